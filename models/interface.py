@@ -1,0 +1,60 @@
+"""What an algorithm may ask of a model or of a setting: generic functions, chosen by type.
+
+A model is a NamedTuple of float64 arrays and scalars, defined in its own file in models/.  U and
+grad_U are generic: the type of `model` decides which code runs, in the interpreter and in compiled
+code alike.  Unlike a function argument or a closure, this leaves Numba's on-disk cache usable.
+"""
+
+from functools import wraps
+
+from numba.extending import overload
+
+from models.jit import njit
+
+
+def generic(on):
+    """Make of an empty function one whose code depends on the type of its argument number `on`."""
+
+    def decorate(stub):
+        implementations = {}
+
+        @wraps(stub)
+        def function(*arguments):
+            kind = type(arguments[on])
+            if kind not in implementations:
+                known = ", ".join(k.__name__ for k in implementations) or "none"
+                raise TypeError(f"{stub.__name__} has no implementation for {kind.__name__}"
+                                f" (there are: {known}); write one with @{stub.__name__}.of")
+            return implementations[kind](*arguments)
+
+        @overload(function)
+        def choose(*arguments):
+            implementation = implementations.get(getattr(arguments[on], "instance_class", None))
+            if implementation is not None:
+                return lambda *arguments: implementation(*arguments)
+
+        def of(kind):
+            if kind.__module__ == "__main__":
+                raise ValueError(f"{kind.__name__} is defined in the script itself: move it to a"
+                                 " file of its own, or what uses it is compiled anew every time")
+
+            def register(implementation):
+                implementations[kind] = njit(implementation)
+                return implementations[kind]
+
+            return register
+
+        function.of = of
+        return function
+
+    return decorate
+
+
+@generic(on=1)
+def U(q, model):
+    """Potential energy: minus the log density at q, up to a constant.  q: (d,) -> float."""
+
+
+@generic(on=1)
+def grad_U(q, model):
+    """Gradient of U at q.  q: (d,) -> (d,)."""

@@ -1,0 +1,78 @@
+"""Checks of arguments at the public entry points: each returns a clean value or raises ValueError.
+
+Every message says which argument, what it was, and what was expected.
+"""
+
+import numbers
+
+import numpy as np
+
+
+def real(name, value, low=-np.inf, high=np.inf, open_low=False):
+    """Return `value` as a finite float with low <= value <= high (low < value if open_low)."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise ValueError(f"{name} must be a real number, not {value!r}")
+    if not (np.isfinite(value) and low <= value <= high and (value > low or not open_low)):
+        interval = f"{'(' if open_low else '['}{low:g}, {high:g}]"
+        raise ValueError(f"{name} must be a finite number in {interval}, not {value!r}")
+    return float(value)
+
+
+def count(name, value, low=1):
+    """Return `value` as an int of at least `low`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
+        raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
+    return int(value)
+
+
+def array(name, value, shape):
+    """Return `value` as a C-contiguous float64 array of finite numbers; -1 in `shape` is any length."""
+    try:
+        value = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be an array of numbers, not {type(value).__name__}") from None
+    wanted = "(" + ", ".join("n" if n == -1 else str(n) for n in shape) + ")"
+    if value.ndim != len(shape) or any(n not in (-1, m)
+                                       for n, m in zip(shape, value.shape, strict=True)):
+        raise ValueError(f"{name} must have shape {wanted}, not {value.shape}")
+    if value.size == 0:
+        raise ValueError(f"{name} is empty: shape {value.shape}, expected {wanted}")
+    bad = np.count_nonzero(~np.isfinite(value))
+    if bad:
+        raise ValueError(f"{name} must be finite, but {bad} of its {value.size} entries are not")
+    return value
+
+
+def generator(name, value):
+    """Return `value` if it is a numpy.random.Generator."""
+    if not isinstance(value, np.random.Generator):
+        raise ValueError(f"{name} must be a numpy.random.Generator, such as"
+                         f" numpy.random.default_rng(1), not {type(value).__name__}")
+    return value
+
+
+def instance(name, value, kind, how):
+    """Return `value` if it is a `kind`; `how` says where the caller gets one."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{name} must be a {kind.__name__} ({how}), not {type(value).__name__}")
+    return value
+
+
+def labels(name, value, n):
+    """Return `value` as an (n,) float64 array of -1 and +1."""
+    value = array(name, value, (n,))
+    bad = np.unique(value[np.abs(value) != 1])
+    if bad.size:
+        raise ValueError(f"{name} must hold only -1 and +1, but holds {bad[:5].tolist()}")
+    return value
+
+
+def covariance(name, value):
+    """Return `value` as an (n, n) symmetric float64 array; positive definiteness is checked later."""
+    value = array(name, value, (-1, -1))
+    if value.shape[0] != value.shape[1]:
+        raise ValueError(f"{name} must be square, not of shape {value.shape}")
+    gap = np.abs(value - value.T).max()
+    if gap > 1e-10 * np.abs(value).max():  # rounding of whatever computed it
+        raise ValueError(f"{name} must be symmetric, but {name} and its transpose differ by {gap:.3g}")
+    return value
