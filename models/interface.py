@@ -58,3 +58,13 @@ def U(q, model):
 @generic(on=1)
 def grad_U(q, model):
     """Gradient of U at q.  q: (d,) -> (d,)."""
+
+
+@generic(on=1)
+def metric(q, model):
+    """Metric tensor G at q: the covariance of RMHMC's momentum.  q: (d,) -> (d, d), symmetric."""
+
+
+@generic(on=1)
+def metric_gradient(q, model):
+    """Derivatives of the metric at q.  q: (d,) -> (d, d, d), [i] is dG / dq_i."""

@@ -26,11 +26,12 @@ def count(name, value, low=1):
 
 
 def array(name, value, shape):
-    """Return `value` as a C-contiguous float64 array of finite numbers; -1 in `shape` is any length."""
+    """Return `value` as a C-ordered, finite float64 array; a -1 in `shape` is any length."""
     try:
         value = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be an array of numbers, not {type(value).__name__}") from None
+        kind = type(value).__name__
+        raise ValueError(f"{name} must be an array of numbers, not {kind}") from None
     wanted = "(" + ", ".join("n" if n == -1 else str(n) for n in shape) + ")"
     if value.ndim != len(shape) or any(n not in (-1, m)
                                        for n, m in zip(shape, value.shape, strict=True)):
@@ -68,11 +69,11 @@ def labels(name, value, n):
 
 
 def covariance(name, value):
-    """Return `value` as an (n, n) symmetric float64 array; positive definiteness is checked later."""
+    """Return `value` as a symmetric (n, n) float64 array (not tested for definiteness)."""
     value = array(name, value, (-1, -1))
     if value.shape[0] != value.shape[1]:
         raise ValueError(f"{name} must be square, not of shape {value.shape}")
     gap = np.abs(value - value.T).max()
     if gap > 1e-10 * np.abs(value).max():  # rounding of whatever computed it
-        raise ValueError(f"{name} must be symmetric, but {name} and its transpose differ by {gap:.3g}")
+        raise ValueError(f"{name} must be symmetric, but differs from its transpose by {gap:.3g}")
     return value

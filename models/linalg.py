@@ -1,0 +1,174 @@
+"""LAPACK and BLAS for compiled code: Cholesky factors and what is done with them.
+
+All matrices are C-ordered float64.  Fortran reads a C-ordered matrix as its transpose, so a lower
+factor L is Fortran's upper factor L', and nothing is copied or transposed.  The routines are
+SciPy's own, found by address and called by name, which keeps Numba's cache usable.
+
+Failure is a value: a factorisation returns ok = False for a matrix that is not positive definite
+or not finite.
+"""
+
+import llvmlite.binding
+import numpy as np
+from numba import types
+from numba.extending import get_cython_function_address
+
+from models.jit import njit
+
+
+def routine(module, name, arguments):
+    """Declare the Fortran routine `name`, which takes that many pointers."""
+    address = get_cython_function_address(f"scipy.linalg.cython_{module}", name)
+    llvmlite.binding.add_symbol(f"scipy_{name}", address)
+    return types.ExternalFunction(f"scipy_{name}", types.void(*[types.voidptr] * arguments))
+
+
+dpotrf = routine("lapack", "dpotrf", 5)
+dtrtri = routine("lapack", "dtrtri", 6)
+dlauum = routine("lapack", "dlauum", 5)
+dtrsv = routine("blas", "dtrsv", 8)
+dtrsm = routine("blas", "dtrsm", 11)
+dsyrk = routine("blas", "dsyrk", 10)
+dsymv = routine("blas", "dsymv", 10)
+dgemm = routine("blas", "dgemm", 13)
+
+LEFT, RIGHT, UPPER, LOWER, PLAIN, TRANSPOSED, NON_UNIT = (ord(c) for c in "LRULNTN")
+
+
+@njit
+def factorise(A):
+    """Overwrite the lower triangle of the symmetric (n, n) A by its Cholesky factor; return ok.
+
+    What stands above the diagonal is neither read nor written.
+    """
+    n = np.array([A.shape[0], 0], np.int32)
+    dpotrf(np.array([UPPER], np.uint8).ctypes, n[:1].ctypes, A.ctypes, n[:1].ctypes, n[1:].ctypes)
+    finite = True  # LAPACK lets NaN pass
+    for i in range(A.shape[0]):
+        finite &= np.isfinite(A[i, i])
+    return n[1] == 0 and finite
+
+
+@njit
+def cholesky(A):
+    """Return (L, ok): A = L L' with L lower triangular, (n, n); L is meaningless unless ok."""
+    L = A.copy()
+    ok = factorise(L)
+    for i in range(L.shape[0]):
+        L[i, i + 1 :] = 0.0
+    return L, ok
+
+
+@njit
+def invert_lower(L):
+    """Overwrite the lower triangle of L, (n, n), by that of its inverse."""
+    n = np.array([L.shape[0], 0], np.int32)
+    flags = np.array([UPPER, NON_UNIT], np.uint8)
+    dtrtri(flags[:1].ctypes, flags[1:].ctypes, n[:1].ctypes, L.ctypes, n[:1].ctypes, n[1:].ctypes)
+
+
+@njit
+def triangular_solve(L, b, transpose):
+    """Overwrite the vector b by the solution x of L x = b, or of L' x = b if `transpose`."""
+    flags = np.array([UPPER, PLAIN if transpose else TRANSPOSED, NON_UNIT], np.uint8)
+    n = np.array([L.shape[0], 1], np.int32)
+    dtrsv(flags[:1].ctypes, flags[1:].ctypes, flags[2:].ctypes, n[:1].ctypes, L.ctypes,
+          n[:1].ctypes, b.ctypes, n[1:].ctypes)
+
+
+@njit
+def solve_lower(L, b):
+    r"""Return x with L x = b, the paper's L \ b.  L: (n, n) lower triangular, b: (n,)."""
+    x = b.copy()
+    triangular_solve(L, x, False)
+    return x
+
+
+@njit
+def solve_lower_transposed(L, b):
+    r"""Return x with L' x = b, the paper's L' \ b.  L: (n, n) lower triangular, b: (n,)."""
+    x = b.copy()
+    triangular_solve(L, x, True)
+    return x
+
+
+@njit
+def triangular_solve_matrix(L, B, left):
+    """Overwrite the matrix B by the solution X of L X = B (left) or of X L = B (not left)."""
+    flags = np.array([RIGHT if left else LEFT, UPPER, PLAIN, NON_UNIT], np.uint8)
+    size = np.array([B.shape[1], B.shape[0], L.shape[0]], np.int32)  # Fortran sees X' L' = B'
+    one = np.ones(1)
+    dtrsm(flags[:1].ctypes, flags[1:].ctypes, flags[2:].ctypes, flags[3:].ctypes, size[:1].ctypes,
+          size[1:].ctypes, one.ctypes, L.ctypes, size[2:].ctypes, B.ctypes, size[:1].ctypes)
+
+
+@njit
+def solve_lower_matrix(L, B):
+    r"""Return X with L X = B, the paper's L \ B.  L: (n, n) lower triangular, B: (n, m)."""
+    X = B.copy()
+    triangular_solve_matrix(L, X, True)
+    return X
+
+
+@njit
+def symmetric_times(A, x):
+    """Return A x for a symmetric (n, n) A, of which only the lower triangle is read."""
+    flags = np.array([UPPER], np.uint8)
+    n = np.array([A.shape[0], 1], np.int32)
+    scalars = np.array([1.0, 0.0])
+    b = np.empty(x.size)
+    dsymv(flags.ctypes, n[:1].ctypes, scalars[:1].ctypes, A.ctypes, n[:1].ctypes, x.ctypes,
+          n[1:].ctypes, scalars[1:].ctypes, b.ctypes, n[1:].ctypes)
+    return b
+
+
+@njit
+def log_det(L):
+    """Return log|A| of A = L L' (or L' L), twice the sum of the logs of L's diagonal."""
+    total = 0.0
+    for i in range(L.shape[0]):
+        total += np.log(L[i, i])
+    return 2.0 * total
+
+
+@njit
+def whitened_factor(L_K, w):
+    """Return (R, ok): R lower triangular with R' R = I + L_K' diag(w) L_K; 2 n^3 / 3 operations.
+
+    The precision K^-1 + diag(w) is then (R L_K^-1)' (R L_K^-1).  No difference of large matrices
+    is formed, unlike in K - V'V.  R is meaningless unless ok.
+
+    L_K : (n, n) Cholesky factor of K      w : (n,) >= 0
+    """
+    n = L_K.shape[0]
+    A = np.empty((n, n))  # the transpose of diag(w)^1/2 L_K: lower triangular for Fortran
+    for i in range(n):
+        root = np.sqrt(w[i])
+        for j in range(i + 1):
+            A[j, i] = root * L_K[i, j]
+    size = np.array([n, 0], np.int32)
+    dlauum(np.array([LOWER], np.uint8).ctypes, size[:1].ctypes, A.ctypes, size[:1].ctypes,
+           size[1:].ctypes)
+    M = np.empty((n, n))  # with rows and columns in reversed order, an ordinary factor will do
+    for i in range(n):
+        for j in range(i + 1):
+            M[i, j] = A[n - 1 - i, n - 1 - j]
+        M[i, i] += 1.0
+    ok = factorise(M)
+    R = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            R[i, j] = M[n - 1 - j, n - 1 - i]
+    return R, ok
+
+
+@njit
+def posterior_factor(L_K, w):
+    """Return (L, ok): L lower triangular with L L' = (K^-1 + diag(w))^-1, namely L_K R^-1.
+
+    L_K : (n, n) Cholesky factor of K      w : (n,) >= 0
+    """
+    R, ok = whitened_factor(L_K, w)
+    L = L_K.copy()
+    triangular_solve_matrix(R, L, False)
+    return L, ok
