@@ -4,8 +4,8 @@ All matrices are C-ordered float64.  Fortran reads a C-ordered matrix as its tra
 factor L is Fortran's upper factor L', and nothing is copied or transposed.  The routines are
 SciPy's own, found by address and called by name, which keeps Numba's cache usable.
 
-Failure is a value: a factorisation returns ok = False for a matrix that is not positive definite
-or not finite.
+Failure is a value: for a matrix that is not positive definite or not finite, a factorisation
+returns ok = False and a factor full of nan, which no later result survives.
 """
 
 import llvmlite.binding
@@ -51,11 +51,13 @@ def factorise(A):
 
 @njit
 def cholesky(A):
-    """Return (L, ok): A = L L' with L lower triangular, (n, n); L is meaningless unless ok."""
+    """Return (L, ok): A = L L' with L lower triangular, (n, n); every element is nan unless ok."""
     L = A.copy()
     ok = factorise(L)
     for i in range(L.shape[0]):
         L[i, i + 1 :] = 0.0
+    if not ok:
+        L[:] = np.nan
     return L, ok
 
 
@@ -111,6 +113,22 @@ def solve_lower_matrix(L, B):
 
 
 @njit
+def gram(V):
+    """Return V'V, (m, m) and symmetric, of V: (n, m); n m^2 operations."""
+    A = np.empty((V.shape[1], V.shape[1]))
+    flags = np.array([UPPER, PLAIN], np.uint8)
+    size = np.array([V.shape[1], V.shape[0]], np.int32)
+    scalars = np.array([1.0, 0.0])
+    dsyrk(flags[:1].ctypes, flags[1:].ctypes, size[:1].ctypes, size[1:].ctypes,
+          scalars[:1].ctypes, V.ctypes, size[:1].ctypes, scalars[1:].ctypes, A.ctypes,
+          size[:1].ctypes)
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[j, i] = A[i, j]
+    return A
+
+
+@njit
 def symmetric_times(A, x):
     """Return A x for a symmetric (n, n) A, of which only the lower triangle is read."""
     flags = np.array([UPPER], np.uint8)
@@ -120,6 +138,32 @@ def symmetric_times(A, x):
     dsymv(flags.ctypes, n[:1].ctypes, scalars[:1].ctypes, A.ctypes, n[:1].ctypes, x.ctypes,
           n[1:].ctypes, scalars[1:].ctypes, b.ctypes, n[1:].ctypes)
     return b
+
+
+@njit
+def identity_plus_scaled(A, s):
+    """Return I + A o (s s'), the paper's cheap form of I + diag(s) A diag(s)."""
+    B = np.empty_like(A)
+    scale_and_add_identity(A, s, B)
+    for i in range(s.size):
+        for j in range(i):
+            B[j, i] = B[i, j]
+    return B
+
+
+@njit
+def scale_and_add_identity(A, s, B):
+    """Write I + A o (s s') into the lower triangle of B, reading only that of A."""
+    for i in range(s.size):
+        for j in range(i + 1):
+            B[i, j] = A[i, j] * (s[i] * s[j])
+        B[i, i] += 1.0
+
+
+@njit
+def rows_times(A, s):
+    """Return diag(s) A, the paper's A * s: row n of A times s_n."""
+    return A * s.reshape(-1, 1)
 
 
 @njit

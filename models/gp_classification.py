@@ -1,0 +1,148 @@
+"""Gaussian-process classification with a probit likelihood, annealed between q and the posterior.
+
+Paper       Paquet and Fraccaro (2016), Sections 1.1 and 4, with the constants of Algorithm 4.
+
+    L_beta(x) = beta [sum log Phi(y_n x_n) + log N(x; 0, K)] + (1 - beta) log N(x; mu, Sigma)
+
+beta = 1 is the posterior, unnormalised; beta = 0 is q = N(mu, Sigma): the prior, or EP's Gaussian,
+whose precision is Sigma^-1 = K^-1 + diag(tau) and whose mean has Sigma^-1 mu = nu.
+
+Notation
+--------
+paper          here           shape    meaning
+y              y              (N,)     labels, -1 or +1
+K, L^K         K, L_K         (N, N)   prior covariance and its lower Cholesky factor
+Sigma~^-1      tau            (N,)     diagonal; EP's site precisions, >= 0
+Sigma^-1 mu    nu             (N,)     EP's site means times their precisions
+L^Sigma        L_Sigma        (N, N)   lower, Sigma = L_Sigma L_Sigma'
+beta           beta           ()       inverse temperature in [0, 1]
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import validate
+from models.interface import U, grad_U
+from models.jit import njit
+from models.linalg import (
+    cholesky,
+    log_det,
+    posterior_factor,
+    solve_lower,
+    solve_lower_transposed,
+)
+from models.special import inverse_mills, log_Phi
+
+LOG_2_PI = np.log(2.0 * np.pi)
+
+
+class GPClassification(NamedTuple):
+    """L_beta and what is computed once for it; made by from_prior or from_ep."""
+
+    y: np.ndarray
+    K: np.ndarray
+    L_K: np.ndarray
+    log_det_K: float
+    mu: np.ndarray  # (N,), 0 for the prior
+    tau: np.ndarray  # (N,), 0 for the prior
+    nu: np.ndarray  # (N,), 0 for the prior
+    L_Sigma: np.ndarray  # L_K for the prior
+    log_det_Sigma: float
+    beta: float
+    q_is_prior: bool
+
+    @classmethod
+    def from_prior(cls, K, y, beta=1.0):
+        """Anneal from the prior, q = N(0, K).
+
+        K : (N, N) symmetric positive definite    y : (N,) of -1 and +1    beta : in [0, 1]
+        Raises ValueError, naming the argument, for anything else.
+        """
+        K, y, beta, L_K = checked(K, y, beta)
+        zero = np.zeros(y.size)
+        log_det_K = log_det(L_K)
+        return cls(y, K, L_K, log_det_K, zero, zero, zero, L_K, log_det_K, beta, True)
+
+    @classmethod
+    def from_ep(cls, K, y, ep, beta=1.0):
+        """Anneal from the Gaussian q that expectation propagation found (algorithms.ep.ep).
+
+        K, y, beta as for from_prior; of `ep` the site parameters tau, nu, (N,), and the flag
+        `converged` are used.  Raises ValueError also if EP did not converge.
+        """
+        K, y, beta, L_K = checked(K, y, beta)
+        if not ep.converged:
+            raise ValueError("ep has not converged, so its q is no fixed point: run it with more"
+                             " max_sweeps, or with damping")
+        tau = validate.array("ep.tau", ep.tau, (y.size,))
+        nu = validate.array("ep.nu", ep.nu, (y.size,))
+        if tau.min() < -1e-8:
+            raise ValueError(f"ep.tau must be >= 0, but its smallest element is {tau.min():.3g}")
+        tau = np.maximum(tau, 0.0)  # a site of no weight may end a rounding error below 0
+        L_Sigma, ok = posterior_factor(L_K, tau)
+        if not ok:
+            raise ValueError("K^-1 + diag(ep.tau) has no Cholesky factor: K is too ill-conditioned")
+        mu = L_Sigma @ (L_Sigma.T @ nu)
+        return cls(y, K, L_K, log_det(L_K), mu, tau, nu, L_Sigma, log_det(L_Sigma), beta, False)
+
+
+def checked(K, y, beta):
+    """Return K, y, beta and K's Cholesky factor, or raise ValueError."""
+    K = validate.covariance("K", K)
+    y = validate.labels("y", y, K.shape[0])
+    beta = validate.real("beta", beta, 0.0, 1.0)
+    L_K, ok = cholesky(K)
+    if not ok:
+        raise ValueError("K must be positive definite, but its Cholesky factorisation broke down:"
+                         " add a small multiple of the identity to it")
+    return K, y, beta, L_K
+
+
+@njit
+def at_beta(model, beta):
+    """Return the same model at another inverse temperature; nothing is copied."""
+    return GPClassification(model.y, model.K, model.L_K, model.log_det_K, model.mu, model.tau,
+                            model.nu, model.L_Sigma, model.log_det_Sigma, beta, model.q_is_prior)
+
+
+@njit
+def draw_q(model, rng):
+    """Return an exact draw from q, (N,): mu + L_Sigma z with N normals z."""
+    return model.mu + model.L_Sigma @ rng.standard_normal(model.y.size)
+
+
+@njit
+def log_ratio(x, model):
+    """L_1(x) - L_0(x), whatever the model's beta; O(N).
+
+    K^-1 cancels: log p(y|x) - 1/2 x'K^-1 x + 1/2 (x - mu)'Sigma^-1 (x - mu) + constants is
+    sum [log Phi(y_n x_n) + tau_n x_n^2 / 2 - nu_n x_n] + mu'nu / 2 + 1/2 log|Sigma| / |K|.
+    """
+    total = 0.5 * (model.mu @ model.nu + model.log_det_Sigma - model.log_det_K)
+    for n in range(x.size):
+        total += log_Phi(model.y[n] * x[n]) + (0.5 * model.tau[n] * x[n] - model.nu[n]) * x[n]
+    return total
+
+
+@U.of(GPClassification)
+def gp_classification_U(x, model):
+    """-L_beta(x), with all constants; O(N^2)."""
+    f = solve_lower(model.L_K, x)
+    log_likelihood = 0.0
+    site = 0.5 * (model.mu @ model.nu + model.log_det_Sigma - model.log_det_K)
+    for n in range(x.size):
+        log_likelihood += log_Phi(model.y[n] * x[n])
+        site += (0.5 * model.tau[n] * x[n] - model.nu[n]) * x[n]
+    log_prior = -0.5 * (x.size * LOG_2_PI + model.log_det_K + f @ f)
+    return -(model.beta * log_likelihood + log_prior - (1.0 - model.beta) * site)
+
+
+@grad_U.of(GPClassification)
+def gp_classification_grad_U(x, model):
+    """K^-1 x - beta y h(y x) + (1 - beta) (tau x - nu); O(N^2)."""
+    g = solve_lower_transposed(model.L_K, solve_lower(model.L_K, x))
+    for n in range(x.size):
+        g[n] -= model.beta * model.y[n] * inverse_mills(model.y[n] * x[n])
+        g[n] += (1.0 - model.beta) * (model.tau[n] * x[n] - model.nu[n])
+    return g
