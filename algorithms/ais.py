@@ -1,0 +1,201 @@
+"""Annealed importance sampling of the evidence of Gaussian-process classification.
+
+Paper       R. M. Neal (2001), "Annealed importance sampling", Statistics and Computing 11;
+            Paquet and Fraccaro (2016), Sections 1.1 and 5.
+Mirror      ais_run, Neal's procedure with the ladder of Paquet and Fraccaro.
+Departures  none.  The paper leaves the start of its geometric ladder open: see geometric_ladder.
+
+Notation
+--------
+paper             here           shape       meaning
+beta_0..beta_B    betas          (B + 1,)    inverse temperatures, 0 to 1
+p_beta, L_beta    at_beta        ()          exp(L_beta) is p_beta times Z(beta); Z(0) = 1
+w                 log_weights    (R,)        log of one importance weight per run
+log Z             log_Z          ()          log evidence, log Z(1)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms import hmc as hmc_
+from algorithms import paquet_rmhmc, paquet_rmhmc_fast
+from models import validate
+from models.gp_classification import GPClassification, at_beta, draw_q, log_ratio
+from models.interface import generic
+from models.jit import entry, njit
+
+
+class HMC(NamedTuple):
+    """Transition kernel: one transition of algorithms.hmc with unit masses."""
+
+    eps: float
+    l_max: int
+
+
+class RMHMC(NamedTuple):
+    """Transition kernel: one transition of algorithms.paquet_rmhmc_fast."""
+
+    eps: float
+    l_max: int
+    f_max: int
+
+
+class RMHMCMirror(NamedTuple):
+    """Transition kernel: one transition of algorithms.paquet_rmhmc; for checks and teaching."""
+
+    eps: float
+    l_max: int
+    f_max: int
+
+
+@generic(on=2)
+def transition(x, model, kernel, rng):
+    """One transition that leaves p_beta invariant: (x, accepted, energy error, divergences)."""
+
+
+@transition.of(HMC)
+def hmc_transition(x, model, kernel, rng):
+    """HMC."""
+    x, _, accepted, error = hmc_.hmc_step(x, model, kernel.eps, kernel.l_max, None, rng)
+    return x, accepted, error, int(not np.isfinite(error))
+
+
+@transition.of(RMHMC)
+def rmhmc_transition(x, model, kernel, rng):
+    """RMHMC, the fast twin."""
+    chain = paquet_rmhmc_fast.rmhmc(x, model, kernel.l_max, kernel.eps, 1, rng, kernel.f_max)
+    return chain.samples[0], chain.accepted[0], chain.energy_error[0], chain.divergences
+
+
+@transition.of(RMHMCMirror)
+def rmhmc_mirror_transition(x, model, kernel, rng):
+    """RMHMC, the mirror."""
+    chain = paquet_rmhmc.rmhmc(x, model, kernel.l_max, kernel.eps, 1, rng, kernel.f_max)
+    return chain.samples[0], chain.accepted[0], chain.energy_error[0], chain.divergences
+
+
+class AIS(NamedTuple):
+    """The record of R runs over a ladder of B steps."""
+
+    log_weights: np.ndarray  # (R,)
+    samples: np.ndarray  # (R, N) last states: with the weights, draws from the posterior
+    accepted: np.ndarray  # (R, B) bool, was the transition at betas[k + 1] accepted?
+    energy_error: np.ndarray  # (R, B) of those transitions
+    divergences: np.ndarray  # (R,) transitions rejected because their energy was not finite
+
+
+class Estimate(NamedTuple):
+    """Many runs combined."""
+
+    log_Z: float
+    standard_error: float  # of log_Z, by the delta method; nan for a single run
+    effective_runs: float  # (sum w)^2 / sum w^2, in [1, R]
+
+
+def geometric_ladder(B, beta_min):
+    """Return (B + 1,) inverse temperatures: 0, then B values from beta_min to 1 in equal ratios.
+
+    The paper says "a geometric progression over B values" and not where it starts.  beta_min has
+    to make the first step harmless, beta_min (log p(y|x) - ...) of order 1: about 1e-7 from the
+    prior of its data set, 1e-3 from EP's q.
+
+    B : int >= 1        beta_min : in (0, 1), and 1 is allowed for B = 1
+    """
+    B = validate.count("B", B)
+    beta_min = validate.real("beta_min", beta_min, 0.0, 1.0, open_low=True)
+    if B > 1 and beta_min == 1.0:
+        raise ValueError(f"beta_min must be below 1 for a ladder of B = {B} steps")
+    return np.concatenate([[0.0], beta_min ** (1.0 - np.arange(B) / max(B - 1, 1))
+                           if B > 1 else [1.0]])
+
+
+def combine(log_weights):
+    """Combine runs: the log of the mean weight, its standard error, and the effective runs.
+
+    log_weights : (R,) finite or -inf.  Raises ValueError for anything else.
+    """
+    log_weights = np.asarray(log_weights, dtype=np.float64)
+    if log_weights.ndim != 1 or log_weights.size == 0:
+        raise ValueError(f"log_weights must have shape (R,), not {log_weights.shape}")
+    if np.isnan(log_weights).any() or np.isposinf(log_weights).any():
+        raise ValueError("log_weights must be finite or -inf, but some are nan or +inf")
+    top = log_weights.max()
+    if np.isneginf(top):
+        return Estimate(-np.inf, np.nan, 0.0)
+    w = np.exp(log_weights - top)
+    R = w.size
+    error = np.std(w, ddof=1) / np.mean(w) / np.sqrt(R) if R > 1 else np.nan
+    return Estimate(float(top + np.log(w.mean())), float(error), float(w.sum() ** 2 / (w @ w)))
+
+
+def check_ais(model, betas, kernel, runs, rng):
+    """Check the arguments of ais."""
+    validate.instance("model", model, GPClassification, "made by from_prior or from_ep")
+    betas = validate.array("betas", betas, (-1,))
+    if betas.size < 2 or betas[0] != 0.0 or betas[-1] != 1.0 or (np.diff(betas) <= 0.0).any():
+        raise ValueError("betas must increase strictly from 0 to 1, as geometric_ladder's do;"
+                         f" it starts {betas[:3].tolist()} and ends {betas[-3:].tolist()}")
+    if not isinstance(kernel, (HMC, RMHMC, RMHMCMirror)):
+        raise ValueError("kernel must be an HMC(eps, l_max), RMHMC(eps, l_max, f_max) or"
+                         f" RMHMCMirror of algorithms.ais, not {type(kernel).__name__}")
+    checked = [validate.real("eps", kernel.eps, 0.0, open_low=True)]
+    checked += [validate.count(name, getattr(kernel, name)) for name in kernel._fields[1:]]
+    return (model, betas, type(kernel)(*checked), validate.count("runs", runs),
+            validate.generator("rng", rng))
+
+
+@njit
+def ais_run(model, betas, kernel, rng):
+    """One run of annealed importance sampling.
+
+    Pseudocode (Neal 2001, Section 2)
+     1  draw x_0 ~ q, exactly
+     2  log w := 0
+     3  for k = 1, ..., B
+     4      log w := log w + L_(beta_k)(x_(k-1)) - L_(beta_(k-1))(x_(k-1))
+     5      x_k := a transition from x_(k-1) that leaves p_(beta_k) invariant
+     6  return log w, x_B
+
+    L_beta is linear in beta, so line 4 adds (beta_k - beta_(k-1)) (L_1 - L_0), which is O(N).
+    The transition at beta_B = 1 does not change the weight; it makes x_B a state of the posterior.
+
+    Parameters: as for ais.  Returns (log_w, x, accepted, energy_error, divergences).
+    """
+    B = betas.size - 1                                                                      # --
+    accepted, energy_error, divergences = np.empty(B, np.bool_), np.empty(B), 0             # --
+    x = draw_q(model, rng)                                                                  # L1
+    log_w = 0.0                                                                             # L2
+    for k in range(1, B + 1):                                                               # L3
+        log_w += (betas[k] - betas[k - 1]) * log_ratio(x, model)                            # L4
+        x, accepted[k - 1], energy_error[k - 1], diverged = transition(                     # L5
+            x, at_beta(model, betas[k]), kernel, rng)                                       # L5
+        divergences += diverged                                                             # --
+    return log_w, x, accepted, energy_error, divergences                                    # L6
+
+
+@entry(check_ais)
+@njit
+def ais(model, betas, kernel, runs, rng):
+    """Run annealed importance sampling `runs` times, from q at beta = 0 to the posterior.
+
+    The mean of exp(log_weights) estimates p(y) without bias: see combine.
+
+    Parameters
+    ----------
+    model  : GPClassification     from_prior: q is the prior; from_ep: EP's Gaussian.  Its own beta
+                                  is not used
+    betas  : (B + 1,) float64     strictly increasing from 0 to 1: see geometric_ladder
+    kernel : HMC or RMHMC         the transition at every beta
+    runs   : int >= 1             independent runs
+    rng    : Generator            advanced, per run, by N normals, then by B transitions
+
+    Returns an AIS.  Raises ValueError, naming the argument, for anything else.
+    """
+    B = betas.size - 1
+    out = AIS(np.empty(runs), np.empty((runs, model.y.size)), np.empty((runs, B), np.bool_),
+              np.empty((runs, B)), np.empty(runs, np.int64))
+    for r in range(runs):
+        (out.log_weights[r], out.samples[r], out.accepted[r], out.energy_error[r],
+         out.divergences[r]) = ais_run(model, betas, kernel, rng)
+    return out

@@ -1,0 +1,165 @@
+"""Hamiltonian Monte Carlo with the leapfrog integrator and a constant mass matrix.
+
+Paper       R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of MCMC, chapter 5;
+            Paquet and Fraccaro (2016), Section 2, equations (6) to (9).
+Mirror      hmc_step is Neal's Figure 2, with the mass matrix of equation (6), line by line.
+Departures  none.
+
+Notation
+--------
+paper             here            shape    meaning
+q (x), p          q, p            (d,)     position (the variable sampled) and momentum
+epsilon           eps             ()       leapfrog step size
+L (l_max)         L               ()       leapfrog steps in a trajectory
+M                 L_M             (d, d)   mass matrix, M = L_M L_M'; None for unit masses
+U(q) (-L(x))      U(q, model)     ()       potential energy, minus the log density up to a constant
+K(p)              kinetic(p)      ()       kinetic energy, p' M^-1 p / 2
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import validate
+from models.interface import U, grad_U
+from models.jit import entry, njit
+from models.linalg import cholesky, solve_lower, solve_lower_transposed
+
+
+class Counts(NamedTuple):
+    """Evaluations over a whole run."""
+
+    density: int  # of U
+    gradient: int  # of grad U
+
+
+class Chain(NamedTuple):
+    """The record of n transitions."""
+
+    samples: np.ndarray  # (n, d) positions
+    energies: np.ndarray  # (n,) their potential energies
+    accepted: np.ndarray  # (n,) bool
+    energy_error: np.ndarray  # (n,) H at the end of the trajectory minus H at its start
+    divergences: int  # proposals rejected because their H was not finite
+    counts: Counts
+
+
+def check_hmc(q0, model, eps, L, n, rng, M=None):
+    """Check the arguments of hmc; return them with the Cholesky factor in place of M."""
+    q0 = validate.array("q0", q0, (-1,))
+    if M is not None:
+        M = validate.covariance("M", M)
+        if M.shape[0] != q0.size:
+            raise ValueError(f"M must have shape {(q0.size, q0.size)} to go with q0, not {M.shape}")
+        M, ok = cholesky(M)
+        if not ok:
+            raise ValueError("M must be positive definite, but its Cholesky factorisation failed")
+    return (q0, model, validate.real("eps", eps, 0.0, open_low=True), validate.count("L", L),
+            validate.count("n", n), validate.generator("rng", rng), M)
+
+
+@njit
+def momentum(d, L_M, rng):
+    """Draw p ~ N(0, M): d normals."""
+    z = rng.standard_normal(d)
+    return z if L_M is None else L_M @ z
+
+
+@njit
+def velocity(p, L_M):
+    """M^-1 p, the gradient of the kinetic energy."""
+    if L_M is None:
+        return p
+    return solve_lower_transposed(L_M, solve_lower(L_M, p))
+
+
+@njit
+def kinetic(p, L_M):
+    """p' M^-1 p / 2."""
+    return p @ velocity(p, L_M) / 2
+
+
+@njit
+def hmc_step(current_q, model, eps, L, L_M, rng):
+    """One transition of HMC, which leaves the density exp(-U) invariant.
+
+    Pseudocode (Neal 2011, Figure 2)
+     1  q <- current_q
+     2  draw p ~ N(0, M)
+     3  current_p <- p
+     4  p <- p - eps grad U(q) / 2
+     5  for i = 1, ..., L
+     6      q <- q + eps M^-1 p
+     7      if i != L:  p <- p - eps grad U(q)
+     8  p <- p - eps grad U(q) / 2
+     9  p <- -p
+    10  current_U <- U(current_q)
+    11  current_K <- current_p' M^-1 current_p / 2
+    12  proposed_U <- U(q)
+    13  proposed_K <- p' M^-1 p / 2
+    14  draw u ~ Uniform(0, 1);  if u < exp(current_U - proposed_U + current_K - proposed_K)
+    15      return q
+    16  else return current_q
+
+    Parameters
+    ----------
+    current_q : (d,) float64    where the chain is; not modified
+    model     : NamedTuple      any model in models/ that implements U and grad_U
+    eps, L    : float, int      step size > 0, number of steps >= 1
+    L_M       : (d, d) or None  lower Cholesky factor of the mass matrix; None for unit masses
+    rng       : Generator       advanced by d normals, then one uniform
+
+    Returns
+    -------
+    q         : (d,) float64    where the chain is next
+    U         : float           its potential energy
+    accepted  : bool            False too when the proposal's energy is infinite or nan
+    error     : float           H at the end of the trajectory minus H at its start
+    """
+    q = current_q                                                                           # L1
+    p = momentum(q.size, L_M, rng)                                                          # L2
+    current_p = p                                                                           # L3
+    p = p - eps * grad_U(q, model) / 2                                                      # L4
+    for i in range(1, L + 1):                                                               # L5
+        q = q + eps * velocity(p, L_M)                                                      # L6
+        if i != L:                                                                          # L7
+            p = p - eps * grad_U(q, model)                                                  # L7
+    p = p - eps * grad_U(q, model) / 2                                                      # L8
+    p = -p                                                                                  # L9
+    current_U = U(current_q, model)                                                         # L10
+    current_K = kinetic(current_p, L_M)                                                     # L11
+    proposed_U = U(q, model)                                                                # L12
+    proposed_K = kinetic(p, L_M)                                                            # L13
+    error = proposed_U - current_U + proposed_K - current_K                                 # --
+    if rng.random() < np.exp(-error) and np.isfinite(error):                                # L14
+        return q, proposed_U, True, error                                                   # L15
+    return current_q, current_U, False, error                                               # L16
+
+
+@entry(check_hmc)
+@njit
+def hmc(q0, model, eps, L, n, rng, M=None):
+    """Run n transitions of HMC from q0; return a Chain.
+
+    Parameters
+    ----------
+    q0     : (d,) float64               where the chain starts; not modified
+    model  : NamedTuple                 any model that implements U and grad_U
+    eps, L : float > 0, int >= 1        step size and leapfrog steps per transition
+    n      : int >= 1                   transitions
+    rng    : Generator                  advanced by d normals, then one uniform, per transition
+    M      : (d, d) float64 or None     mass matrix, symmetric positive definite; None is I
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    chain = Chain(np.empty((n, q0.size)), np.empty(n), np.empty(n, np.bool_), np.empty(n), 0,
+                  Counts(2 * n, (L + 1) * n))
+    divergences = 0
+    q = q0
+    for t in range(n):
+        q, chain.energies[t], chain.accepted[t], error = hmc_step(q, model, eps, L, M, rng)
+        divergences += not np.isfinite(error)
+        chain.energy_error[t] = error
+        chain.samples[t] = q
+    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
+                 chain.counts)
