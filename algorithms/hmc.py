@@ -59,9 +59,8 @@ def check_hmc(q0, model, eps, L, n, rng, M=None):
 
 
 @njit
-def momentum(d, L_M, rng):
-    """Draw p ~ N(0, M): d normals."""
-    z = rng.standard_normal(d)
+def momentum(z, L_M):
+    """L_M z, which is N(0, M) if z is N(0, I)."""
     return z if L_M is None else L_M @ z
 
 
@@ -117,7 +116,7 @@ def hmc_step(current_q, model, eps, L, L_M, rng):
     error     : float           H at the end of the trajectory minus H at its start
     """
     q = current_q                                                                           # L1
-    p = momentum(q.size, L_M, rng)                                                          # L2
+    p = momentum(rng.standard_normal(q.size), L_M)                                          # L2
     current_p = p                                                                           # L3
     p = p - eps * grad_U(q, model) / 2                                                      # L4
     for i in range(1, L + 1):                                                               # L5

@@ -27,9 +27,9 @@ from numba.extending import get_cython_function_address
 
 from models.jit import njit
 
-llvmlite.binding.add_symbol(  # scipy.special.erfcx(x) = exp(x^2) erfc(x), for double precision
+llvmlite.binding.add_symbol(  # scipy.special.erfcx for double precision
     "scipy_erfcx", get_cython_function_address("scipy.special.cython_special", "__pyx_fuse_1erfcx"))
-erfcx = types.ExternalFunction("scipy_erfcx", types.double(types.double, types.intc))
+scipy_erfcx = types.ExternalFunction("scipy_erfcx", types.double(types.double, types.intc))
 
 ROOT_2 = math.sqrt(2.0)
 ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -49,17 +49,23 @@ class Probit(NamedTuple):
 
 
 @njit
+def erfcx(x):
+    """exp(x^2) erfc(x) for a float x, without overflow or underflow for x > 0."""
+    return scipy_erfcx(x, 0)
+
+
+@njit
 def log_Phi(z):
     """log Phi(z) for a float z; relative error about 1e-15."""
     if z < 0.0:
-        return math.log(0.5 * erfcx(-z / ROOT_2, 0)) - 0.5 * z * z
+        return math.log(0.5 * erfcx(-z / ROOT_2)) - 0.5 * z * z
     return math.log1p(-0.5 * math.erfc(z / ROOT_2))
 
 
 @njit
 def inverse_mills(z):
     """h(z) = N(z) / Phi(z) for a float z; 0 where it underflows."""
-    return ROOT_2_OVER_PI / erfcx(-z / ROOT_2, 0)
+    return ROOT_2_OVER_PI / erfcx(-z / ROOT_2)
 
 
 @njit

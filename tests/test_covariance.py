@@ -1,0 +1,46 @@
+"""models/covariance.py."""
+
+import numpy as np
+import pytest
+
+from models.covariance import squared_exponential
+
+RNG = np.random.default_rng(1)
+X, Z = RNG.standard_normal((5, 3)), RNG.standard_normal((4, 3))
+
+
+def test_is_the_formula_of_section_5():
+    K = squared_exponential(X, Z, 0.4, 0.7)
+    distance = ((X[:, None] - Z[None]) ** 2).sum(-1)
+    np.testing.assert_allclose(K, np.exp(1.4) * np.exp(-distance / (2 * np.exp(0.8))), rtol=1e-14)
+
+
+def test_is_symmetric_with_sigma_squared_on_the_diagonal():
+    K = squared_exponential(X, X, -0.3, 5.1)
+    np.testing.assert_array_equal(K, K.T)
+    np.testing.assert_array_equal(np.diag(K), np.exp(10.2))
+
+
+def test_does_not_cancel_far_from_the_origin():
+    shifted = squared_exponential(X + 1e6, Z + 1e6, 0.4, 0.7)
+    np.testing.assert_allclose(shifted, squared_exponential(X, Z, 0.4, 0.7), rtol=1e-8)
+
+
+def test_other_layouts_and_types_are_converted():
+    K = squared_exponential(X, X, 0.4, 0.7)
+    other = squared_exponential(np.asfortranarray(X), X.tolist(), 0.4, 0.7)
+    np.testing.assert_array_equal(other, K)
+
+
+@pytest.mark.parametrize("name, arguments", [
+    ("X", (X[0], Z, 0.0, 0.0)),
+    ("X", (np.full((2, 3), np.nan), Z, 0.0, 0.0)),
+    ("X", (X[:0], Z, 0.0, 0.0)),
+    ("Z", (X, Z[:, :2], 0.0, 0.0)),
+    ("Z", (X, "digits", 0.0, 0.0)),
+    ("log_length", (X, Z, np.inf, 0.0)),
+    ("log_amplitude", (X, Z, 0.0, "5.1")),
+])
+def test_bad_arguments_are_named(name, arguments):
+    with pytest.raises(ValueError, match=f"^{name} "):
+        squared_exponential(*arguments)

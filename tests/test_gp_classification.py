@@ -1,0 +1,123 @@
+"""models/gp_classification.py: L_beta with its constants, and what its constructors refuse."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal, norm
+
+from models.covariance import squared_exponential
+from models.gp_classification import GPClassification, at_beta, draw_q, log_ratio
+from models.interface import U, grad_U
+
+N = 6
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, 2))
+K = squared_exponential(X, X, 0.3, 1.0)
+Y = np.array([1.0, -1.0, -1.0, 1.0, 1.0, -1.0])
+EP = SimpleNamespace(tau=RNG.random(N), nu=RNG.standard_normal(N), converged=True)
+
+
+def models(beta):
+    return GPClassification.from_prior(K, Y, beta), GPClassification.from_ep(K, Y, EP, beta)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("which", [0, 1])
+def test_U_is_minus_L_beta_with_every_constant(beta, which):
+    model = models(beta)[which]
+    x = 2 * RNG.standard_normal(N)
+    Sigma = K if which == 0 else np.linalg.inv(np.linalg.inv(K) + np.diag(EP.tau))
+    mu = np.zeros(N) if which == 0 else Sigma @ EP.nu
+    joint = norm.logcdf(Y * x).sum() + multivariate_normal.logpdf(x, np.zeros(N), K)
+    q = multivariate_normal.logpdf(x, mu, Sigma)
+    assert U(x, model) == pytest.approx(-beta * joint - (1 - beta) * q, rel=1e-11)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), beta=st.floats(0, 1), scale=st.floats(1e-3, 30))
+def test_gradient_is_that_of_U(seed, beta, scale):
+    x = scale * np.random.default_rng(seed).standard_normal(N)
+    step = 1e-5 * (1 + scale)
+    for model in models(beta):
+        numeric = [(U(x + step * e, model) - U(x - step * e, model)) / (2 * step)
+                   for e in np.eye(N)]
+        # truncation step^2 / 6 of a bounded third derivative, rounding 1e-16 |U| / step
+        tolerance = step**2 + 1e-15 * (1 + abs(U(x, model))) / step
+        np.testing.assert_allclose(grad_U(x, model), numeric, atol=10 * tolerance, rtol=1e-7)
+
+
+def test_log_ratio_is_the_difference_of_L():
+    x = 3 * RNG.standard_normal(N)
+    for model in models(0.4):
+        difference = U(x, at_beta(model, 0.0)) - U(x, at_beta(model, 1.0))
+        assert log_ratio(x, model) == pytest.approx(difference, rel=1e-12)
+
+
+def test_at_beta_changes_beta_alone():
+    model = models(0.4)[1]
+    other = at_beta(model, 0.9)
+    assert other.beta == 0.9
+    for field in GPClassification._fields:
+        if field != "beta":
+            np.testing.assert_array_equal(getattr(other, field), getattr(model, field))
+
+
+def test_draws_from_q_have_its_moments():
+    n = 20_000
+    rng = np.random.default_rng(4)
+    for model in models(1.0):
+        Sigma = model.L_Sigma @ model.L_Sigma.T
+        x = np.array([draw_q(model, rng) for _ in range(n)])
+        error = (x.mean(0) - model.mu) / np.sqrt(np.diag(Sigma) / n)
+        assert np.abs(error).max() < 4
+        # the variance of s_ij is (S_ii S_jj + S_ij^2) / n
+        se = np.sqrt((np.outer(np.diag(Sigma), np.diag(Sigma)) + Sigma**2) / n)
+        assert (np.abs(np.cov(x.T) - Sigma) < 4.5 * se).all()  # 21 comparisons
+
+
+def test_q_of_ep_is_normalised_by_its_sites():
+    model = models(1.0)[1]
+    precision = np.linalg.inv(K) + np.diag(EP.tau)
+    np.testing.assert_allclose(model.L_Sigma @ model.L_Sigma.T @ precision, np.eye(N), atol=1e-12)
+    np.testing.assert_allclose(precision @ model.mu, EP.nu, atol=1e-11)
+    assert model.log_det_Sigma == pytest.approx(-np.linalg.slogdet(precision)[1], rel=1e-12)
+
+
+def replaced(**fields):
+    return SimpleNamespace(**(vars(EP) | fields))
+
+
+@pytest.mark.parametrize("name, arguments", [
+    ("y", (K, Y * 2)),
+    ("y", (K, (Y + 1) / 2)),
+    ("y", (K, Y[:-1])),
+    ("y", (K, Y.reshape(2, 3))),
+    ("y", (K, np.where(Y > 0, Y, np.nan))),
+    ("K", (K[:, :-1], Y)),
+    ("K", (K + np.triu(np.ones((N, N))), Y)),
+    ("K", (K - 10 * np.eye(N), Y)),
+    ("K", (np.where(K > 2, np.nan, K), Y)),
+    ("K", (np.where(K > 2, np.inf, K), Y)),
+    ("K", (K[0], Y)),
+    ("K", (np.zeros((0, 0)), np.zeros(0))),
+    ("beta", (K, Y, 1.1)),
+    ("beta", (K, Y, -1e-9)),
+    ("beta", (K, Y, np.nan)),
+    ("beta", (K, Y, "1")),
+])
+def test_bad_arguments_are_named(name, arguments):
+    with pytest.raises(ValueError, match=rf"^{name}\b"):
+        GPClassification.from_prior(*arguments)
+    with pytest.raises(ValueError, match=rf"^{name}\b"):
+        GPClassification.from_ep(*arguments[:2], EP, *arguments[2:])
+
+
+@pytest.mark.parametrize("ep", [
+    replaced(converged=False), replaced(tau=EP.tau[:-1]), replaced(tau=EP.tau - 1.0),
+    replaced(nu=np.full(N, np.nan))])
+def test_bad_ep_is_named(ep):
+    with pytest.raises(ValueError, match=r"^ep\b"):
+        GPClassification.from_ep(K, Y, ep)

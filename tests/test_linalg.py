@@ -1,0 +1,118 @@
+"""models/linalg.py: factors, inverses and solves, against their definitions and NumPy."""
+
+import numpy as np
+import pytest
+
+from models import linalg
+
+SIZES = [1, 2, 5, linalg.BLOCK - 1, linalg.BLOCK, linalg.BLOCK + 1, 2 * linalg.BLOCK + 1, 300]
+
+
+def positive_definite(n):
+    B = np.random.default_rng(n).standard_normal((n, n))
+    return B @ B.T / n + 0.1 * np.eye(n)  # condition number about 40
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_cholesky(n):
+    A = positive_definite(n)
+    before = A.copy()
+    L, ok = linalg.cholesky(A)
+    assert ok
+    np.testing.assert_array_equal(A, before)
+    np.testing.assert_array_equal(np.triu(L, 1), 0)
+    assert (np.diag(L) > 0).all()
+    np.testing.assert_allclose(L @ L.T, A, atol=1e-14)
+    np.testing.assert_allclose(linalg.log_det(L), np.linalg.slogdet(A)[1], atol=1e-11)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_factorise_touches_only_the_lower_triangle(n):
+    A = positive_definite(n)
+    work = np.tril(A) + np.triu(np.full((n, n), np.nan), 1)
+    assert linalg.factorise(work)
+    np.testing.assert_allclose(np.tril(work), np.linalg.cholesky(A), atol=1e-14)
+    assert np.isnan(work[np.triu_indices(n, 1)]).all()
+
+
+@pytest.mark.parametrize("where", [0, 70, 149])
+@pytest.mark.parametrize("bad", [-1.0, 0.0, np.nan, np.inf, -np.inf])
+def test_what_has_no_factor_is_not_ok_and_nan(where, bad):
+    A = positive_definite(150)
+    A[where, where] = bad
+    L, ok = linalg.cholesky(A)
+    assert not ok
+    assert np.isnan(L).all()
+
+
+def test_nan_off_the_diagonal_is_not_ok():
+    A = positive_definite(150)
+    A[149, 3] = A[3, 149] = np.nan
+    assert not linalg.cholesky(A)[1]
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_inverse_of_a_triangle(n):
+    L = np.linalg.cholesky(positive_definite(n))
+    inverse = L + np.triu(np.full((n, n), np.nan), 1)
+    linalg.invert_lower(inverse)
+    np.testing.assert_allclose(np.tril(inverse) @ L, np.eye(n), atol=1e-13)
+    assert np.isnan(inverse[np.triu_indices(n, 1)]).all()
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_solves(n):
+    rng = np.random.default_rng(1)
+    L = np.linalg.cholesky(positive_definite(n))
+    b, B, C = rng.standard_normal(n), rng.standard_normal((n, 7)), rng.standard_normal((7, n))
+    given = b.copy()
+    np.testing.assert_allclose(L @ linalg.solve_lower(L, b), b, atol=1e-12)
+    np.testing.assert_allclose(L.T @ linalg.solve_lower_transposed(L, b), b, atol=1e-12)
+    np.testing.assert_array_equal(b, given)
+    np.testing.assert_allclose(L @ linalg.solve_lower_matrix(L, B), B, atol=1e-12)
+    X = C.copy()
+    linalg.triangular_solve_matrix(L, X, False)
+    np.testing.assert_allclose(X @ L, C, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_products(n):
+    rng = np.random.default_rng(2)
+    A, x, s, V = (positive_definite(n), rng.standard_normal(n), rng.random(n),
+                  rng.standard_normal((n + 3, n)))
+    lower = np.tril(A) + np.triu(np.full((n, n), np.nan), 1)
+    np.testing.assert_allclose(linalg.symmetric_times(lower, x), A @ x, atol=1e-12)
+    np.testing.assert_allclose(linalg.gram(V), V.T @ V, atol=1e-11)
+    np.testing.assert_allclose(linalg.identity_plus_scaled(A, s),
+                               np.eye(n) + np.diag(s) @ A @ np.diag(s), atol=1e-14)
+    np.testing.assert_allclose(linalg.rows_times(A, s), np.diag(s) @ A, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_posterior_factor(n):
+    K, w = positive_definite(n), np.random.default_rng(3).random(n) * 5
+    w[0] = 0.0
+    L_K = np.linalg.cholesky(K)
+    R, ok = linalg.whitened_factor(L_K, w)
+    assert ok
+    np.testing.assert_array_equal(np.triu(R, 1), 0)
+    np.testing.assert_allclose(R.T @ R, np.eye(n) + L_K.T @ np.diag(w) @ L_K, atol=1e-12)
+    L, ok = linalg.posterior_factor(L_K, w)
+    assert ok
+    np.testing.assert_array_equal(np.triu(L, 1), 0)
+    np.testing.assert_allclose(L @ L.T, np.linalg.inv(np.linalg.inv(K) + np.diag(w)), atol=1e-12)
+
+
+def test_posterior_factor_does_not_cancel():
+    # K of size 1e12 and a posterior of size 1e-2: K - V'V keeps 16 - 14 digits, ours all
+    n = 20
+    X = np.linspace(0, 1, n)
+    K = 1e12 * (np.exp(-np.abs(X[:, None] - X)) + np.eye(n))
+    w = np.full(n, 100.0)
+    L, ok = linalg.posterior_factor(np.linalg.cholesky(K), w)
+    assert ok
+    # (K^-1 + W)^-1 = W^-1 - W^-1 K^-1 W^-1 + ..., and K^-1 is 1e-12
+    np.testing.assert_allclose(L @ L.T, np.diag(1 / w), rtol=1e-10, atol=1e-14)
+    V = linalg.solve_lower_matrix(linalg.cholesky(linalg.identity_plus_scaled(K, np.sqrt(w)))[0],
+                                  linalg.rows_times(K, np.sqrt(w)))
+    assert np.abs(K - V.T @ V - np.diag(1 / w)).max() > 1e-6

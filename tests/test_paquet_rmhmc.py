@@ -1,0 +1,349 @@
+"""algorithms/paquet_rmhmc.py: each formula against differences, the paper's misprints failing,
+the map's reversibility and volume, then the distribution it samples."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, norm
+
+from algorithms import paquet_rmhmc as rm
+from algorithms.paquet_rmhmc import derivatives, hamiltonian_and_gradient, riemann_metric, rmhmc
+from models import linalg
+from models.covariance import squared_exponential
+from models.gp_classification import GPClassification
+from models.interface import U, grad_U
+
+N = 5
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, 2))
+K = squared_exponential(X, X, 0.3, 1.0)
+Y = np.array([1.0, -1.0, -1.0, 1.0, 1.0])
+EP = SimpleNamespace(tau=RNG.random(N), nu=RNG.standard_normal(N), converged=True)
+MODELS = {f"{q}, beta = {beta}": model for beta in (0.0, 0.3, 1.0) for q, model in (
+    ("prior", GPClassification.from_prior(K, Y, beta)),
+    ("q", GPClassification.from_ep(K, Y, EP, beta)))}
+each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+x_test, p_test = 2 * RNG.standard_normal(N), RNG.standard_normal(N)
+
+
+def gradient(f, x, step=1e-5):
+    """Central differences: truncation about step^2, rounding about 1e-16 |f| / step."""
+    return np.array([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(x.size)])
+
+
+@each_model
+def test_L_beta_and_its_gradient(model):
+    L_beta, dL_dx = derivatives(x_test, model)
+    assert L_beta == pytest.approx(-U(x_test, model), rel=1e-13)
+    np.testing.assert_allclose(dL_dx, -grad_U(x_test, model), rtol=1e-11)
+    numeric = gradient(lambda x: derivatives(x, model)[0], x_test)
+    np.testing.assert_allclose(dL_dx, numeric, atol=1e-8)
+
+
+@each_model
+def test_metric_is_minus_the_hessian(model):
+    L_beta, dL_dx, G_inv, log_det_G, dg = riemann_metric(x_test, model)
+    assert (L_beta, dL_dx.tolist()) == (derivatives(x_test, model)[0],
+                                        derivatives(x_test, model)[1].tolist())
+    G = -gradient(lambda x: derivatives(x, model)[1], x_test)
+    np.testing.assert_allclose(G_inv @ G, np.eye(N), atol=1e-7)
+    assert log_det_G == pytest.approx(np.linalg.slogdet(G)[1], abs=1e-8)
+    third = gradient(lambda x: np.diag(np.linalg.inv(riemann_metric(x, model)[2])), x_test)
+    np.testing.assert_allclose(np.diag(third), dg, atol=1e-7)
+    np.testing.assert_allclose(third - np.diag(np.diag(third)), 0, atol=1e-7)
+
+
+@each_model
+def test_gradient_of_the_hamiltonian(model):
+    def H(x):
+        return hamiltonian_and_gradient(*riemann_metric(x, model), p_test)
+
+    value, dH_dx = H(x_test)
+    np.testing.assert_allclose(dH_dx, gradient(lambda x: H(x)[0], x_test), atol=1e-7)
+    L_beta, _, G_inv, log_det_G, _ = riemann_metric(x_test, model)
+    assert value == pytest.approx(p_test @ G_inv @ p_test / 2 + log_det_G / 2 - L_beta, rel=1e-13)
+
+
+@each_model
+def test_far_from_the_data_nothing_overflows(model):
+    # samples from the paper's prior reach |z| = 400, where Phi underflows
+    x = 400 * Y * np.array([1, -1, 1, -1, 1])
+    L_beta, dL_dx, G_inv, log_det_G, dg = riemann_metric(x, model)
+    assert np.isfinite([L_beta, log_det_G]).all()
+    assert np.isfinite(dL_dx).all() and np.isfinite(G_inv).all() and np.isfinite(dg).all()
+    far = Y * x < 0  # there dg is -2 beta y / t^3 for z = -t, to leading order
+    np.testing.assert_allclose(dg[far], -2 * model.beta * Y[far] / 400**3, rtol=1e-3)
+
+
+# The departures: the printed version fails, ours does not
+
+
+def test_algorithm_4_line_18_as_printed_is_no_gradient():
+    model = MODELS["q, beta = 0.3"]
+    _, ours = derivatives(x_test, model)
+    K_inv_x = np.linalg.solve(K, x_test)
+    printed = ours + 2 * model.beta * K_inv_x  # + beta (L^K)' \ f in place of -
+    numeric = gradient(lambda x: derivatives(x, model)[0], x_test)
+    assert np.abs(printed - numeric).max() > 0.1
+    assert np.abs(ours - numeric).max() < 1e-8
+
+
+def momenta(model, n):
+    G_inv = riemann_metric(x_test, model)[2]
+    L = np.linalg.cholesky(G_inv)
+    rng = np.random.default_rng(3)
+    return np.array([linalg.solve_lower_transposed(L, rng.standard_normal(N)) for _ in range(n)])
+
+
+def test_algorithm_1_line_7_draws_from_G_and_not_from_its_inverse():
+    model, n = MODELS["prior, beta = 1.0"], 20_000
+    G = np.linalg.inv(riemann_metric(x_test, model)[2])
+    S = np.cov(momenta(model, n).T)
+    se = np.sqrt((np.outer(np.diag(G), np.diag(G)) + G**2) / n)
+    assert (np.abs(S - G) < 4.5 * se).all()
+    assert np.abs(S - np.linalg.inv(G)).max() > 50 * se.max()  # the printed comment
+
+
+def test_section_4_4_gradient_lacks_the_sign_of_y():
+    h = norm.pdf(x_test) / norm.cdf(Y * x_test)
+    numeric = gradient(lambda x: norm.logcdf(Y * x).sum(), x_test)
+    np.testing.assert_allclose(Y * h, numeric, atol=1e-8)
+    assert np.abs(h - numeric).max() > 0.1
+
+
+def test_algorithm_4_lines_7_and_8_jump_at_minus_15():
+    z = -15.0
+    series = -z - 1 / z + 2 / z**3
+    ours = derivatives(np.array([z]), GPClassification.from_prior(np.eye(1), np.ones(1)))[1][0] + z
+    exact = norm.pdf(z) / norm.cdf(z)
+    assert abs(series / exact - 1) > 5e-7
+    assert abs(ours / exact - 1) < 1e-12
+
+
+def test_algorithm_3_line_13_needs_the_inverse_of_Sigma_tilde_to_vanish():
+    zero = SimpleNamespace(tau=np.zeros(N), nu=np.zeros(N), converged=True)
+    with_q = GPClassification.from_ep(K, Y, zero, 0.3)  # Sigma~^-1 = 0
+    prior = GPClassification.from_prior(K, Y, 0.3)
+    for ours, theirs in zip(riemann_metric(x_test, with_q), riemann_metric(x_test, prior),
+                            strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+
+
+# The map
+
+
+class Given:
+    """In place of a generator: gives the momentum that is wanted, and accepts."""
+
+    def __init__(self, z):
+        self.z = z
+
+    def standard_normal(self, n):
+        return self.z
+
+    def random(self):
+        return 0.0
+
+
+def trajectory(x, p, model, eps, l_max, f_max):
+    """Lines 11 to 29 from (x, p): return where they end, x and p, and the energy error."""
+    z = np.linalg.cholesky(riemann_metric(x, model)[2]).T @ p  # line 7 turns z into p
+    momenta = []
+
+    def spy(*arguments):
+        momenta.append(arguments[-1])
+        return hamiltonian_and_gradient(*arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rm, "hamiltonian_and_gradient", spy)
+        chain = rmhmc.py_func(x, model, l_max, eps, 1, Given(z), f_max)
+    return chain.samples[0], momenta[-1], chain.energy_error[0]
+
+
+@each_model
+def test_converged_trajectory_is_reversible(model):
+    x, p, _ = trajectory(x_test, p_test, model, 0.1, 10, 30)
+    assert np.abs(x - x_test).max() > 0.1  # it moved
+    back, minus_p, _ = trajectory(x, -p, model, 0.1, 10, 30)
+    np.testing.assert_allclose(back, x_test, atol=1e-9)
+    np.testing.assert_allclose(minus_p, -p_test, atol=1e-9)
+
+
+def test_five_iterations_are_not_reversible():
+    # Algorithm 1, line 12 as printed claims that they are
+    model = MODELS["prior, beta = 1.0"]
+    errors = []
+    for f_max in (2, 5, 8, 12):
+        x, p, _ = trajectory(x_test, p_test, model, 0.2, 10, f_max)
+        errors.append(np.abs(trajectory(x, -p, model, 0.2, 10, f_max)[0] - x_test).max())
+    assert errors[1] > 1e-6
+    assert errors[0] > 10 * errors[1] > 100 * errors[2] > 1000 * errors[3]
+
+
+@each_model
+def test_converged_trajectory_is_symplectic(model):
+    def flow(state):
+        x, p, _ = trajectory(state[:N], state[N:], model, 0.15, 3, 40)
+        return np.concatenate([x, p])
+
+    J = gradient(flow, np.concatenate([x_test, p_test]), 1e-5).T
+    omega = np.block([[np.zeros((N, N)), np.eye(N)], [-np.eye(N), np.zeros((N, N))]])
+    np.testing.assert_allclose(J.T @ omega @ J, omega, atol=1e-6)  # differences err by 1e-8 |J|^2
+    assert np.linalg.det(J) == pytest.approx(1, abs=1e-6)
+
+
+def test_energy_error_is_second_order():
+    model = MODELS["q, beta = 0.3"]
+    errors = [trajectory(x_test, p_test, model, 1 / n, n, 30)[2] for n in (10, 20, 40)]
+    assert 3.4 < errors[0] / errors[1] < 4.6
+    assert 3.7 < errors[1] / errors[2] < 4.3
+
+
+@each_model
+def test_compiled_equals_interpreted_bit_for_bit(model):
+    a, b = np.random.default_rng(5), np.random.default_rng(5)
+    compiled, interpreted = (rmhmc(x_test, model, 4, 0.2, 10, a),
+                             rmhmc.py_func(x_test, model, 4, 0.2, 10, b))
+    np.testing.assert_array_equal(compiled.samples, interpreted.samples)
+    np.testing.assert_array_equal(compiled.energy_error, interpreted.energy_error)
+    assert compiled.counts == interpreted.counts
+    assert a.bit_generator.state == b.bit_generator.state
+
+
+def test_counts_are_what_was_done(monkeypatch):
+    thirds = {"cholesky": 1, "solve_lower_matrix": 3, "gram": 3}
+    for model, per_metric in ((MODELS["prior, beta = 1.0"], 7), (MODELS["q, beta = 0.3"], 14)):
+        done = dict.fromkeys([*thirds, "riemann_metric"], 0)
+
+        def counting(name, function, done=done):
+            def counted(*arguments):
+                done[name] += 1
+                return function(*arguments)
+
+            return counted
+
+        with monkeypatch.context() as patch:
+            for name in thirds:
+                patch.setattr(rm, name, counting(name, getattr(linalg, name)))
+            patch.setattr(rm, "riemann_metric",
+                          counting("riemann_metric", riemann_metric.py_func))
+            counts = rmhmc.py_func(x_test, model, 3, 0.1, 2, np.random.default_rng(0), 4).counts
+        assert counts.metric == done["riemann_metric"] == 1 + 2 * 3 * 4
+        assert counts.cholesky == done["cholesky"]
+        assert counts.thirds == sum(thirds[name] * done[name] for name in thirds)
+        assert counts.thirds == per_metric * counts.metric + 2
+
+
+# The distribution
+
+
+def exact_moments(model):
+    """Mean and variance of exp(L_beta) for N = 1, on a grid."""
+    x = np.linspace(-12, 12, 4001)
+    density = np.exp([-U(np.array([v]), model) for v in x])
+    density /= density.sum()
+    mean = density @ x
+    return mean, density @ (x - mean) ** 2
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("from_q", [False, True])
+def test_moments_of_one_latent_value(beta, from_q):
+    K1, y1, n = np.array([[4.0]]), np.ones(1), 20_000
+    q = SimpleNamespace(tau=np.array([0.7]), nu=np.array([0.9]), converged=True)
+    model = (GPClassification.from_ep(K1, y1, q, beta) if from_q
+             else GPClassification.from_prior(K1, y1, beta))
+    chain = rmhmc(np.zeros(1), model, 6, 0.25, n, np.random.default_rng(7), 12)
+    mean, variance = exact_moments(model)
+    x = chain.samples[:, 0]
+    for values, exact in ((x, mean), ((x - mean) ** 2, variance)):
+        batches = values.reshape(100, -1).mean(1)
+        assert abs(batches.mean() - exact) < 4 * batches.std(ddof=1) / 10
+    np.testing.assert_allclose(chain.energies, [U(s, model) for s in chain.samples], rtol=1e-13)
+
+
+def test_moments_of_five_latent_values():
+    model = MODELS["q, beta = 0.3"]
+    n = 20_000
+    rng = np.random.default_rng(8)
+    chain = rmhmc(np.zeros(N), model, 8, 0.2, n, rng, 10)
+    # reference by importance sampling from q, whose weights are nearly equal at beta = 0.3
+    L = model.L_Sigma
+    draws = model.mu + np.random.default_rng(9).standard_normal((400_000, N)) @ L.T
+    log_w = 0.3 * (norm.logcdf(Y * draws).sum(1)
+                   + multivariate_normal.logpdf(draws, np.zeros(N), K)
+                   - multivariate_normal.logpdf(draws, model.mu, L @ L.T))
+    w = np.exp(log_w - log_w.max())
+    w /= w.sum()
+    mean = w @ draws
+    reference_se = np.sqrt((w**2) @ (draws - mean) ** 2)
+    batches = chain.samples.reshape(100, -1, N).mean(1)
+    se = np.hypot(batches.std(0, ddof=1) / 10, reference_se)
+    assert (np.abs(batches.mean(0) - mean) < 4 * se).all()
+
+
+def test_geweke_joint_distribution():
+    """Successive-conditional simulation of (x, y) has the prior's moments in x (Geweke 2004).
+
+    y_n given x_n is +1 with probability Phi(x_n); x moves by RMHMC given y.  A sampler that is off
+    in any part (Hessian, sign, Jacobian, acceptance) leaves x with another distribution.
+    """
+    K2 = np.array([[2.0, 1.2], [1.2, 1.5]])
+    rng = np.random.default_rng(11)
+    x, xs = np.linalg.cholesky(K2) @ rng.standard_normal(2), []
+    for _ in range(20_000):
+        y = np.where(rng.random(2) < norm.cdf(x), 1.0, -1.0)
+        chain = rmhmc(x, GPClassification.from_prior(K2, y), 3, 0.5, 1, rng, 10)
+        x = chain.samples[0]
+        xs.append(x)
+    xs = np.array(xs)
+    for values, exact in ((xs[:, 0], 0), (xs[:, 1], 0), (xs[:, 0] ** 2, 2.0),
+                          (xs[:, 1] ** 2, 1.5), (xs[:, 0] * xs[:, 1], 1.2),
+                          (xs[:, 0] ** 4, 12.0)):
+        batches = values.reshape(100, -1).mean(1)
+        assert abs(batches.mean() - exact) < 4 * batches.std(ddof=1) / 10
+
+
+# Trouble
+
+
+def test_a_trajectory_that_leaves_the_finite_numbers_is_rejected_and_counted():
+    model = MODELS["prior, beta = 1.0"]
+    chain = rmhmc(x_test, model, 10, 1e200, 20, np.random.default_rng(1))
+    assert chain.divergences == 20
+    assert not chain.accepted.any()
+    np.testing.assert_array_equal(chain.samples, np.tile(x_test, (20, 1)))
+    assert np.isfinite(chain.energies).all()
+
+
+def test_the_chain_goes_on_after_divergences():
+    model = MODELS["prior, beta = 1.0"]
+    chain = rmhmc(x_test, model, 3, 1.6, 400, np.random.default_rng(1))
+    assert 0 < chain.accepted.sum() < 400
+    assert np.isfinite(chain.samples).all()
+    assert chain.divergences == np.count_nonzero(~np.isfinite(chain.energy_error))
+    moved = np.any(np.diff(chain.samples, axis=0) != 0, axis=1)
+    np.testing.assert_array_equal(moved, chain.accepted[1:])
+
+
+GOOD = dict(x0=x_test, model=MODELS["prior, beta = 1.0"], l_max=2, eps=0.1, t_max=3,
+            rng=np.random.default_rng(0), f_max=5)
+
+
+@pytest.mark.parametrize("name, value", [
+    ("x0", x_test[:-1]), ("x0", np.full(N, np.nan)), ("x0", "x"), ("x0", x_test.reshape(-1, 1)),
+    ("model", K), ("l_max", 0), ("l_max", 1.5), ("l_max", True), ("eps", 0.0), ("eps", -0.1),
+    ("eps", np.nan), ("eps", np.inf), ("eps", "0.1"), ("t_max", 0), ("f_max", 0), ("f_max", 2.0),
+    ("rng", 1), ("rng", None)])
+def test_bad_arguments_are_named(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        rmhmc(**(GOOD | {name: value}))
+
+
+def test_the_start_is_not_modified_and_may_have_any_layout():
+    start = x_test.copy()
+    a = rmhmc(start, *list(GOOD.values())[1:5], np.random.default_rng(0))
+    b = rmhmc(start.tolist(), *list(GOOD.values())[1:5], np.random.default_rng(0))
+    np.testing.assert_array_equal(start, x_test)
+    np.testing.assert_array_equal(a.samples, b.samples)
