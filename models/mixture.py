@@ -1,7 +1,7 @@
-"""A mixture of Gaussians in d dimensions, with a metric: the target of Paquet & Fraccaro's Figure 1.
+"""A mixture of Gaussians in d dimensions, with a metric for Riemannian HMC.
 
-Paper       U. Paquet and M. Fraccaro (2016), Section 3.  The paper gives neither its mixture nor
-            the metric; minus the Hessian of the log density is indefinite between the components,
+Paper       U. Paquet and M. Fraccaro (2016), Figure 1.  The paper gives neither its mixture nor
+            its metric; minus the Hessian of the log density is indefinite between the components,
             so it cannot have been that.  Ours is the mean of the components' precisions, weighted
             by their responsibilities for q: positive definite and smooth everywhere, and the
             precision itself where one component alone matters.
@@ -25,6 +25,7 @@ import numpy as np
 
 from models.interface import U, grad_U, metric, metric_gradient
 from models.jit import njit
+from models.linalg import cholesky, invert_lower, log_det
 from models.validate import array, covariance, generator
 
 
@@ -64,16 +65,13 @@ def gaussian_mixture(weights, means, covariances):
     covariances = array("covariances", covariances, (k, d, d))
     precisions, log_normalisers = np.empty((k, d, d)), np.empty(k)
     for j in range(k):
-        S = covariance(f"covariances[{j}]", covariances[j])
-        S = (S + S.T) / 2
-        lowest = np.linalg.eigvalsh(S)[0]
-        # below this, rounding alone decides the sign of the smallest eigenvalue
-        if lowest <= d * np.finfo(float).eps * np.abs(S).max():
-            raise ValueError(f"covariances[{j}] must be positive definite, but its smallest"
-                             f" eigenvalue is {lowest:.3g}")
-        inverse = np.linalg.inv(S)
-        precisions[j] = (inverse + inverse.T) / 2
-        log_normalisers[j] = (d * math.log(2 * math.pi) + np.linalg.slogdet(S)[1]) / 2
+        L, ok = cholesky(covariance(f"covariances[{j}]", covariances[j]))
+        if not ok:
+            raise ValueError(f"covariances[{j}] must be positive definite, but its Cholesky"
+                             " factorisation breaks down")
+        log_normalisers[j] = (d * math.log(2 * math.pi) + log_det(L)) / 2
+        invert_lower(L)
+        precisions[j] = L.T @ L
     return GaussianMixture(weights, means, precisions, log_normalisers)
 
 
@@ -91,12 +89,12 @@ def mixture_draw(model, n, rng):
     q     : (n, d) float64
     """
     rng = generator("rng", rng)
-    k, d = model.means.shape
+    d = model.means.shape[1]
     edges = np.cumsum(model.weights)[:-1]
     component = np.searchsorted(edges, rng.random(n), side="right")
     z = rng.standard_normal((n, d))
     # with P = L L', the covariance of L'^-1 z is P^-1
-    roots = np.array([np.linalg.inv(np.linalg.cholesky(P)).T for P in model.precisions])
+    roots = np.linalg.inv(np.linalg.cholesky(model.precisions)).swapaxes(1, 2)
     return model.means[component] + np.einsum("nij,nj->ni", roots[component], z)
 
 

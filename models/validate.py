@@ -76,4 +76,4 @@ def covariance(name, value):
     gap = np.abs(value - value.T).max()
     if gap > 1e-10 * np.abs(value).max():  # rounding of whatever computed it
         raise ValueError(f"{name} must be symmetric, but differs from its transpose by {gap:.3g}")
-    return value
+    return (value + value.T) / 2 if gap > 0.0 else value

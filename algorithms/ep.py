@@ -1,0 +1,195 @@
+"""Expectation propagation (EP) for Gaussian process classification with the probit likelihood.
+
+Paper       C. E. Rasmussen and C. K. I. Williams (2006), Gaussian Processes for Machine Learning,
+            Section 3.6 and Algorithm 3.5; the q(x) and the log evidence of Paquet and Fraccaro
+            (2016), Section 5.
+Mirror      ep is Algorithm 3.5; the numbers of the lines are ours.
+Departures  L5-6  The book subtracts precisions, 1/v - 1/s2.  That cancels for a site of little
+                  weight, and rounding may make it negative.  Ours is the same number in a form
+                  that is never negative: see matching_site.
+            L7    damping < 1 moves a site only that part of the way.
+            L9    mu gets what the change adds, O(N), in place of the product Sigma nu, O(N^2).
+            L15   The book evaluates log Z once, after the loop; here it decides when to stop.
+            A site whose cavity variance is not positive (in exact arithmetic it always is) keeps
+            its parameters in that sweep, and the sweep does not count as converged.
+
+Notation
+--------
+book             here         shape    meaning
+y_i              y            (N,)     labels, -1 or +1
+K                K            (N, N)   prior covariance of f
+tilde tau_i      tau          (N,)     site precisions, >= 0
+tilde nu_i       nu           (N,)     site precision times site mean
+Sigma, mu        Sigma, mu    (N, N)   q = N(mu, Sigma), Sigma = (K^-1 + diag tau)^-1, mu = Sigma nu
+mu_-i, s2_-i     m, s2        ()       cavity: q's marginal without site i
+z_i              a            ()       y_i m / sqrt(1 + s2)
+B                L L'         (N, N)   I + S^1/2 K S^1/2, S = diag tau
+hat Z            Phi(a)       ()       normaliser of the tilted density N(f; m, s2) Phi(y_i f)
+hat mu, hat s2   mean, v      ()       its mean and variance
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import validate
+from models.jit import entry, njit
+from models.linalg import cholesky, log_det, solve_lower_matrix
+from models.special import curvature, log_Phi
+
+
+class EP(NamedTuple):
+    """The Gaussian q = N(mu, Sigma) that EP ends with, and its log evidence."""
+
+    log_Z: float  # EP's approximation of log p(y)
+    mu: np.ndarray  # (N,)
+    Sigma: np.ndarray  # (N, N), (K^-1 + diag tau)^-1
+    tau: np.ndarray  # (N,) site precisions, >= 0
+    nu: np.ndarray  # (N,) site precisions times site means; mu = Sigma nu
+    sweeps: int  # sweeps over all sites that were made
+    converged: bool  # did the last one change log_Z by less than tol, with every site updated?
+
+
+def check_ep(K, y, tol=1e-8, max_sweeps=100, damping=1.0):
+    """Check the arguments of ep."""
+    K = validate.covariance("K", K)
+    y = validate.labels("y", y, K.shape[0])
+    tol = validate.real("tol", tol, 0.0, open_low=True)
+    max_sweeps = validate.count("max_sweeps", max_sweeps)
+    damping = validate.real("damping", damping, 0.0, 1.0, open_low=True)
+    if not cholesky(K)[1]:
+        raise ValueError("K must be positive definite, but its Cholesky factorisation fails; its"
+                         f" smallest eigenvalue is {np.linalg.eigvalsh(K)[0]:.3g}")
+    return K, y, tol, max_sweeps, damping
+
+
+@entry(check_ep)
+@njit
+def ep(K, y, tol, max_sweeps, damping):
+    r"""Approximate the posterior and the evidence of p(y, f) = N(f; 0, K) prod_n Phi(y_n f_n).
+
+    Pseudocode (Rasmussen & Williams 2006, Algorithm 3.5)
+     1  nu <- 0, tau <- 0, Sigma <- K, mu <- 0
+     2  repeat
+     3      for n = 1, ..., N
+     4          m, s2 <- cavity: 1/s2 = 1/Sigma_nn - tau_n, m/s2 = mu_n/Sigma_nn - nu_n
+     5          mean, v <- mean and variance of the tilted density N(f; m, s2) Phi(y_n f) / Phi(a)
+     6          tau', nu' <- 1/v - 1/s2, mean/v - m/s2
+     7          dtau <- tau' - tau_n;  tau_n, nu_n <- tau', nu'
+     8          Sigma <- Sigma - (1/dtau + Sigma_nn)^-1 s s', where s is column n of Sigma
+     9          mu <- Sigma nu
+    10      end for
+    11      L <- cholesky(I + S^1/2 K S^1/2)
+    12      V <- L \ S^1/2 K
+    13      Sigma <- K - V'V
+    14      mu <- Sigma nu
+    15      log Z <- (3.65): see log_evidence
+    16  until |log Z - its previous value| < tol
+    17  return log Z, mu, Sigma, tau, nu
+
+    Parameters
+    ----------
+    K          : (N, N) float64   symmetric positive definite
+    y          : (N,) float64     labels, -1 or +1
+    tol        : float > 0        stop when a sweep changes log Z by less; default 1e-8.  log Z is
+                                  stationary at the fixed point: the sites are known to about
+                                  sqrt(tol) only, and rounding hides changes below 5e-14 max|K|
+    max_sweeps : int >= 1         default 100
+    damping    : float in (0, 1]  a site's new parameters are damping times those that match the
+                                  moments plus (1 - damping) times the old; default 1
+
+    Returns
+    -------
+    ep         : EP               as it stands after the last sweep, if converged is False: raise
+                                  max_sweeps or lower damping.  log_Z is then nan if a cavity
+                                  variance is not positive or L does not exist
+
+    Raises ValueError, naming the argument, if one is not as above.
+    """
+    N, sweeps, log_Z, previous, converged = y.size, 0, np.nan, np.inf, False                # --
+    nu, tau, Sigma, mu = np.zeros(N), np.zeros(N), K.copy(), np.zeros(N)                    # L1
+    while sweeps < max_sweeps and not converged:                                            # L2
+        sweeps += 1                                                                         # --
+        every_site = True                                                                   # --
+        for n in range(N):                                                                  # L3
+            m, s2 = cavity(mu[n], Sigma[n, n], tau[n], nu[n])                               # L4
+            if not 0.0 < s2 < np.inf:                                                       # --
+                every_site = False                                                          # --
+                continue                                                                    # --
+            new_tau, new_nu = matching_site(y[n], m, s2)                                    # L5-6
+            dtau, dnu = damping * (new_tau - tau[n]), damping * (new_nu - nu[n])            # L7
+            tau[n] = damping * new_tau + (1.0 - damping) * tau[n]                           # L7
+            nu[n] += dnu                                                                    # L7
+            s, scale = Sigma[n].copy(), 1.0 + dtau * Sigma[n, n]                            # L8
+            add_outer(Sigma, -dtau / scale, s)                                              # L8
+            mu += (dnu - dtau * mu[n]) / scale * s                                          # L9
+        root = np.sqrt(tau)                                                                 # L11
+        L, ok = cholesky(np.eye(N) + np.outer(root, root) * K)                              # L11
+        if not ok:                                                                          # --
+            log_Z = np.nan                                                                  # --
+            break                                                                           # --
+        V = solve_lower_matrix(L, root.reshape(N, 1) * K)                                   # L12
+        Sigma = K - V.T @ V                                                                 # L13
+        mu = Sigma @ nu                                                                     # L14
+        log_Z = log_evidence(y, mu, np.diag(Sigma), tau, nu, log_det(L))                    # L15
+        converged = every_site and abs(log_Z - previous) < tol                              # L16
+        previous = log_Z                                                                    # --
+    return EP(log_Z, mu, Sigma, tau, nu, sweeps, converged)                                 # L17
+
+
+@njit
+def cavity(mu, variance, tau, nu):
+    """Return (m, s2): the mean and variance of N(mu, variance) divided by exp(nu f - tau f^2 / 2).
+
+    The arguments are floats, or arrays of one shape.  s2 < 0 or inf where there is no such density.
+    """
+    ratio = 1.0 / (1.0 - tau * variance)
+    return ratio * (mu - variance * nu), ratio * variance
+
+
+@njit
+def matching_site(y, m, s2):
+    """Return (tau, nu): the site that gives the marginal the tilted density's mean and variance.
+
+    With b = y / sqrt(1 + s2) and log Phi' = h, log Phi'' = -lambda at a = b m, the tilted density
+    has mean = m + s2 b h and v = s2 - s2^2 lambda / (1 + s2), and hence
+
+        tau = 1/v - 1/s2    = lambda / (1 + s2 (1 - lambda))
+        nu  = mean/v - m/s2 = tau mean + (mean - m) / s2 = tau mean + b h.
+
+    y : -1.0 or 1.0      m, s2 : floats, s2 > 0      returns floats, tau >= 0
+    """
+    b = y / np.sqrt(1.0 + s2)
+    h, lam, _ = curvature(b * m)
+    tau = lam / (1.0 + s2 * (1.0 - lam))
+    return tau, tau * (m + s2 * b * h) + b * h
+
+
+@njit
+def add_outer(A, c, s):
+    """Add c s s' to the (N, N) matrix A."""
+    for i in range(s.size):
+        for j in range(s.size):
+            A[i, j] += c * s[i] * s[j]
+
+
+@njit
+def log_evidence(y, mu, variance, tau, nu, log_det_B):
+    """Return EP's log Z, Rasmussen and Williams (2006), (3.65), regrouped and derived again.
+
+    A site is k_n exp(nu_n f - tau_n f^2 / 2), with k_n such that cavity times site has the
+    normaliser Phi(a_n) of the tilted density.  The integral of the cavity times the exponential is
+
+        (1 + tau s2)^-1/2 exp(g / 2),    g = (nu^2 + (m / s2) (2 nu - tau m)) / (tau + 1 / s2),
+
+    hence log k_n = log Phi(a_n) + log(1 + tau s2) / 2 - g / 2.  The integral of the prior times all
+    exponentials is |B|^-1/2 exp(nu' Sigma nu / 2), and Sigma nu = mu.
+
+    y, mu, variance (the diagonal of Sigma), tau, nu : (N,)      log_det_B : log|B|, float
+    """
+    log_Z = 0.5 * (nu @ mu) - 0.5 * log_det_B
+    for n in range(y.size):
+        m, s2 = cavity(mu[n], variance[n], tau[n], nu[n])
+        g = (nu[n] ** 2 + m / s2 * (2.0 * nu[n] - tau[n] * m)) / (tau[n] + 1.0 / s2)
+        log_Z += log_Phi(y[n] * m / np.sqrt(1.0 + s2)) + 0.5 * np.log1p(tau[n] * s2) - 0.5 * g
+    return log_Z

@@ -1,0 +1,372 @@
+"""Riemannian manifold HMC for any metric: the generalised leapfrog integrator and its sampler.
+
+Paper       U. Paquet and M. Fraccaro (2016), Section 3, equations (10) to (15); the same as
+            M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214, equations (16)
+            to (18).  Algorithm 1 of the paper is the case of Gaussian process classification.
+Mirror      generalised_leapfrog is equations (13) to (15), and rmhmc_step the two steps of the
+            Gibbs sampler of Section 2 with p ~ N(0, G(x)); the paper does not number their lines,
+            we do.
+Departures  The constant d log(2 pi) / 2 of (11) is left out of H: it cancels in (8).
+            The comment in line 12 of Algorithm 1 calls the loops of f_max fixed-point iterations
+            time-reversible and volume preserving.  They are only when the iterations have
+            converged.  So besides a fixed count (tol = 0) there is a tolerance, and rmhmc runs
+            every trajectory back: one that did not converge, or does not lead back, is rejected
+            and counted.
+
+Notation
+--------
+paper        here                    shape      meaning
+x, p         x, p                    (d,)       position (the variable sampled) and momentum
+-L(x)        U(x, model)             ()         potential energy, minus the log density
+G(x)         metric(x, model)        (d, d)     metric tensor, the covariance of p given x
+dG/dx_n      metric_gradient[n]      (d, d)     its derivatives
+H            hamiltonian(here, p)    ()         U + log|G| / 2 + p' G^-1 p / 2
+grad_x H     dH_dx(here, p)          (d,)       dU/dx_n + tr(G^-1 dG_n) / 2 - w' dG_n w / 2
+grad_p H     dH_dp(L, p)             (d,)       w = G^-1 p
+epsilon      eps                     ()         step size
+l_max        l_max                   ()         leapfrog steps in a trajectory
+f_max        f_max                   ()         fixed-point iterations at most
+t_max        t_max                   ()         transitions in a chain
+             L                       (d, d)     lower Cholesky factor of G
+             here                    Geometry   all that H and grad_x H need of one position
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models.interface import U, grad_U, metric, metric_gradient
+from models.jit import entry, njit
+from models.linalg import cholesky, invert_lower, log_det, solve_lower, solve_lower_transposed
+from models.validate import array, count, generator, real
+
+
+class Geometry(NamedTuple):
+    """The parts of H and of its gradient that depend on the position only."""
+
+    U: float
+    log_det_G: float
+    L: np.ndarray  # (d, d) lower Cholesky factor of G
+    drift: np.ndarray  # (d,) dU/dx_n + tr(G^-1 dG_n) / 2, the gradient at p = 0
+    dG: np.ndarray  # (d, d, d), [n] is dG/dx_n
+
+
+class Trajectory(NamedTuple):
+    """Where the generalised leapfrog integrator ends, and what it took."""
+
+    x: np.ndarray  # (d,)
+    p: np.ndarray  # (d,)
+    H: float  # the Hamiltonian there
+    converged: bool  # were all fixed points found (tol > 0) or finite (tol = 0)?
+    steps: int  # steps completed: l_max if converged
+    momentum_iterations: int  # of equation (13), in all steps
+    position_iterations: int  # of equation (14), each with one metric and one Cholesky factor
+
+
+class Transition(NamedTuple):
+    """One transition of RMHMC."""
+
+    x: np.ndarray  # (d,) where the chain is next
+    accepted: bool
+    energy_error: float  # H at the end of the trajectory minus H at its start
+    converged: bool  # of the trajectory
+    return_error: float  # relative errors in x and p after running back, added; nan if not run
+    reversible: bool  # is it within tol_back?  True if not checked
+    steps: int  # steps completed, forward and back
+    position_iterations: int  # forward and back
+
+
+class Counts(NamedTuple):
+    """Evaluations in a chain, those of running back included."""
+
+    density: int
+    gradient: int
+    metric: int
+    metric_gradient: int
+    cholesky: int
+
+
+class Chain(NamedTuple):
+    """The states of a chain of RMHMC after each of t_max transitions, and how they came about."""
+
+    samples: np.ndarray  # (t_max, d)
+    energies: np.ndarray  # (t_max,) potential energies U of the samples
+    accepted: np.ndarray  # (t_max,) bool
+    energy_error: np.ndarray  # (t_max,) H(proposal) - H(start); nan or inf where it broke down
+    not_converged: np.ndarray  # (t_max,) bool, rejected because a fixed point was not found
+    not_reversible: np.ndarray  # (t_max,) bool, rejected because it did not lead back
+    return_error: np.ndarray  # (t_max,) of Transition: inf if the way back did not converge
+    counts: Counts
+
+
+@njit
+def metric_factor(x, model):
+    """Lower Cholesky factor of G(x), (d, d); all nan if G(x) is not positive definite.
+
+    The nan travels on into momenta, positions and energies, none of which then passes a test.
+    """
+    return cholesky(metric(x, model))[0]
+
+
+@njit
+def geometry(x, L, model):
+    """Evaluate the Geometry of x, given the factor L of G(x)."""
+    dG = metric_gradient(x, model)
+    drift = grad_U(x, model)
+    L_inv = L.copy()
+    invert_lower(L_inv)
+    G_inv = L_inv.T @ L_inv  # wanted whole: its product with each of the d matrices dG_n
+    for n in range(x.size):
+        drift[n] += 0.5 * (G_inv * dG[n]).sum()
+    return Geometry(U(x, model), log_det(L), L, drift, dG)
+
+
+@njit
+def dH_dp(L, p):
+    """Gradient of H with respect to p, G^-1 p: the velocity.  (d,)."""
+    return solve_lower_transposed(L, solve_lower(L, p))
+
+
+@njit
+def dH_dx(here, p):
+    """Gradient of H with respect to x, minus the right side of equation (12).  (d,)."""
+    w = dH_dp(here.L, p)
+    gradient = here.drift.copy()
+    for n in range(p.size):
+        gradient[n] -= 0.5 * (w @ (here.dG[n] @ w))
+    return gradient
+
+
+@njit
+def hamiltonian(here, p):
+    """H(x, p), equation (11), without its constant."""
+    return here.U + 0.5 * here.log_det_G + 0.5 * (p @ dH_dp(here.L, p))
+
+
+@njit
+def stationary(new, old, start, tol):
+    """Did a fixed-point iteration move by at most tol times the largest entry of new and start?
+
+    False if anything is not finite.  The scale includes the start, so that a fixed point near the
+    origin does not ask for more digits than its terms have.
+    """
+    scale = 0.0
+    for i in range(new.size):
+        scale = max(scale, abs(new[i]), abs(start[i]))
+    for i in range(new.size):
+        if not abs(new[i] - old[i]) <= tol * scale < np.inf:
+            return False
+    return True
+
+
+@njit
+def finite(a):
+    """Are all entries of the vector `a` finite?"""
+    for value in a:
+        if not np.isfinite(value):
+            return False
+    return True
+
+
+def check_trajectory(x, p, model, l_max, eps, f_max=100, tol=1e-12):
+    """Check the arguments of generalised_leapfrog."""
+    x = check_start("x", x, model)
+    return (x, array("p", p, x.shape), model, count("l_max", l_max),
+            real("eps", eps, 0, open_low=True), count("f_max", f_max), real("tol", tol, 0))
+
+
+def check_start(name, x, model):
+    """Return `x` as a (d,) array if the model's functions agree with it and are finite there."""
+    x = array(name, x, (-1,))
+    d = x.size
+    try:
+        found = [np.shape(f(x, model)) for f in (U, grad_U, metric, metric_gradient)]
+    except ValueError as error:  # NumPy's: a product of shapes that disagree
+        raise ValueError(f"{name} has {d} entries, which does not fit the model: {error}") from None
+    if found != [(), (d,), (d, d), (d, d, d)]:
+        raise ValueError(f"{name} has {d} entries, but the model's U, grad_U, metric and"
+                         f" metric_gradient there have shapes {found}")
+    if not np.isfinite(U(x, model)) or not np.isfinite(metric_factor(x, model)).all():
+        raise ValueError(f"{name} must be where U is finite and the metric positive definite")
+    return x
+
+
+@entry(check_trajectory)
+@njit
+def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
+    """Integrate Hamilton's equations of a non-separable H for a time l_max eps.
+
+    Pseudocode (equations (13) to (15))
+     1  for l = 1, ..., l_max
+     2      p' <- p
+     3      repeat f_max times, or until p' no longer changes
+     4          p' <- p - eps/2 dH/dx(x, p')                        (13)
+     5      p <- p'
+     6      x' <- x
+     7      repeat f_max times, or until x' no longer changes
+     8          x' <- x + eps/2 [dH/dp(x, p) + dH/dp(x', p)]        (14)
+     9      x <- x'
+    10      p <- p - eps/2 dH/dx(x, p)                              (15)
+    11  return x, p
+
+    Parameters
+    ----------
+    x, p       : (d,) float64   start; not modified
+    model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
+    l_max, eps : int, float     steps >= 1, step size > 0
+    f_max      : int            iterations >= 1 for each of (13) and (14); default 100
+    tol        : float          stop once an iteration changes no entry by more than tol times the
+                                largest entry; 0: always f_max iterations; default 1e-12
+
+    Returns
+    -------
+    trajectory : Trajectory     the end point, or where an iteration failed (converged is False)
+
+    Raises
+    ------
+    ValueError  naming the argument that is out of range or does not fit the model
+    """
+    here = geometry(x, metric_factor(x, model), model)                                      # --
+    in_p = in_x = 0                                                                         # --
+    for step in range(l_max):                                                               # L1
+        p_new = p                                                                           # L2
+        for _ in range(f_max):                                                              # L3
+            p_old = p_new                                                                   # --
+            p_new = p - eps / 2 * dH_dx(here, p_old)                                        # L4
+            in_p += 1                                                                       # --
+            done = stationary(p_new, p_old, p, tol)                                         # --
+            if done and tol > 0:                                                            # --
+                break                                                                       # --
+        if not (done if tol > 0 else finite(p_new)):                                        # --
+            return Trajectory(x, p_new, np.nan, False, step, in_p, in_x)                    # --
+        p = p_new                                                                           # L5
+        x_new, velocity = x, dH_dp(here.L, p)                                               # L6
+        velocity_new = velocity                                                             # --
+        for _ in range(f_max):                                                              # L7
+            x_old = x_new                                                                   # --
+            x_new = x + eps / 2 * (velocity + velocity_new)                                 # L8
+            L = metric_factor(x_new, model)                                                 # --
+            velocity_new = dH_dp(L, p)                                                      # --
+            in_x += 1                                                                       # --
+            done = stationary(x_new, x_old, x, tol)                                         # --
+            if done and tol > 0:                                                            # --
+                break                                                                       # --
+        if not (done if tol > 0 else finite(velocity_new)):                                 # --
+            return Trajectory(x_new, p, np.nan, False, step, in_p, in_x)                    # --
+        x = x_new                                                                           # L9
+        here = geometry(x, L, model)                                                        # --
+        p = p - eps / 2 * dH_dx(here, p)                                                    # L10
+    return Trajectory(x, p, hamiltonian(here, p), True, l_max, in_p, in_x)                  # L11
+
+
+@njit
+def relative_error(a, exact, other):
+    """Largest error of a, relative to the largest entry of exact and of other; nan if a has one."""
+    return np.abs(a - exact).max() / max(np.abs(exact).max(), np.abs(other).max())
+
+
+@njit
+def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
+    """One transition of RMHMC, which leaves the density exp(-U) invariant.
+
+    Pseudocode (Section 2, steps 1 and 2, with the momentum of Section 3)
+     1  draw p ~ N(0, G(x))
+     2  (x*, p*) <- l_max steps of (13) to (15) from (x, p)
+     3  alpha <- min(1, exp(H(x, p) - H(x*, p*)))                   (8)
+     4  with probability alpha:  return x*
+     5  otherwise:  return x
+
+    Parameters
+    ----------
+    x          : (d,) float64   where the chain is; not modified
+    model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
+    l_max, eps : int, float     steps >= 1, step size > 0
+    rng        : Generator      advanced by d normals, then one uniform
+    f_max, tol                  as for generalised_leapfrog
+    tol_back   : float          reject if (x*, -p*) leads back to (x, -p) with a relative error
+                                above this; 0: do not run back
+
+    Returns
+    -------
+    transition : Transition     rejected too when the proposal's energy is inf or nan
+    """
+    L = metric_factor(x, model)                                                             # --
+    p = L @ rng.standard_normal(x.size)                                                     # L1
+    start = hamiltonian(geometry(x, L, model), p)                                           # --
+    end = generalised_leapfrog(x, p, model, l_max, eps, f_max, tol)                         # L2
+    steps, iterations = end.steps, end.position_iterations                                  # --
+    return_error = np.nan                                                                   # --
+    reversible = True                                                                       # --
+    if tol_back > 0 and end.converged:                                                      # --
+        back = generalised_leapfrog(end.x, -end.p, model, l_max, eps, f_max, tol)           # --
+        steps += back.steps                                                                 # --
+        iterations += back.position_iterations                                              # --
+        return_error = np.inf                                                               # --
+        if back.converged:                                                                  # --
+            return_error = (relative_error(back.x, x, end.x)                                # --
+                            + relative_error(back.p, -p, end.p))                            # --
+        reversible = return_error <= tol_back                                               # --
+    energy_error = end.H - start                                                            # --
+    alpha = np.exp(-energy_error) if np.isfinite(energy_error) else 0.0                     # L3
+    if rng.random() < alpha and end.converged and reversible:                               # L4
+        return Transition(end.x, True, energy_error, True, return_error, True, steps,       # L4
+                          iterations)                                                       # L4
+    return Transition(x, False, energy_error, end.converged, return_error, reversible,      # L5
+                      steps, iterations)                                                    # L5
+
+
+def check_chain(x0, model, l_max, eps, t_max, rng, f_max=100, tol=1e-12, tol_back=1e-8):
+    """Check the arguments of rmhmc."""
+    return (check_start("x0", x0, model), model, count("l_max", l_max),
+            real("eps", eps, 0, open_low=True), count("t_max", t_max), generator("rng", rng),
+            count("f_max", f_max), real("tol", tol, 0), real("tol_back", tol_back, 0))
+
+
+@entry(check_chain)
+@njit
+def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):
+    """Run t_max transitions of RMHMC from x0.
+
+    Parameters
+    ----------
+    x0         : (d,) float64   start; not modified
+    model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
+    l_max, eps : int, float     leapfrog steps >= 1 of a trajectory, step size > 0
+    t_max      : int            transitions >= 1
+    rng        : Generator      advanced by d normals, then one uniform, in each transition
+    f_max      : int            fixed-point iterations >= 1; default 100
+    tol        : float          tolerance of the fixed points, 0 for always f_max iterations; 1e-12
+    tol_back   : float          tolerance of the run back, 0 for none (half the cost, but then only
+                                small tol makes it exact); default 1e-8
+
+    Returns
+    -------
+    chain      : Chain
+
+    Raises
+    ------
+    ValueError  naming the argument that is out of range or does not fit the model
+    """
+    samples, energies = np.empty((t_max, x0.size)), np.empty(t_max)
+    energy_error, return_error = np.empty(t_max), np.empty(t_max)
+    accepted, not_converged = np.empty(t_max, np.bool_), np.empty(t_max, np.bool_)
+    not_reversible = np.empty(t_max, np.bool_)
+    x, energy = x0, U(x0, model)
+    steps, iterations, trajectories = 0, 0, 0
+    for t in range(t_max):
+        step = rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back)
+        x = step.x
+        if step.accepted:
+            energy = U(x, model)
+        samples[t], energies[t], accepted[t] = x, energy, step.accepted
+        energy_error[t], return_error[t] = step.energy_error, step.return_error
+        not_converged[t], not_reversible[t] = not step.converged, not step.reversible
+        steps += step.steps
+        iterations += step.position_iterations
+        trajectories += 2 if tol_back > 0 and step.converged else 1
+    # each trajectory evaluates its start, and rmhmc_step does so once more for the momentum
+    starts = trajectories + t_max
+    counts = Counts(steps + starts + 1 + accepted.sum(), steps + starts, iterations + starts,
+                    steps + starts, iterations + starts)
+    return Chain(samples, energies, accepted, energy_error, not_converged, not_reversible,
+                 return_error, counts)

@@ -1,0 +1,239 @@
+"""algorithms/ep_correction.py: derivatives, orders of the error, exact orthant probabilities."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import log_ndtr
+
+from algorithms.ep import EP, cavity, ep
+from algorithms.ep_correction import (
+    BEHIND,
+    MAX_ORDER,
+    log_Phi_derivatives,
+    polynomials,
+    second_order,
+)
+from models.special import log_Phi, probit
+
+ORDERS = range(3, MAX_ORDER + 1)
+
+
+def two_factors(N, amplitude, seed):
+    """A random problem, K = V V' + diag(d) with V (N, 2); returns K, y and the exact log evidence.
+
+    Given the two factors z ~ N(0, I) the labels are independent, so that the orthant probability is
+    E_z prod_n Phi(y_n v_n'z / sqrt(1 + d_n)), here by the trapezoidal rule, which for a smooth
+    integrand that ends at nine deviations is exact to rounding.
+    """
+    rng = np.random.default_rng(seed)
+    V, d = amplitude * rng.standard_normal((N, 2)), amplitude**2 * rng.uniform(0.1, 0.5, N)
+    y = rng.choice([-1.0, 1.0], N)
+    z = np.linspace(-9, 9, 361)
+    weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+    log_likelihood = np.zeros((z.size, z.size))
+    for n in range(N):
+        f = V[n, 0] * z[:, None] + V[n, 1] * z
+        log_likelihood += log_ndtr(y[n] * f / math.sqrt(1 + d[n]))
+    return V @ V.T + np.diag(d), y, math.log(weight @ np.exp(log_likelihood) @ weight)
+
+
+def converged(K, y):
+    """EP's fixed point to the last bits of log Z."""
+    return ep(K, y, 1e-300, 100)._replace(converged=True)
+
+
+# psi
+
+
+@pytest.mark.parametrize("a", [-300, -40, -6, -2.2, BEHIND - 1e-9, BEHIND, -0.4, 0.7, 2, 9])
+def test_derivatives_of_log_Phi(a):
+    psi = log_Phi_derivatives(float(a), MAX_ORDER)
+    with mpmath.workdps(60):  # numerical differentiation, but with 60 digits
+        exact = [float(mpmath.diff(lambda t: mpmath.log(mpmath.erfc(-t / mpmath.sqrt(2))), a, ell))
+                 for ell in range(MAX_ORDER + 1)]
+    np.testing.assert_allclose(psi[3:5], exact[3:5], rtol=1e-12)
+    np.testing.assert_allclose(psi[5:], exact[5:], rtol=1e-9)
+    assert (psi[:3] == 0).all()
+
+
+def test_third_derivative_is_that_of_special():
+    a = np.linspace(-50, 9, 300)
+    psi_3 = [log_Phi_derivatives(v, 3)[3] for v in a]
+    np.testing.assert_allclose(psi_3, -probit(a).kappa, rtol=1e-9)  # kappa has 10 digits at -6
+
+
+def test_the_two_branches_agree_where_they_meet():
+    below, above = (log_Phi_derivatives(v, MAX_ORDER)
+                    for v in (np.nextafter(BEHIND, -9.0), BEHIND))
+    np.testing.assert_allclose(below[3:5], above[3:5], rtol=1e-12)
+    np.testing.assert_allclose(below, above, rtol=1e-9)
+
+
+def test_derivatives_of_lower_order_do_not_depend_on_the_highest():
+    for a in (-3.0, 0.5):
+        most = log_Phi_derivatives(a, MAX_ORDER)
+        for order in ORDERS:
+            np.testing.assert_array_equal(log_Phi_derivatives(a, order), most[: order + 1])
+
+
+def test_polynomials_are_the_printed_ones():
+    C = polynomials(4)
+    third = {(2, 1): 1, (0, 1): -1, (1, 2): 3, (0, 3): 2}  # h (a^2 - 1 + 3 a h + 2 h^2)
+    fourth = {(3, 1): -1, (1, 1): 3, (2, 2): -7, (0, 2): 4, (1, 3): -12, (0, 4): -6}
+    for ell, printed in ((3, third), (4, fourth)):
+        assert {(i, j): C[ell, i, j] for i, j in zip(*np.nonzero(C[ell]), strict=True)} == printed
+
+
+# the formula
+
+
+def test_sum_is_the_printed_formula():
+    K, y, _ = two_factors(12, 2.0, 0)
+    q = converged(K, y)
+    variance = np.diag(q.Sigma)
+    m, s2 = cavity(q.mu, variance, q.tau, q.nu)
+    a = y * m / np.sqrt(1 + s2)
+    h = probit(a).h
+    psi = {3: h * (a**2 - 1 + 3 * a * h + 2 * h**2),
+           4: -h * (a**3 - 3 * a + 7 * a**2 * h - 4 * h + 12 * a * h**2 + 6 * h**3)}
+    expected = 0.0
+    for ell in (3, 4):
+        c = (y * s2 / np.sqrt(1 + s2)) ** ell * psi[ell]
+        terms = np.outer(c, c) * (q.Sigma / np.outer(variance, variance)) ** ell
+        np.fill_diagonal(terms, 0.0)
+        expected += 0.5 * terms.sum() / math.factorial(ell)
+        assert second_order(q, y, ell) == pytest.approx(expected, rel=1e-10)  # digits of psi
+
+
+@pytest.mark.parametrize("y", [-1.0, 1.0])
+@pytest.mark.parametrize(("m", "s2"), [(0.4, 1.5), (-3.0, 4.0)])
+def test_cumulants_are_those_of_the_tilted_density(m, s2, y):
+    f = m + np.sqrt(s2) * np.linspace(-14, 14, 20_001)
+    weight = np.exp(-((f - m) ** 2) / (2 * s2) + np.array([log_Phi(v) for v in y * f]))
+    weight /= weight.sum()
+    mean = weight @ f
+    central = [weight @ (f - mean) ** k for k in range(7)]
+    cumulants = {3: central[3], 4: central[4] - 3 * central[2] ** 2,
+                 5: central[5] - 10 * central[3] * central[2]}
+    b = y / math.sqrt(1 + s2)
+    psi = log_Phi_derivatives(b * m, 5)
+    for ell, cumulant in cumulants.items():
+        assert (s2 * b) ** ell * psi[ell] == pytest.approx(cumulant, rel=1e-8)  # the sums round
+
+
+@pytest.mark.parametrize("label", [-1.0, 1.0])
+def test_each_cumulant_removes_its_order_of_the_error(label):
+    # two cases, K -> 0, r = y_1 y_2 K_12: EP leaves psi_3(0)^2 r^3 / 3! and, with that removed,
+    # psi_4(0)^2 r^4 / 4!; products of three cumulants are left, O(K^6).  The next order is K times
+    # smaller, hence the tolerance.
+    def errors(k):
+        K = k * np.array([[1.0, 0.7], [0.7, 1.0]])
+        y = np.array([1.0, label])
+        q = converged(K, y)
+        exact = math.log(0.25 + math.asin(label * K[0, 1] / (1 + k)) / (2 * math.pi))
+        corrected = [q.log_Z, *(q.log_Z + second_order(q, y, order) for order in (3, 4))]
+        return np.array([exact - log_Z for log_Z in corrected]), label * K[0, 1]
+
+    psi = log_Phi_derivatives(0.0, 4)
+    (ep_error, third_error, _), r = errors(1 / 64)
+    assert ep_error == pytest.approx(psi[3] ** 2 * r**3 / 6, rel=0.1)
+    assert third_error == pytest.approx(psi[4] ** 2 * r**4 / 24, rel=0.2)
+    coarse, fine = errors(1 / 8)[0], errors(1 / 16)[0]
+    slopes = np.log2(coarse / fine)
+    assert (np.abs(slopes - [3, 4, 6]) < [0.4, 0.8, 1.0]).all()  # limits; still on the way there
+    assert slopes[2] > 4.8
+
+
+@pytest.mark.parametrize("amplitude", [0.5, 1.0, 3.0])
+@pytest.mark.parametrize("N", [3, 5, 8])
+def test_error_against_exact_orthant_probabilities(N, amplitude):
+    errors = []
+    for seed in range(20):
+        K, y, exact = two_factors(N, amplitude, seed)
+        q = ep(K, y, 1e-12, 500)
+        corrections = [second_order(q, y, order) for order in (3, 4, 6)]
+        errors.append([q.log_Z - exact, *(q.log_Z + c - exact for c in corrections),
+                       q.log_Z - corrections[1] - exact])
+    plain, third, fourth, sixth, flipped = np.abs(errors).T
+    # measured: at least ten times smaller on average, and each order helps
+    assert third.mean() < plain.mean() / 5
+    assert fourth.mean() < third.mean()
+    assert sixth.mean() < fourth.mean()
+    assert fourth.max() < plain.max() / 5
+    assert flipped.mean() > 1.5 * plain.mean()
+
+
+def test_three_cases_against_the_closed_form():
+    K, y, by_quadrature = two_factors(3, 1.0, 5)
+    C = np.eye(3) + np.outer(y, y) * K
+    d = np.sqrt(np.diag(C))
+    angles = np.arcsin((C / np.outer(d, d))[np.triu_indices(3, 1)])
+    assert by_quadrature == pytest.approx(math.log(0.125 + angles.sum() / (4 * math.pi)), abs=1e-12)
+
+
+def test_independent_cases_need_no_correction():
+    y = np.array([1.0, -1.0, 1.0])
+    assert second_order(ep(np.diag([0.3, 2.0, 90.0]), y), y) == 0.0
+
+
+def test_order_of_the_cases_and_signs_of_the_latent_values_do_not_matter():
+    K, y, _ = two_factors(15, 2.0, 3)
+    q = converged(K, y)
+    log_R = second_order(q, y)
+    assert abs(log_R) > 1e-3
+    k = np.random.default_rng(0).permutation(15)
+    moved = EP(q.log_Z, q.mu[k], q.Sigma[np.ix_(k, k)], q.tau[k], q.nu[k], q.sweeps, True)
+    assert second_order(moved, y[k]) == pytest.approx(log_R, rel=1e-12)
+    s = np.random.default_rng(1).choice([-1.0, 1.0], 15)
+    flipped = EP(q.log_Z, s * q.mu, s[:, None] * q.Sigma * s, q.tau, s * q.nu, q.sweeps, True)
+    assert second_order(flipped, s * y) == pytest.approx(log_R, rel=1e-12)
+
+
+def test_four_is_the_default_order():
+    K, y, _ = two_factors(6, 2.0, 3)
+    q = ep(K, y)
+    assert second_order(q, y) == second_order(q, y, order=4)
+    assert second_order(q, y) != second_order(q, y, 5)
+    assert isinstance(second_order(q, y.astype(int)), float)
+
+
+def test_compiled_equals_interpreted():
+    K, y, _ = two_factors(6, 2.0, 4)
+    q = ep(K, y)
+    for order in ORDERS:
+        interpreted = second_order.py_func(q, y, order)
+        assert second_order(q, y, order) == pytest.approx(interpreted, rel=1e-13)
+    for a in (-30.0, -2.0, 0.3):
+        np.testing.assert_allclose(log_Phi_derivatives(a, 8), log_Phi_derivatives.py_func(a, 8),
+                                   rtol=1e-9)  # powers round differently
+
+
+def test_labels_of_no_weight_and_of_great_surprise_give_finite_numbers():
+    # cavities far on either side of zero: lambda underflows, or a << 0
+    K = np.array([[9e4, 8.9e4, 0.0], [8.9e4, 9e4, 0.0], [0.0, 0.0, 1e-8]])
+    for y in ([1, 1, 1], [1, -1, -1]):
+        q = ep(K, y, 1e-8, 1000)
+        assert q.converged
+        for order in ORDERS:
+            assert math.isfinite(second_order(q, y, order))
+
+
+# bad input
+
+
+def test_bad_input():
+    K, y, _ = two_factors(4, 1.0, 0)
+    q = ep(K, y)
+    for arguments, message in [
+        ((q, y, 2), "order must be a whole number of at least 3"),
+        ((q, y, 4.0), "order must be a whole number"),
+        ((q, y, MAX_ORDER + 1), "order must be at most 8"),
+        ((q, y[:3]), "y must have shape"),
+        ((q, 0 * y), "y must hold only"),
+        ((tuple(q), y), "ep must be a EP"),
+        ((ep(K, y, 1e-8, 1), y), "ep must have converged, but had not after 1 sweeps: .*damping"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            second_order(*arguments)

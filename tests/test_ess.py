@@ -1,0 +1,344 @@
+"""algorithms/ess.py: definitions, arviz-stats, processes with a known autocorrelation time."""
+
+import math
+from fractions import Fraction
+from statistics import variance
+
+import numpy as np
+import pytest
+from arviz_stats.base import array_stats
+from scipy.signal import lfilter
+
+from algorithms.ess import (
+    autocovariance,
+    batch_means,
+    combined_chains,
+    combined_tau,
+    cube_root,
+    ess,
+    initial_sequence,
+    initial_sequence_tau,
+)
+
+AR1 = [0.95, 0.8, 0.5, 0.0, -0.3, -0.6]
+
+
+def autoregression(rho, shape, rng):
+    """Draw stationary chains x_t = rho x_{t-1} + sqrt(1 - rho^2) z_t along the last axis."""
+    z = rng.standard_normal(shape)
+    z[..., 1:] *= math.sqrt(1 - rho**2)
+    return lfilter([1], [1, -rho], z)
+
+
+def bartlett_se(autocorrelation, lags, n):
+    """Compute the standard error of 1 + 2 sum_{0 < t < lags} r_t for a Gaussian chain of n draws.
+
+    Bartlett's formula: n cov(r_g, r_h) -> sum_{j >= 1} b_jg b_jh,
+    b_jh = rho_{j+h} + rho_{j-h} - 2 rho_j rho_h.
+    """
+    h = np.arange(1, lags)
+    j = np.arange(1, lags + 1000)[:, None]  # the terms beyond are below 0.95^1000
+    rho = autocorrelation
+    b = rho(j + h) + rho(np.abs(j - h)) - 2 * rho(j) * rho(h)
+    return math.sqrt(np.sum((2 * b.sum(axis=1)) ** 2) / n)
+
+
+# Definitions and identities
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 64, 97])
+def test_autocovariance_is_the_sum_that_defines_it(n):
+    x = 3 + np.random.default_rng(n).standard_normal((n, 2)).cumsum(axis=0)
+    y = x - x.mean(axis=0)
+    defined = [(y[: n - t] * y[t:]).sum(axis=0) / n for t in range(n)]
+    # rounding of the FFT: eps log2(n) of the largest entry, which is of order n
+    np.testing.assert_allclose(autocovariance(x), defined, rtol=0, atol=1e-15 * 10 * n)
+    np.testing.assert_array_equal(autocovariance(x[:, 1]), autocovariance(x[:, 1:])[:, 0])
+
+
+def test_initial_sequence_by_hand():
+    #                 Gamma:   1.5       0.3       0.5       -0.5        10
+    gamma = np.array([1.0, 0.5, 0.2, 0.1, 0.3, 0.2, -0.2, -0.3, 5.0, 5.0, 1.0])
+    tau, pairs = initial_sequence_tau(2 * gamma, False)
+    assert (tau, pairs) == (pytest.approx(-1 + 2 * (1.5 + 0.3 + 0.5), rel=1e-14), 3)
+    tau, pairs = initial_sequence_tau(2 * gamma, True)
+    assert (tau, pairs) == (pytest.approx(-1 + 2 * (1.5 + 0.3 + 0.3), rel=1e-14), 3)
+
+
+def test_initial_sequence_stops_at_a_pair_that_is_zero_and_at_the_last_whole_pair():
+    assert initial_sequence_tau(np.array([1.0, 0.5, 0.25, -0.25, 9.0, 9.0]), True) == (2.0, 1)
+    assert initial_sequence_tau(np.array([1.0, 0.5, 0.5]), True) == (2.0, 1)
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+@pytest.mark.parametrize("rho", AR1)
+def test_initial_sequence_is_its_definition_on_the_direct_autocovariances(rho, monotone):
+    n = 301
+    x = autoregression(rho, n, np.random.default_rng(1))
+    y = x - x.mean()
+    gamma = np.array([y[: n - t] @ y[t:] / n for t in range(n - 1)])
+    Gamma = gamma[0::2] + gamma[1::2]
+    Gamma = Gamma[: np.argmax(Gamma <= 0)]
+    if monotone:
+        Gamma = np.minimum.accumulate(Gamma)
+    tau = max(-1 + 2 * Gamma.sum() / y.var(), 1 / np.log10(n))
+    ours = initial_sequence(x, monotone)
+    assert ours.lags == 2 * Gamma.size
+    # rounding: some 100 terms of relative error 1e-15
+    assert ours.tau == pytest.approx(tau, rel=1e-12)
+    assert ours.ess == pytest.approx(n / tau, rel=1e-12)
+    assert ours.se == pytest.approx(tau * math.sqrt(2 * (2 * ours.lags - 1) / n), rel=1e-12)
+
+
+def test_batch_means_by_hand():
+    x = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]  # floor(10^(1/3)) = 2 batches of floor(10^(2/3)) = 4
+    tau = 4 * variance([Fraction(9, 4), Fraction(22, 4)]) / variance(map(Fraction, x))
+    ours = batch_means(x)
+    assert ours.tau == pytest.approx(float(tau), rel=1e-14)
+    assert ours.ess == pytest.approx(10 / float(tau), rel=1e-14)
+    assert ours.se == pytest.approx(float(tau) * math.sqrt(2), rel=1e-14)  # sqrt(2 / (2 - 1))
+
+
+def test_batches_are_counted_in_whole_numbers():
+    for n in range(1, 2000):
+        for power in (n, n**2):
+            assert cube_root(power) ** 3 <= power < (cube_root(power) + 1) ** 3
+    assert (cube_root(50_000), cube_root(50_000**2)) == (36, 1357)  # Shahbaba et al.
+
+
+def test_compiled_equals_interpreted_bit_for_bit():
+    rng = np.random.default_rng(2)
+    for rho in AR1:
+        x = autoregression(rho, (3, 400), rng)
+        gamma = autocovariance(x.T).mean(axis=1)
+        for monotone in (True, False):
+            assert initial_sequence_tau(gamma, monotone) == initial_sequence_tau.py_func(
+                gamma, monotone)
+        means = x.mean(axis=1)
+        # three means: the interpreter's sum and the compiled one add them in the same order
+        assert combined_tau(gamma, means) == combined_tau.py_func(gamma, means)
+
+
+@pytest.mark.parametrize("estimate", [initial_sequence, batch_means, combined_chains])
+def test_affine_invariance(estimate):
+    x = autoregression(0.7, (4, 500), np.random.default_rng(3))
+    x = x if estimate is combined_chains else x[0]
+    expected = estimate(x)
+    for scale in (-1, 2.0**20, 2.0**-990, 2.0**1020):  # exact, squares under- and overflow
+        assert estimate(scale * x) == expected
+    # the shift leaves x rounded to 1e-16 * 1e4 of its deviation, and its squares likewise
+    np.testing.assert_allclose(estimate(7 * x - 1e4), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("rho", AR1)
+def test_a_chain_run_backwards_has_the_same_autocorrelation_time(rho):
+    x = autoregression(rho, 1000, np.random.default_rng(4))
+    np.testing.assert_allclose(initial_sequence(x[::-1]), initial_sequence(x), rtol=1e-11)
+
+
+def test_coordinates_are_taken_one_by_one_and_the_argument_is_not_modified():
+    rng = np.random.default_rng(5)
+    x = np.stack([autoregression(rho, (3, 300), rng) for rho in AR1], axis=2)
+    copy = x.copy()
+    together = combined_chains(x)
+    assert together.tau.shape == together.ess.shape == (len(AR1),)
+    for d in range(len(AR1)):
+        alone = combined_chains(x[:, :, d])
+        assert (alone.tau, alone.ess) == (together.tau[d], together.ess[d])
+    for estimate in (initial_sequence, batch_means):
+        together = estimate(x[0])
+        for d in range(len(AR1)):
+            assert tuple(estimate(x[0, :, d])) == tuple(field[d] for field in together)
+            assert np.ndim(estimate(x[0, :, d]).tau) == 0
+    np.testing.assert_array_equal(x, copy)
+
+
+def test_ess_is_the_short_form():
+    x = np.moveaxis(autoregression(0.5, (3, 40, 300), np.random.default_rng(6)), 1, 2)
+    assert (initial_sequence(x[0], False).ess < initial_sequence(x[0]).ess).any()
+    assert ess(x[0, :, 0]) == initial_sequence(x[0, :, 0]).ess
+    np.testing.assert_array_equal(ess(x[0]), initial_sequence(x[0]).ess)
+    np.testing.assert_array_equal(ess(x), combined_chains(x).ess)
+    assert ess(list(x[0, :, 0])) == ess(x[0, :, 0])
+
+
+# arviz-stats
+
+
+@pytest.mark.parametrize("n", [25, 100, 999, 5000])
+@pytest.mark.parametrize("m", [1, 2, 4])
+@pytest.mark.parametrize("rho", [*AR1, -0.95])
+def test_combined_chains_equal_arviz(rho, m, n):
+    x = autoregression(rho, (m, n), np.random.default_rng([7, m, n]))
+    for chains in (x, x + np.arange(m)[:, None], x**2):  # mixed; with means apart; not symmetric
+        theirs = array_stats.ess(chains, method="identity")
+        # rounding only: the same sums in another order
+        assert combined_chains(chains).ess == pytest.approx(float(theirs), rel=1e-11)
+
+
+def test_chains_that_never_move_are_worth_one_draw_each_at_most():
+    x = np.repeat([[1.0], [2.0], [4.0]], 1000, axis=1)
+    assert combined_chains(x).ess == pytest.approx(float(array_stats.ess(x, method="identity")))
+    assert combined_chains(x).ess < 3
+
+
+@pytest.mark.parametrize("rho", [0.8, 0.5, 0.0])
+def test_one_chain_by_geyer_and_by_vehtari_differ_as_the_header_says(rho):
+    # rho_t is r_t - 1 / (n - 1) at every lag above 0, and half a pair is added: with L lags kept
+    # by both, tau_combined = tau - 2 (L - 1) / (n - 1) + max(rho_L, 0)
+    n, compared = 2000, 0
+    for x in autoregression(rho, (30, n), np.random.default_rng(8)):
+        geyer, combined = initial_sequence(x), combined_chains(x[None])
+        gamma = autocovariance(x)
+        r = gamma / gamma[0]
+        L = geyer.lags
+        pairs = r[:L:2] + r[1:L:2]
+        shift = 1 / (n - 1)
+        if (np.diff(pairs) < 0).all() and (pairs[1:] > 2 * shift).all() and pairs.size > 1:
+            # decreasing and positive before the shift and after it, so that both stop at L
+            compared += 1
+            expected = geyer.tau - 2 * (L - 1) * shift + max(r[L] - shift, 0)
+            assert combined.tau == pytest.approx(expected, rel=1e-11)
+    assert compared >= 5
+
+
+# Processes with a known autocorrelation time, to 4 standard errors
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+@pytest.mark.parametrize("rho", AR1)
+def test_autoregression(rho, monotone):
+    n = 200_000
+    x = autoregression(rho, n, np.random.default_rng(9))
+    tau = (1 + rho) / (1 - rho)
+    ours = initial_sequence(x, monotone)
+    se = bartlett_se(lambda t: rho**t if rho else (t == 0.0) * 1.0, ours.lags, n)
+    assert abs(ours.tau - tau) < 4 * se
+    assert se < 0.1 * tau  # so that the line above says something
+    by_batches = batch_means(x)
+    assert abs(by_batches.tau - tau) < 4 * tau * math.sqrt(2 / (58 - 1))  # floor(n^(1/3)) = 58
+    assert by_batches.se == pytest.approx(by_batches.tau * math.sqrt(2 / 57))
+    # chains of the same length, cut from one: the ends cost tau / 20000 of the pairs
+    together = combined_chains(x.reshape(10, -1))
+    assert abs(together.tau - tau) < 4 * se
+    assert together.ess == pytest.approx(n / together.tau, rel=1e-14)
+
+
+@pytest.mark.parametrize("theta", [1.0, 0.5, -0.2])
+def test_moving_average(theta):
+    # x_t = z_t + theta z_{t-1}: rho_1 = theta / (1 + theta^2), rho_t = 0 beyond
+    n = 200_000
+    z = np.random.default_rng(10).standard_normal(n + 1)
+    x = z[1:] + theta * z[:-1]
+    tau = (1 + theta) ** 2 / (1 + theta**2)
+    ours = initial_sequence(x)
+    se = bartlett_se(lambda t: (t == 0) + (t == 1) * theta / (1 + theta**2), ours.lags, n)
+    assert abs(ours.tau - tau) < 4 * se
+    assert se < 0.1 * tau
+    assert abs(batch_means(x).tau - tau) < 4 * tau * math.sqrt(2 / 57)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5])
+def test_standard_error_of_batch_means(rho):
+    # k = 12 batches of 158.  tau's spread is known to sqrt((kurtosis - 1) / (4 R)) of itself, the
+    # kurtosis being that of chi-squared with 11 degrees of freedom, 3 + 12 / 11
+    R, n, k, B = 3000, 2000, 12, 158
+    found = batch_means(autoregression(rho, (R, n), np.random.default_rng(11)).T)
+    tau = (1 + rho) / (1 - rho)
+    tolerance = 4 * math.sqrt((2 + 12 / (k - 1)) / (4 * R))
+    spread = math.sqrt(2 / (k - 1))
+    assert found.tau.std() / found.tau.mean() == pytest.approx(spread, rel=tolerance)
+    assert found.se.mean() / found.tau.mean() == pytest.approx(spread, rel=1e-12)
+    # E B S_b^2 / S^2 falls short of tau by the covariance that a batch's ends lack, sum_t 2 t rho_t
+    # / B; what S^2 lacks, tau / n, is less than the error
+    bias = 2 * rho / (1 - rho) ** 2 / B
+    assert abs(found.tau.mean() - (tau - bias)) < 4 * tau * spread / math.sqrt(R)
+
+
+@pytest.mark.parametrize(("rho", "low", "high"), [(0.9, 0.95, 1.4), (0.5, 0.95, 1.4),
+                                                  (0.0, 0.95, 1.4), (-0.3, 0.8, 1.2)])
+def test_standard_error_of_the_initial_sequence_is_of_the_right_size(rho, low, high):
+    # mean se over actual spread: somewhat above 1 for tau >= 1, as the window is not wide enough
+    # for the formula; measured 1.15 to 1.2, and 1.0 at rho = -0.3.  400 chains know a spread to
+    # 4 / sqrt(800) = 14 %
+    x = autoregression(rho, (400, 20_000), np.random.default_rng(12))
+    found = initial_sequence(x.T)
+    assert low < found.se.mean() / found.tau.std() < high
+
+
+# Limits, constants and bad input
+
+
+def test_antithetic_chains_stop_at_the_limit():
+    n = 1000
+    for x in (np.tile([1.0, -1.0], n // 2), autoregression(-0.99, n, np.random.default_rng(13))):
+        for found in (initial_sequence(x), batch_means(x), combined_chains(x[None])):
+            assert found.tau == 1 / np.log10(n)
+            assert found.ess == n / found.tau
+    # and above it they are believed
+    x = autoregression(-0.2, 20_000, np.random.default_rng(14))
+    assert 0.6 < initial_sequence(x).tau < 0.75  # 2/3 and 4 standard errors of 0.02
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e300])
+def test_a_chain_that_never_moves_has_no_autocorrelation_time(value):
+    x = np.moveaxis(autoregression(0.5, (2, 3, 100), np.random.default_rng(15)), 1, 2)
+    x[:, :, 1] = value
+    for found in (initial_sequence(x[0]), batch_means(x[0]), combined_chains(x)):
+        np.testing.assert_array_equal(np.isnan(found.tau), [False, True, False])
+        np.testing.assert_array_equal(np.isnan(found.ess), [False, True, False])
+    assert np.isnan(batch_means(x[0]).se[1])
+    assert np.isnan(initial_sequence(x[0]).se[1]) and initial_sequence(x[0]).lags[1] == 0
+    # one draw that differs is enough
+    x[:, 7, 1] = value + 1 if value > -1 else value / 2
+    for found in (initial_sequence(x[0]), batch_means(x[0]), combined_chains(x)):
+        assert np.isfinite(found.tau).all()
+
+
+@pytest.mark.parametrize("function", [autocovariance, initial_sequence, batch_means,
+                                      combined_chains, ess])
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        (3.0, "x must have shape .*, not \\(\\)"),
+        (np.zeros((2, 9, 2, 2)), "x must have shape .*, not \\(2, 9, 2, 2\\)"),
+        ([[1.0, 2.0], [3.0]], "x must be an array of numbers, not lists of unequal lengths"),
+        ([["a", "b"]] * 20, "x must be an array of numbers, not list"),
+        (np.zeros((0, 0)), "x is empty"),
+        (np.where(np.arange(40) == 7, np.nan, 1.0).reshape(20, 2), "x must be finite, but 1 of"),
+        (np.where(np.arange(40) < 2, np.inf, 1.0).reshape(20, 2), "x must be finite, but 2 of"),
+    ],
+)
+def test_bad_arrays(function, x, message):
+    with pytest.raises(ValueError, match=message):
+        function(x)
+
+
+def test_shapes_of_the_other_kind_are_refused():
+    with pytest.raises(ValueError, match=r"x must have shape \(n,\) or \(n, d\), not"):
+        initial_sequence(np.zeros((2, 9, 2)))
+    with pytest.raises(ValueError, match=r"x must have shape \(m, n\) or \(m, n, d\), not"):
+        combined_chains(np.zeros(9))
+
+
+@pytest.mark.parametrize(("function", "least"), [(initial_sequence, 5), (batch_means, 8), (ess, 5)])
+def test_too_few_draws(function, least):
+    x = np.arange(least) ** 2.0
+    for y in (x[1:], np.stack([x[1:]] * 20, axis=1)):
+        with pytest.raises(ValueError, match=f"x must hold at least {least} draws, not"):
+            function(y)
+    assert np.isfinite(function(x)).all()
+
+
+def test_too_few_draws_in_each_chain():
+    x = np.random.default_rng(16).standard_normal((9, 5))
+    assert np.isfinite(combined_chains(x).tau)
+    for y in (x[:, :4], x[:, :4, None]):
+        with pytest.raises(ValueError, match="x must hold at least 5 draws, not 4"):
+            combined_chains(y)
+
+
+@pytest.mark.parametrize("monotone", [None, 1, "yes"])
+def test_monotone_must_be_a_bool(monotone):
+    with pytest.raises(ValueError, match="monotone must be True or False, not"):
+        initial_sequence(np.arange(9.0), monotone)

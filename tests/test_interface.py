@@ -1,0 +1,72 @@
+"""models/interface.py: the type of an argument decides, in the interpreter and compiled."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from models.gaussian import Gaussian
+from models.interface import U, generic, grad_U
+from models.jit import njit
+
+
+class Slope(NamedTuple):
+    """A model of a user's own, in a file of its own."""
+
+    b: np.ndarray
+
+
+@U.of(Slope)
+def slope_U(q, model):
+    """Linear."""
+    return q @ model.b
+
+
+@grad_U.of(Slope)
+def slope_grad_U(q, model):
+    """Constant."""
+    return model.b
+
+
+@njit
+def twice(q, model):
+    """Call a generic function from compiled code."""
+    return 2 * U(q, model)
+
+
+Q = np.array([1.0, 2.0])
+
+
+def test_the_type_of_the_model_decides():
+    slope, gaussian = Slope(np.array([3.0, 4.0])), Gaussian(np.zeros(2), np.eye(2))
+    assert U(Q, slope) == 11.0
+    assert U(Q, gaussian) == 2.5
+    assert twice(Q, slope) == twice.py_func(Q, slope) == 22.0
+    assert twice(Q, gaussian) == twice.py_func(Q, gaussian) == 5.0
+    np.testing.assert_array_equal(grad_U(Q, slope), slope.b)
+
+
+def test_a_type_without_implementation_is_a_clear_error():
+    class Other(NamedTuple):
+        b: np.ndarray
+
+    with pytest.raises(TypeError, match=r"U has no implementation for Other \(there are: .*Slope"):
+        U(Q, Other(Q))
+
+
+def test_a_type_of_the_script_itself_is_refused():
+    kind = type("Kind", (), {"__module__": "__main__"})
+    with pytest.raises(ValueError, match="Kind is defined in the script itself: move it"):
+        U.of(kind)
+
+
+def test_any_argument_may_decide():
+    @generic(on=0)
+    def size(thing, factor):
+        """Nothing yet."""
+
+    @size.of(Slope)
+    def slope_size(thing, factor):
+        return factor * thing.b.size
+
+    assert size(Slope(Q), 3) == 6

@@ -1,0 +1,45 @@
+"""models/validate.py: what passes comes back clean, what does not is named."""
+
+import numpy as np
+import pytest
+
+from models import validate
+
+
+def test_good_values_come_back_clean():
+    assert validate.real("a", np.float32(0.5), 0, 1) == 0.5
+    assert isinstance(validate.real("a", 1), float)
+    assert validate.count("n", np.int64(3)) == 3
+    value = validate.array("x", np.asfortranarray(np.arange(6).reshape(2, 3)), (-1, 3))
+    assert value.dtype == np.float64
+    assert value.flags.c_contiguous
+    np.testing.assert_array_equal(validate.labels("y", [1, -1], 2), [1.0, -1.0])
+    rng = np.random.default_rng(1)
+    assert validate.generator("rng", rng) is rng
+    assert validate.instance("m", 1, int, "") == 1
+
+
+def test_covariance_is_symmetric_to_the_last_bit():
+    K = np.array([[2.0, 1.0], [1.0 + 1e-13, 2.0]])
+    ours = validate.covariance("K", K)
+    np.testing.assert_array_equal(ours, ours.T)
+    np.testing.assert_allclose(ours, K, rtol=1e-12)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: validate.real("v", "1"), lambda: validate.real("v", True),
+    lambda: validate.real("v", np.nan), lambda: validate.real("v", np.inf),
+    lambda: validate.real("v", 2, 0, 1), lambda: validate.real("v", -1, 0, 1),
+    lambda: validate.real("v", 0.0, 0.0, open_low=True), lambda: validate.real("v", 1j),
+    lambda: validate.count("v", 0), lambda: validate.count("v", 1.0),
+    lambda: validate.count("v", True), lambda: validate.count("v", "3"),
+    lambda: validate.array("v", [1, 2], (3,)), lambda: validate.array("v", [[1]], (-1,)),
+    lambda: validate.array("v", ["a"], (-1,)), lambda: validate.array("v", [], (-1,)),
+    lambda: validate.array("v", [np.inf], (-1,)), lambda: validate.array("v", [[1], [1, 2]], (-1,)),
+    lambda: validate.labels("v", [0, 1], 2), lambda: validate.labels("v", [1, -1], 3),
+    lambda: validate.covariance("v", [[1.0, 2.0]]),
+    lambda: validate.covariance("v", [[1.0, 0.5], [0.4, 1.0]]),
+    lambda: validate.generator("v", np.random), lambda: validate.instance("v", 1, str, "")])
+def test_bad_values_are_named(call):
+    with pytest.raises(ValueError, match=r"^v\b"):
+        call()
