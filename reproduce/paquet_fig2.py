@@ -20,16 +20,8 @@ import data
 from algorithms.ais import HMC, RMHMC, ais, combine, geometric_ladder
 from algorithms.ep_correction import second_order
 from algorithms.ep_fast import ep
-from harness import (
-    Claim,
-    Measured,
-    announce,
-    finish,
-    parse,
-    plt,
-    replicates,
-    table,
-)
+from harness import Claim, Measured, announce, finish, parse, plt, replicates
+from harness import table as text_table
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 
@@ -78,19 +70,17 @@ BAND = 10.0  # nats: the figure reaches so far below the corrected value
 FROM_Q = [panel for panel, method in PANELS.items() if method.from_q]
 
 
-ON_THE_LINE = ("read off the graph: the estimates straddle the solid line.  The correction neglects"
+ON_THE_LINE = ("read off the graph: the estimates lie about the solid line.  The correction omits"
                " terms of the order of its own square: 2 x 0.27^2 = 0.15")
-IN_THE_FIGURE = "the figure shows this method, so its estimates lie within the bounds; ours: 10 nats"
+IN_THE_FIGURE = "the figure shows this method: its estimates lie within the bounds, 10 nats in ours"
 CLAIMS = [
     *[Claim(f"({p}) log Z - corrected EP", "0", -0.15, 0.15, ON_THE_LINE) for p in FROM_Q],
-    *[Claim(f"({p}) log Z - corrected EP", "in the figure", -BAND, BAND, IN_THE_FIGURE)
-      for p in "df"],
     Claim("(-) log Z - corrected EP", "outside the figure", -np.inf, -BAND,
           'Section 5: "didn\'t obtain estimates inside the bounds of Figure 2"'),
-    Claim("EP - AIS from q, all panels", "remarkably accurate", -1.0, 1.0,
+    Claim("EP - AISq-RMHMC", "remarkably accurate", -1.0, 1.0,
           "words only; a Bayes factor of less than e is worth no more than a bare mention (Kass and"
           " Raftery 1995)"),
-    Claim("corrected EP - AIS from q, all panels", "0", -0.15, 0.15, ON_THE_LINE),
+    Claim("corrected EP - AISq-RMHMC", "0", -0.15, 0.15, ON_THE_LINE),
     Claim("|EP - AIS| - |corrected EP - AIS|", "order", 0.0, np.inf,
           "the correction is drawn as the better reference"),
     Claim("(d) mean log weight - (-) mean log weight", "order", 0.0, np.inf,
@@ -110,6 +100,9 @@ CLAIMS = [
           " 8 / N, 0.01; printed, at 12 N^3, smaller still.  A time that puts (g) last must be"
           " that of an implementation, not of the algorithm"),
     Claim("divergences, all runs", "0", 0.0, 0.0, "no trajectory leaves the finite numbers"),
+]
+CLAIMS_AT_FULL_LENGTH = [  # with a twelfth of the temperatures they cannot hold
+    Claim(f"({p}) log Z - corrected EP", "in the figure", -BAND, BAND, IN_THE_FIGURE) for p in "df"
 ]
 
 
@@ -192,20 +185,25 @@ def measure(runs):
 
 
 def pooled(panels):
-    """Weight the estimates of log Z from q by their precision: (value, standard error)."""
-    value, se = np.array([[panels[p]["log_Z"], panels[p]["standard_error"]] for p in FROM_Q]).T
-    weight = se**-2 / np.sum(se**-2)
-    return float(weight @ value), float(np.sum(se**-2) ** -0.5)
+    """Average the estimates of AISq-RMHMC, weighted by their work: (value, standard error).
+
+    Weights by standard error would favour whichever panel happened to miss its largest weights.
+    """
+    chosen = [m for p, m in panels.items() if PANELS[p].label == "AISq-RMHMC"]
+    value, se, work = np.array([(m["log_Z"], m["standard_error"], m["B"] * m["runs"])
+                                for m in chosen]).T
+    work /= work.sum()
+    return float(work @ value), float(np.sqrt(work**2 @ se**2))
 
 
-def compare(panels, reference):
+def table(panels, reference):
     """Measure what the claims are about."""
     EP, corrected = reference["EP"], reference["corrected"]
     truth, truth_se = pooled(panels)
     found = {f"({p}) log Z - corrected EP":
              Measured(m["log_Z"] - corrected, m["standard_error"]) for p, m in panels.items()}
-    found["EP - AIS from q, all panels"] = Measured(EP - truth, truth_se)
-    found["corrected EP - AIS from q, all panels"] = Measured(corrected - truth, truth_se)
+    found["EP - AISq-RMHMC"] = Measured(EP - truth, truth_se)
+    found["corrected EP - AISq-RMHMC"] = Measured(corrected - truth, truth_se)
     found["|EP - AIS| - |corrected EP - AIS|"] = Measured(
         abs(EP - truth) - abs(corrected - truth), 2 * truth_se)
     d, c, g = panels["d"], panels["c"], panels["g"]
@@ -235,7 +233,7 @@ def text(panels, reference):
     return (f"N = {reference['N']}; EP {reference['EP']:.3f}, corrected"
             f" {reference['corrected']:.3f}; an estimate is one run: its log weight has the mean"
             f" and s.d. below;\nlog Z with its standard error combines all runs of a panel; CPU"
-            f" seconds are those of one run\n\n{table(rows, header)}")
+            f" seconds are those of one run\n\n{text_table(rows, header)}")
 
 
 def figure(panels, reference, data_name):
@@ -259,7 +257,7 @@ def figure(panels, reference, data_name):
             left.boxplot(m["log_weights"], positions=[k], widths=0.55, showfliers=False,
                          medianprops={"color": colour})
         right.plot(np.full(values.size, m["seconds"]), values, ".", color=colour, alpha=0.6)
-        right.annotate(f"({panel}{'*' * method.from_q})", (m["seconds"], 0.97),
+        right.annotate(f"({panel}{'*' * method.from_q})", (m["seconds"], 0.97 - 0.05 * (k % 2)),
                        xycoords=("data", "axes fraction"), ha="center", va="top", fontsize=8)
         if below:
             for ax, x in ((left, k), (right, m["seconds"])):
@@ -267,8 +265,8 @@ def figure(panels, reference, data_name):
             left.annotate(f"{below} of {m['runs']}\nmean {m['mean']:.3g}",
                           (k, bottom + 0.05 * (top - bottom)), ha="center", fontsize=7)
     left.set_xticks(range(len(panels)), [
-        f"({p}{'*' * PANELS[p].from_q})\n{PANELS[p].label[:-5].rstrip('-') or 'AIS'}\n"
-        f"{PANELS[p].kernel}\nB = {m['B']}" for p, m in panels.items()], fontsize=7)
+        f"({p}{'*' * PANELS[p].from_q})\n" + PANELS[p].label.replace("-", "\n")
+        + f"\nB = {m['B']}" for p, m in panels.items()], fontsize=7)
     left.set(ylabel=r"estimate of $\log Z$, one run", title="the paper's panels, left to right")
     left.set_xlim(-0.6, len(panels) - 0.4)
     right.set(xscale="log", xlabel="computation time of one run (CPU seconds)",
@@ -277,7 +275,7 @@ def figure(panels, reference, data_name):
                for label, c in colours.items()]
     handles.append(plt.Line2D([], [], color="0.4", marker="v", ls="", label="below the figure"))
     right.legend(handles=[*right.get_legend_handles_labels()[0], *handles], fontsize=7,
-                 loc="lower right")
+                 loc="center right", bbox_to_anchor=(1.0, 0.38))
     fig.suptitle(f"Gaussian-process classification, {data_name}, N = {reference['N']},"
                  rf" $\log\ell$ = {LOG_LENGTH}, $\log\sigma$ = {LOG_AMPLITUDE};"
                  " * from EP's q, otherwise from the prior", fontsize=10)
@@ -290,7 +288,8 @@ if __name__ == "__main__":
     announce(NAME, settings, "evidence by AIS, HMC and RMHMC", cases, MINUTES[settings.budget])
     runs, reference = run(settings, cases.name)
     panels = measure(runs)
-    failures = finish(NAME, settings, CLAIMS, compare(panels, reference),
+    claims = {"paper": CLAIMS_AT_FULL_LENGTH + CLAIMS, "short": CLAIMS, "smoke": CLAIMS[-1:]}
+    failures = finish(NAME, settings, claims[settings.budget], table(panels, reference),
                       figure(panels, reference, cases.name),
                       {"reference": reference, "panels": panels, "data": cases.name,
                        "note": cases.note}, text(panels, reference))

@@ -1,0 +1,115 @@
+"""Run every script of reproduce/ at one budget and write the table of results.
+
+Run     python reproduce/all.py [--budget smoke|short|paper] and the other options of the scripts
+Writes  <figures>/results.md, and what each script writes; the exit status is 1 if a script fails
+
+Replicates that are stored are not computed again, so that an interrupted run goes on where it was.
+Scripts with a line OPTIONAL = True need more than the project's own packages and are left out.
+"""
+
+import ast
+import json
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from harness import VERDICTS, figures, own_version, parse, processor, write
+
+SCRIPTS = Path(__file__).resolve().parent
+INTERRUPTED = (130, -signal.SIGINT)  # exit statuses: by the harness, by Python
+
+
+class Run(NamedTuple):
+    """What became of one script."""
+
+    script: str
+    status: int  # exit status
+    seconds: float  # wall time of this run
+    record: dict  # what it saved as JSON in this run; empty if it did not
+
+
+def scripts(folder):
+    """List the scripts in `folder`: <author>_<what>.py, but for those that are OPTIONAL."""
+    return [path for path in sorted(folder.glob("*_*.py")) if not optional(path)]
+
+
+def optional(path):
+    """Tell whether the file has a line OPTIONAL = True."""
+    return any(isinstance(node, ast.Assign) and ast.unparse(node) == "OPTIONAL = True"
+               for node in ast.parse(path.read_text()).body)
+
+
+def run(path, settings):
+    """Run one script in a process of its own, with the options of this one."""
+    options = ["--budget", settings.budget, "--jobs", str(settings.jobs),
+               "--seed", str(settings.seed), *["--fresh"] * settings.fresh,
+               *(["--data", settings.data] if settings.data else [])]
+    saved = figures(settings) / f"{path.stem}.json"
+    before = modified(saved)
+    start = time.perf_counter()
+    status = subprocess.run([sys.executable, path, *options]).returncode
+    seconds = time.perf_counter() - start
+    fresh = modified(saved) != before  # else it is of an earlier run
+    return Run(path.stem, status, seconds, json.loads(saved.read_text()) if fresh else {})
+
+
+def modified(path):
+    """Return the time of the last change of a file, or None if there is none."""
+    return path.stat().st_mtime_ns if path.exists() else None
+
+
+def results(runs, settings):
+    """Make the text of results.md: a row per script, then a row per claim."""
+    rows = [[f"`{r.script}`", *(r.record.get("verdicts", {}).get(v, "") for v in VERDICTS),
+             duration(r.seconds), duration(r.record.get("replicate_seconds", 0)), r.status]
+            for r in runs]
+    claims = [[f"`{r.script}`", c["what"], c["paper"], ours(c), c["verdict"]]
+              for r in runs for c in r.record.get("claims", [])]
+    return "\n".join([
+        f"# Results, {settings.budget} budget", "",
+        f"mirrormc {own_version()}, seed {settings.seed}, {settings.jobs} job(s), {processor()},"
+        f" {datetime.now(UTC):%Y-%m-%d}. Replicates: the time it took to compute them, in this run"
+        " or earlier ones, summed over processes.", "",
+        *markdown(["script", *VERDICTS, "wall time", "replicates", "exit status"], rows), "",
+        *markdown(["script", "claim", "paper", "ours", "verdict"], claims), ""])
+
+
+def ours(claim):
+    """Format what we measured for a claim."""
+    return f"{claim['value']:.5g}" + (f" ± {claim['se']:.2g}" if claim["se"] else "")
+
+
+def duration(seconds):
+    """Format a duration."""
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def markdown(header, rows):
+    """List the lines of a table in Markdown."""
+    return ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
+            for row in [header, ["---"] * len(header), *rows]]
+
+
+def main(settings, folder=SCRIPTS):
+    """Run the scripts in `folder` one after the other; return the exit status."""
+    runs, target = [], figures(settings) / "results.md"
+    found = scripts(folder)
+    for number, path in enumerate(found, 1):
+        print(f"\n=== {number}/{len(found)} {path.stem}", flush=True)
+        runs.append(run(path, settings))
+        write(target, results(runs, settings))
+        if runs[-1].status in INTERRUPTED:
+            return 130
+    failed = [r.script for r in runs if r.status]
+    print(f"\n{len(runs) - len(failed)} of {len(runs)} scripts succeeded"
+          + f"; failed: {', '.join(failed)}" * bool(failed) + f"\n{target}")
+    return int(bool(failed))
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C reaches the script that runs, too
+    raise SystemExit(main(parse(__doc__)))
