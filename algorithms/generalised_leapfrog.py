@@ -1,11 +1,11 @@
 """Riemannian manifold HMC for any metric: the generalised leapfrog integrator and its sampler.
 
-Paper       U. Paquet and M. Fraccaro (2016), Section 3, equations (10) to (15); the same as
-            M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214, equations (16)
-            to (18).  Algorithm 1 of the paper is the case of Gaussian process classification.
+Paper       U. Paquet and M. Fraccaro (2016), Section 3, equations (10) to (15), which they have
+            from M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214.
+            Algorithm 1 of the paper is the case of Gaussian process classification.
 Mirror      generalised_leapfrog is equations (13) to (15), and rmhmc_step the two steps of the
-            Gibbs sampler of Section 2 with p ~ N(0, G(x)); the paper does not number their lines,
-            we do.
+            Gibbs sampler of Section 2 with p ~ N(0, G(x)).  The paper has no algorithm for this
+            general case: the numbers of the lines are ours.
 Departures  The constant d log(2 pi) / 2 of (11) is left out of H: it cancels in (8).
             The comment in line 12 of Algorithm 1 calls the loops of f_max fixed-point iterations
             time-reversible and volume preserving.  They are only when the iterations have

@@ -1,0 +1,186 @@
+"""Ours, the limit measured in the same run, and the ratio.  Printed, not asserted.
+
+Run alone on the machine, on one BLAS thread:  python -m pytest -m benchmark -s
+The limit of dense work is the time of its LAPACK and BLAS calls alone, as SciPy ships them.
+"""
+
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy.linalg import blas, lapack
+
+import data
+from algorithms import ep, ep_fast, paquet_rmhmc, paquet_rmhmc_fast
+from algorithms.hmc import hmc
+from models.covariance import squared_exponential
+from models.gp_classification import GPClassification
+from models.jit import ROOT
+from models.linalg import identity_plus_scaled
+
+pytestmark = pytest.mark.benchmark
+SHARED = ROOT.parent / "shared" / "data"
+L_MAX, EPS = 10, 0.1
+
+
+@pytest.fixture(scope="module")
+def problem():
+    """K and y of the paper's problem, N = 767 (or the embedded digits, N = 365)."""
+    cases = data.usps_3v5(SHARED if SHARED.exists() else None)
+    return squared_exponential(cases.X, cases.X, 4.85, 5.1), cases.y
+
+
+@pytest.fixture(scope="module")
+def start(problem):
+    """A state of the posterior, and the model there."""
+    K, y = problem
+    model = GPClassification.from_prior(K, y)
+    chain = paquet_rmhmc_fast.rmhmc(np.zeros(y.size), model, L_MAX, EPS, 5,
+                                    np.random.default_rng(1))
+    return chain.samples[-1], model
+
+
+def seconds(function, rounds=7):
+    """Median time of a call, the first one not counted."""
+    function()
+    times = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times))
+
+
+def show(what, ours, limit, of):
+    print(f"\n{what}: {ours:.4g} s; {of}: {limit:.4g} s; ratio {ours / limit:.2f}")
+
+
+def lapack_calls(B, factorisations, inverses):
+    """50 dpotrf and 10 dtrtri, say, and nothing else."""
+    for _ in range(factorisations):
+        L = lapack.dpotrf(B, lower=0, clean=0)[0]
+    for _ in range(inverses):
+        lapack.dtrtri(L, lower=0)
+
+
+def test_rmhmc_fast_against_its_lapack_calls(problem, start, benchmark):
+    x, model = start
+    rng = np.random.default_rng(2)
+    B = np.asfortranarray(identity_plus_scaled(model.K, np.full(x.size, 0.3)))
+    n = 4  # transitions of one call, so that the metric of the first point is shared
+
+    def ours():
+        return paquet_rmhmc_fast.rmhmc(x, model, L_MAX, EPS, n, rng)
+
+    limit = seconds(lambda: lapack_calls(B, 5 * L_MAX, L_MAX))
+    show(f"RMHMC transition, fast twin, N = {x.size}", seconds(ours) / n, limit,
+         "50 dpotrf + 10 dtrtri")
+    benchmark.pedantic(ours, rounds=3)
+
+
+def test_rmhmc_mirror_against_its_lapack_calls(problem, start, benchmark):
+    x, model = start
+    rng = np.random.default_rng(2)
+    B = np.asfortranarray(identity_plus_scaled(model.K, np.full(x.size, 0.3)))
+    K = np.asfortranarray(model.K)
+
+    def limit():
+        for _ in range(5 * L_MAX):
+            L = lapack.dpotrf(B, lower=1)[0]
+            V = blas.dtrsm(1.0, L, K, lower=1)
+            blas.dsyrk(1.0, V, trans=1)
+
+    def ours():
+        return paquet_rmhmc.rmhmc(x, model, L_MAX, EPS, 1, rng)
+
+    show(f"RMHMC transition, mirror, N = {x.size}", seconds(ours, 3), seconds(limit, 3),
+         "50 x (dpotrf + dtrsm + dsyrk)")
+    benchmark.pedantic(ours, rounds=1)
+
+
+def test_ep(problem, benchmark):
+    K, y = problem
+    result = ep_fast.ep(K, y)
+    V = np.asfortranarray(K)
+
+    def limit():  # N^3 operations per sweep in rank-48 updates
+        C = K.copy(order="F")
+        for _ in range(result.sweeps):
+            for first in range(0, y.size, 48):
+                C = blas.dsyrk(1.0, V[:, first : first + 48], 1.0, C, overwrite_c=1)
+
+    ours = seconds(lambda: ep_fast.ep(K, y), 5)
+    show(f"EP to 1e-8, fast twin, N = {y.size}, {result.sweeps} sweeps", ours, seconds(limit, 5),
+         "its dsyrk calls")
+    show("EP to 1e-8, mirror", seconds(lambda: ep.ep(K, y), 1), ours, "the fast twin")
+    benchmark.pedantic(lambda: ep_fast.ep(K, y), rounds=3)
+
+
+def test_memory_of_a_process(problem):
+    code = f"""
+import resource, sys
+sys.path.insert(0, "reproduce")
+import numpy as np
+import data
+from algorithms.paquet_rmhmc_fast import rmhmc
+from algorithms.ep_fast import ep
+from models.covariance import squared_exponential
+from models.gp_classification import GPClassification
+cases = data.usps_3v5({str(SHARED) if SHARED.exists() else None!r})
+K = squared_exponential(cases.X, cases.X, 4.85, 5.1)
+model = GPClassification.from_ep(K, cases.y, ep(K, cases.y), 0.5)
+rmhmc(model.mu, model, 10, 0.1, 2, np.random.default_rng(0))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
+                         check=True)
+    print(f"\npeak memory of a process that loads the data, runs EP and RMHMC: {run.stdout.strip()}"
+          f" MiB (this one: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f})")
+
+
+@pytest.mark.parametrize("script", sorted(
+    path.name for path in (ROOT / "reproduce").glob("paquet_*.py")))
+def test_second_start_of_a_script(script):
+    command = [sys.executable, f"reproduce/{script}", "--budget", "smoke",
+               *(["--data", str(SHARED)] if SHARED.exists() else [])]
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    begin = time.perf_counter()
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
+        process.stdout.readline()
+        first = time.perf_counter() - begin
+        process.stdout.read()
+    print(f"\n{script}, second start: first line after {first:.2f} s, all of smoke"
+          f" {time.perf_counter() - begin:.1f} s")
+
+
+def timed(K, y):
+    """Median seconds of an RMHMC transition, of EP to 1e-8, and of an HMC transition."""
+    model, rng = GPClassification.from_prior(K, y), np.random.default_rng(1)
+    x = ep_fast.ep(K, y).mu
+    return [seconds(lambda: paquet_rmhmc_fast.rmhmc(x, model, L_MAX, EPS, 2, rng), 3) / 2,
+            seconds(lambda: ep_fast.ep(K, y), 3),
+            seconds(lambda: hmc(x, model, 0.02, 200, 1, rng), 3)]
+
+
+def test_growth():
+    folder = SHARED if SHARED.exists() else None
+    cases = data.usps_3v5(folder)
+    X, y = cases.X, cases.y
+    if not cases.note:
+        test = data.usps_3v5_test(folder)
+        X, y = np.vstack([X, test.X]), np.concatenate([y, test.y])
+    sizes = [N for N in (100, 200, 400, 767, 1500) if N <= y.size]
+    times = []
+    for N in sizes:
+        keep = np.linspace(0, y.size - 1, N).astype(int)
+        times.append(timed(squared_exponential(X[keep], X[keep], 4.85, 5.1), y[keep]))
+    print(f"\n| seconds, {cases.name} and test |", " | ".join(f"N = {N}" for N in sizes),
+          "| exponent |")
+    works = ("RMHMC transition, l_max = 10", "EP to 1e-8", "HMC transition, l_max = 200")
+    for name, t in zip(works, np.transpose(times), strict=True):
+        exponent = np.polyfit(np.log(sizes), np.log(t), 1)[0]
+        print(f"| {name} |", " | ".join(f"{v:.2g}" for v in t), f"| {exponent:.1f} |")

@@ -1,0 +1,408 @@
+"""algorithms/generalised_leapfrog.py: the integrator exactly, then the sampler in distribution."""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import root
+
+import algorithms.generalised_leapfrog as module
+from algorithms.generalised_leapfrog import (
+    Geometry,
+    dH_dp,
+    dH_dx,
+    generalised_leapfrog,
+    geometry,
+    hamiltonian,
+    metric_factor,
+    rmhmc,
+    rmhmc_step,
+)
+from models.interface import U, grad_U, metric, metric_gradient
+from models.linalg import cholesky, log_det
+from models.mixture import gaussian_mixture, mixture_draw
+
+MEANS = np.array([[0.0, 0.0], [1.6, 1.2], [-1.0, 1.5]])
+COVARIANCES = np.array([[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]],
+                        [[1.0, 0.0], [0.0, 0.4]]])
+MODEL = gaussian_mixture([0.5, 0.3, 0.2], MEANS, COVARIANCES)  # its metric varies everywhere
+LINE = gaussian_mixture([0.6, 0.4], [[-0.8], [0.9]], [[[0.8]], [[0.25]]])
+NORMAL = gaussian_mixture([1.0], MEANS[:1], COVARIANCES[:1])  # its metric is constant
+X, P = np.array([0.4, 0.9]), np.array([1.1, -0.7])
+EXACT = {"f_max": 200, "tol": 1e-15}  # to rounding: an entry of order 1 moves by less than 5 eps
+
+
+def at(x, model=MODEL):
+    return geometry(x, metric_factor(x, model), model)
+
+
+def H(x, p, model=MODEL):
+    """Equation (11) without its constant, in NumPy."""
+    G = metric(x, model)
+    return U(x, model) + np.linalg.slogdet(G)[1] / 2 + p @ np.linalg.solve(G, p) / 2
+
+
+def minus_dp_dt(x, p, model=MODEL):
+    """Minus the right side of (12), in NumPy."""
+    inverse, w = np.linalg.inv(metric(x, model)), np.linalg.solve(metric(x, model), p)
+    return grad_U(x, model) + np.array([np.trace(inverse @ D) / 2 - w @ D @ w / 2
+                                        for D in metric_gradient(x, model)])
+
+
+def there_and_back(l_max, eps, **how):
+    end = generalised_leapfrog(X, P, MODEL, l_max, eps, **how)
+    back = generalised_leapfrog(end.x, -end.p, MODEL, l_max, eps, **how)
+    assert end.converged
+    assert back.converged
+    return max(np.abs(back.x - X).max(), np.abs(back.p + P).max())
+
+
+def jacobian(l_max, eps, h=1e-5, **how):
+    """Central differences of the map (x, p) -> (x, p)."""
+    columns = []
+    for e in np.eye(4):
+        a, b = [generalised_leapfrog(X + s * h * e[:2], P + s * h * e[2:], MODEL, l_max, eps, **how)
+                for s in (1, -1)]
+        columns.append(np.concatenate([a.x - b.x, a.p - b.p]) / (2 * h))
+    return np.array(columns).T
+
+
+OMEGA = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.eye(2), np.zeros((2, 2))]])
+
+
+# The Hamiltonian
+
+
+def test_hamiltonian_is_equation_11():
+    for x in np.random.default_rng(0).uniform(-3, 3, (20, 2)):
+        assert hamiltonian(at(x), P) == pytest.approx(H(x, P), rel=1e-13)
+
+
+def test_gradients_of_the_hamiltonian_against_differences():
+    h = 1e-5
+    for x in np.random.default_rng(1).uniform(-2, 2, (20, 2)):
+        numeric = [(H(x + h * e, P) - H(x - h * e, P)) / (2 * h) for e in np.eye(2)]
+        np.testing.assert_allclose(dH_dx(at(x), P), numeric, atol=1e-7)  # h^2 x third derivatives
+        numeric = [(H(x, P + h * e) - H(x, P - h * e)) / (2 * h) for e in np.eye(2)]
+        np.testing.assert_allclose(dH_dp(at(x).L, P), numeric, atol=1e-9)  # quadratic: rounding
+
+
+# The integrator
+
+
+def test_step_solves_equations_13_to_15():
+    eps = 0.3
+
+    def equations(unknown):
+        p_half, x_new = unknown.reshape(2, 2)
+        velocities = (np.linalg.solve(metric(x, MODEL), p_half) for x in (X, x_new))
+        return np.concatenate([p_half - P + eps / 2 * minus_dp_dt(X, p_half),
+                               x_new - X - eps / 2 * sum(velocities)])
+
+    p_half, x_new = root(equations, np.concatenate([P, X]), tol=1e-13).x.reshape(2, 2)
+    step = generalised_leapfrog(X, P, MODEL, 1, eps, **EXACT)
+    np.testing.assert_allclose(step.x, x_new, atol=1e-11)  # the root finder's own error
+    np.testing.assert_allclose(step.p, p_half - eps / 2 * minus_dp_dt(x_new, p_half), atol=1e-11)
+    assert step.H == pytest.approx(H(step.x, step.p), rel=1e-13)
+
+
+def test_fixed_count_is_the_loops_of_algorithm_1():
+    eps, f_max = 0.3, 5
+    x, p = X, P
+    for _ in range(4):  # lines 13 to 27
+        slope = minus_dp_dt(x, p)
+        for _ in range(f_max):
+            p_new = p - eps / 2 * slope
+            slope = minus_dp_dt(x, p_new)
+        p = p_new
+        velocity = velocity_new = np.linalg.solve(metric(x, MODEL), p)
+        for _ in range(f_max):
+            x_new = x + eps / 2 * (velocity + velocity_new)
+            velocity_new = np.linalg.solve(metric(x_new, MODEL), p)
+        x = x_new
+        p = p - eps / 2 * minus_dp_dt(x, p)
+    end = generalised_leapfrog(X, P, MODEL, 4, eps, f_max, 0)
+    np.testing.assert_allclose(end.x, x, atol=1e-13)  # solve against triangular solves: rounding
+    np.testing.assert_allclose(end.p, p, atol=1e-13)
+    assert (end.converged, end.steps) == (True, 4)
+    assert end.momentum_iterations == end.position_iterations == 4 * f_max
+
+
+def test_reversible_when_the_fixed_points_are_found():
+    assert there_and_back(10, 0.2, **EXACT) < 1e-12  # rounding of some 500 iterations
+
+
+def test_departure_a_fixed_count_is_not_reversible():
+    # line 12 of Algorithm 1 says it is; the error falls with f_max, to nothing only in the limit
+    errors = [there_and_back(10, 0.2, f_max=f, tol=0) for f in (1, 3, 5, 40)]
+    assert errors[0] > 1e-2
+    assert errors[2] > 1e-8
+    assert errors[0] > 5 * errors[1] > 25 * errors[2]
+    assert errors[3] < 1e-12
+
+
+def test_departure_a_fixed_count_does_not_preserve_volume():
+    assert abs(np.linalg.det(jacobian(3, 0.3, f_max=1, tol=0)) - 1) > 1e-3
+
+
+def test_symplectic_and_volume_preserving():
+    J = jacobian(3, 0.3, **EXACT)
+    assert np.abs(J - np.eye(4)).max() > 0.1  # the map does something
+    np.testing.assert_allclose(J.T @ OMEGA @ J, OMEGA, atol=1e-7)  # h^2 x third derivatives
+    assert abs(np.linalg.det(J) - 1) < 1e-7
+
+
+def test_constant_metric_gives_the_ordinary_leapfrog():
+    # equations (9) with M = G
+    M, eps = np.linalg.inv(COVARIANCES[0]), 0.3
+    x, p = X, P
+    for _ in range(10):
+        p = p - eps / 2 * (M @ x)
+        x = x + eps * np.linalg.solve(M, p)
+        p = p - eps / 2 * (M @ x)
+    end = generalised_leapfrog(X, P, NORMAL, 10, eps)
+    np.testing.assert_allclose(end.x, x, rtol=1e-13)
+    np.testing.assert_allclose(end.p, p, rtol=1e-13)
+    assert end.position_iterations == 20  # the second finds that nothing changes
+
+
+def test_error_falls_fourfold_when_eps_halves():
+    # the method is of second order: in the energy, and against the exact flow of (12)
+    def flow(t, z):
+        return np.concatenate([np.linalg.solve(metric(z[:2], MODEL), z[2:]),
+                               -minus_dp_dt(z[:2], z[2:])])
+
+    exact = solve_ivp(flow, (0, 0.8), np.concatenate([X, P]), "DOP853", rtol=1e-11,
+                      atol=1e-12).y[:, -1]
+    ends = [generalised_leapfrog(X, P, MODEL, l_max, 0.8 / l_max) for l_max in (16, 32, 64)]
+    energy = [abs(end.H - H(X, P)) for end in ends]
+    state = [np.abs(np.concatenate([end.x, end.p]) - exact).max() for end in ends]
+    for error in (energy, state):
+        assert error[-1] > 1e-8  # far above rounding and the reference's error
+        for coarse, fine in pairwise(error):
+            assert 3.5 < coarse / fine < 4.5  # 4 + O(eps^2)
+
+
+def test_tolerance_is_relative_to_the_scale_of_the_model():
+    # the same mixture in other units takes the same iterations; powers of two: the same bits too
+    unit = 2.0**-40
+    small = gaussian_mixture(MODEL.weights, unit * MEANS, unit**2 * COVARIANCES)
+    a = generalised_leapfrog(X, P, MODEL, 5, 0.2)
+    b = generalised_leapfrog(unit * X, P / unit, small, 5, 0.2)
+    assert a[4:] == b[4:]
+    np.testing.assert_allclose(b.x / unit, a.x, rtol=1e-12)
+    np.testing.assert_allclose(b.p * unit, a.p, rtol=1e-12)
+
+
+def test_a_fixed_point_that_is_not_found_is_flagged():
+    found = generalised_leapfrog(X, P, MODEL, 3, 0.3)
+    assert found.converged
+    for how in ({"eps": 0.3, "f_max": 2}, {"eps": 30.0}, {"eps": 1e200, "tol": 0.0}):
+        end = generalised_leapfrog(X, P, MODEL, 3, **how)
+        assert not end.converged
+        assert np.isnan(end.H)
+        assert end.steps < 3
+
+
+def test_operation_counts(monkeypatch):
+    calls = {"geometry": 0, "metric_factor": 0, "dH_dx": 0}
+
+    def counted(name, function):
+        def wrapper(*arguments):
+            calls[name] += 1
+            return function(*arguments)
+        return wrapper
+
+    for name in calls:
+        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
+    end = generalised_leapfrog.py_func(X, P, MODEL, 4, 0.2, 100, 1e-12)
+    assert end.steps == 4
+    assert calls["geometry"] == 1 + end.steps
+    assert calls["metric_factor"] == 1 + end.position_iterations
+    assert calls["dH_dx"] == end.momentum_iterations + end.steps
+    assert 2 * 4 < end.position_iterations < 20 * 4
+
+
+# The sampler
+
+
+def test_compiled_equals_interpreted_bit_for_bit():
+    a, b = np.random.default_rng(5), np.random.default_rng(5)
+    x, z = X, X
+    for _ in range(50):
+        step = rmhmc_step.py_func(x, MODEL, 4, 0.5, a, 50, 1e-12, 1e-8)
+        chain = rmhmc(z, MODEL, 4, 0.5, 1, b, 50, 1e-12, 1e-8)
+        x, z = step.x, chain.samples[0]
+        np.testing.assert_array_equal(x, z)
+        assert step.accepted == chain.accepted[0]
+        np.testing.assert_array_equal(step.energy_error, chain.energy_error[0])  # nan equals nan
+    assert a.bit_generator.state == b.bit_generator.state
+    p = metric_factor(X, MODEL) @ P
+    for left, right in zip(generalised_leapfrog(X, p, MODEL, 7, 0.3),
+                           generalised_leapfrog.py_func(X, p, MODEL, 7, 0.3, 100, 1e-12),
+                           strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+def test_counts_and_energies_of_a_chain():
+    rng, again = np.random.default_rng(6), np.random.default_rng(6)
+    n = 200
+    chain = rmhmc(X, MODEL, 4, 0.6, n, rng)
+    np.testing.assert_allclose(chain.energies, [U(x, MODEL) for x in chain.samples], rtol=1e-14)
+    steps = iterations = starts = 0
+    x = X
+    for t in range(n):  # the same chain by hand, in which every trajectory is integrated anew
+        p = metric_factor(x, MODEL) @ again.standard_normal(2)
+        end = generalised_leapfrog(x, p, MODEL, 4, 0.6)
+        runs = [end]
+        if end.converged:
+            runs.append(generalised_leapfrog(end.x, -end.p, MODEL, 4, 0.6))
+        steps += sum(run.steps for run in runs)
+        iterations += sum(run.position_iterations for run in runs)
+        starts += 1 + len(runs)
+        assert chain.not_converged[t] == (not end.converged)
+        assert chain.accepted[t] == (again.random() < np.exp(H(x, p) - end.H)
+                                     and not chain.not_reversible[t])
+        x = end.x if chain.accepted[t] else x
+        np.testing.assert_array_equal(chain.samples[t], x)
+    assert chain.counts.gradient == chain.counts.metric_gradient == steps + starts
+    assert chain.counts.metric == chain.counts.cholesky == iterations + starts
+    assert chain.counts.density == steps + starts + 1 + chain.accepted.sum()
+
+
+def test_huge_eps_is_rejected_and_counted():
+    chain = rmhmc(X, MODEL, 3, 50.0, 100, np.random.default_rng(7))
+    assert not chain.accepted.any()
+    assert chain.not_converged.mean() > 0.9  # a few come to rest far outside, with a huge energy
+    np.testing.assert_array_equal(chain.samples, np.tile(X, (100, 1)))
+
+
+def test_trajectories_that_do_not_lead_back_are_rejected_and_counted():
+    # one iteration is not reversible by 1e-3 or more: nothing passes 1e-8, most passes 1e3
+    strict = rmhmc(X, MODEL, 4, 0.3, 100, np.random.default_rng(8), 1, 0)
+    assert strict.not_reversible.all()
+    assert not strict.accepted.any()
+    assert np.median(strict.return_error) > 1e-3
+    loose = rmhmc(X, MODEL, 4, 0.3, 100, np.random.default_rng(8), 1, 0, 1e3)
+    assert loose.accepted.mean() > 0.5
+    unchecked = rmhmc(X, MODEL, 4, 0.3, 100, np.random.default_rng(8), 1, 0, 0)
+    np.testing.assert_array_equal(unchecked.samples, loose.samples)
+    assert np.isnan(unchecked.return_error).all()
+
+
+@pytest.mark.parametrize(("U_beyond", "G_beyond"), [
+    (np.nan, 1.0), (np.inf, 1.0), (0.0, -1.0), (0.0, np.nan), (0.0, np.inf)])
+def test_a_proposal_where_the_model_breaks_down_is_rejected(U_beyond, G_beyond, monkeypatch):
+    # a flat density on [-1, 1] in place of the model's functions; hence interpreted
+    def trap_factor(x, model):
+        return cholesky(np.full((1, 1), 1.0 if abs(x[0]) <= 1 else G_beyond))[0]
+
+    def trap_geometry(x, L, model):
+        energy = 0.0 if abs(x[0]) <= 1 else U_beyond
+        return Geometry(energy, log_det(L), L, np.zeros(1), np.zeros((1, 1, 1)))
+
+    monkeypatch.setattr(module, "metric_factor", trap_factor)
+    monkeypatch.setattr(module, "geometry", trap_geometry)
+    monkeypatch.setattr(module, "generalised_leapfrog", generalised_leapfrog.py_func)
+    rng = np.random.default_rng(9)
+    n, x, samples, broken, unfound = 4000, np.zeros(1), [], 0, 0
+    for _ in range(n):
+        step = rmhmc_step.py_func(x, None, 1, 0.5, rng, 50, 1e-12, 1e-8)
+        assert step.accepted == np.isfinite(step.energy_error)  # inside, H is conserved
+        broken += not step.accepted
+        unfound += not step.converged
+        x = step.x
+        samples.append(x[0])
+    assert np.abs(samples).max() <= 1
+    assert 0.1 < broken / n < 0.4
+    assert unfound == (broken if G_beyond != 1 else 0)
+    # uniform on [-1, 1]; batches of 100 are far longer than the autocorrelation time, 20 or so
+    for power, expected in ((1, 0), (2, 1 / 3)):
+        means = (np.array(samples) ** power).reshape(40, 100).mean(1)
+        assert abs(means.mean() - expected) < 4 * means.std(ddof=1) / 40**0.5
+
+
+# of a mixture sum_k w_k N(m_k, s_k^2): E x, E x^2, E x^3
+def line_moments():
+    w, m, v = LINE.weights, LINE.means[:, 0], 1 / LINE.precisions[:, 0, 0]
+    return [w @ m, w @ (m**2 + v), w @ (m**3 + 3 * m * v)]
+
+
+def test_moments_of_a_mixture():
+    batches, length = 50, 800  # 800 transitions are some 100 autocorrelation times
+    chain = rmhmc(np.zeros(1), LINE, 4, 0.5, batches * length, np.random.default_rng(10))
+    assert 0.6 < chain.accepted.mean() < 0.99  # the test of (8) matters
+    for power, expected in enumerate(line_moments(), 1):
+        means = (chain.samples**power).reshape(batches, length).mean(1)
+        assert abs(means.mean() - expected) < 4 * means.std(ddof=1) / batches**0.5
+
+
+def test_one_transition_leaves_the_mixture_invariant():
+    """Start from exact draws: the state after one transition has the same distribution.
+
+    And the pair in either order, because RMHMC with fresh momenta is a reversible chain.  The step
+    size is large, so that rejections of all three kinds occur.
+    """
+    n = 6000
+    rng = np.random.default_rng(11)
+    starts = mixture_draw(MODEL, n, rng)
+    before, after, kinds = np.empty((n, 6)), np.empty((n, 6)), np.zeros(3)
+    for i, x in enumerate(starts):
+        chain = rmhmc(x, MODEL, 2, 0.9, 1, rng)
+        before[i], after[i] = functions(x), functions(chain.samples[0])
+        kinds += [chain.accepted[0], chain.not_converged[0], chain.not_reversible[0]]
+    assert 0.5 < kinds[0] / n < 0.9
+    assert (kinds[1:] > 20).all()
+    change = after - before
+    assert (np.abs(change.mean(0)) < 4 * change.std(0) / n**0.5).all()
+    for f in range(6):
+        for g in range(f):
+            exchange = before[:, f] * after[:, g] - before[:, g] * after[:, f]
+            assert abs(exchange.mean()) < 4 * exchange.std() / n**0.5
+
+
+def functions(x):
+    """Six functions of a state whose means distinguish distributions."""
+    log_det = np.linalg.slogdet(metric(x, MODEL))[1]
+    return [x[0], x[1], x[0] ** 2, x[0] * x[1], U(x, MODEL), log_det]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    ({"x0": np.zeros(3)}, "x0 has 3 entries, which does not fit the model"),
+    ({"x0": np.zeros(1)}, "x0 has 1 entries, but the model's"),
+    ({"x0": np.zeros((1, 2))}, "x0 must have shape"),
+    ({"x0": np.array([0, np.nan])}, "x0 must be finite"),
+    ({"l_max": 0}, "l_max must be a whole number of at least 1, not 0"),
+    ({"eps": 0.0}, "eps must be a finite number in"),
+    ({"eps": np.nan}, "eps must be a finite number in"),
+    ({"t_max": -1}, "t_max must be a whole number"),
+    ({"f_max": 0}, "f_max must be a whole number"),
+    ({"tol": -1e-9}, "tol must be a finite number in"),
+    ({"tol_back": np.inf}, "tol_back must be a finite number in"),
+    ({"rng": 3}, r"rng must be a numpy\.random\.Generator"),
+    ({"model": MODEL._replace(means=MEANS * np.nan)}, "x0 must be where U is finite"),
+    ({"model": NORMAL._replace(precisions=-NORMAL.precisions)}, "x0 must be where U is finite"),
+])
+def test_bad_input(change, message):
+    good = {"x0": X, "model": MODEL, "l_max": 3, "eps": 0.1, "t_max": 2,
+            "rng": np.random.default_rng(0)}
+    with pytest.raises(ValueError, match=message):
+        rmhmc(**(good | change))
+
+
+def test_bad_momentum():
+    with pytest.raises(ValueError, match="p must have shape"):
+        generalised_leapfrog(X, np.zeros(3), MODEL, 1, 0.1)
+
+
+def test_a_model_without_a_metric():
+    class Bare(NamedTuple):
+        a: float
+
+    with pytest.raises(TypeError, match="U has no implementation for Bare"):
+        rmhmc(X, Bare(1.0), 1, 0.1, 1, np.random.default_rng(0))

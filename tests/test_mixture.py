@@ -1,0 +1,147 @@
+"""models/mixture.py: gradients, closed forms, draws, bad input."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import multivariate_normal
+
+from models.interface import U, grad_U, metric, metric_gradient
+from models.mixture import gaussian_mixture, mixture_draw, mixture_terms
+
+WEIGHTS = np.array([0.5, 0.3, 0.2])
+MEANS = np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, 2.0]])
+COVARIANCES = np.array([[[1.0, 0.8], [0.8, 1.0]], [[0.5, -0.3], [-0.3, 0.4]],
+                        [[2.0, 0.0], [0.0, 0.3]]])
+MODEL = gaussian_mixture(WEIGHTS, MEANS, COVARIANCES)
+
+
+@st.composite
+def mixture_and_point(draw):
+    """Draw a random mixture in 1 to 3 dimensions, and a point near it."""
+    k, d = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    A = rng.standard_normal((k, d, d))
+    covariances = A @ A.swapaxes(1, 2) + 0.2 * np.eye(d)
+    model = gaussian_mixture(rng.dirichlet(np.full(k, 3.0)), 2 * rng.standard_normal((k, d)),
+                             covariances)
+    return model, 2 * rng.standard_normal(d)
+
+
+def differences(f, q, h=1e-5):
+    """Central differences of f at q, the coordinate of q as first index."""
+    return np.array([(np.asarray(f(q + h * e)) - f(q - h * e)) / (2 * h) for e in np.eye(q.size)])
+
+
+# precisions are below 5, so third derivatives times h^2 and rounding / h both stay below 1e-7;
+# a wrong sign or factor shows at the order of one
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(mixture_and_point())
+def test_gradients_against_differences(case):
+    model, q = case
+    np.testing.assert_allclose(grad_U(q, model), differences(lambda x: U(x, model), q), atol=1e-6)
+    np.testing.assert_allclose(metric_gradient(q, model),
+                               differences(lambda x: metric(x, model), q), atol=1e-6)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(mixture_and_point(), st.floats(-2, 4))
+def test_metric_is_symmetric_and_lies_between_the_precisions(case, exponent):
+    model, q = case
+    G = metric(10**exponent * q, model)
+    np.testing.assert_array_equal(G, G.swapaxes(0, 1))
+    spectra = np.linalg.eigvalsh(model.precisions)
+    found = np.linalg.eigvalsh(G)
+    assert found[0] >= spectra[:, 0].min() * (1 - 1e-10) > 0  # eigvalsh: eps times norm / lowest
+    assert found[-1] <= spectra[:, -1].max() * (1 + 1e-10)
+
+
+def test_minus_the_hessian_would_not_be_a_metric():
+    # between two components U is a saddle: why the responsibility-weighted precision is taken
+    saddle = (MEANS[0] + MEANS[1]) / 2
+    hessian = differences(lambda x: grad_U(x, MODEL), saddle)
+    assert np.linalg.eigvalsh(hessian)[0] < -0.1
+    assert np.linalg.eigvalsh(metric(saddle, MODEL))[0] > 0.1
+
+
+def test_U_is_minus_the_log_density():
+    points = np.random.default_rng(0).uniform(-4, 4, (50, 2))
+    density = sum(w * multivariate_normal(m, S).pdf(points)
+                  for w, m, S in zip(WEIGHTS, MEANS, COVARIANCES, strict=True))
+    np.testing.assert_allclose([U(q, MODEL) for q in points], -np.log(density), rtol=1e-12)
+
+
+def test_density_integrates_to_one():
+    model = gaussian_mixture([0.3, 0.7], [[-1.0], [2.0]], [[[0.2]], [[1.5]]])
+    total, _ = quad(lambda x: np.exp(-U(np.array([x]), model)), -10, 14, epsabs=1e-10)
+    assert abs(total - 1) < 1e-9  # the tails beyond are below 1e-21
+
+
+def test_far_from_all_components_nothing_underflows():
+    q = np.array([300.0, -400.0])
+    logs = [multivariate_normal(m, S).logpdf(q) + np.log(w)
+            for w, m, S in zip(WEIGHTS, MEANS, COVARIANCES, strict=True)]
+    best = int(np.argmax(logs))
+    assert max(logs) < -800  # exp of it is 0
+    assert U(q, MODEL) == pytest.approx(-max(logs), rel=1e-12)  # the others are e^-100 of it
+    np.testing.assert_allclose(metric(q, MODEL), np.linalg.inv(COVARIANCES[best]), rtol=1e-12)
+    np.testing.assert_allclose(metric_gradient(q, MODEL), 0, atol=1e-30)
+
+
+def test_one_component_has_its_precision_as_metric_everywhere():
+    model = gaussian_mixture([1.0], MEANS[:1], COVARIANCES[:1])
+    q = np.array([0.7, -2.0])
+    precision = np.linalg.inv(COVARIANCES[0])
+    np.testing.assert_allclose(metric(q, model), precision, rtol=1e-14)
+    np.testing.assert_allclose(grad_U(q, model), precision @ q, rtol=1e-14)
+    np.testing.assert_array_equal(metric_gradient(q, model), np.zeros((2, 2, 2)))
+
+
+def test_compiled_equals_interpreted_bit_for_bit():
+    for q in np.random.default_rng(1).uniform(-4, 4, (50, 2)):
+        for a, b in zip(mixture_terms(q, MODEL), mixture_terms.py_func(q, MODEL), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_draws_have_the_moments_of_the_mixture():
+    n = 100_000
+    q = mixture_draw(MODEL, n, np.random.default_rng(3))
+    mean = WEIGHTS @ MEANS
+    second = np.einsum("k,kij->ij", WEIGHTS, COVARIANCES + MEANS[:, :, None] * MEANS[:, None, :])
+    four_se = 4 * q.std(0) / np.sqrt(n)
+    assert (np.abs(q.mean(0) - mean) < four_se).all()
+    products = q[:, :, None] * q[:, None, :]
+    assert (np.abs(products.mean(0) - second) < 4 * products.std(0) / np.sqrt(n)).all()
+
+
+def test_draws_have_the_densities_of_the_mixture():
+    # E[exp(-U)] of a mixture is sum_jk w_j w_k N(m_j; m_k, S_j + S_k)
+    n = 20_000
+    exact = sum(w * v * multivariate_normal(m, S + T).pdf(centre)
+                for w, m, S in zip(WEIGHTS, MEANS, COVARIANCES, strict=True)
+                for v, centre, T in zip(WEIGHTS, MEANS, COVARIANCES, strict=True))
+    found = np.array([np.exp(-U(q, MODEL))
+                      for q in mixture_draw(MODEL, n, np.random.default_rng(4))])
+    assert abs(found.mean() - exact) < 4 * found.std() / np.sqrt(n)
+
+
+@pytest.mark.parametrize(("weights", "means", "covariances", "message"), [
+    ([0.5, 0.4], [[0.0], [1.0]], [[[1.0]], [[1.0]]], "weights must sum to one, not to 0.9"),
+    ([1.5, -0.5], [[0.0], [1.0]], [[[1.0]], [[1.0]]], "weights must be positive"),
+    ([1.0], [[0.0], [1.0]], [[[1.0]], [[1.0]]], r"weights must have shape \(2\)"),
+    ([0.5, 0.5], [0.0, 1.0], [[[1.0]], [[1.0]]], r"means must have shape \(n, n\)"),
+    ([0.5, 0.5], [[0.0], [np.nan]], [[[1.0]], [[1.0]]], "means must be finite"),
+    ([0.5, 0.5], [[0.0], [1.0]], [[[1.0]]], r"covariances must have shape \(2, 1, 1\)"),
+    ([0.5, 0.5], [[0.0], [1.0]], [[[1.0]], [[-1.0]]], r"covariances\[1\] must be positive"),
+    ([1.0], [[0.0, 0.0]], [[[1.0, 0.5], [0.4, 1.0]]], r"covariances\[0\] must be symmetric"),
+    ([1.0], [[0.0, 0.0]], [[[1.0, 1.0], [1.0, 1.0]]], r"covariances\[0\] must be positive"),
+])
+def test_bad_input(weights, means, covariances, message):
+    with pytest.raises(ValueError, match=message):
+        gaussian_mixture(weights, means, covariances)
+
+
+def test_draw_needs_a_generator():
+    with pytest.raises(ValueError, match=r"rng must be a numpy\.random\.Generator"):
+        mixture_draw(MODEL, 3, 1)
