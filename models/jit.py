@@ -8,6 +8,9 @@ Numba recompiles a cached function only when the file that defines it changes; w
 uses from other files goes stale in silence (numba issue 1833).  So each file's cache lives in a
 folder named by a hash of that file, of the project files it imports, and of all of models/.
 
+The index of that cache holds the types of arguments, so a model that one program defines in a file
+of its own would make it unreadable for every other program: then `Index` starts a new one.
+
 `entry` puts the checks of arguments, which raise ValueError, in front of a compiled function.
 """
 
@@ -20,20 +23,34 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before SciPy loads its BLAS: same bits
 
 import numba
+from numba.core.caching import IndexDataCacheFile
 from numba.extending import overload
 
 ROOT = Path(__file__).resolve().parents[1]
+WRITABLE = ROOT if os.access(ROOT, os.W_OK) else Path.home() / ".cache" / "mirrormc"
 
 
 def njit(function):
     """Compile `function` on first call, or load it from the cache."""
     previous = numba.config.CACHE_DIR
     path = Path(function.__code__.co_filename).resolve()
-    numba.config.CACHE_DIR = str(ROOT / ".numba_cache" / fingerprint(path))
+    numba.config.CACHE_DIR = str(WRITABLE / ".numba_cache" / fingerprint(path))
     try:
-        return numba.njit(cache=True, error_model="numpy")(function)
+        dispatcher = numba.njit(cache=True, error_model="numpy")(function)
+        dispatcher._cache._cache_file.__class__ = Index
+        return dispatcher
     finally:
         numba.config.CACHE_DIR = previous
+
+
+class Index(IndexDataCacheFile):
+    """Numba's index of what is compiled, empty if it names a type that cannot be imported here."""
+
+    def _load_index(self):
+        try:
+            return super()._load_index()
+        except (ImportError, AttributeError):
+            return {}
 
 
 def entry(check):

@@ -6,8 +6,6 @@ computes it, so that an interrupted run resumes and a result of other code is ne
 """
 
 import argparse
-import ast
-import hashlib
 import inspect
 import json
 import math
@@ -28,7 +26,7 @@ from typing import NamedTuple
 import matplotlib
 import numpy as np
 
-from models.jit import dependencies
+from fingerprint import digest, fingerprint
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -271,64 +269,6 @@ def to_json(value, **options):
         raise TypeError(f"{type(array).__name__} cannot be stored as JSON: {array!r}")
 
     return json.dumps(value, default=plain, **options)
-
-
-# The code that a replicate depends on
-
-
-def fingerprint(function):
-    """Return a hash of the code of `function` that comments, layout and docstrings do not change.
-
-    It covers `function` and what it uses of its own file (so that a new label in the figure does
-    not throw the replicates away), the project files that this file imports, and Numba's version.
-    """
-    script = Path(inspect.getsourcefile(inspect.unwrap(function))).resolve()
-    files = sorted(dependencies({script}) - {script, Path(__file__).resolve()})
-    return digest(version("numba"), *used(function.__name__, script),
-                  *(f"{file.name}\n{semantic(ast.parse(file.read_text()))}" for file in files))
-
-
-def used(name, script):
-    """Return the definitions in the file `script` that its function `name` consists of and uses."""
-    definitions = defaultdict(list)  # a name and the top-level statements that define it
-    for node in ast.parse(script.read_text()).body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            definitions[node.name].append(node)
-        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            for target in names(node, ast.Store):
-                definitions[target].append(node)
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                definitions[alias.asname or alias.name.split(".")[0]].append(ast.Import([alias]))
-        elif isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                definitions[alias.asname or alias.name].append(
-                    ast.ImportFrom(node.module, [alias], 0))
-    todo, found = {name}, {}
-    while todo:
-        name = todo.pop()
-        found[name] = [semantic(node) for node in definitions[name]]
-        todo |= set().union(*(names(node, ast.Load) for node in definitions[name])) - found.keys()
-    return [text for name in sorted(found) for text in found[name]]
-
-
-def names(node, context):
-    """Return the set of the names that are read (ast.Load) or set (ast.Store) in `node`."""
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)}
-
-
-def semantic(tree):
-    """Return the source of `tree` without docstrings, comments and layout."""
-    for node in ast.walk(tree):
-        documented = isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
-        if documented and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def digest(*texts):
-    """Return 20 hex digits that depend on every one of `texts`."""
-    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]
 
 
 # Claims

@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import runpy
 import signal
 import subprocess
 import sys
@@ -280,95 +279,6 @@ def test_an_interrupted_script_keeps_what_is_finished_and_resumes(tmp_path, jobs
     assert again.stdout == f"{[*range(8)]}\n"
     assert len(calls(tmp_path / "log")) - begun == 8 - len(kept)
     assert kept <= {path.name for path in store.glob("*.json")}
-
-
-# What a replicate depends on
-
-SCRIPT = '''
-"""A script."""
-import numpy as np
-from library_of_script import helper, other
-
-SCALE = 2.0  # ours
-TITLE = "a figure"
-A, B = 1, 2
-
-
-def inner(x):
-    """Docstring."""
-    return helper(x) * SCALE
-
-
-def run(seed):
-    """Docstring."""
-    return {"x": inner(seed) + A}
-
-
-def figure(found):
-    return TITLE + str(found)
-'''
-LIBRARY = '''
-"""A library."""
-
-
-def helper(x):
-    return x + 1
-
-
-def other(x):
-    return x
-'''
-
-
-@pytest.fixture
-def code(tmp_path, monkeypatch):
-    """Return a function that writes a script and its library, changed, and fingerprints `run`."""
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def of(*change, library=()):
-        text = SCRIPT.replace(*change) if change else SCRIPT
-        other = LIBRARY.replace(*library) if library else LIBRARY
-        assert (text != SCRIPT) == bool(change) and (other != LIBRARY) == bool(library)
-        (tmp_path / "library_of_script.py").write_text(other)
-        (tmp_path / "script.py").write_text(text)
-        return harness.fingerprint(runpy.run_path(str(tmp_path / "script.py"))["run"])
-
-    return of
-
-
-@pytest.mark.parametrize("change", [
-    ("# ours", "# Section 3"),
-    ('"a figure"', '"another figure"'),
-    ("return TITLE", "return 2 * TITLE"),
-    ("A script", "Another script"),
-    ("Docstring", "More words"),
-    ("\n\n\ndef inner", "\n\ndef inner"),
-    ("import numpy as np\n", "import numpy as np\nimport math\n"),
-])
-def test_labels_comments_and_docstrings_do_not_throw_replicates_away(code, change):
-    assert code(*change) == code()
-
-
-@pytest.mark.parametrize("change", [
-    ("SCALE = 2.0", "SCALE = 3.0"),
-    ("A, B = 1, 2", "A, B = 2, 2"),
-    ("inner(seed) + A", "inner(seed) - A"),
-    ("helper(x) * SCALE", "helper(x) / SCALE"),
-    ("import helper, other", "import other as helper"),
-])
-def test_what_the_function_uses_of_its_script_counts(code, change):
-    assert code(*change) != code()
-
-
-def test_the_project_files_that_the_script_imports_count(code):
-    assert code(library=("x + 1", "x + 2")) != code()
-    assert code(library=("A library", "The library")) == code()
-
-
-def test_the_version_of_numba_counts(code, monkeypatch):
-    before = code()
-    monkeypatch.setattr(harness, "version", lambda package: "0.0.1")
-    assert code() != before
 
 
 # Claims

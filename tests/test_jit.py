@@ -108,3 +108,34 @@ def test_blas_runs_on_one_thread():
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
                           check=True, env={**environment, "PYTHONPATH": str(ROOT)})
     assert done.stdout.strip() == "1"
+
+
+USER = """
+from typing import NamedTuple
+import numpy as np
+from algorithms.hmc import hmc
+from models.interface import U, grad_U
+class {name}(NamedTuple):
+    b: np.ndarray
+@U.of({name})
+def energy(q, model):
+    return q @ q + model.b[0]
+@grad_U.of({name})
+def gradient(q, model):
+    return 2 * q
+chain = hmc(np.ones(2), {name}(np.ones(1)), 0.1, 2, 3, np.random.default_rng(0))
+"""
+
+
+def test_models_of_two_programs_do_not_lock_each_other_out(tmp_path):
+    # Numba's index of hmc's cache would name a type that the other program cannot import
+    for name in ("First", "Second", "First"):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        (folder / f"model_{name}.py").write_text(USER.format(name=name))
+        subprocess.run([sys.executable, "-c", f"import model_{name}"], check=True, cwd=folder,
+                       env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"})
+    from algorithms.hmc import hmc
+    from models.gaussian import Gaussian
+
+    hmc(np.zeros(2), Gaussian(np.zeros(2), np.eye(2)), 0.1, 1, 1, np.random.default_rng(0))
