@@ -1,0 +1,46 @@
+"""README.md: what it shows is what happens."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from models.jit import ROOT
+
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_python_blocks_run(tmp_path):
+    # a block that begins with a comment naming a file is that file
+    for block in BLOCKS:
+        named = re.match(r"# (\w+\.py)", block)
+        path = tmp_path / (named[1] if named else "example.py")
+        path.write_text(block)
+        if not named:
+            done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True,
+                                  cwd=tmp_path, check=True)
+            assert done.stdout
+
+
+@pytest.mark.parametrize("path", sorted(set(re.findall(
+    r"\b((?:algorithms|models|reproduce|figures|tests)/[\w/]+\.\w+)", README))))
+def test_the_files_it_names_exist(path):
+    assert (ROOT / path).is_file()
+
+
+def test_there_are_exactly_two_commands_to_start():
+    start = README.split("## Start")[1].split("\n## ")[0]
+    commands = re.findall(r"```sh\n(.*?)\n```", start, re.DOTALL)
+    assert len(commands) == 2
+    assert commands[0].endswith("python reproduce/paquet_fig2.py")
+    assert commands[1].endswith("python -m pytest")
+    ci = (ROOT / ".ci" / "run").read_text()
+    assert "grep -m 1 'python -m pytest' README.md" in ci  # it runs the README's own
+
+
+@pytest.mark.parametrize("block", re.findall(r"```text\n(.*?)```", README, re.DOTALL))
+def test_the_results_it_prints_are_those_of_a_committed_run(block):
+    saved = [path.read_text() for path in (ROOT / "figures").glob("*.txt")]
+    assert any(block.strip() in text for text in saved)
