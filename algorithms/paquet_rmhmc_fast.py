@@ -157,7 +157,6 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
             accepted[t] = True
             spare = at_old.L
         else:
-            spare = at.L
             at = at_old
         samples[t] = at.x
         energies[t] = -at.L_beta

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from algorithms import paquet_rmhmc as rm
+from algorithms import paquet_rmhmc_fast
 from algorithms.paquet_rmhmc import derivatives, hamiltonian_and_gradient, riemann_metric, rmhmc
 from models import linalg
 from models.covariance import squared_exponential
@@ -325,6 +326,21 @@ def test_the_chain_goes_on_after_divergences():
     assert chain.divergences == np.count_nonzero(~np.isfinite(chain.energy_error))
     moved = np.any(np.diff(chain.samples, axis=0) != 0, axis=1)
     np.testing.assert_array_equal(moved, chain.accepted[1:])
+
+
+@each_model
+@pytest.mark.parametrize("module", [rm, paquet_rmhmc_fast], ids=["mirror", "twin"])
+def test_a_rejection_restores_all_that_the_next_transition_needs(module, model):
+    # one run of 60 transitions, and 60 runs of one that evaluate the metric anew, bit for bit
+    many = module.rmhmc(x_test, model, 3, 1.2, 60, np.random.default_rng(2))
+    assert 5 < many.accepted.sum() < 55
+    rng, x = np.random.default_rng(2), x_test
+    for t in range(60):
+        one = module.rmhmc(x, model, 3, 1.2, 1, rng)
+        x = one.samples[0]
+        np.testing.assert_array_equal(x, many.samples[t])
+        np.testing.assert_array_equal(one.energies[0], many.energies[t])
+        np.testing.assert_array_equal(one.energy_error[0], many.energy_error[t])
 
 
 GOOD = dict(x0=x_test, model=MODELS["prior, beta = 1.0"], l_max=2, eps=0.1, t_max=3,
