@@ -9,7 +9,7 @@ from functools import wraps
 
 from numba.extending import overload
 
-from models.jit import njit
+from models.jit import forward, njit
 
 
 def generic(on):
@@ -31,7 +31,7 @@ def generic(on):
         def choose(*arguments):
             implementation = implementations.get(getattr(arguments[on], "instance_class", None))
             if implementation is not None:
-                return lambda *arguments: implementation(*arguments)
+                return forward(implementation, stub.__name__)
 
         def of(kind):
             if kind.__module__ == "__main__":

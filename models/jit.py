@@ -68,13 +68,28 @@ def entry(check):
 
         @overload(function)
         def straight_in(*arguments):
-            return lambda *arguments: compiled(*arguments)
+            return forward(compiled, "entry")
 
         function.compiled = compiled
         function.py_func = compiled.py_func
         return function
 
     return decorate
+
+
+def forward(compiled, purpose):
+    """Return a function that calls `compiled`, for Numba to compile in an overload.
+
+    Numba names machine code by this function's name, the types of its arguments, and a counter that
+    starts anew in each process.  Under one name for all, what the cache holds of one function (U,
+    say) could be linked in place of another with the same arguments (grad_U).
+    """
+
+    def call(*arguments):
+        return compiled(*arguments)
+
+    call.__qualname__ = f"{purpose}.{compiled.__module__}.{compiled.__name__}"
+    return call
 
 
 @cache

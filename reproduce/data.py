@@ -14,21 +14,46 @@ digits  Handwritten threes and fives of 8 x 8 pixels: the embedded data set, for
             k = np.r_[np.flatnonzero(d.target == 3), np.flatnonzero(d.target == 5)]
             np.savez_compressed("models/digits_3v5.npz", digit=d.target[k].astype(np.uint8),
                                 pixels=d.data[k].astype(np.uint8))
+
+What Shahbaba, Lan, Johnson and Neal (2014) classify by logistic regression; encodings and classes
+are those of the authors' own programs:
+
+simulated  10000 cases of 100 covariates: R's generator, emulated, gives the authors' own numbers.
+StatLog    4435 pixels of a satellite image, 36 attributes: cotton crop or not.  A. Srinivasan
+           (1993), Statlog (Landsat Satellite), UCI, doi 10.24432/C55887, CC BY 4.0: sat.trn
+CTG        2126 cardiotocograms, 21 attributes: pathologic or not.  D. Campos and J. Bernardes
+           (2010), Cardiotocography, UCI, doi 10.24432/C51S4N, CC BY 4.0.  UCI has it as a
+           spreadsheet only, CTG.xls, from which anyone with xlrd makes CTG.csv, byte for byte:
+            sheet = xlrd.open_workbook("CTG.xls").sheet_by_name("Data")
+            rows = [[sheet.cell_value(r, c) for c in (*range(10, 31), 43, 45)]
+                    for r in range(1, 2128)]
+            text = [",".join(np.format_float_positional(v, trim="-") for v in row)
+                    for row in rows[1:]]
+            open("CTG.csv", "w", newline="\\n").write("\\n".join([",".join(rows[0]), *text, ""]))
+Chess      3196 positions of King-Rook against King-Pawn, 36 attributes: White can win or not.
+           A. Shapiro (1989), Chess (King-Rook vs. King-Pawn), UCI, doi 10.24432/C5DK5C, CC BY 4.0:
+           kr-vs-kp.data
+
+The three files, plain or with .gz after the name, are looked for in the same places as those of
+USPS, the last of which is UCI's site.  The checksum is that of the plain file.
 """
 
 import gzip
 import hashlib
 import io
 import os
+import re
 import sys
 import tempfile
 import threading
 import urllib.request
+import zlib
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit, ndtri
 
 DIGITS = Path(__file__).resolve().parents[1] / "models" / "digits_3v5.npz"
 SITE = "https://hastie.su.domains/ElemStatLearn/datasets/"
@@ -40,6 +65,19 @@ SHA256 = {
 SHA256_LABELS = "02c69e8919c803e507db50a8d98d58d23a25b61e1ce29270b69b2e67cec4fd31"
 COUNTS = {"training": (406, 361), "test": (418, 355)}  # threes, fives
 
+UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
+UCI_FILES = {  # name: (address, SHA-256)
+    "sat.trn": (UCI + "statlog/satimage/sat.trn",
+                "e896dc88a960fa2404160fc4c3cb3dc53fcf4afd80ba920bf2d261bd42d12613"),
+    "CTG.csv": ("", "328e7c0bdae051d6a0c23085e254f25d161638192fbcab52715dca74f658c3d8"),
+    "kr-vs-kp.data": (UCI + "chess/king-rook-vs-king-pawn/kr-vs-kp.data",
+                      "f47f7d920e117ab5764d3adcd2f6446ca596290261756ecd35c81b12fcaec061"),
+}
+SIMULATED = "simulated logistic data, seed "
+SPREADSHEET = UCI + "00193/CTG.xls"
+SHAPES = {"StatLog": (4435, 36), "CTG": (2126, 21), "Chess": (3196, 36)}  # cases, attributes
+POSITIVE = {"StatLog": 479, "CTG": 176, "Chess": 1669}  # cases of class 1
+
 PROBE = 5.0  # s until a site counts as silent
 TIMEOUT = 2.0  # s for each connection and each read after that; 5 + 2 + 2 < 10
 
@@ -48,8 +86,9 @@ class Data(NamedTuple):
     """Cases to tell apart; `name` identifies the data set, load(name) gives it again."""
 
     name: str
-    X: np.ndarray  # (n, p) float64, pixels in [-1, 1]
-    y: np.ndarray  # (n,)   float64, +1 for a three and -1 for a five; all threes come first
+    X: np.ndarray  # (n, p) float64; of a digit, pixels in [-1, 1]
+    # (n,) float64; digits: +1 for a three and -1 for a five, all threes come first; else 1 or 0
+    y: np.ndarray
     note: str = ""  # a sentence, if this is not the data set that was asked for
 
 
@@ -88,13 +127,95 @@ def digits_3v5():
                     np.where(file["digit"] == 3, 1.0, -1.0))
 
 
+def simulated_logistic(seed=2011):
+    """Return the simulated data set of Split HMC, Section 3.3.1; seed 2011 is the paper's own.
+
+    Parameters
+    ----------
+    seed : int, 0 to 2^31 - 1   for R's generator.  It draws alpha and 100 coefficients beta from
+                                N(0, 1); X column by column, of standard deviations 5 (5 times),
+                                1 (5), 0.2 (90); then y, of probability logit^-1(alpha + X beta)
+
+    X is (10000, 100); y is 1 or 0.
+    """
+    r = R(seed)
+    theta = r.normal(101)
+    X = np.ascontiguousarray(r.normal(10_000 * 100).reshape(100, 10_000).T)
+    X *= np.repeat([5.0, 1.0, 0.2], [5, 5, 90])
+    return Data(f"{SIMULATED}{seed}", X, r.bernoulli(expit(theta[0] + X @ theta[1:])))
+
+
+def illustrative(seed=1, slope=5.0):
+    """Return 100 cases with 2 covariates: a stand-in for those of Figures 2 to 4 of Split HMC.
+
+    The paper does not say how it made them.  Ours are x ~ N(0, I), alpha ~ N(0, 1), beta of length
+    `slope` in a random direction, P(y = 1) = logit^-1(alpha + x' beta); `seed` is NumPy's.
+    """
+    rng = np.random.default_rng(seed)
+    alpha, angle = rng.standard_normal(), 2 * np.pi * rng.random()
+    X = rng.standard_normal((100, 2))
+    p = expit(alpha + slope * (X @ [np.cos(angle), np.sin(angle)]))
+    return Data(f"illustrative data of slope {slope:g}, seed {seed}", X,
+                (rng.random(100) < p).astype(float))
+
+
+def statlog(folder=None):
+    """Return the 4435 training cases of StatLog, 36 attributes z-scored; y = 1 for cotton crop.
+
+    `folder` is the first place to look; DataError if the file is nowhere or another one.
+    """
+    cases = np.loadtxt(io.BytesIO(uci("sat.trn", folder)))
+    return classes("StatLog", z_scored(cases[:, :-1]), cases[:, -1] == 2)
+
+
+def ctg(folder=None):
+    """Return the 2126 cases of CTG, 21 attributes z-scored; y = 1 for pathologic (NSP 3).
+
+    As statlog(); the file is CTG.csv, see the head of this module.
+    """
+    cases = np.loadtxt(io.BytesIO(uci("CTG.csv", folder)), delimiter=",", skiprows=1)
+    return classes("CTG", z_scored(cases[:, :21]), cases[:, -1] == 3)
+
+
+def chess(folder=None, standardise=False):
+    """Return the 3196 cases of Chess, 36 attributes; y = 1 if White can win.
+
+    The values of an attribute, in alphabetical order, are 0, 1 (and 2 for the one that has three).
+    The paper says that "numerical variables" were standardised; the authors' program does not
+    do it here, so neither do we unless `standardise`.  Otherwise as statlog().
+    """
+    text = uci("kr-vs-kp.data", folder).decode()
+    cases = np.array([line.split(",") for line in text.splitlines()])
+    X = np.column_stack([np.unique(column, return_inverse=True)[1] for column in cases[:, :-1].T])
+    found = classes("Chess", X.astype(float, order="C"), cases[:, -1] == "won")
+    return found._replace(name="Chess, standardised", X=z_scored(found.X)) if standardise else found
+
+
+def threes_and_fives(name):
+    """Return the set of digits that has this name."""
+    return {"optical digits 3 vs 5": digits_3v5,
+            "USPS 3 vs 5, training": lambda: usps_3v5(fallback=False),
+            "USPS 3 vs 5, test": usps_3v5_test}[name]()
+
+
 def load(name):
-    """Return the data set that has this name: what a replicate calls, in its own process."""
-    known = {"optical digits 3 vs 5": digits_3v5,
-             "USPS 3 vs 5, training": lambda: usps_3v5(fallback=False),
-             "USPS 3 vs 5, test": usps_3v5_test}
+    """Return the data set that has this name: what a replicate calls, in its own process.
+
+    What a replicate depends on is found by name (fingerprint.py), so those of digits alone had
+    better call threes_and_fives: another data set here would not make them stale.
+    """
+    if name.endswith("3 vs 5") or " 3 vs 5, " in name:
+        return threes_and_fives(name)
+    if found := re.fullmatch(rf"{SIMULATED}(\d+)", name):
+        return simulated_logistic(int(found[1]))
+    if found := re.fullmatch(r"illustrative data of slope ([\d.]+), seed (\d+)", name):
+        return illustrative(int(found[2]), float(found[1]))
+    known = {"StatLog": statlog, "CTG": ctg, "Chess": chess,
+             "Chess, standardised": lambda: chess(standardise=True)}
     if name not in known:
-        raise ValueError(f"name must be one of {sorted(known)}, not {name!r}")
+        own = [*sorted(known), SIMULATED + "2011", "illustrative data of slope 5, seed 1"]
+        raise ValueError(f"name must be one of {own} (or another slope or seed), or of the digits,"
+                         f" not {name!r}")
     return known[name]()
 
 
@@ -112,7 +233,7 @@ def or_exit(function, *arguments):
 
 def resampled(part, folder):
     """Return the "training" or "test" half: its threes, then its fives."""
-    digit, X = usps(*(find(name, folder) for name in SHA256))
+    digit, X = usps(*(find(name, folder, SITE + name, SHA256[name]) for name in SHA256))
     half = slice(0, 4649) if part == "training" else slice(4649, None)
     digit, X = digit[half], X[half]
     three, five = X[digit == 3], X[digit == 5]
@@ -154,6 +275,65 @@ def park_miller(state, n):
     return states
 
 
+# What logistic regression classifies
+
+
+class R:
+    """The random numbers of R's default generator after set.seed(seed).
+
+    Mersenne Twister, with normals by inversion: the R sources RNG.c, snorm.c and rbinom.c.
+    """
+
+    def __init__(self, seed):
+        """Scramble `seed`, an int from 0 to 2^31 - 1, into the generator's state."""
+        if not 0 <= seed < 2**31:
+            raise ValueError(f"seed must be from 0 to 2^31 - 1, not {seed}")
+        states = []
+        for _ in range(50 + 625):
+            seed = (69069 * seed + 1) % 2**32
+            states.append(seed)
+        self.bits = np.random.MT19937()
+        # the value before the last 624 is the position in R's state, which R sets to 624
+        self.bits.state = {"bit_generator": "MT19937", "state": {
+            "key": np.array(states[51:], np.uint32), "pos": 624}}
+
+    def uniform(self, n):
+        """Draw n numbers as runif does, from the open interval (0, 1)."""
+        tiny = 0.5 * 2.328306437080797e-10
+        return np.clip(self.bits.random_raw(n) * 2.3283064365386963e-10, tiny, 1 - tiny)
+
+    def normal(self, n):
+        """Draw n numbers as rnorm does: two uniforms make one of 59 bits, and that a normal."""
+        high, low = self.uniform(2 * n).reshape(n, 2).T
+        return ndtri((np.floor(2**27 * high) + low) / 2**27)
+
+    def bernoulli(self, p):
+        """Draw 0.0 or 1.0 as rbinom(, 1, p) does; nothing is drawn where p is 0 or 1."""
+        u = np.zeros(p.size)
+        inside = (p > 0) & (p < 1)
+        u[inside] = self.uniform(np.count_nonzero(inside))
+        return np.where(p <= 0.5, u >= 1 - p, u < p).astype(float)
+
+
+def z_scored(X):
+    """Return X with columns of mean 0 and standard deviation 1, of divisor n - 1, as R's scale."""
+    return (X - X.mean(0)) / X.std(0, ddof=1)
+
+
+def classes(name, X, positive):
+    """Return the data set, if it has as many cases of either class as it should."""
+    found = (*X.shape, np.count_nonzero(positive))
+    if found != (*SHAPES[name], POSITIVE[name]):
+        raise DataError(f"{name} has {found[0]} cases, {found[1]} attributes and {found[2]} cases"
+                        f" of class 1, expected {SHAPES[name]} and {POSITIVE[name]}")
+    return Data(name, X, positive.astype(float))
+
+
+def uci(name, folder):
+    """Return the bytes of a file of the UCI repository."""
+    return find(name, folder, *UCI_FILES[name], packed=True)
+
+
 # Where the files are
 
 
@@ -161,45 +341,57 @@ class Missing(DataError):
     """A file that is nowhere to be had."""
 
 
-def find(name, folder=None):
-    """Return the bytes of the file `name` from the first place that has it."""
+def find(name, folder, url, checksum, packed=False):
+    """Return the bytes of the file `name` from the first place that has it.
+
+    `packed` if it may also be there compressed, as `name`.gz; no `url` if it is not to be
+    downloaded.
+    """
     import pooch
 
     store = Path(pooch.os_cache("mirrormc"))
     given = [folder, *os.environ.get("PAPERS_DATA", "").split(os.pathsep)]
     given = list(dict.fromkeys(Path(place) for place in given if place))
     for place in [*given, store]:
-        if os.path.exists(place / name):
-            return verified(place / name)
+        for path in (place / name, place / f"{name}.gz")[: 1 + packed]:
+            if os.path.exists(path):
+                return verified(path, url, checksum, unpack=path.name != name)
         if place in given:
             print(f"{place} has no {name}: looking elsewhere", file=sys.stderr)
+    places = ", ".join(map(str, [*given, store]))
+    if not url:
+        raise Missing(f"{name} is not in {places}: make it from {SPREADSHEET} as the head of"
+                      f" {__file__} says, and say --data DIR with the folder that holds it")
     try:
-        return download(name, store)
+        return download(name, store, url, checksum)
     except Exception as error:  # a network has too many ways to fail
         raise Missing(
-            f"{name} is not in {', '.join(map(str, [*given, store]))} and cannot be downloaded from"
-            f" {SITE} ({error}): download it on another machine, and say --data DIR with the"
-            " folder that holds it") from None
+            f"{name} is not in {places} and cannot be downloaded from"
+            f" {url.removesuffix(name)} ({error}): download it on another machine, and say"
+            " --data DIR with the folder that holds it") from None
 
 
-def verified(path):
-    """Return the bytes of the file, if they have the checksum of the original."""
+def verified(path, url, checksum, unpack=False):
+    """Return the bytes of the file, if they have the checksum of the original; `unpack` first."""
     try:
         content = path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}") from None
+        if unpack:
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path} cannot be read: {reason}") from None
     found = hashlib.sha256(content).hexdigest()
-    if found != SHA256[path.name]:
-        raise DataError(f"{path} is damaged or another file: its SHA-256 is {found}, expected"
-                        f" {SHA256[path.name]}; replace it by {SITE}{path.name}, or delete it")
+    if found != checksum:
+        raise DataError(f"{path} is damaged or another file: its SHA-256{' (unpacked)' * unpack} is"
+                        f" {found}, expected {checksum}; "
+                        + (f"replace it by {url}, or delete it" if url else "delete it"))
     return content
 
 
-def download(name, store):
+def download(name, store, url, checksum):
     """Download the file `name` into the cache folder `store`, and return its bytes."""
     import pooch
 
-    url = SITE + name
     print(f"looking for {url} (a silent network costs at most 10 s)", file=sys.stderr, flush=True)
     probe(url)
     with tempfile.TemporaryDirectory() as elsewhere:
@@ -209,7 +401,8 @@ def download(name, store):
         except OSError:
             folder = elsewhere
         return verified(Path(pooch.retrieve(
-            url, SHA256[name], name, folder, downloader=pooch.HTTPDownloader(timeout=TIMEOUT))))
+            url, checksum, name, folder, downloader=pooch.HTTPDownloader(timeout=TIMEOUT))),
+            url, checksum)
 
 
 def probe(url):

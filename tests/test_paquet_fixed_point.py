@@ -88,8 +88,8 @@ def test_draws_for_the_small_problems_are_from_the_posterior(name):
 
 @each_problem
 def test_contraction_is_the_spectral_radius_of_both_loops(name, cases):
-    at, rng, eps, step = script.problem(name, cases), np.random.default_rng(4), 0.1, 1e-6
-    x = script.draw(at, rng)
+    at, rng, eps, step = script.problem(name, cases), np.random.default_rng(4), 0.1, 1e-5
+    x = np.zeros(at.sd.size)  # where every case has a say
     p = script.draw_momentum(x, at.model, rng)
 
     def in_p(p):  # lines 14 and 15
@@ -104,8 +104,8 @@ def test_contraction_is_the_spectral_radius_of_both_loops(name, cases):
     for loop, here in ((in_p, p), (in_x, x)):
         J = np.array([(loop(here + h) - loop(here - h)) / (2 * step)
                       for h in step * np.eye(x.size)])
-        # differences err by 1e-16 |loop| / step, and 1 / the gap of the eigenvalues amplifies that
-        assert np.abs(np.linalg.eigvals(J)).max() == pytest.approx(c, rel=1e-4)
+        # the mirror's G^-1 = K - V'V errs by 1e-16 |K| = 3e-12, the differences by that / step
+        assert np.abs(np.linalg.eigvals(J)).max() == pytest.approx(c, rel=1e-3, abs=0)
 
 
 def test_contraction_of_a_trajectory_that_left_the_finite_numbers_is_nan():
@@ -135,11 +135,11 @@ def test_chains_share_their_random_numbers():
 
 
 def test_chains_measure_in_posterior_deviations():
-    found = [script.chains("N = 1", None, 0.3, (12,), 2000, [7, k]) for k in range(10)]
+    found = [script.chains("N = 2", None, 0.2, (12,), 600, [7, k]) for k in range(16)]
     for column, exact in (("mean", 0.0), ("square", 1.0)):
         values = np.array([run[column][0] for run in found])
-        # eps = 0.3 loses the trajectories that do not converge, a bias of some hundredths
-        assert abs(values.mean() - exact) < 4 * values.std(ddof=1) / 10**0.5 + 0.1
+        # eps = 0.2 rejects trajectories that do not converge, 1 of 100: a bias of about that size
+        assert abs(values.mean() - exact) < 4 * values.std(ddof=1) / 16**0.5 + 0.02
 
 
 def test_lost_trajectories_count_as_one_deviation():
