@@ -44,9 +44,9 @@ class Chain(NamedTuple):
     counts: Counts
 
 
-def check_hmc(q0, model, eps, L, n, rng, M=None):
+def check_hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
     """Check the arguments of hmc; return them with the Cholesky factor in place of M."""
-    q0 = validate.array("q0", q0, (-1,))
+    q0 = validate.state("q0", q0, model)
     if M is not None:
         M = validate.covariance("M", M)
         if M.shape[0] != q0.size:
@@ -55,7 +55,8 @@ def check_hmc(q0, model, eps, L, n, rng, M=None):
         if not ok:
             raise ValueError("M must be positive definite, but its Cholesky factorisation failed")
     return (q0, model, validate.real("eps", eps, 0.0, open_low=True), validate.count("L", L),
-            validate.count("n", n), validate.generator("rng", rng), M)
+            validate.count("n", n), validate.generator("rng", rng), M,
+            validate.real("jitter", jitter, 0.0, 1.0))
 
 
 @njit
@@ -135,9 +136,19 @@ def hmc_step(current_q, model, eps, L, L_M, rng):
     return current_q, current_U, False, error                                               # L16
 
 
+@njit
+def draw_step(eps, jitter, rng):
+    """Return a draw from Uniform((1 - jitter) eps, eps); without jitter eps itself, and no draw.
+
+    One draw has to serve a whole trajectory: only then does a trajectory of the same steps lead
+    back.  Shahbaba et al. (2014), Section 3.3, with jitter = 0.2.
+    """
+    return eps - jitter * eps * rng.random() if jitter > 0.0 else eps
+
+
 @entry(check_hmc)
 @njit
-def hmc(q0, model, eps, L, n, rng, M=None):
+def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
     """Run n transitions of HMC from q0; return a Chain.
 
     Parameters
@@ -146,8 +157,11 @@ def hmc(q0, model, eps, L, n, rng, M=None):
     model  : NamedTuple                 any model that implements U and grad_U
     eps, L : float > 0, int >= 1        step size and leapfrog steps per transition
     n      : int >= 1                   transitions
-    rng    : Generator                  advanced by d normals, then one uniform, per transition
+    rng    : Generator                  advanced, per transition, by one uniform if jitter > 0,
+                                        then by d normals and one uniform
     M      : (d, d) float64 or None     mass matrix, symmetric positive definite; None is I
+    jitter : float in [0, 1]            the step of a transition is drawn from
+                                        Uniform((1 - jitter) eps, eps)
 
     Raises ValueError, naming the argument, for anything else.
     """
@@ -156,7 +170,8 @@ def hmc(q0, model, eps, L, n, rng, M=None):
     divergences = 0
     q = q0
     for t in range(n):
-        q, chain.energies[t], chain.accepted[t], error = hmc_step(q, model, eps, L, M, rng)
+        step = draw_step(eps, jitter, rng)
+        q, chain.energies[t], chain.accepted[t], error = hmc_step(q, model, step, L, M, rng)
         divergences += not np.isfinite(error)
         chain.energy_error[t] = error
         chain.samples[t] = q

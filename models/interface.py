@@ -68,3 +68,26 @@ def metric(q, model):
 @generic(on=1)
 def metric_gradient(q, model):
     """Derivatives of the metric at q.  q: (d,) -> (d, d, d), [i] is dG / dq_i."""
+
+
+@generic(on=1)
+def hessian(q, model):
+    """Matrix of second derivatives of U at q.  q: (d,) -> (d, d), symmetric."""
+
+
+@generic(on=1)
+def log_likelihood(q, model):
+    """Log probability of all the data given q.  q: (d,) -> float."""
+
+
+@generic(on=1)
+def case_entropy(q, model):
+    """Entropy in nats of each case's class probabilities given q.  q: (d,) -> (n,), >= 0."""
+
+
+@generic(on=0)
+def part(model, cases, prior):
+    """Return the model of some cases only, their rows copied next to each other in memory.
+
+    cases: (m,) of int, m >= 0.  prior: float, the prior's share of U: 1 keeps it, 0 leaves it out.
+    """

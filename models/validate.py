@@ -44,6 +44,12 @@ def array(name, value, shape):
     return value
 
 
+def state(name, value, model):
+    """Return `value` as a finite (d,) float64 array; d is the model's, if it has a `precision`."""
+    d = model.precision.shape[0] if hasattr(model, "precision") else -1
+    return array(name, value, (d,))
+
+
 def generator(name, value):
     """Return `value` if it is a numpy.random.Generator."""
     if not isinstance(value, np.random.Generator):

@@ -25,6 +25,14 @@ INF = math.inf
 
 
 @pytest.fixture(autouse=True)
+def ctrl_c_is_heard():
+    """Undo what a shell does to a background job, in which SIGINT is ignored."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     """Let the harness write to a folder of the test."""
     monkeypatch.setattr(harness, "FIGURES", tmp_path / "figures")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from algorithms.hmc import hmc, hmc_step
+from algorithms.hmc import draw_step, hmc, hmc_step
 from models.covariance import squared_exponential
 from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
@@ -115,6 +115,49 @@ def test_large_steps_still_sample_the_gaussian(M):
         assert abs(batches.mean() - S[k, k]) < 4 * batches.std(ddof=1) / 200**0.5
 
 
+def transitions(eps, L, n, rng, jitter):
+    """The states of n calls of hmc_step, each with a step size of its own if jitter > 0."""
+    q, states = Q, []
+    for _ in range(n):
+        step = eps * (1 - jitter * rng.random()) if jitter else eps
+        q = hmc_step(q, MODEL, step, L, None, rng)[0]
+        states.append(q)
+    return np.array(states)
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.2, 1.0])
+def test_one_uniform_before_the_normals_draws_the_step_size(jitter):
+    ours, theirs = np.random.default_rng(7), np.random.default_rng(7)
+    chain = hmc(Q, MODEL, 0.3, 5, 100, ours, jitter=jitter)
+    expected = transitions(0.3, 5, 100, theirs, jitter)
+    assert ours.bit_generator.state == theirs.bit_generator.state
+    if jitter == 0.0:  # the chain without a jitter, to the last bit
+        np.testing.assert_array_equal(chain.samples, expected)
+    else:  # eps - jitter eps u and eps (1 - jitter u) round differently, and L steps pass it on
+        np.testing.assert_allclose(chain.samples, expected, atol=1e-12)
+
+
+def test_the_step_size_is_uniform():
+    rng, n = np.random.default_rng(8), 40_000
+    steps = np.array([draw_step(0.5, 0.2, rng) for _ in range(n)])
+    assert 0.4 <= steps.min() and steps.max() <= 0.5
+    assert abs(steps.mean() - 0.45) < 4 * 0.1 / (12 * n) ** 0.5
+    assert abs(steps.var() - 0.01 / 12) < 4 * 0.01 * (1 / 180 / n) ** 0.5
+    state = rng.bit_generator.state
+    assert draw_step(0.5, 0.0, rng) == 0.5
+    assert rng.bit_generator.state == state
+
+
+def test_a_step_size_per_transition_leaves_the_gaussian_invariant():
+    n = 100_000
+    chain = hmc(Q, MODEL, 1.25, 2, n, np.random.default_rng(9), jitter=0.8)
+    assert chain.accepted.mean() < 0.95
+    S = np.linalg.inv(MODEL.precision)
+    for k in (0, 1):
+        batches = ((chain.samples[:, k] - MODEL.mean[k]) ** 2).reshape(200, -1).mean(1)
+        assert abs(batches.mean() - S[k, k]) < 4 * batches.std(ddof=1) / 200**0.5
+
+
 def test_moments_of_gp_classification():
     K = np.array([[4.0, 2.5], [2.5, 3.0]])
     y = np.array([1.0, -1.0])
@@ -161,7 +204,8 @@ GOOD = dict(q0=Q, model=MODEL, eps=0.1, L=2, n=3, rng=np.random.default_rng(0), 
 @pytest.mark.parametrize("name, value", [
     ("q0", Q.reshape(2, 1)), ("q0", [np.nan, 0.0]), ("q0", []), ("eps", 0.0), ("eps", -1.0),
     ("eps", np.inf), ("L", 0), ("L", 2.5), ("n", 0), ("rng", 3), ("M", MASS[:1]),
-    ("M", np.eye(3)), ("M", -MASS), ("M", MASS + np.eye(2, k=1))])
+    ("M", np.eye(3)), ("M", -MASS), ("M", MASS + np.eye(2, k=1)), ("jitter", -0.1),
+    ("jitter", 1.5), ("jitter", np.nan)])
 def test_bad_arguments_are_named(name, value):
     with pytest.raises(ValueError, match=f"^{name} must|^{name} is empty"):
         hmc(**(GOOD | {name: value}))

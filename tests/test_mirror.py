@@ -19,10 +19,14 @@ EXPECTED = {
     "generalised_leapfrog.generalised_leapfrog",
     "generalised_leapfrog.rmhmc_step",
     "hmc.hmc_step",
+    "map_estimate.newton",
     "paquet_rmhmc.derivatives",
     "paquet_rmhmc.hamiltonian_and_gradient",
     "paquet_rmhmc.riemann_metric",
     "paquet_rmhmc.rmhmc",
+    "random_walk.random_walk_step",
+    "split_hmc.data_split_step",
+    "split_hmc.normal_split_step",
 }
 EXAMPLE = '''
 def step(x, rng):

@@ -1,0 +1,92 @@
+"""Random-walk Metropolis with an isotropic normal proposal.
+
+Paper       N. Metropolis et al. (1953), J. Chem. Phys. 21, 1087-1092; the baseline of Figure 1 of
+            Shahbaba et al. (2014), "Split Hamiltonian Monte Carlo".
+Mirror      random_walk_step, line by line (as in Neal 2011, Section 5.3.1).
+Departures  none.
+
+Notation
+--------
+paper      here         shape    meaning
+q          q            (d,)     state
+q*         proposal     (d,)     proposed state
+           scale        ()       standard deviation of each coordinate's proposal
+U          U(q, model)  ()       potential energy, minus the log density up to a constant
+"""
+
+import numpy as np
+
+from algorithms.hmc import Chain, Counts
+from models import validate
+from models.interface import U
+from models.jit import entry, njit
+
+
+@njit
+def random_walk_step(q, current_U, model, scale, rng):
+    """One transition of random-walk Metropolis, which leaves the density exp(-U) invariant.
+
+    Pseudocode (Metropolis et al. 1953)
+     1  draw z ~ N(0, I)
+     2  q* <- q + scale z
+     3  draw u ~ Uniform(0, 1);  if u < exp(U(q) - U(q*))
+     4      return q*
+     5  else return q
+
+    Parameters
+    ----------
+    q         : (d,) float64    where the chain is; not modified
+    current_U : float           its potential energy
+    model     : NamedTuple      any model that implements U
+    scale     : float > 0       standard deviation of the proposal in each coordinate
+    rng       : Generator       advanced by d normals, then one uniform
+
+    Returns (q, U, accepted, error): where the chain is next, its energy, whether that is the
+    proposal (never one of infinite or nan energy), and U(q*) - U(q).
+    """
+    z = rng.standard_normal(q.size)                                                         # L1
+    proposal = q + scale * z                                                                # L2
+    proposed_U = U(proposal, model)                                                         # --
+    error = proposed_U - current_U                                                          # --
+    if rng.random() < np.exp(-error) and np.isfinite(error):                                # L3
+        return proposal, proposed_U, True, error                                            # L4
+    return q, current_U, False, error                                                       # L5
+
+
+def check_random_walk(q0, model, scale, n, rng, thin=1):
+    """Check the arguments of random_walk."""
+    return (validate.state("q0", q0, model), model,
+            validate.real("scale", scale, 0.0, open_low=True), validate.count("n", n),
+            validate.generator("rng", rng), validate.count("thin", thin))
+
+
+@entry(check_random_walk)
+@njit
+def random_walk(q0, model, scale, n, rng, thin=1):
+    """Run n * thin transitions from q0 and keep every thin-th state; return a Chain.
+
+    Its samples and energies are of the n states kept, accepted and energy_error of all n * thin
+    transitions.
+
+    Parameters
+    ----------
+    q0    : (d,) float64    where the chain starts; not modified
+    model : NamedTuple      any model that implements U
+    scale : float > 0       standard deviation of the proposal in each coordinate
+    n     : int >= 1        states kept
+    rng   : Generator       advanced, per transition, by d normals, then one uniform
+    thin  : int >= 1        transitions per state kept
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    chain = Chain(np.empty((n, q0.size)), np.empty(n), np.empty(n * thin, np.bool_),
+                  np.empty(n * thin), 0, Counts(n * thin + 1, 0))
+    divergences = 0
+    q, current_U = q0, U(q0, model)
+    for t in range(n * thin):
+        q, current_U, chain.accepted[t], error = random_walk_step(q, current_U, model, scale, rng)
+        divergences += not np.isfinite(error)
+        chain.energy_error[t] = error
+        chain.samples[t // thin], chain.energies[t // thin] = q, current_U
+    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
+                 chain.counts)

@@ -1,0 +1,356 @@
+r"""Split Hamiltonian Monte Carlo: with a partial analytic solution, and with splitting of data.
+
+Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Hamiltonian Monte
+            Carlo", Statistics and Computing 24, 339-349.
+Mirror      normal_split_step and data_split_step are Algorithms 1 and 2, each with the Metropolis
+            test of Section 1 (the paper does not number their lines, we do).
+
+Departures
+----------
+Algorithm 1, line 1   theirs: R = Gamma e^(D eps Gamma^-1).  Ours: Gamma e^(D eps) Gamma^-1, as in
+                      Section 2.1.  It follows the step of each transition; the eigenbasis of J
+                      gives it without a matrix exponential (see exact_flow).
+Section 1             theirs: P(q, p) = exp[U(q)] exp[-K(p)] / Z.  It is exp[-U(q)] exp[-K(p)] / Z.
+Section 2.1, (5)      theirs: H_2 = U_0(p) + K(p).  It is U_0(q) + K(p).
+Section 2.1           theirs: X = (q, p).  It is (q*, p), with q* = q - q-hat: A's fixed point is 0.
+
+The half steps that end one step and begin the next change p by the same gradient, so they are one
+step here, as in Neal's leapfrog (algorithms/hmc.py); in Algorithm 2 the inner half steps may be
+joined across the outer ones, because both change p only.  So a transition takes L gradients of U_1,
+and L M of U_0: those at its start are known from the transition that led there.
+
+Notation
+--------
+paper              here              shape    meaning
+q, p               q, p              (d,)     position and momentum; K(p) = p'p / 2
+epsilon            eps               ()       step size, the same for all steps of a trajectory
+L, M               L, M              ()       steps; inner steps in each
+U_0 (Algorithm 1)  fit               ()       (q - q-hat)' J (q - q-hat) / 2
+q-hat, J           q_hat, Z, w       (d, d)   posterior mode; Hessian of U there, Z diag(w^2) Z'
+A                                    (2d, 2d) [0 I; -J 0]; R = exp(A eps)
+q*                 q_star            (d,)     q - q-hat
+U_0, U_1           split.R_0, R_1             (Algorithm 2) models of the cases in R_0, with the
+                                              prior, and of those in R_1, without
+dU_0/dq, dU_1/dq   g_0, g_1          (d,)     gradients at q
+g                  counts.g          ()       gradients per transition, in those of all the data
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.hmc import Chain, draw_step
+from algorithms.map_estimate import MAP
+from models import validate
+from models.interface import U, case_entropy, grad_U, part
+from models.jit import entry, njit
+
+
+class Counts(NamedTuple):
+    """Evaluations over a whole run."""
+
+    density: int  # of U
+    gradient: float  # of grad U, in gradients of all the data
+    g: float  # the paper's count per transition: L, or (f M + 1 - f) L
+
+
+class NormalApproximation(NamedTuple):
+    """The normal distribution N(q_hat, J^-1), in the eigenbasis of J; see normal_approximation."""
+
+    q_hat: np.ndarray  # (d,)
+    Z: np.ndarray  # (d, d) orthogonal: J = Z diag(w^2) Z'
+    w: np.ndarray  # (d,) > 0, frequencies of the flow
+
+
+class Flow(NamedTuple):
+    """exp(A eps) in the eigenbasis of J: a rotation per coordinate."""
+
+    Z: np.ndarray  # (d, d)
+    cosine: np.ndarray  # (d,) cos(w eps)
+    up: np.ndarray  # (d,) sin(w eps) / w, from p to q*
+    down: np.ndarray  # (d,) -w sin(w eps), from q* to p
+
+
+class DataSplit(NamedTuple):
+    """The data of a model in two parts; see split_data."""
+
+    R_0: tuple  # the model of the cases in R_0, with the prior: U_0
+    R_1: tuple  # the model of the others, without: U_1
+    cases: np.ndarray  # (n_0,) int: which of the model's cases are in R_0, ascending
+    fraction: float  # f = n_0 / n
+
+
+class NormalState(NamedTuple):
+    """A state of the chain of Algorithm 1, and what is known of it."""
+
+    q: np.ndarray
+    U: float
+    g_1: np.ndarray
+
+
+class DataState(NamedTuple):
+    """A state of the chain of Algorithm 2, and what is known of it."""
+
+    q: np.ndarray
+    U: float
+    g_0: np.ndarray
+    g_1: np.ndarray
+
+
+def normal_approximation(fit):
+    """Make the NormalApproximation of a MAP, whose Hessian has to be positive definite.
+
+    Raises ValueError if it is not, or if the search for the mode has not converged.
+    """
+    validate.instance("fit", fit, MAP, "from algorithms.map_estimate")
+    if not fit.converged:
+        raise ValueError("fit must be a posterior mode, but the search for it did not converge:"
+                         f" the norm of the gradient is {fit.gradient_norm:.3g}")
+    values, Z = np.linalg.eigh(validate.covariance("fit.hessian", fit.hessian))
+    if not values[0] > 0.0:
+        raise ValueError("fit.hessian must be positive definite, but its smallest eigenvalue is"
+                         f" {values[0]:.3g}")
+    q_hat = validate.array("fit.q", fit.q, values.shape)
+    return NormalApproximation(q_hat, np.ascontiguousarray(Z), np.sqrt(values))
+
+
+def split_data(model, q_hat, fraction):
+    """Split the cases of a model: R_0 takes those whose classes are the least certain at q_hat.
+
+    For two classes these are the cases with P(y = 1) closest to 1/2, Section 3.2; for more we take
+    those with the largest entropy of the class probabilities.
+
+    Parameters
+    ----------
+    model    : NamedTuple       any model that implements case_entropy and part
+    q_hat    : (d,) float64     the posterior mode
+    fraction : float in (0, 1]  of the cases in R_0, rounded to whole cases, of which it needs one
+
+    Returns a DataSplit.  Raises ValueError, naming the argument, for anything else.
+    """
+    q_hat = validate.state("q_hat", q_hat, model)
+    fraction = validate.real("fraction", fraction, 0.0, 1.0, open_low=True)
+    entropy = case_entropy(q_hat, model)
+    n = entropy.size
+    n_0 = round(fraction * n)
+    if n_0 == 0:
+        raise ValueError(f"fraction must leave a case for R_0, but {fraction:g} of {n} is none")
+    order = np.argsort(-entropy, kind="stable")
+    cases, others = np.sort(order[:n_0]), np.sort(order[n_0:])
+    return DataSplit(part(model, cases, 1.0), part(model, others, 0.0), cases, n_0 / n)
+
+
+@njit
+def exact_flow(fit, eps):
+    """Return exp(A eps), the flow of U_0(q) + K(p) for time eps, as a Flow.
+
+    With q* = Z a and p = Z b, Hamilton's equations are da/dt = b, db/dt = -w^2 a: in each
+    coordinate a harmonic oscillator of frequency w.
+    """
+    sine = np.sin(fit.w * eps)
+    return Flow(fit.Z, np.cos(fit.w * eps), sine / fit.w, -fit.w * sine)
+
+
+@njit
+def follow(R, q_star, p):
+    """Return R (q*, p), the pair that the flow takes them to; 4 d^2 multiplications."""
+    a, b = R.Z.T @ q_star, R.Z.T @ p
+    return R.Z @ (R.cosine * a + R.up * b), R.Z @ (R.down * a + R.cosine * b)
+
+
+@njit
+def grad_U_1(q, model, fit):
+    """Gradient of U_1 = U - U_0 of Algorithm 1: grad U(q) - J (q - q-hat)."""
+    return grad_U(q, model) - fit.Z @ (fit.w * fit.w * (fit.Z.T @ (q - fit.q_hat)))
+
+
+@njit
+def normal_split_step(current, model, fit, eps, L, rng):
+    """One transition of split HMC with a normal approximation.
+
+    Pseudocode (Shahbaba et al. 2014, Algorithm 1)
+     1  R <- Gamma e^(D eps Gamma^-1)
+     2  sample initial values for p from N(0, I)
+     3  for l = 1 to L do
+     4      p <- p - (eps / 2) dU_1/dq
+     5      q* <- q - q-hat
+     6      X_0 <- (q*, p)
+     7      (q*, p) <- R X_0
+     8      q <- q* + q-hat
+     9      p <- p - (eps / 2) dU_1/dq
+    10  end for
+
+    Parameters
+    ----------
+    current : NormalState            where the chain is; not modified
+    model   : NamedTuple             any model that implements U and grad_U
+    fit     : NormalApproximation    U_0
+    eps, L  : float, int             step size > 0, number of steps >= 1
+    rng     : Generator              advanced by d normals, then one uniform
+
+    Returns (state, accepted, error): the next NormalState, whether it is the proposal (never one of
+    infinite or nan energy), and H at the end of the trajectory minus H at its start.
+    """
+    q, g_1 = current.q, current.g_1                                                         # --
+    R = exact_flow(fit, eps)                                                                # L1
+    p = rng.standard_normal(q.size)                                                         # L2
+    current_K = p @ p / 2                                                                   # --
+    for i in range(1, L + 1):                                                               # L3
+        p = p - (eps / 2 if i == 1 else eps) * g_1                                          # L4
+        q_star = q - fit.q_hat                                                              # L5
+        X_0 = (q_star, p)                                                                   # L6
+        q_star, p = follow(R, *X_0)                                                         # L7
+        q = q_star + fit.q_hat                                                              # L8
+        g_1 = grad_U_1(q, model, fit)                                                       # --
+    p = p - eps / 2 * g_1                                                                   # L9
+    proposal = NormalState(q, U(q, model), g_1)                                             # --
+    error = proposal.U - current.U + p @ p / 2 - current_K                                  # --
+    if rng.random() < np.exp(-error) and np.isfinite(error):                                # --
+        return proposal, True, error                                                        # --
+    return current, False, error                                                            # --
+
+
+@njit
+def data_split_step(current, model, split, eps, L, M, rng):
+    """One transition of split HMC with splitting of data.
+
+    Pseudocode (Shahbaba et al. 2014, Algorithm 2)
+     1  sample initial values for p from N(0, I)
+     2  for l = 1 to L do
+     3      p <- p - (eps / 2) dU_1/dq
+     4      for m = 1 to M do
+     5          p <- p - (eps / 2M) dU_0/dq
+     6          q <- q + (eps / M) p
+     7          p <- p - (eps / 2M) dU_0/dq
+     8      end for
+     9      p <- p - (eps / 2) dU_1/dq
+    10  end for
+
+    Parameters
+    ----------
+    current   : DataState           where the chain is; not modified
+    model     : NamedTuple          the model of all the cases
+    split     : DataSplit           its cases in two parts
+    eps, L, M : float, int, int     step size > 0, steps >= 1, inner steps >= 1 in each
+    rng       : Generator           advanced by d normals, then one uniform
+
+    Returns (state, accepted, error): the next DataState, whether it is the proposal (never one of
+    infinite or nan energy), and H at the end of the trajectory minus H at its start.
+    """
+    q, g_0, g_1, h = current.q, current.g_0, current.g_1, eps / M                           # --
+    p = rng.standard_normal(q.size)                                                         # L1
+    current_K = p @ p / 2                                                                   # --
+    for i in range(1, L + 1):                                                               # L2
+        p = p - (eps / 2 if i == 1 else eps) * g_1                                          # L3
+        for m in range(1, M + 1):                                                           # L4
+            p = p - (h / 2 if i == 1 and m == 1 else h) * g_0                               # L5
+            q = q + h * p                                                                   # L6
+            g_0 = grad_U(q, split.R_0)                                                      # --
+        g_1 = grad_U(q, split.R_1)                                                          # --
+    p = p - h / 2 * g_0                                                                     # L7
+    p = p - eps / 2 * g_1                                                                   # L9
+    proposal = DataState(q, U(q, model), g_0, g_1)                                          # --
+    error = proposal.U - current.U + p @ p / 2 - current_K                                  # --
+    if rng.random() < np.exp(-error) and np.isfinite(error):                                # --
+        return proposal, True, error                                                        # --
+    return current, False, error                                                            # --
+
+
+def check_common(q0, model, eps, L, n, rng, jitter):
+    """Check the arguments that both samplers have."""
+    return (validate.state("q0", q0, model), validate.real("eps", eps, 0.0, open_low=True),
+            validate.count("L", L), validate.count("n", n), validate.generator("rng", rng),
+            validate.real("jitter", jitter, 0.0, 1.0))
+
+
+def check_normal(q0, model, fit, eps, L, n, rng, jitter=0.2):
+    """Check the arguments of normal_split_hmc; a MAP becomes a NormalApproximation."""
+    q0, eps, L, n, rng, jitter = check_common(q0, model, eps, L, n, rng, jitter)
+    if not isinstance(fit, NormalApproximation):
+        fit = normal_approximation(fit)
+    if fit.q_hat.shape != q0.shape:
+        raise ValueError(f"fit must be of the model, of {q0.size} parameters, but it is of"
+                         f" {fit.q_hat.size}")
+    return q0, model, fit, eps, L, n, rng, jitter
+
+
+def check_data(q0, model, split, eps, L, M, n, rng, jitter=0.2):
+    """Check the arguments of data_split_hmc."""
+    q0, eps, L, n, rng, jitter = check_common(q0, model, eps, L, n, rng, jitter)
+    validate.instance("split", split, DataSplit, "made by split_data")
+    if type(split.R_0) is not type(model) or split.R_0.precision.shape != model.precision.shape:
+        raise ValueError("split must be made of this model by split_data, but its parts are of"
+                         f" another: a {type(split.R_0).__name__} of"
+                         f" {split.R_0.precision.size} parameters")
+    return q0, model, split, eps, L, validate.count("M", M), n, rng, jitter
+
+
+@njit
+def empty_chain(n, d, counts):
+    """Return a Chain of n states to be filled in."""
+    return Chain(np.empty((n, d)), np.empty(n), np.empty(n, np.bool_), np.empty(n), 0, counts)
+
+
+@entry(check_normal)
+@njit
+def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
+    """Run n transitions of split HMC with a normal approximation from q0; return a Chain.
+
+    Parameters
+    ----------
+    q0     : (d,) float64                where the chain starts; not modified
+    model  : NamedTuple                  any model that implements U and grad_U
+    fit    : MAP or NormalApproximation  the posterior mode and Hessian: U_0
+    eps, L : float > 0, int >= 1         step size and steps per transition
+    n      : int >= 1                    transitions
+    rng    : Generator                   advanced, per transition, by one uniform if jitter > 0,
+                                         then by d normals and one uniform
+    jitter : float in [0, 1]             the step of a transition, and of its flow, is drawn from
+                                         Uniform((1 - jitter) eps, eps)
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    chain = empty_chain(n, q0.size, Counts(n + 1, 1.0 + L * n, 1.0 * L))
+    divergences = 0
+    state = NormalState(q0, U(q0, model), grad_U_1(q0, model, fit))
+    for t in range(n):
+        step = draw_step(eps, jitter, rng)
+        state, chain.accepted[t], error = normal_split_step(state, model, fit, step, L, rng)
+        divergences += not np.isfinite(error)
+        chain.samples[t], chain.energies[t], chain.energy_error[t] = state.q, state.U, error
+    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
+                 chain.counts)
+
+
+@entry(check_data)
+@njit
+def data_split_hmc(q0, model, split, eps, L, M, n, rng, jitter=0.2):
+    """Run n transitions of split HMC with splitting of data from q0; return a Chain.
+
+    Parameters
+    ----------
+    q0     : (d,) float64                where the chain starts; not modified
+    model  : NamedTuple                  the model of all the cases, which implements U and grad_U
+    split  : DataSplit                   made of it by split_data
+    eps, L : float > 0, int >= 1         step size and steps per transition
+    M      : int >= 1                    inner steps of size eps / M in each step
+    n      : int >= 1                    transitions
+    rng    : Generator                   advanced, per transition, by one uniform if jitter > 0,
+                                         then by d normals and one uniform
+    jitter : float in [0, 1]             the step of a transition is drawn from
+                                         Uniform((1 - jitter) eps, eps)
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    f = split.fraction
+    g = (f * M + 1 - f) * L
+    chain = empty_chain(n, q0.size, Counts(n + 1, 1.0 + g * n, g))
+    divergences = 0
+    state = DataState(q0, U(q0, model), grad_U(q0, split.R_0), grad_U(q0, split.R_1))
+    for t in range(n):
+        step = draw_step(eps, jitter, rng)
+        state, chain.accepted[t], error = data_split_step(state, model, split, step, L, M, rng)
+        divergences += not np.isfinite(error)
+        chain.samples[t], chain.energies[t], chain.energy_error[t] = state.q, state.U, error
+    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
+                 chain.counts)

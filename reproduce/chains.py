@@ -1,0 +1,136 @@
+"""The Markov chains behind Tables 1 and 2 of Shahbaba, Lan, Johnson and Neal (2014).
+
+A replicate of either table is one chain of one method on one data set.  This file has nothing of
+the tables' layout, so that a change there does not throw finished chains away.
+"""
+
+import time
+from functools import cache
+
+import numpy as np
+
+import data
+from algorithms.ess import batch_means, cube_root, initial_sequence
+from algorithms.hmc import Chain, draw_step, hmc
+from algorithms.map_estimate import map_estimate
+from algorithms.split_hmc import Counts as SplitCounts
+from algorithms.split_hmc import (
+    NormalState,
+    data_split_hmc,
+    empty_chain,
+    exact_flow,
+    follow,
+    grad_U_1,
+    normal_approximation,
+    normal_split_hmc,
+    split_data,
+)
+from models.interface import U
+from models.jit import njit
+from models.logistic_regression import LogisticRegression, chain_log_likelihood
+
+# Settings of all experiments (Section 3.3)
+SIGMA = 5.0  # prior deviation of the intercept too, as in the authors' program
+JITTER = 0.2  # the step is drawn from Uniform(0.8 eps, eps)
+AUTHORS = "normal, 0.9 eps"  # the variant in the authors' program
+SHARE = 0.9  # of eps: the time for which it follows the flow of U_0
+
+BLOCKS = 10  # a chain is timed in so many parts
+
+
+@cache
+def problem(data_name, fraction):
+    """Return the model, the normal approximation and the split of a data set."""
+    cases = data.load(data_name)
+    model = LogisticRegression.from_data(cases.X, cases.y, SIGMA, SIGMA)
+    fit = map_estimate(model)
+    return model, normal_approximation(fit), split_data(model, fit.q, fraction)
+
+
+@njit
+def fixed_flow_step(current, model, fit, R, eps, L, rng):
+    """normal_split_step, but with a flow R that need not be that of the step eps.
+
+    It is symmetric and preserves volume whatever R's time, so the test on the exact U makes it
+    correct; but it does not follow Hamilton's equations unless R is exact_flow(fit, eps).
+    """
+    q, g_1 = current.q, current.g_1
+    p = rng.standard_normal(q.size)
+    current_K = p @ p / 2
+    for i in range(L):
+        p = p - (eps / 2 if i == 0 else eps) * g_1
+        q_star, p = follow(R, q - fit.q_hat, p)
+        q = q_star + fit.q_hat
+        g_1 = grad_U_1(q, model, fit)
+    p = p - eps / 2 * g_1
+    proposal = NormalState(q, U(q, model), g_1)
+    error = proposal.U - current.U + p @ p / 2 - current_K
+    if rng.random() < np.exp(-error) and np.isfinite(error):
+        return proposal, True, error
+    return current, False, error
+
+
+@njit
+def fixed_flow_hmc(q0, model, fit, eps, L, n, rng, jitter, share):
+    """normal_split_hmc as the authors' program has it: the flow of time share * eps for all steps.
+
+    The kicks follow the random step of their transition, Uniform((1 - jitter) eps, eps).
+    """
+    chain = empty_chain(n, q0.size, SplitCounts(n + 1, 1.0 + L * n, 1.0 * L))
+    divergences = 0
+    R = exact_flow(fit, share * eps)
+    state = NormalState(q0, U(q0, model), grad_U_1(q0, model, fit))
+    for t in range(n):
+        step = draw_step(eps, jitter, rng)
+        state, chain.accepted[t], error = fixed_flow_step(state, model, fit, R, step, L, rng)
+        divergences += not np.isfinite(error)
+        chain.samples[t], chain.energies[t], chain.energy_error[t] = state.q, state.U, error
+    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
+                 chain.counts)
+
+
+def transitions(method, q, stage, eps, L, M, n, rng, jitter=JITTER):
+    """Run n transitions of a method from q on a problem(); return a Chain."""
+    model, fit, split = stage
+    if method == "HMC":
+        return hmc(q, model, eps, L, n, rng, jitter=jitter)
+    if method == "data":
+        return data_split_hmc(q, model, split, eps, L, M, n, rng, jitter)
+    if method == AUTHORS:
+        return fixed_flow_hmc(q, model, fit, eps, L, n, rng, jitter, SHARE)
+    return normal_split_hmc(q, model, fit, eps, L, n, rng, jitter)
+
+
+def one_chain(data_name, method, eps, L, M, fraction, n, seed):
+    """Run one chain of n transitions from the posterior mode; return what the tables need.
+
+    AP is that of all transitions; tau and tau_beta are of the log likelihood and of sum_j beta_j^2,
+    by the paper's batch means and by Geyer's initial monotone sequence, each with a standard
+    error; seconds are CPU time per transition, in BLOCKS successive parts of the chain.
+    """
+    stage = problem(data_name, fraction)
+    model, fit, split = stage
+    rng = np.random.default_rng(seed)
+    q, seconds, accepted, log_lik, beta, divergences = fit.q_hat, [], [], [], [], 0
+    transitions(method, q, stage, eps, L, M, 1, np.random.default_rng(seed))  # compiled, cached
+    for part in np.array_split(np.arange(n), BLOCKS):
+        start = time.thread_time()
+        chain = transitions(method, q, stage, eps, L, M, part.size, rng)
+        seconds.append((time.thread_time() - start) / part.size)
+        q = chain.samples[-1]
+        accepted.append(chain.accepted)
+        log_lik.append(chain_log_likelihood(chain.samples, chain.energies, model))
+        beta.append((chain.samples[:, 1:] ** 2).sum(1))
+        divergences += chain.divergences
+    accepted = np.concatenate(accepted).astype(float)
+    again = initial_sequence(accepted).tau if 0 < accepted.mean() < 1 else 1.0
+    f = split.fraction
+    result = {"AP": accepted.mean(), "seconds": seconds, "divergences": divergences,
+              "AP_se": (accepted.var() * again / n) ** 0.5, "batches": cube_root(n),
+              "g": (f * M + 1 - f) * L if method == "data" else float(L)}
+    for name, blocks in (("tau", log_lik), ("tau_beta", beta)):
+        x = np.concatenate(blocks)
+        geyer = initial_sequence(x)
+        result[name] = {"batch": batch_means(x).tau, "initial": geyer.tau, "se": geyer.se,
+                        "mean": x.mean(), "mean_se": (x.var() * geyer.tau / n) ** 0.5}
+    return result

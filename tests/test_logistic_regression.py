@@ -1,0 +1,139 @@
+"""models/logistic_regression.py: the paper's formulas, their derivatives, and far tails."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, xlogy
+
+from models.interface import U, case_entropy, grad_U, hessian, log_likelihood, part
+from models.logistic_regression import BLOCK, LogisticRegression, chain_log_likelihood
+
+P, SIGMA_ALPHA, SIGMA_BETA = 3, 2.0, 0.7
+RNG = np.random.default_rng(0)
+THETA = RNG.standard_normal(P + 1)
+sizes = pytest.mark.parametrize("n", [2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5])
+
+
+def problem(n, scale=1.0):
+    rng = np.random.default_rng(n)
+    X = scale * rng.standard_normal((n, P))
+    y = (rng.random(n) < expit(THETA[0] + X @ THETA[1:])).astype(float)
+    return X, y, LogisticRegression.from_data(X, y, SIGMA_ALPHA, SIGMA_BETA)
+
+
+def gradient(f, x, step=1e-5):
+    """Central differences: truncation about step^2 |f'''|, rounding about 1e-16 |f| / step."""
+    return np.array([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(x.size)])
+
+
+@sizes
+def test_U_is_the_papers(n):
+    X, y, model = problem(n)
+    alpha, beta = THETA[0], THETA[1:]
+    eta = alpha + X @ beta
+    expected = (alpha**2 / (2 * SIGMA_ALPHA**2) + (beta**2).sum() / (2 * SIGMA_BETA**2)
+                - (y * eta - np.log(1 + np.exp(eta))).sum())
+    assert U(THETA, model) == pytest.approx(expected, rel=1e-13)
+    assert log_likelihood(THETA, model) == pytest.approx(
+        (xlogy(y, expit(eta)) + xlogy(1 - y, 1 - expit(eta))).sum(), rel=1e-12)
+
+
+@sizes
+def test_gradient_and_hessian(n):
+    model = problem(n)[2]
+    np.testing.assert_allclose(grad_U(THETA, model), gradient(lambda q: U(q, model), THETA),
+                               atol=1e-7)  # U is up to 100
+    np.testing.assert_allclose(hessian(THETA, model), gradient(lambda q: grad_U(q, model), THETA),
+                               atol=1e-7)
+
+
+def test_a_strided_theta_is_the_same():
+    model = problem(40)[2]
+    strided = np.repeat(THETA, 2)[::2]
+    assert U(strided, model) == U(THETA, model)
+    np.testing.assert_array_equal(grad_U(strided, model), grad_U(THETA, model))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("p", [1, 3])
+def test_the_design_matrix_is_stored_by_rows(p, order):
+    X = np.asarray(np.random.default_rng(0).standard_normal((5, p)), order=order)
+    model = LogisticRegression.from_data(X, np.ones(5))
+    assert model.X.flags.c_contiguous
+    np.testing.assert_array_equal(model.X, np.column_stack([np.ones(5), X]))
+
+
+def test_large_linear_predictors_neither_overflow_nor_lose_digits():
+    # eta to 1e5; exp(eta) overflows beyond 709
+    X, y, model = problem(200, scale=1e4)
+    eta = THETA[0] + X @ THETA[1:]
+    assert np.abs(eta).max() > 1e4
+    s = 2 * y - 1
+    wrong = THETA.copy()
+    wrong[1:] *= -1.0
+    for theta in (THETA, wrong):
+        eta = theta[0] + X @ theta[1:]
+        prior = model.precision @ theta**2 / 2
+        np.testing.assert_allclose(U(theta, model), prior + np.logaddexp(0, -s * eta).sum(),
+                                   rtol=1e-13)
+        expected = model.precision * theta - model.X.T @ (s * expit(-s * eta))
+        # sums of 200 terms of up to 4e4
+        np.testing.assert_allclose(grad_U(theta, model), expected, atol=1e-8)
+        assert np.isfinite(hessian(theta, model)).all()
+    assert (case_entropy(1e5 * THETA, model) >= 0).all()
+
+
+@pytest.mark.parametrize("label", [0.0, 1.0])
+def test_the_gradient_keeps_its_digits_where_1_minus_p_is_tiny(label):
+    # one case with eta = -+ 50 and a flat prior: a residual of e^-50, which p - y would lose
+    model = LogisticRegression(np.array([[1.0]]), np.array([label]), np.zeros(1))
+    eta = 50.0 if label else -50.0
+    g = grad_U(np.array([eta]), model)
+    np.testing.assert_allclose(g, [np.exp(-50.0) * (-1 if label else 1)], rtol=1e-14)
+
+
+def test_entropy_is_largest_at_one_half():
+    X, _, model = problem(100)
+    p = expit(THETA[0] + X @ THETA[1:])
+    entropy = case_entropy(THETA, model)
+    np.testing.assert_allclose(entropy, -xlogy(p, p) - xlogy(1 - p, 1 - p), rtol=1e-10)
+    np.testing.assert_array_equal(np.argsort(entropy), np.argsort(-np.abs(p - 0.5)))
+    np.testing.assert_allclose(case_entropy(np.zeros(P + 1), model), np.log(2), rtol=1e-15)
+
+
+def test_parts_add_up_and_one_has_the_prior():
+    model = problem(100)[2]
+    cases = np.arange(0, 100, 3)
+    others = np.setdiff1d(np.arange(100), cases)
+    zero, one = part(model, cases, 1.0), part(model, others, 0.0)
+    assert zero.X.flags.c_contiguous and not np.shares_memory(zero.X, model.X)
+    assert U(THETA, zero) + U(THETA, one) == pytest.approx(U(THETA, model), rel=1e-14)
+    np.testing.assert_allclose(grad_U(THETA, zero) + grad_U(THETA, one), grad_U(THETA, model),
+                               rtol=1e-12)
+    assert U(THETA, one) == pytest.approx(-log_likelihood(THETA, one), rel=1e-15)
+    empty = part(model, cases[:0], 0.0)
+    assert U(THETA, empty) == 0.0
+    np.testing.assert_array_equal(grad_U(THETA, empty), np.zeros(P + 1))
+
+
+def test_log_likelihood_of_a_chain_comes_from_its_energies():
+    model = problem(100)[2]
+    samples = np.random.default_rng(2).standard_normal((5, P + 1))
+    energies = np.array([U(q, model) for q in samples])
+    np.testing.assert_allclose(chain_log_likelihood(samples, energies, model),
+                               [log_likelihood(q, model) for q in samples], rtol=1e-13)
+
+
+GOOD_X, GOOD_Y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
+
+
+@pytest.mark.parametrize("name, value", [
+    ("y", [0, 1, 2]), ("y", [-1, 1, 1]), ("y", [0, 1]), ("y", [0, 1, np.nan]), ("y", "abc"),
+    ("X", GOOD_X[0]), ("X", np.empty((3, 0))), ("X", np.empty((0, 2))),
+    ("X", [[1, 2], [3, np.inf], [4, 5]]), ("X", [[1, 2], [np.nan, 3], [4, 5]]),
+    ("X", [[1, 2], [1, 3], [1, 4]]), ("sigma_alpha", 0.0), ("sigma_alpha", np.inf),
+    ("sigma_beta", -1.0), ("sigma_beta", "5")])
+def test_bad_arguments_are_named(name, value):
+    good = dict(X=GOOD_X, y=GOOD_Y, sigma_alpha=5.0, sigma_beta=5.0)
+    LogisticRegression.from_data(**good)
+    with pytest.raises(ValueError, match=f"^{name} must|^{name} is empty"):
+        LogisticRegression.from_data(**(good | {name: value}))

@@ -1,0 +1,122 @@
+"""algorithms/map_estimate.py: the mode by another route, hard starts, and failure."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+
+from algorithms import map_estimate as module
+from algorithms.map_estimate import MAP, map_estimate, newton
+from models.interface import U, grad_U, hessian
+from models.logistic_regression import LogisticRegression
+from models.multinomial_logistic import MultinomialLogistic
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((60, 3))
+BETA = np.array([1.0, -2.0, 0.5])
+Y = (RNG.random(60) < expit(X @ BETA)).astype(float)
+SEPARABLE = (X @ BETA > 0).astype(float)
+MODELS = {"binary": LogisticRegression.from_data(X, Y),
+          "separable": LogisticRegression.from_data(X, SEPARABLE),
+          "one class only": LogisticRegression.from_data(X, np.ones(60)),
+          "multinomial": MultinomialLogistic.from_data(X, RNG.integers(0, 4, 60), 4)}
+each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+class Quadratic(NamedTuple):
+    """(q - mean)' A (q - mean) / 2."""
+
+    mean: np.ndarray
+    A: np.ndarray
+
+
+@U.of(Quadratic)
+def quadratic_U(q, model):
+    """Half the form."""
+    r = q - model.mean
+    return 0.5 * (r @ (model.A @ r))
+
+
+@grad_U.of(Quadratic)
+def quadratic_grad_U(q, model):
+    """A r."""
+    return model.A @ (q - model.mean)
+
+
+@hessian.of(Quadratic)
+def quadratic_hessian(q, model):
+    """A."""
+    return model.A.copy()
+
+
+@each_model
+def test_it_finds_the_mode(model):
+    found = map_estimate(model)
+    assert found.converged
+    g = grad_U(found.q, model)
+    assert found.gradient_norm == pytest.approx(np.linalg.norm(g), rel=1e-12)
+    np.testing.assert_array_equal(found.hessian, hessian(found.q, model))
+    assert np.sqrt(g @ np.linalg.solve(found.hessian, g)) <= 1e-10
+    theirs = minimize(U, np.zeros(found.q.size), (model,), jac=grad_U, method="BFGS",
+                      options={"gtol": 1e-7, "xrtol": 1e-14})
+    assert U(found.q, model) <= theirs.fun + 1e-12
+    np.testing.assert_allclose(found.q, theirs.x, atol=1e-5)  # gtol over the least curvature, 0.04
+
+
+@each_model
+def test_from_far_away_the_line_search_is_needed(model):
+    d = map_estimate(model).q.size
+    far = 30 * np.random.default_rng(3).standard_normal(d)
+    found = map_estimate(model, far)
+    np.testing.assert_allclose(found.q, map_estimate(model).q, atol=1e-8)
+    full = far - np.linalg.solve(hessian(far, model), grad_U(far, model))  # Newton's whole step
+    assert U(full, model) > U(far, model)
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """Run newton uncompiled: a type of this file has no business in the cache of algorithms/."""
+    monkeypatch.setattr(module, "newton", newton.py_func)
+
+
+def test_a_quadratic_takes_one_step(interpreted):
+    model = Quadratic(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
+    found = map_estimate(model, np.zeros(2))
+    assert found.iterations == 1
+    np.testing.assert_allclose(found.q, model.mean, rtol=1e-14)
+
+
+def test_the_start_is_not_modified():
+    q0 = np.ones(4)
+    map_estimate(MODELS["binary"], q0)
+    np.testing.assert_array_equal(q0, np.ones(4))
+
+
+def test_no_convergence_is_an_error_with_the_norm_of_the_gradient():
+    model, q0 = MODELS["separable"], np.zeros(4)
+    found = newton(q0, model, 1e-10, 2)
+    assert isinstance(found, MAP) and not found.converged and found.iterations == 2
+    assert found.gradient_norm == pytest.approx(np.linalg.norm(grad_U(found.q, model)), rel=1e-12)
+    with pytest.raises(RuntimeError, match=f"2 Newton.*gradient is {found.gradient_norm:.3g};"):
+        map_estimate(model, q0, max_iterations=2)
+
+
+@pytest.mark.parametrize("A", [-np.eye(2), np.full((2, 2), np.nan)], ids=["concave", "nan"])
+def test_without_a_positive_definite_hessian_it_stops(interpreted, A):
+    with pytest.raises(RuntimeError, match="no posterior mode after 0 Newton steps"):
+        map_estimate(Quadratic(np.ones(2), A), np.zeros(2))
+
+
+@pytest.mark.parametrize("name, value", [
+    ("q0", [np.nan] * 4), ("q0", []), ("q0", np.zeros(3)), ("tol", 0.0), ("tol", np.nan),
+    ("max_iterations", 0), ("max_iterations", 1.5)])
+def test_bad_arguments_are_named(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must|^{name} is empty"):
+        map_estimate(MODELS["binary"], **{name: value})
+
+
+def test_a_model_without_prior_precisions_needs_a_start():
+    with pytest.raises(ValueError, match=r"^q0 must be given for a Quadratic"):
+        map_estimate(Quadratic(np.ones(2), np.eye(2)))
