@@ -4,7 +4,7 @@ Annealed importance sampling (AIS) of the evidence of Gaussian-process classific
 against fives of USPS, with HMC or RMHMC as its transition, from EP's q or from the prior.
 
 Run     python reproduce/paquet_fig2.py [--budget smoke|short|paper]
-        smoke 10 s, short 2 min, paper 2 h with 2 jobs; the first run compiles, 1 min more.
+        smoke 10 s, short 2 min, paper 1.6 h with 2 jobs; the first run compiles, 1 min more.
         Short takes fewer temperatures and runs; smoke also fewer cases.
 Writes  paquet_fig2.png, .txt (the table and the claims) and .json, into figures/ for the paper
         budget and figures/<budget>/ for the others; the exit status is 1 if a claim fails
@@ -262,7 +262,7 @@ def figure(panels, reference, data_name):
         if below:
             for ax, x in ((left, k), (right, m["seconds"])):
                 ax.plot(x, bottom + 0.02 * (top - bottom), "v", color=colour, clip_on=False)
-            left.annotate(f"{below} of {m['runs']}\nmean {m['mean']:.3g}",
+            left.annotate(f"{below} of {m['runs']}\nmean {m['mean']:.0f}",
                           (k, bottom + 0.05 * (top - bottom)), ha="center", fontsize=7)
     left.set_xticks(range(len(panels)), [
         f"({p}{'*' * PANELS[p].from_q})\n" + PANELS[p].label.replace("-", "\n")
@@ -274,8 +274,8 @@ def figure(panels, reference, data_name):
     handles = [plt.Line2D([], [], color=c, marker=".", ls="", label=label)
                for label, c in colours.items()]
     handles.append(plt.Line2D([], [], color="0.4", marker="v", ls="", label="below the figure"))
-    right.legend(handles=[*right.get_legend_handles_labels()[0], *handles], fontsize=7,
-                 loc="center right", bbox_to_anchor=(1.0, 0.38))
+    fig.legend(handles=[*right.get_legend_handles_labels()[0], *handles], fontsize=7, ncols=7,
+               loc="outside lower center")
     fig.suptitle(f"Gaussian-process classification, {data_name}, N = {reference['N']},"
                  rf" $\log\ell$ = {LOG_LENGTH}, $\log\sigma$ = {LOG_AMPLITUDE};"
                  " * from EP's q, otherwise from the prior", fontsize=10)
