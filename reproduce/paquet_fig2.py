@@ -289,6 +289,9 @@ if __name__ == "__main__":
     runs, reference = run(settings, cases.name)
     panels = measure(runs)
     claims = {"paper": CLAIMS_AT_FULL_LENGTH + CLAIMS, "short": CLAIMS, "smoke": CLAIMS[-1:]}
+    if cases.note:
+        print("The claims are about the digits of USPS: none is made about others.")
+        claims[settings.budget] = []
     failures = finish(NAME, settings, claims[settings.budget], table(panels, reference),
                       figure(panels, reference, cases.name),
                       {"reference": reference, "panels": panels, "data": cases.name,
