@@ -271,6 +271,7 @@ def figure(panels, reference, data_name):
     left.set_xlim(-0.6, len(panels) - 0.4)
     right.set(xscale="log", xlabel="computation time of one run (CPU seconds)",
               title="the same, against time")
+    right.xaxis.set_minor_formatter("")
     handles = [plt.Line2D([], [], color=c, marker=".", ls="", label=label)
                for label, c in colours.items()]
     handles.append(plt.Line2D([], [], color="0.4", marker="v", ls="", label="below the figure"))
@@ -293,7 +294,7 @@ if __name__ == "__main__":
         print("The claims are about the digits of USPS: none is made about others.")
         claims[settings.budget] = []
     failures = finish(NAME, settings, claims[settings.budget], table(panels, reference),
-                      figure(panels, reference, cases.name),
+                      figure(panels, reference, cases.name + ", not USPS" * bool(cases.note)),
                       {"reference": reference, "panels": panels, "data": cases.name,
                        "note": cases.note}, text(panels, reference))
     raise SystemExit(failures > 0)
