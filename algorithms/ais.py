@@ -57,8 +57,9 @@ def transition(x, model, kernel, rng):
 @transition.of(HMC)
 def hmc_transition(x, model, kernel, rng):
     """HMC."""
-    x, _, accepted, error = hmc_.hmc_step(x, model, kernel.eps, kernel.l_max, None, rng)
-    return x, accepted, error, int(not np.isfinite(error))
+    start = hmc_.state_at(x, model)  # anew: the density has changed since the last transition
+    state, accepted, error = hmc_.hmc_step(start, model, kernel.eps, kernel.l_max, None, rng)
+    return state.q, accepted, error, int(not np.isfinite(error))
 
 
 @transition.of(RMHMC)

@@ -12,7 +12,8 @@ q (x), p          q, p            (d,)     position (the variable sampled) and m
 epsilon           eps             ()       leapfrog step size
 L (l_max)         L               ()       leapfrog steps in a trajectory
 M                 L_M             (d, d)   mass matrix, M = L_M L_M'; None for unit masses
-U(q) (-L(x))      U(q, model)     ()       potential energy, minus the log density up to a constant
+U(q) (-L(x))      state.U         ()       potential energy, minus the log density up to a constant
+grad U(q)         state.g         (d,)     its gradient; with U(q) known from the last transition
 K(p)              kinetic(p)      ()       kinetic energy, p' M^-1 p / 2
 """
 
@@ -21,15 +22,23 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
-from models.interface import U, grad_U
+from models.interface import U_and_grad_U, grad_U
 from models.jit import entry, njit
 from models.linalg import cholesky, solve_lower, solve_lower_transposed
+
+
+class State(NamedTuple):
+    """A state of the chain, and what is known of it; made by state_at."""
+
+    q: np.ndarray  # (d,)
+    U: float
+    g: np.ndarray  # (d,) grad U(q)
 
 
 class Counts(NamedTuple):
     """Evaluations over a whole run."""
 
-    density: int  # of U
+    density: int  # of U, each together with a gradient
     gradient: int  # of grad U
 
 
@@ -80,7 +89,14 @@ def kinetic(p, L_M):
 
 
 @njit
-def hmc_step(current_q, model, eps, L, L_M, rng):
+def state_at(q, model):
+    """Return the State at q."""
+    energy, g = U_and_grad_U(q, model)
+    return State(q, energy, g)
+
+
+@njit
+def hmc_step(current, model, eps, L, L_M, rng):
     """One transition of HMC, which leaves the density exp(-U) invariant.
 
     Pseudocode (Neal 2011, Figure 2)
@@ -103,7 +119,7 @@ def hmc_step(current_q, model, eps, L, L_M, rng):
 
     Parameters
     ----------
-    current_q : (d,) float64    where the chain is; not modified
+    current   : State           where the chain is, at current_q; not modified
     model     : NamedTuple      any model in models/ that implements U and grad_U
     eps, L    : float, int      step size > 0, number of steps >= 1
     L_M       : (d, d) or None  lower Cholesky factor of the mass matrix; None for unit masses
@@ -111,29 +127,31 @@ def hmc_step(current_q, model, eps, L, L_M, rng):
 
     Returns
     -------
-    q         : (d,) float64    where the chain is next
-    U         : float           its potential energy
+    state     : State           where the chain is next
     accepted  : bool            False too when the proposal's energy is infinite or nan
     error     : float           H at the end of the trajectory minus H at its start
+
+    L gradients: the one at the start is part of `current`, that at the end of `state`.
     """
-    q = current_q                                                                           # L1
+    q = current.q                                                                           # L1
     p = momentum(rng.standard_normal(q.size), L_M)                                          # L2
     current_p = p                                                                           # L3
-    p = p - eps * grad_U(q, model) / 2                                                      # L4
+    p = p - eps * current.g / 2                                                             # L4
     for i in range(1, L + 1):                                                               # L5
         q = q + eps * velocity(p, L_M)                                                      # L6
         if i != L:                                                                          # L7
             p = p - eps * grad_U(q, model)                                                  # L7
-    p = p - eps * grad_U(q, model) / 2                                                      # L8
+    proposal = state_at(q, model)                                                           # --
+    p = p - eps * proposal.g / 2                                                            # L8
     p = -p                                                                                  # L9
-    current_U = U(current_q, model)                                                         # L10
+    current_U = current.U                                                                   # L10
     current_K = kinetic(current_p, L_M)                                                     # L11
-    proposed_U = U(q, model)                                                                # L12
+    proposed_U = proposal.U                                                                 # L12
     proposed_K = kinetic(p, L_M)                                                            # L13
     error = proposed_U - current_U + proposed_K - current_K                                 # --
     if rng.random() < np.exp(-error) and np.isfinite(error):                                # L14
-        return q, proposed_U, True, error                                                   # L15
-    return current_q, current_U, False, error                                               # L16
+        return proposal, True, error                                                        # L15
+    return current, False, error                                                            # L16
 
 
 @njit
@@ -166,14 +184,13 @@ def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
     Raises ValueError, naming the argument, for anything else.
     """
     chain = Chain(np.empty((n, q0.size)), np.empty(n), np.empty(n, np.bool_), np.empty(n), 0,
-                  Counts(2 * n, (L + 1) * n))
+                  Counts(n + 1, L * n + 1))
     divergences = 0
-    q = q0
+    state = state_at(q0, model)
     for t in range(n):
         step = draw_step(eps, jitter, rng)
-        q, chain.energies[t], chain.accepted[t], error = hmc_step(q, model, step, L, M, rng)
+        state, chain.accepted[t], error = hmc_step(state, model, step, L, M, rng)
         divergences += not np.isfinite(error)
-        chain.energy_error[t] = error
-        chain.samples[t] = q
+        chain.samples[t], chain.energies[t], chain.energy_error[t] = state.q, state.U, error
     return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
                  chain.counts)

@@ -42,14 +42,14 @@ import numpy as np
 from algorithms.hmc import Chain, draw_step
 from algorithms.map_estimate import MAP
 from models import validate
-from models.interface import U, case_entropy, grad_U, part
+from models.interface import U, U_and_grad_U, case_entropy, grad_U, part
 from models.jit import entry, njit
 
 
 class Counts(NamedTuple):
     """Evaluations over a whole run."""
 
-    density: int  # of U
+    density: int  # of U; Algorithm 1 has it with every gradient, for nothing
     gradient: float  # of grad U, in gradients of all the data
     g: float  # the paper's count per transition: L, or (f M + 1 - f) L
 
@@ -159,9 +159,10 @@ def follow(R, q_star, p):
 
 
 @njit
-def grad_U_1(q, model, fit):
-    """Gradient of U_1 = U - U_0 of Algorithm 1: grad U(q) - J (q - q-hat)."""
-    return grad_U(q, model) - fit.Z @ (fit.w * fit.w * (fit.Z.T @ (q - fit.q_hat)))
+def normal_state(q, model, fit):
+    """Return the NormalState at q: U(q), and grad U_1 = grad U(q) - J (q - q-hat)."""
+    energy, g = U_and_grad_U(q, model)
+    return NormalState(q, energy, g - fit.Z @ (fit.w * fit.w * (fit.Z.T @ (q - fit.q_hat))))
 
 
 @njit
@@ -191,22 +192,21 @@ def normal_split_step(current, model, fit, eps, L, rng):
     Returns (state, accepted, error): the next NormalState, whether it is the proposal (never one of
     infinite or nan energy), and H at the end of the trajectory minus H at its start.
     """
-    q, g_1 = current.q, current.g_1                                                         # --
+    state = current                                                                         # --
     R = exact_flow(fit, eps)                                                                # L1
-    p = rng.standard_normal(q.size)                                                         # L2
+    p = rng.standard_normal(state.q.size)                                                   # L2
     current_K = p @ p / 2                                                                   # --
     for i in range(1, L + 1):                                                               # L3
-        p = p - (eps / 2 if i == 1 else eps) * g_1                                          # L4
-        q_star = q - fit.q_hat                                                              # L5
+        p = p - (eps / 2 if i == 1 else eps) * state.g_1                                    # L4
+        q_star = state.q - fit.q_hat                                                        # L5
         X_0 = (q_star, p)                                                                   # L6
         q_star, p = follow(R, *X_0)                                                         # L7
         q = q_star + fit.q_hat                                                              # L8
-        g_1 = grad_U_1(q, model, fit)                                                       # --
-    p = p - eps / 2 * g_1                                                                   # L9
-    proposal = NormalState(q, U(q, model), g_1)                                             # --
-    error = proposal.U - current.U + p @ p / 2 - current_K                                  # --
+        state = normal_state(q, model, fit)                                                 # --
+    p = p - eps / 2 * state.g_1                                                             # L9
+    error = state.U - current.U + p @ p / 2 - current_K                                     # --
     if rng.random() < np.exp(-error) and np.isfinite(error):                                # --
-        return proposal, True, error                                                        # --
+        return state, True, error                                                           # --
     return current, False, error                                                            # --
 
 
@@ -310,9 +310,9 @@ def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    chain = empty_chain(n, q0.size, Counts(n + 1, 1.0 + L * n, 1.0 * L))
+    chain = empty_chain(n, q0.size, Counts(L * n + 1, 1.0 + L * n, 1.0 * L))
     divergences = 0
-    state = NormalState(q0, U(q0, model), grad_U_1(q0, model, fit))
+    state = normal_state(q0, model, fit)
     for t in range(n):
         step = draw_step(eps, jitter, rng)
         state, chain.accepted[t], error = normal_split_step(state, model, fit, step, L, rng)

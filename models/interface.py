@@ -12,8 +12,11 @@ from numba.extending import overload
 from models.jit import forward, njit
 
 
-def generic(on):
-    """Make of an empty function one whose code depends on the type of its argument number `on`."""
+def generic(on, default=None):
+    """Make of an empty function one whose code depends on the type of its argument number `on`.
+
+    Types for which none is registered get `default`, or an error if there is none.
+    """
 
     def decorate(stub):
         implementations = {}
@@ -21,15 +24,17 @@ def generic(on):
         @wraps(stub)
         def function(*arguments):
             kind = type(arguments[on])
-            if kind not in implementations:
+            implementation = implementations.get(kind, default)
+            if implementation is None:
                 known = ", ".join(k.__name__ for k in implementations) or "none"
                 raise TypeError(f"{stub.__name__} has no implementation for {kind.__name__}"
                                 f" (there are: {known}); write one with @{stub.__name__}.of")
-            return implementations[kind](*arguments)
+            return implementation(*arguments)
 
         @overload(function)
         def choose(*arguments):
-            implementation = implementations.get(getattr(arguments[on], "instance_class", None))
+            kind = getattr(arguments[on], "instance_class", None)
+            implementation = implementations.get(kind, default)
             if implementation is not None:
                 return forward(implementation, stub.__name__)
 
@@ -58,6 +63,17 @@ def U(q, model):
 @generic(on=1)
 def grad_U(q, model):
     """Gradient of U at q.  q: (d,) -> (d,)."""
+
+
+@njit
+def one_after_the_other(q, model):
+    """Return U and grad U at q, each by itself."""
+    return U(q, model), grad_U(q, model)
+
+
+@generic(on=1, default=one_after_the_other)
+def U_and_grad_U(q, model):
+    """U and its gradient at q, for models that have both in less time than one after the other."""
 
 
 @generic(on=1)

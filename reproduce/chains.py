@@ -15,17 +15,15 @@ from algorithms.hmc import Chain, draw_step, hmc
 from algorithms.map_estimate import map_estimate
 from algorithms.split_hmc import Counts as SplitCounts
 from algorithms.split_hmc import (
-    NormalState,
     data_split_hmc,
     empty_chain,
     exact_flow,
     follow,
-    grad_U_1,
     normal_approximation,
     normal_split_hmc,
+    normal_state,
     split_data,
 )
-from models.interface import U
 from models.jit import njit
 from models.logistic_regression import LogisticRegression, chain_log_likelihood
 
@@ -54,19 +52,17 @@ def fixed_flow_step(current, model, fit, R, eps, L, rng):
     It is symmetric and preserves volume whatever R's time, so the test on the exact U makes it
     correct; but it does not follow Hamilton's equations unless R is exact_flow(fit, eps).
     """
-    q, g_1 = current.q, current.g_1
-    p = rng.standard_normal(q.size)
+    state = current
+    p = rng.standard_normal(state.q.size)
     current_K = p @ p / 2
     for i in range(L):
-        p = p - (eps / 2 if i == 0 else eps) * g_1
-        q_star, p = follow(R, q - fit.q_hat, p)
-        q = q_star + fit.q_hat
-        g_1 = grad_U_1(q, model, fit)
-    p = p - eps / 2 * g_1
-    proposal = NormalState(q, U(q, model), g_1)
-    error = proposal.U - current.U + p @ p / 2 - current_K
+        p = p - (eps / 2 if i == 0 else eps) * state.g_1
+        q_star, p = follow(R, state.q - fit.q_hat, p)
+        state = normal_state(q_star + fit.q_hat, model, fit)
+    p = p - eps / 2 * state.g_1
+    error = state.U - current.U + p @ p / 2 - current_K
     if rng.random() < np.exp(-error) and np.isfinite(error):
-        return proposal, True, error
+        return state, True, error
     return current, False, error
 
 
@@ -76,10 +72,10 @@ def fixed_flow_hmc(q0, model, fit, eps, L, n, rng, jitter, share):
 
     The kicks follow the random step of their transition, Uniform((1 - jitter) eps, eps).
     """
-    chain = empty_chain(n, q0.size, SplitCounts(n + 1, 1.0 + L * n, 1.0 * L))
+    chain = empty_chain(n, q0.size, SplitCounts(L * n + 1, 1.0 + L * n, 1.0 * L))
     divergences = 0
     R = exact_flow(fit, share * eps)
-    state = NormalState(q0, U(q0, model), grad_U_1(q0, model, fit))
+    state = normal_state(q0, model, fit)
     for t in range(n):
         step = draw_step(eps, jitter, rng)
         state, chain.accepted[t], error = fixed_flow_step(state, model, fit, R, step, L, rng)

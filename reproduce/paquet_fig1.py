@@ -32,7 +32,7 @@ The paper gives no means, covariances, weights, metric, eps or l_max for this fi
 import numpy as np
 
 from algorithms.generalised_leapfrog import generalised_leapfrog, metric_factor, rmhmc_step
-from algorithms.hmc import hmc_step
+from algorithms.hmc import hmc_step, state_at
 from harness import Claim, Measured, announce, finish, parse, plt, replicates
 from harness import table as text_table
 from models.interface import U, grad_U, metric
@@ -92,7 +92,8 @@ def transitions(method, model, l_max, eps, seed, n):
     rows = np.empty((n, len(COLUMNS)))
     for i, x in enumerate(starts):
         if method == "HMC":
-            end, _, accepted, error = hmc_step(x, model, eps, l_max, None, rng)
+            state, accepted, error = hmc_step(state_at(x, model), model, eps, l_max, None, rng)
+            end = state.q
             trouble = (False, False, 0, 0)
         else:
             step = rmhmc_step(x, model, l_max, eps, rng, *FIXED_POINT)

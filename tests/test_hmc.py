@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from algorithms.hmc import draw_step, hmc, hmc_step
+from algorithms.hmc import draw_step, hmc, hmc_step, state_at
 from models.covariance import squared_exponential
 from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
-from models.interface import U, grad_U
+from models.interface import U, U_and_grad_U, grad_U
 from models.jit import ROOT
 
 MODEL = Gaussian(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
@@ -38,7 +38,7 @@ def endpoint(q, p, eps, L, M):
     """Where a trajectory from (q, p) ends; a second one back gives the momentum."""
     L_M = None if M is None else np.linalg.cholesky(M)
     z = p if M is None else np.linalg.solve(L_M, p)
-    return hmc_step.py_func(q, MODEL, eps, L, L_M, Given(z))
+    return hmc_step.py_func(state_at(q, MODEL), MODEL, eps, L, L_M, Given(z))
 
 
 @masses
@@ -50,13 +50,14 @@ def test_leapfrog_is_equation_9(M):
         r = r - eps / 2 * grad_U(q, MODEL)
         q = q + eps * M_inv @ r
         r = r - eps / 2 * grad_U(q, MODEL)
-    ours, energy, _, error = endpoint(Q, p, eps, 4, M)
-    np.testing.assert_allclose(ours, q, rtol=1e-13)
-    assert energy == U(ours, MODEL)
+    ours, _, error = endpoint(Q, p, eps, 4, M)
+    np.testing.assert_allclose(ours.q, q, rtol=1e-13)
+    assert ours.U == U(ours.q, MODEL)  # what is known of a state is carried to the next transition
+    np.testing.assert_array_equal(ours.g, grad_U(ours.q, MODEL))
     expected = U(q, MODEL) + r @ M_inv @ r / 2 - U(Q, MODEL) - p @ M_inv @ p / 2
     assert error == pytest.approx(expected, abs=1e-13)
-    back, _, _, error_back = endpoint(q, -r, eps, 4, M)  # reversible
-    np.testing.assert_allclose(back, Q, atol=1e-13)
+    back, _, error_back = endpoint(q, -r, eps, 4, M)  # reversible
+    np.testing.assert_allclose(back.q, Q, atol=1e-13)
     assert error_back == pytest.approx(-error, abs=1e-13)
 
 
@@ -65,7 +66,8 @@ def test_momentum_has_covariance_M():
     n, eps = 40_000, 1e-9
     rng = np.random.default_rng(1)
     L_M = np.linalg.cholesky(MASS)
-    v = np.array([hmc_step(np.zeros(2), MODEL, eps, 1, L_M, rng)[0] for _ in range(n)]) / eps
+    zero = state_at(np.zeros(2), MODEL)
+    v = np.array([hmc_step(zero, MODEL, eps, 1, L_M, rng)[0].q for _ in range(n)]) / eps
     S = np.linalg.inv(MASS)
     se = np.sqrt((np.outer(np.diag(S), np.diag(S)) + S**2) / n)
     assert (np.abs(np.cov(v.T) - S) < 4 * se).all()
@@ -117,11 +119,11 @@ def test_large_steps_still_sample_the_gaussian(M):
 
 def transitions(eps, L, n, rng, jitter):
     """The states of n calls of hmc_step, each with a step size of its own if jitter > 0."""
-    q, states = Q, []
+    state, states = state_at(Q, MODEL), []
     for _ in range(n):
         step = eps * (1 - jitter * rng.random()) if jitter else eps
-        q = hmc_step(q, MODEL, step, L, None, rng)[0]
-        states.append(q)
+        state = hmc_step(state, MODEL, step, L, None, rng)[0]
+        states.append(state.q)
     return np.array(states)
 
 
@@ -181,7 +183,7 @@ def test_an_energy_that_is_not_finite_is_rejected_and_counted():
 
 
 def test_counts_are_what_was_done(monkeypatch):
-    done = {"U": 0, "grad_U": 0}
+    done = {"U_and_grad_U": 0, "grad_U": 0}
 
     def counting(name, function):
         def counted(*arguments):
@@ -190,12 +192,14 @@ def test_counts_are_what_was_done(monkeypatch):
 
         return counted
 
-    for name, function in (("U", U), ("grad_U", grad_U)):
-        monkeypatch.setitem(hmc_step.py_func.__globals__, name, counting(name, function))
-    for _ in range(5):
-        hmc_step.py_func(Q, MODEL, 0.1, 7, None, np.random.default_rng(0))
-    counts = hmc(Q, MODEL, 0.1, 7, 5, np.random.default_rng(0)).counts
-    assert (counts.density, counts.gradient) == (done["U"], done["grad_U"])
+    used = hmc_step.py_func.__globals__
+    for name, function in (("U_and_grad_U", U_and_grad_U), ("grad_U", grad_U)):
+        monkeypatch.setitem(used, name, counting(name, function))
+    for function in (hmc_step, state_at):
+        monkeypatch.setitem(used, function.__name__, function.py_func)
+    counts = hmc.py_func(Q, MODEL, 0.1, 7, 5, np.random.default_rng(0)).counts
+    assert counts.density == done["U_and_grad_U"] == 5 + 1
+    assert counts.gradient == sum(done.values()) == 5 * 7 + 1
 
 
 GOOD = dict(q0=Q, model=MODEL, eps=0.1, L=2, n=3, rng=np.random.default_rng(0), M=MASS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models.gaussian import Gaussian
-from models.interface import U, generic, grad_U
+from models.interface import U, U_and_grad_U, generic, grad_U
 from models.jit import njit
 
 
@@ -44,6 +44,33 @@ def test_the_type_of_the_model_decides():
     assert twice(Q, slope) == twice.py_func(Q, slope) == 22.0
     assert twice(Q, gaussian) == twice.py_func(Q, gaussian) == 5.0
     np.testing.assert_array_equal(grad_U(Q, slope), slope.b)
+
+
+@njit
+def both(q, model):
+    """Call a generic function that has a default from compiled code."""
+    return U_and_grad_U(q, model)
+
+
+def test_what_a_model_does_not_have_together_comes_one_after_the_other():
+    for model in (Slope(np.array([3.0, 4.0])), Gaussian(np.ones(2), np.eye(2))):
+        for function in (U_and_grad_U, both, both.py_func):
+            energy, g = function(Q, model)
+            assert energy == U(Q, model)
+            np.testing.assert_array_equal(g, grad_U(Q, model))
+
+
+def test_a_model_that_has_them_together_is_asked_for_them_together():
+    @generic(on=1, default=both)
+    def together(q, model):
+        """A generic function with a default."""
+
+    @together.of(Slope)
+    def slope_together(q, model):
+        return -1.0, q
+
+    assert together(Q, Slope(Q))[0] == -1.0
+    assert together(Q, Gaussian(np.zeros(2), np.eye(2)))[0] == 2.5
 
 
 def test_a_type_without_implementation_is_a_clear_error():

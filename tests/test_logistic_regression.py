@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy.special import expit, xlogy
 
-from models.interface import U, case_entropy, grad_U, hessian, log_likelihood, part
+from models.interface import (
+    U,
+    U_and_grad_U,
+    case_entropy,
+    grad_U,
+    hessian,
+    log_likelihood,
+    part,
+)
 from models.logistic_regression import BLOCK, LogisticRegression, chain_log_likelihood
 
 P, SIGMA_ALPHA, SIGMA_BETA = 3, 2.0, 0.7
@@ -44,6 +52,14 @@ def test_gradient_and_hessian(n):
                                atol=1e-7)  # U is up to 100
     np.testing.assert_allclose(hessian(THETA, model), gradient(lambda q: grad_U(q, model), THETA),
                                atol=1e-7)
+
+
+@sizes
+def test_one_pass_gives_both(n):
+    model = problem(n)[2]
+    energy, g = U_and_grad_U(THETA, model)
+    assert energy == U(THETA, model)
+    np.testing.assert_array_equal(g, grad_U(THETA, model))
 
 
 def test_a_strided_theta_is_the_same():

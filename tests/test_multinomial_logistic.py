@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from models.interface import U, case_entropy, grad_U, hessian, log_likelihood, part
+from models.interface import (
+    U,
+    U_and_grad_U,
+    case_entropy,
+    grad_U,
+    hessian,
+    log_likelihood,
+    part,
+)
 from models.logistic_regression import LogisticRegression
 from models.multinomial_logistic import BLOCK, MultinomialLogistic
 
@@ -39,6 +47,9 @@ def test_U_and_its_derivatives(n):
     assert U(THETA, model) == pytest.approx(prior - log_p, rel=1e-13)
     np.testing.assert_allclose(grad_U(THETA, model), gradient(lambda q: U(q, model), THETA),
                                atol=1e-7)  # U is up to 300
+    energy, g = U_and_grad_U(THETA, model)
+    assert energy == U(THETA, model)
+    np.testing.assert_array_equal(g, grad_U(THETA, model))
     J = hessian(THETA, model)
     np.testing.assert_array_equal(J, J.T)
     np.testing.assert_allclose(J, gradient(lambda q: grad_U(q, model), THETA), atol=1e-7)

@@ -8,11 +8,10 @@ import shahbaba_stability as stability
 import shahbaba_table1 as table1
 from algorithms.split_hmc import (
     NormalApproximation,
-    NormalState,
     exact_flow,
     follow,
-    grad_U_1,
     normal_split_hmc,
+    normal_state,
 )
 from harness import Measured
 from models.interface import U, hessian
@@ -51,10 +50,10 @@ def test_the_variant_is_reversible_and_preserves_volume(stage):
     R = exact_flow(fit, 0.27)
 
     def step(x):  # one step of size 0.25 with the flow of another time
-        q, p = x[:3], x[3:] - 0.125 * grad_U_1(x[:3], model, fit)
+        q, p = x[:3], x[3:] - 0.125 * normal_state(x[:3], model, fit).g_1
         q, p = chains.follow(R, q - fit.q_hat, p)
         q = q + fit.q_hat
-        return np.concatenate([q, p - 0.125 * grad_U_1(q, model, fit)])
+        return np.concatenate([q, p - 0.125 * normal_state(q, model, fit).g_1])
 
     x = np.concatenate([fit.q_hat + 0.2, [0.5, -1.0, 0.3]])
     flip = np.repeat([1.0, -1.0], 3)
@@ -76,7 +75,7 @@ def test_the_variant_samples_the_same_posterior():
 
 def test_a_variant_that_accepts_everything_would_be_seen(stage):
     model, fit, _ = stage
-    state = NormalState(fit.q_hat, U(fit.q_hat, model), grad_U_1(fit.q_hat, model, fit))
+    state = normal_state(fit.q_hat, model, fit)
     rng = np.random.default_rng(2)
     R = exact_flow(fit, 1.5)
     accepted = [chains.fixed_flow_step(state, model, fit, R, 3.0, 5, rng)[1:] for _ in range(200)]

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,15 +19,14 @@ from algorithms.map_estimate import map_estimate, newton
 from algorithms.split_hmc import (
     DataState,
     NormalApproximation,
-    NormalState,
     data_split_hmc,
     data_split_step,
     exact_flow,
     follow,
-    grad_U_1,
     normal_approximation,
     normal_split_hmc,
     normal_split_step,
+    normal_state,
     split_data,
 )
 from models.gaussian import Gaussian
@@ -170,7 +170,7 @@ def integrators(name):
     split, eps = split_data(model, fit.q_hat, 0.4), 0.2
 
     def normal(q, p):
-        here = NormalState(q, U(q, model), grad_U_1(q, model, fit))
+        here = normal_state(q, model, fit)
         return normal_split_step.py_func(here, model, fit, eps, 4, Given(p))
 
     def data(q, p):
@@ -200,7 +200,7 @@ def test_the_proposal_is_the_printed_algorithms(name, algorithm):
     # what is carried on to the next transition is the gradient there
     if algorithm == "normal":
         fit = normal_approximation(FITS[name])
-        np.testing.assert_array_equal(state.g_1, grad_U_1(state.q, model, fit))
+        np.testing.assert_array_equal(state.g_1, normal_state(state.q, model, fit).g_1)
     else:
         np.testing.assert_allclose(state.g_0 + state.g_1, grad_U(state.q, model), atol=1e-12)
 
@@ -231,8 +231,11 @@ def test_grad_U_1_is_the_gradient_of_U_minus_its_normal_approximation():
         return U(q, BINARY) - (q - FIT.q_hat) @ J @ (q - FIT.q_hat) / 2
 
     numeric = [(U_1(q + 1e-5 * e) - U_1(q - 1e-5 * e)) / 2e-5 for e in np.eye(q.size)]
-    np.testing.assert_allclose(grad_U_1(q, BINARY, FIT), numeric, atol=1e-8)
-    np.testing.assert_allclose(grad_U_1(FIT.q_hat, BINARY, FIT), 0, atol=1e-9)  # and so is U_1'' J
+    state = normal_state(q, BINARY, FIT)
+    assert state.U == U(q, BINARY)
+    np.testing.assert_allclose(state.g_1, numeric, atol=1e-8)
+    # at the mode it is zero, and so is its derivative
+    np.testing.assert_allclose(normal_state(FIT.q_hat, BINARY, FIT).g_1, 0, atol=1e-9)
 
 
 # The departures: the printed version fails, ours does not
@@ -368,7 +371,7 @@ def test_compiled_chains_are_the_mirrors_transitions():
     ours, theirs = np.random.default_rng(2), np.random.default_rng(2)
     normal, data = runs(ours, 50)
     q = FIT.q_hat
-    state = NormalState(q, U(q, BINARY), grad_U_1(q, BINARY, FIT))
+    state = normal_state(q, BINARY, FIT)
     for t in range(50):
         step = 0.9 - 0.2 * 0.9 * theirs.random()
         state, accepted, error = normal_split_step.py_func(state, BINARY, FIT, step, 3, theirs)
@@ -404,14 +407,18 @@ def test_counts_are_what_was_done(monkeypatch):
         done["U"] += 1
         return U(q, model)
 
+    def counted_U_and_grad_U(q, model):
+        return counted_U(q, model), counted_grad_U(q, model)
+
     def counted_grad_U(q, model):
         done["grad_U"] += model.y.size / BINARY.y.size
         return grad_U(q, model)
 
-    for name in ("normal_split_step", "data_split_step", "grad_U_1"):
+    for name in ("normal_split_step", "data_split_step", "normal_state"):
         monkeypatch.setattr(split_hmc, name, getattr(split_hmc, name).py_func)
     monkeypatch.setattr(split_hmc, "U", counted_U)
     monkeypatch.setattr(split_hmc, "grad_U", counted_grad_U)
+    monkeypatch.setattr(split_hmc, "U_and_grad_U", counted_U_and_grad_U)
     rng = np.random.default_rng(0)
     chains = list(runs(rng, 5))
     for chain, run, arguments in (
@@ -419,7 +426,7 @@ def test_counts_are_what_was_done(monkeypatch):
             (chains[1], data_split_hmc, (SPLIT, 0.75, 2, 3, 5, rng))):
         done.update(U=0, grad_U=0.0)
         run.py_func(FIT.q_hat, BINARY, *arguments)
-        assert chain.counts.density == done["U"] == 6
+        assert chain.counts.density == done["U"]
         assert chain.counts.gradient == pytest.approx(done["grad_U"], rel=1e-14)
         assert chain.counts.gradient == pytest.approx(1 + 5 * chain.counts.g, rel=1e-14)
     assert chains[0].counts.g == 3.0
@@ -714,6 +721,36 @@ def test_benchmark_table_1():
     print(f"normal, L = 10      {normal:7.0f}, over 10 gradients {normal / (10 * gradient):.2f}")
     print(f"data, L = 3, M = 9  {data:7.0f}, over HMC's {data / standard:.2f}; g over 20"
           f" {12.6 / 20:.2f}")
+
+
+def cache_levels():
+    """The size in bytes of each data cache of a core, from the first level to the last (Linux)."""
+    folder = Path("/sys/devices/system/cpu/cpu0/cache")
+    found = []
+    for index in sorted(folder.glob("index*")):
+        if (index / "type").read_text().strip() != "Instruction":
+            found.append(1024 * int((index / "size").read_text().strip().removesuffix("K")))
+    return found
+
+
+@pytest.mark.benchmark
+def test_benchmark_growth():
+    """Time per gradient, and how far out the design matrix has to be read from."""
+    levels, rng = cache_levels(), np.random.default_rng(1)
+    print("\ncaches, kB: " + ", ".join(f"L{k} {size // 1024}" for k, size in enumerate(levels, 1)))
+    print(f"{'p':>5} {'n':>7} {'matrix, kB':>11} {'in':>6} {'gradient, us':>13}"
+          f" {'ns per element':>15} {'over a pass':>12}")
+    for p in (10, 30, 100, 300):
+        for n in (100, 1000, 10_000, 100_000):
+            X, y = rng.standard_normal((n, p)), np.arange(n) % 2
+            model, theta = LogisticRegression.from_data(X, y), rng.standard_normal(p + 1)
+            bytes_ = model.X.nbytes
+            home = next((f"L{k}" for k, size in enumerate(levels, 1) if bytes_ <= size), "memory")
+            repeats = max(5, int(2e8 / model.X.size / 10))
+            unit = microseconds(fused_pass, model.X, theta, np.zeros(p + 1), repeats=repeats)
+            gradient = microseconds(grad_U, theta, model, repeats=repeats)
+            print(f"{p:5} {n:7} {bytes_ // 1024:11} {home:>6} {gradient:13.1f}"
+                  f" {1e3 * gradient / model.X.size:15.2f} {gradient / unit:12.2f}")
 
 
 def test_second_process_compiles_nothing():
