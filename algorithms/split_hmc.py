@@ -19,6 +19,9 @@ step here, as in Neal's leapfrog (algorithms/hmc.py); in Algorithm 2 the inner h
 joined across the outer ones, because both change p only.  So a transition takes L gradients of U_1,
 and L M of U_0: those at its start are known from the transition that led there.
 
+There are no fast twins: nearly all the time of both algorithms is that of these gradients, and of
+a gradient that of reading the data (README, Speed).
+
 Notation
 --------
 paper              here              shape    meaning
