@@ -22,14 +22,7 @@ simulated  10000 cases of 100 covariates: R's generator, emulated, gives the aut
 StatLog    4435 pixels of a satellite image, 36 attributes: cotton crop or not.  A. Srinivasan
            (1993), Statlog (Landsat Satellite), UCI, doi 10.24432/C55887, CC BY 4.0: sat.trn
 CTG        2126 cardiotocograms, 21 attributes: pathologic or not.  D. Campos and J. Bernardes
-           (2010), Cardiotocography, UCI, doi 10.24432/C51S4N, CC BY 4.0.  UCI has it as a
-           spreadsheet only, CTG.xls, from which anyone with xlrd makes CTG.csv, byte for byte:
-            sheet = xlrd.open_workbook("CTG.xls").sheet_by_name("Data")
-            rows = [[sheet.cell_value(r, c) for c in (*range(10, 31), 43, 45)]
-                    for r in range(1, 2128)]
-            text = [",".join(np.format_float_positional(v, trim="-") for v in row)
-                    for row in rows[1:]]
-            open("CTG.csv", "w", newline="\\n").write("\\n".join([",".join(rows[0]), *text, ""]))
+           (2010), Cardiotocography, UCI, doi 10.24432/C51S4N, CC BY 4.0: CTG.xls
 Chess      3196 positions of King-Rook against King-Pawn, 36 attributes: White can win or not.
            A. Shapiro (1989), Chess (King-Rook vs. King-Pawn), UCI, doi 10.24432/C5DK5C, CC BY 4.0:
            kr-vs-kp.data
@@ -69,12 +62,12 @@ UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 UCI_FILES = {  # name: (address, SHA-256)
     "sat.trn": (UCI + "statlog/satimage/sat.trn",
                 "e896dc88a960fa2404160fc4c3cb3dc53fcf4afd80ba920bf2d261bd42d12613"),
-    "CTG.csv": ("", "328e7c0bdae051d6a0c23085e254f25d161638192fbcab52715dca74f658c3d8"),
+    "CTG.xls": (UCI + "00193/CTG.xls",
+                "d6aa62e82625e59f9d5b05bc8fc52af9ea67bdf2a23f1faca8511d5618fcb421"),
     "kr-vs-kp.data": (UCI + "chess/king-rook-vs-king-pawn/kr-vs-kp.data",
                       "f47f7d920e117ab5764d3adcd2f6446ca596290261756ecd35c81b12fcaec061"),
 }
 SIMULATED = "simulated logistic data, seed "
-SPREADSHEET = UCI + "00193/CTG.xls"
 SHAPES = {"StatLog": (4435, 36), "CTG": (2126, 21), "Chess": (3196, 36)}  # cases, attributes
 POSITIVE = {"StatLog": 479, "CTG": 176, "Chess": 1669}  # cases of class 1
 
@@ -171,10 +164,19 @@ def statlog(folder=None):
 def ctg(folder=None):
     """Return the 2126 cases of CTG, 21 attributes z-scored; y = 1 for pathologic (NSP 3).
 
-    As statlog(); the file is CTG.csv, see the head of this module.
+    As statlog(); the file is a spreadsheet, CTG.xls.
     """
-    cases = np.loadtxt(io.BytesIO(uci("CTG.csv", folder)), delimiter=",", skiprows=1)
+    cases = spreadsheet(uci("CTG.xls", folder))
     return classes("CTG", z_scored(cases[:, :21]), cases[:, -1] == 3)
+
+
+def spreadsheet(content):
+    """Return the (2126, 22) numbers of CTG.xls: the attributes, from LB to Tendency, and NSP."""
+    import xlrd
+
+    sheet = xlrd.open_workbook(file_contents=content, logfile=io.StringIO()).sheet_by_name("Data")
+    return np.array([sheet.row_values(row, 10, 31) + sheet.row_values(row, 45, 46)
+                     for row in range(2, 2128)])  # two lines of header, and totals at the end
 
 
 def chess(folder=None, standardise=False):
@@ -344,8 +346,7 @@ class Missing(DataError):
 def find(name, folder, url, checksum, packed=False):
     """Return the bytes of the file `name` from the first place that has it.
 
-    `packed` if it may also be there compressed, as `name`.gz; no `url` if it is not to be
-    downloaded.
+    `packed` if it may also be there compressed, as `name`.gz.
     """
     import pooch
 
@@ -359,9 +360,6 @@ def find(name, folder, url, checksum, packed=False):
         if place in given:
             print(f"{place} has no {name}: looking elsewhere", file=sys.stderr)
     places = ", ".join(map(str, [*given, store]))
-    if not url:
-        raise Missing(f"{name} is not in {places}: make it from {SPREADSHEET} as the head of"
-                      f" {__file__} says, and say --data DIR with the folder that holds it")
     try:
         return download(name, store, url, checksum)
     except Exception as error:  # a network has too many ways to fail
@@ -383,8 +381,8 @@ def verified(path, url, checksum, unpack=False):
     found = hashlib.sha256(content).hexdigest()
     if found != checksum:
         raise DataError(f"{path} is damaged or another file: its SHA-256{' (unpacked)' * unpack} is"
-                        f" {found}, expected {checksum}; "
-                        + (f"replace it by {url}, or delete it" if url else "delete it"))
+                        f" {found}, expected {checksum};"
+                        f" replace it by {url}, or delete it")
     return content
 
 
