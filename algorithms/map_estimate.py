@@ -3,8 +3,9 @@
 Paper       Shahbaba et al. (2014), Section 2.1: "fast methods such as Newton-Raphson iteration";
             the line search is backtracking: Nocedal and Wright (2006), Algorithms 3.1 and 3.2.
 Mirror      newton, line by line.
-Departures  none.  (The authors' program minimises by Nelder-Mead, at most 500 evaluations in up to
-            101 dimensions, which does not find the mode.)
+Departures  line 6 allows for the rounding of U, and ends at a shortest step: near the mode U cannot
+            tell a step that is too long from a good one.  (The authors' program minimises by
+            Nelder-Mead, at most 500 evaluations in up to 101 dimensions, which does not find it.)
 
 Notation
 --------

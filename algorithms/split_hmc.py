@@ -12,6 +12,8 @@ Algorithm 1, line 1   theirs: R = Gamma e^(D eps Gamma^-1).  Ours: Gamma e^(D ep
                       gives it without a matrix exponential (see exact_flow).
 Section 1             theirs: P(q, p) = exp[U(q)] exp[-K(p)] / Z.  It is exp[-U(q)] exp[-K(p)] / Z.
 Section 2.1, (5)      theirs: H_2 = U_0(p) + K(p).  It is U_0(q) + K(p).
+Section 2             theirs: H_k can be implemented exactly; H_i = H_(K-i+1).  It is every H_i, i =
+                      1, ..., k, and H_(k-i+1).
 Section 2.1           theirs: X = (q, p).  It is (q*, p), with q* = q - q-hat: A's fixed point is 0.
 
 The half steps that end one step and begin the next change p by the same gradient, so they are one
@@ -28,7 +30,7 @@ paper              here              shape    meaning
 q, p               q, p              (d,)     position and momentum; K(p) = p'p / 2
 epsilon            eps               ()       step size, the same for all steps of a trajectory
 L, M               L, M              ()       steps; inner steps in each
-U_0 (Algorithm 1)  fit               ()       (q - q-hat)' J (q - q-hat) / 2
+U_0 (Algorithm 1)  U(q, fit)         ()       (q - q-hat)' J (q - q-hat) / 2
 q-hat, J           q_hat, Z, w       (d, d)   posterior mode; Hessian of U there, Z diag(w^2) Z'
 A                                    (2d, 2d) [0 I; -J 0]; R = exp(A eps)
 q*                 q_star            (d,)     q - q-hat
@@ -63,6 +65,19 @@ class NormalApproximation(NamedTuple):
     q_hat: np.ndarray  # (d,)
     Z: np.ndarray  # (d, d) orthogonal: J = Z diag(w^2) Z'
     w: np.ndarray  # (d,) > 0, frequencies of the flow
+
+
+@U.of(NormalApproximation)
+def normal_U(q, fit):
+    """U_0 of Algorithm 1, (q - q-hat)' J (q - q-hat) / 2."""
+    a = fit.w * (fit.Z.T @ (q - fit.q_hat))
+    return a @ a / 2
+
+
+@grad_U.of(NormalApproximation)
+def normal_grad_U(q, fit):
+    """Gradient of U_0, J (q - q-hat)."""
+    return fit.Z @ (fit.w * fit.w * (fit.Z.T @ (q - fit.q_hat)))
 
 
 class Flow(NamedTuple):
@@ -163,9 +178,9 @@ def follow(R, q_star, p):
 
 @njit
 def normal_state(q, model, fit):
-    """Return the NormalState at q: U(q), and grad U_1 = grad U(q) - J (q - q-hat)."""
+    """Return the NormalState at q: U(q), and the gradient of U_1 = U - U_0."""
     energy, g = U_and_grad_U(q, model)
-    return NormalState(q, energy, g - fit.Z @ (fit.w * fit.w * (fit.Z.T @ (q - fit.q_hat))))
+    return NormalState(q, energy, g - grad_U(q, fit))
 
 
 @njit
@@ -281,10 +296,14 @@ def check_data(q0, model, split, eps, L, M, n, rng, jitter=0.2):
     """Check the arguments of data_split_hmc."""
     q0, eps, L, n, rng, jitter = check_common(q0, model, eps, L, n, rng, jitter)
     validate.instance("split", split, DataSplit, "made by split_data")
-    if type(split.R_0) is not type(model) or split.R_0.precision.shape != model.precision.shape:
+    d = getattr(split.R_0, "precision", q0).size
+    if type(split.R_0) is not type(model) or d != q0.size:
         raise ValueError("split must be made of this model by split_data, but its parts are of"
-                         f" another: a {type(split.R_0).__name__} of"
-                         f" {split.R_0.precision.size} parameters")
+                         f" another: a {type(split.R_0).__name__} of {d} parameters")
+    n_0, n_1, cases = (case_entropy(q0, of).size for of in (split.R_0, split.R_1, model))
+    if n_0 == 0 or n_0 + n_1 != cases:
+        raise ValueError("split must be made of this model by split_data, but it has"
+                         f" {n_0} + {n_1} cases, and the model has {cases}")
     return q0, model, split, eps, L, validate.count("M", M), n, rng, jitter
 
 

@@ -32,7 +32,8 @@ def array(name, value, shape):
     except (TypeError, ValueError):
         kind = type(value).__name__
         raise ValueError(f"{name} must be an array of numbers, not {kind}") from None
-    wanted = "(" + ", ".join("n" if n == -1 else str(n) for n in shape) + ")"
+    letters = iter("nmkl")
+    wanted = "(" + ", ".join(next(letters) if n == -1 else str(n) for n in shape) + ")"
     if value.ndim != len(shape) or any(n not in (-1, m)
                                        for n, m in zip(shape, value.shape, strict=True)):
         raise ValueError(f"{name} must have shape {wanted}, not {value.shape}")

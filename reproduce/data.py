@@ -48,6 +48,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
+from models import validate
+
 DIGITS = Path(__file__).resolve().parents[1] / "models" / "digits_3v5.npz"
 SITE = "https://hastie.su.domains/ElemStatLearn/datasets/"
 SHA256 = {
@@ -288,8 +290,8 @@ class R:
 
     def __init__(self, seed):
         """Scramble `seed`, an int from 0 to 2^31 - 1, into the generator's state."""
-        if not 0 <= seed < 2**31:
-            raise ValueError(f"seed must be from 0 to 2^31 - 1, not {seed}")
+        if validate.count("seed", seed, 0) >= 2**31:
+            raise ValueError(f"seed must be below 2^31, not {seed}")
         states = []
         for _ in range(50 + 625):
             seed = (69069 * seed + 1) % 2**32
