@@ -184,7 +184,8 @@ def replicates(name, settings, function, tasks, unit="replicates", note=None, wa
         print(f"Interrupted: {kept} of {len(todo)} {unit} are kept; run the same command"
               f"{' without --fresh' * settings.fresh} to resume.", file=sys.stderr)
         raise SystemExit(130) from None
-    _learnt[name]["replicate_seconds"] = sum(record["seconds"] for record in records.values())
+    seconds = _learnt[name].get("replicate_seconds", 0.0)  # a script may call this more than once
+    _learnt[name]["replicate_seconds"] = seconds + sum(r["seconds"] for r in records.values())
     return [records[key]["result"] for key in keys]
 
 
@@ -346,7 +347,8 @@ def number(measured):
     if not (0 < se < math.inf and math.isfinite(value)):
         return f"{value:.5g}" + ("" if se == 0 else f" (s.e. {se:.2g})")
     digits = max(0, 1 - math.floor(math.log10(se)))
-    return f"{value:.{digits}f} (s.e. {se:.{digits}f})"
+    form = f".{digits}f" if digits < 10 else ".1e"
+    return f"{value:{form}} (s.e. {se:{form}})"
 
 
 def table(rows, header):

@@ -309,7 +309,7 @@ def figure(ratios):
     notes = {("Chess", "normal", "tau x g"): "g = 13 should be 9",
              ("Chess", "normal", "tau_beta x g"): "246 = 18.9 x 13; with g = 9, 170"}
     fig, (left, right) = plt.subplots(1, 2, figsize=(12, 11), layout="constrained")
-    labels, y = [], 0
+    labels, y, off = [], 0, 0
     for name, problem in PROBLEMS.items():
         for measure in MEASURES:
             for method in METHODS:
@@ -318,6 +318,7 @@ def figure(ratios):
                 printed, half = numbers(row)[method], half_units(row)[method]
                 ends = (printed - half) / high, (printed + half) / low
                 wrong = not ends[0] <= 1 <= ends[1]
+                off += wrong
                 colour = "C3" if wrong else "k"
                 left.plot(ends, (y, y), "-", color=colour, lw=1.5)
                 left.plot(printed / value, y, "o", color=colour, ms=4)
@@ -334,7 +335,7 @@ def figure(ratios):
     left.axvline(1, color="0.7", lw=1, zorder=0)
     left.set(ylim=(len(labels) - 0.5, -1), xlabel="printed product / product of the printed"
              " factors, with the interval of rounding", xlim=(0.66, 1.34),
-             title="5 of the 48 products are not those of their factors")
+             title=f"{off} of the {y - len(PROBLEMS)} products are not those of their factors")
     labels, y = [], 0
     for name in PROBLEMS:
         for better, worse in (("normal", "HMC"), ("data", "HMC"), ("data", "normal")):

@@ -78,15 +78,15 @@ CLAIMS = [
     Claim("mean jump, HMC / random walk", "order", 1.0, np.inf,
           "Section 1: HMC's successive samples are further from each other"),
     Claim("CPU time per state, random walk / HMC", "comparable", 10**-0.5, 10**0.5,
-          "machine: 20 evaluations of U (walk) against 21 of its gradient and 2 of U (HMC); the"
+          "machine: 20 evaluations of U (walk) against 20 of its gradient and one of U (HMC); the"
           " accepted interval is one power of ten, centred at 1"),
     Claim("autocorrelation time, random walk / with large steps", "order", 1.0, np.inf,
           "footnote 1: in two dimensions large steps avoid the random walk"),
     Claim("acceptance rate, random walk - with large steps", "order", 0.0, 1.0,
           "footnote 1: large steps lead to a low acceptance probability"),
-    *[Claim(f"{method}: mean of theta_1", "3", 2.95, 3.05,
+    *[Claim(f"{method}: mean of q_1", "3", 2.95, 3.05,
             "the target's; a twentieth of its standard deviation") for method in METHODS],
-    *[Claim(f"{method}: covariance of theta_1 and theta_2", "0.95", 0.9, 1.0,
+    *[Claim(f"{method}: covariance of q_1 and q_2", "0.95", 0.9, 1.0,
             "the target's; a twentieth of the variance") for method in METHODS],
 ]
 
@@ -164,8 +164,8 @@ def table(found):
         "CPU time per state, random walk / HMC": walk["seconds"].value / chain["seconds"].value,
         "autocorrelation time, random walk / with large steps": ratio(walk["tau"], large["tau"]),
         "acceptance rate, random walk - with large steps": difference(walk["rate"], large["rate"]),
-        **{f"{method}: mean of theta_1": m["mean"] for method, m in found.items()},
-        **{f"{method}: covariance of theta_1 and theta_2": m["covariance"]
+        **{f"{method}: mean of q_1": m["mean"] for method, m in found.items()},
+        **{f"{method}: covariance of q_1 and q_2": m["covariance"]
            for method, m in found.items()},
         "autocorrelation time, HMC / random walk with large steps":
             ratio(chain["tau"], large["tau"]),
@@ -180,7 +180,7 @@ def text(found, n):
     header = ["method", "step", "lag-1 autocorrelation", "tau", "mean jump", "acceptance",
               "CPU us / state"]
     return (f"{n} states per chain, {THIN} updates or {L} leapfrog steps each; tau is Geyer's"
-            f" initial monotone\nsequence for theta_1, in states\n\n{text_table(rows, header)}")
+            f" initial monotone\nsequence for q_1, in states\n\n{text_table(rows, header)}")
 
 
 def figure(chains):

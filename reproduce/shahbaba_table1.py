@@ -103,6 +103,16 @@ def proportional():
     return min(ends), max(ends)
 
 
+def sentences(name):
+    """Yield what the text says of a problem; what it says of "normal" also of its variant."""
+    for about, *methods, measures, where in SENTENCES:
+        if about == name:
+            yield name, *methods, measures, where
+            if "normal" in methods:
+                variant = [AUTHORS if method == "normal" else method for method in methods]
+                yield name, *variant, measures, f"{where}.  With the variant that print has"
+
+
 def claims_about(name, known):
     """Make all claims about one of the PROBLEMS; known: {what: derivation}."""
     printed = PROBLEMS[name]
@@ -122,20 +132,19 @@ def claims_about(name, known):
               for method in METHODS[1:]]
     found += [Claim(sentence(*words[:4]), "order", 0.0, np.inf,
                     f"{words[4]}; by initial sequences.  Least: in standard errors")
-              for words in SENTENCES if words[0] == name]
+              for words in sentences(name)]
     found += [Claim(f"{name}: mean {what} of two methods, largest difference / s.e.", "theory",
                     0.0, 4.0, "all methods sample the same posterior: 4 standard errors")
               for what in ("log likelihood", "sum of beta^2")]
     return [claim._replace(known=known.get(claim.what, claim.known)) for claim in found]
 
 
-CLAIMS = claims_about("Simulated", {
-    "Simulated, normal: AP": FLOW,
-    sentence("Simulated", "data", "normal", ("tau_beta x g", "tau_beta x s")):
+CLAIMS = claims_about("Simulated", {"Simulated, normal: AP": FLOW} | {
+    sentence("Simulated", "data", method, ("tau_beta x g", "tau_beta x s")):
         "the printed tau_beta, 13.5 and 7.3, have an error of 24 % each and differ by 1.8 standard"
         " errors; initial sequences, of a few per cent, find them nearly equal, and then the normal"
-        " approximation, of g = 10, is ahead of data splitting, of g = 12.6",
-})
+        " approximation, of g = 10, is ahead of data splitting, of g = 12.6"
+    for method in ("normal", AUTHORS)})
 
 
 def tasks_of(name, data_name, methods, chains, n, seed):
@@ -246,9 +255,8 @@ def measured_of(name, found):
         out[f"{name}: s, HMC / {method}"] = Measured(ratio, ratio * relative)
         out[f"{name}, {method}: (s / g) / (s / g of HMC)"] = Measured(g / ratio,
                                                                       g / ratio * relative)
-    for words in SENTENCES:
-        if words[0] == name:
-            out[sentence(*words[:4])] = least(compare(found, *words[1:3], m) for m in words[3])
+    for words in sentences(name):
+        out[sentence(*words[:4])] = least(compare(found, *words[1:3], m) for m in words[3])
     for what, row in (("log likelihood", "tau"), ("sum of beta^2", "tau_beta")):
         z = [apart(p, q, row) for p in found.values() for q in found.values() if p is not q]
         out[f"{name}: mean {what} of two methods, largest difference / s.e."] = max(z)
@@ -312,6 +320,9 @@ def rows_of(name, found):
                 lambda m, row=row, e=estimator: plus_minus(found[m][row, e]))
             add(f"{row} x g, {estimator}", f"{row} x g" if estimator == "batch means" else "-",
                 lambda m, row=row, e=estimator: plus_minus(product(found[m], f"{row} x g", e)))
+            if estimator == "batch means":
+                add(f"{row} x s, s, {estimator}", f"{row} x s",
+                    lambda m, row=row: plus_minus(product(found[m], f"{row} x s", "batch means")))
         add(f"{row} x s / s of HMC, init. seq.", "-", lambda m, row=row: plus_minus(Measured(
             *(x / found["HMC"]["s"].value for x in product(found[m], f"{row} x s")))))
         rows[-1][1::2] = ["" if m == AUTHORS else
@@ -347,7 +358,11 @@ def text(chains):
 
 
 def dots(ax, name, measure, found, others=(), y0=0.0):
-    """Draw a product for each method: print, batch means, initial sequence; return the labels."""
+    """Draw a product for each method: print, batch means, initial sequence; return the labels.
+
+    That of print is the product of the printed tau with the printed s, or with the g of its
+    definition: some of the printed products are others (shahbaba_errata.py).
+    """
     row, factor = measure.split(" x ")
     printed = PROBLEMS[name]
     unit = found["HMC"]["s"].value if factor == "s" else 1.0
@@ -400,8 +415,9 @@ def dot_plot(problems, others=()):
         ax.minorticks_off()
         ax.grid(axis="x", color="0.9")
         ax.set_axisbelow(True)
-    for label, marker, colour in (("printed", "D", "k"), ("ours, batch means", "s", "C0"),
-                                  ("ours, initial sequence", "o", "C1")):
+    for label, marker, colour in (
+            ("printed factors, g of Section 3.3", "D", "k"), ("ours, batch means", "s", "C0"),
+            ("ours, initial sequence", "o", "C1")):
         axes[0, 0].plot([], [], marker, color=colour, ms=4, label=label)
     if others:
         axes[0, 0].plot([], [], "o", mfc="none", color="C1", label="other data sets")

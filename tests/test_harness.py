@@ -368,13 +368,15 @@ def test_a_claim_about_what_is_not_measured_is_an_error():
 
 
 def test_finish_writes_the_report_the_figure_and_the_numbers(folder, log):
-    replicates("x_fig1", SETTINGS, draw, tasks(log, [1, 2]))
+    for seeds in ([1, 2], [3]):  # a script may have several sets of replicates
+        replicates("x_fig7", SETTINGS, draw, tasks(log, seeds))
+    stored = [json.loads(path.read_text()) for path in (folder / "replicates").rglob("*.json")]
     numbers = {"curve": np.array([0.1, math.nan]), "third": 1 / 3}
     figure = harness.plt.figure()
-    assert harness.finish("x_fig1", SETTINGS, CLAIMS, MEASURED, figure, numbers) == 1
-    assert (folder / "x_fig1.png").read_bytes().startswith(b"\x89PNG")
+    assert harness.finish("x_fig7", SETTINGS, CLAIMS, MEASURED, figure, numbers) == 1
+    assert (folder / "x_fig7.png").read_bytes().startswith(b"\x89PNG")
     assert harness.plt.get_fignums() == []
-    record = json.loads((folder / "x_fig1.json").read_text())
+    record = json.loads((folder / "x_fig7.json").read_text())
     assert record["numbers"]["third"] == 1 / 3
     assert record["numbers"]["curve"][0] == 0.1 and math.isnan(record["numbers"]["curve"][1])
     assert record["verdicts"] == dict.fromkeys(harness.VERDICTS, 1)
@@ -383,7 +385,16 @@ def test_finish_writes_the_report_the_figure_and_the_numbers(folder, log):
     assert record["seed"] == 1 and record["budget"] == "smoke"
     assert record["versions"].keys() == {"python", "numba", "numpy", "scipy", "mirrormc"}
     assert record["processor"] and record["cores"] >= 1 and record["date"].startswith("2")
-    assert record["seconds"] > 0 and record["replicate_seconds"] > 0
+    assert record["seconds"] > 0
+    assert record["replicate_seconds"] == pytest.approx(sum(r["seconds"] for r in stored))
+    assert len(stored) == 3
+
+
+def test_a_number_has_the_digits_of_its_error():
+    assert harness.number((1.23456, 0.012)) == "1.235 (s.e. 0.012)"
+    assert harness.number((1234.5, 30)) == "1234 (s.e. 30)"
+    assert harness.number((7e-30, 7e-30)) == "7.0e-30 (s.e. 7.0e-30)"
+    assert harness.number((0.5, 0)) == "0.5"
 
 
 def test_the_paper_budget_writes_where_results_are_committed(folder):

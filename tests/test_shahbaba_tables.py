@@ -226,6 +226,20 @@ def test_the_inner_steps_of_no_outer_part_are_leapfrog_steps():
     assert np.allclose(np.sort(np.linalg.eigvals(A).real), wanted, rtol=0, atol=1e-10)
 
 
+def test_kicks_resonate_with_half_turns_of_the_inner_steps():
+    w_0, kick = 103.0, 30.0
+
+    def exponent(eps):
+        J_0, J_1 = np.array([[w_0**2]]), np.array([[kick]])
+        return stability.exponent(stability.q_block("data", eps, J_0 + J_1, J_0, J_1, None))
+
+    for eps in stability.half_turns(w_0, np.arange(1, 7)):
+        width = kick / w_0**2  # relative, to first order; a window ends with the half turns
+        assert exponent(eps * (1 - width / 2)) > 1e-4
+        assert exponent(eps * (1 + width / 10)) < 1e-9
+        assert exponent(eps * (1 - width * 1.1)) < 1e-9
+
+
 def test_energies_that_are_not_finite_are_not_accepted():
     rate = stability.acceptance([np.inf, np.nan, -1.0, 0.0])
     assert rate.value == 0.5
