@@ -163,8 +163,10 @@ def figure(cases):
             ax.set_xlabel(f"${symbol}$")
             ax.legend(loc="upper center" if ax is row[0] else "upper left")
         row[0].set_ylabel(r"$U - U(\hat q)$")
-    axes[0, 0].set_title("the paper's panels", fontsize=10)
-    axes[1, 0].set_title("the same for the other coordinates", fontsize=10)
+    for ax in axes.flat:
+        ax.set_title("the same for another coordinate", fontsize=10)
+    for ax in axes[0]:
+        ax.set_title("the paper's panel", fontsize=10)
     fig.suptitle(f"U and its normal approximation, {cases.name}", fontsize=10)
     return fig
 
