@@ -38,7 +38,7 @@ class State(NamedTuple):
 class Counts(NamedTuple):
     """Evaluations over a whole run."""
 
-    density: int  # of U, each together with a gradient
+    density: int  # of U; in HMC each comes together with a gradient
     gradient: int  # of grad U
 
 

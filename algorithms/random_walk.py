@@ -65,8 +65,8 @@ def check_random_walk(q0, model, scale, n, rng, thin=1):
 def random_walk(q0, model, scale, n, rng, thin=1):
     """Run n * thin transitions from q0 and keep every thin-th state; return a Chain.
 
-    Its samples and energies are of the n states kept, accepted and energy_error of all n * thin
-    transitions.
+    Its samples and energies are of the n states kept, (n, d) and (n,); accepted and energy_error
+    are of all transitions, (n thin,).
 
     Parameters
     ----------

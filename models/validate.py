@@ -7,6 +7,8 @@ import numbers
 
 import numpy as np
 
+from models.interface import U
+
 
 def real(name, value, low=-np.inf, high=np.inf, open_low=False):
     """Return `value` as a finite float with low <= value <= high (low < value if open_low)."""
@@ -46,9 +48,16 @@ def array(name, value, shape):
 
 
 def state(name, value, model):
-    """Return `value` as a finite (d,) float64 array; d is the model's, if it has a `precision`."""
+    """Return `value` as a (d,) float64 array at which U is finite.
+
+    d is the model's, if it has a `precision`.
+    """
     d = model.precision.shape[0] if hasattr(model, "precision") else -1
-    return array(name, value, (d,))
+    value = array(name, value, (d,))
+    energy = U(value, model)
+    if not np.isfinite(energy):
+        raise ValueError(f"{name} must be where U is finite, but U there is {energy}")
+    return value
 
 
 def generator(name, value):

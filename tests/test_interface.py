@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 
@@ -71,6 +72,9 @@ def test_a_model_that_has_them_together_is_asked_for_them_together():
 
     assert together(Q, Slope(Q))[0] == -1.0
     assert together(Q, Gaussian(np.zeros(2), np.eye(2)))[0] == 2.5
+    compiled = numba.njit(lambda q, model: together(q, model))
+    assert compiled(Q, Slope(Q))[0] == -1.0
+    assert compiled(Q, Gaussian(np.zeros(2), np.eye(2)))[0] == 2.5
 
 
 def test_a_type_without_implementation_is_a_clear_error():

@@ -116,6 +116,12 @@ def test_entropy_is_largest_at_one_half():
     np.testing.assert_allclose(case_entropy(np.zeros(P + 1), model), np.log(2), rtol=1e-15)
 
 
+def test_a_part_may_have_a_share_of_the_prior():
+    model = problem(40)[2]
+    half = part(model, np.arange(3), 0.5)
+    np.testing.assert_array_equal(half.precision, model.precision / 2)
+
+
 def test_parts_add_up_and_one_has_the_prior():
     model = problem(100)[2]
     cases = np.arange(0, 100, 3)
@@ -137,6 +143,11 @@ def test_log_likelihood_of_a_chain_comes_from_its_energies():
     energies = np.array([U(q, model) for q in samples])
     np.testing.assert_allclose(chain_log_likelihood(samples, energies, model),
                                [log_likelihood(q, model) for q in samples], rtol=1e-13)
+
+
+def test_the_default_prior_is_the_papers():
+    X, y, _ = problem(40)
+    np.testing.assert_array_equal(LogisticRegression.from_data(X, y).precision, 5.0**-2)
 
 
 GOOD_X, GOOD_Y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])

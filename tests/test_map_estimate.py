@@ -76,6 +76,48 @@ def test_from_far_away_the_line_search_is_needed(model):
     assert U(full, model) > U(far, model)
 
 
+class Line(NamedTuple):
+    """U at 0, 1/4, 1/2, 3/4 and 1, with a gradient g < 0 and Hessian -g: Newton's step is 1."""
+
+    u: np.ndarray
+    g: np.ndarray  # (1,)
+
+
+@U.of(Line)
+def line_U(q, model):
+    """The value at the last quarter passed."""
+    return model.u[int(4 * q[0])]
+
+
+@grad_U.of(Line)
+def line_grad_U(q, model):
+    """The same everywhere."""
+    return model.g
+
+
+@hessian.of(Line)
+def line_hessian(q, model):
+    """The same everywhere."""
+    return -model.g.reshape(1, 1)
+
+
+BIG, NAN = 1e6, np.nan
+
+
+@pytest.mark.parametrize("g, u, t", [
+    (-1.0, [0, 9, 9, 9, -1.1e-4], 1.0),  # c t g's is -1e-4 t
+    (-1.0, [0, 9, -0.6e-4, 9, -0.9e-4], 0.5), (-1.0, [0, 9, -1, 9, NAN], 0.5),
+    (-1.0, [0, -1, 0, 9, np.inf], 0.25), (-1.0, [0, 9, 9, 9, 9], 2.0**-40),  # the shortest
+    # U = +-1e6 is known to 1e-7, and less is to be gained
+    (-1e-12, [BIG, BIG, BIG, BIG, BIG + 5e-8], 1.0),
+    (-1e-12, [-BIG, -BIG, -BIG, -BIG, -BIG + 5e-8], 1.0),
+    (-1e-12, [BIG, BIG, BIG, BIG, BIG + 2e-7], 0.5)])
+def test_the_line_search_takes_the_first_step_with_enough_descent(g, u, t):
+    found = newton.py_func(np.zeros(1), Line(np.array(u, float), np.array([g])), 1e-10, 1)
+    assert found.q[0] == t
+    assert found.iterations == 1 and not found.converged
+
+
 @pytest.fixture
 def interpreted(monkeypatch):
     """Run newton uncompiled: a type of this file has no business in the cache of algorithms/."""
@@ -95,6 +137,13 @@ def test_the_start_is_not_modified():
     np.testing.assert_array_equal(q0, np.ones(4))
 
 
+@each_model
+def test_the_default_start_is_the_origin(model):
+    ours, theirs = map_estimate(model), map_estimate(model, np.zeros(model.precision.size))
+    np.testing.assert_array_equal(ours.q, theirs.q)
+    assert ours.iterations == theirs.iterations
+
+
 def test_no_convergence_is_an_error_with_the_norm_of_the_gradient():
     model, q0 = MODELS["separable"], np.zeros(4)
     found = newton(q0, model, 1e-10, 2)
@@ -106,8 +155,12 @@ def test_no_convergence_is_an_error_with_the_norm_of_the_gradient():
 
 @pytest.mark.parametrize("A", [-np.eye(2), np.full((2, 2), np.nan)], ids=["concave", "nan"])
 def test_without_a_positive_definite_hessian_it_stops(interpreted, A):
-    with pytest.raises(RuntimeError, match="no posterior mode after 0 Newton steps"):
-        map_estimate(Quadratic(np.ones(2), A), np.zeros(2))
+    model = Quadratic(np.ones(2), A)
+    found = newton(np.zeros(2), model, 1e-10, 5)
+    assert not found.converged and found.iterations == 0
+    with pytest.raises(ValueError if np.isnan(A).any() else RuntimeError,
+                       match=r"^(q0 must be where U is finite|no posterior mode after 0 Newton)"):
+        map_estimate(model, np.zeros(2))
 
 
 @pytest.mark.parametrize("name, value", [

@@ -83,11 +83,29 @@ def test_large_linear_predictors_do_not_overflow():
     assert np.isfinite(grad_U(THETA, model)).all() and np.isfinite(hessian(THETA, model)).all()
 
 
+def test_a_strided_theta_is_the_same():
+    model = problem(40)[2]
+    strided = np.repeat(THETA, 2)[::2]
+    for function in (U, grad_U):
+        np.testing.assert_array_equal(function(strided, model), function(THETA, model))
+
+
+def test_the_default_prior_is_the_papers():
+    X, y, _ = problem(40)
+    np.testing.assert_array_equal(MultinomialLogistic.from_data(X, y, K).precision, 5.0**-2)
+
+
 def test_entropy():
     X, _, model = problem(40)
     p = softmax(predictors(X, THETA), axis=1)
     np.testing.assert_allclose(case_entropy(THETA, model), -(p * np.log(p)).sum(1), rtol=1e-10)
     np.testing.assert_allclose(case_entropy(0 * THETA, model), np.log(K), rtol=1e-15)
+
+
+def test_a_part_may_have_a_share_of_the_prior():
+    model = problem(40)[2]
+    half = part(model, np.arange(3), 0.5)
+    np.testing.assert_array_equal(half.precision, model.precision / 2)
 
 
 def test_parts_add_up_and_one_has_the_prior():

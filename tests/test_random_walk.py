@@ -22,6 +22,7 @@ def test_compiled_transitions_are_the_mirrors_bit_for_bit():
             current_U, accepted, error)
         assert current_U == U(q, MODEL)
     assert 0 < chain.accepted.sum() < 200
+    assert chain.divergences == 0
     assert ours.bit_generator.state == theirs.bit_generator.state
 
 

@@ -450,6 +450,29 @@ def test_an_energy_that_is_not_finite_is_rejected_and_counted():
         np.testing.assert_array_equal(chain.samples, np.tile(FIT.q_hat, (10, 1)))
 
 
+@pytest.mark.parametrize("energy", [np.inf, -np.inf, np.nan])
+@each_algorithm
+def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(algorithm, energy):
+    q, g, p = FIT.q_hat, grad_U(FIT.q_hat, SPLIT.R_0), Given(np.ones(3))
+    if algorithm == "normal":
+        here = normal_state(q, BINARY, FIT)._replace(U=energy)
+        found = normal_split_step.py_func(here, BINARY, FIT, 0.1, 2, p)
+    else:
+        here = DataState(q, energy, g, -g)
+        found = data_split_step.py_func(here, BINARY, SPLIT, 0.1, 2, 2, p)
+    assert found[0] is here and not found[1] and not np.isfinite(found[2])
+
+
+def test_divergences_are_the_errors_that_are_not_finite_and_no_other_rejections():
+    # far out U is the prior, where steps above 10 are unstable: H grows, to inf, or to nan
+    rng = np.random.default_rng(0)
+    for chain in (normal_split_hmc(FIT.q_hat, BINARY, FIT, 100.0, 200, 500, rng, 1.0),
+                  data_split_hmc(FIT.q_hat, BINARY, SPLIT, 100.0, 100, 2, 500, rng, 1.0)):
+        finite, nan = np.isfinite(chain.energy_error), np.isnan(chain.energy_error)
+        assert (finite & ~chain.accepted).any() and nan.any() and (~finite & ~nan).any()
+        assert chain.divergences == 500 - finite.sum()
+
+
 # The split of the data
 
 
@@ -644,7 +667,8 @@ MULTINOMIAL = MODELS["multinomial"]
 @pytest.mark.parametrize("name, value", [
     *COMMON, ("fit", FIT.q_hat), ("fit", FITS["multinomial"]),
     ("fit", newton(np.zeros(3), BINARY, 1e-10, 1)),
-    ("fit", FITS["binary"]._replace(hessian=-np.eye(3)))])
+    ("fit", FITS["binary"]._replace(hessian=-np.eye(3))),
+    ("fit", FITS["binary"]._replace(hessian=np.diag([1.0, 1.0, 0.0])))])
 def test_bad_arguments_of_algorithm_1_are_named(name, value):
     normal_split_hmc(**NORMAL)
     with pytest.raises(ValueError, match=rf"^{name}(\.\w+)? (must|is empty)"):
@@ -654,6 +678,8 @@ def test_bad_arguments_of_algorithm_1_are_named(name, value):
 @pytest.mark.parametrize("name, value", [
     *COMMON, ("M", 0), ("M", 1.0), ("split", BINARY),
     ("split", split_data(MULTINOMIAL, FITS["multinomial"].q, 0.4)),
+    ("split", split_data(LogisticRegression.from_data(X[:, :1], Y), np.zeros(2), 0.4)),
+    ("split", SPLIT._replace(R_0=MULTINOMIAL._replace(precision=BINARY.precision))),
     ("split", split_data(part(BINARY, np.arange(40), 1.0), FIT.q_hat, 0.4)),  # of half the cases
     ("split", SPLIT._replace(R_0=part(BINARY, np.arange(0), 1.0), R_1=BINARY))])
 def test_bad_arguments_of_algorithm_2_are_named(name, value):

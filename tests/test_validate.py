@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from models import validate
+from models.gaussian import Gaussian
 
 
 def test_good_values_come_back_clean():
@@ -43,3 +44,10 @@ def test_covariance_is_symmetric_to_the_last_bit():
 def test_bad_values_are_named(call):
     with pytest.raises(ValueError, match=r"^v\b"):
         call()
+
+
+@pytest.mark.parametrize("precision", [np.inf, np.nan])
+def test_a_start_of_no_finite_energy_is_refused(precision):
+    model = Gaussian(np.zeros(1), np.array([[precision]]))
+    with pytest.raises(ValueError, match=r"v must be where U is finite, but U there is (inf|nan)"):
+        validate.state("v", [1.0], model)
