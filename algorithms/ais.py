@@ -91,7 +91,7 @@ class Estimate(NamedTuple):
 
     log_Z: float
     standard_error: float  # of log_Z, by the delta method; nan for a single run
-    effective_runs: float  # (sum w)^2 / sum w^2, in [1, R]
+    effective_runs: float  # (sum w)^2 / sum w^2, in [1, R]; 0 if all weights are 0
 
 
 def geometric_ladder(B, beta_min):
@@ -116,7 +116,10 @@ def combine(log_weights):
 
     log_weights : (R,) finite or -inf.  Raises ValueError for anything else.
     """
-    log_weights = np.asarray(log_weights, dtype=np.float64)
+    log_weights = np.asarray(log_weights)
+    if log_weights.dtype.kind not in "iuf":
+        raise ValueError(f"log_weights must be real numbers, not {log_weights.dtype}")
+    log_weights = log_weights.astype(np.float64)
     if log_weights.ndim != 1 or log_weights.size == 0:
         raise ValueError(f"log_weights must have shape (R,), not {log_weights.shape}")
     if np.isnan(log_weights).any() or np.isposinf(log_weights).any():
@@ -187,7 +190,7 @@ def ais(model, betas, kernel, runs, rng):
     model  : GPClassification     from_prior: q is the prior; from_ep: EP's Gaussian.  Its own beta
                                   is not used
     betas  : (B + 1,) float64     strictly increasing from 0 to 1: see geometric_ladder
-    kernel : HMC or RMHMC         the transition at every beta
+    kernel : HMC or RMHMC         the transition at every beta (or RMHMCMirror)
     runs   : int >= 1             independent runs
     rng    : Generator            advanced, per run, by N normals, then by B transitions
 

@@ -101,8 +101,8 @@ def ep(K, y, tol, max_sweeps, damping):
     Returns
     -------
     ep         : EP               as it stands after the last sweep, if converged is False: raise
-                                  max_sweeps or lower damping.  log_Z is then nan if a cavity
-                                  variance is not positive or L does not exist
+                                  max_sweeps or lower damping.  log_Z is then nan if L does not
+                                  exist or the log of a negative number would be needed
 
     Raises ValueError, naming the argument, if one is not as above.
     """

@@ -5,13 +5,15 @@ import numpy as np
 from models import validate
 from models.jit import entry, njit
 
+FAR = 300.0  # a log beyond which squares overflow
+
 
 def check_squared_exponential(X, Z, log_length, log_amplitude):
     """Check the arguments of squared_exponential."""
     X = validate.array("X", X, (-1, -1))
     Z = validate.array("Z", Z, (-1, X.shape[1]))
-    log_length = validate.real("log_length", log_length)
-    return X, Z, log_length, validate.real("log_amplitude", log_amplitude)
+    log_length = validate.real("log_length", log_length, -FAR, FAR)
+    return X, Z, log_length, validate.real("log_amplitude", log_amplitude, -FAR, FAR)
 
 
 @entry(check_squared_exponential)
@@ -22,7 +24,8 @@ def squared_exponential(X, Z, log_length, log_amplitude):
     Paquet and Fraccaro (2016), Section 5: l = exp(log_length), sigma = exp(log_amplitude).
 
     X : (n, p) float64    Z : (m, p) float64    returns (n, m) float64, symmetric where Z is X
-    Raises ValueError for shapes that disagree and for numbers that are not finite.
+    log_length, log_amplitude : float in [-300, 300]
+    Raises ValueError, naming the argument, for anything else.
     """
     scale = -0.5 * np.exp(-2.0 * log_length)
     variance = np.exp(2.0 * log_amplitude)

@@ -72,6 +72,9 @@ class GPClassification(NamedTuple):
         `converged` are used.  Raises ValueError also if EP did not converge.
         """
         K, y, beta, L_K = checked(K, y, beta)
+        if not all(hasattr(ep, field) for field in ("converged", "tau", "nu")):
+            raise ValueError("ep must be what algorithms.ep.ep returns, with converged, tau and nu,"
+                             f" not {type(ep).__name__}")
         if not ep.converged:
             raise ValueError("ep has not converged, so its q is no fixed point: run it with more"
                              " max_sweeps, or with damping")
@@ -82,7 +85,8 @@ class GPClassification(NamedTuple):
         tau = np.maximum(tau, 0.0)  # a site of no weight may end a rounding error below 0
         L_Sigma, ok = posterior_factor(L_K, tau)
         if not ok:
-            raise ValueError("K^-1 + diag(ep.tau) has no Cholesky factor: K is too ill-conditioned")
+            raise ValueError("K^-1 + diag(ep.tau) has no Cholesky factor: ep.tau, up to"
+                             f" {tau.max():.3g}, times K, up to {K.max():.3g}, overflows")
         mu = L_Sigma @ (L_Sigma.T @ nu)
         return cls(y, K, L_K, log_det(L_K), mu, tau, nu, L_Sigma, log_det(L_Sigma), beta, False)
 

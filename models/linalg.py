@@ -5,7 +5,8 @@ factor L is Fortran's upper factor L', and nothing is copied or transposed.  The
 SciPy's own, found by address and called by name, which keeps Numba's cache usable.
 
 Failure is a value: for a matrix that is not positive definite or not finite, a factorisation
-returns ok = False and a factor full of nan, which no later result survives.
+returns ok = False.  cholesky's factor is then full of nan, which no later result survives; that of
+the others is meaningless.
 """
 
 import llvmlite.binding

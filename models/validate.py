@@ -14,10 +14,14 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
     """Return `value` as a finite float with low <= value <= high (low < value if open_low)."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise ValueError(f"{name} must be a real number, not {value!r}")
-    if not (np.isfinite(value) and low <= value <= high and (value > low or not open_low)):
+    try:
+        number = float(value)
+    except OverflowError:  # of a whole number or a fraction of any size
+        number = np.inf
+    if not (np.isfinite(number) and low <= number <= high and (number > low or not open_low)):
         interval = f"{'(' if open_low else '['}{low:g}, {high:g}]"
         raise ValueError(f"{name} must be a finite number in {interval}, not {value!r}")
-    return float(value)
+    return number
 
 
 def count(name, value, low=1):
@@ -29,13 +33,18 @@ def count(name, value, low=1):
 
 def array(name, value, shape):
     """Return `value` as a C-ordered, finite float64 array; a -1 in `shape` is any length."""
+    kind = type(value).__name__
     try:
-        value = np.ascontiguousarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        kind = type(value).__name__
-        raise ValueError(f"{name} must be an array of numbers, not {kind}") from None
+        value = np.asarray(value)
+        if value.dtype.kind not in "biufO":
+            raise TypeError(value.dtype)
+        value = np.asarray(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):
+        of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
+        raise ValueError(f"{name} must be an array of real numbers, not {kind}{of}") from None
     letters = iter("nmkl")
-    wanted = "(" + ", ".join(next(letters) if n == -1 else str(n) for n in shape) + ")"
+    sizes = [next(letters) if n == -1 else str(n) for n in shape]
+    wanted = f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
     if value.ndim != len(shape) or any(n not in (-1, m)
                                        for n, m in zip(shape, value.shape, strict=True)):
         raise ValueError(f"{name} must have shape {wanted}, not {value.shape}")
@@ -71,7 +80,8 @@ def generator(name, value):
 def instance(name, value, kind, how):
     """Return `value` if it is a `kind`; `how` says where the caller gets one."""
     if not isinstance(value, kind):
-        raise ValueError(f"{name} must be a {kind.__name__} ({how}), not {type(value).__name__}")
+        raise ValueError(f"{name} must be of type {kind.__name__} ({how}),"
+                         f" not {type(value).__name__}")
     return value
 
 

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from algorithms import ais as module
+from algorithms import hmc, paquet_rmhmc, paquet_rmhmc_fast
 from algorithms.ais import HMC, RMHMC, RMHMCMirror, ais, combine, geometric_ladder
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification, at_beta
@@ -89,6 +90,25 @@ def test_mirror_and_twin_give_the_same_weights():
     np.testing.assert_allclose(fast.log_weights, slow.log_weights, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("kernel, run", [
+    (HMC(0.9, 3), lambda x, model, rng: hmc.hmc(x, model, 0.9, 3, 1, rng)),
+    (RMHMC(0.9, 3, 2), lambda x, model, rng: paquet_rmhmc_fast.rmhmc(x, model, 3, 0.9, 1, rng, 2)),
+    (RMHMCMirror(0.9, 3, 2), lambda x, model, rng: paquet_rmhmc.rmhmc(x, model, 3, 0.9, 1, rng, 2)),
+], ids=["HMC", "RMHMC", "RMHMCMirror"])
+def test_a_kernel_is_one_transition_of_its_sampler(kernel, run):
+    x, moves = Y, 0
+    a, b = np.random.default_rng(9), np.random.default_rng(9)
+    for beta in np.linspace(0.1, 1.0, 40):
+        model = at_beta(FROM_Q, beta)
+        chain = run(x, model, a)
+        x, accepted, error, divergences = module.transition(x, model, kernel, b)
+        np.testing.assert_array_equal(x, chain.samples[0])
+        assert (accepted, error) == (chain.accepted[0], chain.energy_error[0])
+        assert divergences == chain.divergences
+        moves += accepted
+    assert 0 < moves < 40
+
+
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 def test_divergences_are_counted_and_the_run_goes_on(kernel):
     result = ais(PRIOR, geometric_ladder(4, 0.1), kernel._replace(eps=1e200), 3,
@@ -111,6 +131,10 @@ def test_geometric_ladder(B, beta_min):
         np.testing.assert_allclose(ratios, beta_min ** (-1 / (B - 1)), rtol=1e-10)
 
 
+def test_the_shortest_ladder_ignores_where_it_would_start():
+    np.testing.assert_array_equal(geometric_ladder(1, 1.0), [0.0, 1.0])
+
+
 def test_combine_is_the_log_of_the_mean_weight():
     log_w = np.random.default_rng(7).standard_normal(50) - 2000.0  # exp underflows
     estimate = combine(log_w)
@@ -120,7 +144,8 @@ def test_combine_is_the_log_of_the_mean_weight():
     assert estimate.effective_runs == pytest.approx(w.sum() ** 2 / (w**2).sum())
     assert combine([3.0, 3.0, 3.0, 3.0]) == pytest.approx((3.0, 0.0, 4.0))
     assert combine([1.0, -np.inf]).log_Z == pytest.approx(1 - np.log(2))
-    assert combine([-np.inf]).log_Z == -np.inf
+    assert combine([-np.inf, -np.inf]) == pytest.approx((-np.inf, np.nan, 0.0), nan_ok=True)
+    assert combine([-2.0]) == pytest.approx((-2.0, np.nan, 1.0), nan_ok=True)
 
 
 def test_standard_error_is_the_spread_of_estimates():
@@ -156,6 +181,7 @@ def test_bad_kernels_are_named(name, kernel):
     ("B", lambda: geometric_ladder(0, 0.1)), ("B", lambda: geometric_ladder(2.0, 0.1)),
     ("beta_min", lambda: geometric_ladder(5, 0.0)), ("beta_min", lambda: geometric_ladder(5, 1.0)),
     ("beta_min", lambda: geometric_ladder(5, 2.0)), ("log_weights", lambda: combine([])),
+    ("log_weights", lambda: combine("abc")), ("log_weights", lambda: combine([1j])),
     ("log_weights", lambda: combine([np.nan])), ("log_weights", lambda: combine([[1.0]])),
     ("log_weights", lambda: combine([np.inf]))])
 def test_bad_ladders_and_weights_are_named(name, call):

@@ -38,7 +38,8 @@ def test_other_layouts_and_types_are_converted():
     ("X", (X[:0], Z, 0.0, 0.0)),
     ("Z", (X, Z[:, :2], 0.0, 0.0)),
     ("Z", (X, "digits", 0.0, 0.0)),
-    ("log_length", (X, Z, np.inf, 0.0)),
+    ("log_length", (X, Z, np.inf, 0.0)), ("log_length", (X, Z, -400.0, 0.0)),
+    ("log_amplitude", (X, Z, 0.0, 360.0)),
     ("log_amplitude", (X, Z, 0.0, "5.1")),
 ])
 def test_bad_arguments_are_named(name, arguments):

@@ -415,6 +415,22 @@ def test_tolerance_is_on_log_Z(run):
 
 
 @both
+def test_one_sweep_is_never_enough(run):
+    q = run([[1.0]], [1.0], 1.0)  # |log Z| = 0.69 is below tol, but has not been compared yet
+    assert q.sweeps == 2
+    assert q.converged
+
+
+@both
+def test_defaults_are_as_documented(run):
+    K, y = problem(60)
+    default = run(K, y, damping=0.15)
+    assert 50 < default.sweeps < 100
+    assert default.sweeps == run(K, y, 1e-8, 100, 0.15).sweeps
+    assert run(K, y, damping=0.05).sweeps == 100
+
+
+@both
 @pytest.mark.parametrize("damping", [0.3, 0.7])
 def test_damping_reaches_the_same_fixed_point_more_slowly(run, damping):
     K, y = problem(60)
@@ -453,6 +469,7 @@ def test_a_cavity_that_is_not_positive_is_never_silent(module, K):
     assert not q.converged
     assert np.isfinite(q.tau).all()  # such a site is left alone
     assert np.isfinite(q.nu).all()
+    assert q.sweeps == (5 if np.isfinite(K).all() else 1)  # no factor: it stops at once
 
 
 K2, Y2 = np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.0, -1.0])

@@ -232,7 +232,7 @@ def test_bad_input():
         ((q, y, MAX_ORDER + 1), "order must be at most 8"),
         ((q, y[:3]), "y must have shape"),
         ((q, 0 * y), "y must hold only"),
-        ((tuple(q), y), "ep must be a EP"),
+        ((tuple(q), y), "ep must be of type EP"),
         ((ep(K, y, 1e-8, 1), y), "ep must have converged, but had not after 1 sweeps: .*damping"),
     ]:
         with pytest.raises(ValueError, match=message):

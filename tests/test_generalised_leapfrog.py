@@ -19,6 +19,7 @@ from algorithms.generalised_leapfrog import (
     metric_factor,
     rmhmc,
     rmhmc_step,
+    stationary,
 )
 from models.interface import U, grad_U, metric, metric_gradient
 from models.linalg import cholesky, log_det
@@ -200,6 +201,15 @@ def test_tolerance_is_relative_to_the_scale_of_the_model():
     np.testing.assert_allclose(b.p * unit, a.p, rtol=1e-12)
 
 
+def test_the_scale_of_the_tolerance_includes_the_start():
+    near, zero, start = np.array([1e-13, 0.0]), np.zeros(2), np.array([0.0, 1.0])
+    assert stationary(near, zero, start, 1e-12)
+    assert stationary(near + start, start, zero, 1e-12)
+    assert not stationary(near, zero, zero, 1e-12)
+    for bad in (np.nan, np.inf):
+        assert not stationary(np.array([bad, 0.0]), zero, start, 1e-12)
+
+
 def test_a_fixed_point_that_is_not_found_is_flagged():
     found = generalised_leapfrog(X, P, MODEL, 3, 0.3)
     assert found.converged
@@ -208,6 +218,21 @@ def test_a_fixed_point_that_is_not_found_is_flagged():
         assert not end.converged
         assert np.isnan(end.H)
         assert end.steps < 3
+
+
+def test_a_fixed_count_that_ends_where_there_is_no_metric_is_flagged():
+    # at the mode p stands still and is finite; the next x is so far off that U and G are nan
+    end = generalised_leapfrog(np.zeros(2), P, NORMAL, 1, 1e200, 1, 0.0)
+    assert not end.converged
+    assert end.steps == 0
+
+
+def test_a_step_in_which_an_iteration_fails_is_not_counted():
+    # from the mode of a normal p stands still at once, and then x moves
+    for start, position_iterations in ((X, 0), (np.zeros(2), 1)):
+        end = generalised_leapfrog(start, P, NORMAL, 3, 0.3, f_max=1)
+        assert not end.converged
+        assert end[4:] == (0, 1, position_iterations)
 
 
 def test_operation_counts(monkeypatch):
@@ -269,11 +294,24 @@ def test_counts_and_energies_of_a_chain():
         assert chain.not_converged[t] == (not end.converged)
         assert chain.accepted[t] == (again.random() < np.exp(H(x, p) - end.H)
                                      and not chain.not_reversible[t])
+        error = np.inf if end.converged else np.nan
+        if end.converged and runs[1].converged:
+            error = sum(np.abs(a - b).max() / max(np.abs(b).max(), np.abs(c).max())
+                        for a, b, c in ((runs[1].x, x, end.x), (runs[1].p, -p, end.p)))
+        assert chain.return_error[t] == pytest.approx(error, rel=1e-9, nan_ok=True)
+        assert chain.not_reversible[t] == (error > 1e-8)
         x = end.x if chain.accepted[t] else x
         np.testing.assert_array_equal(chain.samples[t], x)
     assert chain.counts.gradient == chain.counts.metric_gradient == steps + starts
     assert chain.counts.metric == chain.counts.cholesky == iterations + starts
     assert chain.counts.density == steps + starts + 1 + chain.accepted.sum()
+
+
+def test_counts_of_a_chain_that_is_not_run_back():
+    chain = rmhmc(X, NORMAL, 4, 0.3, 10, np.random.default_rng(6), 3, 0.0, 0.0)
+    steps, starts = 10 * 4, 10 * 2  # each trajectory's start, and once more for the momentum
+    assert chain.counts == (steps + starts + 1 + chain.accepted.sum(), steps + starts,
+                            3 * steps + starts, steps + starts, 3 * steps + starts)
 
 
 def test_huge_eps_is_rejected_and_counted():
@@ -296,8 +334,22 @@ def test_trajectories_that_do_not_lead_back_are_rejected_and_counted():
     assert np.isnan(unchecked.return_error).all()
 
 
+def test_a_way_back_that_is_not_found_is_a_rejection(monkeypatch):
+    ends = []
+
+    def one_way(*arguments):
+        ends.append(generalised_leapfrog.compiled(*arguments))
+        return ends[-1]._replace(converged=len(ends) == 1)
+
+    monkeypatch.setattr(module, "generalised_leapfrog", one_way)
+    step = rmhmc_step.py_func(X, NORMAL, 3, 0.1, np.random.default_rng(0), 100, 1e-12, 1e-8)
+    assert (step.accepted, step.converged, step.reversible) == (False, True, False)
+    assert step.return_error == np.inf
+    assert abs(step.energy_error) < 1e-2  # nothing else would have rejected it
+
+
 @pytest.mark.parametrize(("U_beyond", "G_beyond"), [
-    (np.nan, 1.0), (np.inf, 1.0), (0.0, -1.0), (0.0, np.nan), (0.0, np.inf)])
+    (np.nan, 1.0), (np.inf, 1.0), (-np.inf, 1.0), (0.0, -1.0), (0.0, np.nan), (0.0, np.inf)])
 def test_a_proposal_where_the_model_breaks_down_is_rejected(U_beyond, G_beyond, monkeypatch):
     # a flat density on [-1, 1] in place of the model's functions; hence interpreted
     def trap_factor(x, model):

@@ -78,6 +78,18 @@ def test_draws_from_q_have_its_moments():
         assert (np.abs(np.cov(x.T) - Sigma) < 4.5 * se).all()  # 21 comparisons
 
 
+def test_beta_is_one_unless_given():
+    assert GPClassification.from_prior(K, Y).beta == GPClassification.from_ep(K, Y, EP).beta == 1.0
+
+
+def test_a_precision_that_rounding_left_below_zero_is_taken_as_zero():
+    tau = np.where(np.arange(N) == 2, 0.0, EP.tau)
+    ours = GPClassification.from_ep(K, Y, replaced(tau=tau - 1e-9 * (tau == 0)))
+    zero = GPClassification.from_ep(K, Y, replaced(tau=tau))
+    np.testing.assert_array_equal(ours.tau, tau)
+    np.testing.assert_array_equal(ours.L_Sigma, zero.L_Sigma)
+
+
 def test_q_of_ep_is_normalised_by_its_sites():
     model = models(1.0)[1]
     precision = np.linalg.inv(K) + np.diag(EP.tau)
@@ -122,3 +134,13 @@ def test_bad_arguments_are_named(name, arguments):
 def test_bad_ep_is_named(ep):
     with pytest.raises(ValueError, match=r"^ep\b"):
         GPClassification.from_ep(K, Y, ep)
+
+
+def test_what_is_not_of_ep_is_refused():
+    with pytest.raises(ValueError, match=r"^ep must be what .* not NoneType"):
+        GPClassification.from_ep(K, Y, None)
+
+
+def test_a_precision_without_a_factor_is_refused():
+    with pytest.raises(ValueError, match="has no Cholesky factor"):
+        GPClassification.from_ep(K, Y, replaced(tau=np.full(N, 1e308)))  # times K it overflows

@@ -58,6 +58,14 @@ def test_an_edit_in_an_imported_file_recompiles_and_nothing_else_does(project):
     assert project(1) == (101.0, 1)
 
 
+def test_an_edit_in_a_model_that_is_not_imported_recompiles(project, tmp_path):
+    # a generic function such as U reaches the code of models that its caller does not import
+    assert project(1) == (101.0, 0)
+    (tmp_path / "models" / "other.py").write_text("x = 1")
+    assert project(1) == (101.0, 0)
+    assert project(1) == (101.0, 1)
+
+
 def check_halve(x, times=1):
     if times < 0:
         raise ValueError("times must not be negative")
@@ -86,6 +94,12 @@ def test_entry_checks_python_callers_and_lets_compiled_ones_through():
     assert caller(8.0) == caller.py_func(8.0)
     with pytest.raises(ValueError, match="times must not be negative"):
         halve(3, -1)
+
+
+def test_functions_that_forward_have_names_of_their_own():
+    names = {jit.forward(function, purpose).__qualname__
+             for function in (halve.compiled, caller) for purpose in ("U", "grad_U")}
+    assert len(names) == 4
 
 
 def test_division_by_zero_is_infinite_as_in_numpy():
@@ -127,13 +141,15 @@ chain = hmc(np.ones(2), {name}(np.ones(1)), 0.1, 2, 3, np.random.default_rng(0))
 """
 
 
-def test_models_of_two_programs_do_not_lock_each_other_out(tmp_path):
+@pytest.mark.parametrize("file", ["model_{name}", "model"])
+def test_models_of_two_programs_do_not_lock_each_other_out(tmp_path, file):
     # Numba's index of hmc's cache would name a type that the other program cannot import
     for name in ("First", "Second", "First"):
         folder = tmp_path / name
         folder.mkdir(exist_ok=True)
-        (folder / f"model_{name}.py").write_text(USER.format(name=name))
-        subprocess.run([sys.executable, "-c", f"import model_{name}"], check=True, cwd=folder,
+        module = file.format(name=name)  # of one name, it can be imported, but lacks the type
+        (folder / f"{module}.py").write_text(USER.format(name=name))
+        subprocess.run([sys.executable, "-c", f"import {module}"], check=True, cwd=folder,
                        env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"})
     from algorithms.hmc import hmc
     from models.gaussian import Gaussian

@@ -116,6 +116,14 @@ def test_draws_have_the_moments_of_the_mixture():
     assert (np.abs(products.mean(0) - second) < 4 * products.std(0) / np.sqrt(n)).all()
 
 
+def test_each_draw_is_of_the_component_that_its_own_uniform_chose():
+    far_apart = gaussian_mixture(WEIGHTS, 1e3 * MEANS, COVARIANCES)
+    q = mixture_draw(far_apart, 50, np.random.default_rng(5))
+    nearest = np.linalg.norm(q[:, None] - far_apart.means, axis=2).argmin(1)
+    chosen = np.searchsorted(np.cumsum(WEIGHTS), np.random.default_rng(5).random(50))
+    np.testing.assert_array_equal(nearest, chosen)
+
+
 def test_draws_have_the_densities_of_the_mixture():
     # E[exp(-U)] of a mixture is sum_jk w_j w_k N(m_j; m_k, S_j + S_k)
     n = 20_000
@@ -129,8 +137,10 @@ def test_draws_have_the_densities_of_the_mixture():
 
 @pytest.mark.parametrize(("weights", "means", "covariances", "message"), [
     ([0.5, 0.4], [[0.0], [1.0]], [[[1.0]], [[1.0]]], "weights must sum to one, not to 0.9"),
+    ([0.5, 0.5 + 1e-9], [[0.0], [1.0]], [[[1.0]], [[1.0]]], "weights must sum to one"),
+    ([1.0, 0.0], [[0.0], [1.0]], [[[1.0]], [[1.0]]], "weights must be positive"),
     ([1.5, -0.5], [[0.0], [1.0]], [[[1.0]], [[1.0]]], "weights must be positive"),
-    ([1.0], [[0.0], [1.0]], [[[1.0]], [[1.0]]], r"weights must have shape \(2\)"),
+    ([1.0], [[0.0], [1.0]], [[[1.0]], [[1.0]]], r"weights must have shape \(2,\)"),
     ([0.5, 0.5], [0.0, 1.0], [[[1.0]], [[1.0]]], r"means must have shape \(n, m\)"),
     ([0.5, 0.5], [[0.0], [np.nan]], [[[1.0]], [[1.0]]], "means must be finite"),
     ([0.5, 0.5], [[0.0], [1.0]], [[[1.0]]], r"covariances must have shape \(2, 1, 1\)"),

@@ -319,6 +319,16 @@ def test_a_trajectory_that_leaves_the_finite_numbers_is_rejected_and_counted():
     assert np.isfinite(chain.energies).all()
 
 
+@pytest.mark.parametrize("module", [rm, paquet_rmhmc_fast], ids=["mirror", "twin"])
+def test_an_infinite_energy_is_a_divergence_too(module):
+    # x is of order 1e150 and p of order 1e225, both finite; p' G^-1 p is not
+    model = MODELS["prior, beta = 1.0"]
+    chain = module.rmhmc(x_test, model, 1, 1e75, 3, np.random.default_rng(1), 1)
+    np.testing.assert_array_equal(chain.energy_error, np.inf)
+    assert chain.divergences == 3
+    assert not chain.accepted.any()
+
+
 def test_the_chain_goes_on_after_divergences():
     model = MODELS["prior, beta = 1.0"]
     chain = rmhmc(x_test, model, 3, 1.6, 400, np.random.default_rng(1))

@@ -1,5 +1,7 @@
 """models/validate.py: what passes comes back clean, what does not is named."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from models.gaussian import Gaussian
 
 
 def test_good_values_come_back_clean():
-    assert validate.real("a", np.float32(0.5), 0, 1) == 0.5
+    assert validate.real("a", np.float32(0.5), 0, 1) == validate.real("a", Fraction(1, 2)) == 0.5
     assert isinstance(validate.real("a", 1), float)
     assert validate.count("n", np.int64(3)) == 3
     value = validate.array("x", np.asfortranarray(np.arange(6).reshape(2, 3)), (-1, 3))
@@ -27,6 +29,14 @@ def test_covariance_is_symmetric_to_the_last_bit():
     np.testing.assert_allclose(ours, K, rtol=1e-12)
 
 
+def test_symmetry_is_relative_to_the_largest_entry():
+    good, bad = (np.array([[2.0, 1.0], [1.0 + gap, 2.0]]) for gap in (1e-13, 1e-9))
+    for scale in (1e-12, 1e12):
+        validate.covariance("K", scale * good)
+        with pytest.raises(ValueError, match="K must be symmetric"):
+            validate.covariance("K", scale * bad)
+
+
 @pytest.mark.parametrize("call", [
     lambda: validate.real("v", "1"), lambda: validate.real("v", True),
     lambda: validate.real("v", np.nan), lambda: validate.real("v", np.inf),
@@ -35,7 +45,12 @@ def test_covariance_is_symmetric_to_the_last_bit():
     lambda: validate.count("v", 0), lambda: validate.count("v", 1.0),
     lambda: validate.count("v", True), lambda: validate.count("v", "3"),
     lambda: validate.array("v", [1, 2], (3,)), lambda: validate.array("v", [[1]], (-1,)),
+    lambda: validate.real("v", 10**400), lambda: validate.real("v", np.longdouble("1e400")),
+    lambda: validate.array("v", 1.0, (-1,)), lambda: validate.array("v", [1j], (-1,)),
+    lambda: validate.array("v", ["1"], (-1,)), lambda: validate.array("v", [10**400], (-1,)),
+    lambda: validate.array("v", np.array(["2020"], "M8[Y]"), (-1,)),
     lambda: validate.array("v", ["a"], (-1,)), lambda: validate.array("v", [], (-1,)),
+    lambda: validate.array("v", [[], []], (-1, -1)),
     lambda: validate.array("v", [np.inf], (-1,)), lambda: validate.array("v", [[1], [1, 2]], (-1,)),
     lambda: validate.labels("v", [0, 1], 2), lambda: validate.labels("v", [1, -1], 3),
     lambda: validate.covariance("v", [[1.0, 2.0]]),
