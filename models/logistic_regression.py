@@ -43,6 +43,13 @@ dgemv = routine("blas", "dgemv", 11)
 
 BLOCK = 32  # rows: 26 kB for 100 covariates, which stay in the first-level cache
 
+# for the exponential
+LARGEST = 708.0  # of |x|: beyond it exp(-|x|) leaves the normal numbers
+LOG_2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)  # head of 32 bits, and the rest
+PER_LOG_2 = 1.0 / math.log(2.0)
+WHOLE = 1.5 * 2.0**52  # doubles of this size are whole numbers
+TAYLOR = tuple(1.0 / math.factorial(k) for k in range(14))
+
 
 class LogisticRegression(NamedTuple):
     """The posterior of (alpha, beta); made by from_data."""
@@ -90,6 +97,35 @@ def prior_precision(d, sigma_alpha, sigma_beta):
 
 
 @njit
+def exp_of_minus_abs(x, e, power, bits):
+    """Overwrite e by exp(-|x|), all (BLOCK,); power is scratch, and bits power.view(np.int64).
+
+    Loops of known length and without calls are compiled for four or eight numbers at once, which
+    takes a third of the time of as many calls of math.exp.  With m whole and |r| <= log(2) / 2 it
+    is 2^m exp(r); Taylor's polynomial of degree 13 leaves 4e-18, and the relative error is that of
+    rounding, 2.3e-16.  Beyond LARGEST it is exp(-LARGEST), 3e-308; that of nan is nan.
+    """
+    c = TAYLOR
+    for i in range(BLOCK):
+        size = abs(x[i])
+        size = LARGEST if size > LARGEST else size
+        whole = WHOLE - size * PER_LOG_2  # rounded, with m in its last bits
+        power[i] = whole
+        m = whole - WHOLE
+        r = (-size - m * LOG_2[0]) - m * LOG_2[1]
+        r2 = r * r
+        r4 = r2 * r2
+        low = (c[2] + r * c[3]) + r2 * (c[4] + r * c[5])
+        middle = (c[6] + r * c[7]) + r2 * (c[8] + r * c[9])
+        high = (c[10] + r * c[11]) + r2 * (c[12] + r * c[13])
+        e[i] = 1.0 + (r + r2 * (low + r4 * (middle + r4 * high)))
+    for i in range(BLOCK):
+        bits[i] = (bits[i] + 1023) << 52  # the exponent of a double: power is 2^m
+    for i in range(BLOCK):
+        e[i] *= power[i]
+
+
+@njit
 def likelihood_pass(theta, model, g, with_gradient):
     """Read X once; return minus the log likelihood and, if asked to, add its gradient to g, (d,).
 
@@ -102,7 +138,9 @@ def likelihood_pass(theta, model, g, with_gradient):
     of m logs: it cannot overflow, and its rounding is that of the sum.
     """
     n, d = model.X.shape
-    theta, eta = np.ascontiguousarray(theta), np.empty(BLOCK)  # BLAS knows addresses only
+    theta, eta = np.ascontiguousarray(theta), np.zeros(BLOCK)  # BLAS knows addresses only
+    e, power = np.empty(BLOCK), np.empty(BLOCK)
+    bits = power.view(np.int64)
     flags = np.array([TRANSPOSED, PLAIN], np.uint8)
     size = np.array([d, 0, 1], np.int32)
     width, height, one_by_one = size[:1].ctypes, size[1:].ctypes, size[2:].ctypes
@@ -113,14 +151,14 @@ def likelihood_pass(theta, model, g, with_gradient):
         size[1] = y.size
         dgemv(flags.ctypes, width, height, one.ctypes, rows.ctypes, width, theta.ctypes,
               one_by_one, zero.ctypes, eta.ctypes, one_by_one)  # eta = rows theta
+        exp_of_minus_abs(eta, e, power, bits)
         product = 1.0
         for i in range(y.size):
             s = 2.0 * y[i] - 1.0
             margin = s * eta[i]
-            e = math.exp(-abs(margin))
             total += max(-margin, 0.0)
-            product *= 1.0 + e
-            eta[i] = -s * (e if margin > 0.0 else 1.0) / (1.0 + e)
+            product *= 1.0 + e[i]
+            eta[i] = -s * (e[i] if margin > 0.0 else 1.0) / (1.0 + e[i])
         total += math.log(product)
         if with_gradient:
             dgemv(flags[1:].ctypes, width, height, one.ctypes, rows.ctypes, width, eta.ctypes,

@@ -1,5 +1,6 @@
 """models/logistic_regression.py: the paper's formulas, their derivatives, and far tails."""
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import expit, xlogy
@@ -13,7 +14,12 @@ from models.interface import (
     log_likelihood,
     part,
 )
-from models.logistic_regression import BLOCK, LogisticRegression, chain_log_likelihood
+from models.logistic_regression import (
+    BLOCK,
+    LogisticRegression,
+    chain_log_likelihood,
+    exp_of_minus_abs,
+)
 
 P, SIGMA_ALPHA, SIGMA_BETA = 3, 2.0, 0.7
 RNG = np.random.default_rng(0)
@@ -52,6 +58,30 @@ def test_gradient_and_hessian(n):
                                rtol=0, atol=1e-7)  # U is up to 100
     np.testing.assert_allclose(hessian(THETA, model), gradient(lambda q: grad_U(q, model), THETA),
                                rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("run", [exp_of_minus_abs, exp_of_minus_abs.py_func],
+                         ids=["compiled", "interpreted"])
+def test_the_exponential_is_right_to_the_last_bit_but_one(run):
+    special = np.array([0.0, -0.0, 1e-300, 708.0, -708.0, *np.arange(-13, 14) * np.log(2) / 2])
+    far = np.repeat([709.0, -1e300, np.inf, np.nan], BLOCK // 4)
+    e, power = np.full(BLOCK, np.nan), np.full(BLOCK, np.nan)
+    for x in (special, *np.random.default_rng(0).uniform(-708, 708, (60, BLOCK))):
+        run(x, e, power, power.view(np.int64))
+        exact = np.array([float(mpmath.exp(-abs(mpmath.mpf(v)))) for v in x])
+        np.testing.assert_allclose(e, exact, rtol=2.3e-16)  # one unit in the last place
+    run(far, e, power, power.view(np.int64))
+    assert (e[:-8] == e[0]).all() and 0 < e[0] < 4e-308 and np.isnan(e[-8:]).all()
+
+
+@pytest.mark.parametrize("where", [0, BLOCK - 1, BLOCK + 2])
+def test_a_nan_is_never_lost(where):
+    model = problem(BLOCK + 5)[2]
+    X = model.X.copy()
+    X[where, 1] = np.nan
+    energy, g = U_and_grad_U(THETA, model._replace(X=X))
+    assert np.isnan(energy) and np.isnan(g).all()
+    assert np.isnan(U(THETA, model._replace(X=X)))
 
 
 @sizes
