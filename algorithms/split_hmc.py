@@ -16,10 +16,9 @@ Section 2             theirs: H_k can be implemented exactly; H_i = H_(K-i+1).  
                       1, ..., k, and H_(k-i+1).
 Section 2.1           theirs: X = (q, p).  It is (q*, p), with q* = q - q-hat: A's fixed point is 0.
 
-The half steps that end one step and begin the next change p by the same gradient, so they are one
-step here, as in Neal's leapfrog (algorithms/hmc.py); in Algorithm 2 the inner half steps may be
-joined across the outer ones, because both change p only.  So a transition takes L gradients of U_1,
-and L M of U_0: those at its start are known from the transition that led there.
+A transition takes L gradients of U_1, and L M of U_0: a half step that begins a step has the gradient
+of the one that ended the last, and those at the start are known from the transition that led there.
+(So half steps that follow each other may be joined, as in Neal's leapfrog, algorithms/hmc.py.)
 
 There are no fast twins: nearly all the time of both algorithms is that of these gradients, and of
 a gradient that of reading the data (README, Speed).
@@ -184,6 +183,30 @@ def normal_state(q, model, fit):
 
 
 @njit
+def metropolis(current, current_p, proposal, p, rng):
+    """The Metropolis test of both algorithms: accept the end of a trajectory, or stay.
+
+    Pseudocode (Shahbaba et al. 2014, Section 1)
+     1  alpha <- min[1, exp(-U(q*) + U(q) - K(p*) + K(p))]
+     2  with probability alpha:  the next state is q*
+     3  otherwise:  the next state is q
+
+    Parameters
+    ----------
+    current, proposal : NormalState or DataState   q and q*, with U there
+    current_p, p      : (d,) float64               momenta at the start of the trajectory, the end
+    rng               : Generator                  advanced by one uniform
+
+    Returns (state, accepted, error): the next state, whether it is the proposal (never one of
+    infinite or nan energy), and H at the end of the trajectory minus H at its start.
+    """
+    error = proposal.U - current.U + p @ p / 2 - current_p @ current_p / 2                  # L1
+    if rng.random() < np.exp(-error) and np.isfinite(error):                                # L2
+        return proposal, True, error                                                        # L2
+    return current, False, error                                                            # L3
+
+
+@njit
 def normal_split_step(current, model, fit, eps, L, rng):
     """One transition of split HMC with a normal approximation.
 
@@ -213,19 +236,16 @@ def normal_split_step(current, model, fit, eps, L, rng):
     state = current                                                                         # --
     R = exact_flow(fit, eps)                                                                # L1
     p = rng.standard_normal(state.q.size)                                                   # L2
-    current_K = p @ p / 2                                                                   # --
-    for i in range(1, L + 1):                                                               # L3
-        p = p - (eps / 2 if i == 1 else eps) * state.g_1                                    # L4
+    current_p = p                                                                           # --
+    for _l in range(L):                                                                     # L3
+        p = p - eps / 2 * state.g_1                                                         # L4
         q_star = state.q - fit.q_hat                                                        # L5
         X_0 = (q_star, p)                                                                   # L6
         q_star, p = follow(R, *X_0)                                                         # L7
         q = q_star + fit.q_hat                                                              # L8
         state = normal_state(q, model, fit)                                                 # --
-    p = p - eps / 2 * state.g_1                                                             # L9
-    error = state.U - current.U + p @ p / 2 - current_K                                     # --
-    if rng.random() < np.exp(-error) and np.isfinite(error):                                # --
-        return state, True, error                                                           # --
-    return current, False, error                                                            # --
+        p = p - eps / 2 * state.g_1                                                         # L9
+    return metropolis(current, current_p, state, p, rng)                                    # --
 
 
 @njit
@@ -255,23 +275,20 @@ def data_split_step(current, model, split, eps, L, M, rng):
     Returns (state, accepted, error): the next DataState, whether it is the proposal (never one of
     infinite or nan energy), and H at the end of the trajectory minus H at its start.
     """
-    q, g_0, g_1, h = current.q, current.g_0, current.g_1, eps / M                           # --
+    q, g_0, g_1 = current.q, current.g_0, current.g_1                                       # --
     p = rng.standard_normal(q.size)                                                         # L1
-    current_K = p @ p / 2                                                                   # --
-    for i in range(1, L + 1):                                                               # L2
-        p = p - (eps / 2 if i == 1 else eps) * g_1                                          # L3
-        for m in range(1, M + 1):                                                           # L4
-            p = p - (h / 2 if i == 1 and m == 1 else h) * g_0                               # L5
-            q = q + h * p                                                                   # L6
+    current_p = p                                                                           # --
+    for _l in range(L):                                                                     # L2
+        p = p - eps / 2 * g_1                                                               # L3
+        for _m in range(M):                                                                 # L4
+            p = p - eps / (2 * M) * g_0                                                     # L5
+            q = q + eps / M * p                                                             # L6
             g_0 = grad_U(q, split.R_0)                                                      # --
+            p = p - eps / (2 * M) * g_0                                                     # L7
         g_1 = grad_U(q, split.R_1)                                                          # --
-    p = p - h / 2 * g_0                                                                     # L7
-    p = p - eps / 2 * g_1                                                                   # L9
+        p = p - eps / 2 * g_1                                                               # L9
     proposal = DataState(q, U(q, model), g_0, g_1)                                          # --
-    error = proposal.U - current.U + p @ p / 2 - current_K                                  # --
-    if rng.random() < np.exp(-error) and np.isfinite(error):                                # --
-        return proposal, True, error                                                        # --
-    return current, False, error                                                            # --
+    return metropolis(current, current_p, proposal, p, rng)                                 # --
 
 
 def check_common(q0, model, eps, L, n, rng, jitter):

@@ -19,6 +19,7 @@ from algorithms.split_hmc import (
     empty_chain,
     exact_flow,
     follow,
+    metropolis,
     normal_approximation,
     normal_split_hmc,
     normal_state,
@@ -53,17 +54,13 @@ def fixed_flow_step(current, model, fit, R, eps, L, rng):
     correct; but it does not follow Hamilton's equations unless R is exact_flow(fit, eps).
     """
     state = current
-    p = rng.standard_normal(state.q.size)
-    current_K = p @ p / 2
-    for i in range(L):
-        p = p - (eps / 2 if i == 0 else eps) * state.g_1
+    p = current_p = rng.standard_normal(state.q.size)
+    for _l in range(L):
+        p = p - eps / 2 * state.g_1
         q_star, p = follow(R, state.q - fit.q_hat, p)
         state = normal_state(q_star + fit.q_hat, model, fit)
-    p = p - eps / 2 * state.g_1
-    error = state.U - current.U + p @ p / 2 - current_K
-    if rng.random() < np.exp(-error) and np.isfinite(error):
-        return state, True, error
-    return current, False, error
+        p = p - eps / 2 * state.g_1
+    return metropolis(current, current_p, state, p, rng)
 
 
 @njit
