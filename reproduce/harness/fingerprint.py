@@ -1,0 +1,170 @@
+"""The code that a replicate depends on, as a hash that nothing else changes.
+
+From the function that computes the replicate we follow every name that it uses, through its own
+file and the project files that are imported, to the definition of that name: functions, classes and
+constants.  What is hashed is the names and the syntax trees of these definitions.  So a label in a
+figure, a new algorithm beside an old one, comments, layout and docstrings leave the hash as it is;
+so do a file that moves, and the version of Python or of a library (the record of a replicate says
+with which it was computed).
+
+Generic functions (models/interface.py) hide what they call, so a function that is registered with
+a decorator, as in @U.of(Gaussian), counts if all that its decorators name is used.
+
+Imports of ours are followed in every form (`import a`, `import a.b`, `import a.b as c`, `from a
+import b`, `from a.b import c`, and the names that a file hands on) at the top level of a file;
+tests/test_layout.py refuses those inside a function, and stars.
+"""
+
+import ast
+import hashlib
+import inspect
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACES = (ROOT, ROOT / "reproduce")  # where the project's imports are found
+# fields of the syntax tree that say nothing, or that only some versions of Python have
+SILENT = {"ctx", "kind", "type_comment", "type_params"}
+
+
+class File(NamedTuple):
+    """The top level of a project file."""
+
+    definitions: dict  # name -> the statements that define it
+    imports: dict  # local name -> (module, name there), or (module, None) for the module itself
+
+
+def fingerprint(function):
+    """Return 20 hex digits that change with the code of `function`."""
+    path = Path(inspect.getsourcefile(inspect.unwrap(function))).resolve()
+    return digest(*sorted(f"{name}\n{canonical(node)}"
+                          for file, name in used((path, function.__name__))
+                          for node in read(file).definitions[name]))
+
+
+def used(start):
+    """Return the set of the definitions, (file, name), that `start` consists of and uses."""
+    found, todo = set(), {start}
+    while todo:
+        while todo:
+            path, name = todo.pop()
+            found.add((path, name))
+            todo |= uses(path, read(path).definitions[name]) - found
+        files = {path for path, _ in found}
+        todo = {(path, name) for path in files for name in registrations(path, found)} - found
+    return found
+
+
+def registrations(path, found):
+    """Yield the functions in `path` whose decorators name definitions that are all in `found`."""
+    for name, nodes in read(path).definitions.items():
+        decorators = [d for node in nodes for d in getattr(node, "decorator_list", [])]
+        registered = any(isinstance(d, ast.Call) and isinstance(d.func, ast.Attribute)
+                         and d.func.attr == "of" for d in decorators)
+        if registered and uses(path, decorators) <= found:
+            yield name
+
+
+def uses(path, nodes):
+    """Return the definitions, (file, name), that the syntax trees `nodes` in `path` refer to."""
+    found = set()
+    for node in (n for tree in nodes for n in ast.walk(tree)):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            found |= resolved(path, dotted(node))
+    return found
+
+
+def dotted(node):
+    """Return the names of an expression such as a.b.c, or an empty list if it is another one."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(names)] if isinstance(node, ast.Name) else []
+
+
+def resolved(path, names):
+    """Return {(file, name)} of the definition that a.b.c (`names`) in `path` is, or nothing."""
+    if not names:
+        return set()
+    first, *rest = names
+    file = read(path)
+    if first in file.definitions:
+        return {(path, first)}
+    if first not in file.imports:
+        return set()
+    module, name = file.imports[first]
+    rest = rest if name is None else [name, *rest]
+    while rest and not source(module):  # import a.b, where a is a folder
+        module, rest = f"{module}.{rest[0]}", rest[1:]
+    return resolved(source(module), rest) if source(module) else set()
+
+
+@cache
+def read(path):
+    """Read the top level of a file."""
+    file = File(defaultdict(list), {})
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            file.definitions[node.name].append(node)
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
+            for name in assigned(node):
+                file.definitions[name].append(node)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                name = alias.asname or alias.name.split(".")[0]
+                if source(alias.name):
+                    file.imports[name] = (alias.name if alias.asname else name, None)
+                else:
+                    file.definitions[name].append(ast.Import([alias]))
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                name = alias.asname or alias.name
+                if source(f"{node.module}.{alias.name}"):
+                    file.imports[name] = (f"{node.module}.{alias.name}", None)
+                elif source(node.module):
+                    file.imports[name] = (node.module, alias.name)
+                else:
+                    file.definitions[name].append(ast.ImportFrom(node.module, [alias], 0))
+    return file
+
+
+def assigned(node):
+    """Yield the names that a top-level assignment defines; a comprehension's variables are none."""
+    for target in getattr(node, "targets", None) or [node.target]:
+        for part in ast.walk(target):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                yield part.id
+
+
+def source(module):
+    """Return the file of `module`, a dotted name, or None if it is not of this project."""
+    for place in PLACES:
+        file = place / (module.replace(".", "/") + ".py")
+        if file.is_file():
+            return file.resolve()
+    return None
+
+
+def canonical(node):
+    """Return a text of a syntax tree: without docstrings, the same in all versions of Python."""
+    if isinstance(node, list):
+        return f"[{' '.join(map(canonical, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.JoinedStr):  # some versions have empty strings in it
+        fields["values"] = [part for part in node.values if getattr(part, "value", None) != ""]
+    documented = isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
+    if documented and ast.get_docstring(node, clean=False) is not None:
+        fields["body"] = node.body[1:] or [ast.Pass()]
+    said = [f"{name}={canonical(value)}" for name, value in fields.items()
+            if name not in SILENT and value is not None and value != []]
+    return f"{type(node).__name__}({' '.join(said)})"
+
+
+def digest(*texts):
+    """Return 20 hex digits that depend on every one of `texts`."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:20]

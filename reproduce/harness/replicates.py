@@ -1,0 +1,274 @@
+"""Replicates: computed in parallel, each stored as soon as it is finished, none computed twice.
+
+While a script runs, a replicate is a file <figures>/replicates/<name>/<key>.json.  The key is a
+hash of the task and of the code that computes it, so that an interrupted run resumes and a result
+of other code is never reused.  When the paper budget is through, all that its report rests on is
+packed into one compressed file, <figures>/replicates/<name>.json.gz, which is committed.
+"""
+
+import gzip
+import inspect
+import json
+import os
+import platform
+import signal
+import sys
+import time
+from functools import cache
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from harness.fingerprint import ROOT, digest, fingerprint
+
+FIGURES = ROOT / "figures"
+TIMES = {"seconds"}  # the entries of a result that are times, and so never the same twice
+UNKNOWN = {"processor": "unknown", "blas": "unknown", "versions": {}}
+
+
+class Missing(Exception):
+    """A stored replicate that is wanted, but is not there."""
+
+
+class Experiment:
+    """A run of a script: its settings, where it stores replicates, and those that it has used."""
+
+    def __init__(self, name, settings):
+        """Read what is stored of `name`, a script, at the budget of `settings`."""
+        self.name, self.budget, self.seed = name, settings.budget, settings.seed
+        self.jobs, self.fresh, self.recall = settings.jobs, settings.fresh, settings.recall
+        self.folder = figures(settings.budget) / "replicates" / name
+        self.packed = {} if self.fresh else unpack(self.folder.with_suffix(".json.gz"))
+        self.used = {}  # key -> record
+
+    def replicates(self, function, tasks, unit="replicates", note=None, warm=None):
+        """Return [function(**task) for task in tasks], in parallel, stored, resumed.
+
+        Parameters
+        ----------
+        function : callable  a module-level function that returns a dict of numbers, strings,
+                             arrays, lists or dicts
+        tasks    : list      dicts of its arguments.  They must say everything that the result
+                             depends on except the code: seed, data set, run length.  "cost" is not
+                             passed on: the relative duration of the task, for the progress bar (1
+                             by default)
+        unit     : str       what the progress bar counts
+        note     : callable  makes of the list of results so far a few words for the progress bar
+        warm     : callable  called once, here, if anything is to be computed: compile in it what
+                             `function` uses, or else every process compiles it
+
+        Returns
+        -------
+        results  : list      dicts in the order of `tasks`, as JSON gives them back (arrays as
+                             lists), the same whatever the number of jobs is
+
+        Ctrl-C ends the processes and exits with status 130; what is finished is kept.
+        """
+        arguments = [{k: v for k, v in task.items() if k != "cost"} for task in tasks]
+        if self.recall:
+            return [self.recalled(function, task) for task in arguments]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        code = fingerprint(function)
+        keys = [digest(code, to_json(task, sort_keys=True)) for task in arguments]
+        todo = {key: (task, self.folder / f"{key}.json")
+                for key, task in zip(keys, arguments, strict=True)}
+        cost = {key: float(task.get("cost", 1)) for key, task in zip(keys, tasks, strict=True)}
+        records = {} if self.fresh else {key: record for key, (_, path) in todo.items()
+                                         if (record := self.packed.get(key) or stored(path))}
+        # the long ones first, so that no process is left alone with one at the end
+        missing = sorted((key for key in todo if key not in records), key=lambda key: -cost[key])
+
+        def words():
+            found = [records[key]["result"] for key in todo if key in records]
+            return f"{len(found)}/{len(todo)} {unit}" + (
+                f", {note(found)}" if note and found else "")
+
+        from tqdm import tqdm
+
+        bar = tqdm(total=sum(cost.values()), initial=sum(cost[key] for key in records),
+                   desc=self.name, mininterval=0.1 if sys.stderr.isatty() else 10, miniters=0,
+                   dynamic_ncols=True,
+                   bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}")
+        try:
+            with bar:
+                if missing and warm:
+                    bar.set_postfix_str("compiling, unless that was done before")
+                    warm()
+                    bar.unpause()  # the remaining time is estimated without it
+                bar.set_postfix_str(words())
+                jobs = min(self.jobs, len(missing))
+                for key, record in computed(function, code, {k: todo[k] for k in missing}, jobs):
+                    records[key] = record
+                    bar.set_postfix_str(words(), refresh=False)
+                    bar.update(cost[key])
+        except KeyboardInterrupt:
+            kept = len(self.packed.keys() & todo.keys()) + sum(
+                path.exists() for key, (_, path) in todo.items() if key not in self.packed)
+            print(f"Interrupted: {kept} of {len(todo)} {unit} are kept; run the same command"
+                  f"{' without --fresh' * self.fresh} to resume.", file=sys.stderr)
+            raise SystemExit(130) from None
+        self.used |= {key: records[key] for key in keys}
+        return [records[key]["result"] for key in keys]
+
+    def recalled(self, function, task):
+        """Return the stored result of a task, whatever the code that computed it."""
+        wanted = function.__name__, to_json(task, sort_keys=True)
+        for key, record in self.packed.items():
+            if (record["function"], to_json(record["task"], sort_keys=True)) == wanted:
+                self.used[key] = record
+                return record["result"]
+        raise Missing(f"{self.folder.with_suffix('.json.gz')} has no {wanted[0]}({wanted[1]})")
+
+    @property
+    def seconds(self):
+        """The time that all replicates took to compute, in this run or earlier ones, summed."""
+        return sum(record["seconds"] for record in self.used.values())
+
+    @property
+    def clocks(self):
+        """The processors on which times that are results were measured."""
+        return sorted({record["machine"]["processor"] for record in self.used.values()
+                       if TIMES & record["result"].keys()})
+
+    def pack(self):
+        """Put what this run has used into one file, and remove the files of the single ones."""
+        target = self.folder.with_suffix(".json.gz")
+        write(target, packed(self.used.values()))
+        for key in self.used:
+            (self.folder / f"{key}.json").unlink(missing_ok=True)
+        if self.folder.is_dir() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+
+def figures(budget):
+    """Return the folder that a script writes to; only what the paper budget writes is committed."""
+    folder = FIGURES if budget == "paper" else FIGURES / budget
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def computed(function, code, todo, jobs):
+    """Compute the replicates `todo` {key: (task, path)} and yield (key, record) as they finish."""
+    if jobs <= 1:
+        for key, (task, path) in todo.items():
+            yield key, compute(function, code, task, path)
+        return
+    from joblib import Parallel, delayed, parallel_config
+    from joblib.externals.loky import get_reusable_executor
+
+    with parallel_config("loky", inner_max_num_threads=1):
+        running = Parallel(jobs, return_as="generator_unordered", batch_size=1)(
+            delayed(in_worker)(key, *address(function), code, *rest) for key, rest in todo.items())
+        try:
+            yield from running
+        except BaseException:  # Ctrl-C above all: the processes would go on
+            get_reusable_executor().shutdown(wait=True, kill_workers=True)
+            raise
+
+
+def address(function):
+    """Return the module and the name under which another process finds `function`."""
+    module = function.__module__
+    if module == "__main__":  # import the script there: pickling its functions fails on a @cache
+        module = Path(inspect.getsourcefile(inspect.unwrap(function))).stem
+    return module, function.__name__
+
+
+def in_worker(key, module, name, *rest):
+    """Compute one replicate in a process that leaves Ctrl-C to its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return key, compute(getattr(import_module(module), name), *rest)
+
+
+def compute(function, code, task, path):
+    """Compute one replicate, store it at `path`, and return what is stored."""
+    from threadpoolctl import threadpool_limits
+
+    start = time.perf_counter()
+    with threadpool_limits(1, "blas"):  # other numbers of threads give other bits
+        result = function(**task)
+    seconds = time.perf_counter() - start
+    text = to_json({"function": function.__name__, "task": task, "code": code,
+                    "seconds": seconds, "machine": machine(), "result": result})
+    write(path, text.encode())
+    return json.loads(text)
+
+
+@cache
+def machine():
+    """Say on what a replicate is computed: processor, kernels of the BLAS, versions."""
+    from threadpoolctl import threadpool_info
+
+    kernels = {pool.get("architecture", "unknown") for pool in threadpool_info()
+               if pool["user_api"] == "blas"}
+    return {"processor": processor(), "blas": ", ".join(sorted(kernels)),
+            "versions": {"python": platform.python_version()}
+            | {package: version(package) for package in ("numba", "numpy", "scipy")}}
+
+
+def processor():
+    """Return the processor's name."""
+    info = Path("/proc/cpuinfo")  # platform.processor() is empty or "x86_64" on Linux
+    lines = info.read_text().splitlines() if info.exists() else []
+    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()
+
+
+# Storage
+
+
+def stored(path):
+    """Return the record stored at `path`, or None if there is none that can be read."""
+    try:
+        record = json.loads(path.read_text())
+        record["seconds"], record["result"], record["machine"]["processor"]
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError):
+        print(f"{path} is damaged: computed again", file=sys.stderr)
+        return None
+    return record
+
+
+def unpack(path):
+    """Return {key: record} of a packed file, or {} if there is none that can be read."""
+    try:
+        records = json.loads(gzip.decompress(path.read_bytes()))
+    except FileNotFoundError:
+        return {}
+    except (OSError, EOFError, ValueError):
+        print(f"{path} is damaged: what is in it is computed again", file=sys.stderr)
+        return {}
+    return {digest(r["code"], to_json(r["task"], sort_keys=True)): r for r in records}
+
+
+def packed(records):
+    """Return records as the bytes of a packed file, the same for the same records."""
+    lines = sorted(to_json(record, sort_keys=True) for record in records)
+    return gzip.compress(("[\n" + ",\n".join(lines) + "\n]\n").encode(), mtime=0)
+
+
+def write(path, content):
+    """Write a file, text or bytes, whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def to_json(value, **options):
+    """Return `value` as JSON; floats are exact, nan and inf are NaN and Infinity."""
+
+    def plain(array):
+        if isinstance(array, np.ndarray | np.generic):
+            return array.tolist()
+        raise TypeError(f"{type(array).__name__} cannot be stored as JSON: {array!r}")
+
+    return json.dumps(value, default=plain, **options)

@@ -1,0 +1,147 @@
+"""How every script runs: its command line, its first line, what it writes, its exit status.
+
+A script has a docstring and these names, of which `main` makes a run:
+
+NAME, WHAT, MINUTES          its own name, a few words, {budget: minutes on two cores}
+cases(settings)              the data set that it runs on: a Data (harness/files.py) or a text
+run(experiment, cases)       computes everything; returns the result, whatever that is
+CLAIMS                       a list of Claim, each with a function of the result
+table(result)                lays out the result as text, or returns ""
+figure(result)               draws it
+"""
+
+import argparse
+import os
+import platform
+import time
+import tomllib
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from threadpoolctl import threadpool_limits
+
+from harness.claims import BUDGETS, counted, failures, judge, measured, report
+from harness.fingerprint import ROOT
+from harness.replicates import Experiment, figures, machine, to_json, write
+
+START = time.perf_counter()
+
+
+class Settings(NamedTuple):
+    """What the command line says."""
+
+    budget: str = "short"  # one of BUDGETS
+    jobs: int = 1  # processes
+    seed: int = 1
+    fresh: bool = False  # ignore stored replicates
+    data: str | None = None  # a folder with the data files
+    recall: bool = False  # compute no replicate: take what is stored, whatever code it is from
+
+
+def main(script):
+    """Run a script, whose globals() these are, and exit: 1 if a claim fails, 2 without data."""
+    settings = parse(script["__doc__"])
+    # before anything is computed: other numbers of threads give other bits, and two are slower
+    with threadpool_limits(1, "blas"):
+        cases = script["cases"](settings)
+        announce(script, settings, cases)
+        experiment = Experiment(script["NAME"], settings)
+        result = script["run"](experiment, cases)
+        raise SystemExit(finish(script, experiment, result, cases))
+
+
+def parse(doc, argv=None):
+    """Read the options that all scripts share; `doc` is the script's docstring, shown by --help."""
+    from joblib import cpu_count
+
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--budget", choices=BUDGETS, default="short",
+                        help="seconds; about two minutes (the default); the paper's run lengths")
+    parser.add_argument("--jobs", type=whole(1), default=2, metavar="J",
+                        help="parallel processes (default 2, at most the number of cores)")
+    parser.add_argument("--seed", type=whole(0), default=1, metavar="S", help="default 1")
+    parser.add_argument("--fresh", action="store_true", help="compute stored replicates again")
+    parser.add_argument("--data", metavar="DIR", help="a folder that holds the data files")
+    options = vars(parser.parse_args(argv))
+    if options["data"]:
+        places = [options["data"], os.environ.get("PAPERS_DATA", "")]
+        os.environ["PAPERS_DATA"] = os.pathsep.join(places)  # for the processes of replicates()
+    return Settings(**options)._replace(jobs=min(options["jobs"], cpu_count()))
+
+
+def whole(low):
+    """Make an argparse type: a whole number of at least `low`."""
+
+    def number(text):
+        if not text.isdecimal() or int(text) < low:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {low}")
+        return int(text)
+
+    return number
+
+
+def announce(script, settings, cases):
+    """Print a script's first line: what runs, on which data, about how long."""
+    minutes = script["MINUTES"][settings.budget]
+    duration = (f"{60 * minutes:.0f} s" if minutes < 1.5 else
+                f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h")
+    note = getattr(cases, "note", "")
+    print(f"{script['NAME']}, {settings.budget} budget: {script['WHAT']}; data:"
+          f" {getattr(cases, 'name', cases)}{f' ({note})' * bool(note)}; about {duration} with"
+          f" {settings.jobs} job{'s' * (settings.jobs > 1)} (and a minute the first time, to"
+          f" compile); seed {settings.seed}", flush=True)
+
+
+def finish(script, experiment, result, cases):
+    """Judge the claims, print and write the report, the figure and the numbers.
+
+    Returns 1 if a claim fails, else 0.  No claim is made on data that are not those asked for.
+    """
+    from harness.style import plt
+
+    name, folder = script["NAME"], figures(experiment.budget)
+    note = getattr(cases, "note", "")
+    findings = judge([] if note else script["CLAIMS"], result, experiment.budget)
+    text = written(script["table"](result), findings, experiment, note)
+    print(f"\n{text}", flush=True)
+    write(folder / f"{name}.txt", text + "\n")
+    drawing = script["figure"](result)
+    drawing.savefig(folder / f"{name}.png")
+    plt.close(drawing)
+    write(folder / f"{name}.json", to_json(record(name, findings, experiment), indent=1) + "\n")
+    if experiment.budget == "paper" and experiment.used and not note:
+        experiment.pack()
+    return int(bool(failures(findings)))
+
+
+def written(table, findings, experiment, note=""):
+    """Put a report together: the script's table, then the claims."""
+    parts = [table.rstrip()] * bool(table)
+    if len(experiment.clocks) > 1:
+        parts.append(f"Times were measured on several processors: {'; '.join(experiment.clocks)}")
+    parts.append(f"No claim is made: {note}" if note else report(findings))
+    return "\n\n".join(parts)
+
+
+def record(name, findings, experiment):
+    """Return what a script saves as JSON: its claims, and where they come from."""
+    claims = []
+    for claim, ours, found in findings:
+        entry = {k: v for k, v in claim._asdict().items() if k not in ("ours", "budgets")}
+        scan = {"scan": ours._asdict()} if hasattr(ours, "found") else measured(ours)._asdict()
+        claims.append(entry | scan | {"verdict": found})
+    return {
+        "name": name, "budget": experiment.budget, "seed": experiment.seed,
+        "jobs": experiment.jobs, "verdicts": counted(findings), "claims": claims,
+        "replicate_seconds": experiment.seconds, "clocks": experiment.clocks,
+        "version": own_version(), "cores": os.cpu_count(), **machine(),
+        "platform": platform.platform(),
+        "seconds": time.perf_counter() - START,  # of this run; replicate_seconds: stored ones too
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def own_version():
+    """Return the project's version."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
