@@ -139,6 +139,7 @@ def assigned(node):
                 yield part.id
 
 
+@cache
 def source(module):
     """Return the file of `module`, a dotted name, or None if it is not of this project."""
     for place in PLACES:
