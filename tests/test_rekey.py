@@ -71,6 +71,7 @@ def test_numbers_that_differ_keep_their_key_and_are_reported(store, monkeypatch)
     ({"a": 1.0, "seconds": 2.0}, {"a": 1.0, "seconds": 3.0}, []),
     ({"a": {"b": [0.0]}}, {"a": {"b": [-0.0]}}, ["a.b[0]: 0.0 was, -0.0 is"]),
     ({"a": 1}, {"a": 1, "b": 2}, [": {'a': 1} was, {'a': 1, 'b': 2} is"]),
+    ({"a": [1, 2]}, {"a": [1, 3]}, ["a[1]: 2 was, 3 is"]),
     ({"a": [1]}, {"a": [1, 2]}, ["a: [1] was, [1, 2] is"]),
 ])
 def test_differences(old, new, where):
