@@ -229,7 +229,7 @@ def interval(claim):
 
 
 def filled(text, indent):
-    """Wrap a text to the report's width, later lines indented by four more."""
+    """Wrap a text to the width of the report."""
     return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
 
 
