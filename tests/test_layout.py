@@ -14,7 +14,8 @@ SCRIPTS = sorted(path for author in AUTHORS for path in (ROOT / "reproduce").glo
 OURS = {"algorithms", "models", "reproduce", "tests"} | {
     path.stem for path in (ROOT / "reproduce").glob("*.py")}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
-STANDARD = {"ast", "ctypes", "functools", "hashlib", "math", "numbers", "os", "pathlib", "typing"}
+STANDARD = {"ctypes", "dis", "functools", "graphlib", "hashlib", "itertools", "math", "numbers",
+            "os", "pathlib", "pickle", "sys", "types", "typing", "uuid", "weakref"}
 
 
 def name(path):
