@@ -18,7 +18,8 @@ ROOMS = sorted(path for author in AUTHORS
 OURS = {"algorithms", "models", "reproduce", "tests", "harness", *AUTHORS} | {
     path.stem for path in COMMANDS}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
-STANDARD = {"ast", "ctypes", "functools", "hashlib", "math", "numbers", "os", "pathlib", "typing"}
+STANDARD = {"ctypes", "dis", "functools", "graphlib", "hashlib", "itertools", "math", "numbers",
+            "os", "pathlib", "pickle", "sys", "types", "typing", "uuid", "weakref"}
 
 
 def name(path):
