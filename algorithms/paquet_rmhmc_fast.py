@@ -112,6 +112,40 @@ def hamiltonian_and_gradient(at, p, w):
     return p @ w / 2 + at.log_det_G / 2 - at.L_beta, at.trace - w * w * at.dg / 2 - at.dL_dx
 
 
+@njit
+def trajectory(at, p, model, l_max, eps, f_max, L, work, path):
+    """Algorithm 1, lines 8 and 11 to 29, from at.x and p; returns (at, p, H at the start, H).
+
+    L, work : (N, N)          overwritten; L becomes the factor of the Geometry that is returned,
+                              and may be that of the one given, which is then lost
+    path    : (l_max, 2, N)   overwritten by the x after each step, and the p between its halves
+    """
+    w = G_inv_times(symmetric_times(model.K, p), p, at.s, at.L, model)
+    H, dH_dx = hamiltonian_and_gradient(at, p, w)
+    H_old = H
+    for step in range(l_max):
+        p_, Kp = p, p
+        for _f in range(f_max):
+            p_ = p - eps / 2 * dH_dx
+            Kp = symmetric_times(model.K, p_)
+            w = G_inv_times(Kp, p_, at.s, at.L, model)
+            H, dH_dx = hamiltonian_and_gradient(at, p_, w)
+        p = p_
+        dH_dp, dH_dp_ = w, w
+        x, s, ok = at.x, at.s, True
+        for _f in range(f_max):
+            x = at.x + eps / 2 * (dH_dp + dH_dp_)
+            s, ok = metric_factor(x, model, L)
+            dH_dp_ = G_inv_times(Kp, p, s, L, model)
+        at = geometry(x, s, L, ok, model, work)
+        H, dH_dx = hamiltonian_and_gradient(at, p, dH_dp_)
+        path[step, 0], path[step, 1] = x, p
+        p = p - eps / 2 * dH_dx
+        w = G_inv_times(symmetric_times(model.K, p), p, s, L, model)
+        H, dH_dx = hamiltonian_and_gradient(at, p, w)
+    return at, p, H_old, H
+
+
 @entry(check_rmhmc)
 @njit
 def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
@@ -119,47 +153,23 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     N = x0.size
     samples, energies = np.empty((t_max, N)), np.empty(t_max)
     accepted, energy_error = np.zeros(t_max, np.bool_), np.empty(t_max)
-    divergences, factorisations, geometries = 0, 1, 1
+    divergences, path = 0, np.empty((l_max, 2, N))
     L, spare, work = np.empty((N, N)), np.empty((N, N)), np.empty((N, N))
     s, ok = metric_factor(x0, model, L)
     at = geometry(x0, s, L, ok, model, work)
     for t in range(t_max):
         R, _ = whitened_factor(model.L_K, at.s**2)
         p = solve_lower_transposed(model.L_K, R.T @ rng.standard_normal(N))
-        w = G_inv_times(symmetric_times(model.K, p), p, at.s, at.L, model)
-        H, dH_dx = hamiltonian_and_gradient(at, p, w)
-        H_old, at_old = H, at
-        L = spare  # at_old keeps its own factor; the trajectory needs another
-        for _l in range(l_max):
-            p_, Kp = p, p
-            for _f in range(f_max):
-                p_ = p - eps / 2 * dH_dx
-                Kp = symmetric_times(model.K, p_)
-                w = G_inv_times(Kp, p_, at.s, at.L, model)
-                H, dH_dx = hamiltonian_and_gradient(at, p_, w)
-            p = p_
-            dH_dp, dH_dp_ = w, w
-            x = at.x
-            for _f in range(f_max):
-                x = at.x + eps / 2 * (dH_dp + dH_dp_)
-                s, ok = metric_factor(x, model, L)
-                factorisations += 1
-                dH_dp_ = G_inv_times(Kp, p, s, L, model)
-            at = geometry(x, s, L, ok, model, work)
-            geometries += 1
-            H, dH_dx = hamiltonian_and_gradient(at, p, dH_dp_)
-            p = p - eps / 2 * dH_dx
-            w = G_inv_times(symmetric_times(model.K, p), p, s, L, model)
-            H, dH_dx = hamiltonian_and_gradient(at, p, w)
+        end, _, H_old, H = trajectory(at, p, model, l_max, eps, f_max, spare, work, path)
         divergences += not np.isfinite(H)
         energy_error[t] = H - H_old
         if rng.random() < np.exp(H_old - H) and np.isfinite(H):
             accepted[t] = True
-            spare = at_old.L
-        else:
-            at = at_old
+            at, spare = end, at.L  # the next trajectory overwrites a factor that is not needed
         samples[t] = at.x
         energies[t] = -at.L_beta
+    geometries = 1 + l_max * t_max
+    factorisations = 1 + f_max * l_max * t_max
     counts = Counts(factorisations, geometries, factorisations + t_max,
                     factorisations + geometries + 2 * t_max)
     return Chain(samples, energies, accepted, energy_error, divergences, counts)

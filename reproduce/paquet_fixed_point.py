@@ -46,14 +46,13 @@ from algorithms.ep_fast import ep
 from algorithms.paquet_rmhmc_fast import (
     G_inv_times,
     geometry,
-    hamiltonian_and_gradient,
     metric_factor,
     rmhmc,
+    trajectory,
 )
 from harness import Claim, Measured, announce, finish, parse, plt, replicates
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
-from models.jit import njit
 from models.linalg import posterior_factor, solve_lower_transposed, symmetric_times
 
 NAME = "paquet_fixed_point"
@@ -215,42 +214,18 @@ def draw_momentum(x, model, rng):
 # Trajectories
 
 
-@njit
-def trajectory(x, p, model, l_max, eps, f_max):
-    """Algorithm 1, lines 8 and 11 to 29, from (x, p), operation by operation as the fast twin.
+def travel(x, p, model, l_max, eps, f_max):
+    """A trajectory of the fast twin from (x, p).
 
     Returns (xs, p, H, halves): positions (l_max + 1, N), the last momentum (N,), H at both ends
     (2,), and the momenta after half steps (l_max, N).
     """
     N = x.size
-    L, work = np.empty((N, N)), np.empty((N, N))
-    xs, halves, energies = np.empty((l_max + 1, N)), np.empty((l_max, N)), np.empty(2)
+    L, work, path = np.empty((N, N)), np.empty((N, N)), np.empty((l_max, 2, N))
     s, ok = metric_factor(x, model, L)
     at = geometry(x, s, L, ok, model, work)
-    w = G_inv_times(symmetric_times(model.K, p), p, s, L, model)
-    H, dH_dx = hamiltonian_and_gradient(at, p, w)
-    xs[0], energies[0] = x, H
-    for step in range(l_max):
-        p_, Kp = p, p
-        for _f in range(f_max):
-            p_ = p - eps / 2 * dH_dx
-            Kp = symmetric_times(model.K, p_)
-            w = G_inv_times(Kp, p_, at.s, at.L, model)
-            H, dH_dx = hamiltonian_and_gradient(at, p_, w)
-        p = p_
-        dH_dp, dH_dp_ = w, w
-        for _f in range(f_max):
-            x = at.x + eps / 2 * (dH_dp + dH_dp_)
-            s, ok = metric_factor(x, model, L)
-            dH_dp_ = G_inv_times(Kp, p, s, L, model)
-        at = geometry(x, s, L, ok, model, work)
-        H, dH_dx = hamiltonian_and_gradient(at, p, dH_dp_)
-        xs[step + 1], halves[step] = x, p
-        p = p - eps / 2 * dH_dx
-        w = G_inv_times(symmetric_times(model.K, p), p, s, L, model)
-        H, dH_dx = hamiltonian_and_gradient(at, p, w)
-    energies[1] = H
-    return xs, p, energies, halves
+    _, p, *energies = trajectory(at, p, model, l_max, eps, f_max, L, work, path)
+    return np.vstack([x, path[:, 0]]), p, energies, path[:, 1]
 
 
 def contraction(x, p, model, eps):
@@ -279,8 +254,8 @@ def reversals(name, cases, eps, f_maxes, starts, seed):
         p = draw_momentum(x, at.model, rng)
         rows = []
         for f_max in f_maxes:
-            there = trajectory(x, p, at.model, L_MAX, eps, f_max)
-            back = trajectory(there[0][-1], -there[1], at.model, L_MAX, eps, f_max)
+            there = travel(x, p, at.model, L_MAX, eps, f_max)
+            back = travel(there[0][-1], -there[1], at.model, L_MAX, eps, f_max)
             rows.append([distance(back[0][-1], x, at.sd), abs(back[2][1] - there[2][0]),
                          distance(there[0][-1], x, at.sd)])
         for key, column in zip(found, np.transpose(rows), strict=False):
@@ -307,7 +282,7 @@ def volumes(name, eps, f_maxes, starts, seed):
         scale = DIFFERENCE * np.concatenate([at.sd, 1 / at.sd])
 
         def flow(state, f_max):
-            xs, p, _, _ = trajectory(state[:N], state[N:], at.model, L_MAX, eps, f_max)
+            xs, p, _, _ = travel(state[:N], state[N:], at.model, L_MAX, eps, f_max)
             return np.concatenate([xs[-1], p])
 
         state = np.concatenate([x, p])

@@ -12,7 +12,7 @@ Writes  paquet_logz.png, .txt (the table and the claims) and .json, into figures
 
 The truth.  p(y) is a normal orthant probability, P(u > 0) with u ~ N(0, I + diag(y) K diag(y)).
 N <= 3   1/2, 1/4 + arcsin(R_12) / (2 pi), 1/8 + (sum of the three arcsin) / (4 pi)
-N = 8    Plackett's identity, which takes N to N - 2, by quadrature: see orthant()
+N = 8    Plackett's identity, which takes N to N - 2, by quadrature: see algorithms/orthant.py
 N = 40   minimax tilting: unbiased, with bounded weights, so that its standard error can be trusted
 and 365  if there are many points; the table has the bound
 N = 767  there the bound is 10^8: instead many runs of AIS from q with HMC, which leaves p_beta
@@ -34,16 +34,15 @@ Open questions
 """
 
 from functools import cache
-from itertools import combinations
 
 import numpy as np
-from scipy.special import log_ndtr, ndtri_exp
-from scipy.stats import multivariate_normal, qmc
+from scipy.stats import multivariate_normal
 
 import data
 from algorithms.ais import HMC, RMHMC, ais, combine, geometric_ladder
 from algorithms.ep_correction import second_order
 from algorithms.ep_fast import ep
+from algorithms.orthant import orthant, tilted_run, tilting
 from harness import Claim, Measured, announce, finish, parse, plt, replicates
 from harness import table as text_table
 from models.covariance import squared_exponential
@@ -124,124 +123,6 @@ CLAIMS = [
 ]
 
 
-# The truth
-
-
-def orthant(K, nodes):
-    """Return P(u > 0) for u ~ N(0, I + K), by Plackett's identity.
-
-    K : (..., n, n) positive semi-definite    nodes : int    returns (...)
-
-    With R(s) the correlations of I + s K, and P_(n-2) the orthant probability of the others
-    conditional on u_i = u_j = 0, whose covariance is again I plus a positive matrix,
-
-        P_n = 2^-n + sum_(i<j) int_0^1 P_(n-2)(s; i, j) / (2 pi) d arcsin R_ij(s).
-
-    P_0 and P_1 are constants, so that n = 2 and 3 are the closed forms.  The Gauss-Legendre nodes
-    are those of log(1 + s trace(K)), in which the singularities, at s = -1 / eigenvalue, are no
-    nearer than pi to the path.  R. L. Plackett (1954), Biometrika 41, 351-360.
-    """
-    n = K.shape[-1]
-    total = np.full(K.shape[:-2], 0.5**n)
-    if n < 2:
-        return total
-    if n > 3:
-        w, weight = np.polynomial.legendre.leggauss(nodes)
-        a = np.maximum(np.trace(K, axis1=-2, axis2=-1), 1e-300)[..., None]
-        s = np.expm1((w + 1) / 2 * np.log1p(a)) / a
-        ds = weight / 2 * np.log1p(a) * (1 + s * a) / a
-        sK = s[..., None, None] * K[..., None, :, :]  # (..., nodes, n, n)
-    for i, j in combinations(range(n), 2):
-        if n <= 3:
-            R = K[..., i, j] / np.sqrt((1 + K[..., i, i]) * (1 + K[..., j, j]))
-            total += np.arcsin(R) / (2 * np.pi) * 0.5 ** (n - 2)
-            continue
-        p, q, r = 1 + sK[..., i, i], 1 + sK[..., j, j], sK[..., i, j]
-        determinant = p * q - r**2
-        slope = r / s * (1 / p + 1 / q) / 2 / np.sqrt(determinant)  # of arcsin R_ij
-        rest = [k for k in range(n) if k not in (i, j)]
-        u, v = sK[..., i, :][..., rest], sK[..., j, :][..., rest]
-        p, q, r, determinant = (x[..., None] for x in (p, q, r, determinant))
-        x, y = (q * u - r * v) / determinant, (p * v - r * u) / determinant
-        others = (sK[..., rest, :][..., rest] - u[..., :, None] * x[..., None, :]
-                  - v[..., :, None] * y[..., None, :])
-        total += (ds * slope * orthant(others, nodes)).sum(-1) / (2 * np.pi)
-    return total
-
-
-def ordered_factor(C):
-    """Return A, (N, N) strictly lower, such that u > 0 is z_k > -(A z)_k for all k, z ~ N(0, I).
-
-    Rows of the Cholesky factor of C over their diagonals; next comes the case that is least
-    probable given the expected values of those before it (Gibson, Glasbey and Elston 1994).
-    """
-    N = len(C)
-    order, L, mean, variance = np.arange(N), np.zeros((N, N)), np.zeros(N), np.diag(C)
-    for k in range(N):
-        t = -mean[order[k:]] / np.sqrt(variance[order[k:]])
-        pick = k + np.argmin(log_ndtr(-t))
-        z = hazard(t[pick - k])
-        order[[k, pick]] = order[[pick, k]]
-        i = order[k]
-        column = C[:, i] - L[:, :k] @ L[i, :k]
-        L[order[k:], k] = (column / np.sqrt(column[i]))[order[k:]]
-        mean, variance = mean + L[:, k] * z, np.maximum(variance - L[:, k] ** 2, 1e-300)
-    L = L[order]
-    return L / np.diag(L)[:, None] - np.eye(N)
-
-
-def hazard(t):
-    """Return phi(t) / Phi(-t)."""
-    return np.exp(-(t**2 + np.log(2 * np.pi)) / 2 - log_ndtr(-t))
-
-
-def saddle_point(A):
-    """Return the tilt mu, (N,), and the bound psi on the log weights of tilted_run.
-
-    The log weight of a point x is psi(x, mu) = sum_k mu_k^2 / 2 - x_k mu_k + log Phi(-t_k), t = -A
-    x - mu, concave in x and convex in mu; mu minimises its maximum over x.  Newton's method with
-    step halving.  Z. I. Botev (2017), JRSS B 79, 125-148.
-    """
-    N = len(A)
-    x, mu, free = np.zeros(N), np.zeros(N), slice(0, N - 1)  # the last x and mu stay 0
-
-    def gradient(x, mu):
-        t = -(A @ x) - mu
-        h = hazard(t)
-        return np.concatenate([(A.T @ h - mu)[free], (mu - x + h)[free]]), t, h
-
-    g, t, h = gradient(x, mu)
-    for _ in range(50):
-        if np.abs(g).max() < 1e-9:
-            break
-        dh = h * (h - t)  # of h with respect to t
-        cross = (-np.eye(N) - A.T * dh)[free, free]
-        H = np.block([[-((A.T * dh) @ A)[free, free], cross],
-                      [cross.T, np.diag(1 - dh)[free, free]]])
-        step = np.append(np.linalg.solve(H, -g), 0.0)
-        size = 1.0
-        for _ in range(30):
-            new = x + size * np.append(step[: N - 1], 0), mu + size * np.append(step[N - 1 : -1], 0)
-            trial = gradient(*new)
-            if np.linalg.norm(trial[0]) < np.linalg.norm(g):
-                break
-            size /= 2
-        (x, mu), (g, t, h) = new, trial
-    return mu, float(np.sum(log_ndtr(-t) + mu**2 / 2 - x * mu))
-
-
-def tilted_run(A, mu, points, rng):
-    """Return log weights, (points,): z_k ~ N(mu_k, 1) on z_k > -(A z)_k; scrambled Sobol points."""
-    N = len(A)
-    u = np.clip(qmc.Sobol(N, seed=rng).random(points), 1e-15, 1 - 1e-15)
-    z, log_w = np.zeros((N, points)), np.zeros(points)
-    for k in range(N):
-        log_tail = log_ndtr(A[k, :k] @ z[:k] + mu[k])
-        z[k] = mu[k] - ndtri_exp(np.log(u[:, k]) + log_tail)
-        log_w += log_tail + mu[k] ** 2 / 2 - mu[k] * z[k]
-    return log_w
-
-
 # The estimates
 
 
@@ -256,11 +137,10 @@ def problem(data_name, N):
 
 
 @cache
-def tilting(data_name, N):
-    """Return A, mu and psi of ordered_factor and saddle_point."""
+def tilted(data_name, N):
+    """Return the Tilting of a problem."""
     K, y, _ = problem(data_name, N)
-    A = ordered_factor(np.eye(N) + np.outer(y, y) * K)
-    return A, *saddle_point(A)
+    return tilting(np.eye(N) + np.outer(y, y) * K)
 
 
 def exact(data_name, N, nodes):
@@ -274,9 +154,9 @@ def estimate(method, data_name, N, B, runs, seed):
     K, y, q = problem(data_name, N)
     rng = np.random.default_rng(seed)
     if method == "tilting":
-        A, mu, psi = tilting(data_name, N)
+        A, mu, bound = tilted(data_name, N)
         log_w = [combine(tilted_run(A, mu, B, rng)).log_Z for _ in range(runs)]
-        return {"log_weights": log_w, "bound": psi}
+        return {"log_weights": log_w, "bound": bound}
     if method == "SciPy's cdf":
         C = np.eye(N) + np.outer(y, y) * K
         p = [multivariate_normal(cov=C, maxpts=B, abseps=0, releps=0, seed=rng).cdf(np.zeros(N))

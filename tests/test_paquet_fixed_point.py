@@ -39,7 +39,7 @@ def test_trajectory_is_that_of_rmhmc_bit_for_bit(name, cases, f_max):
         s, _ = metric_factor(x, model, np.empty_like(model.K))
         R, _ = whitened_factor(model.L_K, s**2)
         p = solve_lower_transposed(model.L_K, R.T @ z)  # as in rmhmc
-        xs, _, energies, halves = script.trajectory(x, p, model, 4, 0.1, f_max)
+        xs, _, energies, halves = script.travel(x, p, model, 4, 0.1, f_max)
         chain = rmhmc.py_func(x, model, 4, 0.1, 1, Given(z), f_max)
         np.testing.assert_array_equal(xs[0], x)
         np.testing.assert_array_equal(xs[-1], chain.samples[0])

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from algorithms import paquet_rmhmc, paquet_rmhmc_fast
+from algorithms.paquet_rmhmc import hamiltonian_and_gradient, riemann_metric
+from algorithms.paquet_rmhmc_fast import geometry, metric_factor, trajectory
 from models import linalg
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
@@ -82,11 +84,68 @@ def test_divergences_are_the_same():
         np.testing.assert_array_equal(chain.samples, 1.0)
 
 
-def test_compiled_fast_twin_equals_interpreted_bit_for_bit():
-    model = problem(7, 1.0, 0.4, True)
-    runs = [rmhmc(np.ones(7), model, 4, 0.2, 8, np.random.default_rng(1))
-            for rmhmc in (paquet_rmhmc_fast.rmhmc, paquet_rmhmc_fast.rmhmc.py_func)]
-    np.testing.assert_array_equal(runs[0].samples, runs[1].samples)
+def test_compiled_fast_twin_equals_interpreted_bit_for_bit(monkeypatch):
+    model, rmhmc = problem(7, 1.0, 0.4, True), paquet_rmhmc_fast.rmhmc
+    compiled = rmhmc(np.ones(7), model, 4, 0.2, 8, np.random.default_rng(1))
+    monkeypatch.setattr(paquet_rmhmc_fast, "trajectory", trajectory.py_func)
+    interpreted = rmhmc.py_func(np.ones(7), model, 4, 0.2, 8, np.random.default_rng(1))
+    np.testing.assert_array_equal(compiled.samples, interpreted.samples)
+    np.testing.assert_array_equal(compiled.energy_error, interpreted.energy_error)
+
+
+def start(x, model):
+    """Return the Geometry at x, and its factor and a work array, which a trajectory may have."""
+    L, work = np.empty_like(model.K), np.empty_like(model.K)
+    s, ok = metric_factor(x, model, L)
+    return geometry(x, s, L, ok, model, work), L, work
+
+
+@pytest.mark.parametrize("from_q", [False, True])
+def test_a_trajectory_of_four_steps_is_four_of_one_bit_for_bit(from_q):
+    model, path, one = problem(7, 1.0, 0.4, from_q), np.empty((4, 2, 7)), np.empty((1, 2, 7))
+    p = np.random.default_rng(2).standard_normal(7)
+    at, L, work = start(np.ones(7), model)
+    end, p_end, _, H_end = trajectory(at, p, model, 4, 0.3, 5, L, work, path)
+    at, L, work = start(np.ones(7), model)
+    for step in path:
+        at, p, _, H = trajectory(at, p, model, 1, 0.3, 5, L, work, one)
+        np.testing.assert_array_equal(step, one[0])
+        np.testing.assert_array_equal(step[0], at.x)
+    np.testing.assert_array_equal(p, p_end)
+    assert H == H_end
+    for ours, theirs in zip(end, at, strict=True):
+        np.testing.assert_array_equal(np.tril(ours) if np.ndim(ours) == 2 else ours,
+                                      np.tril(theirs) if np.ndim(theirs) == 2 else theirs)
+
+
+@pytest.mark.parametrize("from_q", [False, True])
+def test_the_path_solves_the_equations_of_the_generalised_leapfrog(from_q):
+    model, eps, path = problem(7, 1.0, 0.4, from_q), 0.2, np.empty((3, 2, 7))
+    x, p = np.ones(7), np.random.default_rng(2).standard_normal(7)
+    at, L, work = start(x, model)
+    _, p_end, *_ = trajectory(at, p, model, 3, eps, 40, L, work, path)
+    for x_, half in path:
+        metrics = [riemann_metric(place, model) for place in (x, x_)]
+        before, after = (hamiltonian_and_gradient(*metric, half)[1] for metric in metrics)
+        # 40 iterations leave nothing; the mirror's K - V'V loses up to four digits of 16
+        np.testing.assert_allclose(half, p - eps / 2 * before, rtol=0, atol=1e-10)  # (13)
+        np.testing.assert_allclose(x_, x + eps / 2 * (metrics[0][2] + metrics[1][2]) @ half,
+                                   rtol=0, atol=1e-10)  # (14)
+        x, p = x_, half - eps / 2 * after  # (15)
+    np.testing.assert_allclose(p_end, p, rtol=0, atol=1e-10)
+
+
+def test_an_energy_of_minus_infinity_is_rejected(monkeypatch):
+    model = problem(7, 1.0, 1.0, False)
+
+    def lost(at, p, *_):
+        return at._replace(x=at.x + 1), p, 0.0, -np.inf
+
+    monkeypatch.setattr(paquet_rmhmc_fast, "trajectory", lost)
+    chain = paquet_rmhmc_fast.rmhmc.py_func(np.ones(7), model, 2, 0.1, 3, np.random.default_rng(0))
+    assert chain.divergences == 3
+    assert not chain.accepted.any()
+    np.testing.assert_array_equal(chain.samples, 1.0)
 
 
 def interpreted(monkeypatch, done):
@@ -102,7 +161,7 @@ def interpreted(monkeypatch, done):
 
     for name in ("factorise", "invert_lower", "whitened_factor"):
         counting(name, getattr(linalg, name))
-    for name in ("metric_factor", "geometry"):
+    for name in ("metric_factor", "geometry", "trajectory"):
         counting(name, getattr(module, name).py_func)
 
 
@@ -115,7 +174,7 @@ def test_fast_rmhmc_does_six_thirds_of_N_cubed_per_leapfrog_step(monkeypatch, fr
     steps = l_max * t_max
     assert done["factorise"] == chain.counts.metric == 1 + 5 * steps
     assert done["invert_lower"] == chain.counts.gradient == 1 + steps
-    assert done["whitened_factor"] == t_max
+    assert done["whitened_factor"] == done["trajectory"] == t_max
     thirds = done["factorise"] + done["invert_lower"] + 2 * done["whitened_factor"]
     assert chain.counts.thirds == thirds == 6 * steps + 2 + 2 * t_max
     assert chain.counts.cholesky == done["factorise"] + done["whitened_factor"]

@@ -1,0 +1,243 @@
+"""algorithms/orthant.py: closed forms, Gaussian factors and SciPy's cdf; the bound and the mean of
+the weights of tilting, and that its tilt is a saddle point."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_ndtr
+from scipy.stats import multivariate_normal, norm
+
+from algorithms.ais import combine
+from algorithms.orthant import (
+    hazard,
+    ordered_factor,
+    orthant,
+    saddle_point,
+    tilted_run,
+    tilting,
+)
+
+
+def two_factors(n, amplitude, seed):
+    """V V', V (n, 2), and log P(u > 0) for u ~ N(0, I + V V').
+
+    Given the two factors the u are independent; the trapezoidal rule is exact to rounding.
+    """
+    V = amplitude * np.random.default_rng(seed).standard_normal((n, 2))
+    z = np.linspace(-9, 9, 721)
+    weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+    log_p = sum(log_ndtr(v[0] * z[:, None] + v[1] * z) for v in V)
+    return V @ V.T, math.log(weight @ np.exp(log_p) @ weight)
+
+
+def correlations(C):
+    return C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
+
+
+# The exact values
+
+
+def test_one_two_and_three_variables_have_closed_forms():
+    assert orthant(np.array([[27_000.0]]), 1) == 0.5
+    K = np.array([[3.0, 1.5, -0.7], [1.5, 2.0, 0.4], [-0.7, 0.4, 1.0]])
+    R = correlations(np.eye(3) + K)
+    arcs = [math.asin(R[i, j]) / (2 * math.pi) for i, j in ((0, 1), (0, 2), (1, 2))]
+    # sums of three numbers of order 1
+    assert orthant(K[:2, :2], 1) == pytest.approx(1 / 4 + arcs[0], abs=1e-15)
+    assert orthant(K, 1) == pytest.approx(1 / 8 + sum(arcs) / 2, abs=1e-15)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 6, 7])
+@pytest.mark.parametrize("amplitude", [0.3, 1.0, 4.0])
+def test_orthant_against_two_factors(n, amplitude):
+    K, exact = two_factors(n, amplitude, n)
+    # the closed forms' rounding; 16 nodes err by 1e-12 at most here (12: by 1e-8)
+    assert math.log(orthant(K, 16)) == pytest.approx(exact, abs=1e-14 if n < 4 else 1e-11)
+
+
+@pytest.mark.parametrize("n", [4, 6, 8])
+def test_orthant_against_scipys_cdf(n):
+    B = np.random.default_rng(n).standard_normal((n, n))
+    cdf = multivariate_normal(cov=np.eye(n) + B @ B.T, maxpts=100_000, abseps=0, releps=0,
+                              seed=np.random.default_rng(1))
+    p = [cdf.cdf(np.zeros(n)) for _ in range(12)]
+    se = np.std(p, ddof=1) / 12**0.5
+    exact = orthant(B @ B.T, 8)  # to 5e-8, by 16 nodes
+    assert se < 1e-3 * exact
+    assert abs(np.mean(p) - exact) < 4 * se
+
+
+@pytest.mark.parametrize("n", [4, 5, 6, 7])
+def test_independent_and_equal_cases_have_closed_forms(n):
+    assert orthant(np.diag(np.arange(n) + 0.5), 8) == pytest.approx(0.5**n, rel=1e-14, abs=0)
+    # all correlations 1/2: the first of n + 1 exchangeable variables is the least
+    # 8 nodes err by 1e-12 at n = 7, 12 by rounding
+    assert orthant(np.ones((n, n)), 8) == pytest.approx(1 / (n + 1), rel=1e-11, abs=0)
+
+
+def test_orthants_of_all_signs_make_one():
+    K = two_factors(5, 2.0, 1)[0]
+    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1).T
+    p = [orthant(sign[:, None] * K * sign, 16) for sign in signs]
+    assert sum(p) == pytest.approx(1, abs=1e-13)  # rounding: what changes sign cancels exactly
+    assert min(p) > 0
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6])
+def test_orthant_does_not_depend_on_the_order(n):
+    K, shuffled = two_factors(n, 3.0, n)[0], np.random.default_rng(n).permutation(n)
+    # the nodes depend on the trace alone: the same terms in another order
+    assert orthant(K[shuffled][:, shuffled], 8) == pytest.approx(orthant(K, 8), rel=1e-13, abs=0)
+
+
+def test_a_singular_matrix_is_positive_semi_definite():
+    assert orthant(np.zeros((4, 4)), 2) == 2**-4
+    V = np.random.default_rng(2).standard_normal((4, 1)) * 1e3  # eigenvalues of -1e-10 by rounding
+    assert np.linalg.eigvalsh(V @ V.T)[0] < 0
+    assert 0 < orthant(V @ V.T, 8) < 1
+
+
+# Tilting
+
+
+@pytest.mark.parametrize("n", [1, 3, 5, 30])
+def test_ordered_factor_describes_the_same_orthant_in_another_order(n):
+    C = np.eye(n) + two_factors(n, 2.0, n)[0]
+    A = ordered_factor(C)
+    assert (np.triu(A) == 0).all()
+    L = A + np.eye(n)
+    R, given = correlations(L @ L.T), correlations(C)
+    # find each row among those of C by its sorted elements, which the order does not change
+    gaps = np.abs(np.sort(R)[:, None] - np.sort(given)[None]).max(axis=-1)
+    order = gaps.argmin(axis=1)
+    assert sorted(order) == list(range(n))
+    np.testing.assert_allclose(R, given[order][:, order], rtol=0, atol=1e-12)  # rounding, n terms
+
+
+def test_order_takes_the_least_probable_next():
+    v = np.array([1.0, 1.0, 1.0, -1.0, 1.0])  # the fourth disagrees with the others
+    A = ordered_factor(np.eye(5) + 9 * np.outer(v, v))
+    assert A[1, 0] < 0
+    assert A[2, 0] > 0
+
+
+def test_order_goes_by_the_expected_values_of_those_before():
+    # u_1 = z_1 has mean sqrt(2 / pi) = .8 above 0.  Given that, u_2 has mean -.64 and deviation .6,
+    # u_3 mean -.72 and deviation 2: u_2 is the less probable, though its mean is the higher
+    r, s, c = -0.8, -0.9, 2.0
+    C = np.array([[1.0, r, s], [r, 1.0, r * s], [s, r * s, s**2 + c**2]])
+    A = ordered_factor(C)
+    assert A[1, 0] == pytest.approx(r / 0.6, rel=1e-14, abs=0)
+    assert A[2, 0] == pytest.approx(s / c, rel=1e-14, abs=0)
+
+
+def test_hazard_is_the_mean_beyond_a_limit():
+    assert hazard(0.0) == pytest.approx(math.sqrt(2 / math.pi), rel=1e-15, abs=0)
+    # 1 / (t - h) is Laplace's continued fraction: t + 1/t - 2/t^3 + ..., next 10/t^5
+    assert hazard(50.0) == pytest.approx(50 + 1 / 50 - 2 / 50**3, rel=0, abs=1e-7)
+    assert hazard(-40.0) == pytest.approx(0, abs=1e-300)
+
+
+@pytest.mark.parametrize(("n", "amplitude"), [(1, 1.0), (2, 1.0), (8, 3.0), (60, 1.0)])
+def test_tilting_is_unbiased_and_bounded(n, amplitude):
+    K, exact = two_factors(n, amplitude, 7)
+    A, mu, bound = tilting(np.eye(n) + K)
+    rng = np.random.default_rng(3)
+    points = np.array([tilted_run(A, mu, 512, rng) for _ in range(40)])
+    estimate = combine([combine(run).log_Z for run in points])
+    assert points.shape == (40, 512)
+    assert points.max() <= bound + 1e-9  # the gradient at which Newton stops
+    assert bound >= exact - 1e-12
+    assert abs(estimate.log_Z - exact) < 4 * estimate.standard_error + 1e-12  # n = 1: no error
+    assert estimate.standard_error < 0.02  # the test would see an error of 8 %
+    plain = combine([combine(tilted_run(A, 0 * mu, 512, rng)).log_Z for _ in range(40)])
+    # any tilt is unbiased
+    assert abs(plain.log_Z - exact) < 4 * plain.standard_error + 1e-12
+
+
+def test_tilting_does_not_depend_on_the_order_but_for_its_errors():
+    K, exact = two_factors(6, 2.0, 4)
+    for shuffled in np.random.default_rng(5).permuted(np.tile(np.arange(6), (4, 1)), axis=1):
+        A, mu, bound = tilting(np.eye(6) + K[shuffled][:, shuffled])
+        rng = np.random.default_rng(6)
+        runs = combine([combine(tilted_run(A, mu, 512, rng)).log_Z for _ in range(40)])
+        assert abs(runs.log_Z - exact) < 4 * runs.standard_error
+        assert bound >= exact
+
+
+def psi(x, mu, A):
+    """The log weight at x, by its definition."""
+    return np.sum(mu**2 / 2 - x * mu + log_ndtr(A @ x + mu))
+
+
+@pytest.mark.parametrize("n", [2, 5, 12])
+def test_the_gradient_vanishes_at_the_saddle_point(n):
+    A, mu, bound = tilting(np.eye(n) + two_factors(n, 2.0, 5)[0])
+    assert mu[-1] == 0
+    x = np.zeros(n)
+    for k in range(n):  # the gradient in mu vanishes where x is the mean of the draws, in turn
+        limit = -(A[k] @ x) - mu[k]
+        x[k] = mu[k] + norm.pdf(limit) / norm.sf(limit)
+    step = 1e-5  # truncation step^2 / 6, rounding 1e-14 / step
+    for h in step * np.eye(n):
+        assert psi(x + h, mu, A) == pytest.approx(psi(x - h, mu, A), rel=0, abs=2 * step * 1e-8)
+        assert psi(x, mu + h, A) == pytest.approx(psi(x, mu - h, A), rel=0, abs=2 * step * 1e-8)
+    assert psi(x, mu, A) == pytest.approx(bound, rel=0, abs=1e-12)  # rounding
+
+
+def test_the_bound_is_the_lowest_of_all_tilts():
+    A = ordered_factor(np.eye(12) + two_factors(12, 2.0, 5)[0])
+    mu, bound = saddle_point(A)
+
+    def highest(mu):  # the maximum over x of the log weight
+        return -minimize(lambda x: -psi(np.append(x, 0), mu, A), np.zeros(11), tol=1e-10).fun
+
+    assert highest(mu) == pytest.approx(bound, abs=1e-6)  # numerical gradients
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        assert highest(mu + 0.1 * np.append(rng.standard_normal(11), 0)) > bound + 1e-4
+
+
+def test_where_newton_fails_the_bound_is_infinite_and_the_weights_are_right():
+    V = 1e4 * np.random.default_rng(1).standard_normal((10, 2))  # correlations within 1e-8 of 1
+    A, mu, bound = tilting(np.eye(10) + V @ V.T)
+    assert bound == np.inf
+    assert np.isfinite(tilted_run(A, mu, 16, np.random.default_rng(0))).all()
+
+
+# Arguments
+
+C = np.eye(3) + 1.0
+A = ordered_factor(C)
+
+
+@pytest.mark.parametrize(("name", "call"), [
+    ("K", lambda: orthant(C[:2], 8)),
+    ("K", lambda: orthant(C[0], 8)),
+    ("K", lambda: orthant(C + np.triu(C, 1), 8)),
+    ("K", lambda: orthant(C - 2 * np.eye(3), 8)),
+    ("K", lambda: orthant(np.where(C > 1, np.nan, C), 8)),
+    ("K", lambda: orthant(np.zeros((0, 0)), 8)),
+    ("nodes", lambda: orthant(C, 0)),
+    ("nodes", lambda: orthant(C, 8.0)),
+    ("C", lambda: tilting(C[:2])),
+    ("C", lambda: tilting(C + np.triu(C, 1))),
+    ("C", lambda: tilting(np.ones((3, 3)))),
+    ("C", lambda: tilting(-C)),
+    ("C", lambda: ordered_factor(np.where(C > 1, np.inf, C))),
+    ("A", lambda: saddle_point(C)),
+    ("A", lambda: saddle_point(A[:2])),
+    ("A", lambda: saddle_point(A.T)),
+    ("A", lambda: saddle_point(A * np.nan)),
+    ("A", lambda: tilted_run(A + np.eye(3), np.zeros(3), 8, np.random.default_rng(0))),
+    ("mu", lambda: tilted_run(A, np.zeros(2), 8, np.random.default_rng(0))),
+    ("mu", lambda: tilted_run(A, np.full(3, np.nan), 8, np.random.default_rng(0))),
+    ("points", lambda: tilted_run(A, np.zeros(3), 12, np.random.default_rng(0))),
+    ("points", lambda: tilted_run(A, np.zeros(3), 0, np.random.default_rng(0))),
+    ("rng", lambda: tilted_run(A, np.zeros(3), 8, 1)),
+])
+def test_bad_arguments_are_named(name, call):
+    with pytest.raises(ValueError, match=f"^{name} "):
+        call()
