@@ -15,7 +15,8 @@ import numpy as np
 
 from algorithms.ais import ais, combine, geometric_ladder
 from algorithms.ep_correction import second_order
-from harness.claims import Claim, Measured, average, mean, table as text_table
+from harness.claims import Claim, Measured, average, mean
+from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
 from harness.style import COLOURS, plt
@@ -26,40 +27,31 @@ NAME, WHAT = "paquet_fig2", "evidence by AIS, HMC and RMHMC"
 MINUTES = {"paper": 90, "short": 2, "smoke": 0.2}
 
 
-class Panel(NamedTuple):
-    """A panel of the figure: its method, and for each budget its temperatures and its runs."""
-
-    method: str
-    B: dict
-    runs: dict
-
-
-def panel(method, B, short, smoke, runs, short_runs):
-    """Make a Panel from its numbers at the budgets; smoke has 2 runs."""
-    return Panel(method, {"paper": B, "short": short, "smoke": smoke},
-                 {"paper": runs, "short": short_runs, "smoke": 2})
-
-
-# The paper's settings (caption of Figure 2): the method and B.  Ours: the other numbers
-PANELS = {
-    "a": panel("AISq-RMHMC", 12, 12, 2, 100, 6),
-    "b": panel("AISq-RMHMC", 120, 30, 4, 30, 4),
-    "c": panel("AISq-RMHMC", 240, 60, 6, 20, 2),
-    "d": panel("AIS-RMHMC", 1200, 100, 10, 10, 2),
-    "e": panel("AISq-RMHMC", 540, 90, 8, 10, 2),
-    "f": panel("AIS-RMHMC", 2000, 160, 16, 10, 2),
-    "g": panel("AISq-HMC", 400, 40, 4, 30, 6),
-    "-": panel("AIS-HMC", 400, 40, 4, 10, 3),  # in the text only: "excluded"
-}
-METHODS = list(dict.fromkeys(p.method for p in PANELS.values()))
-FROM_Q = [p for p in PANELS if PANELS[p].method.startswith("AISq")]
+# The paper's settings (caption of Figure 2): for each panel its method and its temperatures
+METHODS = {"a": "AISq-RMHMC", "b": "AISq-RMHMC", "c": "AISq-RMHMC", "d": "AIS-RMHMC",
+           "e": "AISq-RMHMC", "f": "AIS-RMHMC", "g": "AISq-HMC",
+           "-": "AIS-HMC"}  # in the text only, which says why it is not in the figure
+B = {"a": 12, "b": 120, "c": 240, "d": 1200, "e": 540, "f": 2000, "g": 400, "-": 400}
 
 # Our settings
+TEMPERATURES = {
+    "paper": B,
+    "short": {"a": 12, "b": 30, "c": 60, "d": 100, "e": 90, "f": 160, "g": 40, "-": 40},
+    "smoke": {"a": 2, "b": 4, "c": 6, "d": 10, "e": 8, "f": 16, "g": 4, "-": 4},
+}
+RUNS = {
+    "paper": {"a": 100, "b": 30, "c": 20, "d": 10, "e": 10, "f": 10, "g": 30, "-": 10},
+    "short": {"a": 6, "b": 4, "c": 2, "d": 2, "e": 2, "f": 2, "g": 6, "-": 3},
+    "smoke": dict.fromkeys(METHODS, 2),
+}
 BETA_MIN = {"AISq": 1e-3, "AIS": 1e-7}  # the first temperature above 0, from q and from the prior
 CASES = {"paper": None, "short": None, "smoke": 60}  # None is all
 COST = {"RMHMC": 1.0, "HMC": 0.1}  # of a transition, for the progress bar
 TIMED = (5, 8)  # runs of each method for its time, and their temperatures
 BAND = 10.0  # nats: the figure reaches so far below the corrected value
+
+FROM_Q = [p for p, method in METHODS.items() if method.startswith("AISq")]
+LABELS = {p: f"({p}{'*' * (p in FROM_Q)})" for p in METHODS}  # starred as in the caption
 
 
 # The work
@@ -78,9 +70,9 @@ def one_run(data_name, cases, method, B, beta_min, seed):
 
 def clock(data_name, cases, runs, B):
     """CPU seconds per temperature of each method, in so many runs of each, in turn."""
-    seconds = {method: [] for method in METHODS}
-    for k in range(runs + 1):  # the first one loads what is compiled
-        for method in METHODS:
+    seconds = {method: [] for method in METHODS.values()}
+    for k in range(runs + 1):  # the first time is also that of EP and of what has to be loaded
+        for method in seconds:
             start = time.thread_time()
             one_run(data_name, cases, method, B, 0.5, k)
             seconds[method].append((time.thread_time() - start) / B)
@@ -89,27 +81,27 @@ def clock(data_name, cases, runs, B):
 
 def warm():
     """Compile everything in this process, before others start."""
-    for method in METHODS:
+    for method in METHODS.values():
         one_run("optical digits 3 vs 5", 10, method, 1, 1.0, 0)
 
 
 def run(experiment, cases):
     """Return {panel: Runs}, the values of the figure's lines, and the mean of AISq-RMHMC."""
-    n, budget = CASES[experiment.budget], experiment.budget
-    tasks = [dict(data_name=cases.name, cases=n, method=panel.method, B=panel.B[budget],
-                  beta_min=BETA_MIN[panel.method.split("-")[0]], seed=[experiment.seed, index, k],
-                  cost=panel.B[budget] * COST[panel.method.split("-")[1]])
-             for index, panel in enumerate(PANELS.values()) for k in range(panel.runs[budget])]
+    n, ladder = CASES[experiment.budget], TEMPERATURES[experiment.budget]
+    runs = RUNS[experiment.budget]
+    tasks = [dict(data_name=cases.name, cases=n, method=method, B=ladder[p],
+                  beta_min=BETA_MIN[method.split("-")[0]], seed=[experiment.seed, index, k],
+                  cost=ladder[p] * COST[method.split("-")[1]])
+             for index, (p, method) in enumerate(METHODS.items()) for k in range(runs[p])]
     done = iter(experiment.replicates(
         one_run, tasks, "runs", lambda found: "acceptance rate "
         f"{np.mean([r['accepted'] for r in found]):.2f}", warm))
     (times,) = experiment.replicates(clock, [dict(data_name=cases.name, cases=n, runs=TIMED[0],
                                                   B=TIMED[1])], "timings")
-    result = {p: put_together(panel.B[budget], [next(done) for _ in range(panel.runs[budget])],
-                              mean(times["seconds"][panel.method]))
-              for p, panel in PANELS.items()}
+    result = {p: put_together(ladder[p], [next(done) for _ in range(runs[p])],
+                              mean(times["seconds"][method])) for p, method in METHODS.items()}
     _, y, q = problem(cases.name, n)
-    ours = [result[p] for p in PANELS if PANELS[p].method == "AISq-RMHMC"]
+    ours = [result[p] for p, method in METHODS.items() if method == "AISq-RMHMC"]
     # weighted by work: weights of 1 / se^2 would favour who happened to miss its large weights
     truth = average([r.log_Z for r in ours], [r.B * r.log_weights.size for r in ours])
     return result | {"data": cases.name, "N": y.size, "EP": q.log_Z, "AISq-RMHMC": truth,
@@ -193,18 +185,18 @@ CLAIMS = [
           "(g) is 400 x 200 steps of 4 N^2 operations, (f) 2000 x 10 steps of 2 N^3: a ratio of"
           " 8 / N, 0.01; printed, at 12 N^3, smaller still.  A time that puts (g) last must be"
           " that of an implementation, not of the algorithm", ("short", "paper")),
-    Claim("divergences, all runs", "0", lambda r: sum(r[p].divergences for p in PANELS), 0.0, 0.0,
+    Claim("divergences, all runs", "0", lambda r: sum(r[p].divergences for p in METHODS), 0.0, 0.0,
           "no trajectory leaves the finite numbers", "ours"),
 ]
 
 
 def table(r):
     """Lay out the panels."""
-    rows = [[f"({p}{'*' * (p in FROM_Q)})", panel.method, r[p].B, r[p].log_weights.size,
+    rows = [[LABELS[p], method, r[p].B, r[p].log_weights.size,
              f"{r[p].log_Z.value:.2f}", f"{r[p].log_Z.se:.2f}", f"{r[p].effective:.1f}",
              f"{r[p].mean.value:.2f}", f"{r[p].log_weights.std(ddof=1):.2f}",
              f"{r[p].accepted:.3f}", f"{r[p].energy_error:.3f}", r[p].divergences,
-             f"{r[p].seconds.value:.1f}"] for p, panel in PANELS.items()]
+             f"{r[p].seconds.value:.1f}"] for p, method in METHODS.items()]
     header = ["", "method", "B", "runs", "log Z", "s.e.", "eff.", "mean", "s.d.", "accept",
               "|dH|", "div.", "CPU s"]
     return (f"N = {r['N']}; EP {r['EP']:.3f}, corrected {r['corrected']:.3f}; an estimate is one"
@@ -222,9 +214,9 @@ def figure(r):
         ax.axhline(r["EP"], color="k", ls=":", lw=1, label="EP")
         ax.axhline(r["corrected"], color="k", lw=1, label="EP, second-order correction")
         ax.set_ylim(bottom, top)
-    colours = dict(zip(METHODS, COLOURS, strict=False))
-    for k, (p, panel) in enumerate(PANELS.items()):
-        values, colour, seconds = r[p].log_weights, colours[panel.method], r[p].seconds.value
+    colours = dict(zip(dict.fromkeys(METHODS.values()), COLOURS, strict=False))
+    for k, (p, method) in enumerate(METHODS.items()):
+        values, colour, seconds = r[p].log_weights, colours[method], r[p].seconds.value
         inside = values >= bottom
         below = np.count_nonzero(~inside)
         spread = np.linspace(-0.18, 0.18, values.size)[inside]
@@ -233,18 +225,18 @@ def figure(r):
         if below < values.size / 2:
             left.boxplot(values, positions=[k], widths=0.55, showfliers=False,
                          medianprops={"color": colour})
-        right.annotate(f"({p}{'*' * (p in FROM_Q)})", (seconds, 0.97 - 0.05 * (k % 2)),
+        right.annotate(LABELS[p], (seconds, 0.97 - 0.05 * (k % 2)),
                        xycoords=("data", "axes fraction"), ha="center", va="top", fontsize=8)
         if below:
             for ax, x in ((left, k), (right, seconds)):
                 ax.plot(x, bottom + 0.02 * (top - bottom), "v", color=colour, clip_on=False)
             left.annotate(f"{below} of {values.size}\nmean {values.mean():.0f}",
                           (k, bottom + 0.05 * (top - bottom)), ha="center", fontsize=7)
-    left.set_xticks(range(len(PANELS)), [
-        f"({p}{'*' * (p in FROM_Q)})\n" + panel.method.replace("-", "\n") + f"\nB = {r[p].B}"
-        for p, panel in PANELS.items()], fontsize=7)
+    left.set_xticks(range(len(METHODS)), [
+        "\n".join([LABELS[p], *method.split("-"), f"B = {r[p].B}"])
+        for p, method in METHODS.items()], fontsize=7)
     left.set(ylabel=r"estimate of $\log Z$, one run", title="the paper's panels, left to right",
-             xlim=(-0.6, len(PANELS) - 0.4))
+             xlim=(-0.6, len(METHODS) - 0.4))
     right.set(xscale="log", xlabel="computation time of one run (CPU seconds)",
               title="the same, against time")
     handles = [plt.Line2D([], [], color=c, marker=".", ls="", label=m) for m, c in colours.items()]

@@ -1,21 +1,172 @@
-"""reproduce/paquet_logz.py: the tails of importance sampling from q."""
+"""reproduce/paquet_logz.py: every method of the ladder estimates the same log Z, and each claim is
+about what it says."""
 
 import math
 
 import numpy as np
 import pytest
 
+import paquet_logz as script
+from algorithms.ais import combine
 from algorithms.ep import ep
-from paquet_logz import last_step, problem
+from harness.claims import Measured, judge
+from paquet.digits import digits_3v5
+from paquet.problem import problem
 
-DIGITS = "optical digits 3 vs 5"
+DIGITS = digits_3v5().name
+INF = math.inf
+
+
+# The estimates
+
+
+def closed_form(N):
+    """Return log P(u > 0) of the first N of three cases: N of the signs, and N (N - 1) / 2 arcs."""
+    K, y, _ = problem(DIGITS, 3)
+    C = (np.eye(3) + np.outer(y, y) * K)[:N, :N]
+    d = np.sqrt(np.diag(C))
+    arcs = np.arcsin(C / np.outer(d, d))[np.triu_indices(N, 1)].sum()
+    return math.log({1: 0.5, 2: 0.25 + arcs / (2 * math.pi), 3: 0.125 + arcs / (4 * math.pi)}[N])
+
+
+# temperatures or points, runs, and the least of the effective runs that these seeds have
+AT_THREE = {"AISq-RMHMC": (40, 400, 350), "AISq-HMC": (40, 400, 350), "AIS-HMC": (100, 400, 80),
+            "tilting": (256, 16, 15), "SciPy's cdf": (20_000, 8, 7), "IS from q": (1, 20_000, 5000)}
+
+
+@pytest.mark.parametrize("method", script.METHODS)
+def test_every_method_finds_the_evidence_of_three_cases(method):
+    B, runs, effective = AT_THREE[method]
+    found = script.put_together([script.estimate(method, DIGITS, 3, B, runs, 5)])
+    assert found.runs == runs and found.effective >= effective
+    # 4 standard errors, of fixed seeds; 1e-6 is what SciPy's 20000 points can do at N = 3
+    assert abs(found.log_Z.value - closed_form(3)) < 4 * found.log_Z.se + 1e-6
+    assert found.log_Z.se < 0.12  # so that an error of a half would be seen
+    assert math.isfinite(found.bound) == (method == "tilting")
+    if method == "tilting":
+        assert found.bound > found.log_Z.value
+
+
+def test_every_method_has_its_start_its_ladder_and_its_kernel(monkeypatch):
+    seen = {}
+
+    class Stop(Exception):
+        pass
+
+    def ais(model, betas, kernel, runs, rng):
+        seen[name] = model.tau.any(), betas.tolist()[:2], len(betas), kernel, runs
+        raise Stop
+
+    monkeypatch.setattr(script, "ais", ais)
+    for name in ("AISq-RMHMC", "AISq-HMC", "AIS-HMC", "IS from q"):
+        with pytest.raises(Stop):
+            script.estimate(name, DIGITS, 40, 6, 9, 0)
+    assert seen == {  # Section 5 of the paper; a step of HMC below the limit of q at N = 40
+        "AISq-RMHMC": (True, [0.0, 1e-3], 7, (0.1, 10, 5), 9),
+        "AISq-HMC": (True, [0.0, 1e-3], 7, (0.2, 200), 9),
+        "AIS-HMC": (False, [0.0, 1e-6], 7, (0.2, 200), 9),
+        "IS from q": (True, [0.0, 1.0], 2, (1e-3, 1), 9)}
+    assert script.HMC_EPS[767] == 0.02  # the paper's
+
+
+@pytest.mark.parametrize("N", [1, 2, 3, 8, 40])
+def test_steps_of_hmc_are_stable_in_q(N):
+    # leapfrog is stable below 2 deviations in the direction in which q is narrowest
+    assert script.HMC_EPS[N] < 2 * np.linalg.eigvalsh(problem(DIGITS, N)[2].Sigma)[0] ** 0.5
+
+
+def test_replicates_are_put_together_by_hand():
+    found = script.put_together([{"log_weights": [0.0], "divergences": 2},
+                                 {"log_weights": [math.log(3)], "divergences": 1}])
+    # weights 1 and 3: mean 2, standard deviation sqrt(2), standard error 1; 16 / 10 effective runs
+    assert found.log_Z == pytest.approx((math.log(2), 0.5), rel=1e-14)  # rounding
+    assert found.effective == pytest.approx(1.6, rel=1e-14)
+    assert (found.runs, found.divergences) == (2, 3)
+
+
+def test_points_of_importance_sampling_are_summarised_as_runs_are():
+    # the same points, whose weights are not kept
+    summary = script.estimate("IS from q", DIGITS, 2, 1, 500, 3)
+    assert summary.keys() == {"log_Z", "standard_error", "effective_runs", "runs"}
+    model = script.annealed(DIGITS, 2, True)
+    points = script.ais(model, np.array([0.0, 1.0]), script.HMC(1e-3, 1), 500,
+                        np.random.default_rng(3)).log_weights
+    weights = np.exp(points)
+    found = script.put_together([summary])
+    assert found.log_Z == pytest.approx(
+        (math.log(weights.mean()), weights.std(ddof=1) / 500**0.5 / weights.mean()), rel=1e-12)
+    assert found.effective == pytest.approx(weights.sum() ** 2 / (weights**2).sum(), rel=1e-12)
+    assert (found.runs, found.divergences) == (500, 0)
+
+
+class Stored:
+    """In place of an experiment: log weights that say which method and size they are of."""
+
+    budget, seed = "smoke", 3
+
+    def replicates(self, function, tasks, *_, **__):
+        self.tasks = tasks
+        return [dict(log_Z=-N, standard_error=0.5, effective_runs=9.0, runs=10)
+                if task["method"] == "IS from q" else
+                dict(log_weights=[-100 * k - N, -100 * k - N - 0.2], divergences=1, bound=7.0)
+                for task in tasks
+                for k, N in [(script.METHODS.index(task["method"]), task["N"])]]
+
+
+def test_every_method_and_size_gets_its_own_runs():
+    experiment = Stored()
+    result = script.run(experiment, digits_3v5())
+    sizes = [1, 2, 3, 8, 40]
+    assert list(result["truth"]) == sizes
+    for k, method in enumerate(["AISq-RMHMC", "AISq-HMC", "AIS-HMC", "tilting"]):
+        for N in {2: sizes[:4], 3: [8, 40]}.get(k, sizes):
+            assert result["found"][method, N].log_Z == pytest.approx(
+                combine([-100 * k - N, -100 * k - N - 0.2])[:2], rel=1e-14)  # rounding
+            assert result["found"][method, N].divergences == 1
+    assert result["found"]["IS from q", 3] == (Measured(-3, 0.5), 9.0, 10, 0, pytest.approx(
+        math.nan, nan_ok=True))
+    assert ("SciPy's cdf", 8) not in result["found"]  # not at this budget
+    for N in (1, 2, 3):
+        # the three cases are evenly spaced, two are the first and the last
+        exact = closed_form(N) if N != 2 else two_cases()
+        assert result["truth"][N] == pytest.approx((exact, 0.0), rel=1e-12)
+    assert result["truth"][40] == result["found"]["tilting", 40].log_Z
+    _, y, q = problem(DIGITS, 8)
+    for name, order in (("EP, order 3", 3), ("EP, order 4", 4)):
+        assert result["found"][name, 8].log_Z == (
+            q.log_Z + script.second_order(q, y, order), 0.0)
+    assert result["found"]["EP", 8].log_Z == (q.log_Z, 0.0)
+    seeds = [tuple(task["seed"]) for task in experiment.tasks]
+    assert len(set(seeds)) == len(seeds)
+    assert all(seed[:3] == (3, script.METHODS.index(task["method"]), task["N"])
+               for seed, task in zip(seeds, experiment.tasks, strict=True))
+    assert len(script.figure(result).axes) == 2
+    script.plt.close("all")
+
+
+def two_cases():
+    """Return the closed form for the first and the last case."""
+    K, y, _ = problem(DIGITS, 2)
+    C = np.eye(2) + np.outer(y, y) * K
+    return math.log(0.25 + math.asin(C[0, 1] / math.sqrt(C[0, 0] * C[1, 1])) / (2 * math.pi))
+
+
+def test_without_usps_the_ladder_ends_at_365():
+    class Short(Stored):
+        budget = "short"
+
+    result = script.run(Short(), digits_3v5()._replace(note="USPS is not available"))
+    assert list(result["truth"]) == [1, 2, 3, 8, 40, 365]
+
+
+# The tails of importance sampling from q
 
 
 def test_one_case_has_the_last_step_of_a_half_normal():
     # the posterior is nearly half a normal: variance K (1 - 2 / pi), so that tau K = 2 / (pi - 2)
-    assert last_step(DIGITS, 1) == pytest.approx((math.pi - 2) / 2, abs=2e-3)  # K = 27000, not inf
+    assert script.last_step(DIGITS, 1) == pytest.approx((math.pi - 2) / 2, abs=2e-3)  # K is 27000
     K, y, q = problem(DIGITS, 1)
-    assert last_step(DIGITS, 1) == pytest.approx(1 / (K[0, 0] * q.tau[0]), rel=1e-6)
+    assert script.last_step(DIGITS, 1) == pytest.approx(1 / (K[0, 0] * q.tau[0]), rel=1e-6)
     assert ep(K, y).log_Z == pytest.approx(math.log(0.5), abs=1e-12)
 
 
@@ -23,8 +174,125 @@ def test_one_case_has_the_last_step_of_a_half_normal():
 def test_second_moment_of_the_weights_grows_along_the_ray(N):
     K, y, q = problem(DIGITS, N)
     assert (y * q.mu > 0).all()
-    length = last_step(DIGITS, N)
+    length = script.last_step(DIGITS, N)
     assert 0 < length < 1
     inverse = np.linalg.inv(K)
     for step, sign in ((0.9 * length, 1), (1.1 * length, -1)):
         assert sign * (q.mu @ inverse @ q.mu - step * q.mu @ (q.tau * q.mu)) > 0
+
+
+# The claims, on a result that is made up
+
+SIZES = [1, 2, 3, 8, 40, 365, 767]
+REFERENCES = {("tilting", 40), ("tilting", 365), ("AISq-HMC", 767)}
+LADDER = [*((m, N) for m in ("AISq-RMHMC", "AISq-HMC") for N in SIZES
+            if (m, N) != ("AISq-HMC", 365)), *(("AIS-HMC", N) for N in SIZES[:4]),
+          *(("tilting", N) for N in SIZES[3:]), ("SciPy's cdf", 8), ("SciPy's cdf", 40)]
+KNOWN = "AISq-RMHMC: error / s.e., N = 1"
+
+
+def made_up(found=()):
+    """Return a result with which all claims agree but one, log Z = -N, and some others `found`."""
+    truth = {N: Measured(-N, 0.01 * (N > 8)) for N in SIZES}
+    result = {key: script.Estimate(Measured(-key[1] + 0.01, 0.02), 50.0, 60) for key in LADDER}
+    result |= {key: script.Estimate(truth[key[1]], 50.0, 60) for key in REFERENCES}
+    result |= {("EP", N): script.Estimate(Measured(-N - 0.3 * (N > 1))) for N in SIZES}
+    result |= {("EP, order 3", N): script.Estimate(Measured(-N - 0.1)) for N in SIZES}
+    result |= {("EP, order 4", N): script.Estimate(Measured(-N + 0.05)) for N in SIZES}
+    result["AISq-RMHMC", 1] = script.Estimate(Measured(-1.2, 0.02), 50.0, 60)
+    return {"truth": truth, "found": result | dict(found), "data": {}, "last step": {}}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
+
+
+def changed(result):
+    """Return the claims whose verdicts are not those of made_up(), and the new verdicts."""
+    before, after = verdicts(made_up()), verdicts(result)
+    return {what: after[what] for what in before if before[what] != after[what]}
+
+
+def test_all_claims_agree_where_the_theory_is_right():
+    found = verdicts(made_up())
+    assert found.pop(KNOWN) == "known difference"
+    assert set(found.values()) == {"agrees"}
+    assert len(found) == 1 + 6 + len(LADDER) - len(REFERENCES) - 1
+
+
+@pytest.mark.parametrize(("method", "N"), [key for key in LADDER if key not in REFERENCES])
+def test_a_biased_sampler_moves_its_own_claim(method, N):
+    # the error of the estimate and that of the reference: 0.0224 at most
+    wrong = {(method, N): script.Estimate(Measured(-N + 0.1, 0.02), 50.0, 60)}
+    what = f"{method}: error / s.e., N = {N}"
+    assert changed(made_up(wrong)) == ({} if what == KNOWN else {what: "differs"})
+    right = {(method, N): script.Estimate(Measured(-N + 0.07, 0.02), 50.0, 60)}
+    assert changed(made_up(right)) == ({what: "agrees"} if what == KNOWN else {})
+
+
+@pytest.mark.parametrize("N", SIZES)
+def test_a_bad_approximation_moves_its_own_claim(N):
+    wrong = {("EP, order 4", N): script.Estimate(Measured(-N + 0.5))}
+    what = f"|EP error| - |error at order 4|, N = {N}"
+    assert changed(made_up(wrong)) == ({what: "differs"} if N > 1 else {})
+    wrong = {("EP", N): script.Estimate(Measured(-N + 2e-10))}
+    assert changed(made_up(wrong)) == ({what: "cannot tell" if N > 8 else "differs"} if N > 1
+                                       else {"EP error, N = 1": "differs"})
+    # order 3 is shown, and no claim is made of it
+    assert changed(made_up({("EP, order 3", N): script.Estimate(Measured(9.9))})) == {}
+
+
+@pytest.mark.parametrize(("method", "effective", "few"), [
+    ("AISq-RMHMC", 19.9, True), ("AISq-RMHMC", 20.0, False), ("AIS-HMC", 19.9, True),
+    ("tilting", 5.0, False), ("tilting", 4.9, True), ("SciPy's cdf", 5.0, False),
+    ("SciPy's cdf", 4.9, True)])
+def test_a_claim_that_rests_on_too_few_runs_cannot_be_told(method, effective, few):
+    result = made_up({(method, 8): script.Estimate(Measured(-7.99, 0.02), effective, 60)})
+    assert changed(result) == ({f"{method}: error / s.e., N = 8": "cannot tell"} if few else {})
+
+
+def test_a_reference_with_too_few_runs_leaves_all_samplers_untold():
+    result = made_up({("AISq-HMC", 767): script.Estimate(Measured(-767, 0.01), 19.0, 60)})
+    assert changed(result) == {f"{method}: error / s.e., N = 767": "cannot tell"
+                               for method in ("AISq-RMHMC", "tilting")}
+
+
+def test_an_error_counts_the_errors_of_both():
+    result = made_up({("tilting", 767): script.Estimate(Measured(-767.05, 0.03), 50.0, 60)})
+    result["truth"][767] = Measured(-767.0, 0.04)
+    assert script.error(result, "tilting", 767) == pytest.approx((-0.05, 0.05), rel=1e-9)
+    assert script.in_errors(result, "tilting", 767) == pytest.approx((-1.0, 0.0), rel=1e-9)
+
+
+def test_a_gain_of_the_correction_by_hand():
+    # errors of -0.3 and +0.05; a truth between the two moves both, by twice its own error
+    assert script.gain(made_up(), 40) == pytest.approx((0.25, 0.02), rel=1e-9)
+
+
+def test_intervals_follow_from_their_reasons():
+    for claim in script.CLAIMS:
+        wanted = ((-1e-10, 1e-10) if claim.what == "EP error, N = 1"  # rounding
+                  else (0, INF) if claim.what.startswith("|EP error|")  # better
+                  else (-4, 4))  # standard errors
+        assert (claim.low, claim.high) == wanted
+        assert bool(claim.known) == (claim.what == KNOWN)
+        assert claim.kind == ("order" if wanted[0] == 0 else "ours")
+    assert {c.budgets for c in script.CLAIMS if c.what.endswith(("N = 365", "N = 767"))} == {
+        ("short", "paper")}
+
+
+def test_cells_of_the_table_have_two_digits_of_the_error():
+    result = made_up({("AISq-RMHMC", 2): script.Estimate(Measured(-2.0066, 0.0044), 19.6, 30, 4)})
+    result |= {"last step": dict.fromkeys(SIZES, 0.5)}
+    rows = [line.split() for line in script.table(result).splitlines() if line]
+    errors, counts = [row for row in rows if row[0] == "AISq-RMHMC"]
+    assert errors[1:3] == ["-0.200(20)", "-0.0066(44)"]
+    assert counts[1:3] == ["50/60", "20/30"]
+    assert next(row for row in rows if row[0] == "tilting")[1:] == [
+        "+0.010(20)", "[+0.000(10)]", "[+0.000(10)]", "+0.010(20)"]
+    assert "Divergent transitions in all runs of AIS: 4." in script.table(result)
+
+
+def test_effective_runs_are_those_of_the_weights():
+    log_w = np.random.default_rng(1).standard_normal(30)
+    assert script.put_together([{"log_weights": log_w}]).effective == combine(log_w).effective_runs

@@ -25,6 +25,7 @@ def problem(data_name, cases=None):
     return K, y, ep(K, y)
 
 
+@cache
 def annealed(data_name, cases, from_q):
     """Return the model, annealed from EP's q or from the prior."""
     K, y, q = problem(data_name, cases)

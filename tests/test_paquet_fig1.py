@@ -1,0 +1,277 @@
+"""reproduce/paquet_fig1.py: its estimators are those by hand, and each claim is about what it
+says."""
+
+import math
+
+import numpy as np
+import pytest
+
+import paquet_fig1 as script
+from algorithms.generalised_leapfrog import generalised_leapfrog, metric_factor
+from algorithms.hmc import hmc_step, state_at
+from harness.claims import Measured, judge
+from models.interface import U, grad_U, metric
+
+LOCAL, EUCLIDEAN, ACCEPTED, ERROR, LOST, IRREVERSIBLE, RETURN, METRICS = range(8)
+
+
+class Given:
+    """In place of a generator: gives the normals that are wanted, and accepts."""
+
+    def __init__(self, z):
+        self.z = z
+
+    def standard_normal(self, n):
+        return self.z
+
+    def random(self):
+        return 0.0
+
+
+# The work
+
+
+def test_settings_are_those_of_the_text():
+    # Section 3: a mixture of three Gaussians; Section 5: l_max = 10
+    assert script.mixture(1.0).means.shape == (3, 2)
+    assert script.L_MAX == 10 and script.PAPER == (1.0, 10)
+    # ours: twelve step sizes, each a factor (1 / 0.08)^(1/11) above the last
+    np.testing.assert_allclose(script.GRID[1:] / script.GRID[:-1], 12.5 ** (1 / 11), rtol=1e-12)
+    assert script.GRID.shape == (12,) and script.GRID[0] == pytest.approx(0.08, rel=1e-12)
+
+
+def test_the_mixture_is_pulled_apart_by_the_factor():
+    near, far = script.mixture(0.5), script.mixture(2.0)
+    np.testing.assert_array_equal(4 * near.means, far.means)
+    np.testing.assert_array_equal(near.precisions, far.precisions)
+    S = np.linalg.inv(near.precisions)
+    np.testing.assert_allclose(S[1], [[2.25, -2.025], [-2.025, 2.25]], rtol=1e-12)  # of an inverse
+    np.testing.assert_allclose(S[2], [[2.25, 0.675], [0.675, 0.25]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", script.METHODS)
+def test_rows_of_transitions_by_hand(method, monkeypatch):
+    model = script.mixture(1.0)
+    starts = np.array([[-3.0, 0.2], [2.5, 1.0]])
+    z = np.array([0.4, -0.8])
+    monkeypatch.setattr(script, "mixture_draw", lambda model, n, rng: starts[:n])
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Given(z))
+    monkeypatch.setattr(script, "hmc_step", hmc_step.py_func)
+    monkeypatch.setattr(script, "rmhmc_step", script.rmhmc_step.py_func)
+    rows = script.transitions(method, model, 3, 0.2, 0, 2)
+    for x, row in zip(starts, rows, strict=True):
+        if method == "HMC":
+            p = z
+            end, H = leapfrog(x, p, model, 3, 0.2)
+            before = U(x, model) + p @ p / 2
+        else:
+            L = metric_factor(x, model)
+            end = generalised_leapfrog(x, L @ z, model, 3, 0.2)
+            end, H = end.x, end.H
+            before = U(x, model) + np.linalg.slogdet(metric(x, model))[1] / 2 + z @ z / 2
+        jump = end - x
+        wanted = [jump @ metric(x, model) @ jump, jump @ jump, 1, abs(H - before), 0, 0]
+        # other tolerances of the fixed points (1e-10 against 1e-12), and other roundings
+        np.testing.assert_allclose(row[:RETURN], wanted, rtol=0, atol=1e-8)
+        assert (0 < row[RETURN] < 1e-8) == (row[METRICS] >= 2 * 3 * 2) == (method == "RMHMC")
+
+
+def leapfrog(x, p, model, l_max, eps):
+    """Equations (9), one by one; return the end and its energy."""
+    for _ in range(l_max):
+        p = p - eps / 2 * grad_U(x, model)
+        x = x + eps * p
+        p = p - eps / 2 * grad_U(x, model)
+    return x, U(x, model) + p @ p / 2
+
+
+def test_what_is_rejected_does_not_move_and_its_errors_do_not_count():
+    rows = script.transitions("RMHMC", script.mixture(0.4), 10, 0.8, 1, 60)
+    rejected = rows[rows[:, ACCEPTED] == 0]
+    assert len(rejected) > 5 and rejected[:, LOST].sum() > 5
+    for column in (LOCAL, EUCLIDEAN, ERROR, RETURN):
+        assert (rejected[:, column] == 0).all()
+    assert (rows[rows[:, ACCEPTED] == 1][:, [LOST, IRREVERSIBLE]] == 0).all()
+
+
+def test_both_methods_have_the_same_starts_and_normals(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(script, "hmc_step", lambda at, *rest: drawn.append(at.q) or (at, True, 0.0))
+    monkeypatch.setattr(script, "rmhmc_step",
+                        lambda x, *rest: drawn.append(x) or script_step(x))
+    for method in script.METHODS:
+        script.transitions(method, script.mixture(1.0), 2, 0.1, 5, 4)
+    np.testing.assert_array_equal(drawn[:4], drawn[4:])
+
+
+def script_step(x):
+    """Return a transition of RMHMC that stays at x."""
+    return type("Transition", (), dict(x=x, accepted=True, energy_error=0.0, converged=True,
+                                       reversible=True, return_error=0.0, position_iterations=1))
+
+
+def test_the_step_that_moves_furthest_is_chosen_among_those_accepted(monkeypatch):
+    local = [1, 2, 3, 9, 5, 6, 7, 8, 3, 9, 9, 9]
+    euclidean = [1, 2, 3, 9, 8, 7, 6, 5, 4, 9, 9, 9]
+    accepted = [1, 1, 1, 0.8999, 0.9, 0.9, 0.9, 0.9, 0.9, 0.5, 0.5, 0.5]
+
+    def transitions(method, model, l_max, eps, seed, n):
+        k = int(np.argmin(abs(script.GRID - eps)))
+        row = np.zeros(8)
+        row[:3] = local[k], euclidean[k], accepted[k]
+        return np.array([row, row])
+
+    monkeypatch.setattr(script, "transitions", transitions)
+    found = script.tune("HMC", 1.0, 10, 0, 2)
+    assert found == {"local": script.GRID[7], "Euclidean": script.GRID[4]}
+
+
+def test_blocks_are_means_of_consecutive_transitions(monkeypatch):
+    rows = np.arange(script.BLOCKS * 3 * 8.0).reshape(-1, 8)
+    monkeypatch.setattr(script, "transitions", lambda *arguments: rows[: arguments[-1]])
+    blocks = script.measure("HMC", 1.0, 10, 0.1, 0, 3)["blocks"]
+    assert blocks.shape == (20, 8)
+    np.testing.assert_array_equal(blocks[1], [(24 + 32 + 40) / 3 + c for c in range(8)])
+
+
+def test_trajectories_shown_are_those_of_the_samplers():
+    z, eps = np.array([0.3, -1.0]), {"HMC": 0.2, "RMHMC": 0.15}
+    shown, model = script.paths(eps, z), script.mixture(1.0)
+    for path, energies in shown.values():
+        assert path.shape == (11, 2) and energies.shape == (11,)
+        np.testing.assert_array_equal(path[0], script.START)
+    start = state_at(script.START, model)
+    state, _, error = hmc_step.py_func(start, model, 0.2, 10, None, Given(z))
+    path, energies = shown["HMC"]
+    np.testing.assert_allclose(path[-1], state.q, rtol=0, atol=1e-13)  # half steps joined
+    assert energies[-1] - energies[0] == pytest.approx(error, rel=0, abs=1e-13)
+    step = script.rmhmc_step.py_func(script.START, model, 10, 0.15, Given(z), 100, 1e-12, 0.0)
+    path, energies = shown["RMHMC"]
+    np.testing.assert_allclose(path[-1], step.x, rtol=0, atol=1e-13)  # rounding
+    assert energies[-1] - energies[0] == pytest.approx(step.energy_error, rel=0, abs=1e-12)
+
+
+def test_a_ratio_of_blocks_with_the_same_starts_by_hand():
+    blocks = {"RMHMC": np.zeros((3, 8)), "HMC": np.zeros((3, 8))}
+    blocks["RMHMC"][:, EUCLIDEAN], blocks["HMC"][:, EUCLIDEAN] = [2, 5, 8], [1, 3, 2]
+    r = {(method, 1.0, 5, "Euclidean"): script.Moves(0.1, b) for method, b in blocks.items()}
+    # 5 / 2; residuals 2 - 2.5, 5 - 7.5, 8 - 5: variance 7.75, over 3 blocks and the mean 2
+    assert script.ratio(r, (1.0, 5), "Euclidean") == pytest.approx(
+        (2.5, (7.75 / 3) ** 0.5 / 2), rel=1e-14)
+
+
+class Stored:
+    """In place of an experiment: replicates that say which task they are of."""
+
+    budget, seed = "smoke", 3
+
+    def __init__(self):
+        self.tasks = {}
+
+    def replicates(self, function, tasks, *_, **__):
+        self.tasks[function.__name__] = tasks
+        if function is script.tune:
+            return [{"local": 0.1 + t["spread"] / 100, "Euclidean": 0.2 + t["l_max"] / 100}
+                    for t in tasks]
+        return [{"blocks": np.full((20, 8), t["eps"]) + (t["method"] == "RMHMC")} for t in tasks]
+
+
+def test_every_case_gets_its_own_step_and_its_own_blocks():
+    experiment = Stored()
+    result = script.run(experiment, "a mixture")
+    cases = [(0.4, 10), (0.6, 10), (0.8, 10), (1.0, 10), (1.5, 10), (2.0, 10), (1.0, 3), (1.0, 5),
+             (1.0, 20)]
+    assert len(result) == 1 + 2 * 9 * 2
+    for spread, l_max in cases:
+        for method, shift in (("HMC", 0), ("RMHMC", 1)):
+            for name, eps in (("local", 0.1 + spread / 100), ("Euclidean", 0.2 + l_max / 100)):
+                found = result[method, spread, l_max, name]
+                assert found.eps == eps
+                assert (found.blocks == eps + shift).all()
+    assert {tuple(t["seed"]) for t in experiment.tasks["tune"]} == {(3, 0)}
+    assert {tuple(t["seed"]) for t in experiment.tasks["measure"]} == {(3, 1)}
+    z = np.random.default_rng(3).standard_normal(2)
+    first = result["paths"]["HMC"][0][1]
+    model = script.mixture(1.0)
+    np.testing.assert_allclose(  # rounding
+        first, script.START + 0.11 * (z - 0.11 / 2 * grad_U(script.START, model)), rtol=1e-14)
+    assert len(script.figure(result).axes) == 2
+    script.plt.close("all")
+
+
+# The claims, on a result that is made up
+
+
+def moves(method, **columns):
+    """Return Moves whose blocks scatter by 1 % about the given means."""
+    blocks = np.ones((20, 8)) * [columns.get(c.replace(" ", "_"), 0.5) for c in script.COLUMNS]
+    phase = 0.0 if method == "HMC" else 1.0  # the ratio has an error too
+    return script.Moves(0.2, blocks * (1 + 0.01 * np.sin(np.arange(20) + phase))[:, None])
+
+
+def made_up(**jumps):
+    """Return a result with which all claims agree; `jumps` of RMHMC, those of HMC are 1."""
+    jumps = dict(near=0.6, here=1.5, far=2.0, Euclidean=2.0, accepted=0.93) | jumps
+    local = {0.4: jumps["near"], 1.0: jumps["here"], 2.0: jumps["far"]}
+    result = {}
+    for spread, l_max in script.CASES:
+        for name in script.MEASURES:
+            result["HMC", spread, l_max, name] = moves("HMC", local=1.0, Euclidean=1.0)
+            there = l_max == 10
+            result["RMHMC", spread, l_max, name] = moves(
+                "RMHMC", local=local.get(spread, 1.0) if there and name == "local" else 0.1,
+                Euclidean=jumps["Euclidean"] if (spread, there, name) == (1.0, True, "Euclidean")
+                else 0.1, accepted=jumps["accepted"] if name == "local" else 0.1)
+    return result
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
+
+
+def test_all_claims_agree_where_the_paper_is_right():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+@pytest.mark.parametrize(("move", "wanted"), [
+    (dict(here=0.7), "squared jump in the local metric, RMHMC / HMC"),
+    (dict(Euclidean=0.7), "squared jump, RMHMC / HMC"),
+    (dict(accepted=0.8), "acceptance rate of RMHMC"),
+    (dict(near=2.2), "squared jump in the local metric at twice the distance / at 0.4 of it"),
+    (dict(far=0.5), "squared jump in the local metric at twice the distance / at 0.4 of it"),
+])
+def test_one_quantity_moves_one_claim(move, wanted):
+    after = verdicts(made_up(**move))
+    assert {what for what, found in after.items() if found != "agrees"} == {wanted}
+    assert after[wanted] == "differs"
+
+
+def test_the_table_shows_what_was_measured():
+    result = made_up() | {"paths": {"HMC": ([], [5.0, 4.5]), "RMHMC": ([], [5.0, 5.25])}}
+    line = [line.split() for line in script.table(result).splitlines()
+            if line.split()[:2] == ["1", "10"]]
+    # ratios, then eps and acceptance of both, then percentages, then metrics a step of 2 x 10
+    assert [cells[2::3][:2] for cells in line] == [["1.50", "2.00"]]
+    assert line[0][-7:-5] == ["0.2", "0.5"] and line[0][-5] == "0.2"
+    assert float(line[0][-4]) == pytest.approx(0.93, abs=0.005)  # the scatter of the blocks
+    assert float(line[0][-1]) == pytest.approx(0.5 / 20, abs=1e-4)
+    assert script.table(result).splitlines()[-1].endswith("0.2500")
+
+
+def test_intervals_follow_from_their_reasons():
+    # 0.9 in a pilot of 400, less 4 s.e., sqrt(0.9 x 0.1 / 400) each
+    least = 0.9 - round(4 * math.sqrt(0.9 * 0.1 / 400), 2)
+    assert {c.what: (c.low, c.high) for c in script.CLAIMS} == {
+        "squared jump in the local metric, RMHMC / HMC": (1, math.inf),
+        "squared jump, RMHMC / HMC": (1, math.inf),
+        "acceptance rate of RMHMC": (pytest.approx(least, rel=1e-12), 1),
+        "squared jump in the local metric at twice the distance / at 0.4 of it": (1, math.inf)}
+    assert script.PILOT["short"] == 400
+
+
+def test_errors_are_those_of_20_blocks():
+    values = np.arange(20.0)
+    blocks = np.zeros((20, 8))
+    blocks[:, ACCEPTED] = values
+    assert script.Moves(0.1, blocks).mean("accepted") == pytest.approx(
+        Measured(9.5, math.sqrt(sum((values - 9.5) ** 2) / 19 / 20)), rel=1e-14)  # rounding

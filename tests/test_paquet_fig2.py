@@ -1,0 +1,228 @@
+"""reproduce/paquet_fig2.py: its settings are the caption's, its estimators those by hand, and each
+claim is about what it says."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import paquet_fig2 as script
+from harness.claims import Measured, judge
+from paquet.digits import digits_3v5
+
+# The caption of Figure 2, and what Section 5 says of the kernels
+CAPTION = """
+(a) AISq-RMHMC using B = 12; (b) AISq-RMHMC using B = 120; (c) AISq-RMHMC using B = 240;
+(d) AIS-RMHMC using B = 1200; (e) AISq-RMHMC using B = 540; (f) AIS-RMHMC using B = 2000;
+(g) AISq-HMC using B = 400"""
+
+
+def test_panels_are_those_of_the_caption():
+    printed = re.findall(r"\((.)\) (AISq?-R?M?HMC) using B = (\d+)", CAPTION)
+    assert len(printed) == 7
+    assert [(p, script.METHODS[p], str(script.B[p])) for p in "abcdefg"] == printed
+    # Section 5: the simplest AIS-HMC, of which it says no B of its own
+    assert script.METHODS["-"] == "AIS-HMC" and script.B["-"] == script.B["g"]
+    assert script.TEMPERATURES["paper"] == script.B
+    starred = {p: label for p, label in script.LABELS.items() if "*" in label}
+    assert starred == {p: f"({p}*)" for p, method, _ in printed if method.startswith("AISq")}
+
+
+def test_a_run_starts_where_its_method_says_and_uses_its_kernel(monkeypatch):
+    seen = []
+
+    class Stop(Exception):
+        pass
+
+    def ais(model, betas, kernel, runs, rng):
+        seen.append((model.tau.any(), len(betas), betas[1], type(kernel).__name__, runs))
+        raise Stop
+
+    monkeypatch.setattr(script, "ais", ais)
+    for method in script.METHODS.values():
+        with pytest.raises(Stop):
+            script.one_run("optical digits 3 vs 5", 8, method, 5, 1e-3, 0)
+    # q has site precisions, the prior has none
+    assert seen == [("AISq" in m, 6, 1e-3, m.split("-")[1], 1) for m in script.METHODS.values()]
+
+
+def test_a_run_reports_its_chain():
+    found = script.one_run("optical digits 3 vs 5", 8, "AISq-HMC", 6, 1e-3, 3)
+    same = script.one_run("optical digits 3 vs 5", 8, "AISq-HMC", 6, 1e-3, 3)
+    assert found == same != script.one_run("optical digits 3 vs 5", 8, "AISq-HMC", 6, 1e-3, 4)
+    assert found.keys() == {"log_weight", "accepted", "divergences", "energy_error"}
+    assert 0 <= 6 * found["accepted"] == round(6 * found["accepted"]) <= 6  # of 6 transitions
+    assert found["energy_error"] > 0
+
+
+def test_the_clock_measures_every_method_in_each_round(monkeypatch):
+    now, calls = [0.0], []
+    lasts = {"AISq-RMHMC": 8.0, "AIS-RMHMC": 16.0, "AISq-HMC": 4.0, "AIS-HMC": 2.0}
+
+    def one_run(data_name, cases, method, B, beta_min, seed):
+        calls.append(method)
+        now[0] += lasts[method] + 100 * (len(calls) <= 4)  # the first round compiles
+
+    monkeypatch.setattr(script, "one_run", one_run)
+    monkeypatch.setattr(script.time, "thread_time", lambda: now[0])
+    found = script.clock("digits", None, 3, 4)
+    assert found == {"seconds": {method: [t / 4] * 3 for method, t in lasts.items()}}
+    assert calls == [*lasts] * 4
+
+
+def test_runs_of_a_panel_are_put_together_by_hand():
+    runs = [dict(log_weight=math.log(w), accepted=a, divergences=d, energy_error=e)
+            for w, a, d, e in ((1.0, 1.0, 0, 0.1), (3.0, 0.5, 2, 0.3))]
+    found = script.put_together(50, runs, Measured(0.2, 0.01))
+    # weights 1 and 3: mean 2, standard deviation sqrt(2), standard error 1; 16 / 10 effective runs
+    assert found.log_Z == pytest.approx((math.log(2), 0.5), rel=1e-14)  # rounding
+    assert found.effective == pytest.approx(1.6, rel=1e-14)
+    assert found.mean == pytest.approx((math.log(3) / 2, math.log(3) / 2), rel=1e-14)
+    assert (found.accepted, found.energy_error, found.divergences) == (0.75, 0.2, 2)
+    assert found.seconds == pytest.approx((10.0, 0.5), rel=1e-14)
+    assert found.B == 50 and found.log_weights.tolist() == [0.0, math.log(3)]
+
+
+class Stored:
+    """In place of an experiment: log weights that say which run they are of."""
+
+    budget, seed = "smoke", 7
+
+    def replicates(self, function, tasks, *_, **__):
+        self.tasks = tasks if function is script.one_run else self.tasks
+        if function is script.clock:
+            return [{"seconds": {m: [k + 1.0, k + 1.0] for k, m in enumerate(
+                dict.fromkeys(script.METHODS.values()))}}]
+        return [dict(log_weight=-task["B"] - 0.1 * task["seed"][2], accepted=1.0, divergences=0,
+                     energy_error=0.0) for task in tasks]
+
+
+def test_every_panel_gets_its_own_runs_and_times():
+    experiment = Stored()
+    result = script.run(experiment, digits_3v5())
+    for k, (p, method) in enumerate(script.METHODS.items()):
+        B = script.TEMPERATURES["smoke"][p]
+        assert result[p].B == B
+        assert result[p].log_weights.tolist() == [-B, -B - 0.1]
+        seconds = {"AISq-RMHMC": 1, "AIS-RMHMC": 2, "AISq-HMC": 3, "AIS-HMC": 4}[method] * B
+        assert result[p].seconds == (seconds, 0.0)
+        tasks = [t for t in experiment.tasks if t["seed"][1] == k]
+        assert [t["seed"] for t in tasks] == [[7, k, 0], [7, k, 1]]
+        start = {"AISq": 1e-3, "AIS": 1e-7}[method.split("-")[0]]
+        assert all((t["method"], t["B"], t["beta_min"], t["cases"]) == (method, B, start, 60)
+                   for t in tasks)
+    # a, b, c, e by the work done: B of 2, 4, 6, 8 with two runs each
+    log_Z = [result[p].log_Z for p in "abce"]
+    assert result["AISq-RMHMC"].value == pytest.approx(
+        sum(B * m.value for B, m in zip((2, 4, 6, 8), log_Z, strict=True)) / 20, rel=1e-14)
+    assert result["AISq-RMHMC"].se == pytest.approx(
+        sum((B * m.se) ** 2 for B, m in zip((2, 4, 6, 8), log_Z, strict=True)) ** 0.5 / 20,
+        rel=1e-14)
+    assert result["N"] == 60 and result["data"] == "optical digits 3 vs 5"
+    assert -1 < result["EP"] - result["corrected"] < 0  # of 60 digits: 0.1 to 0.2
+    assert len(script.figure(result).axes) == 2
+    script.plt.close("all")
+    assert "AISq-HMC" in script.table(result)
+
+
+# The claims, on a result that is made up
+
+
+def made_up():
+    """Return a result with which all claims agree, but for the two of the time axis."""
+    seconds = {"d": 200.0, "e": 100.0, "f": 400.0, "g": 8.0}
+    spread = np.array([-0.4, 0.0, 0.4])
+    result = {p: script.Runs(B, -100 + spread, Measured(-100.0, 0.03), Measured(-100.1, 0.1), 3.0,
+                             0.9, 0.1, 0, Measured(seconds.get(p, 1.0), 0.1))
+              for p, B in script.B.items()}
+    result["d"] = result["d"]._replace(mean=Measured(-102.0, 0.2))
+    result["-"] = result["-"]._replace(log_weights=-200 + spread, log_Z=Measured(-200.0, 1.0))
+    return result | {"data": "digits", "N": 767, "EP": -100.3, "corrected": -100.0,
+                     "AISq-RMHMC": Measured(-100.02, 0.02)}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
+
+
+KNOWN = {"(d) seconds / (e) seconds", "(g) seconds / (f) seconds"}
+ON_THE_LINE = {f"({p}) log Z - corrected EP" for p in "abceg"}
+
+
+def test_all_claims_agree_where_the_paper_is_right():
+    for what, found in verdicts(made_up()).items():
+        assert found == ("known difference" if what in KNOWN else "agrees")
+
+
+def panel(p, **fields):
+    return lambda r: {p: r[p]._replace(**fields)}
+
+
+MOVES = {
+    **{f"({p}) log Z - corrected EP": panel(p, log_Z=Measured(-100.5, 0.03)) for p in "abceg"},
+    "(d) lowest run - corrected EP": panel("d", log_weights=np.array([-110.5, -100.0, -99.0])),
+    "(f) lowest run - corrected EP": panel("f", log_weights=np.array([-111.0, -100.0])),
+    "(-) highest run - corrected EP": panel("-", log_weights=np.array([-200.0, -109.0])),
+    "(g) acceptance rate": panel("g", accepted=0.995),
+    "(c) mean log weight - (d) mean log weight": panel("c", mean=Measured(-104.0, 0.2)),
+    "(d) seconds / (e) seconds": panel("e", seconds=Measured(500.0, 1.0)),
+    "(g) seconds / (f) seconds": panel("g", seconds=Measured(500.0, 1.0)),
+    **{f"divergences, all runs {p}": panel(p, divergences=1) for p in script.METHODS},
+    "EP - AISq-RMHMC": lambda r: {"EP": -101.3},
+    "|EP - AIS| - |corrected EP - AIS|": lambda r: {
+        "EP": -100.02, "AISq-RMHMC": Measured(-100.02, 0.001)},
+}
+
+
+@pytest.mark.parametrize("what", MOVES)
+def test_one_quantity_moves_one_claim(what):
+    result = made_up()
+    before, after = verdicts(result), verdicts(result | MOVES[what](result))
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {re.sub(r"(all runs) .$", r"\1", what)}
+    assert after[changed.pop()] == ("agrees" if what in KNOWN else "differs")
+
+
+@pytest.mark.parametrize(("move", "wanted"), [
+    ({"corrected": -100.4}, {*ON_THE_LINE, "corrected EP - AISq-RMHMC",
+                             "|EP - AIS| - |corrected EP - AIS|"}),
+    ({"AISq-RMHMC": Measured(-99.6, 0.02)}, {"corrected EP - AISq-RMHMC"}),
+    ({"AISq-RMHMC": Measured(-100.02, 0.2)}, {"corrected EP - AISq-RMHMC",
+                                              "|EP - AIS| - |corrected EP - AIS|"}),
+])
+def test_what_many_claims_share_moves_all_of_them(move, wanted):
+    before, after = verdicts(made_up()), verdicts(made_up() | move)
+    assert {name for name in before if before[name] != after[name]} == wanted
+
+
+def test_rmhmc_from_the_prior_is_above_hmc_run_by_run():
+    result = made_up()
+    low = result["d"]._replace(log_weights=np.array([-250.0, -100.0]))
+    before, after = verdicts(result), verdicts(result | {"d": low})
+    assert {name for name in before if before[name] != after[name]} == {
+        "(d) lowest run - corrected EP", "(d) lowest run - (-) highest run"}
+
+
+def test_the_truth_may_lie_between_ep_and_its_correction():
+    # |-1 - t| - |1 - t| = 2 t between -1 and 1, so its error is twice that of t
+    result = {"EP": -1.0, "corrected": 1.0, "AISq-RMHMC": Measured(0.3, 0.01)}
+    assert script.improvement(result) == pytest.approx((0.6, 0.02), rel=1e-14)
+
+
+def test_intervals_follow_from_their_reasons():
+    terms = round(2 * 0.27**2, 2)  # of the size of the square of EP's correction, +-
+    wanted = {
+        **{what: (-terms, terms) for what in (*ON_THE_LINE, "corrected EP - AISq-RMHMC")},
+        "(d) lowest run - corrected EP": (-10, 10), "(f) lowest run - corrected EP": (-10, 10),
+        "(-) highest run - corrected EP": (-math.inf, -10),
+        "EP - AISq-RMHMC": (-math.log(math.e), math.log(math.e)),  # a Bayes factor of e
+        "|EP - AIS| - |corrected EP - AIS|": (0, math.inf),
+        "(d) lowest run - (-) highest run": (0, math.inf),
+        "(c) mean log weight - (d) mean log weight": (0, math.inf),
+        "(g) acceptance rate": (0.5, 0.99),  # about the 0.65 of Section 2.1, and below 1
+        "(d) seconds / (e) seconds": (0, 1), "(g) seconds / (f) seconds": (1, math.inf),
+        "divergences, all runs": (0, 0),
+    }
+    assert {c.what: (c.low, c.high) for c in script.CLAIMS} == wanted
+    assert {c.what for c in script.CLAIMS if c.known} == KNOWN
