@@ -19,7 +19,6 @@ SIGMA = 5.0  # prior standard deviations
 SLOPE = 5.0  # of the data set in the figures
 SLOPES = (2.0, 5.0, 10.0)  # of the data sets for the claims
 SETS = {"paper": 1000, "short": 200, "smoke": 10}  # of each slope
-MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
 REACH = 3.0  # conditional standard deviations either side of the mode, in the figures
 WITHIN = 2.0  # the same, for the claims: about 95 % of the probability
 POINTS = 41
