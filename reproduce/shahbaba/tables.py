@@ -285,7 +285,8 @@ def dot_plot(problems, others=()):
         ax.set_yticks(*zip(*labels, strict=True), fontsize=8)
         ax.tick_params(axis="y", length=0)
         row, factor = measure.split(" x ")
-        ax.set(xscale="log", ylim=(y - 1.0, -0.7), xlabel=rf"$\{row} \times {factor}$"
+        symbol = row.replace("tau", r"\tau").replace("beta", r"\beta")
+        ax.set(xscale="log", ylim=(y - 1.0, -0.7), xlabel=rf"${symbol} \times {factor}$"
                + " / s of HMC" * (factor == "s"))
         ticks = [t for t in (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
                  if ax.get_xlim()[0] <= t <= ax.get_xlim()[1]]
