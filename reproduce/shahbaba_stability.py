@@ -249,6 +249,7 @@ def figure(r):
         column[1].set(yscale="log", ylim=(1e-2, 1e4 if method == "HMC" else 1e2))
         column[2].set(xlabel=r"step size $\varepsilon$", xlim=RANGES[method],
                       ylim=(-0.3, 10) if method == "HMC" else (-0.03, 1))
+        column[2].locator_params(axis="x", nbins=5)
     for ax, label in zip(axes[:, 0], ("acceptance rate", "|energy error|", "growth exponent\nover a"
                                       " trajectory, linear theory"), strict=True):
         ax.set_ylabel(label)
