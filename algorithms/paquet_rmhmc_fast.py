@@ -119,7 +119,7 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     N = x0.size
     samples, energies = np.empty((t_max, N)), np.empty(t_max)
     accepted, energy_error = np.zeros(t_max, np.bool_), np.empty(t_max)
-    divergences, factorisations, geometries = 0, 1, 1
+    factorisations, geometries = 1, 1
     L, spare, work = np.empty((N, N)), np.empty((N, N)), np.empty((N, N))
     s, ok = metric_factor(x0, model, L)
     at = geometry(x0, s, L, ok, model, work)
@@ -151,7 +151,6 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
             p = p - eps / 2 * dH_dx
             w = G_inv_times(symmetric_times(model.K, p), p, s, L, model)
             H, dH_dx = hamiltonian_and_gradient(at, p, w)
-        divergences += not np.isfinite(H)
         energy_error[t] = H - H_old
         if rng.random() < np.exp(H_old - H) and np.isfinite(H):
             accepted[t] = True
@@ -162,4 +161,4 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
         energies[t] = -at.L_beta
     counts = Counts(factorisations, geometries, factorisations + t_max,
                     factorisations + geometries + 2 * t_max)
-    return Chain(samples, energies, accepted, energy_error, divergences, counts)
+    return Chain(samples, energies, accepted, energy_error, counts)
