@@ -58,7 +58,7 @@ def modified(path):
 
 
 def results(runs, settings):
-    """Make the text of results.md: how many claims of each kind, a row per script, one per claim."""
+    """Make the text of results.md: claims by kind, then a row per script, then one per claim."""
     made = [(r.script, claim) for r in runs for claim in r.record.get("claims", [])]
 
     def counts(claims, *more):
@@ -103,8 +103,8 @@ def main(settings, folder=SCRIPTS):
     """Run the scripts in `folder` one after the other; return the exit status."""
     runs, target = [], figures(settings.budget) / "results.md"
     found = scripts(folder)
-    for number, path in enumerate(found, 1):
-        print(f"\n=== {number}/{len(found)} {path.stem}", flush=True)
+    for k, path in enumerate(found, 1):
+        print(f"\n=== {k}/{len(found)} {path.stem}", flush=True)
         runs.append(run(path, settings))
         write(target, results(runs, settings))
         if runs[-1].status in INTERRUPTED:

@@ -110,9 +110,9 @@ def main():
             rows, wrong = rows + done[0], wrong + done[1]
     if rows:
         on = machine()
-        write(STORE / "rekeyed.md", f"# Replicates computed again\n\n{on['processor']}, BLAS kernels"
-              f" {on['blas']}; every number but times, bit for bit\n\n```text\n" + table(
-                  rows, ["script", "function", "method", "again", "numbers", "task"]) + "\n```\n")
+        text = table(rows, ["script", "function", "method", "again", "numbers", "task"])
+        write(STORE / "rekeyed.md", f"# Replicates computed again\n\n{on['processor']}, kernels of"
+              f" {on['blas']}; every number but times, bit for bit\n\n```text\n{text}\n```\n")
     print(*wrong, sep="\n", file=sys.stderr)
     return int(bool(wrong))
 

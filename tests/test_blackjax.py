@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from test_benchmarks import SHARED, seconds, show
 
 import data
 from algorithms.ess import initial_sequence
@@ -23,6 +22,7 @@ from algorithms.paquet_rmhmc_fast import rmhmc
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from models.logistic_regression import LogisticRegression
+from test_benchmarks import SHARED, seconds, show
 
 blackjax = pytest.importorskip("blackjax", reason="needs the extra `compare`: blackjax and jax")
 jax = pytest.importorskip("jax", reason="needs the extra `compare`: blackjax and jax")

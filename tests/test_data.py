@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import http.server
-import io
 import os
 import socket
 import threading
@@ -13,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pooch
 import pytest
-from scipy.special import ndtr
 
 import data
 from data import DataError, digits_3v5, load, or_exit, usps_3v5, usps_3v5_test

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import numba
 import numpy as np
 import pytest
-from test_mirror import EXPECTED
 
 from algorithms import (
     ais,
@@ -35,6 +34,7 @@ from models.gp_classification import GPClassification
 from models.jit import ROOT
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture
+from test_mirror import EXPECTED
 
 MADE = 4  # transitions
 

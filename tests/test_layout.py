@@ -13,8 +13,9 @@ AUTHORS = ("paquet", "shahbaba", "zhang", "wang")
 SCRIPTS = sorted(path for author in AUTHORS for path in (ROOT / "reproduce").glob(f"{author}_*.py"))
 COMMANDS = sorted((ROOT / "reproduce").glob("*.py"))  # the scripts, and all.py, data.py, ...
 HARNESS = sorted((ROOT / "reproduce" / "harness").glob("*.py"))
+# what the scripts of a paper share
 ROOMS = sorted(path for author in AUTHORS
-               for path in (ROOT / "reproduce" / author).glob("*.py"))  # shared by a paper's scripts
+               for path in (ROOT / "reproduce" / author).glob("*.py"))
 OURS = {"algorithms", "models", "reproduce", "tests", "harness", *AUTHORS} | {
     path.stem for path in COMMANDS}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
