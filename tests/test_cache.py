@@ -87,13 +87,14 @@ def project(tmp_path):
 
 def test_an_edit_of_U_takes_effect_and_an_unedited_second_start_compiles_nothing(project):
     project.write("my_model.py", MODEL)
-    assert project.run() == ([8.0], 0, 2)  # double and energy
-    assert project.run() == ([8.0], 1, 0)  # double with what it calls
+    call = CALL + "print(double(np.ones(1), Model(3)))"  # of a whole number: other machine code
+    assert project.run(call) == ([8.0, 8.0], 0, 4)  # double and energy
+    assert project.run(call) == ([8.0, 8.0], 2, 0)  # double with what it calls
     project.write("my_model.py", MODEL.replace("1.0", "7.0"))
-    assert project.run() == ([20.0], 0, 2)
-    assert project.run() == ([20.0], 1, 0)
+    assert project.run(call) == ([20.0, 20.0], 0, 4)
+    assert project.run(call) == ([20.0, 20.0], 2, 0)
     project.write("my_model.py", "# a comment\n" + MODEL)
-    assert project.run() == ([8.0], 1, 0)
+    assert project.run(call) == ([8.0, 8.0], 2, 0)
 
 
 def test_the_second_start_of_the_example_in_the_README_compiles_nothing(project):
@@ -228,7 +229,7 @@ import numpy as np
 from models.interface import U
 from models.jit import njit
 from kinds import Inner, Outer
-from rules import factor
+from rules import size
 
 @U.of(Outer)
 def outer_energy(q, model):
@@ -250,9 +251,13 @@ def made_inside(q, x):
 def optional(q, model):
     return 0.0 if model is None else U(q, model)
 
+@njit
+def by_default(q, model):
+    return size(q, model)
+
 q, inner = np.ones(1), Inner(1.0)
 for value in (direct(q, inner), direct(q, Outer(inner)), in_a_tuple(q, (1, (inner, 2.0))),
-              made_inside(q, 1.0), optional(q, inner)):
+              made_inside(q, 1.0), optional(q, inner), by_default(q, inner)):
     print(value)
 """
 KINDS = """
@@ -265,14 +270,21 @@ class Outer(NamedTuple):
     inner: Inner
 """
 RULES = """
-from models.interface import U
 from kinds import Inner
-
-factor = 1
+from models.interface import U, generic
+from models.jit import njit
 
 @U.of(Inner)
 def inner_energy(q, model):
-    return {} * model.scale
+    return {0} * model.scale
+
+@njit
+def default_size(q, model):
+    return {0}
+
+@generic(on=1, default=default_size)
+def size(q, model):
+    pass
 """
 
 
@@ -281,9 +293,40 @@ def test_a_registration_in_another_file_than_the_class_counts_wherever_the_class
     project.write("calls.py", REGISTERED)
     for factor in (1.0, 3.0):
         project.write("rules.py", RULES.format(factor))
-        expected = [factor, 10 * factor, factor, factor, factor]
+        expected = [factor, 10 * factor, factor, factor, factor, factor]
         assert project.run("import calls")[0] == expected
-        assert project.run("import calls") == (expected, 5, 0)
+        assert project.run("import calls") == (expected, 6, 0)
+
+
+OTHERS = """
+from typing import NamedTuple
+import numba
+import numpy as np
+from numba import types
+from models.interface import U
+from models.jit import external
+
+bessel = external("scipy.special.cython_special", "j0", types.double(types.double, types.intc))
+
+@numba.njit(fastmath=False)
+def is_nan(x):  # fastmath takes it that there is none
+    return x != x
+
+class Model(NamedTuple):
+    scale: float
+
+@U.of(Model)
+def energy(q, model):
+    return bessel(q[0] - 1.0, 0) + (10.0 if is_nan(np.inf - np.inf * q[0]) else 0.0)
+"""
+
+
+def test_the_name_of_a_function_of_scipy_and_the_options_of_a_helper_count(project):
+    for bessel, at_0 in (("j0", 1.0), ("j1", 0.0)):
+        for fastmath, nan in ((False, 10.0), (True, 0.0)):
+            project.write("my_model.py", OTHERS.replace("j0", bessel).replace(
+                "fastmath=False", f"fastmath={fastmath}"))
+            assert project.run()[0] == [2 * (at_0 + nan)]
 
 
 SCRIPT = MODEL + """

@@ -113,6 +113,25 @@ def test_another_implementation_takes_effect_at_the_next_call():
         assert twice(Q, Slope(Q)) == 10.0
 
 
+def test_an_implementation_that_does_not_compile_can_be_mended():
+    class Mended(NamedTuple):
+        b: np.ndarray
+
+    @U.of(Mended)
+    def broken_U(q, model):
+        return model.c
+
+    for _ in range(2):  # Numba remembers it
+        with pytest.raises(numba.TypingError, match="Unknown attribute 'c'"):
+            twice(Q, Mended(Q))
+
+    @U.of(Mended)
+    def mended_U(q, model):
+        return model.b[0]
+
+    assert twice(Q, Mended(Q)) == 2.0
+
+
 def test_an_implementation_takes_effect_where_there_was_the_default():
     @grad_U.of(Again)
     def again_grad_U(q, model):
