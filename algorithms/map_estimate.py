@@ -28,6 +28,7 @@ paper          here        shape    meaning
 q-hat          q           (d,)     posterior mode
 J(q-hat)       J           (d, d)   Hessian of U there
                s           (d,)     Newton's step, -J^-1 g
+alpha, c       t, DESCENT  ()       the share of it that is taken; of the expected fall of U
                decrement   ()       (g' J^-1 g)^1/2: about the distance to the mode, in posterior
                                     standard deviations
 """

@@ -3,7 +3,8 @@
 A mirror is a function whose docstring has a section `Pseudocode (source)` with numbered lines.  A
 tag ends each of its lines of code: `# L7` is line 7 of the pseudocode, `# L6-8` lines 6 to 8 in
 one, and `# --` ours.  Lines of pseudocode that are comments or only punctuate (SILENT) need no
-code.
+code.  A mirror of which more than a third is ours is named in the entry `Own lines` of its file's
+docstring, with the reason.
 
 A departure is a block of the section `Departures` in a file's docstring: a line that says where,
 and below it, by four spaces, `theirs`, `ours`, `why` and `test`, their texts in the thirteenth
