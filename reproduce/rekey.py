@@ -1,6 +1,6 @@
 """Give stored replicates the keys of today's code, where that computes the same numbers.
 
-Run     python reproduce/rekey.py [script ...] [--data DIR]       all scripts if none is named
+Run     python reproduce/rekey.py [script ...] [--jobs J]       all scripts if none is named
 Writes  figures/replicates/<script>.json.gz with new keys, and figures/replicates/rekeyed.md, which
         says what was computed again; the exit status is 1 if a number differs
 
@@ -19,13 +19,13 @@ import json
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
 from harness.claims import table
 from harness.fingerprint import fingerprint
 from harness.replicates import FIGURES, TIMES, machine, packed, to_json, unpack, write
+from harness.run import whole
 
 SAMPLES = 3  # of every script, function and method
 STORE = FIGURES / "replicates"
@@ -69,29 +69,41 @@ def function_of(script, name):
     return getattr(import_module(script), name)
 
 
-def rekey(script):
-    """Rekey the replicates of one script; return the rows of the report, and what differs."""
-    path = STORE / f"{script}.json.gz"
-    records = list(unpack(path).values())
-    rows, wrong, stale = [], [], set()
-    for (name, method), group in sorted(groups(records).items()):
-        code = fingerprint(function_of(script, name))
-        if all(record["code"] == code for record in group):
-            continue
-        chosen = samples(group)
-        for record in chosen:
-            new = to_json(function_of(script, name)(**record["task"]))
-            found = differences(record["result"], json.loads(new))
-            wrong += [f"{script}, {name}({to_json(record['task'])}): {line}" for line in found[:3]]
-            stale |= {name} if found else set()
-            rows.append([script, name, method, f"{len(chosen)} of {len(group)}",
-                         "other" if found else "same", to_json(record["task"], sort_keys=True)])
-            print(*rows[-1], flush=True)
-    for record in records:
-        if record["result"].keys() - TIMES and record["function"] not in stale:
-            record["code"] = fingerprint(function_of(script, record["function"]))
-    write(path, packed(records))
-    return rows, wrong
+def again(script, name, record):
+    """Compute a replicate again, alone in its process; return where the numbers differ."""
+    with threadpool_limits(1, "blas"):
+        return differences(record["result"], json.loads(to_json(
+            function_of(script, name)(**record["task"]))))
+
+
+def rekey(scripts, jobs=1):
+    """Rekey the replicates of scripts; return the rows of the report, and what differs."""
+    stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
+    todo = []  # (script, function, method, one of `size` replicates)
+    for script, records in stored.items():
+        for (name, method), group in sorted(groups(records).items()):
+            code = fingerprint(function_of(script, name))
+            if any(record["code"] != code for record in group):
+                todo += [(script, name, method, record, len(group)) for record in samples(group)]
+    from joblib import Parallel, delayed
+
+    # the long ones first, so that no process is left alone with one at the end
+    todo.sort(key=lambda one: -one[3]["seconds"])
+    found = Parallel(jobs, verbose=5 if todo else 0)(
+        delayed(again)(script, name, record) for script, name, _, record, _ in todo)
+    stale = {one[:2] for one, lines in zip(todo, found, strict=True) if lines}
+    for script, records in stored.items():
+        for record in records:
+            name = record["function"]
+            if record["result"].keys() - TIMES and (script, name) not in stale:
+                record["code"] = fingerprint(function_of(script, name))
+        write(STORE / f"{script}.json.gz", packed(records))
+    rows = sorted([script, name, method, f"of {size}", "other" if lines else "same",
+                   to_json(record["task"], sort_keys=True)]
+                  for (script, name, method, record, size), lines in zip(todo, found, strict=True))
+    return rows, [f"{script}, {name}({to_json(record['task'])}): {line}"
+                  for (script, name, _, record, _), lines in zip(todo, found, strict=True)
+                  for line in lines[:3]]
 
 
 def main():
@@ -99,20 +111,19 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scripts", nargs="*", help="names of scripts (default: all)")
+    parser.add_argument("--jobs", type=whole(1), default=2, metavar="J", help="default 2")
     parser.add_argument("--data", metavar="DIR", help="a folder that holds the data files")
     options = parser.parse_args()
     if options.data:
         os.environ["PAPERS_DATA"] = options.data
-    rows, wrong = [], []
-    with threadpool_limits(1, "blas"):
-        for script in options.scripts or sorted(p.name.split(".")[0] for p in STORE.glob("*.gz")):
-            done = rekey(Path(script).stem)
-            rows, wrong = rows + done[0], wrong + done[1]
+    rows, wrong = rekey(options.scripts or sorted(
+        path.name.split(".")[0] for path in STORE.glob("*.json.gz")), options.jobs)
     if rows:
         on = machine()
-        text = table(rows, ["script", "function", "method", "again", "numbers", "task"])
+        text = table(rows, ["script", "function", "method", "replicates", "numbers", "task"])
         write(STORE / "rekeyed.md", f"# Replicates computed again\n\n{on['processor']}, kernels of"
               f" {on['blas']}; every number but times, bit for bit\n\n```text\n{text}\n```\n")
+        print(text)
     print(*wrong, sep="\n", file=sys.stderr)
     return int(bool(wrong))
 

@@ -38,20 +38,20 @@ def store(tmp_path, monkeypatch):
 
 
 def test_what_is_computed_again_is_of_every_method_and_of_different_settings(store):
-    rows, wrong = rekey.rekey(NAME)
+    rows, wrong = rekey.rekey([NAME])
     assert wrong == []
     assert [row[:5] for row in rows] == [
-        [NAME, "chain", method, "3 of 8", "same"] for method in ["HMC"] * 3 + ["RMHMC"] * 3]
-    assert [row[5] for row in rows[:3]] == [  # both settings, then the cheaper one again
-        '{"method": "HMC", "n": 1, "seed": 0}', '{"method": "HMC", "n": 2, "seed": 0}',
-        '{"method": "HMC", "n": 1, "seed": 1}']
+        [NAME, "chain", method, "of 8", "same"] for method in ["HMC"] * 3 + ["RMHMC"] * 3]
+    assert [row[5] for row in rows[:3]] == [  # both settings, and the cheaper one again
+        '{"method": "HMC", "n": 1, "seed": 0}', '{"method": "HMC", "n": 1, "seed": 1}',
+        '{"method": "HMC", "n": 2, "seed": 0}']
 
 
 def test_all_replicates_of_a_function_get_its_key_and_times_do_not(store):
-    rekey.rekey(NAME)
+    rekey.rekey([NAME])
     assert {(r["function"], r["code"]) for r in store()} == {
         ("chain", fingerprint(chain)), ("clock", "old")}
-    assert rekey.rekey(NAME) == ([], [])  # nothing is left to do
+    assert rekey.rekey([NAME]) == ([], [])  # nothing is left to do
 
 
 def test_numbers_that_differ_keep_their_key_and_are_reported(store, monkeypatch):
@@ -61,7 +61,7 @@ def test_numbers_that_differ_keep_their_key_and_are_reported(store, monkeypatch)
 
     monkeypatch.setattr(rekey, "function_of", lambda script, name: other)
     monkeypatch.setattr(rekey, "fingerprint", lambda function: "new")
-    _, wrong = rekey.rekey(NAME)
+    _, wrong = rekey.rekey([NAME])
     assert len(wrong) == 1 and "x[0]" in wrong[0] and '"HMC"' in wrong[0]
     assert {r["code"] for r in store()} == {"old"}
 
