@@ -2,8 +2,28 @@
 
 Paper       R. M. Neal (2001), "Annealed importance sampling", Statistics and Computing 11;
             Paquet and Fraccaro (2016), Sections 1.1 and 5.
-Mirror      ais_run, Neal's procedure with the ladder of Paquet and Fraccaro.
-Departures  none.  The paper leaves the start of its geometric ladder open: see geometric_ladder.
+Mirror      ais_run, Neal's procedure with the ladder of Paquet and Fraccaro, whose start they leave
+            open: see geometric_ladder.
+
+Departures
+----------
+Neal (2001), Section 2, line 5
+    theirs  no transition at the last distribution, beta_B = 1
+    ours    one at each beta_k, k = 1, ..., B
+    why     Paquet and Fraccaro, Section 5: "a HMC transition kernel is used at each beta"; it does
+            not change the weight, and makes x_B a state of the posterior
+    test    test_weights_are_the_telescoping_sum_of_L
+Paquet and Fraccaro (2016), Section 5, line 5
+    theirs  silent about energies that are infinite or not numbers
+    ours    such a proposal is rejected by every kernel, and counted in `divergences`
+    why     a state of energy -inf would be accepted, and never left again
+    test    test_paquet_rmhmc.py::test_line_30_rejects_an_energy_that_is_not_finite
+Section 5, labels (c*), (f*), (g*), (j), (k*), (l)
+    theirs  the labels of the methods in the text
+    ours    those of the caption of Figure 2: (a) to (c) and (e) AISq-RMHMC, (d) and (f) AIS-RMHMC,
+            (g) AISq-HMC
+    why     the figure has no panels (j), (k) and (l)
+    test    a label
 
 Notation
 --------
@@ -51,7 +71,7 @@ class RMHMCMirror(NamedTuple):
 
 @generic(on=2)
 def transition(x, model, kernel, rng):
-    """One transition that leaves p_beta invariant: (x, accepted, energy error, divergences)."""
+    """One transition that leaves p_beta invariant: (x, accepted, energy error)."""
 
 
 @transition.of(HMC)
@@ -59,21 +79,21 @@ def hmc_transition(x, model, kernel, rng):
     """HMC."""
     start = hmc_.state_at(x, model)  # anew: the density has changed since the last transition
     state, accepted, error = hmc_.hmc_step(start, model, kernel.eps, kernel.l_max, None, rng)
-    return state.q, accepted, error, int(not np.isfinite(error))
+    return state.q, accepted, error
 
 
 @transition.of(RMHMC)
 def rmhmc_transition(x, model, kernel, rng):
     """RMHMC, the fast twin."""
     chain = paquet_rmhmc_fast.rmhmc(x, model, kernel.l_max, kernel.eps, 1, rng, kernel.f_max)
-    return chain.samples[0], chain.accepted[0], chain.energy_error[0], chain.divergences
+    return chain.samples[0], chain.accepted[0], chain.energy_error[0]
 
 
 @transition.of(RMHMCMirror)
 def rmhmc_mirror_transition(x, model, kernel, rng):
     """RMHMC, the mirror."""
     chain = paquet_rmhmc.rmhmc(x, model, kernel.l_max, kernel.eps, 1, rng, kernel.f_max)
-    return chain.samples[0], chain.accepted[0], chain.energy_error[0], chain.divergences
+    return chain.samples[0], chain.accepted[0], chain.energy_error[0]
 
 
 class AIS(NamedTuple):
@@ -83,7 +103,11 @@ class AIS(NamedTuple):
     samples: np.ndarray  # (R, N) last states: with the weights, draws from the posterior
     accepted: np.ndarray  # (R, B) bool, was the transition at betas[k + 1] accepted?
     energy_error: np.ndarray  # (R, B) of those transitions
-    divergences: np.ndarray  # (R,) transitions rejected because their energy was not finite
+
+    @property
+    def divergences(self):
+        """How many transitions of each run were rejected for an energy not finite; (R,)."""
+        return np.sum(~np.isfinite(self.energy_error), axis=1)
 
 
 class Estimate(NamedTuple):
@@ -164,18 +188,17 @@ def ais_run(model, betas, kernel, rng):
     L_beta is linear in beta, so line 4 adds (beta_k - beta_(k-1)) (L_1 - L_0), which is O(N).
     The transition at beta_B = 1 does not change the weight; it makes x_B a state of the posterior.
 
-    Parameters: as for ais.  Returns (log_w, x, accepted, energy_error, divergences).
+    Parameters: as for ais.  Returns (log_w, x, accepted, energy_error), the last two (B,).
     """
     B = betas.size - 1                                                                      # --
-    accepted, energy_error, divergences = np.empty(B, np.bool_), np.empty(B), 0             # --
+    accepted, energy_error = np.empty(B, np.bool_), np.empty(B)                             # --
     x = draw_q(model, rng)                                                                  # L1
     log_w = 0.0                                                                             # L2
     for k in range(1, B + 1):                                                               # L3
         log_w += (betas[k] - betas[k - 1]) * log_ratio(x, model)                            # L4
-        x, accepted[k - 1], energy_error[k - 1], diverged = transition(                     # L5
+        x, accepted[k - 1], energy_error[k - 1] = transition(                               # L5
             x, at_beta(model, betas[k]), kernel, rng)                                       # L5
-        divergences += diverged                                                             # --
-    return log_w, x, accepted, energy_error, divergences                                    # L6
+    return log_w, x, accepted, energy_error                                                 # L6
 
 
 @entry(check_ais)
@@ -198,8 +221,8 @@ def ais(model, betas, kernel, runs, rng):
     """
     B = betas.size - 1
     out = AIS(np.empty(runs), np.empty((runs, model.y.size)), np.empty((runs, B), np.bool_),
-              np.empty((runs, B)), np.empty(runs, np.int64))
+              np.empty((runs, B)))
     for r in range(runs):
-        (out.log_weights[r], out.samples[r], out.accepted[r], out.energy_error[r],
-         out.divergences[r]) = ais_run(model, betas, kernel, rng)
+        out.log_weights[r], out.samples[r], out.accepted[r], out.energy_error[r] = ais_run(
+            model, betas, kernel, rng)
     return out

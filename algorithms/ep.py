@@ -3,15 +3,27 @@
 Paper       C. E. Rasmussen and C. K. I. Williams (2006), Gaussian Processes for Machine Learning,
             Section 3.6 and Algorithm 3.5; the q(x) and the log evidence of Paquet and Fraccaro
             (2016), Section 5.
-Mirror      ep is Algorithm 3.5; the numbers of the lines are ours.
-Departures  L5-6  The book subtracts precisions, 1/v - 1/s2.  That cancels for a site of little
-                  weight, and rounding may make it negative.  Ours is the same number in a form
-                  that is never negative: see matching_site.
-            L7    damping < 1 moves a site only that part of the way.
-            L9    mu gets what the change adds, O(N), in place of the product Sigma nu, O(N^2).
-            L15   The book evaluates log Z once, after the loop; here it decides when to stop.
-            A site whose cavity variance is not positive (in exact arithmetic it always is) keeps
-            its parameters in that sweep, and the sweep does not count as converged.
+Mirror      ep is Algorithm 3.5; the numbers of the lines are ours.  Its "until convergence" is here
+            a change of log Z by less than tol, so log Z is evaluated in every sweep.  In line 9 mu
+            gets what the change of one site adds to it, O(N), in place of a product, O(N^2).
+
+Departures
+----------
+Rasmussen and Williams (2006), Algorithm 3.5, line 4
+    theirs  silent about a cavity whose variance is not positive or is infinite
+    ours    the site keeps its parameters in that sweep, which does not count as converged
+    why     in exact arithmetic it is positive; in floating point 1 - tau_n Sigma_nn may round to 0
+    test    test_an_infinite_cavity_is_passed_by
+Rasmussen and Williams (2006), Algorithm 3.5, lines 4 to 6
+    theirs  1/s2 = 1/Sigma_nn - tau_n;  tau' = 1/v - 1/s2,  nu' = mean/v - m/s2
+    ours    the same numbers without these differences: see cavity and matching_site
+    why     for a site of little weight tau' is rounding, and may be negative; ours never is
+    test    test_weak_sites_keep_their_digits
+Rasmussen and Williams (2006), Algorithm 3.5, line 7
+    theirs  tau_n, nu_n <- tau', nu'
+    ours    they are moved by a share `damping` of the way; 1, the default, is as printed
+    why     EP need not converge, and then often does with smaller steps
+    test    test_damping_scales_the_first_step
 
 Notation
 --------
@@ -109,8 +121,7 @@ def ep(K, y, tol, max_sweeps, damping):
     N, sweeps, log_Z, previous, converged = y.size, 0, np.nan, np.inf, False                # --
     nu, tau, Sigma, mu = np.zeros(N), np.zeros(N), K.copy(), np.zeros(N)                    # L1
     while sweeps < max_sweeps and not converged:                                            # L2
-        sweeps += 1                                                                         # --
-        every_site = True                                                                   # --
+        sweeps, every_site = sweeps + 1, True                                               # --
         for n in range(N):                                                                  # L3
             m, s2 = cavity(mu[n], Sigma[n, n], tau[n], nu[n])                               # L4
             if not 0.0 < s2 < np.inf:                                                       # --
@@ -126,8 +137,7 @@ def ep(K, y, tol, max_sweeps, damping):
         root = np.sqrt(tau)                                                                 # L11
         L, ok = cholesky(np.eye(N) + np.outer(root, root) * K)                              # L11
         if not ok:                                                                          # --
-            log_Z = np.nan                                                                  # --
-            break                                                                           # --
+            return EP(np.nan, mu, Sigma, tau, nu, sweeps, False)                            # --
         V = solve_lower_matrix(L, root.reshape(N, 1) * K)                                   # L12
         Sigma = K - V.T @ V                                                                 # L13
         mu = Sigma @ nu                                                                     # L14

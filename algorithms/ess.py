@@ -8,23 +8,40 @@ Paper       C. J. Geyer (1992), "Practical Markov chain Monte Carlo", Statistica
             B. Shahbaba, S. Lan, W. O. Johnson, R. M. Neal (2014), "Split Hamiltonian Monte Carlo",
             Statistics and Computing 24, 339-349, Section 3.3: batch means.
 Mirror      initial_sequence_tau, combined_tau and batch_means_tau, line by line.
-Departures  1. All three estimates of tau stop at 1 / log10(N), N the draws in all: Geyer and
-               Shahbaba et al. set no limit, and noise can carry the estimate for an antithetic
-               chain to 0 and below.  The limit is Vehtari et al.'s, ESS <= N log10(N).  It binds
-               for tau < 0.2 at N = 10^5; below N = 10 it exceeds 1 and says nothing.
-            2. combined_tau L6: the paper ends with L5.  Stan and ArviZ add the even lag of the pair
-               at which the sum stops, to reduce the variance for antithetic chains; so do we.
-            3. combined_tau L4: the paper has s_i^2 rho_{i,t}, which is n / (n - 1) gamma_{i,t}.
-               Stan and ArviZ have gamma_{i,t}, and so have we.
-            4. combined_tau neither splits chains nor ranks draws: ArviZ's method "identity".  ArviZ
-               differs in two corners: it calls a constant chain independent (ESS = N; here nan),
-               and its last even lag may be negative if a short chain (n < 20) runs out of lags.
-            5. batch_means_tau L1-2: the powers of N are rounded down, and the last N - B k draws
-               are in no batch, but all N are in S^2: what the authors' program does (N = 50000:
-               B = 1357, k = 36).  The paper has no standard error; ours is derived in batch_means.
 
-A single chain's autocorrelation time by initial_sequence and by combined_chains differs by
-departures 2 and 3: the latter takes 1 / (n - 1) off the autocorrelation at every lag.
+A single chain's autocorrelation time by initial_sequence and by combined_chains differs by what
+lines 4 and 6 of the latter say below: it takes 1 / (n - 1) off the autocorrelation at every lag.
+
+Departures
+----------
+All three estimates of tau
+    theirs  no limit (Geyer; Shahbaba et al.)
+    ours    at least 1 / log10(N), N the draws in all, as in Vehtari et al.: ESS <= N log10(N)
+    why     noise can carry the estimate for an antithetic chain to 0 and below.  The limit binds
+            for tau < 0.2 at N = 10^5; below N = 10 it exceeds 1 and says nothing
+    test    test_antithetic_chains_stop_at_the_limit
+Vehtari et al. (2021), Section 3.2, line 6
+    theirs  line 5 is the last
+    ours    the even lag of the pair at which the sum stops is added
+    why     Stan and ArviZ do, to reduce the variance for antithetic chains
+    test    test_combined_chains_equal_arviz_in_the_lag_at_which_the_sum_stops
+Vehtari et al. (2021), Section 3.2, line 4
+    theirs  s_i^2 rho_{i,t}, which is n / (n - 1) gamma_{i,t}
+    ours    gamma_{i,t}
+    why     Stan and ArviZ have it so
+    test    test_combined_chains_equal_arviz_in_the_autocovariance
+Vehtari et al. (2021), Section 3
+    theirs  chains are split in halves, draws replaced by their ranks
+    ours    neither: ArviZ's method "identity"
+    why     tau is of a quantity, not of its ranks.  ArviZ differs in two corners: a constant chain
+            is independent there (ESS = N; here nan), and its last even lag may be negative if a
+            short chain (n < 20) runs out of lags
+    test    test_combined_chains_neither_split_chains_nor_rank_draws
+Shahbaba et al. (2014), Section 3.3, lines 1 to 2
+    theirs  B = N^(2/3), and N^(1/3) batches
+    ours    both rounded down; the last N - B k draws are in no batch, but all N are in S^2
+    why     neither is a whole number; the authors' program does so (N = 50000: B = 1357, k = 36)
+    test    test_batch_means_by_hand
 
 Notation
 --------
@@ -110,7 +127,7 @@ def initial_sequence(x, monotone=True):
 
     Returns
     -------
-    InitialSequence(tau, ess, se, lags), with 1 / log10(n) <= tau (departure 1).  A coordinate that
+    InitialSequence(tau, ess, se, lags), with 1 / log10(n) <= tau.  A coordinate that
     never moves has tau, ess and se nan, lags 0: its autocorrelation is 0 / 0.
     se = tau sqrt(2 (2 lags - 1) / n) is the error of a sum over a fixed window, many tau wide
     (Madras & Sokal 1988, J. Stat. Phys. 50, 109-186).  On first-order autoregressions it was up
@@ -175,7 +192,7 @@ def batch_means(x):
 
     Returns
     -------
-    BatchMeans(tau, ess, se), with 1 / log10(n) <= tau (departure 1); all nan for a coordinate that
+    BatchMeans(tau, ess, se), with 1 / log10(n) <= tau; all nan for a coordinate that
     never moves.
     se = tau sqrt(2 / (k - 1)) for k = floor(n^(1/3)) batches: long batches have nearly normal and
     independent means, so that (k - 1) S_b^2 / E S_b^2 is chi-squared with k - 1 degrees of freedom,
@@ -339,7 +356,7 @@ def is_constant(x):
 
 
 def limited(tau, draws):
-    """Keep tau from falling below 1 / log10(draws): departure 1."""
+    """Keep tau from falling below 1 / log10(draws)."""
     return np.maximum(tau, 1 / np.log10(draws))
 
 

@@ -1,28 +1,41 @@
 """Riemannian manifold HMC for any metric: the generalised leapfrog integrator and its sampler.
 
-Paper       U. Paquet and M. Fraccaro (2016), Section 3, equations (10) to (15), which they have
-            from M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214.
-            Algorithm 1 of the paper is the case of Gaussian process classification.
-Mirror      generalised_leapfrog is equations (13) to (15), and rmhmc_step the two steps of the
-            Gibbs sampler of Section 2 with p ~ N(0, G(x)).  The paper has no algorithm for this
-            general case: the numbers of the lines are ours.
-Departures  The constant d log(2 pi) / 2 of (11) is left out of H: it cancels in (8).
-            The comment in line 12 of Algorithm 1 calls the loops of f_max fixed-point iterations
-            time-reversible and volume preserving.  They are only when the iterations have
-            converged.  So besides a fixed count (tol = 0) there is a tolerance, and rmhmc runs
-            every trajectory back: one that did not converge, or does not lead back, is rejected
-            and counted.
+Paper       M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214, in the form of
+            U. Paquet and M. Fraccaro (2016), Section 3, equations (10) to (15), whose Algorithm 1
+            is the case of Gaussian process classification.
+Mirror      generalised_leapfrog integrates by equations (13) to (15), of which solve_13 and
+            solve_14 solve the implicit ones; rmhmc_step is the two steps of the Gibbs sampler of
+            Section 2 with p ~ N(0, G(x)).  The paper has no algorithm for this general case: the
+            numbers of the lines are ours.
+Own lines   generalised_leapfrog: an equation that is not solved ends the trajectory, and the work
+            is counted.
+
+Departures
+----------
+Paquet and Fraccaro (2016), Algorithm 1, line 12
+    theirs  loops of f_max fixed-point iterations are reversible and preserve volume
+    ours    they end when nothing changes any more (tol; 0 is a fixed count, as printed), and rmhmc
+            runs every trajectory back
+    why     both hold only for solutions of (13) and (14), in the limit f_max -> infinity
+    test    test_trajectories_lead_back
+Paquet and Fraccaro (2016), Section 2, line 4
+    theirs  silent about iterations that do not converge and energies that are not finite
+    ours    either is rejected and counted, and so is a trajectory that does not lead back
+    why     a state of energy -inf would be accepted, and never left again
+    test    test_a_proposal_of_energy_minus_infinity_is_rejected
 
 Notation
 --------
 paper        here                    shape      meaning
 x, p         x, p                    (d,)       position (the variable sampled) and momentum
+x', p'       x_, p_                  (d,)       iterates towards the solutions of (14), (13)
 -L(x)        U(x, model)             ()         potential energy, minus the log density
 G(x)         metric(x, model)        (d, d)     metric tensor, the covariance of p given x
 dG/dx_n      metric_gradient[n]      (d, d)     its derivatives
-H            hamiltonian(here, p)    ()         U + log|G| / 2 + p' G^-1 p / 2
+H            hamiltonian(here, p)    ()         U + log|G| / 2 + p' G^-1 p / 2, (11) without its
+                                                constant, which cancels in (8)
 grad_x H     dH_dx(here, p)          (d,)       dU/dx_n + tr(G^-1 dG_n) / 2 - w' dG_n w / 2
-grad_p H     dH_dp(L, p)             (d,)       w = G^-1 p
+grad_p H     dH_dp(L, p)             (d,)       w = G^-1 p; at x and p `velocity`, at x' `velocity_`
 epsilon      eps                     ()         step size
 l_max        l_max                   ()         leapfrog steps in a trajectory
 f_max        f_max                   ()         fixed-point iterations at most
@@ -97,6 +110,11 @@ class Chain(NamedTuple):
     not_reversible: np.ndarray  # (t_max,) bool, rejected because it did not lead back
     return_error: np.ndarray  # (t_max,) of Transition: inf if the way back did not converge
     counts: Counts
+
+    @property
+    def divergences(self):
+        """How many proposals were rejected because their H was not finite or not found."""
+        return int(np.sum(~np.isfinite(self.energy_error)))
 
 
 @njit
@@ -196,18 +214,12 @@ def check_start(name, x, model):
 def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
     """Integrate Hamilton's equations of a non-separable H for a time l_max eps.
 
-    Pseudocode (equations (13) to (15))
+    Pseudocode (Paquet and Fraccaro 2016, equations (13) to (15))
      1  for l = 1, ..., l_max
-     2      p' <- p
-     3      repeat f_max times, or until p' no longer changes
-     4          p' <- p - eps/2 dH/dx(x, p')                        (13)
-     5      p <- p'
-     6      x' <- x
-     7      repeat f_max times, or until x' no longer changes
-     8          x' <- x + eps/2 [dH/dp(x, p) + dH/dp(x', p)]        (14)
-     9      x <- x'
-    10      p <- p - eps/2 dH/dx(x, p)                              (15)
-    11  return x, p
+     2      p <- the solution p' of (13)
+     3      x <- the solution x' of (14)
+     4      p <- p - eps/2 dH/dx(x, p)                              (15)
+     5  return x, p
 
     Parameters
     ----------
@@ -229,34 +241,69 @@ def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
     here = geometry(x, metric_factor(x, model), model)                                      # --
     in_p = in_x = 0                                                                         # --
     for step in range(l_max):                                                               # L1
-        p_new = p                                                                           # L2
-        for _ in range(f_max):                                                              # L3
-            p_old = p_new                                                                   # --
-            p_new = p - eps / 2 * dH_dx(here, p_old)                                        # L4
-            in_p += 1                                                                       # --
-            done = stationary(p_new, p_old, p, tol)                                         # --
-            if done and tol > 0:                                                            # --
-                break                                                                       # --
-        if not (done if tol > 0 else finite(p_new)):                                        # --
-            return Trajectory(x, p_new, np.nan, False, step, in_p, in_x)                    # --
-        p = p_new                                                                           # L5
-        x_new, velocity = x, dH_dp(here.L, p)                                               # L6
-        velocity_new = velocity                                                             # --
-        for _ in range(f_max):                                                              # L7
-            x_old = x_new                                                                   # --
-            x_new = x + eps / 2 * (velocity + velocity_new)                                 # L8
-            L = metric_factor(x_new, model)                                                 # --
-            velocity_new = dH_dp(L, p)                                                      # --
-            in_x += 1                                                                       # --
-            done = stationary(x_new, x_old, x, tol)                                         # --
-            if done and tol > 0:                                                            # --
-                break                                                                       # --
-        if not (done if tol > 0 else finite(velocity_new)):                                 # --
-            return Trajectory(x_new, p, np.nan, False, step, in_p, in_x)                    # --
-        x = x_new                                                                           # L9
-        here = geometry(x, L, model)                                                        # --
-        p = p - eps / 2 * dH_dx(here, p)                                                    # L10
-    return Trajectory(x, p, hamiltonian(here, p), True, l_max, in_p, in_x)                  # L11
+        p, solved, iterations = solve_13(here, p, eps, f_max, tol)                          # L2
+        in_p += iterations                                                                  # --
+        if not solved:                                                                      # --
+            return Trajectory(x, p, np.nan, False, step, in_p, in_x)                        # --
+        x, L, solved, iterations = solve_14(x, p, here.L, model, eps, f_max, tol)           # L3
+        in_x += iterations                                                                  # --
+        if not solved:                                                                      # --
+            return Trajectory(x, p, np.nan, False, step, in_p, in_x)                        # --
+        here = geometry(x, L, model)                                                        # L4
+        p = p - eps / 2 * dH_dx(here, p)                                                    # L4
+    return Trajectory(x, p, hamiltonian(here, p), True, l_max, in_p, in_x)                  # L5
+
+
+@njit
+def solve_13(here, p, eps, f_max, tol):
+    """Solve (13), half a step of the momentum, by fixed-point iteration.
+
+    Pseudocode (Paquet and Fraccaro 2016, equation (13); Algorithm 1, lines 13 to 17)
+     1  p' <- p
+     2  repeat
+     3      p' <- p - eps/2 dH/dx(x, p')
+     4  until p' no longer changes, or f_max times
+     5  return p'
+
+    Returns (p', solved, iterations): solved tells whether p' stands still, or for tol = 0 whether
+    it is finite.
+    """
+    p_ = p                                                                                  # L1
+    for f in range(f_max):                                                                  # L2
+        last, iterations = p_, f + 1                                                        # --
+        p_ = p - eps / 2 * dH_dx(here, last)                                                # L3
+        solved = stationary(p_, last, p, tol) if tol > 0 else finite(p_)                    # L4
+        if solved and tol > 0:                                                              # L4
+            break                                                                           # L4
+    return p_, solved, iterations                                                           # L5
+
+
+@njit
+def solve_14(x, p, L, model, eps, f_max, tol):
+    """Solve (14), a step of the position, by fixed-point iteration; L is the factor of G(x).
+
+    Pseudocode (Paquet and Fraccaro 2016, equation (14); Algorithm 1, lines 18 to 25)
+     1  x' <- x
+     2  v <- dH/dp(x, p);  v' <- v
+     3  repeat
+     4      x' <- x + eps/2 (v + v')
+     5      v' <- dH/dp(x', p)
+     6  until x' no longer changes, or f_max times
+     7  return x'
+
+    Returns (x', factor of G(x'), solved, iterations), as solve_13.
+    """
+    x_ = x                                                                                  # L1
+    velocity = velocity_ = dH_dp(L, p)                                                      # L2
+    for f in range(f_max):                                                                  # L3
+        last, iterations = x_, f + 1                                                        # --
+        x_ = x + eps / 2 * (velocity + velocity_)                                           # L4
+        L = metric_factor(x_, model)                                                        # L5
+        velocity_ = dH_dp(L, p)                                                             # L5
+        solved = stationary(x_, last, x, tol) if tol > 0 else finite(velocity_)             # L6
+        if solved and tol > 0:                                                              # L6
+            break                                                                           # L6
+    return x_, L, solved, iterations                                                        # L7
 
 
 @njit
@@ -266,10 +313,26 @@ def relative_error(a, exact, other):
 
 
 @njit
+def way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back):
+    """Run back from (end.x, -end.p), if tol_back > 0 and the way from (x, p) to there was found.
+
+    Returns (return_error, reversible, steps, position_iterations): see Transition.
+    """
+    if not (tol_back > 0 and end.converged):
+        return np.nan, True, end.steps, end.position_iterations
+    back = generalised_leapfrog(end.x, -end.p, model, l_max, eps, f_max, tol)
+    error = np.inf
+    if back.converged:
+        error = relative_error(back.x, x, end.x) + relative_error(back.p, -p, end.p)
+    return (error, error <= tol_back, end.steps + back.steps,
+            end.position_iterations + back.position_iterations)
+
+
+@njit
 def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
     """One transition of RMHMC, which leaves the density exp(-U) invariant.
 
-    Pseudocode (Section 2, steps 1 and 2, with the momentum of Section 3)
+    Pseudocode (Paquet and Fraccaro 2016, Section 2, steps 1 and 2, with the momentum of Section 3)
      1  draw p ~ N(0, G(x))
      2  (x*, p*) <- l_max steps of (13) to (15) from (x, p)
      3  alpha <- min(1, exp(H(x, p) - H(x*, p*)))                   (8)
@@ -290,25 +353,15 @@ def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
     -------
     transition : Transition     rejected too when the proposal's energy is inf or nan
     """
-    L = metric_factor(x, model)                                                             # --
+    L = metric_factor(x, model)                                                             # L1
     p = L @ rng.standard_normal(x.size)                                                     # L1
-    start = hamiltonian(geometry(x, L, model), p)                                           # --
     end = generalised_leapfrog(x, p, model, l_max, eps, f_max, tol)                         # L2
-    steps, iterations = end.steps, end.position_iterations                                  # --
-    return_error = np.nan                                                                   # --
-    reversible = True                                                                       # --
-    if tol_back > 0 and end.converged:                                                      # --
-        back = generalised_leapfrog(end.x, -end.p, model, l_max, eps, f_max, tol)           # --
-        steps += back.steps                                                                 # --
-        iterations += back.position_iterations                                              # --
-        return_error = np.inf                                                               # --
-        if back.converged:                                                                  # --
-            return_error = (relative_error(back.x, x, end.x)                                # --
-                            + relative_error(back.p, -p, end.p))                            # --
-        reversible = return_error <= tol_back                                               # --
-    energy_error = end.H - start                                                            # --
-    alpha = np.exp(-energy_error) if np.isfinite(energy_error) else 0.0                     # L3
-    if rng.random() < alpha and end.converged and reversible:                               # L4
+    back = way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back)                     # --
+    return_error, reversible, steps, iterations = back                                      # --
+    energy_error = end.H - hamiltonian(geometry(x, L, model), p)                            # L3
+    alpha = np.exp(-energy_error)                                                           # L3
+    valid = np.isfinite(energy_error) and end.converged and reversible                      # --
+    if rng.random() < alpha and valid:                                                      # L4
         return Transition(end.x, True, energy_error, True, return_error, True, steps,       # L4
                           iterations)                                                       # L4
     return Transition(x, False, energy_error, end.converged, return_error, reversible,      # L5

@@ -1,9 +1,17 @@
 """Hamiltonian Monte Carlo with the leapfrog integrator and a constant mass matrix.
 
 Paper       R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of MCMC, chapter 5;
-            Paquet and Fraccaro (2016), Section 2, equations (6) to (9).
+            Paquet and Fraccaro (2016), Section 2, equations (6) to (9); the baseline of Shahbaba
+            et al. (2014), Section 3.3.
 Mirror      hmc_step is Neal's Figure 2, with the mass matrix of equation (6), line by line.
-Departures  none.
+
+Departures
+----------
+Neal (2011), Figure 2, line 14
+    theirs  silent about an energy that is infinite or not a number
+    ours    such a proposal is rejected, and counted in `divergences`
+    why     a state of energy -inf would be accepted, and never left again
+    test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
 
 Notation
 --------
@@ -49,8 +57,12 @@ class Chain(NamedTuple):
     energies: np.ndarray  # (n,) their potential energies
     accepted: np.ndarray  # (n,) bool
     energy_error: np.ndarray  # (n,) H at the end of the trajectory minus H at its start
-    divergences: int  # proposals rejected because their H was not finite
     counts: Counts
+
+    @property
+    def divergences(self):
+        """How many proposals were rejected because their H was not finite."""
+        return int(np.sum(~np.isfinite(self.energy_error)))
 
 
 def check_hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
@@ -183,14 +195,11 @@ def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    chain = Chain(np.empty((n, q0.size)), np.empty(n), np.empty(n, np.bool_), np.empty(n), 0,
+    chain = Chain(np.empty((n, q0.size)), np.empty(n), np.empty(n, np.bool_), np.empty(n),
                   Counts(n + 1, L * n + 1))
-    divergences = 0
     state = state_at(q0, model)
     for t in range(n):
         step = draw_step(eps, jitter, rng)
-        state, chain.accepted[t], error = hmc_step(state, model, step, L, M, rng)
-        divergences += not np.isfinite(error)
-        chain.samples[t], chain.energies[t], chain.energy_error[t] = state.q, state.U, error
-    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
-                 chain.counts)
+        state, chain.accepted[t], chain.energy_error[t] = hmc_step(state, model, step, L, M, rng)
+        chain.samples[t], chain.energies[t] = state.q, state.U
+    return chain

@@ -1,11 +1,26 @@
 """The posterior mode by Newton's method with a line search, and the Hessian there.
 
-Paper       Shahbaba et al. (2014), Section 2.1: "fast methods such as Newton-Raphson iteration";
-            the line search is backtracking: Nocedal and Wright (2006), Algorithms 3.1 and 3.2.
-Mirror      newton, line by line.
-Departures  line 6 allows for the rounding of U, and ends at a shortest step: near the mode U cannot
-            tell a step that is too long from a good one.  (The authors' program minimises by
-            Nelder-Mead, at most 500 evaluations in up to 101 dimensions, which does not find it.)
+Paper       J. Nocedal and S. J. Wright (2006), Numerical Optimization, Algorithms 3.1 and 3.2: a
+            "fast method such as Newton-Raphson iteration", Shahbaba et al. (2014), Section 2.1.
+Mirror      newton is Algorithm 3.2 and backtracking Algorithm 3.1, both of Nocedal and Wright; the
+            numbers of the lines are ours.  They leave open when to stop: newton does at a small
+            decrement.
+
+The authors of Split HMC minimise by Nelder-Mead, at most 500 evaluations in up to 101 dimensions,
+which does not find the mode.
+
+Departures
+----------
+Nocedal and Wright (2006), Algorithm 3.2, line 2
+    theirs  a matrix is added to a Hessian that is not positive definite
+    ours    none is: the search ends, and has not converged
+    why     U is convex where a mode is to be approximated by a normal distribution
+    test    test_without_a_positive_definite_hessian_it_stops
+Nocedal and Wright (2006), Algorithm 3.1, line 2
+    theirs  halve t until U has fallen
+    ours    until U has fallen, or might have but for its rounding; at most 40 times
+    why     near the mode U cannot tell a step that is too long from a good one
+    test    test_the_line_search_takes_the_first_step_with_enough_descent
 
 Notation
 --------
@@ -13,6 +28,7 @@ paper          here        shape    meaning
 q-hat          q           (d,)     posterior mode
 J(q-hat)       J           (d, d)   Hessian of U there
                s           (d,)     Newton's step, -J^-1 g
+alpha, c       t, DESCENT  ()       the share of it that is taken; of the expected fall of U
                decrement   ()       (g' J^-1 g)^1/2: about the distance to the mode, in posterior
                                     standard deviations
 """
@@ -45,35 +61,41 @@ class MAP(NamedTuple):
 def newton(q, model, tol, max_iterations):
     """Minimise U by Newton's method from q; returns a MAP, converged or not.
 
-    Pseudocode (Nocedal and Wright 2006, Algorithms 3.1 and 3.2)
+    Pseudocode (Nocedal and Wright 2006, Algorithm 3.2)
      1  for k = 0, 1, ...
-     2      g <- grad U(q);  J <- Hessian of U at q
-     3      s <- -J^-1 g
+     2      g <- grad U(q);  factorise J + E, J the Hessian of U at q and E = 0 or what it lacks
+     3      s <- -(J + E)^-1 g
      4      if (-g's)^1/2 <= tol:  converged
-     5      t <- 1
-     6      while U(q + t s) > U(q) + c t g's:  t <- t / 2
-     7      q <- q + t s
+     5      q <- q + t s, with t from the line search
     """
     for k in range(max_iterations + 1):                                                     # L1
-        g = grad_U(q, model)                                                                # L2
-        J = hessian(q, model)                                                               # L2
-        norm = np.sqrt(g @ g)                                                               # --
-        L_J, ok = cholesky(J)                                                               # --
-        if not ok:                                                                          # --
-            break                                                                           # --
+        g, J = grad_U(q, model), hessian(q, model)                                          # L2
+        L_J, ok = cholesky(J)                                                               # L2
         s = -solve_lower_transposed(L_J, solve_lower(L_J, g))                               # L3
-        slope = g @ s                                                                       # --
-        if np.sqrt(-slope) <= tol:                                                          # L4
-            return MAP(q, J, k, True, norm)                                                 # L4
-        if k == max_iterations:                                                             # --
-            break                                                                           # --
-        start = U(q, model)                                                                 # --
-        t = 1.0                                                                             # L5
-        bound = start + ROUNDING * abs(start)                                               # --
-        while not U(q + t * s, model) <= bound + DESCENT * t * slope and t > SHORTEST:      # L6
-            t = t / 2                                                                       # L6
-        q = q + t * s                                                                       # L7
-    return MAP(q, J, k, False, norm)                                                        # --
+        slope = g @ s                                                                       # L4
+        converged = np.sqrt(-slope) <= tol                                                  # L4
+        if converged or not ok or k == max_iterations:                                      # L4
+            break                                                                           # L4
+        q = q + backtracking(q, s, slope, model) * s                                        # L5
+    return MAP(q, J, k, converged, np.sqrt(g @ g))                                          # --
+
+
+@njit
+def backtracking(q, s, slope, model):
+    """Return how much of the step s from q to take, where grad U(q)'s = slope < 0.
+
+    Pseudocode (Nocedal and Wright 2006, Algorithm 3.1, with rho = 1/2)
+     1  t <- 1
+     2  repeat until U(q + t s) <= U(q) + c t g's
+     3      t <- t / 2
+     4  return t
+    """
+    t = 1.0                                                                                 # L1
+    start = U(q, model)                                                                     # L2
+    bound = start + ROUNDING * abs(start)                                                   # L2
+    while not U(q + t * s, model) <= bound + DESCENT * t * slope and t > SHORTEST:          # L2
+        t = t / 2                                                                           # L3
+    return t                                                                                # L4
 
 
 def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):

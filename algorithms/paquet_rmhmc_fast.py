@@ -153,7 +153,7 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     N = x0.size
     samples, energies = np.empty((t_max, N)), np.empty(t_max)
     accepted, energy_error = np.zeros(t_max, np.bool_), np.empty(t_max)
-    divergences, path = 0, np.empty((l_max, 2, N))
+    path = np.empty((l_max, 2, N))
     L, spare, work = np.empty((N, N)), np.empty((N, N)), np.empty((N, N))
     s, ok = metric_factor(x0, model, L)
     at = geometry(x0, s, L, ok, model, work)
@@ -161,7 +161,6 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
         R, _ = whitened_factor(model.L_K, at.s**2)
         p = solve_lower_transposed(model.L_K, R.T @ rng.standard_normal(N))
         end, _, H_old, H = trajectory(at, p, model, l_max, eps, f_max, spare, work, path)
-        divergences += not np.isfinite(H)
         energy_error[t] = H - H_old
         if rng.random() < np.exp(H_old - H) and np.isfinite(H):
             accepted[t] = True
@@ -172,4 +171,4 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     factorisations = 1 + f_max * l_max * t_max
     counts = Counts(factorisations, geometries, factorisations + t_max,
                     factorisations + geometries + 2 * t_max)
-    return Chain(samples, energies, accepted, energy_error, divergences, counts)
+    return Chain(samples, energies, accepted, energy_error, counts)

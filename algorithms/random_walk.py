@@ -3,7 +3,14 @@
 Paper       N. Metropolis et al. (1953), J. Chem. Phys. 21, 1087-1092; the baseline of Figure 1 of
             Shahbaba et al. (2014), "Split Hamiltonian Monte Carlo".
 Mirror      random_walk_step, line by line (as in Neal 2011, Section 5.3.1).
-Departures  none.
+
+Departures
+----------
+Metropolis et al. (1953), line 3
+    theirs  silent about an energy that is infinite or not a number
+    ours    such a proposal is rejected, and counted in `divergences`
+    why     a state of energy -inf would be accepted, and never left again
+    test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
 
 Notation
 --------
@@ -80,13 +87,10 @@ def random_walk(q0, model, scale, n, rng, thin=1):
     Raises ValueError, naming the argument, for anything else.
     """
     chain = Chain(np.empty((n, q0.size)), np.empty(n), np.empty(n * thin, np.bool_),
-                  np.empty(n * thin), 0, Counts(n * thin + 1, 0))
-    divergences = 0
+                  np.empty(n * thin), Counts(n * thin + 1, 0))
     q, current_U = q0, U(q0, model)
     for t in range(n * thin):
-        q, current_U, chain.accepted[t], error = random_walk_step(q, current_U, model, scale, rng)
-        divergences += not np.isfinite(error)
-        chain.energy_error[t] = error
+        q, current_U, chain.accepted[t], chain.energy_error[t] = random_walk_step(
+            q, current_U, model, scale, rng)
         chain.samples[t // thin], chain.energies[t // thin] = q, current_U
-    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
-                 chain.counts)
+    return chain

@@ -2,26 +2,48 @@ r"""Split Hamiltonian Monte Carlo: with a partial analytic solution, and with sp
 
 Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Hamiltonian Monte
             Carlo", Statistics and Computing 24, 339-349.
-Mirror      normal_split_step and data_split_step are Algorithms 1 and 2, each with the Metropolis
-            test of Section 1 (the paper does not number their lines, we do).
+Mirror      normal_split_step and data_split_step are Algorithms 1 and 2, and metropolis is the test
+            of Section 1 that follows either (the paper does not number their lines, we do).
 
-Departures
-----------
-Algorithm 1, line 1   theirs: R = Gamma e^(D eps Gamma^-1).  Ours: Gamma e^(D eps) Gamma^-1, as in
-                      Section 2.1.  It follows the step of each transition; the eigenbasis of J
-                      gives it without a matrix exponential (see exact_flow).
-Section 1             theirs: P(q, p) = exp[U(q)] exp[-K(p)] / Z.  It is exp[-U(q)] exp[-K(p)] / Z.
-Section 2.1, (5)      theirs: H_2 = U_0(p) + K(p).  It is U_0(q) + K(p).
-Section 2             theirs: H_k can be implemented exactly; H_i = H_(K-i+1).  It is every H_i, i =
-                      1, ..., k, and H_(k-i+1).
-Section 2.1           theirs: X = (q, p).  It is (q*, p), with q* = q - q-hat: A's fixed point is 0.
-
-A transition takes L gradients of U_1, and L M of U_0: a half step that begins a step has the gradient
-of the one that ended the last, and those at the start are known from the transition that led there.
-(So half steps that follow each other may be joined, as in Neal's leapfrog, algorithms/hmc.py.)
+A transition takes L gradients of U_1, and L M of U_0: a half step that begins a step has the
+gradient of the one that ended the last, and those at the start are known from the transition that
+led there; such pairs of half steps may be joined, as Neal's leapfrog does in algorithms/hmc.py.
 
 There are no fast twins: nearly all the time of both algorithms is that of these gradients, and of
 a gradient that of reading the data (README, Speed).
+
+Departures
+----------
+Algorithm 1, line 1
+    theirs  R = Gamma e^(D eps Gamma^-1)
+    ours    R = Gamma e^(D eps) Gamma^-1, in the eigenbasis of J, for the eps of each transition
+    why     it is e^(A eps), as in Section 2.1; the printed matrix is not symplectic
+    test    test_line_1_is_the_flow
+Section 1
+    theirs  P(q, p) = exp[U(q)] exp[-K(p)] / Z
+    ours    P(q, p) = exp[-U(q)] exp[-K(p)] / Z
+    why     U is minus the log density: exp[U(q)] has no integral
+    test    test_section_1_the_density_is_exp_of_minus_U
+Section 1, line 2
+    theirs  alpha, silent about an energy that is infinite or not a number
+    ours    such a proposal is rejected, and counted in `divergences`
+    why     a state of energy -inf would be accepted, and never left again
+    test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
+Section 2
+    theirs  "dynamics H_k" is implemented exactly; it is symmetric if H_i = H_(K-i+1)
+    ours    of every H_i, i = 1, ..., k; H_i = H_(k-i+1)
+    why     k is the number of terms, K the kinetic energy
+    test    a label
+Section 2.1, after equation (5)
+    theirs  H_2 = U_0(p) + K(p)
+    ours    H_2 = U_0(q) + K(p)
+    why     only then are Hamilton's equations those of A
+    test    test_equation_5_H_2_has_U_0_of_q
+Section 2.1
+    theirs  X = (q, p)
+    ours    X = (q*, p), q* = q - q-hat
+    why     the fixed point of A is the origin, that of the flow q-hat
+    test    test_section_2_1_X_is_of_q_star
 
 Notation
 --------
@@ -243,7 +265,7 @@ def normal_split_step(current, model, fit, eps, L, rng):
         X_0 = (q_star, p)                                                                   # L6
         q_star, p = follow(R, *X_0)                                                         # L7
         q = q_star + fit.q_hat                                                              # L8
-        state = normal_state(q, model, fit)                                                 # --
+        state = normal_state(q, model, fit)                                                 # L9
         p = p - eps / 2 * state.g_1                                                         # L9
     return metropolis(current, current_p, state, p, rng)                                    # --
 
@@ -283,9 +305,9 @@ def data_split_step(current, model, split, eps, L, M, rng):
         for _m in range(M):                                                                 # L4
             p = p - eps / (2 * M) * g_0                                                     # L5
             q = q + eps / M * p                                                             # L6
-            g_0 = grad_U(q, split.R_0)                                                      # --
+            g_0 = grad_U(q, split.R_0)                                                      # L7
             p = p - eps / (2 * M) * g_0                                                     # L7
-        g_1 = grad_U(q, split.R_1)                                                          # --
+        g_1 = grad_U(q, split.R_1)                                                          # L9
         p = p - eps / 2 * g_1                                                               # L9
     proposal = DataState(q, U(q, model), g_0, g_1)                                          # --
     return metropolis(current, current_p, proposal, p, rng)                                 # --
@@ -327,7 +349,7 @@ def check_data(q0, model, split, eps, L, M, n, rng, jitter=0.2):
 @njit
 def empty_chain(n, d, counts):
     """Return a Chain of n states to be filled in."""
-    return Chain(np.empty((n, d)), np.empty(n), np.empty(n, np.bool_), np.empty(n), 0, counts)
+    return Chain(np.empty((n, d)), np.empty(n), np.empty(n, np.bool_), np.empty(n), counts)
 
 
 @entry(check_normal)
@@ -350,15 +372,13 @@ def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
     Raises ValueError, naming the argument, for anything else.
     """
     chain = empty_chain(n, q0.size, Counts(L * n + 1, 1.0 + L * n, 1.0 * L))
-    divergences = 0
     state = normal_state(q0, model, fit)
     for t in range(n):
         step = draw_step(eps, jitter, rng)
-        state, chain.accepted[t], error = normal_split_step(state, model, fit, step, L, rng)
-        divergences += not np.isfinite(error)
-        chain.samples[t], chain.energies[t], chain.energy_error[t] = state.q, state.U, error
-    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
-                 chain.counts)
+        state, chain.accepted[t], chain.energy_error[t] = normal_split_step(
+            state, model, fit, step, L, rng)
+        chain.samples[t], chain.energies[t] = state.q, state.U
+    return chain
 
 
 @entry(check_data)
@@ -384,12 +404,10 @@ def data_split_hmc(q0, model, split, eps, L, M, n, rng, jitter=0.2):
     f = split.fraction
     g = (f * M + 1 - f) * L
     chain = empty_chain(n, q0.size, Counts(n + 1, 1.0 + g * n, g))
-    divergences = 0
     state = DataState(q0, U(q0, model), grad_U(q0, split.R_0), grad_U(q0, split.R_1))
     for t in range(n):
         step = draw_step(eps, jitter, rng)
-        state, chain.accepted[t], error = data_split_step(state, model, split, step, L, M, rng)
-        divergences += not np.isfinite(error)
-        chain.samples[t], chain.energies[t], chain.energy_error[t] = state.q, state.U, error
-    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
-                 chain.counts)
+        state, chain.accepted[t], chain.energy_error[t] = data_split_step(
+            state, model, split, step, L, M, rng)
+        chain.samples[t], chain.energies[t] = state.q, state.U
+    return chain

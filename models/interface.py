@@ -1,58 +1,17 @@
 """What an algorithm may ask of a model or of a setting: generic functions, chosen by type.
 
-A model is a NamedTuple of float64 arrays and scalars, defined in its own file in models/.  U and
-grad_U are generic: the type of `model` decides which code runs, in the interpreter and in compiled
-code alike.  Unlike a function argument or a closure, this leaves Numba's on-disk cache usable.
+A model is a NamedTuple of float64 arrays and scalars.  U and grad_U are generic: the type of
+`model` decides which code runs, in the interpreter and in compiled code alike.  Unlike a function
+argument or a closure, this leaves a cache of machine code usable, for models that can be imported:
+what is compiled for one that a script or a notebook defines itself is compiled in each process.
 """
 
-from functools import wraps
-
-from numba.extending import overload
-
-from models.jit import forward, njit
+from models.jit import Generic, njit
 
 
 def generic(on, default=None):
-    """Make of an empty function one whose code depends on the type of its argument number `on`.
-
-    Types for which none is registered get `default`, or an error if there is none.
-    """
-
-    def decorate(stub):
-        implementations = {}
-
-        @wraps(stub)
-        def function(*arguments):
-            kind = type(arguments[on])
-            implementation = implementations.get(kind, default)
-            if implementation is None:
-                known = ", ".join(k.__name__ for k in implementations) or "none"
-                raise TypeError(f"{stub.__name__} has no implementation for {kind.__name__}"
-                                f" (there are: {known}); write one with @{stub.__name__}.of")
-            return implementation(*arguments)
-
-        @overload(function)
-        def choose(*arguments):
-            kind = getattr(arguments[on], "instance_class", None)
-            implementation = implementations.get(kind, default)
-            if implementation is not None:
-                return forward(implementation, stub.__name__)
-
-        def of(kind):
-            if kind.__module__ == "__main__":
-                raise ValueError(f"{kind.__name__} is defined in the script itself: move it to a"
-                                 " file of its own, or what uses it is compiled anew every time")
-
-            def register(implementation):
-                implementations[kind] = njit(implementation)
-                return implementations[kind]
-
-            return register
-
-        function.of = of
-        return function
-
-    return decorate
+    """Make of an empty function one whose code depends on the class of its argument number `on`."""
+    return lambda stub: Generic(stub, on, default)
 
 
 @generic(on=1)

@@ -1,56 +1,45 @@
-"""The project's one JIT decorator: Numba's `njit` with the settings every file shares.
+"""The project's one JIT decorator, and what compiled and interpreted code both can call.
 
-cache=True             compiled code is kept in .numba_cache/, so only the first run compiles
+`njit` is Numba's with the settings every file shares:
+
 error_model="numpy"    1 / 0 is inf, as in NumPy: a bad proposal has energy inf and is rejected
 fastmath off           compiled and interpreted code give the same floating-point numbers
-
-Numba recompiles a cached function only when the file that defines it changes; what the function
-uses from other files goes stale in silence (numba issue 1833).  So each file's cache lives in a
-folder named by a hash of that file, of the project files it imports, and of all of models/.
-
-The index of that cache holds the types of arguments, so a model that one program defines in a file
-of its own would make it unreadable for every other program: then `Index` starts a new one.
+models/cache.py        only the first run compiles, and what is run is what is written
 
 `entry` puts the checks of arguments, which raise ValueError, in front of a compiled function.
+`Generic` is a function whose code depends on the class of an argument (models/interface.py).
+`external` is a function of SciPy that is written in C or Fortran.
+
+What these three make are Python functions with an attribute _numba_type_, which is what compiled
+code takes them for.
+
+With NUMBA_DISABLE_JIT=1 nothing is compiled, so that a debugger can step through everything.
 """
 
-import ast
-import hashlib
-import os
-from functools import cache, wraps
-from pathlib import Path
+import ctypes
+import itertools
+from functools import update_wrapper, wraps
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before SciPy loads its BLAS: same bits
-
+import llvmlite.binding
 import numba
-from numba.core.caching import IndexDataCacheFile
-from numba.extending import overload
+from numba import types
+from numba.core.typing.ctypes_utils import to_ctypes
+from numba.extending import get_cython_function_address
 
-ROOT = Path(__file__).resolve().parents[1]
-WRITABLE = ROOT if os.access(ROOT, os.W_OK) else Path.home() / ".cache" / "mirrormc"
+from models import cache
+
+ROOT = cache.ROOT
+named = {}  # the classes that generic functions know
 
 
 def njit(function):
     """Compile `function` on first call, or load it from the cache."""
-    previous = numba.config.CACHE_DIR
-    path = Path(function.__code__.co_filename).resolve()
-    numba.config.CACHE_DIR = str(WRITABLE / ".numba_cache" / fingerprint(path))
-    try:
-        dispatcher = numba.njit(cache=True, error_model="numpy")(function)
-        dispatcher._cache._cache_file.__class__ = Index
-        return dispatcher
-    finally:
-        numba.config.CACHE_DIR = previous
-
-
-class Index(IndexDataCacheFile):
-    """Numba's index of what is compiled, empty if it names a type that cannot be imported here."""
-
-    def _load_index(self):
-        try:
-            return super()._load_index()
-        except (ImportError, AttributeError):
-            return {}
+    dispatcher = numba.njit(error_model="numpy")(function)
+    if dispatcher is function:  # interpreted
+        function.py_func, function._numba_type_ = function, None
+    else:
+        cache.use(dispatcher)
+    return dispatcher
 
 
 def entry(check):
@@ -66,63 +55,95 @@ def entry(check):
         def function(*arguments, **named):
             return compiled(*check(*arguments, **named))
 
-        @overload(function)
-        def straight_in(*arguments):
-            return forward(compiled, "entry")
-
-        function.compiled = compiled
-        function.py_func = compiled.py_func
+        function.compiled, function.py_func = compiled, compiled.py_func
+        function._numba_type_ = compiled._numba_type_  # what compiled code takes it for
         return function
 
     return decorate
 
 
-def forward(compiled, purpose):
-    """Return a function that calls `compiled`, for Numba to compile in an overload.
+class Generic:
+    """A function whose code depends on the class of its argument number `on`.
 
-    Numba names machine code by this function's name, the types of its arguments, and a counter that
-    starts anew in each process.  Under one name for all, what the cache holds of one function (U,
-    say) could be linked in place of another with the same arguments (grad_U).
+    Classes for which none is registered get `default`, or an error if there is none.
     """
 
-    def call(*arguments):
-        return compiled(*arguments)
+    def __init__(self, stub, on, default=None):
+        """Take name and docstring from the empty function `stub`."""
+        self.on, self.default, self.implementations = on, default, {}
+        update_wrapper(self, stub)
 
-    call.__qualname__ = f"{purpose}.{compiled.__module__}.{compiled.__name__}"
-    return call
+    def of(self, kind):
+        """Return a decorator that registers a function for the class `kind` and compiles it.
+
+        Numba takes two classes of the same name and fields for one, such as those that a cell of a
+        notebook makes when it is run again; so the second gets a number.
+        """
+        name = kind.__name__
+        for number in itertools.count(2):
+            if named.setdefault(kind.__name__, kind) is kind:
+                break
+            kind.__name__ = f"{name}_{number}"
+
+        def register(function):
+            self.implementations[kind] = njit(function)
+            cache.forget((self, kind))
+            return self.implementations[kind]
+
+        return register
+
+    def choose(self, kind):
+        """Return what is registered for the class `kind`."""
+        found = self.implementations.get(kind, self.default)
+        if found is None:
+            known = ", ".join(other.__name__ for other in self.implementations) or "none"
+            raise TypeError(f"{self.__name__} has no implementation for"
+                            f" {getattr(kind, '__name__', kind)} (there are: {known});"
+                            f" write one with @{self.__name__}.of")
+        return found
+
+    def __call__(self, *arguments):
+        """Call what is registered for the class of the argument."""
+        return self.choose(type(arguments[self.on]))(*arguments)
+
+    def __reduce__(self):
+        """Pickle the name only: no process has a second one."""
+        return self.__qualname__
+
+    @property
+    def _numba_type_(self):
+        return types.Dispatcher(self)  # which asks for what follows
+
+    def get_call_template(self, arguments, named):
+        """Type a call in compiled code."""
+        return self.choose(class_of(arguments[self.on])).get_call_template(arguments, named)
+
+    def get_overload(self, arguments):
+        """Return the machine code of a call that has been typed."""
+        return self.choose(class_of(arguments[self.on])).get_overload(arguments)
+
+    nopython_signatures, is_compiling = (), False
 
 
-@cache
-def fingerprint(path):
-    """16 hex digits that change when `path`, a project file it imports, or models/ changes."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    for file in sorted(dependencies({path, *(ROOT / "models").glob("*.py")})):
-        digest.update(file.name.encode() + file.read_bytes())
-    return digest.hexdigest()[:16]
+def class_of(numba_type):
+    """Return the class of which a Numba type stands for the instances, or the type itself."""
+    return getattr(numba_type, "instance_class", numba_type)
 
 
-def dependencies(paths):
-    """Return the set of the files `paths` and of all project files that they import."""
-    files, todo = set(), set(paths)
-    while todo:
-        file = todo.pop()
-        files.add(file)
-        todo |= set(imported(file)) - files
-    return files
+def external(module, name, signature):
+    """Return the C function `name` of a Cython module of SciPy, to be called by its address.
 
+    Interpreted and compiled code call it alike, with x.ctypes of an array x for a pointer.
 
-def imported(path):
-    """Yield the project files that the file `path` imports."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        elif isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        else:
-            continue
-        for name in names:
-            for folder in (ROOT, path.parent):  # scripts in reproduce/ import their neighbours
-                file = folder / (name.replace(".", "/") + ".py")
-                if file.is_file():
-                    yield file
-                    break
+    signature : of Numba, such as types.double(types.double)
+    """
+    address, symbol = get_cython_function_address(module, name), f"{module}.{name}"
+    kinds = map(to_ctypes, (signature.return_type, *signature.args))
+    call = ctypes.CFUNCTYPE(*kinds)(address)
+
+    def function(*arguments):
+        return call(*arguments)
+
+    llvmlite.binding.add_symbol(symbol, address)  # a name can be cached, an address cannot
+    function._numba_type_ = types.ExternalFunction(symbol, signature)
+    return function

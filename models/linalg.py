@@ -9,19 +9,16 @@ returns ok = False.  cholesky's factor is then full of nan, which no later resul
 the others is meaningless.
 """
 
-import llvmlite.binding
 import numpy as np
 from numba import types
-from numba.extending import get_cython_function_address
 
-from models.jit import njit
+from models.jit import external, njit
 
 
 def routine(module, name, arguments):
-    """Declare the Fortran routine `name`, which takes that many pointers."""
-    address = get_cython_function_address(f"scipy.linalg.cython_{module}", name)
-    llvmlite.binding.add_symbol(f"scipy_{name}", address)
-    return types.ExternalFunction(f"scipy_{name}", types.void(*[types.voidptr] * arguments))
+    """Return the Fortran routine `name`, which takes that many pointers."""
+    signature = types.void(*[types.voidptr] * arguments)
+    return external(f"scipy.linalg.cython_{module}", name, signature)
 
 
 dpotrf = routine("lapack", "dpotrf", 5)

@@ -20,16 +20,13 @@ numbers makes LAPACK ten to a hundred times slower.  slope stays finite, about -
 import math
 from typing import NamedTuple
 
-import llvmlite.binding
 import numpy as np
 from numba import types
-from numba.extending import get_cython_function_address
 
-from models.jit import njit
+from models.jit import external, njit
 
-llvmlite.binding.add_symbol(  # scipy.special.erfcx for double precision
-    "scipy_erfcx", get_cython_function_address("scipy.special.cython_special", "__pyx_fuse_1erfcx"))
-scipy_erfcx = types.ExternalFunction("scipy_erfcx", types.double(types.double, types.intc))
+scipy_erfcx = external(  # scipy.special.erfcx for double precision
+    "scipy.special.cython_special", "__pyx_fuse_1erfcx", types.double(types.double, types.intc))
 
 ROOT_2 = math.sqrt(2.0)
 ROOT_2_OVER_PI = math.sqrt(2.0 / math.pi)

@@ -4,20 +4,21 @@ Run     python reproduce/all.py [--budget smoke|short|paper] and the other optio
 Writes  <figures>/results.md, and what each script writes; the exit status is 1 if a script fails
 
 Replicates that are stored are not computed again, so that an interrupted run goes on where it was.
-Scripts with a line OPTIONAL = True need more than the project's own packages and are left out.
 """
 
-import ast
 import json
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from harness import VERDICTS, figures, own_version, parse, processor, write
+from harness.claims import KINDS, VERDICTS, Measured, number
+from harness.replicates import figures, processor, write
+from harness.run import own_version, parse
 
 SCRIPTS = Path(__file__).resolve().parent
 INTERRUPTED = (130, -signal.SIGINT)  # exit statuses: by the harness, by Python
@@ -33,14 +34,8 @@ class Run(NamedTuple):
 
 
 def scripts(folder):
-    """List the scripts in `folder`: <author>_<what>.py, but for those that are OPTIONAL."""
-    return [path for path in sorted(folder.glob("*_*.py")) if not optional(path)]
-
-
-def optional(path):
-    """Tell whether the file has a line OPTIONAL = True."""
-    return any(isinstance(node, ast.Assign) and ast.unparse(node) == "OPTIONAL = True"
-               for node in ast.parse(path.read_text()).body)
+    """List the scripts in `folder`: <author>_<what>.py."""
+    return sorted(folder.glob("*_*.py"))
 
 
 def run(path, settings):
@@ -48,7 +43,7 @@ def run(path, settings):
     options = ["--budget", settings.budget, "--jobs", str(settings.jobs),
                "--seed", str(settings.seed), *["--fresh"] * settings.fresh,
                *(["--data", settings.data] if settings.data else [])]
-    saved = figures(settings) / f"{path.stem}.json"
+    saved = figures(settings.budget) / f"{path.stem}.json"
     before = modified(saved)
     start = time.perf_counter()
     status = subprocess.run([sys.executable, path, *options]).returncode
@@ -63,24 +58,34 @@ def modified(path):
 
 
 def results(runs, settings):
-    """Make the text of results.md: a row per script, then a row per claim."""
-    rows = [[f"`{r.script}`", *(r.record.get("verdicts", {}).get(v, "") for v in VERDICTS),
-             duration(r.seconds), duration(r.record.get("replicate_seconds", 0)), r.status]
-            for r in runs]
-    claims = [[f"`{r.script}`", c["what"], c["paper"], ours(c), c["verdict"]]
-              for r in runs for c in r.record.get("claims", [])]
+    """Make the text of results.md: claims by kind, then a row per script, then one per claim."""
+    made = [(r.script, claim) for r in runs for claim in r.record.get("claims", [])]
+
+    def counts(claims, *more):
+        found = Counter(claim["verdict"] for claim in claims)
+        return [*(found[v] for v in VERDICTS), *more]
+
+    kinds = [[kind, *counts([c for _, c in made if c["kind"] == kind])] for kind in KINDS]
+    kinds.append(["all", *counts([c for _, c in made])])
+    rows = [[f"`{r.script}`", *counts(r.record.get("claims", [])), duration(r.seconds),
+             duration(r.record.get("replicate_seconds", 0)), r.status] for r in runs]
+    claims = [[f"`{script}`", c["what"], c["paper"], ours(c), c["verdict"]] for script, c in made]
     return "\n".join([
         f"# Results, {settings.budget} budget", "",
         f"mirrormc {own_version()}, seed {settings.seed}, {settings.jobs} job(s), {processor()},"
         f" {datetime.now(UTC):%Y-%m-%d}. Replicates: the time it took to compute them, in this run"
         " or earlier ones, summed over processes.", "",
+        *markdown(["claims", *VERDICTS], kinds), "",
         *markdown(["script", *VERDICTS, "wall time", "replicates", "exit status"], rows), "",
         *markdown(["script", "claim", "paper", "ours", "verdict"], claims), ""])
 
 
 def ours(claim):
     """Format what we measured for a claim."""
-    return f"{claim['value']:.5g}" + (f" ± {claim['se']:.2g}" if claim["se"] else "")
+    if "scan" in claim:
+        found = [number(Measured(*m)) for m in claim["scan"]["found"]]
+        return "; ".join(f"{s}: {m}" for s, m in zip(claim["scan"]["settings"], found, strict=True))
+    return number(Measured(claim["value"], claim["se"])).replace(" (s.e. ", " ± ").rstrip(")")
 
 
 def duration(seconds):
@@ -96,10 +101,10 @@ def markdown(header, rows):
 
 def main(settings, folder=SCRIPTS):
     """Run the scripts in `folder` one after the other; return the exit status."""
-    runs, target = [], figures(settings) / "results.md"
+    runs, target = [], figures(settings.budget) / "results.md"
     found = scripts(folder)
-    for number, path in enumerate(found, 1):
-        print(f"\n=== {number}/{len(found)} {path.stem}", flush=True)
+    for k, path in enumerate(found, 1):
+        print(f"\n=== {k}/{len(found)} {path.stem}", flush=True)
         runs.append(run(path, settings))
         write(target, results(runs, settings))
         if runs[-1].status in INTERRUPTED:

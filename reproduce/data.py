@@ -1,7 +1,7 @@
 """Fetch the data sets, and check that each is what it should be.
 
 Run     python reproduce/data.py [--data DIR]
-        a few seconds, more where a file has to be downloaded; the exit status is 2 if one is missing
+        seconds, more where a file has to be downloaded; the exit status is 2 if one is missing
 
 A file is looked for in --data DIR, in $PAPERS_DATA, in the user's cache, and at its public site,
 from which it goes into the cache.  The scripts find them in the same way: nobody has to run this.

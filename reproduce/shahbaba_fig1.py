@@ -1,11 +1,10 @@
-"""Split HMC (Shahbaba, Lan, Johnson and Neal 2014), Figure 1: HMC against a random walk.
+"""Shahbaba, Lan, Johnson and Neal (2014), Figure 1: HMC against a random walk.
+
+The figure shows 30 states of each; the claims need longer chains.
 
 Run     python reproduce/shahbaba_fig1.py [--budget smoke|short|paper]
-        smoke 3 s, short 10 s, paper 1 min with 2 jobs; the first run compiles, 20 s more.  The
-        figure's own run has 30 states; the claims need longer chains, and the budgets differ in
-        their length and number.
-Writes  shahbaba_fig1.png, .txt (the table and the claims) and .json, into figures/ for the paper
-        budget and figures/<budget>/ for the others; the exit status is 1 if a claim fails
+        The budgets differ in the length and the number of the chains.
+Writes  figures/shahbaba_fig1.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
 import time
@@ -17,11 +16,14 @@ from scipy.stats import qmc
 from algorithms.ess import initial_sequence
 from algorithms.hmc import hmc
 from algorithms.random_walk import random_walk
-from harness import Claim, Measured, announce, finish, parse, plt, replicates
-from harness import table as text_table
+from harness.claims import Claim, brief, mean
+from harness.claims import table as text_table
+from harness.run import main
+from harness.style import COLOURS, plt
 from models.gaussian import Gaussian
 
-NAME = "shahbaba_fig1"
+NAME, WHAT = "shahbaba_fig1", "HMC against a random walk"
+MINUTES = {"paper": 1.0, "short": 0.2, "smoke": 0.05}
 
 # The paper's settings (Section 1 and the caption of Figure 1)
 MEAN = np.array([3.0, 3.0])
@@ -34,10 +36,71 @@ SHOWN = 30  # states in each panel
 # Our settings
 LARGE = 1.0  # the "large proposal standard deviation" of footnote 1, which the paper does not give
 METHODS = {"HMC": 0.0, "random walk": SCALE, "random walk, large steps": LARGE}
-LENGTH = {"smoke": 1000, "short": 50_000, "paper": 100_000}  # states per chain for the claims
-CHAINS = {"smoke": 4, "short": 8, "paper": 32}  # of each method
-MINUTES = {"smoke": 0.05, "short": 0.17, "paper": 1.0}
+LENGTH = {"paper": 100_000, "short": 50_000, "smoke": 1000}  # states per chain for the claims
+CHAINS = {"paper": 32, "short": 8, "smoke": 4}  # of each method
+TIMED = {"paper": (10, 5000), "short": (5, 2000), "smoke": (2, 100)}  # rounds, states in each
 WARMUP = 200  # states; ten autocorrelation times of the random walk
+QUANTITIES = ("lag_1", "tau", "jump", "rate", "mean", "covariance")
+
+
+# The work
+
+
+def sample(method, scale, n, seed):
+    """Run one chain of n states, each 20 updates or leapfrog steps from the last."""
+    model, rng = Gaussian(MEAN, np.linalg.inv(COVARIANCE)), np.random.default_rng(seed)
+    if method == "HMC":
+        return hmc(START, model, EPS, L, n, rng)
+    return random_walk(START, model, scale, n, rng, THIN)
+
+
+def one_chain(method, scale, n, seed):
+    """Run one chain of n states; return what the claims need."""
+    chain = sample(method, scale, n, seed)
+    q = chain.samples[min(WARMUP, n // 5):]
+    r = q[:, 0] - q[:, 0].mean()
+    return {"lag_1": r[:-1] @ r[1:] / (r @ r), "tau": initial_sequence(q[:, 0]).tau,
+            "jump": np.linalg.norm(np.diff(q, axis=0), axis=1).mean(),
+            "rate": chain.accepted.mean(), "mean": q[:, 0].mean(),
+            "covariance": np.mean(np.prod(q - MEAN, axis=1))}
+
+
+def clock(rounds, n):
+    """CPU seconds per state of each method, in turn; the first round loads what is compiled."""
+    seconds = {method: [] for method in METHODS}
+    for k in range(rounds + 1):
+        for method, scale in METHODS.items():
+            start = time.thread_time()
+            sample(method, scale, n, k)
+            seconds[method].append((time.thread_time() - start) / n)
+    return {"seconds": {method: each[1:] for method, each in seconds.items()}}
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    clock(1, 10)
+
+
+def run(experiment, cases):
+    """Return {method: {quantity: Measured}}, the states shown, and HMC's theory."""
+    n, budget = LENGTH[experiment.budget], experiment.budget
+    tasks = {method: [dict(method=method, scale=scale, n=n, seed=[experiment.seed, index, k])
+                      for k in range(CHAINS[budget])]
+             for index, (method, scale) in enumerate(METHODS.items())}
+    done = iter(experiment.replicates(
+        one_chain, [task for each in tasks.values() for task in each], "chains", warm=warm))
+    rounds, length = TIMED[budget]
+    (times,) = experiment.replicates(clock, [dict(rounds=rounds, n=length)], "timings", warm=warm)
+    result = {}
+    for method in METHODS:
+        chains = [next(done) for _ in tasks[method]]
+        result[method] = {key: mean([chain[key] for chain in chains]) for key in QUANTITIES}
+        result[method]["s"] = mean(times["seconds"][method])
+    # of the same rounds, in turn: the times of a round have the state of the machine in common
+    ratio = mean(np.divide(times["seconds"]["random walk"], times["seconds"]["HMC"]))
+    shown = {method: sample(method, METHODS[method], SHOWN, tasks[method][0]["seed"]).samples
+             for method in ("HMC", "random walk")}
+    return result | {"n": n, "s ratio": ratio, "shown": shown, "theory": theory()}
 
 
 def theory():
@@ -63,128 +126,55 @@ def theory():
     return sum(covariance) / np.trace(COVARIANCE), accept.mean()
 
 
-LAG_1, RATE = theory()
+CHAIN, WALK, BIG = METHODS
 CLAIMS = [
-    Claim("HMC lag-1 autocorrelation", "theory", LAG_1 - 0.01, LAG_1 + 0.01,
+    Claim("HMC lag-1 autocorrelation - theory", "0",
+          lambda r: r[CHAIN]["lag_1"] - r["theory"][0], -0.01, 0.01,
           "numerical integration over the start and the momentum; the accepted width is a fifth of"
-          " what the rejections change (-0.522 without them)"),
-    Claim("HMC acceptance rate", "theory", RATE - 0.005, RATE + 0.005,
-          "the same integral; a sixth of the rejections"),
-    Claim("random walk lag-1 autocorrelation - |HMC's|", "order", 0.0, 1.0,
-          "Section 1: HMC's autocorrelations are smaller"),
-    Claim("autocorrelation time, random walk / HMC", "order", 1.0, np.inf,
+          " what the rejections change (-0.522 without them)", "ours"),
+    Claim("HMC acceptance rate - theory", "0", lambda r: r[CHAIN]["rate"] - r["theory"][1],
+          -0.005, 0.005, "the same integral; a sixth of the rejections", "ours"),
+    Claim("random walk lag-1 autocorrelation - |HMC's|", "order",
+          lambda r: r[WALK]["lag_1"] - abs(r[CHAIN]["lag_1"]), 0.0, 1.0,
+          "Section 1: HMC's autocorrelations are smaller", "order"),
+    Claim("autocorrelation time, random walk / HMC", "order",
+          lambda r: r[WALK]["tau"] / r[CHAIN]["tau"], 1.0, np.inf,
           "Section 1: HMC explores the distribution more efficiently, at the same 20 evaluations"
-          " per state"),
-    Claim("mean jump, HMC / random walk", "order", 1.0, np.inf,
-          "Section 1: HMC's successive samples are further from each other"),
-    Claim("CPU time per state, random walk / HMC", "comparable", 10**-0.5, 10**0.5,
-          "machine: 20 evaluations of U (walk) against 20 of its gradient and one of U (HMC); the"
-          " accepted interval is one power of ten, centred at 1"),
-    Claim("autocorrelation time, random walk / with large steps", "order", 1.0, np.inf,
-          "footnote 1: in two dimensions large steps avoid the random walk"),
-    Claim("acceptance rate, random walk - with large steps", "order", 0.0, 1.0,
-          "footnote 1: large steps lead to a low acceptance probability"),
-    *[Claim(f"{method}: mean of q_1", "3", 2.95, 3.05,
-            "the target's; a twentieth of its standard deviation") for method in METHODS],
-    *[Claim(f"{method}: covariance of q_1 and q_2", "0.95", 0.9, 1.0,
-            "the target's; a twentieth of the variance") for method in METHODS],
+          " per state", "order"),
+    Claim("mean jump, HMC / random walk", "order", lambda r: r[CHAIN]["jump"] / r[WALK]["jump"],
+          1.0, np.inf, "Section 1: HMC's successive samples are further from each other", "order"),
+    Claim("CPU time per state, random walk / HMC", "comparable", lambda r: r["s ratio"],
+          10**-0.5, 10**0.5,
+          "machine (ratios only): 20 evaluations of U (walk) against 20 of its gradient and one of"
+          " U (HMC); the accepted interval is one power of ten, centred at 1", "printed sentence"),
+    Claim("autocorrelation time, random walk / with large steps", "order",
+          lambda r: r[WALK]["tau"] / r[BIG]["tau"], 1.0, np.inf,
+          "footnote 1: in two dimensions large steps avoid the random walk", "order"),
+    Claim("acceptance rate, random walk - with large steps", "order",
+          lambda r: r[WALK]["rate"] - r[BIG]["rate"], 0.0, 1.0,
+          "footnote 1: large steps lead to a low acceptance probability", "order"),
+    *[Claim(f"{m}: mean of q_1", "3", lambda r, m=m: r[m]["mean"], 2.95, 3.05,
+            "the target's; a twentieth of its standard deviation", "ours") for m in METHODS],
+    *[Claim(f"{m}: covariance of q_1 and q_2", "0.95", lambda r, m=m: r[m]["covariance"], 0.9, 1.0,
+            "the target's; a twentieth of the variance", "ours") for m in METHODS],
 ]
 
 
-def one_chain(method, scale, n, seed):
-    """Run one chain of n states; return its first ones and what the claims need."""
-    model = Gaussian(MEAN, np.linalg.inv(COVARIANCE))
-
-    def sample(n, rng):
-        if method == "HMC":
-            return hmc(START, model, EPS, L, n, rng)
-        return random_walk(START, model, scale, n, rng, THIN)
-
-    sample(1, np.random.default_rng(seed))  # loads what is compiled, outside the time measured
-    start = time.thread_time()
-    chain = sample(n, np.random.default_rng(seed))
-    seconds = time.thread_time() - start
-    q = chain.samples[min(WARMUP, n // 5):]
-    r = q[:, 0] - q[:, 0].mean()
-    return {"states": chain.samples[:SHOWN], "seconds": seconds / n,
-            "lag_1": r[:-1] @ r[1:] / (r @ r), "tau": initial_sequence(q[:, 0]).tau,
-            "jump": np.linalg.norm(np.diff(q, axis=0), axis=1).mean(),
-            "rate": chain.accepted.mean(), "mean": q[:, 0].mean(),
-            "covariance": np.mean(np.prod(q - MEAN, axis=1))}
-
-
-def warm():
-    """Compile everything in this process, before others start."""
-    for method, scale in METHODS.items():
-        one_chain(method, scale, 10, 0)
-
-
-def run(settings):
-    """Return {method: its chains}, each chain a dict."""
-    n = LENGTH[settings.budget]
-    tasks = [dict(method=method, scale=scale, n=n, seed=[settings.seed, index, chain])
-             for index, (method, scale) in enumerate(METHODS.items())
-             for chain in range(CHAINS[settings.budget])]
-    done = replicates(NAME, settings, one_chain, tasks, unit="chains", warm=warm)
-    out = {method: [] for method in METHODS}
-    for task, result in zip(tasks, done, strict=True):
-        out[task["method"]].append(result)
-    return out
-
-
-def summaries(chains):
-    """Return {method: {quantity: Measured}}: means over the chains, with standard errors."""
-    return {method: {key: Measured(np.mean(x), np.std(x, ddof=1) / len(x) ** 0.5)
-                     for key in done[0] if key != "states"
-                     for x in [np.array([chain[key] for chain in done])]}
-            for method, done in chains.items()}
-
-
-def ratio(a, b):
-    """Return a / b with its standard error by linearisation."""
-    return Measured(a.value / b.value, np.hypot(a.se / a.value, b.se / b.value) * a.value / b.value)
-
-
-def difference(a, b):
-    """Return a - b with its standard error."""
-    return Measured(a.value - b.value, np.hypot(a.se, b.se))
-
-
-def table(found):
-    """Measure what the claims are about."""
-    chain, walk, large = found.values()
-    magnitude = Measured(abs(chain["lag_1"].value), chain["lag_1"].se)
-    return {
-        "HMC lag-1 autocorrelation": chain["lag_1"],
-        "HMC acceptance rate": chain["rate"],
-        "random walk lag-1 autocorrelation - |HMC's|": difference(walk["lag_1"], magnitude),
-        "autocorrelation time, random walk / HMC": ratio(walk["tau"], chain["tau"]),
-        "mean jump, HMC / random walk": ratio(chain["jump"], walk["jump"]),
-        # the ratio of times of single runs has no sampling distribution worth a standard error
-        "CPU time per state, random walk / HMC": walk["seconds"].value / chain["seconds"].value,
-        "autocorrelation time, random walk / with large steps": ratio(walk["tau"], large["tau"]),
-        "acceptance rate, random walk - with large steps": difference(walk["rate"], large["rate"]),
-        **{f"{method}: mean of q_1": m["mean"] for method, m in found.items()},
-        **{f"{method}: covariance of q_1 and q_2": m["covariance"]
-           for method, m in found.items()},
-        "autocorrelation time, HMC / random walk with large steps":
-            ratio(chain["tau"], large["tau"]),
-    }
-
-
-def text(found, n):
+def table(r):
     """Lay out the methods side by side."""
-    rows = [[method, f"{scale or EPS:g}", *(f"{m[key].value:.3f}" for key in (
-        "lag_1", "tau", "jump", "rate")), f"{1e6 * m['seconds'].value:.2f}"]
-            for (method, m), scale in zip(found.items(), METHODS.values(), strict=True)]
+    rows = [[method, f"{scale or EPS:g}", *(brief(r[method][key]) for key in QUANTITIES[:4]),
+             brief(r[method]["s"] * 1e6)] for method, scale in METHODS.items()]
+    rows.append(["HMC, theory", f"{EPS:g}", f"{r['theory'][0]:.4f}", "", "",
+                 f"{r['theory'][1]:.4f}", ""])
     header = ["method", "step", "lag-1 autocorrelation", "tau", "mean jump", "acceptance",
               "CPU us / state"]
-    return (f"{n} states per chain, {THIN} updates or {L} leapfrog steps each; tau is Geyer's"
-            f" initial monotone\nsequence for q_1, in states\n\n{text_table(rows, header)}")
+    return (f"{r['n']} states per chain, {THIN} updates or {L} leapfrog steps each; tau is Geyer's"
+            " initial monotone\nsequence for q_1, in states; a standard error in brackets\n\n"
+            + text_table(rows, header))
 
 
-def figure(chains):
-    """Draw the paper's two panels: the first states of each chain over contours of the density."""
+def figure(r):
+    """Draw the paper's two panels: the first states of a chain over contours of the density."""
     fig, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharex=True, sharey=True, layout="constrained")
     angle = np.linspace(0, 2 * np.pi, 200)
     ellipse = np.linalg.cholesky(COVARIANCE) @ [np.cos(angle), np.sin(angle)]
@@ -193,24 +183,19 @@ def figure(chains):
     for ax, (method, title) in zip(axes, panels.items(), strict=True):
         for radius in (1, 2, 3):
             ax.plot(*(MEAN[:, None] + radius * ellipse), color="0.75", lw=1)
-        states = np.vstack([START, chains[method][0]["states"]])
-        ax.plot(*states.T, "o-", color="C0", ms=4, lw=0.8)
-        ax.plot(*START, "s", color="C1", ms=6, label="start")
+        ax.plot(*np.vstack([START, r["shown"][method]]).T, "o-", color=COLOURS[0], ms=4, lw=0.8)
+        ax.plot(*START, "s", color=COLOURS[1], ms=6, label="start")
         ax.set(title=title, xlabel=r"$q_1$", aspect="equal")
     axes[0].set_ylabel(r"$q_2$")
     axes[0].legend(loc="upper left", frameon=False)
-    fig.suptitle(f"the first {SHOWN} states; contours at 1, 2 and 3 standard deviations",
-                 fontsize=10)
+    fig.suptitle(f"the first {SHOWN} states; contours at 1, 2 and 3 standard deviations")
     return fig
 
 
+def cases(settings):
+    """Say what it runs on."""
+    return "none, a bivariate normal"
+
+
 if __name__ == "__main__":
-    settings = parse(__doc__)
-    announce(NAME, settings, "HMC against a random walk", "none, a bivariate normal",
-             MINUTES[settings.budget])
-    chains = run(settings)
-    found = summaries(chains)
-    failures = finish(NAME, settings, CLAIMS, table(found), figure(chains),
-                      {method: {key: m._asdict() for key, m in values.items()}
-                       for method, values in found.items()}, text(found, LENGTH[settings.budget]))
-    raise SystemExit(failures > 0)
+    main(globals())

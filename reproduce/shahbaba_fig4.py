@@ -1,15 +1,13 @@
-"""Split HMC (Shahbaba, Lan, Johnson and Neal 2014), Figure 4: splitting the data.
+"""Shahbaba, Lan, Johnson and Neal (2014), Figure 4: splitting the data.
 
 The cases near the line where the classes are equally probable make up U_0 of Algorithm 2, the
 others U_1; and the derivatives of U and U_0 along beta_1.
 
 Run     python reproduce/shahbaba_fig4.py [--budget smoke|short|paper]
-        smoke 3 s, short 5 s, paper 15 s, and about 20 s more the first time, to compile.  The
-        budgets differ in the number of data sets on which the claims are tested.
-Writes  shahbaba_fig4.png, .txt (the claims) and .json, into figures/ for the paper budget and
-        figures/<budget>/ for the others; the exit status is 1 if a claim fails
+        The budgets differ in the number of data sets on which the claims are tested.
+Writes  figures/shahbaba_fig4.png, .txt (table and claims), .json; smoke and short in their folders
 
-Open questions: how the paper made its 100 cases (see shahbaba_fig2.py).  It matters twice.  R_0
+Open questions: how the paper made its 100 cases (shahbaba/illustration.py).  It matters twice.  R_0
 holds most of the information if the logit is steep (at slope 10), hardly more than its 30 % share
 if it is not (at slope 2).  And cases near the line say where the line is, and little about how
 steep the logit is: dU_0 follows dU better along a coefficient that turns or shifts the line than
@@ -18,66 +16,63 @@ along beta itself.  How far the axis of the right plot reaches: ours, 3 standard
 
 import numpy as np
 
-import data
-from algorithms.map_estimate import map_estimate
 from algorithms.split_hmc import split_data
-from harness import Claim, Measured, announce, finish, parse, plt
-from harness import table as text_table
+from harness.claims import Claim, Scan, mean
+from harness.claims import table as text_table
+from harness.run import main
+from harness.style import plt
 from models.interface import grad_U, hessian
-from models.logistic_regression import LogisticRegression
-from shahbaba_fig3 import share
+from shahbaba.datasets import illustrative, simulated_logistic
+from shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fitted, share
 
-NAME = "shahbaba_fig4"
+NAME, WHAT = "shahbaba_fig4", "splitting the data"
+MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
 
-# The paper's settings (Section 3.2; prior deviations and the simulated data as in Section 3.3)
-N = 100
+# The paper's settings (Section 3.2; of the simulated data, Section 3.3.1)
 FRACTION = 0.3
-SIGMA = 5.0
 FRACTION_SIMULATED = 0.4
 
-# Our settings
-SLOPE = 5.0  # of the data set in the figure
-SLOPES = (2.0, 5.0, 10.0)  # of the data sets for the claims
-SETS = {"smoke": 10, "short": 200, "paper": 1000}  # of each slope
-MINUTES = {"smoke": 0.05, "short": 0.08, "paper": 0.25}
-REACH = 3.0  # conditional standard deviations either side of the mode, in the figure
-WITHIN = 2.0  # the same, for the claims: about 95 % of the probability
-POINTS = 41
+# Our settings are those of all figures of these data, in shahbaba/illustration.py
 
-CLAIMS = [
-    Claim("cases in R_0", "30%", FRACTION * N, FRACTION * N, "a count"),
-    Claim("distance to the line, nearest of R_1 - farthest of R_0", "order", 0.0, np.inf,
-          "Section 3.2: R_0 holds the cases closest to the line; the smallest difference over all"
-          " data sets"),
-    Claim("|p - 1/2|, nearest of R_1 - farthest of R_0", "order", 0.0, np.inf,
-          "Section 3.2: equivalently, those whose probability of class 1 is closest to 1/2"),
-    Claim("p (1 - p), least of R_0 - largest of R_1", "order", 0.0, np.inf,
-          "Section 3.2: the weight of a case in the second derivatives is greatest where p = 1/2"),
-    Claim("largest |dU - dU_0 - dU_1| / |dU_0|", "0", 0.0, 1e-12,
-          "equation (7): U = U_0 + U_1.  Rounding of sums of 100 terms"),
-    Claim("largest prior precision in U_1", "0", 0.0, 0.0, "the prior is in U_0 only"),
-    Claim("least mean share of R_0 in the information / 0.3", "order", 1.0, np.inf,
-          "Section 3.2, its point: these cases matter more than as many others; the least"
-          " favourable slope.  The share is tr(J^-1 J_0) / 3, J_0 the Hessian of U_0"),
-    Claim(f"share of data sets where dU_0 explains half of dU along beta_1, slope {SLOPES[-1]:g}",
-          "order", 0.5, np.inf,
-          "Section 3.2, the right plot: dU_0/dbeta_1 approximates dU/dbeta_1; half of the mean"
-          " square within 2 standard deviations, in more than half of the data sets.  Made for the"
-          " steepest logit only: the shares for the others are listed below"),
-    Claim("share of R_0 in the information, simulated data", "most", 0.5, 1.0,
-          "Section 2.2: a small subset that captures most of the information; on the data of"
-          " Section 3.3.1, with 40% of the cases"),
-    Claim("curvature of U_1 / of U, simulated data", "order", 0.0, 1.0,
-          "Section 1: U_1 is the slowly varying part: the largest eigenvalues of the Hessians at"
-          " the mode"),
-]
+
+# The work
+
+
+def run(experiment, cases):
+    """Return the cases, {slope: {quantity: its values}}, and what R_0 has of the simulated data."""
+    found = by_slope(lambda cases, _: one_data_set(cases), experiment)
+    return {"cases": cases, "found": found,
+            "simulated": information(*split(simulated_logistic(), FRACTION_SIMULATED)[1:])}
 
 
 def split(cases, fraction):
     """Return the model of the cases, the MAP estimate, and the DataSplit."""
-    model = LogisticRegression.from_data(cases.X, cases.y, SIGMA, SIGMA)
-    fit = map_estimate(model)
+    model, fit = fitted(cases)
     return model, fit, split_data(model, fit.q, fraction)
+
+
+def one_data_set(cases):
+    """Return for one data set what the claims are about."""
+    model, fit, parts = split(cases, FRACTION)
+    inside = np.isin(np.arange(cases.y.size), parts.cases)
+    eta = model.X @ fit.q
+    p = 1 / (1 + np.exp(-eta))
+    distance, off, weight = np.abs(eta) / np.hypot(*fit.q[1:]), np.abs(p - 0.5), p * (1 - p)
+    along = np.array([0.0, *fit.q[1:]]) / np.hypot(*fit.q[1:])  # steeper, or less
+    across = np.array([0.0, -along[2], along[1]])  # turns the line
+    t, off_sum, slow = np.linspace(-WITHIN, WITHIN, POINTS), [], []
+    for direction in (along, across):
+        dU, dU_0, dU_1 = derivatives(model, fit, parts, direction, t)
+        off_sum.append(np.max(np.abs(dU - dU_0 - dU_1)) / np.max(np.abs(dU_0)))
+        slow.append(np.ptp(dU_1) / np.ptp(dU))
+    captured, curvature = information(fit, parts)
+    dU, _, dU_1 = derivatives(model, fit, parts, np.array([0.0, 1.0, 0.0]), t)
+    return {"distance": distance[~inside].min() - distance[inside].max(),
+            "off": off[~inside].min() - off[inside].max(),
+            "weight": weight[inside].min() - weight[~inside].max(),
+            "sum": max(off_sum), "prior": parts.R_1.precision.max(),
+            "share": captured, "curvature": curvature,
+            "along": slow[0], "across": slow[1], "left": np.mean(dU_1**2) / np.mean(dU**2)}
 
 
 def derivatives(model, fit, parts, direction, t):
@@ -94,76 +89,53 @@ def information(fit, parts):
     return np.trace(np.linalg.solve(fit.hessian, H_0)) / fit.q.size, largest[0] / largest[1]
 
 
-def one_data_set(seed, slope):
-    """Return for one data set what the claims are about."""
-    cases = data.illustrative(seed, slope)
-    model, fit, parts = split(cases, FRACTION)
-    inside = np.isin(np.arange(cases.y.size), parts.cases)
-    eta = model.X @ fit.q
-    p = 1 / (1 + np.exp(-eta))
-    distance, off, weight = np.abs(eta) / np.hypot(*fit.q[1:]), np.abs(p - 0.5), p * (1 - p)
-    along = np.array([0.0, *fit.q[1:]]) / np.hypot(*fit.q[1:])  # steeper, or less
-    across = np.array([0.0, -along[2], along[1]])  # turns the line
-    off_sum, slow = [], []
-    for direction in (along, across):
-        dU, dU_0, dU_1 = derivatives(model, fit, parts, direction,
-                                     np.linspace(-WITHIN, WITHIN, POINTS))
-        off_sum.append(np.max(np.abs(dU - dU_0 - dU_1)) / np.max(np.abs(dU_0)))
-        slow.append(np.ptp(dU_1) / np.ptp(dU))
-    captured, curvature = information(fit, parts)
-    dU, _, dU_1 = derivatives(model, fit, parts, np.array([0.0, 1.0, 0.0]),
-                              np.linspace(-WITHIN, WITHIN, POINTS))
-    return {"cases": inside.sum(), "distance": distance[~inside].min() - distance[inside].max(),
-            "off": off[~inside].min() - off[inside].max(),
-            "weight": weight[inside].min() - weight[~inside].max(),
-            "sum": max(off_sum),
-            "prior": parts.R_1.precision.max(), "share": captured, "curvature": curvature,
-            "along": slow[0], "across": slow[1], "left": np.mean(dU_1**2) / np.mean(dU**2)}
+def extreme(of, r, key):
+    """Return the extreme value, `of` min or max, over all data sets."""
+    return of(of(f[key]) for f in r["found"].values())
 
 
-def run(settings):
-    """Return {slope: {quantity: its values}} over data sets, and information() on simulated data.
+CLAIMS = [
+    Claim("distance to the line, nearest of R_1 - farthest of R_0", "order",
+          lambda r: extreme(min, r, "distance"), 0.0, np.inf,
+          "Section 3.2: R_0 holds the cases closest to the line; the smallest difference over all"
+          " data sets", "order"),
+    Claim("|p - 1/2|, nearest of R_1 - farthest of R_0", "order",
+          lambda r: extreme(min, r, "off"), 0.0, np.inf,
+          "Section 3.2: equivalently, those whose probability of class 1 is closest to 1/2",
+          "order"),
+    Claim("p (1 - p), least of R_0 - largest of R_1", "order",
+          lambda r: extreme(min, r, "weight"), 0.0, np.inf,
+          "Section 3.2: the weight of a case in the second derivatives is greatest where p = 1/2",
+          "order"),
+    Claim("largest |dU - dU_0 - dU_1| / |dU_0|", "0", lambda r: extreme(max, r, "sum"), 0.0, 1e-12,
+          "equation (7): U = U_0 + U_1.  Rounding of sums of 100 terms", "ours"),
+    Claim("largest prior precision in U_1", "0", lambda r: extreme(max, r, "prior"), 0.0, 0.0,
+          "the prior is in U_0 only", "ours"),
+    Claim("least mean share of R_0 in the information / 0.3", "order",
+          lambda r: min(mean(f["share"]) / FRACTION for f in r["found"].values()), 1.0, np.inf,
+          "Section 3.2, its point: these cases matter more than as many others; the least"
+          " favourable slope.  The share is tr(J^-1 J_0) / 3, J_0 the Hessian of U_0", "order"),
+    Claim("share of data sets where dU_0 explains half of dU along beta_1, by slope", "order",
+          lambda r: Scan(tuple(r["found"]), tuple(share(f["left"] < 0.5)
+                                                  for f in r["found"].values())), 0.5, np.inf,
+          "Section 3.2, the right plot: dU_0/dbeta_1 approximates dU/dbeta_1; half of the mean"
+          " square within 2 standard deviations, in more than half of the data sets.  The paper"
+          " does not say how steep its logit is", "order"),
+    Claim("share of R_0 in the information, simulated data", "most", lambda r: r["simulated"][0],
+          0.5, 1.0, "Section 2.2: a small subset that captures most of the information; on the"
+          " data of Section 3.3.1, with 40% of the cases", "printed sentence"),
+    Claim("curvature of U_1 / of U, simulated data", "order", lambda r: r["simulated"][1], 0.0, 1.0,
+          "Section 1: U_1 is the slowly varying part: the largest eigenvalues of the Hessians at"
+          " the mode", "order"),
+]
 
-    The simulated data are those of Section 3.3.1, the paper's own.
-    """
-    out = {}
-    for slope in SLOPES:
-        found = [one_data_set(settings.seed + k, slope) for k in range(SETS[settings.budget])]
-        out[slope] = {key: np.array([f[key] for f in found]) for key in found[0]}
-    _, fit, parts = split(data.simulated_logistic(), FRACTION_SIMULATED)
-    return out, information(fit, parts)
 
-
-def table(found, simulated):
-    """Measure what the claims are about."""
-    every = found.values()
-    shares = [Measured(f["share"].mean() / FRACTION,
-                       f["share"].std(ddof=1) / len(f["share"]) ** 0.5 / FRACTION) for f in every]
-    explained = {
-        f"share of data sets where dU_0 explains half of dU along beta_1, slope {slope:g}":
-            share(f["left"] < 0.5) for slope, f in found.items()}
-    return explained | {
-        # the one that is farthest from what it should be
-        "cases in R_0": max((n for f in every for n in f["cases"]),
-                            key=lambda n: abs(n - FRACTION * N)),
-        "distance to the line, nearest of R_1 - farthest of R_0":
-            min(f["distance"].min() for f in every),
-        "|p - 1/2|, nearest of R_1 - farthest of R_0": min(f["off"].min() for f in every),
-        "p (1 - p), least of R_0 - largest of R_1": min(f["weight"].min() for f in every),
-        "largest |dU - dU_0 - dU_1| / |dU_0|": max(f["sum"].max() for f in every),
-        "largest prior precision in U_1": max(f["prior"].max() for f in every),
-        "least mean share of R_0 in the information / 0.3": min(shares),
-        "share of R_0 in the information, simulated data": simulated[0],
-        "curvature of U_1 / of U, simulated data": simulated[1],
-    }
-
-
-def text(found):
+def table(r):
     """Lay out the medians by slope."""
     rows = [[f"{slope:g}", len(f["share"]),
              *("{1:.2f} ({0:.2f} to {2:.2f})".format(*np.quantile(f[key], [0.1, 0.5, 0.9]))
                for key in ("share", "curvature", "along", "across", "left"))]
-            for slope, f in found.items()]
+            for slope, f in r["found"].items()]
     return ("Over the data sets of 100 cases, the median (and the 0.1 and 0.9 quantiles) of: R_0's"
             " share in the\ninformation; the curvature of U_1 in units of that of U; the variation"
             " of dU_1 within 2 standard\ndeviations in units of that of dU, along beta and across"
@@ -172,15 +144,35 @@ def text(found):
                                 "dU_1 along", "dU_1 across", "left, beta_1"]))
 
 
-def figure(cases):
+def figure(r):
     """Draw the paper's two panels, the split with its region shaded and the derivatives.
 
     Below, the derivatives along the other coordinates, which the paper does not show.
     """
-    model, fit, parts = split(cases, FRACTION)
+    model, fit, parts = split(r["cases"], FRACTION)
     fig, axes = plt.subplot_mosaic([["left", "right"], ["beta_2", "alpha"]], figsize=(9.5, 8.5),
                                    layout="constrained", height_ratios=[1.5, 1])
-    left = axes["left"]
+    draw_split(axes["left"], r["cases"], fit, parts)
+    axes["left"].set_title("the paper's panel")
+    t = np.linspace(-REACH, REACH, 121)
+    for panel, j, symbol in (("right", 1, r"\beta_1"), ("beta_2", 2, r"\beta_2"),
+                             ("alpha", 0, r"\alpha")):
+        ax = axes[panel]
+        theta_j = fit.q[j] + t / fit.hessian[j, j] ** 0.5
+        curves = derivatives(model, fit, parts, np.eye(fit.q.size)[j], t)
+        for curve, style, name in zip(curves, ("k-", "k--", "k:"), ("U", "U_0", "U_1"),
+                                      strict=True):
+            ax.plot(theta_j, curve, style, label=rf"$\partial {name}/\partial {symbol}$")
+        ax.axvline(fit.q[j], color="0.8", lw=1, zorder=0)
+        ax.set(xlabel=f"${symbol}$", title="the paper's panel" if j == 1 else
+               "the same for another coordinate")
+        ax.legend(loc="upper left")
+    fig.suptitle(f"a split of the data, {r['cases'].name}")
+    return fig
+
+
+def draw_split(ax, cases, fit, parts):
+    """Draw the cases, the line between the classes, and the region of R_0."""
     alpha, beta = fit.q[0], fit.q[1:]
     inside = np.isin(np.arange(cases.y.size), parts.cases)
     eta = np.abs(alpha + cases.X @ beta)
@@ -188,42 +180,22 @@ def figure(cases):
     low, high = cases.X.min(0) - 0.3, cases.X.max(0) + 0.3
     x, y = np.meshgrid(*(np.linspace(a, b, 400) for a, b in zip(low, high, strict=True)))
     field = alpha + beta[0] * x + beta[1] * y
-    left.contourf(x, y, field, [-edge, edge], colors=["0.85"])
-    left.contour(x, y, field, [0.0], colors="k", linewidths=2.5)
+    ax.contourf(x, y, field, [-edge, edge], colors=["0.85"])
+    ax.contour(x, y, field, [0.0], colors="k", linewidths=2.5)
     for label, marker, face in ((0, "o", "white"), (1, "s", "black")):
-        left.plot(*cases.X[cases.y == label].T, marker, mfc=face, mec="black", ms=5, ls="",
-                  label=f"y = {label}")
-    left.plot([], [], color="0.85", lw=8, label=f"$R_0$, {inside.sum()} cases")
-    left.plot([], [], "k-", lw=2.5, label="P(y = 1) = 1/2")
-    left.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xlim=(low[0], high[0]),
-             ylim=(low[1], high[1]))
-    for panel in ("left", "right"):
-        axes[panel].set_title("the paper's panel", fontsize=10)
-    left.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4)
-    t = np.linspace(-REACH, REACH, 121)
-    for panel, j, symbol in (("right", 1, r"\beta_1"), ("beta_2", 2, r"\beta_2"),
-                             ("alpha", 0, r"\alpha")):
-        ax, axis = axes[panel], np.eye(fit.q.size)[j]
-        theta_j = fit.q[j] + t / fit.hessian[j, j] ** 0.5
-        curves = derivatives(model, fit, parts, axis, t)
-        for curve, style, name in zip(curves, ("k-", "k--", "k:"), ("U", "U_0", "U_1"),
-                                      strict=True):
-            ax.plot(theta_j, curve, style, label=rf"$\partial {name}/\partial {symbol}$")
-        ax.axvline(fit.q[j], color="0.8", lw=1, zorder=0)
-        ax.set_xlabel(f"${symbol}$")
-        ax.legend(loc="upper left")
-    for panel in ("beta_2", "alpha"):
-        axes[panel].set_title("the same for another coordinate", fontsize=10)
-    fig.suptitle(f"a split of the data, {cases.name}", fontsize=10)
-    return fig
+        ax.plot(*cases.X[cases.y == label].T, marker, mfc=face, mec="black", ms=5, ls="",
+                label=f"y = {label}")
+    ax.plot([], [], color="0.85", lw=8, label=f"$R_0$, {inside.sum()} cases")
+    ax.plot([], [], "k-", lw=2.5, label="P(y = 1) = 1/2")
+    ax.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xlim=(low[0], high[0]),
+           ylim=(low[1], high[1]))
+    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4)
+
+
+def cases(settings):
+    """Return the illustrative data of the figure."""
+    return illustrative(settings.seed, SLOPE)
 
 
 if __name__ == "__main__":
-    settings = parse(__doc__)
-    cases = data.illustrative(settings.seed, SLOPE)
-    announce(NAME, settings, "splitting the data", cases, MINUTES[settings.budget])
-    found, simulated = run(settings)
-    failures = finish(NAME, settings, CLAIMS, table(found, simulated), figure(cases),
-                      {"data": cases.name, "data sets": found, "simulated": simulated},
-                      text(found))
-    raise SystemExit(failures > 0)
+    main(globals())

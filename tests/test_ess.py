@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import product
 from statistics import variance
 
 import numpy as np
@@ -9,9 +10,11 @@ import pytest
 from arviz_stats.base import array_stats
 from scipy.signal import lfilter
 
+from algorithms import ess as module
 from algorithms.ess import (
     autocovariance,
     batch_means,
+    batch_means_tau,
     combined_chains,
     combined_tau,
     cube_root,
@@ -19,6 +22,7 @@ from algorithms.ess import (
     initial_sequence,
     initial_sequence_tau,
 )
+from departing import departs
 
 AR1 = [0.95, 0.8, 0.5, 0.0, -0.3, -0.6]
 
@@ -90,10 +94,15 @@ def test_initial_sequence_is_its_definition_on_the_direct_autocovariances(rho, m
     assert ours.se == pytest.approx(tau * math.sqrt(2 * (2 * ours.lags - 1) / n), rel=1e-12)
 
 
-def test_batch_means_by_hand():
+@departs(batch_means_tau, {"L1": "B = x.size ** (2 / 3)", "L2": """
+    k = cube_root(x.size)
+    batches = x[: int(B) * k].reshape(k, int(B))"""})
+def test_batch_means_by_hand(batch_means_tau):
     x = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3]  # floor(10^(1/3)) = 2 batches of floor(10^(2/3)) = 4
     tau = 4 * variance([Fraction(9, 4), Fraction(22, 4)]) / variance(map(Fraction, x))
-    ours = batch_means(x)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "batch_means_tau", batch_means_tau)
+        ours = batch_means(x)
     assert ours.tau == pytest.approx(float(tau), rel=1e-14)
     assert ours.ess == pytest.approx(10 / float(tau), rel=1e-14)
     assert ours.se == pytest.approx(float(tau) * math.sqrt(2), rel=1e-14)  # sqrt(2 / (2 - 1))
@@ -174,6 +183,32 @@ def test_combined_chains_equal_arviz(rho, m, n):
         theirs = array_stats.ess(chains, method="identity")
         # rounding only: the same sums in another order
         assert combined_chains(chains).ess == pytest.approx(float(theirs), rel=1e-11)
+
+
+def equals_arviz(combined_tau, method="identity"):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "combined_tau", combined_tau)
+        for rho, n in product(AR1, (25, 100, 999)):
+            x = autoregression(rho, (4, n), np.random.default_rng(7))
+            theirs = array_stats.ess(x, method=method)
+            assert combined_chains(x).ess == pytest.approx(float(theirs), rel=1e-11)  # rounding
+
+
+@departs(combined_tau, {"L6": "return tau"})
+def test_combined_chains_equal_arviz_in_the_lag_at_which_the_sum_stops(combined_tau):
+    equals_arviz(combined_tau)
+
+
+@departs(combined_tau, {"L4": """
+    rho = 1 - (W - n / (n - 1) * gamma) / var_plus
+    rho[0] = 1.0"""})
+def test_combined_chains_equal_arviz_in_the_autocovariance(combined_tau):
+    equals_arviz(combined_tau)
+
+
+@departs("identity", "bulk")
+def test_combined_chains_neither_split_chains_nor_rank_draws(method):
+    equals_arviz(combined_tau, method)
 
 
 def test_chains_that_never_move_are_worth_one_draw_each_at_most():
@@ -269,12 +304,16 @@ def test_standard_error_of_the_initial_sequence_is_of_the_right_size(rho, low, h
 # Limits, constants and bad input
 
 
-def test_antithetic_chains_stop_at_the_limit():
+@departs(module.limited, lambda tau, draws: np.float64(tau))
+def test_antithetic_chains_stop_at_the_limit(limited):
     n = 1000
-    for x in (np.tile([1.0, -1.0], n // 2), autoregression(-0.99, n, np.random.default_rng(13))):
-        for found in (initial_sequence(x), batch_means(x), combined_chains(x[None])):
-            assert found.tau == 1 / np.log10(n)
-            assert found.ess == n / found.tau
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "limited", limited)
+        for x in (np.tile([1.0, -1.0], n // 2),
+                  autoregression(-0.99, n, np.random.default_rng(13))):
+            for found in (initial_sequence(x), batch_means(x), combined_chains(x[None])):
+                assert found.tau == 1 / np.log10(n)
+                assert found.ess == n / found.tau
     # and above it they are believed
     x = autoregression(-0.2, 20_000, np.random.default_rng(14))
     assert 0.6 < initial_sequence(x).tau < 0.75  # 2/3 and 4 standard errors of 0.02

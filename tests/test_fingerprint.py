@@ -1,34 +1,48 @@
-"""reproduce/fingerprint.py: what a replicate depends on, and what not."""
+"""reproduce/harness/fingerprint.py: what a replicate depends on, and what not."""
 
-import runpy
+import ast
+import re
+import subprocess
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import pytest
 
-import fingerprint
-from models.jit import ROOT
+from harness import fingerprint
+from harness.fingerprint import ROOT
 
 SCRIPT = '''
 """A script."""
 import numpy as np
 import library_of_script as library
+import rooms.deep
+import rooms.deeper as renamed
 from library_of_script import helper, other
+from numpy import log1p as gain
+from rooms import another
+from rooms.deepest import handed_on, last
 
 SCALE = 2.0  # ours
 TITLE = "a figure"
 A, B = 1, 2
+RATE: float = 0.5
+TABLE = [row for row in range(3)]
 
 
 def inner(x):
     """Docstring."""
-    return helper(x) * SCALE + library.twice(library.Used(x))
+    return helper(x) * SCALE + library.twice(library.Used(x)) + RATE + sum(TABLE)
 
 
 def run(seed):
     """Docstring."""
-    return {"x": inner(seed) + A}
+    return {"x": inner(seed) + A, "y": rooms.deep.f(1) + renamed.f(2) + another.f(3) + last(4),
+            "z": gain(np.float64(3)) + handed_on(1)}
 
 
 def figure(found):
+    row = 7
     return TITLE + str(found)
 '''
 LIBRARY = '''
@@ -74,23 +88,63 @@ def helper(x):
 def other(x):
     return x
 '''
+ROOM = '''
+"""A file in a folder."""
+import numpy as np
+
+
+def f(x):
+    return {factor} * np.abs(x)
+
+
+def unused(x):
+    return {factor}
+'''
+DEEPEST = '''
+from rooms.origin import f as handed_on  # a re-export
+
+
+def last(x):
+    return x * 11
+'''
 
 
 @pytest.fixture
 def code(tmp_path, monkeypatch):
-    """Return a function that writes a script and its library, changed, and fingerprints `run`."""
-    monkeypatch.syspath_prepend(tmp_path)
+    """Return a function that writes a project, changed, and fingerprints `run`.
 
-    def of(*change, library=()):
-        text = SCRIPT.replace(*change) if change else SCRIPT
-        other = LIBRARY.replace(*library) if library else LIBRARY
-        assert (text != SCRIPT) == bool(change) and (other != LIBRARY) == bool(library)
-        (tmp_path / "library_of_script.py").write_text(other)
-        (tmp_path / "script.py").write_text(text)
+    library, deep, ...: what to replace by what in that file.  move: folder of the script.
+    """
+    place = tmp_path / "project"
+    (place / "rooms").mkdir(parents=True)
+    monkeypatch.setattr(fingerprint, "PLACES", (place,))
+
+    def of(*change, library=(), move="", **rooms):
+        texts = {"library_of_script": (LIBRARY, library), f"{move}script": (SCRIPT, change),
+                 "rooms/deepest": (DEEPEST, rooms.get("deepest", ()))}
+        for factor, name in enumerate(("deep", "deeper", "another", "origin"), 2):
+            texts[f"rooms/{name}"] = (ROOM.format(factor=factor), rooms.get(name, ()))
+        for file, (text, replace) in texts.items():
+            changed = text.replace(*replace) if replace else text
+            assert (changed != text) == bool(replace)
+            (place / f"{file}.py").parent.mkdir(exist_ok=True)
+            (place / f"{file}.py").write_text(changed)
         fingerprint.read.cache_clear()
-        return fingerprint.fingerprint(runpy.run_path(str(tmp_path / "script.py"))["run"])
+        fingerprint.source.cache_clear()
+        return fingerprint.fingerprint(imported(place / f"{move}script.py", monkeypatch).run)
 
     return of
+
+
+def imported(path, monkeypatch):
+    """Import a script, finding what it imports in its project."""
+    monkeypatch.syspath_prepend(fingerprint.PLACES[0])
+    for name in [n for n in sys.modules if n.split(".")[0] in ("library_of_script", "rooms")]:
+        monkeypatch.delitem(sys.modules, name)
+    spec = spec_from_file_location("script", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.mark.parametrize("change", [
@@ -126,17 +180,87 @@ def test_what_it_uses_of_the_project_counts_and_nothing_else(code, change, count
     assert (code(library=change) != code()) == counts
 
 
-def test_numba_counts(code, monkeypatch):
+@pytest.mark.parametrize("room", ["deep", "deeper", "another", "origin"])
+def test_what_it_uses_of_a_file_in_a_folder_counts_however_it_is_imported(code, room):
+    factor = 2 + ["deep", "deeper", "another", "origin"].index(room)
+    assert code(**{room: (f"{factor} * np", "9 * np")}) != code()
+    assert code(**{room: ("np.abs", "np.sqrt")}) != code()
+    assert code(**{room: (f"return {factor}\n", "return 9\n")}) == code()  # not used
+
+
+def test_a_name_imported_from_a_file_in_a_folder_counts(code):
+    assert code(deepest=("x * 11", "x * 12")) != code()
+
+
+def test_what_a_name_is_handed_on_from_counts(code):
+    assert code(deepest=("rooms.origin", "rooms.deep")) != code()
+
+
+def test_another_function_of_the_same_library_counts(code):
+    assert code("import log1p as", "import expm1 as") != code()
+
+
+def test_an_annotated_constant_counts(code):
+    assert code("RATE: float = 0.5", "RATE: float = 0.6") != code()
+
+
+def test_the_variable_of_a_comprehension_is_no_definition(code):
+    code()
+    definitions = fingerprint.read(fingerprint.PLACES[0] / "script.py").definitions
+    assert "row" not in definitions and "TABLE" in definitions
+
+
+def test_a_file_that_moves_keeps_its_key(code):
+    assert code(move="elsewhere/") == code()
+
+
+def test_no_version_counts(code, monkeypatch):
     before = code()
-    monkeypatch.setattr(fingerprint, "version", lambda package: "0.0.1")
-    assert code() != before
+    monkeypatch.setattr("importlib.metadata.version", lambda package: "0.0.1")
+    assert code() == before
+
+
+INSTALLED = [*Path.home().glob(".pyenv/versions/3.*/bin/python3"),
+             *Path("/usr/bin").glob("python3.*")]
+PYTHONS = sorted(str(path) for path in INSTALLED if re.search(r"3\.1[2-9]", str(path))
+                 and "config" not in path.name)
+ALL_OF_IT = """
+import ast, hashlib, sys
+from pathlib import Path
+sys.path.insert(0, {folder!r})
+import fingerprint
+text = "".join(fingerprint.canonical(ast.parse(path.read_text()))
+               for place in ("algorithms", "models", "reproduce")
+               for path in sorted((fingerprint.ROOT / place).rglob("*.py")))
+print(len(text), hashlib.sha256(text.encode()).hexdigest())
+"""
+
+
+@pytest.mark.skipif(not PYTHONS, reason="no Python but this one is on the machine")
+def test_the_text_of_a_syntax_tree_is_the_same_in_all_versions_of_python():
+    program = ALL_OF_IT.format(folder=str(ROOT / "reproduce" / "harness"))
+    texts = {subprocess.run([python, "-c", program], capture_output=True, text=True,
+                            check=True).stdout for python in [sys.executable, *PYTHONS]}
+    assert len(texts) == 1 and int(texts.pop().split()[0]) > 1e5
+
+
+def test_fields_that_other_versions_have_do_not_count():
+    mine, other = (ast.parse('def f(x): return f"{x:.{3}f}"').body[0] for _ in range(2))
+    other.type_params = []
+    other._fields = (*other._fields, "type_params")
+    text = next(n.format_spec for n in ast.walk(other)
+                if isinstance(n, ast.FormattedValue) and n.format_spec)
+    text.values.append(ast.Constant(""))
+    assert fingerprint.canonical(mine) == fingerprint.canonical(other)
+    other.body[0].value = ast.Constant(None)
+    assert fingerprint.canonical(mine) != fingerprint.canonical(other)
 
 
 def test_the_replicates_of_figure_2_depend_on_its_algorithms_and_not_on_others():
     found = {f"{path.stem}.{name}" for path, name in fingerprint.used(
         (ROOT / "reproduce" / "paquet_fig2.py", "one_run"))}
     assert {"ais.ais_run", "paquet_rmhmc_fast.rmhmc", "hmc.hmc_step", "linalg.factorise",
-            "gp_classification.gp_classification_grad_U", "ep_fast.ep", "data.usps",
-            "ais.rmhmc_transition", "paquet_fig2.LOG_LENGTH"} <= found
+            "gp_classification.gp_classification_grad_U", "ep_fast.ep", "digits.usps",
+            "ais.rmhmc_transition", "problem.LOG_LENGTH"} <= found
     assert not {"hmc.hmc", "mixture.mixture_U", "gaussian.gaussian_U", "paquet_fig2.figure",
                 "interface.metric"} & found

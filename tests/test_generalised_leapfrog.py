@@ -20,7 +20,9 @@ from algorithms.generalised_leapfrog import (
     rmhmc,
     rmhmc_step,
     stationary,
+    way_back,
 )
+from departing import departs
 from models.interface import U, grad_U, metric, metric_gradient
 from models.linalg import cholesky, log_det
 from models.mixture import gaussian_mixture, mixture_draw
@@ -135,12 +137,14 @@ def test_fixed_count_is_the_loops_of_algorithm_1():
     assert end.momentum_iterations == end.position_iterations == 4 * f_max
 
 
-def test_reversible_when_the_fixed_points_are_found():
-    assert there_and_back(10, 0.2, **EXACT) < 1e-12  # rounding of some 500 iterations
+@departs((200, 1e-15), (5, 0.0))
+def test_trajectories_lead_back(f_max_and_tol):
+    f_max, tol = f_max_and_tol
+    # rounding of some 500 iterations
+    assert there_and_back(10, 0.2, f_max=f_max, tol=tol) < 1e-12
 
 
-def test_departure_a_fixed_count_is_not_reversible():
-    # line 12 of Algorithm 1 says it is; the error falls with f_max, to nothing only in the limit
+def test_with_a_fixed_count_the_way_back_is_found_only_in_the_limit():
     errors = [there_and_back(10, 0.2, f_max=f, tol=0) for f in (1, 3, 5, 40)]
     assert errors[0] > 1e-2
     assert errors[2] > 1e-8
@@ -148,7 +152,7 @@ def test_departure_a_fixed_count_is_not_reversible():
     assert errors[3] < 1e-12
 
 
-def test_departure_a_fixed_count_does_not_preserve_volume():
+def test_a_fixed_count_does_not_preserve_volume():
     assert abs(np.linalg.det(jacobian(3, 0.3, f_max=1, tol=0)) - 1) > 1e-3
 
 
@@ -246,6 +250,8 @@ def test_operation_counts(monkeypatch):
 
     for name in calls:
         monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
+    for name in ("solve_13", "solve_14"):
+        monkeypatch.setattr(module, name, getattr(module, name).py_func)
     end = generalised_leapfrog.py_func(X, P, MODEL, 4, 0.2, 100, 1e-12)
     assert end.steps == 4
     assert calls["geometry"] == 1 + end.steps
@@ -317,6 +323,8 @@ def test_counts_of_a_chain_that_is_not_run_back():
 def test_huge_eps_is_rejected_and_counted():
     chain = rmhmc(X, MODEL, 3, 50.0, 100, np.random.default_rng(7))
     assert not chain.accepted.any()
+    assert chain.divergences == np.count_nonzero(~np.isfinite(chain.energy_error))
+    assert 90 < chain.divergences <= 100
     assert chain.not_converged.mean() > 0.9  # a few come to rest far outside, with a huge energy
     np.testing.assert_array_equal(chain.samples, np.tile(X, (100, 1)))
 
@@ -342,10 +350,29 @@ def test_a_way_back_that_is_not_found_is_a_rejection(monkeypatch):
         return ends[-1]._replace(converged=len(ends) == 1)
 
     monkeypatch.setattr(module, "generalised_leapfrog", one_way)
+    monkeypatch.setattr(module, "way_back", way_back.py_func)
     step = rmhmc_step.py_func(X, NORMAL, 3, 0.1, np.random.default_rng(0), 100, 1e-12, 1e-8)
     assert (step.accepted, step.converged, step.reversible) == (False, True, False)
     assert step.return_error == np.inf
     assert abs(step.energy_error) < 1e-2  # nothing else would have rejected it
+
+
+@departs(rmhmc_step, {
+    "L4": """
+        if rng.random() < alpha:
+            return Transition(end.x, True, energy_error, end.converged, return_error, reversible,
+                              steps, iterations)"""})
+def test_a_proposal_of_energy_minus_infinity_is_rejected(rmhmc_step):
+    for energy in (np.inf, -np.inf, np.nan):
+        def trap(*arguments, energy=energy):
+            return generalised_leapfrog.compiled(*arguments)._replace(H=energy)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(rmhmc_step.__globals__, "generalised_leapfrog", trap)
+            step = rmhmc_step(X, NORMAL, 3, 0.1, np.random.default_rng(0), 100, 1e-12, 0.0)
+        assert step.converged and step.reversible and not np.isfinite(step.energy_error)
+        assert not step.accepted
+        np.testing.assert_array_equal(step.x, X)
 
 
 @pytest.mark.parametrize(("U_beyond", "G_beyond"), [
@@ -361,7 +388,8 @@ def test_a_proposal_where_the_model_breaks_down_is_rejected(U_beyond, G_beyond, 
 
     monkeypatch.setattr(module, "metric_factor", trap_factor)
     monkeypatch.setattr(module, "geometry", trap_geometry)
-    monkeypatch.setattr(module, "generalised_leapfrog", generalised_leapfrog.py_func)
+    for name in ("generalised_leapfrog", "solve_13", "solve_14", "way_back"):
+        monkeypatch.setattr(module, name, getattr(module, name).py_func)
     rng = np.random.default_rng(9)
     n, x, samples, broken, unfound = 4000, np.zeros(1), [], 0, 0
     for _ in range(n):

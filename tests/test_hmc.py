@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from algorithms.hmc import draw_step, hmc, hmc_step, state_at
+from departing import departs
 from models.covariance import squared_exponential
 from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
@@ -182,11 +183,12 @@ def test_an_energy_that_is_not_finite_is_rejected_and_counted():
     np.testing.assert_array_equal(chain.samples, np.tile(Q, (10, 1)))
 
 
-@pytest.mark.parametrize("energy", [np.inf, -np.inf, np.nan])
-def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(energy):
-    here = state_at(Q, MODEL)._replace(U=energy)
-    state, accepted, error = hmc_step.py_func(here, MODEL, 0.1, 2, None, Given(np.ones(2)))
-    assert not accepted and not np.isfinite(error) and state is here
+@departs(hmc_step, {"L14": "if rng.random() < np.exp(-error):"})
+def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(hmc_step):
+    for energy in (np.inf, -np.inf, np.nan):
+        here = state_at(Q, MODEL)._replace(U=energy)
+        state, accepted, error = hmc_step(here, MODEL, 0.1, 2, None, Given(np.ones(2)))
+        assert not accepted and not np.isfinite(error) and state is here
 
 
 def test_divergences_are_the_errors_that_are_not_finite_and_no_other_rejections():
@@ -259,4 +261,5 @@ for function in (hmc, rmhmc, squared_exponential):
 def test_squared_exponential_feeds_hmc():
     X = np.random.default_rng(0).standard_normal((3, 2))
     model = GPClassification.from_prior(squared_exponential(X, X, 0.0, 0.0), np.ones(3))
-    assert hmc(np.zeros(3), model, 0.2, 5, 50, np.random.default_rng(1)).accepted.mean() > 0.8
+    # 0.988 over many transitions; over 50 it has a standard error of 0.015
+    assert hmc(np.zeros(3), model, 0.2, 5, 50, np.random.default_rng(1)).accepted.mean() > 0.92

@@ -1,5 +1,6 @@
 """models/interface.py: the type of an argument decides, in the interpreter and compiled."""
 
+import pickle
 from typing import NamedTuple
 
 import numba
@@ -77,18 +78,99 @@ def test_a_model_that_has_them_together_is_asked_for_them_together():
     assert compiled(Q, Gaussian(np.zeros(2), np.eye(2)))[0] == 2.5
 
 
-def test_a_type_without_implementation_is_a_clear_error():
+def test_a_type_without_implementation_is_a_clear_error_compiled_or_not():
     class Other(NamedTuple):
         b: np.ndarray
 
-    with pytest.raises(TypeError, match=r"U has no implementation for Other \(there are: .*Slope"):
-        U(Q, Other(Q))
+    for function in (U, twice):
+        with pytest.raises(TypeError,
+                           match=r"U has no implementation for Other \(there are: .*Slope"):
+            function(Q, Other(Q))
+
+    @U.of(Other)
+    def other_U(q, model):
+        return 4.0
+
+    assert U(Q, Other(Q)) == 4.0
+    assert twice(Q, Other(Q)) == 8.0
 
 
-def test_a_type_of_the_script_itself_is_refused():
-    kind = type("Kind", (), {"__module__": "__main__"})
-    with pytest.raises(ValueError, match="Kind is defined in the script itself: move it"):
-        U.of(kind)
+class Again(NamedTuple):
+    """A model whose functions are registered more than once."""
+
+    b: np.ndarray
+
+
+def test_another_implementation_takes_effect_at_the_next_call():
+    for value in (1.0, 5.0, 1.0):
+
+        @U.of(Again)
+        def again_U(q, model, value=value):
+            return value
+
+        assert U(Q, Again(Q)) == value
+        assert twice(Q, Again(Q)) == 2 * value
+        assert twice(Q, Slope(Q)) == 10.0
+
+
+def test_an_implementation_that_does_not_compile_can_be_mended():
+    class Mended(NamedTuple):
+        b: np.ndarray
+
+    @U.of(Mended)
+    def broken_U(q, model):
+        return model.c
+
+    for _ in range(2):  # Numba remembers it
+        with pytest.raises(numba.TypingError, match="Unknown attribute 'c'"):
+            twice(Q, Mended(Q))
+
+    @U.of(Mended)
+    def mended_U(q, model):
+        return model.b[0]
+
+    assert twice(Q, Mended(Q)) == 2.0
+
+
+def test_an_implementation_takes_effect_where_there_was_the_default():
+    @grad_U.of(Again)
+    def again_grad_U(q, model):
+        return q
+
+    np.testing.assert_array_equal(both(Q, Again(Q))[1], Q)
+
+    @U_and_grad_U.of(Again)
+    def again_both(q, model):
+        return 3.0, -q
+
+    energy, g = both(Q, Again(Q))
+    assert energy == 3.0
+    np.testing.assert_array_equal(g, -Q)
+
+
+def same_name(value):
+    class Model(NamedTuple):
+        b: np.ndarray
+
+    @U.of(Model)
+    def model_U(q, model):
+        return value + model.b[0]
+
+    return Model
+
+
+def test_two_classes_of_one_name_and_fields_are_two_in_any_order():
+    # as when a notebook's cell with a class and its U is run again
+    first, second = same_name(10.0), same_name(20.0)
+    for order in ((first, second), (second, first)):
+        for kind in order:
+            expected = 11.0 if kind is first else 21.0
+            assert U(Q, kind(Q)) == expected
+            assert twice(Q, kind(Q)) == 2 * expected
+
+
+def test_a_generic_function_is_sent_to_other_processes_as_a_name():
+    assert pickle.loads(pickle.dumps(U)) is U
 
 
 def test_any_argument_may_decide():

@@ -1,69 +1,17 @@
-"""models/jit.py: a cache that is never stale, and checks in front of compiled code."""
+"""models/jit.py: checks in front of compiled code, and what both kinds of code can call.
 
-import os
-import shutil
+Generic functions are tested in test_interface.py, the cache in test_cache.py.
+"""
+
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from numba import types
+from threadpoolctl import threadpool_info
 
-from models import jit
-from models.jit import ROOT, entry, njit
-
-ALGORITHM = """
-from models.jit import njit
-from models.leaf import leaf
-@njit
-def step(x):
-    return 100.0 + leaf(x)
-if __name__ == "__main__":
-    pass
-"""
-LEAF = """
-from models.jit import njit
-@njit
-def leaf(x):
-    return {factor} * x
-"""
-RUN = """
-from algorithms.algo import step
-print(step(1.0), step.stats.cache_hits.total() if hasattr(step, "stats") else "")
-"""
-
-
-@pytest.fixture
-def project(tmp_path):
-    """A small project with the real models/jit.py."""
-    for folder in ("models", "algorithms"):
-        (tmp_path / folder).mkdir()
-    shutil.copy(ROOT / "models" / "jit.py", tmp_path / "models")
-    (tmp_path / "algorithms" / "algo.py").write_text(ALGORITHM)
-
-    def run(factor):
-        (tmp_path / "models" / "leaf.py").write_text(LEAF.format(factor=factor))
-        done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True,
-                              text=True, check=True,
-                              env={**os.environ, "PYTHONPATH": str(tmp_path)})
-        value, hits = done.stdout.split()
-        return float(value), int(hits)
-
-    return run
-
-
-def test_an_edit_in_an_imported_file_recompiles_and_nothing_else_does(project):
-    assert project(1) == (101.0, 0)
-    assert project(1) == (101.0, 1)
-    assert project(7) == (107.0, 0)  # Numba alone would say 101 from its cache
-    assert project(1) == (101.0, 1)
-
-
-def test_an_edit_in_a_model_that_is_not_imported_recompiles(project, tmp_path):
-    # a generic function such as U reaches the code of models that its caller does not import
-    assert project(1) == (101.0, 0)
-    (tmp_path / "models" / "other.py").write_text("x = 1")
-    assert project(1) == (101.0, 0)
-    assert project(1) == (101.0, 1)
+from models.jit import entry, external, njit
 
 
 def check_halve(x, times=1):
@@ -96,12 +44,6 @@ def test_entry_checks_python_callers_and_lets_compiled_ones_through():
         halve(3, -1)
 
 
-def test_functions_that_forward_have_names_of_their_own():
-    names = {jit.forward(function, purpose).__qualname__
-             for function in (halve.compiled, caller) for purpose in ("U", "grad_U")}
-    assert len(names) == 4
-
-
 def test_division_by_zero_is_infinite_as_in_numpy():
     @njit
     def ratio(a, b):
@@ -110,48 +52,28 @@ def test_division_by_zero_is_infinite_as_in_numpy():
     assert ratio(1.0, 0.0) == np.inf
 
 
-def test_dependencies_are_transitive():
-    files = {file.name for file in jit.dependencies({ROOT / "algorithms" / "ais.py"})}
-    assert {"ais.py", "hmc.py", "paquet_rmhmc_fast.py", "linalg.py", "jit.py"} <= files
-    assert "ep.py" not in files
+ddot = external("scipy.linalg.cython_blas", "ddot", types.double(*[types.voidptr] * 5))
 
 
-def test_blas_runs_on_one_thread():
-    code = "import models.jit, os; print(os.environ['OPENBLAS_NUM_THREADS'])"
-    environment = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"}
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
-                          check=True, env={**environment, "PYTHONPATH": str(ROOT)})
-    assert done.stdout.strip() == "1"
+@njit
+def dot(a, b):
+    """Return a'b of two vectors, which may have gaps between their elements."""
+    sizes = np.array([a.size, a.strides[0] // 8, b.strides[0] // 8], np.int32)
+    return ddot(sizes[:1].ctypes, a.ctypes, sizes[1:].ctypes, b.ctypes, sizes[2:].ctypes)
 
 
-USER = """
-from typing import NamedTuple
-import numpy as np
-from algorithms.hmc import hmc
-from models.interface import U, grad_U
-class {name}(NamedTuple):
-    b: np.ndarray
-@U.of({name})
-def energy(q, model):
-    return q @ q + model.b[0]
-@grad_U.of({name})
-def gradient(q, model):
-    return 2 * q
-chain = hmc(np.ones(2), {name}(np.ones(1)), 0.1, 2, 3, np.random.default_rng(0))
-"""
+def test_a_function_of_scipy_is_the_same_compiled_and_interpreted():
+    a, b = np.arange(12.0)[::3], np.arange(8.0)[1::2]
+    assert dot(a, b) == dot.py_func(a, b) == a @ b  # whole numbers: no rounding
 
 
-@pytest.mark.parametrize("file", ["model_{name}", "model"])
-def test_models_of_two_programs_do_not_lock_each_other_out(tmp_path, file):
-    # Numba's index of hmc's cache would name a type that the other program cannot import
-    for name in ("First", "Second", "First"):
-        folder = tmp_path / name
-        folder.mkdir(exist_ok=True)
-        module = file.format(name=name)  # of one name, it can be imported, but lacks the type
-        (folder / f"{module}.py").write_text(USER.format(name=name))
-        subprocess.run([sys.executable, "-c", f"import {module}"], check=True, cwd=folder,
-                       env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{folder}"})
-    from algorithms.hmc import hmc
-    from models.gaussian import Gaussian
+def threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
 
-    hmc(np.zeros(2), Gaussian(np.zeros(2), np.eye(2)), 0.1, 1, 1, np.random.default_rng(0))
+
+def test_blas_runs_on_one_thread_here_and_in_the_processes_that_tests_start():
+    assert threads() == {1}
+    code = ("import numpy, scipy.linalg, threadpoolctl\n"
+            "print({p['num_threads'] for p in threadpoolctl.threadpool_info()})")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{1}"

@@ -11,10 +11,16 @@ ALGORITHMS = sorted((ROOT / "algorithms").glob("*.py"))
 MODELS = sorted((ROOT / "models").glob("*.py"))
 AUTHORS = ("paquet", "shahbaba", "zhang", "wang")
 SCRIPTS = sorted(path for author in AUTHORS for path in (ROOT / "reproduce").glob(f"{author}_*.py"))
-OURS = {"algorithms", "models", "reproduce", "tests"} | {
-    path.stem for path in (ROOT / "reproduce").glob("*.py")}
+COMMANDS = sorted((ROOT / "reproduce").glob("*.py"))  # the scripts, and all.py, data.py, ...
+HARNESS = sorted((ROOT / "reproduce" / "harness").glob("*.py"))
+# what the scripts of a paper share
+ROOMS = sorted(path for author in AUTHORS
+               for path in (ROOT / "reproduce" / author).glob("*.py"))
+OURS = {"algorithms", "models", "reproduce", "tests", "harness", *AUTHORS} | {
+    path.stem for path in COMMANDS}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
-STANDARD = {"ast", "ctypes", "functools", "hashlib", "math", "numbers", "os", "pathlib", "typing"}
+STANDARD = {"ctypes", "dis", "functools", "graphlib", "hashlib", "itertools", "math", "numbers",
+            "os", "pathlib", "pickle", "sys", "types", "typing", "uuid", "weakref"}
 
 
 def name(path):
@@ -58,9 +64,57 @@ def test_algorithms_import_nothing_of_ours_but_algorithms_and_models(path):
     assert imports(path)[0] & OURS <= {"algorithms", "models"}
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=name)
-def test_scripts_do_not_import_tests(path):
-    assert "tests" not in imports(path)[0]
+@pytest.mark.parametrize("path", HARNESS, ids=name)
+def test_the_harness_imports_nothing_of_ours_but_itself(path):
+    assert imports(path)[0] & OURS <= {"harness"}
+
+
+@pytest.mark.parametrize("path", ROOMS, ids=name)
+def test_what_the_scripts_of_a_paper_share_imports_no_script_and_no_other_paper(path):
+    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness", path.parent.name}
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=name)
+def test_no_command_imports_a_command(path):
+    rooms = set(AUTHORS) if path not in SCRIPTS else {path.stem.split("_")[0]}
+    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness"} | rooms
+
+
+def test_the_arrows_between_files_make_no_circle():
+    files = {".".join(path.relative_to(place).with_suffix("").parts): path for place, paths in (
+        (ROOT, ALGORITHMS + MODELS), (ROOT / "reproduce", COMMANDS + HARNESS + ROOMS))
+        for path in paths}
+    arrows = {module: {found for found in modules(path) if found in files}
+              for module, path in files.items()}
+    while leaves := [module for module, to in arrows.items() if not to & arrows.keys()]:
+        for module in leaves:
+            del arrows[module]
+    assert arrows == {}  # whatever is left imports, in the end, itself
+
+
+def modules(path):
+    """Return the dotted names that a file imports, those that are no module among them."""
+    found = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+@pytest.mark.parametrize("path", ALGORITHMS + MODELS + COMMANDS + HARNESS + ROOMS, ids=name)
+def test_what_is_ours_is_imported_where_a_fingerprint_sees_it(path):
+    # harness/fingerprint.py reads the top level of a file; it cannot see through a star
+    whole = tree(path)
+    top = set(map(id, whole.body))
+    for node in ast.walk(whole):
+        if isinstance(node, ast.ImportFrom):
+            assert [alias.name for alias in node.names] != ["*"]
+        if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in top:
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [
+                alias.name for alias in node.names]
+            assert not {name.split(".")[0] for name in names} & (OURS - {"harness"})
 
 
 @pytest.mark.parametrize("path", ALGORITHMS + MODELS, ids=name)
@@ -68,7 +122,7 @@ def test_the_library_needs_only_numba_numpy_and_scipy(path):
     assert imports(path)[0] - OURS <= LIBRARIES | STANDARD
 
 
-@pytest.mark.parametrize("path", ALGORITHMS + MODELS + SCRIPTS, ids=name)
+@pytest.mark.parametrize("path", ALGORITHMS + MODELS + COMMANDS + HARNESS + ROOMS, ids=name)
 def test_no_relative_imports(path):
     assert not imports(path)[1]
 
@@ -113,15 +167,44 @@ def test_every_fast_twin_has_its_mirror(path):
     assert path.with_stem(path.stem.removesuffix("_fast")).is_file()
 
 
+PARTS = ["NAME", "MINUTES", "run", "CLAIMS", "table", "figure", "cases"]
+
+
 @pytest.mark.parametrize("path", SCRIPTS, ids=name)
 def test_scripts_have_their_parts_in_order(path):
-    wanted = ["CLAIMS", "run", "table", "figure"]
     body = tree(path).body
-    defined = [node.name if isinstance(node, ast.FunctionDef) else ast.unparse(node.targets[0])
-               for node in body if isinstance(node, ast.FunctionDef | ast.Assign)]
+    defined = []
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            defined.append(node.name)
+        elif isinstance(node, ast.Assign):
+            defined += [n.id for target in node.targets for n in ast.walk(target)
+                        if isinstance(n, ast.Name)]
     assert ast.get_docstring(tree(path))
-    assert [part for part in defined if part in wanted] == wanted
-    assert ast.unparse(body[-1]).startswith("if __name__ == '__main__'")
+    assert [part for part in defined if part in PARTS] == PARTS
+    assert ast.unparse(body[-1]) == "if __name__ == '__main__':\n    main(globals())"
+
+
+# what such a script computes; the others have no algorithm of algorithms/ at their heart
+WITHOUT = {"shahbaba_errata"}
+
+
+@pytest.mark.parametrize("path", [p for p in SCRIPTS if p.stem not in WITHOUT], ids=name)
+def test_the_reader_reaches_the_algorithm_within_80_lines(path):
+    room = path.stem.split("_")[0]
+    called = {}  # what is called in it, of algorithms/ or of the paper's folder, and where
+    local = {alias.asname or alias.name for node in tree(path).body
+             if isinstance(node, ast.ImportFrom) for alias in node.names
+             if node.module.split(".")[0] in ("algorithms", room)}
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Name) and node.id in local and isinstance(node.ctx, ast.Load):
+            called.setdefault(node.id, node.lineno)
+    assert min(called.values()) <= 80
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=name)
+def test_no_command_is_longer_than_300_lines(path):
+    assert len(path.read_text().splitlines()) <= 300
 
 
 def test_there_is_something_to_check():

@@ -8,7 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from algorithms import map_estimate as module
-from algorithms.map_estimate import MAP, map_estimate, newton
+from algorithms.map_estimate import MAP, backtracking, map_estimate, newton
+from departing import departs
 from models.interface import U, grad_U, hessian
 from models.logistic_regression import LogisticRegression
 from models.multinomial_logistic import MultinomialLogistic
@@ -104,24 +105,36 @@ def line_hessian(q, model):
 BIG, NAN = 1e6, np.nan
 
 
-@pytest.mark.parametrize("g, u, t", [
+LINES = [
     (-1.0, [0, 9, 9, 9, -1.1e-4], 1.0),  # c t g's is -1e-4 t
     (-1.0, [0, 9, -0.6e-4, 9, -0.9e-4], 0.5), (-1.0, [0, 9, -1, 9, NAN], 0.5),
     (-1.0, [0, -1, 0, 9, np.inf], 0.25), (-1.0, [0, 9, 9, 9, 9], 2.0**-40),  # the shortest
     # U = +-1e6 is known to 1e-7, and less is to be gained
     (-1e-12, [BIG, BIG, BIG, BIG, BIG + 5e-8], 1.0),
     (-1e-12, [-BIG, -BIG, -BIG, -BIG, -BIG + 5e-8], 1.0),
-    (-1e-12, [BIG, BIG, BIG, BIG, BIG + 2e-7], 0.5)])
-def test_the_line_search_takes_the_first_step_with_enough_descent(g, u, t):
-    found = newton.py_func(np.zeros(1), Line(np.array(u, float), np.array([g])), 1e-10, 1)
-    assert found.q[0] == t
-    assert found.iterations == 1 and not found.converged
+    (-1e-12, [BIG, BIG, BIG, BIG, BIG + 2e-7], 0.5)]
+
+
+@departs(backtracking, {
+    "L2": "while not U(q + t * s, model) <= U(q, model) + DESCENT * t * slope:"})
+def test_the_line_search_takes_the_first_step_with_enough_descent(backtracking):
+    for g, u, t in LINES:
+        model = Line(np.array(u, float), np.array([g]))
+        assert backtracking(np.zeros(1), np.ones(1), g, model) == t
+
+
+def test_newton_takes_the_step_of_the_line_search(interpreted):
+    for g, u, t in LINES:
+        found = newton.py_func(np.zeros(1), Line(np.array(u, float), np.array([g])), 1e-10, 1)
+        assert found.q[0] == t
+        assert found.iterations == 1 and not found.converged
 
 
 @pytest.fixture
 def interpreted(monkeypatch):
     """Run newton uncompiled: a type of this file has no business in the cache of algorithms/."""
-    monkeypatch.setattr(module, "newton", newton.py_func)
+    for name in ("newton", "backtracking"):
+        monkeypatch.setattr(module, name, getattr(module, name).py_func)
 
 
 def test_a_quadratic_takes_one_step(interpreted):
@@ -153,14 +166,21 @@ def test_no_convergence_is_an_error_with_the_norm_of_the_gradient():
         map_estimate(model, q0, max_iterations=2)
 
 
-@pytest.mark.parametrize("A", [-np.eye(2), np.full((2, 2), np.nan)], ids=["concave", "nan"])
-def test_without_a_positive_definite_hessian_it_stops(interpreted, A):
-    model = Quadratic(np.ones(2), A)
-    found = newton(np.zeros(2), model, 1e-10, 5)
+@departs(newton, {"L2": """
+    g, J = grad_U(q, model), hessian(q, model)
+    E = max(0.0, 1e-3 - np.linalg.eigvalsh(J)[0]) * np.eye(q.size)
+    L_J, ok = cholesky(J + E)"""})
+def test_without_a_positive_definite_hessian_it_stops(newton):
+    found = newton(np.zeros(2), Quadratic(np.ones(2), -np.eye(2)), 1e-10, 1)
     assert not found.converged and found.iterations == 0
+    np.testing.assert_array_equal(found.q, np.zeros(2))
+
+
+@pytest.mark.parametrize("A", [-np.eye(2), np.full((2, 2), np.nan)], ids=["concave", "nan"])
+def test_a_model_without_a_positive_definite_hessian_is_an_error(interpreted, A):
     with pytest.raises(ValueError if np.isnan(A).any() else RuntimeError,
                        match=r"^(q0 must be where U is finite|no posterior mode after 0 Newton)"):
-        map_estimate(model, np.zeros(2))
+        map_estimate(Quadratic(np.ones(2), A), np.zeros(2))
 
 
 @pytest.mark.parametrize("name, value", [

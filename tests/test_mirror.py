@@ -1,13 +1,38 @@
-"""Every mirror has each line of its pseudocode once and in order, and no untagged code."""
+"""Mirrors: every line of the pseudocode has its code once, in order and in its loop; departures:
+each is declared in one form and has a test that fails for the printed version."""
 
 import ast
 import html
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from mirror import ROOT, SILENT, every_mirror, mirrors, page, problems, visits
+from algorithms import hmc, paquet_rmhmc, split_hmc
+from departing import departs
+from harness.mirrors import (
+    LABEL,
+    MARKERS,
+    ROOT,
+    SILENT,
+    TAG,
+    algorithms,
+    departures,
+    entry,
+    escaped,
+    every_mirror,
+    mirrors,
+    problems,
+    share_of_ours,
+    table_of_departures,
+    variant,
+    visits,
+    with_departures,
+)
+from mirror import page, readmes
+from models.gaussian import Gaussian
+from models.gp_classification import GPClassification
 
 FOUND = every_mirror()
 EXPECTED = {
@@ -18,7 +43,10 @@ EXPECTED = {
     "ess.initial_sequence_tau",
     "generalised_leapfrog.generalised_leapfrog",
     "generalised_leapfrog.rmhmc_step",
+    "generalised_leapfrog.solve_13",
+    "generalised_leapfrog.solve_14",
     "hmc.hmc_step",
+    "map_estimate.backtracking",
     "map_estimate.newton",
     "paquet_rmhmc.derivatives",
     "paquet_rmhmc.hamiltonian_and_gradient",
@@ -26,9 +54,40 @@ EXPECTED = {
     "paquet_rmhmc.rmhmc",
     "random_walk.random_walk_step",
     "split_hmc.data_split_step",
+    "split_hmc.metropolis",
     "split_hmc.normal_split_step",
 }
 EXAMPLE = '''
+"""An example.
+
+Paper       Somebody (2000), and others
+            elsewhere.
+Mirror      step.
+
+Departures
+----------
+Algorithm 3, lines 3, 4 and 6 to 7
+    theirs  f(x) = x_1 | x_2 * 3
+    ours    2
+    why     three and
+            four
+    test    test_three
+Section 2
+    theirs  five
+    ours    six
+    why     seven
+    test    test_other.py::test_five
+Section 3
+    theirs  eight
+    ours    nine
+    why     ten
+    test    a label
+
+Notation
+--------
+x    x    ()   a number
+"""
+
 def step(x, rng):
     """Do it.
 
@@ -41,7 +100,11 @@ def step(x, rng):
      5  end for
      6  y <- x
      7  z <- y
-     8  return z
+     8  while x > 0:  x <- x - 1
+     9  repeat
+    10      x <- x + 1
+    11  until x > 9
+    12  return z
 
     Parameters: see the paper.
     """
@@ -52,12 +115,34 @@ def step(x, rng):
     print(x)  # --
 
     y = z = x  # L6-7
-    return z  # L8
+    while x > 0:  # L8
+        x -= 1  # L8
+    while True:  # L9
+        x += 1  # L10
+        if x > 9:  # L11
+            break  # L11
+    return z  # L12
 '''
 
 
 def ids(found):
     return [f"{path.stem}.{mirror.name}" for path, mirror in found]
+
+
+def example(tmp_path, *replace):
+    source = EXAMPLE.replace(*replace) if replace else EXAMPLE
+    assert source != EXAMPLE or not replace
+    path = tmp_path / "example.py"
+    path.write_text(source)
+    return path
+
+
+def example_mirror(tmp_path, *replace):
+    (mirror,) = mirrors(example(tmp_path, *replace))
+    return mirror
+
+
+# The mirrors
 
 
 @pytest.mark.parametrize("mirror", [m for _, m in FOUND], ids=ids(FOUND))
@@ -71,33 +156,31 @@ def test_the_functions_we_expect_to_be_mirrors_are():
 
 @pytest.mark.parametrize("path", sorted((ROOT / "algorithms").glob("*.py")), ids=lambda p: p.stem)
 def test_a_file_has_mirrors_if_and_only_if_its_header_says_so(path):
-    header = ast.get_docstring(ast.parse(path.read_text()))
-    (mirror,) = re.findall(r"^Mirror +(.*)$", header, re.MULTILINE) or ["none"]
-    assert bool(list(mirrors(path))) == (not mirror.startswith("none"))
+    said = entry(path, "Mirror") or "none"
+    assert bool(list(mirrors(path))) == (not said.startswith("none"))
 
 
-def example(tmp_path, *replace):
-    source = EXAMPLE.replace(*replace) if replace else EXAMPLE
-    assert source != EXAMPLE or not replace
-    path = tmp_path / "example.py"
-    path.write_text(source)
-    (mirror,) = mirrors(path)
-    return mirror
+@pytest.mark.parametrize("path", algorithms(), ids=lambda p: p.stem)
+def test_a_mirror_of_which_more_than_a_third_is_ours_says_why(path):
+    ours = {mirror.name for mirror in mirrors(path) if share_of_ours(mirror) > 1 / 3}
+    assert set(re.findall(r"^ *(\w+): \w", entry(path, "Own lines"), re.MULTILINE)) == ours
 
 
 def test_a_mirror_is_read_as_it_is_written(tmp_path):
-    mirror = example(tmp_path)
+    mirror = example_mirror(tmp_path)
     assert mirror.source == "Somebody 2000, Algorithm 3"
-    assert list(mirror.pseudocode) == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert list(mirror.pseudocode) == list(range(1, 13))
     assert "where the line goes on" in mirror.pseudocode[4]
     assert [k for k, text in mirror.pseudocode.items() if SILENT.match(text)] == [1, 2, 5]
-    assert visits(mirror) == [3, 4, 6, 7, 8]
+    assert visits(mirror) == [3, 4, 6, 7, 8, 9, 10, 11, 12]
     assert problems(mirror) == []
+    assert len(mirror.code) == 12  # without the comment and the empty line
+    assert share_of_ours(mirror) == pytest.approx(1 / 12)
 
 
 def test_decorators_and_tags_of_silent_lines_are_welcome(tmp_path):
-    assert problems(example(tmp_path, "def step", "@cache\n@other\ndef step")) == []
-    assert problems(example(tmp_path, "print(x)  # --", "pass  # L5")) == []
+    assert problems(example_mirror(tmp_path, "def step", "@cache\n@other\ndef step")) == []
+    assert problems(example_mirror(tmp_path, "print(x)  # --", "pass  # L5")) == []
 
 
 @pytest.mark.parametrize(("before", "after", "problem"), [
@@ -107,25 +190,212 @@ def test_decorators_and_tags_of_silent_lines_are_welcome(tmp_path):
     ("# L6-7", "# L7", "line 6 has no code"),
     ("y = z = x  # L6-7", "# L6-7", "line 6 has no code"),  # a comment is no code
     ("print(x)  # --", "print(x)  # L3", "line 3 comes after line 4"),
-    ("# L8", "# L9", "line 9 is not in the pseudocode"),
-    (" 8  return z", " 9  return z", "the pseudocode's numbers are [1, 2, 3, 4, 5, 6, 7, 9]"),
+    ("# L12", "# L13", "line 13 is not in the pseudocode"),
+    ("12  return z", "13  return z",
+     f"the pseudocode's numbers are {[*range(1, 12), 13]}"),
+    (" 6  y <- x\n     7  z <- y", " 7  z <- y\n     6  y <- x",
+     f"the pseudocode's numbers are {[1, 2, 3, 4, 5, 7, 6, *range(8, 13)]}"),
+    (" 6  y <- x", " 5  y <- x", f"the pseudocode's numbers are {[1, 2, 3, 4, 5, *range(7, 13)]}"),
     (" 2  // the first", " 2  endow the first", "line 2 has no code"),
+    # in another loop than in print
+    ("    print(x)  # --\n\n    y = z", "        y = z",
+     "line 6 is in the loops [3], and in print in []: y = z = x"),
+    ("        x = x + (1 +  # L4\n                 0)  # L4",
+     "        pass  # --\n    x = x + (1 +  # L4\n                 0)  # L4",
+     "line 4 is in the loops [], and in print in [3]: x = x + (1 +"),
+    ("    y = z = x", "    for _ in (1,):  # --\n        y = z = x",
+     "line 7 is in the loops ['ours'], and in print in []: y = z = x"),
+    ("    for i in range(3):  # L3", "    for i in range(3):  # --",
+     "line 4 is in the loops ['ours'], and in print in [3]: x = x + (1 +"),
+    ("        if x > 9:  # L11\n            break  # L11", "        pass  # --\n    x > 9  # L11",
+     "line 11 is in the loops [], and in print in [9]: x > 9"),
+    ("    while x > 0:  # L8\n        x -= 1", "    while x > 0:  # L8\n      for _ in x:  # --\n"
+     "        x -= 1",
+     "line 8 is in the loops [8, 'ours'], and in print in [] or [8]: x -= 1"),
 ])
 def test_what_is_wrong_is_found(tmp_path, before, after, problem):
-    assert problem in problems(example(tmp_path, before, after))
+    assert problem in problems(example_mirror(tmp_path, before, after))
 
 
 def test_the_page_shows_every_line_of_both(tmp_path):
-    mirror = example(tmp_path)
+    mirror = example_mirror(tmp_path)
     text = page([(Path("algorithms/example.py"), mirror)])
     assert "<a href='#example.step'>" in text and "id='example.step'" in text
-    for line in [*mirror.pseudocode.values(), *(code.strip() for _, code in mirror.code)]:
+    for line in [*mirror.pseudocode.values(), *(line.text.strip() for line in mirror.code)]:
         assert html.escape(line) in text
     numbers = [int(k) for cell in text.split("<td><pre>")[1::3]
                for k in cell.removesuffix("</pre>").split()]
-    assert numbers == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert numbers == list(range(1, 13))
 
 
 def test_the_committed_page_is_up_to_date():
     # if this fails, run python reproduce/mirror.py
     assert (ROOT / "figures" / "mirror.html").read_text() == page(FOUND)
+
+
+# The departures
+
+
+def departing_tests():
+    """Map "tests/test_x.py::test_y" of every test with `departs` to the lines that it replaces."""
+    found = {}
+    for path in sorted((ROOT / "tests").glob("test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            for call in getattr(node, "decorator_list", []):
+                if isinstance(call, ast.Call) and ast.unparse(call.func) == "departs":
+                    keys = call.args[1].keys if isinstance(call.args[1], ast.Dict) else []
+                    tags = [TAG.match(f"# {ast.literal_eval(key)}") for key in keys]
+                    found[f"tests/{path.name}::{node.name}"] = {
+                        line for tag in tags if tag
+                        for line in range(int(tag[1]), int(tag[2] or tag[1]) + 1)}
+    return found
+
+
+@pytest.mark.parametrize("path", algorithms(), ids=lambda p: p.stem)
+def test_every_departure_has_a_test_that_fails_for_the_printed_version(path):
+    tests = departing_tests()
+    for departure in departures(path):
+        if departure.test != LABEL:
+            assert departure.test in tests
+            if f"test_{path.name}" in departure.test and tests[departure.test]:
+                assert tests[departure.test] == departure.lines
+
+
+def test_every_such_test_belongs_to_a_departure():
+    named = {departure.test for path in algorithms() for departure in departures(path)}
+    assert set(departing_tests()) <= named
+
+
+def test_departures_are_read_as_they_are_written(tmp_path):
+    first, second, third = departures(example(tmp_path))
+    assert first == ("Algorithm 3, lines 3, 4 and 6 to 7", "f(x) = x_1 | x_2 * 3", "2",
+                     "three and four", "tests/test_example.py::test_three")
+    assert first.lines == {3, 4, 6, 7}
+    assert second.test == "tests/test_other.py::test_five"
+    assert second.lines == set()
+    assert third.test == LABEL
+
+
+def test_no_departures_have_to_be_declared_too(tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text('"""An example.\n\nDepartures  none.\n"""')
+    assert departures(path) == []
+    path.write_text('"""An example."""')
+    with pytest.raises(ValueError, match=r"^example.py has no section Departures$"):
+        departures(path)
+
+
+@pytest.mark.parametrize(("before", "after", "message"), [
+    ("    ours    2\n", "", "lines 3, 4 and 6 to 7 has where, theirs, why, test, but it must"),
+    ("    ours    2\n    why ", "    why     2\n    ours", "has where, theirs, why, ours, test"),
+    ("    ours    2", "    ours   2", "cannot read this line of a departure:     ours   2"),
+    ("    ours    2", "    hours   2", "cannot read this line of a departure:     hours   2"),
+    ("            four", "      four", "cannot read this line of a departure:       four"),
+])
+def test_a_departure_that_cannot_be_read_is_an_error(tmp_path, before, after, message):
+    with pytest.raises(ValueError, match=message):
+        departures(example(tmp_path, before, after))
+
+
+def test_a_table_has_the_departures_of_the_papers_algorithms():
+    for author in ("paquet", "shahbaba"):
+        table = table_of_departures(author).splitlines()
+        assert table[0].count("|") == table[1].count("|") == 6
+        files = [path for path in algorithms() if author.capitalize() in entry(path, "Paper")]
+        expected = [departure for path in files for departure in departures(path)]
+        assert len(table) == 2 + len(expected)
+        for departure in expected:
+            (row,) = (row for row in table if escaped(departure.theirs) in row
+                      and escaped(departure.where) in row)
+            assert escaped(departure.ours) in row and escaped(departure.why) in row
+            assert departure.test.rpartition("::")[2] in row
+            assert len(re.findall(r"(?<!\\)\|", row)) == 6
+    assert "(../../algorithms/paquet_rmhmc.py)" in table_of_departures("paquet").splitlines()[2]
+
+
+def test_only_what_stands_between_the_markers_is_written():
+    page = f"a\n{MARKERS[0]}\nstale\n{MARKERS[1]}\nb\n"
+    new = with_departures(page, "paquet")
+    assert new.startswith(f"a\n{MARKERS[0]}\n") and new.endswith(f"{MARKERS[1]}\nb\n")
+    assert table_of_departures("paquet") in new and "stale" not in new
+    assert with_departures(new, "paquet") == new
+
+
+def test_the_committed_tables_are_up_to_date():
+    # if this fails, run python reproduce/mirror.py
+    assert len(readmes()) == 2
+    for path, text in readmes().items():
+        assert path.read_text() == text
+
+
+def test_a_test_that_print_passes_too_is_a_failure():
+    def passes(value):
+        assert value > 0
+
+    assert departs(1, -1)(passes)() is None
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        departs(1, 2)(passes)()
+    with pytest.raises(AssertionError):
+        departs(-1, -1)(passes)()
+
+
+# The printed version
+
+
+MODEL = Gaussian(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
+START = np.array([0.3, -1.1])
+
+
+def chain(run):
+    return run(START, MODEL, 0.9, 3, 50, np.random.default_rng(1), None, 0.0)
+
+
+def test_a_variant_without_other_lines_is_the_mirror():
+    ours = chain(hmc.hmc.compiled)
+    for compiled in (False, True):
+        same = chain(variant(hmc.hmc_step, {}, within=hmc.hmc, compiled=compiled))
+        for field in ours._fields:
+            np.testing.assert_array_equal(getattr(same, field), getattr(ours, field))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_variant_has_the_other_lines_and_nothing_else_changes(compiled):
+    # without the Metropolis test everything is accepted; the random numbers are the same
+    always = {"L14": "if rng.random() <= 1:"}
+    found = chain(variant(hmc.hmc_step, always, within=hmc.hmc, compiled=compiled))
+    ours = chain(hmc.hmc.compiled)
+    assert found.accepted.all() and not ours.accepted.all()
+    first = np.argmin(ours.accepted)  # the first rejection
+    assert first > 0
+    np.testing.assert_array_equal(found.samples[:first], ours.samples[:first])
+    assert (found.samples[first] != ours.samples[first]).all()
+    assert hmc.hmc_step.py_func.__globals__["hmc_step"] is hmc.hmc_step
+
+
+def test_several_lines_may_be_replaced_and_ours_named_by_their_text():
+    step = variant(split_hmc.metropolis, {
+        "error = proposal.U - current.U + p @ p / 2 - current_p @ current_p / 2": "error = -1.0",
+        "L2": """
+            if rng == 3:
+                return "two", 2
+        """,
+        "L3": "return 'three'"})
+    assert step(None, None, None, None, 3) == ("two", 2)
+    assert step(None, None, None, None, 4) == "three"
+    step = variant(split_hmc.metropolis, {"L1": "error = 0", "L2": ""})  # taken out
+    assert step("here", None, "there", None, None) == ("here", False, 0)
+
+
+def test_a_variant_reaches_through_the_functions_between():
+    model = GPClassification.from_prior(np.eye(2), np.ones(2))
+    arguments = (np.zeros(2), model, 1, 0.1, 5)
+    wrong = variant(paquet_rmhmc.derivatives, {"L14": "dL_dx = 0 * x"}, within=paquet_rmhmc.rmhmc)
+    ours, theirs = (run(*arguments, np.random.default_rng(0))
+                    for run in (paquet_rmhmc.rmhmc, wrong))
+    assert (ours.samples != theirs.samples).all()
+
+
+@pytest.mark.parametrize("key", ["L99", "p = 3", "--"])
+def test_lines_that_are_not_there_or_in_several_places_are_an_error(key):
+    with pytest.raises(ValueError, match=f"^hmc_step must have lines '{key}' in one place"):
+        variant(hmc.hmc_step, {key: ""})

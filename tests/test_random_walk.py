@@ -1,9 +1,12 @@
 """algorithms/random_walk.py: each transition as written, then the distribution."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from algorithms.random_walk import random_walk, random_walk_step
+from departing import departs
 from models.gaussian import Gaussian
 from models.interface import U
 
@@ -64,6 +67,16 @@ def test_an_energy_that_is_not_finite_is_rejected_and_counted():
     assert chain.divergences == 20
     assert not chain.accepted.any()
     np.testing.assert_array_equal(chain.samples, np.tile(Q, (10, 1)))
+
+
+@departs(random_walk_step, {"L3": "if rng.random() < np.exp(-error):"})
+def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(random_walk_step):
+    one = SimpleNamespace(standard_normal=np.ones, random=lambda: 0.0)
+    assert random_walk_step(Q, U(Q, MODEL), MODEL, 0.1, one)[2]
+    for energy in (np.inf, -np.inf, np.nan):
+        q, current_U, accepted, error = random_walk_step(Q, energy, MODEL, 0.1, one)
+        assert not accepted and not np.isfinite(error)
+        assert q is Q and current_U is energy
 
 
 GOOD = dict(q0=Q, model=MODEL, scale=0.1, n=3, rng=np.random.default_rng(0), thin=2)

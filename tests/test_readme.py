@@ -1,4 +1,4 @@
-"""README.md: what it shows is what happens."""
+"""README.md and the papers' pages: what they show is what happens."""
 
 import re
 import subprocess
@@ -9,6 +9,8 @@ import pytest
 from models.jit import ROOT
 
 README = (ROOT / "README.md").read_text()
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
+         *sorted((ROOT / "reproduce").glob("*/README.md"))]
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
@@ -24,10 +26,20 @@ def test_the_python_blocks_run(tmp_path):
             assert done.stdout
 
 
-@pytest.mark.parametrize("path", sorted(set(re.findall(
-    r"\b((?:algorithms|models|reproduce|figures|tests)/[\w/]+\.\w+)", README))))
-def test_the_files_it_names_exist(path):
-    assert (ROOT / path).is_file()
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_files_it_names_exist(page):
+    text = page.read_text()
+    named = set(re.findall(r"\b((?:algorithms|models|reproduce|figures|tests)/[\w/]+\.\w+)", text))
+    linked = {found for found in re.findall(r"\]\(([^)#]+)", text) if "://" not in found}
+    assert named | linked
+    for path in named:
+        assert (ROOT / path).is_file(), path
+    for path in linked:
+        assert (page.parent / path).is_file(), path
 
 
 def test_there_are_exactly_two_commands_to_start():
@@ -40,7 +52,8 @@ def test_there_are_exactly_two_commands_to_start():
     assert "grep -m 1 'python -m pytest' README.md" in ci  # it runs the README's own
 
 
-@pytest.mark.parametrize("block", re.findall(r"```text\n(.*?)```", README, re.DOTALL))
-def test_the_results_it_prints_are_those_of_a_committed_run(block):
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_the_results_it_prints_are_those_of_a_committed_run(page):
     saved = [path.read_text() for path in (ROOT / "figures").glob("*.txt")]
-    assert any(block.strip() in text for text in saved)
+    for block in re.findall(r"```text\n(.*?)```", page.read_text(), re.DOTALL):
+        assert any(block.strip() in text for text in saved), block

@@ -14,7 +14,7 @@ from scipy.special import expit
 from scipy.stats import chi2
 
 from algorithms import split_hmc
-from algorithms.hmc import hmc
+from algorithms.hmc import hmc, hmc_step
 from algorithms.map_estimate import map_estimate, newton
 from algorithms.split_hmc import (
     DataState,
@@ -23,12 +23,15 @@ from algorithms.split_hmc import (
     data_split_step,
     exact_flow,
     follow,
+    metropolis,
     normal_approximation,
     normal_split_hmc,
     normal_split_step,
     normal_state,
     split_data,
 )
+from departing import departs
+from harness.mirrors import variant
 from models.gaussian import Gaussian
 from models.interface import U, case_entropy, grad_U, part
 from models.jit import ROOT, njit
@@ -60,6 +63,12 @@ class Given:
 
     def random(self):
         return 0.0
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """Leave the Metropolis test of an interpreted transition uncompiled: it takes any generator."""
+    monkeypatch.setattr(split_hmc, "metropolis", metropolis.py_func)
 
 
 def start(name):
@@ -137,10 +146,10 @@ def test_the_flow_is_reversible_and_symplectic(eps):
     np.testing.assert_allclose(S.T @ omega(8) @ S, omega(8), rtol=0, atol=1e-13 * 20)
 
 
-# The integrators, written as printed, with every half step and gradient of its own
+# The integrators by hand: the flow by matrices, and a gradient anew for every half step
 
 
-def printed_algorithm_1(q, p, model, fit, eps, L):
+def algorithm_1(q, p, model, fit, eps, L):
     R = expm(matrix_A(fit) * eps)
     J = (fit.Z * fit.w**2) @ fit.Z.T
 
@@ -155,7 +164,7 @@ def printed_algorithm_1(q, p, model, fit, eps, L):
     return q, p
 
 
-def printed_algorithm_2(q, p, split, eps, L, M):
+def algorithm_2(q, p, split, eps, L, M):
     for _ in range(L):
         p = p - eps / 2 * grad_U(q, split.R_1)
         for _ in range(M):
@@ -167,7 +176,7 @@ def printed_algorithm_2(q, p, split, eps, L, M):
 
 
 def integrators(name):
-    """Both algorithms on a model: (as printed (q, p) -> (q, p), ours (q, p) -> state and error)."""
+    """Both algorithms on a model: (by hand (q, p) -> (q, p), ours (q, p) -> state and error)."""
     model, fit = MODELS[name], normal_approximation(FITS[name])
     split, eps = split_data(model, fit.q_hat, 0.4), 0.2
 
@@ -179,8 +188,8 @@ def integrators(name):
         here = DataState(q, U(q, model), grad_U(q, split.R_0), grad_U(q, split.R_1))
         return data_split_step.py_func(here, model, split, eps, 3, 4, Given(p))
 
-    return model, {"normal": (lambda q, p: printed_algorithm_1(q, p, model, fit, eps, 4), normal),
-                   "data": (lambda q, p: printed_algorithm_2(q, p, split, eps, 3, 4), data)}
+    return model, {"normal": (lambda q, p: algorithm_1(q, p, model, fit, eps, 4), normal),
+                   "data": (lambda q, p: algorithm_2(q, p, split, eps, 3, 4), data)}
 
 
 each_algorithm = pytest.mark.parametrize("algorithm", ["normal", "data"])
@@ -188,11 +197,12 @@ each_algorithm = pytest.mark.parametrize("algorithm", ["normal", "data"])
 
 @each_model
 @each_algorithm
-def test_the_proposal_is_the_printed_algorithms(name, algorithm):
+@pytest.mark.usefixtures("interpreted")
+def test_the_proposal_is_that_of_the_algorithm_by_hand(name, algorithm):
     model, both = integrators(name)
-    printed, ours = both[algorithm]
+    by_hand, ours = both[algorithm]
     q, p = start(name)
-    q_end, p_end = printed(q, p)
+    q_end, p_end = by_hand(q, p)
     state, accepted, error = ours(q, p)
     assert accepted
     np.testing.assert_allclose(state.q, q_end, rtol=0, atol=1e-12)
@@ -210,18 +220,19 @@ def test_the_proposal_is_the_printed_algorithms(name, algorithm):
 
 @each_model
 @each_algorithm
+@pytest.mark.usefixtures("interpreted")
 def test_trajectories_lead_back_and_are_symplectic(name, algorithm):
     _, both = integrators(name)
-    printed, ours = both[algorithm]
+    by_hand, ours = both[algorithm]
     q, p = start(name)
-    q_end, p_end = printed(q, p)
+    q_end, p_end = by_hand(q, p)
     state, _, error = ours(q_end, -p_end)
     np.testing.assert_allclose(state.q, q, rtol=0, atol=1e-12)
     assert error == pytest.approx(-ours(q, p)[2], abs=1e-11)
     d, step = q.size, 1e-5
     S = np.column_stack([
-        (np.concatenate(printed(q + step * e[:d], p + step * e[d:]))
-         - np.concatenate(printed(q - step * e[:d], p - step * e[d:]))) / (2 * step)
+        (np.concatenate(by_hand(q + step * e[:d], p + step * e[d:]))
+         - np.concatenate(by_hand(q - step * e[:d], p - step * e[d:]))) / (2 * step)
         for e in np.eye(2 * d)])
     np.testing.assert_allclose(S.T @ omega(d) @ S, omega(d),
                                rtol=0, atol=1e-6)  # step^2 and 1e-16 / step
@@ -244,70 +255,68 @@ def test_U_0_and_the_gradient_of_U_1_are_those_of_the_normal_approximation():
     np.testing.assert_allclose(normal_state(FIT.q_hat, BINARY, FIT).g_1, 0, rtol=0, atol=1e-9)
 
 
-# The departures: the printed version fails, ours does not
+# The departures: each of these tests fails for the printed version
 
 
-def test_line_1_as_printed_is_not_the_flow():
-    A = matrix_A(FIT)
-    D, Gamma = np.linalg.eig(A)
-    exact = expm(A * EPS)
-    ours = (Gamma * np.exp(D * EPS)) @ np.linalg.inv(Gamma)
-    printed = Gamma @ expm(np.diag(D * EPS) @ np.linalg.inv(Gamma))
-    np.testing.assert_allclose(ours, exact, rtol=0, atol=1e-10)  # Gamma's condition is about w
-    assert np.abs(printed - exact).max() > 0.1
-    d = FIT.w.size
-    assert np.abs(printed.T @ omega(d) @ printed - omega(d)).max() > 0.1
+def printed_R(fit, eps):
+    """R as Algorithm 1 has it, with the inverse in the exponent."""
+    D, Gamma = np.linalg.eig(matrix_A(fit))
+    return Gamma @ expm(np.diag(D * eps) @ np.linalg.inv(Gamma))
 
 
-def test_section_1_the_density_is_exp_of_minus_U():
-    # U grows away from the mode, so exp(U) has no integral; the posterior is exp(-U)
+@departs(flow_matrix, printed_R)
+def test_line_1_is_the_flow(flow_matrix):
+    R, d = flow_matrix(FIT, EPS), FIT.w.size
+    # rounding: the flow multiplies by up to w, some 10
+    np.testing.assert_allclose(R, expm(matrix_A(FIT) * EPS), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(R.T @ omega(d) @ R, omega(d), rtol=0, atol=1e-12)
+
+
+@departs(-1, 1)
+def test_section_1_the_density_is_exp_of_minus_U(sign):
+    def log_posterior(q):
+        eta = BINARY.X @ q
+        return np.log(expit(np.where(Y == 1, eta, -eta))).sum() - (q**2).sum() / 50
+
     q, _ = start("binary")
-    line = [U(FIT.q_hat + t * (q - FIT.q_hat), BINARY) for t in (0.0, 1.0, 10.0, 100.0)]
-    assert (np.diff(line) > 0).all()
-    eta = BINARY.X @ q
-    posterior = (expit(np.where(Y == 1, eta, -eta)).prod()
-                 * np.exp(-(q**2).sum() / 50))
-    mode = BINARY.X @ FIT.q_hat
-    at_mode = (expit(np.where(Y == 1, mode, -mode)).prod()
-               * np.exp(-(FIT.q_hat**2).sum() / 50))
-    assert np.log(posterior / at_mode) == pytest.approx(-(line[1] - line[0]), rel=1e-10)
-    assert np.log(posterior / at_mode) != pytest.approx(line[1] - line[0], rel=0.1)
+    ratio = log_posterior(q) - log_posterior(FIT.q_hat)
+    assert ratio == pytest.approx(sign * (U(q, BINARY) - U(FIT.q_hat, BINARY)), rel=1e-10)
 
 
-def hamiltons_equations(H, d):
-    """The matrix of (dq/dt, dp/dt) = (dH/dp, -dH/dq) for a quadratic H, by differences."""
-    def gradient(X, step=1e-3):  # exact up to rounding for a quadratic
-        return np.array([(H(X + step * e) - H(X - step * e)) / (2 * step) for e in np.eye(2 * d)])
-
-    return omega(d) @ np.column_stack([gradient(e) for e in np.eye(2 * d)])
-
-
-def test_equation_5_H_2_has_U_0_of_q():
-    J = FITS["binary"].hessian
-    d = 3
-
-    def ours(X):
-        return X[:d] @ J @ X[:d] / 2 + X[d:] @ X[d:] / 2
-
-    def printed(X):
-        return X[d:] @ J @ X[d:] / 2 + X[d:] @ X[d:] / 2
-
-    np.testing.assert_allclose(hamiltons_equations(ours, d), matrix_A(FIT), rtol=0, atol=1e-9)
-    assert np.abs(hamiltons_equations(printed, d) - matrix_A(FIT)).max() > 1
+@departs(lambda q, p: U(q, FIT) + p @ p / 2, lambda q, p: U(p, FIT) + p @ p / 2)
+def test_equation_5_H_2_has_U_0_of_q(H_2):
+    # the flow moves along Hamilton's equations, dq/dt = dH/dp and dp/dt = -dH/dq
+    (q, p), h = start("binary"), 1e-4
+    there, back = (follow(exact_flow(FIT, t), q - FIT.q_hat, p) for t in (h, -h))
+    for j, e in enumerate(np.eye(3)):
+        # quadratic, so that its differences only round; those of the flow err by h^2 w^3
+        dH_dq = (H_2(q + h * e, p) - H_2(q - h * e, p)) / (2 * h)
+        dH_dp = (H_2(q, p + h * e) - H_2(q, p - h * e)) / (2 * h)
+        assert (there[0][j] - back[0][j]) / (2 * h) == pytest.approx(dH_dp, abs=1e-4)
+        assert (there[1][j] - back[1][j]) / (2 * h) == pytest.approx(-dH_dq, abs=1e-4)
 
 
-def test_section_2_1_X_is_of_q_star():
-    # with X = (q, p) the flow is about the origin and does not conserve U_0 + K
+@departs(FIT.q_hat, np.zeros(3))
+def test_section_2_1_X_is_of_q_star(centre):
+    # R turns (q - centre, p) about the origin; about that of q itself U_0 + K is not conserved
     q, p = start("binary")
-    R = exact_flow(FIT, EPS)
+    q_star, p_end = follow(exact_flow(FIT, EPS), q - centre, p)
+    H_2 = [U(at, FIT) + of @ of / 2 for at, of in ((q, p), (q_star + centre, p_end))]
+    assert H_2[1] == pytest.approx(H_2[0], rel=1e-12)  # rounding
 
-    def H_2(q, p):
-        r = q - FIT.q_hat
-        return r @ FITS["binary"].hessian @ r / 2 + p @ p / 2
 
-    q_star, p_star = follow(R, q - FIT.q_hat, p)
-    assert H_2(q_star + FIT.q_hat, p_star) == pytest.approx(H_2(q, p), rel=1e-13)
-    assert abs(H_2(*follow(R, q, p)) - H_2(q, p)) > 1
+@departs(metropolis, {"L2": "if rng.random() < np.exp(-error):\n    return proposal, True, error"})
+def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(metropolis):
+    q, g, z = FIT.q_hat, grad_U(FIT.q_hat, SPLIT.R_0), Given(np.ones(3))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split_hmc, "metropolis", metropolis)
+        for energy in (np.inf, -np.inf, np.nan):
+            here = normal_state(q, BINARY, FIT)._replace(U=energy)
+            found = normal_split_step.py_func(here, BINARY, FIT, 0.1, 2, z)
+            assert found[0] is here and not found[1] and not np.isfinite(found[2])
+            here = DataState(q, energy, g, -g)
+            found = data_split_step.py_func(here, BINARY, SPLIT, 0.1, 2, 2, z)
+            assert found[0] is here and not found[1] and not np.isfinite(found[2])
 
 
 # What must hold exactly
@@ -325,6 +334,14 @@ def test_where_U_1_is_zero_algorithm_1_accepts_always(eps):
     assert np.abs(chain.energy_error).max() < 1e-12 * (1 + eps)
 
 
+# hmc with both half steps of a leapfrog step where they stand, as Algorithm 2 has them
+UNJOINED = variant(hmc_step, {"L7": """
+    if i != L:
+        g = grad_U(q, model)
+        p = p - eps * g / 2
+        p = p - eps * g / 2"""}, within=hmc, compiled=True)
+
+
 @pytest.mark.parametrize("jitter", [0.0, 0.2])
 @pytest.mark.parametrize("name", MODELS)
 def test_with_R_1_empty_and_M_1_algorithm_2_is_hmc_to_the_last_bit(name, jitter):
@@ -334,7 +351,7 @@ def test_with_R_1_empty_and_M_1_algorithm_2_is_hmc_to_the_last_bit(name, jitter)
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     eps = 1.6 / normal_approximation(FITS[name]).w.max()  # the leapfrog is stable up to 2
     chain = data_split_hmc(q, model, split, eps, 7, 1, 300, ours, jitter)
-    leapfrog = hmc(q, model, eps, 7, 300, theirs, jitter=jitter)
+    leapfrog = UNJOINED(q, model, eps, 7, 300, theirs, None, jitter)
     assert 0 < chain.accepted.sum() < 300
     for field in ("samples", "energies", "accepted", "energy_error"):
         np.testing.assert_array_equal(getattr(chain, field), getattr(leapfrog, field))
@@ -346,7 +363,8 @@ def test_with_R_1_empty_algorithm_2_is_hmc_of_L_times_M_steps_to_the_last_bit():
     for L, M in ((1, 5), (4, 3), (5, 2)):
         chain = data_split_hmc(FIT.q_hat, BINARY, split, EPS, L, M, 100, np.random.default_rng(1),
                                0.0)
-        leapfrog = hmc(FIT.q_hat, BINARY, EPS / M, L * M, 100, np.random.default_rng(1))
+        leapfrog = UNJOINED(FIT.q_hat, BINARY, EPS / M, L * M, 100, np.random.default_rng(1), None,
+                            0.0)
         np.testing.assert_array_equal(chain.samples, leapfrog.samples)
         np.testing.assert_array_equal(chain.energy_error, leapfrog.energy_error)
 
@@ -448,19 +466,6 @@ def test_an_energy_that_is_not_finite_is_rejected_and_counted():
         assert chain.divergences == 10
         assert not chain.accepted.any()
         np.testing.assert_array_equal(chain.samples, np.tile(FIT.q_hat, (10, 1)))
-
-
-@pytest.mark.parametrize("energy", [np.inf, -np.inf, np.nan])
-@each_algorithm
-def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(algorithm, energy):
-    q, g, p = FIT.q_hat, grad_U(FIT.q_hat, SPLIT.R_0), Given(np.ones(3))
-    if algorithm == "normal":
-        here = normal_state(q, BINARY, FIT)._replace(U=energy)
-        found = normal_split_step.py_func(here, BINARY, FIT, 0.1, 2, p)
-    else:
-        here = DataState(q, energy, g, -g)
-        found = data_split_step.py_func(here, BINARY, SPLIT, 0.1, 2, 2, p)
-    assert found[0] is here and not found[1] and not np.isfinite(found[2])
 
 
 def test_divergences_are_the_errors_that_are_not_finite_and_no_other_rejections():

@@ -46,7 +46,7 @@ def test_rmhmc_fast_makes_the_transitions_of_rmhmc(N, beta, from_q):
         assert ours.bit_generator.state == theirs.bit_generator.state
         x = slow.samples[0]
         accepted += slow.accepted[0]
-    assert accepted > 10
+    assert accepted > 20  # or most comparisons would be of a state with itself
 
 
 @pytest.mark.parametrize("from_q", [False, True])
@@ -66,13 +66,16 @@ def test_a_whole_run_is_the_same_with_rejections_between(from_q):
 def test_where_lambda_underflows_they_agree(from_q):
     # samples from the paper's prior have |y x| up to 400: lambda is 0 on one side, 1 on the other
     model = problem(6, 5.1, 0.7, from_q)
-    x = model.L_K @ np.random.default_rng(2).standard_normal(6)
-    x *= 300 / np.abs(x).max()
-    slow, fast = (twin.rmhmc(x, model, 3, 0.1, 1, np.random.default_rng(1))
-                  for twin in (paquet_rmhmc, paquet_rmhmc_fast))
-    assert np.isfinite(fast.energy_error).all()
-    np.testing.assert_allclose(fast.samples, slow.samples, rtol=1e-6)
-    np.testing.assert_allclose(fast.energy_error, slow.energy_error, rtol=1e-5)
+    for seed in (3, 4, 5):
+        x = model.L_K @ np.random.default_rng(seed).standard_normal(6)
+        x *= 300 / np.abs(x).max()
+        slow, fast = (twin.rmhmc(x, model, 3, 0.1, 1, np.random.default_rng(1))
+                      for twin in (paquet_rmhmc, paquet_rmhmc_fast))
+        assert slow.accepted[0] and fast.accepted[0]
+        # K - V'V errs by 1e-16 |K| = 3e-12, and G^-1 p by that times momenta of some 100: by 3e-10
+        # over a trajectory of length 0.3.  H changes by forces of up to 300 times as much
+        np.testing.assert_allclose(fast.samples, slow.samples, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(fast.energy_error, slow.energy_error, rtol=0, atol=3e-7)
 
 
 def test_divergences_are_the_same():

@@ -137,8 +137,9 @@ def judge(claims, result, budget):
     findings = []
     for claim in claims:
         if claim.kind not in KINDS or "paper" not in claim.budgets:
-            raise ValueError(f"the claim {claim.what!r} must be of one of the kinds {KINDS}, not"
-                             f" {claim.kind!r}, and made at the paper budget, not only {claim.budgets}")
+            raise ValueError(f"the claim {claim.what!r} must be of one of the kinds {KINDS} and"
+                             " made at the paper budget, but is of"
+                             f" {claim.kind!r} at {claim.budgets}")
         if budget in claim.budgets:
             ours = claim.ours(result)
             ours = ours if isinstance(ours, Scan) else Measured(*map(float, measured(ours)))
@@ -229,7 +230,7 @@ def interval(claim):
 
 
 def filled(text, indent):
-    """Wrap a text to the report's width, later lines indented by four more."""
+    """Wrap a text to the width of the report."""
     return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
 
 

@@ -5,7 +5,7 @@ file and the project files that are imported, to the definition of that name: fu
 constants.  What is hashed is the names and the syntax trees of these definitions.  So a label in a
 figure, a new algorithm beside an old one, comments, layout and docstrings leave the hash as it is;
 so do a file that moves, and the version of Python or of a library (the record of a replicate says
-with which it was computed).
+with which it was computed), and what keeps machine code (BLIND).
 
 Generic functions (models/interface.py) hide what they call, so a function that is registered with
 a decorator, as in @U.of(Gaussian), counts if all that its decorators name is used.
@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (ROOT, ROOT / "reproduce")  # where the project's imports are found
+BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
 # fields of the syntax tree that say nothing, or that only some versions of Python have
 SILENT = {"ctx", "kind", "type_comment", "type_params"}
 
@@ -87,7 +88,7 @@ def dotted(node):
 
 def resolved(path, names):
     """Return {(file, name)} of the definition that a.b.c (`names`) in `path` is, or nothing."""
-    if not names:
+    if not names or path in BLIND:
         return set()
     first, *rest = names
     file = read(path)
@@ -139,6 +140,7 @@ def assigned(node):
                 yield part.id
 
 
+@cache
 def source(module):
     """Return the file of `module`, a dotted name, or None if it is not of this project."""
     for place in PLACES:

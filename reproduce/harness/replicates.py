@@ -246,7 +246,8 @@ def unpack(path):
 
 def packed(records):
     """Return records as the bytes of a packed file, the same for the same records."""
-    lines = sorted(to_json(record, sort_keys=True) for record in records)
+    lines = [to_json(record) for record in sorted(
+        records, key=lambda r: (r["function"], to_json(r["task"], sort_keys=True)))]
     return gzip.compress(("[\n" + ",\n".join(lines) + "\n]\n").encode(), mtime=0)
 
 

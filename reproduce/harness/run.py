@@ -110,7 +110,7 @@ def finish(script, experiment, result, cases):
     drawing.savefig(folder / f"{name}.png")
     plt.close(drawing)
     write(folder / f"{name}.json", to_json(record(name, findings, experiment), indent=1) + "\n")
-    if experiment.budget == "paper" and experiment.used and not note:
+    if experiment.budget == "paper" and experiment.used and not (note or experiment.recall):
         experiment.pack()
     return int(bool(failures(findings)))
 

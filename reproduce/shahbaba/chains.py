@@ -1,7 +1,6 @@
 """The Markov chains behind Tables 1 and 2 of Shahbaba, Lan, Johnson and Neal (2014).
 
-A replicate of either table is one chain of one method on one data set.  This file has nothing of
-the tables' layout, so that a change there does not throw finished chains away.
+A replicate of either table is one chain of one method on one data set.
 """
 
 import time
@@ -9,9 +8,8 @@ from functools import cache
 
 import numpy as np
 
-import data
 from algorithms.ess import batch_means, cube_root, initial_sequence
-from algorithms.hmc import Chain, draw_step, hmc
+from algorithms.hmc import draw_step, hmc
 from algorithms.map_estimate import map_estimate
 from algorithms.split_hmc import Counts as SplitCounts
 from algorithms.split_hmc import (
@@ -27,20 +25,20 @@ from algorithms.split_hmc import (
 )
 from models.jit import njit
 from models.logistic_regression import LogisticRegression, chain_log_likelihood
+from shahbaba.datasets import load
 
 # Settings of all experiments (Section 3.3)
 SIGMA = 5.0  # prior deviation of the intercept too, as in the authors' program
 JITTER = 0.2  # the step is drawn from Uniform(0.8 eps, eps)
 AUTHORS = "normal, 0.9 eps"  # the variant in the authors' program
 SHARE = 0.9  # of eps: the time for which it follows the flow of U_0
-
-BLOCKS = 10  # a chain is timed in so many parts
+ALL = ("HMC", "normal", AUTHORS, "data")
 
 
 @cache
 def problem(data_name, fraction):
     """Return the model, the normal approximation and the split of a data set."""
-    cases = data.load(data_name)
+    cases = load(data_name)
     model = LogisticRegression.from_data(cases.X, cases.y, SIGMA, SIGMA)
     fit = map_estimate(model)
     return model, normal_approximation(fit), split_data(model, fit.q, fraction)
@@ -65,21 +63,20 @@ def fixed_flow_step(current, model, fit, R, eps, L, rng):
 
 @njit
 def fixed_flow_hmc(q0, model, fit, eps, L, n, rng, jitter, share):
-    """normal_split_hmc as the authors' program has it: the flow of time share * eps for all steps.
+    """Do as normal_split_hmc, but with a flow of time share * eps for all transitions.
 
-    The kicks follow the random step of their transition, Uniform((1 - jitter) eps, eps).
+    So the authors' program has it.  The kicks follow the random step of their transition,
+    Uniform((1 - jitter) eps, eps).
     """
     chain = empty_chain(n, q0.size, SplitCounts(L * n + 1, 1.0 + L * n, 1.0 * L))
-    divergences = 0
     R = exact_flow(fit, share * eps)
     state = normal_state(q0, model, fit)
     for t in range(n):
         step = draw_step(eps, jitter, rng)
-        state, chain.accepted[t], error = fixed_flow_step(state, model, fit, R, step, L, rng)
-        divergences += not np.isfinite(error)
-        chain.samples[t], chain.energies[t], chain.energy_error[t] = state.q, state.U, error
-    return Chain(chain.samples, chain.energies, chain.accepted, chain.energy_error, divergences,
-                 chain.counts)
+        state, chain.accepted[t], chain.energy_error[t] = fixed_flow_step(
+            state, model, fit, R, step, L, rng)
+        chain.samples[t], chain.energies[t] = state.q, state.U
+    return chain
 
 
 def transitions(method, q, stage, eps, L, M, n, rng, jitter=JITTER):
@@ -98,32 +95,42 @@ def one_chain(data_name, method, eps, L, M, fraction, n, seed):
     """Run one chain of n transitions from the posterior mode; return what the tables need.
 
     AP is that of all transitions; tau and tau_beta are of the log likelihood and of sum_j beta_j^2,
-    by the paper's batch means and by Geyer's initial monotone sequence, each with a standard
-    error; seconds are CPU time per transition, in BLOCKS successive parts of the chain.
+    by the paper's batch means and by Geyer's initial monotone sequence, each with a standard error.
     """
-    stage = problem(data_name, fraction)
-    model, fit, split = stage
-    rng = np.random.default_rng(seed)
-    q, seconds, accepted, log_lik, beta, divergences = fit.q_hat, [], [], [], [], 0
-    transitions(method, q, stage, eps, L, M, 1, np.random.default_rng(seed))  # compiled, cached
-    for part in np.array_split(np.arange(n), BLOCKS):
-        start = time.thread_time()
-        chain = transitions(method, q, stage, eps, L, M, part.size, rng)
-        seconds.append((time.thread_time() - start) / part.size)
-        q = chain.samples[-1]
-        accepted.append(chain.accepted)
-        log_lik.append(chain_log_likelihood(chain.samples, chain.energies, model))
-        beta.append((chain.samples[:, 1:] ** 2).sum(1))
-        divergences += chain.divergences
-    accepted = np.concatenate(accepted).astype(float)
+    model, fit, split = stage = problem(data_name, fraction)
+    chain = transitions(method, fit.q_hat, stage, eps, L, M, n, np.random.default_rng(seed))
+    accepted = chain.accepted.astype(float)
     again = initial_sequence(accepted).tau if 0 < accepted.mean() < 1 else 1.0
     f = split.fraction
-    result = {"AP": accepted.mean(), "seconds": seconds, "divergences": divergences,
-              "AP_se": (accepted.var() * again / n) ** 0.5, "batches": cube_root(n),
+    result = {"AP": accepted.mean(), "AP_se": (accepted.var() * again / n) ** 0.5,
+              "batches": cube_root(n),
               "g": (f * M + 1 - f) * L if method == "data" else float(L)}
-    for name, blocks in (("tau", log_lik), ("tau_beta", beta)):
-        x = np.concatenate(blocks)
+    for name, x in (("tau", chain_log_likelihood(chain.samples, chain.energies, model)),
+                    ("tau_beta", (chain.samples[:, 1:] ** 2).sum(1))):
         geyer = initial_sequence(x)
         result[name] = {"batch": batch_means(x).tau, "initial": geyer.tau, "se": geyer.se,
                         "mean": x.mean(), "mean_se": (x.var() * geyer.tau / n) ** 0.5}
     return result
+
+
+def clock(data_name, fraction, settings, rounds, n):
+    """CPU seconds of a transition of each method, in turn: rounds of n transitions of each.
+
+    settings : {method: [eps, L, M]}.  Each chain goes on where its last round ended.
+    """
+    stage = problem(data_name, fraction)
+    q, rng = dict.fromkeys(settings, stage[1].q_hat), np.random.default_rng(0)
+    seconds = {method: [] for method in settings}
+    for _ in range(rounds + 1):  # the first one loads what is compiled
+        for method, (eps, L, M) in settings.items():
+            start = time.thread_time()
+            q[method] = transitions(method, q[method], stage, eps, L, M, n, rng).samples[-1]
+            seconds[method].append((time.thread_time() - start) / n)
+    return {"seconds": {method: each[1:] for method, each in seconds.items()}}
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    one = dict(data_name="illustrative data of slope 5, seed 1", fraction=0.5)
+    clock(**one, settings={method: (0.1, 2, 2) for method in ALL}, rounds=1, n=8)
+    one_chain(**one, method="HMC", eps=0.1, L=2, M=2, n=8, seed=0)

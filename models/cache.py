@@ -1,0 +1,246 @@
+"""The cache of machine code: what is run is what is written.
+
+Numba's own cache looks at the file that defines a function and at nothing else: what the function
+uses from other files, and the values that it reads there, go stale in silence (numba issue 1833).
+Here machine code lies in a file that is named by a hash of all that it is compiled from:
+
+    the bytecode of every function that is reached, as the interpreter has loaded it
+    the values of the globals, module attributes, closures and defaults that these functions read:
+        machine code holds them and never looks again
+    of a generic function (models/jit.py), what is registered for the classes that occur
+    the types of the arguments, the versions of Numba, NumPy and Python, and the processor
+
+All this is found by following objects, not files.  So it does not matter where a helper lies and
+how it is imported, what else has its name, or whether a file has been edited since it was loaded.
+What is not understood here has no hash; nor has what another process cannot find by its name, as
+what __main__ or a notebook defines.  Code that contains it is compiled in each process, and is
+neither written nor read.
+
+Within a process, `forget` drops the machine code that something is part of.
+"""
+
+import dis
+import hashlib
+import itertools
+import os
+import pickle
+import sys
+import types as python
+import uuid
+import weakref
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import numba
+import numpy as np
+from numba import types
+from numba.core.bytecode import FunctionIdentity
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+from numba.core.sigutils import normalize_signature
+
+ROOT = Path(__file__).resolve().parents[1]
+WRITABLE = ROOT if os.access(ROOT, os.W_OK) else Path.home() / ".cache" / "mirrormc"
+FOLDER = Path(numba.config.CACHE_DIR or WRITABLE / ".numba_cache")
+
+CODE = ("co_code co_exceptiontable co_flags co_argcount co_posonlyargcount co_kwonlyargcount"
+        " co_names co_varnames co_freevars co_cellvars").split()
+PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...), range, slice)
+MAIN = ("__main__", "__mp_main__")
+LIBRARIES = sys.stdlib_module_names | {"numpy", "numba"}  # of which the version says enough
+NAMED = (  # Numba's types of which the name says all that is not in their classes
+    types.Number, types.Boolean, types.NoneType, types.Array, types.BaseTuple, types.Optional,
+    types.UnionType, types.Omitted, types.Literal, types.UnicodeType,
+    types.NumPyRandomGeneratorType)
+
+# Machine code is linked by names with a number in them, which Numba counts from 1 in each process:
+# the work of one process could be taken for that of another
+FunctionIdentity._unique_ids = iter(lambda: uuid.uuid4().int, None)
+
+dispatchers = weakref.WeakSet()  # the functions that have a Cache
+looked_at = {}  # part of machine code -> what it was made of when it was last compiled
+
+
+def use(dispatcher):
+    """Keep the machine code of a function that Numba compiles in this cache."""
+    dispatcher._cache = Cache(dispatcher)
+    dispatchers.add(dispatcher)
+
+
+class Cache(NullCache):
+    """The machine code of one function."""
+
+    cache_path = str(FOLDER)
+
+    def __init__(self, dispatcher):
+        """Start without any parts."""
+        self.function, self.options = dispatcher.py_func, dispatcher.targetoptions
+        self.parts = set()  # of what has been compiled in this process
+        self.files = {}  # of each signature; None if it has none
+
+    def load_overload(self, signature, context):
+        """Return what has been compiled for this signature from the same parts, or None."""
+        context.refresh()
+        settings = (context.codegen().magic_tuple(), numba.__version__, np.__version__,
+                    sys.version, numba.config.BOUNDSCHECK, self.options)
+        arguments, _ = normalize_signature(signature)
+        parts, key = trace(settings, arguments, self.function)
+        self.parts |= parts
+        self.files[signature] = file = key and FOLDER / f"{self.function.__name__}-{key}"
+        try:
+            return file and CompileResult._rebuild(context, *pickle.loads(file.read_bytes()))
+        except (OSError, EOFError, pickle.UnpicklingError):  # not there, not readable, cut off
+            return None
+
+    def save_overload(self, signature, result):
+        """Write what has been compiled, whole or not at all, if it can be written."""
+        file = self.files[signature]
+        if file is None or result.lifted or result.library.has_dynamic_globals:
+            return
+        growing = FOLDER / uuid.uuid4().hex
+        try:
+            FOLDER.mkdir(parents=True, exist_ok=True)
+            growing.write_bytes(dumps(result._reduce()))
+            growing.replace(file)
+        except OSError:
+            return
+
+
+def forget(part):
+    """Drop all machine code that `part` is part of: its next call compiles anew."""
+    for dispatcher in dispatchers:
+        dispatcher._compiler._failed_cache.clear()
+        if part in dispatcher._cache.parts:
+            dispatcher._cache.parts.clear()
+            dispatcher._make_finalizer()()
+            dispatcher._reset_overloads()
+
+
+def trace(settings, arguments, function):
+    """Return the parts of machine code, and the hash of them all or None if one has none.
+
+    A part is a function, a class, a generic function, a pair of these two for what is registered,
+    or a module with the names of those attributes that may be read.
+    """
+    start = [repr(settings), *(item for kind in arguments for item in of_type(kind)), function]
+    parts, queue = {}, parts_among(start)
+    for part in queue:  # which grows
+        if part not in parts:
+            parts[part] = items = list(of_part(part))
+            if looked_at.setdefault(part, items) != items:
+                forget(part)  # a value that it reads has changed since it was compiled
+                looked_at[part] = items
+            queue += parts_among(items)
+            queue += itertools.product([part for part in parts if hasattr(part, "implementations")],
+                                       [part for part in parts if isinstance(part, type)])
+    numbers = {part: number for number, part in enumerate(parts)}
+    content = [[numbers.get(item, item) for item in items] for items in (start, *parts.values())]
+    key = hashlib.sha256(repr(content).encode()).hexdigest()[:32]
+    if any(None in items for items in content):
+        key = None
+    try:
+        TopologicalSorter({part: parts_among(parts[part]) for part in parts}).prepare()
+    except CycleError:  # recursion, which crashes when it is loaded (numba issue 6061)
+        key = None
+    return set(parts), key
+
+
+def parts_among(items):
+    """Return the items that have to be looked at in their turn."""
+    return [item for item in items if not isinstance(item, str | None)]
+
+
+def of_part(part):
+    """Yield what a part is made of: strings, other parts, and None for what has no hash."""
+    if isinstance(part, python.FunctionType):
+        variables, names = reads(part.__code__)
+        cells = tuple(cell.cell_contents for cell in part.__closure__ or ())
+        defaults = part.__defaults__, tuple((part.__kwdefaults__ or {}).items())
+        yield f"{part.__module__}.{part.__qualname__}"
+        yield None if part.__module__ in MAIN or part.__module__ not in sys.modules else ""
+        yield from of_value((part.__code__, defaults, cells), names)
+        yield from of_values(part.__globals__, variables, names)
+    elif isinstance(part, type):
+        yield f"{part.__module__}.{part.__qualname__}{part._fields}"
+        yield None if part.__module__ in MAIN or find(part) is not part else ""
+    elif hasattr(part, "implementations"):
+        yield from of_value(part.default)
+    elif isinstance(part[0], python.ModuleType):
+        module, names = part
+        yield from of_values({name: getattr(module, name) for name in names
+                              if hasattr(module, name)}, names, names)
+    else:
+        generic, kind = part
+        yield from of_value(generic.implementations.get(kind))
+
+
+def of_type(kind):
+    """Yield what a Numba type is made of."""
+    yield str(kind) if isinstance(kind, NAMED) else None
+    for value in vars(kind).values():
+        for inner in value if isinstance(value, tuple) else (value,):
+            if isinstance(inner, types.Type):
+                yield from of_type(inner)
+            elif isinstance(inner, type):
+                yield from of_value(inner)
+    if isinstance(kind, types.Omitted):
+        yield from of_value(kind.value)
+
+
+def of_values(values, wanted, names):
+    """Yield what those of the `values` that are wanted are made of, with their names."""
+    for name in wanted:
+        if name in values:
+            yield name
+            yield from of_value(values[name], names)
+
+
+def of_value(value, names=()):
+    """Yield what a value is made of; of a module, only the attributes `names` are read."""
+    numba_type = getattr(value, "_numba_type_", None)
+    if type(value) in PLAIN or isinstance(value, np.dtype):
+        yield repr(value)
+    elif isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+        content = hashlib.sha256(value.tobytes()).hexdigest()
+        yield f"{type(value)} {value.dtype!r} {value.shape} {value.strides} {content}"
+    elif isinstance(value, tuple):
+        yield f"{len(value)} values"
+        for item in (type(value), *value):
+            yield from of_value(item, names)
+    elif isinstance(value, python.CodeType):
+        yield repr([getattr(value, field) for field in CODE])
+        yield from of_value(value.co_consts)
+    elif isinstance(numba_type, types.ExternalFunction):
+        yield str(numba_type.key)
+    elif isinstance(numba_type, types.Dispatcher):
+        target = numba_type.dispatcher
+        yield repr(getattr(target, "targetoptions", None))
+        yield getattr(target, "py_func", target)
+    elif isinstance(value, python.ModuleType):
+        library = value.__name__.split(".")[0] in LIBRARIES
+        yield value.__name__ if library else (value, names)
+    elif str(getattr(value, "__module__", "")).split(".")[0] in LIBRARIES and find(value) is value:
+        yield f"{value.__module__}.{value.__qualname__}"
+    elif isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields"):
+        yield value
+    else:
+        yield None
+
+
+def find(thing):
+    """Return what other processes find under the name of a class or function, None if nothing."""
+    found = sys.modules.get(thing.__module__)
+    for name in getattr(thing, "__qualname__", "?").split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+@cache
+def reads(code):
+    """Return the names of the globals that bytecode reads, and of all attributes that it reads."""
+    inner = [reads(const) for const in code.co_consts if isinstance(const, python.CodeType)]
+    variables = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
+    return (tuple(sorted(variables.union(*(found for found, _ in inner)))),
+            tuple(sorted(set(code.co_names).union(*(found for _, found in inner)))))

@@ -1,0 +1,48 @@
+"""The data of Figures 2 to 4 of Shahbaba, Lan, Johnson and Neal (2014), or others like them.
+
+The paper does not say how it made its 100 cases.  Ours have two standard normal covariates and a
+logit of slope 5 across the boundary (datasets.illustrative); what its figures show is measured on
+many data sets, of three slopes.
+"""
+
+import numpy as np
+
+from algorithms.map_estimate import map_estimate
+from harness.claims import Measured
+from models.logistic_regression import LogisticRegression
+from shahbaba.datasets import illustrative
+
+# The paper's settings (Section 3.3)
+SIGMA = 5.0  # prior standard deviations
+
+# Our settings
+SLOPE = 5.0  # of the data set in the figures
+SLOPES = (2.0, 5.0, 10.0)  # of the data sets for the claims
+SETS = {"paper": 1000, "short": 200, "smoke": 10}  # of each slope
+REACH = 3.0  # conditional standard deviations either side of the mode, in the figures
+WITHIN = 2.0  # the same, for the claims: about 95 % of the probability
+POINTS = 41
+
+
+def fitted(cases):
+    """Return the model of the cases and its MAP estimate."""
+    model = LogisticRegression.from_data(cases.X, cases.y, SIGMA, SIGMA)
+    return model, map_estimate(model)
+
+
+def by_slope(measure, experiment):
+    """Return {slope: {quantity: its values}} of measure(cases, rng) over the data sets."""
+    out = {}
+    for index, slope in enumerate(SLOPES):
+        rng = np.random.default_rng([experiment.seed, index])
+        found = [measure(illustrative(experiment.seed + k, slope), rng)
+                 for k in range(SETS[experiment.budget])]
+        out[slope] = {key: np.array([f[key] for f in found]) for key in found[0]}
+    return out
+
+
+def share(holds):
+    """Return how often something holds, with a standard error that is not 0 at 0 and at 1."""
+    n = len(holds)
+    p = (np.sum(holds) + 1) / (n + 2)
+    return Measured(np.mean(holds), (p * (1 - p) / n) ** 0.5)

@@ -1,0 +1,332 @@
+"""What Tables 1 and 2 of Shahbaba, Lan, Johnson and Neal (2014) share: estimates, claims, layout.
+
+tau by batch means, the paper's estimator, has a standard error of 24 % for one chain of 50000; the
+initial monotone sequence of the same chain has 3 to 8 %, and so it is what we compare methods by.
+s is a time on this machine, of compiled code: only ratios are compared.  The products follow from
+their factors; shahbaba_errata.py checks the printed ones against theirs.
+
+A result has {method: estimates} for each problem; estimates() says what they are.
+"""
+
+import numpy as np
+from scipy.special import ndtr, polygamma
+from scipy.stats import chi2
+
+from harness.claims import Claim, Measured, average, brief, least, log, mean
+from harness.claims import table as text_table
+from harness.style import COLOURS, plt
+from shahbaba.chains import ALL, AUTHORS, clock, warm
+from shahbaba.printed import (
+    BATCHES,
+    MEASURES,
+    METHODS,
+    MISPRINTS,
+    PROBLEMS,
+    SE_LOG_TAU,
+    SENTENCES,
+    N,
+    gradients,
+    half_unit,
+    number,
+    sentence,
+    step,
+)
+
+# Our settings
+TIMED = {"paper": (10, 100), "short": (5, 20), "smoke": (2, 5)}  # rounds, transitions in each
+COST = {"HMC": 20.0, "normal": 10.0, AUTHORS: 10.0, "data": 12.6}  # for the progress bar
+SE_AP = (0.25 * 2 / N) ** 0.5  # at most: the acceptances have a tau of 1 to 2
+WIDE = 3  # of the paper's standard errors, either side of a printed number
+ROWS = {"tau": "log likelihood", "tau_beta": "sum of beta^2"}  # of which these are the times
+ESTIMATORS = ("batch means", "initial sequence")
+
+FLOW = ("the authors' program follows the flow of U_0 for 0.9 eps in every step, whatever the"
+        " random step of its kicks; with that variant we find the printed rate (see its claim)")
+
+
+def column(method):
+    """Return the printed column that a method is compared with."""
+    return "normal" if method == AUTHORS else method
+
+
+# The work
+
+
+def chain_tasks(name, data_name, methods, chains, n, seed, per_gradient=1.0):
+    """List the arguments of one_chain for some chains of each method on a data set."""
+    tasks = []
+    for method in methods:
+        eps, L = step(name, column(method))
+        tasks += [dict(data_name=data_name, method=method, eps=eps, L=L,
+                       M=PROBLEMS[name].M if method == "data" else 1, fraction=PROBLEMS[name].f,
+                       n=n, seed=[seed, ALL.index(method), chain],
+                       cost=n * COST[method] * per_gradient) for chain in range(chains)]
+    return tasks
+
+
+def progress(found):
+    """Say the mean acceptance rate of the chains so far."""
+    return f"acceptance rate {np.mean([chain['AP'] for chain in found]):.2f}"
+
+
+def grouped(tasks, done):
+    """Return {data set: {method: its chains}}."""
+    chains = {}
+    for task, chain in zip(tasks, done, strict=True):
+        chains.setdefault(task["data_name"], {}).setdefault(task["method"], []).append(chain)
+    return chains
+
+
+def times(experiment, name, data_name):
+    """Return {method: CPU seconds of a transition in each round}, measured alone."""
+    rounds, n = TIMED[experiment.budget]
+    settings = {method: [*step(name, column(method)), PROBLEMS[name].M] for method in ALL}
+    task = dict(data_name=data_name, fraction=PROBLEMS[name].f, settings=settings, rounds=rounds,
+                n=n)
+    (found,) = experiment.replicates(clock, [task], "timings", warm=warm)
+    return found["seconds"]
+
+
+def summaries(found, seconds):
+    """Return {method: estimates} of a data set: its chains, and the times of a transition."""
+    return {method: estimates(chains, seconds[method]) for method, chains in found.items()}
+
+
+def estimates(chains, seconds):
+    """Put chains of one method together with its times: {quantity: Measured}, and the seconds.
+
+    tau has two estimates, (row, one of ESTIMATORS); (row, "mean") is that of the function itself.
+    """
+    found = {"chains": len(chains), "batches": chains[0]["batches"], "seconds": seconds,
+             "g": Measured(chains[0]["g"]), "s": mean(seconds),
+             "AP": average(Measured(chain["AP"], chain["AP_se"]) for chain in chains)}
+    # the log of a sum of m chi-squared numbers, each of one degree less than there are batches
+    freedom = len(chains) * (chains[0]["batches"] - 1)
+    relative = float(polygamma(1, freedom / 2) ** 0.5)
+    for row in ROWS:
+        tau = np.mean([chain[row]["batch"] for chain in chains])
+        found[row, "batch means"] = Measured(tau, tau * relative)
+        found[row, "initial sequence"] = average(
+            Measured(chain[row]["initial"], chain[row]["se"]) for chain in chains)
+        found[row, "mean"] = average(
+            Measured(chain[row]["mean"], chain[row]["mean_se"]) for chain in chains)
+    return found
+
+
+def ratio(found, factor, method, other):
+    """Return g or s of a method over that of another.
+
+    The times of a round, taken in turn, have the state of the machine in common: their ratio is
+    one number.
+    """
+    if factor == "g":
+        return found[method]["g"] / found[other]["g"]
+    return mean(np.divide(found[method]["seconds"], found[other]["seconds"]))
+
+
+def relative_product(found, measure, method, other="HMC", estimator="initial sequence"):
+    """Return a product such as tau x g of a method, in units of the factor of another."""
+    row, factor = measure.split(" x ")
+    return found[method][row, estimator] * ratio(found, factor, method, other)
+
+
+def advantage(found, better, worse, measure):
+    """Return log(worse / better) of a product."""
+    row, factor = measure.split(" x ")
+    worse_tau, better_tau = (found[method][row, "initial sequence"] for method in (worse, better))
+    return log(worse_tau) - log(better_tau) + log(ratio(found, factor, worse, better))
+
+
+def apart(p, q, row):
+    """Return how many standard errors two methods' means are apart.
+
+    A standard error goes with the root of tau, so that half the relative error of tau is its own.
+    """
+    (a, a_se), (b, b_se) = p[row, "mean"], q[row, "mean"]
+    relative = max(x.se / x.value for x in (p[row, "initial sequence"], q[row, "initial sequence"]))
+    z = abs(a - b) / np.hypot(a_se, b_se)
+    return Measured(z, z * relative / 2)
+
+
+# The claims
+
+
+def claims_about(name, known):
+    """Make all claims about one of the PROBLEMS; known: {what: derivation}."""
+    found = [Claim(f"{name}, {method}: g", PROBLEMS[name].rows["g"][method],
+                   lambda r, m=method: r[name][m]["g"], number(name, "g", method) - 0.05,
+                   number(name, "g", method) + 0.05, "rounding", "printed number",
+                   MISPRINTS.get((name, method, "g"), "")) for method in METHODS]
+    found += [rate_claim(name, method) for method in ALL]
+    found += [tau_claim(name, method, row, estimator)
+              for method in ALL for row in ROWS for estimator in ESTIMATORS]
+    found += [Claim(f"{name}, {method}: (s / g) / (s / g of HMC)", "close to 1",
+                    lambda r, m=method: (ratio(r[name], "s", m, "HMC")
+                                         / ratio(r[name], "g", m, "HMC")), *proportional(),
+                    "machine (ratios only): Section 3.3, s is close to proportional to g; accepted"
+                    " is the range of the paper's own values over its four problems, with rounding",
+                    "printed sentence") for method in METHODS[1:]]
+    found += [Claim(f"{name}: s, HMC / {method}", "order",
+                    lambda r, m=method: ratio(r[name], "s", "HMC", m), 1.0, np.inf,
+                    "machine (ratios only): the CPU times are substantially lower than those of"
+                    " HMC", "order") for method in METHODS[1:]]
+    found += [Claim(sentence(*words), "order", lambda r, words=words: least(
+                        advantage(r[name], *words[1:3], measure) for measure in words[3]),
+                    0.0, np.inf, f"{where}; by initial sequences.  Least: in standard errors",
+                    "order") for *words, where in sentences(name)]
+    found += [Claim(f"{name}: mean {what} of two methods, largest difference / s.e.", "theory",
+                    lambda r, row=row: max(apart(r[name][a], r[name][b], row)
+                                           for k, a in enumerate(ALL) for b in ALL[:k]), 0.0, 4.0,
+                    "all methods sample the same posterior: 4 standard errors", "ours")
+              for row, what in ROWS.items()]
+    # shorter chains than the paper's cannot see these differences
+    return [claim._replace(known=known[claim.what], budgets=("paper",)) if claim.what in known
+            else claim for claim in found]
+
+
+def rate_claim(name, method):
+    """Make the claim that a printed acceptance rate is ours."""
+    printed = number(name, "AP", column(method))
+    margin = 0.005 + WIDE * SE_AP
+    return Claim(f"{name}, {method}: AP", f"{printed:.2f}", lambda r: r[name][method]["AP"],
+                 printed - margin, printed + margin,
+                 f"rounding, and {WIDE} standard errors of theirs, at most {SE_AP:.4f} each for"
+                 " 50000 iterations", "printed number")
+
+
+def tau_claim(name, method, row, estimator):
+    """Make the claim that a printed tau is ours, on the log scale, where its error is constant."""
+    printed, half = (f(name, row, column(method)) for f in (number, half_unit))
+    # theirs is ours times chi-squared over its degrees of freedom
+    least_of_theirs, largest_of_theirs = np.log(
+        chi2.ppf(ndtr([-WIDE, WIDE]), BATCHES - 1) / (BATCHES - 1))
+    return Claim(
+        f"{name}, {method}: log({row} / {printed:g}), {estimator}", f"{printed:g}",
+        lambda r: log(r[name][method][row, estimator] / printed),
+        np.log1p(-half / printed) - largest_of_theirs, np.log1p(half / printed) - least_of_theirs,
+        "Monte Carlo: theirs, a multiple of a chi-squared number of 35 degrees of freedom for 36"
+        f" batches, between the probabilities of {WIDE} standard errors; rounding",
+        "printed number")
+
+
+def proportional():
+    """Return the range of the paper's own (s / g) / (s / g of HMC), with rounding."""
+    ends = []
+    for name in PROBLEMS:
+        for method in METHODS[1:]:
+            g = gradients(name, method) / gradients(name, "HMC")
+            (s, half), (hmc, hmc_half) = ([f(name, "s", m) for f in (number, half_unit)]
+                                          for m in (method, "HMC"))
+            ends += [(s + sign * half) / (hmc - sign * hmc_half) / g for sign in (-1, 1)]
+    return min(ends), max(ends)
+
+
+def sentences(name):
+    """Yield what the text says of a problem; what it says of "normal" also of its variant."""
+    for about, *methods, measures, where in SENTENCES:
+        if about == name:
+            yield name, *methods, measures, where
+            if "normal" in methods:
+                variant = [AUTHORS if method == "normal" else method for method in methods]
+                yield name, *variant, measures, f"{where}.  With the variant that print has"
+
+
+# The layout
+
+
+def laid_out(name, found):
+    """Return the paper's table with ours beside it, a standard error in brackets."""
+    printed = PROBLEMS[name].rows
+
+    def s_ratio(row, m):  # in print
+        return f"{number(name, row, m) / number(name, 's', 'HMC'):.3g}"
+
+    rows = [("L", printed["L"].get, lambda m: f"{step(name, column(m))[1]}"),
+            ("g", printed["g"].get, lambda m: brief(found[m]["g"])),
+            ("s, ms", lambda m: f"{1e3 * number(name, 's', m):g}",
+             lambda m: brief(found[m]["s"] * 1e3)),
+            ("s / s of HMC", lambda m: s_ratio("s", m),
+             lambda m: "1" if m == "HMC" else brief(ratio(found, "s", m, "HMC"))),
+            ("AP", printed["AP"].get, lambda m: brief(found[m]["AP"]))]
+    for row in ROWS:
+        for estimator in ESTIMATORS:
+            old = estimator == "batch means"
+            for label, factor in ((row, None), (f"{row} x g", "g"), (f"{row} x s, s", "s")):
+                if old or factor != "s":
+                    rows.append((
+                        f"{label}, {estimator}", printed[label.removesuffix(", s")].get if old else
+                        lambda m: "-", lambda m, key=(row, estimator), factor=factor: brief(
+                            found[m][key] * (found[m][factor] if factor else 1.0))))
+        rows.append((f"{row} x s / s of HMC, init. seq.", lambda m, row=row: s_ratio(
+            f"{row} x s", m), lambda m, row=row: brief(relative_product(found, f"{row} x s", m))))
+    return text_table(
+        [[label, *(cell for m in found for cell in ("" if m == AUTHORS else theirs(m), ours(m)))]
+         for label, theirs, ours in rows],
+        [name, *(cell for m in found for cell in ("" if m == AUTHORS else "paper", f"{m}: ours"))])
+
+
+def dot_plot(problems, others=()):
+    """Draw the four products of all methods; problems and others: {name: {method: estimates}}."""
+    height = 1.6 + 1.15 * sum(map(len, problems.values())) / 2
+    fig, axes = plt.subplots(2, 2, figsize=(10, 1.5 + 1.1 * height), sharey=True,
+                             layout="constrained")
+    for ax, measure in zip(axes.T.flat, MEASURES, strict=True):
+        labels, y = [], 0.0
+        for name, found in problems.items():
+            for method in found:
+                dots(ax, name, measure, found, method, y)
+                ax.plot([product(other, measure, method, "initial sequence").value
+                         for other in others if method in other],
+                        [y - 0.25 for other in others if method in other], "o", mfc="none",
+                        color=COLOURS[1], ms=6, mew=0.7)
+                labels.append((y, method if method != "HMC" else f"{name}: HMC"))
+                y += 1
+            y += 0.7
+        ax.set_yticks(*zip(*labels, strict=True), fontsize=8)
+        ax.tick_params(axis="y", length=0)
+        row, factor = measure.split(" x ")
+        symbol = row.replace("tau", r"\tau").replace("beta", r"\beta")
+        ax.set(xscale="log", ylim=(y - 1.0, -0.7), xlabel=rf"${symbol} \times {factor}$"
+               + " / s of HMC" * (factor == "s"))
+        ticks = [t for t in (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
+                 if ax.get_xlim()[0] <= t <= ax.get_xlim()[1]]
+        ax.set_xticks(ticks, map(str, ticks))
+        ax.minorticks_off()
+        ax.grid(axis="x", color="0.9")
+        ax.set_axisbelow(True)
+    legend = [("printed factors, g of Section 3.3", "D", "k", None),
+              ("ours, batch means", "s", COLOURS[0], None),
+              ("ours, initial sequence", "o", COLOURS[1], None),
+              ("other data sets", "o", COLOURS[1], "none")][: 4 if others else 3]
+    fig.legend(handles=[plt.Line2D([], [], ls="", label=label, marker=marker, color=colour,
+                                   mfc=face or colour, ms=4)
+                        for label, marker, colour, face in legend],
+               loc="outside lower center", ncols=4)
+    return fig
+
+
+def product(found, measure, method, estimator):
+    """Return a product, tau x g or tau x s / s of HMC."""
+    if measure.endswith("g"):
+        return found[method][measure.split(" x ")[0], estimator] * found[method]["g"]
+    return relative_product(found, measure, method, estimator=estimator)
+
+
+def dots(ax, name, measure, found, method, y):
+    """Draw a product of a method: print, batch means, initial sequence, with 2 standard errors.
+
+    That of print is the product of the printed tau with the printed s, or with the g of its
+    definition: some of the printed products are others (shahbaba_errata.py).
+    """
+    row, factor = measure.split(" x ")
+    points = [(product(found, measure, method, estimator), shift, marker, colour)
+              for estimator, shift, marker, colour in zip(ESTIMATORS, (0.0, -0.25), "so", COLOURS,
+                                                          strict=False)]
+    if method != AUTHORS:
+        x = number(name, row, method) * (
+            gradients(name, method) if factor == "g" else
+            number(name, "s", method) / number(name, "s", "HMC"))
+        points.append((Measured(x, x * SE_LOG_TAU), 0.25, "D", "k"))
+    for (value, se), shift, marker, colour in points:
+        low, high = value * (1 - np.exp(-2 * se / value)), value * (np.exp(2 * se / value) - 1)
+        ax.errorbar(value, y + shift, xerr=[[low], [high]], fmt=marker, color=colour, ms=3.5, lw=1)

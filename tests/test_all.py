@@ -1,0 +1,125 @@
+"""reproduce/all.py and reproduce/data.py: every script is run, every data set checked."""
+
+import json
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from harness import replicates
+from harness.files import Data, DataError
+from harness.fingerprint import ROOT
+from harness.run import Settings
+
+SETTINGS = Settings("smoke")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Let the harness write to a folder of the test."""
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
+    return tmp_path / "figures" / "smoke"
+
+
+FAKE = '''
+import json, sys
+from pathlib import Path
+Path({saved!r}).write_text(json.dumps({{
+    "claims": [
+        {{"what": "a | b", "paper": "3", "value": 3.25, "se": 0.5, "verdict": "agrees",
+          "kind": "printed number"}},
+        {{"what": "c", "paper": "4", "verdict": "not determined", "kind": "order",
+          "scan": {{"settings": [1, 2], "found": [[3.0, 0.5], [4.0, 0.0]]}}}}][:2 - {status}],
+    "replicate_seconds": 600.0, "argv": sys.argv[1:]}}))
+sys.exit({status})
+'''
+
+
+@pytest.fixture
+def everything(tmp_path, folder):
+    """Return reproduce/all.py and a function that puts a fake script beside others."""
+    folder.mkdir(parents=True)
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "harness.py").write_text("raise SystemExit(5)")
+
+    def script(name, status=0, text=FAKE):
+        saved = str(folder / f"{name}.json")
+        (tmp_path / "scripts" / f"{name}.py").write_text(text.format(saved=saved, status=status))
+
+    return import_module("all"), script
+
+
+def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything, tmp_path, folder):
+    every, script = everything
+    script("paquet_fig1", 1)
+    script("wang_table1")
+    (folder / "shahbaba_fig1.json").write_text('{"claims": 9}')  # of an earlier run
+    script("shahbaba_fig1", 2, "raise SystemExit({status})")
+    settings = Settings("smoke", 2, 5, True, "there")
+    assert every.main(settings, tmp_path / "scripts") == 1
+    text = (folder / "results.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")]
+            for line in text.splitlines() if line.startswith("| `")]
+    # differs, known difference, not determined, cannot tell, agrees; exit status
+    assert [(row[0], *row[1:6], row[8]) for row in rows[:3]] == [
+        ("`paquet_fig1`", "0", "0", "0", "0", "1", "1"),
+        ("`shahbaba_fig1`", "0", "0", "0", "0", "0", "2"),
+        ("`wang_table1`", "0", "0", "1", "0", "1", "0")]
+    assert rows[0][7] == "10 min"
+    assert rows[3:] == [["`paquet_fig1`", "a \\| b", "3", "3.25 ± 0.50", "agrees"],
+                        ["`wang_table1`", "a \\| b", "3", "3.25 ± 0.50", "agrees"],
+                        ["`wang_table1`", "c", "4", "1: 3.00 (s.e. 0.50); 2: 4", "not determined"]]
+    assert "| printed number | 0 | 0 | 0 | 0 | 2 |" in text
+    assert "| order | 0 | 0 | 1 | 0 | 0 |" in text
+    assert "| all | 0 | 0 | 1 | 0 | 2 |" in text
+    assert json.loads((folder / "wang_table1.json").read_text())["argv"] == (
+        "--budget smoke --jobs 2 --seed 5 --fresh --data there".split())
+
+
+def test_all_is_well(everything, tmp_path):
+    every, script = everything
+    script("paquet_fig1")
+    assert every.main(SETTINGS, tmp_path / "scripts") == 0
+
+
+def test_an_interrupted_script_stops_the_others(everything, tmp_path, folder):
+    every, script = everything
+    script("paquet_fig1", 130)
+    script("wang_table1")
+    assert every.main(SETTINGS, tmp_path / "scripts") == 130
+    assert not (folder / "wang_table1.json").exists()
+
+
+def test_the_scripts_of_the_project_are_found():
+    every = import_module("all")
+    names = {path.stem for path in every.scripts(ROOT / "reproduce")}
+    assert {"paquet_fig2", "shahbaba_table1"} <= names
+    assert not names & {"all", "data", "mirror", "rekey"}
+
+
+# The data sets
+
+
+def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, capsys):
+    command = import_module("data")
+
+    def there(folder=None):
+        return Data("cases", np.zeros((3, 2)), np.zeros(3))
+
+    def nowhere(folder=None):
+        raise DataError("lost.gz is nowhere")
+
+    monkeypatch.setattr(command, "SETS", {"A": [there]})
+    assert command.main(SETTINGS) == 0
+    assert capsys.readouterr().out.splitlines()[-1].split() == [
+        "A", "cases", "3", "2", "as", "it", "should", "be"]
+    monkeypatch.setattr(command, "SETS", {"A": [nowhere, there]})
+    assert command.main(SETTINGS) == 2
+    out, err = capsys.readouterr()
+    assert "missing" in out and "cases" in out and err == "lost.gz is nowhere\n"
+
+
+def test_nothing_takes_the_place_of_usps_there(monkeypatch):
+    command = import_module("data")
+    monkeypatch.setattr(command, "usps_3v5", lambda folder, fallback=True: (folder, fallback))
+    assert command.fetch(command.usps_3v5, "here") == ("here", False)

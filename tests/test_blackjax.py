@@ -1,0 +1,167 @@
+"""RMHMC and HMC beside those of blackjax: the same posterior means; ours, theirs and the ratio.
+
+Needs the extra `compare`, which nothing else does:  pip install -e ".[compare]".  The benchmarks
+alone:  python -m pytest tests/test_blackjax.py -m benchmark -s
+
+RMHMC has the same metric, step size and number of steps in both.  blackjax integrates by the
+implicit midpoint rule, with the gradient of its Hamiltonian by automatic differentiation.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+
+import data
+from algorithms.ess import initial_sequence
+from algorithms.hmc import hmc
+from algorithms.map_estimate import map_estimate
+from algorithms.paquet_rmhmc_fast import rmhmc
+from models.covariance import squared_exponential
+from models.gp_classification import GPClassification
+from models.logistic_regression import LogisticRegression
+from test_benchmarks import SHARED, seconds, show
+
+blackjax = pytest.importorskip("blackjax", reason="needs the extra `compare`: blackjax and jax")
+jax = pytest.importorskip("jax", reason="needs the extra `compare`: blackjax and jax")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def double_precision():
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.fixture
+def one_core():
+    """Keep all threads of this process, XLA's included, on one core."""
+    threads = Path("/proc/self/task")
+    if not threads.exists():
+        pytest.skip("threads cannot be kept on one core here: no /proc")
+    before = os.sched_getaffinity(0)
+    for thread in threads.iterdir():
+        os.sched_setaffinity(int(thread.name), {min(before)})
+    yield
+    for thread in threads.iterdir():
+        os.sched_setaffinity(int(thread.name), before)
+
+
+def their_rmhmc(model, eps, l_max):
+    """blackjax.rmhmc for the posterior of GP classification, with minus its Hessian as metric."""
+    y, K_inv = jax.numpy.asarray(model.y), jax.numpy.linalg.inv(model.K)
+    norm = jax.scipy.stats.norm
+
+    def log_density(x):
+        return jax.numpy.sum(norm.logcdf(y * x)) - x @ K_inv @ x / 2
+
+    def metric(x):
+        z = y * x
+        h = jax.numpy.exp(norm.logpdf(z) - norm.logcdf(z))
+        return K_inv + jax.numpy.diag(h * (z + h))
+
+    return blackjax.rmhmc(log_density, eps, metric, l_max)
+
+
+def their_hmc(model, eps, L):
+    """blackjax.hmc for logistic regression, with unit masses."""
+    X, y, precision = (jax.numpy.asarray(a) for a in (model.X, model.y, model.precision))
+
+    def log_density(q):
+        z = X @ q
+        return y @ z - jax.numpy.sum(jax.numpy.logaddexp(0.0, z)) - precision @ q**2 / 2
+
+    return blackjax.hmc(log_density, eps, jax.numpy.ones(X.shape[1]), L)
+
+
+def their_chain(sampler, n):
+    """Return a compiled function (start, seed) -> (states (n, d), acceptance rate)."""
+
+    def transition(state, key):
+        state, info = sampler.step(key, state)
+        return state, (state.position, info.acceptance_rate)
+
+    @jax.jit
+    def run(start, keys):
+        states, rates = jax.lax.scan(transition, sampler.init(start), keys)[1]
+        return states, rates.mean()
+
+    def chain(start, seed):
+        return [np.asarray(a) for a in run(start, jax.random.split(jax.random.key(seed), n))]
+
+    return chain
+
+
+def gaps(ours, theirs):
+    """Differences of the means of each coordinate, in standard errors of both."""
+    variances = [x.var(axis=0, ddof=1) / initial_sequence(x).ess for x in (ours, theirs)]
+    return (ours.mean(axis=0) - theirs.mean(axis=0)) / np.sqrt(sum(variances))
+
+
+def logistic_regression(n, d):
+    rng = default_rng(1)
+    X = rng.standard_normal((n, d))
+    y = X.sum(axis=1) + rng.logistic(size=n) > 0
+    return LogisticRegression.from_data(X, y, 1.0, 1.0)  # a prior that counts
+
+
+def gp_classification(N):
+    rng = default_rng(1)
+    X = rng.standard_normal((N, 3))
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(N) > 0, 1.0, -1.0)
+    return GPClassification.from_prior(squared_exponential(X, X, 0.5, 1.0) + 0.1 * np.eye(N), y)
+
+
+def test_hmc_has_the_posterior_mean_of_blackjax():
+    model, eps, L, n = logistic_regression(60, 5), 0.14, 4, 4000
+    start = map_estimate(model).q
+    ours = hmc(start, model, eps, L, n, default_rng(2))
+    theirs, rate = their_chain(their_hmc(model, eps, L), n)(start, 3)
+    assert initial_sequence(theirs).ess.min() > 1000  # 4 standard errors are 0.18 deviations
+    assert np.abs(gaps(ours.samples, theirs)).max() < 4
+    # the same integrator: the same acceptance rate, within 4 standard errors of two proportions
+    assert abs(ours.accepted.mean() - rate) < 4 * (2 * rate * (1 - rate) / n) ** 0.5
+
+
+def test_rmhmc_has_the_posterior_mean_of_blackjax():
+    model, eps, l_max = gp_classification(40), 0.25, 6
+    start = np.zeros(40)  # the prior's mean, up to 2.7 posterior deviations off
+    ours = rmhmc(start, model, l_max, eps, 4000, default_rng(2), 8)
+    theirs, rate = their_chain(their_rmhmc(model, eps, l_max), 1000)(start, 3)
+    assert rate > 0.9
+    assert initial_sequence(theirs).ess.min() > 400  # 4 standard errors are 0.2 deviations
+    assert np.abs(gaps(ours.samples, theirs)).max() < 4
+
+
+@pytest.mark.benchmark
+def test_rmhmc_against_blackjax(one_core, benchmark):
+    cases = data.usps_3v5(SHARED if SHARED.exists() else None)
+    K = squared_exponential(cases.X, cases.X, 4.85, 5.1)  # Paquet and Fraccaro, Section 5
+    model, eps, l_max, rng = GPClassification.from_prior(K, cases.y), 0.1, 10, default_rng(1)
+    x = rmhmc(np.zeros(cases.y.size), model, l_max, eps, 5, rng).samples[-1]
+    theirs = their_chain(their_rmhmc(model, eps, l_max), 1)
+
+    def ours():
+        return rmhmc(x, model, l_max, eps, 1, rng)
+
+    show(f"RMHMC transition, fast twin, N = {x.size}", seconds(ours),
+         seconds(lambda: theirs(x, 1), 3), "blackjax.rmhmc")
+    benchmark.pedantic(ours, rounds=3)
+
+
+@pytest.mark.benchmark
+def test_hmc_against_blackjax(one_core, benchmark):
+    cases = data.simulated_logistic()  # Split HMC, Section 3.3.1: n = 10000, p = 100
+    model, eps, L, n = LogisticRegression.from_data(cases.X, cases.y), 0.015, 20, 20
+    q, rng = map_estimate(model).q, default_rng(1)
+    theirs = their_chain(their_hmc(model, eps, L), n)
+
+    def ours():
+        return hmc(q, model, eps, L, n, rng)
+
+    show(f"HMC transition, logistic regression, n = {cases.y.size}", seconds(ours) / n,
+         seconds(lambda: theirs(q, 1), 3) / n, "blackjax.hmc")
+    benchmark.pedantic(ours, rounds=3)

@@ -1,0 +1,196 @@
+"""The chains behind Tables 1 and 2 of Split HMC."""
+
+import numpy as np
+import pytest
+
+from algorithms.ess import batch_means, initial_sequence
+from algorithms.split_hmc import exact_flow, follow, normal_split_hmc, normal_state
+from models.interface import U
+from shahbaba import chains
+
+DATA = "illustrative data of slope 5, seed 1"
+
+
+@pytest.fixture(scope="module")
+def stage():
+    return chains.problem(DATA, 0.4)
+
+
+# The settings that all experiments share
+
+
+def test_the_settings_are_those_of_section_3_3(stage):
+    model, _, split = stage
+    # normal priors of standard deviation 5 for alpha and beta_j
+    np.testing.assert_allclose(model.precision, np.full(3, 1 / 25), rtol=1e-15, atol=0)
+    assert split.fraction == 0.4
+
+
+def test_the_step_is_drawn_from_0_8_eps_to_eps(stage):
+    # one step so short that it is always taken, and q moves by eps p: the step can be read off
+    drawn = []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        chain = chains.transitions("HMC", stage[1].q_hat, stage, 1e-4, 1, 1, 1, rng)
+        u = np.random.default_rng(seed)
+        fraction = 1 - 0.2 * u.random()  # of eps, if the step is drawn first
+        p = u.standard_normal(3)
+        moved = chain.samples[0] - stage[1].q_hat
+        # the gradient, 1e-8 at the mode, and curvature, of order 10, change p by 1e-3 of itself
+        np.testing.assert_allclose(moved, 1e-4 * fraction * p, rtol=0, atol=1e-6)
+        drawn.append(moved @ p / (p @ p) / 1e-4)
+    # uniform: the extremes of 400 draws are within 0.2 x 10 / 400 of the ends, but for 5e-5
+    assert 0.8 - 1e-3 < min(drawn) < 0.805 and 0.995 < max(drawn) < 1 + 1e-3
+
+
+# The authors' variant
+
+
+def test_the_variants_flow_lasts_0_9_eps_whatever_the_step(stage):
+    model, fit, _ = stage
+    ours = chains.transitions(chains.AUTHORS, fit.q_hat, stage, 0.3, 5, 1, 50,
+                              np.random.default_rng(1))
+    rng, state = np.random.default_rng(1), normal_state(fit.q_hat, model, fit)
+    R = exact_flow(fit, 0.27)  # 0.9 x 0.3
+    for k in range(50):
+        eps = 0.3 - 0.2 * 0.3 * rng.random()
+        state, _, error = chains.fixed_flow_step(state, model, fit, R, eps, 5, rng)
+        assert error == ours.energy_error[k]
+        np.testing.assert_array_equal(state.q, ours.samples[k])
+
+
+def test_with_the_whole_step_and_no_jitter_the_variant_is_algorithm_1(stage):
+    model, fit, _ = stage
+    q0 = fit.q_hat + 0.1
+    ours = normal_split_hmc(q0, model, fit, 0.3, 5, 50, np.random.default_rng(1), 0.0)
+    variant = chains.fixed_flow_hmc(q0, model, fit, 0.3, 5, 50, np.random.default_rng(1), 0.0, 1.0)
+    assert np.array_equal(ours.samples, variant.samples)
+    assert np.array_equal(ours.energy_error, variant.energy_error)
+    assert np.array_equal(ours.accepted, variant.accepted)
+    assert np.array_equal(ours.energies, variant.energies)
+
+
+def test_with_jitter_the_variant_is_another_map(stage):
+    model, fit, _ = stage
+    ours = normal_split_hmc(fit.q_hat, model, fit, 0.3, 5, 1, np.random.default_rng(1), 0.2)
+    variant = chains.fixed_flow_hmc(fit.q_hat, model, fit, 0.3, 5, 1, np.random.default_rng(1),
+                                    0.2, 1.0)
+    assert not np.array_equal(ours.energy_error, variant.energy_error)
+
+
+def trajectory(x, stage, eps, L, time):
+    """Follow the variant's trajectory from x = (q, p) by its definition: L whole steps."""
+    model, fit, _ = stage
+    q, p, R = x[:3], x[3:], exact_flow(fit, time)
+    for _ in range(L):
+        p = p - eps / 2 * normal_state(q, model, fit).g_1
+        q, p = follow(R, q - fit.q_hat, p)
+        q = q + fit.q_hat
+        p = p - eps / 2 * normal_state(q, model, fit).g_1
+    return np.concatenate([q, p])
+
+
+def test_the_variant_makes_l_steps_and_its_error_is_that_of_the_last(stage):
+    model, fit, _ = stage
+    for L in (1, 2, 5):
+        start = normal_state(fit.q_hat + 0.2, model, fit)
+        state, accepted, error = chains.fixed_flow_step(
+            start, model, fit, exact_flow(fit, 0.27), 0.25, L, np.random.default_rng(3))
+        p = np.random.default_rng(3).standard_normal(3)
+        end = trajectory(np.concatenate([start.q, p]), stage, 0.25, L, 0.27)
+        wanted = U(end[:3], model) + end[3:] @ end[3:] / 2 - start.U - p @ p / 2
+        assert error == pytest.approx(wanted, abs=1e-12)  # rounding of energies of order 50
+        assert accepted
+        np.testing.assert_allclose(state.q, end[:3], rtol=0, atol=1e-13)  # the same, reordered
+
+
+def test_the_variant_is_reversible_and_preserves_volume(stage):
+    def step(x):  # one step of size 0.25 with the flow of another time
+        return trajectory(x, stage, 0.25, 1, 0.27)
+
+    x = np.concatenate([stage[1].q_hat + 0.2, [0.5, -1.0, 0.3]])
+    flip = np.repeat([1.0, -1.0], 3)
+    # rounding of some 100 operations on numbers of order 10
+    assert np.allclose(flip * step(flip * step(x)), x, rtol=0, atol=1e-12)
+    h = 1e-5
+    J = np.column_stack([(step(x + h * e) - step(x - h * e)) / (2 * h) for e in np.eye(6)])
+    # differences: h^2 times third derivatives of order 10
+    assert abs(np.linalg.det(J) - 1) < 1e-7
+
+
+def test_the_variant_samples_the_same_posterior():
+    found = {method: chains.one_chain(DATA, method, 0.2, 8, 1, 0.4, 20_000, [7, k])
+             for k, method in enumerate(("normal", chains.AUTHORS))}
+    for row in ("tau", "tau_beta"):
+        a, b = (f[row] for f in found.values())
+        assert abs(a["mean"] - b["mean"]) < 4 * np.hypot(a["mean_se"], b["mean_se"])
+
+
+def test_the_variant_accepts_with_the_probability_of_metropolis(stage):
+    model, fit, _ = stage
+    state = normal_state(fit.q_hat, model, fit)
+    rng = np.random.default_rng(2)
+    R = exact_flow(fit, 1.5)
+    taken, error = np.array([chains.fixed_flow_step(state, model, fit, R, 3.0, 5, rng)[1:]
+                             for _ in range(2000)]).T
+    p = np.exp(np.minimum(-error, 0.0))
+    assert 0.02 < p.mean() < 0.9  # neither all nor nothing
+    assert abs(np.sum(taken - p)) < 4 * np.sum(p * (1 - p)) ** 0.5
+
+
+# A replicate
+
+
+@pytest.mark.parametrize("method", chains.ALL)
+def test_a_replicate_says_of_its_chain_what_the_tables_need(stage, method):
+    model = stage[0]
+    result = chains.one_chain(DATA, method, 0.3, 3, 2, 0.4, 200, [3, 4])
+    chain = chains.transitions(method, stage[1].q_hat, stage, 0.3, 3, 2, 200,
+                               np.random.default_rng([3, 4]))
+    assert result["AP"] == chain.accepted.mean()
+    again = initial_sequence(chain.accepted.astype(float)).tau
+    p = chain.accepted.mean()
+    assert result["AP_se"] == pytest.approx((p * (1 - p) * again / 200) ** 0.5, rel=1e-12)
+    assert result["g"] == (3 * (0.4 * 2 + 0.6) if method == "data" else 3)
+    assert result["batches"] == 5  # 5^3 < 200 < 6^3
+    log_lik = [q @ q / (2 * 5.0**2) - U(q, model) for q in chain.samples]
+    for row, x in (("tau", np.array(log_lik)), ("tau_beta", chain.samples[:, 1:] ** 2 @ [1, 1])):
+        found, geyer = result[row], initial_sequence(x)
+        wanted = {"batch": batch_means(x).tau, "initial": geyer.tau, "se": geyer.se,
+                  "mean": x.mean(), "mean_se": x.std() * (geyer.tau / 200) ** 0.5}
+        assert found == pytest.approx(wanted, rel=1e-9)  # rounding in x, of 1e-14, and in sums
+
+
+def test_methods_are_told_apart(stage):
+    errors = {method: tuple(chains.transitions(method, stage[1].q_hat, stage, 0.3, 3, 2, 5,
+                                               np.random.default_rng(1)).energy_error)
+              for method in chains.ALL}
+    assert len(set(errors.values())) == 4
+    # at the mode the exact flow has the smallest error, leapfrog steps of 0.3 the largest
+    assert abs(errors["normal"][0]) < abs(errors["data"][0]) < abs(errors["HMC"][0])
+
+
+def test_a_chain_that_accepts_all_has_a_rate_without_error():
+    result = chains.one_chain(DATA, "HMC", 1e-9, 1, 1, 0.4, 10, 1)  # stays at the mode
+    assert (result["AP"], result["AP_se"]) == (1.0, 0.0)
+
+
+# The clock
+
+
+def test_the_clock_times_each_method_in_turn(monkeypatch):
+    order, now = [], [0.0]
+
+    def transitions(method, q, stage, eps, L, M, n, rng):
+        order.append((method, float(q[0])))
+        now[0] += {"HMC": 8.0, "data": 4.0}[method] * n
+        return type("Chain", (), {"samples": np.full((n, 3), q[0] + 1)})
+
+    monkeypatch.setattr(chains, "transitions", transitions)
+    monkeypatch.setattr(chains.time, "thread_time", lambda: now[0])
+    monkeypatch.setattr(chains, "problem", lambda *_: (
+        None, type("Fit", (), {"q_hat": np.zeros(3)}), None))
+    found = chains.clock(DATA, 0.4, {"HMC": (0.1, 2, 1), "data": (0.2, 1, 2)}, rounds=3, n=5)
+    assert found == {"seconds": {"HMC": [8.0] * 3, "data": [4.0] * 3}}
+    # in turn, one round more than is shown, and each from where its own chain has got to
+    assert order == [(m, k) for k in range(4) for m in ("HMC", "data")]

@@ -1,0 +1,141 @@
+"""What is committed in figures/: every claim, recomputed from the replicates beside it.
+
+A stored replicate is found by its script, task and settings, whatever the code that computed it,
+and none is computed here: so a rewrite that changes no number passes, and arithmetic between a
+chain and a verdict that does change one is seen.
+"""
+
+import json
+import math
+import re
+from functools import cache
+from importlib import import_module
+
+import pytest
+
+from harness import replicates
+from harness.claims import Claim, failures, judge
+from harness.files import DataError
+from harness.fingerprint import ROOT, fingerprint
+from harness.run import Settings, finish, record, written
+
+FIGURES = ROOT / "figures"
+SCRIPTS = sorted(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))
+PACKS = sorted((FIGURES / "replicates").glob("*.json.gz"))
+LIMIT = 300 * 1024  # bytes of a committed file with numbers
+PLANTED = Claim("planted", "1", lambda r: 0.0, 1.0, 1.0, "it cannot hold", "ours")
+
+
+@cache
+def recalled(name):
+    """Return a script, its experiment, its result at the paper's run lengths, and its data."""
+    script, settings = import_module(name), Settings("paper", recall=True)
+    try:
+        cases = script.cases(settings)
+    except SystemExit as end:
+        return end
+    if getattr(cases, "note", ""):
+        return DataError(cases.note)
+    experiment = replicates.Experiment(script.NAME, settings)
+    return script, experiment, script.run(experiment, cases), cases
+
+
+@pytest.fixture(params=SCRIPTS)
+def script(request):
+    found = recalled(request.param)
+    if not isinstance(found, tuple):
+        pytest.skip(f"the data of {request.param} are not on this machine")
+    return found
+
+
+def close(ours, theirs):
+    """Compare two numbers: rounding of linear algebra on another processor, and no more."""
+    # values near 0 are themselves of the order of rounding; nan is the same as nan
+    return ours == theirs or (math.isnan(ours) and math.isnan(theirs)) or math.isclose(
+        ours, theirs, rel_tol=1e-6, abs_tol=1e-9)
+
+
+def test_every_claim_is_what_its_replicates_give(script):
+    module, experiment, result, _ = script
+    committed = json.loads((FIGURES / f"{module.NAME}.json").read_text())
+    findings = judge(module.CLAIMS, result, "paper")
+    assert failures(findings) == []
+    ours = json.loads(replicates.to_json(record(module.NAME, findings, experiment)))
+    assert len(ours["claims"]) == len(committed["claims"]) > 0
+    for a, b in zip(ours["claims"], committed["claims"], strict=True):
+        numbers = [key for key in a if isinstance(a[key], float)]
+        assert {k: v for k, v in a.items() if k not in numbers} == {
+            k: v for k, v in b.items() if k not in numbers}
+        assert all(close(a[key], b[key]) for key in numbers), (a, b)
+    assert ours["verdicts"] == committed["verdicts"]
+
+
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]\d+)?")
+
+
+def words(text):
+    """Split a text into what is no number, white space and rules folded, and its numbers."""
+    rest = re.sub(r"[\s-]+", " ", NUMBER.sub("#", text))
+    return rest, [(float(n), unit(n)) for n in NUMBER.findall(text)]
+
+
+def unit(number):
+    """Return the value of one in the last printed digit of a number."""
+    digits, _, power = number.partition("e")
+    return 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+
+
+def same_text(ours, theirs):
+    """Compare two reports: the same words, the same numbers but for one in the last digit."""
+    (a, x), (b, y) = words(ours), words(theirs)
+    return a == b and len(x) == len(y) and all(
+        close(m, n) or abs(m - n) <= 1.01 * max(u, v) for (m, u), (n, v) in zip(x, y, strict=True))
+
+
+def test_every_report_is_what_its_replicates_give(script):
+    module, experiment, result, _ = script
+    findings = judge(module.CLAIMS, result, "paper")
+    ours = written(module.table(result), findings, experiment) + "\n"
+    assert same_text(ours, (FIGURES / f"{module.NAME}.txt").read_text())
+
+
+@pytest.mark.parametrize(("ours", "theirs", "same"), [
+    ("a 1.25  b", "a 1.25 b", True), ("a 1.25", "a 1.26", True), ("a 1.25", "a 1.27", False),
+    ("a 1.25", "b 1.25", False), ("3 agree", "5 agree", False), ("1e-12", "3e-12", True),
+    ("1e-05", "3e-05", False), ("x 1 2", "x 1", False)])
+def test_two_reports_are_the_same_up_to_one_in_the_last_digit(ours, theirs, same):
+    assert same_text(ours, theirs) == same
+
+
+def test_a_failing_claim_in_any_script_is_exit_status_1(script, tmp_path, monkeypatch, capsys):
+    module, experiment, result, cases = script
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path)
+    for planted, status in (([], 0), ([PLANTED], 1)):
+        parts = vars(module) | {"CLAIMS": [*planted, *module.CLAIMS]}
+        assert finish(parts, experiment, result, cases) == status
+        assert (tmp_path / f"{module.NAME}.png").stat().st_size > 10_000  # not an empty canvas
+    assert capsys.readouterr().out.count("differs          planted") == 1
+
+
+@pytest.mark.parametrize("path", PACKS, ids=lambda path: path.name)
+def test_the_keys_of_the_committed_replicates_are_todays(path):
+    # if this fails, run python reproduce/rekey.py (or the script, where numbers have changed)
+    script = import_module(path.name.split(".")[0])
+    for one in replicates.unpack(path).values():
+        assert one["code"] == fingerprint(getattr(script, one["function"])), one["function"]
+
+
+def test_every_script_has_what_it_should_and_nothing_is_too_large():
+    for name in SCRIPTS:
+        assert all((FIGURES / f"{name}.{kind}").exists() for kind in ("png", "txt", "json"))
+    for path in [*PACKS, *FIGURES.glob("*.json")]:
+        assert path.stat().st_size < LIMIT, path
+    assert {path.name.split(".")[0] for path in PACKS} <= set(SCRIPTS)
+
+
+def test_a_record_says_on_what_it_was_computed():
+    for path in PACKS:
+        for one in replicates.unpack(path).values():
+            machine = one["machine"]
+            assert machine == replicates.UNKNOWN or (
+                machine["processor"] and machine["blas"] and machine["versions"]["numba"])

@@ -1,0 +1,49 @@
+"""What Figures 2 to 4 of Split HMC share."""
+
+import numpy as np
+import pytest
+
+from models.interface import grad_U
+from shahbaba import illustration
+from shahbaba.datasets import illustrative
+
+
+class Experiment:
+    budget, seed = "smoke", 7
+
+
+def test_a_share_has_an_error_also_at_0_and_1():
+    assert illustration.share(np.array([True, False, False, False])) == pytest.approx(
+        (0.25, (2 / 6 * 4 / 6 / 4) ** 0.5))
+    value, se = illustration.share(np.full(98, True))
+    assert value == 1.0 and se == pytest.approx((0.99 * 0.01 / 98) ** 0.5)
+    assert illustration.share(np.full(98, False)) == pytest.approx((0.0, se))
+
+
+def test_a_share_of_many_has_the_binomial_error():
+    rng = np.random.default_rng(1)
+    shares = np.array([illustration.share(rng.random(400) < 0.3) for _ in range(2000)])
+    # 4 standard errors of a standard deviation of 2000 numbers
+    assert shares[:, 0].std() == pytest.approx(shares[:, 1].mean(), rel=4 / (2 * 2000) ** 0.5)
+
+
+def test_the_fit_is_the_mode_with_priors_of_standard_deviation_5():
+    cases = illustrative(3, 5.0)
+    model, fit = illustration.fitted(cases)
+    X = np.c_[np.ones(100), cases.X]
+    gradient = fit.q / 25 - X.T @ (cases.y - 1 / (1 + np.exp(-X @ fit.q)))
+    assert np.abs(gradient).max() < 1e-8  # Newton's method stops at 1e-10
+    assert np.allclose(gradient, grad_U(fit.q, model), rtol=0, atol=1e-12)  # rounding
+
+
+def test_every_slope_has_its_data_sets_and_a_generator():
+    def measure(cases, rng):
+        return {"x": cases.X[0, 0], "y": cases.y.sum(), "draw": rng.random()}
+
+    found = illustration.by_slope(measure, Experiment)
+    assert list(found) == [2.0, 5.0, 10.0]
+    for index, (slope, values) in enumerate(found.items()):
+        for k in range(10):
+            cases = illustrative(7 + k, slope)
+            assert (values["x"][k], values["y"][k]) == (cases.X[0, 0], cases.y.sum())
+        np.testing.assert_array_equal(values["draw"], np.random.default_rng([7, index]).random(10))

@@ -1,0 +1,149 @@
+"""NUMBA_DISABLE_JIT=1: every mirror and twin makes the transitions that it makes compiled.
+
+Compiled, each algorithm makes a few transitions.  A fresh process in which nothing is compiled
+makes each again, from the same state with the same generator, so that rounding cannot add up.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numba
+import numpy as np
+import pytest
+
+from algorithms import (
+    ais,
+    ep,
+    ep_correction,
+    ep_fast,
+    ess,
+    generalised_leapfrog,
+    hmc,
+    map_estimate,
+    paquet_rmhmc,
+    paquet_rmhmc_fast,
+    random_walk,
+    split_hmc,
+)
+from models.covariance import squared_exponential
+from models.gp_classification import GPClassification
+from models.jit import ROOT
+from models.logistic_regression import LogisticRegression
+from models.mixture import gaussian_mixture
+from test_mirror import EXPECTED
+
+MADE = 4  # transitions
+
+
+def problems():
+    """Return what the algorithms work on."""
+    rng, p = np.random.default_rng(1), SimpleNamespace()
+    X = rng.standard_normal((66, 3))  # more cases than a block of models/linalg.py has rows
+    p.y = np.where(X[:, 0] + 0.5 * rng.standard_normal(66) > 0, 1.0, -1.0)
+    p.K = squared_exponential(X, X, 0.0, 0.0) + 0.3 * np.eye(66)
+    p.sites = ep.ep(p.K, p.y)
+    p.prior = GPClassification.from_prior(p.K, p.y)
+    p.gp = GPClassification.from_ep(p.K, p.y, p.sites)
+    p.logistic = LogisticRegression.from_data(X, p.y > 0)
+    p.fit = map_estimate.map_estimate(p.logistic)
+    p.split = split_hmc.split_data(p.logistic, p.fit.q, 0.4)
+    p.mixture = gaussian_mixture([0.6, 0.4], [[0.0, 0.0], [1.6, 1.2]],
+                                 [[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]]])
+    p.mass = np.diag([9.0, 7.0, 8.0, 6.0])
+    p.series = np.cumsum(rng.standard_normal((4, 60, 2)), axis=1)
+    p.ladder = ais.geometric_ladder(3, 1e-2)
+    return p
+
+
+CHAINS = {  # one transition from x
+    "HMC": lambda p, x, rng: hmc.hmc(x, p.logistic, 0.5, 4, 1, rng, jitter=0.2),
+    "HMC, M": lambda p, x, rng: hmc.hmc(x, p.logistic, 1.2, 4, 1, rng, M=p.mass),
+    "random walk": lambda p, x, rng: random_walk.random_walk(x, p.logistic, 0.4, 1, rng),
+    "normal split": lambda p, x, rng: split_hmc.normal_split_hmc(x, p.logistic, p.fit, 0.9, 3, 1,
+                                                                 rng),
+    "data split": lambda p, x, rng: split_hmc.data_split_hmc(x, p.logistic, p.split, 0.7, 3, 2, 1,
+                                                             rng),
+    "RMHMC": lambda p, x, rng: paquet_rmhmc.rmhmc(x, p.prior, 2, 0.5, 1, rng),
+    "RMHMC, q": lambda p, x, rng: paquet_rmhmc.rmhmc(x, p.gp, 2, 0.5, 1, rng),
+    "fast RMHMC": lambda p, x, rng: paquet_rmhmc_fast.rmhmc(x, p.prior, 2, 0.5, 1, rng),
+    "fast RMHMC, q": lambda p, x, rng: paquet_rmhmc_fast.rmhmc(x, p.gp, 2, 0.5, 1, rng),
+    "general RMHMC": lambda p, x, rng: generalised_leapfrog.rmhmc(x, p.mixture, 3, 0.9, 1, rng),
+}
+STARTS = dict.fromkeys(CHAINS, lambda p: p.fit.q) | dict.fromkeys(
+    [name for name in CHAINS if "RMHMC" in name], lambda p: p.sites.mu) | {
+    "general RMHMC": lambda p: np.zeros(2)}
+OTHERS = {  # whole algorithms; x is not used
+    "leapfrog": lambda p, x, rng: generalised_leapfrog.generalised_leapfrog(
+        np.zeros(2), np.ones(2), p.mixture, 5, 0.2),
+    "AIS, HMC": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.HMC(0.1, 3), 1, rng),
+    "AIS, RMHMC": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.RMHMC(0.3, 2, 5), 1, rng),
+    "AIS, mirror": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.RMHMCMirror(0.3, 2, 5), 1, rng),
+    "EP": lambda p, x, rng: ep.ep(p.K, p.y),
+    "fast EP": lambda p, x, rng: ep_fast.ep(p.K, p.y),
+    "correction": lambda p, x, rng: ep_correction.second_order(p.sites, p.y, 4),
+    "mode": lambda p, x, rng: map_estimate.map_estimate(p.logistic),
+    "ESS": lambda p, x, rng: (ess.ess(p.series), ess.initial_sequence(p.series[0]),
+                              ess.batch_means(p.series[0])),
+}
+
+
+def flat(record):
+    """Return all numbers of a record, fields of fields included."""
+    if isinstance(record, tuple):
+        return np.concatenate([flat(value) for value in record])
+    return np.asarray(record, float).ravel()
+
+
+def again(path):
+    """Make every transition again, and write its record and the functions that were called."""
+    assert numba.config.DISABLE_JIT
+    p, before = pickle.loads(path.read_bytes())
+    found, called = {}, set()
+    sys.setprofile(lambda frame, event, _: event == "call" and called.add(
+        f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"))
+    for (name, k), x in before.items():
+        found[name, k] = flat((CHAINS | OTHERS)[name](p, x, np.random.default_rng(k)))
+    sys.setprofile(None)
+    path.write_bytes(pickle.dumps((found, called)))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Return the records of all transitions, compiled and interpreted, and what was called."""
+    p, before, compiled, accepted = problems(), {}, {}, {name: [] for name in CHAINS}
+    for name, run in (CHAINS | OTHERS).items():
+        x = STARTS[name](p) if name in CHAINS else None
+        for k in range(MADE if name in CHAINS else 1):
+            record = run(p, x, np.random.default_rng(k))
+            before[name, k], compiled[name, k] = x, flat(record)
+            if name in CHAINS:
+                x = record.samples[0]
+                accepted[name] += record.accepted.tolist()
+    path = tmp_path_factory.mktemp("interpreted") / "transitions"
+    path.write_bytes(pickle.dumps((p, before)))
+    folders = map(str, (ROOT, ROOT / "reproduce", ROOT / "tests"))
+    subprocess.run(
+        [sys.executable, "-c", f"import pathlib, test_interpreted as t\nt.again(pathlib.{path!r})"],
+        check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
+                         "PYTHONPATH": os.pathsep.join(folders)})
+    return compiled, accepted, *pickle.loads(path.read_bytes())
+
+
+@pytest.mark.parametrize("name", CHAINS | OTHERS)
+def test_interpreted_and_compiled_code_make_the_same_transitions(runs, name):
+    compiled, _, interpreted, _ = runs
+    for k in range(MADE if name in CHAINS else 1):
+        # sums may run in another order: some 1e-16 of energies of 1e2, a hundred times over
+        np.testing.assert_allclose(interpreted[name, k], compiled[name, k], rtol=0, atol=1e-12)
+
+
+def test_every_chain_accepts_and_rejects(runs):
+    assert all(set(accepted) == {False, True} for accepted in runs[1].values())
+
+
+def test_every_mirror_was_run(runs):
+    assert runs[3] >= EXPECTED

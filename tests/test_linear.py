@@ -1,0 +1,105 @@
+"""Linear theory of the three integrators of Split HMC."""
+
+import numpy as np
+import pytest
+
+from algorithms.split_hmc import NormalApproximation, exact_flow, follow
+from shahbaba import linear
+
+M = 9
+
+
+def random_hessians(rng, d=4):
+    parts = [rng.standard_normal((d, d)) for _ in range(2)]
+    J_0, J_1 = (a @ a.T for a in parts)
+    return J_0 + J_1, J_0, J_1
+
+
+@pytest.mark.parametrize("method", ["HMC", "normal", "data"])
+def test_the_exponent_is_that_of_the_whole_matrix_of_a_step(method):
+    rng = np.random.default_rng(5)
+    J, J_0, J_1 = random_hessians(rng)
+    w2, Z = np.linalg.eigh(random_hessians(rng)[0])
+    fit = NormalApproximation(np.zeros(4), np.ascontiguousarray(Z), np.sqrt(w2))
+    G = J - (Z * w2) @ Z.T
+
+    def step(x, eps):
+        q, p = x[:4], x[4:]
+        kick = {"HMC": J, "normal": G, "data": J_1}[method]
+        p = p - eps / 2 * kick @ q
+        if method == "HMC":
+            q = q + eps * p
+        elif method == "normal":
+            q, p = follow(exact_flow(fit, eps), q, p)
+        else:
+            h = eps / M
+            for _ in range(M):
+                p = p - h / 2 * J_0 @ q
+                q = q + h * p
+                p = p - h / 2 * J_0 @ q
+        return np.concatenate([q, p - eps / 2 * kick @ q])
+
+    for eps in (0.2, 0.7, 1.1):  # stable, and not
+        whole = np.column_stack([step(e, eps) for e in np.eye(8)])
+        wanted = np.log(np.abs(np.linalg.eigvals(whole)).max())
+        A = linear.q_block(method, eps, J, J_0, J_1, fit, M)
+        # a double eigenvalue near the unit circle is known to the root of rounding
+        assert linear.exponent(A) == pytest.approx(wanted, abs=1e-6)
+
+
+def test_the_inner_steps_of_no_outer_part_are_leapfrog_steps():
+    J = random_hessians(np.random.default_rng(6))[0]
+    zero = np.zeros_like(J)
+    a = np.linalg.eigvalsh(linear.q_block("HMC", 0.1 / M, J, None, None, None, None))
+    A = linear.q_block("data", 0.1, J, J, zero, None, M)
+    # M steps turn each eigenvalue cos(phi) into cos(M phi); rounding
+    wanted = np.sort(np.cos(M * np.arccos(a)))
+    assert np.allclose(np.sort(np.linalg.eigvals(A).real), wanted, rtol=0, atol=1e-10)
+
+
+def test_at_the_mode_the_normal_approximations_step_is_exact():
+    w2, Z = np.linalg.eigh(random_hessians(np.random.default_rng(7))[0])
+    fit = NormalApproximation(np.zeros(4), np.ascontiguousarray(Z), np.sqrt(w2))
+    for eps in (0.1, 3.0, 50.0):
+        A = linear.q_block("normal", eps, (Z * w2) @ Z.T, None, None, fit, None)
+        # rounding of cos(w eps), w eps of order 100
+        assert np.allclose(A, (Z * np.cos(np.sqrt(w2) * eps)) @ Z.T, rtol=0, atol=1e-12)
+
+
+def test_hmc_is_stable_up_to_2_over_w():
+    J = random_hessians(np.random.default_rng(8))[0]
+    w = np.linalg.eigvalsh(J)[-1] ** 0.5
+    limit = linear.hmc_limit(J)
+    assert limit == pytest.approx(2 / w, rel=1e-8)  # bisection to 1e-9, an eigenvalue to 1e-15
+    for eps, stable in ((0.999 * limit, True), (1.001 * limit, False)):
+        grows = linear.exponent(linear.q_block("HMC", eps, J, None, None, None, None))
+        assert (grows < 1e-6) == stable  # an eigenvalue near 1 has a root: 1e-7 of rounding
+
+
+def test_one_half_turn_of_the_inner_steps_is_where_their_product_is_minus_one():
+    w_0 = 103.0
+    eps = linear.half_turns(w_0, 1, M)
+    h = eps / M
+    inner = np.array([[1 - h**2 * w_0**2 / 2, h], [-h * w_0**2 * (1 - h**2 * w_0**2 / 4),
+                                                    1 - h**2 * w_0**2 / 2]])
+    assert np.allclose(np.linalg.matrix_power(inner, M), -np.eye(2), rtol=0, atol=1e-11)
+    # two half turns are a whole one
+    h = linear.half_turns(w_0, 2, M) / M
+    theta = np.arccos(1 - h**2 * w_0**2 / 2)
+    assert M * theta == pytest.approx(2 * np.pi, rel=1e-12)
+    # with many inner steps, and so an exact flow: at k pi / w_0
+    assert linear.half_turns(w_0, 3, 10**6) == pytest.approx(3 * np.pi / w_0, rel=1e-11)
+
+
+def test_kicks_resonate_with_half_turns_of_the_inner_steps():
+    w_0, kick = 103.0, 30.0
+
+    def exponent(eps):
+        J_0, J_1 = np.array([[w_0**2]]), np.array([[kick]])
+        return linear.exponent(linear.q_block("data", eps, J_0 + J_1, J_0, J_1, None, M))
+
+    for eps in linear.half_turns(w_0, np.arange(1, 7), M):
+        width = kick / w_0**2  # relative, to first order; a window ends with the half turns
+        assert exponent(eps * (1 - width / 2)) > 1e-4
+        assert exponent(eps * (1 + width / 10)) < 1e-9
+        assert exponent(eps * (1 - width * 1.1)) < 1e-9

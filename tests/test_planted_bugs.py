@@ -1,0 +1,61 @@
+"""Bugs that were planted once, each with the test that must catch it: it still does.
+
+planted_bugs/<name>.patch plants a bug; its first line is the node id of the test that must fail.
+planted_bugs/<name>.harmless.patch rewrites the same line without harm, and that test must pass: so
+no catch counts that only compares texts.  Minutes: `-m slow`, and PLANTED_QUARTER=k for every
+fourth bug from number k.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from models.jit import ROOT
+
+FOLDER = Path(__file__).parent / "planted_bugs"
+BUGS = sorted(path for path in FOLDER.glob("*.patch") if not path.stem.endswith(".harmless"))
+QUARTER = os.environ.get("PLANTED_QUARTER", "")
+CHOSEN = BUGS[int(QUARTER) % 4 :: 4] if QUARTER else BUGS
+LEFT_OUT = (".git", ".venv", ".numba_cache", "__pycache__", ".pytest_cache", "build",
+            "*.egg-info", "smoke", "short")
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """Copy the project, so that what is compiled for one bug serves the next."""
+    return shutil.copytree(ROOT, tmp_path_factory.mktemp("planted") / "project",
+                           ignore=shutil.ignore_patterns(*LEFT_OUT))
+
+
+def status(copy, patch, node):
+    """Apply a patch, run one test, take the patch back; return pytest's exit status."""
+    apply = ["git", "apply", "-p1", "--whitespace=nowarn"]
+    subprocess.run([*apply, str(patch)], cwd=copy, check=True)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-m", "", "-p", "no:cacheprovider", node],
+            cwd=copy, capture_output=True, text=True,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(copy), f"{copy}/reproduce"])})
+    finally:
+        subprocess.run([*apply, "--reverse", str(patch)], cwd=copy, check=True)
+    return done.returncode
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("patch", CHOSEN, ids=lambda path: path.stem)
+def test_a_planted_bug_is_caught_and_a_harmless_rewrite_is_not(copy, patch):
+    node = patch.read_text().splitlines()[0]
+    assert status(copy, patch, node) == 1  # tests failed; 2 and more: pytest itself
+    assert status(copy, patch.with_suffix(".harmless.patch"), node) == 0
+
+
+def test_there_are_bugs_for_every_room_and_each_has_its_harmless_twin():
+    assert len(BUGS) >= 40
+    for patch in BUGS:
+        assert patch.with_suffix(".harmless.patch").exists()
+        file, _, test = patch.read_text().splitlines()[0].partition("::")
+        assert f"def {test.split('[')[0]}(" in (ROOT / file).read_text(), patch.name

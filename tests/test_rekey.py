@@ -1,0 +1,78 @@
+"""reproduce/rekey.py: stored replicates get new keys only where today's code has their numbers."""
+
+import math
+from importlib import import_module
+
+import pytest
+
+from harness import replicates
+from harness.fingerprint import fingerprint
+from harness.run import Settings
+
+rekey = import_module("rekey")
+NAME = "test_rekey"  # this file stands for a script
+
+
+def chain(method, n, seed):
+    return {"x": [seed / 3 * n, math.nan], "of": {"method": len(method)}}
+
+
+def clock(n):
+    return {"seconds": [float(n)]}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    """Store replicates of an older code; return a function that reads them."""
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path)
+    monkeypatch.setattr(rekey, "STORE", tmp_path / "replicates")
+    experiment = replicates.Experiment(NAME, Settings("paper"))
+    experiment.replicates(chain, [dict(method=m, n=n, seed=s)
+                                  for m in ("HMC", "RMHMC") for n in (1, 2) for s in range(4)])
+    experiment.replicates(clock, [dict(n=3)])
+    for record in experiment.used.values():
+        record["code"], record["seconds"] = "old", 1.0 + record["task"]["n"]
+    experiment.pack()
+    path = tmp_path / "replicates" / f"{NAME}.json.gz"
+    return lambda: list(replicates.unpack(path).values())
+
+
+def test_what_is_computed_again_is_of_every_method_and_of_different_settings(store):
+    rows, wrong = rekey.rekey([NAME])
+    assert wrong == []
+    assert [row[:5] for row in rows] == [
+        [NAME, "chain", method, "of 8", "same"] for method in ["HMC"] * 3 + ["RMHMC"] * 3]
+    assert [row[5] for row in rows[:3]] == [  # both settings, and the cheaper one again
+        '{"method": "HMC", "n": 1, "seed": 0}', '{"method": "HMC", "n": 1, "seed": 1}',
+        '{"method": "HMC", "n": 2, "seed": 0}']
+
+
+def test_all_replicates_of_a_function_get_its_key_and_times_do_not(store):
+    rekey.rekey([NAME])
+    assert {(r["function"], r["code"]) for r in store()} == {
+        ("chain", fingerprint(chain)), ("clock", "old")}
+    assert rekey.rekey([NAME]) == ([], [])  # nothing is left to do
+
+
+def test_numbers_that_differ_keep_their_key_and_are_reported(store, monkeypatch):
+    def other(method, n, seed):
+        return {"x": [seed / 3 * n + (method == "HMC") * 1e-16 * seed, math.nan],
+                "of": {"method": len(method)}}
+
+    monkeypatch.setattr(rekey, "function_of", lambda script, name: other)
+    monkeypatch.setattr(rekey, "fingerprint", lambda function: "new")
+    _, wrong = rekey.rekey([NAME])
+    assert len(wrong) == 1 and "x[0]" in wrong[0] and '"HMC"' in wrong[0]
+    assert {r["code"] for r in store()} == {"old"}
+
+
+@pytest.mark.parametrize(("old", "new", "where"), [
+    ({"a": 1.0}, {"a": 1.0}, []), ({"a": [1.0, math.nan]}, {"a": [1.0, math.nan]}, []),
+    ({"a": 1.0, "seconds": 2.0}, {"a": 1.0, "seconds": 3.0}, []),
+    ({"a": {"b": [0.0]}}, {"a": {"b": [-0.0]}}, ["a.b[0]: 0.0 was, -0.0 is"]),
+    ({"a": 1}, {"a": 1, "b": 2}, [": {'a': 1} was, {'a': 1, 'b': 2} is"]),
+    ({"a": [1, 2]}, {"a": [1, 3]}, ["a[1]: 2 was, 3 is"]),
+    ({"a": [1]}, {"a": [1, 2]}, ["a: [1] was, [1, 2] is"]),
+])
+def test_differences(old, new, where):
+    assert rekey.differences(old, new) == where

@@ -1,0 +1,330 @@
+"""reproduce/harness/replicates.py: replicates that are kept, found again, and never stale."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from harness import replicates as harness
+from harness.fingerprint import ROOT
+from harness.run import Settings
+
+SETTINGS = Settings("smoke")
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_is_heard():
+    """Undo what a shell does to a background job, in which SIGINT is ignored."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Let the harness write to a folder of the test."""
+    monkeypatch.setattr(harness, "FIGURES", tmp_path / "figures")
+    return tmp_path / "figures" / "smoke"
+
+
+# Replicates
+
+
+def draw(seed, log, n=3):
+    """Leave a line in the file `log` for every call."""
+    with open(log, "a") as file:
+        file.write(f"{seed}\n")
+    rng = np.random.default_rng(seed)
+    return {"x": rng.standard_normal(n), "mean": np.float64(rng.random()), "n": np.int64(n),
+            "odd": [math.nan, math.inf, -math.inf, -0.0, 5e-324], "ok": np.bool_(True)}
+
+
+def threads(seed):
+    return {"threads": max(pool["num_threads"] for pool in threadpool_info())}
+
+
+def deaf(seed):
+    return {"deaf": signal.getsignal(signal.SIGINT) == signal.SIG_IGN}
+
+
+def fail(seed):
+    if seed == 3:
+        raise ArithmeticError("the replicate's own error")
+    return {}
+
+
+def replicates(name, settings, function, tasks, **options):
+    return harness.Experiment(name, settings).replicates(function, tasks, **options)
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "log"
+
+
+def tasks(log, seeds=range(6)):
+    return [{"seed": seed, "log": str(log), "cost": 1 + seed} for seed in seeds]
+
+
+def calls(log):
+    return sorted(map(int, log.read_text().split())) if log.exists() else []
+
+
+def test_results_are_exact_in_order_and_the_same_for_all_numbers_of_jobs(log, tmp_path):
+    serial = replicates("draw", SETTINGS, draw, tasks(log))
+    for seed, found in enumerate(serial):
+        wanted = draw(seed, tmp_path / "other")
+        assert found["x"] == wanted["x"].tolist()  # every bit
+        assert found["mean"] == wanted["mean"]
+        assert found["n"] == 3 and found["ok"] is True
+        assert repr(found["odd"]) == repr(wanted["odd"])
+    parallel = replicates("draw", SETTINGS._replace(jobs=3, fresh=True), draw, tasks(log))
+    assert repr(parallel) == repr(serial)
+    assert calls(log) == sorted([*range(6)] * 2)
+
+
+def test_stored_replicates_are_not_computed_again(log):
+    first = replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))
+    second = replicates("draw", SETTINGS, draw, tasks(log, [2, 3, 1, 2]))
+    assert calls(log) == [1, 2, 3]
+    assert [repr(r["x"]) for r in second][::2] == [repr(first[1]["x"]), repr(first[0]["x"])]
+    assert repr(second[3]) == repr(second[0])
+
+
+def test_fresh_another_name_and_another_task_compute_again(log):
+    replicates("draw", SETTINGS, draw, tasks(log, [1]))
+    replicates("draw", SETTINGS._replace(fresh=True), draw, tasks(log, [1]))
+    replicates("other", SETTINGS, draw, tasks(log, [1]))
+    replicates("draw", SETTINGS, draw, [tasks(log, [1])[0] | {"n": 4}])
+    assert calls(log) == [1] * 4
+
+
+def test_other_code_computes_again(log, monkeypatch):
+    replicates("draw", SETTINGS, draw, tasks(log, [1]))
+    monkeypatch.setattr(harness, "fingerprint", lambda function: "other code")
+    replicates("draw", SETTINGS, draw, tasks(log, [1]))
+    assert calls(log) == [1, 1]
+
+
+def test_the_cost_of_a_task_is_not_part_of_it(log):
+    replicates("draw", SETTINGS, draw, tasks(log, [1]))
+    replicates("draw", SETTINGS, draw, [tasks(log, [1])[0] | {"cost": 77}])
+    assert calls(log) == [1]
+
+
+@pytest.mark.parametrize("damage", [
+    lambda text: text[: len(text) // 2], lambda text: "", lambda text: "[1, 2]",
+    lambda text: "{}", lambda text: "\xff"], ids=["half", "empty", "list", "no result", "bytes"])
+def test_a_damaged_replicate_counts_as_missing(log, folder, capsys, damage):
+    first = replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))
+    path = sorted((folder / "replicates" / "draw").iterdir())[0]
+    path.write_text(damage(path.read_text()), encoding="latin-1")
+    assert repr(replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))) == repr(first)
+    assert len(calls(log)) == 3
+    assert f"{path} is damaged" in capsys.readouterr().err
+    assert json.loads(path.read_text())["task"]["seed"] in (1, 2)
+
+
+def test_a_stored_replicate_says_what_it_is(log, folder):
+    replicates("draw", SETTINGS, draw, tasks(log, [1]))
+    (path,) = (folder / "replicates" / "draw").iterdir()
+    record = json.loads(path.read_text())
+    assert record["task"] == {"seed": 1, "log": str(log)}
+    assert record["function"] == "draw"
+    assert record["code"] == harness.fingerprint(draw)
+    assert record["seconds"] > 0
+    assert record["machine"]["processor"] == harness.processor()
+    assert record["machine"]["blas"] != "unknown"
+    assert record["machine"]["versions"]["numpy"] == np.__version__
+
+
+def test_warm_is_called_once_and_only_if_there_is_something_to_do(log):
+    count = []
+    for _ in range(2):
+        replicates("draw", SETTINGS, draw, tasks(log), warm=lambda: count.append(1))
+    assert len(count) == 1
+
+
+def test_the_bar_counts_by_cost_and_shows_the_note(log, capsys):
+    heard = []
+    replicates("draw", SETTINGS, draw, tasks(log, [1, 2]), unit="chains",
+               note=lambda found: heard.append(len(found)) or f"seen {len(found)}")
+    assert max(heard) == 2
+    errors = capsys.readouterr().err
+    assert "100%" in errors and "2/2 chains, seen 2" in errors
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_linear_algebra_has_one_thread(jobs):
+    with threadpool_limits(2):  # whatever the user has set
+        found = replicates("threads", SETTINGS._replace(jobs=jobs), threads,
+                           [{"seed": 1}, {"seed": 2}])
+    assert [r["threads"] for r in found] == [1, 1]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_is_for_the_parent_alone(jobs):
+    found = replicates("deaf", SETTINGS._replace(jobs=jobs), deaf, [{"seed": 1}, {"seed": 2}])
+    assert [r["deaf"] for r in found] == [jobs > 1] * 2
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_error_in_a_replicate_is_shown_and_the_others_are_kept(jobs, folder):
+    with pytest.raises(ArithmeticError, match="own error"):
+        replicates("fail", SETTINGS._replace(jobs=jobs), fail, [
+            {"seed": seed, "cost": -seed} for seed in range(4)])
+    assert len(list((folder / "replicates" / "fail").glob("*.json"))) >= 2  # done before seed 3
+
+
+def test_what_is_no_number_is_refused():
+    with pytest.raises(TypeError, match="cannot be stored as JSON"):
+        harness.to_json({"result": object()})
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    path, link = tmp_path / "file", tmp_path / "link"
+    harness.write(path, "older")
+    os.link(path, link)
+    harness.write(path, "old")
+    assert link.read_text() == "older"  # a reader who has the file open keeps it
+    monkeypatch.setattr(os, "fsync", lambda _: 1 / 0)  # the disk is full, say
+    with pytest.raises(ZeroDivisionError):
+        harness.write(path, "new")
+    assert path.read_text() == "old"
+    assert {*tmp_path.iterdir()} == {path, link}
+
+
+# Packed
+
+
+def experiment(name="x_fig1", **changes):
+    return harness.Experiment(name, SETTINGS._replace(budget="paper", **changes))
+
+
+def pack_of(name):
+    return harness.FIGURES / "replicates" / f"{name}.json.gz"
+
+
+def test_a_pack_holds_what_was_used_and_takes_the_place_of_single_files(log, folder):
+    first = experiment()
+    found = first.replicates(draw, tasks(log, [1, 2]))
+    experiment().replicates(draw, tasks(log, [3]))  # of another run: stays where it is
+    first.pack()
+    assert len(list((folder.parent / "replicates" / "x_fig1").iterdir())) == 1
+    again = experiment()
+    assert repr(again.replicates(draw, tasks(log, [1, 2]))) == repr(found)
+    assert calls(log) == [1, 2, 3]
+    before = pack_of("x_fig1").read_bytes()
+    again.pack()
+    assert pack_of("x_fig1").read_bytes() == before  # no date, no order of finishing
+    assert again.seconds == first.seconds > 0
+
+
+def test_recall_finds_a_replicate_by_its_task_whatever_its_code_and_computes_none(log, monkeypatch):
+    first = experiment()
+    found = first.replicates(draw, tasks(log, [1, 2]))
+    first.pack()
+    monkeypatch.setattr(harness, "fingerprint", lambda function: "other code")
+    recall = experiment(recall=True)
+    assert repr(recall.replicates(draw, tasks(log, [2, 1]))) == repr(found[::-1])
+    with pytest.raises(harness.Missing, match="seed"):
+        recall.replicates(draw, tasks(log, [3]))
+    with pytest.raises(harness.Missing, match="deaf"):
+        recall.replicates(deaf, [{"seed": 1}])
+    assert calls(log) == [1, 2]
+
+
+def test_fresh_ignores_the_pack(log):
+    first = experiment()
+    first.replicates(draw, tasks(log, [1]))
+    first.pack()
+    experiment(fresh=True).replicates(draw, tasks(log, [1]))
+    assert calls(log) == [1, 1]
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"x" * 9])
+def test_a_damaged_pack_counts_as_missing(log, capsys, damage):
+    first = experiment()
+    first.replicates(draw, tasks(log, [1]))
+    first.pack()
+    pack_of("x_fig1").write_bytes(damage(pack_of("x_fig1").read_bytes()))
+    experiment().replicates(draw, tasks(log, [1]))
+    assert calls(log) == [1, 1]
+    assert "is damaged" in capsys.readouterr().err
+
+
+def clock(seed):
+    return {"seconds": [1.0, 2.0]}
+
+
+def test_the_processors_of_times_are_known_and_those_of_other_numbers_do_not_matter(log):
+    one = experiment()
+    one.replicates(draw, tasks(log, [1]))
+    assert one.clocks == []
+    one.replicates(clock, [{"seed": 1}])
+    assert one.clocks == [harness.processor()]
+    next(r for r in one.used.values() if r["function"] == "clock")["machine"] = harness.UNKNOWN
+    one.replicates(clock, [{"seed": 2}])
+    assert one.clocks == sorted([harness.processor(), "unknown"])
+
+
+# Interrupted
+
+def environment():
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "reproduce")])}
+
+
+SLOW = '''
+"""A script whose replicates take a while."""
+import sys, time
+from pathlib import Path
+from harness import replicates as harness
+from harness.run import parse
+harness.FIGURES = Path(__file__).parent / "figures"
+
+def slow(seed):
+    with open(Path(__file__).parent / "log", "a") as file:
+        file.write(f"{seed}\\n")
+    time.sleep(0.3)
+    return {"seed": seed}
+
+if __name__ == "__main__":
+    experiment = harness.Experiment("slow", parse(__doc__))
+    found = experiment.replicates(slow, [{"seed": k} for k in range(8)])
+    print([r["seed"] for r in found])
+'''
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_script_keeps_what_is_finished_and_resumes(tmp_path, jobs, how):
+    script, store = tmp_path / "slow_fig1.py", tmp_path / "figures" / "short" / "replicates/slow"
+    script.write_text(SLOW)
+    command = [sys.executable, str(script), "--jobs", jobs]
+    options = {"env": environment(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+               "text": True}
+    with subprocess.Popen(command, start_new_session=True, **options) as process:
+        while len(list(store.glob("*.json"))) < 2:
+            assert process.poll() is None
+            time.sleep(0.02)
+        os.killpg(process.pid, how)  # as a terminal does on Ctrl-C
+        _, errors = process.communicate(timeout=20)
+    kept = {path.name for path in store.glob("*.json")}
+    if how == signal.SIGINT:
+        assert process.returncode == 130
+        assert f"{len(kept)} of 8 replicates are kept; run the same command" in errors
+        assert "Traceback" not in errors
+    begun = len(calls(tmp_path / "log"))
+    assert 2 <= len(kept) < 8
+    assert begun - len(kept) <= int(jobs)  # at most one lost in each process
+    again = subprocess.run(command, check=True, timeout=60, **options)
+    assert again.stdout == f"{[*range(8)]}\n"
+    assert len(calls(tmp_path / "log")) - begun == 8 - len(kept)
+    assert kept <= {path.name for path in store.glob("*.json")}

@@ -1,0 +1,186 @@
+"""The script that checks Tables 1 and 2 of Split HMC against themselves."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import shahbaba_errata as errata
+from harness.claims import Measured, failures, judge
+from shahbaba import printed
+from shahbaba.printed import MEASURES, METHODS, PROBLEMS, SENTENCES
+
+
+def made_up():
+    """Return a result of which every claim is true: products as printed, orders as in the text."""
+    keys = [(name, method) for name in PROBLEMS for method in METHODS]
+    return {
+        "product": {(*key, measure): printed.number(key[0], measure, key[1])
+                    for key in keys for measure in MEASURES}
+        | {("Chess", "normal", "tau_beta x L"): 246.0},
+        "g": {key: printed.number(key[0], "g", key[1]) for key in keys},
+        "s": {key: Measured(1.2, 0.01) for key in keys if key[1] != "HMC"},  # HMC has 20 / g > 1.4
+        "log": {(name, a, b, measure): Measured(errata.said(name, a, b, measure), 0.1)
+                for name in PROBLEMS for measure in MEASURES
+                for a in METHODS for b in METHODS if a != b},
+    }
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(errata.CLAIMS, result, "paper")}
+
+
+def changed(part, key, value):
+    """Return the claims whose verdict is another when one number is."""
+    result = made_up()
+    assert key in result[part]
+    result[part][key] = value
+    return {what for what, verdict in verdicts(result).items() if verdict != "agrees"}
+
+
+def test_what_is_as_printed_agrees():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+@pytest.mark.parametrize("key", made_up()["product"], ids=str)
+def test_a_product_that_is_another_changes_its_claim(key):
+    name, method, measure = key
+    chess = "Chess: tau_beta x g, normal - data, products of the factors with g = L"
+    wanted = {f"{name}, {method}: {measure}"}
+    order = {("Chess", "normal", "tau_beta x L"): 0.8, ("Chess", "data", "tau_beta x g"): 1.2}
+    for factor in (0.8, 1.2):  # rounding allows 14 % at most, in CTG's tau x s
+        assert changed("product", key, factor * made_up()["product"][key]) == wanted | (
+            {chess} if order.get(key) == factor else set())
+
+
+@pytest.mark.parametrize("key", made_up()["g"], ids=str)
+def test_a_g_that_is_another_changes_its_claim(key):
+    for shift in (-0.06, 0.06):
+        assert changed("g", key, made_up()["g"][key] + shift) == {f"{key[0]}, {key[1]}: g"}
+
+
+def test_times_that_are_others_change_their_claims():
+    assert changed("s", ("Simulated", "normal"), Measured(0.9, 0.01)) == {
+        "Simulated: s, HMC / normal"}
+    assert changed("s", ("Simulated", "data"), Measured(0.9, 0.01)) == {"Simulated: s, HMC / data"}
+    for name in PROBLEMS:  # 20 / 9.8 = 2.04 is the largest ratio of g
+        assert changed("s", (name, "data"), Measured(2.5, 0.01)) == {
+            f"{name}: s / g, data splitting / HMC"}
+
+
+@pytest.mark.parametrize("words", SENTENCES, ids=lambda words: printed.sentence(*words[:4]))
+def test_an_order_that_is_another_changes_its_claim(words):
+    name, better, worse, measures, _ = words
+    for measure in measures:
+        assert changed("log", (name, better, worse, measure), Measured(-0.5, 0.1)) == {
+            printed.sentence(name, better, worse, measures)}
+
+
+def test_the_abstracts_claim_is_about_the_mean_of_four_problems():
+    for method in METHODS[1:]:
+        result = made_up()
+        for name in PROBLEMS:
+            result["log"][name, method, "HMC", "tau x s"] = Measured(-0.5, 0.1)
+        assert verdicts(result)[f"Four problems: mean log(HMC / {method}), least of the four"
+                                " products"] == "differs"
+        result["log"]["CTG", method, "HMC", "tau x s"] = Measured(5.0, 0.1)  # a mean of 0.875
+        assert verdicts(result)[f"Four problems: mean log(HMC / {method}), least of the four"
+                                " products"] == "agrees"
+
+
+# The intervals, a second time
+
+
+def ends(text):
+    """Return what a printed number may have been before it was rounded."""
+    half = Decimal(1).scaleb(Decimal(text).as_tuple().exponent) / 2
+    return Decimal(text) - half, Decimal(text) + half
+
+
+@pytest.mark.parametrize("key", made_up()["product"], ids=str)
+def test_a_product_may_differ_by_what_rounding_took_away(key):
+    name, method, measure = key
+    rows = PROBLEMS[name].rows
+    (claim,) = [c for c in errata.CLAIMS if c.what == f"{name}, {method}: {measure}"]
+    tau, factor = measure.split(" x ")
+    (a_low, a_high), b = ends(rows[tau][method]), Decimal(rows[factor][method])
+    b_low, b_high = ends(rows[factor][method]) if factor == "s" else (b, b)
+    product = Decimal(rows[tau][method]) * b
+    low, high = ends(rows[measure.replace("L", "g")][method])
+    # the true product may lie as far above the factors' as they may have been rounded down
+    assert claim.low == pytest.approx(float(low - (a_high * b_high - product)), rel=1e-12)
+    assert claim.high == pytest.approx(float(high + (product - a_low * b_low)), rel=1e-12)
+    assert claim.paper == rows[measure.replace("L", "g")][method]
+
+
+def test_the_other_intervals():
+    for claim in errata.CLAIMS:
+        if claim.what.endswith(": g"):
+            assert claim.high - claim.low == pytest.approx(0.1, rel=1e-12)  # one decimal is printed
+        elif claim.kind != "printed number":
+            # ratios of times are above 1, logs and differences above 0
+            assert (claim.low, claim.high) == (1.0 if " s" in claim.what.split(":")[1][:4] else 0.0,
+                                               np.inf)
+
+
+# The estimates
+
+
+def test_a_product_of_printed_factors_and_its_ends():
+    # StatLog, HMC: 5.6 x 0.033, from 5.55 x 0.0325 to 5.65 x 0.0335
+    assert errata.product("StatLog", "HMC", "tau x s") == pytest.approx(
+        (0.1848, 0.180375, 0.189275), rel=1e-12)
+    # g is a count: CTG, data: 5.0 x 9.8, from 4.95 x 9.8 to 5.05 x 9.8
+    assert errata.product("CTG", "data", "tau x g") == pytest.approx((49, 48.51, 49.49), rel=1e-12)
+    # g = L: Chess, normal: 18.9 x 9
+    assert errata.product("Chess", "normal", "tau_beta x L")[0] == pytest.approx(170.1, rel=1e-12)
+
+
+def test_a_ratio_of_times_has_the_error_of_two_roundings():
+    draws = np.random.default_rng(1).uniform(-0.0005, 0.0005, (2, 100_000))
+    sample = (0.011 + draws[0]) / (0.005 + draws[1])  # CTG, data: 10 % of rounding
+    value, se = errata.s_ratio("CTG", "data")
+    assert value == pytest.approx(2.2, rel=1e-12)
+    # the second order of an error of 6 %, and 4 / sqrt(2 n) for the sample's own
+    assert se == pytest.approx(sample.std(), rel=0.02)
+
+
+def test_the_log_of_a_ratio_by_hand():
+    # Chess, data against normal: g = L = 9, not the printed 13
+    value, se = errata.log_ratio("Chess", "data", "normal", "tau_beta x g")
+    assert value == pytest.approx(np.log(18.9 * 9 / (19.0 * 11.8)), rel=1e-12)
+    rounding = (0.05**2 / 3 / 18.9**2) + (0.05**2 / 3 / 19.0**2)
+    assert se == pytest.approx((2 * printed.SE_LOG_TAU**2 + rounding) ** 0.5, rel=1e-12)
+    value, se = errata.log_ratio("CTG", "data", "HMC", "tau x s")
+    assert value == pytest.approx(np.log(6.2 * 0.011 / (5.0 * 0.005)), rel=1e-12)
+    rounding = (0.05**2 / 6.2**2 + 0.05**2 / 5.0**2
+                + 0.0005**2 / 0.011**2 + 0.0005**2 / 0.005**2) / 3
+    assert se == pytest.approx((2 * printed.SE_LOG_TAU**2 + rounding) ** 0.5, rel=1e-12)
+
+
+def test_what_the_text_says_of_a_comparison():
+    assert errata.said("Chess", "data", "normal", "tau_beta x g") == 1
+    assert errata.said("Chess", "data", "normal", "tau x g") == -1
+    assert errata.said("Simulated", "data", "normal", "tau x g") == 0
+    assert errata.said("CTG", "HMC", "data", "tau x s") == -1
+
+
+# The paper's numbers themselves
+
+
+def test_the_misprints_are_known_and_there_are_no_others():
+    findings = judge(errata.CLAIMS, errata.run(None, None), "paper")
+    assert failures(findings) == []
+    known = [f.claim.known for f in findings if f.verdict == "known difference"]
+    assert sorted(known) == sorted(printed.MISPRINTS.values())
+
+
+def test_the_table_and_the_figure_have_every_comparison():
+    result = errata.run(None, None)
+    text = errata.table(result)
+    assert text.count(" z = ") == 48
+    # 4.6 x 20 / (3.2 x 10) = 2.875 and 23.4 x 20 / (18.9 x 9) = 2.751
+    assert " 2.88  z =  3.08 *" in text and " 2.75  z =  2.95 *" in text
+    left, right = errata.figure(result).axes
+    assert left.get_title() == "5 of the 48 products are not those of their factors"
+    assert len(right.containers) == 48

@@ -1,0 +1,213 @@
+"""Figure 1 of Split HMC: HMC against a random walk."""
+
+import numpy as np
+import pytest
+
+import shahbaba_fig1 as fig1
+from algorithms.ess import initial_sequence
+from harness.claims import BUDGETS, Measured, judge
+
+HMC, WALK, LARGE = fig1.METHODS
+
+
+# Each claim with its quantity
+
+
+def made_up():
+    """Return a result of which every claim is true."""
+    def method(lag_1, tau, jump, rate):
+        return {"lag_1": Measured(lag_1, 1e-3), "tau": Measured(tau, 0.01 * tau),
+                "jump": Measured(jump, 0.01), "rate": Measured(rate, 1e-3),
+                "mean": Measured(3.0, 0.01), "covariance": Measured(0.95, 0.01),
+                "s": Measured(1e-5, 1e-7)}
+
+    return {HMC: method(-0.5, 0.5, 2.0, 0.97), WALK: method(0.9, 20.0, 0.5, 0.8),
+            LARGE: method(0.4, 2.0, 1.3, 0.2), "s ratio": Measured(1.3, 0.1),
+            "theory": (-0.5, 0.97), "n": 10,
+            "shown": {m: np.arange(60.0).reshape(30, 2) for m in (HMC, WALK)}}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(fig1.CLAIMS, result, "paper")}
+
+
+def changed(method, key, value):
+    result = made_up()
+    if method:
+        result[method][key] = Measured(value, result[method][key].se)
+    else:
+        result[key] = Measured(value, result[key].se)
+    before, after = verdicts(made_up()), verdicts(result)
+    return {what for what in before if before[what] != after[what]}
+
+
+LAG = "random walk lag-1 autocorrelation - |HMC's|"
+TAU = "autocorrelation time, random walk / HMC"
+STEPS = "autocorrelation time, random walk / with large steps"
+JUMP = "mean jump, HMC / random walk"
+RATE = "acceptance rate, random walk - with large steps"
+TIME = "CPU time per state, random walk / HMC"
+
+
+def test_what_is_as_theory_and_text_say_agrees():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+@pytest.mark.parametrize(("method", "key", "value", "wanted"), [
+    (HMC, "lag_1", -0.52, {"HMC lag-1 autocorrelation - theory"}),  # that without rejections
+    (HMC, "lag_1", -0.48, {"HMC lag-1 autocorrelation - theory"}),
+    (HMC, "lag_1", -0.95, {"HMC lag-1 autocorrelation - theory", LAG}),
+    (WALK, "lag_1", 0.45, {LAG}), (WALK, "lag_1", -0.9, {LAG}),
+    (HMC, "rate", 0.98, {"HMC acceptance rate - theory"}),
+    (HMC, "rate", 0.96, {"HMC acceptance rate - theory"}),
+    (HMC, "tau", 25.0, {TAU}), (WALK, "tau", 1.0, {STEPS}), (WALK, "tau", 0.1, {TAU, STEPS}),
+    (LARGE, "tau", 25.0, {STEPS}), (HMC, "jump", 0.4, {JUMP}), (WALK, "jump", 2.2, {JUMP}),
+    (WALK, "rate", 0.1, {RATE}), (LARGE, "rate", 0.9, {RATE}),
+    (None, "s ratio", 4.0, {TIME}), (None, "s ratio", -0.2, {TIME}),
+    (LARGE, "lag_1", -0.9, set()), (LARGE, "jump", 9.0, set()), (HMC, "s", 1.0, set()),
+    *[(m, "mean", value, {f"{m}: mean of q_1"}) for m in fig1.METHODS for value in (2.9, 3.1)],
+    *[(m, "covariance", value, {f"{m}: covariance of q_1 and q_2"})
+      for m in fig1.METHODS for value in (0.85, 1.05)],
+])
+def test_what_is_another_changes_its_claim(method, key, value, wanted):
+    assert changed(method, key, value) == wanted
+
+
+def test_the_intervals():
+    claims = {c.what: (c.low, c.high) for c in fig1.CLAIMS}
+    # fractions of -0.522 + 0.472, of 1 - 0.966, of the target's deviation 1 and variance 1
+    assert claims["HMC lag-1 autocorrelation - theory"] == pytest.approx((-0.05 / 5, 0.05 / 5))
+    low, high = claims["HMC acceptance rate - theory"]
+    assert -low == high == pytest.approx((1 - fig1.theory()[1]) / 6, rel=0.15)  # "a sixth"
+    for method in fig1.METHODS:
+        assert claims[f"{method}: mean of q_1"] == pytest.approx((3 - 1 / 20, 3 + 1 / 20))
+        assert claims[f"{method}: covariance of q_1 and q_2"] == pytest.approx(
+            (0.95 - 1 / 20, 0.95 + 1 / 20))
+    low, high = claims[TIME]
+    assert low * high == pytest.approx(1) and high / low == pytest.approx(10)
+    assert [claims[what] for what in (LAG, RATE)] == [(0, 1)] * 2
+    assert [claims[what] for what in (TAU, STEPS, JUMP)] == [(1, np.inf)] * 3
+
+
+# The theory
+
+
+def leapfrog(q, p, inverse, steps):
+    """Make leapfrog steps of size 0.15 from q and p, (n, 2), by the definition."""
+    p = p - 0.075 * q @ inverse
+    for k in range(steps):
+        q = q + 0.15 * p
+        p = p - (0.075 if k == steps - 1 else 0.15) * q @ inverse
+    return q, p
+
+
+def test_the_theory_is_that_of_20_leapfrog_steps():
+    covariance = np.array([[1, 0.95], [0.95, 1]])
+    inverse = np.linalg.inv(covariance)
+    rng = np.random.default_rng(3)
+    n = 400_000
+    q = rng.standard_normal((n, 2)) @ np.linalg.cholesky(covariance).T
+    p = rng.standard_normal((n, 2))
+    end, p_end = leapfrog(q, p, inverse, 20)
+    energy = ((end @ inverse * end).sum(1) + (p_end**2).sum(1)
+              - (q @ inverse * q).sum(1) - (p**2).sum(1)) / 2
+    accept = np.exp(np.minimum(-energy, 0))
+    lag_1, rate = fig1.theory()
+    for sample, wanted in ((accept, rate),
+                           (q[:, 0] * (accept * end[:, 0] + (1 - accept) * q[:, 0]), lag_1)):
+        assert abs(sample.mean() - wanted) < 4 * sample.std() / n**0.5
+
+
+# What is run, and its numbers
+
+
+def test_the_settings_are_those_of_section_1():
+    # "L = 20 and eps = 0.15", "the first 30 states", "every 20th state", "0.15^2 I_2"
+    assert fig1.MEAN.tolist() == [3, 3] and fig1.START.tolist() == [0, 0]
+    assert fig1.COVARIANCE.tolist() == [[1, 0.95], [0.95, 1]]
+    assert (fig1.EPS, fig1.L, fig1.SCALE, fig1.THIN, fig1.SHOWN) == (0.15, 20, 0.15, 20, 30)
+    assert fig1.METHODS == {"HMC": 0.0, "random walk": 0.15, "random walk, large steps": 1.0}
+
+
+@pytest.mark.parametrize(("method", "scale"), fig1.METHODS.items())
+def test_a_chains_numbers_are_those_of_its_states(method, scale):
+    found = fig1.one_chain(method, scale, 2000, 4)
+    q = fig1.sample(method, scale, 2000, 4).samples[200:]  # without the warm-up
+    x = q[:, 0]
+    assert found["mean"] == x.mean()
+    r = x - x.mean()
+    assert found["lag_1"] == pytest.approx(np.sum(r[1:] * r[:-1]) / np.sum(r**2), rel=1e-12)
+    assert found["tau"] == initial_sequence(x).tau
+    jumps = [np.sqrt((a - b) @ (a - b)) for a, b in zip(q[1:], q[:-1], strict=True)]
+    assert found["jump"] == pytest.approx(np.mean(jumps), rel=1e-12)
+    assert found["covariance"] == pytest.approx(np.mean((q[:, 0] - 3) * (q[:, 1] - 3)), rel=1e-12)
+    assert found["rate"] == fig1.sample(method, scale, 2000, 4).accepted.mean()
+
+
+def test_short_chains_lose_a_fifth():
+    q = fig1.sample("HMC", 0.0, 50, 4).samples
+    assert fig1.one_chain("HMC", 0.0, 50, 4)["mean"] == q[10:, 0].mean()
+
+
+def test_the_clock_times_each_method_in_turn(monkeypatch):
+    order, now = [], [0.0]
+
+    def sample(method, scale, n, seed):
+        order.append((method, scale, seed))
+        now[0] += {HMC: 1.0, WALK: 2.0, LARGE: 3.0}[method] * n
+
+    monkeypatch.setattr(fig1, "sample", sample)
+    monkeypatch.setattr(fig1.time, "thread_time", lambda: now[0])
+    assert fig1.clock(2, 10) == {"seconds": {HMC: [1.0] * 2, WALK: [2.0] * 2, LARGE: [3.0] * 2}}
+    assert order == [(m, scale, k) for k in range(3) for m, scale in fig1.METHODS.items()]
+
+
+class Recorder:
+    """Stands for an experiment: made-up chains and times, and what was asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 5, []
+
+    def replicates(self, function, tasks, unit, note=None, warm=None):
+        self.calls.append((function.__name__, tasks))
+        if function.__name__ == "clock":
+            return [{"seconds": {HMC: [1.0, 2.0], WALK: [2.0, 8.0], LARGE: [5.0, 5.0]}}]
+        # (1 or 2 or 3) x 100 for the method, and the chain's number
+        return [dict.fromkeys(fig1.QUANTITIES, 100.0 * (1 + task["seed"][1]) + task["seed"][2])
+                for task in tasks]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_every_chain_goes_to_its_method(budget):
+    experiment = Recorder(budget)
+    result = fig1.run(experiment, None)
+    (_, tasks), (second, _) = experiment.calls
+    assert second == "clock"
+    m = fig1.CHAINS[budget]
+    assert [(t["method"], t["scale"], t["seed"]) for t in tasks] == [
+        (method, scale, [5, k, chain]) for k, (method, scale) in enumerate(fig1.METHODS.items())
+        for chain in range(m)]
+    for k, method in enumerate(fig1.METHODS):
+        for key in fig1.QUANTITIES:  # the mean of 0, ..., m - 1, of variance m (m + 1) / 12
+            assert result[method][key] == pytest.approx(
+                (100 * (1 + k) + (m - 1) / 2, ((m + 1) / 12) ** 0.5), rel=1e-12)
+    # of rounds: 2 and 4, not 10 / 3
+    assert result["s ratio"] == pytest.approx((3.0, 1.0))
+    assert result[WALK]["s"] == pytest.approx((5.0, 3.0))
+    # the states shown are the first ones of a chain that is not
+    for method in (HMC, WALK):
+        seed = [5, list(fig1.METHODS).index(method), 0]
+        longer = fig1.sample(method, fig1.METHODS[method], 60, seed).samples
+        np.testing.assert_array_equal(result["shown"][method], longer[:30])
+
+
+def test_the_table_and_the_figure():
+    rows = [line.split("  ") for line in fig1.table(made_up()).splitlines()]
+    cells = {row[0]: [cell.strip() for cell in row[1:] if cell.strip()] for row in rows}
+    assert cells["random walk"] == ["0.15", "0.9000 (0.0010)", "20.00 (0.20)", "0.500 (0.010)",
+                                    "0.8000 (0.0010)", "10.00 (0.10)"]
+    assert cells["HMC, theory"] == ["0.15", "-0.5000", "0.9700"]
+    left, right = fig1.figure(made_up()).axes
+    assert "Hamiltonian" in left.get_title() and "Random walk" in right.get_title()
+    states = left.lines[3].get_xydata()
+    np.testing.assert_array_equal(states, np.vstack([[0, 0], made_up()["shown"][HMC]]))

@@ -1,0 +1,64 @@
+"""Figure 2 of Split HMC: the illustrative data."""
+
+import numpy as np
+import pytest
+
+import shahbaba_fig2 as fig2
+from harness.claims import judge
+from harness.files import Data
+from harness.run import Settings
+
+BOTH = "cases of the smaller class"
+LINE = "cases on the wrong side of the line / cases of the smaller class"
+
+
+def made_up():
+    return {"cases": fig2.cases(Settings(seed=1)), "theta": np.array([0.5, 1.0, -2.0]),
+            "smaller": 40, "wrong": 10}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(fig2.CLAIMS, result, "paper")}
+
+
+@pytest.mark.parametrize(("key", "value", "wanted"), [
+    ("smaller", 40, set()), ("smaller", 51, {BOTH}), ("wrong", 41, {LINE}), ("wrong", 40, set())])
+def test_what_is_another_changes_its_claim(key, value, wanted):
+    found = verdicts(made_up() | {key: value})
+    assert {what for what, verdict in found.items() if verdict == "differs"} == wanted
+
+
+def test_a_single_class_is_no_classification_problem():
+    assert verdicts(made_up() | {"smaller": 0.5, "wrong": 0})[BOTH] == "differs"
+
+
+def test_wrong_sides_and_the_smaller_class_are_counted():
+    # two clouds, with two ones among the 30 zeros and a zero among the 20 ones
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((50, 2)) + np.where(np.arange(50) < 30, -6.0, 6.0)[:, None]
+    y = (np.arange(50) >= 30).astype(float)
+    y[[0, 1, 40]] = 1, 1, 0
+    cases = Data("two clouds", X, y)
+    result = fig2.run(None, cases)
+    assert (result["smaller"], result["wrong"]) == (21, 3)
+    assert result["cases"] is cases
+    flipped = fig2.run(None, Data("the same", X, 1 - y))
+    assert (flipped["smaller"], flipped["wrong"]) == (21, 3)
+    np.testing.assert_allclose(flipped["theta"], -result["theta"], rtol=1e-6)  # Newton, to 1e-10
+
+
+def test_the_data_are_100_cases_of_2_covariates_and_follow_the_seed():
+    first, other = (fig2.cases(Settings(seed=seed)) for seed in (1, 2))
+    assert first.X.shape == other.X.shape == (100, 2)  # the caption of Figure 2
+    assert not np.array_equal(first.X, other.X)
+
+
+def test_the_table_and_the_figure():
+    assert fig2.table(made_up()) == "MAP estimate: alpha = 0.5, beta_1 = 1, beta_2 = -2"
+    (ax,) = fig2.figure(made_up()).axes
+    cases = made_up()["cases"]
+    for line, label in zip(ax.lines, (0, 1), strict=True):
+        np.testing.assert_array_equal(line.get_xydata(), cases.X[cases.y == label])
+    # "white circles and black squares"
+    assert [(line.get_marker(), line.get_mfc()) for line in ax.lines] == [("o", "white"),
+                                                                        ("s", "black")]

@@ -1,0 +1,110 @@
+"""Figure 3 of Split HMC: U and its normal approximation."""
+
+import numpy as np
+import pytest
+
+import shahbaba_fig3 as fig3
+from harness.claims import judge
+from harness.run import Settings
+from models.interface import U, grad_U
+from shahbaba.datasets import illustrative
+from shahbaba.illustration import SLOPES, fitted
+
+MODE = "largest |dU/dtheta_j| at the mode, in standard deviations"
+SECOND = "largest |U'' / J_jj - 1| at the mode"
+NEAR = "share of data sets with |U - U_0| < 1 within 2 s.d."
+LINEAR = "share of data sets where dU_0 explains 3/4 of dU within 2 s.d."
+CURVED = "share of data sets where U_1 is less curved than U"
+
+
+def made_up():
+    """Return a result of which every claim is true: 400 data sets of each slope."""
+    one = {"gradient": 1e-9, "second": 1e-7, "off": 0.9, "rest": 0.24, "curvature": 0.9}
+    found = {slope: {key: np.full(400, value) for key, value in one.items()} for slope in SLOPES}
+    return {"cases": illustrative(1, 5.0), "found": found}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(fig3.CLAIMS, result, "paper")}
+
+
+@pytest.mark.parametrize("slope", SLOPES)
+@pytest.mark.parametrize(("key", "value", "many", "what"), [
+    ("gradient", 2e-8, 1, MODE), ("second", 2e-6, 1, SECOND), ("off", 1.1, 250, NEAR),
+    ("rest", 0.26, 250, LINEAR), ("curvature", 1.1, 250, CURVED)])
+def test_what_is_another_in_one_slope_changes_its_claim(slope, key, value, many, what):
+    result = made_up()
+    result["found"][slope][key][:many] = value  # 150 of 400 are 5 standard errors below a half
+    found = verdicts(result)
+    assert found.pop(what) == "differs"
+    assert set(found.values()) == {"agrees"}
+
+
+def test_what_is_so_in_most_data_sets_agrees():
+    result = made_up()
+    for key, value in (("off", 5.0), ("rest", 5.0), ("curvature", 5.0)):
+        result["found"][2.0][key][:170] = value  # 230 of 400: 3 standard errors above a half
+    assert set(verdicts(made_up()).values()) == set(verdicts(result).values()) == {"agrees"}
+
+
+def test_the_intervals():
+    assert [(c.low, c.high) for c in fig3.CLAIMS] == [
+        (0, 1e-8), (0, 1e-6), *[(0.5, np.inf)] * 3]
+
+
+def test_a_profile_is_along_one_coordinate_in_standard_deviations():
+    model, fit = fitted(illustrative(1, 5.0))
+    t = np.array([-2.0, 0.0, 1.5])
+    for j in range(3):
+        sd = fit.hessian[j, j] ** -0.5  # conditional on the other coordinates
+        energy, energy_0, slope, slope_0 = fig3.profile(model, fit, j, t)
+        for k, shift in enumerate(t * sd):
+            q = fit.q.copy()
+            q[j] += shift
+            assert energy[k] == pytest.approx(U(q, model) - U(fit.q, model), abs=1e-12)
+            assert slope[k] == pytest.approx(grad_U(q, model)[j], abs=1e-12)
+            assert energy_0[k] == pytest.approx(fit.hessian[j, j] * shift**2 / 2)
+            assert slope_0[k] == pytest.approx(fit.hessian[j, j] * shift)
+
+
+def test_the_quantities_of_a_data_set_by_another_route():
+    cases = illustrative(2, 5.0)
+    found = fig3.one_data_set(cases, np.random.default_rng(4))
+    model, fit = fitted(cases)
+    off, rest = [], []
+    for j in (1, 2):  # alpha is none of the paper's
+        t = np.linspace(-2, 2, 2001)
+        energy, energy_0, slope, slope_0 = fig3.profile(model, fit, j, t)
+        off.append(np.abs(energy - energy_0).max())
+        rest.append(np.trapezoid((slope - slope_0) ** 2, t) / np.trapezoid(slope**2, t))
+    assert found["off"] == pytest.approx(max(off), rel=1e-12)  # at an end of the range
+    # 41 points and the trapezoidal rule's ends: some per cent
+    assert found["rest"] == pytest.approx(max(rest), rel=0.15)
+    assert found["gradient"] < 1e-8 and found["second"] < 1e-6
+    # the curvature of U - U_0 at draws from N(q-hat, J^-1), by differences of gradients
+    rng = np.random.default_rng(4)
+    C = np.linalg.cholesky(np.linalg.inv(fit.hessian))
+    ratios = []
+    for _ in range(50):
+        norms = []
+        for _ in range(fig3.DRAWS):
+            q = fit.q + C @ rng.standard_normal(3)
+            H = np.column_stack([(grad_U(q + 1e-5 * e, model) - grad_U(q - 1e-5 * e, model)) / 2e-5
+                                 for e in np.eye(3)])
+            norms.append([np.linalg.norm(H - fit.hessian, 2), np.linalg.norm(H, 2)])
+        ratios.append(np.divide(*np.mean(norms, axis=0)))
+    # other draws: within 4 of the deviations of such a mean
+    assert abs(found["curvature"] - np.mean(ratios)) < 4 * np.std(ratios)
+
+
+def test_the_table_and_the_figure():
+    rows = [line.split() for line in fig3.table(made_up()).splitlines()]
+    assert ["5", "400", "0.900", "(0.900)", "0.240", "(0.240)", "0.900", "(0.900)"] in rows
+    fig = fig3.figure(made_up())
+    assert [ax.get_xlabel() for ax in fig.axes[::2]] == [r"$\beta_1$", r"$\beta_2$", r"$\alpha$"]
+    model, fit = fitted(made_up()["cases"])
+    x, y = fig.axes[0].lines[0].get_data()
+    q = fit.q.copy()
+    q[1] = x[0]
+    assert y[0] == pytest.approx(U(q, model) - U(fit.q, model))
+    assert fig3.cases(Settings(seed=1)).name == made_up()["cases"].name

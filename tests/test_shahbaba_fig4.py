@@ -1,0 +1,175 @@
+"""Figure 4 of Split HMC: splitting the data."""
+
+import numpy as np
+import pytest
+
+import shahbaba_fig4 as fig4
+from harness.claims import judge
+from harness.run import Settings
+from models.interface import grad_U
+from shahbaba.datasets import illustrative
+from shahbaba.illustration import SLOPES
+
+DISTANCE = "distance to the line, nearest of R_1 - farthest of R_0"
+OFF = "|p - 1/2|, nearest of R_1 - farthest of R_0"
+WEIGHT = "p (1 - p), least of R_0 - largest of R_1"
+SUM = "largest |dU - dU_0 - dU_1| / |dU_0|"
+PRIOR = "largest prior precision in U_1"
+SHARE = "least mean share of R_0 in the information / 0.3"
+LEFT = "share of data sets where dU_0 explains half of dU along beta_1, by slope"
+MOST = "share of R_0 in the information, simulated data"
+SLOW = "curvature of U_1 / of U, simulated data"
+
+
+def made_up():
+    """Return a result of which every claim is true, whatever the slope: 400 data sets of each."""
+    one = {"distance": 0.1, "off": 0.1, "weight": 0.1, "sum": 1e-15, "prior": 0.0, "share": 0.5,
+           "curvature": 0.2, "along": 0.5, "across": 0.2, "left": 0.1}
+    found = {slope: {key: np.full(400, value) for key, value in one.items()} for slope in SLOPES}
+    for values in found.values():
+        values["share"] = np.linspace(0.4, 0.6, 400)
+    return {"cases": illustrative(1, 5.0), "found": found, "simulated": (0.9, 0.1)}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(fig4.CLAIMS, result, "paper")}
+
+
+def test_what_is_as_the_text_says_agrees():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+@pytest.mark.parametrize("slope", SLOPES)
+@pytest.mark.parametrize(("key", "value", "what"), [
+    ("distance", -0.01, DISTANCE), ("off", -0.01, OFF), ("weight", -0.01, WEIGHT),
+    ("sum", 2e-12, SUM), ("prior", 1e-9, PRIOR)])
+def test_one_data_set_that_is_another_changes_its_claim(slope, key, value, what):
+    result = made_up()
+    result["found"][slope][key][17] = value
+    found = verdicts(result)
+    assert found.pop(what) == "differs"
+    assert set(found.values()) == {"agrees"}
+
+
+@pytest.mark.parametrize("slope", SLOPES)
+def test_the_least_favourable_slope_counts_for_the_information(slope):
+    result = made_up()
+    result["found"][slope]["share"] -= 0.23  # a mean of 0.27, below 0.3 by 10 standard errors
+    found = verdicts(result)
+    assert found.pop(SHARE) == "differs"
+    assert set(found.values()) == {"agrees"}
+    result["found"][slope]["share"] += 0.06  # 0.33
+    assert verdicts(result)[SHARE] == "agrees"
+
+
+@pytest.mark.parametrize("slope", SLOPES)
+def test_what_depends_on_the_slope_is_not_determined(slope):
+    result = made_up()
+    result["found"][slope]["left"][:250] = 0.6  # 150 of 400 are left, 5 standard errors below half
+    found = verdicts(result)
+    assert found.pop(LEFT) == "not determined"
+    assert set(found.values()) == {"agrees"}
+    for values in result["found"].values():
+        values["left"][:250] = 0.6
+    assert verdicts(result)[LEFT] == "differs"
+
+
+@pytest.mark.parametrize(("simulated", "what"), [((0.45, 0.1), MOST), ((0.9, 1.1), SLOW)])
+def test_simulated_data_that_are_others_change_their_claim(simulated, what):
+    found = verdicts(made_up() | {"simulated": simulated})
+    assert found.pop(what) == "differs"
+    assert set(found.values()) == {"agrees"}
+
+
+def test_the_intervals():
+    assert [(c.low, c.high) for c in fig4.CLAIMS] == [
+        *[(0, np.inf)] * 3, (0, 1e-12), (0, 0), (1, np.inf), (0.5, np.inf), (0.5, 1), (0, 1)]
+
+
+def test_the_fractions_are_the_papers():
+    assert (fig4.FRACTION, fig4.FRACTION_SIMULATED) == (0.3, 0.4)  # Sections 3.2 and 3.3.1
+
+
+# Estimates
+
+
+def test_the_quantities_of_a_data_set_by_another_route():
+    cases = illustrative(3, 5.0)
+    found = fig4.one_data_set(cases)
+    _, fit, parts = fig4.split(cases, 0.3)
+    X, q = np.c_[np.ones(100), cases.X], fit.q
+    eta = X @ q
+    near = np.argsort(np.abs(eta))
+    assert sorted(near[:30]) == parts.cases.tolist()  # those closest to the line
+    norm = np.linalg.norm(q[1:])
+    assert found["distance"] == pytest.approx(
+        (abs(eta[near[30]]) - abs(eta[near[29]])) / norm, rel=1e-9)
+    p = 1 / (1 + np.exp(-np.abs(eta)))
+    assert found["off"] == pytest.approx(p[near[30]] - p[near[29]], rel=1e-9)
+    w = p * (1 - p)
+    assert found["weight"] == pytest.approx(w[near[29]] - w[near[30]], rel=1e-9)
+    assert found["sum"] < 1e-12 and found["prior"] == 0.0
+
+    def information(some):
+        return (X[some].T * w[some]) @ X[some]
+
+    J_0 = information(near[:30]) + np.eye(3) / 25
+    J = J_0 + information(near[30:])
+    assert found["share"] == pytest.approx(np.trace(np.linalg.inv(J) @ J_0) / 3, rel=1e-9)
+    assert found["curvature"] == pytest.approx(
+        np.linalg.norm(information(near[30:]), 2) / np.linalg.norm(J, 2), rel=1e-9)
+
+    def dU(direction, t, some, prior):
+        steps = t / np.sqrt(direction @ J @ direction)
+        out = []
+        for step in steps:
+            at = q + step * direction
+            pull = X[some].T @ (1 / (1 + np.exp(-X[some] @ at)) - cases.y[some])
+            out.append(direction @ (pull + prior * at / 25))
+        return np.array(out)
+
+    t, every = np.linspace(-2, 2, 41), np.arange(100)
+    along, across = np.array([0, *q[1:]]) / norm, np.array([0, -q[2], q[1]]) / norm
+    for key, direction in (("along", along), ("across", across)):
+        slow, whole = dU(direction, t, near[30:], 0), dU(direction, t, every, 1)
+        assert found[key] == pytest.approx(np.ptp(slow) / np.ptp(whole), rel=1e-9)
+    beta_1 = np.array([0.0, 1.0, 0.0])
+    slow, whole = dU(beta_1, t, near[30:], 0), dU(beta_1, t, every, 1)
+    assert found["left"] == pytest.approx(np.sum(slow**2) / np.sum(whole**2), rel=1e-9)
+
+
+def test_derivatives_are_of_u_and_its_parts():
+    model, fit, parts = fig4.split(illustrative(3, 5.0), 0.3)
+    direction = np.array([0.6, 0.0, 0.8])
+    found = fig4.derivatives(model, fit, parts, direction, np.array([1.5]))
+    q = fit.q + 1.5 / np.sqrt(direction @ fit.hessian @ direction) * direction
+    for values, of in zip(found, (model, parts.R_0, parts.R_1), strict=True):
+        assert values[0] == pytest.approx(grad_U(q, of) @ direction, rel=1e-12)
+
+
+def test_the_run_has_the_papers_own_simulated_data():
+    class Experiment:
+        budget, seed = "smoke", 7
+
+    cases = illustrative(7, 5.0)
+    result = fig4.run(Experiment, cases)
+    assert result["cases"] is cases
+    assert [len(values["left"]) for values in result["found"].values()] == [10, 10, 10]
+    one = fig4.one_data_set(illustrative(9, 10.0))
+    assert {key: values[2] for key, values in result["found"][10.0].items()} == one
+    # 40 % of 10000 cases whose logits are of deviation 11 or more have nearly all the information
+    share, curvature = result["simulated"]
+    assert 0.95 < share < 1 and 0 < curvature < 0.05
+
+
+def test_the_table_and_the_figure():
+    rows = [line.split("  ") for line in fig4.table(made_up()).splitlines()]
+    (row,) = [[cell.strip() for cell in row if cell.strip()] for row in rows if row[0] == "10"]
+    assert row == ["10", "400", "0.50 (0.42 to 0.58)", "0.20 (0.20 to 0.20)",
+                   "0.50 (0.50 to 0.50)", "0.20 (0.20 to 0.20)", "0.10 (0.10 to 0.10)"]
+    fig = fig4.figure(made_up())
+    assert [ax.get_title() for ax in fig.axes] == ["the paper's panel"] * 2 + [
+        "the same for another coordinate"] * 2
+    labels = [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
+    assert "$R_0$, 30 cases" in labels
+    assert fig4.cases(Settings(seed=1)).name == made_up()["cases"].name

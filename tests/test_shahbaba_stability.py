@@ -1,0 +1,253 @@
+"""The script on the stability limits of Split HMC: its estimates, its claims, what it runs."""
+
+import numpy as np
+import pytest
+
+import shahbaba_stability as stability
+from harness.claims import BUDGETS, Measured, judge
+from models.interface import hessian
+from shahbaba import chains
+from shahbaba.printed import PROBLEMS, step
+
+DATA = "illustrative data of slope 5, seed 1"
+
+
+# Each claim with its quantity
+
+
+def made_up():
+    """Return a result of which every claim is true, with w = 100 and w_0 = 100."""
+    rates = {0.8: np.full(100, 0.1), 1.0: np.full(100, 0.3), "beyond": np.full(100, 9.0)}
+    by_method = {}
+    for method, factor in stability.FURTHER.items():
+        by_method[method] = {stability.times(method, 0.8): spread(rates[0.8]),
+                             stability.times(method, 1.0): spread(rates[1.0]),
+                             stability.times(method, factor): spread(rates["beyond"])}
+    by_method["normal"][stability.times("normal", 1.4)] = spread(rates[1.0])
+    theory = {m: {"steps": [0.01, 0.02, 0.03], "draws": [[0.0, 0.2, 0.3], [0.0, 0.05, 0.3]],
+                  "mode": [0.0, 1e-9, 0.0]} for m in stability.PAPER}
+    return {"errors": by_method, "theory": theory, "w": 100.0, "w_0": 100.0, "limit": 0.02}
+
+
+def spread(x):
+    """Return energy errors near x, so that nothing is known without an error."""
+    return x * np.linspace(0.9, 1.1, x.size)
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(stability.CLAIMS, result, "paper")}
+
+
+def changed(result):
+    before, after = verdicts(made_up()), verdicts(result)
+    return {what for what in before if before[what] != after[what]}
+
+
+def test_what_is_as_the_theory_and_the_text_say_agrees():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+@pytest.mark.parametrize(("key", "value", "what"), [
+    ("limit", 0.02 * (1 + 2e-6), "HMC: stability limit x w / 2, by the eigenvalues of A"),
+    ("limit", 0.02 * (1 - 2e-6), "HMC: stability limit x w / 2, by the eigenvalues of A"),
+    ("w", 100.001, "HMC: stability limit x w / 2, by the eigenvalues of A"),
+    ("w_0", 181.0, "data: inner step x w_0 / 2"),  # 0.1 / 9 x 180 / 2 = 1
+])
+def test_a_frequency_that_is_another_changes_its_claim(key, value, what):
+    assert changed(made_up() | {key: value}) == {what}
+
+
+def test_a_growth_at_the_mode_changes_its_claim():
+    result = made_up()
+    result["theory"]["normal"]["mode"] = [0.0, 0.0, 2e-5]
+    assert changed(result) == {"normal: growth exponent at the mode, largest over the steps"}
+    for method in ("HMC", "data"):
+        result = made_up()
+        result["theory"][method]["mode"] = [1.0, 1.0, 1.0]
+        assert changed(result) == set()
+
+
+def moved(method, factor, x):
+    """Return the claims that change if the energy errors at a step are near x."""
+    result = made_up()
+    result["errors"][method][stability.times(method, factor)] = spread(np.full(100, x))
+    return changed(result)
+
+
+def drop(method):
+    return f"{method}: acceptance, 0.8 x the paper's step - {stability.FURTHER[method]} x"
+
+
+def rise(method):
+    return (f"{method}: log median |energy error|, {stability.FURTHER[method]} x the paper's step"
+            " - 0.8 x")
+
+
+@pytest.mark.parametrize("method", stability.PAPER)
+def test_energy_errors_that_are_others_change_their_claims(method):
+    own = {"normal": {"normal: acceptance, 1.4 x the paper's step - 1.1 x"},
+           "HMC": {"HMC: acceptance beyond the limit"}, "data": set()}[method]
+    # no error beyond: accepted like the shorter steps, or more
+    assert moved(method, stability.FURTHER[method], 0.01) == {drop(method), rise(method)} | own
+    # an error of 20 at shorter steps
+    assert moved(method, 0.8, 20.0) == {drop(method), rise(method)}
+    # the rate exp(-0.5) = 0.61 at the paper's step
+    assert moved(method, 1.0, 0.5) == ({f"{method}: acceptance at the paper's step"}
+                                       if method != "HMC" else set())
+    assert moved(method, 1.0, 0.4) == set()  # 0.67
+
+
+def test_no_acceptance_past_the_resonance_changes_that_claim():
+    assert moved("normal", 1.4, 20.0) == {"normal: acceptance, 1.4 x the paper's step - 1.1 x"}
+
+
+def test_a_rate_beyond_the_limit_may_be_one_in_twenty():
+    assert moved("HMC", 1.4, 3.1) == set()  # exp(-3.1) = 0.045
+    assert moved("HMC", 1.4, 2.8) == {"HMC: acceptance beyond the limit"}  # 0.061
+
+
+# Estimates
+
+
+def test_energies_that_are_not_finite_are_not_accepted():
+    rate = stability.acceptance(np.array([np.inf, np.nan, -1.0, 0.0, np.log(2)]))
+    p = [0, 0, 1, 1, 0.5]
+    assert rate == pytest.approx((0.5, np.std(p, ddof=1) / 5**0.5))
+    assert stability.acceptance(np.array([-np.inf, 1.0])).value == np.exp(-1) / 2
+
+
+def test_the_median_has_the_error_of_order_statistics():
+    rng = np.random.default_rng(8)
+    middle = stability.log_median(np.exp(rng.standard_normal(10_000)) * rng.choice([-1, 1], 10_000))
+    assert isinstance(middle, Measured)
+    # the median of n normals has the standard error sqrt(pi / 2 n); 20 % for the estimate of it
+    assert middle.se == pytest.approx((np.pi / 20_000) ** 0.5, rel=0.2)
+    assert abs(middle.value) < 4 * middle.se
+
+
+def test_the_median_of_a_few_by_hand():
+    # 16 numbers: the ranks 8 - 2 and 8 + 2, counted from 0
+    x = np.exp(np.arange(16.0))
+    assert stability.log_median(x[::-1]) == pytest.approx((7.5, 2.0))
+
+
+def test_growth_begins_where_half_of_the_draws_say_so():
+    theory = {"steps": [1.0, 2.0, 3.0], "draws": [[0.0, 0.0, 0.2], [0.0, 0.2, 0.2],
+                                                  [0.0, 0.3, 0.0]]}
+    assert stability.first_growth(theory) == 2.0
+    assert np.isnan(stability.first_growth(theory | {"draws": [[0.0, 0.0, 0.09]]}))
+
+
+def test_six_digits():
+    assert stability.six_digits(1234567.0) == 1234570.0
+    assert stability.six_digits(-1.2345678e-9) == -1.23457e-9
+    assert stability.six_digits(np.inf) == np.inf and np.isnan(stability.six_digits(np.nan))
+
+
+# What is run
+
+
+def test_the_settings_are_those_of_table_1():
+    assert (stability.FRACTION, stability.M) == (PROBLEMS["Simulated"].f, PROBLEMS["Simulated"].M)
+    for method, (eps, L) in stability.PAPER.items():
+        assert (eps, L) == pytest.approx(step("Simulated", method), rel=1e-15)
+        assert eps * L == pytest.approx(stability.TRAJECTORY, rel=1e-15)  # rounding
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_every_step_that_a_claim_needs_is_tried(budget):
+    for method in stability.PAPER:
+        steps = stability.grid(method, budget)
+        factors = {0.8, 1.0, {"HMC": 1.4, "normal": 1.1, "data": 1.2}[method]}
+        factors |= {1.4} if method == "normal" else set()
+        assert {stability.times(method, factor) for factor in factors} <= {*steps}
+        assert steps == sorted(set(steps))
+        assert (steps[0], steps[-1]) == stability.RANGES[method]
+        assert stability.STEPS[budget] <= len(steps) <= stability.STEPS[budget] + 4
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Let the problem be one of three coefficients."""
+    monkeypatch.setattr(stability, "OWN", DATA)
+    stability.starts.cache_clear()
+    yield chains.problem(DATA, stability.FRACTION)
+    stability.starts.cache_clear()
+
+
+def test_trajectories_start_from_the_posterior_with_the_same_momenta(small):
+    starts = stability.starts(45, 3)
+    chain = chains.transitions("data", small[1].q_hat, small, 0.1, 3, 9, 50 + 450,
+                               np.random.default_rng(3))
+    np.testing.assert_array_equal(starts, chain.samples[59::10])
+    found = stability.trajectories("normal", 0.7, 4, 45, 3)["errors"]
+    assert len(found) == 45
+    for first in (0, 20, 40):  # each set of 20 has momenta of its own
+        rng = np.random.default_rng([3, first])
+        for k in range(first, min(first + 20, 45)):
+            one = chains.transitions("normal", starts[k], small, 0.7, 4, 9, 1, rng, jitter=0.0)
+            assert found[k] == float(f"{one.energy_error[0]:.6g}")
+
+
+def test_the_hessian_of_the_parts_is_the_whole(small):
+    model, fit, split = small
+    q = fit.q_hat + 0.3
+    J, J_0, J_1 = stability.hessians_at(q)
+    assert np.allclose(J, J_0 + J_1, rtol=1e-12, atol=0)  # rounding of 100 terms
+    assert np.allclose(J, hessian(q, model), rtol=0, atol=0)
+    assert np.allclose(J_0, hessian(q, split.R_0), rtol=0, atol=0)
+
+
+def test_growth_is_over_a_trajectory(small):
+    J, J_0, J_1 = stability.hessians_at(small[1].q_hat)
+    for method, eps in (("HMC", 1.0), ("data", 2.0)):
+        block = stability.q_block(method, eps, J, J_0, J_1, small[1], 9)
+        assert stability.exponent(block) > 0.01
+        assert stability.growth(method, eps, (J, J_0, J_1)) == pytest.approx(
+            0.3 / eps * stability.exponent(block), rel=1e-12)
+
+
+class Recorder:
+    """Stands for an experiment: computes in this process, and keeps what was asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 5, []
+
+    def replicates(self, function, tasks, unit, note=None, warm=None):
+        self.calls.append((function.__name__, tasks))
+        return [function(**{k: v for k, v in task.items() if k != "cost"}) for task in tasks]
+
+
+def test_the_errors_of_a_step_go_to_that_step(small):
+    experiment = Recorder("smoke")
+    result = stability.run(experiment, None)
+    (first, tasks), (second, _) = experiment.calls
+    assert (first, second) == ("trajectories", "linear_theory")
+    for task in tasks:
+        assert (task["count"], task["seed"]) == (10, 5)
+        wanted = stability.trajectories(task["method"], task["eps"], task["L"], 10, 5)["errors"]
+        assert result["errors"][task["method"]][task["eps"]].tolist() == wanted
+        # trajectories of length 0.3, to half a step
+        assert abs(task["eps"] * task["L"] - 0.3) <= task["eps"] / 2 + 1e-12
+    w = np.linalg.eigvalsh(stability.hessians_at(small[1].q_hat)[0])[-1] ** 0.5
+    assert result["w"] == pytest.approx(w, rel=1e-12)
+    w_0 = np.linalg.eigvalsh(stability.hessians_at(small[1].q_hat)[1])[-1] ** 0.5
+    assert result["w_0"] == pytest.approx(w_0, rel=1e-12)
+    assert [len(result["theory"][m]["draws"]) for m in stability.PAPER] == [1, 1, 1]
+
+
+def test_at_the_papers_budget_the_seeds_are_others():
+    seeds = {budget: 1 + stability.FRESH[budget] for budget in BUDGETS}
+    assert seeds["paper"] not in (seeds["short"], seeds["smoke"])
+
+
+def test_the_table_and_the_figure():
+    result = made_up()
+    text = stability.table(result)
+    assert "2 / w = 0.02," in text and "pi / w = 0.03142" in text
+    assert "from eps = 0.02 (HMC), 0.02 (normal), 0.02 (data)" in text
+    rows = [line.split() for line in text.splitlines()]
+    # exp(-0.3), and a mean of 100 numbers of deviation 0.3 x 0.058 x exp(-0.3)
+    assert ["HMC", "0.01500", "*", "0.7409", "(0.0013)", "0.3"] in rows
+    fig = stability.figure(result)
+    assert len(fig.axes) == 9

@@ -1,0 +1,107 @@
+"""Table 1 of Split HMC: what is run, and where it goes.  Its claims are in test_tables.py."""
+
+import pytest
+
+import shahbaba_table1 as table1
+from harness.claims import BUDGETS
+from shahbaba.chains import ALL, AUTHORS
+from shahbaba.printed import METHODS, sentence
+
+
+class Recorder:
+    """Stands for an experiment: made-up chains and times, and what was asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 5, []
+
+    def replicates(self, function, tasks, unit, note=None, warm=None):
+        self.calls.append((function.__name__, tasks))
+        if function.__name__ == "clock":
+            return [{"seconds": {method: [1.0 + k, 1.0 + k] for k, method in enumerate(ALL)}}]
+        done = [self.chain(**task) for task in tasks]
+        assert note(done).startswith("acceptance rate 0.")
+        return done
+
+    @staticmethod
+    def chain(data_name, method, seed, **_):
+        """Return a chain whose rate says which it is."""
+        rate = 0.1 + 0.02 * ALL.index(method) + 1e-4 * int(data_name.split()[-1]) + 0.01 * seed[2]
+        row = {"batch": 3.0, "initial": 3.0, "se": 0.1, "mean": 1.0, "mean_se": 0.1}
+        return {"g": 20.0, "AP": rate, "AP_se": 0.01, "batches": 36, "tau": row, "tau_beta": row}
+
+
+@pytest.fixture(scope="module")
+def paper():
+    experiment = Recorder("paper")
+    return experiment, table1.run(experiment, None)
+
+
+def test_at_the_papers_budget_all_chains_have_its_length(paper):
+    (function, tasks), _ = paper[0].calls
+    assert function == "one_chain"
+    assert {task["n"] for task in tasks} == {50_000}
+    own = [task for task in tasks if task["data_name"] == "simulated logistic data, seed 2011"]
+    assert [task["method"] for task in own] == [m for m in ALL for _ in range(2)]
+    others = [(task["data_name"], task["method"]) for task in tasks if task not in own]
+    assert others == [(f"simulated logistic data, seed {k}", m) for k in (1, 2, 3, 4)
+                      for m in METHODS]
+    assert {task["seed"][0] for task in tasks} == {5}
+
+
+def test_the_times_are_measured_afterwards_and_alone(paper):
+    _, (function, tasks) = paper[0].calls
+    assert function == "clock"
+    (task,) = tasks
+    assert task["data_name"] == table1.OWN and list(task["settings"]) == list(ALL)
+    # Table 1: L, and steps that make trajectories of length 0.3, to rounding
+    assert {m: L for m, (_, L, _) in task["settings"].items()} == {
+        "HMC": 20, "normal": 10, AUTHORS: 10, "data": 3}
+    assert [eps * L for eps, L, _ in task["settings"].values()] == pytest.approx([0.3] * 4)
+    assert task["settings"]["data"][2] == 9 and task["fraction"] == 0.4
+
+
+def test_every_chain_goes_to_its_data_set_and_method(paper):
+    result = paper[1]
+    assert list(result["data sets"]) == ["2011", "1", "2", "3", "4"]
+    assert result["Simulated"] is result["data sets"]["2011"]
+    for k, method in enumerate(ALL):
+        own = result["Simulated"][method]
+        assert own["AP"].value == pytest.approx(0.1 + 0.02 * k + 0.2011 + 0.005)
+        assert own["chains"] == 2 and own["s"].value == 1.0 + k
+    for seed in (1, 2, 3, 4):
+        assert list(result["data sets"][str(seed)]) == list(METHODS)
+        for method in METHODS:
+            other = result["data sets"][str(seed)][method]
+            assert other["AP"].value == pytest.approx(
+                0.1 + 0.02 * ALL.index(method) + 1e-4 * seed)
+            assert other["s"].value == 1.0 + ALL.index(method)  # those of the paper's data
+
+
+def test_shorter_budgets_run_the_same():
+    for budget in BUDGETS:
+        experiment = Recorder(budget)
+        result = table1.run(experiment, None)
+        assert {task["n"] for _, tasks in experiment.calls[:1] for task in tasks} == {
+            table1.LENGTH[budget], table1.LENGTH_OTHERS[budget]}
+        assert set(result["Simulated"]) == set(ALL)
+
+
+def test_the_differences_that_are_known():
+    known = {claim.what for claim in table1.CLAIMS if claim.known}
+    assert known == {"Simulated, normal: AP", *(
+        sentence("Simulated", "data", m, ("tau_beta x g", "tau_beta x s"))
+        for m in ("normal", AUTHORS))}
+    # chains too short to see a difference must not be said to disprove it
+    assert all(claim.budgets == ("paper",) for claim in table1.CLAIMS if claim.known)
+
+
+def test_the_table_and_the_figure_show_the_paper_and_all_data_sets(paper):
+    text = table1.table(paper[1])
+    assert "chains x batches: 2 x 36, 2 x 36, 2 x 36, 2 x 36" in text
+    rows = [line.split() for line in text.split("5 data sets, by R's seed")[1].splitlines()]
+    # by initial sequences: tau 3, times g
+    assert ["3", "HMC", "0.100", "(0.010)", "3.00", "(0.10)", "3.00", "(0.10)", "60.0", "(2.0)",
+            "60.0", "(2.0)"] in rows
+    assert [row[:2] for row in rows[4:]] == [[k, m] for k in ("2011", *"1234") for m in METHODS]
+    fig = table1.figure(paper[1])
+    assert "n = 10000, p = 100" in fig.get_suptitle()

@@ -1,0 +1,104 @@
+"""Table 2 of Split HMC: what is run, and where it goes.  Its claims are in test_tables.py."""
+
+import pytest
+
+import shahbaba_table2 as table2
+from harness.files import Data, DataError
+from harness.run import Settings
+from shahbaba.chains import ALL, AUTHORS
+from shahbaba.printed import METHODS, PROBLEMS, number, sentence
+
+DATA = ("StatLog", "CTG", "Chess", "Chess, standardised")
+
+
+class Recorder:
+    """Stands for an experiment: made-up chains and times, and what was asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 5, []
+
+    def replicates(self, function, tasks, unit, note=None, warm=None):
+        self.calls.append((function.__name__, tasks))
+        if function.__name__ == "clock":
+            s = 1.0 + DATA.index(tasks[0]["data_name"])
+            return [{"seconds": {method: [s + 0.1 * k] * 2 for k, method in enumerate(ALL)}}]
+        return [self.chain(**task) for task in tasks]
+
+    @staticmethod
+    def chain(data_name, method, seed, **_):
+        """Return a chain whose rate says which it is."""
+        rate = 0.1 + 0.02 * ALL.index(method) + 0.2 * DATA.index(data_name) + 0.01 * seed[2]
+        row = {"batch": 3.0, "initial": 3.0, "se": 0.1, "mean": 1.0, "mean_se": 0.1}
+        return {"g": 20.0, "AP": rate, "AP_se": 0.01, "batches": 36, "tau": row, "tau_beta": row}
+
+
+@pytest.fixture(scope="module")
+def paper():
+    experiment = Recorder("paper")
+    return experiment, table2.run(experiment, None)
+
+
+def test_at_the_papers_budget_there_are_three_chains_of_its_length(paper):
+    function, tasks = paper[0].calls[0]
+    assert function == "one_chain"
+    assert {task["n"] for task in tasks} == {50_000}
+    wanted = [(d, m) for d in DATA[:3] for m in ALL for _ in range(3)]
+    assert [(t["data_name"], t["method"]) for t in tasks] == wanted + [(DATA[3], m)
+                                                                       for m in METHODS]
+    # the standardised data with the settings of Chess
+    for task in tasks:
+        name = task["data_name"].split(",")[0]
+        there = "normal" if task["method"] == AUTHORS else task["method"]
+        assert task["L"] == number(name, "L", there)
+        assert task["fraction"] == PROBLEMS[name].f
+    assert {task["seed"][0] for task in tasks} == {1005}  # not those of the short budget
+
+
+def test_the_times_are_measured_afterwards_one_data_set_alone(paper):
+    assert [(function, [task["data_name"] for task in tasks]) for function, tasks in
+            paper[0].calls[1:]] == [("clock", [name]) for name in DATA[:3]]
+    for _, (task,) in paper[0].calls[1:]:
+        name = task["data_name"]
+        assert task["fraction"] == PROBLEMS[name].f
+        assert task["settings"]["data"][1:] == [number(name, "L", "data"), PROBLEMS[name].M]
+
+
+def test_every_chain_goes_to_its_data_set_and_method(paper):
+    result = paper[1]
+    assert list(result) == list(DATA)
+    for k, name in enumerate(DATA):
+        for method in ALL if name != DATA[3] else METHODS:
+            found, j = result[name][method], ALL.index(method)
+            mean = 0.01 if name != DATA[3] else 0.0  # of 0, 0.01 and 0.02
+            assert found["AP"].value == pytest.approx(0.1 + 0.02 * j + 0.2 * k + mean)
+            # the standardised data take as long as the others
+            assert found["s"].value == pytest.approx(1.0 + min(k, 2) + 0.1 * j)
+
+
+def test_the_differences_that_are_known():
+    known = {claim.what for claim in table2.CLAIMS if claim.known}
+    assert known == {"StatLog, normal: AP", "Chess, normal: AP", "Chess, normal: g", *(
+        sentence("Chess", "data", m, ("tau_beta x g",)) for m in ("normal", AUTHORS))}
+
+
+def test_the_table_and_the_figure_have_a_block_for_each_problem(paper):
+    text = table2.table(paper[1])
+    heads = [line.split("  ")[0] for line in text.splitlines() if "HMC: ours" in line]
+    assert heads == ["StatLog", "CTG", "Chess", "Chess"]
+    assert "Chess, standardised as the text's" in text
+    shown = [label.get_text() for label in table2.figure(paper[1]).axes[0].get_yticklabels()]
+    assert shown == [label for name in DATA[:3] for label in (f"{name}: HMC", *ALL[1:])]
+
+
+def test_data_that_are_missing_end_the_script_with_status_2(monkeypatch, capsys):
+    def missing(folder):
+        raise DataError(f"no CTG.xls in {folder}")
+
+    got = Data("StatLog", None, None)
+    monkeypatch.setattr(table2, "SETS", {"StatLog": lambda folder: got, "CTG": missing})
+    with pytest.raises(SystemExit) as end:
+        table2.cases(Settings(data="here"))
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "no CTG.xls in here\n"
+    monkeypatch.setattr(table2, "SETS", {"StatLog": lambda folder: got})
+    assert table2.cases(Settings()) == "StatLog"

@@ -1,0 +1,292 @@
+"""What Tables 1 and 2 of Split HMC share: estimates by hand, and each claim with its quantity."""
+
+import numpy as np
+import pytest
+
+import shahbaba_table1
+import shahbaba_table2
+from harness.claims import Measured, judge
+from shahbaba import tables
+from shahbaba.chains import ALL, AUTHORS
+from shahbaba.printed import METHODS, PROBLEMS, SENTENCES, gradients, number, sentence
+from shahbaba.tables import ESTIMATORS, ROWS, column
+
+CLAIMS = shahbaba_table1.CLAIMS + shahbaba_table2.CLAIMS
+CASES = [(name, method) for name in PROBLEMS for method in ALL]
+# with its own g, 9, the normal approximation beats data splitting on Chess
+KNOWN = {"Chess, normal: g", *(sentence("Chess", "data", m, ("tau_beta x g",))
+                               for m in ("normal", AUTHORS))}
+
+
+def as_printed(name, method):
+    """Return what estimates() would if everything were as printed, but for the g of Chess."""
+    there = column(method)
+    s = number(name, "s", there)
+    found = {"chains": 2, "batches": 36, "seconds": [0.99 * s, 1.01 * s],
+             "g": Measured(gradients(name, there)), "s": Measured(s, 0.01 * s),
+             "AP": Measured(number(name, "AP", there), 0.001)}
+    for row in ROWS:
+        tau = number(name, row, there)
+        found |= {(row, estimator): Measured(tau, 0.01 * tau) for estimator in ESTIMATORS}
+        found[row, "mean"] = Measured(-100.0, 0.1)
+    return found
+
+
+def made_up():
+    return {name: {method: as_printed(name, method) for method in ALL} for name in PROBLEMS}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(CLAIMS, result, "paper")}
+
+
+BEFORE = verdicts(made_up())
+
+
+def changed(name, method, key, change):
+    """Return the claims whose verdict is another when one estimate is."""
+    result = made_up()
+    result[name][method][key] = change(result[name][method][key])
+    after = verdicts(result)
+    assert after.keys() == BEFORE.keys()
+    return {what for what in after if after[what] != BEFORE[what]}
+
+
+def orders(name, better=(), worse=(), measure=""):
+    """Name the sentences in which a method is better, or worse, by a measure such as 'tau x'."""
+    found = set()
+    for about, a, b, measures, _ in SENTENCES:
+        if about == name and any(measure in m for m in measures):
+            for variant in (lambda m: m, lambda m: AUTHORS if m == "normal" else m):
+                if variant(a) in better or variant(b) in worse:
+                    found.add(sentence(name, variant(a), variant(b), measures))
+    return found
+
+
+def test_what_is_as_printed_agrees_but_for_what_cannot():
+    assert {what for what, verdict in BEFORE.items() if verdict != "agrees"} == KNOWN
+    assert {BEFORE[what] for what in KNOWN} == {"known difference"}
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_rate_that_is_another_changes_its_claim(name, method):
+    # rounding to 0.01, and 3 standard errors of 50000 acceptances of variance 1/4 and tau 2
+    margin = 0.005 + 3 * (0.25 * 2 / 50_000) ** 0.5
+    for sign in (-1, 1):
+        assert changed(name, method, "AP", lambda m, s=sign: m + s * 0.99 * margin) == set()
+        # outside by more than 4 standard errors, of 0.001
+        known = f"{name}, {method}: AP"
+        assert changed(name, method, "AP", lambda m, s=sign: m + s * (1.01 * margin + 0.004)) == {
+            known}
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+@pytest.mark.parametrize("row", ROWS)
+def test_a_tau_that_is_another_changes_its_claim_and_the_orders(name, method, row):
+    printed = number(name, row, column(method))
+    own = {estimator: f"{name}, {method}: log({row} / {printed:g}), {estimator}"
+           for estimator in ESTIMATORS}
+    for factor in (0.2, 5.0):  # theirs are within a factor of 2.3 of the truth: 3 standard errors
+        def change(m, factor=factor):
+            return m * factor
+
+        assert changed(name, method, (row, "batch means"), change) == {own["batch means"]}
+        lost = orders(name, worse=[method], measure=f"{row} x") if factor < 1 else orders(
+            name, better=[method], measure=f"{row} x")
+        gained = KNOWN & (orders(name, worse=[method]) if factor > 1 else
+                          orders(name, better=[method])) if row == "tau_beta" else set()
+        found = changed(name, method, (row, "initial sequence"), change)
+        assert found == {own["initial sequence"]} | (lost - KNOWN) | gained
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_g_that_is_another_changes_its_claim(name, method):
+    for shift in (-0.06, 0.06):  # one decimal is printed; the printed 13 of Chess is wrong
+        found = changed(name, method, "g", lambda m, shift=shift: Measured(
+            number(name, "g", column(method)) + shift) if name != "Chess" else m + shift)
+        assert found == ({f"{name}, {method}: g"} if method in METHODS and (name, method) != (
+            "Chess", "normal") else set())
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_time_that_is_another_changes_the_ratios_and_the_orders(name, method):
+    factor = 0.2 if method == "HMC" else 5.0  # methods differ by less than 4, in print and in g
+    found = changed(name, method, "seconds", lambda s: [factor * x for x in s])
+    others = METHODS[1:] if method == "HMC" else [method] if method in METHODS else []
+    wanted = {f"{name}, {m}: (s / g) / (s / g of HMC)" for m in others}
+    wanted |= {f"{name}: s, HMC / {m}" for m in others}
+    wanted |= orders(name, worse=["HMC"], measure="x s") if method == "HMC" else orders(
+        name, better=[method], measure="x s")
+    assert found == wanted
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_mean_that_is_another_changes_its_claim(name, method):
+    for row, what in (("tau", "log likelihood"), ("tau_beta", "sum of beta^2")):
+        for shift, wanted in ((0.5, set()), (-0.6, {  # 0.57 is 4 standard errors
+                f"{name}: mean {what} of two methods, largest difference / s.e."})):
+            assert changed(name, method, (row, "mean"), lambda m, s=shift: m + s) == wanted
+
+
+# The intervals, a second time
+
+
+def test_a_claim_about_tau_holds_for_batch_means_of_independent_draws():
+    (claim,) = [c for c in CLAIMS if c.what == "Simulated, HMC: log(tau / 4.6), batch means"]
+    rounding = np.log([4.55 / 4.6, 4.65 / 4.6])
+    rng = np.random.default_rng(4)
+    theirs = rng.standard_normal((20_000, 36)).var(axis=1, ddof=1)  # tau is 1
+    outside = [np.mean(-np.log(theirs) > claim.high - rounding[1]),
+               np.mean(-np.log(theirs) < claim.low - rounding[0])]
+    # 0.00135 each; 4 standard errors
+    assert np.allclose(outside, 0.00135, rtol=0, atol=4 * (0.00135 / 20_000) ** 0.5)
+
+
+def test_every_claim_about_tau_differs_from_that_one_by_rounding_only():
+    claims = {c.what: c for c in CLAIMS if ": log(tau" in c.what and c.kind == "printed number"}
+    ends = []
+    for name, method in CASES:
+        for row in ROWS:
+            printed = float(PROBLEMS[name].rows[row][column(method)])
+            for estimator in ESTIMATORS:
+                claim = claims.pop(f"{name}, {method}: log({row} / {printed:g}), {estimator}")
+                # all taus are printed to one decimal
+                rounding = np.log([1 - 0.05 / printed, 1 + 0.05 / printed])
+                ends.append([claim.low, claim.high] - rounding)
+    assert not claims
+    assert np.allclose(ends, ends[0], rtol=1e-12, atol=0)  # rounding of logs
+
+
+def test_the_proportionality_of_s_is_the_range_of_print():
+    # (s / s of HMC) (20 / g) with the printed numbers as far off as rounding allows: both ends are
+    # of CTG, s = 0.011, 0.008 and 0.005, data splitting and the normal approximation
+    low, high = tables.proportional()
+    assert low == pytest.approx(0.0045 / 0.0115 * 20 / 9.8, rel=1e-12)
+    assert high == pytest.approx(0.0085 / 0.0105 * 20 / 13, rel=1e-12)
+
+
+# Estimates
+
+
+def chain(tau, batches=37, rate=0.7):
+    row = {"batch": tau, "initial": tau + 1, "se": 0.1 * tau, "mean": 10 * tau, "mean_se": 0.1}
+    return {"g": 20.0, "AP": rate, "AP_se": 0.01, "batches": batches, "tau": row,
+            "tau_beta": {key: 2 * value for key, value in row.items()}}
+
+
+def test_chains_are_put_together():
+    found = tables.estimates([chain(2.0), chain(4.0, rate=0.9)], [1.0, 3.0])
+    assert found["chains"] == 2 and found["batches"] == 37
+    assert found["g"] == (20.0, 0.0)
+    assert found["s"] == (2.0, 1.0)  # a standard deviation of sqrt 2, over the root of 2
+    assert found["AP"] == pytest.approx((0.8, 0.01 / 2**0.5))
+    assert found["tau", "initial sequence"] == pytest.approx((4.0, np.hypot(0.2, 0.4) / 2))
+    assert found["tau_beta", "initial sequence"] == pytest.approx((8.0, np.hypot(0.4, 0.8) / 2))
+    assert found["tau", "mean"] == pytest.approx((30.0, 0.1 / 2**0.5))
+    assert found["tau_beta", "mean"] == pytest.approx((60.0, 0.2 / 2**0.5))
+    value, se = found["tau", "batch means"]
+    assert value == 3.0
+    # of the log of a chi-squared number of 72 degrees of freedom: about sqrt(2 / 72), a little more
+    assert 0 < se / 3.0 - (2 / 72) ** 0.5 < 0.003
+    assert found["tau_beta", "batch means"].value == 6.0
+
+
+def two_methods():
+    return {"HMC": tables.estimates([chain(4.0)], [2.0, 4.0]),
+            "normal": tables.estimates([chain(1.0) | {"g": 10.0}], [1.0, 1.0])}
+
+
+def test_times_are_compared_round_by_round():
+    found = two_methods()
+    assert tables.ratio(found, "s", "HMC", "normal") == pytest.approx((3.0, 1.0))
+    # 1/2 and 1/4: a deviation of 1/4 / sqrt 2, over the root of 2
+    assert tables.ratio(found, "s", "normal", "HMC") == pytest.approx((0.375, 0.125))
+    assert tables.ratio(found, "g", "normal", "HMC") == (0.5, 0.0)
+
+
+def test_products_and_advantages():
+    found = two_methods()  # tau by initial sequences: 5.0 (0.4) and 2.0 (0.1)
+    assert tables.relative_product(found, "tau x g", "normal") == pytest.approx((1.0, 0.05))
+    assert tables.relative_product(found, "tau_beta x g", "normal", estimator="batch means") == (
+        pytest.approx((1.0, found["normal"]["tau_beta", "batch means"].se / 2)))
+    assert tables.product(found, "tau x g", "HMC", "initial sequence") == pytest.approx((100, 8))
+    # relative to the time of HMC: 2 x 0.375
+    assert tables.product(found, "tau x s", "normal", "initial sequence") == pytest.approx(
+        (0.75, 0.75 * np.hypot(0.05, 1 / 3)))
+    value, se = tables.advantage(found, "normal", "HMC", "tau x g")
+    assert value == pytest.approx(np.log(5.0 * 20 / (2.0 * 10)))
+    assert se == pytest.approx(np.hypot(0.08, 0.05))
+    value, se = tables.advantage(found, "normal", "HMC", "tau x s")
+    assert value == pytest.approx(np.log(5.0 / 2.0 * 3.0))
+    assert se == pytest.approx((0.08**2 + 0.05**2 + (1 / 3) ** 2) ** 0.5)
+
+
+def test_means_are_compared_in_standard_errors():
+    p = {("tau", "mean"): Measured(3.0, 0.3), ("tau", "initial sequence"): Measured(2.0, 0.2)}
+    q = {("tau", "mean"): Measured(1.0, 0.4), ("tau", "initial sequence"): Measured(5.0, 1.0)}
+    # 2 / 0.5, known to half the larger relative error of tau, 20 %
+    assert tables.apart(p, q, "tau") == pytest.approx((4.0, 0.4))
+    assert tables.apart(q, p, "tau") == tables.apart(p, q, "tau")
+
+
+# Tasks
+
+
+def test_a_chain_has_the_printed_settings():
+    for name, problem in PROBLEMS.items():
+        tasks = tables.chain_tasks(name, "some data", ALL, 3, 10, 7)
+        assert len({tuple(task["seed"]) for task in tasks}) == len(tasks) == 12
+        for task in tasks:
+            there = column(task["method"])
+            assert task["L"] == number(name, "L", there)
+            # rounding of a product and a quotient
+            assert task["eps"] * task["L"] == pytest.approx(20 * problem.eps, rel=1e-15)
+            assert task["M"] == (problem.M if there == "data" else 1)
+            assert (task["fraction"], task["n"], task["data_name"]) == (problem.f, 10, "some data")
+            assert task["seed"][0] == 7
+
+
+def test_chains_are_grouped_by_data_set_and_method():
+    tasks = [dict(data_name=d, method=m) for d in "ab" for m in ("x", "y", "y")]
+    assert tables.grouped(tasks, range(6)) == {"a": {"x": [0], "y": [1, 2]},
+                                               "b": {"x": [3], "y": [4, 5]}}
+
+
+# The layout
+
+
+def test_the_table_has_print_and_ours_side_by_side():
+    found = made_up()["CTG"]
+    found["data"]["tau", "batch means"] = Measured(7.0, 1.0)
+    found[AUTHORS]["AP"] = Measured(0.5, 0.01)
+    lines = {line.split("  ")[0]: line.split("  ") for line in tables.laid_out("CTG", found)
+             .splitlines()}
+
+    def cells(label):
+        return [cell.strip() for cell in lines[label][1:] if cell.strip()]
+
+    assert cells("CTG") == ["paper", "HMC: ours", "paper", "normal: ours", f"{AUTHORS}: ours",
+                            "paper", "data: ours"]
+    assert cells("L") == ["20", "20", "13", "13", "13", "2", "2"]
+    assert cells("AP") == ["0.69", "0.6900 (0.0010)", "0.77", "0.7700 (0.0010)", "0.500 (0.010)",
+                           "0.81", "0.8100 (0.0010)"]
+    assert cells("tau, batch means")[-2:] == ["5.0", "7.0 (1.0)"]
+    assert cells("tau x g, batch means")[-2:] == ["47", "68.6 (9.8)"]  # 7 x 9.802
+    assert cells("tau x s, s, batch means")[-2] == "0.028"
+    assert cells("tau_beta, initial sequence")[:2] == ["-", "24.40 (0.24)"]
+    assert cells("s, ms")[-2] == "5" and cells("s, ms")[-1].startswith("5.0")
+    # 5 / 11, and 0.028 / 0.011
+    assert cells("s / s of HMC")[-2] == "0.455"
+    assert cells("tau x s / s of HMC, init. seq.")[-2] == "2.55"
+    # in units of HMC's time: its own tau
+    assert cells("tau x s / s of HMC, init. seq.")[1] == "6.200 (0.062)"
+
+
+def test_the_figure_has_every_product():
+    fig = tables.dot_plot({"CTG": made_up()["CTG"]}, [{m: made_up()["CTG"][m] for m in METHODS}])
+    labels = [ax.get_xlabel() for ax in np.reshape(fig.axes, (2, 2)).T.flat]
+    assert labels == [r"$\tau \times g$", r"$\tau \times s$ / s of HMC",
+                      r"$\tau_\beta \times g$", r"$\tau_\beta \times s$ / s of HMC"]
+    for ax in fig.axes:
+        # three estimates of each of the paper's methods, two of the variant
+        assert len(ax.containers) == 3 * 3 + 2
