@@ -1,129 +1,27 @@
-"""reproduce/paquet_fixed_point.py: its trajectories are those of Algorithm 1, and what it measures
-has the values that can be had in another way."""
+"""reproduce/paquet_fixed_point.py: chains share their random numbers, biases are those by hand, and
+each claim is about what it says."""
+
+import math
 
 import numpy as np
 import pytest
 
-import data
 import paquet_fixed_point as script
-from algorithms.paquet_rmhmc import riemann_metric
-from algorithms.paquet_rmhmc_fast import metric_factor, rmhmc
-from harness import Settings
-from models.linalg import solve_lower_transposed, whitened_factor
+from harness.claims import Measured, judge
+from paquet.digits import digits_3v5
+from paquet.trajectories import draw, posterior
 
-DIGITS = data.digits_3v5().name
-PROBLEMS = [("N = 1", None), ("N = 2", None), (DIGITS, 40)]
-each_problem = pytest.mark.parametrize("name, cases", PROBLEMS)
+INF = math.inf
 
 
-class Given:
-    """In place of a generator: gives the normals that are wanted, and accepts."""
-
-    def __init__(self, z):
-        self.z = z
-
-    def standard_normal(self, n):
-        return self.z
-
-    def random(self):
-        return 0.0
+# The work
 
 
-@each_problem
-@pytest.mark.parametrize("f_max", [1, 5])
-def test_trajectory_is_that_of_rmhmc_bit_for_bit(name, cases, f_max):
-    at, rng = script.problem(name, cases), np.random.default_rng(1)
-    model = at.model
-    for _ in range(5):
-        x, z = script.draw(at, rng), rng.standard_normal(at.sd.size)
-        s, _ = metric_factor(x, model, np.empty_like(model.K))
-        R, _ = whitened_factor(model.L_K, s**2)
-        p = solve_lower_transposed(model.L_K, R.T @ z)  # as in rmhmc
-        xs, _, energies, halves = script.travel(x, p, model, 4, 0.1, f_max)
-        chain = rmhmc.py_func(x, model, 4, 0.1, 1, Given(z), f_max)
-        np.testing.assert_array_equal(xs[0], x)
-        np.testing.assert_array_equal(xs[-1], chain.samples[0])
-        assert energies[1] - energies[0] == chain.energy_error[0]
-        assert xs.shape == (5, x.size) and halves.shape == (4, x.size)
-
-
-@each_problem
-def test_momentum_has_the_metric_as_its_covariance(name, cases):
-    at, rng, n = script.problem(name, cases), np.random.default_rng(2), 5000
-    x = script.draw(at, rng)
-    G = np.linalg.inv(riemann_metric(x, at.model)[2])
-    L = np.linalg.cholesky(np.linalg.inv(G))
-    z = np.array([L.T @ script.draw_momentum(x, at.model, rng) for _ in range(n)])  # ~ N(0, I)
-    deviation = np.sqrt((1 + np.eye(x.size)) / n)
-    assert (np.abs(z.T @ z / n - np.eye(x.size)) < 4.9 * deviation).all()  # of 820 at most
-    assert (np.abs(z.mean(0)) < 4.5 / n**0.5).all()
-
-
-@pytest.mark.parametrize("name", script.SMALL)
-def test_exact_moments_are_those_of_the_closed_form(name):
-    # E[x] = K c, c_m = y_m N(0; 0, 1 + K_mm) P(the other label | x_m's) / Z: by parts under N(0, K)
-    at = script.problem(name)
-    K, y = at.model.K, at.model.y
-    V = 1 + np.diag(K)
-    if y.size == 1:
-        Z, others = 0.5, 1.0
-    else:
-        r = y[0] * y[1] * K[0, 1] / np.sqrt(V[0] * V[1])
-        Z, others = 0.25 + np.arcsin(r) / (2 * np.pi), 0.5
-    mean = K @ (y / np.sqrt(2 * np.pi * V) * others / Z)
-    assert at.mean == pytest.approx(at.weights @ mean, rel=1e-12)
-    if y.size == 1:  # E[x^2] = K: by symmetry the label does not change it
-        assert at.deviation == pytest.approx(at.weights[0] * np.sqrt(K[0, 0] - mean[0] ** 2),
-                                             rel=1e-12)
-
-
-@pytest.mark.parametrize("name", script.SMALL)
-def test_draws_for_the_small_problems_are_from_the_posterior(name):
-    at, rng, n = script.problem(name), np.random.default_rng(3), 20_000
-    z = np.array([at.weights @ script.draw(at, rng) for _ in range(n)])
-    z = (z - at.mean) / at.deviation
-    assert abs(z.mean()) < 4 / n**0.5
-    assert abs((z**2).mean() - 1) < 4 * (z**2).std() / n**0.5
-
-
-@each_problem
-def test_contraction_is_the_spectral_radius_of_both_loops(name, cases):
-    at, rng, eps, step = script.problem(name, cases), np.random.default_rng(4), 0.1, 1e-5
-    x = np.zeros(at.sd.size)  # where every case has a say
-    p = script.draw_momentum(x, at.model, rng)
-
-    def in_p(p):  # lines 14 and 15
-        _, dL_dx, G_inv, _, dg = riemann_metric(x, at.model)
-        w = G_inv @ p
-        return -eps / 2 * (dg * np.diag(G_inv) / 2 - w * w * dg / 2 - dL_dx)
-
-    def in_x(x):  # lines 21 to 23
-        return eps / 2 * riemann_metric(x, at.model)[2] @ p
-
-    c = script.contraction(x, p, at.model, eps)
-    for loop, here in ((in_p, p), (in_x, x)):
-        J = np.array([(loop(here + h) - loop(here - h)) / (2 * step)
-                      for h in step * np.eye(x.size)])
-        # the mirror's G^-1 = K - V'V errs by 1e-16 |K| = 3e-12, the differences by that / step
-        assert np.abs(np.linalg.eigvals(J)).max() == pytest.approx(c, rel=1e-3, abs=0)
-
-
-def test_contraction_of_a_trajectory_that_left_the_finite_numbers_is_nan():
-    at = script.problem("N = 2")
-    assert np.isnan(script.contraction(np.array([np.nan, 0]), np.ones(2), at.model, 0.1))
-
-
-def test_a_converged_trajectory_returns_and_keeps_volume_and_one_of_five_iterations_does_not():
-    found = script.reversals("N = 2", None, 0.1, (5, 40), 20, 5)
-    error = np.array(found["x"])
-    moved = np.array(found["moved"])
-    assert (moved > 1e-3).all() and np.median(moved) > 0.3
-    assert (error[:, 1] < 1e-10).all()
-    assert np.median(error[:, 0]) > 1e-9
-    assert np.shape(found["contraction"]) == (20,)
-    log_det = np.abs(script.volumes("N = 2", 0.1, (1, 5, 40), 10, 5)["log_det"])
-    assert (log_det[:, 2] < 1e-8).all()  # of the differences
-    assert np.median(log_det[:, 0]) > 1e-2 > np.median(log_det[:, 1]) > 1e-8
+def test_settings_are_those_of_the_paper():
+    # Section 5: eps = 0.1, l_max = 10; Algorithm 1: say, f_max = 5; Figure 2 (f): B = 2000
+    assert (script.EPS, script.L_MAX, script.F_MAX, script.LONGEST) == (0.1, 10, 5, 2000)
+    # the derivation: f + 1 for odd f, f + 2 for even f
+    assert script.ORDERS == {f: f + 1 + (f % 2 == 0) for f in range(1, 6)}
 
 
 def test_chains_share_their_random_numbers():
@@ -142,20 +40,233 @@ def test_chains_measure_in_posterior_deviations():
         assert abs(values.mean() - exact) < 4 * values.std(ddof=1) / 16**0.5 + 0.02
 
 
-def test_lost_trajectories_count_as_one_deviation():
-    errors = np.array([np.nan, np.inf, 1e30, 1.0, 1e-3, 0.0])
-    np.testing.assert_allclose(script.log_error(errors), [0, 0, 0, 0, -3, -17])
+def test_a_chain_by_hand(monkeypatch):
+    class Chain:
+        samples = np.arange(20.0).reshape(10, 2)
+        accepted = np.arange(10) < 7
+        divergences = 3
+
+    calls = []
+    monkeypatch.setattr(script, "rmhmc", lambda *arguments: calls.append(arguments) or Chain)
+    found = script.chains("N = 2", None, 0.2, (1, 5), 10, 4)
+    at, rng = posterior("N = 2", None), np.random.default_rng(4)
+    z = (Chain.samples[1:] @ at.weights - at.mean) / at.deviation  # a tenth is left out
+    assert found["mean"] == [z.mean()] * 2 and found["square"] == [(z**2).mean()] * 2
+    assert found["rejected"] == pytest.approx([0.3, 0.3], rel=1e-15)
+    assert found["divergences"] == [3, 3]
+    start = draw(at, rng)
+    for (x, model, l_max, eps, n, _, f_max), wanted in zip(calls, (1, 5), strict=True):
+        np.testing.assert_array_equal(x, start)
+        assert model is at.model and (l_max, eps, n, f_max) == (10, 0.2, 10, wanted)
 
 
-def test_every_claim_is_measured_and_the_figure_is_drawn(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.FIGURES", tmp_path)
-    tiny = script.SIZES["smoke"]._replace(cases=20, starts=2, small_starts=4, volumes=2, chains=2,
-                                          small_chains=2, transitions=10, small_transitions=20)
-    monkeypatch.setitem(script.SIZES, "smoke", tiny)
-    settings = Settings(budget="smoke")
-    result = script.run(settings, DIGITS)
-    measured, numbers, text = script.table(result, settings, DIGITS)
-    assert {claim.what for claim in script.CLAIMS} == set(measured)
-    assert "digits" in text
-    assert len(script.figure(numbers).axes) == 4
+CHAINS = [{"mean": [1.0, 0.3, 0.2], "square": [2.0, 1.5, 1.0], "rejected": [0.1, 0.2, 0.3],
+           "divergences": [0, 1, 2]},
+          {"mean": [0.5, 0.6, 0.0], "square": [1.0, 1.5, 1.0], "rejected": [0.3, 0.2, 0.1],
+           "divergences": [5, 0, 2]}]
+
+
+def test_biases_by_hand():
+    found = script.biases((1, 5, 20), CHAINS, True)
+    # against the last column: 0.8, 0.5; 0.1, 0.6; the s.e. of two is half their difference
+    assert found["mean"] == {1: pytest.approx((0.65, 0.15), rel=1e-12),
+                             5: pytest.approx((0.35, 0.25), rel=1e-12), 20: (0.0, 0.0)}
+    assert found["variance"] == {1: (0.5, 0.5), 5: (0.5, 0.0), 20: (0.0, 0.0)}
+    assert found["exact"] == {1: pytest.approx((0.75, 0.25), rel=1e-12),
+                              5: pytest.approx((0.45, 0.15), rel=1e-12),
+                              20: pytest.approx((0.1, 0.1), rel=1e-12)}
+    assert found["rejected"] == pytest.approx({1: 0.2, 5: 0.2, 20: 0.2}, rel=1e-12)
+    assert found["divergences"] == {1: 5, 5: 1, 20: 4}
+    assert script.biases((1, 5, 20), CHAINS, False)["exact"] == {}
+
+
+class Stored:
+    """In place of an experiment: results that say which task they are of."""
+
+    budget, seed = "smoke", 3
+
+    def __init__(self):
+        self.tasks = {}
+
+    def replicates(self, function, tasks, *_, **__):
+        self.tasks[function] = tasks
+        return [self.result(function, task) for task in tasks]
+
+    def result(self, function, task):
+        f = np.array(task["f_maxes"])
+        k = task["seed"][2] if len(task["seed"]) > 2 else 0
+        pairs = [[-float(i), 0.5] for i in f]
+        if function is script.reversals:  # an error of 10^-(f + k) eps
+            x = task["eps"] * 10.0 ** -(f + 2.0 * k)
+            return {"x": [x], "H": [x], "contraction": [0.1]}
+        if function is script.returns:
+            return {"x": pairs, "H": pairs, "lost": f / 100, "contraction": [task["eps"], 9.0]}
+        if function is script.order:
+            return {"order": pairs}
+        if function is script.volumes:
+            return {"log10": [[v - task["eps"], se] for v, se in pairs]}
+        return {"mean": task["eps"] + f + k, "square": 2.0 * f + k, "rejected": f / 20,
+                "divergences": f}
+
+
+def test_every_part_gets_its_own_results():
+    experiment = Stored()
+    result = script.run(experiment, digits_3v5())
+    for name in ("N = 1", "N = 2"):
+        for eps in (0.05, 0.1, 0.2):
+            back = result["returns"][name, eps]
+            assert back["x"] == back["H"] == {f: (-f, 0.5) for f in range(1, 21)}
+            assert back["lost"][7] == 0.07 and back["contraction"] == [eps, 9.0]
+            assert result["volume"][name, eps] == {
+                f: (-f - eps, 0.5) for f in (1, 2, 3, 4, 5, 6, 8, 10, 20)}
+            exact = result["chains"][name, eps]["exact"]
+            assert exact[8] == pytest.approx((eps + 10, 0.5**0.5), rel=1e-12)  # of k = 0, ..., 4
+    for eps in (0.05, 0.1, 0.2):  # of k = 0, 1, 2
+        assert result["returns"]["digits", eps]["x"][4] == pytest.approx(
+            (math.log10(eps) - 6, 2 / 3**0.5), rel=1e-12)
+    assert result["chains"]["digits", 0.1]["mean"][3] == pytest.approx((-17, 0), abs=1e-12)
+    assert result["order"] == {f: (-f, 0.5) for f in range(1, 6)}
+    # an iteration is worth a factor of 10 in all of them, and so is c
+    assert result["gain"] == pytest.approx((0, 0), abs=1e-12)
+    assert result["decay"] == pytest.approx((1, 0), abs=1e-12)
+    assert result["N"] == 60 and result["data"] == "optical digits 3 vs 5"
+    seeds = {(f.__name__, t["name"], t.get("eps"), *t["seed"])
+             for f, tasks in experiment.tasks.items() for t in tasks}
+    assert len(seeds) == sum(map(len, experiment.tasks.values()))
+    assert {t["l_max"] for f, tasks in experiment.tasks.items() for t in tasks
+            if f is not script.chains} == {10}
+    assert len(script.figure(result).axes) == 4
     script.plt.close("all")
+    rows = {tuple(line.split()[:5]): line.split() for line in script.table(result).splitlines()}
+    back = rows["N", "=", "2", "0.2", "1e-01"]  # f = 1, ..., 6, 8, 10, 20; lost; H; contraction
+    assert back[4:] == [*(f"1e-{f:02}" for f in (1, 2, 3, 4, 5, 6, 8, 10, 20)), "5", "20", "1e-05",
+                        "0.2", "9"]
+    chain = rows["N", "=", "2", "0.2", "8"]
+    assert chain[5:] == ["40.00", "40", "-1.2e+01", "+-", "0e+00", "-2.4e+01", "+-", "0e+00",
+                         "10.2000", "+-", "0.7071"]
+
+
+# The claims, on a result that is made up
+
+
+def made_up():
+    """Return a result with which all claims agree but the three about line 12 of Algorithm 1."""
+    def few(value, se=1e-3):
+        return {f: Measured(value, se) for f in range(1, 21)}
+
+    result = {"returns": {}, "volume": {}, "chains": {}, "N": 767, "data": "digits"}
+    for name in ("N = 1", "N = 2", "digits"):
+        for eps in (0.05, 0.1, 0.2):
+            result["returns"][name, eps] = {"x": few(-4.0), "H": few(-3.0), "contraction": [],
+                                            "lost": dict.fromkeys(range(1, 21), 0.0)}
+            result["volume"][name, eps] = few(-5.0)
+            result["chains"][name, eps] = {"mean": few(0.001), "variance": few(0.1), "exact": {},
+                                           "rejected": {}, "divergences": {}}
+    for name in ("N = 1", "N = 2"):
+        for eps in (0.05, 0.1, 0.2):
+            result["chains"][name, eps]["exact"] = few(0.002)
+    result["chains"]["digits", 0.1]["mean"][1] = Measured(-0.6, 0.05)
+    result["chains"]["N = 1", 0.2]["exact"][5] = Measured(-0.05, 0.003)
+    return result | {"order": {f: Measured(k + 0.1, 0.05) for f, k in (
+        (1, 2), (2, 4), (3, 4), (4, 6), (5, 6))}, "gain": Measured(1.4, 0.1),
+        "decay": Measured(0.9, 0.1)}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
+
+
+KNOWN = {"log10 reversibility error, digits": ("returns", "digits"),
+         "log10 reversibility error, N = 2": ("returns", "N = 2"),
+         "log10 |log volume|, N = 2": ("volume", "N = 2")}
+
+
+def test_all_claims_agree_but_those_about_line_12():
+    for what, found in verdicts(made_up()).items():
+        assert found == ("known difference" if what in KNOWN else "agrees")
+
+
+def changed(move):
+    """Return the claims whose verdict `move`, which changes a result, changes; and the verdicts."""
+    result = made_up()
+    move(result)
+    before, after = verdicts(made_up()), verdicts(result)
+    return {what: after[what] for what in before if before[what] != after[what]}
+
+
+@pytest.mark.parametrize("what", KNOWN)
+def test_reversible_trajectories_would_agree(what):
+    part, name = KNOWN[what]
+
+    def move(r):
+        found = r[part][name, 0.1]
+        (found if part == "volume" else found["x"])[5] = Measured(-14.0, 0.1)
+
+    assert changed(move) == {what: "agrees"}
+
+
+def put(*path, value):
+    """Return a function that puts a value into a result."""
+    def move(r):
+        for key in path[:-1]:
+            r = r[key]
+        r[path[-1]] = value
+
+    return move
+
+
+BIAS = Measured(0.03, 0.001)
+MOVES = {
+    **{f"order in eps of the reversibility error, N = 2, f_max = {f}":
+       put("order", f, value=Measured(f + 1.5 + (f % 2 == 0) + 0.3, 0.05)) for f in range(1, 6)},
+    "gain in log10 by iteration 4 - gain by iteration 5, digits":
+        put("gain", value=Measured(-0.5, 0.1)),
+    "decay per iteration / contraction factor c, digits": put("decay", value=Measured(0.3, 0.01)),
+    "bias of the mean, N = 1, f_max = 5": put("chains", ("N = 1", 0.1), "exact", 5, value=BIAS),
+    "bias of the mean, N = 2, f_max = 5": put("chains", ("N = 2", 0.1), "exact", 5, value=BIAS),
+    "bias of the mean, digits, f_max = 5": put("chains", ("digits", 0.1), "mean", 5, value=BIAS),
+    "|bias of the mean|, digits, f_max = 1":
+        put("chains", ("digits", 0.1), "mean", 1, value=Measured(-0.01, 0.001)),
+    "bias of the mean, N = 1, eps = 0.05, f_max = 20":
+        put("chains", ("N = 1", 0.05), "exact", 20, value=BIAS),
+    "bias of the mean, N = 2, eps = 0.05, f_max = 20":
+        put("chains", ("N = 2", 0.05), "exact", 20, value=BIAS),
+    "|bias of the mean|, N = 1, eps = 0.2, f_max = 5":
+        put("chains", ("N = 1", 0.2), "exact", 5, value=Measured(-0.01, 0.001)),
+}
+
+
+@pytest.mark.parametrize("what", MOVES)
+def test_one_quantity_moves_one_claim(what):
+    assert changed(MOVES[what]) == {what: "differs"}
+
+
+@pytest.mark.parametrize("path", [
+    ("returns", ("N = 1", 0.1), "x"), ("returns", ("digits", 0.1), "H"),
+    ("returns", ("digits", 0.2), "x"), ("returns", ("N = 2", 0.05), "x"),
+    ("chains", ("N = 2", 0.1), "mean"), ("chains", ("digits", 0.1), "variance")])
+def test_what_no_claim_is_about_moves_none(path):
+    value = {f: Measured(-14.0, 0.1) for f in range(1, 21)}
+    assert changed(put(*path, value=value)) == {}
+
+
+def test_intervals_follow_from_their_reasons():
+    longest = 1 / math.sqrt(2000)  # posterior deviations, the error of so many independent draws
+    terms = 20 ** (1 / 4)  # 2 l_max terms, over the four iterations from 6 to 10
+    wanted = {
+        "log10 reversibility error, digits": (-INF, -8), "log10 |log volume|, N = 2": (-INF, -8),
+        "log10 reversibility error, N = 2": (-INF, -13),
+        **{f"order in eps of the reversibility error, N = 2, f_max = {f}": (k - 0.5, k + 0.5)
+           for f, k in ((1, 2), (2, 4), (3, 4), (4, 6), (5, 6))},
+        "gain in log10 by iteration 4 - gain by iteration 5, digits": (0, INF),
+        "decay per iteration / contraction factor c, digits": (1 / terms, terms),
+        **{f"bias of the mean, {name}, f_max = 5": (-longest, longest)
+           for name in ("N = 1", "N = 2", "digits")},
+        **{f"bias of the mean, {name}, eps = 0.05, f_max = 20": (-longest, longest)
+           for name in ("N = 1", "N = 2")},
+        "|bias of the mean|, digits, f_max = 1": (longest, INF),
+        "|bias of the mean|, N = 1, eps = 0.2, f_max = 5": (longest, INF),
+    }
+    found = {c.what: (c.low, c.high) for c in script.CLAIMS}
+    assert found == {what: pytest.approx(ends, rel=1e-12) for what, ends in wanted.items()}
+    assert {c.what for c in script.CLAIMS if c.known} == set(KNOWN)
