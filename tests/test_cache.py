@@ -91,7 +91,8 @@ def test_an_edit_of_U_takes_effect_and_an_unedited_second_start_compiles_nothing
     call = CALL + "print(double(np.ones(1), Model(3)))"  # of a whole number: other machine code
     assert project.run(call) == ([8.0, 8.0], 0, 4)  # double and energy
     assert project.run(call) == ([8.0, 8.0], 2, 0)  # double with what it calls
-    for old, new, answer in (("1.0", "7.0", 20.0), ("] +", "] -", 4.0), ("scale *", "other *", 4.0)):
+    for old, new, answer in (("1.0", "7.0", 20.0), ("] +", "] -", 4.0),
+                             ("scale *", "other *", 4.0)):
         project.write("my_model.py", MODEL.replace(old, new))
         assert project.run(call) == ([answer, answer], 0, 4)
     assert project.run(call) == ([answer, answer], 2, 0)
