@@ -19,6 +19,7 @@ import json
 import os
 import sys
 from importlib import import_module
+from types import ModuleType
 
 from threadpoolctl import threadpool_limits
 
@@ -65,8 +66,10 @@ def differences(old, new, path=""):
 
 
 def function_of(script, name):
-    """Return the function `name` that the module `script` defines or imports."""
-    return getattr(import_module(script), name)
+    """Return the function `name` of the module `script`, or of one that it imports."""
+    module = import_module(script)
+    places = [module, *(v for v in vars(module).values() if isinstance(v, ModuleType))]
+    return next(getattr(place, name) for place in places if hasattr(place, name))
 
 
 def again(script, name, record):

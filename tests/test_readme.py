@@ -34,7 +34,7 @@ def name(path):
 def test_the_files_it_names_exist(page):
     text = page.read_text()
     named = set(re.findall(r"\b((?:algorithms|models|reproduce|figures|tests)/[\w/]+\.\w+)", text))
-    linked = {found for found in re.findall(r"\]\(([^)#]+)", text) if "://" not in found}
+    linked = {found for found in re.findall(r"\]\(([^)# ]+)", text) if "://" not in found}
     assert named | linked
     for path in named:
         assert (ROOT / path).is_file(), path
