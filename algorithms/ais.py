@@ -10,8 +10,8 @@ Departures
 Neal (2001), Section 2, line 5
     theirs  no transition at the last distribution, beta_B = 1
     ours    one at each beta_k, k = 1, ..., B
-    why     Paquet and Fraccaro, Section 5: "a HMC transition kernel is used at each beta"; it does
-            not change the weight, and makes x_B a state of the posterior
+    why     Paquet and Fraccaro, Section 5, have a kernel "at each" beta; the last does not change
+            the weight, and makes x_B a state of the posterior
     test    test_weights_are_the_telescoping_sum_of_L
 Paquet and Fraccaro (2016), Section 5, line 5
     theirs  silent about energies that are infinite or not numbers

@@ -16,7 +16,9 @@ What is not understood here has no hash; nor has what another process cannot fin
 what __main__ or a notebook defines.  Code that contains it is compiled in each process, and is
 neither written nor read.
 
-Within a process, `forget` drops the machine code that something is part of.
+Within a process, a new registration drops the machine code that the old one is part of.  A value
+that changes in another way is seen when something that reads it is compiled; until then machine
+code goes on with the old one, as Numba's always does.
 """
 
 import dis
@@ -209,6 +211,8 @@ def of_value(value, names=()):
         yield f"{len(value)} values"
         for item in (type(value), *value):
             yield from of_value(item, names)
+    elif isinstance(value, types.Type):
+        yield from of_type(value)
     elif isinstance(value, python.CodeType):
         yield repr([getattr(value, field) for field in CODE])
         yield from of_value(value.co_consts)

@@ -26,6 +26,10 @@ def double(q, model):
 @njit
 def triple(q, model):
     return 3.0 * U(q, model)
+
+@njit
+def scale_of(model):
+    return model.scale
 """
 MODEL = """
 from typing import NamedTuple
@@ -33,6 +37,7 @@ from models.interface import U
 
 class Model(NamedTuple):
     scale: float
+    other: float = 1.0
 
 @U.of(Model)
 def energy(q, model):
@@ -90,9 +95,11 @@ def test_an_edit_of_U_takes_effect_and_an_unedited_second_start_compiles_nothing
     call = CALL + "print(double(np.ones(1), Model(3)))"  # of a whole number: other machine code
     assert project.run(call) == ([8.0, 8.0], 0, 4)  # double and energy
     assert project.run(call) == ([8.0, 8.0], 2, 0)  # double with what it calls
-    project.write("my_model.py", MODEL.replace("1.0", "7.0"))
-    assert project.run(call) == ([20.0, 20.0], 0, 4)
-    assert project.run(call) == ([20.0, 20.0], 2, 0)
+    edits = (("1.0", "7.0", 20.0), ("] +", "] -", 4.0), ("model.scale", "model.other", 4.0))
+    for old, new, answer in edits:
+        project.write("my_model.py", MODEL.replace(old, new))
+        assert project.run(call) == ([answer, answer], 0, 4)
+    assert project.run(call) == ([answer, answer], 2, 0)
     project.write("my_model.py", "# a comment\n" + MODEL)
     assert project.run(call) == ([8.0, 8.0], 2, 0)
 
@@ -331,30 +338,28 @@ def test_the_name_of_a_function_of_scipy_and_the_options_of_a_helper_count(proje
 
 SCRIPT = MODEL + """
 import numpy as np
-from algorithm import double
+from algorithm import double, scale_of
 from models.jit import njit
 
 @njit
-def own(q, model):
-    return double(q, model) + 0.5
+def own(x):
+    return x + 0.5
 
-print(double(np.ones(1), Model(3.0)), own(np.ones(1), Model(3.0)))
+print(double(np.ones(1), Model(3.0)), scale_of(Model(3.0)), own(1.0))
 """
 
 
 @pytest.mark.parametrize("how", ["script", "code", "cell"])
 def test_a_model_of_main_or_of_a_notebook_runs_and_is_never_written(project, how):
-    for constant, expected in (("1.0", "8.0 8.5\n"), ("7.0", "20.0 20.5\n")):
-        script = SCRIPT.replace("1.0", constant)
+    for constant, expected in (("1.0\n", "8.0 3.0 1.5\n"), ("7.0\n", "20.0 3.0 1.5\n")):
+        script = SCRIPT.replace("1.0\n", constant)
         project.write("script.py", script)
         command = {
             "script": ["script.py"],
             "code": ["-c", script],  # a cell is code without a file, of a name that changes
             "cell": ["-c", f"exec(compile({script!r}, '<ipython-input-1-ab>', 'exec'))"],
         }[how]
-        for _ in range(2):
-            process = project.start(command)
-            assert process.communicate()[0] == expected
+        assert project.start(command).communicate()[0] == expected
     assert not project.cache.exists()
 
 

@@ -1,7 +1,6 @@
 """The rules of the layout that a reader relies on, read off the source."""
 
 import ast
-from pathlib import Path
 
 import pytest
 
@@ -207,6 +206,11 @@ def test_no_command_is_longer_than_300_lines(path):
     assert len(path.read_text().splitlines()) <= 300
 
 
-def test_there_is_something_to_check():
-    assert ALGORITHMS and MODELS
-    assert Path(__file__).parent == ROOT / "tests"
+def test_every_file_is_in_one_of_these_rooms():
+    # so that no rule above is about nothing, and no file is outside of all rules
+    found = {path for room in ("algorithms", "models", "reproduce")
+             for path in (ROOT / room).rglob("*.py")}
+    assert found == {*ALGORITHMS, *MODELS, *COMMANDS, *HARNESS, *ROOMS}
+    assert {path.stem for path in COMMANDS} - {path.stem for path in SCRIPTS} == {
+        "all", "data", "mirror", "rekey"}
+    assert not {path for path in found if path.name == "__init__.py"}

@@ -23,14 +23,12 @@ from harness.mirrors import (
     escaped,
     every_mirror,
     mirrors,
-    problems,
-    share_of_ours,
     table_of_departures,
     variant,
-    visits,
     with_departures,
 )
 from mirror import page, readmes
+from mirror_rules import problems, share_of_ours, visits
 from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
 

@@ -17,7 +17,6 @@ import inspect
 import linecache
 import re
 import textwrap
-from itertools import groupby, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,9 +25,6 @@ import numba
 ROOT = Path(__file__).resolve().parents[2]
 TAG = re.compile(r"\s*# (?:L(\d+)(?:-(\d+))?|--)$")
 SILENT = re.compile(r"\s*(//|(end|input|function)\b)")
-LOOP = re.compile(r"\s*(for|while|repeat)\b")
-ONE_LINE_LOOP = re.compile(r"\s*(for|while)\b.*:\s+\S")
-UNTIL = re.compile(r"\s*until\b")
 LABEL = "a label"
 MARKERS = ("<!-- departures -->", "<!-- /departures -->")
 
@@ -154,69 +150,6 @@ def departures(path):
             *file, test = fields["test"].split("::")
             fields["test"] = f"tests/{''.join(file) or f'test_{path.stem}.py'}::{test}"
     return [Departure(**fields) for fields in found]
-
-
-# Checking
-
-
-def visits(mirror):
-    """List the lines of pseudocode in the order of the code, a run of equal tags counting once."""
-    runs = [tag for tag, _ in groupby(line.tag for line in mirror.code if line.tag)]
-    return [number for number, _ in groupby(number for tag in runs for number in tag)]
-
-
-def places(pseudocode):
-    """Return, for each line of pseudocode, the set of the tuples of loops its code may stand in.
-
-    A loop is named by the number of its line.  By Python's nature the condition of `until` is
-    tested inside the loop, and a loop that is one line of print has its body below its head.
-    """
-    found, around = {}, []
-    for number, text in pseudocode.items():
-        indent = len(text) - len(text.lstrip())
-        ended = [loop for at, loop in around if at == indent]
-        around = [(at, loop) for at, loop in around if at < indent]
-        outside = tuple(loop for _, loop in around)
-        found[number] = {(*outside, *ended) if UNTIL.match(text) else outside}
-        if ONE_LINE_LOOP.match(text):
-            found[number].add((*outside, number))
-        if LOOP.match(text):
-            around.append((indent, number))
-    return found
-
-
-def misplaced(mirror):
-    """Yield in words the lines of code that stand in other loops than print has them."""
-    allowed = places(mirror.pseudocode)
-    loops = {number for number, text in mirror.pseudocode.items() if LOOP.match(text)}
-    for line in mirror.code:
-        around = tuple(next((k for k in tag or () if k in loops), "ours") for tag in line.loops)
-        for number in line.tag or ():
-            if around not in allowed.get(number, {around}):
-                yield (f"line {number} is in the loops {list(around)}, and in print in"
-                       f" {' or '.join(str(list(place)) for place in sorted(allowed[number]))}:"
-                       f" {line.text.strip()}")
-
-
-def problems(mirror):
-    """List in words what is wrong with a mirror; an empty list if nothing is."""
-    numbers, seen = list(mirror.pseudocode), visits(mirror)
-    in_order = list(range(1, len(numbers) + 1))
-    needed = [k for k, text in mirror.pseudocode.items() if not SILENT.match(text)]
-    return [
-        *[f"untagged: {line.text.strip()}" for line in mirror.code if line.tag is None],
-        *[f"the pseudocode's numbers are {numbers}"] * (numbers != in_order),
-        *[f"line {k} has no code" for k in needed if k not in seen],
-        *[f"line {k} is not in the pseudocode" for k in sorted({*seen} - {*numbers})],
-        *[f"line {after} comes after line {before}"
-          for before, after in pairwise(seen) if after < before],
-        *misplaced(mirror),
-    ]
-
-
-def share_of_ours(mirror):
-    """Return the share of the lines of code that are not print's."""
-    return sum(not line.tag for line in mirror.code) / len(mirror.code)
 
 
 # The printed version

@@ -46,25 +46,17 @@ class Experiment:
     def replicates(self, function, tasks, unit="replicates", note=None, warm=None):
         """Return [function(**task) for task in tasks], in parallel, stored, resumed.
 
-        Parameters
-        ----------
         function : callable  a module-level function that returns a dict of numbers, strings,
                              arrays, lists or dicts
-        tasks    : list      dicts of its arguments.  They must say everything that the result
-                             depends on except the code: seed, data set, run length.  "cost" is not
-                             passed on: the relative duration of the task, for the progress bar (1
-                             by default)
+        tasks    : list      dicts of its arguments, everything that the result depends on except
+                             the code; and "cost", the relative duration (1 by default)
         unit     : str       what the progress bar counts
         note     : callable  makes of the list of results so far a few words for the progress bar
         warm     : callable  called once, here, if anything is to be computed: compile in it what
                              `function` uses, or else every process compiles it
 
-        Returns
-        -------
-        results  : list      dicts in the order of `tasks`, as JSON gives them back (arrays as
-                             lists), the same whatever the number of jobs is
-
-        Ctrl-C ends the processes and exits with status 130; what is finished is kept.
+        The results are in the order of `tasks`, as JSON gives them back (arrays as lists), and the
+        same for any number of jobs.  Ctrl-C exits with status 130; what is finished is kept.
         """
         arguments = [{k: v for k, v in task.items() if k != "cost"} for task in tasks]
         if self.recall:
