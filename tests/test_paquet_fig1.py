@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import paquet_fig1 as script
-from algorithms.generalised_leapfrog import generalised_leapfrog, metric_factor
+from algorithms.generalised_leapfrog import Transition, generalised_leapfrog, metric_factor
 from algorithms.hmc import hmc_step, state_at
 from harness.claims import Measured, judge
 from models.interface import U, grad_U, metric
@@ -85,29 +85,33 @@ def leapfrog(x, p, model, l_max, eps):
     return x, U(x, model) + p @ p / 2
 
 
-def test_what_is_rejected_does_not_move_and_its_errors_do_not_count():
+def test_what_is_rejected_does_not_move_and_its_errors_do_not_count(monkeypatch):
     rows = script.transitions("RMHMC", script.mixture(0.4), 10, 0.8, 1, 60)
     rejected = rows[rows[:, ACCEPTED] == 0]
     assert len(rejected) > 5 and rejected[:, LOST].sum() > 5
     for column in (LOCAL, EUCLIDEAN, ERROR, RETURN):
         assert (rejected[:, column] == 0).all()
     assert (rows[rows[:, ACCEPTED] == 1][:, [LOST, IRREVERSIBLE]] == 0).all()
+    for converged, reversible in ((False, True), (True, False)):  # each reason has its column
+        step = transition(np.zeros(2), False, converged=converged, reversible=reversible)
+        monkeypatch.setattr(script, "rmhmc_step", lambda *_, step=step: step)
+        row = script.transitions("RMHMC", script.mixture(1.0), 2, 0.1, 5, 1)[0]
+        assert row[ACCEPTED:].tolist() == [0, 0, not converged, not reversible, 0, 7]
 
 
 def test_both_methods_have_the_same_starts_and_normals(monkeypatch):
     drawn = []
     monkeypatch.setattr(script, "hmc_step", lambda at, *rest: drawn.append(at.q) or (at, True, 0.0))
     monkeypatch.setattr(script, "rmhmc_step",
-                        lambda x, *rest: drawn.append(x) or script_step(x))
+                        lambda x, *rest: drawn.append(x) or transition(x, True))
     for method in script.METHODS:
         script.transitions(method, script.mixture(1.0), 2, 0.1, 5, 4)
     np.testing.assert_array_equal(drawn[:4], drawn[4:])
 
 
-def script_step(x):
-    """Return a transition of RMHMC that stays at x."""
-    return type("Transition", (), dict(x=x, accepted=True, energy_error=0.0, converged=True,
-                                       reversible=True, return_error=0.0, position_iterations=1))
+def transition(x, accepted, converged=True, reversible=True):
+    """Return a transition of RMHMC that ends at x."""
+    return Transition(x, accepted, 0.5, converged, 1e-9, reversible, 4, 7)
 
 
 def test_the_step_that_moves_furthest_is_chosen_among_those_accepted(monkeypatch):
