@@ -13,21 +13,10 @@ Writes  figures/shahbaba_table1.png, .txt (table and claims), .json; or in short
 from harness.claims import brief
 from harness.claims import table as text_table
 from harness.run import main
+from shahbaba import tables
 from shahbaba.chains import ALL, AUTHORS, one_chain, warm
 from shahbaba.datasets import SIMULATED
 from shahbaba.printed import METHODS, PROBLEMS, N, sentence
-from shahbaba.tables import (
-    FLOW,
-    ROWS,
-    chain_tasks,
-    claims_about,
-    dot_plot,
-    grouped,
-    laid_out,
-    progress,
-    summaries,
-    times,
-)
 
 NAME, WHAT = "shahbaba_table1", "three methods on simulated data"
 MINUTES = {"paper": 55, "short": 2, "smoke": 0.25}
@@ -48,17 +37,17 @@ LENGTH_OTHERS = {"paper": N, "short": 300, "smoke": 20}  # one chain of each met
 def run(experiment, cases):
     """Return {method: estimates} for the paper's own data set, and for each of five by its seed."""
     budget, seed = experiment.budget, experiment.seed
-    tasks = chain_tasks("Simulated", OWN, ALL, CHAINS[budget], LENGTH[budget], seed)
+    tasks = tables.chain_tasks("Simulated", OWN, ALL, CHAINS[budget], LENGTH[budget], seed)
     for other in OTHERS if budget != "smoke" else OTHERS[:1]:
-        tasks += chain_tasks("Simulated", other, METHODS, 1, LENGTH_OTHERS[budget], seed)
-    done = experiment.replicates(one_chain, tasks, "chains", progress, warm)
-    chains, seconds = grouped(tasks, done), times(experiment, "Simulated", OWN)
-    found = {data_name.removeprefix(SIMULATED): summaries(each, seconds)
+        tasks += tables.chain_tasks("Simulated", other, METHODS, 1, LENGTH_OTHERS[budget], seed)
+    done = experiment.replicates(one_chain, tasks, "chains", tables.progress, warm)
+    chains, seconds = tables.grouped(tasks, done), tables.times(experiment, "Simulated", OWN)
+    found = {data_name.removeprefix(SIMULATED): tables.summaries(each, seconds)
              for data_name, each in chains.items()}
     return {"Simulated": found["2011"], "data sets": found}
 
 
-CLAIMS = claims_about("Simulated", {"Simulated, normal: AP": FLOW} | {
+CLAIMS = tables.claims_about("Simulated", {"Simulated, normal: AP": tables.FLOW} | {
     sentence("Simulated", "data", method, ("tau_beta x g", "tau_beta x s")):
         "the printed tau_beta, 13.5 and 7.3, have an error of 24 % each and differ by 1.8 standard"
         " errors; initial sequences, of a few per cent, find them nearly equal, and then the normal"
@@ -72,21 +61,21 @@ def table(r):
     for seed, found in r["data sets"].items():
         for method in METHODS:
             p = found[method]
-            tau, tau_beta = (p[row, "initial sequence"] for row in ROWS)
+            tau, tau_beta = (p[row, "initial sequence"] for row in tables.ROWS)
             rows.append([seed, method, *map(brief, (p["AP"], tau, tau_beta, tau * p["g"],
                                                     tau_beta * p["g"]))])
     sizes = ", ".join(f"{p['chains']} x {p['batches']}" for p in r["Simulated"].values())
     return (f"The paper's own data set; chains x batches: {sizes}; a standard error in brackets\n\n"
-            f"{laid_out('Simulated', r['Simulated'])}\n\n{len(r['data sets'])} data sets, by R's"
-            " seed (2011 is the paper's), tau by initial sequences\n\n"
+            f"{tables.laid_out('Simulated', r['Simulated'])}\n\n{len(r['data sets'])} data sets, by"
+            " R's seed (2011 is the paper's), tau by initial sequences\n\n"
             + text_table(rows, ["seed", "method", "AP", "tau", "tau_beta", "tau x g",
                                 "tau_beta x g"]))
 
 
 def figure(r):
     """Draw the four products of the table with 2 standard errors, and the other data sets."""
-    fig = dot_plot({"Simulated": r["Simulated"]},
-                   [found for seed, found in r["data sets"].items() if seed != "2011"])
+    others = [found for seed, found in r["data sets"].items() if seed != "2011"]
+    fig = tables.dot_plot({"Simulated": r["Simulated"]}, others)
     fig.suptitle(f"Table 1: simulated data, n = {PROBLEMS['Simulated'].n}, p ="
                  f" {PROBLEMS['Simulated'].p}; bars are 2 standard errors")
     return fig

@@ -15,20 +15,10 @@ Writes  figures/shahbaba_table2.png, .txt (table and claims), .json; or in short
 
 from harness.files import or_exit
 from harness.run import main
+from shahbaba import tables
 from shahbaba.chains import ALL, AUTHORS, one_chain, warm
 from shahbaba.datasets import chess, ctg, statlog
 from shahbaba.printed import METHODS, MISPRINTS, N, sentence
-from shahbaba.tables import (
-    FLOW,
-    chain_tasks,
-    claims_about,
-    dot_plot,
-    grouped,
-    laid_out,
-    progress,
-    summaries,
-    times,
-)
 
 NAME, WHAT = "shahbaba_table2", "three methods on three real data sets"
 MINUTES = {"paper": 16, "short": 1.5, "smoke": 0.2}
@@ -54,32 +44,32 @@ def run(experiment, cases):
     for data_name in (*SETS, AS_THE_TEXT_SAYS):
         name = data_name.split(",")[0]
         methods, chains = (ALL, CHAINS[budget]) if data_name in SETS else (METHODS, 1)
-        tasks += chain_tasks(name, data_name, methods, chains, LENGTH[budget],
-                             experiment.seed + FRESH[budget], PER_GRADIENT[name])
-    done = experiment.replicates(one_chain, tasks, "chains", progress, warm)
-    chains = grouped(tasks, done)
-    seconds = {name: times(experiment, name, name) for name in SETS}
-    return {data_name: summaries(found, seconds[data_name.split(",")[0]])
+        tasks += tables.chain_tasks(name, data_name, methods, chains, LENGTH[budget],
+                                    experiment.seed + FRESH[budget], PER_GRADIENT[name])
+    done = experiment.replicates(one_chain, tasks, "chains", tables.progress, warm)
+    chains = tables.grouped(tasks, done)
+    seconds = {name: tables.times(experiment, name, name) for name in SETS}
+    return {data_name: tables.summaries(found, seconds[data_name.split(",")[0]])
             for data_name, found in chains.items()}
 
 
-KNOWN = {f"{name}, normal: AP": FLOW for name in ("StatLog", "Chess")} | {
+KNOWN = {f"{name}, normal: AP": tables.FLOW for name in ("StatLog", "Chess")} | {
     sentence("Chess", "data", method, ("tau_beta x g",)): MISPRINTS["Chess", "data", "normal"]
     for method in ("normal", AUTHORS)}
-CLAIMS = [claim for name in SETS for claim in claims_about(name, KNOWN)]
+CLAIMS = [claim for name in SETS for claim in tables.claims_about(name, KNOWN)]
 
 
 def table(r):
     """Lay out the table, a block for each problem."""
-    blocks = [laid_out(name, r[name]) for name in SETS]
+    blocks = [tables.laid_out(name, r[name]) for name in SETS]
     return ("A standard error in brackets\n\n" + "\n\n".join(blocks)
             + "\n\nChess, standardised as the text's numerical variables are; the authors' program"
-            " does not do it\n\n" + laid_out("Chess", r[AS_THE_TEXT_SAYS]))
+            " does not do it\n\n" + tables.laid_out("Chess", r[AS_THE_TEXT_SAYS]))
 
 
 def figure(r):
     """Draw the four products of every block of the table, with 2 standard errors."""
-    fig = dot_plot({name: r[name] for name in SETS})
+    fig = tables.dot_plot({name: r[name] for name in SETS})
     fig.suptitle("Table 2: three real data sets; bars are 2 standard errors")
     return fig
 
