@@ -124,10 +124,11 @@ def ratio(found, factor, method, other):
     return mean(np.divide(found[method]["seconds"], found[other]["seconds"]))
 
 
-def relative_product(found, measure, method, other="HMC", estimator="initial sequence"):
-    """Return a product such as tau x g of a method, in units of the factor of another."""
+def product(found, measure, method, estimator="initial sequence"):
+    """Return a product of the table: tau x g, or tau x s in units of the s of HMC."""
     row, factor = measure.split(" x ")
-    return found[method][row, estimator] * ratio(found, factor, method, other)
+    scale = found[method]["g"] if factor == "g" else ratio(found, "s", method, "HMC")
+    return found[method][row, estimator] * scale
 
 
 def advantage(found, better, worse, measure):
@@ -258,7 +259,7 @@ def laid_out(name, found):
                         lambda m: "-", lambda m, key=(row, estimator), factor=factor: brief(
                             found[m][key] * (found[m][factor] if factor else 1.0))))
         rows.append((f"{row} x s / s of HMC, init. seq.", lambda m, row=row: s_ratio(
-            f"{row} x s", m), lambda m, row=row: brief(relative_product(found, f"{row} x s", m))))
+            f"{row} x s", m), lambda m, row=row: brief(product(found, f"{row} x s", m))))
     return text_table(
         [[label, *(cell for m in found for cell in ("" if m == AUTHORS else theirs(m), ours(m)))]
          for label, theirs, ours in rows],
@@ -275,10 +276,10 @@ def dot_plot(problems, others=()):
         for name, found in problems.items():
             for method in found:
                 dots(ax, name, measure, found, method, y)
-                ax.plot([product(other, measure, method, "initial sequence").value
-                         for other in others if method in other],
-                        [y - 0.25 for other in others if method in other], "o", mfc="none",
-                        color=COLOURS[1], ms=6, mew=0.7)
+                for other in others:
+                    if method in other:
+                        ax.plot(product(other, measure, method).value, y - 0.25, "o", mfc="none",
+                                color=COLOURS[1], ms=6, mew=0.7)
                 labels.append((y, method if method != "HMC" else f"{name}: HMC"))
                 y += 1
             y += 0.7
@@ -303,13 +304,6 @@ def dot_plot(problems, others=()):
                         for label, marker, colour, face in legend],
                loc="outside lower center", ncols=4)
     return fig
-
-
-def product(found, measure, method, estimator):
-    """Return a product, tau x g or tau x s / s of HMC."""
-    if measure.endswith("g"):
-        return found[method][measure.split(" x ")[0], estimator] * found[method]["g"]
-    return relative_product(found, measure, method, estimator=estimator)
 
 
 def dots(ax, name, measure, found, method, y):
