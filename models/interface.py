@@ -4,9 +4,20 @@ A model is a NamedTuple of float64 arrays and scalars.  U and grad_U are generic
 `model` decides which code runs, in the interpreter and in compiled code alike.  Unlike a function
 argument or a closure, this leaves a cache of machine code usable, for models that can be imported:
 what is compiled for one that a script or a notebook defines itself is compiled in each process.
+
+A hierarchical model is sampled in two blocks, q = (theta, phi): the parameters theta (n,) and the
+hyperparameters phi (h,), each with a Gaussian momentum whose covariance, the mass M_theta(phi) or
+M_phi(theta), depends on the other block only (Zhang and Sutton 2014, Section 4.1, which calls that
+semi-separable).  What an algorithm needs of one block while the other one moves, the factor of the
+mass above all, is computed once: Phi = at_phi(phi, model) and Theta = at_theta(theta, model).
 """
 
+from typing import NamedTuple
+
+import numpy as np
+
 from models.jit import Generic, njit
+from models.linalg import log_det, solve_lower, solve_lower_transposed
 
 
 def generic(on, default=None):
@@ -66,3 +77,185 @@ def part(model, cases, prior):
 
     cases: (m,) of int, m >= 0.  prior: float, the prior's share of U: 1 keeps it, 0 leaves it out.
     """
+
+
+# Hierarchical models
+
+
+@generic(on=0)
+def sizes(model):
+    """Return (n, h): how many parameters theta and hyperparameters phi the model has."""
+
+
+@generic(on=1)
+def at_phi(phi, model):
+    """Return what is to be known of phi, a NamedTuple Phi with Phi.phi and the factor of M_theta.
+
+    Where M_theta(phi) cannot be factorised, what follows from Phi is nan.
+    """
+
+
+@generic(on=1)
+def at_theta(theta, model):
+    """Return what is to be known of theta, a NamedTuple Theta with Theta.theta."""
+
+
+@generic(on=2)
+def U_theta(theta, Phi, model):
+    """-log p(y | theta) - log p(theta | phi), every term that depends on phi included -> float."""
+
+
+@generic(on=2)
+def grad_U_theta(theta, Phi, model):
+    """Gradient of U_theta with respect to theta.  (n,)."""
+
+
+@generic(on=1)
+def U_prior(phi, model):
+    """-log p(phi), in the coordinates that phi has: Jacobians included -> float."""
+
+
+@generic(on=2)
+def U_phi(Phi, Theta, model):
+    """-log p(theta | phi) - log p(phi), up to a constant -> float."""
+
+
+@generic(on=2)
+def grad_U_phi(Phi, Theta, model):
+    """Gradient of U_phi with respect to phi.  (h,)."""
+
+
+@generic(on=2)
+def momentum_theta(z, Phi, model):
+    """A square root of M_theta times z, which is N(0, M_theta) if z is N(0, I).  (n,) -> (n,)."""
+
+
+@generic(on=2)
+def velocity_theta(r_theta, Phi, model):
+    """M_theta^-1 r_theta.  (n,)."""
+
+
+@generic(on=1)
+def log_det_theta(Phi, model):
+    """log |M_theta(phi)| -> float."""
+
+
+@njit
+def constant_momentum(z, Theta, model):
+    """L_phi z, if M_phi = L_phi L_phi' is constant: the field L_phi of the model."""
+    return model.L_phi @ z
+
+
+@njit
+def constant_velocity(r_phi, Theta, model):
+    """M_phi^-1 r_phi, if M_phi = L_phi L_phi' is constant."""
+    return solve_lower_transposed(model.L_phi, solve_lower(model.L_phi, r_phi))
+
+
+@njit
+def constant_log_det(Theta, model):
+    """log |M_phi|, if M_phi = L_phi L_phi' is constant."""
+    return log_det(model.L_phi)
+
+
+@generic(on=2, default=constant_momentum)
+def momentum_phi(z, Theta, model):
+    """A square root of M_phi times z, which is N(0, M_phi) if z is N(0, I).  (h,) -> (h,)."""
+
+
+@generic(on=2, default=constant_velocity)
+def velocity_phi(r_phi, Theta, model):
+    """M_phi^-1 r_phi.  (h,)."""
+
+
+@generic(on=1, default=constant_log_det)
+def log_det_phi(Theta, model):
+    """log |M_phi(theta)| -> float."""
+
+
+@njit
+def auxiliary_phi(r_phi, Theta, model):
+    """A(r_phi | theta) + log |M_phi(theta)| / 2."""
+    return r_phi @ velocity_phi(r_phi, Theta, model) / 2 + log_det_phi(Theta, model) / 2
+
+
+@njit
+def auxiliary_theta(r_theta, Phi, model):
+    """A(r_theta | phi) + log |M_theta(phi)| / 2."""
+    return r_theta @ velocity_theta(r_theta, Phi, model) / 2 + log_det_theta(Phi, model) / 2
+
+
+@njit
+def U1_by_parts(theta, Phi, r_phi, model):
+    """Put the conditional of theta and the auxiliary potential together."""
+    return U_theta(theta, Phi, model) + auxiliary_phi(r_phi, at_theta(theta, model), model)
+
+
+@njit
+def U2_by_parts(Phi, Theta, r_theta, model):
+    """Put the conditional of phi and the auxiliary potential together."""
+    return U_phi(Phi, Theta, model) + auxiliary_theta(r_theta, Phi, model)
+
+
+@njit
+def grad_U1_of_a_constant_mass(theta, Phi, r_phi, model):
+    """The gradient of U_theta: the auxiliary potential of a constant M_phi has none."""
+    return grad_U_theta(theta, Phi, model)
+
+
+@generic(on=3, default=U1_by_parts)
+def U1(theta, Phi, r_phi, model):
+    """Potential energy of H_1, Zhang and Sutton's (7), up to a constant in theta -> float."""
+
+
+@generic(on=3, default=grad_U1_of_a_constant_mass)
+def grad_U1(theta, Phi, r_phi, model):
+    """Gradient of U1 with respect to theta.  (n,)."""
+
+
+@generic(on=3, default=U2_by_parts)
+def U2(Phi, Theta, r_theta, model):
+    """Potential energy of H_2, Zhang and Sutton's (10), up to a constant in phi -> float."""
+
+
+@generic(on=3)
+def grad_U2(Phi, Theta, r_theta, model):
+    """Gradient of U2 with respect to phi.  (h,)."""
+
+
+class GivenPhi(NamedTuple):
+    """The conditional density of theta: a model for any sampler."""
+
+    model: NamedTuple  # a hierarchical one
+    phi: np.ndarray  # (h,)
+
+
+class GivenTheta(NamedTuple):
+    """The conditional density of phi: a model for any sampler."""
+
+    model: NamedTuple  # a hierarchical one
+    theta: np.ndarray  # (n,)
+
+
+@U.of(GivenPhi)
+def given_phi_U(theta, given):
+    """U_theta, whatever the momentum of phi."""
+    return U_theta(theta, at_phi(given.phi, given.model), given.model)
+
+
+@grad_U.of(GivenPhi)
+def given_phi_grad_U(theta, given):
+    """Gradient of U_theta."""
+    return grad_U_theta(theta, at_phi(given.phi, given.model), given.model)
+
+
+@U.of(GivenTheta)
+def given_theta_U(phi, given):
+    """U_phi, whatever the momentum of theta."""
+    return U_phi(at_phi(phi, given.model), at_theta(given.theta, given.model), given.model)
+
+
+@grad_U.of(GivenTheta)
+def given_theta_grad_U(phi, given):
+    """Gradient of U_phi."""
+    return grad_U_phi(at_phi(phi, given.model), at_theta(given.theta, given.model), given.model)

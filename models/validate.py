@@ -8,6 +8,7 @@ import numbers
 import numpy as np
 
 from models.interface import U
+from models.linalg import cholesky
 
 
 def real(name, value, low=-np.inf, high=np.inf, open_low=False):
@@ -103,3 +104,26 @@ def covariance(name, value):
     if gap > 1e-10 * np.abs(value).max():  # rounding of whatever computed it
         raise ValueError(f"{name} must be symmetric, but differs from its transpose by {gap:.3g}")
     return (value + value.T) / 2 if gap > 0.0 else value
+
+
+def mass(name, value, h):
+    """Return the Cholesky factor of a mass, (h, h): `value` is a matrix or a number times I."""
+    if np.ndim(value) == 0:
+        return np.sqrt(real(name, value, 0.0, open_low=True)) * np.eye(h)
+    value = covariance(name, array(name, value, (h, h)))
+    L, ok = cholesky(value)
+    if not ok:
+        raise ValueError(f"{name} must be positive definite, but its Cholesky factorisation failed")
+    return L
+
+
+def indices(name, value, n):
+    """Return `value` as an array of different indices below n; all of them for None."""
+    if value is None:
+        return np.arange(n)
+    found = np.atleast_1d(np.asarray(value))
+    if found.ndim != 1 or found.dtype.kind not in "iu":
+        raise ValueError(f"{name} must be a list of whole numbers or None, not {value!r}")
+    if found.size and not (0 <= found.min() and found.max() < n):
+        raise ValueError(f"{name} must hold indices from 0 to {n - 1}, not {value!r}")
+    return found.astype(np.int64)

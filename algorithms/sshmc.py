@@ -1,0 +1,397 @@
+"""Semi-separable Hamiltonian Monte Carlo, by the alternating block-wise leapfrog algorithm.
+
+Paper       Y. Zhang and C. Sutton (2014), "Semi-Separable Hamiltonian Monte Carlo for Inference in
+            Bayesian Hierarchical Models", Advances in Neural Information Processing Systems 27.
+Mirror      sshmc_step is Algorithm 1, abla_step the body of its loop ("an ABLA step", Section 4.2)
+            and leapfrog equations (2a) to (2c); the numbers of the lines are ours.  Scripts run the
+            twin, algorithms/sshmc_fast.py.
+
+One convention: r ~ N(0, M), K(r) = r' M^-1 r / 2 + log |M| / 2, velocity M^-1 r.  The paper's G is
+M^-1 where it is called a precision.  A model says what M_theta(phi) and M_phi(theta) are
+(models/interface.py, "Hierarchical models").
+
+Departures
+----------
+Equations (5), (7) and (10)
+    theirs  + log |G| / 2, with G the precision of r
+    ours    - log |G| / 2, which is + log |M| / 2
+    why     -log N(r; 0, G^-1); the printed sign samples v around 9 n for the funnel, not 0
+    test    test_equation_5_the_sign_of_the_log_determinant
+Algorithm 1, line 1
+    theirs  r ~ N(0, G)
+    ours    r ~ N(0, G^-1)
+    why     G is the precision of r in equations (5) to (11)
+    test    test_line_1_the_precision_of_the_momentum_is_G
+Algorithm 1, third leapfrog
+    theirs  starts from theta^(l) and r_theta^(l), the state before the first
+    ours    starts from theta^(l + eps/2) and r_theta^(l + eps/2), where the first ended
+    why     as printed the step is neither reversible nor of volume 1
+    test    test_the_third_leapfrog_starts_where_the_first_ended
+Algorithm 1, line 4
+    theirs  silent about an energy that is infinite or not a number
+    ours    such a proposal is rejected, and counted in `divergences`
+    why     a state of energy -inf would be accepted, and never left again
+    test    test_an_energy_that_is_not_finite_is_rejected
+Section 4.2
+    theirs  each leapfrog is symplectic in a subspace, hence in the whole space, hence so is ABLA
+    ours    it is not; it is reversible and of volume 1, which is all that the test needs
+    why     the other block's energy depends on what moves, but its momentum is not kicked
+    test    test_section_4_2_a_step_is_not_symplectic
+Section 4.2
+    theirs  ABLA is not a discretisation of H, however small the step
+    ours    it is of order 2 if H_1 and H_2 advance by the same time, as in Algorithm 1; it is not
+            with the two leapfrogs for H_1 of Section 5.1
+    why     the three leapfrogs are a symmetric splitting of H
+    test    test_section_4_2_algorithm_1_tends_to_the_flow_of_H
+Section 4.3
+    theirs  without the last two terms of (7) and (10), SSHMC is HMC within Gibbs
+    ours    the leapfrogs are; a Gibbs sampler draws momenta and tests once per block besides
+    why     one test of both blocks together does not leave the conditionals invariant
+    test    test_section_4_3_without_the_auxiliary_potentials
+Section 4.1
+    theirs  pi(theta, phi) = log p(theta, phi | D)
+    ours    pi(theta, phi) = p(theta, phi | D)
+    why     U is -log pi
+    test    a label
+Algorithm 1, line 2
+    theirs  an index l that goes from 1 to L and is advanced by eps
+    ours    l counts ABLA steps
+    why     (L eps) is their end
+    test    a label
+
+Notation
+--------
+paper                here             shape    meaning
+theta, phi           theta, phi       (n,) (h,)  parameters and hyperparameters
+r_theta, r_phi       r_theta, r_phi   (n,) (h,)  their momenta
+G_theta, G_phi                                 precisions of the momenta; M = G^-1 is the mass
+H_1, H_2             H_1, H_2                  (6) and (9): what moves, given what does not
+U_1, U_2             U1, U2           ()       (7) and (10)
+A(r_theta|phi)       kinetic(r, H)    ()       r' M^-1 r / 2
+                     Phi, Theta                what is known of phi and theta: factors of masses
+H                    hamiltonian      ()       (3)
+epsilon              eps_theta, eps_phi  ()    step sizes for H_1 and for H_2
+L                    L                ()       ABLA steps of a transition
+                     n_theta, n_phi   ()       leapfrogs for H_1 (twice) and H_2 in a step
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.hmc import draw_step
+from models import validate
+from models.interface import (
+    U1,
+    U2,
+    U,
+    U_prior,
+    U_theta,
+    at_phi,
+    at_theta,
+    generic,
+    grad_U,
+    grad_U1,
+    grad_U2,
+    log_det_phi,
+    log_det_theta,
+    momentum_phi,
+    momentum_theta,
+    sizes,
+    velocity_phi,
+    velocity_theta,
+)
+from models.jit import entry, njit
+
+
+class Counts(NamedTuple):
+    """Evaluations over a whole run."""
+
+    gradient_theta: int  # of the gradient of U1
+    gradient_phi: int  # of the gradient of U2
+    factor_theta: int  # of M_theta, a function of phi
+    factor_phi: int  # of M_phi, a function of theta
+
+
+class Chain(NamedTuple):
+    """The record of n transitions."""
+
+    theta: np.ndarray  # (n, kept)
+    phi: np.ndarray  # (n, h)
+    energies: np.ndarray  # (n,) potential energies (4) of the states
+    accepted: np.ndarray  # (n,) bool
+    energy_error: np.ndarray  # (n,) H at the end of the trajectory minus H at its start
+    counts: Counts
+
+    @property
+    def divergences(self):
+        """How many proposals were rejected because their H was not finite."""
+        return int(np.sum(~np.isfinite(self.energy_error)))
+
+
+class H1(NamedTuple):
+    """H_1 of equation (6): phi and its momentum stand still."""
+
+    model: NamedTuple
+    Phi: NamedTuple  # at_phi
+    r_phi: np.ndarray  # (h,)
+
+
+class H2(NamedTuple):
+    """H_2 of equation (9): theta and its momentum stand still."""
+
+    model: NamedTuple
+    Theta: NamedTuple  # at_theta
+    r_theta: np.ndarray  # (n,)
+
+
+@U.of(H1)
+def H1_U(theta, H):
+    """U_1 of equation (7)."""
+    return U1(theta, H.Phi, H.r_phi, H.model)
+
+
+@grad_U.of(H1)
+def H1_grad_U(theta, H):
+    """Gradient of U_1."""
+    return grad_U1(theta, H.Phi, H.r_phi, H.model)
+
+
+@U.of(H2)
+def H2_U(phi, H):
+    """U_2 of equation (10)."""
+    return U2(at_phi(phi, H.model), H.Theta, H.r_theta, H.model)
+
+
+@grad_U.of(H2)
+def H2_grad_U(phi, H):
+    """Gradient of U_2."""
+    return grad_U2(at_phi(phi, H.model), H.Theta, H.r_theta, H.model)
+
+
+@generic(on=1)
+def velocity(r, H):
+    """M^-1 r, the gradient of the kinetic energy of H: (8) or (11)."""
+
+
+@velocity.of(H1)
+def H1_velocity(r, H):
+    """Gradient of K_1."""
+    return velocity_theta(r, H.Phi, H.model)
+
+
+@velocity.of(H2)
+def H2_velocity(r, H):
+    """Gradient of K_2."""
+    return velocity_phi(r, H.Theta, H.model)
+
+
+@njit
+def kinetic(r, H):
+    """K_1(r) or K_2(r), equations (8) and (11)."""
+    return r @ velocity(r, H) / 2
+
+
+@njit
+def leapfrog(z, r, H, eps, n):
+    """Take n leapfrog steps for one of the two separable Hamiltonians.
+
+    Pseudocode (Zhang and Sutton 2014, equations (2a) to (2c))
+     1  repeat n times
+     2      r <- r - eps/2 grad_z U(z)                              (2a)
+     3      z <- z + eps grad_r K(r)                                (2b)
+     4      r <- r - eps/2 grad_z U(z)                              (2c)
+     5  return z, r
+
+    z, r : (d,)       position and momentum of the block that moves; not modified
+    H    : H1 or H2   the other block stands still in it
+    """
+    for _ in range(n):                                                                      # L1
+        r = r - eps / 2 * grad_U(z, H)                                                      # L2
+        z = z + eps * velocity(r, H)                                                        # L3
+        r = r - eps / 2 * grad_U(z, H)                                                      # L4
+    return z, r                                                                             # L5
+
+
+@njit
+def abla_step(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, n_theta, n_phi):
+    """Take one step of the alternating block-wise leapfrog algorithm.
+
+    Pseudocode (Zhang and Sutton 2014, Algorithm 1, body of the loop)
+     1  theta', r_theta' <- leapfrog(theta, r_theta, H_1, eps/2)
+     2  phi, r_phi <- leapfrog(phi, r_phi, H_2, eps)
+     3  theta, r_theta <- leapfrog(theta, r_theta, H_1, eps/2)
+     4  return theta, phi, r_theta, r_phi
+
+    The arguments are those of sshmc_step; H_1 and H_2 are given what stands still.
+    """
+    H_1 = H1(model, at_phi(phi, model), r_phi)                                              # --
+    theta_, r_theta_ = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)                    # L1
+    H_2 = H2(model, at_theta(theta_, model), r_theta_)                                      # L2
+    phi, r_phi = leapfrog(phi, r_phi, H_2, eps_phi, n_phi)                                  # L2
+    H_1 = H1(model, at_phi(phi, model), r_phi)                                              # L3
+    theta, r_theta = leapfrog(theta_, r_theta_, H_1, eps_theta, n_theta)                    # L3
+    return theta, phi, r_theta, r_phi                                                       # L4
+
+
+class Energy(NamedTuple):
+    """The Hamiltonian (3) of a point, and its parts."""
+
+    U: float  # (4)
+    K_theta: float  # A(r_theta | phi)
+    K_phi: float  # A(r_phi | theta)
+    log_det_theta: float  # log |M_theta(phi)| / 2
+    log_det_phi: float  # log |M_phi(theta)| / 2
+
+    @property
+    def H(self):
+        """The sum of all."""
+        return self.U + self.K_theta + self.K_phi + self.log_det_theta + self.log_det_phi
+
+
+@njit
+def energy(theta, phi, r_theta, r_phi, model):
+    """Evaluate (4) and (5) in parts: an Energy."""
+    Phi, Theta = at_phi(phi, model), at_theta(theta, model)
+    return Energy(U_theta(theta, Phi, model) + U_prior(phi, model),
+                  kinetic(r_theta, H1(model, Phi, r_phi)),
+                  kinetic(r_phi, H2(model, Theta, r_theta)),
+                  log_det_theta(Phi, model) / 2, log_det_phi(Theta, model) / 2)
+
+
+@njit
+def hamiltonian(theta, phi, r_theta, r_phi, model):
+    """H of equation (3), a float."""
+    parts = energy(theta, phi, r_theta, r_phi, model)
+    return (parts.U + parts.K_theta + parts.K_phi + parts.log_det_theta + parts.log_det_phi)
+
+
+@njit
+def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
+    """One transition of SSHMC, which leaves the density exp(-U(theta, phi)) invariant.
+
+    Pseudocode (Zhang and Sutton 2014, Algorithm 1)
+     1  draw r_theta ~ N(0, G_theta(phi)) and r_phi ~ N(0, G_phi(theta))
+     2  for l = 1, ..., L
+     3      theta*, phi*, r_theta*, r_phi* <- an ABLA step from there
+     4  draw u ~ U(0, 1);  if u < min(1, exp(H(theta, phi, ...) - H(theta*, phi*, ...)))
+     5      return theta*, phi*
+     6  else return theta, phi
+
+    Parameters
+    ----------
+    theta, phi         : (n,), (h,) float64   where the chain is; not modified
+    model              : NamedTuple           a hierarchical model (models/interface.py)
+    eps_theta, eps_phi : float > 0            step sizes of the leapfrogs for H_1 and for H_2
+    L                  : int >= 1             ABLA steps
+    n_theta, n_phi     : int >= 1             leapfrogs of eps_theta before and after the n_phi
+                                              leapfrogs of eps_phi of an ABLA step.  As printed:
+                                              eps_theta = eps / 2, eps_phi = eps, 1 and 1
+    rng                : Generator            advanced by n and then h normals, then one uniform
+
+    Returns
+    -------
+    theta, phi : (n,), (h,)   where the chain is next
+    accepted   : bool         False too when the proposal's energy is infinite or nan
+    error      : float        H at the end of the trajectory minus H at its start
+    """
+    r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)    # L1
+    r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)      # L1
+    theta_, phi_, r_theta_, r_phi_ = theta, phi, r_theta, r_phi                             # --
+    for _ in range(L):                                                                      # L2
+        theta_, phi_, r_theta_, r_phi_ = abla_step(                                         # L3
+            theta_, phi_, r_theta_, r_phi_, model, eps_theta, eps_phi, n_theta, n_phi)      # L3
+    error = (hamiltonian(theta_, phi_, r_theta_, r_phi_, model)                             # L4
+             - hamiltonian(theta, phi, r_theta, r_phi, model))                              # L4
+    if rng.random() < min(1.0, np.exp(-error)) and np.isfinite(error):                      # L4
+        return theta_, phi_, True, error                                                    # L5
+    return theta, phi, False, error                                                         # L6
+
+
+def check_blocks(theta, phi, model):
+    """Return theta and phi as arrays that fit the model, at which its energy is finite."""
+    n, h = sizes(model)
+    theta, phi = validate.array("theta0", theta, (n,)), validate.array("phi0", phi, (h,))
+    energy = U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)
+    if not np.isfinite(energy):
+        raise ValueError(f"theta0 and phi0 must be where U is finite, but U there is {energy}")
+    return theta, phi
+
+
+def check_sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta=1, n_phi=1, jitter=0.0,
+                keep=None):
+    """Check the arguments of sshmc; `keep` becomes an array of indices."""
+    theta0, phi0 = check_blocks(theta0, phi0, model)
+    return (theta0, phi0, model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
+            validate.real("eps_phi", eps_phi, 0.0, open_low=True), validate.count("L", L),
+            validate.count("n", n), validate.generator("rng", rng),
+            validate.count("n_theta", n_theta), validate.count("n_phi", n_phi),
+            validate.real("jitter", jitter, 0.0, 1.0), validate.indices("keep", keep, theta0.size))
+
+
+@entry(check_sshmc)
+@njit
+def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, jitter, keep):
+    """Run n transitions of SSHMC from (theta0, phi0); return a Chain.
+
+    Parameters
+    ----------
+    theta0, phi0       : (n,), (h,) float64   where the chain starts; not modified
+    model              : NamedTuple           a hierarchical model (models/interface.py)
+    eps_theta, eps_phi : float > 0            step sizes of the leapfrogs for H_1 and for H_2
+    L, n               : int >= 1             ABLA steps of a transition; transitions
+    rng                : Generator            advanced, per transition, by one uniform if
+                                              jitter > 0, then as by sshmc_step
+    n_theta, n_phi     : int >= 1             leapfrogs of an ABLA step: n_theta of eps_theta, n_phi
+                                              of eps_phi, n_theta of eps_theta; default 1 and 1
+    jitter             : float in [0, 1]      both steps of a transition are multiplied by one
+                                              factor from Uniform(1 - jitter, 1); default 0
+    keep               : (kept,) int or None  which entries of theta are recorded; default all
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    chain = Chain(np.empty((n, keep.size)), np.empty((n, phi0.size)), np.empty(n),
+                  np.empty(n, np.bool_), np.empty(n),
+                  Counts(4 * n_theta * L * n, 2 * n_phi * L * n, (2 + 2 * n_phi) * L * n + 4 * n,
+                         (1 + L) * n))
+    theta, phi = theta0, phi0
+    for t in range(n):
+        factor = draw_step(1.0, jitter, rng)
+        theta, phi, chain.accepted[t], chain.energy_error[t] = sshmc_step(
+            theta, phi, model, factor * eps_theta, factor * eps_phi, L, n_theta, n_phi, rng)
+        chain.theta[t], chain.phi[t] = theta[keep], phi
+        chain.energies[t] = U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)
+    return chain
+
+
+class Path(NamedTuple):
+    """A trajectory of ABLA: the start, and where each of its L steps ended."""
+
+    theta: np.ndarray  # (L + 1, n)
+    phi: np.ndarray  # (L + 1, h)
+    r_theta: np.ndarray  # (L + 1, n)
+    r_phi: np.ndarray  # (L + 1, h)
+    energy: Energy  # of (L + 1,) arrays
+
+
+def abla_path(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, L, n_theta=1, n_phi=1):
+    """Take L ABLA steps and return the Path, with its energies.
+
+    `energy.U + energy.log_det_theta` and `energy.K_theta` are what the blocks lend each other where
+    the log determinant cancels a term of U, such as n v / 2 of the funnel.
+
+    Parameters as for sshmc, with momenta r_theta (n,) and r_phi (h,); nothing is drawn.
+    Raises ValueError, naming the argument, for anything else.
+    """
+    theta, phi = check_blocks(theta, phi, model)
+    here = (theta, phi, validate.array("r_theta", r_theta, theta.shape),
+            validate.array("r_phi", r_phi, phi.shape))
+    settings = (model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
+                validate.real("eps_phi", eps_phi, 0.0, open_low=True),
+                validate.count("n_theta", n_theta), validate.count("n_phi", n_phi))
+    points = [here]
+    for _ in range(validate.count("L", L)):
+        points.append(abla_step(*points[-1], *settings))
+    energies = [energy(*point, model) for point in points]
+    return Path(*map(np.array, zip(*points, strict=True)),
+                Energy(*map(np.array, zip(*energies, strict=True))))
