@@ -10,11 +10,10 @@ Writes  figures/shahbaba_fig1.png, .txt (table and claims), .json; smoke and sho
 import time
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 from algorithms.ess import initial_sequence
 from algorithms.hmc import hmc
+from algorithms.linear_theory import correlation_and_rate
 from algorithms.random_walk import random_walk
 from harness.claims import Claim, brief, mean
 from harness.claims import table as text_table
@@ -100,30 +99,8 @@ def run(experiment, cases):
     ratio = mean(np.divide(times["seconds"]["random walk"], times["seconds"]["HMC"]))
     shown = {method: sample(method, METHODS[method], SHOWN, tasks[method][0]["seed"]).samples
              for method in ("HMC", "random walk")}
-    return result | {"n": n, "s ratio": ratio, "shown": shown, "theory": theory()}
-
-
-def theory():
-    """Return HMC's (lag-1 autocorrelation, acceptance rate) here, by numerical integration.
-
-    Along an axis of variance v the leapfrog map is linear: with cos(theta) = 1 - eps^2 / 2v,
-        q <- cos(L theta) q + s sin(L theta) p,  p <- -sin(L theta) q / s + cos(L theta) p,
-        s^2 = v / (1 - eps^2 / 4v).
-    What is left is the expectation over four normals of functions of the acceptance probability,
-    a mean over 2^20 points of Sobol's sequence, whose halves differ by 2e-6.
-    """
-    z = ndtri(qmc.Sobol(4, seed=0).random_base2(20))
-    gain, moved = 0.0, []
-    for k, v in enumerate(np.linalg.eigvalsh(COVARIANCE)):
-        q, p = v**0.5 * z[:, 2 * k], z[:, 2 * k + 1]
-        angle, s = L * np.arccos(1 - EPS**2 / (2 * v)), (v / (1 - EPS**2 / (4 * v))) ** 0.5
-        end = np.cos(angle) * q + s * np.sin(angle) * p
-        momentum = -np.sin(angle) / s * q + np.cos(angle) * p
-        gain += (q**2 / v + p**2 - end**2 / v - momentum**2) / 2
-        moved.append((q, end))
-    accept = np.exp(np.minimum(gain, 0.0))
-    covariance = [np.mean(q * (accept * end + (1 - accept) * q)) for q, end in moved]
-    return sum(covariance) / np.trace(COVARIANCE), accept.mean()
+    return result | {"n": n, "s ratio": ratio, "shown": shown,
+                     "theory": correlation_and_rate(COVARIANCE, EPS, L)}
 
 
 CHAIN, WALK, BIG = METHODS

@@ -4,7 +4,7 @@ Not a figure of the paper, but what its Section 3.3 describes in words: beyond a
 the error of the Hamiltonian grows rapidly with L, and proposals are rejected with very high
 probability; this limits Split HMC to steps at which it accepts more often than HMC.  On Table 1's
 problem, the paper's own data set: acceptance rate and energy error against the step size, without
-jitter, for trajectories of length 0.3; and beside them linear theory (shahbaba/linear.py).
+jitter, for trajectories of length 0.3; and beside them linear theory (algorithms/linear_theory.py).
 
 Run     python reproduce/shahbaba_stability.py [--budget smoke|short|paper]
         The budgets differ in the number of trajectories and of step sizes.
@@ -15,6 +15,7 @@ from functools import cache
 
 import numpy as np
 
+from algorithms.linear_theory import exponent, half_turns, hmc_limit, q_block
 from harness.claims import Claim, Measured, brief
 from harness.claims import table as text_table
 from harness.run import main
@@ -22,7 +23,6 @@ from harness.style import COLOURS, plt
 from models.interface import hessian
 from shahbaba.chains import problem, transitions, warm
 from shahbaba.datasets import SIMULATED
-from shahbaba.linear import exponent, half_turns, hmc_limit, q_block
 
 NAME, WHAT = "shahbaba_stability", "acceptance and energy error against step size"
 MINUTES = {"paper": 6, "short": 1.5, "smoke": 0.25}
