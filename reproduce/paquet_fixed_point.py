@@ -7,7 +7,7 @@ integrator.  They do where they have converged.  What f_max iterations leave is 
 3. the bias of the posterior mean: against its exact value where N = 1 or 2, and against f_max = 20
    by chains that share their random numbers.  The posterior is log-concave, so such chains stay
    close together, and their difference is known better than the mean of either.
-The orders in eps and the factor c of an iteration are derived in algorithms/fixed_point.py.
+The orders in eps and the factor c of an iteration are derived in algorithms/paquet_rmhmc_fast.py.
 
 Run     python reproduce/paquet_fixed_point.py [--budget smoke|short|paper]
         Short takes fewer starts and shorter chains, smoke also fewer digits.

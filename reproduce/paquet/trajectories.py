@@ -2,7 +2,7 @@
 
 On posteriors two of which have an exact answer: N = 1, and N = 2 cases of different label,
 correlated by 0.9.  Their contraction factors at the paper's step size reach those of the digits.
-The orders in eps and the contraction factor c are derived in algorithms/fixed_point.py.
+The orders in eps and the contraction factor c are derived in algorithms/paquet_rmhmc_fast.py.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from algorithms.ep_fast import ep
-from algorithms.fixed_point import contraction, draw_momentum, travel
+from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, travel
 from harness.claims import Measured, mean
 from models.gp_classification import GPClassification
 from models.linalg import posterior_factor

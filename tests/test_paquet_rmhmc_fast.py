@@ -1,11 +1,13 @@
-"""RMHMC's trajectories, step by step, and the convergence of their fixed-point loops."""
+"""RMHMC's trajectories, one by one, and the convergence of their fixed-point loops.
+
+That the chain is the mirror's is for tests/test_twins.py to say.
+"""
 
 import numpy as np
 import pytest
 
-from algorithms.fixed_point import contraction, draw_momentum, travel
 from algorithms.paquet_rmhmc import riemann_metric
-from algorithms.paquet_rmhmc_fast import metric_factor, rmhmc
+from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, metric_factor, rmhmc, travel
 from models.linalg import solve_lower_transposed, whitened_factor
 from paquet.digits import digits_3v5
 from paquet.trajectories import draw, posterior
