@@ -22,20 +22,10 @@ from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
 from harness.style import COLOURS, plt
+from paquet import trajectories
 from paquet.digits import usps_3v5
 from paquet.problem import KERNELS
-from paquet.trajectories import (
-    MARKED,
-    SMALL,
-    convergence,
-    draw,
-    order,
-    posterior,
-    returns,
-    reversals,
-    summary,
-    volumes,
-)
+from paquet.trajectories import MARKED, SMALL, draw, order, posterior, returns, reversals, volumes
 
 NAME, WHAT = "paquet_fixed_point", "fixed-point iterations of RMHMC"
 MINUTES = {"paper": 22, "short": 2, "smoke": 0.2}
@@ -147,13 +137,13 @@ def run(experiment, cases):
 
     return {
         "returns": {key: labelled(ALL, *of(returns, *key)) for key in keys}
-        | {("digits", eps): labelled(f_max, summary(of(reversals, cases.name, eps)))
+        | {("digits", eps): labelled(f_max, trajectories.summary(of(reversals, cases.name, eps)))
            for eps in STEPS},
         "volume": {key: by_f(SOME, of(volumes, *key)[0]["log10"]) for key in keys},
         "chains": {key: biases(FEW, of(chains, *key), True) for key in keys}
         | {("digits", EPS): biases(big["chain_f_max"], of(chains, cases.name, EPS), False)},
         "order": by_f(ORDERS, done[order][0]["order"]), "N": n, "data": cases.name,
-        **convergence(f_max, of(reversals, cases.name, EPS))}
+        **trajectories.convergence(f_max, of(reversals, cases.name, EPS))}
 
 
 def labelled(f_maxes, found):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import multivariate_normal
 
-from algorithms.ais import HMC, ais, combine, geometric_ladder
+from algorithms.ais import HMC, ais, combine, geometric_ladder, last_step
 from algorithms.ep_correction import second_order
 from algorithms.orthant import orthant, tilted_run, tilting
 from harness.claims import BUDGETS, Claim, Measured
@@ -129,7 +129,7 @@ def run(experiment, cases):
     for task, batch in zip(tasks, done, strict=True):
         batches.setdefault((task["method"], task["N"]), []).append(batch)
     found = {key: put_together(group) for key, group in batches.items()}
-    truth = {}
+    truth, last = {}, {}
     for N in names:
         K, y, q = problem(names[N], N)
         truth[N] = (Measured(np.log(orthant(np.outer(y, y) * K, NODES))) if N in EXACT
@@ -137,8 +137,8 @@ def run(experiment, cases):
         for name, order in APPROXIMATIONS.items():
             correction = second_order(q, y, order) if order else 0.0
             found[name, N] = Estimate(Measured(q.log_Z + correction))
-    return {"truth": truth, "found": found, "data": names,
-            "last step": {N: last_step(names[N], N) for N in names}}
+        last[N] = last_step(y, q)
+    return {"truth": truth, "found": found, "data": names, "last step": last}
 
 
 def put_together(batches):
@@ -151,20 +151,6 @@ def put_together(batches):
     return Estimate(Measured(log_Z, se), effective, log_w.size,
                     sum(batch.get("divergences", 0) for batch in batches),
                     np.mean([batch.get("bound", np.nan) for batch in batches]))
-
-
-def last_step(data_name, N):
-    """Return the length of AIS's last step from q at and above which its weights have no variance.
-
-    Along c d, d EP's mean, prior x likelihood^(1 + D) / site^D falls like exp(-c^2 Q / 2) with Q =
-    d' K^-1 d - D d' diag(tau) d + (1 + D) (sum of d_n^2 where the label is wrong), D the length of
-    the last step.  Other directions can only make it shorter.  Below 1: so has importance sampling.
-    """
-    _, y, q = problem(data_name, N)
-    site = q.mu @ (q.tau * q.mu)
-    prior = q.mu @ q.nu - site  # K^-1 mu = nu - tau mu
-    wrong = np.sum(q.mu[y * q.mu < 0] ** 2)
-    return (prior + wrong) / (site - wrong)
 
 
 def error(r, method, N):
