@@ -6,9 +6,6 @@ and the quadratic U_0 that Algorithm 1 follows exactly, and their derivatives.
 Run     python reproduce/shahbaba_fig3.py [--budget smoke|short|paper]
         The budgets differ in the number of data sets on which the claims are tested.
 Writes  figures/shahbaba_fig3.png, .txt (table and claims), .json; smoke and short in their folders
-
-Open questions: how the paper made its 100 cases (shahbaba/illustration.py); and how far its axes
-reach: ours, 3 standard deviations.
 """
 
 import numpy as np

@@ -6,12 +6,6 @@ others U_1; and the derivatives of U and U_0 along beta_1.
 Run     python reproduce/shahbaba_fig4.py [--budget smoke|short|paper]
         The budgets differ in the number of data sets on which the claims are tested.
 Writes  figures/shahbaba_fig4.png, .txt (table and claims), .json; smoke and short in their folders
-
-Open questions: how the paper made its 100 cases (shahbaba/illustration.py).  It matters twice.  R_0
-holds most of the information if the logit is steep (at slope 10), hardly more than its 30 % share
-if it is not (at slope 2).  And cases near the line say where the line is, and little about how
-steep the logit is: dU_0 follows dU better along a coefficient that turns or shifts the line than
-along beta itself.  How far the axis of the right plot reaches: ours, 3 standard deviations.
 """
 
 import numpy as np

@@ -1,10 +1,7 @@
 """Shahbaba, Lan, Johnson and Neal (2014), Table 2: three methods on three real data sets.
 
-StatLog (cotton crop or not), CTG (pathologic or not) and Chess (White can win or not), with the
-encodings and classes of the authors' programs.  The paper says that numerical variables were
-standardised, and calls those of Chess categorical; their codes, 0, 1 and 2, are not standardised in
-the program, and neither are they here, but the effect is shown.  (It counts p = 37 for StatLog,
-with the intercept, and 21 and 36 for CTG and Chess, without.)
+StatLog, CTG and Chess, with the encodings and classes of the authors' programs
+(shahbaba/datasets.py); and Chess standardised, as the text may mean it and the program does not.
 shahbaba/tables.py explains the estimates; the authors' variant of the normal approximation follows
 the flow for 0.9 eps.
 

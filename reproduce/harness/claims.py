@@ -199,7 +199,9 @@ def report(findings):
             if found == kind:
                 reasons = [claim.why] + [f"known: {claim.known}"] * bool(claim.known)
                 blocks.append("\n".join(
-                    [f"{found:17}{claim.what}", f"{'':17}{comparison(claim, ours)}"]
+                    [f"{found:17}{claim.what}",
+                     f"{'':17}ours {number(ours)}   paper: {claim.paper}   accepted"
+                     f" {interval(claim)}"]
                     + [filled(reason, " " * 17) for reason in reasons]))
     agreeing = [f for f in findings if f.verdict == "agrees"]
     notes = {why: f"[{k}]" for k, why in enumerate(
@@ -217,11 +219,6 @@ def counted(findings):
     """Say how many findings there are of each verdict."""
     counts = Counter(f.verdict for f in findings)
     return ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v]) or "no claim is made"
-
-
-def comparison(claim, ours):
-    """Say what we measured, what the paper has, and what is accepted."""
-    return f"ours {number(ours)}   paper: {claim.paper}   accepted {interval(claim)}"
 
 
 def interval(claim):
