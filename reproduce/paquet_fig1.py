@@ -18,8 +18,7 @@ import numpy as np
 
 from algorithms.generalised_leapfrog import generalised_leapfrog, metric_factor, rmhmc_step
 from algorithms.hmc import hmc_step, state_at
-from harness.claims import Claim, Measured, brief, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, Measured, brief, mean, text_table
 from harness.run import main
 from harness.style import COLOURS, plt
 from models.interface import U, grad_U, metric

@@ -17,8 +17,7 @@ Writes  figures/paquet_fixed_point.png, .txt (tables, claims), .json; smoke, sho
 import numpy as np
 
 from algorithms.paquet_rmhmc_fast import rmhmc
-from harness.claims import Claim, Measured, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, Measured, mean, text_table
 from harness.files import or_exit
 from harness.run import main
 from harness.style import COLOURS, plt

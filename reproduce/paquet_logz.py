@@ -20,8 +20,7 @@ from scipy.stats import multivariate_normal
 from algorithms.ais import HMC, ais, combine, geometric_ladder, last_step
 from algorithms.ep_correction import second_order
 from algorithms.orthant import orthant, tilted_run, tilting
-from harness.claims import BUDGETS, Claim, Measured
-from harness.claims import table as text_table
+from harness.claims import BUDGETS, Claim, Measured, text_table
 from harness.files import or_exit
 from harness.run import main
 from harness.style import COLOURS, plt

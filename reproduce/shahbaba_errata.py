@@ -11,8 +11,7 @@ Writes  figures/shahbaba_errata.png, .txt (comparisons and claims), .json
 
 import numpy as np
 
-from harness.claims import Claim, Measured, average, least, log
-from harness.claims import table as text_table
+from harness.claims import Claim, Measured, average, least, log, text_table
 from harness.run import main
 from harness.style import COLOURS, plt
 from shahbaba import printed

@@ -15,8 +15,7 @@ from algorithms.ess import initial_sequence
 from algorithms.hmc import hmc
 from algorithms.linear_theory import correlation_and_rate
 from algorithms.random_walk import random_walk
-from harness.claims import Claim, brief, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, brief, mean, text_table
 from harness.run import main
 from harness.style import COLOURS, plt
 from models.gaussian import Gaussian

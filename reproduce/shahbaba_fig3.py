@@ -10,8 +10,7 @@ Writes  figures/shahbaba_fig3.png, .txt (table and claims), .json; smoke and sho
 
 import numpy as np
 
-from harness.claims import Claim, least
-from harness.claims import table as text_table
+from harness.claims import Claim, least, text_table
 from harness.run import main
 from harness.style import plt
 from models.interface import U, grad_U, hessian

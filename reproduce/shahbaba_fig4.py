@@ -11,8 +11,7 @@ Writes  figures/shahbaba_fig4.png, .txt (table and claims), .json; smoke and sho
 import numpy as np
 
 from algorithms.split_hmc import split_data
-from harness.claims import Claim, Scan, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, Scan, mean, text_table
 from harness.run import main
 from harness.style import plt
 from models.interface import grad_U, hessian

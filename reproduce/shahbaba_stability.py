@@ -16,8 +16,7 @@ from functools import cache
 import numpy as np
 
 from algorithms.linear_theory import exponent, half_turns, hmc_limit, q_block
-from harness.claims import Claim, Measured, brief
-from harness.claims import table as text_table
+from harness.claims import Claim, Measured, brief, text_table
 from harness.run import main
 from harness.style import COLOURS, plt
 from models.interface import hessian

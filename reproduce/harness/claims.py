@@ -207,7 +207,7 @@ def report(findings):
     notes = {why: f"[{k}]" for k, why in enumerate(
         dict.fromkeys(f.claim.why for f in agreeing), 1)}
     if agreeing:
-        blocks.append(table(
+        blocks.append(text_table(
             [[f.claim.what, number(f.ours), f.claim.paper, interval(f.claim), notes[f.claim.why]]
              for f in agreeing], ["agrees", "ours", "paper", "accepted", "why"]))
         blocks.append("\n".join(filled(f"{mark} {why}", "") for why, mark in notes.items()))
@@ -255,7 +255,7 @@ def rounded(value, se):
     return f"{value:{form}}", f"{se:{form}}"
 
 
-def table(rows, header):
+def text_table(rows, header):
     """Return a plain text table; numbers are right-aligned, floats have four digits."""
     cells = [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row]
              for row in [header, *rows]]
@@ -266,3 +266,6 @@ def table(rows, header):
                        for cell, w, r in zip(row, widths, right, strict=True)).rstrip()
              for row in cells]
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+
+table = text_table  # where no other table is in the way

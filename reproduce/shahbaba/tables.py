@@ -12,8 +12,7 @@ import numpy as np
 from scipy.special import ndtr, polygamma
 from scipy.stats import chi2
 
-from harness.claims import Claim, Measured, average, brief, least, log, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, Measured, average, brief, least, log, mean, text_table
 from harness.style import COLOURS, plt
 from shahbaba import printed
 from shahbaba.chains import ALL, AUTHORS, clock, warm
