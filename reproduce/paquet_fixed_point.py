@@ -151,11 +151,6 @@ def labelled(f_maxes, found):
         "lost": dict(zip(f_maxes, found["lost"], strict=True))}
 
 
-def error(r, name, f_max=F_MAX, eps=EPS):
-    """The mean log10 error of the return."""
-    return r["returns"][name, eps]["x"][f_max]
-
-
 def bias(r, name, f_max=F_MAX, eps=EPS):
     """The bias of the mean, against the exact value if there is one."""
     found = r["chains"][name, eps]
@@ -169,11 +164,12 @@ CONVERGED = "Algorithm 1, line 12; if it held, only rounding errors would be lef
 NOT_CONVERGED = ("five iterations leave errors of order eps^6 that fall by the contraction factor"
                  " c with each further iteration (see paquet/trajectories.py; the table has c)")
 CLAIMS = [
-    Claim("log10 reversibility error, digits", "time-reversible", lambda r: error(r, "digits"),
-          -np.inf, -8.0, CONVERGED + "1e-9 here, as the table shows for eps = 0.05",
-          "printed sentence", NOT_CONVERGED),
-    Claim("log10 reversibility error, N = 2", "time-reversible", lambda r: error(r, "N = 2"),
-          -np.inf, -13.0, CONVERGED + "1e-15 here", "printed sentence", NOT_CONVERGED),
+    *[Claim(f"log10 reversibility error, {name}", "time-reversible",
+            lambda r, name=name: r["returns"][name, EPS]["x"][F_MAX], -np.inf, high,
+            CONVERGED + rounding, "printed sentence", NOT_CONVERGED)
+      for name, high, rounding in (
+          ("digits", -8.0, "1e-9 here, as the table shows for eps = 0.05"),
+          ("N = 2", -13.0, "1e-15 here"))],
     Claim("log10 |log volume|, N = 2", "volume-preserving",
           lambda r: r["volume"]["N = 2", EPS][F_MAX], -np.inf, -8.0,
           CONVERGED + "and those of the differences, 1e-9", "printed sentence", NOT_CONVERGED),

@@ -36,7 +36,8 @@ def run(experiment, cases):
     return {
         "product": {key: product(*key)[0] for key in PRODUCTS},
         "g": {(name, method): gradients(name, method) for name in PROBLEMS for method in METHODS},
-        "s": {(name, method): s_ratio(name, method) for name in PROBLEMS for method in METHODS[1:]},
+        "s": {(name, method): rounded(name, "s", "HMC") / rounded(name, "s", method)
+              for name in PROBLEMS for method in METHODS[1:]},
         "log": {(name, better, worse, measure): log_ratio(name, better, worse, measure)
                 for name in PROBLEMS for measure in MEASURES
                 for better in METHODS for worse in METHODS if better != worse},
@@ -52,11 +53,6 @@ def product(name, method, measure):
     a, da, b = number(name, tau, method), half_unit(name, tau, method), number(name, factor, method)
     db = half_unit(name, factor, method) if factor == "s" else 0.0
     return a * b, (a - da) * (b - db), (a + da) * (b + db)
-
-
-def s_ratio(name, method):
-    """Return the ratio of CPU times, HMC over `method`, with the standard error of rounding."""
-    return rounded(name, "s", "HMC") / rounded(name, "s", method)
 
 
 def rounded(name, row, method):

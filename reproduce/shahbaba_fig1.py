@@ -81,23 +81,22 @@ def warm():
 
 def run(experiment, cases):
     """Return {method: {quantity: Measured}}, the states shown, and HMC's theory."""
-    n, budget = LENGTH[experiment.budget], experiment.budget
-    tasks = {method: [dict(method=method, scale=scale, n=n, seed=[experiment.seed, index, k])
-                      for k in range(CHAINS[budget])]
-             for index, (method, scale) in enumerate(METHODS.items())}
-    done = iter(experiment.replicates(
-        one_chain, [task for each in tasks.values() for task in each], "chains", warm=warm))
+    n, budget, seed = LENGTH[experiment.budget], experiment.budget, experiment.seed
+    tasks = [dict(method=method, scale=scale, n=n, seed=[seed, index, k])
+             for index, (method, scale) in enumerate(METHODS.items())
+             for k in range(CHAINS[budget])]
+    done = iter(experiment.replicates(one_chain, tasks, "chains", warm=warm))
     rounds, length = TIMED[budget]
     (times,) = experiment.replicates(clock, [dict(rounds=rounds, n=length)], "timings", warm=warm)
     result = {}
     for method in METHODS:
-        chains = [next(done) for _ in tasks[method]]
+        chains = [next(done) for _ in range(CHAINS[budget])]
         result[method] = {key: mean([chain[key] for chain in chains]) for key in QUANTITIES}
         result[method]["s"] = mean(times["seconds"][method])
     # of the same rounds, in turn: the times of a round have the state of the machine in common
     ratio = mean(np.divide(times["seconds"]["random walk"], times["seconds"]["HMC"]))
-    shown = {method: sample(method, METHODS[method], SHOWN, tasks[method][0]["seed"]).samples
-             for method in ("HMC", "random walk")}
+    shown = {method: sample(method, METHODS[method], SHOWN, [seed, index, 0]).samples
+             for index, method in enumerate(("HMC", "random walk"))}
     return result | {"n": n, "s ratio": ratio, "shown": shown,
                      "theory": correlation_and_rate(COVARIANCE, EPS, L)}
 

@@ -88,18 +88,14 @@ def extreme(of, r, key):
 
 
 CLAIMS = [
-    Claim("distance to the line, nearest of R_1 - farthest of R_0", "order",
-          lambda r: extreme(min, r, "distance"), 0.0, np.inf,
-          "Section 3.2: R_0 holds the cases closest to the line; the smallest difference over all"
-          " data sets", "order"),
-    Claim("|p - 1/2|, nearest of R_1 - farthest of R_0", "order",
-          lambda r: extreme(min, r, "off"), 0.0, np.inf,
-          "Section 3.2: equivalently, those whose probability of class 1 is closest to 1/2",
-          "order"),
-    Claim("p (1 - p), least of R_0 - largest of R_1", "order",
-          lambda r: extreme(min, r, "weight"), 0.0, np.inf,
-          "Section 3.2: the weight of a case in the second derivatives is greatest where p = 1/2",
-          "order"),
+    *[Claim(what, "order", lambda r, key=key: extreme(min, r, key), 0.0, np.inf,
+            f"Section 3.2: {why}", "order") for key, what, why in (
+        ("distance", "distance to the line, nearest of R_1 - farthest of R_0",
+         "R_0 holds the cases closest to the line; the smallest difference over all data sets"),
+        ("off", "|p - 1/2|, nearest of R_1 - farthest of R_0",
+         "equivalently, those whose probability of class 1 is closest to 1/2"),
+        ("weight", "p (1 - p), least of R_0 - largest of R_1",
+         "the weight of a case in the second derivatives is greatest where p = 1/2"))],
     Claim("largest |dU - dU_0 - dU_1| / |dU_0|", "0", lambda r: extreme(max, r, "sum"), 0.0, 1e-12,
           "equation (7): U = U_0 + U_1.  Rounding of sums of 100 terms", "ours"),
     Claim("largest prior precision in U_1", "0", lambda r: extreme(max, r, "prior"), 0.0, 0.0,

@@ -225,27 +225,28 @@ def laid_out(name, found):
     """Return the paper's table with ours beside it, a standard error in brackets."""
     cells = PROBLEMS[name].rows
 
-    def s_ratio(row, m):  # in print
-        return f"{number(name, row, m) / number(name, 's', 'HMC'):.3g}"
+    def per_s(row):  # in print, over the s of HMC
+        return lambda m: f"{number(name, row, m) / number(name, 's', 'HMC'):.3g}"
+
+    def own(key, factor=None):
+        return lambda m: brief(found[m][key] * (found[m][factor] if factor else 1.0))
 
     rows = [("L", cells["L"].get, lambda m: f"{step(name, column(m))[1]}"),
-            ("g", cells["g"].get, lambda m: brief(found[m]["g"])),
+            ("g", cells["g"].get, own("g")),
             ("s, ms", lambda m: f"{1e3 * number(name, 's', m):g}",
              lambda m: brief(found[m]["s"] * 1e3)),
-            ("s / s of HMC", lambda m: s_ratio("s", m),
+            ("s / s of HMC", per_s("s"),
              lambda m: "1" if m == "HMC" else brief(ratio(found, "s", m, "HMC"))),
-            ("AP", cells["AP"].get, lambda m: brief(found[m]["AP"]))]
+            ("AP", cells["AP"].get, own("AP"))]
     for row in ROWS:
-        for estimator in ESTIMATORS:
-            old = estimator == "batch means"
-            for label, factor in ((row, None), (f"{row} x g", "g"), (f"{row} x s, s", "s")):
-                if old or factor != "s":
-                    rows.append((
-                        f"{label}, {estimator}", cells[label.removesuffix(", s")].get if old else
-                        lambda m: "-", lambda m, key=(row, estimator), factor=factor: brief(
-                            found[m][key] * (found[m][factor] if factor else 1.0))))
-        rows.append((f"{row} x s / s of HMC, init. seq.", lambda m, row=row: s_ratio(
-            f"{row} x s", m), lambda m, row=row: brief(product(found, f"{row} x s", m))))
+        batch, sequence = ((row, estimator) for estimator in ESTIMATORS)
+        rows += [(f"{row}, batch means", cells[row].get, own(batch)),
+                 (f"{row} x g, batch means", cells[f"{row} x g"].get, own(batch, "g")),
+                 (f"{row} x s, s, batch means", cells[f"{row} x s"].get, own(batch, "s")),
+                 (f"{row}, initial sequence", lambda m: "-", own(sequence)),
+                 (f"{row} x g, initial sequence", lambda m: "-", own(sequence, "g")),
+                 (f"{row} x s / s of HMC, init. seq.", per_s(f"{row} x s"),
+                  lambda m, row=row: brief(product(found, f"{row} x s", m)))]
     return text_table(
         [[label, *(cell for m in found for cell in ("" if m == AUTHORS else theirs(m), ours(m)))]
          for label, theirs, ours in rows],
@@ -254,9 +255,8 @@ def laid_out(name, found):
 
 def dot_plot(problems, others=()):
     """Draw the four products of all methods; problems and others: {name: {method: estimates}}."""
-    height = 1.6 + 1.15 * sum(map(len, problems.values())) / 2
-    fig, axes = plt.subplots(2, 2, figsize=(10, 1.5 + 1.1 * height), sharey=True,
-                             layout="constrained")
+    height = 3.26 + 0.6325 * sum(map(len, problems.values()))
+    fig, axes = plt.subplots(2, 2, figsize=(10, height), sharey=True, layout="constrained")
     for ax, measure in zip(axes.T.flat, MEASURES, strict=True):
         labels, y = [], 0.0
         for name, found in problems.items():
