@@ -52,9 +52,6 @@ FROM_Q = [p for p, method in METHODS.items() if method.startswith("AISq")]
 LABELS = {p: f"({p}{'*' * (p in FROM_Q)})" for p in METHODS}  # starred as in the caption
 
 
-# The work
-
-
 def one_run(data_name, cases, method, B, beta_min, seed):
     """One run of AIS: one point of the figure."""
     start, kernel = method.split("-")

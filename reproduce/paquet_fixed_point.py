@@ -54,9 +54,6 @@ SMALL_SIZES = {
 }
 
 
-# The work
-
-
 def chains(name, cases, eps, f_maxes, transitions, seed):
     """Chains from one start with the same random numbers, one for each f_max.
 

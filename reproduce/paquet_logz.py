@@ -66,9 +66,6 @@ COST = {"AISq-RMHMC": (2e-4, 0, 5e-10), "AISq-HMC": (2e-4, 5e-8, 0), "AIS-HMC": 
         "tilting": (0, 2e-9, 0), "SciPy's cdf": (0, 3e-9, 0), "IS from q": (1e-5, 2e-9, 0)}
 
 
-# The work
-
-
 def estimate(method, data_name, N, B, runs, seed):
     """Return runs of a method: each exp(log_weights[r]) is an unbiased estimate of p(y)."""
     rng = np.random.default_rng(seed)

@@ -28,9 +28,6 @@ PRODUCTS = [*((name, method, measure) for name in PROBLEMS for measure in MEASUR
               for method in METHODS), ("Chess", "normal", "tau_beta x L")]
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return what the printed factors say: products, g, ratios of s and of products."""
     return {

@@ -41,9 +41,6 @@ WARMUP = 200  # states; ten autocorrelation times of the random walk
 QUANTITIES = ("lag_1", "tau", "jump", "rate", "mean", "covariance")
 
 
-# The work
-
-
 def sample(method, scale, n, seed):
     """Run one chain of n states, each 20 updates or leapfrog steps from the last."""
     model, rng = Gaussian(MEAN, np.linalg.inv(COVARIANCE)), np.random.default_rng(seed)

@@ -27,9 +27,6 @@ COORDINATES = {1: r"\beta_1", 2: r"\beta_2", 0: r"\alpha"}  # the paper's figure
 DRAWS = 20  # from the normal approximation, for the curvature of U_1
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return the cases of the figure, and {slope: {quantity: its values}} over data sets."""
     return {"cases": cases, "found": by_slope(one_data_set, experiment)}

@@ -28,9 +28,6 @@ FRACTION_SIMULATED = 0.4
 # Our settings are those of all figures of these data, in shahbaba/illustration.py
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return the cases, {slope: {quantity: its values}}, and what R_0 has of the simulated data."""
     found = by_slope(lambda cases, _: one_data_set(cases), experiment)

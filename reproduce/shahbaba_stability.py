@@ -48,9 +48,6 @@ FURTHER = {"HMC": 1.4, "normal": 1.1, "data": 1.2}  # times the paper's step: wh
 PAST = 1.4  # times the paper's step for the normal approximation: stable again
 
 
-# The work
-
-
 def trajectories(method, eps, L, count, seed):
     """Return the energy errors of `count` trajectories, to six digits; see starts()."""
     stage, errors = problem(OWN, FRACTION), []
@@ -138,9 +135,6 @@ def first_growth(theory):
     """Return the least step at which half the draws say that an error grows, or nan."""
     beyond = np.flatnonzero(np.median(theory["draws"], axis=0) >= GROWS)
     return theory["steps"][beyond[0]] if beyond.size else np.nan
-
-
-# The claims
 
 
 def acceptance(errors):

@@ -30,9 +30,6 @@ CHAINS = {"paper": 2, "short": 2, "smoke": 1}  # of each method on the paper's o
 LENGTH_OTHERS = {"paper": N, "short": 300, "smoke": 20}  # one chain of each method
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return {method: estimates} for the paper's own data set, and for each of five by its seed."""
     budget, seed = experiment.budget, experiment.seed

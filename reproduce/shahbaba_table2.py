@@ -32,9 +32,6 @@ FRESH = {"paper": 1000, "short": 0, "smoke": 0}  # added to the seed, so that no
 PER_GRADIENT = {"StatLog": 4.0, "CTG": 1.5, "Chess": 2.7}  # relative time
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return {data set: {method: estimates}}."""
     budget, tasks = experiment.budget, []

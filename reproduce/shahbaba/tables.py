@@ -35,9 +35,6 @@ def column(method):
     return "normal" if method == AUTHORS else method
 
 
-# The work
-
-
 def chain_tasks(name, data_name, methods, chains, n, seed, per_gradient=1.0):
     """List the arguments of one_chain for some chains of each method on a data set."""
     tasks = []
