@@ -135,7 +135,8 @@ def run(experiment, cases):
 
 def paths(eps, z):
     """Both trajectories from START: {method: ((l_max + 1, d) positions, (l_max + 1,) energies)}."""
-    model, L = mixture(1), metric_factor(START, mixture(1))
+    model = mixture(1)
+    L = metric_factor(START, model)
     x, p = START, L @ z
     rmhmc = [(x, U(x, model) + np.log(np.diag(L)).sum() + z @ z / 2)]
     for _ in range(L_MAX):
