@@ -45,8 +45,9 @@ Section 4.2
     test    test_section_4_2_algorithm_1_tends_to_the_flow_of_H
 Section 4.3
     theirs  without the last two terms of (7) and (10), SSHMC is HMC within Gibbs
-    ours    the leapfrogs are; a Gibbs sampler draws momenta and tests once per block besides
-    why     one test of both blocks together does not leave the conditionals invariant
+    ours    its leapfrogs are those of HMC within Gibbs, which draws momenta and tests block by
+            block besides
+    why     neither block then keeps H: however small the step, Algorithm 1 would reject
     test    test_section_4_3_without_the_auxiliary_potentials
 Section 4.1
     theirs  pi(theta, phi) = log p(theta, phi | D)
