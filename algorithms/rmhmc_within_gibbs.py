@@ -12,9 +12,11 @@ does not depend on what moves, the trajectory is the leapfrog's; else the genera
 
 model                   theta given phi                          phi given theta
 funnel                  leapfrog, metric M_theta(phi)            leapfrog, constant M_phi
-hierarchical logistic   generalised, group by group: Fisher      leapfrog, constant M_phi
-any other               leapfrog, metric fisher_theta(phi)       leapfrog, or generalised with
-                                                                 metric_phi: see block_phi
+hierarchical logistic   generalised, group by group, with each   leapfrog, constant M_phi
+                        group's Fisher information
+stochastic volatility   leapfrog, metric M_theta(phi)            generalised, metric_phi
+Cox process             leapfrog, metric fisher_theta(phi)       generalised, metric_phi
+any other               leapfrog, metric fisher_theta(phi)       leapfrog, metric M_phi(theta)
 
 Departures
 ----------
@@ -94,6 +96,8 @@ from models.interface import (
 )
 from models.jit import entry, njit
 from models.linalg import invert_lower, log_det, solve_lower_matrix
+from models.log_gaussian_cox import LogGaussianCox
+from models.stochastic_volatility import StochasticVolatility
 
 
 class Counts(NamedTuple):
@@ -293,6 +297,10 @@ def block_phi(Theta, model):
 
     A model with metric_phi and metric_gradient_phi registers phi_by_generalised_leapfrog here.
     """
+
+
+block_phi.of(StochasticVolatility)(phi_by_generalised_leapfrog.py_func)
+block_phi.of(LogGaussianCox)(phi_by_generalised_leapfrog.py_func)
 
 
 @parts.of(HierarchicalLogistic)
