@@ -31,7 +31,8 @@ A model may have flows of its own (flow_theta, flow_phi, carry):
    them for each of its gradients.  A transition of L ABLA steps takes
        products by L, by L'    (2 n_theta + n_phi + 1) L + 2     the mirror (4 n_theta + 2 n_phi) L
        pairs of solves         n_phi L + 1                       (4 n_theta + 2 n_phi) L
-   (a leapfrog's product by L and L' counted once, a gradient's by L' alone too).
+   (a leapfrog's product by L and L' counted once, a gradient's by L' alone too).  The factors of a
+   trajectory overwrite each other, so that memory is fetched once for each.
 """
 
 from typing import NamedTuple
@@ -58,7 +59,13 @@ from models.interface import (
     velocity_theta,
 )
 from models.jit import entry, njit
-from models.log_gaussian_cox import LogGaussianCox, grad_U2_of, solve
+from models.log_gaussian_cox import (
+    LogGaussianCox,
+    empty_phi,
+    grad_U2_of,
+    overwrite_phi,
+    solve,
+)
 from models.square_grid import from_blocks, to_blocks
 
 
@@ -160,8 +167,9 @@ def side(model):
 
 @carry.of(LogGaussianCox)
 def cox_carry(x, r_x, Phi, r_phi, model):
-    """Carry Sigma^-1 (x - mu), (n,)."""
-    return from_blocks(solve(to_blocks(x - model.mu, side(model)), Phi), side(model))
+    """Carry Sigma^-1 (x - mu), (n,), and memory for the Phi of the trajectory."""
+    a = from_blocks(solve(to_blocks(x - model.mu, side(model)), Phi), side(model))
+    return a, empty_phi(model)
 
 
 @njit
@@ -172,9 +180,9 @@ def cox_kick(x, r_x, a, eps, model):
 
 
 @flow_theta.of(LogGaussianCox)
-def cox_flow_theta(x, r_x, a, Phi, r_phi, eps, n, model):
+def cox_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
     """Take the leapfrogs for H_1, with a product by Sigma each."""
-    a = a.copy()
+    a, memory = carried
     cox_kick(x, r_x, a, eps / 2, model)
     for k in range(n):
         v = velocity_theta(r_x, Phi, model)
@@ -182,19 +190,20 @@ def cox_flow_theta(x, r_x, a, Phi, r_phi, eps, n, model):
             x[i] += eps * v[i]
             a[i] += eps * r_x[i]
         cox_kick(x, r_x, a, eps if k < n - 1 else eps / 2, model)
-    return x, r_x, a
+    return x, r_x, (a, memory)
 
 
 @flow_phi.of(LogGaussianCox)
-def cox_flow_phi(Phi, r_phi, a, Theta, r_x, eps, n, model):
+def cox_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
     """Take the leapfrogs for H_2, with a factorisation and a pair of solves each."""
+    a, memory = carried
     w, b = to_blocks(r_x, side(model)), to_blocks(a, side(model))
     r_phi = r_phi - eps / 2 * grad_U2_of(Phi, Theta.u, b, w)
     for k in range(n):
-        Phi = at_phi(Phi.phi + eps * velocity_phi(r_phi, Theta, model), model)
+        Phi = overwrite_phi(memory, Phi.phi + eps * velocity_phi(r_phi, Theta, model), model)
         b = solve(Theta.u, Phi)
         r_phi = r_phi - (eps if k < n - 1 else eps / 2) * grad_U2_of(Phi, Theta.u, b, w)
-    return Phi, r_phi, from_blocks(b, side(model))
+    return Phi, r_phi, (from_blocks(b, side(model)), memory)
 
 
 class State(NamedTuple):
