@@ -62,6 +62,11 @@ def hessian(q, model):
 
 
 @generic(on=1)
+def hessian_gradient(q, model):
+    """Third derivatives of U at q.  q: (d,) -> (d, d, d), [i] is d hessian / dq_i."""
+
+
+@generic(on=1)
 def log_likelihood(q, model):
     """Log probability of all the data given q.  q: (d,) -> float."""
 

@@ -25,6 +25,7 @@ dpotrf = routine("lapack", "dpotrf", 5)
 dtrtri = routine("lapack", "dtrtri", 6)
 dlauum = routine("lapack", "dlauum", 5)
 dsygst = routine("lapack", "dsygst", 8)
+dsyevd = routine("lapack", "dsyevd", 11)
 dtrsv = routine("blas", "dtrsv", 8)
 dtrmv = routine("blas", "dtrmv", 8)
 dtrmm = routine("blas", "dtrmm", 11)
@@ -35,6 +36,7 @@ dgemm = routine("blas", "dgemm", 13)
 
 BLOCK = 64  # rows; 32 to 96 are equally fast
 LEFT, RIGHT, UPPER, LOWER, PLAIN, TRANSPOSED, NON_UNIT = (ord(c) for c in "LRULNTN")
+VECTORS = ord("V")
 
 
 @njit
@@ -295,3 +297,26 @@ def posterior_factor(L_K, w):
     L = L_K.copy()
     triangular_solve_matrix(R, L, False)
     return L, ok
+
+
+@njit
+def eigh(A):
+    """Return (values, Q, ok): A = Q diag(values) Q', ascending; all nan unless ok.
+
+    A : (n, n) symmetric, of which only the lower triangle is read      Q : (n, n), C-ordered
+    """
+    n = A.shape[0]
+    values, vectors = np.full(n, np.nan), A.copy()
+    ok = np.isfinite(A).all()
+    if ok:
+        flags = np.array([VECTORS, UPPER], np.uint8)
+        size = np.array([n, 1 + 6 * n + 2 * n * n, 3 + 5 * n, 0], np.int32)
+        work, whole = np.empty(size[1]), np.empty(size[2], np.int32)
+        dsyevd(flags[:1].ctypes, flags[1:].ctypes, size[:1].ctypes, vectors.ctypes,
+               size[:1].ctypes, values.ctypes, work.ctypes, size[1:].ctypes, whole.ctypes,
+               size[2:].ctypes, size[3:].ctypes)
+        ok = size[3] == 0
+    if not ok:
+        values[:] = np.nan
+        vectors[:] = np.nan
+    return values, vectors.T.copy(), ok
