@@ -49,15 +49,16 @@ from models import interface, validate
 from models.jit import njit
 from models.linalg import whitened_factor
 from models.square_grid import (
-    BLOCKS,
-    PLACES,
-    blocks_of,
     blocks_times,
+    cube_blocks,
+    empty_blocks,
     factor_solve,
     factor_times,
     factorise_blocks,
+    fill_blocks,
     from_blocks,
     log_det_blocks,
+    product_blocks,
     to_blocks,
     trace_blocks,
     whiten_blocks,
@@ -126,8 +127,8 @@ class CoxFisher(NamedTuple):
 
 
 @njit
-def covariance(phi, model, derivative):
-    """Return the blocks of Sigma, or of its first or second derivative along log beta.
+def covariance(phi, model, derivative, A):
+    """Overwrite A by the blocks of Sigma, or of its first or second derivative along log beta.
 
     With t = distance / beta they are sigma^2 e^-t times 1, t and t (t - 1).
     """
@@ -138,7 +139,7 @@ def covariance(phi, model, derivative):
             t = model.distance[p, q] / beta
             factor = 1.0 if derivative == 0 else t if derivative == 1 else t * (t - 1.0)
             c[p, q] = c[q, p] = variance * np.exp(-t) * factor
-    return blocks_of(c)
+    fill_blocks(c, A)
 
 
 @interface.U.of(LogGaussianCox)
@@ -164,9 +165,24 @@ def sizes(model):
 @interface.at_phi.of(LogGaussianCox)
 def at_phi(phi, model):
     """Factorise the blocks of Sigma."""
-    L = covariance(phi, model, 0)
-    factorise_blocks(L)
-    return CoxPhi(phi, L, covariance(phi, model, 1))
+    return overwrite_phi(empty_phi(model), phi, model)
+
+
+@njit
+def empty_phi(model):
+    """Return memory for a CoxPhi."""
+    d = model.distance.shape[0]
+    return CoxPhi(np.empty(2), empty_blocks(d), empty_blocks(d))
+
+
+@njit
+def overwrite_phi(Phi, phi, model):
+    """Return Phi, overwritten by what is to be known of phi."""
+    Phi.phi[:] = phi
+    covariance(phi, model, 0, Phi.L)
+    factorise_blocks(Phi.L)
+    covariance(phi, model, 1, Phi.dS)
+    return Phi
 
 
 @interface.at_theta.of(LogGaussianCox)
@@ -227,7 +243,8 @@ def U_phi(Phi, Theta, model):
 @njit
 def whitened(Phi, model, derivative):
     """Return the blocks of L^-1 S L^-T, S the first or second derivative of Sigma by log beta."""
-    B = covariance(Phi.phi, model, derivative)
+    B = empty_blocks(model.distance.shape[0])
+    covariance(Phi.phi, model, derivative, B)
     whiten_blocks(Phi.L, B)
     return B
 
@@ -337,15 +354,6 @@ def metric_phi(Phi, Theta, model):
 
 
 @njit
-def product_blocks(A, B):
-    """Return the trace of A B."""
-    total = np.sum(A[BLOCKS - 1] * B[BLOCKS - 1])
-    for k in range(BLOCKS):
-        total += np.sum(A[k] * B[k])
-    return total
-
-
-@njit
 def metric_of(Phi, B, model):
     """Put the metric together: B = L^-1 dS L^-T, and L^-1 Sigma L^-T is I."""
     G = np.empty((2, 2))
@@ -359,11 +367,8 @@ def metric_of(Phi, B, model):
 def metric_gradient_phi(Phi, Theta, model):
     """With C the whitened second derivative: (tr C - tr B^2) / 2 and tr(B C) - tr B^3."""
     B, C = whitened(Phi, model, 1), whitened(Phi, model, 2)
-    cubes = 0.0
-    for k in PLACES:
-        cubes += np.sum(B[k] * (B[k] @ B[k]))
     dG = np.zeros((2, 2, 2))
     dG[0, 0, 0] = RATE * np.exp(Phi.phi[0])
     dG[1, 0, 1] = dG[1, 1, 0] = (trace_blocks(C) - product_blocks(B, B)) / 2
-    dG[1, 1, 1] = product_blocks(B, C) - cubes + RATE * np.exp(Phi.phi[1])
+    dG[1, 1, 1] = product_blocks(B, C) - cube_blocks(B) + RATE * np.exp(Phi.phi[1])
     return dG
