@@ -25,7 +25,9 @@ dpotrf = routine("lapack", "dpotrf", 5)
 dtrtri = routine("lapack", "dtrtri", 6)
 dlauum = routine("lapack", "dlauum", 5)
 dsyevd = routine("lapack", "dsyevd", 11)
+dsygst = routine("lapack", "dsygst", 8)
 dtrsv = routine("blas", "dtrsv", 8)
+dtrmv = routine("blas", "dtrmv", 8)
 dtrmm = routine("blas", "dtrmm", 11)
 dtrsm = routine("blas", "dtrsm", 11)
 dsyrk = routine("blas", "dsyrk", 10)
@@ -132,6 +134,29 @@ def triangular_solve(L, b, transpose):
     n = np.array([L.shape[0], 1], np.int32)
     dtrsv(flags[:1].ctypes, flags[1:].ctypes, flags[2:].ctypes, n[:1].ctypes, L.ctypes,
           n[:1].ctypes, b.ctypes, n[1:].ctypes)
+
+
+@njit
+def triangular_times(L, b, transpose):
+    """Overwrite the vector b by L b, or by L' b if `transpose`; n^2 operations."""
+    flags = np.array([UPPER, PLAIN if transpose else TRANSPOSED, NON_UNIT], np.uint8)
+    n = np.array([L.shape[0], 1], np.int32)
+    dtrmv(flags[:1].ctypes, flags[1:].ctypes, flags[2:].ctypes, n[:1].ctypes, L.ctypes,
+          n[:1].ctypes, b.ctypes, n[1:].ctypes)
+
+
+@njit
+def whiten(L, A):
+    """Overwrite the symmetric A by L^-1 A L^-T; n^3 operations.
+
+    L : (n, n) lower triangular      A : (n, n), of which only the lower triangle is read
+    """
+    n = np.array([L.shape[0], 1, 0], np.int32)
+    dsygst(n[1:].ctypes, np.array([UPPER], np.uint8).ctypes, n[:1].ctypes, A.ctypes, n[:1].ctypes,
+           L.ctypes, n[:1].ctypes, n[2:].ctypes)
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[j, i] = A[i, j]
 
 
 @njit
