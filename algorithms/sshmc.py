@@ -45,8 +45,9 @@ Section 4.2
     test    test_section_4_2_algorithm_1_tends_to_the_flow_of_H
 Section 4.3
     theirs  without the last two terms of (7) and (10), SSHMC is HMC within Gibbs
-    ours    the leapfrogs are; a Gibbs sampler draws momenta and tests once per block besides
-    why     one test of both blocks together does not leave the conditionals invariant
+    ours    its leapfrogs are those of HMC within Gibbs, which draws momenta and tests block by
+            block besides
+    why     neither block then keeps H: however small the step, Algorithm 1 would reject
     test    test_section_4_3_without_the_auxiliary_potentials
 Section 4.1
     theirs  pi(theta, phi) = log p(theta, phi | D)
@@ -75,6 +76,8 @@ L                    L                ()       ABLA steps of a transition
                      n_theta, n_phi   ()       leapfrogs for H_1 (twice) and H_2 in a step
 """
 
+import warnings
+from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
@@ -109,8 +112,8 @@ class Counts(NamedTuple):
 
     gradient_theta: int  # of the gradient of U1
     gradient_phi: int  # of the gradient of U2
-    factor_theta: int  # of M_theta, a function of phi
-    factor_phi: int  # of M_phi, a function of theta
+    factor_theta: int  # of at_phi: the factor of M_theta, above all
+    factor_phi: int  # of at_theta: the factor of M_phi, if it is not constant
 
 
 class Chain(NamedTuple):
@@ -125,8 +128,8 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many proposals were rejected because their H was not finite."""
-        return int(np.sum(~np.isfinite(self.energy_error)))
+        """How many proposals were rejected for an H that was not finite, or larger by over 1000."""
+        return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
 
 
 class H1(NamedTuple):
@@ -308,10 +311,26 @@ def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     return theta, phi, False, error                                                         # L6
 
 
+def warned(sampler):
+    """Make an entry point that returns a Chain of ten transitions or more warn if all failed."""
+
+    @wraps(sampler)
+    def function(*arguments, **named):
+        chain = sampler(*arguments, **named)
+        n = chain.accepted.size
+        if n >= 10 and not chain.accepted.any():
+            warnings.warn(f"none of {n} proposals was accepted; the trajectories of"
+                          f" {chain.divergences} diverged", RuntimeWarning, stacklevel=2)
+        return chain
+
+    return function
+
+
 def check_blocks(theta, phi, model):
     """Return theta and phi as arrays that fit the model, at which its energy is finite."""
     n, h = sizes(model)
-    theta, phi = validate.array("theta0", theta, (n,)), validate.array("phi0", phi, (h,))
+    theta = validate.array("theta0", theta, (n,)).copy()  # it could be one that is read-only
+    phi = validate.array("phi0", phi, (h,)).copy()
     energy = U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)
     if not np.isfinite(energy):
         raise ValueError(f"theta0 and phi0 must be where U is finite, but U there is {energy}")
@@ -329,6 +348,7 @@ def check_sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta=1, n
             validate.real("jitter", jitter, 0.0, 1.0), validate.indices("keep", keep, theta0.size))
 
 
+@warned
 @entry(check_sshmc)
 @njit
 def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, jitter, keep):
@@ -348,12 +368,13 @@ def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, ji
                                               factor from Uniform(1 - jitter, 1); default 0
     keep               : (kept,) int or None  which entries of theta are recorded; default all
 
-    Raises ValueError, naming the argument, for anything else.
+    Raises ValueError, naming the argument, for anything else.  RuntimeWarning if n is at least ten
+    and nothing is accepted: the chain stands where it started.
     """
     chain = Chain(np.empty((n, keep.size)), np.empty((n, phi0.size)), np.empty(n),
                   np.empty(n, np.bool_), np.empty(n),
-                  Counts(4 * n_theta * L * n, 2 * n_phi * L * n, (2 + 2 * n_phi) * L * n + 4 * n,
-                         (1 + L) * n))
+                  Counts(4 * n_theta * L * n, 2 * n_phi * L * n, (2 * (n_phi + 1) * L + 4) * n,
+                         (L + 3) * n))
     theta, phi = theta0, phi0
     for t in range(n):
         factor = draw_step(1.0, jitter, rng)

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.hmc import draw_step
-from algorithms.sshmc import Chain, Counts, check_sshmc
+from algorithms.sshmc import Chain, Counts, check_sshmc, warned
 from models.funnel import VARIANCE, Funnel, FunnelPhi
 from models.interface import (
     U_prior,
@@ -193,6 +193,7 @@ def sshmc_step(state, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     return state, False, error
 
 
+@warned
 @entry(check_sshmc)
 @njit
 def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, jitter, keep):

@@ -47,7 +47,8 @@ class Funnel(NamedTuple):
         Raises ValueError for anything else.
         """
         n = validate.count("n", n)
-        return Funnel(n, validate.mass("mass_phi", n + 1 / 9 if mass_phi is None else mass_phi, 1))
+        return Funnel(n, validate.mass("mass_phi", n + 1 / VARIANCE if mass_phi is None
+                                       else mass_phi, 1))
 
 
 class FunnelPhi(NamedTuple):

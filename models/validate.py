@@ -10,6 +10,8 @@ import numpy as np
 from models.interface import U
 from models.linalg import cholesky
 
+LARGEST = np.iinfo(np.int64).max
+
 
 def real(name, value, low=-np.inf, high=np.inf, open_low=False):
     """Return `value` as a finite float with low <= value <= high (low < value if open_low)."""
@@ -26,9 +28,11 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
 
 
 def count(name, value, low=1):
-    """Return `value` as an int of at least `low`."""
+    """Return `value` as an int of at least `low` that compiled code can hold."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
         raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
+    if value > LARGEST:
+        raise ValueError(f"{name} must be a whole number of at most {LARGEST}, not {value!r}")
     return int(value)
 
 
@@ -108,7 +112,7 @@ def covariance(name, value):
 
 def mass(name, value, h):
     """Return the Cholesky factor of a mass, (h, h): `value` is a matrix or a number times I."""
-    if np.ndim(value) == 0:
+    if not isinstance(value, list | tuple | np.ndarray):
         return np.sqrt(real(name, value, 0.0, open_low=True)) * np.eye(h)
     value = covariance(name, array(name, value, (h, h)))
     L, ok = cholesky(value)
@@ -118,10 +122,13 @@ def mass(name, value, h):
 
 
 def indices(name, value, n):
-    """Return `value` as an array of different indices below n; all of them for None."""
+    """Return `value` as an array of indices below n; all of them for None."""
     if value is None:
         return np.arange(n)
-    found = np.atleast_1d(np.asarray(value))
+    try:
+        found = np.atleast_1d(np.asarray(value))
+    except ValueError:  # lists of unequal lengths
+        found = np.empty((0, 0))
     if found.ndim != 1 or found.dtype.kind not in "iu":
         raise ValueError(f"{name} must be a list of whole numbers or None, not {value!r}")
     if found.size and not (0 <= found.min() and found.max() < n):

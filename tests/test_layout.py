@@ -19,7 +19,7 @@ OURS = {"algorithms", "models", "reproduce", "tests", "harness", *AUTHORS} | {
     path.stem for path in COMMANDS}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
 STANDARD = {"ctypes", "dis", "functools", "graphlib", "hashlib", "itertools", "math", "numbers",
-            "os", "pathlib", "pickle", "sys", "types", "typing", "uuid", "weakref"}
+            "os", "pathlib", "pickle", "sys", "types", "typing", "uuid", "warnings", "weakref"}
 
 
 def name(path):

@@ -18,11 +18,13 @@ from harness.mirrors import (
     SILENT,
     TAG,
     algorithms,
+    departing,
     departures,
     entry,
     escaped,
     every_mirror,
     mirrors,
+    source,
     table_of_departures,
     variant,
     with_departures,
@@ -54,6 +56,9 @@ EXPECTED = {
     "split_hmc.data_split_step",
     "split_hmc.metropolis",
     "split_hmc.normal_split_step",
+    "sshmc.abla_step",
+    "sshmc.leapfrog",
+    "sshmc.sshmc_step",
 }
 EXAMPLE = '''
 """An example.
@@ -249,7 +254,7 @@ def departing_tests():
     return found
 
 
-@pytest.mark.parametrize("path", algorithms(), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", departing(), ids=lambda p: p.stem)
 def test_every_departure_has_a_test_that_fails_for_the_printed_version(path):
     tests = departing_tests()
     for departure in departures(path):
@@ -260,7 +265,7 @@ def test_every_departure_has_a_test_that_fails_for_the_printed_version(path):
 
 
 def test_every_such_test_belongs_to_a_departure():
-    named = {departure.test for path in algorithms() for departure in departures(path)}
+    named = {departure.test for path in departing() for departure in departures(path)}
     assert set(departing_tests()) <= named
 
 
@@ -295,11 +300,11 @@ def test_a_departure_that_cannot_be_read_is_an_error(tmp_path, before, after, me
         departures(example(tmp_path, before, after))
 
 
-def test_a_table_has_the_departures_of_the_papers_algorithms():
-    for author in ("paquet", "shahbaba"):
+def test_a_table_has_the_departures_of_the_papers_algorithms_and_models():
+    for author in ("paquet", "shahbaba", "zhang"):
         table = table_of_departures(author).splitlines()
         assert table[0].count("|") == table[1].count("|") == 6
-        files = [path for path in algorithms() if author.capitalize() in entry(path, "Paper")]
+        files = [path for path in departing() if author.capitalize() in source(path)]
         expected = [departure for path in files for departure in departures(path)]
         assert len(table) == 2 + len(expected)
         for departure in expected:
@@ -308,7 +313,9 @@ def test_a_table_has_the_departures_of_the_papers_algorithms():
             assert escaped(departure.ours) in row and escaped(departure.why) in row
             assert departure.test.rpartition("::")[2] in row
             assert len(re.findall(r"(?<!\\)\|", row)) == 6
+            assert f"(../../{departure.test.split('::')[0]} " in row or departure.test == LABEL
     assert "(../../algorithms/paquet_rmhmc.py)" in table_of_departures("paquet").splitlines()[2]
+    assert "(../../models/funnel.py)" in table_of_departures("zhang")
 
 
 def test_only_what_stands_between_the_markers_is_written():

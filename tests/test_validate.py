@@ -22,6 +22,19 @@ def test_good_values_come_back_clean():
     assert validate.instance("m", 1, int, "") == 1
 
 
+def test_a_mass_becomes_its_cholesky_factor():
+    np.testing.assert_array_equal(validate.mass("M", 4, 2), 2 * np.eye(2))
+    L = validate.mass("M", [[4.0, 2.0], [2.0, 5.0]], 2)
+    np.testing.assert_array_equal(L, [[2.0, 0.0], [1.0, 2.0]])
+
+
+def test_indices_are_all_or_those_given():
+    np.testing.assert_array_equal(validate.indices("keep", None, 3), [0, 1, 2])
+    np.testing.assert_array_equal(validate.indices("keep", [2, 0], 3), [2, 0])
+    np.testing.assert_array_equal(validate.indices("keep", 1, 3), [1])
+    assert validate.indices("keep", np.arange(0), 3).shape == (0,)
+
+
 def test_covariance_is_symmetric_to_the_last_bit():
     K = np.array([[2.0, 1.0], [1.0 + 1e-13, 2.0]])
     ours = validate.covariance("K", K)
@@ -44,6 +57,7 @@ def test_symmetry_is_relative_to_the_largest_entry():
     lambda: validate.real("v", 0.0, 0.0, open_low=True), lambda: validate.real("v", 1j),
     lambda: validate.count("v", 0), lambda: validate.count("v", 1.0),
     lambda: validate.count("v", True), lambda: validate.count("v", "3"),
+    lambda: validate.count("v", 2**63), lambda: validate.count("v", 10**400),
     lambda: validate.array("v", [1, 2], (3,)), lambda: validate.array("v", [[1]], (-1,)),
     lambda: validate.real("v", 10**400), lambda: validate.real("v", np.longdouble("1e400")),
     lambda: validate.array("v", 1.0, (-1,)), lambda: validate.array("v", [1j], (-1,)),
@@ -55,6 +69,16 @@ def test_symmetry_is_relative_to_the_largest_entry():
     lambda: validate.labels("v", [0, 1], 2), lambda: validate.labels("v", [1, -1], 3),
     lambda: validate.covariance("v", [[1.0, 2.0]]),
     lambda: validate.covariance("v", [[1.0, 0.5], [0.4, 1.0]]),
+    lambda: validate.mass("v", 0.0, 2), lambda: validate.mass("v", -1, 2),
+    lambda: validate.mass("v", None, 2), lambda: validate.mass("v", True, 2),
+    lambda: validate.mass("v", "1", 2), lambda: validate.mass("v", [1.0, 2.0], 2),
+    lambda: validate.mass("v", np.eye(3), 2), lambda: validate.mass("v", [[1], [2, 3]], 2),
+    lambda: validate.mass("v", [[1.0, 2.0], [2.0, 1.0]], 2),
+    lambda: validate.mass("v", [[1.0, 0.5], [0.4, 1.0]], 2),
+    lambda: validate.indices("v", [0, 3], 3), lambda: validate.indices("v", [-1], 3),
+    lambda: validate.indices("v", [True], 3), lambda: validate.indices("v", [0.0], 3),
+    lambda: validate.indices("v", "0", 3), lambda: validate.indices("v", [[0, 1]], 3),
+    lambda: validate.indices("v", [[0], [1, 2]], 3), lambda: validate.indices("v", [2**70], 3),
     lambda: validate.generator("v", np.random), lambda: validate.instance("v", 1, str, "")])
 def test_bad_values_are_named(call):
     with pytest.raises(ValueError, match=r"^v\b"):

@@ -1,4 +1,4 @@
-"""Read the mirrors of algorithms/ and their departures from print; make the printed version of one.
+"""Read the mirrors of algorithms/ and departures from print; make the printed version of a mirror.
 
 A mirror is a function whose docstring has a section `Pseudocode (source)` with numbered lines.  A
 tag ends each of its lines of code: `# L7` is line 7 of the pseudocode, `# L6-8` lines 6 to 8 in
@@ -71,6 +71,12 @@ def algorithms():
     """List the files of algorithms/ that follow a paper: all but the fast twins."""
     return sorted(path for path in (ROOT / "algorithms").glob("*.py")
                   if not path.stem.endswith("_fast"))
+
+
+def departing():
+    """List the files that say where they depart from print: those of algorithms(), and models."""
+    return algorithms() + sorted(path for path in (ROOT / "models").glob("*.py")
+                                 if "\nDepartures\n-" in path.read_text())
 
 
 def every_mirror():
@@ -231,21 +237,26 @@ def callers(name, definitions):
 def table_of_departures(author):
     """Return the Markdown table of the departures from the paper whose first author this is.
 
-    It has those of all algorithms whose entry Paper names the author, the paper's own first: there
-    the author stands in the entry's first line.
+    It has those of all files whose entry Paper, or Source of a model, names the author, the paper's
+    own first: there the author stands in the entry's first line.
     """
     author = author.capitalize()
-    files = [path for path in algorithms() if author in entry(path, "Paper")]
-    files.sort(key=lambda path: author not in entry(path, "Paper").splitlines()[0])
+    files = [path for path in departing() if author in source(path)]
+    files.sort(key=lambda path: author not in source(path).splitlines()[0])
     rows = ["| where | theirs | ours | why | test |", "| --- | --- | --- | --- | --- |"]
     for path in files:
         for found in departures(path):
             file, _, test = found.test.partition("::")
             link = f'[test](../../{file} "{test}")' if test else found.test
-            cells = [f"[{escaped(found.where)}](../../algorithms/{path.name})",
+            cells = [f"[{escaped(found.where)}](../../{path.parent.name}/{path.name})",
                      *map(escaped, found[1:4]), link]
             rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
+
+
+def source(path):
+    """Return the text of the entry Paper of an algorithm's file, or Source of a model's."""
+    return entry(path, "Paper") or entry(path, "Source")
 
 
 def escaped(text):

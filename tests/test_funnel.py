@@ -1,0 +1,133 @@
+"""models/funnel.py: the density, its blocks, its mass, and what is misprinted about it."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from departing import departs
+from models.funnel import Funnel
+from models.interface import (
+    GivenPhi,
+    GivenTheta,
+    U,
+    U_phi,
+    U_prior,
+    U_theta,
+    at_phi,
+    at_theta,
+    grad_U,
+    grad_U2,
+    log_det_phi,
+    log_det_theta,
+    momentum_phi,
+    momentum_theta,
+    sizes,
+    velocity_phi,
+    velocity_theta,
+)
+
+MODEL = Funnel.from_size(4)
+Q = np.array([0.3, -1.2, 0.7, 0.1, 0.8])
+X, V = Q[:4], Q[4:]
+PHI, THETA = at_phi(V, MODEL), at_theta(X, MODEL)
+OTHER = np.array([-0.5, 0.2, 2.0, 0.6, -1.7])
+
+
+def slope(f, x, h=1e-3):
+    """Gradient by central differences of order 4."""
+    return np.array([(8 * (f(x + h * e) - f(x - h * e)) - f(x + 2 * h * e) + f(x - 2 * h * e))
+                     / (12 * h) for e in np.eye(x.size)])
+
+
+def hessian_of_x(v, n=4):
+    """Of -log p(x | v), by differences: exact, because it is quadratic."""
+    given = GivenPhi(MODEL, np.array([v]))
+    return np.array([[(U(a + b, given) - U(a - b, given) - U(b - a, given) + U(-a - b, given)) / 4
+                      for a in np.eye(n)] for b in np.eye(n)])
+
+
+def test_U_is_minus_the_log_density():
+    def log_density(q):
+        return norm.logpdf(q[:-1], scale=np.exp(-q[-1] / 2)).sum() + norm.logpdf(q[-1], scale=3)
+
+    assert U(Q, MODEL) - U(OTHER, MODEL) == pytest.approx(
+        log_density(OTHER) - log_density(Q), rel=1e-13)
+
+
+def test_its_gradient_against_differences():
+    # h^4 = 1e-12 times derivatives of order 10, and 1e-15 / h
+    np.testing.assert_allclose(grad_U(Q, MODEL), slope(lambda q: U(q, MODEL), Q), rtol=0, atol=1e-9)
+
+
+def test_the_blocks_are_parts_of_U():
+    assert sizes(MODEL) == (4, 1)
+    assert U_theta(X, PHI, MODEL) + U_prior(V, MODEL) == pytest.approx(U(Q, MODEL), rel=1e-14)
+    for phi in (V, np.array([-2.0])):  # the terms in which they differ do not depend on v
+        assert U_phi(at_phi(phi, MODEL), THETA, MODEL) == pytest.approx(
+            U(np.append(X, phi), MODEL), rel=1e-14)
+    np.testing.assert_allclose(grad_U(X, GivenPhi(MODEL, V)), grad_U(Q, MODEL)[:4], rtol=1e-14)
+    np.testing.assert_allclose(grad_U(V, GivenTheta(MODEL, X)), grad_U(Q, MODEL)[4:], rtol=1e-14)
+
+
+def test_what_cancels_in_U2_is_half_the_log_determinant():
+    r = np.array([0.4, -0.6, 1.1, 0.2])
+
+    def U2(v):
+        K = np.exp(-v[0]) * (r @ r) / 2
+        return U_phi(at_phi(v, MODEL), THETA, MODEL) + K + 4 * v[0] / 2
+
+    np.testing.assert_allclose(grad_U2(PHI, THETA, r, MODEL), slope(U2, V), rtol=0, atol=1e-9)
+
+
+def test_masses():
+    M = hessian_of_x(V[0])
+    root = np.column_stack([momentum_theta(e, PHI, MODEL) for e in np.eye(4)])
+    np.testing.assert_allclose(root @ root.T, M, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(M @ velocity_theta(X, PHI, MODEL), X, rtol=0, atol=1e-14)
+    assert log_det_theta(PHI, MODEL) == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-14)
+    for mass, expected in ((None, 4 + 1 / 9), (2.5, 2.5), ([[3.0]], 3.0)):
+        model = Funnel.from_size(4, mass)
+        one = np.ones(1)
+        assert momentum_phi(one, THETA, model)[0] ** 2 == pytest.approx(expected, rel=1e-15)
+        assert velocity_phi(one, THETA, model)[0] == pytest.approx(1 / expected, rel=1e-15)
+        assert log_det_phi(THETA, model) == pytest.approx(np.log(expected), rel=1e-14)
+
+
+@departs(lambda Phi, r: velocity_theta(r, Phi, MODEL), lambda Phi, r: Phi.precision * r)
+def test_section_5_1_the_mass_of_x_is_its_hessian(velocity):
+    # printed: the precision of the momentum
+    for v in (-1.0, 0.8):
+        Phi = at_phi(np.array([v]), MODEL)
+        inverse = np.column_stack([velocity(Phi, e) for e in np.eye(4)])
+        np.testing.assert_allclose(inverse @ hessian_of_x(v), np.eye(4), rtol=0, atol=1e-13)
+
+
+@departs(lambda n: n / 2 + 1 / 9, lambda n: n + 1 / 9)
+def test_section_5_1_the_curvature_of_v(expectation):
+    # of d^2 U / dv^2, which is linear in x'x: its mean is the value where x'x has its own, n e^-v
+    n, v, h = 4, 0.8, 1e-3
+    x = np.full(n, np.exp(-v / 2))
+    curvature = sum(weight * U(np.append(x, v + k * h), MODEL) for k, weight in (
+        (-2, -1), (-1, 16), (0, -30), (1, 16), (2, -1))) / (12 * h**2)
+    assert curvature == pytest.approx(expectation(n), abs=1e-8)  # h^4, and 1e-15 / h^2
+
+
+def test_far_away_energies_are_not_finite_and_nothing_is_raised():
+    for v in (800.0, -800.0):
+        Phi = at_phi(np.array([v]), MODEL)
+        assert not np.isfinite(U_theta(1e10 * X, Phi, MODEL)) or v < 0
+        assert not np.isfinite(velocity_theta(X, Phi, MODEL)).all() or v > 0
+        assert not np.isfinite(grad_U2(Phi, THETA, X, MODEL)).any()
+
+
+@pytest.mark.parametrize(("n", "mass", "name"), [
+    (0, None, "n"), (-1, None, "n"), (2.0, None, "n"), ("3", None, "n"), (None, None, "n"),
+    (True, None, "n"), (10**400, None, "n"), (np.nan, None, "n"), ([3], None, "n"),
+    (3, 0.0, "mass_phi"), (3, -1.0, "mass_phi"), (3, np.inf, "mass_phi"), (3, np.nan, "mass_phi"),
+    (3, "1", "mass_phi"), (3, [1.0], "mass_phi"), (3, np.eye(2), "mass_phi"),
+    (3, [[-1.0]], "mass_phi"), (3, [[np.nan]], "mass_phi"), (3, [[1j]], "mass_phi"),
+    (3, True, "mass_phi"), (3, 10**400, "mass_phi"), (3, [[1], [2, 3]], "mass_phi"),
+    (3, {}, "mass_phi")])
+def test_bad_arguments_are_named(n, mass, name):
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        Funnel.from_size(n, mass)
