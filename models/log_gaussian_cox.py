@@ -49,15 +49,15 @@ from models import interface, validate
 from models.jit import njit
 from models.linalg import whitened_factor
 from models.square_grid import (
-    BLOCKS,
-    PLACES,
     blocks_of,
     blocks_times,
+    cube_blocks,
     factor_solve,
     factor_times,
     factorise_blocks,
     from_blocks,
     log_det_blocks,
+    product_blocks,
     to_blocks,
     trace_blocks,
     whiten_blocks,
@@ -337,15 +337,6 @@ def metric_phi(Phi, Theta, model):
 
 
 @njit
-def product_blocks(A, B):
-    """Return the trace of A B."""
-    total = np.sum(A[BLOCKS - 1] * B[BLOCKS - 1])
-    for k in range(BLOCKS):
-        total += np.sum(A[k] * B[k])
-    return total
-
-
-@njit
 def metric_of(Phi, B, model):
     """Put the metric together: B = L^-1 dS L^-T, and L^-1 Sigma L^-T is I."""
     G = np.empty((2, 2))
@@ -359,11 +350,8 @@ def metric_of(Phi, B, model):
 def metric_gradient_phi(Phi, Theta, model):
     """With C the whitened second derivative: (tr C - tr B^2) / 2 and tr(B C) - tr B^3."""
     B, C = whitened(Phi, model, 1), whitened(Phi, model, 2)
-    cubes = 0.0
-    for k in PLACES:
-        cubes += np.sum(B[k] * (B[k] @ B[k]))
     dG = np.zeros((2, 2, 2))
     dG[0, 0, 0] = RATE * np.exp(Phi.phi[0])
     dG[1, 0, 1] = dG[1, 1, 0] = (trace_blocks(C) - product_blocks(B, B)) / 2
-    dG[1, 1, 1] = product_blocks(B, C) - cubes + RATE * np.exp(Phi.phi[1])
+    dG[1, 1, 1] = product_blocks(B, C) - cube_blocks(B) + RATE * np.exp(Phi.phi[1])
     return dG

@@ -20,7 +20,8 @@ have n / 8, n / 8, n / 8, n / 8 and n / 4, so that a factorisation takes n^3 (4 
 operations, a 43rd of n^3 / 3.
 
 The change of coordinates u = to_blocks(x) is orthogonal: u'u = x'x.  "Blocks" are a tuple of five
-C-ordered matrices of which only the lower triangle counts; a block may be of size 0.
+C-ordered matrices of which only the lower triangle counts, unless they are called complete; a block
+may be of size 0.
 """
 
 import numpy as np
@@ -28,6 +29,7 @@ import numpy as np
 from models.jit import njit
 from models.linalg import (
     factorise,
+    gram,
     log_det,
     symmetric_times,
     triangular_solve,
@@ -234,6 +236,25 @@ def trace_blocks(A):
     total = np.trace(A[BLOCKS - 1])
     for k in range(BLOCKS):
         total += np.trace(A[k])
+    return total
+
+
+@njit
+def product_blocks(A, B):
+    """Return the trace of A B, both complete and symmetric."""
+    total = np.sum(A[BLOCKS - 1] * B[BLOCKS - 1])
+    for k in range(BLOCKS):
+        total += np.sum(A[k] * B[k])
+    return total
+
+
+@njit
+def cube_blocks(A):
+    """Return the trace of A^3, A complete and symmetric."""
+    total = 0.0
+    for k in range(BLOCKS):
+        if A[k].shape[0] > 0:
+            total += (2.0 if k == BLOCKS - 1 else 1.0) * np.sum(A[k] * gram(A[k]))
     return total
 
 
