@@ -48,7 +48,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models.interface import U, grad_U, metric, metric_gradient
+from models.interface import U, generic, grad_U, metric, metric_gradient
 from models.jit import entry, njit
 from models.linalg import cholesky, invert_lower, log_det, solve_lower, solve_lower_transposed
 from models.validate import array, count, generator, real
@@ -127,7 +127,7 @@ def metric_factor(x, model):
 
 
 @njit
-def geometry(x, L, model):
+def geometry_of_tensors(x, L, model):
     """Evaluate the Geometry of x, given the factor L of G(x)."""
     dG = metric_gradient(x, model)
     drift = grad_U(x, model)
@@ -139,6 +139,14 @@ def geometry(x, L, model):
     return Geometry(U(x, model), log_det(L), L, drift, dG)
 
 
+@generic(on=2, default=geometry_of_tensors)
+def geometry(x, L, model):
+    """Return the Geometry of x, or what a model has in its place: then dH_dx is to know it too.
+
+    The first three fields are U, log_det_G and L.
+    """
+
+
 @njit
 def dH_dp(L, p):
     """Gradient of H with respect to p, G^-1 p: the velocity.  (d,)."""
@@ -146,13 +154,18 @@ def dH_dp(L, p):
 
 
 @njit
-def dH_dx(here, p):
-    """Gradient of H with respect to x, minus the right side of equation (12).  (d,)."""
+def dH_dx_of_tensors(here, p):
+    """Evaluate the gradient with the d matrices dG_n: d^3 operations."""
     w = dH_dp(here.L, p)
     gradient = here.drift.copy()
     for n in range(p.size):
         gradient[n] -= 0.5 * (w @ (here.dG[n] @ w))
     return gradient
+
+
+@generic(on=0, default=dH_dx_of_tensors)
+def dH_dx(here, p):
+    """Gradient of H with respect to x, minus the right side of equation (12).  (d,)."""
 
 
 @njit

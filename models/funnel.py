@@ -81,6 +81,31 @@ def grad_U(q, model):
     return g
 
 
+@interface.hessian.of(Funnel)
+def hessian(q, model):
+    """e^v I, e^v x and e^v x'x / 2 + 1/9."""
+    n, x, precision = model.n, q[:-1], np.exp(q[-1])
+    A = np.zeros((n + 1, n + 1))
+    for i in range(n):
+        A[i, i] = precision
+        A[i, n] = A[n, i] = precision * x[i]
+    A[n, n] = precision * (x @ x) / 2 + 1 / VARIANCE
+    return A
+
+
+@interface.hessian_gradient.of(Funnel)
+def hessian_gradient(q, model):
+    """By x_i: e^v in (i, v) and e^v x_i in (v, v).  By v: the Hessian without its 1/9."""
+    n, precision = model.n, np.exp(q[-1])
+    dA = np.zeros((n + 1, n + 1, n + 1))
+    for i in range(n):
+        dA[i, i, n] = dA[i, n, i] = precision
+        dA[i, n, n] = precision * q[i]
+    dA[n] = hessian(q, model)
+    dA[n, n, n] -= 1 / VARIANCE
+    return dA
+
+
 @interface.sizes.of(Funnel)
 def sizes(model):
     """n, and 1."""

@@ -62,6 +62,11 @@ def hessian(q, model):
 
 
 @generic(on=1)
+def hessian_gradient(q, model):
+    """Third derivatives of U at q.  q: (d,) -> (d, d, d), [i] is d hessian / dq_i."""
+
+
+@generic(on=1)
 def log_likelihood(q, model):
     """Log probability of all the data given q.  q: (d,) -> float."""
 
@@ -223,6 +228,44 @@ def grad_U2(Phi, Theta, r_theta, model):
     """Gradient of U2 with respect to phi.  (h,)."""
 
 
+# Of a hierarchical model, for RMHMC within Gibbs (algorithms/rmhmc_within_gibbs.py) alone
+
+
+@njit
+def the_same(Phi, model):
+    """Phi itself: the metric is M_theta."""
+    return Phi
+
+
+@generic(on=1, default=the_same)
+def fisher_theta(Phi, model):
+    """Return the factor of a metric for theta that does not depend on theta: F, a NamedTuple.
+
+    It is the Fisher information given phi, in expectation over theta too where it depends on it.
+    The default is M_theta, factored in Phi.
+    """
+
+
+@generic(on=2, default=momentum_theta)
+def fisher_momentum(z, F, model):
+    """A square root of that metric times z.  (n,) -> (n,).  Default: momentum_theta."""
+
+
+@generic(on=2, default=velocity_theta)
+def fisher_velocity(r_theta, F, model):
+    """The inverse of that metric times r_theta.  (n,).  Default: velocity_theta."""
+
+
+@generic(on=2)
+def metric_phi(Phi, Theta, model):
+    """Metric of phi given theta, a function of phi: Fisher information and prior.  (h, h)."""
+
+
+@generic(on=2)
+def metric_gradient_phi(Phi, Theta, model):
+    """Derivatives of metric_phi with respect to phi.  (h, h, h), [i] is dG / dphi_i."""
+
+
 class GivenPhi(NamedTuple):
     """The conditional density of theta: a model for any sampler."""
 
@@ -259,3 +302,16 @@ def given_theta_U(phi, given):
 def given_theta_grad_U(phi, given):
     """Gradient of U_phi."""
     return grad_U_phi(at_phi(phi, given.model), at_theta(given.theta, given.model), given.model)
+
+
+@metric.of(GivenTheta)
+def given_theta_metric(phi, given):
+    """metric_phi."""
+    return metric_phi(at_phi(phi, given.model), at_theta(given.theta, given.model), given.model)
+
+
+@metric_gradient.of(GivenTheta)
+def given_theta_metric_gradient(phi, given):
+    """metric_gradient_phi."""
+    Phi, Theta = at_phi(phi, given.model), at_theta(given.theta, given.model)
+    return metric_gradient_phi(Phi, Theta, given.model)

@@ -24,7 +24,10 @@ def routine(module, name, arguments):
 dpotrf = routine("lapack", "dpotrf", 5)
 dtrtri = routine("lapack", "dtrtri", 6)
 dlauum = routine("lapack", "dlauum", 5)
+dsygst = routine("lapack", "dsygst", 8)
+dsyevd = routine("lapack", "dsyevd", 11)
 dtrsv = routine("blas", "dtrsv", 8)
+dtrmv = routine("blas", "dtrmv", 8)
 dtrmm = routine("blas", "dtrmm", 11)
 dtrsm = routine("blas", "dtrsm", 11)
 dsyrk = routine("blas", "dsyrk", 10)
@@ -33,6 +36,7 @@ dgemm = routine("blas", "dgemm", 13)
 
 BLOCK = 64  # rows; 32 to 96 are equally fast
 LEFT, RIGHT, UPPER, LOWER, PLAIN, TRANSPOSED, NON_UNIT = (ord(c) for c in "LRULNTN")
+VECTORS = ord("V")
 
 
 @njit
@@ -130,6 +134,29 @@ def triangular_solve(L, b, transpose):
     n = np.array([L.shape[0], 1], np.int32)
     dtrsv(flags[:1].ctypes, flags[1:].ctypes, flags[2:].ctypes, n[:1].ctypes, L.ctypes,
           n[:1].ctypes, b.ctypes, n[1:].ctypes)
+
+
+@njit
+def triangular_times(L, b, transpose):
+    """Overwrite the vector b by L b, or by L' b if `transpose`; n^2 operations."""
+    flags = np.array([UPPER, PLAIN if transpose else TRANSPOSED, NON_UNIT], np.uint8)
+    n = np.array([L.shape[0], 1], np.int32)
+    dtrmv(flags[:1].ctypes, flags[1:].ctypes, flags[2:].ctypes, n[:1].ctypes, L.ctypes,
+          n[:1].ctypes, b.ctypes, n[1:].ctypes)
+
+
+@njit
+def whiten(L, A):
+    """Overwrite the symmetric A by L^-1 A L^-T; n^3 operations.
+
+    L : (n, n) lower triangular      A : (n, n), of which only the lower triangle is read
+    """
+    n = np.array([L.shape[0], 1, 0], np.int32)
+    dsygst(n[1:].ctypes, np.array([UPPER], np.uint8).ctypes, n[:1].ctypes, A.ctypes, n[:1].ctypes,
+           L.ctypes, n[:1].ctypes, n[2:].ctypes)
+    for i in range(A.shape[0]):
+        for j in range(i):
+            A[j, i] = A[i, j]
 
 
 @njit
@@ -270,3 +297,26 @@ def posterior_factor(L_K, w):
     L = L_K.copy()
     triangular_solve_matrix(R, L, False)
     return L, ok
+
+
+@njit
+def eigh(A):
+    """Return (values, Q, ok): A = Q diag(values) Q', ascending; all nan unless ok.
+
+    A : (n, n) symmetric, of which only the lower triangle is read      Q : (n, n), C-ordered
+    """
+    n = A.shape[0]
+    values, vectors = np.full(n, np.nan), A.copy()
+    ok = np.isfinite(A).all()
+    if ok:
+        flags = np.array([VECTORS, UPPER], np.uint8)
+        size = np.array([n, 1 + 6 * n + 2 * n * n, 3 + 5 * n, 0], np.int32)
+        work, whole = np.empty(size[1]), np.empty(size[2], np.int32)
+        dsyevd(flags[:1].ctypes, flags[1:].ctypes, size[:1].ctypes, vectors.ctypes,
+               size[:1].ctypes, values.ctypes, work.ctypes, size[1:].ctypes, whole.ctypes,
+               size[2:].ctypes, size[3:].ctypes)
+        ok = size[3] == 0
+    if not ok:
+        values[:] = np.nan
+        vectors[:] = np.nan
+    return values, vectors.T.copy(), ok

@@ -14,19 +14,22 @@ from harness.files import DataError
 from harness.run import parse
 from paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
 from shahbaba.datasets import chess, ctg, simulated_logistic, statlog
+from zhang.datasets import cox_64, german_credit, simulated_cox, volatility
 
 SETS = {
     "Paquet & Fraccaro": [usps_3v5, usps_3v5_test, digits_3v5],
     "Shahbaba et al.": [simulated_logistic, statlog, ctg, chess],
+    "Zhang & Sutton": [german_credit, volatility, simulated_cox, cox_64],
 }
-EMBEDDED = (digits_3v5, simulated_logistic)  # these need no file
+EMBEDDED = (digits_3v5, simulated_logistic, simulated_cox)  # these need no file
+REPLACED = (usps_3v5, german_credit, volatility, cox_64)  # by others, if the file is nowhere
 
 
 def fetch(function, folder):
     """Return the data set; DataError if it is nowhere, without anything in its place."""
     if function in EMBEDDED:
         return function()
-    return function(folder, fallback=False) if function is usps_3v5 else function(folder)
+    return function(folder, fallback=False) if function in REPLACED else function(folder)
 
 
 def main(settings):
@@ -36,12 +39,13 @@ def main(settings):
         for function in functions:
             try:
                 cases = fetch(function, settings.data)
-                rows.append([paper, cases.name, *map(str, cases.X.shape), "as it should be"])
+                size = " x ".join(map(str, getattr(cases, "X", cases.y).shape))
+                rows.append([paper, cases.name, size, "as it should be"])
             except DataError as error:
                 missing += 1
                 print(error, file=sys.stderr)
-                rows.append([paper, function.__name__, "", "", "missing"])
-    print(table(rows, ["paper", "data set", "cases", "covariates", ""]))
+                rows.append([paper, function.__name__, "", "missing"])
+    print(table(rows, ["paper", "data set", "size", ""]))
     return 2 if missing else 0
 
 

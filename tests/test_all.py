@@ -2,6 +2,7 @@
 
 import json
 from importlib import import_module
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -112,14 +113,22 @@ def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, ca
     monkeypatch.setattr(command, "SETS", {"A": [there]})
     assert command.main(SETTINGS) == 0
     assert capsys.readouterr().out.splitlines()[-1].split() == [
-        "A", "cases", "3", "2", "as", "it", "should", "be"]
+        "A", "cases", "3", "x", "2", "as", "it", "should", "be"]
     monkeypatch.setattr(command, "SETS", {"A": [nowhere, there]})
     assert command.main(SETTINGS) == 2
     out, err = capsys.readouterr()
     assert "missing" in out and "cases" in out and err == "lost.gz is nowhere\n"
 
 
-def test_nothing_takes_the_place_of_usps_there(monkeypatch):
+def test_nothing_takes_the_place_of_a_data_set_there(monkeypatch):
     command = import_module("data")
-    monkeypatch.setattr(command, "usps_3v5", lambda folder, fallback=True: (folder, fallback))
-    assert command.fetch(command.usps_3v5, "here") == ("here", False)
+
+    def replaced(folder, fallback=True):
+        return folder, fallback
+
+    monkeypatch.setattr(command, "REPLACED", (*command.REPLACED, replaced))
+    assert command.fetch(replaced, "here") == ("here", False)
+    # those that have something to take their place
+    having = {function for functions in command.SETS.values() for function in functions
+              if "fallback" in signature(function).parameters}
+    assert having == set(command.REPLACED) - {replaced}

@@ -1,0 +1,124 @@
+"""The SoftAbs metric: the Hessian of U with the absolute values of its eigenvalues, made smooth.
+
+    G = Q diag(lambda coth(alpha lambda)) Q',   Q diag(lambda) Q' = d^2 U / dq dq'
+
+Paper       M. Betancourt (2012), "A general metric for Riemannian manifold Hamiltonian Monte
+            Carlo", arXiv 1212.4693, with which Zhang and Sutton (2014), Section 5.1, compare
+            semi-separable HMC on the funnel.
+
+G is positive definite wherever U is twice differentiable: lambda coth(alpha lambda) is above
+|lambda| and above 1 / alpha, which it tends to at lambda = 0, and tends to |lambda| far from it.
+
+SoftAbs.from_model(model, alpha) is a model for algorithms/generalised_leapfrog.py.  It takes
+O(d^3) operations for the metric and 8 d^4 for its derivatives.
+
+Notation
+--------
+mathematics          here         shape      meaning
+alpha                alpha        ()         hardness: 1 / alpha is the least eigenvalue of G
+lambda               values       (d,)       eigenvalues of the Hessian
+Q                    Q            (d, d)     its eigenvectors, in columns
+f(lambda)            soft_abs     ()         lambda coth(alpha lambda) = g(alpha lambda) / alpha
+g(z), g'(z)          soft, slope  ()         z coth z; coth z - z / sinh^2 z
+J_ij                 J            (d, d)     (f(lambda_i) - f(lambda_j)) / (lambda_i - lambda_j), or
+                                             f'(lambda_i) where the two are equal
+dG / dq_i                         (d, d)     Q (J o Q' (d^3 U / dq dq' dq_i) Q) Q'
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import validate
+from models.interface import U, grad_U, hessian, hessian_gradient, metric, metric_gradient
+from models.jit import njit
+from models.linalg import eigh
+
+SMALL = 1e-2  # the series of g' has a relative error of 1e-12 there, coth z - z / sinh^2 z the same
+NEAR = 1e-2  # eigenvalues times alpha so near to each other count as confluent
+
+
+class SoftAbs(NamedTuple):
+    """A model with the SoftAbs metric; made by from_model."""
+
+    model: NamedTuple  # any with U, grad_U, hessian and hessian_gradient
+    alpha: float
+
+    @staticmethod
+    def from_model(model, alpha):
+        """Give `model` the SoftAbs metric of hardness alpha > 0.
+
+        Raises ValueError for an alpha that is not a positive number, or a model that lacks U,
+        grad_U, hessian or hessian_gradient.
+        """
+        for wanted in (U, grad_U, hessian, hessian_gradient):
+            if type(model) not in wanted.implementations:
+                raise ValueError(f"model must have {wanted.__name__} (models/interface.py), but"
+                                 f" {type(model).__name__} has none")
+        return SoftAbs(model, validate.real("alpha", alpha, 0.0, open_low=True))
+
+
+@njit
+def soft(z):
+    """z coth z, 1 at z = 0."""
+    return z / np.tanh(z) if z != 0.0 else 1.0
+
+
+@njit
+def slope(z):
+    """Derivative of z coth z; coth^2 z - 1 is 1 / sinh^2 z, and does not overflow."""
+    if abs(z) < SMALL:
+        return z * (2 / 3 - z * z * (4 / 45 - z * z * 4 / 315))
+    coth = 1 / np.tanh(z)
+    return coth - z * (coth * coth - 1)
+
+
+@njit
+def divided_difference(a, b):
+    """(soft(a) - soft(b)) / (a - b), the mean of `slope` between a and b, which need not differ.
+
+    Where they are nearly equal that mean is taken by Gauss's rule of two points, whose error is
+    |a - b|^4 / 4320 times the fifth derivative of `soft`: below 1e-11.
+    """
+    if abs(a - b) > NEAR:
+        return (soft(a) - soft(b)) / (a - b)
+    middle, half = (a + b) / 2, (a - b) / (2 * np.sqrt(3.0))
+    return (slope(middle - half) + slope(middle + half)) / 2
+
+
+@U.of(SoftAbs)
+def soft_abs_U(q, model):
+    """U of the model inside."""
+    return U(q, model.model)
+
+
+@grad_U.of(SoftAbs)
+def soft_abs_grad_U(q, model):
+    """Gradient of U."""
+    return grad_U(q, model.model)
+
+
+@metric.of(SoftAbs)
+def soft_abs_metric(q, model):
+    """Q diag(lambda coth(alpha lambda)) Q'; nan where the Hessian is not finite."""
+    values, Q, _ = eigh(hessian(q, model.model))
+    for k in range(q.size):
+        values[k] = soft(model.alpha * values[k]) / model.alpha
+    G = (Q * values) @ Q.T
+    return (G + G.T) / 2
+
+
+@metric_gradient.of(SoftAbs)
+def soft_abs_metric_gradient(q, model):
+    """Q (J o Q' (dH / dq_i) Q) Q' for each i; nan where the Hessian is not finite."""
+    d = q.size
+    values, Q, _ = eigh(hessian(q, model.model))
+    J = np.empty((d, d))
+    for i in range(d):
+        for j in range(d):
+            J[i, j] = divided_difference(model.alpha * values[i], model.alpha * values[j])
+    dG = hessian_gradient(q, model.model)
+    Q_t = Q.T.copy()
+    for i in range(d):
+        dG[i] = Q @ (J * (Q_t @ dG[i] @ Q)) @ Q_t
+    return dG

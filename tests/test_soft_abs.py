@@ -1,0 +1,228 @@
+"""models/soft_abs.py: the smooth absolute value, the metric and its derivatives, the sampler."""
+
+from typing import NamedTuple
+
+import mpmath
+import numpy as np
+import pytest
+
+from algorithms.generalised_leapfrog import rmhmc
+from models.funnel import Funnel
+from models.interface import U, grad_U, hessian, hessian_gradient, metric, metric_gradient
+from models.soft_abs import SoftAbs, divided_difference, slope, soft
+
+FUNNEL = Funnel.from_size(4)
+BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs
+# three of the eigenvalues are e^v at every point; where x = 0 and e^v = 1/9 all five are
+DEGENERATE = (0.0, 0.0, 0.0, 0.0, -np.log(9))
+
+
+class Quartic(NamedTuple):
+    """U = sum_i q_i^4 / 12 + q'q s / 2, whose Hessian is s I at the origin."""
+
+    s: float
+
+
+@U.of(Quartic)
+def quartic_U(q, model):
+    """U."""
+    return (q**4).sum() / 12 + model.s * (q @ q) / 2
+
+
+@grad_U.of(Quartic)
+def quartic_grad_U(q, model):
+    """Its gradient."""
+    return q**3 / 3 + model.s * q
+
+
+@hessian.of(Quartic)
+def quartic_hessian(q, model):
+    """Its second derivatives."""
+    return np.diag(q**2 + model.s)
+
+
+@hessian_gradient.of(Quartic)
+def quartic_hessian_gradient(q, model):
+    """Its third derivatives."""
+    dH = np.zeros((q.size, q.size, q.size))
+    for i in range(q.size):
+        dH[i, i, i] = 2 * q[i]
+    return dH
+
+
+def differences(f, q, h=1e-5):
+    """Central differences of f at q, the coordinate of q as first index."""
+    return np.array([(np.asarray(f(q + h * e)) - f(q - h * e)) / (2 * h) for e in np.eye(q.size)])
+
+
+# z coth z
+
+
+Z = [0.0, 1e-300, 1e-8, 0.0099, 0.0101, 0.3, 1.0, 4.0, 18.0, 25.0, 1e6, 1e300]
+
+
+def exact(function, *z):
+    """Evaluate with 80 digits; mpmath has no limit at 0."""
+    with mpmath.workdps(80):
+        return float(function(*map(mpmath.mpf, z)))
+
+
+def exact_soft(z):
+    return z * mpmath.coth(z) if z else mpmath.mpf(1)
+
+
+def exact_slope(z):
+    # beyond 100, 1 / sinh^2 has no digit within 80; below 1e-20 the next term is z^3
+    if abs(z) < 1e-20:
+        return 2 * z / 3
+    return mpmath.sign(z) if abs(z) > 100 else mpmath.coth(z) - z / mpmath.sinh(z) ** 2
+
+
+@pytest.mark.parametrize("z", Z)
+def test_soft_and_its_slope_everywhere(z):
+    with np.errstate(all="raise", under="ignore"):
+        for sign in (1, -1):
+            assert soft.py_func(sign * z) == soft(sign * z) == soft(z)
+            # rounding of tanh; of coth - z / sinh^2, which both are 100 where the series begins
+            np.testing.assert_allclose(soft(z), exact(exact_soft, z), rtol=1e-15)
+            np.testing.assert_allclose(slope.py_func(sign * z), sign * exact(exact_slope, z),
+                                       rtol=1e-15, atol=1e-13 * min(z, 1))
+
+
+@pytest.mark.parametrize("gap", [1e-12, 1e-6, 1e-3, 0.0099, 0.0101, 0.3, 40.0])
+@pytest.mark.parametrize("b", [0.0, 1e-3, 0.7, -2.0, 15.0, 1e6])
+def test_divided_differences_near_and_far(b, gap):
+    a = b + max(gap, 1e-12 * abs(b))
+    difference = exact(lambda a, b: (exact_soft(a) - exact_soft(b)) / (a - b), a, b)
+    # Gauss's rule: 1e-8 / 4320 times a derivative below 4; beyond, rounding of 15 over a gap of .01
+    assert divided_difference(a, b) == pytest.approx(difference, rel=0, abs=1e-11)
+    assert divided_difference(b, a) == pytest.approx(difference, rel=0, abs=1e-11)
+
+
+def test_the_confluent_limit_is_the_slope():
+    for z in (0.0, 1e-3, 0.7, -2.0, 1e6):
+        assert divided_difference(z, z) == slope(z)
+
+
+# The model inside
+
+
+@pytest.mark.parametrize("q", [BOTH_WAYS, DEGENERATE], ids=["both ways", "degenerate"])
+def test_derivatives_of_the_funnel_against_differences(q):
+    q = np.array(q)
+    np.testing.assert_allclose(hessian(q, FUNNEL), differences(lambda x: grad_U(x, FUNNEL), q),
+                               rtol=0, atol=1e-9)  # h^2 x fourth derivatives of order 1
+    np.testing.assert_allclose(hessian_gradient(q, FUNNEL),
+                               differences(lambda x: hessian(x, FUNNEL), q), rtol=0, atol=1e-9)
+
+
+def test_potential_is_that_of_the_model_inside():
+    q, model = np.array(BOTH_WAYS), SoftAbs.from_model(FUNNEL, 3.0)
+    assert U(q, model) == U(q, FUNNEL)
+    np.testing.assert_array_equal(grad_U(q, model), grad_U(q, FUNNEL))
+
+
+# The metric
+
+
+@pytest.mark.parametrize("alpha", [0.1, 1.0, 30.0, 1e6, 1e300])
+def test_metric_is_the_function_of_the_hessian(alpha):
+    q = np.array(BOTH_WAYS)
+    values, Q = np.linalg.eigh(hessian(q, FUNNEL))
+    assert values[0] < -0.1 and values[-1] > 0.1
+    G = metric(q, SoftAbs.from_model(FUNNEL, alpha))
+    np.testing.assert_array_equal(G, G.T)
+    # lambda coth(alpha lambda); beyond 1e4, coth is +-1 in all digits
+    wanted = np.abs(values) if alpha > 1e4 else values / np.tanh(alpha * values)
+    np.testing.assert_allclose(G, Q @ np.diag(wanted) @ Q.T, rtol=0, atol=1e-14 * wanted.max())
+    assert np.linalg.eigvalsh(G)[0] > 0
+
+
+def test_metric_where_the_curvature_is_zero():
+    # lambda coth(alpha lambda) -> 1 / alpha, and its derivative is 0
+    model, origin = SoftAbs.from_model(Quartic(0.0), 5.0), np.zeros(3)
+    np.testing.assert_allclose(metric(origin, model), np.eye(3) / 5, rtol=1e-15)
+    np.testing.assert_array_equal(metric_gradient(origin, model), np.zeros((3, 3, 3)))
+
+
+@pytest.mark.parametrize("alpha", [0.5, 3.0, 1e3])
+@pytest.mark.parametrize("q", [BOTH_WAYS, DEGENERATE, (0.0, 0.0, 0.0, 0.0, 0.3),
+                               (1e-9, 0.0, 0.0, 0.0, -np.log(9)), (0.3, 0.3, 0.3, 0.3, -2.0)],
+                         ids=["both ways", "degenerate", "two values", "nearly", "small"])
+def test_derivatives_of_the_metric_against_differences(q, alpha):
+    q, model = np.array(q), SoftAbs.from_model(FUNNEL, alpha)
+    # h^2 times third derivatives of G, which grow with alpha^2 where an eigenvalue is near 0: none
+    # is, against 1 / alpha; rounding / h is 1e-11
+    np.testing.assert_allclose(metric_gradient(q, model),
+                               differences(lambda x: metric(x, model), q), rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("s", [0.0, 1e-9, -0.2, 1.0])
+def test_derivatives_of_the_metric_where_all_eigenvalues_are_one(s):
+    model = SoftAbs.from_model(Quartic(s), 4.0)
+    for q in (np.zeros(3), np.full(3, 0.6), np.array([0.6, -0.6, 0.1])):
+        np.testing.assert_allclose(metric_gradient(q, model),
+                                   differences(lambda x: metric(x, model), q),
+                                   rtol=0, atol=1e-8)  # h^2 x third derivatives of about 50
+
+
+def test_a_hundred_and_one_dimensions():
+    # directional: the derivative along one direction is that of the metric on the line
+    n, h, rng = 100, 1e-5, np.random.default_rng(1)
+    model = SoftAbs.from_model(Funnel.from_size(n), 1e3)
+    q, way = np.append(rng.standard_normal(n), 0.2), rng.standard_normal(n + 1) / 10
+    along = np.tensordot(way, metric_gradient(q, model), 1)
+    numeric = (metric(q + h * way, model) - metric(q - h * way, model)) / (2 * h)
+    np.testing.assert_allclose(along, numeric, rtol=0, atol=1e-7)  # h^2 x third derivatives of 1e2
+
+
+def test_compiled_equals_interpreted():
+    q, model = np.array(BOTH_WAYS), SoftAbs.from_model(FUNNEL, 3.0)
+    for function in (metric, metric_gradient):
+        np.testing.assert_allclose(function.choose(SoftAbs).py_func(q, model), function(q, model),
+                                   rtol=0, atol=1e-14)  # NumPy's BLAS against SciPy's
+
+
+def test_where_the_hessian_is_not_finite_so_is_the_metric():
+    q, model = np.array([1.0, 0.0, 0.0, 0.0, 800.0]), SoftAbs.from_model(FUNNEL, 3.0)
+    assert np.isnan(metric(q, model)).all()
+    assert np.isnan(metric_gradient(q, model)).all()
+
+
+# The sampler
+
+
+def test_exact_draws_stay_exact():
+    """Each of 5 moments moves by no more than 4 standard errors: 3 false alarms in 10000."""
+    n, chains, rng = 2, 4000, np.random.default_rng(7)
+    model = SoftAbs.from_model(Funnel.from_size(n), 2.0)
+    v = 3 * rng.standard_normal(chains)
+    start = np.column_stack([rng.standard_normal((chains, n)) * np.exp(-v / 2)[:, None], v])
+    runs = [rmhmc(q, model, 4, 0.5, 2, rng) for q in start]
+    end = np.array([run.samples[-1] for run in runs])
+
+    def moments(q):
+        v, z = q[:, -1], q[:, :-1] * np.exp(q[:, -1:] / 2)
+        return np.column_stack([v, v**2, (z**2).sum(axis=1), z[:, 0] * z[:, 1],
+                                v * (z**2).sum(axis=1)])
+
+    moved = moments(end) - moments(start)  # of mean 0, start by start
+    assert np.abs(moved.mean(axis=0) / moved.std(axis=0) * chains**0.5).max() < 4
+    accepted = np.mean([run.accepted.mean() for run in runs])
+    assert 0.6 < accepted < 0.99  # neither standing still nor without a test
+    assert np.mean(np.abs(end[:, -1] - v)) > 1  # a third of the deviation of v
+
+
+# Bad input
+
+
+@pytest.mark.parametrize("alpha", [0, -1.0, np.nan, np.inf, "1", None, True, 10**400, [1.0]])
+def test_alpha_must_be_a_positive_number(alpha):
+    with pytest.raises(ValueError, match="alpha"):
+        SoftAbs.from_model(FUNNEL, alpha)
+
+
+@pytest.mark.parametrize("model", [None, "funnel", 3, (4, 5), Funnel])
+def test_the_model_must_have_third_derivatives(model):
+    with pytest.raises(ValueError, match="model must have"):
+        SoftAbs.from_model(model, 1.0)

@@ -1,0 +1,225 @@
+"""The data sets of Zhang and Sutton: files, stand-ins, and what can go wrong."""
+
+import hashlib
+import io
+import os
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pooch
+import pytest
+import scipy.io
+
+from harness import files
+from harness.files import DataError
+from models.jit import ROOT
+from zhang import datasets
+from zhang.printed import COX, VOLATILITY
+
+REAL = Path(os.environ.get("PAPERS_DATA") or ROOT.parent / "shared" / "data")
+LOADERS = {"german.data": datasets.german_credit, "StochVolData1.mat": datasets.volatility,
+           "TestData64.mat": datasets.cox_64}
+
+
+def mat(**arrays):
+    target = io.BytesIO()
+    scipy.io.savemat(target, arrays)
+    return target.getvalue()
+
+
+def german(rng):
+    """Return the text of 12 cases in the format of german.data; 4 of purpose 0, 8 of 10."""
+    rows = []
+    for case in range(12):
+        row = [f"A{k}{rng.integers(1, 4)}" if k % 2 else str(rng.integers(1, 90))
+               for k in range(1, 21)]
+        row[3] = "A40" if case % 3 == 0 else "A410"
+        rows.append(" ".join([*row, "1" if case % 4 else "2"]))
+    return "\n".join(rows) + "\n"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """Make three small files in the formats of the originals, the only ones; return the folder."""
+    folder, rng = tmp_path / "given", np.random.default_rng(3)
+    folder.mkdir()
+    (folder / "german.data").write_text(german(rng))
+    (folder / "StochVolData1.mat").write_bytes(mat(
+        y=rng.normal(size=(7, 1)), Truex=rng.normal(size=(7, 1)), beta=0.65, sigma=0.15, phi=0.98))
+    (folder / "TestData64.mat").write_bytes(mat(
+        Y=rng.poisson(1.0, (4096, 1)).astype(np.uint8), X=rng.normal(size=(4096, 1))))
+    monkeypatch.setattr(datasets, "FILES", {
+        name: ("http://127.0.0.1:9/" + name,
+               hashlib.sha256((folder / name).read_bytes()).hexdigest()) for name in LOADERS})
+    monkeypatch.setattr(datasets, "PURPOSES", {0: 4, 10: 8})
+    monkeypatch.setattr(datasets, "GOOD", 9)
+    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.delenv("PAPERS_DATA", raising=False)
+    return folder
+
+
+def test_credit_is_numbered_standardised_and_grouped(place):
+    found = datasets.german_credit(place)
+    rows = [line.split() for line in (place / "german.data").read_text().splitlines()]
+    assert found.X.shape == (12, 20) and found.X.dtype == np.float64
+    np.testing.assert_array_equal(found.X[:, 0], 1)
+    np.testing.assert_array_equal(found.group, [0, 10, 10] * 4)
+    np.testing.assert_array_equal(found.y, [-1, 1, 1, 1] * 3)
+    kept = [k for k in range(1, 21) if k != 4]
+    for column, k in zip(found.X.T[1:], kept, strict=True):
+        # "A143" is value 3 of attribute 14; a number is itself
+        raw = [row[k - 1] for row in rows]
+        value = np.array([float(r[len(f"A{k}"):] if r.startswith("A") else r) for r in raw])
+        # rounding of two ways to a mean of 12
+        np.testing.assert_allclose(column, (value - np.mean(value)) / np.std(value), rtol=0,
+                                   atol=1e-13)
+
+
+def test_volatilities_and_counts_are_what_the_files_hold(place):
+    file = scipy.io.loadmat(place / "StochVolData1.mat")
+    found = datasets.volatility(place)
+    np.testing.assert_array_equal(found.y, file["y"][:, 0])
+    np.testing.assert_array_equal(found.x, file["Truex"][:, 0])
+    file, found = scipy.io.loadmat(place / "TestData64.mat"), datasets.cox_64(place)
+    # a file of Matlab: entry i + 64 j is row i, column j
+    assert found.y.shape == found.x.shape == (64, 64) and found.y.dtype == np.float64
+    assert found.y.flags.c_contiguous and found.x.flags.c_contiguous
+    assert found.y[3, 5] == file["Y"][3 + 64 * 5, 0] and found.x[3, 5] == file["X"][3 + 64 * 5, 0]
+
+
+def test_another_file_is_refused_whatever_takes_its_place(place):
+    for name, load in LOADERS.items():
+        (place / name).write_bytes(b"another file")
+        with pytest.raises(DataError, match="damaged or another file"):
+            load(place)
+
+
+def test_other_counts_and_other_parameters_are_refused(place, monkeypatch):
+    monkeypatch.setattr(datasets, "GOOD", 8)
+    with pytest.raises(DataError, match=r"9 good risks and groups of \{0: 4, 10: 8\}"):
+        datasets.german_credit(place)
+    monkeypatch.setattr(datasets, "SIGMA", 0.2)
+    with pytest.raises(DataError, match=r"\[0.65, 0.15, 0.98\], expected \[0.65, 0.2, 0.98\]"):
+        datasets.volatility(place)
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_without_its_file_a_data_set_is_simulated_and_says_so(place, tmp_path, name, capsys):
+    (place / name).unlink()
+    if name == "TestData64.mat":  # the Cholesky factor of 4096 x 4096 takes its time
+        small = datasets.simulated_cox(4)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(datasets, "simulated_cox", lambda d: small)
+            found = LOADERS[name](place)
+    else:
+        found = LOADERS[name](place)
+    assert "not available" in found.note and found.name.startswith("simulated")
+    assert name in capsys.readouterr().err
+    with pytest.raises(files.Missing, match=name):
+        LOADERS[name](place, fallback=False)
+
+
+@pytest.mark.parametrize("name", [datasets.GERMAN, datasets.VOLATILITY, datasets.COX])
+def test_nothing_takes_the_place_of_a_data_set_that_is_asked_for_by_name(place, name):
+    for file in place.iterdir():
+        file.unlink()
+    with pytest.raises(files.Missing):
+        datasets.load(name)
+
+
+# Simulated data
+
+
+def test_simulated_credit_has_the_groups_of_german_credit():
+    found = datasets.simulated_credit(4)
+    assert Counter(found.group.tolist()) == {
+        0: 234, 1: 103, 2: 181, 3: 280, 4: 12, 5: 22, 6: 50, 8: 9, 9: 97, 10: 12}
+    assert found.X.shape == (1000, 20) and set(np.unique(found.y)) == {-1.0, 1.0}
+    np.testing.assert_array_equal(found.X[:, 0], 1)
+    # rounding of a mean of 1000
+    np.testing.assert_allclose(found.X[:, 1:].mean(0), 0, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(found.X[:, 1:].std(0), 1, rtol=0, atol=1e-13)
+
+
+def test_simulated_volatility_is_the_stationary_process():
+    found = datasets.simulated_volatility(20_000, 2)
+    beta, sigma, phi = (VOLATILITY[name] for name in ("beta", "sigma", "phi"))
+    shocks = found.x[1:] - phi * found.x[:-1]
+    # standard errors of a standard deviation, sd / sqrt(2 n); 4 of them
+    assert abs(shocks.std() / sigma - 1) < 4 / (2 * 20_000) ** 0.5
+    assert abs((found.y / np.exp(found.x / 2)).std() / beta - 1) < 4 / (2 * 20_000) ** 0.5
+    # independent of each other: a correlation has the standard error 1 / sqrt(n)
+    assert abs(np.corrcoef(shocks[:-1], shocks[1:])[0, 1]) < 4 / 20_000**0.5
+    first = [datasets.simulated_volatility(1, seed).x[0] for seed in range(2000)]
+    assert abs(np.std(first) / (sigma / np.sqrt(1 - phi**2)) - 1) < 4 / (2 * 2000) ** 0.5
+
+
+@pytest.mark.parametrize(("distance", "step"), [("unit", 1 / 7), ("pixel", 1.0)])
+def test_simulated_counts_follow_the_field_and_the_field_its_covariance(distance, step):
+    d, draws = 8, [datasets.simulated_cox(8, seed, distance) for seed in range(600)]
+    x, y = (np.array([getattr(each, name) for each in draws]) for name in "xy")
+    centred = x - (np.log(126) - 1.91 / 2)
+    corner = centred[:, 0, 0]
+    for i, j in ((0, 0), (0, 1), (3, 4), (7, 7)):
+        wanted = 1.91 * np.exp(-step * np.hypot(i, j) / (d / 33))
+        # a covariance of normals has the variance (s1 s2 + c^2) / n, at most 2 x 1.91^2 / n
+        assert abs(np.mean(corner * centred[:, i, j]) - wanted) < 4 * 1.91 * (2 / 600) ** 0.5
+    mean = np.exp(x) / d**2
+    z = (y - mean).sum() / np.sqrt(mean.sum())
+    assert abs(z) < 4
+    assert np.all(y == np.floor(y)) and y.shape == (600, d, d)
+
+
+def test_simulated_cox_has_the_papers_size_and_no_other_distance():
+    found = datasets.simulated_cox()
+    assert found.y.shape == (COX["d"], COX["d"])
+    assert round(datasets.SIGMA2, 1) == COX["sigma"] and round(datasets.RANGE, 2) == COX["beta"]
+    with pytest.raises(ValueError, match="distance must be 'unit' or 'pixel', not 'metre'"):
+        datasets.simulated_cox(4, 1, "metre")
+
+
+@pytest.mark.parametrize("made", [
+    lambda: datasets.simulated_credit(3), lambda: datasets.simulated_volatility(50, 4),
+    lambda: datasets.simulated_cox(5, 2, "pixel")], ids=["credit", "volatility", "Cox"])
+def test_a_simulated_data_set_is_made_again_by_its_name(made):
+    first = made()
+    again = datasets.load(first.name)
+    assert again.name == first.name
+    for a, b in zip(first[1:-1], again[1:-1], strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["", "German credit", "simulated Cox process, 3 x 4, unit, seed 1",
+                                  "simulated volatility, T = x, seed 1"])
+def test_a_name_that_is_none_is_refused(name):
+    with pytest.raises(ValueError, match="name must be one of"):
+        datasets.load(name)
+
+
+# The real files
+
+
+@pytest.mark.skipif(not all((REAL / name).exists() for name in LOADERS),
+                    reason=f"the files are not in {REAL} (set PAPERS_DATA)")
+def test_the_real_files_are_what_they_should_be(monkeypatch):
+    monkeypatch.setattr(files, "download", None)
+    monkeypatch.setenv("PAPERS_DATA", str(REAL))
+    credit, series, grid = (datasets.load(name) for name in
+                            (datasets.GERMAN, datasets.VOLATILITY, datasets.COX))
+    assert credit.X.shape == (1000, 20) and np.sum(credit.y == 1) == 700
+    assert len(np.unique(credit.group)) == 10 and not credit.note
+    # the labels belong to the cases: a linear fit tells them apart better than the mean does
+    residual = credit.y - credit.X @ np.linalg.lstsq(credit.X, credit.y)[0]
+    assert residual.var() < 0.85 * credit.y.var()
+    # the returns are scaled by their volatilities: standard normal, 4 standard errors
+    assert series.y.shape == (2000,)
+    assert abs((series.y / 0.65 / np.exp(series.x / 2)).std() - 1) < 4 / (2 * 2000) ** 0.5
+    # counts with the mean e^x / 4096, which are 421 in all
+    assert grid.y.sum() == 421 and grid.y.shape == (64, 64)
+    z = (grid.y - np.exp(grid.x) / 4096).sum() / np.sqrt(np.exp(grid.x).sum() / 4096)
+    assert abs(z) < 4
+    # neighbours in both directions are alike, as they would not be in another order
+    for lag in (np.diff(grid.x, axis=0), np.diff(grid.x, axis=1)):
+        assert np.mean(lag**2) < 0.2 * grid.x.var()

@@ -1,0 +1,129 @@
+"""What is kept of a run: every estimate by hand at a small case, and where it goes."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from algorithms.ess import combined_chains, initial_sequence
+from zhang import estimates
+
+
+class Counts(NamedTuple):
+    gradient_theta: int
+    factor: int
+
+
+class Chain(NamedTuple):
+    theta: np.ndarray
+    phi: np.ndarray
+    accepted: np.ndarray
+    divergences: int
+    counts: Counts
+
+
+def tau(x):
+    """Geyer's initial monotone sequence, lag by lag: the autocorrelation time."""
+    n, x = len(x), x - np.mean(x)
+    rho = [np.sum(x[: n - t] * x[t:]) / np.sum(x * x) for t in range(n)]
+    total, last = 0.0, np.inf
+    for j in range(n // 2):
+        last = min(last, rho[2 * j] + rho[2 * j + 1])
+        if last <= 0:
+            break
+        total += last
+    return -1 + 2 * total
+
+
+@pytest.fixture(scope="module")
+def chain():
+    rng = np.random.default_rng(1)
+    theta = rng.normal(size=(120, 3)).cumsum(0) * [0.1, 1.0, 3.0] + rng.normal(size=(120, 3))
+    phi = rng.normal(size=(120, 2))
+    phi[:, 1] -= 0.2 * np.roll(phi[:, 1], 1)  # moves back and forth
+    return Chain(theta, phi, rng.random(120) < 0.8, 2, Counts(7, 9))
+
+
+def test_a_summary_by_hand(chain):
+    found = estimates.summary(chain, 20)
+    theta, phi, n = chain.theta[20:], chain.phi[20:], 100
+    ess = [n / tau(x) for x in theta.T]
+    assert found["n"] == n and found["counts"] == {"gradient_theta": 7.0, "factor": 9.0}
+    assert found["AP"] == np.mean(chain.accepted[20:]) and found["divergences"] == 2
+
+    def close(ours, wanted):  # sums of 100 products, by FFT and one by one: rounding
+        np.testing.assert_allclose(ours, wanted, rtol=1e-10, atol=0)
+
+    close(found["theta"]["ours"], [min(ess), sorted(ess)[1], max(ess)])
+    capped = [min(n, e) for e in ess]
+    close(found["theta"]["lineage"], [min(capped), sorted(capped)[1], max(capped)])
+    two = [n / tau((x - x.mean()) ** 2) for x in theta.T]
+    close(found["theta"]["squares"], [min(two), sorted(two)[1], max(two)])
+    taus = [tau(x) for x in phi.T]
+    close(found["phi"]["tau"], taus)
+    close(found["phi"]["ours"], [n / t for t in taus])
+    assert found["phi"]["ours"][1] > n  # so that the cap is seen
+    close(found["phi"]["lineage"], [min(n, n / t) for t in taus])
+    close(found["phi"]["squares"], [n / tau((x - x.mean()) ** 2) for x in phi.T])
+    close(found["phi"]["mean"], [x.sum() / n for x in phi.T])
+    close(found["phi"]["sd"], [np.sqrt(np.sum((x - x.mean()) ** 2) / n) for x in phi.T])
+    close(found["phi"]["mean_se"], [np.std(x) * np.sqrt(t / n) for x, t in
+                                    zip(phi.T, taus, strict=True)])
+    close(found["phi"]["tau_se"], initial_sequence(phi).se)
+    assert "histogram" not in found["phi"]
+
+
+def test_a_histogram_counts_what_is_in_its_bins_and_what_is_not(chain):
+    found = estimates.summary(chain, 0, bins=[[-1, 0, 1], [0, 0.5]])["phi"]
+    a, b = chain.phi.T
+    assert found["histogram"] == [[np.sum((a >= -1) & (a < 0)), np.sum((a >= 0) & (a <= 1))],
+                                  [np.sum((b >= 0) & (b <= 0.5))]]
+    assert found["outside"] == [np.sum(abs(a) > 1), np.sum((b < 0) | (b > 0.5))]
+
+
+def test_what_never_moved_has_no_ess(chain):
+    still = chain._replace(phi=np.ones((120, 2)), accepted=np.zeros(120, bool))
+    found = estimates.summary(still, 20)
+    assert found["AP"] == 0 and np.isnan(found["phi"]["ours"]).all()
+    assert np.isnan(found["phi"]["lineage"]).all()
+    one = chain._replace(theta=np.where([True, False, True], chain.theta, 1.0))
+    assert np.isnan(estimates.summary(one, 20)["theta"]["lineage"]).all()
+
+
+def test_the_acceptance_of_each_block_is_its_own(chain):
+    blocks = np.column_stack([np.arange(120) % 2 == 0, np.arange(120) % 4 == 0])
+    assert estimates.summary(chain._replace(accepted=blocks), 20)["AP"] == [0.5, 0.25]
+
+
+def test_a_joint_record_in_blocks():
+    class Joint(NamedTuple):
+        samples: np.ndarray
+        accepted: np.ndarray
+        divergences: int
+        counts: Counts
+
+    q = np.arange(20.0).reshape(4, 5)
+    joint = Joint(q, np.ones(4, bool), 3, Counts(1, 2))
+    found = estimates.in_blocks(joint, 3)
+    np.testing.assert_array_equal(found.theta, q[:, :3])
+    np.testing.assert_array_equal(found.phi, q[:, 3:])
+    assert found.accepted is joint.accepted and found.counts is joint.counts
+    assert found.divergences == 3
+    np.testing.assert_array_equal(estimates.in_blocks(joint, 3, [2, 0]).theta, q[:, [2, 0]])
+
+
+def test_the_worst_ess_is_that_of_all_chains_together(chain):
+    other = chain._replace(phi=chain.phi[::-1] + np.array([0.0, 5.0]))
+    found = estimates.worst([chain, other], 20)
+    both = np.array([chain.phi[20:], other.phi[20:]])
+    assert found["phi"] == combined_chains(both).ess.min()
+    assert found["phi"] < 10  # the second entry has another mean in each chain
+    middle = both.mean((0, 1))
+    assert found["phi squares"] == combined_chains((both - middle) ** 2).ess.min()
+    theta = np.array([chain.theta[20:], other.theta[20:]])
+    assert found["theta"] == combined_chains(theta).ess.min()
+    assert found["theta squares"] == combined_chains((theta - theta.mean((0, 1))) ** 2).ess.min()
+
+
+def test_the_worst_ess_of_what_never_moved_is_0(chain):
+    assert estimates.worst([chain._replace(phi=np.ones((120, 2)))])["phi"] == 0

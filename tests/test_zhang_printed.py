@@ -1,0 +1,120 @@
+"""The printed tables of Zhang and Sutton, read a second time: in the paper's own layout."""
+
+import re
+
+import pytest
+
+from zhang import printed
+from zhang.printed import METHODS, SENTENCES, TABLES, half_unit, number
+
+# heads and rows as in print, brackets and powers of ten included
+PAPER = {
+    "Table 1": """
+time(s) | min ESS(x, v) | min ESS/s (x, v) | MSE(E[v], E[v^2])
+HMC          | 36.63 | (115.35, 38.96)    | (3.14, 1.06)    | (0.6, 0.18)
+RMHMC(Gibbs) | 18.92 | (1054.33, 31.69)   | (55.15, 1.6)    | (1.58, 0.72)
+SSHMC        | 22.12 | (3868.79, 1541.67) | (103.57, 41.27) | (0.04, 0.03)
+""",
+    "Table 2": """
+running time(s) | ESS theta (min, med, max) | ESS v | min ESS/s
+HMC          | 378    | (2.05, 3.68, 4.79) x 10^3 | 815  | 2.15
+RMHMC(Gibbs) | 411    | (0.8, 4.08, 4.99) x 10^3  | 271  | 0.6
+SSHMC        | 385.82 | (2.5, 3.42, 4.27) x 10^3  | 2266 | 5.83
+""",
+    "Table 3": """
+time (s) | ESS x (min, med, max) | ESS(beta, sigma, phi) | min ESS/s
+HMC          | 162 | (1.6, 2.2, 5.2) x 10^2      | (50, 50, 128)      | 0.31
+RMHMC(Gibbs) | 183 | (12.1, 18.4, 33.5) x 10^2   | (385, 163, 411)    | 0.89
+SSHMC        | 883 | (78.4, 98.9, 120.7) x 10^2  | (4434, 1706, 1390) | 1.57
+""",
+    "Table 4": """
+time(h) | ESS x (min, med, max) | ESS(sigma, beta) | min ESS/h
+SSHMC        | 2.6  | (7.8, 30, 39) x 10^2  | (2101, 270) | 103.8
+RMHMC(Gibbs) | 2.64 | (1, 29, 38.3) x 10^2  | (200, 46)   | 16
+""",
+}
+# samples, burn-in and unit of time, from the captions and heads
+RUNS = {"Table 1": (5000, 1000, "s"), "Table 2": (5000, 1000, "s"),
+        "Table 3": (20000, 10000, "s"), "Table 4": (5000, 1000, "h")}
+
+
+def cells(line):
+    """Return the numbers of a row, each with the power of ten behind its bracket."""
+    found = []
+    for cell in line.split("|")[1:]:
+        power = re.search(r"x 10\^(\d)", cell)
+        numbers = re.findall(r"[\d.]+", cell.split(" x ")[0])
+        found += [f"{n}e{power[1]}" if power else n for n in numbers]
+    return found
+
+
+@pytest.mark.parametrize("table", PAPER)
+def test_every_number_is_the_papers(table):
+    lines = PAPER[table].strip().splitlines()[1:]
+    assert [line.split("|")[0].strip() for line in lines] == list(TABLES[table].rows)
+    for line, row in zip(lines, TABLES[table].rows.values(), strict=True):
+        assert list(row.values()) == cells(line)
+
+
+def test_the_columns_stand_in_the_papers_order():
+    spread = ["time", "min", "med", "max"]
+    heads = {"Table 1": ["time", "min", "v", "min/s", "v/s", "mse_1", "mse_2"],
+             "Table 2": [*spread, "v", "all/s"],
+             "Table 3": [*spread, "beta", "sigma", "phi", "all/s"],
+             "Table 4": [*spread, "sigma", "beta", "all/h"]}
+    for table, head in heads.items():
+        assert all(list(row) == head for row in TABLES[table].rows.values())
+        for name in printed.HYPERPARAMETERS[table]:
+            assert name in head and name in PAPER[table].splitlines()[1]
+
+
+def test_how_the_rows_were_run():
+    assert {name: (t.samples, t.burn_in, t.unit) for name, t in TABLES.items()} == RUNS
+    assert [t.section for t in TABLES.values()] == ["5.1", "5.2", "5.3", "5.4"]
+    assert METHODS == ("HMC", "RMHMC(Gibbs)", "SSHMC")
+
+
+def test_numbers_and_half_units():
+    assert number("Table 1", "SSHMC", "v") == 1541.67
+    assert number("Table 3", "SSHMC", "max") == 12070
+    assert half_unit("Table 1", "SSHMC", "v") == pytest.approx(0.005, rel=1e-15)
+    assert half_unit("Table 1", "HMC", "mse_1") == 0.05
+    assert half_unit("Table 2", "RMHMC(Gibbs)", "min") == 50  # 0.8 x 10^3
+    assert half_unit("Table 3", "HMC", "phi") == 0.5
+    assert half_unit("Table 4", "SSHMC", "med") == 50  # 30 x 10^2
+    assert printed.seconds("Table 4", "SSHMC") == 9360 and printed.seconds("Table 2", "HMC") == 378
+
+
+def test_most_rates_are_the_printed_quotients():
+    """ESS / time, where both are printed to more digits than the rate: a check of the reading."""
+    for table, method, top, rate in [
+            ("Table 1", "HMC", "min", "min/s"), ("Table 1", "HMC", "v", "v/s"),
+            ("Table 2", "HMC", "v", "all/s"), ("Table 3", "HMC", "beta", "all/s"),
+            ("Table 3", "RMHMC(Gibbs)", "sigma", "all/s"), ("Table 3", "SSHMC", "phi", "all/s"),
+            ("Table 4", "SSHMC", "beta", "all/h")]:
+        time = number(table, method, "time")
+        # a whole unit of the rate, cut off or rounded; half a unit of the time and of the ESS
+        room = 2 * half_unit(table, method, rate) + number(table, method, top) * (
+            half_unit(table, method, "time") / time**2) + half_unit(table, method, top) / time
+        assert abs(number(table, method, top) / time - number(table, method, rate)) <= room
+
+
+def test_settings():
+    # Sections 5.1, 5.2, 5.3 and Figure 2, 5.4 and Figure 3
+    assert printed.ACCEPTANCE == (0.70, 0.85)
+    assert printed.FUNNEL == {"n": 100, "variance": 3.0**2, "n_theta": 2, "n_phi": 1,
+                              "mass_phi": 100 + 1 / 9}
+    assert (printed.LOGISTIC["groups"] * printed.LOGISTIC["weights"] == 200
+            and printed.LOGISTIC["sizes"] == (9, 285) and printed.LOGISTIC["cases"] == 1000
+            and printed.LOGISTIC["categorical"] + printed.LOGISTIC["numeric"] == 20
+            and printed.LOGISTIC["L_theta"] == printed.LOGISTIC["L_phi"] == 6)
+    assert printed.VOLATILITY == {"T": 2000, "phi": 0.98, "sigma": 0.15, "beta": 0.65,
+                                  "n_theta": 5, "n_phi": 2}
+    assert printed.COX == {"d": 32, "sigma": 1.9, "beta": 0.03, "n_theta": 2, "n_phi": 1, "L": 10,
+                           "gibbs L_theta": 20, "gibbs L_phi": 1}
+
+
+def test_sentences_say_where_they_stand():
+    for key, (section, words) in SENTENCES.items():
+        assert re.fullmatch(r"[4-6](\.[1-4])?", section) and words
+        assert printed.said(key) == f"Section {section}: {words}"
