@@ -28,10 +28,15 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
 
 
 def count(name, value, low=1):
-    """Return `value` as an int of at least `low` that compiled code can hold."""
+    """Return `value` as an int of at least `low`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
         raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
-    if value > LARGEST:
+    return int(value)
+
+
+def int64(name, value, low=1):
+    """Return count(name, value, low) if compiled code can hold it."""
+    if count(name, value, low) > LARGEST:
         raise ValueError(f"{name} must be a whole number of at most {LARGEST}, not {value!r}")
     return int(value)
 
