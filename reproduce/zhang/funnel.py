@@ -2,18 +2,20 @@
 
 Every chain starts from a draw of the funnel itself, so that all its states have the right
 distribution, and what its estimates scatter by is known without bias: E[v] = 0, E[v^2] = 9.  A
-replicate cuts its chain into pieces of the paper's length; each piece gets the paper's estimator of
-the ESS, and its mean of v the true answer: 5000 Var(v) / (5000 E[mean^2]) independent draws would
-have done as well.  Means over several pieces tell whether 5000 is long enough for that.
+replicate cuts its chain into runs of the paper's length, each of which gets the paper's estimator
+of the ESS.  The true answer is in the means of v over k runs of n draws: Var(v) / E[mean^2]
+independent draws would have done as well, which tends to k times the ESS of n draws as k grows.
 """
 
 import time
+import warnings
 
 import numpy as np
 
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.sshmc_fast import sshmc
+from harness.claims import Measured, mean
 from models.funnel import VARIANCE, Funnel
 from zhang.estimates import in_blocks, summary
 from zhang.printed import FUNNEL, GIBBS, HMC, SSHMC
@@ -24,7 +26,8 @@ MASSES = {"n + 1/9": SIZE + 1 / 9, "n/2 + 1/9": SIZE / 2 + 1 / 9}  # of v: as pr
 # a pass over the coordinates of x each; nothing else takes time
 WEIGHTS = {HMC: {"gradient": 1.0}, GIBBS: {"gradient_theta": 1.0, "gradient_phi": 1.0},
            SSHMC: {"gradient_theta": 1.0, "gradient_phi": 1.0}}
-VAR_X = np.exp(VARIANCE / 2)  # E[e^-v]
+VAR_X = float(np.exp(VARIANCE / 2))  # E[e^-v]
+LONG = 5  # pieces whose mean is taken together
 
 
 def exact_draw(rng, n=SIZE):
@@ -55,8 +58,9 @@ def pilots(method, mass, settings, chains, n, burn_in, seed):
     found = []
     for setting in settings:
         rngs = [np.random.default_rng([*seed, k]) for k in range(chains)]
-        runs = [transitions(method, *exact_draw(rng), model, setting, burn_in + n, rng)
-                for rng in rngs]
+        with warnings.catch_warnings(action="ignore"):  # some settings are never accepted
+            runs = [transitions(method, *exact_draw(rng), model, setting, burn_in + n, rng)
+                    for rng in rngs]
         found.append(pilot(setting, runs, WEIGHTS[method], burn_in))
     return {"pilots": found}
 
@@ -93,6 +97,45 @@ def one_chain(method, mass, setting, pieces, n, burn_in, seed):
             found[name].append(value)
         counts = {k: counts.get(k, 0.0) + value for k, value in s["counts"].items()}
     return found | {"counts": counts}
+
+
+def estimates(chains, n):
+    """Put the chains of one setting together: {quantity: Measured, the chains being independent}.
+
+    AP            acceptance rate, a list if there are several blocks
+    apparent      {"v", "x", "v ours", "v squares", "x squares": ESS of n draws, mean over pieces}
+    scatter       {"v", "x": the standard deviation of the logs of these ESS over pieces}
+    long          {1, 5: ESS of n draws of v by the scatter of means over so many pieces; "x": of x,
+                  over single ones}
+    mse           {"mean", "square", "variance": mean squared error of a piece}
+    error         mean squared error of the mean of v over the square of the s.e. that is reported
+    passes        over the coordinates, gradients, for a transition
+    """
+    def of(name, power=1, truth=0.0):
+        return mean([np.mean((np.array(c[name]) - truth) ** power) for c in chains])
+
+    def long(name, variance, k):
+        means = [np.array(c[name]) for c in chains]
+        if means[0].size < k:
+            return Measured(np.nan, np.nan)
+        if name == "mean":
+            means = [m[: m.size // k * k].reshape(-1, k).mean(1) ** 2 for m in means]
+        return variance / k / mean([m.mean() for m in means])
+
+    AP = np.mean([np.mean(c["AP"], axis=0) for c in chains], axis=0)
+    gradients = sum(sum(v for k, v in c["counts"].items() if k.startswith("gradient"))
+                    for c in chains)
+    return {
+        "AP": [mean([np.mean(c["AP"], axis=0).flat[k] for c in chains]) for k in range(AP.size)],
+        "divergences": sum(sum(c["divergences"]) for c in chains),
+        "apparent": {name: of(name) for name in ("v", "x", "v ours", "v squares", "x squares")},
+        "scatter": {name: float(np.std([np.log(c[name]) for c in chains])) for name in "vx"},
+        "long": {k: long("mean", VARIANCE, k) for k in (1, LONG)} | {"x": long("x mean", VAR_X, 1)},
+        "mse": {"mean": of("mean", 2), "square": of("square", 2, VARIANCE),
+                "variance": of("variance", 2, VARIANCE)},
+        "error": mean([np.mean((np.array(c["mean"]) / c["se"]) ** 2) for c in chains]),
+        "passes": gradients / sum(len(c["mean"]) for c in chains) / n,
+    }
 
 
 def clock(rows, rounds, n):

@@ -1,0 +1,236 @@
+"""Zhang and Sutton (2014), Table 1: three methods on the funnel of 100 + 1 dimensions.
+
+The paper states no step size, no number of steps, and "2 leapfrogs for x, 1 for v and the same step
+size", which has three readings (zhang/funnel_settings.py).  Settings are chosen by a rule
+(zhang/tuning.py) from recorded pilot chains; a printed number is compared with those of all numbers
+of steps at which the acceptance rate is in the paper's range.  An ESS has two answers: what the
+paper's estimator says of a run of 5000, and what such runs are worth, judged by how they scatter
+around the truth (zhang/funnel.py).
+
+Run     python reproduce/zhang_table1.py [--budget smoke|short|paper]
+        Paper has ten chains of 20 runs of 5000 for each row, short four of 10 runs of 1000.
+Writes  figures/zhang_table1.png, .txt (table and claims), .json; or in short/, smoke/
+"""
+
+import numpy as np
+
+from harness.claims import Claim, Measured, brief, least, log
+from harness.claims import table as text_table
+from harness.run import main
+from harness.style import COLOURS, plt
+from zhang.funnel import LONG, MASSES, clock, estimates, one_chain, pilots, warm
+from zhang.funnel_settings import READINGS, grid, scan, sshmc_setting
+from zhang.funnel_table import (
+    ESS,
+    MSE,
+    TABLE,
+    advantage,
+    ess_claim,
+    mse_claim,
+    multiple_steps,
+    rate,
+    times_claim,
+)
+from zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
+from zhang.tuning import pick
+
+NAME, WHAT = "zhang_table1", "three methods on the funnel"
+MINUTES = {"paper": 8, "short": 2, "smoke": 0.5}
+
+# The paper's settings (Section 5.1)
+N, BURN_IN = TABLES[TABLE].samples, TABLES[TABLE].burn_in
+PRINTED, DERIVED = MASSES  # masses of v
+
+# Our settings
+BETTER = f"{SSHMC}, {DERIVED}"
+ROWS = {HMC: PRINTED, GIBBS: PRINTED, SSHMC: PRINTED, BETTER: DERIVED}
+PILOT = {"paper": (8, 2000, 300), "short": (4, 300, 50), "smoke": (2, 20, 5)}  # chains, n, burn-in
+CHAINS = {"paper": (10, 20), "short": (4, 10), "smoke": (2, LONG)}  # and runs in each, of a row
+SCANNED = {"paper": (4, 4), "short": (2, 2), "smoke": (2, 1)}  # the same, for a setting of the scan
+LENGTH = {"paper": (N, BURN_IN), "short": (1000, 200), "smoke": (20, 5)}  # of a run; burn-in
+TIMED = {"paper": (10, 300), "short": (5, 50), "smoke": (2, 5)}  # rounds, transitions
+COMPARED = {"eps_phi": 0.2, "L": 200}  # where the three readings are compared
+
+
+# The work
+
+
+def run(experiment, cases):
+    """Return the pilots, what is picked of them, estimates of rows and of the scan, and times."""
+    budget, seed = experiment.budget, experiment.seed
+    tried = tuned(experiment)
+    picked = {row: pick(tried[row])["setting"] for row in ROWS}
+    wanted = {row: (row, picked[row], *CHAINS[budget]) for row in ROWS} | {
+        f"{row}, {name}": (row, setting, *SCANNED[budget]) for row in METHODS
+        for name, setting in scan(row, tried[row]).items()}
+    n, burn_in = LENGTH[budget]
+    tasks = {key: [dict(method=method(row), mass=ROWS[row], setting=setting, pieces=pieces, n=n,
+                        burn_in=burn_in, seed=[seed, 100 + k, chain],
+                        cost=weight(setting) * pieces) for chain in range(chains)]
+             for k, (key, (row, setting, chains, pieces)) in enumerate(wanted.items())}
+    done = iter(experiment.replicates(one_chain, [task for each in tasks.values() for task in each],
+                                      "chains", progress, warm))
+    found = {key: estimates([next(done) for _ in each], n) for key, each in tasks.items()}
+    rounds, transitions = TIMED[budget]
+    (times,) = experiment.replicates(clock, [dict(
+        rows={key: [method(row), ROWS[row], setting] for key, (row, setting, *_) in wanted.items()},
+        rounds=rounds, n=transitions)], "timings", warm=warm)
+    found = {key: found[key] | {"setting": wanted[key][1], "seconds": times["seconds"][key]}
+             for key in wanted}
+    return {"n": n, "tried": tried, "rows": {row: found[row] for row in ROWS}, "scan": {
+        row: {key.removeprefix(f"{row}, "): found[key] for key in wanted
+              if key not in ROWS and wanted[key][0] == row} for row in METHODS}}
+
+
+def tuned(experiment):
+    """Return {row: its pilots}; "steps": those of SSHMC with any number of leapfrogs."""
+    budget = experiment.budget
+    grids = {row: grid(method(row), budget, readings=True) for row in ROWS} | {
+        "readings": [sshmc_setting(n_theta, 1, ratio, **COMPARED)
+                     for n_theta, ratio in READINGS.values()], "steps": grid(SSHMC, budget)}
+    chains, n, burn_in = PILOT[budget]
+    # a few settings in a task, those of one row from the same exact draws
+    tasks = [(row, dict(method=method(row), mass=ROWS.get(row, PRINTED), settings=each[k : k + 4],
+                        chains=chains, n=n, burn_in=burn_in, seed=[experiment.seed, place],
+                        cost=sum(map(weight, each[k : k + 4]))))
+             for place, (row, each) in enumerate(grids.items()) for k in range(0, len(each), 4)]
+    done = experiment.replicates(pilots, [task for _, task in tasks], "groups of settings",
+                                 warm=warm)
+    return {row: [pilot for (name, _), found in zip(tasks, done, strict=True) if name == row
+                  for pilot in found["pilots"]] for row in grids}
+
+
+def method(row):
+    """Return the method of a row."""
+    return row if row in (HMC, GIBBS) else SSHMC
+
+
+def weight(setting):
+    """Return about how long a transition takes, in leapfrogs of SSHMC, for the progress bar."""
+    if "L_theta" in setting:
+        return 100
+    return 10 * setting["L"] if "eps" in setting else setting["L"] * (2 * setting["n_theta"] + 1)
+
+
+def progress(found):
+    """Say the mean acceptance rate so far."""
+    return f"acceptance rate {np.mean([np.mean(each['AP']) for each in found]):.2f}"
+
+
+# The claims
+
+LOW_LEVEL = ("its min ESS/s of x, 1054.33 in 18.92 s, is in print below that of SSHMC, 3868.79 in"
+             " 22.12 s or 37.36 s")
+CLAIMS = [
+    *[Claim(f"{row}: acceptance rate{f' of {block}' if row == GIBBS else ''}", said("acceptance"),
+            lambda r, row=row, k=k: r["rows"][row]["AP"][k], *ACCEPTANCE,
+            "the range of the sentence; the rule takes a setting that was inside in the pilots",
+            "printed sentence", budgets=("paper",))
+      for row in METHODS for k, block in enumerate("xv"[: 1 + (row == GIBBS)])],
+    *[ess_claim(row, column) for row in METHODS for column in ESS],
+    *[mse_claim(row, what) for row in METHODS for what in MSE],
+    times_claim(GIBBS, HMC, [18.92]), times_claim(SSHMC, HMC, [22.12, 37.36]),
+    times_claim(SSHMC, GIBBS, [22.12, 37.36]),
+    *[Claim(f"x: log(min ESS per {unit}, {a} / {b})", said(key),
+            lambda r, a=a, b=b, per=per: advantage(r, a, b, "x", per), 0.0, np.inf,
+            f"order, by the paper's estimator, per {unit}{note}", "order")
+      for a, b, key, note in ((GIBBS, HMC, "low level", ""),
+                              (GIBBS, SSHMC, "better low level", f"; {LOW_LEVEL}"))
+      for unit, per in (("second", "seconds"), ("gradient", "passes"))],
+    *[Claim(f"v: least log(ESS per second, SSHMC / another), {which}", said("outperforms"),
+            lambda r, measure=measure: least(advantage(r, SSHMC, other, measure, "seconds")
+                                             for other in (HMC, GIBBS)), 0.0, np.inf,
+            "order: the ESS per second of SSHMC is larger.  Least: in standard errors", "order")
+      for which, measure in (("the paper's estimator", "v"), ("long runs", "v, long"))],
+    Claim("v: log(ESS per gradient, SSHMC / RMHMC(Gibbs)), long runs", "ours: about 0", lambda r:
+          advantage(r, SSHMC, GIBBS, "v, long", "passes"), -1.0, 1.0, "with no more leapfrogs than"
+          " it needs the Gibbs sampler takes 5 gradients for a transition, and 901 of these for an"
+          " effective draw; SSHMC at L = 200 takes 1400, and 3 of these: within a factor of e",
+          "ours", budgets=("paper",)),
+    *[Claim(f"least log(MSE of {what}, another / SSHMC)", said("nearly unbiased"),
+            lambda r, name=name: least(log(r["rows"][row]["mse"][name]) - log(
+                r["rows"][SSHMC]["mse"][name]) for row in (HMC, GIBBS)), 0.0, np.inf,
+            "order, over all runs of the paper's length.  Least: in standard errors", "order")
+      for what, (_, name) in MSE.items()],
+    *[Claim(f"{row}: (error of the mean of v / its s.e. by the run's own ESS)^2",
+            said("biased") if row == GIBBS else "ours: of HMC too", lambda r, row=row:
+            r["rows"][row]["error"], 1.0, np.inf, "1 if the run's ESS is right; its chain has not"
+            " mixed if it is larger.  Started from exact draws, the mean is not biased",
+            "order" if row == GIBBS else "ours") for row in (GIBBS, HMC)],
+    Claim("log(worst ESS per gradient, several leapfrogs / one of each)", said("multiple steps"),
+          multiple_steps, 0.0, np.inf, "order, at equal numbers of gradients: the best of the"
+          " pilots with more than one leapfrog for H_1 or H_2, over the best with one of each",
+          "order"),
+    Claim("least gap of the acceptance rates of the three readings", "ours: the sentence has three"
+          " readings", lambda r: rate(r, "halves") - max(rate(r, "one each"), rate(r, "two each")),
+          0.2, 1.0, "at eps = 0.2, L = 200: what is in the paper's range by one reading is far from"
+          " it by the others; the rates are known to about 0.02", "ours", budgets=("paper",)),
+    Claim("v: log(ESS per gradient, mass n/2 + 1/9 / n + 1/9)", "ours", lambda r: advantage(
+        r, BETTER, SSHMC, "v, long", "passes"), 0.0, np.inf, "order, in long runs: the expected"
+        " curvature of v is n/2 + 1/9, not what print has", "ours", budgets=("paper",)),
+    *[Claim(f"{row}: log(ESS of v, the paper's estimator / long runs)", "ours", lambda r, row=row:
+            log(r["rows"][row]["apparent"]["v"]) - log(r["rows"][row]["long"][LONG]), *ends,
+            "an ESS of ten is none: no run sees what it has not visited" if row != SSHMC else
+            "an ESS of thousands is one: within a factor of two", "ours", budgets=("paper",))
+      for row, ends in ((HMC, (0.0, np.inf)), (GIBBS, (0.0, np.inf)), (SSHMC, (-0.7, 0.7)))],
+    Claim(f"{GIBBS}: ESS of v of {N} draws, long runs", "ours: at most 5.5", lambda r: r["rows"][
+        GIBBS]["long"][LONG], 0.0, 5000 / 901, "theory, and at most that: with exact draws of each"
+        " block the autocorrelation of v is 1 - 1 / (1 + 9 n / 2), its time 901", "ours",
+        budgets=("paper",)),
+]
+
+
+def table(r):
+    """Lay out the table with ours beside it, the settings, and the scan."""
+    printed = TABLES[TABLE].rows
+    rows = [[row, "print", printed[row]["time"] + " s", printed[row]["min"], printed[row]["v"], "",
+             printed[row]["mse_1"], printed[row]["mse_2"], ""] for row in METHODS]
+    rows += [[key, " ".join(brief(rate) for rate in found["AP"]),
+              f"{1e6 * np.mean(found['seconds']):.0f} us",
+              *map(brief, (found["apparent"]["x"], found["apparent"]["v"], found["long"][LONG],
+                           *found["mse"].values()))]
+             for key, found in [*r["rows"].items(), *(
+                 (f"{row}: {key}", found) for row in METHODS for key, found in
+                 r["scan"][row].items())]]
+    chosen = "\n".join(f"{row:16} {found['setting']}" for row, found in r["rows"].items())
+    readings = "; ".join(f"{name}: {rate(r, name):.3f}" for name in READINGS)
+    return text_table(rows, [
+        f"runs of {r['n']}", "acceptance", "time", "min ESS x", "ESS v", "ESS v, long",
+        "MSE E[v]", "MSE E[v^2]", "MSE Var(v)"]) + (
+        f"\n\nSettings, by the rule\n{chosen}\n\nAcceptance of the three readings at eps = 0.2,"
+        f" L = 200\n{readings}")
+
+
+def figure(r):
+    """Draw both answers to the ESS of v, and the pilots."""
+    fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    for k, (row, found) in enumerate(r["rows"].items()):
+        points = [("the paper's estimator", found["apparent"]["v"], COLOURS[0], "o", 0.0),
+                  ("long runs", found["long"][LONG], COLOURS[1], "s", 0.2)]
+        if row in METHODS:
+            points.append(("print", Measured(number(TABLE, row, "v")), "k", "D", -0.2))
+        for label, (value, se), colour, marker, shift in points:
+            left.errorbar(value, k + shift, xerr=[[min(2 * se, 0.9 * value)], [2 * se]], fmt=marker,
+                          color=colour, ms=4, label=label if k == 0 else None)
+    left.set(xscale="log", xlabel=f"effective draws of v in {r['n']}", ylim=(3.6, -0.6))
+    left.set_yticks(range(len(ROWS)), ROWS)
+    left.legend(fontsize=7)
+    for colour, row in zip(COLOURS, METHODS, strict=False):
+        right.plot([np.mean(p["AP"]) for p in r["tried"][row]],
+                   [min(p["ess"].values()) / p["cost"] * 1e6 for p in r["tried"][row]], ".",
+                   color=colour, label=row)
+    right.axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
+    right.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
+              ylabel="worst ESS per million gradients")
+    right.legend(fontsize=7)
+    fig.suptitle("Table 1: the funnel of 100 + 1 dimensions; bars are 2 standard errors")
+    return fig
+
+
+def cases(settings):
+    """Say what it runs on."""
+    return "none: the funnel itself"
+
+
+if __name__ == "__main__":
+    main(globals())
