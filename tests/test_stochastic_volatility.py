@@ -1,12 +1,13 @@
 """models/stochastic_volatility.py: the density, both blocks, the mass by pivots and in closed form,
 digits where |phi| is close to 1 or sigma to 0, bad input; and semi-separable HMC samples it."""
 
+import time
 from itertools import pairwise
 
 import mpmath
 import numpy as np
 import pytest
-from scipy.linalg import solveh_banded
+from scipy.linalg import lapack, solveh_banded
 from scipy.stats import beta, chi2, gamma, invgamma, norm
 
 from algorithms import sshmc, sshmc_fast
@@ -32,6 +33,7 @@ from models.interface import (
     momentum_theta,
     velocity_theta,
 )
+from models.jit import njit
 from models.stochastic_volatility import (
     CHUNK,
     StochasticVolatility,
@@ -433,3 +435,54 @@ def test_what_is_drawn_is_what_the_model_says():
     found = np.array([statistics(*(s := draw(5, phi, rng))[:1], phi, s[1]) for _ in range(4000)])
     for column in (9, 10):  # chi^2 with 5 degrees of freedom: mean 5, variance 10
         assert abs(found[:, column].mean() - chi2.mean(5)) < 4 * np.sqrt(chi2.var(5) / 4000)
+
+
+# Ours, the limit measured in the same run, and the ratio; python -m pytest -m benchmark -s
+
+
+@njit
+def leapfrogs(x, r, Phi, model, n):
+    """Take n leapfrogs for H_1 in place."""
+    sshmc_fast.flow_theta(x, r, None, Phi, np.zeros(3), 1e-9, n, model)
+
+
+@njit
+def repeated(phi, model, n):
+    """Factorise the mass n times."""
+    total = 0.0
+    for _ in range(n):
+        total += at_phi(phi, model).middle
+    return total
+
+
+def microseconds(function, *arguments, repeats=1, rounds=15):
+    """The least time of a call, over `repeats`."""
+    function(*arguments)
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        function(*arguments)
+        times.append(time.perf_counter() - start)
+    return 1e6 * min(times) / repeats
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("T", [2000, 1_000_000])
+def test_benchmark_leapfrog_and_factor(T):
+    phi, repeats = np.array(PLACES["paper"]), max(1, 2_000_000 // T)
+    model, x, _ = problem(T, phi)
+    Phi, r = at_phi(phi, model), np.random.default_rng(1).standard_normal(T)
+    C, e = Phi.C, np.empty(T)
+    diagonal = np.full(T, C.precision * (1 + C.ar**2) + 0.5)
+    diagonal[[0, -1]] = C.precision + 0.5
+    d, beside, _ = lapack.dpttrf(diagonal, np.full(T - 1, -C.precision * C.ar))
+    limit = (microseconds(np.exp, x, e) + microseconds(lapack.dpttrs, d, beside, r)
+             + microseconds(np.subtract, r, x, e))
+    ours = microseconds(leapfrogs, x.copy(), r.copy(), Phi, model, repeats, repeats=repeats)
+    print(f"\nT = {T}: leapfrog in x {ours:.1f} us, of numpy's exp, LAPACK's solve and a kick"
+          f" {limit:.1f} us, ratio {ours / limit:.2f}; {1000 * ours / T:.2f} ns a point")
+    for sigma, ar in ((0.15, 0.98), (0.01, 0.9999), (0.001, 0.9999)):
+        place = np.array([0.0, np.log(sigma), np.arctanh(ar)])
+        ours = microseconds(repeated, place, model, repeats, repeats=repeats)
+        whole = microseconds(lapack.dpttrf, diagonal, np.full(T - 1, -C.precision * C.ar))
+        print(f"factor at sigma = {sigma}, phi = {ar}: {ours:.2f} us, LAPACK's {whole:.2f} us")
