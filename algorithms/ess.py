@@ -7,6 +7,9 @@ Paper       C. J. Geyer (1992), "Practical Markov chain Monte Carlo", Statistica
             several chains together.
             B. Shahbaba, S. Lan, W. O. Johnson, R. M. Neal (2014), "Split Hamiltonian Monte Carlo",
             Statistics and Computing 24, 339-349, Section 3.3: batch means.
+            M. Girolami and B. Calderhead (2011), "Riemann manifold Langevin and Hamiltonian Monte
+            Carlo methods", J. R. Statist. Soc. B 73, 123-214, and their program: Geyer's initial
+            monotone sequence with a limit of its own.
 Mirror      initial_sequence_tau, combined_tau and batch_means_tau, line by line.
 
 A single chain's autocorrelation time by initial_sequence and by combined_chains differs by what
@@ -232,6 +235,35 @@ def ess(x):
     """
     x = checked(x, {**ONE_CHAIN, 3: "(m, n, d)"}, 5)
     return (combined_chains(x) if x.ndim == 3 else initial_sequence(x)).ess
+
+
+def lineage_ess(x):
+    """Estimate the effective sample size of one chain as the program of RMHMC's authors does.
+
+    Geyer's initial monotone sequence on all lags, with tau >= 1: no chain counts for more than its
+    draws, antithetic or not.  Papers that follow it, as Zhang and Sutton (2014), print this number.
+
+    Parameters
+    ----------
+    x   : (n,) or (n, d)   finite draws, n >= 5, each coordinate by itself; not modified
+
+    Returns
+    -------
+    ess : () or (d,)       in draws, n / tau; nan for a coordinate that never moves
+
+    Raises ValueError if x has another shape, fewer draws or entries that are not finite.
+    Source: Girolami and Calderhead (2011), the function CalculateESS of their program.
+    """
+    x = checked(x, ONE_CHAIN, 5)
+    n = len(x)
+
+    def estimate(column):
+        if is_constant(column):
+            return (np.nan,)
+        tau, _ = initial_sequence_tau(covariances(unit_scaled(column)), True)
+        return (n / max(tau, 1.0),)
+
+    return by_coordinate(estimate, x.reshape(n, -1).T, x.shape[1:])[0]
 
 
 @njit

@@ -21,6 +21,7 @@ from algorithms.ess import (
     ess,
     initial_sequence,
     initial_sequence_tau,
+    lineage_ess,
 )
 from departing import departs
 
@@ -169,6 +170,29 @@ def test_ess_is_the_short_form():
     np.testing.assert_array_equal(ess(x[0]), initial_sequence(x[0]).ess)
     np.testing.assert_array_equal(ess(x), combined_chains(x).ess)
     assert ess(list(x[0, :, 0])) == ess(x[0, :, 0])
+
+
+def test_lineage_ess_by_hand():
+    # about their mean of 3 the sums of products are 18 and 4, -8 and -9: one pair
+    assert lineage_ess([1.0, 2.0, 5.0, 5.0, 4.0, 1.0]) == pytest.approx(
+        6 / (-1 + 2 * 22 / 18), rel=1e-14)
+    # 18 and 2, 3 and -2, -2 and 4, -2 and -4: the third pair, 2, counts for no more than the second
+    x = 5 + np.array([-2.0, 0, -2, 1, 0, -1, 0, 0, 2, 2])
+    assert lineage_ess(x) == pytest.approx(10 / (-1 + 2 * (20 + 1 + 1) / 18), rel=1e-14)
+    # 14 and -10, 7 and -6, 2 and 0, 0 and 0: tau would be -1 + 2 (4 + 1 + 1) / 14 < 0
+    assert lineage_ess([0.0, 0, 0, 0, -1, 2, -1, 2, -2]) == 9
+
+
+def test_lineage_ess_is_geyers_with_the_limit_of_the_draws():
+    rng = np.random.default_rng(7)
+    x = np.stack([autoregression(rho, 400, rng) for rho in [*AR1, -0.95]], axis=1)
+    geyer = initial_sequence(x)
+    assert (geyer.tau < 1).sum() > 1 < (geyer.tau > 1).sum()
+    np.testing.assert_allclose(lineage_ess(x), np.minimum(400, geyer.ess), rtol=1e-14)
+    assert lineage_ess(x[:, 0]) == lineage_ess(x)[0] and np.ndim(lineage_ess(x[:, 0])) == 0
+    assert lineage_ess(np.array([1.0, 0.0, 1.0, 0.0, 1.0])) == 5  # where ours has another limit
+    x[:, 1] = 2.0
+    np.testing.assert_array_equal(np.isnan(lineage_ess(x)), np.arange(7) == 1)
 
 
 # arviz-stats
@@ -335,7 +359,7 @@ def test_a_chain_that_never_moves_has_no_autocorrelation_time(value):
 
 
 @pytest.mark.parametrize("function", [autocovariance, initial_sequence, batch_means,
-                                      combined_chains, ess])
+                                      combined_chains, ess, lineage_ess])
 @pytest.mark.parametrize(
     ("x", "message"),
     [
@@ -360,7 +384,8 @@ def test_shapes_of_the_other_kind_are_refused():
         combined_chains(np.zeros(9))
 
 
-@pytest.mark.parametrize(("function", "least"), [(initial_sequence, 5), (batch_means, 8), (ess, 5)])
+@pytest.mark.parametrize(("function", "least"), [
+    (initial_sequence, 5), (batch_means, 8), (ess, 5), (lineage_ess, 5)])
 def test_too_few_draws(function, least):
     x = np.arange(least) ** 2.0
     for y in (x[1:], np.stack([x[1:]] * 20, axis=1)):

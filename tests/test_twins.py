@@ -8,11 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from algorithms import paquet_rmhmc, paquet_rmhmc_fast
+from algorithms import paquet_rmhmc, paquet_rmhmc_fast, sshmc, sshmc_fast
 from algorithms.paquet_rmhmc import hamiltonian_and_gradient, riemann_metric
 from algorithms.paquet_rmhmc_fast import geometry, metric_factor, trajectory
+from coupled import coupled, exact_draw
 from models import linalg
 from models.covariance import squared_exponential
+from models.funnel import Funnel
 from models.gp_classification import GPClassification
 
 
@@ -184,3 +186,55 @@ def test_fast_rmhmc_does_six_thirds_of_N_cubed_per_leapfrog_step(monkeypatch, fr
     # the mirror: 7 per iteration, 14 with q
     mirror = paquet_rmhmc.rmhmc(np.ones(7), model, l_max, 0.1, t_max, np.random.default_rng(0))
     assert mirror.counts.thirds == (14 if from_q else 7) * (1 + 5 * steps) + t_max
+
+
+# Semi-separable HMC
+
+
+def hierarchical():
+    """Models with a start each, and step sizes at which some proposals are rejected."""
+    rng = np.random.default_rng(4)
+    theta, phi, y = exact_draw(5, rng)
+    v = np.array([-0.7])
+
+    def start(n):
+        return rng.standard_normal(n) * np.exp(-v[0] / 2), v
+
+    return {"funnel": (Funnel.from_size(6), *start(6), 0.6, 1.4),
+            "funnel, 100": (Funnel.from_size(100, 55.0), *start(100), 0.25, 0.4),
+            "coupled": (coupled(y), theta, phi, 0.5, 1.0)}
+
+
+@pytest.mark.parametrize(("L", "n_theta", "n_phi", "jitter"), [
+    (1, 1, 1, 0.0), (4, 1, 1, 0.3), (3, 2, 1, 0.0), (2, 3, 2, 0.5)])
+@pytest.mark.parametrize("name", hierarchical())
+def test_sshmc_fast_makes_the_transitions_of_sshmc(name, L, n_theta, n_phi, jitter):
+    model, theta, phi, eps_theta, eps_phi = hierarchical()[name]
+    ours, theirs, accepted = np.random.default_rng(3), np.random.default_rng(3), 0
+    for _ in range(40):  # one transition at a time, so that rounding cannot flip the rest
+        slow, fast = (twin.sshmc(theta, phi, model, eps_theta, eps_phi, L, 1, rng, n_theta, n_phi,
+                                 jitter)
+                      for twin, rng in ((sshmc, ours), (sshmc_fast, theirs)))
+        # rounding, which some twenty leapfrogs at large steps amplify
+        for field in ("theta", "phi", "energies", "energy_error"):
+            np.testing.assert_allclose(getattr(fast, field), getattr(slow, field),
+                                       rtol=1e-9, atol=1e-9)
+        assert fast.accepted == slow.accepted
+        assert ours.bit_generator.state == theirs.bit_generator.state
+        theta, phi = slow.theta[0], slow.phi[0]
+        accepted += slow.accepted[0]
+    assert 10 < accepted
+
+
+@pytest.mark.parametrize("name", hierarchical())
+def test_a_whole_run_of_sshmc_is_the_same_with_rejections_between(name):
+    model, theta, phi, eps_theta, eps_phi = hierarchical()[name]
+    slow, fast = (twin.sshmc(theta, phi, model, 1.3 * eps_theta, 1.3 * eps_phi, 4, 60,
+                             np.random.default_rng(1), jitter=0.2, keep=[4, 0])
+                  for twin in (sshmc, sshmc_fast))
+    assert 0 < slow.accepted.sum() < 60
+    np.testing.assert_array_equal(fast.accepted, slow.accepted)
+    for field in ("theta", "phi", "energies", "energy_error"):
+        np.testing.assert_allclose(getattr(fast, field), getattr(slow, field),
+                                   rtol=1e-7, atol=1e-7)  # 60 transitions amplify
+    assert fast.divergences == slow.divergences
