@@ -23,10 +23,12 @@ A model may have flows of its own (flow_theta, flow_phi, carry):
 
 4. Funnel: H_1 is quadratic with matrices e^v I and e^-v I, so a kick and a drift are
        r_i <- r_i - eps e^v x_i,   x_i <- x_i + eps e^-v r_i
-   one loop over the coordinates per leapfrog, in place.  The gradient of U2 needs only x'x and
-   r_x'r_x, two sums per ABLA step, and is a number, as v and its momentum are.
-5. StochasticVolatility: kicks and drifts are in place, and no gradient is kept: x takes the
-   velocity in while M w = r is being solved, and r the gradient while that is computed.
+   one loop over the coordinates per leapfrog, in place, where the mirror makes nine arrays.  The
+   gradient of U2 needs only x'x and r_x'r_x, two sums per ABLA step, and is a number, as v and its
+   momentum are.
+5. StochasticVolatility: kicks and drifts for H_1 are in place, with one array of velocities where
+   the mirror makes seven, and flows hand on no gradient: a flow of n leapfrogs computes n + 1, and
+   none is computed after the leapfrogs for H_2, so that the counts are those of 1.
 """
 
 from typing import NamedTuple
@@ -125,16 +127,17 @@ def funnel_carry(theta, r_theta, Phi, r_phi, model):
 @flow_theta.of(Funnel)
 def funnel_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
     """Take the leapfrogs for H_1 in place, a loop over the coordinates each."""
-    kick, drift = eps * Phi.precision, eps / Phi.precision
-    for i in range(x.size):
-        r_x[i] -= kick / 2 * x[i]
-        x[i] += drift * r_x[i]
+    drift, half = eps / Phi.precision, eps / 2 * Phi.precision
+    kick = half
     for _ in range(n - 1):
         for i in range(x.size):
             r_x[i] -= kick * x[i]
             x[i] += drift * r_x[i]
+        kick = 2 * half
     for i in range(x.size):
-        r_x[i] -= kick / 2 * x[i]
+        r_x[i] -= kick * x[i]
+        x[i] += drift * r_x[i]
+        r_x[i] -= half * x[i]
     return x, r_x, None
 
 
