@@ -206,7 +206,7 @@ def hierarchical():
             "coupled": (coupled(y), theta, phi, 0.5, 1.0),
             "Cox process": (LogGaussianCox.from_counts(rng.poisson(4.0, (3, 3)), 3.5, "pixel",
                                                        [[1.0, 0.4], [0.4, 1.5]]),
-                            3.5 + 0.5 * rng.standard_normal(9), np.array([-0.4, -0.5]), 0.13, 0.6)}
+                            3.5 + 0.5 * rng.standard_normal(9), np.array([-0.4, -0.5]), 0.1, 0.3)}
 
 
 @pytest.mark.parametrize(("L", "n_theta", "n_phi", "jitter"), [
