@@ -23,16 +23,15 @@ A model may have flows of its own (flow_theta, flow_phi, carry):
 
 4. Funnel: H_1 is quadratic with matrices e^v I and e^-v I, so a kick and a drift are
        r_i <- r_i - eps e^v x_i,   x_i <- x_i + eps e^-v r_i
-   one loop over the coordinates per leapfrog, in place.  The gradient of U2 needs only x'x and
-   r_x'r_x, two sums per ABLA step, and is a number, as v and its momentum are.
+   one loop over the coordinates per leapfrog, in place, where the mirror makes nine arrays.  The
+   gradient of U2 needs only x'x and r_x'r_x, two sums per ABLA step, and is a number, as v and its
+   momentum are.
 5. LogGaussianCox: a = Sigma^-1 (x - mu) is carried.  The mass is Sigma^-1, so a drift is
        x <- x + eps Sigma r,   a <- a + eps r
-   and only a new phi takes two triangular solves with the factor of Sigma, where the mirror takes
-   them for each of its gradients.  A transition of L ABLA steps takes
-       products by L, by L'    (2 n_theta + n_phi + 1) L + 2     the mirror (4 n_theta + 2 n_phi) L
-       pairs of solves         n_phi L + 1                       (4 n_theta + 2 n_phi) L
-   (a leapfrog's product by L and L' counted once, a gradient's by L' alone too).  The factors of a
-   trajectory overwrite each other, so that memory is fetched once for each.
+   and only a new phi takes a pair of triangular solves, by L and L', where the mirror takes one for
+   each of its gradients:
+       pairs of solves         n_phi L + 1                  the mirror (4 n_theta + 2 n_phi) L
+   The factors of a trajectory overwrite each other: memory is fetched once for each trajectory.
 """
 
 from typing import NamedTuple
@@ -131,16 +130,17 @@ def funnel_carry(theta, r_theta, Phi, r_phi, model):
 @flow_theta.of(Funnel)
 def funnel_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
     """Take the leapfrogs for H_1 in place, a loop over the coordinates each."""
-    kick, drift = eps * Phi.precision, eps / Phi.precision
-    for i in range(x.size):
-        r_x[i] -= kick / 2 * x[i]
-        x[i] += drift * r_x[i]
+    drift, half = eps / Phi.precision, eps / 2 * Phi.precision
+    kick = half
     for _ in range(n - 1):
         for i in range(x.size):
             r_x[i] -= kick * x[i]
             x[i] += drift * r_x[i]
+        kick = 2 * half
     for i in range(x.size):
-        r_x[i] -= kick / 2 * x[i]
+        r_x[i] -= kick * x[i]
+        x[i] += drift * r_x[i]
+        r_x[i] -= half * x[i]
     return x, r_x, None
 
 

@@ -18,7 +18,7 @@ class Chain(NamedTuple):
     theta: np.ndarray
     phi: np.ndarray
     accepted: np.ndarray
-    energy_error: np.ndarray
+    divergences: int
     counts: Counts
 
 
@@ -41,9 +41,7 @@ def chain():
     theta = rng.normal(size=(120, 3)).cumsum(0) * [0.1, 1.0, 3.0] + rng.normal(size=(120, 3))
     phi = rng.normal(size=(120, 2))
     phi[:, 1] -= 0.2 * np.roll(phi[:, 1], 1)  # moves back and forth
-    errors = np.zeros(120)
-    errors[[2, 60]] = np.inf, np.nan
-    return Chain(theta, phi, rng.random(120) < 0.8, errors, Counts(7, 9))
+    return Chain(theta, phi, rng.random(120) < 0.8, 2, Counts(7, 9))
 
 
 def test_a_summary_by_hand(chain):
@@ -101,15 +99,16 @@ def test_a_joint_record_in_blocks():
     class Joint(NamedTuple):
         samples: np.ndarray
         accepted: np.ndarray
-        energy_error: np.ndarray
+        divergences: int
         counts: Counts
 
     q = np.arange(20.0).reshape(4, 5)
-    joint = Joint(q, np.ones(4, bool), np.zeros(4), Counts(1, 2))
+    joint = Joint(q, np.ones(4, bool), 3, Counts(1, 2))
     found = estimates.in_blocks(joint, 3)
     np.testing.assert_array_equal(found.theta, q[:, :3])
     np.testing.assert_array_equal(found.phi, q[:, 3:])
     assert found.accepted is joint.accepted and found.counts is joint.counts
+    assert found.divergences == 3
     np.testing.assert_array_equal(estimates.in_blocks(joint, 3, [2, 0]).theta, q[:, [2, 0]])
 
 

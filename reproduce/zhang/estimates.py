@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.ess import combined_chains, initial_sequence
+from algorithms.ess import combined_chains, initial_sequence, lineage_ess
 
 
 class Blocks(NamedTuple):
@@ -19,7 +19,7 @@ class Blocks(NamedTuple):
     theta: np.ndarray  # (n, d)
     phi: np.ndarray  # (n, h)
     accepted: np.ndarray  # (n,) bool
-    energy_error: np.ndarray  # (n,)
+    divergences: int
     counts: NamedTuple
 
 
@@ -30,14 +30,14 @@ def in_blocks(chain, n_theta, keep=None):
     """
     theta = chain.samples[:, :n_theta]
     return Blocks(theta if keep is None else theta[:, keep], chain.samples[:, n_theta:],
-                  chain.accepted, chain.energy_error, getattr(chain, "counts", None))
+                  chain.accepted, chain.divergences, chain.counts)
 
 
 def summary(chain, burn_in, bins=None):
     """Return what is to be known of one run, without its first `burn_in` transitions.
 
-    chain : Chain    a record with theta (n, d), phi (n, h), accepted (n,) or (n, blocks), and
-                     energy_error
+    chain : Chain    a record with theta (n, d), phi (n, h), accepted (n,) or (n, blocks),
+                     divergences and counts
     bins  : list     of the edges of a histogram for each entry of phi, or None
 
     n       draws                     AP        acceptance rate, of each block if there are several
@@ -53,7 +53,7 @@ def summary(chain, burn_in, bins=None):
     deviation = phi.std(axis=0)
     found = {
         "n": n, "AP": np.mean(np.asarray(chain.accepted)[burn_in:], axis=0).tolist(),
-        "divergences": int(np.sum(~np.isfinite(chain.energy_error))),
+        "divergences": chain.divergences,
         "counts": counted(chain.counts),
         "theta": {"lineage": spread(lineage_ess(theta)),
                   "ours": spread(initial_sequence(theta).ess),
@@ -68,11 +68,6 @@ def summary(chain, burn_in, bins=None):
         inside = [np.histogram(x, edges)[0].tolist() for x, edges in zip(phi.T, bins, strict=True)]
         found["phi"] |= {"histogram": inside, "outside": [n - sum(each) for each in inside]}
     return found
-
-
-def lineage_ess(x):
-    """Return the ESS of each column of (n, d) draws as the lineage has it: at most n."""
-    return np.minimum(len(x), initial_sequence(x).ess)
 
 
 def squares(x):
@@ -101,5 +96,5 @@ def worst(chains, burn_in=0):
 
 
 def counted(counts):
-    """Return operation counts, a NamedTuple or None, as {name: number}."""
-    return {} if counts is None else {k: float(v) for k, v in counts._asdict().items()}
+    """Return operation counts, a NamedTuple, as {name: number}."""
+    return {name: float(count) for name, count in counts._asdict().items()}

@@ -1,0 +1,285 @@
+"""Table 1 of Zhang and Sutton: what is run, and each claim on results whose truth is known."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import zhang_table1 as table1
+from harness.claims import BUDGETS, Measured, Scan, judge
+from harness.style import plt
+from zhang import funnel_settings
+from zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
+
+BETTER = table1.BETTER
+
+
+def estimates(AP, v, x, long, seconds, passes, setting, mse=(1.5, 9.0, 5.0)):
+    """Return estimates with errors of a hundredth."""
+    def known(value):
+        return Measured(value, 0.01 * value)
+
+    return {"AP": [Measured(rate, 0.001) for rate in AP], "divergences": 0,
+            "apparent": {"v": known(v), "x": known(x), "v ours": known(v), "v squares": known(v),
+                         "x squares": known(x)}, "scatter": {"v": 0.5, "x": 0.3},
+            "long": {1: known(long), 5: known(long), "x": known(x)},
+            "mse": dict(zip(("mean", "square", "variance"), map(known, mse), strict=True)),
+            "error": known(7.0), "passes": passes, "seconds": [seconds, seconds * 1.001],
+            "setting": setting}
+
+
+def made_up():
+    """Return a result with which every claim agrees."""
+    one = funnel_settings.sshmc_setting(2, 1, 2, 0.2, 200)
+    gibbs = dict(eps_theta=0.5, eps_phi=1.9, L_theta=2, L_phi=1)
+    small = (0.006, 0.1, 0.1)
+    rows = {HMC: estimates([0.75], 20, 150, 3, 4e-5, 200, {"eps": 0.1, "L": 200}),
+            GIBBS: estimates([0.78, 0.74], 15, 2000, 4, 1e-5, 5, gibbs),
+            SSHMC: estimates([0.8], 1500, 4000, 1400, 5e-5, 1400, one, small),
+            BETTER: estimates([0.8], 3000, 4000, 3000, 5e-5, 1400, one, small)}
+    slow = {HMC: 3.6e-3, GIBBS: 1.9e-3, SSHMC: 2.8e-3}
+    scan = {row: {key: estimates([0.8], number("Table 1", row, "v"), number("Table 1", row, "min"),
+                                 5, factor * slow[row], 100, {"steps": key}, [
+                                     number("Table 1", row, column) for column, _ in
+                                     table1.MSE.values()])
+                  for key, factor in (("10", 1.0), ("20", 1.1))} for row in METHODS}
+    rates = {"halves": 0.82, "one each": 0.37, "two each": 0.36}
+    pilots = [{"setting": funnel_settings.sshmc_setting(n_theta, 1, ratio, 0.2, 200),
+               "AP": [rates[name]], "ess": {"phi": 1.0}, "cost": 1.0}
+              for name, (n_theta, ratio) in funnel_settings.READINGS.items()]
+    steps = [{"setting": funnel_settings.sshmc_setting(n_theta, n_phi, 2, 0.2, 9), "AP": [0.8],
+              "ess": {"phi": ess, "theta": 99.0}, "cost": 1.0}
+             for n_theta, n_phi, ess in ((1, 1, 1.0), (2, 1, 2.0), (1, 2, 1.5))]
+    return {"n": 5000, "rows": rows, "scan": scan,
+            "tried": {row: pilots for row in rows} | {"readings": pilots, "steps": steps}}
+
+
+def verdicts(result, budget="paper"):
+    return {f.claim.what: f.verdict for f in judge(table1.CLAIMS, result, budget)}
+
+
+def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+def put(place, value):
+    """Make a function that puts a value at a place of a result, or at places of a scan."""
+    def change(result):
+        *path, last = place
+        for key in path:
+            result = result[key]
+        result[last] = value
+    return change
+
+
+def scanned(row, measure, name, value):
+    def change(result):
+        for found in result["scan"][row].values():
+            found[measure] = found[measure] | {name: Measured(value, 0.01 * value)}
+    return change
+
+
+def slower(row, factor):
+    def change(result):
+        for found in result["scan"][row].values():
+            found["seconds"] = [factor * s for s in found["seconds"]]
+    return change
+
+
+def known(value):
+    return Measured(value, 0.01 * value)
+
+
+APPARENT = "v: least log(ESS per second, SSHMC / another), the paper's estimator"
+WORTH = "v: least log(ESS per second, SSHMC / another), long runs"
+GRADIENT = "v: log(ESS per gradient, SSHMC / RMHMC(Gibbs)), long runs"
+MASS = "v: log(ESS per gradient, mass n/2 + 1/9 / n + 1/9)"
+BOUND = f"{GIBBS}: ESS of v of 5000 draws, long runs"
+
+
+def honest(row):
+    return f"{row}: log(ESS of v, the paper's estimator / long runs)"
+
+
+def low(other, unit):
+    return f"x: log(min ESS per {unit}, {GIBBS} / {other})"
+
+
+MOVED = {
+    "HMC accepts too much": (put(["rows", HMC, "AP"], [Measured(0.9, 0.001)]),
+                             [f"{HMC}: acceptance rate"]),
+    "Gibbs in x": (put(["rows", GIBBS, "AP", 0], Measured(0.6, 0.001)),
+                   [f"{GIBBS}: acceptance rate of x"]),
+    "Gibbs in v": (put(["rows", GIBBS, "AP", 1], Measured(0.95, 0.001)),
+                   [f"{GIBBS}: acceptance rate of v"]),
+    "SSHMC": (put(["rows", SSHMC, "AP", 0], Measured(0.65, 0.001)), [f"{SSHMC}: acceptance rate"]),
+    **{f"ESS of {column}, {row}": (
+        scanned(row, "apparent", name, 500 * number("Table 1", row, column)),
+        [f"{row}: log(ESS of {column} / {number('Table 1', row, column):g})"])
+       for row in METHODS for column, name in (("min", "x"), ("v", "v"))},
+    **{f"MSE of {what}, {row}": (scanned(row, "mse", name, 0.05 * number("Table 1", row, column)),
+                                 [f"{row}: MSE of {what}"])
+       for row in METHODS for what, (column, name) in table1.MSE.items()},
+    "SSHMC takes longer": (slower(SSHMC, 4), [f"time of {SSHMC} / {HMC}",
+                                              f"time of {SSHMC} / {GIBBS}"]),
+    "HMC takes longer": (slower(HMC, 4), [f"time of {SSHMC} / {HMC}", f"time of {GIBBS} / {HMC}"]),
+    "Gibbs mixes x no better": (put(["rows", GIBBS, "apparent", "x"], known(7.0)),
+                                [low(HMC, "second"), low(SSHMC, "second"),
+                                 low(SSHMC, "gradient")]),
+    "Gibbs needs many gradients": (put(["rows", GIBBS, "passes"], 1e4), [
+        low(HMC, "gradient"), low(SSHMC, "gradient"), GRADIENT]),
+    "SSHMC mixes x ever so well": (put(["rows", SSHMC, "apparent", "x"], known(1e6)),
+                                   [low(SSHMC, "second"), low(SSHMC, "gradient")]),
+    "SSHMC needs few gradients": (put(["rows", SSHMC, "passes"], 7.0), [
+        low(SSHMC, "gradient"), GRADIENT, MASS]),
+    "SSHMC looks bad": (put(["rows", SSHMC, "apparent", "v"], known(20.0)),
+                        [APPARENT, honest(SSHMC)]),
+    "SSHMC is bad": (put(["rows", SSHMC, "long", 5], known(3.0)),
+                     [WORTH, GRADIENT, honest(SSHMC)]),
+    "SSHMC is slow": (put(["rows", SSHMC, "seconds"], [0.1, 0.1]), [APPARENT, WORTH]),
+    "HMC is good": (put(["rows", HMC, "long", 5], known(3000.0)), [WORTH, honest(HMC)]),
+    "Gibbs is modest": (put(["rows", GIBBS, "apparent", "v"], known(3.0)), [honest(GIBBS)]),
+    "Gibbs is good": (put(["rows", GIBBS, "long", 5], known(8.0)), [BOUND]),
+    "Gibbs is biased no more": (put(["rows", GIBBS, "error"], known(0.5)), [
+        f"{GIBBS}: (error of the mean of v / its s.e. by the run's own ESS)^2"]),
+    "HMC is honest": (put(["rows", HMC, "error"], known(0.5)), [
+        f"{HMC}: (error of the mean of v / its s.e. by the run's own ESS)^2"]),
+    **{f"Gibbs has the MSE of {what}": (put(["rows", GIBBS, "mse", name], known(1e-3)),
+                                        [f"least log(MSE of {what}, another / SSHMC)"])
+       for what, (_, name) in table1.MSE.items()},
+    "the mass makes it worse": (put(["rows", BETTER, "long", 5], known(30.0)), [MASS]),
+    "single steps are best": (put(["tried", "steps", 0, "ess"], {"phi": 9.0}), [
+        "log(worst ESS per gradient, several leapfrogs / one of each)"]),
+    "the readings are the same": (put(["tried", "readings", 1, "AP"], [0.8]), [
+        "least gap of the acceptance rates of the three readings"]),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    result = copy.deepcopy(made_up())
+    change(result)
+    found = verdicts(result)
+    assert {what for what, verdict in found.items() if verdict != "agrees"} == set(wanted)
+    assert {found[what] for what in wanted} == {"differs"}
+
+
+def test_every_claim_is_moved_by_something():
+    moved = {what for _, claims in MOVED.values() for what in claims}
+    assert moved == {claim.what for claim in table1.CLAIMS}
+
+
+def test_what_depends_on_the_steps_is_not_determined():
+    result = made_up()
+    result["scan"][HMC]["20"]["apparent"]["v"] = known(1e5)
+    found = verdicts(result)
+    assert [what for what, v in found.items() if v != "agrees"] == [f"{HMC}: log(ESS of v / 38.96)"]
+    assert found[f"{HMC}: log(ESS of v / 38.96)"] == "not determined"
+
+
+def test_time_ratios_are_those_of_the_fastest_and_the_slowest():
+    result = made_up()
+    middle = result["scan"][HMC]["10"] | {"seconds": [3.8e-3] * 2}
+    result["scan"][HMC] = {"15": middle} | result["scan"][HMC]
+    (claim,) = [c for c in table1.CLAIMS if c.what == f"time of {GIBBS} / {HMC}"]
+    ours = claim.ours(result)
+    assert isinstance(ours, Scan)
+    assert ours.settings == ("10 / 10", "10 / 20", "20 / 10", "20 / 20")
+    # rounding of quotients
+    assert [m.value for m in ours.found] == pytest.approx(
+        [1.9 / 3.6, 1.9 / 3.96, 2.09 / 3.6, 2.09 / 3.96], rel=1e-12)
+
+
+def test_shorter_budgets_make_no_claim_on_printed_numbers():
+    for budget in ("smoke", "short"):
+        made = judge(table1.CLAIMS, made_up(), budget)
+        assert {f.claim.kind for f in made} <= {"order", "ours"}
+
+
+# What is run
+
+
+class Recorder:
+    """Stands for an experiment: made-up pilots, chains and times, and what was asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 5, {}
+
+    def replicates(self, function, tasks, unit, note=None, warm=None):
+        self.calls.setdefault(function.__name__, []).extend(tasks)
+        assert warm is not None
+        if function.__name__ == "pilots":
+            return [{"pilots": [self.pilot(task, s) for s in task["settings"]]} for task in tasks]
+        if function.__name__ == "clock":
+            return [{"seconds": {row: [1.0 + k] * 2 for k, row in enumerate(tasks[0]["rows"])}}]
+        done = [self.chain(**task) for task in tasks]
+        assert note(done).startswith("acceptance rate 0.")
+        return done
+
+    @staticmethod
+    def pilot(task, setting):
+        """Let the smallest L be the best, but for one rate that is out of range."""
+        steps = setting.get("L", setting.get("L_theta"))
+        return {"setting": setting, "AP": [0.8 if steps > 2 else 0.5], "ess": {"phi": 1.0 / steps},
+                "cost": 1.0 + setting.get("eps_phi", 0.0)}
+
+    @staticmethod
+    def chain(method, setting, pieces, seed, **_):
+        number = 1.0 + seed[1] % 100 + 0.1 * seed[2]
+        names = ("v", "x", "v ours", "v squares", "x squares", "mean", "square", "variance",
+                 "x mean", "se")
+        return {name: [number] * pieces for name in names} | {
+            "AP": [0.8] * pieces, "divergences": [0] * pieces, "counts": {"gradient": 10.0}}
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_what_is_run(budget):
+    experiment = Recorder(budget)
+    result = table1.run(experiment, None)
+    n, burn_in = table1.LENGTH[budget]
+    chains = experiment.calls["one_chain"]
+    assert {(task["n"], task["burn_in"]) for task in chains} == {(n, burn_in)}
+    assert len({tuple(task["seed"]) for task in chains}) == len(chains)
+    if budget == "paper":
+        assert (n, burn_in) == (5000, 1000)
+        own = [task for task in chains if task["pieces"] == table1.CHAINS[budget][1]]
+        assert len(own) == 4 * 10  # at least ten independent runs of a row
+    for k, row in enumerate(table1.ROWS):
+        assert result["rows"][row]["setting"] in [p["setting"] for p in result["tried"][row]]
+        mine = [t for t in chains if t["seed"][1] == 100 + k]
+        assert {t["method"] for t in mine} == {row if row in METHODS[:2] else SSHMC}
+        assert {t["mass"] for t in mine} == {"n/2 + 1/9" if row == BETTER else "n + 1/9"}
+        values = [1 + k + 0.1 * chain for chain in range(len(mine))]
+        assert result["rows"][row]["apparent"]["v"].value == pytest.approx(np.mean(values))
+        assert result["rows"][row]["seconds"] == [1.0 + k] * 2
+    assert set(result["scan"]) == set(METHODS)
+    timed = experiment.calls["clock"][0]["rows"]
+    assert list(timed)[:4] == list(table1.ROWS) and timed[BETTER][1] == "n/2 + 1/9"
+    assert len(timed) == 4 + sum(map(len, result["scan"].values()))
+    assert all(found["setting"] == timed[f"{row}, {key}"][2]
+               for row in METHODS for key, found in result["scan"][row].items())
+
+
+def test_the_readings_are_compared_where_it_says():
+    experiment = Recorder("smoke")
+    result = table1.run(experiment, None)
+    assert [(p["setting"]["eps_phi"], p["setting"]["L"]) for p in result["tried"]["readings"]] == [
+        (0.2, 200)] * 3
+    assert {p["setting"]["n_phi"] for p in result["tried"]["steps"]} == {1, 2}
+    assert {p["setting"]["n_phi"] for p in result["tried"][SSHMC]} == {1}
+
+
+def test_the_table_and_the_figure_show_print_and_ours():
+    result = made_up()
+    text = table1.table(result)
+    for words in ("115.35", "3868.79", "0.72", "halves: 0.820; one each: 0.370; two each: 0.360",
+                  "SSHMC, n/2 + 1/9", "4000 (40)", "RMHMC(Gibbs): 20"):
+        assert words in text
+    fig = table1.figure(result)
+    left, right = fig.axes
+    assert [t.get_text() for t in left.get_yticklabels()] == list(table1.ROWS)
+    assert {t.get_text() for t in left.get_legend().get_texts()} == {
+        "the paper's estimator", "long runs", "print"}
+    assert len(right.get_lines()) == 3
+    plt.close(fig)
