@@ -13,11 +13,13 @@ import pytest
 from scipy.linalg import blas, lapack
 
 import data
-from algorithms import ep, ep_fast, paquet_rmhmc, paquet_rmhmc_fast
+from algorithms import ep, ep_fast, paquet_rmhmc, paquet_rmhmc_fast, sshmc, sshmc_fast
 from algorithms.hmc import hmc
 from models.covariance import squared_exponential
+from models.funnel import Funnel
 from models.gp_classification import GPClassification
-from models.jit import ROOT
+from models.interface import at_phi
+from models.jit import ROOT, njit
 from models.linalg import identity_plus_scaled
 
 pytestmark = pytest.mark.benchmark
@@ -116,6 +118,39 @@ def test_ep(problem, benchmark):
          "its dsyrk calls")
     show("EP to 1e-8, mirror", seconds(lambda: ep.ep(K, y), 1), ours, "the fast twin")
     benchmark.pedantic(lambda: ep_fast.ep(K, y), rounds=3)
+
+
+@njit
+def fused_loops(x, r, kick, drift, n):
+    """The arithmetic of n leapfrogs whose half kicks are joined, and nothing else."""
+    for _ in range(n):
+        for i in range(x.size):
+            r[i] -= kick * x[i]
+            x[i] += drift * r[i]
+
+
+@njit
+def flows(x, r, Phi, r_phi, eps, n, model, times):
+    """Flows of n leapfrogs, called from compiled code as the twin calls them."""
+    for _ in range(times):
+        x, r, _ = sshmc_fast.flow_theta(x, r, None, Phi, r_phi, eps, n, model)
+
+
+def test_leapfrogs_of_the_funnel(benchmark):
+    n, model, rng = 100, Funnel.from_size(100), np.random.default_rng(1)
+    x, r = rng.standard_normal((2, n))
+    Phi, steps = at_phi(np.zeros(1), model), 8  # of one flow, 4 of either ABLA step beside it
+    limit = seconds(lambda: fused_loops(x, r, 0.05, 0.05, 80_000), 15) / 80_000 / n
+    ours = seconds(lambda: flows(x, r, Phi, np.zeros(1), 0.05, steps, model, 10_000), 15
+                   ) / 80_000 / n
+    show(f"a leapfrog of the funnel, per coordinate, n = {n}", ours, limit, "one fused loop")
+    settings = (np.zeros(n), np.zeros(1), model, 0.05, 0.2, 200)
+    whole = [seconds(lambda twin=twin, k=k: twin.sshmc(*settings, k, rng, 4, 1), 3) * 6000 / k
+             for twin, k in ((sshmc_fast, 6000), (sshmc, 100))]
+    show("6000 transitions of 200 ABLA steps, 4 and 1 leapfrogs, fast twin", whole[0],
+         limit * n * 6000 * 1600, "1600 fused loops each")
+    show("the same, mirror", whole[1], whole[0], "the fast twin")
+    benchmark.pedantic(lambda: sshmc_fast.sshmc(*settings, 1000, rng, 4, 1), rounds=3)
 
 
 def test_memory_of_a_process(problem):

@@ -8,7 +8,28 @@ import numpy as np
 import pytest
 
 from models.gaussian import Gaussian
-from models.interface import U, U_and_grad_U, generic, grad_U
+from models.interface import (
+    U1,
+    U2,
+    GivenPhi,
+    GivenTheta,
+    U,
+    U_and_grad_U,
+    U_phi,
+    U_theta,
+    at_phi,
+    at_theta,
+    generic,
+    grad_U,
+    grad_U1,
+    grad_U_phi,
+    grad_U_theta,
+    log_det_phi,
+    log_det_theta,
+    momentum_phi,
+    velocity_phi,
+    velocity_theta,
+)
 from models.jit import njit
 
 
@@ -183,3 +204,108 @@ def test_any_argument_may_decide():
         return factor * thing.b.size
 
     assert size(Slope(Q), 3) == 6
+
+
+# Hierarchical models
+
+
+class Pair(NamedTuple):
+    """A hierarchical model with what has no default; the mass of phi is constant."""
+
+    L_phi: np.ndarray
+
+
+class PairPhi(NamedTuple):
+    phi: np.ndarray
+
+
+class PairTheta(NamedTuple):
+    theta: np.ndarray
+
+
+@at_phi.of(Pair)
+def pair_at_phi(phi, model):
+    return PairPhi(phi)
+
+
+@at_theta.of(Pair)
+def pair_at_theta(theta, model):
+    return PairTheta(theta)
+
+
+@U_theta.of(Pair)
+def pair_U_theta(theta, Phi, model):
+    return Phi.phi[0] * (theta @ theta)
+
+
+@grad_U_theta.of(Pair)
+def pair_grad_U_theta(theta, Phi, model):
+    return 2 * Phi.phi[0] * theta
+
+
+@U_phi.of(Pair)
+def pair_U_phi(Phi, Theta, model):
+    return Phi.phi[0] * (Theta.theta @ Theta.theta) + Phi.phi @ Phi.phi
+
+
+@grad_U_phi.of(Pair)
+def pair_grad_U_phi(Phi, Theta, model):
+    g = 2 * Phi.phi
+    g[0] += Theta.theta @ Theta.theta
+    return g
+
+
+@velocity_theta.of(Pair)
+def pair_velocity_theta(r_theta, Phi, model):
+    return r_theta / Phi.phi[1]
+
+
+@log_det_theta.of(Pair)
+def pair_log_det_theta(Phi, model):
+    return np.log(Phi.phi[1])
+
+
+M = np.array([[2.0, 0.6], [0.6, 1.0]])
+PAIR = Pair(np.linalg.cholesky(M))
+THETA, PHI, R = np.array([1.0, -2.0]), np.array([0.5, 4.0]), np.array([0.3, -0.8])
+
+
+@njit
+def of_phi(r, Theta, model):
+    """Call the generic functions of the mass of phi from compiled code."""
+    return momentum_phi(r, Theta, model), velocity_phi(r, Theta, model), log_det_phi(Theta, model)
+
+
+def test_a_constant_mass_of_phi_is_that_of_the_factor_in_the_model():
+    for function in (of_phi, of_phi.py_func):
+        momentum, velocity, log_det = function(R, PairTheta(THETA), PAIR)
+        np.testing.assert_allclose(momentum, PAIR.L_phi @ R, rtol=1e-15)
+        np.testing.assert_allclose(velocity, np.linalg.solve(M, R), rtol=1e-14)
+        assert log_det == pytest.approx(np.log(2 - 0.36), rel=1e-14)
+
+
+@njit
+def of_both(theta, phi, r, model):
+    """Call the generic functions of both Hamiltonians from compiled code."""
+    Phi, Theta = at_phi(phi, model), at_theta(theta, model)
+    return U1(theta, Phi, r, model), U2(Phi, Theta, r, model), grad_U1(theta, Phi, r, model)
+
+
+def test_potentials_hold_the_auxiliary_ones_and_both_log_determinants():
+    for function in (of_both, of_both.py_func):
+        first, second, g = function(THETA, PHI, R, PAIR)
+        assert first == pytest.approx(
+            0.5 * 5 + R @ np.linalg.solve(M, R) / 2 + np.log(2 - 0.36) / 2, rel=1e-14)
+        assert second == pytest.approx(0.5 * 5 + 16.25 + R @ R / 4 / 2 + np.log(4) / 2, rel=1e-14)
+        np.testing.assert_array_equal(g, THETA)  # a constant mass of phi adds nothing
+
+
+def test_each_block_given_the_other_is_a_model_for_any_sampler():
+    given = {"phi": (THETA, GivenPhi(PAIR, PHI), 2.5, THETA),
+             "theta": (PHI, GivenTheta(PAIR, THETA), 2.5 + 16.25, [1.0 + 5.0, 8.0])}
+    for z, model, energy, g in given.values():
+        assert U(z, model) == energy and twice(z, model) == twice.py_func(z, model) == 2 * energy
+        np.testing.assert_array_equal(grad_U(z, model), g)
+        for found in (both(z, model), both.py_func(z, model)):
+            assert found[0] == energy
+            np.testing.assert_array_equal(found[1], g)

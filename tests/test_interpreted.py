@@ -28,8 +28,12 @@ from algorithms import (
     paquet_rmhmc_fast,
     random_walk,
     split_hmc,
+    sshmc,
+    sshmc_fast,
 )
+from coupled import coupled
 from models.covariance import squared_exponential
+from models.funnel import Funnel
 from models.gp_classification import GPClassification
 from models.jit import ROOT
 from models.logistic_regression import LogisticRegression
@@ -53,6 +57,7 @@ def problems():
     p.split = split_hmc.split_data(p.logistic, p.fit.q, 0.4)
     p.mixture = gaussian_mixture([0.6, 0.4], [[0.0, 0.0], [1.6, 1.2]],
                                  [[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]]])
+    p.funnel, p.coupled = Funnel.from_size(3), coupled([0.4, -1.0, 2.0])
     p.mass = np.diag([9.0, 7.0, 8.0, 6.0])
     p.series = np.cumsum(rng.standard_normal((4, 60, 2)), axis=1)
     p.ladder = ais.geometric_ladder(3, 1e-2)
@@ -72,10 +77,17 @@ CHAINS = {  # one transition from x
     "fast RMHMC": lambda p, x, rng: paquet_rmhmc_fast.rmhmc(x, p.prior, 2, 0.5, 1, rng),
     "fast RMHMC, q": lambda p, x, rng: paquet_rmhmc_fast.rmhmc(x, p.gp, 2, 0.5, 1, rng),
     "general RMHMC": lambda p, x, rng: generalised_leapfrog.rmhmc(x, p.mixture, 3, 0.9, 1, rng),
+    "SSHMC": lambda p, x, rng: sshmc.sshmc(x[:3], x[3:], p.coupled, 0.6, 0.9, 3, 1, rng, 1, 2),
+    "SSHMC, v": lambda p, x, rng: sshmc.sshmc(x[:3], x[3:4], p.funnel, 1.0, 1.5, 3, 1, rng, 1, 2),
+    "fast SSHMC": lambda p, x, rng: sshmc_fast.sshmc(x[:3], x[3:], p.coupled, 0.6, 0.9, 3, 1, rng,
+                                                     2, 1, 0.1),
+    "fast SSHMC, v": lambda p, x, rng: sshmc_fast.sshmc(x[:3], x[3:4], p.funnel, 1.0, 1.5, 3, 1,
+                                                        rng, 1, 2),
 }
 STARTS = dict.fromkeys(CHAINS, lambda p: p.fit.q) | dict.fromkeys(
     [name for name in CHAINS if "RMHMC" in name], lambda p: p.sites.mu) | {
-    "general RMHMC": lambda p: np.zeros(2)}
+    "general RMHMC": lambda p: np.zeros(2)} | dict.fromkeys(
+    [name for name in CHAINS if "SSHMC" in name], lambda p: np.array([0.4, -0.3, 0.8, 0.2, -0.1]))
 OTHERS = {  # whole algorithms; x is not used
     "leapfrog": lambda p, x, rng: generalised_leapfrog.generalised_leapfrog(
         np.zeros(2), np.ones(2), p.mixture, 5, 0.2),
@@ -89,6 +101,12 @@ OTHERS = {  # whole algorithms; x is not used
     "ESS": lambda p, x, rng: (ess.ess(p.series), ess.initial_sequence(p.series[0]),
                               ess.batch_means(p.series[0])),
 }
+
+
+def last(record):
+    """Return where a chain of one transition ends."""
+    return (record.samples[0] if "samples" in record._fields
+            else np.concatenate([record.theta[0], record.phi[0]]))
 
 
 def flat(record):
@@ -121,7 +139,7 @@ def runs(tmp_path_factory):
             record = run(p, x, np.random.default_rng(k))
             before[name, k], compiled[name, k] = x, flat(record)
             if name in CHAINS:
-                x = record.samples[0]
+                x = last(record)
                 accepted[name] += record.accepted.tolist()
     path = tmp_path_factory.mktemp("interpreted") / "transitions"
     path.write_bytes(pickle.dumps((p, before)))

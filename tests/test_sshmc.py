@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.stats import chi2, kstest, multivariate_normal, norm
+from scipy.stats import kstest, multivariate_normal, norm
 
 import algorithms.sshmc as module
 from algorithms import sshmc_fast
-from algorithms.hmc import hmc_step, state_at
+from algorithms.hmc import hmc, hmc_step, state_at
 from algorithms.sshmc import (
     H1,
     H2,
@@ -53,6 +53,7 @@ from models.interface import (
     velocity_theta,
 )
 from models.linalg import cholesky
+from stationary import LEVEL, funnel_stays
 
 N = 3  # variables theta
 
@@ -595,6 +596,16 @@ def test_counts_are_what_was_done(twin):
                       Counts(5 * (4 * 5 + 1), 5 * 4 * 4, 5 * 4 * 3 + 1, 5 * (4 + 1) + 1))
 
 
+def test_what_the_blocks_lend_each_other_is_free_of_what_cancels():
+    # n v / 2 stands in U with a minus sign, and in the log determinant
+    path = abla_path(*AT, FUNNEL, 0.3, 0.4, 30)
+    v, squares, of_r = path.phi[:, 0], *(np.sum(z**2, axis=1) for z in (path.theta, path.r_theta))
+    np.testing.assert_allclose(path.energy.U + path.energy.log_det_theta,
+                               np.exp(v) * squares / 2 + v**2 / 18, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(path.energy.K_theta, np.exp(-v) * of_r / 2, rtol=1e-13)
+    assert np.ptp(path.energy.K_theta) > 5 * np.ptp(path.energy.H)  # they do lend
+
+
 # Trouble
 
 
@@ -677,36 +688,27 @@ def test_a_model_of_one_block_is_a_clear_error():
 # The distribution: of thousands of chains from exact draws, after some transitions
 
 
-LEVEL = 6.3e-5  # of each test, that of four standard errors
-
-
-def exact_funnel(n, rng):
-    v = 3 * rng.standard_normal(1)
-    return np.exp(-v[0] / 2) * rng.standard_normal(n), v
-
-
 @pytest.mark.parametrize(("twin", "n", "chains", "settings"), [
     (module, 2, 4000, (0.5, 0.8, 3, 3, 1, 1, 0.2)),
     (sshmc_fast, 2, 4000, (0.5, 0.8, 3, 3, 2, 2, 0.0)),
     (sshmc_fast, 100, 2000, (0.25, 0.5, 12, 3, 2, 1, 0.2)),
 ])
 def test_the_funnel_stays_as_it_is(twin, n, chains, settings):
-    model, rng = Funnel.from_size(n), np.random.default_rng(11)
-    eps_theta, eps_phi, L, k, n_theta, n_phi, jitter = settings
-    x, v, accepted, moved = np.empty((chains, n)), np.empty(chains), 0, 0.0
-    for c in range(chains):
-        start = exact_funnel(n, rng)
-        chain = twin.sshmc(*start, model, eps_theta, eps_phi, L, k, rng, n_theta, n_phi, jitter)
-        x[c], v[c] = chain.theta[-1], chain.phi[-1, 0]
-        accepted += chain.accepted.sum()
-        moved += abs(v[c] - start[1][0])
-    # or this would see nothing
-    assert 0.3 < accepted / (k * chains) < 0.97 and moved / chains > 0.5
-    squares, side = np.exp(v) * np.sum(x**2, axis=1), np.where(v > 0, 1, -1)
-    for values, law in ((v / 3, norm.cdf), (np.exp(v / 2) * x[:, 0], norm.cdf),
-                        (squares, chi2(n).cdf), (side * np.exp(v / 2) * x[:, -1], norm.cdf),
-                        (np.sqrt(0.5) * (v / 3 + norm.ppf(chi2(n).cdf(squares))), norm.cdf)):
-        assert kstest(values, law).pvalue > LEVEL
+    eps_theta, eps_phi, L, k, *others = settings
+
+    def run(x, v, model, rng):
+        chain = twin.sshmc(x, v, model, eps_theta, eps_phi, L, k, rng, *others)
+        return chain.theta[-1], chain.phi[-1], chain.accepted.mean()
+
+    funnel_stays(run, n, chains)
+
+
+def test_the_funnel_stays_as_it_is_for_hmc_too():
+    def run(x, v, model, rng):
+        chain = hmc(np.concatenate([x, v]), model, 0.6, 10, 3, rng, jitter=0.9)
+        return chain.samples[-1, :-1], chain.samples[-1, -1:], chain.accepted.mean()
+
+    funnel_stays(run, 2, 4000)
 
 
 @pytest.mark.parametrize("twin", [module, sshmc_fast])
