@@ -65,7 +65,7 @@ from algorithms.generalised_leapfrog import (
     solve_14,
 )
 from algorithms.hmc import draw_step
-from algorithms.sshmc import check_blocks
+from algorithms.sshmc import check_blocks, warned
 from models import validate
 from models.hierarchical_logistic import (
     GroupGivenV,
@@ -122,8 +122,8 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many proposals were rejected because their H was not finite or not found."""
-        return int(np.sum(~np.isfinite(self.energy_error)))
+        """How many proposals' H was not finite, not found, or larger by over 1000."""
+        return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
 
 
 class Solver(NamedTuple):
@@ -545,6 +545,7 @@ def check_rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L
                    validate.real("tol_back", tol_back, 0.0)))
 
 
+@warned
 @entry(check_rmhmc_within_gibbs)
 @njit
 def rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, n, rng, jitter,

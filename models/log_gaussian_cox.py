@@ -49,12 +49,13 @@ from models import interface, validate
 from models.jit import njit
 from models.linalg import whitened_factor
 from models.square_grid import (
-    blocks_of,
     blocks_times,
     cube_blocks,
+    empty_blocks,
     factor_solve,
     factor_times,
     factorise_blocks,
+    fill_blocks,
     from_blocks,
     log_det_blocks,
     product_blocks,
@@ -126,8 +127,8 @@ class CoxFisher(NamedTuple):
 
 
 @njit
-def covariance(phi, model, derivative):
-    """Return the blocks of Sigma, or of its first or second derivative along log beta.
+def covariance(phi, model, derivative, A):
+    """Overwrite A by the blocks of Sigma, or of its first or second derivative along log beta.
 
     With t = distance / beta they are sigma^2 e^-t times 1, t and t (t - 1).
     """
@@ -138,7 +139,7 @@ def covariance(phi, model, derivative):
             t = model.distance[p, q] / beta
             factor = 1.0 if derivative == 0 else t if derivative == 1 else t * (t - 1.0)
             c[p, q] = c[q, p] = variance * np.exp(-t) * factor
-    return blocks_of(c)
+    fill_blocks(c, A)
 
 
 @interface.U.of(LogGaussianCox)
@@ -164,9 +165,24 @@ def sizes(model):
 @interface.at_phi.of(LogGaussianCox)
 def at_phi(phi, model):
     """Factorise the blocks of Sigma."""
-    L = covariance(phi, model, 0)
-    factorise_blocks(L)
-    return CoxPhi(phi, L, covariance(phi, model, 1))
+    return overwrite_phi(empty_phi(model), phi, model)
+
+
+@njit
+def empty_phi(model):
+    """Return memory for a CoxPhi."""
+    d = model.distance.shape[0]
+    return CoxPhi(np.empty(2), empty_blocks(d), empty_blocks(d))
+
+
+@njit
+def overwrite_phi(Phi, phi, model):
+    """Return Phi, overwritten by what is to be known of phi."""
+    Phi.phi[:] = phi
+    covariance(phi, model, 0, Phi.L)
+    factorise_blocks(Phi.L)
+    covariance(phi, model, 1, Phi.dS)
+    return Phi
 
 
 @interface.at_theta.of(LogGaussianCox)
@@ -227,7 +243,8 @@ def U_phi(Phi, Theta, model):
 @njit
 def whitened(Phi, model, derivative):
     """Return the blocks of L^-1 S L^-T, S the first or second derivative of Sigma by log beta."""
-    B = covariance(Phi.phi, model, derivative)
+    B = empty_blocks(model.distance.shape[0])
+    covariance(Phi.phi, model, derivative, B)
     whiten_blocks(Phi.L, B)
     return B
 

@@ -191,21 +191,35 @@ def fill_mixed(F, weight, A):
 
 
 @njit
-def blocks_of(c):
-    """Return the blocks of the covariance c(p, q), (d, d) and symmetric, at lags p and q.
+def empty_blocks(d):
+    """Return memory for the blocks of a d x d grid."""
+    h, f = (d + 1) // 2, d // 2
+    return (np.empty((h * (h + 1) // 2, h * (h + 1) // 2)),
+            np.empty((h * (h - 1) // 2, h * (h - 1) // 2)),
+            np.empty((f * (f + 1) // 2, f * (f + 1) // 2)),
+            np.empty((f * (f - 1) // 2, f * (f - 1) // 2)), np.empty((h * f, h * f)))
 
-    n^2 / 8 entries are made of the d^2 numbers of c, where the whole matrix has n^2, n = d^2.
+
+@njit
+def fill_blocks(c, A):
+    """Overwrite the blocks A by those of the covariance c(p, q), (d, d) and symmetric, at lags.
+
+    n^2 / 8 entries are made of the n = d^2 numbers of c, where the whole matrix has n^2.  Memory
+    that is used again saves more than the arithmetic takes: new pages cost twice as much.
     """
     d = c.shape[0]
     h, f = (d + 1) // 2, d // 2
-    A = (np.empty((h * (h + 1) // 2, h * (h + 1) // 2)),
-         np.empty((h * (h - 1) // 2, h * (h - 1) // 2)),
-         np.empty((f * (f + 1) // 2, f * (f + 1) // 2)),
-         np.empty((f * (f - 1) // 2, f * (f - 1) // 2)), np.empty((h * f, h * f)))
     even, odd = fold(c, h, 1.0), fold(c, f, -1.0)
     fill_swapped(even, 1.0, weights(d), A[0], A[1])
     fill_swapped(odd, -1.0, np.ones(f), A[2], A[3])
     fill_mixed(even, weights(d), A[4])
+
+
+@njit
+def blocks_of(c):
+    """Return the blocks of the covariance c, in new memory."""
+    A = empty_blocks(c.shape[0])
+    fill_blocks(c, A)
     return A
 
 

@@ -304,8 +304,9 @@ def test_an_abla_step_against_its_lapack_calls(d, n_theta, benchmark):
     rng = np.random.default_rng(1)
     model = LogGaussianCox.from_counts(rng.poisson(0.1, (d, d)), 3.9)
     x, phi = 3.9 + rng.standard_normal(d * d), np.log([1.91, 1 / 33])
-    full = [block + np.tril(block, -1).T for block in map(np.tril, log_gaussian_cox.covariance(
-        phi, model, 0))]
+    blocks = log_gaussian_cox.empty_blocks(d)
+    log_gaussian_cox.covariance(phi, model, 0, blocks)
+    full = [block + np.tril(block, -1).T for block in map(np.tril, blocks)]
     L = [lapack.dpotrf(np.asfortranarray(block), lower=1)[0] for block in full]
     u = [np.ones(len(block)) for block in full]
 
