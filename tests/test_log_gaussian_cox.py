@@ -7,6 +7,7 @@ from scipy.linalg import blas, lapack
 from scipy.stats import gamma, multivariate_normal, poisson
 
 from algorithms import sshmc_fast
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.sshmc import sshmc
 from departing import departs
 from models import log_gaussian_cox
@@ -153,6 +154,18 @@ def test_the_metric_of_phi_is_the_fisher_information_and_the_priors_curvature(d,
         differences(lambda phi: metric_phi(at_phi(phi, model), Theta, model), PHI), **CLOSE)
 
 
+def test_what_is_remembered_is_what_is_computed_anew():
+    # the same bits: of 20 values of phi, more than are remembered, asked for in any order
+    rng = np.random.default_rng(2)
+    model, x, _ = problem(3)
+    phis = PHI + rng.standard_normal((20, 2))
+    for k in rng.integers(0, 20, 400) // rng.integers(1, 20, 400):
+        for f in rng.permutation([metric_phi, metric_gradient_phi, grad_U_phi])[:2]:
+            found, anew = (f(at_phi(phis[k], each), at_theta(x, each), each)
+                           for each in (model, problem(3)[0]))
+            np.testing.assert_array_equal(found, anew)
+
+
 # Departures
 
 
@@ -276,15 +289,25 @@ def features(x, phi, model):
             z[0] * z[1] * phi[1], z @ np.log(model.counts + 1.0), model.counts.max() * phi[0]]
 
 
-@pytest.mark.parametrize("distance", ["unit", "pixel"])
-def test_exact_draws_from_the_joint_distribution_stay_exact(distance):
+def three_of_sshmc(x, phi, model, rng):
+    return sshmc_fast.sshmc(x, phi, model, 0.25, 0.35, 4, 3, rng, 2, 1, 0.3)
+
+
+def three_of_rmhmc_within_gibbs(x, phi, model, rng):
+    return rmhmc_within_gibbs(x, phi, model, 0.8, 0.7, 2, 2, 3, rng)
+
+
+@pytest.mark.parametrize("distance, sampler, n", [
+    ("unit", three_of_sshmc, 4000), ("pixel", three_of_sshmc, 4000),
+    ("pixel", three_of_rmhmc_within_gibbs, 1000)])
+def test_exact_draws_from_the_joint_distribution_stay_exact(distance, sampler, n):
     # Of (phi, x, y) from the joint distribution, transitions given y leave the distribution as it
     # was.  12 differences, of 4 standard errors each: they fail once in 1300 runs by chance.
-    n, rng = 5000, np.random.default_rng(5)
+    rng = np.random.default_rng(5)
     before, after, accepted = [], [], []
     for _ in range(n):
         model, x, phi = joint_draw(2, distance, rng)
-        chain = sshmc_fast.sshmc(x, phi, model, 0.25, 0.35, 4, 3, rng, 2, 1, 0.3)
+        chain = sampler(x, phi, model, rng)
         before.append(features(x, phi, model))
         after.append(features(chain.theta[-1], chain.phi[-1], model))
         accepted.append(chain.accepted.mean())
