@@ -29,8 +29,8 @@ from models.hierarchical_logistic import (
 )
 from models.interface import U_prior, at_phi, generic
 from models.jit import njit
-from models.log_gaussian_cox import LogGaussianCox, grad_U_prior, whitened
-from models.square_grid import PLACES, factor_times, from_blocks, to_blocks
+from models.log_gaussian_cox import LogGaussianCox, grad_U_prior
+from models.square_grid import PLACES, factor_times, from_blocks, to_blocks, whiten_blocks
 from models.stochastic_volatility import (
     StochasticVolatility,
     coefficients,
@@ -180,11 +180,12 @@ def cox_pulled_back(z, phi, model):
     factor_times(Phi.L, u, False)
     g = to_blocks(model.area * np.exp(model.mu + from_blocks(u, d)) - model.counts, d)
     factor_times(Phi.L, g, True)
-    B, g_phi = whitened(Phi, model, 1), grad_U_prior(phi)
+    whiten_blocks(Phi.L, Phi.dS)  # in place: no one else has this Phi
+    g_phi = grad_U_prior(phi)
     g_phi[0] += g @ z / 2
     start = 0
     for k in PLACES:
-        A = B[k]
+        A = Phi.dS[k]
         for i in range(A.shape[0]):
             row = A[i, i] / 2 * z[start + i]
             for j in range(i):
