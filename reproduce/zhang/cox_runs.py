@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from harness.replicates import Experiment
 from harness.run import Settings
-from zhang.cox import LINEAGE, OWN, clock, estimates, one_chain, pilots, warm
+from zhang.cox import OWN, clock, estimates, one_chain, pilots, warm
 from zhang.datasets import GRID
 from zhang.printed import COX, GIBBS, HMC, SSHMC, TABLES
 from zhang.tuning import efficiency, outside, pick
