@@ -17,7 +17,7 @@ from harness.claims import Claim, Scan, brief, least, log, mean
 from harness.claims import table as text_table
 from harness.run import main
 from harness.style import COLOURS, plt
-from zhang import datasets
+from zhang import datasets, volatility
 from zhang.printed import (
     ACCEPTANCE,
     GIBBS,
@@ -31,7 +31,7 @@ from zhang.printed import (
     said,
     seconds,
 )
-from zhang.volatility import NAMES, clock, estimates, warm
+from zhang.volatility import NAMES, estimates
 from zhang.volatility_settings import LENGTH, all_runs, extremes
 
 NAME, WHAT = "zhang_table3", "three methods on the stochastic volatility model"
@@ -54,9 +54,9 @@ def run(experiment, cases):
     keyed = own | {f"{method}, {key}": runs for method in METHODS
                    for key, runs in others[method].items()}
     rounds, n = TIMED[experiment.budget]
-    (times,) = experiment.replicates(clock, [dict(
+    (times,) = experiment.replicates(volatility.clock, [dict(
         data=cases.name, rows={key: [runs.method, runs.setting] for key, runs in keyed.items()},
-        rounds=rounds, n=n)], "timings", warm=warm)
+        rounds=rounds, n=n)], "timings", warm=volatility.warm)
     found = {key: estimates(runs.method, runs.runs) | {
         "setting": runs.setting, "seconds": times["seconds"][key]} for key, runs in keyed.items()}
     return {"n": LENGTH[experiment.budget][0], "tried": tried,
@@ -179,20 +179,22 @@ def figure(r):
     for k, (colour, row) in enumerate(zip(COLOURS, METHODS, strict=False)):
         place = np.arange(len(COLUMNS)) + 0.25 * (k - 1)
         for found in r["scan"][row].values():
-            left.plot(place, [found["ess"][c].value for c in COLUMNS], "_", color=colour, alpha=0.5)
-        values = np.array([found for c in COLUMNS for found in [r["rows"][row]["ess"][c]]])
+            left.plot(place, [1000 / r["n"] * found["ess"][c].value for c in COLUMNS], "_",
+                      color=colour, alpha=0.5)
+        values = 1000 / r["n"] * np.array([r["rows"][row]["ess"][c] for c in COLUMNS])
         left.errorbar(place, values[:, 0], 2 * values[:, 1], fmt="o", ms=4, color=colour, label=row)
-        left.plot(place, [number(TABLE, row, c) for c in COLUMNS], "D", ms=4, mfc="none",
+        printed = [number(TABLE, row, c) for c in COLUMNS]
+        left.plot(place, 1000 / TABLES[TABLE].samples * np.array(printed), "D", ms=4, mfc="none",
                   color=colour)
         right.plot([np.mean(p["AP"]) for p in r["tried"][row]],
                    [min(p["ess"].values()) / p["cost"] * 1e3 for p in r["tried"][row]], ".",
                    color=colour, label=row)
     left.plot([], [], "kD", ms=4, mfc="none", label="print")
     left.plot([], [], "k_", alpha=0.5, label="scan")
-    left.set(yscale="log", ylabel=f"ESS of {r['n']} draws, by the lineage")
+    left.set(yscale="log", ylabel="ESS by the lineage, per 1000 draws")
     left.set_xticks(range(len(COLUMNS)), [f"x, {c}" for c in COLUMNS[:3]] + [
         rf"$\{c}$" for c in COLUMNS[3:]])
-    left.legend(fontsize=7, ncols=2)
+    left.legend(fontsize=7, ncols=2, loc="upper right")
     right.axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
     right.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
               ylabel="worst ESS, squares too, per 1000 gradients")
