@@ -194,7 +194,7 @@ def figure(r):
     left.set(yscale="log", ylabel="ESS by the lineage, per 1000 draws")
     left.set_xticks(range(len(COLUMNS)), [f"x, {c}" for c in COLUMNS[:3]] + [
         rf"$\{c}$" for c in COLUMNS[3:]])
-    left.legend(fontsize=7, ncols=2, loc="upper right")
+    left.legend(fontsize=7, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     right.axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
     right.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
               ylabel="worst ESS, squares too, per 1000 gradients")
