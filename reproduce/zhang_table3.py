@@ -17,7 +17,7 @@ from harness.claims import Claim, Scan, brief, least, log, mean
 from harness.claims import table as text_table
 from harness.run import main
 from harness.style import COLOURS, plt
-from zhang import datasets
+from zhang import datasets, volatility
 from zhang.printed import (
     ACCEPTANCE,
     GIBBS,
@@ -31,8 +31,8 @@ from zhang.printed import (
     said,
     seconds,
 )
-from zhang.volatility import NAMES, clock, estimates, warm
-from zhang.volatility_settings import LENGTH, rows, runs, scan
+from zhang.volatility import NAMES, estimates
+from zhang.volatility_settings import LENGTH, all_runs, extremes
 
 NAME, WHAT = "zhang_table3", "three methods on the stochastic volatility model"
 MINUTES = {"paper": 18, "short": 2, "smoke": 0.5}
@@ -42,7 +42,6 @@ TABLE = "Table 3"
 COLUMNS = ("min", "med", "max", *HYPERPARAMETERS[TABLE])
 
 # Our settings
-SCANNED = {"paper": 2, "short": 1, "smoke": 2}  # runs of a setting of the scan
 TIMED = {"paper": (10, 20), "short": (5, 10), "smoke": (2, 2)}  # rounds, transitions
 
 
@@ -51,23 +50,19 @@ TIMED = {"paper": (10, 20), "short": (5, 10), "smoke": (2, 2)}  # rounds, transi
 
 def run(experiment, cases):
     """Return estimates of each row and of each setting of the scan, with times, and the pilots."""
-    budget = experiment.budget
-    tried, picked, own = rows(experiment, cases.name)
-    wanted = {f"{method}, {key}": (method, setting, SCANNED[budget]) for method in METHODS
-              for key, setting in scan(method, tried[method]).items()}
-    own |= runs(experiment, cases.name, wanted, 200)
-    settings = {method: (method, setting) for method, setting in picked.items()} | {
-        key: (method, setting) for key, (method, setting, _) in wanted.items()}
-    rounds, transitions = TIMED[budget]
-    (times,) = experiment.replicates(clock, [dict(
-        data=cases.name, rows={key: list(row) for key, row in settings.items()}, rounds=rounds,
-        n=transitions)], "timings", warm=warm)
-    found = {key: estimates(method, own[key]) | {"setting": setting,
-                                                 "seconds": times["seconds"][key]}
-             for key, (method, setting) in settings.items()}
-    return {"n": LENGTH[budget][0], "tried": tried, "rows": {m: found[m] for m in METHODS},
-            "scan": {m: {key.removeprefix(f"{m}, "): each for key, each in found.items()
-                         if key not in METHODS and settings[key][0] == m} for m in METHODS}}
+    tried, own, others = all_runs(experiment, cases.name)
+    keyed = own | {f"{method}, {key}": runs for method in METHODS
+                   for key, runs in others[method].items()}
+    rounds, n = TIMED[experiment.budget]
+    (times,) = experiment.replicates(volatility.clock, [dict(
+        data=cases.name, rows={key: [runs.method, runs.setting] for key, runs in keyed.items()},
+        rounds=rounds, n=n)], "timings", warm=volatility.warm)
+    found = {key: estimates(runs.method, runs.runs) | {
+        "setting": runs.setting, "seconds": times["seconds"][key]} for key, runs in keyed.items()}
+    return {"n": LENGTH[experiment.budget][0], "tried": tried,
+            "rows": {method: found[method] for method in METHODS},
+            "scan": {method: {key: found[f"{method}, {key}"] for key in others[method]}
+                     for method in METHODS}}
 
 
 # The claims
@@ -86,12 +81,6 @@ def least_ess(found, measure):
     if measure == "by the lineage":
         return worst
     return min([worst, *(found["squares"][name] for name in ("min", *NAMES))])
-
-
-def pairs(row, other, measure):
-    """Make a function that scans a measure of two methods' settings, all with all."""
-    return lambda r: Scan(*zip(*[(f"{a} / {b}", measure(x, y)) for a, x in r["scan"][row].items()
-                                 for b, y in r["scan"][other].items()], strict=True))
 
 
 def time_ratio(a, b):
@@ -115,9 +104,10 @@ def ess_claim(row, column):
 
 def time_claim(row, other, low, high, paper):
     """Make the claim that the times of two rows are in the paper's proportion."""
-    return Claim(f"time of {row} / {other}", paper, pairs(row, other, time_ratio), low / 2,
-                 high * 2, "machine (ratios only): their overhead of a step is not ours, within a"
-                 " factor of two; the numbers of steps are not stated", "printed number",
+    return Claim(f"time of {row} / {other}", paper,
+                 lambda r: extremes(r["scan"], row, other, time_ratio), low / 2, high * 2,
+                 "machine (ratios only): their overhead of a step is not ours, within a factor of"
+                 " two; the numbers of steps are not stated", "printed number",
                  budgets=("paper",))
 
 
@@ -132,8 +122,9 @@ def speed_claim(other):
     error = 3 * sum(12 / min(number(TABLE, row, c) for c in COLUMNS) for row in (SSHMC, other))**0.5
     note = said("two times") if other == GIBBS else f"{printed:.2f}"
     return Claim(f"log(least ESS/s, {SSHMC} / {other} / {printed:.2f})", note,
-                 pairs(SSHMC, other, lambda a, b: advantage(a, b, "by the lineage", "second")
-                       - np.log(printed)), -np.log(2) - error, np.log(2) + error,
+                 lambda r: extremes(r["scan"], SSHMC, other, lambda a, b: advantage(
+                     a, b, "by the lineage", "second") - np.log(printed)),
+                 -np.log(2) - error, np.log(2) + error,
                  "3 standard errors of theirs, one run of each, and a factor of two for the"
                  " machine's overhead; the settings are not stated", "printed number",
                  budgets=("paper",))
@@ -188,20 +179,22 @@ def figure(r):
     for k, (colour, row) in enumerate(zip(COLOURS, METHODS, strict=False)):
         place = np.arange(len(COLUMNS)) + 0.25 * (k - 1)
         for found in r["scan"][row].values():
-            left.plot(place, [found["ess"][c].value for c in COLUMNS], "_", color=colour, alpha=0.5)
-        values = np.array([found for c in COLUMNS for found in [r["rows"][row]["ess"][c]]])
+            left.plot(place, [1000 / r["n"] * found["ess"][c].value for c in COLUMNS], "_",
+                      color=colour, alpha=0.5)
+        values = 1000 / r["n"] * np.array([r["rows"][row]["ess"][c] for c in COLUMNS])
         left.errorbar(place, values[:, 0], 2 * values[:, 1], fmt="o", ms=4, color=colour, label=row)
-        left.plot(place, [number(TABLE, row, c) for c in COLUMNS], "D", ms=4, mfc="none",
+        printed = [number(TABLE, row, c) for c in COLUMNS]
+        left.plot(place, 1000 / TABLES[TABLE].samples * np.array(printed), "D", ms=4, mfc="none",
                   color=colour)
         right.plot([np.mean(p["AP"]) for p in r["tried"][row]],
                    [min(p["ess"].values()) / p["cost"] * 1e3 for p in r["tried"][row]], ".",
                    color=colour, label=row)
     left.plot([], [], "kD", ms=4, mfc="none", label="print")
     left.plot([], [], "k_", alpha=0.5, label="scan")
-    left.set(yscale="log", ylabel=f"ESS of {r['n']} draws, by the lineage")
+    left.set(yscale="log", ylabel="ESS by the lineage, per 1000 draws")
     left.set_xticks(range(len(COLUMNS)), [f"x, {c}" for c in COLUMNS[:3]] + [
         rf"$\{c}$" for c in COLUMNS[3:]])
-    left.legend(fontsize=7, ncols=2)
+    left.legend(fontsize=7, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     right.axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
     right.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
               ylabel="worst ESS, squares too, per 1000 gradients")
@@ -212,7 +205,7 @@ def figure(r):
 
 def cases(settings):
     """Return the data of Girolami and Calderhead, or simulated ones."""
-    return datasets.volatility()
+    return datasets.volatility(settings.data)
 
 
 if __name__ == "__main__":

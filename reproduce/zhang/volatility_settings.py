@@ -6,24 +6,29 @@ Table 3 and Figure 2 are of the same runs.
 """
 
 from itertools import product
+from typing import NamedTuple
 
+from harness.claims import Scan
 from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, VOLATILITY
 from zhang.tuning import efficiency, outside, pick
 from zhang.volatility import one_chain, pilots, warm
 
 RUNS = TABLES["Table 3"]
 LENGTH = {"paper": (RUNS.samples, RUNS.burn_in), "short": (1500, 500), "smoke": (40, 10)}
-CHAINS = {"paper": 10, "short": 2, "smoke": 2}  # of a row
+CHAINS = {"paper": 10, "short": 2, "smoke": 2}  # runs of a row
+SCANNED = {"paper": 2, "short": 1, "smoke": 1}  # and of another setting
 PILOT = {"paper": (2, 400, 50), "short": (2, 100, 20), "smoke": (2, 20, 5)}  # chains, n, burn-in
 
-GRIDS = {  # the values of each part of a setting, in the order of its names
-    HMC: {"paper": ((0.01, 0.015, 0.02, 0.025), (25, 50, 100, 200)),
+GRIDS = {  # the values of each part of a setting, in the order of PARTS
+    HMC: {"paper": ((0.01, 0.015, 0.02, 0.025), (10, 25, 50, 100, 200)),
           "short": ((0.015, 0.025), (50, 100)), "smoke": ((0.02,), (3, 6))},
-    GIBBS: {"paper": ((0.1, 0.2, 0.3, 0.35, 0.4), (5, 10, 20, 50), (1.0, 1.5, 2.0), (1, 3, 6)),
-            "short": ((0.3, 0.35), (5, 20), (1.5,), (1, 3)),
-            "smoke": ((0.3,), (2, 3), (1.5,), (1,))},
-    SSHMC: {"paper": ((0.04, 0.055, 0.07, 0.085), (0.0075, 0.015, 0.02, 0.03), (5, 10, 20)),
-            "short": ((0.055, 0.07), (0.015, 0.02), (5, 20)), "smoke": ((0.07,), (0.02,), (1, 2))},
+    GIBBS: {"paper": ((0.1, 0.2, 0.3, 0.35, 0.4), (2, 5, 10, 20, 50), (1.1, 1.3, 1.5), (1, 3, 6)),
+            "short": ((0.3, 0.35), (5, 20), (1.3,), (1, 3)), "smoke": ((0.3,), (2, 3), (1.3,), (1,))
+            },
+    SSHMC: {"paper": ((0.04, 0.055, 0.07, 0.085), (0.0075, 0.0125, 0.0175, 0.0225),
+                      (1, 2, 5, 10, 20)),
+            "short": ((0.055, 0.07), (0.0125, 0.0175), (5, 20)),
+            "smoke": ((0.07,), (0.0175,), (1, 2))},
 }
 PARTS = {HMC: ("eps", "L"), GIBBS: ("eps_theta", "L_theta", "eps_phi", "L_phi"),
          SSHMC: ("eps_theta", "eps_phi", "L")}
@@ -84,27 +89,50 @@ def groups(settings, size=4):
     return [settings[k : k + size] for k in range(0, len(settings), size)]
 
 
-def runs(experiment, data, wanted, first_seed):
-    """Return {key: its runs}; wanted: {key: (method, setting, chains)}."""
-    n, burn_in = LENGTH[experiment.budget]
-    tasks = [(key, dict(method=method, data=data, setting=setting, n=n, burn_in=burn_in,
-                        seed=[experiment.seed, first_seed + k, chain],
-                        cost=weight(setting) * (n + burn_in) + 40 * n))
-             for k, (key, (method, setting, chains)) in enumerate(wanted.items())
-             for chain in range(chains)]
-    done = experiment.replicates(one_chain, [task for _, task in tasks], "runs", progress, warm)
-    found = {key: [] for key in wanted}
-    for (key, _), result in zip(tasks, done, strict=True):
-        found[key].append(result)
-    return found
+class Runs(NamedTuple):
+    """All runs of one setting."""
+
+    method: str
+    setting: dict
+    runs: list  # results of one_chain
 
 
-def rows(experiment, data):
-    """Return the pilots, {method: the setting picked}, and {method: its runs}."""
-    tried = tuned(experiment, data)
-    picked = {method: pick(tried[method])["setting"] for method in METHODS}
-    return tried, picked, runs(experiment, data, {method: (method, setting, CHAINS[
-        experiment.budget]) for method, setting in picked.items()}, 100)
+def all_runs(experiment, data):
+    """Return the pilots, {method: Runs of its row}, and {method: {what is open: Runs}}.
+
+    Where a setting of the scan is that of the row, it is not run again.
+    """
+    budget, tried = experiment.budget, tuned(experiment, data)
+    rows = {method: pick(tried[method])["setting"] for method in METHODS}
+    scans = {method: scan(method, tried[method]) for method in METHODS}
+    wanted = [(100 + k, method, setting, CHAINS[budget])
+              for k, (method, setting) in enumerate(rows.items())]
+    wanted += [(200 + k, method, setting, SCANNED[budget]) for k, (method, setting) in enumerate(
+        (method, setting) for method in METHODS for setting in scans[method].values())
+               if setting != rows[method]]
+    n, burn_in = LENGTH[budget]
+    tasks = [dict(method=method, data=data, setting=setting, n=n, burn_in=burn_in,
+                  seed=[experiment.seed, place, chain],
+                  cost=weight(setting) * (n + burn_in) + 40 * n)
+             for place, method, setting, chains in wanted for chain in range(chains)]
+    done = iter(experiment.replicates(one_chain, tasks, "runs", progress, warm))
+    found = [Runs(method, setting, [next(done) for _ in range(chains)])
+             for _, method, setting, chains in wanted]
+    return tried, {runs.method: runs for runs in found[: len(METHODS)]}, {
+        method: {key: next(runs for runs in found
+                           if (runs.method, runs.setting) == (method, setting))
+                 for key, setting in each.items()} for method, each in scans.items()}
+
+
+def extremes(found, row, other, measure):
+    """Scan a measure of two methods' settings, all with all: the least and the largest.
+
+    found : {method: {what is open: estimates}}     measure : of two estimates, a Measured
+    """
+    every = sorted((measure(x, y).value, f"{a} / {b}", measure(x, y))
+                   for a, x in found[row].items() for b, y in found[other].items())
+    ends = dict.fromkeys((every[0], every[-1]))
+    return Scan(*zip(*[(key, value) for _, key, value in ends], strict=True))
 
 
 def progress(found):
