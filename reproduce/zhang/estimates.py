@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.ess import combined_chains, initial_sequence
+from algorithms.ess import combined_chains, initial_sequence, lineage_ess
 
 
 class Blocks(NamedTuple):
@@ -68,11 +68,6 @@ def summary(chain, burn_in, bins=None):
         inside = [np.histogram(x, edges)[0].tolist() for x, edges in zip(phi.T, bins, strict=True)]
         found["phi"] |= {"histogram": inside, "outside": [n - sum(each) for each in inside]}
     return found
-
-
-def lineage_ess(x):
-    """Return the ESS of each column of (n, d) draws as the lineage has it: at most n."""
-    return np.minimum(len(x), initial_sequence(x).ess)
 
 
 def squares(x):

@@ -1,0 +1,152 @@
+"""Zhang and Sutton (2014), Figure 1: energies over time, and the path in v and x_1.
+
+Standard HMC and SSHMC from one start, drawn from the funnel of 100 + 1 dimensions; and as a third
+column RMHMC with the SoftAbs metric, of which the text says that its energy varies similarly.  The
+paper states neither steps nor times.  Ours: HMC and SSHMC take as many leapfrogs in x; SSHMC and
+the generalised leapfrog run for about as long as v takes to turn.  The claims are on many
+starts.
+
+Run     python reproduce/zhang_fig1.py [--budget smoke|short|paper]
+        Paper has 12 starts, short 4, smoke 2 in 5 + 1 dimensions.
+Writes  figures/zhang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
+"""
+
+import numpy as np
+
+from harness.claims import Claim, brief, mean
+from harness.claims import table as text_table
+from harness.run import main
+from harness.style import COLOURS, plt
+from models.funnel import VARIANCE, Funnel
+from zhang.funnel import exact_draw
+from zhang.paths import hmc_path, soft_abs_path, sshmc_path
+from zhang.printed import FUNNEL, HMC, SSHMC, said
+
+NAME, WHAT = "zhang_fig1", "energies and paths of three methods"
+MINUTES = {"paper": 2, "short": 0.7, "smoke": 0.2}
+
+# The paper's settings (Section 5.1)
+N_THETA, N_PHI = FUNNEL["n_theta"], FUNNEL["n_phi"]
+
+# Our settings
+SIZE = {"paper": FUNNEL["n"], "short": FUNNEL["n"], "smoke": 5}
+STARTS = {"paper": 12, "short": 4, "smoke": 2}
+EPS, L = 0.2, 250  # of SSHMC, "halves" of the three readings (zhang/funnel_settings.py)
+EPS_HMC = 0.02  # in 2 N_THETA L leapfrogs
+SOFT, ALPHA, EPS_SOFT = "RMHMC, SoftAbs", 1.0, 0.2
+LONG = {"paper": 120, "short": 60, "smoke": 10}  # generalised leapfrogs
+SHOWN = (HMC, SSHMC, SOFT)
+
+
+# The work
+
+
+def run(experiment, cases):
+    """Return {method: {quantity: its values over the starts}}, and the paths of the first."""
+    n, long = SIZE[experiment.budget], LONG[experiment.budget]
+    tasks = [dict(n=n, long=long, seed=[experiment.seed, k]) for k in range(STARTS[
+        experiment.budget])]
+    done = experiment.replicates(from_one_start, tasks, "starts", warm=warm)
+    return {"n": n, "paths": done[0], "ranges": {method: {
+        name: [measures(start[method])[name] for start in done]
+        for name in measures(done[0][method])} for method in SHOWN}}
+
+
+def from_one_start(n, long, seed):
+    """Return the path of each method from a start and normals for its momentum."""
+    rng = np.random.default_rng(seed)
+    q, z = np.append(*exact_draw(rng, n)), rng.standard_normal(n + 1)
+    model = Funnel.from_size(n)
+    return {HMC: hmc_path(q, z, model, EPS_HMC, 2 * N_THETA * L, every=2 * N_THETA),
+            SSHMC: sshmc_path(q, z, model, EPS / 2, EPS, L, N_THETA, N_PHI),
+            SOFT: soft_abs_path(q, z, model, ALPHA, EPS_SOFT, long, every=2)}
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    from_one_start(3, 2, [0])
+
+
+def measures(path):
+    """Return what the claims are on: ranges, and how often v turns round."""
+    v, U, K = (np.array(path[name]) for name in ("v", "U", "K"))
+    way = np.sign(np.diff(v))
+    return {"v": np.ptp(v), "U": np.ptp(U), "K": np.ptp(K), "H": np.ptp(U + K),
+            "turns": float(np.sum(way[1:] != way[:-1])), "time": path["time"][-1]}
+
+
+def ratio(r, name, method, other):
+    """Return the mean over starts of the log of a range over that of another method."""
+    ours, theirs = (np.log(r["ranges"][which][name]) for which in (method, other))
+    return mean(ours - theirs)
+
+
+FACTOR, LONG_ENOUGH = np.log(2), ("short", "paper")
+CLAIMS = [
+    Claim("HMC: turns of v on its way", said("oscillation"), lambda r: mean(
+        r["ranges"][HMC]["turns"]), 4.0, np.inf, "an oscillation turns more than once or twice;"
+        " mean over starts", "order", budgets=LONG_ENOUGH),
+    Claim("HMC: range of v / standard deviation of v", said("oscillation"), lambda r: mean(
+        np.array(r["ranges"][HMC]["v"]) / VARIANCE**0.5), 0.0, 0.5, "a narrow region: at most half"
+        " a standard deviation; mean over starts", "printed sentence", budgets=LONG_ENOUGH),
+    Claim("log(range of U, SSHMC / HMC)", said("wider energy"), lambda r: ratio(
+        r, "U", SSHMC, HMC), FACTOR, np.inf, "order: much wider, by a factor of two at least; mean"
+        " over starts", "order", budgets=LONG_ENOUGH),
+    Claim("log(range of K, SSHMC / HMC)", said("wider energy"), lambda r: ratio(
+        r, "K", SSHMC, HMC), FACTOR, np.inf, "order: much wider, by a factor of two at least; mean"
+        " over starts", "order", budgets=LONG_ENOUGH),
+    Claim("log(range of v, SSHMC / HMC)", said("larger range"), lambda r: ratio(
+        r, "v", SSHMC, HMC), 0.0, np.inf, "order; mean over starts", "order", budgets=LONG_ENOUGH),
+    *[Claim(f"log(range of {name}, SSHMC / SoftAbs)", said("similar to SoftAbs"),
+            lambda r, name=name: ratio(r, name, SSHMC, SOFT), -FACTOR, FACTOR,
+            "similar: within a factor of two, over half a turn of v or so; mean over starts",
+            "printed sentence", budgets=("paper",)) for name in ("U", "v")],
+    *[Claim(f"{method}: log(range of H / range of U)", "ours: H is nearly conserved",
+            lambda r, method=method: mean(np.log(r["ranges"][method]["H"])
+                                          - np.log(r["ranges"][method]["U"])),
+            -np.inf, np.log(0.1), "numerics: a path that stands for the dynamics has an error of H"
+            " that is small beside what U varies by; mean over starts", "ours")
+      for method in SHOWN],
+]
+
+
+def table(r):
+    """Lay out the ranges, means over starts."""
+    rows = [[method, *(brief(mean(found[name])) for name in ("time", "v", "turns", "U", "K", "H"))]
+            for method, found in r["ranges"].items()]
+    return f"Ranges on a trajectory, means over {len(r['ranges'][HMC]['v'])} starts\n\n" + (
+        text_table(rows, ["method", "time", "range of v", "turns of v", "of U", "of K", "of H"]))
+
+
+def figure(r):
+    """Draw the energies in the upper row and the paths in the lower one, a method a column."""
+    fig, axes = plt.subplots(2, 3, figsize=(10, 5.6), layout="constrained")
+    for (above, below), method in zip(axes.T, SHOWN, strict=True):
+        path = {name: np.array(values) for name, values in r["paths"][method].items()}
+        for (label, energy), colour in zip(
+                {"potential": path["U"], "kinetic": path["K"], "total": path["U"] + path["K"]
+                 }.items(), COLOURS, strict=False):
+            above.plot(path["time"], energy - energy[0], color=colour, lw=1, label=label)
+        above.set(title=method, xlabel="simulated time", ylabel="energy - energy at the start")
+        below.plot(path["v"], path["x"], color=COLOURS[0], lw=0.8)
+        below.plot(path["v"][0], path["x"][0], "o", color=COLOURS[4], ms=4)
+        below.set(xlabel="v", ylabel="$x_1$")
+    for row in axes:  # the same scales in a row, so that ranges can be compared
+        low, high = zip(*[ax.get_ylim() for ax in row], strict=True)
+        for ax in row:
+            ax.set_ylim(min(low), max(high))
+    low, high = zip(*[ax.get_xlim() for ax in axes[1]], strict=True)
+    for ax in axes[1]:
+        ax.set_xlim(min(low), max(high))
+    axes[0, 0].legend()
+    fig.suptitle(f"Figure 1: the funnel of {r['n']} + 1 dimensions, from one start (dot)")
+    return fig
+
+
+def cases(settings):
+    """Say what it runs on."""
+    return "none: the funnel itself"
+
+
+if __name__ == "__main__":
+    main(globals())

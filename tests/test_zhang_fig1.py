@@ -1,0 +1,127 @@
+"""Figure 1 of Zhang and Sutton: measures, claims, and what is drawn."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import zhang_fig1 as fig1
+from harness.claims import judge
+from harness.style import plt
+from zhang.printed import HMC, SSHMC
+
+SOFT = fig1.SOFT
+
+
+def made_up():
+    """Return a result with which every claim agrees."""
+    def ranges(v, U, turns):
+        spread = np.array([0.98, 1.0, 1.02, 1.0])
+        return {"v": (v * spread).tolist(), "U": (U * spread).tolist(), "K": (U * spread).tolist(),
+                "H": [0.01 * U] * 4, "turns": [turns] * 4, "time": [50.0] * 4}
+
+    path = {"time": [0, 1, 2], "v": [0, 1, 2], "x": [0.5, -0.5, 0], "U": [9, 5, 7], "K": [1, 5, 3]}
+    return {"n": 100, "paths": {method: path for method in fig1.SHOWN}, "ranges": {
+        HMC: ranges(0.5, 20.0, 12.0), SSHMC: ranges(4.0, 200.0, 1.0),
+        SOFT: ranges(3.0, 150.0, 2.0)}}
+
+
+def verdicts(result, budget="paper"):
+    return {f.claim.what: f.verdict for f in judge(fig1.CLAIMS, result, budget)}
+
+
+def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+MOVED = {
+    "HMC does not oscillate": (HMC, "turns", 0.01, ["HMC: turns of v on its way"]),
+    "HMC's region is not narrow": (HMC, "v", 5.0, [
+        "HMC: range of v / standard deviation of v"]),
+    "HMC goes as far": (HMC, "v", 10.0, ["HMC: range of v / standard deviation of v",
+                                         "log(range of v, SSHMC / HMC)"]),
+    "HMC's potential varies as widely": (HMC, "U", 8.0, ["log(range of U, SSHMC / HMC)"]),
+    "HMC's kinetic energy varies as widely": (HMC, "K", 8.0, ["log(range of K, SSHMC / HMC)"]),
+    "SoftAbs varies less": (SOFT, "U", 0.3, ["log(range of U, SSHMC / SoftAbs)"]),
+    "SoftAbs varies more": (SOFT, "U", 4.0, ["log(range of U, SSHMC / SoftAbs)"]),
+    "SoftAbs goes further": (SOFT, "v", 4.0, ["log(range of v, SSHMC / SoftAbs)"]),
+    **{f"{method} loses energy": (method, "H", 20.0, [
+        f"{method}: log(range of H / range of U)"]) for method in fig1.SHOWN},
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    method, quantity, factor, wanted = MOVED[name]
+    result = copy.deepcopy(made_up())
+    found = result["ranges"][method]
+    found[quantity] = [factor * value for value in found[quantity]]
+    made = verdicts(result)
+    assert {what for what, verdict in made.items() if verdict != "agrees"} == set(wanted)
+    assert {made[what] for what in wanted} == {"differs"}
+
+
+def test_every_claim_is_moved_by_something():
+    assert {what for *_, claims in MOVED.values() for what in claims} == {
+        claim.what for claim in fig1.CLAIMS}
+
+
+def test_measures_by_hand():
+    path = {"v": [0.0, 2.0, 1.0, 1.5, 3.0], "U": [5.0, 1.0, 2.0, 2.0, 2.0],
+            "K": [1.0, 5.0, 4.5, 4.0, 4.0], "time": [0.0, 1.0, 2.0, 3.0, 4.0]}
+    # v goes up, down, up, up: two turns; H is 6, 6, 6.5, 6, 6
+    assert fig1.measures(path) == {"v": 3.0, "U": 4.0, "K": 4.0, "H": 0.5, "turns": 2.0,
+                                   "time": 4.0}
+
+
+def test_the_ratio_is_taken_start_by_start():
+    result = {"ranges": {HMC: {"v": [1.0, 4.0]}, SSHMC: {"v": [2.0, 4.0]}}}
+    found = fig1.ratio(result, "v", SSHMC, HMC)
+    assert found.value == pytest.approx(np.log(2) / 2, rel=1e-15)
+    assert found.se == pytest.approx(np.log(2) / 2, rel=1e-12)  # of 0.69 and 0
+
+
+class Recorder:
+    """Computes the first two of the tasks that are asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.tasks = budget, 4, []
+
+    def replicates(self, function, tasks, unit, warm):
+        self.tasks = tasks
+        return [function(**tasks[k % 2] | {"n": 3, "long": 4}) for k in range(len(tasks))]
+
+
+def test_what_is_run():
+    experiment = Recorder("paper")
+    result = fig1.run(experiment, None)
+    assert {(task["n"], task["long"]) for task in experiment.tasks} == {(100, 120)}
+    assert [task["seed"] for task in experiment.tasks] == [[4, k] for k in range(12)]
+    assert list(result["paths"]) == list(result["ranges"]) == [HMC, SSHMC, SOFT]
+    starts = {method: path["v"][0] for method, path in result["paths"].items()}
+    assert len(set(starts.values())) == 1  # one start for all
+    for method in fig1.SHOWN:
+        assert result["ranges"][method]["v"][0] == np.ptp(result["paths"][method]["v"])
+        assert result["ranges"][method]["v"][1] != result["ranges"][method]["v"][0]
+    # as many leapfrogs in x: 250 ABLA steps of 4, and 1000 of HMC, recorded as often
+    assert len(result["paths"][HMC]["v"]) == len(result["paths"][SSHMC]["v"]) == 251
+    assert result["paths"][HMC]["time"][-1] == pytest.approx(20.0, rel=1e-12)
+    assert result["paths"][SSHMC]["time"][-1] == pytest.approx(50.0, rel=1e-12)
+    assert result["paths"][SOFT]["time"][-1] == pytest.approx(0.8, rel=1e-12)
+
+
+def test_the_table_and_the_figure_have_a_method_each():
+    result = made_up()
+    text = fig1.table(result)
+    assert "means over 4 starts" in text and "200.0 (1.6)" in text  # spread 2 / sqrt(4), ranges
+    fig = fig1.figure(result)
+    axes = np.array(fig.axes).reshape(2, 3)
+    assert [ax.get_title() for ax in axes[0]] == list(fig1.SHOWN)
+    assert [line.get_label() for line in axes[0, 0].get_lines()] == [
+        "potential", "kinetic", "total"]
+    energies = [line.get_ydata().tolist() for line in axes[0, 1].get_lines()]
+    assert energies == [[0, -4, -2], [0, 4, 2], [0, 0, 0]]
+    np.testing.assert_array_equal(axes[1, 2].get_lines()[0].get_xdata(), [0, 1, 2])  # v
+    assert axes[1, 0].get_xlabel() == "v" and axes[1, 0].get_ylabel() == "$x_1$"
+    assert len({ax.get_ylim() for ax in axes[0]}) == 1
+    plt.close(fig)
