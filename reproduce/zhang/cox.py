@@ -27,7 +27,7 @@ LINEAGE = dict(f_position=3, f_momentum=10, tol=0.0, tol_back=0.0)
 WEIGHTS = {HMC: {"gradient": 5.0}, SSHMC: {"gradient_theta": 0.1, "factor_theta": 1.0},
            GIBBS: {"gradient_theta": 0.2, "factor_theta": 2.0, "gradient_phi": 5.0,
                    "factor_phi": 4.0}}
-EDGES = {"sigma^2": np.linspace(0, 6, 41), "beta": np.linspace(0, 0.2, 41)}  # of the histograms
+EDGES = {"sigma^2": np.linspace(-4, 3, 57), "beta": np.linspace(-6, 3, 73)}  # of logs: histograms
 FEW = 4  # runs: with less, the error of an ESS is that of theory
 
 
@@ -70,14 +70,12 @@ def pilots(method, data, distance, settings, chains, n, burn_in, seed):
 def one_chain(method, data, distance, setting, n, burn_in, seed):
     """Run one chain; return its summary(), with "field", the mean of x, (d^2,) to 3 digits.
 
-    The histograms are of sigma^2 and of beta, in pixels of beta / (d - 1).
+    The histograms are of log sigma^2 and log beta, in pixels of log(beta / (d - 1)).
     """
     model, x, phi = problem(data, distance)
     chain = transitions(method, x, phi, model, setting, burn_in + n, np.random.default_rng(seed))
     shift = np.log(len(model.distance) - 1) if distance == "pixel" else 0.0
-    with np.errstate(divide="ignore"):  # the first edge is 0
-        bins = [np.log(edges) for edges in EDGES.values()]
-    return summary(chain, burn_in, [bins[0], bins[1] + shift]) | {
+    return summary(chain, burn_in, [EDGES["sigma^2"], EDGES["beta"] + shift]) | {
         "field": chain.theta[burn_in:].mean(axis=0).round(3).tolist()}
 
 
@@ -127,7 +125,8 @@ def estimates(chains):
              "ess": {name: log_ess(values) for name, values in zip(
                  ("min", "med", "max", "sigma", "beta"),
                  [*theta["lineage"].T, *phi["lineage"].T], strict=True)},
-             "histogram": np.sum([c["phi"]["histogram"] for c in chains], axis=0).tolist(),
+             "histogram": [np.sum([c["phi"]["histogram"][k] for c in chains], axis=0).tolist()
+                           for k in (0, 1)],
              "field": [c["field"] for c in chains]}
     for name in ("ours", "squares"):
         found[name] = {key: log_ess(values) for key, values in zip(
