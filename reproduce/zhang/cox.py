@@ -2,8 +2,8 @@
 
 All start where the programs of the lineage do: x = mu, and hyperparameters at their true values, in
 pixels at those of the same covariance.  The rival is run as in those programs, with 3 fixed-point
-iterations of the position and 10 of the momentum, which leave an error: what is "solved" iterates
-until nothing changes and runs back.
+iterations of the position and 10 of the momentum, which leave an error; Figure 3 is where it would
+show.
 """
 
 import time
@@ -18,14 +18,16 @@ from harness.claims import Measured, mean
 from models.log_gaussian_cox import LogGaussianCox
 from zhang.datasets import GRID, MU, RANGE, SIGMA2, load
 from zhang.estimates import in_blocks, summary
-from zhang.printed import GIBBS, HMC
+from zhang.printed import GIBBS, HMC, SSHMC
 from zhang.tuning import pilot
 
 OWN = f"{GRID}32 x 32, unit, seed 1"
 LINEAGE = dict(f_position=3, f_momentum=10, tol=0.0, tol_back=0.0)
 # in Cholesky factorisations of Sigma; only numbers of operations of one method are compared
-WEIGHTS = {"gradient_theta": 0.1, "factor_theta": 1.0, "factor_phi": 4.0, "gradient": 5.0}
-EDGES = {"sigma^2": np.linspace(0, 6, 41), "beta": np.linspace(0, 0.2, 41)}  # of the histograms
+WEIGHTS = {HMC: {"gradient": 5.0}, SSHMC: {"gradient_theta": 0.1, "factor_theta": 1.0},
+           GIBBS: {"gradient_theta": 0.2, "factor_theta": 2.0, "gradient_phi": 5.0,
+                   "factor_phi": 4.0}}
+EDGES = {"sigma^2": np.linspace(-4, 3, 57), "beta": np.linspace(-6, 3, 73)}  # of logs: histograms
 FEW = 4  # runs: with less, the error of an ESS is that of theory
 
 
@@ -41,18 +43,17 @@ def problem(data, distance):
 def transitions(method, x, phi, model, setting, n, rng):
     """Run n transitions of a method from (x, phi); return a record with theta and phi.
 
-    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi, "solved"
-                     if its equations are; SSHMC: eps_theta, eps_phi, L, n_theta, n_phi; and jitter
+    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
+                     eps_theta, eps_phi, L, n_theta, n_phi; and jitter
     """
     with warnings.catch_warnings(action="ignore"):  # some settings of a pilot are never accepted
         if method == HMC:
             return in_blocks(hmc(np.append(x, phi), model, setting["eps"], setting["L"], n, rng,
                                  jitter=setting["jitter"]), x.size)
         if method == GIBBS:
-            how = {} if setting.get("solved") else LINEAGE
             return rmhmc_within_gibbs(x, phi, model, setting["eps_theta"], setting["eps_phi"],
                                       setting["L_theta"], setting["L_phi"], n, rng,
-                                      setting["jitter"], **how)
+                                      setting["jitter"], **LINEAGE)
         return sshmc(x, phi, model, setting["eps_theta"], setting["eps_phi"], setting["L"], n, rng,
                      setting["n_theta"], setting["n_phi"], setting["jitter"])
 
@@ -63,20 +64,18 @@ def pilots(method, data, distance, settings, chains, n, burn_in, seed):
     return {"pilots": [
         pilot(setting, [transitions(method, x, phi, model, setting, burn_in + n,
                                     np.random.default_rng([*seed, k])) for k in range(chains)],
-              WEIGHTS, burn_in) for setting in settings]}
+              WEIGHTS[method], burn_in) for setting in settings]}
 
 
 def one_chain(method, data, distance, setting, n, burn_in, seed):
     """Run one chain; return its summary(), with "field", the mean of x, (d^2,) to 3 digits.
 
-    The histograms are of sigma^2 and of beta, in pixels of beta / (d - 1).
+    The histograms are of log sigma^2 and log beta, in pixels of log(beta / (d - 1)).
     """
     model, x, phi = problem(data, distance)
     chain = transitions(method, x, phi, model, setting, burn_in + n, np.random.default_rng(seed))
     shift = np.log(len(model.distance) - 1) if distance == "pixel" else 0.0
-    with np.errstate(divide="ignore"):  # the first edge is 0
-        bins = [np.log(edges) for edges in EDGES.values()]
-    return summary(chain, burn_in, [bins[0], bins[1] + shift]) | {
+    return summary(chain, burn_in, [EDGES["sigma^2"], EDGES["beta"] + shift]) | {
         "field": chain.theta[burn_in:].mean(axis=0).round(3).tolist()}
 
 
@@ -101,7 +100,7 @@ def warm():
     small = f"{GRID}3 x 3, unit, seed 1"
     for method, setting in ((HMC, {"eps": 0.01, "L": 2}),
                             (GIBBS, dict(eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=1)),
-                            ("SSHMC", dict(eps_theta=0.01, eps_phi=0.01, L=2, n_theta=2,
+                            (SSHMC, dict(eps_theta=0.01, eps_phi=0.01, L=2, n_theta=2,
                                            n_phi=1))):
         setting = setting | {"jitter": 0.1}
         pilots(method, small, "unit", [setting], 1, 20, 1, [0])
@@ -126,7 +125,8 @@ def estimates(chains):
              "ess": {name: log_ess(values) for name, values in zip(
                  ("min", "med", "max", "sigma", "beta"),
                  [*theta["lineage"].T, *phi["lineage"].T], strict=True)},
-             "histogram": np.sum([c["phi"]["histogram"] for c in chains], axis=0).tolist(),
+             "histogram": [np.sum([c["phi"]["histogram"][k] for c in chains], axis=0).tolist()
+                           for k in (0, 1)],
              "field": [c["field"] for c in chains]}
     for name in ("ours", "squares"):
         found[name] = {key: log_ess(values) for key, values in zip(

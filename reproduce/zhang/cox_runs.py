@@ -9,6 +9,8 @@ each method is tuned for both, and run on our data; scans show how much depends 
 from itertools import product
 from typing import NamedTuple
 
+import numpy as np
+
 from harness.replicates import Experiment
 from harness.run import Settings
 from zhang.cox import OWN, clock, estimates, one_chain, pilots, warm
@@ -20,7 +22,7 @@ KEEPER = "zhang_table4"  # the script in whose name the runs are stored
 DISTANCES = ("unit", "pixel")
 N, BURN_IN = TABLES["Table 4"].samples, TABLES["Table 4"].burn_in
 LENGTH = {"paper": (N, BURN_IN), "short": (250, 50), "smoke": (12, 3)}  # of a run; burn-in
-PILOT = {"paper": (2, 300, 100), "short": (1, 60, 20), "smoke": (1, 4, 2)}  # chains, n, burn-in
+PILOT = {"paper": (2, 300, 100), "short": (1, 60, 20), "smoke": (1, 12, 2)}  # chains, n, burn-in
 JITTER = 0.2  # the paper has none: see zhang/README.md
 LONGER = 40  # ABLA steps, of a row of ours
 HMC_L = 50
@@ -51,10 +53,9 @@ ROWS = {
     f"{SSHMC}, unit": Row(SSHMC, "unit", TEN), f"{GIBBS}, unit": Row(GIBBS, "unit", TEN),
     f"{SSHMC}, pixel": Row(SSHMC, "pixel", TEN), f"{GIBBS}, pixel": Row(GIBBS, "pixel", TWO),
     f"{SSHMC}, unit, L = {LONGER}": Row(SSHMC, "unit", TWO),
-    f"{GIBBS}, unit, solved": Row(GIBBS, "unit", ONE),
     HMC: Row(HMC, "unit", {"paper": 4, "short": 1, "smoke": 1}),
 }
-SHARE = {HMC: 0.1}  # of the paper's length
+HMC_LENGTH = {"paper": (500, 100), "short": (40, 10), "smoke": (12, 3)}
 
 
 def grid(method, distance, budget):
@@ -78,7 +79,7 @@ def tuned(experiment):
     tasks = [((method, distance), dict(
         method=method, data=OWN, distance=distance, settings=[setting],
         chains=chains, n=n if method != HMC else n // 2, burn_in=burn_in if method != HMC else 0,
-        seed=[experiment.seed, k], cost=chains * (n + burn_in) * seconds(method, setting)))
+        seed=[experiment.seed, k], cost=chains * (n + burn_in) * duration(method, setting)))
         for k, (method, distance) in enumerate(GRIDS)
         for setting in grid(method, distance, budget)]
     done = experiment.replicates(pilots, [task for _, task in tasks], "settings", warm=warm)
@@ -86,12 +87,12 @@ def tuned(experiment):
                   for pilot in found["pilots"]] for key in GRIDS}
 
 
-def seconds(method, setting):
+def duration(method, setting):
     """Return about how long a transition takes, for the progress bar."""
     if method == HMC:
         return 0.003 * setting["L"]
     if method == GIBBS:
-        return 0.045 if setting.get("solved") else 0.018
+        return 0.018
     return 0.0008 * setting["L"]
 
 
@@ -99,38 +100,31 @@ def setting_of(name, tried):
     """Return the setting of a row: by the rule, and what its name says."""
     row = ROWS[name]
     setting = pick(tried[row.method, row.distance])["setting"]
-    if name.endswith("solved"):
-        return setting | {"solved": True}
     return setting | {"L": LONGER} if "L = " in name else setting
 
 
-def chains_of(experiment, name, row, setting, place):
-    """Return the tasks of a row: one for each chain."""
-    n, burn_in = LENGTH[experiment.budget]
-    share = SHARE.get(row.method, 1.0)
-    return [dict(method=row.method, data=row.data, distance=row.distance, setting=setting,
-                 n=round(n * share), burn_in=round(burn_in * share),
-                 seed=[experiment.seed, 100 + place, k],
-                 cost=(n + burn_in) * share * seconds(row.method, setting))
-            for k in range(row.chains[experiment.budget])]
-
-
 def computed(experiment, wanted):
-    """Return {name: estimates} of {name: (Row, setting)}; a name's place makes its draws."""
-    tasks = {name: chains_of(experiment, name, row, setting, place)
-             for place, (name, (row, setting)) in enumerate(wanted.items())}
+    """Return {name: estimates, with n and setting} of {name: (Row, setting)}."""
+    tasks, place = {}, 100 + len(ROWS)
+    for name, (row, setting) in wanted.items():
+        n, burn_in = (HMC_LENGTH if row.method == HMC else LENGTH)[experiment.budget]
+        if name not in ROWS:
+            place += 1
+        tasks[name] = [dict(
+            method=row.method, data=row.data, distance=row.distance, setting=setting,
+            n=n, burn_in=burn_in,
+            seed=[experiment.seed, 100 + list(ROWS).index(name) if name in ROWS else place, k],
+            cost=(n + burn_in) * duration(row.method, setting))
+            for k in range(row.chains[experiment.budget])]
     done = iter(experiment.replicates(one_chain, [task for each in tasks.values() for task in each],
                                       "chains", progress, warm))
-    return {name: estimates([next(done) for _ in each]) | {"setting": wanted[name][1]}
-            for name, each in tasks.items()}
+    return {name: estimates([next(done) for _ in each]) | {
+        "n": each[0]["n"], "setting": each[0]["setting"]} for name, each in tasks.items()}
 
 
 def progress(found):
     """Say the mean acceptance rate so far."""
-    rates = [rate for each in found for rate in each["AP"]] if found and isinstance(
-        found[0]["AP"], list) else [each["AP"] for each in found]
-    flat = [float(rate) for rate in rates if not isinstance(rate, list)]
-    return f"acceptance rate {sum(flat) / max(len(flat), 1):.2f}"
+    return f"acceptance rate {np.mean([np.mean(each['AP']) for each in found]):.2f}"
 
 
 def scan_of(tried):
@@ -156,16 +150,9 @@ def keeper(experiment):
                                        recall=experiment.recall))
 
 
-def rows(experiment, names=tuple(ROWS)):
-    """Return {row: estimates} and the pilots."""
-    tried = tuned(experiment)
-    everything = {name: (ROWS[name], setting_of(name, tried)) for name in ROWS}
-    place = {name: k for k, name in enumerate(ROWS)}
-    tasks = {name: chains_of(experiment, name, *everything[name], place[name]) for name in names}
-    done = iter(experiment.replicates(one_chain, [task for each in tasks.values() for task in each],
-                                      "chains", progress, warm))
-    return {name: estimates([next(done) for _ in tasks[name]]) | {"setting": everything[name][1]}
-            for name in names}, tried
+def rows_of(tried, names=tuple(ROWS)):
+    """Return {row: (Row, setting)}, by the rule."""
+    return {name: (ROWS[name], setting_of(name, tried)) for name in names}
 
 
 def timed(experiment, wanted):

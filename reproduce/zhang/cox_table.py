@@ -1,0 +1,102 @@
+"""What Table 4 of Zhang and Sutton (2014) is compared by: measures of a result, and claims on them.
+
+A result has {row: estimates} in "rows" and {setting: estimates} in "scan", estimates those of
+zhang/cox.py with "n", "setting" and "seconds" of a transition, and the pilots in "tried".
+"""
+
+import math
+
+import numpy as np
+
+from harness.claims import Claim, Measured, Scan, log, mean
+from zhang.cox_runs import DISTANCES
+from zhang.printed import GIBBS, SSHMC, half_unit, number, said
+
+TABLE = "Table 4"
+COLUMNS = ("min", "med", "max", "sigma", "beta")
+SIX = math.log(6)
+
+
+def error_of(*printed):
+    """Return the error of a sum or difference of the logs of ESS that are printed, of one run."""
+    return sum(12 / each for each in printed) ** 0.5
+
+
+def worst(found):
+    """Return the log of the least ESS of all parameters, as print has "min ESS/h"."""
+    return min((found["ess"][name] for name in ("min", "sigma", "beta")), key=lambda m: m.value)
+
+
+def per_second(found, name=None):
+    """Return the log of the worst ESS per second, or of one of COLUMNS."""
+    ess = worst(found) if name is None else found["ess"][name]
+    return ess - math.log(found["n"]) - log(mean(found["seconds"]))
+
+
+def advantage(r, better, worse, name=None):
+    """Return log(ESS per second of a row / that of another), of the worst or of a column."""
+    a, b = r["rows"][better], r["rows"][worse]
+    ratio = mean(np.divide(a["seconds"], b["seconds"]))  # of the same rounds
+    ess = [(worst(x) if name is None else x["ess"][name]) - math.log(x["n"]) for x in (a, b)]
+    return ess[0] - ess[1] - log(ratio)
+
+
+def of_method(r, method):
+    """Return the row of a method on each distance, and its settings of the scan."""
+    rows = {name: r["rows"][name] for name in (f"{method}, {each}" for each in DISTANCES)}
+    return {name.removeprefix(f"{method}, "): found for name, found in [
+        *rows.items(), *((name, found) for name, found in r["scan"].items()
+                         if name.startswith(f"{method}, "))]}
+
+
+def scanned(r, method, measure):
+    """Scan a measure over the readings of print, and what it does not state."""
+    found = of_method(r, method)
+    return Scan(tuple(found), tuple(map(measure, found.values())))
+
+
+def pairs(r):
+    """Scan log(worst ESS per second, SSHMC / its rival) where both have been run."""
+    ours, theirs = of_method(r, SSHMC), of_method(r, GIBBS)
+    names = [name for name in ours if name in theirs]
+    return Scan(tuple(names), tuple(per_second(ours[name]) - per_second(theirs[name])
+                                    for name in names))
+
+
+def ess_claim(method, column):
+    """Make the claim that a printed ESS is what the paper's estimator says of our runs."""
+    printed, half = number(TABLE, method, column), half_unit(TABLE, method, column)
+    what = f"x, {column}" if column in ("min", "med", "max") else column
+    return Claim(f"{method}: log(ESS of {what} / {printed:g})", f"{printed:g}",
+                 lambda r: scanned(r, method, lambda found: found["ess"][column] - log(printed)),
+                 math.log1p(-half / printed) - 3 * error_of(printed),
+                 math.log1p(half / printed) + 3 * error_of(printed),
+                 "3 standard errors of theirs, one run: the log of an ESS whose window is six"
+                 " autocorrelation times has one of (12 / ESS)^1/2.  Not stated: distances (print"
+                 " has pixels, its source the unit square), step sizes, data", "printed number",
+                 budgets=("paper",))
+
+
+def six_claim():
+    """Make the claim about "six times"."""
+    error = error_of(number(TABLE, SSHMC, "beta"), number(TABLE, GIBBS, "beta"))
+    return Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs))", said("six times"), pairs,
+                 SIX - 3 * error, SIX + 3 * error, "3 standard errors of theirs, of two runs with"
+                 " an ESS of 270 and 46; distances and data are not stated", "printed sentence",
+                 budgets=("paper",))
+
+
+def time_claim():
+    """Make the claim about the printed times."""
+    theirs = number(TABLE, GIBBS, "time") / number(TABLE, SSHMC, "time")
+    return Claim(f"time of a transition, {GIBBS} / {SSHMC}", f"{theirs:.3g}", lambda r: mean(
+        np.divide(r["rows"][f"{GIBBS}, unit"]["seconds"], r["rows"][f"{SSHMC}, unit"]["seconds"])),
+        theirs / 3, theirs * 3, "machine (ratios only): ten factorisations against a few larger"
+        " operations of the same order, which blocks do not speed up alike; within a factor of 3",
+        "printed number", budgets=("paper",))
+
+
+def squares(found):
+    """Return the least ESS of squared deviations, of phi and x, as a Measured."""
+    value = min(found["squares"].values(), key=lambda m: m.value)
+    return Measured(math.exp(value.value), math.exp(value.value) * value.se)

@@ -1,0 +1,150 @@
+"""Zhang and Sutton (2014), Table 4: SSHMC and RMHMC within Gibbs on a log-Gaussian Cox process.
+
+Both are run on the unit square, as the programs of the lineage have it, and in pixels, as printed
+(zhang/cox_runs.py).  The paper's 32 x 32 counts are not public; ours are simulated in its way.  HMC
+on the joint space, which the paper leaves out because it "mixes extremely slowly", is here.
+
+Run     python reproduce/zhang_table4.py [--budget smoke|short|paper]
+        Paper has ten chains of 5000 after 1000 in three rows; the rival in pixels has two: a chain
+        takes two minutes.  Short has chains of 250.
+Writes  figures/zhang_table4.png, .txt (table and claims), .json; or in short/, smoke/
+"""
+
+import math
+
+import numpy as np
+
+from harness.claims import Claim, Measured, brief, least
+from harness.claims import table as text_table
+from harness.run import main
+from harness.style import COLOURS, plt
+from zhang.cox import OWN
+from zhang.cox_runs import DISTANCES, LONGER, computed, rows_of, scan_of, timed, tuned
+from zhang.cox_table import (
+    COLUMNS,
+    TABLE,
+    advantage,
+    ess_claim,
+    of_method,
+    six_claim,
+    squares,
+    time_claim,
+)
+from zhang.printed import ACCEPTANCE, GIBBS, HMC, SSHMC, TABLES, number, said
+
+NAME, WHAT = "zhang_table4", "two methods on a Cox process"
+MINUTES = {"paper": 28, "short": 2.5, "smoke": 0.4}
+
+# The paper's settings (Section 5.4) are with its numbers, in zhang/printed.py; ours with the runs,
+# in zhang/cox_runs.py
+OURS = f"{SSHMC}, unit, L = {LONGER}"
+METHODS = (SSHMC, GIBBS)
+
+
+# The work
+
+
+def run(experiment, cases):
+    """Return the pilots, estimates of rows and of the scan, with times, and the length of runs."""
+    tried = tuned(experiment)
+    wanted = rows_of(tried) | (scan_of(tried) if experiment.budget != "smoke" else {})
+    found = computed(experiment, wanted)
+    seconds = timed(experiment, wanted)
+    found = {name: each | {"seconds": seconds[name]} for name, each in found.items()}
+    rows = {name: found.pop(name) for name in rows_of(tried)}
+    return {"rows": rows, "scan": found, "tried": {
+        f"{method}, {distance}": each for (method, distance), each in tried.items()}}
+
+
+# The claims
+
+CLAIMS = [
+    *[Claim(f"{method}, {distance}: acceptance rate{block}", said("acceptance"),
+            lambda r, row=f"{method}, {distance}", k=k: r["rows"][row]["AP"][k], *ACCEPTANCE,
+            "the range of the sentence; the rule takes a setting that was inside in the pilots",
+            "printed sentence", budgets=("paper",))
+      for method in METHODS for distance in DISTANCES
+      for k, block in enumerate((" of x", " of phi") if method == GIBBS else ("",))],
+    *[ess_claim(method, column) for method in METHODS for column in COLUMNS],
+    time_claim(), six_claim(),
+    Claim("least log(worst ESS per second, SSHMC / RMHMC(Gibbs))", said("outperforms"),
+          lambda r: least(advantage(r, f"{SSHMC}, {d}", f"{GIBBS}, {d}") for d in DISTANCES),
+          0.0, np.inf, "order, on the unit square and in pixels.  Least: in standard errors",
+          "order"),
+    *[Claim(f"{method}: log(ESS, sigma / beta)", f"{number(TABLE, method, 'sigma'):g} against"
+            f" {number(TABLE, method, 'beta'):g}", lambda r, method=method: r["rows"][
+                f"{method}, unit"]["ess"]["sigma"] - r["rows"][f"{method}, unit"]["ess"]["beta"],
+            0.0, np.inf, "order, on the unit square", "order", budgets=("paper",))
+      for method in METHODS],
+    Claim("x: log(min ESS of x, SSHMC / RMHMC(Gibbs))", "7.8e2 against 1e2",
+          lambda r: r["rows"][f"{SSHMC}, unit"]["ess"]["min"] - r["rows"][f"{GIBBS}, unit"][
+              "ess"]["min"], 0.0, np.inf, "order, on the unit square, for as many transitions",
+          "order", budgets=("paper",)),
+    *[Claim(f"{name}: log(ESS per second, SSHMC / HMC)", said("HMC on Cox"),
+            lambda r, name=name: advantage(r, f"{SSHMC}, unit", HMC, name), math.log(10), np.inf,
+            "the paper has no number: slower by a power of ten", "printed sentence",
+            budgets=("paper",)) for name in ("sigma", "beta")],
+    Claim(f"beta: log(ESS per second, L = {LONGER} / 10)", "ours", lambda r: advantage(
+        r, OURS, f"{SSHMC}, unit", "beta"), 0.0, np.inf, "order: beta moves by a random walk whose"
+        " steps grow with the time that H_2 travels", "ours", budgets=("paper",)),
+]
+
+
+def table(r):
+    """Lay out the table with ours beside it, the settings, and the scan."""
+    printed = TABLES[TABLE].rows
+    rows = [[f"{method}, print", "", printed[method]["time"] + " h", *(
+        f"{number(TABLE, method, column):g}" for column in COLUMNS), "", "", ""]
+        for method in METHODS]
+    for name, found in [*r["rows"].items(), *r["scan"].items()]:
+        ess = [Measured(math.exp(m.value), math.exp(m.value) * m.se)
+               for m in (found["ess"][column] for column in COLUMNS)]
+        rows.append([name, " ".join(f"{rate.value:.2f}" for rate in found["AP"]),
+                     f"{1e3 * np.mean(found['seconds']):.1f} ms", *map(brief, ess),
+                     brief(squares(found)), found["n"], found["divergences"]])
+    chosen = "\n".join(f"{name:26} {found['setting']}" for name, found in r["rows"].items())
+    return (f"Data: {OWN}; the lineage's ESS, geometric means over runs; \"squares\" is the least"
+            " ESS of a squared deviation,\nours; a standard error in brackets; the time is of a"
+            " transition, in print of 5000\n\n" + text_table(rows, [
+                "row", "acceptance", "time", "min x", "med x", "max x", "sigma^2", "beta",
+                "squares", "draws", "diverged"]) + f"\n\nSettings, by the rule\n{chosen}")
+
+
+def figure(r):
+    """Draw the ESS of both hyperparameters, and the pilots."""
+    fig, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained",
+                             width_ratios=(1, 1, 0.9))
+    for ax, method in zip(axes, METHODS, strict=False):
+        found = of_method(r, method)
+        for colour, column, shift in zip(COLOURS, ("sigma", "beta"), (-0.12, 0.12), strict=False):
+            ax.axvline(number(TABLE, method, column), color=colour, ls="--", lw=0.9,
+                       label=f"{column}, print")
+            for k, each in enumerate(found.values()):
+                m = each["ess"][column]
+                ax.errorbar(math.exp(m.value), k + shift, fmt="o", ms=4, color=colour, xerr=[
+                    [math.exp(m.value) * (1 - math.exp(-2 * m.se))],
+                    [math.exp(m.value) * (math.exp(2 * m.se) - 1)]],
+                    label=column if k == 0 else None)
+        ax.set(xscale="log", xlabel="ESS of 5000, the paper's estimator", title=method,
+               ylim=(len(found) - 0.5, -0.5))
+        ax.set_yticks(range(len(found)), found, fontsize=7)
+        ax.legend(fontsize=7)
+    for colour, (row, tried) in zip(COLOURS, r["tried"].items(), strict=False):
+        axes[2].plot([np.mean(p["AP"]) for p in tried],
+                     [min(p["ess"].values()) / p["cost"] for p in tried], ".", color=colour,
+                     label=row)
+    axes[2].axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
+    axes[2].set(yscale="log", title="pilots", xlabel="acceptance rate (mean over blocks)",
+                ylabel="worst ESS per factorisation")
+    axes[2].legend(fontsize=7)
+    fig.suptitle("Table 4: the Cox process; bars are 2 standard errors")
+    return fig
+
+
+def cases(settings):
+    """Say what it runs on."""
+    return OWN
+
+
+if __name__ == "__main__":
+    main(globals())
