@@ -30,12 +30,10 @@ A model may have flows of its own (flow_theta, flow_phi, carry):
    velocity in while M w = r is being solved, and r the gradient while that is computed.
 6. LogGaussianCox: a = Sigma^-1 (x - mu) is carried.  The mass is Sigma^-1, so a drift is
        x <- x + eps Sigma r,   a <- a + eps r
-   and only a new phi takes two triangular solves with the factor of Sigma, where the mirror takes
-   them for each of its gradients.  A transition of L ABLA steps takes
-       products by L, by L'    (2 n_theta + n_phi + 1) L + 2     the mirror (4 n_theta + 2 n_phi) L
-       pairs of solves         n_phi L + 1                       (4 n_theta + 2 n_phi) L
-   (a leapfrog's product by L and L' counted once, a gradient's by L' alone too).  The factors of a
-   trajectory overwrite each other, so that memory is fetched once for each.
+   and only a new phi takes a pair of triangular solves, by L and L', where the mirror takes one for
+   each of its gradients:
+       pairs of solves         n_phi L + 1                  the mirror (4 n_theta + 2 n_phi) L
+   The factors of a trajectory overwrite each other: memory is fetched once for each trajectory.
 """
 
 from typing import NamedTuple
