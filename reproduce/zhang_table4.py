@@ -14,7 +14,7 @@ import math
 
 import numpy as np
 
-from harness.claims import Claim, Measured, brief, least
+from harness.claims import Claim, Measured, brief
 from harness.claims import table as text_table
 from harness.run import main
 from harness.style import COLOURS, plt
@@ -26,9 +26,9 @@ from zhang.cox_table import (
     advantage,
     ess_claim,
     of_method,
-    six_claim,
     squares,
     time_claim,
+    times_claims,
 )
 from zhang.printed import ACCEPTANCE, GIBBS, HMC, SSHMC, TABLES, number, said
 
@@ -66,11 +66,7 @@ CLAIMS = [
       for method in METHODS for distance in DISTANCES
       for k, block in enumerate((" of x", " of phi") if method == GIBBS else ("",))],
     *[ess_claim(method, column) for method in METHODS for column in COLUMNS],
-    time_claim(), six_claim(),
-    Claim("least log(worst ESS per second, SSHMC / RMHMC(Gibbs))", said("outperforms"),
-          lambda r: least(advantage(r, f"{SSHMC}, {d}", f"{GIBBS}, {d}") for d in DISTANCES),
-          0.0, np.inf, "order, on the unit square and in pixels.  Least: in standard errors",
-          "order"),
+    time_claim(), *times_claims(),
     *[Claim(f"{method}: log(ESS, sigma / beta)", f"{number(TABLE, method, 'sigma'):g} against"
             f" {number(TABLE, method, 'beta'):g}", lambda r, method=method: r["rows"][
                 f"{method}, unit"]["ess"]["sigma"] - r["rows"][f"{method}, unit"]["ess"]["beta"],

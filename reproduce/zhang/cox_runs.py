@@ -26,6 +26,7 @@ PILOT = {"paper": (2, 300, 100), "short": (1, 60, 20), "smoke": (1, 12, 2)}  # c
 JITTER = 0.2  # the paper has none: see zhang/README.md
 LONGER = 40  # ABLA steps, of a row of ours
 HMC_L = 50
+LINEAGES = {"eps_theta": 0.1, "eps_phi": 0.2}  # steps of the rival in the programs of its authors
 OTHERS = [f"{GRID}32 x 32, unit, seed {seed}" for seed in (2, 3)]  # data sets of the scan
 TIMED = {"paper": (8, 15), "short": (4, 5), "smoke": (2, 1)}  # rounds, transitions
 
@@ -128,7 +129,11 @@ def progress(found):
 
 
 def scan_of(tried):
-    """Return {name: (Row, setting)}: other step sizes inside the paper's range, and other data."""
+    """Return {name: (Row, setting)}: what else print may stand for.
+
+    Other step sizes inside the paper's range of acceptance, the lineage's for its method, which are
+    above that range, and other data.
+    """
     found = {}
     for distance in DISTANCES:
         inside = [p for p in tried[SSHMC, distance] if outside(p) == 0]
@@ -136,6 +141,8 @@ def scan_of(tried):
         taken = pick(tried[SSHMC, distance])["setting"]
         found |= {f"{SSHMC}, {distance}, eps_phi = {eps}": (Row(SSHMC, distance, ONE), setting)
                   for eps, setting in sorted(best.items()) if setting != taken}
+    setting = pick(tried[GIBBS, "unit"])["setting"]
+    found[f"{GIBBS}, unit, the lineage's steps"] = (Row(GIBBS, "unit", ONE), setting | LINEAGES)
     for data in OTHERS:
         for method in (SSHMC, GIBBS):
             setting = pick(tried[method, "unit"])["setting"]

@@ -14,7 +14,6 @@ from zhang.printed import GIBBS, SSHMC, half_unit, number, said
 
 TABLE = "Table 4"
 COLUMNS = ("min", "med", "max", "sigma", "beta")
-SIX = math.log(6)
 
 
 def error_of(*printed):
@@ -56,11 +55,14 @@ def scanned(r, method, measure):
 
 
 def pairs(r):
-    """Scan log(worst ESS per second, SSHMC / its rival) where both have been run."""
+    """Scan log(worst ESS per second, SSHMC / its rival) over the rival's settings.
+
+    SSHMC has the same distances and data, and the step sizes of its row where the rival's differ.
+    """
     ours, theirs = of_method(r, SSHMC), of_method(r, GIBBS)
-    names = [name for name in ours if name in theirs]
-    return Scan(tuple(names), tuple(per_second(ours[name]) - per_second(theirs[name])
-                                    for name in names))
+    return Scan(tuple(theirs), tuple(
+        per_second(ours.get(name, ours[name.split(",")[0]])) - per_second(found)
+        for name, found in theirs.items()))
 
 
 def ess_claim(method, column):
@@ -77,13 +79,22 @@ def ess_claim(method, column):
                  budgets=("paper",))
 
 
-def six_claim():
-    """Make the claim about "six times"."""
+def times_claims():
+    """Make the claims about "six times", and about who is ahead."""
     error = error_of(number(TABLE, SSHMC, "beta"), number(TABLE, GIBBS, "beta"))
-    return Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs))", said("six times"), pairs,
-                 SIX - 3 * error, SIX + 3 * error, "3 standard errors of theirs, of two runs with"
-                 " an ESS of 270 and 46; distances and data are not stated", "printed sentence",
-                 budgets=("paper",))
+    open_ = "distances, data and the rival's step sizes are not stated"
+    return [
+        Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs)) - log 6", said("six times"),
+              lambda r: less_six(pairs(r)), -3 * error, 3 * error,
+              f"3 standard errors of theirs, of two runs with an ESS of 270 and 46; {open_}",
+              "printed sentence", budgets=("paper",)),
+        Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs))", said("outperforms"), pairs, 0.0,
+              np.inf, f"order; {open_}", "order", budgets=("paper",))]
+
+
+def less_six(scan):
+    """Return a scan of logs less log 6."""
+    return Scan(scan.settings, tuple(m - math.log(6) for m in scan.found))
 
 
 def time_claim():

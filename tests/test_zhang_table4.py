@@ -1,0 +1,185 @@
+"""Table 4 of Zhang and Sutton: each claim on results whose truth is known, and what is run."""
+
+import copy
+import math
+
+import pytest
+
+import zhang_table4 as table4
+from harness.claims import BUDGETS, Measured, Scan, judge
+from harness.style import plt
+from zhang.cox_runs import ROWS
+from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number
+
+UNIT, PIXEL, RIVAL, RIVAL_PIXEL = (f"{method}, {distance}" for method in (SSHMC, GIBBS)
+                                   for distance in ("unit", "pixel"))
+LINEAGE = f"{GIBBS}, unit, the lineage's steps"
+
+
+def estimates(method, seconds, AP=(0.8,), **changed):
+    """Return estimates with the ESS that print has, and errors of a hundredth."""
+    ess = {column: Measured(math.log(changed.get(column, number("Table 4", method, column))), 0.01)
+           for column in table4.COLUMNS}
+    return {"AP": [Measured(rate, 0.001) for rate in AP], "divergences": 0, "ess": ess,
+            "squares": {"x": Measured(5.0, 0.1), "beta": Measured(4.0, 0.1)}, "n": 5000,
+            "setting": {"L": 10}, "seconds": [seconds, 1.001 * seconds]}
+
+
+def made_up():
+    """Return a result with which every claim agrees."""
+    rows = {UNIT: estimates(SSHMC, 0.01), RIVAL: estimates(GIBBS, 0.01, (0.8, 0.75)),
+            PIXEL: estimates(SSHMC, 0.01), RIVAL_PIXEL: estimates(GIBBS, 0.01, (0.8, 0.75)),
+            table4.OURS: estimates(SSHMC, 0.04, beta=4000.0),
+            HMC: estimates(SSHMC, 0.1, sigma=20.0, beta=10.0) | {"n": 500}}
+    scan = {f"{SSHMC}, unit, seed 2": estimates(SSHMC, 0.01),
+            f"{GIBBS}, unit, seed 2": estimates(GIBBS, 0.01, (0.8, 0.75)),
+            LINEAGE: estimates(GIBBS, 0.01, (1.0, 1.0))}
+    pilot = {"setting": {"L": 10}, "AP": [0.8], "ess": {"phi": 3.0}, "cost": 7.0}
+    return {"rows": rows, "scan": scan, "tried": {name: [pilot] for name in rows}}
+
+
+def verdicts(result, budget="paper"):
+    return {f.claim.what: f.verdict for f in judge(table4.CLAIMS, result, budget)}
+
+
+def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+def everywhere(method, change):
+    """Make a function that changes all estimates of a method on either distance."""
+    def change_all(result):
+        for name, found in [*result["rows"].items(), *result["scan"].items()]:
+            if name.startswith(f"{method}, ") and name != table4.OURS:
+                change(found)
+    return change_all
+
+
+def ess(method, column, factor):
+    return everywhere(method, lambda found: found["ess"].update(
+        {column: found["ess"][column] + math.log(factor)}))
+
+
+def slower(method, factor):
+    return everywhere(method, lambda found: found.update(
+        {"seconds": [factor * s for s in found["seconds"]]}))
+
+
+def of_row(name, key, value):
+    def change(result):
+        result["rows"][name][key] = value
+    return change
+
+
+def claim(method, column):
+    printed = number("Table 4", method, column)
+    what = f"x, {column}" if column in ("min", "med", "max") else column
+    return f"{method}: log(ESS of {what} / {printed:g})"
+
+
+AHEAD = "log(worst ESS per second, SSHMC / RMHMC(Gibbs))"
+SIX = f"{AHEAD} - log 6"
+LONG = "beta: log(ESS per second, L = 40 / 10)"
+TIME = "time of a transition, RMHMC(Gibbs) / SSHMC"
+SLOW = [f"{name}: log(ESS per second, SSHMC / HMC)" for name in ("sigma", "beta")]
+LOW = "x: log(min ESS of x, SSHMC / RMHMC(Gibbs))"
+SIGMA, SIGMA_RIVAL = (f"{method}: log(ESS, sigma / beta)" for method in (SSHMC, GIBBS))
+MOVED = {
+    **{f"acceptance of {name}": (of_row(name, "AP", [Measured(0.6, 0.001)]),
+                                 [f"{name}: acceptance rate"]) for name in (UNIT, PIXEL)},
+    **{f"acceptance of {block}, {name}": (
+        of_row(name, "AP", [Measured(0.9 if k == j else 0.8, 0.001) for j in (0, 1)]),
+        [f"{name}: acceptance rate of {block}"])
+       for name in (RIVAL, RIVAL_PIXEL) for k, block in enumerate(("x", "phi"))},
+    "median": (ess(SSHMC, "med", 1.6), [claim(SSHMC, "med")]),
+    "maximum": (ess(SSHMC, "max", 0.6), [claim(SSHMC, "max")]),
+    "minimum": (ess(SSHMC, "min", 2.5), [claim(SSHMC, "min")]),
+    "sigma": (ess(SSHMC, "sigma", 1.8), [claim(SSHMC, "sigma")]),
+    "the rival's median": (ess(GIBBS, "med", 0.5), [claim(GIBBS, "med")]),
+    "the rival's maximum": (ess(GIBBS, "max", 1.5), [claim(GIBBS, "max")]),
+    "the rival's minimum": (ess(GIBBS, "min", 7.0), [claim(GIBBS, "min")]),
+    "the rival's sigma": (ess(GIBBS, "sigma", 4.0), [claim(GIBBS, "sigma")]),
+    "the rival's x is as good": (ess(GIBBS, "min", 8.5), [claim(GIBBS, "min"), LOW]),
+    "the rival is worse": (ess(GIBBS, "beta", 0.05), [claim(GIBBS, "beta"), SIX]),
+    "the rival is slower": (slower(GIBBS, 20), [TIME, SIX]),
+    "the rival is faster": (slower(GIBBS, 0.05), [TIME, SIX, AHEAD]),
+    "SSHMC is slower than HMC": (slower(SSHMC, 1e4), [TIME, SIX, AHEAD, *SLOW]),
+    "HMC": (of_row(HMC, "seconds", [1e-3, 1e-3]), SLOW),
+    "HMC's beta": (lambda r: r["rows"][HMC]["ess"].update(beta=Measured(7.0, 0.01)), SLOW[1:]),
+    "longer trajectories": (lambda r: r["rows"][table4.OURS]["ess"].update(
+        beta=Measured(6.0, 0.01)), [LONG]),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_what_is_moved_changes_its_claims_and_no_other(name):
+    change, wanted = MOVED[name]
+    result = copy.deepcopy(made_up())
+    change(result)
+    before, after = verdicts(made_up()), verdicts(result)
+    changed = [what for what in before if before[what] != after[what]]
+    assert sorted(changed) == sorted(wanted)
+    assert {after[what] for what in wanted} <= {"differs"}
+
+
+def test_sigma_behind_beta_differs():
+    for name, what, method in ((UNIT, SIGMA, SSHMC), (RIVAL, SIGMA_RIVAL, GIBBS)):
+        result = made_up()
+        result["rows"][name]["ess"]["beta"] = result["rows"][name]["ess"]["sigma"] + 1.0
+        assert verdicts(result)[what] == "differs", method
+
+
+def test_what_depends_on_the_distance_is_not_determined():
+    result = made_up()
+    result["rows"][PIXEL]["ess"]["sigma"] = Measured(3.0, 0.01)
+    assert verdicts(result)[claim(SSHMC, "sigma")] == "not determined"
+    result["scan"][LINEAGE]["seconds"] = [1e-6, 1e-6]
+    assert verdicts(result)[AHEAD] == "not determined"
+
+
+def test_the_rival_is_compared_on_its_own_distance_and_data():
+    result = made_up()
+    scan = table4.CLAIMS[[c.what for c in table4.CLAIMS].index(AHEAD)].ours(result)
+    assert isinstance(scan, Scan)
+    assert scan.settings == ("unit", "pixel", "unit, seed 2", "unit, the lineage's steps")
+    worst = math.log(number("Table 4", SSHMC, "beta") / number("Table 4", GIBBS, "beta"))
+    assert [m.value for m in scan.found] == pytest.approx([worst] * 4)
+    result["scan"][f"{SSHMC}, unit, seed 2"]["seconds"] = [0.02, 0.02002]
+    scan = table4.CLAIMS[[c.what for c in table4.CLAIMS].index(AHEAD)].ours(result)
+    assert scan.found[2].value == pytest.approx(worst - math.log(2))
+
+
+def test_the_printed_numbers_are_read_once_more():
+    assert TABLES["Table 4"].rows[SSHMC] == {
+        "time": "2.6", "min": "7.8e2", "med": "30e2", "max": "39e2", "sigma": "2101",
+        "beta": "270", "all/h": "103.8"}
+    assert set(METHODS) - set(TABLES["Table 4"].rows) == {HMC}
+
+
+def test_the_table_and_the_figure_show_every_row():
+    result = made_up()
+    text = table4.table(result)
+    for name in [*result["rows"], *result["scan"], f"{SSHMC}, print"]:
+        assert any(line.startswith(name) for line in text.splitlines())
+    fig = table4.figure(result)
+    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == [
+        "unit", "pixel", "unit, seed 2"]
+    plt.close(fig)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
+    done = {name: {"ess": k} for k, name in enumerate(ROWS)}
+    monkeypatch.setattr(table4, "tuned", lambda experiment: {(SSHMC, "unit"): ["pilots"]})
+    monkeypatch.setattr(table4, "rows_of", lambda tried: dict.fromkeys(ROWS))
+    monkeypatch.setattr(table4, "scan_of", lambda tried: {"more": None})
+    monkeypatch.setattr(table4, "computed", lambda experiment, wanted: {
+        name: done.get(name, {"ess": "more"}) for name in wanted})
+    monkeypatch.setattr(table4, "timed", lambda experiment, wanted: {
+        name: [k] for k, name in enumerate(wanted)})
+    experiment = type("Experiment", (), {"budget": budget})
+    found = table4.run(experiment, None)
+    assert found["rows"] == {name: {"ess": k, "seconds": [k]} for k, name in enumerate(ROWS)}
+    assert found["scan"] == ({} if budget == "smoke" else {
+        "more": {"ess": "more", "seconds": [len(ROWS)]}})
+    assert found["tried"] == {f"{SSHMC}, unit": ["pilots"]}
