@@ -13,8 +13,8 @@ SIX = {"L_theta": LOGISTIC["L_theta"], "L_phi": LOGISTIC["L_phi"]}
 # without jitter; times of 1.6 and 3.0, that of half a period is pi
 TRAP = {name: dict(eps_theta=eps, eps_phi=0.27, **SIX)
         for name, eps in (("six of 0.27", 0.27), ("six of 0.5", 0.5))}
-HMC_GRID = {"paper": ((0.08, 0.1, 0.12), (6, 10, 15, 25, 50)), "short": ((0.08, 0.1), (6, 10, 25)),
-            "smoke": ((0.1,), (3, 6))}
+HMC_GRID = {"paper": ((0.08, 0.1, 0.12), (6, 10, 15, 25, 50, 100, 200)),
+            "short": ((0.08, 0.1), (6, 10, 25)), "smoke": ((0.1,), (3, 6))}
 # eps_theta, eps_phi
 GIBBS_GRID = {"paper": ((0.2, 0.27, 0.4, 0.55, 0.65, 0.75), (0.27, 1.4, 1.7)),
               "short": ((0.27, 0.65), (0.27, 1.6)), "smoke": ((0.27,), (1.4,))}
