@@ -26,8 +26,16 @@ A model may have flows of its own (flow_theta, flow_phi, carry):
    one loop over the coordinates per leapfrog, in place, where the mirror makes nine arrays.  The
    gradient of U2 needs only x'x and r_x'r_x, two sums per ABLA step, and is a number, as v and its
    momentum are.
- 5. StochasticVolatility: kicks and drifts are in place, and no gradient is kept: x takes the
+5. StochasticVolatility: kicks and drifts are in place, and no gradient is kept: x takes the
    velocity in while M w = r is being solved, and r the gradient while that is computed.
+6. LogGaussianCox: a = Sigma^-1 (x - mu) is carried.  The mass is Sigma^-1, so a drift is
+       x <- x + eps Sigma r,   a <- a + eps r
+   and only a new phi takes two triangular solves with the factor of Sigma, where the mirror takes
+   them for each of its gradients.  A transition of L ABLA steps takes
+       products by L, by L'    (2 n_theta + n_phi + 1) L + 2     the mirror (4 n_theta + 2 n_phi) L
+       pairs of solves         n_phi L + 1                       (4 n_theta + 2 n_phi) L
+   (a leapfrog's product by L and L' counted once, a gradient's by L' alone too).  The factors of a
+   trajectory overwrite each other, so that memory is fetched once for each.
 """
 
 from typing import NamedTuple
@@ -54,6 +62,14 @@ from models.interface import (
     velocity_theta,
 )
 from models.jit import entry, njit
+from models.log_gaussian_cox import (
+    LogGaussianCox,
+    empty_phi,
+    grad_U2_of,
+    overwrite_phi,
+    solve,
+)
+from models.square_grid import from_blocks, to_blocks
 from models.stochastic_volatility import StochasticVolatility, drift, kick
 
 
@@ -177,6 +193,53 @@ def volatility_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
     """Take the leapfrogs for H_2, and no gradient of U1 after them."""
     Phi, r_phi = leapfrogs_phi(Phi, r_phi, Theta, r_x, eps, n, model)
     return Phi, r_phi, None
+
+
+@njit
+def side(model):
+    """Return d of a d x d grid."""
+    return model.distance.shape[0]
+
+
+@carry.of(LogGaussianCox)
+def cox_carry(x, r_x, Phi, r_phi, model):
+    """Carry Sigma^-1 (x - mu), (n,), and memory for the Phi of the trajectory."""
+    a = from_blocks(solve(to_blocks(x - model.mu, side(model)), Phi), side(model))
+    return a, empty_phi(model)
+
+
+@njit
+def cox_kick(x, r_x, a, eps, model):
+    """Kick the momentum of x, in place: m e^x - y + a is the gradient of U1."""
+    for i in range(x.size):
+        r_x[i] -= eps * (model.area * np.exp(x[i]) - model.counts[i] + a[i])
+
+
+@flow_theta.of(LogGaussianCox)
+def cox_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
+    """Take the leapfrogs for H_1, with a product by Sigma each."""
+    a, memory = carried
+    cox_kick(x, r_x, a, eps / 2, model)
+    for k in range(n):
+        v = velocity_theta(r_x, Phi, model)
+        for i in range(x.size):
+            x[i] += eps * v[i]
+            a[i] += eps * r_x[i]
+        cox_kick(x, r_x, a, eps if k < n - 1 else eps / 2, model)
+    return x, r_x, (a, memory)
+
+
+@flow_phi.of(LogGaussianCox)
+def cox_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
+    """Take the leapfrogs for H_2, with a factorisation and a pair of solves each."""
+    a, memory = carried
+    w, b = to_blocks(r_x, side(model)), to_blocks(a, side(model))
+    r_phi = r_phi - eps / 2 * grad_U2_of(Phi, Theta.u, b, w)
+    for k in range(n):
+        Phi = overwrite_phi(memory, Phi.phi + eps * velocity_phi(r_phi, Theta, model), model)
+        b = solve(Theta.u, Phi)
+        r_phi = r_phi - (eps if k < n - 1 else eps / 2) * grad_U2_of(Phi, Theta.u, b, w)
+    return Phi, r_phi, (from_blocks(b, side(model)), memory)
 
 
 class State(NamedTuple):

@@ -49,21 +49,33 @@ from models import interface, validate
 from models.jit import njit
 from models.linalg import whitened_factor
 from models.square_grid import (
-    BLOCKS,
-    PLACES,
-    blocks_of,
     blocks_times,
+    cube_blocks,
+    empty_blocks,
     factor_solve,
     factor_times,
     factorise_blocks,
+    fill_blocks,
     from_blocks,
     log_det_blocks,
+    product_blocks,
     to_blocks,
     trace_blocks,
     whiten_blocks,
 )
 
 SHAPE, RATE = 2.0, 2.0  # of the gamma priors
+REMEMBERED = 8  # values of phi: a transition of RMHMC ends within so many of its start
+
+
+class Memory(NamedTuple):
+    """Traces at the last few phi, most of which RMHMC asks for three times; see traces."""
+
+    known: np.ndarray  # (REMEMBERED, 7) phi, tr B, tr B^2, tr C, tr B C, tr B^3; nan if unknown
+    place: np.ndarray  # (1,) int64, the row that is overwritten next
+    phi: np.ndarray  # (2,) that of B
+    B: tuple  # blocks of L^-1 dS L^-T
+    C: tuple  # of the same with the second derivative
 
 
 class LogGaussianCox(NamedTuple):
@@ -74,6 +86,7 @@ class LogGaussianCox(NamedTuple):
     area: float  # m
     distance: np.ndarray  # (d, d), at lags: Sigma is sigma^2 exp(-distance / beta)
     L_phi: np.ndarray  # (2, 2) root of the mass of phi
+    memory: Memory  # overwritten; what is computed does not depend on it
 
     @staticmethod
     def from_counts(counts, mu, distance="unit", mass_phi=None):
@@ -100,7 +113,9 @@ class LogGaussianCox(NamedTuple):
         lags = np.arange(d)
         return LogGaussianCox(counts.ravel(), validate.real("mu", mu), 1.0 / d**2,
                               np.hypot.outer(lags, lags) * cell / d,
-                              validate.mass("mass_phi", 1.0 if mass_phi is None else mass_phi, 2))
+                              validate.mass("mass_phi", 1.0 if mass_phi is None else mass_phi, 2),
+                              Memory(np.full((REMEMBERED, 7), np.nan), np.zeros(1, np.int64),
+                                     np.full(2, np.nan), empty_blocks(d), empty_blocks(d)))
 
 
 class CoxPhi(NamedTuple):
@@ -126,8 +141,8 @@ class CoxFisher(NamedTuple):
 
 
 @njit
-def covariance(phi, model, derivative):
-    """Return the blocks of Sigma, or of its first or second derivative along log beta.
+def covariance(phi, model, derivative, A):
+    """Overwrite A by the blocks of Sigma, or of its first or second derivative along log beta.
 
     With t = distance / beta they are sigma^2 e^-t times 1, t and t (t - 1).
     """
@@ -138,7 +153,7 @@ def covariance(phi, model, derivative):
             t = model.distance[p, q] / beta
             factor = 1.0 if derivative == 0 else t if derivative == 1 else t * (t - 1.0)
             c[p, q] = c[q, p] = variance * np.exp(-t) * factor
-    return blocks_of(c)
+    fill_blocks(c, A)
 
 
 @interface.U.of(LogGaussianCox)
@@ -164,9 +179,24 @@ def sizes(model):
 @interface.at_phi.of(LogGaussianCox)
 def at_phi(phi, model):
     """Factorise the blocks of Sigma."""
-    L = covariance(phi, model, 0)
-    factorise_blocks(L)
-    return CoxPhi(phi, L, covariance(phi, model, 1))
+    return overwrite_phi(empty_phi(model), phi, model)
+
+
+@njit
+def empty_phi(model):
+    """Return memory for a CoxPhi."""
+    d = model.distance.shape[0]
+    return CoxPhi(np.empty(2), empty_blocks(d), empty_blocks(d))
+
+
+@njit
+def overwrite_phi(Phi, phi, model):
+    """Return Phi, overwritten by what is to be known of phi."""
+    Phi.phi[:] = phi
+    covariance(phi, model, 0, Phi.L)
+    factorise_blocks(Phi.L)
+    covariance(phi, model, 1, Phi.dS)
+    return Phi
 
 
 @interface.at_theta.of(LogGaussianCox)
@@ -225,11 +255,34 @@ def U_phi(Phi, Theta, model):
 
 
 @njit
-def whitened(Phi, model, derivative):
-    """Return the blocks of L^-1 S L^-T, S the first or second derivative of Sigma by log beta."""
-    B = covariance(Phi.phi, model, derivative)
-    whiten_blocks(Phi.L, B)
-    return B
+def traces(Phi, model, second):
+    """Return phi, tr B, tr B^2, tr C, tr B C and tr B^3; the last three if asked for.  (7,).
+
+    B = L^-1 dS L^-T and C, the same of the second derivative along log beta, have the traces of
+    Sigma^-1 dS and so on.  Where they are known they are looked up: each takes n^3.
+    """
+    memory, phi, row = model.memory, Phi.phi, -1
+    for k in range(REMEMBERED):
+        if memory.known[k, 0] == phi[0] and memory.known[k, 1] == phi[1]:
+            row = k
+    if row >= 0 and not (second and np.isnan(memory.known[row, 6])):
+        return memory.known[row]
+    if row < 0:
+        row = memory.place[0]
+        memory.place[0] = (row + 1) % REMEMBERED
+    found = memory.known[row]
+    if not (memory.phi[0] == phi[0] and memory.phi[1] == phi[1]):
+        covariance(phi, model, 1, memory.B)
+        whiten_blocks(Phi.L, memory.B)
+        memory.phi[:] = phi
+    found[:2], found[2], found[3] = phi, trace_blocks(memory.B), product_blocks(memory.B, memory.B)
+    found[4:] = np.nan
+    if second:
+        covariance(phi, model, 2, memory.C)
+        whiten_blocks(Phi.L, memory.C)
+        found[4], found[5] = trace_blocks(memory.C), product_blocks(memory.B, memory.C)
+        found[6] = cube_blocks(memory.B)
+    return found
 
 
 @interface.grad_U_phi.of(LogGaussianCox)
@@ -238,7 +291,7 @@ def grad_U_phi(Phi, Theta, model):
     a = solve(Theta.u, Phi)
     g = grad_U_prior(Phi.phi)
     g[0] += Theta.u.size / 2 - a @ Theta.u / 2
-    g[1] += trace_blocks(whitened(Phi, model, 1)) / 2 - a @ blocks_times(Phi.dS, a) / 2
+    g[1] += traces(Phi, model, False)[2] / 2 - a @ blocks_times(Phi.dS, a) / 2
     return g
 
 
@@ -333,37 +386,18 @@ def fisher_velocity(r_theta, F, model):
 @interface.metric_phi.of(LogGaussianCox)
 def metric_phi(Phi, Theta, model):
     """tr(Sigma^-1 dS_i Sigma^-1 dS_j) / 2 - d^2 log p(phi) / dphi_i dphi_j."""
-    return metric_of(Phi, whitened(Phi, model, 1), model)
-
-
-@njit
-def product_blocks(A, B):
-    """Return the trace of A B."""
-    total = np.sum(A[BLOCKS - 1] * B[BLOCKS - 1])
-    for k in range(BLOCKS):
-        total += np.sum(A[k] * B[k])
-    return total
-
-
-@njit
-def metric_of(Phi, B, model):
-    """Put the metric together: B = L^-1 dS L^-T, and L^-1 Sigma L^-T is I."""
-    G = np.empty((2, 2))
+    found, G = traces(Phi, model, False), np.empty((2, 2))
     G[0, 0] = model.counts.size / 2 + RATE * np.exp(Phi.phi[0])
-    G[0, 1] = G[1, 0] = trace_blocks(B) / 2
-    G[1, 1] = product_blocks(B, B) / 2 + RATE * np.exp(Phi.phi[1])
+    G[0, 1] = G[1, 0] = found[2] / 2
+    G[1, 1] = found[3] / 2 + RATE * np.exp(Phi.phi[1])
     return G
 
 
 @interface.metric_gradient_phi.of(LogGaussianCox)
 def metric_gradient_phi(Phi, Theta, model):
-    """With C the whitened second derivative: (tr C - tr B^2) / 2 and tr(B C) - tr B^3."""
-    B, C = whitened(Phi, model, 1), whitened(Phi, model, 2)
-    cubes = 0.0
-    for k in PLACES:
-        cubes += np.sum(B[k] * (B[k] @ B[k]))
-    dG = np.zeros((2, 2, 2))
+    """(tr C - tr B^2) / 2 and tr(B C) - tr B^3, and the prior's."""
+    found, dG = traces(Phi, model, True), np.zeros((2, 2, 2))
     dG[0, 0, 0] = RATE * np.exp(Phi.phi[0])
-    dG[1, 0, 1] = dG[1, 1, 0] = (trace_blocks(C) - product_blocks(B, B)) / 2
-    dG[1, 1, 1] = product_blocks(B, C) - cubes + RATE * np.exp(Phi.phi[1])
+    dG[1, 0, 1] = dG[1, 1, 0] = (found[4] - found[3]) / 2
+    dG[1, 1, 1] = found[5] - found[6] + RATE * np.exp(Phi.phi[1])
     return dG

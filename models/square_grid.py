@@ -20,7 +20,8 @@ have n / 8, n / 8, n / 8, n / 8 and n / 4, so that a factorisation takes n^3 (4 
 operations, a 43rd of n^3 / 3.
 
 The change of coordinates u = to_blocks(x) is orthogonal: u'u = x'x.  "Blocks" are a tuple of five
-C-ordered matrices of which only the lower triangle counts; a block may be of size 0.
+C-ordered matrices of which only the lower triangle counts, unless they are called complete; a block
+may be of size 0.
 """
 
 import numpy as np
@@ -28,6 +29,7 @@ import numpy as np
 from models.jit import njit
 from models.linalg import (
     factorise,
+    gram,
     log_det,
     symmetric_times,
     triangular_solve,
@@ -189,21 +191,35 @@ def fill_mixed(F, weight, A):
 
 
 @njit
-def blocks_of(c):
-    """Return the blocks of the covariance c(p, q), (d, d) and symmetric, at lags p and q.
+def empty_blocks(d):
+    """Return memory for the blocks of a d x d grid."""
+    h, f = (d + 1) // 2, d // 2
+    return (np.empty((h * (h + 1) // 2, h * (h + 1) // 2)),
+            np.empty((h * (h - 1) // 2, h * (h - 1) // 2)),
+            np.empty((f * (f + 1) // 2, f * (f + 1) // 2)),
+            np.empty((f * (f - 1) // 2, f * (f - 1) // 2)), np.empty((h * f, h * f)))
 
-    n^2 / 8 entries are made of the d^2 numbers of c, where the whole matrix has n^2, n = d^2.
+
+@njit
+def fill_blocks(c, A):
+    """Overwrite the blocks A by those of the covariance c(p, q), (d, d) and symmetric, at lags.
+
+    n^2 / 8 entries are made of the n = d^2 numbers of c, where the whole matrix has n^2.  Memory
+    that is used again saves more than the arithmetic takes: new pages cost twice as much.
     """
     d = c.shape[0]
     h, f = (d + 1) // 2, d // 2
-    A = (np.empty((h * (h + 1) // 2, h * (h + 1) // 2)),
-         np.empty((h * (h - 1) // 2, h * (h - 1) // 2)),
-         np.empty((f * (f + 1) // 2, f * (f + 1) // 2)),
-         np.empty((f * (f - 1) // 2, f * (f - 1) // 2)), np.empty((h * f, h * f)))
     even, odd = fold(c, h, 1.0), fold(c, f, -1.0)
     fill_swapped(even, 1.0, weights(d), A[0], A[1])
     fill_swapped(odd, -1.0, np.ones(f), A[2], A[3])
     fill_mixed(even, weights(d), A[4])
+
+
+@njit
+def blocks_of(c):
+    """Return the blocks of the covariance c, in new memory."""
+    A = empty_blocks(c.shape[0])
+    fill_blocks(c, A)
     return A
 
 
@@ -234,6 +250,25 @@ def trace_blocks(A):
     total = np.trace(A[BLOCKS - 1])
     for k in range(BLOCKS):
         total += np.trace(A[k])
+    return total
+
+
+@njit
+def product_blocks(A, B):
+    """Return the trace of A B, both complete and symmetric."""
+    total = np.sum(A[BLOCKS - 1] * B[BLOCKS - 1])
+    for k in range(BLOCKS):
+        total += np.sum(A[k] * B[k])
+    return total
+
+
+@njit
+def cube_blocks(A):
+    """Return the trace of A^3, A complete and symmetric."""
+    total = 0.0
+    for k in range(BLOCKS):
+        if A[k].shape[0] > 0:
+            total += (2.0 if k == BLOCKS - 1 else 1.0) * np.sum(A[k] * gram(A[k]))
     return total
 
 

@@ -56,10 +56,11 @@ Zhang and Sutton (2014), Section 5.3
     why     misprints
     test    a label
 Girolami and Calderhead's program
-    theirs  beta ~ Exp(1), and a gradient of the prior of phi twice too large, without Jacobians
+    theirs  beta ~ Exp(1)
     ours    p(beta) ~ 1 / beta, as printed in both papers; Exp(1) is beta_shape = beta_rate = 1
-    why     the prior changes the target; a wrong gradient only lowers the acceptance rate
-    test    test_the_priors_are_those_of_the_paper
+    why     it is another posterior (their gradients, twice too large for the prior of phi and
+            without Jacobians, only lower the acceptance rate)
+    test    test_the_prior_of_log_beta_is_flat
 
 Notation
 --------

@@ -30,7 +30,7 @@ from zhang.funnel import exact_draw
 from zhang.printed import FUNNEL, SSHMC, said
 
 NAME, WHAT = "zhang_softabs", "an ABLA step against a generalised leapfrog"
-MINUTES = {"paper": 4, "short": 0.7, "smoke": 0.2}
+MINUTES = {"paper": 2, "short": 0.7, "smoke": 0.2}
 
 # The paper's settings (Section 5.1)
 N_THETA, N_PHI = FUNNEL["n_theta"], FUNNEL["n_phi"]

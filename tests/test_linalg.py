@@ -82,10 +82,25 @@ def test_products(n):
                   rng.standard_normal((n + 3, n)))
     lower = np.tril(A) + np.triu(np.full((n, n), np.nan), 1)
     np.testing.assert_allclose(linalg.symmetric_times(lower, x), A @ x, rtol=0, atol=1e-12)
+    L = np.linalg.cholesky(A)
+    for transpose, expected in ((False, L @ x), (True, L.T @ x)):
+        b = x.copy()
+        linalg.triangular_times(L + np.triu(np.full((n, n), np.nan), 1), b, transpose)
+        np.testing.assert_allclose(b, expected, rtol=0, atol=1e-12)
     np.testing.assert_allclose(linalg.gram(V), V.T @ V, rtol=0, atol=1e-11)
     np.testing.assert_allclose(linalg.identity_plus_scaled(A, s),
                                np.eye(n) + np.diag(s) @ A @ np.diag(s), rtol=0, atol=1e-14)
     np.testing.assert_allclose(linalg.rows_times(A, s), np.diag(s) @ A, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_whitened_is_complete(n):
+    L, A = np.linalg.cholesky(positive_definite(n)), positive_definite(n + 1)[:n, :n]
+    found = np.tril(A) + np.triu(np.full((n, n), np.nan), 1)
+    linalg.whiten(L, found)
+    # condition number 40 times rounding times at most 300 terms
+    np.testing.assert_allclose(L @ found @ L.T, A, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(found, found.T)
 
 
 @pytest.mark.parametrize("n", SIZES)

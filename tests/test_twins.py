@@ -16,6 +16,7 @@ from models import linalg
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
+from models.stochastic_volatility import StochasticVolatility
 
 
 def problem(N, amplitude, beta, from_q, seed=0):
@@ -202,6 +203,8 @@ def hierarchical():
 
     return {"funnel": (Funnel.from_size(6), *start(6), 0.6, 1.4),
             "funnel, 100": (Funnel.from_size(100, 55.0), *start(100), 0.25, 0.4),
+            "volatility": (StochasticVolatility.from_data(rng.standard_normal(6)),
+                           rng.standard_normal(6), np.array([0.0, -0.5, 1.0]), 0.7, 0.25),
             "coupled": (coupled(y), theta, phi, 0.5, 1.0)}
 
 

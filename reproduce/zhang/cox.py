@@ -1,0 +1,170 @@
+"""Chains on the log-Gaussian Cox process of Zhang and Sutton (2014), Section 5.4.
+
+All start where the programs of the lineage do: x = mu, and hyperparameters at their true values, in
+pixels at those of the same covariance.  The rival is run as in those programs, with 3 fixed-point
+iterations of the position and 10 of the momentum, which leave an error: what is "solved" iterates
+until nothing changes and runs back.
+"""
+
+import time
+import warnings
+
+import numpy as np
+
+from algorithms.hmc import hmc
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.sshmc_fast import sshmc
+from harness.claims import Measured, mean
+from models.log_gaussian_cox import LogGaussianCox
+from zhang.datasets import GRID, MU, RANGE, SIGMA2, load
+from zhang.estimates import in_blocks, summary
+from zhang.printed import GIBBS, HMC
+from zhang.tuning import pilot
+
+OWN = f"{GRID}32 x 32, unit, seed 1"
+LINEAGE = dict(f_position=3, f_momentum=10, tol=0.0, tol_back=0.0)
+# in Cholesky factorisations of Sigma; only numbers of operations of one method are compared
+WEIGHTS = {"gradient_theta": 0.1, "factor_theta": 1.0, "factor_phi": 4.0, "gradient": 5.0}
+EDGES = {"sigma^2": np.linspace(0, 6, 41), "beta": np.linspace(0, 0.2, 41)}  # of the histograms
+FEW = 4  # runs: with less, the error of an ESS is that of theory
+
+
+def problem(data, distance):
+    """Return the model of a data set, by its name, and where chains start: x and phi."""
+    counts = load(data).y
+    d = len(counts)
+    model = LogGaussianCox.from_counts(counts, MU, distance)
+    cells = d - 1 if distance == "pixel" else 1
+    return model, np.full(d * d, MU), np.log([SIGMA2, RANGE * cells])
+
+
+def transitions(method, x, phi, model, setting, n, rng):
+    """Run n transitions of a method from (x, phi); return a record with theta and phi.
+
+    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi, "solved"
+                     if its equations are; SSHMC: eps_theta, eps_phi, L, n_theta, n_phi; and jitter
+    """
+    with warnings.catch_warnings(action="ignore"):  # some settings of a pilot are never accepted
+        if method == HMC:
+            return in_blocks(hmc(np.append(x, phi), model, setting["eps"], setting["L"], n, rng,
+                                 jitter=setting["jitter"]), x.size)
+        if method == GIBBS:
+            how = {} if setting.get("solved") else LINEAGE
+            return rmhmc_within_gibbs(x, phi, model, setting["eps_theta"], setting["eps_phi"],
+                                      setting["L_theta"], setting["L_phi"], n, rng,
+                                      setting["jitter"], **how)
+        return sshmc(x, phi, model, setting["eps_theta"], setting["eps_phi"], setting["L"], n, rng,
+                     setting["n_theta"], setting["n_phi"], setting["jitter"])
+
+
+def pilots(method, data, distance, settings, chains, n, burn_in, seed):
+    """Run pilot chains with each of `settings`, with the same draws."""
+    model, x, phi = problem(data, distance)
+    return {"pilots": [
+        pilot(setting, [transitions(method, x, phi, model, setting, burn_in + n,
+                                    np.random.default_rng([*seed, k])) for k in range(chains)],
+              WEIGHTS, burn_in) for setting in settings]}
+
+
+def one_chain(method, data, distance, setting, n, burn_in, seed):
+    """Run one chain; return its summary(), with "field", the mean of x, (d^2,) to 3 digits.
+
+    The histograms are of sigma^2 and of beta, in pixels of beta / (d - 1).
+    """
+    model, x, phi = problem(data, distance)
+    chain = transitions(method, x, phi, model, setting, burn_in + n, np.random.default_rng(seed))
+    shift = np.log(len(model.distance) - 1) if distance == "pixel" else 0.0
+    with np.errstate(divide="ignore"):  # the first edge is 0
+        bins = [np.log(edges) for edges in EDGES.values()]
+    return summary(chain, burn_in, [bins[0], bins[1] + shift]) | {
+        "field": chain.theta[burn_in:].mean(axis=0).round(3).tolist()}
+
+
+def clock(rows, rounds, n):
+    """CPU seconds of a transition of each row, in turn: rounds of n transitions of each.
+
+    rows : {name: [method, data, distance, setting]}.  Each goes on where its last round ended.
+    """
+    rng, at, seconds = np.random.default_rng(0), {}, {name: [] for name in rows}
+    for k in range(rounds + 1):  # the first one loads what is compiled
+        for name, (method, data, distance, setting) in rows.items():
+            model, *start = at.get(name) or problem(data, distance)
+            begin = time.thread_time()
+            chain = transitions(method, *start, model, setting, n, rng)
+            seconds[name] += [(time.thread_time() - begin) / n] * (k > 0)
+            at[name] = model, chain.theta[-1], chain.phi[-1]
+    return {"seconds": seconds}
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    small = f"{GRID}3 x 3, unit, seed 1"
+    for method, setting in ((HMC, {"eps": 0.01, "L": 2}),
+                            (GIBBS, dict(eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=1)),
+                            ("SSHMC", dict(eps_theta=0.01, eps_phi=0.01, L=2, n_theta=2,
+                                           n_phi=1))):
+        setting = setting | {"jitter": 0.1}
+        pilots(method, small, "unit", [setting], 1, 20, 1, [0])
+        one_chain(method, small, "unit", setting, 20, 1, [0])
+
+
+def estimates(chains):
+    """Put the chains of one setting together: {quantity: Measured, the chains being independent}.
+
+    AP       acceptance rate, a list if there are several blocks; divergences in all
+    ess      logs of the lineage's ESS: {"min", "med", "max" of x, "sigma", "beta"}
+    ours     {"sigma", "beta", and "x": the least}; "squares": of squared deviations, the same
+    mean, sd, histogram   of phi, lists;  field   the means of x, (chains, d^2)
+    """
+    AP = np.array([np.atleast_1d(c["AP"]) for c in chains])
+    phi = {name: np.array([c["phi"][name] for c in chains])
+           for name in ("lineage", "ours", "squares", "mean", "sd")}
+    theta = {name: np.array([c["theta"][name] for c in chains])
+             for name in ("lineage", "ours", "squares")}
+    found = {"AP": [mean(rate) for rate in AP.T],
+             "divergences": sum(c["divergences"] for c in chains),
+             "ess": {name: log_ess(values) for name, values in zip(
+                 ("min", "med", "max", "sigma", "beta"),
+                 [*theta["lineage"].T, *phi["lineage"].T], strict=True)},
+             "histogram": np.sum([c["phi"]["histogram"] for c in chains], axis=0).tolist(),
+             "field": [c["field"] for c in chains]}
+    for name in ("ours", "squares"):
+        found[name] = {key: log_ess(values) for key, values in zip(
+            ("sigma", "beta", "x"), [*phi[name].T, theta[name].T[0]], strict=True)}
+    weights = np.array([c["phi"]["mean_se"] for c in chains])
+    for name in ("mean", "sd"):
+        found[name] = [mean(values) if len(chains) >= FEW else
+                       Measured(values.mean(), np.sqrt(np.mean(se**2) / len(chains)))
+                       for values, se in zip(phi[name].T, weights.T, strict=True)]
+    return found
+
+
+def log_ess(values):
+    """Return the mean of the logs of an ESS of several runs.
+
+    Of less than FEW its error is that of theory: an ESS whose window is six autocorrelation times
+    has a log with one of (12 / ESS)^1/2.  What never moved has an ESS of less than 1.
+    """
+    logs = np.log(np.nan_to_num(values, nan=1.0))
+    if logs.size >= FEW:
+        return mean(logs)
+    return Measured(float(logs.mean()), float(np.sqrt(12 / np.exp(logs.mean()) / logs.size)))
+
+
+def difference(ours, theirs):
+    """Return the mean over cells of the squared difference of two fields, as Measured.
+
+    ours, theirs : (runs, n) means of as many runs.  Products of different pairs of runs have no
+    noise in their expectation, which is the mean square of the true difference.  Its error is by
+    leaving out a pair at a time.
+    """
+    D = np.array(ours) - np.array(theirs)
+
+    def unbiased(D):
+        K = len(D)
+        return (np.sum(D.sum(axis=0) ** 2) - np.sum(D**2)) / (K * (K - 1)) / D.shape[1]
+
+    if len(D) < 3:
+        return Measured(unbiased(D) if len(D) == 2 else np.nan, np.nan)
+    left = np.array([unbiased(np.delete(D, k, axis=0)) for k in range(len(D))])
+    return Measured(unbiased(D), float(np.sqrt((len(D) - 1) * left.var())))

@@ -1,0 +1,178 @@
+"""The runs behind Table 4 and Figure 3 of Zhang and Sutton (2014), which both scripts ask for.
+
+The paper gives 2 and 1 leapfrogs, 10 ABLA steps, unit mass of (log sigma^2, log beta), 20 leapfrogs
+and 1 generalised leapfrog of the rival.  It does not give the step sizes, nor the data; and what it
+prints for the covariance, distances in pixels, is not what its source does, the unit square.  So
+each method is tuned for both, and run on our data; scans show how much depends on the rest.
+"""
+
+from itertools import product
+from typing import NamedTuple
+
+from harness.replicates import Experiment
+from harness.run import Settings
+from zhang.cox import OWN, clock, estimates, one_chain, pilots, warm
+from zhang.datasets import GRID
+from zhang.printed import COX, GIBBS, HMC, SSHMC, TABLES
+from zhang.tuning import efficiency, outside, pick
+
+KEEPER = "zhang_table4"  # the script in whose name the runs are stored
+DISTANCES = ("unit", "pixel")
+N, BURN_IN = TABLES["Table 4"].samples, TABLES["Table 4"].burn_in
+LENGTH = {"paper": (N, BURN_IN), "short": (250, 50), "smoke": (12, 3)}  # of a run; burn-in
+PILOT = {"paper": (2, 300, 100), "short": (1, 60, 20), "smoke": (1, 4, 2)}  # chains, n, burn-in
+JITTER = 0.2  # the paper has none: see zhang/README.md
+LONGER = 40  # ABLA steps, of a row of ours
+HMC_L = 50
+OTHERS = [f"{GRID}32 x 32, unit, seed {seed}" for seed in (2, 3)]  # data sets of the scan
+TIMED = {"paper": (8, 15), "short": (4, 5), "smoke": (2, 1)}  # rounds, transitions
+
+# step sizes for x and for phi that are tried
+GRIDS = {
+    (SSHMC, "unit"): ((0.04, 0.06, 0.08), (0.02, 0.03, 0.04, 0.05)),
+    (SSHMC, "pixel"): ((0.06, 0.1, 0.14), (0.02, 0.03, 0.04, 0.05)),
+    (GIBBS, "unit"): ((0.25, 0.35, 0.45), (0.6, 0.8, 1.0)),
+    (GIBBS, "pixel"): ((0.25, 0.35, 0.45), (0.6, 0.8, 1.0)),
+    (HMC, "unit"): ((0.01, 0.02, 0.03, 0.04),),
+}
+
+
+class Row(NamedTuple):
+    """A row of the table, or a setting of its scan."""
+
+    method: str
+    distance: str
+    chains: dict  # {budget: number}
+    data: str = OWN
+
+
+TEN, TWO, ONE = ({"paper": n, "short": min(n, 2), "smoke": 1} for n in (10, 2, 1))
+ROWS = {
+    f"{SSHMC}, unit": Row(SSHMC, "unit", TEN), f"{GIBBS}, unit": Row(GIBBS, "unit", TEN),
+    f"{SSHMC}, pixel": Row(SSHMC, "pixel", TEN), f"{GIBBS}, pixel": Row(GIBBS, "pixel", TWO),
+    f"{SSHMC}, unit, L = {LONGER}": Row(SSHMC, "unit", TWO),
+    f"{GIBBS}, unit, solved": Row(GIBBS, "unit", ONE),
+    HMC: Row(HMC, "unit", {"paper": 4, "short": 1, "smoke": 1}),
+}
+SHARE = {HMC: 0.1}  # of the paper's length
+
+
+def grid(method, distance, budget):
+    """Return the settings of a method that are tried."""
+    sizes = GRIDS[method, distance]
+    if budget != "paper":
+        sizes = [each[1::2] if budget == "short" else each[1:2] for each in sizes]
+    if method == HMC:
+        return [{"eps": eps, "L": HMC_L if budget != "smoke" else 3, "jitter": JITTER}
+                for (eps,) in product(*sizes)]
+    steps = ({"L": COX["L"], "n_theta": COX["n_theta"], "n_phi": COX["n_phi"]}
+             if method == SSHMC else
+             {"L_theta": COX["gibbs L_theta"], "L_phi": COX["gibbs L_phi"]})
+    return [{"eps_theta": a, "eps_phi": b, "jitter": JITTER} | steps for a, b in product(*sizes)]
+
+
+def tuned(experiment):
+    """Return {(method, distance): its pilots}."""
+    budget = experiment.budget
+    chains, n, burn_in = PILOT[budget]
+    tasks = [((method, distance), dict(
+        method=method, data=OWN, distance=distance, settings=[setting],
+        chains=chains, n=n if method != HMC else n // 2, burn_in=burn_in if method != HMC else 0,
+        seed=[experiment.seed, k], cost=chains * (n + burn_in) * seconds(method, setting)))
+        for k, (method, distance) in enumerate(GRIDS)
+        for setting in grid(method, distance, budget)]
+    done = experiment.replicates(pilots, [task for _, task in tasks], "settings", warm=warm)
+    return {key: [pilot for (name, _), found in zip(tasks, done, strict=True) if name == key
+                  for pilot in found["pilots"]] for key in GRIDS}
+
+
+def seconds(method, setting):
+    """Return about how long a transition takes, for the progress bar."""
+    if method == HMC:
+        return 0.003 * setting["L"]
+    if method == GIBBS:
+        return 0.045 if setting.get("solved") else 0.018
+    return 0.0008 * setting["L"]
+
+
+def setting_of(name, tried):
+    """Return the setting of a row: by the rule, and what its name says."""
+    row = ROWS[name]
+    setting = pick(tried[row.method, row.distance])["setting"]
+    if name.endswith("solved"):
+        return setting | {"solved": True}
+    return setting | {"L": LONGER} if "L = " in name else setting
+
+
+def chains_of(experiment, name, row, setting, place):
+    """Return the tasks of a row: one for each chain."""
+    n, burn_in = LENGTH[experiment.budget]
+    share = SHARE.get(row.method, 1.0)
+    return [dict(method=row.method, data=row.data, distance=row.distance, setting=setting,
+                 n=round(n * share), burn_in=round(burn_in * share),
+                 seed=[experiment.seed, 100 + place, k],
+                 cost=(n + burn_in) * share * seconds(row.method, setting))
+            for k in range(row.chains[experiment.budget])]
+
+
+def computed(experiment, wanted):
+    """Return {name: estimates} of {name: (Row, setting)}; a name's place makes its draws."""
+    tasks = {name: chains_of(experiment, name, row, setting, place)
+             for place, (name, (row, setting)) in enumerate(wanted.items())}
+    done = iter(experiment.replicates(one_chain, [task for each in tasks.values() for task in each],
+                                      "chains", progress, warm))
+    return {name: estimates([next(done) for _ in each]) | {"setting": wanted[name][1]}
+            for name, each in tasks.items()}
+
+
+def progress(found):
+    """Say the mean acceptance rate so far."""
+    rates = [rate for each in found for rate in each["AP"]] if found and isinstance(
+        found[0]["AP"], list) else [each["AP"] for each in found]
+    flat = [float(rate) for rate in rates if not isinstance(rate, list)]
+    return f"acceptance rate {sum(flat) / max(len(flat), 1):.2f}"
+
+
+def scan_of(tried):
+    """Return {name: (Row, setting)}: other step sizes inside the paper's range, and other data."""
+    found = {}
+    for distance in DISTANCES:
+        inside = [p for p in tried[SSHMC, distance] if outside(p) == 0]
+        best = {p["setting"]["eps_phi"]: p["setting"] for p in sorted(inside, key=efficiency)}
+        taken = pick(tried[SSHMC, distance])["setting"]
+        found |= {f"{SSHMC}, {distance}, eps_phi = {eps}": (Row(SSHMC, distance, ONE), setting)
+                  for eps, setting in sorted(best.items()) if setting != taken}
+    for data in OTHERS:
+        for method in (SSHMC, GIBBS):
+            setting = pick(tried[method, "unit"])["setting"]
+            found[f"{method}, unit, {data.split(', ')[-1]}"] = (
+                Row(method, "unit", ONE, data), setting)
+    return found
+
+
+def keeper(experiment):
+    """Return the experiment in whose name the runs are stored, for a script that is not KEEPER."""
+    return Experiment(KEEPER, Settings(experiment.budget, experiment.jobs, experiment.seed,
+                                       recall=experiment.recall))
+
+
+def rows(experiment, names=tuple(ROWS)):
+    """Return {row: estimates} and the pilots."""
+    tried = tuned(experiment)
+    everything = {name: (ROWS[name], setting_of(name, tried)) for name in ROWS}
+    place = {name: k for k, name in enumerate(ROWS)}
+    tasks = {name: chains_of(experiment, name, *everything[name], place[name]) for name in names}
+    done = iter(experiment.replicates(one_chain, [task for each in tasks.values() for task in each],
+                                      "chains", progress, warm))
+    return {name: estimates([next(done) for _ in tasks[name]]) | {"setting": everything[name][1]}
+            for name in names}, tried
+
+
+def timed(experiment, wanted):
+    """Return {name: seconds of a transition, a list of rounds}, of {name: (Row, setting)}."""
+    rounds, n = TIMED[experiment.budget]
+    (times,) = experiment.replicates(clock, [dict(
+        rows={name: [row.method, row.data, row.distance, setting]
+              for name, (row, setting) in wanted.items()}, rounds=rounds, n=n)], "timings",
+        warm=warm)
+    return times["seconds"]

@@ -1,0 +1,366 @@
+"""models/log_gaussian_cox.py against dense matrices and differences; samplers of it at the edges;
+and exact draws from the joint distribution that stay exact."""
+
+import numpy as np
+import pytest
+from scipy.linalg import blas, lapack
+from scipy.stats import gamma, multivariate_normal, poisson
+
+from algorithms import sshmc_fast
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.sshmc import sshmc
+from departing import departs
+from models import log_gaussian_cox
+from models.interface import (
+    U1,
+    U2,
+    U,
+    U_phi,
+    U_prior,
+    U_theta,
+    at_phi,
+    at_theta,
+    fisher_momentum,
+    fisher_theta,
+    fisher_velocity,
+    grad_U,
+    grad_U1,
+    grad_U2,
+    grad_U_phi,
+    grad_U_theta,
+    log_det_theta,
+    metric_gradient_phi,
+    metric_phi,
+    momentum_theta,
+    sizes,
+    velocity_theta,
+)
+from models.log_gaussian_cox import LogGaussianCox
+from models.square_grid import PLACES
+from test_benchmarks import seconds, show
+
+SIZES = [1, 2, 3, 4, 5, 8]
+PHI = np.array([0.3, -1.2])
+DENSE = 1e-10  # condition numbers up to 1e4 here, times rounding
+MU = 1.3
+
+
+def problem(d, distance="unit", mass_phi=None):
+    """Return a model, a field x and a momentum r."""
+    rng = np.random.default_rng(d)
+    model = LogGaussianCox.from_counts(rng.poisson(3.0, (d, d)), MU, distance, mass_phi)
+    return model, MU + rng.standard_normal(d * d), rng.standard_normal(d * d)
+
+
+def dense(d, phi, distance="unit"):
+    """Return Sigma and its first and second derivatives along log beta, from the formula."""
+    place = np.linspace(0, 1, d) if distance == "unit" else np.arange(d)
+    row, column = (each.ravel() for each in np.meshgrid(place, place, indexing="ij"))
+    t = np.hypot(row[:, None] - row, column[:, None] - column) / (np.exp(phi[1]) * d)
+    S = np.exp(phi[0] - t)
+    return S, S * t, S * t * (t - 1)
+
+
+def differences(f, x, step=1e-3):
+    """Derivatives of f along each entry of x, (x.size, ...), by the formula of order 4."""
+    def one(e):
+        return (8 * (f(x + e) - f(x - e)) - (f(x + 2 * e) - f(x - 2 * e))) / (12 * step)
+
+    return np.array([one(step * e) for e in np.eye(x.size)])
+
+
+# of order 4: the fifth derivative times 1e-12 / 30, and rounding of energies up to 1e3 over 1e-3
+CLOSE = {"rtol": 1e-8, "atol": 1e-8}
+
+
+@pytest.mark.parametrize("distance", ["unit", "pixel"])
+@pytest.mark.parametrize("d", [1, 2, 3, 4])
+def test_gradients_are_those_of_the_energies(d, distance):
+    model, x, r = problem(d, distance)
+    Phi, Theta, r_phi = at_phi(PHI, model), at_theta(x, model), np.array([0.4, -0.8])
+    q = np.append(x, PHI)
+    np.testing.assert_allclose(grad_U(q, model), differences(lambda q: U(q, model), q), **CLOSE)
+    np.testing.assert_allclose(
+        grad_U_theta(x, Phi, model), differences(lambda x: U_theta(x, Phi, model), x), **CLOSE)
+    np.testing.assert_allclose(
+        grad_U1(x, Phi, r_phi, model), differences(lambda x: U1(x, Phi, r_phi, model), x), **CLOSE)
+    np.testing.assert_allclose(
+        grad_U_phi(Phi, Theta, model),
+        differences(lambda phi: U_phi(at_phi(phi, model), Theta, model), PHI), **CLOSE)
+    np.testing.assert_allclose(
+        grad_U2(Phi, Theta, r, model),
+        differences(lambda phi: U2(at_phi(phi, model), Theta, r, model), PHI), **CLOSE)
+
+
+@pytest.mark.parametrize("distance", ["unit", "pixel"])
+@pytest.mark.parametrize("d", SIZES)
+def test_the_energy_is_minus_the_log_density(d, distance):
+    model, x, _ = problem(d, distance)
+    S = dense(d, PHI, distance)[0]
+    expected = -(poisson.logpmf(model.counts, np.exp(x) / d**2).sum()
+                 + multivariate_normal.logpdf(x, np.full(d * d, MU), S))
+    constant = (np.sum(-model.counts * np.log(1 / d**2)) + d * d * np.log(2 * np.pi) / 2
+                - poisson.logpmf(model.counts, 1.0).sum() - d * d)
+    assert U_theta(x, at_phi(PHI, model), model) + constant == pytest.approx(expected, abs=DENSE)
+    assert U(np.append(x, PHI), model) == pytest.approx(
+        U_theta(x, at_phi(PHI, model), model) + U_prior(PHI, model), abs=1e-12)
+
+
+def test_the_prior_is_gamma_of_shape_2_and_scale_one_half_with_its_jacobian():
+    model = problem(1)[0]
+
+    def expected(phi):
+        return -np.sum(gamma.logpdf(np.exp(phi), 2, scale=0.5) + phi)
+
+    other = np.array([-2.0, 1.1])
+    assert U_prior(other, model) - U_prior(PHI, model) == pytest.approx(
+        expected(other) - expected(PHI), abs=1e-12)
+
+
+@pytest.mark.parametrize("distance", ["unit", "pixel"])
+@pytest.mark.parametrize("d", SIZES)
+def test_momentum_velocity_and_determinant_are_those_of_the_inverse_covariance(d, distance):
+    model, _, r = problem(d, distance)
+    S, Phi = dense(d, PHI, distance)[0], at_phi(PHI, model)
+    root = np.array([momentum_theta(e, Phi, model) for e in np.eye(d * d)])
+    np.testing.assert_allclose(root.T @ root @ S, np.eye(d * d), rtol=0, atol=DENSE)
+    np.testing.assert_allclose(velocity_theta(r, Phi, model), S @ r, rtol=0, atol=DENSE)
+    assert log_det_theta(Phi, model) == pytest.approx(-np.linalg.slogdet(S)[1], abs=DENSE)
+    assert sizes(model) == (d * d, 2)
+
+
+@pytest.mark.parametrize("d", SIZES)
+def test_the_metric_of_x_adds_the_lineages_information(d):
+    model, _, r = problem(d)
+    M = (np.linalg.inv(dense(d, PHI)[0])
+         + np.eye(d * d) * np.exp(MU + np.exp(PHI[0])) / d**2)
+    F = fisher_theta(at_phi(PHI, model), model)
+    root = np.array([fisher_momentum(e, F, model) for e in np.eye(d * d)])
+    np.testing.assert_allclose(root.T @ root, M, rtol=0, atol=DENSE)
+    np.testing.assert_allclose(M @ fisher_velocity(r, F, model), r, rtol=0, atol=DENSE)
+
+
+@pytest.mark.parametrize("distance", ["unit", "pixel"])
+@pytest.mark.parametrize("d", SIZES)
+def test_the_metric_of_phi_is_the_fisher_information_and_the_priors_curvature(d, distance):
+    model, x, _ = problem(d, distance)
+    S, dS, _ = dense(d, PHI, distance)
+    A = [np.linalg.solve(S, each) for each in (S, dS)]
+    expected = np.array([[np.trace(a @ b) / 2 for b in A] for a in A]) + np.diag(2 * np.exp(PHI))
+    Phi, Theta = at_phi(PHI, model), at_theta(x, model)
+    np.testing.assert_allclose(metric_phi(Phi, Theta, model), expected, rtol=1e-10, atol=DENSE)
+    np.testing.assert_allclose(
+        metric_gradient_phi(Phi, Theta, model),
+        differences(lambda phi: metric_phi(at_phi(phi, model), Theta, model), PHI), **CLOSE)
+
+
+def test_what_is_remembered_is_what_is_computed_anew():
+    # the same bits: of 20 values of phi, more than are remembered, asked for in any order
+    rng = np.random.default_rng(2)
+    model, x, _ = problem(3)
+    phis = PHI + rng.standard_normal((20, 2))
+    for k in rng.integers(0, 20, 400) // rng.integers(1, 20, 400):
+        for f in rng.permutation([metric_phi, metric_gradient_phi, grad_U_phi])[:2]:
+            found, anew = (f(at_phi(phis[k], each), at_theta(x, each), each)
+                           for each in (model, problem(3)[0]))
+            np.testing.assert_array_equal(found, anew)
+
+
+# Departures
+
+
+@departs(velocity_theta, lambda r, Phi, model: log_gaussian_cox.from_blocks(
+    log_gaussian_cox.solve(log_gaussian_cox.to_blocks(r, 3), Phi), 3))
+def test_section_5_4_the_mass_of_x_is_the_inverse_covariance(velocity):
+    # the mass is to be the Hessian of -log p(x | phi): then x'' = -M^-1 Sigma^-1 (x - mu) has one
+    # frequency, and each point the same time scale
+    model, x, _ = problem(3)
+    a = np.linalg.solve(dense(3, PHI)[0], x - MU)
+    np.testing.assert_allclose(velocity(a, at_phi(PHI, model), model), x - MU, rtol=0, atol=DENSE)
+
+
+@departs(0.5, 0.0)  # of log |Sigma|
+def test_section_5_4_the_log_determinant_belongs_to_the_density(share):
+    # of one cell: the integral of exp(-U_theta) over x without the likelihood must not depend on
+    # phi; the sum over 10^4 points of a normal density to 9 deviations is exact to rounding
+    model = LogGaussianCox.from_counts([[0]], 0.0)
+    x = np.linspace(-9, 9, 10_001)
+    integrals = []
+    for phi in (PHI, np.array([-1.0, 0.5])):
+        Phi = at_phi(phi, model)
+        # U_theta has m e^x of the likelihood, and half the log determinant
+        u = [U_theta(np.array([z]), Phi, model) - np.exp(z) for z in np.exp(phi[0] / 2) * x]
+        u = np.array(u) + (share - 0.5) * phi[0]
+        integrals.append(np.sum(np.exp(-u)) * np.exp(phi[0] / 2))
+    assert integrals[0] == pytest.approx(integrals[1], rel=1e-10)
+
+
+@departs("unit", "pixel")
+def test_section_5_4_as_printed_neighbours_are_hardly_correlated(distance):
+    # half the mean squared difference of neighbours, at the true values; that of the lineage's
+    # own field (TestData64.mat), which has a variance of .54, is .0161
+    model = LogGaussianCox.from_counts(np.zeros((64, 64)), 0.0, distance)
+    semivariance = 1.91 * (1 - np.exp(-33 * model.distance[0, 1]))
+    assert semivariance == pytest.approx(0.0161, abs=0.001)  # 8000 differences: 1.6 % or more
+
+
+# At the edges
+
+
+@pytest.mark.parametrize("name, value, message", [
+    ("counts", [[1.5]], "counts must be whole numbers >= 0, but hold [1.5]"),
+    ("counts", [[1, -2], [0, 1]], "counts must be whole numbers >= 0, but hold [-2.0]"),
+    ("counts", np.ones((2, 3)), "counts must be square, not of shape (2, 3)"),
+    ("counts", np.ones(4), "counts must have shape (n, m), not (4,)"),
+    ("counts", np.zeros((0, 0)), "counts is empty: shape (0, 0), expected (n, m)"),
+    ("counts", [[np.nan]], "counts must be finite, but 1 of its 1 entries are not"),
+    ("counts", [["1"]], "counts must be an array of real numbers, not list of <U1"),
+    ("counts", None, "counts must have shape (n, m), not ()"),
+    ("mu", np.inf, "mu must be a finite number in [-inf, inf], not inf"),
+    ("mu", None, "mu must be a real number, not None"),
+    ("mu", True, "mu must be a real number, not True"),
+    ("distance", "cells", "distance must be 'unit' or 'pixel', not 'cells'"),
+    ("distance", None, "distance must be 'unit' or 'pixel', not None"),
+    ("distance", ["unit"], "distance must be 'unit' or 'pixel', not ['unit']"),
+    ("mass_phi", 0, "mass_phi must be a finite number in (0, inf], not 0"),
+    ("mass_phi", np.eye(3), "mass_phi must have shape (2, 2), not (3, 3)"),
+    ("mass_phi", [[1, 2], [2, 1]],
+     "mass_phi must be positive definite, but its Cholesky factorisation failed"),
+])
+def test_bad_arguments_are_named(name, value, message):
+    arguments = {"counts": [[1, 0], [2, 3]], "mu": 0.0, name: value}
+    with pytest.raises(ValueError) as error:
+        LogGaussianCox.from_counts(**arguments)
+    assert str(error.value) == message
+
+
+def test_a_mass_may_be_a_number_or_a_matrix():
+    M = np.array([[2.0, 0.5], [0.5, 1.0]])
+    for given, expected in ((None, np.eye(2)), (4, 4 * np.eye(2)), (M, M)):
+        L = problem(2, mass_phi=given)[0].L_phi
+        np.testing.assert_allclose(L @ L.T, expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("phi", [[800.0, 0.0], [-800.0, 0.0], [0.0, 800.0], [0.0, -800.0],
+                                 [0.0, 40.0]])
+def test_where_there_is_no_factor_the_energy_is_not_finite(phi):
+    model, x, r = problem(3)
+    phi = np.array(phi)
+    Phi = at_phi(phi, model)
+    assert not np.isfinite(U(np.append(x, phi), model))
+    assert not np.isfinite(U2(Phi, at_theta(x, model), r, model))
+
+
+@pytest.mark.parametrize("sampler", [sshmc, sshmc_fast.sshmc])
+@pytest.mark.parametrize("eps", [(1e5, 0.1), (0.1, 1e4)])
+def test_proposals_that_leave_the_numbers_are_rejected_and_counted(sampler, eps):
+    model, x, _ = problem(3)
+    chain = sampler(x, PHI, model, *eps, 5, 4, np.random.default_rng(1))
+    assert not chain.accepted.any() and chain.divergences == 4
+    np.testing.assert_array_equal(chain.theta, np.tile(x, (4, 1)))
+    np.testing.assert_array_equal(chain.phi, np.tile(PHI, (4, 1)))
+
+
+def test_no_counts_at_all_and_one_cell_have_a_posterior():
+    for d in (1, 2):
+        model = LogGaussianCox.from_counts(np.zeros((d, d)), 0.0)
+        chain = sshmc_fast.sshmc(np.zeros(d * d), PHI, model, 0.2, 0.2, 5, 50,
+                                 np.random.default_rng(1))
+        assert chain.accepted.mean() > 0.5 and np.isfinite(chain.energies).all()
+
+
+# Stationarity
+
+
+def joint_draw(d, distance, rng):
+    """Draw sigma^2 and beta, the field and the counts: a model, x and phi."""
+    phi = np.log(rng.gamma(2.0, 0.5, 2))
+    root = np.linalg.cholesky(dense(d, phi, distance)[0])
+    mu = np.log(6.0) + 2 * np.log(d)  # six counts a cell
+    x = mu + root @ rng.standard_normal(d * d)
+    counts = rng.poisson(np.exp(x) / d**2).reshape(d, d)
+    return LogGaussianCox.from_counts(counts, mu, distance), x, phi
+
+
+def features(x, phi, model):
+    """Return what is compared: moments of phi and x, and what they have to do with the counts."""
+    z = x - model.mu
+    return [*phi, *phi**2, phi[0] * phi[1], z.mean(), z @ z, z[0] * z[1], z @ z * phi[0],
+            z[0] * z[1] * phi[1], z @ np.log(model.counts + 1.0), model.counts.max() * phi[0]]
+
+
+def three_of_sshmc(x, phi, model, rng):
+    return sshmc_fast.sshmc(x, phi, model, 0.25, 0.35, 4, 3, rng, 2, 1, 0.3)
+
+
+def three_of_rmhmc_within_gibbs(x, phi, model, rng):
+    return rmhmc_within_gibbs(x, phi, model, 0.8, 0.7, 2, 2, 3, rng)
+
+
+@pytest.mark.parametrize("distance, sampler, n", [
+    ("unit", three_of_sshmc, 4000), ("pixel", three_of_sshmc, 4000),
+    ("pixel", three_of_rmhmc_within_gibbs, 1000)])
+def test_exact_draws_from_the_joint_distribution_stay_exact(distance, sampler, n):
+    # Of (phi, x, y) from the joint distribution, transitions given y leave the distribution as it
+    # was.  12 differences, of 4 standard errors each: they fail once in 1300 runs by chance.
+    rng = np.random.default_rng(5)
+    before, after, accepted = [], [], []
+    for _ in range(n):
+        model, x, phi = joint_draw(2, distance, rng)
+        chain = sampler(x, phi, model, rng)
+        before.append(features(x, phi, model))
+        after.append(features(chain.theta[-1], chain.phi[-1], model))
+        accepted.append(chain.accepted.mean())
+    assert 0.6 < np.mean(accepted) < 0.98  # the test of Metropolis has something to do
+    difference = np.array(after) - before
+    z = difference.mean(axis=0) / (difference.std(axis=0) / n**0.5)
+    assert np.abs(z).max() < 4
+
+
+# Printed, not asserted
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("n_theta", [1, 2])
+@pytest.mark.parametrize("d", [16, 32, 64])
+def test_an_abla_step_against_its_lapack_calls(d, n_theta, benchmark):
+    rng = np.random.default_rng(1)
+    model = LogGaussianCox.from_counts(rng.poisson(0.1, (d, d)), 3.9)
+    x, phi = 3.9 + rng.standard_normal(d * d), np.log([1.91, 1 / 33])
+    blocks = log_gaussian_cox.empty_blocks(d)
+    log_gaussian_cox.covariance(phi, model, 0, blocks)
+    full = [block + np.tril(block, -1).T for block in map(np.tril, blocks)]
+    L = [lapack.dpotrf(np.asfortranarray(block), lower=1)[0] for block in full]
+    u = [np.ones(len(block)) for block in full]
+
+    def limit():  # a factorisation, a pair of solves, 2 n_theta + 1 pairs of products
+        for block in full:
+            lapack.dpotrf(block.T, lower=0, clean=0)
+        for k in PLACES:
+            blas.dtrsv(L[k], blas.dtrsv(L[k], u[k], lower=1), lower=1, trans=1)
+            for _ in range(2 * n_theta + 1):
+                blas.dtrmv(L[k], blas.dtrmv(L[k], u[k], lower=1, trans=1), lower=1)
+
+    steps = 10 if d < 64 else 2
+
+    def ours():
+        return sshmc_fast.sshmc(x, phi, model, 0.02, 0.02, steps, 2, rng, n_theta, 1)
+
+    show(f"ABLA step, Cox process, d = {d}, {n_theta} and 1 leapfrogs",
+         seconds(ours) / (2 * steps), seconds(limit), "its LAPACK and BLAS calls")
+    benchmark.pedantic(ours, rounds=3)
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("d", [16, 32])
+def test_a_new_phi_against_a_dense_factorisation(d, benchmark):
+    model = LogGaussianCox.from_counts(np.zeros((d, d)), 3.9)
+    phi = np.log([1.91, 1 / 33])
+    S = np.asfortranarray(dense(d, phi)[0])
+
+    def ours():
+        return at_phi(phi, model)
+
+    show(f"factor of Sigma and both blocks, d = {d}", seconds(ours),
+         seconds(lambda: lapack.dpotrf(S, lower=0, clean=0)), "dense dpotrf alone")
+    benchmark.pedantic(ours, rounds=3)
