@@ -226,3 +226,19 @@ def ais(model, betas, kernel, runs, rng):
         out.log_weights[r], out.samples[r], out.accepted[r], out.energy_error[r] = ais_run(
             model, betas, kernel, rng)
     return out
+
+
+def last_step(y, q):
+    """Return the length of AIS's last step from q at and above which its weights have no variance.
+
+    y : (N,)             labels
+    q : EP's result      with the mean mu and the sites tau and nu
+
+    Along c d, d EP's mean, prior x likelihood^(1 + D) / site^D falls like exp(-c^2 Q / 2) with Q =
+    d' K^-1 d - D d' diag(tau) d + (1 + D) (sum of d_n^2 where the label is wrong), D the length of
+    the last step.  Other directions can only make it shorter.  Below 1: so has importance sampling.
+    """
+    site = q.mu @ (q.tau * q.mu)
+    prior = q.mu @ q.nu - site  # K^-1 mu = nu - tau mu
+    wrong = np.sum(q.mu[y * q.mu < 0] ** 2)
+    return (prior + wrong) / (site - wrong)

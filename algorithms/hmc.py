@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
-from models.interface import U_and_grad_U, grad_U
+from models.interface import U, U_and_grad_U, grad_U
 from models.jit import entry, njit
 from models.linalg import cholesky, solve_lower, solve_lower_transposed
 
@@ -203,3 +203,18 @@ def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
         state, chain.accepted[t], chain.energy_error[t] = hmc_step(state, model, step, L, M, rng)
         chain.samples[t], chain.energies[t] = state.q, state.U
     return chain
+
+
+def trajectory(q, p, model, eps, L):
+    """Follow the leapfrog steps of a trajectory with unit masses, equations (9).
+
+    Returns the positions, (L + 1, d), and the energies H, (L + 1,), from the start on.
+    """
+    path, energies = [q], [U(q, model) + p @ p / 2]
+    for _ in range(L):
+        p = p - eps / 2 * grad_U(q, model)
+        q = q + eps * p
+        p = p - eps / 2 * grad_U(q, model)
+        path.append(q)
+        energies.append(U(q, model) + p @ p / 2)
+    return np.array(path), np.array(energies)

@@ -6,6 +6,7 @@ Paper       M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-
 Mirror      rmhmc_within_gibbs_step is what Zhang and Sutton say of the scheme, block_step the three
             steps of HMC of their Section 3, leapfrog their equations (2a) to (2c); the numbers of
             the lines are ours.  walk is generalised_leapfrog's trajectory with two limits.
+Own lines   rmhmc_within_gibbs_step: the record of each block and the work are put together.
 
 Each block has its own momentum, its own trajectory and its own Metropolis test.  Where the metric
 does not depend on what moves, the trajectory is the leapfrog's; else the generalised one's:
@@ -23,7 +24,7 @@ Departures
 Zhang and Sutton (2014), Section 5.2
     theirs  the mass matrix of group i is I(x, theta)^-1
     ours    r ~ N(0, G) with G = I(x, theta) + exp(-gamma) I, velocity G^-1 r
-    why     I^-1 is the precision of r, as everywhere in the paper; I alone can be singular
+    why     elsewhere in the paper G is the precision of r; I alone can be singular
     test    test_section_5_2_the_metric_is_the_covariance_of_the_momentum
 Girolami and Calderhead (2011), Section 9
     theirs  a fixed number of fixed-point iterations, in their program 3 for the position and 10 for
@@ -65,7 +66,7 @@ from algorithms.generalised_leapfrog import (
     solve_14,
 )
 from algorithms.hmc import draw_step
-from algorithms.sshmc import check_blocks
+from algorithms.sshmc import check_blocks, warned
 from models import validate
 from models.hierarchical_logistic import (
     GroupGivenV,
@@ -122,8 +123,8 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many proposals were rejected because their H was not finite or not found."""
-        return int(np.sum(~np.isfinite(self.energy_error)))
+        """How many proposals' H was not finite, not found, or larger by over 1000."""
+        return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
 
 
 class Solver(NamedTuple):
@@ -545,6 +546,7 @@ def check_rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L
                    validate.real("tol_back", tol_back, 0.0)))
 
 
+@warned
 @entry(check_rmhmc_within_gibbs)
 @njit
 def rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, n, rng, jitter,

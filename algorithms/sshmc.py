@@ -342,9 +342,9 @@ def check_sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta=1, n
     """Check the arguments of sshmc; `keep` becomes an array of indices."""
     theta0, phi0 = check_blocks(theta0, phi0, model)
     return (theta0, phi0, model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
-            validate.real("eps_phi", eps_phi, 0.0, open_low=True), validate.count("L", L),
-            validate.count("n", n), validate.generator("rng", rng),
-            validate.count("n_theta", n_theta), validate.count("n_phi", n_phi),
+            validate.real("eps_phi", eps_phi, 0.0, open_low=True), validate.int64("L", L),
+            validate.int64("n", n), validate.generator("rng", rng),
+            validate.int64("n_theta", n_theta), validate.int64("n_phi", n_phi),
             validate.real("jitter", jitter, 0.0, 1.0), validate.indices("keep", keep, theta0.size))
 
 
@@ -409,9 +409,9 @@ def abla_path(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, L, n_theta=
             validate.array("r_phi", r_phi, phi.shape))
     settings = (model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
                 validate.real("eps_phi", eps_phi, 0.0, open_low=True),
-                validate.count("n_theta", n_theta), validate.count("n_phi", n_phi))
+                validate.int64("n_theta", n_theta), validate.int64("n_phi", n_phi))
     points = [here]
-    for _ in range(validate.count("L", L)):
+    for _ in range(validate.int64("L", L)):
         points.append(abla_step(*points[-1], *settings))
     energies = [energy(*point, model) for point in points]
     return Path(*map(np.array, zip(*points, strict=True)),

@@ -26,7 +26,9 @@ A model may have flows of its own (flow_theta, flow_phi, carry):
    one loop over the coordinates per leapfrog, in place, where the mirror makes nine arrays.  The
    gradient of U2 needs only x'x and r_x'r_x, two sums per ABLA step, and is a number, as v and its
    momentum are.
-5. LogGaussianCox: a = Sigma^-1 (x - mu) is carried.  The mass is Sigma^-1, so a drift is
+5. StochasticVolatility: kicks and drifts are in place, and no gradient is kept: x takes the
+   velocity in while M w = r is being solved, and r the gradient while that is computed.
+6. LogGaussianCox: a = Sigma^-1 (x - mu) is carried.  The mass is Sigma^-1, so a drift is
        x <- x + eps Sigma r,   a <- a + eps r
    and only a new phi takes a pair of triangular solves, by L and L', where the mirror takes one for
    each of its gradients:
@@ -66,6 +68,7 @@ from models.log_gaussian_cox import (
     solve,
 )
 from models.square_grid import from_blocks, to_blocks
+from models.stochastic_volatility import StochasticVolatility, drift, kick
 
 
 @njit
@@ -86,13 +89,20 @@ def joined_theta(theta, r_theta, g, Phi, r_phi, eps, n, model):
 
 
 @njit
-def joined_phi(Phi, r_phi, g, Theta, r_theta, eps, n, model):
-    """Take n leapfrogs for H_2 with n + 1 gradients; `g` is the gradient of U1 that they end."""
+def leapfrogs_phi(Phi, r_phi, Theta, r_theta, eps, n, model):
+    """Take n leapfrogs for H_2 with n + 1 gradients; return Phi and r_phi."""
     r_phi = r_phi - eps / 2 * grad_U2(Phi, Theta, r_theta, model)
     for k in range(n):
         Phi = at_phi(Phi.phi + eps * velocity_phi(r_phi, Theta, model), model)
         r_phi = r_phi - ((eps if k < n - 1 else eps / 2)
                          * grad_U2(Phi, Theta, r_theta, model))
+    return Phi, r_phi
+
+
+@njit
+def joined_phi(Phi, r_phi, g, Theta, r_theta, eps, n, model):
+    """Take n leapfrogs for H_2; `g` is the gradient of U1 that they end."""
+    Phi, r_phi = leapfrogs_phi(Phi, r_phi, Theta, r_theta, eps, n, model)
     return Phi, r_phi, grad_U1(Theta.theta, Phi, r_phi, model)
 
 
@@ -157,6 +167,30 @@ def funnel_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
                 * ((precision * squares_x - squares_r / precision) / 2 + v / VARIANCE))
     r_phi[0] = r_v
     return FunnelPhi(np.full(1, v), precision), r_phi, None
+
+
+@carry.of(StochasticVolatility)
+def volatility_carry(theta, r_theta, Phi, r_phi, model):
+    """Nothing: each kick computes its gradient."""
+    return None
+
+
+@flow_theta.of(StochasticVolatility)
+def volatility_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
+    """Take the leapfrogs for H_1 in place."""
+    scratch = np.empty(x.size)
+    kick(x, r_x, eps / 2, Phi.phi, Phi.C, model)
+    for k in range(n):
+        drift(x, r_x, eps, scratch, Phi)
+        kick(x, r_x, eps if k < n - 1 else eps / 2, Phi.phi, Phi.C, model)
+    return x, r_x, None
+
+
+@flow_phi.of(StochasticVolatility)
+def volatility_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
+    """Take the leapfrogs for H_2, and no gradient of U1 after them."""
+    Phi, r_phi = leapfrogs_phi(Phi, r_phi, Theta, r_x, eps, n, model)
+    return Phi, r_phi, None
 
 
 @njit

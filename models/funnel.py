@@ -46,7 +46,7 @@ class Funnel(NamedTuple):
 
         Raises ValueError for anything else.
         """
-        n = validate.count("n", n)
+        n = validate.int64("n", n)
         return Funnel(n, validate.mass("mass_phi", n + 1 / VARIANCE if mass_phi is None
                                        else mass_phi, 1))
 

@@ -28,10 +28,15 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
 
 
 def count(name, value, low=1):
-    """Return `value` as an int of at least `low` that compiled code can hold."""
+    """Return `value` as an int of at least `low`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
         raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
-    if value > LARGEST:
+    return int(value)
+
+
+def int64(name, value, low=1):
+    """Return count(name, value, low) if compiled code can hold it."""
+    if count(name, value, low) > LARGEST:
         raise ValueError(f"{name} must be a whole number of at most {LARGEST}, not {value!r}")
     return int(value)
 
@@ -129,7 +134,7 @@ def indices(name, value, n):
         found = np.atleast_1d(np.asarray(value))
     except ValueError:  # lists of unequal lengths
         found = np.empty((0, 0))
-    if found.ndim != 1 or found.dtype.kind not in "iu":
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
         raise ValueError(f"{name} must be a list of whole numbers or None, not {value!r}")
     if found.size and not (0 <= found.min() and found.max() < n):
         raise ValueError(f"{name} must hold indices from 0 to {n - 1}, not {value!r}")

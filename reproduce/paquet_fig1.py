@@ -17,12 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.generalised_leapfrog import generalised_leapfrog, metric_factor, rmhmc_step
-from algorithms.hmc import hmc_step, state_at
-from harness.claims import Claim, Measured, brief, mean
-from harness.claims import table as text_table
+from algorithms.hmc import hmc_step, state_at, trajectory
+from harness.claims import Claim, Measured, brief, mean, text_table
 from harness.run import main
 from harness.style import COLOURS, plt
-from models.interface import U, grad_U, metric
+from models.interface import U, metric
 from models.mixture import gaussian_mixture, mixture_draw
 
 NAME, WHAT = "paquet_fig1", "trajectories of HMC and RMHMC"
@@ -51,9 +50,6 @@ COLUMNS = (*MEASURES, "accepted", "|energy error|", "not converged", "not revers
 BLOCKS = 20
 PILOT = {"paper": 4000, "short": 400, "smoke": 60}  # transitions
 BLOCK = {"paper": 2000, "short": 200, "smoke": 5}  # transitions in each block
-
-
-# The work
 
 
 def transitions(method, model, l_max, eps, seed, n):
@@ -139,14 +135,7 @@ def run(experiment, cases):
 
 def paths(eps, z):
     """Both trajectories from START: {method: ((l_max + 1, d) positions, (l_max + 1,) energies)}."""
-    model, step = mixture(1), eps["HMC"]
-    x, p = START, z
-    hmc = [(x, U(x, model) + p @ p / 2)]
-    for _ in range(L_MAX):  # equations (9)
-        p = p - step / 2 * grad_U(x, model)
-        x = x + step * p
-        p = p - step / 2 * grad_U(x, model)
-        hmc.append((x, U(x, model) + p @ p / 2))
+    model = mixture(1)
     L = metric_factor(START, model)
     x, p = START, L @ z
     rmhmc = [(x, U(x, model) + np.log(np.diag(L)).sum() + z @ z / 2)]
@@ -154,8 +143,8 @@ def paths(eps, z):
         end = generalised_leapfrog(x, p, model, 1, eps["RMHMC"])
         x, p = end.x, end.p
         rmhmc.append((x, end.H))
-    return {method: tuple(map(np.array, zip(*path, strict=True)))
-            for method, path in zip(METHODS, (hmc, rmhmc), strict=True)}
+    return {"HMC": trajectory(START, z, model, eps["HMC"], L_MAX),
+            "RMHMC": tuple(map(np.array, zip(*rmhmc, strict=True)))}
 
 
 def ratio(r, case, name):

@@ -15,8 +15,7 @@ import numpy as np
 
 from algorithms.ais import ais, combine, geometric_ladder
 from algorithms.ep_correction import second_order
-from harness.claims import Claim, Measured, average, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, Measured, average, mean, text_table
 from harness.files import or_exit
 from harness.run import main
 from harness.style import COLOURS, plt
@@ -25,7 +24,6 @@ from paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
 
 NAME, WHAT = "paquet_fig2", "evidence by AIS, HMC and RMHMC"
 MINUTES = {"paper": 90, "short": 2, "smoke": 0.2}
-
 
 # The paper's settings (caption of Figure 2): for each panel its method and its temperatures
 METHODS = {"a": "AISq-RMHMC", "b": "AISq-RMHMC", "c": "AISq-RMHMC", "d": "AIS-RMHMC",
@@ -52,9 +50,6 @@ BAND = 10.0  # nats: the figure reaches so far below the corrected value
 
 FROM_Q = [p for p, method in METHODS.items() if method.startswith("AISq")]
 LABELS = {p: f"({p}{'*' * (p in FROM_Q)})" for p in METHODS}  # starred as in the caption
-
-
-# The work
 
 
 def one_run(data_name, cases, method, B, beta_min, seed):

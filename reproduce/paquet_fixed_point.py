@@ -7,7 +7,7 @@ integrator.  They do where they have converged.  What f_max iterations leave is 
 3. the bias of the posterior mean: against its exact value where N = 1 or 2, and against f_max = 20
    by chains that share their random numbers.  The posterior is log-concave, so such chains stay
    close together, and their difference is known better than the mean of either.
-The orders in eps and the factor c of an iteration are derived in paquet/trajectories.py.
+The orders in eps and the factor c of an iteration are derived in algorithms/paquet_rmhmc_fast.py.
 
 Run     python reproduce/paquet_fixed_point.py [--budget smoke|short|paper]
         Short takes fewer starts and shorter chains, smoke also fewer digits.
@@ -17,25 +17,14 @@ Writes  figures/paquet_fixed_point.png, .txt (tables, claims), .json; smoke, sho
 import numpy as np
 
 from algorithms.paquet_rmhmc_fast import rmhmc
-from harness.claims import Claim, Measured, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, Measured, mean, text_table
 from harness.files import or_exit
 from harness.run import main
 from harness.style import COLOURS, plt
+from paquet import trajectories
 from paquet.digits import usps_3v5
 from paquet.problem import KERNELS
-from paquet.trajectories import (
-    MARKED,
-    SMALL,
-    convergence,
-    draw,
-    order,
-    posterior,
-    returns,
-    reversals,
-    summary,
-    volumes,
-)
+from paquet.trajectories import MARKED, SMALL, draw, order, posterior, returns, reversals, volumes
 
 NAME, WHAT = "paquet_fixed_point", "fixed-point iterations of RMHMC"
 MINUTES = {"paper": 22, "short": 2, "smoke": 0.2}
@@ -63,9 +52,6 @@ SMALL_SIZES = {
     "short": dict(starts=200, volumes=30, chains=16, transitions=500),
     "smoke": dict(starts=20, volumes=5, chains=5, transitions=40),
 }
-
-
-# The work
 
 
 def chains(name, cases, eps, f_maxes, transitions, seed):
@@ -147,24 +133,19 @@ def run(experiment, cases):
 
     return {
         "returns": {key: labelled(ALL, *of(returns, *key)) for key in keys}
-        | {("digits", eps): labelled(f_max, summary(of(reversals, cases.name, eps)))
+        | {("digits", eps): labelled(f_max, trajectories.summary(of(reversals, cases.name, eps)))
            for eps in STEPS},
         "volume": {key: by_f(SOME, of(volumes, *key)[0]["log10"]) for key in keys},
         "chains": {key: biases(FEW, of(chains, *key), True) for key in keys}
         | {("digits", EPS): biases(big["chain_f_max"], of(chains, cases.name, EPS), False)},
         "order": by_f(ORDERS, done[order][0]["order"]), "N": n, "data": cases.name,
-        **convergence(f_max, of(reversals, cases.name, EPS))}
+        **trajectories.convergence(f_max, of(reversals, cases.name, EPS))}
 
 
 def labelled(f_maxes, found):
     """Return a summary() with {f_max: number} for lists."""
     return found | {key: by_f(f_maxes, found[key]) for key in ("x", "H")} | {
         "lost": dict(zip(f_maxes, found["lost"], strict=True))}
-
-
-def error(r, name, f_max=F_MAX, eps=EPS):
-    """The mean log10 error of the return."""
-    return r["returns"][name, eps]["x"][f_max]
 
 
 def bias(r, name, f_max=F_MAX, eps=EPS):
@@ -180,11 +161,12 @@ CONVERGED = "Algorithm 1, line 12; if it held, only rounding errors would be lef
 NOT_CONVERGED = ("five iterations leave errors of order eps^6 that fall by the contraction factor"
                  " c with each further iteration (see paquet/trajectories.py; the table has c)")
 CLAIMS = [
-    Claim("log10 reversibility error, digits", "time-reversible", lambda r: error(r, "digits"),
-          -np.inf, -8.0, CONVERGED + "1e-9 here, as the table shows for eps = 0.05",
-          "printed sentence", NOT_CONVERGED),
-    Claim("log10 reversibility error, N = 2", "time-reversible", lambda r: error(r, "N = 2"),
-          -np.inf, -13.0, CONVERGED + "1e-15 here", "printed sentence", NOT_CONVERGED),
+    *[Claim(f"log10 reversibility error, {name}", "time-reversible",
+            lambda r, name=name: r["returns"][name, EPS]["x"][F_MAX], -np.inf, high,
+            CONVERGED + rounding, "printed sentence", NOT_CONVERGED)
+      for name, high, rounding in (
+          ("digits", -8.0, "1e-9 here, as the table shows for eps = 0.05"),
+          ("N = 2", -13.0, "1e-15 here"))],
     Claim("log10 |log volume|, N = 2", "volume-preserving",
           lambda r: r["volume"]["N = 2", EPS][F_MAX], -np.inf, -8.0,
           CONVERGED + "and those of the differences, 1e-9", "printed sentence", NOT_CONVERGED),

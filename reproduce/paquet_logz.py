@@ -17,11 +17,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import multivariate_normal
 
-from algorithms.ais import HMC, ais, combine, geometric_ladder
+from algorithms.ais import HMC, ais, combine, geometric_ladder, last_step
 from algorithms.ep_correction import second_order
 from algorithms.orthant import orthant, tilted_run, tilting
-from harness.claims import BUDGETS, Claim, Measured
-from harness.claims import table as text_table
+from harness.claims import BUDGETS, Claim, Measured, text_table
 from harness.files import or_exit
 from harness.run import main
 from harness.style import COLOURS, plt
@@ -65,9 +64,6 @@ PLANS = {budget: {(method, N): row[k] for method, sizes, *row in TABLE for N in 
          for k, budget in enumerate(("paper", "short", "smoke"))}
 COST = {"AISq-RMHMC": (2e-4, 0, 5e-10), "AISq-HMC": (2e-4, 5e-8, 0), "AIS-HMC": (2e-4, 5e-8, 0),
         "tilting": (0, 2e-9, 0), "SciPy's cdf": (0, 3e-9, 0), "IS from q": (1e-5, 2e-9, 0)}
-
-
-# The work
 
 
 def estimate(method, data_name, N, B, runs, seed):
@@ -129,7 +125,7 @@ def run(experiment, cases):
     for task, batch in zip(tasks, done, strict=True):
         batches.setdefault((task["method"], task["N"]), []).append(batch)
     found = {key: put_together(group) for key, group in batches.items()}
-    truth = {}
+    truth, last = {}, {}
     for N in names:
         K, y, q = problem(names[N], N)
         truth[N] = (Measured(np.log(orthant(np.outer(y, y) * K, NODES))) if N in EXACT
@@ -137,8 +133,8 @@ def run(experiment, cases):
         for name, order in APPROXIMATIONS.items():
             correction = second_order(q, y, order) if order else 0.0
             found[name, N] = Estimate(Measured(q.log_Z + correction))
-    return {"truth": truth, "found": found, "data": names,
-            "last step": {N: last_step(names[N], N) for N in names}}
+        last[N] = last_step(y, q)
+    return {"truth": truth, "found": found, "data": names, "last step": last}
 
 
 def put_together(batches):
@@ -151,20 +147,6 @@ def put_together(batches):
     return Estimate(Measured(log_Z, se), effective, log_w.size,
                     sum(batch.get("divergences", 0) for batch in batches),
                     np.mean([batch.get("bound", np.nan) for batch in batches]))
-
-
-def last_step(data_name, N):
-    """Return the length of AIS's last step from q at and above which its weights have no variance.
-
-    Along c d, d EP's mean, prior x likelihood^(1 + D) / site^D falls like exp(-c^2 Q / 2) with Q =
-    d' K^-1 d - D d' diag(tau) d + (1 + D) (sum of d_n^2 where the label is wrong), D the length of
-    the last step.  Other directions can only make it shorter.  Below 1: so has importance sampling.
-    """
-    _, y, q = problem(data_name, N)
-    site = q.mu @ (q.tau * q.mu)
-    prior = q.mu @ q.nu - site  # K^-1 mu = nu - tau mu
-    wrong = np.sum(q.mu[y * q.mu < 0] ** 2)
-    return (prior + wrong) / (site - wrong)
 
 
 def error(r, method, N):

@@ -11,24 +11,11 @@ Writes  figures/shahbaba_errata.png, .txt (comparisons and claims), .json
 
 import numpy as np
 
-from harness.claims import Claim, Measured, average, least
-from harness.claims import table as text_table
+from harness.claims import Claim, Measured, average, least, log, text_table
 from harness.run import main
 from harness.style import COLOURS, plt
-from shahbaba.printed import (
-    BATCHES,
-    MEASURES,
-    METHODS,
-    MISPRINTS,
-    PROBLEMS,
-    SE_LOG_TAU,
-    SENTENCES,
-    N,
-    gradients,
-    half_unit,
-    number,
-    sentence,
-)
+from shahbaba import printed
+from shahbaba.printed import MEASURES, METHODS, MISPRINTS, PROBLEMS, gradients, half_unit, number
 
 NAME, WHAT = "shahbaba_errata", "the tables against themselves"
 MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.03)
@@ -37,20 +24,17 @@ MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.03)
 
 # Our settings
 PAIRS = (("normal", "HMC"), ("data", "HMC"), ("data", "normal"))  # better, worse
-
-
-# The work
+PRODUCTS = [*((name, method, measure) for name in PROBLEMS for measure in MEASURES
+              for method in METHODS), ("Chess", "normal", "tau_beta x L")]
 
 
 def run(experiment, cases):
     """Return what the printed factors say: products, g, ratios of s and of products."""
-    own = {(name, method, measure): product(name, method, measure)[0]
-           for name in PROBLEMS for method in METHODS for measure in MEASURES}
     return {
-        "product": own | {("Chess", "normal", "tau_beta x L"):
-                          product("Chess", "normal", "tau_beta x L")[0]},
+        "product": {key: product(*key)[0] for key in PRODUCTS},
         "g": {(name, method): gradients(name, method) for name in PROBLEMS for method in METHODS},
-        "s": {(name, method): s_ratio(name, method) for name in PROBLEMS for method in METHODS[1:]},
+        "s": {(name, method): rounded(name, "s", "HMC") / rounded(name, "s", method)
+              for name in PROBLEMS for method in METHODS[1:]},
         "log": {(name, better, worse, measure): log_ratio(name, better, worse, measure)
                 for name in PROBLEMS for measure in MEASURES
                 for better in METHODS for worse in METHODS if better != worse},
@@ -68,11 +52,6 @@ def product(name, method, measure):
     return a * b, (a - da) * (b - db), (a + da) * (b + db)
 
 
-def s_ratio(name, method):
-    """Return the ratio of CPU times, HMC over `method`, with the standard error of rounding."""
-    return rounded(name, "s", "HMC") / rounded(name, "s", method)
-
-
 def rounded(name, row, method):
     """Return a printed number with the standard error of its rounding, a uniform error."""
     return Measured(number(name, row, method), half_unit(name, row, method) / 3**0.5)
@@ -80,26 +59,26 @@ def rounded(name, row, method):
 
 def log_ratio(name, better, worse, measure):
     """Return log(worse / better) of a measure, from the factors with the g of Section 3.3."""
+    ratio = cost(name, worse, measure) / cost(name, better, measure)
+    return log(ratio) + Measured(0.0, 2**0.5 * printed.SE_LOG_TAU)
+
+
+def cost(name, method, measure):
+    """Return the product of the printed factors, with the standard error of rounding."""
     row, factor = measure.split(" x ")
-    value, variance = 0.0, 0.0
-    for method, sign in ((worse, 1), (better, -1)):
-        tau, g = rounded(name, row, method), Measured(gradients(name, method))
-        for x in (tau, rounded(name, "s", method)) if factor == "s" else (g, tau):
-            value += sign * np.log(x.value)
-            variance += (x.se / x.value) ** 2
-        variance += SE_LOG_TAU**2
-    return Measured(value, variance**0.5)
+    scale = rounded(name, "s", method) if factor == "s" else gradients(name, method)
+    return rounded(name, row, method) * scale
 
 
 def product_claim(name, method, measure):
     """Make the claim that a printed product is that of its factors, as far as rounding says."""
     row = measure.replace("x L", "x g")
-    printed, half = number(name, row, method), half_unit(name, row, method)
+    theirs, half = number(name, row, method), half_unit(name, row, method)
     value, low, high = product(name, method, measure)
     return Claim(
         f"{name}, {method}: {measure}", PROBLEMS[name].rows[row][method],
         lambda r: r["product"][name, method, measure],
-        printed - half - (high - value), printed + half + (value - low),
+        theirs - half - (high - value), theirs + half + (value - low),
         f"{PROBLEMS[name].table}, rounding: of the product, and of the factors tau and s",
         "printed number", MISPRINTS.get((name, method, measure), ""))
 
@@ -107,9 +86,7 @@ def product_claim(name, method, measure):
 NOISE = ("Monte Carlo: theirs, from 36 batches for each of the two chains, and the rounding of tau"
          " and s (least: in standard errors)")
 CLAIMS = [
-    *[product_claim(name, method, measure)
-      for name in PROBLEMS for measure in MEASURES for method in METHODS],
-    product_claim("Chess", "normal", "tau_beta x L"),
+    *[product_claim(*key) for key in PRODUCTS],
     *[Claim(f"{name}, {method}: g", problem.rows["g"][method],
             lambda r, key=(name, method): r["g"][key],
             number(name, "g", method) - 0.05, number(name, "g", method) + 0.05,
@@ -130,9 +107,10 @@ CLAIMS = [
           0.0, np.inf, "Section 3.3.2: the latter performs better in terms of tau_beta x g; the"
           " order of the two numbers, whatever their errors", "order",
           MISPRINTS["Chess", "data", "normal"]),
-    *[Claim(sentence(*key, measures), "order",
+    *[Claim(printed.sentence(*key, measures), "order",
             lambda r, key=key, measures=measures: least(r["log"][*key, m] for m in measures),
-            0.0, np.inf, f"{where}.  {NOISE}", "order") for *key, measures, where in SENTENCES],
+            0.0, np.inf, f"{where}.  {NOISE}", "order")
+      for *key, measures, where in printed.SENTENCES],
     *[Claim(f"Four problems: mean log(HMC / {method}), least of the four products", "order",
             lambda r, method=method: least(
                 average(r["log"][name, method, "HMC", m] for name in PROBLEMS) for m in MEASURES),
@@ -143,10 +121,8 @@ CLAIMS = [
 
 def said(name, better, worse, measure):
     """Return 1 if the text says that a method is better, -1 if it says the opposite, else 0."""
-    def says(*pair):
-        return any((name, *pair) == words[:3] and measure in words[3] for words in SENTENCES)
-
-    return says(better, worse) - says(worse, better)
+    text = {(*words, m) for *words, measures, _ in printed.SENTENCES for m in measures}
+    return ((name, better, worse, measure) in text) - ((name, worse, better, measure) in text)
 
 
 def table(r):
@@ -160,17 +136,17 @@ def table(r):
                 mark = ("", "*", "**")[said(name, *pair, measure)]
                 cells.append(f"{np.exp(value):5.2f}  z = {value / se:5.2f} {mark}".rstrip())
             rows.append([name, measure, *cells])
-    se = 2**0.5 * SE_LOG_TAU
+    se = 2**0.5 * printed.SE_LOG_TAU
     needed = (1 + 4 / (np.log(1.5) / 2) ** 2) ** 3  # from se^2 = 2 x 2 / (N^(1/3) - 1)
-    return (f"The log of a batch-means tau from {BATCHES} batches has the standard error"
-            f" {SE_LOG_TAU:.3f}, that of a ratio {se:.3f}:\nonly a ratio above"
+    return (f"The log of a batch-means tau from {printed.BATCHES} batches has the standard error"
+            f" {printed.SE_LOG_TAU:.3f}, that of a ratio {se:.3f}:\nonly a ratio above"
             f" {np.exp(2 * se):.2f} is 2 standard errors from 1.  The error falls with the sixth"
             " root of the\nnumber of iterations: a ratio of 1.5 takes"
-            f" {needed:.2g} of them.  (An initial sequence estimate of\ntau = 5 from the same {N}"
-            " draws has an error of about 5 %: algorithms/ess.py.)\n\nRatios of the products of"
-            " the factors, g by its definition; z in standard errors.  * the text says\nthat it is"
-            " above 1, ** that it is below.\n\n" + text_table(rows, ["problem", "measure",
-                                *(f"{worse} / {better}" for better, worse in PAIRS)]))
+            f" {needed:.2g} of them.  (An initial sequence estimate of\ntau = 5 from the same"
+            f" {printed.N} draws has an error of about 5 %: algorithms/ess.py.)\n\nRatios of the"
+            " products of the factors, g by its definition; z in standard errors.  * the text"
+            " says\nthat it is above 1, ** that it is below.\n\n" + text_table(
+                rows, ["problem", "measure", *(f"{b} / {a}" for a, b in PAIRS)]))
 
 
 def figure(r):
@@ -217,12 +193,12 @@ def figure(r):
 def printed_over_product(ax, name, method, measure, y):
     """Draw a printed product over that of its factors; tell whether it cannot be that."""
     value, low, high = product(name, method, measure)
-    printed, half = number(name, measure, method), half_unit(name, measure, method)
-    ends = (printed - half) / high, (printed + half) / low
+    theirs, half = number(name, measure, method), half_unit(name, measure, method)
+    ends = (theirs - half) / high, (theirs + half) / low
     wrong = not ends[0] <= 1 <= ends[1]
     colour = COLOURS[4] if wrong else "k"
     ax.plot(ends, (y, y), "-", color=colour, lw=1.5)
-    ax.plot(printed / value, y, "o", color=colour, ms=4)
+    ax.plot(theirs / value, y, "o", color=colour, ms=4)
     note = {("Chess", "normal", "tau x g"): "g = 13 should be 9",
             ("Chess", "normal", "tau_beta x g"): "246 = 18.9 x 13; with g = 9, 170"}.get(
         (name, method, measure), wrong * f"{PROBLEMS[name].rows[measure][method]}, not {value:.3g}")

@@ -10,14 +10,12 @@ Writes  figures/shahbaba_fig1.png, .txt (table and claims), .json; smoke and sho
 import time
 
 import numpy as np
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 from algorithms.ess import initial_sequence
 from algorithms.hmc import hmc
+from algorithms.linear_theory import correlation_and_rate
 from algorithms.random_walk import random_walk
-from harness.claims import Claim, brief, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, brief, mean, text_table
 from harness.run import main
 from harness.style import COLOURS, plt
 from models.gaussian import Gaussian
@@ -41,9 +39,6 @@ CHAINS = {"paper": 32, "short": 8, "smoke": 4}  # of each method
 TIMED = {"paper": (10, 5000), "short": (5, 2000), "smoke": (2, 100)}  # rounds, states in each
 WARMUP = 200  # states; ten autocorrelation times of the random walk
 QUANTITIES = ("lag_1", "tau", "jump", "rate", "mean", "covariance")
-
-
-# The work
 
 
 def sample(method, scale, n, seed):
@@ -83,47 +78,24 @@ def warm():
 
 def run(experiment, cases):
     """Return {method: {quantity: Measured}}, the states shown, and HMC's theory."""
-    n, budget = LENGTH[experiment.budget], experiment.budget
-    tasks = {method: [dict(method=method, scale=scale, n=n, seed=[experiment.seed, index, k])
-                      for k in range(CHAINS[budget])]
-             for index, (method, scale) in enumerate(METHODS.items())}
-    done = iter(experiment.replicates(
-        one_chain, [task for each in tasks.values() for task in each], "chains", warm=warm))
+    n, budget, seed = LENGTH[experiment.budget], experiment.budget, experiment.seed
+    tasks = [dict(method=method, scale=scale, n=n, seed=[seed, index, k])
+             for index, (method, scale) in enumerate(METHODS.items())
+             for k in range(CHAINS[budget])]
+    done = iter(experiment.replicates(one_chain, tasks, "chains", warm=warm))
     rounds, length = TIMED[budget]
     (times,) = experiment.replicates(clock, [dict(rounds=rounds, n=length)], "timings", warm=warm)
     result = {}
     for method in METHODS:
-        chains = [next(done) for _ in tasks[method]]
+        chains = [next(done) for _ in range(CHAINS[budget])]
         result[method] = {key: mean([chain[key] for chain in chains]) for key in QUANTITIES}
         result[method]["s"] = mean(times["seconds"][method])
     # of the same rounds, in turn: the times of a round have the state of the machine in common
     ratio = mean(np.divide(times["seconds"]["random walk"], times["seconds"]["HMC"]))
-    shown = {method: sample(method, METHODS[method], SHOWN, tasks[method][0]["seed"]).samples
-             for method in ("HMC", "random walk")}
-    return result | {"n": n, "s ratio": ratio, "shown": shown, "theory": theory()}
-
-
-def theory():
-    """Return HMC's (lag-1 autocorrelation, acceptance rate) here, by numerical integration.
-
-    Along an axis of variance v the leapfrog map is linear: with cos(theta) = 1 - eps^2 / 2v,
-        q <- cos(L theta) q + s sin(L theta) p,  p <- -sin(L theta) q / s + cos(L theta) p,
-        s^2 = v / (1 - eps^2 / 4v).
-    What is left is the expectation over four normals of functions of the acceptance probability,
-    a mean over 2^20 points of Sobol's sequence, whose halves differ by 2e-6.
-    """
-    z = ndtri(qmc.Sobol(4, seed=0).random_base2(20))
-    gain, moved = 0.0, []
-    for k, v in enumerate(np.linalg.eigvalsh(COVARIANCE)):
-        q, p = v**0.5 * z[:, 2 * k], z[:, 2 * k + 1]
-        angle, s = L * np.arccos(1 - EPS**2 / (2 * v)), (v / (1 - EPS**2 / (4 * v))) ** 0.5
-        end = np.cos(angle) * q + s * np.sin(angle) * p
-        momentum = -np.sin(angle) / s * q + np.cos(angle) * p
-        gain += (q**2 / v + p**2 - end**2 / v - momentum**2) / 2
-        moved.append((q, end))
-    accept = np.exp(np.minimum(gain, 0.0))
-    covariance = [np.mean(q * (accept * end + (1 - accept) * q)) for q, end in moved]
-    return sum(covariance) / np.trace(COVARIANCE), accept.mean()
+    shown = {method: sample(method, METHODS[method], SHOWN, [seed, index, 0]).samples
+             for index, method in enumerate(("HMC", "random walk"))}
+    return result | {"n": n, "s ratio": ratio, "shown": shown,
+                     "theory": correlation_and_rate(COVARIANCE, EPS, L)}
 
 
 CHAIN, WALK, BIG = METHODS

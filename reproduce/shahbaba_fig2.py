@@ -21,9 +21,6 @@ MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.05)
 # Our settings are those of all figures of these data, in shahbaba/illustration.py
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return the cases, the MAP estimate, the smaller class, and who is on the wrong side."""
     _, fit = fitted(cases)

@@ -6,15 +6,11 @@ and the quadratic U_0 that Algorithm 1 follows exactly, and their derivatives.
 Run     python reproduce/shahbaba_fig3.py [--budget smoke|short|paper]
         The budgets differ in the number of data sets on which the claims are tested.
 Writes  figures/shahbaba_fig3.png, .txt (table and claims), .json; smoke and short in their folders
-
-Open questions: how the paper made its 100 cases (shahbaba/illustration.py); and how far its axes
-reach: ours, 3 standard deviations.
 """
 
 import numpy as np
 
-from harness.claims import Claim, least
-from harness.claims import table as text_table
+from harness.claims import Claim, least, text_table
 from harness.run import main
 from harness.style import plt
 from models.interface import U, grad_U, hessian
@@ -29,9 +25,6 @@ COORDINATES = {1: r"\beta_1", 2: r"\beta_2", 0: r"\alpha"}  # the paper's figure
 
 # Our settings; those of all figures of these data are in shahbaba/illustration.py
 DRAWS = 20  # from the normal approximation, for the curvature of U_1
-
-
-# The work
 
 
 def run(experiment, cases):

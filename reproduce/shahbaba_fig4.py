@@ -6,19 +6,12 @@ others U_1; and the derivatives of U and U_0 along beta_1.
 Run     python reproduce/shahbaba_fig4.py [--budget smoke|short|paper]
         The budgets differ in the number of data sets on which the claims are tested.
 Writes  figures/shahbaba_fig4.png, .txt (table and claims), .json; smoke and short in their folders
-
-Open questions: how the paper made its 100 cases (shahbaba/illustration.py).  It matters twice.  R_0
-holds most of the information if the logit is steep (at slope 10), hardly more than its 30 % share
-if it is not (at slope 2).  And cases near the line say where the line is, and little about how
-steep the logit is: dU_0 follows dU better along a coefficient that turns or shifts the line than
-along beta itself.  How far the axis of the right plot reaches: ours, 3 standard deviations.
 """
 
 import numpy as np
 
 from algorithms.split_hmc import split_data
-from harness.claims import Claim, Scan, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, Scan, mean, text_table
 from harness.run import main
 from harness.style import plt
 from models.interface import grad_U, hessian
@@ -33,9 +26,6 @@ FRACTION = 0.3
 FRACTION_SIMULATED = 0.4
 
 # Our settings are those of all figures of these data, in shahbaba/illustration.py
-
-
-# The work
 
 
 def run(experiment, cases):
@@ -95,18 +85,14 @@ def extreme(of, r, key):
 
 
 CLAIMS = [
-    Claim("distance to the line, nearest of R_1 - farthest of R_0", "order",
-          lambda r: extreme(min, r, "distance"), 0.0, np.inf,
-          "Section 3.2: R_0 holds the cases closest to the line; the smallest difference over all"
-          " data sets", "order"),
-    Claim("|p - 1/2|, nearest of R_1 - farthest of R_0", "order",
-          lambda r: extreme(min, r, "off"), 0.0, np.inf,
-          "Section 3.2: equivalently, those whose probability of class 1 is closest to 1/2",
-          "order"),
-    Claim("p (1 - p), least of R_0 - largest of R_1", "order",
-          lambda r: extreme(min, r, "weight"), 0.0, np.inf,
-          "Section 3.2: the weight of a case in the second derivatives is greatest where p = 1/2",
-          "order"),
+    *[Claim(what, "order", lambda r, key=key: extreme(min, r, key), 0.0, np.inf,
+            f"Section 3.2: {why}", "order") for key, what, why in (
+        ("distance", "distance to the line, nearest of R_1 - farthest of R_0",
+         "R_0 holds the cases closest to the line; the smallest difference over all data sets"),
+        ("off", "|p - 1/2|, nearest of R_1 - farthest of R_0",
+         "equivalently, those whose probability of class 1 is closest to 1/2"),
+        ("weight", "p (1 - p), least of R_0 - largest of R_1",
+         "the weight of a case in the second derivatives is greatest where p = 1/2"))],
     Claim("largest |dU - dU_0 - dU_1| / |dU_0|", "0", lambda r: extreme(max, r, "sum"), 0.0, 1e-12,
           "equation (7): U = U_0 + U_1.  Rounding of sums of 100 terms", "ours"),
     Claim("largest prior precision in U_1", "0", lambda r: extreme(max, r, "prior"), 0.0, 0.0,

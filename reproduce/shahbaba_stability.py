@@ -4,7 +4,7 @@ Not a figure of the paper, but what its Section 3.3 describes in words: beyond a
 the error of the Hamiltonian grows rapidly with L, and proposals are rejected with very high
 probability; this limits Split HMC to steps at which it accepts more often than HMC.  On Table 1's
 problem, the paper's own data set: acceptance rate and energy error against the step size, without
-jitter, for trajectories of length 0.3; and beside them linear theory (shahbaba/linear.py).
+jitter, for trajectories of length 0.3; and beside them linear theory (algorithms/linear_theory.py).
 
 Run     python reproduce/shahbaba_stability.py [--budget smoke|short|paper]
         The budgets differ in the number of trajectories and of step sizes.
@@ -15,14 +15,13 @@ from functools import cache
 
 import numpy as np
 
-from harness.claims import Claim, Measured, brief
-from harness.claims import table as text_table
+from algorithms.linear_theory import exponent, half_turns, hmc_limit, q_block
+from harness.claims import Claim, Measured, brief, text_table
 from harness.run import main
 from harness.style import COLOURS, plt
 from models.interface import hessian
 from shahbaba.chains import problem, transitions, warm
 from shahbaba.datasets import SIMULATED
-from shahbaba.linear import exponent, half_turns, hmc_limit, q_block
 
 NAME, WHAT = "shahbaba_stability", "acceptance and energy error against step size"
 MINUTES = {"paper": 6, "short": 1.5, "smoke": 0.25}
@@ -47,9 +46,6 @@ GROWS = 0.1  # exponent of growth over a trajectory: by 10 %
 SHORTEST = 0.8  # times the paper's step: the shortest of its jitter
 FURTHER = {"HMC": 1.4, "normal": 1.1, "data": 1.2}  # times the paper's step: where it is unstable
 PAST = 1.4  # times the paper's step for the normal approximation: stable again
-
-
-# The work
 
 
 def trajectories(method, eps, L, count, seed):
@@ -139,9 +135,6 @@ def first_growth(theory):
     """Return the least step at which half the draws say that an error grows, or nan."""
     beyond = np.flatnonzero(np.median(theory["draws"], axis=0) >= GROWS)
     return theory["steps"][beyond[0]] if beyond.size else np.nan
-
-
-# The claims
 
 
 def acceptance(errors):

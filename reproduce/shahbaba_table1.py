@@ -10,8 +10,7 @@ Run     python reproduce/shahbaba_table1.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_table1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.claims import brief
-from harness.claims import table as text_table
+from harness.claims import brief, text_table
 from harness.run import main
 from shahbaba import tables
 from shahbaba.chains import ALL, AUTHORS, one_chain, warm
@@ -29,9 +28,6 @@ OTHERS = [SIMULATED + str(seed) for seed in (1, 2, 3, 4)]
 LENGTH = {"paper": N, "short": 2000, "smoke": 100}
 CHAINS = {"paper": 2, "short": 2, "smoke": 1}  # of each method on the paper's own data
 LENGTH_OTHERS = {"paper": N, "short": 300, "smoke": 20}  # one chain of each method
-
-
-# The work
 
 
 def run(experiment, cases):

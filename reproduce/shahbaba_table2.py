@@ -1,10 +1,7 @@
 """Shahbaba, Lan, Johnson and Neal (2014), Table 2: three methods on three real data sets.
 
-StatLog (cotton crop or not), CTG (pathologic or not) and Chess (White can win or not), with the
-encodings and classes of the authors' programs.  The paper says that numerical variables were
-standardised, and calls those of Chess categorical; their codes, 0, 1 and 2, are not standardised in
-the program, and neither are they here, but the effect is shown.  (It counts p = 37 for StatLog,
-with the intercept, and 21 and 36 for CTG and Chess, without.)
+StatLog, CTG and Chess, with the encodings and classes of the authors' programs
+(shahbaba/datasets.py); and Chess standardised, as the text may mean it and the program does not.
 shahbaba/tables.py explains the estimates; the authors' variant of the normal approximation follows
 the flow for 0.9 eps.
 
@@ -33,9 +30,6 @@ CHAINS = {"paper": 3, "short": 2, "smoke": 1}  # of each method
 FRESH = {"paper": 1000, "short": 0, "smoke": 0}  # added to the seed, so that no claim is tested
 # at full length on chains that it could have been chosen on
 PER_GRADIENT = {"StatLog": 4.0, "CTG": 1.5, "Chess": 2.7}  # relative time
-
-
-# The work
 
 
 def run(experiment, cases):

@@ -23,7 +23,7 @@ from zhang.paths import hmc_path, soft_abs_path, sshmc_path
 from zhang.printed import FUNNEL, HMC, SSHMC, said
 
 NAME, WHAT = "zhang_fig1", "energies and paths of three methods"
-MINUTES = {"paper": 2, "short": 0.7, "smoke": 0.2}
+MINUTES = {"paper": 1, "short": 0.5, "smoke": 0.2}
 
 # The paper's settings (Section 5.1)
 N_THETA, N_PHI = FUNNEL["n_theta"], FUNNEL["n_phi"]

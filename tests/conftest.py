@@ -1,4 +1,4 @@
-"""BLAS runs on one thread, in the tests and in the processes that they start."""
+"""Two processes run the whole suite, one a single file; BLAS runs on one thread in all of them."""
 
 import os
 
@@ -6,6 +6,13 @@ import pytest
 import threadpoolctl
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+
+def pytest_xdist_auto_num_workers(config):
+    """Return 0, which is this process, for a few tests, for benchmarks and for planted bugs."""
+    alone = config.option.markexpr in ("benchmark", "slow") or any(
+        ".py" in argument for argument in config.args)
+    return 0 if alone else min(2, os.cpu_count())
 
 
 @pytest.fixture(scope="session", autouse=True)

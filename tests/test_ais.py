@@ -1,5 +1,6 @@
 """algorithms/ais.py: exact identities of the weights, then the evidence where it is known."""
 
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,11 +10,23 @@ from scipy.stats import multivariate_normal
 
 from algorithms import ais as module
 from algorithms import hmc, paquet_rmhmc, paquet_rmhmc_fast
-from algorithms.ais import HMC, RMHMC, RMHMCMirror, ais, ais_run, combine, geometric_ladder
+from algorithms.ais import (
+    HMC,
+    RMHMC,
+    RMHMCMirror,
+    ais,
+    ais_run,
+    combine,
+    geometric_ladder,
+    last_step,
+)
+from algorithms.ep_fast import ep
 from departing import departs
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification, at_beta, draw_q
 from models.interface import U
+from paquet.digits import digits_3v5
+from paquet.problem import problem
 
 N = 3
 X = np.random.default_rng(0).standard_normal((N, 2))
@@ -206,3 +219,25 @@ def test_bad_kernels_are_named(name, kernel):
 def test_bad_ladders_and_weights_are_named(name, call):
     with pytest.raises(ValueError, match=f"^{name} must"):
         call()
+
+
+# The tails of importance sampling from q
+
+
+def test_one_case_has_the_last_step_of_a_half_normal():
+    K, y, q = problem(digits_3v5().name, 1)
+    # the posterior is nearly half a normal: variance K (1 - 2 / pi), so that tau K = 2 / (pi - 2)
+    assert last_step(y, q) == pytest.approx((math.pi - 2) / 2, abs=2e-3)  # K is 27000
+    assert last_step(y, q) == pytest.approx(1 / (K[0, 0] * q.tau[0]), rel=1e-6)
+    assert ep(K, y).log_Z == pytest.approx(math.log(0.5), abs=1e-12)
+
+
+@pytest.mark.parametrize("N", [2, 3, 8, 40])
+def test_second_moment_of_the_weights_grows_along_the_ray(N):
+    K, y, q = problem(digits_3v5().name, N)
+    assert (y * q.mu > 0).all()
+    length = last_step(y, q)
+    assert 0 < length < 1
+    inverse = np.linalg.inv(K)
+    for step, sign in ((0.9 * length, 1), (1.1 * length, -1)):
+        assert sign * (q.mu @ inverse @ q.mu - step * q.mu @ (q.tau * q.mu)) > 0

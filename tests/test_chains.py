@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from algorithms.ess import batch_means, initial_sequence
-from algorithms.split_hmc import exact_flow, follow, normal_split_hmc, normal_state
+from algorithms.fixed_flow_hmc import fixed_flow_step
+from algorithms.split_hmc import exact_flow, normal_state
 from models.interface import U
 from shahbaba import chains
 
@@ -54,68 +55,9 @@ def test_the_variants_flow_lasts_0_9_eps_whatever_the_step(stage):
     R = exact_flow(fit, 0.27)  # 0.9 x 0.3
     for k in range(50):
         eps = 0.3 - 0.2 * 0.3 * rng.random()
-        state, _, error = chains.fixed_flow_step(state, model, fit, R, eps, 5, rng)
+        state, _, error = fixed_flow_step(state, model, fit, R, eps, 5, rng)
         assert error == ours.energy_error[k]
         np.testing.assert_array_equal(state.q, ours.samples[k])
-
-
-def test_with_the_whole_step_and_no_jitter_the_variant_is_algorithm_1(stage):
-    model, fit, _ = stage
-    q0 = fit.q_hat + 0.1
-    ours = normal_split_hmc(q0, model, fit, 0.3, 5, 50, np.random.default_rng(1), 0.0)
-    variant = chains.fixed_flow_hmc(q0, model, fit, 0.3, 5, 50, np.random.default_rng(1), 0.0, 1.0)
-    assert np.array_equal(ours.samples, variant.samples)
-    assert np.array_equal(ours.energy_error, variant.energy_error)
-    assert np.array_equal(ours.accepted, variant.accepted)
-    assert np.array_equal(ours.energies, variant.energies)
-
-
-def test_with_jitter_the_variant_is_another_map(stage):
-    model, fit, _ = stage
-    ours = normal_split_hmc(fit.q_hat, model, fit, 0.3, 5, 1, np.random.default_rng(1), 0.2)
-    variant = chains.fixed_flow_hmc(fit.q_hat, model, fit, 0.3, 5, 1, np.random.default_rng(1),
-                                    0.2, 1.0)
-    assert not np.array_equal(ours.energy_error, variant.energy_error)
-
-
-def trajectory(x, stage, eps, L, time):
-    """Follow the variant's trajectory from x = (q, p) by its definition: L whole steps."""
-    model, fit, _ = stage
-    q, p, R = x[:3], x[3:], exact_flow(fit, time)
-    for _ in range(L):
-        p = p - eps / 2 * normal_state(q, model, fit).g_1
-        q, p = follow(R, q - fit.q_hat, p)
-        q = q + fit.q_hat
-        p = p - eps / 2 * normal_state(q, model, fit).g_1
-    return np.concatenate([q, p])
-
-
-def test_the_variant_makes_l_steps_and_its_error_is_that_of_the_last(stage):
-    model, fit, _ = stage
-    for L in (1, 2, 5):
-        start = normal_state(fit.q_hat + 0.2, model, fit)
-        state, accepted, error = chains.fixed_flow_step(
-            start, model, fit, exact_flow(fit, 0.27), 0.25, L, np.random.default_rng(3))
-        p = np.random.default_rng(3).standard_normal(3)
-        end = trajectory(np.concatenate([start.q, p]), stage, 0.25, L, 0.27)
-        wanted = U(end[:3], model) + end[3:] @ end[3:] / 2 - start.U - p @ p / 2
-        assert error == pytest.approx(wanted, abs=1e-12)  # rounding of energies of order 50
-        assert accepted
-        np.testing.assert_allclose(state.q, end[:3], rtol=0, atol=1e-13)  # the same, reordered
-
-
-def test_the_variant_is_reversible_and_preserves_volume(stage):
-    def step(x):  # one step of size 0.25 with the flow of another time
-        return trajectory(x, stage, 0.25, 1, 0.27)
-
-    x = np.concatenate([stage[1].q_hat + 0.2, [0.5, -1.0, 0.3]])
-    flip = np.repeat([1.0, -1.0], 3)
-    # rounding of some 100 operations on numbers of order 10
-    assert np.allclose(flip * step(flip * step(x)), x, rtol=0, atol=1e-12)
-    h = 1e-5
-    J = np.column_stack([(step(x + h * e) - step(x - h * e)) / (2 * h) for e in np.eye(6)])
-    # differences: h^2 times third derivatives of order 10
-    assert abs(np.linalg.det(J) - 1) < 1e-7
 
 
 def test_the_variant_samples_the_same_posterior():
@@ -124,18 +66,6 @@ def test_the_variant_samples_the_same_posterior():
     for row in ("tau", "tau_beta"):
         a, b = (f[row] for f in found.values())
         assert abs(a["mean"] - b["mean"]) < 4 * np.hypot(a["mean_se"], b["mean_se"])
-
-
-def test_the_variant_accepts_with_the_probability_of_metropolis(stage):
-    model, fit, _ = stage
-    state = normal_state(fit.q_hat, model, fit)
-    rng = np.random.default_rng(2)
-    R = exact_flow(fit, 1.5)
-    taken, error = np.array([chains.fixed_flow_step(state, model, fit, R, 3.0, 5, rng)[1:]
-                             for _ in range(2000)]).T
-    p = np.exp(np.minimum(-error, 0.0))
-    assert 0.02 < p.mean() < 0.9  # neither all nor nothing
-    assert abs(np.sum(taken - p)) < 4 * np.sum(p * (1 - p)) ** 0.5
 
 
 # A replicate

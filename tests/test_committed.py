@@ -121,9 +121,8 @@ def test_a_failing_claim_in_any_script_is_exit_status_1(script, tmp_path, monkey
 def test_the_keys_of_the_committed_replicates_are_todays(path):
     # if this fails, run python reproduce/rekey.py (or the script, where numbers have changed)
     function_of = import_module("rekey").function_of
-    for one in replicates.unpack(path).values():
-        function = function_of(path.name.split(".")[0], one["function"])
-        assert one["code"] == fingerprint(function), one["function"]
+    for name, code in {(r["function"], r["code"]) for r in replicates.unpack(path).values()}:
+        assert code == fingerprint(function_of(path.name.split(".")[0], name)), name
 
 
 def test_every_script_has_what_it_should_and_nothing_is_too_large():

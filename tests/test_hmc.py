@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from algorithms.hmc import draw_step, hmc, hmc_step, state_at
+from algorithms.hmc import draw_step, hmc, hmc_step, state_at, trajectory
 from departing import departs
 from models.covariance import squared_exponential
 from models.gaussian import Gaussian
@@ -40,6 +40,20 @@ def endpoint(q, p, eps, L, M):
     L_M = None if M is None else np.linalg.cholesky(M)
     z = p if M is None else np.linalg.solve(L_M, p)
     return hmc_step.py_func(state_at(q, MODEL), MODEL, eps, L, L_M, Given(z))
+
+
+def test_a_trajectory_ends_where_that_of_a_transition_does():
+    p, eps = np.array([0.7, -0.4]), 0.3
+    path, energies = trajectory(Q, p, MODEL, eps, 4)
+    end, _, error = endpoint(Q, p, eps, 4, None)
+    assert path.shape == (5, 2) and energies.shape == (5,)
+    np.testing.assert_array_equal(path[0], Q)
+    np.testing.assert_allclose(path[-1], end.q, rtol=1e-13)  # half steps joined
+    assert energies[0] == U(Q, MODEL) + p @ p / 2
+    assert energies[-1] - energies[0] == pytest.approx(error, abs=1e-13)
+    for k in range(1, 4):  # the same path, but shorter
+        shorter, H = trajectory(Q, p, MODEL, eps, k)
+        assert np.array_equal(shorter, path[: k + 1]) and np.array_equal(H, energies[: k + 1])
 
 
 @masses

@@ -27,6 +27,7 @@ from algorithms import (
     paquet_rmhmc,
     paquet_rmhmc_fast,
     random_walk,
+    rmhmc_within_gibbs,
     split_hmc,
     sshmc,
     sshmc_fast,
@@ -35,6 +36,7 @@ from coupled import coupled
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
+from models.hierarchical_logistic import HierarchicalLogistic
 from models.jit import ROOT
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture
@@ -58,6 +60,7 @@ def problems():
     p.mixture = gaussian_mixture([0.6, 0.4], [[0.0, 0.0], [1.6, 1.2]],
                                  [[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]]])
     p.funnel, p.coupled = Funnel.from_size(3), coupled([0.4, -1.0, 2.0])
+    p.grouped = HierarchicalLogistic.from_data(X[:, :2], p.y, np.arange(66) % 2)
     p.mass = np.diag([9.0, 7.0, 8.0, 6.0])
     p.series = np.cumsum(rng.standard_normal((4, 60, 2)), axis=1)
     p.ladder = ais.geometric_ladder(3, 1e-2)
@@ -83,11 +86,16 @@ CHAINS = {  # one transition from x
                                                      2, 1, 0.1),
     "fast SSHMC, v": lambda p, x, rng: sshmc_fast.sshmc(x[:3], x[3:4], p.funnel, 1.0, 1.5, 3, 1,
                                                         rng, 1, 2),
+    "within Gibbs": lambda p, x, rng: rmhmc_within_gibbs.rmhmc_within_gibbs(
+        x[:3], x[3:4], p.funnel, 1.2, 1.8, 2, 2, 1, rng, 0.1),
+    "within Gibbs, groups": lambda p, x, rng: rmhmc_within_gibbs.rmhmc_within_gibbs(
+        x[:4], x[4:], p.grouped, 1.2, 1.5, 2, 2, 1, rng),
 }
 STARTS = dict.fromkeys(CHAINS, lambda p: p.fit.q) | dict.fromkeys(
     [name for name in CHAINS if "RMHMC" in name], lambda p: p.sites.mu) | {
     "general RMHMC": lambda p: np.zeros(2)} | dict.fromkeys(
-    [name for name in CHAINS if "SSHMC" in name], lambda p: np.array([0.4, -0.3, 0.8, 0.2, -0.1]))
+    [name for name in CHAINS if "SSHMC" in name or "Gibbs" in name],
+    lambda p: np.array([0.4, -0.3, 0.8, 0.2, -0.1]))
 OTHERS = {  # whole algorithms; x is not used
     "leapfrog": lambda p, x, rng: generalised_leapfrog.generalised_leapfrog(
         np.zeros(2), np.ones(2), p.mixture, 5, 0.2),
@@ -140,7 +148,7 @@ def runs(tmp_path_factory):
             before[name, k], compiled[name, k] = x, flat(record)
             if name in CHAINS:
                 x = last(record)
-                accepted[name] += record.accepted.tolist()
+                accepted[name] += record.accepted.ravel().tolist()
     path = tmp_path_factory.mktemp("interpreted") / "transitions"
     path.write_bytes(pickle.dumps((p, before)))
     folders = map(str, (ROOT, ROOT / "reproduce", ROOT / "tests"))

@@ -139,7 +139,7 @@ def test_a_product_of_printed_factors_and_its_ends():
 def test_a_ratio_of_times_has_the_error_of_two_roundings():
     draws = np.random.default_rng(1).uniform(-0.0005, 0.0005, (2, 100_000))
     sample = (0.011 + draws[0]) / (0.005 + draws[1])  # CTG, data: 10 % of rounding
-    value, se = errata.s_ratio("CTG", "data")
+    value, se = errata.run(None, None)["s"]["CTG", "data"]
     assert value == pytest.approx(2.2, rel=1e-12)
     # the second order of an error of 6 %, and 4 / sqrt(2 n) for the sample's own
     assert se == pytest.approx(sample.std(), rel=0.02)

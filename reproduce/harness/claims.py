@@ -199,13 +199,15 @@ def report(findings):
             if found == kind:
                 reasons = [claim.why] + [f"known: {claim.known}"] * bool(claim.known)
                 blocks.append("\n".join(
-                    [f"{found:17}{claim.what}", f"{'':17}{comparison(claim, ours)}"]
+                    [f"{found:17}{claim.what}",
+                     f"{'':17}ours {number(ours)}   paper: {claim.paper}   accepted"
+                     f" {interval(claim)}"]
                     + [filled(reason, " " * 17) for reason in reasons]))
     agreeing = [f for f in findings if f.verdict == "agrees"]
     notes = {why: f"[{k}]" for k, why in enumerate(
         dict.fromkeys(f.claim.why for f in agreeing), 1)}
     if agreeing:
-        blocks.append(table(
+        blocks.append(text_table(
             [[f.claim.what, number(f.ours), f.claim.paper, interval(f.claim), notes[f.claim.why]]
              for f in agreeing], ["agrees", "ours", "paper", "accepted", "why"]))
         blocks.append("\n".join(filled(f"{mark} {why}", "") for why, mark in notes.items()))
@@ -217,11 +219,6 @@ def counted(findings):
     """Say how many findings there are of each verdict."""
     counts = Counter(f.verdict for f in findings)
     return ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v]) or "no claim is made"
-
-
-def comparison(claim, ours):
-    """Say what we measured, what the paper has, and what is accepted."""
-    return f"ours {number(ours)}   paper: {claim.paper}   accepted {interval(claim)}"
 
 
 def interval(claim):
@@ -258,7 +255,7 @@ def rounded(value, se):
     return f"{value:{form}}", f"{se:{form}}"
 
 
-def table(rows, header):
+def text_table(rows, header):
     """Return a plain text table; numbers are right-aligned, floats have four digits."""
     cells = [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row]
              for row in [header, *rows]]
@@ -269,3 +266,6 @@ def table(rows, header):
                        for cell, w, r in zip(row, widths, right, strict=True)).rstrip()
              for row in cells]
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
+
+table = text_table  # where no other table is in the way

@@ -14,7 +14,7 @@ import platform
 import signal
 import sys
 import time
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -104,14 +104,19 @@ class Experiment:
         self.used |= {key: records[key] for key in keys}
         return [records[key]["result"] for key in keys]
 
+    @cached_property
+    def keys(self):
+        """Return {(name of a function, its task): the key of what is stored of it}."""
+        return {(record["function"], to_json(record["task"], sort_keys=True)): key
+                for key, record in self.packed.items()}
+
     def recalled(self, function, task):
         """Return the stored result of a task, whatever the code that computed it."""
         wanted = function.__name__, to_json(task, sort_keys=True)
-        for key, record in self.packed.items():
-            if (record["function"], to_json(record["task"], sort_keys=True)) == wanted:
-                self.used[key] = record
-                return record["result"]
-        raise Missing(f"{self.folder.with_suffix('.json.gz')} has no {wanted[0]}({wanted[1]})")
+        if wanted not in self.keys:
+            raise Missing(f"{self.folder.with_suffix('.json.gz')} has no {wanted[0]}({wanted[1]})")
+        record = self.used[self.keys[wanted]] = self.packed[self.keys[wanted]]
+        return record["result"]
 
     @property
     def seconds(self):

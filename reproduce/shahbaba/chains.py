@@ -9,21 +9,10 @@ from functools import cache
 import numpy as np
 
 from algorithms.ess import batch_means, cube_root, initial_sequence
-from algorithms.hmc import draw_step, hmc
+from algorithms.fixed_flow_hmc import fixed_flow_hmc
+from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import Counts as SplitCounts
-from algorithms.split_hmc import (
-    data_split_hmc,
-    empty_chain,
-    exact_flow,
-    follow,
-    metropolis,
-    normal_approximation,
-    normal_split_hmc,
-    normal_state,
-    split_data,
-)
-from models.jit import njit
+from algorithms.split_hmc import data_split_hmc, normal_approximation, normal_split_hmc, split_data
 from models.logistic_regression import LogisticRegression, chain_log_likelihood
 from shahbaba.datasets import load
 
@@ -42,41 +31,6 @@ def problem(data_name, fraction):
     model = LogisticRegression.from_data(cases.X, cases.y, SIGMA, SIGMA)
     fit = map_estimate(model)
     return model, normal_approximation(fit), split_data(model, fit.q, fraction)
-
-
-@njit
-def fixed_flow_step(current, model, fit, R, eps, L, rng):
-    """normal_split_step, but with a flow R that need not be that of the step eps.
-
-    It is symmetric and preserves volume whatever R's time, so the test on the exact U makes it
-    correct; but it does not follow Hamilton's equations unless R is exact_flow(fit, eps).
-    """
-    state = current
-    p = current_p = rng.standard_normal(state.q.size)
-    for _l in range(L):
-        p = p - eps / 2 * state.g_1
-        q_star, p = follow(R, state.q - fit.q_hat, p)
-        state = normal_state(q_star + fit.q_hat, model, fit)
-        p = p - eps / 2 * state.g_1
-    return metropolis(current, current_p, state, p, rng)
-
-
-@njit
-def fixed_flow_hmc(q0, model, fit, eps, L, n, rng, jitter, share):
-    """Do as normal_split_hmc, but with a flow of time share * eps for all transitions.
-
-    So the authors' program has it.  The kicks follow the random step of their transition,
-    Uniform((1 - jitter) eps, eps).
-    """
-    chain = empty_chain(n, q0.size, SplitCounts(L * n + 1, 1.0 + L * n, 1.0 * L))
-    R = exact_flow(fit, share * eps)
-    state = normal_state(q0, model, fit)
-    for t in range(n):
-        step = draw_step(eps, jitter, rng)
-        state, chain.accepted[t], chain.energy_error[t] = fixed_flow_step(
-            state, model, fit, R, step, L, rng)
-        chain.samples[t], chain.energies[t] = state.q, state.U
-    return chain
 
 
 def transitions(method, q, stage, eps, L, M, n, rng, jitter=JITTER):

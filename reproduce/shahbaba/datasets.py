@@ -80,12 +80,9 @@ def statlog(folder=None):
 
 
 def ctg(folder=None):
-    """Return the 2126 cases of CTG, 21 attributes z-scored; y = 1 for pathologic (NSP 3).
-
-    As statlog(); the file is a spreadsheet, CTG.xls.
-    """
+    """Return the 2126 cases of CTG, 21 attributes z-scored; y = 1 for pathologic.  As statlog()."""
     cases = spreadsheet(uci("CTG.xls", folder))
-    return classes("CTG", z_scored(cases[:, :21]), cases[:, -1] == 3)
+    return classes("CTG", z_scored(cases[:, :21]), cases[:, -1] == 3)  # NSP 3
 
 
 def spreadsheet(content):
@@ -100,9 +97,8 @@ def spreadsheet(content):
 def chess(folder=None, standardise=False):
     """Return the 3196 cases of Chess, 36 attributes; y = 1 if White can win.
 
-    The values of an attribute, in alphabetical order, are 0, 1 (and 2 for the one that has three).
-    The paper says that "numerical variables" were standardised; the authors' program does not
-    do it here, so neither do we unless `standardise`.  Otherwise as statlog().
+    The values of an attribute, in alphabetical order, are 0, 1 (and 2 for the one that has three);
+    z-scored if `standardise`, which the authors' program does not do here.  Otherwise as statlog().
     """
     text = uci("kr-vs-kp.data", folder).decode()
     cases = np.array([line.split(",") for line in text.splitlines()])

@@ -1,8 +1,7 @@
 """The data of Figures 2 to 4 of Shahbaba, Lan, Johnson and Neal (2014), or others like them.
 
-The paper does not say how it made its 100 cases.  Ours have two standard normal covariates and a
-logit of slope 5 across the boundary (datasets.illustrative); what its figures show is measured on
-many data sets, of three slopes.
+datasets.illustrative says how they are made; what the figures show is measured on many data sets,
+of three slopes.
 """
 
 import numpy as np

@@ -12,30 +12,16 @@ import numpy as np
 from scipy.special import ndtr, polygamma
 from scipy.stats import chi2
 
-from harness.claims import Claim, Measured, average, brief, least, log, mean
-from harness.claims import table as text_table
+from harness.claims import Claim, Measured, average, brief, least, log, mean, text_table
 from harness.style import COLOURS, plt
+from shahbaba import printed
 from shahbaba.chains import ALL, AUTHORS, clock, warm
-from shahbaba.printed import (
-    BATCHES,
-    MEASURES,
-    METHODS,
-    MISPRINTS,
-    PROBLEMS,
-    SE_LOG_TAU,
-    SENTENCES,
-    N,
-    gradients,
-    half_unit,
-    number,
-    sentence,
-    step,
-)
+from shahbaba.printed import MEASURES, METHODS, PROBLEMS, gradients, half_unit, number, step
 
 # Our settings
 TIMED = {"paper": (10, 100), "short": (5, 20), "smoke": (2, 5)}  # rounds, transitions in each
 COST = {"HMC": 20.0, "normal": 10.0, AUTHORS: 10.0, "data": 12.6}  # for the progress bar
-SE_AP = (0.25 * 2 / N) ** 0.5  # at most: the acceptances have a tau of 1 to 2
+SE_AP = (0.25 * 2 / printed.N) ** 0.5  # at most: the acceptances have a tau of 1 to 2
 WIDE = 3  # of the paper's standard errors, either side of a printed number
 ROWS = {"tau": "log likelihood", "tau_beta": "sum of beta^2"}  # of which these are the times
 ESTIMATORS = ("batch means", "initial sequence")
@@ -47,9 +33,6 @@ FLOW = ("the authors' program follows the flow of U_0 for 0.9 eps in every step,
 def column(method):
     """Return the printed column that a method is compared with."""
     return "normal" if method == AUTHORS else method
-
-
-# The work
 
 
 def chain_tasks(name, data_name, methods, chains, n, seed, per_gradient=1.0):
@@ -157,7 +140,7 @@ def claims_about(name, known):
     found = [Claim(f"{name}, {method}: g", PROBLEMS[name].rows["g"][method],
                    lambda r, m=method: r[name][m]["g"], number(name, "g", method) - 0.05,
                    number(name, "g", method) + 0.05, "rounding", "printed number",
-                   MISPRINTS.get((name, method, "g"), "")) for method in METHODS]
+                   printed.MISPRINTS.get((name, method, "g"), "")) for method in METHODS]
     found += [rate_claim(name, method) for method in ALL]
     found += [tau_claim(name, method, row, estimator)
               for method in ALL for row in ROWS for estimator in ESTIMATORS]
@@ -171,7 +154,7 @@ def claims_about(name, known):
                     lambda r, m=method: ratio(r[name], "s", "HMC", m), 1.0, np.inf,
                     "machine (ratios only): the CPU times are substantially lower than those of"
                     " HMC", "order") for method in METHODS[1:]]
-    found += [Claim(sentence(*words), "order", lambda r, words=words: least(
+    found += [Claim(printed.sentence(*words), "order", lambda r, words=words: least(
                         advantage(r[name], *words[1:3], measure) for measure in words[3]),
                     0.0, np.inf, f"{where}; by initial sequences.  Least: in standard errors",
                     "order") for *words, where in sentences(name)]
@@ -187,24 +170,24 @@ def claims_about(name, known):
 
 def rate_claim(name, method):
     """Make the claim that a printed acceptance rate is ours."""
-    printed = number(name, "AP", column(method))
+    theirs = number(name, "AP", column(method))
     margin = 0.005 + WIDE * SE_AP
-    return Claim(f"{name}, {method}: AP", f"{printed:.2f}", lambda r: r[name][method]["AP"],
-                 printed - margin, printed + margin,
+    return Claim(f"{name}, {method}: AP", f"{theirs:.2f}", lambda r: r[name][method]["AP"],
+                 theirs - margin, theirs + margin,
                  f"rounding, and {WIDE} standard errors of theirs, at most {SE_AP:.4f} each for"
                  " 50000 iterations", "printed number")
 
 
 def tau_claim(name, method, row, estimator):
     """Make the claim that a printed tau is ours, on the log scale, where its error is constant."""
-    printed, half = (f(name, row, column(method)) for f in (number, half_unit))
-    # theirs is ours times chi-squared over its degrees of freedom
-    least_of_theirs, largest_of_theirs = np.log(
-        chi2.ppf(ndtr([-WIDE, WIDE]), BATCHES - 1) / (BATCHES - 1))
+    theirs, half = (f(name, row, column(method)) for f in (number, half_unit))
+    # it is ours times chi-squared over its degrees of freedom
+    freedom = printed.BATCHES - 1
+    low, high = np.log(chi2.ppf(ndtr([-WIDE, WIDE]), freedom) / freedom)
     return Claim(
-        f"{name}, {method}: log({row} / {printed:g}), {estimator}", f"{printed:g}",
-        lambda r: log(r[name][method][row, estimator] / printed),
-        np.log1p(-half / printed) - largest_of_theirs, np.log1p(half / printed) - least_of_theirs,
+        f"{name}, {method}: log({row} / {theirs:g}), {estimator}", f"{theirs:g}",
+        lambda r: log(r[name][method][row, estimator] / theirs),
+        np.log1p(-half / theirs) - high, np.log1p(half / theirs) - low,
         "Monte Carlo: theirs, a multiple of a chi-squared number of 35 degrees of freedom for 36"
         f" batches, between the probabilities of {WIDE} standard errors; rounding",
         "printed number")
@@ -224,7 +207,7 @@ def proportional():
 
 def sentences(name):
     """Yield what the text says of a problem; what it says of "normal" also of its variant."""
-    for about, *methods, measures, where in SENTENCES:
+    for about, *methods, measures, where in printed.SENTENCES:
         if about == name:
             yield name, *methods, measures, where
             if "normal" in methods:
@@ -237,29 +220,30 @@ def sentences(name):
 
 def laid_out(name, found):
     """Return the paper's table with ours beside it, a standard error in brackets."""
-    printed = PROBLEMS[name].rows
+    cells = PROBLEMS[name].rows
 
-    def s_ratio(row, m):  # in print
-        return f"{number(name, row, m) / number(name, 's', 'HMC'):.3g}"
+    def per_s(row):  # in print, over the s of HMC
+        return lambda m: f"{number(name, row, m) / number(name, 's', 'HMC'):.3g}"
 
-    rows = [("L", printed["L"].get, lambda m: f"{step(name, column(m))[1]}"),
-            ("g", printed["g"].get, lambda m: brief(found[m]["g"])),
+    def own(key, factor=None):
+        return lambda m: brief(found[m][key] * (found[m][factor] if factor else 1.0))
+
+    rows = [("L", cells["L"].get, lambda m: f"{step(name, column(m))[1]}"),
+            ("g", cells["g"].get, own("g")),
             ("s, ms", lambda m: f"{1e3 * number(name, 's', m):g}",
              lambda m: brief(found[m]["s"] * 1e3)),
-            ("s / s of HMC", lambda m: s_ratio("s", m),
+            ("s / s of HMC", per_s("s"),
              lambda m: "1" if m == "HMC" else brief(ratio(found, "s", m, "HMC"))),
-            ("AP", printed["AP"].get, lambda m: brief(found[m]["AP"]))]
+            ("AP", cells["AP"].get, own("AP"))]
     for row in ROWS:
-        for estimator in ESTIMATORS:
-            old = estimator == "batch means"
-            for label, factor in ((row, None), (f"{row} x g", "g"), (f"{row} x s, s", "s")):
-                if old or factor != "s":
-                    rows.append((
-                        f"{label}, {estimator}", printed[label.removesuffix(", s")].get if old else
-                        lambda m: "-", lambda m, key=(row, estimator), factor=factor: brief(
-                            found[m][key] * (found[m][factor] if factor else 1.0))))
-        rows.append((f"{row} x s / s of HMC, init. seq.", lambda m, row=row: s_ratio(
-            f"{row} x s", m), lambda m, row=row: brief(product(found, f"{row} x s", m))))
+        batch, sequence = ((row, estimator) for estimator in ESTIMATORS)
+        rows += [(f"{row}, batch means", cells[row].get, own(batch)),
+                 (f"{row} x g, batch means", cells[f"{row} x g"].get, own(batch, "g")),
+                 (f"{row} x s, s, batch means", cells[f"{row} x s"].get, own(batch, "s")),
+                 (f"{row}, initial sequence", lambda m: "-", own(sequence)),
+                 (f"{row} x g, initial sequence", lambda m: "-", own(sequence, "g")),
+                 (f"{row} x s / s of HMC, init. seq.", per_s(f"{row} x s"),
+                  lambda m, row=row: brief(product(found, f"{row} x s", m)))]
     return text_table(
         [[label, *(cell for m in found for cell in ("" if m == AUTHORS else theirs(m), ours(m)))]
          for label, theirs, ours in rows],
@@ -268,9 +252,8 @@ def laid_out(name, found):
 
 def dot_plot(problems, others=()):
     """Draw the four products of all methods; problems and others: {name: {method: estimates}}."""
-    height = 1.6 + 1.15 * sum(map(len, problems.values())) / 2
-    fig, axes = plt.subplots(2, 2, figsize=(10, 1.5 + 1.1 * height), sharey=True,
-                             layout="constrained")
+    height = 3.26 + 0.6325 * sum(map(len, problems.values()))
+    fig, axes = plt.subplots(2, 2, figsize=(10, height), sharey=True, layout="constrained")
     for ax, measure in zip(axes.T.flat, MEASURES, strict=True):
         labels, y = [], 0.0
         for name, found in problems.items():
@@ -320,7 +303,7 @@ def dots(ax, name, measure, found, method, y):
         x = number(name, row, method) * (
             gradients(name, method) if factor == "g" else
             number(name, "s", method) / number(name, "s", "HMC"))
-        points.append((Measured(x, x * SE_LOG_TAU), 0.25, "D", "k"))
+        points.append((Measured(x, x * printed.SE_LOG_TAU), 0.25, "D", "k"))
     for (value, se), shift, marker, colour in points:
         low, high = value * (1 - np.exp(-2 * se / value)), value * (np.exp(2 * se / value) - 1)
         ax.errorbar(value, y + shift, xerr=[[low], [high]], fmt=marker, color=colour, ms=3.5, lw=1)

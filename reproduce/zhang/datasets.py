@@ -96,6 +96,16 @@ def german_credit(folder=None, fallback=True):
     return Grouped(GERMAN, standardised(values), y, purpose)
 
 
+def attributes(folder=None):
+    """Return how many attributes of german.data are categorical, coded A..., and how many numeric.
+
+    Raises DataError if there is no file, or another one.
+    """
+    first = content_of("german.data", folder, False).decode().splitlines()[0].split()[:20]
+    categorical = sum(value.startswith("A") for value in first)
+    return categorical, len(first) - categorical
+
+
 def standardised(values):
     """Return a column of ones, and the columns with mean 0 and standard deviation 1."""
     values = np.asarray(values, float)

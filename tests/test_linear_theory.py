@@ -1,10 +1,10 @@
-"""Linear theory of the three integrators of Split HMC."""
+"""Linear theory of HMC and of the three integrators of Split HMC."""
 
 import numpy as np
 import pytest
 
+from algorithms import linear_theory as linear
 from algorithms.split_hmc import NormalApproximation, exact_flow, follow
-from shahbaba import linear
 
 M = 9
 
@@ -103,3 +103,32 @@ def test_kicks_resonate_with_half_turns_of_the_inner_steps():
         assert exponent(eps * (1 - width / 2)) > 1e-4
         assert exponent(eps * (1 + width / 10)) < 1e-9
         assert exponent(eps * (1 - width * 1.1)) < 1e-9
+
+
+# HMC of a normal distribution
+
+
+def leapfrog(q, p, inverse, steps):
+    """Make leapfrog steps of size 0.15 from q and p, (n, 2), by the definition."""
+    p = p - 0.075 * q @ inverse
+    for k in range(steps):
+        q = q + 0.15 * p
+        p = p - (0.075 if k == steps - 1 else 0.15) * q @ inverse
+    return q, p
+
+
+def test_correlation_and_rate_are_those_of_20_leapfrog_steps():
+    covariance = np.array([[1, 0.95], [0.95, 1]])
+    inverse = np.linalg.inv(covariance)
+    rng = np.random.default_rng(3)
+    n = 400_000
+    q = rng.standard_normal((n, 2)) @ np.linalg.cholesky(covariance).T
+    p = rng.standard_normal((n, 2))
+    end, p_end = leapfrog(q, p, inverse, 20)
+    energy = ((end @ inverse * end).sum(1) + (p_end**2).sum(1)
+              - (q @ inverse * q).sum(1) - (p**2).sum(1)) / 2
+    accept = np.exp(np.minimum(-energy, 0))
+    lag_1, rate = linear.correlation_and_rate(covariance, 0.15, 20)
+    for sample, wanted in ((accept, rate),
+                           (q[:, 0] * (accept * end[:, 0] + (1 - accept) * q[:, 0]), lag_1)):
+        assert abs(sample.mean() - wanted) < 4 * sample.std() / n**0.5

@@ -1,0 +1,50 @@
+"""Algorithm 1 of Split HMC as the authors' program has it: the flow of U_0 lasts a fixed time.
+
+Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Hamiltonian Monte
+            Carlo", Statistics and Computing 24, 339-349: the program that goes with it.
+Mirror      none: it is normal_split_step of algorithms/split_hmc.py, but for the flow R.
+Departures  none.
+
+The program computes R once, for 0.9 eps; the kicks follow the step of their transition, which is
+drawn from Uniform(0.8 eps, eps).  Notation as in algorithms/split_hmc.py.
+"""
+
+from algorithms.hmc import draw_step
+from algorithms.split_hmc import Counts as SplitCounts
+from algorithms.split_hmc import empty_chain, exact_flow, follow, metropolis, normal_state
+from models.jit import njit
+
+
+@njit
+def fixed_flow_step(current, model, fit, R, eps, L, rng):
+    """normal_split_step, but with a flow R that need not be that of the step eps.
+
+    It is symmetric and preserves volume whatever R's time, so the test on the exact U makes it
+    correct; but it does not follow Hamilton's equations unless R is exact_flow(fit, eps).
+    """
+    state = current
+    p = current_p = rng.standard_normal(state.q.size)
+    for _l in range(L):
+        p = p - eps / 2 * state.g_1
+        q_star, p = follow(R, state.q - fit.q_hat, p)
+        state = normal_state(q_star + fit.q_hat, model, fit)
+        p = p - eps / 2 * state.g_1
+    return metropolis(current, current_p, state, p, rng)
+
+
+@njit
+def fixed_flow_hmc(q0, model, fit, eps, L, n, rng, jitter, share):
+    """Do as normal_split_hmc, but with a flow of time share * eps for all transitions.
+
+    So the authors' program has it.  The kicks follow the random step of their transition,
+    Uniform((1 - jitter) eps, eps).
+    """
+    chain = empty_chain(n, q0.size, SplitCounts(L * n + 1, 1.0 + L * n, 1.0 * L))
+    R = exact_flow(fit, share * eps)
+    state = normal_state(q0, model, fit)
+    for t in range(n):
+        step = draw_step(eps, jitter, rng)
+        state, chain.accepted[t], chain.energy_error[t] = fixed_flow_step(
+            state, model, fit, R, step, L, rng)
+        chain.samples[t], chain.energies[t] = state.q, state.U
+    return chain

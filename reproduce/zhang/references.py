@@ -1,0 +1,206 @@
+"""Chains on the four models of Zhang and Sutton (2014), and what all samplers must agree on.
+
+The quantities are the hyperparameters and some of the parameters: their means, and their standard
+deviations.  Standard errors are those of the effective sample sizes within chains; where chains
+scatter by more than that, in the hyperparameters or in the parameters together, by so much more.
+"""
+
+import time
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.ess import initial_sequence
+from algorithms.hmc import hmc
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.sshmc_fast import sshmc
+from models.funnel import Funnel
+from models.hierarchical_logistic import HierarchicalLogistic
+from models.interface import sizes
+from models.log_gaussian_cox import LogGaussianCox
+from models.stochastic_volatility import StochasticVolatility
+from zhang.datasets import BETA, MU, PHI, RANGE, SIGMA, SIGMA2, load
+from zhang.estimates import in_blocks
+from zhang.non_centred import NonCentred, theta_of
+from zhang.nuts import library, nuts
+from zhang.printed import HMC, SSHMC
+
+HYPER = {"funnel": ("v",), "credit": ("log v",),
+         "volatility": ("log beta", "log sigma", "atanh phi"), "Cox": ("log sigma^2", "log beta")}
+EVERY = {"funnel": 10, "credit": 1, "volatility": 40, "Cox": 20}  # which theta are looked at
+SPREAD = 0.1  # of the hyperparameters at the start
+
+
+class Problem(NamedTuple):
+    """A model, and where chains start."""
+
+    model: NamedTuple
+    phi: np.ndarray  # (h,) about which the hyperparameters start
+    keep: np.ndarray  # indices of theta
+
+
+def problem(name, data_name):
+    """Make the model of a data set; the funnel has none."""
+    data = load(data_name) if data_name else None
+    if name == "funnel":
+        model, phi = Funnel.from_size(100), [0.5]
+    elif name == "credit":
+        model, phi = HierarchicalLogistic.from_data(data.X, data.y, data.group), [-1.5]
+    elif name == "volatility":
+        model, phi = StochasticVolatility.from_data(data.y), [np.log(BETA), np.log(SIGMA),
+                                                              np.arctanh(PHI)]
+    else:
+        model, phi = LogGaussianCox.from_counts(data.y, MU), np.log([SIGMA2, RANGE])
+    return Problem(model, np.array(phi), np.arange(0, sizes(model)[0], EVERY[name]))
+
+
+def start(which, rng):
+    """Draw z ~ N(0, I) and phi near where chains start; return z, theta and phi."""
+    phi = which.phi + SPREAD * rng.standard_normal(which.phi.size)
+    z = rng.standard_normal(sizes(which.model)[0])
+    return z, theta_of(z, phi, which.model), phi
+
+
+def moments(theta, phi):
+    """Return what is kept of a chain, lists with a number a quantity: phi, then theta.
+
+    mean, variance; "mean se", "variance se": their standard errors, by the effective sample sizes;
+    "spread": the variance of (x - mean)^2
+    """
+    x = np.concatenate([phi, theta], axis=1)
+    squares = (x - x.mean(axis=0)) ** 2
+    ess, ess_squares = initial_sequence(x).ess, initial_sequence(squares).ess
+    return {"n": len(x), "mean": x.mean(axis=0).tolist(), "variance": x.var(axis=0).tolist(),
+            "mean se": (x.std(axis=0) / np.sqrt(ess)).tolist(),
+            "variance se": (squares.std(axis=0) / np.sqrt(ess_squares)).tolist(),
+            "spread": squares.var(axis=0).tolist()}
+
+
+def nuts_chain(name, data_name, centred, draws, tune, maxdepth, seed):
+    """Run a chain of NUTS: its moments, its gradients, how often it broke off."""
+    which, rng = problem(name, data_name), np.random.default_rng(seed)
+    z, theta, phi = start(which, rng)
+    model = which.model if centred else NonCentred(which.model)
+    found = nuts(model, np.concatenate([theta if centred else z, phi]), draws, tune,
+                 int(rng.integers(2**31)), which.keep, maxdepth)
+    return moments(found["theta"], found["phi"]) | {
+        "gradients": found["steps"], "divergences": found["divergences"],
+        "deepest": found["deepest"], "rate": float("nan")}
+
+
+def transitions(method, which, theta, phi, setting, n, rng):
+    """Run n transitions of SSHMC, RMHMC within Gibbs or HMC; return a record in blocks."""
+    settings = dict(setting)
+    if method == HMC:
+        chain = hmc(np.concatenate([theta, phi]), which.model, n=n, rng=rng, **settings)
+        return in_blocks(chain, theta.size, which.keep)
+    sampler = sshmc if method == SSHMC else rmhmc_within_gibbs
+    return sampler(theta, phi, which.model, n=n, rng=rng, keep=which.keep, **settings)
+
+
+def own_chain(name, data_name, method, setting, n, burn_in, seed):
+    """Run a chain of one of our samplers: its moments, its gradients, its acceptance rate."""
+    which, rng = problem(name, data_name), np.random.default_rng(seed)
+    _, theta, phi = start(which, rng)
+    with warnings.catch_warnings(action="ignore"):  # of short chains that never accept
+        chain = transitions(method, which, theta, phi, setting, burn_in + n, rng)
+    gradients = sum(v for k, v in chain.counts._asdict().items() if k.startswith("gradient"))
+    return moments(chain.theta[burn_in:], chain.phi[burn_in:]) | {
+        "gradients": gradients * n / (burn_in + n), "deepest": float("nan"),
+        "divergences": int(chain.divergences),
+        "rate": float(chain.accepted[burn_in:].mean())}
+
+
+def warm(problems, settings):
+    """Compile everything: {problem: data}, {(problem, sampler): setting}; NUTS must be there."""
+    library()
+    for name, data_name in problems.items():
+        for centred in (True, False):
+            nuts_chain(name, data_name, centred, draws=6, tune=6, maxdepth=1, seed=0)
+    for (name, method), setting in settings.items():
+        own_chain(name, problems[name], method, setting, n=6, burn_in=0, seed=0)
+
+
+def clock(rows, rounds):
+    """CPU seconds of a gradient of NUTS, or of a transition of ours, in turn.
+
+    rows : {row: [problem, data, method or "", setting or centred, transitions]}
+    """
+    seconds = {row: [] for row in rows}
+    for k in range(rounds + 1):  # the first one loads what is compiled
+        for row, (name, data_name, method, setting, n) in rows.items():
+            which, rng = problem(name, data_name), np.random.default_rng(k)
+            z, theta, phi = start(which, rng)
+            begin = time.process_time()  # NUTS runs in a thread of its own
+            if method:
+                transitions(method, which, theta, phi, setting, n, rng)
+                done = n
+            else:
+                model = which.model if setting else NonCentred(which.model)
+                found = nuts(model, np.concatenate([theta if setting else z, phi]), n, 2 * n,
+                             k + 1, which.keep, 6)
+                done = found["steps"] + found["warm_up"]
+            seconds[row].append((time.process_time() - begin) / done)
+    return {"seconds": {row: each[1:] for row, each in seconds.items()}}
+
+
+class Together(NamedTuple):
+    """Several chains together: arrays with a number a quantity."""
+
+    mean: np.ndarray
+    mean_se: np.ndarray
+    sd: np.ndarray
+    sd_se: np.ndarray
+    ess: np.ndarray  # effective sample size of all draws, for the mean
+    ess_squares: np.ndarray  # for the variance
+    n: int  # draws
+    gradients: float
+    divergences: int
+    deepest: float  # NUTS: the share of trajectories that were cut
+    rate: float  # acceptance rate
+
+
+def together(chains, h):
+    """Put chains together, of which the first h quantities are hyperparameters."""
+    def of(name):
+        return np.array([chain[name] for chain in chains])
+
+    mean = of("mean").mean(axis=0)
+    about = of("variance") + (of("mean") - mean) ** 2  # of each chain, about the common mean
+    variance, mean_se = about.mean(axis=0), standard_error(of("mean se"), of("mean"), h)
+    variance_se = standard_error(of("variance se"), about, h)
+    return Together(mean, mean_se, np.sqrt(variance), variance_se / (2 * np.sqrt(variance)),
+                    variance / mean_se**2, of("spread").mean(axis=0) / variance_se**2,
+                    int(of("n").sum()), float(of("gradients").sum()),
+                    int(of("divergences").sum()), float(of("deepest").mean()),
+                    float(of("rate").mean()))
+
+
+def standard_error(within, values, h):
+    """Return the standard errors of the means of (chains, quantities) values."""
+    k = len(values)
+    inside = np.sqrt((within**2).sum(axis=0)) / k
+    if k > 1:
+        excess = (values.std(axis=0, ddof=1) / np.sqrt(k) / inside) ** 2
+        for block in (slice(h), slice(h, None)):
+            inside[block] *= max(1.0, np.sqrt(excess[block].mean()))
+    return inside
+
+
+def worst(found):
+    """Return the least effective sample size, over means and variances of all quantities."""
+    least = np.minimum(found.ess, found.ess_squares)
+    return 0.0 if np.isnan(least).any() else float(least.min())
+
+
+def imprecision(found):
+    """Return the largest standard error of a mean or a deviation, in standard deviations."""
+    return float(np.max([found.mean_se / found.sd, found.sd_se / found.sd]))
+
+
+def distance(a, b):
+    """Return the largest |z| of the differences of means and of standard deviations."""
+    z = [np.abs(a.mean - b.mean) / np.hypot(a.mean_se, b.mean_se),
+         np.abs(a.sd - b.sd) / np.hypot(a.sd_se, b.sd_se)]
+    return float(np.max(z))  # nan if anything never moved

@@ -1,0 +1,250 @@
+"""Zhang and Sutton (2014): what cannot be as printed, each statement run beside ours.
+
+Not a figure of the paper.  Eighteen errata, Z1 to Z18: where print can be run it is, and a number
+shows that it is wrong and ours is right; three are matters of notation.  Then the ratios of Tables
+1 to 4 against their factors, whatever the digits that rounding took away.
+
+Run     python reproduce/zhang_errata.py [--budget smoke|short|paper]
+        Short and smoke run fewer and shorter chains.
+Writes  figures/zhang_errata.png, .txt (the errata and claims), .json
+"""
+
+import numpy as np
+
+from algorithms.sshmc import check_sshmc, sshmc
+from harness.claims import Claim, brief, mean, measured
+from harness.claims import table as text_table
+from harness.files import or_exit
+from harness.run import main
+from harness.style import COLOURS, plt
+from zhang.as_printed import PRINTED, as_printed, third_from_the_start
+from zhang.datasets import PURPOSES, attributes, german_credit
+from zhang.errata import ERRATA, MISPRINTS, NOTATION
+from zhang.identities import (
+    cox_masses,
+    errors_of_flow,
+    funnel_masses,
+    logistic_masses,
+    logistic_scores,
+    one_step,
+)
+from zhang.printed import (
+    FUNNEL,
+    GIBBS,
+    HMC,
+    HYPERPARAMETERS,
+    LOGISTIC,
+    SSHMC,
+    TABLES,
+    half_unit,
+    number,
+    said,
+)
+
+NAME, WHAT = "zhang_errata", "what cannot be as printed"
+MINUTES = {"paper": 2, "short": 0.4, "smoke": 0.2}
+
+# The paper's settings
+N = FUNNEL["n"]  # 100
+
+# Our settings: eps for H_1 and H_2, leapfrogs for H_1, ABLA steps
+TUNED = (0.1, 0.2, 2, 50)
+ALGORITHM_1 = (0.15, 0.3, 1, 60)  # with eps = 0.3
+SETTINGS = {"Z1": TUNED, "Z2": TUNED, "Z3": ALGORITHM_1, "Z4": TUNED}
+HIGH = {"Z4": 6.0}  # v at the start, two standard deviations; the others start from exact draws
+CHAINS = {"paper": 40, "short": 10, "smoke": 2}
+LENGTH = {"paper": 1000, "short": 200, "smoke": 6}  # the second half counts
+DRAWS = {"paper": 4000, "short": 1000, "smoke": 200}
+STEPS, TIME = (0.2, 0.1, 0.05, 0.025), 1.0  # eps and length of trajectories for n = 3
+
+
+# The work
+
+
+def run_chain(key, name, length, seed):
+    """Run a chain on the funnel: `name` is "ours", or an erratum's key as printed."""
+    eps_theta, eps_phi, n_theta, L = SETTINGS[key]
+    rng = np.random.default_rng(seed)
+    v = HIGH.get(key) or 3 * rng.standard_normal()
+    arguments = check_sshmc(
+        rng.standard_normal(N) * np.exp(-v / 2), [v], as_printed(N, **PRINTED.get(name, {})),
+        eps_theta, eps_phi, L, length, rng, n_theta, 1)
+    sampler = third_from_the_start("sshmc") if name == "Z3" else sshmc
+    found = sampler(*arguments)
+    half = length // 2
+    return {"v": found.phi[half:, 0].mean(), "AP": found.accepted[half:].mean(),
+            "trace": found.phi[:: max(length // 100, 1), 0]}
+
+
+def numbers(data_name, draws, seed):
+    """Compute everything that needs no chain."""
+    return {"step": one_step(3, 0.3, seed), "flow": errors_of_flow(3, STEPS, TIME, seed),
+            "funnel": funnel_masses(N, draws // 10, seed), "logistic": logistic_masses(data_name),
+            "cox": cox_masses(8, draws, seed),
+            "scores": logistic_scores([*PURPOSES.values()], 20, 0.01, draws, seed)}
+
+
+def run(experiment, cases):
+    """Return {"printed", "ours": {erratum: Measured}}, traces, errors of the flow, ratios."""
+    chains, length = CHAINS[experiment.budget], LENGTH[experiment.budget]
+    tasks = [dict(key=key, name=name, length=length,
+                  seed=[experiment.seed, k], cost=10 if name == "Z3" else 1)
+             for key in SETTINGS for name in ("ours", key) for k in range(chains)]
+    done = iter(experiment.replicates(run_chain, tasks, "chains", None, lambda: run_chain(
+        "Z1", "ours", 1, 0)))
+    runs = {(key, name): [next(done) for _ in range(chains)]
+            for key in SETTINGS for name in ("ours", key)}
+    (found,) = experiment.replicates(numbers, [dict(
+        data_name=cases.name, draws=DRAWS[experiment.budget], seed=experiment.seed)], "identities")
+    step, flow, funnel, cox = (found[part] for part in ("step", "flow", "funnel", "cox"))
+    counts = None if cases.note else attributes()
+    both = {key: [mean([one["AP" if key in HIGH else "v"] for one in runs[key, name]])
+                  for name in (key, "ours")] for key in SETTINGS}
+    both |= {
+        "Z3'": (step["Z3 volume"], step["volume"]), "Z4'": (funnel["Z4"], funnel["x"]),
+        "Z5": (mean(funnel["Z5"]), mean(funnel["v"])), "Z6": (funnel["Z6"], funnel["Z"]),
+        "Z7": (found["logistic"]["Z7"], found["logistic"]["B"]), "Z8": (cox["Z8"], cox["M"]),
+        "Z9": (mean(cox["Z9"]), mean(cox["density"])),
+        "Z10": (mean(found["scores"]["Z10"]), mean(found["scores"]["joint"])),
+        "Z11": (step["symplectic"], max(step["volume"], step["return"])),
+        "Z12": tuple(flow[n][-1] / flow[n][-2] for n in "12"),
+    }
+    return {"printed": {key: pair[0] for key, pair in both.items()},
+            "ours": {key: pair[1] for key, pair in both.items()}, "flow": flow,
+            "traces": {key: runs[key, key][0]["trace"] for key in ("Z1", "Z2", "Z3")}
+            | {"ours": runs["Z1", "ours"][0]["trace"]},
+            "sizes": np.unique(cases.group, return_counts=True)[1], "attributes": counts,
+            "ratios": {key: ratio(*key)[0] for key in RATIOS}, "sentences": sentences()}
+
+
+# The ratios of the tables
+
+
+RATIOS = [(table, method, column) for table, what in TABLES.items() for method in what.rows
+          for column in what.rows[method] if "/" in column]
+
+
+def ratio(table, method, column):
+    """Return the ratio of the printed factors, its least and its greatest value."""
+    columns = {"v/s": ["v"], "min/s": ["min"]}.get(column, ["min", *HYPERPARAMETERS[table]])
+    low, value, high = (min(number(table, method, c) + sign * half_unit(table, method, c)
+                            for c in columns) for sign in (-1, 0, 1))
+    time, half = number(table, method, "time"), half_unit(table, method, "time")
+    return value / time, low / (time + half), high / (time - half)
+
+
+def sentences():
+    """Return the ratios of printed numbers of which the text speaks."""
+    def over(table, column, above, below):
+        return number(table, above, column) / number(table, below, column)
+
+    return {"7 times": over("Table 3", "time", SSHMC, HMC),
+            "two times": over("Table 3", "all/s", SSHMC, GIBBS),
+            "six times": over("Table 4", "all/h", SSHMC, GIBBS),
+            "better low level": over("Table 1", "min/s", GIBBS, SSHMC)}
+
+
+def ratio_claim(table, method, column):
+    """Make the claim that a printed ratio is that of its factors, as far as rounding says."""
+    key = table, method, column
+    printed, half = number(*key), half_unit(*key)
+    value, low, high = ratio(*key)
+    return Claim(f"{table}, {method}: {column}", TABLES[table].rows[method][column],
+                 lambda r: r["ratios"][key], printed - half - (high - value),
+                 printed + half + (value - low), f"{table}, rounding: of the ratio, of the"
+                 " effective sample size and of the time", "printed number", MISPRINTS.get(key, ""))
+
+
+# The errata
+
+
+def sides(key):
+    """Make the claims of an erratum: print is wrong, and ours is right."""
+    e = ERRATA[key]
+    theirs, _, ours = e.what.partition("; ")
+    return [Claim(f"{key}, as printed: {theirs}", e.paper, lambda r: r["printed"][key], e.low,
+                  e.high, f"{e.where}.  {e.why}", "printed sentence", e.known),
+            Claim(f"{key}, ours: {ours or theirs}", e.paper, lambda r: r["ours"][key], e.low,
+                  e.high, f"{e.where}.  {e.why}", "ours")]
+
+
+UCI = "Z17: the file german.data"
+PAPER = ("short", "paper")  # where there is more than a few draws
+CLAIMS = [
+    *[c if key not in SETTINGS else c._replace(budgets=PAPER)
+      for key in ERRATA for c in sides(key)],
+    *[ratio_claim(*key) for key in RATIOS],
+    *[Claim(what, paper, lambda r, key=key: r["sentences"][key], low, high, said(key), kind, known)
+      for key, what, paper, low, high, kind, known in (
+        ("7 times", "Table 3: time of SSHMC / HMC", "about 7", 6.5, 7.5, "printed sentence",
+         "Z16: 883 / 162 = 5.5"),
+        ("two times", "Table 3: ESS/s of SSHMC / RMHMC(Gibbs)", "almost 2", 1.5, 2.0,
+         "printed sentence", ""),
+        ("six times", "Table 4: ESS/h of SSHMC / RMHMC(Gibbs)", "about 6", 5.5, 6.5,
+         "printed sentence", ""),
+        ("better low level", "Table 1: min ESS/s of x, RMHMC(Gibbs) / SSHMC", "better", 1.0, np.inf,
+         "order", "Table 1 has 55.15 against 103.57"))],
+    *[Claim(f"Z17: {what}", str(printed), measure, printed, printed, "a count", "printed number",
+            known) for what, printed, measure, known in (
+        ("smallest group", LOGISTIC["sizes"][0], lambda r: min(r["sizes"]), ""),
+        ("largest group", LOGISTIC["sizes"][1], lambda r: max(r["sizes"]), f"{UCI} has 280"),
+        ("categorical", LOGISTIC["categorical"], lambda r: r["attributes"][0], f"{UCI} has 13"),
+        ("numeric", LOGISTIC["numeric"], lambda r: r["attributes"][1], f"{UCI} has 7"))],
+]
+
+
+def table(r):
+    """Lay out the errata, and the ratios."""
+    words = [(key, e.where, e.theirs, e.ours) for key, e in ERRATA.items()] + NOTATION
+    rows = [[key, e.what, brief(measured(r["printed"][key])), brief(measured(r["ours"][key]))]
+            for key, e in ERRATA.items()]
+    ratios = [[*key, TABLES[key[0]].rows[key[1]][key[2]], f"{r['ratios'][key]:.4g}"]
+              for key in RATIOS]
+    return "\n\n".join([
+        "\n".join(f"{key:4} {where}: {theirs}; right is {ours}"
+                  for key, where, theirs, ours in words),
+        text_table(rows, ["", "number", "of print", "of ours"]),
+        "Z13, Z14 and Z18 are notation only.  Z15 and Z16 are among the ratios:",
+        text_table(ratios, ["table", "method", "ratio", "printed", "of its factors"])])
+
+
+def figure(r):
+    """Draw traces of v, the errors against the flow of H, and the ratios."""
+    fig, (traces, flow, ratios) = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
+    for (key, trace), colour in zip(r["traces"].items(), COLOURS, strict=False):
+        share = np.linspace(0, 1, len(trace))
+        traces.plot(share, trace, lw=1, color=colour, label=key)
+    traces.set_yscale("symlog", linthresh=10)
+    traces.set(xlabel="share of the chain", ylabel="v", title="funnel, n = 100")
+    for (n, errors), colour in zip(r["flow"].items(), COLOURS, strict=False):
+        flow.loglog(STEPS, errors, "o-", color=colour, label=f"{n} leapfrog{'s' * (n > '1')} for"
+                    " H_1, 1 for H_2")
+    flow.loglog(STEPS, 0.1 * np.square(STEPS), "k:", lw=1, label="slope 2")
+    flow.set(xlabel="eps", ylabel=f"distance from the flow of H at time {TIME:g}",
+             title="Z12: Algorithm 1 does discretise H")
+    flow.set_xticks(STEPS, map(str, STEPS))
+    flow.minorticks_off()
+    for k, key in enumerate(RATIOS):
+        value, low, high = ratio(*key)
+        printed, half = number(*key), half_unit(*key)
+        ends = (printed - half) / high, (printed + half) / low
+        colour = COLOURS[4] if key in MISPRINTS else "k"
+        ratios.plot(ends, (k, k), color=colour)
+        ratios.plot(printed / value, k, "o", ms=4, color=colour)
+    ratios.axvline(1, color="0.7", lw=1, zorder=0)
+    ratios.set_yticks(range(len(RATIOS)), [", ".join(key) for key in RATIOS], fontsize=7)
+    ratios.set(xlabel="printed ratio / ratio of the printed factors",
+               title=f"{len(MISPRINTS)} of the {len(RATIOS)} ratios are not those of their factors")
+    ratios.invert_yaxis()
+    for ax in (traces, flow):
+        ax.legend(fontsize=8)
+    return fig
+
+
+def cases(settings):
+    """Return German credit."""
+    return or_exit(german_credit, settings.data)
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,176 @@
+"""Zhang and Sutton (2014), Figure 2: histograms of the hyperparameters of stochastic volatility.
+
+From left to right phi, sigma and beta, by three methods: 20000 draws after 10000.  The runs are
+those of the rows of Table 3 (zhang/volatility_settings.py), with which they are stored.  How fast a
+method converges is measured twice: by the transitions until its hyperparameters first are within 3
+posterior standard deviations of the posterior means, all three, from a start far outside; and by
+how far the histogram of the first twentieth of a run is from the last of all.
+
+Run     python reproduce/zhang_fig2.py [--budget smoke|short|paper] [--data DIR]
+        Paper has ten runs of each method, of which the figure shows one; short two of 1500.
+        After zhang_table3 at the same budget it takes seconds.
+Writes  figures/zhang_fig2.png, .txt (table and claims), .json; or in short/, smoke/
+"""
+
+import numpy as np
+
+from harness.claims import Claim, Measured, average, brief, log, mean
+from harness.claims import table as text_table
+from harness.replicates import Experiment
+from harness.run import main
+from harness.style import COLOURS, plt
+from zhang import datasets
+from zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, said
+from zhang.volatility import EDGES, NAMES, START, TRUTH, estimates
+from zhang.volatility_settings import all_runs, extremes
+
+NAME, WHAT = "zhang_fig2", "hyperparameters of the stochastic volatility model"
+MINUTES = {"paper": 18, "short": 1.5, "smoke": 0.5}
+
+# The paper's settings (caption of Figure 2) are with its numbers, in zhang/printed.py
+ORDER = ("phi", "sigma", "beta")  # from left to right
+
+# Our settings
+ROWS = "zhang_table3"  # the script whose runs they are
+NEAR = 3.0  # posterior standard deviations
+
+
+# The work
+
+
+def run(experiment, cases):
+    """Return for each method estimates, histograms and, with the scan, how fast it converges."""
+    _, own, others = all_runs(Experiment(ROWS, experiment), cases.name)
+    rows = {method: estimates(method, runs.runs) for method, runs in own.items()}
+    centre = [average([row["mean"][name] for row in rows.values()]).value for name in NAMES]
+    spread = [average([row["sd"][name] for row in rows.values()]).value for name in NAMES]
+    total = np.sum([run["phi"]["histogram"] for each in own.values() for run in each.runs], axis=0)
+
+    def speed(found):
+        return {"arrival": mean([np.log(arrival(run["burn_in"], centre, spread))
+                                 for run in found.runs]),
+                "early": mean([np.log(distance(run["early"], total)) for run in found.runs])}
+
+    for method, found in own.items():
+        rows[method] |= speed(found) | {
+            "histogram": found.runs[0]["phi"]["histogram"],
+            "outside": np.sum([run["phi"]["outside"] for run in found.runs], axis=0).tolist()}
+    return {"n": own[HMC].runs[0]["n"], "runs": len(own[HMC].runs), "rows": rows,
+            "sd": dict(zip(NAMES, spread, strict=True)),
+            "scan": {method: {key: speed(found) for key, found in each.items()}
+                     for method, each in others.items()}}
+
+
+def arrival(burn_in, centre, spread):
+    """Return after how many transitions all hyperparameters first are NEAR the posterior's."""
+    z = (np.array(burn_in["phi"]) - centre) / spread
+    near = np.flatnonzero((np.abs(z) <= NEAR).all(axis=1))
+    return burn_in["times"][near[0] if near.size else -1]
+
+
+def distance(counts, reference):
+    """Return the total variation between histograms, the mean over the three hyperparameters."""
+    p, q = (np.array(h) / np.maximum(1, np.sum(h, axis=1, keepdims=True))
+            for h in (counts, reference))
+    return np.abs(p - q).sum(axis=1).mean() / 2
+
+
+# The claims
+
+
+def gap(r, method, name):
+    """Return the difference of a posterior mean from SSHMC's in posterior standard deviations."""
+    a, b = (r["rows"][m]["mean"][name] for m in (method, SSHMC))
+    return (a - b) / r["sd"][name]
+
+
+def ratio(r, method, name):
+    """Return the log of the ratio of a posterior standard deviation to SSHMC's."""
+    a, b = (r["rows"][m]["sd"][name] for m in (method, SSHMC))
+    return log(a) - log(b)
+
+
+def furthest(r, method):
+    """Return the mean that is furthest from the truth, in posterior standard deviations."""
+    found = [abs(r["rows"][method]["mean"][name] - truth) / r["sd"][name]
+             for name, truth in zip(NAMES, TRUTH, strict=True)]
+    return max(found)
+
+
+SAME = ("the same histograms, at the resolution of the figure: within a fifth of a posterior"
+        " standard deviation")
+CLAIMS = [
+    *[Claim(f"{method} - {SSHMC}: mean of {name} / posterior sd", said("same histograms"),
+            lambda r, method=method, name=name: gap(r, method, name), -0.2, 0.2,
+            f"{SAME}; means in the coordinates log beta, log sigma, atanh phi",
+            "printed sentence", budgets=("paper",)) for method in (HMC, GIBBS) for name in ORDER],
+    *[Claim(f"log(sd of {name}, {method} / {SSHMC})", said("same histograms"),
+            lambda r, method=method, name=name: ratio(r, method, name), -0.2, 0.2, SAME,
+            "printed sentence", budgets=("paper",)) for method in (HMC, GIBBS) for name in ORDER],
+    *[Claim(f"{method}: |mean - truth| / posterior sd, the largest",
+            "Figure 2: all three methods produce accurate estimates",
+            lambda r, method=method: furthest(r, method), 0.0, 3.0, "the truth is where a posterior"
+            " has it: within 3 standard deviations", "printed sentence", budgets=("paper",))
+      for method in METHODS],
+    *[Claim(f"log({what}, {HMC} / {method})", said("converge faster"),
+            lambda r, method=method, key=key: extremes(r["scan"], HMC, method, lambda a, b:
+                                                       a[key] - b[key]),
+            0.0, np.inf, f"order: {why}.  The settings are not stated", "order",
+            budgets=("paper",))
+      for what, key, why in (
+          ("transitions to arrive", "arrival", "from beta = sigma = phi = 0.5, until all are within"
+           " 3 posterior standard deviations of the means, to a fifth"),
+          ("distance of early histograms", "early", "total variation between the histogram of a"
+           " twentieth of a run and that of all draws of all methods"))
+      for method in (GIBBS, SSHMC)],
+]
+
+
+def table(r):
+    """Lay out posterior means and standard deviations, and how fast they are reached."""
+    lines = []
+    for method in METHODS:
+        found = r["rows"][method]
+        lines.append([method, *(f"{brief(found['mean'][name])}, {brief(found['sd'][name])}"
+                                for name in ORDER),
+                      *(brief(exponential(found[key])) for key in ("arrival", "early")),
+                      " ".join(map(str, found["outside"]))])
+    truth = dict(zip(NAMES, TRUTH, strict=True))
+    lines.append(["truth", *(f"{truth[name]:.4g}" for name in ORDER), "", "", ""])
+    return text_table(lines, [f"{r['runs']} runs of {r['n']}", "atanh phi: mean, sd",
+                              "log sigma: mean, sd", "log beta: mean, sd", "arrival",
+                              "early distance", "outside the bins"]) + (
+        "\n\nStart: beta, sigma, phi = " + ", ".join(
+            f"{v:.2g}" for v in (np.exp(START[0]), np.exp(START[1]), np.tanh(START[2]))))
+
+
+def exponential(x):
+    """Return e^x of a Measured."""
+    return Measured(np.exp(x.value), np.exp(x.value) * x.se)
+
+
+def figure(r):
+    """Draw the histograms of one run of each method, phi, sigma and beta from left to right."""
+    fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
+    for ax, name in zip(axes, ORDER, strict=True):
+        k = NAMES.index(name)
+        for colour, method in zip(COLOURS, METHODS, strict=False):
+            counts = r["rows"][method]["histogram"][k]
+            density = counts / np.diff(EDGES[k]) / r["n"]
+            ax.stairs(density, EDGES[k], color=colour, label=method, lw=1.3)
+        ax.axvline(VOLATILITY[name], color="k", lw=0.8, ls="--", label="true value")
+        ax.set(xlabel=rf"$\{name}$", ylim=(0, None))
+    axes[0].set(ylabel="density")
+    axes[0].legend(fontsize=7)
+    fig.suptitle(f"Figure 2: hyperparameters of stochastic volatility, one run of {r['n']} draws"
+                 " of each method")
+    return fig
+
+
+def cases(settings):
+    """Return the data of Girolami and Calderhead, or simulated ones."""
+    return datasets.volatility(settings.data)
+
+
+if __name__ == "__main__":
+    main(globals())

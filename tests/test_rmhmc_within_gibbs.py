@@ -1,0 +1,548 @@
+"""algorithms/rmhmc_within_gibbs.py: each block against the samplers of one block, the fixed points,
+the record, then the distributions, on all four models."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.stats import beta as beta_law
+from scipy.stats import chi2, expon, gamma, kstest, norm
+
+from algorithms.generalised_leapfrog import (
+    dH_dx,
+    dH_dx_of_tensors,
+    generalised_leapfrog,
+    geometry,
+    geometry_of_tensors,
+    metric_factor,
+    rmhmc_step,
+)
+from algorithms.hmc import hmc_step, state_at
+from algorithms.rmhmc_within_gibbs import (
+    Chain,
+    Counts,
+    End,
+    Solver,
+    at,
+    block_phi,
+    block_step,
+    block_theta,
+    momentum,
+    parts,
+    rmhmc_within_gibbs,
+    rmhmc_within_gibbs_step,
+    trajectory,
+    walk,
+)
+from coupled import coupled, exact_draw
+from departing import departs
+from models.funnel import Funnel
+from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
+from models.interface import (
+    GivenPhi,
+    GivenTheta,
+    U,
+    at_phi,
+    at_theta,
+    fisher_momentum,
+    fisher_theta,
+    fisher_velocity,
+    momentum_phi,
+)
+from models.linalg import solve_lower_transposed
+from models.log_gaussian_cox import LogGaussianCox
+from models.stochastic_volatility import StochasticVolatility
+
+EXACT = Solver(100, 100, 1e-12, 1e-8)
+LOOPS = Solver(3, 10, 0.0, 0.0)  # the lineage's
+
+
+def logistic(rng, sizes=(6, 1, 4), p=2, gamma=0.3):
+    """A small problem, drawn from the model: (model, theta, phi)."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    X = np.column_stack([np.ones(group.size), rng.standard_normal((group.size, p - 1))])
+    w = np.exp(gamma / 2) * rng.standard_normal((len(sizes), p))
+    y = np.where(rng.random(group.size) < 1 / (1 + np.exp(-np.sum(X * w[group], axis=1))), 1, -1)
+    return HierarchicalLogistic.from_data(X, y, group, lam=1.0), w.ravel(), np.array([gamma])
+
+
+def problems():
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal(5)
+    theta, phi, y = exact_draw(3, rng)
+    return {
+        "funnel": (Funnel.from_size(3), rng.standard_normal(3), np.array([0.4])),
+        "coupled": (coupled(y), theta, phi),
+        "logistic": logistic(rng),
+        "volatility": (StochasticVolatility.from_data(0.7 * np.exp(x / 2), 1.0, 1.0, 1.0), x,
+                       np.array([-0.3, -1.0, 0.8])),
+        "cox": (LogGaussianCox.from_counts(rng.poisson(3.0, (3, 3)), 3.0),
+                3.0 + rng.standard_normal(9), np.array([0.2, -1.0])),
+    }
+
+
+PROBLEMS = problems()
+each_model = pytest.mark.parametrize(("model", "theta", "phi"), PROBLEMS.values(), ids=PROBLEMS)
+GENERALISED = ("volatility", "cox")  # of phi
+GROUP = GroupGivenV(PROBLEMS["logistic"][0], 0, 0.7)
+W, R = np.array([0.3, -0.8]), np.array([0.9, 1.4])
+
+
+class Given:
+    """In place of a generator: gives the normals that are wanted, and this uniform."""
+
+    def __init__(self, z, u=0.0):
+        self.z, self.u = z, u
+
+    def standard_normal(self, n):
+        return self.z
+
+    def random(self):
+        return self.u
+
+
+def root(draw, d):
+    """The matrix of a linear function."""
+    return np.column_stack([draw(e) for e in np.eye(d)])
+
+
+# Each block is a sampler of one block
+
+
+@pytest.mark.parametrize("name", ["funnel", "coupled", "volatility", "cox"])
+def test_theta_moves_by_hmc_with_the_metric_of_phi(name):
+    model, theta, phi = PROBLEMS[name]
+    F = fisher_theta(at_phi(phi, model), model)
+    L_M = root(lambda z: fisher_momentum(z, F, model), theta.size)
+    G = L_M @ L_M.T
+    np.testing.assert_allclose(root(lambda r: fisher_velocity(r, F, model), theta.size),
+                               np.linalg.inv(G), rtol=0, atol=1e-11)  # of a condition below 1e3
+    block, given = block_theta(0, at_phi(phi, model), model), GivenPhi(model, phi)
+    z = np.random.default_rng(1).standard_normal(theta.size)
+    for L in (1, 4):
+        ours, accepted, end = block_step.py_func(theta, block, 0.3, L, EXACT, Given(z))
+        # the same momentum through another root of G
+        r = np.linalg.solve(np.linalg.cholesky(G), L_M @ z)
+        state, _, error = hmc_step.py_func(state_at(theta, given), given, 0.3, L,
+                                           np.linalg.cholesky(G), Given(r))
+        assert accepted and not end.failed and end.gradients == L
+        np.testing.assert_allclose(ours, state.q, rtol=0, atol=1e-11)  # rounding
+        assert end.error == pytest.approx(error, abs=1e-10)
+
+
+@pytest.mark.parametrize("name", ["funnel", "coupled", "logistic"])
+def test_phi_moves_by_hmc_with_a_constant_metric(name):
+    model, theta, phi = PROBLEMS[name]
+    Theta = at_theta(theta, model)
+    L_M = root(lambda z: momentum_phi(z, Theta, model), phi.size)
+    given, z = GivenTheta(model, theta), np.linspace(0.4, 1.0, phi.size)
+    lower = np.linalg.cholesky(L_M @ L_M.T)
+    for L in (1, 4):
+        ours, _, end = block_step.py_func(phi, block_phi(Theta, model), 0.2, L, EXACT, Given(z))
+        state, _, error = hmc_step.py_func(state_at(phi, given), given, 0.2, L, lower,
+                                           Given(np.linalg.solve(lower, L_M @ z)))
+        np.testing.assert_allclose(ours, state.q, rtol=0, atol=1e-12)  # rounding
+        assert end.error == pytest.approx(error, abs=1e-11)
+
+
+def generalised_blocks():
+    """Blocks that move by the generalised leapfrog, with the same density by another name."""
+    found = {"group": (W, GROUP, GROUP)}
+    for name in GENERALISED:
+        model, theta, phi = PROBLEMS[name]
+        found[name] = phi, block_phi(at_theta(theta, model), model), GivenTheta(model, theta)
+    return found
+
+
+each_block = pytest.mark.parametrize(("z", "block", "given"), generalised_blocks().values(),
+                                     ids=generalised_blocks())
+
+
+@each_block
+def test_a_block_with_a_metric_of_its_own_moves_by_rmhmc(z, block, given):
+    seed, L, eps = 3, 4, 0.3
+    for _ in range(5):
+        ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
+        there, accepted, end = block_step(z, block, eps, L, EXACT, ours)
+        step = rmhmc_step(z, given, L, eps, theirs, 100, 1e-12, 1e-8)
+        assert accepted == step.accepted
+        assert end.failed == (not (step.converged and step.reversible))
+        assert ours.bit_generator.state == theirs.bit_generator.state
+        np.testing.assert_allclose(there, step.x, rtol=0, atol=1e-10)  # of the fixed points
+        assert end.error == pytest.approx(step.energy_error, abs=1e-9, nan_ok=True)
+        assert end.gradients == step.steps
+        z, seed = there, seed + 1
+
+
+@each_block
+def test_two_limits_are_one_where_they_are_equal(z, block, given):
+    here = geometry(z, metric_factor(z, block), block)
+    r = here.L @ np.linspace(-0.5, 1.0, z.size)
+    for solver in (Solver(5, 5, 0.0, 0.0), EXACT):
+        ours = walk(z, r, here, block, 0.3, 3, solver)
+        theirs = generalised_leapfrog(z, r, given, 3, 0.3, solver.f_position, solver.tol)
+        np.testing.assert_allclose(ours.z, theirs.x, rtol=0, atol=1e-12)  # rounding
+        np.testing.assert_allclose(ours.r, theirs.p, rtol=1e-11, atol=1e-11)
+        assert ours.factors == theirs.position_iterations
+    # and are two where they are not
+    near = [walk(z, r, here, block, 0.3, 1, Solver(*f, 0.0, 0.0)).z
+            for f in ((1, 60), (60, 1), (60, 60))]
+    gaps = [np.abs(a - near[2]).max() for a in near[:2]]
+    assert min(gaps) > 1e-6 and gaps[0] != gaps[1]
+
+
+def test_a_groups_geometry_is_that_of_the_tensor():
+    ours = geometry(W, metric_factor(W, GROUP), GROUP)
+    theirs = geometry_of_tensors(W, metric_factor(W, GROUP), GROUP)
+    assert ours.U == theirs.U and ours.log_det_G == theirs.log_det_G
+    # rounding of sums of terms of order 1
+    np.testing.assert_allclose(ours.drift, theirs.drift, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(dH_dx(ours, R), dH_dx_of_tensors(theirs, R), rtol=0, atol=1e-14)
+
+
+def test_the_groups_move_one_after_the_other_and_then_phi_given_them():
+    model, theta, phi = PROBLEMS["logistic"]
+    ours, theirs = np.random.default_rng(8), np.random.default_rng(8)
+    step = rmhmc_within_gibbs_step(theta, phi, model, 0.4, 0.3, 3, 2, EXACT, ours)
+    moved, found = theta.copy(), []
+    assert parts(model) == 3
+    for i in range(3):
+        given = GroupGivenV(model, i, np.exp(-phi[0]))
+        w = moved[2 * i : 2 * i + 2]
+        w[:], accepted, end = block_step(w, given, 0.4, 3, EXACT, theirs)
+        found.append((accepted, end.error, end.failed))
+    phi_, accepted, end = block_step(phi, block_phi(at_theta(moved, model), model), 0.3, 2, EXACT,
+                                     theirs)
+    found.append((accepted, end.error, end.failed))
+    np.testing.assert_array_equal(step.theta, moved)
+    np.testing.assert_array_equal(step.phi, phi_)
+    np.testing.assert_array_equal(np.transpose([step.accepted, step.error, step.failed]), found)
+    assert ours.bit_generator.state == theirs.bit_generator.state
+    assert not np.array_equal(moved, theta) and not np.array_equal(phi_, phi)
+
+
+# The departures: each of these tests fails for the printed version
+
+
+def precision(x, here, block):
+    """A root of G^-1 times x."""
+    return solve_lower_transposed(here.L, x)
+
+
+@departs(momentum, precision)
+def test_section_5_2_the_metric_is_the_covariance_of_the_momentum(draw):
+    model, theta, phi = PROBLEMS["logistic"]
+    Fisher = information(theta, model)
+    assert np.linalg.matrix_rank(Fisher[1]) == 1  # of one case: singular
+    for i in range(3):
+        block = block_theta(i, at_phi(phi, model), model)
+        here = at(theta[2 * i : 2 * i + 2], block)
+        L = np.column_stack([draw(e, here, block) for e in np.eye(2)])
+        np.testing.assert_allclose(L @ L.T, Fisher[i] + np.exp(-phi[0]) * np.eye(2),
+                                   rtol=0, atol=1e-14)  # rounding
+
+
+@departs(EXACT, LOOPS)
+def test_a_fixed_count_of_iterations_does_not_lead_back(solver):
+    for z, block, _ in generalised_blocks().values():
+        here = geometry(z, metric_factor(z, block), block)
+        r = here.L @ np.linspace(-0.5, 1.0, z.size)
+        there = walk(z, r, here, block, 0.5, 5, solver)
+        back = walk(there.z, -there.r, there.here, block, 0.5, 5, solver)
+        # tol, relative to momenta of order 10, over ten steps
+        np.testing.assert_allclose(back.z, z, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(back.r, -r, rtol=0, atol=1e-8)
+
+
+class Pit(NamedTuple):
+    """A block whose proposal is z + 1, with this change of H, which has or has not been found."""
+
+    error: float
+    failed: bool
+
+
+@at.of(Pit)
+def pit_at(z, block):
+    return 0.0
+
+
+@momentum.of(Pit)
+def pit_momentum(x, here, block):
+    return x
+
+
+@trajectory.of(Pit)
+def pit_trajectory(z, r, here, block, eps, L, solver):
+    return End(z + 1.0, block.error, block.failed, 0, 0)
+
+
+@departs(block_step, {
+    "possible = np.isfinite(end.error) and not end.failed": "    possible = True"})
+def test_an_energy_that_is_not_finite_is_rejected(step):
+    z = np.zeros(2)
+    for error, failed, moves in ((0.0, False, True), (-5.0, False, True), (-np.inf, False, False),
+                                 (np.nan, False, False), (np.inf, False, False),
+                                 (0.0, True, False), (-5.0, True, False)):
+        there, accepted, end = step(z, Pit(error, failed), 0.1, 1, EXACT, Given(z, 0.5))
+        assert accepted == moves
+        np.testing.assert_array_equal(there, z + moves)
+        np.testing.assert_equal(end.error, error)
+
+
+def test_the_test_is_metropolis():
+    z, block = np.zeros(1), Pit(0.7, False)
+    for u, moves in ((0.49, True), (0.5, False)):  # exp(-0.7) = 0.4966
+        assert block_step.py_func(z, block, 0.1, 1, EXACT, Given(z, u))[1] == moves
+
+
+# The chain
+
+
+RUN = {"funnel": (0.9, 1.0, 2, 3), "coupled": (0.9, 1.0, 2, 3), "logistic": (0.9, 1.2, 3, 2),
+       "volatility": (0.7, 0.8, 3, 2), "cox": (0.8, 0.8, 2, 2)}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("jitter", [0.0, 0.3])
+def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(name, jitter):
+    model, theta, phi = PROBLEMS[name]
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    eps_theta, eps_phi, L_theta, L_phi = RUN[name]
+    n, d = 40, theta.size
+    chain = rmhmc_within_gibbs(theta, phi, model, *RUN[name], n, ours, jitter, [2, 0])
+    total = np.zeros(4, int)
+    for t in range(n):
+        factor = 1 - jitter * theirs.random() if jitter else 1.0
+        step = rmhmc_within_gibbs_step(theta, phi, model, factor * eps_theta, factor * eps_phi,
+                                       L_theta, L_phi, EXACT, theirs)
+        theta, phi = step.theta, step.phi
+        np.testing.assert_array_equal(chain.theta[t], theta[[2, 0]])
+        np.testing.assert_array_equal(chain.phi[t], phi)
+        np.testing.assert_array_equal(chain.accepted[t], step.accepted)
+        np.testing.assert_array_equal(chain.energy_error[t], step.error)
+        np.testing.assert_array_equal(chain.failed[t], step.failed)
+        energy = U(np.concatenate([theta, phi]), model)
+        if t == 0:
+            apart = energy - chain.energies[0]  # a constant
+        assert chain.energies[t] - energy == pytest.approx(-apart, abs=1e-9)  # rounding
+        total += step.counts
+    assert ours.bit_generator.state == theirs.bit_generator.state
+    assert chain.counts == tuple(total)
+    assert chain.theta.shape == (n, 2) and d > 2
+    assert chain.accepted.shape == (n, parts(model) + 1)
+    assert (chain.accepted.any(axis=0) & ~chain.accepted.all(axis=0)).all()  # all do both
+
+
+def test_counts_are_what_was_done():
+    n, f_x = 7, 3
+    rng = np.random.default_rng(0)
+    model, theta, phi = PROBLEMS["coupled"]
+    model.calls[:] = 0
+    counts = rmhmc_within_gibbs.compiled(theta, phi, model, 0.3, 0.2, 4, 2, n, rng, 0.0,
+                                         np.arange(3), LOOPS).counts
+    assert counts == Counts(5 * n, 3 * n, n, n)
+    # at_phi: one for theta's block, of phi's two energies and three gradients one each, and one for
+    # the energy of the record; at_theta: one for phi's block
+    assert model.calls[:2].tolist() == [7 * n, n]
+    model, theta, phi = PROBLEMS["logistic"]
+    run = (theta, phi, model, 0.3, 0.2, 4, 2, n, rng, 0.0, None, f_x, 10)
+    counts = rmhmc_within_gibbs(*run, 0.0, 0.0).counts
+    assert counts == Counts(3 * 5 * n, 3 * n, 3 * (1 + 4 * f_x) * n, n)
+    counts = rmhmc_within_gibbs(*run, 0.0, 1e9).counts  # and back
+    assert counts == Counts(3 * 9 * n, 3 * n, 3 * (1 + 8 * f_x) * n, n)
+
+
+@pytest.mark.parametrize("name", ["logistic", *GENERALISED])
+def test_what_is_not_solved_or_does_not_lead_back_is_rejected_and_marked(name):
+    model, theta, phi = PROBLEMS[name]
+    run = (theta, phi, model, *RUN[name], 30)
+    block = 0 if name == "logistic" else -1
+    for settings in (dict(f_position=2), dict(f_momentum=1),
+                     dict(f_position=2, f_momentum=2, tol=0.0, tol_back=1e-12)):
+        chain = rmhmc_within_gibbs(*run, np.random.default_rng(5), **settings)
+        assert chain.failed[:, block].all()
+        assert not chain.accepted[chain.failed].any()
+        found = np.isfinite(chain.energy_error[:, block])
+        assert found.all() if "tol" in settings else not found.any()
+    chain = rmhmc_within_gibbs(*run, np.random.default_rng(5))
+    assert not chain.failed.any() and chain.accepted[:, block].any()
+
+
+@pytest.mark.parametrize("name", ["funnel", "logistic"])
+@pytest.mark.parametrize("eps", [1e8, 1e200])
+def test_trajectories_that_diverge_are_rejected_and_counted(name, eps):
+    model, theta, phi = PROBLEMS[name]
+    with pytest.warns(RuntimeWarning, match="none of .* proposals was accepted"):
+        chain = rmhmc_within_gibbs(theta, phi, model, eps, eps, 3, 3, 10, np.random.default_rng(0))
+    assert chain.divergences == chain.accepted.size
+    np.testing.assert_array_equal(chain.theta, np.tile(theta, (10, 1)))
+    np.testing.assert_array_equal(chain.phi, np.tile(phi, (10, 1)))
+
+
+def test_divergences_are_errors_that_are_not_finite_or_above_a_thousand():
+    error = np.array([[0.0, np.nan], [np.inf, -np.inf], [1e135, 999.0], [-2000.0, 1001.0]])
+    assert Chain(None, None, None, None, error, None, None).divergences == 5
+
+
+GOOD = dict(theta0=PROBLEMS["funnel"][1], phi0=PROBLEMS["funnel"][2], model=PROBLEMS["funnel"][0],
+            eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=2, n=3, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("theta0", np.zeros(4)), ("theta0", [np.nan] * 3), ("theta0", None), ("theta0", "abc"),
+    ("phi0", 0.0), ("phi0", [0.0, 0.0]), ("phi0", [np.inf]), ("eps_theta", 0.0),
+    ("eps_theta", "1"), ("eps_phi", -1.0), ("eps_phi", True), ("L_theta", 0), ("L_theta", 1.0),
+    ("L_phi", 0), ("L_phi", None), ("L_phi", 10**30), ("n", 0), ("n", "3"), ("rng", 3),
+    ("rng", np.random), ("jitter", 1.1), ("jitter", None), ("keep", [3]), ("keep", "x"),
+    ("f_position", 0), ("f_position", 2.0), ("f_momentum", 0), ("f_momentum", [1]),
+    ("tol", -1.0), ("tol", np.nan), ("tol_back", -1e-9), ("tol_back", "1")])
+def test_bad_arguments_are_named(name, value):
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        rmhmc_within_gibbs(**(GOOD | {name: value}))
+
+
+def test_a_start_that_is_left_as_it_was():
+    theta, phi = GOOD["theta0"].copy(), GOOD["phi0"].copy()
+    theta.flags.writeable = phi.flags.writeable = False
+    chain = rmhmc_within_gibbs(**(GOOD | {"theta0": theta, "phi0": phi}))
+    assert chain.accepted.any()
+
+
+# The distribution: of chains from exact draws, each with data of its own, after some transitions
+
+
+LEVEL = 6.3e-5  # of each test, that of four standard errors
+
+
+def moved_enough(accepted, moved):
+    """Or a test would see nothing."""
+    return (accepted > 0.3).all() and (accepted < 0.97).all() and (moved > 0.1).all()
+
+
+def after(draw, make, settings, chains, k, rng):
+    """Draw (theta, phi) and then data, run k transitions; return (theta, phi) then, and the data.
+
+    make(theta, phi) gives the data and the model that has them.
+    """
+    thetas, phis, data, accepted, moved = [], [], [], 0.0, 0.0
+    for _ in range(chains):
+        theta, phi = draw()
+        y, model = make(theta, phi)
+        chain = rmhmc_within_gibbs(theta, phi, model, *settings, k, rng, 0.2, tol=1e-10,
+                                   tol_back=1e-6)
+        accepted += chain.accepted.mean(axis=0) / chains
+        moved += np.abs(chain.phi[-1] - phi) / chains
+        thetas.append(chain.theta[-1])
+        phis.append(chain.phi[-1])
+        data.append(y)
+    assert moved_enough(accepted, moved), (accepted, moved)
+    return map(np.array, (thetas, phis, data))
+
+
+@pytest.mark.parametrize(("n", "chains", "settings"), [
+    (2, 5000, (1.2, 1.5, 2, 2)), (100, 1500, (0.7, 1.8, 2, 2))])
+def test_the_funnel_stays_as_it_is(n, chains, settings):
+    rng, model = np.random.default_rng(11), Funnel.from_size(n)
+
+    def draw():
+        v = 3 * rng.standard_normal(1)
+        return np.exp(-v[0] / 2) * rng.standard_normal(n), v
+
+    x, v, _ = after(draw, lambda theta, phi: (0, model), settings, chains, 3, rng)
+    scaled = np.exp(v / 2) * x
+    squares = chi2(n).cdf(np.sum(scaled**2, axis=1))
+    for values in (v[:, 0] / 3, scaled[:, 0], norm.ppf(squares),
+                   np.sqrt(0.5) * (v[:, 0] / 3 + norm.ppf(squares))):
+        assert kstest(values, norm.cdf).pvalue > LEVEL
+
+
+def test_a_hierarchical_logistic_regression_stays_as_it_is():
+    rng = np.random.default_rng(12)
+    group = np.repeat([0, 1, 2], [4, 1, 3])
+    X = np.column_stack([np.ones(8), rng.standard_normal(8)])
+
+    def draw():
+        gamma = np.log(rng.exponential(1.0, 1))
+        return np.exp(gamma / 2) * rng.standard_normal(6), gamma
+
+    def margin(theta):
+        return np.sum(X * theta.reshape(3, 2)[group], axis=1)
+
+    def make(theta, phi):
+        y = np.where(rng.random(8) < 1 / (1 + np.exp(-margin(theta))), 1.0, -1.0)
+        return y, HierarchicalLogistic.from_data(X, y, group, lam=1.0, mass_phi=4.0)
+
+    theta, phi, y = after(draw, make, (1.1, 1.6, 2, 2), 3000, 3, rng)
+    scaled = np.exp(-phi / 2) * theta
+    assert kstest(np.exp(phi[:, 0]), expon.cdf).pvalue > LEVEL
+    for values in scaled.T:
+        assert kstest(values, norm.cdf).pvalue > LEVEL
+    squares = np.sum(scaled**2, axis=1)
+    assert kstest(squares, chi2(6).cdf).pvalue > LEVEL
+    u, v = norm.ppf(expon.cdf(np.exp(phi[:, 0]))), norm.ppf(chi2(6).cdf(squares))
+    assert kstest(np.sqrt(0.5) * (u + v), norm.cdf).pvalue > LEVEL
+    # theta still goes with its data: y - E[y | theta] has mean 0, given theta
+    off = y - np.tanh(np.array([margin(w) for w in theta]) / 2)
+    for values in (off.sum(axis=1), (off * X[:, 1]).sum(axis=1)):
+        assert abs(values.mean()) < 4 * values.std() / np.sqrt(values.size)
+
+
+def test_stochastic_volatility_stays_as_it_is():
+    rng, T = np.random.default_rng(13), 6
+
+    def draw():
+        beta, ar = rng.gamma(3.0, 0.5), 2 * rng.beta(20.0, 1.5) - 1
+        sigma = np.sqrt(10 * 0.05 / rng.chisquare(10))
+        x = np.empty(T)
+        x[0] = sigma / np.sqrt(1 - ar**2) * rng.standard_normal()
+        for t in range(1, T):
+            x[t] = ar * x[t - 1] + sigma * rng.standard_normal()
+        return x, np.array([np.log(beta), np.log(sigma), np.arctanh(ar)])
+
+    def make(x, phi):
+        y = np.exp(phi[0] + x / 2) * rng.standard_normal(T)
+        return y, StochasticVolatility.from_data(y, 1.0, 3.0, 2.0)
+
+    x, phi, y = after(draw, make, (1.0, 1.0, 2, 2), 2000, 2, rng)
+    beta, sigma, ar = np.exp(phi[:, 0]), np.exp(phi[:, 1]), np.tanh(phi[:, 2])
+    assert kstest(beta, gamma(3.0, scale=0.5).cdf).pvalue > LEVEL
+    assert kstest(10 * 0.05 / sigma**2, chi2(10).cdf).pvalue > LEVEL
+    assert kstest((ar + 1) / 2, beta_law(20.0, 1.5).cdf).pvalue > LEVEL
+    steps = (x[:, 1:] - ar[:, None] * x[:, :-1]) / sigma[:, None]
+    assert kstest(steps[:, 0], norm.cdf).pvalue > LEVEL
+    assert kstest(np.sum(steps**2, axis=1), chi2(T - 1).cdf).pvalue > LEVEL
+    noise = y / (beta[:, None] * np.exp(x / 2))
+    assert kstest(noise[:, 1], norm.cdf).pvalue > LEVEL
+    assert kstest(np.sum(noise**2, axis=1), chi2(T).cdf).pvalue > LEVEL
+
+
+def test_a_cox_process_stays_as_it_is():
+    rng, d, mu = np.random.default_rng(14), 2, 2.5
+    place = np.array([(i, j) for i in range(d) for j in range(d)], float)
+    far = np.linalg.norm(place[:, None] - place, axis=2) / max(d - 1, 1)
+
+    def covariance(phi):
+        return np.exp(phi[0] - far / (np.exp(phi[1]) * d))
+
+    def draw():
+        phi = np.log(rng.gamma(2.0, 0.5, 2))
+        return mu + np.linalg.cholesky(covariance(phi)) @ rng.standard_normal(d * d), phi
+
+    def make(x, phi):
+        y = rng.poisson(np.exp(x) / d**2).reshape(d, d)
+        return y, LogGaussianCox.from_counts(y, mu)
+
+    x, phi, y = after(draw, make, (1.0, 1.2, 2, 2), 2000, 2, rng)
+    u = gamma(2.0, scale=0.5).cdf(np.exp(phi))
+    for values in u.T:
+        assert kstest(values, "uniform").pvalue > LEVEL
+    white = np.array([np.linalg.solve(np.linalg.cholesky(covariance(b)), a - mu)
+                      for a, b in zip(x, phi, strict=True)])
+    for values in white.T:
+        assert kstest(values, norm.cdf).pvalue > LEVEL
+    squares = norm.ppf(chi2(d * d).cdf(np.sum(white**2, axis=1)))
+    for values in norm.ppf(u).T:
+        assert kstest(np.sqrt(0.5) * (values + squares), norm.cdf).pvalue > LEVEL
+    off = y.reshape(-1, d * d) - np.exp(x) / d**2
+    for values in (off.sum(axis=1), off[:, 0]):
+        assert abs(values.mean()) < 4 * values.std() / np.sqrt(values.size)

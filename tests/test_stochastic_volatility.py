@@ -1,0 +1,488 @@
+"""models/stochastic_volatility.py: the density, both blocks, the mass by pivots and in closed form,
+digits where |phi| is close to 1 or sigma to 0, bad input; and semi-separable HMC samples it."""
+
+import time
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.linalg import lapack, solveh_banded
+from scipy.stats import beta, chi2, gamma, invgamma, norm
+
+from algorithms import sshmc, sshmc_fast
+from departing import departs
+from models import interface
+from models.interface import (
+    U1,
+    U2,
+    GivenTheta,
+    U,
+    U_phi,
+    U_prior,
+    U_theta,
+    at_phi,
+    at_theta,
+    grad_U,
+    grad_U2,
+    grad_U_phi,
+    grad_U_theta,
+    log_det_theta,
+    metric,
+    metric_gradient,
+    momentum_theta,
+    velocity_theta,
+)
+from models.jit import njit
+from models.stochastic_volatility import (
+    CHUNK,
+    StochasticVolatility,
+    VolatilityTheta,
+    derivative_of_log_determinant,
+    squares,
+)
+
+mpmath.mp.dps = 60
+PROPER = {"beta_shape": 3.0, "beta_rate": 4.0}
+# log beta, log sigma, atanh phi: as the data of the paper, negative, independent, strongly driven
+PLACES = {"paper": (np.log(0.65), np.log(0.15), np.arctanh(0.98)), "negative": (0.4, 0.2, -0.7),
+          "independent": (0.1, 1.0, 0.0), "stiff": (0.0, -2.5, -2.5)}
+lengths = pytest.mark.parametrize("T", [1, 2, 3, 4, 5, 40, CHUNK + 1])
+places = pytest.mark.parametrize("phi", [np.array(p) for p in PLACES.values()], ids=PLACES)
+
+
+def problem(T, phi, seed=1, **prior):
+    """A model and x, both drawn at phi; where there is more than one, y_2 is zero."""
+    rng = np.random.default_rng(seed)
+    x, y = draw(T, phi, rng)
+    y[1:2] = 0.0
+    return StochasticVolatility.from_data(y, **prior), x, y
+
+
+def draw(T, phi, rng):
+    """x and y given the hyperparameters."""
+    b, sigma, ar = np.exp(phi[0]), np.exp(phi[1]), np.tanh(phi[2])
+    x = rng.standard_normal(T) * sigma
+    x[0] /= np.sqrt(1 - ar**2)
+    for t in range(1, T):
+        x[t] += ar * x[t - 1]
+    return x, b * np.exp(x / 2) * rng.standard_normal(T)
+
+
+def dense(T, phi):
+    """Q, its derivative with respect to phi, and M."""
+    ar, beside = np.tanh(phi[2]), np.eye(T, k=1) + np.eye(T, k=-1)
+    inner = np.eye(T)
+    inner[0, 0] = inner[-1, -1] = 0.0
+    if T == 1:
+        Q, slope = np.array([[1 - ar**2]]), np.array([[-2 * ar]])
+    else:
+        Q, slope = np.eye(T) + ar**2 * inner - ar * beside, 2 * ar * inner - beside
+    return Q, slope, np.exp(-2 * phi[1]) * Q + np.eye(T) / 2
+
+
+def gradient(f, x, h=1e-3):
+    """By central differences of order 4."""
+    return np.array([(8 * (f(x + h * e) - f(x - h * e)) - f(x + 2 * h * e) + f(x - 2 * h * e))
+                     / (12 * h) for e in np.eye(x.size)])
+
+
+def minus_log_density(x, phi, y):
+    """-log p(y, x, phi) with scipy's distributions, and the Jacobians; p(beta) by PROPER."""
+    b, sigma, ar = np.exp(phi[0]), np.exp(phi[1]), np.tanh(phi[2])
+    scale = np.where(np.arange(x.size) == 0, sigma / np.sqrt(1 - ar**2), sigma)
+    mean = np.concatenate([[0.0], ar * x[:-1]])
+    return -(norm.logpdf(y, 0, b * np.exp(x / 2)).sum() + norm.logpdf(x, mean, scale).sum()
+             + minus_prior(phi, *PROPER.values()))
+
+
+def minus_prior(phi, shape, rate):
+    """Log p(phi): Inv-chi^2(nu, tau2) is the inverse gamma of nu / 2 and nu tau2 / 2."""
+    b, s2, ar = np.exp(phi[0]), np.exp(2 * phi[1]), np.tanh(phi[2])
+    of_beta = gamma.logpdf(b, shape, scale=1 / rate) + np.log(b) if shape else 0.0  # 1 / beta: flat
+    return (of_beta + invgamma.logpdf(s2, 5, scale=0.25) + np.log(2 * s2)
+            + beta.logpdf((ar + 1) / 2, 20, 1.5) + np.log((1 - ar**2) / 2))
+
+
+@lengths
+def test_the_density_is_the_papers(T):
+    constant = []
+    for phi in map(np.array, PLACES.values()):
+        model, x, y = problem(T, phi, **PROPER)
+        energy = U(np.concatenate([x, phi]), model)
+        constant.append(energy - minus_log_density(x, phi, y))
+        by_parts = U_theta(x, at_phi(phi, model), model) + U_prior(phi, model)
+        assert by_parts == pytest.approx(energy, rel=1e-13)  # rounding of other sums
+    # of sums that reach 1e4
+    np.testing.assert_allclose(constant, constant[0], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("shape", "rate"), [(0.0, 0.0), (1.0, 1.0), (3.0, 4.0)])
+def test_the_priors_are_those_of_the_paper(shape, rate):
+    model = StochasticVolatility.from_data([1.0], beta_shape=shape, beta_rate=rate)
+    ours = [U_prior(np.array(phi), model) + minus_prior(phi, shape, rate)
+            for phi in [*PLACES.values(), (-5.0, 3.0, 4.0)]]
+    np.testing.assert_allclose(ours, ours[0], rtol=0, atol=1e-11)  # of terms up to 100
+
+
+@departs((), (None, 1.0, 1.0))  # what from_data is given besides y: nothing, or Exp(1)
+def test_the_prior_of_log_beta_is_flat(arguments):
+    model = StochasticVolatility.from_data([1.0], *arguments)
+    assert len({U_prior(np.array([b, -1.0, 1.0]), model) for b in (-1.0, 0.0, 2.0)}) == 1
+
+
+@lengths
+@places
+def test_gradients_of_both_blocks(T, phi):
+    model, x, _ = problem(T, phi, **PROPER)
+    q, r = np.concatenate([x, phi]), np.random.default_rng(2).standard_normal(T)
+    Phi, Theta = at_phi(phi, model), at_theta(x, model)
+    # truncation h^4 / 30 times fifth derivatives, 32 / sigma^2 times squares of x, that reach 1e5
+    def close(ours, function, where):
+        np.testing.assert_allclose(ours, gradient(function, where), rtol=1e-8, atol=2e-8)
+
+    g = grad_U(q, model)
+    close(g, lambda q: U(q, model), q)
+    close(grad_U_theta(x, Phi, model), lambda x: U1(x, Phi, np.ones(3), model), x)
+    close(grad_U_phi(Phi, Theta, model), lambda p: U_phi(at_phi(p, model), Theta, model), phi)
+    close(grad_U2(Phi, Theta, r, model), lambda p: U2(at_phi(p, model), Theta, r, model), phi)
+    np.testing.assert_allclose(np.concatenate([grad_U_theta(x, Phi, model),
+                                               grad_U_phi(Phi, Theta, model)]), g, rtol=1e-11)
+
+
+@lengths
+@places
+def test_the_mass_against_dense_matrices(T, phi):
+    model, x, _ = problem(T, phi)
+    Q, slope, M = dense(T, phi)
+    Phi, r = at_phi(phi, model), np.random.default_rng(3).standard_normal(T)
+    w = np.linalg.solve(M, r)
+    np.testing.assert_allclose(velocity_theta(r, Phi, model), w, rtol=0, atol=1e-12)
+    assert log_det_theta(Phi, model) == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-12)
+    q, product = np.exp(-2 * phi[1]), 1 / np.cosh(phi[2])**2
+    traces = [np.trace(np.linalg.solve(M, -2 * q * Q)),
+              np.trace(np.linalg.solve(M, q * product * slope))]
+    ours = [derivative_of_log_determinant(Phi.C, Phi.P, T, -2 * q, 0.0),
+            derivative_of_log_determinant(Phi.C, Phi.P, T, 0.0, Phi.C.side * product)]
+    np.testing.assert_allclose(ours, traces, rtol=1e-11, atol=1e-12)  # the dense solve's rounding
+    # the gradient of the kinetic energy of x alone, by dense matrices
+    given = grad_U2(Phi, at_theta(x, model), r, model) - grad_U_phi(Phi, at_theta(x, model), model)
+    np.testing.assert_allclose(given, [0.0, q * w @ Q @ w + traces[0] / 2,
+                                       (traces[1] - q * product * w @ slope @ w) / 2],
+                               rtol=1e-10, atol=1e-10)
+
+
+@lengths
+@places
+def test_the_momentum_has_covariance_M(T, phi):
+    model = problem(T, phi)[0]
+    Phi = at_phi(phi, model)
+    L = np.array([momentum_theta(e, Phi, model) for e in np.eye(T)]).T
+    M = dense(T, phi)[2]
+    np.testing.assert_allclose(L @ L.T, M, rtol=0, atol=1e-14 * np.abs(M).max())
+
+
+@pytest.mark.parametrize("T", [2000, 2001])
+@pytest.mark.parametrize(("sigma", "ar"), [(0.15, 0.98), (0.01, 0.9999), (0.001, 0.9999),
+                                           (0.001, -0.9999), (1e-6, 1 - 1e-12), (50.0, 0.5)])
+def test_long_series_by_a_banded_solver(T, sigma, ar):
+    phi = np.array([0.0, np.log(sigma), np.arctanh(ar)])
+    model = StochasticVolatility.from_data(np.ones(T))
+    Phi, r = at_phi(phi, model), np.abs(np.random.default_rng(4).standard_normal(T))
+    C = Phi.C
+    diagonal = np.full(T, C.precision * (1 + C.ar**2) + 0.5)
+    diagonal[[0, -1]] = C.precision + 0.5
+    w = solveh_banded(np.array([np.full(T, -C.precision * C.ar), diagonal]), r)
+    # the banded solver's own rounding: the matrix has condition number 8 / sigma^2 at most
+    np.testing.assert_allclose(velocity_theta(r, Phi, model), w, rtol=1e-15 * (100 + 8 / sigma**2))
+    pivots = 1 / Phi.inverse  # here all are computed, there in closed form
+    total = (np.log(pivots).sum() + np.log(pivots[: T - 1 - T // 2]).sum() + np.log(Phi.middle))
+    assert log_det_theta(Phi, model) == pytest.approx(total, rel=1e-13)
+
+
+def exactly(T, log_sigma, alpha, r):
+    """log |M|, its derivatives by log sigma and atanh phi, and M^-1 r, all to 60 digits."""
+    def elimination(g, a):
+        ar, q, half = mpmath.tanh(a), mpmath.exp(-2 * g), mpmath.mpf(1) / 2
+        if T == 1:
+            return [q * (1 - ar**2) + half], 0
+        d = [q + half, *[q * (1 + ar**2) + half] * (T - 2), q + half]
+        for t in range(1, T):
+            d[t] -= (q * ar)**2 / d[t - 1]
+        return d, q * ar
+
+    def log_det(g, a):
+        return mpmath.fsum(map(mpmath.log, elimination(g, a)[0]))
+
+    g, a = mpmath.mpf(log_sigma), mpmath.mpf(alpha)
+    d, c = elimination(g, a)
+    w = [mpmath.mpf(v) for v in r]
+    for t in range(1, T):
+        w[t] += c / d[t - 1] * w[t - 1]
+    w[-1] /= d[-1]
+    for t in range(T - 2, -1, -1):
+        w[t] = (w[t] + c * w[t + 1]) / d[t]
+    return (log_det(g, a), mpmath.diff(lambda v: log_det(v, a), g),
+            mpmath.diff(lambda v: log_det(g, v), a), w)
+
+
+@pytest.mark.parametrize("T", [1, 2, 5, 12])
+@pytest.mark.parametrize("log_sigma", [3.0, -1.9, -7.0, -60.0])
+@pytest.mark.parametrize("alpha", [0.0, 1e-9, -0.3, 2.3, -5.0, 20.0, -40.0])
+def test_no_digit_is_lost(T, log_sigma, alpha):
+    r = np.arange(1.0, T + 1)
+    model = StochasticVolatility.from_data(np.ones(T))
+    Phi = at_phi(np.array([0.0, log_sigma, alpha]), model)
+    C, P = Phi.C, Phi.P
+    value, by_sigma, by_alpha, w = exactly(T, log_sigma, alpha, r)
+    # exp(-2 log sigma) itself keeps 1e-16 times log sigma
+    assert log_det_theta(Phi, model) == pytest.approx(float(value), rel=1e-14, abs=1e-14)
+    assert derivative_of_log_determinant(C, P, T, -2 * C.precision, 0.0) == pytest.approx(
+        float(by_sigma), rel=1e-13, abs=1e-13)
+    assert derivative_of_log_determinant(C, P, T, 0.0, C.side * C.product) == pytest.approx(
+        float(by_alpha), rel=1e-13, abs=1e-13)
+    if alpha >= 0:  # otherwise terms of both signs may cancel
+        ours = velocity_theta(r, Phi, model)
+        assert max(abs(a / b - 1) for a, b in zip(ours, w, strict=True)) < 5e-14
+
+
+@pytest.mark.parametrize("alpha", [25.0, -25.0])
+def test_the_quadratic_form_close_to_a_random_walk(alpha):
+    # 1 - |phi| is 4e-22: in phi itself, which is 1, nothing is left of it
+    x = np.array([1e5, 1e5 + 1e-3, 1e5 - 2e-3, 1e5]) * np.sign(alpha)**np.arange(4)
+    model, phi = StochasticVolatility.from_data(np.ones(4)), np.array([0.0, -9.0, alpha])
+    ar, q = mpmath.tanh(mpmath.mpf(alpha)), mpmath.exp(mpmath.mpf(18))
+    v = [mpmath.mpf(float(t)) for t in x]
+    steps = [b - ar * a for a, b in pairwise(v)]
+    form = (1 - ar**2) * v[0]**2 + sum(s**2 for s in steps)
+    by_ar = -2 * ar * v[0]**2 - 2 * sum(a * s for a, s in zip(v, steps, strict=False))
+    energy = q * form / 2 - 36 - mpmath.log(1 - ar**2) / 2 + sum(v) / 2 + sum(
+        mpmath.exp(-t) for t in v) / 2
+    Phi, Theta = at_phi(phi, model), at_theta(x, model)
+    if alpha > 0:  # at x = -1e5 the likelihood is 0
+        assert U_theta(x, Phi, model) == pytest.approx(float(energy), rel=1e-9)
+    g = grad_U_phi(Phi, Theta, model)
+    assert g[1] == pytest.approx(float(4 - q * form + 10 - 0.5 * q), rel=1e-9)
+    slope = ar + q * (1 - ar**2) * by_ar / 2 - (20 * (1 - ar) - 1.5 * (1 + ar))
+    assert g[2] == pytest.approx(float(slope), rel=1e-9)  # 1e5 +- 1e-3 has 1e-16 1e5 / 1e-3 = 1e-8
+
+
+def test_a_zero_observation_has_its_likelihood():
+    # -log N(0; 0, beta^2 e^x) is x / 2 + log beta, also where exp(-x) overflows
+    model = StochasticVolatility.from_data([0.0, 1.0])
+    phi = np.array([0.3, 0.0, 0.0])
+    Phi = at_phi(phi, model)
+    at = [U_theta(np.array([x, 0.0]), Phi, model) for x in (0.0, -800.0)]
+    assert at[1] - at[0] == pytest.approx(-400.0 + 800.0**2 / 2, rel=1e-14)
+    assert grad_U_theta(np.array([-800.0, 0.0]), Phi, model)[0] == 0.5 - 800.0
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e-3, 1e200])
+def test_the_unit_of_the_observations_does_not_matter(scale):
+    y, x, phi = np.array([0.3, -2.0, 0.0]), np.array([0.5, -0.2, 0.1]), np.array([0.2, -1.0, 1.0])
+    moved = phi + np.array([np.log(scale), 0.0, 0.0])
+    one, other = (StochasticVolatility.from_data(v) for v in (y, scale * y))
+    # log scale, up to 460, is added and taken away
+    assert (U(np.concatenate([x, moved]), other) - 3 * np.log(scale)
+            == pytest.approx(U(np.concatenate([x, phi]), one), rel=1e-12))
+    np.testing.assert_allclose(grad_U(np.concatenate([x, moved]), other),
+                               grad_U(np.concatenate([x, phi]), one), rtol=1e-12)
+    np.testing.assert_allclose(
+        grad_U_phi(at_phi(moved, other), at_theta(x, other), other),
+        grad_U_phi(at_phi(phi, one), at_theta(x, one), one), rtol=1e-12)
+
+
+@pytest.mark.parametrize("phi", [(0.0, -500.0, 1.0), (0.0, 800.0, 1.0), (-800.0, 0.0, 0.0),
+                                 (0.0, 0.0, 1e5), (0.0, np.nan, 0.0), (0.0, 0.0, np.nan)])
+def test_far_out_there_is_a_number_or_nan_and_no_exception(phi):
+    model, phi = StochasticVolatility.from_data(np.ones(5)), np.array(phi)
+    x = np.zeros(5)
+    energy = U(np.concatenate([x, phi]), model)
+    Phi = at_phi(phi, model)
+    for values in (velocity_theta(x + 1, Phi, model), momentum_theta(x + 1, Phi, model),
+                   grad_U2(Phi, at_theta(x, model), x, model), log_det_theta(Phi, model)):
+        assert np.size(values)
+    assert not np.isfinite(energy) or energy > 1e3
+
+
+def test_a_nan_is_never_lost():
+    for T in (1, 2, 3, CHUNK + 1):
+        model, phi = StochasticVolatility.from_data(np.ones(T)), np.array(PLACES["paper"])
+        for t in {0, T // 2, T - 1}:
+            x = np.zeros(T)
+            x[t] = np.nan
+            assert np.isnan(U(np.concatenate([x, phi]), model))
+            assert np.isnan(grad_U(np.concatenate([x, phi]), model)[[t, -1, -2, -3]]).all()
+            assert np.isnan(velocity_theta(x, at_phi(phi, model), model)).all()
+
+
+def hessian_of_x(y):
+    """Matrix of second derivatives of -log p(x | y, hyperparameters) at x."""
+    x, phi = np.array([0.4, -1.0, 0.7, 0.1]), np.array(PLACES["negative"])
+    model = StochasticVolatility.from_data(y(x, np.exp(phi[0])))
+    return gradient(lambda v: grad_U_theta(v, at_phi(phi, model), model), x), dense(4, phi)[2]
+
+
+# y_t^2 at its mean, and data of some other size
+@departs(lambda x, b: b * np.exp(x / 2), lambda x, b: np.array([1.0, -0.2, 2.0, 0.5]))
+def test_section_5_3_the_mass_of_x_is_the_expected_hessian(y):
+    H, M = hessian_of_x(y)
+    np.testing.assert_allclose(H, M, rtol=0, atol=1e-8)  # the differences
+
+
+@lengths
+@places
+def test_the_metric_of_the_hyperparameters_is_fishers(T, phi):
+    # the sums that U depends on at their means given phi: its second derivatives are the metric
+    model = StochasticVolatility.from_data(np.ones(T), **PROPER)
+    K = np.exp(2 * phi[1]) * np.linalg.inv(dense(T, phi)[0])  # covariance of x
+    first, last, body = K[0, 0], K[-1, -1], np.trace(K) - K[-1, -1]
+    around, cross = body + np.trace(K) - first, 2 * np.trace(K, 1)
+    S = squares(np.zeros(T))._replace(first=first, last=last, body=body, rises=around - cross,
+                                      sums=around + cross)
+    mean = VolatilityTheta(np.zeros(T), T * np.exp(2 * phi[0]), S)
+    given = GivenTheta(model, np.zeros(T))
+    H = gradient(lambda p: grad_U_phi(at_phi(p, model), mean, model), phi)
+    np.testing.assert_allclose(metric(phi, given), H, rtol=1e-8, atol=1e-8 * T)  # differences
+    D = gradient(lambda p: metric(p, given), phi)
+    np.testing.assert_allclose(metric_gradient(phi, given), D, rtol=1e-8, atol=1e-8 * T)
+
+
+BAD = [
+    ("y", {"y": np.zeros(4)}), ("y", {"y": []}), ("y", {"y": [1.0, np.nan]}),
+    ("y", {"y": [np.inf]}), ("y", {"y": [[1.0]]}), ("y", {"y": 1.0}), ("y", {"y": None}),
+    ("y", {"y": "abc"}), ("y", {"y": [1j]}), ("mass_phi", {"mass_phi": 0.0}),
+    ("mass_phi", {"mass_phi": -np.eye(3)}), ("mass_phi", {"mass_phi": np.eye(2)}),
+    ("mass_phi", {"mass_phi": True}), ("mass_phi", {"mass_phi": "1"}),
+    ("beta_shape", {"beta_shape": -1.0}), ("beta_shape", {"beta_shape": None}),
+    ("beta_rate", {"beta_rate": -1.0}), ("beta_rate", {"beta_shape": 1.0}),
+    ("beta_rate", {"beta_rate": np.inf})]
+
+
+@pytest.mark.parametrize(("name", "arguments"), BAD)
+def test_bad_input_is_named(name, arguments):
+    with pytest.raises(ValueError, match=rf"^{name}\b"):
+        StochasticVolatility.from_data(**{"y": [1.0, 2.0], **arguments})
+
+
+def test_masses_and_kinds_of_data():
+    np.testing.assert_array_equal(StochasticVolatility.from_data([1.0]).L_phi, np.eye(3))
+    M = np.diag([1.0, 2.0, 3.0]) + 0.1
+    model = StochasticVolatility.from_data((1, 0, -2), mass_phi=M)
+    np.testing.assert_allclose(model.L_phi @ model.L_phi.T, M, rtol=1e-14)
+    assert interface.sizes(model) == (3, 3)
+    assert np.isneginf(model.log_squares[1])
+
+
+@pytest.mark.parametrize("T", [1, 2])
+def test_twin_equals_mirror_for_the_shortest_series(T):
+    phi = np.array(PLACES["paper"])
+    model, x, _ = problem(T, phi, **PROPER)
+    arguments = (x, phi, model, 0.3, 0.2, 3, 12)
+    a, b = (algorithm.sshmc(*arguments, np.random.default_rng(5), n_theta=3, n_phi=2, jitter=0.2)
+            for algorithm in (sshmc, sshmc_fast))
+    # 12 transitions of 18 + 6 leapfrogs: rounding grows a few times in each
+    for ours, theirs in zip(a[:-1], b[:-1], strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
+    assert 0 < a.accepted.sum()
+
+
+STATISTICS = ["b", "log sigma", "atanh phi", "b^2", "log^2 sigma", "atanh^2 phi", "b log sigma",
+              "log sigma atanh phi", "mean of x", "likelihood", "x'Qx", "x_1 x_2"]
+
+
+def statistics(x, phi, y):
+    """Functions of the joint state whose moments exist, of every part of the model."""
+    b, g, a = phi
+    q, ar = np.exp(-2 * g), np.tanh(a)
+    d = x[1:] - ar * x[:-1]
+    spread = np.exp(g) * np.cosh(a)  # the standard deviation of x_t
+    return np.array([b, g, a, b * b, g * g, a * a, b * g, g * a, x.mean() / spread,
+                     np.sum(y**2 * np.exp(-x)) * np.exp(-2 * b),
+                     q * ((1 - ar**2) * x[0]**2 + d @ d), x[0] * x[1] / spread**2])
+
+
+def test_exact_draws_stay_exact():
+    """Geweke's joint test with independent replicates, 4 standard errors, 12 statistics.
+
+    (phi, x, y) from the prior is an exact draw of the posterior given y, and must still be one
+    after a transition: no mean may move.  One of 12 differences of means goes beyond 4 of its
+    standard errors once in 1300 times.  The chain goes far: see the last line.
+    """
+    rng = np.random.default_rng(7)
+    before, after, accepted = [], [], []
+    for _ in range(12000):
+        phi = np.array([np.log(rng.gamma(PROPER["beta_shape"]) / PROPER["beta_rate"]),
+                        np.log(0.5 / rng.chisquare(10)) / 2,
+                        np.arctanh(2 * rng.beta(20.0, 1.5) - 1)])
+        x, y = draw(5, phi, rng)
+        chain = sshmc_fast.sshmc(x, phi, StochasticVolatility.from_data(y, **PROPER), 0.4, 0.25, 4,
+                                 2, rng, n_theta=2)
+        before.append(statistics(x, phi, y))
+        after.append(statistics(chain.theta[-1], chain.phi[-1], y))
+        accepted.append(chain.accepted.mean())
+    moved = np.array(after) - before
+    z = moved.mean(0) / (moved.std(0) / np.sqrt(len(moved)))
+    assert np.all(np.abs(z) < 4), dict(zip(STATISTICS, z, strict=True))
+    assert 0.6 < np.mean(accepted) < 0.999  # errors large enough to need the test of Metropolis
+    assert np.all(moved.std(0) > 0.5 * np.std(before, 0))
+
+
+def test_what_is_drawn_is_what_the_model_says():
+    # the statistics above have these distributions, so that draw() is the model too
+    rng = np.random.default_rng(8)
+    phi = np.array(PLACES["negative"])
+    found = np.array([statistics(*(s := draw(5, phi, rng))[:1], phi, s[1]) for _ in range(4000)])
+    for column in (9, 10):  # chi^2 with 5 degrees of freedom: mean 5, variance 10
+        assert abs(found[:, column].mean() - chi2.mean(5)) < 4 * np.sqrt(chi2.var(5) / 4000)
+
+
+# Ours, the limit measured in the same run, and the ratio; python -m pytest -m benchmark -s
+
+
+@njit
+def leapfrogs(x, r, Phi, model, n):
+    """Take n leapfrogs for H_1 in place."""
+    sshmc_fast.flow_theta(x, r, None, Phi, np.zeros(3), 1e-9, n, model)
+
+
+@njit
+def repeated(phi, model, n):
+    """Factorise the mass n times."""
+    total = 0.0
+    for _ in range(n):
+        total += at_phi(phi, model).middle
+    return total
+
+
+def microseconds(function, *arguments, repeats=1, rounds=15):
+    """The least time of a call, over `repeats`."""
+    function(*arguments)
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        function(*arguments)
+        times.append(time.perf_counter() - start)
+    return 1e6 * min(times) / repeats
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("T", [2000, 1_000_000])
+def test_benchmark_leapfrog_and_factor(T):
+    phi, repeats = np.array(PLACES["paper"]), max(1, 2_000_000 // T)
+    model, x, _ = problem(T, phi)
+    Phi, r = at_phi(phi, model), np.random.default_rng(1).standard_normal(T)
+    C, e = Phi.C, np.empty(T)
+    diagonal = np.full(T, C.precision * (1 + C.ar**2) + 0.5)
+    diagonal[[0, -1]] = C.precision + 0.5
+    d, beside, _ = lapack.dpttrf(diagonal, np.full(T - 1, -C.precision * C.ar))
+    limit = (microseconds(np.exp, x, e) + microseconds(lapack.dpttrs, d, beside, r)
+             + microseconds(np.subtract, r, x, e))
+    ours = microseconds(leapfrogs, x.copy(), r.copy(), Phi, model, repeats, repeats=repeats)
+    print(f"\nT = {T}: leapfrog in x {ours:.1f} us, of numpy's exp, LAPACK's solve and a kick"
+          f" {limit:.1f} us, ratio {ours / limit:.2f}; {1000 * ours / T:.2f} ns a point")
+    for sigma, ar in ((0.15, 0.98), (0.01, 0.9999), (0.001, 0.9999)):
+        place = np.array([0.0, np.log(sigma), np.arctanh(ar)])
+        ours = microseconds(repeated, place, model, repeats, repeats=repeats)
+        whole = microseconds(lapack.dpttrf, diagonal, np.full(T - 1, -C.precision * C.ar))
+        print(f"factor at sigma = {sigma}, phi = {ar}: {ours:.2f} us, LAPACK's {whole:.2f} us")

@@ -1,0 +1,199 @@
+"""Figure 2 of Zhang and Sutton: each claim on results whose truth is known."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import zhang_fig2 as fig2
+from harness.claims import Measured, judge
+from harness.style import plt
+from test_zhang_table3 import Cases
+from zhang.printed import GIBBS, HMC, METHODS, SSHMC
+from zhang.volatility import BINS, EDGES, NAMES, TRUTH
+from zhang.volatility_settings import Runs
+
+SPEEDS = {HMC: (5.0, -1.0), GIBBS: (4.0, -1.5), SSHMC: (2.0, -2.0)}  # logs: arrival, distance
+SPREAD = dict(zip(NAMES, (0.09, 0.1, 0.15), strict=True))
+
+
+def made_up():
+    """Return a result with which every claim agrees."""
+    counts = [[100 - abs(k - 15) for k in range(30)]] * 3
+
+    def speed(method):
+        return {name: Measured(value, 0.01) for name, value in zip(
+            ("arrival", "early"), SPEEDS[method], strict=True)}
+
+    rows = {method: {
+        "mean": {name: Measured(t + 0.5 * SPREAD[name], 1e-4)
+                 for name, t in zip(NAMES, TRUTH, strict=True)},
+        "sd": {name: Measured(s, 0.01 * s) for name, s in SPREAD.items()}, "histogram": counts,
+        "outside": [0, 1, 2]} | speed(method) for method in METHODS}
+    return {"n": 20_000, "runs": 10, "rows": rows, "sd": SPREAD,
+            "scan": {method: {"L = 1": speed(method), "L = 2": speed(method)}
+                     for method in METHODS}}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(fig2.CLAIMS, result, "paper")}
+
+
+def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert judge(fig2.CLAIMS, made_up(), "short") == []
+
+
+def mean_of(method, name, by):
+    def change(result):
+        value = result["rows"][method]["mean"][name]
+        result["rows"][method]["mean"][name] = value + by * SPREAD[name]
+    return change
+
+
+def sd_of(method, name, factor):
+    def change(result):
+        result["rows"][method]["sd"][name] = Measured(factor * SPREAD[name], 0.001 * SPREAD[name])
+    return change
+
+
+def slower(method, key, by):
+    def change(result):
+        for found in result["scan"][method].values():
+            found[key] = found[key] + by
+    return change
+
+
+def arrive(method):
+    return f"log(transitions to arrive, {HMC} / {method})"
+
+
+def early(method):
+    return f"log(distance of early histograms, {HMC} / {method})"
+
+
+MOVED = {
+    **{f"mean of {name}, {method}": (mean_of(method, name, 0.5), [
+        f"{method} - {SSHMC}: mean of {name} / posterior sd"])
+       for method in (HMC, GIBBS) for name in NAMES},
+    **{f"sd of {name}, {method}": (sd_of(method, name, 1.5), [
+        f"log(sd of {name}, {method} / {SSHMC})"]) for method in (HMC, GIBBS) for name in NAMES},
+    **{f"far from the truth, {method}": (mean_of(method, "sigma", 4.0), [
+        f"{method}: |mean - truth| / posterior sd, the largest",
+        f"{method} - {SSHMC}: mean of sigma / posterior sd"]) for method in (HMC, GIBBS)},
+    "far from the truth, SSHMC": (mean_of(SSHMC, "phi", 4.0), [
+        f"{SSHMC}: |mean - truth| / posterior sd, the largest",
+        *(f"{m} - {SSHMC}: mean of phi / posterior sd" for m in (HMC, GIBBS))]),
+    **{f"slow to arrive, {method}": (slower(method, "arrival", 9.0), [arrive(method)])
+       for method in (GIBBS, SSHMC)},
+    **{f"far at first, {method}": (slower(method, "early", 9.0), [early(method)])
+       for method in (GIBBS, SSHMC)},
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    result = copy.deepcopy(made_up())
+    change(result)
+    found = verdicts(result)
+    assert {what for what, verdict in found.items() if verdict != "agrees"} == set(wanted)
+    assert {found[what] for what in wanted} == {"differs"}
+
+
+def test_every_claim_is_moved_by_something():
+    assert {what for _, claims in MOVED.values() for what in claims} == {
+        claim.what for claim in fig2.CLAIMS}
+
+
+def test_a_mean_between_the_limits_is_measured_in_standard_deviations():
+    result = made_up()
+    mean_of(HMC, "phi", 0.15)(result)
+    (claim,) = [c for c in fig2.CLAIMS if c.what == f"{HMC} - {SSHMC}: mean of phi / posterior sd"]
+    assert claim.ours(result).value == pytest.approx(0.15, rel=1e-9)
+
+
+def test_what_depends_on_the_settings_is_not_determined():
+    result = made_up()
+    result["scan"][GIBBS]["L = 2"]["arrival"] = Measured(9.0, 0.01)
+    assert verdicts(result)[arrive(GIBBS)] == "not determined"
+
+
+# What is measured
+
+
+def test_arrival_is_the_first_time_that_all_three_are_near():
+    times = np.array([1, 2, 4, 8, 16])
+    far, near = [9.0, 0.0, 0.0], [0.9, -0.9, 0.9]
+    for states, wanted in (([far, near, far, near, near], 2), ([far, far, far, near, far], 8),
+                           ([near] * 5, 1), ([far] * 5, 16)):
+        burn_in = {"times": times.tolist(), "phi": states}
+        assert fig2.arrival(burn_in, [0.0] * 3, [0.31] * 3) == wanted
+    assert fig2.arrival(burn_in, [9.0, 0.0, 0.0], [0.31] * 3) == 1
+
+
+def test_distance_is_the_total_variation():
+    whole = np.array([[2, 2], [1, 3], [4, 0]])
+    assert fig2.distance(7 * whole, whole) == 0
+    # half the sum of absolute differences: 1/2, 1/4 and 1
+    assert fig2.distance([[4, 0], [2, 2], [0, 4]], whole) == pytest.approx(1.75 / 3, rel=1e-15)
+    assert fig2.distance([[0, 0], [1, 3], [4, 0]], whole) == pytest.approx(0.5 / 3, rel=1e-15)
+
+
+def runs(method, mean, start):
+    """Two runs with a mean, which arrive after 4 transitions."""
+    values = {name: [50.0] * 3 for name in ("lineage", "ours", "squares")}
+    histogram = np.zeros((3, 30), int)
+    histogram[:, start] = 40
+    one = {"n": 50, "AP": 0.8, "divergences": 0, "worst": 50.0, "theta": values, "early": histogram,
+           "counts": {"gradient": 1.0, "gradient_theta": 1.0, "gradient_phi": 1.0,
+                      "factor_phi": 1.0},
+           "phi": values | {"mean": [mean] * 3, "sd": [0.5] * 3, "histogram": histogram,
+                            "outside": [1, 2, 3]},
+           "burn_in": {"times": [1, 4, 9], "phi": [[50.0] * 3, [mean] * 3, [mean] * 3]}}
+    return Runs(method, {"L": 1}, [one, one])
+
+
+def test_the_runs_are_those_of_table_3(monkeypatch, tmp_path):
+    def all_runs(experiment, data):
+        assert (experiment.name, experiment.budget, experiment.seed) == ("zhang_table3", "smoke", 3)
+        assert data == Cases.name
+        own = {m: runs(m, 1.0 + k, k) for k, m in enumerate(METHODS)}
+        return None, own, {m: {"L = 1": own[m]} for m in METHODS}
+
+    class Given:
+        budget, seed, jobs, fresh, recall = "smoke", 3, 1, False, True
+
+    monkeypatch.setattr(fig2, "all_runs", all_runs)
+    result = fig2.run(Given, Cases)
+    assert (result["n"], result["runs"]) == (50, 2)
+    assert result["sd"] == dict.fromkeys(NAMES, 0.5)
+    for k, method in enumerate(METHODS):
+        row = result["rows"][method]
+        assert row["mean"]["phi"].value == 1.0 + k
+        # the first after 4 transitions; 1, 2 and 3 are within 3 * 0.5 of 2
+        assert row["arrival"] == result["scan"][method]["L = 1"]["arrival"]
+        assert row["arrival"].value == pytest.approx(np.log(4), rel=1e-12)
+        # a third of all draws is where its own are
+        assert row["early"].value == pytest.approx(np.log(2 / 3), rel=1e-12)
+        assert row["histogram"][0][k] == 40 and row["outside"] == [2, 4, 6]
+
+
+def test_the_figure_is_in_the_papers_order_and_the_table_has_all_methods():
+    result = made_up()
+    fig = fig2.figure(result)
+    assert [ax.get_xlabel() for ax in fig.axes] == [r"$\phi$", r"$\sigma$", r"$\beta$"]
+    for ax, name in zip(fig.axes, fig2.ORDER, strict=True):
+        k = NAMES.index(name)
+        stairs = [patch.get_data() for patch in ax.patches]
+        assert len(stairs) == 3
+        for values, edges, _ in stairs:
+            np.testing.assert_array_equal(edges, EDGES[k])
+            area = np.sum(values * np.diff(edges))
+            # of the draws that are in the bins
+            assert area == pytest.approx(sum(result["rows"][HMC]["histogram"][k]) / 20_000)
+    assert {t.get_text() for t in fig.axes[0].get_legend().get_texts()} == {*METHODS, "true value"}
+    plt.close(fig)
+    text = fig2.table(result)
+    assert all(words in text for words in (*METHODS, "truth", "0 1 2", "Start"))
+    assert len(BINS) == 3

@@ -1,0 +1,171 @@
+"""The script that runs NUTS of an outside library, and what it makes of chains."""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import zhang_nuts as script
+from harness.claims import Measured, judge
+from models.funnel import Funnel
+from zhang import nuts as room
+from zhang.non_centred import NonCentred
+from zhang.printed import GIBBS, HMC, SSHMC
+from zhang.references import HYPER, Together, distance, imprecision, moments, together, worst
+
+
+def made_up():
+    """Return a result of which every claim is true: all samplers have the same moments."""
+    found = {}
+    for name, sampler in script.RUNS:
+        k = len(HYPER[name]) + 3
+        found[name, sampler] = Together(
+            np.arange(k) * 1.0, np.full(k, 0.02), np.ones(k), np.full(k, 0.03), np.full(k, 2500.0),
+            np.full(k, 600.0), 5000, 1e5, 0, 0.0, 0.8)
+    return {"found": found, "seconds": dict.fromkeys(script.RUNS, Measured(10.0, 1.0))}
+
+
+def changed(key, field, place, value):
+    """Return the claims whose verdict is another when one number is."""
+    result = made_up()
+    getattr(result["found"][key], field)[place] += value
+    return {f.claim.what for f in judge(script.CLAIMS, result, "paper") if f.verdict != "agrees"}
+
+
+def test_samplers_that_agree_agree():
+    assert {f.verdict for f in judge(script.CLAIMS, made_up(), "paper")} == {"agrees"}
+
+
+@pytest.mark.parametrize("name", script.REAL)
+@pytest.mark.parametrize("sampler", [SSHMC, GIBBS, HMC])
+def test_a_moment_that_is_another_changes_its_claim(name, sampler):
+    for field, se in (("mean", 0.02), ("sd", 0.03)):
+        for place in (0, -1):  # a hyperparameter, a parameter
+            for sign in (1, -1):
+                assert changed((name, sampler), field, place, sign * 4.1 * 2**0.5 * se) == {
+                    f"{name}, {sampler}: largest |z| against the reference"}
+                assert changed((name, sampler), field, place, sign * 3.9 * 2**0.5 * se) == set()
+
+
+@pytest.mark.parametrize("name", script.REAL)
+def test_a_reference_that_is_imprecise_changes_its_claim(name):
+    what = {f"{name}: largest standard error of the reference, in standard deviations"}
+    for place in (0, -1):
+        assert changed((name, script.NON_CENTRED), "mean_se", place, 0.031) == what
+        assert changed((name, script.NON_CENTRED), "sd_se", place, 0.021) == what
+        assert changed((name, script.NON_CENTRED), "mean_se", place, 0.029) == set()
+
+
+def test_a_quantity_that_never_moved_is_no_agreement():
+    assert changed(("credit", SSHMC), "mean_se", 1, np.nan) == {
+        "credit, SSHMC: largest |z| against the reference"}
+
+
+def test_every_method_is_compared_on_every_real_data_set():
+    made = {claim.what for claim in script.CLAIMS}
+    for name in script.REAL:
+        for sampler in (SSHMC, GIBBS, HMC):
+            assert f"{name}, {sampler}: largest |z| against the reference" in made
+
+
+def test_the_table_and_the_figure_have_every_row():
+    result = made_up()
+    text = script.table(result)
+    assert len([line for line in text.splitlines() if " 5000 " in line]) == len(script.RUNS)
+    # 600 effective draws in 1e5 gradients and 10 seconds
+    assert text.count(" 60.0 (6.0)") == text.count("  6  ") == len(script.RUNS)
+    assert len(script.figure(result).axes) == 3
+
+
+# Moments
+
+
+def chain(theta, phi):
+    """Make of draws what a replicate returns."""
+    return moments(theta, phi) | {"gradients": 1.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
+
+
+def series(n, k, a, rng):
+    """Draw stationary first-order autoregressions with variance 1, (n, k)."""
+    x = rng.standard_normal((n, k))
+    for t in range(1, n):
+        x[t] = a * x[t - 1] + np.sqrt(1 - a * a) * x[t]
+    return x
+
+
+def test_standard_errors_are_those_of_correlated_draws():
+    rng, n, a, chains = np.random.default_rng(1), 4000, 0.6, 4
+    found = together([chain(*np.split(series(n, 40, a, rng), [10], axis=1))
+                      for _ in range(chains)], 30)
+    tau, tau_squares = (1 + a) / (1 - a), (1 + a * a) / (1 - a * a)
+    exact = np.sqrt(tau / (chains * n)), np.sqrt(2 * tau_squares / (chains * n)) / 2
+    # an autocorrelation time of 4000 draws is within 10 %; 4 chains may scatter by a third more
+    for mine, truth in zip((found.mean_se, found.sd_se), exact, strict=True):
+        assert 0.9 < np.median(mine) / truth < 1.4
+        assert (np.abs(mine / truth - 1) < 0.7).all()
+    assert (np.abs(found.mean / exact[0]) < 4.5).all()  # 40 of them
+    assert (np.abs((found.sd - 1) / exact[1]) < 4.5).all()
+    np.testing.assert_allclose(found.ess, found.sd**2 / found.mean_se**2, rtol=1e-12)
+    assert 0.5 < worst(found) / (chains * n / tau) < 1.1
+    assert imprecision(found) == pytest.approx(max(found.mean_se.max(), found.sd_se.max()),
+                                               rel=0.1)
+
+
+def test_chains_that_scatter_have_larger_standard_errors():
+    rng = np.random.default_rng(2)
+    apart = [chain(rng.standard_normal((1000, 3)), rng.standard_normal((1000, 1)) + shift)
+             for shift in (-1, 0, 0, 1)]
+    found = together(apart, 1)
+    assert found.mean_se[0] == pytest.approx(np.sqrt(2 / 3) / 2, rel=0.1)  # of -1, 0, 0 and 1
+    assert (found.mean_se[1:] < 0.04).all()  # the parameters do not
+    assert found.sd[0] == pytest.approx(np.sqrt(1.5), rel=0.1)
+
+
+def test_distance_is_the_largest_of_means_and_deviations():
+    a = made_up()["found"]["credit", SSHMC]
+    b = a._replace(mean=a.mean + np.array([0, 0, 0.1, 0]), sd=a.sd - np.array([0, 0.1, 0, 0]))
+    assert distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12)
+    assert distance(a, b._replace(mean=a.mean)) == pytest.approx(0.1 / (2**0.5 * 0.03), rel=1e-12)
+
+
+# The library
+
+
+def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "nutpie", None)
+    with pytest.raises(SystemExit) as exit:
+        room.library()
+    assert exit.value.code == 2
+    assert 'pip install -e ".[compare]"' in capsys.readouterr().err
+
+
+@pytest.fixture
+def library():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of arviz, about versions to come
+        return pytest.importorskip("nutpie", reason="needs the extra `compare`: nutpie")
+
+
+def test_nuts_samples_the_funnel(library, monkeypatch):
+    calls = []
+    gradient = room.grad_U
+    monkeypatch.setattr(room, "grad_U", lambda q, model: calls.append(1) or gradient(q, model))
+    model, start = NonCentred(Funnel.from_size(3)), np.array([0.3, -0.2, 0.1, 0.5])
+    found = room.nuts(model, start, 2000, 300, 5, np.array([0, 2]))
+    assert found["theta"].shape == (2000, 2) and found["phi"].shape == (2000, 1)
+    # a few more before the first transition, to find a step size
+    assert 0 <= len(calls) - found["steps"] - found["warm_up"] < 30
+    assert found["divergences"] == found["deepest"] == 0
+    z = found["theta"] * np.exp(found["phi"] / 2)  # x, not z, is recorded
+    result = together([chain(z, found["phi"])], 1)
+    assert (np.abs(result.mean / result.mean_se) < 4).all()
+    assert (np.abs((result.sd - [3, 1, 1]) / result.sd_se) < 4).all()
+
+
+def test_nuts_repeats_itself_and_samples_a_centred_model(library):
+    model, start = Funnel.from_size(3), np.array([0.3, -0.2, 0.1, 0.5])
+    one, again, other = (room.nuts(model, start, 50, 50, seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one["theta"], again["theta"])
+    np.testing.assert_array_equal(one["phi"], again["phi"])
+    assert np.abs(one["phi"] - other["phi"]).max() > 0.1

@@ -1,0 +1,136 @@
+"""An ABLA step against a generalised leapfrog: estimates, claims, and what is run."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import zhang_softabs as softabs
+from harness.claims import BUDGETS, Measured, judge
+from harness.style import plt
+from zhang.printed import SSHMC
+
+SOFT = softabs.SOFT
+
+
+def made_up(step=1000.0, draws=1.0):
+    """Return a result: a generalised leapfrog takes `step` ABLA steps, a draw as many of either."""
+    def found(AP, value):
+        return {"AP": Measured(AP, 0.01), "draws": Measured(value, 0.02 * value)}
+
+    return {"n": 100, "seconds": {SSHMC: [1e-7, 1.01e-7], SOFT: [step * 1e-7, step * 1.01e-7]},
+            "found": {SSHMC: {100: found(0.9, 0.1), 200: found(0.8, 0.4)},
+                      SOFT: {8: found(0.9, 0.001), 12: found(0.8, draws * 0.024)}}}
+
+
+def verdicts(result, budget="paper"):
+    return {f.claim.what: f.verdict for f in judge(softabs.CLAIMS, result, budget)}
+
+
+def test_every_claim_but_the_known_ones_agrees_with_what_compiled_code_does():
+    found = verdicts(made_up(3e5))
+    assert {what for what, v in found.items() if v == "known difference"} == {
+        claim.what for claim in softabs.CLAIMS if claim.known}
+    assert set(found.values()) == {"known difference", "agrees"}
+
+
+def test_with_the_papers_ratios_of_times_the_known_differences_are_none():
+    # 100 times as long, and SSHMC takes 40 steps for one of the other
+    result = made_up(130.0, draws=40.0)
+    assert verdicts(result) == {claim.what: "agrees" for claim in softabs.CLAIMS} | {
+        "log(steps for an effective draw of v, SSHMC / SoftAbs)": "differs"}
+
+
+MOVED = {
+    "steps are no slower": (lambda r: r["seconds"].update({SOFT: [5e-6, 5e-6]}), [
+        "log(time of a step, SoftAbs / ABLA), at least"]),
+    "SSHMC's draws are worth little": (lambda r: [each.update(draws=Measured(1e-6, 1e-8))
+                                                  for each in r["found"][SSHMC].values()], [
+        "log(effective draws a second, SSHMC / SoftAbs), at least",
+        "log(steps for an effective draw of v, SSHMC / SoftAbs)"]),
+    "the other's are worth more": (lambda r: r["found"][SOFT][12].update(
+        draws=Measured(0.5, 0.01)), ["log(steps for an effective draw of v, SSHMC / SoftAbs)"]),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    result = copy.deepcopy(made_up(3e5))
+    change(result)
+    assert {what for what, verdict in verdicts(result).items() if verdict == "differs"} == set(
+        wanted)
+
+
+def test_the_best_number_of_steps_counts():
+    result = made_up()
+    assert softabs.best(result, SSHMC).value == pytest.approx(0.4 / 200, rel=1e-12)
+    assert softabs.best(result, SOFT).value == pytest.approx(0.024 / 12, rel=1e-12)
+    assert softabs.per_second(result).value == pytest.approx(np.log(1000), rel=1e-12)
+
+
+def test_effective_draws_of_an_autoregression():
+    rng, rho = np.random.default_rng(4), 0.8
+    v = 3 * rng.standard_normal(20_000)
+    after = rho * v + 3 * (1 - rho**2) ** 0.5 * rng.standard_normal(20_000)
+    found = softabs.effective(np.column_stack([v, after, np.arange(20_000) % 4 > 0]))
+    assert abs(found["draws"].value - (1 - rho) / (1 + rho)) < 4 * found["draws"].se
+    # (v' - v)^2 / 18 is 1 - rho times a chi-squared number: a relative error of sqrt(2 / n), times
+    # d log draws / d log(1 - rho) = 2 / (1 + rho)
+    assert found["draws"].se == pytest.approx(
+        found["draws"].value * 0.01 * 2 / (1 + rho), rel=0.05)
+    assert found["AP"].value == 0.75
+
+
+class Recorder:
+    """Makes up groups of starts, and keeps what was asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 4, {}
+
+    def replicates(self, function, tasks, unit, warm):
+        self.calls[function.__name__] = tasks
+        if function.__name__ == "clock":
+            return [{"seconds": {method: [1.0] for method in softabs.STEPS}}]
+        return [{"pairs": [[0.0, 0.1 * task["L"] ** 0.5, 1.0]] * len(task["seeds"])}
+                for task in tasks]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_what_is_run(budget):
+    experiment = Recorder(budget)
+    result = softabs.run(experiment, None)
+    for method, steps in softabs.STEPS.items():
+        assert list(result["found"][method]) == list(steps)
+        for L in steps:
+            seeds = [seed for task in experiment.calls["from_exact_draws"]
+                     if (task["method"], task["L"]) == (method, L) for seed in task["seeds"]]
+            assert seeds == [[4, k] for k in range(softabs.STARTS[budget][method])]
+            half = 0.01 * L / 18
+            assert result["found"][method][L]["draws"].value == pytest.approx(
+                half / (2 - half), rel=1e-12)
+    assert {task["n"] for task in experiment.calls["from_exact_draws"]} == {
+        softabs.SIZE[budget]}
+
+
+@pytest.mark.parametrize("method", softabs.STEPS)
+def test_a_transition_starts_from_the_draw_of_its_seed(method):
+    pairs = softabs.from_exact_draws(method, 3, 3, [[1, 2], [1, 3]])["pairs"]
+    for (v, after, accepted), seed in zip(pairs, ([1, 2], [1, 3]), strict=True):
+        rng = np.random.default_rng(seed)
+        assert v == softabs.exact_draw(rng, 3)[1][0]
+        assert (after != v) == bool(accepted)
+
+
+def test_the_clock_is_of_a_step():
+    found = softabs.clock(3, 2)["seconds"]
+    assert list(found) == [SSHMC, SOFT] and all(len(each) == 2 for each in found.values())
+
+
+def test_the_table_and_the_figure():
+    result = made_up()
+    assert "0.024" in softabs.table(result) and "2.000 (0.040)" in softabs.table(result)
+    fig = softabs.figure(result)
+    labels = [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
+    assert labels[0].startswith(SSHMC) and labels[1].startswith(SOFT)
+    plt.close(fig)

@@ -1,0 +1,203 @@
+"""Table 3 of Zhang and Sutton: each claim on results whose truth is known."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import zhang_table3 as table3
+from harness.claims import Measured, judge
+from harness.style import plt
+from zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
+from zhang.volatility import WEIGHTS
+from zhang.volatility_settings import GRIDS, PARTS
+
+COLUMNS = table3.COLUMNS
+
+
+def known(value):
+    return Measured(value, 0.01 * value)
+
+
+def made_up_estimates(method, factor=1.0):
+    """Return estimates as printed, the ESS times a factor."""
+    ess = {c: known(factor * number("Table 3", method, c)) for c in COLUMNS}
+    ess["all"] = min(ess.values())
+    time = number("Table 3", method, "time") / 20_000
+    return {"AP": [Measured(0.78, 0.001)] * (1 + (method == GIBBS)), "divergences": 0, "ess": ess,
+            "ours": ess, "squares": dict(ess), "passes": 1e5 * time, "setting": {"L": 7},
+            "seconds": [time, time * 1.001]}
+
+
+def made_up():
+    """Return a result with which every claim agrees."""
+    pilots = [{"setting": {"L": 7}, "AP": [0.8], "ess": {"phi": 1.0}, "cost": 1.0}]
+    return {"n": 20_000, "tried": dict.fromkeys(METHODS, pilots),
+            "rows": {method: made_up_estimates(method) for method in METHODS},
+            "scan": {method: {f"L = {k}": made_up_estimates(method, 1 + 0.01 * k) for k in (1, 2)}
+                     for method in METHODS}}
+
+
+def verdicts(result, budget="paper"):
+    return {f.claim.what: f.verdict for f in judge(table3.CLAIMS, result, budget)}
+
+
+def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+def rate(row, k, value):
+    def change(result):
+        result["rows"][row]["AP"][k] = Measured(value, 0.001)
+    return change
+
+
+def scanned(row, column, factor):
+    def change(result):
+        for found in result["scan"][row].values():
+            found["ess"] = found["ess"] | {column: known(factor * found["ess"][column].value)}
+    return change
+
+
+def slower(row, factor, part="scan"):
+    def change(result):
+        for found in result["scan"][row].values() if part == "scan" else [result["rows"][row]]:
+            found["seconds"] = [factor * s for s in found["seconds"]]
+    return change
+
+
+def put(row, what, name, value):
+    def change(result):
+        result["rows"][row][what] = (
+            result["rows"][row][what] | {name: known(value)} if name else value)
+    return change
+
+
+def order(per, measure):
+    return f"least log(least ESS per {per}, SSHMC / another), {measure}"
+
+
+EVERY = [order(per, measure) for measure in ("by the lineage", "squares too")
+         for per in ("second", "gradient")]
+SPEED = {row: f"log(least ESS/s, SSHMC / {row} / {value})"
+         for row, value in ((HMC, "5.06"), (GIBBS, "1.76"))}
+MOVED = {
+    "HMC accepts too much": (rate(HMC, 0, 0.9), [f"{HMC}: acceptance rate"]),
+    "Gibbs in x": (rate(GIBBS, 0, 0.6), [f"{GIBBS}: acceptance rate of x"]),
+    "Gibbs in phi": (rate(GIBBS, 1, 0.95), [f"{GIBBS}: acceptance rate of the hyperparameters"]),
+    "SSHMC": (rate(SSHMC, 0, 0.65), [f"{SSHMC}: acceptance rate"]),
+    **{f"ESS of {column}, {row}": (scanned(row, column, 30.0), [
+        f"{row}: log(ESS of {column} / {number('Table 3', row, column):g})"])
+       for row in METHODS for column in COLUMNS},
+    "the least of SSHMC": (scanned(SSHMC, "all", 300.0), list(SPEED.values())),
+    "the least of HMC": (scanned(HMC, "all", 0.01), [SPEED[HMC]]),
+    "the least of Gibbs": (scanned(GIBBS, "all", 0.01), [SPEED[GIBBS]]),
+    # factors of two and more; the ESS per second have errors of a factor of ten
+    "HMC takes longer": (slower(HMC, 2.5), [f"time of {GIBBS} / {HMC}", f"time of {SSHMC} / {HMC}"]
+                         ),
+    "SSHMC takes longer": (slower(SSHMC, 2.8), [f"time of {SSHMC} / {HMC}",
+                                                f"time of {SSHMC} / {GIBBS}"]),
+    "Gibbs takes longer": (slower(GIBBS, 3.0), [f"time of {GIBBS} / {HMC}",
+                                                f"time of {SSHMC} / {GIBBS}"]),
+    "SSHMC is bad": (put(SSHMC, "ess", "all", 5.0), EVERY),
+    "SSHMC is bad in squares": (put(SSHMC, "squares", "phi", 5.0), EVERY[2:]),
+    "SSHMC is slow": (slower(SSHMC, 90.0, "rows"), [EVERY[0], EVERY[2]]),
+    "SSHMC needs many gradients": (put(SSHMC, "passes", "", 1e6), [EVERY[1], EVERY[3]]),
+    "Gibbs is good": (put(GIBBS, "ess", "all", 9000.0), EVERY[:2]),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    result = copy.deepcopy(made_up())
+    change(result)
+    found = verdicts(result)
+    assert {what for what, verdict in found.items() if verdict != "agrees"} == set(wanted)
+    assert {found[what] for what in wanted} == {"differs"}
+
+
+def test_every_claim_is_moved_by_something():
+    assert {what for _, claims in MOVED.values() for what in claims} == {
+        claim.what for claim in table3.CLAIMS}
+
+
+def test_what_depends_on_the_settings_is_not_determined():
+    result = made_up()
+    result["scan"][HMC]["L = 2"] = made_up_estimates(HMC, 100.0)
+    found = verdicts(result)
+    assert {what for what, v in found.items() if v == "not determined"} == {
+        SPEED[HMC], *(f"{HMC}: log(ESS of {c} / {number('Table 3', HMC, c):g})" for c in COLUMNS)}
+
+
+def test_shorter_budgets_make_no_claim_on_printed_numbers():
+    assert verdicts(made_up(), "smoke") == {}
+    made = judge(table3.CLAIMS, made_up(), "short")
+    assert {f.claim.kind for f in made} == {"order", "ours"}
+
+
+@pytest.mark.parametrize("budget", ["smoke", "paper"])
+def test_what_is_run(budget, monkeypatch):
+    experiment = Recorder(budget)
+    result = table3.run(experiment, Cases)
+    timed = experiment.calls["clock"][0]["rows"]
+    assert list(timed)[:3] == list(METHODS)
+    assert len(timed) == 3 + sum(map(len, result["scan"].values()))
+    for key, (method, setting) in timed.items():
+        found = result["rows"].get(key) or result["scan"][method][key.removeprefix(f"{method}, ")]
+        assert found["setting"] == setting and found["seconds"] == [len(key)] * 2
+        number = setting["L" if "L" in setting else "L_theta"]
+        assert found["ess"]["beta"].value == number  # the run of this setting, see Recorder
+    assert result["n"] == experiment.calls["one_chain"][0]["n"]
+
+
+class Cases:
+    name = "stochastic volatility, T = 2000"
+
+
+class Recorder:
+    """Stands for an experiment: what is found says of which setting it is."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 5, {}
+
+    def replicates(self, function, tasks, unit, note=None, warm=None):
+        self.calls.setdefault(function.__name__, []).extend(tasks)
+        if function.__name__ == "pilots":
+            return [{"pilots": [{"setting": s, "AP": [0.8], "ess": {"phi": 1 + sum(s.values())},
+                                 "cost": 1.0} for s in task["settings"]]} for task in tasks]
+        if function.__name__ == "clock":
+            return [{"seconds": {key: [len(key)] * 2 for key in tasks[0]["rows"]}}]
+        return [self.chain(**task) for task in tasks]
+
+    @staticmethod
+    def chain(method, setting, n, **_):
+        number = float(setting[next(part for part in PARTS[method] if part[0] == "L")])
+        triple = {"lineage": [number] * 3, "ours": [number] * 3, "squares": [number] * 3,
+                  "mean": [0.0] * 3, "sd": [1.0] * 3}
+        return {"n": n, "AP": [0.8] * (1 + (method == GIBBS)), "divergences": 0, "theta": triple,
+                "phi": triple, "worst": number, "counts": dict.fromkeys(WEIGHTS[method], 1.0)}
+
+
+def test_the_table_and_the_figure_show_print_and_ours():
+    result = made_up()
+    text = table3.table(result)
+    for words in ("120.7e2", "0.31", "883 s", "4434 (44)", "SSHMC: L = 2", "RMHMC(Gibbs)"):
+        assert words in text
+    fig = table3.figure(result)
+    left, right = fig.axes
+    assert [t.get_text() for t in left.get_xticklabels()] == [
+        "x, min", "x, med", "x, max", r"$\beta$", r"$\sigma$", r"$\phi$"]
+    assert {t.get_text() for t in left.get_legend().get_texts()} == {*METHODS, "print", "scan"}
+    assert len(right.get_lines()) == 3
+    plt.close(fig)
+
+
+def test_the_least_counts_squares_where_asked():
+    found = made_up_estimates(SSHMC)
+    found["squares"]["min"] = Measured(7.0)
+    assert table3.least_ess(found, "by the lineage").value == 1390
+    assert table3.least_ess(found, "squares too").value == 7.0
+    a = table3.advantage(found, made_up_estimates(HMC), "by the lineage", "gradient").value
+    assert a == pytest.approx(np.log(1390 / 50 * 162 / 883), rel=1e-12)
+    assert set(GRIDS) == set(METHODS)
