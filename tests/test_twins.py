@@ -16,6 +16,7 @@ from models import linalg
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
+from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
 
 
@@ -205,7 +206,10 @@ def hierarchical():
             "funnel, 100": (Funnel.from_size(100, 55.0), *start(100), 0.25, 0.4),
             "volatility": (StochasticVolatility.from_data(rng.standard_normal(6)),
                            rng.standard_normal(6), np.array([0.0, -0.5, 1.0]), 0.7, 0.25),
-            "coupled": (coupled(y), theta, phi, 0.5, 1.0)}
+            "coupled": (coupled(y), theta, phi, 0.5, 1.0),
+            "Cox process": (LogGaussianCox.from_counts(rng.poisson(4.0, (3, 3)), 3.5, "pixel",
+                                                       [[1.0, 0.4], [0.4, 1.5]]),
+                            3.5 + 0.5 * rng.standard_normal(9), np.array([-0.4, -0.5]), 0.1, 0.3)}
 
 
 @pytest.mark.parametrize(("L", "n_theta", "n_phi", "jitter"), [

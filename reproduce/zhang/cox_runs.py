@@ -22,7 +22,7 @@ KEEPER = "zhang_table4"  # the script in whose name the runs are stored
 DISTANCES = ("unit", "pixel")
 N, BURN_IN = TABLES["Table 4"].samples, TABLES["Table 4"].burn_in
 LENGTH = {"paper": (N, BURN_IN), "short": (250, 50), "smoke": (12, 3)}  # of a run; burn-in
-PILOT = {"paper": (2, 300, 100), "short": (1, 60, 20), "smoke": (1, 12, 2)}  # chains, n, burn-in
+PILOT = {"paper": (2, 200, 50), "short": (1, 60, 20), "smoke": (1, 12, 2)}  # chains, n, burn-in
 JITTER = 0.2  # the paper has none: see zhang/README.md
 LONGER = 40  # ABLA steps, of a row of ours
 HMC_L = 50
@@ -32,10 +32,10 @@ TIMED = {"paper": (8, 15), "short": (4, 5), "smoke": (2, 1)}  # rounds, transiti
 
 # step sizes for x and for phi that are tried
 GRIDS = {
-    (SSHMC, "unit"): ((0.04, 0.06, 0.08), (0.02, 0.03, 0.04, 0.05)),
-    (SSHMC, "pixel"): ((0.06, 0.1, 0.14), (0.02, 0.03, 0.04, 0.05)),
-    (GIBBS, "unit"): ((0.25, 0.35, 0.45), (0.6, 0.8, 1.0)),
-    (GIBBS, "pixel"): ((0.25, 0.35, 0.45), (0.6, 0.8, 1.0)),
+    (SSHMC, "unit"): ((0.04, 0.06, 0.08), (0.02, 0.03, 0.035, 0.04)),
+    (SSHMC, "pixel"): ((0.06, 0.1, 0.14), (0.02, 0.03, 0.035, 0.04)),
+    (GIBBS, "unit"): ((0.25, 0.35, 0.45), (0.6, 0.9, 1.2)),
+    (GIBBS, "pixel"): ((0.25, 0.35, 0.45), (0.6, 0.9, 1.2)),
     (HMC, "unit"): ((0.01, 0.02, 0.03, 0.04),),
 }
 
@@ -53,8 +53,8 @@ TEN, TWO, ONE = ({"paper": n, "short": min(n, 2), "smoke": 1} for n in (10, 2, 1
 ROWS = {
     f"{SSHMC}, unit": Row(SSHMC, "unit", TEN), f"{GIBBS}, unit": Row(GIBBS, "unit", TEN),
     f"{SSHMC}, pixel": Row(SSHMC, "pixel", TEN), f"{GIBBS}, pixel": Row(GIBBS, "pixel", TWO),
-    f"{SSHMC}, unit, L = {LONGER}": Row(SSHMC, "unit", TWO),
-    HMC: Row(HMC, "unit", {"paper": 4, "short": 1, "smoke": 1}),
+    f"{SSHMC}, unit, L = {LONGER}": Row(SSHMC, "unit", ONE),
+    HMC: Row(HMC, "unit", TWO),
 }
 HMC_LENGTH = {"paper": (500, 100), "short": (40, 10), "smoke": (12, 3)}
 
@@ -79,7 +79,7 @@ def tuned(experiment):
     chains, n, burn_in = PILOT[budget]
     tasks = [((method, distance), dict(
         method=method, data=OWN, distance=distance, settings=[setting],
-        chains=chains, n=n if method != HMC else n // 2, burn_in=burn_in if method != HMC else 0,
+        chains=chains, n=n if method != HMC else n // 2, burn_in=burn_in,
         seed=[experiment.seed, k], cost=chains * (n + burn_in) * duration(method, setting)))
         for k, (method, distance) in enumerate(GRIDS)
         for setting in grid(method, distance, budget)]
