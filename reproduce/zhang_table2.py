@@ -125,9 +125,9 @@ def progress(found):
 
 CLAIMS = [
     *[Claim(f"{row}: acceptance rate{f' of {block}' if row == GIBBS else ''}", said("acceptance"),
-            lambda r, row=row, k=k: r["rows"][row]["AP"][k], *ACCEPTANCE,
-            "the range of the sentence; the rule takes a setting that was inside in the pilots",
-            "printed sentence", budgets=("paper",))
+            lambda r, row=row, k=k: r["rows"][row]["AP"][k], ACCEPTANCE[0] - 0.02,
+            ACCEPTANCE[1] + 0.02, "around: what the rule takes was inside in the pilots, whose"
+            " rates have an error of a hundredth", "printed sentence", budgets=("paper",))
       for row in METHODS for k, block in enumerate("wv"[: 1 + (row == GIBBS)])],
     *[ess_claim(row, column) for row in METHODS for column in ESS],
     times_claim(GIBBS, HMC), times_claim(SSHMC, HMC), times_claim(SSHMC, GIBBS),
@@ -145,11 +145,17 @@ CLAIMS = [
           " each at its best.  v is known to a fifth here and the funnel is short: a step of HMC"
           " costs 1 gradient, one of ABLA 3, and HMC's best is 6 to 10 leapfrogs", "ours",
           budgets=("paper",)),
-    *[Claim(f"{mass}: log(ESS of v per gradient, SSHMC / HMC within Gibbs)",
-            said("larger change"), lambda r, row=row: gain(r, row, DROPPED, "v", "cost"), 0.0,
-            np.inf, "order: the same masses, each method at its own setting by the rule; without"
-            " the auxiliary potentials a Gibbs sampler is left", "order", budgets=("paper",))
+    *[Claim(f"{mass}: log(ESS of v per draw, SSHMC / HMC within Gibbs)", said("larger change"),
+            lambda r, row=row: advantage(r["rows"][row], r["rows"][DROPPED], "v"), 0.0, np.inf,
+            "order: the masses are X'X/4 + I / v or the like in both, the settings each method's"
+            " own, by the rule; without the auxiliary potentials a Gibbs sampler is left, and no"
+            " trajectory takes it past the limit of exact draws of each block", "order",
+            budgets=("paper",))
       for mass, row in ((BOUND, SSHMC), (MODE, f"{SSHMC}, {MODE}"))],
+    Claim("X'X/4: log(ESS of v per gradient, SSHMC / HMC within Gibbs)", "ours: not ahead",
+          lambda r: gain(r, SSHMC, DROPPED, "v", "cost"), -np.inf, 0.0, "order: an ABLA step needs"
+          " three gradients of w, and the Gibbs sampler gets to its limit, which is not low here,"
+          " with three leapfrogs", "ours", budgets=("paper",)),
     Claim("log(worst ESS per gradient, Hessian at the mode / X'X/4)", said("rough mass"), lambda r:
           gain(r, f"{SSHMC}, {MODE}", SSHMC, "worst", "cost"), -np.log(2), np.log(4), "usually good"
           " enough: the bound, which no mode is needed for, is no worse than a fourth of the"

@@ -47,7 +47,7 @@ def made_up():
             SSHMC: estimates([0.8], ess, 800.0, 2e-4, 20.0),
             BETTER: estimates([0.8], ess, 1000.0, 2e-4, 20.0),
             WORSE: estimates([0.8], ess, 300.0, 2e-4, 20.0),
-            DROPPED: estimates([0.8, 0.8], (900.0, 1500.0, 3000.0, 300.0), 200.0, 1e-4, 10.0),
+            DROPPED: estimates([0.8, 0.8], (900.0, 1500.0, 3000.0, 500.0), 200.0, 1e-4, 5.0),
             SMALL: estimates([0.8], ess, 100.0, 1e-4, 20.0),
             SMALL_PRIOR: estimates([0.8], ess, 110.0, 1e-4, 20.0)}
     rows |= {row + ANY: copy.deepcopy(rows[row]) for row in METHODS}
@@ -111,8 +111,9 @@ NOT_BEHIND = f"log(worst ESS per gradient, SSHMC / HMC){ANY}"
 ROUGH = "log(worst ESS per gradient, Hessian at the mode / X'X/4)"
 SPARSE = "small groups: log(worst ESS per gradient, prior's mass / X'X/4)"
 FULL = "all groups: log(worst ESS per gradient, prior's mass / X'X/4)"
-BORROWED = {mass: f"{mass}: log(ESS of v per gradient, SSHMC / HMC within Gibbs)"
+BORROWED = {mass: f"{mass}: log(ESS of v per draw, SSHMC / HMC within Gibbs)"
             for mass in ("X'X/4", "mode")}
+NOT_AHEAD = "X'X/4: log(ESS of v per gradient, SSHMC / HMC within Gibbs)"
 TRAPPED = "trap: log(ESS of v, six steps of 0.27 / of 0.5), no jitter"
 UNSEEN = "trap: acceptance rate of w, six steps of 0.27 - of 0.5"
 
@@ -146,6 +147,7 @@ MOVED = {
     "HMC within Gibbs is as good": (put(["rows", DROPPED, "v"], known(5000.0)),
                                     list(BORROWED.values())),
     "SSHMC does not mix v": (put(["rows", SSHMC, "v"], known(100.0)), [BORROWED["X'X/4"]]),
+    "the Gibbs sampler needs many gradients": (put(["rows", DROPPED, "cost"], 50.0), [NOT_AHEAD]),
     "nor with the Hessian at the mode": (put(["rows", BETTER, "v"], known(100.0)),
                                          [BORROWED["mode"]]),
     "the bound is bad": (put(["rows", BETTER, "worst"], known(9000.0)), [ROUGH]),
