@@ -25,6 +25,7 @@ from zhang.cox_table import (
     TABLE,
     advantage,
     ess_claim,
+    largest_stable,
     of_method,
     squares,
     time_claim,
@@ -83,7 +84,16 @@ CLAIMS = [
     Claim(f"beta: log(ESS per second, L = {LONGER} / 10)", "ours", lambda r: advantage(
         r, OURS, f"{SSHMC}, unit", "beta"), 0.0, np.inf, "order: beta moves by a random walk whose"
         " steps grow with the time that H_2 travels", "ours", budgets=("paper",)),
+    Claim("H_1: log(largest stable step, at the mean of phi / 2 deviations up in log sigma^2)",
+          "ours", lambda r: math.log(limits(r)[0] / limits(r)[1]), 0.2, np.inf, "the curvature that"
+          " the likelihood adds grows with sigma^2: a step that is stable at the mean may diverge"
+          " where chains go", "ours", budgets=("paper",)),
 ]
+
+
+def limits(r):
+    """Return the largest stable step for x at the mean of phi, and 2 deviations up."""
+    return [largest_stable(r["rows"][f"{SSHMC}, unit"], "unit", above) for above in (0.0, 2.0)]
 
 
 def table(r):
@@ -98,12 +108,16 @@ def table(r):
         rows.append([name, " ".join(f"{rate.value:.2f}" for rate in found["AP"]),
                      f"{1e3 * np.mean(found['seconds']):.1f} ms", *map(brief, ess),
                      brief(squares(found)), found["n"], found["divergences"]])
+    at_mean, above = limits(r)
     chosen = "\n".join(f"{name:26} {found['setting']}" for name, found in r["rows"].items())
     return (f"Data: {OWN}; the lineage's ESS, geometric means over runs; \"squares\" is the least"
             " ESS of a squared deviation,\nours; a standard error in brackets; the time is of a"
             " transition, in print of 5000\n\n" + text_table(rows, [
                 "row", "acceptance", "time", "min x", "med x", "max x", "sigma^2", "beta",
-                "squares", "draws", "diverged"]) + f"\n\nSettings, by the rule\n{chosen}")
+                "squares", "draws", "diverged"]) + (
+        f"\n\nSettings, by the rule\n{chosen}\n\nOn the unit square H_1 is stable for eps_theta"
+        f" below {at_mean:.3f} at the mean of phi, below {above:.3f} where log sigma^2 is\ntwo"
+        " standard deviations above it"))
 
 
 def figure(r):

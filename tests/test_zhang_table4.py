@@ -3,11 +3,13 @@
 import copy
 import math
 
+import numpy as np
 import pytest
 
 import zhang_table4 as table4
 from harness.claims import BUDGETS, Measured, Scan, judge
 from harness.style import plt
+from zhang import cox_table
 from zhang.cox_runs import ROWS
 from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number
 
@@ -22,7 +24,9 @@ def estimates(method, seconds, AP=(0.8,), **changed):
            for column in table4.COLUMNS}
     return {"AP": [Measured(rate, 0.001) for rate in AP], "divergences": 0, "ess": ess,
             "squares": {"x": Measured(5.0, 0.1), "beta": Measured(4.0, 0.1)}, "n": 5000,
-            "setting": {"L": 10}, "seconds": [seconds, 1.001 * seconds]}
+            "setting": {"L": 10}, "seconds": [seconds, 1.001 * seconds],
+            "mean": [Measured(0.0, 0.01), Measured(-1.0, 0.01)],
+            "sd": [Measured(0.6, 0.01), Measured(0.6, 0.01)], "field": [[3.9] * 1024] * 2}
 
 
 def made_up():
@@ -84,6 +88,7 @@ TIME = "time of a transition, RMHMC(Gibbs) / SSHMC"
 SLOW = [f"{name}: log(ESS per second, SSHMC / HMC)" for name in ("sigma", "beta")]
 LOW = "x: log(min ESS of x, SSHMC / RMHMC(Gibbs))"
 SIGMA, SIGMA_RIVAL = (f"{method}: log(ESS, sigma / beta)" for method in (SSHMC, GIBBS))
+STABLE = "H_1: log(largest stable step, at the mean of phi / 2 deviations up in log sigma^2)"
 MOVED = {
     **{f"acceptance of {name}": (of_row(name, "AP", [Measured(0.6, 0.001)]),
                                  [f"{name}: acceptance rate"]) for name in (UNIT, PIXEL)},
@@ -106,6 +111,7 @@ MOVED = {
     "SSHMC is slower than HMC": (slower(SSHMC, 1e4), [TIME, SIX, AHEAD, *SLOW]),
     "HMC": (of_row(HMC, "seconds", [1e-3, 1e-3]), SLOW),
     "HMC's beta": (lambda r: r["rows"][HMC]["ess"].update(beta=Measured(7.0, 0.01)), SLOW[1:]),
+    "sigma hardly varies": (of_row(UNIT, "sd", [Measured(0.02, 0.01)] * 2), [STABLE]),
     "longer trajectories": (lambda r: r["rows"][table4.OURS]["ess"].update(
         beta=Measured(6.0, 0.01)), [LONG]),
 }
@@ -147,6 +153,17 @@ def test_the_rival_is_compared_on_its_own_distance_and_data():
     result["scan"][f"{SSHMC}, unit, seed 2"]["seconds"] = [0.02, 0.02002]
     scan = table4.CLAIMS[[c.what for c in table4.CLAIMS].index(AHEAD)].ours(result)
     assert scan.found[2].value == pytest.approx(worst - math.log(2))
+
+
+def test_the_largest_stable_step_by_a_dense_matrix():
+    found = estimates(SSHMC, 1.0)
+    for above in (0.0, 2.0):
+        place = np.linspace(0, 1, 32)
+        row, column = (each.ravel() for each in np.meshgrid(place, place))
+        far = np.hypot(row[:, None] - row, column[:, None] - column)
+        S = np.exp(0.6 * above - far / (np.exp(-1.0) * 32))
+        largest = 1 + np.linalg.norm(S, 2) * np.exp(3.9) / 1024  # all of the field is 3.9
+        assert cox_table.largest_stable(found, "unit", above) == pytest.approx(2 / largest**0.5)
 
 
 def test_the_printed_numbers_are_read_once_more():

@@ -9,6 +9,8 @@ import math
 import numpy as np
 
 from harness.claims import Claim, Measured, Scan, log, mean
+from models.interface import at_phi, velocity_theta
+from zhang.cox import OWN, problem
 from zhang.cox_runs import DISTANCES
 from zhang.printed import GIBBS, SSHMC, half_unit, number, said
 
@@ -111,3 +113,21 @@ def squares(found):
     """Return the least ESS of squared deviations, of phi and x, as a Measured."""
     value = min(found["squares"].values(), key=lambda m: m.value)
     return Measured(math.exp(value.value), math.exp(value.value) * value.se)
+
+
+def largest_stable(found, distance, above=0.0):
+    """Return the step size for x at which leapfrogs for H_1 begin to diverge, on our data.
+
+    It is 2 over the root of the largest eigenvalue of I + Sigma diag(m e^x), with x the mean field
+    and log sigma^2 so many standard deviations `above` its mean.
+    """
+    model = problem(OWN, distance)[0]
+    phi = np.array([m.value for m in found["mean"]])
+    phi[0] += above * found["sd"][0].value
+    Phi, weight = at_phi(phi, model), model.area * np.exp(np.mean(found["field"], axis=0))
+    v = weight / np.linalg.norm(weight)
+    for _ in range(200):  # the first eigenvalue, of a smooth function, is far from the second
+        w = v + velocity_theta(weight * v, Phi, model)
+        size = np.linalg.norm(w)
+        v = w / size
+    return 2 / size**0.5
