@@ -3,7 +3,7 @@
 Ours, not the paper's.  NUTS (nutpie) samples each model as it is, "centred", and in coordinates
 that are independent before there are data, "non-centred"; its long non-centred chains are the
 references with which SSHMC, RMHMC within Gibbs and HMC must agree on the real data sets.  What is
-stored is shown without the library; to compute takes the extra `compare`.
+stored is shown without the library; to compute takes the extra `nuts`.
 
 Run     python reproduce/zhang_nuts.py [--budget smoke|short|paper]
         Short and smoke have fewer and shorter chains.

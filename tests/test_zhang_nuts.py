@@ -180,14 +180,14 @@ def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
     with pytest.raises(SystemExit) as exit:
         room.library()
     assert exit.value.code == 2
-    assert 'pip install -e ".[compare]"' in capsys.readouterr().err
+    assert 'pip install -e ".[nuts]"' in capsys.readouterr().err
 
 
 @pytest.fixture
 def library():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of arviz, about versions to come
-        return pytest.importorskip("nutpie", reason="needs the extra `compare`: nutpie")
+        return pytest.importorskip("nutpie", reason="needs the extra `nuts`: nutpie")
 
 
 def test_nuts_samples_the_funnel(library, monkeypatch):
