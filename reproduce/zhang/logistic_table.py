@@ -61,7 +61,7 @@ def scanned_gain(r, other):
     return pairs(r, SSHMC, other, rates, lambda x, y: per(x, y, "least", "seconds"))
 
 
-def ess_claim(row, column):
+def ess_claim(row, column, known=""):
     """Make the claim that a printed ESS is what the paper's estimator says of our runs."""
     printed, half = number(TABLE, row, column), half_unit(TABLE, row, column)
     error = (12 / printed) ** 0.5
@@ -71,14 +71,14 @@ def ess_claim(row, column):
         strict=True)), np.log1p(-half / printed) - 3 * error,
         np.log1p(half / printed) + 3 * error, "3 standard errors of theirs, one run: the log of an"
         " ESS whose window is six autocorrelation times has one of (12 / ESS)^1/2; the settings are"
-        " not stated", "printed number", budgets=("paper",))
+        " not stated", "printed number", known, ("paper",))
 
 
-def times_claim(row, other):
+def times_claim(row, other, known=""):
     """Make the claim that the printed times of two rows are in our proportion."""
     theirs = number(TABLE, row, "time") / number(TABLE, other, "time")
     return Claim(f"time of {row} / {other}", f"{theirs:.2f}", lambda r: pairs(
         r, row, other, ends, lambda x, y: mean(np.divide(x["seconds"], y["seconds"]))),
         theirs * 0.5, theirs * 2, "machine (ratios only): their overhead of a step is not ours,"
         " within a factor of two; the settings are not stated", "printed number",
-        budgets=("paper",))
+        known, ("paper",))
