@@ -168,8 +168,23 @@ def test_chains_that_scatter_have_larger_standard_errors():
 def test_distance_is_the_largest_of_means_and_deviations():
     a = made_up()["found"]["credit", SSHMC]
     b = a._replace(mean=a.mean + np.array([0, 0, 0.1, 0]), sd=a.sd - np.array([0, 0.1, 0, 0]))
-    assert distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12)
-    assert distance(a, b._replace(mean=a.mean)) == pytest.approx(0.1 / (2**0.5 * 0.03), rel=1e-12)
+    assert distance(a, b, 1) == (pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12), 0)
+    assert distance(a, b._replace(mean=a.mean), 1)[0] == pytest.approx(0.1 / (2**0.5 * 0.03),
+                                                                       rel=1e-12)
+
+
+def test_few_effective_draws_cannot_tell():
+    result = made_up()
+    for field in ("ess", "ess_squares"):
+        for place, verdict in ((0, "cannot tell"), (1, "agrees")):  # log v, a weight
+            f = result["found"]["credit", SSHMC]
+            few = getattr(f, field).copy()
+            few[place] = 49
+            changed = result | {"found": result["found"] | {
+                ("credit", SSHMC): f._replace(**{field: few})}}
+            found = {g.claim.what: g.verdict for g in judge(script.CLAIMS, changed, "paper")}
+            assert found["credit, SSHMC: largest |z| against the reference"] == verdict
+            assert len({what for what, v in found.items() if v != "agrees"}) == (place == 0)
 
 
 # The library
