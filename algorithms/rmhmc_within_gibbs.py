@@ -538,11 +538,11 @@ def check_rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L
     theta0, phi0 = check_blocks(theta0, phi0, model)
     return (theta0, phi0, model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
             validate.real("eps_phi", eps_phi, 0.0, open_low=True),
-            validate.count("L_theta", L_theta), validate.count("L_phi", L_phi),
-            validate.count("n", n), validate.generator("rng", rng),
+            validate.int64("L_theta", L_theta), validate.int64("L_phi", L_phi),
+            validate.int64("n", n), validate.generator("rng", rng),
             validate.real("jitter", jitter, 0.0, 1.0), validate.indices("keep", keep, theta0.size),
-            Solver(validate.count("f_position", f_position),
-                   validate.count("f_momentum", f_momentum), validate.real("tol", tol, 0.0),
+            Solver(validate.int64("f_position", f_position),
+                   validate.int64("f_momentum", f_momentum), validate.real("tol", tol, 0.0),
                    validate.real("tol_back", tol_back, 0.0)))
 
 

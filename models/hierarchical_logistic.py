@@ -111,7 +111,10 @@ class HierarchicalLogistic(NamedTuple):
 
 def group_numbers(name, value, n):
     """Return the place of each of n labels in the sorted order of the different ones, (n,) int."""
-    labels = np.asarray(value)
+    try:
+        labels = np.asarray(value)
+    except ValueError:  # a list of lists of different lengths
+        labels = np.empty((), object)
     if labels.dtype.kind == "O" and all(isinstance(label, str) for label in labels.flat):
         labels = labels.astype(str)
     if labels.dtype.kind not in "biufUS":

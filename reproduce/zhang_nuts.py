@@ -3,7 +3,7 @@
 Ours, not the paper's.  NUTS (nutpie) samples each model as it is, "centred", and in coordinates
 that are independent before there are data, "non-centred"; its long non-centred chains are the
 references with which SSHMC, RMHMC within Gibbs and HMC must agree on the real data sets.  What is
-stored is shown without the library; to compute takes the extra `compare`.
+stored is shown without the library; to compute takes the extra `nuts`.
 
 Run     python reproduce/zhang_nuts.py [--budget smoke|short|paper]
         Short and smoke have fewer and shorter chains.
@@ -43,8 +43,8 @@ MINUTES = {"paper": 25, "short": 3, "smoke": 0.6}
 NON_CENTRED, CENTRED = "NUTS, non-centred", "NUTS, centred"
 SETTINGS = {
     ("funnel", SSHMC): dict(eps_theta=0.05, eps_phi=0.2, L=200, n_theta=4, jitter=0.2),
-    ("credit", SSHMC): dict(eps_theta=0.2, eps_phi=0.8, L=6, n_theta=2, jitter=0.2),
-    ("credit", GIBBS): dict(eps_theta=0.5, eps_phi=0.27, L_theta=6, L_phi=6, jitter=0.2),
+    ("credit", SSHMC): dict(eps_theta=0.2, eps_phi=0.8, L=6, n_theta=2, jitter=0.6),
+    ("credit", GIBBS): dict(eps_theta=0.3, eps_phi=0.27, L_theta=6, L_phi=6, jitter=0.2),
     ("credit", HMC): dict(eps=0.09, L=20, jitter=0.2),
     ("volatility", SSHMC): dict(eps_theta=0.055, eps_phi=0.011, L=20, n_theta=5, n_phi=2,
                                 jitter=0.3),
@@ -66,9 +66,10 @@ RUNS = {
     ("volatility", HMC): (4, 20_000, 2000), ("Cox", SSHMC): (4, 2500, 250),
     ("Cox", GIBBS): (4, 1000, 100), ("Cox", HMC): (4, 1500, 150),
 }
-SHARE = {"paper": 1.0, "short": 0.04, "smoke": 0.004}  # of the draws
+SHARE = {"paper": 1.0, "short": 0.1, "smoke": 0.004}  # of the draws
+SLOW = {"paper": 1.0, "short": 0.4, "smoke": 1.0}  # of that, on the Cox process
 LEAST = {"paper": 0, "short": 30, "smoke": 10}  # draws, and transitions before them
-DEPTH = {"paper": 10, "short": 7, "smoke": 3}
+DEPTH = {"paper": 10, "short": 6, "smoke": 3}
 TIMED = {"paper": (3, 20), "short": (2, 10), "smoke": (1, 5)}  # rounds, transitions
 
 
@@ -80,7 +81,8 @@ def run(experiment, cases):
     budget, tasks = experiment.budget, {}
     for place, ((name, sampler), (chains, *lengths, depth)) in enumerate(
             (key, run if len(run) == 4 else (*run, 0)) for key, run in RUNS.items()):
-        draws, before = (max(round(n * SHARE[budget]), LEAST[budget]) for n in lengths)
+        share = SHARE[budget] * (SLOW[budget] if name == "Cox" else 1)
+        draws, before = (max(round(n * share), LEAST[budget]) for n in lengths)
         how = (dict(centred=sampler == CENTRED, draws=draws, tune=before,
                     maxdepth=min(depth, DEPTH[budget])) if depth else
                dict(method=sampler, setting=SETTINGS[name, sampler], n=draws, burn_in=before))

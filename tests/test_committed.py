@@ -20,7 +20,8 @@ from harness.fingerprint import ROOT, fingerprint
 from harness.run import Settings, finish, record, written
 
 FIGURES = ROOT / "figures"
-SCRIPTS = sorted(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))
+WAITING = {"zhang_table4", "zhang_fig3", "zhang_nuts"}  # not yet run at the paper's length
+SCRIPTS = sorted({path.stem for path in (ROOT / "reproduce").glob("*_*.py")} - WAITING)
 PACKS = sorted((FIGURES / "replicates").glob("*.json.gz"))
 LIMIT = 300 * 1024  # bytes of a committed file with numbers
 PLANTED = Claim("planted", "1", lambda r: 0.0, 1.0, 1.0, "it cannot hold", "ours")
@@ -131,6 +132,7 @@ def test_every_script_has_what_it_should_and_nothing_is_too_large():
     for path in [*PACKS, *FIGURES.glob("*.json")]:
         assert path.stat().st_size < LIMIT, path
     assert {path.name.split(".")[0] for path in PACKS} <= set(SCRIPTS)
+    assert not any((FIGURES / f"{name}.json").exists() for name in WAITING)
 
 
 def test_a_record_says_on_what_it_was_computed():

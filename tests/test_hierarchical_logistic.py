@@ -316,7 +316,7 @@ SPOILT[3, 1] = np.nan
     ("y", GROUP), ("y", Y[:, None]),
     ("group", GROUP[:-1]), ("group", None), ("group", "a"), ("group", GROUP[:, None]),
     ("group", np.full(Y.size, np.nan)), ("group", [None] * Y.size), ("group", [10**30] * Y.size),
-    ("group", [1, "a"] * 41 + [object()]), ("group", np.full(Y.size, 1j)),
+    ("group", [[1], [2, 3]]), ("group", [1, "a"] * 41 + [object()]), ("group", np.full(Y.size, 1j)),
     ("lam", 0.0), ("lam", -1.0), ("lam", np.inf), ("lam", "1"), ("lam", None), ("lam", True),
     ("mass_phi", 0.0), ("mass_phi", -2.0), ("mass_phi", np.eye(2)), ("mass_phi", [[-1.0]]),
     ("mass_phi", "x"), ("mass_phi", True), ("mass_phi", np.nan),

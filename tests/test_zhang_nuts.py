@@ -78,6 +78,49 @@ def test_the_table_and_the_figure_have_every_row():
     assert len(script.figure(result).axes) == 3
 
 
+class Remembered:
+    """An experiment that computes nothing: a chain's draws are all about its seed's place."""
+
+    budget, seed = "paper", 3
+
+    def __init__(self):
+        self.tasks = {}
+
+    def replicates(self, function, tasks, unit, warm=None):
+        if unit == "timings":
+            return [{"seconds": {row: [0.5, 0.5] for row in tasks[0]["rows"]}}]
+        made = []
+        for task in tasks:
+            k = len(HYPER[task["name"]]) + 2
+            sampler = task.get("method") or (
+                script.CENTRED if task["centred"] else script.NON_CENTRED)
+            self.tasks.setdefault((task["name"], sampler), []).append(task)
+            draws = task["seed"][1] + np.random.default_rng(task["seed"]).normal(size=(50, k))
+            made.append(chain(draws[:, -2:], draws[:, :-2]) | {"gradients": 7.0})
+        return made
+
+
+def test_every_row_gets_its_own_chains():
+    experiment = Remembered()
+    names = {name: f"data of {name}" for name in HYPER}
+    result = script.run(experiment, script.Cases("", names))
+    seeds = [str(task["seed"]) for tasks in experiment.tasks.values() for task in tasks]
+    assert len(set(seeds)) == len(seeds)
+    for place, (key, how) in enumerate(script.RUNS.items()):
+        name = key[0]
+        tasks, f = experiment.tasks[key], result["found"][key]
+        np.testing.assert_allclose(f.mean, place, rtol=0, atol=0.5)  # of 100 draws or more
+        assert len(tasks) == how[0]
+        assert {task["data_name"] for task in tasks} == {names[name]}
+        if len(how) == 4:
+            assert (tasks[0]["draws"], tasks[0]["tune"], tasks[0]["maxdepth"]) == how[1:]
+            assert result["seconds"][key].value == 0.5 * f.gradients == 0.5 * 7 * how[0]
+        else:
+            assert (tasks[0]["n"], tasks[0]["burn_in"]) == how[1:]
+            assert tasks[0]["setting"] == script.SETTINGS[key]
+            assert result["seconds"][key].value == 0.5 * f.n == 0.5 * 50 * how[0]
+
+
 # Moments
 
 
@@ -137,14 +180,14 @@ def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
     with pytest.raises(SystemExit) as exit:
         room.library()
     assert exit.value.code == 2
-    assert 'pip install -e ".[compare]"' in capsys.readouterr().err
+    assert 'pip install -e ".[nuts]"' in capsys.readouterr().err
 
 
 @pytest.fixture
 def library():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of arviz, about versions to come
-        return pytest.importorskip("nutpie", reason="needs the extra `compare`: nutpie")
+        return pytest.importorskip("nutpie", reason="needs the extra `nuts`: nutpie")
 
 
 def test_nuts_samples_the_funnel(library, monkeypatch):

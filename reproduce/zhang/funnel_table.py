@@ -91,11 +91,11 @@ def mse_claim(row, what):
                  "printed number", budgets=("paper",))
 
 
-def times_claim(row, other, times):
+def times_claim(row, other, times, known=""):
     """Make the claim that the printed times of two rows are in our proportion."""
     theirs = sorted(t / number(TABLE, other, "time") for t in times)
     return Claim(f"time of {row} / {other}", " or ".join(f"{t:.2f}" for t in theirs),
                  lambda r: time_ratio(r, row, other), theirs[0] * 0.5, theirs[-1] * 2,
                  "machine (ratios only): their overhead of a step is not ours, within a factor of"
                  " two; SSHMC's time is 22.12 s as printed, or 37.36 s by its ESS/s", "printed"
-                 " number", budgets=("paper",))
+                 " number", known, ("paper",))

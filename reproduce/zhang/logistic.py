@@ -20,7 +20,7 @@ from algorithms.sshmc_fast import sshmc
 from harness.claims import mean
 from models import interface
 from models.hierarchical_logistic import HierarchicalLogistic, information
-from models.interface import at_phi, grad_U_theta, sizes
+from models.interface import at_phi, grad_U_theta
 from zhang.datasets import load
 from zhang.estimates import Blocks, in_blocks, summary
 from zhang.printed import GIBBS, HMC, SSHMC
@@ -63,8 +63,8 @@ def problem(data, mass=BOUND, largest=None):
     cases = d.X[kept], d.y[kept], d.group[kept]
     model = HierarchicalLogistic.from_data(*cases, curvature="prior" if mass == PRIOR else "bound")
     if mass == MODE:
-        w, _ = mode(model)
-        model = HierarchicalLogistic.from_data(*cases, curvature=information(w, model))
+        model = HierarchicalLogistic.from_data(
+            *cases, curvature=information(start(model)[0], model))
     return model
 
 
@@ -76,11 +76,12 @@ def mode(model, sweeps=50):
     """
     groups, p = model.b.shape
     w, v = np.zeros(groups * p), 1.0
-    for _ in range(sweeps):
+    for sweep in range(sweeps + 5):  # five more for the mode at this v
         g = grad_U_theta(w, at_phi(np.log([v]), model), model).reshape(groups, p, 1)
         H = information(w, model) + np.eye(p) / v
         w = w - np.linalg.solve(H, g).ravel()
-        v = (w @ w + np.trace(np.linalg.inv(H), axis1=1, axis2=2).sum()) / w.size
+        if sweep < sweeps:
+            v = (w @ w + np.trace(np.linalg.inv(H), axis1=1, axis2=2).sum()) / w.size
     return w, v
 
 
@@ -103,8 +104,9 @@ def transitions(method, theta, phi, model, setting, n, rng, jitter=JITTER, solve
 
 
 def start(model):
-    """Return weights of 0, and v = 1."""
-    return np.zeros(sizes(model)[0]), np.zeros(1)
+    """Return the mode of w, and log v."""
+    w, v = mode(model)
+    return w, np.log([v])
 
 
 def pilots(method, data, mass, largest, settings, chains, n, burn_in, seed):

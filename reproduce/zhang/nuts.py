@@ -1,7 +1,7 @@
 """NUTS of an outside library, nutpie, on the models of Zhang and Sutton (2014).
 
 It calls U and grad_U of our models, centred or not, and adapts a diagonal mass and a step size of
-its own.  Needs the extra `compare`:  pip install -e ".[compare]"
+its own.  Needs the extra `nuts`:  pip install -e ".[nuts]"
 """
 
 import sys
@@ -12,7 +12,7 @@ import numpy as np
 from models.interface import U, grad_U, sizes
 from zhang.non_centred import NonCentred, theta_of
 
-MISSING = ("NUTS is that of nutpie, which is not installed: pip install -e \".[compare]\"."
+MISSING = ("NUTS is that of nutpie, which is not installed: pip install -e \".[nuts]\"."
            "  Without it only stored results can be shown")
 
 

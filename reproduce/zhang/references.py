@@ -28,7 +28,7 @@ from zhang.printed import HMC, SSHMC
 
 HYPER = {"funnel": ("v",), "credit": ("log v",),
          "volatility": ("log beta", "log sigma", "atanh phi"), "Cox": ("log sigma^2", "log beta")}
-EVERY = {"funnel": 10, "credit": 1, "volatility": 40, "Cox": 20}  # which theta are looked at
+EVERY = {"funnel": 10, "credit": 4, "volatility": 40, "Cox": 20}  # which theta are looked at
 SPREAD = 0.1  # of the hyperparameters at the start
 
 

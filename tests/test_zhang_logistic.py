@@ -1,0 +1,87 @@
+"""reproduce/zhang/logistic.py: the problem, the mode, and what runs which method."""
+
+import numpy as np
+import pytest
+
+from algorithms.hmc import hmc
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.sshmc_fast import sshmc
+from models.hierarchical_logistic import information
+from models.interface import at_phi, grad_U_theta, velocity_theta
+from zhang import logistic
+from zhang.datasets import STAND_IN
+from zhang.logistic import BOUND, DROPPED, JITTER, MODE, PRIOR, SOLVER, Whole, one_run, transitions
+from zhang.printed import GIBBS, HMC, SSHMC
+
+DATA = f"{STAND_IN}1"
+MODEL = logistic.problem(DATA, BOUND, 22)
+W, V = logistic.mode(MODEL)
+SETTINGS = {HMC: {"eps": 0.1, "L": 3},
+            GIBBS: dict(eps_theta=0.3, eps_phi=0.3, L_theta=2, L_phi=2),
+            DROPPED: dict(eps_theta=0.3, eps_phi=0.3, L_theta=2, L_phi=2),
+            SSHMC: dict(eps_theta=0.2, eps_phi=0.4, L=3, n_theta=2, n_phi=1)}
+
+
+def test_small_groups_are_those_of_few_cases():
+    assert np.diff(MODEL.starts).tolist() == [12, 22, 9, 12]
+    assert np.diff(logistic.problem(DATA).starts).max() == 280
+
+
+def test_the_mode_is_one_and_v_the_mean_square():
+    Phi = at_phi(np.log([V]), MODEL)
+    # Newton's steps: rounding of sums of some 20 terms
+    np.testing.assert_allclose(grad_U_theta(W, Phi, MODEL), 0.0, rtol=0, atol=1e-12)
+    H = information(W, MODEL) + np.eye(20) / V
+    spread = np.trace(np.linalg.inv(H), axis1=1, axis2=2).sum()
+    # a fixed point that is approached linearly
+    assert (W @ W + spread) / W.size == pytest.approx(V, rel=0.05)
+
+
+def test_the_masses():
+    r = np.random.default_rng(0).standard_normal(80)
+    for mass, B in ((PRIOR, 0 * information(W, MODEL)), (MODE, information(W, MODEL))):
+        model = logistic.problem(DATA, mass, 22)
+        w, _ = logistic.start(model)
+        np.testing.assert_allclose(w, W, rtol=0, atol=1e-9)  # the mass is none of the density
+        expected = np.concatenate([np.linalg.solve(B[i] + np.eye(20), r[20 * i : 20 * i + 20])
+                                   for i in range(4)])
+        np.testing.assert_allclose(velocity_theta(r, at_phi(np.zeros(1), model), model), expected,
+                                   rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_transitions_are_those_of_the_method(method):
+    theta, phi = logistic.start(MODEL)
+    found = transitions(method, theta, phi, MODEL, SETTINGS[method], 4, np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    if method == HMC:
+        chain = hmc(np.append(theta, phi), MODEL, 0.1, 3, 4, rng, jitter=JITTER)
+        np.testing.assert_array_equal(np.column_stack([found.theta, found.phi]), chain.samples)
+    elif method == SSHMC:
+        chain = sshmc(theta, phi, MODEL, 0.2, 0.4, 3, 4, rng, 2, 1, JITTER)
+        np.testing.assert_array_equal(found.theta, chain.theta)
+    else:
+        model = Whole(*MODEL) if method == DROPPED else MODEL
+        chain = rmhmc_within_gibbs(theta, phi, model, 0.3, 0.3, 2, 2, 4, rng, JITTER, **SOLVER)
+        np.testing.assert_array_equal(found.theta, chain.theta)
+        assert chain.accepted.shape == (4, 2 if method == DROPPED else 5)
+        np.testing.assert_array_equal(found.accepted[:, 0], chain.accepted[:, :-1].mean(axis=1))
+        np.testing.assert_array_equal(found.accepted[:, 1], chain.accepted[:, -1])
+    assert found.counts == chain.counts
+
+
+def test_one_run_is_summed_up():
+    run = one_run(GIBBS, DATA, BOUND, 22, SETTINGS[GIBBS], 30, 5, [1, 2])
+    assert len(run["AP"]) == 2 and 1 <= run["worst"] <= min(run["w"][0], run["v"]) + 30
+    assert len(run["w"]) == 3 and run["w"] == sorted(run["w"])
+    hmc_run = one_run(HMC, DATA, BOUND, 22, SETTINGS[HMC], 30, 5, [1, 2])
+    assert hmc_run["cost"] == pytest.approx((35 * 3 + 1) / 35)
+    pilots = logistic.pilots(HMC, DATA, BOUND, 22, [SETTINGS[HMC]], 2, 20, 5, [1])["pilots"]
+    assert pilots[0]["setting"] == SETTINGS[HMC] and pilots[0]["cost"] == 2 * (25 * 3 + 1)
+
+
+def test_times_are_of_a_transition_each():
+    found = logistic.clock(DATA, {"a": [HMC, BOUND, 22, SETTINGS[HMC]],
+                                  "b": [GIBBS, BOUND, 22, SETTINGS[GIBBS]]}, 3, 4)["seconds"]
+    assert {key: len(each) for key, each in found.items()} == {"a": 3, "b": 3}
+    assert np.mean(found["b"]) > np.mean(found["a"]) > 0
