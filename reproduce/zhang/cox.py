@@ -114,6 +114,7 @@ def estimates(chains):
     ess      logs of the lineage's ESS: {"min", "med", "max" of x, "sigma", "beta"}
     ours     {"sigma", "beta", and "x": the least}; "squares": of squared deviations, the same
     mean, sd, histogram   of phi, lists;  field   the means of x, (chains, d^2)
+    means    of phi, (chains, 2), and their standard errors as the runs report them, "means_se"
     """
     AP = np.array([np.atleast_1d(c["AP"]) for c in chains])
     phi = {name: np.array([c["phi"][name] for c in chains])
@@ -127,11 +128,12 @@ def estimates(chains):
                  [*theta["lineage"].T, *phi["lineage"].T], strict=True)},
              "histogram": [np.sum([c["phi"]["histogram"][k] for c in chains], axis=0).tolist()
                            for k in (0, 1)],
-             "field": [c["field"] for c in chains]}
+             "field": [c["field"] for c in chains], "means": phi["mean"].tolist(),
+             "means_se": [c["phi"]["mean_se"] for c in chains]}
     for name in ("ours", "squares"):
         found[name] = {key: log_ess(values) for key, values in zip(
             ("sigma", "beta", "x"), [*phi[name].T, theta[name].T[0]], strict=True)}
-    weights = np.array([c["phi"]["mean_se"] for c in chains])
+    weights = np.array(found["means_se"])
     for name in ("mean", "sd"):
         found[name] = [mean(values) if len(chains) >= FEW else
                        Measured(values.mean(), np.sqrt(np.mean(se**2) / len(chains)))

@@ -11,8 +11,7 @@ import numpy as np
 from harness.claims import Claim, Measured, Scan, log, mean
 from models.interface import at_phi, velocity_theta
 from zhang.cox import OWN, problem
-from zhang.cox_runs import DISTANCES
-from zhang.printed import GIBBS, SSHMC, half_unit, number, said
+from zhang.printed import GIBBS, HMC, SSHMC, half_unit, number, said
 
 TABLE = "Table 4"
 COLUMNS = ("min", "med", "max", "sigma", "beta")
@@ -42,12 +41,37 @@ def advantage(r, better, worse, name=None):
     return ess[0] - ess[1] - log(ratio)
 
 
+def judged(found, truth, k):
+    """Return the log of how many draws the runs' means are worth, k = 0 for sigma^2, 1 for beta.
+
+    As many independent draws have means that scatter as much around the truth, which is another's
+    mean.  Of a mean of n squares of normals the log has an error of (2 / n)^1/2.
+    """
+    errors = np.array(found["means"])[:, k] - truth["mean"][k].value
+    return Measured(float(np.log(truth["sd"][k].value ** 2 / np.mean(errors**2))),
+                    (2 / len(errors)) ** 0.5)
+
+
+def slowness(r, k):
+    """Return log(ESS per second, SSHMC / HMC) of sigma^2 or beta, HMC's as `judged` by SSHMC."""
+    ours, hmc = r["rows"][f"{SSHMC}, unit"], r["rows"][HMC]
+    return (per_second(ours, ("sigma", "beta")[k]) - judged(hmc, ours, k)
+            + math.log(hmc["n"]) + log(mean(hmc["seconds"])))
+
+
+def credulity(r, k):
+    """Return the mean squared error of HMC's means in units of what its runs report, logged."""
+    errors = np.array(r["rows"][HMC]["means"]) - [m.value for m in r["rows"][f"{SSHMC}, unit"][
+        "mean"]]
+    squares = (errors / np.array(r["rows"][HMC]["means_se"]))[:, k] ** 2
+    return Measured(float(np.log(squares.mean())), (2 / squares.size) ** 0.5)
+
+
 def of_method(r, method):
-    """Return the row of a method on each distance, and its settings of the scan."""
-    rows = {name: r["rows"][name] for name in (f"{method}, {each}" for each in DISTANCES)}
-    return {name.removeprefix(f"{method}, "): found for name, found in [
-        *rows.items(), *((name, found) for name, found in r["scan"].items()
-                         if name.startswith(f"{method}, "))]}
+    """Return all rows of a method, and its settings of the scan, by what comes after its name."""
+    return {name.removeprefix(f"{method}, "): found
+            for name, found in [*r["rows"].items(), *r["scan"].items()]
+            if name.startswith(f"{method}, ")}
 
 
 def scanned(r, method, measure):
@@ -77,7 +101,8 @@ def ess_claim(method, column):
                  math.log1p(half / printed) + 3 * error_of(printed),
                  "3 standard errors of theirs, one run: the log of an ESS whose window is six"
                  " autocorrelation times has one of (12 / ESS)^1/2.  Not stated: distances (print"
-                 " has pixels, its source the unit square), step sizes, data", "printed number",
+                 " has pixels, its source the unit square), step sizes, the coordinates in which"
+                 " the mass is 1 (L = 40 travels four times as long), data", "printed number",
                  budgets=("paper",))
 
 
