@@ -42,7 +42,7 @@ from zhang.printed import (
 )
 
 NAME, WHAT = "zhang_errata", "what cannot be as printed"
-MINUTES = {"paper": 2, "short": 0.4, "smoke": 0.2}
+MINUTES = {"paper": 3, "short": 0.5, "smoke": 0.2}
 
 # The paper's settings
 N = FUNNEL["n"]  # 100
