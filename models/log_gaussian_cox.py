@@ -32,8 +32,9 @@ Zhang and Sutton (2014), Section 5.4
 Zhang and Sutton (2014), Section 5.4
     theirs  covariance sigma^2 exp(-delta / (beta d)), delta the distance of (i, j) and (i', j')
     ours    delta is between points of linspace(0, 1, d); distance="pixel" is as printed
-    why     so do Girolami and Calderhead's program and data; printed, the field has no correlation
-    test    test_section_5_4_as_printed_neighbours_are_hardly_correlated
+    why     so do Girolami and Calderhead's program and data (64 x 64), in which neighbours
+            correlate by .99; printed, they would by .60
+    test    test_section_5_4_as_printed_neighbours_differ_too_much
 Zhang and Sutton (2014), Section 5.4
     theirs  the hyperparameter is sigma, with true value 1.9
     ours    it is sigma^2, with true value 1.91

@@ -196,7 +196,7 @@ def test_section_5_4_the_log_determinant_belongs_to_the_density(share):
 
 
 @departs("unit", "pixel")
-def test_section_5_4_as_printed_neighbours_are_hardly_correlated(distance):
+def test_section_5_4_as_printed_neighbours_differ_too_much(distance):
     # half the mean squared difference of neighbours, at the true values; that of the lineage's
     # own field (TestData64.mat), which has a variance of .54, is .0161
     model = LogGaussianCox.from_counts(np.zeros((64, 64)), 0.0, distance)
