@@ -58,7 +58,7 @@ def run(experiment, cases):
     budget, seed = experiment.budget, experiment.seed
     n = SIZE[budget]
     starts = experiment.replicates(one_start, [
-        dict(n=n, seed=[seed, k]) for k in range(STARTS[budget])], "starts", warm=warm)
+        dict(n=n, seed=[seed, k], whole=k == 0) for k in range(STARTS[budget])], "starts", warm=warm)
     chains, length, burn_in = CHAINS[budget]
     tasks = [dict(share=share, n=n, eps=eps, L=steps, chains=chains, length=length,
                   burn_in=burn_in, seed=[seed, 1], cost=steps)
@@ -71,8 +71,8 @@ def run(experiment, cases):
         start[name] for start in starts] for name in starts[0] if name != "path"}, "best": best}
 
 
-def one_start(n, seed):
-    """Return the energies of one trajectory of SSHMC, and of one of HMC within Gibbs."""
+def one_start(n, seed, whole=True):
+    """Return the energies of one trajectory of SSHMC, its path if `whole`, and of HMC in Gibbs."""
     rng = np.random.default_rng(seed)
     model = Funnel.from_size(n)
     x, v = exact_draw(rng, n)
@@ -80,7 +80,8 @@ def one_start(n, seed):
     path = abla_path(x, v, r_x, r_v, model, EPS / 2, EPS, L, N_THETA, N_PHI)
     found = block_energies(path, model, EPS / 2, N_THETA)
     alone = within_gibbs(x, v, r_v, model, EPS, N_PHI * L)
-    return found["totals"] | {"path": found["path"], "v alone": alone["v"], "U alone": alone["U"]}
+    return found["totals"] | {"path": found["path"] if whole else {}, "v alone": alone["v"],
+                              "U alone": alone["U"]}
 
 
 def crossed_funnels(share, n, eps, L, chains, length, burn_in, seed):

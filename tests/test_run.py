@@ -104,13 +104,14 @@ def ends(monkeypatch, *options, **changes):
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, folder, capsys,
                                                                       jobs):
+    before = plt.get_fignums()  # other tests leave theirs
     with threadpool_limits(2, "blas"):  # whatever the user has set
         assert ends(monkeypatch, "--budget", "smoke", "--jobs", jobs) == 0
     text = (folder / "x_fig7.txt").read_text()
     assert text.startswith("the table\n\n") and text.endswith("2 agrees\n")
     assert text in capsys.readouterr().out
     assert (folder / "x_fig7.png").read_bytes().startswith(b"\x89PNG")
-    assert plt.get_fignums() == []
+    assert plt.get_fignums() == before
     record = json.loads((folder / "x_fig7.json").read_text())
     assert [(c["what"], c["verdict"], c["kind"]) for c in record["claims"]] == [
         ("rate", "agrees", "printed number"), ("threads", "agrees", "ours")]
