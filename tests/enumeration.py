@@ -140,6 +140,7 @@ class Lattice(NamedTuple):
     """A density on whole numbers, or pairs of them; zero elsewhere."""
 
     energies: np.ndarray  # (m,) or (m, m), all finite
+    layer: int  # which of the matrices of a Table are its own
 
 
 @U.of(Lattice)
@@ -149,10 +150,10 @@ def lattice_U(q, model):
 
 
 class Table(NamedTuple):
-    """A step as a matrix of transition probabilities, P[x, x'], and its reverse."""
+    """A step as transition probabilities P[i, x, x'] on each layer i, and its reverse."""
 
-    P: np.ndarray  # (m, m)
-    reverse: np.ndarray  # (m, m)
+    P: np.ndarray  # (layers, m, m)
+    reverse: np.ndarray  # (layers, m, m)
 
 
 def drawn(row, rng):
@@ -164,13 +165,13 @@ def drawn(row, rng):
 
 @forward.of(Table)
 def table_forward(cache, model, move, tally, rng):
-    q = np.array([float(drawn(move.P[int(cache.q[0])], rng))])
+    q = np.array([float(drawn(move.P[model.layer, int(cache.q[0])], rng))])
     return Known(q, U(q, model))
 
 
 @backward.of(Table)
 def table_backward(cache, model, move, tally, rng):
-    q = np.array([float(drawn(move.reverse[int(cache.q[0])], rng))])
+    q = np.array([float(drawn(move.reverse[model.layer, int(cache.q[0])], rng))])
     return Known(q, U(q, model))
 
 
@@ -201,12 +202,14 @@ def pairwise_metropolis(energies, pairs):
     return P
 
 
-def sweep(energies):
-    """Return the Table of a sweep: pairs (0, 1), (2, 3), ..., then (1, 2), (3, 4), ....
-
-    Each of the two is reversible for exp(-energies), one after the other is not.
-    """
+def updates(energies):
+    """Return two updates, each reversible for exp(-energies), which together reach all states."""
     m = energies.size
-    first = pairwise_metropolis(energies, [(i, i + 1) for i in range(0, m - 1, 2)])
-    second = pairwise_metropolis(energies, [(i, i + 1) for i in range(1, m - 1, 2)])
-    return Table(first @ second, second @ first)
+    return (pairwise_metropolis(energies, [(i, i + 1) for i in range(0, m - 1, 2)]),
+            pairwise_metropolis(energies, [(i, i + 1) for i in range(1, m - 1, 2)]))
+
+
+def sweeps(layers):
+    """Return the Table whose step is, on each layer, one update after the other."""
+    both = [updates(layer.energies) for layer in layers]
+    return Table(np.array([a @ b for a, b in both]), np.array([b @ a for a, b in both]))
