@@ -12,7 +12,7 @@ R or R~ with equal probabilities, and whose ratio is that of pi / pi*.
 
 Departures
 ----------
-Section 3, lines 6 and 7
+Section 3, line 7
     theirs  silent about a pi that is infinite or not a number
     ours    such a move of the mark is rejected, and counted in `counts.not_finite`
     why     a state of energy -inf would be accepted, and never left again

@@ -37,7 +37,7 @@ Wang and Neal (2013), Section 6.2
     ours    R~ updates them in the opposite sequence
     why     in sequence is not reversible: two Gibbs updates give E[x_1 x_2'] = .729 one way and
             .900 the other
-    test    test_a_sweep_and_its_reverse
+    test    test_proofs.py::test_a_sweep_and_its_reverse
 
 Notation
 --------
