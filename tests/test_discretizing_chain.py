@@ -94,8 +94,8 @@ def test_the_mark_goes_forward_and_back_and_pi_is_asked_once_a_step():
 
 def test_the_mark_stays_where_a_move_is_rejected_and_goes_on_from_there():
     # a uniform of 1 rejects whatever makes the ratio fall
-    fall = [k for k in (1, -1) if U(Q + 0.01 * k, MODEL) - U(Q + 0.01 * k, STAR)
-            > U(Q, MODEL) - U(Q, STAR)][0]
+    fall = next(k for k in (1, -1) if U(Q + 0.01 * k, MODEL) - U(Q + 0.01 * k, STAR)
+                > U(Q, MODEL) - U(Q, STAR))
     way = {1: 0.1, -1: 0.9}
     here, chain, *_ = step(discretizing_chain_step.py_func, MODEL, 3, 1,
                            way[fall], 1.0, way[-fall], 0.0, way[fall], 0.0)

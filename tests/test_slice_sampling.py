@@ -55,7 +55,8 @@ def test_a_point_of_an_energy_that_is_not_finite_is_outside(is_inside):
 def test_shrinkage_to_the_start_ends(slice_update):
     # in place of an exponential that is lost in the rounding of U: no point is in the slice
     start = prepare(Q, MODEL)
-    there = slice_update(start, 0, MODEL, 1.0, 1, np.zeros(4, int), Given([0.3, 0.9, 0.6, 0.2], -1.0))
+    rng = Given([0.3, 0.9, 0.6, 0.2], -1.0)
+    there = slice_update(start, 0, MODEL, 1.0, 1, np.zeros(4, int), rng)
     assert there is start
 
 
