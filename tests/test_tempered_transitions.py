@@ -75,8 +75,8 @@ def step(run, model, layers, u):
 @pytest.mark.parametrize("layers", [(NEAR,), (NEAR, FAR), (NEAR, BELL, FAR)])
 def test_the_ratio_is_equation_15(layers):
     n, all_ = len(layers), (MODEL, *layers)
-    up = [Q + [0.02 * i, 0.0] for i in range(n + 1)]
-    down = [up[n] + [0.0, 0.02 * (n - i)] for i in range(n + 1)]
+    up = [Q + np.array([0.02 * i, 0.0]) for i in range(n + 1)]
+    down = [up[n] + np.array([0.0, 0.02 * (n - i)]) for i in range(n + 1)]
     log_ratio = sum(U(up[i - 1], all_[i - 1]) - U(up[i - 1], all_[i])
                     + U(down[i - 1], all_[i]) - U(down[i - 1], all_[i - 1])
                     for i in range(1, n + 1))
