@@ -213,17 +213,17 @@ def whole_chain_step(q, model, approximation, move, r, s, K, rng):
 
     The other parameters are those of discretizing_chain_step.  Returns x', (d,).
     """
-    k = int(K * rng.random())                                                               # L1
+    first = int(K * rng.random())                                                           # L1
     tally, x = np.zeros(4, np.int64), np.empty((K, q.size))                                 # --
-    x[k] = q                                                                                # L2
-    cache = prepare(q, approximation)                                                       # L2
-    for j in range(k + 1, K):                                                               # L2
+    x[first], cache = q, prepare(q, approximation)                                          # L2
+    for j in range(first + 1, K):                                                           # L2
         cache = forward(cache, approximation, move, tally, rng)                             # L2
         x[j] = cache.q                                                                      # L2
     cache = prepare(q, approximation)                                                       # L3
-    for j in range(k - 1, -1, -1):                                                          # L3
+    for j in range(first - 1, -1, -1):                                                      # L3
         cache = backward(cache, approximation, move, tally, rng)                            # L3
         x[j] = cache.q                                                                      # L3
+    k = first                                                                               # L4
     for _ in range(r):                                                                      # L5
         k_ = k + s if rng.random() < 0.5 else k - s                                         # L6
         if 0 <= k_ < K:                                                                     # L7
