@@ -36,16 +36,18 @@ class Ladder(NamedTuple):
     height: float
 
 
-@forward.of(Ladder)
 def up(cache, model, move, tally, rng):
     q = cache.q + move.height
     return Known(q, U(q, model))
 
 
-@backward.of(Ladder)
 def down(cache, model, move, tally, rng):
     q = cache.q - move.height
     return Known(q, U(q, model))
+
+
+# for the interpreter only: compiled code takes no generator such as the one below
+forward.implementations[Ladder], backward.implementations[Ladder] = up, down
 
 
 class Uniforms:

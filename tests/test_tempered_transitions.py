@@ -12,6 +12,7 @@ from scipy.stats import chi2, kstest, norm
 from algorithms.slice_sampling import backward, forward
 from algorithms.tempered_transitions import (
     State,
+    excursion,
     near_all,
     stacked,
     tempered_transitions,
@@ -35,16 +36,19 @@ class Climb(NamedTuple):
     length: float
 
 
-@forward.of(Climb)
 def right(cache, model, move, tally, rng):
     q = cache.q + np.array([move.length, 0.0])
     return Known(q, U(q, model))
 
 
-@backward.of(Climb)
 def upward(cache, model, move, tally, rng):
     q = cache.q + np.array([0.0, move.length])
     return Known(q, U(q, model))
+
+
+# for the interpreter only: compiled code takes no generator such as those below
+forward.implementations[Climb], backward.implementations[Climb] = right, upward
+INTERPRETED = {kind: function.py_func for kind, function in excursion.implementations.items()}
 
 
 class Threshold:
@@ -69,7 +73,9 @@ def step(run, model, layers, u):
     stack, near = stacked(layers), prepare(Q, model)
     here = State(Q, near.U, near, near_all(Q, stack))
     tally = np.zeros((1 + len(layers), 4), int)
-    return *run(here, model, stack, Climb(0.02), tally, One(u)), tally
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(excursion, "implementations", INTERPRETED)
+        return *run(here, model, stack, Climb(0.02), tally, One(u)), tally
 
 
 @pytest.mark.parametrize("layers", [(NEAR,), (NEAR, FAR), (NEAR, BELL, FAR)])
