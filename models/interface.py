@@ -10,6 +10,10 @@ hyperparameters phi (h,), each with a Gaussian momentum whose covariance, the ma
 M_phi(theta), depends on the other block only (Zhang and Sutton 2014, Section 4.1, which calls that
 semi-separable).  What an algorithm needs of one block while the other one moves, the factor of the
 mass above all, is computed once: Phi = at_phi(phi, model) and Theta = at_theta(theta, model).
+
+Where one variable changes at a time (slice sampling), what the others need not compute again is
+kept in a cache, a value like any other: prepare(q, model), trial(cache, k, value, model) and
+commit(cache, k, value, energy, model).  No model has a hidden state.
 """
 
 from typing import NamedTuple
@@ -76,11 +80,88 @@ def case_entropy(q, model):
     """Entropy in nats of each case's class probabilities given q.  q: (d,) -> (n,), >= 0."""
 
 
+@njit
+def all_of_it(energy, q, model):
+    """-U, for a model whose U has no prior in it."""
+    return -energy
+
+
+@generic(on=2, default=all_of_it)
+def log_likelihood_of(energy, q, model):
+    """Log probability of the data given q, from U(q) = energy: the prior taken off, no more work.
+
+    The default is for a model without a prior: -energy.
+    """
+
+
 @generic(on=0)
 def part(model, cases, prior):
     """Return the model of some cases only, their rows copied next to each other in memory.
 
     cases: (m,) of int, m >= 0.  prior: float, the prior's share of U: 1 keeps it, 0 leaves it out.
+    """
+
+
+# One variable at a time
+
+
+class Known(NamedTuple):
+    """The cache of a model that gains nothing where one variable changes alone."""
+
+    q: np.ndarray  # (d,)
+    U: float  # at q
+
+
+@njit
+def changed(q, k, value):
+    """Return a copy of q with q_k = value."""
+    q = q.copy()
+    q[k] = value
+    return q
+
+
+@njit
+def prepare_anew(q, model):
+    """Evaluate U at q."""
+    return Known(q.copy(), U(q, model))
+
+
+@njit
+def trial_anew(cache, k, value, model):
+    """Evaluate U at the changed q."""
+    return U(changed(cache.q, k, value), model)
+
+
+@njit
+def commit_anew(cache, k, value, energy, model):
+    """Evaluate nothing."""
+    return Known(changed(cache.q, k, value), energy)
+
+
+@generic(on=1, default=prepare_anew)
+def prepare(q, model):
+    """Return the cache of a state: a NamedTuple with q (d,), a copy, U at q, and what else helps.
+
+    One evaluation of U, from scratch.
+    """
+
+
+@generic(on=3, default=trial_anew)
+def trial(cache, k, value, model):
+    """U where q_k alone is another than in the cache -> float; not finite where it breaks down.
+
+    One evaluation of U.  The cache stays what it is, but for scratch memory of its own: an older
+    cache, or another one that was committed from it, is as good afterwards as it was before.
+    """
+
+
+@generic(on=4, default=commit_anew)
+def commit(cache, k, value, energy, model):
+    """Return the cache of the state with q_k = value, at which U is `energy`; evaluate nothing.
+
+    `energy` is what trial returned for that value, or what is known of it otherwise; it is only
+    put into the new cache.  It is nan on the way through a state where U is not wanted.  The older
+    cache stays as it is: its owner may go back to it and go on from there.
     """
 
 
