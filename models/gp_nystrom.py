@@ -22,7 +22,8 @@ Departures
 Wang and Neal (2013), Section 5.2.4
     theirs  with (40) and (41) C is approximated in the same fashion as Eigen-exact, so by (37)
     ours    by (32), which does not need B'B = I
-    why     the vectors (41) are not orthonormal; (37) is wrong by more than its own size
+    why     the vectors (41) are not orthonormal; (37) is off by more than the inverse's own size,
+            and not even positive definite
     test    test_section_5_2_4_the_vectors_are_not_orthonormal
 Wang and Neal (2013), Section 5.2.4, table of operations
     theirs  p m n for K^(n,m), and m^3 for chol(K^(m,m))

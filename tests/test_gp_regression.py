@@ -228,7 +228,7 @@ def test_a_cache_has_its_own_copy_of_the_state():
     ("prior_mean", [0, 0], "prior_mean must have shape (4,), not (2,)"),
     ("prior_sd", 0, "prior_sd must be > 0 throughout, but lies in [0, 0]"),
     ("prior_sd", [1, 1, -2, 1], "prior_sd must be > 0 throughout, but lies in [-2, 1]"),
-    ("prior_sd", "2", "prior_sd must be an array of real numbers, not str of <U1"),
+    ("prior_sd", "2", "prior_sd must be a real number, not '2'"),
 ])
 def test_bad_arguments_are_named(name, value, message):
     arguments = {"X": np.ones((3, 2)), "y": np.zeros(3), "kind": "ard", name: value}
