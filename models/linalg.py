@@ -128,6 +128,14 @@ def invert_lower(L):
 
 
 @njit
+def inverse_of_product(L):
+    """Overwrite the lower triangle of L, (n, n), by that of (L L')^-1; 2 n^3 / 3 operations."""
+    invert_lower(L)
+    n = np.array([L.shape[0], 0], np.int32)
+    dlauum(np.array([UPPER], np.uint8).ctypes, n[:1].ctypes, L.ctypes, n[:1].ctypes, n[1:].ctypes)
+
+
+@njit
 def triangular_solve(L, b, transpose):
     """Overwrite the vector b by the solution x of L x = b, or of L' x = b if `transpose`."""
     flags = np.array([UPPER, PLAIN if transpose else TRANSPOSED, NON_UNIT], np.uint8)
@@ -143,6 +151,16 @@ def triangular_times(L, b, transpose):
     n = np.array([L.shape[0], 1], np.int32)
     dtrmv(flags[:1].ctypes, flags[1:].ctypes, flags[2:].ctypes, n[:1].ctypes, L.ctypes,
           n[:1].ctypes, b.ctypes, n[1:].ctypes)
+
+
+@njit
+def times_lower_transposed(B, L):
+    """Overwrite the matrix B, (n, m), by B L' with L: (m, m) lower triangular; n m^2 operations."""
+    flags = np.array([LEFT, UPPER, TRANSPOSED, NON_UNIT], np.uint8)
+    size = np.array([B.shape[1], B.shape[0]], np.int32)  # Fortran sees L B'
+    one = np.ones(1)
+    dtrmm(flags[:1].ctypes, flags[1:].ctypes, flags[2:].ctypes, flags[3:].ctypes, size[:1].ctypes,
+          size[1:].ctypes, one.ctypes, L.ctypes, size[:1].ctypes, B.ctypes, size[:1].ctypes)
 
 
 @njit

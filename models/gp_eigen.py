@@ -1,0 +1,160 @@
+"""Gaussian-process regression by the largest m eigenvalues of the kernel (Eigen-exact).
+
+Paper       Wang and Neal (2013), Section 5.2.3, equations (33) to (39).
+
+    C^ = B diag(s) B' + d I,    d = sigma^2,    s the m largest eigenvalues of K = C - sigma^2 I
+
+and B their eigenvectors.  With e_1, ..., e_n all eigenvectors and u_i = e_i'y, (37) and (38) are
+
+    y'C^^-1 y = sum_{i <= m} u_i^2 / (s_i + d) + sum_{i > m} u_i^2 / d
+    log |C^|  = sum_{i <= m} log(s_i + d) + (n - m) log d
+
+which are sums of positive terms, while in (37) 1 / d and s / (d (s + d)) cancel.  An eigenvalue
+that rounding makes negative counts as 0.
+
+Operations: p n^2 and n^2 / 2 exponentials for K, and about 9 n^3 for LAPACK's dsyevd, where the
+posterior itself takes n^3 / 3; it has a slower kind of work, too, and takes 20 to 50 times as long.
+A new sigma takes n operations; eta changes K by more than a factor, because of c, and so
+takes a decomposition, as a length does.  The paper mentions this approximation as a reference
+point, and so is it here.  With m = n it is the posterior.
+
+Departures
+----------
+Wang and Neal (2013), (36)
+    theirs  d^-1 I - B (...)^-1 B
+    ours    d^-1 I - B (...)^-1 B'
+    why     (35) before it and (37) after it have B'; there is also a bracket too many
+    test    test_equation_36_lacks_a_transpose
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import gp_regression, interface, validate
+from models.gp_kernel import Kernel, empty_kernel, set_lengths, set_one_length
+from models.gp_regression import LOG_2_PI, GPRegression
+from models.interface import changed
+from models.jit import njit
+from models.linalg import eigh
+
+
+class GPEigen(NamedTuple):
+    """The approximation; made by from_model."""
+
+    whole: GPRegression
+    m: int
+
+    @property
+    def precision(self):
+        """(d,) prior precisions."""
+        return self.whole.precision
+
+    @classmethod
+    def from_model(cls, model, m):
+        """Make the approximation of `model` by m eigenvectors.
+
+        model : GPRegression    m : int from 1 to n
+
+        Raises ValueError, naming the argument, for anything else.
+        """
+        model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+        n = model.y.size
+        if validate.int64("m", m) > n:
+            raise ValueError(f"m must be at most {n}, the number of cases, not {m!r}")
+        return cls(model, int(m))
+
+
+class Memory(NamedTuple):
+    """What the caches of one line share; overwritten, and no result depends on it."""
+
+    kernel: Kernel
+    K: np.ndarray  # (n, n)
+    known: np.ndarray  # (d - 1,) log eta and log lengths that s and u are for; nan if none
+    s: np.ndarray  # (n,) eigenvalues, ascending, at least 0; nan where there are none
+    u: np.ndarray  # (n,) the eigenvectors' products with y
+
+
+class EigenCache(NamedTuple):
+    """A state, U there, and memory for states that differ from it in one variable."""
+
+    q: np.ndarray  # (d,)
+    U: float
+    memory: Memory
+
+
+@interface.U_prior.of(GPEigen)
+def U_prior(q, model):
+    """That of the whole."""
+    return gp_regression.U_prior(q, model.whole)
+
+
+@interface.log_likelihood_of.of(GPEigen)
+def log_likelihood_of(energy, q, model):
+    """log N(y | 0, C^)."""
+    return U_prior(q, model) - energy
+
+
+@interface.U.of(GPEigen)
+def U(q, model):
+    """-log N(y | 0, C^) - log p(q)."""
+    return prepare(q, model).U
+
+
+@njit
+def empty_memory(n, d):
+    """Return memory in which nothing is known."""
+    return Memory(empty_kernel(n, n, d - 2), np.empty((n, n)), np.full(d - 1, np.nan), np.empty(n),
+                  np.empty(n))
+
+
+@interface.prepare.of(GPEigen)
+def prepare(q, model):
+    """Compute the kernel, its eigenvalues and U."""
+    whole = model.whole
+    memory = empty_memory(whole.y.size, q.size)
+    set_lengths(memory.kernel, q[2:], whole.group, whole.XT, whole.XT, True)
+    return EigenCache(q.copy(), energy_from(memory, q, model), memory)
+
+
+@interface.trial.of(GPEigen)
+def trial(cache, k, value, model):
+    """U with q_k = value; a new sigma needs no decomposition."""
+    q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
+    if k < 2:
+        set_lengths(memory.kernel, q[2:], whole.group, whole.XT, whole.XT, True)
+    else:
+        set_one_length(memory.kernel, k - 2, q[2:], whole.group, whole.XT, whole.XT, True)
+    return energy_from(memory, q, model)
+
+
+@interface.commit.of(GPEigen)
+def commit(cache, k, value, energy, model):
+    """The same memory, which knows what it is for."""
+    return EigenCache(changed(cache.q, k, value), energy, cache.memory)
+
+
+@njit
+def energy_from(memory, q, model):
+    """Return U at q, for whose lengths the kernel is."""
+    if not (memory.known == q[1:]).all():
+        decompose(memory, q, model.whole)
+    n, d, total = memory.s.size, np.exp(2.0 * q[0]), model.whole.y.size * LOG_2_PI
+    for i in range(n):
+        variance = memory.s[i] + d if i >= n - model.m else d
+        total += memory.u[i] * memory.u[i] / variance + np.log(variance)
+    return 0.5 * total + U_prior(q, model)
+
+
+@njit
+def decompose(memory, q, whole):
+    """Overwrite s and u by those at q; nan where there are none."""
+    E, amplitude = memory.kernel.E, np.exp(2.0 * q[1])
+    for i in range(E.shape[0]):
+        for j in range(i + 1):
+            memory.K[i, j] = memory.K[j, i] = whole.c2 + amplitude * E[i, j]
+    values, vectors, _ = eigh(memory.K)
+    for i in range(values.size):
+        memory.s[i] = 0.0 if values[i] < 0.0 else values[i]
+    memory.u[:] = vectors.T @ whole.y
+    memory.known[:] = q[1:]

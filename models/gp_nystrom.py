@@ -1,0 +1,200 @@
+"""Gaussian-process regression by Nystrom's approximation of the kernel, with Cholesky factors.
+
+Paper       Wang and Neal (2013), Section 5.2.4, equation (42), with (32), (38) and (39).
+
+    C^ = B B' + d I,    d = sigma^2,    B = K^(n,m) L^-T,    L L' = K^(m,m) + jitter (trace / m) I
+
+K is the covariance without noise, (m) are the cases `index`, and L' is the paper's R.  With
+A = I + B'B / d = M M' and a = A^-1 B'y / d, (32) and (38) are
+
+    y'C^^-1 y = |y - B a|^2 / d + |a|^2,    log |C^| = n log d + log |A|
+
+The first is a sum of positive terms, and an error of a enters by its square: a is where the sum is
+smallest.  The difference in (32) loses |y|^2 / (d y'C^^-1 y), three digits and more.
+
+Operations: p m n and m n exponentials for K^(n,m), of which K^(m,m) is part; m^3 / 3 for each of
+L, L^-1 and M; m^2 n each for K^(n,m) L^-T and B'B.  The posterior takes n^3 / 3.  A new sigma needs
+only M, and 2 m n operations; a new eta everything but the exponentials; a new length has its
+exponent from two numbers a pair (models/gp_kernel.py).
+
+Departures
+----------
+Wang and Neal (2013), Section 5.2.4
+    theirs  with (40) and (41) C is approximated in the same fashion as Eigen-exact, so by (37)
+    ours    by (32), which does not need B'B = I
+    why     the vectors (41) are not orthonormal; (37) is off by more than the inverse's own size,
+            and not even positive definite
+    test    test_section_5_2_4_the_vectors_are_not_orthonormal
+Wang and Neal (2013), Section 5.2.4, table of operations
+    theirs  p m n for K^(n,m), and m^3 for chol(K^(m,m))
+    ours    also m^2 n, twice: for K^(n,m) R^-1 and for B'B
+    why     for m < n they are the most of it, and every change but that of sigma needs them
+    test    test_section_5_2_4_the_table_of_operations_omits_most_of_them
+Wang and Neal (2013), Section 5.2.4
+    theirs  (42) with [K^(m,m)]^-1, and "a small jitter" without its size
+    ours    [K^(m,m) + jitter (trace / m) I]^-1, jitter = 1e-10
+    why     K^(m,m) has eigenvalues below its rounding, which is relative to eta^2 + c^2
+    test    test_section_5_2_4_without_jitter_there_is_no_factor
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import gp_regression, interface, validate
+from models.gp_kernel import Kernel, empty_kernel, set_lengths, set_one_length
+from models.gp_regression import LOG_2_PI, GPRegression
+from models.gp_subset import distinct
+from models.interface import changed
+from models.jit import njit
+from models.linalg import (
+    factorise,
+    gram,
+    invert_lower,
+    log_det,
+    times_lower_transposed,
+    triangular_solve,
+)
+
+
+class GPNystrom(NamedTuple):
+    """The approximation; made by from_model."""
+
+    whole: GPRegression
+    index: np.ndarray  # (m,) int64
+    ZT: np.ndarray  # (p, m) covariates of these cases
+    jitter: float
+
+    @property
+    def precision(self):
+        """(d,) prior precisions."""
+        return self.whole.precision
+
+    @classmethod
+    def from_model(cls, model, index, jitter=1e-10):
+        """Make the approximation of `model` by the columns `index` of its kernel.
+
+        model : GPRegression       index : (m,) whole numbers from 0 to n - 1, each at most once
+        jitter : float >= 0        added to the diagonal of K^(m,m), relative to trace / m
+
+        With all cases it differs from the posterior by an error in proportion to the jitter.
+        Raises ValueError, naming the argument, for anything else.
+        """
+        model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+        index = distinct("index", index, model.y.size)
+        return cls(model, index, np.ascontiguousarray(model.XT[:, index]),
+                   validate.real("jitter", jitter, 0.0, 1.0))
+
+
+class Memory(NamedTuple):
+    """What the caches of one line share; overwritten, and no result depends on it."""
+
+    kernel: Kernel  # of all cases, and of the subset's
+    B: np.ndarray  # (n, m)
+    G: np.ndarray  # (m, m) B'B
+    v: np.ndarray  # (m,) B'y
+    known: np.ndarray  # (d - 1,) log eta and log lengths that B, G and v are for; nan if none
+    M: np.ndarray  # (m, m)
+
+
+class NystromCache(NamedTuple):
+    """A state, U there, and memory for states that differ from it in one variable."""
+
+    q: np.ndarray  # (d,)
+    U: float
+    memory: Memory
+
+
+@interface.U_prior.of(GPNystrom)
+def U_prior(q, model):
+    """That of the whole."""
+    return gp_regression.U_prior(q, model.whole)
+
+
+@interface.log_likelihood_of.of(GPNystrom)
+def log_likelihood_of(energy, q, model):
+    """log N(y | 0, C^)."""
+    return U_prior(q, model) - energy
+
+
+@interface.U.of(GPNystrom)
+def U(q, model):
+    """-log N(y | 0, C^) - log p(q); inf where a factor does not exist."""
+    return prepare(q, model).U
+
+
+@njit
+def empty_memory(n, m, d):
+    """Return memory in which nothing is known."""
+    return Memory(empty_kernel(n, m, d - 2), np.empty((n, m)), np.empty((m, m)), np.empty(m),
+                  np.full(d - 1, np.nan), np.empty((m, m)))
+
+
+@interface.prepare.of(GPNystrom)
+def prepare(q, model):
+    """Compute the kernel, B, B'B and U."""
+    whole = model.whole
+    memory = empty_memory(whole.y.size, model.index.size, q.size)
+    set_lengths(memory.kernel, q[2:], whole.group, whole.XT, model.ZT, False)
+    return NystromCache(q.copy(), energy_from(memory, q, model), memory)
+
+
+@interface.trial.of(GPNystrom)
+def trial(cache, k, value, model):
+    """U with q_k = value; a new sigma needs the factor M only."""
+    q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
+    if k < 2:
+        set_lengths(memory.kernel, q[2:], whole.group, whole.XT, model.ZT, False)
+    else:
+        set_one_length(memory.kernel, k - 2, q[2:], whole.group, whole.XT, model.ZT, False)
+    return energy_from(memory, q, model)
+
+
+@interface.commit.of(GPNystrom)
+def commit(cache, k, value, energy, model):
+    """The same memory, which knows what it is for."""
+    return NystromCache(changed(cache.q, k, value), energy, cache.memory)
+
+
+@njit
+def energy_from(memory, q, model):
+    """Return U at q, for whose lengths the kernel is."""
+    if not (memory.known == q[1:]).all():
+        if not make_B(memory, q, model):
+            memory.known[:] = np.nan
+            return np.inf
+        memory.known[:] = q[1:]
+    d, y, B, M = np.exp(2.0 * q[0]), model.whole.y, memory.B, memory.M
+    for i in range(M.shape[0]):
+        for j in range(i + 1):
+            M[i, j] = memory.G[i, j] / d
+        M[i, i] += 1.0
+    if not factorise(M):
+        return np.inf
+    a = memory.v / d
+    triangular_solve(M, a, False)
+    triangular_solve(M, a, True)
+    gap = y - B @ a
+    quadratic = gap @ gap / d + a @ a
+    return (0.5 * (y.size * (LOG_2_PI + 2.0 * q[0]) + log_det(M) + quadratic)
+            + U_prior(q, model))
+
+
+@njit
+def make_B(memory, q, model):
+    """Overwrite B, B'B and B'y by those at q; return whether K^(m,m) has a factor."""
+    E, B, L = memory.kernel.E, memory.B, memory.M
+    c2, amplitude = model.whole.c2, np.exp(2.0 * q[1])
+    for i in range(B.shape[0]):
+        for j in range(B.shape[1]):
+            B[i, j] = c2 + amplitude * E[i, j]
+    for i in range(L.shape[0]):
+        L[i] = B[model.index[i]]
+        L[i, i] += model.jitter * (c2 + amplitude)
+    if not factorise(L):
+        return False
+    invert_lower(L)
+    times_lower_transposed(B, L)
+    memory.G[:] = gram(B)
+    memory.v[:] = B.T @ model.whole.y
+    return True

@@ -1,0 +1,200 @@
+"""Nystrom's approximation: against the dense formula, and what is printed."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from departing import departs
+from models import gp_nystrom
+from models.gp_nystrom import GPNystrom
+from models.gp_regression import GPRegression
+from models.interface import U, U_prior, log_likelihood, prepare, trial
+from one_variable import caches_agree, likelihood_is_energy_without_prior
+from test_benchmarks import seconds, show
+from test_gp_regression import data, dense, problem
+
+INDEX = np.array([11, 3, 0, 17, 8, 29, 14])
+JITTER = 1e-6  # where the dense formula, with its inverse of K^(m,m), keeps its digits
+
+
+def parts(q, index, n=30, jitter=JITTER):
+    """Return K^(n,m) and K^(m,m) with its jitter."""
+    X = data(n)[0]
+    K = dense(X, X[index], q)
+    return K, K[index] + jitter * K[index[0], 0] * np.eye(index.size)
+
+
+@pytest.mark.parametrize("kind", ["isotropic", "ard"])
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_it_is_the_dense_formula(m, kind):
+    whole, q = problem(30, kind)
+    model = GPNystrom.from_model(whole, INDEX[:m], JITTER)
+    K, small = parts(q, INDEX[:m])
+    C = K @ np.linalg.solve(small, K.T) + 0.25 * np.eye(30)
+    expected = multivariate_normal.logpdf(whole.y, np.zeros(30), (C + C.T) / 2)
+    # small has a condition of 1e6 at most, and C one of 1e4
+    assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=1e-9)
+    likelihood_is_energy_without_prior(model, q, expected, 1e-9)
+
+
+@pytest.mark.parametrize("jitter", [1e-6, 1e-7, 1e-8])
+def test_with_all_columns_the_error_is_in_proportion_to_the_jitter(jitter):
+    # K (K + j I)^-1 K = K - j I + j^2 (K + j I)^-1: to first order a smaller sigma^2
+    rng = np.random.default_rng(1)
+    whole = GPRegression.from_data(rng.random((40, 5)), 5 * rng.standard_normal(40), "isotropic")
+    q = np.log([0.5, 5.0, 0.1])  # K has no eigenvalue below 20
+    less = q.copy()
+    less[0] += 1e-5
+    slope = (log_likelihood(less, whole) - log_likelihood(q, whole)) / (1e-5 * 2 * 0.25)
+    error = U(q, GPNystrom.from_model(whole, np.arange(40), jitter)) - U(q, whole)
+    # the slope by sigma^2 is exact to 1e-5, the second order is 1e-4, and rounding of U 1e-13
+    assert error == pytest.approx(slope * 125 * jitter, rel=1e-3)
+
+
+def test_caches_agree_with_evaluation_from_scratch():
+    whole, q = problem(30, "ard")
+    # K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
+    model = GPNystrom.from_model(whole, INDEX, JITTER)
+    caches_agree(model, q, 100, np.random.default_rng(3), 1e-11)
+
+
+def test_a_new_sigma_needs_no_new_B():
+    whole, q = problem(30, "ard")
+    model = GPNystrom.from_model(whole, INDEX)
+    cache = prepare(q, model)
+    cache.memory.B[:], cache.memory.G[:], cache.memory.v[:] = 0.0, 0.0, 0.0
+    expected = U_prior(q + np.eye(5)[0], model) - multivariate_normal.logpdf(
+        whole.y, np.zeros(30), np.exp(2 * (q[0] + 1)) * np.eye(30))
+    assert trial(cache, 0, q[0] + 1, model) == pytest.approx(expected, rel=1e-12)  # sums of 30
+
+
+def test_a_new_eta_touches_no_kernel():
+    whole, q = problem(30, "ard")
+    model = GPNystrom.from_model(whole, np.arange(30))
+    cache = prepare(q, model)
+    cache.memory.kernel.E[:] = np.eye(30)
+    q[1] += 0.3
+    C = 100 + (0.25 + np.exp(2 * q[1])) * np.eye(30)
+    expected = U_prior(q, model) - multivariate_normal.logpdf(whole.y, np.zeros(30), C)
+    # a jitter of 1e-10 (c^2 + eta^2) in sigma^2 + eta^2
+    assert trial(cache, 1, q[1], model) == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("k, value", [(0, np.nan), (0, -400.0), (0, np.inf), (1, 400.0),
+                                      (1, np.nan), (2, np.nan)])
+def test_where_there_is_no_factor_the_energy_is_not_finite_and_the_cache_goes_on(k, value):
+    whole, q = problem(30, "ard")
+    model = GPNystrom.from_model(whole, INDEX)
+    cache = prepare(q, model)
+    assert not np.isfinite(trial(cache, k, value, model))
+    # the kernel by another sum, as above, with a jitter of 1e-10
+    assert trial(cache, 1, q[1], model) == pytest.approx(cache.U, rel=1e-8)
+
+
+# Departures
+
+
+def by_equation_37(q, model):
+    """Return U with (40) and (41) put into (37) and (38) as if they were orthonormal."""
+    n, m, d, y = 30, model.index.size, np.exp(2 * q[0]), model.whole.y
+    s, B = by_40_and_41(q, model.index)
+    quadratic = y @ y / d - (B.T @ y) ** 2 @ (s / (d * (s + d)))
+    log_det = np.log(s + d).sum() + (n - m) * np.log(d)
+    return 0.5 * (n * np.log(2 * np.pi) + log_det + quadratic) + U_prior(q, model)
+
+
+def by_40_and_41(q, index):
+    """Return the approximate eigenvalues and eigenvectors."""
+    n, m = 30, index.size
+    K, small = parts(q, index)
+    values, vectors = np.linalg.eigh(small)
+    return n / m * values, np.sqrt(m / n) / values * (K @ vectors)
+
+
+@departs(lambda q, model: U(q, model), by_equation_37)
+def test_section_5_2_4_the_vectors_are_not_orthonormal(energy):
+    whole, q = problem(30, "ard")
+    model = GPNystrom.from_model(whole, INDEX, JITTER)
+    s, B = by_40_and_41(q, INDEX)
+    C = (B * s) @ B.T + 0.25 * np.eye(30)
+    expected = multivariate_normal.logpdf(whole.y, np.zeros(30), (C + C.T) / 2)
+    assert U_prior(q, model) - energy(q, model) == pytest.approx(expected, rel=1e-8)
+
+
+def test_equation_42_is_40_and_41_and_with_37_the_inverse_is_wrong_by_more_than_its_size():
+    whole, q = problem(30, "ard")
+    (K, small), (s, B), d = parts(q, INDEX), by_40_and_41(q, INDEX), 0.25
+    np.testing.assert_allclose((B * s) @ B.T, K @ np.linalg.solve(small, K.T), rtol=1e-8)
+    C = (B * s) @ B.T + d * np.eye(30)
+    printed = np.eye(30) / d - (B * (s / (d * (s + d)))) @ B.T
+    inverse = np.linalg.inv(C)
+    assert np.linalg.norm(printed - inverse, 2) > np.linalg.norm(inverse, 2)
+    assert whole.y @ printed @ whole.y < 0 < whole.y @ inverse @ whole.y
+    assert np.abs(B.T @ B - np.eye(INDEX.size)).max() > 1
+
+
+@departs(lambda p, m, n: p * m * n + m**3 + 2 * m * m * n, lambda p, m, n: p * m * n + m**3)
+def test_section_5_2_4_the_table_of_operations_omits_most_of_them(operations):
+    # counted at what make_B calls, in products of two numbers; the kernel takes p m n
+    p, m, n = 2, 20, 400
+    rng = np.random.default_rng(1)
+    whole = GPRegression.from_data(rng.random((n, p)), rng.standard_normal(n), "ard")
+    model, counted = GPNystrom.from_model(whole, np.arange(m)), [p * m * n]
+    with pytest.MonkeyPatch.context() as patch:
+        def count(name, of):
+            function = getattr(gp_nystrom, name)
+
+            def counting(*arguments):
+                counted.append(of(*(each.shape for each in arguments)))
+                return function(*arguments)
+
+            patch.setattr(gp_nystrom, name, counting)
+
+        count("factorise", lambda L: L[0] ** 3 / 3)
+        count("invert_lower", lambda L: L[0] ** 3 / 3)
+        count("times_lower_transposed", lambda B, L: B[0] * L[0] ** 2)
+        count("gram", lambda B: B[0] * B[1] ** 2)
+        assert gp_nystrom.make_B.py_func(prepare(np.zeros(4), model).memory, np.zeros(4), model)
+    assert len(counted) == 5
+    assert sum(counted) == pytest.approx(operations(p, m, n), rel=0.02)  # m^3 is 2 % of it
+
+
+@departs(1e-10, 0.0)
+def test_section_5_2_4_without_jitter_there_is_no_factor(jitter):
+    X = np.linspace(0, 1, 60)[:, None]
+    whole = GPRegression.from_data(X, np.sin(6 * X[:, 0]), "isotropic")
+    model = GPNystrom.from_model(whole, np.arange(0, 60, 2), jitter)
+    assert np.isfinite(U(np.log([0.5, 5.0, 2.0]), model))
+
+
+@pytest.mark.parametrize("name, value, message", [
+    ("index", [], "index is empty: at least one case is needed"),
+    ("index", [30], "index must hold indices from 0 to 29, not [30]"),
+    ("index", [1, 2, 1], "index must hold each case at most once, but repeats [1]"),
+    ("jitter", -1e-10, "jitter must be a finite number in [0, 1], not -1e-10"),
+    ("jitter", np.nan, "jitter must be a finite number in [0, 1], not nan"),
+    ("model", 3, "model must be of type GPRegression (from GPRegression.from_data), not int"),
+])
+def test_bad_arguments_are_named(name, value, message):
+    arguments = {"model": problem(30, "ard")[0], "index": [0, 1], name: value}
+    with pytest.raises(ValueError) as error:
+        GPNystrom.from_model(**arguments)
+    assert str(error.value) == message
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize("p, kind", [(5, "ard"), (5, "isotropic")])
+def test_an_evaluation_against_that_of_the_posterior(p, kind, benchmark):
+    rng = np.random.default_rng(1)
+    whole = GPRegression.from_data(rng.random((900, p)), 5 * rng.standard_normal(900), kind)
+    model = GPNystrom.from_model(whole, rng.permutation(900)[:90])
+    q = np.log(np.r_[0.5, 5.0, np.full(whole.precision.size - 2, 2.0)])
+    pi = seconds(lambda: U(q, whole), 21)
+    show(f"90 columns of 900, {kind}", seconds(lambda: U(q, model), 51), pi, "the posterior")
+    cache = prepare(q, model)
+    for k, name in ((0, "sigma"), (1, "eta"), (2, "rho_1")):
+        again = iter(q[k] + 1e-3 * np.arange(1000))
+        show(f"after a change of {name}",
+             seconds(lambda k=k, again=again: trial(cache, k, next(again), model), 51), pi,
+             "the posterior")
+    benchmark.pedantic(lambda: U(q, model), rounds=3)
