@@ -58,7 +58,8 @@ def run(experiment, cases):
     budget, seed = experiment.budget, experiment.seed
     n = SIZE[budget]
     starts = experiment.replicates(one_start, [
-        dict(n=n, seed=[seed, k], whole=k == 0) for k in range(STARTS[budget])], "starts", warm=warm)
+        dict(n=n, seed=[seed, k], whole=k == 0) for k in range(STARTS[budget])], "starts",
+        warm=warm)
     chains, length, burn_in = CHAINS[budget]
     tasks = [dict(share=share, n=n, eps=eps, L=steps, chains=chains, length=length,
                   burn_in=burn_in, seed=[seed, 1], cost=steps)
