@@ -97,7 +97,7 @@ CHAINS = {  # one transition from x
     "within Gibbs, groups": lambda p, x, rng: rmhmc_within_gibbs.rmhmc_within_gibbs(
         x[:4], x[4:], p.grouped, 1.2, 1.5, 2, 2, 1, rng),
     "discretizing chain": lambda p, x, rng: discretizing_chain.discretizing_chain(
-        x, p.normal, p.near, 1.0, 1, rng, 3, 2),
+        x, p.normal, p.far, 1.0, 1, rng, 3, 2),
     "tempered transitions": lambda p, x, rng: tempered_transitions.tempered_transitions(
         x, p.normal, (p.near, p.far), 1.0, 1, rng),
 }
