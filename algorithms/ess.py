@@ -10,15 +10,18 @@ Paper       C. J. Geyer (1992), "Practical Markov chain Monte Carlo", Statistica
             M. Girolami and B. Calderhead (2011), "Riemann manifold Langevin and Hamiltonian Monte
             Carlo methods", J. R. Statist. Soc. B 73, 123-214, and their program: Geyer's initial
             monotone sequence with a limit of its own.
-Mirror      initial_sequence_tau, combined_tau and batch_means_tau, line by line.
+            C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
+            Approximations for the Likelihood", arXiv 1305.2235, Section 6.1: a sum up to the last
+            significant lag.
+Mirror      initial_sequence_tau, combined_tau, batch_means_tau and significant_tau, line by line.
 
 A single chain's autocorrelation time by initial_sequence and by combined_chains differs by what
 lines 4 and 6 of the latter say below: it takes 1 / (n - 1) off the autocorrelation at every lag.
 
 Departures
 ----------
-All three estimates of tau
-    theirs  no limit (Geyer; Shahbaba et al.)
+All four estimates of tau
+    theirs  no limit (Geyer; Shahbaba et al.; Wang and Neal)
     ours    at least 1 / log10(N), N the draws in all, as in Vehtari et al.: ESS <= N log10(N)
     why     noise can carry the estimate for an antithetic chain to 0 and below.  The limit binds
             for tau < 0.2 at N = 10^5; below N = 10 it exceeds 1 and says nothing
@@ -45,6 +48,12 @@ Shahbaba et al. (2014), Section 3.3, lines 1 to 2
     ours    both rounded down; the last N - B k draws are in no batch, but all N are in S^2
     why     neither is a whole number; the authors' program does so (N = 50000: B = 1357, k = 36)
     test    test_batch_means_by_hand
+Wang and Neal (2013), Section 6.1, line 1
+    theirs  for all i > k, rho_i is not significantly different from 0
+    ours    the first lag that is not significant is k + 1: |rho_i| < 1.96 / sqrt(M)
+    why     noise passes 1.96 / sqrt(M) at one lag in twenty, so that no k short of about M would
+            do, and up to there the sum is noise.  literal=True takes that k
+    test    test_the_literal_cut_off_sums_noise
 
 Notation
 --------
@@ -57,6 +66,7 @@ tau          tau           ()       autocorrelation time, 1 + 2 sum_{t > 0} gamm
 S_eff        ess           ()       effective sample size: draws / tau
 W, var+      W, var_plus   ()       variance within chains; of the chains together
 B, S_b^2     B, S2_b       ()       draws in a batch, sample variance of the batch means
+rho_i, M     rho, M        (M,) ()  autocorrelation gamma_i / gamma_0; draws
 """
 
 from typing import NamedTuple
@@ -93,6 +103,15 @@ class BatchMeans(NamedTuple):
     tau: np.ndarray  # autocorrelation time
     ess: np.ndarray  # effective sample size, n / tau
     se: np.ndarray  # standard error of tau
+
+
+class SignificantLags(NamedTuple):
+    """Estimates from the significant lags of one chain: () for x of shape (n,), (d,) for (n, d)."""
+
+    tau: np.ndarray  # autocorrelation time
+    ess: np.ndarray  # effective sample size, n / tau
+    se: np.ndarray  # approximate standard error of tau
+    lags: np.ndarray  # int, autocovariances summed: lags 0, ..., lags - 1
 
 
 def autocovariance(x):
@@ -217,6 +236,41 @@ def batch_means(x):
         return tau, n / tau, tau * np.sqrt(2 / (k - 1))
 
     return BatchMeans(*by_coordinate(estimate, x.reshape(n, -1).T, x.shape[1:]))
+
+
+def significant_lags(x, literal=False):
+    """Estimate a chain's autocorrelation time by the sum up to the last significant lag.
+
+    Parameters
+    ----------
+    x       : (n,) or (n, d)   finite draws, one chain, n >= 5, each coordinate by itself; not
+                               modified
+    literal : bool             the last significant lag of all; default False: the lag before the
+                               first one that is not significant
+
+    Returns
+    -------
+    SignificantLags(tau, ess, se, lags), with 1 / log10(n) <= tau; nan, and lags 0, for a coordinate
+    that never moves.  se = tau sqrt(2 (2 lags - 1) / n), as for initial_sequence; it means nothing
+    for the literal reading.
+
+    Raises ValueError if x has another shape, fewer draws or entries that are not finite.
+    Source: Wang and Neal (2013), Section 6.1, equations (43) and (44).
+    """
+    if not isinstance(literal, bool | np.bool_):
+        raise ValueError(f"literal must be True or False, not {literal!r}")
+    x = checked(x, ONE_CHAIN, 5)
+    n = len(x)
+
+    def estimate(column):
+        if is_constant(column):
+            return np.nan, np.nan, np.nan, 0
+        gamma = covariances(unit_scaled(column))
+        tau, k = significant_tau(gamma / gamma[0], bool(literal))
+        tau = limited(tau, n)
+        return tau, n / tau, tau * np.sqrt(2 * (2 * k + 1) / n), k + 1
+
+    return SignificantLags(*by_coordinate(estimate, x.reshape(n, -1).T, x.shape[1:]))
 
 
 def ess(x):
@@ -361,6 +415,28 @@ def batch_means_tau(x):
     S2 = x.var(ddof=1)                                                                      # L3
     S2_b = batches.mean(axis=1).var(ddof=1)                                                 # L4
     return B * S2_b / S2, k                                                                 # L5
+
+
+def significant_tau(rho, literal):
+    """Sum autocorrelations up to where they are not significant any more.
+
+    Pseudocode (Wang and Neal 2013, Section 6.1, equation (44))
+     1  k <- a point where for all i > k, rho_i is not significantly different from 0
+     2  tau <- 1 + 2 sum_{i=1}^k rho_i
+
+    Parameters
+    ----------
+    rho     : (M,) float64   autocorrelations from lag 0
+    literal : bool           as in significant_lags
+
+    Returns
+    -------
+    tau     : float          without limits
+    k       : int            the last lag summed
+    """
+    significant = np.append(np.abs(rho) >= 1.96 / np.sqrt(rho.size), False)                 # L1
+    k = np.flatnonzero(significant)[-1] if literal else np.argmin(significant) - 1          # L1
+    return 1 + 2 * np.sum(rho[1 : k + 1]), k                                                # L2
 
 
 def cube_root(n):

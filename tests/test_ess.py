@@ -22,6 +22,8 @@ from algorithms.ess import (
     initial_sequence,
     initial_sequence_tau,
     lineage_ess,
+    significant_lags,
+    significant_tau,
 )
 from departing import departs
 
@@ -406,3 +408,43 @@ def test_too_few_draws_in_each_chain():
 def test_monotone_must_be_a_bool(monotone):
     with pytest.raises(ValueError, match="monotone must be True or False, not"):
         initial_sequence(np.arange(9.0), monotone)
+
+
+# Up to the last significant lag
+
+
+def test_significant_lags_by_hand():
+    # 1.96 / sqrt(16) = .49
+    rho = np.zeros(16)
+    rho[:6] = 1, 0.7, -0.5, 0.48, 0.6, -0.2
+    assert significant_tau(rho, False) == (pytest.approx(1 + 2 * (0.7 - 0.5), rel=1e-14), 2)
+    assert significant_tau(rho, True) == (
+        pytest.approx(1 + 2 * (0.7 - 0.5 + 0.48 + 0.6), rel=1e-14), 4)
+    assert significant_tau(np.ones(16), False) == (31, 15)  # no lag is insignificant
+
+
+@departs(significant_tau, {"L1": "k = np.flatnonzero(abs(rho) >= 1.96 / np.sqrt(rho.size))[-1]"})
+def test_the_literal_cut_off_sums_noise(significant_tau):
+    # the sum of all autocorrelations of a series is -1/2 exactly, so that tau tends to nothing
+    rng, n = np.random.default_rng(8), 1333
+    found = [significant_tau(gamma / gamma[0], False)[0]
+             for gamma in (autocovariance(autoregression(0.8, n, rng)) for _ in range(50))]
+    # tau = 9; one of them scatters by 9 sqrt(2 (2 k + 1) / n), k about 14: 1.9; sums stop early,
+    # by what is left beyond a lag of autocorrelation .054: 2 * .054 / (1 - .8) = .5
+    assert abs(np.mean(found) - 9) < 0.6 + 4 * 1.9 / math.sqrt(50)
+
+
+def test_significant_lags_in_its_record():
+    x = autoregression(0.5, (2, 400), np.random.default_rng(9)).T
+    x[:, 1] = 2.0
+    found = significant_lags(x)
+    gamma = autocovariance(x[:, 0])
+    tau, k = significant_tau(gamma / gamma[0], False)
+    assert found.tau[0] == pytest.approx(tau, rel=1e-12)  # rounding of a scale
+    assert found.ess[0] == 400 / found.tau[0] and found.lags.tolist() == [k + 1, 0]
+    assert found.se[0] == pytest.approx(tau * math.sqrt(2 * (2 * k + 1) / 400), rel=1e-12)
+    assert np.isnan([found.tau[1], found.ess[1], found.se[1]]).all()
+    literal = significant_lags(x[:, 0], literal=True)
+    assert literal.lags > found.lags[0]
+    with pytest.raises(ValueError, match=r"^literal must be True or False"):
+        significant_lags(x, literal=1)

@@ -17,6 +17,7 @@ import pytest
 
 from algorithms import (
     ais,
+    discretizing_chain,
     ep,
     ep_correction,
     ep_fast,
@@ -28,9 +29,11 @@ from algorithms import (
     paquet_rmhmc_fast,
     random_walk,
     rmhmc_within_gibbs,
+    slice_sampling,
     split_hmc,
     sshmc,
     sshmc_fast,
+    tempered_transitions,
 )
 from coupled import coupled
 from models.covariance import squared_exponential
@@ -40,6 +43,7 @@ from models.hierarchical_logistic import HierarchicalLogistic
 from models.jit import ROOT
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture
+from normal import normal, subset
 from test_mirror import EXPECTED
 
 MADE = 4  # transitions
@@ -59,6 +63,8 @@ def problems():
     p.split = split_hmc.split_data(p.logistic, p.fit.q, 0.4)
     p.mixture = gaussian_mixture([0.6, 0.4], [[0.0, 0.0], [1.6, 1.2]],
                                  [[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]]])
+    p.normal = normal([0.3, 1.2, -0.4, 0.9])
+    p.near, p.far = subset(p.normal, 3), gaussian_mixture([1.0], [[0.0, 0.3]], [np.eye(2)])
     p.funnel, p.coupled = Funnel.from_size(3), coupled([0.4, -1.0, 2.0])
     p.grouped = HierarchicalLogistic.from_data(X[:, :2], p.y, np.arange(66) % 2)
     p.mass = np.diag([9.0, 7.0, 8.0, 6.0])
@@ -90,10 +96,15 @@ CHAINS = {  # one transition from x
         x[:3], x[3:4], p.funnel, 1.2, 1.8, 2, 2, 1, rng, 0.1),
     "within Gibbs, groups": lambda p, x, rng: rmhmc_within_gibbs.rmhmc_within_gibbs(
         x[:4], x[4:], p.grouped, 1.2, 1.5, 2, 2, 1, rng),
+    "discretizing chain": lambda p, x, rng: discretizing_chain.discretizing_chain(
+        x, p.normal, p.near, 1.0, 1, rng, 3, 2),
+    "tempered transitions": lambda p, x, rng: tempered_transitions.tempered_transitions(
+        x, p.normal, (p.near, p.far), 1.0, 1, rng),
 }
 STARTS = dict.fromkeys(CHAINS, lambda p: p.fit.q) | dict.fromkeys(
     [name for name in CHAINS if "RMHMC" in name], lambda p: p.sites.mu) | {
-    "general RMHMC": lambda p: np.zeros(2)} | dict.fromkeys(
+    name: lambda p: np.zeros(2)
+    for name in ("general RMHMC", "discretizing chain", "tempered transitions")} | dict.fromkeys(
     [name for name in CHAINS if "SSHMC" in name or "Gibbs" in name],
     lambda p: np.array([0.4, -0.3, 0.8, 0.2, -0.1]))
 OTHERS = {  # whole algorithms; x is not used
@@ -107,7 +118,11 @@ OTHERS = {  # whole algorithms; x is not used
     "correction": lambda p, x, rng: ep_correction.second_order(p.sites, p.y, 4),
     "mode": lambda p, x, rng: map_estimate.map_estimate(p.logistic),
     "ESS": lambda p, x, rng: (ess.ess(p.series), ess.initial_sequence(p.series[0]),
-                              ess.batch_means(p.series[0])),
+                              ess.batch_means(p.series[0]), ess.significant_lags(p.series[0])),
+    "slices": lambda p, x, rng: slice_sampling.slice_sampling(np.zeros(2), p.normal, 1.0, 4, rng),
+    "whole chain": lambda p, x, rng: discretizing_chain.whole_chain_step(
+        np.zeros(2), p.normal, p.near,
+        slice_sampling.Slice(np.ones(2), 5, np.arange(2), False), 2, 1, 5, rng),
 }
 
 

@@ -37,10 +37,13 @@ from models.gp_classification import GPClassification
 FOUND = every_mirror()
 EXPECTED = {
     "ais.ais_run",
+    "discretizing_chain.discretizing_chain_step",
+    "discretizing_chain.whole_chain_step",
     "ep.ep",
     "ess.batch_means_tau",
     "ess.combined_tau",
     "ess.initial_sequence_tau",
+    "ess.significant_tau",
     "generalised_leapfrog.generalised_leapfrog",
     "generalised_leapfrog.rmhmc_step",
     "generalised_leapfrog.solve_13",
@@ -53,6 +56,7 @@ EXPECTED = {
     "paquet_rmhmc.riemann_metric",
     "paquet_rmhmc.rmhmc",
     "random_walk.random_walk_step",
+    "slice_sampling.slice_update",
     "split_hmc.data_split_step",
     "split_hmc.metropolis",
     "split_hmc.normal_split_step",
@@ -62,6 +66,8 @@ EXPECTED = {
     "sshmc.abla_step",
     "sshmc.leapfrog",
     "sshmc.sshmc_step",
+    "tempered_transitions.excursion_above",
+    "tempered_transitions.tempered_transitions_step",
 }
 EXAMPLE = '''
 """An example.

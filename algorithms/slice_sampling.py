@@ -1,0 +1,316 @@
+"""Univariate slice sampling with stepping out and shrinkage, and a step of it as a value.
+
+Paper       R. M. Neal (2003), "Slice sampling", Annals of Statistics 31, 705-767.
+            C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
+            Approximations for the Likelihood", arXiv 1305.2235: their standard sampler, and the
+            transitions R and T of their two others (Section 6.2).
+Mirror      slice_update, line by line.
+
+A step of a Markov chain is a value, a `move`: forward(cache, model, move, tally, rng) takes the
+step R that leaves exp(-U) of the model invariant, and backward takes its reverse R~,
+
+    R~(x | x') = R(x' | x) pi(x) / pi(x').
+
+The type of `move` decides.  Slice is the one that samples: the slice updates of some variables, in
+sequence forward and in the opposite sequence backward, because each of them is reversible and a
+sequence of them is not.
+
+Departures
+----------
+Neal (2003), Figures 3 and 5, line 1
+    theirs  y uniform below f(x_0), and y < f(x)
+    ours    its energy -log y = U(x_0) + e with e standard exponential, and U(x) < -log y
+    why     f over- and underflows; Section 4 of the paper recommends it
+    test    a label
+Neal (2003), Figures 3 and 5, lines 4, 6 and 10
+    theirs  silent about an f that is infinite or not a number
+    ours    such a point is outside of the slice, and counted in `counts.not_finite`
+    why     a state of energy -inf would be taken, and never left again
+    test    test_a_point_of_an_energy_that_is_not_finite_is_outside
+Neal (2003), Figure 5, line 10
+    theirs  the start is in the slice because y < f(x_0)
+    ours    it is in the slice whatever U says there, and U is not asked
+    why     with e below the rounding of U it may not be, and the shrinkage had no end
+    test    test_shrinkage_to_the_start_ends
+Wang and Neal (2013), Section 6.2
+    theirs  R updates the parameters in sequence, and is used as its own reverse R~
+    ours    R~ updates them in the opposite sequence
+    why     in sequence is not reversible: two Gibbs updates give E[x_1 x_2'] = .729 one way and
+            .900 the other
+    test    test_proofs.py::test_a_sweep_and_its_reverse
+
+Notation
+--------
+paper      here                  shape    meaning
+x_0, x_1   cache.q[k], x_1       ()       the variable before and after
+f          exp(-U)               ()       density, as a function of that variable
+y          level = -log y        ()       height of the slice
+w          w                     (d,)     width of a step out, in the units of the variable
+m          max_widths            ()       an interval has at most so many widths
+I = (L, R) L, R                  ()       interval
+J, K       J, K                  ()       steps out that are left, to the left and to the right
+R, R~      forward, backward              a step and its reverse
+           tally                 (4,)     what is counted of one density: see Counts
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import validate
+from models.interface import U, commit, generic, log_likelihood_of, prepare, trial
+from models.jit import entry, njit
+
+EVALUATIONS, WIDTHS, SHRINKAGES, NOT_FINITE = range(4)
+
+
+class Counts(NamedTuple):
+    """What was done over a whole run."""
+
+    density: int  # evaluations of U of the model
+    approximations: np.ndarray  # (layers,) evaluations of U of each approximation; () for none
+    cache_hits: int  # energies of the model that were needed again and not evaluated
+    widths: int  # by which intervals were stepped out, over all densities
+    shrinkages: int  # points outside of the slice, over all densities
+    not_finite: int  # evaluations of U that were infinite or nan, over all densities
+
+
+class Chain(NamedTuple):
+    """The record of n iterations."""
+
+    samples: np.ndarray  # (n, d)
+    energies: np.ndarray  # (n,) U of the samples
+    log_likelihood: np.ndarray  # (n,) of the samples: -U without the prior
+    accepted: np.ndarray  # (n, mappings, moves) bool; a slice update is never rejected
+    counts: Counts
+
+
+class Slice(NamedTuple):
+    """One step: the slice updates of some variables."""
+
+    w: np.ndarray  # (d,) > 0
+    max_widths: int  # >= 1
+    variables: np.ndarray  # (any,) int: which ones, in the order of R
+    at_random: bool  # only one of them, drawn with equal probabilities
+
+
+@generic(on=2)
+def forward(cache, model, move, tally, rng):
+    """Take the step R: return the cache of the next state.  tally: (4,) int, is added to."""
+
+
+@generic(on=2)
+def backward(cache, model, move, tally, rng):
+    """Take the step R~, the reverse of R with respect to exp(-U).  As forward."""
+
+
+@njit
+def evaluated(cache, k, value, model, tally):
+    """U where q_k is `value`, counted."""
+    energy = trial(cache, k, value, model)
+    tally[EVALUATIONS] += 1
+    if not np.isfinite(energy):
+        tally[NOT_FINITE] += 1
+    return energy
+
+
+@njit
+def is_inside(energy, level):
+    """Tell whether a point of this energy is in the slice: y < f, and f is a number."""
+    return np.isfinite(energy) and energy < level
+
+
+@njit
+def slice_update(cache, k, model, w, max_widths, tally, rng):
+    """Update one variable, which leaves the density exp(-U) invariant and is reversible.
+
+    Pseudocode (Neal 2003, Section 4, Figures 3 and 5)
+     1  y ~ Uniform(0, f(x_0))
+     2  U ~ Uniform(0, 1);  L <- x_0 - w U;  R <- L + w
+     3  V ~ Uniform(0, 1);  J <- floor(m V);  K <- (m - 1) - J
+     4  repeat while J > 0 and y < f(L)
+     5      L <- L - w;  J <- J - 1
+     6  repeat while K > 0 and y < f(R)
+     7      R <- R + w;  K <- K - 1
+     8  repeat
+     9      U ~ Uniform(0, 1);  x_1 <- L + U (R - L)
+    10      if y < f(x_1) then return x_1
+    11      if x_1 < x_0 then L <- x_1 else R <- x_1
+
+    Parameters
+    ----------
+    cache      : NamedTuple   where the chain is: prepare(q, model); not modified
+    k          : int          which variable
+    model      : NamedTuple   any model that implements U
+    w          : float > 0    width of a step out
+    max_widths : int >= 1     the interval has at most so many widths
+    tally      : (4,) int     is added to
+    rng        : Generator    advanced by one exponential, two uniforms, and one uniform a point
+
+    Returns the cache of the next state.
+    """
+    x_0 = cache.q[k]                                                                        # --
+    level = cache.U + rng.standard_exponential()                                            # L1
+    L = x_0 - w * rng.random()                                                              # L2
+    R = L + w                                                                               # L2
+    J = int(max_widths * rng.random())                                                      # L3
+    K = max_widths - 1 - J                                                                  # L3
+    while J > 0 and is_inside(evaluated(cache, k, L, model, tally), level):                 # L4
+        L, J = L - w, J - 1                                                                 # L5
+        tally[WIDTHS] += 1                                                                  # --
+    while K > 0 and is_inside(evaluated(cache, k, R, model, tally), level):                 # L6
+        R, K = R + w, K - 1                                                                 # L7
+        tally[WIDTHS] += 1                                                                  # --
+    while True:                                                                             # L8
+        x_1 = L + rng.random() * (R - L)                                                    # L9
+        if x_1 == x_0:                                                                      # L10
+            return cache                                                                    # L10
+        energy = evaluated(cache, k, x_1, model, tally)                                     # L10
+        if is_inside(energy, level):                                                        # L10
+            return commit(cache, k, x_1, energy, model)                                     # L10
+        tally[SHRINKAGES] += 1                                                              # --
+        if x_1 < x_0:                                                                       # L11
+            L = x_1                                                                         # L11
+        else:                                                                               # L11
+            R = x_1                                                                         # L11
+
+
+@njit
+def chosen(move, rng):
+    """Return the variables to be updated; one uniform if it is one at random, else none."""
+    if move.at_random:
+        k = int(move.variables.size * rng.random())
+        return move.variables[k : k + 1]
+    return move.variables
+
+
+@forward.of(Slice)
+def slice_forward(cache, model, move, tally, rng):
+    """Update the variables in sequence."""
+    for k in chosen(move, rng):
+        cache = slice_update(cache, k, model, move.w[k], move.max_widths, tally, rng)
+    return cache
+
+
+@backward.of(Slice)
+def slice_backward(cache, model, move, tally, rng):
+    """Update them in the opposite sequence."""
+    for k in chosen(move, rng)[::-1]:
+        cache = slice_update(cache, k, model, move.w[k], move.max_widths, tally, rng)
+    return cache
+
+
+# Caches of states that differ in more than one variable, for samplers that go on from here
+
+
+@njit
+def differing(q, other):
+    """Return in how many variables two states differ, and the last of these (0 if none)."""
+    number, last = 0, 0
+    for k in range(q.size):
+        if q[k] != other[k]:
+            number, last = number + 1, k
+    return number, last
+
+
+@njit
+def energy_at(q, cache, model, tally):
+    """U at q, from the cache of a state near it if they differ in one variable at most."""
+    number, k = differing(q, cache.q)
+    if number <= 1:
+        return evaluated(cache, k, q[k], model, tally)
+    energy = U(q, model)
+    tally[EVALUATIONS] += 1
+    if not np.isfinite(energy):
+        tally[NOT_FINITE] += 1
+    return energy
+
+
+@njit
+def reached(q, cache, model, tally):
+    """Return the cache of q with its energy, by one evaluation or none."""
+    number, k = differing(q, cache.q)
+    if number == 0 and not np.isnan(cache.U):
+        return cache
+    if number <= 1:
+        return commit(cache, k, q[k], evaluated(cache, k, q[k], model, tally), model)
+    cache = prepare(q, model)
+    tally[EVALUATIONS] += 1
+    if not np.isfinite(cache.U):
+        tally[NOT_FINITE] += 1
+    return cache
+
+
+@njit
+def committed(q, energy, cache, model):
+    """Return the cache of q, where U is `energy`; nothing is evaluated."""
+    for k in range(q.size):
+        if q[k] != cache.q[k]:
+            cache = commit(cache, k, q[k], energy, model)
+    return cache
+
+
+@njit
+def followed(q, energy, cache, model):
+    """Return the cache of q if it differs by one variable, or two; else leave it where it is.
+
+    It is there to make the next energies cheap; where all variables change, it cannot.
+    """
+    return committed(q, energy, cache, model) if differing(q, cache.q)[0] <= 2 else cache
+
+
+# Public
+
+
+def widths(w, max_widths, d):
+    """Check both; return w as a (d,) array, of its own, and max_widths."""
+    if isinstance(w, list | tuple | np.ndarray) and np.ndim(w):
+        w = validate.array("w", w, (d,)).copy()
+        if not (w > 0).all():
+            raise ValueError(f"w must be positive, but the smallest is {w.min():g}")
+    else:
+        w = np.full(d, validate.real("w", w, 0.0, open_low=True))
+    return w, validate.int64("max_widths", max_widths)
+
+
+def start(name, value, model):
+    """Return `value` as an array of its own, (d,), at which U of the model is finite."""
+    return validate.state(name, value, model).copy()
+
+
+def check_slice(x0, model, w, n, rng, max_widths=10):
+    """Check the arguments of slice_sampling."""
+    x0 = start("x0", x0, model)
+    w, max_widths = widths(w, max_widths, x0.size)
+    return (x0, model, w, validate.int64("n", n), validate.generator("rng", rng), max_widths)
+
+
+@entry(check_slice)
+@njit
+def slice_sampling(x0, model, w, n, rng, max_widths):
+    """Run n sweeps of univariate slice sampling from x0; return a Chain.
+
+    Parameters
+    ----------
+    x0         : (d,) float64           where the chain starts; not modified
+    model      : NamedTuple             any model that implements U
+    w          : float > 0 or (d,)      width of a step out, in the units of each variable
+    n          : int >= 1               sweeps, each of which updates every variable in sequence
+    rng        : Generator              advanced, per variable, as by slice_update
+    max_widths : int >= 1               an interval has at most so many widths; default 10
+
+    `accepted` is (n, d, 1), all True.  Raises ValueError, naming the argument, for anything else.
+    Source: Neal (2003), Section 4; in sequence as Wang and Neal (2013), Section 6.2.
+    """
+    d = x0.size
+    samples, energies, log_likelihood = np.empty((n, d)), np.empty(n), np.empty(n)
+    tally = np.zeros(4, np.int64)
+    move = Slice(w, max_widths, np.arange(d), False)
+    cache = prepare(x0, model)
+    for t in range(n):
+        cache = forward(cache, model, move, tally, rng)
+        samples[t], energies[t] = cache.q, cache.U
+        log_likelihood[t] = log_likelihood_of(cache.U, cache.q, model)
+    counts = Counts(1 + tally[EVALUATIONS], np.zeros(0, np.int64), 0, tally[WIDTHS],
+                    tally[SHRINKAGES], tally[NOT_FINITE])
+    return Chain(samples, energies, log_likelihood, np.ones((n, d, 1), np.bool_), counts)

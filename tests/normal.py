@@ -1,0 +1,52 @@
+"""A small model with a prior, of which exact draws can be had, and whose subsets approximate it.
+
+    q = (mu, lam)    mu ~ N(0, 1)    lam ~ N(0, 1/4)    y_i ~ N(mu, e^-lam)
+
+Beyond an edge its U is what one likes, and it counts how often it is asked.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models.interface import U, log_likelihood_of
+
+
+class Normal(NamedTuple):
+    """The model."""
+
+    y: np.ndarray  # (n,)
+    edge: float  # of mu
+    beyond: float  # U where mu is larger
+    calls: np.ndarray  # (1,) int: of U
+
+
+def normal(y, edge=np.inf, beyond=np.nan):
+    """Make the model of n data."""
+    return Normal(np.asarray(y, float), edge, beyond, np.zeros(1, np.int64))
+
+
+def subset(model, m):
+    """Return the model of the first m data."""
+    return model._replace(y=model.y[:m].copy(), calls=np.zeros(1, np.int64))
+
+
+def exact_draw(n, rng):
+    """Draw (mu, lam) and then n data."""
+    q = np.array([1.0, 0.5]) * rng.standard_normal(2)
+    return q, q[0] + np.exp(-q[1] / 2) * rng.standard_normal(n)
+
+
+@U.of(Normal)
+def normal_U(q, model):
+    model.calls[0] += 1
+    if q[0] > model.edge:
+        return model.beyond
+    off = model.y - q[0]
+    return (np.exp(q[1]) * np.sum(off * off) / 2 - model.y.size * q[1] / 2
+            + q[0] * q[0] / 2 + 2 * q[1] * q[1])
+
+
+@log_likelihood_of.of(Normal)
+def normal_log_likelihood(energy, q, model):
+    return q[0] * q[0] / 2 + 2 * q[1] * q[1] - energy

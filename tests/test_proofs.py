@@ -1,0 +1,107 @@
+"""Transition matrices of slice sampling, discretizing chains and tempered transitions: exact.
+
+tests/proofs.py runs the code of the samplers with a generator that enumerates (enumeration.py).
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+from departing import departs
+from models.jit import ROOT
+
+ROUNDING = 1e-13  # some thousand products of probabilities, of 1e-16 each
+SEEN = 1e-4  # a bias that is none of rounding
+
+
+@cache
+def proofs():
+    """Return the numbers of proofs.py, from a process in which nothing is compiled."""
+    folders = map(str, (ROOT, ROOT / "reproduce", ROOT / "tests"))
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "proofs")
+        subprocess.run([sys.executable, ROOT / "tests" / "proofs.py", file], check=True,
+                       env={**os.environ, "NUMBA_DISABLE_JIT": "1",
+                            "PYTHONPATH": os.pathsep.join(folders)})
+        return pickle.loads(file.read_bytes())
+
+
+def test_a_slice_update_is_reversible_whatever_its_widths_and_their_limit():
+    found = proofs()["slices"]["slices"]
+    for error, P in found.values():
+        assert error < ROUNDING
+        np.testing.assert_allclose(P.sum(axis=1), 1, rtol=0, atol=ROUNDING)
+    # the limit binds: a state three away is not reached with one width of three, nor with two of
+    # one, and with a width of one and no step out nothing moves
+    np.testing.assert_allclose(found[1, 1][1], np.eye(9), rtol=0, atol=ROUNDING)
+    assert found[3, 1][1][0, 3] == 0 < found[3, 1][1][0, 2]
+    assert found[1, 4][1][0, 4] == 0 < found[2, 9][1][0, 4]
+
+
+@departs("reverse", "naive")
+def test_a_sweep_and_its_reverse(which):
+    assert proofs()["slices"]["in sequence"][which] < ROUNDING
+
+
+def test_sweeps_leave_the_density_invariant_and_one_at_random_is_its_own_reverse():
+    slices = proofs()["slices"]
+    for name in ("in sequence", "at random"):
+        assert slices[name]["forward"] < ROUNDING and slices[name]["backward"] < ROUNDING
+    assert slices["at random"]["naive"] < ROUNDING
+    assert slices["in sequence"]["naive"] > SEEN
+
+
+@departs("reverse", "naive")
+def test_the_naive_reverse_is_biased(which):
+    for error in proofs()["chains"][which].values():
+        assert error < ROUNDING
+
+
+def test_the_naive_reverse_is_biased_for_every_r_and_s():
+    assert min(proofs()["chains"]["naive"].values()) > SEEN
+
+
+def test_a_chain_of_any_length_simulated_as_a_whole_is_exact():
+    assert len(proofs()["chains"]["whole"]) == 3 + 5 + 5
+    for error in proofs()["chains"]["whole"].values():
+        assert error < ROUNDING
+
+
+def test_one_more_step_of_a_long_chain_adds_the_transition_of_an_infinite_one():
+    # K W_K sums over the step k that is marked first; from K = 2 r s on, one more k is out of reach
+    # of both ends
+    for error in proofs()["chains"]["limit"].values():
+        assert error < ROUNDING
+
+
+def test_one_move_of_one_step_is_a_metropolis_step():
+    for error in proofs()["chains"]["metropolis"]:
+        assert error < ROUNDING
+
+
+@departs("reverse", "naive")
+def test_the_naive_reverse_of_tempered_transitions_is_biased(which):
+    for error in proofs()["layers"][which].values():
+        assert error < ROUNDING
+
+
+def test_the_naive_reverse_of_tempered_transitions_is_biased_for_every_number_of_layers():
+    assert min(proofs()["layers"]["naive"].values()) > SEEN
+
+
+@departs((2, 4), (1, 3))
+def test_one_layer_is_a_discretizing_chain_of_two_steps(steps):
+    for k, s in enumerate(steps, 1):
+        assert proofs()["layers"]["same"][k, s] < ROUNDING
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_fewer_steps_are_another_transition(k):
+    assert proofs()["layers"]["same"][k, 2 * k - 1] > SEEN

@@ -1,0 +1,184 @@
+"""algorithms/slice_sampling.py: lines of the update, caches, the record, the distribution.
+
+That it is exact is shown in test_proofs.py.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest, norm
+
+from algorithms.slice_sampling import (
+    Slice,
+    energy_at,
+    followed,
+    forward,
+    is_inside,
+    reached,
+    slice_sampling,
+    slice_update,
+)
+from departing import departs
+from models.interface import U, commit, prepare, trial
+from normal import exact_draw, normal
+
+MODEL = normal([0.3, 1.2, -0.4, 0.9])
+Q = np.array([0.2, -0.1])
+LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
+
+
+class Given:
+    """In place of a generator: these uniforms, over and over, and this exponential."""
+
+    def __init__(self, uniforms, exponential):
+        self.uniforms, self.exponential, self.drawn = uniforms, exponential, 0
+
+    def random(self):
+        self.drawn += 1
+        assert self.drawn < 1000  # an update that does not end
+        return self.uniforms[(self.drawn - 1) % len(self.uniforms)]
+
+    def standard_exponential(self):
+        return self.exponential
+
+
+@departs(is_inside, lambda energy, level: energy < level)
+def test_a_point_of_an_energy_that_is_not_finite_is_outside(is_inside):
+    assert is_inside(2.9, 3.0) and not is_inside(3.0, 3.0)
+    for energy in (np.inf, np.nan, -np.inf):
+        assert not is_inside(energy, 3.0)
+
+
+@departs(slice_update, {"L10": """
+    energy = evaluated(cache, k, x_1, model, tally)
+    if is_inside(energy, level):
+        return commit(cache, k, x_1, energy, model)"""})
+def test_shrinkage_to_the_start_ends(slice_update):
+    # in place of an exponential that is lost in the rounding of U: no point is in the slice
+    start = prepare(Q, MODEL)
+    rng = Given([0.3, 0.9, 0.6, 0.2], -1.0)
+    there = slice_update(start, 0, MODEL, 1.0, 1, np.zeros(4, int), rng)
+    assert there is start
+
+
+def test_an_update_by_hand():
+    # a level far above all: two steps out to the left as J = floor(.5 * 4) = 2, one to the right
+    tally = np.zeros(4, int)
+    there = slice_update.py_func(prepare(Q, MODEL), 0, MODEL, 2.0, 4, tally,
+                                 Given([0.25, 0.5, 0.75], 1e6))
+    L = Q[0] - 2.0 * 0.25 - 2 * 2.0
+    assert there.q[0] == pytest.approx(L + 0.75 * (4 * 2.0), abs=1e-12)  # four widths; rounding
+    assert there.q[1] == Q[1] and there.U == U(there.q, MODEL)
+    np.testing.assert_array_equal(tally, [4, 3, 0, 0])  # three ends, one point
+
+
+def test_shrinkage_by_hand():
+    # U = 2 (mu - .375)^2 + ..., so that the slice is from .275 to .475
+    model, tally = normal([0.5, 0.5, 0.5]), np.zeros(4, int)
+    there = slice_update.py_func(prepare(np.array([0.4, 0.0]), model), 0, model, 1.0, 1, tally,
+                                 Given([0.5, 0.0, 0.1, 0.2, 0.5], 2 * (0.1**2 - 0.025**2)))
+    # of (-.1, .9) come 0 and .18, which are outside and become L, .54, which becomes R, and .36
+    assert there.q[0] == pytest.approx(0.36, abs=1e-12)  # rounding
+    np.testing.assert_array_equal(tally, [4, 0, 3, 0])
+
+
+def test_variables_are_updated_in_sequence_and_counts_are_true():
+    model = normal([0.3, 1.2, -0.4, 0.9])
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    chain = slice_sampling(Q, model, [0.5, 1.5], 20, ours, max_widths=3)
+    assert chain.counts.density == model.calls[0] - 1  # one for the check of x0
+    cache, tally = prepare(Q, MODEL), np.zeros(4, int)
+    for t in range(20):
+        for k in (0, 1):
+            cache = slice_update.py_func(cache, k, MODEL, (0.5, 1.5)[k], 3, tally, theirs)
+        # rounding of sums in another order
+        np.testing.assert_allclose(chain.samples[t], cache.q, rtol=0, atol=1e-12)
+    assert ours.bit_generator.state == theirs.bit_generator.state
+    counts = chain.counts
+    assert (counts.density - 1, counts.widths, counts.shrinkages, counts.not_finite) == tuple(tally)
+    assert counts.approximations.size == counts.cache_hits == 0
+    assert chain.accepted.shape == (20, 2, 1) and chain.accepted.all()
+    for q, energy, log_likelihood in zip(chain.samples, chain.energies, chain.log_likelihood,
+                                         strict=True):
+        assert energy == pytest.approx(U(q, MODEL), abs=1e-12)
+        assert log_likelihood == pytest.approx(
+            norm.logpdf(MODEL.y, q[0], np.exp(-q[1] / 2)).sum() + 2 * np.log(2 * np.pi), abs=1e-12)
+
+
+@pytest.mark.parametrize("beyond", [np.inf, np.nan, -np.inf])
+def test_no_chain_goes_where_the_energy_is_not_finite(beyond):
+    chain = slice_sampling(Q, normal(MODEL.y, 0.5, beyond), 1.0, 300, np.random.default_rng(2))
+    assert chain.samples[:, 0].max() <= 0.5 and chain.samples[:, 0].min() < 0
+    assert np.isfinite(chain.energies).all() and chain.counts.not_finite > 100
+
+
+def test_caches_are_values():
+    here = prepare(Q, MODEL)
+    assert trial(here, 1, 0.7, MODEL) == U(np.array([Q[0], 0.7]), MODEL)
+    there = commit(here, 1, 0.7, 5.0, MODEL)
+    np.testing.assert_array_equal(here.q, Q)
+    np.testing.assert_array_equal(there.q, [Q[0], 0.7])
+    assert there.U == 5.0 and here.U == U(Q, MODEL)
+    assert Q[1] == -0.1 and here.q is not Q
+
+
+@pytest.mark.parametrize("other", [Q, [0.2, 0.4], [0.3, 0.4]])
+def test_what_is_reached_from_near_is_what_is_there(other):
+    other, here, tally = np.array(other), prepare(Q, MODEL), np.zeros(4, int)
+    assert energy_at.py_func(other, here, MODEL, tally) == U(other, MODEL)
+    there = reached.py_func(other, here, MODEL, tally)
+    np.testing.assert_array_equal(there.q, other)
+    assert there.U == U(other, MODEL)
+    assert tally[0] == 1 + (tuple(other) != tuple(Q))
+    unknown = here._replace(U=np.nan)  # on the way: the energy is not known
+    assert reached.py_func(other, unknown, MODEL, tally).U == U(other, MODEL)
+    moved = followed.py_func(other, 7.0, here, MODEL)
+    np.testing.assert_array_equal(moved.q, other)
+    assert moved.U == (here.U if tuple(other) == tuple(Q) else 7.0)
+
+
+def test_what_differs_in_three_variables_is_left_where_it_is():
+    class Three:
+        q = np.zeros(3)
+
+    assert followed.py_func(np.ones(3), 7.0, Three, MODEL) is Three
+
+
+def test_one_at_random_updates_one():
+    moved = np.zeros(2, int)
+    start = prepare(Q, MODEL)
+    rng, move = np.random.default_rng(3), Slice(np.ones(2), 3, np.arange(2), True)
+    for _ in range(400):
+        there = forward(start, MODEL, move, np.zeros(4, int), rng)
+        moved += there.q != Q
+    assert moved.sum() == 400
+    assert abs(moved[0] - 200) < 4 * 10  # four standard errors
+
+
+@pytest.mark.parametrize(("w", "max_widths"), [(0.3, 2), (2.0, 10)])
+def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(w, max_widths):
+    rng, found = np.random.default_rng(5), []
+    for _ in range(1000):
+        q, y = exact_draw(4, rng)
+        q = slice_sampling(q, normal(y), w, 2, rng, max_widths).samples[-1]
+        found.append([q[0], 2 * q[1], norm.ppf(chi2(4).cdf(np.exp(q[1]) * np.sum((y - q[0])**2))),
+                      np.exp(q[1] / 2) * np.sum(y - q[0]) / 2])
+    for values in np.array(found).T:
+        assert kstest(values, norm.cdf).pvalue > LEVEL
+
+
+GOOD = dict(x0=Q, model=MODEL, w=1.0, n=2, rng=np.random.default_rng(0), max_widths=10)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("x0", [[0.0, 0.0]]), ("x0", [np.nan, 0.0]), ("x0", []), ("w", 0.0), ("w", -1.0), ("w", "1"),
+    ("w", [1.0, 0.0]), ("w", [1.0]), ("w", [1.0, np.inf]), ("n", 0), ("n", 1.5), ("rng", 1),
+    ("max_widths", 0), ("max_widths", 2.0), ("max_widths", 2**63)])
+def test_bad_arguments_are_named(name, value):
+    slice_sampling(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} (must|is empty)"):
+        slice_sampling(**(GOOD | {name: value}))
+
+
+def test_a_start_of_no_finite_energy_is_an_error():
+    with pytest.raises(ValueError, match=r"^x0 must be where U is finite, but U there is nan"):
+        slice_sampling(Q, normal(MODEL.y, 0.0), 1.0, 1, np.random.default_rng(0))
