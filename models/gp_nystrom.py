@@ -15,7 +15,9 @@ smallest.  The difference in (32) loses |y|^2 / (d y'C^^-1 y), three digits and 
 Operations: p m n and m n exponentials for K^(n,m), of which K^(m,m) is part; m^3 / 3 for each of
 L, L^-1 and M; m^2 n each for K^(n,m) L^-T and B'B.  The posterior takes n^3 / 3.  A new sigma needs
 only M, and 2 m n operations; a new eta everything but the exponentials; a new length has its
-exponent from two numbers a pair (models/gp_kernel.py).
+exponent from two numbers a pair (models/gp_kernel.py).  Measured for 90 of 900 (p = 5, ARD), in
+units of the posterior's time: .11 from scratch, .006, .08 and .10 after a change of sigma, of eta
+and of a length.
 
 Departures
 ----------

@@ -4,7 +4,8 @@ Paper       Wang and Neal (2013), Section 5.2.1, equation (31).
 
 It is the regression of models/gp_regression.py on m of its n cases, with the same prior: p m^2
 operations and m^2 / 2 exponentials for C_(m), and m^3 / 3 for its factor; also one variable at a
-time.  With all cases it is the posterior, up to the order of the cases.
+time.  Measured, it takes .025 of the posterior's time for 40 of 300 cases (p = 1) and .06 for 300
+of 900 (p = 5, ARD).  With all cases it is the posterior, up to the order of the cases.
 
 Departures
 ----------
