@@ -2,7 +2,7 @@
 
     q = (mu, lam)    mu ~ N(0, 1)    lam ~ N(0, 1/4)    y_i ~ N(mu, e^-lam)
 
-Beyond an edge its U is what one likes, and it counts how often it is asked.
+With q = (mu,) lam is 0.  Beyond an edge U is what one likes, and it counts how often it is asked.
 """
 
 from typing import NamedTuple
@@ -42,11 +42,11 @@ def normal_U(q, model):
     model.calls[0] += 1
     if q[0] > model.edge:
         return model.beyond
-    off = model.y - q[0]
-    return (np.exp(q[1]) * np.sum(off * off) / 2 - model.y.size * q[1] / 2
-            + q[0] * q[0] / 2 + 2 * q[1] * q[1])
+    off, lam = model.y - q[0], q[1] if q.size > 1 else 0.0
+    return (np.exp(lam) * np.sum(off * off) / 2 - model.y.size * lam / 2
+            + q[0] * q[0] / 2 + 2 * lam * lam)
 
 
 @log_likelihood_of.of(Normal)
 def normal_log_likelihood(energy, q, model):
-    return q[0] * q[0] / 2 + 2 * q[1] * q[1] - energy
+    return q[0] * q[0] / 2 + (2 * q[1] * q[1] if q.size > 1 else 0.0) - energy

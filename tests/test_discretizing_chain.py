@@ -18,15 +18,12 @@ from algorithms.discretizing_chain import (
 from algorithms.slice_sampling import backward, forward
 from algorithms.tempered_transitions import tempered_transitions
 from departing import departs
-from models.gaussian import Gaussian
 from models.interface import Known, U, prepare
 from normal import exact_draw, normal, subset
 
 MODEL = normal([0.3, 1.2, -0.4, 0.9])
 STAR = subset(MODEL, 3)
 Q = np.array([0.2, -0.1])
-# one variable, so that an iteration is one mapping
-LINE, LINE_STAR = Gaussian(np.zeros(1), np.eye(1)), Gaussian(np.ones(1), 0.5 * np.eye(1))
 LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
 
 
@@ -162,12 +159,12 @@ def test_with_pi_for_its_own_approximation_every_move_is_accepted(unit):
 
 
 def test_two_steps_are_a_tempered_transition_with_the_same_random_numbers():
-    x, moves = np.array([0.3]), 0
+    x, moves = np.array([0.3]), 0  # one variable, so that an iteration is one mapping
     for seed in range(60):
         ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
         theirs.random()  # the direction, which makes no difference to a reversible R
-        one = discretizing_chain(x, LINE, LINE_STAR, 1.0, 1, ours, s=2)
-        other = tempered_transitions(x, LINE, (LINE_STAR,), 1.0, 1, theirs)
+        one = discretizing_chain(x, MODEL, subset(MODEL, 1), 1.0, 1, ours, s=2)
+        other = tempered_transitions(x, MODEL, (subset(MODEL, 1),), 1.0, 1, theirs)
         np.testing.assert_array_equal(one.samples, other.samples)
         np.testing.assert_array_equal(one.accepted, other.accepted)
         assert ours.bit_generator.state == theirs.bit_generator.state

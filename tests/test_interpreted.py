@@ -64,7 +64,7 @@ def problems():
     p.mixture = gaussian_mixture([0.6, 0.4], [[0.0, 0.0], [1.6, 1.2]],
                                  [[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]]])
     p.normal = normal([0.3, 1.2, -0.4, 0.9])
-    p.near, p.far = subset(p.normal, 3), gaussian_mixture([1.0], [[0.0, 0.3]], [np.eye(2)])
+    p.near, p.far = subset(p.normal, 1), gaussian_mixture([1.0], [[0.0, 0.3]], [np.eye(2)])
     p.funnel, p.coupled = Funnel.from_size(3), coupled([0.4, -1.0, 2.0])
     p.grouped = HierarchicalLogistic.from_data(X[:, :2], p.y, np.arange(66) % 2)
     p.mass = np.diag([9.0, 7.0, 8.0, 6.0])
