@@ -153,6 +153,21 @@ def test_a_claim_is_made_at_its_budgets_and_always_at_paper():
         judge([claim(kind="rumour")], 1.5, "paper")
 
 
+@pytest.mark.parametrize(("found", "smoke"), [
+    (Measured(9.0, 0.1), "cannot tell"), (Measured(9.0), "differs"), (Measured(1.5), "agrees"),
+    (Measured(math.nan, 0.1), "differs"), (Measured(math.inf, 0.1), "differs"),
+    (Scan((1, 2), (Measured(9.0), Measured(9.0))), "differs"),
+    (Scan((1, 2), (Measured(9.0), Measured(9.0, 0.1))), "cannot tell")])
+def test_an_estimate_of_a_smoke_run_does_not_fail(found, smoke):
+    made = claim(1, 2)._replace(ours=lambda result: found)
+    assert judge([made], None, "smoke")[0].verdict == smoke
+    for budget in ("short", "paper"):
+        assert judge([made], None, budget)[0].verdict == smoke.replace("cannot tell", "differs")
+    outlived = claim(1, 2, known="misprint")._replace(ours=lambda result: Measured(1.5, 0.1))
+    assert judge([outlived], None, "smoke")[0].verdict == "cannot tell"
+    assert failures(judge([outlived], None, "short"))
+
+
 def test_two_claims_about_one_quantity_are_refused():
     with pytest.raises(ValueError, match="same quantity"):
         judge([claim(), claim(3, 4)], 1.5, "paper")
