@@ -105,6 +105,14 @@ def long_chain(number, index, method, seed, windows, unit="variable", w=1.0, max
             "iterations": iterations}
 
 
+def acceptance(number, index, method, seed, iterations, m=None, n=None, stretches=10):
+    """Run so many iterations from the truth; return the acceptance rate in each stretch of them."""
+    model, _, truth = target(number, index, n)
+    run = samples(truth, model, beside(number, index, method, m, n), method, iterations,
+                  np.random.default_rng(seed), "variable", 1.0, 10)
+    return {"accepted": [float(part.mean()) for part in np.array_split(run.accepted, stretches)]}
+
+
 def in_window(x):
     """Return the autocorrelation time by the paper's estimator; one draw if nothing moves."""
     tau = significant_lags(x).tau
@@ -137,8 +145,8 @@ def cost(chains, method, unit, timed, name):
 
     timed : what chains.clock returned      name : the row of it with the same approximation
     """
-    return float(np.mean([evaluations(c, method, unit, costs(timed), timed["layers"][name])
-                          for c in chains]))
+    layers = timed["layers"][name] if method != STANDARD else ()
+    return float(np.mean([evaluations(c, method, unit, costs(timed), layers) for c in chains]))
 
 
 def warm():
