@@ -117,7 +117,7 @@ def table(r):
     """Lay out the plane of each row, unit and slice."""
     rows = [[str(number), unit, name, str(pair[0]), str(pair[1]), f"{each['accepted']:.3f}",
              brief(each["hits"]), brief(each["tau"]), f"{each['cost']:.3g}",
-             brief(per_draw(plane, pair) - per_draw(plane, CHOSEN) if pair != CHOSEN else 0.0)]
+             "0" if pair == CHOSEN else brief(per_draw(plane, pair) - per_draw(plane, CHOSEN))]
             for number, units in r["rows"].items() for unit, names in units.items()
             for name, plane in names.items() for pair, each in plane.items()]
     return text_table(rows, ["row", "unit", "slice", "r", "s", "accepted", "known", "time",

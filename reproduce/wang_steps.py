@@ -187,8 +187,8 @@ def table(r):
         text for method in (STANDARD, SOD) for text in (
             brief(names[method]["tau"]), f"{np.exp(usual(names[method]).value):.3g}",
             f"{names[method]['cost']:.3g}")),
-        f"{names[STANDARD]['updates'] / ROWS[number].d:.2f}", brief(np.exp(
-            gain(r, number, name).value)), brief(1 / ROWS[number].ratio[SOD])]
+        f"{names[STANDARD]['updates'] / ROWS[number].d:.2f}",
+        f"{np.exp(gain(r, number, name).value):.3g}", f"{1 / ROWS[number].ratio[SOD]:.3g}"]
         for number, each in r["rows"].items() for name, names in each.items()]
     ratios = ", ".join(f"{implied(number):.2f} for row {number} over {other}"
                        for number, other in PAIRS.items())

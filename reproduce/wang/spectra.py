@@ -98,7 +98,7 @@ def minus_log_normal(q, g, model):
 def U(q, model):
     """-log N(y | 0, C) - log p(q): Lagrange's polynomial in log rho, or the regression's own."""
     place = (q[2] - model.low) / model.step
-    if not POINTS // 2 <= place < model.s.shape[0] - POINTS // 2:
+    if not POINTS // 2 - 1 <= place < model.s.shape[0] - POINTS // 2:
         return gp_regression.U(q, model.whole)
     first = int(place) - POINTS // 2 + 1
     total = 0.0
