@@ -24,7 +24,7 @@ from wang.long import cost, long_chain, share_of_hits, together, warm
 from wang.printed import SOD, R, S, said
 
 NAME, WHAT = "wang_r_s", "moves of the mark, and steps in a move"
-MINUTES = {"paper": 22, "short": 1.5, "smoke": 0.4}
+MINUTES = {"paper": 9, "short": 1.5, "smoke": 0.4}
 
 # The paper's settings (Section 6.2)
 CHOSEN = (R, S)
@@ -34,7 +34,7 @@ UNITS = ("random", "sweep")
 PLANE = {"paper": ((1, 2, 4, 8), (1, 2, 4)), "short": ((1, 4), (1, 2)), "smoke": ((1, 2), (1, 2))}
 SAMPLED = {"paper": (1, 2, 4), "short": (1,), "smoke": (1,)}  # rows
 SLICED = {"paper": tuple(SLICES), "short": (WIDE,), "smoke": (WIDE,)}
-WINDOWS = {"paper": 3, "short": 1, "smoke": 1}  # of 1333 iterations, in a chain
+WINDOWS = {"paper": 4, "short": 1, "smoke": 1}  # of 1333 iterations, in a chain
 CHAINS = {"paper": 3, "short": 2, "smoke": 2}
 SMALL = 15  # cases, at the smoke budget
 TIMED = {"paper": (5, 5), "short": (3, 3), "smoke": (1, 2)}  # rounds, iterations

@@ -31,7 +31,7 @@ FEW = ((0.1, 3), (1.0, 10))
 ROOM = {"paper": {1: MANY, 2: MANY, 3: SOME, 4: MANY, 5: SOME, 6: MANY, 9: MANY, 10: FEW},
         "short": {2: FEW, 4: SOME}, "smoke": {4: FEW}}
 WINDOWS = {"paper": 10, "short": 2, "smoke": 1}  # of 1333 iterations, in a chain
-WINDOWS_ARD = {300: 4, 900: 1}
+WINDOWS_ARD = {300: 3, 900: 1}
 CHAINS = 2  # of a slice; one for row 10
 SMALL = 15  # cases, at the smoke budget
 TIMED = {"paper": (5, 5), "short": (3, 3), "smoke": (1, 2)}  # rounds, iterations

@@ -36,7 +36,8 @@ def test_every_claim_agrees_where_it_is_true():
 
 def cheap_outside(r):
     for methods in r["curves"].values():
-        methods[SOD][RANDOM][max(methods[SOD][RANDOM])]["draw"] = Measured(0.93, 0.01)
+        if SOD in methods:
+            methods[SOD][RANDOM][max(methods[SOD][RANDOM])]["draw"] = Measured(0.93, 0.01)
 
 
 def small_m_of_print(r):
@@ -63,8 +64,8 @@ MOVED = {
         lambda r: r["curves"][9][NYSTROM][RANDOM][90].update(accepted=0.1),
         ["row 9, Nystrom of 10 %: acceptance rate"]),
     "pivots are no better": (
-        lambda r: [each.update(accepted=0.1) for each in r["curves"][5][NYSTROM][PIVOTED].values()],
-        ["row 5, Nystrom: acceptance, pivoted columns less random ones"]),
+        lambda r: [each.update(accepted=0.1) for each in r["curves"][4][NYSTROM][PIVOTED].values()],
+        ["row 4, Nystrom: acceptance, pivoted columns less random ones"]),
 }
 
 
