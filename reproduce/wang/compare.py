@@ -37,9 +37,10 @@ def scan(measure, settings=None):
 def noise(*taus):
     """Return the standard error of the log of a product or quotient of printed tau.
 
-    Of one, the sum of a window of six tau, in WINDOW draws: (12 tau / WINDOW)^1/2.
+    Of a sum of lags -k, ..., k it is (2 (2 k + 1) / WINDOW)^1/2.  Autocorrelations that decay
+    exponentially fall below 1.96 / WINDOW^1/2 at k = 1.5 tau.
     """
-    return (12 * sum(taus) / WINDOW) ** 0.5
+    return (sum(6 * tau + 2 for tau in taus) / WINDOW) ** 0.5
 
 
 # Gains: log(T_STD / T)
@@ -87,8 +88,9 @@ def gain_claim(number, method):
         -3 * error - rounding, 3 * error + rounding, CELL, "printed number", budgets=("paper",))
 
 
-CELL = ("3 standard errors of theirs, one run: the log of a tau of which 1333 draws are known has"
-        " one of (12 tau / 1333)^1/2; and rounding.  The luck of the data is in the s.e. of ours")
+CELL = ("3 standard errors of theirs, one run: of the log of a tau, summed to the first lag that is"
+        " not significant, ((6 tau + 2) / 1333)^1/2; and rounding.  The luck of the data is in the"
+        " s.e. of ours")
 
 
 # Autocorrelation times and seconds
