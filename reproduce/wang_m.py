@@ -246,9 +246,10 @@ def figure(r):
                 ax.plot(at, np.exp(draws), "o-" if columns == RANDOM else "x:", ms=4,
                         color=colours[number], label=f"row {number}" * (columns == RANDOM) or None)
             if method in methods:
-                ax.plot(ROWS[number].m[method] / ROWS[number].n, np.exp(
-                    at_print(r, number, method)["draw"].value), "D", ms=9, mfc="none",
-                    mec=colours[number])
+                one = at_print(r, number, method)
+                (m,) = (m for m, each in methods[method][RANDOM].items() if each is one)
+                ax.plot(m / r["n"][number], np.exp(one["draw"].value), "D", ms=9, mfc="none",
+                        mec=colours[number])
         ax.axvspan(*SHARE, color="0.93", zorder=-1)
         ax.set(xscale="log", yscale="log", xlabel="m / n", title=method,
                ylabel="evaluations of the posterior for a draw")

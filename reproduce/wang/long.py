@@ -98,7 +98,7 @@ def long_chain(number, index, method, seed, windows, unit="variable", w=1.0, max
     moved = x.min() < x.max()
     tau = initial_sequence(x)
     counts = {key: np.asarray(value).tolist() for key, value in run.counts._asdict().items()}
-    return {"tau": [float(tau.tau), float(tau.se)] if moved else [float(x.size), np.nan],
+    return {"tau": [float(tau.tau), float(tau.se)] if moved else [float(x.size)] * 2,
             "windows": [in_window(each) for each in x.reshape(windows, WINDOW)],
             "noise": float(np.mean(run.samples[BURN_IN:, 0] > run.samples[BURN_IN:, 1])),
             "accepted": run.accepted.mean(axis=(0, 2)), "counts": counts,
