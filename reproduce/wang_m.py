@@ -17,7 +17,7 @@ from harness.claims import table as text_table
 from harness.run import main
 from harness.style import COLOURS, plt
 from wang.chains import clock
-from wang.long import PIVOTED, RANDOM, acceptance, cost, long_chain, together, warm
+from wang.long import PIVOTED, RANDOM, acceptance, cost, long_chain, pooled, together, warm
 from wang.printed import ARD, ISOTROPIC, NEARLY_ALL, NYSTROM, ROWS, SHARE, SOD, said
 
 NAME, WHAT = "wang_m", "cost of an effective draw against m"
@@ -104,9 +104,9 @@ def weight(number, method, m):
 
 
 def put(lucks):
-    """Put the subsets of one size together; the standard error of one is its chain's own."""
+    """Put the subsets of one size together."""
     draws = [one["draw"] for one in lucks]
-    return {"draw": mean([d.value for d in draws]) if len(draws) > 1 else draws[0],
+    return {"draw": pooled(draws),
             "accepted": float(np.mean([one["accepted"] for one in lucks])),
             "luck": float(np.std([d.value for d in draws], ddof=1)) if len(draws) > 1 else np.nan}
 

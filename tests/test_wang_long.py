@@ -5,6 +5,7 @@ import pytest
 
 from algorithms.ess import initial_sequence, significant_lags
 from algorithms.slice_sampling import slice_sampling
+from harness.claims import Measured
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
 from models.interface import U, U_prior, log_likelihood_of
@@ -117,6 +118,9 @@ def test_chains_put_together():
     assert found["noise"] == 0.5 and found["accepted"] == pytest.approx(0.3, rel=1e-12)
     assert found["hits"] == 60 / 240 and found["updates"] == 180 / 200
     assert long.together(chains[:1])["tau"] == (4.0, 0.1)
+    # what scatters less than it should has its own error: (0.3^2 + 0.4^2)^(1/2) / 2
+    assert long.pooled([Measured(4.0, 0.3), Measured(4.01, 0.4)]).se == pytest.approx(
+        0.25, rel=1e-12)
 
 
 def test_the_cost_is_in_evaluations_of_the_posterior():

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg.lapack import dpstrf
 
 from algorithms.ess import initial_sequence, significant_lags
-from harness.claims import Measured, log, mean
+from harness.claims import Measured, average, log, mean
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import covariance
 from models.gp_subset import GPSubset
@@ -120,11 +120,8 @@ def in_window(x):
 
 
 def together(chains):
-    """Put independent chains of one setting together: {"tau", "log tau", "windows", ...}.
-
-    The standard error is that of the chains' scatter, or of a single chain's own estimate.
-    """
-    tau = (mean([c["tau"][0] for c in chains]) if len(chains) > 1 else Measured(*chains[0]["tau"]))
+    """Put independent chains of one setting together: {"tau", "log tau", "windows", ...}."""
+    tau = pooled([Measured(*c["tau"]) for c in chains])
     return {"tau": tau, "log tau": log(tau),
             "windows": [each for c in chains for each in c["windows"]],
             "noise": float(np.mean([c["noise"] for c in chains])),
@@ -132,6 +129,16 @@ def together(chains):
             "hits": share_of_hits(chains),
             "updates": sum(c["counts"]["density"] for c in chains)
             / sum(c["iterations"] for c in chains)}
+
+
+def pooled(estimates):
+    """Return the mean of independent Measured: the s.e. is the larger of their own and of scatter.
+
+    A few of them scatter little by luck; and their own errors leave out what none of them has seen.
+    """
+    own = average(estimates)
+    apart = mean([each.value for each in estimates]).se
+    return Measured(own.value, max(own.se, apart) if len(estimates) > 1 else own.se)
 
 
 def share_of_hits(chains):
