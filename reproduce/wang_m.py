@@ -11,6 +11,7 @@ Writes  figures/wang_m.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
 import numpy as np
+from matplotlib.ticker import NullFormatter
 
 from harness.claims import Claim, average, brief, mean
 from harness.claims import table as text_table
@@ -253,6 +254,8 @@ def figure(r):
         ax.axvspan(*SHARE, color="0.93", zorder=-1)
         ax.set(xscale="log", yscale="log", xlabel="m / n", title=method,
                ylabel="evaluations of the posterior for a draw")
+        ax.set_xticks((0.03, 0.1, 0.3, 0.8), ("0.03", "0.1", "0.3", "0.8"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
         ax.legend(fontsize=7)
     for number, parts in r["refused"].items():
         axes[2].errorbar(list(parts), [rate.value for rate in parts.values()],

@@ -126,10 +126,10 @@ def table(r):
 
 def figure(r):
     """Draw the cost of a draw against r, for each s."""
-    panels = [(number, unit) for number, units in r["rows"].items() for unit in units]
-    fig, axes = plt.subplots(1, len(panels), figsize=(1 + 2.6 * len(panels), 3.8), sharey=True,
-                             layout="constrained", squeeze=False)
-    for ax, (number, unit) in zip(axes[0], panels, strict=True):
+    fig, axes = plt.subplots(len(UNITS), len(r["rows"]), figsize=(2 + 3 * len(r["rows"]), 6),
+                             sharey="col", layout="constrained", squeeze=False)
+    panels = [(number, unit) for unit in UNITS for number in r["rows"]]
+    for ax, (number, unit) in zip(axes.flat, panels, strict=True):
         for (name, plane), style in zip(r["rows"][number][unit].items(), ("o-", "s--"),
                                         strict=False):
             for s, colour in zip(sorted({s for _, s in plane}), COLOURS, strict=False):
@@ -140,7 +140,8 @@ def figure(r):
         ax.set(xscale="log", yscale="log", xlabel="r", title=f"row {number}, {unit}")
         ax.set_xticks(moves, map(str, moves))
         ax.minorticks_off()
-    axes[0, 0].set_ylabel("evaluations of the posterior for a draw")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("evaluations of the posterior for a draw")
     fig.legend(fontsize=7, loc="outside lower center", ncols=3)
     return fig
 

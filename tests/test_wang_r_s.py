@@ -145,6 +145,6 @@ def test_the_table_and_the_figure():
     result = made_up()
     assert "0.693" in plane.table(result) and "0.800 (0.010)" in plane.table(result)
     fig = plane.figure(result)
-    assert [ax.get_title() for ax in fig.axes][:2] == ["row 1, random", "row 1, sweep"]
+    assert [ax.get_title() for ax in fig.axes][:2] == ["row 1, random", "row 2, random"]
     assert len(fig.axes[0].lines) == 6
     plt.close(fig)
