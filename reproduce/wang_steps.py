@@ -21,7 +21,7 @@ from wang.long import cost, long_chain, together, warm
 from wang.printed import ARD, LONG, ROWS, SOD, STANDARD, TAU, said, shown
 
 NAME, WHAT = "wang_steps", "widths and limits of the slice"
-MINUTES = {"paper": 32, "short": 2, "smoke": 0.3}
+MINUTES = {"paper": 30, "short": 2, "smoke": 0.3}
 
 # Our settings: the paper has none, and leaves these out
 W, LIMITS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0), (3, 10)

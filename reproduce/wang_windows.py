@@ -20,7 +20,7 @@ from wang.long import WINDOW, long_chain, together, warm
 from wang.printed import ARD, METHODS, NYSTROM, ROWS, SOD, STANDARD, TAU, TEMPERED, shown
 
 NAME, WHAT = "wang_windows", "windows of 1333 iterations against long chains"
-MINUTES = {"paper": 22, "short": 1.5, "smoke": 0.3}
+MINUTES = {"paper": 20, "short": 1.5, "smoke": 0.3}
 
 # The paper's settings (Section 6.1): what the room has
 
