@@ -13,7 +13,7 @@ Writes  figures/wang_m.png, .txt (table and claims), .json; or in short/, smoke/
 import numpy as np
 from matplotlib.ticker import NullFormatter
 
-from harness.claims import Claim, average, brief, mean
+from harness.claims import Claim, Measured, Scan, average, brief, mean
 from harness.claims import table as text_table
 from harness.run import main
 from harness.style import COLOURS, plt
@@ -34,7 +34,7 @@ BOTH_COLUMNS = (1, 4, 6)  # rows with pivoted columns as well
 SHORT_PARTS = {SOD: (0.06, 0.2, 0.4), NYSTROM: (0.06, 0.2)}
 MANY = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # columns of Nystrom, as parts of n
 REFUSED = (2, 3, 7, 8)  # rows of short lengths and p = 5
-WORKS = 0.25  # of the moves are accepted where an approximation is of use
+WORKS = (0.25, 0.5, 0.75)  # of the moves are accepted where it works: print does not say
 LUCK = {"paper": 3, "short": 2, "smoke": 2}  # subsets of each size; where that takes long one
 LONGEST = {SOD: 3, NYSTROM: 1}  # windows of 1333 iterations of a chain, paper; else 1
 SMALL = 20  # cases, at the smoke budget
@@ -172,9 +172,10 @@ def excess(r, number, method):
 
 
 def enough(r, number):
-    """Return the least part of n with which Nystrom's approximation works; 2 if none does."""
-    return min((part for part, rate in r["refused"][number].items() if rate.value >= WORKS),
-               default=2.0)
+    """Return the least part of n with which so many moves are accepted; 2 if there is none."""
+    return Scan(WORKS, tuple(Measured(min((
+        part for part, rate in r["refused"][number].items() if rate.value >= works), default=2.0))
+        for works in WORKS))
 
 
 def pivoting(r, number):
@@ -201,17 +202,18 @@ CLAIMS = [
             "ours: a larger subset is better", lambda r, number=number: excess(r, number, SOD),
             np.log(1.2), np.inf, "order: a subset that is too small for its data set costs a fifth"
             " more at least", "ours", budgets=("paper",)) for number in (1, 6)],
-    *[Claim(f"row {number}, Nystrom: least m / n with {WORKS:.0%} of the moves accepted",
-            said("nearly all"), lambda r, number=number: enough(r, number), 0.9, 1.0,
-            f"95 % or more; {MANY} were tried, so that what is needed may be a little less than"
-            " what is found", "printed sentence", budgets=("paper",)) for number in REFUSED],
+    *[Claim(f"row {number}, Nystrom: least m / n that works", said("nearly all"),
+            lambda r, number=number: enough(r, number), 0.9, 1.0, f"95 % or more, of {MANY}: what"
+            " is needed may be a little less than what is found.  For each share of the moves that"
+            " may be called working", "printed sentence", budgets=("paper",))
+      for number in REFUSED],
     *[Claim(f"row {number}, Nystrom of 95 %: time of an evaluation / the posterior's",
             said("as slow"), lambda r, number=number: r["slow"][number], 1.0, np.inf,
             "machine (ratios only): as slow, or slower", "order", budgets=("paper",))
       for number in REFUSED[:3]],
     *[Claim(f"row {number}, Nystrom of 10 %: acceptance rate", said("10%"),
-            lambda r, number=number: r["curves"][number][NYSTROM][RANDOM][90]["accepted"], WORKS,
-            1.0, "a good approximation: a quarter of the moves is accepted at least",
+            lambda r, number=number: r["curves"][number][NYSTROM][RANDOM][90]["accepted"],
+            WORKS[0], 1.0, "a good approximation: a quarter of the moves is accepted at least",
             "printed sentence", budgets=("paper",)) for number in (9, 10)],
     *[Claim(f"row {number}, Nystrom: acceptance, pivoted columns less random ones", "ours",
             lambda r, number=number: pivoting(r, number), 0.0, np.inf, "order, mean over m: pivots"
@@ -261,7 +263,8 @@ def figure(r):
         axes[2].errorbar(list(parts), [rate.value for rate in parts.values()],
                          [2 * rate.se for rate in parts.values()], fmt="o-", ms=4,
                          color=colours[number], label=f"row {number}")
-    axes[2].axhline(WORKS, color="k", lw=0.6)
+    for works in WORKS:
+        axes[2].axhline(works, color="k", lw=0.6)
     axes[2].set(xlabel="m / n", ylabel="acceptance rate", title="Nystrom, short lengths, p = 5")
     axes[2].legend(fontsize=7)
     fig.suptitle("Diamonds: the paper's m; grey: its range; crosses: pivoted columns")
