@@ -1,0 +1,102 @@
+"""Figure 2 of Wang and Neal: each claim on results whose truth is known."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import wang_fig2 as fig2
+import wang_table2
+from harness import replicates
+from harness.claims import judge
+from harness.run import Settings
+from harness.style import plt
+from wang.cells import MAIN, SETTINGS
+from wang.printed import SOD, TEMPERED
+
+
+def made_up():
+    """Return a result with which every claim agrees: print's times, known to a hundredth."""
+    return {setting: {method: {
+        "tau": [tau, 1.02 * tau],
+        "rho": [[decay ** (lag + shift) for lag in range(51)] for shift in (0, 0.01)]}
+        for method, tau, decay in ((SOD, 9.32, 0.8), (TEMPERED, 1.67, 0.3))}
+        for setting in SETTINGS}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(fig2.CLAIMS, result, "paper")}
+
+
+ORDER, EARLY, NUMBER = (claim.what for claim in fig2.CLAIMS)
+
+
+def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert judge(fig2.CLAIMS, made_up(), "short") == []
+
+
+def put(method, what, value):
+    def change(result):
+        for found in result.values():
+            found[method][what] = value
+    return change
+
+
+@pytest.mark.parametrize("change, wanted", [
+    (put(TEMPERED, "tau", [15.0, 15.1]), {ORDER, NUMBER}),
+    (put(TEMPERED, "tau", [0.7, 0.71]), {NUMBER}),
+    (put(SOD, "tau", [1.0, 1.01]), {ORDER, NUMBER}),
+    (put(SOD, "rho", [[1.0] + [0.0] * 50, [1.0] + [0.001] * 50]), {EARLY}),
+], ids=["tempered slow", "tempered faster", "mapping fast", "mapping uncorrelated"])
+def test_one_quantity_moved_and_no_other_claim_differs(change, wanted):
+    result = copy.deepcopy(made_up())
+    change(result)
+    found = verdicts(result)
+    assert {what for what, v in found.items() if v != "agrees"} == wanted
+    assert {found[what] for what in wanted} == {"differs"}
+
+
+def test_the_first_lags_by_hand():
+    found = fig2.early(made_up(), MAIN)
+    geometric = [np.mean([decay ** (lag + shift) for lag in range(1, 11) for shift in (0, 0.01)])
+                 for decay in (0.8, 0.3)]
+    assert found.value == pytest.approx(geometric[0] - geometric[1], rel=1e-12)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
+
+
+def test_the_chains_are_those_of_table_2(folder, monkeypatch):
+    """After table 2 nothing is left to be computed for the figure."""
+    experiment = replicates.Experiment(wang_table2.NAME, Settings("smoke"))
+    asked = []
+
+    def replicates_(self, function, tasks, unit, note=None, warm=None):
+        asked.append([{k: v for k, v in task.items() if k != "cost"} for task in tasks])
+        if function.__name__ == "clock":
+            raise InterruptedError
+        return [None] * len(tasks)
+
+    monkeypatch.setattr(replicates.Experiment, "replicates", replicates_)
+    with pytest.raises(InterruptedError):
+        wang_table2.run(experiment, None)
+    own = [task for each in asked[:-1] for task in each]
+    with pytest.raises(TypeError):  # the replicates are not real
+        fig2.run(replicates.Experiment(fig2.NAME, Settings("smoke")), None)
+    mine = asked[-1]
+    assert len(mine) == 2 * len(SETTINGS) and all(task in own for task in mine)
+    assert {(task["number"], task["index"]) for task in mine} == {(2, 0)}
+
+
+def test_the_table_and_the_figure_show_both():
+    result = made_up()
+    text = fig2.table(result)
+    for words in ("9.32", "1.67", f"{MAIN}: {TEMPERED}"):
+        assert words in text
+    fig = fig2.figure(result)
+    assert [ax.get_title() for ax in fig.axes] == [
+        "mapping to a discretizing chain", "tempered transitions"]
+    plt.close(fig)

@@ -1,0 +1,167 @@
+"""The cost of a draw against m: estimates, claims, and what is run."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import wang_m as script
+from harness.claims import BUDGETS, Measured, judge
+from harness.style import plt
+from wang.long import PIVOTED, RANDOM
+from wang.printed import NYSTROM, ROWS, SOD
+
+
+def made_up():
+    """Return a result: the best m is a quarter of n, and costs grow by the square of its log."""
+    curves = {}
+    for number, method, columns, m, _ in script.plan("paper"):
+        part = np.log(m / ROWS[number].n / 0.25)
+        curves.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {})[m] = {
+            "draw": Measured(1.0 + 0.6 * part**2, 0.02), "luck": 0.1,
+            "accepted": 0.6 if columns == PIVOTED else 0.4 + m / 1e5}
+    return {"n": {number: row.n for number, row in ROWS.items()}, "curves": curves,
+            "slow": {number: Measured(2.0, 0.1) for number in script.REFUSED[:3]},
+            "refused": {number: {part: Measured(0.1 if part < 0.95 else 0.9, 0.01)
+                                 for part in script.MANY} for number in script.REFUSED}}
+
+
+def verdicts(result, budget="paper"):
+    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, budget)}
+
+
+def test_every_claim_agrees_where_it_is_true():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+def cheap_outside(r):
+    for methods in r["curves"].values():
+        if SOD in methods:
+            methods[SOD][RANDOM][max(methods[SOD][RANDOM])]["draw"] = Measured(0.93, 0.01)
+
+
+def small_m_of_print(r):
+    for number, methods in r["curves"].items():
+        if NYSTROM in methods:
+            script.at_print(r, number, NYSTROM)["draw"] = Measured(3.0, 0.02)
+
+
+COST = "log(cost of a draw at the paper's m / the least)"
+MOVED = {
+    "large subsets are better": (cheap_outside, [
+        "SOD: log(cost of a draw, m outside / in 10 to 50 % of n), mean over rows"]),
+    "the paper's m of Nystrom is bad": (small_m_of_print, [
+        f"Nystrom: {COST}, mean over rows"]),
+    "the paper's m of row 6 is the best": (
+        lambda r: script.at_print(r, 6, SOD).update(draw=Measured(0.95, 0.02)),
+        [f"row 6, SOD: {COST}"]),
+    "half of the columns do for row 7": (
+        lambda r: r["refused"][7].update({0.5: Measured(0.8, 0.01)}),
+        ["row 7, Nystrom: least m / n that works"]),
+    "Nystrom is fast": (lambda r: r["slow"].update({3: Measured(0.5, 0.01)}), [
+        "row 3, Nystrom of 95 %: time of an evaluation / the posterior's"]),
+    "a tenth does not do for row 9": (
+        lambda r: r["curves"][9][NYSTROM][RANDOM][90].update(accepted=0.1),
+        ["row 9, Nystrom of 10 %: acceptance rate"]),
+    "pivots are no better": (
+        lambda r: [each.update(accepted=0.1) for each in r["curves"][4][NYSTROM][PIVOTED].values()],
+        ["row 4, Nystrom: acceptance, pivoted columns less random ones"]),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    result = copy.deepcopy(made_up())
+    change(result)
+    assert {what for what, v in verdicts(result).items() if v == "differs"} == set(wanted)
+
+
+def test_the_best_inside_and_outside_of_the_papers_range():
+    draws = {29: 1.0, 30: 3.0, 60: 2.0, 150: 4.0, 151: 1.5}
+    result = {"n": {4: 300}, "curves": {4: {SOD: {RANDOM: {
+        m: {"draw": Measured(value, 0.1)} for m, value in draws.items()}}}}}
+    assert script.best(result, 4, SOD).value == 1.0
+    assert script.best(result, 4, SOD, True).value == 2.0
+    assert script.best(result, 4, SOD, False).value == 1.0
+    assert script.excess(result, 4, SOD).value == 3.0  # print has 150
+    assert script.excess(result, 4, SOD).se == 0.1
+
+
+def test_subsets_of_one_size():
+    lucks = [{"draw": Measured(value, 0.3), "accepted": rate}
+             for value, rate in ((1.0, 0.2), (2.0, 0.3), (3.0, 0.7))]
+    found = script.put(lucks)
+    assert found["draw"] == (2.0, pytest.approx(3**-0.5)) and found["luck"] == 1.0
+    assert found["accepted"] == pytest.approx(0.4)
+    assert script.put(lucks[:1])["draw"] == (1.0, 0.3) and np.isnan(script.put(lucks[:1])["luck"])
+
+
+def test_how_many_columns_are_enough_depends_on_what_works():
+    result = {"refused": {2: {0.5: Measured(0.3), 0.8: Measured(0.6), 1.0: Measured(0.7)}}}
+    found = script.enough(result, 2)
+    assert found.settings == script.WORKS
+    assert [each.value for each in found.found] == [0.5, 0.8, 2.0]  # none, at last
+
+
+class Recorder:
+    """Makes up chains, times and rates, and keeps what was asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 4, {}
+
+    def replicates(self, function, tasks, unit, warm):
+        self.calls.setdefault(function.__name__, []).append(tasks)
+        if function.__name__ == "acceptance":
+            return [{"accepted": [task["m"] / 900] * 10} for task in tasks]
+        if function.__name__ == "clock":  # an evaluation with m cases costs m / 1000
+            sizes = [{name: each[-1] for name, each in task["rows"].items()} for task in tasks]
+            return [{"layers": {name: [f"{name.split()[0]} {m}"] for name, m in each.items()},
+                     "seconds": {"scratch": {"pi": [1.0]}, "trial": {"pi": [[1.0]]} | {
+                         f"{name.split()[0]} {m}": [[m / 1000]] for name, m in each.items()}}}
+                    for each in sizes]
+        return [{"tau": [1.0 + task["luck"], 0.1], "windows": [2.0], "accepted": [0.5],
+                 "noise": 0.1, "iterations": 10, "counts": {
+                     "density": 30, "cache_hits": 0, "approximations": [1000]}} for task in tasks]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_what_is_run(budget):
+    experiment = Recorder(budget)
+    result = script.run(experiment, None)
+    tasks = experiment.calls["long_chain"][0]
+    assert [(t["number"], t["method"], t["columns"], t["m"], t["luck"]) for t in tasks] == (
+        script.plan(budget))
+    assert {t["n"] for t in tasks} == {script.SMALL if budget == "smoke" else None}
+    for number, methods in result["curves"].items():
+        n = script.cases_of(number, budget)
+        for method, kinds in methods.items():
+            assert script.at_print(result, number, method) in kinds[RANDOM].values()
+            if budget != "smoke":
+                assert ROWS[number].m[method] in kinds[RANDOM]
+            for columns, curve in kinds.items():
+                lucks = sum(t["columns"] == columns and (t["number"], t["method"]) == (
+                    number, method) for t in tasks) // len(curve)
+                for m, each in curve.items():
+                    # 3 evaluations of pi and 100 of the approximation
+                    cost = np.mean(np.log(1.0 + np.arange(lucks))) + np.log(3 + 0.1 * m)
+                    assert each["draw"].value == pytest.approx(cost, rel=1e-12) and m <= n
+    for number, parts in result["refused"].items():
+        for part, rate in parts.items():
+            wanted = round(part * script.cases_of(number, budget))
+            assert rate.value == pytest.approx(wanted / 900, rel=1e-12)
+        m = round(0.95 * script.cases_of(number, budget))
+        if number in result["slow"]:
+            assert result["slow"][number].value == pytest.approx(m / 1000, rel=1e-12)
+    if budget == "paper":
+        judge(script.CLAIMS, result, budget)
+
+
+def test_the_table_and_the_figure():
+    result = made_up()
+    text = script.table(result)
+    assert "40*" in text and "pivoted Cholesky" in text
+    fig = script.figure(result)
+    labels = [each.get_text() for each in fig.axes[1].get_legend().get_texts()]
+    assert labels == [f"row {number}" for number in script.CURVES[NYSTROM]]
+    plt.close(fig)

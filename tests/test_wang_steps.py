@@ -1,0 +1,164 @@
+"""Widths and limits of the slice: estimates, claims, and what is run."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import wang_steps as steps
+from harness.claims import BUDGETS, Measured, judge, log
+from harness.style import plt
+from wang.chains import NARROW, SLICES, WIDE
+from wang.printed import ROWS, SOD, STANDARD
+
+
+def one(tau, cost, updates=5.0):
+    """Return what is found of a method, with 20 windows of tau, 15 % around."""
+    tau = Measured(tau, 0.03 * tau)
+    return {"tau": tau, "log tau": log(tau), "cost": cost, "updates": updates,
+            "windows": list(tau.value * np.exp(0.15 * np.tile([-1.0, 1.0], 10)))}
+
+
+def made_up(like_print=False):
+    """Return a result: print's time with short steps, 3 otherwise; or print's with any."""
+    rows = {}
+    for number, slices in steps.ROOM["paper"].items():
+        for w, limit in slices:
+            short = w <= 0.1 and limit == 3
+            tau = ROWS[number].tau[STANDARD] if short or like_print else 3.0
+            cost = 9.0 if short or like_print else 45.0 * tau / ROWS[number].tau[STANDARD]
+            rows.setdefault(number, {})[steps.name_of(w, limit)] = {
+                STANDARD: one(tau, cost, 3.0 if short else 5.0), SOD: one(1.5 * tau, 0.4 * cost)}
+    return {"rows": rows}
+
+
+def verdicts(result, budget="paper"):
+    return {f.claim.what: f.verdict for f in judge(steps.CLAIMS, result, budget)}
+
+
+def test_short_steps_explain_print():
+    found = verdicts(made_up())
+    undecided = {f"row {number}: log(time / print), standard" for number in steps.LONG_ROWS}
+    undecided |= {f"row {number}: log(evaluations for a draw / the least), standard"
+                  for number in steps.LONG_ROWS}
+    assert {what for what, v in found.items() if v == "not determined"} <= undecided
+    assert {v for what, v in found.items() if what not in undecided} == {"agrees"}
+    assert all(found[f"row {number}: log(time / print), standard"] == "not determined"
+               for number in steps.LONG_ROWS)
+
+
+def test_where_any_slice_has_prints_time_it_is_no_question_of_steps():
+    found = verdicts(made_up(like_print=True))
+    assert {what for what, v in found.items() if v == "differs"} == {
+        f"row {number}, {WIDE}: log(print / time), standard" for number in steps.LONG_ROWS}
+    assert all(found[f"row {number}: log(time / print), standard"] == "agrees"
+               for number in steps.LONG_ROWS)
+
+
+def slow_subset(r):
+    for names in r["rows"][9].values():
+        names[SOD]["cost"] *= 10
+
+
+MOVED = {
+    "the subset of row 9 does not gain": (
+        slow_subset, "row 9: log(evaluations for a draw, standard / SOD)"),
+    "row 4 takes fewer evaluations with one slice": (
+        lambda r: r["rows"][4][WIDE][STANDARD].update(updates=3.0),
+        f"rows 4 and 2, both {WIDE}: log(evaluations an update, ratio)"),
+    "short steps take as many": (
+        lambda r: r["rows"][5][NARROW][STANDARD].update(updates=5.0),
+        f"rows 5, {NARROW}, and 3, {WIDE}: log(evaluations an update, ratio)"),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    result = copy.deepcopy(made_up())
+    change(result)
+    assert {what for what, v in verdicts(result).items() if v == "differs"} == {wanted}
+
+
+def test_the_nearest_of_short_steps_counts():
+    result = made_up()
+    for name, tau in (("w = 0.05, limit 3", 40.0), (NARROW, 10.0)):
+        result["rows"][4][name][STANDARD] = one(tau, 9.0)
+    assert steps.nearest(result, 4).value == pytest.approx(np.log(10 / 15.62), rel=1e-9)
+    assert steps.nearest(result, 10).value == pytest.approx(0.0, abs=1e-12)  # has w = 0.1 alone
+
+
+def test_the_cost_of_a_draw_the_gain_and_the_best():
+    result = {"rows": {4: {"a": {STANDARD: one(10.0, 6.0), SOD: one(20.0, 1.0)},
+                           "b": {STANDARD: one(5.0, 8.0), SOD: one(5.0, 1.0)}}}}
+    assert steps.per_draw(result, 4, "a", STANDARD).value == pytest.approx(np.log(60), rel=1e-12)
+    assert steps.gain(result, 4, "a").value == pytest.approx(np.log(3), rel=1e-12)
+    assert steps.tuned(result, 4, "a").value == pytest.approx(np.log(1.5), rel=1e-12)
+    assert steps.tuned(result, 4, "a").se == pytest.approx(0.03 * 2**0.5, rel=1e-12)
+
+
+def test_what_the_printed_times_imply():
+    assert steps.implied(4) == pytest.approx(0.13 / 0.28, rel=1e-12)
+    assert steps.implied(5) == pytest.approx(0.49 / 0.56, rel=1e-12)
+    for long, short in steps.PAIRS.items():  # an evaluation costs as much
+        assert (ROWS[long].n, ROWS[long].p, ROWS[long].kind) == (
+            ROWS[short].n, ROWS[short].p, ROWS[short].kind)
+    result = made_up()
+    assert steps.fewer(result, 4, NARROW) == pytest.approx(np.log(0.6), rel=1e-12)
+
+
+class Recorder:
+    """Makes up chains and times, and keeps what was asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 4, {}
+
+    def replicates(self, function, tasks, unit, warm):
+        self.calls[function.__name__] = tasks
+        if function.__name__ == "clock":  # the subset's evaluation costs a tenth, and more by row
+            return [{"layers": {SOD: ["SOD 1"]}, "seconds": {
+                "trial": {"pi": [[1.0]], "SOD 1": [[0.1 * task["number"]]]},
+                "scratch": {"pi": [1.0], "SOD 1": [0.1]}}} for task in tasks]
+        return [{"tau": [task["number"] * task["w"] * task["max_widths"], 0.1], "noise": 0.1,
+                 "windows": [2.0, 2.5] * task["windows"], "accepted": [1.0], "iterations": 10,
+                 "counts": {"density": 150 if task["method"] == STANDARD else 30, "cache_hits": 0,
+                            "approximations": [] if task["method"] == STANDARD else [100]}}
+                for task in tasks]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_what_is_run(budget):
+    experiment = Recorder(budget)
+    result = steps.run(experiment, None)["rows"]
+    assert list(result) == list(steps.ROOM[budget])
+    for number, slices in steps.ROOM[budget].items():
+        windows, chains = steps.length(number, budget)
+        assert list(result[number]) == [steps.name_of(w, limit) for w, limit in slices]
+        for w, limit in slices:
+            each = result[number][steps.name_of(w, limit)]
+            for method in (STANDARD, SOD):
+                mine = [t for t in experiment.calls["long_chain"] if (
+                    t["number"], t["method"], t["w"], t["max_widths"]) == (
+                    number, method, w, limit)]
+                assert [t["seed"] for t in mine] == [[4, number, k] for k in range(chains)]
+                assert {t["windows"] for t in mine} == {windows}
+                assert each[method]["tau"].value == pytest.approx(number * w * limit, rel=1e-12)
+            assert each[STANDARD]["cost"] == 15.0 and each[STANDARD]["updates"] == 15.0
+            assert each[SOD]["cost"] == pytest.approx(3 + number, rel=1e-12)
+    if budget != "smoke":
+        judge(steps.CLAIMS, {"rows": result}, budget)
+
+
+def test_slices_are_named_as_those_of_the_tables():
+    assert [steps.name_of(*each) for each in SLICES.values()] == list(SLICES)
+    assert all(set(SLICES.values()) <= set(each) for each in steps.ROOM["paper"].values())
+
+
+def test_the_table_and_the_figure():
+    result = made_up()
+    text = steps.table(result)
+    assert "0.46 for row 4 over 2" in text and "15.62" in text
+    fig = steps.figure(result)
+    labels = [label.get_text() for label in fig.axes[0].get_legend().get_texts()]
+    assert labels[0] == "row 1" and len(labels) == 8
+    plt.close(fig)
