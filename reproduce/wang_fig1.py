@@ -54,7 +54,7 @@ def one_chain(which, n, mappings, seed):
     here = State(q, near.U, near, prepare(q, star))
     tally, star_tally = np.zeros(4, np.int64), np.zeros(4, np.int64)
     found = {name: 0 for name in ("accepted", "cached", "simulated", "needed")}
-    marked, last, drawn = [], [], None
+    marked, last, drawn, telling = [], [], None, False
     for _ in range(mappings):
         start = here
         here, chain = discretizing_chain_step(here, model, star, move, MOVES, STEPS, tally,
@@ -67,17 +67,17 @@ def one_chain(which, n, mappings, seed):
         marked.append(np.mean([log_likelihood_of(chain.U[k], chain.q[k], model)
                                for k in chain.steps]))
         last.append(log_likelihood_of(here.U, here.q, model))
-        if drawn is None and is_telling(chain):
-            drawn = record(chain, start, here)
+        if drawn is None or (is_telling(chain) and not telling):
+            drawn, telling = record(chain, start, here), is_telling(chain)
     return found | {"density": int(tally[EVALUATIONS]), "star": int(star_tally[EVALUATIONS]),
-                    "marked": np.mean(marked), "last": np.mean(last), "drawn": drawn}
+                    "marked": np.mean(marked), "last": np.mean(last), "drawn": drawn, "telling": telling}
 
 
 def is_telling(chain):
     """Tell whether a mapping has all that there is to see, and steps on both sides."""
     hits = chain.cached.sum()
-    return (2 <= hits < MOVES - 2 and 2 <= chain.accepted.sum() <= MOVES - 2 and chain.ends.all()
-            and chain.steps[-1] != 0)
+    return bool(2 <= hits < MOVES - 2 and 2 <= chain.accepted.sum() <= MOVES - 2
+                and chain.ends.all() and chain.steps[-1] != 0)
 
 
 def record(chain, start, here):
@@ -100,7 +100,7 @@ def run(experiment, cases):
     moves = MAPPINGS[budget] * MOVES
     chains = {which: [one for task, one in zip(tasks, done, strict=True) if task["which"] == which]
               for which in (SOD, OWN)}
-    return {"drawn": next(one["drawn"] for one in chains[SOD] if one["drawn"]), "chains": {
+    return {"drawn": max(chains[SOD], key=lambda one: one["telling"])["drawn"], "chains": {
         which: {
             "accepted": [one["accepted"] / moves for one in found],
             "cached": [one["cached"] / moves for one in found],
@@ -118,11 +118,11 @@ def warm():
         one_chain(which, 10, 1, [0])
 
 
-LONG_ENOUGH = ("short", "paper")
+RARE = 1e-3
 CLAIMS = [
     Claim("share of moves to a state where pi is known", said("visited"), lambda r: mean(
-        r["chains"][SOD]["cached"]), 0.0, 1.0, f"order: it is positive, r = {MOVES}; mean over"
-        " chains", "order"),
+        r["chains"][SOD]["cached"]), RARE, 1.0, "order: it is positive, more than one in a"
+        f" thousand, r = {MOVES}; mean over chains", "order"),
     Claim("moves - evaluations of pi - cache hits, most of a chain", said("cached"), lambda r: max(
         np.abs(r["chains"][SOD]["missed"])), 0, 0, "a count: pi is evaluated once for each state",
         "printed sentence"),
@@ -132,8 +132,8 @@ CLAIMS = [
     Claim("pi* = pi: share of moves accepted", said("accepts any"), lambda r: min(
         r["chains"][OWN]["accepted"]), 1.0, 1.0, "a count", "printed sentence"),
     Claim("pi*, a subset: share of moves accepted", said("hope"), lambda r: mean(
-        r["chains"][SOD]["accepted"]), 0.0, 1.0, "order: some are rejected, and some are not; mean"
-        " over chains", "order"),
+        r["chains"][SOD]["accepted"]), RARE, 1 - RARE, "order: some are rejected and some are not,"
+        " more than one in a thousand; mean over chains", "order"),
     Claim("log likelihood, all marked states - those brought back", said("all marked"),
           lambda r: mean(r["chains"][SOD]["gap"]), -0.2, 0.2, "both are means of valid draws: 0, up"
           " to a sixth of its standard deviation (3/2)^1/2; mean over chains", "printed sentence",
