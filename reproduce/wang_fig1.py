@@ -7,7 +7,8 @@ were not needed, each move of the mark, accepted or rejected, and the ones that 
 where pi was known.  The claims are on many mappings.
 
 Run     python reproduce/wang_fig1.py [--budget smoke|short|paper]
-        Paper has eight chains of 250 mappings, short four of 60, smoke two of 12 with 60 cases.
+        Paper has eight chains of 250 mappings (with pi itself for pi*, 25), short four of 60 (6),
+        smoke two of 20 with 60 cases (2).
 Writes  figures/wang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
@@ -35,7 +36,7 @@ MOVES, STEPS = 8, 2  # r and s
 WIDTH, MOST = 1.0, 10  # of a slice, in the units of a log
 CASES = {"paper": None, "short": None, "smoke": 60}  # None: all
 CHAINS = {"paper": 8, "short": 4, "smoke": 2}
-MAPPINGS = {"paper": 250, "short": 60, "smoke": 12}  # in each chain
+MAPPINGS = {"paper": 250, "short": 60, "smoke": 20}  # in each chain; with pi itself a tenth
 OWN = "pi itself"  # for pi*
 
 
@@ -70,7 +71,8 @@ def one_chain(which, n, mappings, seed):
         if drawn is None or (is_telling(chain) and not telling):
             drawn, telling = record(chain, start, here), is_telling(chain)
     return found | {"density": int(tally[EVALUATIONS]), "star": int(star_tally[EVALUATIONS]),
-                    "marked": np.mean(marked), "last": np.mean(last), "drawn": drawn, "telling": telling}
+                    "marked": np.mean(marked), "last": np.mean(last), "drawn": drawn,
+                    "telling": telling}
 
 
 def is_telling(chain):
@@ -93,21 +95,22 @@ def record(chain, start, here):
 def run(experiment, cases):
     """Return {pi*: {quantity: its values over the chains}}, and a mapping."""
     budget = experiment.budget
-    tasks = [dict(which=which, n=CASES[budget], mappings=MAPPINGS[budget],
-                  seed=[experiment.seed, k], cost=3 if which == OWN else 1)
+    mappings = {SOD: MAPPINGS[budget], OWN: MAPPINGS[budget] // 10}
+    tasks = [dict(which=which, n=CASES[budget], mappings=mappings[which],
+                  seed=[experiment.seed, k], cost=2 if which == OWN else 1)
              for which in (SOD, OWN) for k in range(CHAINS[budget])]
     done = experiment.replicates(one_chain, tasks, "chains", None, warm)
-    moves = MAPPINGS[budget] * MOVES
+    moves = {which: mappings[which] * MOVES for which in mappings}
     chains = {which: [one for task, one in zip(tasks, done, strict=True) if task["which"] == which]
               for which in (SOD, OWN)}
     return {"drawn": max(chains[SOD], key=lambda one: one["telling"])["drawn"], "chains": {
         which: {
-            "accepted": [one["accepted"] / moves for one in found],
-            "cached": [one["cached"] / moves for one in found],
-            "density": [one["density"] / moves for one in found],
-            "star": [one["star"] / moves for one in found],
+            "accepted": [one["accepted"] / moves[which] for one in found],
+            "cached": [one["cached"] / moves[which] for one in found],
+            "density": [one["density"] / moves[which] for one in found],
+            "star": [one["star"] / moves[which] for one in found],
             "idle": [one["simulated"] - one["needed"] for one in found],
-            "missed": [one["density"] + one["cached"] - moves for one in found],
+            "missed": [one["density"] + one["cached"] - moves[which] for one in found],
             "gap": [one["marked"] - one["last"] for one in found]}
         for which, found in chains.items()}}
 

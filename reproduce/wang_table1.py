@@ -173,18 +173,25 @@ def table(r):
         rows.append([row, ROWS[row].size, ROWS[row].kind, ROWS[row].p, ROWS[row].n, lengths_of(row),
                      *(f"{each:.2f}" for each in sd[:2]), f"{sd[2:].min():.2f}-{sd[2:].max():.2f}",
                      brief(loss(r, row, "noise")), brief(loss(r, row, "less")),
-                     f"{sum(found['second']):.0f} of {len(found['second'])}"])
+                     f"{sum(found['second']):.0f} of {len(found['second'])}", below(found)])
     others = [[row, *(f"{each:g}" for each in other), *(f"{each:.2f}" for each in found["widths"][
         :2]), f"{min(found['widths'][2:]):.2f}-{max(found['widths'][2:]):.2f}"]
         for (row, *other), found in r["others"].items()]
     return "\n\n".join([
         f"eta = {ETA:g}; ours sigma = {SIGMA:g}, c = {C:g}.  sd: of the logs, a normal"
         " approximation at the mode; the prior's is 2.\nLoss of the log likelihood: all noise"
-        f" ({NOISE[-1]:.0%} of eta^2 + sigma^2), and a tenth of sigma.",
+        f" ({NOISE[-1]:.0%} of eta^2 + sigma^2), and a tenth of sigma.\n"
+        "Noise mode: sets in which downhill from all noise sigma > eta, and how far below.",
         text_table(rows, ["#", "size", "type", "p", "n", "lengths", "sd sigma", "eta", "lengths",
-                          "all noise", "sigma / 10", "noise mode"]),
+                          "all noise", "sigma / 10", "noise mode", "below"]),
         "The same widths with another noise or constant, data set 0:",
         text_table(others, ["#", "sigma", "c", "sd sigma", "eta", "lengths"])])
+
+
+def below(found):
+    """Write the mean of how far the noise modes are below the others, in nats."""
+    gaps = [gap for gap, second in zip(found["worse"], found["second"], strict=True) if second]
+    return f"{np.mean(gaps):.1f}" if gaps else ""
 
 
 def figure(r):
