@@ -48,7 +48,7 @@ MOVED = {
     **{f"{row} has a least noise": (row, "less", [-3.0, -3.1, -3.0],
                                     f"row {row}: loss of log L with a tenth")
        for row in table1.UNKNOWN_BELOW},
-    "5 has none": (5, "less", [-1.0, -1.1, -1.0], "least loss of log L with a tenth of sigma, the o"),
+    "5 has none": (5, "less", [-1.0, -1.1, -1.0], "least loss of log L with a tenth of sigma"),
     "7 has one mode": (7, "second", [0.0] * 3, "row 7: share of data sets with a second mode"),
 }
 
