@@ -61,7 +61,7 @@ def chain(number, index, method, seed, iterations, unit="variable", w=1.0, max_w
 
     tau             of the log likelihood in the window, the last two thirds: {"first", "literal",
                     "geyer": [tau, s.e.]}, both readings of the paper's cut-off and Geyer's; a chain
-                    that never moves there is one draw: [length of the window, nan]
+                    that never moves there is one draw: twice the length of the window
     mean, sd        of the log likelihood in the window
     rho             its autocorrelations from lag 0 to LAGS; nan if it never moves
     accepted        rates of acceptance of each mapping of an iteration; of a slice update 1
@@ -85,7 +85,7 @@ def summary(log_likelihood):
              "geyer": initial_sequence(x)}
     gamma = autocovariance(x)[: LAGS + 1]
     moved = gamma[0] > 0 and np.isfinite(found["first"].tau)
-    return {"tau": {name: [float(each.tau), float(each.se)] if moved else [float(x.size), np.nan]
+    return {"tau": {name: [float(each.tau), float(each.se)] if moved else [float(x.size)] * 2
                     for name, each in found.items()},
             "mean": float(x.mean()), "sd": float(x.std()),
             "rho": gamma / gamma[0] if moved else np.full(gamma.size, np.nan)}
@@ -193,7 +193,7 @@ def evaluations(found, method, unit, cost, layers=()):
     found  : what `chain` returned      cost : what `costs` returned
     layers : the names of the models of the layers, as `clock` returns them for the row
 
-    With "sweep" and "random" all variables change before the posterior is evaluated: from scratch.
+    With "sweep" all variables change before the posterior is evaluated: from scratch.
     """
     counts = found["counts"]
     each = cost["scratch"]["pi"] if method != STANDARD and unit == "sweep" else 1.0

@@ -1,0 +1,115 @@
+"""Chains of Wang and Neal's methods: what is kept of them, and what an iteration costs."""
+
+import numpy as np
+import pytest
+
+from algorithms.slice_sampling import slice_sampling
+from wang import chains
+from wang.chains import chain, clock, costs, evaluations, problem, summary, window
+from wang.printed import METHODS, NYSTROM, SOD, STANDARD, TEMPERED
+
+
+def test_the_window_is_the_last_two_thirds():
+    assert window(np.arange(2000)).tolist() == list(range(667, 2000))  # 1333 of 2000
+    assert window(np.arange(9)).tolist() == [3, 4, 5, 6, 7, 8]
+
+
+def test_summary_by_hand():
+    """Sum the autocorrelations up to the first one that is not significant."""
+    rng = np.random.default_rng(1)
+    x = np.zeros(3000)
+    for t in range(1, x.size):
+        x[t] = 0.8 * x[t - 1] + rng.standard_normal()
+    found, last = summary(x), x[1000:]
+    centred = last - last.mean()
+    rho = np.array([centred[: 2000 - k] @ centred[k:] for k in range(51)]) / (centred @ centred)
+    k = np.flatnonzero(np.abs(rho) < 1.96 / 2000**0.5)[0]
+    # sums of the same numbers in another order, by Fourier transforms
+    assert found["rho"] == pytest.approx(rho, rel=0, abs=1e-12)
+    assert found["tau"]["first"][0] == pytest.approx(1 + 2 * rho[1:k].sum(), rel=1e-10)
+    assert found["tau"]["first"][1] == pytest.approx(
+        found["tau"]["first"][0] * (2 * (2 * k - 1) / 2000) ** 0.5, rel=1e-10)
+    assert found["mean"] == pytest.approx(last.mean(), rel=1e-12)
+    assert found["sd"] == pytest.approx(last.std(), rel=1e-12)
+    assert set(found["tau"]) == {"first", "literal", "geyer"}
+    assert found["tau"]["literal"][0] != found["tau"]["first"][0]
+
+
+def test_a_chain_that_never_moves_is_one_draw():
+    found = summary(np.full(30, -3.0))
+    assert found["tau"]["first"] == found["tau"]["geyer"] == [20.0, 20.0]
+    assert np.isnan(found["rho"]).all() and found["sd"] == 0
+
+
+def test_a_chain_is_that_of_the_sampler_from_the_truth():
+    found = chain(1, 0, STANDARD, [3, 1], 30, w=0.1, max_widths=3, n=20)
+    model, truth, nothing = problem(1, 0, STANDARD, n=20)
+    run = slice_sampling(truth, model, 0.1, 30, np.random.default_rng([3, 1]), 3)
+    assert nothing is None
+    assert found["last"].tolist() == run.samples[-1].tolist()
+    assert found["first"].tolist() == run.samples[0].tolist()
+    assert found["mean"] == run.log_likelihood[10:].mean()
+    assert found["counts"]["density"] == run.counts.density
+    assert found["counts"]["approximations"] == [] and found["iterations"] == 30
+    assert found["accepted"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("unit, mappings", [("variable", 3), ("sweep", 1)])
+def test_a_mapping_evaluates_the_posterior_once(unit, mappings):
+    for method, layers in ((SOD, 1), (TEMPERED, 2)):
+        found = chain(1, 0, method, 0, 20, unit=unit, n=20)
+        assert found["counts"]["density"] == 1 + 20 * mappings
+        assert len(found["counts"]["approximations"]) == layers
+        assert found["accepted"].shape == (mappings,)
+
+
+def test_problems_have_the_papers_sizes_in_proportion():
+    assert problem(1, 0, SOD, n=30)[2].index.size == 4  # 40 of 300
+    assert problem(1, 0, SOD, m=11, n=30)[2].index.size == 11
+    assert problem(4, 0, NYSTROM, n=30)[2].index.size == 12  # 120 of 300
+    assert [layer.index.size for layer in problem(1, 0, TEMPERED, n=60)[2]] == [8, 4]
+
+
+TIMED = {"seconds": {
+    "trial": {"pi": [[1.0, 1.0, 9.0], [3.0, 3.0, 3.0], [5.0, 5.0, 5.0]],
+              "SOD 40": [[0.3] * 3, [0.3] * 3, [0.9] * 3], "SOD 20": [[0.15] * 3] * 3},
+    "scratch": {"pi": [6.0, 6.0, 60.0], "SOD 40": [1.0] * 3, "SOD 20": [1.0] * 3}}}
+
+
+def test_costs_by_hand():
+    found = costs(TIMED)  # the mean of 1, 3 and 5 is the unit; medians over rounds
+    # rounding of a quotient
+    assert found["trial"] == pytest.approx({"pi": 1, "SOD 40": 1 / 6, "SOD 20": 0.05}, rel=1e-14)
+    assert found["scratch"]["pi"] == pytest.approx(2, rel=1e-14)
+
+
+def test_evaluations_by_hand():
+    cost = costs(TIMED)
+    found = {"counts": {"density": 60, "approximations": [120, 200]}, "iterations": 10}
+    layers = ["SOD 40", "SOD 20"]
+    # rounding of sums
+    assert evaluations(found, TEMPERED, "variable", cost, layers) == pytest.approx(
+        (60 + 20 + 10) / 10, rel=1e-14)
+    assert evaluations(found, TEMPERED, "sweep", cost, layers) == pytest.approx(
+        (120 + 20 + 10) / 10, rel=1e-14)
+    alone = {"counts": {"density": 60, "approximations": []}, "iterations": 10}
+    assert evaluations(alone, STANDARD, "variable", cost) == 6
+
+
+def test_the_clock_times_every_row_and_every_model():
+    rows = {method: [method, "variable", 1.0, 10, None] for method in METHODS}
+    rows["other"] = [SOD, "sweep", 0.1, 3, 9]
+    found = clock(1, 0, rows, rounds=2, iterations=2, n=30)
+    assert found["layers"] == {STANDARD: [], SOD: ["SOD 4"], NYSTROM: ["Nystrom 3"],
+                               TEMPERED: ["SOD 4", "SOD 2"], "other": ["SOD 9"]}
+    seconds = found["seconds"]
+    models = {"pi", "SOD 4", "SOD 2", "SOD 9", "Nystrom 3"}
+    assert set(seconds["iteration"]) == set(rows) and set(seconds["trial"]) == models
+    assert all(len(each) == 2 and min(each) > 0 for each in seconds["iteration"].values())
+    assert all(np.shape(each) == (3, 2) for each in seconds["trial"].values())
+    assert set(seconds["scratch"]) == models
+
+
+def test_settings():
+    assert chains.SLICES == {"w = 1, limit 10": (1.0, 10), "w = 0.1, limit 3": (0.1, 3)}
+    assert chains.UNITS == ("variable", "sweep") and chains.LAGS == 50

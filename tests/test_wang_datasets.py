@@ -1,0 +1,89 @@
+"""The ten data sets of Wang and Neal: their law, and what the approximations take."""
+
+import numpy as np
+import pytest
+
+from models.gp_nystrom import GPNystrom
+from models.gp_subset import GPSubset
+from wang import datasets
+from wang.datasets import SIGMA, C, approximation, data, order, posterior, scaled
+from wang.printed import ETA, NYSTROM, SOD, TEMPERED, lengths
+
+
+def dense(X, number):
+    """Return the covariance of the responses, entry by entry."""
+    rho = np.broadcast_to(lengths(number), X.shape[1])
+    n = len(X)
+    return np.array([[C**2 + ETA**2 * np.exp(-np.sum(((X[i] - X[j]) / rho) ** 2))
+                      + SIGMA**2 * (i == j) for j in range(n)] for i in range(n)])
+
+
+@pytest.mark.parametrize("number", [1, 3, 5])
+def test_the_responses_have_the_covariance_of_table_1(number):
+    # whitened by the dense covariance they are independent standard normal numbers
+    white = []
+    for index in range(40):
+        X, y, _ = data(number, index, 25)
+        white.append(np.linalg.solve(np.linalg.cholesky(dense(X, number)), y))
+    white = np.array(white)
+    assert abs(white.mean()) < 4 / 1000**0.5  # 4 standard errors of 1000 numbers
+    assert abs(np.mean(white**2) - 1) < 4 * (2 / 1000) ** 0.5
+    # the first is that of the constant above all: of its variance 40 numbers are known
+    assert abs(np.mean(white[:, 0] ** 2) - 1) < 4 * (2 / 40) ** 0.5
+
+
+def test_the_covariates_are_uniform():
+    X = np.concatenate([data(2, index, 100)[0] for index in range(5)])
+    assert X.shape == (500, 5) and X.min() >= 0 and X.max() <= 1
+    assert np.abs(X.mean(axis=0) - 0.5).max() < 4 / (12 * 500) ** 0.5  # 4 standard errors
+    assert np.abs(X.var(axis=0) - 1 / 12).max() < 4 * (1 / 180 / 500) ** 0.5
+
+
+def test_the_truth_is_that_of_table_1():
+    for number, expected in ((1, [0.5, 5, 0.1]), (3, [0.5, 5, 0.1, 0.2, 0.3, 0.4, 0.5]),
+                             (4, [0.5, 5, 2.0]), (10, [0.5, 5, 2, 4, 6, 8, 10])):
+        # rounding of exp(log)
+        assert np.exp(data(number, 0, 4)[2]) == pytest.approx(expected, rel=1e-14)
+
+
+def test_data_sets_differ_and_are_the_same_again():
+    X, y, _ = data(4, 2, 9)
+    assert np.array_equal(y, data(4, 2, 9)[1])
+    assert not np.array_equal(X, data(4, 3, 9)[0]) and not np.array_equal(X, data(9, 2, 9)[0])
+    assert data(1, 0)[0].shape == (300, 1) and data(2, 1)[0].shape == (300, 5)
+
+
+def test_the_posterior_has_the_default_prior():
+    model, q = posterior(3, 0, 12)
+    assert model.c2 == C**2 and model.group.tolist() == [0, 1, 2, 3, 4]
+    assert model.mean.tolist() == [0] * 7 and model.precision.tolist() == [0.25] * 7
+    assert q.shape == (7,) and posterior(4, 0, 12)[0].group.tolist() == [0] * 5
+
+
+def test_subsets_are_nested_and_random():
+    model, _ = posterior(2, 0, 30)
+    cases = order(2, 0, 30)
+    assert sorted(cases) == list(range(30)) and cases.tolist() != list(range(30))
+    assert cases.tolist() != order(2, 1, 30).tolist()
+    subset = approximation(model, SOD, 8, cases)
+    assert isinstance(subset, GPSubset) and subset.index.tolist() == cases[:8].tolist()
+    columns = approximation(model, NYSTROM, 5, cases)
+    assert isinstance(columns, GPNystrom) and columns.index.tolist() == cases[:5].tolist()
+    near, far = approximation(model, TEMPERED, (10, 5), cases)
+    assert near.index.tolist() == cases[:10].tolist()  # the larger is nearest to pi
+    assert far.index.tolist() == cases[:5].tolist()
+
+
+def test_another_method_is_refused():
+    with pytest.raises(ValueError, match=r"method must be one of .*, not 'PIC'"):
+        approximation(posterior(1, 0, 5)[0], "PIC", 2, order(1, 0, 5))
+
+
+def test_sizes_in_proportion():
+    assert scaled(40, 1) == 40 and scaled((40, 20), 1) == (40, 20)
+    assert scaled(150, 2, 30) == 15 and scaled((100, 50), 2, 30) == (10, 5)
+    assert scaled(60, 6, 20) == 2  # at least two
+
+
+def test_the_noise_and_the_constant_are_ours():
+    assert (datasets.SIGMA, datasets.C) == (0.5, 10.0)

@@ -1,0 +1,130 @@
+"""The printed tables of Wang and Neal, read a second time: by columns, and from Table 3 alone."""
+
+import re
+
+import numpy as np
+import pytest
+
+from wang import printed
+from wang.printed import (
+    CPU,
+    METHODS,
+    NYSTROM,
+    RATIOS,
+    ROWS,
+    SENTENCES,
+    SOD,
+    STANDARD,
+    TAU,
+    TEMPERED,
+    half_unit,
+    lengths,
+    said,
+)
+
+# the columns of Tables 2 and 3 from top to bottom, as the text of the paper has them
+COLUMNS = {
+    "m SOD": "40 150 100 150 90 60 300 100 100 300",
+    "m NYS": "30 - - 120 80 90 - - 110 90",
+    "m TMP": "40,20 100,50 90,45 130,65 100,50 60,30 - - - -",
+    "T STD": "0.76 1.62 3.39 2.05 5.23 9.06 18.17 25.47 16.86 47.46",
+    "SOD": "0.45 0.81 0.83 0.81 0.66 0.27 0.51 0.43 0.34 0.67",
+    "NYS": "0.51 - - 0.97 0.85 0.23 - - 0.40 0.34",
+    "TMP": "1.05 0.14 0.36 0.69 0.51 0.28 - - - -",
+    "CPU STD": "0.26 0.28 0.56 0.13 0.49 3.10 3.76 7.21 1.81 5.66",
+    "CPU SOD": "0.078 0.14 0.23 0.072 0.19 0.53 0.82 1.48 0.69 1.95",
+    "CPU NYS": "0.11 - - 0.15 0.41 0.83 - - 0.91 1.75",
+    "CPU TMP": "0.15 0.13 0.14 0.09 0.13 0.61 - - - -",
+    "tau STD": "2.90 5.77 6.09 15.62 11.16 2.92 4.83 3.53 9.33 8.39",
+    "tau SOD": "4.32 9.32 11.98 23.04 18.07 4.63 11.24 7.38 8.27 16.18",
+    "tau NYS": "3.53 - - 12.88 10.89 2.48 - - 7.40 9.14",
+    "tau TMP": "5.40 1.67 8.63 16.56 20.37 4.21 - - - -",
+}
+TYPES = "short isotropic 1, short isotropic 5, short ard 5, long isotropic 5, long ard 5"
+
+
+def column(name):
+    """Return {number: text} of a column, without dashes."""
+    return {k: text for k, text in enumerate(COLUMNS[name].split(), 1) if text != "-"}
+
+
+def test_every_number_is_the_papers():
+    for method, short in zip(METHODS, ("STD", "SOD", "NYS", "TMP"), strict=True):
+        for table, head in ((CPU, "CPU"), (TAU, "tau")):
+            assert {n: t for n in ROWS for k, t in printed.shown(table, n).items()
+                    if k == method} == column(f"{head} {short}")
+        for number, row in ROWS.items():
+            assert row.seconds.get(method) == number_in(f"CPU {short}", number)
+            assert row.tau.get(method) == number_in(f"tau {short}", number)
+            if method != STANDARD:
+                assert row.ratio.get(method) == number_in(short, number)
+                text = column(f"m {short}").get(number, "0")
+                m = tuple(map(int, text.split(",")))
+                assert row.m.get(method, 0) == (m if len(m) > 1 else m[0])
+    assert {number: row.product for number, row in ROWS.items()} == {
+        number: float(text) for number, text in column("T STD").items()}
+
+
+def number_in(name, number):
+    text = column(name).get(number)
+    return None if text is None else float(text)
+
+
+def test_the_rows_are_the_ten_data_sets():
+    kinds = [kind.split() for kind in TYPES.split(", ")]
+    assert [(row.size, row.kind, row.p, row.n) for row in ROWS.values()] == [
+        (size, kind, int(p), n) for n in (300, 900) for size, kind, p in kinds]
+    assert [row.d for row in ROWS.values()] == [3, 3, 7, 3, 7] * 2
+    assert list(ROWS) == [row.number for row in ROWS.values()] == list(range(1, 11))
+
+
+def test_the_ratios_are_those_of_table_3():
+    """CPU time times autocorrelation time, over that of the standard sampler."""
+    for number, row in ROWS.items():
+        for method in row.methods:
+            product = row.seconds[method] * row.tau[method]
+            # half a unit of each factor
+            room = product * sum(half_unit(t, number, method) / v for t, v in (
+                (CPU, row.seconds[method]), (TAU, row.tau[method])))
+            ours = row.product if method == STANDARD else row.ratio[method] * row.product
+            unit = (half_unit(RATIOS, number, method) if method == STANDARD else
+                    half_unit(RATIOS, number, method) * row.product
+                    + half_unit(RATIOS, number, STANDARD) * row.ratio[method])
+            wrong = (number, method) == (5, STANDARD)  # 0.49 x 11.16 is 5.47, not 5.23
+            assert (abs(product - ours) <= room + unit) != wrong
+
+
+def test_the_second_subset_is_half_the_first():
+    layers = [row.m[TEMPERED] for row in ROWS.values() if TEMPERED in row.methods]
+    assert len(layers) == 6 and all(m_1 == 2 * m_2 for m_1, m_2 in layers)
+    assert all(SOD in row.methods for row in ROWS.values())
+    assert [n for n, row in ROWS.items() if NYSTROM not in row.methods] == [2, 3, 7, 8]
+
+
+def test_lengths():
+    # Table 1
+    assert lengths(1).tolist() == lengths(7).tolist() == [0.1]
+    assert lengths(4).tolist() == [2.0]
+    assert lengths(8) == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5], rel=1e-15)
+    assert lengths(10).tolist() == [2, 4, 6, 8, 10]
+    assert printed.ETA == 5
+
+
+def test_half_units():
+    assert half_unit(CPU, 1, SOD) == pytest.approx(0.0005, rel=1e-15)
+    assert half_unit(TAU, 9, NYSTROM) == pytest.approx(0.005, rel=1e-15)
+    assert half_unit(RATIOS, 9, NYSTROM) == pytest.approx(0.005, rel=1e-15)
+
+
+def test_settings_and_sentences():
+    assert (printed.ITERATIONS, printed.R, printed.S) == (2000, 1, 1)
+    assert int(printed.KEPT * printed.ITERATIONS) == 1333
+    assert printed.SHARE == (0.1, 0.5) and printed.FASTER == (2, 4)
+    assert printed.NEARLY_ALL == 0.95
+    for key, (section, words) in SENTENCES.items():
+        assert re.fullmatch(r"6\.[23]", section) and said(key) == f"Section {section}: {words}"
+
+
+def test_by_table_2_a_subset_gains_two_in_four_of_ten_rows():
+    gains = np.array([1 / row.ratio[SOD] for row in ROWS.values()])
+    assert np.sum(gains >= 2) == 4 and gains.max() < 4
