@@ -337,7 +337,7 @@ def test_only_what_stands_between_the_markers_is_written():
 
 def test_the_committed_tables_are_up_to_date():
     # if this fails, run python reproduce/mirror.py
-    assert len(readmes()) == 3
+    assert len(readmes()) == 4
     for path, text in readmes().items():
         assert path.read_text() == text
 

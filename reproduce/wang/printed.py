@@ -106,6 +106,13 @@ FASTER = (2.0, 4.0)  # mapping, with a subset
 
 # What the text says, and where: {key: (section, words)}
 SENTENCES = {
+    "needed": ("3", "a new step is simulated only when it is needed"),
+    "visited": ("3", "a positive probability of hitting a location that has been visited before"),
+    "accepts any": ("3", "if pi = pi*, T-bar will accept a move of the mark to any other step"),
+    "hope": ("3", "if pi* is very similar to pi, we can hope the acceptance rate will be high"),
+    "cached": ("3", "the mark moves to where pi was computed, so no new computation is needed"),
+    "all marked": ("3", "all of the marked states are valid samples of pi"),
+    "identical": ("6.1", "isotropic and ARD are identical when p = 1"),
     "moderate": ("6.2", "a moderately-well-tuned chain is not much worse than an optimally tuned"),
     "r and s": ("6.2", "r = s = 1 gives the best performance, of fairly small values"),
     "several": ("6.2", "a slice sampling update will usually evaluate pi or pi* more than once"),

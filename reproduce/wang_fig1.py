@@ -1,0 +1,235 @@
+"""Wang and Neal (2013), Figure 1: mapping to a discretizing chain and back, from a recorded run.
+
+The paper's figure is a diagram: T-hat maps x to a realization of a Markov chain with one step
+marked, T-bar moves the mark, T-check brings the marked state back.  Ours is drawn from a mapping
+that took place, on data set 1 with a subset for pi*: the steps that were simulated and those that
+were not needed, each move of the mark, accepted or rejected, and the ones that came to a state
+where pi was known.  The claims are on many mappings.
+
+Run     python reproduce/wang_fig1.py [--budget smoke|short|paper]
+        Paper has eight chains of 250 mappings (with pi itself for pi*, 25), short four of 60 (6),
+        smoke two of 20 with 60 cases (2).
+Writes  figures/wang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
+"""
+
+import numpy as np
+
+from algorithms.discretizing_chain import State, discretizing_chain_step
+from algorithms.slice_sampling import EVALUATIONS, Slice
+from harness.claims import Claim, brief, mean
+from harness.claims import table as text_table
+from harness.run import main
+from harness.style import COLOURS, plt
+from models.interface import log_likelihood_of, prepare
+from wang.datasets import approximation, order, posterior, scaled
+from wang.printed import ROWS, SOD, said
+
+NAME, WHAT = "wang_fig1", "mapping to a discretizing chain and back"
+MINUTES = {"paper": 1, "short": 0.3, "smoke": 0.1}
+
+# The paper's settings
+ROW = 1  # data set, and its m
+M = ROWS[ROW].m[SOD]  # 40 of 300, Table 2
+
+# Our settings: with the paper's r = s = 1 there would be nothing to see
+MOVES, STEPS = 8, 2  # r and s
+WIDTH, MOST = 1.0, 10  # of a slice, in the units of a log
+CASES = {"paper": None, "short": None, "smoke": 60}  # None: all
+CHAINS = {"paper": 8, "short": 4, "smoke": 2}
+MAPPINGS = {"paper": 250, "short": 60, "smoke": 20}  # in each chain; with pi itself a tenth
+OWN = "pi itself"  # for pi*
+
+
+# The work
+
+
+def one_chain(which, n, mappings, seed):
+    """Make mappings from the truth, R a sweep; pi* is a subset's, or pi itself.
+
+    Returns sums over the mappings, means of the log likelihood, and one mapping to be drawn.
+    """
+    model, q = posterior(ROW, 0, n)
+    star = model if which == OWN else approximation(model, SOD, scaled(M, ROW, n), order(ROW, 0, n))
+    move = Slice(np.full(q.size, WIDTH), MOST, np.arange(q.size), False)
+    rng, near = np.random.default_rng(seed), prepare(q, model)
+    here = State(q, near.U, near, prepare(q, star))
+    tally, star_tally = np.zeros(4, np.int64), np.zeros(4, np.int64)
+    found = {name: 0 for name in ("accepted", "cached", "simulated", "needed")}
+    marked, last, drawn, telling = [], [], None, False
+    for _ in range(mappings):
+        start = here
+        here, chain = discretizing_chain_step(here, model, star, move, MOVES, STEPS, tally,
+                                              star_tally, rng)
+        first, end = chain.ends
+        found["accepted"] += int(chain.accepted.sum())
+        found["cached"] += int(chain.cached.sum())
+        found["simulated"] += int(end - first)
+        found["needed"] += int(max(0, chain.proposed.max()) - min(0, chain.proposed.min()))
+        marked.append(np.mean([log_likelihood_of(chain.U[k], chain.q[k], model)
+                               for k in chain.steps]))
+        last.append(log_likelihood_of(here.U, here.q, model))
+        if drawn is None or (is_telling(chain) and not telling):
+            drawn, telling = record(chain, start, here), is_telling(chain)
+    return found | {"density": int(tally[EVALUATIONS]), "star": int(star_tally[EVALUATIONS]),
+                    "marked": np.mean(marked), "last": np.mean(last), "drawn": drawn,
+                    "telling": telling}
+
+
+def is_telling(chain):
+    """Tell whether a mapping has all that there is to see, and steps on both sides."""
+    hits = chain.cached.sum()
+    return bool(2 <= hits < MOVES - 2 and 2 <= chain.accepted.sum() <= MOVES - 2
+                and chain.ends.all() and chain.steps[-1] != 0)
+
+
+def record(chain, start, here):
+    """Return what is drawn of a mapping: states by step, from the first to the last."""
+    first, end = chain.ends
+    steps = range(first, end + 1)
+    return {"first": first, "q": [chain.q[k] for k in steps],
+            "gap": [chain.U_star[k] - chain.U[k] if chain.known[k] else None for k in steps],
+            "proposed": chain.proposed, "steps": chain.steps, "accepted": chain.accepted,
+            "cached": chain.cached, "x": start.q, "x_": here.q}
+
+
+def run(experiment, cases):
+    """Return {pi*: {quantity: its values over the chains}}, and a mapping."""
+    budget = experiment.budget
+    mappings = {SOD: MAPPINGS[budget], OWN: MAPPINGS[budget] // 10}
+    tasks = [dict(which=which, n=CASES[budget], mappings=mappings[which],
+                  seed=[experiment.seed, k], cost=2 if which == OWN else 1)
+             for which in (SOD, OWN) for k in range(CHAINS[budget])]
+    done = experiment.replicates(one_chain, tasks, "chains", None, warm)
+    moves = {which: mappings[which] * MOVES for which in mappings}
+    chains = {which: [one for task, one in zip(tasks, done, strict=True) if task["which"] == which]
+              for which in (SOD, OWN)}
+    return {"drawn": max(chains[SOD], key=lambda one: one["telling"])["drawn"], "chains": {
+        which: {
+            "accepted": [one["accepted"] / moves[which] for one in found],
+            "cached": [one["cached"] / moves[which] for one in found],
+            "density": [one["density"] / moves[which] for one in found],
+            "star": [one["star"] / moves[which] for one in found],
+            "idle": [one["simulated"] - one["needed"] for one in found],
+            "missed": [one["density"] + one["cached"] - moves[which] for one in found],
+            "gap": [one["marked"] - one["last"] for one in found]}
+        for which, found in chains.items()}}
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    for which in (SOD, OWN):
+        one_chain(which, 10, 1, [0])
+
+
+RARE = 1e-3
+CLAIMS = [
+    Claim("share of moves to a state where pi is known", said("visited"), lambda r: mean(
+        r["chains"][SOD]["cached"]), RARE, 1.0, "order: it is positive, more than one in a"
+        f" thousand, r = {MOVES}; mean over chains", "order"),
+    Claim("moves - evaluations of pi - cache hits, most of a chain", said("cached"), lambda r: max(
+        np.abs(r["chains"][SOD]["missed"])), 0, 0, "a count: pi is evaluated once for each state",
+        "printed sentence"),
+    Claim("steps simulated that no move needed, most of a chain", said("needed"), lambda r: max(
+        r["chains"][SOD]["idle"]), 0, 0, "a count: of the steps between the outermost proposals"
+        " each is simulated, and no other", "printed sentence"),
+    Claim("pi* = pi: share of moves accepted", said("accepts any"), lambda r: min(
+        r["chains"][OWN]["accepted"]), 1.0, 1.0, "a count", "printed sentence"),
+    Claim("pi*, a subset: share of moves accepted", said("hope"), lambda r: mean(
+        r["chains"][SOD]["accepted"]), RARE, 1 - RARE, "order: some are rejected and some are not,"
+        " more than one in a thousand; mean over chains", "order"),
+    Claim("log likelihood, all marked states - those brought back", said("all marked"),
+          lambda r: mean(r["chains"][SOD]["gap"]), -0.2, 0.2, "both are means of valid draws: 0, up"
+          " to a sixth of its standard deviation (3/2)^1/2; mean over chains", "printed sentence",
+          budgets=("paper",)),
+]
+
+
+def table(r):
+    """Lay out what was counted, means over chains."""
+    rows = [[which, *(brief(mean(found[name])) for name in ("accepted", "cached", "density",
+                                                            "star"))]
+            for which, found in r["chains"].items()]
+    return (f"Mappings with r = {MOVES}, s = {STEPS}, R a sweep, on data set {ROW}; for each move"
+            " of the mark\n\n" + text_table(rows, ["pi*", "accepted", "pi known", "pi evaluated",
+                                                   "pi* evaluated"]))
+
+
+def figure(r):
+    """Draw the mapping: X above, as states and arrows; Y below, as steps and moves."""
+    d = r["drawn"]
+    fig, (above, below) = plt.subplots(2, 1, figsize=(8.4, 8.6), layout="constrained",
+                                       height_ratios=(1, 1))
+    states(above, d)
+    realization(below, d)
+    return fig
+
+
+def states(ax, d):
+    """Draw the chain's states in the plane of log eta and log rho."""
+    q, known = np.array(d["q"])[:, 1:3], [gap is not None for gap in d["gap"]]
+    ax.plot(*q.T, color="0.8", lw=1, zorder=0)
+    for k, (place, filled) in enumerate(zip(q, known, strict=True), d["first"]):
+        ax.plot(*place, "o", ms=6, color="0.35" if filled else "0.75",
+                mfc="0.35" if filled else "white")
+        ax.annotate(f"$x_{{{k}}}$", place, xytext=(5, 4), textcoords="offset points", fontsize=8)
+    for name, key, colour in (("$x$", "x", COLOURS[0]), ("$x'$", "x_", COLOURS[4])):
+        place = np.array(d[key])[1:3]
+        ax.plot(*place, "o", ms=13, mfc="none", mew=2, color=colour)
+        ax.annotate(name, place, xytext=(-18, -12), textcoords="offset points", color=colour,
+                    fontsize=12)
+    ax.set(xlabel=r"log $\eta$", ylabel=r"log $\rho$", title="X: the states of the chain (filled:"
+           r" $\pi$ was evaluated there)")
+
+
+def realization(ax, d):
+    """Draw the steps of the chain from left to right, and the moves of the mark downwards."""
+    ax.margins(0.06)
+    steps = np.arange(d["first"], d["first"] + len(d["q"]))
+    for k, gap in zip(steps, d["gap"], strict=True):
+        ax.plot(k, 0, "s", ms=9, color="0.35" if gap is not None else "0.75",
+                mfc="0.35" if gap is not None else "white")
+        if gap is not None:
+            ax.text(k, -0.45, f"{gap - d['gap'][-d['first']]:+.1f}", ha="center", fontsize=8)
+    arrow = {"arrowstyle": "->", "shrinkA": 7, "shrinkB": 7}
+    for k in steps[:-1]:
+        ends = ((k, 0), (k + 1, 0)) if k >= 0 else ((k + 1, 0), (k, 0))
+        ax.annotate("", ends[1], ends[0], arrowprops=arrow | {"color": "0.6"})
+        ax.text(k + 0.5, 0.28, "$R$" if k >= 0 else r"$\tilde R$", ha="center", va="center",
+                color="0.5", fontsize=8)
+    mark = 0
+    for move, (to, now, accepted, cached) in enumerate(zip(d["proposed"], d["steps"], d["accepted"],
+                                                           d["cached"], strict=True), 1):
+        colour = COLOURS[0] if accepted else COLOURS[4]
+        ax.annotate("", (to, move), (mark, move - 1 if move > 1 else 0.1), arrowprops=arrow | {
+            "color": colour, "ls": "-" if accepted else "--"})
+        ax.plot(to, move, "o" if accepted else "x", ms=8, color=colour)
+        if cached:
+            ax.plot(to, move, "o", ms=15, mfc="none", color=COLOURS[2])
+        if not accepted:
+            ax.plot(mark, move, "o", ms=8, color=COLOURS[0])
+        mark = now
+    for marker, colour, label, size in (("o", COLOURS[0], "marked", 8), ("x", COLOURS[4],
+                                        "rejected", 8), ("o", COLOURS[2], r"$\pi$ was known", 15)):
+        ax.plot([], [], marker, ms=size, color=colour, label=label,
+                mfc="none" if size > 8 else colour)
+    for name, k, row, colour in (("$x$", 0, 0, COLOURS[0]), ("$x'$", mark, MOVES + 1, COLOURS[4])):
+        ax.plot(k, row, "o", ms=15, mfc="none", mew=2, color=colour)
+        ax.text(k - 0.22, row + (0.3 if row == 0 else 0), name, color=colour, va="center",
+                fontsize=12)
+    ax.annotate("", (mark, MOVES + 1), (mark, MOVES), arrowprops=arrow | {"color": COLOURS[0]})
+    ax.legend(loc="lower left")
+    ax.set_xticks(steps)
+    ax.set_yticks(range(MOVES + 2), [r"$\hat{T}$", *map(str, range(1, MOVES + 1)), "\u0164"])
+    ax.set_ylim(MOVES + 1.5, -0.9)
+    ax.set(xlabel="step k of the chain", ylabel=r"moves of the mark, $\bar T$",
+           title=r"Y: the chain, with log $\pi / \pi^*$ where it is known, and the moves of the"
+           " mark")
+
+
+def cases(settings):
+    """Say what it runs on."""
+    return f"data set {ROW}, simulated"
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,238 @@
+"""Wang and Neal (2013), Table 1: the ten kinds of data sets, and what each of them identifies.
+
+The table gives eta and the lengths with which responses are drawn; the noise and the constant are
+not in print.  Ours: where the posterior has its mode from the printed values, how wide it is there,
+what the likelihood loses where all is noise, and where there is a tenth of the noise; and how the
+widths change with another noise or another constant.
+
+Run     python reproduce/wang_table1.py [--budget smoke|short|paper]
+        Paper has eight data sets a row (n = 900: four), short three (one), smoke one of 40 cases.
+Writes  figures/wang_table1.png, .txt (table and claims), .json; or in short/, smoke/
+"""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize
+
+from harness.claims import Claim, brief, least, mean
+from harness.claims import table as text_table
+from harness.run import main
+from harness.style import COLOURS, plt
+from models.gp_regression import GPRegression, covariance
+from models.interface import U, grad_U, log_likelihood
+from wang.datasets import SIGMA, C, data
+from wang.printed import ETA, ROWS, lengths, said
+
+NAME, WHAT = "wang_table1", "what the ten data sets identify"
+MINUTES = {"paper": 5, "short": 1.5, "smoke": 0.2}
+
+# The paper's settings: ROWS (Tables 1 and 2)
+# Our settings
+SETS = {"paper": {300: 8, 900: 4}, "short": {300: 3, 900: 1}, "smoke": {300: 1, 900: 1}}
+CASES = {"paper": None, "short": None, "smoke": 40}  # None: all
+NOISE = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # shares of eta^2 + sigma^2 that are noise
+OTHERS = ((SIGMA, C), (0.1, C), (2.0, C), (SIGMA, 1.0), (SIGMA, 100.0))  # sigma, c
+OTHER_ROWS = (1, 2, 3, 4, 5)
+BOUNDS = (-5.0, 8.0)  # of the logs, where a mode is looked for
+STEP = 1e-4  # of differences of gradients
+
+
+# The work
+
+
+def posterior(number, index, n, sigma=SIGMA, c=C):
+    """Return the posterior of a data set, made of the same normals with these, and the truth."""
+    X, y, q = data(number, index, n)
+    model, other = (GPRegression.from_data(X, y, ROWS[number].kind, c=each) for each in (C, c))
+    if (sigma, c) != (SIGMA, C):
+        z = solve_triangular(np.linalg.cholesky(covariance(q, model)), y, lower=True)
+        q = np.concatenate([[np.log(sigma)], q[1:]])
+        other = other._replace(y=np.linalg.cholesky(covariance(q, other)) @ z)
+    return other, q
+
+
+def mode(q, model):
+    """Return where U is least, downhill from q, and U there."""
+    found = minimize(lambda q: (U(q, model), grad_U(q, model)), np.clip(q, *BOUNDS), jac=True,
+                     method="L-BFGS-B", bounds=[BOUNDS] * q.size, options={"maxiter": 80})
+    return found.x, float(found.fun)
+
+
+def widths(q, model):
+    """Return the standard deviations of a normal approximation at q; nan if q is not a mode."""
+    H = np.array([(grad_U(q + STEP * e, model) - grad_U(q - STEP * e, model)) / (2 * STEP)
+                  for e in np.eye(q.size)])
+    variances = np.diag(np.linalg.inv((H + H.T) / 2))
+    return np.sqrt(np.where(variances > 0, variances, np.nan))
+
+
+def one_set(number, index, n, sigma=SIGMA, c=C):
+    """Look at one data set: modes, widths, and the likelihood along two lines from the truth."""
+    model, q = posterior(number, index, n, sigma, c)
+    best, at_best = mode(q, model)
+    other, at_other = mode(all_noise(q), model)
+    here = log_likelihood(q, model)
+    return {"mode": best, "widths": widths(best, model), "gain": U(q, model) - at_best,
+            "other": other, "worse": at_other - at_best,
+            "noise": [log_likelihood(with_noise(q, share), model) - here for share in NOISE],
+            "less": log_likelihood(q - np.log(10) * (np.arange(q.size) == 0), model) - here,
+            "same": abs(U(q, GPRegression.from_data(model.XT.T, model.y, "ard", c=c))
+                        - U(q, model)) if model.XT.shape[0] == 1 else 0.0}
+
+
+def all_noise(q):
+    """Return where all is noise but for one part in 200, and everything is smooth."""
+    return np.append(with_noise(q, 0.995)[:2], np.ones(q.size - 2))
+
+
+def with_noise(q, share):
+    """Return q with the same eta^2 + sigma^2, of which this share is noise."""
+    total = np.exp(2 * q[0]) + np.exp(2 * q[1])
+    return np.concatenate([0.5 * np.log([share * total, (1 - share) * total]), q[2:]])
+
+
+def run(experiment, cases):
+    """Return {row: {quantity: its values over the data sets}}, the same for others, and data."""
+    budget = experiment.budget
+    n = CASES[budget]
+    wanted = [(row, index, SIGMA, C) for row in ROWS for index in range(
+        SETS[budget][ROWS[row].n])] + [(row, 0, *other) for row in OTHER_ROWS for other in OTHERS]
+    tasks = [dict(number=row, index=index, n=n, sigma=sigma, c=c,
+                  cost=(n or ROWS[row].n) ** 2 * (1 + 2 * (ROWS[row].d > 3)))
+             for row, index, sigma, c in dict.fromkeys(wanted)]
+    done = {(task["number"], task["index"], task["sigma"], task["c"]): found for task, found in zip(
+        tasks, experiment.replicates(one_set, tasks, "data sets", None, warm), strict=True)}
+    rows = {row: [done[row, index, SIGMA, C] for index in range(SETS[budget][ROWS[row].n])]
+            for row in ROWS}
+    return {"rows": {row: {name: [one[name] for one in found] for name in found[0]}
+                     | {"second": [float(one["other"][0] > one["other"][1]) for one in found]}
+                     for row, found in rows.items()},
+            "others": {(row, *other): done[row, 0, *other] for row in OTHER_ROWS
+                       for other in OTHERS},
+            "data": {row: data(row, 0, n)[:2] for row in ROWS}}
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    one_set(1, 0, 5)
+
+
+FLAT, LONG_ENOUGH = 2.0, ("short", "paper")
+WHY = "2 nats are what the likelihood loses two standard deviations from its mode; mean over sets"
+UNKNOWN_BELOW = (2, 3, 7, 8)  # rows in which sigma has no lower end
+
+
+def spread(r, row):
+    """Return the range of the log likelihood where eta^2 + sigma^2 is that of the truth."""
+    return mean([np.ptp([0.0, *each]) for each in r["rows"][row]["noise"]])
+
+
+def loss(r, row, name):
+    """Return what the log likelihood loses: "noise", all of it; "less", a tenth of it."""
+    return mean([-(each[-1] if name == "noise" else each) for each in r["rows"][row][name]])
+
+
+def lengths_of(row):
+    """Write the lengths of a row as Table 1 does."""
+    return f"l = {lengths(row)[0]:g}" if ROWS[row].d == 3 else f"l_i = {lengths(row)[0]:g} i"
+
+
+CLAIMS = [
+    *[Claim(f"row {row}: 2 (U at the printed values - U at the mode)", f"eta = {ETA:g},"
+            f" {lengths_of(row)}", lambda r, row=row: mean(2 * np.array(r["rows"][row]["gain"])),
+            0, 2 * ROWS[row].d, f"chi-squared, {ROWS[row].d} degrees of freedom or fewer, where"
+            " the data are drawn with these values; at most twice that; mean over sets",
+            "printed number") for row in ROWS],
+    *[Claim(f"row {row}: |U isotropic - U ARD|, largest", said("identical"), lambda r, row=row: max(
+        r["rows"][row]["same"]), 0, 0, "the same operations", "printed sentence")
+      for row in ROWS if ROWS[row].p == 1],
+    Claim("row 2: range of log L where eta^2 + sigma^2 is given", "ours: only that sum is"
+          " identified", lambda r: spread(r, 2), 0, FLAT, WHY, "ours", budgets=LONG_ENOUGH),
+    Claim("least loss of log L where all is noise, rows but 2", "ours: eta is identified there",
+          lambda r: least(loss(r, row, "noise") - FLAT for row in ROWS if row != 2) + FLAT, FLAT,
+          np.inf, f"order.  {WHY}.  Least: in standard errors above 2", "ours",
+          budgets=LONG_ENOUGH),
+    *[Claim(f"row {row}: loss of log L with a tenth of sigma", "ours: sigma is free below",
+            lambda r, row=row: loss(r, row, "less"), -FLAT, FLAT, WHY, "ours", budgets=LONG_ENOUGH)
+      for row in UNKNOWN_BELOW],
+    Claim("least loss of log L with a tenth of sigma, the other rows", "ours: sigma is identified",
+          lambda r: least(loss(r, row, "less") - FLAT for row in ROWS if row not in UNKNOWN_BELOW)
+          + FLAT, FLAT, np.inf, f"order.  {WHY}.  Least: in standard errors above 2", "ours",
+          budgets=LONG_ENOUGH),
+    Claim("row 7: share of data sets with a second mode, all noise", "ours", lambda r: mean(
+        r["rows"][7]["second"]), 0.5, 1.0, "more than half of them; downhill from where all is"
+        " noise, to where sigma > eta", "ours", budgets=("paper",)),
+]
+
+
+def table(r):
+    """Lay out what each row identifies, means over data sets, and the widths elsewhere."""
+    rows = []
+    for row, found in r["rows"].items():
+        sd = np.sqrt(np.nanmean(np.square(found["widths"]), axis=0))
+        rows.append([row, ROWS[row].size, ROWS[row].kind, ROWS[row].p, ROWS[row].n, lengths_of(row),
+                     *(f"{each:.2f}" for each in sd[:2]), f"{sd[2:].min():.2f}-{sd[2:].max():.2f}",
+                     brief(loss(r, row, "noise")), brief(loss(r, row, "less")),
+                     f"{sum(found['second']):.0f} of {len(found['second'])}", below(found)])
+    others = [[row, *(f"{each:g}" for each in other), *(f"{each:.2f}" for each in found["widths"][
+        :2]), f"{min(found['widths'][2:]):.2f}-{max(found['widths'][2:]):.2f}"]
+        for (row, *other), found in r["others"].items()]
+    return "\n\n".join([
+        f"eta = {ETA:g}; ours sigma = {SIGMA:g}, c = {C:g}.  sd: of the logs, a normal"
+        " approximation at the mode; the prior's is 2.\nLoss of the log likelihood: all noise"
+        f" ({NOISE[-1]:.0%} of eta^2 + sigma^2), and a tenth of sigma.\n"
+        "Noise mode: sets in which downhill from all noise sigma > eta, and how far below.",
+        text_table(rows, ["#", "size", "type", "p", "n", "lengths", "sd sigma", "eta", "lengths",
+                          "all noise", "sigma / 10", "noise mode", "below"]),
+        "The same widths with another noise or constant, data set 0:",
+        text_table(others, ["#", "sigma", "c", "sd sigma", "eta", "lengths"])])
+
+
+def below(found):
+    """Write the mean of how far the noise modes are below the others, in nats."""
+    gaps = [gap for gap, second in zip(found["worse"], found["second"], strict=True) if second]
+    return f"{np.mean(gaps):.1f}" if gaps else ""
+
+
+def figure(r):
+    """Draw the responses of each row's first data set, what is lost, and the widths."""
+    fig = plt.figure(figsize=(11, 9.5), layout="constrained")
+    above, below = fig.subfigures(2, 1, height_ratios=(1, 1.1))
+    for ax, (row, (X, y)) in zip(above.subplots(2, 5, sharex=True).flat, r["data"].items(),
+                                 strict=True):
+        ax.plot(np.array(X)[:, 0], y, ".", ms=2, color=COLOURS[0])
+        ax.set_title(f"{row}: {ROWS[row].size} {ROWS[row].kind}, p = {ROWS[row].p},\nn ="
+                     f" {ROWS[row].n}, {lengths_of(row)}", fontsize=8)
+    above.supxlabel("first covariate", fontsize=9)
+    above.supylabel("response, data set 0", fontsize=9)
+    noise, widths_of = below.subplots(1, 2)
+    for row, found in r["rows"].items():
+        style = dict(color=COLOURS[(row - 1) % 5], ls="-" if ROWS[row].n == 300 else "--")
+        noise.plot(NOISE, np.mean(found["noise"], axis=0), label=str(row), **style)
+    noise.set_yscale("symlog", linthresh=1)
+    noise.axhspan(-FLAT, FLAT, color="0.92", zorder=0)
+    noise.set(xlabel=r"share of noise in $\eta^2 + \sigma^2$", ylabel="log L - log L at the truth",
+              title="what is lost where more is noise (dashed: n = 900)")
+    noise.legend(ncols=2, title="data set", fontsize=8)
+    for row, found in r["rows"].items():
+        for each in found["widths"]:
+            for name, values, colour, shift in (("sigma", each[:1], COLOURS[4], -0.2),
+                                                ("eta", each[1:2], COLOURS[0], 0),
+                                                ("lengths", each[2:], COLOURS[2], 0.2)):
+                widths_of.plot(np.full(len(values), row + shift), values, "o", ms=3.5, color=colour,
+                               label=name if row == 1 and each is found["widths"][0] else None)
+    widths_of.axhline(2, color="k", ls=":", lw=1)
+    widths_of.set_yscale("log")
+    widths_of.set(xlabel="data set", xticks=list(ROWS), ylabel="standard deviation of the log",
+                  title="normal approximation at the mode (dotted: the prior)")
+    widths_of.legend(fontsize=8)
+    return fig
+
+
+def cases(settings):
+    """Say what it runs on."""
+    return "ten kinds of data sets, simulated"
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,183 @@
+"""The script that runs what Wang and Neal (2013) print beside ours."""
+
+import numpy as np
+import pytest
+
+import wang_errata as errata
+from harness.claims import failures, judge
+from harness.replicates import Experiment
+from harness.run import Settings
+from wang import identities
+from wang.errata import ERRATA, MISPRINTS
+from wang.printed import ROWS, SOD, STANDARD
+
+SENTENCES = {"least gain": 2.1, "largest gain": 3.9, "twice": 10, "more efficient": 10, "grows": 5,
+             "least m": 0.12, "largest m": 0.48, "long": 0.1, "short": 0, "tempered": 0.8,
+             "Nystrom": 1.9}
+
+
+def made_up():
+    """Return a result of which every claim is true: print is as good as ours."""
+    inside = {key: (e.low + e.high) / 2 for key, e in ERRATA.items()}
+    return {"printed": dict(inside), "ours": dict(inside), "sentences": dict(SENTENCES), "N8": 0.0,
+            "factors": {key: float(errata.printed(*key)) for key in errata.PRODUCTS}}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(errata.CLAIMS, result, "paper")}
+
+
+def changed(part, key, value):
+    """Return the claims whose verdict is another when one number is."""
+    result = made_up()
+    result[part][key] = value
+    return {what for what, verdict in verdicts(result).items() if verdict != "agrees"}
+
+
+def test_what_is_as_printed_agrees():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+@pytest.mark.parametrize("key", ERRATA)
+@pytest.mark.parametrize("side", ["printed", "ours"])
+def test_an_erratum_that_is_another_changes_its_claim(side, key):
+    e = ERRATA[key]
+    beyond = 0.01 * (e.high - e.low) or 1  # a count: by one
+    for value in (e.low - beyond, e.high + beyond):
+        (what,) = changed(side, key, value)
+        assert what.startswith(f"{key}, {'as printed' if side == 'printed' else 'ours'}: ")
+
+
+def test_a_determinant_that_is_another_changes_its_claim():
+    for value in (-2e-9, 2e-9):
+        result = made_up() | {"N8": value}
+        assert [w for w, verdict in verdicts(result).items() if verdict != "agrees"] == [
+            "N8: log |C| less log prod R_ii^2"]
+
+
+@pytest.mark.parametrize("key", errata.PRODUCTS, ids=str)
+def test_a_number_of_table_2_that_is_another_changes_its_claim(key):
+    for factor in (0.84, 1.16):  # rounding allows 15 % at most, of .69
+        assert changed("factors", key, factor * float(errata.printed(*key))) == {
+            f"Table 2, {errata.name(*key)}"}
+
+
+MOVED = [("least gain", 1.9), ("largest gain", 4.6), ("largest gain", 3.4), ("twice", 8),
+         ("more efficient", 8), ("grows", 4), ("least m", 0.09), ("largest m", 0.51),
+         ("long", 0.11), ("long", 0.09), ("short", 1), ("tempered", 1.01), ("Nystrom", 1.4)]
+
+
+@pytest.mark.parametrize("key, value", MOVED)
+def test_a_sentence_that_is_another_changes_its_claim(key, value):
+    assert len(changed("sentences", key, value)) == 1
+
+
+def test_the_misprints_of_table_2_are_known_and_there_are_no_others():
+    result = made_up() | {"factors": {key: errata.of_factors(*key)[1] for key in errata.PRODUCTS},
+                          "sentences": errata.sentences()}
+    found = verdicts(result)
+    known = {what for what, verdict in found.items() if verdict != "agrees"}
+    assert known == {f"Table 2, {errata.name(*key)}" for key in MISPRINTS} | {
+        "Table 2: least T_STD / T_SOD", "Table 2: rows in which SOD gains a factor of 2",
+        "Table 2: pairs of rows in which SOD gains more with n = 900",
+        "Table 2: least m / n of SOD and Nystrom"}
+    assert {found[what] for what in known} == {"known difference"}
+
+
+def test_a_number_of_table_2_may_differ_by_what_rounding_took_away():
+    # row 1: .26 x 2.90 from .255 x 2.895 to .265 x 2.905, printed as .76
+    assert errata.of_factors(1, STANDARD) == pytest.approx((0.255 * 2.895, 0.26 * 2.9,
+                                                            0.265 * 2.905), rel=1e-12)
+    low, value, high = errata.of_factors(1, SOD)
+    assert low == pytest.approx(0.0775 * 4.315 / (0.265 * 2.905), rel=1e-12)
+    assert high == pytest.approx(0.0785 * 4.325 / (0.255 * 2.895), rel=1e-12)
+    (claim,) = [c for c in errata.CLAIMS if c.what == "Table 2, row 1: T / T_STD, SOD"]
+    assert claim.low == pytest.approx(0.445 - (high - value), rel=1e-12)
+    assert claim.high == pytest.approx(0.455 + (value - low), rel=1e-12)
+
+
+def test_the_sentences_are_of_the_numbers_they_are_about():
+    found = errata.sentences()
+    assert found["least gain"] == pytest.approx(1 / 0.83, rel=1e-12)
+    assert found["largest gain"] == pytest.approx(1 / 0.27, rel=1e-12)
+    assert [row for row in ROWS if 1 / ROWS[row].ratio[SOD] >= 2] == [1, 6, 8, 9]
+    assert (found["twice"], found["grows"]) == (4, 4)
+    assert found["least m"] == 60 / 900 and found["long"] == 0.1
+    assert found["tempered"] == pytest.approx(0.69 / 0.81, rel=1e-12)
+
+
+# What is run
+
+
+def test_a_nonreversible_sweep_and_its_reverse_leave_the_density_invariant():
+    pi, star = identities.problem(7, 1)
+    first, second = identities.updates(star)
+    for P in (first @ second, second @ first, identities.accepted(first, pi, pi)):
+        assert identities.off(P, star if P is not pi else pi) < 1e-15  # a sum of seven products
+    flow = star[:, None] * (first @ second)
+    assert np.abs(flow - flow.T).max() > 1e-3
+    back = star[:, None] * (second @ first)
+    np.testing.assert_allclose(flow, back.T, rtol=0, atol=1e-16)
+
+
+def test_acceptance_with_pi_itself_is_certain():
+    pi, star = identities.problem(5, 2)
+    first, second = identities.updates(pi)
+    Q = first @ second
+    np.testing.assert_allclose(identities.accepted(Q, pi, pi), Q, rtol=0, atol=1e-15)  # rounding
+    # with another pi* and a reversible proposal: detailed balance
+    P = identities.accepted(identities.updates(star)[0], pi, star)
+    flow = pi[:, None] * P
+    np.testing.assert_allclose(flow, flow.T, rtol=0, atol=1e-15)
+    assert np.abs(P - np.diag(np.diag(P))).max() > 0.01
+
+
+def test_the_operations_are_those_of_the_dense_formulas():
+    # leading terms exactly: products of two numbers, one for each, of triangles half
+    p, m, n = 3, 6, 20
+    done = identities.operations(p, m, n, 1)
+    assert done["K^(n,m)"] == m * n * (p + 2)  # squares, an exponential, eta^2
+    assert done["K^(n,m) R^-1"] == n * m * (m + 1) / 2
+    assert done["B'B"] == n * m * (m + 1) / 2
+    assert done["chol(K^(m,m))"] == sum((m - k) * k + m - k - 1 for k in range(m))
+    assert done["chol(I + B'B / d)"] == m * m + done["chol(K^(m,m))"]
+
+
+def test_the_factor_that_is_counted_is_a_factor():
+    A = np.cov(np.random.default_rng(1).standard_normal((5, 40)))
+    count = identities.Count()
+    numbers = np.vectorize(lambda x: identities.Number(x, count), otypes=[object])
+    R = np.vectorize(lambda x: getattr(x, "value", x), otypes=[float])(
+        identities.factor(numbers(A)))
+    np.testing.assert_allclose(R.T @ R, A, rtol=0, atol=1e-14)  # rounding
+
+
+def test_pivots_are_those_of_cholesky():
+    A = np.array([[4.0, 2, 0], [2, 3, 1], [0, 1, 0.4]])
+    assert not identities.all_pivots_positive(A)  # its determinant is -.8
+    assert identities.all_pivots_positive(A + 0.2 * np.eye(3))
+    assert A[1, 1] == 3  # not modified
+    assert identities.without_factor(1, 0.1, 60, 30, 1e-10, 3, 1) == 0
+    assert identities.without_factor(1, 2.0, 60, 30, 0.0, 3, 1) == 3
+
+
+def test_a_gibbs_sweep_of_a_pair():
+    found = identities.gibbs(0.9)
+    assert found["x1 x2'"] == pytest.approx(0.9**3, rel=1e-12)  # rho E[x_1 x_1'] = rho^2 E[x_1 x_2]
+    assert found["x2 x1'"] == pytest.approx(0.9, rel=1e-12)
+    assert (found["printed"], found["ours"]) == (pytest.approx(0.171, rel=1e-12), 0)
+
+
+def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
+    monkeypatch.setattr("harness.replicates.figures", lambda budget: tmp_path)
+    result = errata.run(Experiment(errata.NAME, Settings("smoke")), None)
+    findings = judge(errata.CLAIMS, result, "smoke")
+    assert failures(findings) == []
+    found = {f.claim.what: f.verdict for f in findings}
+    for key in ERRATA:
+        for what, verdict in found.items():
+            if what.startswith(f"{key}, "):
+                assert verdict == ("known difference" if "as printed" in what else "agrees")
+    text = errata.table(result)
+    assert all(f"N{k}" in text for k in range(1, 11))
+    assert len(errata.figure(result).axes) == 4

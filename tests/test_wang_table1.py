@@ -1,0 +1,129 @@
+"""Table 1 of Wang and Neal: what is found of a data set, and the claims."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import wang_table1 as table1
+from harness.claims import failures, judge
+from harness.replicates import Experiment
+from harness.run import Settings
+from harness.style import plt
+from models.interface import U, grad_U, log_likelihood
+from wang.datasets import posterior
+from wang.printed import ETA, ROWS, lengths
+
+FLAT = table1.FLAT
+
+
+def made_up():
+    """Return a result with which every claim agrees."""
+    def of(row):
+        found = ROWS[row]
+        lost = 0.5 if row == 2 else 30.0
+        return {"gain": [found.d / 2 + x for x in (-0.1, 0.0, 0.1)], "same": [0.0] * 3,
+                "noise": [[-0.1, -lost / 2, -lost - x] for x in (0.1, 0.2, 0.3)],
+                "less": [x if row in table1.UNKNOWN_BELOW else -900.0 - x for x in (0.1, -0.1, 0)],
+                "second": [1.0, 1.0, 1.0]}
+
+    return {"rows": {row: of(row) for row in ROWS}}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(table1.CLAIMS, result, "paper")}
+
+
+def test_every_claim_agrees_with_a_result_that_is_as_it_should_be():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+MOVED = {
+    **{f"{row} is not what is printed": (row, "gain", [1.2 * ROWS[row].d + x for x in (0, 0.1, 0)],
+                                         f"row {row}: 2 (U at the printed values") for row in ROWS},
+    **{f"{row} differs by its kind": (row, "same", [0.0, 1e-12, 0.0],
+                                      f"row {row}: |U isotropic - U ARD|") for row in (1, 6)},
+    "2 tells noise from signal": (2, "noise", [[-3.0], [-3.1], [-3.0]], "row 2: range of log L"),
+    "3 does not": (3, "noise", [[-1.0], [-1.1], [-1.0]], "least loss of log L where all is noise"),
+    **{f"{row} has a least noise": (row, "less", [-3.0, -3.1, -3.0],
+                                    f"row {row}: loss of log L with a tenth")
+       for row in table1.UNKNOWN_BELOW},
+    "5 has none": (5, "less", [-1.0, -1.1, -1.0], "least loss of log L with a tenth of sigma"),
+    "7 has one mode": (7, "second", [0.0] * 3, "row 7: share of data sets with a second mode"),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    row, quantity, values, wanted = MOVED[name]
+    result = copy.deepcopy(made_up())
+    result["rows"][row][quantity] = values
+    (what,) = [what for what, verdict in verdicts(result).items() if verdict != "agrees"]
+    assert what.startswith(wanted)
+
+
+# What is found of one data set
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_mode_and_the_widths_there(number):
+    model, q = table1.posterior(number, 0, 40)
+    best, at_best = table1.mode(q, model)
+    assert at_best == U(best, model) < U(q, model)
+    assert np.abs(grad_U(best, model)).max() < 0.05  # where the minimiser stops, in nats a log
+    # of a normal distribution the width is where U is 1/2 more, the others at their best there;
+    # with the others held, it is less
+    H = 1 / table1.widths(best, model) ** 2
+    for k in range(q.size):
+        e = 1e-3 * (np.arange(q.size) == k)
+        bend = (U(best + e, model) + U(best - e, model) - 2 * at_best) / 1e-6
+        assert bend > 0.99 * H[k]  # differences, of 1e-3
+
+
+def test_the_standard_settings_are_the_rooms_and_others_have_the_same_normals():
+    model, q = table1.posterior(2, 1, 30)
+    room, truth = posterior(2, 1, 30)
+    np.testing.assert_array_equal(model.y, room.y)
+    np.testing.assert_array_equal(q, truth)
+    noisy, loud = table1.posterior(2, 1, 30, sigma=50.0)
+    # sqrt(25 + 2500) over sqrt(25 + .25), up to the constant and the few cases that are near
+    assert loud[0] == np.log(50.0)
+    a, b = (each.y - each.y.mean() for each in (model, noisy))
+    assert np.corrcoef(a, b)[0, 1] > 0.9 and 7 < b.std() / a.std() < 13
+    wide, same = table1.posterior(2, 1, 30, c=100.0)
+    assert wide.c2 == 1e4 and np.array_equal(same, q)
+    assert 8 < wide.y.mean() / model.y.mean() < 12 or abs(wide.y.mean()) > 3 * abs(model.y.mean())
+
+
+def test_along_the_line_the_sum_of_variances_is_kept():
+    _, q = table1.posterior(4, 0, 10)
+    for share in (0.01, 0.5, 0.99):
+        s2, e2 = np.exp(2 * table1.with_noise(q, share)[:2])
+        assert s2 + e2 == pytest.approx(25.25, rel=1e-12)
+        assert s2 / (s2 + e2) == pytest.approx(share, rel=1e-12)
+    np.testing.assert_array_equal(table1.with_noise(q, 0.3)[2:], q[2:])
+    s2, e2 = np.exp(2 * table1.all_noise(q)[:2])
+    assert s2 / (s2 + e2) == pytest.approx(0.995, rel=1e-12)
+
+
+def test_what_is_found_of_one_data_set():
+    found = table1.one_set(1, 0, 40)
+    model, q = posterior(1, 0, 40)
+    at_truth = log_likelihood(q, model)
+    assert found["gain"] == pytest.approx(U(q, model) - U(found["mode"], model), rel=1e-9)
+    assert found["less"] == pytest.approx(
+        log_likelihood(q - np.array([np.log(10), 0, 0]), model) - at_truth, rel=1e-12)
+    assert found["noise"][-1] == pytest.approx(
+        log_likelihood(table1.with_noise(q, table1.NOISE[-1]), model) - at_truth, rel=1e-12)
+    np.testing.assert_allclose(np.exp(q[1:]), [ETA, *lengths(1)], rtol=1e-12)
+
+
+def test_a_run_of_seconds(monkeypatch, tmp_path):
+    monkeypatch.setattr("harness.replicates.figures", lambda budget: tmp_path)
+    result = table1.run(Experiment(table1.NAME, Settings("smoke")), None)
+    assert failures(judge(table1.CLAIMS, result, "smoke")) == []
+    text = table1.table(result)
+    assert text.count("\n") > len(ROWS) + len(table1.OTHER_ROWS) * len(table1.OTHERS)
+    figure = table1.figure(result)
+    assert len(figure.findobj(plt.Axes)) == 12
+    plt.close(figure)
