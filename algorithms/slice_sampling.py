@@ -62,6 +62,7 @@ from models.interface import U, commit, generic, log_likelihood_of, prepare, tri
 from models.jit import entry, njit
 
 EVALUATIONS, WIDTHS, SHRINKAGES, NOT_FINITE = range(4)
+LONGEST = 1e300  # of an interval: the shrinkage of an infinite one would not end
 
 
 class Counts(NamedTuple):
@@ -270,7 +271,11 @@ def widths(w, max_widths, d):
             raise ValueError(f"w must be positive, but the smallest is {w.min():g}")
     else:
         w = np.full(d, validate.real("w", w, 0.0, open_low=True))
-    return w, validate.int64("max_widths", max_widths)
+    max_widths = validate.int64("max_widths", max_widths)
+    if w.max() > LONGEST / max_widths:
+        raise ValueError(f"w times max_widths must be at most {LONGEST:g}, but is"
+                         f" {w.max() / LONGEST * max_widths:g} times as long")
+    return w, max_widths
 
 
 def start(name, value, model):

@@ -327,23 +327,6 @@ def test_an_evaluation_against_dpotrf(n, p, kind, benchmark):
     benchmark.pedantic(lambda: U(q, model), rounds=3)
 
 
-@pytest.mark.benchmark
-def test_growth_with_the_number_of_cases():
-    sizes, times = [100, 300, 900, 2000, 5000], []
-    rng = np.random.default_rng(1)
-    for n in sizes:
-        model = GPRegression.from_data(rng.random((n, 5)), 5 * rng.standard_normal(n), "ard")
-        q = np.log([0.5, 5.0, 0.4, 0.4, 0.4, 0.4, 0.4])
-        times.append(seconds(lambda model=model, q=q: U(q, model), 3))
-        cache = prepare(q, model)
-        held = [cache.memory.C, *cache.memory.kernel]
-        print(f"\nn = {n}: {times[-1]:.4g} s; a cache holds up to"
-              f" {sum(each.nbytes for each in held) / 1e9:.3f} GB, of which the kernel's three"
-              " matrices are written below their diagonal only")
-    print("exponents from size to size:",
-          np.round(np.diff(np.log(times)) / np.diff(np.log(sizes)), 2))
-
-
 def test_the_memory_of_a_cache_is_four_matrices():
     # at n = 5000, 0.8 GB
     model, q = problem(40, "ard")

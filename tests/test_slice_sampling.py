@@ -111,6 +111,12 @@ def test_no_chain_goes_where_the_energy_is_not_finite(beyond):
     assert np.isfinite(chain.energies).all() and chain.counts.not_finite > 100
 
 
+def test_stepping_out_ends_where_the_density_does_not():
+    # as good as flat for a thousand millionth: six of seven widths are steps out
+    chain = slice_sampling(Q, MODEL, 1e-9, 50, np.random.default_rng(4), max_widths=7)
+    assert chain.counts.widths == 6 * 2 * 50
+
+
 def test_caches_are_values():
     here = prepare(Q, MODEL)
     assert trial(here, 1, 0.7, MODEL) == U(np.array([Q[0], 0.7]), MODEL)
@@ -172,10 +178,10 @@ GOOD = dict(x0=Q, model=MODEL, w=1.0, n=2, rng=np.random.default_rng(0), max_wid
 @pytest.mark.parametrize(("name", "value"), [
     ("x0", [[0.0, 0.0]]), ("x0", [np.nan, 0.0]), ("x0", []), ("w", 0.0), ("w", -1.0), ("w", "1"),
     ("w", [1.0, 0.0]), ("w", [1.0]), ("w", [1.0, np.inf]), ("n", 0), ("n", 1.5), ("rng", 1),
-    ("max_widths", 0), ("max_widths", 2.0), ("max_widths", 2**63)])
+    ("max_widths", 0), ("max_widths", 2.0), ("max_widths", 2**63), ("w", 1e308)])
 def test_bad_arguments_are_named(name, value):
     slice_sampling(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} (must|is empty)"):
+    with pytest.raises(ValueError, match=f"^{name} (must|is empty|times)"):
         slice_sampling(**(GOOD | {name: value}))
 
 

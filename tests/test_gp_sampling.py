@@ -1,0 +1,279 @@
+"""The samplers of Wang and Neal on small regressions: caches, exact posteriors, odd data, trouble.
+
+The approximations are not nested: they have some cases in common or none, which is as exact.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest, norm
+
+from algorithms.discretizing_chain import State, discretizing_chain, discretizing_chain_step
+from algorithms.ess import initial_sequence
+from algorithms.slice_sampling import (
+    Slice,
+    backward,
+    forward,
+    slice_forward,
+    slice_sampling,
+)
+from algorithms.tempered_transitions import tempered_transitions
+from models.gp_eigen import GPEigen
+from models.gp_nystrom import GPNystrom
+from models.gp_regression import GPRegression
+from models.gp_subset import GPSubset
+from models.interface import U, U_prior, log_likelihood, prepare
+from test_gp_regression import DENSE, dense_C
+
+LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
+SAMPLERS = ["slices", "discretizing", "tempered"]
+START = np.log([0.5, 5.0, 0.3])
+
+
+def run(sampler, x0, model, n, rng, unit="variable", max_widths=10):
+    """Run a sampler, with a subset of half of the cases or two other subsets in its way."""
+    cases = np.arange(model.y.size)
+    if sampler == "slices":
+        return slice_sampling(x0, model, 1.0, n, rng, max_widths)
+    if sampler == "discretizing":
+        return discretizing_chain(x0, model, GPSubset.from_model(model, cases[::2]), 1.0, n, rng,
+                                  2, 1, unit, max_widths)
+    layers = [GPSubset.from_model(model, some) for some in (cases[cases % 4 < 3], cases[::-3])]
+    return tempered_transitions(x0, model, layers, 1.0, n, rng, unit, max_widths)
+
+
+def drawn(X, q, rng):
+    """Draw the responses of the cases X."""
+    return np.linalg.cholesky(dense_C(X, q)) @ rng.standard_normal(len(X))
+
+
+# Caches
+
+
+@pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
+def test_over_a_whole_chain_the_caches_agree_with_evaluation_from_scratch(unit):
+    # the mark jumps back and forth, and most excursions are undone
+    rng = np.random.default_rng(1)
+    X = rng.random((30, 2))
+    # within .2 <= sigma, eta <= 5 a factor of C keeps all but three digits of U
+    q = np.log([0.5, 2.0, 0.4, 0.8])
+    model = GPRegression.from_data(X, drawn(X, q, rng), "ard", 10.0, q, 0.2)
+    chains = [run(sampler, q, model, 60, rng, unit) for sampler in SAMPLERS]
+    star = GPSubset.from_model(model, np.arange(0, 30, 2))
+    marked = discretizing_chain(q, model, star, 1.0, 40, rng, 5, 2, unit, marks=True)
+    assert marked.counts.cache_hits > 0 and 0 < marked.accepted.mean() < 1
+    for chain in (*chains, marked):
+        assert np.ptp(chain.samples, axis=0).min() > 0.1  # it moved
+        for q, energy, likelihood in zip(chain.samples, chain.energies, chain.log_likelihood,
+                                         strict=True):
+            assert energy == pytest.approx(U(q, model), rel=1e-12)
+            assert likelihood == pytest.approx(log_likelihood(q, model), rel=1e-12)
+    for q, energy in zip(marked.marks.samples.reshape(-1, 4), marked.marks.energies.ravel(),
+                         strict=True):
+        assert energy == pytest.approx(U(q, model), rel=1e-12)
+
+
+def test_with_all_cases_in_the_approximations_every_move_is_accepted():
+    rng = np.random.default_rng(2)
+    X = rng.random((12, 1))
+    model = GPRegression.from_data(X, drawn(X, START, rng), "isotropic", 10.0, START, 0.5)
+    cases = rng.permutation(12)
+    all_of_it = GPSubset.from_model(model, cases)
+    # energies are off by rounding
+    assert discretizing_chain(START, model, all_of_it, 1.0, 200, rng, 2, 1).accepted.all()
+    assert tempered_transitions(START, model, [all_of_it] * 2, 1.0, 200, rng).accepted.all()
+
+
+# Distributions
+
+
+class InSequence(NamedTuple):
+    """A Slice that is taken for its own reverse."""
+
+    w: np.ndarray
+    max_widths: int
+    variables: np.ndarray
+    at_random: bool
+
+
+# for the interpreter only
+forward.implementations[InSequence] = backward.implementations[InSequence] = slice_forward.py_func
+
+
+def test_taken_for_its_own_reverse_a_sweep_is_biased():
+    # twelve cases and a subset of five
+    rng = np.random.default_rng(0)
+    X = rng.random((12, 1))
+    problem = by_quadrature(X, drawn(X, START, rng))
+    star, sd = GPSubset.from_model(problem.model, rng.permutation(12)[:5]), problem.expected[4]**0.5
+    for kind in (Slice, InSequence):
+        near, rng = prepare(START, problem.model), np.random.default_rng(0)
+        here = State(START, near.U, near, prepare(START, star))
+        move, log_eta = kind(np.ones(3), 10, np.arange(3), False), np.empty(12000)
+        for t in range(log_eta.size):
+            here, _ = discretizing_chain_step.py_func(here, problem.model, star, move, 1, 1,
+                                                      np.zeros(4, int), np.zeros(4, int), rng)
+            log_eta[t] = here.q[1]
+        error = log_eta.std() / np.sqrt(initial_sequence(log_eta).ess)
+        off = abs(log_eta.mean() - problem.expected[1])
+        if kind is Slice:
+            assert off < 4 * error < 0.3 * sd
+        else:  # by more than a fifth of the standard deviation
+            assert off - 4 * error > 0.2 * sd
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(sampler):
+    rng, found, accepted = np.random.default_rng(3), [], 0.0
+    X, mean, sd = rng.random((6, 2)), np.log([0.5, 2.0, 0.4, 0.8]), np.array([0.6, 0.5, 0.7, 0.8])
+    model = GPRegression.from_data(X, np.zeros(6), "ard", 1.0, mean, sd)
+    for _ in range(1000):
+        q = mean + sd * rng.standard_normal(4)
+        y = np.linalg.cholesky(dense_C(X, q, 1.0)) @ rng.standard_normal(6)
+        # limits that bind: intervals of at most two widths
+        chain = run(sampler, q, model._replace(y=y), 3, rng, max_widths=2)
+        q, accepted = chain.samples[-1], accepted + chain.accepted.mean() / 1000
+        u = np.linalg.solve(np.linalg.cholesky(dense_C(X, q, 1.0)), y)
+        found.append([*(q - mean) / sd, norm.ppf(chi2(6).cdf(u @ u)), u[0], u[5]])
+    assert sampler == "slices" or 0.2 < accepted < 0.9  # or this would see nothing
+    for values in np.array(found).T:
+        assert kstest(values, norm.cdf).pvalue > LEVEL
+
+
+def weights(X, y, axes):
+    """Return the posterior probabilities of a grid of (log sigma, log eta, log rho), by NumPy."""
+    squares, energy = ((X[:, None] - X) ** 2).sum(-1), np.empty([axis.size for axis in axes])
+    sigma2, eta2 = np.exp(2 * axes[0])[:, None, None, None], np.exp(2 * axes[1])[:, None, None]
+    for k, log_rho in enumerate(axes[2]):
+        C = 100 + eta2 * np.exp(-squares * np.exp(-2 * log_rho)) + sigma2 * np.eye(len(y))
+        L = np.linalg.cholesky(C)
+        u = np.linalg.solve(L, np.broadcast_to(y[:, None], (*C.shape[:-1], 1)))
+        energy[:, :, k] = (np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(-1)
+                           + 0.5 * (u * u).sum((-2, -1)))
+    for axis, values in enumerate(axes):  # and the prior, N(0, 2^2) on each
+        energy += np.expand_dims(values**2 / 8, [k for k in range(3) if k != axis])
+    p = np.exp(energy.min() - energy)
+    return p / p.sum()
+
+
+def features(q, centre):
+    """Means, variances around `centre`, and whether noise is most of the variance; q: (n, 3)."""
+    return np.column_stack([q, (q - centre) ** 2, q[:, 0] > q[:, 1]])
+
+
+class Problem(NamedTuple):
+    """A posterior, and the expectations of its features."""
+
+    model: GPRegression
+    centre: np.ndarray  # (3,)
+    expected: np.ndarray  # (7,)
+
+
+def by_quadrature(X, y):
+    """Make a problem of these data, by integrals on a grid."""
+    axes = np.linspace(-9, 6, 56), np.linspace(-9, 7, 60), np.linspace(-9, 9, 60)
+    P = weights(X, y, axes)
+    for k in range(3):
+        edge = P.sum(tuple(j for j in range(3) if j != k))
+        assert max(edge[0], edge[-1]) < 1e-4  # the box is wide enough
+    q, P = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 3), P.ravel()
+    centre = P @ q
+    return Problem(GPRegression.from_data(X, y, "isotropic"), centre, P @ features(q, centre))
+
+
+@pytest.fixture(scope="module", params=["wide box", "second mode"])
+def problem(request):
+    """Return a posterior of three variables by quadrature.
+
+    As in the paper's number 2, no two cases in five dimensions are within a length of each other:
+    only sigma^2 + eta^2 is identified, and the prior matters.  As in its number 7, there is a
+    second mode where all is noise.
+    """
+    n, p, seed = {"wide box": (10, 5, 0), "second mode": (14, 1, 2)}[request.param]
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, p))
+    return by_quadrature(X, drawn(X, np.log([0.5, 5.0, 0.1]), rng))
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_an_isotropic_posterior_is_that_of_quadrature(problem, sampler):
+    chain = run(sampler, START, problem.model, 12000, np.random.default_rng(4))
+    found = features(chain.samples, problem.centre)
+    draws = initial_sequence(found).ess
+    z = (found.mean(axis=0) - problem.expected) / (found.std(axis=0) / np.sqrt(draws))
+    assert draws.min() > 100  # or the standard errors would mean little
+    assert np.abs(z).max() < 4
+
+
+# Odd data and trouble
+
+
+def odd(n=12):
+    """Cases that are there twice, a covariate that is constant, and a single case."""
+    rng = np.random.default_rng(5)
+    X = rng.random((n, 2))
+    return {"twice": np.vstack([X[: n // 2]] * 2), "constant": X * [1.0, 0.0] + [0.0, 3.7],
+            "one": X[:1]}
+
+
+@pytest.mark.parametrize("X", odd().values(), ids=odd())
+@pytest.mark.parametrize("kind", ["isotropic", "ard"])
+def test_with_all_cases_every_approximation_of_odd_data_is_the_posterior(X, kind):
+    rng, q = np.random.default_rng(6), np.log([0.5, 5.0, 0.3, 0.7])
+    model = GPRegression.from_data(X, drawn(X, q, rng), kind)
+    q, cases = q[: model.precision.size], rng.permutation(len(X))
+    expected = U(q, model)
+    assert expected == pytest.approx(0.5 * len(X) * np.log(2 * np.pi) + U_prior(q, model)
+                                     + 0.5 * np.linalg.slogdet(dense_C(X, q))[1]
+                                     + 0.5 * model.y @ np.linalg.solve(dense_C(X, q), model.y),
+                                     rel=DENSE)
+    assert U(q, GPSubset.from_model(model, cases)) == pytest.approx(expected, rel=DENSE)
+    assert U(q, GPEigen.from_model(model, len(X))) == pytest.approx(expected, rel=DENSE)
+    # a jitter of 1e-10 (c^2 + eta^2) in sigma^2 = .25, as seen by at most 12 cases
+    assert U(q, GPNystrom.from_model(model, cases)) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("X", odd().values(), ids=odd())
+def test_chains_run_on_odd_data(X, sampler):
+    rng = np.random.default_rng(7)
+    model = GPRegression.from_data(X, drawn(X, START, rng), "isotropic")
+    chain = run(sampler, START, model, 50, rng)
+    assert chain.counts.not_finite == 0 and np.ptp(chain.samples, axis=0).min() > 0.5
+    for q, energy in zip(chain.samples, chain.energies, strict=True):
+        assert energy == pytest.approx(U(q, model), rel=1e-10)  # sigma may be small: C is worse
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_where_the_covariance_has_no_factor_points_are_rejected_and_the_chain_goes_on(sampler):
+    # every case is there twice, with the same response, and sigma^2 is about the rounding of C:
+    # pi has no factor where the approximations, in which no case is there twice, still have one
+    rng = np.random.default_rng(8)
+    X = rng.random((8, 1)).repeat(2, axis=0)
+    y = np.sin(6 * X[:, 0])
+    model = GPRegression.from_data(X, y, "isotropic", 1.0, [-17.0, 0.0, -1.0], [2.0, 0.3, 0.3])
+    start = np.array([-14.0, 0.0, -1.0])
+    assert not np.isfinite(U(start - [6.0, 0.0, 0.0], model))
+    chain = run(sampler, start, model, 600, rng)
+    assert chain.counts.not_finite > 50
+    assert np.isfinite(chain.energies).all() and np.isfinite(chain.log_likelihood).all()
+    assert np.unique(chain.samples[300:, 0]).size > 10  # after many of these it still moves
+
+
+def test_a_start_without_a_factor_is_named():
+    X = np.random.default_rng(8).random((8, 1)).repeat(2, axis=0)
+    model = GPRegression.from_data(X, X[:, 0], "isotropic", 1.0)
+    star = GPSubset.from_model(model, np.arange(0, 16, 2))
+    low, good = np.array([-20.0, 0.0, -1.0]), np.zeros(3)
+    assert np.isfinite(U(low, star))
+    for sampler in SAMPLERS:
+        with pytest.raises(ValueError, match=r"^x0 must be where U is finite, but .* inf$"):
+            run(sampler, low, model, 5, np.random.default_rng(1))
+    # and one where only the approximation has none
+    broken = GPNystrom.from_model(model, np.arange(16), 0.0)
+    assert not np.isfinite(U(good, broken)) and np.isfinite(U(good, model))
+    with pytest.raises(ValueError, match=r"^approximation must have a finite U at x0"):
+        discretizing_chain(good, model, broken, 1.0, 5, np.random.default_rng(1))
+    with pytest.raises(ValueError, match=r"^layers\[1\] must have a finite U at x0"):
+        tempered_transitions(good, model, (star, broken), 1.0, 5, np.random.default_rng(1))

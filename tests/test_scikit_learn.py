@@ -1,0 +1,76 @@
+"""Regression beside scikit-learn's: likelihood, gradient, predictions, and the time of each.
+
+Needs the extra `compare`, which nothing else does:  pip install -e ".[compare]".  The benchmarks
+alone:  python -m pytest tests/test_scikit_learn.py -m benchmark -s
+"""
+
+import numpy as np
+import pytest
+
+from models.gp_regression import GPRegression, predict
+from models.interface import grad_U, log_likelihood
+from test_benchmarks import seconds
+from test_gp_regression import DENSE
+
+reason = "needs the extra `compare`: scikit-learn"
+gaussian_process = pytest.importorskip("sklearn.gaussian_process", reason=reason)
+kernels = pytest.importorskip("sklearn.gaussian_process.kernels", reason=reason)
+
+
+def problem(n, p, kind):
+    """Return X, y, our model and a state."""
+    rng = np.random.default_rng(1)
+    X = rng.random((n, p))
+    y = 3 * np.sin(4 * X[:, 0]) + 8 + 0.4 * rng.standard_normal(n)
+    model = GPRegression.from_data(X, y, kind)
+    return X, y, model, np.log([0.5, 4.0, 0.6, 0.9, 1.4, 0.7, 1.1])[: model.precision.size]
+
+
+def theirs(X, y, q, noise_of_a_case):
+    """Fit their regressor with our parameters; the noise is part of a new case, or it is not.
+
+    Their kernel has a half in its exponent.  Its theta is (log eta^2, log lengths, log sigma^2),
+    without the last where it is no part of the kernel; c is fixed.
+    """
+    sigma2, eta2, lengths = np.exp(2 * q[0]), np.exp(2 * q[1]), np.exp(q[2:]) / np.sqrt(2)
+    kernel = (kernels.ConstantKernel(100.0, "fixed") + kernels.ConstantKernel(eta2)
+              * kernels.RBF(lengths if lengths.size > 1 else lengths[0]))
+    if noise_of_a_case:
+        kernel, sigma2 = kernel + kernels.WhiteKernel(sigma2), 0.0
+    return gaussian_process.GaussianProcessRegressor(kernel, alpha=sigma2, optimizer=None).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["isotropic", "ard"])
+def test_likelihood_gradient_and_predictions_are_theirs(kind):
+    X, y, model, q = problem(60, 3, kind)
+    found = theirs(X, y, q, True)
+    likelihood, gradient = found.log_marginal_likelihood(found.kernel_.theta, eval_gradient=True)
+    assert log_likelihood(q, model) == pytest.approx(likelihood, rel=DENSE)
+    # ours by log sigma, log eta and log rho, theirs by log eta^2, log lengths and log sigma^2
+    ours = model.precision * (q - model.mean) - grad_U(q, model)
+    expected = np.concatenate([[2 * gradient[-1], 2 * gradient[0]], gradient[1:-1]])
+    # sums of 3600 products of numbers up to 1e3 / sigma^2
+    np.testing.assert_allclose(ours, expected, rtol=1e-8, atol=1e-8)
+    Z = np.random.default_rng(2).random((5, 3)) * 1.2
+    prediction = predict(Z, q, model)
+    for part, noise_of_a_case in (("latent", False), ("noisy", True)):
+        mean, sd = theirs(X, y, q, noise_of_a_case).predict(Z, return_std=True)
+        np.testing.assert_allclose(prediction.mean, mean, rtol=DENSE)
+        # a difference of numbers of 116
+        np.testing.assert_allclose(getattr(prediction, part), sd**2, rtol=0, atol=116 * DENSE)
+
+
+@pytest.mark.benchmark
+@pytest.mark.parametrize(("p", "kind"), [(1, "isotropic"), (5, "ard")])
+@pytest.mark.parametrize("n", [300, 900])
+def test_time_of_a_likelihood(n, p, kind):
+    X, y, model, q = problem(n, p, kind)
+    regressor = theirs(X, y, q, True)
+    theta = regressor.kernel_.theta
+    ours = seconds(lambda: log_likelihood(q, model), 11)
+    other = seconds(lambda: regressor.log_marginal_likelihood(theta, clone_kernel=False), 11)
+    both = [seconds(lambda: grad_U(q, model), 5),
+            seconds(lambda: regressor.log_marginal_likelihood(theta, True, False), 5)]
+    print(f"\nlog marginal likelihood, n = {n}, p = {p}, {kind}: ours {ours:.4g} s, scikit-learn's"
+          f" {other:.4g} s, {other / ours:.1f} times as long; gradient {both[0]:.4g} s and"
+          f" {both[1]:.4g} s, {both[1] / both[0]:.1f} times")
