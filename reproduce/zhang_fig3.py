@@ -27,7 +27,7 @@ from zhang.printed import GIBBS, SSHMC, said
 from zhang.tuning import pick
 
 NAME, WHAT = "zhang_fig3", "posteriors of two Cox processes"
-MINUTES = {"paper": 12, "short": 2.5, "smoke": 0.4}
+MINUTES = {"paper": 8, "short": 2.5, "smoke": 0.4}
 
 # The paper's settings (Section 5.4, caption of Figure 3)
 TRUTH = {"sigma^2": SIGMA2, "beta": RANGE}  # printed as 1.9 and 0.03
@@ -37,9 +37,9 @@ STEPS = {"n_theta": SETTINGS["n_theta"], "n_phi": SETTINGS["n_phi"]}
 ROWS = {method: f"{method}, unit" for method in (GIBBS, SSHMC)}
 GRID = {"paper": ((0.03, 0.045), (0.012, 0.02)), "short": ((0.03,), (0.012,)),
         "smoke": ((0.03,), (0.012,))}  # eps_theta, eps_phi on 64 x 64
-L = {"paper": 60, "short": 10, "smoke": 1}  # ABLA steps there: a short H_2 makes phi a random walk
+L = {"paper": 20, "short": 10, "smoke": 1}  # ABLA steps there
 PILOT = {"paper": (1, 50, 10), "short": (1, 10, 2), "smoke": (1, 5, 1)}  # chains, n, burn-in
-LENGTH = {"paper": (400, 80), "short": (40, 10), "smoke": (6, 1)}  # of a chain there; burn-in
+LENGTH = {"paper": (500, 100), "short": (40, 10), "smoke": (6, 1)}  # of a chain there; burn-in
 CHAINS = {"paper": 2, "short": 2, "smoke": 1}
 TIMED = {"paper": (5, 2), "short": (3, 1), "smoke": (2, 1)}  # rounds, transitions
 MINUTES_64, WANTED_64 = 30, 50  # our target: an ESS of log beta of so much in so many minutes
