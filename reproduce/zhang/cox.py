@@ -3,9 +3,9 @@
 All start with hyperparameters at their true values, in pixels at those of the same covariance, and
 with x drawn from its prior there.  The programs of the lineage start at x = mu, where nothing of
 the posterior is: given that x, sigma^2 has no lower end, and with larger steps than theirs x is
-rejected again and again while sigma^2 falls.  The rival is run as in those programs, with 3 fixed-point
-iterations of the position and 10 of the momentum, which leave an error; Figure 3 is where it would
-show.
+rejected again and again while sigma^2 falls.  The rival is run as in those programs, with 3
+fixed-point iterations of the position and 10 of the momentum, which leave an error; Figure 3 is
+where it would show.
 """
 
 import time
