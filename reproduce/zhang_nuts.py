@@ -52,8 +52,8 @@ SETTINGS = {
     ("volatility", GIBBS): dict(eps_theta=0.1, eps_phi=0.5, L_theta=50, L_phi=6, jitter=0.2),
     ("volatility", HMC): dict(eps=0.02, L=100, jitter=0.2),
     ("Cox", SSHMC): dict(eps_theta=0.049, eps_phi=0.03, L=40, n_theta=2, jitter=0.2),
-    ("Cox", GIBBS): dict(eps_theta=0.1, eps_phi=0.2, L_theta=20, L_phi=1, jitter=0.2),
-    ("Cox", HMC): dict(eps=0.05, L=40, jitter=0.2),
+    ("Cox", GIBBS): dict(eps_theta=0.35, eps_phi=0.9, L_theta=20, L_phi=1, jitter=0.2),
+    ("Cox", HMC): dict(eps=0.02, L=50, jitter=0.2),
 }
 # (chains, draws, transitions before them), and for NUTS the greatest depth of its trees
 RUNS = {
@@ -65,7 +65,7 @@ RUNS = {
     ("credit", GIBBS): (4, 4000, 500), ("credit", HMC): (4, 20_000, 2000),
     ("volatility", SSHMC): (4, 5000, 500), ("volatility", GIBBS): (4, 20_000, 2000),
     ("volatility", HMC): (4, 20_000, 2000), ("Cox", SSHMC): (4, 2500, 250),
-    ("Cox", GIBBS): (4, 2000, 300), ("Cox", HMC): (4, 1500, 200),
+    ("Cox", GIBBS): (4, 5000, 500), ("Cox", HMC): (4, 1500, 200),
 }
 SHARE = {"paper": 1.0, "short": 0.1, "smoke": 0.004}  # of the draws
 SLOW = {"paper": 1.0, "short": 0.4, "smoke": 1.0}  # of that, on the Cox process

@@ -18,9 +18,13 @@ from algorithms.hmc import hmc
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
+from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import at_phi
+from models.interface import sizes as dimensions
 from models.jit import ROOT, njit
 from models.linalg import identity_plus_scaled
+from models.log_gaussian_cox import LogGaussianCox
+from models.stochastic_volatility import StochasticVolatility
 
 pytestmark = pytest.mark.benchmark
 SHARED = ROOT.parent / "shared" / "data"
@@ -214,9 +218,50 @@ def test_growth():
     for N in sizes:
         keep = np.linspace(0, y.size - 1, N).astype(int)
         times.append(timed(squared_exponential(X[keep], X[keep], 4.85, 5.1), y[keep]))
-    print(f"\n| seconds, {cases.name} and test |", " | ".join(f"N = {N}" for N in sizes),
-          "| exponent |")
+    print(f"\n{cases.name} and test, seconds")
     works = ("RMHMC transition, l_max = 10", "EP to 1e-8", "HMC transition, l_max = 200")
     for name, t in zip(works, np.transpose(times), strict=True):
-        exponent = np.polyfit(np.log(sizes), np.log(t), 1)[0]
-        print(f"| {name} |", " | ".join(f"{v:.2g}" for v in t), f"| {exponent:.1f} |")
+        show_growth(name, sizes, t)
+
+
+def show_growth(name, sizes, times):
+    """Print times as two rows of a table, and the exponent of a power law through them."""
+    exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
+    print(f"| {name} |", " | ".join(f"{size}" for size in sizes), "| exponent |")
+    print("| |", " | ".join(f"{t:.2g}" for t in times), f"| {exponent:.2f} |")
+
+
+def logistic(cases):
+    """Ten groups of 20 weights, with so many cases in all."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((cases, 20))
+    y = np.where(rng.random(cases) < 0.5, -1.0, 1.0)
+    return HierarchicalLogistic.from_data(X, y, np.arange(cases) % 10)
+
+
+def volatilities(T):
+    """A series whose variance does not change."""
+    return StochasticVolatility.from_data(np.random.default_rng(0).standard_normal(T))
+
+
+def cox(d):
+    """A field of few counts."""
+    return LogGaussianCox.from_counts(np.random.default_rng(0).poisson(0.1, (d, d)), 3.9)
+
+
+@pytest.mark.parametrize(("name", "make", "phi", "sizes"), [
+    ("funnel, coordinates", Funnel.from_size, [0.0], (10, 100, 1000, 10_000, 100_000)),
+    ("hierarchical logistic, cases", logistic, [0.0], (100, 1000, 10_000, 100_000)),
+    ("stochastic volatility, T", volatilities, [0.0, np.log(0.15), np.arctanh(0.98)],
+     (100, 1000, 10_000, 100_000, 1_000_000)),
+    ("log-Gaussian Cox, d", cox, np.log([1.91, 1 / 33]), (8, 16, 32, 64))])
+def test_growth_of_the_hierarchical_models(name, make, phi, sizes):
+    def timed(size, steps=10):
+        model, rng = make(size), np.random.default_rng(1)
+        theta = np.zeros(dimensions(model)[0])
+        n = max(1, 20_000 // theta.size)
+        return seconds(lambda: sshmc_fast.sshmc(
+            theta, np.array(phi), model, 1e-3, 1e-3, steps, n, rng, 2, 1), 3) / (n * steps)
+
+    times = [timed(size) for size in sizes]
+    show_growth(f"seconds of an ABLA step, 2 and 1 leapfrogs; {name}", sizes, times)

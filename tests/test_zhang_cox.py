@@ -19,20 +19,29 @@ SETTINGS = {HMC: {"eps": 0.05, "L": 3, "jitter": 0.2},
 
 
 @pytest.mark.parametrize("distance", cox_runs.DISTANCES)
-def test_chains_start_at_the_mean_and_at_the_true_covariance(distance):
-    model, x, phi = cox.problem(SMALL, distance)
-    np.testing.assert_array_equal(x, MU)
+def test_chains_start_at_the_true_covariance_and_at_draws_of_it(distance):
+    model, phi = cox.problem(SMALL, distance)
     covariance = np.exp(phi[0] - model.distance / np.exp(phi[1]))
     # sigma^2 = 1.91, and exp(-delta / (beta d)) with beta = 1 / 33 on the unit square
     place = np.arange(4) / 3
     expected = 1.91 * np.exp(-np.hypot.outer(place, place) * 33 / 4)
     np.testing.assert_allclose(covariance, expected, rtol=0, atol=1e-14)
     np.testing.assert_array_equal(model.counts, load(SMALL).y.ravel())
+    rng = np.random.default_rng(7)
+    x = np.array([cox.start(phi, model, rng) for _ in range(2000)])
+    for values, variance in ((x[:, 0], 1.91), (x.mean(axis=1), np.nan)):
+        if np.isnan(variance):  # of the mean over cells: the mean covariance of two of them
+            i, j = np.divmod(np.arange(16), 4)
+            variance = expected[abs(i[:, None] - i), abs(j[:, None] - j)].mean()
+        # 4 standard errors, of a mean and of a variance of normals
+        assert abs(values.mean() - MU) < 4 * (variance / 2000) ** 0.5
+        assert abs(values.var() / variance - 1) < 4 * (2 / 2000) ** 0.5
 
 
 @pytest.mark.parametrize("method", SETTINGS)
 def test_each_method_is_run_with_its_setting(method):
-    model, x, phi = cox.problem(SMALL, "unit")
+    model, phi = cox.problem(SMALL, "unit")
+    x = cox.start(phi, model, np.random.default_rng(2))
     found = cox.transitions(method, x, phi, model, SETTINGS[method], 6, np.random.default_rng(1))
     rng = np.random.default_rng(1)
     if method == HMC:
@@ -52,8 +61,9 @@ def test_each_method_is_run_with_its_setting(method):
 @pytest.mark.parametrize("distance", cox_runs.DISTANCES)
 def test_a_replicate_has_the_field_and_histograms_without_the_burn_in(distance):
     found = cox.one_chain(SSHMC, SMALL, distance, SETTINGS[SSHMC], 30, 10, [4])
-    model, x, phi = cox.problem(SMALL, distance)
-    chain = cox.transitions(SSHMC, x, phi, model, SETTINGS[SSHMC], 40, np.random.default_rng([4]))
+    (model, phi), rng = cox.problem(SMALL, distance), np.random.default_rng([4])
+    x = cox.start(phi, model, rng)
+    chain = cox.transitions(SSHMC, x, phi, model, SETTINGS[SSHMC], 40, rng)
     np.testing.assert_allclose(found["field"], chain.theta[10:].mean(axis=0), rtol=0, atol=5.1e-4)
     np.testing.assert_allclose(found["phi"]["mean"], chain.phi[10:].mean(axis=0), rtol=1e-12)
     logs = chain.phi[10:, 1] - (np.log(3) if distance == "pixel" else 0)  # beta of the unit square
@@ -93,7 +103,7 @@ def test_grids_have_the_papers_steps(method, distance, budget):
             assert (each["n_theta"], each["n_phi"], each["L"]) == (2, 1, 10)
         elif method == GIBBS:  # "20 leapfrog steps for x and 1 general leapfrog step"
             assert (each["L_theta"], each["L_phi"]) == (20, 1)
-    assert budget != "paper" or len(settings) == {SSHMC: 12, GIBBS: 9, HMC: 4}[method]
+    assert budget != "paper" or len(settings) == {SSHMC: 12, GIBBS: 12, HMC: 4}[method]
 
 
 def pilots_of(setting, AP, ess):
@@ -118,7 +128,11 @@ def test_the_rule_makes_the_rows_and_the_scan():
     assert cox_runs.grid(SSHMC, "pixel", "paper")[3] in taken  # the best of another eps_theta
     assert scan[f"{GIBBS}, unit, the lineage's steps"][1]["eps_phi"] == 0.2
     assert scan[f"{GIBBS}, unit, seed 3"][0].data.endswith("seed 3")
-    assert len(scan) == 5
+    best = cox_runs.grid(GIBBS, "unit", "paper")[2]
+    assert scan[f"{GIBBS}, unit, eps_theta = 0.25, no jitter"][1] == best | {"jitter": 0.0}
+    assert f"{GIBBS}, pixel, eps_theta = 0.3" in scan
+    # one other eps_theta of each method and distance, two without jitter of each on the unit square
+    assert len(scan) == 4 + 4 + 1 + 2
 
 
 class Recorder:
