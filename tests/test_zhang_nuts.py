@@ -22,7 +22,7 @@ def made_up():
         k = len(HYPER[name]) + 3
         found[name, sampler] = Together(
             np.arange(k) * 1.0, np.full(k, 0.02), np.ones(k), np.full(k, 0.03), np.full(k, 2500.0),
-            np.full(k, 600.0), 5000, 1e5, 0, 0.0, 0.8)
+            np.full(k, 600.0), 5000, 4, 1e5, 0, 0.0, 0.8)
     return {"found": found, "seconds": dict.fromkeys(script.RUNS, Measured(10.0, 1.0))}
 
 
@@ -179,7 +179,7 @@ def test_few_effective_draws_cannot_tell():
         for place, verdict in ((0, "cannot tell"), (1, "agrees")):  # log v, a weight
             f = result["found"]["credit", SSHMC]
             few = getattr(f, field).copy()
-            few[place] = 49
+            few[place] = 4 * 49  # in four chains
             changed = result | {"found": result["found"] | {
                 ("credit", SSHMC): f._replace(**{field: few})}}
             found = {g.claim.what: g.verdict for g in judge(script.CLAIMS, changed, "paper")}
