@@ -17,23 +17,13 @@ import numpy as np
 from harness.claims import Claim, Measured, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
+from harness.moments import ENOUGH, distance, imprecision, together, worst
 from harness.run import main
 from harness.style import COLOURS, plt
 from zhang.datasets import german_credit, simulated_cox, volatility
 from zhang.nuts import library
 from zhang.printed import GIBBS, HMC, SSHMC
-from zhang.references import (
-    ENOUGH,
-    HYPER,
-    clock,
-    distance,
-    imprecision,
-    nuts_chain,
-    own_chain,
-    together,
-    warm,
-    worst,
-)
+from zhang.references import HYPER, clock, nuts_chain, own_chain, warm
 
 NAME, WHAT = "zhang_nuts", "NUTS on the four models"
 MINUTES = {"paper": 25, "short": 3, "smoke": 0.6}

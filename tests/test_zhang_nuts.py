@@ -8,11 +8,12 @@ import pytest
 
 import zhang_nuts as script
 from harness.claims import Measured, judge
+from harness.moments import Together, distance, imprecision, moments, together, worst
 from models.funnel import Funnel
 from zhang import nuts as room
 from zhang.non_centred import NonCentred
 from zhang.printed import GIBBS, HMC, SSHMC
-from zhang.references import HYPER, Together, distance, imprecision, moments, together, worst
+from zhang.references import HYPER
 
 
 def made_up():
@@ -126,7 +127,7 @@ def test_every_row_gets_its_own_chains():
 
 def chain(theta, phi):
     """Make of draws what a replicate returns."""
-    return moments(theta, phi) | {"gradients": 1.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
+    return moments(phi, theta) | {"gradients": 1.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
 
 
 def series(n, k, a, rng):

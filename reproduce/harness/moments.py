@@ -1,0 +1,99 @@
+"""Means and standard deviations by several chains together: what samplers must agree on.
+
+Standard errors are those of the effective sample sizes within chains; where chains scatter by more
+than that, in the first h quantities (hyperparameters) or in the others together, by so much more.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.ess import initial_sequence
+from harness.claims import Measured
+
+ENOUGH = 50  # effective draws a chain; one that has not mixed reports ten, as slow as it is
+
+
+def moments(*blocks):
+    """Return what is kept of a chain, lists with a number a quantity.
+
+    blocks : (n, k) float64 each   draws; the hyperparameters come first, if there are any
+
+    mean, variance; "mean se", "variance se": their standard errors, by the effective sample sizes;
+    "spread": the variance of (x - mean)^2
+    """
+    x = np.concatenate(blocks, axis=1)
+    squares = (x - x.mean(axis=0)) ** 2
+    ess, ess_squares = initial_sequence(x).ess, initial_sequence(squares).ess
+    return {"n": len(x), "mean": x.mean(axis=0).tolist(), "variance": x.var(axis=0).tolist(),
+            "mean se": (x.std(axis=0) / np.sqrt(ess)).tolist(),
+            "variance se": (squares.std(axis=0) / np.sqrt(ess_squares)).tolist(),
+            "spread": squares.var(axis=0).tolist()}
+
+
+class Together(NamedTuple):
+    """Several chains together: arrays with a number a quantity."""
+
+    mean: np.ndarray
+    mean_se: np.ndarray
+    sd: np.ndarray
+    sd_se: np.ndarray
+    ess: np.ndarray  # effective sample size of all draws, for the mean
+    ess_squares: np.ndarray  # for the variance
+    n: int  # draws
+    chains: int
+    gradients: float
+    divergences: int
+    deepest: float  # NUTS: the share of trajectories that were cut
+    rate: float  # acceptance rate
+
+
+def together(chains, h):
+    """Put chains together, of which the first h quantities are hyperparameters."""
+    def of(name):
+        return np.array([chain[name] for chain in chains])
+
+    mean = of("mean").mean(axis=0)
+    about = of("variance") + (of("mean") - mean) ** 2  # of each chain, about the common mean
+    variance, mean_se = about.mean(axis=0), standard_error(of("mean se"), of("mean"), h)
+    variance_se = standard_error(of("variance se"), about, h)
+    return Together(mean, mean_se, np.sqrt(variance), variance_se / (2 * np.sqrt(variance)),
+                    variance / mean_se**2, of("spread").mean(axis=0) / variance_se**2,
+                    int(of("n").sum()), len(chains), float(of("gradients").sum()),
+                    int(of("divergences").sum()), float(of("deepest").mean()),
+                    float(of("rate").mean()))
+
+
+def standard_error(within, values, h):
+    """Return the standard errors of the means of (chains, quantities) values."""
+    k = len(values)
+    inside = np.sqrt((within**2).sum(axis=0)) / k
+    if k > 1:
+        excess = (values.std(axis=0, ddof=1) / np.sqrt(k) / inside) ** 2
+        for block in (slice(h), slice(h, None)) if h < inside.size else (slice(h),):
+            inside[block] *= max(1.0, np.sqrt(excess[block].mean()))
+    return inside
+
+
+def worst(found):
+    """Return the least effective sample size, over means and variances of all quantities."""
+    least = np.minimum(found.ess, found.ess_squares)
+    return 0.0 if np.isnan(least).any() else float(least.min())
+
+
+def imprecision(found):
+    """Return the largest standard error of a mean or a deviation, in standard deviations."""
+    return float(np.max([found.mean_se / found.sd, found.sd_se / found.sd]))
+
+
+def distance(a, b, h):
+    """Return the largest |z| of the differences of means and of standard deviations, a Measured.
+
+    Its standard error is 0, or nan where chains `a` have fewer than ENOUGH effective draws each of
+    one of the h hyperparameters: then they do not know their own errors.
+    """
+    z = [np.abs(a.mean - b.mean) / np.hypot(a.mean_se, b.mean_se),
+         np.abs(a.sd - b.sd) / np.hypot(a.sd_se, b.sd_se)]
+    least = min(a.ess[:h].min(), a.ess_squares[:h].min())
+    return Measured(float(np.max(z)), np.nan if least < ENOUGH * a.chains else 0.0)
+    # least is nan, and so is z, where a quantity never moved: that is no excuse
