@@ -17,11 +17,11 @@ import numpy as np
 from harness.claims import Claim, Measured, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
-from harness.moments import ENOUGH, distance, imprecision, together, worst
 from harness.run import main
 from harness.style import COLOURS, plt
+from rivals.moments import ENOUGH, distance, imprecision, together, worst
+from rivals.nuts import library
 from zhang.datasets import german_credit, simulated_cox, volatility
-from zhang.nuts import library
 from zhang.printed import GIBBS, HMC, SSHMC
 from zhang.references import HYPER, clock, nuts_chain, own_chain, warm
 

@@ -12,10 +12,12 @@ AUTHORS = ("paquet", "shahbaba", "zhang", "wang")
 SCRIPTS = sorted(path for author in AUTHORS for path in (ROOT / "reproduce").glob(f"{author}_*.py"))
 COMMANDS = sorted((ROOT / "reproduce").glob("*.py"))  # the scripts, and all.py, data.py, ...
 HARNESS = sorted((ROOT / "reproduce" / "harness").glob("*.py"))
+RIVALS = sorted((ROOT / "reproduce" / "rivals").glob("*.py"))  # what all papers' rivals share
 # what the scripts of a paper share
 ROOMS = sorted(path for author in AUTHORS
                for path in (ROOT / "reproduce" / author).glob("*.py"))
-OURS = {"algorithms", "models", "reproduce", "tests", "harness", *AUTHORS} | {
+REPRODUCE = COMMANDS + HARNESS + RIVALS + ROOMS
+OURS = {"algorithms", "models", "reproduce", "tests", "harness", "rivals", *AUTHORS} | {
     path.stem for path in COMMANDS}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
 STANDARD = {"ctypes", "dis", "functools", "graphlib", "hashlib", "itertools", "math", "numbers",
@@ -68,20 +70,26 @@ def test_the_harness_imports_nothing_of_ours_but_itself(path):
     assert imports(path)[0] & OURS <= {"harness"}
 
 
+@pytest.mark.parametrize("path", RIVALS, ids=name)
+def test_what_all_papers_share_imports_no_paper(path):
+    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness", "rivals"}
+
+
 @pytest.mark.parametrize("path", ROOMS, ids=name)
 def test_what_the_scripts_of_a_paper_share_imports_no_script_and_no_other_paper(path):
-    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness", path.parent.name}
+    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness", "rivals",
+                                       path.parent.name}
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=name)
 def test_no_command_imports_a_command(path):
     rooms = set(AUTHORS) if path not in SCRIPTS else {path.stem.split("_")[0]}
-    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness"} | rooms
+    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness", "rivals"} | rooms
 
 
 def test_the_arrows_between_files_make_no_circle():
     files = {".".join(path.relative_to(place).with_suffix("").parts): path for place, paths in (
-        (ROOT, ALGORITHMS + MODELS), (ROOT / "reproduce", COMMANDS + HARNESS + ROOMS))
+        (ROOT, ALGORITHMS + MODELS), (ROOT / "reproduce", REPRODUCE))
         for path in paths}
     arrows = {module: {found for found in modules(path) if found in files}
               for module, path in files.items()}
@@ -102,7 +110,7 @@ def modules(path):
     return found
 
 
-@pytest.mark.parametrize("path", ALGORITHMS + MODELS + COMMANDS + HARNESS + ROOMS, ids=name)
+@pytest.mark.parametrize("path", ALGORITHMS + MODELS + REPRODUCE, ids=name)
 def test_what_is_ours_is_imported_where_a_fingerprint_sees_it(path):
     # harness/fingerprint.py reads the top level of a file; it cannot see through a star
     whole = tree(path)
@@ -121,7 +129,7 @@ def test_the_library_needs_only_numba_numpy_and_scipy(path):
     assert imports(path)[0] - OURS <= LIBRARIES | STANDARD
 
 
-@pytest.mark.parametrize("path", ALGORITHMS + MODELS + COMMANDS + HARNESS + ROOMS, ids=name)
+@pytest.mark.parametrize("path", ALGORITHMS + MODELS + REPRODUCE, ids=name)
 def test_no_relative_imports(path):
     assert not imports(path)[1]
 

@@ -6,12 +6,14 @@ import warnings
 import numpy as np
 import pytest
 
+import rivals.nuts
 import zhang_nuts as script
 from harness.claims import Measured, judge
-from harness.moments import Together, distance, imprecision, moments, together, worst
 from models.funnel import Funnel
-from zhang import nuts as room
+from models.gaussian import Gaussian
+from rivals.moments import Together, distance, imprecision, moments, together, worst
 from zhang.non_centred import NonCentred
+from zhang.nuts import nuts
 from zhang.printed import GIBBS, HMC, SSHMC
 from zhang.references import HYPER
 
@@ -194,7 +196,7 @@ def test_few_effective_draws_cannot_tell():
 def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "nutpie", None)
     with pytest.raises(SystemExit) as exit:
-        room.library()
+        rivals.nuts.library()
     assert exit.value.code == 2
     assert 'pip install -e ".[nuts]"' in capsys.readouterr().err
 
@@ -208,10 +210,11 @@ def library():
 
 def test_nuts_samples_the_funnel(library, monkeypatch):
     calls = []
-    gradient = room.grad_U
-    monkeypatch.setattr(room, "grad_U", lambda q, model: calls.append(1) or gradient(q, model))
+    gradient = rivals.nuts.grad_U
+    monkeypatch.setattr(rivals.nuts, "grad_U",
+                        lambda q, model: calls.append(1) or gradient(q, model))
     model, start = NonCentred(Funnel.from_size(3)), np.array([0.3, -0.2, 0.1, 0.5])
-    found = room.nuts(model, start, 2000, 300, 5, np.array([0, 2]))
+    found = nuts(model, start, 2000, 300, 5, np.array([0, 2]))
     assert found["theta"].shape == (2000, 2) and found["phi"].shape == (2000, 1)
     # a few more before the first transition, to find a step size
     assert 0 <= len(calls) - found["steps"] - found["warm_up"] < 30
@@ -224,7 +227,20 @@ def test_nuts_samples_the_funnel(library, monkeypatch):
 
 def test_nuts_repeats_itself_and_samples_a_centred_model(library):
     model, start = Funnel.from_size(3), np.array([0.3, -0.2, 0.1, 0.5])
-    one, again, other = (room.nuts(model, start, 50, 50, seed) for seed in (1, 1, 2))
+    one, again, other = (nuts(model, start, 50, 50, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one["theta"], again["theta"])
     np.testing.assert_array_equal(one["phi"], again["phi"])
     assert np.abs(one["phi"] - other["phi"]).max() > 0.1
+
+
+def test_a_mass_of_low_rank_is_another_mass(library):
+    # three variables that are nearly one: a diagonal mass needs many steps a draw
+    factor = np.array([[10.0, 0, 0], [10, 1, 0], [10, 0, 1]])
+    model = Gaussian(np.array([1.0, 2, 3]), np.linalg.inv(factor @ factor.T))
+    found = [rivals.nuts.nuts(model, np.array([0.5, 0.5, 0.5]), 1500, 600, 5, low_rank=low_rank)
+             for low_rank in (False, True)]
+    assert found[1]["steps"] < 0.5 * found[0]["steps"]
+    for each in found:
+        result = together([moments(each["q"])], 3)
+        assert (np.abs((result.mean - [1, 2, 3]) / result.mean_se) < 4).all()
+        assert (np.abs((result.sd - np.sqrt([100, 101, 101])) / result.sd_se) < 4).all()

@@ -1,7 +1,7 @@
 """Chains on the four models of Zhang and Sutton (2014), and what all samplers must agree on.
 
 The quantities are the hyperparameters and some of the parameters: their means, and their standard
-deviations (harness/moments.py).
+deviations (rivals/moments.py).
 """
 
 import time
@@ -13,16 +13,17 @@ import numpy as np
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.sshmc_fast import sshmc
-from harness.moments import moments
 from models.funnel import Funnel
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import sizes
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
+from rivals.moments import moments
+from rivals.nuts import library
 from zhang.datasets import BETA, MU, PHI, SIGMA, load
 from zhang.estimates import in_blocks
 from zhang.non_centred import NonCentred, theta_of
-from zhang.nuts import library, nuts
+from zhang.nuts import nuts
 from zhang.printed import HMC, SSHMC
 
 HYPER = {"funnel": ("v",), "credit": ("log v",),
