@@ -241,6 +241,6 @@ def test_a_mass_of_low_rank_is_another_mass(library):
              for low_rank in (False, True)]
     assert found[1]["steps"] < 0.5 * found[0]["steps"]
     for each in found:
-        result = together([moments(each["q"])], 3)
+        result = together([chain(each["q"][:, 1:], each["q"][:, :1])], 1)
         assert (np.abs((result.mean - [1, 2, 3]) / result.mean_se) < 4).all()
         assert (np.abs((result.sd - np.sqrt([100, 101, 101])) / result.sd_se) < 4).all()
