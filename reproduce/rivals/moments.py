@@ -7,6 +7,7 @@ than that, in the first h quantities (hyperparameters) or in the others together
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from algorithms.ess import initial_sequence
 from harness.claims import Measured
@@ -97,3 +98,25 @@ def distance(a, b, h):
     least = min(a.ess[:h].min(), a.ess_squares[:h].min())
     return Measured(float(np.max(z)), np.nan if least < ENOUGH * a.chains else 0.0)
     # least is nan, and so is z, where a quantity never moved: that is no excuse
+
+
+def log_efficiency(chains, h):
+    """Return log(the worst ESS per gradient) of several chains, a Measured.
+
+    Its standard error is that of the jackknife over chains, whose worst quantity may change.
+    """
+    def of(which):
+        found = together(which, h)
+        return np.log(max(worst(found), np.finfo(float).tiny) / found.gradients)
+
+    k = len(chains)
+    left_out = np.array([of(chains[:j] + chains[j + 1:]) for j in range(k)])
+    return Measured(float(of(chains)), float(np.sqrt((k - 1) * left_out.var())))
+
+
+def as_one(z, k):
+    """Return the |z| of one normal that is as improbable as that the largest of k is z or more."""
+    p = 2 * ndtr(-abs(z))
+    # 1 - (1 - p)^k, without cancellation however small p is
+    tail = -np.expm1(k * np.log1p(-p)) if p < 1 else 1.0
+    return float(-ndtri(tail / 2)) if tail > 0 else np.inf

@@ -1,0 +1,308 @@
+"""What a mass matrix does beside split HMC: coordinates, chains, settings, claims."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import shahbaba_rivals as script
+from algorithms.map_estimate import map_estimate
+from algorithms.split_hmc import normal_approximation
+from harness.claims import Measured, judge
+from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, part
+from models.logistic_regression import LogisticRegression
+from rivals.moments import Together, as_one, distance, log_efficiency, moments, together, worst
+from shahbaba import rivals
+from shahbaba.datasets import load
+from shahbaba.printed import METHODS, PROBLEMS
+from shahbaba.whitened import original, whitened, whitened_problem
+
+SMALL = "illustrative data of slope 5, seed 1"
+
+
+@pytest.fixture(scope="module")
+def problem():
+    cases = load(SMALL)
+    model = LogisticRegression.from_data(cases.X, cases.y)
+    return model, normal_approximation(map_estimate(model))
+
+
+# Coordinates
+
+
+def test_the_hessian_at_the_mode_is_the_identity(problem):
+    model, fit = problem
+    C = whitened(model, fit).C
+    # the Hessian is that of the mode to rounding
+    np.testing.assert_allclose(C.T @ hessian(fit.q_hat, model) @ C, np.eye(3), rtol=0, atol=1e-12)
+
+
+def test_energies_and_gradients_are_those_of_q(problem):
+    model, fit = problem
+    new, z, h = whitened(model, fit), np.array([0.5, -1.0, 2.0]), 1e-5
+    q = original(z[None], new)[0]
+    np.testing.assert_allclose(q, fit.q_hat + fit.Z @ (z / fit.w), rtol=1e-14)
+    assert U(z, new) == U(q, model)
+    energy, g = U_and_grad_U(z, new)
+    differences = [(U(z + h * e, new) - U(z - h * e, new)) / (2 * h) for e in np.eye(3)]
+    # h^2 and rounding over h are both about 1e-10
+    np.testing.assert_allclose(g, differences, rtol=0, atol=1e-8)
+    np.testing.assert_array_equal(grad_U(z, new), g)
+    assert energy == U(z, new)
+    np.testing.assert_array_equal(case_entropy(z, new), case_entropy(q, model))
+
+
+def test_the_parts_of_a_split_add_up(problem):
+    model, fit = problem
+    new, normal, split = whitened_problem(model, fit, 0.3)
+    z = np.array([0.5, -1.0, 2.0])
+    assert U(z, split.R_0) + U(z, split.R_1) == pytest.approx(U(z, new), rel=1e-14)
+    cases = split.cases
+    np.testing.assert_array_equal(cases, np.sort(np.argsort(-case_entropy(fit.q_hat, model))[:30]))
+    assert U(z, part(new, cases, 0.0)) == U(original(z[None], new)[0], part(model, cases, 0.0))
+    assert U(z, normal) == pytest.approx(z @ z / 2, rel=1e-14)
+
+
+# Chains
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Put the illustrative data in the place of CTG."""
+    monkeypatch.setitem(rivals.SETS, "CTG", SMALL)
+    monkeypatch.setitem(PROBLEMS, "CTG", PROBLEMS["CTG"]._replace(eps=0.6, f=0.5, M=3))
+    rivals.whitened_stage.cache_clear()
+    yield
+    rivals.whitened_stage.cache_clear()
+
+
+def test_all_methods_sample_the_same_posterior(small):
+    long = together([rivals.chain("CTG", rivals.MASS, [0.9, 2], 40_000, 100, 1)], 3)
+    for method in rivals.OURS:
+        setting = [0.5, 4] if method in METHODS else [0.9, 2]
+        found = rivals.chain("CTG", method, setting, 10_000, 100, 2)
+        assert found["n"] == 10_000 and found["rate"] > 0.5
+        z, se = distance(together([found], 3), long, 3)
+        assert as_one(z, 6) < 4 and se == 0
+        # L gradients a transition; data splitting has (f M + 1 - f) L; one more at the start
+        wanted = setting[1] * (2.0 if "data" in method else 1.0)
+        assert found["gradients"] / found["n"] == pytest.approx(wanted, abs=2e-4)
+
+
+def test_the_mass_is_the_hessian_at_the_mode(small, problem, monkeypatch):
+    seen, (model, fit) = [], problem
+    monkeypatch.setattr(rivals, "hmc", lambda *a: seen.append(a) or None)
+    rivals.run("CTG", rivals.MASS, [0.7, 3], (np.zeros(3), np.ones(3)), 5, None)
+    q, _, eps, L, n, _, M, jitter = seen[0]
+    np.testing.assert_allclose(M, hessian(fit.q_hat, model), rtol=1e-10)
+    assert (eps, L, n, jitter) == (0.7, 3, 5, 0.2) and (q == 1).all()
+
+
+def test_chains_start_at_draws_of_the_normal_approximation(small, problem):
+    _, fit = problem
+    rng = np.random.default_rng(5)
+    z, q = map(np.array, zip(*[rivals.start("CTG", rng) for _ in range(4000)], strict=True))
+    np.testing.assert_allclose((q - fit.q_hat) @ fit.Z * fit.w, z, rtol=0, atol=1e-10)
+    covariance = fit.Z @ np.diag(fit.w**-2.0) @ fit.Z.T
+    # 4000 draws: a relative error of 1 / sqrt(2000) a variance
+    np.testing.assert_allclose(np.cov(q.T), covariance, rtol=0, atol=0.12 * covariance.max())
+
+
+def test_sixteen_settings_with_the_papers_among_them():
+    for name, of in PROBLEMS.items():
+        for method in rivals.OURS:
+            tried = rivals.settings(name, method)
+            assert len(set(map(tuple, tried))) == len(tried) <= 16
+            assert len(tried) == 16 or method == "data"
+            if method in METHODS:
+                L = int(of.rows["L"][method])
+                eps = of.eps * 20 / L  # all have the trajectory of HMC
+                assert any(m == L and abs(e / eps - 1) < 1e-12 for e, m in tried)
+            else:
+                assert tried[0] == [0.4, 1] and tried[-1] == [1.4, 5]
+
+
+def test_the_clock_is_of_a_gradient(small, monkeypatch):
+    ticks = iter(np.arange(100.0) * 6)
+    monkeypatch.setattr(rivals.time, "process_time", lambda: next(ticks))
+    rows = {"HMC": [0.3, 4], rivals.MASS: [0.5, 2]}
+    seconds = rivals.clock("CTG", rows, 2, 5)["seconds"]
+    assert seconds == {"HMC": [6 / 21] * 2, rivals.MASS: [6 / 11] * 2, "mode": [6.0] * 2}
+
+
+# Efficiency
+
+
+def one(ess, squares, gradients, d=3):
+    """Make a chain of 1000 draws of variance 1 with these effective sample sizes of all values."""
+    return {"n": 1000, "mean": [0.0] * d, "variance": [1.0] * d,
+            "mean se": [ess**-0.5] * d, "variance se": [(2 / squares) ** 0.5] * d,
+            "spread": [2.0] * d, "gradients": gradients, "divergences": 0, "deepest": np.nan,
+            "rate": 0.8}
+
+
+def test_efficiency_is_the_worst_ess_per_gradient():
+    chains = [one(200.0, 50.0, 400.0), one(200.0, 50.0, 400.0)]
+    value, se = log_efficiency(chains, 3)
+    assert value == pytest.approx(np.log(100 / 800), rel=1e-12)
+    assert se == pytest.approx(0, abs=1e-12)
+    assert log_efficiency([one(30.0, 50.0, 400.0)] * 2, 3)[0] == pytest.approx(np.log(60 / 800))
+
+
+def test_the_error_of_an_efficiency_is_that_of_the_chains():
+    # four chains, of which the squared errors of the mean are 1/10, 1/20, 1/30 and 1/40
+    ess = np.array([10.0, 20, 30, 40])
+    value, se = log_efficiency([one(e, 1e9, 100.0) for e in ess], 3)
+    assert value == pytest.approx(np.log(16 / (1 / ess).sum() / 400), rel=1e-12)
+    left = [np.log(9 / (1 / np.delete(ess, j)).sum() / 300) for j in range(4)]
+    assert se == pytest.approx(np.sqrt(3 * np.var(left)), rel=1e-12)
+
+
+def test_the_largest_of_many_is_as_one():
+    assert as_one(2.5, 1) == pytest.approx(2.5, rel=1e-12)
+    assert as_one(-2.5, 1) == pytest.approx(2.5, rel=1e-12)
+    z = 4.3
+    assert 2 * norm.sf(as_one(z, 200)) == pytest.approx(1 - (1 - 2 * norm.sf(z)) ** 200, rel=1e-9)
+    assert as_one(45.0, 10) > 8  # no overflow where the probability is 0
+    assert as_one(0.0, 5) == pytest.approx(0, abs=1e-12)
+
+
+# The script
+
+
+class Remembered:
+    """An experiment that computes nothing: the longer the step, the better the chain."""
+
+    budget, seed = "paper", 3
+
+    def __init__(self):
+        self.tasks = {}
+
+    def replicates(self, function, tasks, unit, warm=None):
+        self.tasks[unit] = tasks
+        if "timings" in unit:
+            return [{"seconds": {row: [0.01, 0.01] for row in tasks[0]["rows"]} | {
+                "mode": [0.5, 0.5]}}]
+        if "NUTS" in unit:
+            return [one(100.0, 80.0, 500.0) | {"warm_up": 70 + 2 * task["low_rank"]}
+                    for task in tasks]
+        return [one(100 * task["setting"][0], 1e3, 500.0) for task in tasks]
+
+
+@pytest.fixture(scope="module")
+def computed():
+    experiment = Remembered()
+    return experiment, script.run(experiment, None)
+
+
+def test_the_setting_with_the_most_per_gradient_is_run_again(computed):
+    experiment, result = computed
+    chains = experiment.tasks["chains"]
+    for name in rivals.SETS:
+        for method in rivals.OURS:
+            longest = max(eps for eps, _ in rivals.settings(name, method))
+            mine = [t for t in chains if (t["name"], t["method"]) == (name, method)]
+            assert len(mine) == 5 and {t["setting"][0] for t in mine} == {longest}
+            assert result[name][method]["setting"] == mine[0]["setting"]
+            assert result[name][method]["tries"] == 600 * len(rivals.settings(name, method))
+    seeds = [str(t["seed"] + [t["name"]]) for unit in ("pilots", "chains", "chains of NUTS")
+             for t in experiment.tasks[unit]]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_rows_are_of_their_own_chains(computed):
+    _, result = computed
+    for name in rivals.SETS:
+        found = result[name]
+        for method in rivals.OURS:
+            ess = 100 * found[method]["setting"][0]
+            wanted = np.log(min(ess, 1e3) / 500)
+            assert found[method]["per gradient"].value == pytest.approx(wanted)
+            # 0.01 seconds a gradient
+            assert found[method]["per second"].value == pytest.approx(wanted + np.log(100))
+            assert found[method]["set-up"] == pytest.approx(0 if method == "HMC" else 50)
+        assert found[rivals.NUTS]["set-up"] == 70 and found[rivals.LOW_RANK]["set-up"] == 72
+        assert found[rivals.NUTS]["per gradient"].value == pytest.approx(np.log(80 / 500))
+
+
+def made_up():
+    """Return a result of which every claim is true."""
+    d, found = 4, {}
+    for k, method in enumerate(rivals.ALL):
+        f = Together(np.zeros(d), np.full(d, 0.02), np.ones(d), np.full(d, 0.03), np.full(d, 900.0),
+                     np.full(d, 800.0), 5000, 5, 1e5, 0, 0.0, 0.8)
+        value = {"HMC": -6.0, "normal": -5.0, "data": -4.5, rivals.MASS: -3.0}.get(method, -3.5)
+        found[method] = {"together": f, "setting": [0.5, k + 1] if method in rivals.OURS else None,
+                         "tries": 160, "per gradient": Measured(value, 0.05),
+                         "per second": Measured(value + 8, 0.05), "set-up": 50.0}
+    return {name: dict(found) for name in rivals.SETS}
+
+
+def changed(result):
+    """Return the claims whose verdict is not that they agree."""
+    return {f.claim.what for f in judge(script.CLAIMS, result, "paper") if f.verdict != "agrees"}
+
+
+def test_what_is_made_up_agrees():
+    assert changed(made_up()) == set()
+
+
+@pytest.mark.parametrize("name", rivals.SETS)
+def test_an_efficiency_that_is_another_changes_its_claims(name):
+    for method, value, what in (
+            ("HMC", -4.0, {f"{name}: log(ESS per gradient, the better split / HMC), unit masses"}),
+            ("data", -2.5, {f"{name}: log(ESS per gradient, {rivals.MASS} / the better split)"}),
+            ("normal", -2.5, {f"{name}: log(ESS per gradient, {rivals.MASS} / the better split)"}),
+            (rivals.SPLITS[0], 1.0, set())):
+        result = made_up()
+        result[name][method] = result[name][method] | {"per gradient": Measured(value, 0.05)}
+        assert changed(result) == what
+    result = made_up()
+    result[name]["data"] = result[name]["data"] | {"per second": Measured(5.5, 0.05)}
+    assert changed(result) == {f"{name}: log(ESS per second, {rivals.MASS} / the better split)"}
+
+
+@pytest.mark.parametrize("name", rivals.SETS)
+@pytest.mark.parametrize("method", [m for m in rivals.ALL if m != rivals.MASS])
+def test_a_moment_that_is_another_changes_its_claim(name, method):
+    what = f"{name}, {method}: largest |z| against {rivals.MASS}, as one"
+    for field, se in (("mean", 0.02), ("sd", 0.03)):
+        # of eight numbers the largest is above 4.47 as rarely as one is above 4
+        for z, wanted in ((4.6, {what}), (4.3, set())):
+            result = made_up()
+            f = result[name][method]["together"]
+            other = getattr(f, field).copy()
+            other[-1] += z * 2**0.5 * se
+            result[name][method] = result[name][method] | {"together": f._replace(**{field: other})}
+            assert changed(result) == wanted
+    result = made_up()
+    f = result[name][method]["together"]
+    few = np.full(4, 5 * 49.0)  # in five chains
+    result[name][method] = result[name][method] | {"together": f._replace(ess_squares=few)}
+    assert changed(result) == {what}
+
+
+def test_the_table_and_the_figure_have_every_row():
+    text = script.table(made_up())
+    lines = [line for line in text.splitlines() if any(line.startswith(n) for n in rivals.SETS)]
+    assert len(lines) == 4 * len(rivals.ALL)
+    # 900 and 800 effective draws in 1e5 gradients; e^-3 per gradient, e^5 per second
+    assert all(" 9 " in line and " 8 " in line for line in lines)
+    assert text.count(" 49.8 (2.5)") == 4 and text.count(" 148.4 (7.4)") == 4
+    fig = script.figure(made_up())
+    assert len(fig.axes) == 8
+    for ax, middle in ((fig.axes[0], 1000 * np.exp(-3)), (fig.axes[1], np.exp(5))):
+        drawn = [line.get_xdata()[0] for line in ax.lines]
+        assert any(abs(x / middle - 1) < 1e-12 for x in drawn)
+
+
+def test_worst_is_over_values_and_squares():
+    assert worst(together([one(200.0, 50.0, 1.0)], 3)) == pytest.approx(50)
+    assert worst(together([one(20.0, 50.0, 1.0)], 3)) == pytest.approx(20)
+
+
+def test_moments_of_one_block(problem):
+    x = np.random.default_rng(3).standard_normal((4000, 2)) * [1, 3]
+    rest = {"gradients": 1.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
+    found = together([moments(x) | rest], 2)
+    np.testing.assert_allclose(found.mean, x.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(found.sd, x.std(axis=0), rtol=1e-12)
