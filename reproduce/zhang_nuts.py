@@ -55,7 +55,7 @@ RUNS = {
     ("credit", GIBBS): (4, 4000, 500), ("credit", HMC): (4, 20_000, 2000),
     ("volatility", SSHMC): (4, 5000, 500), ("volatility", GIBBS): (4, 20_000, 2000),
     ("volatility", HMC): (4, 20_000, 2000), ("Cox", SSHMC): (4, 2500, 250),
-    ("Cox", GIBBS): (4, 5000, 500), ("Cox", HMC): (4, 700, 100),
+    ("Cox", GIBBS): (4, 2000, 200), ("Cox", HMC): (4, 700, 100),
 }
 SHARE = {"paper": 1.0, "short": 0.1, "smoke": 0.004}  # of the draws
 SLOW = {"paper": 1.0, "short": 0.4, "smoke": 1.0}  # of that, on the Cox process
