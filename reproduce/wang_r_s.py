@@ -139,6 +139,9 @@ def figure(r):
                         label=f"s = {s}, {name}" if ax is axes[0, 0] else None)
         ax.set(xscale="log", yscale="log", xlabel="r", title=f"row {number}, {unit}")
         ax.set_xticks(moves, map(str, moves))
+        low, high = ax.get_ylim()
+        ticks = [t for t in (5, 10, 20, 30, 50, 70, 100, 200, 500, 1000) if low < t < high]
+        ax.set_yticks(ticks, map(str, ticks))
         ax.minorticks_off()
     for ax in axes[:, 0]:
         ax.set_ylabel("evaluations of the posterior for a draw")
