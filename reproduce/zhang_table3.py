@@ -198,7 +198,7 @@ def figure(r):
     right.axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
     right.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
               ylabel="worst ESS, squares too, per 1000 gradients")
-    right.legend(fontsize=7)
+    right.legend(fontsize=7, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     fig.suptitle("Table 3: stochastic volatility, 2000 + 3 dimensions; bars are 2 standard errors")
     return fig
 
