@@ -19,7 +19,7 @@ from harness.claims import table as text_table
 from harness.run import main
 from harness.style import COLOURS, plt
 from zhang.cox import OWN
-from zhang.cox_runs import DISTANCES, LONGER, computed, rows_of, scan_of, timed, tuned
+from zhang.cox_runs import DISTANCES, LONGER, ONE, computed, rows_of, scan_of, timed, tuned
 from zhang.cox_table import (
     COLUMNS,
     TABLE,
@@ -51,13 +51,23 @@ BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13)}  # legends
 def run(experiment, cases):
     """Return the pilots, estimates of rows and of the scan, with times, and the length of runs."""
     tried = tuned(experiment)
-    wanted = rows_of(tried) | (scan_of(tried) if experiment.budget != "smoke" else {})
+    wanted = rows_of(tried) | (scan_of(tried) | without_jitter(tried)
+                               if experiment.budget != "smoke" else {})
     found = computed(experiment, wanted)
     seconds = timed(experiment, wanted)
     found = {name: each | {"seconds": seconds[name]} for name, each in found.items()}
     rows = {name: found.pop(name) for name in rows_of(tried)}
     return {"rows": rows, "scan": found, "tried": {
         f"{method}, {distance}": each for (method, distance), each in tried.items()}}
+
+
+def without_jitter(tried):
+    """Return the scan's settings in pixels without jitter, {name: (Row, setting)}: as printed."""
+    found = {name: each for name, each in scan_of(tried).items() if each[0].distance == "pixel"}
+    for name, (row, setting) in rows_of(tried, [f"{m}, pixel" for m in METHODS]).items():
+        found[f"{name}, eps_theta = {setting['eps_theta']}"] = row._replace(chains=ONE), setting
+    return {f"{name}, no jitter": (row, setting | {"jitter": 0.0})
+            for name, (row, setting) in found.items()}
 
 
 # The claims

@@ -10,7 +10,7 @@ import zhang_table4 as table4
 from harness.claims import BUDGETS, Measured, Scan, judge
 from harness.style import plt
 from zhang import cox_table
-from zhang.cox_runs import ROWS
+from zhang.cox_runs import GRIDS, ROWS
 from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number
 
 UNIT, PIXEL, RIVAL, RIVAL_PIXEL = (f"{method}, {distance}" for method in (SSHMC, GIBBS)
@@ -206,6 +206,7 @@ def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
     monkeypatch.setattr(table4, "tuned", lambda experiment: {(SSHMC, "unit"): ["pilots"]})
     monkeypatch.setattr(table4, "rows_of", lambda tried: dict.fromkeys(ROWS))
     monkeypatch.setattr(table4, "scan_of", lambda tried: {"more": None})
+    monkeypatch.setattr(table4, "without_jitter", lambda tried: {})
     monkeypatch.setattr(table4, "computed", lambda experiment, wanted: {
         name: done.get(name, {"ess": "more"}) for name in wanted})
     monkeypatch.setattr(table4, "timed", lambda experiment, wanted: {
@@ -216,3 +217,16 @@ def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
     assert found["scan"] == ({} if budget == "smoke" else {
         "more": {"ess": "more", "seconds": [len(ROWS)]}})
     assert found["tried"] == {f"{SSHMC}, unit": ["pilots"]}
+
+
+def test_the_settings_in_pixels_are_run_without_jitter():
+    tried = {key: [{"setting": {"eps_theta": eps, "eps_phi": 0.1, "jitter": 0.2, "L": 10},
+                    "AP": [rate], "ess": {"phi": 10 * eps}, "cost": 1.0}
+                   for eps, rate in ((0.1, 0.8), (0.2, 0.8), (0.3, 0.5))] for key in GRIDS}
+    found = table4.without_jitter(tried)
+    assert sorted(found) == sorted(f"{method}, pixel, eps_theta = {eps}, no jitter"
+                                   for method in (SSHMC, GIBBS) for eps in (0.1, 0.2))
+    for name, (row, setting) in found.items():
+        assert (row.method, row.distance) == tuple(name.split(", ")[:2])
+        assert f"eps_theta = {setting['eps_theta']}," in name and setting["jitter"] == 0
+        assert row.chains == {"paper": 1, "short": 1, "smoke": 1}
