@@ -9,8 +9,12 @@ import pytest
 import zhang_table4 as table4
 from harness.claims import BUDGETS, Measured, Scan, judge
 from harness.style import plt
+from models import interface
 from zhang import cox_table
+from zhang import jumps as room
+from zhang.cox import problem, start
 from zhang.cox_runs import GRIDS, ROWS
+from zhang.datasets import GRID
 from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number
 
 UNIT, PIXEL, RIVAL, RIVAL_PIXEL = (f"{method}, {distance}" for method in (SSHMC, GIBBS)
@@ -41,7 +45,8 @@ def made_up():
             f"{GIBBS}, unit, seed 2": estimates(GIBBS, 0.01, (0.8, 0.75)),
             LINEAGE: estimates(GIBBS, 0.01, (1.0, 1.0))}
     pilot = {"setting": {"L": 10}, "AP": [0.8], "ess": {"phi": 3.0}, "cost": 7.0}
-    return {"rows": rows, "scan": scan, "tried": {name: [pilot] for name in rows}}
+    moved = dict.fromkeys(("unit", "pixel"), Measured(0.005, 0.0005))
+    return {"rows": rows, "scan": scan, "moved": moved, "tried": {name: [pilot] for name in rows}}
 
 
 def verdicts(result, budget="paper"):
@@ -102,7 +107,9 @@ MOVED = {
     "median": (ess(SSHMC, "med", 1.6), [claim(SSHMC, "med")]),
     "maximum": (ess(SSHMC, "max", 0.6), [claim(SSHMC, "max")]),
     "minimum": (ess(SSHMC, "min", 2.5), [claim(SSHMC, "min")]),
-    "sigma": (ess(SSHMC, "sigma", 1.8), [claim(SSHMC, "sigma")]),
+    **{f"moves, {distance}": (lambda r, d=distance: r["moved"].update({d: Measured(0.6, 0.01)}),
+                              [f"{distance}: log(the most that the ESS of sigma can be / 2101)"])
+       for distance in ("unit", "pixel")},
     "the rival's median": (ess(GIBBS, "med", 0.5), [claim(GIBBS, "med")]),
     "the rival's maximum": (ess(GIBBS, "max", 1.5), [claim(GIBBS, "max")]),
     "the rival's minimum": (ess(GIBBS, "min", 7.0), [claim(GIBBS, "min")]),
@@ -116,7 +123,8 @@ MOVED = {
     "HMC's beta": (of_row(HMC, "means", [[0.7, -0.9999], [0.7, -1.0001]] * 2),
                    [SLOW[1], CREDULOUS]),
     "HMC is modest": (of_row(HMC, "means_se", [[60.0, 60.0]] * 4), [CREDULOUS]),
-    "sigma hardly varies": (of_row(UNIT, "sd", [Measured(0.02, 0.01)] * 2), [STABLE]),
+    "sigma hardly varies": (of_row(UNIT, "sd", [Measured(0.02, 0.01)] * 2), [
+        STABLE, "unit: log(the most that the ESS of sigma can be / 2101)"]),
     "longer trajectories": (lambda r: r["rows"][table4.OURS]["ess"].update(
         beta=Measured(5.0, 0.01)), [LONG]),
 }
@@ -131,6 +139,13 @@ def test_what_is_moved_changes_its_claims_and_no_other(name):
     changed = [what for what in before if before[what] != after[what]]
     assert sorted(changed) == sorted(wanted)
     assert {after[what] for what in wanted} <= {"differs"}
+
+
+def test_the_ess_of_sigma_is_a_known_difference():
+    for factor, verdict in ((1.2, "agrees"), (1.8, "known difference")):
+        result = made_up()
+        ess(SSHMC, "sigma", factor)(result)
+        assert verdicts(result)[claim(SSHMC, "sigma")] == verdict
 
 
 def test_sigma_behind_beta_differs():
@@ -202,7 +217,7 @@ def test_the_table_and_the_figure_show_every_row():
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
-    done = {name: {"ess": k} for k, name in enumerate(ROWS)}
+    done = {name: {"ess": k, "setting": name} for k, name in enumerate(ROWS)}
     monkeypatch.setattr(table4, "tuned", lambda experiment: {(SSHMC, "unit"): ["pilots"]})
     monkeypatch.setattr(table4, "rows_of", lambda tried: dict.fromkeys(ROWS))
     monkeypatch.setattr(table4, "scan_of", lambda tried: {"more": None})
@@ -211,12 +226,21 @@ def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
         name: done.get(name, {"ess": "more"}) for name in wanted})
     monkeypatch.setattr(table4, "timed", lambda experiment, wanted: {
         name: [k] for k, name in enumerate(wanted)})
-    experiment = type("Experiment", (), {"budget": budget})
+    monkeypatch.setattr(table4, "most", None)
+    moves = [{"square": k + j} for j in (0.0, 10.0) for k in range(4)]
+    asked = []
+    experiment = type("Experiment", (), {
+        "budget": budget, "seed": 1, "replicates": staticmethod(
+            lambda function, tasks, unit, warm: asked.extend(tasks) or moves)})
     found = table4.run(experiment, None)
-    assert found["rows"] == {name: {"ess": k, "seconds": [k]} for k, name in enumerate(ROWS)}
+    assert found["rows"] == {name: {"ess": k, "seconds": [k], "setting": name}
+                             for k, name in enumerate(ROWS)}
     assert found["scan"] == ({} if budget == "smoke" else {
         "more": {"ess": "more", "seconds": [len(ROWS)]}})
     assert found["tried"] == {f"{SSHMC}, unit": ["pilots"]}
+    assert [m.value for m in found["moved"].values()] == [1.5, 11.5]
+    assert [task["distance"] for task in asked] == ["unit"] * 4 + ["pixel"] * 4
+    assert len({str(task["seed"]) for task in asked}) == 8
 
 
 def test_the_settings_in_pixels_are_run_without_jitter():
@@ -230,3 +254,35 @@ def test_the_settings_in_pixels_are_run_without_jitter():
         assert (row.method, row.distance) == tuple(name.split(", ")[:2])
         assert f"eps_theta = {setting['eps_theta']}," in name and setting["jitter"] == 0
         assert row.chains == {"paper": 1, "short": 1, "smoke": 1}
+
+
+def test_jumps_are_those_of_log_sigma_squared(monkeypatch):
+    path = np.array([[0.0, 9.0], [1.0, 9.0], [1.5, 8.0], [1.5, 7.0], [3.5, 0.0]])
+    monkeypatch.setattr(room, "transitions", lambda method, x, phi, model, setting, n, rng: type(
+        "Chain", (), {"phi": path[:n]}))
+    found = room.jumps(f"{GRID}3 x 3, unit, seed 1", "unit", {}, 3, 2, [0])
+    assert found == {"n": 3, "square": (0.5**2 + 0 + 2**2) / 3}
+
+
+def test_the_most_is_that_of_a_chain_that_forgets_by_a_constant_factor():
+    # x' = a x + noise is reversible, with tau = (1 + a) / (1 - a) and moves of 2 v^2 (1 - a)
+    for a, v in ((0.9, 2.0), (0.1, 0.3)):
+        square = 2 * v**2 * (1 - a)
+        value, se = room.most(Measured(square, 0.01 * square), Measured(v), 1000)
+        assert value == pytest.approx(1000 * (1 - a) / (1 + a), rel=1e-12)
+        assert se > 0
+    assert room.most(Measured(4.1), Measured(1.0), 1000) == (1000, 0)
+
+
+def test_given_x_and_r_log_sigma_squared_hardly_moves():
+    model, phi = problem(f"{GRID}16 x 16, unit, seed 1", "unit")
+    rng = np.random.default_rng(3)
+    Theta = interface.at_theta(start(phi, model, rng), model)
+    r = interface.momentum_theta(rng.standard_normal(256), interface.at_phi(phi, model), model)
+    s = phi[0] + np.linspace(-0.5, 0.5, 2001)
+    energy = np.array([interface.U2(interface.at_phi(np.array([each, phi[1]]), model), Theta, r,
+                                    model) for each in s])
+    w = np.exp(energy.min() - energy)
+    w /= w.sum()
+    # x'C^-1 x and r'C r scatter by (2 / 256)^1/2 of themselves, their root by half of both
+    assert np.sqrt((s - s @ w) ** 2 @ w) == pytest.approx(256**-0.5, rel=0.12)
