@@ -19,7 +19,7 @@ import json
 import os
 import sys
 from importlib import import_module
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 from threadpoolctl import threadpool_limits
 
@@ -66,9 +66,11 @@ def differences(old, new, path=""):
 
 
 def function_of(script, name):
-    """Return the function `name` of the module `script`, or of one that it imports."""
+    """Return the function `name` of the module `script`, or of one that it imports (from)."""
     module = import_module(script)
-    places = [module, *(v for v in vars(module).values() if isinstance(v, ModuleType))]
+    values = list(vars(module).values())
+    places = [module, *(v for v in values if isinstance(v, ModuleType)),
+              *(sys.modules[v.__module__] for v in values if isinstance(v, FunctionType))]
     return next(getattr(place, name) for place in places if hasattr(place, name))
 
 
