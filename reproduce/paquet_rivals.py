@@ -39,6 +39,7 @@ SCAN = {"IS from q": (2000, 20_000, 60_000), "bridge": (2000, 20_000, 60_000),
         "AISq-RMHMC": (12, 60, 240), "AIS-RMHMC": (50, 200, 400), "AISq-HMC": (50, 100, 400),
         "tilting": (256, 1024, 4096)}  # sizes of a run
 SIZES, RUNS = {"paper": 3, "short": 2, "smoke": 1}, {"paper": 6, "short": 4, "smoke": 2}
+REFERENCE = {"paper": 24, "short": 8, "smoke": 4}  # runs of it: see `reference`
 COST = {"RMHMC": 7e-10, "HMC": 3e-8}  # seconds of a unit of size: times N^3, and N^2
 
 
@@ -54,6 +55,12 @@ def methods_of(key, budget):
     return found
 
 
+def reference(key, budget):
+    """Return (method, size): tilting while its weights are bounded, else AIS by ellipses from q."""
+    method = "tilting" if key[0] <= 365 else "AISq-ellipse"
+    return method, SCAN[method][SIZES[budget] - 1]
+
+
 def run(experiment, cases):
     """Return {"rows": {(problem, method, size): Row}, "truth", "EP", "setup", ... by problem}."""
     budget, runs = experiment.budget, RUNS[experiment.budget]
@@ -62,15 +69,16 @@ def run(experiment, cases):
     keys += [(N, a, b) for a in lengths for b in amplitudes if (N, a, b) not in keys]
     tasks = []
     for place, key in enumerate(keys):
+        wanted = [(place, *reference(key, budget), len(METHODS), REFERENCE[budget], 1)]
         for method, sizes in methods_of(key, budget).items():
-            kernel = method.split("-")[-1]
-            unit = COST.get(kernel, 1e-9) * key[0] ** (3 if kernel == "RMHMC" else 2)
-            alone = kernel == "RMHMC" and key[0] > 365  # a replicate for each of these runs
-            tasks += [dict(method=method, data_name=cases.name, problem_key=list(key), size=size,
-                           runs=1 if alone else runs,
-                           seed=[experiment.seed, place, METHODS.index(method), size, part],
-                           cost=1e-3 + unit * size * (1 if alone else runs))
-                      for size in sizes for part in range(runs if alone else 1)]
+            parts = runs if "RMHMC" in method and key[0] > 365 else 1  # a replicate for each run
+            wanted += [(place, method, size, METHODS.index(method), runs // parts, parts)
+                       for size in sizes]
+        tasks += [dict(method=method, data_name=cases.name, problem_key=list(key), size=size,
+                       runs=each, seed=[experiment.seed, place, stream, size, part],
+                       cost=1e-3 + each * size * (COST.get(method.split("-")[-1], 1e-9)
+                                                  * key[0] ** (3 if "RMHMC" in method else 2)))
+                  for place, method, size, stream, each, parts in wanted for part in range(parts)]
     done = experiment.replicates(estimate, tasks, "runs", warm=warm)
     (times,) = experiment.replicates(clock, [dict(
         data_name=cases.name, plans=[[list(key), list(methods_of(key, budget))] for key in keys],
@@ -78,24 +86,25 @@ def run(experiment, cases):
     unit, setup = times["seconds"]["unit"], times["seconds"]["setup"]
     grouped = {}
     for task, found in zip(tasks, done, strict=True):
-        group = grouped.setdefault((tuple(task["problem_key"]), task["method"], task["size"]), {})
+        stream = task["seed"][2]  # the reference has its own
+        group = grouped.setdefault((tuple(task["problem_key"]), stream, task["size"]), {})
         for name, values in found.items():
             group.setdefault(name, []).extend(values)
     result = {"data": cases.name, "rows": {}, "truth": {}, "EP": {}, "setup": {}, "k": {},
               "last step": {}, "keys": keys}
     for key in keys:
-        plan = methods_of(key, budget)
-        reference = "tilting" if key[0] <= 365 else "AISq-ellipse"
-        truth = averaged(reference, grouped[key, reference, plan[reference][-1]]["log_Z"])
+        plan, (method, size) = methods_of(key, budget), reference(key, budget)
+        truth = averaged(method, grouped[key, len(METHODS), size]["log_Z"])
         for method, sizes in plan.items():
             for size in sizes:
                 result["rows"][key, method, size] = put_together(
-                    method, grouped[key, method, size], truth, method == reference,
+                    method, grouped[key, METHODS.index(method), size], truth,
                     mean(unit[f"{key}, {method}"]) * size)
         _, y, q = problem(cases.name, *key)
         result["truth"][key] = truth
-        result["EP"][key] = q.log_Z - truth, q.log_Z + second_order(q, y) - truth
-        result["k"][key] = mean(grouped[key, "IS from q", plan["IS from q"][-1]]["k"])
+        result["EP"][key] = tuple(Measured(log_Z) - truth
+                                  for log_Z in (q.log_Z, q.log_Z + second_order(q, y)))
+        result["k"][key] = mean(grouped[key, 0, plan["IS from q"][-1]]["k"])
         result["last step"][key] = last_step(y, q)
         result["setup"][key] = {name: setup.get(f"{key}, {name}", np.nan)
                                 for name in ("q", "prior", "tilt")}

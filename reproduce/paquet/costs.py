@@ -23,7 +23,7 @@ class Row(NamedTuple):
     k: float  # of importance sampling, mean over runs
     evaluations: float  # of log L, for each update of elliptical slice sampling
     seconds: Measured  # of a run, the set-up left out
-    z: float  # log Z less the reference, as a normal deviate; 0 for the reference itself
+    z: float  # log Z less the reference, as a normal deviate
 
 
 def averaged(method, log_Z):
@@ -33,14 +33,13 @@ def averaged(method, log_Z):
     return Measured(*combine(log_Z)[:2])
 
 
-def put_together(method, found, truth, is_reference, seconds):
+def put_together(method, found, truth, seconds):
     """Return the Row of some runs.
 
-    method       : str        as in rivals.py
-    found        : dict       of lists, (R,) each, R >= 2: "log_Z", "se", "k", "evaluations"
-    truth        : Measured   the reference
-    is_reference : bool       are these the runs that it is from?
-    seconds      : Measured   of a run
+    method  : str        as in rivals.py
+    found   : dict       of lists, (R,) each, R >= 2: "log_Z", "se", "k", "evaluations"
+    truth   : Measured   the reference, of other runs
+    seconds : Measured   of a run
 
     The mean square error of a run is its variance and the square of its bias, of which that part is
     taken off that the two errors of the difference explain.
@@ -48,12 +47,10 @@ def put_together(method, found, truth, is_reference, seconds):
     values = np.array(found["log_Z"])
     R, log_Z, variance = values.size, averaged(method, values), values.var(ddof=1)
     noise = variance / R + truth.se**2
-    bias_2 = 0.0 if is_reference else max((values.mean() - truth.value) ** 2 - noise, 0.0)
-    error = np.sqrt(variance + bias_2)
-    off = 0.0 if is_reference else deviate(log_Z - truth, R - 1)
+    error = np.sqrt(variance + max((values.mean() - truth.value) ** 2 - noise, 0.0))
     return Row(R, log_Z, Measured(error, error / np.sqrt(2 * (R - 1))), float(np.sqrt(variance)),
                mean(found["se"]), float(np.mean(found["k"])),
-               float(np.mean(found["evaluations"])), seconds, off)
+               float(np.mean(found["evaluations"])), seconds, deviate(log_Z - truth, R - 1))
 
 
 def deviate(difference, freedom):
