@@ -201,7 +201,8 @@ def table(r):
     sizes = [[method, size, row.runs, f"{row.log_Z.value:.3f}", f"{row.log_Z.se:.3f}",
               f"{row.error.value:.3f}", f"{row.own.value:.3f}", f"{row.z:+.1f}",
               f"{row.seconds.value:.2g}", f"{r['setup'][key][needed(method)]:.2g}",
-              f"{operations(method, key[0]) * size / 1e9:.2g}", f"{row.evaluations:.2f}",
+              f"{operations(method, key[0]) * size / 1e9:.2g}",
+              "" if np.isnan(row.evaluations) else f"{row.evaluations:.2f}",
               "" if trusted(method, row) else "not to be trusted"]
              for (place, method, size), row in r["rows"].items() if place == key]
     return "\n\n".join([

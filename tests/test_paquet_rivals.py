@@ -200,6 +200,7 @@ def test_a_deviate_of_many_runs_is_normal_and_of_few_is_less():
 
 @pytest.mark.parametrize(("method", "field", "good", "bad"), [
     ("IS from q", "k", 0.69, 0.7), ("IS from q", "k", 0.69, math.nan),
+    ("IS from q", "own", Measured(0.0009), Measured(0.001)),
     ("AISq-RMHMC", "spread", 0.99, 1.0), ("tilting", "spread", 0.99, 1.0),
     ("bridge", "own", Measured(0.29), Measured(0.3))])
 def test_what_is_to_be_trusted(method, field, good, bad):

@@ -10,6 +10,7 @@ from harness.claims import Measured, mean
 
 TOLD = 0.1  # nats: costs are CPU seconds until log Z is known to that
 K_MAX, SPREAD, OWN = 0.7, 1.0, 0.3  # beyond these no average is to be trusted: see `trusted`
+SURE = 1e-3  # nats: importance sampling that says so has weights that are all but alike
 
 
 class Row(NamedTuple):
@@ -63,11 +64,15 @@ def trusted(method, row):
     """Tell whether an average over runs of this kind is to be trusted, by what they show.
 
     A mean of weights of which the logs spread by more than 1 is that of a few; above k = .7 it
-    does not get better with the number of draws; an error of .3 of a bridge is a poor one itself.
+    does not get better with the number of draws, unless the weights are so alike that their tail,
+    of which k is the shape whatever its share, does not matter; an error of .3 of a bridge is a
+    poor one itself.
     """
     if method == "bridge":
         return row.own.value < OWN
-    return row.k < K_MAX if method == "IS from q" else row.spread < SPREAD
+    if method == "IS from q":
+        return row.k < K_MAX or row.own.value < SURE
+    return row.spread < SPREAD
 
 
 def cost(row):
