@@ -38,7 +38,7 @@ SCAN = {"IS from q": (2000, 20_000, 60_000), "bridge": (2000, 20_000, 60_000),
         "AISq-ellipse": (100, 1000, 4000), "AIS-ellipse": (1000, 4000, 16_000),
         "AISq-RMHMC": (12, 60, 240), "AIS-RMHMC": (50, 200, 400), "AISq-HMC": (50, 100, 400),
         "tilting": (256, 1024, 4096)}  # sizes of a run
-SIZES, RUNS = {"paper": 3, "short": 2, "smoke": 1}, {"paper": 6, "short": 4, "smoke": 2}
+SIZES, RUNS = {"paper": 3, "short": 2, "smoke": 1}, {"paper": 5, "short": 4, "smoke": 2}
 REFERENCE = {"paper": 24, "short": 8, "smoke": 4}  # runs of it: see `reference`
 COST = {"RMHMC": 7e-10, "HMC": 3e-8}  # seconds of a unit of size: times N^3, and N^2
 
