@@ -33,7 +33,7 @@ def exact():
 
 ONE_RUN = {"IS from q": 4000, "bridge": 1000, "AISq-ellipse": 20, "AIS-ellipse": 30,
            "AISq-RMHMC": 8, "AIS-RMHMC": 40, "AISq-HMC": 3, "tilting": 64}
-MANY = {"AISq-ellipse": 150, "AIS-ellipse": 150, "AISq-RMHMC": 25, "AIS-RMHMC": 25, "AISq-HMC": 25}
+MANY = {"AISq-ellipse": 150, "AIS-ellipse": 150, "AISq-RMHMC": 25, "AIS-RMHMC": 80, "AISq-HMC": 25}
 
 
 @pytest.mark.parametrize("method", rivals.METHODS)
