@@ -37,8 +37,10 @@ from models.gp_classification import GPClassification
 FOUND = every_mirror()
 EXPECTED = {
     "ais.ais_run",
+    "bridge_sampling.iterated",
     "discretizing_chain.discretizing_chain_step",
     "discretizing_chain.whole_chain_step",
+    "elliptical_slice.elliptical_update",
     "ep.ep",
     "ess.batch_means_tau",
     "ess.combined_tau",
