@@ -231,8 +231,7 @@ def sums_by_Q(h, C):
 def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
     """One sweep, which leaves the posterior of x and the hyperparameters invariant.
 
-    Pseudocode (Kim, Shephard and Chib 1998, Section 3; Kastner and Fruehwirth-Schnatter 2014,
-                Section 2.4; the numbers are ours)
+    Pseudocode (Kim, Shephard and Chib 1998; Kastner and Fruehwirth-Schnatter 2014, Section 2.4)
      1  draw each s_t from p(s_t = j | y*_t, h_t) ~ p_j N(y*_t - h_t | m_j, v_j^2)
      2  draw h* from its normal distribution given s and all else
      3  draw u ~ Uniform(0, 1);  if u < w(h*) / w(h) then h <- h*
@@ -242,6 +241,8 @@ def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
      7  non-centred: h~ <- (h - mu) / sigma
      8  draw mu and sigma given h~ and y
      9  h <- mu + sigma h~
+
+    The numbers are ours.
 
     Parameters
     ----------

@@ -138,14 +138,15 @@ def sums_over_cases(theta, omega, model):
 def polya_gamma_step(theta, phi, model, draw, w, max_widths, tally, rng):
     """One sweep, which leaves the posterior of the weights and of gamma invariant.
 
-    Pseudocode (Polson, Scott and Windle 2013, Section 3.1; Yu and Meng 2011, Section 2.3; the
-                numbers are ours)
+    Pseudocode (Polson, Scott and Windle 2013, Section 3.1; Yu and Meng 2011, Section 2.3)
      1  omega_c | beta ~ PG(1, x_c'beta), for each case c
      2  beta | y, omega ~ N(m, V),  V = (X' Omega X + B^-1)^-1,  m = V (X' kappa + B^-1 b)
      3  draw gamma given beta
      4  z <- e^(-gamma/2) beta
      5  draw gamma given z, omega and y
      6  beta <- e^(gamma/2) z
+
+    The numbers are ours.
 
     Parameters
     ----------

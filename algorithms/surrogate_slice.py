@@ -18,17 +18,17 @@ Murray and Adams (2010), Section 3.1
     ours    S = s I, the same for all cells and whatever the hyperparameters are
     why     Sigma + S then keeps the blocks of models/square_grid.py: a 43rd of the operations
     test    a label
-Murray and Adams (2010), Algorithm 4, lines 1, 2, 5, 7 and 8
+Murray and Adams (2010), Algorithm 4, lines 1, 2, 5, 8 and 9
     theirs  the mean of f is 0
     ours    it is mu: f and g are x - mu and its surrogate
     why     the model's
     test    a label
-Murray and Adams (2010), Algorithm 4, line 8
+Murray and Adams (2010), Algorithm 4, line 9
     theirs  silent about a product that is infinite or not a number
     ours    such a proposal is outside of the slice, and counted in `counts.not_finite`
     why     a covariance that cannot be factorised has no density; it would end, or be taken
     test    test_a_proposal_of_no_finite_density_is_outside
-Murray and Adams (2010), Algorithm 4, line 8
+Murray and Adams (2010), Algorithm 4, line 7
     theirs  the bracket shrinks until the product is above y, which is so at the start
     ours    a proposal that is the start, to the last bit, is taken whatever the product is there
     why     with u rounded to 1 it is not above y, and there is no end
@@ -215,15 +215,14 @@ def surrogate_update(x, here, k, w, noise, model, tally, rng):
             theta_max <- theta_min + sigma
      4  u ~ Uniform(0, 1)
      5  the threshold: y <- u L(f) N(g; 0, Sigma_theta + S_theta) p(theta)
-     6  draw a proposal: theta' ~ Uniform(theta_min, theta_max)
-     7  compute the function: f' <- L_R_theta' eta + m_theta',g
-     8  if L(f') N(g; 0, Sigma_theta' + S_theta') p(theta') > y then
-     9      return f', theta'
-    10  else if theta' < theta then
-    11      shrink the bracket's minimum: theta_min <- theta'
-    12  else
-    13      shrink its maximum: theta_max <- theta'
-    14  go to line 6
+     6  repeat
+     7      draw a proposal: theta' ~ Uniform(theta_min, theta_max)
+     8      compute the function: f' <- L_R_theta' eta + m_theta',g
+     9      if L(f') N(g; 0, Sigma_theta' + S_theta') p(theta') > y then return f', theta'
+    10      else if theta' < theta then shrink the bracket's minimum: theta_min <- theta'
+    11      else shrink its maximum: theta_max <- theta'
+
+    In print lines 6 to 11 are 6 to 14, of which the last goes to the first.
 
     Parameters
     ----------
@@ -248,22 +247,22 @@ def surrogate_update(x, here, k, w, noise, model, tally, rng):
     theta_max = theta_min + w                                                               # L3
     log_u = np.log(rng.random())                                                            # L4
     level = log_u + log_product(x, g, m, noise, here, model, tally)                         # L5
-    while True:                                                                             # --
-        theta_ = theta_min + (theta_max - theta_min) * rng.random()                         # L6
-        if theta_ == theta:                                                                 # L6
-            return x, here                                                                  # L6
-        phi = here.phi.copy()                                                               # L7
-        phi[k] = theta_                                                                     # L7
-        there = at(phi, noise, model)                                                       # L7
-        m = mean_given(g, noise, there)                                                     # L7
-        x_ = model.mu + from_blocks(unwhitened(eta, m, there), d)                           # L7
-        value = log_product(x_, g, m, noise, there, model, tally)                           # L8
-        if np.isfinite(value) and value > level:                                            # L8
+    while True:                                                                             # L6
+        theta_ = theta_min + (theta_max - theta_min) * rng.random()                         # L7
+        if theta_ == theta:                                                                 # L7
+            return x, here                                                                  # L7
+        phi = here.phi.copy()                                                               # L8
+        phi[k] = theta_                                                                     # L8
+        there = at(phi, noise, model)                                                       # L8
+        m = mean_given(g, noise, there)                                                     # L8
+        x_ = model.mu + from_blocks(unwhitened(eta, m, there), d)                           # L8
+        value = log_product(x_, g, m, noise, there, model, tally)                           # L9
+        if np.isfinite(value) and value > level:                                            # L9
             return x_, there                                                                # L9
         if theta_ < theta:                                                                  # L10
-            theta_min = theta_                                                              # L11
-        else:                                                                               # L12
-            theta_max = theta_                                                              # L13-14
+            theta_min = theta_                                                              # L10
+        else:                                                                               # L11
+            theta_max = theta_                                                              # L11
 
 
 def check_surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses=5, keep=None):
