@@ -17,8 +17,11 @@ import pytest
 
 from algorithms import (
     ais,
+    ais_elliptical_slice,
     auxiliary_mixture,
+    bridge_sampling,
     discretizing_chain,
+    elliptical_slice,
     ep,
     ep_correction,
     ep_fast,
@@ -121,12 +124,17 @@ OTHERS = {  # whole algorithms; x is not used
     "AIS, HMC": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.HMC(0.1, 3), 1, rng),
     "AIS, RMHMC": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.RMHMC(0.3, 2, 5), 1, rng),
     "AIS, mirror": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.RMHMCMirror(0.3, 2, 5), 1, rng),
+    "AIS, ellipses": lambda p, x, rng: ais_elliptical_slice.ais_elliptical_slice(
+        p.gp, p.ladder, 1, rng),
     "EP": lambda p, x, rng: ep.ep(p.K, p.y),
     "fast EP": lambda p, x, rng: ep_fast.ep(p.K, p.y),
+    "bridge": lambda p, x, rng: bridge_sampling.bridge_sampling(
+        rng.standard_normal(50) + 1.0, rng.standard_normal(50)),
     "correction": lambda p, x, rng: ep_correction.second_order(p.sites, p.y, 4),
     "mode": lambda p, x, rng: map_estimate.map_estimate(p.logistic),
     "ESS": lambda p, x, rng: (ess.ess(p.series), ess.initial_sequence(p.series[0]),
                               ess.batch_means(p.series[0]), ess.significant_lags(p.series[0])),
+    "ellipses": lambda p, x, rng: elliptical_slice.elliptical_slice(p.sites.mu, p.gp, 2, rng),
     "slices": lambda p, x, rng: slice_sampling.slice_sampling(np.zeros(2), p.normal, 1.0, 4, rng),
     "auxiliary mixture": lambda p, x, rng: auxiliary_mixture.auxiliary_mixture(
         np.zeros(4), np.array([0.1, -0.5, 0.8]), p.volatility, 2, rng),

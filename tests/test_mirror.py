@@ -38,8 +38,10 @@ FOUND = every_mirror()
 EXPECTED = {
     "ais.ais_run",
     "auxiliary_mixture.auxiliary_mixture_step",
+    "bridge_sampling.iterated",
     "discretizing_chain.discretizing_chain_step",
     "discretizing_chain.whole_chain_step",
+    "elliptical_slice.elliptical_update",
     "ep.ep",
     "ess.batch_means_tau",
     "ess.combined_tau",
