@@ -37,13 +37,18 @@ from models.gp_classification import GPClassification
 FOUND = every_mirror()
 EXPECTED = {
     "ais.ais_run",
+    "delayed_acceptance.delayed_acceptance_step",
+    "delayed_acceptance.surrogate_transition_step",
     "discretizing_chain.discretizing_chain_step",
     "discretizing_chain.whole_chain_step",
+    "dragging.dragging_step",
     "ep.ep",
     "ess.batch_means_tau",
     "ess.combined_tau",
     "ess.initial_sequence_tau",
     "ess.significant_tau",
+    "fitted_walk.fitted_walk_step",
+    "fitted_walk.pilot",
     "generalised_leapfrog.generalised_leapfrog",
     "generalised_leapfrog.rmhmc_step",
     "generalised_leapfrog.solve_13",
