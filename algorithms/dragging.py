@@ -110,8 +110,9 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
     Returns (cache, accepted).  One evaluation from scratch, and 2 (n - 1) by trial.
     """
     step = factor @ rng.standard_normal(slow.size)                                          # L1
-    low, high = cache, prepare(shifted(cache.q, slow, step), model)                         # L1
-    total = high.U - low.U                                                                  # L2
+    high = prepare(shifted(cache.q, slow, step), model)                                     # L1
+    low = cache                                                                             # L2
+    total = high.U - low.U                                                                  # --
     for i in range(1, n_steps):                                                             # L3
         k = fast[int(fast.size * rng.random())]                                             # L4
         value = low.q[k] + w[k] * rng.standard_normal(1)[0]                                 # L4
@@ -122,7 +123,7 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
         if rng.random() < np.exp(-error) and np.isfinite(error):                            # L4
             low = commit(low, k, value, E_low, model)                                       # L4
             high = commit(high, k, value, E_high, model)                                    # L4
-        total += high.U - low.U                                                             # L5
+        total += high.U - low.U                                                             # --
     if rng.random() < np.exp(-total / n_steps) and np.isfinite(total):                      # L5
         return high, True                                                                   # L5
     return cache, False                                                                     # L5

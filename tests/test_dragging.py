@@ -52,7 +52,6 @@ def one(step, model, n_steps=2):
 
 
 @departs(dragging_step, {"L5": """
-        total += high.U - low.U
     if rng.random() < np.exp(-total / n_steps):
         return high, True
     return cache, False""", "L4": """
