@@ -29,7 +29,7 @@ from models.gp_variational import GPVariational
 from models.interface import grad_U, log_likelihood_of, prepare
 from models.jit import njit
 from wang.chains import samples, scratches, trials
-from wang.datasets import order, scaled
+from wang.datasets import order, posterior, scaled
 from wang.long import beside, target
 from wang.nuts import nuts
 from wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
@@ -61,10 +61,10 @@ def methods(number):
 def approximation(number, index, which, n=None):
     """Return a pi* of as many cases or columns as the paper's subset has."""
     m = scaled(ROWS[number].m[SOD], number, n)
-    if which in (SOD, NYSTROM):
+    if which == SOD:
         return beside(number, index, which, m, n)
-    kind = {"FITC": GPFITC, "variational": GPVariational}[which]
-    return kind.from_model(target(number, index, n)[1], order(number, index, n)[:m])
+    kind = {NYSTROM: GPNystrom, "FITC": GPFITC, "variational": GPVariational}[which]
+    return kind.from_model(posterior(number, index, n)[0], order(number, index, n)[:m])
 
 
 class Run(NamedTuple):
@@ -177,7 +177,7 @@ def seconds_of(number, index, rounds, times, n=None):
     "scratch SOD", ...               of each pi* of delayed acceptance and surrogate transitions
     "decomposition", "fast"          of the posterior by eigenvalues, if there is one length
     """
-    _, model, truth = target(number, index, n)
+    model, truth = posterior(number, index, n)
     chosen = order(number, index, n)
     work = {"trial": (trial_seconds, model), "scratch": (timed(scratches), model),
             "gradient": (timed(gradients), model)}
