@@ -39,6 +39,10 @@ class Enumerator:
     def standard_exponential(self):
         return Exponential(self)
 
+    def standard_normal(self, size):
+        """Return numbers of -1, 0 and 1: symmetric as normals are, and whole."""
+        return np.array([(-1.0, 0.0, 1.0)[self.decide([0.3, 0.4, 0.3])] for _ in range(size)])
+
 
 def outcomes(run):
     """Yield (result, probability) of run(rng) for every sequence of events."""

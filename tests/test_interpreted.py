@@ -20,12 +20,15 @@ from algorithms import (
     ais_elliptical_slice,
     auxiliary_mixture,
     bridge_sampling,
+    delayed_acceptance,
     discretizing_chain,
+    dragging,
     elliptical_slice,
     ep,
     ep_correction,
     ep_fast,
     ess,
+    fitted_walk,
     generalised_leapfrog,
     hmc,
     map_estimate,
@@ -79,6 +82,7 @@ def problems():
     p.volatility = StochasticVolatility.from_data([0.3, -1.2, 0.7, 2.0])
     p.cox = LogGaussianCox.from_counts([[2, 0], [1, 3]], 2.0)
     p.mass = np.diag([9.0, 7.0, 8.0, 6.0])
+    p.shape = np.linalg.cholesky(np.linalg.inv(p.fit.hessian)) * 1.2
     p.series = np.cumsum(rng.standard_normal((4, 60, 2)), axis=1)
     p.ladder = ais.geometric_ladder(3, 1e-2)
     return p
@@ -107,6 +111,12 @@ CHAINS = {  # one transition from x
         x[:3], x[3:4], p.funnel, 1.2, 1.8, 2, 2, 1, rng, 0.1),
     "within Gibbs, groups": lambda p, x, rng: rmhmc_within_gibbs.rmhmc_within_gibbs(
         x[:4], x[4:], p.grouped, 1.2, 1.5, 2, 2, 1, rng),
+    "fitted walk": lambda p, x, rng: fitted_walk.fitted_walk(x, p.logistic, p.shape, 1, rng),
+    "delayed acceptance": lambda p, x, rng: delayed_acceptance.delayed_acceptance(
+        x, p.normal, p.near, 0.7 * np.eye(2), 1, rng),
+    "surrogate transition": lambda p, x, rng: delayed_acceptance.delayed_acceptance(
+        x, p.normal, p.far, 0.7 * np.eye(2), 1, rng, 3),
+    "dragging": lambda p, x, rng: dragging.dragging(x, p.normal, [0], np.eye(1), 1, rng, 4),
     "discretizing chain": lambda p, x, rng: discretizing_chain.discretizing_chain(
         x, p.normal, p.far, 1.0, 1, rng, 3, 2),
     "tempered transitions": lambda p, x, rng: tempered_transitions.tempered_transitions(
@@ -115,7 +125,8 @@ CHAINS = {  # one transition from x
 STARTS = dict.fromkeys(CHAINS, lambda p: p.fit.q) | dict.fromkeys(
     [name for name in CHAINS if "RMHMC" in name], lambda p: p.sites.mu) | {
     name: lambda p: np.zeros(2)
-    for name in ("general RMHMC", "discretizing chain", "tempered transitions")} | dict.fromkeys(
+    for name in ("general RMHMC", "discretizing chain", "tempered transitions", "dragging",
+                 "delayed acceptance", "surrogate transition")} | dict.fromkeys(
     [name for name in CHAINS if "SSHMC" in name or "Gibbs" in name],
     lambda p: np.array([0.4, -0.3, 0.8, 0.2, -0.1]))
 OTHERS = {  # whole algorithms; x is not used
@@ -131,6 +142,7 @@ OTHERS = {  # whole algorithms; x is not used
     "bridge": lambda p, x, rng: bridge_sampling.bridge_sampling(
         rng.standard_normal(50) + 1.0, rng.standard_normal(50)),
     "correction": lambda p, x, rng: ep_correction.second_order(p.sites, p.y, 4),
+    "pilot": lambda p, x, rng: fitted_walk.pilot(np.zeros(2), p.normal, 5, rng, 2, 0.7),
     "mode": lambda p, x, rng: map_estimate.map_estimate(p.logistic),
     "ESS": lambda p, x, rng: (ess.ess(p.series), ess.initial_sequence(p.series[0]),
                               ess.batch_means(p.series[0]), ess.significant_lags(p.series[0])),

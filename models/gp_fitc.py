@@ -1,0 +1,189 @@
+"""Gaussian-process regression by FITC: Nystrom's approximation with the right variances.
+
+Source      E. Snelson and Z. Ghahramani (2006), "Sparse Gaussian processes using pseudo-inputs",
+            NIPS 18, 1257-1264, equations (8) and (9); FITC is the name that J. Quinonero-Candela
+            and C. E. Rasmussen (2005), JMLR 6, 1939-1959, give it.  Inducing points are cases.
+
+    C^ = B B' + D,    B = K^(n,m) L^-T,    L L' = K^(m,m) + jitter (trace / m) I
+    D_i = sigma^2 + K_ii - |B_i|^2
+
+so that C^ has the diagonal of C.  With A = I + B'D^-1 B = M M' and a = A^-1 B'D^-1 y,
+
+    y'C^^-1 y = sum_i (y - B a)_i^2 / D_i + |a|^2,    log |C^| = sum_i log D_i + log |A|
+
+as in models/gp_nystrom.py, whose D is sigma^2 throughout.  Operations: as there, but for B'D^-1 B,
+m^2 n, which a new sigma needs too.  K_ii - |B_i|^2 is never negative but by rounding, and counts as
+0 then.  With all cases it is the posterior, up to the jitter.
+
+Departures  none.  Snelson and Ghahramani move the inducing points; here they stay.
+
+Notation
+--------
+paper      here         shape       meaning
+Lambda     D            (n,)        what the columns do not explain of each variance, and sigma^2
+K_NM       K^(n,m)      (n, m)      covariances with the inducing cases
+M          m            ()          how many there are
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import gp_regression, interface, validate
+from models.gp_kernel import Kernel, empty_kernel, set_lengths, set_one_length
+from models.gp_regression import LOG_2_PI, GPRegression
+from models.gp_subset import distinct
+from models.interface import changed
+from models.jit import njit
+from models.linalg import (
+    factorise,
+    gram,
+    invert_lower,
+    log_det,
+    times_lower_transposed,
+    triangular_solve,
+)
+
+
+class GPFITC(NamedTuple):
+    """The approximation; made by from_model."""
+
+    whole: GPRegression
+    index: np.ndarray  # (m,) int64
+    ZT: np.ndarray  # (p, m) covariates of these cases
+    jitter: float
+
+    @property
+    def precision(self):
+        """(d,) prior precisions."""
+        return self.whole.precision
+
+    @classmethod
+    def from_model(cls, model, index, jitter=1e-10):
+        """Make the approximation of `model` with inducing points at the cases `index`.
+
+        model : GPRegression       index : (m,) whole numbers from 0 to n - 1, each at most once
+        jitter : float >= 0        added to the diagonal of K^(m,m), relative to trace / m
+
+        Raises ValueError, naming the argument, for anything else.
+        """
+        model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+        index = distinct("index", index, model.y.size)
+        return cls(model, index, np.ascontiguousarray(model.XT[:, index]),
+                   validate.real("jitter", jitter, 0.0, 1.0))
+
+
+class Memory(NamedTuple):
+    """What the caches of one line share; overwritten, and no result depends on it."""
+
+    kernel: Kernel  # of all cases, and of the inducing ones
+    B: np.ndarray  # (n, m)
+    left: np.ndarray  # (n,) K_ii - |B_i|^2
+    known: np.ndarray  # (d - 1,) log eta and log lengths that B and left are for; nan if none
+
+
+class FITCCache(NamedTuple):
+    """A state, U there, and memory for states that differ from it in one variable."""
+
+    q: np.ndarray  # (d,)
+    U: float
+    memory: Memory
+
+
+@interface.U_prior.of(GPFITC)
+def U_prior(q, model):
+    """That of the whole."""
+    return gp_regression.U_prior(q, model.whole)
+
+
+@interface.log_likelihood_of.of(GPFITC)
+def log_likelihood_of(energy, q, model):
+    """log N(y | 0, C^)."""
+    return U_prior(q, model) - energy
+
+
+@interface.U.of(GPFITC)
+def U(q, model):
+    """-log N(y | 0, C^) - log p(q); inf where a factor does not exist."""
+    return prepare(q, model).U
+
+
+@interface.prepare.of(GPFITC)
+def prepare(q, model):
+    """Compute the kernel, B and U."""
+    whole, n, m = model.whole, model.whole.y.size, model.index.size
+    memory = Memory(empty_kernel(n, m, q.size - 2), np.empty((n, m)), np.empty(n),
+                    np.full(q.size - 1, np.nan))
+    set_lengths(memory.kernel, q[2:], whole.group, whole.XT, model.ZT, False)
+    return FITCCache(q.copy(), energy_from(memory, q, model), memory)
+
+
+@interface.trial.of(GPFITC)
+def trial(cache, k, value, model):
+    """U with q_k = value; a new sigma needs no new B."""
+    q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
+    if k < 2:
+        set_lengths(memory.kernel, q[2:], whole.group, whole.XT, model.ZT, False)
+    else:
+        set_one_length(memory.kernel, k - 2, q[2:], whole.group, whole.XT, model.ZT, False)
+    return energy_from(memory, q, model)
+
+
+@interface.commit.of(GPFITC)
+def commit(cache, k, value, energy, model):
+    """The same memory, which knows what it is for."""
+    return FITCCache(changed(cache.q, k, value), energy, cache.memory)
+
+
+@njit
+def energy_from(memory, q, model):
+    """Return U at q, for whose lengths the kernel is."""
+    if not (memory.known == q[1:]).all():
+        if not make_B(memory, q, model):
+            memory.known[:] = np.nan
+            return np.inf
+        memory.known[:] = q[1:]
+    noise, y, B = np.exp(2.0 * q[0]), model.whole.y, memory.B
+    n, m = B.shape
+    scaled, D, r = np.empty((n, m)), np.empty(n), np.empty(n)
+    for i in range(n):
+        D[i] = noise + memory.left[i]
+        root = np.sqrt(D[i])
+        r[i] = y[i] / root
+        for j in range(m):
+            scaled[i, j] = B[i, j] / root
+    M = gram(scaled)
+    for j in range(m):
+        M[j, j] += 1.0
+    if not factorise(M):
+        return np.inf
+    a = scaled.T @ r
+    triangular_solve(M, a, False)
+    triangular_solve(M, a, True)
+    gap = r - scaled @ a
+    total = n * LOG_2_PI + log_det(M) + gap @ gap + a @ a
+    for i in range(n):
+        total += np.log(D[i])
+    return 0.5 * total + U_prior(q, model)
+
+
+@njit
+def make_B(memory, q, model):
+    """Overwrite B and what it leaves by those at q; return whether K^(m,m) has a factor."""
+    E, B, m = memory.kernel.E, memory.B, model.index.size
+    c2, amplitude = model.whole.c2, np.exp(2.0 * q[1])
+    L = np.empty((m, m))
+    for i in range(B.shape[0]):
+        for j in range(m):
+            B[i, j] = c2 + amplitude * E[i, j]
+    for i in range(m):
+        L[i] = B[model.index[i]]
+        L[i, i] += model.jitter * (c2 + amplitude)
+    if not factorise(L):
+        return False
+    invert_lower(L)
+    times_lower_transposed(B, L)
+    for i in range(B.shape[0]):
+        left = c2 + amplitude - B[i] @ B[i]
+        memory.left[i] = 0.0 if left < 0.0 else left
+    return True

@@ -1,0 +1,106 @@
+"""The variational bound on the log likelihood of Gaussian-process regression.
+
+Source      M. K. Titsias (2009), "Variational learning of inducing variables in sparse Gaussian
+            processes", AISTATS 12, 567-574, equation (9), with inducing points among the cases.
+
+    log N(y | 0, Q + sigma^2 I) - trace(K - Q) / (2 sigma^2),    Q = K^(n,m) [K^(m,m)]^-1 K^(m,n)
+
+It is Nystrom's approximation (models/gp_nystrom.py) less a term that is never negative, and with
+it never above log N(y | 0, C): where the columns explain little of K, it makes the noise large
+instead of the posterior wrong.  trace K = n (c^2 + eta^2) and trace Q = trace B'B, which Nystrom's
+approximation has: n + m operations more than that.  With all cases it is the posterior, up to the
+jitter, as that is.
+
+Departures  none.  Titsias maximises the bound over inducing points and hyperparameters; here it is
+a density of the hyperparameters, to be asked in place of the posterior.
+
+Notation
+--------
+paper       here      shape    meaning
+F_V         -(U - U_prior)  ()       the bound
+K_nn, Q_nn  K, Q      (n, n)   covariance without noise, and what m columns explain of it
+            gap       ()       trace(K - Q) / (2 sigma^2)
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import gp_nystrom, gp_regression, interface
+from models.gp_nystrom import GPNystrom, NystromCache
+from models.jit import njit
+
+
+class GPVariational(NamedTuple):
+    """The bound; made by from_model."""
+
+    nystrom: GPNystrom
+
+    @property
+    def precision(self):
+        """(d,) prior precisions."""
+        return self.nystrom.precision
+
+    @property
+    def index(self):
+        """(m,) the inducing cases."""
+        return self.nystrom.index
+
+    @classmethod
+    def from_model(cls, model, index, jitter=1e-10):
+        """Make the bound for `model` with inducing points at the cases `index`.
+
+        model : GPRegression       index : (m,) whole numbers from 0 to n - 1, each at most once
+        jitter : float >= 0        added to the diagonal of K^(m,m), relative to trace / m
+
+        Raises ValueError, naming the argument, for anything else.
+        """
+        return cls(GPNystrom.from_model(model, index, jitter))
+
+
+@interface.U_prior.of(GPVariational)
+def U_prior(q, model):
+    """That of the whole."""
+    return gp_regression.U_prior(q, model.nystrom.whole)
+
+
+@interface.log_likelihood_of.of(GPVariational)
+def log_likelihood_of(energy, q, model):
+    """The bound."""
+    return U_prior(q, model) - energy
+
+
+@interface.U.of(GPVariational)
+def U(q, model):
+    """-bound - log p(q); inf where a factor does not exist."""
+    return prepare(q, model).U
+
+
+@njit
+def with_gap(energy, memory, q, model):
+    """Add trace(K - Q) / (2 sigma^2) to an energy, if it is finite: else B is of no state."""
+    if not np.isfinite(energy):
+        return energy
+    whole = model.nystrom.whole
+    variance = whole.c2 + np.exp(2.0 * q[1])
+    return energy + (whole.y.size * variance - np.trace(memory.G)) / (2.0 * np.exp(2.0 * q[0]))
+
+
+@interface.prepare.of(GPVariational)
+def prepare(q, model):
+    """Compute the kernel, B, B'B and U."""
+    cache = gp_nystrom.prepare(q, model.nystrom)
+    return NystromCache(cache.q, with_gap(cache.U, cache.memory, q, model), cache.memory)
+
+
+@interface.trial.of(GPVariational)
+def trial(cache, k, value, model):
+    """U with q_k = value; a new sigma needs the factor M only."""
+    energy = gp_nystrom.trial(cache, k, value, model.nystrom)
+    return with_gap(energy, cache.memory, interface.changed(cache.q, k, value), model)
+
+
+@interface.commit.of(GPVariational)
+def commit(cache, k, value, energy, model):
+    """The same memory, which knows what it is for."""
+    return gp_nystrom.commit(cache, k, value, energy, model.nystrom)

@@ -1,0 +1,292 @@
+"""Chains of rivals on Wang and Neal's data sets, what they ask for, and what that costs.
+
+All start from the truth, as the paper's do.  Where there is one length, the posterior and subsets
+of the data are those of wang/spectra.py (wang/long.py), a hundred times as fast and within 1e-4:
+what is compared is counted, not timed.  HMC and NUTS ask for gradients, and have the regression.
+
+Costs are numbers of evaluations, each weighted by its time over that of the posterior after a
+change of one variable, which is the unit of the other scripts.  A pilot that fits a covariance, and
+the warm-up of NUTS, are set-up costs and stand apart.  A draw is an effective one of the worst
+quantity: of all hyperparameters and the log likelihood, values and squared distances from the mean.
+"""
+
+import time
+from typing import NamedTuple
+
+import numpy as np
+
+from algorithms.delayed_acceptance import delayed_acceptance
+from algorithms.dragging import dragging
+from algorithms.ess import initial_sequence
+from algorithms.fitted_walk import fitted_walk, pilot
+from algorithms.hmc import hmc
+from harness.claims import Measured, mean
+from models.gp_fitc import GPFITC
+from models.gp_nystrom import GPNystrom
+from models.gp_spectral import GPSpectral
+from models.gp_subset import GPSubset
+from models.gp_variational import GPVariational
+from models.interface import grad_U, log_likelihood_of, prepare
+from models.jit import njit
+from wang.chains import samples, scratches, trials
+from wang.datasets import order, posterior, scaled
+from wang.long import beside, target
+from wang.nuts import nuts
+from wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+
+WALK, DELAYED, HMC, NUTS, DRAGGING = (
+    "random walk", "delayed acceptance", "HMC", "NUTS", "eigenvalues, dragging")
+SURROGATE = {"surrogate": SOD, "surrogate, Nystrom": NYSTROM, "surrogate, FITC": "FITC",
+             "surrogate, variational": "variational"}  # and which pi*, all of them at SOD's m
+RIVALS = (WALK, DELAYED, *SURROGATE, HMC, NUTS, DRAGGING)
+# the scan: three settings of each method.  Widths of slices; factors of 2.38 / sqrt d; steps on
+# pi* for one of pi; (step size, steps) in units of the pilot's covariance; rates of acceptance
+SCANNED = ({method: (0.5, 1.0, 2.0) for method in METHODS}
+           | {WALK: (0.7, 1.0, 1.4), DELAYED: (0.7, 1.0, 1.4), DRAGGING: (1.0, 1.5, 2.5)}
+           | {method: (3, 8, 20) for method in SURROGATE}
+           | {HMC: ((0.9, 2), (0.6, 4), (0.8, 6)), NUTS: (0.7, 0.8, 0.9)})
+LIMIT = 10  # widths of a slice
+PILOT = (4, 250)  # rounds and transitions of each: a thousand evaluations of pi
+N_STEPS = 40  # of a dragging step
+TUNE = 150  # transitions of NUTS before those that are kept
+ASKS_GRADIENTS = (HMC, NUTS)
+
+
+def methods(number):
+    """Return the paper's methods of which it shows results, and the rivals that a row can have."""
+    return (*ROWS[number].methods, *(name for name in RIVALS if name != DRAGGING
+                                     or ROWS[number].kind == ISOTROPIC))
+
+
+def approximation(number, index, which, n=None):
+    """Return a pi* of as many cases or columns as the paper's subset has."""
+    m = scaled(ROWS[number].m[SOD], number, n)
+    if which == SOD:
+        return beside(number, index, which, m, n)
+    kind = {NYSTROM: GPNystrom, "FITC": GPFITC, "variational": GPVariational}[which]
+    return kind.from_model(posterior(number, index, n)[0], order(number, index, n)[:m])
+
+
+class Run(NamedTuple):
+    """A chain, and how often it asked for what; the same of its set-up."""
+
+    samples: np.ndarray  # (iterations, d)
+    log_likelihood: np.ndarray  # (iterations,)
+    counts: dict  # {what: how often}; the keys are those of `seconds_of`
+    setup: dict
+    accepted: float  # rate; nan if it says nothing
+
+
+def run(number, index, method, setting, iterations, seed, n=None):
+    """Run a method from the truth; return a Run.  setting: one of SCANNED[method]."""
+    fast, model, truth = target(number, index, n)
+    rng = np.random.default_rng(seed)
+    if method in METHODS:
+        chain = samples(truth, fast, beside(number, index, method, None, n), method, iterations,
+                        rng, "variable", setting, LIMIT)
+        counts = {"trial": int(chain.counts.density)}
+        for name, times in zip(layers(number, method, n), chain.counts.approximations, strict=True):
+            # two layers of few cases may have the same size
+            counts[f"trial {name}"] = counts.get(f"trial {name}", 0) + int(times)
+        return Run(chain.samples, chain.log_likelihood, counts, {}, float(chain.accepted.mean()))
+    if method == NUTS:
+        found = nuts(model, truth, iterations, min(TUNE, iterations),
+                     int(rng.integers(2**31)), setting)
+        x, steps = found["samples"], found["steps"]
+        return Run(x, likelihoods(x, None, model), {"scratch": steps, "gradient": steps},
+                   dict.fromkeys(("scratch", "gradient"), found["warm_up"]), np.nan)
+    rounds, each = PILOT
+    first = pilot(truth, fast, min(each, 5 * iterations), rng, rounds)
+    setup = {"scratch": first.density}
+    if method == HMC:
+        eps, L = setting
+        chain = hmc(truth, model, eps, L, iterations, rng, np.linalg.inv(first.covariance), 0.2)
+        counts = {"scratch": chain.counts.density, "gradient": chain.counts.gradient}
+    elif method == WALK:
+        chain = fitted_walk(truth, fast, setting * first.factor, iterations, rng)
+        counts = {"scratch": chain.counts.density}
+    elif method == DRAGGING:
+        step = setting * 2.38 * np.sqrt(first.covariance[2:, 2:])
+        chain = dragging(truth, fast, [2], step, iterations, rng, N_STEPS,
+                         w=np.sqrt(np.diag(first.covariance)))
+        counts = {"decomposition": chain.counts.prepared, "fast": chain.counts.trials}
+    else:
+        which, inner = SURROGATE.get(method, SOD), setting if method in SURROGATE else 1
+        factor = first.factor if method in SURROGATE else setting * first.factor
+        chain = delayed_acceptance(truth, fast, approximation(number, index, which, n), factor,
+                                   iterations, rng, inner)
+        counts = {"scratch": chain.counts.density,
+                  f"scratch {which}": int(chain.counts.approximations[0])}
+    return Run(chain.samples, likelihoods(chain.samples, chain.energies, model), {
+        key: int(value) for key, value in counts.items()}, setup, float(chain.accepted.mean()))
+
+
+def likelihoods(x, energies, model):
+    """Return the log likelihood of states, from their energies if there are any."""
+    if energies is None:
+        energies = [scratches(q, 1, model) for q in x]
+    return np.array([log_likelihood_of(U, q, model) for U, q in zip(energies, x, strict=True)])
+
+
+def layers(number, method, n=None):
+    """Return the names of a paper's method's approximations, as `seconds_of` has them."""
+    if method == STANDARD:
+        return []
+    if method == TEMPERED:
+        return [f"{SOD} {m}" for m in scaled(ROWS[number].m[method], number, n)]
+    return [f"{method} {scaled(ROWS[number].m[method], number, n)}"]
+
+
+# A replicate, and what is kept of it
+
+
+def rival_chain(number, index, method, setting, iterations, seed, n=None):
+    """Run a chain; return what is kept of it, lists with a number a quantity.
+
+    The quantities are the hyperparameters, then the log likelihood.  The first tenth is dropped.
+
+    mean, variance, ess, squares   of the values, and effective sample sizes of them and of their
+                                   squared distances from the mean; 1 for what never moves
+    counts, setup, accepted, kept  as Run; kept: the share of iterations that is not dropped
+    """
+    found = run(number, index, method, tuple(setting) if isinstance(setting, list) else setting,
+                iterations, seed, n)
+    x = np.column_stack([found.samples, found.log_likelihood])[iterations // 10 :]
+    ess = initial_sequence(x).ess
+    squares = initial_sequence((x - x.mean(axis=0)) ** 2).ess
+    return {"mean": x.mean(axis=0), "variance": x.var(axis=0), "ess": np.nan_to_num(ess, nan=1.0),
+            "squares": np.nan_to_num(squares, nan=1.0), "counts": found.counts,
+            "setup": found.setup, "accepted": found.accepted, "kept": len(x) / iterations}
+
+
+@njit
+def gradients(q, times, model):
+    """Evaluate the gradient of U, as often."""
+    total = 0.0
+    for _ in range(times):
+        total += grad_U(q, model)[0]
+    return total
+
+
+def seconds_of(number, index, rounds, times, n=None):
+    """CPU seconds of single evaluations on a data set, {"seconds": {what: a number a round}}.
+
+    "trial", "scratch", "gradient"   of the posterior: after a change of one variable, on average
+                                     over the variables, from scratch, and of its gradient
+    "trial SOD 40", ...              of an approximation of the paper's methods
+    "scratch SOD", ...               of each pi* of delayed acceptance and surrogate transitions
+    "decomposition", "fast"          of the posterior by eigenvalues, if there is one length
+    """
+    model, truth = posterior(number, index, n)
+    chosen = order(number, index, n)
+    work = {"trial": (trial_seconds, model), "scratch": (timed(scratches), model),
+            "gradient": (timed(gradients), model)}
+    for method in ROWS[number].methods[1:]:
+        for name in layers(number, method, n):
+            kind, m = name.split()
+            layer = (GPNystrom if kind == NYSTROM else GPSubset).from_model(model, chosen[: int(m)])
+            work[f"trial {name}"] = trial_seconds, layer
+    for which in SURROGATE.values():
+        one = (GPSubset.from_model(model, chosen[: scaled(ROWS[number].m[SOD], number, n)])
+               if which == SOD else approximation(number, index, which, n))
+        work[f"scratch {which}"] = timed(scratches), one
+    if ROWS[number].kind == ISOTROPIC:
+        spectral = GPSpectral.from_model(model)
+        work |= {"decomposition": (timed(scratches), spectral), "fast": (fast_seconds, spectral)}
+    found = {name: [] for name in work}
+    for _ in range(rounds + 1):  # the first one loads what is compiled
+        for name, (clock, one) in work.items():
+            found[name].append(clock(truth, times, one))
+    return {"seconds": {name: each[1:] for name, each in found.items()}}
+
+
+def timed(function):
+    """Return a clock of function(q, times, model)."""
+    def clock(q, times, model):
+        start = time.thread_time()
+        function(q, times, model)
+        return (time.thread_time() - start) / times
+
+    return clock
+
+
+def trial_seconds(q, times, model, variables=None):
+    """Return the mean time of an evaluation after a change of each of some variables."""
+    cache, found = prepare(q, model), []
+    for k in range(q.size) if variables is None else variables:
+        values = q[k] + 0.01 * np.arange(1.0, times + 1)
+        trials(cache, k, values[:1] + 1, model)  # what a change of the variable brings
+        start = time.thread_time()
+        trials(cache, k, values, model)
+        found.append((time.thread_time() - start) / times)
+    return float(np.mean(found))
+
+
+def fast_seconds(q, times, model):
+    """Return the mean time of an evaluation after a change of sigma or eta."""
+    return trial_seconds(q, 20 * times, model, (0, 1))
+
+
+# What chains say together
+
+
+def prices(timed):
+    """Return {what: cost in units of the posterior after a change of one variable}, medians."""
+    unit = np.median(timed["seconds"]["trial"])
+    return {name: float(np.median(each) / unit) for name, each in timed["seconds"].items()}
+
+
+def price(counts, costs):
+    """Return the cost of what was counted."""
+    return float(sum(costs[what] * number for what, number in counts.items()))
+
+
+def per_draw(chain, costs):
+    """Return the cost of an effective draw of the worst quantity, set-up apart."""
+    worst = min(*chain["ess"], *chain["squares"])
+    return price(chain["counts"], costs) * chain["kept"] / worst
+
+
+class Together(NamedTuple):
+    """What the chains of a method on a data set say."""
+
+    log_cost: Measured  # log of the cost of a draw; the error is that of scatter
+    mean: np.ndarray  # of each quantity
+    se: np.ndarray
+    draws: float  # effective, worst, of all chains
+    setup: float  # cost
+    accepted: float
+    setting: object
+
+
+def together(chains, costs, setting):
+    """Put the chains of a method together: the standard error is the larger of theirs and scatter.
+
+    With fewer than three chains there is no scatter to speak of.
+    """
+    means = np.array([c["mean"] for c in chains])
+    own = np.array([np.divide(c["variance"], c["ess"]) for c in chains])
+    se = np.sqrt(own.sum(axis=0)) / len(chains)
+    if len(chains) > 2:
+        se = np.maximum(se, means.std(axis=0, ddof=1) / np.sqrt(len(chains)))
+    return Together(
+        mean(np.log([per_draw(c, costs) for c in chains])), means.mean(axis=0), se,
+        float(min(np.sum([c[key] for c in chains], axis=0).min() for key in ("ess", "squares"))),
+        float(np.mean([price(c["setup"], costs) for c in chains])),
+        float(np.mean([c["accepted"] for c in chains])), setting)
+
+
+def disagreement(found):
+    """Return the largest |z| of a method's means against those of all the others.
+
+    found : {method: Together}.  The others are weighted by their precisions.  A method in which
+    something never moved, or with fewer than 20 effective draws, is left out: it says nothing.
+    """
+    use = [each for each in found.values() if each.draws >= 20 and (each.se > 0).all()]
+    if len(use) < 2:
+        return Measured(0.0, np.nan)
+    weight = np.array([each.se**-2.0 for each in use])
+    value = np.array([each.mean for each in use])
+    others = weight.sum(axis=0) - weight
+    rest = ((weight * value).sum(axis=0) - weight * value) / others
+    return Measured(float((np.abs(value - rest) / np.sqrt(1 / weight + 1 / others)).max()))

@@ -1,0 +1,231 @@
+"""Beside Wang and Neal (2013): what others take for a draw of the same hyperparameters.
+
+Ours, not the paper's.  The paper compares its methods with slice sampling alone.  Here stand beside
+them a random walk with a fitted covariance, delayed acceptance and surrogate transitions with four
+approximations of the same size, HMC and NUTS with the exact gradient, and, where there is one
+length, eigenvalues of the kernel with dragging of sigma and eta.  The cost of an effective draw is
+in evaluations of the posterior, the worst of all quantities and their squares (wang/rivals.py).
+Each method has the best of three settings, by a scan; all must agree on all means, or the row of
+the table is void.  NUTS takes the extra `nuts`; what is stored is shown without.
+
+Run     python reproduce/wang_rivals.py [--budget smoke|short|paper]
+        Short has three of the ten data sets, smoke all with 30 cases.
+Writes  figures/wang_rivals.png, .txt (table and claims), .json
+"""
+
+import numpy as np
+
+from harness.claims import Claim, brief
+from harness.claims import table as text_table
+from harness.run import main
+from harness.style import COLOURS, plt
+from wang.nuts import library
+from wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from wang.rivals import (
+    ASKS_GRADIENTS,
+    DELAYED,
+    DRAGGING,
+    HMC,
+    NUTS,
+    PILOT,
+    RIVALS,
+    SCANNED,
+    SURROGATE,
+    WALK,
+    disagreement,
+    methods,
+    per_draw,
+    prices,
+    rival_chain,
+    seconds_of,
+    together,
+)
+
+NAME, WHAT = "wang_rivals", "rivals of the samplers for a regression's hyperparameters"
+MINUTES = {"paper": 50, "short": 2, "smoke": 0.5}
+
+# The paper's settings are with its numbers, in wang/printed.py: m of each method
+
+# Our settings
+NUMBERS = {"paper": tuple(ROWS), "short": (1, 4, 5), "smoke": tuple(ROWS)}
+SMALL = {"smoke": 30}  # cases, in place of the paper's
+CHAINS = {"paper": {300: 5, 900: 3}, "short": {300: 2}, "smoke": {300: 2, 900: 2}}
+# about how many evaluations of the posterior a chain may take: where it is fast, and elsewhere
+WORK = {"paper": {300: (40_000, 6000), 900: (20_000, 1000)}, "short": {300: (3000, 600)},
+        "smoke": {300: (200, 60), 900: (200, 60)}}
+SCAN = 0.25  # of the work, for each of the three settings
+LEAST = 10  # iterations
+TIMED = {"paper": (5, 5), "short": (3, 3), "smoke": (1, 1)}  # rounds, evaluations
+LOW_RANK = [method for method in SURROGATE if SURROGATE[method] != SOD]
+
+
+# The work
+
+
+def run(experiment, cases):
+    """Return {row: {"found": {method: Together}, "costs": prices, "z": disagreement}}."""
+    budget, result = experiment.budget, {}
+    n, numbers = SMALL.get(budget), NUMBERS[budget]
+    timed = experiment.replicates(seconds_of, [dict(
+        number=number, index=0, rounds=TIMED[budget][0], times=TIMED[budget][1], n=n)
+        for number in numbers], "timings", warm=warm)
+    costs = dict(zip(numbers, map(prices, timed), strict=True))
+    scans = {(number, method): [task(budget, experiment.seed, number, method, setting, SCAN, k)
+                                for k, setting in enumerate(SCANNED[method])]
+             for number in numbers for method in methods(number)}
+    tried = replicated(experiment, scans, "scans")
+    chosen = {(number, method): SCANNED[method][int(np.argmin(
+        [per_draw(each, costs[number]) for each in found]))]
+        for (number, method), found in tried.items()}
+    chains = {(number, method): [
+        task(budget, experiment.seed, number, method, setting, 1.0, 100 + k)
+        for k in range(CHAINS[budget][ROWS[number].n])]
+        for (number, method), setting in chosen.items()}
+    done = replicated(experiment, chains, "chains")
+    for number in numbers:
+        found = {method: together(done[number, method], costs[number], chosen[number, method])
+                 for method in methods(number)}
+        result[number] = {"found": found, "costs": costs[number], "z": disagreement(found)}
+    return result
+
+
+def replicated(experiment, tasks, unit):
+    """Run {key: tasks of rival_chain}; return {key: what they gave}."""
+    done = iter(experiment.replicates(
+        rival_chain, [each for some in tasks.values() for each in some], unit, warm=warm))
+    return {key: [next(done) for _ in some] for key, some in tasks.items()}
+
+
+def task(budget, seed, number, method, setting, share, k):
+    """Return a chain's task: as many iterations as its work allows, by a guess of their cost."""
+    row = ROWS[number]
+    fast, slow = WORK[budget][row.n]
+    is_fast = row.kind == ISOTROPIC and method not in (*ASKS_GRADIENTS, *LOW_RANK, NYSTROM)
+    work = share * (fast if is_fast else slow)
+    iterations = max(round(work / guess(row, method, setting)), LEAST)
+    return dict(number=number, index=0, method=method, setting=setting, iterations=iterations,
+                seed=[seed, number, [*METHODS, *RIVALS].index(method), k], n=SMALL.get(budget),
+                cost=work * (1 if is_fast else 10) * (row.n / 300) ** 2)
+
+
+def guess(row, method, setting):
+    """Return about how many evaluations of the posterior an iteration takes."""
+    part = row.m[SOD] / row.n
+    return {STANDARD: 5.5 * row.d, SOD: row.d * (1 + 5 * part**2), NYSTROM: 2 * row.d,
+            TEMPERED: 2 * row.d, WALK: 1, DELAYED: 0.5, NUTS: 20, DRAGGING: 12,
+            HMC: 3 * setting[1] if method == HMC else 0}.get(
+        method, 1 + (part**2 if method not in LOW_RANK else 2 * part) * np.max(setting))
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    library()
+    for number, n in ((1, 12), (3, 12)):
+        seconds_of(number, 0, 1, 1, n)
+        for method in methods(number):
+            rival_chain(number, 0, method, SCANNED[method][0], LEAST, [0], n)
+
+
+# The claims
+
+
+def gap(r, number, one, other):
+    """Return log(cost of a draw of one method / of the other)."""
+    found = r[number]["found"]
+    return found[one].log_cost - found[other].log_cost
+
+
+CLAIMS = [
+    *[Claim(f"row {number}: largest |z| of a method's means against the others'",
+            "ours: they agree", lambda r, number=number: r[number]["z"], 0.0, 4.0,
+            "means of all quantities; one of a hundred is above 4 once in 160 times", "ours",
+            budgets=("short", "paper") if number in NUMBERS["short"] else ("paper",))
+      for number in ROWS],
+    Claim("row 5: log(cost of a draw, SOD mapping / random walk)",
+          "ours: a walk with a fitted covariance takes less", lambda r: gap(r, 5, SOD, WALK), 0.0,
+          np.inf, "order", "ours", budgets=("short", "paper")),
+    *[Claim(f"row {number}: log(cost of a draw, random walk / delayed acceptance)",
+            "ours: asking the subset first takes less",
+            lambda r, number=number: gap(r, number, WALK, DELAYED), 0.0, np.inf, "order: most"
+            " proposals are refused, which the subset does at a fortieth of the cost", "ours",
+            budgets=("paper",)) for number in (1, 6)],
+]
+
+
+def best(found, among):
+    """Return the method of the least cost."""
+    return min((m for m in found if m in among), key=lambda m: found[m].log_cost.value)
+
+
+def table(r):
+    """Lay out the cost of a draw by method and row, and of each chain's set-up."""
+    lines = []
+    for number, row in r.items():
+        found, z = row["found"], row["z"]
+        void = " VOID" if z.value > 4 else ""
+        for method, each in found.items():
+            mark = "*" * (method == best(found, METHODS)) + "**" * (method == best(found, RIVALS))
+            lines.append([f"{number}{void}", f"{method}{mark}",
+                          f"{np.exp(each.log_cost.value):.3g}", brief(each.log_cost),
+                          f"{each.draws:.0f}", f"{each.setup:.0f}", f"{each.accepted:.2f}",
+                          str(each.setting)])
+    summary = [[f"{number}{' VOID' if row['z'].value > 4 else ''}", ROWS[number].kind,
+                ROWS[number].p, ROWS[number].n, *(
+                    f"{best(row['found'], which)} {np.exp(cost(row, which)):.3g}"
+                    for which in (METHODS, RIVALS)),
+                f"{np.exp(cost(row, METHODS) - cost(row, RIVALS)):.2g}", f"{row['z'].value:.1f}"]
+               for number, row in r.items()]
+    units = [[number, *(f"{row['costs'].get(what, np.nan):.3g}" for what in PRICED)]
+             for number, row in r.items()]
+    return "\n\n".join([
+        text_table(summary, ["row", "lengths", "p", "n", "the paper's best", "the best rival",
+                             "ratio", "|z|"]),
+        "Evaluations of the posterior for an effective draw (* the paper's best, ** the best"
+        " rival); draws of\nall chains; set-up; the setting that the scan chose",
+        text_table(lines, ["row", "method", "a draw", "its log", "draws", "set-up", "accepted",
+                           "setting"]),
+        "Costs of single evaluations, that of the posterior after a change of one variable is 1",
+        text_table(units, ["row", *PRICED])])
+
+
+PRICED = ("scratch", "gradient", *(f"scratch {which}" for which in SURROGATE.values()),
+          "decomposition", "fast")
+
+
+def cost(row, among):
+    """Return the least log cost of a draw."""
+    return row["found"][best(row["found"], among)].log_cost.value
+
+
+def figure(r):
+    """Draw the cost of a draw of every method, a panel for each size and kind."""
+    fig, axes = plt.subplots(1, 2, figsize=(13, 5), layout="constrained", sharey=True)
+    shown = [*METHODS, *RIVALS]
+    for ax, kind in zip(axes, (ISOTROPIC, ARD), strict=True):
+        numbers = [number for number in r if ROWS[number].kind == kind]
+        for number, colour in zip(numbers, [*COLOURS, "0.5"], strict=False):
+            found = r[number]["found"]
+            at = [k for k, method in enumerate(shown) if method in found]
+            logs = [found[shown[k]].log_cost for k in at]
+            ax.errorbar(at, np.exp([each.value for each in logs]), np.exp(
+                [each.value for each in logs]) * np.nan_to_num([each.se for each in logs]),
+                fmt="o", ms=5, color=colour, label=f"row {number}, n = {ROWS[number].n}"
+                + " (void)" * (r[number]["z"].value > 4))
+        ax.axvline(len(METHODS) - 0.5, color="0.7", lw=0.8)
+        ax.set(yscale="log", title=f"{kind} lengths")
+        ax.set_xticks(range(len(shown)), shown, rotation=60, ha="right", fontsize=8)
+        if numbers:
+            ax.legend(fontsize=7)
+    axes[0].set_ylabel("evaluations of the posterior for a draw")
+    fig.suptitle("Left of the line the paper's methods; set-up costs are apart "
+                 f"({PILOT[0]} x {PILOT[1]} evaluations of a pilot; HMC, {NUTS}: gradients)")
+    return fig
+
+
+def cases(settings):
+    """Say what it runs on."""
+    return "data set 0 of each row, simulated"
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,163 @@
+"""algorithms/dragging.py: transitions exactly, what is counted, then the distribution."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest, norm
+
+from algorithms.dragging import dragging, dragging_step
+from departing import departs
+from models.gaussian import Gaussian
+from models.gp_regression import GPRegression
+from models.gp_spectral import GPSpectral
+from models.interface import Known, U, prepare
+from normal import exact_draw, normal
+from rival_proofs import proofs
+
+MODEL = normal([0.3, 1.2, -0.4, 0.9])
+Q = np.array([0.2, -0.1])
+ONE = np.array([[0.8]])
+CORRELATED = Gaussian(np.zeros(2), np.linalg.inv([[1.0, 0.95], [0.95, 1.0]]))
+ROUNDING = 1e-13  # some thousand products of probabilities, of 1e-16 each
+LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
+
+
+@pytest.mark.parametrize("which", [("square", 1), ("square", 2), ("square", 3), ("cube", 1),
+                                   ("cube", 2), ("two slow", 2)])
+def test_a_transition_leaves_the_density_as_it_is_and_is_reversible(which):
+    found = proofs()["dragging"][which]
+    assert max(found["invariant"], found["balance"], found["rows"]) < ROUNDING
+
+
+def test_one_step_is_a_metropolis_step_of_the_slow_variable():
+    drags = proofs()["dragging"]
+    np.testing.assert_allclose(drags["square", 1]["P"], drags["formula"], rtol=0, atol=ROUNDING)
+    # with more steps the fast variable moves along
+    assert drags["square", 2]["P"][0, 4] > 0.001 and drags["formula"][0, 4] == 0
+
+
+class Given:
+    """In place of a generator: a step up, and uniforms of 0."""
+
+    def standard_normal(self, d):
+        return np.ones(d)
+
+    def random(self):
+        return 0.0
+
+
+def one(step, model, n_steps=2):
+    tally = np.zeros(4, int)
+    return *step(prepare(Q, model), model, np.array([0]), ONE, np.array([1]), np.ones(2), n_steps,
+                 tally, Given()), tally
+
+
+@departs(dragging_step, {"L5": """
+    if rng.random() < np.exp(-total / n_steps):
+        return high, True
+    return cache, False""", "L4": """
+        k = fast[int(fast.size * rng.random())]
+        value = low.q[k] + w[k] * rng.standard_normal(1)[0]
+        E_low = evaluated(low, k, value, model, tally)
+        E_high = evaluated(high, k, value, model, tally)
+        share = i / n_steps
+        error = (1 - share) * (E_low - low.U) + share * (E_high - high.U)
+        if rng.random() < np.exp(-error):
+            low = commit(low, k, value, E_low, model)
+            high = commit(high, k, value, E_high, model)"""})
+def test_an_energy_that_is_not_finite_is_rejected(step):
+    cache, accepted, tally = one(step, MODEL)
+    assert accepted and tally[0] == 2 and (cache.q == Q + np.array([0.8, 1.0])).all()
+    for beyond in (-np.inf, np.inf, np.nan):
+        cache, accepted, tally = one(step, normal(MODEL.y, 0.3, beyond))
+        assert not accepted and tally[3] == 1  # at y* it is never finite
+        np.testing.assert_array_equal(cache.q, Q)
+
+
+def test_energies_and_counts_are_true():
+    model = normal(MODEL.y)
+    chain = dragging(Q, model, [0], ONE, 60, np.random.default_rng(1), n_steps=5, sweeps=2)
+    # one for the check of q0
+    assert chain.counts.prepared + chain.counts.trials == model.calls[0] - 1
+    assert chain.counts.prepared == 61 and chain.counts.trials > 60 * 8
+    assert 0 < chain.accepted.sum() < 60 and chain.counts.not_finite == 0
+    for q, energy, log_likelihood in zip(chain.samples, chain.energies, chain.log_likelihood,
+                                         strict=True):
+        assert energy == pytest.approx(U(q, MODEL), abs=1e-12)  # rounding
+        assert log_likelihood == pytest.approx(q[0]**2 / 2 + 2 * q[1]**2 - energy, abs=1e-12)
+
+
+def test_without_sweeps_nothing_moves_but_by_accepted_steps():
+    chain = dragging(Q, MODEL, [0], ONE, 60, np.random.default_rng(1), n_steps=3, sweeps=0)
+    moved = (np.diff([Q, *chain.samples], axis=0) != 0).any(axis=1)
+    np.testing.assert_array_equal(moved, chain.accepted)
+    assert chain.counts.trials == 60 * 4
+
+
+def test_many_steps_accept_as_the_marginal_density_does():
+    # two normals of correlation .95: given the fast one the slow one has a variance of .0975, and
+    # a step of 1.5 is mostly refused; by itself it has a variance of 1
+    rates = {}
+    for n_steps in (1, 100):
+        chain = dragging(np.zeros(2), CORRELATED, [0], [[1.5]], 1500, np.random.default_rng(2),
+                         n_steps=n_steps, sweeps=3, w=0.6)
+        rates[n_steps] = chain.accepted.mean()
+    # the rate of a walk on a normal of standard deviation s; four standard errors of 1500 steps
+    assert abs(rates[1] - 2 / np.pi * np.arctan(2 * 0.0975**0.5 / 1.5)) < 0.06
+    # and what a hundred steps still leave
+    assert abs(rates[100] - 2 / np.pi * np.arctan(2 / 1.5)) < 0.1
+
+
+def test_no_chain_goes_where_the_energy_is_not_finite():
+    for beyond in (np.inf, np.nan, -np.inf):
+        chain = dragging(Q, normal(MODEL.y, 0.5, beyond), [0], ONE, 100, np.random.default_rng(3))
+        assert chain.samples[:, 0].max() <= 0.5 and chain.samples[:, 0].min() < 0
+        assert np.isfinite(chain.energies).all() and chain.counts.not_finite > 20
+
+
+@pytest.mark.parametrize("slow, n_steps", [(0, 4), (1, 3)])
+def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(slow, n_steps):
+    rng, found, accepted = np.random.default_rng(6), [], 0.0
+    for _ in range(1000):
+        q, y = exact_draw(4, rng)
+        chain = dragging(q, normal(y), [slow], ONE, 2, rng, n_steps, 0, 0.8)
+        q, accepted = chain.samples[-1], accepted + chain.accepted.mean() / 1000
+        found.append([q[0], 2 * q[1], norm.ppf(chi2(4).cdf(np.exp(q[1]) * np.sum((y - q[0])**2))),
+                      np.exp(q[1] / 2) * np.sum(y - q[0]) / 2])
+    assert 0.2 < accepted < 0.9  # or this would see nothing
+    for values in np.array(found).T:
+        assert kstest(values, norm.cdf).pvalue > LEVEL
+
+
+def test_a_regression_by_its_eigenvalues_and_as_it_is_make_the_same_chain():
+    X = np.linspace(0, 1, 12)[:, None]
+    whole = GPRegression.from_data(X, np.sin(6 * X[:, 0]), "isotropic")
+    q = np.log([0.5, 2.0, 0.6])
+    ours, theirs = (dragging(q, model, [2], ONE, 20, np.random.default_rng(4), 5)
+                    for model in (whole, GPSpectral.from_model(whole)))
+    assert 0 < ours.accepted.sum() < 20
+    # energies differ by rounding, 1e-13 of 1e2, and no test is that close
+    np.testing.assert_allclose(ours.samples, theirs.samples, rtol=0, atol=1e-9)
+    assert ours.counts == theirs.counts
+
+
+def test_the_cache_is_not_modified():
+    cache = prepare(Q, MODEL)
+    before = Known(cache.q.copy(), cache.U)
+    one_step = dragging_step(cache, MODEL, np.array([0]), ONE, np.array([1]), np.ones(2), 4,
+                             np.zeros(4, int), np.random.default_rng(5))
+    assert one_step[0].U == U(one_step[0].q, MODEL)
+    np.testing.assert_array_equal(cache.q, before.q)
+
+
+GOOD = dict(q0=Q, model=MODEL, slow=[0], factor=ONE, n=2, rng=np.random.default_rng(0), n_steps=2,
+            sweeps=1, w=1.0, max_widths=5)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("q0", [np.nan, 0.0]), ("slow", [2]), ("slow", []), ("slow", [0, 1]), ("slow", None),
+    ("slow", 0.5), ("factor", np.eye(2)), ("factor", -ONE), ("n", 0), ("rng", 1), ("n_steps", 0),
+    ("sweeps", -1), ("w", 0.0), ("max_widths", 0)])
+def test_bad_arguments_are_named(name, value):
+    dragging(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        dragging(**(GOOD | {name: value}))

@@ -1,0 +1,150 @@
+"""algorithms/fitted_walk.py: each transition exactly, the pilot by hand, then the distribution."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest, norm
+
+from algorithms.fitted_walk import FLOOR, fitted_walk, fitted_walk_step, pilot, walk_factor
+from departing import departs
+from models.gaussian import Gaussian
+from models.interface import U
+from normal import exact_draw, normal
+from rival_proofs import proofs
+
+MODEL = Gaussian(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
+Q = np.array([0.3, -1.1])
+L = np.array([[0.9, 0.0], [-0.4, 1.3]])
+ROUNDING = 1e-13  # some thousand products of probabilities, of 1e-16 each
+LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
+
+
+@pytest.mark.parametrize("name", ["line", "far", "square"])
+def test_a_transition_leaves_the_density_as_it_is_and_is_reversible(name):
+    found = proofs()["walk"][name]
+    assert max(found["invariant"], found["balance"], found["rows"]) < ROUNDING
+    assert (found["P"] > 0).mean() < 0.7  # it is no draw from the density
+
+
+def test_compiled_transitions_are_the_mirrors_bit_for_bit():
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    chain = fitted_walk(Q, MODEL, L, 200, ours)
+    q, current_U = Q, U(Q, MODEL)
+    for t in range(200):
+        q, current_U, accepted, error = fitted_walk_step.py_func(q, current_U, MODEL, L, theirs)
+        np.testing.assert_array_equal(chain.samples[t], q)
+        assert (chain.energies[t], chain.accepted[t], chain.energy_error[t]) == (
+            current_U, accepted, error)
+        assert current_U == U(q, MODEL)
+    assert 0 < chain.accepted.sum() < 200
+    assert ours.bit_generator.state == theirs.bit_generator.state
+
+
+def test_the_proposals_have_the_covariance_of_the_factor():
+    flat = Gaussian(np.zeros(2), np.zeros((2, 2)))  # every proposal is accepted
+    chain = fitted_walk(Q, flat, L, 50, np.random.default_rng(2))
+    z = np.random.default_rng(2)
+    for before, after in zip([Q, *chain.samples], chain.samples, strict=False):
+        np.testing.assert_allclose(after - before, L @ z.standard_normal(2), rtol=0, atol=1e-13)
+        z.random()
+
+
+def test_thinning_keeps_every_thin_th_state():
+    whole = fitted_walk(Q, MODEL, L, 60, np.random.default_rng(3))
+    thinned = fitted_walk(Q, MODEL, L, 20, np.random.default_rng(3), thin=3)
+    np.testing.assert_array_equal(thinned.samples, whole.samples[2::3])
+    np.testing.assert_array_equal(thinned.energies, whole.energies[2::3])
+    np.testing.assert_array_equal(thinned.accepted, whole.accepted)
+    assert thinned.counts == whole.counts == (61, 0)
+
+
+@departs(fitted_walk_step, {"L3": "if rng.random() < np.exp(-error):"})
+def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(fitted_walk_step):
+    one = SimpleNamespace(standard_normal=np.ones, random=lambda: 0.0)
+    assert fitted_walk_step(Q, U(Q, MODEL), MODEL, L, one)[2]
+    for energy in (np.inf, -np.inf, np.nan):
+        q, current_U, accepted, error = fitted_walk_step(Q, energy, MODEL, L, one)
+        assert not accepted and not np.isfinite(error)
+        assert q is Q and current_U is energy
+
+
+def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is():
+    rng, found, accepted = np.random.default_rng(6), [], 0.0
+    for _ in range(1000):
+        q, y = exact_draw(4, rng)
+        chain = fitted_walk(q, normal(y), L / 3, 8, rng)
+        q, accepted = chain.samples[-1], accepted + chain.accepted.mean() / 1000
+        found.append([q[0], 2 * q[1], norm.ppf(chi2(4).cdf(np.exp(q[1]) * np.sum((y - q[0])**2))),
+                      np.exp(q[1] / 2) * np.sum(y - q[0]) / 2])
+    assert 0.2 < accepted < 0.9  # or this would see nothing
+    for values in np.array(found).T:
+        assert kstest(values, norm.cdf).pvalue > LEVEL
+
+
+# The pilot
+
+
+def test_the_pilot_by_hand():
+    rng = np.random.default_rng(4)
+    found = pilot(Q, MODEL, 30, np.random.default_rng(4), rounds=3, scale=0.7)
+    factor, q = 0.7 * np.eye(2), Q
+    for k in range(3):
+        chain = fitted_walk(q, MODEL, factor, 30, rng)
+        q = chain.samples[-1]
+        covariance = np.cov(chain.samples.T) + FLOOR * np.eye(2)
+        factor = np.linalg.cholesky(2.38**2 / 2 * covariance)
+        assert found.accepted[k] == chain.accepted.mean()
+    np.testing.assert_array_equal(found.q, q)
+    np.testing.assert_allclose(found.covariance, covariance, rtol=0, atol=1e-14)  # sums of 30
+    np.testing.assert_allclose(found.factor, factor, rtol=0, atol=1e-13)
+    assert found.density == 3 * 31
+
+
+def test_the_pilot_finds_the_covariance_of_the_density():
+    d = 5
+    A = np.random.default_rng(7).standard_normal((d, d))
+    model = Gaussian(np.zeros(d), A @ A.T + 0.1 * np.eye(d))
+    found = pilot(np.zeros(d), model, 4000, np.random.default_rng(8))
+    truth = np.linalg.inv(model.precision)
+    ratio = np.linalg.eigvals(np.linalg.solve(truth, found.covariance)).real
+    # 4000 states of an autocorrelation time of some 4 d: variances are known to a tenth
+    assert 0.6 < ratio.min() and ratio.max() < 1.6
+    assert 0.2 < found.accepted[-1] < 0.4
+
+
+def test_where_nothing_moves_the_pilot_has_the_floor():
+    found = pilot(Q, MODEL, 5, np.random.default_rng(0), rounds=1, scale=1e9)
+    np.testing.assert_array_equal(found.covariance, FLOOR * np.eye(2))
+    assert found.accepted[0] == 0.0
+
+
+GOOD = dict(q0=Q, model=MODEL, factor=L, n=3, rng=np.random.default_rng(0), thin=2)
+
+
+@pytest.mark.parametrize("name, value", [
+    ("q0", Q.reshape(2, 1)), ("q0", [np.nan, 0.0]), ("q0", []), ("factor", np.eye(3)),
+    ("factor", L.T), ("factor", -L), ("factor", np.zeros((2, 2))), ("factor", 0.3),
+    ("factor", [[np.nan, 0], [0, 1]]), ("n", 0), ("n", 2.0), ("rng", 3), ("thin", 0)])
+def test_bad_arguments_are_named(name, value):
+    fitted_walk(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} must|^{name} is empty"):
+        fitted_walk(**(GOOD | {name: value}))
+
+
+@pytest.mark.parametrize("name, value", [
+    ("q0", [np.inf, 0.0]), ("n", 1), ("rng", None), ("rounds", 0), ("scale", 0.0),
+    ("scale", np.nan)])
+def test_bad_arguments_of_the_pilot_are_named(name, value):
+    good = dict(q0=Q, model=MODEL, n=5, rng=np.random.default_rng(0), rounds=1, scale=1.0)
+    pilot(**good)
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        pilot(**(good | {name: value}))
+
+
+@pytest.mark.parametrize("covariance, message", [
+    (np.ones((2, 3)), "square"), ([[1.0, 0.5], [0.2, 1.0]], "symmetric"),
+    (-np.eye(2), "positive definite")])
+def test_a_covariance_that_is_none_is_named(covariance, message):
+    with pytest.raises(ValueError, match=f"^covariance must be {message}"):
+        walk_factor(covariance)

@@ -1,0 +1,90 @@
+"""FITC: against the dense formula, its diagonal, and with all cases."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from models.gp_fitc import GPFITC
+from models.gp_regression import GPRegression
+from models.interface import U, U_prior, prepare, trial
+from one_variable import caches_agree, likelihood_is_energy_without_prior
+from test_gp_nystrom import INDEX, JITTER, parts
+from test_gp_regression import data, dense_C, problem
+
+
+def dense_fitc(q, index, n=30):
+    """Return C^ by its definition: Q, but with the diagonal of C."""
+    K, small = parts(q, index, n)
+    Q = K @ np.linalg.solve(small, K.T)
+    C = dense_C(data(n)[0], q)
+    return (Q + Q.T) / 2 + np.diag(np.diag(C) - np.diag(Q)), C
+
+
+@pytest.mark.parametrize("kind", ["isotropic", "ard"])
+@pytest.mark.parametrize("m", [1, 2, 7])
+def test_it_is_the_dense_formula(m, kind):
+    whole, q = problem(30, kind)
+    model = GPFITC.from_model(whole, INDEX[:m], JITTER)
+    approximate, C = dense_fitc(q, INDEX[:m])
+    np.testing.assert_allclose(np.diag(approximate), np.diag(C), rtol=1e-12)
+    assert np.abs(approximate - C).max() > 0.01
+    expected = multivariate_normal.logpdf(whole.y, np.zeros(30), approximate)
+    # small has a condition of 1e6 at most, and C one of 1e4
+    assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=1e-9)
+    likelihood_is_energy_without_prior(model, q, expected, 1e-9)
+    assert (model.precision == whole.precision).all()
+
+
+def test_with_one_case_it_is_exact_whatever_the_columns():
+    whole, q = problem(1, "ard")
+    assert U(q, GPFITC.from_model(whole, [0])) == pytest.approx(U(q, whole), rel=1e-8)  # jitter
+
+
+@pytest.mark.parametrize("jitter", [1e-8, 1e-10])
+def test_with_all_columns_it_is_the_posterior(jitter):
+    # Q = K - j I + j^2 (K + j I)^-1, and the diagonal gives j back: the error is of second order
+    rng = np.random.default_rng(1)
+    whole = GPRegression.from_data(rng.random((40, 5)), 5 * rng.standard_normal(40), "isotropic")
+    q = np.log([0.5, 5.0, 0.1])  # K has no eigenvalue below 20
+    error = U(q, GPFITC.from_model(whole, np.arange(40), jitter)) - U(q, whole)
+    # (125 jitter)^2 / 20, over an eigenvalue of 20; and rounding of U, 1e-13 of 1e2
+    assert abs(error) < 1e-9
+
+
+def test_caches_agree_with_evaluation_from_scratch():
+    whole, q = problem(30, "ard")
+    # K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
+    model = GPFITC.from_model(whole, INDEX, JITTER)
+    caches_agree(model, q, 60, np.random.default_rng(3), 1e-11)
+
+
+def test_a_new_sigma_needs_no_new_B():
+    whole, q = problem(30, "ard")
+    model = GPFITC.from_model(whole, INDEX)
+    cache = prepare(q, model)
+    cache.memory.B[:], cache.memory.left[:] = 0.0, 3.0
+    expected = U_prior(q + np.eye(5)[0], model) - multivariate_normal.logpdf(
+        whole.y, np.zeros(30), (3 + np.exp(2 * (q[0] + 1))) * np.eye(30))
+    assert trial(cache, 0, q[0] + 1, model) == pytest.approx(expected, rel=1e-12)  # sums of 30
+
+
+@pytest.mark.parametrize("k, value", [(0, np.nan), (0, np.inf), (1, 400.0), (1, np.nan),
+                                      (2, np.nan)])
+def test_where_there_is_no_factor_the_energy_is_not_finite_and_the_cache_goes_on(k, value):
+    whole, q = problem(30, "ard")
+    model = GPFITC.from_model(whole, INDEX)
+    cache = prepare(q, model)
+    assert not np.isfinite(trial(cache, k, value, model))
+    # the kernel by another sum, with a jitter of 1e-10
+    assert trial(cache, 1, q[1], model) == pytest.approx(cache.U, rel=1e-8)
+
+
+@pytest.mark.parametrize("name, value, message", [
+    ("index", [], "index is empty"), ("index", [30], "index must hold indices from 0 to 29"),
+    ("index", [1, 2, 1], "index must hold each case at most once"),
+    ("jitter", -1e-10, "jitter must be a finite number"),
+    ("model", 3, "model must be of type GPRegression")])
+def test_bad_arguments_are_named(name, value, message):
+    arguments = {"model": problem(30, "ard")[0], "index": [0, 1], name: value}
+    with pytest.raises(ValueError, match=message):
+        GPFITC.from_model(**arguments)

@@ -1,0 +1,214 @@
+"""Predictions: scores by hand, the maximum likelihood by another route, claims, what is run."""
+
+import copy
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import wang_prediction as script
+from harness.claims import BUDGETS, judge
+from harness.files import DataError
+from harness.style import plt
+from models.gp_regression import GPRegression, predict, predict_over
+from models.interface import log_likelihood
+from wang import prediction as room
+from wang.datasets import C, data
+from wang.prediction import LIKELIHOOD, POSTERIOR, TESTS, TRUTH
+from wang.printed import ROWS
+
+X = np.linspace(0, 1, 9)[:, None]
+MODEL = GPRegression.from_data(X, np.sin(6 * X[:, 0]) + 2, "isotropic", c=C)
+DRAWS = np.log([[0.3, 1.0, 0.4], [0.5, 2.0, 0.7]])
+Z, Y = np.array([[0.15], [0.5], [1.4]]), np.array([2.5, 2.1, 3.0])
+
+
+def test_the_score_of_a_mixture_by_hand():
+    found = room.score(Z, Y, DRAWS, MODEL)
+    each = [predict(Z, q, MODEL) for q in DRAWS]
+    densities = np.mean([norm.pdf(Y, p.mean, p.noisy**0.5) for p in each], axis=0)
+    assert found["density"] == pytest.approx(np.log(densities).mean(), rel=1e-12)
+    error = np.sqrt(np.mean((predict_over(Z, DRAWS, MODEL).mean - Y) ** 2))
+    assert found["error"] == pytest.approx(error, rel=1e-12)
+    below = np.mean([norm.cdf(Y, p.mean, p.noisy**0.5) for p in each], axis=0)
+    assert found["coverage"] == [np.mean((below >= low) & (below <= 1 - low))
+                                 for low in (0.25, 0.025)]
+
+
+def test_intervals_have_their_ends():
+    p = predict(Z, DRAWS[0], MODEL)
+    for factor, inside in ((0.67, [1, 1]), (0.68, [0, 1]), (1.95, [0, 1]), (1.97, [0, 0])):
+        for sign in (-1, 1):
+            y = p.mean + sign * factor * p.noisy**0.5
+            assert room.score(Z, y, DRAWS[:1], MODEL)["coverage"] == inside
+
+
+def test_the_maximum_likelihood_is_one():
+    rng = np.random.default_rng(1)
+    best = room.maximum_likelihood(MODEL, rng)
+    top = log_likelihood(best, MODEL)
+    assert (np.abs(best) <= room.EDGE).all()
+    for _ in range(30):
+        there = np.clip(best + rng.choice([0.01, 0.3, 2.0]) * rng.standard_normal(3), -8, 8)
+        assert log_likelihood(there, MODEL) <= top + 1e-6  # the search's own tolerance
+
+
+def test_simulated_cases_are_of_one_draw_and_none_is_in_both():
+    model, z, y, truth = room.simulated(3, 1, 12)
+    X, whole, q = data(3, 1, 12 + TESTS)
+    np.testing.assert_array_equal(model.XT.T, X[:12])
+    np.testing.assert_array_equal(np.r_[model.y, y], whole)
+    np.testing.assert_array_equal(z, X[12:])
+    np.testing.assert_array_equal(truth, q)
+    assert model.precision.size == ROWS[3].d and model.c2 == C**2
+    assert room.simulated(1, 0)[0].y.size == 300
+
+
+def test_the_ground_is_what_it_should_be():
+    ground = room.heights()
+    assert ground.X.shape == (344 * 403, 2) and ground.X.min() == 0 and ground.X.max() == 1
+    assert ground.X[:, 1].max() == pytest.approx(343 / 402, rel=1e-12)
+    assert ground.y.mean() == pytest.approx(0, abs=1e-12) and ground.y.std() == pytest.approx(1)
+    # the next point of a row is next in x, and about as high
+    np.testing.assert_allclose(ground.X[1] - ground.X[0], [1 / 402, 0], rtol=0, atol=1e-15)
+    assert np.corrcoef(ground.y[:-1], ground.y[1:])[0, 1] > 0.9
+    model, z, _ = room.drawn(30, 2)
+    assert model.y.size == 30 and z.shape == (TESTS, 2) and model.precision.size == 4
+    points = {tuple(x) for x in np.r_[model.XT.T, z]}
+    assert len(points) == 30 + TESTS
+    assert not np.array_equal(room.drawn(30, 3)[0].y, model.y)
+
+
+@pytest.mark.parametrize("there", [
+    {"elevation": np.zeros((2, 2))}, {"heights": np.zeros(2)}, OSError("nowhere")])
+def test_other_heights_or_none_are_a_sentence_and_status_2(there, monkeypatch, capsys):
+    def sample(name):
+        if isinstance(there, Exception):
+            raise there
+        return there
+
+    monkeypatch.setattr("matplotlib.cbook.get_sample_data", sample)
+    with pytest.raises(DataError, match="jacksboro_fault_dem"):
+        room.heights()
+    with pytest.raises(SystemExit) as end:
+        script.cases(None)
+    assert end.value.code == 2 and "Matplotlib" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("number", [1, 0])
+def test_a_comparison_has_everything(number):
+    found = room.compared(number, 0, [1, 2], 60, 5, 12)
+    assert set(found) == {POSTERIOR, LIKELIHOOD, "draws", "edge"} | ({TRUTH} if number else set())
+    assert found["draws"] >= 1 and found["edge"] in (True, False)
+    assert found == room.compared(number, 0, [1, 2], 60, 5, 12)
+
+
+# The script
+
+
+def scored(density, inside=0.95):
+    return {"density": density, "coverage": [inside - 0.45, inside], "error": 0.3}
+
+
+def made_up():
+    """Return a result in which the posterior is better by .02 +- .002, and covers as it should."""
+    rng = np.random.default_rng(3)
+
+    def one(truth):
+        level = 0.95 + 0.01 * rng.uniform(-1, 1)
+        base = rng.standard_normal()
+        return {POSTERIOR: scored(base + 0.02 + 0.002 * rng.standard_normal(), level),
+                LIKELIHOOD: scored(base, level - 0.04), "draws": 90.0, "edge": False} | (
+                    {TRUTH: scored(base + 0.03, level)} if truth else {})
+
+    return {("row", number): [one(True) for _ in range(4)] for number in ROWS} | {
+        ("ground", n): [one(False) for _ in range(4)] for n in script.POINTS["paper"]}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
+
+
+def test_every_claim_agrees_where_it_is_true():
+    assert list(verdicts(made_up()).values()) == ["agrees"] * 5
+
+
+def shifted(name, place, by):
+    def change(r):
+        for key, found in r.items():
+            for each in found if key[0] == "row" else ():
+                each[name]["coverage"][place] += by
+
+    return change
+
+
+def denser(kind, by, chosen):
+    def change(r):
+        for key, found in r.items():
+            for each in found if key[0] == kind and key[1] in chosen else ():
+                each[LIKELIHOOD]["density"] += by
+
+    return change
+
+
+MOVED = {
+    "the truth: share of cases in their intervals of 50%": shifted(TRUTH, 0, -0.04),
+    "the truth: share of cases in their intervals of 95%": shifted(TRUTH, 1, 0.04),
+    "posterior: share of cases in their intervals of 95%": shifted(POSTERIOR, 1, -0.04),
+    "n = 300: log density of a case, posterior - maximum likelihood, mean over rows":
+        denser("row", 0.1, range(1, 6)),
+    "ground, fewest points: log density of a case, posterior - maximum likelihood":
+        denser("ground", 0.1, [25]),
+}
+
+
+@pytest.mark.parametrize("what", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(what):
+    result = copy.deepcopy(made_up())
+    MOVED[what](result)
+    assert {name for name, v in verdicts(result).items() if v == "differs"} == {what}
+
+
+def test_what_is_in_no_claim_changes_none():
+    result = made_up()
+    denser("row", 0.1, range(6, 11))(result)
+    denser("ground", 0.1, [50, 100, 200, 400])(result)
+    shifted(LIKELIHOOD, 1, -0.2)(result)
+    assert set(verdicts(result).values()) == {"agrees"}
+
+
+class Recorder:
+    """Makes up scores, and keeps what was asked for."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.tasks = budget, 4, []
+
+    def replicates(self, function, tasks, unit, warm=None):
+        self.tasks += tasks
+        return [{POSTERIOR: scored(task["index"]), LIKELIHOOD: scored(0.0), "draws": task["n"] or 7,
+                 "edge": False} for task in tasks]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_what_is_run(budget):
+    experiment = Recorder(budget)
+    result = script.run(experiment, None)
+    assert set(result) == {("row", number) for number in script.NUMBERS[budget]} | {
+        ("ground", n) for n in script.POINTS[budget]}
+    for (kind, number), found in result.items():
+        count = (script.SETS[budget][ROWS[number].n] if kind == "row" else script.DRAWN[budget])
+        assert [each[POSTERIOR]["density"] for each in found] == list(range(count))
+        wanted = number if kind == "ground" else script.SMALL.get(budget, 7)
+        assert {each["draws"] for each in found} == {wanted}
+    seeds = [tuple(task["seed"]) for task in experiment.tasks]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_the_table_and_the_figure():
+    result = made_up()
+    text = script.table(result)
+    assert len(text.splitlines()) == 3 + len(result)
+    assert "ground, n = 25 " in text and "10: long, ard, n = 900" in text
+    fig = script.figure(result)
+    assert len(fig.axes) == 2
+    plt.close(fig)

@@ -1,0 +1,300 @@
+"""The rivals: what a chain asks for and what that costs, estimates, claims, and what is run."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import wang_rivals as script
+from algorithms.delayed_acceptance import delayed_acceptance
+from algorithms.ess import initial_sequence
+from algorithms.fitted_walk import pilot
+from harness.claims import BUDGETS, Measured, judge
+from harness.style import plt
+from models.gp_fitc import GPFITC
+from models.gp_nystrom import GPNystrom
+from models.gp_variational import GPVariational
+from models.interface import U, log_likelihood
+from wang import rivals as room
+from wang.chains import samples
+from wang.datasets import order
+from wang.long import beside, target
+from wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from wang.rivals import (
+    DELAYED,
+    DRAGGING,
+    HMC,
+    NUTS,
+    PILOT,
+    RIVALS,
+    SCANNED,
+    SURROGATE,
+    WALK,
+    Run,
+    Together,
+)
+
+N = 14  # cases
+
+
+def test_every_method_has_a_scan_of_the_same_size_and_its_rows():
+    assert {len(each) for each in SCANNED.values()} == {3}
+    assert set(SCANNED) == {*METHODS, *RIVALS} and len({*METHODS, *RIVALS}) == 13
+    for number, row in ROWS.items():
+        mine = room.methods(number)
+        assert mine[: len(row.methods)] == row.methods
+        assert (DRAGGING in mine) == (row.kind == ISOTROPIC)
+        assert set(RIVALS) - {DRAGGING} <= set(mine)
+
+
+def test_all_approximations_have_as_many_cases_as_the_subset():
+    chosen = order(3, 0, N)[:5]  # 100 of 300
+    for which, kind in ((NYSTROM, GPNystrom), ("FITC", GPFITC), ("variational", GPVariational)):
+        one = room.approximation(3, 0, which, N)
+        assert type(one) is kind
+        np.testing.assert_array_equal(one.index, chosen)
+    np.testing.assert_array_equal(room.approximation(3, 0, SOD, N).index, chosen)
+
+
+@pytest.mark.parametrize("method", [m for m in (*METHODS, *RIVALS) if m != NUTS])
+def test_a_chain_of_each_method_and_what_it_asks_for(method):
+    found = room.run(1, 0, method, SCANNED[method][0], 12, [3], N)
+    model, truth = target(1, 0, N)[1:]
+    assert found.samples.shape == (12, 3)
+    # two columns approximate nothing
+    assert (found.samples != truth).any() or method in script.LOW_RANK
+    for q, value in zip(found.samples, found.log_likelihood, strict=True):
+        # by eigenvalues along a grid, within 1e-4 (wang/spectra.py)
+        assert value == pytest.approx(log_likelihood(q, model), abs=1e-4)
+    rounds, _ = PILOT
+    counts, setup = found.counts, found.setup
+    assert (setup == {}) == (method in METHODS)
+    assert method in METHODS or setup == {"scratch": rounds * 61}  # 5 times 12, and the start
+    if method == STANDARD:
+        assert set(counts) == {"trial"} and counts["trial"] > 12 * 3 * 2
+    elif method in METHODS:
+        assert counts["trial"] == 1 + 12 * 3
+        assert set(counts) == {"trial", *(f"trial {name}" for name in room.layers(1, method, N))}
+        if method == TEMPERED:  # both layers have two cases here, and are counted together
+            assert room.layers(1, method, N) == ["SOD 2"] * 2
+            chain = samples(truth, target(1, 0, N)[0], beside(1, 0, method, None, N), method, 12,
+                            np.random.default_rng([3]), "variable", SCANNED[method][0], room.LIMIT)
+            assert counts["trial SOD 2"] == chain.counts.approximations.sum()
+    elif method == WALK:
+        assert counts == {"scratch": 13}
+    elif method == HMC:
+        assert counts == {"scratch": 13, "gradient": 12 * SCANNED[HMC][0][1] + 1}
+    elif method == DRAGGING:
+        assert counts["decomposition"] == 13
+        assert counts["fast"] > 12 * 2 * (room.N_STEPS - 1)
+    else:
+        inner = 1 if method == DELAYED else SCANNED[method][0]
+        assert counts[f"scratch {SURROGATE.get(method, SOD)}"] == 1 + 12 * inner
+        assert counts["scratch"] <= 13
+
+
+def test_delayed_acceptance_has_the_scanned_factor_and_the_surrogate_the_scanned_steps():
+    fast, _, truth = target(1, 0, N)
+    star = room.approximation(1, 0, SOD, N)
+    for method, setting, scale, inner in ((DELAYED, 0.7, 0.7, 1), ("surrogate", 8, 1.0, 8)):
+        rng = np.random.default_rng([3])
+        first = pilot(truth, fast, 60, rng, PILOT[0])
+        chain = delayed_acceptance(truth, fast, star, scale * first.factor, 12, rng, inner)
+        found = room.run(1, 0, method, setting, 12, [3], N)
+        np.testing.assert_array_equal(found.samples, chain.samples)
+
+
+def test_nuts_runs_on_the_regression_and_its_warm_up_is_set_up(monkeypatch):
+    asked = {}
+
+    def nuts(model, start, draws, tune, seed, target_accept):
+        asked.update(model=model, draws=draws, tune=tune, target=target_accept)
+        return {"samples": np.tile(start, (draws, 1)), "steps": 70, "warm_up": 900}
+
+    monkeypatch.setattr(room, "nuts", nuts)
+    found = room.run(1, 0, NUTS, 0.9, 12, [3], N)
+    _, model, truth = target(1, 0, N)
+    assert asked["model"] is model
+    assert (asked["draws"], asked["tune"], asked["target"]) == (12, 12, 0.9)
+    assert found.counts == {"scratch": 70, "gradient": 70}
+    assert found.setup == {"scratch": 900, "gradient": 900} and np.isnan(found.accepted)
+    assert found.log_likelihood[0] == pytest.approx(log_likelihood(truth, model), rel=1e-12)
+
+
+def test_what_is_kept_of_a_chain(monkeypatch):
+    rng = np.random.default_rng(1)
+    x, log = rng.standard_normal((40, 2)), rng.standard_normal(40)
+    x[:, 1] = 3.0  # never moves
+    monkeypatch.setattr(room, "run", lambda *a: Run(x, log, {"trial": 5}, {"scratch": 2}, 0.5))
+    found = room.rival_chain(1, 0, WALK, 1.0, 40, [0])
+    for place, kept in ((0, x[4:, 0]), (2, log[4:])):
+        assert found["mean"][place] == pytest.approx(kept.mean(), rel=1e-12)
+        assert found["variance"][place] == pytest.approx(kept.var(), rel=1e-12)
+        assert found["ess"][place] == pytest.approx(initial_sequence(kept).ess, rel=1e-9)
+        squares = (kept - kept.mean()) ** 2
+        assert found["squares"][place] == pytest.approx(initial_sequence(squares).ess, rel=1e-9)
+    assert found["ess"][1] == found["squares"][1] == 1.0
+    assert (found["counts"], found["setup"], found["kept"]) == ({"trial": 5}, {"scratch": 2}, 0.9)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_everything_that_is_counted_has_a_price(number):
+    timed = room.seconds_of(number, 0, 1, 1, N)
+    assert all(len(each) == 1 and each[0] > 0 for each in timed["seconds"].values())
+    for method in room.methods(number):
+        if method != NUTS:
+            found = room.run(number, 0, method, SCANNED[method][0], 3, [3], N)
+            assert {*found.counts, *found.setup} <= timed["seconds"].keys()
+
+
+def test_prices_and_costs_by_hand():
+    costs = room.prices({"seconds": {"trial": [2.0, 4.0, 9.0], "scratch": [8.0, 4.0, 8.0]}})
+    assert costs == {"trial": 1.0, "scratch": 2.0}
+    assert room.price({"trial": 10, "scratch": 3}, costs) == 16.0
+    chain = {"counts": {"trial": 10, "scratch": 3}, "kept": 0.5, "ess": [9.0, 4.0],
+             "squares": [2.0, 8.0]}
+    assert room.per_draw(chain, costs) == 4.0
+    assert room.per_draw(chain | {"squares": [5.0, 8.0]}, costs) == 2.0
+
+
+def chain_of(mean, ess=100.0, squares=50.0, variance=4.0):
+    return {"mean": [mean, 1.0], "variance": [variance, 1.0], "ess": [ess, 2 * ess],
+            "squares": [squares, 2 * squares], "counts": {"trial": 500}, "kept": 0.9,
+            "setup": {"scratch": 10}, "accepted": 0.25}
+
+
+def test_chains_are_put_together():
+    found = room.together([chain_of(1.0), chain_of(2.0, squares=25.0)], {"trial": 1, "scratch": 2},
+                          "a")
+    assert found.log_cost.value == pytest.approx(np.log([9.0, 18.0]).mean(), rel=1e-12)
+    assert found.log_cost.se == pytest.approx(np.log(2) / 2, rel=1e-12)
+    np.testing.assert_allclose(found.mean, [1.5, 1.0], rtol=1e-15)
+    np.testing.assert_allclose(found.se, [(0.08**0.5) / 2, 0.01**0.5 / 2], rtol=1e-12)
+    assert (found.draws, found.setup, found.accepted, found.setting) == (75.0, 20.0, 0.25, "a")
+    # three of them scatter by more than their own errors
+    found = room.together([chain_of(m) for m in (1.0, 2.0, 3.0)], {"trial": 1, "scratch": 2}, "a")
+    assert found.se[0] == pytest.approx(1 / 3**0.5, rel=1e-12)
+    assert found.se[1] == pytest.approx((3 * 1 / 200) ** 0.5 / 3, rel=1e-12)
+
+
+def method_of(mean, se=0.1, draws=100.0, log_cost=2.0):
+    return Together(Measured(log_cost, 0.05), np.array([mean, 1.0]), np.array([se, 0.1]), draws,
+                    1000.0, 0.3, 1.0)
+
+
+def test_a_mean_that_is_another_is_seen():
+    found = {"a": method_of(0.0), "b": method_of(0.0), "c": method_of(1.0)}
+    # against the two others together
+    assert room.disagreement(found).value == pytest.approx(1 / (0.01 + 0.005) ** 0.5, rel=1e-12)
+    found["c"] = method_of(9.0, draws=19.0)  # says nothing
+    assert room.disagreement(found) == (0.0, 0.0)
+    assert np.isnan(room.disagreement({"a": method_of(0.0)}).se)
+
+
+# The script
+
+
+def made_up():
+    """Return a result in which the walk is the best of the rivals, and all agree."""
+    logs = {STANDARD: 4.4, SOD: 3.8, WALK: 3.0, DELAYED: 2.5}
+    costs = {"scratch": 1.2, "gradient": 3.0}
+    return {number: {"found": {method: method_of(0.0, log_cost=logs.get(method, 3.5))
+                               for method in room.methods(number)},
+                     "costs": costs, "z": Measured(2.0)} for number in ROWS}
+
+
+def verdicts(result, budget="paper"):
+    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, budget)}
+
+
+def test_every_claim_agrees_where_it_is_true():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert len(verdicts(made_up())) == 13
+
+
+def dearer(number, method):
+    def change(r):
+        r[number]["found"][method] = method_of(0.0, log_cost=9.0)
+
+    return change
+
+
+MOVED = {
+    "row 5: log(cost of a draw, SOD mapping / random walk)": dearer(5, WALK),
+    "row 1: log(cost of a draw, random walk / delayed acceptance)": dearer(1, DELAYED),
+    "row 6: log(cost of a draw, random walk / delayed acceptance)": dearer(6, DELAYED),
+    **{f"row {number}: largest |z| of a method's means against the others'":
+       (lambda r, number=number: r[number].update(z=Measured(4.1))) for number in ROWS},
+}
+
+
+@pytest.mark.parametrize("what", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(what):
+    result = copy.deepcopy(made_up())
+    MOVED[what](result)
+    assert {name for name, v in verdicts(result).items() if v == "differs"} == {what}
+
+
+def test_a_row_in_which_they_do_not_agree_is_void():
+    result = made_up()
+    assert "VOID" not in script.table(result)
+    result[2]["z"] = Measured(4.1)
+    text = script.table(result)
+    # in the summary, and on the line of each method
+    assert text.count("2 VOID") == 1 + len(room.methods(2)) == text.count("VOID")
+
+
+def test_the_table_and_the_figure():
+    result = made_up()
+    text = script.table(result)
+    # the ratio of the best of both, exp(3.5 - 2.5) or where there is none other exp(3.8 - 2.5)
+    assert "2.7" in text and "delayed acceptance 12.2" in text and "delayed acceptance**" in text
+    fig = script.figure(result)
+    assert [ax.get_title() for ax in fig.axes] == ["isotropic lengths", "ard lengths"]
+    plt.close(fig)
+
+
+class Recorder:
+    """Makes up chains, and keeps what was asked for: the second setting is the best."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.tasks = budget, 4, {}
+
+    def replicates(self, function, tasks, unit, warm=None):
+        self.tasks.setdefault(unit, []).extend(tasks)
+        if unit == "timings":
+            return [{"seconds": {"trial": [1.0], "scratch": [2.0]}} for _ in tasks]
+        return [chain_of(0.0, squares=90.0 if task["setting"] == SCANNED[task["method"]][1] else 30)
+                for task in tasks]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_what_is_run(budget):
+    experiment = Recorder(budget)
+    result = script.run(experiment, None)
+    assert tuple(result) == script.NUMBERS[budget]
+    n = script.SMALL.get(budget)
+    scans, chains = experiment.tasks["scans"], experiment.tasks["chains"]
+    for number in result:
+        for method in room.methods(number):
+            mine = [t for t in scans if (t["number"], t["method"]) == (number, method)]
+            assert [t["setting"] for t in mine] == list(SCANNED[method])
+            after = [t for t in chains if (t["number"], t["method"]) == (number, method)]
+            assert len(after) == script.CHAINS[budget][ROWS[number].n]
+            assert {t["setting"] for t in after} == {SCANNED[method][1]}
+            assert {t["n"] for t in (*mine, *after)} == {n}
+            assert all(t["iterations"] >= script.LEAST for t in (*mine, *after))
+            seeds = [tuple(t["seed"]) for t in (*mine, *after)]
+            assert len(set(seeds)) == len(seeds) and {s[0] for s in seeds} == {4}
+            assert result[number]["found"][method].setting == SCANNED[method][1]
+    everything = [tuple(t["seed"]) for t in (*scans, *chains)]
+    assert len(set(everything)) == len(everything)
+
+
+def test_at_the_papers_length_there_are_enough_chains():
+    assert script.CHAINS["paper"][300] >= 5 and script.CHAINS["paper"][900] >= 3
+
+
+def test_the_energies_of_the_fast_target_are_those_of_the_regression():
+    fast, model, truth = target(1, 0, N)
+    assert U(truth, fast) == pytest.approx(U(truth, model), abs=1e-4)  # wang/spectra.py
