@@ -19,7 +19,7 @@ from harness.claims import Claim, brief
 from harness.claims import table as text_table
 from harness.run import main
 from harness.style import COLOURS, plt
-from wang.nuts import library
+from rivals.nuts import library
 from wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from wang.rivals import (
     ASKS_GRADIENTS,

@@ -8,7 +8,7 @@ four settings each, of which the one with the largest worst ESS per unit of work
 tunes itself.  All start in the same places.  NUTS non-centred is the reference: where another
 method's moments differ from its, the row is void.
 
-What is stored is shown without libraries; to compute takes the extra `compare`.
+What is stored is shown without libraries; to compute takes the extra `rivals`.
 
 Run     python reproduce/zhang_rivals.py [--budget smoke|short|paper]
         Short and smoke have fewer and shorter chains.
@@ -24,9 +24,10 @@ from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
 from harness.style import COLOURS, plt
+from rivals.moments import ENOUGH, distance, imprecision, together, worst
 from zhang.datasets import german_credit, simulated_cox, volatility
 from zhang.printed import SSHMC
-from zhang.references import ENOUGH, HYPER, distance, imprecision, together, worst
+from zhang.references import HYPER
 from zhang.rivals import (
     CENTRED,
     GRADIENT,

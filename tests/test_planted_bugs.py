@@ -45,6 +45,14 @@ def status(copy, patch, node):
     return done.returncode
 
 
+def test_every_patch_still_applies():
+    # a bug in a line that has moved or changed would be planted nowhere
+    patches = sorted(FOLDER.glob("*.patch"))
+    done = [subprocess.run(["git", "apply", "-p1", "--check", str(patch)], cwd=ROOT,
+                           capture_output=True, check=False).returncode for patch in patches]
+    assert [patch.name for patch, status in zip(patches, done, strict=True) if status] == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("patch", CHOSEN, ids=lambda path: path.stem)
 def test_a_planted_bug_is_caught_and_a_harmless_rewrite_is_not(copy, patch):

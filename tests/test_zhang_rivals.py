@@ -9,9 +9,10 @@ import pytest
 import zhang_rivals as script
 from harness.claims import Measured, judge
 from models.log_gaussian_cox import LogGaussianCox
+from rivals.moments import Together, moments, together
 from zhang import rivals as room
 from zhang.printed import SSHMC
-from zhang.references import HYPER, Together, moments, problem, together
+from zhang.references import HYPER, problem
 from zhang.rivals import CENTRED, MIXTURE, NON_CENTRED, POLYA, SPECIALIST, SURROGATE
 
 NAMES = {"credit": "simulated credit, seed 1", "volatility": "simulated volatility, T = 5, seed 1",
@@ -25,7 +26,7 @@ def made_up():
         k = len(HYPER[name]) + 3
         found[name, method] = Together(
             np.arange(k) * 1.0, np.full(k, 0.02), np.ones(k), np.full(k, 0.03), np.full(k, 2500.0),
-            np.full(k, 600.0), 5000, 1e5, 0, 0.0, 0.8)
+            np.full(k, 600.0), 5000, 4, 1e5, 0, 0.0, 0.8)
     return {"found": found, "seconds": dict.fromkeys(script.RUNS, Measured(10.0, 1.0)),
             "before": dict.fromkeys(script.RUNS, 123.0),
             "setting": {key: settings[0] for key, settings in script.SCAN.items()}}
@@ -74,7 +75,7 @@ def test_a_reference_that_is_imprecise_changes_its_claim(name):
 
 def test_few_effective_draws_cannot_tell():
     result = made_up()
-    result["found"]["Cox", CENTRED].ess[0] = 49
+    result["found"]["Cox", CENTRED].ess[0] = 4 * 49
     found = {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
     assert found.pop("Cox, NUTS, centred: largest |z| against NUTS non-centred") == "cannot tell"
     assert set(found.values()) == {"agrees"}
@@ -124,7 +125,7 @@ class Remembered:
 
 def record(draws, h):
     """Make of draws what a replicate returns."""
-    return moments(draws[:, h:], draws[:, :h]) | {
+    return moments(draws[:, :h], draws[:, h:]) | {
         "gradients": 1.0, "set_up": 0.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
 
 
@@ -209,7 +210,7 @@ def test_a_chain_is_that_of_the_sampler_after_its_burn_in(name, method, setting)
     which, rng = problem(name, NAMES[name]), np.random.default_rng(4)
     _, theta, phi = room.start(which, rng)
     whole = room.transitions(name, method, which, theta, phi, setting, 8, rng)
-    expected = moments(whole.theta[2:], whole.phi[2:])
+    expected = moments(whole.phi[2:], whole.theta[2:])
     assert {key: found[key] for key in expected} == expected
     units = room.work(name, method, whole.counts, which.model)
     assert found["gradients"] == pytest.approx(units * 6 / 8, rel=1e-12)
@@ -231,12 +232,12 @@ def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
     with pytest.raises(SystemExit) as exit:
         room.polya_gamma()
     assert exit.value.code == 2
-    assert 'pip install -e ".[compare]"' in capsys.readouterr().err
+    assert 'pip install -e ".[rivals]"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("m", [0.0, 1.0, -4.0])
 def test_the_librarys_draws_are_polya_gamma_variables(m):
-    pytest.importorskip("polyagamma", reason="needs the extra `compare`: polyagamma")
+    pytest.importorskip("polyagamma", reason="needs the extra `rivals`: polyagamma")
     n, size = 40_000, abs(m) + 1e-6
     omega = room.draw(np.full(n, m), np.random.default_rng(1))
     assert omega.shape == (n,) and (omega > 0).all()
@@ -254,7 +255,7 @@ def test_the_librarys_draws_are_polya_gamma_variables(m):
 
 
 def test_polya_gamma_chains_repeat_themselves():
-    pytest.importorskip("polyagamma", reason="needs the extra `compare`: polyagamma")
+    pytest.importorskip("polyagamma", reason="needs the extra `rivals`: polyagamma")
     run = dict(name="credit", data_name=NAMES["credit"], method=POLYA, setting={"w": 0.6}, n=5,
                burn_in=1)
     one, again, other = (room.chain(**run, seed=seed) for seed in (1, 1, 2))

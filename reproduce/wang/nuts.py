@@ -4,27 +4,12 @@ It calls U and grad_U of our model, and adapts a diagonal mass and a step size o
 the extra `nuts`:  pip install -e ".[nuts]"
 """
 
-import sys
 import warnings
 
 import numpy as np
 
 from models.interface import U, grad_U
-
-MISSING = ("NUTS is that of nutpie, which is not installed: pip install -e \".[nuts]\"."
-           "  Without it only stored results can be shown")
-
-
-def library():
-    """Import nutpie, or exit with status 2 and a sentence that says what to install."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of arviz, about versions to come
-        try:
-            import nutpie
-        except ImportError:
-            print(MISSING, file=sys.stderr)
-            raise SystemExit(2) from None
-    return nutpie
+from rivals.nuts import library
 
 
 def nuts(model, start, draws, tune, seed, target_accept=0.8, maxdepth=8):

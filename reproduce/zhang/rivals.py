@@ -23,10 +23,12 @@ from algorithms.auxiliary_mixture import WIDTHS, auxiliary_mixture
 from algorithms.polya_gamma_gibbs import polya_gamma_gibbs
 from algorithms.sshmc_fast import sshmc
 from algorithms.surrogate_slice import surrogate_slice
+from rivals.moments import moments, together, worst
+from rivals.nuts import library
 from zhang.non_centred import NonCentred
-from zhang.nuts import library, nuts
+from zhang.nuts import nuts
 from zhang.printed import SSHMC
-from zhang.references import HYPER, moments, problem, start, together, worst
+from zhang.references import HYPER, problem, start
 
 MIXTURE, POLYA, SURROGATE = "auxiliary mixture", "Polya-Gamma Gibbs", "surrogate slices"
 CENTRED, NON_CENTRED = "NUTS, centred", "NUTS, non-centred"
@@ -41,7 +43,7 @@ WORK = {
 }
 GRADIENT = {"credit": 1.0, "volatility": 1.0, "Cox": 4.0}  # of NUTS
 MISSING = ("Polya-Gamma variables are those of the library polyagamma, which is not installed: pip"
-           " install -e \".[compare]\".  Without it only stored results can be shown")
+           " install -e \".[rivals]\".  Without it only stored results can be shown")
 
 
 def polya_gamma():
@@ -99,7 +101,7 @@ def work(name, method, counts, model):
 def chain(name, data_name, method, setting, n, burn_in, seed):
     """Run a chain of n draws after `burn_in` transitions, of any of the methods.
 
-    Its moments (zhang/references.py), with "gradients" the units of work of the n draws, "set_up"
+    Its moments (rivals/moments.py), with "gradients" the units of work of the n draws, "set_up"
     those before them, "rate" of acceptance, "divergences", and "deepest" of NUTS.
     """
     which, rng = problem(name, data_name), np.random.default_rng(seed)
@@ -109,14 +111,14 @@ def chain(name, data_name, method, setting, n, burn_in, seed):
         found = nuts(which.model if centred else NonCentred(which.model),
                      np.concatenate([theta if centred else z, phi]), n, burn_in,
                      int(rng.integers(2**31)), which.keep, setting["maxdepth"])
-        return moments(found["theta"], found["phi"]) | {
+        return moments(found["phi"], found["theta"]) | {
             "gradients": GRADIENT[name] * found["steps"],
             "set_up": GRADIENT[name] * found["warm_up"], "divergences": found["divergences"],
             "deepest": found["deepest"], "rate": float("nan")}
     with warnings.catch_warnings(action="ignore"):  # of short chains that never accept
         record = transitions(name, method, which, theta, phi, setting, burn_in + n, rng)
     per = work(name, method, record.counts, which.model) / (burn_in + n)
-    return moments(record.theta[burn_in:], record.phi[burn_in:]) | {
+    return moments(record.phi[burn_in:], record.theta[burn_in:]) | {
         "gradients": per * n, "set_up": per * burn_in, "deepest": float("nan"),
         "divergences": int(record.divergences), "rate": float(record.accepted[burn_in:].mean())}
 
