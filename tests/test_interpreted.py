@@ -82,7 +82,7 @@ def problems():
     p.volatility = StochasticVolatility.from_data([0.3, -1.2, 0.7, 2.0])
     p.cox = LogGaussianCox.from_counts([[2, 0], [1, 3]], 2.0)
     p.mass = np.diag([9.0, 7.0, 8.0, 6.0])
-    p.shape = np.linalg.cholesky(np.linalg.inv(p.fit.hessian)) * 1.2
+    p.shape = np.linalg.cholesky(np.linalg.inv(p.fit.hessian)) * 0.7
     p.series = np.cumsum(rng.standard_normal((4, 60, 2)), axis=1)
     p.ladder = ais.geometric_ladder(3, 1e-2)
     return p

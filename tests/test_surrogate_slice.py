@@ -111,7 +111,8 @@ def test_shrinkage_to_the_start_ends(update):
 
 @departs(surrogate_update, {"L9": """
         value = log_product(x_, g, m, noise, there, model, tally)
-        if not value <= level:"""})
+        if not value <= level:
+            return x_, there"""})
 def test_a_proposal_of_no_finite_density_is_outside(update):
     # log sigma^2 + 2000 has no covariance; the next proposal is the start's neighbour
     counted = tally()
