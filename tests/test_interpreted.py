@@ -17,7 +17,11 @@ import pytest
 
 from algorithms import (
     ais,
+    ais_elliptical_slice,
+    auxiliary_mixture,
+    bridge_sampling,
     discretizing_chain,
+    elliptical_slice,
     ep,
     ep_correction,
     ep_fast,
@@ -27,12 +31,14 @@ from algorithms import (
     map_estimate,
     paquet_rmhmc,
     paquet_rmhmc_fast,
+    polya_gamma_gibbs,
     random_walk,
     rmhmc_within_gibbs,
     slice_sampling,
     split_hmc,
     sshmc,
     sshmc_fast,
+    surrogate_slice,
     tempered_transitions,
 )
 from coupled import coupled
@@ -41,10 +47,13 @@ from models.funnel import Funnel
 from models.gp_classification import GPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.jit import ROOT
+from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture
+from models.stochastic_volatility import StochasticVolatility
 from normal import normal, subset
 from test_mirror import EXPECTED
+from test_polya_gamma_gibbs import sum_of_gammas
 
 MADE = 4  # transitions
 
@@ -67,6 +76,8 @@ def problems():
     p.near, p.far = subset(p.normal, 1), gaussian_mixture([1.0], [[0.0, 0.3]], [np.eye(2)])
     p.funnel, p.coupled = Funnel.from_size(3), coupled([0.4, -1.0, 2.0])
     p.grouped = HierarchicalLogistic.from_data(X[:, :2], p.y, np.arange(66) % 2)
+    p.volatility = StochasticVolatility.from_data([0.3, -1.2, 0.7, 2.0])
+    p.cox = LogGaussianCox.from_counts([[2, 0], [1, 3]], 2.0)
     p.mass = np.diag([9.0, 7.0, 8.0, 6.0])
     p.series = np.cumsum(rng.standard_normal((4, 60, 2)), axis=1)
     p.ladder = ais.geometric_ladder(3, 1e-2)
@@ -113,13 +124,24 @@ OTHERS = {  # whole algorithms; x is not used
     "AIS, HMC": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.HMC(0.1, 3), 1, rng),
     "AIS, RMHMC": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.RMHMC(0.3, 2, 5), 1, rng),
     "AIS, mirror": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.RMHMCMirror(0.3, 2, 5), 1, rng),
+    "AIS, ellipses": lambda p, x, rng: ais_elliptical_slice.ais_elliptical_slice(
+        p.gp, p.ladder, 1, rng),
     "EP": lambda p, x, rng: ep.ep(p.K, p.y),
     "fast EP": lambda p, x, rng: ep_fast.ep(p.K, p.y),
+    "bridge": lambda p, x, rng: bridge_sampling.bridge_sampling(
+        rng.standard_normal(50) + 1.0, rng.standard_normal(50)),
     "correction": lambda p, x, rng: ep_correction.second_order(p.sites, p.y, 4),
     "mode": lambda p, x, rng: map_estimate.map_estimate(p.logistic),
     "ESS": lambda p, x, rng: (ess.ess(p.series), ess.initial_sequence(p.series[0]),
                               ess.batch_means(p.series[0]), ess.significant_lags(p.series[0])),
+    "ellipses": lambda p, x, rng: elliptical_slice.elliptical_slice(p.sites.mu, p.gp, 2, rng),
     "slices": lambda p, x, rng: slice_sampling.slice_sampling(np.zeros(2), p.normal, 1.0, 4, rng),
+    "auxiliary mixture": lambda p, x, rng: auxiliary_mixture.auxiliary_mixture(
+        np.zeros(4), np.array([0.1, -0.5, 0.8]), p.volatility, 2, rng),
+    "Polya-Gamma": lambda p, x, rng: polya_gamma_gibbs.polya_gamma_gibbs(
+        np.zeros(4), np.zeros(1), p.grouped, sum_of_gammas, 2, rng),
+    "surrogate slices": lambda p, x, rng: surrogate_slice.surrogate_slice(
+        np.full(4, 2.0), np.array([0.1, -0.4]), p.cox, 0.5, np.ones(2), 2, rng, 2),
     "whole chain": lambda p, x, rng: discretizing_chain.whole_chain_step(
         np.zeros(2), p.normal, p.near,
         slice_sampling.Slice(np.ones(2), 5, np.arange(2), False), 2, 1, 5, rng),

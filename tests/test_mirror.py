@@ -37,8 +37,11 @@ from models.gp_classification import GPClassification
 FOUND = every_mirror()
 EXPECTED = {
     "ais.ais_run",
+    "auxiliary_mixture.auxiliary_mixture_step",
+    "bridge_sampling.iterated",
     "discretizing_chain.discretizing_chain_step",
     "discretizing_chain.whole_chain_step",
+    "elliptical_slice.elliptical_update",
     "ep.ep",
     "ess.batch_means_tau",
     "ess.combined_tau",
@@ -55,6 +58,7 @@ EXPECTED = {
     "paquet_rmhmc.hamiltonian_and_gradient",
     "paquet_rmhmc.riemann_metric",
     "paquet_rmhmc.rmhmc",
+    "polya_gamma_gibbs.polya_gamma_step",
     "random_walk.random_walk_step",
     "slice_sampling.slice_update",
     "split_hmc.data_split_step",
@@ -66,6 +70,7 @@ EXPECTED = {
     "sshmc.abla_step",
     "sshmc.leapfrog",
     "sshmc.sshmc_step",
+    "surrogate_slice.surrogate_update",
     "tempered_transitions.excursion_above",
     "tempered_transitions.tempered_transitions_step",
 }

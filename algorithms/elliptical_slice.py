@@ -1,0 +1,264 @@
+"""Elliptical slice sampling, in the coordinates of the prior or of any other Gaussian.
+
+Paper       I. Murray, R. P. Adams and D. J. C. MacKay (2010), "Elliptical slice sampling",
+            Proceedings of the 13th International Conference on Artificial Intelligence and
+            Statistics, 541-548.
+Mirror      elliptical_update, line by line.
+
+What is sampled is a Gaussian N(m, S) times a factor L.  In print they are the prior and the
+likelihood.  But any density pi is N(m, S) times L = pi / N(m, S); the nearer N(m, S) is to pi, the
+flatter is L, and the longer is a step.  L has to be bounded for a chain to be good: a Gaussian of
+lighter tails than pi leaves it stuck, for long, where L is large.
+
+The type of `model` decides what N(m, S) and L are: centre(model), normal_draw(model, rng) and
+log_L(x, model).  There are two types here:
+
+GPClassification   N(m, S) is its q, the prior or EP's Gaussian; log L is beta times log_ratio.
+                   O(N) for an evaluation, and O(N^2) for the draw of an ellipse
+Relative           any model that implements U, with pi = exp(-U), and a mean and a Cholesky factor
+                   of one's own.  O(d^2) for an evaluation, and one of U
+
+A sampler that has the draw and the likelihood in another form (blocks, a covariance that changes
+from step to step) makes a NamedTuple of them, registers these three, and calls elliptical_update.
+
+Departures
+----------
+Figure 2, line 4
+    theirs  f' <- f cos theta + nu sin theta: the mean is 0
+    ours    x' <- x cos theta + m (1 - cos theta) + nu sin theta
+    why     the mean of EP's Gaussian is not 0; with print's line N(m, S) would not be invariant
+    test    test_the_ellipse_is_about_the_mean
+Figure 2, line 5
+    theirs  silent about an L that is infinite or not a number
+    ours    such a point is outside of the slice, and counted in `counts.not_finite`
+    why     a state of log L = inf would be taken, and never left again
+    test    test_a_point_of_an_L_that_is_not_finite_is_outside
+Figure 2, line 5
+    theirs  the bracket shrinks until log L(f') > log y, which is so at the start
+    ours    a point that is the start, to the last bit, is taken whatever L says there
+    why     with log u below the rounding of log L it is not above log y, and there is no end
+    test    test_shrinkage_to_the_start_ends
+
+Notation
+--------
+paper           here             shape    meaning
+f, f'           x, x_new         (d,)     state before and after; x = m + f
+                m                (d,)     mean of the Gaussian
+Sigma           S                (d, d)   its covariance; factor is its lower Cholesky factor
+nu              nu               (d,)     draw from N(0, S), which fixes the ellipse
+log L           log_L            ()       of pi / N(m, S), up to a constant; the likelihood's in
+                                          print
+log y           log_y            ()       height of the slice
+theta           theta            ()       angle; 0 is the start
+theta_min, _max low, high        ()       bracket
+                tally            (2,)     what is counted: EVALUATIONS, NOT_FINITE
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import validate
+from models.gp_classification import GPClassification, log_ratio
+from models.interface import U, generic
+from models.jit import entry, njit
+from models.linalg import solve_lower
+
+EVALUATIONS, NOT_FINITE = range(2)
+
+
+class Counts(NamedTuple):
+    """What was done over a whole run."""
+
+    likelihood: int  # evaluations of log L, that of the start included
+    draws: int  # of an ellipse: products of a factor and a vector
+    not_finite: int  # evaluations of log L that were infinite or nan
+
+
+class Chain(NamedTuple):
+    """The record of n thin iterations, of which each thin-th is kept."""
+
+    samples: np.ndarray  # (n, d)
+    log_likelihood: np.ndarray  # (n,) log L of the samples
+    evaluations: np.ndarray  # (n,) int: of log L since the sample before; counts has the total
+    counts: Counts
+
+
+class Relative(NamedTuple):
+    """The density exp(-U) of a model, relative to the Gaussian N(mean, factor factor')."""
+
+    model: tuple  # any that implements U
+    mean: np.ndarray  # (d,)
+    factor: np.ndarray  # (d, d) lower triangular
+
+
+@generic(on=0)
+def centre(model):
+    """Return m, (d,), the mean of the Gaussian."""
+
+
+@generic(on=0)
+def normal_draw(model, rng):
+    """Return a draw from N(0, S), (d,)."""
+
+
+@generic(on=1)
+def log_L(x, model):
+    """Log of pi / N(m, S) at x, (d,), up to a constant -> float."""
+
+
+@centre.of(GPClassification)
+def gp_classification_centre(model):
+    """The mean of q."""
+    return model.mu
+
+
+@normal_draw.of(GPClassification)
+def gp_classification_normal_draw(model, rng):
+    """L_Sigma z with N normals z; O(N^2)."""
+    return model.L_Sigma @ rng.standard_normal(model.y.size)
+
+
+@log_L.of(GPClassification)
+def gp_classification_log_L(x, model):
+    """beta (L_1 - L_0), as L_beta is linear in beta; O(N)."""
+    return model.beta * log_ratio(x, model)
+
+
+@centre.of(Relative)
+def relative_centre(model):
+    """The mean that was given."""
+    return model.mean
+
+
+@normal_draw.of(Relative)
+def relative_normal_draw(model, rng):
+    """Factor z with d normals z."""
+    return model.factor @ rng.standard_normal(model.mean.size)
+
+
+@log_L.of(Relative)
+def relative_log_L(x, model):
+    """-U(x) + (x - m)' S^-1 (x - m) / 2."""
+    z = solve_lower(model.factor, x - model.mean)
+    return 0.5 * (z @ z) - U(x, model.model)
+
+
+@njit
+def is_inside(value, log_y):
+    """Tell whether a point of this log L is in the slice."""
+    return np.isfinite(value) and value > log_y
+
+
+@njit
+def evaluated(x, model, tally):
+    """Log L at x, counted."""
+    value = log_L(x, model)
+    tally[EVALUATIONS] += 1
+    if not np.isfinite(value):
+        tally[NOT_FINITE] += 1
+    return value
+
+
+@njit
+def elliptical_update(x, log_L_x, model, tally, rng):
+    """Update the state, which leaves N(m, S) L invariant, is reversible and never rejects.
+
+    Pseudocode (Murray, Adams and MacKay 2010, Figure 2)
+     1  choose the ellipse: nu ~ N(0, Sigma)
+     2  the threshold: u ~ Uniform(0, 1);  log y <- log L(f) + log u
+     3  theta ~ Uniform(0, 2 pi);  [theta_min, theta_max] <- [theta - 2 pi, theta]
+     4  f' <- f cos theta + nu sin theta
+     5  if log L(f') > log y then
+     6      accept: return f'
+     7  else
+     8      if theta < 0 then theta_min <- theta else theta_max <- theta
+     9      theta ~ Uniform(theta_min, theta_max)
+    10      go to line 4
+
+    Parameters
+    ----------
+    x       : (d,) float64    where the chain is; not modified
+    log_L_x : float           log L there, finite
+    model   : NamedTuple      any type for which centre, normal_draw and log_L are registered
+    tally   : (2,) int        is added to
+    rng     : Generator       advanced by normal_draw, a uniform, and one uniform a point
+
+    Returns (x_new, log_L_new): the next state, a new array unless it is x itself, and log L there.
+    """
+    nu, m = normal_draw(model, rng), centre(model)                                          # L1
+    log_y = log_L_x + np.log(rng.random())                                                  # L2
+    theta = 2.0 * np.pi * rng.random()                                                      # L3
+    low, high = theta - 2.0 * np.pi, theta                                                  # L3
+    while True:                                                                             # --
+        x_new = x * np.cos(theta) + m * (1.0 - np.cos(theta)) + nu * np.sin(theta)          # L4
+        if (x_new == x).all():                                                              # L5
+            return x, log_L_x                                                               # L5
+        log_L_new = evaluated(x_new, model, tally)                                          # L5
+        if is_inside(log_L_new, log_y):                                                     # L5
+            return x_new, log_L_new                                                         # L6
+        if theta < 0.0:                                                                     # L8
+            low = theta                                                                     # L8
+        else:                                                                               # L8
+            high = theta                                                                    # L8
+        theta = low + (high - low) * rng.random()                                           # L9-10
+
+
+def check_elliptical_slice(x0, model, n, rng, mean=None, factor=None, thin=1):
+    """Check the arguments of elliptical_slice; put a Gaussian of one's own into the model."""
+    x0 = validate.array("x0", x0, (-1,)).copy()
+    if factor is not None:
+        mean = np.zeros(x0.size) if mean is None else validate.array("mean", mean, (x0.size,))
+        factor = validate.array("factor", factor, (x0.size, x0.size))
+        if np.triu(factor, 1).any() or not (np.diag(factor) > 0.0).all():
+            raise ValueError("factor must be a lower Cholesky factor: 0 above the diagonal, and"
+                             " positive on it")
+        model = Relative(model, mean, factor)
+    elif mean is not None:
+        raise ValueError("mean must come with a factor, the Cholesky factor of its covariance")
+    elif type(model) not in log_L.implementations:
+        raise ValueError(f"factor must be given for a model of type {type(model).__name__}, which"
+                         " has no Gaussian of its own")
+    elif centre(model).shape != x0.shape:
+        raise ValueError(f"x0 must have shape {centre(model).shape}, not {x0.shape}")
+    start = log_L(x0, model)
+    if not np.isfinite(start):
+        raise ValueError(f"x0 must be where log L is finite, but it is {start} there")
+    return (x0, model, validate.int64("n", n), validate.generator("rng", rng),
+            validate.int64("thin", thin))
+
+
+@entry(check_elliptical_slice)
+@njit
+def elliptical_slice(x0, model, n, rng, thin):
+    """Run n * thin updates from x0 and keep every thin-th state; return a Chain.
+
+    Called as elliptical_slice(x0, model, n, rng, mean=None, factor=None, thin=1); from compiled
+    code as elliptical_slice(x0, model, n, rng, thin), with Relative(model, mean, factor) for model.
+
+    Parameters
+    ----------
+    x0     : (d,) float64            where the chain starts; not modified
+    model  : NamedTuple              the density exp(-U): any model that implements U, if `factor`
+                                     is given; else one with a Gaussian of its own, such as a
+                                     GPClassification, whose q that is (from_prior, from_ep)
+    n      : int >= 1                states kept
+    rng    : Generator               advanced, per update, as by elliptical_update
+    mean   : (d,) float64 or None    mean m of the Gaussian; None: 0, or the model's own
+    factor : (d, d) float64 or None  lower Cholesky factor of its covariance S; None: the model's
+    thin   : int >= 1                updates per state kept; default 1
+
+    Raises ValueError, naming the argument, for anything else.
+    Source: Murray, Adams and MacKay (2010), Figure 2.
+    """
+    samples, log_likelihood = np.empty((n, x0.size)), np.empty(n)
+    evaluations, tally = np.empty(n, np.int64), np.zeros(2, np.int64)
+    x, log_L_x = x0, log_L(x0, model)
+    for t in range(n):
+        before = tally[EVALUATIONS]
+        for _ in range(thin):
+            x, log_L_x = elliptical_update(x, log_L_x, model, tally, rng)
+        samples[t], log_likelihood[t] = x, log_L_x
+        evaluations[t] = tally[EVALUATIONS] - before
+    counts = Counts(1 + tally[EVALUATIONS], n * thin, tally[NOT_FINITE])
+    return Chain(samples, log_likelihood, evaluations, counts)

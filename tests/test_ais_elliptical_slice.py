@@ -1,0 +1,104 @@
+"""algorithms/ais_elliptical_slice.py: the transition, counts, the evidence where it is known."""
+
+import numpy as np
+import pytest
+
+from algorithms.ais import ais_run, combine, geometric_ladder, transition
+from algorithms.ais_elliptical_slice import (
+    EllipticalSlice,
+    ais_elliptical_slice,
+)
+from algorithms.bridge_sampling import bridge_sampling, importance_sampling
+from algorithms.elliptical_slice import elliptical_slice, elliptical_update, log_L
+from algorithms.ep import ep
+from algorithms.orthant import orthant
+from models.covariance import squared_exponential
+from models.gp_classification import GPClassification, at_beta, draw_q, log_ratio
+
+N = 4
+X = np.random.default_rng(0).standard_normal((N, 2))
+K = squared_exponential(X, X, 0.3, 1.0)
+Y = np.array([1.0, 1.0, -1.0, 1.0])
+SITES = ep(K, Y)
+PRIOR, FROM_Q = GPClassification.from_prior(K, Y), GPClassification.from_ep(K, Y, SITES)
+EXACT = np.log(orthant(K * np.outer(Y, Y), 16))  # to 1e-6 and better: see there
+BOTH = pytest.mark.parametrize("model", [PRIOR, FROM_Q], ids=["prior", "q"])
+
+
+def kernel(repeats):
+    return EllipticalSlice(repeats, np.zeros(2, np.int64))
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+@BOTH
+def test_a_transition_is_so_many_updates_at_its_temperature(model, repeats):
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    tally, used = np.zeros(2, np.int64), kernel(repeats)
+    for beta in (0.1, 0.6, 1.0):
+        x, annealed = 0.7 * Y, at_beta(model, beta)
+        found, accepted, error = transition(x, annealed, used, ours)
+        value = beta * log_ratio(x, model)
+        for _ in range(repeats):
+            x, value = elliptical_update(x, value, annealed, tally, theirs)
+        np.testing.assert_array_equal(found, x)
+        assert (accepted, error) == (True, 0.0)
+    assert used.tally[0] == tally[0] + 3  # that of each start
+    assert ours.bit_generator.state == theirs.bit_generator.state
+
+
+@BOTH
+def test_runs_are_those_of_ais_with_this_kernel(model):
+    betas, rng, used = geometric_ladder(5, 0.05), np.random.default_rng(2), kernel(2)
+    found = ais_elliptical_slice(model, betas, 3, np.random.default_rng(2), repeats=2)
+    for r in range(3):
+        log_w, x, *_ = ais_run(model, betas, used, rng)
+        assert found.log_weights[r] == log_w
+        np.testing.assert_array_equal(found.samples[r], x)
+    assert found.counts == (used.tally[0], 3 * 5 * 2, 0)
+
+
+@BOTH
+def test_evidence_of_four_cases(model):
+    ladder = geometric_ladder(10, 0.02)
+    estimate = combine(ais_elliptical_slice(model, ladder, 1500, np.random.default_rng(3),
+                                            repeats=2).log_weights)
+    assert estimate.standard_error < 0.06
+    assert abs(estimate.log_Z - EXACT) < 4 * estimate.standard_error
+
+
+def test_weighted_last_states_are_draws_from_the_posterior():
+    found = ais_elliptical_slice(PRIOR, geometric_ladder(10, 0.02), 1500, np.random.default_rng(4))
+    w = np.exp(found.log_weights - found.log_weights.max())
+    w /= w.sum()
+    mean = w @ found.samples
+    se = np.sqrt(w**2 @ (found.samples - mean) ** 2)
+    # importance sampling from EP's Gaussian, which is near: 20000 draws of it are exact enough
+    rng = np.random.default_rng(5)
+    x = np.array([draw_q(FROM_Q, rng) for _ in range(20_000)])
+    v = np.exp([log_ratio(each, FROM_Q) for each in x])
+    exact = v @ x / v.sum()
+    of_exact = np.sqrt((v / v.sum())**2 @ (x - exact)**2)
+    assert (np.abs(mean - exact) < 4 * np.hypot(se, of_exact)).all()
+
+
+def test_bridge_and_importance_sampling_find_the_same_evidence():
+    rng = np.random.default_rng(6)
+    at_q = [log_ratio(draw_q(FROM_Q, rng), FROM_Q) for _ in range(4000)]
+    chain = elliptical_slice(SITES.mu, FROM_Q, 3000, rng)
+    for found in (bridge_sampling(chain.log_likelihood, at_q), importance_sampling(at_q)):
+        assert found.standard_error < 0.02
+        assert abs(found.log_Z - EXACT) < 4 * found.standard_error
+    assert chain.log_likelihood[-1] == pytest.approx(
+        log_L(chain.samples[-1], FROM_Q), abs=1e-12)  # rounding
+
+
+GOOD = dict(model=PRIOR, betas=[0.0, 0.5, 1.0], runs=2, rng=np.random.default_rng(0), repeats=1)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("model", 1), ("betas", [0.0, 0.5]), ("betas", [0.5, 1.0]), ("betas", [0.0, 1.0, 1.0]),
+    ("runs", 0), ("runs", 2.0), ("rng", 1), ("repeats", 0), ("repeats", 1.5)])
+def test_bad_arguments_are_named(name, value):
+    ais_elliptical_slice(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        ais_elliptical_slice(**(GOOD | {name: value}))

@@ -1,0 +1,258 @@
+"""algorithms/auxiliary_mixture.py: the mixture, each conditional, then the distribution."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import chi2, norm
+
+from algorithms.auxiliary_mixture import (
+    V2,
+    GivenX,
+    GivenZ,
+    M,
+    P,
+    auxiliary_mixture,
+    auxiliary_mixture_step,
+    draw_x,
+    indicators,
+    log_weight,
+    sums_by_Q,
+)
+from departing import departs
+from models.interface import U, U_prior, U_theta, at_phi
+from models.stochastic_volatility import StochasticVolatility, coefficients, squares
+from test_stochastic_volatility import PLACES, PROPER, STATISTICS, dense, draw, statistics
+
+W = np.array([0.3, 0.3, 0.5])
+PHI = np.array(PLACES["negative"])
+X, Y = draw(6, PHI, np.random.default_rng(1))
+MODEL = StochasticVolatility.from_data(Y, **PROPER)
+XI = np.log(Y**2) - 2 * PHI[0] - X
+
+
+def log_exact(xi):
+    """Log density of the log of a chi^2 variable of one degree of freedom."""
+    return chi2(1).logpdf(np.exp(xi)) + xi
+
+
+def shares(xi):
+    """Densities of the components at each xi, (n, 10)."""
+    return P * norm.pdf(np.asarray(xi)[:, None], M, np.sqrt(V2))
+
+
+# The mixture
+
+
+def test_the_table_is_a_density_near_that_of_log_chi_squared():
+    assert P.sum() == pytest.approx(1.0, abs=1e-12)  # printed with five digits that add up
+    xi = np.linspace(-11.0, 2.9, 300)  # all but 0.4 %
+    # what ten components leave: to 7 percent beyond -5 and 2.5, some thousandths inside
+    np.testing.assert_allclose(np.log(shares(xi).sum(axis=1)), log_exact(xi), rtol=0, atol=0.08)
+    inside = np.linspace(-5.0, 1.5, 300)
+    np.testing.assert_allclose(np.log(shares(inside).sum(axis=1)), log_exact(inside), rtol=0,
+                               atol=0.005)
+    assert P @ M == pytest.approx(-1.27036, abs=2e-4)  # digamma(1/2) + log 2; as above
+    assert P @ (V2 + M**2) - (P @ M)**2 == pytest.approx(np.pi**2 / 2, abs=2e-3)
+
+
+def test_the_weight_is_the_ratio_of_the_densities():
+    expected = (log_exact(XI) - np.log(shares(XI).sum(axis=1))).sum()
+    # rounding of logs of order ten
+    assert log_weight(X, PHI[0], MODEL) == pytest.approx(expected, abs=1e-11)
+    assert indicators(X, PHI[0], MODEL, np.random.default_rng(0))[1] == pytest.approx(
+        expected, abs=1e-11)
+
+
+@pytest.mark.parametrize("far", [-200.0, 200.0])
+def test_far_out_the_weight_is_a_number(far):
+    x = X.copy()
+    x[2] -= far
+    xi = XI[2] + far
+    closest = np.max(np.log(P) + norm.logpdf(xi, M, np.sqrt(V2)))  # all others underflow
+    assert log_weight(x, PHI[0], MODEL) - log_weight(X, PHI[0], MODEL) == pytest.approx(
+        xi / 2 - np.exp(xi) / 2 - np.log(2 * np.pi) / 2 - closest
+        - log_exact(XI[2]) + np.log(shares(XI[2:3]).sum()), rel=1e-12)
+
+
+def test_indicators_have_their_conditional_probabilities():
+    rng, n = np.random.default_rng(2), 4000
+    found = np.zeros((X.size, P.size))
+    for _ in range(n):
+        found[np.arange(X.size), indicators(X, PHI[0], MODEL, rng)[0]] += 1 / n
+    p = shares(XI) / shares(XI).sum(axis=1, keepdims=True)
+    # 4.5 standard errors, of 60 frequencies; two counts more where hardly any is expected
+    assert (np.abs(found - p) < 4.5 * np.sqrt(p * (1 - p) / n) + 2 / n).all()
+
+
+@pytest.mark.parametrize("T", [1, 2, 3, 7])
+@pytest.mark.parametrize("place", PLACES)
+def test_x_given_indicators_is_normal(T, place):
+    phi, rng = np.array(PLACES[place]), np.random.default_rng(3)
+    _, y = draw(T, phi, rng)
+    s = rng.integers(10, size=T)
+
+    def drawn(z):
+        return draw_x.py_func(s, phi, StochasticVolatility.from_data(y),
+                              SimpleNamespace(standard_normal=lambda n: z))
+
+    A = np.exp(-2 * phi[1]) * dense(T, phi)[0] + np.diag(1 / V2[s])
+    mean = np.linalg.solve(A, (np.log(y**2) - 2 * phi[0] - M[s]) / V2[s])
+    root = np.array([drawn(e) - drawn(np.zeros(T)) for e in np.eye(T)])
+    # rounding, with condition numbers to 1e4
+    np.testing.assert_allclose(drawn(np.zeros(T)), mean, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(root.T @ root, np.linalg.inv(A), rtol=0, atol=1e-11)
+
+
+@departs(auxiliary_mixture_step, {"L3": """
+    error = log_w - log_weight(proposal, phi[0], model)
+    accepted = rng.random() < 2.0
+    if accepted:
+        x = proposal"""})
+def test_a_draw_is_taken_by_the_ratio_of_the_exact_density_to_the_mixture(step):
+    # at xi = -30 the mixture has e^-8.8 of the density: nearly every draw is from elsewhere
+    x = X.copy()
+    x[2] += XI[2] + 30.0
+    model = StochasticVolatility.from_data(Y)
+    assert log_weight(x, PHI[0], model) == pytest.approx(8.8, abs=0.2)  # .05 from each other
+    for seed in range(20):
+        assert not step(x, PHI, model, W, 5, np.zeros(4, int), np.random.default_rng(seed))[2]
+
+
+# The hyperparameters given x, and given x / sigma
+
+
+@pytest.mark.parametrize("T", [1, 2, 6])
+def test_atanh_phi_given_x_has_sigma_integrated_out(T):
+    x, given = X[:T], GivenX(squares(X[:T]), T)
+    model = StochasticVolatility.from_data(Y[:T], **PROPER)
+
+    def marginal(alpha):
+        def density(gamma):
+            phi = np.array([0.1, gamma, alpha])
+            return np.exp(-U_theta(x, at_phi(phi, model), model) - U_prior(phi, model) + 5 * T)
+
+        return -np.log(quad(density, -4, 5, epsabs=0, epsrel=1e-11)[0])
+
+    grid = (-1.5, 0.0, 0.4, 1.2)
+    ours = np.array([U(np.array([alpha]), given) for alpha in grid])
+    theirs = np.array([marginal(alpha) for alpha in grid])
+    np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], rtol=0, atol=1e-9)  # quadrature
+
+
+def test_log_beta_and_log_sigma_given_z_have_the_density_of_the_posterior():
+    z = X / np.exp(PHI[1])
+    given = GivenZ(z, z.sum(), MODEL)
+    ours, theirs = [], []
+    for b, gamma in ((0.4, 0.2), (-0.3, 0.2), (0.1, -1.0), (0.9, 1.1)):
+        q = np.concatenate([np.exp(gamma) * z, [b, gamma, PHI[2]]])
+        ours.append(U(np.array([b, gamma]), given))
+        theirs.append(U(q, MODEL) - gamma * z.size)  # dx = sigma^T dz
+    np.testing.assert_allclose(np.diff(ours), np.diff(theirs), rtol=0, atol=1e-11)  # rounding
+
+
+@pytest.mark.parametrize("T", [1, 2, 3, 8])
+@pytest.mark.parametrize("place", PLACES)
+def test_sums_by_Q_are_those_of_the_matrix(T, place):
+    phi, h = np.array(PLACES[place]), np.linspace(-1, 2, T)
+    Q = dense(T, phi)[0]
+    np.testing.assert_allclose(sums_by_Q(h, coefficients(phi)),
+                               (Q.sum(), Q.sum(axis=0) @ h), rtol=0, atol=1e-12)  # rounding
+
+
+# The distribution
+
+
+def test_exact_draws_stay_exact():
+    """Geweke's joint test with independent replicates, 4 standard errors, 12 statistics.
+
+    As in test_stochastic_volatility.py: no mean may move by a transition.
+    """
+    rng = np.random.default_rng(7)
+    before, after, accepted = [], [], []
+    for _ in range(3000):
+        phi = np.array([np.log(rng.gamma(PROPER["beta_shape"]) / PROPER["beta_rate"]),
+                        np.log(0.5 / rng.chisquare(10)) / 2,
+                        np.arctanh(2 * rng.beta(20.0, 1.5) - 1)])
+        x, y = draw(5, phi, rng)
+        chain = auxiliary_mixture(x, phi, StochasticVolatility.from_data(y, **PROPER), 2, rng, W)
+        before.append(statistics(x, phi, y))
+        after.append(statistics(chain.theta[-1], chain.phi[-1], y))
+        accepted.append(chain.accepted.mean())
+    moved = np.array(after) - before
+    z = moved.mean(0) / (moved.std(0) / np.sqrt(len(moved)))
+    assert np.all(np.abs(z) < 4), dict(zip(STATISTICS, z, strict=True))
+    assert np.mean(accepted) > 0.9  # of five observations
+    assert np.all(moved.std(0) > 0.5 * np.std(before, 0))
+
+
+def test_the_centred_half_moves_location_and_scale_by_itself():
+    # slices of next to no width leave log beta and log sigma where line 8 finds them
+    _, phi, *_ = auxiliary_mixture_step.py_func(X, PHI, MODEL, np.array([1e-12, 1e-12, 0.5]), 1,
+                                                np.zeros(4, int), np.random.default_rng(4))
+    assert (np.abs(phi - PHI) > 1e-3).all()
+
+
+def test_a_move_of_the_location_given_h_leaves_h():
+    # slices of next to no width leave x / sigma and beta, and no x as far as this one is drawn
+    x, model = X + 40.0, StochasticVolatility.from_data(Y)
+    new, phi, accepted, *_ = auxiliary_mixture_step.py_func(
+        x, PHI, model, np.full(3, 1e-13), 1, np.zeros(4, int), np.random.default_rng(5))
+    assert not accepted and phi[0] > PHI[0] + 5  # the mean of h is far from where it was
+    # 1e-13 of x, which may be 40 still
+    np.testing.assert_allclose(new + 2 * phi[0], x + 2 * PHI[0], rtol=0, atol=1e-10)
+
+
+# The record, and bad input
+
+
+def test_the_record_is_true():
+    ours, theirs = np.random.default_rng(5), np.random.default_rng(5)
+    chain = auxiliary_mixture(X, PHI, MODEL, 12, ours, W, keep=[0, 3])
+    x, phi, tally, conditional = X, PHI, np.zeros(4, int), 0
+    for t in range(12):
+        x, phi, accepted, evaluations, bad = auxiliary_mixture_step(x, phi, MODEL, W, 10, tally,
+                                                                    theirs)
+        np.testing.assert_array_equal(chain.theta[t], x[[0, 3]])
+        np.testing.assert_array_equal(chain.phi[t], phi)
+        assert chain.accepted[t] == accepted and bad == 0
+        assert chain.energies[t] == pytest.approx(U(np.append(x, phi), MODEL), abs=1e-10)
+        conditional += evaluations
+    counts = chain.counts
+    assert (counts.mixture, counts.draws) == (24, 12)
+    assert (counts.likelihood, counts.conditional) == (tally[0], conditional)
+    assert counts.likelihood >= 12 * 3 and conditional >= 12 * 2  # a slice has a point or more
+    assert chain.divergences == counts.not_finite == 0
+    assert ours.bit_generator.state == theirs.bit_generator.state
+
+
+def test_a_draw_that_is_not_finite_is_not_taken():
+    phi = np.array([0.1, -800.0, 0.3])  # 1 / sigma^2 overflows
+    for seed in range(5):
+        x, there, accepted, _, bad = auxiliary_mixture_step.py_func(
+            X, phi, MODEL, W, 5, np.zeros(4, int), np.random.default_rng(seed))
+        assert not accepted and bad == 1
+        assert np.isfinite(x).all() and np.isfinite(there).all()
+
+
+GOOD = dict(theta0=X, phi0=PHI, model=MODEL, n=2, rng=np.random.default_rng(0), w=W,
+            max_widths=10, keep=None)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("theta0", X[:3]), ("theta0", np.full(6, np.nan)), ("phi0", [0.0]), ("model", 3),
+    ("model", StochasticVolatility.from_data([0.0, 1.0])), ("n", 0), ("rng", 1), ("w", 0.3),
+    ("w", [0.1, 0.0, 0.1]), ("w", (0.1, -1.0, 0.1)), ("w", (0.1, 0.1)), ("max_widths", 0),
+    ("keep", [6])])
+def test_bad_arguments_are_named(name, value):
+    auxiliary_mixture(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} (must|and)"):
+        auxiliary_mixture(**(GOOD | {name: value}))
+
+
+def test_arguments_are_left_as_they_are():
+    x, phi = X.copy(), PHI.copy()
+    auxiliary_mixture(x, phi, MODEL, 3, np.random.default_rng(0))
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_array_equal(phi, PHI)

@@ -1,0 +1,227 @@
+"""algorithms/bridge_sampling.py: the equation, known constants, errors against scatter, tails."""
+
+import numpy as np
+import pytest
+from arviz_stats.base import array_stats
+from scipy.integrate import quad
+from scipy.optimize import brentq
+from scipy.stats import genpareto, norm
+
+from algorithms.bridge_sampling import (
+    bridge_sampling,
+    generalised_pareto,
+    importance_sampling,
+    iterated,
+    pareto_k,
+)
+from algorithms.ess import initial_sequence
+from departing import departs
+
+LOG_C = 3.7  # p* is exp(LOG_C) N(.8, .7^2), and q is N(0, 1)
+P, Q = norm(0.8, 0.7), norm()
+
+
+def log_ratio(x):
+    return LOG_C + P.logpdf(x) - Q.logpdf(x)
+
+
+def draws(n_1, n_2, seed):
+    rng = np.random.default_rng(seed)
+    return log_ratio(P.rvs(n_1, random_state=rng)), log_ratio(Q.rvs(n_2, random_state=rng))
+
+
+def chain(n, rho, rng):
+    """Return log l along a first-order autoregression of which p is the stationary law."""
+    x = np.empty(n)
+    x[0] = rng.standard_normal()
+    for t in range(1, n):
+        x[t] = rho * x[t - 1] + np.sqrt(1 - rho**2) * rng.standard_normal()
+    return log_ratio(0.8 + 0.7 * x)
+
+
+# The equation
+
+
+def test_the_equation_is_solved():
+    at_target, at_proposal = draws(30, 50, 1)
+    l_1, l_2, s_1, s_2 = np.exp(at_target), np.exp(at_proposal), 30 / 80, 50 / 80
+
+    def unequal(log_r):
+        r = np.exp(log_r)
+        return np.mean(l_2 / (s_1 * l_2 + s_2 * r)) - np.mean(r / (s_1 * l_1 + s_2 * r))
+
+    root = brentq(unequal, 0, 10, xtol=1e-13)
+    found = bridge_sampling(at_target, at_proposal, tau=1.0)
+    # the iteration stops at steps below 1e-10, and each is at most .9 of the one before
+    assert found.log_Z == pytest.approx(root, abs=1e-9)
+    assert found.converged and found.iterations > 3
+
+
+def test_the_error_by_hand():
+    at_target, at_proposal = draws(40, 60, 2)
+    found = bridge_sampling(at_target, at_proposal, tau=3.0)
+    s_1 = (40 / 3) / (40 / 3 + 60)
+    l_1, l_2 = (np.exp(each - found.log_Z) for each in (at_target, at_proposal))
+    W, V = l_2 / (s_1 * l_2 + 1 - s_1), 1 / (s_1 * l_1 + 1 - s_1)
+    from_target = 3 * np.var(V, ddof=1) / 40 / V.mean() ** 2
+    from_proposal = np.var(W, ddof=1) / 60 / W.mean() ** 2
+    # the estimate is known to 1e-9: see above
+    assert found.from_target == pytest.approx(from_target, rel=1e-7)
+    assert found.from_proposal == pytest.approx(from_proposal, rel=1e-7)
+    assert found.standard_error == pytest.approx((from_target + from_proposal) ** 0.5, rel=1e-7)
+    assert found.tau == 3.0
+
+
+@departs(iterated, {"L1": """
+    n_1, n_2 = at_target.size, at_proposal.size
+    s_1, s_2 = n_1 / (n_1 + n_2), n_2 / (n_1 + n_2)"""})
+def test_a_chain_of_repeated_draws_is_worth_what_it_is_without(iterated):
+    at_target, at_proposal = draws(50, 40, 3)
+    once = iterated(at_target, at_proposal, 1.0, 1e-13, 1000)[0]
+    often = iterated(np.repeat(at_target, 7), at_proposal, 7.0, 1e-13, 1000)[0]
+    assert often == pytest.approx(once, abs=1e-11)  # ends of two iterations
+
+
+@departs(iterated, {
+    "L4": """
+    W = np.log(np.exp(at_proposal) / (s_1 * np.exp(at_proposal) + s_2 * np.exp(log_r)))
+    A = np.log(np.mean(np.exp(W)))""",
+    "L5": """
+    V = np.log(1 / (s_1 * np.exp(at_target) + s_2 * np.exp(log_r)))
+    B = np.log(np.mean(np.exp(V))) + log_r"""})
+def test_ratios_of_any_size(iterated):
+    at_target, at_proposal = draws(50, 40, 3)
+    log_r = iterated(at_target, at_proposal, 1.0, 1e-13, 1000)[0]
+    for shift in (0.0, 1000.0, -1000.0):
+        moved = iterated(at_target + shift, at_proposal + shift, 1.0, 1e-13, 1000)[0]
+        assert moved - shift == pytest.approx(log_r, abs=1e-11)  # rounding of 1000
+
+
+def test_importance_sampling_is_the_limit_without_draws_from_p():
+    at_target, at_proposal = draws(50, 400, 4)
+    alone = importance_sampling(at_proposal)
+    limit = bridge_sampling(at_target, at_proposal, tau=1e9)
+    # W is r / l times 1 + (s_1 / s_2) l / r, with s_1 / s_2 = 50 / 4e11 and l / r below 100
+    assert limit.log_Z == pytest.approx(alone.log_Z, abs=1e-7)
+    assert limit.from_proposal**0.5 == pytest.approx(alone.standard_error, abs=1e-7)
+    assert alone.log_Z == pytest.approx(np.log(np.exp(at_proposal).mean()), rel=1e-13)
+    w = np.exp(at_proposal)
+    assert alone.standard_error == pytest.approx(w.std(ddof=1) / 20 / w.mean(), rel=1e-12)
+    assert alone.effective == pytest.approx(w.sum() ** 2 / (w @ w), rel=1e-12)
+    assert alone.pareto_k == pareto_k(at_proposal)
+
+
+def test_where_q_is_p_there_is_no_error():
+    found = bridge_sampling(np.full(9, LOG_C), np.full(5, LOG_C))
+    assert found.log_Z == pytest.approx(LOG_C, abs=1e-14)  # rounding
+    assert found.standard_error < 1e-14 and found.tau == 1.0 and found.converged
+    assert importance_sampling(np.full(5, LOG_C))[:3] == pytest.approx((LOG_C, 0.0, 5.0), abs=1e-12)
+
+
+def test_draws_of_q_where_p_is_zero_count():
+    # half of q's draws have weight 0: half of the constant
+    at_target, at_proposal = draws(2000, 2000, 5)
+    halved = np.concatenate([at_proposal, np.full(2000, -np.inf)])
+    whole, half = importance_sampling(at_proposal), importance_sampling(halved)
+    assert half.log_Z == pytest.approx(whole.log_Z - np.log(2), rel=1e-12)
+    assert half.effective == pytest.approx(whole.effective, rel=1e-12)
+    found = bridge_sampling(at_target, halved, tau=1.0)
+    assert abs(found.log_Z - (LOG_C - np.log(2))) < 4 * found.standard_error + 1e-3
+
+
+# Known constants
+
+
+def test_errors_are_those_that_theory_gives():
+    # the asymptotic variance by quadrature
+    n_1, n_2 = 3000, 6000
+    s_1 = n_1 / (n_1 + n_2)
+
+    def variance(of, density):
+        moments = [quad(lambda x, k=k: of(x) ** k * density(x), -9, 9)[0] for k in (1, 2)]
+        return moments[1] / moments[0] ** 2 - 1
+
+    def mixture(x):
+        return s_1 * P.pdf(x) + (1 - s_1) * Q.pdf(x)
+
+    exact = [variance(lambda x: Q.pdf(x) / mixture(x), P.pdf) / n_1,
+             variance(lambda x: P.pdf(x) / mixture(x), Q.pdf) / n_2]
+    found = bridge_sampling(*draws(n_1, n_2, 6), tau=1.0)
+    # the variance of n draws of bounded numbers: about sqrt(2 / n) = 2.6 %, times 4
+    np.testing.assert_allclose([found.from_target, found.from_proposal], exact, rtol=0.11, atol=0)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.8])
+def test_the_scatter_is_as_large_as_the_error(rho):
+    rng, z = np.random.default_rng(7), []
+    for _ in range(300):
+        found = bridge_sampling(chain(400, rho, rng), log_ratio(rng.standard_normal(400)))
+        z.append((found.log_Z - LOG_C) / found.standard_error)
+    # four standard errors of a mean and of a mean square; Geyer's tau of 400 draws is 5 % off
+    assert abs(np.mean(z)) < 4 / 300**0.5
+    assert abs(np.mean(np.square(z)) - 1) < 4 * (2 / 300) ** 0.5 + 0.1
+
+
+def test_the_error_is_that_of_the_chain():
+    rng = np.random.default_rng(8)
+    along, beside = chain(4000, 0.9, rng), log_ratio(rng.standard_normal(4000))
+    found, worth = bridge_sampling(along, beside), initial_sequence(along).tau
+    assert 5 < found.tau < 30 and 5 < worth < 30  # of x itself (1 + .9) / (1 - .9) = 19
+    same = bridge_sampling(along, beside, tau=worth)
+    assert (same.log_Z, same.from_proposal) == (found.log_Z, found.from_proposal)
+    assert found.from_target == pytest.approx(same.from_target * found.tau / worth, rel=1e-12)
+
+
+def test_an_iteration_that_has_not_converged_says_so():
+    found = bridge_sampling(*draws(30, 50, 1), max_iterations=2)
+    assert (found.iterations, found.converged) == (2, False)
+
+
+# Tails
+
+
+@pytest.mark.parametrize("n", [26, 300, 5000])
+@pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
+def test_the_shape_is_that_of_arviz(n, scale):
+    log_w = scale * np.random.default_rng(9).standard_normal(n)
+    theirs = array_stats.psislw(-log_w)[1]  # which takes log likelihoods that are left out
+    # they leave out weights below 1e-15 of the sum
+    assert pareto_k(log_w) == pytest.approx(float(theirs), rel=1e-9)
+    assert pareto_k(log_w - 900) == pytest.approx(pareto_k(log_w), rel=1e-9)
+
+
+@pytest.mark.parametrize("k", [-0.3, 0.2, 0.7, 1.5])
+def test_the_shape_of_generalised_Pareto_draws_is_found(k):
+    n = 4000
+    x = np.sort(genpareto(k, scale=2.5).rvs(n, random_state=np.random.default_rng(10)))
+    # asymptotic error (1 + k) / sqrt(n) of the maximum of the likelihood
+    assert abs(generalised_pareto(x) - k) < 4 * (1 + k) / n**0.5
+
+
+def test_too_few_weights_have_no_shape():
+    assert np.isnan(pareto_k(np.arange(24.0)))  # a tail of four
+    assert not np.isnan(pareto_k(np.arange(25.0)))
+    assert np.isnan(pareto_k(np.zeros(1000)))
+    assert np.isnan(pareto_k([*np.full(1000, -np.inf), 0.0]))
+
+
+AT_TARGET, AT_PROPOSAL = draws(10, 10, 0)
+GOOD = dict(at_target=AT_TARGET, at_proposal=AT_PROPOSAL, tau=1.0, tol=1e-9, max_iterations=100)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("at_target", [1.0] * 4), ("at_target", [[1.0] * 9]), ("at_target", [np.nan] * 9),
+    ("at_target", [-np.inf] * 9), ("at_target", ["1"] * 9), ("at_target", []),
+    ("at_proposal", [1.0]), ("at_proposal", [np.inf, 1.0]), ("at_proposal", [np.nan, 1.0]),
+    ("at_proposal", [-np.inf, -np.inf]), ("at_proposal", 1.0), ("at_proposal", "12"),
+    ("tau", 0.0), ("tau", np.inf), ("tau", "1"), ("tol", 0.0), ("tol", np.nan),
+    ("max_iterations", 0), ("max_iterations", 1.5)])
+def test_bad_arguments_are_named(name, value):
+    bridge_sampling(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} (must|is empty)"):
+        bridge_sampling(**(GOOD | {name: value}))
+    if name == "at_proposal":
+        with pytest.raises(ValueError, match=f"^{name} (must|is empty)"):
+            importance_sampling(value)
+        with pytest.raises(ValueError, match=r"^log_weights (must|is empty)"):
+            pareto_k(value)

@@ -1,0 +1,267 @@
+"""algorithms/elliptical_slice.py: the update by hand, the record, then the joint distribution."""
+
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, multivariate_normal, norm, skewnorm
+
+from algorithms.elliptical_slice import (
+    Relative,
+    centre,
+    elliptical_slice,
+    elliptical_update,
+    is_inside,
+    log_L,
+    normal_draw,
+)
+from algorithms.ep import ep
+from departing import departs
+from models.covariance import squared_exponential
+from models.gaussian import Gaussian
+from models.gp_classification import GPClassification
+from models.interface import U
+from normal import exact_draw, normal
+
+LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
+X = np.array([[0.0], [0.8], [-1.1]])
+K = squared_exponential(X, X, 0.0, 1.2)
+Y = np.array([1.0, 1.0, -1.0])
+PRIOR = GPClassification.from_prior(K, Y)
+FROM_Q = GPClassification.from_ep(K, Y, ep(K, Y))
+MEAN, FACTOR = np.array([0.4, -1.0]), np.array([[1.5, 0.0], [-0.6, 0.7]])
+DATA = normal([0.3, 1.2, -0.4, 0.9])
+
+
+class Slope(NamedTuple):
+    """L = exp(slope x_0) under N(m, I)."""
+
+    slope: float
+    m: np.ndarray
+
+
+@centre.of(Slope)
+def slope_centre(model):
+    return model.m
+
+
+@log_L.of(Slope)
+def slope_log_L(x, model):
+    return model.slope * x[0]
+
+
+# for the interpreter only: compiled code takes no generator such as the one below
+normal_draw.implementations[Slope] = lambda model, rng: rng.standard_normal(model.m.size)
+
+
+class Given:
+    """In place of a generator: these uniforms, over and over, and these normals."""
+
+    def __init__(self, uniforms, normals):
+        self.uniforms, self.normals, self.drawn = uniforms, np.array(normals), 0
+
+    def random(self):
+        self.drawn += 1
+        assert self.drawn < 2000  # an update that does not end
+        return self.uniforms[(self.drawn - 1) % len(self.uniforms)]
+
+    def standard_normal(self, n):
+        return self.normals[:n].copy()
+
+
+@departs(is_inside, lambda value, log_y: value > log_y)
+def test_a_point_of_an_L_that_is_not_finite_is_outside(is_inside):
+    assert is_inside(3.0, 2.9) and not is_inside(3.0, 3.0) and is_inside(3.0, -np.inf)
+    for value in (np.inf, np.nan, -np.inf):
+        assert not is_inside(value, -3.0)
+
+
+@departs(elliptical_update, {"L4": "x_new = x * np.cos(theta) + nu * np.sin(theta)"})
+def test_the_ellipse_is_about_the_mean(elliptical_update):
+    # half of the way round from x is 2 m - x, and a quarter m + nu; all is in the slice of a flat L
+    model, x = Slope(0.0, np.array([0.4, -1.0])), np.array([1.0, 2.0])
+    for turn, there in ((0.5, 2 * model.m - x), (0.25, [1.1, -0.7])):
+        found, _ = elliptical_update(x, 0.0, model, np.zeros(2, int), Given([turn], [0.7, 0.3]))
+        np.testing.assert_allclose(found, there, rtol=0, atol=1e-14)  # rounding
+
+
+@departs(elliptical_update, {"L5": """
+    log_L_new = evaluated(x_new, model, tally)
+    if is_inside(log_L_new, log_y):"""})
+def test_shrinkage_to_the_start_ends(elliptical_update):
+    # the height is above log L everywhere, as it is where log u is lost in the rounding of log L
+    model, x = Slope(0.0, np.array([0.4, -1.0])), np.array([1.0, 2.0])
+    found, log_L_found = elliptical_update(x, 5.0, model, np.zeros(2, int),
+                                           Given([0.9, 0.3, 0.6], [0.7, 0.3]))
+    assert found is x and log_L_found == 5.0
+
+
+def test_an_update_by_hand():
+    # log y = 2 * 1 - log 2.  Turns of theta = 2 pi (.5, -.25, .0625): x_0 is -1, -.9 and 1.268
+    model, tally, x = Slope(2.0, np.zeros(2)), np.zeros(2, int), np.array([1.0, 2.0])
+    rng = Given([0.5, 0.5, 0.25, 5 / 12], [0.9, 0.3])
+    found, log_L_found = elliptical_update.py_func(x, 2.0, model, tally, rng)
+    # brackets of turns: (-.5, .5), of which 1/4 is -.25; (-.25, .5), of which 5/12 is .0625
+    angle = 2 * np.pi * 0.0625
+    expected = x * np.cos(angle) + np.array([0.9, 0.3]) * np.sin(angle)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)  # rounding
+    assert log_L_found == 2.0 * found[0] > 2.0 - np.log(2)
+    np.testing.assert_array_equal(tally, [3, 0])
+    assert rng.drawn == 4
+    np.testing.assert_array_equal(x, [1.0, 2.0])
+
+
+def test_the_height_is_below_L_of_the_start():
+    # of log y = log .5 and a slope of 1 about 0, the turn of 30 degrees backwards is just inside
+    # at -.5, and 60 degrees, at -.87, is outside
+    model, x = Slope(1.0, np.zeros(1)), np.zeros(1)
+    for turn, inside in ((-30 / 360, True), (-60 / 360, False)):
+        tally = np.zeros(2, int)
+        elliptical_update.py_func(x, 0.0, model, tally, Given([0.5, 1 + turn, 0.5], [1.0]))
+        assert (tally[0] == 1) == inside
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.3])
+@pytest.mark.parametrize("model", [PRIOR, FROM_Q], ids=["prior", "q"])
+def test_the_posterior_is_the_Gaussian_times_L(model, beta):
+    model = model._replace(beta=beta)
+    rng = np.random.default_rng(0)
+    draw = normal_draw(model, np.random.default_rng(1))
+    S = model.L_Sigma @ model.L_Sigma.T
+    np.testing.assert_allclose(
+        draw, np.linalg.cholesky(S) @ np.random.default_rng(1).standard_normal(3),
+        rtol=0, atol=1e-12)  # rounding
+    gaussian = multivariate_normal(centre(model), S)
+    relative = Relative(model, centre(model), model.L_Sigma)
+    for x in rng.standard_normal((5, 3)):
+        product = gaussian.logpdf(x) + log_L(x, model)
+        assert product == pytest.approx(-U(x, model), abs=1e-11)  # rounding
+        # the same L by way of U, but for the constant of the Gaussian
+        constant = gaussian.logpdf(gaussian.mean)
+        assert log_L(x, relative) == pytest.approx(log_L(x, model) + constant, abs=1e-11)
+
+
+def test_a_Gaussian_of_ones_own_is_taken_off_and_drawn_from():
+    model, x = Relative(DATA, MEAN, FACTOR), np.array([0.2, -0.1])
+    relative = multivariate_normal(MEAN, FACTOR @ FACTOR.T)
+    expected = -U(x, DATA) - relative.logpdf(x) + relative.logpdf(MEAN)
+    assert log_L(x, model) == pytest.approx(expected, abs=1e-12)  # rounding
+    np.testing.assert_array_equal(
+        normal_draw(model, np.random.default_rng(1)),
+        FACTOR @ np.random.default_rng(1).standard_normal(2))
+
+
+def test_the_record_is_that_of_its_updates():
+    model = normal(DATA.y)
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    x0 = np.array([0.2, -0.1])
+    chain = elliptical_slice(x0, model, 20, ours, MEAN, FACTOR, thin=3)
+    assert chain.counts.likelihood == model.calls[0] - 1  # one for the check of x0
+    relative, tally, x = Relative(DATA, MEAN, FACTOR), np.zeros(2, int), x0
+    value = log_L(x, relative)
+    for t in range(20):
+        before = tally[0]
+        for _ in range(3):
+            x, value = elliptical_update.py_func(x, value, relative, tally, theirs)
+        # sums in another order
+        np.testing.assert_allclose(chain.samples[t], x, rtol=0, atol=1e-12)
+        assert chain.log_likelihood[t] == pytest.approx(log_L(x, relative), abs=1e-12)
+        assert chain.evaluations[t] == tally[0] - before
+    assert chain.counts == (1 + tally[0], 60, 0) and tally[0] > 60
+    assert ours.bit_generator.state == theirs.bit_generator.state
+    np.testing.assert_array_equal(x0, [0.2, -0.1])
+
+
+def test_without_a_mean_it_is_zero():
+    first, second = (elliptical_slice(np.zeros(2), DATA, 5, np.random.default_rng(2), mean, FACTOR)
+                     for mean in (None, np.zeros(2)))
+    np.testing.assert_array_equal(first.samples, second.samples)
+
+
+@pytest.mark.parametrize("beyond", [np.inf, np.nan, -np.inf])
+def test_no_chain_goes_where_L_is_not_finite(beyond):
+    chain = elliptical_slice([0.2, -0.1], normal(DATA.y, 0.5, beyond), 300,
+                             np.random.default_rng(2), MEAN, FACTOR)
+    assert chain.samples[:, 0].max() <= 0.5 and chain.samples[:, 0].min() < 0
+    assert np.isfinite(chain.log_likelihood).all() and chain.counts.not_finite > 100
+
+
+# The joint distribution of states and data
+
+
+def stays(values, cdfs):
+    for value, cdf in zip(np.array(values).T, cdfs, strict=True):
+        assert kstest(value, cdf).pvalue > LEVEL
+
+
+def of_prior(y):
+    return GPClassification.from_prior(K, y), {}
+
+
+def of_ep(y):
+    return GPClassification.from_ep(K, y, ep(K, y)), {}
+
+
+def of_another(y):
+    # of heavier tails than the posterior, and away from its mean
+    return GPClassification.from_prior(K, y), {"mean": 0.5 * y, "factor": 1.3 * PRIOR.L_K}
+
+
+@pytest.mark.parametrize("made", [of_prior, of_ep, of_another])
+def test_the_joint_distribution_of_functions_and_labels_stays_as_it_is(made):
+    # y_n f_n of f_n ~ N(0, k) and P(y_n = 1) = Phi(f_n) has the density 2 N(s; 0, k) Phi(s)
+    models = {y: made(np.array(y)) for y in product((-1.0, 1.0), repeat=3)}
+    rng, found, root = np.random.default_rng(5), [], np.sqrt(np.diag(K))
+    for _ in range(3000):
+        f = PRIOR.L_K @ rng.standard_normal(3)
+        y = np.where(rng.random(3) < norm.cdf(f), 1.0, -1.0)
+        model, gaussian = models[tuple(y)]
+        f = elliptical_slice(f, model, 2, rng, **gaussian).samples[-1]
+        found.append([*np.linalg.solve(PRIOR.L_K, f), *(y * f)])
+    stays(found, [norm.cdf] * 3 + [skewnorm(k, 0.0, k).cdf for k in root])
+
+
+def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is():
+    rng, found = np.random.default_rng(6), []
+    for _ in range(1500):
+        q, y = exact_draw(4, rng)
+        q = elliptical_slice(q, normal(y), 2, rng, factor=np.diag([1.0, 0.6])).samples[-1]
+        found.append([q[0], 2 * q[1], np.exp(q[1] / 2) * np.sum(y - q[0]) / 2])
+    stays(found, [norm.cdf] * 3)
+
+
+def test_a_density_that_is_the_Gaussian_takes_one_evaluation_an_update():
+    P = np.linalg.inv(FACTOR @ FACTOR.T)
+    chain = elliptical_slice(MEAN, Gaussian(MEAN, P), 50, np.random.default_rng(3), MEAN, FACTOR)
+    # log L is 0 but for rounding, and log u below -1e-12 but once in 1e12
+    np.testing.assert_array_equal(chain.evaluations, 1)
+    np.testing.assert_allclose(chain.log_likelihood, 0.0, rtol=0, atol=1e-12)
+
+
+GOOD = dict(x0=[0.2, -0.1], model=DATA, n=2, rng=np.random.default_rng(0), mean=MEAN,
+            factor=FACTOR, thin=1)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("x0", [[0.0, 0.0]]), ("x0", [np.nan, 0.0]), ("x0", []), ("n", 0), ("n", 1.5), ("n", True),
+    ("rng", 1), ("mean", [0.0]), ("mean", [0.0, np.inf]), ("mean", "0"), ("factor", 1.0),
+    ("factor", np.eye(3)), ("factor", FACTOR.T), ("factor", -np.eye(2)), ("factor", None),
+    ("factor", [[1.0, 0.0], [0.0, np.nan]]), ("thin", 0), ("thin", 2.0)])
+def test_bad_arguments_are_named(name, value):
+    elliptical_slice(**GOOD)
+    named = "mean" if value is None else name  # a mean alone
+    with pytest.raises(ValueError, match=f"^{named} must|^{name} is empty"):
+        elliptical_slice(**(GOOD | {name: value}))
+
+
+def test_a_model_without_a_Gaussian_of_its_own_needs_one():
+    with pytest.raises(ValueError, match=r"^factor must be given for a model of type Normal"):
+        elliptical_slice([0.2, -0.1], DATA, 2, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"^x0 must have shape \(3,\), not \(2,\)"):
+        elliptical_slice([0.2, -0.1], PRIOR, 2, np.random.default_rng(0))
+
+
+def test_a_start_of_no_finite_L_is_an_error():
+    with pytest.raises(ValueError, match=r"^x0 must be where log L is finite, but it is nan there"):
+        elliptical_slice([0.2, 0.0], normal(DATA.y, 0.0), 1, np.random.default_rng(0), MEAN, FACTOR)

@@ -1,0 +1,164 @@
+"""algorithms/polya_gamma_gibbs.py: the mixture, each conditional, then the distribution."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, expon, kstest, norm
+
+from algorithms.polya_gamma_gibbs import (
+    GivenW,
+    GivenZ,
+    draw_weights,
+    polya_gamma_gibbs,
+    polya_gamma_step,
+    sums_over_cases,
+)
+from models.hierarchical_logistic import HierarchicalLogistic
+from models.interface import U, U_phi, at_phi, at_theta
+
+TERMS = 60
+
+
+def sum_of_gammas(m, rng):
+    """Draw PG(1, m) as the first TERMS of its series and the mean of the others.
+
+    PG(1, m) = sum_k e_k / ((k - 1/2)^2 + m^2 / 4 pi^2) / (2 pi^2), with exponential e_k (Polson,
+    Scott and Windle 2013, equation 1); the variance that is left out is below 4e-9, of 1/24.
+    """
+    per = 1 / ((np.arange(TERMS) + 0.5)**2 + (np.asarray(m)[:, None] / (2 * np.pi))**2)
+    m = np.abs(m) + 1e-9
+    mean = np.tanh(m / 2) / (2 * m)
+    return (per * (rng.standard_exponential(per.shape) - 1)).sum(axis=1) / (2 * np.pi**2) + mean
+
+
+RNG = np.random.default_rng(1)
+GROUP = np.repeat([0, 1, 2], [4, 1, 3])
+X = np.column_stack([np.ones(8), RNG.standard_normal(8)])
+Y = np.where(RNG.random(8) < 0.6, 1.0, -1.0)
+MODEL = HierarchicalLogistic.from_data(X, Y, GROUP, lam=0.7)
+THETA, PHI = RNG.standard_normal(6), np.array([0.4])
+OMEGA = RNG.uniform(0.05, 0.4, 8)
+MARGIN = Y * (X * THETA.reshape(3, 2)[GROUP]).sum(axis=1)
+
+
+def test_a_logistic_factor_is_the_mixture():
+    # the identity in the header, and that what stands for PG(1, 0) here is it; 4 standard errors
+    omega = sum_of_gammas(np.zeros(40_000), np.random.default_rng(2))
+    for m in (0.5, 2.0, 5.0):
+        values = np.exp(m / 2 - omega * m * m / 2) / 2
+        assert abs(values.mean() - 1 / (1 + np.exp(-m))) < 4 * values.std() / 200
+        tilted = np.exp(-omega * m * m / 2) * (omega - np.tanh(m / 2) / (2 * m))  # PG(1, m)'s mean
+        assert abs(tilted.mean()) < 4 * tilted.std() / 200
+
+
+def test_the_weights_given_omega_are_normal():
+    def drawn(z):
+        left = list(z.reshape(3, 2))
+        return draw_weights.py_func(OMEGA, PHI[0], MODEL,
+                                    SimpleNamespace(standard_normal=lambda p: left.pop(0)))
+
+    D = np.zeros((8, 6))
+    for c, g in enumerate(GROUP):
+        D[c, 2 * g : 2 * g + 2] = X[c]
+    A = D.T * OMEGA @ D + np.exp(-PHI[0]) * np.eye(6)
+    mean = np.linalg.solve(A, D.T @ (Y / 2))
+    root = np.array([drawn(e) - drawn(np.zeros(6)) for e in np.eye(6)])
+    np.testing.assert_allclose(drawn(np.zeros(6)), mean, rtol=0, atol=1e-12)  # rounding
+    np.testing.assert_allclose(root.T @ root, np.linalg.inv(A), rtol=0, atol=1e-12)
+
+
+def test_gamma_given_the_weights_has_the_density_of_the_posterior():
+    given = GivenW(THETA @ THETA, 6, MODEL.lam)
+    for gamma in (-2.0, 0.0, 1.3):
+        phi = np.array([gamma])
+        assert U(phi, given) == pytest.approx(
+            U_phi(at_phi(phi, MODEL), at_theta(THETA, MODEL), MODEL), abs=1e-12)  # rounding
+
+
+def test_gamma_given_z_and_omega_has_the_density_of_the_posterior():
+    z = np.exp(-PHI[0] / 2) * THETA
+    given = GivenZ(*sums_over_cases(z, OMEGA, MODEL), MODEL.lam)
+    for gamma in (-2.0, 0.0, 1.3):
+        m = np.exp((gamma - PHI[0]) / 2) * MARGIN
+        # the prior of z has no gamma in it
+        assert U(np.array([gamma]), given) == pytest.approx(
+            np.sum(OMEGA * m * m / 2 - m / 2) + MODEL.lam * np.exp(gamma) - gamma, abs=1e-12)
+
+
+def test_the_non_centred_half_leaves_where_the_centred_one_is_stuck():
+    # given weights of 1e-6, gamma is -27 but for some tenths; given those over 1e-6 it is free
+    gammas = [polya_gamma_step(1e-6 * THETA, np.array([-27.0]), MODEL, sum_of_gammas, 1.0, 100,
+                               tally(), np.random.default_rng(seed))[1][0] for seed in range(40)]
+    assert np.median(gammas) > -20.0
+
+
+def tally():
+    return np.zeros(4, int)
+
+
+def test_exact_draws_stay_exact():
+    # of (gamma, weights, classes) from the joint distribution; 11 tests at 4 standard errors
+    rng, level, chains = np.random.default_rng(21), 6.3e-5, 2000
+    gammas, thetas, ys, moved = [], [], [], 0.0
+    for _ in range(chains):
+        gamma = np.log(rng.exponential(1.0, 1))
+        theta = np.exp(gamma / 2) * rng.standard_normal(6)
+        eta = np.sum(X * theta.reshape(3, 2)[GROUP], axis=1)
+        y = np.where(rng.random(8) < 1 / (1 + np.exp(-eta)), 1.0, -1.0)
+        model = HierarchicalLogistic.from_data(X, y, GROUP, lam=1.0)
+        chain = polya_gamma_gibbs(theta, gamma, model, sum_of_gammas, 2, rng, 1.0)
+        moved += abs(chain.phi[-1, 0] - gamma[0]) / chains
+        gammas.append(chain.phi[-1, 0])
+        thetas.append(chain.theta[-1])
+        ys.append(y)
+    assert moved > 0.3  # or this would see nothing
+    gammas, thetas, ys = map(np.array, (gammas, thetas, ys))
+    scaled = np.exp(-gammas / 2)[:, None] * thetas
+    squares = np.sum(scaled**2, axis=1)
+    assert kstest(np.exp(gammas), expon.cdf).pvalue > level
+    assert kstest(squares, chi2(6).cdf).pvalue > level
+    u, v = norm.ppf(expon.cdf(np.exp(gammas))), norm.ppf(chi2(6).cdf(squares))
+    assert kstest(np.sqrt(0.5) * (u + v), norm.cdf).pvalue > level
+    for values in scaled.T:
+        assert kstest(values, norm.cdf).pvalue > level
+    eta = np.einsum("cj,icj->ic", X, thetas.reshape(-1, 3, 2)[:, GROUP])
+    off = ys - np.tanh(eta / 2)  # of mean 0 given theta
+    for values in (off.sum(axis=1), (off * X[:, 1]).sum(axis=1)):
+        assert abs(values.mean()) < 4 * values.std() / np.sqrt(chains)
+
+
+def test_the_record_is_true():
+    ours, theirs = np.random.default_rng(5), np.random.default_rng(5)
+    chain = polya_gamma_gibbs(THETA, PHI, MODEL, sum_of_gammas, 12, ours, 0.8, 5, [1, 4])
+    theta, phi, counted = THETA, PHI, tally()
+    for t in range(12):
+        theta, phi = polya_gamma_step(theta, phi, MODEL, sum_of_gammas, 0.8, 5, counted, theirs)
+        np.testing.assert_array_equal(chain.theta[t], theta[[1, 4]])
+        np.testing.assert_array_equal(chain.phi[t], phi)
+        assert chain.energies[t] == pytest.approx(U(np.append(theta, phi), MODEL), abs=1e-11)
+    assert ours.bit_generator.state == theirs.bit_generator.state
+    assert chain.counts == (12 * 8, 12 * 3, counted[0], 0) and counted[0] >= 4 * 12
+    assert chain.accepted.all() and chain.accepted.shape == (12,) and chain.divergences == 0
+
+
+GOOD = dict(theta0=THETA, phi0=PHI, model=MODEL, draw=sum_of_gammas, n=2,
+            rng=np.random.default_rng(0), w=1.0, max_widths=10, keep=None)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("theta0", THETA[:3]), ("theta0", np.full(6, np.nan)), ("phi0", [0.0, 1.0]), ("model", 3),
+    ("draw", 1), ("draw", lambda m, rng: 1.0), ("draw", lambda m, rng: -np.ones(m.size)),
+    ("draw", lambda m, rng: np.full(m.size, np.nan)), ("n", 0), ("rng", 1), ("w", 0.0),
+    ("max_widths", 0), ("keep", [6])])
+def test_bad_arguments_are_named(name, value):
+    polya_gamma_gibbs(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        polya_gamma_gibbs(**(GOOD | {name: value}))
+
+
+def test_arguments_are_left_as_they_are():
+    theta, phi = THETA.copy(), PHI.copy()
+    polya_gamma_gibbs(theta, phi, MODEL, sum_of_gammas, 3, np.random.default_rng(0))
+    np.testing.assert_array_equal(theta, THETA)
+    np.testing.assert_array_equal(phi, PHI)

@@ -1,0 +1,187 @@
+"""algorithms/surrogate_slice.py: the map by dense matrices, the bracket, then the distribution."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal, poisson
+
+from algorithms.surrogate_slice import (
+    at,
+    log_likelihood,
+    log_marginal,
+    log_product,
+    mean_given,
+    surrogate_slice,
+    surrogate_update,
+    unwhitened,
+    whitened,
+)
+from departing import departs
+from models.interface import U, U_prior
+from models.log_gaussian_cox import LogGaussianCox
+from models.square_grid import from_blocks, to_blocks
+from test_log_gaussian_cox import dense, features, joint_draw
+
+D, S, MU = 3, 0.7, 2.0
+PHI = np.array([0.3, -0.6])
+RNG = np.random.default_rng(1)
+COUNTS = RNG.poisson(2.0, (D, D)).astype(float)
+MODEL = LogGaussianCox.from_counts(COUNTS, MU)
+X = MU + RNG.standard_normal(D * D)
+G = RNG.standard_normal(D * D)  # surrogate data less mu, cell by cell
+W = np.array([1.0, 2.0])
+
+
+def tally():
+    return np.zeros(2, int)
+
+
+def test_the_parts_are_those_of_dense_matrices():
+    Sigma, here, u = dense(D, PHI)[0], at(PHI, S, MODEL), to_blocks(X - MU, D)
+    R = np.linalg.inv(np.linalg.inv(Sigma) + np.eye(D * D) / S)
+    g = to_blocks(G, D)
+    m = mean_given(g, S, here)
+    # rounding, with condition numbers of a few hundreds
+    np.testing.assert_allclose(from_blocks(m, D), R @ G / S, rtol=0, atol=1e-12)
+    eta = whitened(u, m, here)
+    np.testing.assert_allclose(unwhitened(eta, m, here), u, rtol=0, atol=1e-12)
+    v = X - MU - R @ G / S
+    assert eta @ eta == pytest.approx(v @ np.linalg.solve(R, v), abs=1e-10)
+    values, exact = [], []
+    for phi in (PHI, np.array([-1.0, 0.2])):
+        there = at(phi, S, MODEL)
+        values.append(log_marginal(g, mean_given(g, S, there), S, there))
+        exact.append(multivariate_normal(
+            np.zeros(D * D), dense(D, phi)[0] + S * np.eye(D * D)).logpdf(G))
+    assert values[0] - values[1] == pytest.approx(exact[0] - exact[1], abs=1e-11)
+
+
+def test_the_product_is_that_of_line_5():
+    here, g = at(PHI, S, MODEL), to_blocks(G, D)
+    m, counted = mean_given(g, S, here), tally()
+    found = [log_product(x, g, m, S, here, MODEL, counted) for x in (X, X + 0.3)]
+    expected = [poisson.logpmf(COUNTS.ravel(), np.exp(x) / D**2).sum() for x in (X, X + 0.3)]
+    assert found[0] - found[1] == pytest.approx(expected[0] - expected[1], abs=1e-11)
+    assert found[0] == log_likelihood(X, MODEL) + log_marginal(g, m, S, here) - U_prior(PHI, MODEL)
+    np.testing.assert_array_equal(counted, [2, 0])
+
+
+class Stub:
+    """In place of a generator: normals z, and these uniforms."""
+
+    def __init__(self, z, *uniforms):
+        self.z, self.left = z, list(uniforms)
+
+    def standard_normal(self, n):
+        return self.z
+
+    def random(self):
+        assert self.left, "there is no end"
+        return self.left.pop(0)
+
+
+def test_x_moves_with_phi_at_the_same_eta():
+    z, here = RNG.standard_normal(D * D), at(PHI, S, MODEL)
+    g = to_blocks(X - MU, D) + np.sqrt(S) * z
+    # a height far below, so that the first proposal is taken: log beta + 2 (.75 - .25)
+    x, there = surrogate_update.py_func(X, here, 1, 2.0, S, MODEL, tally(),
+                                        Stub(z, 0.25, 1e-300, 0.75))
+    assert there.phi[0] == PHI[0] and there.phi[1] == pytest.approx(PHI[1] + 1.0, abs=1e-12)
+    eta = whitened(to_blocks(X - MU, D), mean_given(g, S, here), here)
+    np.testing.assert_allclose(whitened(to_blocks(x - MU, D), mean_given(g, S, there), there), eta,
+                               rtol=0, atol=1e-11)  # rounding
+    assert np.abs(x - X).max() > 0.01
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_the_bracket_shrinks_to_the_start_from_where_a_proposal_was(k):
+    # a height above everything: every proposal is outside, until one is the start
+    here, counted = at(PHI, S, MODEL), tally()
+    x, there = surrogate_update.py_func(
+        X, here, k, 1.0, S, MODEL, counted, Stub(np.zeros(D * D), 0.5, np.exp(600.0), 0.9, 0.1,
+                                                 0.5, 0.5, *[0.5] * 200))
+    assert there is here and x is X and counted[0] > 4
+
+
+@departs(surrogate_update, {"L7": """
+        theta_ = theta_min + (theta_max - theta_min) * rng.random()"""})
+def test_shrinkage_to_the_start_ends(update):
+    counted, left = tally(), Stub(np.zeros(D * D), 0.5, np.exp(600.0), *[0.5] * 3)
+    assert update(X, at(PHI, S, MODEL), 0, 1.0, S, MODEL, counted, left)[0] is X
+
+
+@departs(surrogate_update, {"L9": """
+        value = log_product(x_, g, m, noise, there, model, tally)
+        if not value <= level:"""})
+def test_a_proposal_of_no_finite_density_is_outside(update):
+    # log sigma^2 + 2000 has no covariance; the next proposal is the start's neighbour
+    counted = tally()
+    x, there = update(X, at(PHI, S, MODEL), 0, 4000.0, S, MODEL, counted,
+                      Stub(np.zeros(D * D), 0.5, 0.5, 0.999, 0.500001 / 0.999))
+    assert np.isfinite(x).all() and np.isfinite(there.phi).all() and abs(there.phi[0]) < 2.0
+    assert counted[1] == 1
+
+
+# The distribution
+
+
+def test_exact_draws_from_the_joint_distribution_stay_exact():
+    # As in test_log_gaussian_cox.py: 12 differences, of 4 standard errors each.
+    rng, n = np.random.default_rng(5), 3000
+    before, after = [], []
+    for _ in range(n):
+        model, x, phi = joint_draw(2, "pixel", rng)
+        chain = surrogate_slice(x, phi, model, 0.3, W, 2, rng, 2)
+        before.append(features(x, phi, model))
+        after.append(features(chain.theta[-1], chain.phi[-1], model))
+    difference = np.array(after) - before
+    z = difference.mean(axis=0) / (difference.std(axis=0) / n**0.5)
+    assert np.abs(z).max() < 4
+    assert (difference.std(axis=0) > 0.3 * np.std(before, axis=0))[:2].all()  # phi has moved
+
+
+# The record, and bad input
+
+
+def test_the_record_is_true():
+    ours, theirs = np.random.default_rng(5), np.random.default_rng(5)
+    chain = surrogate_slice(X, PHI, MODEL, S, W, 8, ours, 3, [0, 4])
+    again = surrogate_slice(X, PHI, MODEL, S, W, 8, theirs, 3)
+    np.testing.assert_array_equal(chain.theta, again.theta[:, [0, 4]])
+    for x, phi, energy in zip(again.theta, again.phi, chain.energies, strict=True):
+        assert energy == pytest.approx(U(np.append(x, phi), MODEL), abs=1e-10)
+    counts = chain.counts
+    assert counts.ellipses == 24 and counts.not_finite == chain.divergences == 0
+    assert counts.factor >= 17 and counts.likelihood >= 8 * (2 * 2 + 1 + 3)
+    assert chain.accepted.all() and chain.phi.shape == (8, 2)
+    assert (np.diff(again.phi, axis=0) != 0).all() and (np.diff(again.theta, axis=0) != 0).all()
+
+
+def test_a_transition_is_two_updates_of_phi_and_then_of_x():
+    ours, theirs = np.random.default_rng(6), np.random.default_rng(6)
+    chain = surrogate_slice(X, PHI, MODEL, S, W, 1, ours, 1)
+    x, here, counted = X, at(PHI, S, MODEL), tally()
+    for k in (0, 1):
+        x, here = surrogate_update(x, here, k, W[k], S, MODEL, counted, theirs)
+    np.testing.assert_array_equal(chain.phi[0], here.phi)
+    assert chain.counts.factor == 1 + counted[0] - 2  # each proposal's, and the start's once
+
+
+GOOD = dict(theta0=X, phi0=PHI, model=MODEL, noise=S, w=W, n=2, rng=np.random.default_rng(0),
+            ellipses=2, keep=None)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("theta0", X[:3]), ("theta0", np.full(9, np.nan)), ("phi0", [0.0]), ("model", 3),
+    ("noise", 0.0), ("noise", np.inf), ("w", 1.0), ("w", [1.0, 0.0]), ("n", 0), ("rng", 1),
+    ("ellipses", 0), ("keep", [9])])
+def test_bad_arguments_are_named(name, value):
+    surrogate_slice(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        surrogate_slice(**(GOOD | {name: value}))
+
+
+def test_arguments_are_left_as_they_are():
+    x, phi = X.copy(), PHI.copy()
+    surrogate_slice(x, phi, MODEL, S, W, 3, np.random.default_rng(0))
+    np.testing.assert_array_equal(x, X)
+    np.testing.assert_array_equal(phi, PHI)

@@ -1,0 +1,270 @@
+"""The script that compares rivals on three problems, its chains, and what it makes of them."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import zhang_rivals as script
+from harness.claims import Measured, judge
+from models.log_gaussian_cox import LogGaussianCox
+from zhang import rivals as room
+from zhang.printed import SSHMC
+from zhang.references import HYPER, Together, moments, problem, together
+from zhang.rivals import CENTRED, MIXTURE, NON_CENTRED, POLYA, SPECIALIST, SURROGATE
+
+NAMES = {"credit": "simulated credit, seed 1", "volatility": "simulated volatility, T = 5, seed 1",
+         "Cox": "simulated Cox process, 3 x 3, unit, seed 1"}
+
+
+def made_up():
+    """Return a result of which every claim is true: all methods have the same moments."""
+    found = {}
+    for name, method in script.RUNS:
+        k = len(HYPER[name]) + 3
+        found[name, method] = Together(
+            np.arange(k) * 1.0, np.full(k, 0.02), np.ones(k), np.full(k, 0.03), np.full(k, 2500.0),
+            np.full(k, 600.0), 5000, 1e5, 0, 0.0, 0.8)
+    return {"found": found, "seconds": dict.fromkeys(script.RUNS, Measured(10.0, 1.0)),
+            "before": dict.fromkeys(script.RUNS, 123.0),
+            "setting": {key: settings[0] for key, settings in script.SCAN.items()}}
+
+
+def changed(key, field, place, value):
+    """Return the claims whose verdict is another when one number is."""
+    result = made_up()
+    getattr(result["found"][key], field)[place] += value
+    return {f.claim.what for f in judge(script.CLAIMS, result, "paper") if f.verdict != "agrees"}
+
+
+# The claims
+
+
+def test_methods_that_agree_agree():
+    findings = judge(script.CLAIMS, made_up(), "paper")
+    assert {f.verdict for f in findings} == {"agrees"}
+    assert len(findings) == 3 + 9  # a reference for each problem, three others against it
+
+
+@pytest.mark.parametrize(("name", "method"), [
+    (name, method) for name in script.PROBLEMS for method in script.METHODS[name]
+    if method != NON_CENTRED])
+def test_a_moment_that_is_another_changes_its_claim_and_voids_its_row(name, method):
+    what = {f"{name}, {method}: largest |z| against NUTS non-centred"}
+    for field, se in (("mean", 0.02), ("sd", 0.03)):
+        for place in (0, -1):  # a hyperparameter, a parameter
+            assert changed((name, method), field, place, 4.1 * 2**0.5 * se) == what
+            assert changed((name, method), field, place, -3.9 * 2**0.5 * se) == set()
+    result = made_up()
+    assert script.void(result, name, method) == ""
+    result["found"][name, method].mean[0] += 1.0
+    assert script.void(result, name, method) == "void"
+    assert script.table(result).count(" void") == 1
+    assert script.void(result, name, NON_CENTRED) == ""
+
+
+@pytest.mark.parametrize("name", script.PROBLEMS)
+def test_a_reference_that_is_imprecise_changes_its_claim(name):
+    what = {f"{name}: largest standard error of the reference, in standard deviations"}
+    assert changed((name, NON_CENTRED), "mean_se", 0, 0.081) == what
+    assert changed((name, NON_CENTRED), "sd_se", -1, 0.071) == what
+    assert changed((name, NON_CENTRED), "mean_se", 0, 0.079) == set()
+
+
+def test_few_effective_draws_cannot_tell():
+    result = made_up()
+    result["found"]["Cox", CENTRED].ess[0] = 49
+    found = {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
+    assert found.pop("Cox, NUTS, centred: largest |z| against NUTS non-centred") == "cannot tell"
+    assert set(found.values()) == {"agrees"}
+    assert script.void(result, "Cox", CENTRED) == "cannot tell"
+
+
+def test_the_table_and_the_figure_have_every_row():
+    result = made_up()
+    text = script.table(result)
+    rows = [line for line in text.splitlines() if " 5000 " in line]
+    assert len(rows) == len(script.RUNS) == 12
+    # 600 effective draws in 1e5 units and 10 seconds; 5000 draws; 123 units before
+    assert all(line.split().count("6") == 1 and " 60.0 (6.0)" in line and " 123 " in line
+               and " 20 " in line for line in rows)
+    assert len([line for line in text.splitlines() if line.endswith("+0.0")]) == 3 * (1 + 3 + 2)
+    assert "eps_theta 0.2" in text and "noise 1" in text
+    assert len(script.figure(result).axes) == 2
+
+
+# The work
+
+
+class Remembered:
+    """An experiment that computes nothing: the draws of a chain are all about its seed's place."""
+
+    budget, seed = "paper", 3
+
+    def __init__(self):
+        self.tasks, self.pilots, self.rows = {}, {}, None
+
+    def replicates(self, function, tasks, unit, warm=None):
+        if unit == "timings":
+            self.rows = tasks[0]["rows"]
+            return [{"seconds": {row: [0.5, 0.5] for row in self.rows}}]
+        store, made = self.pilots if unit == "pilots" else self.tasks, []
+        for task in tasks:
+            key, k = (task["name"], task["method"]), len(HYPER[task["name"]]) + 2
+            store.setdefault(key, []).append(task)
+            draws = task["seed"][1] + np.random.default_rng(task["seed"]).normal(size=(50, k))
+            units = 7.0
+            if unit == "pilots":  # the third setting is the best
+                units = [30.0, 20.0, 10.0, 40.0][len(store[key]) - 1]
+            made.append(record(draws, len(HYPER[task["name"]])) | {
+                "gradients": units, "set_up": 2.0})
+        return made
+
+
+def record(draws, h):
+    """Make of draws what a replicate returns."""
+    return moments(draws[:, h:], draws[:, :h]) | {
+        "gradients": 1.0, "set_up": 0.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
+
+
+def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
+    experiment = Remembered()
+    result = script.run(experiment, script.Cases("", NAMES))
+    seeds = [str(task["seed"]) for key in script.RUNS for task in experiment.tasks[key]]
+    assert len(set(seeds)) == len(seeds) == 5 * 12
+    assert not set(seeds) & {str(task["seed"]) for each in experiment.pilots.values()
+                             for task in each}
+    for place, (key, (n, burn_in, pilot, depth)) in enumerate(script.RUNS.items()):
+        tasks, f = experiment.tasks[key], result["found"][key]
+        np.testing.assert_allclose(f.mean, place, rtol=0, atol=0.5)  # of 250 draws
+        assert {task["data_name"] for task in tasks} == {NAMES[key[0]]}
+        assert [(task["n"], task["burn_in"]) for task in tasks] == [(n, burn_in)] * 5
+        if key in script.SCAN:
+            assert len(experiment.pilots[key]) == 4
+            assert [task["setting"] for task in experiment.pilots[key]] == script.SCAN[key]
+            assert {task["n"] for task in experiment.pilots[key]} == {pilot}
+            setting = script.SCAN[key][2]
+            assert result["seconds"][key].value == 0.5 * f.n == 0.5 * 250
+            assert result["before"][key] == 5 * 2 + 100 + 4 * 2
+        else:
+            setting = {"maxdepth": depth}
+            assert result["seconds"][key].value == 0.5 * 35 / (4 if key[0] == "Cox" else 1)
+            assert result["before"][key] == 5 * 2
+        assert all(task["setting"] == setting for task in tasks)
+        assert experiment.rows[", ".join(key)][:4] == [key[0], NAMES[key[0]], key[1], setting]
+
+
+def test_every_method_that_does_not_tune_itself_is_tried_with_four_settings():
+    assert set(script.SCAN) == {(name, method) for name in script.PROBLEMS
+                                for method in (SSHMC, SPECIALIST[name])}
+    for settings in script.SCAN.values():
+        assert len({str(setting) for setting in settings}) == 4
+
+
+def test_the_pick_is_by_the_worst_effective_draws_per_unit():
+    rng = np.random.default_rng(1)
+    good = rng.standard_normal((400, 3))
+    slow = np.column_stack([good[:, :2], np.repeat(rng.standard_normal(20), 20)])  # a parameter
+    stuck = np.column_stack([good[:, :2], np.zeros(400)])
+    pilots = [record(x, 1) | {"gradients": units}
+              for x, units in ((slow, 10.0), (good, 100.0), (stuck, 1.0), (good, 60.0))]
+    assert room.pick("credit", [0, 1, 2, 3], pilots) == 3
+    with np.errstate(all="ignore"):
+        assert room.efficiency(pilots[2], 1) == 0.0
+
+
+# The chains
+
+
+@pytest.mark.parametrize(("name", "method", "counts", "units"), [
+    ("credit", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 7),
+    ("volatility", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 12),
+    ("Cox", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 3),
+    ("volatility", MIXTURE, dict(mixture=2, draws=1, likelihood=9, conditional=5), 30),
+    ("Cox", SURROGATE, dict(factor=4, likelihood=9, ellipses=2), 12),
+    ("credit", POLYA, dict(polya_gamma=200, factors=4), 46)])
+def test_work_is_counted_in_units(name, method, counts, units):
+    class Counts(SimpleNamespace):
+        def _asdict(self):
+            return vars(self)
+
+    model = SimpleNamespace(X=np.zeros((20, 100)))
+    assert room.work(name, method, Counts(**counts), model) == units
+
+
+def test_surrogate_noise_is_the_inverse_of_a_mean_count():
+    counts = np.array([[0.0, 3.0], [1.0, 0.0]])
+    assert room.information(LogGaussianCox.from_counts(counts, 1.0)) == 1.0
+    assert room.information(LogGaussianCox.from_counts(0 * counts, 1.0)) == 0.25
+
+
+SMALL = [("volatility", MIXTURE, {"scale": 2.0}), ("volatility", SSHMC, script.SERIES),
+         ("Cox", SURROGATE, {"noise": 1.0, "w": 2.0, "ellipses": 2})]
+
+
+@pytest.mark.parametrize(("name", "method", "setting"), SMALL)
+def test_a_chain_is_that_of_the_sampler_after_its_burn_in(name, method, setting):
+    found = room.chain(name, NAMES[name], method, setting, n=6, burn_in=2, seed=4)
+    which, rng = problem(name, NAMES[name]), np.random.default_rng(4)
+    _, theta, phi = room.start(which, rng)
+    whole = room.transitions(name, method, which, theta, phi, setting, 8, rng)
+    expected = moments(whole.theta[2:], whole.phi[2:])
+    assert {key: found[key] for key in expected} == expected
+    units = room.work(name, method, whole.counts, which.model)
+    assert found["gradients"] == pytest.approx(units * 6 / 8, rel=1e-12)
+    assert found["set_up"] == pytest.approx(units * 2 / 8, rel=1e-12)
+    assert found["rate"] == whole.accepted[2:].mean()
+
+
+def test_seconds_are_of_a_transition():
+    rows = {"a": ["volatility", NAMES["volatility"], MIXTURE, {"scale": 1.0}, 3]}
+    (times,) = room.clock(rows, 2)["seconds"].values()
+    assert len(times) == 2 and min(times) > 0
+
+
+# The library
+
+
+def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "polyagamma", None)
+    with pytest.raises(SystemExit) as exit:
+        room.polya_gamma()
+    assert exit.value.code == 2
+    assert 'pip install -e ".[compare]"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("m", [0.0, 1.0, -4.0])
+def test_the_librarys_draws_are_polya_gamma_variables(m):
+    pytest.importorskip("polyagamma", reason="needs the extra `compare`: polyagamma")
+    n, size = 40_000, abs(m) + 1e-6
+    omega = room.draw(np.full(n, m), np.random.default_rng(1))
+    assert omega.shape == (n,) and (omega > 0).all()
+    # mean, variance and Laplace transform (Polson, Scott and Windle 2013, Section 2), 4 standard
+    # errors each; that of the variance by the fourth moment
+    mean = np.tanh(size / 2) / (2 * size)
+    variance = (np.sinh(size) - size) / (4 * size**3 * np.cosh(size / 2)**2) if m else 1 / 24
+    assert abs(omega.mean() - mean) < 4 * (variance / n)**0.5
+    squares = (omega - mean)**2
+    assert abs(squares.mean() - variance) < 4 * squares.std() / n**0.5
+    for t in (0.5, 3.0):
+        values = np.exp(-t * omega)
+        exact = np.cosh(m / 2) / np.cosh(np.sqrt(t / 2 + m * m / 4))
+        assert abs(values.mean() - exact) < 4 * values.std() / n**0.5
+
+
+def test_polya_gamma_chains_repeat_themselves():
+    pytest.importorskip("polyagamma", reason="needs the extra `compare`: polyagamma")
+    run = dict(name="credit", data_name=NAMES["credit"], method=POLYA, setting={"w": 0.6}, n=5,
+               burn_in=1)
+    one, again, other = (room.chain(**run, seed=seed) for seed in (1, 1, 2))
+    assert one.pop("rate") == again.pop("rate") == 1.0
+    assert np.isnan(one.pop("deepest")) and np.isnan(again.pop("deepest"))
+    assert one == again and one["mean"] != other["mean"]
+    assert one["gradients"] == 5 * 23  # 20 covariates
+
+
+def test_one_chain_together_is_itself():
+    draws = np.random.default_rng(2).standard_normal((100, 4))
+    found = together([record(draws, 1)], 1)
+    np.testing.assert_allclose(found.mean, draws.mean(axis=0), rtol=0, atol=1e-15)
