@@ -54,7 +54,7 @@ LENGTH = {"paper": {(DIGITS, SSHMC): 1200, (DIGITS, RMHMC): 600, (DIGITS, SURROG
 LENGTH["short"] = {key: n // 2 if key[0] == DIGITS else n // 8
                    for key, n in LENGTH["paper"].items()}
 LENGTH["smoke"] = dict.fromkeys(LENGTH["paper"], 12)
-PILOT = {"paper": 8, "short": 8, "smoke": 3}  # a pilot has so many times fewer draws
+PILOT = {"paper": 8, "short": 8, "smoke": 2}  # a pilot has so many times fewer draws
 TIMED = {"paper": (5, 10), "short": (3, 10), "smoke": (1, 4)}  # rounds, transitions
 COST = {DIGITS: {SSHMC: 1.0, RMHMC: 2.0, SURROGATE: 1.0, NUTS: 5.0, MAPPING: 9.0},
         LOGISTIC: {SSHMC: 0.01, RMHMC: 0.05, NUTS: 0.03, MAPPING: 0.2}}  # for the progress bar

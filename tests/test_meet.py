@@ -159,7 +159,7 @@ def test_the_subset_of_the_logistic_problem_is_that_of_split_hmc():
 
 
 @pytest.mark.parametrize(("method", "setting", "n"), [
-    (SSHMC, [0.4, 0.6, 5], 6000), (RMHMC, [0.8, 2], 3000), (SURROGATE, [1.0, 2], 4000),
+    (SSHMC, [0.4, 2, 0.6, 4], 6000), (RMHMC, [0.8, 2], 3000), (SURROGATE, [1.0, 2], 4000),
     (MAPPING, [2.0, 0, 1], 2500)], ids=["SSHMC", "RMHMC", "surrogate", "mapping"])
 def test_the_posterior_of_two_cases_is_that_of_their_evidence(method, setting, n):
     which = two_cases()
@@ -181,7 +181,7 @@ def test_the_posterior_of_two_cases_is_that_of_their_evidence(method, setting, n
 def test_all_methods_sample_the_same_posterior_of_the_logistic_problem():
     found = {method: together([meeting.chain(LOGISTIC, ILLUSTRATIVE, method, setting, n, 100,
                                              7)], 1)
-             for method, setting, n in ((SSHMC, [0.8, 0.8, 4], 8000), (RMHMC, [0.8, 3], 3000),
+             for method, setting, n in ((SSHMC, [0.8, 1, 0.8, 4], 8000), (RMHMC, [0.8, 3], 3000),
                                         (MAPPING, [2.0, 0, 2], 3000))}
     for method in (RMHMC, MAPPING):
         z, se = distance(found[method], found[SSHMC], 1)
@@ -189,7 +189,7 @@ def test_all_methods_sample_the_same_posterior_of_the_logistic_problem():
 
 
 def test_what_is_counted_is_of_the_draws_alone():
-    setting = [0.8, 0.8, 4]
+    setting = [0.8, 1, 0.8, 4]
     found = meeting.chain(LOGISTIC, ILLUSTRATIVE, SSHMC, setting, 30, 10, 8)
     # 3 L + 1 gradients a transition, n_theta being 1; one density, and that of the start
     assert found["counts"]["gradients"] == pytest.approx(13 * 30, rel=1e-12)
@@ -197,6 +197,20 @@ def test_what_is_counted_is_of_the_draws_alone():
     assert found["gradients"] == pytest.approx(13 * 30 + 41 * 30 / 40, rel=1e-12)
     assert found["set_up"] == pytest.approx(found["gradients"] / 3, rel=1e-12)
     assert found["counts"]["factorisations"] == 0 and found["steps"] == 30 and found["n"] == 30
+
+
+def test_the_work_on_the_digits_is_in_factorisations():
+    found = meeting.chain(DIGITS, 6, SSHMC, [0.1, 2, 0.2, 3], 30, 10, 8)
+    # (2 n_theta + 1) L + 1 and 2 L gradients, and L factorisations, a transition
+    assert found["counts"]["gradients"] == pytest.approx((16 + 6) * 30, rel=1e-12)
+    assert found["counts"]["factorisations"] == pytest.approx((3 * 40 + 1) * 30 / 40, rel=1e-12)
+    # 4 n^2 operations are 12 / n of n^3 / 3
+    assert found["gradients"] == pytest.approx(121 * 30 / 40 + 2 * 22 * 30, rel=1e-12)
+    found = meeting.chain(DIGITS, 6, RMHMC, [0.3, 2], 20, 5, 8)
+    # a transition has f_max L + 1 metrics, the momentum's factor, and K's own factorisation
+    slices = found["counts"]["densities"]
+    assert slices >= 5 * 20  # of each of two slices two points at least, and the start
+    assert found["counts"]["factorisations"] == pytest.approx(20 * 13 + slices, rel=1e-12)
 
 
 def test_what_nuts_takes_is_in_gradients(monkeypatch):
@@ -298,7 +312,7 @@ def test_the_setting_with_the_most_per_work_is_run_again(computed):
 
 def test_efficiencies_are_per_what_was_counted(computed):
     _, result = computed
-    ess = 100 * (1 + 0.3 + 0.6 + 15)  # of each chain
+    ess = 100 * (1 + 0.12 + 12 + 0.3 + 6)  # of each chain
     found = result[DIGITS][SSHMC]["per"]
     for unit, cost in (("work", 500), ("gradients", 250), ("densities", 2000), ("second", 10)):
         assert found[unit].value == pytest.approx(np.log(ess / cost))

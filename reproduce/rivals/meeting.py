@@ -65,9 +65,10 @@ EP_WORK = 31.0  # n^3 / 3 operations of an EP: 8 sweeps and the end of algorithm
 # Settings, eight for each method; NUTS finds its own
 
 SETTINGS = {
-    # eps of theta, eps of phi, L
-    (DIGITS, SSHMC): [[a, 2 * a, L] for a in (0.04, 0.08, 0.15, 0.3) for L in (5, 15)],
-    (LOGISTIC, SSHMC): [[a, a, L] for a in (0.4, 0.7, 1.0, 1.4) for L in (2, 6)],
+    # eps of theta, its leapfrogs for one of phi, eps of phi, L; without a factorisation they are
+    # cheap on the digits
+    (DIGITS, SSHMC): [[a, m, b, 6] for a in (0.05, 0.12) for m in (4, 12) for b in (0.1, 0.3)],
+    (LOGISTIC, SSHMC): [[a, 1, a, L] for a in (0.4, 0.7, 1.0, 1.4) for L in (2, 6)],
     # eps and steps of x; eps of both blocks and steps of each
     (DIGITS, RMHMC): [[a, L] for a in (0.15, 0.3, 0.6, 1.0) for L in (2, 6)],
     (LOGISTIC, RMHMC): [[a, L] for a in (0.3, 0.6, 0.9, 1.2) for L in (1, 3)],
@@ -135,14 +136,14 @@ def start(name, which, rng):
 
 
 def run_sshmc(name, which, theta, phi, setting, n, rng):
-    """SSHMC; work is in factorisations, or gradients."""
-    eps_theta, eps_phi, L = setting
-    found = sshmc(theta, phi, which.model, eps_theta, eps_phi, L, n, rng, jitter=JITTER,
+    """SSHMC; work is in factorisations, with 4 n^2 operations for a gradient, or in passes."""
+    eps_theta, n_theta, eps_phi, L = setting
+    found = sshmc(theta, phi, which.model, eps_theta, eps_phi, L, n, rng, n_theta, jitter=JITTER,
                   keep=which.keep)
     c, digits = found.counts, name == DIGITS
     gradients = float(c.gradient_theta + c.gradient_phi * digits)  # that of log v takes no pass
     return Record(found.phi, found.theta, gradients, n + 1.0, float(c.factor_theta * digits),
-                  float(c.factor_theta) if digits else gradients + n + 1.0,
+                  c.factor_theta + 12 * gradients / theta.size if digits else gradients + n + 1.0,
                   found.accepted.mean(), found.divergences)
 
 
