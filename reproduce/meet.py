@@ -146,11 +146,9 @@ def judged(name, rows):
     h, found = HYPER[name], {}
     for method, each in rows.items():
         a, b = each["together"], rows[best]["together"]
-        off = Measured(0.0)
-        if not exact(name, method):
-            off = Measured(math.nan, math.nan)
-        elif method != best:
-            with np.errstate(all="ignore"):
+        off = Measured(math.nan, math.nan)
+        if exact(name, method):
+            with np.errstate(all="ignore"):  # of a quantity that never moved
                 z, se = distance(a, b, h)
             off = Measured(as_one(z, 2 * a.mean.size) if np.isfinite(z) else z, se)
         # one that cannot be told is not void: its chains are too short, and it says so
@@ -216,9 +214,10 @@ def said(name, method, each):
     """Say whether a row is to be trusted."""
     if not exact(name, method):
         return "EP's posterior"
-    if each["reference"]:
-        return "reference"
-    return "VOID" if each["void"] else "too short" if math.isnan(each["off"].se) else "agrees"
+    if each["void"]:
+        return "VOID"
+    return ("too short" if math.isnan(each["off"].se)
+            else "reference" if each["reference"] else "agrees")
 
 
 def table(r):
@@ -262,6 +261,7 @@ def figure(r):
                             mfc="none" if each["void"] or (math.isnan(each["off"].se)
                             and exact(name, method)) else None)
             ax.set(xscale="log", ylim=(len(found) - 0.5, -0.5))
+            ax.xaxis.set_minor_formatter("")
             ax.grid(axis="x", color="0.9")
             ax.set_axisbelow(True)
         line[0].set_yticks(range(len(found)), list(found))
