@@ -48,8 +48,8 @@ DATA = {"paper": {DIGITS: 365, LOGISTIC: "CTG"}, "short": {DIGITS: 100, LOGISTIC
         "smoke": {DIGITS: 20, LOGISTIC: "CTG"}}
 CHAINS = {"paper": 5, "short": 4, "smoke": 2}
 # draws; a quarter as many transitions are before them, of NUTS and of pilots half as many
-LENGTH = {"paper": {(DIGITS, SSHMC): 1200, (DIGITS, RMHMC): 600, (DIGITS, SURROGATE): 1500,
-                    (DIGITS, NUTS): 400, (DIGITS, MAPPING): 400, (LOGISTIC, SSHMC): 8000,
+LENGTH = {"paper": {(DIGITS, SSHMC): 1000, (DIGITS, RMHMC): 500, (DIGITS, SURROGATE): 1200,
+                    (DIGITS, NUTS): 300, (DIGITS, MAPPING): 400, (LOGISTIC, SSHMC): 8000,
                     (LOGISTIC, RMHMC): 3000, (LOGISTIC, NUTS): 2000, (LOGISTIC, MAPPING): 2000}}
 LENGTH["short"] = {key: n // 2 if key[0] == DIGITS else n // 8
                    for key, n in LENGTH["paper"].items()}

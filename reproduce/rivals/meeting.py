@@ -202,7 +202,7 @@ def run_mapping(name, which, theta, phi, setting, n, rng):
 RUN = {SSHMC: run_sshmc, RMHMC: run_rmhmc, SURROGATE: run_surrogate, MAPPING: run_mapping}
 
 
-def run_nuts(name, which, theta, phi, draws, tune, rng, maxdepth=8):
+def run_nuts(name, which, theta, phi, draws, tune, rng, maxdepth=7):
     """NUTS, non-centred on the digits; return its Record, and gradients of the adaptation.
 
     A gradient comes with a density.  On the digits that is two factorisations and a whitened
