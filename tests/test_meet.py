@@ -117,6 +117,18 @@ def test_the_surrogate_density_is_the_joint_one_with_its_jacobian(gp):
     assert found[0] == pytest.approx(found[1], rel=0, abs=1e-9)
 
 
+def test_surrogate_data_of_much_noise_leave_x_to_the_prior_and_of_little_hold_it(gp):
+    model, _ = gp
+    x, L = np.random.default_rng(4).standard_normal(5), np.tril(at_phi(PHI, gp[0]).L)
+    for noise, stays in ((1e12, False), (1e-12, True)):
+        rows, columns, *_ = surrogate_gp(x, PHI, model, noise, 1.0, 1, np.random.default_rng(5), 0)
+        assert (columns[0] != PHI).all()
+        moved_x = np.tril(at_phi(columns[0], model).L) @ np.linalg.solve(L, x)
+        assert np.abs(moved_x - x).max() > 0.01
+        # what is left of the other is K / noise^(1/2), or noise^(1/2): 1e-6, times some 10
+        np.testing.assert_allclose(rows[0], x if stays else moved_x, rtol=0, atol=1e-4)
+
+
 def test_surrogate_slices_count_what_they_evaluate(gp):
     rows, columns, asked, points = surrogate_gp(np.zeros(5), PHI, gp[0], 0.4, 1.0, 30,
                                                 np.random.default_rng(4), 3)
