@@ -34,8 +34,8 @@ class Run(NamedTuple):
 
 
 def scripts(folder):
-    """List the scripts in `folder`: <author>_<what>.py."""
-    return sorted(folder.glob("*_*.py"))
+    """List the scripts in `folder`: <author>_<what>.py, and meet.py."""
+    return sorted([*folder.glob("*_*.py"), *folder.glob("meet.py")])
 
 
 def run(path, settings):

@@ -94,7 +94,7 @@ def test_an_interrupted_script_stops_the_others(everything, tmp_path, folder):
 def test_the_scripts_of_the_project_are_found():
     every = import_module("all")
     names = {path.stem for path in every.scripts(ROOT / "reproduce")}
-    assert {"paquet_fig2", "shahbaba_table1"} <= names
+    assert {"paquet_fig2", "shahbaba_table1", "meet"} <= names
     assert not names & {"all", "data", "mirror", "rekey"}
 
 

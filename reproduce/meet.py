@@ -1,0 +1,287 @@
+"""The four papers on each other's problems: one table, and one picture to choose from.
+
+Ours, not the papers'.  Handwritten digits by Gaussian-process classification whose length and
+amplitude are unknown, and logistic regression whose weights have an unknown variance: by SSHMC
+(Zhang and Sutton), by RMHMC (Paquet and Fraccaro) within Gibbs, by mapping to a discretizing chain
+(Wang and Neal), whose approximation on the second problem is split HMC's choice of cases (Shahbaba
+et al.), by surrogate-data slices, and by NUTS.  Each method has pilot chains with eight settings,
+NUTS its adaptation; reproduce/rivals/meeting.py has the settings, and says what differs.
+
+Run     python reproduce/meet.py [--budget smoke|short|paper]
+        Short has 100 digits instead of 365, and shorter chains.  To compute takes the extra `nuts`.
+Writes  figures/meet.png, .txt (table and claims), .json; or in short/, smoke/
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+
+from harness.claims import Claim, Measured, brief, mean
+from harness.claims import table as text_table
+from harness.files import or_exit
+from harness.run import main
+from harness.style import COLOURS, plt
+from rivals.meeting import (
+    DIGITS,
+    HYPER,
+    LOGISTIC,
+    MAPPING,
+    METHODS,
+    NUTS,
+    RMHMC,
+    SETTINGS,
+    SSHMC,
+    SURROGATE,
+    chain,
+    clock,
+    warm,
+)
+from rivals.moments import ENOUGH, as_one, distance, log_efficiency, together, worst
+from shahbaba.datasets import ctg
+
+NAME, WHAT = "meet", "the four papers on each other's problems"
+MINUTES = {"paper": 45, "short": 4, "smoke": 0.5}
+
+# Our settings; those that are tried are in rivals/meeting.py
+DATA = {"paper": {DIGITS: 365, LOGISTIC: "CTG"}, "short": {DIGITS: 100, LOGISTIC: "CTG"},
+        "smoke": {DIGITS: 20, LOGISTIC: "CTG"}}
+CHAINS = {"paper": 5, "short": 4, "smoke": 2}
+# draws; a quarter as many transitions are before them, of NUTS and of pilots half as many
+LENGTH = {"paper": {(DIGITS, SSHMC): 1000, (DIGITS, RMHMC): 500, (DIGITS, SURROGATE): 1200,
+                    (DIGITS, NUTS): 300, (DIGITS, MAPPING): 400, (LOGISTIC, SSHMC): 8000,
+                    (LOGISTIC, RMHMC): 3000, (LOGISTIC, NUTS): 2000, (LOGISTIC, MAPPING): 2000}}
+LENGTH["short"] = {key: n // 2 if key[0] == DIGITS else n // 8
+                   for key, n in LENGTH["paper"].items()}
+LENGTH["smoke"] = dict.fromkeys(LENGTH["paper"], 12)
+PILOT = {"paper": 8, "short": 8, "smoke": 2}  # a pilot has so many times fewer draws
+TIMED = {"paper": (5, 10), "short": (3, 10), "smoke": (1, 4)}  # rounds, transitions
+COST = {DIGITS: {SSHMC: 1.0, RMHMC: 2.0, SURROGATE: 1.0, NUTS: 5.0, MAPPING: 9.0},
+        LOGISTIC: {SSHMC: 0.01, RMHMC: 0.05, NUTS: 0.03, MAPPING: 0.2}}  # for the progress bar
+
+
+# The work
+
+
+def run(experiment, cases):
+    """Return {problem: {method: its row}}."""
+    budget, seed = experiment.budget, experiment.seed
+    data, lengths, result = DATA[budget], LENGTH[budget], {}
+    for name, methods in METHODS.items():
+        one = dict(name=name, data=data[name])
+        start = partial(experiment.replicates, warm=partial(warm, **one))
+        tried = [(method, setting, k) for method in methods if method != NUTS
+                 for k, setting in enumerate(SETTINGS[name, method])]
+        found = start(chain, [one | dict(
+            method=method, setting=setting, n=(n := lengths[name, method] // PILOT[budget]),
+            burn_in=n // 2, seed=[seed, 0, methods.index(method), k],
+            cost=COST[name][method] * n) for method, setting, k in tried], f"pilots of {name}")
+        pilots = {method: [(each, setting) for (which, setting, _), each in
+                           zip(tried, found, strict=True) if which == method]
+                  for method in methods if method != NUTS}
+        chosen = {method: pick(each, HYPER[name]) for method, each in pilots.items()}
+        tasks = [one | dict(method=method, setting=chosen.get(method), n=n,
+                            burn_in=n // 2 if method == NUTS else n // 4,
+                            seed=[seed, 1, methods.index(method), k],
+                            cost=COST[name][method] * n)
+                 for method in methods for n in [lengths[name, method]]
+                 for k in range(CHAINS[budget])]
+        chains = {method: [] for method in methods}
+        for task, each in zip(tasks, start(chain, tasks, f"chains of {name}"), strict=True):
+            chains[task["method"]].append(each)
+        rounds, n = TIMED[budget]
+        (times,) = start(clock, [one | dict(rounds=rounds, rows={
+            method: [chosen.get(method), n] for method in methods})], f"timings of {name}")
+        result[name] = judged(name, {method: row(
+            chains[method], HYPER[name], chosen.get(method), times["seconds"][method],
+            sum(each["gradients"] + each["set_up"] for each, _ in pilots.get(method, [])))
+            for method in methods})
+    return result
+
+
+def pick(pilots, h):
+    """Return the setting with the largest worst ESS, of values and squares, per unit of work."""
+    def rate(found):
+        with np.errstate(all="ignore"):  # of a quantity that never moved
+            both = together([found], h)
+            return worst(both) / both.gradients
+
+    return max(pilots, key=lambda pair: rate(pair[0]))[1]
+
+
+def per(chains, unit, h):
+    """Return log(worst ESS / what was counted), a Measured; None where nothing was."""
+    counted = [{"work": each["gradients"], "steps": each["steps"], **each["counts"]}[unit]
+               for each in chains]
+    if not sum(counted) > 0:
+        return None
+    with np.errstate(all="ignore"):
+        return log_efficiency([each | {"gradients": cost} for each, cost in
+                               zip(chains, counted, strict=True)], h)
+
+
+def row(chains, h, setting, seconds, pilots):
+    """Put together what is known of a method on a problem."""
+    step, efficiency = mean(seconds), per(chains, "steps", h)
+    found = {unit: per(chains, unit, h)
+             for unit in ("work", "gradients", "densities", "factorisations")}
+    return {"together": together(chains, h), "setting": setting,
+            "per": found | {"second": efficiency - Measured(math.log(step.value),
+                                                            step.se / step.value)},
+            "set-up": float(np.mean([each["set_up"] for each in chains])), "pilots": pilots}
+
+
+def exact(name, method):
+    """Tell whether a method samples the model itself."""
+    return (name, method) != (DIGITS, MAPPING)
+
+
+def judged(name, rows):
+    """Add to each row how far it is from the exact one that has the most effective draws.
+
+    "off" is a |z| as one number, a Measured, 0 for that row itself; a row of 4 or more is void.
+    """
+    best = max((method for method in rows if exact(name, method)),
+               key=lambda method: worst(rows[method]["together"]))
+    h, found = HYPER[name], {}
+    for method, each in rows.items():
+        a, b = each["together"], rows[best]["together"]
+        off = Measured(math.nan, math.nan)
+        if exact(name, method):
+            with np.errstate(all="ignore"):  # of a quantity that never moved
+                z, se = distance(a, b, h)
+            off = Measured(as_one(z, 2 * a.mean.size) if np.isfinite(z) else z, se)
+        # one that cannot be told is not void: its chains are too short, and it says so
+        void = exact(name, method) and not (off.value < 4 or math.isnan(off.se))
+        found[method] = each | {"off": off, "void": void, "reference": method == best}
+    return found
+
+
+def apart(rows):
+    """Return how far EP's posterior of phi is off: of each, shift and log ratio of deviations.
+
+    Each is [(log l, log sigma)] of Measured; shifts are in posterior deviations.
+    """
+    ours = rows[MAPPING]["together"]
+    (b,) = [each["together"] for each in rows.values() if each["reference"]]
+    shift = [Measured((ours.mean[k] - b.mean[k]) / b.sd[k],
+                      np.hypot(ours.mean_se[k], b.mean_se[k]) / b.sd[k]) for k in range(2)]
+    ratio = [Measured(np.log(ours.sd[k] / b.sd[k]),
+                      np.hypot(ours.sd_se[k] / ours.sd[k], b.sd_se[k] / b.sd[k]))
+             for k in range(2)]
+    return shift, ratio
+
+
+# The claims
+
+
+def faster(r, name, method, other):
+    """Return log(ESS per second, a method / another); nan if one of the rows is void."""
+    a, b = r[name][method], r[name][other]
+    return Measured(math.nan) if a["void"] or b["void"] else a["per"]["second"] - b["per"]["second"]
+
+
+LONG = ("paper",)
+CLAIMS = [
+    *[Claim(f"{name}, {method}: largest |z| against the most effective, as one", "theory",
+            lambda r, n=name, m=method: r[n][m]["off"], 0.0, 4.0, "means and standard deviations of"
+            " all quantities: 4 standard errors of one number.  It cannot be told from chains of"
+            f" fewer than {ENOUGH} effective draws each", "ours", budgets=LONG)
+      for name, methods in METHODS.items() for method in methods if exact(name, method)],
+    Claim("digits: EP's posterior, largest shift of log l or log sigma in deviations", "ours",
+          lambda r: max(map(abs, apart(r[DIGITS])[0]), key=lambda m: m.value), 0.0, 0.25,
+          "a quarter of a posterior deviation: as much as 16 independent draws leave", "ours",
+          budgets=LONG),
+    *[Claim(f"{name}: log(ESS per second, {SSHMC} / {RMHMC})",
+            "SSHMC is more efficient than RMHMC within Gibbs",
+            lambda r, n=name: faster(r, n, SSHMC, RMHMC), 0.0, np.inf,
+            "order; Zhang and Sutton's statement, on problems of others", "printed sentence",
+            budgets=LONG) for name in METHODS],
+    Claim(f"digits: log(ESS per second, {SURROGATE} / {RMHMC})", "ours",
+          lambda r: faster(r, DIGITS, SURROGATE, RMHMC), 0.0, np.inf,
+          "order; given x, phi hardly moves, and given surrogate data it does", "ours",
+          budgets=LONG)]
+UNITS = (("gradients", 1000), ("densities", 1000), ("factorisations", 1000), ("second", 1))
+
+
+def scaled(m, scale):
+    """Return an efficiency as a number, of its log."""
+    value = scale * math.exp(m.value)
+    return Measured(value, value * m.se)
+
+
+def said(name, method, each):
+    """Say whether a row is to be trusted."""
+    if not exact(name, method):
+        return "EP's posterior"
+    if each["void"]:
+        return "VOID"
+    return ("too short" if math.isnan(each["off"].se)
+            else "reference" if each["reference"] else "agrees")
+
+
+def table(r):
+    """Lay out methods by problems, and how far EP's posterior is off."""
+    rows = []
+    for name, found in r.items():
+        for method, each in found.items():
+            f = each["together"]
+            rows.append([name, method, "its own" if each["setting"] is None else
+                         ", ".join(f"{x:.3g}" for x in each["setting"]),
+                         f"{f.ess.min():.3g}", f"{f.ess_squares.min():.3g}",
+                         *("-" if each["per"][unit] is None else
+                           brief(scaled(each["per"][unit], scale)) for unit, scale in UNITS),
+                         f"{each['set-up']:.3g}", f"{each['pilots']:.3g}",
+                         "" if math.isnan(each["off"].value) else f"{each['off'].value:.2g}",
+                         said(name, method, each)])
+    shift, ratio = apart(r[DIGITS])
+    return ("Effective draws of the worst quantity: of values and of squares, in all chains; the"
+            " worst of both per\n1000 gradients, densities, factorisations, and per CPU second."
+            "  Set-up of a chain, and all pilot chains, in\nfactorisations (digits) or passes over"
+            " the data (logistic)\n\n" + text_table(rows, [
+                "problem", "method", "setting", "values", "squares", "gradients", "densities",
+                "factorisations", "second", "set-up", "pilots", "|z|", "means"])
+            + "\n\nEP's posterior of log l, log sigma: shifts in deviations "
+            + ", ".join(map(brief, shift)) + "; log ratios of deviations "
+            + ", ".join(map(brief, ratio)))
+
+
+def figure(r):
+    """Draw the efficiencies per unit of work and per second, each problem a row."""
+    fig, axes = plt.subplots(len(r), 2, figsize=(10, 1.2 + 2.0 * len(r)), sharey="row",
+                             squeeze=False, layout="constrained")
+    for (name, found), line in zip(r.items(), axes, strict=True):
+        for ax, unit, scale in zip(line, ("work", "second"), (1000, 1), strict=True):
+            for y, (method, each) in enumerate(found.items()):
+                value, se = each["per"][unit]
+                middle = scale * math.exp(value)
+                ax.errorbar(middle, y, xerr=[[middle * (1 - math.exp(-2 * se))],
+                                             [middle * (math.exp(2 * se) - 1)]], fmt="o", ms=6,
+                            color=COLOURS[0 if exact(name, method) else 1],
+                            mfc="none" if each["void"] or (math.isnan(each["off"].se)
+                            and exact(name, method)) else None)
+            ax.set(xscale="log", ylim=(len(found) - 0.5, -0.5))
+            ax.xaxis.set_minor_formatter("")
+            ax.grid(axis="x", color="0.9")
+            ax.set_axisbelow(True)
+        line[0].set_yticks(range(len(found)), list(found))
+        line[0].set_title(name, loc="left")
+        line[0].set_xlabel("effective draws of the worst quantity per 1000 "
+                           + ("factorisations" if name == DIGITS else "passes over the data"))
+        line[1].set_xlabel("per CPU second")
+    fig.legend(handles=[plt.Line2D([], [], marker="o", ls="", color=COLOURS[k], label=label,
+                                   mfc="none" if k == 0 and "not" in label else None)
+                        for k, label in ((0, "the model's posterior"),
+                                         (1, "EP's approximation of it"),
+                                         (0, "does not agree, or cannot tell"))],
+               loc="outside lower center", ncols=3)
+    return fig
+
+
+def cases(settings):
+    """Find the data sets before anything else; the digits are embedded."""
+    return f"optical digits, {or_exit(ctg, settings.data).name}"
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,64 @@
+"""Gaussian-process classification in the coordinates z of x = L(phi) z, z ~ N(0, I) a priori.
+
+Given K = L L' and D = dK / d log l, L moves by L H z, with H the lower triangle of L^-1 D L^-T, its
+diagonal halved; along log sigma x moves by itself.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models.hierarchical_gp_classification import (
+    HierarchicalGPClassification,
+    grad_U_prior,
+    whitened,
+)
+from models.interface import U, U_prior, at_phi, grad_U
+from models.jit import njit
+from models.linalg import triangular_times
+from models.special import inverse_mills, log_Phi
+
+
+class NonCentredGP(NamedTuple):
+    """A model of q = (z, log l, log sigma)."""
+
+    model: HierarchicalGPClassification
+
+
+@njit
+def latent(z, Phi):
+    """Return x = L z."""
+    x = z.copy()
+    triangular_times(Phi.L, x, False)
+    return x
+
+
+@U.of(NonCentredGP)
+def non_centred_U(q, given):
+    """z'z / 2 - sum_n log Phi(y_n x_n), and the prior's."""
+    model, z = given.model, q[:-2]
+    x = latent(z, at_phi(q[-2:], model))
+    total = z @ z / 2 + U_prior(q[-2:], model)
+    for n in range(x.size):
+        total -= log_Phi(model.y[n] * x[n])
+    return total
+
+
+@grad_U.of(NonCentredGP)
+def non_centred_grad_U(q, given):
+    """z + L'g, (L'g)'H z and g'x, g = -y h(y x), and the prior's; n^3, of the whitened D."""
+    model, z = given.model, q[:-2]
+    Phi = at_phi(q[-2:], model)
+    x, n = latent(z, Phi), z.size
+    g = np.empty(n)
+    for i in range(n):
+        g[i] = -model.y[i] * inverse_mills(model.y[i] * x[i])
+    found = np.empty(n + 2)
+    found[n:] = grad_U_prior(Phi.phi, model)
+    found[n + 1] += g @ x
+    triangular_times(Phi.L, g, True)
+    H = whitened(Phi.D, Phi)
+    for i in range(n):
+        found[n] += g[i] * (H[i, :i] @ z[:i] + H[i, i] * z[i] / 2)
+    found[:n] = z + g
+    return found

@@ -1,0 +1,445 @@
+"""The four papers on each other's problems: densities, chains, counts, settings, claims."""
+
+import numpy as np
+import pytest
+
+import meet as script
+from algorithms.ep import ep
+from algorithms.ep_correction import second_order
+from harness.claims import Measured, judge
+from models.covariance import squared_exponential
+from models.hierarchical_gp_classification import HierarchicalGPClassification
+from models.hierarchical_logistic import HierarchicalLogistic
+from models.interface import U, U_prior, at_phi, grad_U
+from models.linalg import log_det
+from rivals import meeting
+from rivals.evidence import EPEvidence
+from rivals.meeting import (
+    DIGITS,
+    HYPER,
+    LOGISTIC,
+    MAPPING,
+    METHODS,
+    NUTS,
+    RMHMC,
+    SETTINGS,
+    SSHMC,
+    SURROGATE,
+)
+from rivals.moments import Together, as_one, distance, moments, together
+from rivals.non_centred_gp import NonCentredGP
+from rivals.subset_logistic import SubsetLogistic
+from rivals.surrogate_gp import GivenSurrogate, at, latent, surrogate_gp, whitened_latent
+
+NUGGET = 1e-6
+PHI = np.array([0.4, 0.7])
+ILLUSTRATIVE = "illustrative data of slope 5, seed 1"
+
+
+@pytest.fixture(scope="module")
+def gp():
+    rng = np.random.default_rng(1)
+    Z, y = rng.standard_normal((5, 3)), np.where(rng.random(5) < 0.5, -1.0, 1.0)
+    return HierarchicalGPClassification.from_data(Z, y, (0.3, -0.2), (1.5, 0.7), NUGGET, 2.5), Z
+
+
+def two_cases():
+    """Return a Stage of two cases, the evidence of which is known."""
+    model, subset = (HierarchicalGPClassification.from_data(
+        Z, np.ones(len(Z)), (0.0, 0.5), (0.7, 0.7), NUGGET, 8.0)
+        for Z in (np.array([[0.0], [1.0]]), np.array([[0.0]])))
+    return meeting.Stage(model, subset, 0.5, np.arange(2), None)
+
+
+def log_evidence_of_two(phi, same):
+    """Log probability of two labels, the same or not: that of a quadrant."""
+    variance = np.exp(2 * phi[1]) * (1 + NUGGET) + 1
+    correlation = np.exp(2 * phi[1] - np.exp(-2 * phi[0]) / 2) / variance
+    return np.log(0.25 + same * np.arcsin(correlation) / (2 * np.pi))
+
+
+# Densities
+
+
+def test_the_evidence_is_that_of_ep_and_the_prior_is_counted_once(gp):
+    model, Z = gp
+    K = squared_exponential(Z, Z, *PHI) + NUGGET * np.exp(2 * PHI[1]) * np.eye(5)
+    found = ep(K, model.y, tol=1e-12)
+    for weight, corrected in ((1.0, True), (3.0, False), (3.0, True)):
+        log_Z = found.log_Z + corrected * second_order(found, model.y)
+        # it ends where log Z has settled to 1e-6
+        assert U(PHI, EPEvidence(model, weight, corrected)) == pytest.approx(
+            U_prior(PHI, model) - weight * log_Z, rel=0, abs=1e-5)
+
+
+@pytest.mark.parametrize("same", [1, -1])
+def test_the_corrected_evidence_of_two_cases_is_nearly_exact(same):
+    model = HierarchicalGPClassification.from_data(
+        np.array([[0.0], [1.0]]), np.array([1.0, same]), nugget=NUGGET)
+    plain, corrected = (U_prior(PHI, model) - U(PHI, EPEvidence(model, 1.0, c))
+                        - log_evidence_of_two(PHI, same) for c in (False, True))
+    # EP's own error is some 1e-3 for two cases; the correction is there to make it less
+    assert abs(plain) < 1e-2 and abs(corrected) <= abs(plain)
+
+
+def test_where_ep_does_not_converge_the_energy_is_infinite(gp):
+    assert U(np.array([0.3, np.nan]), EPEvidence(gp[0], 1.0, True)) == np.inf
+
+
+def test_the_non_centred_energy_is_that_of_x_less_its_jacobian(gp):
+    model, _ = gp
+    q = np.concatenate([np.random.default_rng(2).standard_normal(5), PHI])
+    L = np.tril(at_phi(PHI, model).L)
+    x = np.concatenate([L @ q[:5], PHI])
+    assert U(q, NonCentredGP(model)) == pytest.approx(U(x, model) - log_det(L) / 2, rel=1e-12)
+
+
+def test_the_non_centred_gradient_is_that_of_its_energy(gp):
+    given, h = NonCentredGP(gp[0]), 1e-5
+    q = np.concatenate([np.random.default_rng(2).standard_normal(5), PHI])
+    wanted = [(U(q + h * e, given) - U(q - h * e, given)) / (2 * h) for e in np.eye(7)]
+    # h^2 and rounding over h are both about 1e-10
+    np.testing.assert_allclose(grad_U(q, given), wanted, rtol=0, atol=1e-8)
+
+
+def test_the_surrogate_density_is_the_joint_one_with_its_jacobian(gp):
+    model, _ = gp
+    rng, noise = np.random.default_rng(3), 0.4
+    g, eta, found = rng.standard_normal(5), rng.standard_normal(5), []
+    for phi in (PHI, np.array([-0.2, 0.1])):
+        here = at(phi, g, noise, model)
+        x = latent(eta, here)
+        np.testing.assert_allclose(whitened_latent(x, here), eta, rtol=0, atol=1e-10)
+        # p(phi, x, y) N(g; x, s I) |dx / d eta|, of which eta'eta / 2 is the same everywhere
+        joint = (U(np.concatenate([x, phi]), model) + (g - x) @ (g - x) / (2 * noise)
+                 - (log_det(here.L) - log_det(here.R)) / 2)
+        found.append(joint - U(phi, GivenSurrogate(model, g, eta, noise)))
+    assert found[0] == pytest.approx(found[1], rel=0, abs=1e-9)
+
+
+def test_surrogate_data_of_much_noise_leave_x_to_the_prior_and_of_little_hold_it(gp):
+    model, _ = gp
+    x, L = np.random.default_rng(4).standard_normal(5), np.tril(at_phi(PHI, gp[0]).L)
+    for noise, stays in ((1e12, False), (1e-12, True)):
+        rows, columns, *_ = surrogate_gp(x, PHI, model, noise, 1.0, 1, np.random.default_rng(5), 0)
+        assert (columns[0] != PHI).all()
+        moved_x = np.tril(at_phi(columns[0], model).L) @ np.linalg.solve(L, x)
+        assert np.abs(moved_x - x).max() > 0.01
+        # what is left of the other is K / noise^(1/2), or noise^(1/2): 1e-6, times some 10
+        np.testing.assert_allclose(rows[0], x if stays else moved_x, rtol=0, atol=1e-4)
+
+
+def test_surrogate_slices_count_what_they_evaluate(gp):
+    rows, columns, asked, points = surrogate_gp(np.zeros(5), PHI, gp[0], 0.4, 1.0, 30,
+                                                np.random.default_rng(4), 3)
+    assert rows.shape == (30, 5) and columns.shape == (30, 2)
+    # of each hyperparameter three and one proposal at least; of an ellipse one point
+    assert asked >= 30 * 2 * 4 and points >= 30 * 4
+    assert np.unique(columns[:, 0]).size == 30  # nothing is ever rejected
+
+
+def test_the_cases_of_a_subset_count_so_often():
+    rng = np.random.default_rng(5)
+    X, y, q = rng.standard_normal((6, 2)), np.array([1.0, -1, 1, 1, -1, -1]), np.array([1, -0.5, 1])
+    cases = np.array([0, 2, 5])
+    subset = SubsetLogistic(HierarchicalLogistic.from_data(X[cases], y[cases], np.zeros(3)), 2.0)
+    v = np.exp(q[2])
+    wanted = (2 * np.log1p(np.exp(-y[cases] * (X[cases] @ q[:2]))).sum() + q[:2] @ q[:2] / (2 * v)
+              + q[2] + 0.01 * v - q[2])
+    assert U(q, subset) == pytest.approx(wanted, rel=1e-12)
+    assert U(q, subset._replace(weight=1.0)) == U(q, subset.model)
+
+
+# Problems and chains
+
+
+def test_the_digits_are_a_part_of_the_set_and_a_third_of_them_the_subset():
+    which = meeting.stage(DIGITS, 30)
+    assert which.model.y.size == 30 and which.subset.y.size == 10 and which.share == 1 / 3
+    np.testing.assert_array_equal(which.subset.distance, which.model.distance[:10, :10])
+    np.testing.assert_array_equal(which.subset.y, which.model.y[:10])
+    assert (np.abs(which.model.y) == 1).all() and 5 < (which.model.y > 0).sum() < 25  # mixed
+
+
+def test_the_subset_of_the_logistic_problem_is_that_of_split_hmc():
+    which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
+    assert which.model.X.shape == (3, 100) and which.subset.X.shape == (3, 30)
+    assert which.share == pytest.approx(0.3) and which.subset.starts.size == 2
+    margin, all_ = (np.abs(which.fit.q_hat @ each.X) for each in (which.subset, which.model))
+    # the cases whose classes are the least certain are those of the least |margin|
+    np.testing.assert_array_equal(np.sort(margin), np.sort(all_)[:30])
+
+
+@pytest.mark.parametrize(("method", "setting", "n"), [
+    (SSHMC, [0.4, 2, 0.3, 4], 5000), (RMHMC, [0.8, 2], 2000), (SURROGATE, [0.5, 2], 3000),
+    (MAPPING, [2.0, 0, 1], 2500)], ids=["SSHMC", "RMHMC", "surrogate", "mapping"])
+def test_the_posterior_of_two_cases_is_that_of_their_evidence(method, setting, n):
+    which = two_cases()
+    grid = np.linspace(-5, 5, 121)
+    a, b = np.meshgrid(grid * 0.7, grid * 0.7 + 0.5, indexing="ij")
+    density = np.exp(log_evidence_of_two((a, b), 1) - (grid[:, None] ** 2 + grid**2) / 2)
+    density /= density.sum()
+    mean = np.array([(each * density).sum() for each in (a, b)])
+    variance = np.array([((each - m) ** 2 * density).sum()
+                         for each, m in zip((a, b), mean, strict=True)])
+    found = meeting.RUN[method](DIGITS, which, np.array([0.5, 0.5]), np.array([0.0, 0.5]),
+                                setting, n, np.random.default_rng(6))
+    ours = moments(found.phi)
+    # 4 standard errors; EP's own error moves neither by as much as one
+    assert (np.abs(ours["mean"] - mean) < 4 * np.array(ours["mean se"])).all()
+    assert (np.abs(ours["variance"] - variance) < 4 * np.array(ours["variance se"])).all()
+    if method != MAPPING:  # of x and phi together: by parts, the mean of the gradient is 0
+        slopes = moments(np.array([grad_U(q, which.model) for q in np.hstack((
+            found.theta, found.phi))]))
+        assert (np.abs(slopes["mean"]) < 4 * np.array(slopes["mean se"])).all()
+
+
+def test_all_methods_sample_the_same_posterior_of_the_logistic_problem():
+    found = {method: together([meeting.chain(LOGISTIC, ILLUSTRATIVE, method, setting, n, 100,
+                                             7)], 1)
+             for method, setting, n in ((SSHMC, [0.8, 1, 0.8, 4], 8000), (RMHMC, [0.8, 3], 3000),
+                                        (MAPPING, [2.0, 0, 2], 3000))}
+    for method in (RMHMC, MAPPING):
+        z, se = distance(found[method], found[SSHMC], 1)
+        assert as_one(z, 8) < 4 and se == 0
+
+
+def test_what_is_counted_is_of_the_draws_alone():
+    setting = [0.8, 1, 0.8, 4]
+    found = meeting.chain(LOGISTIC, ILLUSTRATIVE, SSHMC, setting, 30, 10, 8)
+    # 3 L + 1 gradients a transition, n_theta being 1; one density, and that of the start
+    assert found["counts"]["gradients"] == pytest.approx(13 * 30, rel=1e-12)
+    assert found["counts"]["densities"] == pytest.approx(41 * 30 / 40, rel=1e-12)
+    assert found["gradients"] == pytest.approx(13 * 30 + 41 * 30 / 40, rel=1e-12)
+    assert found["set_up"] == pytest.approx(found["gradients"] / 3, rel=1e-12)
+    assert found["counts"]["factorisations"] == 0 and found["steps"] == 30 and found["n"] == 30
+
+
+def test_the_work_on_the_digits_is_in_factorisations():
+    found = meeting.chain(DIGITS, 6, SSHMC, [0.1, 2, 0.2, 3], 30, 10, 8)
+    # (2 n_theta + 1) L + 1 and 2 L gradients, and L factorisations, a transition
+    assert found["counts"]["gradients"] == pytest.approx((16 + 6) * 30, rel=1e-12)
+    assert found["counts"]["factorisations"] == pytest.approx((3 * 40 + 1) * 30 / 40, rel=1e-12)
+    # 4 n^2 operations are 12 / n of n^3 / 3
+    assert found["gradients"] == pytest.approx(121 * 30 / 40 + 2 * 22 * 30, rel=1e-12)
+    found = meeting.chain(DIGITS, 6, RMHMC, [0.3, 2], 20, 5, 8)
+    # a transition has f_max L + 1 metrics, the momentum's factor, and K's own factorisation
+    slices = found["counts"]["densities"]
+    assert slices >= 5 * 20  # of each of two slices two points at least, and the start
+    assert found["counts"]["factorisations"] == pytest.approx(20 * 13 + slices, rel=1e-12)
+
+
+def test_what_nuts_takes_is_in_gradients(monkeypatch):
+    monkeypatch.setattr(meeting, "nuts", lambda model, q, draws, *rest, kept: {
+        **{name: np.tile(value, (draws, 1)) + np.random.default_rng(0).standard_normal(
+            (draws, value.size)) for name, value in kept(q).items()},
+        "steps": 70, "warm_up": 35, "divergences": 1})
+    found = meeting.chain(DIGITS, 6, NUTS, None, 20, 10, 9)
+    assert found["counts"] == {"gradients": 70.0, "densities": 70.0, "factorisations": 140.0}
+    assert found["gradients"] == 350 and found["set_up"] == 175 and found["steps"] == 70
+    assert len(found["mean"]) == 2 + 6
+    found = meeting.chain(LOGISTIC, ILLUSTRATIVE, NUTS, None, 20, 10, 9)
+    assert found["gradients"] == 140 and len(found["mean"]) == 1 + 3
+
+
+def test_nuts_starts_where_the_others_do(monkeypatch):
+    seen = []
+
+    def recorded(model, q, *rest, kept):
+        seen.append(kept(q))
+        return {"phi": q[None, -2:], "theta": q[None, :6], "steps": 1, "warm_up": 1,
+                "divergences": 0}
+
+    monkeypatch.setattr(meeting, "nuts", recorded)
+    which = meeting.stage(DIGITS, 6)
+    theta, phi = meeting.start(DIGITS, which, np.random.default_rng(1))
+    meeting.run_nuts(DIGITS, which, theta, phi, 1, 1, np.random.default_rng(2))
+    np.testing.assert_allclose(seen[0]["theta"], theta, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(seen[0]["phi"], phi)
+
+
+def test_the_clock_is_of_a_transition_or_of_a_gradient(monkeypatch):
+    ticks = iter(np.arange(100.0) * 6)
+    monkeypatch.setattr(meeting.time, "process_time", lambda: next(ticks))
+    record = meeting.Record(*[None] * 2, 8.0, *[None] * 5)
+    monkeypatch.setattr(meeting, "RUN", {SSHMC: lambda *a: record})
+    monkeypatch.setattr(meeting, "run_nuts", lambda *a: (record, 4.0))
+    seconds = meeting.clock(LOGISTIC, ILLUSTRATIVE, {SSHMC: [[1, 1, 1], 3], NUTS: [None, 3]}, 2)
+    assert seconds == {"seconds": {SSHMC: [2.0] * 2, NUTS: [0.5] * 2}}
+
+
+def test_every_method_but_nuts_has_eight_settings():
+    assert set(SETTINGS) == {(name, m) for name in METHODS for m in METHODS[name] if m != NUTS}
+    for tried in SETTINGS.values():
+        assert len(set(map(tuple, tried))) == len(tried) == 8
+
+
+# The script
+
+
+def one(ess, squares, work, d=3):
+    """Make a chain of 1000 draws of variance 1 with these effective sample sizes of all values."""
+    return {"n": 1000, "mean": [0.0] * d, "variance": [1.0] * d,
+            "mean se": [ess**-0.5] * d, "variance se": [(2 / squares) ** 0.5] * d,
+            "spread": [2.0] * d, "gradients": work, "divergences": 0, "deepest": np.nan,
+            "rate": 0.8, "steps": 1000.0, "set_up": 70.0,
+            "counts": {"gradients": 250.0, "densities": 2000.0, "factorisations": 0.0}}
+
+
+class Remembered:
+    """An experiment that computes nothing: the larger a setting, the better the chain."""
+
+    budget, seed = "paper", 3
+
+    def __init__(self):
+        self.tasks = {}
+
+    def replicates(self, function, tasks, unit, warm=None):
+        self.tasks[unit] = tasks
+        if "timings" in unit:
+            return [{"seconds": {row: [0.01, 0.01] for row in tasks[0]["rows"]}}]
+        return [one(100 * (1 + sum(task["setting"] or [0])), 1e5, 500.0) for task in tasks]
+
+
+@pytest.fixture(scope="module")
+def computed():
+    experiment = Remembered()
+    return experiment, script.run(experiment, None)
+
+
+def test_the_setting_with_the_most_per_work_is_run_again(computed):
+    experiment, result = computed
+    for name, methods in METHODS.items():
+        chains = experiment.tasks[f"chains of {name}"]
+        for method in methods:
+            mine = [t for t in chains if t["method"] == method]
+            assert len(mine) == 5 and {t["data"] for t in mine} == {script.DATA["paper"][name]}
+            assert {t["n"] for t in mine} == {script.LENGTH["paper"][name, method]}
+            best = max(SETTINGS[name, method], key=sum) if method != NUTS else None
+            assert all(t["setting"] == best for t in mine)
+            assert result[name][method]["setting"] == best
+            # eight pilots of 500 and 70 before them
+            assert result[name][method]["pilots"] == (0 if method == NUTS else 8 * 570)
+        tried = experiment.tasks[f"pilots of {name}"]
+        assert len(tried) == 8 * (len(methods) - 1)
+        seeds = [str(t["seed"]) for t in tried + chains]
+        assert len(set(seeds)) == len(seeds)
+
+
+def test_efficiencies_are_per_what_was_counted(computed):
+    _, result = computed
+    ess = 100 * (1 + 0.12 + 12 + 0.3 + 6)  # of each chain
+    found = result[DIGITS][SSHMC]["per"]
+    for unit, cost in (("work", 500), ("gradients", 250), ("densities", 2000), ("second", 10)):
+        assert found[unit].value == pytest.approx(np.log(ess / cost))
+    assert found["factorisations"] is None and result[DIGITS][SSHMC]["set-up"] == 70
+
+
+def made_up():
+    """Return a result of which every claim is true."""
+    result = {}
+    for name, methods in METHODS.items():
+        rows = {}
+        for k, method in enumerate(methods):
+            d = 4 if script.exact(name, method) else 2
+            f = Together(np.zeros(d), np.full(d, 0.02), np.ones(d), np.full(d, 0.03),
+                         np.full(d, 900.0 - k), np.full(d, 800.0 - k), 5000, 5, 1e5, 0, 0.0, 0.8)
+            per = Measured(-3.0 - (method == RMHMC), 0.05)
+            rows[method] = {"together": f, "setting": None if method == NUTS else [0.5, k + 1],
+                            "per": {"work": per, "gradients": per, "densities": per,
+                                    "factorisations": None, "second": per + 4.0},
+                            "set-up": 50.0, "pilots": 160.0}
+        result[name] = script.judged(name, rows)
+    return result
+
+
+def moved(result, name, method, **fields):
+    """Return the result with another Together of one row, judged again."""
+    rows = dict(result[name])
+    rows[method] = rows[method] | {"together": rows[method]["together"]._replace(**fields)}
+    return result | {name: script.judged(name, rows)}
+
+
+def changed(result):
+    """Return the claims whose verdict is not that they agree."""
+    return {f.claim.what for f in judge(script.CLAIMS, result, "paper") if f.verdict != "agrees"}
+
+
+def test_what_is_made_up_agrees():
+    result = made_up()
+    assert changed(result) == set()
+    assert all(found[SSHMC]["reference"] and not any(row["void"] for row in found.values())
+               for found in result.values())
+
+
+@pytest.mark.parametrize(("name", "method"), [
+    (name, m) for name in METHODS for m in METHODS[name] if m != SSHMC and script.exact(name, m)])
+def test_a_row_whose_moments_differ_is_void_and_its_claim_differs(name, method):
+    what = f"{name}, {method}: largest |z| against the most effective, as one"
+    with_row = {c.what for c in script.CLAIMS
+                if c.what.startswith(f"{name}: log") and method in c.what}
+    for field, se in (("mean", 0.02), ("sd", 0.03)):
+        # of eight numbers the largest is above 4.47 as rarely as one is above 4
+        for z, void in ((4.6, True), (4.3, False)):
+            other = getattr(made_up()[name][method]["together"], field).copy()
+            other[-1] += z * 2**0.5 * se
+            result = moved(made_up(), name, method, **{field: other})
+            assert result[name][method]["void"] == void
+            assert changed(result) == ({what} | with_row if void else set())
+            assert ("VOID" in script.table(result)) == void
+
+
+def test_a_row_of_short_chains_cannot_be_told_and_is_not_void():
+    few = np.full(4, 5 * 49.0)  # in five chains
+    result = moved(made_up(), DIGITS, NUTS, ess=few)
+    assert not result[DIGITS][NUTS]["void"] and "too short" in script.table(result)
+    assert changed(result) == {f"{DIGITS}, {NUTS}: largest |z| against the most effective, as one"}
+    # nor can the most effective one, if even that is short
+    result = made_up()
+    for method in METHODS[LOGISTIC]:
+        result = moved(result, LOGISTIC, method, ess=few)
+    assert all(np.isnan(row["off"].se) for row in result[LOGISTIC].values())
+    assert script.table(result).count("too short") == len(METHODS[LOGISTIC])
+    # a quantity that never moved has no z: that is no excuse
+    result = moved(made_up(), DIGITS, NUTS, ess=few * np.nan, mean_se=few * np.nan)
+    assert result[DIGITS][NUTS]["void"]
+
+
+def test_ep_is_compared_in_deviations_and_judged_by_itself():
+    what = "digits: EP's posterior, largest shift of log l or log sigma in deviations"
+    result = moved(made_up(), DIGITS, MAPPING, mean=np.array([0.1, -0.5]), sd=np.array([1.0, 2.0]))
+    shift, ratio = script.apart(result[DIGITS])
+    assert shift[1].value == pytest.approx(-0.5)
+    assert shift[1].se == pytest.approx(0.02 * 2**0.5)
+    assert ratio[1].value == pytest.approx(np.log(2))
+    assert changed(result) == {what} and not result[DIGITS][MAPPING]["void"]
+    assert "-0.500 (0.028)" in script.table(result)
+
+
+def test_an_efficiency_that_is_another_changes_its_claims():
+    for name in METHODS:
+        result = made_up()
+        result[name][RMHMC]["per"]["second"] = Measured(2.0, 0.05)
+        assert changed(result) == {c.what for c in script.CLAIMS
+                                   if c.what.startswith(f"{name}: log")}
+    result = made_up()
+    result[DIGITS][SURROGATE]["per"]["second"] = Measured(-1.0, 0.05)
+    assert changed(result) == {f"digits: log(ESS per second, {SURROGATE} / {RMHMC})"}
+
+
+def test_the_table_and_the_figure_have_every_row():
+    text, fig = script.table(made_up()), script.figure(made_up())
+    lines = [line for line in text.splitlines() if line.startswith((DIGITS, LOGISTIC))]
+    assert len(lines) == sum(map(len, METHODS.values()))
+    # e^-3 per gradient, e^1 per second
+    assert lines[0].count("49.8 (2.5)") == 2 and "2.72 (0.14)" in lines[0] and " - " in lines[0]
+    assert text.count("EP's posterior") == 2 and text.count("reference") == 2
+    assert len(fig.axes) == 4
+    for ax, middle in ((fig.axes[0], 1000 * np.exp(-3)), (fig.axes[1], np.e)):
+        assert any(abs(line.get_xdata()[0] / middle - 1) < 1e-12 for line in ax.lines)
+
+
+def test_the_worst_pilot_is_not_picked():
+    pilots = [(one(ess, 1e5, work), [k]) for k, (ess, work) in enumerate(
+        ((200.0, 500.0), (300.0, 500.0), (300.0, 900.0), (np.nan, 1.0)))]
+    assert script.pick(pilots, HYPER[DIGITS]) == [1]
