@@ -1,0 +1,203 @@
+"""Estimates of log evidence by the methods of the paper and by their rivals: runs, work, time.
+
+A problem is (N, log l, log sigma): so many cases of USPS, evenly spaced, and the covariance.  Up to
+767 cases are of the training half, which is the paper's data set; 1540 are both halves.
+
+method         size of a run   what it is
+IS from q      draws           importance sampling from EP's Gaussian q
+bridge         draws           those draws, and SHARE times as many of elliptical slice sampling in
+                               q's coordinates, started at q's mean, by bridge sampling
+AISq-ellipse   temperatures    annealed importance sampling from q by elliptical slices
+AIS-ellipse    temperatures    the same from the prior
+AISq-RMHMC     temperatures    the paper's: from q, by RMHMC
+AIS-RMHMC      temperatures    from the prior
+AISq-HMC       temperatures    from q, by HMC
+tilting        points          of the orthant probability, by minimax tilting
+"""
+
+import time
+from functools import cache
+
+import numpy as np
+from scipy.special import log_ndtr, logsumexp
+
+from algorithms.ais import ais, geometric_ladder
+from algorithms.ais_elliptical_slice import ais_elliptical_slice
+from algorithms.bridge_sampling import bridge_sampling, importance_sampling
+from algorithms.elliptical_slice import elliptical_slice
+from algorithms.ep_fast import ep
+from algorithms.orthant import tilted_run, tilting
+from models.covariance import squared_exponential
+from models.gp_classification import GPClassification
+from paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
+from paquet.problem import KERNELS
+
+METHODS = ["IS from q", "bridge", "AISq-ellipse", "AIS-ellipse", "AISq-RMHMC", "AIS-RMHMC",
+           "AISq-HMC", "tilting"]
+FROM_Q = {"IS from q", "bridge", "AISq-ellipse", "AISq-RMHMC", "AISq-HMC"}
+BETA_MIN = {"AISq": 1e-3, "AIS": 1e-7}  # the first temperature above 0 at most: as in Figure 2
+PILOT = 100  # draws that tell how small it has to be
+SHARE = 0.3  # draws of elliptical slice sampling, of those from q
+WARM_UP = 0.1  # of these draws are made before, and not used
+CHUNK = 500  # draws from q at a time: what fits into a processor's cache
+TRAINING = 767
+
+
+@cache
+def digits(data_name, N):
+    """Return the pixels and labels of N cases: USPS, or the embedded ones by that name."""
+    if data_name == digits_3v5().name:
+        parts = [digits_3v5()]
+    else:
+        parts = [usps_3v5(fallback=False)] + [usps_3v5_test()] * (N > TRAINING)
+    X, y = np.vstack([part[1] for part in parts]), np.concatenate([part[2] for part in parts])
+    if y.size < N:
+        raise ValueError(f"N must be at most {y.size} for {data_name}, not {N}")
+    keep = np.linspace(0, y.size - 1, N).astype(int)
+    return X[keep], y[keep]
+
+
+@cache
+def problem(data_name, N, log_length, log_amplitude):
+    """Return (K, y, EP's result)."""
+    X, y = digits(data_name, N)
+    K = squared_exponential(X, X, log_length, log_amplitude)
+    return K, y, ep(K, y)
+
+
+@cache
+def model(data_name, problem_key, from_q):
+    """Return the model, annealed from EP's q or from the prior."""
+    K, y, q = problem(data_name, *problem_key)
+    return GPClassification.from_ep(K, y, q) if from_q else GPClassification.from_prior(K, y)
+
+
+@cache
+def orthant_problem(data_name, problem_key):
+    """Return the Tilting of P(u > 0), which is p(y)."""
+    K, y, _ = problem(data_name, *problem_key)
+    return tilting(np.eye(y.size) + np.outer(y, y) * K)
+
+
+def at_draws_of_q(annealed, draws, rng):
+    """Return log p(y, x) / q(x) at so many draws from q: log_ratio, many at once."""
+    constant = 0.5 * (annealed.mu @ annealed.nu + annealed.log_det_Sigma - annealed.log_det_K)
+    found = []
+    for start in range(0, draws, CHUNK):
+        z = rng.standard_normal((min(CHUNK, draws - start), annealed.y.size))
+        x = annealed.mu + z @ annealed.L_Sigma.T
+        found.append((log_ndtr(annealed.y * x) + (0.5 * annealed.tau * x - annealed.nu) * x)
+                     .sum(axis=1) + constant)
+    return np.concatenate(found)
+
+
+@cache
+def first_temperature(data_name, problem_key, start):
+    """Return the ladder's first temperature: there, one standard deviation of log L_1 / L_0 is 1.
+
+    But it is that of Figure 2 at most.  Where the likelihood cuts like a step, log Phi at draws of
+    q is -10000, and the paper's ladder begins with a step down that no later one makes good.
+    """
+    annealed = model(data_name, problem_key, start == "AISq")
+    spread = at_draws_of_q(annealed, PILOT, np.random.default_rng(0)).std()
+    return min(BETA_MIN[start], 1 / spread)
+
+
+def one_run(method, data_name, problem_key, size, rng):
+    """Return one estimate of log Z: its own standard error, k and evaluations, nan if it has none.
+
+    The estimates of importance sampling, of annealing and of tilting are logs of unbiased ones.
+    """
+    nothing = {"se": np.nan, "k": np.nan, "evaluations": np.nan}
+    if method == "tilting":
+        A, mu, _ = orthant_problem(data_name, problem_key)
+        return nothing | {"log_Z": logsumexp(tilted_run(A, mu, size, rng)) - np.log(size)}
+    annealed = model(data_name, problem_key, method in FROM_Q)
+    if method in ("IS from q", "bridge"):
+        at_proposal = at_draws_of_q(annealed, size, rng)
+        alone = importance_sampling(at_proposal)
+        if method == "IS from q":
+            return nothing | {"log_Z": alone.log_Z, "se": alone.standard_error,
+                              "k": alone.pareto_k}
+        draws = round(SHARE * size)
+        before = round(WARM_UP * draws)
+        chain = elliptical_slice(annealed.mu, annealed, before + draws, rng)
+        found = bridge_sampling(chain.log_likelihood[before:], at_proposal)
+        return {"log_Z": found.log_Z, "se": found.standard_error, "k": alone.pareto_k,
+                "evaluations": chain.counts.likelihood / (before + draws)}
+    start, kernel = method.split("-")
+    ladder = geometric_ladder(size, first_temperature(data_name, problem_key, start))
+    if kernel == "ellipse":
+        found = ais_elliptical_slice(annealed, ladder, 1, rng)
+        return nothing | {"log_Z": found.log_weights[0],
+                          "evaluations": found.counts.likelihood / size}
+    return nothing | {"log_Z": ais(annealed, ladder, KERNELS[kernel], 1, rng).log_weights[0]}
+
+
+def estimate(method, data_name, problem_key, size, runs, seed):
+    """Return {"log_Z": [...], "se": [...], "k": [...], "evaluations": [...]} of so many runs."""
+    rng = np.random.default_rng(seed)
+    found = [one_run(method, data_name, tuple(problem_key), size, rng) for _ in range(runs)]
+    return {name: [run[name] for run in found] for name in found[0]}
+
+
+def operations(method, N):
+    """Return the floating-point operations of a temperature, a draw or a point, to leading order.
+
+    The product of a factor and a vector takes 2 N^2, as does a pair of triangular solves twice
+    over; RMHMC's fast twin takes 6 N^3 a leapfrog step, HMC's gradient 4 N^2.
+    """
+    kernel = method.split("-")[-1]
+    if kernel in KERNELS:
+        steps = KERNELS[kernel].l_max
+        return steps * (6 * N**3 if kernel == "RMHMC" else 4 * N**2)
+    return {"tilting": 1, "bridge": 2 + 2 * SHARE * (1 + WARM_UP)}.get(method, 2) * N**2
+
+
+TIMED = {"IS from q": 1000, "bridge": 1000, "AISq-ellipse": 200, "AIS-ellipse": 200,
+         "AISq-RMHMC": 4, "AIS-RMHMC": 4, "AISq-HMC": 8, "tilting": 256}  # size of a run
+
+
+def clock(data_name, plans, rounds):
+    """Return CPU seconds of a unit of size of each method and problem, and of what comes before.
+
+    plans : list of [problem, methods].  Set-up is EP for what is from q, the tilt for tilting and
+    the factor of K for the rest.  Methods are timed in turn, `rounds` times; a first time, not
+    counted, loads what has to be loaded.
+    """
+    seconds, setup = {}, {}
+    for key, methods in ((tuple(key), methods) for key, methods in plans):
+        X, y = digits(data_name, key[0])
+        K = squared_exponential(X, X, *key[1:])
+        for name, prepare in (("q", lambda K=K, y=y: GPClassification.from_ep(K, y, ep(K, y))),
+                              ("prior", lambda K=K, y=y: GPClassification.from_prior(K, y)),
+                              ("tilt", lambda K=K, y=y: tilting(np.eye(y.size)
+                                                                + np.outer(y, y) * K))):
+            if name != "tilt" or "tilting" in methods:
+                setup[f"{key}, {name}"] = timed(prepare)
+        for turn in range(rounds + 1):
+            for method in methods:
+                taken = timed(lambda m=method, key=key, turn=turn: estimate(
+                    m, data_name, key, TIMED[m], 1, turn))
+                if turn:
+                    seconds.setdefault(f"{key}, {method}", []).append(taken / TIMED[method])
+    return {"seconds": {"unit": seconds, "setup": setup}}
+
+
+def timed(function):
+    """Return the CPU seconds that a call takes in this thread."""
+    start = time.thread_time()
+    function()
+    return time.thread_time() - start
+
+
+def needed(method):
+    """Return which set-up a method needs."""
+    return "tilt" if method == "tilting" else "q" if method in FROM_Q else "prior"
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    for method in METHODS:
+        estimate(method, digits_3v5().name, (8, 2.0, 1.0), 20 if method in ("IS from q", "bridge")
+                 else 4, 1, 0)

@@ -1,0 +1,406 @@
+"""reproduce/paquet_rivals.py and what is its own in reproduce/paquet: runs, costs, claims."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import norm, t
+
+import paquet_rivals as script
+from algorithms.ais import geometric_ladder
+from algorithms.orthant import orthant
+from harness.claims import Measured, judge
+from harness.files import Data
+from models.gp_classification import draw_q, log_ratio
+from paquet import costs, rivals
+from paquet.costs import Row, averaged, best, cost, deviate, put_together, trusted
+from paquet.digits import digits_3v5
+from paquet.problem import KERNELS
+
+DIGITS = digits_3v5().name
+THREE = (3, 2.0, 1.0)  # a problem of which Plackett's identity has the evidence in closed form
+INF = math.inf
+
+
+def exact():
+    K, y, _ = rivals.problem(DIGITS, *THREE)
+    return math.log(orthant(np.outer(y, y) * K, 1))
+
+
+# A run of a method
+
+ONE_RUN = {"IS from q": 4000, "bridge": 1000, "AISq-ellipse": 20, "AIS-ellipse": 30,
+           "AISq-RMHMC": 8, "AIS-RMHMC": 40, "AISq-HMC": 3, "tilting": 64}
+MANY = {"AISq-ellipse": 150, "AIS-ellipse": 150, "AISq-RMHMC": 25, "AIS-RMHMC": 80, "AISq-HMC": 25}
+
+
+@pytest.mark.parametrize("method", rivals.METHODS)
+def test_every_method_finds_the_evidence_of_three_cases(method):
+    found = rivals.estimate(method, DIGITS, list(THREE), ONE_RUN[method], MANY.get(method, 6), 1)
+    log_Z = averaged(method, found["log_Z"])
+    # 4 standard errors, of fixed seeds; those of six runs are themselves a third off
+    assert abs(log_Z.value - exact()) < 4 * log_Z.se
+    assert log_Z.se < 0.12  # so that an error of a half would be seen
+    assert (not np.isnan(found["se"]).any()) == (method in ("IS from q", "bridge"))
+    assert (not np.isnan(found["k"]).any()) == (method in ("IS from q", "bridge"))
+    ellipses = method == "bridge" or "ellipse" in method
+    assert (not np.isnan(found["evaluations"]).any()) == ellipses
+
+
+def test_many_draws_of_q_at_once_are_what_they_are_one_by_one(monkeypatch):
+    monkeypatch.setattr(rivals, "CHUNK", 3)
+    annealed = rivals.model(DIGITS, THREE, True)
+    ours, theirs = np.random.default_rng(2), np.random.default_rng(2)
+    found = rivals.at_draws_of_q(annealed, 7, ours)
+    expected = [log_ratio(draw_q(annealed, theirs), annealed) for _ in range(7)]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)  # rounding
+
+
+def test_every_annealing_has_its_start_its_ladder_and_its_kernel(monkeypatch):
+    seen = {}
+
+    def ais(model, betas, kernel, runs, rng):
+        seen[name] = model.q_is_prior, betas[1], len(betas), kernel, runs
+        return SimpleNamespace(log_weights=[0.0])
+
+    def by_ellipses(model, betas, runs, rng):
+        seen[name] = model.q_is_prior, betas[1], len(betas), "ellipse", runs
+        return SimpleNamespace(log_weights=[0.0], counts=SimpleNamespace(likelihood=12))
+
+    monkeypatch.setattr(rivals, "ais", ais)
+    monkeypatch.setattr(rivals, "ais_elliptical_slice", by_ellipses)
+    for name in rivals.METHODS:
+        if "AIS" in name:
+            rivals.one_run(name, DIGITS, THREE, 6, np.random.default_rng(0))
+    low = {start: rivals.first_temperature(DIGITS, THREE, start) for start in ("AISq", "AIS")}
+    assert low == {"AISq": 1e-3, "AIS": 1e-7}  # that of Figure 2, where it is harmless
+    assert seen == {
+        "AISq-ellipse": (False, 1e-3, 7, "ellipse", 1),
+        "AIS-ellipse": (True, 1e-7, 7, "ellipse", 1),
+        "AISq-RMHMC": (False, 1e-3, 7, KERNELS["RMHMC"], 1),
+        "AIS-RMHMC": (True, 1e-7, 7, KERNELS["RMHMC"], 1),
+        "AISq-HMC": (False, 1e-3, 7, KERNELS["HMC"], 1)}
+
+
+def test_the_first_temperature_is_harmless_where_the_likelihood_is_a_step():
+    place = (8, 2.0, 9.0)
+    annealed = rivals.model(DIGITS, place, True)
+    spread = rivals.at_draws_of_q(annealed, 100, np.random.default_rng(0)).std()
+    assert spread > 1e4  # or this would see nothing
+    assert rivals.first_temperature(DIGITS, place, "AISq") == 1 / spread
+    assert geometric_ladder(5, 1 / spread)[1] == 1 / spread
+
+
+def test_a_bridge_is_from_those_draws_and_a_chain_after_its_warm_up(monkeypatch):
+    asked = {}
+
+    def chain(x0, model, n, rng):
+        asked["n"], asked["x0"] = n, x0
+        return SimpleNamespace(log_likelihood=np.arange(n, dtype=float),
+                               counts=SimpleNamespace(likelihood=3 * n))
+
+    def bridge(at_target, at_proposal):
+        asked["target"], asked["proposal"] = at_target, at_proposal
+        return SimpleNamespace(log_Z=1.0, standard_error=0.5)
+
+    monkeypatch.setattr(rivals, "elliptical_slice", chain)
+    monkeypatch.setattr(rivals, "bridge_sampling", bridge)
+    found = rivals.one_run("bridge", DIGITS, THREE, 1000, np.random.default_rng(3))
+    assert (found["log_Z"], found["se"], found["evaluations"]) == (1.0, 0.5, 3.0)
+    assert asked["n"] == 330
+    np.testing.assert_array_equal(asked["x0"], rivals.model(DIGITS, THREE, True).mu)
+    np.testing.assert_array_equal(asked["target"], np.arange(30.0, 330.0))
+    same = rivals.at_draws_of_q(rivals.model(DIGITS, THREE, True), 1000, np.random.default_rng(3))
+    np.testing.assert_array_equal(asked["proposal"], same)
+
+
+def test_cases_are_of_one_half_or_of_both(monkeypatch):
+    def half(label, name):
+        return lambda *_, **__: Data(name, np.full((770, 2), label), np.full(770, label))
+
+    monkeypatch.setattr(rivals, "usps_3v5", half(1.0, "training"))
+    monkeypatch.setattr(rivals, "usps_3v5_test", half(-1.0, "test"))
+    rivals.digits.cache_clear()
+    X, y = rivals.digits("USPS", 767)
+    assert X.shape == (767, 2) and (y == 1).all()
+    X, y = rivals.digits("USPS", 1540)
+    assert X.shape == (1540, 2) and (y == 1).sum() == (X[:, 0] == 1).sum() == 770
+    rivals.digits.cache_clear()
+    with pytest.raises(ValueError, match=r"^N must be at most 365 for optical"):
+        rivals.digits(DIGITS, 366)
+
+
+def test_operations_by_hand():
+    # 10 leapfrog steps of 6 N^3, 200 of 4 N^2; one product of 2 N^2, and .33 more for the ellipses
+    found = {method: rivals.operations(method, 10) for method in rivals.METHODS}
+    assert found == {"IS from q": 200, "bridge": pytest.approx(266), "AISq-ellipse": 200,
+                     "AIS-ellipse": 200, "AISq-RMHMC": 60_000, "AIS-RMHMC": 60_000,
+                     "AISq-HMC": 80_000, "tilting": 100}
+
+
+def test_the_clock_has_every_method_and_what_it_needs(monkeypatch):
+    sizes = []
+    monkeypatch.setattr(rivals, "estimate", lambda method, *rest: sizes.append((method, rest[2])))
+    plans = [[list(THREE), ["IS from q", "tilting"]], [[4, 2.0, 1.0], ["bridge"]]]
+    found = rivals.clock(DIGITS, plans, 2)["seconds"]
+    assert {name: len(values) for name, values in found["unit"].items()} == {
+        f"{THREE}, IS from q": 2, f"{THREE}, tilting": 2, "(4, 2.0, 1.0), bridge": 2}
+    assert set(found["setup"]) == {f"{THREE}, q", f"{THREE}, prior", f"{THREE}, tilt",
+                                   "(4, 2.0, 1.0), q", "(4, 2.0, 1.0), prior"}
+    assert sizes == [("IS from q", 1000), ("tilting", 256)] * 3 + [("bridge", 1000)] * 3
+    assert [rivals.needed(m) for m in ("tilting", "bridge", "AIS-RMHMC")] == ["tilt", "q", "prior"]
+
+
+def test_a_time_is_that_of_a_unit(monkeypatch):
+    monkeypatch.setattr(rivals, "timed", lambda function: 512.0)
+    found = rivals.clock(DIGITS, [[list(THREE), ["tilting", "AISq-RMHMC"]]], 1)["seconds"]["unit"]
+    assert found == {f"{THREE}, tilting": [2.0], f"{THREE}, AISq-RMHMC": [128.0]}
+
+
+# What runs amount to
+
+
+def made(log_Z, truth=0.0, se=0.0, **other):
+    found = {"log_Z": log_Z, "se": [0.2] * len(log_Z), "k": [0.3, 0.5] * (len(log_Z) // 2),
+             "evaluations": [2.0] * len(log_Z)} | other
+    return put_together("bridge", found, Measured(truth, se), Measured(3.0, 0.1))
+
+
+def test_rows_by_hand():
+    row = made([1.0, 3.0, 1.0, 3.0], truth=1.0, se=0.5)
+    # mean 2, variance 4/3; bias 1, of which (4/3) / 4 + 1/4 are noise
+    assert row.log_Z == pytest.approx((2.0, (1 / 3) ** 0.5), rel=1e-12)
+    assert row.spread == pytest.approx((4 / 3) ** 0.5, rel=1e-12)
+    assert row.error.value == pytest.approx((4 / 3 + 1 - 1 / 3 - 1 / 4) ** 0.5, rel=1e-12)
+    assert row.error.se == pytest.approx(row.error.value / 6**0.5, rel=1e-12)
+    assert (row.runs, row.own.value, row.k, row.evaluations) == (4, 0.2, 0.4, 2.0)
+    assert row.seconds == (3.0, 0.1)
+    tail = t.sf(1 / (1 / 3 + 1 / 4) ** 0.5, 3)
+    assert row.z == pytest.approx(norm.isf(tail), rel=1e-12)
+    assert made([1.0, 3.0], truth=9.0).z < 0
+    # a bias that is no larger than its noise is none
+    assert made([1.0, 3.0, 1.0, 3.0], truth=2.1).error.value == pytest.approx((4 / 3) ** 0.5)
+
+
+def test_weights_are_averaged_and_bridges_their_logs():
+    assert averaged("bridge", [0.0, 2.0]) == pytest.approx((1.0, 1.0), rel=1e-12)
+    for method in rivals.METHODS:
+        if method != "bridge":
+            assert averaged(method, [0.0, 2.0]).value == pytest.approx(
+                logsumexp([0.0, 2.0]) - math.log(2), rel=1e-12)
+
+
+def test_a_deviate_of_many_runs_is_normal_and_of_few_is_less():
+    assert deviate(Measured(3.0, 1.0), 10**9) == pytest.approx(3.0, abs=1e-6)
+    assert deviate(Measured(-3.0, 1.0), 10**9) == pytest.approx(-3.0, abs=1e-6)
+    assert 1.5 < deviate(Measured(3.0, 1.0), 4) < 2.1
+
+
+@pytest.mark.parametrize(("method", "field", "good", "bad"), [
+    ("IS from q", "k", 0.69, 0.7), ("IS from q", "k", 0.69, math.nan),
+    ("IS from q", "own", Measured(0.0009), Measured(0.001)),
+    ("AISq-RMHMC", "spread", 0.99, 1.0), ("tilting", "spread", 0.99, 1.0),
+    ("bridge", "own", Measured(0.29), Measured(0.3))])
+def test_what_is_to_be_trusted(method, field, good, bad):
+    # everything else is as bad as can be, and does not matter
+    row = Row(4, Measured(0.0), Measured(0.0), 9.9, Measured(9.9), 9.9, 0.0, Measured(1.0), 0.0)
+    assert trusted(method, row._replace(**{field: good}))
+    assert not trusted(method, row._replace(**{field: bad}))
+
+
+def test_costs_by_hand_and_the_least_of_them():
+    row = Row(4, Measured(0.0), Measured(0.3, 0.03), 0.3, Measured(0.2), 0.1, 2.0,
+              Measured(5.0, 0.5), 0.0)
+    # 5 seconds times 9 runs; relative errors of 10 % of the time and 20 % of the square
+    assert cost(row) == pytest.approx((45.0, 45 * 0.05**0.5), rel=1e-12)
+    cheap = row._replace(seconds=Measured(1.0, 0.1))
+    rows = {("a", "bridge", 1): row, ("a", "bridge", 2): cheap, ("b", "bridge", 2): cheap,
+            ("a", "tilting", 1): cheap}
+    assert best(rows, "a", "bridge").value == pytest.approx(9.0, rel=1e-12)
+    assert best(rows | {("a", "bridge", 2): cheap._replace(z=-4.0)}, "a", "bridge").value == (
+        pytest.approx(45.0, rel=1e-12))
+    broken = {place: found._replace(own=Measured(0.3)) for place, found in rows.items()}
+    assert best(broken, "a", "bridge") is None and best(broken, "a", "tilting")
+    assert best(rows, "c", "bridge") is None
+    assert costs.rows_of(rows, "a", "bridge") == {1: row, 2: cheap}
+
+
+# The script
+
+
+class Stored:
+    """In place of an experiment: values that say which method and size they are of."""
+
+    seed = 3
+
+    def __init__(self, budget):
+        self.budget, self.tasks = budget, []
+
+    def replicates(self, function, tasks, *_, **__):
+        if function is rivals.clock:
+            (task,) = tasks
+            return [{"seconds": {
+                "unit": {f"{tuple(key)}, {m}": [1.0 + rivals.METHODS.index(m)] * 2
+                         for key, methods in task["plans"] for m in methods},
+                "setup": {f"{tuple(key)}, q": 5.0 for key, _ in task["plans"]}}}]
+        self.tasks = tasks
+        return [{"log_Z": [self.value(task) + 0.1 * k for k in range(task["runs"])],
+                 **{name: [0.25] * task["runs"] for name in ("se", "k", "evaluations")}}
+                for task in tasks]
+
+    @staticmethod
+    def value(task):
+        is_reference = task["seed"][2] == len(rivals.METHODS)
+        return (-task["problem_key"][0] - rivals.METHODS.index(task["method"]) - task["size"] / 1e6
+                + 3.0 * is_reference)
+
+
+@pytest.mark.parametrize("budget", ["smoke"])
+def test_every_problem_method_and_size_gets_its_own_runs(budget, monkeypatch):
+    monkeypatch.setattr(script, "GRID", {"smoke": (8, (2.0,), (1.0, 2.0))})
+    monkeypatch.setattr(script, "LADDER", {"smoke": (6,)})
+    experiment = Stored(budget)
+    r = script.run(experiment, digits_3v5())
+    assert r["keys"] == [(6, *script.PAPER[1:]), (8, 2.0, 1.0), (8, 2.0, 2.0)]
+    for (key, method, size), row in r["rows"].items():
+        value = -key[0] - rivals.METHODS.index(method) - size / 1e6
+        assert row.log_Z == averaged(method, [value, value + 0.1])
+        assert row.seconds.value == (1 + rivals.METHODS.index(method)) * size
+        assert row.runs == 2 and row.z != 0.0
+    seeds = [tuple(task["seed"]) for task in experiment.tasks]
+    assert len(set(seeds)) == len(seeds) and all(seed[0] == 3 for seed in seeds)
+    for key in r["keys"]:
+        q = rivals.problem(DIGITS, *key)[2]
+        first = -key[0] - rivals.METHODS.index("tilting") + 3.0 - 256 / 1e6  # of its own stream
+        truth = averaged("tilting", [first + 0.1 * k for k in range(4)])
+        assert r["truth"][key] == pytest.approx(truth, rel=1e-12)
+        assert r["EP"][key][0] == pytest.approx((q.log_Z - truth.value, truth.se), rel=1e-12)
+        assert r["k"][key].value == 0.25 and r["setup"][key]["q"] == 5.0
+    assert len(script.figure(r).axes) == 3
+    script.plt.close("all")
+    assert "IS from q" in script.table(r)
+
+
+def test_the_paper_budget_has_what_is_asked():
+    assert script.LADDER["paper"] == (40, 365, 767, 1540) and script.PAPER == (767, 4.85, 5.1)
+    whole = script.methods_of(script.PAPER, "paper")
+    assert whole == script.SCAN  # all methods, all of the scan
+    assert {len(sizes) for sizes in whole.values()} == {3} and script.RUNS["paper"] >= 5
+    grid = script.methods_of((100, 4.85, 7.1), "paper")
+    assert set(whole) - set(grid) == {"AISq-HMC"}  # its step is for the paper's problem
+    beyond = script.methods_of((1540, 4.85, 5.1), "paper")
+    assert set(whole) - set(beyond) == {"AISq-HMC", "AIS-RMHMC", "tilting"}
+    assert {len(sizes) for sizes in beyond.values()} == {2}
+
+
+def test_slow_runs_are_replicates_of_their_own(monkeypatch):
+    class Stop(Exception):
+        pass
+
+    class Asked(Stored):
+        def replicates(self, function, tasks, *_, **__):
+            self.tasks = tasks
+            raise Stop
+
+    experiment = Asked("paper")
+    monkeypatch.setattr(script, "GRID", {"paper": (8, (2.0,), (1.0,))})
+    with pytest.raises(Stop):
+        script.run(experiment, digits_3v5())
+    slow = [task for task in experiment.tasks
+            if task["method"] == "AISq-RMHMC" and task["problem_key"][0] == 767]
+    assert len(slow) == 3 * script.RUNS["paper"] and {task["runs"] for task in slow} == {1}
+    others = [task for task in experiment.tasks if task["method"] == "bridge"]
+    assert {task["runs"] for task in others} == {script.RUNS["paper"]}
+    references = {task["problem_key"][0]: (task["method"], task["size"], task["runs"])
+                  for task in experiment.tasks if task["seed"][2] == len(rivals.METHODS)}
+    assert references == {8: ("tilting", 4096, 24), 40: ("tilting", 4096, 24),
+                          365: ("tilting", 4096, 24), 767: ("AISq-ellipse", 4000, 24),
+                          1540: ("AISq-ellipse", 4000, 24)}
+
+
+# The claims, on a result that is made up
+
+GRID = [(100, a, b) for a in (2.85, 4.85) for b in (1.1, 7.1)]
+KEYS = [script.PAPER, *GRID]
+WORTH = {"AISq-RMHMC": 100.0}  # seconds; of all others 1
+
+
+def row(method, **other):
+    error = Measured(0.2, 0.01)
+    return Row(6, Measured(-9.0, 0.1), error, 0.2, Measured(0.2, 0.01), 0.9, 2.0,
+               Measured(WORTH.get(method, 1.0), 0.01), 0.5)._replace(**other)
+
+
+def made_up(rows=(), **other):
+    """Return a result with which all claims agree; `rows` and `other` are changed in it."""
+    result = {"keys": KEYS, "truth": dict.fromkeys(KEYS, Measured(-9.0, 0.01)), "data": "digits",
+              "rows": {(key, m, 1): row(m) for key in KEYS for m in rivals.METHODS},
+              "EP": {key: (Measured(-0.2 if key[2] == 7.1 else -0.05, 0.01),) * 2 for key in KEYS},
+              "k": {key: Measured(0.9, 0.02) for key in KEYS},
+              "last step": dict.fromkeys(KEYS, 0.4),
+              "setup": {key: dict(q=1.0, prior=1.0, tilt=1.0) for key in KEYS}}
+    for name, values in other.items():
+        result[name.replace("_", " ")] = result[name.replace("_", " ")] | values
+    return result | {"rows": result["rows"] | dict(rows)}
+
+
+def verdicts(result):
+    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
+
+
+def changed(**other):
+    """Return the claims whose verdicts are not those of made_up(), and the new verdicts."""
+    before, after = verdicts(made_up()), verdicts(made_up(**other))
+    return {what: after[what] for what in before if before[what] != after[what]}
+
+
+def test_all_claims_agree_where_they_are_right():
+    assert set(verdicts(made_up()).values()) == {"agrees"}
+
+
+AT = "the paper's problem"
+
+
+@pytest.mark.parametrize(("other", "what"), [
+    ({"k": {script.PAPER: Measured(0.5, 0.02)}}, [f"IS from q: k on {AT}"]),
+    ({"k": {(100, 2.85, 7.1): Measured(0.5, 0.02)}}, ["IS from q: least k at the largest sigma"]),
+    ({"k": {(100, 2.85, 1.1): Measured(0.1, 0.02)}}, []),
+    ({"EP": {key: (Measured(-0.01, 0.001),) * 2 for key in GRID if key[2] == 7.1}},
+     ["|EP error|, largest sigma - least"]),
+    ({"rows": {(GRID[0], "bridge", 1): row("bridge", z=-5.0)}}, ["bridge: worst z"]),
+    ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0)}}, ["AISq-ellipse: worst z"]),
+    ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0, spread=1.5)}}, []),  # not to be trusted
+    ({"rows": {(GRID[0], "tilting", 1): row("", z=5.0)}}, []),
+    ({"rows": {(script.PAPER, "bridge", 1): row("", own=Measured(0.05, 0.001))}},
+     [f"bridge: error / own standard error, {AT}"]),
+    ({"rows": {(GRID[0], "bridge", 1): row("", own=Measured(0.9, 0.01))}},
+     ["bridge: largest own standard error"]),
+    ({"rows": {(GRID[0], m, 1): row("", seconds=Measured(1e4, 1.0)) for m in rivals.METHODS
+               if m != "AISq-RMHMC"}}, ["log(cost of AISq-RMHMC / best other), least"]),
+    ({"rows": {(script.PAPER, "bridge", 1): row("", seconds=Measured(1e4, 1.0))}},
+     [f"log(cost of AISq-RMHMC / bridge), {AT}"]),
+])
+def test_a_quantity_that_is_moved_moves_its_own_claim(other, what):
+    assert changed(**other) == dict.fromkeys(what, "differs")
+
+
+def test_where_the_others_break_there_is_a_place_for_it():
+    rows = {(GRID[0], m, 1): row(m, spread=2.0, own=Measured(0.2, 0.01)) for m in rivals.METHODS
+            if m not in ("AISq-RMHMC", "bridge")}
+    rows |= {(GRID[0], "bridge", 1): row("bridge", z=4.5)}
+    assert script.against(made_up(rows), GRID[0], ["bridge", "tilting"]).value == -INF
+    assert script.verdict(made_up(rows), GRID[0], "bridge") == "void"
+    assert script.verdict(made_up(rows), GRID[0], "tilting") == "broken"
+    assert script.verdict(made_up(rows), GRID[0], "AISq-RMHMC") == "4e+02"
+    assert script.verdict(made_up(rows), (8, 1, 1), "bridge") == ""
+    unfit = {(GRID[0], "AISq-RMHMC", 1): row("", z=9.0)}
+    assert script.against(made_up(unfit), GRID[0], ["bridge"]).value == INF
+
+
+def test_a_table_says_what_is_not_to_be_trusted():
+    text = script.table(made_up({(script.PAPER, "tilting", 1): row("", spread=1.2)}))
+    (line,) = (line for line in text.splitlines() if line.startswith("tilting"))
+    assert line.endswith("not to be trusted")
+    assert text.count("not to be trusted") == 2  # IS from q's k is .9
