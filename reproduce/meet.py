@@ -150,7 +150,7 @@ def judged(name, rows):
         if exact(name, method):
             with np.errstate(all="ignore"):  # of a quantity that never moved
                 z, se = distance(a, b, h)
-            off = Measured(as_one(z, 2 * a.mean.size) if np.isfinite(z) else z, se)
+            off = Measured(abs(as_one(z, 2 * a.mean.size)) if np.isfinite(z) else z, se)
         # one that cannot be told is not void: its chains are too short, and it says so
         void = exact(name, method) and not (off.value < 4 or math.isnan(off.se))
         found[method] = each | {"off": off, "void": void, "reference": method == best}

@@ -268,6 +268,16 @@ def test_the_clock_is_of_a_transition_or_of_a_gradient(monkeypatch):
     assert seconds == {"seconds": {SSHMC: [2.0] * 2, NUTS: [0.5] * 2}}
 
 
+def test_all_is_compiled_with_chains_long_enough_to_have_moments(monkeypatch):
+    seen = []
+    monkeypatch.setattr(meeting, "library", lambda: seen.append(NUTS))
+    monkeypatch.setattr(meeting, "METHODS", {LOGISTIC: (SSHMC,)})
+    meeting.warm(LOGISTIC, ILLUSTRATIVE)
+    assert seen == [NUTS]  # it is asked for before anything is computed
+    assert min(n // script.PILOT[budget] for budget, found in script.LENGTH.items()
+               for n in found.values()) >= 5
+
+
 def test_every_method_but_nuts_has_eight_settings():
     assert set(SETTINGS) == {(name, m) for name in METHODS for m in METHODS[name] if m != NUTS}
     for tried in SETTINGS.values():

@@ -276,4 +276,4 @@ def warm(name, data):
     library()
     for method in METHODS[name]:
         setting = SETTINGS[name, method][0] if method != NUTS else None
-        chain(name, data, method, setting, 6, 4, 0)
+        chain(name, data, method, setting, 6, 6, 0)
