@@ -67,13 +67,13 @@ EP_WORK = 31.0  # n^3 / 3 operations of an EP: 8 sweeps and the end of algorithm
 SETTINGS = {
     # eps of theta, its leapfrogs for one of phi, eps of phi, L; without a factorisation they are
     # cheap on the digits
-    (DIGITS, SSHMC): [[a, m, b, 6] for a in (0.05, 0.12) for m in (4, 12) for b in (0.1, 0.3)],
+    (DIGITS, SSHMC): [[a, m, b, 6] for a in (0.06, 0.15) for m in (4, 12) for b in (0.2, 0.5)],
     (LOGISTIC, SSHMC): [[a, 1, a, L] for a in (0.4, 0.7, 1.0, 1.4) for L in (2, 6)],
     # eps and steps of x; eps of both blocks and steps of each
     (DIGITS, RMHMC): [[a, L] for a in (0.15, 0.3, 0.6, 1.0) for L in (2, 6)],
-    (LOGISTIC, RMHMC): [[a, L] for a in (0.3, 0.6, 0.9, 1.2) for L in (1, 3)],
+    (LOGISTIC, RMHMC): [[a, L] for a in (0.2, 0.4, 0.6, 0.9) for L in (1, 3)],
     # variance of the surrogate data, ellipses
-    (DIGITS, SURROGATE): [[s, m] for s in (0.3, 1.0, 4.0, 16.0) for m in (2, 10)],
+    (DIGITS, SURROGATE): [[s, m] for s in (1.0, 4.0, 16.0, 64.0) for m in (2, 10)],
     # width of slices, whether the cases of pi* count for all, r
     (DIGITS, MAPPING): [[w, all_, r] for w in (0.5, 2.0) for all_ in (0, 1) for r in (1, 4)],
     (LOGISTIC, MAPPING): [[w, all_, r] for w in (0.5, 2.0) for all_ in (0, 1) for r in (1, 4)],
