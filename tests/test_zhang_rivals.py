@@ -68,9 +68,9 @@ def test_a_moment_that_is_another_changes_its_claim_and_voids_its_row(name, meth
 @pytest.mark.parametrize("name", script.PROBLEMS)
 def test_a_reference_that_is_imprecise_changes_its_claim(name):
     what = {f"{name}: largest standard error of the reference, in standard deviations"}
-    assert changed((name, NON_CENTRED), "mean_se", 0, 0.081) == what
-    assert changed((name, NON_CENTRED), "sd_se", -1, 0.071) == what
-    assert changed((name, NON_CENTRED), "mean_se", 0, 0.079) == set()
+    assert changed((name, NON_CENTRED), "mean_se", 0, 0.031) == what
+    assert changed((name, NON_CENTRED), "sd_se", -1, 0.021) == what
+    assert changed((name, NON_CENTRED), "mean_se", 0, 0.029) == set()
 
 
 def test_few_effective_draws_cannot_tell():
