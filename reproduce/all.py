@@ -7,6 +7,7 @@ Replicates that are stored are not computed again, so that an interrupted run go
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -18,7 +19,8 @@ from typing import NamedTuple
 
 from harness.claims import KINDS, VERDICTS, Measured, number
 from harness.replicates import figures, processor, write
-from harness.run import own_version, parse
+from harness.run import orderly, own_version, parse
+from harness.workers import PARENT
 
 SCRIPTS = Path(__file__).resolve().parent
 INTERRUPTED = (130, -signal.SIGINT)  # exit statuses: by the harness, by Python
@@ -46,7 +48,8 @@ def run(path, settings):
     saved = figures(settings.budget) / f"{path.stem}.json"
     before = modified(saved)
     start = time.perf_counter()
-    status = subprocess.run([sys.executable, path, *options]).returncode
+    status = subprocess.run([sys.executable, path, *options],
+                            env=os.environ | {PARENT: str(os.getpid())}).returncode
     seconds = time.perf_counter() - start
     fresh = modified(saved) != before  # else it is of an earlier run
     return Run(path.stem, status, seconds, json.loads(saved.read_text()) if fresh else {})
@@ -117,4 +120,4 @@ def main(settings, folder=SCRIPTS):
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C reaches the script that runs, too
-    raise SystemExit(main(parse(__doc__)))
+    raise SystemExit(orderly(main, parse(__doc__)))
