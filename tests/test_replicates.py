@@ -15,6 +15,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from harness import replicates as harness
+from harness import workers
 from harness.fingerprint import ROOT
 from harness.run import Settings
 
@@ -173,6 +174,21 @@ def test_warm_is_called_once_and_only_if_there_is_something_to_do(log):
     for _ in range(2):
         replicates("draw", SETTINGS, draw, tasks(log), warm=lambda: count.append(1))
     assert len(count) == 1
+
+
+def here_or_there():
+    """Leave a file that names the process."""
+    Path(os.environ["WARMED"], str(os.getpid())).touch()
+
+
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_warm_is_called_where_replicates_are_computed(tmp_path, log, monkeypatch, jobs):
+    workers.end()  # those that are there have another environment
+    monkeypatch.setenv("WARMED", str(tmp_path))
+    replicates("draw", SETTINGS._replace(jobs=jobs), draw, tasks(log, [1]), warm=here_or_there)
+    (name,) = [path.name for path in tmp_path.iterdir() if path.name.isdecimal()]
+    assert (int(name) == os.getpid()) == (jobs == 0)
+    workers.end()
 
 
 def test_the_bar_counts_by_cost_and_shows_the_note(log, capsys):

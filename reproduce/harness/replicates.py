@@ -64,7 +64,7 @@ class Experiment:
                              the code; and "cost", the relative duration (1 by default)
         unit     : str       what the progress bar counts
         note     : callable  makes of the list of results so far a few words for the progress bar
-        warm     : callable  called once, here, if anything is to be computed: compile in it what
+        warm     : callable  called once, before anything is computed: compile in it what
                              `function` uses, or else every process compiles it
 
         The results are in the order of `tasks`, as JSON gives them back (arrays as lists), and the
@@ -102,7 +102,7 @@ class Experiment:
             with bar:
                 if missing and warm:
                     bar.set_postfix_str("compiling, unless that was done before")
-                    warm()
+                    warmed(warm, self.jobs)
                     bar.unpause()  # the remaining time is estimated without it
                 bar.set_postfix_str(words())
                 jobs = min(self.jobs, len(missing))
@@ -174,6 +174,18 @@ def figures(budget):
     return folder
 
 
+def warmed(warm, jobs):
+    """Call warm() where replicates are computed, so that Ctrl-C need not wait for the compiler.
+
+    That is this process if `jobs` is 0, or if no other finds the function by its name.
+    """
+    if jobs and getattr(warm, "__qualname__", "").isidentifier():
+        for _ in each(warm_worker, {None: address(warm)}, 1):
+            pass
+    else:
+        warm()
+
+
 def computed(function, code, todo, jobs):
     """Compute the replicates `todo` {key: (task, path)} and yield (key, record) as they finish.
 
@@ -198,6 +210,11 @@ def address(function):
 def in_worker(module, name, *rest):
     """Compute one replicate of a function that this process may not have imported."""
     return compute(getattr(import_module(module), name), *rest)
+
+
+def warm_worker(module, name):
+    """Call a function that this process may not have imported."""
+    getattr(import_module(module), name)()
 
 
 def compute(function, code, task, path):
@@ -301,6 +318,9 @@ def write(path, content):
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # of which a full disk says nothing
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
