@@ -13,6 +13,7 @@ import sys
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import NamedTuple
 
 ONE_THREAD = dict.fromkeys(("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -46,7 +47,7 @@ def each(function, tasks, jobs):
             while waiting and len(running) < jobs:
                 pool, key = idle.pop() if idle else started(), waiting.popleft()
                 try:
-                    with deaf():  # which a process inherits that is started here
+                    with blocked():
                         running[pool.submit(function, *tasks[key])] = pool, key
                 except TerminatedWorkerError:  # killed while it was idle
                     pools.remove(pool)
@@ -99,8 +100,22 @@ def belong_to(parent):
 
 
 @contextmanager
+def blocked():
+    """Let Ctrl-C wait for a moment; a process that is started here never hears of it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # the first start of a process would unblock it
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
 def deaf():
-    """Ignore Ctrl-C for a moment."""
+    """Ignore Ctrl-C for a moment: who presses it again gets no other answer."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
