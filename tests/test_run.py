@@ -109,7 +109,9 @@ def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, f
         assert ends(monkeypatch, "--budget", "smoke", "--jobs", jobs) == 0
     text = (folder / "x_fig7.txt").read_text()
     assert text.startswith("the table\n\n") and text.endswith("2 agrees\n")
-    assert text in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert text in out
+    assert out.splitlines()[-1] == str(folder / "x_fig7.png")
     assert (folder / "x_fig7.png").read_bytes().startswith(b"\x89PNG")
     assert plt.get_fignums() == before
     record = json.loads((folder / "x_fig7.json").read_text())
