@@ -21,7 +21,7 @@ from harness.run import Settings, finish, record, written
 
 FIGURES = ROOT / "figures"
 WAITING = {  # not yet run at the paper's length
-    "meet", "paquet_rivals", "shahbaba_rivals", "wang_fig2", "wang_m", "wang_prediction",
+    "meet", "paquet_rivals", "shahbaba_rivals", "wang_fig2", "wang_prediction",
     "wang_rivals", "wang_table2", "wang_table3", "zhang_rivals"}
 SCRIPTS = sorted({"meet", *(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))} - WAITING)
 PACKS = sorted((FIGURES / "replicates").glob("*.json.gz"))
