@@ -17,6 +17,8 @@ BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 def test_the_python_blocks_run(tmp_path):
     # a block that begins with a comment naming a file is that file
     for block in BLOCKS:
+        if "import arviz" in block:  # tests/test_arviz.py runs it
+            continue
         named = re.match(r"# (\w+\.py)", block)
         path = tmp_path / (named[1] if named else "example.py")
         path.write_text(block)
