@@ -27,6 +27,8 @@ def name(path):
 def test_the_python_blocks_run(page, tmp_path):
     # a block that begins with a comment naming a file is that file
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+        if "import arviz" in block:  # tests/test_arviz.py runs it
+            continue
         named = re.match(r"# (\w+\.py)", block)
         path = tmp_path / (named[1] if named else "example.py")
         path.write_text(block)
