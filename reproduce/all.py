@@ -10,6 +10,7 @@ Writes  what README.md and the papers' pages show of the results that are in fig
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -23,7 +24,8 @@ from harness.claims import KINDS, VERDICTS
 from harness.fingerprint import ROOT
 from harness.pages import markdown, ours, pages, read
 from harness.replicates import figures, processor, write
-from harness.run import own_version, parse
+from harness.run import orderly, own_version, parse
+from harness.workers import PARENT
 
 SCRIPTS = Path(__file__).resolve().parent
 INTERRUPTED = (130, -signal.SIGINT)  # exit statuses: by the harness, by Python
@@ -51,7 +53,8 @@ def run(path, settings):
     saved = figures(settings.budget) / f"{path.stem}.json"
     before = modified(saved)
     start = time.perf_counter()
-    status = subprocess.run([sys.executable, path, *options]).returncode
+    status = subprocess.run([sys.executable, path, *options],
+                            env=os.environ | {PARENT: str(os.getpid())}).returncode
     seconds = time.perf_counter() - start
     fresh = modified(saved) != before  # else it is of an earlier run
     return Run(path.stem, status, seconds, json.loads(saved.read_text()) if fresh else {})
@@ -119,4 +122,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--tables"]:
         raise SystemExit(tables())
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C reaches the script that runs, too
-    raise SystemExit(main(parse(__doc__)))
+    raise SystemExit(orderly(main, parse(__doc__)))
