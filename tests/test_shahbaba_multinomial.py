@@ -5,9 +5,10 @@ import pytest
 
 import shahbaba_multinomial as script
 from algorithms.split_hmc import split_data
-from harness.claims import Measured, judge
+from harness.claims import Measured
 from harness.files import Data, DataError
 from harness.run import Settings
+from judging import verdicts
 from models.interface import U, case_entropy, hessian
 from rivals.moments import Together, as_one, distance, together
 from shahbaba import multinomial
@@ -224,8 +225,7 @@ def made_up():
 
 def changed(result, budget="paper"):
     """Return the claims that do not agree, and their verdicts."""
-    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, budget)
-            if f.verdict != "agrees"}
+    return {what: v for what, v in verdicts(script, result, budget).items() if v != "agrees"}
 
 
 def pair(name, better, worse):
