@@ -72,7 +72,7 @@ def test_nothing_in_a_record_can_be_left_out_or_added(made):
 
 @pytest.mark.parametrize(("where", "wrong"), [
     (["name"], "x fig7"), (["budget"], "long"), (["seed"], -1), (["seed"], 1.5), (["seed"], "1"),
-    (["jobs"], 0), (["verdicts"], "20"), (["verdicts"], "0 agrees"), (["verdicts"], ""),
+    (["jobs"], -1), (["verdicts"], "20"), (["verdicts"], "0 agrees"), (["verdicts"], ""),
     (["claims"], {}), (["claims", 0], "agrees"), (["replicate_seconds"], -1.0),
     (["clocks"], "AMD"), (["clocks"], ["AMD", "AMD"]), (["version"], "0.1"), (["cores"], 0),
     (["processor"], ""), (["blas"], None), (["versions"], {"numba": "0.68.1"}),
