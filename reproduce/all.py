@@ -4,6 +4,9 @@ Run     python reproduce/all.py [--budget smoke|short|paper] and the other optio
 Writes  <figures>/results.md, and what each script writes; the exit status is 1 if a script fails
 
 Replicates that are stored are not computed again, so that an interrupted run goes on where it was.
+
+Run     python reproduce/all.py --tables    1 s; nothing is computed
+Writes  what README.md and the papers' pages show of the results that are in figures/
 """
 
 import json
@@ -17,7 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.claims import KINDS, VERDICTS, Measured, number
+from harness.claims import KINDS, VERDICTS
+from harness.fingerprint import ROOT
+from harness.pages import markdown, ours, pages, read
 from harness.replicates import figures, processor, write
 from harness.run import orderly, own_version, parse
 from harness.workers import PARENT
@@ -83,23 +88,18 @@ def results(runs, settings):
         *markdown(["script", "claim", "paper", "ours", "verdict"], claims), ""])
 
 
-def ours(claim):
-    """Format what we measured for a claim."""
-    if "scan" in claim:
-        found = [number(Measured(*m)) for m in claim["scan"]["found"]]
-        return "; ".join(f"{s}: {m}" for s, m in zip(claim["scan"]["settings"], found, strict=True))
-    return number(Measured(claim["value"], claim["se"])).replace(" (s.e. ", " ± ").rstrip(")")
-
-
 def duration(seconds):
     """Format a duration."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def markdown(header, rows):
-    """List the lines of a table in Markdown."""
-    return ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
-            for row in [header, ["---"] * len(header), *rows]]
+def tables(root=ROOT):
+    """Write what the pages show of the results that are saved."""
+    for path, text in pages(root, read(scripts(SCRIPTS), figures("paper"))).items():
+        changed = text != path.read_text()
+        if changed:
+            write(path, text)
+        print(f"{path.relative_to(root)}: {'written' if changed else 'up to date'}")
 
 
 def main(settings, folder=SCRIPTS):
@@ -119,5 +119,7 @@ def main(settings, folder=SCRIPTS):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--tables"]:
+        raise SystemExit(tables())
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C reaches the script that runs, too
     raise SystemExit(orderly(main, parse(__doc__)))

@@ -8,12 +8,23 @@ import pytest
 
 import zhang_rivals as script
 from harness.claims import Measured, judge
+from models.interface import U
 from models.log_gaussian_cox import LogGaussianCox
 from rivals.moments import Together, moments, together
 from zhang import rivals as room
+from zhang.non_centred import NonCentred
 from zhang.printed import SSHMC
 from zhang.references import HYPER, problem
-from zhang.rivals import CENTRED, MIXTURE, NON_CENTRED, POLYA, SPECIALIST, SURROGATE
+from zhang.rescaled import Rescaled, rescaled_z
+from zhang.rivals import (
+    CENTRED,
+    MIXTURE,
+    NON_CENTRED,
+    POLYA,
+    RESCALED,
+    SPECIALIST,
+    SURROGATE,
+)
 
 NAMES = {"credit": "simulated credit, seed 1", "volatility": "simulated volatility, T = 5, seed 1",
          "Cox": "simulated Cox process, 3 x 3, unit, seed 1"}
@@ -45,7 +56,7 @@ def changed(key, field, place, value):
 def test_methods_that_agree_agree():
     findings = judge(script.CLAIMS, made_up(), "paper")
     assert {f.verdict for f in findings} == {"agrees"}
-    assert len(findings) == 3 + 9  # a reference for each problem, three others against it
+    assert len(findings) == 3 + 10  # a reference for each problem, three or four others against it
 
 
 @pytest.mark.parametrize(("name", "method"), [
@@ -86,11 +97,11 @@ def test_the_table_and_the_figure_have_every_row():
     result = made_up()
     text = script.table(result)
     rows = [line for line in text.splitlines() if " 5000 " in line]
-    assert len(rows) == len(script.RUNS) == 12
+    assert len(rows) == len(script.RUNS) == 13
     # 600 effective draws in 1e5 units and 10 seconds; 5000 draws; 123 units before
     assert all(line.split().count("6") == 1 and " 60.0 (6.0)" in line and " 123 " in line
                and " 20 " in line for line in rows)
-    assert len([line for line in text.splitlines() if line.endswith("+0.0")]) == 3 * (1 + 3 + 2)
+    assert len([line for line in text.splitlines() if line.endswith("+0.0")]) == 3 * (1 + 3 + 2) + 3
     assert "eps_theta 0.2" in text and "noise 1" in text
     assert len(script.figure(result).axes) == 2
 
@@ -133,7 +144,7 @@ def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
     experiment = Remembered()
     result = script.run(experiment, script.Cases("", NAMES))
     seeds = [str(task["seed"]) for key in script.RUNS for task in experiment.tasks[key]]
-    assert len(set(seeds)) == len(seeds) == 5 * 12
+    assert len(set(seeds)) == len(seeds) == 5 * 13
     assert not set(seeds) & {str(task["seed"]) for each in experiment.pilots.values()
                              for task in each}
     for place, (key, (n, burn_in, pilot, depth)) in enumerate(script.RUNS.items()):
@@ -252,6 +263,24 @@ def test_the_librarys_draws_are_polya_gamma_variables(m):
         values = np.exp(-t * omega)
         exact = np.cosh(m / 2) / np.cosh(np.sqrt(t / 2 + m * m / 4))
         assert abs(values.mean() - exact) < 4 * values.std() / n**0.5
+
+
+@pytest.mark.parametrize("method", [CENTRED, NON_CENTRED, RESCALED])
+def test_nuts_starts_at_one_state_in_the_coordinates_of_its_method(monkeypatch, method):
+    def library(model, start, draws, tune, seed, maxdepth, kept):
+        return {"energy": U(start, model), **kept(start)} | dict(
+            draws=draws, tune=tune, seed=seed, maxdepth=maxdepth)
+
+    monkeypatch.setattr("rivals.nuts.nuts", library)
+    which = problem("volatility", NAMES["volatility"])
+    z, theta, phi = room.start(which, np.random.default_rng(1))
+    found = room.run_nuts(method, which, z, theta, phi, 5, 7, 11, 3)
+    np.testing.assert_allclose(found["theta"], theta[which.keep], rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(found["phi"], phi)
+    model, q = {CENTRED: (which.model, theta), NON_CENTRED: (NonCentred(which.model), z),
+                RESCALED: (Rescaled(which.model), rescaled_z(theta, phi))}[method]
+    assert found["energy"] == U(np.concatenate([q, phi]), model)
+    assert [found[key] for key in ("draws", "tune", "seed", "maxdepth")] == [5, 7, 11, 3]
 
 
 def test_polya_gamma_chains_repeat_themselves():

@@ -155,7 +155,8 @@ def announce(script, settings, cases):
 def finish(script, experiment, result, cases):
     """Judge the claims, print and write the report, the figure and the numbers.
 
-    Returns 1 if a claim fails, else 0.  No claim is made on data that are not those asked for.
+    The last line that is printed is the figure's path.  Returns 1 if a claim fails, else 0.  No
+    claim is made on data that are not those asked for.
     """
     from harness.style import plt
 
@@ -171,7 +172,8 @@ def finish(script, experiment, result, cases):
     write(folder / f"{name}.json", to_json(record(name, findings, experiment), indent=1) + "\n")
     if experiment.budget == "paper" and experiment.used and not (note or experiment.recall):
         experiment.pack()
-    print(f"\n{text}\n{last_words()}", end="", flush=True)  # last: nobody may be there to read it
+    # last: nobody may be there to read it
+    print(f"\n{text}\n\n{last_words()}{folder / name}.png", flush=True)
     return int(bool(failures(findings)))
 
 

@@ -1,8 +1,8 @@
 """Chains of the rivals on the three real problems of Zhang and Sutton (2014).
 
 A specialist for each: auxiliary mixture sampling, Polya-Gamma Gibbs, and surrogate-data slice
-sampling with elliptical slices; SSHMC; and NUTS, centred and not.  All chains start where those of
-zhang/references.py do.
+sampling with elliptical slices; SSHMC; and NUTS, centred and not, on the volatility model also in
+Kleppe's coordinates.  All chains start where those of zhang/references.py do.
 
 Work is counted in operations, so that it is the same on every machine.  On the two series a unit is
 a pass over the data with an exponential a case: a gradient, or a likelihood.  A pass of the mixture
@@ -19,6 +19,7 @@ import warnings
 
 import numpy as np
 
+import rivals.nuts
 from algorithms.auxiliary_mixture import WIDTHS, auxiliary_mixture
 from algorithms.polya_gamma_gibbs import polya_gamma_gibbs
 from algorithms.sshmc_fast import sshmc
@@ -29,9 +30,10 @@ from zhang.non_centred import NonCentred
 from zhang.nuts import nuts
 from zhang.printed import SSHMC
 from zhang.references import HYPER, problem, start
+from zhang.rescaled import Rescaled, rescaled_x, rescaled_z
 
 MIXTURE, POLYA, SURROGATE = "auxiliary mixture", "Polya-Gamma Gibbs", "surrogate slices"
-CENTRED, NON_CENTRED = "NUTS, centred", "NUTS, non-centred"
+CENTRED, NON_CENTRED, RESCALED = "NUTS, centred", "NUTS, non-centred", "NUTS, rescaled"
 SPECIALIST = {"credit": POLYA, "volatility": MIXTURE, "Cox": SURROGATE}
 # units of work of what is counted; NUTS counts gradients
 WORK = {
@@ -90,6 +92,21 @@ def transitions(name, method, which, theta, phi, setting, n, rng):
                            np.full(2, float(setting["w"])), n, rng, setting["ellipses"], keep)
 
 
+def run_nuts(method, which, z, theta, phi, draws, tune, seed, maxdepth):
+    """Run NUTS in the coordinates of `method`; rivals/nuts.py and zhang/nuts.py say the rest."""
+    model, keep, h = which.model, which.keep, phi.size
+    if method != RESCALED:
+        centred = method == CENTRED
+        return nuts(model if centred else NonCentred(model), np.concatenate(
+            [theta if centred else z, phi]), draws, tune, seed, keep, maxdepth)
+
+    def kept(q):
+        return {"theta": rescaled_x(q[:-h], q[-h:])[keep], "phi": q[-h:].copy()}
+
+    return rivals.nuts.nuts(Rescaled(model), np.concatenate([rescaled_z(theta, phi), phi]), draws,
+                            tune, seed, maxdepth, kept=kept)
+
+
 def work(name, method, counts, model):
     """Return the units of work of a record's counts."""
     if method == POLYA:  # margins, variables, margins of z; sums of products of covariates
@@ -106,11 +123,9 @@ def chain(name, data_name, method, setting, n, burn_in, seed):
     """
     which, rng = problem(name, data_name), np.random.default_rng(seed)
     z, theta, phi = start(which, rng)
-    if method in (CENTRED, NON_CENTRED):
-        centred = method == CENTRED
-        found = nuts(which.model if centred else NonCentred(which.model),
-                     np.concatenate([theta if centred else z, phi]), n, burn_in,
-                     int(rng.integers(2**31)), which.keep, setting["maxdepth"])
+    if method in (CENTRED, NON_CENTRED, RESCALED):
+        found = run_nuts(method, which, z, theta, phi, n, burn_in, int(rng.integers(2**31)),
+                         setting["maxdepth"])
         return moments(found["phi"], found["theta"]) | {
             "gradients": GRADIENT[name] * found["steps"],
             "set_up": GRADIENT[name] * found["warm_up"], "divergences": found["divergences"],
@@ -147,11 +162,8 @@ def clock(rows, rounds):
             which, rng = problem(name, data_name), np.random.default_rng(k)
             z, theta, phi = start(which, rng)
             begin = time.process_time()  # NUTS runs in a thread of its own
-            if method in (CENTRED, NON_CENTRED):
-                centred = method == CENTRED
-                found = nuts(which.model if centred else NonCentred(which.model),
-                             np.concatenate([theta if centred else z, phi]), n, 2 * n, k + 1,
-                             which.keep, 6)
+            if method in (CENTRED, NON_CENTRED, RESCALED):
+                found = run_nuts(method, which, z, theta, phi, n, 2 * n, k + 1, 6)
                 done = found["steps"] + found["warm_up"]
             else:
                 transitions(name, method, which, theta, phi, setting, n, rng)
