@@ -185,7 +185,14 @@ class Remembered:
         if "NUTS" in unit:
             return [one(100.0, 80.0, 500.0) | {"warm_up": 70 + 2 * task["low_rank"]}
                     for task in tasks]
-        return [one(100 * task["setting"][0], 1e3, 500.0) for task in tasks]
+        return [one(100 * task["setting"][0], 1e3, 500.0) | {
+            "rate": 0.5 - 0.01 * (task["name"] == "Chess" and task["setting"][0] == longest(task))}
+            for task in tasks]
+
+
+def longest(task):
+    """Return the longest step that is tried."""
+    return max(eps for eps, _ in rivals.settings(task["name"], task["method"]))
 
 
 @pytest.fixture(scope="module")
@@ -199,9 +206,11 @@ def test_the_setting_with_the_most_per_gradient_is_run_again(computed):
     chains = experiment.tasks["chains"]
     for name in rivals.SETS:
         for method in rivals.OURS:
-            longest = max(eps for eps, _ in rivals.settings(name, method))
+            steps = sorted({eps for eps, _ in rivals.settings(name, method)})
             mine = [t for t in chains if (t["name"], t["method"]) == (name, method)]
-            assert len(mine) == 5 and {t["setting"][0] for t in mine} == {longest}
+            # the longest, but for that which accepts less than half
+            assert len(mine) == 5 and {t["setting"][0] for t in mine} == {
+                steps[-2 if name == "Chess" else -1]}
             assert result[name][method]["setting"] == mine[0]["setting"]
             assert result[name][method]["tries"] == 600 * len(rivals.settings(name, method))
     seeds = [str(t["seed"] + [t["name"]]) for unit in ("pilots", "chains", "chains of NUTS")
