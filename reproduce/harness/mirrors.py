@@ -35,6 +35,7 @@ class Line(NamedTuple):
     tag: range | None  # of the pseudocode's numbers, empty for ours, None if there is none
     text: str
     loops: tuple  # the tags of the loops around it, the outermost first
+    number: int  # of the line in its file, from 1
 
 
 class Mirror(NamedTuple):
@@ -108,7 +109,8 @@ def code_lines(function, lines):
             continue
         around = sorted(loop.lineno for loop in loops
                         if loop.body[0].lineno <= number <= loop.body[-1].end_lineno)
-        found.append(Line(*tagged(line), tuple(tagged(lines[k - 1])[0] for k in around)))
+        found.append(Line(*tagged(line), tuple(tagged(lines[k - 1])[0] for k in around),
+                          number))
     return found
 
 
