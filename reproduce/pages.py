@@ -20,7 +20,7 @@ from harness.typeset import Sheet
 FIGURES = ROOT / "figures"
 TEMPLATES = ROOT / "reproduce" / "harness" / "page"
 TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
-          "Comment": "c", "Operator.Word": "k", "Name.Function": "f"}  # Pygments' and ours
+          "Comment": "q", "Operator.Word": "k", "Name.Function": "f"}  # Pygments' and ours
 
 
 class Paper(NamedTuple):

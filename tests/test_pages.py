@@ -277,6 +277,8 @@ def test_a_symbol_has_its_source_for_a_text_alternative():
     assert sheet.html("1/2 x_0 <- x_0 <= 1") == (
         '½ <svg class="m m0" role="img" aria-label="x_0"><use href="#m0"/></svg> ← '
         '<svg class="m m0" role="img" aria-label="x_0"><use href="#m0"/></svg> ≤ 1')
+    short = re.sub(r"<svg.*?</svg>", "s", sheet.html("f(x_0), x and (1) f(x_0)+f(x_1)+f(x_2)"))
+    assert short == '<span class="w">s(s),</span> s and (1) s(s)+s(s)+s(s)'  # what is not broken
     assert sheet.html("x // y", keywords=True).endswith("</i>")
     assert "&lt;" in sheet.html("1 < 2")
 
@@ -360,6 +362,10 @@ def test_a_drawing_of_what_has_no_end_no_error_or_no_value():
     assert drawn.marks == [(6, None, None)]
     drawn = evidence.drawing(stored(0.0, 4.0, (1.0, 0.0), (math.nan, math.nan), (3.0, 0.0)))
     np.testing.assert_allclose([mark[0] for mark in drawn.marks], [28, 72])
+    assert evidence.spread(stored(0.0, 4.0, (3.0, 0.0), (math.nan, math.nan), (1.0, 0.5))) == (
+        "1.00 (s.e. 0.50) to 3: 2 of 3 settings")
+    assert evidence.spread(stored(0.0, 4.0, (3.0, 0.0), (3.0, 0.0))) == "3: 2 settings"
+    assert evidence.spread(stored(0.0, 4.0, *[(math.nan, math.nan)] * 2)) == "nan: 0 of 2 settings"
 
 
 def test_a_drawing_shows_a_difference_where_the_verdict_finds_one():

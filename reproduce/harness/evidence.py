@@ -124,6 +124,15 @@ def ours(claim):
     return number(found(claim))
 
 
+def spread(claim):
+    """Say between which values those of a stored claim's scan lie, and how many there are."""
+    each = [m for m in found(claim).found if not math.isnan(m.value)]
+    ends = dict.fromkeys(number(end(each, key=lambda m: m.value)) for end in (min, max) if each)
+    total = len(found(claim).found)
+    of = f"{total}" if len(each) == total else f"{len(each)} of {total}"
+    return f"{' to '.join(ends) or 'nan'}: {of} settings"
+
+
 def accepted(claim):
     """Format the accepted interval of a stored claim."""
     return interval(Claim(claim["what"], claim["paper"], None, claim["low"], claim["high"],

@@ -38,6 +38,7 @@ SUBSCRIPT = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z]+)?(?:,[A-Za-z](?![\w(]))?")
 SUPERSCRIPT = re.compile(r"-?(?:\d+(?:/\d+)?|[A-Za-z]+)")
 SIGN = re.compile(r"//|<-|:=|<=|>=|!=|->|\+-|\.\.\.|[^\w\s]")
 SIZE = 16  # units of an em
+WHOLE = 18  # characters of source up to which a word with symbols is not broken
 
 
 class Piece(NamedTuple):
@@ -235,19 +236,30 @@ class Sheet:
         `symbol(piece, html, following)`, if given, returns what stands for a symbol whose HTML
         this is, before so much more text.
         """
-        found, end = [], 0
+        words = [[]]  # of (piece, HTML); white space is a word of its own
+        end = 0
         for piece in pieces(text, keywords):
             end += len(piece.text)
             if piece.kind == "symbol":
-                drawn = self.math(piece)
-                found.append(symbol(piece, drawn, text[end:]) if symbol else drawn)
+                html = self.math(piece)
+                html = symbol(piece, html, text[end:]) if symbol else html
             elif piece.kind == "keyword":
-                found.append(f"<b>{piece.text}</b>")
+                html = f"<b>{piece.text}</b>"
             elif piece.kind == "code":
-                found.append(f"<code>{escape(piece.text.strip('`'), quote=False)}</code>")
+                html = f"<code>{escape(piece.text.strip('`'), quote=False)}</code>"
             else:
                 sign = SIGNS.get(piece.text, piece.text) if piece.kind == "sign" else piece.text
-                found.append(escape(sign, quote=False))
+                html = escape(sign, quote=False)
+            if piece.kind == "space":
+                words += [[(piece, html)], []]
+            else:
+                words[-1].append((piece, html))
+        found = []
+        for word in words:
+            html = "".join(html for _, html in word)
+            whole = len(word) > 1 and any(piece.kind == "symbol" for piece, _ in word) and (
+                sum(len(piece.text) for piece, _ in word) <= WHOLE)
+            found.append(f'<span class="w">{html}</span>' if whole else html)
         html = re.sub(r"(?<![\w/.^])1/2(?![\w/])", "\u00bd", "".join(found))
         before, comment, rest = html.partition("//")
         return f"{before}<i>{comment}{rest}</i>" if comment and keywords else html

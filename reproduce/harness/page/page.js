@@ -5,7 +5,7 @@
 
   // a symbol: its row of the Notation, and its uses in the same algorithm
   const tip = document.getElementById('tip');
-  let hot = [];
+  let hot = [], at = null;
   const leave = () => {
     for (const each of hot) each.classList.remove('hot');
     hot = [];
@@ -18,6 +18,7 @@
     if (!row || !algorithm) return;
     hot = all(`[data-n="${symbol.dataset.n}"]`, algorithm);
     for (const each of hot) each.classList.add('hot');
+    at = symbol;
     tip.replaceChildren(...[...row.cells].filter(cell => cell.textContent.trim() || cell.children.length)
       .map(cell => {
         const part = document.createElement('span');
@@ -25,16 +26,21 @@
         return part;
       }));
     tip.hidden = false;
-    const at = symbol.getBoundingClientRect(), box = tip.getBoundingClientRect();
-    const below = at.bottom + 8 + box.height < innerHeight;
-    tip.style.top = (below ? at.bottom + 8 : at.top - 8 - box.height) + 'px';
-    tip.style.left = Math.max(8, Math.min(at.left, innerWidth - box.width - 8)) + 'px';
+    put();
+  };
+  const put = () => {
+    const here = at.getBoundingClientRect(), box = tip.getBoundingClientRect();
+    const below = here.bottom + 8 + box.height < innerHeight;
+    tip.style.top = (below ? here.bottom + 8 : here.top - 8 - box.height) + 'px';
+    tip.style.left = Math.max(8, Math.min(here.left, innerWidth - box.width - 8)) + 'px';
   };
   const symbolOf = event => event.target.closest ? event.target.closest('.alg .s') : null;
   for (const [event, show] of [['pointerover', true], ['focusin', true], ['pointerout', false], ['focusout', false]])
     document.addEventListener(event, e => { const s = symbolOf(e); if (s) show ? enter(s) : leave(); });
   document.addEventListener('keydown', e => { if (e.key === 'Escape') leave(); });
-  document.addEventListener('scroll', leave, {passive: true});
+  // focus may scroll: then the row goes along
+  document.addEventListener('scroll', () => { if (at && at === document.activeElement && !tip.hidden) put(); else leave(); },
+    {passive: true});
 
   // what is hidden and shown
   const press = (button, on) => button.setAttribute('aria-pressed', String(on));
