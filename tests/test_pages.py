@@ -13,7 +13,7 @@ import pytest
 import pages
 from harness import evidence, listing
 from harness.claims import VERDICTS, Measured, Scan, counted, verdict
-from harness.mirrors import LABEL, ROOT, every_mirror
+from harness.mirrors import LABEL, ROOT, Departure, every_mirror
 from harness.typeset import Sheet, latex, pieces
 
 FIGURES = ROOT / "figures"
@@ -176,6 +176,28 @@ def words(text):
     """The words of a text that no symbol or sign is part of."""
     return set(re.findall(r"(?<![\w_'^*~/.-])[a-z]{4,}(?![\w_'^*~/.-])", text)) - set(
         "beta alpha theta kappa sigma gamma lambda grad sqrt".split())
+
+
+@pytest.mark.parametrize(("file", "where", "anchor"), [
+    ("discretizing_chain.py", "Section 3, line 7", "discretizing_chain.discretizing_chain_step"),
+    ("discretizing_chain.py", "Section 3, lines 5 to 8, of whole_chain_step",
+     "discretizing_chain.whole_chain_step"),
+    ("generalised_leapfrog.py", "Paquet and Fraccaro (2016), Algorithm 1, line 12", "A1"),
+    ("sshmc.py", "Algorithm 1, line 4", "A1"), ("paquet_rmhmc.py", "Algorithm 4, line 18", "A4"),
+    ("ess.py", "Vehtari et al. (2021), Section 3.2, line 6", "ess.combined_tau"),
+    ("sshmc.py", "Section 4.2", None),
+])
+def test_a_departure_is_placed_by_what_it_names(file, where, anchor):
+    path = ROOT / "algorithms" / file
+    departure = Departure(where, "theirs", "ours", "why", LABEL)
+    found = listing.target(path, departure)
+    assert (found and found.anchor) == anchor
+
+
+def test_a_departure_that_names_no_line_there_is_must_say_more():
+    path = ROOT / "algorithms" / "ess.py"
+    with pytest.raises(ValueError, match=r"at Nobody \(1900\), line 2 must name a line"):
+        listing.target(path, Departure("Nobody (1900), line 2", "", "", "", LABEL))
 
 
 @pytest.mark.parametrize("author", listing.AUTHORS)
