@@ -12,6 +12,8 @@ Here machine code lies in a file that is named by a hash of all that it is compi
 
 All this is found by following objects, not files.  So it does not matter where a helper lies and
 how it is imported, what else has its name, or whether a file has been edited since it was loaded.
+A file ends with the hash of its content: one that was cut off or damaged is compiled again.
+
 What is not understood here has no hash; nor has what another process cannot find by its name, as
 what __main__ or a notebook defines.  Code that contains it is compiled in each process, and is
 neither written nor read.
@@ -29,7 +31,9 @@ import pickle
 import sys
 import types as python
 import uuid
+import warnings
 import weakref
+from contextlib import suppress
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -44,7 +48,8 @@ from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
 ROOT = Path(__file__).resolve().parents[1]
-WRITABLE = ROOT if os.access(ROOT, os.W_OK) else Path.home() / ".cache" / "mirrormc"
+HOME = os.path.expanduser("~")  # "~" if there is none
+WRITABLE = ROOT if os.access(ROOT, os.W_OK) or HOME == "~" else Path(HOME, ".cache", "mirrormc")
 FOLDER = Path(numba.config.CACHE_DIR or WRITABLE / ".numba_cache")
 
 CODE = ("co_code co_exceptiontable co_flags co_argcount co_posonlyargcount co_kwonlyargcount"
@@ -91,23 +96,39 @@ class Cache(NullCache):
         parts, key = trace(settings, arguments, self.function)
         self.parts |= parts
         self.files[signature] = file = key and FOLDER / f"{self.function.__name__}-{key}"
-        try:
-            return file and CompileResult._rebuild(context, *pickle.loads(file.read_bytes()))
-        except (OSError, EOFError, pickle.UnpicklingError):  # not there, not readable, cut off
-            return None
+        content = file and read(file)
+        return content and CompileResult._rebuild(context, *pickle.loads(content))
 
     def save_overload(self, signature, result):
         """Write what has been compiled, whole or not at all, if it can be written."""
         file = self.files[signature]
         if file is None or result.lifted or result.library.has_dynamic_globals:
             return
-        growing = FOLDER / uuid.uuid4().hex
-        try:
-            FOLDER.mkdir(parents=True, exist_ok=True)
-            growing.write_bytes(dumps(result._reduce()))
-            growing.replace(file)
-        except OSError:
-            return
+        write(file, dumps(result._reduce()))
+
+
+def read(file):
+    """Return the content of a file as it was written, or None."""
+    try:
+        whole = file.read_bytes()
+    except OSError:  # not there, or not readable
+        return None
+    content, end = whole[:-32], whole[-32:]
+    return content if hashlib.sha256(content).digest() == end else None
+
+
+def write(file, content):
+    """Write a file, whole or not at all, if it can be written; another process may do the same."""
+    growing = FOLDER / uuid.uuid4().hex
+    try:
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        growing.write_bytes(content + hashlib.sha256(content).digest())
+        growing.replace(file)
+    except OSError as error:
+        with suppress(OSError):
+            growing.unlink()
+        warnings.warn(f"{FOLDER} cannot be written ({error.strerror}): what is compiled is not"
+                      " kept; NUMBA_CACHE_DIR names another folder", RuntimeWarning, stacklevel=2)
 
 
 def forget(part):

@@ -4,9 +4,13 @@ Run     python reproduce/all.py [--budget smoke|short|paper] and the other optio
 Writes  <figures>/results.md, and what each script writes; the exit status is 1 if a script fails
 
 Replicates that are stored are not computed again, so that an interrupted run goes on where it was.
+
+Run     python reproduce/all.py --tables    1 s; nothing is computed
+Writes  what README.md and the papers' pages show of the results that are in figures/
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -16,9 +20,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.claims import KINDS, VERDICTS, Measured, number
+from harness.claims import KINDS, VERDICTS
+from harness.fingerprint import ROOT
 from harness.replicates import figures, processor, write
-from harness.run import own_version, parse
+from harness.run import orderly, own_version, parse
+from harness.tables import markdown, ours, pages, read
+from harness.workers import PARENT
 
 SCRIPTS = Path(__file__).resolve().parent
 INTERRUPTED = (130, -signal.SIGINT)  # exit statuses: by the harness, by Python
@@ -46,7 +53,8 @@ def run(path, settings):
     saved = figures(settings.budget) / f"{path.stem}.json"
     before = modified(saved)
     start = time.perf_counter()
-    status = subprocess.run([sys.executable, path, *options]).returncode
+    status = subprocess.run([sys.executable, path, *options],
+                            env=os.environ | {PARENT: str(os.getpid())}).returncode
     seconds = time.perf_counter() - start
     fresh = modified(saved) != before  # else it is of an earlier run
     return Run(path.stem, status, seconds, json.loads(saved.read_text()) if fresh else {})
@@ -80,23 +88,18 @@ def results(runs, settings):
         *markdown(["script", "claim", "paper", "ours", "verdict"], claims), ""])
 
 
-def ours(claim):
-    """Format what we measured for a claim."""
-    if "scan" in claim:
-        found = [number(Measured(*m)) for m in claim["scan"]["found"]]
-        return "; ".join(f"{s}: {m}" for s, m in zip(claim["scan"]["settings"], found, strict=True))
-    return number(Measured(claim["value"], claim["se"])).replace(" (s.e. ", " ± ").rstrip(")")
-
-
 def duration(seconds):
     """Format a duration."""
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def markdown(header, rows):
-    """List the lines of a table in Markdown."""
-    return ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
-            for row in [header, ["---"] * len(header), *rows]]
+def tables(root=ROOT):
+    """Write what the pages show of the results that are saved."""
+    for path, text in pages(root, read(scripts(SCRIPTS), figures("paper"))).items():
+        changed = text != path.read_text()
+        if changed:
+            write(path, text)
+        print(f"{path.relative_to(root)}: {'written' if changed else 'up to date'}")
 
 
 def main(settings, folder=SCRIPTS):
@@ -116,5 +119,7 @@ def main(settings, folder=SCRIPTS):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--tables"]:
+        raise SystemExit(tables())
     signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C reaches the script that runs, too
-    raise SystemExit(main(parse(__doc__)))
+    raise SystemExit(orderly(main, parse(__doc__)))

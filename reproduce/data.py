@@ -10,8 +10,8 @@ from which it goes into the cache.  The scripts find them in the same way: nobod
 import sys
 
 from harness.claims import table
-from harness.files import DataError
-from harness.run import parse
+from harness.files import DAMAGED, DataError
+from harness.run import orderly, parse
 from paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
 from shahbaba.datasets import chess, ctg, simulated_logistic, statlog
 from zhang.datasets import cox_64, german_credit, simulated_cox, volatility
@@ -41,13 +41,13 @@ def main(settings):
                 cases = fetch(function, settings.data)
                 size = " x ".join(map(str, getattr(cases, "X", cases.y).shape))
                 rows.append([paper, cases.name, size, "as it should be"])
-            except DataError as error:
+            except (DataError, *DAMAGED) as error:
                 missing += 1
-                print(error, file=sys.stderr)
+                print(f"{function.__name__}: {error}", file=sys.stderr)
                 rows.append([paper, function.__name__, "", "missing"])
     print(table(rows, ["paper", "data set", "size", ""]))
     return 2 if missing else 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(parse(__doc__)))
+    raise SystemExit(orderly(main, parse(__doc__)))

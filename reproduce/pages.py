@@ -154,6 +154,7 @@ def paper(author):
         "paper.html", author=author, heading=heading, introduction=introduction, files=files,
         departures=[(path, each, where) for path, each, where in listing.placed(author)],
         alone=alone, scripts=scripts, jump=jump(author),
+        findings=evidence.findings(evidence.readme(author)),
         claims={s.name: claims(s.record) for s in scripts if s.record},
         score=evidence.counts(s.record for s in scripts if s.record), words=PAPERS[author],
         questions=evidence.open_questions(author), authors=listing.AUTHORS,

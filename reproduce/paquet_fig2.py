@@ -174,12 +174,12 @@ CLAIMS = [
           lambda r: r["d"].seconds / r["e"].seconds, 0.0, 1.0, LEFT_TO_RIGHT, "order",
           "the mirror does 35 N^3 / 3 per leapfrog step from the prior and 70 from q, so printed"
           " (d) / (e) is 1200 x 35 / (540 x 70) = 1.1; the fast twin does 6 for either, so ours is"
-          " 1200 / 540 = 2.2", ("short", "paper")),
+          " 1200 / 540 = 2.2", ("paper",)),
     Claim("(g) seconds / (f) seconds", "(g) right of (f)",
           lambda r: r["g"].seconds / r["f"].seconds, 1.0, np.inf, LEFT_TO_RIGHT, "order",
           "(g) is 400 x 200 steps of 4 N^2 operations, (f) 2000 x 10 steps of 2 N^3: a ratio of"
           " 8 / N, 0.01; printed, at 12 N^3, smaller still.  A time that puts (g) last must be"
-          " that of an implementation, not of the algorithm", ("short", "paper")),
+          " that of an implementation, not of the algorithm", ("paper",)),
     Claim("divergences, all runs", "0", lambda r: sum(r[p].divergences for p in METHODS), 0.0, 0.0,
           "no trajectory leaves the finite numbers", "ours"),
 ]

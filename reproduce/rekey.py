@@ -27,6 +27,7 @@ from harness.claims import table
 from harness.fingerprint import fingerprint
 from harness.replicates import FIGURES, TIMES, machine, packed, to_json, unpack, write
 from harness.run import whole
+from harness.workers import begin
 
 SAMPLES = 3  # of every script, function and method
 STORE = FIGURES / "replicates"
@@ -90,12 +91,13 @@ def rekey(scripts, jobs=1):
             code = fingerprint(function_of(script, name))
             if any(record["code"] != code for record in group):
                 todo += [(script, name, method, record, len(group)) for record in samples(group)]
-    from joblib import Parallel, delayed
+    from joblib import Parallel, delayed, parallel_config
 
     # the long ones first, so that no process is left alone with one at the end
     todo.sort(key=lambda one: -one[3]["seconds"])
-    found = Parallel(jobs, verbose=5 if todo else 0)(
-        delayed(again)(script, name, record) for script, name, _, record, _ in todo)
+    with parallel_config("loky", initializer=begin, initargs=(os.getpid(),)):
+        found = Parallel(jobs, verbose=5 if todo else 0)(
+            delayed(again)(script, name, record) for script, name, _, record, _ in todo)
     stale = {one[:2] for one, lines in zip(todo, found, strict=True) if lines}
     for script, records in stored.items():
         for record in records:

@@ -149,10 +149,10 @@ CLAIMS = [
           " 2.5 beside 100 would need 40 times as many", budgets=("paper",)),
     Claim("log(time of a step, SoftAbs / ABLA), at least", said("100 times"), lambda r: log(
         step_ratio(r)), np.log(100), np.inf, "order: faster by a factor of 100 at least", "order",
-        budgets=("short", "paper")),
+        budgets=("paper",)),
     Claim("log(effective draws a second, SSHMC / SoftAbs), at least", said("2.5 times"),
           per_second, np.log(2.5), np.inf, "order: 2.5 times as many at least", "order",
-          budgets=("short", "paper")),
+          budgets=("paper",)),
     Claim("log(steps for an effective draw of v, SSHMC / SoftAbs)", "ours: about 0, where print has"
           " log(100 / 2.5) = 3.7", lambda r: log(best(r, SOFT)) - log(best(r, SSHMC)), -np.log(5),
           np.log(5), "free of the machine, each at its best number of steps: a draw takes about as"

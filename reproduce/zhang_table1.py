@@ -14,7 +14,7 @@ Writes  figures/zhang_table1.png, .txt (table and claims), .json; or in short/, 
 
 import numpy as np
 
-from harness.claims import Claim, Measured, brief, least, log
+from harness.claims import BUDGETS, Claim, Measured, brief, least, log
 from harness.claims import table as text_table
 from harness.run import main
 from harness.style import COLOURS, plt
@@ -137,14 +137,16 @@ CLAIMS = [
     times_claim(SSHMC, GIBBS, [22.12, 37.36]),
     *[Claim(f"x: log(min ESS per {unit}, {a} / {b})", said(key),
             lambda r, a=a, b=b, per=per: advantage(r, a, b, "x", per), 0.0, np.inf,
-            f"order, by the paper's estimator, per {unit}{note}", "order")
+            f"order, by the paper's estimator, per {unit}{note}", "order",
+            budgets=("paper",) if per == "seconds" else BUDGETS)
       for a, b, key, note in ((GIBBS, HMC, "low level", ""),
                               (GIBBS, SSHMC, "better low level", f"; {LOW_LEVEL}"))
       for unit, per in (("second", "seconds"), ("gradient", "passes"))],
     *[Claim(f"v: least log(ESS per second, SSHMC / another), {which}", said("outperforms"),
             lambda r, measure=measure: least(advantage(r, SSHMC, other, measure, "seconds")
                                              for other in (HMC, GIBBS)), 0.0, np.inf,
-            "order: the ESS per second of SSHMC is larger.  Least: in standard errors", "order")
+            "order: the ESS per second of SSHMC is larger.  Least: in standard errors", "order",
+            budgets=("paper",))
       for which, measure in (("the paper's estimator", "v"), ("long runs", "v, long"))],
     Claim("v: log(ESS per gradient, SSHMC / RMHMC(Gibbs)), long runs", "ours: about 0", lambda r:
           advantage(r, SSHMC, GIBBS, "v, long", "passes"), -np.log(10), np.log(10), "with no more"

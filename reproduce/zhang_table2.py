@@ -141,11 +141,11 @@ CLAIMS = [
             lambda r, other=other: scanned_gain(r, other), np.log(2), np.inf, "much: more than"
             " twice; over all w and v by the paper's estimator, each method at the fastest and the"
             " slowest of its settings of the scan, which the paper does not state",
-            "order") for other in (HMC, GIBBS)],
+            "order", budgets=("paper",)) for other in (HMC, GIBBS)],
     Claim(f"log(min ESS per second, SSHMC / {GIBBS}){ANY}", said("outperforms"), lambda r: gain(
         r, SSHMC + ANY, GIBBS + ANY, "least", "seconds"), 0.0, np.inf, "order: each method at its"
         " best setting, which for the Gibbs sampler is none of the paper's acceptance rate",
-        "order"),
+        "order", budgets=("paper",)),
     Claim(f"log(worst ESS per gradient, SSHMC / HMC){ANY}", "ours: HMC is not behind", lambda r:
           gain(r, SSHMC + ANY, HMC + ANY, "worst", "cost"), -np.inf, 0.0, "order: with squares,"
           " each at its best.  v is known to a fifth here and the funnel is short: a step of HMC"

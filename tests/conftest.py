@@ -20,3 +20,25 @@ def one_thread():
     """Of two, each waits for the other where the machine is busy; and the last bits differ."""
     with threadpoolctl.threadpool_limits(1, "blas"):
         yield
+
+
+class Given:
+    """In place of a generator: gives these vectors of normals, and these uniforms, in turn."""
+
+    def __init__(self, *normals, uniforms=(0.0,), exponential=None):
+        self.normals, self.uniforms, self.exponential = normals, uniforms, exponential
+        self.vectors = self.drawn = 0  # how many were asked for
+
+    def standard_normal(self, n):
+        self.vectors += 1
+        z = self.normals[(self.vectors - 1) % len(self.normals)]
+        assert z.size == n
+        return z.copy()
+
+    def random(self):
+        self.drawn += 1
+        assert self.drawn < 2000  # an update that does not end
+        return self.uniforms[(self.drawn - 1) % len(self.uniforms)]
+
+    def standard_exponential(self):
+        return self.exponential

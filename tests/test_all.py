@@ -117,7 +117,7 @@ def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, ca
     monkeypatch.setattr(command, "SETS", {"A": [nowhere, there]})
     assert command.main(SETTINGS) == 2
     out, err = capsys.readouterr()
-    assert "missing" in out and "cases" in out and err == "lost.gz is nowhere\n"
+    assert "missing" in out and "cases" in out and err == "nowhere: lost.gz is nowhere\n"
 
 
 def test_nothing_takes_the_place_of_a_data_set_there(monkeypatch):

@@ -1,6 +1,6 @@
 """RMHMC and HMC beside those of blackjax: the same posterior means; ours, theirs and the ratio.
 
-Needs the extra `compare`, which nothing else does:  pip install -e ".[compare]".  The benchmarks
+Needs the extra `compare`:  pip install -e ".[compare]".  The benchmarks
 alone:  python -m pytest tests/test_blackjax.py -m benchmark -s
 
 RMHMC has the same metric, step size and number of steps in both.  blackjax integrates by the

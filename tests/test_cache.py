@@ -5,6 +5,7 @@ Everything here happens in fresh processes with a cache of their own.
 
 import json
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -67,11 +68,11 @@ class Project:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text)
 
-    def start(self, command, folder=None):
+    def start(self, command, folder=None, **options):
         """Start a process without waiting for it."""
         # Python's own cache would miss an edit within a second that does not change the length
         return subprocess.Popen(
-            [sys.executable, "-B", *command], text=True, stdout=subprocess.PIPE,
+            [sys.executable, "-B", *command], text=True, stdout=subprocess.PIPE, **options,
             cwd=folder or self.folder,
             env={**os.environ, "NUMBA_CACHE_DIR": str(self.cache),
                  "PYTHONPATH": os.pathsep.join(map(str, (ROOT, folder or "", self.folder)))})
@@ -449,17 +450,62 @@ def test_processes_that_start_at_once_have_each_their_own_answer(project):
     assert all(re.fullmatch(r"\w+-[0-9a-f]{32}", file.name) for file in project.cache.iterdir())
 
 
-def test_a_cache_that_cannot_be_written_or_is_cut_off_is_done_without(project):
+def test_a_cache_that_cannot_be_written_is_done_without_and_named(project):
     project.write("my_model.py", MODEL)
     project.write("cache", "a file where the folder should be")
-    for _ in range(2):
-        assert project.run() == ([8.0], 0, 2)
-    project.cache.unlink()
     assert project.run() == ([8.0], 0, 2)
-    for file, left in zip(sorted(project.cache.iterdir()), (0, 1000), strict=True):
-        file.write_bytes(file.read_bytes()[:left])
+    said = project.start(["-c", CALL], stderr=subprocess.PIPE).communicate()[1]
+    assert f"{project.cache} cannot be written" in said and "NUMBA_CACHE_DIR" in said
+
+
+LIMITED = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+"""
+
+
+def test_a_full_disk_leaves_nothing_half_written(project):
+    project.write("my_model.py", MODEL)
+    assert project.run(LIMITED + CALL) == ([8.0], 0, 2)
+    assert [*project.cache.iterdir()] == []
+
+
+def flipped(content):
+    """Flip a bit in the middle."""
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1:]
+
+
+def test_what_is_damaged_in_the_cache_is_compiled_again_by_each_that_meets_it(project):
+    project.write("my_model.py", MODEL)
     assert project.run() == ([8.0], 0, 2)
+    for damage in (lambda content: content[:1000], lambda content: content[:-1], flipped,
+                   lambda content: pickle.dumps("something else")):
+        for file in project.cache.iterdir():
+            file.write_bytes(damage(file.read_bytes()))
+        both = [project.start(["-c", CALL + COUNT]) for _ in range(2)]
+        found = [process.communicate()[0].split() for process in both]
+        assert [values[0] for values in found] == ["8.0", "8.0"]
+        assert "0" in {values[1] for values in found}  # the first of them has loaded nothing
     assert project.run() == ([8.0], 1, 0)
+
+
+HOMELESS = """
+import os, pwd
+
+def nobody(number):
+    raise KeyError(number)
+
+pwd.getpwuid, os.access = nobody, lambda *_: False
+for name in ("HOME", "NUMBA_CACHE_DIR"):
+    os.environ.pop(name, None)
+from models.cache import FOLDER, ROOT
+print(FOLDER == ROOT / ".numba_cache")
+"""
+
+
+def test_a_user_without_a_home_has_a_cache_beside_the_code_or_none(project):
+    assert project.start(["-c", HOMELESS]).communicate()[0] == "True\n"
 
 
 HIDDEN = """

@@ -7,6 +7,7 @@ chain and a verdict that does change one is seen.
 
 import json
 import math
+import random
 import re
 from functools import cache
 from importlib import import_module
@@ -21,8 +22,8 @@ from harness.run import Settings, finish, record, written
 
 FIGURES = ROOT / "figures"
 WAITING = {  # not yet run at the paper's length
-    "meet", "paquet_rivals", "shahbaba_rivals", "wang_fig2", "wang_m", "wang_prediction",
-    "wang_rivals", "wang_steps", "wang_table2", "wang_table3", "zhang_rivals"}
+    "meet", "paquet_rivals", "shahbaba_multinomial", "shahbaba_rivals", "wang_fig2",
+    "wang_prediction", "wang_rivals", "wang_table2", "wang_table3", "zhang_rivals"}
 SCRIPTS = sorted({"meet", *(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))} - WAITING)
 PACKS = sorted((FIGURES / "replicates").glob("*.json.gz"))
 LIMIT = 300 * 1024  # bytes of a committed file with numbers
@@ -80,6 +81,30 @@ def test_every_claim_is_what_its_replicates_give(script):
         assert rest == wanted and len(numbers) == len(others)
         assert all(map(close, numbers, others)), (a, b)
     assert ours["verdicts"] == committed["verdicts"]
+
+
+def slower(value, rng, times=False):
+    """Return a result with each of its times multiplied by a number of its own."""
+    if isinstance(value, dict):
+        return {key: slower(part, rng, times or key in replicates.TIMES)
+                for key, part in value.items()}
+    if isinstance(value, list):
+        return [slower(part, rng, times) for part in value]
+    return value * math.exp(rng.gauss(0, 1)) if times else value
+
+
+def test_no_claim_of_a_smoke_or_short_run_depends_on_seconds(script, monkeypatch):
+    module, _, result, cases = script
+    packed, rng = replicates.unpack, random.Random(1)
+    monkeypatch.setattr(replicates, "unpack", lambda path: {
+        key: record | {"result": slower(record["result"], rng)}
+        for key, record in packed(path).items()})
+    experiment = replicates.Experiment(module.NAME, Settings("paper", recall=True))
+    other = module.run(experiment, cases)
+    for budget in ("smoke", "short"):
+        here, there = ([(claim.what, str(ours)) for claim, ours, _ in judge(
+            module.CLAIMS, found, budget)] for found in (result, other))
+        assert here == there
 
 
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]\d+)?")

@@ -213,6 +213,19 @@ def test_chess_numbers_the_values_in_alphabetical_order(uci):
     assert scaled.name != found.name
 
 
+def test_all_classes_are_numbered_in_their_order(uci, monkeypatch):
+    monkeypatch.setattr(datasets, "COUNTS", {"StatLog": [2] * 6, "CTG": [3] * 3})
+    for name, own, y in (("StatLog", datasets.statlog, np.resize(range(6), 12)),
+                         ("CTG", datasets.ctg, np.resize([2, 0, 1], 9))):
+        found = datasets.all_classes(name, uci)
+        np.testing.assert_array_equal(found.y, y)
+        np.testing.assert_array_equal(found.X, own(uci).X)
+        assert found.y.dtype == np.float64 and found.name == f"{name}, {max(y) + 1} classes"
+    monkeypatch.setattr(datasets, "COUNTS", {"CTG": [3, 2, 4]})
+    with pytest.raises(DataError, match=r"CTG has \[3, 3, 3\] cases of its classes, expected"):
+        datasets.all_classes("CTG", uci)
+
+
 @pytest.mark.parametrize("name", UCI_SETS)
 def test_a_file_may_be_compressed(uci, tmp_path, name):
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress((uci / name).read_bytes()))

@@ -11,6 +11,7 @@ from algorithms.delayed_acceptance import (
     surrogate_transition_step,
 )
 from algorithms.fitted_walk import fitted_walk
+from conftest import Given
 from departing import departs
 from models.interface import U
 from normal import exact_draw, normal, subset
@@ -88,16 +89,6 @@ def test_the_record_and_its_counts_are_true(inner):
         assert log_likelihood == pytest.approx(q[0]**2 / 2 + 2 * q[1]**2 - energy, abs=1e-12)
 
 
-class Given:
-    """In place of a generator: a step up, and uniforms of 0."""
-
-    def standard_normal(self, d):
-        return np.ones(d)
-
-    def random(self):
-        return 0.0
-
-
 @departs(delayed_acceptance_step, {"L2": """
     U_star = evaluated(y, approximation, APPROXIMATION, tally)
     error = U_star - here.U_star
@@ -107,12 +98,12 @@ class Given:
     return here, True, False"""})
 def test_a_proposal_of_an_energy_that_is_not_finite_is_rejected(step):
     here = State(Q, U(Q, MODEL), U(Q, STAR))
-    assert step(here, MODEL, STAR, L, np.zeros(3, int), Given())[2]
+    assert step(here, MODEL, STAR, L, np.zeros(3, int), Given(np.ones(Q.size)))[2]
     for beyond in (-np.inf, np.inf, np.nan):
         edge = normal(MODEL.y, 0.3, beyond)
         for model, star, promoted in ((edge, STAR, True), (MODEL, edge, False)):
             tally = np.zeros(3, int)
-            there, asked, accepted = step(here, model, star, L, tally, Given())
+            there, asked, accepted = step(here, model, star, L, tally, Given(np.ones(Q.size)))
             assert not accepted and asked == promoted and tally[2] == 1
             np.testing.assert_array_equal(there.q, Q)
 

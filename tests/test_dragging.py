@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import chi2, kstest, norm
 
 from algorithms.dragging import dragging, dragging_step
+from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
 from models.gp_regression import GPRegression
@@ -35,20 +36,10 @@ def test_one_step_is_a_metropolis_step_of_the_slow_variable():
     assert drags["square", 2]["P"][0, 4] > 0.001 and drags["formula"][0, 4] == 0
 
 
-class Given:
-    """In place of a generator: a step up, and uniforms of 0."""
-
-    def standard_normal(self, d):
-        return np.ones(d)
-
-    def random(self):
-        return 0.0
-
-
 def one(step, model, n_steps=2):
     tally = np.zeros(4, int)
     return *step(prepare(Q, model), model, np.array([0]), ONE, np.array([1]), np.ones(2), n_steps,
-                 tally, Given()), tally
+                 tally, Given(np.ones(1))), tally
 
 
 @departs(dragging_step, {"L5": """

@@ -17,6 +17,7 @@ from algorithms.elliptical_slice import (
     normal_draw,
 )
 from algorithms.ep import ep
+from conftest import Given
 from departing import departs
 from models.covariance import squared_exponential
 from models.gaussian import Gaussian
@@ -55,21 +56,6 @@ def slope_log_L(x, model):
 normal_draw.implementations[Slope] = lambda model, rng: rng.standard_normal(model.m.size)
 
 
-class Given:
-    """In place of a generator: these uniforms, over and over, and these normals."""
-
-    def __init__(self, uniforms, normals):
-        self.uniforms, self.normals, self.drawn = uniforms, np.array(normals), 0
-
-    def random(self):
-        self.drawn += 1
-        assert self.drawn < 2000  # an update that does not end
-        return self.uniforms[(self.drawn - 1) % len(self.uniforms)]
-
-    def standard_normal(self, n):
-        return self.normals[:n].copy()
-
-
 @departs(is_inside, lambda value, log_y: value > log_y)
 def test_a_point_of_an_L_that_is_not_finite_is_outside(is_inside):
     assert is_inside(3.0, 2.9) and not is_inside(3.0, 3.0) and is_inside(3.0, -np.inf)
@@ -82,7 +68,8 @@ def test_the_ellipse_is_about_the_mean(elliptical_update):
     # half of the way round from x is 2 m - x, and a quarter m + nu; all is in the slice of a flat L
     model, x = Slope(0.0, np.array([0.4, -1.0])), np.array([1.0, 2.0])
     for turn, there in ((0.5, 2 * model.m - x), (0.25, [1.1, -0.7])):
-        found, _ = elliptical_update(x, 0.0, model, np.zeros(2, int), Given([turn], [0.7, 0.3]))
+        rng = Given(np.array([0.7, 0.3]), uniforms=[turn])
+        found, _ = elliptical_update(x, 0.0, model, np.zeros(2, int), rng)
         np.testing.assert_allclose(found, there, rtol=0, atol=1e-14)  # rounding
 
 
@@ -94,14 +81,14 @@ def test_shrinkage_to_the_start_ends(elliptical_update):
     # the height is above log L everywhere, as it is where log u is lost in the rounding of log L
     model, x = Slope(0.0, np.array([0.4, -1.0])), np.array([1.0, 2.0])
     found, log_L_found = elliptical_update(x, 5.0, model, np.zeros(2, int),
-                                           Given([0.9, 0.3, 0.6], [0.7, 0.3]))
+                                           Given(np.array([0.7, 0.3]), uniforms=[0.9, 0.3, 0.6]))
     assert found is x and log_L_found == 5.0
 
 
 def test_an_update_by_hand():
     # log y = 2 * 1 - log 2.  Turns of theta = 2 pi (.5, -.25, .0625): x_0 is -1, -.9 and 1.268
     model, tally, x = Slope(2.0, np.zeros(2)), np.zeros(2, int), np.array([1.0, 2.0])
-    rng = Given([0.5, 0.5, 0.25, 5 / 12], [0.9, 0.3])
+    rng = Given(np.array([0.9, 0.3]), uniforms=[0.5, 0.5, 0.25, 5 / 12])
     found, log_L_found = elliptical_update.py_func(x, 2.0, model, tally, rng)
     # brackets of turns: (-.5, .5), of which 1/4 is -.25; (-.25, .5), of which 5/12 is .0625
     angle = 2 * np.pi * 0.0625
@@ -118,8 +105,8 @@ def test_the_height_is_below_L_of_the_start():
     # at -.5, and 60 degrees, at -.87, is outside
     model, x = Slope(1.0, np.zeros(1)), np.zeros(1)
     for turn, inside in ((-30 / 360, True), (-60 / 360, False)):
-        tally = np.zeros(2, int)
-        elliptical_update.py_func(x, 0.0, model, tally, Given([0.5, 1 + turn, 0.5], [1.0]))
+        tally, rng = np.zeros(2, int), Given(np.ones(1), uniforms=[0.5, 1 + turn, 0.5])
+        elliptical_update.py_func(x, 0.0, model, tally, rng)
         assert (tally[0] == 1) == inside
 
 

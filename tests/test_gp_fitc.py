@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 from models.gp_fitc import GPFITC
 from models.gp_regression import GPRegression
 from models.interface import U, U_prior, prepare, trial
-from one_variable import caches_agree, likelihood_is_energy_without_prior
+from one_variable import likelihood_is_energy_without_prior
 from test_gp_nystrom import INDEX, JITTER, parts
 from test_gp_regression import data, dense_C, problem
 
@@ -51,13 +51,6 @@ def test_with_all_columns_it_is_the_posterior(jitter):
     assert abs(error) < 1e-9
 
 
-def test_caches_agree_with_evaluation_from_scratch():
-    whole, q = problem(30, "ard")
-    # K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
-    model = GPFITC.from_model(whole, INDEX, JITTER)
-    caches_agree(model, q, 60, np.random.default_rng(3), 1e-11)
-
-
 def test_a_new_sigma_needs_no_new_B():
     whole, q = problem(30, "ard")
     model = GPFITC.from_model(whole, INDEX)
@@ -66,25 +59,3 @@ def test_a_new_sigma_needs_no_new_B():
     expected = U_prior(q + np.eye(5)[0], model) - multivariate_normal.logpdf(
         whole.y, np.zeros(30), (3 + np.exp(2 * (q[0] + 1))) * np.eye(30))
     assert trial(cache, 0, q[0] + 1, model) == pytest.approx(expected, rel=1e-12)  # sums of 30
-
-
-@pytest.mark.parametrize("k, value", [(0, np.nan), (0, np.inf), (1, 400.0), (1, np.nan),
-                                      (2, np.nan)])
-def test_where_there_is_no_factor_the_energy_is_not_finite_and_the_cache_goes_on(k, value):
-    whole, q = problem(30, "ard")
-    model = GPFITC.from_model(whole, INDEX)
-    cache = prepare(q, model)
-    assert not np.isfinite(trial(cache, k, value, model))
-    # the kernel by another sum, with a jitter of 1e-10
-    assert trial(cache, 1, q[1], model) == pytest.approx(cache.U, rel=1e-8)
-
-
-@pytest.mark.parametrize("name, value, message", [
-    ("index", [], "index is empty"), ("index", [30], "index must hold indices from 0 to 29"),
-    ("index", [1, 2, 1], "index must hold each case at most once"),
-    ("jitter", -1e-10, "jitter must be a finite number"),
-    ("model", 3, "model must be of type GPRegression")])
-def test_bad_arguments_are_named(name, value, message):
-    arguments = {"model": problem(30, "ard")[0], "index": [0, 1], name: value}
-    with pytest.raises(ValueError, match=message):
-        GPFITC.from_model(**arguments)

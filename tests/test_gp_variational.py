@@ -7,8 +7,8 @@ from scipy.stats import multivariate_normal
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
 from models.gp_variational import GPVariational
-from models.interface import U, U_prior, log_likelihood, prepare, trial
-from one_variable import caches_agree, likelihood_is_energy_without_prior
+from models.interface import U, U_prior, log_likelihood
+from one_variable import likelihood_is_energy_without_prior
 from test_gp_nystrom import INDEX, JITTER, parts
 from test_gp_regression import problem
 
@@ -51,32 +51,3 @@ def test_with_all_columns_the_error_is_in_proportion_to_the_jitter(jitter):
     error = U(q, GPVariational.from_model(whole, np.arange(40), jitter)) - U(q, whole)
     # the slope by sigma^2 is exact to 1e-5, and rounding of U 1e-13 of 1e2 over 1e-5
     assert error == pytest.approx((slope + 40 / 0.5) * 125 * jitter, rel=1e-3)
-
-
-def test_caches_agree_with_evaluation_from_scratch():
-    whole, q = problem(30, "ard")
-    # K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
-    model = GPVariational.from_model(whole, INDEX, JITTER)
-    caches_agree(model, q, 60, np.random.default_rng(3), 1e-11)
-
-
-@pytest.mark.parametrize("k, value", [(0, np.nan), (0, -400.0), (1, 400.0), (1, np.nan),
-                                      (2, np.nan)])
-def test_where_there_is_no_factor_the_energy_is_not_finite_and_the_cache_goes_on(k, value):
-    whole, q = problem(30, "ard")
-    model = GPVariational.from_model(whole, INDEX)
-    cache = prepare(q, model)
-    assert not np.isfinite(trial(cache, k, value, model))
-    # the kernel by another sum, with a jitter of 1e-10
-    assert trial(cache, 1, q[1], model) == pytest.approx(cache.U, rel=1e-8)
-
-
-@pytest.mark.parametrize("name, value, message", [
-    ("index", [], "index is empty"), ("index", [30], "index must hold indices from 0 to 29"),
-    ("index", [1, 2, 1], "index must hold each case at most once"),
-    ("jitter", -1e-10, "jitter must be a finite number"),
-    ("model", 3, "model must be of type GPRegression")])
-def test_bad_arguments_are_named(name, value, message):
-    arguments = {"model": problem(30, "ard")[0], "index": [0, 1], name: value}
-    with pytest.raises(ValueError, match=message):
-        GPVariational.from_model(**arguments)

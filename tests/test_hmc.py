@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from algorithms.hmc import draw_step, hmc, hmc_step, state_at, trajectory
+from conftest import Given
 from departing import departs
 from models.covariance import squared_exponential
 from models.gaussian import Gaussian
@@ -20,19 +21,6 @@ MODEL = Gaussian(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
 Q = np.array([0.3, -1.1])
 MASS = np.array([[1.5, 0.4], [0.4, 0.8]])
 masses = pytest.mark.parametrize("M", [None, MASS], ids=["unit masses", "mass matrix"])
-
-
-class Given:
-    """In place of a generator: gives the normals that are wanted, and a uniform."""
-
-    def __init__(self, z, u=0.0):
-        self.z, self.u = z, u
-
-    def standard_normal(self, n):
-        return self.z
-
-    def random(self):
-        return self.u
 
 
 def endpoint(q, p, eps, L, M):

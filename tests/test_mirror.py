@@ -11,7 +11,6 @@ from algorithms import hmc, paquet_rmhmc, split_hmc
 from departing import departs
 from harness.mirrors import (
     LABEL,
-    MARKERS,
     ROOT,
     SILENT,
     TAG,
@@ -19,7 +18,6 @@ from harness.mirrors import (
     departing,
     departures,
     entry,
-    escaped,
     every_mirror,
     mirrors,
     source,
@@ -27,6 +25,7 @@ from harness.mirrors import (
     variant,
     with_departures,
 )
+from harness.tables import escaped
 from mirror_rules import problems, share_of_ours, visits
 from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
@@ -319,12 +318,10 @@ def test_a_table_has_the_departures_of_the_papers_algorithms_and_models():
     assert "(../../models/funnel.py)" in table_of_departures("zhang")
 
 
-def test_only_what_stands_between_the_markers_is_written():
-    page = f"a\n{MARKERS[0]}\nstale\n{MARKERS[1]}\nb\n"
-    new = with_departures(page, "paquet")
-    assert new.startswith(f"a\n{MARKERS[0]}\n") and new.endswith(f"{MARKERS[1]}\nb\n")
-    assert table_of_departures("paquet") in new and "stale" not in new
-    assert with_departures(new, "paquet") == new
+def test_a_page_has_the_table_between_its_markers():
+    new = with_departures("a\n<!-- departures -->\nstale\n<!-- /departures -->\nb\n", "paquet")
+    assert new == ("a\n<!-- departures -->\n\n" + table_of_departures("paquet")
+                   + "\n\n<!-- /departures -->\nb\n")
 
 
 def test_the_committed_tables_are_up_to_date():

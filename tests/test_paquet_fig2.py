@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import paquet_fig2 as script
-from harness.claims import Measured, judge
+from harness.claims import Measured
+from judging import verdicts
 from paquet.digits import digits_3v5
 
 # The caption of Figure 2, and what Section 5 says of the kernels
@@ -142,16 +143,12 @@ def made_up():
                      "AISq-RMHMC": Measured(-100.02, 0.02)}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
-
-
 KNOWN = {"(d) seconds / (e) seconds", "(g) seconds / (f) seconds"}
 ON_THE_LINE = {f"({p}) log Z - corrected EP" for p in "abceg"}
 
 
 def test_all_claims_agree_where_the_paper_is_right():
-    for what, found in verdicts(made_up()).items():
+    for what, found in verdicts(script, made_up()).items():
         assert found == ("known difference" if what in KNOWN else "agrees")
 
 
@@ -178,7 +175,7 @@ MOVES = {
 @pytest.mark.parametrize("what", MOVES)
 def test_one_quantity_moves_one_claim(what):
     result = made_up()
-    before, after = verdicts(result), verdicts(result | MOVES[what](result))
+    before, after = verdicts(script, result), verdicts(script, result | MOVES[what](result))
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {re.sub(r"(all runs) .$", r"\1", what)}
     assert after[changed.pop()] == ("agrees" if what in KNOWN else "differs")
@@ -192,14 +189,14 @@ def test_one_quantity_moves_one_claim(what):
                                               "|EP - AIS| - |corrected EP - AIS|"}),
 ])
 def test_what_many_claims_share_moves_all_of_them(move, wanted):
-    before, after = verdicts(made_up()), verdicts(made_up() | move)
+    before, after = verdicts(script, made_up()), verdicts(script, made_up() | move)
     assert {name for name in before if before[name] != after[name]} == wanted
 
 
 def test_rmhmc_from_the_prior_is_above_hmc_run_by_run():
     result = made_up()
     low = result["d"]._replace(log_weights=np.array([-250.0, -100.0]))
-    before, after = verdicts(result), verdicts(result | {"d": low})
+    before, after = verdicts(script, result), verdicts(script, result | {"d": low})
     assert {name for name in before if before[name] != after[name]} == {
         "(d) lowest run - corrected EP", "(d) lowest run - (-) highest run"}
 

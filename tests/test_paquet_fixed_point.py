@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import paquet_fixed_point as script
-from harness.claims import Measured, judge
+from harness.claims import Measured
+from judging import verdicts
 from paquet.digits import digits_3v5
 from paquet.trajectories import draw, posterior
 
@@ -172,17 +173,13 @@ def made_up():
         "decay": Measured(0.9, 0.1)}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
-
-
 KNOWN = {"log10 reversibility error, digits": ("returns", "digits"),
          "log10 reversibility error, N = 2": ("returns", "N = 2"),
          "log10 |log volume|, N = 2": ("volume", "N = 2")}
 
 
 def test_all_claims_agree_but_those_about_line_12():
-    for what, found in verdicts(made_up()).items():
+    for what, found in verdicts(script, made_up()).items():
         assert found == ("known difference" if what in KNOWN else "agrees")
 
 
@@ -190,7 +187,7 @@ def changed(move):
     """Return the claims whose verdict `move`, which changes a result, changes; and the verdicts."""
     result = made_up()
     move(result)
-    before, after = verdicts(made_up()), verdicts(result)
+    before, after = verdicts(script, made_up()), verdicts(script, result)
     return {what: after[what] for what in before if before[what] != after[what]}
 
 

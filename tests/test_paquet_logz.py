@@ -8,7 +8,8 @@ import pytest
 
 import paquet_logz as script
 from algorithms.ais import combine
-from harness.claims import Measured, judge
+from harness.claims import Measured
+from judging import verdicts
 from paquet.digits import digits_3v5
 from paquet.problem import problem
 
@@ -180,18 +181,14 @@ def made_up(found=()):
     return {"truth": truth, "found": result | dict(found), "data": {}, "last step": {}}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
-
-
 def changed(result):
     """Return the claims whose verdicts are not those of made_up(), and the new verdicts."""
-    before, after = verdicts(made_up()), verdicts(result)
+    before, after = verdicts(script, made_up()), verdicts(script, result)
     return {what: after[what] for what in before if before[what] != after[what]}
 
 
 def test_all_claims_agree_where_the_theory_is_right():
-    found = verdicts(made_up())
+    found = verdicts(script, made_up())
     assert found.pop(KNOWN) == "known difference"
     assert set(found.values()) == {"agrees"}
     assert len(found) == 1 + 6 + len(LADDER) - len(REFERENCES) - 1

@@ -11,8 +11,9 @@ from scipy.stats import norm, t
 import paquet_rivals as script
 from algorithms.ais import geometric_ladder
 from algorithms.orthant import orthant
-from harness.claims import Measured, judge
+from harness.claims import Measured
 from harness.files import Data
+from judging import verdicts
 from models.gp_classification import draw_q, log_ratio
 from paquet import costs, rivals
 from paquet.costs import Row, averaged, best, cost, deviate, put_together, trusted
@@ -346,18 +347,14 @@ def made_up(rows=(), **other):
     return result | {"rows": result["rows"] | dict(rows)}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
-
-
 def changed(**other):
     """Return the claims whose verdicts are not those of made_up(), and the new verdicts."""
-    before, after = verdicts(made_up()), verdicts(made_up(**other))
+    before, after = verdicts(script, made_up()), verdicts(script, made_up(**other))
     return {what: after[what] for what in before if before[what] != after[what]}
 
 
 def test_all_claims_agree_where_they_are_right():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(script, made_up()).values()) == {"agrees"}
 
 
 AT = "the paper's problem"

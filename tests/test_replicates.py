@@ -1,5 +1,6 @@
 """reproduce/harness/replicates.py: replicates that are kept, found again, and never stale."""
 
+import gzip
 import json
 import math
 import os
@@ -7,12 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from harness import replicates as harness
+from harness import workers
 from harness.fingerprint import ROOT
 from harness.run import Settings
 
@@ -119,9 +122,30 @@ def test_the_cost_of_a_task_is_not_part_of_it(log):
     assert calls(log) == [1]
 
 
+def changed(*names, by=None):
+    """Return a function that changes an entry of a record, or removes it."""
+    def change(text):
+        record = json.loads(text)
+        *outer, last = names
+        place = record
+        for name in outer:
+            place = place[name]
+        place.pop(last)
+        if by:
+            place[last] = by(json.loads(text)["result"])
+        return json.dumps(record)
+    return change
+
+
 @pytest.mark.parametrize("damage", [
     lambda text: text[: len(text) // 2], lambda text: "", lambda text: "[1, 2]",
-    lambda text: "{}", lambda text: "\xff"], ids=["half", "empty", "list", "no result", "bytes"])
+    lambda text: "{}", lambda text: "\xff",
+    *(changed(name) for name in harness.ENTRIES), changed("machine", "processor"),
+    changed("result", "x"), changed("result", "x", by=lambda result: result["x"][:-1]),
+    changed("result", "x", by=lambda result: 1.5), changed("result", by=lambda result: [1.5]),
+    changed("seconds", by=lambda result: "long"), changed("task", "seed", by=lambda result: 77)],
+    ids=["half", "empty", "list", "no entry", "bytes", *harness.ENTRIES, "processor", "no x",
+         "x too short", "x a number", "result a list", "seconds a word", "another task"])
 def test_a_damaged_replicate_counts_as_missing(log, folder, capsys, damage):
     first = replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))
     path = sorted((folder / "replicates" / "draw").iterdir())[0]
@@ -152,6 +176,21 @@ def test_warm_is_called_once_and_only_if_there_is_something_to_do(log):
     assert len(count) == 1
 
 
+def here_or_there():
+    """Leave a file that names the process."""
+    Path(os.environ["WARMED"], str(os.getpid())).touch()
+
+
+@pytest.mark.parametrize("jobs", [0, 1])
+def test_warm_is_called_where_replicates_are_computed(tmp_path, log, monkeypatch, jobs):
+    workers.end()  # those that are there have another environment
+    monkeypatch.setenv("WARMED", str(tmp_path))
+    replicates("draw", SETTINGS._replace(jobs=jobs), draw, tasks(log, [1]), warm=here_or_there)
+    (name,) = [path.name for path in tmp_path.iterdir() if path.name.isdecimal()]
+    assert (int(name) == os.getpid()) == (jobs == 0)
+    workers.end()
+
+
 def test_the_bar_counts_by_cost_and_shows_the_note(log, capsys):
     heard = []
     replicates("draw", SETTINGS, draw, tasks(log, [1, 2]), unit="chains",
@@ -161,7 +200,7 @@ def test_the_bar_counts_by_cost_and_shows_the_note(log, capsys):
     assert "100%" in errors and "2/2 chains, seen 2" in errors
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [0, 2])
 def test_linear_algebra_has_one_thread(jobs):
     with threadpool_limits(2):  # whatever the user has set
         found = replicates("threads", SETTINGS._replace(jobs=jobs), threads,
@@ -169,18 +208,40 @@ def test_linear_algebra_has_one_thread(jobs):
     assert [r["threads"] for r in found] == [1, 1]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [0, 1, 2])
 def test_ctrl_c_is_for_the_parent_alone(jobs):
     found = replicates("deaf", SETTINGS._replace(jobs=jobs), deaf, [{"seed": 1}, {"seed": 2}])
-    assert [r["deaf"] for r in found] == [jobs > 1] * 2
+    assert [r["deaf"] for r in found] == [jobs > 0] * 2
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [0, 2])
 def test_an_error_in_a_replicate_is_shown_and_the_others_are_kept(jobs, folder):
     with pytest.raises(ArithmeticError, match="own error"):
         replicates("fail", SETTINGS._replace(jobs=jobs), fail, [
             {"seed": seed, "cost": -seed} for seed in range(4)])
     assert len(list((folder / "replicates" / "fail").glob("*.json"))) >= 2  # done before seed 3
+
+
+def fatal(seed, calls):
+    """Kill the process in which seed 1 is computed; leave a file for each call."""
+    (Path(calls) / f"{seed}-{os.getpid()}").touch()
+    if seed == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {}
+
+
+def test_what_kills_its_process_twice_is_named_and_the_others_are_kept(tmp_path, folder, capsys,
+                                                                        monkeypatch):
+    monkeypatch.setattr(harness, "killed", [])
+    with pytest.raises(harness.Lost) as lost:
+        replicates("fatal", SETTINGS._replace(jobs=2), fatal, [
+            {"seed": seed, "calls": str(tmp_path)} for seed in range(4)], unit="chains")
+    name = f'fatal({{"seed": 1, "calls": "{tmp_path}"}})'
+    assert harness.killed == [name, name]
+    assert f"{name}. The other 3 of 4 chains are kept" in str(lost.value)
+    assert len(list((folder / "replicates" / "fatal").glob("*.json"))) == 3
+    assert len(list(tmp_path.glob("?-*"))) == 5
+    assert capsys.readouterr().err.count(f"{name}: its process was killed (SIGKILL)") == 2
 
 
 def test_what_is_no_number_is_refused():
@@ -199,6 +260,23 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
         harness.write(path, "new")
     assert path.read_text() == "old"
     assert {*tmp_path.iterdir()} == {path, link}
+
+
+def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(log, folder):
+    replicates("draw", SETTINGS, draw, tasks(log, [1]))
+    files = [place / name for place in (folder, folder / "replicates" / "draw")
+             for name in (".old.tmp", ".new.tmp")]
+    for file in files:
+        file.touch()
+    for file in files[::2]:
+        os.utime(file, (0, time.time() - 2 * harness.HOUR))
+    harness.Experiment("draw", SETTINGS)
+    assert [file.exists() for file in files] == [False, True] * 2
+
+
+def test_a_file_is_written_though_another_run_has_removed_its_folder(tmp_path):
+    harness.write(tmp_path / "new" / "file", "text")
+    assert (tmp_path / "new" / "file").read_text() == "text"
 
 
 # Packed
@@ -249,7 +327,18 @@ def test_fresh_ignores_the_pack(log):
     assert calls(log) == [1, 1]
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"x" * 9])
+def repacked(change):
+    """Return a function that changes the list of records in a packed file."""
+    return lambda packed: gzip.compress(json.dumps(change(json.loads(
+        gzip.decompress(packed)))).encode())
+
+
+@pytest.mark.parametrize("damage", [
+    lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"x" * 9,
+    lambda b: b[:20] + bytes([255]) * 20 + b[40:], lambda b: gzip.compress(b"\xff"),
+    repacked(lambda records: {"records": records}), repacked(lambda records: [1]),
+    *(repacked(lambda records, name=name: [{k: v for k, v in r.items() if k != name}
+                                           for r in records]) for name in harness.ENTRIES)])
 def test_a_damaged_pack_counts_as_missing(log, capsys, damage):
     first = experiment()
     first.replicates(draw, tasks(log, [1]))
@@ -285,6 +374,7 @@ SLOW = '''
 """A script whose replicates take a while."""
 import sys, time
 from pathlib import Path
+import numpy as np
 from harness import replicates as harness
 from harness.run import parse
 harness.FIGURES = Path(__file__).parent / "figures"
@@ -293,21 +383,59 @@ def slow(seed):
     with open(Path(__file__).parent / "log", "a") as file:
         file.write(f"{seed}\\n")
     time.sleep(0.3)
-    return {"seed": seed}
+    return {"seed": seed, "x": np.random.default_rng(seed).standard_normal(3)}
 
 if __name__ == "__main__":
     experiment = harness.Experiment("slow", parse(__doc__))
     found = experiment.replicates(slow, [{"seed": k} for k in range(8)])
-    print([r["seed"] for r in found])
+    print([r["seed"] for r in found], [r["x"] for r in found])
 '''
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+def slow_script(folder):
+    """Return a script's command, and where it stores its replicates."""
+    folder.mkdir(exist_ok=True)
+    (folder / "slow_fig1.py").write_text(SLOW)
+    return ([sys.executable, str(folder / "slow_fig1.py")],
+            folder / "figures" / "short" / "replicates" / "slow")
+
+
+def out_of(command):
+    """Run a command to its end and return what it prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300,
+                          env=environment()).stdout
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Return what the script prints that nobody interrupts, and how long it takes."""
+    command, _ = slow_script(tmp_path_factory.mktemp("undisturbed"))
+    start = time.monotonic()
+    return out_of(command), time.monotonic() - start
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(k, marks=pytest.mark.slow)
+                                       for k in range(2, 12))])
+def test_runs_that_are_killed_at_random_moments_end_as_an_undisturbed_one(tmp_path, undisturbed,
+                                                                            seed):
+    wanted, duration = undisturbed
+    command, store = slow_script(tmp_path)
+    moments = duration * np.random.default_rng(seed).uniform(0.3, 1.0, 3)
+    print(f"seed {seed}: killed after {moments} s")
+    for moment in moments:
+        with subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL) as process:
+            time.sleep(moment)
+            process.kill()
+    assert out_of(command) == wanted
+    assert len(list(store.iterdir())) == 8
+
+
+@pytest.mark.parametrize("jobs", ["0", "2"])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_script_keeps_what_is_finished_and_resumes(tmp_path, jobs, how):
-    script, store = tmp_path / "slow_fig1.py", tmp_path / "figures" / "short" / "replicates/slow"
-    script.write_text(SLOW)
-    command = [sys.executable, str(script), "--jobs", jobs]
+    command, store = slow_script(tmp_path)
+    command += ["--jobs", jobs]
     options = {"env": environment(), "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
                "text": True}
     with subprocess.Popen(command, start_new_session=True, **options) as process:
@@ -315,7 +443,7 @@ def test_an_interrupted_script_keeps_what_is_finished_and_resumes(tmp_path, jobs
             assert process.poll() is None
             time.sleep(0.02)
         os.killpg(process.pid, how)  # as a terminal does on Ctrl-C
-        _, errors = process.communicate(timeout=20)
+        _, errors = process.communicate(timeout=60)
     kept = {path.name for path in store.glob("*.json")}
     if how == signal.SIGINT:
         assert process.returncode == 130
@@ -323,8 +451,8 @@ def test_an_interrupted_script_keeps_what_is_finished_and_resumes(tmp_path, jobs
         assert "Traceback" not in errors
     begun = len(calls(tmp_path / "log"))
     assert 2 <= len(kept) < 8
-    assert begun - len(kept) <= int(jobs)  # at most one lost in each process
-    again = subprocess.run(command, check=True, timeout=60, **options)
-    assert again.stdout == f"{[*range(8)]}\n"
+    assert begun - len(kept) <= max(int(jobs), 1)  # at most one lost in each process
+    again = subprocess.run(command, check=True, timeout=300, **options)
+    assert again.stdout.startswith(f"{[*range(8)]} ")
     assert len(calls(tmp_path / "log")) - begun == 8 - len(kept)
     assert kept <= {path.name for path in store.glob("*.json")}

@@ -11,10 +11,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from harness import replicates, run
 from harness.claims import Claim, Measured
-from harness.files import Data
+from harness.files import Data, DataError
 from harness.fingerprint import ROOT
 from harness.run import Settings, announce, main, parse
 from harness.style import plt
+from paquet import digits
 
 SETTINGS = Settings("smoke")
 
@@ -33,12 +34,15 @@ def folder(tmp_path, monkeypatch):
 def test_options():
     cores = joblib.cpu_count()
     assert parse("", []) == Settings("short", min(2, cores), 1, False, None)
-    given = "--budget paper --jobs 100000 --seed 7 --fresh --data here".split()
-    assert parse("", given) == Settings("paper", cores, 7, True, "here")
-    assert os.environ["PAPERS_DATA"].split(os.pathsep)[0] == "here"  # for other processes
+    given = f"--budget paper --jobs 100000 --seed 7 --fresh --data {ROOT}".split()
+    assert parse("", given) == Settings("paper", cores, 7, True, str(ROOT))
+    assert os.environ["PAPERS_DATA"].split(os.pathsep)[0] == str(ROOT)  # for other processes
+    assert parse("", ["--jobs", "0"]).jobs == 0
 
 
-@pytest.mark.parametrize("wrong", ["--jobs 0", "--jobs x", "--seed -1", "--budget long", "--what"])
+@pytest.mark.parametrize("wrong", [
+    "--jobs -1", "--jobs x", "--jobs 1.5", "--seed -1", f"--seed {'9' * 5000}", "--budget long",
+    "--what", "--data nowhere", f"--data {__file__}"])
 def test_wrong_options_end_with_a_sentence(wrong, capsys):
     with pytest.raises(SystemExit) as end:
         parse("what it does", wrong.split())
@@ -101,7 +105,7 @@ def ends(monkeypatch, *options, **changes):
     return end.value.code
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.parametrize("jobs", ["0", "1"])
 def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, folder, capsys,
                                                                       jobs):
     before = plt.get_fignums()  # other tests leave theirs
@@ -109,7 +113,9 @@ def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, f
         assert ends(monkeypatch, "--budget", "smoke", "--jobs", jobs) == 0
     text = (folder / "x_fig7.txt").read_text()
     assert text.startswith("the table\n\n") and text.endswith("2 agrees\n")
-    assert text in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert text in out
+    assert out.splitlines()[-1] == str(folder / "x_fig7.png")
     assert (folder / "x_fig7.png").read_bytes().startswith(b"\x89PNG")
     assert plt.get_fignums() == before
     record = json.loads((folder / "x_fig7.json").read_text())
@@ -147,6 +153,163 @@ def test_the_paper_budget_packs_its_replicates_where_results_are_committed(monke
     assert ends(monkeypatch, "--budget", "paper", cases=lambda s: Data("a", None, None, "b")) == 0
 
 
+# What can go wrong
+
+
+def test_killed_processes_are_counted_before_the_last_line(monkeypatch, capsys):
+    monkeypatch.setattr(run, "killed", ["chain(1)", "chain(2)", "chain(1)"])
+    assert ends(monkeypatch, "--budget", "smoke") == 0
+    assert capsys.readouterr().out.splitlines()[-3:-1] == [
+        "Killed: 2 processes that computed chain(1)", "Killed: 1 process that computed chain(2)"]
+
+
+def test_what_is_given_up_is_said_and_is_exit_status_1(monkeypatch, capsys):
+    monkeypatch.setattr(run, "killed", ["chain(1)", "chain(1)"])
+
+    def killing(experiment, cases):
+        raise replicates.Lost("chain(1) is given up")
+
+    assert ends(monkeypatch, "--budget", "smoke", run=killing) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "Killed: 2 processes that computed chain(1)", "chain(1) is given up"]
+
+
+@pytest.mark.filterwarnings(  # NumPy does not close what it cannot read
+    "ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.parametrize("left", [0, 10, 1000, -1])
+def test_a_truncated_data_set_is_a_sentence_and_exit_status_2(monkeypatch, capsys, tmp_path, left):
+    content = digits.DIGITS.read_bytes()
+    (tmp_path / "digits.npz").write_bytes(content[:left])
+    monkeypatch.setattr(digits, "DIGITS", tmp_path / "digits.npz")
+    assert ends(monkeypatch, "--budget", "smoke", cases=lambda _: digits.digits_3v5()) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "is damaged" in said and "git restore" in said
+
+
+def test_no_data_at_all_is_a_sentence_and_exit_status_2(monkeypatch, capsys):
+    def nowhere(settings):
+        raise DataError("cases.txt is nowhere")
+
+    assert ends(monkeypatch, "--budget", "smoke", cases=nowhere) == 2
+    assert capsys.readouterr().err == "cases.txt is nowhere\n"
+
+
+TINY = '''
+"""A script."""
+from pathlib import Path
+from harness import replicates
+from harness.run import main
+from harness.style import plt
+
+replicates.FIGURES = Path(__file__).parent / "figures"
+NAME, WHAT, MINUTES = "tiny_fig1", "next to nothing", {"smoke": 0.1, "paper": 0.1}
+
+def third(seed):
+    return {"x": seed / 3}
+
+def run(experiment, cases):
+    return experiment.replicates(third, [{"seed": k} for k in range(3)])
+
+CLAIMS = []
+
+def table(result):
+    return "\\u00e9 \\u2207"  # letters that not every locale has
+
+def figure(result):
+    return plt.figure()
+
+def cases(settings):
+    return "none"
+
+if __name__ == "__main__":
+    main(globals())
+'''
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """Return a function that starts a script, and the folder it writes to."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "tiny_fig1.py").write_text(TINY)
+
+    def start(*options, budget="smoke", before=(), **changes):
+        return subprocess.Popen(
+            [*before, sys.executable, str(tmp_path / "here" / "tiny_fig1.py"), "--budget", budget,
+             *options], **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
+                           "cwd": tmp_path, "env": environment()} | changes)
+
+    return start, tmp_path / "here" / "figures"
+
+
+def ended(process):
+    """Wait for the end; return the exit status and what is on the standard error but the bar."""
+    errors = process.communicate()[1].replace("\r", "\n").splitlines()
+    return process.returncode, [line for line in errors if line and "%|" not in line]
+
+
+LIMITED = ("import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100));"
+           "os.execv(sys.argv[1], sys.argv[1:])")  # files have 100 bytes at most
+
+
+@pytest.mark.parametrize("jobs", ["0", "1"])
+def test_a_full_disk_is_a_sentence_and_exit_status_2(tiny, jobs):
+    start, folder = tiny
+    status, (said,) = ended(start("--jobs", jobs, before=[sys.executable, "-c", LIMITED]))
+    assert status == 2
+    assert str(folder / "smoke" / "replicates") in said and "File too large" in said
+    assert not [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_file_in_the_place_of_the_folder_is_a_sentence_and_exit_status_2(tiny):
+    start, folder = tiny
+    folder.write_text("a file")
+    status, (said,) = ended(start())
+    assert status == 2
+    assert said.startswith(str(folder)) and "cannot be read or written" in said
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_an_output_that_cannot_be_written_is_a_sentence_and_exit_status_2(tiny):
+    start, _ = tiny
+    with open("/dev/full", "w") as full:
+        status, (said,) = ended(start("--jobs", "0", stdout=full))
+    assert status == 2
+    assert said.startswith("What is printed cannot be read or written: No space left")
+
+
+def test_a_reader_that_goes_away_costs_no_result(tiny):
+    start, folder = tiny
+    process = start("--jobs", "0")
+    assert process.stdout.readline().startswith("tiny_fig1")
+    process.stdout.close()  # as `| head -1` does
+    process.stdout = None
+    assert ended(process) == (141, [])
+    assert {path.suffix for path in (folder / "smoke").glob("tiny*")} == {".txt", ".png", ".json"}
+
+
+def test_a_poor_environment_does_no_harm(tiny, tmp_path):
+    start, folder = tiny
+    (tmp_path / "elsewhere").mkdir()
+    poor = {name: environment()[name] for name in ("PATH", "PYTHONPATH")} | {
+        "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}  # ASCII alone, no HOME
+    process = start("--jobs", "0", env=poor, cwd=tmp_path / "elsewhere")
+    printed, _ = process.communicate()
+    assert process.returncode == 0
+    assert r"\xe9 \u2207" in printed
+    assert "\u00e9 \u2207" in (folder / "smoke" / "tiny_fig1.txt").read_text("utf-8")
+    closed = start("--jobs", "0", before=["sh", "-c", '"$@" >&- 2>&-', "sh"])
+    assert closed.communicate() == ("", "") and closed.returncode == 0
+
+
+def test_two_runs_at_the_same_time_do_not_disturb_each_other(tiny):
+    start, folder = tiny
+    both = [start(budget="paper") for _ in range(2)]
+    assert [process.communicate() and process.returncode for process in both] == [0, 0]
+    pack = replicates.unpack(folder / "replicates" / "tiny_fig1.json.gz")
+    assert sorted(record["result"]["x"] for record in pack.values()) == [0, 1 / 3, 2 / 3]
+    assert not list(folder.rglob("*.tmp"))
+
+
 def test_times_of_several_processors_are_not_mixed_without_a_word():
     class Two:
         clocks = ("one", "another")
@@ -171,7 +334,7 @@ for panel in "cdef":  # one that starts at the prior, and one of each kernel, ar
 script.CLAIMS, script.figure = [], lambda r: script.plt.figure()
 # computed outside of replicates, all digits of it
 script.table = lambda r: str(script.problem.__wrapped__(r["data"])[2].mu.tolist())
-sys.argv = ["paquet_fig2.py", "--budget", "smoke", "--jobs", "1"]
+sys.argv = ["paquet_fig2.py", "--budget", "smoke", "--jobs", "0"]
 main(vars(script))
 """
 

@@ -1,6 +1,6 @@
 """Regression beside scikit-learn's: likelihood, gradient, predictions, and the time of each.
 
-Needs the extra `compare`, which nothing else does:  pip install -e ".[compare]".  The benchmarks
+Needs the extra `compare`:  pip install -e ".[compare]".  The benchmarks
 alone:  python -m pytest tests/test_scikit_learn.py -m benchmark -s
 """
 

@@ -7,6 +7,7 @@ import pytest
 
 import shahbaba_errata as errata
 from harness.claims import Measured, failures, judge
+from judging import verdicts
 from shahbaba import printed
 from shahbaba.printed import MEASURES, METHODS, PROBLEMS, SENTENCES
 
@@ -26,20 +27,16 @@ def made_up():
     }
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(errata.CLAIMS, result, "paper")}
-
-
 def changed(part, key, value):
     """Return the claims whose verdict is another when one number is."""
     result = made_up()
     assert key in result[part]
     result[part][key] = value
-    return {what for what, verdict in verdicts(result).items() if verdict != "agrees"}
+    return {what for what, verdict in verdicts(errata, result).items() if verdict != "agrees"}
 
 
 def test_what_is_as_printed_agrees():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(errata, made_up()).values()) == {"agrees"}
 
 
 @pytest.mark.parametrize("key", made_up()["product"], ids=str)
@@ -79,13 +76,12 @@ def test_an_order_that_is_another_changes_its_claim(words):
 def test_the_abstracts_claim_is_about_the_mean_of_four_problems():
     for method in METHODS[1:]:
         result = made_up()
+        what = f"Four problems: mean log(HMC / {method}), least of the four products"
         for name in PROBLEMS:
             result["log"][name, method, "HMC", "tau x s"] = Measured(-0.5, 0.1)
-        assert verdicts(result)[f"Four problems: mean log(HMC / {method}), least of the four"
-                                " products"] == "differs"
+        assert verdicts(errata, result)[what] == "differs"
         result["log"]["CTG", method, "HMC", "tau x s"] = Measured(5.0, 0.1)  # a mean of 0.875
-        assert verdicts(result)[f"Four problems: mean log(HMC / {method}), least of the four"
-                                " products"] == "agrees"
+        assert verdicts(errata, result)[what] == "agrees"
 
 
 # The intervals, a second time

@@ -6,7 +6,8 @@ import pytest
 import shahbaba_fig1 as fig1
 from algorithms.ess import initial_sequence
 from algorithms.linear_theory import correlation_and_rate
-from harness.claims import BUDGETS, Measured, judge
+from harness.claims import BUDGETS, Measured
+from judging import verdicts
 
 HMC, WALK, LARGE = fig1.METHODS
 
@@ -28,17 +29,13 @@ def made_up():
             "shown": {m: np.arange(60.0).reshape(30, 2) for m in (HMC, WALK)}}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(fig1.CLAIMS, result, "paper")}
-
-
 def changed(method, key, value):
     result = made_up()
     if method:
         result[method][key] = Measured(value, result[method][key].se)
     else:
         result[key] = Measured(value, result[key].se)
-    before, after = verdicts(made_up()), verdicts(result)
+    before, after = verdicts(fig1, made_up()), verdicts(fig1, result)
     return {what for what in before if before[what] != after[what]}
 
 
@@ -51,7 +48,7 @@ TIME = "CPU time per state, random walk / HMC"
 
 
 def test_what_is_as_theory_and_text_say_agrees():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(fig1, made_up()).values()) == {"agrees"}
 
 
 @pytest.mark.parametrize(("method", "key", "value", "wanted"), [

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import shahbaba_fig2 as fig2
-from harness.claims import judge
 from harness.files import Data
 from harness.run import Settings
+from judging import verdicts
 
 BOTH = "cases of the smaller class"
 LINE = "cases on the wrong side of the line / cases of the smaller class"
@@ -17,19 +17,15 @@ def made_up():
             "smaller": 40, "wrong": 10}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(fig2.CLAIMS, result, "paper")}
-
-
 @pytest.mark.parametrize(("key", "value", "wanted"), [
     ("smaller", 40, set()), ("smaller", 51, {BOTH}), ("wrong", 41, {LINE}), ("wrong", 40, set())])
 def test_what_is_another_changes_its_claim(key, value, wanted):
-    found = verdicts(made_up() | {key: value})
+    found = verdicts(fig2, made_up() | {key: value})
     assert {what for what, verdict in found.items() if verdict == "differs"} == wanted
 
 
 def test_a_single_class_is_no_classification_problem():
-    assert verdicts(made_up() | {"smaller": 0.5, "wrong": 0})[BOTH] == "differs"
+    assert verdicts(fig2, made_up() | {"smaller": 0.5, "wrong": 0})[BOTH] == "differs"
 
 
 def test_wrong_sides_and_the_smaller_class_are_counted():

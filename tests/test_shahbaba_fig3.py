@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import shahbaba_fig3 as fig3
-from harness.claims import judge
 from harness.run import Settings
+from judging import verdicts
 from models.interface import U, grad_U
 from shahbaba.datasets import illustrative
 from shahbaba.illustration import SLOPES, fitted
@@ -24,10 +24,6 @@ def made_up():
     return {"cases": illustrative(1, 5.0), "found": found}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(fig3.CLAIMS, result, "paper")}
-
-
 @pytest.mark.parametrize("slope", SLOPES)
 @pytest.mark.parametrize(("key", "value", "many", "what"), [
     ("gradient", 2e-8, 1, MODE), ("second", 2e-6, 1, SECOND), ("off", 1.1, 250, NEAR),
@@ -35,7 +31,7 @@ def verdicts(result):
 def test_what_is_another_in_one_slope_changes_its_claim(slope, key, value, many, what):
     result = made_up()
     result["found"][slope][key][:many] = value  # 150 of 400 are 5 standard errors below a half
-    found = verdicts(result)
+    found = verdicts(fig3, result)
     assert found.pop(what) == "differs"
     assert set(found.values()) == {"agrees"}
 
@@ -44,7 +40,8 @@ def test_what_is_so_in_most_data_sets_agrees():
     result = made_up()
     for key, value in (("off", 5.0), ("rest", 5.0), ("curvature", 5.0)):
         result["found"][2.0][key][:170] = value  # 230 of 400: 3 standard errors above a half
-    assert set(verdicts(made_up()).values()) == set(verdicts(result).values()) == {"agrees"}
+    for each in (made_up(), result):
+        assert set(verdicts(fig3, each).values()) == {"agrees"}
 
 
 def test_the_intervals():

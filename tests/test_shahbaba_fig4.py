@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import shahbaba_fig4 as fig4
-from harness.claims import judge
 from harness.run import Settings
+from judging import verdicts
 from models.interface import grad_U
 from shahbaba.datasets import illustrative
 from shahbaba.illustration import SLOPES
@@ -31,12 +31,8 @@ def made_up():
     return {"cases": illustrative(1, 5.0), "found": found, "simulated": (0.9, 0.1)}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(fig4.CLAIMS, result, "paper")}
-
-
 def test_what_is_as_the_text_says_agrees():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(fig4, made_up()).values()) == {"agrees"}
 
 
 @pytest.mark.parametrize("slope", SLOPES)
@@ -46,7 +42,7 @@ def test_what_is_as_the_text_says_agrees():
 def test_one_data_set_that_is_another_changes_its_claim(slope, key, value, what):
     result = made_up()
     result["found"][slope][key][17] = value
-    found = verdicts(result)
+    found = verdicts(fig4, result)
     assert found.pop(what) == "differs"
     assert set(found.values()) == {"agrees"}
 
@@ -55,28 +51,28 @@ def test_one_data_set_that_is_another_changes_its_claim(slope, key, value, what)
 def test_the_least_favourable_slope_counts_for_the_information(slope):
     result = made_up()
     result["found"][slope]["share"] -= 0.23  # a mean of 0.27, below 0.3 by 10 standard errors
-    found = verdicts(result)
+    found = verdicts(fig4, result)
     assert found.pop(SHARE) == "differs"
     assert set(found.values()) == {"agrees"}
     result["found"][slope]["share"] += 0.06  # 0.33
-    assert verdicts(result)[SHARE] == "agrees"
+    assert verdicts(fig4, result)[SHARE] == "agrees"
 
 
 @pytest.mark.parametrize("slope", SLOPES)
 def test_what_depends_on_the_slope_is_not_determined(slope):
     result = made_up()
     result["found"][slope]["left"][:250] = 0.6  # 150 of 400 are left, 5 standard errors below half
-    found = verdicts(result)
+    found = verdicts(fig4, result)
     assert found.pop(LEFT) == "not determined"
     assert set(found.values()) == {"agrees"}
     for values in result["found"].values():
         values["left"][:250] = 0.6
-    assert verdicts(result)[LEFT] == "differs"
+    assert verdicts(fig4, result)[LEFT] == "differs"
 
 
 @pytest.mark.parametrize(("simulated", "what"), [((0.45, 0.1), MOST), ((0.9, 1.1), SLOW)])
 def test_simulated_data_that_are_others_change_their_claim(simulated, what):
-    found = verdicts(made_up() | {"simulated": simulated})
+    found = verdicts(fig4, made_up() | {"simulated": simulated})
     assert found.pop(what) == "differs"
     assert set(found.values()) == {"agrees"}
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import shahbaba_stability as stability
-from harness.claims import BUDGETS, Measured, judge
+from harness.claims import BUDGETS, Measured
+from judging import verdicts
 from models.interface import hessian
 from shahbaba import chains
 from shahbaba.printed import PROBLEMS, step
@@ -34,17 +35,13 @@ def spread(x):
     return x * np.linspace(0.9, 1.1, x.size)
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(stability.CLAIMS, result, "paper")}
-
-
 def changed(result):
-    before, after = verdicts(made_up()), verdicts(result)
+    before, after = verdicts(stability, made_up()), verdicts(stability, result)
     return {what for what in before if before[what] != after[what]}
 
 
 def test_what_is_as_the_theory_and_the_text_say_agrees():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(stability, made_up()).values()) == {"agrees"}
 
 
 @pytest.mark.parametrize(("key", "value", "what"), [

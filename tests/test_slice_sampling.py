@@ -17,6 +17,7 @@ from algorithms.slice_sampling import (
     slice_sampling,
     slice_update,
 )
+from conftest import Given
 from departing import departs
 from models.interface import U, commit, prepare, trial
 from normal import exact_draw, normal
@@ -24,21 +25,6 @@ from normal import exact_draw, normal
 MODEL = normal([0.3, 1.2, -0.4, 0.9])
 Q = np.array([0.2, -0.1])
 LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
-
-
-class Given:
-    """In place of a generator: these uniforms, over and over, and this exponential."""
-
-    def __init__(self, uniforms, exponential):
-        self.uniforms, self.exponential, self.drawn = uniforms, exponential, 0
-
-    def random(self):
-        self.drawn += 1
-        assert self.drawn < 1000  # an update that does not end
-        return self.uniforms[(self.drawn - 1) % len(self.uniforms)]
-
-    def standard_exponential(self):
-        return self.exponential
 
 
 @departs(is_inside, lambda energy, level: energy < level)
@@ -55,7 +41,7 @@ def test_a_point_of_an_energy_that_is_not_finite_is_outside(is_inside):
 def test_shrinkage_to_the_start_ends(slice_update):
     # in place of an exponential that is lost in the rounding of U: no point is in the slice
     start = prepare(Q, MODEL)
-    rng = Given([0.3, 0.9, 0.6, 0.2], -1.0)
+    rng = Given(uniforms=[0.3, 0.9, 0.6, 0.2], exponential=-1.0)
     there = slice_update(start, 0, MODEL, 1.0, 1, np.zeros(4, int), rng)
     assert there is start
 
@@ -64,7 +50,7 @@ def test_an_update_by_hand():
     # a level far above all: two steps out to the left as J = floor(.5 * 4) = 2, one to the right
     tally = np.zeros(4, int)
     there = slice_update.py_func(prepare(Q, MODEL), 0, MODEL, 2.0, 4, tally,
-                                 Given([0.25, 0.5, 0.75], 1e6))
+                                 Given(uniforms=[0.25, 0.5, 0.75], exponential=1e6))
     L = Q[0] - 2.0 * 0.25 - 2 * 2.0
     assert there.q[0] == pytest.approx(L + 0.75 * (4 * 2.0), abs=1e-12)  # four widths; rounding
     assert there.q[1] == Q[1] and there.U == U(there.q, MODEL)
@@ -74,8 +60,8 @@ def test_an_update_by_hand():
 def test_shrinkage_by_hand():
     # U = 2 (mu - .375)^2 + ..., so that the slice is from .275 to .475
     model, tally = normal([0.5, 0.5, 0.5]), np.zeros(4, int)
-    there = slice_update.py_func(prepare(np.array([0.4, 0.0]), model), 0, model, 1.0, 1, tally,
-                                 Given([0.5, 0.0, 0.1, 0.2, 0.5], 2 * (0.1**2 - 0.025**2)))
+    rng = Given(uniforms=[0.5, 0.0, 0.1, 0.2, 0.5], exponential=2 * (0.1**2 - 0.025**2))
+    there = slice_update.py_func(prepare(np.array([0.4, 0.0]), model), 0, model, 1.0, 1, tally, rng)
     # of (-.1, .9) come 0 and .18, which are outside and become L, .54, which becomes R, and .36
     assert there.q[0] == pytest.approx(0.36, abs=1e-12)  # rounding
     np.testing.assert_array_equal(tally, [4, 0, 3, 0])

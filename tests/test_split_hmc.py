@@ -30,6 +30,7 @@ from algorithms.split_hmc import (
     normal_state,
     split_data,
 )
+from conftest import Given
 from departing import departs
 from harness.mirrors import variant
 from models.gaussian import Gaussian
@@ -50,19 +51,6 @@ FIT = normal_approximation(FITS["binary"])
 SPLIT = split_data(BINARY, FIT.q_hat, 0.4)
 each_model = pytest.mark.parametrize("name", MODELS)
 EPS = 0.37
-
-
-class Given:
-    """In place of a generator: gives the momentum that is wanted, and accepts."""
-
-    def __init__(self, z):
-        self.z = z
-
-    def standard_normal(self, n):
-        return self.z
-
-    def random(self):
-        return 0.0
 
 
 @pytest.fixture

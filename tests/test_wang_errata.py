@@ -7,6 +7,7 @@ import wang_errata as errata
 from harness.claims import failures, judge
 from harness.replicates import Experiment
 from harness.run import Settings
+from judging import verdicts
 from wang import identities
 from wang.errata import ERRATA, MISPRINTS
 from wang.printed import ROWS, SOD, STANDARD
@@ -23,19 +24,15 @@ def made_up():
             "factors": {key: float(errata.printed(*key)) for key in errata.PRODUCTS}}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(errata.CLAIMS, result, "paper")}
-
-
 def changed(part, key, value):
     """Return the claims whose verdict is another when one number is."""
     result = made_up()
     result[part][key] = value
-    return {what for what, verdict in verdicts(result).items() if verdict != "agrees"}
+    return {what for what, verdict in verdicts(errata, result).items() if verdict != "agrees"}
 
 
 def test_what_is_as_printed_agrees():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(errata, made_up()).values()) == {"agrees"}
 
 
 @pytest.mark.parametrize("key", ERRATA)
@@ -51,7 +48,7 @@ def test_an_erratum_that_is_another_changes_its_claim(side, key):
 def test_a_determinant_that_is_another_changes_its_claim():
     for value in (-2e-9, 2e-9):
         result = made_up() | {"N8": value}
-        assert [w for w, verdict in verdicts(result).items() if verdict != "agrees"] == [
+        assert [w for w, verdict in verdicts(errata, result).items() if verdict != "agrees"] == [
             "N8: log |C| less log prod R_ii^2"]
 
 
@@ -75,7 +72,7 @@ def test_a_sentence_that_is_another_changes_its_claim(key, value):
 def test_the_misprints_of_table_2_are_known_and_there_are_no_others():
     result = made_up() | {"factors": {key: errata.of_factors(*key)[1] for key in errata.PRODUCTS},
                           "sentences": errata.sentences()}
-    found = verdicts(result)
+    found = verdicts(errata, result)
     known = {what for what, verdict in found.items() if verdict != "agrees"}
     assert known == {f"Table 2, {errata.name(*key)}" for key in MISPRINTS} | {
         "Table 2: least T_STD / T_SOD", "Table 2: rows in which SOD gains a factor of 2",

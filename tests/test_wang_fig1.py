@@ -10,6 +10,7 @@ from harness.claims import failures, judge
 from harness.replicates import Experiment, to_json
 from harness.run import Settings
 from harness.style import plt
+from judging import verdicts
 from wang.printed import SOD
 
 OWN = fig1.OWN
@@ -25,12 +26,8 @@ def made_up():
               "idle": [0] * 4, "missed": [0] * 4, "gap": [0.0] * 4}}}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(fig1.CLAIMS, result, "paper")}
-
-
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(fig1, made_up()).values()) == {"agrees"}
 
 
 MOVED = {
@@ -50,7 +47,7 @@ def test_one_quantity_moved_and_no_other_claim_agrees_less(name):
     which, quantity, values, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     result["chains"][which][quantity] = values
-    (what,) = [what for what, verdict in verdicts(result).items() if verdict != "agrees"]
+    (what,) = [what for what, verdict in verdicts(fig1, result).items() if verdict != "agrees"]
     assert what.startswith(wanted)
 
 

@@ -11,6 +11,7 @@ from harness import replicates
 from harness.claims import judge
 from harness.run import Settings
 from harness.style import plt
+from judging import verdicts
 from wang.cells import MAIN, SETTINGS
 from wang.printed import SOD, TEMPERED
 
@@ -24,15 +25,11 @@ def made_up():
         for setting in SETTINGS}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(fig2.CLAIMS, result, "paper")}
-
-
 ORDER, EARLY, NUMBER = (claim.what for claim in fig2.CLAIMS)
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(fig2, made_up()).values()) == {"agrees"}
     assert judge(fig2.CLAIMS, made_up(), "short") == []
 
 
@@ -52,7 +49,7 @@ def put(method, what, value):
 def test_one_quantity_moved_and_no_other_claim_differs(change, wanted):
     result = copy.deepcopy(made_up())
     change(result)
-    found = verdicts(result)
+    found = verdicts(fig2, result)
     assert {what for what, v in found.items() if v != "agrees"} == wanted
     assert {found[what] for what in wanted} == {"differs"}
 

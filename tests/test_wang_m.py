@@ -8,6 +8,7 @@ import pytest
 import wang_m as script
 from harness.claims import BUDGETS, Measured, judge
 from harness.style import plt
+from judging import verdicts
 from wang.long import PIVOTED, RANDOM
 from wang.printed import NYSTROM, ROWS, SOD
 
@@ -26,12 +27,8 @@ def made_up():
                                  for part in script.MANY} for number in script.REFUSED}}
 
 
-def verdicts(result, budget="paper"):
-    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, budget)}
-
-
 def test_every_claim_agrees_where_it_is_true():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(script, made_up()).values()) == {"agrees"}
 
 
 def cheap_outside(r):
@@ -74,7 +71,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    assert {what for what, v in verdicts(result).items() if v == "differs"} == set(wanted)
+    assert {what for what, v in verdicts(script, result).items() if v == "differs"} == set(wanted)
 
 
 def test_the_best_inside_and_outside_of_the_papers_range():

@@ -7,9 +7,10 @@ import pytest
 from scipy.stats import norm
 
 import wang_prediction as script
-from harness.claims import BUDGETS, judge
+from harness.claims import BUDGETS
 from harness.files import DataError
 from harness.style import plt
+from judging import verdicts
 from models.gp_regression import GPRegression, predict, predict_over
 from models.interface import log_likelihood
 from wang import prediction as room
@@ -125,12 +126,8 @@ def made_up():
         ("ground", n): [one(False) for _ in range(4)] for n in script.POINTS["paper"]}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
-
-
 def test_every_claim_agrees_where_it_is_true():
-    assert list(verdicts(made_up()).values()) == ["agrees"] * 5
+    assert list(verdicts(script, made_up()).values()) == ["agrees"] * 5
 
 
 def shifted(name, place, by):
@@ -166,7 +163,7 @@ MOVED = {
 def test_one_quantity_moved_and_no_other_claim_differs(what):
     result = copy.deepcopy(made_up())
     MOVED[what](result)
-    assert {name for name, v in verdicts(result).items() if v == "differs"} == {what}
+    assert {name for name, v in verdicts(script, result).items() if v == "differs"} == {what}
 
 
 def test_what_is_in_no_claim_changes_none():
@@ -174,7 +171,7 @@ def test_what_is_in_no_claim_changes_none():
     denser("row", 0.1, range(6, 11))(result)
     denser("ground", 0.1, [50, 100, 200, 400])(result)
     shifted(LIKELIHOOD, 1, -0.2)(result)
-    assert set(verdicts(result).values()) == {"agrees"}
+    assert set(verdicts(script, result).values()) == {"agrees"}
 
 
 class Recorder:

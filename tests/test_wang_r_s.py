@@ -9,6 +9,7 @@ import pytest
 import wang_r_s as plane
 from harness.claims import BUDGETS, Measured, judge
 from harness.style import plt
+from judging import verdicts
 from wang.chains import NARROW, SLICES, WIDE
 from wang.printed import SOD
 
@@ -22,12 +23,8 @@ def made_up():
         for number in plane.SAMPLED["paper"]}}
 
 
-def verdicts(result, budget="paper"):
-    return {f.claim.what: f.verdict for f in judge(plane.CLAIMS, result, budget)}
-
-
 def test_every_claim_agrees_where_it_is_true():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(plane, made_up()).values()) == {"agrees"}
 
 
 def cheap(r):
@@ -53,14 +50,14 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    assert {what for what, v in verdicts(result).items() if v == "differs"} == {wanted}
+    assert {what for what, v in verdicts(plane, result).items() if v == "differs"} == {wanted}
 
 
 def test_it_depends_on_the_slice():
     result = made_up()
     result["rows"][1]["random"][NARROW][2, 1]["cost"] = 0.2
     claim = "row 1: least log(cost of a draw, other r and s / r = s = 1)"
-    assert verdicts(result)[claim] == "not determined"
+    assert verdicts(plane, result)[claim] == "not determined"
 
 
 def test_the_cost_of_a_draw_and_the_best_of_the_others():

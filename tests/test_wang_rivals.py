@@ -9,8 +9,9 @@ import wang_rivals as script
 from algorithms.delayed_acceptance import delayed_acceptance
 from algorithms.ess import initial_sequence
 from algorithms.fitted_walk import pilot
-from harness.claims import BUDGETS, Measured, judge
+from harness.claims import BUDGETS, Measured
 from harness.style import plt
+from judging import verdicts
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
 from models.gp_variational import GPVariational
@@ -203,13 +204,9 @@ def made_up():
                      "costs": costs, "z": Measured(2.0)} for number in ROWS}
 
 
-def verdicts(result, budget="paper"):
-    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, budget)}
-
-
 def test_every_claim_agrees_where_it_is_true():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
-    assert len(verdicts(made_up())) == 13
+    assert set(verdicts(script, made_up()).values()) == {"agrees"}
+    assert len(verdicts(script, made_up())) == 13
 
 
 def dearer(number, method):
@@ -232,7 +229,7 @@ MOVED = {
 def test_one_quantity_moved_and_no_other_claim_differs(what):
     result = copy.deepcopy(made_up())
     MOVED[what](result)
-    assert {name for name, v in verdicts(result).items() if v == "differs"} == {what}
+    assert {name for name, v in verdicts(script, result).items() if v == "differs"} == {what}
 
 
 def test_a_row_in_which_they_do_not_agree_is_void():

@@ -8,6 +8,7 @@ import pytest
 import wang_steps as steps
 from harness.claims import BUDGETS, Measured, judge, log
 from harness.style import plt
+from judging import verdicts
 from wang.chains import NARROW, SLICES, WIDE
 from wang.printed import ROWS, SOD, STANDARD
 
@@ -32,12 +33,8 @@ def made_up(like_print=False):
     return {"rows": rows}
 
 
-def verdicts(result, budget="paper"):
-    return {f.claim.what: f.verdict for f in judge(steps.CLAIMS, result, budget)}
-
-
 def test_short_steps_explain_print():
-    found = verdicts(made_up())
+    found = verdicts(steps, made_up())
     undecided = {f"row {number}: log(time / print), standard" for number in steps.LONG_ROWS}
     undecided |= {f"row {number}: log(evaluations for a draw / the least), standard"
                   for number in steps.LONG_ROWS}
@@ -48,7 +45,7 @@ def test_short_steps_explain_print():
 
 
 def test_where_any_slice_has_prints_time_it_is_no_question_of_steps():
-    found = verdicts(made_up(like_print=True))
+    found = verdicts(steps, made_up(like_print=True))
     assert {what for what, v in found.items() if v == "differs"} == {
         f"row {number}, {WIDE}: log(print / time), standard" for number in steps.LONG_ROWS}
     assert all(found[f"row {number}: log(time / print), standard"] == "agrees"
@@ -77,7 +74,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    assert {what for what, v in verdicts(result).items() if v == "differs"} == {wanted}
+    assert {what for what, v in verdicts(steps, result).items() if v == "differs"} == {wanted}
 
 
 def test_the_nearest_of_short_steps_counts():

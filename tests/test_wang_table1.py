@@ -10,6 +10,7 @@ from harness.claims import failures, judge
 from harness.replicates import Experiment
 from harness.run import Settings
 from harness.style import plt
+from judging import verdicts
 from models.interface import U, grad_U, log_likelihood
 from wang.datasets import posterior
 from wang.printed import ETA, ROWS, lengths
@@ -30,12 +31,8 @@ def made_up():
     return {"rows": {row: of(row) for row in ROWS}}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(table1.CLAIMS, result, "paper")}
-
-
 def test_every_claim_agrees_with_a_result_that_is_as_it_should_be():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(table1, made_up()).values()) == {"agrees"}
 
 
 MOVED = {
@@ -58,7 +55,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     row, quantity, values, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     result["rows"][row][quantity] = values
-    (what,) = [what for what, verdict in verdicts(result).items() if verdict != "agrees"]
+    (what,) = [what for what, verdict in verdicts(table1, result).items() if verdict != "agrees"]
     assert what.startswith(wanted)
 
 

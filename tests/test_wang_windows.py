@@ -8,6 +8,7 @@ import pytest
 import wang_windows as windows
 from harness.claims import BUDGETS, Measured, Scan, judge, log
 from harness.style import plt
+from judging import verdicts
 from wang.chains import NARROW, SLICES, WIDE
 from wang.printed import SOD, STANDARD
 
@@ -29,12 +30,8 @@ def made_up():
     return {"rows": rows}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(windows.CLAIMS, result, "paper")}
-
-
 def test_every_claim_agrees_where_it_is_true():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(windows, made_up()).values()) == {"agrees"}
 
 
 def moved(number, method, name, value):
@@ -62,13 +59,13 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    assert {what for what, v in verdicts(result).items() if v == "differs"} == {wanted}
+    assert {what for what, v in verdicts(windows, result).items() if v == "differs"} == {wanted}
 
 
 def test_a_slice_that_hides_and_one_that_tells():
     result = made_up()
     result["rows"][7][STANDARD][NARROW] = found(5.0)
-    assert verdicts(result)["row 7, standard: log(time / a window's)"] == "not determined"
+    assert verdicts(windows, result)["row 7, standard: log(time / a window's)"] == "not determined"
     assert isinstance(windows.scan(result, 7, STANDARD), Scan)
 
 

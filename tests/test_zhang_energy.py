@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import zhang_energy as energy
-from harness.claims import BUDGETS, judge
+from harness.claims import BUDGETS
 from harness.style import plt
+from judging import verdicts
 from zhang.crossed import Crossed
 
 OWN = "log(range of log p(v | x), SSHMC / range of K(r_v))"
@@ -32,12 +33,8 @@ def made_up():
                      0.0: {"eps": 0.02, "L": 200, "AP": 0.9, "b": 5.0, "a": 300.0, "cost": 2e6}}}
 
 
-def verdicts(result, budget="paper"):
-    return {f.claim.what: f.verdict for f in judge(energy.CLAIMS, result, budget)}
-
-
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(energy, made_up()).values()) == {"agrees"}
 
 
 MOVED = {
@@ -60,7 +57,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
         result["best"][key[0]][key[1]] *= factor
     else:
         result["starts"][key] = [factor * value for value in result["starts"][key]]
-    made = verdicts(result)
+    made = verdicts(energy, result)
     assert {what for what, verdict in made.items() if verdict != "agrees"} == set(wanted)
     assert {made[what] for what in wanted} == {"differs"}
 

@@ -8,6 +8,7 @@ from algorithms.sshmc import sshmc
 from harness.claims import Measured, failures, judge
 from harness.replicates import Experiment
 from harness.run import Settings
+from judging import verdicts
 from models.funnel import Funnel
 from zhang.as_printed import PRINTED, as_printed, third_from_the_start
 from zhang.datasets import simulated_credit
@@ -28,10 +29,6 @@ def made_up():
             "sizes": [9, 100, 285], "attributes": (16, 4)}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(errata.CLAIMS, result, "paper")}
-
-
 def changed(part, key, value):
     """Return the claims whose verdict is another when one number is."""
     result = made_up()
@@ -39,11 +36,11 @@ def changed(part, key, value):
         result[part] = tuple(value if k == key else old for k, old in enumerate(result[part]))
     else:
         result[part][key] = value
-    return {what for what, verdict in verdicts(result).items() if verdict != "agrees"}
+    return {what for what, verdict in verdicts(errata, result).items() if verdict != "agrees"}
 
 
 def test_what_is_as_printed_agrees():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(errata, made_up()).values()) == {"agrees"}
 
 
 @pytest.mark.parametrize("key", ERRATA)
@@ -89,10 +86,10 @@ def test_a_ratio_may_differ_by_what_rounding_took_away():
 def test_the_misprints_of_the_tables_are_known_and_there_are_no_others():
     result = made_up() | {"ratios": {key: errata.ratio(*key)[0] for key in errata.RATIOS},
                           "sentences": errata.sentences()}
-    known = {what for what, verdict in verdicts(result).items() if verdict != "agrees"}
+    known = {what for what, verdict in verdicts(errata, result).items() if verdict != "agrees"}
     assert known == {f"{t}, {m}: {c}" for t, m, c in MISPRINTS} | {
         "Table 3: time of SSHMC / HMC", "Table 1: min ESS/s of x, RMHMC(Gibbs) / SSHMC"}
-    assert set(verdicts(result)[what] for what in known) == {"known difference"}
+    assert set(verdicts(errata, result)[what] for what in known) == {"known difference"}
 
 
 # What is run

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import zhang_fig1 as fig1
-from harness.claims import judge
 from harness.style import plt
+from judging import verdicts
 from zhang.printed import HMC, SSHMC
 
 SOFT = fig1.SOFT
@@ -26,12 +26,8 @@ def made_up():
         SOFT: ranges(3.0, 150.0, 2.0)}}
 
 
-def verdicts(result, budget="paper"):
-    return {f.claim.what: f.verdict for f in judge(fig1.CLAIMS, result, budget)}
-
-
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(fig1, made_up()).values()) == {"agrees"}
 
 
 MOVED = {
@@ -56,7 +52,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     result = copy.deepcopy(made_up())
     found = result["ranges"][method]
     found[quantity] = [factor * value for value in found[quantity]]
-    made = verdicts(result)
+    made = verdicts(fig1, result)
     assert {what for what, verdict in made.items() if verdict != "agrees"} == set(wanted)
     assert {made[what] for what in wanted} == {"differs"}
 

@@ -8,6 +8,7 @@ import pytest
 import zhang_fig2 as fig2
 from harness.claims import Measured, judge
 from harness.style import plt
+from judging import verdicts
 from test_zhang_table3 import Cases
 from zhang.printed import GIBBS, HMC, METHODS, SSHMC
 from zhang.volatility import BINS, EDGES, NAMES, TRUTH
@@ -35,12 +36,8 @@ def made_up():
                      for method in METHODS}}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(fig2.CLAIMS, result, "paper")}
-
-
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(fig2, made_up()).values()) == {"agrees"}
     assert judge(fig2.CLAIMS, made_up(), "short") == []
 
 
@@ -96,7 +93,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    found = verdicts(result)
+    found = verdicts(fig2, result)
     assert {what for what, verdict in found.items() if verdict != "agrees"} == set(wanted)
     assert {found[what] for what in wanted} == {"differs"}
 
@@ -116,7 +113,7 @@ def test_a_mean_between_the_limits_is_measured_in_standard_deviations():
 def test_what_depends_on_the_settings_is_not_determined():
     result = made_up()
     result["scan"][GIBBS]["L = 2"]["arrival"] = Measured(9.0, 0.01)
-    assert verdicts(result)[arrive(GIBBS)] == "not determined"
+    assert verdicts(fig2, result)[arrive(GIBBS)] == "not determined"
 
 
 # What is measured

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import zhang_fig3 as fig3
-from harness.claims import BUDGETS, Measured, judge
+from harness.claims import BUDGETS, Measured
 from harness.style import plt
+from judging import verdicts
 from zhang.cox import EDGES
 from zhang.printed import GIBBS, SSHMC
 
@@ -32,12 +33,8 @@ def made_up():
             "truth": np.zeros((8, 8)), "truth 64": np.ones((4, 4))}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(fig3.CLAIMS, result, "paper")}
-
-
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(fig3, made_up()).values()) == {"agrees"}
 
 
 def entry(method, key, k, value):
@@ -76,7 +73,7 @@ def test_what_is_moved_changes_its_claim_and_no_other(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    before, after = verdicts(made_up()), verdicts(result)
+    before, after = verdicts(fig3, made_up()), verdicts(fig3, result)
     assert {what: after[what] for what in before if before[what] != after[what]} == {
         wanted: "differs"}
 

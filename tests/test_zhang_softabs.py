@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import zhang_softabs as softabs
-from harness.claims import BUDGETS, Measured, judge
+from harness.claims import BUDGETS, Measured
 from harness.style import plt
+from judging import verdicts
 from zhang.printed import SSHMC
 
 SOFT = softabs.SOFT
@@ -23,12 +24,8 @@ def made_up(step=1000.0, draws=1.0):
                       SOFT: {8: found(0.9, 0.001), 12: found(0.8, draws * 0.024)}}}
 
 
-def verdicts(result, budget="paper"):
-    return {f.claim.what: f.verdict for f in judge(softabs.CLAIMS, result, budget)}
-
-
 def test_every_claim_but_the_known_ones_agrees_with_what_compiled_code_does():
-    found = verdicts(made_up(3e5))
+    found = verdicts(softabs, made_up(3e5))
     assert {what for what, v in found.items() if v == "known difference"} == {
         claim.what for claim in softabs.CLAIMS if claim.known}
     assert set(found.values()) == {"known difference", "agrees"}
@@ -37,7 +34,7 @@ def test_every_claim_but_the_known_ones_agrees_with_what_compiled_code_does():
 def test_with_the_papers_ratios_of_times_the_known_differences_are_none():
     # 100 times as long, and SSHMC takes 40 steps for one of the other
     result = made_up(130.0, draws=40.0)
-    assert verdicts(result) == {claim.what: "agrees" for claim in softabs.CLAIMS} | {
+    assert verdicts(softabs, result) == {claim.what: "agrees" for claim in softabs.CLAIMS} | {
         "log(steps for an effective draw of v, SSHMC / SoftAbs)": "differs"}
 
 
@@ -58,8 +55,8 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up(3e5))
     change(result)
-    assert {what for what, verdict in verdicts(result).items() if verdict == "differs"} == set(
-        wanted)
+    found = verdicts(softabs, result)
+    assert {what for what in found if found[what] == "differs"} == set(wanted)
 
 
 def test_the_best_number_of_steps_counts():

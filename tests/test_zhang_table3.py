@@ -8,6 +8,7 @@ import pytest
 import zhang_table3 as table3
 from harness.claims import Measured, judge
 from harness.style import plt
+from judging import verdicts
 from zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
 from zhang.volatility import WEIGHTS
 from zhang.volatility_settings import GRIDS, PARTS
@@ -38,12 +39,8 @@ def made_up():
                      for method in METHODS}}
 
 
-def verdicts(result, budget="paper"):
-    return {f.claim.what: f.verdict for f in judge(table3.CLAIMS, result, budget)}
-
-
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(table3, made_up()).values()) == {"agrees"}
 
 
 def rate(row, k, value):
@@ -112,7 +109,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    found = verdicts(result)
+    found = verdicts(table3, result)
     assert {what for what, verdict in found.items() if verdict != "agrees"} == set(wanted)
     assert {found[what] for what in wanted} == {"differs"}
 
@@ -125,13 +122,13 @@ def test_every_claim_is_moved_by_something():
 def test_what_depends_on_the_settings_is_not_determined():
     result = made_up()
     result["scan"][HMC]["L = 2"] = made_up_estimates(HMC, 100.0)
-    found = verdicts(result)
+    found = verdicts(table3, result)
     assert {what for what, v in found.items() if v == "not determined"} == {
         SPEED[HMC], *(f"{HMC}: log(ESS of {c} / {number('Table 3', HMC, c):g})" for c in COLUMNS)}
 
 
 def test_shorter_budgets_make_no_claim_on_printed_numbers():
-    assert verdicts(made_up(), "smoke") == {}
+    assert verdicts(table3, made_up(), "smoke") == {}
     made = judge(table3.CLAIMS, made_up(), "short")
     assert {f.claim.kind for f in made} == {"order", "ours"}
 

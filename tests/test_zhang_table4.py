@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import zhang_table4 as table4
-from harness.claims import BUDGETS, Measured, Scan, judge
+from harness.claims import BUDGETS, Measured, Scan
 from harness.style import plt
+from judging import verdicts
 from models import interface
 from zhang import cox_table
 from zhang import jumps as room
@@ -49,12 +50,8 @@ def made_up():
     return {"rows": rows, "scan": scan, "moved": moved, "tried": {name: [pilot] for name in rows}}
 
 
-def verdicts(result, budget="paper"):
-    return {f.claim.what: f.verdict for f in judge(table4.CLAIMS, result, budget)}
-
-
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(table4, made_up()).values()) == {"agrees"}
 
 
 def everywhere(method, change):
@@ -135,7 +132,7 @@ def test_what_is_moved_changes_its_claims_and_no_other(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    before, after = verdicts(made_up()), verdicts(result)
+    before, after = verdicts(table4, made_up()), verdicts(table4, result)
     changed = [what for what in before if before[what] != after[what]]
     assert sorted(changed) == sorted(wanted)
     assert {after[what] for what in wanted} <= {"differs"}
@@ -145,22 +142,22 @@ def test_the_ess_of_sigma_is_a_known_difference():
     for factor, verdict in ((1.2, "agrees"), (1.8, "known difference")):
         result = made_up()
         ess(SSHMC, "sigma", factor)(result)
-        assert verdicts(result)[claim(SSHMC, "sigma")] == verdict
+        assert verdicts(table4, result)[claim(SSHMC, "sigma")] == verdict
 
 
 def test_sigma_behind_beta_differs():
     for name, what, method in ((UNIT, SIGMA, SSHMC), (RIVAL, SIGMA_RIVAL, GIBBS)):
         result = made_up()
         result["rows"][name]["ess"]["beta"] = result["rows"][name]["ess"]["sigma"] + 1.0
-        assert verdicts(result)[what] == "differs", method
+        assert verdicts(table4, result)[what] == "differs", method
 
 
 def test_what_depends_on_the_distance_is_not_determined():
     result = made_up()
     result["rows"][PIXEL]["ess"]["sigma"] = Measured(3.0, 0.01)
-    assert verdicts(result)[claim(SSHMC, "sigma")] == "not determined"
+    assert verdicts(table4, result)[claim(SSHMC, "sigma")] == "not determined"
     result["scan"][LINEAGE]["seconds"] = [1e-6, 1e-6]
-    assert verdicts(result)[AHEAD] == "not determined"
+    assert verdicts(table4, result)[AHEAD] == "not determined"
 
 
 def test_the_rival_is_compared_on_its_own_distance_and_data():

@@ -85,7 +85,9 @@ class Claim(NamedTuple):
     why: str  # where the interval comes from
     kind: str  # one of KINDS
     known: str = ""  # the derivation of a known difference, if there is one
-    budgets: tuple = BUDGETS  # at which it is made; "paper" is always one of them
+    # at which it is made; "paper" is always one of them, and alone where seconds are compared:
+    # no other has the machine to itself
+    budgets: tuple = BUDGETS
 
 
 class Finding(NamedTuple):

@@ -1,7 +1,8 @@
 """What a companion page shows of a script: its claims, each drawn, its table, how to run it.
 
-Everything is read from what is committed: figures/<script>.json, .txt and .png, and the script's
-own docstring.
+Everything is read from what is committed: figures/<script>.json, .txt and .png, the script's own
+docstring, and what the paper's README.md says by hand.  The blocks there that harness/tables.py
+writes are left out: the page shows the same of its own.
 """
 
 import ast
@@ -19,6 +20,7 @@ from harness.mirrors import ROOT
 FIGURES = ROOT / "figures"
 REACH = 4  # standard errors: what `verdict` asks of a difference (harness/claims.py)
 MARGIN = 6.0  # of 100, on either side of a drawing
+RESULT = re.compile(r"^<!-- result (\w+)[^>]*-->$.*?^<!-- /result -->$", re.DOTALL | re.MULTILINE)
 
 
 class Script(NamedTuple):
@@ -44,8 +46,7 @@ class Drawing(NamedTuple):
 @cache
 def scripts(author):
     """List a paper's Scripts in the order of its README.md, then those that it does not name."""
-    named = re.findall(rf"reproduce/({author}_\w+)\.py",
-                       (ROOT / "reproduce" / author / "README.md").read_text())
+    named = RESULT.findall(readme(author))
     there = sorted(path.stem for path in (ROOT / "reproduce").glob(f"{author}_*.py"))
     order = [name for name in dict.fromkeys(named) if name in there]
     return [script(name) for name in [*order, *(n for n in there if n not in order)]]
@@ -181,10 +182,32 @@ def svg(claim):
 # Prose
 
 
+@cache
+def readme(author):
+    """Return the text of a paper's README.md."""
+    return (ROOT / "reproduce" / author / "README.md").read_text()
+
+
+def findings(text):
+    """Return, for each script, what is written by hand beside its result in a README.md, as HTML.
+
+    In a section with results, what stands before the first belongs to it, and what follows a result
+    to that one.  Scripts of which nothing is said are not in it.
+    """
+    found = {}
+    for section in re.split(r"^## .*\n", text, flags=re.MULTILINE)[1:]:
+        before, *rest = RESULT.split(section)
+        for name, after in zip(rest[::2], rest[1::2], strict=True):
+            if words := f"{before.strip()}\n\n{after.strip()}".strip():
+                found[name] = markdown(words)
+            before = ""
+    return found
+
+
 def open_questions(author):
     """Return the section Open questions of a paper's README.md as HTML."""
-    text = (ROOT / "reproduce" / author / "README.md").read_text()
-    section = re.search(r"^## Open questions\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    section = re.search(r"^## Open questions\n(.*?)(?=^## |\Z)", readme(author),
+                        re.MULTILINE | re.DOTALL)
     if not section:
         raise ValueError(f"reproduce/{author}/README.md has no section Open questions")
     return markdown(section[1].strip())
@@ -192,8 +215,7 @@ def open_questions(author):
 
 def introduction(author):
     """Return the first paragraph of a paper's README.md as HTML, and its heading."""
-    text = (ROOT / "reproduce" / author / "README.md").read_text()
-    heading, paragraph = re.match(r"# (.*)\n\n((?:.+\n)+)", text).groups()
+    heading, paragraph = re.match(r"# (.*)\n\n((?:.+\n)+)", readme(author)).groups()
     return heading, markdown(paragraph.strip())
 
 

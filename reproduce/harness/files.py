@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 import urllib.request
+import zipfile
 import zlib
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +20,7 @@ import numpy as np
 
 PROBE = 5.0  # s until a site counts as silent
 TIMEOUT = 2.0  # s for each connection and each read after that; 5 + 2 + 2 < 10
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)  # what a truncated .npz raises
 
 
 class Data(NamedTuple):

@@ -107,7 +107,7 @@ def resolved(path, names):
 def read(path):
     """Read the top level of a file."""
     file = File(defaultdict(list), {})
-    for node in ast.parse(path.read_text()).body:
+    for node in ast.parse(path.read_bytes()).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             file.definitions[node.name].append(node)
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):

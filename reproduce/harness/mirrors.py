@@ -22,11 +22,12 @@ from typing import NamedTuple
 
 import numba
 
+from harness.tables import escaped, filled, markdown
+
 ROOT = Path(__file__).resolve().parents[2]
 TAG = re.compile(r"\s*# (?:L(\d+)(?:-(\d+))?|--)$")
 SILENT = re.compile(r"\s*(//|(end|input|function)\b)")
 LABEL = "a label"
-MARKERS = ("<!-- departures -->", "<!-- /departures -->")
 
 
 class Line(NamedTuple):
@@ -245,15 +246,14 @@ def table_of_departures(author):
     author = author.capitalize()
     files = [path for path in departing() if author in source(path)]
     files.sort(key=lambda path: author not in source(path).splitlines()[0])
-    rows = ["| where | theirs | ours | why | test |", "| --- | --- | --- | --- | --- |"]
+    rows = []
     for path in files:
         for found in departures(path):
             file, _, test = found.test.partition("::")
             link = f'[test](../../{file} "{test}")' if test else found.test
-            cells = [f"[{escaped(found.where)}](../../{path.parent.name}/{path.name})",
-                     *map(escaped, found[1:4]), link]
-            rows.append(f"| {' | '.join(cells)} |")
-    return "\n".join(rows)
+            rows.append([f"[{escaped(found.where)}](../../{path.parent.name}/{path.name})",
+                         *map(escaped, found[1:4]), link])
+    return "\n".join(markdown(["where", "theirs", "ours", "why", "test"], rows))
 
 
 def source(path):
@@ -261,14 +261,6 @@ def source(path):
     return entry(path, "Paper") or entry(path, "Source")
 
 
-def escaped(text):
-    """Return text in which Markdown sees no markup."""
-    return re.sub(r"([\\|*_~<])", r"\\\1", text)
-
-
 def with_departures(page, author):
-    """Return the text of a page in which the table between the MARKERS is that of now."""
-    before, rest = page.split(MARKERS[0])
-    after = rest.split(MARKERS[1])[1]
-    return (f"{before}{MARKERS[0]}\n\n{table_of_departures(author)}\n\n{MARKERS[1]}{after}")
-
+    """Return the text of a page in which the table of departures is that of now."""
+    return filled(page, {"departures": lambda: table_of_departures(author)})

@@ -11,9 +11,11 @@ import inspect
 import json
 import os
 import platform
-import signal
 import sys
 import time
+import uuid
+import zlib
+from contextlib import closing, suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import version
@@ -22,14 +24,23 @@ from pathlib import Path
 import numpy as np
 
 from harness.fingerprint import ROOT, digest, fingerprint
+from harness.workers import Killed, each
 
 FIGURES = ROOT / "figures"
+ENTRIES = {"function": str, "task": dict, "code": str, "seconds": float, "machine": dict,
+           "result": dict}  # of a record
 TIMES = {"seconds"}  # the entries of a result that are times, and so never the same twice
 UNKNOWN = {"processor": "unknown", "blas": "unknown", "versions": {}}
+HOUR = 3600.0  # s; a file that has been growing for longer was left behind
+killed = []  # what processes were computing that were killed, in words
 
 
 class Missing(Exception):
     """A stored replicate that is wanted, but is not there."""
+
+
+class Lost(Exception):
+    """Replicates that are given up: each has killed two processes."""
 
 
 class Experiment:
@@ -40,6 +51,7 @@ class Experiment:
         self.name, self.budget, self.seed = name, settings.budget, settings.seed
         self.jobs, self.fresh, self.recall = settings.jobs, settings.fresh, settings.recall
         self.folder = figures(settings.budget) / "replicates" / name
+        sweep(self.folder.parents[1], self.folder)
         self.packed = {} if self.fresh else unpack(self.folder.with_suffix(".json.gz"))
         self.used = {}  # key -> record
 
@@ -52,11 +64,13 @@ class Experiment:
                              the code; and "cost", the relative duration (1 by default)
         unit     : str       what the progress bar counts
         note     : callable  makes of the list of results so far a few words for the progress bar
-        warm     : callable  called once, here, if anything is to be computed: compile in it what
+        warm     : callable  called once, before anything is computed: compile in it what
                              `function` uses, or else every process compiles it
 
         The results are in the order of `tasks`, as JSON gives them back (arrays as lists), and the
-        same for any number of jobs.  Ctrl-C exits with status 130; what is finished is kept.
+        same for any number of jobs.  Ctrl-C exits with status 130; what is finished is kept.  If a
+        process is killed, what it was at is tried again; the second time it is given up, and Lost
+        is raised when all others are finished.
         """
         arguments = [{k: v for k, v in task.items() if k != "cost"} for task in tasks]
         if self.recall:
@@ -79,6 +93,7 @@ class Experiment:
 
         from tqdm import tqdm
 
+        lost = []
         bar = tqdm(total=sum(cost.values()), initial=sum(cost[key] for key in records),
                    desc=self.name, mininterval=0.1 if sys.stderr.isatty() else 10, miniters=0,
                    dynamic_ncols=True,
@@ -87,20 +102,33 @@ class Experiment:
             with bar:
                 if missing and warm:
                     bar.set_postfix_str("compiling, unless that was done before")
-                    warm()
+                    warmed(warm, self.jobs)
                     bar.unpause()  # the remaining time is estimated without it
                 bar.set_postfix_str(words())
                 jobs = min(self.jobs, len(missing))
-                for key, record in computed(function, code, {k: todo[k] for k in missing}, jobs):
-                    records[key] = record
-                    bar.set_postfix_str(words(), refresh=False)
-                    bar.update(cost[key])
+                work = computed(function, code, {k: todo[k] for k in missing}, jobs)
+                with closing(work):
+                    for key, record in work:
+                        if isinstance(record, Killed):
+                            killed.append(f"{function.__name__}({to_json(todo[key][0])})")
+                            lost += killed[-1:] * (record.times > 1)
+                            bar.write(f"{killed[-1]}: its process was killed ({record.signal})",
+                                      file=sys.stderr)
+                            continue
+                        records[key] = record
+                        bar.set_postfix_str(words(), refresh=False)
+                        bar.update(cost[key])
         except KeyboardInterrupt:
             kept = len(self.packed.keys() & todo.keys()) + sum(
                 path.exists() for key, (_, path) in todo.items() if key not in self.packed)
             print(f"Interrupted: {kept} of {len(todo)} {unit} are kept; run the same command"
                   f"{' without --fresh' * self.fresh} to resume.", file=sys.stderr)
             raise SystemExit(130) from None
+        if lost:
+            raise Lost(f"Given up, because two processes were killed by each (out of memory, or a"
+                       f" crash): {'; '.join(lost)}. The other {len(todo) - len(lost)} of"
+                       f" {len(todo)} {unit} are kept; run the same command with fewer --jobs, or"
+                       " on a machine with more memory, to compute what is missing.")
         self.used |= {key: records[key] for key in keys}
         return [records[key]["result"] for key in keys]
 
@@ -135,7 +163,7 @@ class Experiment:
         write(target, packed(self.used.values()))
         for key in self.used:
             (self.folder / f"{key}.json").unlink(missing_ok=True)
-        if self.folder.is_dir() and not any(self.folder.iterdir()):
+        with suppress(OSError):  # not there, or not empty: another run is at work
             self.folder.rmdir()
 
 
@@ -146,23 +174,29 @@ def figures(budget):
     return folder
 
 
+def warmed(warm, jobs):
+    """Call warm() where replicates are computed, so that Ctrl-C need not wait for the compiler.
+
+    That is this process if `jobs` is 0, or if no other finds the function by its name.
+    """
+    if jobs and getattr(warm, "__qualname__", "").isidentifier():
+        for _ in each(warm_worker, {None: address(warm)}, 1):
+            pass
+    else:
+        warm()
+
+
 def computed(function, code, todo, jobs):
-    """Compute the replicates `todo` {key: (task, path)} and yield (key, record) as they finish."""
-    if jobs <= 1:
+    """Compute the replicates `todo` {key: (task, path)} and yield (key, record) as they finish.
+
+    In `jobs` processes, with Killed for a record where one is killed; 0: in this one.
+    """
+    if jobs:
+        yield from each(in_worker, {key: (*address(function), code, *rest)
+                                    for key, rest in todo.items()}, jobs)
+    else:
         for key, (task, path) in todo.items():
             yield key, compute(function, code, task, path)
-        return
-    from joblib import Parallel, delayed, parallel_config
-    from joblib.externals.loky import get_reusable_executor
-
-    with parallel_config("loky", inner_max_num_threads=1):
-        running = Parallel(jobs, return_as="generator_unordered", batch_size=1)(
-            delayed(in_worker)(key, *address(function), code, *rest) for key, rest in todo.items())
-        try:
-            yield from running
-        except BaseException:  # Ctrl-C above all: the processes would go on
-            get_reusable_executor().shutdown(wait=True, kill_workers=True)
-            raise
 
 
 def address(function):
@@ -173,10 +207,14 @@ def address(function):
     return module, function.__name__
 
 
-def in_worker(key, module, name, *rest):
-    """Compute one replicate in a process that leaves Ctrl-C to its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    return key, compute(getattr(import_module(module), name), *rest)
+def in_worker(module, name, *rest):
+    """Compute one replicate of a function that this process may not have imported."""
+    return compute(getattr(import_module(module), name), *rest)
+
+
+def warm_worker(module, name):
+    """Call a function that this process may not have imported."""
+    getattr(import_module(module), name)()
 
 
 def compute(function, code, task, path):
@@ -187,10 +225,11 @@ def compute(function, code, task, path):
     with threadpool_limits(1, "blas"):  # other numbers of threads give other bits
         result = function(**task)
     seconds = time.perf_counter() - start
-    text = to_json({"function": function.__name__, "task": task, "code": code,
-                    "seconds": seconds, "machine": machine(), "result": result})
-    write(path, text.encode())
-    return json.loads(text)
+    record = json.loads(to_json({
+        "function": function.__name__, "task": task, "code": code, "seconds": seconds,
+        "machine": machine(), "result": result}))
+    write(path, to_json(record | {"check": check(record)}))
+    return record
 
 
 @cache
@@ -217,28 +256,49 @@ def processor():
 
 
 def stored(path):
-    """Return the record stored at `path`, or None if there is none that can be read."""
+    """Return the record stored at `path`, or None if there is none that can be trusted."""
     try:
-        record = json.loads(path.read_text())
-        record["seconds"], record["result"], record["machine"]["processor"]
+        record = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
+        record = None
+    if not sound(record) or record.pop("check", None) not in (None, check(record)) or (
+            key_of(record) != path.stem):
         print(f"{path} is damaged: computed again", file=sys.stderr)
         return None
     return record
 
 
+def sound(record):
+    """Tell whether what JSON gives back has the entries of a record, each of its type."""
+    return isinstance(record, dict) and all(
+        isinstance(record.get(name), kind) for name, kind in ENTRIES.items()) and isinstance(
+            record["machine"].get("processor"), str)
+
+
+def key_of(record):
+    """Return the key of a record."""
+    return digest(record["code"], to_json(record["task"], sort_keys=True))
+
+
+def check(record):
+    """Return what tells whether a number of a record was changed in its file."""
+    return digest(to_json(record))
+
+
 def unpack(path):
-    """Return {key: record} of a packed file, or {} if there is none that can be read."""
+    """Return {key: record} of a packed file, without what cannot be read."""
     try:
         records = json.loads(gzip.decompress(path.read_bytes()))
     except FileNotFoundError:
         return {}
-    except (OSError, EOFError, ValueError):
-        print(f"{path} is damaged: what is in it is computed again", file=sys.stderr)
-        return {}
-    return {digest(r["code"], to_json(r["task"], sort_keys=True)): r for r in records}
+    except (OSError, EOFError, ValueError, zlib.error):
+        records = None
+    whole = [r for r in records if sound(r)] if isinstance(records, list) else []
+    if whole != records:
+        print(f"{path} is damaged: what is missing in it is computed again", file=sys.stderr)
+    return {key_of(record): record for record in whole}
 
 
 def packed(records):
@@ -249,16 +309,28 @@ def packed(records):
 
 
 def write(path, content):
-    """Write a file, text or bytes, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write a file, text or bytes, whole or not at all; its folder is made if there is none."""
+    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
+    path.parent.mkdir(parents=True, exist_ok=True)  # a run that ends may have removed it
     try:
         with open(temporary, "wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # of which a full disk says nothing
+        raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def sweep(*folders):
+    """Remove what killed processes have left half-written in folders."""
+    for file in (file for folder in folders for file in folder.glob(".*.tmp")):
+        with suppress(FileNotFoundError):
+            if time.time() - file.stat().st_mtime > HOUR:
+                file.unlink()
 
 
 def to_json(value, **options):

@@ -11,18 +11,24 @@ figure(result)               draws it
 """
 
 import argparse
+import io
 import os
 import platform
+import sys
 import time
 import tomllib
+from collections import Counter
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
 from harness.claims import BUDGETS, counted, failures, judge, measured, report
+from harness.files import DAMAGED, DataError
 from harness.fingerprint import ROOT
-from harness.replicates import Experiment, figures, machine, to_json, write
+from harness.replicates import Experiment, Lost, figures, killed, machine, to_json, write
+from harness.workers import PARENT, belong_to
 
 START = time.perf_counter()
 
@@ -31,7 +37,7 @@ class Settings(NamedTuple):
     """What the command line says."""
 
     budget: str = "short"  # one of BUDGETS
-    jobs: int = 1  # processes
+    jobs: int = 0  # processes that compute; 0: this one alone, as a debugger needs it
     seed: int = 1
     fresh: bool = False  # ignore stored replicates
     data: str | None = None  # a folder with the data files
@@ -40,34 +46,80 @@ class Settings(NamedTuple):
 
 def main(script):
     """Run a script, whose globals() these are, and exit: 1 if a claim fails, 2 without data."""
-    settings = parse(script["__doc__"])
+    raise SystemExit(orderly(whole_run, script, parse(script["__doc__"])))
+
+
+def whole_run(script, settings):
+    """Run a script; return the exit status."""
     # before anything is computed: other numbers of threads give other bits, and two are slower
     with threadpool_limits(1, "blas"):
         cases = script["cases"](settings)
         announce(script, settings, cases)
         experiment = Experiment(script["NAME"], settings)
         result = script["run"](experiment, cases)
-        raise SystemExit(finish(script, experiment, result, cases))
+        return finish(script, experiment, result, cases)
+
+
+def orderly(function, *arguments):
+    """Return the exit status function(*arguments), or say in a sentence why there is none."""
+    try:
+        return function(*arguments)
+    except KeyboardInterrupt:
+        said, status = "Interrupted.", 130
+    except BrokenPipeError:  # who read what is printed has gone, as `| head` does
+        said, status = "", 141
+    except Lost as lost:
+        said, status = f"{last_words()}{lost}", 1
+    except DataError as error:
+        said, status = str(error), 2
+    except DAMAGED as error:
+        said, status = (f"A file of data in {ROOT} is damaged ({error}): `git status` names it,"
+                        " `git restore` repairs it."), 2
+    except OSError as error:  # a disk that is full or read-only, above all
+        said, status = (f"{error.filename or 'What is printed'} cannot be read or written:"
+                        f" {error.strerror or error}. What is finished is kept: make that possible,"
+                        " and run the same command again."), 2
+    with suppress(OSError):
+        print(said, end="\n" * bool(said), file=sys.stderr)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:  # Python would try again at the end, and show a traceback
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return status
 
 
 def parse(doc, argv=None):
     """Read the options that all scripts share; `doc` is the script's docstring, shown by --help."""
     from joblib import cpu_count
 
+    begin()
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", choices=BUDGETS, default="short",
                         help="seconds; about two minutes (the default); the paper's run lengths")
-    parser.add_argument("--jobs", type=whole(1), default=2, metavar="J",
-                        help="parallel processes (default 2, at most the number of cores)")
+    parser.add_argument("--jobs", type=whole(0), default=2, metavar="J",
+                        help="parallel processes (default 2, at most the number of cores; 0: all in"
+                        " this one, for a debugger)")
     parser.add_argument("--seed", type=whole(0), default=1, metavar="S", help="default 1")
     parser.add_argument("--fresh", action="store_true", help="compute stored replicates again")
-    parser.add_argument("--data", metavar="DIR", help="a folder that holds the data files")
+    parser.add_argument("--data", type=folder, metavar="DIR",
+                        help="a folder that holds the data files")
     options = vars(parser.parse_args(argv))
     if options["data"]:
         places = [options["data"], os.environ.get("PAPERS_DATA", "")]
         os.environ["PAPERS_DATA"] = os.pathsep.join(places)  # for the processes of replicates()
     return Settings(**options)._replace(jobs=min(options["jobs"], cpu_count()))
+
+
+def begin():
+    """Make sure of what a command needs before it says anything."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the shell has closed it
+            setattr(sys, name, open(os.devnull, "w"))
+        getattr(sys, name).reconfigure(errors="backslashreplace")  # what a locale has no letter for
+    if parent := os.environ.pop(PARENT, ""):
+        belong_to(int(parent))
 
 
 def whole(low):
@@ -79,6 +131,13 @@ def whole(low):
         return int(text)
 
     return number
+
+
+def folder(text):
+    """Check the name of a folder, as argparse's types do."""
+    if not os.path.isdir(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a folder")
+    return text
 
 
 def announce(script, settings, cases):
@@ -96,7 +155,8 @@ def announce(script, settings, cases):
 def finish(script, experiment, result, cases):
     """Judge the claims, print and write the report, the figure and the numbers.
 
-    Returns 1 if a claim fails, else 0.  No claim is made on data that are not those asked for.
+    The last line that is printed is the figure's path.  Returns 1 if a claim fails, else 0.  No
+    claim is made on data that are not those asked for.
     """
     from harness.style import plt
 
@@ -104,15 +164,23 @@ def finish(script, experiment, result, cases):
     note = getattr(cases, "note", "")
     findings = judge([] if note else script["CLAIMS"], result, experiment.budget)
     text = written(script["table"](result), findings, experiment, note)
-    print(f"\n{text}", flush=True)
     write(folder / f"{name}.txt", text + "\n")
-    drawing = script["figure"](result)
-    drawing.savefig(folder / f"{name}.png")
+    drawing, picture = script["figure"](result), io.BytesIO()
+    drawing.savefig(picture, format="png")
     plt.close(drawing)
+    write(folder / f"{name}.png", picture.getvalue())
     write(folder / f"{name}.json", to_json(record(name, findings, experiment), indent=1) + "\n")
     if experiment.budget == "paper" and experiment.used and not (note or experiment.recall):
         experiment.pack()
+    # last: nobody may be there to read it
+    print(f"\n{text}\n\n{last_words()}{folder / name}.png", flush=True)
     return int(bool(failures(findings)))
+
+
+def last_words():
+    """Say which processes were killed, if any."""
+    return "".join(f"Killed: {n} process{'es' * (n > 1)} that computed {what}\n"
+                   for what, n in Counter(killed).items())
 
 
 def written(table, findings, experiment, note=""):
@@ -144,4 +212,4 @@ def record(name, findings, experiment):
 
 def own_version():
     """Return the project's version."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    return tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]

@@ -36,6 +36,7 @@ UCI_FILES = {  # name: (address, SHA-256)
 SIMULATED = "simulated logistic data, seed "
 SHAPES = {"StatLog": (4435, 36), "CTG": (2126, 21), "Chess": (3196, 36)}  # cases, attributes
 POSITIVE = {"StatLog": 479, "CTG": 176, "Chess": 1669}  # cases of class 1
+COUNTS = {"StatLog": [1072, 479, 961, 415, 470, 1038], "CTG": [1655, 295, 176]}  # of all classes
 
 
 def simulated_logistic(seed=2011):
@@ -105,6 +106,22 @@ def chess(folder=None, standardise=False):
     X = np.column_stack([np.unique(column, return_inverse=True)[1] for column in cases[:, :-1].T])
     found = classes("Chess", X.astype(float, order="C"), cases[:, -1] == "won")
     return found._replace(name="Chess, standardised", X=z_scored(found.X)) if standardise else found
+
+
+def all_classes(name, folder=None):
+    """Return StatLog or CTG with all classes of its file, in their order, as y = 0 to K - 1.
+
+    Six kinds of soil (the file has no class 6); normal, suspect or pathologic.  As statlog().
+    """
+    if name == "StatLog":
+        found, labels = statlog(folder), np.loadtxt(io.BytesIO(uci("sat.trn", folder)))[:, -1]
+    else:
+        found, labels = ctg(folder), spreadsheet(uci("CTG.xls", folder))[:, -1]
+    y = np.unique(labels, return_inverse=True)[1]
+    if np.bincount(y).tolist() != COUNTS[name]:
+        raise DataError(f"{name} has {np.bincount(y).tolist()} cases of its classes, expected"
+                        f" {COUNTS[name]}")
+    return found._replace(name=f"{name}, {len(COUNTS[name])} classes", y=y.astype(float))
 
 
 def load(name):

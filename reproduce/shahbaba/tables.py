@@ -149,15 +149,15 @@ def claims_about(name, known):
                                          / ratio(r[name], "g", m, "HMC")), *proportional(),
                     "machine (ratios only): Section 3.3, s is close to proportional to g; accepted"
                     " is the range of the paper's own values over its four problems, with rounding",
-                    "printed sentence") for method in METHODS[1:]]
+                    "printed sentence", budgets=("paper",)) for method in METHODS[1:]]
     found += [Claim(f"{name}: s, HMC / {method}", "order",
                     lambda r, m=method: ratio(r[name], "s", "HMC", m), 1.0, np.inf,
                     "machine (ratios only): the CPU times are substantially lower than those of"
-                    " HMC", "order") for method in METHODS[1:]]
+                    " HMC", "order", budgets=("paper",)) for method in METHODS[1:]]
     found += [Claim(printed.sentence(*words), "order", lambda r, words=words: least(
                         advantage(r[name], *words[1:3], measure) for measure in words[3]),
                     0.0, np.inf, f"{where}; by initial sequences.  Least: in standard errors",
-                    "order") for *words, where in sentences(name)]
+                    "order", budgets=("paper",)) for *words, where in sentences(name)]
     found += [Claim(f"{name}: mean {what} of two methods, largest difference / s.e.", "theory",
                     lambda r, row=row: max(apart(r[name][a], r[name][b], row)
                                            for k, a in enumerate(ALL) for b in ALL[:k]), 0.0, 4.0,

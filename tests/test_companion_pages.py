@@ -438,6 +438,23 @@ def test_open_questions_become_lists():
     assert evidence.from_figures("../../tests/x.py") == "../tests/x.py"
 
 
+def test_what_is_written_beside_a_result_goes_with_its_script():
+    text = ("# P\n\nintroduction\n\n<!-- score -->\n\n1\n\n<!-- /score -->\n\n## A\n\nbefore\n\n"
+            "<!-- result p_a 1,2 -->\n\n| made |\n\n<!-- /result -->\n\nafter *it*\n\n"
+            "<!-- result p_b -->\n\nmade\n\n<!-- /result -->\n\n<!-- result p_c all -->\n\nmade\n\n"
+            "<!-- /result -->\n\nof c\n\n## B\n\nno result\n")
+    assert evidence.findings(text) == {"p_a": "<p>before</p>\n<p>after <em>it</em></p>",
+                                       "p_c": "<p>of c</p>"}
+
+
+def test_the_scripts_come_in_the_order_of_the_readme(committed):
+    for author in listing.AUTHORS:
+        blocks = re.findall(r"^<!-- result (\w+)", evidence.readme(author), re.MULTILINE)
+        shown = [attributes["id"] for tag, attributes, _ in committed[f"{author}.html"].elements
+                 if tag == "section" and attributes.get("class") == "script"]
+        assert blocks and shown[:len(blocks)] == blocks
+
+
 def test_every_script_is_on_its_paper_and_says_how_long_it_takes():
     for author in listing.AUTHORS:
         scripts = evidence.scripts(author)

@@ -1,0 +1,229 @@
+"""The papers' pages: their tables and counts, made of what the scripts have saved.
+
+A block of a page stands between the lines `<!-- name arguments -->` and `<!-- /name -->`; what is
+between them is written by a program, everything else by hand.  The blocks of README.md and of the
+pages reproduce/<author>/README.md:
+
+score                 how many claims there are, by verdict, by paper or script, and by kind
+result SCRIPT         the script's figure, known differences with their reasons, and all claims
+result SCRIPT all     and its table, or of that only the paragraphs that are named: 1,3
+
+A script that has saved nothing is counted nowhere, and the score says so.
+"""
+
+import ast
+import json
+import re
+import textwrap
+from collections import Counter
+from typing import NamedTuple
+
+import numpy as np
+
+from harness.claims import KINDS, VERDICTS, Measured, number
+
+PAPERS = {"paquet": "Paquet & Fraccaro", "shahbaba": "Shahbaba, Lan, Johnson & Neal",
+          "zhang": "Zhang & Sutton", "wang": "Wang & Neal"}
+TOGETHER = "meet"  # the script that is no paper's
+LINKS = {**{author: f"[{name}](reproduce/{author}/README.md)" for author, name in PAPERS.items()},
+         TOGETHER: "[on each other's problems](figures/meet.txt)"}
+COLUMNS = VERDICTS[::-1]  # what agrees comes first
+KIND = dict(zip(KINDS, ("of these: a paper's own numbers", "its sentences",
+                        "an order of two quantities, no more", "checks of ours"), strict=True))
+WIDTH = 128  # of generated sentences
+BLOCK = re.compile(r"^<!-- (\w+)((?: [^\s>]+)*) -->$.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
+# where the table of a report ends (harness/run.py puts a report together)
+END = re.compile(rf"(?:\d+ )?(?:{'|'.join(VERDICTS)})\b|Times were measured|no claim is made")
+
+
+class Script(NamedTuple):
+    """A script, and what it has saved at the paper's run lengths."""
+
+    name: str
+    about: str  # the first line of its docstring
+    claims: list | None  # as its JSON has them; None if it has not yet been run
+    report: str = ""  # the text of its report
+
+
+def read(paths, figures):
+    """Return the Script of each path, with what is in the folder `figures`."""
+    found = []
+    for path in paths:
+        about = ast.get_docstring(ast.parse(path.read_text())).splitlines()[0]
+        saved = figures / f"{path.stem}.json"
+        if saved.exists():
+            found.append(Script(path.stem, about, json.loads(saved.read_text())["claims"],
+                                saved.with_suffix(".txt").read_text()))
+        else:
+            found.append(Script(path.stem, about, None))
+    return found
+
+
+def filled(page, contents):
+    """Return the text of a page in which the blocks are what they should be.
+
+    contents : dict  name of a block -> function of its arguments, strings, that returns its text
+
+    Blocks of other names stay as they are.  Raises ValueError for a block that does not end.
+    """
+    for name in contents:
+        lines = [line.strip() for line in page.splitlines()]
+        opened = sum(line.split()[:2] == ["<!--", name] for line in lines)
+        whole = sum(found[1] == name for found in BLOCK.finditer(page))
+        if opened != whole or lines.count(f"<!-- /{name} -->") != whole:
+            raise ValueError(f"every block {name!r} must be between the lines <!-- {name} ... -->"
+                             f" and <!-- /{name} -->, but {whole} of {opened} are: add what is"
+                             " missing to the page")
+
+    def block(found):
+        name, arguments = found[1], found[2].split()
+        if name not in contents:
+            return found[0]
+        start = found[0].splitlines()[0]
+        return f"{start}\n\n{contents[name](*arguments)}\n\n<!-- /{name} -->"
+
+    return BLOCK.sub(block, page)
+
+
+def contents(scripts, author=""):
+    """Return the blocks of the page of a paper, or without an author those of README.md."""
+    ours = [script for script in scripts if not author or author_of(script) == author]
+
+    def result(name, shown=""):
+        found = [script for script in scripts if script.name == name]
+        if not found:
+            raise ValueError(f"a block 'result' must name a script, but {name!r} is none")
+        return of_script(found[0], shown)
+
+    return {"score": lambda: score(ours, author), "result": result}
+
+
+def author_of(script):
+    """Return the short name of the paper that a script belongs to, or TOGETHER."""
+    author = script.name.split("_")[0]
+    return author if author in PAPERS else TOGETHER
+
+
+# The score
+
+
+def score(scripts, author=""):
+    """Count the claims of some scripts: in a sentence, by paper or by script, and by kind.
+
+    Names the scripts that have not yet been run at the paper's run lengths.
+    """
+    run = [script for script in scripts if script.claims is not None]
+    claims = [claim for script in run for claim in script.claims]
+    found = verdicts(claims)
+    first, *others, last = (f"{verdict} {found[verdict]}" for verdict in COLUMNS)
+    whose = f"{PAPERS[author]}'s" if author else "the papers'"
+    sentence = (f"**{len(claims)} claims**, made by the {len(run)} of {len(scripts)} scripts that"
+                f" have been run at {whose} run lengths: **{first}**, {', '.join(others)},"
+                f" **{last}**.")
+    if author:
+        rows = [row(f"{described(script)}: [figure](../../figures/{script.name}.png),"
+                    f" [report](../../figures/{script.name}.txt)", script.claims)
+                for script in run]
+    else:
+        rows = [row(link, [claim for script in run if author_of(script) == name
+                           for claim in script.claims])
+                for name, link in LINKS.items() if name in map(author_of, run)]
+    rows += [row("**all**", claims),
+             *(row(KIND[kind], [c for c in claims if c["kind"] == kind]) for kind in KINDS)]
+    waiting = ", ".join(f"`{script.name}`" for script in scripts if script.claims is None)
+    return "\n".join(
+        [textwrap.fill(sentence, WIDTH), "", *markdown(["claims", "in all", *COLUMNS], rows),
+         *["", textwrap.fill(f"Not yet run, and in no count: {waiting}.", WIDTH)] * bool(waiting)])
+
+
+def row(label, claims):
+    """Make a row of the score."""
+    found = verdicts(claims)
+    return [label, len(claims), *(found[verdict] for verdict in COLUMNS)]
+
+
+def verdicts(claims):
+    """Count claims by verdict."""
+    return Counter(claim["verdict"] for claim in claims)
+
+
+def described(script):
+    """Say what a script does, and link it."""
+    about = re.sub(r"^(?:Beside )?[A-Z][\w, ]+ \(\d{4}\)[:,] ", "", script.about).rstrip(".")
+    return f"[`{script.name}`](../{script.name}.py), {escaped(about)}"
+
+
+# What a script found
+
+
+def of_script(script, shown=""):
+    """Show a script's figure, its table as far as `shown` says, what is wrong in print, claims."""
+    if script.claims is None:
+        return f"{described(script)}: not yet run at the paper's run lengths."
+    parts = [f"![{script.name}](../../figures/{script.name}.png)"]
+    paragraphs = table_of(script.report)
+    if shown:
+        wanted = range(1, len(paragraphs) + 1) if shown == "all" else map(int, shown.split(","))
+        parts.append("\n".join(
+            ["```text", "\n\n".join(paragraphs[k - 1] for k in wanted), "```"]))
+    known = [[escaped(c["what"]), escaped(c["paper"]), spanned(c), escaped(c["known"])]
+             for c in script.claims if c["verdict"] == "known difference"]
+    if known:
+        parts.append("\n".join(markdown(["known difference", "paper", "ours", "because"], known)))
+    found = verdicts(script.claims)
+    counts = ", ".join(f"{verdict} {found[verdict]}" for verdict in COLUMNS if found[verdict])
+    ordered = sorted(script.claims, key=lambda claim: VERDICTS.index(claim["verdict"]))
+    table = markdown(["claim", "kind", "paper", "ours", "verdict"],
+                     [[escaped(c["what"]), c["kind"], escaped(c["paper"]), spanned(c), c["verdict"]]
+                      for c in ordered])
+    parts.append("\n".join(
+        [f"<details><summary>{len(script.claims)} claims of <code>{script.name}</code>:"
+         f" {counts}</summary>", "", *table, "", "</details>"]))
+    return "\n\n".join(parts)
+
+
+def table_of(report):
+    """Return the paragraphs of a report before its claims."""
+    paragraphs = [part.strip("\n") for part in re.split(r"\n\n+", report)]
+    end = [k for k, part in enumerate(paragraphs) if END.match(part)]
+    return paragraphs[:end[0]] if end else paragraphs
+
+
+def ours(claim):
+    """Format what we measured for a claim."""
+    if "scan" in claim:
+        found = [number(Measured(*m)) for m in claim["scan"]["found"]]
+        return "; ".join(f"{s}: {m}" for s, m in zip(claim["scan"]["settings"], found, strict=True))
+    return number(Measured(claim["value"], claim["se"])).replace(" (s.e. ", " ± ").rstrip(")")
+
+
+def spanned(claim):
+    """Format what we measured for a claim, of a scan its range; what is a log also as a factor."""
+    is_log = re.search(r"\blog\(", claim["what"]) and " - log " not in claim["what"]
+    if "scan" not in claim:
+        return ours(claim) + (f" (a factor of {np.exp(claim['value']):.2g})" if is_log else "")
+    found = [value for value, _ in claim["scan"]["found"] if np.isfinite(value)]
+    low, high = min(found), max(found)
+    return f"{low:.3g} to {high:.3g} in {len(claim['scan']['found'])} settings" + (
+        f" (factors of {np.exp(low):.2g} to {np.exp(high):.2g})" if is_log else "")
+
+
+# Markdown
+
+
+def markdown(header, rows):
+    """List the lines of a table in Markdown."""
+    return ["| " + " | ".join(re.sub(r"(?<!\\)\|", r"\\|", str(cell)) for cell in row) + " |"
+            for row in [header, ["---"] * len(header), *rows]]
+
+
+def escaped(text):
+    """Return text in which Markdown sees no markup."""
+    return re.sub(r"([\\|*_~<])", r"\\\1", text)
+
+
+def pages(root, scripts):
+    """Return README.md and the papers' pages under `root`: path -> text as it should be."""
+    papers = {root / "reproduce" / author / "README.md": author for author in PAPERS}
+    return {path: filled(path.read_text(), contents(scripts, author))
+            for path, author in {root / "README.md": "", **papers}.items()}

@@ -1,0 +1,240 @@
+"""reproduce/harness/tables.py: what the pages show is what is saved, and a stale page is seen."""
+
+import json
+import math
+from importlib import import_module
+
+import pytest
+
+from harness.claims import VERDICTS
+from harness.fingerprint import ROOT
+from harness.tables import (
+    BLOCK,
+    PAPERS,
+    Script,
+    author_of,
+    contents,
+    escaped,
+    filled,
+    markdown,
+    of_script,
+    pages,
+    read,
+    score,
+    spanned,
+    table_of,
+)
+
+
+def claim(what, verdict, kind, value=1.25, se=0.5):
+    return {"what": what, "paper": "a*b", "kind": kind, "value": value, "se": se,
+            "verdict": verdict, "known": "_why_"}
+
+
+SCAN = {"what": "c", "paper": "4", "kind": "order", "verdict": "not determined",
+        "scan": {"settings": [1, 2, 3], "found": [[7.0, 0.5], [-3.0, 0.0], [math.nan, math.nan]]}}
+REPORT = """a  b
+-  -
+1  2
+
+second
+paragraph
+
+known difference c
+                 ours 3
+
+agrees  ours
+------  ----
+b       1
+
+1 known difference, 1 agrees
+"""
+FIG = Script("paquet_fig1", "Paquet and Fraccaro (2016), Figure 1: a_b.", [
+    claim("x|y", "agrees", "printed number"), claim("z", "known difference", "printed number"),
+    claim("w", "agrees", "ours", 3.0, 0.0)], REPORT)
+TABLE = Script("wang_table1", "Beside Wang and Neal (2013): more.", [
+    SCAN, claim("z", "cannot tell", "printed sentence")], REPORT)
+OTHER = Script("wang_rivals", "Rivals of Wang and Neal (2013): others.", None)
+MEET = Script("meet", "All papers.", None)
+SCRIPTS = [MEET, FIG, OTHER, TABLE]
+HEADER = ["| claims | in all | agrees | cannot tell | not determined | known difference |"
+          " differs |", "| --- | --- | --- | --- | --- | --- | --- |"]
+
+
+def test_the_score_of_all_papers():
+    assert score(SCRIPTS).splitlines() == [
+        "**5 claims**, made by the 2 of 4 scripts that have been run at the papers' run lengths:"
+        " **agrees 2**, cannot tell 1, not",
+        "determined 1, known difference 1, **differs 0**.", "", *HEADER,
+        "| [Paquet & Fraccaro](reproduce/paquet/README.md) | 3 | 2 | 0 | 0 | 1 | 0 |",
+        "| [Wang & Neal](reproduce/wang/README.md) | 2 | 0 | 1 | 1 | 0 | 0 |",
+        "| **all** | 5 | 2 | 1 | 1 | 1 | 0 |",
+        "| of these: a paper's own numbers | 2 | 1 | 0 | 0 | 1 | 0 |",
+        "| its sentences | 1 | 0 | 1 | 0 | 0 | 0 |",
+        "| an order of two quantities, no more | 1 | 0 | 0 | 1 | 0 | 0 |",
+        "| checks of ours | 1 | 1 | 0 | 0 | 0 | 0 |", "",
+        "Not yet run, and in no count: `meet`, `wang_rivals`."]
+
+
+def test_the_score_of_a_paper_is_by_script():
+    lines = contents(SCRIPTS, "wang")["score"]().splitlines()
+    assert lines[0].startswith("**2 claims**, made by the 1 of 2 scripts that have been run at"
+                               " Wang & Neal's run lengths:")
+    assert [line for line in lines if "wang_table1" in line] == [
+        "| [`wang_table1`](../wang_table1.py), more: [figure](../../figures/wang_table1.png),"
+        " [report](../../figures/wang_table1.txt) | 2 | 0 | 1 | 1 | 0 | 0 |"]
+    assert "| **all** | 2 | 0 | 1 | 1 | 0 | 0 |" in lines
+    assert "Figure 1: a\\_b:" in contents(SCRIPTS, "paquet")["score"]()
+
+
+def test_what_is_no_papers_has_a_row_of_its_own():
+    lines = score([MEET._replace(claims=[claim("m", "agrees", "ours")]), FIG]).splitlines()
+    assert "| [on each other's problems](figures/meet.txt) | 1 | 1 | 0 | 0 | 0 | 0 |" in lines
+
+
+def test_what_has_not_been_run_is_named_and_when_its_results_come_it_is_not():
+    assert contents(SCRIPTS, "wang")["score"]().endswith("in no count: `wang_rivals`.")
+    assert "in no count" not in score([FIG, TABLE])
+    assert of_script(OTHER, "all") == (
+        "[`wang_rivals`](../wang_rivals.py), others: not yet run at the paper's run lengths.")
+
+
+def test_a_result_is_a_figure_a_table_what_is_wrong_in_print_and_claims():
+    assert of_script(FIG, "2").splitlines() == [
+        "![paquet_fig1](../../figures/paquet_fig1.png)", "",
+        "```text", "second", "paragraph", "```", "",
+        "| known difference | paper | ours | because |", "| --- | --- | --- | --- |",
+        "| z | a\\*b | 1.25 ± 0.50 | \\_why\\_ |", "",
+        "<details><summary>3 claims of <code>paquet_fig1</code>: agrees 2, known difference 1"
+        "</summary>", "",
+        "| claim | kind | paper | ours | verdict |", "| --- | --- | --- | --- | --- |",
+        "| z | printed number | a\\*b | 1.25 ± 0.50 | known difference |",
+        "| x\\|y | printed number | a\\*b | 1.25 ± 0.50 | agrees |",
+        "| w | ours | a\\*b | 3 | agrees |", "", "</details>"]
+    assert "```text\nsecond\nparagraph\n\na  b\n-  -\n1  2\n```" in of_script(FIG, "2,1")
+    assert "```text\na  b\n-  -\n1  2\n\nsecond\nparagraph\n```" in of_script(FIG, "all")
+    assert "```" not in of_script(FIG)
+    assert "because" not in of_script(TABLE)
+
+
+def test_a_scan_is_shown_as_its_range():
+    assert spanned(SCAN) == "-3 to 7 in 3 settings"
+
+
+def test_a_log_is_also_shown_as_a_factor():
+    half = claim("least log(a / b)", "agrees", "order", math.log(0.5), 0.25)
+    assert spanned(half) == "-0.69 ± 0.25 (a factor of 0.5)"
+    assert spanned(SCAN | {"what": "log(c)"}) == (
+        "-3 to 7 in 3 settings (factors of 0.05 to 1.1e+03)")
+    for what in ("log(a / b) - log 6", "log beta (mean)", "log10(a)", "log Z"):
+        assert spanned(half | {"what": what}) == "-0.69 ± 0.25"
+
+
+@pytest.mark.parametrize("end", ["agrees  ours", "1 agrees", "no claim is made",
+                                 "Times were measured on several processors: a; b",
+                                 *(f"{verdict:17}x" for verdict in VERDICTS)])
+def test_the_table_of_a_report_ends_where_its_claims_begin(end):
+    assert table_of(f"a\nb\n\n\n  c\n\n{end}\n\nd\n") == ["a\nb", "  c"]
+
+
+def test_markup_in_a_cell_is_no_markup():
+    assert escaped("pi*_x < |y|") == "pi\\*\\_x \\< \\|y\\|"
+    assert markdown(["a", "b"], [["x|y", escaped("x|y")]])[-1] == "| x\\|y | x\\|y |"
+
+
+# Blocks
+
+
+def test_only_what_stands_between_the_markers_is_written():
+    page = ("a\n<!-- one x 1,2 -->\nstale\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
+            "<!-- /other -->\n<!-- one -->\n<!-- /one -->\n")
+    new = filled(page, {"one": lambda *given: f"got {given}"})
+    assert new == ("a\n<!-- one x 1,2 -->\n\ngot ('x', '1,2')\n\n<!-- /one -->\nb\n<!-- other -->\n"
+                   "kept\n<!-- /other -->\n<!-- one -->\n\ngot ()\n\n<!-- /one -->\n")
+    assert filled(new, {"one": lambda *given: f"got {given}"}) == new
+
+
+@pytest.mark.parametrize("page", ["<!-- one -->\nx\n", "x\n<!-- /one -->\n",
+                                  "<!-- one a -->\n<!-- one -->\n<!-- /one -->\n",
+                                  "text <!-- one -->\n<!-- /one -->\n"])
+def test_a_block_without_its_end_is_refused(page):
+    with pytest.raises(ValueError, match="every block 'one' must be between the lines"):
+        filled(page, {"one": lambda: ""})
+
+
+def test_a_block_of_a_script_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="must name a script, but 'wang_lost' is none"):
+        contents(SCRIPTS)["result"]("wang_lost")
+
+
+# Files
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Return a folder with pages and a script, and a function that reads what it has saved."""
+    for author in PAPERS:
+        (tmp_path / "reproduce" / author).mkdir(parents=True)
+        (tmp_path / "reproduce" / author / "README.md").write_text("nothing\n")
+    (tmp_path / "README.md").write_text("<!-- score -->\n<!-- /score -->\n")
+    (tmp_path / "reproduce" / "wang" / "README.md").write_text(
+        "<!-- result wang_m 1 -->\n<!-- /result -->\n")
+    (tmp_path / "reproduce" / "wang_m.py").write_text('"""Wang and Neal (2013): m.\n\nMore.\n"""\n')
+    (tmp_path / "figures").mkdir()
+    return tmp_path, lambda: read([tmp_path / "reproduce" / "wang_m.py"], tmp_path / "figures")
+
+
+def test_a_result_appears_by_itself_when_it_is_saved(project):
+    root, scripts = project
+    assert scripts() == [Script("wang_m", "Wang and Neal (2013): m.", None)]
+    texts = pages(root, scripts())
+    assert set(texts) == {path for path in root.rglob("README.md")}
+    assert "in no count: `wang_m`." in texts[root / "README.md"]
+    (root / "figures" / "wang_m.json").write_text(json.dumps({"claims": FIG.claims}))
+    (root / "figures" / "wang_m.txt").write_text(REPORT)
+    texts = pages(root, scripts())
+    assert "**3 claims**" in texts[root / "README.md"] and "wang_m" not in texts[root / "README.md"]
+    page = texts[root / "reproduce" / "wang" / "README.md"]
+    assert "1  2" in page and "3 claims of <code>wang_m</code>" in page
+    assert texts[root / "reproduce" / "zhang" / "README.md"] == "nothing\n"
+
+
+def test_the_command_writes_the_pages_and_says_which(project, monkeypatch, capsys):
+    root, _ = project
+    command = import_module("all")
+    monkeypatch.setattr(command, "SCRIPTS", root / "reproduce")
+    monkeypatch.setattr(command, "figures", lambda budget: root / "figures")
+    for said in ("written", "up to date"):
+        assert command.tables(root) is None
+        out = capsys.readouterr().out.splitlines()
+        assert len(out) == 5 and out[0] == f"README.md: {said}"
+    assert "wang_m" in (root / "README.md").read_text()
+
+
+SAVED = read(import_module("all").scripts(ROOT / "reproduce"), ROOT / "figures")
+
+
+def test_the_committed_pages_are_up_to_date():
+    # if this fails, run python reproduce/all.py --tables
+    for path, text in pages(ROOT, SAVED).items():
+        assert path.read_text() == text, path
+
+
+@pytest.mark.parametrize("author", ["", *PAPERS])
+def test_a_stale_block_is_noticed(author):
+    page = (ROOT / ("reproduce" * bool(author)) / author / "README.md").read_text()
+    blocks = contents(SAVED, author)
+    found = [block for block in BLOCK.finditer(page) if block[1] in blocks]
+    assert found[0][1] == "score" and len(found) > 3 * bool(author)
+    for block in found:
+        inside = block.start() + len(block[0].splitlines()[0])
+        stale = page[:inside] + page[inside:].replace("a", "A", 1)
+        assert stale != page and filled(stale, blocks) == page
+
+
+def test_every_result_is_on_its_papers_page_once():
+    for author in PAPERS:
+        page = (ROOT / "reproduce" / author / "README.md").read_text()
+        shown = [block[2].split()[0] for block in BLOCK.finditer(page) if block[1] == "result"]
+        assert sorted(shown) == sorted(script.name for script in SAVED
+                                       if author_of(script) == author)

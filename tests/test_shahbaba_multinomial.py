@@ -1,0 +1,360 @@
+"""Split HMC with more than two classes: R_0, settings, chains, claims."""
+
+import numpy as np
+import pytest
+
+import shahbaba_multinomial as script
+from algorithms.split_hmc import split_data
+from harness.claims import Measured
+from harness.files import Data, DataError
+from harness.run import Settings
+from judging import verdicts
+from models.interface import U, case_entropy, hessian
+from rivals.moments import Together, as_one, distance, together
+from shahbaba import multinomial
+from shahbaba.multinomial import METHODS, SHARES
+
+N, K = 60, 3
+DATA_SPLITS = METHODS[2:]
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Put 60 cases of three classes, with two covariates, in the place of CTG."""
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((N, 2)) * [1.0, 3.0]
+    score = X @ [[1.0, 0.0, -1.0], [0.5, -0.5, 0.0]] + rng.gumbel(size=(N, K))
+    cases = Data("small", X, score.argmax(1).astype(float))
+    caches = (multinomial.posterior, multinomial.points, multinomial.split)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(multinomial, "all_classes", lambda name: cases)
+        for cache in caches:
+            cache.cache_clear()
+        yield multinomial.posterior("CTG")
+    for cache in caches:
+        cache.cache_clear()
+
+
+# R_0
+
+
+def test_by_entropy_it_is_the_split_of_the_algorithm(small):
+    model, fit = small
+    ours, theirs = multinomial.split("CTG", "entropy", 0.3), split_data(model, fit.q_hat, 0.3)
+    np.testing.assert_array_equal(ours.cases, theirs.cases)
+    assert ours.fraction == theirs.fraction == 0.3
+    for q in (fit.q_hat, np.ones(fit.w.size)):
+        assert U(q, ours.R_0) == U(q, theirs.R_0) and U(q, ours.R_1) == U(q, theirs.R_1)
+
+
+def test_R_0_has_the_cases_of_the_largest_scores(small):
+    model, fit = small
+    scores = np.random.default_rng(1).permutation(N)
+    parts = multinomial.split_by(model, scores, 0.25)
+    assert set(scores[parts.cases]) == set(range(45, 60)) and parts.fraction == 0.25
+    np.testing.assert_array_equal(parts.R_0.X, model.X[np.sort(parts.cases)])
+    # U_0 has the whole prior; two ways to sum 60 terms
+    assert U(fit.q_hat, parts.R_0) + U(fit.q_hat, parts.R_1) == pytest.approx(
+        U(fit.q_hat, model), rel=1e-14)
+    assert (parts.R_1.precision == 0).all() and (parts.R_0.precision == model.precision).all()
+
+
+def test_scores(small):
+    model, fit = small
+    P = np.exp(model.X @ fit.q_hat.reshape(-1, K))
+    P /= P.sum(1, keepdims=True)
+    np.testing.assert_allclose(multinomial.score(model, fit.q_hat, "entropy"),
+                               -(P * np.log(P)).sum(1), rtol=1e-10)
+    # the gradient of log P(y_i) is x_i (e_y - P_i)': its norm is a product
+    wanted = np.linalg.norm(np.eye(K)[model.y] - P, axis=1) * np.linalg.norm(model.X, axis=1)
+    np.testing.assert_allclose(multinomial.score(model, fit.q_hat, "gradient"), wanted, rtol=1e-9)
+    random = multinomial.score(model, fit.q_hat, "random")
+    assert len(set(random)) == N and (random == multinomial.score(model, None, "random")).all()
+    # independent of the entropies: |r| below 4 / sqrt(60)
+    assert abs(np.corrcoef(random, case_entropy(fit.q_hat, model))[0, 1]) < 0.52
+
+
+# Settings
+
+
+def frequencies(model, at):
+    return [np.sqrt(np.linalg.eigvalsh(hessian(q, model)).max()) for q in at]
+
+
+def test_frequencies_are_taken_at_the_mode_and_at_draws(small, monkeypatch):
+    model, fit = small
+    at = multinomial.points("CTG")
+    assert len(at) == 5 and (at[0] == fit.q_hat).all()
+    z = [(fit.Z.T @ (q - fit.q_hat)) * fit.w for q in at[1:]]
+    assert 0 < np.mean(np.square(z)) - 0.3 < 1.4  # of 36 normals: 1, +- 3 standard errors of 0.24
+    assert multinomial.frequency(model, at) == pytest.approx(max(frequencies(model, at)), rel=1e-12)
+    # the cases of R_1 are certain at the mode
+    rest = multinomial.split("CTG", "entropy", 0.8).R_1
+    assert multinomial.frequency(rest, at) > frequencies(rest, at[:1])[0]
+
+
+def test_a_trajectory_is_a_quarter_turn_of_the_slowest_direction(small):
+    _, fit = small
+    lengths = {multinomial.plan("CTG", method)["length"] for method in METHODS}
+    assert len(lengths) == 1
+    # its steps are between 0.8 and 1 of eps, 0.9 on average
+    assert 0.9 * lengths.pop() * fit.w.min() == pytest.approx(np.pi / 2, rel=1e-14)
+
+
+def test_scales_of_steps(small):
+    model, fit = small
+    at = multinomial.points("CTG")
+    assert multinomial.plan("CTG", "HMC")["scale"] == pytest.approx(
+        2 / max(frequencies(model, at)), rel=1e-12)
+    assert multinomial.plan("CTG", "normal")["scale"] == pytest.approx(np.pi / fit.w.max())
+
+
+@pytest.mark.parametrize("method", DATA_SPLITS)
+def test_f_and_M_have_the_fewest_gradients_for_a_trajectory(small, method):
+    model, fit = small
+    at, found = multinomial.points("CTG"), {}
+    order = np.argsort(-multinomial.score(model, fit.q_hat, method.split(", ")[1]))
+    for n_0 in range(3, 60, 3):
+        parts = [model._replace(X=model.X[own], y=model.y[own], precision=prior * model.precision)
+                 for own, prior in ((np.sort(order[:n_0]), 1), (np.sort(order[n_0:]), 0))]
+        w_0, w_1 = (max(frequencies(each, at)) for each in parts)
+        for M in range(1, 16):
+            of = w_1**2 + (w_0 / M) ** 2
+            found[(n_0 * M + N - n_0) ** 2 * of] = n_0 / N, M, 2 / of**0.5, w_1
+    f, M, scale, w_1 = found[min(found)]
+    plan = multinomial.plan("CTG", method)
+    assert (plan["f"], plan["M"]) == (pytest.approx(f), M)
+    assert plan["scale"] == pytest.approx(scale, rel=1e-9)
+    assert plan["left"] == pytest.approx(w_1 / max(frequencies(model, at)), rel=1e-9)
+
+
+def test_a_setting_has_the_longest_step_that_divides_the_trajectory():
+    of = {"f": 0.2, "M": 3, "scale": 0.5, "length": 4.0}
+    for share in SHARES:
+        f, M, eps, L = multinomial.setting(of, share)
+        assert (f, M) == (0.2, 3) and eps * L == pytest.approx(4.0, rel=1e-15)
+        assert eps <= share * 0.5 * (1 + 1e-15) and 4.0 / (L - 1) > share * 0.5
+
+
+@pytest.mark.parametrize("rates, taken", [
+    ([0.9, 0.8, 0.75, 0.2], 2), ([0.9, 0.8, 0.1, 0.75, 0.2], 1), ([0.9, 0.69, 0.71, 0.2], 2),
+    ([0.6, 0.5, 0.1], 0), ([1.0, 1.0, 0.7], 2), ([0.2, 0.9, 0.9, 0.0], 0)])
+def test_the_longest_step_that_accepts_enough(rates, taken):
+    # made to fall: 0.1 and 0.75 are 0.425 each, 0.69 and 0.71 are 0.7
+    assert multinomial.longest(rates) == taken
+
+
+def test_a_pilot_chain_for_each_share(monkeypatch):
+    plan, seen = {"f": 0.2, "M": 3, "scale": 0.5, "length": 4.0, "left": 0.4}, []
+
+    def run(name, method, setting, n, seed):
+        seen.append((name, method, setting, n, tuple(seed)))
+        errors = np.full(n, 0.0 if len(seen) <= 4 else 9.0)
+        counts = type("Counts", (), {"gradient": 10.0 * len(seen)})
+        return type("Chain", (), {"energy_error": errors, "counts": counts})
+
+    monkeypatch.setattr(multinomial, "run", run)
+    monkeypatch.setattr(multinomial, "plan", lambda name, method: plan)
+    found = multinomial.tune("CTG", "normal", 7, [3, 0, 1])
+    assert [each[2] for each in seen] == [multinomial.setting(plan, share) for share in SHARES]
+    assert {each[:2] + each[3:4] for each in seen} == {("CTG", "normal", 7)}
+    assert {each[4] for each in seen} == {(3, 0, 1, k) for k in range(12)}
+    assert found == {"setting": seen[3][2], "share": SHARES[3], "left": 0.4,
+                     "rates": pytest.approx([1.0] * 4 + [np.exp(-9.0)] * 8), "gradients": 780.0}
+
+
+def test_a_rate_is_the_mean_probability_of_acceptance():
+    errors = np.array([-2.0, 0.0, np.log(2), np.nan, np.inf, -np.inf])
+    assert multinomial.rate(errors) == pytest.approx(2.5 / 6, rel=1e-15)
+
+
+# Chains
+
+
+@pytest.fixture(scope="module")
+def long(small):
+    return together([multinomial.chain("CTG", "HMC", [0.0, 1, 0.12, 60], 4000, 100, [1])], 9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_all_methods_sample_the_posterior_and_count_their_gradients(small, long, method):
+    f, M, L = (0.3, 2, 60) if "data" in method else (0.0, 1, 60)
+    found = multinomial.chain("CTG", method, [f, M, 0.12, L], 1500, 100, [2])
+    assert found["n"] == 1500 and found["rate"] > 0.5 and found["divergences"] == 0
+    z, se = distance(together([found], 9), long, 9)
+    assert as_one(z, 18) < 4 and se == 0
+    # one more at the start, of 1600 transitions
+    assert found["gradients"] / 1500 == pytest.approx((f * M + 1 - f) * L, abs=7e-4)
+
+
+def test_the_first_transitions_do_not_count(small):
+    whole = multinomial.run("CTG", "normal", [0, 1, 0.3, 2], 50, [5])
+    found = multinomial.chain("CTG", "normal", [0, 1, 0.3, 2], 30, 20, [5])
+    # stored with six digits
+    np.testing.assert_allclose(found["mean"], whole.samples[20:].mean(0), rtol=1e-5)
+    assert found["rate"] == multinomial.rate(whole.energy_error[20:])
+    assert found["gradients"] == pytest.approx(0.6 * whole.counts.gradient)
+
+
+def test_chains_start_at_draws_of_the_normal_approximation(small):
+    _, fit = small
+    rng = np.random.default_rng(0)
+    q = np.array([multinomial.draw(fit, rng) for _ in range(4000)])
+    z = (q - fit.q_hat) @ fit.Z * fit.w
+    # 45 variances and covariances of 4000: 4.5 standard errors of at most sqrt(2 / 4000)
+    np.testing.assert_allclose(np.cov(z.T), np.eye(9), rtol=0, atol=0.1)
+    assert np.abs(z.mean(0)).max() < 0.07
+
+
+# Claims
+
+
+def made_up():
+    """Return a result of which every claim is true."""
+    d, found = 4, {}
+    for k, (method, value) in enumerate(zip(METHODS, (7.0, 6.0, 6.2, 6.1, 7.1), strict=True)):
+        f = Together(np.zeros(d), np.full(d, 0.02), np.ones(d), np.full(d, 0.03), np.full(d, 900.0),
+                     np.full(d, 800.0), 5000, 5, 1e5, 0, np.nan, 0.8)
+        found[method] = {
+            "together": f, "log tau x g": Measured(value, 0.05), "tuned": {
+                "setting": [0.2, 2, 0.25, k + 10], "share": 0.6, "left": 0.5, "gradients": 2e4,
+                "rates": np.linspace(0.99, 0.1, 12).tolist()}}
+    return {name: {method: dict(each) for method, each in found.items()}
+            for name in ("StatLog", "CTG")}
+
+
+def changed(result, budget="paper"):
+    """Return the claims that do not agree, and their verdicts."""
+    return {what: v for what, v in verdicts(script, result, budget).items() if v != "agrees"}
+
+
+def pair(name, better, worse):
+    return f"{name}: log(tau x g, {worse} / {better})"
+
+
+def test_what_is_made_up_agrees():
+    assert changed(made_up()) == {}
+    assert changed({"CTG": made_up()["CTG"]}, "short") == {}
+    assert len(script.CLAIMS) == 16
+
+
+ENTROPY, GRADIENT, RANDOM = DATA_SPLITS
+
+
+@pytest.mark.parametrize("name", ["StatLog", "CTG"])
+@pytest.mark.parametrize("method, value, pairs", [
+    ("HMC", 5.0, [("normal", "HMC"), (ENTROPY, "HMC")]), ("normal", 8.0, [("normal", "HMC")]),
+    (ENTROPY, 9.0, [(ENTROPY, "HMC"), (ENTROPY, RANDOM)]), (GRADIENT, 9.0, [(GRADIENT, RANDOM)]),
+    (RANDOM, 3.0, [(ENTROPY, RANDOM), (GRADIENT, RANDOM)])])
+def test_a_product_that_is_another_changes_its_claims(name, method, value, pairs):
+    result = made_up()
+    result[name][method] = result[name][method] | {"log tau x g": Measured(value, 0.05)}
+    assert changed(result) == {pair(name, *each): "differs" for each in pairs}
+
+
+@pytest.mark.parametrize("field, se", [("mean", 0.02), ("sd", 0.03)])
+def test_a_comparison_is_void_where_moments_differ(field, se):
+    # of eight numbers the largest is above 4.47 as rarely as one is above 4
+    for z, apart in ((4.6, True), (4.3, False)):
+        result = made_up()
+        f = result["CTG"][ENTROPY]["together"]
+        other = getattr(f, field).copy()
+        other[-1] += z * 2**0.5 * se
+        result["CTG"][ENTROPY] |= {"together": f._replace(**{field: other})}
+        assert changed(result) == ({
+            f"CTG, {ENTROPY}: largest |z| against HMC, as one": "differs",
+            pair("CTG", ENTROPY, "HMC"): "cannot tell",
+            pair("CTG", ENTROPY, RANDOM): "cannot tell"} if apart else {})
+        (line,) = [x for x in script.table(result).splitlines()
+                   if x.startswith("CTG") and ENTROPY in x and " 12 " in x]
+        assert ("void" in line) == apart
+
+
+@pytest.mark.parametrize("field", ["ess", "ess_squares"])
+def test_nothing_is_said_of_chains_that_are_too_short(field):
+    few = np.array([900, 900, 5 * 49.0, 900])  # in five chains
+    for method, pairs in ((GRADIENT, [(GRADIENT, RANDOM)]), (RANDOM, [
+            (GRADIENT, RANDOM), (ENTROPY, RANDOM)])):
+        result = made_up()
+        f = result["CTG"][method]["together"]
+        result["CTG"][method] |= {"together": f._replace(**{field: few})}
+        assert changed(result) == {
+            f"CTG, {method}: largest |z| against HMC, as one": "cannot tell"} | {
+            pair("CTG", *each): "cannot tell" for each in pairs}
+
+
+# The script
+
+
+class Remembered:
+    """An experiment that computes nothing: a chain's moments say of which method it is."""
+
+    seed = 3
+
+    def __init__(self, budget):
+        self.budget, self.tasks = budget, {}
+
+    def replicates(self, function, tasks, unit, warm=None):
+        self.tasks[function.__name__] = tasks
+        places = [10 * METHODS.index(task["method"]) + (task["name"] == "CTG") for task in tasks]
+        if function.__name__ == "tune":
+            return [{"setting": [0.2, 2, 0.1, place]} for place in places]
+        # 100 + place effective draws of values, 150 of squares, in 500 gradients
+        return [{"n": 1000, "mean": [0.0] * 3, "variance": [1.0] * 3, "mean se": [
+            (100 + place) ** -0.5] * 3, "variance se": [(2 / 150) ** 0.5] * 3, "spread": [2.0] * 3,
+            "gradients": 500.0, "divergences": 0, "deepest": np.nan, "rate": 0.8}
+            for place in places]
+
+
+@pytest.mark.parametrize("budget, names, chains", [
+    ("paper", ["StatLog", "CTG"], 5), ("short", ["CTG"], 2), ("smoke", ["CTG"], 2)])
+def test_every_method_has_the_same_effort_and_its_own_chains(budget, names, chains):
+    experiment = Remembered(budget)
+    result = script.run(experiment, None)
+    assert list(result) == names and all(list(result[name]) == list(METHODS) for name in names)
+    tunes, tasks = experiment.tasks["tune"], experiment.tasks["chain"]
+    assert {task["n"] for task in tunes} == {script.PILOT[budget]} and len(tunes) == 5 * len(names)
+    for name in names:
+        assert {(t["n"], t["burn_in"]) for t in tasks if t["name"] == name} == {
+            script.LENGTH[budget][name]}
+        for k, method in enumerate(METHODS):
+            place = 10 * k + (name == "CTG")
+            mine = [t for t in tasks if (t["name"], t["method"]) == (name, method)]
+            assert len(mine) == chains and all(t["setting"][3] == place for t in mine)
+            found = result[name][method]
+            # tau = n / ESS of the worse, g = 500 / 1000
+            assert found["log tau x g"] == pytest.approx(
+                (np.log(1000 / min(100 + place, 150) / 2), 0), abs=1e-12)
+            assert found["tuned"]["setting"][3] == place
+    seeds = [str([t["name"], *t["seed"]]) for t in tunes + tasks]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_the_table_and_the_figure_have_every_row():
+    text, fig = script.table(made_up()), script.figure(made_up())
+    lines = [line for line in text.splitlines() if line.startswith(("StatLog", "CTG"))]
+    assert len(lines) == 20
+    hmc, normal = lines[:2]
+    # tau 5000 / 900 and / 800; g = 1e5 / 5000; e^7; and how much better than HMC normal is
+    assert all(cell in hmc.split() for cell in ("20", "0.80", "5.56", "6.25", "1097"))
+    assert "1.000 (0.071)" in normal and "0.200 (0.071)" in normal
+    assert lines[10].split()[-2:] == ["0.6", "20000"] and lines[10].split()[2] == "0.99"
+    assert [ax.get_title() for ax in fig.axes] == ["StatLog, 6 classes", "CTG, 3 classes"]
+    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == list(METHODS)
+    drawn = [c.lines[0].get_xdata()[0] for c in fig.axes[1].containers]
+    np.testing.assert_allclose(np.log(drawn), (7.0, 6.0, 6.2, 6.1, 7.1))
+    (bar,) = fig.axes[0].containers[0].lines[2][0].get_segments()
+    np.testing.assert_allclose(np.log(bar[:, 0]), [6.9, 7.1])
+
+
+def test_data_that_are_missing_end_the_script_with_status_2(monkeypatch, capsys):
+    def missing(name, folder):
+        if name == "CTG":
+            raise DataError(f"no CTG.xls in {folder}")
+        return Data("StatLog, 6 classes", None, None)
+
+    monkeypatch.setattr(script, "all_classes", missing)
+    with pytest.raises(SystemExit) as end:
+        script.cases(Settings(data="here"))
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "no CTG.xls in here\n"

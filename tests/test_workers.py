@@ -1,0 +1,161 @@
+"""reproduce/harness/workers.py: processes that end with their parent, and may be killed."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness import workers
+from harness.fingerprint import ROOT
+from harness.workers import Killed, each
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker finishes its task")
+
+
+@pytest.fixture(autouse=True)
+def own_processes():
+    """Let a test have processes that no other has started."""
+    workers.end()
+    yield
+    workers.end()
+
+
+def who(k):
+    """Return the number of the process, and `k`."""
+    return os.getpid(), k
+
+
+def die(k, folder, often):
+    """Kill the process `often` times, then return `k`; leave a file for each call."""
+    calls = len([*Path(folder).iterdir()])
+    Path(folder, str(calls)).touch()
+    if calls < often:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return k
+
+
+def one_of(k, folder, often):
+    """Kill the process if `k` is 1; else say which process this is."""
+    return die(k, folder, often) if k == 1 else who(k)
+
+
+def hold(file):
+    """Write down which process this is, and keep the interpreter's lock as compiled code does."""
+    Path(f"{file}.new").write_text(str(os.getpid()))
+    os.replace(f"{file}.new", file)
+    ctypes.PyDLL(None).sleep(100)  # longer than a test waits
+
+
+def running(process):
+    """Tell whether a process, given by its number, computes; Z is one that is over."""
+    stat = Path(f"/proc/{process}/stat")
+    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def wait_until(condition):
+    """Wait, for a minute at most, which no machine needs that is not overloaded."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < 60
+        time.sleep(0.02)
+
+
+def number_in(file):
+    wait_until(file.exists)
+    return int(file.read_text())
+
+
+def test_every_task_is_computed_once_and_the_processes_are_used_again():
+    first = dict(each(who, {k: (k,) for k in range(5)}, 2))
+    assert {key: k for key, (_, k) in first.items()} == {k: k for k in range(5)}
+    again = dict(each(who, {"x": (7,)}, 2))
+    assert {process for process, _ in again.values()} <= {process for process, _ in first.values()}
+    assert len(workers.pools) == 2
+    assert os.getpid() not in {process for process, _ in first.values()}
+
+
+def test_a_killed_process_costs_its_task_alone_which_is_tried_again(tmp_path):
+    found = list(each(one_of, {k: (k, tmp_path, 1) for k in range(6)}, 2))
+    assert [(k, x) for k, x in found if isinstance(x, Killed)] == [(1, Killed("SIGKILL", 1))]
+    assert Counter(k for k, _ in found) == Counter({0: 1, 1: 2, 2: 1, 3: 1, 4: 1, 5: 1})
+    assert dict(found)[1] == 1
+    # the process of the other five was not ended with it: two, if the new one took some of them
+    assert len({x[0] for k, x in found if k != 1}) <= 2
+
+
+def test_what_kills_two_processes_is_given_up_and_the_others_are_computed(tmp_path):
+    found = list(each(one_of, {k: (k, tmp_path, 9) for k in range(4)}, 2))
+    assert [x for k, x in found if k == 1] == [Killed("SIGKILL", 1), Killed("SIGKILL", 2)]
+    assert {k for k, x in found if not isinstance(x, Killed)} == {0, 2, 3}
+    assert len([*tmp_path.iterdir()]) == 2
+
+
+def test_a_process_that_is_killed_while_it_has_nothing_to_do_is_replaced():
+    ((_, (process, _)),) = each(who, {0: (0,)}, 1)
+    os.kill(process, signal.SIGKILL)
+    # whether the death is noticed before the next task or after it
+    found = [x for _, x in each(who, {0: (0,)}, 1) if not isinstance(x, Killed)]
+    assert len(found) == 1 and found[0][0] != process
+
+
+def test_an_exception_and_a_reader_that_stops_end_all_processes(tmp_path):
+    tasks = {"slow": (hold, tmp_path / "process"), "error": (int, "no number")}
+    with pytest.raises(ValueError, match="no number"):
+        list(each(call_after, {k: (*task, tmp_path / "process") for k, task in tasks.items()}, 2))
+    assert workers.pools == [] and not running(number_in(tmp_path / "process"))
+    (tmp_path / "process").unlink()
+    tasks["error"] = (int, "5")
+    reader = each(call_after, {k: (*task, tmp_path / "process") for k, task in tasks.items()}, 2)
+    assert next(reader) == ("error", 5)
+    reader.close()
+    assert workers.pools == [] and not running(number_in(tmp_path / "process"))
+
+
+def call_after(function, argument, file):
+    """Call hold at once, and another function when that has begun."""
+    if function is not hold:
+        wait_until(file.exists)
+    return function(argument)
+
+
+PARENT = """
+import sys
+from pathlib import Path
+import test_workers
+if __name__ == "__main__":
+    list(test_workers.each(test_workers.hold, {0: (sys.argv[1],), 1: (sys.argv[2],)}, 2))
+"""
+
+
+@LINUX
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_no_process_goes_on_when_its_parent_ends(tmp_path, how):
+    files = [tmp_path / "0", tmp_path / "1"]
+    path = os.pathsep.join([str(ROOT / "reproduce"), str(ROOT / "tests")])
+    # SIGINT is ignored in what a shell has put into the background
+    start = [sys.executable, "-c", "import signal; signal.signal(signal.SIGINT,"
+             f" signal.default_int_handler)\n{PARENT}", *map(str, files)]
+    with subprocess.Popen(start, stderr=subprocess.DEVNULL,
+                          env=os.environ | {"PYTHONPATH": path}) as parent:
+        processes = [number_in(file) for file in files]
+        assert all(map(running, processes))
+        parent.send_signal(how)
+        parent.wait(60)
+    wait_until(lambda: not any(map(running, processes)))
+
+
+@LINUX
+def test_a_process_whose_parent_has_ended_before_it_began_ends():
+    def belonging(parent):
+        return subprocess.run([sys.executable, "-c", "import sys, harness.workers\n"
+                               "harness.workers.belong_to(int(sys.argv[1]))", str(parent)],
+                              env=os.environ | {"PYTHONPATH": str(ROOT / "reproduce")}).returncode
+
+    assert belonging(os.getpid()) == 0
+    assert belonging(os.getpid() + 1) == 1
