@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 from harness.claims import KINDS, VERDICTS
 from harness.fingerprint import ROOT
-from harness.pages import markdown, ours, pages, read
 from harness.replicates import figures, processor, write
 from harness.run import orderly, own_version, parse
+from harness.tables import markdown, ours, pages, read
 from harness.workers import PARENT
 
 SCRIPTS = Path(__file__).resolve().parent

@@ -2,9 +2,7 @@
 each is declared in one form and has a test that fails for the printed version."""
 
 import ast
-import html
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,11 +25,11 @@ from harness.mirrors import (
     variant,
     with_departures,
 )
-from harness.pages import escaped
-from mirror import page, readmes
+from harness.tables import escaped
 from mirror_rules import problems, share_of_ours, visits
 from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
+from pages import readmes
 
 FOUND = every_mirror()
 EXPECTED = {
@@ -238,22 +236,6 @@ def test_what_is_wrong_is_found(tmp_path, before, after, problem):
     assert problem in problems(example_mirror(tmp_path, before, after))
 
 
-def test_the_page_shows_every_line_of_both(tmp_path):
-    mirror = example_mirror(tmp_path)
-    text = page([(Path("algorithms/example.py"), mirror)])
-    assert "<a href='#example.step'>" in text and "id='example.step'" in text
-    for line in [*mirror.pseudocode.values(), *(line.text.strip() for line in mirror.code)]:
-        assert html.escape(line) in text
-    numbers = [int(k) for cell in text.split("<td><pre>")[1::3]
-               for k in cell.removesuffix("</pre>").split()]
-    assert numbers == list(range(1, 13))
-
-
-def test_the_committed_page_is_up_to_date():
-    # if this fails, run python reproduce/mirror.py
-    assert (ROOT / "figures" / "mirror.html").read_text() == page(FOUND)
-
-
 # The departures
 
 
@@ -343,7 +325,7 @@ def test_a_page_has_the_table_between_its_markers():
 
 
 def test_the_committed_tables_are_up_to_date():
-    # if this fails, run python reproduce/mirror.py
+    # if this fails, run python reproduce/pages.py
     assert len(readmes()) == 4
     for path, text in readmes().items():
         assert path.read_text() == text

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numba
 
-from harness.pages import escaped, filled, markdown
+from harness.tables import escaped, filled, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 TAG = re.compile(r"\s*# (?:L(\d+)(?:-(\d+))?|--)$")
@@ -36,6 +36,7 @@ class Line(NamedTuple):
     tag: range | None  # of the pseudocode's numbers, empty for ours, None if there is none
     text: str
     loops: tuple  # the tags of the loops around it, the outermost first
+    number: int  # of the line in its file, from 1
 
 
 class Mirror(NamedTuple):
@@ -109,7 +110,8 @@ def code_lines(function, lines):
             continue
         around = sorted(loop.lineno for loop in loops
                         if loop.body[0].lineno <= number <= loop.body[-1].end_lineno)
-        found.append(Line(*tagged(line), tuple(tagged(lines[k - 1])[0] for k in around)))
+        found.append(Line(*tagged(line), tuple(tagged(lines[k - 1])[0] for k in around),
+                          number))
     return found
 
 

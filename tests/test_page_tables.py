@@ -1,4 +1,4 @@
-"""reproduce/harness/pages.py: what the pages show is what is saved, and a stale page is seen."""
+"""reproduce/harness/tables.py: what the pages show is what is saved, and a stale page is seen."""
 
 import json
 import math
@@ -8,7 +8,7 @@ import pytest
 
 from harness.claims import VERDICTS
 from harness.fingerprint import ROOT
-from harness.pages import (
+from harness.tables import (
     BLOCK,
     PAPERS,
     Script,

@@ -1,0 +1,265 @@
+"""What a companion page shows of a script: its claims, each drawn, its table, how to run it.
+
+Everything is read from what is committed: figures/<script>.json, .txt and .png, the script's own
+docstring, and what the paper's README.md says by hand.  The blocks there that harness/tables.py
+writes are left out: the page shows the same of its own.
+"""
+
+import ast
+import json
+import math
+import re
+from collections import Counter
+from functools import cache
+from html import escape
+from typing import NamedTuple
+
+from harness.claims import VERDICTS, Claim, Measured, Scan, interval, number
+from harness.mirrors import ROOT
+
+FIGURES = ROOT / "figures"
+REACH = 4  # standard errors: what `verdict` asks of a difference (harness/claims.py)
+MARGIN = 6.0  # of 100, on either side of a drawing
+RESULT = re.compile(r"^<!-- result (\w+)[^>]*-->$.*?^<!-- /result -->$", re.DOTALL | re.MULTILINE)
+
+
+class Script(NamedTuple):
+    """A command of a paper and what it has written."""
+
+    name: str
+    title: str  # the first line of its docstring, without the paper's name
+    about: str  # the paragraphs of its docstring before "Run"
+    minutes: dict  # budget -> minutes
+    record: dict | None  # its JSON; None if it has not been run at the paper's length
+    table: str  # its text without the claims
+
+
+class Drawing(NamedTuple):
+    """A claim on an axis from 0 to 100."""
+
+    low: float  # the accepted interval, ends included; 0 and 100 where it has no end
+    high: float
+    open: tuple  # whether it has no end (below, above)
+    marks: list  # (middle, ends of one standard error or None, of REACH or None) of each number
+
+
+@cache
+def scripts(author):
+    """List a paper's Scripts in the order of its README.md, then those that it does not name."""
+    named = RESULT.findall(readme(author))
+    there = sorted(path.stem for path in (ROOT / "reproduce").glob(f"{author}_*.py"))
+    order = [name for name in dict.fromkeys(named) if name in there]
+    return [script(name) for name in [*order, *(n for n in there if n not in order)]]
+
+
+def script(name):
+    """Read what there is of a script."""
+    tree = ast.parse((ROOT / "reproduce" / f"{name}.py").read_text())
+    first, _, rest = ast.get_docstring(tree).partition("\n")
+    about = re.split(r"^Run ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
+    path = FIGURES / f"{name}.json"
+    record = json.loads(path.read_text()) if path.exists() else None
+    table = without_claims((FIGURES / f"{name}.txt").read_text()) if record else ""
+    title = first.removesuffix(".")
+    if ours := re.match(r"(?:[A-Z][\w.]*|et al\.|and|,| )+\(\d{4}\)[,:] ", title):
+        title = title[ours.end():]
+    return Script(name, title[0].upper() + title[1:], about, minutes(tree), record, table)
+
+
+def minutes(tree):
+    """Return the MINUTES of a script, budget -> minutes."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            for target, value in pairs(node):
+                if getattr(target, "id", "") == "MINUTES":
+                    if isinstance(value, ast.Dict):
+                        return ast.literal_eval(value)
+                    return dict.fromkeys(*map(ast.literal_eval, value.args))
+    raise ValueError("a script must say MINUTES, {budget: minutes}")
+
+
+def pairs(node):
+    """List the (target, value) of an assignment."""
+    target = node.targets[0]
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        return list(zip(target.elts, node.value.elts, strict=True))
+    return [(target, node.value)]
+
+
+def without_claims(text):
+    """Return a report without its claims: what stands before the first verdict."""
+    first = re.search(rf"^(?:(?:{'|'.join(VERDICTS)}) +\S|No claim is made)", text, re.MULTILINE)
+    return text[:first.start() if first else None].strip("\n")
+
+
+def duration(minutes):
+    """Say how long so many minutes are."""
+    return (f"{60 * minutes:.0f} s" if minutes < 1.5 else
+            f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h")
+
+
+# Claims
+
+
+def counts(records):
+    """Count the claims of several records by verdict, in the order of VERDICTS, none left out."""
+    found = Counter(claim["verdict"] for record in records for claim in record["claims"])
+    return {verdict: found[verdict] for verdict in VERDICTS}
+
+
+def by_verdict(record):
+    """List a record's claims: first what does not agree."""
+    return sorted(record["claims"], key=lambda claim: VERDICTS.index(claim["verdict"]))
+
+
+def found(claim):
+    """Return what was measured for a stored claim, a Measured or a Scan."""
+    if "scan" not in claim:
+        return Measured(claim["value"], claim["se"])
+    return Scan(tuple(claim["scan"]["settings"]),
+                tuple(Measured(*each) for each in claim["scan"]["found"]))
+
+
+def ours(claim):
+    """Format what was measured for a stored claim."""
+    return number(found(claim))
+
+
+def spread(claim):
+    """Say between which values those of a stored claim's scan lie, and how many there are."""
+    each = [m for m in found(claim).found if not math.isnan(m.value)]
+    ends = dict.fromkeys(number(end(each, key=lambda m: m.value)) for end in (min, max) if each)
+    total = len(found(claim).found)
+    of = f"{total}" if len(each) == total else f"{len(each)} of {total}"
+    return f"{' to '.join(ends) or 'nan'}: {of} settings"
+
+
+def accepted(claim):
+    """Format the accepted interval of a stored claim."""
+    return interval(Claim(claim["what"], claim["paper"], None, claim["low"], claim["high"],
+                          claim["why"], claim["kind"]))
+
+
+def drawing(claim):
+    """Place a stored claim on an axis from 0 to 100: linear, with room for all that is finite."""
+    low, high = claim["low"], claim["high"]
+    measured = found(claim)
+    each = [m for m in getattr(measured, "found", (measured,)) if math.isfinite(m.value)]
+    reach = [m.value + sign * REACH * m.se for m in each if math.isfinite(m.se) for sign in (-1, 1)]
+    shown = [x for x in [low, high, *(m.value for m in each), *reach] if math.isfinite(x)]
+    least, most = min(shown), max(shown)
+    scale = (100 - 2 * MARGIN) / (most - least) if most > least else 0.0
+    def at(x):
+        return MARGIN + (x - least) * scale if scale else 50.0
+
+    marks = []
+    for value, se in each:
+        ends = [(at(value - k * se), at(value + k * se)) if 0 < se < math.inf else None
+                for k in (1, REACH)]
+        marks.append((at(value), *ends))
+    return Drawing(at(low) if math.isfinite(low) else 0.0,
+                   at(high) if math.isfinite(high) else 100.0,
+                   (math.isinf(low), math.isinf(high)), marks)
+
+
+def svg(claim):
+    """Draw a stored claim: the accepted interval as a band, ours as dots with their errors."""
+    low, high, (below, above), marks = drawing(claim)
+    wide = max(high - low, 1.0)  # an interval of one number is to be seen
+    parts = [f'<rect class="in" x="{low - (wide - high + low) / 2:.1f}" width="{wide:.1f}"'
+             ' y="2" height="10"/>']
+    parts += [f'<path class="end" d="M{x:.1f} 2V12"/>'
+              for x, is_open in ((low, below), (high, above)) if not is_open]
+    for middle, one, all_ in marks:
+        if all_:
+            parts.append(f'<path d="M{all_[0]:.1f} 7H{all_[1]:.1f}"/>'
+                         f'<path class="se" d="M{one[0]:.1f} 7H{one[1]:.1f}"/>')
+        parts.append(f'<circle cx="{middle:.1f}" cy="7" r="2.2"/>')
+    # hidden from a screen reader: the cells beside it say the same in words
+    return f'<svg class="claim" viewBox="0 0 100 14" aria-hidden="true">{"".join(parts)}</svg>'
+
+
+# Prose
+
+
+@cache
+def readme(author):
+    """Return the text of a paper's README.md."""
+    return (ROOT / "reproduce" / author / "README.md").read_text()
+
+
+def findings(text):
+    """Return, for each script, what is written by hand beside its result in a README.md, as HTML.
+
+    In a section with results, what stands before the first belongs to it, and what follows a result
+    to that one.  Scripts of which nothing is said are not in it.
+    """
+    found = {}
+    for section in re.split(r"^## .*\n", text, flags=re.MULTILINE)[1:]:
+        before, *rest = RESULT.split(section)
+        for name, after in zip(rest[::2], rest[1::2], strict=True):
+            if words := f"{before.strip()}\n\n{after.strip()}".strip():
+                found[name] = markdown(words)
+            before = ""
+    return found
+
+
+def open_questions(author):
+    """Return the section Open questions of a paper's README.md as HTML."""
+    section = re.search(r"^## Open questions\n(.*?)(?=^## |\Z)", readme(author),
+                        re.MULTILINE | re.DOTALL)
+    if not section:
+        raise ValueError(f"reproduce/{author}/README.md has no section Open questions")
+    return markdown(section[1].strip())
+
+
+def introduction(author):
+    """Return the first paragraph of a paper's README.md as HTML, and its heading."""
+    heading, paragraph = re.match(r"# (.*)\n\n((?:.+\n)+)", readme(author)).groups()
+    return heading, markdown(paragraph.strip())
+
+
+def markdown(text):
+    """Return the HTML of paragraphs and lists (two levels) of Markdown; nothing else is known."""
+    html, depth = [], 0
+    for block in re.split(r"\n\s*\n|\n(?= *[*-] )", text):
+        bullet = re.match(r"( *)[*-] ", block)
+        level = 0 if not bullet else 1 + (len(bullet[1]) >= 2)
+        while depth < level:
+            html.append("<ul>")
+            depth += 1
+        while depth > level:
+            html.append("</ul>")
+            depth -= 1
+        words = inline(" ".join(block[bullet.end() if bullet else 0:].split()))
+        html.append(f"<li>{words}" if bullet else f"<p>{words}</p>")
+    return "\n".join(html + ["</ul>"] * depth)
+
+
+def inline(text):
+    """Return the HTML of a line of Markdown: code, links, bold, italic and escaped signs."""
+    kept = []
+
+    def keep(html):
+        kept.append(html)
+        return f"\0{len(kept) - 1}\0"
+
+    text = re.sub(r"`([^`]+)`", lambda m: keep(f"<code>{escape(m[1], quote=False)}</code>"), text)
+    text = re.sub(r"\\([\\*_~<|])", lambda m: keep(escape(m[1])), text)
+    text = escape(text, quote=False)
+    text = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)",
+                  lambda m: f'<a href="{from_figures(m[2])}">{m[1]}</a>', text)
+    text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text)
+    text = re.sub(r"\*(?=\S)(.+?)(?<=\S)\*", r"<em>\1</em>", text)
+    while "\0" in text:
+        text = re.sub("\0(\\d+)\0", lambda m: kept[int(m[1])], text)
+    return text
+
+
+def from_figures(link):
+    """Return a README.md's relative link as it is from figures/."""
+    if "://" in link or link.startswith("#"):
+        return link
+    link = re.sub(r"^\.\./\.\./figures/", "", link)
+    link = re.sub(r"^\.\./\.\./", "../", link)
+    return re.sub(r"^\.\./(?=\w+\.py)", "../reproduce/", link)

@@ -1,0 +1,329 @@
+"""Typeset the ASCII mathematics of pseudocode and headers: HTML, its symbols as small SVGs.
+
+A symbol is a letter, a Greek name or a word with what hangs on it: x_(k-1), L^Sigma, theta*',
+dL_beta/dx.  Each different one is drawn once by ziamath, as a <symbol> made of glyphs that all
+symbols share, and used wherever it stands; its ASCII form is the text alternative.  Everything else
+is plain text, in which a browser may break a line.
+"""
+
+import re
+from functools import cache
+from html import escape
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+GREEK = {name: f"\\{name}" for name in (
+    "alpha beta gamma delta zeta eta theta kappa lambda mu nu xi pi rho sigma tau omega"
+    " Gamma Delta Theta Lambda Phi Sigma Omega psi Psi chi").split()}
+GREEK |= {"eps": r"\varepsilon", "epsilon": r"\varepsilon", "phi": r"\varphi", "ell": r"\ell"}
+NAMES = {**GREEK, "dg": r"\mathrm{d}g", "dtau": r"\Delta\tau", "Ginv": "G^{-1}", "sum": r"\sum",
+         "grad": r"\nabla", "dG": r"\partial G", "dx": r"\partial x"}
+# in print the prime of these is the subscript's
+PRIMED_BELOW = ("x_k", "Sigma_theta", "S_theta", "L_R_theta", "m_theta")
+SIGNS = {"<-": "\u2190", ":=": "\u2254", "<=": "\u2264", ">=": "\u2265", "!=": "\u2260",
+         "->": "\u2192", "+-": "\u00b1", "...": "\u2026", "~": "\u223c", "-": "\u2212",
+         "*": "\u2217", "sqrt": "\u221a", "o": "\u2218"}
+LATEX = {"<=": r"\le ", ">=": r"\ge ", "!=": r"\ne ", "->": r"\to ", "...": r"\ldots ", "\\": "/",
+         "{": r"\{", "}": r"\}", "*": r"\ast "}
+OPENING = re.compile(r"(?:end (?:for|if)|for|if|else|return|input|function|repeat|until|while|stop)"
+                     r"(?![\w-])")  # keywords that open a line or a part of one
+JOINING = {"to": r" *for\b", "do": r" *for\b", "then": r".*\bif\b", "else": r".*\bif\b"}
+DERIVATIVE = re.compile(r"d(ell|L_beta|[A-Z](?:_\d)?)/d([a-z])(?!\w)")
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e-?\d+)?")
+CODE = re.compile(r"`([^`]+)`|(?:\w+/)+\w+\.\w+|\w+\.py\b|\btest_\w+")
+ABBREVIATION = re.compile(r"i\.e\.|e\.g\.|\d+[a-c]\b|log_evidence")
+WORD = re.compile(r"[A-Za-z]+")
+ACCENT = re.compile(r"-(hat|check|bar)(?![A-Za-z])")
+SUBSCRIPT = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z]+)?(?:,[A-Za-z](?![\w(]))?")
+SUPERSCRIPT = re.compile(r"-?(?:\d+(?:/\d+)?|[A-Za-z]+)")
+SIGN = re.compile(r"//|<-|:=|<=|>=|!=|->|\+-|\.\.\.|[^\w\s]")
+SIZE = 16  # units of an em
+WHOLE = 18  # characters of source up to which a word with symbols is not broken
+
+
+class Piece(NamedTuple):
+    """A part of a text: a symbol, a sign, a word or white space."""
+
+    kind: str  # "symbol", "sign", "word", "keyword" or "space"
+    text: str  # as it is in the source
+    latex: str = ""
+
+
+def pieces(text, keywords=False):
+    """List the Pieces of a text, which joined give it back; `keywords` of pseudocode if asked."""
+    found, k = [], 0
+    while k < len(text):
+        piece = piece_at(text, k, keywords)
+        found.append(piece)
+        k += len(piece.text)
+    return found
+
+
+def piece_at(text, k, keywords):
+    """Return the Piece of `text` that starts at k."""
+    if space := re.compile(r"\s+").match(text, k):
+        return Piece("space", space[0])
+    before = text[k - 1] if k else " "
+    if keywords and not re.match(r"[\w-]", before) and (word := keyword_at(text, k)):
+        return Piece("keyword", word)
+    if code := CODE.match(text, k):
+        return Piece("code", code[0])
+    if word := ABBREVIATION.match(text, k):
+        return Piece("word", word[0])
+    if piece := symbol_at(text, k):
+        return piece
+    # a bracket that carries something: that is the symbol, the bracket stays text
+    if before in ")]|}" and (hung := hangings(text, k))[1] > k:
+        return Piece("symbol", text[k:hung[1]], "{}" + hung[0])
+    if number := NUMBER.match(text, k):
+        end = number.end()
+        if end < len(text) and text[end] == "^":
+            hung, end = hangings(text, end)
+            return Piece("symbol", text[k:end], number[0] + hung)
+        return Piece("word", number[0])
+    if word := re.compile(r"[A-Za-z][A-Za-z-]*[A-Za-z](?:'s\b)?|\w").match(text, k):
+        return Piece("word", word[0])
+    return Piece("sign", SIGN.match(text, k)[0])
+
+
+def keyword_at(text, k):
+    """Return the keyword of pseudocode that starts at k, or None: it is no word of a sentence."""
+    before = text[:k]
+    if "//" in before:
+        return None
+    word = OPENING.match(text, k)
+    if word and re.search(r"(?:^|[;:]|\b(?:then|else|repeat))\s*$", before):
+        return word[0]
+    word = WORD.match(text, k)
+    joined = word and re.match(JOINING.get(word[0], r"(?!)"), before)
+    return word[0] if joined else None
+
+
+def symbol_at(text, k):
+    """Return the symbol that starts at k, or None."""
+    if found := DERIVATIVE.match(text, k):
+        hung, end = hangings(text, found.end())
+        above = "".join(piece.latex for piece in pieces(found[1]))
+        return Piece("symbol", text[k:end], rf"\partial {above}/\partial {found[2]}{hung}")
+    word = WORD.match(text, k)
+    if not word or (k and text[k - 1] == "-" and k > 1 and text[k - 2].isalpha()):
+        return None
+    name, end = word[0], word.end()
+    if name == "sqrt" or (name == "o" and text[k - 1:k] == text[end:end + 1] == " "):
+        return Piece("sign", name)
+    accent = ACCENT.match(text, end) if len(name) == 1 else None
+    if accent:
+        end = accent.end()
+    elif len(name) > 1 and re.match(r"-[a-z]", text[end:end + 2]):
+        return None  # a word with a hyphen
+    if is_english(text, k, end):
+        return None
+    below = text[end:end + 1] == "_"
+    known = NAMES if name != "sum" or below else {}
+    base = known.get(name, name if len(name) == 1 else rf"\mathrm{{{name}}}")
+    if name == "L" and re.match(r"_\(?beta", text[end:]):
+        base = r"\mathcal{L}"
+    if name == "N" and text[end:end + 1] == "(":
+        base = r"\mathcal{N}"
+    if name in ("current", "proposed") and below:
+        hung, last = hangings(text, end + 2)
+        return Piece("symbol", text[k:last], f"{text[end + 1]}{hung}_{{\\mathrm{{{name}}}}}")
+    if accent:
+        base = rf"\{accent[1]}{{{base}}}"
+    if text[end:end + 1] == "~" and not text[end + 1:end + 2].isalpha():
+        base, end = rf"\tilde{{{base}}}", end + 1
+    if len(name) == 1 and (digit := re.compile(r"\d").match(text, end)):  # s2 is a square
+        base, end = f"{base}^{digit[0]}", end + 1
+    if name == "var" and text[end:end + 1] == "+":
+        base, end = r"\mathrm{var}^{+}", end + 1
+    hung, end = hangings(text, end, k)
+    plain = len(name) > 1 and name not in known and end == word.end()
+    return None if plain else Piece("symbol", text[k:end], base + hung)
+
+
+def is_english(text, k, end):
+    """Tell whether the word at k..end is English: the article, or one with an apostrophe and s."""
+    word = text[k:end]
+    if word == "a":
+        return bool(re.match(r" [a-z][a-z-]+(?![\w(])", text[end:]))
+    return len(word) > 1 and word not in NAMES and bool(re.match(r"'s?\b(?!\w)", text[end:])) and (
+        text[end:end + 2] == "'s")
+
+
+def hangings(text, k, start=None):
+    """Return the LaTeX of the scripts, primes and stars at k, and where they end.
+
+    `start` is where the symbol begins, if it has a name.
+    """
+    above, below = "", ""
+    while k < len(text):
+        if text[k] == "'" and start is not None and text[start:k] in PRIMED_BELOW:
+            more = re.compile(r"'(,[A-Za-z])?").match(text, k)
+            inner = below.endswith("}")  # L_R_theta': of the subscript's subscript
+            below = below[:len(below) - inner] + r"^{\prime }" + "}" * inner + (more[1] or "")
+            k = more.end()
+        elif text[k] == "'":
+            above += r"\prime "
+            k += 1
+        elif text[k] == "*" and k and text[k - 1] not in " ([" and not below.endswith("("):
+            above += r"\ast "
+            k += 1
+        elif text[k] in "_^" and (group := script(text, k + 1, text[k] == "_")):
+            content, end = group
+            if text[k] == "_":
+                below += latex(content, script=True)
+            else:
+                above += latex(content, script=True)
+            k = end
+        else:
+            break
+    return (f"^{{{above}}}" if above else "") + (f"_{{{below}}}" if below else ""), k
+
+
+def script(text, k, below):
+    """Return the content of the script that starts at k, without its brackets, and its end."""
+    if text[k:k + 1] in ("(", "{") and (close := closing(text, k)):
+        return text[k + 1:close], close + 1
+    if not below and text[k:k + 1] == "*":
+        return "*", k + 1
+    found = (SUBSCRIPT if below else SUPERSCRIPT).match(text, k)
+    return (found[0], found.end()) if found else None
+
+
+def closing(text, k):
+    """Return where the bracket that opens at k closes, or None."""
+    depth = 0
+    for j in range(k, len(text)):
+        depth += (text[j] in "({[") - (text[j] in ")}]")
+        if depth == 0:
+            return j
+    return None
+
+
+def latex(text, script=False):
+    """Return the LaTeX of a text; in a script, words of several letters are upright."""
+    found = ""
+    for piece in pieces(text):
+        if piece.kind == "symbol":
+            found += piece.latex
+        elif piece.kind == "space":
+            found += "" if script and re.search(r"[-+=<>,]$", found) else r"\,"
+        elif piece.kind == "sign":
+            found += LATEX.get(piece.text, piece.text)
+        elif script and re.fullmatch(r"(\w)\1", piece.text):  # nn
+            found += piece.text
+        else:
+            found += piece.text if piece.text.isdigit() else rf"\mathrm{{{piece.text}}}"
+    return found
+
+
+class Sheet:
+    """The symbols of a page: each is drawn once, and used by its number."""
+
+    def __init__(self):
+        """Begin with none."""
+        self.numbers = {}  # LaTeX -> number
+
+    def math(self, piece):
+        """Return the HTML of a symbol."""
+        number = self.numbers.setdefault(piece.latex, len(self.numbers))
+        return (f'<svg class="m m{number}" role="img" aria-label="{escape(piece.text)}">'
+                f'<use href="#m{number}"/></svg>')
+
+    def html(self, text, keywords=False, symbol=None):
+        """Return the HTML of a text.
+
+        `symbol(piece, html, following)`, if given, returns what stands for a symbol whose HTML
+        this is, before so much more text.
+        """
+        words = [[]]  # of (piece, HTML); white space is a word of its own
+        end = 0
+        for piece in pieces(text, keywords):
+            end += len(piece.text)
+            if piece.kind == "symbol":
+                html = self.math(piece)
+                html = symbol(piece, html, text[end:]) if symbol else html
+            elif piece.kind == "keyword":
+                html = f"<b>{piece.text}</b>"
+            elif piece.kind == "code":
+                html = f"<code>{escape(piece.text.strip('`'), quote=False)}</code>"
+            else:
+                sign = SIGNS.get(piece.text, piece.text) if piece.kind == "sign" else piece.text
+                html = escape(sign, quote=False)
+            if piece.kind == "space":
+                words += [[(piece, html)], []]
+            else:
+                words[-1].append((piece, html))
+        found = []
+        for word in words:
+            html = "".join(html for _, html in word)
+            whole = len(word) > 1 and any(piece.kind == "symbol" for piece, _ in word) and (
+                sum(len(piece.text) for piece, _ in word) <= WHOLE)
+            found.append(f'<span class="w">{html}</span>' if whole else html)
+        html = re.sub(r"(?<![\w/.^])1/2(?![\w/])", "\u00bd", "".join(found))
+        before, comment, rest = html.partition("//")
+        return f"{before}<i>{comment}{rest}</i>" if comment and keywords else html
+
+    def css(self):
+        """Return the rules that give each symbol its size and place on the line."""
+        return "\n".join(
+            f".m{number}{{width:{em(w)}em;height:{em(h)}em;vertical-align:{em(-(y + h))}em}}"
+            for tex, number in self.numbers.items() for _, y, w, h in [drawing(tex)[0]])
+
+    def symbols(self):
+        """Return the <symbol>s of the page, glyphs first."""
+        glyphs, found = {}, []
+        for tex, number in self.numbers.items():
+            box, own, body = drawing(tex)
+            glyphs |= own
+            found.append(f'<symbol id="m{number}" viewBox="{" ".join(map(short, box))}">'
+                         f"{body}</symbol>")
+        return "\n".join([*glyphs.values(), *found])
+
+
+def em(units):
+    """Format a length in em."""
+    return short(units / SIZE, 3)
+
+
+def short(number, digits=2):
+    """Format a number with at most so many digits after the point, and no needless zeros."""
+    return f"{round(float(number), digits) + 0.0:.{digits}f}".rstrip("0").rstrip(".")
+
+
+@cache
+def drawing(tex):
+    """Draw LaTeX: its box (x, y, width, height; the baseline is y = 0), its glyphs, its body."""
+    import ziamath
+
+    ziamath.config.svg2 = True
+    root = ziamath.Latex(tex, size=SIZE, inline=True).svgxml()
+    box = tuple(map(float, root.get("viewBox").split()))
+    glyphs, body = {}, []
+    for element in root.iter():
+        tag = element.tag.rpartition("}")[2]
+        if tag == "symbol":
+            name = f"g{element.get('id').rpartition('_')[2]}"
+            paths = "".join(f'<path d="{packed(path.get("d"))}"/>' for path in element
+                            if path.tag.rpartition("}")[2] == "path")
+            view = " ".join(map(short, element.get("viewBox").split()))
+            glyphs[name] = f'<symbol id="{name}" viewBox="{view}">{paths}</symbol>'
+        elif tag == "use":
+            name = f"g{element.get('href').rpartition('_')[2]}"
+            body.append(f'<use href="#{name}" ' + " ".join(
+                f'{key}="{short(element.get(key))}"' for key in ("x", "y", "width", "height"))
+                + "/>")
+        elif tag == "rect":
+            body.append("<rect " + " ".join(
+                f'{key}="{short(element.get(key))}"' for key in ("x", "y", "width", "height"))
+                + "/>")
+        elif tag not in ("svg", "path", "g"):
+            raise ValueError(f"an SVG of ziamath must have symbol, use and rect alone, but that of"
+                             f" {tex} has {ElementTree.tostring(element)[:80]}: draw it here too")
+    return box, glyphs, "".join(body)
+
+
+def packed(path):
+    """Write the d of a path in fewer characters."""
+    numbers = re.sub(r"-?\d+\.?\d*(?:e-?\d+)?", lambda found: short(found[0]), path)
+    return re.sub(r"\s+(?=[-A-Z])|(?<=[A-Z])\s+|\s+$", "", numbers)

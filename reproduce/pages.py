@@ -1,0 +1,264 @@
+"""Make the companion pages: each paper as one file, its pseudocode beside the code that runs.
+
+Run     python reproduce/pages.py    15 s; needs the extra `pages`: pip install -e ".[pages]"
+Writes  figures/index.html, figures/<author>.html, and the tables of departures in the README.md of
+        each paper's folder
+
+A page is one file that needs no server and no network; its pictures are the .png beside it.
+"""
+
+import re
+import sys
+from functools import cache
+from typing import NamedTuple
+
+from harness import evidence, listing
+from harness.claims import VERDICTS
+from harness.mirrors import ROOT, with_departures
+from harness.typeset import Sheet
+
+FIGURES = ROOT / "figures"
+TEMPLATES = ROOT / "reproduce" / "harness" / "page"
+TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
+          "Comment": "q", "Operator.Word": "k", "Name.Function": "f"}  # Pygments' and ours
+
+
+class Paper(NamedTuple):
+    """What a card of the index says beside what is counted."""
+
+    survives: str  # of the paper
+    today: str  # what to use
+
+
+PAPERS = {
+    "paquet": Paper(
+        "From EP's Gaussian, annealing finds the evidence of 767 digits to a tenth of a nat, and"
+        " EP's second-order correction agrees with it; the printed order of the methods in time"
+        " does not hold, and Algorithm 4, line 18, has a wrong sign.",
+        "EP with its second-order correction; to check it, anneal from EP's Gaussian by plain HMC,"
+        " which takes a fifth of the time of RMHMC for the same error."),
+    "shahbaba": Paper(
+        "Every printed acceptance rate, those of the normal split in the authors' variant, and"
+        " nearly all that the text says of the gains; on the simulated data splitting by data is"
+        " not ahead of the normal split.",
+        "Where the mode is cheap to find, the normal split; the rival it has to face, HMC with the"
+        " Hessian at the mode for its mass, has not yet been run here at full length."),
+    "zhang": Paper(
+        "The claim for the funnel: fifty times and more effective draws of v in a second than the"
+        " rivals have. Per gradient it is 2.6 times; and as printed the algorithm does not run.",
+        "NUTS in non-centred coordinates: 3 to 200 times the worst effective draws for a gradient"
+        " on the four models, though not always for a second of processor time."),
+    "wang": Paper(
+        "Both methods leave the posterior invariant, to rounding, if a sweep is not taken for its"
+        " own reverse; with wide slices r = s = 1 is the best choice, as the text says.",
+        "Not settled here yet: Tables 2 and 3 and the rivals have not been run at full length."),
+}
+
+
+def main():
+    """Write all pages and bring the READMEs' tables of departures up to date."""
+    try:
+        made = pages()
+    except ImportError as error:
+        raise SystemExit(f"the pages need {error.name}, which is not installed: say"
+                         ' pip install -e ".[pages]"') from None
+    for name, text in made.items():
+        (FIGURES / name).write_text(text)
+        print(f"figures/{name}: {len(text.encode()) / 1000:.0f} kB")
+    for path, text in readmes().items():
+        path.write_text(text)
+        print(f"departures: {path.relative_to(ROOT)}")
+
+
+@cache
+def pages():
+    """Return all pages, {name of the file: text}."""
+    found = {f"{author}.html": paper(author) for author in listing.AUTHORS}
+    cards = [{"author": author, **card(author)} for author in listing.AUTHORS]
+    score = evidence.counts(records())
+    return {"index.html": rendered("index.html", cards=cards, score=score), **found}
+
+
+def readmes():
+    """Return, for each paper's README.md, its path and its text with the table as it is now."""
+    return {path: with_departures(path.read_text(), path.parent.name)
+            for path in sorted((ROOT / "reproduce").glob("*/README.md"))}
+
+
+def rendered(template, **values):
+    """Fill a template; what it asks for and is not given is an error."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined,
+        autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.globals |= {
+        "css": (TEMPLATES / "page.css").read_text(), "js": (TEMPLATES / "page.js").read_text(),
+        "verdicts": VERDICTS, "evidence": evidence, "listing": listing, "slug": slug,
+        "total": lambda counts: sum(counts.values())}
+    return environment.get_template(template).render(**values)
+
+
+def slug(text):
+    """Return a text as the name of a class."""
+    return text.replace(" ", "-")
+
+
+# The index
+
+
+def card(author):
+    """Return what the index says of a paper."""
+    heading, introduction = evidence.introduction(author)
+    sections = [s for s in listing.sections(author) if s.own]
+    scripts = evidence.scripts(author)
+    return {"heading": heading, "introduction": introduction, "sections": sections,
+            "scripts": scripts, "words": PAPERS[author],
+            "score": evidence.counts(s.record for s in scripts if s.record)}
+
+
+def records():
+    """List what all scripts of the four papers have stored."""
+    return [script.record for author in listing.AUTHORS for script in evidence.scripts(author)
+            if script.record]
+
+
+# A paper's page
+
+
+def paper(author):
+    """Return the page of a paper."""
+    sheet = Sheet()
+    files, rows = [], {}
+    for section in listing.sections(author):
+        if not files or files[-1]["path"] != section.path:
+            first = sum(len(each) for each in rows.values())
+            rows[section.path] = listing.notation(section.path)
+            files.append({"path": section.path, "first": first, "sections": []})
+        files[-1]["sections"].append(laid_out(section, files[-1]["first"], sheet))
+    for file in files:
+        path = file["path"]
+        twin = path.with_name(f"{path.stem}_fast.py")
+        file |= {
+            "name": path.name, "header": listing.header(path), "rows": [
+                (file["first"] + k, [sheet.html(part) for part in listing.parts(row.paper)], row)
+                for k, row in enumerate(rows[path])],
+            "twin": twin.name if twin.exists() else "",
+            "operations": listing.header(twin) if twin.exists() else "",
+            "texts": [sheet.html(row.meaning) for row in rows[path]]}
+    alone = [(path, [departure(each, sheet) for each in found])
+             for path, found in listing.alone(author)]
+    scripts = evidence.scripts(author)
+    heading, introduction = evidence.introduction(author)
+    return rendered(
+        "paper.html", author=author, heading=heading, introduction=introduction, files=files,
+        departures=[(path, each, where) for path, each, where in listing.placed(author)],
+        alone=alone, scripts=scripts, jump=jump(author),
+        findings=evidence.findings(evidence.readme(author)),
+        claims={s.name: claims(s.record) for s in scripts if s.record},
+        score=evidence.counts(s.record for s in scripts if s.record), words=PAPERS[author],
+        questions=evidence.open_questions(author), authors=listing.AUTHORS,
+        elsewhere=elsewhere(author), symbols=sheet.symbols(), sizes=sheet.css())
+
+
+def jump(author):
+    """List the Sections that a page's bar leads to: its numbered algorithms, or else its own."""
+    own = [section for section in listing.sections(author) if section.own]
+    return [section for section in own if re.fullmatch(r"A\d+", section.anchor)] or own
+
+
+def elsewhere(author):
+    """List the Sections of other pages whose files name this paper."""
+    return [section for section in listing.every_section() if section.author != author
+            and author.capitalize() in listing.source(section.path)]
+
+
+def claims(record):
+    """List a script's claims, those that do not agree first, with the numbers of their reasons.
+
+    Returns them and the reasons, each once.
+    """
+    reasons = {}
+    found = [(claim, reasons.setdefault(claim["why"], len(reasons) + 1), evidence.svg(claim))
+             for claim in evidence.by_verdict(record)]
+    return found, list(reasons)
+
+
+def laid_out(section, first, sheet):
+    """Return what the template needs of a mirror; `first` is its file's first row of Notation."""
+    names, known = listing.names(section), listing.explained(section)
+    seen = set()
+
+    def symbol(piece, drawn, following):
+        """Put a symbol in a link to its row: the first one in a mirror is a stop of the tab key."""
+        row = listing.meaning(known, piece.text, following)
+        if row is None:
+            return drawn
+        stop = ' tabindex="-1"' if row in seen else ""
+        seen.add(row)
+        return (f'<a class="s" data-n="{first + row}"{stop}'
+                f' href="#n{first + row}">{drawn}</a>')
+
+    rows = []
+    concerned = listing.at_lines(section)
+    for row in listing.rows(section):
+        rows.append({
+            "lines": [(k, section.line(k), pseudocode(section.mirror.pseudocode[k], sheet, symbol),
+                       listing.silent(section.mirror.pseudocode[k]), k in concerned)
+                      for k in row.numbers],
+            "again": [(k, section.line(k)) for k in row.again],
+            "code": [(line.number, *code(line, names, first)) for line in row.code],
+            "ours": not row.numbers and not row.again,
+            "departures": [departure(each, sheet) for each in row.departures]})
+    return {"section": section, "summary": listing.summary(section), "rows": rows}
+
+
+def pseudocode(text, sheet, symbol):
+    """Return the indent of a line of pseudocode, in steps of four, and its HTML."""
+    line = " ".join(part.strip() for part in text.split("\n"))
+    return (len(text) - len(text.lstrip())) / 4, sheet.html(line, keywords=True, symbol=symbol)
+
+
+def code(line, names, first):
+    """Return the indent of a line of code, in characters, and its HTML, highlighted."""
+    from pygments.lexers import PythonLexer
+
+    text = line.text.rstrip()[4:]
+    indent = len(text) - len(text.lstrip())
+    tokens = [(str(kind).removeprefix("Token."), value) for kind, value in PythonLexer(
+        stripnl=False, ensurenl=False).get_tokens(text.lstrip())]
+    found = []
+    for k, (kind, value) in enumerate(tokens):
+        kept = next((ours for theirs, ours in TOKENS.items() if kind.startswith(theirs)), "")
+        html = evidence.escape(value, quote=False)
+        row = names.get(dotted(tokens, k)) if kind.startswith("Name") else None
+        if row is not None:
+            html = f'<span class="s" data-n="{first + row}">{html}</span>'
+        found.append(f"<i class={kept}>{html}</i>" if kept and value.strip() else html)
+    return indent, "".join(found)
+
+
+def dotted(tokens, k):
+    """Return the name at a token with what it is an attribute of: ratios.h."""
+    name = tokens[k][1]
+    while k >= 2 and tokens[k - 1][1] == "." and tokens[k - 2][0].startswith("Name"):
+        k -= 2
+        name = f"{tokens[k][1]}.{name}"
+    return name
+
+
+def departure(found, sheet):
+    """Return what the template needs of a departure."""
+    path, _, name = found.test.partition("::")
+    return {"where": found.where, "theirs": sheet.html(found.theirs),
+            "ours": sheet.html(found.ours), "why": sheet.html(found.why),
+            "test": (path, name) if not listing.label(found) else None}
+
+
+def internal(text):
+    """List the targets of a page's links, and its anchors."""
+    return (re.findall(r'\b(?:href|src)="?([^" >]+)', text), re.findall(r'\bid="([^"]+)"', text))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

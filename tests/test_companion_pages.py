@@ -1,0 +1,466 @@
+"""The companion pages: up to date, complete, every address resolves, nothing is fetched."""
+
+import json
+import math
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import pages
+from harness import evidence, listing
+from harness.claims import VERDICTS, Measured, Scan, counted, verdict
+from harness.mirrors import LABEL, ROOT, Departure, every_mirror
+from harness.typeset import Sheet, latex, pieces
+
+FIGURES = ROOT / "figures"
+NAMES = ["index.html", *(f"{author}.html" for author in listing.AUTHORS)]
+SECTIONS = listing.every_section()
+IDS = [f"{section.author}-{section.anchor}" for section in SECTIONS]
+
+
+VOID = ("meta", "img", "br")
+ENDS = {"td": ("td", "th"), "th": ("td", "th"), "tr": ("td", "th", "tr"), "li": ("li",),
+        "dt": ("dt", "dd"), "dd": ("dt", "dd")}  # what the start of another one ends
+
+
+class Page(HTMLParser):
+    """What the tests ask of a page: its elements in order, with the text inside each."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.open = [], []  # of [tag, attributes, text]
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        while self.open and self.open[-1][0] in ENDS.get(tag, ()):
+            self.open.pop()
+        self.elements.append([tag, dict(attrs), ""])
+        if tag not in VOID:
+            self.open.append(self.elements[-1])
+
+    def handle_startendtag(self, tag, attrs):
+        self.elements.append([tag, dict(attrs), ""])
+
+    def handle_endtag(self, tag):
+        while self.open and self.open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data):
+        for element in self.open:
+            element[2] += data
+
+    def ids(self):
+        return [attributes["id"] for _, attributes, _ in self.elements if "id" in attributes]
+
+
+@pytest.fixture(scope="module")
+def committed():
+    return {name: Page((FIGURES / name).read_text()) for name in NAMES}
+
+
+def of(section, committed):
+    """The page's elements of a section: from its own start to that of the next."""
+    elements = committed[f"{section.author}.html"].elements
+    start = next(k for k, (tag, attributes, _) in enumerate(elements)
+                 if tag == "section" and attributes.get("id") == section.anchor)
+    end = next(k for k, (tag, _, _) in enumerate(elements[start + 1:], start + 1)
+               if tag in ("section", "details"))
+    return elements[start:end]
+
+
+# The pages as they are committed
+
+
+def test_the_committed_pages_are_up_to_date():
+    for library in ("jinja2", "pygments", "ziamath"):
+        pytest.importorskip(library, reason=f"pages.py needs {library}: the extra `pages`")
+    # if this fails, run python reproduce/pages.py
+    assert list(pages.pages()) == NAMES
+    for name, text in pages.pages().items():
+        assert (FIGURES / name).read_text() == text, f"{name} is not up to date"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_small_and_fetches_nothing_but_pictures_beside_it(name):
+    text = (FIGURES / name).read_text()
+    assert len(text.encode()) < 600_000
+    page = Page(text)
+    for tag, attributes, content in page.elements:
+        assert tag not in ("link", "iframe", "object", "embed", "base", "audio", "video", "source")
+        assert not {"srcset", "background", "poster", "action"} & attributes.keys()
+        if "src" in attributes:
+            assert re.fullmatch(r"\w+\.png", attributes["src"])
+            assert (FIGURES / attributes["src"]).exists()
+        if tag == "use":
+            assert attributes["href"].startswith("#")
+        if tag == "style" or "style" in attributes:
+            assert not re.search(r"url\(|@import", content + attributes.get("style", ""))
+        if tag == "script":
+            assert not re.search(r"\bfetch\b|XMLHttpRequest|import\s*\(|https?:|new Image", content)
+    assert "http://" not in text and "https://" not in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_address_is_there_once_and_every_link_leads_somewhere(name, committed):
+    ids = committed[name].ids()
+    assert [each for each, n in Counter(ids).items() if n > 1] == []
+    for _, attributes, _ in committed[name].elements:
+        if "href" not in attributes:
+            continue
+        path, _, anchor = attributes["href"].partition("#")
+        if path.endswith(".html") or not path:
+            assert anchor == "" or anchor in committed[path or name].ids(), attributes["href"]
+        else:
+            assert (FIGURES / path).exists(), attributes["href"]
+            assert not anchor or int(anchor.removeprefix("L")) > 0
+
+
+def test_every_mirror_is_at_home_on_one_page():
+    assert Counter((section.path.stem, section.mirror.name) for section in SECTIONS) == Counter(
+        (path.stem, mirror.name) for path, mirror in every_mirror())
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=IDS)
+def test_every_line_of_a_mirror_is_on_its_page_once_with_its_address(section, committed):
+    ids = Counter(committed[f"{section.author}.html"].ids())
+    elements = of(section, committed)
+    for number in section.mirror.pseudocode:
+        assert ids[section.line(number)] == 1
+        (line,) = (e for e in elements if e[1].get("id") == section.line(number))
+        assert re.match(rf"\s*≠?{number}(?!\d)", line[2])
+    # the code: each line once, as it is in the file and in its order, with a link to it
+    shown = []
+    for code, link in pairwise(e for e in elements if e[0] in ("code", "a")
+                               and "data-n" not in e[1]):
+        if code[0] == "code" and "--i" in code[1].get("style", ""):
+            assert link[1]["href"] == f"../algorithms/{section.path.name}#L{link[2]}"
+            shown.append((int(link[2]), code[2]))
+    numbers = [number for number, _ in shown]
+    assert numbers == sorted(set(numbers))
+    tagged = {line.number: line.text.strip() for line in section.mirror.code}
+    lines = section.path.read_text().splitlines()
+    assert tagged.keys() <= set(numbers)
+    for number, text in shown:
+        assert text == tagged.get(number, lines[number - 1].strip())
+        assert number in tagged or text.startswith("#")
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+def test_every_departure_with_a_line_is_at_that_line(author, committed):
+    found = listing.placed(author)
+    assert {where for _, departure, where in found if not departure.lines} <= {None}
+    for path, departure, where in found:
+        if not departure.lines:
+            continue
+        elements = of(where, committed)
+        first = next(k for k, e in enumerate(elements)
+                     if e[1].get("id") == where.line(min(departure.lines)))
+        rest = elements[first + 1:]
+        end = next((k for k, e in enumerate(rest) if e[1].get("class", "").startswith("r")
+                    and e[0] == "div"), len(rest))  # the next row
+        texts = [" ".join(e[2].split()) for e in rest[:end] if e[0] == "aside"]
+        said = [each for each in texts if each.startswith(f"≠ {departure.where} ")
+                and (departure.test == LABEL or departure.test.rpartition("::")[2] in each)
+                and words(departure.why) <= words(each)]
+        assert len(said) == 1
+        for number in departure.lines & where.mirror.pseudocode.keys():
+            (line,) = (e for e in elements if e[1].get("id") == where.line(number))
+            assert "≠" in line[2], (path, departure.where, number)
+
+
+def words(text):
+    """The words of a text that no symbol or sign is part of."""
+    return set(re.findall(r"(?<![\w_'^*~/.-])[a-z]{4,}(?![\w_'^*~/.-])", text)) - set(
+        "beta alpha theta kappa sigma gamma lambda grad sqrt".split())
+
+
+@pytest.mark.parametrize(("file", "where", "anchor"), [
+    ("discretizing_chain.py", "Section 3, line 7", "discretizing_chain.discretizing_chain_step"),
+    ("discretizing_chain.py", "Section 3, lines 5 to 8, of whole_chain_step",
+     "discretizing_chain.whole_chain_step"),
+    ("generalised_leapfrog.py", "Paquet and Fraccaro (2016), Algorithm 1, line 12", "A1"),
+    ("sshmc.py", "Algorithm 1, line 4", "A1"), ("paquet_rmhmc.py", "Algorithm 4, line 18", "A4"),
+    ("ess.py", "Vehtari et al. (2021), Section 3.2, line 6", "ess.combined_tau"),
+    ("sshmc.py", "Section 4.2", None),
+])
+def test_a_departure_is_placed_by_what_it_names(file, where, anchor):
+    path = ROOT / "algorithms" / file
+    departure = Departure(where, "theirs", "ours", "why", LABEL)
+    found = listing.target(path, departure)
+    assert (found and found.anchor) == anchor
+
+
+def test_a_departure_that_names_no_line_there_is_must_say_more():
+    path = ROOT / "algorithms" / "ess.py"
+    with pytest.raises(ValueError, match=r"at Nobody \(1900\), line 2 must name a line"):
+        listing.target(path, Departure("Nobody (1900), line 2", "", "", "", LABEL))
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+def test_the_other_departures_are_on_the_page_too(author, committed):
+    shown = Counter(e[2].split("paper")[0].strip() for e in
+                    committed[f"{author}.html"].elements if e[0] == "aside")
+    for _, departures in listing.alone(author):
+        for departure in departures:
+            assert shown[f"≠ {departure.where}"] >= 1
+
+
+def test_everything_is_there_without_javascript(committed):
+    for page in committed.values():
+        hidden = [attributes for _, attributes, _ in page.elements if "hidden" in attributes]
+        assert all(each.get("class") == "js" or each.get("id") == "tip" for each in hidden)
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+def test_every_claim_is_on_the_page_with_its_verdict(author, committed):
+    page = committed[f"{author}.html"]
+    shown = Counter(attributes["class"].removeprefix("v-") for tag, attributes, _ in page.elements
+                    if tag == "tr" and attributes.get("class", "").startswith("v-"))
+    stored = [json.loads(path.read_text()) for path in sorted(FIGURES.glob(f"{author}_*.json"))]
+    assert shown == Counter(claim["verdict"].replace(" ", "-")
+                            for record in stored for claim in record["claims"])
+    for record in stored:
+        said = ", ".join(f"{n} {v}" for v, n in evidence.counts([record]).items() if n)
+        assert said == record["verdicts"]
+        assert record["name"] in page.ids()
+
+
+def test_the_index_leads_to_every_algorithm_of_the_papers_and_to_every_script(committed):
+    links = {attributes.get("href") for _, attributes, _ in committed["index.html"].elements}
+    for section in SECTIONS:
+        assert (f"{section.author}.html#{section.anchor}" in links) == section.own
+    for author in listing.AUTHORS:
+        for path in (ROOT / "reproduce").glob(f"{author}_*.py"):
+            assert f"{author}.html#{path.stem}" in links
+
+
+def test_what_a_template_asks_for_and_is_not_given_is_an_error():
+    jinja2 = pytest.importorskip("jinja2", reason="pages.py needs jinja2: the extra `pages`")
+    with pytest.raises(jinja2.UndefinedError, match="'cards' is undefined"):
+        pages.rendered("index.html", score=dict.fromkeys(VERDICTS, 1))
+
+
+# Mathematics
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("x_(k-1)", "x_{k-1}"),
+    ("L^Sigma", r"L^{\Sigma}"),
+    ("Sigma~^(-1/2)", r"\tilde{\Sigma}^{-1/2}"),
+    ("dL_beta/dx", r"\partial \mathcal{L}_{\beta}/\partial x"),
+    ("dH/dp'", r"\partial H/\partial p^{\prime }"),
+    ("pi*(x)", r"\pi^{\ast }(x)"),
+    ("x-hat_(i-1)", r"\hat{x}_{i-1}"),
+    ("l_max", r"l_{\mathrm{max}}"),
+    ("current_p'", r"p^{\prime }_{\mathrm{current}}"),
+    ("x_k'", r"x_{k^{\prime }}"),  # not that of r_theta'
+    ("r_theta'", r"r^{\prime }_{\theta}"),
+    ("L_R_theta'", r"L_{R_{\theta^{\prime }}}"),
+    ("sum_(i=0)^(n-1)", r"\sum^{n-1}_{i=0}"),
+    ("(J + E)^-1", r"(J\,+\,E){}^{-1}"),
+])
+def test_ascii_mathematics_becomes_latex(text, expected):
+    assert latex(text) == expected
+
+
+@pytest.mark.parametrize(("text", "symbols"), [
+    ("a state of energy -inf", []), ("Geyer's initial monotone sequence", []),
+    ("log Phi(a)", ["Phi", "a"]), ("-g's", ["g'", "s"]), ("a pi that is infinite", ["pi"]),
+    ("V'V", ["V'", "V"]), ("1/s2", ["s2"]), ("2M", ["M"]), ("see log_evidence", []),
+    ("`divergences` of models/special.py", []), ("grad_z U(z)", ["grad_z", "U", "z"]),
+])
+def test_what_is_a_symbol_and_what_is_english(text, symbols):
+    assert [piece.text for piece in pieces(text) if piece.kind == "symbol"] == symbols
+
+
+def test_no_letter_of_the_pseudocode_is_lost():
+    for section in SECTIONS:
+        for text in section.mirror.pseudocode.values():
+            assert "".join(piece.text for piece in pieces(text, keywords=True)) == text
+
+
+@pytest.mark.parametrize(("text", "keywords"), [
+    ("for l = 1 to l_max do", ["for", "to", "do"]), ("// accept; do nothing", []),
+    ("sample initial values for p", []), ("if x < 0 then a <- x else b <- x",
+                                          ["if", "then", "else"]),
+    ("otherwise: return x", ["return"]), ("compute the function: f", []),
+    ("draw h* given s and all else", []),
+])
+def test_keywords_are_those_of_the_pseudocode_not_of_its_sentences(text, keywords):
+    assert [piece.text for piece in pieces(text, True) if piece.kind == "keyword"] == keywords
+
+
+def test_a_symbol_has_its_source_for_a_text_alternative():
+    sheet = Sheet()
+    assert sheet.html("1/2 x_0 <- x_0 <= 1") == (
+        '½ <svg class="m m0" role="img" aria-label="x_0"><use href="#m0"/></svg> ← '
+        '<svg class="m m0" role="img" aria-label="x_0"><use href="#m0"/></svg> ≤ 1')
+    short = re.sub(r"<svg.*?</svg>", "s", sheet.html("f(x_0), x and (1) f(x_0)+f(x_1)+f(x_2)"))
+    assert short == '<span class="w">s(s),</span> s and (1) s(s)+s(s)+s(s)'  # what is not broken
+    assert sheet.html("x // y", keywords=True).endswith("</i>")
+    assert "&lt;" in sheet.html("1 < 2")
+
+
+def test_each_symbol_is_drawn_once_and_glyphs_are_shared():
+    pytest.importorskip("ziamath", reason="pages.py needs ziamath: the extra `pages`")
+    sheet = Sheet()
+    sheet.html("x_0 x_0 x_1 x")
+    drawn = sheet.symbols()
+    names = re.findall(r'<symbol id="(\w+)"', drawn)
+    assert [name for name in names if name.startswith("m")] == ["m0", "m1", "m2"]
+    assert len(names) == len(set(names)) == 3 + 3  # the glyphs x, 0 and 1
+    assert set(re.findall(r'href="#(\w+)"', drawn)) == {n for n in names if n.startswith("g")}
+    assert len(re.findall(r"^\.m\d+\{width:[\d.]+em;height:[\d.]+em;vertical-align:-[\d.]+em\}$",
+                          sheet.css(), re.MULTILINE)) == 3
+
+
+def test_a_symbol_is_explained_by_the_row_of_its_own_algorithm():
+    first, _, third, fourth = (s for s in SECTIONS if s.author == "paquet" and s.anchor[0] == "A")
+    rows = listing.notation(first.path)
+
+    def row(section, *symbol):
+        number = listing.meaning(listing.explained(section), *symbol)
+        return None if number is None else rows[number].meaning
+
+    assert row(third, "L").startswith("(Algorithm 3)") and row(fourth, "L").startswith("(Alg")
+    assert row(third, "L") != row(fourth, "L")
+    assert row(first, "L^K") is None  # no power of L
+    assert row(first, "t") is None and row(third, "t") is not None  # a loop's index, a vector
+    assert row(first, "p'") != row(first, "p")
+    assert row(first, "p'", " G^-1 p") == row(first, "p")  # transposed
+    assert row(first, "x_old") == row(first, "x")
+    assert listing.names(first)["x_"] == next(
+        k for k, symbol in enumerate(rows) if symbol.here.startswith("x_,"))
+
+
+def test_a_table_of_notation_is_read_by_its_columns(tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text('"""An example.\n\nNotation\n--------\n'
+                    "paper     here     shape    meaning\n"
+                    "x, p      x, p     (n,)     position;\n"
+                    "                            momentum\n"
+                    "theta_min low      ()       of a bracket\n"
+                    "          tally             ours\n"
+                    'G         \n"""')
+    assert listing.notation(path) == [
+        ("x, p", "x, p", "(n,)", "position; momentum"), ("theta_min", "low", "()", "of a bracket"),
+        ("", "tally", "", "ours"), ("G", "", "", "")]
+
+
+# Claims
+
+
+def stored(low, high, *found, **more):
+    """A claim as it is stored, of a number or of a scan."""
+    known = {"what": "q", "paper": "1", "why": "w", "kind": "printed number", "known": "",
+             "low": low, "high": high, "verdict": "agrees"} | more
+    if len(found) == 1:
+        return known | dict(zip(("value", "se"), found[0], strict=True))
+    return known | {"scan": {"settings": [str(k) for k in range(len(found))], "found": list(found)}}
+
+
+def test_a_drawing_puts_numbers_where_they_are():
+    # from 0 - 4 (0.5) = -2 to 6, so 88 of 100 for 8 units, after a margin of 6
+    drawn = evidence.drawing(stored(1.0, 6.0, (0.0, 0.5)))
+    np.testing.assert_allclose((drawn.low, drawn.high), (6 + 33, 94))
+    ((middle, one, all_),) = drawn.marks
+    np.testing.assert_allclose([middle, *one, *all_], [28, 22.5, 33.5, 6, 50])
+    assert drawn.open == (False, False)
+
+
+def test_a_drawing_of_what_has_no_end_no_error_or_no_value():
+    drawn = evidence.drawing(stored(0.0, math.inf, (2.0, 0.0)))
+    assert (drawn.low, drawn.high, drawn.open) == (6, 100, (False, True))
+    assert drawn.marks == [(94, None, None)]
+    drawn = evidence.drawing(stored(-math.inf, 1.0, (math.nan, math.nan)))
+    assert (drawn.low, drawn.high, drawn.marks) == (0, 50, [])
+    drawn = evidence.drawing(stored(3.0, 3.0, (3.0, 0.0)))  # one point: in the middle
+    assert (drawn.low, drawn.high, drawn.marks) == (50, 50, [(50, None, None)])
+    drawn = evidence.drawing(stored(0.0, 1.0, (0.0, math.nan)))
+    assert drawn.marks == [(6, None, None)]
+    drawn = evidence.drawing(stored(0.0, 4.0, (1.0, 0.0), (math.nan, math.nan), (3.0, 0.0)))
+    np.testing.assert_allclose([mark[0] for mark in drawn.marks], [28, 72])
+    assert evidence.spread(stored(0.0, 4.0, (3.0, 0.0), (math.nan, math.nan), (1.0, 0.5))) == (
+        "1.00 (s.e. 0.50) to 3: 2 of 3 settings")
+    assert evidence.spread(stored(0.0, 4.0, (3.0, 0.0), (3.0, 0.0))) == "3: 2 settings"
+    assert evidence.spread(stored(0.0, 4.0, *[(math.nan, math.nan)] * 2)) == "nan: 0 of 2 settings"
+
+
+def test_a_drawing_shows_a_difference_where_the_verdict_finds_one():
+    # the thin line is what a difference must exceed: it ends outside of the band exactly then
+    generator = np.random.default_rng(1)
+    for value, se in zip(generator.normal(0, 3, 50), generator.uniform(0.05, 1, 50), strict=True):
+        claim = stored(-1.0, 1.0, (value, se))
+        drawn = evidence.drawing(claim)
+        _, _, (left, right) = drawn.marks[0]
+        differs = left > drawn.high or right < drawn.low
+        judged = verdict(pages.evidence.Claim("q", "1", None, -1.0, 1.0, "w", "printed number"),
+                         Measured(value, se))
+        assert differs == (judged == "differs")
+
+
+def test_verdicts_are_counted_and_those_that_do_not_agree_come_first():
+    claims = [stored(0, 1, (0, 0), verdict=each, what=str(k)) for k, each in enumerate(
+        ["agrees", "cannot tell", "agrees", "known difference"])]
+    counts = evidence.counts([{"claims": claims[:3]}, {"claims": claims[3:]}])
+    assert counts == {"differs": 0, "known difference": 1, "not determined": 0, "cannot tell": 1,
+                      "agrees": 2}
+    assert [c["what"] for c in evidence.by_verdict({"claims": claims})] == ["3", "1", "0", "2"]
+    assert counted([]) == "no claim is made"
+    assert evidence.ours(claims[0]) == "0" and evidence.accepted(claims[0]) == "[0, 1]"
+    assert evidence.found(stored(0, 1, (1, 0), (2, 0))) == Scan(
+        ("0", "1"), (Measured(1, 0), Measured(2, 0)))
+
+
+def test_a_report_is_shown_without_its_claims():
+    table = "a  b\n-  -\n1  2"
+    for rest in ("agrees   ours", "known difference q", "cannot tell      q",
+                 "No claim is made: x"):
+        assert evidence.without_claims(f"{table}\n\n{rest}\n more") == table
+    assert evidence.without_claims("agrees   ours\n") == ""
+    for path in sorted(FIGURES.glob("*_*.json")):
+        text = path.with_suffix(".txt").read_text()
+        for claim in json.loads(path.read_text())["claims"]:
+            assert claim["why"] not in evidence.without_claims(text)
+
+
+def test_open_questions_become_lists():
+    assert evidence.markdown("* **A.** b *c*\n  goes on `x_1*2*`\n  - [d](../../figures/e.txt)\n"
+                             "  - f \\* g\n* h < i") == (
+        "<ul>\n<li><strong>A.</strong> b <em>c</em> goes on <code>x_1*2*</code>\n<ul>\n"
+        '<li><a href="e.txt">d</a>\n<li>f * g\n</ul>\n<li>h &lt; i\n</ul>')
+    assert evidence.markdown("one\ntwo\n\nthree") == "<p>one two</p>\n<p>three</p>"
+    assert evidence.from_figures("../paquet_logz.py") == "../reproduce/paquet_logz.py"
+    assert evidence.from_figures("../../tests/x.py") == "../tests/x.py"
+
+
+def test_what_is_written_beside_a_result_goes_with_its_script():
+    text = ("# P\n\nintroduction\n\n<!-- score -->\n\n1\n\n<!-- /score -->\n\n## A\n\nbefore\n\n"
+            "<!-- result p_a 1,2 -->\n\n| made |\n\n<!-- /result -->\n\nafter *it*\n\n"
+            "<!-- result p_b -->\n\nmade\n\n<!-- /result -->\n\n<!-- result p_c all -->\n\nmade\n\n"
+            "<!-- /result -->\n\nof c\n\n## B\n\nno result\n")
+    assert evidence.findings(text) == {"p_a": "<p>before</p>\n<p>after <em>it</em></p>",
+                                       "p_c": "<p>of c</p>"}
+
+
+def test_the_scripts_come_in_the_order_of_the_readme(committed):
+    for author in listing.AUTHORS:
+        blocks = re.findall(r"^<!-- result (\w+)", evidence.readme(author), re.MULTILINE)
+        shown = [attributes["id"] for tag, attributes, _ in committed[f"{author}.html"].elements
+                 if tag == "section" and attributes.get("class") == "script"]
+        assert blocks and shown[:len(blocks)] == blocks
+
+
+def test_every_script_is_on_its_paper_and_says_how_long_it_takes():
+    for author in listing.AUTHORS:
+        scripts = evidence.scripts(author)
+        assert sorted(script.name for script in scripts) == sorted(
+            path.stem for path in (ROOT / "reproduce").glob(f"{author}_*.py"))
+        for script in scripts:
+            assert script.minutes.keys() == {"smoke", "short", "paper"}
+            assert script.title and not re.match(rf"{author.capitalize()}\b", script.title)
+    assert [evidence.duration(m) for m in (0.2, 5, 90)] == ["12 s", "5 min", "1.5 h"]
