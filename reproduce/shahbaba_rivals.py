@@ -22,7 +22,7 @@ from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
 from harness.style import COLOURS, plt
-from rivals.moments import ENOUGH, as_one, distance, log_efficiency, together, worst
+from rivals.moments import ENOUGH, as_one, distance, log_efficiency, together
 from shahbaba import datasets
 from shahbaba.printed import METHODS
 from shahbaba.rivals import (
@@ -36,6 +36,7 @@ from shahbaba.rivals import (
     chain,
     clock,
     nuts_chain,
+    pilot,
     settings,
     warm,
 )
@@ -63,13 +64,14 @@ def run(experiment, cases):
     budget, seed = experiment.budget, experiment.seed
     start = partial(experiment.replicates, warm=warm)
     wanted = list(SETS) if budget != "smoke" else ["CTG"]
-    tried = [dict(name=name, method=method, setting=setting, n=PILOT[budget], burn_in=0,
+    tried = [dict(name=name, method=method, setting=setting, n=PILOT[budget],
                   seed=[seed, 0, j, k], cost=COST[name] * setting[1] * PILOT[budget])
              for name in wanted for j, method in enumerate(OURS)
              for k, setting in enumerate(settings(name, method))]
     pilots = {}
-    for task, found in zip(tried, start(chain, tried, "pilots"), strict=True):
-        pilots.setdefault((task["name"], task["method"]), []).append((rate(found), task["setting"]))
+    for task, found in zip(tried, start(pilot, tried, "pilots"), strict=True):
+        key = task["name"], task["method"]
+        pilots.setdefault(key, []).append((usable(found), task["setting"]))
     chosen = {key: max(each)[1] for key, each in pilots.items()}
     n, burn_in = LENGTH[budget]
     tasks = [dict(name=name, method=method, setting=setting, n=n, burn_in=burn_in,
@@ -96,14 +98,13 @@ def run(experiment, cases):
     return result
 
 
-def rate(found):
+def usable(found):
     """Return whether a pilot is usable, and its worst ESS per gradient, of values and squares.
 
     A step beyond the limit of stability accepts in some places and stands still in others, as a
     short chain need not notice: one that accepts less than USABLE is taken if there is no other.
     """
-    return (found["rate"] >= USABLE,
-            worst(together([found], len(found["mean"]))) / found["gradients"])
+    return found["rate"] >= USABLE, found["efficiency"]
 
 
 def row(chains, setting, seconds, method, tries):

@@ -121,6 +121,19 @@ def test_sixteen_settings_with_the_papers_among_them():
                 assert tried[0] == [0.4, 1] and tried[-1] == [1.4, 5]
 
 
+def test_a_pilot_is_the_worst_ess_per_gradient_of_its_chain(small):
+    of = dict(name="CTG", method="HMC", setting=[0.3, 4], seed=3)
+    found, whole = rivals.pilot(n=40, **of), rivals.chain(n=40, burn_in=0, **of)
+    both = together([whole], len(whole["mean"]))
+    assert found["rate"] == whole["rate"]
+    assert found["efficiency"] == min(*both.ess, *both.ess_squares) / whole["gradients"]
+
+
+def test_moments_are_kept_to_eight_digits():
+    assert rivals.shortened({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
+        "mean": [0.33333333, -6666666700.0], "n": 7, "rate": 1 / 3}
+
+
 def test_the_clock_is_of_a_gradient(small, monkeypatch):
     ticks = iter(np.arange(100.0) * 6)
     monkeypatch.setattr(rivals.time, "process_time", lambda: next(ticks))
@@ -186,6 +199,7 @@ class Remembered:
             return [one(100.0, 80.0, 500.0) | {"warm_up": 70 + 2 * task["low_rank"]}
                     for task in tasks]
         return [one(100 * task["setting"][0], 1e3, 500.0) | {
+            "efficiency": task["setting"][0],
             "rate": 0.5 - 0.01 * (task["name"] == "Chess" and task["setting"][0] == longest(task))}
             for task in tasks]
 

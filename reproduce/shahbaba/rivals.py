@@ -12,7 +12,7 @@ import numpy as np
 
 from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
-from rivals.moments import moments
+from rivals.moments import moments, together, worst
 from rivals.nuts import library, nuts
 from shahbaba.chains import JITTER, problem, transitions
 from shahbaba.datasets import SIMULATED
@@ -25,6 +25,7 @@ SPLITS = ("normal, M = J", "data, M = J")
 NUTS, LOW_RANK = "NUTS, diagonal", "NUTS, low rank"
 OURS = (*METHODS, MASS, *SPLITS)  # with settings
 ALL = (*OURS, NUTS, LOW_RANK)
+DIGITS = 8  # of a stored moment; its standard error is in the second or third
 GRID = [(a, b) for a in (0.5, 0.75, 1.0, 1.4) for b in (0.35, 0.7, 1.0, 2.0)]
 WHITENED = [(eps, L) for eps in (0.4, 0.7, 1.0, 1.4) for L in (1, 2, 3, 5)]
 
@@ -72,9 +73,22 @@ def chain(name, method, setting, n, burn_in, seed):
     """Run n transitions after burn_in: moments of q, gradients (of all the data), rate."""
     rng = np.random.default_rng(seed)
     found = run(name, method, setting, start(name, rng), burn_in + n, rng)
-    return moments(found.samples[burn_in:]) | {
+    return shortened(moments(found.samples[burn_in:])) | {
         "gradients": float(found.counts.gradient) * n / (burn_in + n), "deepest": float("nan"),
         "divergences": int(found.divergences), "rate": float(found.accepted[burn_in:].mean())}
+
+
+def pilot(name, method, setting, n, seed):
+    """Run a chain of n transitions: its rate, and the worst ESS per gradient."""
+    found = chain(name, method, setting, n, 0, seed)
+    return {"rate": found["rate"],
+            "efficiency": worst(together([found], len(found["mean"]))) / found["gradients"]}
+
+
+def shortened(found):
+    """Round lists of numbers to DIGITS digits."""
+    return {key: [float(f"{x:.{DIGITS}g}") for x in value] if isinstance(value, list) else value
+            for key, value in found.items()}
 
 
 def nuts_chain(name, low_rank, draws, tune, seed):
@@ -83,7 +97,7 @@ def nuts_chain(name, low_rank, draws, tune, seed):
     model, _, _ = problem(SETS[name], PROBLEMS[name].f)
     found = nuts(model, start(name, rng)[1], draws, tune, int(rng.integers(2**31)),
                  low_rank=low_rank)
-    return moments(found["q"]) | {
+    return shortened(moments(found["q"])) | {
         "gradients": found["steps"], "warm_up": found["warm_up"], "rate": float("nan"),
         "divergences": found["divergences"], "deepest": found["deepest"]}
 
