@@ -41,8 +41,9 @@ PAPERS = {
         "Every printed acceptance rate, those of the normal split in the authors' variant, and"
         " nearly all that the text says of the gains; on the simulated data splitting by data is"
         " not ahead of the normal split.",
-        "Where the mode is cheap to find, the normal split; the rival it has to face, HMC with the"
-        " Hessian at the mode for its mass, has not yet been run here at full length."),
+        "HMC with the Hessian at the mode for its mass: ten to 260 times the effective draws of the"
+        " better split, for a gradient, on the four data sets; where there is"
+        " no mode, NUTS with a mass of low rank."),
     "zhang": Paper(
         "The claim for the funnel: fifty times and more effective draws of v in a second than the"
         " rivals have. Per gradient it is 2.6 times; and as printed the algorithm does not run.",

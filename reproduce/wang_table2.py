@@ -63,10 +63,10 @@ def tempered(r, setting, by, numbers=POOR):
                  for number in numbers)
 
 
-def sentence(what, key, measure, low, high, why, kind="order", budgets=("paper",)):
+def sentence(what, key, measure, low, high, why, kind="order"):
     """Make the claims of a sentence, by both costs: measure(r, setting, by)."""
     return [Claim(f"{what}, {by}", said(key), lambda r, by=by: scan(
-        lambda setting: measure(r, setting, by)), low, high, why, kind, budgets=budgets)
+        lambda setting: measure(r, setting, by)), low, high, why, kind, budgets=("paper",))
         for by in COSTS]
 
 
@@ -109,7 +109,7 @@ CLAIMS = [
               lambda r, setting, by: mean_gain(r, SATISFACTORY, setting, by=by)
               - mean_gain(r, POOR, setting, by=by), 0.0, np.inf, "order"),
     *sentence("least log(T, better mapping / tempered) of 2 to 5", "tempered", tempered, 0.0,
-              np.inf, "order.  Least: in standard errors", budgets=("short", "paper")),
+              np.inf, "order.  Least: in standard errors"),
     *sentence("largest log(T, better mapping / tempered) of 2 to 5", "sometimes",
               lambda r, setting, by: max(tempered(r, setting, by, (number,)) for number in POOR),
               np.log(2), np.inf, "a factor of two or more is substantial; print has 5.8 on 2"),

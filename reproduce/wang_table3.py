@@ -78,7 +78,7 @@ CLAIMS = [
             "numerics: counted, that of the start left out", "printed sentence")
       for name, choose in (("least", min), ("most", max))],
     Claim("least log(t* / t / (m / n)^3) of SOD", said("overhead"), overhead, 0.0, np.inf,
-          "order: the saving is less than m^3 to n^3", "order", budgets=("short", "paper")),
+          "order: the saving is less than m^3 to n^3", "order", budgets=("paper",)),
     *[Claim(f"{number}: acceptance rate with Nystrom", said("10%"), lambda r, number=number: scan(
         lambda setting: r[number][setting][NYSTROM]["AP"], {
             name: f"{UNITS[0]}, {name}" for name in OWN_SLICES}), 0.75, 1.0,
