@@ -118,7 +118,7 @@ def test_what_is_claimed_at_the_shorter_budgets():
     assert smoke == {claim(what) for what in (
         "least evaluations of pi in an update", "most evaluations of pi",
         "least evaluations of pi in a m")}
-    assert short - smoke == {claim("least log(t* / t")}
+    assert short == smoke  # seconds of a few iterations say nothing
 
 
 def test_the_table_and_the_figure_show_print_and_ours():
