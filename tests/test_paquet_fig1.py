@@ -9,23 +9,12 @@ import pytest
 import paquet_fig1 as script
 from algorithms.generalised_leapfrog import Transition, generalised_leapfrog, metric_factor
 from algorithms.hmc import hmc_step, state_at
-from harness.claims import Measured, judge
+from conftest import Given
+from harness.claims import Measured
+from judging import verdicts
 from models.interface import U, grad_U, metric
 
 LOCAL, EUCLIDEAN, ACCEPTED, ERROR, LOST, IRREVERSIBLE, RETURN, METRICS = range(8)
-
-
-class Given:
-    """In place of a generator: gives the normals that are wanted, and accepts."""
-
-    def __init__(self, z):
-        self.z = z
-
-    def standard_normal(self, n):
-        return self.z
-
-    def random(self):
-        return 0.0
 
 
 # The work
@@ -229,12 +218,8 @@ def made_up(**jumps):
     return result
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
-
-
 def test_all_claims_agree_where_the_paper_is_right():
-    assert set(verdicts(made_up()).values()) == {"agrees"}
+    assert set(verdicts(script, made_up()).values()) == {"agrees"}
 
 
 @pytest.mark.parametrize(("move", "wanted"), [
@@ -245,7 +230,7 @@ def test_all_claims_agree_where_the_paper_is_right():
     (dict(far=0.5), "squared jump in the local metric at twice the distance / at 0.4 of it"),
 ])
 def test_one_quantity_moves_one_claim(move, wanted):
-    after = verdicts(made_up(**move))
+    after = verdicts(script, made_up(**move))
     assert {what for what, found in after.items() if found != "agrees"} == {wanted}
     assert after[wanted] == "differs"
 

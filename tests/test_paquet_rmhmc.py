@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal, norm
 from algorithms import paquet_rmhmc as rm
 from algorithms import paquet_rmhmc_fast
 from algorithms.paquet_rmhmc import derivatives, hamiltonian_and_gradient, riemann_metric, rmhmc
+from conftest import Given
 from departing import departs
 from harness.mirrors import variant
 from models import linalg
@@ -69,19 +70,6 @@ def test_gradient_of_the_hamiltonian(model):
 
 
 # The departures: each of these tests fails for the printed version
-
-
-class Given:
-    """In place of a generator: gives the normals that are wanted, and accepts."""
-
-    def __init__(self, z):
-        self.z = z
-
-    def standard_normal(self, n):
-        return self.z
-
-    def random(self):
-        return 0.0
 
 
 def spied(run, *arguments):

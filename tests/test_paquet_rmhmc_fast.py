@@ -8,25 +8,13 @@ import pytest
 
 from algorithms.paquet_rmhmc import riemann_metric
 from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, metric_factor, rmhmc, travel
+from conftest import Given
 from models.linalg import solve_lower_transposed, whitened_factor
 from paquet.digits import digits_3v5
 from paquet.trajectories import draw, posterior
 
 each_problem = pytest.mark.parametrize(
     "name, cases", [("N = 1", None), ("N = 2", None), (digits_3v5().name, 40)])
-
-
-class Given:
-    """In place of a generator: gives the normals that are wanted, and accepts."""
-
-    def __init__(self, z):
-        self.z = z
-
-    def standard_normal(self, n):
-        return self.z
-
-    def random(self):
-        return 0.0
 
 
 @each_problem

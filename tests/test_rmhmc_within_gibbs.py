@@ -34,6 +34,7 @@ from algorithms.rmhmc_within_gibbs import (
     trajectory,
     walk,
 )
+from conftest import Given
 from coupled import coupled, exact_draw
 from departing import departs
 from models.funnel import Funnel
@@ -86,19 +87,6 @@ each_model = pytest.mark.parametrize(("model", "theta", "phi"), PROBLEMS.values(
 GENERALISED = ("volatility", "cox")  # of phi
 GROUP = GroupGivenV(PROBLEMS["logistic"][0], 0, 0.7)
 W, R = np.array([0.3, -0.8]), np.array([0.9, 1.4])
-
-
-class Given:
-    """In place of a generator: gives the normals that are wanted, and this uniform."""
-
-    def __init__(self, z, u=0.0):
-        self.z, self.u = z, u
-
-    def standard_normal(self, n):
-        return self.z
-
-    def random(self):
-        return self.u
 
 
 def root(draw, d):
@@ -283,7 +271,7 @@ def test_an_energy_that_is_not_finite_is_rejected(step):
     for error, failed, moves in ((0.0, False, True), (-5.0, False, True), (-np.inf, False, False),
                                  (np.nan, False, False), (np.inf, False, False),
                                  (0.0, True, False), (-5.0, True, False)):
-        there, accepted, end = step(z, Pit(error, failed), 0.1, 1, EXACT, Given(z, 0.5))
+        there, accepted, end = step(z, Pit(error, failed), 0.1, 1, EXACT, Given(z, uniforms=[0.5]))
         assert accepted == moves
         np.testing.assert_array_equal(there, z + moves)
         np.testing.assert_equal(end.error, error)
@@ -292,7 +280,7 @@ def test_an_energy_that_is_not_finite_is_rejected(step):
 def test_the_test_is_metropolis():
     z, block = np.zeros(1), Pit(0.7, False)
     for u, moves in ((0.49, True), (0.5, False)):  # exp(-0.7) = 0.4966
-        assert block_step.py_func(z, block, 0.1, 1, EXACT, Given(z, u))[1] == moves
+        assert block_step.py_func(z, block, 0.1, 1, EXACT, Given(z, uniforms=[u]))[1] == moves
 
 
 # The chain

@@ -28,6 +28,7 @@ from algorithms.sshmc import (
     sshmc_step,
     velocity,
 )
+from conftest import Given
 from coupled import VARIANCES, coupled, exact_draw
 from departing import departs
 from harness.mirrors import variant
@@ -92,19 +93,6 @@ def problems():
 PROBLEMS = problems()
 each_model = pytest.mark.parametrize(("model", "point"), PROBLEMS.values(), ids=PROBLEMS)
 FUNNEL, AT = PROBLEMS["funnel"]
-
-
-class Given:
-    """In place of a generator: gives the normals that are wanted, and accepts."""
-
-    def __init__(self, *z):
-        self.z = list(z)
-
-    def standard_normal(self, n):
-        return self.z.pop(0)
-
-    def random(self):
-        return 0.0
 
 
 def blocks(model, point):
