@@ -21,7 +21,7 @@ from harness.claims import Claim, Measured, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, log_bar, mark, panels, plain_log, row_labels
 from rivals.meeting import (
     DIGITS,
     HYPER,
@@ -248,33 +248,27 @@ def table(r):
 
 def figure(r):
     """Draw the efficiencies per unit of work and per second, each problem a row."""
-    fig, axes = plt.subplots(len(r), 2, figsize=(10, 1.2 + 2.0 * len(r)), sharey="row",
-                             squeeze=False, layout="constrained")
+    fig, axes = panels(len(r), 2, 1.2 + 2.0 * len(r), sharey="row", squeeze=False)
     for (name, found), line in zip(r.items(), axes, strict=True):
         for ax, unit, scale in zip(line, ("work", "second"), (1000, 1), strict=True):
             for y, (method, each) in enumerate(found.items()):
-                value, se = each["per"][unit]
-                middle = scale * math.exp(value)
-                ax.errorbar(middle, y, xerr=[[middle * (1 - math.exp(-2 * se))],
-                                             [middle * (math.exp(2 * se) - 1)]], fmt="o", ms=6,
-                            color=COLOURS[0 if exact(name, method) else 1],
-                            mfc="none" if each["void"] or (math.isnan(each["off"].se)
-                            and exact(name, method)) else None)
-            ax.set(xscale="log", ylim=(len(found) - 0.5, -0.5))
-            ax.xaxis.set_minor_formatter("")
+                middle, ends = log_bar(*each["per"][unit], scale)
+                model = exact(name, method)
+                hollow = each["void"] or (math.isnan(each["off"].se) and model)
+                ax.errorbar(middle, y, xerr=ends[:, None], fmt="o" if model else "s", ms=6,
+                            color=COLOURS[0 if model else 1], mfc="none" if hollow else None)
+            ax.set(xscale="log")
             ax.grid(axis="x", color="0.9")
-            ax.set_axisbelow(True)
-        line[0].set_yticks(range(len(found)), list(found))
+            plain_log(ax.xaxis)
+        row_labels(line[0], list(found))
         line[0].set_title(name, loc="left")
-        line[0].set_xlabel("effective draws of the worst quantity per 1000 "
+        line[0].set_xlabel("effective draws of the worst quantity\nper 1000 "
                            + ("factorisations" if name == DIGITS else "passes over the data"))
         line[1].set_xlabel("per CPU second")
-    fig.legend(handles=[plt.Line2D([], [], marker="o", ls="", color=COLOURS[k], label=label,
-                                   mfc="none" if k == 0 and "not" in label else None)
-                        for k, label in ((0, "the model's posterior"),
-                                         (1, "EP's approximation of it"),
-                                         (0, "does not agree, or cannot tell"))],
-               loc="outside lower center", ncols=3)
+    legend_below(fig, handles=[
+        mark("the model's posterior", COLOURS[0]),
+        mark("EP's approximation of it", COLOURS[1], "s"),
+        mark("does not agree, or cannot tell", COLOURS[0], mfc="none")])
     return fig
 
 

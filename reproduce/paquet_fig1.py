@@ -20,7 +20,7 @@ from algorithms.generalised_leapfrog import generalised_leapfrog, metric_factor,
 from algorithms.hmc import hmc_step, state_at, trajectory
 from harness.claims import Claim, Measured, brief, mean, text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, panels
 from models.interface import U, metric
 from models.mixture import gaussian_mixture, mixture_draw
 
@@ -200,32 +200,29 @@ def table(r):
 
 def figure(r):
     """Draw the trajectories over the density, and beside them the ratio of squared jumps."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.9), layout="constrained",
-                                      width_ratios=(1.25, 1))
+    fig, (left, right) = panels(1, 2, 4.2, width_ratios=(1.35, 1))
     model = mixture(1)
-    u, v = np.meshgrid(np.linspace(-7.5, 7.5, 201), np.linspace(-4.5, 6.5, 161))
+    u, v = np.meshgrid(np.linspace(-8.5, 8.5, 201), np.linspace(-5.8, 6.4, 161))
     log_density = -np.array([U(q, model) for q in np.stack([u, v], -1).reshape(-1, 2)])
     levels = log_density.max() - np.array([6.0, 4.5, 3.0, 2.0, 1.0, 0.3])
     left.contour(u, v, log_density.reshape(u.shape), levels, colors="0.75", linewidths=0.8,
                  linestyles="solid")
     for (method, (path, _)), colour in zip(r["paths"].items(), COLOURS, strict=False):
-        left.plot(*path.T, ".-", color=colour, lw=1.2, ms=6,
-                  label=f"{method}, eps = {r[method, *PAPER, 'local'].eps:.2f}")
+        left.plot(*path.T, ".-", color=colour, ms=6, label=rf"{method},"
+                  rf" $\varepsilon$ = {r[method, *PAPER, 'local'].eps:.2f} (circle: its end)")
         left.plot(*path[-1], "o", color=colour, ms=9, mec="k")
     left.plot(*START, "kx", ms=10, mew=2.5, zorder=5, label="start")
-    left.legend(loc="upper left")
-    left.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$",
-             title=f"{L_MAX} leapfrog steps (circle: end point)")
+    left.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$", title=f"{L_MAX} leapfrog steps")
     for name, style, colour in zip(MEASURES, ("o-", "s--"), COLOURS[2:], strict=False):
         found = [ratio(r, (spread, L_MAX), name) for spread in SPREADS]
         right.errorbar(SPREADS, [m.value for m in found], [2 * m.se for m in found], fmt=style,
-                       color=colour, capsize=3,
-                       label={"local": "in the metric G(x)"}.get(name, name))
+                       color=colour, capsize=3, label="jumps in the metric $G(x)$"
+                       if name == "local" else f"{name} jumps")
     right.axhline(1, color="k", lw=0.8)
     right.axvline(1, color="0.75", lw=0.8, zorder=0)
-    right.legend()
     right.set(xlabel="distance of the components (1: left panel)", ylim=(0, None),
               ylabel="expected squared jump, RMHMC / HMC", title="Bigger moves? (bars: 2 s.e.)")
+    legend_below(fig, left, right, ncols=3)
     return fig
 
 

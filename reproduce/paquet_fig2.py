@@ -18,7 +18,7 @@ from algorithms.ep_correction import second_order
 from harness.claims import Claim, Measured, average, mean, text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from paquet.digits import usps_3v5
 from paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
 
@@ -202,9 +202,10 @@ def table(r):
 
 def figure(r):
     """Draw the paper's panels from left to right, and the same estimates against time."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.8), sharey=True, layout="constrained",
-                                      width_ratios=[1.15, 1])
-    bottom, top = r["corrected"] - BAND, r["corrected"] + 0.4 * BAND
+    fig, (left, right) = panels(1, 2, 4.4, sharey=True, width_ratios=[1.5, 1])
+    runs = np.concatenate([r[p].log_weights for p in METHODS])
+    near = runs[runs >= r["corrected"] - BAND]
+    bottom, top = min([*near, r["EP"] - 1]) - 1.6, max([*near, r["EP"]]) + 1.2
     for ax in (left, right):
         ax.axhline(r["EP"], color="k", ls=":", lw=1, label="EP")
         ax.axhline(r["corrected"], color="k", lw=1, label="EP, second-order correction")
@@ -212,7 +213,7 @@ def figure(r):
     colours = dict(zip(dict.fromkeys(METHODS.values()), COLOURS, strict=False))
     for k, (p, method) in enumerate(METHODS.items()):
         values, colour, seconds = r[p].log_weights, colours[method], r[p].seconds.value
-        inside = values >= bottom
+        inside = values >= r["corrected"] - BAND
         below = np.count_nonzero(~inside)
         spread = np.linspace(-0.18, 0.18, values.size)[inside]
         left.plot(k + spread, values[inside], ".", color=colour, ms=4, alpha=0.6)
@@ -220,24 +221,25 @@ def figure(r):
         if below < values.size / 2:
             left.boxplot(values, positions=[k], widths=0.55, showfliers=False,
                          medianprops={"color": colour})
-        right.annotate(LABELS[p], (seconds, 0.97 - 0.05 * (k % 2)),
-                       xycoords=("data", "axes fraction"), ha="center", va="top", fontsize=8)
+            right.annotate(LABELS[p], (seconds, values.max()), (0, 6), ha="center",
+                           textcoords="offset points")
         if below:
-            for ax, x in ((left, k), (right, seconds)):
-                ax.plot(x, bottom + 0.02 * (top - bottom), "v", color=colour, clip_on=False)
-            left.annotate(f"{below} of {values.size}\nmean {values.mean():.0f}",
-                          (k, bottom + 0.05 * (top - bottom)), ha="center", fontsize=7)
+            for ax, x, note in ((left, k, f"{below} of {values.size}\nbelow,\nmean"
+                                 f"\n{values.mean():.0f}"), (right, seconds, LABELS[p])):
+                ax.plot(x, bottom + 0.02 * (top - bottom), "v", color=colour, ms=6, clip_on=False)
+                ax.annotate(mathematics(note), (x, bottom + 0.05 * (top - bottom)), ha="center")
     left.set_xticks(range(len(METHODS)), [
-        "\n".join([LABELS[p], *method.split("-"), f"B = {r[p].B}"])
-        for p, method in METHODS.items()], fontsize=7)
+        "\n".join([LABELS[p], *method.split("-"), str(r[p].B)])
+        for p, method in METHODS.items()])
     left.set(ylabel=r"estimate of $\log Z$, one run", title="the paper's panels, left to right",
-             xlim=(-0.6, len(METHODS) - 0.4))
+             xlim=(-0.6, len(METHODS) - 0.4), xlabel="last line: B, the number of temperatures")
     right.set(xscale="log", xlabel="computation time of one run (CPU seconds)",
               title="the same, against time")
-    handles = [plt.Line2D([], [], color=c, marker=".", ls="", label=m) for m, c in colours.items()]
-    handles.append(plt.Line2D([], [], color="0.4", marker="v", ls="", label="below the figure"))
-    fig.legend(handles=[*right.get_legend_handles_labels()[0], *handles], fontsize=8, ncols=7,
-               loc="outside lower center")
+    right.margins(x=0.12)
+    plain_log(right.xaxis)
+    legend_below(fig, right, handles=[
+        *(mark(m, c, ".") for m, c in colours.items()),
+        mark("below the figure", "0.4", "v")], ncols=4)
     fig.suptitle(f"Gaussian-process classification, {r['data']}, N = {r['N']},"
                  rf" $\log\ell$ = {LOG_LENGTH}, $\log\sigma$ = {LOG_AMPLITUDE};"
                  " * from EP's q, otherwise from the prior")

@@ -20,7 +20,7 @@ from algorithms.paquet_rmhmc_fast import rmhmc
 from harness.claims import Claim, Measured, mean, text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import legend_below, mark, panels, shades
 from paquet import trajectories
 from paquet.digits import usps_3v5
 from paquet.problem import KERNELS
@@ -227,43 +227,45 @@ def table(r):
 
 def figure(r):
     """Draw reversibility on the small problems and on the digits, rejections, and biases."""
-    fig, axes = plt.subplots(2, 2, figsize=(11, 8), layout="constrained")
+    fig, axes = panels(2, 2, 7.2)
     (small, digits), (rejected, bias) = axes
     styles = {"digits": "o-", "N = 2": "s--", "N = 1": "^:"}
-    colours = dict(zip(STEPS, COLOURS, strict=False))
+    colours = dict(zip(STEPS, shades(len(STEPS)), strict=True))
     for (name, eps), found in r["returns"].items():
         value, se = np.array([*found["x"].values()]).T
         ax = digits if name == "digits" else small
-        ax.plot([*found["x"]], 10**value, styles[name], color=colours[eps], ms=4, lw=1.2)
+        ax.plot([*found["x"]], 10**value, styles[name], color=colours[eps])
         ax.fill_between([*found["x"]], 10 ** (value - 2 * se), 10 ** (value + 2 * se),
                         color=colours[eps], alpha=0.15, lw=0)
     for (name, eps), found in r["chains"].items():
         rejected.plot([*found["rejected"]], [100 * rate for rate in found["rejected"].values()],
-                      styles[name], color=colours[eps], ms=4, lw=1.2)
+                      styles[name], color=colours[eps])
+        shift = 0.1 * ([*styles].index(name) - 1) + 0.04 * (STEPS.index(eps) - 1)
         for f, (value, se) in [*found["mean"].items()][:-1]:
             lower = min(2 * se, 0.9 * abs(value))  # a log axis has no 0
-            bias.errorbar(f, abs(value), [[lower], [2 * se]], color=colours[eps], lw=1, ms=5,
-                          fmt=styles[name][0], mfc=None if abs(value) > 2 * se else "white")
+            bias.errorbar(f + shift, abs(value), [[lower], [2 * se]], color=colours[eps],
+                          fmt=styles[name][0], lw=1,
+                          mfc=None if abs(value) > 2 * se else "white")
     for ax, title in ((small, "(a) there and back: N = 1, N = 2"),
                       (digits, f"(b) there and back: {r['data']}, N = {r['N']}")):
         ax.set(title=title, yscale="log", ylim=(1e-17, 3), ylabel="return error (posterior s.d.)")
     rejected.set(title="(c) rejections", ylabel="% of transitions")
     rejected.set_yscale("symlog", linthresh=1)
     rejected.set_ylim(0, 100)
+    rejected.set_yticks([0, 0.5, 1, 3, 10, 30, 100], ["0", "0.5", "1", "3", "10", "30", "100"])
     for ax in axes.flat:
-        ax.axvline(F_MAX, color="0.75", lw=3, zorder=0)
-        ax.set(xlabel="fixed-point iterations f_max", xticks=[1, 2, 3, 4, 5, 8, 10, 15, 20],
+        ax.axvline(F_MAX, color="0.85", lw=3, zorder=0)
+        ax.set(xlabel=r"fixed-point iterations $f_{\max}$", xticks=[1, 2, 3, 4, 5, 8, 10, 15, 20],
                xlim=(0.5, MANY + 0.5))
     bias.axhline(TOLERANCE, color="k", lw=0.8)
-    bias.set(title=f"(d) |bias of the mean| against f_max = {MANY}", yscale="log", ylim=(1e-11, 3),
-             ylabel="posterior s.d. (bars: 2 s.e.; hollow: within)", xticks=FEW[:-1],
-             xlim=(0.7, FEW[-2] + 0.3))
-    handles = [plt.Line2D([], [], color=c, label=f"eps = {eps}") for eps, c in colours.items()]
-    handles += [plt.Line2D([], [], color="0.3", marker=style[0], ls=style[1:], label=name)
-                for name, style in styles.items()]
-    handles += [plt.Line2D([], [], color="0.75", lw=3, label="the paper's f_max"),
-                plt.Line2D([], [], color="k", lw=0.8, label=f"s.e. of {LONGEST} draws")]
-    fig.legend(handles=handles, ncols=len(handles), loc="outside lower center")
+    bias.set(title=rf"(d) |bias of the mean| against $f_{{\max}}$ = {MANY}", yscale="log",
+             ylim=(1e-11, 3), ylabel="posterior s.d. (bars: 2 s.e.; hollow: within)",
+             xticks=FEW[:-1], xlim=(0.7, FEW[-2] + 0.3))
+    legend_below(fig, handles=[
+        *(mark(rf"$\varepsilon$ = {eps}", c, "", "-") for eps, c in colours.items()),
+        mark(r"the paper's $f_{\max}$", "0.85", "", "-", lw=3),
+        *(mark(name, "0.3", style[0], style[1:]) for name, style in styles.items()),
+        mark(f"s.e. of {LONGEST} draws", "k", "", "-", lw=0.8)], ncols=8)
     return fig
 
 

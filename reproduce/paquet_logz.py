@@ -23,7 +23,7 @@ from algorithms.orthant import orthant, tilted_run, tilting
 from harness.claims import BUDGETS, Claim, Measured, text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, MARKERS, legend_below, mathematics, panels
 from paquet.digits import digits_3v5, usps_3v5
 from paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
 
@@ -230,41 +230,45 @@ def table(r):
 
 def figure(r):
     """Draw |error| of EP and its correction, and the errors of the samplers over their s.e."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(11, 5), layout="constrained")
+    fig, (left, right) = panels(1, 2, 4.6)
     truth, found = r["truth"], r["found"]
     at = {N: k for k, N in enumerate(truth)}
+    sets = [[N for N in truth if N != USPS], [N for N in truth if N == USPS]]  # lines join no two
     floor, clip = 1e-7, 6.0
     left.bar(at.values(), [t.se for t in truth.values()], 0.6, color="0.85",
-             label="standard error of the reference")
-    for name, colour, marker in zip(APPROXIMATIONS, ("k", *COLOURS), "oxD", strict=False):
-        errors = {N: abs(error(r, name, N)) for N in truth if N > 1}
-        left.errorbar([at[N] for N in errors], [e.value for e in errors.values()],
-                      [e.se for e in errors.values()], color=colour, marker=marker, ms=6, lw=1,
-                      capsize=3, label=name, mfc="none" if marker == "o" else colour)
+             label="s.e. of the reference")
+    for name, colour, marker, shift in zip(APPROXIMATIONS, ("k", *COLOURS), "oxD", (0, -0.1, 0.1),
+                                           strict=False):
+        for sizes in sets:
+            errors = {at[N] + shift: abs(error(r, name, N)) for N in sizes if N > 1}
+            left.errorbar([*errors], [e.value for e in errors.values()],
+                          [e.se for e in errors.values()], color=colour, marker=marker, ms=6, lw=1,
+                          capsize=3, label=name, mfc="none" if marker == "o" else colour)
     left.plot(at[1], floor * 1.6, "kv", ms=7, clip_on=False, label="0 (N = 1: EP is exact)")
-    left.plot(at.values(), [found["AISq-RMHMC", N].log_Z.se for N in at], ":", color="0.4",
-              label="standard error of AISq-RMHMC")
+    for sizes in sets:
+        left.plot([at[N] for N in sizes], [found["AISq-RMHMC", N].log_Z.se for N in sizes],
+                  ".:", color="0.4", label="s.e. of AISq-RMHMC")
     left.set(yscale="log", ylim=(floor, 5), ylabel=r"|error of $\log Z$| (nats)",
              title="EP and its second-order correction")
     for band, shade in ((4, "0.94"), (2, "0.87")):
-        right.axhspan(-band, band, color=shade, zorder=0, label=rf"$\pm{band}$ standard errors")
-    for k, (name, marker) in enumerate(zip(METHODS, "os^PD", strict=False)):
+        right.axhspan(-band, band, color=shade, zorder=0, label=rf"$\pm{band}$ s.e.")
+    for k, (name, marker) in enumerate(zip(METHODS[:-1], MARKERS, strict=False)):
         errors = {at[N] + 0.14 * (k - 2): error(r, name, N) for N in truth
                   if (name, N) in found and name != REFERENCE.get(N)}
         z = [e.value / e.se for e in errors.values()]
-        right.plot([*errors], np.clip(z, -clip, clip), marker, color=COLOURS[5 - k], label=name,
-                   clip_on=False)
+        if errors:
+            right.plot([*errors], np.clip(z, -clip, clip), marker, color=COLOURS[k], label=name)
         for place, value in zip(errors, z, strict=True):
             if abs(value) > clip:
-                right.annotate(f"{value:.0f}", (place, np.sign(value) * clip), (6, 0),
+                right.annotate(mathematics(f"{value:.0f}"), (place, np.sign(value) * clip), (8, 0),
                                textcoords="offset points", va="center")
     right.axhline(0, color="k", lw=0.8)
-    right.set(ylim=(-1.1 * clip, 1.1 * clip), ylabel="error / standard error",
+    right.set(ylim=(-1.2 * clip, 1.2 * clip), ylabel="error / standard error",
               title="the samplers (a number: beyond the axis)")
     for ax in (left, right):
         ax.set_xticks(range(len(at)), [f"{N}\nUSPS" if N == USPS else str(N) for N in at])
         ax.set(xlabel="N, number of cases", xlim=(-0.6, len(at) - 0.4))
-    fig.legend(loc="outside lower center", ncols=5)
+    legend_below(fig, left, right, ncols=5)
     fig.suptitle(f"Evidence of GP classification, {' and '.join(dict.fromkeys(r['data'].values()))}"
                  rf"; $\log\ell$ = {LOG_LENGTH}, $\log\sigma$ = {LOG_AMPLITUDE}")
     return fig

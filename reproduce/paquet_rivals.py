@@ -17,7 +17,7 @@ from algorithms.ep_correction import second_order
 from harness.claims import Claim, Measured, least, log, mean, text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import legend_below, panels, styles
 from paquet.costs import K_MAX, OWN, TOLD, averaged, best, put_together, rows_of, trusted
 from paquet.digits import usps_3v5
 from paquet.problem import LOG_AMPLITUDE, LOG_LENGTH
@@ -221,34 +221,41 @@ def table(r):
 
 def figure(r):
     """Draw errors against seconds, costs against N, and the best method on the grid."""
-    fig, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4.8), layout="constrained")
-    key, colours = head(r), dict(zip(METHODS, [*COLOURS, "k", "0.5"], strict=False))
-    for method, colour in colours.items():
+    fig, (left, middle, right) = panels(1, 3, 4.6)
+    key, how = head(r), dict(zip(METHODS, styles(len(METHODS)), strict=True))
+    for method, style in how.items():
         rows = [(row, trusted(method, row)) for row in rows_of(r["rows"], key, method).values()]
         left.plot([row.seconds.value for row, _ in rows], [row.error.value for row, _ in rows],
-                  "o-", color=colour, mfc="none", label=method)
+                  label=method, **style | {"mfc": "none"})
         left.plot([row.seconds.value for row, good in rows if good],
-                  [row.error.value for row, good in rows if good], "o", color=colour)
+                  [row.error.value for row, good in rows if good],
+                  **style | {"ls": "", "mfc": style["color"]})
         ladder = [(place[0], found.value) for place in r["keys"] if place[1:] == PAPER[1:]
                   and place[0] != 100 and (found := best(r["rows"], place, method))]
-        middle.plot(*zip(*ladder, strict=True) if ladder else ([], []), "o-", color=colour)
-    for error, marker, label in zip(r["EP"][key], "Dd", ("EP", "corrected EP"), strict=True):
-        left.plot(r["setup"][key]["q"], abs(error.value), marker, color="0.3", label=label)
+        middle.plot(*zip(*ladder, strict=True) if ladder else ([], []), **style)
+    for error, marker, label in zip(r["EP"][key], "*+", ("EP", "corrected EP"), strict=True):
+        left.plot(r["setup"][key]["q"], abs(error.value), marker, color="k", ms=8, ls="",
+                  label=label)
     left.set(xscale="log", yscale="log", xlabel="CPU seconds of a run",
              ylabel="root mean square error of a run (nats)",
              title=f"N = {key[0]}; hollow: not to be trusted")
     middle.set(xscale="log", yscale="log", xlabel="N", title="at the paper's covariance",
-               ylabel=f"CPU seconds until log Z is known to {TOLD}")
+               ylabel=rf"CPU seconds until $\log Z$ is known to {TOLD}")
+    middle.set_xticks([], minor=True)
+    ladder = sorted({place[0] for place in r["keys"] if place[0] != 100})
+    middle.set_xticks(ladder, map(str, ladder))
     for place in r["keys"]:
         if place[1:] != PAPER[1:] or place[0] == 100:
             costs = {m: found.value for m in METHODS if (found := best(r["rows"], place, m))}
             winner = min(costs, key=costs.get, default=None)
-            right.plot(place[2], place[1], "s", ms=24, color=colours.get(winner, "w"), alpha=0.6)
-            right.annotate(f"{r['k'][place].value:.2f}", (place[2], place[1]), ha="center",
-                           va="center", fontsize=8)
-    right.set(xlabel=r"$\log\sigma$", ylabel=r"$\log\ell$", title="the cheapest; numbers: k of IS")
-    right.margins(0.2)
-    fig.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+            right.plot(place[2], place[1])  # the axes reach as far
+            right.annotate(f"{winner or 'none'}\n{r['k'][place].value:.2f}", place[2:0:-1],
+                           ha="center", va="center", bbox={
+                               "fc": how[winner]["color"] if winner else "w", "alpha": 0.4})
+    right.set(xlabel=r"$\log\sigma$", ylabel=r"$\log\ell$",
+              title="the cheapest; numbers: $k$ of IS")
+    right.margins(0.35)
+    legend_below(fig, left)
     fig.suptitle(f"Evidence of GP classification, {r['data']}")
     return fig
 

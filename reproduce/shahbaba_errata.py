@@ -13,7 +13,16 @@ import numpy as np
 
 from harness.claims import Claim, Measured, average, least, log, text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import (
+    COLOURS,
+    MARKERS,
+    legend_below,
+    log_bar,
+    mark,
+    mathematics,
+    panels,
+    row_labels,
+)
 from shahbaba import printed
 from shahbaba.printed import MEASURES, METHODS, MISPRINTS, PROBLEMS, gradients, half_unit, number
 
@@ -150,69 +159,63 @@ def table(r):
 
 
 def figure(r):
-    """Draw the printed products over those of their factors, and the comparisons with errors."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(12, 11), layout="constrained")
-    labels, off = [], 0
-    for name in PROBLEMS:
-        for measure in MEASURES:
-            for method in METHODS:
-                off += printed_over_product(left, name, method, measure, len(labels))
-                labels.append(f"{name}, {method}: {measure}")
-        labels.append("")
-    left.set(xlim=(0.66, 1.34), title=f"{off} of the {len(labels) - len(PROBLEMS)} products are not"
-             " those of their factors", xlabel="printed product / product of the printed factors,"
-             " with the interval of rounding")
-    rows(left, labels)
+    """Write the impossible products as a table; draw the comparisons with their errors."""
+    fig, (above, below) = panels(2, 1, 8.2, height_ratios=(1, 2.9))
+    cells = impossible()
+    above.axis("off")
+    above.set_title(f"{len(cells)} of the {len(PRODUCTS) - 1} products of Tables 1 and 2 cannot be"
+                    " those of their factors, however these were rounded")
+    shown = above.table([*map(list, cells)], loc="center", cellLoc="left", colLoc="left",
+                        colLabels=("", "printed", "of the printed factors", "rounding allows"),
+                        colWidths=(0.28, 0.12, 0.38, 0.22), bbox=(0, 0, 1, 1),
+                        edges="horizontal")
+    shown.auto_set_font_size(False)
+    shown.set_fontsize(9)
+    for cell in shown.get_celld().values():
+        cell.set(edgecolor="0.8")
     blue, orange, red = COLOURS[0], COLOURS[1], COLOURS[4]
-    labels = []
+    labels, shapes = [], dict(zip(MEASURES, MARKERS, strict=False))
     for name in PROBLEMS:
         for better, worse in PAIRS:
-            for measure in MEASURES:
+            for k, measure in enumerate(MEASURES):
                 value, se = r["log"][name, better, worse, measure]
                 order = said(name, better, worse, measure)
                 z = order * value / se
-                middle, low, high = np.exp([value, value - 2 * se, value + 2 * se])
-                right.errorbar(middle, len(labels), xerr=[[middle - low], [high - middle]], ms=4,
-                               fmt="o" if order else ".", lw=1, color="0.6" if not order else
+                middle, ends = log_bar(value, se)
+                below.errorbar(middle, len(labels) + 0.19 * (k - 1.5), xerr=ends[:, None], lw=1,
+                               fmt=shapes[measure], color="0.6" if not order else
                                blue if z >= 2 else orange if z >= 0 else red)
-                labels.append(f"{name}, {worse} / {better}: {measure}")
-        labels.append("")
-    rows(right, labels)
-    right.set(xscale="log", xlabel="ratio, with 2 standard errors of 36 batches",
+            labels.append(f"{name}: {worse} / {better}")
+    row_labels(below, labels)
+    for end in range(len(PAIRS), len(labels), len(PAIRS)):
+        below.axhline(end - 0.5, color="0.8", lw=0.8)
+    below.axvline(1, color="0.7", lw=1, zorder=0)
+    below.set(xscale="log", xlabel="ratio, with 2 standard errors of 36 batches",
               title="which comparisons the run length supports")
-    right.set_xticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
-    right.minorticks_off()
-    for colour, label in ((blue, "the text's order, 2 standard errors or more"),
-                          (orange, "the text's order, but fewer"),
-                          (red, "the other order, with g = L"), ("0.6", "no sentence")):
-        right.plot([], [], "o", color=colour, label=label)
-    fig.legend(*right.get_legend_handles_labels(), loc="outside lower right", ncols=4)
+    below.set_xticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
+    below.minorticks_off()
+    legend_below(fig, handles=[mark(mathematics(m), "k", shape) for m, shape in shapes.items()] + [
+        mark(label, colour) for colour, label in (
+            (blue, "the text's order, 2 standard errors or more"), (orange, "but fewer"),
+            (red, "the other order, with $g = L$"), ("0.6", "no sentence"))], ncols=4)
     return fig
 
 
-def printed_over_product(ax, name, method, measure, y):
-    """Draw a printed product over that of its factors; tell whether it cannot be that."""
-    value, low, high = product(name, method, measure)
-    theirs, half = number(name, measure, method), half_unit(name, measure, method)
-    ends = (theirs - half) / high, (theirs + half) / low
-    wrong = not ends[0] <= 1 <= ends[1]
-    colour = COLOURS[4] if wrong else "k"
-    ax.plot(ends, (y, y), "-", color=colour, lw=1.5)
-    ax.plot(theirs / value, y, "o", color=colour, ms=4)
-    note = {("Chess", "normal", "tau x g"): "g = 13 should be 9",
-            ("Chess", "normal", "tau_beta x g"): "246 = 18.9 x 13; with g = 9, 170"}.get(
-        (name, method, measure), wrong * f"{PROBLEMS[name].rows[measure][method]}, not {value:.3g}")
-    ax.annotate(note, (ends[1], y), (4, 0), color=COLOURS[4], va="center", fontsize=8,
-                textcoords="offset points")
-    return wrong
-
-
-def rows(ax, labels):
-    """Write the labels of the rows, and the line of equality."""
-    ax.set_yticks(range(len(labels)), labels, fontsize=7)
-    ax.tick_params(axis="y", length=0)
-    ax.axvline(1, color="0.7", lw=1, zorder=0)
-    ax.set_ylim(len(labels) - 0.5, -1)
+def impossible():
+    """Return a row for each product that is not that of its factors: what, printed, ours, range."""
+    found = []
+    for name, method, measure in PRODUCTS:
+        row, (tau, factor) = measure.replace("x L", "x g"), measure.split(" x ")
+        theirs, half = number(name, row, method), half_unit(name, row, method)
+        value, low, high = product(name, method, measure)
+        printed_rows = PROBLEMS[name].rows
+        if not low - half <= theirs <= high + half:
+            note = " ($g$ should be $L$)" if (name, measure) == ("Chess", "tau x g") else ""
+            found.append((
+                f"{name}, {method}: {mathematics(row)}", printed_rows[row][method],
+                f"{printed_rows[tau][method]} $\\times$ {printed_rows[factor][method]} ="
+                f" {value:.3g}{note}", f"{low:.4g} to {high:.4g}"))
+    return found
 
 
 def cases(settings):

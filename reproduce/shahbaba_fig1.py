@@ -17,7 +17,7 @@ from algorithms.linear_theory import correlation_and_rate
 from algorithms.random_walk import random_walk
 from harness.claims import Claim, brief, mean, text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, panels
 from models.gaussian import Gaussian
 
 NAME, WHAT = "shahbaba_fig1", "HMC against a random walk"
@@ -148,20 +148,21 @@ def table(r):
 
 def figure(r):
     """Draw the paper's two panels: the first states of a chain over contours of the density."""
-    fig, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharex=True, sharey=True, layout="constrained")
+    fig, axes = panels(1, 2, 5.0, sharex=True, sharey=True)
     angle = np.linspace(0, 2 * np.pi, 200)
     ellipse = np.linalg.cholesky(COVARIANCE) @ [np.cos(angle), np.sin(angle)]
-    panels = {"HMC": f"Hamiltonian Monte Carlo, {L} leapfrog steps",
+    titles = {"HMC": f"Hamiltonian Monte Carlo, {L} leapfrog steps",
               "random walk": f"Random walk Metropolis, every {THIN}th state"}
-    for ax, (method, title) in zip(axes, panels.items(), strict=True):
+    for ax, (method, title) in zip(axes, titles.items(), strict=True):
         for radius in (1, 2, 3):
-            ax.plot(*(MEAN[:, None] + radius * ellipse), color="0.75", lw=1)
-        ax.plot(*np.vstack([START, r["shown"][method]]).T, "o-", color=COLOURS[0], ms=4, lw=0.8)
+            ax.plot(*(MEAN[:, None] + radius * ellipse), color="0.75", lw=1,
+                    label="1, 2 and 3 standard deviations")
+        ax.plot(*np.vstack([START, r["shown"][method]]).T, "o-", color=COLOURS[0], ms=4, lw=0.8,
+                label=f"the first {SHOWN} states")
         ax.plot(*START, "s", color=COLOURS[1], ms=6, label="start")
         ax.set(title=title, xlabel=r"$q_1$", aspect="equal")
     axes[0].set_ylabel(r"$q_2$")
-    axes[0].legend(loc="upper left", frameon=False)
-    fig.suptitle(f"the first {SHOWN} states; contours at 1, 2 and 3 standard deviations")
+    legend_below(fig, axes[0])
     return fig
 
 

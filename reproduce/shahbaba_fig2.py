@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.claims import Claim
 from harness.run import main
-from harness.style import plt
+from harness.style import legend_below, panels
 from shahbaba.datasets import illustrative
 from shahbaba.illustration import SLOPE, fitted
 
@@ -52,13 +52,13 @@ def figure(r):
     Which is which the paper does not say; circles are class 0 here.
     """
     cases = r["cases"]
-    fig, ax = plt.subplots(figsize=(5, 4.8), layout="constrained")
+    fig, ax = panels(1, 1, 5.2)
     for label, marker, face in ((0, "o", "white"), (1, "s", "black")):
         ax.plot(*cases.X[cases.y == label].T, marker, mfc=face, mec="black", ms=6,
-                label=f"y = {label}")
+                label=f"$y$ = {label}")
     ax.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal",
-           title=f"n = {len(cases.y)}, p = {cases.X.shape[1]}")
-    ax.legend()
+           title=f"$n$ = {len(cases.y)}, $p$ = {cases.X.shape[1]}")
+    legend_below(fig, ax)
     return fig
 
 

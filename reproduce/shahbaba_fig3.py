@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.claims import Claim, least, text_table
 from harness.run import main
-from harness.style import plt
+from harness.style import legend_below, panels
 from models.interface import U, grad_U, hessian
 from shahbaba.datasets import illustrative
 from shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fitted, share
@@ -114,23 +114,21 @@ def table(r):
 def figure(r):
     """Draw the paper's two panels for beta_1, and below the same for the other coordinates."""
     model, fit = fitted(r["cases"])
-    fig, axes = plt.subplots(3, 2, figsize=(8.5, 9.5), layout="constrained",
-                             height_ratios=[1.4, 1, 1])
+    fig, axes = panels(3, 2, 8.2, height_ratios=[1.4, 1, 1])
     t = np.linspace(-REACH, REACH, 121)
     for row, (j, symbol) in zip(axes, COORDINATES.items(), strict=True):
         x = fit.q[j] + t / fit.hessian[j, j] ** 0.5
         energy, energy_0, derivative, derivative_0 = profile(model, fit, j, t)
         for ax, curve, curve_0, label in (
-                (row[0], energy, energy_0, "U"),
-                (row[1], derivative, derivative_0, rf"\partial U/\partial {symbol}")):
-            ax.plot(x, curve, "k-", label=f"${label}$")
-            ax.plot(x, curve_0, "k--", label=f"${label.replace('U', 'U_0', 1)}$")
-            ax.axvline(fit.q[j], color="0.8", lw=1, zorder=0)
-            ax.set_xlabel(f"${symbol}$")
-            ax.legend(loc="upper center" if ax is row[0] else "upper left")
-            ax.set_title("the paper's panel" if j == 1 else "the same for another coordinate")
-        row[0].set_ylabel(r"$U - U(\hat q)$")
+                (row[0], energy, energy_0, r"$U - U(\hat q)$"),
+                (row[1], derivative, derivative_0, rf"$\partial U/\partial {symbol}$")):
+            ax.plot(x, curve, "k-", label="$U$")
+            ax.plot(x, curve_0, "k--", label="$U_0$, its normal approximation at the mode")
+            ax.axvline(fit.q[j], color="0.75", lw=1, zorder=0, label="the mode")
+            whose = "the paper's panel" if j == 1 else "ours"
+            ax.set(xlabel=f"${symbol}$", ylabel=label, title=f"along ${symbol}$ ({whose})")
     fig.suptitle(f"U and its normal approximation, {r['cases'].name}")
+    legend_below(fig, axes[0, 0])
     return fig
 
 

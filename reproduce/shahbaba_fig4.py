@@ -13,7 +13,7 @@ import numpy as np
 from algorithms.split_hmc import split_data
 from harness.claims import Claim, Scan, mean, text_table
 from harness.run import main
-from harness.style import plt
+from harness.style import legend_below, panels
 from models.interface import grad_U, hessian
 from shahbaba.datasets import illustrative, simulated_logistic
 from shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fitted, share
@@ -136,24 +136,23 @@ def figure(r):
     Below, the derivatives along the other coordinates, which the paper does not show.
     """
     model, fit, parts = split(r["cases"], FRACTION)
-    fig, axes = plt.subplot_mosaic([["left", "right"], ["beta_2", "alpha"]], figsize=(9.5, 8.5),
-                                   layout="constrained", height_ratios=[1.5, 1])
-    draw_split(axes["left"], r["cases"], fit, parts)
-    axes["left"].set_title("the paper's panel")
+    fig, axes = panels(2, 2, 7.4, height_ratios=[1.5, 1])
+    draw_split(axes[0, 0], r["cases"], fit, parts)
+    axes[0, 0].set_title("the cases (the paper's panel)")
     t = np.linspace(-REACH, REACH, 121)
-    for panel, j, symbol in (("right", 1, r"\beta_1"), ("beta_2", 2, r"\beta_2"),
-                             ("alpha", 0, r"\alpha")):
-        ax = axes[panel]
+    for ax, j, symbol, whose in ((axes[0, 1], 1, r"\beta_1", "the paper's panel"),
+                                 (axes[1, 0], 2, r"\beta_2", "ours"),
+                                 (axes[1, 1], 0, r"\alpha", "ours")):
         theta_j = fit.q[j] + t / fit.hessian[j, j] ** 0.5
         curves = derivatives(model, fit, parts, np.eye(fit.q.size)[j], t)
         for curve, style, name in zip(curves, ("k-", "k--", "k:"), ("U", "U_0", "U_1"),
                                       strict=True):
-            ax.plot(theta_j, curve, style, label=rf"$\partial {name}/\partial {symbol}$")
-        ax.axvline(fit.q[j], color="0.8", lw=1, zorder=0)
-        ax.set(xlabel=f"${symbol}$", title="the paper's panel" if j == 1 else
-               "the same for another coordinate")
-        ax.legend(loc="upper left")
+            ax.plot(theta_j, curve, style, label=f"${name}$")
+        ax.axvline(fit.q[j], color="0.75", lw=1, zorder=0, label="the mode")
+        ax.set(xlabel=f"${symbol}$", title=f"along ${symbol}$ ({whose})",
+               ylabel=rf"$\partial U / \partial {symbol}$ and its parts")
     fig.suptitle(f"a split of the data, {r['cases'].name}")
+    legend_below(fig, *axes.flat, ncols=4)
     return fig
 
 
@@ -170,12 +169,11 @@ def draw_split(ax, cases, fit, parts):
     ax.contour(x, y, field, [0.0], colors="k", linewidths=2.5)
     for label, marker, face in ((0, "o", "white"), (1, "s", "black")):
         ax.plot(*cases.X[cases.y == label].T, marker, mfc=face, mec="black", ms=5, ls="",
-                label=f"y = {label}")
-    ax.plot([], [], color="0.85", lw=8, label=f"$R_0$, {inside.sum()} cases")
-    ax.plot([], [], "k-", lw=2.5, label="P(y = 1) = 1/2")
+                label=f"$y$ = {label}")
+    ax.plot([], [], color="0.85", lw=8, solid_capstyle="butt", label=f"$R_0$, {inside.sum()} cases")
+    ax.plot([], [], "k-", lw=2.5, label="$P(y = 1) = 1/2$")
     ax.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal", xlim=(low[0], high[0]),
            ylim=(low[1], high[1]))
-    ax.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=4)
 
 
 def cases(settings):

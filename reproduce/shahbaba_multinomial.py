@@ -20,7 +20,7 @@ from harness.claims import Claim, Measured, brief
 from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, log_bar, panels, plain_log, row_labels
 from rivals.moments import ENOUGH, log_efficiency, together
 from shahbaba.datasets import COUNTS, all_classes
 from shahbaba.multinomial import METHODS, RATE, SHARES, chain, gain, off, tune, void, warm
@@ -109,18 +109,16 @@ def table(r):
 
 def figure(r):
     """Draw tau x g of every method, with 2 standard errors."""
-    fig, axes = plt.subplots(1, len(r), figsize=(9, 3), sharey=True, squeeze=False,
-                             layout="constrained")
+    fig, axes = panels(1, len(r), 3, sharey=True, squeeze=False)
     for ax, (name, found) in zip(axes[0], r.items(), strict=True):
         for y, each in enumerate(found.values()):
-            value, se = each["log tau x g"]
-            ax.errorbar(math.exp(value), y, xerr=[[-math.exp(value) * math.expm1(-2 * se)],
-                                                  [math.exp(value) * math.expm1(2 * se)]],
-                        fmt="o", color=COLOURS[0])
+            middle, ends = log_bar(*each["log tau x g"])
+            ax.errorbar(middle, y, xerr=ends[:, None], fmt="o", color=COLOURS[0])
         ax.set(title=f"{name}, {len(COUNTS[name])} classes", xscale="log",
-               xlabel=r"$\tau \times g$ of the worst coefficient", ylim=(len(METHODS) - 0.5, -0.5))
-        ax.set_yticks(range(len(METHODS)), METHODS)
+               xlabel=r"$\tau \times g$ of the worst coefficient")
+        plain_log(ax.xaxis)
         ax.grid(axis="x", color="0.9")
+    row_labels(axes[0, 0], METHODS)
     return fig
 
 

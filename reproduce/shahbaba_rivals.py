@@ -21,7 +21,7 @@ from harness.claims import Claim, Measured, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, log_bar, mark, panels, plain_log, row_labels
 from rivals.moments import ENOUGH, as_one, distance, log_efficiency, together
 from shahbaba import datasets
 from shahbaba.printed import METHODS
@@ -183,28 +183,24 @@ def table(r):
 
 def figure(r):
     """Draw the efficiencies per gradient and per second, each data set a row."""
-    fig, axes = plt.subplots(len(r), 2, figsize=(10, 1.0 + 2.2 * len(r)), sharey=True,
-                             sharex="col", squeeze=False, layout="constrained")
+    fig, axes = panels(len(r), 2, 1.0 + 2.1 * len(r), sharey=True, sharex="col", squeeze=False)
     for (name, found), line in zip(r.items(), axes, strict=True):
         for ax, per, scale in zip(line, ("per gradient", "per second"), (1000, 1), strict=True):
             for y, (method, each) in enumerate(found.items()):
-                value, se = each[per]
-                middle = scale * math.exp(value)
-                ax.errorbar(middle, y, xerr=[[middle * (1 - math.exp(-2 * se))],
-                                             [middle * (math.exp(2 * se) - 1)]], fmt="o", ms=5,
+                middle, ends = log_bar(*each[per], scale)
+                ax.errorbar(middle, y, xerr=ends[:, None], fmt="o", ms=5,
                             color=COLOURS[0 if method in METHODS else 1 if method in IN_J else 2])
-            ax.set(xscale="log", ylim=(len(found) - 0.5, -0.5))
+            ax.set(xscale="log")
             ax.grid(axis="x", color="0.9")
-            ax.set_axisbelow(True)
-        line[0].set_yticks(range(len(found)), list(found))
+        row_labels(line[0], list(found))
         line[0].set_title(name, loc="left")
-    axes[-1, 0].set_xlabel("effective draws of the worst coefficient per 1000 gradients")
-    axes[-1, 1].set_xlabel("per CPU second")
-    fig.legend(handles=[plt.Line2D([], [], marker="o", ls="", color=COLOURS[k], label=label)
-                        for k, label in enumerate(("unit masses, as in the paper",
-                                                   "mass J, the Hessian at the mode",
-                                                   "mass adapted by NUTS"))],
-               loc="outside lower center", ncols=3)
+    for ax, label in zip(axes[-1], ("effective draws of the worst coefficient\nper 1000 gradients",
+                                    "per CPU second"), strict=True):
+        ax.set_xlabel(label)
+        plain_log(ax.xaxis)
+    legend_below(fig, handles=[mark(label, COLOURS[k]) for k, label in enumerate((
+        "unit masses, as in the paper", "mass J, the Hessian at the mode",
+        "mass adapted by NUTS"))])
     return fig
 
 

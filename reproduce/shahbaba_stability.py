@@ -18,7 +18,7 @@ import numpy as np
 from algorithms.linear_theory import exponent, half_turns, hmc_limit, q_block
 from harness.claims import Claim, Measured, brief, text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, mark, panels
 from models.interface import hessian
 from shahbaba.chains import problem, transitions, warm
 from shahbaba.datasets import SIMULATED
@@ -213,43 +213,44 @@ def table(r):
 
 def figure(r):
     """Draw acceptance, energy error and growth by linear theory against the step size."""
-    fig, axes = plt.subplots(3, 3, figsize=(11, 8.5), sharex="col", layout="constrained")
+    fig, axes = panels(3, 3, 7.6, sharex="col")
     blue, green, red = COLOURS[0], COLOURS[2], COLOURS[4]
     k = np.arange(1, M)
-    marks = {"HMC": ([2 / r["w"]], "$2 / w$"), "normal": (k * np.pi / r["w"], r"$k \pi / w$"),
-             "data": (half_turns(r["w_0"], k, M), r"$(2 M / w_0) \sin(k \pi / 2 M)$")}
-    titles = {"HMC": "HMC", "normal": "Split HMC, normal approximation",
-              "data": f"Split HMC, data splitting, M = {M}"}
+    marks = {"HMC": ([2 / r["w"]], r"$2 / \omega$"),
+             "normal": (k * np.pi / r["w"], r"$k \pi / \omega$"),
+             "data": (half_turns(r["w_0"], k, M), r"$(2 M / \omega_0) \sin(k \pi / 2 M)$")}
+    titles = {"HMC": "HMC", "normal": "normal approximation", "data": f"data splitting, M = {M}"}
     for column, (method, by_step) in zip(axes.T, r["errors"].items(), strict=True):
         eps = np.array(list(by_step))
         rates = np.array([acceptance(errors) for errors in by_step.values()])
         column[0].errorbar(eps, rates[:, 0], yerr=2 * rates[:, 1], fmt="o-", ms=3, lw=1)
         spread = np.array([np.quantile(np.abs(np.nan_to_num(errors, nan=np.inf)), [0.25, 0.5, 0.75])
                            for errors in by_step.values()])
-        column[1].plot(eps, spread[:, 1], "o-", ms=3, lw=1, label="median")
+        column[1].plot(eps, spread[:, 1], "o-", ms=3, lw=1)
         column[1].fill_between(eps, spread[:, 0], spread[:, 2], alpha=0.2, lw=0, label="quartiles")
         theory = r["theory"][method]
-        for index, curve in enumerate(theory["draws"]):
-            column[2].plot(theory["steps"], curve, color=blue, lw=0.8, alpha=0.5,
-                           label="at draws of the posterior" if index == 0 else None)
-        column[2].plot(theory["steps"], theory["mode"], color="k", lw=1.2, label="at the mode")
+        for curve in theory["draws"]:
+            column[2].plot(theory["steps"], curve, color=blue, lw=0.8, alpha=0.5)
+        column[2].plot(theory["steps"], theory["mode"], color="k")
         for ax in column:
-            ax.axvline(PAPER[method][0], color=green, lw=1, ls="--", label="the paper's step")
-            for index, mark in enumerate(marks[method][0]):
-                ax.axvline(mark, color=red, lw=1.2, label=None if index else marks[method][1])
-        column[0].set(ylim=(-0.03, 1.03), title=titles[method])
-        column[0].legend(loc="lower left", fontsize=8)
+            ax.axvline(PAPER[method][0], color=green, lw=1.2, ls="--")
+            for place in marks[method][0]:
+                ax.axvline(place, color=red, lw=1.2)
+        column[0].set(ylim=(-0.03, 1.03), title=f"{titles[method]}\nlines: {marks[method][1]}")
         column[1].set(yscale="log", ylim=(1e-2, 1e4 if method == "HMC" else 1e2))
         column[2].set(xlabel=r"step size $\varepsilon$", xlim=RANGES[method],
                       ylim=(-0.3, 10) if method == "HMC" else (-0.03, 1))
         column[2].locator_params(axis="x", nbins=5)
-    for ax, label in zip(axes[:, 0], ("acceptance rate", "|energy error|", "growth exponent\nover a"
-                                      " trajectory, linear theory"), strict=True):
+    for ax, label in zip(axes[:, 0], ("acceptance rate", "|energy error|", "growth exponent over\n"
+                                      "a trajectory, linear theory"), strict=True):
         ax.set_ylabel(label)
-    for ax in axes[1:, 0]:
-        ax.legend(loc="upper left", fontsize=8)
-    fig.suptitle("Table 1's problem; trajectories of length 0.3, no jitter; w and w_0 are the"
-                 " largest frequencies of U and of U_0 at the mode")
+    legend_below(fig, axes[1, 0], handles=[
+        mark("rate, 2 standard errors; median", blue, line="-"),
+        mark("growth at draws of the posterior", blue, "", "-", lw=0.8, alpha=0.5),
+        mark("growth at the mode", "k", "", "-"), mark("the paper's step", green, "", "--"),
+        mark("edge or window of instability", red, "", "-")], ncols=3)
+    fig.suptitle("Table 1's problem; trajectories of length 0.3, no jitter; $\\omega$ and"
+                 " $\\omega_0$ are the largest frequencies of $U$ and of $U_0$ at the mode")
     return fig
 
 

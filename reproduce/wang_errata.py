@@ -15,7 +15,7 @@ import numpy as np
 from harness.claims import Claim
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, MARKERS, legend_below, mark, panels, row_labels
 from wang import identities
 from wang.errata import ERRATA, MISPRINTS, NOTATION
 from wang.printed import (
@@ -221,10 +221,9 @@ def table(r):
 
 def figure(r):
     """Draw the errors of the inverses, the naive reverse, Table 2 and the gains that it prints."""
-    fig, ((inverse, naive), (factors, gains)) = plt.subplots(2, 2, figsize=(10, 8.4),
-                                                             layout="constrained")
+    fig, ((inverse, naive), (factors, gains)) = panels(2, 2, 8.0)
     for k, label in enumerate(("(37), as printed", "(32)")):
-        inverse.loglog(SHARES, [pair[k] for pair in r["inverses"]], "o-", label=label,
+        inverse.loglog(SHARES, [pair[k] for pair in r["inverses"]], "so"[k] + "-", label=label,
                        color=COLOURS[4 - 4 * k])
     inverse.set_xticks(SHARES, map(str, SHARES))
     inverse.minorticks_off()
@@ -235,31 +234,37 @@ def figure(r):
         naive.semilogy(np.sort(r["naive"][f"{method}, printed"]), color=COLOURS[k], label=label)
         naive.semilogy(np.sort(np.maximum(r["naive"][f"{method}, ours"], 1e-18)), "--",
                        color=COLOURS[k], label=f"{label}, with the reverse")
-    naive.set(xlabel=f"problem of {STATES} states, sorted", ylabel="largest |pi P - pi|",
+    naive.set(xlabel=f"problem of {STATES} states, sorted", ylabel=r"largest $|\pi P - \pi|$",
               title="N6: a sweep is not its own reverse")
-    for k, key in enumerate(PRODUCTS):
-        low, _, high = of_factors(*key)
-        least, value, most = ends(RATIOS, *key)
-        colour = COLOURS[4] if key in MISPRINTS else "k"
-        factors.plot((least / high, most / low), (k, k), color=colour)
-        factors.plot(value / r["factors"][key], k, "o", ms=4, color=colour)
+    shapes = dict(zip(METHODS, "D" + MARKERS[:2] + "^", strict=True))
+    for row, method in PRODUCTS:
+        low, _, high = of_factors(row, method)
+        least, value, most = ends(RATIOS, row, method)
+        colour = COLOURS[4] if (row, method) in MISPRINTS else "k"
+        y = list(ROWS).index(row) + 0.2 * (METHODS.index(method) - 1.5)
+        factors.plot((least / high, most / low), (y, y), color=colour, lw=1)
+        factors.plot(value / r["factors"][row, method], y, shapes[method], color=colour)
     factors.axvline(1, color="0.7", lw=1, zorder=0)
-    factors.set_yticks(range(len(PRODUCTS)), [name(*key) for key in PRODUCTS], fontsize=6)
-    factors.invert_yaxis()
-    factors.set(xlabel="printed / by the printed factors", title="N7: Table 2 against Table 3")
+    row_labels(factors, [f"data set {row}" for row in ROWS])
+    factors.set(xlabel="printed / by the printed factors",
+                title="N7: Table 2 against Table 3 (in colour: not so)")
     gains.axhspan(2, 4, color="0.9", zorder=0)
     gains.text(10.4, 3.95, "\"two to four times\"", ha="right", va="top", color="0.4")
-    for method, colour, mark in zip(METHODS[1:], COLOURS, "osD", strict=False):
+    for method, colour in zip(METHODS[1:], COLOURS, strict=False):
         gains.plot(*zip(*[(row, 1 / found.ratio[method]) for row, found in ROWS.items()
-                          if method in found.ratio], strict=True), mark, color=colour, label=method)
+                          if method in found.ratio], strict=True), shapes[method], color=colour)
     gains.axhline(1, color="0.7", lw=1, zorder=0)
     gains.set_yscale("log")
     gains.set_yticks((1, 2, 4, 7), ("1", "2", "4", "7"))
     gains.minorticks_off()
-    gains.set(xlabel="data set", ylabel="T_STD / T, as printed", xticks=list(ROWS),
+    gains.set(xlabel="data set", ylabel=r"$T_{STD}\, / \,T$, as printed", xticks=list(ROWS),
               title="N11: what Table 2 has of \"two to four times\"")
-    for ax in (inverse, naive, gains):
-        ax.legend(fontsize=8)
+    for ax in (inverse, naive):
+        ax.legend(loc="center")
+    legend_below(fig, handles=[
+        mark(r"$T_{STD}$" if method == STANDARD else rf"$T\, / \,T_{{STD}}$, {method}", colour,
+             shapes[method])
+        for method, colour in zip(METHODS, ("k", *COLOURS), strict=False)])
     return fig
 
 

@@ -19,7 +19,7 @@ from algorithms.slice_sampling import EVALUATIONS, Slice
 from harness.claims import Claim, brief, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, mathematics, panels
 from models.interface import log_likelihood_of, prepare
 from wang.datasets import approximation, order, posterior, scaled
 from wang.printed import ROWS, SOD, said
@@ -157,8 +157,7 @@ def table(r):
 def figure(r):
     """Draw the mapping: X above, as states and arrows; Y below, as steps and moves."""
     d = r["drawn"]
-    fig, (above, below) = plt.subplots(2, 1, figsize=(8.4, 8.6), layout="constrained",
-                                       height_ratios=(1, 1))
+    fig, (above, below) = panels(2, 1, 8.4)
     states(above, d)
     realization(below, d)
     return fig
@@ -171,13 +170,15 @@ def states(ax, d):
     for k, (place, filled) in enumerate(zip(q, known, strict=True), d["first"]):
         ax.plot(*place, "o", ms=6, color="0.35" if filled else "0.75",
                 mfc="0.35" if filled else "white")
-        ax.annotate(f"$x_{{{k}}}$", place, xytext=(5, 4), textcoords="offset points", fontsize=8)
+        ax.annotate(f"$x_{{{k}}}$", place, xytext=(9, 7 if k % 2 else -13),
+                    textcoords="offset points")
     for name, key, colour in (("$x$", "x", COLOURS[0]), ("$x'$", "x_", COLOURS[4])):
         place = np.array(d[key])[1:3]
         ax.plot(*place, "o", ms=13, mfc="none", mew=2, color=colour)
-        ax.annotate(name, place, xytext=(-18, -12), textcoords="offset points", color=colour,
+        ax.annotate(name, place, xytext=(-18, -5), textcoords="offset points", color=colour,
                     fontsize=12)
-    ax.set(xlabel=r"log $\eta$", ylabel=r"log $\rho$", title="X: the states of the chain (filled:"
+    ax.margins(0.08, 0.14)
+    ax.set(xlabel=r"$\log\eta$", ylabel=r"$\log\rho$", title="X: the states of the chain (filled:"
            r" $\pi$ was evaluated there)")
 
 
@@ -189,13 +190,13 @@ def realization(ax, d):
         ax.plot(k, 0, "s", ms=9, color="0.35" if gap is not None else "0.75",
                 mfc="0.35" if gap is not None else "white")
         if gap is not None:
-            ax.text(k, -0.45, f"{gap - d['gap'][-d['first']]:+.1f}", ha="center", fontsize=8)
+            ax.text(k, -0.45, mathematics(f"{gap - d['gap'][-d['first']]:+.1f}"), ha="center")
     arrow = {"arrowstyle": "->", "shrinkA": 7, "shrinkB": 7}
     for k in steps[:-1]:
         ends = ((k, 0), (k + 1, 0)) if k >= 0 else ((k + 1, 0), (k, 0))
         ax.annotate("", ends[1], ends[0], arrowprops=arrow | {"color": "0.6"})
-        ax.text(k + 0.5, 0.28, "$R$" if k >= 0 else r"$\tilde R$", ha="center", va="center",
-                color="0.5", fontsize=8)
+        ax.text(k + 0.5, -0.4, "$R$" if k >= 0 else r"$\tilde R$", ha="center", va="center",
+                color="0.4")
     mark = 0
     for move, (to, now, accepted, cached) in enumerate(zip(d["proposed"], d["steps"], d["accepted"],
                                                            d["cached"], strict=True), 1):
@@ -222,7 +223,7 @@ def realization(ax, d):
     ax.set_yticks(range(MOVES + 2), [r"$\hat{T}$", *map(str, range(1, MOVES + 1)), "\u0164"])
     ax.set_ylim(MOVES + 1.5, -0.9)
     ax.set(xlabel="step k of the chain", ylabel=r"moves of the mark, $\bar T$",
-           title=r"Y: the chain, with log $\pi / \pi^*$ where it is known, and the moves of the"
+           title=r"Y: the chain, with $\log \pi / \pi^*$ where it is known, and the moves of the"
            " mark")
 
 

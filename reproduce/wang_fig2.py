@@ -15,7 +15,7 @@ from harness.claims import Claim, brief, log, mean
 from harness.claims import table as text_table
 from harness.replicates import Experiment
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, panels
 from wang.cells import MAIN, SETTINGS, STORE, progress, tasks
 from wang.chains import LAGS, chain, warm
 from wang.compare import CELL, noise, scan
@@ -95,15 +95,16 @@ def table(r):
 
 def figure(r):
     """Draw the autocorrelations of one chain of each method; pale, of the other chains."""
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained", sharey=True)
+    fig, axes = panels(1, 2, 3.4, sharey=True)
     for ax, method in zip(axes, METHODS, strict=True):
         first, *others = r[MAIN][method]["rho"]
         for rho in others:
-            ax.plot(range(len(rho)), rho, color=COLOURS[1], lw=0.6, alpha=0.4)
+            ax.plot(range(len(rho)), rho, color=COLOURS[1], lw=0.6, alpha=0.4, label="other chains")
         ax.stem(range(len(first)), first, linefmt="k-", markerfmt="k.", basefmt="k-")
         ax.axhline(0.0, color="k", lw=0.6)
         ax.set(xlabel="lag", title=TITLES[method], xlim=(-1, LAGS + 1))
     axes[0].set(ylabel="sample autocorrelation")
+    legend_below(fig, axes[0])
     fig.suptitle(f"Figure 2: the log likelihood on data set {NUMBER}; {MAIN}")
     return fig
 

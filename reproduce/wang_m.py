@@ -11,12 +11,11 @@ Writes  figures/wang_m.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
 import numpy as np
-from matplotlib.ticker import NullFormatter
 
 from harness.claims import Claim, Measured, Scan, average, brief, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import legend_below, mark, panels, plain_log, plt, styles
 from wang.chains import clock
 from wang.long import PIVOTED, RANDOM, acceptance, cost, long_chain, pooled, together, warm
 from wang.printed import ARD, ISOTROPIC, NEARLY_ALL, NYSTROM, ROWS, SHARE, SOD, said
@@ -239,35 +238,36 @@ def table(r):
 
 def figure(r):
     """Draw the curves with the paper's m, and the cliffs."""
-    fig, axes = plt.subplots(1, 3, figsize=(13, 4.2), layout="constrained")
-    colours = dict(zip(ROWS, [*COLOURS, "0.5", "k", "#994F00"], strict=True))
+    fig, axes = panels(1, 3, 4.6)
+    how = dict(zip(ROWS, styles(len(ROWS), 5), strict=True))
     for ax, method in zip(axes, CURVES, strict=False):
         for number, methods in r["curves"].items():
             for columns, curve in methods.get(method, {}).items():
                 at = [m / r["n"][number] for m in curve]
-                draws = [each["draw"].value for each in curve.values()]
-                ax.plot(at, np.exp(draws), "o-" if columns == RANDOM else "x:", ms=4,
-                        color=colours[number], label=f"row {number}" * (columns == RANDOM) or None)
+                draws = np.exp([each["draw"].value for each in curve.values()])
+                pivots = {} if columns == RANDOM else {"marker": "x", "ls": ":"}
+                ax.plot(at, draws, **how[number] | pivots)
             if method in methods:
                 one = at_print(r, number, method)
                 (m,) = (m for m, each in methods[method][RANDOM].items() if each is one)
                 ax.plot(m / r["n"][number], np.exp(one["draw"].value), "D", ms=9, mfc="none",
-                        mec=colours[number])
+                        mec=how[number]["color"])
         ax.axvspan(*SHARE, color="0.93", zorder=-1)
         ax.set(xscale="log", yscale="log", xlabel="m / n", title=method,
                ylabel="evaluations of the posterior for a draw")
         ax.set_xticks((0.03, 0.1, 0.3, 0.8), ("0.03", "0.1", "0.3", "0.8"))
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.legend(fontsize=7)
+        ax.set_xticks([], minor=True)
+        plain_log(ax.yaxis)
     for number, parts in r["refused"].items():
         axes[2].errorbar(list(parts), [rate.value for rate in parts.values()],
-                         [2 * rate.se for rate in parts.values()], fmt="o-", ms=4,
-                         color=colours[number], label=f"row {number}")
+                         [2 * rate.se for rate in parts.values()], **how[number])
     for works in WORKS:
         axes[2].axhline(works, color="k", lw=0.6)
     axes[2].set(xlabel="m / n", ylabel="acceptance rate", title="Nystrom, short lengths, p = 5")
-    axes[2].legend(fontsize=7)
-    fig.suptitle("Diamonds: the paper's m; grey: its range; crosses: pivoted columns")
+    legend_below(fig, handles=[
+        *(plt.Line2D([], [], label=f"row {number}", **style) for number, style in how.items()),
+        mark("the paper's m (grey: its range)", "k", "D", ms=9, mfc="none"),
+        mark("pivoted columns", "k", "x", ":")], ncols=5)
     return fig
 
 

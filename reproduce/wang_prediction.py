@@ -16,7 +16,7 @@ from harness.claims import Claim, average, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, MARKERS, legend_below, panels, row_labels
 from wang.prediction import LEVELS, LIKELIHOOD, POSTERIOR, TRUTH, compared, heights
 from wang.printed import ROWS
 
@@ -135,24 +135,23 @@ def table(r):
 
 def figure(r):
     """Draw the gain in density and the coverage of intervals of 95 %."""
-    fig, axes = plt.subplots(1, 2, figsize=(12, 4.6), layout="constrained")
-    keys, at = list(r), np.arange(len(r))
+    keys = list(r)
+    fig, axes = panels(1, 2, 1.4 + 0.22 * len(keys), sharey=True)
     gains = [gain(r, key) for key in keys]
-    axes[0].errorbar(at, [each.value for each in gains],
-                     2 * np.nan_to_num([each.se for each in gains]), fmt="o", color=COLOURS[0])
-    axes[0].axhline(0, color="k", lw=0.8)
-    axes[0].set(title="log density of a case: posterior - maximum likelihood (2 s.e.)")
-    for k, (name, colour) in enumerate(zip((POSTERIOR, LIKELIHOOD, TRUTH), COLOURS, strict=False)):
+    axes[0].errorbar([each.value for each in gains], range(len(keys)), xerr=2 * np.nan_to_num(
+        [each.se for each in gains]), fmt="o", color=COLOURS[0])
+    axes[0].axvline(0, color="k", lw=0.8)
+    axes[0].set(title="log density of a case:\nposterior - maximum likelihood (2 s.e.)")
+    for k, name in enumerate((POSTERIOR, LIKELIHOOD, TRUTH)):
         here = [i for i, key in enumerate(keys) if name in r[key][0]]
         found = [coverage(r, keys[i], name, 0.95) for i in here]
-        axes[1].errorbar(np.array(here) + 0.15 * (k - 1), [each.value for each in found],
-                         2 * np.nan_to_num([each.se for each in found]), fmt="o", color=colour,
-                         label=name)
-    axes[1].axhline(0.95, color="k", lw=0.8)
-    axes[1].set(title="share of cases in their interval of 95 %")
-    axes[1].legend(fontsize=8)
-    for ax in axes:
-        ax.set_xticks(at, [label(key) for key in keys], rotation=60, ha="right", fontsize=7)
+        axes[1].errorbar([each.value for each in found], np.array(here) + 0.22 * (k - 1),
+                         xerr=2 * np.nan_to_num([each.se for each in found]), fmt=MARKERS[k],
+                         color=COLOURS[k], ms=3.5, label=name)
+    axes[1].axvline(0.95, color="k", lw=0.8)
+    axes[1].set(title="share of cases in their\ninterval of 95 % (2 s.e.)")
+    row_labels(axes[0], [label(key) for key in keys])
+    legend_below(fig, axes[1])
     return fig
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from harness.claims import Claim, Scan, brief, least, log, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import legend_below, panels, plain_log, shades
 from wang.chains import SLICES, WIDE, clock
 from wang.long import cost, long_chain, share_of_hits, together, warm
 from wang.printed import SOD, R, S, said
@@ -126,26 +126,23 @@ def table(r):
 
 def figure(r):
     """Draw the cost of a draw against r, for each s."""
-    fig, axes = plt.subplots(len(UNITS), len(r["rows"]), figsize=(2 + 3 * len(r["rows"]), 6),
-                             sharey="col", layout="constrained", squeeze=False)
-    panels = [(number, unit) for unit in UNITS for number in r["rows"]]
-    for ax, (number, unit) in zip(axes.flat, panels, strict=True):
+    fig, axes = panels(len(UNITS), len(r["rows"]), 6, sharey="col", squeeze=False)
+    places = [(number, unit) for unit in UNITS for number in r["rows"]]
+    for ax, (number, unit) in zip(axes.flat, places, strict=True):
         for (name, plane), style in zip(r["rows"][number][unit].items(), ("o-", "s--"),
                                         strict=False):
-            for s, colour in zip(sorted({s for _, s in plane}), COLOURS, strict=False):
+            each_s = sorted({s for _, s in plane})
+            for s, colour in zip(each_s, shades(len(each_s)), strict=True):
                 moves = sorted({r for r, _ in plane})
                 draws = [np.exp(per_draw(plane, (r, s)).value) for r in moves]
-                ax.plot(moves, draws, style, ms=4, color=colour,
-                        label=f"s = {s}, {name}" if ax is axes[0, 0] else None)
+                ax.plot(moves, draws, style, color=colour, label=f"s = {s}, {name}")
         ax.set(xscale="log", yscale="log", xlabel="r", title=f"row {number}, {unit}")
         ax.set_xticks(moves, map(str, moves))
-        low, high = ax.get_ylim()
-        ticks = [t for t in (5, 10, 20, 30, 50, 70, 100, 200, 500, 1000) if low < t < high]
-        ax.set_yticks(ticks, map(str, ticks))
         ax.minorticks_off()
+        plain_log(ax.yaxis, (1, 1.5, 2, 3, 5, 7))
     for ax in axes[:, 0]:
-        ax.set_ylabel("evaluations of the posterior for a draw")
-    fig.legend(fontsize=7, loc="outside lower center", ncols=3)
+        ax.set_ylabel("evaluations of the posterior\nfor a draw")
+    legend_below(fig, axes[0, 0], ncols=3)
     return fig
 
 

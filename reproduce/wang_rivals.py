@@ -18,7 +18,7 @@ import numpy as np
 from harness.claims import Claim, brief
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
 from rivals.nuts import library
 from wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from wang.rivals import (
@@ -199,26 +199,28 @@ def cost(row, among):
 
 def figure(r):
     """Draw the cost of a draw of every method, a panel for each size and kind."""
-    fig, axes = plt.subplots(1, 2, figsize=(13, 5), layout="constrained", sharey=True)
     shown = [*METHODS, *RIVALS]
+    fig, axes = panels(1, 2, 2.2 + 0.36 * len(shown), sharey=True)
+    how = dict(zip(ROWS, styles(len(ROWS), 5), strict=True))
     for ax, kind in zip(axes, (ISOTROPIC, ARD), strict=True):
         numbers = [number for number in r if ROWS[number].kind == kind]
-        for number, colour in zip(numbers, [*COLOURS, "0.5"], strict=False):
+        for k, number in enumerate(numbers):
             found = r[number]["found"]
-            at = [k for k, method in enumerate(shown) if method in found]
-            logs = [found[shown[k]].log_cost for k in at]
-            ax.errorbar(at, np.exp([each.value for each in logs]), np.exp(
-                [each.value for each in logs]) * np.nan_to_num([each.se for each in logs]),
-                fmt="o", ms=5, color=colour, label=f"row {number}, n = {ROWS[number].n}"
-                + " (void)" * (r[number]["z"].value > 4))
-        ax.axvline(len(METHODS) - 0.5, color="0.7", lw=0.8)
-        ax.set(yscale="log", title=f"{kind} lengths")
-        ax.set_xticks(range(len(shown)), shown, rotation=60, ha="right", fontsize=8)
-        if numbers:
-            ax.legend(fontsize=7)
-    axes[0].set_ylabel("evaluations of the posterior for a draw")
-    fig.suptitle("Left of the line the paper's methods; set-up costs are apart "
-                 f"({PILOT[0]} x {PILOT[1]} evaluations of a pilot; HMC, {NUTS}: gradients)")
+            here = [method for method in shown if method in found]
+            logs = [found[method].log_cost for method in here]
+            middle, ends = log_bar(*np.nan_to_num(np.transpose(logs)))
+            at = [shown.index(method) + 0.13 * (k - len(numbers) / 2 + 0.5) for method in here]
+            ax.errorbar(middle, at, xerr=ends, label=f"row {number}, n = {ROWS[number].n}"
+                        + " (void)" * (r[number]["z"].value > 4), **how[number] | {"ls": ""})
+        ax.axhline(len(METHODS) - 0.5, color="0.7", lw=0.8)
+        ax.set(xscale="log", title=f"{kind} lengths", xlabel="evaluations of the posterior"
+               " for a draw (2 s.e.)")
+        plain_log(ax.xaxis, (1, 3))
+    row_labels(axes[0], shown)
+    legend_below(fig, *axes)
+    fig.suptitle("Above the line the paper's methods; set-up costs are apart "
+                 rf"({PILOT[0]} $\times$ {PILOT[1]} evaluations of a pilot; HMC, {NUTS}:"
+                 " gradients)")
     return fig
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from harness.claims import Claim, Measured, Scan, brief, log
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import legend_below, mark, panels, plain_log, styles
 from wang.chains import NARROW, SLICES, WIDE, clock
 from wang.long import cost, long_chain, together, warm
 from wang.printed import ARD, LONG, ROWS, SOD, STANDARD, TAU, said, shown
@@ -200,23 +200,27 @@ def table(r):
 
 def figure(r):
     """Draw the times against w, and the gains."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 4.2), layout="constrained")
-    for (number, each), colour in zip(r["rows"].items(), [*COLOURS, "0.5"], strict=False):
-        for limit, style in zip(LIMITS, ("o--", "s-"), strict=True):
+    fig, (left, right) = panels(1, 2, 4.2)
+    how = dict(zip(ROWS, styles(len(ROWS), 5), strict=True))
+    for number, each in r["rows"].items():
+        for limit, line in zip(LIMITS, ("--", "-"), strict=True):
             points = [(w, name_of(w, limit)) for w in W if name_of(w, limit) in each]
-            label = f"row {number}" if limit == LIMITS[1] else None
+            style = how[number] | {"ls": line, "marker": "s" if line == "-" else "o"}
             tau = [each[name][STANDARD]["tau"] for _, name in points]
             left.errorbar([w for w, _ in points], [m.value for m in tau],
                           [[min(2 * m.se, 0.9 * m.value) for m in tau], [2 * m.se for m in tau]],
-                          fmt=style, color=colour, ms=4, label=label)
+                          label=f"row {number}", **style)
             right.plot([w for w, _ in points], [np.exp(gain(r, number, name).value)
-                                                for _, name in points], style, color=colour, ms=4)
-        left.axhline(ROWS[number].tau[STANDARD], color=colour, lw=0.6, ls=":")
+                                                for _, name in points], **style)
+        left.axhline(ROWS[number].tau[STANDARD], color=how[number]["color"], lw=0.8, ls=":")
     right.axhline(1.0, color="k", lw=0.6)
     left.set(xscale="log", yscale="log", xlabel="w", ylabel="autocorrelation time, standard")
     right.set(xscale="log", yscale="log", xlabel="w", ylabel="gain of SOD, in evaluations")
-    left.legend(fontsize=7)
-    fig.suptitle(f"Circles: limit {LIMITS[0]}; squares: limit {LIMITS[1]}; dotted: print")
+    for axis in (left.xaxis, left.yaxis, right.xaxis, right.yaxis):
+        plain_log(axis)
+    legend_below(fig, left, handles=[mark(f"limit {LIMITS[0]}", "k", "o", "--"),
+                                     mark(f"limit {LIMITS[1]}", "k", "s", "-"),
+                                     mark("print", "k", "", ":")], ncols=6)
     return fig
 
 

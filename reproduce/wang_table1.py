@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from harness.claims import Claim, brief, least, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, WIDTH, legend_below, plt
 from models.gp_regression import GPRegression, covariance
 from models.interface import U, grad_U, log_likelihood
 from wang.datasets import SIGMA, C, data
@@ -196,36 +196,38 @@ def below(found):
 
 def figure(r):
     """Draw the responses of each row's first data set, what is lost, and the widths."""
-    fig = plt.figure(figsize=(11, 9.5), layout="constrained")
+    fig = plt.figure(figsize=(WIDTH, 8.6), layout="constrained")
     above, below = fig.subfigures(2, 1, height_ratios=(1, 1.1))
     for ax, (row, (X, y)) in zip(above.subplots(2, 5, sharex=True).flat, r["data"].items(),
                                  strict=True):
         ax.plot(np.array(X)[:, 0], y, ".", ms=2, color=COLOURS[0])
-        ax.set_title(f"{row}: {ROWS[row].size} {ROWS[row].kind}, p = {ROWS[row].p},\nn ="
-                     f" {ROWS[row].n}, {lengths_of(row)}", fontsize=8)
+        ax.set_title(f"{row}: {ROWS[row].size} {ROWS[row].kind},\n$p$ = {ROWS[row].p},"
+                     f" $n$ = {ROWS[row].n},\n"
+                     + lengths_of(row).replace("l_i", r"$\ell_i$").replace("l =", r"$\ell$ ="))
     above.supxlabel("first covariate", fontsize=9)
     above.supylabel("response, data set 0", fontsize=9)
     noise, widths_of = below.subplots(1, 2)
     for row, found in r["rows"].items():
         style = dict(color=COLOURS[(row - 1) % 5], ls="-" if ROWS[row].n == 300 else "--")
-        noise.plot(NOISE, np.mean(found["noise"], axis=0), label=str(row), **style)
+        noise.plot(NOISE, np.mean(found["noise"], axis=0), label=f"data set {row}", **style)
     noise.set_yscale("symlog", linthresh=1)
     noise.axhspan(-FLAT, FLAT, color="0.92", zorder=0)
-    noise.set(xlabel=r"share of noise in $\eta^2 + \sigma^2$", ylabel="log L - log L at the truth",
-              title="what is lost where more is noise (dashed: n = 900)")
-    noise.legend(ncols=2, title="data set", fontsize=8)
+    noise.set(xlabel=r"share of noise in $\eta^2 + \sigma^2$",
+              ylabel=r"$\log L - \log L$ at the truth",
+              title="what is lost where more is noise")
     for row, found in r["rows"].items():
         for each in found["widths"]:
-            for name, values, colour, shift in (("sigma", each[:1], COLOURS[4], -0.2),
-                                                ("eta", each[1:2], COLOURS[0], 0),
-                                                ("lengths", each[2:], COLOURS[2], 0.2)):
-                widths_of.plot(np.full(len(values), row + shift), values, "o", ms=3.5, color=colour,
-                               label=name if row == 1 and each is found["widths"][0] else None)
-    widths_of.axhline(2, color="k", ls=":", lw=1)
+            for name, values, colour, shift, shape in (
+                    (r"$\sigma$", each[:1], COLOURS[4], -0.25, "s"),
+                    (r"$\eta$", each[1:2], COLOURS[0], 0, "o"),
+                    ("lengths", each[2:], COLOURS[2], 0.25, "^")):
+                widths_of.plot(np.full(len(values), row + shift), values, shape, ms=3,
+                               color=colour, label=name)
+    widths_of.axhline(2, color="k", ls=":", lw=1, label="the prior")
     widths_of.set_yscale("log")
     widths_of.set(xlabel="data set", xticks=list(ROWS), ylabel="standard deviation of the log",
-                  title="normal approximation at the mode (dotted: the prior)")
-    widths_of.legend(fontsize=8)
+                  title="normal approximation at the mode")
+    legend_below(below, noise, widths_of)
     return fig
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from harness.claims import Claim, Measured, average, brief, least
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
 from wang.cells import COSTS, SETTINGS, everything
 from wang.compare import (
     GAINS,
@@ -156,22 +156,21 @@ def ratio(value):
 
 def figure(r):
     """Draw the gains of all settings beside print's, a panel for each method."""
-    fig, axes = plt.subplots(1, 3, figsize=(11, 4.2), layout="constrained", sharey=True)
+    fig, axes = panels(1, 3, 4.2, sharey=True)
     for ax, method in zip(axes, METHODS[1:], strict=True):
         numbers = [number for number in r if method in ROWS[number].methods]
         for k, (colour, setting) in enumerate(zip(COLOURS, SETTINGS, strict=False)):
-            found = [gain(r, number, setting, method) for number in numbers]
-            ax.errorbar(np.array(numbers) + 0.15 * (k - 1.5), [np.exp(g.value) for g in found],
-                        yerr=[[np.exp(g.value) * (1 - np.exp(-2 * g.se)) for g in found],
-                              [np.exp(g.value) * (np.exp(2 * g.se) - 1) for g in found]],
-                        fmt="o", ms=3.5, lw=1, color=colour, label=setting)
-        ax.plot(numbers, [1 / ROWS[number].ratio[method] for number in numbers], "kD", ms=4,
+            middle, ends = log_bar(*np.transpose([gain(r, n, setting, method) for n in numbers]))
+            ax.errorbar(np.array(numbers) + 0.18 * (k - 1.5), middle, yerr=ends, fmt=MARKERS[k],
+                        ms=3, lw=0.8, color=colour, label=setting)
+        ax.plot(numbers, [1 / ROWS[number].ratio[method] for number in numbers], "k*", ms=7,
                 label="print")
         ax.axhspan(*FASTER, color="0.92", zorder=-2)
         ax.axhline(1.0, color="0.6", lw=0.8, zorder=-1)
         ax.set(yscale="log", xlabel="data set", title=method, xticks=list(r))
+    plain_log(axes[0].yaxis)
     axes[0].set(ylabel="times faster than the standard sampler")
-    axes[0].legend(fontsize=6.5)
+    legend_below(fig, axes[0], ncols=3)
     fig.suptitle("Table 2: gains in evaluations of the posterior; bars are 2 standard errors, the"
                  " luck of the data included")
     return fig

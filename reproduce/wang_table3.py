@@ -16,7 +16,7 @@ import numpy as np
 from harness.claims import Claim, Measured, brief
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
 from wang.cells import MAIN, SETTINGS, everything
 from wang.chains import UNITS
 from wang.compare import (
@@ -145,20 +145,24 @@ def factor(value):
 
 def figure(r):
     """Draw autocorrelation times of all settings beside print's, a panel for each method."""
-    fig, axes = plt.subplots(1, 4, figsize=(12, 4), layout="constrained", sharey=True)
-    for ax, method in zip(axes, METHODS, strict=True):
+    fig, axes = panels(2, 2, 6.4, sharex=True, sharey=True)
+    for ax, method in zip(axes.flat, METHODS, strict=True):
         numbers = [number for number in r if method in ROWS[number].methods]
         for k, (colour, setting) in enumerate(zip(COLOURS, SETTINGS, strict=False)):
             if method == STANDARD and setting not in OWN_SLICES.values():
                 continue
             ax.plot(np.array(numbers) + 0.15 * (k - 1.5),
                     [np.exp(r[number][setting][method]["tau"].value) for number in numbers],
-                    "o", ms=4, color=colour, label=setting)
-        ax.plot(numbers, [ROWS[number].tau[method] for number in numbers], "kD", ms=4,
+                    MARKERS[k], ms=4, color=colour, label=setting)
+        ax.plot(numbers, [ROWS[number].tau[method] for number in numbers], "k*", ms=7,
                 label="print")
-        ax.set(yscale="log", xlabel="data set", title=method, xticks=list(r))
-    axes[0].set(ylabel="autocorrelation time of the log likelihood")
-    axes[1].legend(fontsize=6.5)
+        ax.set(yscale="log", title=method, xticks=list(r))
+    plain_log(axes[0, 0].yaxis)
+    for ax in axes[1]:
+        ax.set(xlabel="data set")
+    for ax in axes[:, 0]:
+        ax.set(ylabel="autocorrelation time\nof the log likelihood")
+    legend_below(fig, axes[0, 1], ncols=3)
     fig.suptitle("Table 3: autocorrelation times with the settings that the paper does not state")
     return fig
 

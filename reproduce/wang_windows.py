@@ -14,7 +14,7 @@ import numpy as np
 from harness.claims import Claim, Measured, Scan, brief, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, mark, panels, plain_log, row_labels
 from wang.chains import NARROW, SLICES, WIDE
 from wang.long import WINDOW, long_chain, together, warm
 from wang.printed import ARD, METHODS, NYSTROM, ROWS, SOD, STANDARD, TAU, TEMPERED, shown
@@ -142,24 +142,27 @@ def table(r):
 
 def figure(r):
     """Draw the windows, the chain's time and print, for each row and method."""
-    fig, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", sharey=True)
-    for ax, name in zip(axes, SLICES, strict=True):
-        labels = [(number, method) for number, methods in r["rows"].items()
-                  for method, names in methods.items() if name in names]
+    labels_of = {name: [(number, method) for number, methods in r["rows"].items()
+                        for method, names in methods.items() if name in names]
+                 for name in SLICES}
+    fig, axes = panels(1, 2, 1.6 + 0.21 * max(map(len, labels_of.values())), sharex=True)
+    for ax, (name, labels) in zip(axes, labels_of.items(), strict=True):
         for k, (number, method) in enumerate(labels):
             found, colour = r["rows"][number][method][name], COLOURS[METHODS.index(method)]
             spread = np.linspace(-0.25, 0.25, len(found["windows"]))
-            ax.plot(k + spread, found["windows"], ".", color=colour, ms=3, alpha=0.6)
+            ax.plot(found["windows"], k + spread, ".", color=colour, ms=3, alpha=0.6)
             tau = found["tau"]
-            ax.errorbar(k, tau.value, [[min(2 * tau.se, 0.9 * tau.value)], [2 * tau.se]], fmt="_",
-                        ms=16, mew=2, color="k")
-            ax.plot(k, float(shown(TAU, number)[method]), "D", mfc="none", mec="k", ms=5)
-        ax.set_xticks(range(len(labels)), [f"{number} {method}" for number, method in labels],
-                      rotation=90, fontsize=7)
-        ax.set(yscale="log", title=name)
-    axes[0].set_ylabel("autocorrelation time of the log likelihood")
-    fig.suptitle(f"Dots: windows of {WINDOW}.  Bars: all windows together, 2 standard errors."
-                 "  Diamonds: print")
+            ax.errorbar(tau.value, k, xerr=[[min(2 * tau.se, 0.9 * tau.value)], [2 * tau.se]],
+                        fmt="|", ms=11, mew=2, color="k")
+            ax.plot(float(shown(TAU, number)[method]), k, "D", mfc="none", mec="k", ms=5)
+        row_labels(ax, [f"{number} {method}" for number, method in labels])
+        ax.set(xscale="log", title=name, xlabel="autocorrelation time of the log likelihood")
+        plain_log(ax.xaxis, (1, 3))
+    legend_below(fig, handles=[
+        *(mark(f"{method}, windows of {WINDOW}", colour, ".")
+          for method, colour in zip(METHODS, COLOURS, strict=False)),
+        mark("all windows together, 2 s.e.", "k", "|", ms=11, mew=2),
+        mark("print", "k", "D", mfc="none")], ncols=3)
     return fig
 
 

@@ -24,7 +24,7 @@ from algorithms.sshmc_fast import sshmc
 from harness.claims import Claim, Measured, brief, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, panels
 from models.funnel import Funnel
 from zhang import crossed
 from zhang.estimates import worst
@@ -166,28 +166,26 @@ def table(r):
 
 def figure(r):
     """Draw the energies of one trajectory with n v / 2 and without, and what b gains."""
-    fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained",
-                             width_ratios=(1, 1, 0.6))
+    fig, axes = panels(1, 3, 3.8, width_ratios=(1, 1, 0.6))
     path = {name: np.array(values) for name, values in r["path"].items()}
     for ax, words, title in ((axes[0], "", "as in (4) and (5)"),
-                             (axes[1], " without", "n v / 2 taken out of both")):
+                             (axes[1], " without", "$n v / 2$ taken out of both")):
         for name, colour in zip(("U", "K"), COLOURS, strict=False):
             energy = path[name + words]
             ax.plot(energy - energy[0], color=colour, lw=1,
                     label={"U": "potential", "K": "kinetic"}[name])
         ax.plot(path["lent"] - path["lent"][0], color=COLOURS[2], lw=1,
                 label=r"$v^2 / 18 + K(r_v)$: lent")
-        ax.set(title=title, xlabel="ABLA steps", ylabel="energy - energy at the start")
-    axes[0].legend(fontsize=7)
+        ax.set(title=title, xlabel="ABLA steps", ylabel="energy less that at the start")
     for k, entry in enumerate("ab"):
-        for share, colour in ((1.0, COLOURS[0]), (0.0, COLOURS[1])):
+        for share, fill in ((1.0, "k"), (0.0, "white")):
             found = r["best"][share]
-            axes[2].plot(k, 1e6 * found[entry] / found["cost"], "o", color=colour,
-                         label=("with", "without")[share == 0] if k == 0 else None)
+            axes[2].plot(k, 1e6 * found[entry] / found["cost"], "ko", mfc=fill, ms=6,
+                         label=("with", "without")[share == 0] + r" $A(r_\phi \mid \theta)$")
     axes[2].set(yscale="log", xlim=(-0.5, 1.5), ylabel="worst ESS per million gradients",
                 title="crossed funnels")
-    axes[2].set_xticks((0, 1), ("a, in phi", "b, in theta"))
-    axes[2].legend(fontsize=7, title="A(r_phi | theta)")
+    axes[2].set_xticks((0, 1), (r"$a$, in $\phi$", r"$b$, in $\theta$"))
+    legend_below(fig, axes[0], axes[2])
     fig.suptitle(f"Section 4.3: the funnel of {r['n']} + 1 dimensions, one trajectory")
     return fig
 

@@ -16,7 +16,7 @@ from harness.claims import Claim, Measured, brief, mean, measured
 from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, WIDTH, plt, row_labels
 from zhang.as_printed import PRINTED, as_printed, third_from_the_start
 from zhang.datasets import PURPOSES, attributes, german_credit
 from zhang.errata import ERRATA, MISPRINTS, NOTATION
@@ -212,18 +212,19 @@ def table(r):
 
 def figure(r):
     """Draw traces of v, the errors against the flow of H, and the ratios."""
-    fig, (traces, flow, ratios) = plt.subplots(1, 3, figsize=(13, 4.6), layout="constrained")
+    fig = plt.figure(figsize=(WIDTH, 7.4), layout="constrained")
+    traces, flow, ratios = fig.subplot_mosaic([["v", "H"], ["ratios"] * 2]).values()
     for (key, trace), colour in zip(r["traces"].items(), COLOURS, strict=False):
         share = np.linspace(0, 1, len(trace))
         traces.plot(share, trace, lw=1, color=colour, label=key)
     traces.set_yscale("symlog", linthresh=10)
-    traces.set(xlabel="share of the chain", ylabel="v", title="funnel, n = 100")
-    for (n, errors), colour in zip(r["flow"].items(), COLOURS, strict=False):
-        flow.loglog(STEPS, errors, "o-", color=colour, label=f"{n} leapfrog{'s' * (n > '1')} for"
-                    " H_1, 1 for H_2")
+    traces.set(xlabel="share of the chain", ylabel="$v$", title="funnel, $n$ = 100")
+    for (n, errors), colour, marker in zip(r["flow"].items(), COLOURS, "os", strict=False):
+        flow.loglog(STEPS, errors, f"{marker}-", color=colour,
+                    label=f"{n} leapfrog{'s' * (n > '1')} for $H_1$, 1 for $H_2$")
     flow.loglog(STEPS, 0.1 * np.square(STEPS), "k:", lw=1, label="slope 2")
-    flow.set(xlabel="eps", ylabel=f"distance from the flow of H at time {TIME:g}",
-             title="Z12: Algorithm 1 does discretise H")
+    flow.set(xlabel=r"$\varepsilon$", title="Z12: Algorithm 1 does discretise $H$",
+             ylabel=f"distance from the flow of $H$ at time {TIME:g}")
     flow.set_xticks(STEPS, map(str, STEPS))
     flow.minorticks_off()
     for k, key in enumerate(RATIOS):
@@ -232,14 +233,13 @@ def figure(r):
         ends = (printed - half) / high, (printed + half) / low
         colour = COLOURS[4] if key in MISPRINTS else "k"
         ratios.plot(ends, (k, k), color=colour)
-        ratios.plot(printed / value, k, "o", ms=4, color=colour)
+        ratios.plot(printed / value, k, "s" if key in MISPRINTS else "o", color=colour)
     ratios.axvline(1, color="0.7", lw=1, zorder=0)
-    ratios.set_yticks(range(len(RATIOS)), [", ".join(key) for key in RATIOS], fontsize=7)
-    ratios.set(xlabel="printed ratio / ratio of the printed factors",
-               title=f"{len(MISPRINTS)} of the {len(RATIOS)} ratios are not those of their factors")
-    ratios.invert_yaxis()
-    for ax in (traces, flow):
-        ax.legend(fontsize=8)
+    row_labels(ratios, [", ".join(key) for key in RATIOS])
+    ratios.set(xlabel="printed ratio / ratio of the printed factors", title=f"{len(MISPRINTS)} of"
+               f" the {len(RATIOS)} ratios (squares) are not those of their factors")
+    traces.legend(loc="center", bbox_to_anchor=(0.6, 0.7), ncols=2)
+    flow.legend(loc="center", bbox_to_anchor=(0.5, 0.75))
     return fig
 
 

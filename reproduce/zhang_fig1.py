@@ -16,7 +16,7 @@ import numpy as np
 from harness.claims import Claim, brief, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, panels
 from models.funnel import VARIANCE, Funnel
 from zhang.funnel import exact_draw
 from zhang.paths import hmc_path, soft_abs_path, sshmc_path
@@ -120,26 +120,24 @@ def table(r):
 
 def figure(r):
     """Draw the energies in the upper row and the paths in the lower one, a method a column."""
-    fig, axes = plt.subplots(2, 3, figsize=(10, 5.6), layout="constrained")
+    fig, axes = panels(2, 3, 5.6, sharey="row")
     for (above, below), method in zip(axes.T, SHOWN, strict=True):
         path = {name: np.array(values) for name, values in r["paths"][method].items()}
         for (label, energy), colour in zip(
                 {"potential": path["U"], "kinetic": path["K"], "total": path["U"] + path["K"]
                  }.items(), COLOURS, strict=False):
             above.plot(path["time"], energy - energy[0], color=colour, lw=1, label=label)
-        above.set(title=method, xlabel="simulated time", ylabel="energy - energy at the start")
+        above.set(title=method, xlabel="simulated time")
         below.plot(path["v"], path["x"], color=COLOURS[0], lw=0.8)
-        below.plot(path["v"][0], path["x"][0], "o", color=COLOURS[4], ms=4)
-        below.set(xlabel="v", ylabel="$x_1$")
-    for row in axes:  # the same scales in a row, so that ranges can be compared
-        low, high = zip(*[ax.get_ylim() for ax in row], strict=True)
-        for ax in row:
-            ax.set_ylim(min(low), max(high))
+        below.plot(path["v"][0], path["x"][0], "o", color=COLOURS[4], label="the start")
+        below.set(xlabel="$v$")
+    axes[0, 0].set_ylabel("energy less that at the start")
+    axes[1, 0].set_ylabel("$x_1$")
     low, high = zip(*[ax.get_xlim() for ax in axes[1]], strict=True)
-    for ax in axes[1]:
+    for ax in axes[1]:  # the same scales in a row, so that ranges can be compared
         ax.set_xlim(min(low), max(high))
-    axes[0, 0].legend()
-    fig.suptitle(f"Figure 1: the funnel of {r['n']} + 1 dimensions, from one start (dot)")
+    legend_below(fig, axes[0, 0], axes[1, 0])
+    fig.suptitle(f"Figure 1: the funnel of {r['n']} + 1 dimensions, from one start")
     return fig
 
 

@@ -18,7 +18,7 @@ from harness.claims import Claim, Measured, average, brief, log, mean
 from harness.claims import table as text_table
 from harness.replicates import Experiment
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, panels
 from zhang import datasets
 from zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, said
 from zhang.volatility import EDGES, NAMES, START, TRUTH, estimates
@@ -151,7 +151,7 @@ def exponential(x):
 
 def figure(r):
     """Draw the histograms of one run of each method, phi, sigma and beta from left to right."""
-    fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
+    fig, axes = panels(1, 3, 3.6)
     for ax, name in zip(axes, ORDER, strict=True):
         k = NAMES.index(name)
         for colour, method in zip(COLOURS, METHODS, strict=False):
@@ -160,8 +160,9 @@ def figure(r):
             ax.stairs(density, EDGES[k], color=colour, label=method, lw=1.3)
         ax.axvline(VOLATILITY[name], color="k", lw=0.8, ls="--", label="true value")
         ax.set(xlabel=rf"$\{name}$", ylim=(0, None))
+        ax.locator_params(axis="x", nbins=5)
     axes[0].set(ylabel="density")
-    axes[0].legend(fontsize=7)
+    legend_below(fig, axes[0])
     fig.suptitle(f"Figure 2: hyperparameters of stochastic volatility, one run of {r['n']} draws"
                  " of each method")
     return fig

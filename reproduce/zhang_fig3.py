@@ -18,7 +18,7 @@ from scipy.stats import gamma
 from harness.claims import Claim, Measured, average, brief, log, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, panels
 from zhang.cox import EDGES, OWN, clock, difference, estimates, one_chain, pilots, warm
 from zhang.cox_runs import computed, keeper, rows_of, tuned
 from zhang.datasets import RANGE, SIGMA2, cox_64, load
@@ -149,27 +149,29 @@ def cells(found):
 
 def figure(r):
     """Draw the paper's panels (a) to (d), and below them 64 x 64: mean, truth, histograms."""
-    fig, axes = plt.subplots(2, 4, figsize=(13, 6.2), layout="constrained")
+    fig, axes = panels(2, 4, 6.0)
     images = [[("(a) RMHMC", mean_field(r["rows"][GIBBS])),
                ("(b) SSHMC", mean_field(r["rows"][SSHMC]))],
-              [("64 x 64: SSHMC", mean_field(r["64"])), ("64 x 64: true field", r["truth 64"])]]
+              [("SSHMC", mean_field(r["64"])), ("true field", r["truth 64"])]]
     for line, row in zip(axes, images, strict=True):
         ends = [end(field) for end in (np.min, np.max) for _, field in row]
         for ax, (title, field) in zip(line[:2], row, strict=True):
             shown = ax.imshow(field, vmin=min(ends[:2]), vmax=max(ends[2:]), cmap="viridis")
             ax.set(title=title, xticks=[], yticks=[])
-        fig.colorbar(shown, ax=line[:2], shrink=0.8)
-    for line, found, letters in zip(axes, (r["rows"], {SSHMC: r["64"]}), (("(c)", "(d)"), [
-            "64 x 64:"] * 2), strict=True):
+        fig.colorbar(shown, ax=line[:2], orientation="horizontal", shrink=0.8, aspect=30)
+    axes[1, 0].set_ylabel(r"64 $\times$ 64")
+    for line, found, letters in zip(axes, (r["rows"], {SSHMC: r["64"]}), (("(c) ", "(d) "), [
+            ""] * 2), strict=True):
         for k, (ax, (name, value)) in enumerate(zip(line[2:], TRUTH.items(), strict=True)):
-            for colour, (method, each) in zip(COLOURS, found.items(), strict=False):
+            for method, each in found.items():
                 counts, edges = np.array(each["histogram"][k], float), EDGES[name]
                 density = counts / max(counts.sum(), 1) / np.diff(edges)
-                ax.stairs(density, np.exp(edges), color=colour, label=method)
+                ax.stairs(density, np.exp(edges), label=method,
+                          color=COLOURS[[*r["rows"]].index(method)])
             ax.set(xscale="log", xlim=np.exp(edges[[0, -1]]))
-            ax.axvline(value, color="k", lw=0.9, ls="--", label="true")
-            ax.set_title(letters[k] + (r" $\sigma^2$, printed as $\sigma$", r" $\beta$")[k])
-        line[2].legend(fontsize=7)
+            ax.axvline(value, color="k", lw=0.9, ls="--", label="true value")
+            ax.set_title(letters[k] + (r"$\sigma^2$, printed as $\sigma$", r"$\beta$")[k])
+    legend_below(fig, axes[0, 2])
     fig.suptitle("Figure 3: sample means of latent fields, histograms of hyperparameters (per log)")
     return fig
 

@@ -18,7 +18,7 @@ from harness.claims import Claim, Measured, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, MARKERS, legend_below, mark, panels
 from rivals.moments import ENOUGH, distance, imprecision, together, worst
 from rivals.nuts import library
 from zhang.datasets import german_credit, simulated_cox, volatility
@@ -160,31 +160,29 @@ def table(r):
 
 def figure(r):
     """Draw the efficiencies, and how far the samplers are from the references."""
-    fig, axes = plt.subplots(1, 3, figsize=(13, 4.4), layout="constrained")
-    samplers = [NON_CENTRED, CENTRED, SSHMC, GIBBS, HMC]
+    fig, axes = panels(1, 3, 4.0)
+    samplers = dict(zip((NON_CENTRED, CENTRED, SSHMC, GIBBS, HMC), zip(
+        COLOURS, MARKERS, strict=True), strict=False))
     for ax, per, title in ((axes[0], "gradients", "worst ESS per gradient"),
                            (axes[1], "seconds", "worst ESS per CPU second")):
-        for k, (sampler, colour) in enumerate(zip(samplers, COLOURS, strict=False)):
+        for k, (sampler, (colour, marker)) in enumerate(samplers.items()):
             for place, name in enumerate(HYPER):
                 if (name, sampler) in RUNS:
                     f = r["found"][name, sampler]
                     work = f.gradients if per == "gradients" else r["seconds"][name, sampler].value
-                    ax.plot(place + (k - 2) / 8, worst(f) / work, "o", color=colour)
+                    ax.plot(place + (k - 2) / 8, worst(f) / work, marker, color=colour)
         ax.set(yscale="log", title=title)
         ax.set_xticks(range(len(HYPER)), HYPER)
-    for k, (sampler, colour) in enumerate(zip(samplers[1:], COLOURS[1:], strict=False)):
+    for k, (sampler, (colour, marker)) in enumerate([*samplers.items()][1:]):
         for place, name in enumerate(REAL):
             if (name, sampler) in RUNS:
                 z, se = off(r, name, sampler)
-                axes[2].plot(place + (k - 1.5) / 8, z, "o", color=colour,
+                axes[2].plot(place + (k - 1.5) / 8, z, marker, color=colour,
                              mfc=colour if se == 0 else "white")
     axes[2].axhline(4, color="k", lw=0.8)
-    axes[2].set(title="largest |z| (hollow: chains too short)",
-                ylim=(0, None))
+    axes[2].set(title="largest |z| (hollow: chains too short)", ylim=(0, None))
     axes[2].set_xticks(range(len(REAL)), REAL)
-    handles = [plt.Line2D([], [], marker="o", ls="", color=colour, label=sampler)
-               for sampler, colour in zip(samplers, COLOURS, strict=False)]
-    fig.legend(handles=handles, ncols=len(samplers), loc="outside lower center")
+    legend_below(fig, handles=[mark(name, *how) for name, how in samplers.items()])
     return fig
 
 

@@ -23,7 +23,7 @@ from harness.claims import Claim, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, MARKERS, legend_below, mark, panels
 from rivals.moments import ENOUGH, distance, imprecision, together, worst
 from zhang.datasets import german_credit, simulated_cox, volatility
 from zhang.printed import SSHMC
@@ -195,21 +195,19 @@ def table(r):
 
 def figure(r):
     """Draw the worst ESS per unit of work and per CPU second; hollow where a row is void."""
-    fig, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    fig, axes = panels(1, 2, 4.2)
     kinds = ("specialist", SSHMC, NON_CENTRED, CENTRED, RESCALED)
     for ax, per, title in ((axes[0], "work", "worst ESS per unit of work"),
                            (axes[1], "seconds", "worst ESS per CPU second")):
         for place, name in enumerate(PROBLEMS):
-            for k, (method, colour) in enumerate(zip(METHODS[name], COLOURS, strict=False)):
+            for k, method in enumerate(METHODS[name]):
                 f = r["found"][name, method]
                 amount = f.gradients if per == "work" else r["seconds"][name, method].value
-                ax.plot(place + (k - 1.5) / 8, worst(f) / amount, "o", color=colour,
-                        mfc="white" if void(r, name, method) else colour)
+                ax.plot(place + (k - 1.5) / 8, worst(f) / amount, MARKERS[k], color=COLOURS[k],
+                        mfc="white" if void(r, name, method) else COLOURS[k])
         ax.set(yscale="log", title=title)
         ax.set_xticks(range(len(PROBLEMS)), [f"{name}\n{SPECIALIST[name]}" for name in PROBLEMS])
-    handles = [plt.Line2D([], [], marker="o", ls="", color=colour, label=kind)
-               for kind, colour in zip(kinds, COLOURS, strict=False)]
-    fig.legend(handles=handles, ncols=len(kinds), loc="outside lower center")
+    legend_below(fig, handles=[mark(*how) for how in zip(kinds, COLOURS, MARKERS, strict=False)])
     return fig
 
 

@@ -23,7 +23,7 @@ from algorithms.sshmc_fast import sshmc
 from harness.claims import Claim, Measured, brief, log, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, panels, plain_log
 from models.funnel import VARIANCE, Funnel
 from models.soft_abs import SoftAbs
 from zhang.funnel import exact_draw
@@ -171,16 +171,19 @@ def table(r):
 
 def figure(r):
     """Draw the effective draws per 1000 steps against the number of steps."""
-    fig, ax = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
-    for (method, each), colour in zip(r["found"].items(), COLOURS, strict=False):
+    fig, ax = panels(1, 1, 3.6)
+    for (method, each), colour, style in zip(r["found"].items(), COLOURS, ("o-", "s--"),
+                                             strict=False):
         draws = [1000 * found["draws"] / L for L, found in each.items()]
-        ax.errorbar(list(each), [m.value for m in draws], [2 * m.se for m in draws], fmt="o-", ms=4,
-                    color=colour, label=f"{method}: {1e6 * np.mean(r['seconds'][method]):.2g} us"
-                    " a step")
+        step = float(f"{1e6 * np.mean(r['seconds'][method]):.2g}")
+        ax.errorbar(list(each), [m.value for m in draws], [2 * m.se for m in draws], fmt=style,
+                    color=colour, label=rf"{method}: {step:g} $\mu$s a step")
     ax.set(xscale="log", yscale="log", xlabel="steps of a transition",
-           ylabel="effective draws of v per 1000 steps",
+           ylabel="effective draws of $v$ per 1000 steps",
            title=f"Section 5.1: the funnel of {r['n']} + 1 dimensions; 2 standard errors")
-    ax.legend()
+    plain_log(ax.xaxis)
+    plain_log(ax.yaxis)
+    ax.legend(loc="upper left")
     return fig
 
 

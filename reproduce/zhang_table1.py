@@ -17,7 +17,7 @@ import numpy as np
 from harness.claims import BUDGETS, Claim, Measured, brief, least, log
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_above, panels, row_labels
 from zhang.funnel import LONG, MASSES, clock, estimates, one_chain, pilots, warm
 from zhang.funnel_settings import READINGS, grid, scan, sshmc_setting
 from zhang.funnel_table import (
@@ -31,6 +31,7 @@ from zhang.funnel_table import (
     rate,
     times_claim,
 )
+from zhang.pilots import draw_pilots
 from zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
 from zhang.tuning import pick
 
@@ -211,7 +212,7 @@ def table(r):
 
 def figure(r):
     """Draw both answers to the ESS of v, and the pilots."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8), layout="constrained")
+    fig, (left, right) = panels(1, 2, 4.2)
     for k, (row, found) in enumerate(r["rows"].items()):
         points = [("the paper's estimator", found["apparent"]["v"], COLOURS[0], "o", 0.0),
                   ("long runs", found["long"][LONG], COLOURS[1], "s", 0.2)]
@@ -219,18 +220,11 @@ def figure(r):
             points.append(("print", Measured(number(TABLE, row, "v")), "k", "D", -0.2))
         for label, (value, se), colour, marker, shift in points:
             left.errorbar(value, k + shift, xerr=[[min(2 * se, 0.9 * value)], [2 * se]], fmt=marker,
-                          color=colour, ms=4, label=label if k == 0 else None)
-    left.set(xscale="log", xlabel=f"effective draws of v in {r['n']}", ylim=(len(ROWS) - 0.4, -0.6))
-    left.set_yticks(range(len(ROWS)), ROWS)
-    left.legend(fontsize=7)
-    for colour, row in zip(COLOURS, METHODS, strict=False):
-        right.plot([np.mean(p["AP"]) for p in r["tried"][row]],
-                   [min(p["ess"].values()) / p["cost"] * 1e6 for p in r["tried"][row]], ".",
-                   color=colour, label=row)
-    right.axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
-    right.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
-              ylabel="worst ESS per million gradients")
-    right.legend(fontsize=7)
+                          color=colour, label=label if k == 0 else None)
+    left.set(xscale="log", xlabel=f"effective draws of $v$ in {r['n']}")
+    row_labels(left, list(ROWS))
+    legend_above(left)
+    draw_pilots(right, {row: r["tried"][row] for row in METHODS}, "million gradients", 1e6)
     fig.suptitle("Table 1: the funnel of 100 + 1 dimensions; bars are 2 standard errors")
     return fig
 

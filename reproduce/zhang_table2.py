@@ -17,7 +17,7 @@ from harness.claims import Claim, brief
 from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_above, panels, row_labels
 from zhang import logistic
 from zhang.datasets import german_credit
 from zhang.logistic import BOUND, DROPPED, MODE, PRIOR, estimates, one_run, pilots
@@ -33,6 +33,7 @@ from zhang.logistic_table import (
     scanned_gain,
     times_claim,
 )
+from zhang.pilots import draw_pilots
 from zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
 from zhang.tuning import pick
 
@@ -213,31 +214,24 @@ def table(r):
 
 def figure(r):
     """Draw the ESS of every row and of print, and the pilots."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    fig, (left, right) = panels(1, 2, 5.2)
     for k, (row, found) in enumerate(r["rows"].items()):
-        for shift, colour, names in ((0.15, COLOURS[0], ("min", "med", "max")),
-                                     (-0.15, COLOURS[1], ("v",))):
-            left.plot([found[name].value for name in names], [k + shift] * len(names), "o-", ms=4,
-                      color=colour, label=f"{'w' if len(names) > 1 else 'v'}, ours" * (k == 0))
+        for shift, colour, symbol, names in ((0.15, COLOURS[0], "w", ("min", "med", "max")),
+                                             (-0.15, COLOURS[1], "v", ("v",))):
+            left.plot([found[name].value for name in names], [k + shift] * len(names), "o-",
+                      color=colour, label=f"${symbol}$, ours" * (k == 0))
             if row in METHODS:
                 left.plot([r["n"] / N * number(TABLE, row, name) for name in names],
-                          [k + shift + 0.12] * len(names), "kD-", ms=3, lw=0.5,
+                          [k + shift + 0.15] * len(names), "kD-", ms=3, lw=0.5,
                           label="print" * (k == 0 and len(names) > 1))
-    left.set(xscale="log", xlabel=f"ESS of {r['n']}: of the weights, least to largest; of v")
-    left.set_yticks(range(len(r["rows"])), r["rows"], fontsize=7)
+    left.set(xscale="log", xlabel=f"ESS of {r['n']}: of the weights $w$,\nleast to largest;"
+             " of $v$")
+    row_labels(left, list(r["rows"]))
     left.set_xticks([250, 500, 1000, 2000, 4000], [250, 500, 1000, 2000, 4000])
     left.minorticks_off()
-    left.invert_yaxis()
-    left.legend(fontsize=7, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    for k, row in enumerate(ROWS):
-        if not row.startswith("small"):
-            right.plot([np.mean(p["AP"]) for p in r["tried"][row]],
-                       [1e3 * min(p["ess"].values()) / p["cost"] for p in r["tried"][row]], ".",
-                       color=COLOURS[k % len(COLOURS)], label=row)
-    right.axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
-    right.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
-              ylabel="worst ESS per 1000 gradients")
-    right.legend(fontsize=7)
+    legend_above(left)
+    draw_pilots(right, {row: r["tried"][row] for row in ROWS if not row.startswith("small")},
+                "1000 gradients", 1e3, ncols=2)
     fig.suptitle(f"Table 2: hierarchical logistic regression, {r['n']} draws")
     return fig
 

@@ -16,8 +16,9 @@ import numpy as np
 from harness.claims import Claim, Scan, brief, least, log, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_above, panels
 from zhang import datasets, volatility
+from zhang.pilots import draw_pilots
 from zhang.printed import (
     ACCEPTANCE,
     GIBBS,
@@ -176,30 +177,25 @@ def table(r):
 
 def figure(r):
     """Draw print and ours, the scan in pale, and the pilots."""
-    fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+    fig, (left, right) = panels(1, 2, 4.6)
     for k, (colour, row) in enumerate(zip(COLOURS, METHODS, strict=False)):
         place = np.arange(len(COLUMNS)) + 0.25 * (k - 1)
         for found in r["scan"][row].values():
             left.plot(place, [1000 / r["n"] * found["ess"][c].value for c in COLUMNS], "_",
                       color=colour, alpha=0.5)
         values = 1000 / r["n"] * np.array([r["rows"][row]["ess"][c] for c in COLUMNS])
-        left.errorbar(place, values[:, 0], 2 * values[:, 1], fmt="o", ms=4, color=colour, label=row)
+        left.errorbar(place, values[:, 0], 2 * values[:, 1], fmt="o", color=colour, label=row)
         printed = [number(TABLE, row, c) for c in COLUMNS]
-        left.plot(place, 1000 / TABLES[TABLE].samples * np.array(printed), "D", ms=4, mfc="none",
+        left.plot(place, 1000 / TABLES[TABLE].samples * np.array(printed), "D", mfc="none",
                   color=colour)
-        right.plot([np.mean(p["AP"]) for p in r["tried"][row]],
-                   [min(p["ess"].values()) / p["cost"] * 1e3 for p in r["tried"][row]], ".",
-                   color=colour, label=row)
-    left.plot([], [], "kD", ms=4, mfc="none", label="print")
+    left.plot([], [], "kD", mfc="none", label="print")
     left.plot([], [], "k_", alpha=0.5, label="scan")
     left.set(yscale="log", ylabel="ESS by the lineage, per 1000 draws")
-    left.set_xticks(range(len(COLUMNS)), [f"x, {c}" for c in COLUMNS[:3]] + [
+    left.set_xticks(range(len(COLUMNS)), [f"$x$, {c}" for c in COLUMNS[:3]] + [
         rf"$\{c}$" for c in COLUMNS[3:]])
-    left.legend(fontsize=7, ncols=5, loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    right.axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
-    right.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
-              ylabel="worst ESS, squares too, per 1000 gradients")
-    right.legend(fontsize=7, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    legend_above(left)
+    draw_pilots(right, {row: r["tried"][row] for row in METHODS},
+                "1000 gradients, squares too", 1e3)
     fig.suptitle("Table 3: stochastic volatility, 2000 + 3 dimensions; bars are 2 standard errors")
     return fig
 

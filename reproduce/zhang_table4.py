@@ -17,7 +17,7 @@ import numpy as np
 from harness.claims import Claim, Measured, brief, log, mean
 from harness.claims import table as text_table
 from harness.run import main
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, WIDTH, legend_below, log_bar, plt, row_labels
 from zhang.cox import OWN, warm
 from zhang.cox_runs import DISTANCES, LONGER, ONE, computed, rows_of, scan_of, timed, tuned
 from zhang.cox_table import (
@@ -34,6 +34,7 @@ from zhang.cox_table import (
     times_claims,
 )
 from zhang.jumps import jumps, most
+from zhang.pilots import draw_pilots
 from zhang.printed import ACCEPTANCE, GIBBS, SSHMC, TABLES, number, said
 
 NAME, WHAT = "zhang_table4", "two methods on a Cox process"
@@ -44,7 +45,6 @@ MINUTES = {"paper": 45, "short": 2.5, "smoke": 0.4}
 OURS = f"{SSHMC}, unit, L = {LONGER}"
 METHODS = (SSHMC, GIBBS)
 JUMPS = {"paper": (400, 100), "short": (40, 20), "smoke": (6, 2)}  # transitions, before them
-BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13)}  # legends
 
 
 # The work
@@ -159,32 +159,23 @@ def table(r):
 
 def figure(r):
     """Draw the ESS of both hyperparameters, and the pilots."""
-    fig, axes = plt.subplots(1, 3, figsize=(12.5, 5), layout="constrained",
-                             width_ratios=(1, 1, 0.9))
-    for ax, method in zip(axes, METHODS, strict=False):
-        found = of_method(r, method)
-        for colour, column, shift in zip(COLOURS, ("sigma", "beta"), (-0.12, 0.12), strict=False):
+    fig = plt.figure(figsize=(WIDTH, 9), layout="constrained")
+    axes = fig.subplot_mosaic([[*METHODS], ["pilots", "pilots"]], height_ratios=(1.7, 1))
+    for method in METHODS:
+        ax, found = axes[method], of_method(r, method)
+        for colour, marker, column, shift in zip(COLOURS, "os", ("sigma", "beta"), (-0.15, 0.15),
+                                                 strict=False):
             ax.axvline(number(TABLE, method, column), color=colour, ls="--", lw=0.9,
-                       label=f"{column}, print")
+                       label=rf"$\{column}$, print")
             for k, each in enumerate(found.values()):
-                m = each["ess"][column]
-                ax.errorbar(math.exp(m.value), k + shift, fmt="o", ms=4, color=colour, xerr=[
-                    [math.exp(m.value) * (1 - math.exp(-2 * m.se))],
-                    [math.exp(m.value) * (math.exp(2 * m.se) - 1)]],
-                    label=column if k == 0 else None)
+                middle, ends = log_bar(*each["ess"][column])
+                ax.errorbar(middle, k + shift, xerr=ends[:, None], fmt=marker, color=colour,
+                            label=rf"$\{column}$" if k == 0 else None)
         draws = next(iter(found.values()))["n"]
-        ax.set(xscale="log", xlabel=f"ESS of {draws}, the paper's estimator", title=method,
-               ylim=(len(found) - 0.5, -0.5))
-        ax.set_yticks(range(len(found)), found, fontsize=7)
-        ax.legend(fontsize=7, ncols=2, **BELOW)
-    for colour, (row, tried) in zip(COLOURS, r["tried"].items(), strict=False):
-        axes[2].plot([np.mean(p["AP"]) for p in tried],
-                     [min(p["ess"].values()) / p["cost"] for p in tried], ".", color=colour,
-                     label=row)
-    axes[2].axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
-    axes[2].set(yscale="log", title="pilots", xlabel="acceptance rate (mean over blocks)",
-                ylabel="worst ESS per factorisation")
-    axes[2].legend(fontsize=7, ncols=2, **BELOW)
+        ax.set(xscale="log", xlabel=f"ESS of {draws}, the paper's estimator", title=method)
+        row_labels(ax, list(found))
+    draw_pilots(axes["pilots"], r["tried"], "factorisation", ncols=5)
+    legend_below(fig, axes[SSHMC])
     fig.suptitle("Table 4: the Cox process; bars are 2 standard errors")
     return fig
 

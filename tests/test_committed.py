@@ -19,6 +19,8 @@ from harness.claims import Claim, failures, judge
 from harness.files import DataError
 from harness.fingerprint import ROOT, fingerprint
 from harness.run import Settings, finish, record, written
+from harness.style import WIDTH, plt
+from legible import faults
 
 FIGURES = ROOT / "figures"
 WAITING = {  # not yet run at the paper's length
@@ -27,6 +29,7 @@ WAITING = {  # not yet run at the paper's length
 SCRIPTS = sorted({"meet", *(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))} - WAITING)
 PACKS = sorted((FIGURES / "replicates").glob("*.json.gz"))
 LIMIT = 300 * 1024  # bytes of a committed file with numbers
+PICTURE = 200 * 1000  # bytes of a committed figure
 PLANTED = Claim("planted", "1", lambda r: 0.0, 1.0, 1.0, "it cannot hold", "ours")
 
 
@@ -150,8 +153,15 @@ def test_a_failing_claim_in_any_script_is_exit_status_1(script, tmp_path, monkey
     for planted, status in (([], 0), ([PLANTED], 1)):
         parts = vars(module) | {"CLAIMS": [*planted, *module.CLAIMS]}
         assert finish(parts, experiment, result, cases) == status
-        assert (tmp_path / f"{module.NAME}.png").stat().st_size > 10_000  # not an empty canvas
+        assert (tmp_path / f"{module.NAME}.png").stat().st_size > 5_000  # not an empty canvas
     assert capsys.readouterr().out.count("differs          planted") == 1
+
+
+def test_all_of_the_figure_can_be_read(script):
+    module, _, result, _ = script
+    fig = module.figure(result)
+    assert faults(fig) == []
+    plt.close(fig)
 
 
 @pytest.mark.parametrize("path", PACKS, ids=lambda path: path.name)
@@ -167,6 +177,11 @@ def test_every_script_has_what_it_should_and_nothing_is_too_large():
         assert all((FIGURES / f"{name}.{kind}").exists() for kind in ("png", "txt", "json"))
     for path in [*PACKS, *FIGURES.glob("*.json")]:
         assert path.stat().st_size < LIMIT, path
+    for path in FIGURES.glob("*.png"):
+        assert path.stat().st_size < PICTURE, path
+        # the width in the header of a PNG: drawn in the style of today
+        width = int.from_bytes(path.read_bytes()[16:20])
+        assert width == int(WIDTH * plt.rcParams["savefig.dpi"]), path
     assert {path.name.split(".")[0] for path in PACKS} <= set(SCRIPTS)
     assert not any((FIGURES / f"{name}.json").exists() for name in WAITING)
 

@@ -11,6 +11,7 @@ from algorithms.generalised_leapfrog import Transition, generalised_leapfrog, me
 from algorithms.hmc import hmc_step, state_at
 from conftest import Given
 from harness.claims import Measured
+from harness.style import plt
 from judging import verdicts
 from models.interface import U, grad_U, metric
 
@@ -189,7 +190,7 @@ def test_every_case_gets_its_own_step_and_its_own_blocks():
     np.testing.assert_allclose(  # rounding
         first, script.START + 0.11 * (z - 0.11 / 2 * grad_U(script.START, model)), rtol=1e-14)
     assert len(script.figure(result).axes) == 2
-    script.plt.close("all")
+    plt.close("all")
 
 
 # The claims, on a result that is made up

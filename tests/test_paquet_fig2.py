@@ -9,6 +9,7 @@ import pytest
 
 import paquet_fig2 as script
 from harness.claims import Measured
+from harness.style import plt
 from judging import verdicts
 from paquet.digits import digits_3v5
 
@@ -123,7 +124,7 @@ def test_every_panel_gets_its_own_runs_and_times():
     assert result["N"] == 60 and result["data"] == "optical digits 3 vs 5"
     assert -1 < result["EP"] - result["corrected"] < 0  # of 60 digits: 0.1 to 0.2
     assert len(script.figure(result).axes) == 2
-    script.plt.close("all")
+    plt.close("all")
     assert "AISq-HMC" in script.table(result)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import paquet_fixed_point as script
 from harness.claims import Measured
+from harness.style import plt
 from judging import verdicts
 from paquet.digits import digits_3v5
 from paquet.trajectories import draw, posterior
@@ -137,7 +138,7 @@ def test_every_part_gets_its_own_results():
     assert {t["l_max"] for f, tasks in experiment.tasks.items() for t in tasks
             if f is not script.chains} == {10}
     assert len(script.figure(result).axes) == 4
-    script.plt.close("all")
+    plt.close("all")
     rows = {tuple(line.split()[:5]): line.split() for line in script.table(result).splitlines()}
     back = rows["N", "=", "2", "0.2", "1e-01"]  # f = 1, ..., 6, 8, 10, 20; lost; H; contraction
     assert back[4:] == [*(f"1e-{f:02}" for f in (1, 2, 3, 4, 5, 6, 8, 10, 20)), "5", "20", "1e-05",

@@ -9,6 +9,7 @@ import pytest
 import paquet_logz as script
 from algorithms.ais import combine
 from harness.claims import Measured
+from harness.style import plt
 from judging import verdicts
 from paquet.digits import digits_3v5
 from paquet.problem import problem
@@ -141,7 +142,7 @@ def test_every_method_and_size_gets_its_own_runs():
     assert all(seed[:3] == (3, script.METHODS.index(task["method"]), task["N"])
                for seed, task in zip(seeds, experiment.tasks, strict=True))
     assert len(script.figure(result).axes) == 2
-    script.plt.close("all")
+    plt.close("all")
 
 
 def two_cases():

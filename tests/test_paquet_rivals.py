@@ -13,6 +13,7 @@ from algorithms.ais import geometric_ladder
 from algorithms.orthant import orthant
 from harness.claims import Measured
 from harness.files import Data
+from harness.style import plt
 from judging import verdicts
 from models.gp_classification import draw_q, log_ratio
 from paquet import costs, rivals
@@ -280,7 +281,7 @@ def test_every_problem_method_and_size_gets_its_own_runs(budget, monkeypatch):
         assert r["EP"][key][0] == pytest.approx((q.log_Z - truth.value, truth.se), rel=1e-12)
         assert r["k"][key].value == 0.25 and r["setup"][key]["q"] == 5.0
     assert len(script.figure(r).axes) == 3
-    script.plt.close("all")
+    plt.close("all")
     assert "IS from q" in script.table(r)
 
 

@@ -331,7 +331,7 @@ replicates.FIGURES = Path("figures").absolute()
 script.usps_3v5, script.CASES["smoke"] = lambda folder: digits_3v5(), None
 for panel in "cdef":  # one that starts at the prior, and one of each kernel, are left
     del script.METHODS[panel]
-script.CLAIMS, script.figure = [], lambda r: script.plt.figure()
+script.CLAIMS, script.figure = [], lambda r: script.panels(1, 1, 2)[0]
 # computed outside of replicates, all digits of it
 script.table = lambda r: str(script.problem.__wrapped__(r["data"])[2].mu.tolist())
 sys.argv = ["paquet_fig2.py", "--budget", "smoke", "--jobs", "0"]

@@ -177,6 +177,12 @@ def test_the_table_and_the_figure_have_every_comparison():
     assert text.count(" z = ") == 48
     # 4.6 x 20 / (3.2 x 10) = 2.875 and 23.4 x 20 / (18.9 x 9) = 2.751
     assert " 2.88  z =  3.08 *" in text and " 2.75  z =  2.95 *" in text
-    left, right = errata.figure(result).axes
-    assert left.get_title() == "5 of the 48 products are not those of their factors"
-    assert len(right.containers) == 48
+    above, below = errata.figure(result).axes
+    assert above.get_title().startswith("6 of the 48 products")
+    (shown,) = above.tables
+    cells = {key: cell.get_text().get_text() for key, cell in shown.get_celld().items()}
+    assert len(cells) == 4 * 7
+    assert [cells[3, k] for k in range(4)] == [
+        r"StatLog, HMC: $\tau_{\beta}$ $\times$ $s$", "0.191", r"5.6 $\times$ 0.033 = 0.185",
+        "0.1804 to 0.1893"]  # 5.55 x 0.0325 and 5.65 x 0.0335
+    assert len(below.containers) == 48

@@ -99,6 +99,8 @@ def test_the_table_and_the_figure():
     assert ["5", "400", "0.900", "(0.900)", "0.240", "(0.240)", "0.900", "(0.900)"] in rows
     fig = fig3.figure(made_up())
     assert [ax.get_xlabel() for ax in fig.axes[::2]] == [r"$\beta_1$", r"$\beta_2$", r"$\alpha$"]
+    assert [ax.get_title().split("(")[1] for ax in fig.axes] == ["the paper's panel)"] * 2 + [
+        "ours)"] * 4
     model, fit = fitted(made_up()["cases"])
     x, y = fig.axes[0].lines[0].get_data()
     q = fit.q.copy()

@@ -5,6 +5,7 @@ import pytest
 import shahbaba_table2 as table2
 from harness.files import Data, DataError
 from harness.run import Settings
+from harness.style import mathematics
 from shahbaba.chains import ALL, AUTHORS
 from shahbaba.printed import METHODS, PROBLEMS, number, sentence
 
@@ -87,7 +88,8 @@ def test_the_table_and_the_figure_have_a_block_for_each_problem(paper):
     assert heads == ["StatLog", "CTG", "Chess", "Chess"]
     assert "Chess, standardised as the text's" in text
     shown = [label.get_text() for label in table2.figure(paper[1]).axes[0].get_yticklabels()]
-    assert shown == [label for name in DATA[:3] for label in (f"{name}: HMC", *ALL[1:])]
+    assert shown == [mathematics(label) for name in DATA[:3]
+                     for label in (f"{name}: HMC", *ALL[1:])]
 
 
 def test_data_that_are_missing_end_the_script_with_status_2(monkeypatch, capsys):

@@ -124,6 +124,6 @@ def test_the_table_and_the_figure():
     # log(170 / 5) is that of 34, between two windows of 5 e^.15 and 5 e^-.15
     assert row.split()[7:10] == ["4.83", "170.0", "(8.5)"] and "34.00" in row
     fig = windows.figure(result)
-    labels = [[text.get_text() for text in ax.get_xticklabels()] for ax in fig.axes]
+    labels = [[text.get_text() for text in ax.get_yticklabels()] for ax in fig.axes]
     assert "9 Nystrom" in labels[0] and "9 Nystrom" not in labels[1] and "9 SOD" in labels[1]
     plt.close(fig)

@@ -149,7 +149,7 @@ def test_the_table_and_the_figure():
         assert words in text
     fig = energy.figure(result)
     assert [ax.get_title() for ax in fig.axes] == [
-        "as in (4) and (5)", "n v / 2 taken out of both", "crossed funnels"]
+        "as in (4) and (5)", "$n v / 2$ taken out of both", "crossed funnels"]
     assert [line.get_label() for line in fig.axes[0].get_lines()[:2]] == ["potential", "kinetic"]
     points = [line.get_ydata()[0] for line in fig.axes[2].get_lines()]
     assert points == pytest.approx([800, 150, 900, 2.5], rel=1e-12)  # a with, without; b

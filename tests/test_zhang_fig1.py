@@ -118,6 +118,6 @@ def test_the_table_and_the_figure_have_a_method_each():
     energies = [line.get_ydata().tolist() for line in axes[0, 1].get_lines()]
     assert energies == [[0, -4, -2], [0, 4, 2], [0, 0, 0]]
     np.testing.assert_array_equal(axes[1, 2].get_lines()[0].get_xdata(), [0, 1, 2])  # v
-    assert axes[1, 0].get_xlabel() == "v" and axes[1, 0].get_ylabel() == "$x_1$"
+    assert axes[1, 0].get_xlabel() == "$v$" and axes[1, 0].get_ylabel() == "$x_1$"
     assert len({ax.get_ylim() for ax in axes[0]}) == 1
     plt.close(fig)

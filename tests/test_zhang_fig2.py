@@ -189,7 +189,7 @@ def test_the_figure_is_in_the_papers_order_and_the_table_has_all_methods():
             area = np.sum(values * np.diff(edges))
             # of the draws that are in the bins
             assert area == pytest.approx(sum(result["rows"][HMC]["histogram"][k]) / 20_000)
-    assert {t.get_text() for t in fig.axes[0].get_legend().get_texts()} == {*METHODS, "true value"}
+    assert {t.get_text() for t in fig.legends[0].get_texts()} == {*METHODS, "true value"}
     plt.close(fig)
     text = fig2.table(result)
     assert all(words in text for words in (*METHODS, "truth", "0 1 2", "Start"))

@@ -184,7 +184,7 @@ def test_the_table_and_the_figure_show_print_and_ours():
     fig = table3.figure(result)
     left, right = fig.axes
     assert [t.get_text() for t in left.get_xticklabels()] == [
-        "x, min", "x, med", "x, max", r"$\beta$", r"$\sigma$", r"$\phi$"]
+        "$x$, min", "$x$, med", "$x$, max", r"$\beta$", r"$\sigma$", r"$\phi$"]
     assert {t.get_text() for t in left.get_legend().get_texts()} == {*METHODS, "print", "scan"}
     assert len(right.get_lines()) == 3
     plt.close(fig)

@@ -11,7 +11,6 @@ figure(result)               draws it
 """
 
 import argparse
-import io
 import os
 import platform
 import sys
@@ -158,17 +157,17 @@ def finish(script, experiment, result, cases):
     The last line that is printed is the figure's path.  Returns 1 if a claim fails, else 0.  No
     claim is made on data that are not those asked for.
     """
-    from harness.style import plt
+    from harness.style import plt, png
 
     name, folder = script["NAME"], figures(experiment.budget)
     note = getattr(cases, "note", "")
     findings = judge([] if note else script["CLAIMS"], result, experiment.budget)
     text = written(script["table"](result), findings, experiment, note)
     write(folder / f"{name}.txt", text + "\n")
-    drawing, picture = script["figure"](result), io.BytesIO()
-    drawing.savefig(picture, format="png")
+    drawing = script["figure"](result)
+    picture = png(drawing)
     plt.close(drawing)
-    write(folder / f"{name}.png", picture.getvalue())
+    write(folder / f"{name}.png", picture)
     write(folder / f"{name}.json", to_json(record(name, findings, experiment), indent=1) + "\n")
     if experiment.budget == "paper" and experiment.used and not (note or experiment.recall):
         experiment.pack()

@@ -13,7 +13,7 @@ from scipy.special import ndtr, polygamma
 from scipy.stats import chi2
 
 from harness.claims import Claim, Measured, average, brief, least, log, mean, text_table
-from harness.style import COLOURS, plt
+from harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from shahbaba import printed
 from shahbaba.chains import ALL, AUTHORS, clock, warm
 from shahbaba.printed import MEASURES, METHODS, PROBLEMS, gradients, half_unit, number, step
@@ -252,41 +252,44 @@ def laid_out(name, found):
 
 def dot_plot(problems, others=()):
     """Draw the four products of all methods; problems and others: {name: {method: estimates}}."""
-    height = 3.26 + 0.6325 * sum(map(len, problems.values()))
-    fig, axes = plt.subplots(2, 2, figsize=(10, height), sharey=True, layout="constrained")
+    fig, axes = panels(2, 2, 2.8 + 0.5 * sum(map(len, problems.values())), sharey=True)
     for ax, measure in zip(axes.T.flat, MEASURES, strict=True):
-        labels, y = [], 0.0
+        labels, circles, y = [], [], 0.0
         for name, found in problems.items():
             for method in found:
                 dots(ax, name, measure, found, method, y)
-                for other in others:
-                    if method in other:
-                        ax.plot(product(other, measure, method).value, y - 0.25, "o", mfc="none",
-                                color=COLOURS[1], ms=6, mew=0.7)
-                labels.append((y, method if method != "HMC" else f"{name}: HMC"))
+                circles += [(product(other, measure, method).value, y - 0.25)
+                            for other in others if method in other]
+                labels.append((y, mathematics(method if method != "HMC" else f"{name}: HMC")))
                 y += 1
             y += 0.7
-        ax.set_yticks(*zip(*labels, strict=True), fontsize=8)
+        ax.set_yticks(*zip(*labels, strict=True))
         ax.tick_params(axis="y", length=0)
-        row, factor = measure.split(" x ")
-        symbol = row.replace("tau", r"\tau").replace("beta", r"\beta")
-        ax.set(xscale="log", ylim=(y - 1.0, -0.7), xlabel=rf"${symbol} \times {factor}$"
-               + " / s of HMC" * (factor == "s"))
-        ticks = [t for t in (2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000)
-                 if ax.get_xlim()[0] <= t <= ax.get_xlim()[1]]
-        ax.set_xticks(ticks, map(str, ticks))
-        ax.minorticks_off()
+        ax.set(xscale="log", ylim=(y - 1.0, -0.7), xlabel=mathematics(measure)
+               + " / $s$ of HMC" * measure.endswith("s"))
+        open_circles(ax, circles)
+        plain_log(ax.xaxis)
         ax.grid(axis="x", color="0.9")
-        ax.set_axisbelow(True)
-    legend = [("printed factors, g of Section 3.3", "D", "k", None),
-              ("ours, batch means", "s", COLOURS[0], None),
-              ("ours, initial sequence", "o", COLOURS[1], None),
-              ("other data sets", "o", COLOURS[1], "none")][: 4 if others else 3]
-    fig.legend(handles=[plt.Line2D([], [], ls="", label=label, marker=marker, color=colour,
-                                   mfc=face or colour, ms=4)
-                        for label, marker, colour, face in legend],
-               loc="outside lower center", ncols=4)
+    legend_below(fig, handles=[
+        mark("printed factors, $g$ of Section 3.3", "k", "D"),
+        mark("ours, batch means", COLOURS[0], "s"), mark("ours, initial sequence", COLOURS[1]),
+        *[mark("other data sets", COLOURS[1], mfc="none"),
+          mark("the same, beyond the axis", COLOURS[1], ">")] * bool(others)], ncols=3)
     return fig
+
+
+def open_circles(ax, points):
+    """Draw points (x, y); those far right of all that is there become a number at the edge."""
+    low, high = ax.get_xlim()
+    high *= 1.5
+    for x, y in points:
+        if x <= high:
+            ax.plot(x, y, "o", mfc="none", color=COLOURS[1], ms=6, mew=0.7)
+        else:
+            ax.plot(high, y, ">", color=COLOURS[1], ms=6, clip_on=False, zorder=3)
+            ax.annotate(f"{x:.0f}", (high, y), (-8, 0), textcoords="offset points", ha="right",
+                        va="center")
+    ax.set_xlim(min([low, *(0.9 * x for x, _ in points)]), high)
 
 
 def dots(ax, name, measure, found, method, y):
