@@ -50,7 +50,8 @@ def draw(seed, log, n=3):
 
 
 def threads(seed):
-    return {"threads": max(pool["num_threads"] for pool in threadpool_info())}
+    return {"threads": max(pool["num_threads"] for pool in threadpool_info()
+                           if pool["user_api"] == "blas")}  # others load OpenMP as well
 
 
 def deaf(seed):

@@ -284,8 +284,9 @@ def test_the_table_has_print_and_ours_side_by_side():
 def test_the_figure_has_every_product():
     fig = tables.dot_plot({"CTG": made_up()["CTG"]}, [{m: made_up()["CTG"][m] for m in METHODS}])
     labels = [ax.get_xlabel() for ax in np.reshape(fig.axes, (2, 2)).T.flat]
-    assert labels == [r"$\tau \times g$", r"$\tau \times s$ / s of HMC",
-                      r"$\tau_\beta \times g$", r"$\tau_\beta \times s$ / s of HMC"]
+    tau, g, s = r"$\tau$ $\times$ ", "$g$", "$s$ / $s$ of HMC"
+    tau_beta = tau.replace(r"\tau", r"\tau_{\beta}")
+    assert labels == [tau + g, tau + s, tau_beta + g, tau_beta + s]
     for ax in fig.axes:
         # three estimates of each of the paper's methods, two of the variant
         assert len(ax.containers) == 3 * 3 + 2
