@@ -180,7 +180,7 @@ def test_an_iteration_that_has_not_converged_says_so():
 # Tails
 
 
-@pytest.mark.parametrize("n", [26, 300, 5000])
+@pytest.mark.parametrize("n", [30, 300, 5000])  # of five draws some of its versions take no shape
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
 def test_the_shape_is_that_of_arviz(n, scale):
     log_w = scale * np.random.default_rng(9).standard_normal(n)
