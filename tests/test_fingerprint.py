@@ -18,6 +18,7 @@ import numpy as np
 import library_of_script as library
 import rooms.deep
 import rooms.deeper as renamed
+from checks import validate
 from library_of_script import helper, other
 from numpy import log1p as gain
 from rooms import another
@@ -35,8 +36,16 @@ def inner(x):
     return helper(x) * SCALE + library.twice(library.Used(x)) + RATE + sum(TABLE)
 
 
+def check(seed, eps):
+    """Docstring."""
+    eps = validate.real("eps", eps, 0.0)
+    validate.instance("seed", seed, int)
+    return seed, validate.count("eps", eps), validate.mass("M", eps)
+
+
 def run(seed):
     """Docstring."""
+    check(seed, 1.0)
     return {"x": inner(seed) + A, "y": rooms.deep.f(1) + renamed.f(2) + another.f(3) + last(4),
             "z": gain(np.float64(3)) + handed_on(1)}
 
@@ -100,6 +109,18 @@ def f(x):
 def unused(x):
     return {factor}
 '''
+VALIDATE = '''
+"""Checks."""
+
+
+def real(name, value, low=0.0):
+    return float(value)
+
+
+def mass(name, value):
+    value = real(name, value)
+    return value ** 0.5
+'''
 DEEPEST = '''
 from rooms.origin import f as handed_on  # a re-export
 
@@ -116,12 +137,14 @@ def code(tmp_path, monkeypatch):
     library, deep, ...: what to replace by what in that file.  move: folder of the script.
     """
     place = tmp_path / "project"
-    (place / "rooms").mkdir(parents=True)
+    for room in ("rooms", "checks"):
+        (place / room).mkdir(parents=True)
     monkeypatch.setattr(fingerprint, "PLACES", (place,))
 
     def of(*change, library=(), move="", **rooms):
         texts = {"library_of_script": (LIBRARY, library), f"{move}script": (SCRIPT, change),
-                 "rooms/deepest": (DEEPEST, rooms.get("deepest", ()))}
+                 "rooms/deepest": (DEEPEST, rooms.get("deepest", ())),
+                 "checks/validate": (VALIDATE, rooms.get("validate", ()))}
         for factor, name in enumerate(("deep", "deeper", "another", "origin"), 2):
             texts[f"rooms/{name}"] = (ROOM.format(factor=factor), rooms.get(name, ()))
         for file, (text, replace) in texts.items():
@@ -139,7 +162,7 @@ def code(tmp_path, monkeypatch):
 def imported(path, monkeypatch):
     """Import a script, finding what it imports in its project."""
     monkeypatch.syspath_prepend(fingerprint.PLACES[0])
-    for name in [n for n in sys.modules if n.split(".")[0] in ("library_of_script", "rooms")]:
+    for name in [n for n in sys.modules if n.split(".")[0] in ("library_of_script", "rooms", "checks")]:
         monkeypatch.delitem(sys.modules, name)
     spec = spec_from_file_location("script", path)
     module = module_from_spec(spec)
@@ -158,6 +181,33 @@ def imported(path, monkeypatch):
 ])
 def test_labels_comments_and_docstrings_do_not_throw_replicates_away(code, change):
     assert code(*change) == code()
+
+
+@pytest.mark.parametrize("change", [
+    ('    eps = validate.real("eps", eps, 0.0)\n', ""), ('"eps", eps, 0.0', '"eps", eps, 2.0'),
+    ('    validate.instance("seed", seed, int)\n', ""), ("validate.real", "validate.array"),
+    ('return seed, validate', 'return validate.count("seed", seed), validate'),
+    ('validate.count("eps", eps)', "eps"), ("def check(seed, eps)", "def check(seed: int, eps)"),
+    ("def run(seed)", "def run(seed: np.ndarray) -> dict"), ("RATE: float", "RATE: int")])
+def test_a_check_of_an_argument_counts_as_the_argument_and_an_annotation_as_nothing(code, change):
+    assert code(*change) == code()
+
+
+@pytest.mark.parametrize("change", [
+    ("check(seed, 1.0)", "check(seed, 2.0)"), ("(seed, 1.0)\n", "(seed + 1, 1.0)\n"),
+    ('"eps", eps, 0.0', '"eps", 2 * eps, 0.0'), ('count("eps", eps)', 'count("eps", seed)'),
+    ("eps = validate.real", "seed = validate.real"), ("validate.count", "np.sqrt"),
+    ('mass("M", eps)', 'mass("M", seed)'), ("validate.mass", "validate.indices")])
+def test_what_is_done_with_an_argument_that_is_checked_counts(code, change):
+    assert code(*change) != code()
+
+
+@pytest.mark.parametrize("change, counts", [
+    (("float(value)", "float(value) + 0.0"), False), (("value ** 0.5", "value ** 0.25"), True),
+    (("real(name, value)\n", "real(name, 2 * value)\n"), True),
+    (("    value = real(name, value)\n", ""), False)])
+def test_of_the_checks_that_compute_what_they_compute_counts(code, change, counts):
+    assert (code(validate=change) != code()) == counts
 
 
 @pytest.mark.parametrize("change", [

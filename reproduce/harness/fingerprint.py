@@ -5,7 +5,9 @@ file and the project files that are imported, to the definition of that name: fu
 constants.  What is hashed is the names and the syntax trees of these definitions.  So a label in a
 figure, a new algorithm beside an old one, comments, layout and docstrings leave the hash as it is;
 so do a file that moves, and the version of Python or of a library (the record of a replicate says
-with which it was computed), and what keeps machine code (BLIND).
+with which it was computed), and what keeps machine code (BLIND).  A check of an argument
+(models/validate.py) gives it back or raises, so it counts as its argument, validate.real("eps",
+eps) as eps; annotations count as nothing.
 
 Generic functions (models/interface.py) hide what they call, so a function that is registered with
 a decorator, as in @U.of(Gaussian), counts if all that its decorators name is used.
@@ -26,8 +28,10 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (ROOT, ROOT / "reproduce")  # where the project's imports are found
 BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
+CHECKS = {"array", "count", "covariance", "generator", "instance", "int64", "labels", "model",
+          "real", "state"}  # of validate, each called with a name and the argument, which it returns
 # fields of the syntax tree that say nothing, or that only some versions of Python have
-SILENT = {"ctx", "kind", "type_comment", "type_params"}
+SILENT = {"annotation", "ctx", "kind", "returns", "type_comment", "type_params"}
 
 
 class File(NamedTuple):
@@ -71,10 +75,20 @@ def registrations(path, found):
 def uses(path, nodes):
     """Return the definitions, (file, name), that the syntax trees `nodes` in `path` refer to."""
     found = set()
-    for node in (n for tree in nodes for n in ast.walk(tree)):
+    for node in (n for tree in nodes for n in said(tree)):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             found |= resolved(path, dotted(node))
     return found
+
+
+def said(tree):
+    """Yield the nodes of a syntax tree that count."""
+    yield tree
+    for name, value in ast.iter_fields(tree):
+        if name not in SILENT:
+            for node in value if isinstance(value, list) else [value]:
+                if isinstance(node, ast.AST):
+                    yield from said(node)
 
 
 def dotted(node):
@@ -107,7 +121,7 @@ def resolved(path, names):
 def read(path):
     """Read the top level of a file."""
     file = File(defaultdict(list), {})
-    for node in ast.parse(path.read_bytes()).body:
+    for node in Unchecked(path.stem).visit(ast.parse(path.read_bytes())).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             file.definitions[node.name].append(node)
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
@@ -130,6 +144,36 @@ def read(path):
                 else:
                     file.definitions[name].append(ast.ImportFrom(node.module, [alias], 0))
     return file
+
+
+class Unchecked(ast.NodeTransformer):
+    """Puts its argument in the place of each check, and nothing in that of x = check("x", x)."""
+
+    def __init__(self, stem):
+        """`stem`: of the file; validate calls its own checks by their bare names."""
+        self.inside = stem == "validate"
+
+    def visit_Call(self, node):
+        """Replace a check."""
+        self.generic_visit(node)
+        names = dotted(node.func)
+        checks = names[-1:] and names[-1] in CHECKS and len(node.args) > 1 and (
+            names[:-1] == ["validate"] or self.inside and len(names) == 1)
+        return node.args[1] if checks else node
+
+    def visit_Expr(self, node):
+        """Leave out a statement that is only a check; not a docstring or a call."""
+        before = node.value
+        self.generic_visit(node)
+        return node if node.value is before else None
+
+    def visit_Assign(self, node):
+        """Leave out x = x."""
+        before = node.value
+        self.generic_visit(node)
+        if node.value is before:
+            return node
+        return None if list(map(ast.unparse, node.targets)) == [ast.unparse(node.value)] else node
 
 
 def assigned(node):
@@ -162,9 +206,9 @@ def canonical(node):
     documented = isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef)
     if documented and ast.get_docstring(node, clean=False) is not None:
         fields["body"] = node.body[1:] or [ast.Pass()]
-    said = [f"{name}={canonical(value)}" for name, value in fields.items()
-            if name not in SILENT and value is not None and value != []]
-    return f"{type(node).__name__}({' '.join(said)})"
+    texts = [f"{name}={canonical(value)}" for name, value in fields.items()
+             if name not in SILENT and value is not None and value != []]
+    return f"{type(node).__name__}({' '.join(texts)})"
 
 
 def digest(*texts):
