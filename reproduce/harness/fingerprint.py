@@ -28,8 +28,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (ROOT, ROOT / "reproduce")  # where the project's imports are found
 BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
+# of validate, each called with a name and the argument, which it returns
 CHECKS = {"array", "count", "covariance", "generator", "instance", "int64", "labels", "model",
-          "real", "state"}  # of validate, each called with a name and the argument, which it returns
+          "models", "real", "state"}
 # fields of the syntax tree that say nothing, or that only some versions of Python have
 SILENT = {"annotation", "ctx", "kind", "returns", "type_comment", "type_params"}
 
@@ -121,7 +122,7 @@ def resolved(path, names):
 def read(path):
     """Read the top level of a file."""
     file = File(defaultdict(list), {})
-    for node in Unchecked(path.stem).visit(ast.parse(path.read_bytes())).body:
+    for node in Unchecked(path).visit(ast.parse(path.read_bytes())).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             file.definitions[node.name].append(node)
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
@@ -149,17 +150,25 @@ def read(path):
 class Unchecked(ast.NodeTransformer):
     """Puts its argument in the place of each check, and nothing in that of x = check("x", x)."""
 
-    def __init__(self, stem):
-        """`stem`: of the file; validate calls its own checks by their bare names."""
-        self.inside = stem == "validate"
+    def __init__(self, path):
+        """`path`: of the file; in validate itself checks have bare names."""
+        self.bare = set(CHECKS) if path.stem == "validate" else set()
+
+    def visit_ImportFrom(self, node):
+        """Remember the checks that have bare names in this file."""
+        if (node.module or "").split(".")[-1] == "validate":
+            self.bare |= {alias.name for alias in node.names if not alias.asname} & CHECKS
+        return node
 
     def visit_Call(self, node):
         """Replace a check."""
         self.generic_visit(node)
         names = dotted(node.func)
-        checks = names[-1:] and names[-1] in CHECKS and len(node.args) > 1 and (
-            names[:-1] == ["validate"] or self.inside and len(names) == 1)
-        return node.args[1] if checks else node
+        if len(names) == 1:
+            checks = names[0] in self.bare
+        else:
+            checks = names[:-1] == ["validate"] and names[-1] in CHECKS
+        return node.args[1] if checks and len(node.args) > 1 else node
 
     def visit_Expr(self, node):
         """Leave out a statement that is only a check; not a docstring or a call."""
