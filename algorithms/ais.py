@@ -140,14 +140,7 @@ def combine(log_weights):
 
     log_weights : (R,) finite or -inf.  Raises ValueError for anything else.
     """
-    log_weights = np.asarray(log_weights)
-    if log_weights.dtype.kind not in "iuf":
-        raise ValueError(f"log_weights must be real numbers, not {log_weights.dtype}")
-    log_weights = log_weights.astype(np.float64)
-    if log_weights.ndim != 1 or log_weights.size == 0:
-        raise ValueError(f"log_weights must have shape (R,), not {log_weights.shape}")
-    if np.isnan(log_weights).any() or np.isposinf(log_weights).any():
-        raise ValueError("log_weights must be finite or -inf, but some are nan or +inf")
+    log_weights = validate.logarithms("log_weights", log_weights)
     top = log_weights.max()
     if np.isneginf(top):
         return Estimate(-np.inf, np.nan, 0.0)
@@ -160,6 +153,7 @@ def combine(log_weights):
 def check_ais(model, betas, kernel, runs, rng):
     """Check the arguments of ais."""
     validate.instance("model", model, GPClassification, "made by from_prior or from_ep")
+    model = validate.model("model", model)
     betas = validate.array("betas", betas, (-1,))
     if betas.size < 2 or betas[0] != 0.0 or betas[-1] != 1.0 or (np.diff(betas) <= 0.0).any():
         raise ValueError("betas must increase strictly from 0 to 1, as geometric_ladder's do;"

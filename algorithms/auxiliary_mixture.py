@@ -291,14 +291,15 @@ def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
 def check_auxiliary_mixture(theta0, phi0, model, n, rng, w=WIDTHS, max_widths=10, keep=None):
     """Check the arguments of auxiliary_mixture; `keep` becomes an array of indices."""
     model = validate.instance("model", model, StochasticVolatility, "by from_data")
+    model = validate.model("model", model)
     if not np.isfinite(model.log_squares).all():
         raise ValueError("model must be of a series without zeros, whose logarithms are finite")
     theta0, phi0 = check_blocks(theta0, phi0, model)
     w = validate.array("w", list(w) if isinstance(w, tuple) else w, (3,))
     if not (w > 0.0).all():
         raise ValueError(f"w must be positive, but the smallest is {w.min():g}")
-    return (theta0, phi0, model, validate.int64("n", n), validate.generator("rng", rng), w,
-            validate.int64("max_widths", max_widths),
+    return (theta0, phi0, model, validate.count("n", n), validate.generator("rng", rng), w,
+            validate.count("max_widths", max_widths),
             validate.indices("keep", keep, theta0.size))
 
 

@@ -230,12 +230,9 @@ def time_of(x):
 
 def log_ratios(name, value):
     """Return `value` as an (n,) float64 array, n >= 2, of which -inf is not all."""
-    found = np.asarray(value)
-    if found.dtype.kind == "f":
-        value = np.where(found == -np.inf, 0.0, found)
-    value = validate.array(name, value, (-1,))
+    value = validate.logarithms(name, value)
     if value.size < 2:
         raise ValueError(f"{name} must hold at least 2 draws, not {value.size}")
-    if (found == -np.inf).all():
+    if np.isneginf(value).all():
         raise ValueError(f"{name} must not be -inf throughout")
-    return np.where(found == -np.inf, -np.inf, value)
+    return value

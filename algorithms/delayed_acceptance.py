@@ -162,10 +162,12 @@ def surrogate_transition_step(here, model, approximation, factor, inner, tally, 
 
 def check_delayed(q0, model, approximation, factor, n, rng, inner=1):
     """Check the arguments of delayed_acceptance."""
+    model = validate.model("model", model, U)
+    approximation = validate.model("approximation", approximation, U)
     q0 = start("q0", q0, model)
     check_layer("approximation", approximation, q0)
     return (q0, model, approximation, lower_factor("factor", factor, q0.size),
-            validate.int64("n", n), validate.generator("rng", rng), validate.int64("inner", inner))
+            validate.count("n", n), validate.generator("rng", rng), validate.count("inner", inner))
 
 
 @entry(check_delayed)

@@ -251,6 +251,7 @@ def plan(unit, d):
 
 def check_layer(name, value, x0):
     """Check that an approximation has x0 among the states where its U is finite."""
+    validate.fits(name, value, x0)
     try:
         energy = U(x0, value)
     except TypeError:
@@ -263,16 +264,18 @@ def check_layer(name, value, x0):
 def check_discretizing(x0, model, approximation, w, n, rng, r=1, s=1, unit="variable",
                        max_widths=10, marks=False):
     """Check the arguments of discretizing_chain; `unit` becomes a plan."""
+    model = validate.model("model", model, U)
+    approximation = validate.model("approximation", approximation, U)
     x0 = start("x0", x0, model)
     check_layer("approximation", approximation, x0)
     w, max_widths = widths(w, max_widths, x0.size)
-    r, s = validate.int64("r", r), validate.int64("s", s)
+    r, s = validate.count("r", r), validate.count("s", s)
     if r * s > MOST_STEPS:
         raise ValueError(f"r times s must be at most {MOST_STEPS}, not {r * s}")
     if not isinstance(marks, bool | np.bool_):
         raise ValueError(f"marks must be True or False, not {marks!r}")
     variables, at_random = plan(unit, x0.size)
-    return (x0, model, approximation, w, validate.int64("n", n), validate.generator("rng", rng), r,
+    return (x0, model, approximation, w, validate.count("n", n), validate.generator("rng", rng), r,
             s, variables, at_random, max_widths, bool(marks))
 
 

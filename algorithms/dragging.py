@@ -50,7 +50,7 @@ from algorithms.slice_sampling import (
     widths,
 )
 from models import validate
-from models.interface import commit, log_likelihood_of, prepare
+from models.interface import U, commit, log_likelihood_of, prepare
 from models.jit import entry, njit
 
 
@@ -131,6 +131,7 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
 
 def check_dragging(q0, model, slow, factor, n, rng, n_steps=20, sweeps=1, w=0.5, max_widths=10):
     """Check the arguments of dragging; the fast variables are added to them."""
+    model = validate.model("model", model, U)
     q0 = start("q0", q0, model)
     slow = np.unique(validate.indices("slow", slow, q0.size))
     fast = np.setdiff1d(np.arange(q0.size), slow)
@@ -139,8 +140,8 @@ def check_dragging(q0, model, slow, factor, n, rng, n_steps=20, sweeps=1, w=0.5,
                          f" {slow.size} of {q0.size}")
     w, max_widths = widths(w, max_widths, q0.size)
     return (q0, model, slow, fast, lower_factor("factor", factor, slow.size),
-            validate.int64("n", n), validate.generator("rng", rng),
-            validate.int64("n_steps", n_steps), validate.int64("sweeps", sweeps, 0), w, max_widths)
+            validate.count("n", n), validate.generator("rng", rng),
+            validate.count("n_steps", n_steps), validate.count("sweeps", sweeps, 0), w, max_widths)
 
 
 @entry(check_dragging)

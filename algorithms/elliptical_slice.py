@@ -59,6 +59,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
+from models.fields import Array, Factor
 from models.gp_classification import GPClassification, log_ratio
 from models.interface import U, generic
 from models.jit import entry, njit
@@ -88,8 +89,8 @@ class Relative(NamedTuple):
     """The density exp(-U) of a model, relative to the Gaussian N(mean, factor factor')."""
 
     model: tuple  # any that implements U
-    mean: np.ndarray  # (d,)
-    factor: np.ndarray  # (d, d) lower triangular
+    mean: Array("d")
+    factor: Factor("d", "d")
 
 
 @generic(on=0)
@@ -206,8 +207,10 @@ def elliptical_update(x, log_L_x, model, tally, rng):
 
 def check_elliptical_slice(x0, model, n, rng, mean=None, factor=None, thin=1):
     """Check the arguments of elliptical_slice; put a Gaussian of one's own into the model."""
-    x0 = validate.array("x0", x0, (-1,)).copy()
+    model = validate.model("model", model)
+    x0 = validate.array("x0", x0, (validate.dimension(model),)).copy()
     if factor is not None:
+        model = validate.model("model", model, U)
         mean = np.zeros(x0.size) if mean is None else validate.array("mean", mean, (x0.size,))
         factor = validate.array("factor", factor, (x0.size, x0.size))
         if np.triu(factor, 1).any() or not (np.diag(factor) > 0.0).all():
@@ -224,8 +227,8 @@ def check_elliptical_slice(x0, model, n, rng, mean=None, factor=None, thin=1):
     start = log_L(x0, model)
     if not np.isfinite(start):
         raise ValueError(f"x0 must be where log L is finite, but it is {start} there")
-    return (x0, model, validate.int64("n", n), validate.generator("rng", rng),
-            validate.int64("thin", thin))
+    return (x0, model, validate.count("n", n), validate.generator("rng", rng),
+            validate.count("thin", thin))
 
 
 @entry(check_elliptical_slice)

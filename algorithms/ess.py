@@ -74,8 +74,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import fft
 
+from models import validate
 from models.jit import njit
-from models.validate import array
 
 ONE_CHAIN = {1: "(n,)", 2: "(n, d)"}
 SEVERAL_CHAINS = {2: "(m, n)", 3: "(m, n, d)"}
@@ -482,7 +482,7 @@ def checked(x, layouts, least):
         raise ValueError("x must be an array of numbers, not lists of unequal lengths") from None
     if ndim not in layouts:
         raise ValueError(f"x must have shape {' or '.join(layouts.values())}, not {np.shape(x)}")
-    x = array("x", x, (-1,) * ndim)
+    x = validate.array("x", x, (-1,) * ndim)
     n = x.shape[1 if "m" in layouts[ndim] else 0]
     if n < least:
         raise ValueError(f"x must hold at least {least} draws, not {n}: shape {x.shape}, expected"

@@ -102,6 +102,7 @@ def lower_factor(name, value, d):
 
 def check_fitted_walk(q0, model, factor, n, rng, thin=1):
     """Check the arguments of fitted_walk."""
+    model = validate.model("model", model, U)
     q0 = validate.state("q0", q0, model)
     return (q0, model, lower_factor("factor", factor, q0.size), validate.count("n", n),
             validate.generator("rng", rng), validate.count("thin", thin))
@@ -139,9 +140,10 @@ def fitted_walk(q0, model, factor, n, rng, thin=1):
 
 def check_pilot(q0, model, n, rng, rounds, scale):
     """Check the arguments of pilot; return all but the model."""
+    model = validate.model("model", model, U)
     return (validate.state("q0", q0, model), validate.count("n", n, 2),
             validate.generator("rng", rng), validate.count("rounds", rounds),
-            validate.real("scale", scale, 0.0, open_low=True))
+            validate.real("scale", scale, 1e-100, 1e100))
 
 
 def pilot(q0, model, n, rng, rounds=4, scale=0.1):
@@ -162,7 +164,7 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
     n      : int >= 2       transitions in a round
     rng    : Generator      advanced as by rounds of fitted_walk
     rounds : int >= 1       the first has proposals of standard deviation `scale`
-    scale  : float > 0
+    scale  : float          from 1e-100 to 1e100
 
     Raises ValueError, naming the argument, for anything else.
     """

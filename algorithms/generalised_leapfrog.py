@@ -48,10 +48,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from models import validate
 from models.interface import U, generic, grad_U, metric, metric_gradient
 from models.jit import entry, njit
 from models.linalg import cholesky, invert_lower, log_det, solve_lower, solve_lower_transposed
-from models.validate import array, count, generator, real
 
 
 class Geometry(NamedTuple):
@@ -201,14 +201,16 @@ def finite(a):
 
 def check_trajectory(x, p, model, l_max, eps, f_max=100, tol=1e-12):
     """Check the arguments of generalised_leapfrog."""
+    model = validate.model("model", model, U, grad_U, metric, metric_gradient)
     x = check_start("x", x, model)
-    return (x, array("p", p, x.shape), model, count("l_max", l_max),
-            real("eps", eps, 0, open_low=True), count("f_max", f_max), real("tol", tol, 0))
+    return (x, validate.array("p", p, x.shape), model, validate.count("l_max", l_max),
+            validate.real("eps", eps, 0, open_low=True), validate.count("f_max", f_max),
+            validate.real("tol", tol, 0))
 
 
 def check_start(name, x, model):
     """Return `x` as a (d,) array if the model's functions agree with it and are finite there."""
-    x = array(name, x, (-1,))
+    x = validate.array(name, x, (validate.dimension(model),))
     d = x.size
     try:
         found = [np.shape(f(x, model)) for f in (U, grad_U, metric, metric_gradient)]
@@ -383,9 +385,11 @@ def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
 
 def check_chain(x0, model, l_max, eps, t_max, rng, f_max=100, tol=1e-12, tol_back=1e-8):
     """Check the arguments of rmhmc."""
-    return (check_start("x0", x0, model), model, count("l_max", l_max),
-            real("eps", eps, 0, open_low=True), count("t_max", t_max), generator("rng", rng),
-            count("f_max", f_max), real("tol", tol, 0), real("tol_back", tol_back, 0))
+    model = validate.model("model", model, U, grad_U, metric, metric_gradient)
+    return (check_start("x0", x0, model), model, validate.count("l_max", l_max),
+            validate.real("eps", eps, 0, open_low=True), validate.count("t_max", t_max),
+            validate.generator("rng", rng), validate.count("f_max", f_max),
+            validate.real("tol", tol, 0), validate.real("tol_back", tol_back, 0))
 
 
 @entry(check_chain)

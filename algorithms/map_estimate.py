@@ -119,6 +119,7 @@ def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):
     ValueError    naming the argument
     RuntimeError  if it does not converge; the message has the last norm of the gradient
     """
+    model = validate.model("model", model, U, grad_U, hessian)
     if q0 is None:
         if not hasattr(model, "precision"):
             raise ValueError(f"q0 must be given for a {type(model).__name__}, which has no"

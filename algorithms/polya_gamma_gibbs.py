@@ -190,10 +190,11 @@ def polya_gamma_gibbs(theta0, phi0, model, draw, n, rng, w=WIDTH, max_widths=10,
     Raises ValueError, naming the argument, for anything else.
     """
     model = validate.instance("model", model, HierarchicalLogistic, "by from_data")
+    model = validate.model("model", model)
     theta, phi = check_blocks(theta0, phi0, model)
-    n, rng = validate.int64("n", n), validate.generator("rng", rng)
+    n, rng = validate.count("n", n), validate.generator("rng", rng)
     w, max_widths = (validate.real("w", w, 0.0, open_low=True),
-                     validate.int64("max_widths", max_widths))
+                     validate.count("max_widths", max_widths))
     keep = validate.indices("keep", keep, theta.size)
     found = draw(np.array([0.0, 3.0]), np.random.default_rng(0)) if callable(draw) else None
     if not (isinstance(found, np.ndarray) and found.shape == (2,) and (found > 0.0).all()):

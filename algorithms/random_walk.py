@@ -62,6 +62,7 @@ def random_walk_step(q, current_U, model, scale, rng):
 
 def check_random_walk(q0, model, scale, n, rng, thin=1):
     """Check the arguments of random_walk."""
+    model = validate.model("model", model, U)
     return (validate.state("q0", q0, model), model,
             validate.real("scale", scale, 0.0, open_low=True), validate.count("n", n),
             validate.generator("rng", rng), validate.count("thin", thin))

@@ -100,6 +100,9 @@ from models.linalg import invert_lower, log_det, solve_lower_matrix
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
 
+# of a model, which may have more
+NEEDED = (at_phi, U_theta, U_phi, grad_U_phi, U_prior)
+
 
 class Counts(NamedTuple):
     """Evaluations over a whole run, those of running back included; a part of theta counts one."""
@@ -535,14 +538,15 @@ def check_rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L
                              jitter=0.0, keep=None, f_position=100, f_momentum=100, tol=1e-12,
                              tol_back=1e-8):
     """Check the arguments of rmhmc_within_gibbs; `keep` becomes an array of indices."""
+    model = validate.model("model", model, *NEEDED)
     theta0, phi0 = check_blocks(theta0, phi0, model)
     return (theta0, phi0, model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
             validate.real("eps_phi", eps_phi, 0.0, open_low=True),
-            validate.int64("L_theta", L_theta), validate.int64("L_phi", L_phi),
-            validate.int64("n", n), validate.generator("rng", rng),
+            validate.count("L_theta", L_theta), validate.count("L_phi", L_phi),
+            validate.count("n", n), validate.generator("rng", rng),
             validate.real("jitter", jitter, 0.0, 1.0), validate.indices("keep", keep, theta0.size),
-            Solver(validate.int64("f_position", f_position),
-                   validate.int64("f_momentum", f_momentum), validate.real("tol", tol, 0.0),
+            Solver(validate.count("f_position", f_position),
+                   validate.count("f_momentum", f_momentum), validate.real("tol", tol, 0.0),
                    validate.real("tol_back", tol_back, 0.0)))
 
 

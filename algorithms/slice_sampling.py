@@ -271,7 +271,7 @@ def widths(w, max_widths, d):
             raise ValueError(f"w must be positive, but the smallest is {w.min():g}")
     else:
         w = np.full(d, validate.real("w", w, 0.0, open_low=True))
-    max_widths = validate.int64("max_widths", max_widths)
+    max_widths = validate.count("max_widths", max_widths)
     if w.max() > LONGEST / max_widths:
         raise ValueError(f"w times max_widths must be at most {LONGEST:g}, but is"
                          f" {w.max() / LONGEST * max_widths:g} times as long")
@@ -285,9 +285,10 @@ def start(name, value, model):
 
 def check_slice(x0, model, w, n, rng, max_widths=10):
     """Check the arguments of slice_sampling."""
+    model = validate.model("model", model, U)
     x0 = start("x0", x0, model)
     w, max_widths = widths(w, max_widths, x0.size)
-    return (x0, model, w, validate.int64("n", n), validate.generator("rng", rng), max_widths)
+    return (x0, model, w, validate.count("n", n), validate.generator("rng", rng), max_widths)
 
 
 @entry(check_slice)

@@ -67,7 +67,7 @@ import numpy as np
 
 from algorithms.hmc import Chain, draw_step
 from algorithms.map_estimate import MAP
-from models import validate
+from models import fields, validate
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, part
 from models.jit import entry, njit
 
@@ -83,9 +83,9 @@ class Counts(NamedTuple):
 class NormalApproximation(NamedTuple):
     """The normal distribution N(q_hat, J^-1), in the eigenbasis of J; see normal_approximation."""
 
-    q_hat: np.ndarray  # (d,)
-    Z: np.ndarray  # (d, d) orthogonal: J = Z diag(w^2) Z'
-    w: np.ndarray  # (d,) > 0, frequencies of the flow
+    q_hat: fields.Array("d")
+    Z: fields.Array("d", "d")  # orthogonal: J = Z diag(w^2) Z'
+    w: fields.Positive("d")  # frequencies of the flow
 
 
 @U.of(NormalApproximation)
@@ -115,7 +115,7 @@ class DataSplit(NamedTuple):
 
     R_0: tuple  # the model of the cases in R_0, with the prior: U_0
     R_1: tuple  # the model of the others, without: U_1
-    cases: np.ndarray  # (n_0,) int: which of the model's cases are in R_0, ascending
+    cases: fields.Counts("n_0")  # which of the model's cases are in R_0, ascending
     fraction: float  # f = n_0 / n
 
 
@@ -167,6 +167,7 @@ def split_data(model, q_hat, fraction):
 
     Returns a DataSplit.  Raises ValueError, naming the argument, for anything else.
     """
+    model = validate.model("model", model, U, case_entropy, part)
     q_hat = validate.state("q_hat", q_hat, model)
     fraction = validate.real("fraction", fraction, 0.0, 1.0, open_low=True)
     entropy = case_entropy(q_hat, model)
@@ -322,9 +323,11 @@ def check_common(q0, model, eps, L, n, rng, jitter):
 
 def check_normal(q0, model, fit, eps, L, n, rng, jitter=0.2):
     """Check the arguments of normal_split_hmc; a MAP becomes a NormalApproximation."""
+    model = validate.model("model", model, U, grad_U)
     q0, eps, L, n, rng, jitter = check_common(q0, model, eps, L, n, rng, jitter)
     if not isinstance(fit, NormalApproximation):
         fit = normal_approximation(fit)
+    fit = validate.model("fit", fit)
     if fit.q_hat.shape != q0.shape:
         raise ValueError(f"fit must be of the model, of {q0.size} parameters, but it is of"
                          f" {fit.q_hat.size}")
@@ -333,8 +336,10 @@ def check_normal(q0, model, fit, eps, L, n, rng, jitter=0.2):
 
 def check_data(q0, model, split, eps, L, M, n, rng, jitter=0.2):
     """Check the arguments of data_split_hmc."""
+    model = validate.model("model", model, U, grad_U, case_entropy)
     q0, eps, L, n, rng, jitter = check_common(q0, model, eps, L, n, rng, jitter)
     validate.instance("split", split, DataSplit, "made by split_data")
+    split = validate.model("split", split)
     d = getattr(split.R_0, "precision", q0).size
     if type(split.R_0) is not type(model) or d != q0.size:
         raise ValueError("split must be made of this model by split_data, but its parts are of"

@@ -106,6 +106,10 @@ from models.interface import (
 )
 from models.jit import entry, njit
 
+# of a model; it may have more
+NEEDED = (sizes, at_phi, at_theta, U_theta, U_prior, grad_U2, momentum_theta, velocity_theta,
+          log_det_theta)
+
 
 class Counts(NamedTuple):
     """Evaluations over a whole run."""
@@ -340,11 +344,12 @@ def check_blocks(theta, phi, model):
 def check_sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta=1, n_phi=1, jitter=0.0,
                 keep=None):
     """Check the arguments of sshmc; `keep` becomes an array of indices."""
+    model = validate.model("model", model, *NEEDED)
     theta0, phi0 = check_blocks(theta0, phi0, model)
     return (theta0, phi0, model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
-            validate.real("eps_phi", eps_phi, 0.0, open_low=True), validate.int64("L", L),
-            validate.int64("n", n), validate.generator("rng", rng),
-            validate.int64("n_theta", n_theta), validate.int64("n_phi", n_phi),
+            validate.real("eps_phi", eps_phi, 0.0, open_low=True), validate.count("L", L),
+            validate.count("n", n), validate.generator("rng", rng),
+            validate.count("n_theta", n_theta), validate.count("n_phi", n_phi),
             validate.real("jitter", jitter, 0.0, 1.0), validate.indices("keep", keep, theta0.size))
 
 
@@ -404,14 +409,15 @@ def abla_path(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, L, n_theta=
     Parameters as for sshmc, with momenta r_theta (n,) and r_phi (h,); nothing is drawn.
     Raises ValueError, naming the argument, for anything else.
     """
+    model = validate.model("model", model, *NEEDED)
     theta, phi = check_blocks(theta, phi, model)
     here = (theta, phi, validate.array("r_theta", r_theta, theta.shape),
             validate.array("r_phi", r_phi, phi.shape))
     settings = (model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
                 validate.real("eps_phi", eps_phi, 0.0, open_low=True),
-                validate.int64("n_theta", n_theta), validate.int64("n_phi", n_phi))
+                validate.count("n_theta", n_theta), validate.count("n_phi", n_phi))
     points = [here]
-    for _ in range(validate.int64("L", L)):
+    for _ in range(validate.count("L", L)):
         points.append(abla_step(*points[-1], *settings))
     energies = [energy(*point, model) for point in points]
     return Path(*map(np.array, zip(*points, strict=True)),

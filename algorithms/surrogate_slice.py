@@ -268,13 +268,14 @@ def surrogate_update(x, here, k, w, noise, model, tally, rng):
 def check_surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses=5, keep=None):
     """Check the arguments of surrogate_slice; `keep` becomes an array of indices."""
     model = validate.instance("model", model, LogGaussianCox, "by from_counts")
+    model = validate.model("model", model)
     theta0, phi0 = check_blocks(theta0, phi0, model)
     w = validate.array("w", w, (2,))
     if not (w > 0.0).all():
         raise ValueError(f"w must be positive, but the smallest is {w.min():g}")
     return (theta0, phi0, model, validate.real("noise", noise, 0.0, open_low=True), w,
-            validate.int64("n", n), validate.generator("rng", rng),
-            validate.int64("ellipses", ellipses), validate.indices("keep", keep, theta0.size))
+            validate.count("n", n), validate.generator("rng", rng),
+            validate.count("ellipses", ellipses), validate.indices("keep", keep, theta0.size))
 
 
 @entry(check_surrogate_slice)

@@ -64,7 +64,7 @@ from algorithms.slice_sampling import (
     widths,
 )
 from models import validate
-from models.interface import commit, generic, log_likelihood_of, prepare
+from models.interface import U, commit, generic, log_likelihood_of, prepare
 from models.jit import entry, njit
 
 
@@ -241,15 +241,17 @@ def stacked(layers):
 
 def check_tempered(x0, model, layers, w, n, rng, unit="variable", max_widths=10):
     """Check the arguments of tempered_transitions; `layers` become Layers, `unit` a plan."""
+    model = validate.model("model", model, U)
     x0 = start("x0", x0, model)
     if not isinstance(layers, tuple | list) or hasattr(layers, "_fields") or not layers:
         raise ValueError("layers must be a tuple of one model or more, the one nearest to the"
                          f" density first, not {type(layers).__name__}")
+    layers = validate.models("layers", layers, U)
     for i, layer in enumerate(layers):
         check_layer(f"layers[{i}]", layer, x0)
     w, max_widths = widths(w, max_widths, x0.size)
     variables, at_random = plan(unit, x0.size)
-    return (x0, model, stacked(layers), w, validate.int64("n", n), validate.generator("rng", rng),
+    return (x0, model, stacked(layers), w, validate.count("n", n), validate.generator("rng", rng),
             variables, at_random, max_widths, len(layers))
 
 

@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import interface, validate
+from models.fields import Factor
 
 VARIANCE = 9.0  # of v
 
@@ -36,7 +37,7 @@ class Funnel(NamedTuple):
     """The funnel; made by from_size."""
 
     n: int
-    L_phi: np.ndarray  # (1, 1) root of the mass of v
+    L_phi: Factor(1, 1)  # root of the mass of v
 
     @staticmethod
     def from_size(n, mass_phi=None):
@@ -46,9 +47,15 @@ class Funnel(NamedTuple):
 
         Raises ValueError for anything else.
         """
-        n = validate.int64("n", n)
+        n = validate.count("n", n)
         return Funnel(n, validate.mass("mass_phi", n + 1 / VARIANCE if mass_phi is None
                                        else mass_phi, 1))
+
+
+@validate.further.register
+def further(model: Funnel, name):
+    """There is a variable x."""
+    validate.count(f"{name}.n", model.n)
 
 
 class FunnelPhi(NamedTuple):

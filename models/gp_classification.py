@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
+from models.fields import Array, Factor, Signs, Symmetric
 from models.interface import U, grad_U
 from models.jit import njit
 from models.linalg import (
@@ -40,14 +41,14 @@ LOG_2_PI = np.log(2.0 * np.pi)
 class GPClassification(NamedTuple):
     """L_beta and what is computed once for it; made by from_prior or from_ep."""
 
-    y: np.ndarray
-    K: np.ndarray
-    L_K: np.ndarray
+    y: Signs("d")  # d is the paper's N
+    K: Symmetric("d", "d")
+    L_K: Factor("d", "d")
     log_det_K: float
-    mu: np.ndarray  # (N,), 0 for the prior
-    tau: np.ndarray  # (N,), 0 for the prior
-    nu: np.ndarray  # (N,), 0 for the prior
-    L_Sigma: np.ndarray  # L_K for the prior
+    mu: Array("d")  # 0 for the prior
+    tau: Array("d")  # 0 for the prior
+    nu: Array("d")  # 0 for the prior
+    L_Sigma: Factor("d", "d")  # L_K for the prior
     log_det_Sigma: float
     beta: float
     q_is_prior: bool
@@ -88,6 +89,7 @@ class GPClassification(NamedTuple):
             raise ValueError("K^-1 + diag(ep.tau) has no Cholesky factor: ep.tau, up to"
                              f" {tau.max():.3g}, times K, up to {K.max():.3g}, overflows")
         mu = L_Sigma @ (L_Sigma.T @ nu)
+        mu = validate.array("ep.nu gives a mean of q that", mu, y.shape)
         return cls(y, K, L_K, log_det(L_K), mu, tau, nu, L_Sigma, log_det(L_Sigma), beta, False)
 
 

@@ -59,10 +59,20 @@ class GPEigen(NamedTuple):
         Raises ValueError, naming the argument, for anything else.
         """
         model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+        model = validate.model("model", model)
         n = model.y.size
-        if validate.int64("m", m) > n:
+        if validate.count("m", m) > n:
             raise ValueError(f"m must be at most {n}, the number of cases, not {m!r}")
         return cls(model, int(m))
+
+
+@validate.further.register
+def further(model: GPEigen, name):
+    """There are as many eigenvalues."""
+    validate.count(f"{name}.m", model.m)
+    if model.m > model.whole.y.size:
+        raise ValueError(f"{name}.m must be at most the number of cases, {model.whole.y.size}, not"
+                         f" {model.m}")
 
 
 class Memory(NamedTuple):

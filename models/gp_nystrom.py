@@ -44,6 +44,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import gp_regression, interface, validate
+from models.fields import Array, Counts
 from models.gp_kernel import Kernel, empty_kernel, set_lengths, set_one_length
 from models.gp_regression import LOG_2_PI, GPRegression
 from models.gp_subset import distinct
@@ -63,8 +64,8 @@ class GPNystrom(NamedTuple):
     """The approximation; made by from_model."""
 
     whole: GPRegression
-    index: np.ndarray  # (m,) int64
-    ZT: np.ndarray  # (p, m) covariates of these cases
+    index: Counts("m")
+    ZT: Array("p", "m")  # covariates of these cases
     jitter: float
 
     @property
@@ -83,9 +84,19 @@ class GPNystrom(NamedTuple):
         Raises ValueError, naming the argument, for anything else.
         """
         model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+        model = validate.model("model", model)
         index = distinct("index", index, model.y.size)
         return cls(model, index, np.ascontiguousarray(model.XT[:, index]),
                    validate.real("jitter", jitter, 0.0, 1.0))
+
+
+@validate.further.register
+def further(model: GPNystrom, name):
+    """The covariates are those of the cases."""
+    validate.real(f"{name}.jitter", model.jitter, 0.0, 1.0)
+    validate.cases(f"{name}.index", model.index, model.whole.y.size)
+    if not np.array_equal(model.ZT, model.whole.XT[:, model.index]):
+        raise ValueError(f"{name}.ZT must be {name}.whole.XT[:, {name}.index]")
 
 
 class Memory(NamedTuple):

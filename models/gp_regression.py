@@ -35,6 +35,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import interface, validate
+from models.fields import Array, Counts, Positive
 from models.gp_kernel import Kernel, empty_kernel, fill, set_lengths, set_one_length
 from models.interface import changed
 from models.jit import entry, njit
@@ -55,12 +56,12 @@ KINDS = ("isotropic", "ard")
 class GPRegression(NamedTuple):
     """The posterior of (log sigma, log eta, log rho_1, ...); made by from_data."""
 
-    XT: np.ndarray  # (p, n) covariates
-    y: np.ndarray  # (n,) responses
-    group: np.ndarray  # (p,) int64, the number of each covariate's length
+    XT: Array("p", "n")  # covariates
+    y: Array("n")  # responses
+    group: Counts("p")  # the number of each covariate's length
     c2: float
-    mean: np.ndarray  # (d,) of the prior
-    precision: np.ndarray  # (d,) 1 / sd^2 of the prior
+    mean: Array("d")  # of the prior
+    precision: Positive("d")  # 1 / sd^2 of the prior
 
     @classmethod
     def from_data(cls, X, y, kind, c=10.0, prior_mean=0.0, prior_sd=2.0):
@@ -100,6 +101,16 @@ def each(name, value, d):
     if np.ndim(value) == 0:
         return np.full(d, validate.real(name, value))
     return validate.array(name, value, (d,))
+
+
+@validate.further.register
+def further(model: GPRegression, name):
+    """Every covariate has its length among the parameters; the constant's variance is >= 0."""
+    d = model.mean.size
+    if d < 3 or (model.group >= d - 2).any():
+        raise ValueError(f"{name}.group must hold numbers of the {d - 2} lengths, from 0, but holds"
+                         f" {model.group.max(initial=-1)}")
+    validate.real(f"{name}.c2", model.c2, 0.0)
 
 
 class Memory(NamedTuple):
@@ -267,6 +278,7 @@ def grad_U(q, model):
 def check_predict(Z, q, model):
     """Check the arguments of predict."""
     model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+    model = validate.model("model", model)
     Z = validate.array("Z", Z, (-1, model.XT.shape[0]))
     return np.ascontiguousarray(Z.T), validate.array("q", q, model.precision.shape), model
 
@@ -311,6 +323,8 @@ def predict_over(Z, samples, model):
     The mean of the means; the mean of the variances plus the variance of the means.  Arguments as
     for predict, but samples: (draws, d).  -> Prediction
     """
+    validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+    model = validate.model("model", model)
     samples = validate.array("samples", samples, (-1, model.precision.size))
     found = [predict(Z, q, model) for q in samples]
     mean, latent, noisy = (np.array(each) for each in zip(*found, strict=True))

@@ -49,10 +49,19 @@ class GPSpectral(NamedTuple):
     def from_model(cls, model):
         """Take a GPRegression with one length; ValueError, naming the argument, else."""
         model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+        model = validate.model("model", model)
         if model.precision.size != 3:
             raise ValueError("model must have one length, but has"
                              f" {model.precision.size - 2}")
         return cls(model)
+
+
+@validate.further.register
+def further(model: GPSpectral, name):
+    """There is one length."""
+    if model.whole.mean.size != 3:
+        raise ValueError(f"{name}.whole must have one length, as an isotropic model has, not"
+                         f" {model.whole.mean.size - 2}")
 
 
 class Memory(NamedTuple):

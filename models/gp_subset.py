@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import gp_regression, interface, validate
+from models.fields import Counts
 from models.gp_regression import GPRegression
 
 
@@ -28,7 +29,7 @@ class GPSubset(NamedTuple):
     """The posterior given some of the cases; made by from_model."""
 
     part: GPRegression  # of these cases
-    index: np.ndarray  # (m,) int64, which
+    index: Counts("m")  # which
 
     @property
     def precision(self):
@@ -44,9 +45,18 @@ class GPSubset(NamedTuple):
         Raises ValueError, naming the argument, for anything else.
         """
         model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+        model = validate.model("model", model)
         index = distinct("index", index, model.y.size)
         XT = np.ascontiguousarray(model.XT[:, index])
         return cls(model._replace(XT=XT, y=model.y[index]), index)
+
+
+@validate.further.register
+def further(model: GPSubset, name):
+    """There are as many cases."""
+    if model.index.size != model.part.y.size:
+        raise ValueError(f"{name}.index must have an entry for each of the {model.part.y.size}"
+                         f" cases of {name}.part, not {model.index.size}")
 
 
 def distinct(name, value, n):

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import interface, validate
+from models.fields import Array, Factor, Positive, Signs, Symmetric
 from models.jit import njit
 from models.linalg import (
     cholesky,
@@ -37,12 +38,12 @@ from models.special import inverse_mills, log_Phi
 class HierarchicalGPClassification(NamedTuple):
     """The cases and the priors; made by from_data."""
 
-    distance: np.ndarray  # (n, n), |z - z'|^2
-    y: np.ndarray  # (n,) of -1 and +1
+    distance: Symmetric("n", "n")  # |z - z'|^2
+    y: Signs("n")
     nugget: float
-    prior_mean: np.ndarray  # (2,) of (log l, log sigma)
-    prior_sd: np.ndarray  # (2,)
-    L_phi: np.ndarray  # (2, 2) root of the mass of phi
+    prior_mean: Array(2)  # of (log l, log sigma)
+    prior_sd: Positive(2)
+    L_phi: Factor(2, 2)  # root of the mass of phi
 
     @staticmethod
     def from_data(Z, y, prior_mean=(0.0, 0.0), prior_sd=(2.0, 2.0), nugget=1e-6, mass_phi=None):

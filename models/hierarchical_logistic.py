@@ -59,6 +59,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import interface, validate
+from models.fields import Array, Counts, Factor
 from models.jit import njit
 from models.linalg import PLAIN, TRANSPOSED, routine
 from models.logistic_regression import BLOCK, exp_of_minus_abs
@@ -71,12 +72,12 @@ CURVATURES = ("bound", "prior")
 class HierarchicalLogistic(NamedTuple):
     """The posterior of (w, log v); made by from_data."""
 
-    X: np.ndarray  # (p, N) y x of each case, group after group: a covariate's values are a row
-    starts: np.ndarray  # (groups + 1,) int64: group i is of the cases starts[i] to starts[i+1] - 1
+    X: Array("p", "N")  # y x of each case, group after group: a covariate's values are a row
+    starts: Counts("groups + 1")  # group i is of the cases starts[i] to starts[i+1] - 1
     lam: float
-    V: np.ndarray  # (groups, p, p) eigenvectors of B_i, V[i][:, k]
-    b: np.ndarray  # (groups, p) its eigenvalues, >= 0
-    L_phi: np.ndarray  # (1, 1) root of the mass of log v
+    V: Array("groups", "p", "p")  # eigenvectors of B_i, V[i][:, k]
+    b: Array("groups", "p")  # its eigenvalues, >= 0
+    L_phi: Factor(1, 1)  # root of the mass of log v
 
     @staticmethod
     def from_data(X, y, group, lam=0.01, mass_phi=None, curvature="bound"):
@@ -107,6 +108,18 @@ class HierarchicalLogistic(NamedTuple):
         return HierarchicalLogistic(signed, starts, validate.real("lam", lam, 0.0, open_low=True),
                                     np.ascontiguousarray(V), np.maximum(b, 0.0),
                                     validate.mass("mass_phi", mass, 1))
+
+
+@validate.further.register
+def further(model: HierarchicalLogistic, name):
+    """The groups follow each other from the first case to the last."""
+    if model.starts[0] != 0 or model.starts[-1] != model.X.shape[1] or (
+            np.diff(model.starts) < 0).any():
+        raise ValueError(f"{name}.starts must ascend from 0 to the number of cases,"
+                         f" {model.X.shape[1]}, not {model.starts[:9].tolist()}")
+    validate.real(f"{name}.lam", model.lam, 0.0, open_low=True)
+    if (model.b < 0.0).any():
+        raise ValueError(f"{name}.b must be >= 0, but the smallest is {model.b.min():g}")
 
 
 def group_numbers(name, value, n):

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from models.fields import Array
 from models.jit import Generic, njit
 from models.linalg import log_det, solve_lower, solve_lower_transposed
 
@@ -351,14 +352,14 @@ class GivenPhi(NamedTuple):
     """The conditional density of theta: a model for any sampler."""
 
     model: NamedTuple  # a hierarchical one
-    phi: np.ndarray  # (h,)
+    phi: Array("h")
 
 
 class GivenTheta(NamedTuple):
     """The conditional density of phi: a model for any sampler."""
 
     model: NamedTuple  # a hierarchical one
-    theta: np.ndarray  # (n,)
+    theta: Array("n")
 
 
 @U.of(GivenPhi)

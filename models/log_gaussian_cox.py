@@ -47,6 +47,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import interface, validate
+from models.fields import Array, Factor
 from models.jit import njit
 from models.linalg import whitened_factor
 from models.square_grid import (
@@ -82,11 +83,11 @@ class Memory(NamedTuple):
 class LogGaussianCox(NamedTuple):
     """The process and the counts; made by from_counts."""
 
-    counts: np.ndarray  # (n,) = (d^2,)
+    counts: Array("n")  # n = d^2
     mu: float  # mean of the field
     area: float  # m
-    distance: np.ndarray  # (d, d), at lags: Sigma is sigma^2 exp(-distance / beta)
-    L_phi: np.ndarray  # (2, 2) root of the mass of phi
+    distance: Array("d", "d")  # at lags: Sigma is sigma^2 exp(-distance / beta)
+    L_phi: Factor(2, 2)  # root of the mass of phi
     memory: Memory  # overwritten; what is computed does not depend on it
 
     @staticmethod
@@ -117,6 +118,17 @@ class LogGaussianCox(NamedTuple):
                               validate.mass("mass_phi", 1.0 if mass_phi is None else mass_phi, 2),
                               Memory(np.full((REMEMBERED, 7), np.nan), np.zeros(1, np.int64),
                                      np.full(2, np.nan), empty_blocks(d), empty_blocks(d)))
+
+
+@validate.further.register
+def further(model: LogGaussianCox, name):
+    """The counts are those of the cells of the grid."""
+    d = model.distance.shape[0]
+    if model.counts.size != d * d:
+        raise ValueError(f"{name}.counts must have shape ({d * d},), as the grid of {name}.distance"
+                         f" has {d} x {d} cells, not {model.counts.shape}")
+    if ((model.counts < 0) | (model.counts != np.floor(model.counts))).any():
+        raise ValueError(f"{name}.counts must be whole numbers >= 0")
 
 
 class CoxPhi(NamedTuple):

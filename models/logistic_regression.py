@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
+from models.fields import Array, Bits
 from models.interface import (
     U,
     U_and_grad_U,
@@ -41,6 +42,7 @@ from models.linalg import PLAIN, TRANSPOSED, gram, routine
 
 dgemv = routine("blas", "dgemv", 11)
 
+RANGE = (1e-150, 1e150)  # of a standard deviation whose square is a number
 BLOCK = 32  # rows: 26 kB for 100 covariates, which stay in the first-level cache
 
 # for the exponential
@@ -54,9 +56,9 @@ TAYLOR = tuple(1.0 / math.factorial(k) for k in range(14))
 class LogisticRegression(NamedTuple):
     """The posterior of (alpha, beta); made by from_data."""
 
-    X: np.ndarray  # (n, d), its first column ones
-    y: np.ndarray  # (n,) of 0.0 and 1.0
-    precision: np.ndarray  # (d,)
+    X: Array("n", "d")  # its first column ones
+    y: Bits("n")
+    precision: Array("d")
 
     @classmethod
     def from_data(cls, X, y, sigma_alpha=5.0, sigma_beta=5.0):
@@ -66,7 +68,7 @@ class LogisticRegression(NamedTuple):
         ----------
         X           : (n, p)    covariates, finite, none constant; the column of ones is added here
         y           : (n,)      classes, 0 or 1
-        sigma_alpha : float > 0 prior standard deviation of the intercept
+        sigma_alpha : float > 0 prior standard deviation of the intercept, in RANGE
         sigma_beta  : float > 0 prior standard deviation of each coefficient
 
         Raises ValueError, naming the argument, for anything else.
@@ -91,8 +93,8 @@ def design(name, X):
 
 def prior_precision(d, sigma_alpha, sigma_beta):
     """Return the (d,) prior precisions of (alpha, beta), or raise ValueError."""
-    precision = np.full(d, validate.real("sigma_beta", sigma_beta, 0.0, open_low=True) ** -2.0)
-    precision[0] = validate.real("sigma_alpha", sigma_alpha, 0.0, open_low=True) ** -2.0
+    precision = np.full(d, validate.real("sigma_beta", sigma_beta, *RANGE) ** -2.0)
+    precision[0] = validate.real("sigma_alpha", sigma_alpha, *RANGE) ** -2.0
     return precision
 
 

@@ -23,19 +23,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from models import validate
+from models.fields import Array, Positive, Symmetric
 from models.interface import U, grad_U, metric, metric_gradient
 from models.jit import njit
 from models.linalg import cholesky, invert_lower, log_det
-from models.validate import array, covariance, generator
 
 
 class GaussianMixture(NamedTuple):
     """A mixture of k normal distributions in d dimensions; make one with gaussian_mixture."""
 
-    weights: np.ndarray  # (k,), positive, sum to one
-    means: np.ndarray  # (k, d)
-    precisions: np.ndarray  # (k, d, d), the inverse covariances
-    log_normalisers: np.ndarray  # (k,), log|2 pi S| / 2 of each component
+    weights: Positive("k")  # sum to one
+    means: Array("k", "d")
+    precisions: Symmetric("k", "d", "d")  # the inverse covariances
+    log_normalisers: Array("k")  # log|2 pi S| / 2 of each component
 
 
 def gaussian_mixture(weights, means, covariances):
@@ -55,17 +56,17 @@ def gaussian_mixture(weights, means, covariances):
     ------
     ValueError  naming the argument, if a shape, a weight or a covariance is not as above
     """
-    means = array("means", means, (-1, -1))
+    means = validate.array("means", means, (-1, -1))
     k, d = means.shape
-    weights = array("weights", weights, (k,))
+    weights = validate.array("weights", weights, (k,))
     if not (weights > 0).all():
         raise ValueError(f"weights must be positive, but the smallest is {weights.min():g}")
     if abs(weights.sum() - 1) > 1e-12:  # rounding of a sum, no more
         raise ValueError(f"weights must sum to one, not to {weights.sum():.15g}")
-    covariances = array("covariances", covariances, (k, d, d))
+    covariances = validate.array("covariances", covariances, (k, d, d))
     precisions, log_normalisers = np.empty((k, d, d)), np.empty(k)
     for j in range(k):
-        L, ok = cholesky(covariance(f"covariances[{j}]", covariances[j]))
+        L, ok = cholesky(validate.covariance(f"covariances[{j}]", covariances[j]))
         if not ok:
             raise ValueError(f"covariances[{j}] must be positive definite, but its Cholesky"
                              " factorisation breaks down")
@@ -73,6 +74,19 @@ def gaussian_mixture(weights, means, covariances):
         invert_lower(L)
         precisions[j] = L.T @ L
     return GaussianMixture(weights, means, precisions, log_normalisers)
+
+
+@validate.further.register
+def further(model: GaussianMixture, name):
+    """The weights sum to one, and the normalisers are those of the precisions."""
+    if abs(model.weights.sum() - 1) > 1e-12:  # rounding of a sum, no more
+        raise ValueError(f"{name}.weights must sum to one, not to {model.weights.sum():.15g}")
+    d = model.means.shape[1]
+    signs, log_dets = np.linalg.slogdet(model.precisions)
+    wanted = (d * math.log(2 * math.pi) - log_dets) / 2
+    if (signs <= 0).any() or not np.allclose(model.log_normalisers, wanted, 1e-6, 1e-6):
+        raise ValueError(f"{name}.log_normalisers must be log|2 pi S| / 2 of the precisions S^-1,"
+                         f" {wanted[:3].tolist()}, not {model.log_normalisers[:3].tolist()}")
 
 
 def mixture_draw(model, n, rng):
@@ -87,8 +101,13 @@ def mixture_draw(model, n, rng):
     Returns
     -------
     q     : (n, d) float64
+
+    Raises ValueError, naming the argument, for anything else.
     """
-    rng = generator("rng", rng)
+    model = validate.model("model", model)
+    validate.instance("model", model, GaussianMixture, "made by gaussian_mixture")
+    n = validate.count("n", n, 0)
+    rng = validate.generator("rng", rng)
     d = model.means.shape[1]
     edges = np.cumsum(model.weights)[:-1]
     component = np.searchsorted(edges, rng.random(n), side="right")

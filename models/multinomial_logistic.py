@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
+from models.fields import Array, Counts
 from models.interface import (
     U,
     U_and_grad_U,
@@ -46,10 +47,10 @@ BLOCK = 32  # rows
 class MultinomialLogistic(NamedTuple):
     """The posterior of the coefficients of all classes; made by from_data."""
 
-    X: np.ndarray  # (n, p + 1), its first column ones
-    y: np.ndarray  # (n,) int64, 0 to K - 1
+    X: Array("n", "p + 1")  # its first column ones
+    y: Counts("n")  # 0 to K - 1
     K: int
-    precision: np.ndarray  # (d,)
+    precision: Array("d")
 
     @classmethod
     def from_data(cls, X, y, K, sigma_alpha=5.0, sigma_beta=5.0):
@@ -74,6 +75,19 @@ class MultinomialLogistic(NamedTuple):
                              f" {bad[:5].tolist()}")
         precision = prior_precision(X.shape[1], sigma_alpha, sigma_beta)
         return cls(X, y.astype(np.int64), K, np.repeat(precision, K))
+
+
+@validate.further.register
+def further(model: MultinomialLogistic, name):
+    """The classes are below K, and theta has coefficients of all of them."""
+    validate.count(f"{name}.K", model.K, 2)
+    if (model.y >= model.K).any():
+        raise ValueError(f"{name}.y must hold only whole numbers from 0 to {model.K - 1}, but holds"
+                         f" {model.y.max()}")
+    if model.precision.size != model.X.shape[1] * model.K:
+        raise ValueError(f"{name}.precision must have shape ({model.X.shape[1] * model.K},), that"
+                         f" of {model.X.shape[1]} coefficients of {model.K} classes, not"
+                         f" {model.precision.shape}")
 
 
 @njit

@@ -55,6 +55,7 @@ class SoftAbs(NamedTuple):
             if type(model) not in wanted.implementations:
                 raise ValueError(f"model must have {wanted.__name__} (models/interface.py), but"
                                  f" {type(model).__name__} has none")
+        model = validate.model("model", model)
         return SoftAbs(model, validate.real("alpha", alpha, 0.0, open_low=True))
 
 

@@ -80,6 +80,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import interface, validate
+from models.fields import Array, Factor
 from models.jit import njit
 from models.logistic_regression import BLOCK, exp_of_minus_abs
 
@@ -93,11 +94,11 @@ LANES = 8  # sums that run side by side, so that they can be vectorised
 class StochasticVolatility(NamedTuple):
     """The posterior of (x, log beta, log sigma, atanh phi); made by from_data."""
 
-    log_squares: np.ndarray  # (T,) log y_t^2 - level, at most 0
+    log_squares: Array("T", finite=False)  # log y_t^2 - level, at most 0: -inf for 0
     level: float  # the largest log y_t^2
     beta_shape: float
     beta_rate: float
-    L_phi: np.ndarray  # (3, 3) Cholesky factor of the mass of the hyperparameters
+    L_phi: Factor(3, 3)  # Cholesky factor of the mass of the hyperparameters
 
     @staticmethod
     def from_data(y, mass_phi=None, beta_shape=0.0, beta_rate=0.0):

@@ -1,16 +1,21 @@
 """Checks of arguments at the public entry points: each returns a clean value or raises ValueError.
 
+For what is no model, or one that lacks a function, it is TypeError.
+
 Every message says which argument, what it was, and what was expected.
 """
 
 import numbers
+from functools import cache, singledispatch
+from typing import get_type_hints
 
 import numpy as np
 
-from models.interface import U
+from models.fields import Field
+from models.interface import GivenPhi, GivenTheta, U, sizes
 from models.linalg import cholesky
 
-LARGEST = np.iinfo(np.int64).max
+LARGEST = 2**31 - 1  # of a count: sizes that are products of two of them fit into 64 bits
 
 
 def real(name, value, low=-np.inf, high=np.inf, open_low=False):
@@ -28,30 +33,16 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
 
 
 def count(name, value, low=1):
-    """Return `value` as an int of at least `low`."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
-        raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
-    return int(value)
-
-
-def int64(name, value, low=1):
-    """Return count(name, value, low) if compiled code can hold it."""
-    if count(name, value, low) > LARGEST:
-        raise ValueError(f"{name} must be a whole number of at most {LARGEST}, not {value!r}")
+    """Return `value` as an int from `low` to LARGEST."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or not low <= value <= LARGEST:
+        raise ValueError(f"{name} must be a whole number from {low} to {LARGEST}, not {value!r}")
     return int(value)
 
 
 def array(name, value, shape):
-    """Return `value` as a C-ordered, finite float64 array; a -1 in `shape` is any length."""
-    kind = type(value).__name__
-    try:
-        value = np.asarray(value)
-        if value.dtype.kind not in "biufO":
-            raise TypeError(value.dtype)
-        value = np.asarray(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError, OverflowError):
-        of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
-        raise ValueError(f"{name} must be an array of real numbers, not {kind}{of}") from None
+    """Return `value` as a finite float64 array, see `entries`; a -1 in `shape` is any length."""
+    value = entries(name, value, np.float64)
     letters = iter("nmkl")
     sizes = [next(letters) if n == -1 else str(n) for n in shape]
     wanted = f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
@@ -59,20 +50,198 @@ def array(name, value, shape):
                                        for n, m in zip(shape, value.shape, strict=True)):
         raise ValueError(f"{name} must have shape {wanted}, not {value.shape}")
     if value.size == 0:
-        raise ValueError(f"{name} is empty: shape {value.shape}, expected {wanted}")
+        raise ValueError(f"{name} must not be empty, but has shape {value.shape}")
+    return finite(name, value)
+
+
+def logarithms(name, value):
+    """Return the logarithms of numbers >= 0 as an (n,) float64 array, n >= 1: -inf is that of 0."""
+    value = entries(name, value, np.float64)
+    array(name, np.where(np.isneginf(value), 0.0, value), (-1,))
+    return value
+
+
+def entries(name, value, kind=None):
+    """Return real numbers as an array that compiled code takes: aligned, in C order, writable.
+
+    kind : np.float64, np.int64, or None for whichever of them and bool is nearest
+    """
+    try:
+        found = np.asarray(value)
+        if isinstance(value, np.ma.MaskedArray) or found.dtype.kind not in "biufO" or not all(
+                isinstance(x, numbers.Real) for x in found.flat if found.dtype.kind == "O"):
+            raise TypeError
+        if kind is None:
+            kind = {"b": np.bool_, "i": np.int64, "u": np.int64}.get(found.dtype.kind, np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):  # what does not fit is seen below
+            same = np.require(found, kind, "CAWE")
+    except (TypeError, ValueError, OverflowError):
+        masked = "masked " * isinstance(value, np.ma.MaskedArray)
+        of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
+        raise ValueError(f"{name} must be an array of real numbers,"
+                         f" not {masked}{type(value).__name__}{of}") from None
+    if kind is np.int64 and not (same == found).all():
+        raise ValueError(f"{name} must hold whole numbers below 2^63")
+    return same
+
+
+def finite(name, value):
+    """Return an array that has no infinite or nan entry."""
     bad = np.count_nonzero(~np.isfinite(value))
     if bad:
         raise ValueError(f"{name} must be finite, but {bad} of its {value.size} entries are not")
     return value
 
 
-def state(name, value, model):
-    """Return `value` as a (d,) float64 array at which U is finite.
+def model(name, value, *needed):
+    """Return a model with its arrays as compiled code takes them, each as its annotation says.
 
-    d is the model's, if it has a `precision`.
+    needed : generic functions (models/interface.py) that its class has to have
     """
-    d = model.precision.shape[0] if hasattr(model, "precision") else -1
-    value = array(name, value, (d,))
+    if not (isinstance(value, tuple) and hasattr(value, "_fields")):
+        raise TypeError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
+                         f" {value if value is None else type(value).__name__}")
+    for function in needed:
+        if function.default is None and type(value) not in function.implementations:
+            raise TypeError(f"{name} must have {function.__name__} (models/interface.py), but"
+                             f" {type(value).__name__} has none: write one with"
+                             f" @{function.__name__}.of({type(value).__name__})")
+    found = whole(name, value)
+    further(found, name)
+    return found
+
+
+def models(name, value, *needed):
+    """Return a tuple or list of models as a tuple."""
+    return tuple(model(f"{name}[{i}]", each, *needed) for i, each in enumerate(value))
+
+
+@singledispatch
+def further(model, name):
+    """Raise ValueError for what annotations cannot say; registered beside a model's class."""
+
+
+@cache
+def annotations(kind):
+    """Return {field: its annotation} of a class."""
+    return get_type_hints(kind, include_extras=True)
+
+
+def array_of(annotation):
+    """Return the Field of an annotation, or None."""
+    known = getattr(annotation, "__metadata__", ())
+    return next((field for field in known if isinstance(field, Field)), None)
+
+
+def whole(name, value):
+    """Return a NamedTuple whose fields are as they are annotated: itself if they were."""
+    lengths, hints = {}, annotations(type(value))
+    found = [part(f"{name}.{field}", each, hints.get(field), lengths)
+             for field, each in zip(value._fields, value, strict=True)]
+    return value if identical(found, value) else type(value)._make(found)
+
+
+def identical(found, value):
+    """Tell whether the same objects are in both."""
+    return all(new is old for new, old in zip(found, value, strict=True))
+
+
+def part(name, value, annotation, lengths):
+    """Return the value of a field, as it is annotated; `lengths` {letter: length} grows."""
+    field = array_of(annotation)
+    if field:
+        return annotated(name, value, field, lengths)
+    if annotation in (float, int, bool):
+        return number(name, value, annotation)
+    if annotation is np.ndarray or isinstance(value, np.ndarray):
+        return entries(name, value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return model(name, value)
+    if isinstance(value, tuple):
+        found = tuple(part(f"{name}[{i}]", each, None, {}) for i, each in enumerate(value))
+        return value if identical(found, value) else found
+    return value
+
+
+def annotated(name, value, field, lengths):
+    """Return an array that is as its Field says."""
+    value = entries(name, value, field.kind)
+    wanted = [str(length) for length in field.shape]
+    letters = [length.removesuffix(" + 1") for length in wanted]
+    fits = value.ndim == len(wanted)
+    for length, letter, size in zip(wanted, letters, value.shape, strict=False):
+        size -= length != letter
+        fits &= (int(letter) if letter.isdigit() else lengths.setdefault(letter, size)) == size
+    if not fits:
+        known = ", ".join(f"{x} = {lengths[x]}" for x in dict.fromkeys(letters) if x in lengths)
+        wanted = f"({', '.join(wanted)}{',' * (len(wanted) == 1)})"
+        raise ValueError(f"{name} must have shape {wanted}{' with ' * bool(known)}{known}, not"
+                         f" {value.shape}")
+    if field.finite:
+        finite(name, value)
+    if value.size and not np.all(field.holds(value)):
+        raise ValueError(f"{name} must {field.must}")
+    return value
+
+
+def number(name, value, kind):
+    """Return `value` as a float, an int of 64 bits or a bool; a float need not be finite."""
+    if kind is bool and isinstance(value, bool | np.bool_):
+        return value if type(value) is bool else bool(value)
+    if kind is float and isinstance(value, numbers.Real) and not isinstance(value, bool):
+        return value if type(value) is float else float(value)
+    if kind is int and isinstance(value, numbers.Integral) and not isinstance(value, bool) and (
+            -(2**63) <= value < 2**63):
+        return value if type(value) is int else int(value)
+    raise ValueError(f"{name} must be a {kind.__name__}, not {value!r:.80}")
+
+
+@singledispatch
+def dimension(model):
+    """Return how many parameters U of a model takes, or -1 if it does not say."""
+    if hasattr(model, "precision"):
+        return model.precision.shape[0]
+    if type(model) in sizes.implementations:
+        return sum(sizes(model))
+    for field, annotation in annotations(type(model)).items():
+        known = array_of(annotation)
+        if known and "d" in known.shape:
+            return getattr(model, field).shape[known.shape.index("d")]
+    return -1
+
+
+@dimension.register
+def dimension_given_phi(given: GivenPhi):
+    """The parameters."""
+    return sizes(given.model)[0]
+
+
+@dimension.register
+def dimension_given_theta(given: GivenTheta):
+    """The hyperparameters."""
+    return sizes(given.model)[1]
+
+
+@further.register(GivenPhi)
+@further.register(GivenTheta)
+def further_of_a_block(given, name):
+    """The other block has as many variables as the model says."""
+    n, h = sizes(given.model)
+    field, length = ("phi", h) if isinstance(given, GivenPhi) else ("theta", n)
+    array(f"{name}.{field}", getattr(given, field), (length,))
+
+
+def fits(name, value, x0):
+    """Return a model of as many variables as x0 has."""
+    d = dimension(value)
+    if d not in (-1, x0.size):
+        raise ValueError(f"{name} must be of {x0.size} variables, as x0 is, but its U takes {d}")
+    return value
+
+
+def state(name, value, model):
+    """Return `value` as a (d,) float64 array at which U is finite; `model` is checked."""
+    value = array(name, value, (dimension(model),))
     energy = U(value, model)
     if not np.isfinite(energy):
         raise ValueError(f"{name} must be where U is finite, but U there is {energy}")
@@ -124,6 +293,12 @@ def mass(name, value, h):
     if not ok:
         raise ValueError(f"{name} must be positive definite, but its Cholesky factorisation failed")
     return L
+
+
+def cases(name, value, n):
+    """Raise ValueError unless the whole numbers of an array are below n."""
+    if value.size and value.max() >= n:
+        raise ValueError(f"{name} must hold numbers from 0 to {n - 1}, but holds {value.max()}")
 
 
 def indices(name, value, n):

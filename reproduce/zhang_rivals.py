@@ -194,17 +194,19 @@ def table(r):
 
 
 def figure(r):
-    """Draw the worst ESS per unit of work and per CPU second; hollow where a row is void."""
+    """Draw the worst ESS per unit of work and per CPU second: hollow if unsure, none if void."""
     fig, axes = panels(1, 2, 4.2)
     kinds = ("specialist", SSHMC, NON_CENTRED, CENTRED, RESCALED)
     for ax, per, title in ((axes[0], "work", "worst ESS per unit of work"),
                            (axes[1], "seconds", "worst ESS per CPU second")):
         for place, name in enumerate(PROBLEMS):
             for k, method in enumerate(METHODS[name]):
+                if (how := void(r, name, method)) == "void":
+                    continue
                 f = r["found"][name, method]
                 amount = f.gradients if per == "work" else r["seconds"][name, method].value
                 ax.plot(place + (k - 1.5) / 8, worst(f) / amount, MARKERS[k], color=COLOURS[k],
-                        mfc="white" if void(r, name, method) else COLOURS[k])
+                        mfc="white" if how else COLOURS[k])
         ax.set(yscale="log", title=title)
         ax.set_xticks(range(len(PROBLEMS)), [f"{name}\n{SPECIALIST[name]}" for name in PROBLEMS])
     legend_below(fig, handles=[mark(*how) for how in zip(kinds, COLOURS, MARKERS, strict=False)])

@@ -543,7 +543,7 @@ BAD = [
     ((np.ones((2, 2)), Y2), "K must be positive definite"),
     ((np.array([[1.0, 2.0], [2.0, 1.0]]), Y2), "K must be positive definite.* -1"),
     (("text", Y2), "K must be an array"),
-    ((np.empty((0, 0)), []), "K is empty"),
+    ((np.empty((0, 0)), []), "K must not be empty"),
     ((K2, [1.0, 0.0]), "y must hold only"),
     ((K2, [1.0, np.nan]), "y must be finite"),
     ((K2, [1.0, 1.0, -1.0]), "y must have shape"),

@@ -369,7 +369,7 @@ def test_a_chain_that_never_moves_has_no_autocorrelation_time(value):
         (np.zeros((2, 9, 2, 2)), "x must have shape .*, not \\(2, 9, 2, 2\\)"),
         ([[1.0, 2.0], [3.0]], "x must be an array of numbers, not lists of unequal lengths"),
         ([["a", "b"]] * 20, "x must be an array of real numbers, not list"),
-        (np.zeros((0, 0)), "x is empty"),
+        (np.zeros((0, 0)), "x must not be empty"),
         (np.where(np.arange(40) == 7, np.nan, 1.0).reshape(20, 2), "x must be finite, but 1 of"),
         (np.where(np.arange(40) < 2, np.inf, 1.0).reshape(20, 2), "x must be finite, but 2 of"),
     ],

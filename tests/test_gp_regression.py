@@ -212,8 +212,8 @@ def test_a_cache_has_its_own_copy_of_the_state():
 
 
 @pytest.mark.parametrize("name, value, message", [
-    ("X", np.zeros((3, 0)), "X is empty: shape (3, 0), expected (n, m)"),
-    ("X", np.zeros((0, 2)), "X is empty: shape (0, 2), expected (n, m)"),
+    ("X", np.zeros((3, 0)), "X must not be empty, but has shape (3, 0)"),
+    ("X", np.zeros((0, 2)), "X must not be empty, but has shape (0, 2)"),
     ("X", np.zeros(3), "X must have shape (n, m), not (3,)"),
     ("X", [[np.nan, 1]] * 3, "X must be finite, but 3 of its 6 entries are not"),
     ("X", [["a", "b"]] * 3, "X must be an array of real numbers, not list of <U1"),

@@ -1,18 +1,21 @@
 """models/validate.py: what passes comes back clean, what does not is named."""
 
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from models import validate
+from models import interface, validate
+from models.funnel import Funnel
 from models.gaussian import Gaussian
+from models.mixture import gaussian_mixture
 
 
 def test_good_values_come_back_clean():
     assert validate.real("a", np.float32(0.5), 0, 1) == validate.real("a", Fraction(1, 2)) == 0.5
     assert isinstance(validate.real("a", 1), float)
-    assert validate.count("n", np.int64(3)) == validate.int64("n", np.uint8(3)) == 3
+    assert validate.count("n", np.int64(3)) == validate.count("n", np.uint8(3)) == 3
     value = validate.array("x", np.asfortranarray(np.arange(6).reshape(2, 3)), (-1, 3))
     assert value.dtype == np.float64
     assert value.flags.c_contiguous
@@ -57,8 +60,7 @@ def test_symmetry_is_relative_to_the_largest_entry():
     lambda: validate.real("v", 0.0, 0.0, open_low=True), lambda: validate.real("v", 1j),
     lambda: validate.count("v", 0), lambda: validate.count("v", 1.0),
     lambda: validate.count("v", True), lambda: validate.count("v", "3"),
-    lambda: validate.int64("v", 2**63), lambda: validate.int64("v", 10**400),
-    lambda: validate.int64("v", 0), lambda: validate.int64("v", 1.0),
+    lambda: validate.count("v", 2**31), lambda: validate.count("v", 10**400),
     lambda: validate.array("v", [1, 2], (3,)), lambda: validate.array("v", [[1]], (-1,)),
     lambda: validate.real("v", 10**400), lambda: validate.real("v", np.longdouble("1e400")),
     lambda: validate.array("v", 1.0, (-1,)), lambda: validate.array("v", [1j], (-1,)),
@@ -88,6 +90,69 @@ def test_bad_values_are_named(call):
 
 @pytest.mark.parametrize("precision", [np.inf, np.nan])
 def test_a_start_of_no_finite_energy_is_refused(precision):
-    model = Gaussian(np.zeros(1), np.array([[precision]]))
+    model = Gaussian(np.zeros(1), np.array([[precision]]))  # which a sampler checks before
     with pytest.raises(ValueError, match=r"v must be where U is finite, but U there is (inf|nan)"):
         validate.state("v", [1.0], model)
+
+
+class Own(NamedTuple):
+    """A model of one's own: annotations that say less, or nothing."""
+
+    a: np.ndarray
+    scale: float = 1.0
+    order: int = 2
+    flag: bool = False
+    blocks: tuple = ()
+    inner: tuple = None
+    label: str = "x"
+
+
+def test_a_model_of_ones_own_is_made_ready_for_compiled_code():
+    a = np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))
+    found = validate.model("m", Own(a, np.float32(0.5), np.int8(3), np.True_,
+                                    (np.ones(4, np.float32)[::2],), Own(np.ones(1, ">f8"))))
+    assert found.a.dtype == np.int64 and found.a.flags.c_contiguous
+    np.testing.assert_array_equal(found.a, a)
+    assert [type(each) for each in found[1:4]] == [float, int, bool]
+    assert found[1:4] == (0.5, 3, True)
+    assert found.blocks[0].dtype == np.float64 and found.blocks[0].flags.c_contiguous
+    assert found.inner.a.dtype == np.float64 and found.inner.a.dtype.isnative
+    assert validate.model("m", found) is found
+
+
+@pytest.mark.parametrize("change", [
+    {"a": None}, {"a": np.array(["x"])}, {"scale": "1"}, {"scale": True}, {"scale": np.ones(2)},
+    {"order": 1.5}, {"order": 2**63}, {"flag": 1}, {"blocks": (np.ma.ones(2),)},
+    {"inner": Own("x")}])
+def test_what_compiled_code_cannot_take_is_named(change):
+    (name,) = change
+    with pytest.raises(ValueError, match=rf"^m\.{name}\b"):
+        validate.model("m", Own(np.ones(2))._replace(**change))
+
+
+def test_what_is_no_model_or_lacks_a_function_is_named():
+    with pytest.raises(TypeError, match=r"^m must be a model, a NamedTuple such as .* not None"):
+        validate.model("m", None)
+    with pytest.raises(TypeError, match=r"^m must have U .* but Own has none: write .* @U.of\(Own"):
+        validate.model("m", Own(np.ones(2)), interface.prepare, interface.U)  # one has a default
+    validate.model("m", Gaussian(np.zeros(1), np.eye(1)), interface.U)
+
+
+def test_the_number_of_variables_is_what_a_model_says():
+    funnel = Funnel.from_size(3)
+    for model, d in ((Gaussian(np.zeros(2), np.eye(2)), 2), (funnel, 4), (Own(np.ones(2)), -1),
+                     (interface.GivenPhi(funnel, np.zeros(1)), 3),
+                     (interface.GivenTheta(funnel, np.zeros(3)), 1),
+                     (gaussian_mixture([1.0], [[0.0, 1.0]], [np.eye(2)]), 2)):
+        assert validate.dimension(model) == d
+        if d > 0:
+            validate.fits("v", model, np.zeros(d))
+            with pytest.raises(ValueError, match=f"^v must be of {d + 1} variables, .* takes {d}$"):
+                validate.fits("v", model, np.zeros(d + 1))
+
+
+def test_logarithms_may_be_minus_infinite_and_no_more():
+    np.testing.assert_array_equal(validate.logarithms("v", [0, -np.inf]), [0.0, -np.inf])
+    for bad in ([np.inf], [np.nan], [], [[0.0]], ["a"], None, [[1.0], [1.0, 2.0]]):
+        with pytest.raises(ValueError, match=r"^v must"):
+            validate.logarithms("v", bad)

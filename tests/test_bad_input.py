@@ -1,0 +1,319 @@
+"""What a caller can get wrong with arrays, models and counts, over all samplers.
+
+Every array of a start or of a model's tuple that holds the right numbers in another form gives the
+same draws; what holds others is refused by name.  The caller's arrays are as they were, and no
+result shares memory with them.
+"""
+
+import operator
+from functools import reduce
+
+import numpy as np
+import pytest
+
+from algorithms import (
+    discretizing_chain,
+    dragging,
+    elliptical_slice,
+    fitted_walk,
+    generalised_leapfrog,
+    hmc,
+    paquet_rmhmc,
+    paquet_rmhmc_fast,
+    polya_gamma_gibbs,
+    random_walk,
+    rmhmc_within_gibbs,
+    slice_sampling,
+    split_hmc,
+    sshmc,
+    sshmc_fast,
+    surrogate_slice,
+    tempered_transitions,
+)
+from algorithms.ais import HMC, ais, geometric_ladder
+from algorithms.ais_elliptical_slice import ais_elliptical_slice
+from algorithms.auxiliary_mixture import auxiliary_mixture
+from algorithms.delayed_acceptance import delayed_acceptance
+from algorithms.map_estimate import map_estimate
+from models import interface
+from models.funnel import Funnel
+from models.gaussian import Gaussian
+from models.gp_classification import GPClassification
+from models.gp_eigen import GPEigen
+from models.gp_fitc import GPFITC
+from models.gp_nystrom import GPNystrom
+from models.gp_regression import GPRegression
+from models.gp_spectral import GPSpectral
+from models.gp_subset import GPSubset
+from models.gp_variational import GPVariational
+from models.hierarchical_gp_classification import HierarchicalGPClassification
+from models.hierarchical_logistic import HierarchicalLogistic
+from models.log_gaussian_cox import LogGaussianCox
+from models.logistic_regression import LogisticRegression
+from models.mixture import gaussian_mixture
+from models.multinomial_logistic import MultinomialLogistic
+from models.soft_abs import SoftAbs
+from models.stochastic_volatility import StochasticVolatility
+from models.validate import annotations, array_of
+
+
+def numbers(*shape):
+    """Numbers that float32 has too."""
+    size = int(np.prod(shape))
+    return (np.arange(size) * 0.625 % 2.125 - 0.5).reshape(shape)
+
+
+N = 6
+X, SIGNS = numbers(N, 2), np.where(np.arange(N) % 3, 1.0, -1.0)
+K = np.eye(N) + 0.5
+NORMAL = Gaussian(numbers(3), np.array([[2.0, 0.5, 0.0], [0.5, 1.5, 0.25], [0.0, 0.25, 1.0]]))
+GPC = GPClassification.from_prior(K, SIGNS)
+LOGISTIC = LogisticRegression.from_data(X, (SIGNS + 1) / 2)
+CLASSES = MultinomialLogistic.from_data(X, np.arange(N) % 3, 3)
+REGRESSION = GPRegression.from_data(X, numbers(N), "ard")
+ISOTROPIC = GPRegression.from_data(X, numbers(N), "isotropic")
+CASES = np.array([0, 2, 5])
+GROUPS = HierarchicalLogistic.from_data(X, SIGNS, np.arange(N) // 2)
+COX = LogGaussianCox.from_counts(np.arange(4).reshape(2, 2), 0.5)
+VOLATILITY = StochasticVolatility.from_data(numbers(N) + 0.25)
+FIELD = HierarchicalGPClassification.from_data(X, SIGNS)
+MIXTURE = gaussian_mixture([0.25, 0.75], numbers(2, 2), [np.eye(2), 2 * np.eye(2)])
+FUNNEL = Funnel.from_size(3)
+SMALL = 1e-3  # a step of which anything is accepted
+
+
+def rng():
+    return np.random.default_rng(3)
+
+
+def blocks(n, sampler, *steps):
+    """Call a sampler of two blocks with q = (theta, phi), of n parameters theta."""
+    return lambda q, model: sampler(q[:n], q[n:], model, *steps, rng())
+
+
+def by_hmc(q, model):
+    return hmc.hmc(q, model, SMALL, 2, 2, rng())
+
+
+def slices(q, model):
+    return slice_sampling.slice_sampling(q, model, 0.5, 2, rng())
+
+
+def by_sshmc(n, twin):
+    return blocks(n, twin.sshmc, SMALL, SMALL, 2, 2)
+
+
+def draw(m, rng):
+    return 0.2 + rng.random(m.size)
+
+
+# name: (what runs it from q with a model, q, model)
+RUNS = {
+    "hmc": (by_hmc, numbers(3), NORMAL),
+    "hmc of a mixture": (by_hmc, numbers(2), MIXTURE),
+    "hmc of classes": (by_hmc, numbers(9), CLASSES),
+    "hmc of GPC": (by_hmc, numbers(N), GPC),
+    "hmc of GPR": (by_hmc, numbers(4), REGRESSION),
+    "hmc of a block": (by_hmc, numbers(3), interface.GivenPhi(FUNNEL, numbers(1))),
+    "random_walk": (lambda q, m: random_walk.random_walk(q, m, 0.5, 3, rng()), numbers(3), NORMAL),
+    "fitted_walk": (lambda q, m: fitted_walk.fitted_walk(q, m, np.eye(3), 3, rng()),
+                    numbers(3), NORMAL),
+    "pilot": (lambda q, m: fitted_walk.pilot(q, m, 9, rng()), numbers(3), NORMAL),
+    "map_estimate": (lambda q, m: map_estimate(m, q), numbers(3), LOGISTIC),
+    "normal_split_hmc": (lambda q, m: split_hmc.normal_split_hmc(
+        q, m, split_hmc.normal_approximation(map_estimate(LOGISTIC)), SMALL, 2, 2, rng()),
+        numbers(3), LOGISTIC),
+    "data_split_hmc": (lambda q, m: split_hmc.data_split_hmc(
+        q, m, split_hmc.split_data(LOGISTIC, numbers(3), 0.5), SMALL, 2, 2, 2, rng()),
+        numbers(3), LOGISTIC),
+    "split_data": (lambda q, m: split_hmc.split_data(m, q, 0.5), numbers(3), LOGISTIC),
+    "generalised_leapfrog": (lambda q, m: generalised_leapfrog.rmhmc(q, m, 2, SMALL, 2, rng()),
+                             numbers(2), MIXTURE),
+    "soft_abs": (lambda q, m: generalised_leapfrog.rmhmc(q, m, 2, SMALL, 2, rng()), numbers(4),
+                 SoftAbs.from_model(FUNNEL, 2.0)),
+    "paquet_rmhmc": (lambda q, m: paquet_rmhmc.rmhmc(q, m, 2, SMALL, 2, rng()), numbers(N), GPC),
+    "paquet_rmhmc_fast": (lambda q, m: paquet_rmhmc_fast.rmhmc(q, m, 2, SMALL, 2, rng()),
+                          numbers(N), GPC),
+    "ais": (lambda q, m: ais(m, geometric_ladder(3, 0.25), HMC(SMALL, 2), 2, rng()), None, GPC),
+    "ais_elliptical_slice": (lambda q, m: ais_elliptical_slice(
+        m, geometric_ladder(3, 0.25), 2, rng()), None, GPC),
+    "elliptical_slice": (lambda q, m: elliptical_slice.elliptical_slice(q, m, 3, rng()),
+                         numbers(N), GPC),
+    "elliptical_slice of one's own": (lambda q, m: elliptical_slice.elliptical_slice(
+        q, m, 3, rng(), numbers(3), np.eye(3)), numbers(3), NORMAL),
+    "slice_sampling": (slices, numbers(4), REGRESSION),
+    "slice_sampling of FITC": (slices, numbers(4), GPFITC.from_model(REGRESSION, CASES)),
+    "slice_sampling of eigenvalues": (slices, numbers(4), GPEigen.from_model(REGRESSION, 3)),
+    "slice_sampling of a bound": (slices, numbers(4), GPVariational.from_model(REGRESSION, CASES)),
+    "slice_sampling of spectra": (slices, numbers(3), GPSpectral.from_model(ISOTROPIC)),
+    "discretizing_chain": (lambda q, m: discretizing_chain.discretizing_chain(
+        q, REGRESSION, m, 0.5, 2, rng()), numbers(4), GPNystrom.from_model(REGRESSION, CASES)),
+    "tempered_transitions": (lambda q, m: tempered_transitions.tempered_transitions(
+        q, REGRESSION, (m,), 0.5, 2, rng()), numbers(4), GPSubset.from_model(REGRESSION, CASES)),
+    "delayed_acceptance": (lambda q, m: delayed_acceptance(
+        q, REGRESSION, m, np.eye(4) / 4, 3, rng()), numbers(4),
+        GPSubset.from_model(REGRESSION, CASES)),
+    "dragging": (lambda q, m: dragging.dragging(q, m, [1], np.eye(1), 2, rng(), n_steps=2),
+                 numbers(4), REGRESSION),
+    "sshmc": (by_sshmc(3, sshmc), numbers(4), FUNNEL),
+    "sshmc_fast": (by_sshmc(3, sshmc_fast), numbers(4), FUNNEL),
+    "sshmc_fast of volatility": (by_sshmc(N, sshmc_fast), numbers(N + 3), VOLATILITY),
+    "sshmc_fast of GPC": (by_sshmc(N, sshmc_fast), numbers(N + 2), FIELD),
+    "sshmc_fast of groups": (by_sshmc(6, sshmc_fast), numbers(7), GROUPS),
+    "sshmc_fast of counts": (by_sshmc(4, sshmc_fast), numbers(6), COX),
+    "rmhmc_within_gibbs": (blocks(6, rmhmc_within_gibbs.rmhmc_within_gibbs, SMALL, SMALL, 1, 1, 2),
+                           numbers(7), GROUPS),
+    "auxiliary_mixture": (blocks(N, auxiliary_mixture, 2), numbers(N + 3), VOLATILITY),
+    "polya_gamma_gibbs": (blocks(6, polya_gamma_gibbs.polya_gamma_gibbs, draw, 2), numbers(7),
+                          GROUPS),
+    "surrogate_slice": (blocks(4, surrogate_slice.surrogate_slice, 0.5, [1.0, 1.0], 2), numbers(6),
+                        COX),
+}
+
+
+def strided(a):
+    wide = np.repeat(a, 2, axis=-1)
+    return wide[..., ::2]
+
+
+def reversed_twice(a):
+    return np.ascontiguousarray(a[..., ::-1])[..., ::-1]
+
+
+def read_only(a):
+    a = a.copy()
+    a.flags.writeable = False
+    return a
+
+
+def unaligned(a):
+    memory = np.empty(a.nbytes + 1, np.uint8)
+    found = memory[1:].view(a.dtype).reshape(a.shape)
+    found[...] = a
+    return found
+
+
+FORMS = {"read-only": read_only, "Fortran": np.asfortranarray, "strided": strided,
+         "reversed": reversed_twice, "big-endian": lambda a: a.astype(a.dtype.newbyteorder(">")),
+         "unaligned": unaligned, "objects": lambda a: a.astype(object),
+         "long double": lambda a: a.astype(np.longdouble)}
+REFUSED = {"masked": lambda a: np.ma.masked_array(a, np.zeros(a.shape, bool)),
+           "complex": lambda a: a.astype(complex), "text": lambda a: a.astype(str),
+           "objects": lambda a: np.full(a.shape, None), "a dict": lambda a: {"a": 1},
+           "numbers as text": lambda a: a.astype(str).astype(object), "None": lambda a: None,
+           "dates": lambda a: np.zeros(a.shape, "M8[D]")}
+WRONG = {"short": lambda a: a[:-1], "long": lambda a: np.concatenate([a, a[-1:]]),
+         "deep": lambda a: a[..., None], "nan": lambda a: np.full(a.shape, np.nan),
+         "infinite": lambda a: np.full(a.shape, np.inf)}
+
+
+def arrays_of(value, name):
+    """Yield (name, path, annotation) of the arrays in a model's tuple."""
+    for i, (field, each) in enumerate(zip(value._fields, value, strict=True)):
+        if isinstance(each, np.ndarray):
+            yield f"{name}.{field}", (i,), array_of(annotations(type(value))[field])
+        elif hasattr(each, "_fields"):
+            for deeper, path, annotation in arrays_of(each, f"{name}.{field}"):
+                yield deeper, (i, *path), annotation
+
+
+def replaced(value, path, array):
+    """Return a model with another array at `path`."""
+    i, *rest = path
+    each = replaced(value[i], rest, array) if rest else array
+    return type(value)._make([*value[:i], each, *value[i + 1 :]])
+
+
+def flat(result):
+    """Yield the arrays and numbers of a result."""
+    if isinstance(result, tuple):
+        for each in result:
+            yield from flat(each)
+    else:
+        yield result
+
+
+def called(name, q, model):
+    run, _, _ = RUNS[name]
+    return list(flat(run(q, model)))
+
+
+def same(found, expected):
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_right_numbers_in_any_form_give_the_same_draws(name):
+    _, q, model = RUNS[name]
+    expected = called(name, q, model)
+    for form in FORMS.values():
+        if q is not None:
+            same(called(name, form(q), model), expected)
+        changed = model
+        for _, path, _ in arrays_of(model, "model"):
+            changed = replaced(changed, path, form(reduce(operator.getitem, path, model)))
+        same(called(name, q, changed), expected)
+    if q is not None:
+        same(called(name, q.astype(np.float32), model), expected)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_list_is_as_good_as_an_array(name):
+    _, q, model = RUNS[name]
+    expected, changed = called(name, q, model), model
+    for _, path, annotation in arrays_of(model, "model"):
+        if annotation:
+            changed = replaced(changed, path, reduce(operator.getitem, path, model).tolist())
+    same(called(name, q, changed), expected)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_other_numbers_in_the_start_are_refused_by_name(name):
+    run, q, model = RUNS[name]
+    if q is None:
+        pytest.skip("it has no start")
+    for wrong in [*REFUSED.values(), *WRONG.values()]:
+        if (name == "map_estimate" and wrong(q) is None) or (not isinstance(
+                wrong(q), np.ndarray) and run.__qualname__.startswith("blocks")):
+            continue
+        with pytest.raises((ValueError, TypeError), match=r"^(q0|x0|x|q_hat|theta0|phi0)\b|sub"):
+            run(wrong(q), model)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_other_numbers_in_a_model_are_refused_by_name(name):
+    _, q, model = RUNS[name]
+    tried = 0
+    for field, path, annotation in arrays_of(model, "model"):
+        old = reduce(operator.getitem, path, model)
+        if not annotation:
+            continue
+        wrong = REFUSED | {k: v for k, v in WRONG.items() if annotation.finite or k == "deep"}
+        for change in wrong.values():
+            what = field.removeprefix("model").rsplit(".", 1)[-1]
+            with pytest.raises((ValueError, TypeError), match=rf"\b{what}\b|\.\w+ must"):
+                called(name, q, replaced(model, path, change(old)))
+            tried += 1
+    assert tried or not any(annotation for *_, annotation in arrays_of(model, "model"))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_callers_arrays_stay_and_no_result_shares_memory_with_them(name):
+    _, q, model = RUNS[name]
+    paths = [path for _, path, annotation in arrays_of(model, "model") if annotation]
+    mine = [reduce(operator.getitem, path, model) for path in paths] + [q] * (q is not None)
+    before = [a.copy() for a in mine]
+    for result in called(name, q, model):
+        if isinstance(result, np.ndarray) and result.size:
+            assert name == "split_data" or not any(np.shares_memory(result, a) for a in mine)
+    same(mine, before)
+
+
+@pytest.mark.parametrize("value", [None, 3, "a", [1.0], (1.0, 2.0), {}, np.zeros(3), Gaussian])
+@pytest.mark.parametrize("name", RUNS)
+def test_what_is_no_model_is_refused_by_name(name, value):
+    run, q, _ = RUNS[name]
+    with pytest.raises((ValueError, TypeError), match=r"^(model|approximation|layers\[0\]) must"):
+        run(q, value)
