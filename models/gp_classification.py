@@ -81,6 +81,7 @@ class GPClassification(NamedTuple):
                              " max_sweeps, or with damping")
         tau = validate.array("ep.tau", ep.tau, (y.size,))
         nu = validate.array("ep.nu", ep.nu, (y.size,))
+        validate.real("ep.nu's largest size", np.abs(nu).max(), 0.0, 1e100)  # mu'nu is a number
         if tau.min() < -1e-8:
             raise ValueError(f"ep.tau must be >= 0, but its smallest element is {tau.min():.3g}")
         tau = np.maximum(tau, 0.0)  # a site of no weight may end a rounding error below 0
@@ -89,7 +90,6 @@ class GPClassification(NamedTuple):
             raise ValueError("K^-1 + diag(ep.tau) has no Cholesky factor: ep.tau, up to"
                              f" {tau.max():.3g}, times K, up to {K.max():.3g}, overflows")
         mu = L_Sigma @ (L_Sigma.T @ nu)
-        mu = validate.array("ep.nu gives a mean of q that", mu, y.shape)
         return cls(y, K, L_K, log_det(L_K), mu, tau, nu, L_Sigma, log_det(L_Sigma), beta, False)
 
 

@@ -34,8 +34,9 @@ from algorithms.ais import HMC, ais, geometric_ladder
 from algorithms.ais_elliptical_slice import ais_elliptical_slice
 from algorithms.auxiliary_mixture import auxiliary_mixture
 from algorithms.delayed_acceptance import delayed_acceptance
+from algorithms.ep import ep
 from algorithms.map_estimate import map_estimate
-from models import interface
+from models import interface, validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
@@ -50,7 +51,7 @@ from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
-from models.mixture import gaussian_mixture
+from models.mixture import gaussian_mixture, mixture_draw
 from models.multinomial_logistic import MultinomialLogistic
 from models.soft_abs import SoftAbs
 from models.stochastic_volatility import StochasticVolatility
@@ -317,3 +318,88 @@ def test_what_is_no_model_is_refused_by_name(name, value):
     run, q, _ = RUNS[name]
     with pytest.raises((ValueError, TypeError), match=r"^(model|approximation|layers\[0\]) must"):
         run(q, value)
+
+
+@pytest.mark.parametrize(("model", "message"), [
+    (FUNNEL._replace(n=0), r"n must be a whole number from 1"),
+    (CLASSES._replace(y=CLASSES.y + 1), r"y must hold only whole numbers from 0 to 2, but holds 3"),
+    (CLASSES._replace(K=2), r"y must hold only whole numbers from 0 to 1"),
+    (CLASSES._replace(K=4), r"precision must have shape \(12,\).* not \(9,\)"),
+    (CLASSES._replace(K=1), r"K must be a whole number from 2"),
+    (REGRESSION._replace(group=np.array([0, 2])), r"group must hold numbers of the 2 lengths"),
+    (REGRESSION._replace(c2=-1.0), r"c2 must be a finite number in \[0, inf\]"),
+    (GPEigen(REGRESSION, N + 1), r"m must be at most the number of cases, 6, not 7"),
+    (GPEigen(REGRESSION, 0), r"m must be a whole number from 1"),
+    (GPSpectral(REGRESSION), r"whole must have one length, .* not 2"),
+    (GPSubset(GPSubset.from_model(REGRESSION, CASES).part, np.arange(2)),
+     r"index must have an entry for each of the 3 cases of model.part, not 2"),
+    (GPNystrom.from_model(REGRESSION, CASES)._replace(index=np.array([0, 2, 6])),
+     r"index must hold numbers from 0 to 5, but holds 6"),
+    (GPNystrom.from_model(REGRESSION, CASES)._replace(index=np.array([0, 2, 4])),
+     r"ZT must be model.whole.XT\[:, model.index\]"),
+    (GPNystrom.from_model(REGRESSION, CASES)._replace(jitter=2.0), r"jitter must be"),
+    (GPFITC.from_model(REGRESSION, CASES)._replace(index=np.array([0, 2, 6])),
+     r"index must hold numbers from 0 to 5, but holds 6"),
+    (GPFITC.from_model(REGRESSION, CASES)._replace(index=np.array([0, 2, 4])),
+     r"ZT must be model.whole.XT\[:, model.index\]"),
+    (GPFITC.from_model(REGRESSION, CASES)._replace(jitter=-1.0), r"jitter must be"),
+    (GROUPS._replace(starts=np.array([0, 4, 2, 6])), r"starts must ascend from 0 .* 6, not"),
+    (GROUPS._replace(starts=np.array([1, 2, 4, 6])), r"starts must ascend"),
+    (GROUPS._replace(starts=np.array([0, 2, 4, 5])), r"starts must ascend"),
+    (GROUPS._replace(lam=0.0), r"lam must be a finite number in \(0, inf\]"),
+    (GROUPS._replace(b=GROUPS.b - 1.0), r"b must be >= 0, but the smallest is -"),
+    (COX._replace(counts=np.arange(3.0)), r"counts must have shape \(4,\), .* not \(3,\)"),
+    (COX._replace(counts=np.array([0.0, 1.0, 2.0, 0.5])), r"counts must be whole numbers >= 0"),
+    (COX._replace(counts=np.array([0.0, 1.0, 2.0, -1.0])), r"counts must be whole numbers >= 0"),
+    (MIXTURE._replace(weights=np.array([0.5, 0.75])), r"weights must sum to one, not to 1.25"),
+    (MIXTURE._replace(log_normalisers=np.zeros(2)), r"log_normalisers must be log\|2 pi S\| / 2"),
+    (MIXTURE._replace(precisions=MIXTURE.precisions * [[-1.0, 1.0], [1.0, 1.0]]),
+     r"log_normalisers must be"),
+    (interface.GivenPhi(FUNNEL, np.zeros(2)), r"phi must have shape \(1,\), not \(2,\)"),
+    (interface.GivenTheta(FUNNEL, np.zeros(2)), r"theta must have shape \(3,\), not \(2,\)")])
+def test_what_annotations_cannot_say_is_refused_by_name(model, message):
+    with pytest.raises(ValueError, match=rf"^model\.{message}"):
+        validate.model("model", model)
+
+
+@pytest.mark.parametrize("approximation", [
+    lambda: NORMAL, lambda: GPSubset.from_model(ISOTROPIC, CASES), lambda: MIXTURE])
+@pytest.mark.parametrize("name", ["discretizing_chain", "tempered_transitions",
+                                  "delayed_acceptance"])
+def test_an_approximation_of_other_variables_is_refused(name, approximation):
+    with pytest.raises(ValueError, match=r"^(approximation|layers\[0\]) must be of 4 variables"):
+        RUNS[name][0](numbers(4), approximation())
+
+
+@pytest.mark.parametrize("change", [
+    {"n": -1}, {"n": 2.0}, {"n": 2**31}, {"model": None}, {"model": NORMAL}, {"rng": 3},
+    {"model": MIXTURE._replace(weights=np.ones(2))}])
+def test_draws_of_a_mixture_are_checked(change):
+    (name,) = change
+    with pytest.raises((ValueError, TypeError), match=f"^{name}"):
+        mixture_draw(**(dict(model=MIXTURE, n=2, rng=rng()) | change))
+    assert mixture_draw(MIXTURE, 0, rng()).shape == (0, 2)
+
+
+@pytest.mark.parametrize(("name", "make"), [
+    ("sigma_beta", lambda v: LogisticRegression.from_data(X, (SIGNS + 1) / 2, 5.0, v)),
+    ("sigma_alpha", lambda v: LogisticRegression.from_data(X, (SIGNS + 1) / 2, v, 5.0)),
+    ("sigma_beta", lambda v: MultinomialLogistic.from_data(X, np.arange(N) % 3, 3, 5.0, v))])
+@pytest.mark.parametrize("value", [0.0, 1e-155, 1e155, np.inf, "1", None])
+def test_a_deviation_whose_square_is_no_number_is_refused(name, make, value):
+    with pytest.raises(ValueError, match=f"^{name} must be"):
+        make(value)
+
+
+def test_sites_whose_mean_would_overflow_are_refused():
+    found = ep(K, SIGNS)
+    with pytest.raises(ValueError, match=r"^ep.nu's largest size must be .* 1e\+100\], not"):
+        GPClassification.from_ep(K, SIGNS, found._replace(nu=np.full(N, -1e308)))
+    GPClassification.from_ep(K, SIGNS, found._replace(nu=np.full(N, -1e100)))
+
+
+@pytest.mark.parametrize("start", [np.full(3, 1e200), np.full(3, -1e155)])
+def test_a_start_where_the_energy_overflows_is_refused(start):
+    for name in ("hmc", "random_walk", "fitted_walk"):
+        with pytest.raises(ValueError, match=r"^q0 must be where U is finite, .* inf"):
+            RUNS[name][0](start, NORMAL)
