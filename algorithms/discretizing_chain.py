@@ -239,6 +239,7 @@ def whole_chain_step(q, model, approximation, move, r, s, K, rng):
 
 def plan(unit, d):
     """Return the variables of each mapping of an iteration, (mappings, any), and at_random."""
+    validate.instance("unit", unit, str, "'variable', 'sweep' or 'random'")
     everything = np.arange(d)
     if unit == "variable":
         return everything.reshape(d, 1), False
