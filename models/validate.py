@@ -1,7 +1,5 @@
 """Checks of arguments at the public entry points: each returns a clean value or raises ValueError.
 
-For what is no model, or one that lacks a function, it is TypeError.
-
 Every message says which argument, what it was, and what was expected.
 """
 
@@ -99,11 +97,11 @@ def model(name, value, *needed):
     needed : generic functions (models/interface.py) that its class has to have
     """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
-        raise TypeError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
+        raise ValueError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
                          f" {value if value is None else type(value).__name__}")
     for function in needed:
         if function.default is None and type(value) not in function.implementations:
-            raise TypeError(f"{name} must have {function.__name__} (models/interface.py), but"
+            raise ValueError(f"{name} must have {function.__name__} (models/interface.py), but"
                              f" {type(value).__name__} has none: write one with"
                              f" @{function.__name__}.of({type(value).__name__})")
     found = whole(name, value)

@@ -279,7 +279,7 @@ def test_other_numbers_in_the_start_are_refused_by_name(name):
         if (name == "map_estimate" and wrong(q) is None) or (not isinstance(
                 wrong(q), np.ndarray) and run.__qualname__.startswith("blocks")):
             continue
-        with pytest.raises((ValueError, TypeError), match=r"^(q0|x0|x|q_hat|theta0|phi0)\b|sub"):
+        with pytest.raises(ValueError, match=r"^(q0|x0|x|q_hat|theta0|phi0)\b|sub"):
             run(wrong(q), model)
 
 
@@ -294,7 +294,7 @@ def test_other_numbers_in_a_model_are_refused_by_name(name):
         wrong = REFUSED | {k: v for k, v in WRONG.items() if annotation.finite or k == "deep"}
         for change in wrong.values():
             what = field.removeprefix("model").rsplit(".", 1)[-1]
-            with pytest.raises((ValueError, TypeError), match=rf"\b{what}\b|\.\w+ must"):
+            with pytest.raises(ValueError, match=rf"\b{what}\b|\.\w+ must"):
                 called(name, q, replaced(model, path, change(old)))
             tried += 1
     assert tried or not any(annotation for *_, annotation in arrays_of(model, "model"))
@@ -316,7 +316,7 @@ def test_the_callers_arrays_stay_and_no_result_shares_memory_with_them(name):
 @pytest.mark.parametrize("name", RUNS)
 def test_what_is_no_model_is_refused_by_name(name, value):
     run, q, _ = RUNS[name]
-    with pytest.raises((ValueError, TypeError), match=r"^(model|approximation|layers\[0\]) must"):
+    with pytest.raises(ValueError, match=r"^(model|approximation|layers\[0\]) must"):
         run(q, value)
 
 
@@ -376,7 +376,7 @@ def test_an_approximation_of_other_variables_is_refused(name, approximation):
     {"model": MIXTURE._replace(weights=np.ones(2))}])
 def test_draws_of_a_mixture_are_checked(change):
     (name,) = change
-    with pytest.raises((ValueError, TypeError), match=f"^{name}"):
+    with pytest.raises(ValueError, match=f"^{name}"):
         mixture_draw(**(dict(model=MIXTURE, n=2, rng=rng()) | change))
     assert mixture_draw(MIXTURE, 0, rng()).shape == (0, 2)
 

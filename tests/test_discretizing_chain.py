@@ -202,7 +202,8 @@ GOOD = dict(x0=Q, model=MODEL, approximation=STAR, w=1.0, n=2, rng=np.random.def
 @pytest.mark.parametrize(("name", "value"), [
     ("x0", [np.nan, 0.0]), ("approximation", 3), ("approximation", None), ("w", 0.0), ("n", 0),
     ("approximation", normal(MODEL.y, 0.0)), ("rng", 1), ("r", 0), ("s", 0), ("s", 1.5),
-    ("unit", "all"), ("unit", None), ("unit", np.zeros(2)), ("max_widths", 0), ("marks", 1), ("r", 2**40)])
+    ("unit", "all"), ("unit", None), ("unit", np.zeros(2)), ("max_widths", 0), ("marks", 1),
+    ("r", 2**40)])
 def test_bad_arguments_are_named(name, value):
     discretizing_chain(**GOOD)
     with pytest.raises(ValueError, match=f"^{name} (must|times)"):

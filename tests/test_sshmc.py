@@ -669,7 +669,7 @@ def test_a_start_of_infinite_energy_is_refused():
 
 
 def test_a_model_of_one_block_is_a_clear_error():
-    with pytest.raises(TypeError, match=r"^model must have sizes .* GivenPhi has none"):
+    with pytest.raises(ValueError, match=r"^model must have sizes .* GivenPhi has none"):
         sshmc(**(GOOD | {"model": GivenPhi(FUNNEL, AT[1])}))
 
 

@@ -131,9 +131,9 @@ def test_what_compiled_code_cannot_take_is_named(change):
 
 
 def test_what_is_no_model_or_lacks_a_function_is_named():
-    with pytest.raises(TypeError, match=r"^m must be a model, a NamedTuple such as .* not None"):
+    with pytest.raises(ValueError, match=r"^m must be a model, a NamedTuple such as .* not None"):
         validate.model("m", None)
-    with pytest.raises(TypeError, match=r"^m must have U .* but Own has none: write .* @U.of\(Own"):
+    with pytest.raises(ValueError, match=r"^m must have U .* but Own has none: .* @U.of\(Own"):
         validate.model("m", Own(np.ones(2)), interface.prepare, interface.U)  # one has a default
     validate.model("m", Gaussian(np.zeros(1), np.eye(1)), interface.U)
 
