@@ -1,8 +1,8 @@
 """Make the companion pages: each paper as one file, its pseudocode beside the code that runs.
 
 Run     python reproduce/pages.py    15 s; needs the extra `pages`: pip install -e ".[pages]"
-Writes  figures/index.html, figures/<author>.html, and the tables of departures in the README.md of
-        each paper's folder
+Writes  figures/index.html, figures/<author>.html, figures/exercises.html, and the tables of
+        departures in the README.md of each paper's folder
 
 A page is one file that needs no server and no network; its pictures are the .png beside it.
 """
@@ -12,7 +12,7 @@ import sys
 from functools import cache
 from typing import NamedTuple
 
-from harness import evidence, listing
+from harness import evidence, exercises, listing
 from harness.claims import VERDICTS
 from harness.mirrors import ROOT, with_departures
 from harness.typeset import Sheet
@@ -76,6 +76,7 @@ def main():
 def pages():
     """Return all pages, {name of the file: text}."""
     found = {f"{author}.html": paper(author) for author in listing.AUTHORS}
+    found["exercises.html"] = lessons()
     cards = [{"author": author, **card(author)} for author in listing.AUTHORS]
     score = evidence.counts(records())
     return {"index.html": rendered("index.html", cards=cards, score=score), **found}
@@ -123,6 +124,37 @@ def records():
     """List what all scripts of the four papers have stored."""
     return [script.record for author in listing.AUTHORS for script in evidence.scripts(author)
             if script.record]
+
+
+# Lessons and exercises
+
+
+def lessons():
+    """Return the page of lessons and exercises."""
+    papers = [(author, evidence.introduction(author)[0], exercises.lesson(author),
+               [(each, highlighted(each.source), answer(each))
+                for each in exercises.exercises(author)]) for author in listing.AUTHORS]
+    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
+    return rendered("exercises.html", papers=papers, authors=listing.AUTHORS, version=version)
+
+
+def answer(exercise):
+    """Return the right and the wrong lines of an exercise as HTML."""
+    return "\n".join(f"{sign} {highlighted(line.rstrip())}" for sign, text in (
+        ("-", exercise.wrong), ("+", exercise.right)) for line in text.split("\n"))
+
+
+def highlighted(text):
+    """Return Python code as HTML."""
+    from pygments.lexers import PythonLexer
+
+    found = []
+    for kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text):
+        name = str(kind).removeprefix("Token.")
+        kept = next((ours for theirs, ours in TOKENS.items() if name.startswith(theirs)), "")
+        html = evidence.escape(value, quote=False)
+        found.append(f"<i class={kept}>{html}</i>" if kept and value.strip() else html)
+    return "".join(found)
 
 
 # A paper's page

@@ -17,7 +17,7 @@ from harness.mirrors import LABEL, ROOT, Departure, every_mirror
 from harness.typeset import Sheet, latex, pieces
 
 FIGURES = ROOT / "figures"
-NAMES = ["index.html", *(f"{author}.html" for author in listing.AUTHORS)]
+NAMES = ["index.html", *(f"{author}.html" for author in listing.AUTHORS), "exercises.html"]
 SECTIONS = listing.every_section()
 IDS = [f"{section.author}-{section.anchor}" for section in SECTIONS]
 

@@ -1,0 +1,83 @@
+"""Exercises: functions of the project with one of the planted bugs in them, for the reader to find.
+
+What is shown comes from the patches in tests/planted_bugs/; page/exercises.json says which, in an
+order that keeps their addresses, why each is one, and how a lesson on the paper may go.
+"""
+
+import ast
+import json
+import re
+from typing import NamedTuple
+
+from harness.mirrors import ROOT
+
+PLANTED = ROOT / "tests" / "planted_bugs"
+CHOSEN = ROOT / "reproduce" / "harness" / "page" / "exercises.json"
+
+
+class Exercise(NamedTuple):
+    """A function that is wrong in one place."""
+
+    anchor: str  # its address on the page
+    name: str  # of the patch
+    why: str
+    path: str  # of the file, from the root
+    function: str
+    first: int  # its line in the file
+    source: str  # of the function with the bug
+    changed: tuple  # numbers, in the file with the bug, of the lines that are new
+    right: str  # the lines that they are in the place of
+    wrong: str
+    test: str  # path::name of the one that fails
+
+
+def exercises(author):
+    """Return the exercises of a paper, in their order."""
+    bugs = json.loads(CHOSEN.read_text())[author]["bugs"]
+    return [exercise(f"{author}-{k}", *bug) for k, bug in enumerate(bugs, 1)]
+
+
+def lesson(author):
+    """Return the parts of a lesson of 90 minutes, in words."""
+    return json.loads(CHOSEN.read_text())[author]["lesson"]
+
+
+def exercise(anchor, name, why):
+    """Make an Exercise of a patch."""
+    patch = (PLANTED / f"{name}.patch").read_text()
+    path = re.search(r"^--- a/(.+)$", patch, re.M)[1]
+    source, changed = planted((ROOT / path).read_text(), patch)
+    node = around(ast.parse(source), changed[0])
+    lines = patch.splitlines()
+    right, wrong = ("\n".join(line[1:] for line in lines if re.match(rf"\{sign}(?!\{sign}{{2}} )",
+                                                                     line)) for sign in "-+")
+    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+    text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+    return Exercise(anchor, name, why, path, node.name, first, text, tuple(changed), right, wrong,
+                    lines[0])
+
+
+def planted(source, patch):
+    """Return a file's text after a patch of it alone, and the numbers of the lines it put there.
+
+    Lines may have moved since the patch was made.  Raises ValueError where they have changed.
+    """
+    lines, changed = source.splitlines(), []
+    for hunk in re.split(r"^@@.*\n", patch, flags=re.M)[1:]:
+        body = [(line[:1] or " ", line[1:]) for line in hunk.splitlines()]
+        old = [text for sign, text in body if sign != "+"]
+        new = [(sign, text) for sign, text in body if sign != "-"]
+        places = [k for k in range(len(lines)) if lines[k : k + len(old)] == old]
+        if len(places) != 1:
+            raise ValueError(f"what a patch changes stands in {len(places)} places: {old}")
+        (k,) = places
+        lines[k : k + len(old)] = [text for _, text in new]
+        changed += [k + i for i, (sign, _) in enumerate(new, 1) if sign == "+"]
+    return "\n".join(lines) + "\n", changed
+
+
+def around(tree, line):
+    """Return the innermost function of a syntax tree that a line belongs to."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
+             and node.lineno <= line <= node.end_lineno]
+    return max(found, key=lambda node: node.lineno)
