@@ -32,9 +32,10 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
 
 def count(name, value, low=1):
     """Return `value` as an int from `low` to LARGEST."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or not low <= value <= LARGEST:
-        raise ValueError(f"{name} must be a whole number from {low} to {LARGEST}, not {value!r}")
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
+        raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
+    if value > LARGEST:
+        raise ValueError(f"{name} must be a whole number of at most {LARGEST}, not {value!r}")
     return int(value)
 
 
@@ -64,6 +65,7 @@ def entries(name, value, kind=None):
 
     kind : np.float64, np.int64, or None for whichever of them and bool is nearest
     """
+    found = None
     try:
         found = np.asarray(value)
         if isinstance(value, np.ma.MaskedArray) or found.dtype.kind not in "biufO" or not all(
@@ -75,7 +77,7 @@ def entries(name, value, kind=None):
             same = np.require(found, kind, "CAWE")
     except (TypeError, ValueError, OverflowError):
         masked = "masked " * isinstance(value, np.ma.MaskedArray)
-        of = f" of {value.dtype}" if isinstance(value, np.ndarray) else ""
+        of = f" of {found.dtype}" if np.ndim(found) else ""
         raise ValueError(f"{name} must be an array of real numbers,"
                          f" not {masked}{type(value).__name__}{of}") from None
     if kind is np.int64 and not (same == found).all():
@@ -100,7 +102,8 @@ def model(name, value, *needed):
         raise ValueError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
                          f" {value if value is None else type(value).__name__}")
     for function in needed:
-        if function.default is None and type(value) not in function.implementations:
+        if getattr(function, "default", function) is None and (
+                type(value) not in function.implementations):
             raise ValueError(f"{name} must have {function.__name__} (models/interface.py), but"
                              f" {type(value).__name__} has none: write one with"
                              f" @{function.__name__}.of({type(value).__name__})")
@@ -197,7 +200,7 @@ def number(name, value, kind):
 @singledispatch
 def dimension(model):
     """Return how many parameters U of a model takes, or -1 if it does not say."""
-    if hasattr(model, "precision"):
+    if np.ndim(getattr(model, "precision", None)):
         return model.precision.shape[0]
     if type(model) in sizes.implementations:
         return sum(sizes(model))

@@ -456,9 +456,36 @@ def functions(x):
 # Bad input
 
 
+class Plane(NamedTuple):
+    """A model of two variables that does not say so."""
+
+    scale: float
+
+
+@U.of(Plane)
+def plane_U(q, model):
+    return model.scale * ((q - np.array([1.0, 2.0])) ** 2).sum()
+
+
+@grad_U.of(Plane)
+def plane_grad_U(q, model):
+    return 2 * model.scale * (q - np.array([1.0, 2.0]))
+
+
+@metric.of(Plane)
+def plane_metric(q, model):
+    return model.scale * np.eye(2)
+
+
+@metric_gradient.of(Plane)
+def plane_metric_gradient(q, model):
+    return np.zeros((2, 2, 2))
+
+
 @pytest.mark.parametrize(("change", "message"), [
-    ({"x0": np.zeros(3)}, "x0 has 3 entries, which does not fit the model"),
-    ({"x0": np.zeros(1)}, "x0 has 1 entries, but the model's"),
+    ({"x0": np.zeros(3)}, r"x0 must have shape \(2,\), not \(3,\)"),
+    ({"x0": np.zeros(3), "model": Plane(2.0)}, "x0 has 3 entries, which does not fit the model"),
+    ({"x0": np.zeros(1), "model": Plane(2.0)}, "x0 has 1 entries, but the model's"),
     ({"x0": np.zeros((1, 2))}, "x0 must have shape"),
     ({"x0": np.array([0, np.nan])}, "x0 must be finite"),
     ({"l_max": 0}, "l_max must be a whole number of at least 1, not 0"),
@@ -469,8 +496,8 @@ def functions(x):
     ({"tol": -1e-9}, "tol must be a finite number in"),
     ({"tol_back": np.inf}, "tol_back must be a finite number in"),
     ({"rng": 3}, r"rng must be a numpy\.random\.Generator"),
-    ({"model": MODEL._replace(means=MEANS * np.nan)}, "x0 must be where U is finite"),
-    ({"model": NORMAL._replace(precisions=-NORMAL.precisions)}, "x0 must be where U is finite"),
+    ({"model": MODEL._replace(means=MEANS * np.nan)}, "model.means must be finite"),
+    ({"model": Plane(-1.0)}, "x0 must be where U is finite and the metric positive definite"),
 ])
 def test_bad_input(change, message):
     good = {"x0": X, "model": MODEL, "l_max": 3, "eps": 0.1, "t_max": 2,
@@ -488,5 +515,5 @@ def test_a_model_without_a_metric():
     class Bare(NamedTuple):
         a: float
 
-    with pytest.raises(TypeError, match="U has no implementation for Bare"):
+    with pytest.raises(ValueError, match=r"^model must have U .*, but Bare has none"):
         rmhmc(X, Bare(1.0), 1, 0.1, 1, np.random.default_rng(0))

@@ -239,7 +239,7 @@ def test_bad_arguments_are_named(name, value, message):
 
 @pytest.mark.parametrize("name, value, message", [
     ("Z", np.zeros((2, 4)), "Z must have shape (n, 3), not (2, 4)"),
-    ("Z", np.zeros((0, 3)), "Z is empty"),
+    ("Z", np.zeros((0, 3)), "Z must not be empty"),
     ("q", np.zeros(4), "q must have shape (5,), not (4,)"),
     ("q", np.full(5, np.nan), "q must be finite"),
     ("model", None, "model must be of type GPRegression (from GPRegression.from_data)"),

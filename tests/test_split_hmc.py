@@ -708,7 +708,7 @@ def test_bad_arguments_of_algorithm_1_are_named(name, value):
     ("split", SPLIT._replace(R_0=part(BINARY, np.arange(0), 1.0), R_1=BINARY))])
 def test_bad_arguments_of_algorithm_2_are_named(name, value):
     data_split_hmc(**DATA)
-    with pytest.raises(ValueError, match=f"^{name} must|^{name} is empty"):
+    with pytest.raises(ValueError, match=rf"^{name}(\.\S+)? must"):
         data_split_hmc(**(DATA | {name: value}))
 
 
