@@ -36,6 +36,8 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import qmc
 
+from models import validate
+
 
 def q_block(method, eps, J, J_0, J_1, fit, M):
     """Return A, the (d, d) block of a linearised step that takes q to q.
@@ -65,7 +67,14 @@ def exponent(A):
 
 
 def hmc_limit(J):
-    """Return the step at which the least eigenvalue of HMC's A is -1, by bisection."""
+    """Return the step at which the least eigenvalue of HMC's A is -1, by bisection.
+
+    J : (d, d)   symmetric, whose largest eigenvalue has a limit 2 / w from 0.001 to 1
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    J = validate.square("J", J)
+    validate.real("J's largest eigenvalue", np.linalg.eigvalsh(J)[-1], 4.0, 4e6)
     low, high = 0.001, 1.0
     while high - low > 1e-9 * low:
         middle = (low + high) / 2
@@ -89,8 +98,15 @@ def correlation_and_rate(covariance, eps, L):
     eps, L     : float, int       step size and leapfrog steps
 
     By numerical integration, a mean over 2^20 points of Sobol's sequence, whose halves differ by
-    2e-6 for Figure 1.
+    2e-6 for Figure 1.  Raises ValueError, naming the argument, for anything else, and for a step
+    at which the leapfrog is not stable.
     """
+    covariance = validate.covariance("covariance", validate.array("covariance", covariance, (2, 2)))
+    validate.real("covariance's least eigenvalue", np.linalg.eigvalsh(covariance)[0], 0.0,
+                  open_low=True)
+    eps = validate.real("eps", eps, 0.0, 2.0 * np.linalg.eigvalsh(covariance)[0] ** 0.5,
+                        open_low=True)
+    L = validate.count("L", L)
     z = ndtri(qmc.Sobol(4, seed=0).random_base2(20))
     gain, moved = 0.0, []
     for k, v in enumerate(np.linalg.eigvalsh(covariance)):

@@ -83,6 +83,7 @@ def orthant(K, nodes):
     n = 8, 10^10 for n = 10.  Raises ValueError, naming the argument, for anything else.
     """
     K, nodes = validate.covariance("K", K), validate.count("nodes", nodes)
+    validate.real("K's largest size", np.abs(K).max(), 0.0, 1e100)
     least = np.linalg.eigvalsh(K)[0]
     if least < -1e-10 * np.abs(K).max():  # rounding of whatever computed it
         raise ValueError("K must be positive semi-definite, but its smallest eigenvalue is"

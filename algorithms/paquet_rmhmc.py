@@ -138,7 +138,7 @@ def check_rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     """Check the arguments of rmhmc."""
     validate.instance("model", model, GPClassification, "made by from_prior or from_ep")
     model = validate.model("model", model)
-    return (validate.array("x0", x0, model.y.shape), model, validate.count("l_max", l_max),
+    return (validate.state("x0", x0, model), model, validate.count("l_max", l_max),
             validate.real("eps", eps, 0.0, open_low=True), validate.count("t_max", t_max),
             validate.generator("rng", rng), validate.count("f_max", f_max))
 

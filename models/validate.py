@@ -276,13 +276,19 @@ def labels(name, value, n):
 
 def covariance(name, value):
     """Return `value` as a symmetric (n, n) float64 array (not tested for definiteness)."""
-    value = array(name, value, (-1, -1))
-    if value.shape[0] != value.shape[1]:
-        raise ValueError(f"{name} must be square, not of shape {value.shape}")
+    value = square(name, value)
     gap = np.abs(value - value.T).max()
     if gap > 1e-10 * np.abs(value).max():  # rounding of whatever computed it
         raise ValueError(f"{name} must be symmetric, but differs from its transpose by {gap:.3g}")
     return (value + value.T) / 2 if gap > 0.0 else value
+
+
+def square(name, value):
+    """Return `value` as a square float64 array."""
+    value = array(name, value, (-1, -1))
+    if value.shape[0] != value.shape[1]:
+        raise ValueError(f"{name} must be square, not of shape {value.shape}")
+    return value
 
 
 def mass(name, value, h):
