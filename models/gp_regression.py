@@ -98,6 +98,7 @@ class GPRegression(NamedTuple):
 
 def each(name, value, d):
     """Return a number or an array as a (d,) array, or raise ValueError."""
+    validate.regular(name, value)
     if np.ndim(value) == 0:
         return np.full(d, validate.real(name, value))
     return validate.array(name, value, (d,))

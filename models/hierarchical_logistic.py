@@ -97,6 +97,7 @@ class HierarchicalLogistic(NamedTuple):
         Raises ValueError, naming the argument, for anything else.
         """
         X = validate.array("X", X, (-1, -1))
+        validate.real("X at its largest", np.abs(X).max(), 0.0, 1e100)  # products are numbers
         y = validate.labels("y", y, X.shape[0])
         number = group_numbers("group", group, X.shape[0])
         order = np.argsort(number, kind="stable")

@@ -60,6 +60,16 @@ def logarithms(name, value):
     return value
 
 
+def regular(name, value):
+    """Return `value` if NumPy can tell its shape: lists of unequal lengths have none."""
+    try:
+        np.ndim(value)
+    except ValueError:
+        raise ValueError(f"{name} must be an array of numbers, not lists of unequal"
+                         " lengths") from None
+    return value
+
+
 def entries(name, value, kind=None):
     """Return real numbers as an array that compiled code takes: aligned, in C order, writable.
 

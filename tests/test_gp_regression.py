@@ -212,6 +212,7 @@ def test_a_cache_has_its_own_copy_of_the_state():
 
 
 @pytest.mark.parametrize("name, value, message", [
+    ("prior_sd", [[1.0, 2.0], [3.0]], "prior_sd must be an array of numbers, not lists of unequal"),
     ("X", np.zeros((3, 0)), "X must not be empty, but has shape (3, 0)"),
     ("X", np.zeros((0, 2)), "X must not be empty, but has shape (0, 2)"),
     ("X", np.zeros(3), "X must have shape (n, m), not (3,)"),

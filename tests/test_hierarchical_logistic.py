@@ -311,7 +311,7 @@ SPOILT[3, 1] = np.nan
 
 @pytest.mark.parametrize(("name", "value"), [
     ("X", X[:, 0]), ("X", SPOILT), ("X", None), ("X", "data"), ("X", np.empty((0, 3))),
-    ("X", X.astype(complex)), ("X", X[None]),
+    ("X", X.astype(complex)), ("X", X[None]), ("X", 1e200 * X),
     ("y", Y[:-1]), ("y", 0 * Y), ("y", 2 * Y), ("y", np.full(Y.size, np.nan)), ("y", None),
     ("y", GROUP), ("y", Y[:, None]),
     ("group", GROUP[:-1]), ("group", None), ("group", "a"), ("group", GROUP[:, None]),

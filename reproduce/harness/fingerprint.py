@@ -30,7 +30,7 @@ PLACES = (ROOT, ROOT / "reproduce")  # where the project's imports are found
 BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
 # of validate, each called with a name and the argument, which it returns
 CHECKS = {"array", "count", "covariance", "fits", "generator", "instance", "labels",
-          "logarithms", "model", "models", "real", "square", "state"}
+          "logarithms", "model", "models", "real", "regular", "square", "state"}
 # fields of the syntax tree that say nothing, or that only some versions of Python have
 SILENT = {"annotation", "ctx", "kind", "returns", "type_comment", "type_params"}
 
