@@ -321,15 +321,15 @@ def test_what_is_no_model_is_refused_by_name(name, value):
 
 
 @pytest.mark.parametrize(("model", "message"), [
-    (FUNNEL._replace(n=0), r"n must be a whole number from 1"),
+    (FUNNEL._replace(n=0), r"n must be a whole number of at least 1"),
     (CLASSES._replace(y=CLASSES.y + 1), r"y must hold only whole numbers from 0 to 2, but holds 3"),
     (CLASSES._replace(K=2), r"y must hold only whole numbers from 0 to 1"),
     (CLASSES._replace(K=4), r"precision must have shape \(12,\).* not \(9,\)"),
-    (CLASSES._replace(K=1), r"K must be a whole number from 2"),
+    (CLASSES._replace(K=1), r"K must be a whole number of at least 2"),
     (REGRESSION._replace(group=np.array([0, 2])), r"group must hold numbers of the 2 lengths"),
     (REGRESSION._replace(c2=-1.0), r"c2 must be a finite number in \[0, inf\]"),
     (GPEigen(REGRESSION, N + 1), r"m must be at most the number of cases, 6, not 7"),
-    (GPEigen(REGRESSION, 0), r"m must be a whole number from 1"),
+    (GPEigen(REGRESSION, 0), r"m must be a whole number of at least 1"),
     (GPSpectral(REGRESSION), r"whole must have one length, .* not 2"),
     (GPSubset(GPSubset.from_model(REGRESSION, CASES).part, np.arange(2)),
      r"index must have an entry for each of the 3 cases of model.part, not 2"),
