@@ -1,0 +1,58 @@
+"""The lessons: each notebook is its script, and runs from its first cell to its last."""
+
+import json
+
+import pytest
+
+from harness.listing import AUTHORS
+from harness.mirrors import ROOT
+
+FOLDERS = [ROOT / "reproduce" / author for author in AUTHORS]
+needs = "needs the extra `lessons`"
+
+
+def cells(notebook):
+    """Return (kind, text) of the cells of a notebook."""
+    return [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+
+
+def notebook(folder):
+    return json.loads((folder / "lesson.ipynb").read_text())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_notebook_is_its_script(folder):
+    jupytext = pytest.importorskip("jupytext", reason=needs)
+    # if this fails, run: jupytext --to ipynb reproduce/*/lesson.py
+    assert cells(notebook(folder)) == cells(jupytext.read(folder / "lesson.py"))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_notebook_is_committed_without_what_it_prints(folder):
+    code = [cell for cell in notebook(folder)["cells"] if cell["cell_type"] == "code"]
+    assert len(code) >= 5
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_notebook_says_what_it_is_of_and_leads_to_the_page_and_the_exercises(folder):
+    text = "".join(text for kind, text in cells(notebook(folder)) if kind == "markdown")
+    for word in ("MIT", "CITATION.cff", f"../../figures/{folder.name}.html", "Plant a bug",
+                 "ArviZ", f"../../figures/exercises.html#{folder.name}-1", "Change a setting"):
+        assert word in text
+
+
+@pytest.mark.filterwarnings("ignore")  # of the kernel and its event loop
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_a_notebook_runs(folder, monkeypatch):
+    nbclient = pytest.importorskip("nbclient", reason=needs)
+    pytest.importorskip("ipykernel", reason=needs)
+    pytest.importorskip("arviz", reason=needs)
+    nbformat = pytest.importorskip("nbformat", reason=needs)
+    monkeypatch.setenv("MPLBACKEND", "Agg")
+    made = nbformat.read(folder / "lesson.ipynb", as_version=4)
+    nbclient.NotebookClient(made, timeout=300, kernel_name="python3",
+                            resources={"metadata": {"path": str(folder)}}).execute()
+    printed = [output["text"] for cell in made.cells for output in cell.get("outputs", [])
+               if output["output_type"] == "stream" and output["name"] == "stdout"]
+    assert len(printed) >= 4 and not any("nan" in text for text in printed[-1:])
