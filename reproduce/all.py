@@ -5,6 +5,9 @@ Writes  <figures>/results.md, and what each script writes; the exit status is 1 
 
 Replicates that are stored are not computed again, so that an interrupted run goes on where it was.
 
+Run     python reproduce/all.py --shard I/N    the I-th of N shares of every script's replicates
+Writes  no more than these; the last line says whether another round is needed
+
 Run     python reproduce/all.py --tables    1 s; nothing is computed
 Writes  what README.md and the papers' pages show of the results that are in figures/
 """
@@ -24,6 +27,7 @@ from harness.claims import KINDS, VERDICTS
 from harness.fingerprint import ROOT
 from harness.replicates import figures, processor, write
 from harness.run import orderly, own_version, parse
+from harness.shards import AGAIN
 from harness.tables import markdown, ours, pages, read
 from harness.workers import PARENT
 
@@ -38,6 +42,7 @@ class Run(NamedTuple):
     status: int  # exit status
     seconds: float  # wall time of this run
     record: dict  # what it saved as JSON in this run; empty if it did not
+    last: str = ""  # the last line that a shard printed
 
 
 def scripts(folder):
@@ -49,15 +54,21 @@ def run(path, settings):
     """Run one script in a process of its own, with the options of this one."""
     options = ["--budget", settings.budget, "--jobs", str(settings.jobs),
                "--seed", str(settings.seed), *["--fresh"] * settings.fresh,
-               *(["--data", settings.data] if settings.data else [])]
+               *(["--data", settings.data] if settings.data else []),
+               *(["--shard", str(settings.shard)] if settings.shard else [])]
     saved = figures(settings.budget) / f"{path.stem}.json"
     before = modified(saved)
     start = time.perf_counter()
-    status = subprocess.run([sys.executable, path, *options],
-                            env=os.environ | {PARENT: str(os.getpid())}).returncode
+    last = ""
+    with subprocess.Popen([sys.executable, path, *options], text=True,
+                          stdout=subprocess.PIPE if settings.shard else None,
+                          env=os.environ | {PARENT: str(os.getpid())}) as process:
+        for last in process.stdout or ():
+            print(last, end="", flush=True)
     seconds = time.perf_counter() - start
     fresh = modified(saved) != before  # else it is of an earlier run
-    return Run(path.stem, status, seconds, json.loads(saved.read_text()) if fresh else {})
+    return Run(path.stem, process.returncode, seconds,
+               json.loads(saved.read_text()) if fresh else {}, last)
 
 
 def modified(path):
@@ -109,12 +120,16 @@ def main(settings, folder=SCRIPTS):
     for k, path in enumerate(found, 1):
         print(f"\n=== {k}/{len(found)} {path.stem}", flush=True)
         runs.append(run(path, settings))
-        write(target, results(runs, settings))
+        if not settings.shard:
+            write(target, results(runs, settings))
         if runs[-1].status in INTERRUPTED:
             return 130
     failed = [r.script for r in runs if r.status]
+    again = [r.script for r in runs if AGAIN in r.last]
+    outcome = (target if not settings.shard else f"shard {settings.shard}: " + (
+        f"{AGAIN} by {', '.join(again)}" if again else "no other round is needed"))
     print(f"\n{len(runs) - len(failed)} of {len(runs)} scripts succeeded"
-          + f"; failed: {', '.join(failed)}" * bool(failed) + f"\n{target}")
+          + f"; failed: {', '.join(failed)}" * bool(failed) + f"\n{outcome}")
     return int(bool(failed))
 
 

@@ -11,6 +11,7 @@ from harness import replicates
 from harness.files import Data, DataError
 from harness.fingerprint import ROOT
 from harness.run import Settings
+from harness.shards import Shard
 
 SETTINGS = Settings("smoke")
 
@@ -81,6 +82,29 @@ def test_all_is_well(everything, tmp_path):
     every, script = everything
     script("paquet_fig1")
     assert every.main(SETTINGS, tmp_path / "scripts") == 0
+
+
+SHARD = """
+import sys
+print("the first line")
+print("{name}, shard 2/3: " + ({status} or "another round is needed"), *sys.argv[1:])
+"""
+
+
+def test_a_shard_is_passed_on_and_says_which_scripts_need_another_round(everything, tmp_path,
+                                                                          folder, capsys):
+    every, script = everything
+    script("paquet_fig1", 0, SHARD.replace("{name}", "paquet_fig1"))
+    script("wang_table1", "'none'", SHARD.replace("{name}", "wang_table1"))
+    settings = Settings("smoke", 1, 5, shard=Shard(2, 3))
+    assert every.main(settings, tmp_path / "scripts") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("--jobs 1 --seed 5 --shard 2/3" in line for line in lines) == 2
+    assert lines[-1] == "shard 2/3: another round is needed by paquet_fig1"
+    script("paquet_fig1", "'none'", SHARD.replace("{name}", "paquet_fig1"))
+    assert every.main(settings, tmp_path / "scripts") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "shard 2/3: no other round is needed"
+    assert not (folder / "results.md").exists()
 
 
 def test_an_interrupted_script_stops_the_others(everything, tmp_path, folder):

@@ -15,7 +15,7 @@ import sys
 import time
 import uuid
 import zlib
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import version
@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.fingerprint import ROOT, digest, fingerprint
+from harness.shards import AGAIN, Unfinished, after_the_first, dealt
 from harness.workers import Killed, each
 
 FIGURES = ROOT / "figures"
@@ -50,6 +51,7 @@ class Experiment:
         """Read what is stored of `name`, a script, at the budget of `settings`."""
         self.name, self.budget, self.seed = name, settings.budget, settings.seed
         self.jobs, self.fresh, self.recall = settings.jobs, settings.fresh, settings.recall
+        self.shard = settings.shard
         self.folder = figures(settings.budget) / "replicates" / name
         sweep(self.folder.parents[1], self.folder)
         self.packed = {} if self.fresh else unpack(self.folder.with_suffix(".json.gz"))
@@ -71,6 +73,9 @@ class Experiment:
         same for any number of jobs.  Ctrl-C exits with status 130; what is finished is kept.  If a
         process is killed, what it was at is tried again; the second time it is given up, and Lost
         is raised when all others are finished.
+
+        A shard computes its share alone, and returns if the others are stored by then; if not,
+        Unfinished is raised.
         """
         arguments = [{k: v for k, v in task.items() if k != "cost"} for task in tasks]
         if self.recall:
@@ -78,9 +83,11 @@ class Experiment:
         self.folder.mkdir(parents=True, exist_ok=True)
         code = fingerprint(function)
         keys = [digest(code, to_json(task, sort_keys=True)) for task in arguments]
-        todo = {key: (task, self.folder / f"{key}.json")
-                for key, task in zip(keys, arguments, strict=True)}
+        every = {key: (task, self.folder / f"{key}.json")
+                 for key, task in zip(keys, arguments, strict=True)}
         cost = {key: float(task.get("cost", 1)) for key, task in zip(keys, tasks, strict=True)}
+        share = dealt(cost, self.shard) if self.shard else every
+        todo = {key: each for key, each in every.items() if key in share}
         records = {} if self.fresh else {key: record for key, (_, path) in todo.items()
                                          if (record := self.packed.get(key) or stored(path))}
         # the long ones first, so that no process is left alone with one at the end
@@ -94,7 +101,7 @@ class Experiment:
         from tqdm import tqdm
 
         lost = []
-        bar = tqdm(total=sum(cost.values()), initial=sum(cost[key] for key in records),
+        bar = tqdm(total=sum(map(cost.get, todo)), initial=sum(map(cost.get, records)),
                    desc=self.name, mininterval=0.1 if sys.stderr.isatty() else 10, miniters=0,
                    dynamic_ncols=True,
                    bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}")
@@ -102,7 +109,8 @@ class Experiment:
             with bar:
                 if missing and warm:
                     bar.set_postfix_str("compiling, unless that was done before")
-                    warmed(warm, self.jobs)
+                    with after_the_first() if self.shard else nullcontext():
+                        warmed(warm, self.jobs)
                     bar.unpause()  # the remaining time is estimated without it
                 bar.set_postfix_str(words())
                 jobs = min(self.jobs, len(missing))
@@ -129,8 +137,29 @@ class Experiment:
                        f" crash): {'; '.join(lost)}. The other {len(todo) - len(lost)} of"
                        f" {len(todo)} {unit} are kept; run the same command with fewer --jobs, or"
                        " on a machine with more memory, to compute what is missing.")
+        if self.shard:
+            records |= self.of_others(every, todo, unit)
         self.used |= {key: records[key] for key in keys}
         return [records[key]["result"] for key in keys]
+
+    def of_others(self, every, share, unit):
+        """Return {key: record} of what other shards have computed; Unfinished if one is missing.
+
+        `every`, `share`: {key: (task, path)} of all replicates, and of this shard's own.
+        """
+        there = self.packed.keys() | {path.stem for path in self.folder.glob("*.json")}
+        wanted = every.keys() - share.keys()
+        found = {}
+        if wanted <= there:  # else none need be read, of which there may be very many
+            found = {key: record for key in wanted
+                     if (record := self.packed.get(key) or stored(every[key][1]))}
+            there = found.keys()
+        if missing := len(wanted - there):
+            raise Unfinished(
+                f"its share of the {unit} is stored, {len(share)} of {len(every)}, and {missing} of"
+                f" other shards are not: {AGAIN}, unless these are being computed and the script"
+                " has no further stage")
+        return found
 
     @cached_property
     def keys(self):

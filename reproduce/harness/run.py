@@ -27,6 +27,7 @@ from harness.claims import BUDGETS, counted, failures, judge, measured, report
 from harness.files import DAMAGED, DataError
 from harness.fingerprint import ROOT
 from harness.replicates import Experiment, Lost, figures, killed, machine, to_json, write
+from harness.shards import Shard, Unfinished
 from harness.workers import PARENT, belong_to
 
 START = time.perf_counter()
@@ -41,6 +42,7 @@ class Settings(NamedTuple):
     fresh: bool = False  # ignore stored replicates
     data: str | None = None  # a folder with the data files
     recall: bool = False  # compute no replicate: take what is stored, whatever code it is from
+    shard: Shard | None = None  # compute this share of the replicates, and make no report
 
 
 def main(script):
@@ -55,8 +57,22 @@ def whole_run(script, settings):
         cases = script["cases"](settings)
         announce(script, settings, cases)
         experiment = Experiment(script["NAME"], settings)
+        if settings.shard:
+            return share(script, experiment, cases)
         result = script["run"](experiment, cases)
         return finish(script, experiment, result, cases)
+
+
+def share(script, experiment, cases):
+    """Compute a shard's replicates; the last line says whether there is more for it to do."""
+    try:
+        script["run"](experiment, cases)
+        outcome = ("all replicates are stored, no other round is needed; the same command without"
+                   " --shard reports")
+    except Unfinished as stage:
+        outcome = str(stage)
+    print(f"{last_words()}{script['NAME']}, shard {experiment.shard}: {outcome}", flush=True)
+    return 0
 
 
 def orderly(function, *arguments):
@@ -104,7 +120,13 @@ def parse(doc, argv=None):
     parser.add_argument("--fresh", action="store_true", help="compute stored replicates again")
     parser.add_argument("--data", type=folder, metavar="DIR",
                         help="a folder that holds the data files")
+    parser.add_argument("--shard", type=share_of, metavar="I/N",
+                        help="compute the I-th of N shares of the replicates and make no report"
+                        " (reproduce/CLUSTER.md)")
     options = vars(parser.parse_args(argv))
+    if options["fresh"] and options["shard"]:  # no stage would ever be complete
+        parser.error("--fresh computes again what is stored, and --shard what is missing: to begin"
+                     " anew, remove the stored replicates and leave out --fresh")
     if options["data"]:
         places = [options["data"], os.environ.get("PAPERS_DATA", "")]
         os.environ["PAPERS_DATA"] = os.pathsep.join(places)  # for the processes of replicates()
@@ -132,6 +154,16 @@ def whole(low):
     return number
 
 
+def share_of(text):
+    """Read I/N, as argparse's types do."""
+    number, slash, of = text.partition("/")
+    if not (slash and number.isdecimal() and of.isdecimal() and len(of) < 10
+            and 1 <= int(number) <= int(of)):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not I/N, two whole numbers with 1 <= I <= N, such as 3/8")
+    return Shard(int(number), int(of))
+
+
 def folder(text):
     """Check the name of a folder, as argparse's types do."""
     if not os.path.isdir(text):
@@ -145,7 +177,8 @@ def announce(script, settings, cases):
     duration = (f"{60 * minutes:.0f} s" if minutes < 1.5 else
                 f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h")
     note = getattr(cases, "note", "")
-    print(f"{script['NAME']}, {settings.budget} budget: {script['WHAT']}; data:"
+    part = f", shard {settings.shard}" * bool(settings.shard)
+    print(f"{script['NAME']}, {settings.budget} budget{part}: {script['WHAT']}; data:"
           f" {getattr(cases, 'name', cases)}{f' ({note})' * bool(note)}; about {duration} with"
           f" {settings.jobs} job{'s' * (settings.jobs > 1)} (and a minute the first time, to"
           f" compile); seed {settings.seed}", flush=True)

@@ -1,0 +1,389 @@
+"""reproduce/harness/shards.py and --shard: shares that make a whole, and nothing computed twice."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness import replicates, run, shards
+from harness.fingerprint import ROOT, digest
+from harness.run import Settings, main, parse
+from harness.shards import AGAIN, Shard, Unfinished, dealt
+from harness.style import plt
+
+SETTINGS = Settings("smoke")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Let the harness write to a folder of the test."""
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
+    return tmp_path / "figures" / "smoke"
+
+
+# What is dealt out
+
+
+def costs(seed, n):
+    """Return {key: cost} as uneven as those of scripts: four orders of magnitude, with ties."""
+    rng = np.random.default_rng(seed)
+    return {digest(str(seed), str(k)): float(np.round(10 ** rng.uniform(-2, 2), 2))
+            for k in range(n)}
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 100, 1000])
+@pytest.mark.parametrize("of", [1, 2, 3, 16, 150])
+def test_shares_are_disjoint_complete_and_balanced(n, of):
+    cost = costs(n + of, n)
+    shares = [dealt(cost, Shard(number, of)) for number in range(1, of + 1)]
+    assert sum(map(len, shares)) == n and set().union(*shares) == cost.keys()
+    loads = [sum(map(cost.get, share)) for share in shares]
+    # the last of a share went to it because none had less; rounding of sums of 1000 terms
+    last = [min(map(cost.get, share), default=0) for share in shares]
+    assert max(np.subtract(loads, last)) <= min(loads) + 1e-9
+    if n >= 2 * of:
+        assert min(map(len, shares)) >= 1
+
+
+def test_shares_do_not_depend_on_the_order_of_the_list():
+    cost = costs(1, 200)
+    backwards = dict(reversed(cost.items()))
+    assert [dealt(cost, Shard(k, 7)) for k in (1, 4)] == [
+        dealt(backwards, Shard(k, 7)) for k in (1, 4)]
+
+
+def test_one_replicate_is_not_always_that_of_the_first_share():
+    # scripts have many lists of one, such as their clocks
+    taken = [next(k for k in range(1, 5) if dealt({digest(str(seed)): 1.0}, Shard(k, 4)))
+             for seed in range(200)]
+    # four standard deviations of a binomial number with 200 and 1/4 are 24
+    assert all(26 < taken.count(k) < 74 for k in range(1, 5))
+
+
+def test_options():
+    assert parse("", "--shard 3/8".split()).shard == (3, 8)
+    assert str(parse("", "--shard 3/8".split()).shard) == "3/8"
+    assert parse("", []).shard is None
+
+
+@pytest.mark.parametrize("wrong", [
+    "0/3", "4/3", "3", "3/", "/3", "a/b", "-1/2", "1/2/3", "1.5/2", "1/0", "", "1/9999999999",
+    "1/2 --fresh"])
+def test_wrong_options_end_with_a_sentence(wrong, capsys):
+    with pytest.raises(SystemExit) as end:
+        parse("what it does", ["--shard", *(wrong.split() or [""])])
+    assert end.value.code == 2
+    assert "--shard" in capsys.readouterr().err.splitlines()[-1]
+
+
+# What a shard computes
+
+
+def draw(seed, log):
+    """Leave a line in the file `log` for every call."""
+    with open(log, "a") as file:
+        file.write(f"{seed}\n")
+    return {"x": np.random.default_rng(seed).standard_normal(3)}
+
+
+def tasks(log, seeds=range(12)):
+    return [{"seed": seed, "log": str(log), "cost": 1 + seed % 5} for seed in seeds]
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "log"
+
+
+def calls(log):
+    return sorted(map(int, log.read_text().split())) if log.exists() else []
+
+
+def shard_of(number, of, log, **changes):
+    """Compute a share; return the results, or None if others are missing."""
+    settings = SETTINGS._replace(shard=Shard(number, of), **changes)
+    experiment = replicates.Experiment("x_fig1", settings)
+    try:
+        return experiment.replicates(draw, tasks(log))
+    except Unfinished:
+        return None
+
+
+def seeds_of(number, of, log):
+    """Return the seeds that a shard computes if nothing is stored."""
+    found = {digest(replicates.fingerprint(draw), replicates.to_json(
+        {"seed": task["seed"], "log": task["log"]}, sort_keys=True)): task for task in tasks(log)}
+    share = dealt({key: float(task["cost"]) for key, task in found.items()}, Shard(number, of))
+    return sorted(found[key]["seed"] for key in share)
+
+
+@pytest.mark.parametrize("stored", [range(12), range(0, 12, 2), [5], []])
+def test_a_share_does_not_depend_on_what_is_stored(log, stored):
+    replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log, stored))
+    for number in (3, 1, 2):
+        before = calls(log)
+        shard_of(number, 3, log)
+        new = [seed for seed in calls(log) if seed not in before]
+        assert new == [seed for seed in seeds_of(number, 3, log) if seed not in stored]
+    assert calls(log) == [*range(12)]
+
+
+@pytest.mark.parametrize("jobs", [0, 2])
+def test_the_last_shard_has_all_results_and_so_has_who_collects(log, tmp_path, jobs):
+    assert shard_of(1, 2, log, jobs=jobs) is None
+    found = shard_of(2, 2, log, jobs=jobs)
+    assert found == replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log))
+    assert calls(log) == [*range(12)]  # nothing for who collects
+    for each, wanted in zip(found, tasks(tmp_path / "other"), strict=True):
+        assert each["x"] == draw(wanted["seed"], wanted["log"])["x"].tolist()  # every bit
+
+
+def test_who_collects_computes_what_no_shard_has(log):
+    assert shard_of(2, 3, log) is None
+    found = replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log))
+    assert len(found) == 12 and calls(log) == [*range(12)]
+
+
+def test_what_is_damaged_is_computed_again_by_the_shard_whose_share_it_is(log, folder, capsys):
+    shard_of(1, 2, log)
+    mine = {path.name for path in (folder / "replicates" / "x_fig1").iterdir()}
+    assert shard_of(2, 2, log) is not None
+    (path, *_) = [path for path in (folder / "replicates" / "x_fig1").iterdir()
+                  if path.name not in mine]
+    path.write_text("half")
+    assert shard_of(1, 2, log) is None  # which is the first's not to repair
+    assert len(calls(log)) == 12
+    assert shard_of(2, 2, log) is not None and len(calls(log)) == 13
+    assert f"{path} is damaged" in capsys.readouterr().err
+
+
+def test_what_is_packed_counts_as_stored(log):
+    whole = replicates.Experiment("x_fig1", Settings("paper"))
+    found = whole.replicates(draw, tasks(log))
+    half = replicates.Experiment("x_fig1", Settings("paper"))
+    half.replicates(draw, tasks(log, range(6)))
+    half.pack()  # the other half stays in files
+    gone = sorted(half.folder.iterdir())[:2]
+    lost = sorted(json.loads(path.read_text())["task"]["seed"] for path in gone)
+    for path in gone:
+        path.unlink()
+    done = [shard_of(number, 2, log, budget="paper") for number in (1, 2, 1)]
+    assert done[1] == done[2] == found
+    assert calls(log) == sorted([*range(12), *lost])
+    assert len(list(half.folder.iterdir())) == 6  # a shard packs nothing
+
+
+# Scripts
+
+
+def first(seed):
+    return {"x": seed / 3}
+
+
+def second(seed, x):
+    return {"x": x / 7}
+
+
+def script(**changes):
+    """Return the globals of a script that makes its second list of the first one's results."""
+    def run(experiment, cases):
+        found = experiment.replicates(first, [{"seed": k} for k in range(4)], "starts")
+        return experiment.replicates(second, [
+            {"seed": k, "x": each["x"]} for k, each in enumerate(found)], "chains")
+
+    return {"__doc__": "A script.", "NAME": "x_fig7", "WHAT": "nothing much",
+            "MINUTES": {"smoke": 0.1}, "cases": lambda settings: "none", "run": run,
+            "table": lambda r: str(r), "figure": lambda r: plt.figure(),
+            "CLAIMS": []} | changes
+
+
+@pytest.fixture
+def ends(monkeypatch, capsys):
+    """Return a function that runs the script: its exit status, and the lines that it prints."""
+    def started(*options, **changes):
+        monkeypatch.setattr(sys, "argv", ["x_fig7.py", "--budget", "smoke", "--jobs", "0",
+                                          *options])
+        with pytest.raises(SystemExit) as end:
+            main(script(**changes))
+        return end.value.code, capsys.readouterr().out.splitlines()
+
+    return started
+
+
+def test_a_script_in_stages_needs_a_round_for_each(ends, folder):
+    store = folder / "replicates" / "x_fig7"
+    status, (line, last) = ends("--shard", "1/2")
+    assert status == 0 and "shard 1/2" in line
+    assert last.startswith("x_fig7, shard 1/2: its share of the starts") and AGAIN in last
+    assert len(list(store.iterdir())) == 2
+    last = ends("--shard", "2/2")[1][-1]  # it goes on: the first stage is complete
+    assert "its share of the chains is stored, 2 of 4, and 2 of other" in last and AGAIN in last
+    assert len(list(store.iterdir())) == 6
+    for number in (1, 2):
+        status, (_, last) = ends("--shard", f"{number}/2")
+        assert status == 0 and AGAIN not in last and "no other round is needed" in last
+    assert {path.name for path in folder.iterdir()} == {"replicates"}  # no report
+    kept = {path: path.stat().st_mtime_ns for path in store.iterdir()}
+    status, lines = ends()
+    assert status == 0 and lines[-1] == str(folder / "x_fig7.png")
+    assert {path: path.stat().st_mtime_ns for path in store.iterdir()} == kept
+    assert len(kept) == 8
+
+
+def test_an_error_in_a_shard_is_not_taken_for_the_end_of_a_round(ends):
+    def failing(experiment, cases):
+        raise ArithmeticError("the script's own error")
+
+    with pytest.raises(ArithmeticError, match="own error"):
+        ends("--shard", "1/2", run=failing)
+
+
+def test_killed_processes_are_counted_before_the_last_line(ends, monkeypatch):
+    monkeypatch.setattr(run, "killed", ["chain(1)"])
+    assert ends("--shard", "1/2")[1][-2] == "Killed: 1 process that computed chain(1)"
+
+
+SLOW = '''
+"""A script whose replicates take a while."""
+import time
+from pathlib import Path
+import numpy as np
+from harness import replicates
+from harness.run import main
+from harness.style import plt
+replicates.FIGURES = Path(__file__).parent / "figures"
+NAME, WHAT, MINUTES = "slow_fig1", "naps", {"smoke": 0.1}
+
+def slow(seed):
+    with open(Path(__file__).parent / "log", "a") as file:
+        file.write(f"{seed}\\n")
+    time.sleep(0.2)
+    return {"x": np.random.default_rng(seed).standard_normal(3)}
+
+def run(experiment, cases):
+    return experiment.replicates(slow, [{"seed": k, "cost": 1 + k % 3} for k in range(12)])
+
+CLAIMS = []
+def table(result):
+    return str(result)
+def figure(result):
+    return plt.figure()
+def cases(settings):
+    return "none"
+if __name__ == "__main__":
+    main(globals())
+'''
+
+
+def environment():
+    return os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "reproduce")])}
+
+
+def test_shards_that_run_at_the_same_time_compute_nothing_twice(tmp_path):
+    (tmp_path / "slow_fig1.py").write_text(SLOW)
+    command = [sys.executable, str(tmp_path / "slow_fig1.py"), "--budget", "smoke", "--jobs"]
+    both = [subprocess.Popen([*command, jobs, "--shard", f"{number}/2"], env=environment(),
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            for number, jobs in ((1, "0"), (2, "1"))]
+    said = [process.communicate()[0].splitlines()[-1] for process in both]
+    assert [process.returncode for process in both] == [0, 0]
+    assert calls(tmp_path / "log") == [*range(12)]
+    assert sum(AGAIN in line for line in said) <= 1  # who is last finds all
+    done = subprocess.run([*command, "0"], env=environment(), check=True, capture_output=True)
+    assert calls(tmp_path / "log") == [*range(12)]
+    wanted = [{"x": np.random.default_rng(k).standard_normal(3).tolist()} for k in range(12)]
+    assert str(wanted) in done.stdout.decode()  # every bit
+
+
+# The project's own
+
+
+def whole(name):
+    """Run a script at the smoke budget; return what it stored, {key: result}, times left out."""
+    script = import_module(name)
+    settings = Settings("smoke", 0)
+    experiment = replicates.Experiment(name, settings)
+    script.run(experiment, script.cases(settings))
+    return {key: record["result"] for key, record in experiment.used.items()
+            if not replicates.TIMES & record["result"].keys()}
+
+
+def in_shards(name, of):
+    """Run a script's shards, in rounds until no other is needed; return how many that took."""
+    script = import_module(name)
+    for rounds in range(1, 9):
+        again = 0
+        for number in range(1, of + 1):
+            settings = Settings("smoke", 0, shard=Shard(number, of))
+            try:
+                script.run(replicates.Experiment(name, settings), script.cases(settings))
+            except Unfinished:
+                again += 1
+        if not again:
+            return rounds
+    raise AssertionError(f"{name} needs another round after {rounds}")
+
+
+def same_in_shards(name, tmp_path, monkeypatch):
+    """Assert that a sharded run stores what a whole one does; return the number of rounds."""
+    wanted = whole(name)
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "sharded")
+    rounds = in_shards(name, 2)
+    monkeypatch.setattr(replicates, "compute", None)  # who collects has nothing left to compute
+    assert whole(name) == wanted
+    return rounds
+
+
+def test_a_script_in_stages_gives_the_same_in_shards(tmp_path, monkeypatch):
+    assert same_in_shards("zhang_energy", tmp_path, monkeypatch) == 2
+
+
+# what is chosen by times differs in each run
+BY_TIMES = {"wang_rivals"}
+SCRIPTS = sorted({"meet", *(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))} - BY_TIMES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_script_gives_the_same_in_shards(name, tmp_path, monkeypatch):
+    same_in_shards(name, tmp_path, monkeypatch)
+
+
+# What is compiled
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no lock")
+def test_the_first_compiles_and_the_others_wait_for_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(shards.tempfile, "tempdir", str(tmp_path))
+    done, order = threading.Event(), []
+
+    def another():
+        with shards.after_the_first(), shards.after_the_first():  # which do not wait for each other
+            order.append("another")
+        done.set()
+
+    with shards.after_the_first():
+        thread = threading.Thread(target=another)
+        thread.start()
+        assert not done.wait(0.3)
+        order.append("first")
+    assert done.wait(60)
+    thread.join()
+    assert order == ["first", "another"]
+    assert [path.name for path in tmp_path.iterdir()] == [f"mirrormc-{os.getuid()}.lock"]
+
+
+def test_a_shard_compiles_under_the_lock_and_others_do_without_it(tmp_path, monkeypatch, log):
+    monkeypatch.setattr(shards.tempfile, "tempdir", str(tmp_path / "node"))
+    (tmp_path / "node").mkdir()
+    for shard, locks in ((None, 0), (Shard(1, 1), 1)):
+        settings = SETTINGS._replace(shard=shard)
+        replicates.Experiment(f"x_fig{locks}", settings).replicates(
+            draw, tasks(log), warm=lambda: Path(log).touch())
+        assert len([*(tmp_path / "node").iterdir()]) == locks
