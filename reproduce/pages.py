@@ -7,6 +7,7 @@ Writes  figures/index.html, figures/<author>.html, figures/exercises.html, and t
 A page is one file that needs no server and no network; its pictures are the .png beside it.
 """
 
+import json
 import re
 import sys
 from functools import cache
@@ -97,10 +98,16 @@ def rendered(template, **values):
         loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.globals |= {
-        "css": (TEMPLATES / "page.css").read_text(), "js": (TEMPLATES / "page.js").read_text(),
+        "css": inlined("page.css"), "js": inlined("page.js"), "step_css": inlined("step.css"),
+        "step_js": inlined("step.js"),
         "verdicts": VERDICTS, "evidence": evidence, "listing": listing, "slug": slug,
         "total": lambda counts: sum(counts.values())}
     return environment.get_template(template).render(**values)
+
+
+def inlined(name):
+    """Return a style sheet or a script as it stands in a page: without its indentation."""
+    return "\n".join(map(str.strip, (TEMPLATES / name).read_text().splitlines()))
 
 
 def slug(text):
@@ -181,9 +188,9 @@ def paper(author):
             "twin": twin.name if twin.exists() else "",
             "operations": listing.header(twin) if twin.exists() else "",
             "texts": [sheet.html(row.meaning) for row in rows[path]]}
-    alone = [(path, [departure(each, sheet) for each in found])
+    alone = [(path, [departure(each, sheet, author) for each in found])
              for path, found in listing.alone(author)]
-    scripts = evidence.scripts(author)
+    scripts, runs = evidence.scripts(author), stepped(author, sheet)
     heading, introduction = evidence.introduction(author)
     return rendered(
         "paper.html", author=author, heading=heading, introduction=introduction, files=files,
@@ -193,6 +200,7 @@ def paper(author):
         claims={s.name: claims(s.record) for s in scripts if s.record},
         score=evidence.counts(s.record for s in scripts if s.record), words=PAPERS[author],
         questions=evidence.open_questions(author), authors=listing.AUTHORS,
+        runs=list(enumerate(runs)), recorded=in_a_script(runs),
         elsewhere=elsewhere(author), symbols=sheet.symbols(), sizes=sheet.css())
 
 
@@ -244,7 +252,7 @@ def laid_out(section, first, sheet):
             "again": [(k, section.line(k)) for k in row.again],
             "code": [(line.number, *code(line, names, first)) for line in row.code],
             "ours": not row.numbers and not row.again,
-            "departures": [departure(each, sheet) for each in row.departures]})
+            "departures": [departure(each, sheet, section.author) for each in row.departures]})
     return {"section": section, "summary": listing.summary(section), "rows": rows}
 
 
@@ -282,12 +290,25 @@ def dotted(tokens, k):
     return name
 
 
-def departure(found, sheet):
-    """Return what the template needs of a departure."""
+def stepped(author, sheet):
+    """List the runs that a page steps through, with their sentences typeset."""
+    return [run | {"about": sheet.html(run["about"]), "replays": [
+        replay | {"says": sheet.html(replay["says"])} for replay in run["replays"]]}
+        for run in listing.runs(author)]
+
+
+def in_a_script(value):
+    """Write a value as JSON that may stand in a script of a page."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def departure(found, sheet, author):
+    """Return what the template needs of a departure on the page of an author."""
     path, _, name = found.test.partition("::")
     return {"where": found.where, "theirs": sheet.html(found.theirs),
             "ours": sheet.html(found.ours), "why": sheet.html(found.why),
-            "test": (path, name) if not listing.label(found) else None}
+            "test": (path, name) if not listing.label(found) else None,
+            "replay": listing.replay(author, found)}
 
 
 def internal(text):

@@ -17,6 +17,7 @@ from models import linalg
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from models.interface import U, grad_U
+from paquet.steps import LINE_18, LINES_6_TO_9
 
 N = 5
 RNG = np.random.default_rng(0)
@@ -139,10 +140,7 @@ def test_line_30_rejects_an_energy_that_is_not_finite(rmhmc):
             assert np.isfinite(chain.energies).all()
 
 
-@departs(riemann_metric, {
-    "L6": "r = -z**2 / 2 - LOG_2_PI / 2 - probit(z).log_Phi",
-    "L7": "lam = z * np.exp(r) + np.exp(2 * r)",
-    "L9": "dg = y * (1 - x**2) * np.exp(r) - 3 * x * np.exp(2 * r) - 2 * y * np.exp(3 * r)"})
+@departs(riemann_metric, LINES_6_TO_9)
 def test_lines_6_to_9_keep_their_digits_far_from_the_data(riemann_metric):
     # samples from the paper's prior reach |z| = 400, where Phi underflows
     x = 400 * Y * np.array([1, -1, 1, -1, 1])
@@ -183,10 +181,7 @@ def test_lines_6_to_8_are_one_function(derivatives):
         assert dL_dx + z == pytest.approx(exact, rel=1e-12)  # norm.cdf has 13 digits there
 
 
-@departs(derivatives, {
-    "L18": """
-        dL_dx = (beta * dell_dx + beta * solve_lower_transposed(L_K, f)
-                 - (1 - beta) * solve_lower_transposed(L_Sigma, f_))"""})
+@departs(derivatives, LINE_18)
 def test_line_18_is_the_gradient_of_line_17(derivatives):
     model = MODELS["q, beta = 0.3"]
     numeric = gradient(lambda x: derivatives(x, model)[0], x_test)

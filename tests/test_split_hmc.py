@@ -39,6 +39,7 @@ from models.jit import ROOT, njit
 from models.linalg import PLAIN, TRANSPOSED
 from models.logistic_regression import BLOCK, LogisticRegression, dgemv
 from models.multinomial_logistic import MultinomialLogistic
+from shahbaba.steps import matrix_A, printed_R
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 2)) * np.array([2.0, 0.5])
@@ -66,12 +67,6 @@ def start(name):
     z = rng.standard_normal(fit.q.size)
     return fit.q + np.linalg.solve(np.linalg.cholesky(fit.hessian).T, z), rng.standard_normal(
         z.size)
-
-
-def matrix_A(fit):
-    d = fit.w.size
-    return np.block([[np.zeros((d, d)), np.eye(d)],
-                     [-(fit.Z * fit.w**2) @ fit.Z.T, np.zeros((d, d))]])
 
 
 def flow_matrix(fit, eps):
@@ -244,12 +239,6 @@ def test_U_0_and_the_gradient_of_U_1_are_those_of_the_normal_approximation():
 
 
 # The departures: each of these tests fails for the printed version
-
-
-def printed_R(fit, eps):
-    """R as Algorithm 1 has it, with the inverse in the exponent."""
-    D, Gamma = np.linalg.eig(matrix_A(fit))
-    return Gamma @ expm(np.diag(D * eps) @ np.linalg.inv(Gamma))
 
 
 @departs(flow_matrix, printed_R)

@@ -55,6 +55,7 @@ from models.interface import (
 )
 from models.linalg import cholesky
 from stationary import LEVEL, funnel_stays
+from zhang.steps import LINE_1, THIRD_LEAPFROG
 
 N = 3  # variables theta
 
@@ -391,11 +392,7 @@ def test_equation_5_the_sign_of_the_log_determinant(sign):
         np.testing.assert_allclose(changes(model, point, other, sign), density, rtol=0, atol=1e-12)
 
 
-@departs(sshmc_step, {"L1": """
-    r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)
-    r_theta = velocity_theta(r_theta, at_phi(phi, model), model)
-    r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)
-    r_phi = velocity_phi(r_phi, at_theta(theta, model), model)"""})
+@departs(sshmc_step, LINE_1)
 def test_line_1_the_precision_of_the_momentum_is_G(sshmc_step):
     # a minute step moves theta and phi by the time times M^-1 r: a root of M^-1, column by column
     eps = 1e-7
@@ -410,12 +407,7 @@ def test_line_1_the_precision_of_the_momentum_is_G(sshmc_step):
             np.testing.assert_allclose(root @ root.T, np.linalg.inv(M), rtol=0, atol=1e-5)
 
 
-PRINTED_L3 = {"L3": """
-    H_1 = H1(model, at_phi(phi, model), r_phi)
-    theta, r_theta = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)"""}
-
-
-@departs(abla_step, PRINTED_L3)
+@departs(abla_step, THIRD_LEAPFROG)
 def test_the_third_leapfrog_starts_where_the_first_ended(abla_step):
     z, move = flat(AT), moves(FUNNEL, 0.3, step=abla_step)
     np.testing.assert_allclose(back(move(back(move(z)))), z, rtol=0, atol=1e-13)  # rounding
@@ -423,7 +415,7 @@ def test_the_third_leapfrog_starts_where_the_first_ended(abla_step):
 
 
 def test_the_third_leapfrog_as_printed_neither_leads_back_nor_keeps_volume():
-    z, move = flat(AT), moves(FUNNEL, 0.3, step=variant(abla_step, PRINTED_L3))
+    z, move = flat(AT), moves(FUNNEL, 0.3, step=variant(abla_step, THIRD_LEAPFROG))
     assert np.abs(back(move(back(move(z)))) - z).max() > 0.1
     assert abs(np.linalg.det(derivative(move, z)) - 1) > 1e-3
 

@@ -7,6 +7,7 @@ numbered algorithm of the paper.
 """
 
 import ast
+import json
 import re
 from functools import cache
 from itertools import groupby, pairwise
@@ -278,6 +279,36 @@ def summary(section):
         if isinstance(node, ast.FunctionDef) and node.name == section.mirror.name:
             return ast.get_docstring(node).splitlines()[0]
     raise ValueError(f"{section.path.name} has no function {section.mirror.name}")
+
+
+# What was recorded
+
+
+@cache
+def runs(author):
+    """List the runs that the page of an author steps through, for its script.
+
+    They are those of figures/steps (harness/recording.py), each function as its Section's anchor,
+    the lines of its code in its file, and its name; a replay has the words of its departure.
+    """
+    path = ROOT / "figures" / "steps" / f"{author}.json"
+    found = json.loads(path.read_text()) if path.exists() else []
+    known = {f"{each.path.stem}.{each.mirror.name}": each for each in sections(author)}
+    where = {departure.test.rpartition("::")[2]: departure.where
+             for _, departure, _ in targets()}
+    for run in found:
+        run["functions"] = [[known[name].anchor, [line.number for line in known[name].mirror.code],
+                             name.rpartition(".")[2]] for name in run["functions"]]
+        for replay in run["replays"]:
+            replay["where"] = where[replay["test"]]
+    return found
+
+
+def replay(author, departure):
+    """Return the numbers of the run and of the replay that show a departure, or None."""
+    test = departure.test.rpartition("::")[2]
+    return next(((k, j) for k, run in enumerate(runs(author))
+                 for j, each in enumerate(run["replays"]) if each["test"] == test), None)
 
 
 # The header

@@ -1,0 +1,67 @@
+"""Runs of the mirrors of Zhang and Sutton (2014) on the funnel of two variables, for their page."""
+
+import numpy as np
+
+from algorithms.sshmc import H1, abla_step, hamiltonian, leapfrog, sshmc_step
+from harness.recording import Picture, Replay, Run, contours
+from models.funnel import Funnel
+from models.interface import U
+from zhang.as_printed import PRINTED, as_printed
+
+# print's lines, which the tests of the departures put in place of ours as well
+LINE_1 = {"L1": """
+    r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)
+    r_theta = velocity_theta(r_theta, at_phi(phi, model), model)
+    r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)
+    r_phi = velocity_phi(r_phi, at_theta(theta, model), model)"""}
+THIRD_LEAPFROG = {"L3": """
+    H_1 = H1(model, at_phi(phi, model), r_phi)
+    theta, r_theta = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)"""}
+
+MODEL = Funnel.from_size(2, 1.0)
+BOX, LEVELS = (-4.0, 4.0, -4.0, 6.5), (0.5, 1.5, 3.0)
+
+
+def transition(mirror, model=MODEL):
+    """Make one transition."""
+    return mirror(np.array([0.7, -0.4]), np.array([0.0]), model, 0.2, 0.4, 6, 1, 1,
+                  np.random.default_rng(3))
+
+
+def with_the_printed_sign(mirror):
+    """Make it with + log |G| / 2."""
+    return transition(mirror, as_printed(2, mass_phi=1.0, **PRINTED["Z1"]))
+
+
+def point(name, here):
+    """Return x_1, v and H, where a leapfrog ends or the trajectory begins."""
+    if name == "sshmc_step":
+        theta, phi, model = here["theta"], here["phi"], here["model"]
+        r_theta, r_phi = here["r_theta"], here["r_phi"]
+    elif isinstance(here["H"], H1):
+        theta, r_theta, H = here["z"], here["r"], here["H"]
+        phi, r_phi, model = H.Phi.phi, H.r_phi, H.model
+    else:
+        phi, r_phi, H = here["z"], here["r"], here["H"]
+        theta, r_theta, model = H.Theta.theta, H.r_theta, H.model
+    return [theta[0], phi[0], hamiltonian(theta, phi, r_theta, r_phi, model)]
+
+
+def worst(outcome):
+    """Return by how much H differs at most from where it began."""
+    values = [point[2] for _, point in outcome.track]
+    return max(abs(value - values[0]) for value in values)
+
+
+RUNS = [
+    Run("A1", "One transition of six ABLA steps for the funnel of x_1, x_2 and v.", sshmc_step,
+        (abla_step, leapfrog), transition,
+        Picture("plane", (("sshmc_step", "L1"), ("leapfrog", "L4")), point, ("x_1", "v", "H"),
+                lambda: contours(lambda q: U(q, Funnel.from_size(1)), BOX, LEVELS)),
+        (Replay("test_the_third_leapfrog_starts_where_the_first_ended", lambda ours, theirs: (
+            f"The first leapfrog's way is lost: H is off by up to {worst(theirs):.2g}, by"
+            f" {worst(ours):.2g} with ours."), abla_step, THIRD_LEAPFROG),
+         Replay("test_equation_5_the_sign_of_the_log_determinant", lambda ours, theirs: (
+             f"The printed sign drives v away: it ends at {theirs.track[-1][1][1]:.3g}, at"
+             f" {ours.track[-1][1][1]:.3g} with ours."), call=with_the_printed_sign))),
+]

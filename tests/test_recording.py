@@ -1,0 +1,252 @@
+"""Recorded runs: each ends where the compiled mirror does, and the tracer keeps what changed."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from importlib import import_module
+
+import numba
+import numpy as np
+import pytest
+
+import record
+from harness import listing, recording
+from harness.mirrors import departing, departures
+from models.jit import ROOT
+
+STEPS = ROOT / "figures" / "steps"
+AUTHORS = [author for author in listing.AUTHORS if (STEPS / f"{author}.json").exists()]
+RUNS = [(author, run) for author in AUTHORS for run in import_module(f"{author}.steps").RUNS]
+IDS = [f"{author}-{run.name}" for author, run in RUNS]
+
+
+@cache
+def committed(author):
+    return {run["name"]: run for run in json.loads((STEPS / f"{author}.json").read_text())}
+
+
+@pytest.fixture(scope="module")
+def again():
+    """What is recorded now, in a process in which nothing is compiled."""
+    code = "import json, record; print(json.dumps({a: record.runs(a) for a in record.AUTHORS}))"
+    folders = os.pathsep.join(map(str, (ROOT, ROOT / "reproduce")))
+    done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE,
+                          text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
+                                          "PYTHONPATH": folders})
+    return {author: {run["name"]: run for run in found}
+            for author, found in json.loads(done.stdout).items()}
+
+
+@pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
+def test_a_recorded_run_ends_where_the_compiled_mirror_does(author, run):
+    assert not numba.config.DISABLE_JIT
+    compiled = recording.numbers(run.call(run.mirror))
+    # sums may run in another order, here and on another processor: 1e-16 of numbers up to 1e3, a
+    # hundred times over; what is as large as 3e5 is far from the data
+    np.testing.assert_allclose(committed(author)[run.name]["end"], compiled, rtol=1e-10, atol=1e-10)
+
+
+def test_every_paper_has_runs():
+    assert AUTHORS == list(listing.AUTHORS)
+
+
+def pieces(stored):
+    """Yield a run and its replays."""
+    yield stored
+    yield from stored["replays"]
+
+
+def told(found):
+    """The steps of a record as they can be compared: places, names, and values apart."""
+    places = [[*step[:3], [found["names"][k] for k in step[3][::2]], step[4:]]
+              for step in found["steps"]]
+    return places, [found["values"][k] for step in found["steps"] for k in step[3][1::2]]
+
+
+def close(ours, theirs):
+    """Compare stored values: six digits, of which the last may be rounded the other way."""
+    if isinstance(ours, float | int) and isinstance(theirs, float | int):
+        # what is nought but for rounding has no digits
+        return abs(ours - theirs) <= 2e-5 * max(abs(ours), abs(theirs)) + 1e-9
+    if isinstance(ours, list):
+        return len(ours) == len(theirs) and all(map(close, ours, theirs))
+    return ours == theirs
+
+
+@pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
+def test_what_is_committed_is_what_is_recorded_now(author, run, again):
+    # if this fails, run python reproduce/record.py and then reproduce/pages.py
+    now, then = again[author][run.name], committed(author)[run.name]
+    assert now.keys() == then.keys()
+    for new, old in zip(pieces(now), pieces(then), strict=True):
+        (places, values), (old_places, old_values) = told(new), told(old)
+        assert places == old_places
+        assert all(map(close, values, old_values))
+        assert all(map(close, [point for _, point in new["track"]],
+                       [point for _, point in old["track"]]))
+        for key in ("functions", "test", "lines", "about", "picture", "says"):
+            assert new.get(key) == old.get(key) or key == "picture"
+
+
+@pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
+def test_the_last_value_of_each_local_is_the_last_that_was_recorded(author, run):
+    # so that no change was missed: each number of the result is that of a local, or of its last
+    # digit, in the last state of what was built up step by step
+    found = committed(author)[run.name]
+    built = {}
+    for function, _, _, changes, *_ in found["steps"]:
+        built |= {(function, found["names"][k]): found["values"][v]
+                  for k, v in zip(changes[::2], changes[1::2], strict=True)}
+    numbers = [x for value in built.values() for x in recording.numbers(flattened(value))]
+    for number in found["end"]:
+        if np.isfinite(number) and number not in (0.0, 1.0):
+            digits = np.nanmin(np.abs(np.array(numbers) - number))
+            assert digits <= 1e-5 * abs(number), (number, run.name)
+
+
+def flattened(value):
+    """The numbers of a stored value, a shape apart."""
+    if isinstance(value, dict):
+        value = value["ends"]
+    if isinstance(value, list):
+        return tuple(flattened(part) for part in value)
+    return float(value)
+
+
+@pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
+def test_every_replay_shows_a_departure_and_its_lines_fail(author, run):
+    tests = {departure.test.rpartition("::")[2] for path in departing()
+             for departure in departures(path)}
+    stored = committed(author)[run.name]
+    assert len(stored["replays"]) == len(run.replays)
+    for replay in stored["replays"]:
+        assert replay["test"] in tests
+        assert replay["end"] != stored["end"] and replay["says"].endswith(".")
+
+
+# The tracer
+
+
+EXAMPLE = '''"""Paper  nobody.  Mirror  summed.
+
+Departures  none.
+"""
+import numpy as np
+
+
+def summed(n, rows):
+    """Sum.
+
+    Pseudocode (nobody)
+     1  for k = 1 to n
+     2      s := s + twice(k)
+     3  return s
+    """
+    s, out = 0.0, np.empty(5)                      # --
+    for k in range(n):                             # L1
+        s = (s                                     # L2
+             + twice(k))                           # L2
+        out[k] = s                                 # --
+    return s, rows                                 # L3
+
+
+def twice(k):
+    """Double.
+
+    Pseudocode (nobody)
+     1  return 2 k
+    """
+    return 2 * k                                   # L1
+'''
+
+
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    (tmp_path / "an_example.py").write_text(EXAMPLE)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = import_module("an_example")
+    yield module
+    del sys.modules["an_example"]
+
+
+def test_each_line_is_a_step_with_what_it_changed(example):
+    rows = np.arange(20.0)
+    picture = recording.Picture("plane", (("summed", "L2"),), lambda name, here: [here["s"]], ())
+    run = recording.Run("A1", "about", example.summed, (example.twice,),
+                        lambda mirror: mirror(2, rows), picture)
+    found, outcome = recording.record(run, run.mirror, run.call)
+    steps = [(f, line, depth, {found["names"][k]: found["values"][v]
+                               for k, v in zip(c[::2], c[1::2], strict=True)}, *calls)
+             for f, line, depth, c, *calls in found["steps"]]
+    assert steps == [
+        (0, 0, -1, {"n": 2, "rows": {"shape": (20,), "ends": [0.0, 19.0]}}, 1),
+        (0, 0, 0, {"s": 0.0}),
+        (0, 1, 0, {"k": 0}),
+        (0, 2, 0, {"k": 0}, 1), (1, 0, 1, {}), (0, 2, 0, {}),  # s is 0 still
+        (0, 4, 0, {"out[0]": 0.0}),
+        (0, 1, 0, {"k": 1}),
+        (0, 2, 0, {"k": 1}, 1), (1, 0, 1, {}), (0, 2, 0, {"s": 2.0}),
+        (0, 4, 0, {"out[1]": 2.0}),
+        (0, 1, 0, {}),  # which ends the loop
+        (0, 5, 0, {})]
+    assert found["track"] == [[5, [0.0]], [10, [2.0]]] and found["end"] == [2.0, *rows]
+    assert outcome.result[0] == 2.0 and outcome.known["k"] == 1
+    assert found["functions"] == ["an_example.summed", "an_example.twice"]
+
+
+def test_a_replay_marks_the_lines_of_the_mirror(example):
+    # the printed lines are more than ours, so all that follows has moved
+    lines = {"L2": "s = s - 1\ns = s - 1\ns = s + 1\ns = s + 1"}
+    replay = recording.Replay("test_x", lambda ours, theirs: f"{theirs.result[0]}.",
+                              example.summed, lines)
+    run = recording.Run("A1", "about", example.summed, (), lambda mirror: mirror(1, 3.0))
+    function = recording.printed(run, replay)
+    found, outcome = recording.record(run, function, run.call)
+    assert [line for _, line, *_ in found["steps"]] == [0, 0, 1, 2, 4, 1, 5]
+    assert outcome.result == (0.0, 3.0)
+    assert recording.printed_lines(run, replay) == [[0, [2, 3], lines["L2"]]]
+
+
+def test_nothing_is_recorded_of_compiled_code():
+    with pytest.raises(ValueError, match=r"so NUMBA_DISABLE_JIT must be 1.*record\.py"):
+        recording.recorded(RUNS[0][1])
+
+
+@pytest.mark.parametrize(("before", "now", "expected"), [
+    (None, 1.0, [("x", 1.0)]), (1.0, 1.0, []), (np.nan, np.nan, []), (True, False, [("x", False)]),
+    (np.zeros(5), np.array([0, 0, 3, 0, 4.0]), [("x[2]", 3.0), ("x[4]", 4.0)]),
+    (np.zeros(2), np.array([0, 1.0]), [("x", [0, 1])]),  # short ones are shown whole
+    (np.zeros(2), np.zeros(3), [("x", [0, 0, 0])]),
+    (None, np.array([2, np.nan, np.nan, np.nan]), [("x[0]", 2)]),
+])
+def test_what_has_changed(before, now, expected):
+    found = [(name, np.asarray(value).tolist())
+             for name, value in recording.differences("x", before, now)]
+    assert found == expected
+
+
+@pytest.mark.parametrize(("value", "expected"), [
+    (np.pi, 3.14159), (np.float64(-1e-300), -1e-300), (np.nan, "nan"), (-np.inf, "-inf"),
+    (np.bool_(True), True), (7, 7), (np.full(3, np.nan), None), (0.5 - 2j, "0.5-2i"),
+    (np.arange(4.0).reshape(2, 2), [[0, 1], [2, 3]]),
+    (np.arange(10.0), {"shape": (10,), "ends": [0, 9]}),
+])
+def test_how_a_value_is_stored(value, expected):
+    assert recording.shown(value) == expected
+
+
+def test_contours_are_where_the_energy_is():
+    lines = recording.contours(lambda x: x @ x / 2, (-3, 3, -3, 3), (0.5, 2.0), 81)
+    radii = [np.hypot(*np.transpose(line)) for line in lines]
+    for found, radius in zip(radii, (1, 2), strict=True):
+        # of chords between points .075 apart: .075^2 / 8 of a circle's radius, and as much at 0
+        np.testing.assert_allclose(found, radius, rtol=0, atol=2e-3)
+
+
+def test_the_command_names_what_it_does_not_know(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["record.py", "nobody"])
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    with pytest.raises(SystemExit, match="nobody is no paper: say one of paquet, shahbaba"):
+        record.main()
