@@ -1,6 +1,7 @@
 """Make the companion pages: each paper as one file, its pseudocode beside the code that runs.
 
 Run     python reproduce/pages.py    15 s; needs the extra `pages`: pip install -e ".[pages]"
+        After record.py, if a mirror or a paper's steps.py has changed.
 Writes  figures/index.html, figures/<author>.html, figures/exercises.html, and the tables of
         departures in the README.md of each paper's folder
 
@@ -15,13 +16,12 @@ from typing import NamedTuple
 
 from harness import evidence, exercises, listing
 from harness.claims import VERDICTS
+from harness.highlight import highlighted
 from harness.mirrors import ROOT, with_departures
 from harness.typeset import Sheet
 
 FIGURES = ROOT / "figures"
 TEMPLATES = ROOT / "reproduce" / "harness" / "page"
-TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
-          "Comment": "q", "Operator.Word": "k", "Name.Function": "f"}  # Pygments' and ours
 
 
 class Paper(NamedTuple):
@@ -152,19 +152,6 @@ def answer(exercise):
         ("-", exercise.wrong), ("+", exercise.right)) for line in text.split("\n"))
 
 
-def highlighted(text):
-    """Return Python code as HTML."""
-    from pygments.lexers import PythonLexer
-
-    found = []
-    for kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text):
-        name = str(kind).removeprefix("Token.")
-        kept = next((ours for theirs, ours in TOKENS.items() if name.startswith(theirs)), "")
-        html = evidence.escape(value, quote=False)
-        found.append(f"<i class={kept}>{html}</i>" if kept and value.strip() else html)
-    return "".join(found)
-
-
 # A paper's page
 
 
@@ -264,30 +251,10 @@ def pseudocode(text, sheet, symbol):
 
 def code(line, names, first):
     """Return the indent of a line of code, in characters, and its HTML, highlighted."""
-    from pygments.lexers import PythonLexer
-
     text = line.text.rstrip()[4:]
     indent = len(text) - len(text.lstrip())
-    tokens = [(str(kind).removeprefix("Token."), value) for kind, value in PythonLexer(
-        stripnl=False, ensurenl=False).get_tokens(text.lstrip())]
-    found = []
-    for k, (kind, value) in enumerate(tokens):
-        kept = next((ours for theirs, ours in TOKENS.items() if kind.startswith(theirs)), "")
-        html = evidence.escape(value, quote=False)
-        row = names.get(dotted(tokens, k)) if kind.startswith("Name") else None
-        if row is not None:
-            html = f'<span class="s" data-n="{first + row}">{html}</span>'
-        found.append(f"<i class={kept}>{html}</i>" if kept and value.strip() else html)
-    return indent, "".join(found)
-
-
-def dotted(tokens, k):
-    """Return the name at a token with what it is an attribute of: ratios.h."""
-    name = tokens[k][1]
-    while k >= 2 and tokens[k - 1][1] == "." and tokens[k - 2][0].startswith("Name"):
-        k -= 2
-        name = f"{tokens[k][1]}.{name}"
-    return name
+    rows = {name: first + row for name, row in names.items()}
+    return indent, highlighted(text.lstrip(), rows.get)
 
 
 def stepped(author, sheet):

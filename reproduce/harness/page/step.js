@@ -188,8 +188,8 @@
     if (by) by.focus();
   };
   // the next step, after k, of the line that the address names
-  const wanted = k => {
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const wanted = (k, address = location.hash) => {
+    const target = address && document.getElementById(decodeURIComponent(address.slice(1)));
     const row = target && target.classList.contains('pl') && target.closest('.r');
     if (!row) return -1;
     const isThere = step => !step[4] && line(step[0], step[1]).closest('.r') === row;
@@ -210,9 +210,9 @@
   slider.oninput = () => show(+slider.value);
   for (const button of all('[data-run]'))
     button.onclick = () => open(+button.dataset.run, +(button.dataset.replay || -1), button);
-  addEventListener('hashchange', () => {
-    if (!run) return;
-    const k = wanted(at);
+  document.addEventListener('click', event => { // also where the address is this line's already
+    const link = run && event.target.closest('.pl .n');
+    const k = link ? wanted(at, link.hash) : -1;
     if (k >= 0) show(k, false);
   });
   document.addEventListener('keydown', event => {

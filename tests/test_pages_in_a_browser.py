@@ -1,0 +1,332 @@
+"""The companion pages in a browser: the stepper, the switches, print, small screens, no script.
+
+It needs Debian's chromium, found as `chromium` on the PATH or by the environment variable CHROMIUM:
+where CI is set and it is missing they fail, elsewhere they are skipped.
+"""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness import listing
+from models.jit import ROOT
+
+FIGURES = ROOT / "figures"
+NAMES = ["index.html", *(f"{author}.html" for author in listing.AUTHORS), "exercises.html"]
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+RUNS = [(author, k) for author in listing.AUTHORS for k in range(len(listing.runs(author)))]
+IDS = [f"{author}-{listing.runs(author)[k]['name']}" for author, k in RUNS]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    library = pytest.importorskip("playwright.sync_api",
+                                  reason="it needs playwright: the extra `browser`")
+    if not CHROMIUM and "CI" not in os.environ:
+        pytest.skip("there is no chromium: apt-get install chromium, or its path in CHROMIUM")
+    assert CHROMIUM, "CI is set, and there is no chromium: .ci/run installs it as root"
+    with library.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"], timeout=120_000)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Open pages; in the end, say what went wrong on any of them."""
+    contexts, wrong = [], []
+
+    def page(name, **settings):
+        contexts.append(browser.new_context(offline=True, **settings))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(120_000)  # the machine may be busy
+        page.on("console", lambda message: wrong.append(message.text)
+                if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("request", lambda request: wrong.append(request.url)
+                if not in_figures(request.url) else None)
+        page.on("requestfailed", lambda request: wrong.append(request.url))
+        page.goto((FIGURES / name).as_uri())
+        return page
+
+    yield page
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def in_figures(url):
+    return url.startswith("data:") or Path(url.removeprefix("file://")).parent == FIGURES
+
+
+def step(page):
+    """What the stepper says: the number of the step, and the words."""
+    said = page.evaluate("['count', 'where', 'said', 'fails'].map(name =>"
+                         " document.querySelector(`[data-dock=${name}]`).textContent)")
+    number, _, last = said[0].partition(" of ")
+    return int(number), int(last), *said[1:]
+
+
+def recorded(author, k):
+    return listing.runs(author)[k]
+
+
+def values(run, record, number):
+    """The names and values of a step, as they were recorded."""
+    changes = record["steps"][number][3]
+    return {record["names"][name]: record["values"][value]
+            for name, value in zip(changes[::2], changes[1::2], strict=True)}
+
+
+def same(text, value, rel=1e-5):
+    """Compare a number of the page, with its own minus and six digits, with what was recorded."""
+    return float(text.replace("\u2212", "-")) == pytest.approx(value, rel=rel)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_opens_without_an_error_and_fits_a_small_screen(opened, name, scheme):
+    page = opened(name, viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    brightness = sum(map(int, background.removeprefix("rgb(").removesuffix(")").split(", ")))
+    assert (brightness < 3 * 64) == (scheme == "dark")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_link_resolves_where_a_browser_looks(opened, name):
+    page = opened(name)
+    links = page.evaluate("[...document.querySelectorAll('a[href]')].map(a => a.href)")
+    assert links
+    anchors = {}
+    for link in sorted(set(links)):
+        path, _, anchor = link.removeprefix("file://").partition("#")
+        assert Path(path).exists(), link
+        if anchor and path.endswith(".html"):
+            anchors.setdefault(Path(path).name, set()).add(anchor)
+    for other, wanted in anchors.items():
+        there = page if other == name else opened(other)
+        assert there.evaluate("them => them.filter(id => !document.getElementById(id))",
+                              sorted(wanted)) == []
+
+
+@pytest.mark.parametrize(("author", "k"), RUNS, ids=IDS)
+def test_the_stepper_reaches_the_end_by_keys_and_shows_what_was_recorded(opened, author, k):
+    page, run = opened(f"{author}.html"), recorded(author, k)
+    page.click(f".play [data-run='{k}']")
+    last = len(run["steps"]) - 1
+    assert step(page)[:2] == (0, last) and step(page)[2].startswith("Start")
+    assert page.evaluate("document.activeElement.dataset.dock") == "next"  # so keys do reach it
+    far = min(last, 60)
+    for number in range(1, far + 1):
+        page.keyboard.press("ArrowRight")
+        if number % 7 == 1:
+            check_step(page, run, run, number)
+    page.keyboard.press("ArrowLeft")
+    assert step(page)[0] == far - 1
+    page.keyboard.press("Home")
+    passed = [0]
+    while passed[-1] < last and len(passed) < 80:
+        page.keyboard.press("ArrowDown")
+        passed.append(step(page)[0])
+    depths = [run["steps"][number][2] for number in passed[1:]]
+    assert set(depths) == {0} and passed == sorted(set(passed))
+    page.keyboard.press("ArrowUp")
+    assert step(page)[0] == passed[-2]
+    page.keyboard.press("End")
+    assert step(page)[0] == last and "the end" in step(page)[2]
+    page.keyboard.press("ArrowRight")
+    assert step(page)[0] == last
+    page.keyboard.press("Escape")
+    assert not page.is_visible("#dock")
+    assert page.query_selector_all(".v, .at, .calls") == []
+    assert page.evaluate("document.activeElement.dataset.run") == str(k)
+
+
+def check_step(page, run, record, number):
+    """The step's line is marked in code and pseudocode, and its values are in both places."""
+    function, line, _, _, *calls = record["steps"][number]
+    anchor, lines, _ = run["functions"][function]
+    shown = step(page)
+    assert shown[0] == number
+    if calls:
+        assert "calls" in shown[2]
+        return
+    marked = page.evaluate(
+        "[...document.querySelectorAll('.cl.at')].map(each =>"
+        " [each.closest('.alg').id, each.querySelector('a').textContent])")
+    assert marked == [[anchor, str(lines[line])]]
+    rows = page.evaluate("[...document.querySelectorAll('.pl.at .n')].map(e => e.hash.slice(1))")
+    tagged = page.evaluate("[...document.querySelector('.cl.at').closest('.r')"
+                           ".querySelectorAll('.pl .n')].map(e => e.hash.slice(1))")
+    assert sorted(set(rows)) == sorted(set(tagged))
+    for name, value in values(run, record, number).items():
+        found = page.evaluate(
+            "name => [...document.querySelectorAll('[data-dock=locals] tr.new')].filter(row =>"
+            " row.cells[0].textContent === name).map(row => row.cells[1].textContent)", name)
+        assert len(found) == 1
+        if isinstance(value, float | int) and not isinstance(value, bool):
+            assert same(found[0], value)
+        assert f"{name} = " in shown[3]
+        assert f"{name} = " in page.inner_text(".v.now")
+
+
+@pytest.mark.parametrize(("author", "k"), RUNS, ids=IDS)
+def test_the_stepper_reaches_the_end_by_clicks(opened, author, k):
+    page, run = opened(f"{author}.html"), recorded(author, k)
+    page.click(f".play [data-run='{k}']")
+    last = len(run["steps"]) - 1
+    for number in (1, 2, 3):
+        page.click("[data-dock=next]")
+        check_step(page, run, run, number)
+    page.click("[data-dock=back]")
+    assert step(page)[0] == 2
+    page.click("[data-dock=over]")
+    assert run["steps"][step(page)[0]][2] == 0
+    page.click("[data-dock=end]")
+    assert step(page)[0] == last
+    page.fill("[data-dock=slider]", str(last // 2))
+    assert step(page)[0] == last // 2
+    page.click("[data-dock=start]")
+    assert step(page)[0] == 0
+    page.click("[data-dock=close]")
+    assert not page.is_visible("#dock")
+
+
+@pytest.mark.parametrize(("author", "k"), RUNS, ids=IDS)
+def test_the_picture_has_every_recorded_point_at_the_end(opened, author, k):
+    page, run = opened(f"{author}.html"), recorded(author, k)
+    page.click(f".play [data-run='{k}']")
+    page.click("[data-dock=end]")
+    picture, points = run["picture"], run["track"]
+    assert page.is_visible("[data-dock=picture]") == bool(picture["kind"])
+    circles = page.evaluate("document.querySelectorAll('[data-dock=picture] circle').length")
+    label = page.get_attribute("[data-dock=picture]", "aria-label")
+    if picture["kind"] == "plane":
+        assert circles == 2 * len(points)
+        assert label.startswith(f"Point {len(points)} of {len(points)}: ")
+        assert same(label.rpartition(" = ")[2], points[-1][1][2], 1e-3)  # it has four
+        page.click("[data-dock=start]")  # nothing has happened there
+        assert page.query_selector_all("[data-dock=picture] circle") == []
+    elif picture["kind"] == "chain":
+        states = (len(points[-1][1]) - 2) // 4
+        known = sum(value != "nan" for value in points[-1][1][5::4])
+        assert circles == states + known
+        assert label.startswith(f"The mark is at step {points[-1][1][0]} of")
+    elif picture["kind"] == "sites":
+        assert circles == (len(points[-1][1]) - 1) // 2
+
+
+REPLAYS = [(author, k, j) for author, k in RUNS
+           for j in range(len(recorded(author, k)["replays"]))]
+
+
+@pytest.mark.parametrize(("author", "k", "j"), REPLAYS)
+def test_the_printed_version_is_played_and_its_failure_said(opened, author, k, j):
+    page, run = opened(f"{author}.html"), recorded(author, k)
+    replay = run["replays"][j]
+    section = f"section[id='{run['functions'][0][0]}']"
+    before = page.inner_text(f"{section} .g")
+    page.click(f".dp [data-run='{k}'][data-replay='{j}']")
+    assert step(page)[1] == len(replay["steps"]) - 1
+    for part in replay["says"].split():
+        if part.strip(".,").replace("-", "").replace(".", "").isdigit():
+            assert part.strip(".,").replace("-", "\u2212") in step(page)[4]
+    printed = page.evaluate("[...document.querySelectorAll('.printed code')]"
+                            ".map(each => each.textContent).filter(each => each)")
+    assert printed == [text for _, _, text in replay["lines"]]
+    page.keyboard.press("End")
+    assert step(page)[0] == len(replay["steps"]) - 1
+    page.keyboard.press("ArrowLeft")
+    number = step(page)[0]
+    check_step(page, run, replay, number)
+    # and back to the code as it is
+    page.click("#dock [data-replay='-1']")
+    assert step(page)[1] == len(run["steps"]) - 1 and step(page)[4] == ""
+    assert page.query_selector_all(".printed") == []
+    page.keyboard.press("Escape")
+    assert page.inner_text(f"{section} .g") == before
+
+
+def test_the_address_of_a_line_leads_to_its_values(opened):
+    page = opened("paquet.html")
+    page.click("a[href='#A1L14']")
+    page.click(".play [data-run='0']")
+    number, _, where, said, _ = step(page)
+    assert where == "Algorithm 1, line 14" and said.startswith("p_ = (")
+    page.click("a[href='#A1L14']")  # its next execution
+    assert step(page)[0] > number and step(page)[2] == where
+
+
+def test_keys_do_nothing_while_the_stepper_is_closed_or_with_a_modifier(opened):
+    page = opened("paquet.html")
+    page.keyboard.press("ArrowRight")
+    assert not page.is_visible("#dock")
+    page.click(".play [data-run='1']")
+    page.keyboard.press("Control+ArrowRight")
+    assert step(page)[0] == 0
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("width", [390, 1400])
+def test_nothing_scrolls_sideways_while_one_steps(opened, author, width):
+    page = opened(f"{author}.html", viewport={"width": width, "height": 800})
+    page.click(".play [data-run='0']")
+    page.click("[data-dock=end]")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    box = page.evaluate("document.querySelector('.cl.at').getBoundingClientRect().toJSON()")
+    dock = page.evaluate("document.getElementById('dock').getBoundingClientRect().top")
+    assert 0 <= box["top"] and box["bottom"] <= dock  # the line is in sight
+    assert dock > 250
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+def test_print_keeps_both_columns_and_no_controls(opened, author):
+    page = opened(f"{author}.html", viewport={"width": 760, "height": 1000})
+    page.click(".play [data-run='0']")
+    page.emulate_media(media="print")
+    assert not page.is_visible("#dock") and not page.is_visible(".play")
+    columns = page.evaluate(
+        "[...document.querySelectorAll('.r')].filter(row => !row.matches('.silent, .ours'))"
+        ".map(row => [...row.children].map(each => each.getBoundingClientRect().toJSON()))")
+    assert columns
+    for left, right in columns:
+        assert right["left"] > left["right"] and right["right"] <= 760
+        assert right["width"] > 200
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+def test_without_javascript_text_code_and_departures_are_there(opened, author):
+    page = opened(f"{author}.html", java_script_enabled=False)
+    assert not page.is_visible("#dock") and not page.locator(".js").first.is_visible()
+    for section in listing.sections(author):
+        shown = page.inner_text(f"section[id='{section.anchor}'] .g")
+        for line in section.mirror.code:
+            assert line.text.strip() in shown
+    departures = page.locator(".dp")
+    said = departures.all_inner_texts()
+    for _, departure, where in listing.placed(author):
+        if where is None or where.author == author:  # else it is at its line on another page
+            assert any(departure.where in text for text in said)
+    assert departures.first.is_visible()
+
+
+def test_a_button_hides_the_departures_and_shows_them_again(opened):
+    page = opened("paquet.html")
+    for shown in (False, True):
+        page.click("[data-toggle=nodep]")
+        assert page.locator(".g .dp").first.is_visible() == shown
+    verdict = page.get_attribute("button[data-verdict]", "data-verdict")
+    page.click(f"button[data-verdict={verdict}]")
+    assert not page.locator(f"tr.v-{verdict}").first.is_visible()
+
+
+def test_the_runs_of_a_page_are_those_that_are_stored(opened):
+    for author in listing.AUTHORS:
+        page = opened(f"{author}.html")
+        found = json.loads(page.evaluate("document.getElementById('runs').textContent"))
+        assert [run["steps"] for run in found] == [run["steps"] for run in listing.runs(author)]
