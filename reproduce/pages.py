@@ -20,8 +20,7 @@ from harness.typeset import Sheet
 
 FIGURES = ROOT / "figures"
 TEMPLATES = ROOT / "reproduce" / "harness" / "page"
-TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
-          "Comment": "q", "Operator.Word": "k", "Name.Function": "f"}  # Pygments' and ours
+
 
 
 class Paper(NamedTuple):
@@ -140,29 +139,10 @@ def records():
 def lessons():
     """Return the page of lessons and exercises."""
     papers = [(author, evidence.introduction(author)[0], exercises.lesson(author),
-               [(each, highlighted(each.source), answer(each))
+               [(each, evidence.highlighted(each.source), exercises.answer(each))
                 for each in exercises.exercises(author)]) for author in listing.AUTHORS]
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
     return rendered("exercises.html", papers=papers, authors=listing.AUTHORS, version=version)
-
-
-def answer(exercise):
-    """Return the right and the wrong lines of an exercise as HTML."""
-    return "\n".join(f"{sign} {highlighted(line.rstrip())}" for sign, text in (
-        ("-", exercise.wrong), ("+", exercise.right)) for line in text.split("\n"))
-
-
-def highlighted(text):
-    """Return Python code as HTML."""
-    from pygments.lexers import PythonLexer
-
-    found = []
-    for kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text):
-        name = str(kind).removeprefix("Token.")
-        kept = next((ours for theirs, ours in TOKENS.items() if name.startswith(theirs)), "")
-        html = evidence.escape(value, quote=False)
-        found.append(f"<i class={kept}>{html}</i>" if kept and value.strip() else html)
-    return "".join(found)
 
 
 # A paper's page
@@ -272,12 +252,11 @@ def code(line, names, first):
         stripnl=False, ensurenl=False).get_tokens(text.lstrip())]
     found = []
     for k, (kind, value) in enumerate(tokens):
-        kept = next((ours for theirs, ours in TOKENS.items() if kind.startswith(theirs)), "")
         html = evidence.escape(value, quote=False)
         row = names.get(dotted(tokens, k)) if kind.startswith("Name") else None
         if row is not None:
             html = f'<span class="s" data-n="{first + row}">{html}</span>'
-        found.append(f"<i class={kept}>{html}</i>" if kept and value.strip() else html)
+        found.append(evidence.token(kind, html))
     return indent, "".join(found)
 
 
