@@ -16,7 +16,6 @@ from typing import NamedTuple
 
 from harness import evidence, exercises, listing
 from harness.claims import VERDICTS
-from harness.highlight import highlighted
 from harness.mirrors import ROOT, with_departures
 from harness.typeset import Sheet
 
@@ -140,16 +139,10 @@ def records():
 def lessons():
     """Return the page of lessons and exercises."""
     papers = [(author, evidence.introduction(author)[0], exercises.lesson(author),
-               [(each, highlighted(each.source), answer(each))
+               [(each, evidence.highlighted(each.source), exercises.answer(each))
                 for each in exercises.exercises(author)]) for author in listing.AUTHORS]
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
     return rendered("exercises.html", papers=papers, authors=listing.AUTHORS, version=version)
-
-
-def answer(exercise):
-    """Return the right and the wrong lines of an exercise as HTML."""
-    return "\n".join(f"{sign} {highlighted(line.rstrip())}" for sign, text in (
-        ("-", exercise.wrong), ("+", exercise.right)) for line in text.split("\n"))
 
 
 # A paper's page
@@ -251,10 +244,29 @@ def pseudocode(text, sheet, symbol):
 
 def code(line, names, first):
     """Return the indent of a line of code, in characters, and its HTML, highlighted."""
+    from pygments.lexers import PythonLexer
+
     text = line.text.rstrip()[4:]
     indent = len(text) - len(text.lstrip())
-    rows = {name: first + row for name, row in names.items()}
-    return indent, highlighted(text.lstrip(), rows.get)
+    tokens = [(str(kind).removeprefix("Token."), value) for kind, value in PythonLexer(
+        stripnl=False, ensurenl=False).get_tokens(text.lstrip())]
+    found = []
+    for k, (kind, value) in enumerate(tokens):
+        html = evidence.escape(value, quote=False)
+        row = names.get(dotted(tokens, k)) if kind.startswith("Name") else None
+        if row is not None:
+            html = f'<span class="s" data-n="{first + row}">{html}</span>'
+        found.append(evidence.token(kind, html))
+    return indent, "".join(found)
+
+
+def dotted(tokens, k):
+    """Return the name at a token with what it is an attribute of: ratios.h."""
+    name = tokens[k][1]
+    while k >= 2 and tokens[k - 1][1] == "." and tokens[k - 2][0].startswith("Name"):
+        k -= 2
+        name = f"{tokens[k][1]}.{name}"
+    return name
 
 
 def stepped(author, sheet):

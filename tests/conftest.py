@@ -10,7 +10,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 def pytest_xdist_auto_num_workers(config):
     """Return 0, which is this process, for a few tests, for benchmarks and for planted bugs."""
-    alone = config.option.markexpr in ("benchmark", "slow") or any(
+    alone = config.option.markexpr in ("benchmark", "cluster", "slow") or any(
         ".py" in argument for argument in config.args)
     return 0 if alone else min(2, os.cpu_count())
 

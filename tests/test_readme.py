@@ -10,7 +10,7 @@ from harness.mirrors import every_mirror
 from models.jit import ROOT
 
 README = (ROOT / "README.md").read_text()
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md",
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "reproduce" / "CLUSTER.md",
          *sorted((ROOT / "reproduce").glob("*/README.md"))]
 
 

@@ -19,6 +19,8 @@ from harness.mirrors import ROOT
 
 FIGURES = ROOT / "figures"
 REACH = 4  # standard errors: what `verdict` asks of a difference (harness/claims.py)
+TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
+          "Comment": "q", "Operator.Word": "k", "Name.Function": "f"}  # Pygments' and ours
 MARGIN = 6.0  # of 100, on either side of a drawing
 RESULT = re.compile(r"^<!-- result (\w+)[^>]*-->$.*?^<!-- /result -->$", re.DOTALL | re.MULTILINE)
 
@@ -263,3 +265,17 @@ def from_figures(link):
     link = re.sub(r"^\.\./\.\./figures/", "", link)
     link = re.sub(r"^\.\./\.\./", "../", link)
     return re.sub(r"^\.\./(?=\w+\.py)", "../reproduce/", link)
+
+
+def highlighted(text):
+    """Return Python code as HTML."""
+    from pygments.lexers import PythonLexer
+
+    return "".join(token(str(kind).removeprefix("Token."), escape(value, quote=False)) for
+                   kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text))
+
+
+def token(kind, html):
+    """Return the HTML of a token of Pygments, marked by its kind if that has a colour."""
+    kept = next((ours for theirs, ours in TOKENS.items() if kind.startswith(theirs)), "")
+    return f"<i class={kept}>{html}</i>" if kept and html.strip() else html

@@ -9,6 +9,7 @@ import json
 import re
 from typing import NamedTuple
 
+from harness.evidence import highlighted
 from harness.mirrors import ROOT
 
 PLANTED = ROOT / "tests" / "planted_bugs"
@@ -81,3 +82,9 @@ def around(tree, line):
     found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
              and node.lineno <= line <= node.end_lineno]
     return max(found, key=lambda node: node.lineno)
+
+
+def answer(exercise):
+    """Return the wrong and the right lines of an exercise as HTML."""
+    return "\n".join(f"{sign} {highlighted(line.rstrip())}" for sign, text in (
+        ("-", exercise.wrong), ("+", exercise.right)) for line in text.split("\n"))

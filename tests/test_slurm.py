@@ -1,0 +1,250 @@
+"""reproduce/slurm.sh: what it submits; and on a real SLURM of one node, what a killed task costs.
+
+The latter is `-m cluster`; as root, with Debian's slurmctld, slurmd, slurm-client and munge.  The
+daemons belong to the test, listen on this machine alone, and keep all their files in its folder.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+
+import pytest
+
+from harness.fingerprint import ROOT
+
+DAEMONS = ("munged", "slurmctld", "slurmd")
+TEMPLATE = ROOT / "reproduce" / "slurm.sh"
+BASH = pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
+NEEDED = pytest.mark.skipif(
+    not hasattr(os, "getuid") or os.getuid() != 0 or not all(map(shutil.which, DAEMONS)),
+    reason="only root, with Debian's slurmctld, slurmd, slurm-client and munge")
+
+CONFIGURATION = """
+ClusterName=test
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={ports[0]}
+SlurmdPort={ports[1]}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+ReturnToService=2
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=sched_interval=1
+{node} NodeAddr=127.0.0.1 State=UNKNOWN
+PartitionName=all Nodes={host} Default=YES State=UP
+"""
+
+
+def wait_until(condition):
+    """Wait, for minutes at most; SLURM itself takes seconds for everything."""
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < 300
+        time.sleep(0.2)
+
+
+def free_ports():
+    """Return the numbers of two ports that nobody listens on."""
+    with socket.socket() as one, socket.socket() as two:
+        for each in (one, two):
+            each.bind(("127.0.0.1", 0))
+        return one.getsockname()[1], two.getsockname()[1]
+
+
+@pytest.fixture
+def slurm(tmp_path):
+    """Start SLURM; return a function that calls its commands and returns what they print."""
+    folder = tmp_path / "slurm"
+    for each in (folder, folder / "state", folder / "spool"):
+        each.mkdir()
+    (folder / "munge.key").write_bytes(os.urandom(128))
+    (folder / "munge.key").chmod(0o400)
+    node = subprocess.run(["slurmd", "-C"], capture_output=True, text=True, check=True).stdout
+    (folder / "slurm.conf").write_text(CONFIGURATION.format(
+        folder=folder, host=socket.gethostname().split(".")[0], ports=free_ports(),
+        node=node.splitlines()[0]))
+    paths = [str(ROOT), str(ROOT / "reproduce")]
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("SLURM", "SBATCH"))} | {
+        "SLURM_CONF": str(folder / "slurm.conf"), "PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(paths), "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "SBATCH_OUTPUT": str(tmp_path / "%A_%a.out")}
+
+    def call(*command, **changes):
+        return subprocess.run(command, capture_output=True, text=True, check=True,
+                              env=environment | changes).stdout
+
+    commands = [
+        ["munged", "-F", "--force", *(f"--{name}={folder}/munge{end}" for name, end in (
+            ("socket", ".socket"), ("key-file", ".key"), ("pid-file", ".pid"),
+            ("log-file", ".log"), ("seed-file", ".seed")))],
+        ["slurmctld", "-D", "-c"], ["slurmd", "-D"]]
+    daemons = []
+    for command in commands:
+        with open(folder / f"{command[0]}.out", "w") as out:
+            daemons.append(subprocess.Popen(command, stdout=out, stderr=out, env=environment))
+        wait_until((folder / "munge.socket").exists)
+    wait_until(lambda: subprocess.run(["sinfo", "-h", "-o", "%T"], env=environment,
+                                      capture_output=True, text=True).stdout.strip() == "idle")
+    yield call
+    call("scancel", f"--user={os.getuid()}")
+    wait_until(lambda: not call("squeue", "-h"))
+    for daemon in reversed(daemons):
+        daemon.terminate()
+        daemon.wait(60)
+
+
+SCRIPT = '''
+"""Two stages; the second is made of the first one's results."""
+import os, time
+from pathlib import Path
+import numpy as np
+from harness import replicates
+from harness.run import main
+from harness.style import plt
+HERE = Path(__file__).parent
+replicates.FIGURES = HERE / "figures"
+NAME, WHAT, MINUTES = "naps_fig1", "naps", {"smoke": 0.1}
+
+def nap(seed):
+    with open(HERE / "log", "a") as file:  # which replicate, and the process of its shard
+        file.write(f"{seed} {os.getppid()}\\n")
+    time.sleep(0.7)
+    return {"x": np.random.default_rng(seed).standard_normal(3)}
+
+def thought(seed, x):
+    with open(HERE / "log", "a") as file:
+        file.write(f"{100 + seed} {os.getppid()}\\n")
+    return {"x": np.random.default_rng(seed).standard_normal(3) * x}
+
+def run(experiment, cases):
+    found = experiment.replicates(nap, [{"seed": k, "cost": 1 + k % 2} for k in range(12)], "naps")
+    return experiment.replicates(thought, [
+        {"seed": k, "x": each["x"][0]} for k, each in enumerate(found)], "thoughts")
+
+CLAIMS = []
+def table(result):
+    return str(result)
+def figure(result):
+    return plt.figure()
+def cases(settings):
+    return "none"
+if __name__ == "__main__":
+    main(globals())
+'''
+
+
+def script_in(folder):
+    """Write the script; return its path."""
+    folder.mkdir()
+    (folder / "naps_fig1.py").write_text(SCRIPT)
+    return str(folder / "naps_fig1.py")
+
+
+def begun(folder):
+    """Return (replicate, process of the shard) of all that were begun."""
+    log = folder / "log"
+    return [tuple(map(int, line.split())) for line in log.read_text().splitlines()
+            ] if log.exists() else []
+
+
+def jobs(printed):
+    """Return the numbers of the arrays that were submitted."""
+    return re.findall(r"^round \d+ of \d+: job (\d+)$", printed, re.MULTILINE)
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_a_killed_task_is_submitted_again_and_the_results_are_those_of_one_process(slurm, tmp_path):
+    script = script_in(tmp_path / "shards")
+
+    (job,) = jobs(slurm("bash", str(TEMPLATE), "3", "1", script, "--budget", "smoke"))
+    wait_until(lambda: begun(tmp_path / "shards"))
+    lost, shard = begun(tmp_path / "shards")[0]
+    os.kill(shard, signal.SIGKILL)
+    wait_until(lambda: not slurm("squeue", "-h"))
+    states = re.findall(r"ArrayTaskId=(\d).*?JobState=(\w+)", slurm("scontrol", "show", "job", job),
+                        re.DOTALL)
+    assert Counter(state for _, state in states) == {"COMPLETED": 2, "FAILED": 1}
+    (number,) = [number for number, state in states if state == "FAILED"]
+    said = {k: (tmp_path / f"{job}_{k}.out").read_text() for k in "123"}
+    assert all("another round is needed" in text for k, text in said.items() if k != number)
+    kept = begun(tmp_path / "shards")
+    assert Counter(replicate for replicate, _ in kept).most_common(1)[0][1] == 1
+
+    # that task alone for the stage that lacks its share, then the second stage in a round
+    (job,) = jobs(slurm("bash", str(TEMPLATE), "3", "1", script, "--budget", "smoke", ARRAY=number))
+    wait_until(lambda: not slurm("squeue", "-h"))
+    assert [path.name for path in tmp_path.glob(f"{job}_*.out")] == [f"{job}_{number}.out"]
+    rounds = jobs(slurm("bash", str(TEMPLATE), "3", "2", script, "--budget", "smoke"))
+    wait_until(lambda: not slurm("squeue", "-h"))
+    assert len(rounds) == 2
+    last = [(tmp_path / f"{rounds[-1]}_{k}.out").read_text().splitlines()[-1] for k in "123"]
+    assert all("no other round is needed" in line for line in last)
+    count = Counter(replicate for replicate, _ in begun(tmp_path / "shards"))
+    assert count == Counter([*range(12), *range(100, 112), lost])  # it alone was begun twice
+
+    collected = slurm(sys.executable, script, "--budget", "smoke", "--jobs", "0")
+    assert len(begun(tmp_path / "shards")) == 25  # nothing was left to compute
+    alone = script_in(tmp_path / "alone")
+    wanted = slurm(sys.executable, alone, "--budget", "smoke", "--jobs", "0")
+    assert collected.splitlines()[2:-1] == wanted.splitlines()[2:-1]  # every bit
+    assert collected.splitlines()[2].startswith("[{'x': [")
+
+
+# Without SLURM
+
+
+def run(*arguments, **environment):
+    return subprocess.run(["bash", str(TEMPLATE), *arguments], capture_output=True, text=True,
+                          env={"PATH": os.environ["PATH"]} | environment)
+
+
+@BASH
+@pytest.mark.parametrize("wrong", ["", "3", "3 1", "0 1 all.py", "3 x all.py", "1/3 1 all.py"])
+def test_wrong_arguments_end_with_the_usage(wrong):
+    done = run(*wrong.split())
+    assert done.returncode == 2 and "slurm.sh TASKS ROUNDS reproduce/<script>.py" in done.stderr
+
+
+@BASH
+def test_each_round_waits_for_the_one_before(tmp_path):
+    (tmp_path / "sbatch").write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/log\nwc -l < {tmp_path}/log | tr -d " "\n')
+    (tmp_path / "sbatch").chmod(0o700)
+    script = ROOT / "reproduce" / "all.py"
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+    assert jobs(run("7", "3", str(script), "--seed", "5", PATH=path).stdout) == ["1", "2", "3"]
+    assert jobs(run("7", "1", str(script), PATH=path, ARRAY="4").stdout) == ["4"]
+    start, end = f"--parsable --chdir={ROOT} --array=", "reproduce/slurm.sh 7"
+    assert (tmp_path / "log").read_text().splitlines() == [
+        f"{start}1-7 {end} 3 {script} --seed 5",
+        f"{start}1-7 --dependency=afterany:1 {end} 3 {script} --seed 5",
+        f"{start}1-7 --dependency=afterany:2 {end} 3 {script} --seed 5",
+        f"{start}4 {end} 1 {script}"]
+
+
+@BASH
+def test_a_task_is_one_shard_on_one_thread(tmp_path):
+    (tmp_path / "python").write_text(
+        '#!/bin/sh\necho "$@" $OPENBLAS_NUM_THREADS $NUMBA_CACHE_DIR\n')
+    (tmp_path / "python").chmod(0o700)
+    done = run("7", "3", "x.py", "--seed", "5", PYTHON=str(tmp_path / "python"),
+               SLURM_ARRAY_TASK_ID="4", NUMBA_CACHE_DIR="here")
+    assert done.stdout == "x.py --seed 5 --jobs 1 --shard 4/7 1 here\n"
