@@ -159,7 +159,7 @@ def test_the_runs_are_those_of_table_3(monkeypatch, tmp_path):
         return None, own, {m: {"L = 1": own[m]} for m in METHODS}
 
     class Given:
-        budget, seed, jobs, fresh, recall = "smoke", 3, 1, False, True
+        budget, seed, jobs, fresh, recall, shard = "smoke", 3, 1, False, True, None
 
     monkeypatch.setattr(fig2, "all_runs", all_runs)
     result = fig2.run(Given, Cases)
