@@ -35,8 +35,9 @@ PAPERS = {
         "From EP's Gaussian, annealing finds the evidence of 767 digits to a tenth of a nat, and"
         " EP's second-order correction agrees with it; the printed order of the methods in time"
         " does not hold, and Algorithm 4, line 18, has a wrong sign.",
-        "EP with its second-order correction; to check it, anneal from EP's Gaussian by plain HMC,"
-        " which takes a fifth of the time of RMHMC for the same error."),
+        "EP with its second-order correction; to check it, bridge sampling between EP's Gaussian"
+        " and draws by elliptical slices: a tenth of a nat in 0.4 CPU seconds at N = 767, where"
+        " annealing with RMHMC takes 93."),
     "shahbaba": Paper(
         "Every printed acceptance rate, those of the normal split in the authors' variant, and"
         " nearly all that the text says of the gains; on the simulated data splitting by data is"

@@ -248,13 +248,13 @@ def figure(r):
         if place[1:] != PAPER[1:] or place[0] == 100:
             costs = {m: found.value for m in METHODS if (found := best(r["rows"], place, m))}
             winner = min(costs, key=costs.get, default=None)
-            right.plot(place[2], place[1])  # the axes reach as far
-            right.annotate(f"{winner or 'none'}\n{r['k'][place].value:.2f}", place[2:0:-1],
-                           ha="center", va="center", bbox={
-                               "fc": how[winner]["color"] if winner else "w", "alpha": 0.4})
+            right.plot(place[2], place[1], **(how[winner] if winner else {"marker": "x"})
+                       | {"ls": "", "ms": 8})
+            right.annotate(f"{r['k'][place].value:.2f}", place[2:0:-1], (0, -9), ha="center",
+                           va="top", textcoords="offset points")
     right.set(xlabel=r"$\log\sigma$", ylabel=r"$\log\ell$",
-              title="the cheapest; numbers: $k$ of IS")
-    right.margins(0.35)
+              title="N = 100: the cheapest; $k$ of IS")
+    right.margins(0.15, 0.2)
     legend_below(fig, left)
     fig.suptitle(f"Evidence of GP classification, {r['data']}")
     return fig
