@@ -10,7 +10,7 @@ from typing import get_type_hints
 import numpy as np
 
 from models.fields import Field
-from models.interface import GivenPhi, GivenTheta, U, sizes
+from models.interface import GivenPhi, GivenTheta, U, grad_U, sizes
 from models.linalg import cholesky
 
 LARGEST = 2**31 - 1  # of a count: sizes that are products of two of them fit into 64 bits
@@ -25,7 +25,8 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
     except OverflowError:  # of a whole number or a fraction of any size
         number = np.inf
     if not (np.isfinite(number) and low <= number <= high and (number > low or not open_low)):
-        interval = f"{'(' if open_low else '['}{low:g}, {high:g}]"
+        interval = (f"{'(' if open_low or low == -np.inf else '['}{low:g},"
+                    f" {high:g}{')' if high == np.inf else ']'}")
         raise ValueError(f"{name} must be a finite number in {interval}, not {value!r}")
     return number
 
@@ -33,7 +34,8 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
 def count(name, value, low=1):
     """Return `value` as an int from `low` to LARGEST."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
-        raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
+        kind = "the float " * isinstance(value, float)  # 1e3 looks whole
+        raise ValueError(f"{name} must be a whole number of at least {low}, not {kind}{value!r}")
     if value > LARGEST:
         raise ValueError(f"{name} must be a whole number of at most {LARGEST}, not {value!r}")
     return int(value)
@@ -109,17 +111,24 @@ def model(name, value, *needed):
     needed : generic functions (models/interface.py) that its class has to have
     """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
+        found = (f"the class {called(value)} itself" if isinstance(value, type) else
+                 value if value is None else called(type(value)))
         raise ValueError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
-                         f" {value if value is None else type(value).__name__}")
+                         f" {found}")
     for function in needed:
         if getattr(function, "default", function) is None and (
                 type(value) not in function.implementations):
+            kind = called(type(value))
             raise ValueError(f"{name} must have {function.__name__} (models/interface.py), but"
-                             f" {type(value).__name__} has none: write one with"
-                             f" @{function.__name__}.of({type(value).__name__})")
+                             f" {kind} has none: write one with @{function.__name__}.of({kind})")
     found = whole(name, value)
     further(found, name)
     return found
+
+
+def called(kind):
+    """Return the name of a class as it was written: Generic.of may have put a number after it."""
+    return kind.__qualname__.rpartition(".")[2]
 
 
 def models(name, value, *needed):
@@ -253,6 +262,14 @@ def fits(name, value, x0):
 def state(name, value, model):
     """Return `value` as a (d,) float64 array at which U is finite; `model` is checked."""
     value = array(name, value, (dimension(model),))
+    if dimension(model) == -1 and type(model) in grad_U.implementations:
+        slope = grad_U(value, model)
+        if not (isinstance(slope, np.ndarray) and slope.dtype == value.dtype
+                and slope.shape == value.shape):
+            found = (f"{slope.dtype} of shape {slope.shape}" if isinstance(slope, np.ndarray) else
+                     f"a {type(slope).__name__}")
+            raise ValueError(f"{name} has shape {value.shape}, so grad_U of {called(type(model))}"
+                             f" must be an array of float64 of that shape there, not {found}")
     energy = U(value, model)
     if not np.isfinite(energy):
         raise ValueError(f"{name} must be where U is finite, but U there is {energy}")
@@ -271,7 +288,7 @@ def instance(name, value, kind, how):
     """Return `value` if it is a `kind`; `how` says where the caller gets one."""
     if not isinstance(value, kind):
         raise ValueError(f"{name} must be of type {kind.__name__} ({how}),"
-                         f" not {type(value).__name__}")
+                         f" not {called(type(value))}")
     return value
 
 

@@ -12,6 +12,8 @@ Run     python reproduce/all.py --tables    1 s; nothing is computed
 Writes  what README.md and the papers' pages show of the results that are in figures/
 """
 
+from harness.start import orderly, parse
+
 import json
 import os
 import signal
@@ -26,13 +28,15 @@ from typing import NamedTuple
 from harness.claims import KINDS, VERDICTS
 from harness.fingerprint import ROOT
 from harness.replicates import figures, processor, write
-from harness.run import orderly, own_version, parse
+from harness.run import own_version
 from harness.shards import AGAIN
 from harness.tables import markdown, ours, pages, read
 from harness.workers import PARENT
 
 SCRIPTS = Path(__file__).resolve().parent
 INTERRUPTED = (130, -signal.SIGINT)  # exit statuses: by the harness, by Python
+
+pressed = []  # Ctrl-C reaches the script that runs, too; while Python starts it ends with status 1
 
 
 class Run(NamedTuple):
@@ -55,7 +59,8 @@ def run(path, settings):
     options = ["--budget", settings.budget, "--jobs", str(settings.jobs),
                "--seed", str(settings.seed), *["--fresh"] * settings.fresh,
                *(["--data", settings.data] if settings.data else []),
-               *(["--shard", str(settings.shard)] if settings.shard else [])]
+               *(["--shard", str(settings.shard)] if settings.shard else []),
+               *(["--dask", settings.dask] if settings.dask else [])]
     saved = figures(settings.budget) / f"{path.stem}.json"
     before = modified(saved)
     start = time.perf_counter()
@@ -122,7 +127,7 @@ def main(settings, folder=SCRIPTS):
         runs.append(run(path, settings))
         if not settings.shard:
             write(target, results(runs, settings))
-        if runs[-1].status in INTERRUPTED:
+        if pressed or runs[-1].status in INTERRUPTED:
             return 130
     failed = [r.script for r in runs if r.status]
     again = [r.script for r in runs if AGAIN in r.last]
@@ -136,5 +141,5 @@ def main(settings, folder=SCRIPTS):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--tables"]:
         raise SystemExit(tables())
-    signal.signal(signal.SIGINT, lambda *_: None)  # Ctrl-C reaches the script that runs, too
+    signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
     raise SystemExit(orderly(main, parse(__doc__)))

@@ -12,6 +12,8 @@ Run     python reproduce/meet.py [--budget smoke|short|paper]
 Writes  figures/meet.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import math
 from functools import partial
 
@@ -20,7 +22,6 @@ import numpy as np
 from harness.claims import Claim, Measured, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import COLOURS, legend_below, log_bar, mark, panels, plain_log, row_labels
 from rivals.meeting import (
     DIGITS,

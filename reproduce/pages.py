@@ -1,9 +1,10 @@
 """Make the companion pages: each paper as one file, its pseudocode beside the code that runs.
 
 Run     python reproduce/pages.py    15 s; needs the extra `pages`: pip install -e ".[pages]"
-        After record.py, if a mirror or a paper's steps.py has changed.
-Writes  figures/index.html, figures/<author>.html, figures/exercises.html, and the tables of
-        departures in the README.md of each paper's folder
+        After record.py and laboratory.py, if a mirror, a twin or a paper's steps.py, operations.py
+        or laboratory.py has changed.
+Writes  figures/index.html, figures/<author>.html, figures/laboratory.html, figures/exercises.html,
+        and the tables of departures in the README.md of each paper's folder
 
 A page is one file that needs no server and no network; its pictures are the .png beside it.
 """
@@ -14,7 +15,7 @@ import sys
 from functools import cache
 from typing import NamedTuple
 
-from harness import evidence, exercises, listing
+from harness import evidence, exercises, laboratory, listing, operations
 from harness.claims import VERDICTS
 from harness.mirrors import ROOT, with_departures
 from harness.typeset import Sheet
@@ -32,9 +33,9 @@ class Paper(NamedTuple):
 
 PAPERS = {
     "paquet": Paper(
-        "From EP's Gaussian, annealing finds the evidence of 767 digits to a tenth of a nat, and"
-        " EP's second-order correction agrees with it; the printed order of the methods in time"
-        " does not hold, and Algorithm 4, line 18, has a wrong sign.",
+        "From EP's Gaussian, annealing finds the evidence for 767 written digits to a tenth of a"
+        " nat, and EP's second-order correction agrees with it; the printed order of the methods in"
+        " time does not hold, and Algorithm 4, line 18, has a wrong sign.",
         "EP with its second-order correction; to check it, bridge sampling between EP's Gaussian"
         " and draws by elliptical slices: a tenth of a nat in 0.4 CPU seconds at N = 767, where"
         " annealing with RMHMC takes 93."),
@@ -47,7 +48,7 @@ PAPERS = {
         " no mode, NUTS with a mass of low rank."),
     "zhang": Paper(
         "The claim for the funnel: fifty times and more effective draws of v in a second than the"
-        " rivals have. Per gradient it is 2.6 times; and as printed the algorithm does not run.",
+        " rivals have. Per gradient it is 2.6 times; and as printed it samples something else.",
         "NUTS in non-centred coordinates: 3 to 6 times SSHMC's worst effective draws for the same"
         " work on the three real problems, though by the second SSHMC's own loops are ahead on the"
         " volatilities. Polya-Gamma variables and surrogate slices, where they apply: 2 and 4"
@@ -78,6 +79,7 @@ def main():
 def pages():
     """Return all pages, {name of the file: text}."""
     found = {f"{author}.html": paper(author) for author in listing.AUTHORS}
+    found["laboratory.html"] = laboratories()
     found["exercises.html"] = lessons()
     cards = [{"author": author, **card(author)} for author in listing.AUTHORS]
     score = evidence.counts(records())
@@ -99,7 +101,8 @@ def rendered(template, **values):
         autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.globals |= {
         "css": inlined("page.css"), "js": inlined("page.js"), "step_css": inlined("step.css"),
-        "step_js": inlined("step.js"),
+        "step_js": inlined("step.js"), "lab_css": inlined("laboratory.css"),
+        "lab_js": inlined("laboratory.js"),
         "verdicts": VERDICTS, "evidence": evidence, "listing": listing, "slug": slug,
         "total": lambda counts: sum(counts.values())}
     return environment.get_template(template).render(**values)
@@ -134,7 +137,15 @@ def records():
             if script.record]
 
 
-# Lessons and exercises
+# Laboratories, lessons and exercises
+
+
+def laboratories():
+    """Return the page of laboratories."""
+    found = [{"author": author, "heading": evidence.introduction(author)[0], "kept": kept,
+              "stored": in_a_script(laboratory.drawn(kept))}
+             for author in listing.AUTHORS for kept in [laboratory.read(author)]]
+    return rendered("laboratory.html", laboratories=found, authors=listing.AUTHORS)
 
 
 def lessons():
@@ -143,7 +154,9 @@ def lessons():
                [(each, evidence.highlighted(each.source), exercises.answer(each))
                 for each in exercises.exercises(author)]) for author in listing.AUTHORS]
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
-    return rendered("exercises.html", papers=papers, authors=listing.AUTHORS, version=version)
+    presets = {author: laboratory.read(author)["presets"] for author in listing.AUTHORS}
+    return rendered("exercises.html", papers=papers, authors=listing.AUTHORS, version=version,
+                    presets=presets)
 
 
 # A paper's page
@@ -210,8 +223,7 @@ def claims(record):
 
 def laid_out(section, first, sheet):
     """Return what the template needs of a mirror; `first` is its file's first row of Notation."""
-    names, known = listing.names(section), listing.explained(section)
-    seen = set()
+    names, known, seen = listing.names(section), listing.explained(section), set()
 
     def symbol(piece, drawn, following):
         """Put a symbol in a link to its row: the first one in a mirror is a stop of the tab key."""
@@ -231,43 +243,17 @@ def laid_out(section, first, sheet):
                        listing.silent(section.mirror.pseudocode[k]), k in concerned)
                       for k in row.numbers],
             "again": [(k, section.line(k)) for k in row.again],
-            "code": [(line.number, *code(line, names, first)) for line in row.code],
+            "code": [(line.number, *evidence.code(line, names, first)) for line in row.code],
             "ours": not row.numbers and not row.again,
             "departures": [departure(each, sheet, section.author) for each in row.departures]})
-    return {"section": section, "summary": listing.summary(section), "rows": rows}
+    return {"section": section, "summary": listing.summary(section), "rows": rows,
+            **operations.of(section, sheet)}
 
 
 def pseudocode(text, sheet, symbol):
     """Return the indent of a line of pseudocode, in steps of four, and its HTML."""
     line = " ".join(part.strip() for part in text.split("\n"))
     return (len(text) - len(text.lstrip())) / 4, sheet.html(line, keywords=True, symbol=symbol)
-
-
-def code(line, names, first):
-    """Return the indent of a line of code, in characters, and its HTML, highlighted."""
-    from pygments.lexers import PythonLexer
-
-    text = line.text.rstrip()[4:]
-    indent = len(text) - len(text.lstrip())
-    tokens = [(str(kind).removeprefix("Token."), value) for kind, value in PythonLexer(
-        stripnl=False, ensurenl=False).get_tokens(text.lstrip())]
-    found = []
-    for k, (kind, value) in enumerate(tokens):
-        html = evidence.escape(value, quote=False)
-        row = names.get(dotted(tokens, k)) if kind.startswith("Name") else None
-        if row is not None:
-            html = f'<span class="s" data-n="{first + row}">{html}</span>'
-        found.append(evidence.token(kind, html))
-    return indent, "".join(found)
-
-
-def dotted(tokens, k):
-    """Return the name at a token with what it is an attribute of: ratios.h."""
-    name = tokens[k][1]
-    while k >= 2 and tokens[k - 1][1] == "." and tokens[k - 2][0].startswith("Name"):
-        k -= 2
-        name = f"{tokens[k][1]}.{name}"
-    return name
 
 
 def stepped(author, sheet):

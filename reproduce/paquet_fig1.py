@@ -12,6 +12,8 @@ Run     python reproduce/paquet_fig1.py [--budget smoke|short|paper]
 Writes  figures/paquet_fig1.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
+from harness.start import main
+
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +21,6 @@ import numpy as np
 from algorithms.generalised_leapfrog import generalised_leapfrog, metric_factor, rmhmc_step
 from algorithms.hmc import hmc_step, state_at, trajectory
 from harness.claims import Claim, Measured, brief, mean, text_table
-from harness.run import main
 from harness.style import COLOURS, legend_below, panels
 from models.interface import U, metric
 from models.mixture import gaussian_mixture, mixture_draw

@@ -8,6 +8,8 @@ Run     python reproduce/paquet_fig2.py [--budget smoke|short|paper]
 Writes  figures/paquet_fig2.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
+from harness.start import main
+
 import time
 from typing import NamedTuple
 
@@ -17,7 +19,6 @@ from algorithms.ais import ais, combine, geometric_ladder
 from algorithms.ep_correction import second_order
 from harness.claims import Claim, Measured, average, mean, text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from paquet.digits import usps_3v5
 from paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
@@ -190,14 +191,19 @@ def table(r):
     rows = [[LABELS[p], method, r[p].B, r[p].log_weights.size,
              f"{r[p].log_Z.value:.2f}", f"{r[p].log_Z.se:.2f}", f"{r[p].effective:.1f}",
              f"{r[p].mean.value:.2f}", f"{r[p].log_weights.std(ddof=1):.2f}",
-             f"{r[p].accepted:.3f}", f"{r[p].energy_error:.3f}", r[p].divergences,
+             f"{r[p].accepted:.3f}",
+             f"{r[p].energy_error:.3f}" if r[p].energy_error < 1e3 else f"{r[p].energy_error:.0e}",
+             r[p].divergences,
              f"{r[p].seconds.value:.1f}"] for p, method in METHODS.items()]
     header = ["", "method", "B", "runs", "log Z", "s.e.", "eff.", "mean", "s.d.", "accept",
               "|dH|", "div.", "CPU s"]
+    still = ", ".join(LABELS[p] for p in METHODS if r[p].accepted < 0.01)
     return (f"N = {r['N']}; EP {r['EP']:.3f}, corrected {r['corrected']:.3f}; an estimate is one"
             " run: its log weight has the mean and s.d. below;\nlog Z with its standard error"
             " combines all runs of a panel; CPU seconds are those of one run, by B times\nthe"
-            f" time of a temperature\n\n{text_table(rows, header)}")
+            f" time of a temperature\n\n{text_table(rows, header)}"
+            + f"\n\n{still}: hardly a move is accepted, the paper's steps are too long for these"
+              " data" * bool(still))
 
 
 def figure(r):

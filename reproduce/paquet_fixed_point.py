@@ -14,12 +14,13 @@ Run     python reproduce/paquet_fixed_point.py [--budget smoke|short|paper]
 Writes  figures/paquet_fixed_point.png, .txt (tables, claims), .json; smoke, short in their folders
 """
 
+from harness.start import main
+
 import numpy as np
 
 from algorithms.paquet_rmhmc_fast import rmhmc
 from harness.claims import Claim, Measured, mean, text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import legend_below, mark, panels, shades
 from paquet import trajectories
 from paquet.digits import usps_3v5

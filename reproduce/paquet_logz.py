@@ -11,6 +11,8 @@ Run     python reproduce/paquet_logz.py [--budget smoke|short|paper]
 Writes  figures/paquet_logz.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
+from harness.start import main
+
 from functools import cache
 from typing import NamedTuple
 
@@ -22,7 +24,6 @@ from algorithms.ep_correction import second_order
 from algorithms.orthant import orthant, tilted_run, tilting
 from harness.claims import BUDGETS, Claim, Measured, text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import COLOURS, MARKERS, legend_below, mathematics, panels
 from paquet.digits import digits_3v5, usps_3v5
 from paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem

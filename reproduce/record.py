@@ -1,9 +1,11 @@
-"""Record the runs that the companion pages step through, one line of a mirror after the other.
+"""Record the runs that the companion pages step through, and count the operations of the mirrors.
 
 Run     python reproduce/record.py [author ...]    a minute; nothing is compiled in it
-Writes  figures/steps/<author>.json, which reproduce/pages.py puts into the pages
+Writes  figures/steps/<author>.json and figures/operations/<author>.json, which
+        reproduce/pages.py puts into the pages
 
-reproduce/<author>/steps.py says what is run; harness/recording.py what is kept of it.
+reproduce/<author>/steps.py says what is run, and operations.py beside it what is counted;
+harness/recording.py and harness/counting.py say what is kept of it.
 """
 
 import json
@@ -14,15 +16,16 @@ from importlib import import_module
 
 import numba
 
+from harness.counting import counted
 from harness.listing import AUTHORS
 from harness.mirrors import ROOT
 from harness.recording import recorded
 
-STEPS = ROOT / "figures" / "steps"
+FIGURES = ROOT / "figures"
 
 
 def main():
-    """Record the runs of the named papers, or of all."""
+    """Record and count for the named papers, or for all."""
     if not numba.config.DISABLE_JIT:  # it must be set before numba is imported
         again = subprocess.run([sys.executable, *sys.argv], check=False,
                                env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
@@ -30,11 +33,12 @@ def main():
     unknown = [author for author in sys.argv[1:] if author not in AUTHORS]
     if unknown:
         raise SystemExit(f"{unknown[0]} is no paper: say one of {', '.join(AUTHORS)}, or nothing")
-    STEPS.mkdir(exist_ok=True)
     for author in sys.argv[1:] or AUTHORS:
-        text = written(runs(author))
-        (STEPS / f"{author}.json").write_text(text)
-        print(f"figures/steps/{author}.json: {len(text) / 1000:.0f} kB")
+        for folder, found in (("steps", runs(author)), ("operations", operations(author))):
+            path, text = FIGURES / folder / f"{author}.json", written(found)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            print(f"figures/{folder}/{author}.json: {len(text) / 1000:.0f} kB", flush=True)
 
 
 def runs(author):
@@ -42,10 +46,15 @@ def runs(author):
     return [recorded(run) for run in import_module(f"{author}.steps").RUNS]
 
 
+def operations(author):
+    """Count the operations of a paper's mirrors and twins."""
+    return [counted(count) for count in import_module(f"{author}.operations").COUNTS]
+
+
 def written(found):
-    """Write what was recorded as JSON, a run in a line."""
-    return "[" + ",\n".join(json.dumps(run, separators=(",", ":"), allow_nan=False)
-                            for run in found) + "]\n"
+    """Write what was recorded as JSON, a run or a count in a line."""
+    return "[" + ",\n".join(json.dumps(each, separators=(",", ":"), allow_nan=False)
+                            for each in found) + "]\n"
 
 
 if __name__ == "__main__":

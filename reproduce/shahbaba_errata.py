@@ -9,10 +9,11 @@ Run     python reproduce/shahbaba_errata.py    the options change nothing
 Writes  figures/shahbaba_errata.png, .txt (comparisons and claims), .json
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, Measured, average, least, log, text_table
-from harness.run import main
 from harness.style import (
     COLOURS,
     MARKERS,

@@ -7,6 +7,8 @@ Run     python reproduce/shahbaba_fig1.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_fig1.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
+from harness.start import main
+
 import time
 
 import numpy as np
@@ -16,7 +18,6 @@ from algorithms.hmc import hmc
 from algorithms.linear_theory import correlation_and_rate
 from algorithms.random_walk import random_walk
 from harness.claims import Claim, brief, mean, text_table
-from harness.run import main
 from harness.style import COLOURS, legend_below, panels
 from models.gaussian import Gaussian
 

@@ -6,10 +6,11 @@ Run     python reproduce/shahbaba_fig2.py [--seed S]
 Writes  figures/shahbaba_fig2.png, .txt (the claims), .json; smoke and short in their folders
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim
-from harness.run import main
 from harness.style import legend_below, panels
 from shahbaba.datasets import illustrative
 from shahbaba.illustration import SLOPE, fitted

@@ -8,10 +8,11 @@ Run     python reproduce/shahbaba_fig3.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_fig3.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, least, text_table
-from harness.run import main
 from harness.style import legend_below, panels
 from models.interface import U, grad_U, hessian
 from shahbaba.datasets import illustrative

@@ -8,11 +8,12 @@ Run     python reproduce/shahbaba_fig4.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_fig4.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
+from harness.start import main
+
 import numpy as np
 
 from algorithms.split_hmc import split_data
 from harness.claims import Claim, Scan, mean, text_table
-from harness.run import main
 from harness.style import legend_below, panels
 from models.interface import grad_U, hessian
 from shahbaba.datasets import illustrative, simulated_logistic

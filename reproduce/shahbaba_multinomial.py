@@ -11,6 +11,8 @@ Run     python reproduce/shahbaba_multinomial.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_multinomial.png, .txt (table, pilots, claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import math
 from functools import partial
 
@@ -19,7 +21,6 @@ import numpy as np
 from harness.claims import Claim, Measured, brief
 from harness.claims import table as text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import COLOURS, log_bar, panels, plain_log, row_labels
 from rivals.moments import ENOUGH, log_efficiency, together
 from shahbaba.datasets import COUNTS, all_classes

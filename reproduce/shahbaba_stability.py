@@ -11,13 +11,14 @@ Run     python reproduce/shahbaba_stability.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_stability.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 from functools import cache
 
 import numpy as np
 
 from algorithms.linear_theory import exponent, half_turns, hmc_limit, q_block
 from harness.claims import Claim, Measured, brief, text_table
-from harness.run import main
 from harness.style import COLOURS, legend_below, mark, panels
 from models.interface import hessian
 from shahbaba.chains import problem, transitions, warm

@@ -10,8 +10,9 @@ Run     python reproduce/shahbaba_table2.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_table2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 from harness.files import or_exit
-from harness.run import main
 from shahbaba import tables
 from shahbaba.chains import ALL, AUTHORS, one_chain, warm
 from shahbaba.datasets import chess, ctg, statlog

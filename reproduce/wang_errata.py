@@ -10,11 +10,12 @@ Run     python reproduce/wang_errata.py [--budget smoke|short|paper]
 Writes  figures/wang_errata.png, .txt (the errata and claims), .json
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, MARKERS, legend_below, mark, panels, row_labels
 from wang import identities
 from wang.errata import ERRATA, MISPRINTS, NOTATION

@@ -12,13 +12,14 @@ Run     python reproduce/wang_fig1.py [--budget smoke|short|paper]
 Writes  figures/wang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from algorithms.discretizing_chain import State, discretizing_chain_step
 from algorithms.slice_sampling import EVALUATIONS, Slice
 from harness.claims import Claim, brief, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, mathematics, panels
 from models.interface import log_likelihood_of, prepare
 from wang.datasets import approximation, order, posterior, scaled

@@ -9,12 +9,13 @@ Run     python reproduce/wang_fig2.py [--budget smoke|short|paper]
 Writes  figures/wang_fig2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, brief, log, mean
 from harness.claims import table as text_table
 from harness.replicates import Experiment
-from harness.run import main
 from harness.style import COLOURS, legend_below, panels
 from wang.cells import MAIN, SETTINGS, STORE, progress, tasks
 from wang.chains import LAGS, chain, warm

@@ -10,11 +10,12 @@ Run     python reproduce/wang_m.py [--budget smoke|short|paper]
 Writes  figures/wang_m.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, Measured, Scan, average, brief, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import legend_below, mark, panels, plain_log, plt, styles
 from wang.chains import clock
 from wang.long import PIVOTED, RANDOM, acceptance, cost, long_chain, pooled, together, warm

@@ -1,4 +1,4 @@
-"""Beside Wang and Neal (2013): is it worth to sample the hyperparameters of a regression?
+"""Beside Wang and Neal (2013): are a regression's hyperparameters worth sampling?
 
 Ours, not the paper's.  Predictions over the posterior, by a random walk with a fitted covariance,
 against those at the maximum of the likelihood, the common practice: log predictive density of new
@@ -10,12 +10,13 @@ Run     python reproduce/wang_prediction.py [--budget smoke|short|paper]
 Writes  figures/wang_prediction.png, .txt (table and claims), .json
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, average, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import COLOURS, MARKERS, legend_below, panels, row_labels
 from wang.prediction import LEVELS, LIKELIHOOD, POSTERIOR, TRUTH, compared, heights
 from wang.printed import ROWS

@@ -11,13 +11,14 @@ Run     python reproduce/wang_r_s.py [--budget smoke|short|paper]
 Writes  figures/wang_r_s.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 from itertools import product
 
 import numpy as np
 
 from harness.claims import Claim, Scan, brief, least, log, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import legend_below, panels, plain_log, shades
 from wang.chains import SLICES, WIDE, clock
 from wang.long import cost, long_chain, share_of_hits, together, warm

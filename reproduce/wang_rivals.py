@@ -13,11 +13,12 @@ Run     python reproduce/wang_rivals.py [--budget smoke|short|paper]
 Writes  figures/wang_rivals.png, .txt (table and claims), .json
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, brief
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
 from rivals.nuts import library
 from wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED

@@ -10,11 +10,12 @@ Run     python reproduce/wang_steps.py [--budget smoke|short|paper]
 Writes  figures/wang_steps.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, Measured, Scan, brief, log
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import legend_below, mark, panels, plain_log, styles
 from wang.chains import NARROW, SLICES, WIDE, clock
 from wang.long import cost, long_chain, together, warm

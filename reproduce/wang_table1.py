@@ -10,13 +10,14 @@ Run     python reproduce/wang_table1.py [--budget smoke|short|paper]
 Writes  figures/wang_table1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from harness.claims import Claim, brief, least, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, WIDTH, legend_below, plt
 from models.gp_regression import GPRegression, covariance
 from models.interface import U, grad_U, log_likelihood

@@ -12,11 +12,12 @@ Run     python reproduce/wang_table2.py [--budget smoke|short|paper]
 Writes  figures/wang_table2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, Measured, average, brief, least
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
 from wang.cells import COSTS, SETTINGS, everything
 from wang.compare import (

@@ -11,11 +11,12 @@ Run     python reproduce/wang_table3.py [--budget smoke|short|paper]
 Writes  figures/wang_table3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, Measured, brief
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
 from wang.cells import MAIN, SETTINGS, everything
 from wang.chains import UNITS

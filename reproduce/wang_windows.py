@@ -9,11 +9,12 @@ Run     python reproduce/wang_windows.py [--budget smoke|short|paper]
 Writes  figures/wang_windows.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, Measured, Scan, brief, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, legend_below, mark, panels, plain_log, row_labels
 from wang.chains import NARROW, SLICES, WIDE
 from wang.long import WINDOW, long_chain, together, warm

@@ -15,6 +15,8 @@ Run     python reproduce/zhang_energy.py [--budget smoke|short|paper]
 Writes  figures/zhang_energy.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 from itertools import product
 
 import numpy as np
@@ -23,7 +25,6 @@ from algorithms.sshmc import abla_path
 from algorithms.sshmc_fast import sshmc
 from harness.claims import Claim, Measured, brief, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, legend_below, panels
 from models.funnel import Funnel
 from zhang import crossed

@@ -9,13 +9,14 @@ Run     python reproduce/zhang_errata.py [--budget smoke|short|paper]
 Writes  figures/zhang_errata.png, .txt (the errata and claims), .json
 """
 
+from harness.start import main
+
 import numpy as np
 
 from algorithms.sshmc import check_sshmc, sshmc
 from harness.claims import Claim, Measured, brief, mean, measured
 from harness.claims import table as text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import COLOURS, WIDTH, plt, row_labels
 from zhang.as_printed import PRINTED, as_printed, third_from_the_start
 from zhang.datasets import PURPOSES, attributes, german_credit

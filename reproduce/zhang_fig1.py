@@ -11,11 +11,12 @@ Run     python reproduce/zhang_fig1.py [--budget smoke|short|paper]
 Writes  figures/zhang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, brief, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, legend_below, panels
 from models.funnel import VARIANCE, Funnel
 from zhang.funnel import exact_draw

@@ -12,12 +12,13 @@ Run     python reproduce/zhang_fig2.py [--budget smoke|short|paper] [--data DIR]
 Writes  figures/zhang_fig2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, Measured, average, brief, log, mean
 from harness.claims import table as text_table
 from harness.replicates import Experiment
-from harness.run import main
 from harness.style import COLOURS, legend_below, panels
 from zhang import datasets
 from zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, said

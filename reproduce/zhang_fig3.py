@@ -10,6 +10,8 @@ Run     python reproduce/zhang_fig3.py [--budget smoke|short|paper]
 Writes  figures/zhang_fig3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import math
 
 import numpy as np
@@ -17,7 +19,6 @@ from scipy.stats import gamma
 
 from harness.claims import Claim, Measured, average, brief, log, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, legend_below, panels
 from zhang.cox import EDGES, OWN, clock, difference, estimates, one_chain, pilots, warm
 from zhang.cox_runs import computed, keeper, rows_of, tuned

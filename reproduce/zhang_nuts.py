@@ -10,6 +10,8 @@ Run     python reproduce/zhang_nuts.py [--budget smoke|short|paper]
 Writes  figures/zhang_nuts.png, .txt (efficiencies, references, claims), .json
 """
 
+from harness.start import main
+
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +19,6 @@ import numpy as np
 from harness.claims import Claim, Measured, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import COLOURS, MARKERS, legend_below, mark, panels
 from rivals.moments import ENOUGH, distance, imprecision, together, worst
 from rivals.nuts import library

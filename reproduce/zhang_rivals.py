@@ -15,6 +15,8 @@ Run     python reproduce/zhang_rivals.py [--budget smoke|short|paper]
 Writes  figures/zhang_rivals.png, .txt (efficiencies, settings, claims), .json
 """
 
+from harness.start import main
+
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +24,6 @@ import numpy as np
 from harness.claims import Claim, brief, mean
 from harness.claims import table as text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import COLOURS, MARKERS, legend_below, mark, panels
 from rivals.moments import ENOUGH, distance, imprecision, together, worst
 from zhang.datasets import german_credit, simulated_cox, volatility

@@ -14,6 +14,8 @@ Run     python reproduce/zhang_softabs.py [--budget smoke|short|paper]
 Writes  figures/zhang_softabs.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import time
 
 import numpy as np
@@ -22,7 +24,6 @@ from algorithms.generalised_leapfrog import rmhmc
 from algorithms.sshmc_fast import sshmc
 from harness.claims import Claim, Measured, brief, log, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, panels, plain_log
 from models.funnel import VARIANCE, Funnel
 from models.soft_abs import SoftAbs

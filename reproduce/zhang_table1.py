@@ -12,11 +12,12 @@ Run     python reproduce/zhang_table1.py [--budget smoke|short|paper]
 Writes  figures/zhang_table1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import BUDGETS, Claim, Measured, brief, least, log
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, legend_above, panels, row_labels
 from zhang.funnel import LONG, MASSES, clock, estimates, one_chain, pilots, warm
 from zhang.funnel_settings import READINGS, grid, scan, sshmc_setting

@@ -11,12 +11,13 @@ Run     python reproduce/zhang_table2.py [--budget smoke|short|paper] [--data DI
 Writes  figures/zhang_table2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, brief
 from harness.claims import table as text_table
 from harness.files import or_exit
-from harness.run import main
 from harness.style import COLOURS, legend_above, panels, row_labels
 from zhang import logistic
 from zhang.datasets import german_credit

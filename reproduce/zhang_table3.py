@@ -11,11 +11,12 @@ Run     python reproduce/zhang_table3.py [--budget smoke|short|paper] [--data DI
 Writes  figures/zhang_table3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import numpy as np
 
 from harness.claims import Claim, Scan, brief, least, log, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, legend_above, panels
 from zhang import datasets, volatility
 from zhang.pilots import draw_pilots

@@ -10,13 +10,14 @@ Run     python reproduce/zhang_table4.py [--budget smoke|short|paper]
 Writes  figures/zhang_table4.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
+from harness.start import main
+
 import math
 
 import numpy as np
 
 from harness.claims import Claim, Measured, brief, log, mean
 from harness.claims import table as text_table
-from harness.run import main
 from harness.style import COLOURS, WIDTH, legend_below, log_bar, plt, row_labels
 from zhang.cox import OWN, warm
 from zhang.cox_runs import DISTANCES, LONGER, ONE, computed, rows_of, scan_of, timed, tuned

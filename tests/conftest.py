@@ -1,6 +1,7 @@
 """Two processes run the whole suite, one a single file; BLAS runs on one thread in all of them."""
 
 import os
+import signal
 
 import pytest
 import threadpoolctl
@@ -20,6 +21,14 @@ def one_thread():
     """Of two, each waits for the other where the machine is busy; and the last bits differ."""
     with threadpoolctl.threadpool_limits(1, "blas"):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_is_heard():
+    """Undo what a shell does to a background job, in which SIGINT is ignored; so do its own."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, previous)
 
 
 class Given:

@@ -115,6 +115,15 @@ def test_an_interrupted_script_stops_the_others(everything, tmp_path, folder):
     assert not (folder / "wang_table1.json").exists()
 
 
+def test_ctrl_c_stops_it_whatever_became_of_the_script(everything, tmp_path, folder, monkeypatch):
+    every, script = everything
+    monkeypatch.setattr(every, "pressed", [True])
+    script("paquet_fig1", 1)
+    script("wang_table1")
+    assert every.main(SETTINGS, tmp_path / "scripts") == 130
+    assert not (folder / "wang_table1.json").exists()
+
+
 def test_the_scripts_of_the_project_are_found():
     every = import_module("all")
     names = {path.stem for path in every.scripts(ROOT / "reproduce")}

@@ -113,7 +113,7 @@ def test_the_second_start_of_the_example_in_the_README_compiles_nothing(project)
     for _ in range(2):
         process = project.start(["-c", blocks[k + 1] + COUNT])
         *_, hits, misses = process.communicate()[0].split()
-    assert (int(hits), int(misses)) == (2, 0)  # U at the start, where it is checked, and hmc
+    assert (int(hits), int(misses)) == (3, 0)  # U and grad_U at the start, as checks, and hmc
 
 
 HELPERS = """

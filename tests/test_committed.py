@@ -16,6 +16,7 @@ import pytest
 
 from harness import replicates
 from harness.claims import Claim, failures, judge
+from harness.clocks import judged
 from harness.files import DataError
 from harness.fingerprint import ROOT, fingerprint
 from harness.run import Settings, finish, record, written
@@ -72,9 +73,9 @@ def apart(claim):
 
 
 def test_every_claim_is_what_its_replicates_give(script):
-    module, experiment, result, _ = script
+    module, experiment, result, cases = script
     committed = json.loads((FIGURES / f"{module.NAME}.json").read_text())
-    findings = judge(module.CLAIMS, result, "paper")
+    findings = judged(vars(module), experiment, result, cases)
     assert failures(findings) == []
     ours = json.loads(replicates.to_json(record(module.NAME, findings, experiment)))
     assert len(ours["claims"]) == len(committed["claims"]) > 0
@@ -132,8 +133,8 @@ def same_text(ours, theirs):
 
 
 def test_every_report_is_what_its_replicates_give(script):
-    module, experiment, result, _ = script
-    findings = judge(module.CLAIMS, result, "paper")
+    module, experiment, result, cases = script
+    findings = judged(vars(module), experiment, result, cases)
     ours = written(module.table(result), findings, experiment) + "\n"
     assert same_text(ours, (FIGURES / f"{module.NAME}.txt").read_text())
 

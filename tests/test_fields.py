@@ -58,10 +58,11 @@ ROOT = np.array([[1.0, 0.0], [0.5, 2.0]])
     (fields.Bits("n"), [[0.0, 1.0], []], [[-1.0], [0.5], [2.0]], "hold only 0 and 1"),
     (fields.Signs("n"), [[-1.0, 1.0]], [[0.0], [0.5], [1.0, 2.0]], r"hold only -1 and \+1"),
     (fields.Symmetric("n", "n"), [ROOT @ ROOT.T, 1e-200 * ROOT @ ROOT.T, np.zeros((2, 2))],
-     [ROOT, 1e-200 * ROOT], "be symmetric"),
+     [ROOT, 1e-200 * ROOT, [[1.0, 1e-8], [0.0, 1.0]]], "be symmetric"),
     (fields.Symmetric("k", "n", "n"), [[ROOT @ ROOT.T, np.eye(2)]], [[np.eye(2), ROOT]],
      "be symmetric"),
-    (fields.Factor("n", "n"), [ROOT], [ROOT.T, -ROOT, np.zeros((2, 2))], "be lower triangular")])
+    (fields.Factor("n", "n"), [ROOT], [ROOT.T, -ROOT, np.zeros((2, 2)),
+     [[1.0, 1e-8], [0.0, 1.0]]], "be lower triangular")])
 def test_an_annotation_takes_what_it_says_and_nothing_else(annotation, good, bad, must):
     class One(NamedTuple):
         a: annotation

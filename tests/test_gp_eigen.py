@@ -82,7 +82,7 @@ def test_equation_36_lacks_a_transpose(second):
 @pytest.mark.parametrize("m, message", [
     (0, "m must be a whole number of at least 1, not 0"),
     (13, "m must be at most 12, the number of cases, not 13"),
-    (2.0, "m must be a whole number of at least 1, not 2.0"),
+    (2.0, "m must be a whole number of at least 1, not the float 2.0"),
     (True, "m must be a whole number of at least 1, not True"),
     (None, "m must be a whole number of at least 1, not None"),
 ])

@@ -225,7 +225,7 @@ def test_a_cache_has_its_own_copy_of_the_state():
     ("kind", ["ard"], "kind must be 'isotropic' or 'ard', not ['ard']"),
     ("c", -1, "c must be a finite number in [0, 1e+150], not -1"),
     ("c", None, "c must be a real number, not None"),
-    ("prior_mean", np.nan, "prior_mean must be a finite number in [-inf, inf], not nan"),
+    ("prior_mean", np.nan, "prior_mean must be a finite number in (-inf, inf), not nan"),
     ("prior_mean", [0, 0], "prior_mean must have shape (4,), not (2,)"),
     ("prior_sd", 0, "prior_sd must be > 0 throughout, but lies in [0, 0]"),
     ("prior_sd", [1, 1, -2, 1], "prior_sd must be > 0 throughout, but lies in [-2, 1]"),

@@ -59,6 +59,13 @@ def keywords(path):
             for k in node.keywords}
 
 
+@pytest.mark.parametrize("path", [*SCRIPTS, *(path for path in COMMANDS
+                                             if path.stem in ("all", "data"))], ids=name)
+def test_a_script_first_imports_what_answers_ctrl_c(path):
+    first = next(node for node in tree(path).body if isinstance(node, ast.Import | ast.ImportFrom))
+    assert isinstance(first, ast.ImportFrom) and first.module == "harness.start"
+
+
 @pytest.mark.parametrize("path", MODELS, ids=name)
 def test_models_import_nothing_of_ours_but_models(path):
     assert imports(path)[0] & OURS <= {"models"}
@@ -225,5 +232,5 @@ def test_every_file_is_in_one_of_these_rooms():
              for path in (ROOT / room).rglob("*.py") if path.stem != "lesson"}
     assert found == {*ALGORITHMS, *MODELS, *REPRODUCE}
     assert {path.stem for path in COMMANDS} - {path.stem for path in SCRIPTS} == {
-        "all", "data", "pages", "record", "rekey"}
+        "all", "data", "laboratory", "pages", "record", "rekey", "scale"}
     assert not {path for path in found if path.name == "__init__.py"}

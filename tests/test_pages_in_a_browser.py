@@ -1,4 +1,4 @@
-"""The companion pages in a browser: the stepper, the switches, print, small screens, no script.
+"""The companion pages in a browser: stepper, laboratories, switches, print, small screens.
 
 It needs Debian's chromium, found as `chromium` on the PATH or by the environment variable CHROMIUM:
 where CI is set and it is missing they fail, elsewhere they are skipped.
@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import listing
+from harness import laboratory, listing
 from models.jit import ROOT
 
 FIGURES = ROOT / "figures"
-NAMES = ["index.html", *(f"{author}.html" for author in listing.AUTHORS), "exercises.html"]
+NAMES = ["index.html", *(f"{author}.html" for author in listing.AUTHORS), "laboratory.html",
+         "exercises.html"]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 RUNS = [(author, k) for author in listing.AUTHORS for k in range(len(listing.runs(author)))]
 IDS = [f"{author}-{listing.runs(author)[k]['name']}" for author, k in RUNS]
@@ -95,6 +96,21 @@ def test_a_page_opens_without_an_error_and_fits_a_small_screen(opened, name, sch
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     brightness = sum(map(int, background.removeprefix("rgb(").removesuffix(")").split(", ")))
     assert (brightness < 3 * 64) == (scheme == "dark")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(opened, name, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright",
+                              reason="it needs axe-playwright-python: the extra `browser`")
+    page = opened(name, color_scheme=scheme)
+    if page.query_selector(".play button"):  # with the stepper, and what it marks
+        page.click(".play button")
+        page.click("[data-dock=next]")
+    found = axe.Axe().run(page).response
+    assert len(found["passes"]) > 10  # else it has not looked
+    assert [(rule["id"], node["html"], node["failureSummary"]) for rule in found["violations"]
+            if rule["impact"] in ("serious", "critical") for node in rule["nodes"]] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -300,6 +316,26 @@ def test_print_keeps_both_columns_and_no_controls(opened, author):
 
 
 @pytest.mark.parametrize("author", listing.AUTHORS)
+def test_what_a_line_takes_is_shown_where_there_is_room_and_in_print(opened, author):
+    page = opened(f"{author}.html", viewport={"width": 1400, "height": 800})
+    beside = page.locator(".o")
+    assert beside.count() > 0
+    for width, media, shown in ((1400, "screen", True), (390, "screen", False),
+                                (760, "print", True)):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(media=media)
+        assert all(each.is_visible() == shown for each in beside.all())
+        assert page.locator(".ops").first.is_visible()
+        if shown:  # between the code and the number of its line, and none of them on the other
+            boxes = page.evaluate("[...document.querySelectorAll('.cl:has(.o)')].map(line =>"
+                                  " [...line.children].map(each =>"
+                                  " each.getBoundingClientRect().toJSON()))")
+            for code, taken, number in boxes:
+                assert code["right"] <= taken["left"] and taken["right"] <= number["left"]
+                assert code["width"] > 120  # there is room for the code
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
 def test_without_javascript_text_code_and_departures_are_there(opened, author):
     page = opened(f"{author}.html", java_script_enabled=False)
     assert not page.is_visible("#dock") and not page.locator(".js").first.is_visible()
@@ -330,3 +366,169 @@ def test_the_runs_of_a_page_are_those_that_are_stored(opened):
         page = opened(f"{author}.html")
         found = json.loads(page.evaluate("document.getElementById('runs').textContent"))
         assert [run["steps"] for run in found] == [run["steps"] for run in listing.runs(author)]
+
+
+# Laboratories
+
+
+def said(page, author):
+    """What a laboratory says: the sentence that is read aloud, and its numbers row by row."""
+    sentence = page.inner_text(f"#{author} [data-lab=said]")
+    rows = page.evaluate(
+        "author => [...document.querySelectorAll(`#${author} tbody tr`)].map(row =>"
+        " [...row.cells].slice(1).map(cell => cell.textContent))", author)
+    return sentence, rows
+
+
+def drawn(page, author):
+    """What the pictures of a laboratory have in them."""
+    return page.evaluate("author => [...document.querySelectorAll(`#${author} svg[data-panel]`)]"
+                         ".map(svg => svg.innerHTML)", author)
+
+
+def shown_number(text):
+    """A number of a laboratory's table, which has three digits; nan where there is none."""
+    if text == "none":
+        return float("nan")
+    mantissa, _, power = text.replace("\u2212", "-").rpartition("10") if set(text) & set(
+        "⁰¹²³⁴⁵⁶⁷⁸⁹") else (text.replace("\u2212", "-"), "", "0")
+    power = int(power.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")))
+    mantissa = mantissa.removesuffix("·")
+    return float(mantissa + "1" if mantissa in ("", "-") else mantissa) * 10.0**power
+
+
+def check_setting(page, author, at, frame=-1):
+    """The table shows the stored numbers of a setting."""
+    kept = laboratory.read(author)
+    setting = kept["settings"][laboratory.place(kept, at)]
+    for row, numbers in zip(said(page, author)[1], setting["numbers"], strict=True):
+        for text, number in zip(row, numbers, strict=True):
+            number = number[frame] if isinstance(number, list) else number
+            expected = float("nan") if number is None else number
+            # three digits
+            assert shown_number(text) == pytest.approx(expected, rel=5.1e-3, nan_ok=True)
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+def test_every_preset_of_a_laboratory_shows_its_stored_numbers(opened, author):
+    page, kept = opened("laboratory.html"), laboratory.read(author)
+    check_setting(page, author, kept["presets"][0]["at"])
+    seen = set()
+    for k, preset in enumerate(kept["presets"]):
+        page.click(f"#{author}-{k + 1}")
+        check_setting(page, author, preset["at"])
+        pressed = page.evaluate(
+            "author => [...document.querySelectorAll(`#${author} [data-preset]`)].map(each =>"
+            " each.getAttribute('aria-pressed'))", author)
+        assert pressed == [str(n == k).lower() for n in range(len(kept["presets"]))]
+        seen.add((*drawn(page, author), said(page, author)[0]))
+    assert len(seen) == len(kept["presets"])
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+def test_every_control_changes_what_a_laboratory_says_and_draws(opened, author):
+    page, kept = opened("laboratory.html"), laboratory.read(author)
+    at = list(kept["presets"][0]["at"])
+    for k, control in enumerate(kept["controls"]):
+        selector = f"#{author} [data-control={control['name']}]"
+        before, pictures = said(page, author)[0], drawn(page, author)
+        other = (at[k] + 1) % len(control["texts"])
+        if control["named"]:
+            page.select_option(selector, str(other))
+        else:
+            page.focus(selector)
+            page.keyboard.press("ArrowRight" if other > at[k] else "Home")
+        check_setting(page, author, [*at[:k], other, *at[k + 1:]])
+        assert said(page, author)[0] != before and drawn(page, author) != pictures
+        assert control["texts"][other] in said(page, author)[0]
+        page.click(f"#{author}-1")  # and back
+        assert drawn(page, author) == pictures and said(page, author)[0] == before
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+def test_the_run_of_a_laboratory_is_played_and_stepped_by_keys(opened, author):
+    page, kept = opened("laboratory.html"), laboratory.read(author)
+    at = kept["presets"][0]["at"]
+    last = kept["settings"][laboratory.place(kept, at)]["frames"] - 1
+    slider = f"#{author} [data-lab=frame]"
+    page.focus(slider)
+    page.keyboard.press("Home")
+    assert page.inner_text(f"#{author} [data-lab=count]") == f"0 of {last}"
+    check_setting(page, author, at, frame=0)
+    pictures = drawn(page, author)
+    page.keyboard.press("ArrowRight")
+    check_setting(page, author, at, frame=1)
+    assert drawn(page, author) != pictures
+    page.click(f"#{author} [data-lab=play]")
+    page.wait_for_function(
+        "([author, last]) => document.querySelector(`#${author} [data-lab=count]`).textContent"
+        " === `${last} of ${last}` && document.querySelector(`#${author} [data-lab=play]`)"
+        ".textContent === 'play'", arg=[author, last])
+    check_setting(page, author, at)
+
+
+@pytest.mark.parametrize("author", listing.AUTHORS)
+def test_a_picture_has_a_mark_for_every_point_that_is_there(opened, author):
+    page, kept = opened("laboratory.html"), laboratory.read(author)
+    setting = kept["settings"][laboratory.place(kept, kept["presets"][0]["at"])]
+    last = setting["frames"] - 1
+    for panel in range(len(kept["panels"])):
+        wanted = 0
+        for shape in (kept["shapes"][k] for k in setting["series"]):
+            if shape[0] != panel:
+                continue
+            n = next(len(each) for each in shape[3:5] if isinstance(each, list))
+            x, y, born, gone, _ = (laboratory.running(each, n) for each in shape[3:8])
+            there = [k for k in range(n) if (not born or born[k] <= last)
+                     and (not gone or gone[k] > last)]
+            seen = [k for k in there if x[k] is not None and y[k] is not None]
+            if shape[1] in ("dots", "path", "chain"):
+                wanted += len(seen)
+            wanted += shape[1] in ("now", "path", "trace") and bool(there) and there[-1] in seen
+        assert page.locator(f"#{author} svg[data-panel='{panel}'] .dot").count() == wanted
+
+
+def test_the_address_of_a_preset_sets_it(opened):
+    page = opened("laboratory.html")
+    page.goto(page.url + "#paquet-3")
+    page.reload()
+    check_setting(page, "paquet", laboratory.read("paquet")["presets"][2]["at"])
+    page.evaluate("location.hash = 'paquet-2'")
+    page.wait_for_selector("#paquet-2[aria-pressed=true]")
+
+
+def test_every_control_of_a_laboratory_has_a_label(opened):
+    page = opened("laboratory.html")
+    for control in page.query_selector_all("main input, main select"):
+        label = control.evaluate("each => each.closest('label').firstChild.textContent.trim()")
+        assert label
+    assert page.evaluate("[...document.querySelectorAll('svg[data-panel]')].filter(svg =>"
+                         " !svg.getAttribute('aria-label'))") == []
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_no_laboratory_scrolls_sideways_at_any_preset(opened, width):
+    page = opened("laboratory.html", viewport={"width": width, "height": 800})
+    for author in listing.AUTHORS:
+        for k in range(len(laboratory.read(author)["presets"])):
+            page.click(f"#{author}-{k + 1}")
+            assert page.evaluate("document.documentElement.scrollWidth") == width
+
+
+def test_without_javascript_a_laboratory_has_a_picture_and_its_sentences(opened):
+    page = opened("laboratory.html", java_script_enabled=False)
+    for author in listing.AUTHORS:
+        assert page.is_visible(f"#{author} img") and not page.is_visible(f"#{author} .set")
+        text = page.inner_text(f"#{author}")
+        for sentence in laboratory.read(author)["says"]:
+            assert sentence in text
+
+
+def test_a_laboratory_prints_its_pictures_and_numbers_without_controls(opened):
+    page = opened("laboratory.html", viewport={"width": 760, "height": 1000})
+    page.emulate_media(media="print")
+    for author in listing.AUTHORS:
+        assert not page.is_visible(f"#{author} .set") and page.is_visible(f"#{author} tbody")
+        box = page.evaluate("author => [...document.querySelectorAll(`#${author} svg[data-panel]`)]"
+                            ".map(svg => svg.getBoundingClientRect().right)", author)
+        assert box and max(box) <= 760

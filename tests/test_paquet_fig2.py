@@ -144,6 +144,16 @@ def made_up():
                      "AISq-RMHMC": Measured(-100.02, 0.02)}
 
 
+def test_a_method_that_stands_still_is_named_and_leaves_the_table_legible():
+    # HMC from EP's q on the embedded digits: its deviations there are smaller than the steps
+    assert "hardly" not in script.table(made_up())
+    still = made_up()["g"]._replace(accepted=0.0, energy_error=5e121)
+    text = script.table(made_up() | {"g": still})
+    assert "  5e+121  " in text and max(map(len, text.splitlines())) < 110
+    assert text.endswith("\n\n(g*): hardly a move is accepted, the paper's steps are too long for"
+                         " these data")
+
+
 KNOWN = {"(d) seconds / (e) seconds", "(g) seconds / (f) seconds"}
 ON_THE_LINE = {f"({p}) log Z - corrected EP" for p in "abceg"}
 

@@ -1,6 +1,7 @@
 """reproduce/paquet_rivals.py and what is its own in reproduce/paquet: runs, costs, claims."""
 
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy.stats import norm, t
 import paquet_rivals as script
 from algorithms.ais import geometric_ladder
 from algorithms.orthant import orthant
+from harness import operations
 from harness.claims import Measured
 from harness.files import Data
 from harness.style import plt
@@ -135,11 +137,23 @@ def test_cases_are_of_one_half_or_of_both(monkeypatch):
 
 
 def test_operations_by_hand():
-    # 10 leapfrog steps of 6 N^3, 200 of 4 N^2; one product of 2 N^2, and .33 more for the ellipses
+    # 10 leapfrog steps of 2 N^3 and 4 / 3 N^3, 200 of 4 N^2; one product of 2 N^2, and .33 more for
+    # the ellipses
     found = {method: rivals.operations(method, 10) for method in rivals.METHODS}
     assert found == {"IS from q": 200, "bridge": pytest.approx(266), "AISq-ellipse": 200,
-                     "AIS-ellipse": 200, "AISq-RMHMC": 60_000, "AIS-RMHMC": 60_000,
+                     "AIS-ellipse": 200, "AISq-RMHMC": pytest.approx(64_000 / 3),
+                     "AIS-RMHMC": pytest.approx(64_000 / 3),
                      "AISq-HMC": 80_000, "tilting": 100}
+
+
+def test_operations_of_rmhmc_are_those_that_are_counted():
+    kernel = KERNELS["RMHMC"]
+    (twin,) = [case for count in operations.stored("paquet") for case in count["cases"]
+               if case["name"] == "twin, RMHMC"]
+    assert twin["sizes"] == ["N", "l_max", "f_max"]
+    cubic = sum(Fraction(c) * kernel.l_max**steps * kernel.f_max**iterations
+                for (N, steps, iterations), c in twin["whole"]["flops"] if N == 3)
+    assert rivals.operations("AISq-RMHMC", 10) == pytest.approx(1000 * float(cubic), rel=1e-14)
 
 
 def test_the_clock_has_every_method_and_what_it_needs(monkeypatch):

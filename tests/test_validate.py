@@ -88,6 +88,17 @@ def test_bad_values_are_named(call):
         call()
 
 
+def test_bounds_are_those_that_hold():
+    with pytest.raises(ValueError, match=r"^eps must be a finite number in \(0, inf\), not 0$"):
+        validate.real("eps", 0, 0.0, open_low=True)
+    with pytest.raises(ValueError, match=r"in \[0, 1\], not 2$"):
+        validate.real("v", 2, 0, 1)
+    with pytest.raises(ValueError, match=r"in \(-inf, inf\), not nan$"):
+        validate.real("v", np.nan)
+    with pytest.raises(ValueError, match=r"^n must be a whole number .* 1, not the float 1000\.0$"):
+        validate.count("n", 1e3)
+
+
 @pytest.mark.parametrize("precision", [np.inf, np.nan])
 def test_a_start_of_no_finite_energy_is_refused(precision):
     model = Gaussian(np.zeros(1), np.array([[precision]]))  # which a sampler checks before
@@ -136,6 +147,61 @@ def test_what_is_no_model_or_lacks_a_function_is_named():
     with pytest.raises(ValueError, match=r"^m must have U .* but Own has none: .* @U.of\(Own"):
         validate.model("m", Own(np.ones(2)), interface.prepare, interface.U)  # one has a default
     validate.model("m", Gaussian(np.zeros(1), np.eye(1)), interface.U)
+
+
+def test_a_class_is_called_as_it_was_written_whatever_number_it_got():
+    for _ in range(2):  # as a cell of a notebook that is run again
+        class Again(NamedTuple):
+            scale: float
+
+        interface.U.of(Again)(lambda q, model: q @ q)
+    assert Again.__name__ == "Again_2"
+    with pytest.raises(ValueError, match=r"^m must have grad_U .* Again has none: .*of\(Again\)$"):
+        validate.model("m", Again(1.0), interface.grad_U)
+    with pytest.raises(ValueError, match=r"^m must be a model, .* not the class Again itself$"):
+        validate.model("m", Again)
+
+
+class Flat(NamedTuple):
+    """A model of one's own whose gradient is of `n` variables."""
+
+    n: int
+
+
+class Listed(NamedTuple):
+    """A model of one's own whose gradient is a list."""
+
+    n: int
+
+
+def flat_U(q, model):
+    """Zero everywhere."""
+    return 0.0
+
+
+for kind in (Flat, Listed):
+    interface.U.of(kind)(flat_U)
+
+
+@interface.grad_U.of(Flat)
+def flat_grad_U(q, model):
+    """As many zeros as the model says."""
+    return np.zeros(model.n)
+
+
+@interface.grad_U.of(Listed)
+def listed_grad_U(q, model):
+    """A list of two zeros."""
+    return [0.0, 0.0]
+
+
+def test_a_start_of_another_length_than_the_gradient_is_refused():
+    np.testing.assert_array_equal(validate.state("v", [1, 2], Flat(2)), [1.0, 2.0])
+    with pytest.raises(ValueError, match=r"^v has shape \(2,\), so grad_U of Flat must be an array"
+                                         r" .* not float64 of shape \(3,\)$"):
+        validate.state("v", [1, 2], Flat(3))
+    with pytest.raises(ValueError, match=r"^v has shape .* grad_U of Listed .* not a list$"):
+        validate.state("v", [1, 2], Listed(2))
 
 
 def test_the_number_of_variables_is_what_a_model_says():

@@ -202,6 +202,16 @@ def test_z_by_hand():
     assert rounding == pytest.approx(0.005 / 0.45, rel=1e-12)
 
 
+def test_an_interval_is_as_wide_as_its_reason_says_to_both_sides():
+    # row 1, SOD: noise of theirs and half a unit of the last digits
+    by_hand = {compare.gain_claim: 3 * (47.32 / 1333) ** 0.5 + 0.005 / 0.45,
+               compare.tau_claim: 3 * ((6 * 4.32 + 2) / 1333) ** 0.5 + 0.005 / 4.32,
+               compare.seconds_claim: np.log(2) + 0.0005 / 0.078 + 0.005 / 0.26}
+    for claim, width in by_hand.items():
+        made = claim(1, SOD)
+        assert (made.low, made.high) == pytest.approx((-width, width), rel=1e-12)
+
+
 def test_the_noise_of_a_printed_tau_is_that_of_a_chain():
     """Of runs of 1333 draws of an autoregression: the log of the estimate scatters by as much."""
     rng, phi = np.random.default_rng(4), 0.8

@@ -138,10 +138,8 @@ if __name__ == "__main__":
 def test_no_process_goes_on_when_its_parent_ends(tmp_path, how):
     files = [tmp_path / "0", tmp_path / "1"]
     path = os.pathsep.join([str(ROOT / "reproduce"), str(ROOT / "tests")])
-    # SIGINT is ignored in what a shell has put into the background
-    start = [sys.executable, "-c", "import signal; signal.signal(signal.SIGINT,"
-             f" signal.default_int_handler)\n{PARENT}", *map(str, files)]
-    with subprocess.Popen(start, stderr=subprocess.DEVNULL,
+    with subprocess.Popen([sys.executable, "-c", PARENT, *map(str, files)],
+                          stderr=subprocess.DEVNULL,
                           env=os.environ | {"PYTHONPATH": path}) as parent:
         processes = [number_in(file) for file in files]
         assert all(map(running, processes))

@@ -7,6 +7,7 @@ import pytest
 
 import zhang_fig2 as fig2
 from harness.claims import Measured, judge
+from harness.run import Settings
 from harness.style import plt
 from judging import verdicts
 from test_zhang_table3 import Cases
@@ -158,11 +159,8 @@ def test_the_runs_are_those_of_table_3(monkeypatch, tmp_path):
         own = {m: runs(m, 1.0 + k, k) for k, m in enumerate(METHODS)}
         return None, own, {m: {"L = 1": own[m]} for m in METHODS}
 
-    class Given:
-        budget, seed, jobs, fresh, recall, shard = "smoke", 3, 1, False, True, None
-
     monkeypatch.setattr(fig2, "all_runs", all_runs)
-    result = fig2.run(Given, Cases)
+    result = fig2.run(Settings("smoke", 1, seed=3, recall=True), Cases)
     assert (result["n"], result["runs"]) == (50, 2)
     assert result["sd"] == dict.fromkeys(NAMES, 0.5)
     for k, method in enumerate(METHODS):

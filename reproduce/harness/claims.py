@@ -182,7 +182,7 @@ def verdict(claim, ours):
         raise ValueError(f"the standard error of {claim.what!r} must not be negative, but is {se}")
     outside = max(claim.low - value, value - claim.high)  # negative inside, nan if value is
     order = claim.kind == "order" or math.isinf(claim.high - claim.low)
-    if math.isnan(value) or outside > 4 * se or (outside > 0 and se == 0):
+    if math.isnan(value) or outside > 4 * se:  # with se = 0, outside at all
         return "known difference" if claim.known else "differs"
     if outside > 0 or math.isnan(se):
         return "cannot tell"

@@ -279,3 +279,30 @@ def token(kind, html):
     """Return the HTML of a token of Pygments, marked by its kind if that has a colour."""
     kept = next((ours for theirs, ours in TOKENS.items() if kind.startswith(theirs)), "")
     return f"<i class={kept}>{html}</i>" if kept and html.strip() else html
+
+
+def code(line, names, first):
+    """Return the indent of a line of code, in characters, and its HTML, highlighted."""
+    from pygments.lexers import PythonLexer
+
+    text = line.text.rstrip()[4:]
+    indent = len(text) - len(text.lstrip())
+    tokens = [(str(kind).removeprefix("Token."), value) for kind, value in PythonLexer(
+        stripnl=False, ensurenl=False).get_tokens(text.lstrip())]
+    found = []
+    for k, (kind, value) in enumerate(tokens):
+        html = escape(value, quote=False)
+        row = names.get(dotted(tokens, k)) if kind.startswith("Name") else None
+        if row is not None:
+            html = f'<span class="s" data-n="{first + row}">{html}</span>'
+        found.append(token(kind, html))
+    return indent, "".join(found)
+
+
+def dotted(tokens, k):
+    """Return the name at a token with what it is an attribute of: ratios.h."""
+    name = tokens[k][1]
+    while k >= 2 and tokens[k - 1][1] == "." and tokens[k - 2][0].startswith("Name"):
+        k -= 2
+        name = f"{tokens[k][1]}.{name}"
+    return name

@@ -13,14 +13,16 @@ import threading
 import urllib.request
 import zipfile
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from harness.fingerprint import ROOT
+
 PROBE = 5.0  # s until a site counts as silent
 TIMEOUT = 2.0  # s for each connection and each read after that; 5 + 2 + 2 < 10
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError)  # what a truncated .npz raises
 
 
 class Data(NamedTuple):
@@ -39,6 +41,23 @@ class DataError(Exception):
 
 class Missing(DataError):
     """A file that is nowhere to be had."""
+
+
+@contextmanager
+def undamaged():
+    """Raise DataError for what np.load raises of a damaged .npz, all of which are the project's."""
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        why = error
+    except ValueError as error:  # its first bytes are another file's, and NumPy suspects a pickle
+        if "allow_pickle" not in str(error):
+            raise
+        why = "it begins as another file"
+    else:
+        return
+    raise DataError(f"A file of data in {ROOT} is damaged ({why}): `git status` names it,"
+                    " `git restore` repairs it.")
 
 
 def find(name, folder, url, checksum, packed=False):

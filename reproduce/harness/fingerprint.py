@@ -45,8 +45,12 @@ class File(NamedTuple):
 def fingerprint(function):
     """Return 20 hex digits that change with the code of `function`."""
     path = Path(inspect.getsourcefile(inspect.unwrap(function))).resolve()
-    return digest(*sorted(f"{name}\n{canonical(node)}"
-                          for file, name in used((path, function.__name__))
+    return fingerprint_at(path, function.__name__)
+
+
+def fingerprint_at(path, name):
+    """Return the fingerprint of the function `name` in the file `path`, without importing it."""
+    return digest(*sorted(f"{name}\n{canonical(node)}" for file, name in used((path, name))
                           for node in read(file).definitions[name]))
 
 

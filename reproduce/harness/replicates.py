@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
+from harness import cluster
 from harness.fingerprint import ROOT, digest, fingerprint
 from harness.shards import AGAIN, Unfinished, after_the_first, dealt
 from harness.workers import Killed, each
@@ -41,7 +42,7 @@ class Missing(Exception):
 
 
 class Lost(Exception):
-    """Replicates that are given up: each has killed two processes."""
+    """Replicates that are given up: each has killed two processes, or more."""
 
 
 class Experiment:
@@ -51,7 +52,7 @@ class Experiment:
         """Read what is stored of `name`, a script, at the budget of `settings`."""
         self.name, self.budget, self.seed = name, settings.budget, settings.seed
         self.jobs, self.fresh, self.recall = settings.jobs, settings.fresh, settings.recall
-        self.shard = settings.shard
+        self.shard, self.dask = settings.shard, settings.dask
         self.folder = figures(settings.budget) / "replicates" / name
         sweep(self.folder.parents[1], self.folder)
         self.packed = {} if self.fresh else unpack(self.folder.with_suffix(".json.gz"))
@@ -107,14 +108,16 @@ class Experiment:
                    bar_format="{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}")
         try:
             with bar:
-                if missing and warm:
+                if missing and warm and not self.dask:
                     bar.set_postfix_str("compiling, unless that was done before")
                     with after_the_first() if self.shard else nullcontext():
                         warmed(warm, self.jobs)
                     bar.unpause()  # the remaining time is estimated without it
                 bar.set_postfix_str(words())
                 jobs = min(self.jobs, len(missing))
-                work = computed(function, code, {k: todo[k] for k in missing}, jobs)
+                wanted = {key: todo[key] for key in missing}
+                work = (remote(function, code, wanted, self.dask, warm) if self.dask and missing
+                        else computed(function, code, wanted, jobs))
                 with closing(work):
                     for key, record in work:
                         if isinstance(record, Killed):
@@ -125,7 +128,7 @@ class Experiment:
                             continue
                         records[key] = record
                         bar.set_postfix_str(words(), refresh=False)
-                        bar.update(cost[key])
+                        bar.update(min(cost[key], bar.total - bar.n))  # a sum in another order
         except KeyboardInterrupt:
             kept = len(self.packed.keys() & todo.keys()) + sum(
                 path.exists() for key, (_, path) in todo.items() if key not in self.packed)
@@ -133,8 +136,8 @@ class Experiment:
                   f"{' without --fresh' * self.fresh} to resume.", file=sys.stderr)
             raise SystemExit(130) from None
         if lost:
-            raise Lost(f"Given up, because two processes were killed by each (out of memory, or a"
-                       f" crash): {'; '.join(lost)}. The other {len(todo) - len(lost)} of"
+            raise Lost("Given up, because each has killed more than one process (out of memory, or"
+                       f" a crash): {'; '.join(lost)}. The other {len(todo) - len(lost)} of"
                        f" {len(todo)} {unit} are kept; run the same command with fewer --jobs, or"
                        " on a machine with more memory, to compute what is missing.")
         if self.shard:
@@ -182,8 +185,8 @@ class Experiment:
 
     @property
     def clocks(self):
-        """The processors on which times that are results were measured."""
-        return sorted({record["machine"]["processor"] for record in self.used.values()
+        """The kinds of processors on which times that are results were measured."""
+        return sorted({kind_of(record) for record in self.used.values()
                        if TIMES & record["result"].keys()})
 
     def pack(self):
@@ -228,6 +231,19 @@ def computed(function, code, todo, jobs):
             yield key, compute(function, code, task, path)
 
 
+def remote(function, code, todo, scheduler, warm):
+    """Compute replicates as `computed` does, on a Dask cluster, and store them here."""
+    home = address(function)
+    compiling = address(warm) if getattr(warm, "__qualname__", "").isidentifier() else None
+    tasks = {key: (address(for_client), home, code, compiling, task)
+             for key, (task, _) in todo.items()}
+    with closing(cluster.each(tasks, scheduler, home, code)) as work:
+        for key, record in work:
+            if not isinstance(record, Killed):
+                keep(record, todo[key][1])
+            yield key, record
+
+
 def address(function):
     """Return the module and the name under which another process finds `function`."""
     module = function.__module__
@@ -241,6 +257,18 @@ def in_worker(module, name, *rest):
     return compute(getattr(import_module(module), name), *rest)
 
 
+def for_client(home, code, warm, task):
+    """Compute one replicate for a client elsewhere, which stores it, if the code is the same.
+
+    `home`, `warm`: module and name of the function, and of one to be called before it or None.
+    """
+    function = cluster.found(*home)
+    cluster.agree(home, code)
+    if warm:
+        cluster.warmed(*warm)
+    return recorded(function, code, task)
+
+
 def warm_worker(module, name):
     """Call a function that this process may not have imported."""
     getattr(import_module(module), name)()
@@ -248,29 +276,47 @@ def warm_worker(module, name):
 
 def compute(function, code, task, path):
     """Compute one replicate, store it at `path`, and return what is stored."""
+    record = recorded(function, code, task)
+    keep(record, path)
+    return record
+
+
+def recorded(function, code, task):
+    """Compute one replicate, and return its record."""
     from threadpoolctl import threadpool_limits
 
     start = time.perf_counter()
     with threadpool_limits(1, "blas"):  # other numbers of threads give other bits
         result = function(**task)
     seconds = time.perf_counter() - start
-    record = json.loads(to_json({
+    return json.loads(to_json({
         "function": function.__name__, "task": task, "code": code, "seconds": seconds,
         "machine": machine(), "result": result}))
+
+
+def keep(record, path):
+    """Store a record."""
     write(path, to_json(record | {"check": check(record)}))
-    return record
 
 
 @cache
 def machine():
-    """Say on what a replicate is computed: processor, kernels of the BLAS, versions."""
+    """Say on what a replicate is computed: processor, its cores, kernels of the BLAS, versions."""
     from threadpoolctl import threadpool_info
 
     kernels = {pool.get("architecture", "unknown") for pool in threadpool_info()
                if pool["user_api"] == "blas"}
-    return {"processor": processor(), "blas": ", ".join(sorted(kernels)),
+    return {"processor": processor(), "cores": os.cpu_count(), "blas": ", ".join(sorted(kernels)),
             "versions": {"python": platform.python_version()}
             | {package: version(package) for package in ("numba", "numpy", "scipy")}}
+
+
+def kind_of(record):
+    """Say on which kind of processor a record was computed: its name and the kernels of the BLAS.
+
+    A virtual machine may hide which model a name is of; the kernels still tell one from another.
+    """
+    return f"{record['machine']['processor']} ({record['machine'].get('blas', 'unknown')})"
 
 
 def processor():

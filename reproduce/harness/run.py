@@ -19,12 +19,15 @@ import tomllib
 from collections import Counter
 from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from harness.claims import BUDGETS, counted, failures, judge, measured, report
-from harness.files import DAMAGED, DataError
+from harness.claims import BUDGETS, counted, failures, measured, report
+from harness.clocks import judged
+from harness.cluster import ClusterError
+from harness.files import DataError, undamaged
 from harness.fingerprint import ROOT
 from harness.replicates import Experiment, Lost, figures, killed, machine, to_json, write
 from harness.shards import Shard, Unfinished
@@ -43,6 +46,7 @@ class Settings(NamedTuple):
     data: str | None = None  # a folder with the data files
     recall: bool = False  # compute no replicate: take what is stored, whatever code it is from
     shard: Shard | None = None  # compute this share of the replicates, and make no report
+    dask: str | None = None  # the address of a scheduler, whose workers compute
 
 
 def main(script):
@@ -78,18 +82,16 @@ def share(script, experiment, cases):
 def orderly(function, *arguments):
     """Return the exit status function(*arguments), or say in a sentence why there is none."""
     try:
-        return function(*arguments)
+        with undamaged():
+            return function(*arguments)
     except KeyboardInterrupt:
         said, status = "Interrupted.", 130
     except BrokenPipeError:  # who read what is printed has gone, as `| head` does
         said, status = "", 141
     except Lost as lost:
         said, status = f"{last_words()}{lost}", 1
-    except DataError as error:
+    except (ClusterError, DataError) as error:
         said, status = str(error), 2
-    except DAMAGED as error:
-        said, status = (f"A file of data in {ROOT} is damaged ({error}): `git status` names it,"
-                        " `git restore` repairs it."), 2
     except OSError as error:  # a disk that is full or read-only, above all
         said, status = (f"{error.filename or 'What is printed'} cannot be read or written:"
                         f" {error.strerror or error}. What is finished is kept: make that possible,"
@@ -120,10 +122,16 @@ def parse(doc, argv=None):
     parser.add_argument("--fresh", action="store_true", help="compute stored replicates again")
     parser.add_argument("--data", type=folder, metavar="DIR",
                         help="a folder that holds the data files")
-    parser.add_argument("--shard", type=share_of, metavar="I/N",
-                        help="compute the I-th of N shares of the replicates and make no report"
-                        " (reproduce/CLUSTER.md)")
+    several = parser.add_mutually_exclusive_group()
+    several.add_argument("--shard", type=share_of, metavar="I/N",
+                         help="compute the I-th of N shares of the replicates and make no report"
+                         " (reproduce/CLUSTER.md)")
+    several.add_argument("--dask", type=scheduler, metavar="ADDRESS",
+                         help="compute on the workers of the Dask scheduler there, such as"
+                         " tcp://10.0.0.1:8786, in place of --jobs")
     options = vars(parser.parse_args(argv))
+    if options["dask"] and not find_spec("distributed"):
+        parser.error("--dask needs the extra `cluster`: pip install -e '.[cluster]'")
     if options["fresh"] and options["shard"]:  # no stage would ever be complete
         parser.error("--fresh computes again what is stored, and --shard what is missing: to begin"
                      " anew, remove the stored replicates and leave out --fresh")
@@ -139,6 +147,8 @@ def begin():
         if getattr(sys, name) is None:  # the shell has closed it
             setattr(sys, name, open(os.devnull, "w"))
         getattr(sys, name).reconfigure(errors="backslashreplace")  # what a locale has no letter for
+    if os.path.expanduser("~") == "~":  # a user without a HOME: his cache is the project's
+        os.environ.setdefault("XDG_CACHE_HOME", str(ROOT / ".cache"))
     if parent := os.environ.pop(PARENT, ""):
         belong_to(int(parent))
 
@@ -164,6 +174,14 @@ def share_of(text):
     return Shard(int(number), int(of))
 
 
+def scheduler(text):
+    """Check the address of a Dask scheduler, as argparse's types do; Dask itself says more."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not the address of a Dask scheduler, such as tcp://10.0.0.1:8786")
+    return text
+
+
 def folder(text):
     """Check the name of a folder, as argparse's types do."""
     if not os.path.isdir(text):
@@ -177,7 +195,8 @@ def announce(script, settings, cases):
     duration = (f"{60 * minutes:.0f} s" if minutes < 1.5 else
                 f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h")
     note = getattr(cases, "note", "")
-    part = f", shard {settings.shard}" * bool(settings.shard)
+    part = (f", shard {settings.shard}" * bool(settings.shard)
+            + f", on the cluster at {settings.dask}" * bool(settings.dask))
     print(f"{script['NAME']}, {settings.budget} budget{part}: {script['WHAT']}; data:"
           f" {getattr(cases, 'name', cases)}{f' ({note})' * bool(note)}; about {duration} with"
           f" {settings.jobs} job{'s' * (settings.jobs > 1)} (and a minute the first time, to"
@@ -194,7 +213,7 @@ def finish(script, experiment, result, cases):
 
     name, folder = script["NAME"], figures(experiment.budget)
     note = getattr(cases, "note", "")
-    findings = judge([] if note else script["CLAIMS"], result, experiment.budget)
+    findings = [] if note else judged(script, experiment, result, cases)
     text = written(script["table"](result), findings, experiment, note)
     write(folder / f"{name}.txt", text + "\n")
     drawing = script["figure"](result)
@@ -219,7 +238,8 @@ def written(table, findings, experiment, note=""):
     """Put a report together: the script's table, then the claims."""
     parts = [table.rstrip()] * bool(table)
     if len(experiment.clocks) > 1:
-        parts.append(f"Times were measured on several processors: {'; '.join(experiment.clocks)}")
+        parts.append("Times were measured on several kinds of processors:"
+                     f" {'; '.join(experiment.clocks)}")
     parts.append(f"No claim is made: {note}" if note else report(findings))
     return "\n\n".join(parts)
 
@@ -235,7 +255,7 @@ def record(name, findings, experiment):
         "name": name, "budget": experiment.budget, "seed": experiment.seed,
         "jobs": experiment.jobs, "verdicts": counted(findings), "claims": claims,
         "replicate_seconds": experiment.seconds, "clocks": experiment.clocks,
-        "version": own_version(), "cores": os.cpu_count(), **machine(),
+        "version": own_version(), **machine(),
         "platform": platform.platform(),
         "seconds": time.perf_counter() - START,  # of this run; replicate_seconds: stored ones too
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

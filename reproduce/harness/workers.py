@@ -14,6 +14,7 @@ from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from threading import current_thread, main_thread
 from typing import NamedTuple
 
 ONE_THREAD = dict.fromkeys(("MKL_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
@@ -116,6 +117,9 @@ def blocked():
 @contextmanager
 def deaf():
     """Ignore Ctrl-C for a moment: who presses it again gets no other answer."""
+    if current_thread() is not main_thread():  # which alone hears of it
+        yield
+        return
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield

@@ -164,7 +164,8 @@ def scan_of(tried):
 def keeper(experiment):
     """Return the experiment in whose name the runs are stored, for a script that is not KEEPER."""
     return Experiment(KEEPER, Settings(experiment.budget, experiment.jobs, experiment.seed,
-                                       recall=experiment.recall, shard=experiment.shard))
+                                       recall=experiment.recall, shard=experiment.shard,
+                                       dask=experiment.dask))
 
 
 def rows_of(tried, names=tuple(ROWS)):

@@ -1,0 +1,98 @@
+"""Clocks: times that are results, and the claims that would take them from several processors.
+
+A ratio of times from two kinds of processors says nothing of two methods.  Which claims take the
+times of which processor is not declared but tried: the script's own arithmetic is done again with
+the times of that kind changed, and what then has another number takes them.  These are the script's
+own clocks: those of another script, whose replicates it may use too, are that one's to judge.
+"""
+
+import math
+import random
+
+from harness.claims import judge
+from harness.replicates import TIMES, Missing, kind_of, to_json
+
+# by which the logs of times are changed, at random: much and often, or an order may stay as it is;
+# and so little that a script which chooses by times what it computes chooses the same
+SPREADS = (3.0,) * 8 + (1e-6,)
+
+
+class Retimed:
+    """An experiment that gives what another has used, with the times of one kind changed."""
+
+    def __init__(self, experiment, kind, spread, seed):
+        """Change the logs of the times of `kind` by so much, each by a number of its own."""
+        self.experiment, self.fresh = experiment, False
+        self.used = {named(r["function"], r["task"]): r for r in experiment.used.values()}
+        self.kind, self.spread, self.rng = kind, spread, random.Random(seed)
+
+    def __getattr__(self, name):
+        """Return what the other has: its settings, for a script that makes another experiment."""
+        return getattr(self.experiment, name)
+
+    def replicates(self, function, tasks, *_, **__):
+        """Return the results of tasks; raise Missing if the other had no use of one."""
+        return [self.result(function, {k: v for k, v in task.items() if k != "cost"})
+                for task in tasks]
+
+    def result(self, function, task):
+        """Return the result of one task."""
+        record = self.used.get(named(function.__name__, task))
+        if record is None:
+            raise Missing(f"{self.name} did not compute {function.__name__}({task})")
+        changed = kind_of(record) == self.kind
+        return {key: self.other(value) if changed and key in TIMES else value
+                for key, value in record["result"].items()}
+
+    def other(self, times):
+        """Return times with each number in them multiplied by another."""
+        if isinstance(times, dict):
+            return {key: self.other(part) for key, part in times.items()}
+        if isinstance(times, list):
+            return [self.other(part) for part in times]
+        return times * math.exp(self.rng.gauss(0, self.spread))
+
+
+def named(function, task):
+    """Return what a replicate is known by within a script, whatever its code."""
+    return function, to_json(task, sort_keys=True)
+
+
+def taking(script, experiment, findings, cases, kind):
+    """Return the set of the claims (what they are about) that take times of a kind of processor.
+
+    All of them, if the script cannot be followed because it chooses by times what it computes.
+    """
+    found, followed = set(), False
+    for seed, spread in enumerate(SPREADS):
+        try:
+            result = script["run"](Retimed(experiment, kind, spread, seed), cases)
+        except Missing:
+            continue
+        followed = True
+        others = judge([finding.claim for finding in findings], result, experiment.budget)
+        found |= {a.claim.what for a, b in zip(findings, others, strict=True)
+                  if str(a.ours) != str(b.ours)}
+    return found if followed else {finding.claim.what for finding in findings}
+
+
+def judged(script, experiment, result, cases):
+    """Return the Findings of a script, `cannot tell` where times are of several processors.
+
+    The reason then says of which.
+    """
+    findings, kinds = judge(script["CLAIMS"], result, experiment.budget), experiment.clocks
+    if len(kinds) < 2:
+        return findings
+    takers = {kind: taking(script, experiment, findings, cases, kind) for kind in kinds}
+    return [mixed(finding, [kind for kind in kinds if finding.claim.what in takers[kind]])
+            for finding in findings]
+
+
+def mixed(finding, kinds):
+    """Return a finding whose times are of such kinds of processors, not judged if these differ."""
+    if len(kinds) < 2:
+        return finding
+    why = (f"{finding.claim.why}.  Not judged: the times are of several kinds of processors,"
+           f" {' and '.join(kinds)}, and say nothing of each other")
+    return finding._replace(claim=finding.claim._replace(why=why), verdict="cannot tell")

@@ -1,0 +1,133 @@
+"""What is counted of the mirrors of Wang and Neal (2013)."""
+
+from functools import cache, partial
+
+import numpy as np
+
+from algorithms.discretizing_chain import State, discretizing_chain_step
+from algorithms.slice_sampling import Slice, slice_update
+from algorithms.tempered_transitions import State as TemperedState
+from algorithms.tempered_transitions import near_all, stacked, tempered_transitions_step
+from harness.counting import Case, Count
+from models.gp_nystrom import GPNystrom
+from models.gp_regression import GPRegression
+from models.gp_regression import U as regression_U
+from models.gp_subset import GPSubset
+from models.interface import U, prepare
+from models.mixture import gaussian_mixture
+
+UPDATES = 300  # of which the numbers of evaluations are means
+START = np.array([0.4, -0.6])
+MOVE = Slice(np.full(2, 1.0), 10, np.array([0]), False)  # R updates one variable
+
+
+@cache
+def densities():
+    """Return pi, a mixture of two normal distributions, and two approximations of it."""
+    pi = gaussian_mixture([0.6, 0.4], [[0.0, 0.0], [1.6, 1.2]],
+                          [[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]]])
+    near = gaussian_mixture([1.0], [[0.6, 0.4]], [[[1.4, 0.6], [0.6, 1.2]]])
+    far = gaussian_mixture([1.0], [[0.5, 0.5]], [[[2.0, 0.3], [0.3, 2.0]]])
+    return pi, near, far
+
+
+def asked(*names):
+    """Tell which of the densities is asked; a cache of theirs has no other evaluations than U."""
+    def kinds(name, of):
+        where = [each for each, density in zip(names, densities(), strict=False) if density is of]
+        return tuple(where) if name == "U" else ()
+
+    return kinds
+
+
+def slices():
+    """Update one variable of pi, time after time."""
+    def run():
+        cache, tally, rng = prepare(START, densities()[0]), np.zeros(4, np.int64), generator()
+        for _ in range(UPDATES):
+            cache = slice_update(cache, 0, densities()[0], 1.0, 10, tally, rng)
+
+    return run
+
+
+def mappings(r, s):
+    """Make mappings, each with r moves of the mark by s steps."""
+    pi, star, _ = densities()
+    near = prepare(START, pi)
+    first = State(START, near.U, near, prepare(START, star))
+
+    def run():
+        here, tally, star_tally, rng = first, np.zeros(4, int), np.zeros(4, int), generator()
+        for _ in range(UPDATES):
+            here, _ = discretizing_chain_step(here, pi, star, MOVE, r, s, tally, star_tally, rng)
+
+    return lambda: run
+
+
+def tempered():
+    """Make tempered transitions over two layers."""
+    pi, *layers = densities()
+    near = prepare(START, pi)
+    first = TemperedState(START, near.U, near, near_all(START, stacked(layers)))
+
+    def run():
+        here, tally, rng = first, np.zeros((3, 4), int), generator()
+        for _ in range(UPDATES):
+            here, _ = tempered_transitions_step(here, pi, stacked(layers), MOVE, tally, rng)
+
+    return run
+
+
+def generator():
+    """Return the generator with which all runs begin."""
+    return np.random.default_rng(2)
+
+
+@cache
+def regression(n, p):
+    """Return the posterior of n cases with p covariates, a length for each."""
+    rng = np.random.default_rng(n)
+    return GPRegression.from_data(rng.random((n, p)), rng.standard_normal(n), "ard")
+
+
+def whole(n, p):
+    """Evaluate pi."""
+    return partial(regression_U, np.zeros(2 + p), regression(n, p))
+
+
+def subset(m, p):
+    """Evaluate pi* by the subset of data, m of 6 cases."""
+    return partial(U, np.zeros(2 + p), GPSubset.from_model(regression(6, p), np.arange(m)))
+
+
+def nystrom(m, n, p):
+    """Evaluate pi* by Nystrom's approximation with m of n columns."""
+    return partial(U, np.zeros(2 + p), GPNystrom.from_model(regression(n, p), np.arange(m)))
+
+
+def many(name, start, names, mirrors=()):
+    """A Case of many updates."""
+    return Case(name, start, {}, mirrors, asked(*names), times=UPDATES)
+
+
+SIZES = (1, 2, 3, 4, 5)  # a count is of degree 3 in the number of cases
+COVARIATES = (1, 2, 3)  # and linear in theirs
+COUNTS = [
+    Count(discretizing_chain_step, "mapping, R a slice update of one variable", (
+        many("mirror, r = s = 1", mappings(1, 1), ("pi", "pi*"), (discretizing_chain_step,)),
+        many("r = 5, s = 1", mappings(5, 1), ("pi", "pi*"))),
+        "for r = s = 1 pi needs to be evaluated once, as counted, and pi* several times (Section"
+        " 6.2)."),
+    Count(discretizing_chain_step, "evaluation, for Gaussian-process regression", (
+        Case("pi", whole, {"n": SIZES, "p": COVARIATES}),
+        Case("pi*, subset of data", subset, {"m": SIZES, "p": COVARIATES}),
+        Case("pi*, Nystrom", nystrom, {"m": SIZES, "n": (5, 6, 7), "p": COVARIATES})),
+        "time proportional to n^3; to p m^2 and m^3; and to p m n and m^3 (Section 5, tables). The"
+        " last leaves out the 2 m^2 n of K^(n,m) R^-1 and B'B, the largest term once m > 2 p."),
+    Count(tempered_transitions_step, "tempered transition over two layers", (
+        many("mirror", tempered, ("pi", "pi_1", "pi_2"), (tempered_transitions_step,)),),
+        "gives none."),
+    Count(slice_update, "update of one variable", (
+        many("mirror", slices, ("pi",), (slice_update,)),),
+        "a single update will usually evaluate pi more than once (Section 6.2)."),
+]

@@ -1,0 +1,67 @@
+"""What is counted of the mirrors of Zhang and Sutton (2014) and of their twin."""
+
+from functools import cache, partial
+
+import numpy as np
+
+from algorithms import sshmc_fast
+from algorithms.sshmc import H1, abla_step, leapfrog, sshmc_step
+from harness.counting import Case, Count
+from models.hierarchical_logistic import HierarchicalLogistic
+from models.interface import at_phi, at_theta
+
+SETTINGS = (1, 2, 3)  # a count is linear in each
+KINDS = {"grad_U1": ("grad U_1",), "grad_U2": ("grad U_2",), "at_phi": ("factors of M_theta",)}
+
+
+@cache
+def model():
+    """Return the posterior of two groups: a model of which the twin has no flows of its own."""
+    X = np.random.default_rng(1).standard_normal((6, 2))
+    return HierarchicalLogistic.from_data(X, np.where(X[:, 0] > 0, 1.0, -1.0), np.arange(6) % 2)
+
+
+def asked(name, of):
+    """Tell what is asked of the model; it has a factor wherever it has a phi."""
+    return KINDS.get(name, ())
+
+
+def leapfrogs(n):
+    """Take n leapfrogs for H_1."""
+    return partial(leapfrog, np.zeros(4), np.ones(4), H1(model(), at_phi(np.zeros(1), model()),
+                                                         np.ones(1)), 0.1, n)
+
+
+def joined(n):
+    """Take them with the gradient at the start known, which the twin hands on."""
+    return partial(sshmc_fast.joined_theta, np.zeros(4), np.ones(4), np.ones(4),
+                   at_phi(np.zeros(1), model()), np.ones(1), 0.1, n, model())
+
+
+def transition(L, n_theta, n_phi):
+    """Make one transition."""
+    return partial(sshmc_step, np.zeros(4), np.zeros(1), model(), 0.1, 0.1, L, n_theta, n_phi,
+                   np.random.default_rng(3))
+
+
+def fast_transition(L, n_theta, n_phi):
+    """Make it with the twin."""
+    start = sshmc_fast.state_at(at_phi(np.zeros(1), model()), at_theta(np.zeros(4), model()),
+                                model())
+    return partial(sshmc_fast.sshmc_step, start, model(), 0.1, 0.1, L, n_theta, n_phi,
+                   np.random.default_rng(3))
+
+
+ALL = {"L": SETTINGS, "n_theta": SETTINGS, "n_phi": SETTINGS}
+COUNTS = [
+    Count(sshmc_step, "transition", (
+        Case("mirror", transition, ALL, (sshmc_step, abla_step), asked),
+        Case("twin", fast_transition, ALL, asks=asked)),
+        "O(l g) for l leapfrogs of a gradient each (Section 4.4), l = (2 n_theta + n_phi) L; the"
+        " lines as they stand take 2 l, the twin l + 2 L + 1: one more wherever the other block has"
+        " moved."),
+    Count(leapfrog, "n leapfrogs for H_1", (
+        Case("mirror", leapfrogs, {"n": SETTINGS}, (leapfrog,), asked),
+        Case("twin", joined, {"n": SETTINGS}, asks=asked)),
+        "n (Section 4.4): the gradient of line 4 serves the next line 2."),
+]

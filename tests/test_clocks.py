@@ -1,0 +1,145 @@
+"""reproduce/harness/clocks.py: times of several kinds of processors are no ratio and no verdict."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from harness import replicates
+from harness.claims import Claim, Measured, Scan
+from harness.clocks import Retimed, judged
+from harness.replicates import Missing, kind_of
+from harness.run import Settings
+
+SETTINGS = Settings("paper")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Let the harness write to a folder of the test."""
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
+
+
+def clock(name):
+    """Return times of two methods on a data set, the second one's half of the first one's."""
+    return {"seconds": {"slow": [2.0, 2.2], "fast": [1.0, 1.1]}}
+
+
+def chain(name):
+    return {"ess": 100.0}
+
+
+def run(experiment, cases):
+    timed = experiment.replicates(clock, [{"name": name} for name in "abc"])
+    (found,) = experiment.replicates(chain, [{"name": "a"}])
+    ratio = {name: float(np.divide(*map(np.mean, times["seconds"].values())))
+             for name, times in zip("abc", timed, strict=True)}
+    return {"ratio": ratio, "ess": Measured(found["ess"], 1.0)}
+
+
+def claim(what, ours, low=1.9, high=2.1):
+    return Claim(what, "2", ours, low, high, "made up", "ours")
+
+
+CLAIMS = [
+    claim("one data set", lambda r: r["ratio"]["a"]),
+    claim("another data set", lambda r: r["ratio"]["b"]),
+    claim("two data sets", lambda r: np.mean([r["ratio"]["a"], r["ratio"]["b"]])),
+    claim("two of the same kind", lambda r: np.mean([r["ratio"]["a"], r["ratio"]["c"]])),
+    claim("how many are more than 1", lambda r: sum(x > 1 for x in r["ratio"].values()), 3, 3),
+    claim("a scan", lambda r: Scan("ab", tuple(Measured(r["ratio"][name]) for name in "ab"))),
+    claim("no times", lambda r: r["ess"], 90, 110),
+    claim("wrong, and of two", lambda r: r["ratio"]["a"] + r["ratio"]["b"])]
+SCRIPT = {"CLAIMS": CLAIMS, "run": run}
+
+
+def experiment(kinds, run=run):
+    """Return a run of a script whose clocks a, b, c are of such processors and kernels."""
+    one = replicates.Experiment("x_fig1", SETTINGS)
+    result = run(one, None)
+    for record in one.used.values():
+        if record["function"] == "clock":
+            processor, blas = kinds["abc".index(record["task"]["name"])]
+            record["machine"] = record["machine"] | {"processor": processor, "blas": blas}
+    return one, result
+
+
+NEW, OLD, VIRTUAL = ("EPYC", "SkylakeX"), ("Xeon", "Haswell"), ("EPYC", "Haswell")
+
+
+def test_with_one_kind_of_processor_every_claim_is_judged():
+    findings = judged(SCRIPT, *experiment([NEW] * 3), None)
+    assert [f.verdict for f in findings] == ["agrees"] * 7 + ["differs"]
+    assert {f.claim.why for f in findings} == {"made up"}
+
+
+@pytest.mark.parametrize("other", [OLD, VIRTUAL])
+def test_a_claim_that_takes_times_of_two_kinds_is_not_judged_and_no_other(other):
+    one, result = experiment([NEW, other, NEW])
+    assert one.clocks == sorted(["EPYC (SkylakeX)", f"{other[0]} ({other[1]})"])
+    findings = judged(SCRIPT, one, result, None)
+    assert {f.claim.what: f.verdict for f in findings} == {
+        "one data set": "agrees", "another data set": "agrees", "two data sets": "cannot tell",
+        "two of the same kind": "agrees", "how many are more than 1": "cannot tell",
+        "a scan": "cannot tell", "no times": "agrees", "wrong, and of two": "cannot tell"}
+    for finding in findings:
+        assert ("several kinds of processors" in finding.claim.why) == (
+            finding.verdict == "cannot tell")
+        assert all((kind in finding.claim.why) == (finding.verdict == "cannot tell")
+                   for kind in one.clocks)
+    assert [str(f.ours) for f in findings] == [  # numbers stay, to be read as what they are
+        str(f.ours) for f in judged(SCRIPT, *experiment([NEW] * 3), None)]
+
+
+@pytest.mark.parametrize(("gap", "verdicts"), [
+    # a choice that the least change of a time changes cannot be followed: all claims
+    (1e-12, ["cannot tell"] * 2),
+    # one that small changes of times leave as it is can be: what takes no times is judged
+    (0.5, ["cannot tell", "agrees"])])
+def test_a_script_that_chooses_by_times_what_it_computes(gap, verdicts):
+    def choose(experiment, cases):
+        a, b = (times["seconds"]["slow"][0] for times in experiment.replicates(
+            clock, [{"name": "a"}, {"name": "b"}]))
+        # another each time that these are others, unless they differ by little
+        chosen = "a" if abs(a - b) < gap else str(a / b)
+        (found,) = experiment.replicates(chain, [{"name": chosen}])
+        return {"ratio": a / b, "ess": found["ess"]}
+
+    script = {"run": choose, "CLAIMS": [claim("ratio", lambda r: r["ratio"], 0.9, 1.1),
+                                        claim("ess", lambda r: r["ess"], 90, 110)]}
+    one, result = experiment([NEW, OLD, NEW], choose)
+    assert [f.verdict for f in judged(script, one, result, None)] == verdicts
+
+
+def test_only_times_of_the_kind_are_changed_and_each_by_a_number_of_its_own():
+    one, _ = experiment([NEW, OLD, NEW])
+    other = Retimed(one, "Xeon (Haswell)", 1.0, 1)
+    a, b = other.replicates(clock, [{"name": "a"}, {"name": "b", "cost": 3}], "timings", warm=None)
+    assert a == clock("a")
+    ratios = [x / y for method in ("slow", "fast") for x, y in zip(
+        b["seconds"][method], clock("b")["seconds"][method], strict=True)]
+    assert len(set(ratios)) == 4 and all(x > 0 for x in ratios)
+    assert other.replicates(chain, [{"name": "a"}]) == [{"ess": 100.0}]
+    # for a script that makes an experiment of its own, which must not compute anything again
+    assert (other.budget, other.jobs, other.fresh) == ("paper", 0, False)
+    with pytest.raises(Missing, match="did not compute chain"):
+        other.replicates(chain, [{"name": "b"}])
+
+
+def test_a_kind_is_the_name_and_the_kernels():
+    assert kind_of({"machine": replicates.UNKNOWN}) == "unknown (unknown)"
+    assert kind_of({"machine": {"processor": "EPYC"}}) == "EPYC (unknown)"  # of other programs
+
+
+def test_a_run_of_two_kinds_says_so_and_does_not_fail(monkeypatch, capsys):
+    from harness.run import finish
+    from harness.style import plt
+
+    one, result = experiment([NEW, OLD, NEW])
+    parts = SCRIPT | {"NAME": "x_fig1", "table": lambda r: "", "figure": lambda r: plt.figure()}
+    assert finish(parts, one, result, SimpleNamespace()) == 0  # one of its claims is wrong else
+    out = " ".join(capsys.readouterr().out.split())
+    assert "several kinds of processors: EPYC (SkylakeX); Xeon (Haswell)" in out
+    assert "Not judged: the times are of several kinds" in out
+    one, result = experiment([NEW] * 3)
+    assert finish(parts, one, result, SimpleNamespace()) == 1

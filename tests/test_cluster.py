@@ -1,0 +1,486 @@
+"""reproduce/harness/cluster.py: --dask, with workers that are killed, late, wrong or not there.
+
+Most with `-m cluster` only, and with the extra `cluster`.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from importlib import import_module
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from harness import cluster, replicates
+from harness.cluster import ClusterError
+from harness.fingerprint import ROOT, fingerprint
+from harness.run import main, parse
+from harness.style import plt
+
+NEEDED = pytest.mark.skipif(not find_spec("distributed"), reason="only with the extra `cluster`")
+
+SCRIPT = '''
+"""Naps, and thoughts that are made of them."""
+import ctypes, os, time
+from pathlib import Path
+import numpy as np
+from harness import replicates
+from harness.run import main
+from harness.style import plt
+replicates.FIGURES = Path(__file__).parent / "figures"
+NAME, WHAT, MINUTES = "naps_fig1", "naps", {"smoke": 0.1}
+OFFSET = 0
+compiled = []
+
+def note(log, word):  # which replicate, the process that computes it, and the worker's
+    with open(log, "a") as file:
+        file.write(f"{word} {os.getpid()} {os.getppid()} {len(compiled)}\\n")
+
+def warm():
+    compiled.append(True)
+
+def nap(seed, length, log):
+    note(log, seed)
+    if seed == 97:
+        raise ArithmeticError("its own error")
+    if seed == 98:
+        os.kill(os.getpid(), 9)
+    if seed == 99 and "spawn_main" in Path(f"/proc/{os.getppid()}/cmdline").read_text():
+        os.kill(os.getppid(), 9)
+    ctypes.PyDLL(None).usleep(int(1e6 * length))  # keeps the interpreter, as compiled code does
+    return {"x": OFFSET + np.random.default_rng(seed).standard_normal(3)}
+
+def thought(seed, x, log):
+    note(log, 100 + seed)
+    return {"x": x * np.random.default_rng(seed).standard_normal(3)}
+
+def run(experiment, cases):
+    log = os.environ["NAPS_LOG"]
+    naps = [{"seed": k, "length": length, "log": log} for k, length in eval(os.environ["NAPS"])]
+    found = experiment.replicates(nap, naps, "naps", warm=warm)
+    return experiment.replicates(thought, [
+        {"seed": each["seed"], "x": one["x"][0], "log": log}
+        for each, one in zip(naps, found)], "thoughts")
+
+CLAIMS = []
+def table(result):
+    return str(result)
+def figure(result):
+    return plt.figure()
+def cases(settings):
+    return "none"
+if __name__ == "__main__":
+    main(globals())
+'''
+
+LOCAL_CLUSTER = """
+import sys
+from distributed import LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
+                      dashboard_address=":0") as cluster:
+        print(cluster.scheduler_address, flush=True)
+        sys.stdin.read()
+"""
+
+
+def wait_until(condition, seconds=300, process=None):
+    """Wait, for minutes at most: a worker that is killed takes seconds to start again.
+
+    process : that must not end meanwhile
+    """
+    start = time.monotonic()
+    while not condition():
+        assert time.monotonic() - start < seconds
+        assert process is None or process.poll() is None, ended(process)
+        time.sleep(0.1)
+
+
+def environment(*places, **changes):
+    """Return an environment in which imports are found in these places."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))} | changes
+
+
+def script_in(folder, text=SCRIPT):
+    """Write the script into a folder; return the places of imports with it."""
+    folder.mkdir()
+    (folder / "naps_fig1.py").write_text(text)
+    return folder, ROOT, ROOT / "reproduce"
+
+
+def ended(process):
+    """Return the exit status, what was printed, and the errors."""
+    out, errors = process.communicate(timeout=500)
+    return process.returncode, out, errors
+
+
+class Client:
+    """The script, in a folder that no worker sees."""
+
+    def __init__(self, folder):
+        self.folder, self.log = folder, folder.with_suffix(".log")
+        self.places = script_in(folder)
+
+    def start(self, *options, naps):
+        """Start it in a group of processes of its own; `naps`: pairs of a seed and seconds."""
+        return subprocess.Popen(
+            [sys.executable, str(self.folder / "naps_fig1.py"), "--budget", "smoke", *options],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env=environment(*self.places, NAPS=str(naps), NAPS_LOG=str(self.log)))
+
+    def begun(self):
+        """Return (replicate, process that computed, its worker) of all that were begun."""
+        lines = self.log.read_text().splitlines() if self.log.exists() else []
+        return [tuple(map(int, line.split()[:3])) for line in lines]
+
+    def stored(self):
+        """Return {replicate: result}; of a thought: 100 more."""
+        folder = self.folder / "figures" / "smoke" / "replicates" / "naps_fig1"
+        records = [json.loads(path.read_text()) for path in folder.glob("*.json")]
+        return {record["task"]["seed"] + 100 * (record["function"] == "thought"):
+                record["result"] for record in records}
+
+
+@pytest.fixture
+def client(tmp_path):
+    return Client(tmp_path / "client")
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """Return the address of a LocalCluster of two processes that have the script."""
+    folder = tmp_path_factory.mktemp("local")
+    with open(folder / "log", "w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-c", LOCAL_CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=log, text=True, env=environment(
+                *script_in(folder / "workers"),
+                # a worker that is not there again after 15 s is given up else, as if not wanted
+                DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT="1 hour"))
+    yield process.stdout.readline().strip()
+    process.communicate("", timeout=120)
+
+
+@pytest.fixture
+def dask(tmp_path):
+    """Return a function that starts `dask scheduler` or `dask worker`, and waits for it."""
+    from distributed import Client as Connection
+
+    started = []
+
+    def start(*words, places=(), **changes):
+        file = str(tmp_path / "scheduler.json")
+        kind, *options = words
+        options += [f"--scheduler-file={file}", *(
+            ["--host=127.0.0.1", "--dashboard-address=:0", "--port=0"] if kind == "scheduler" else
+            ["--no-nanny"])]
+        process = subprocess.Popen([sys.executable, "-m", f"distributed.cli.dask_{kind}", *options],
+                                   stderr=subprocess.DEVNULL, cwd=tmp_path,
+                                   env=environment(*places, **changes))
+        if kind == "scheduler":
+            wait_until((tmp_path / "scheduler.json").exists)
+        else:
+            with Connection(scheduler_file=file, set_as_default=False) as there:
+                there.wait_for_workers(1 + sum(name == "worker" for name, _ in started))
+        started.append((kind, process))
+        return process, json.loads((tmp_path / "scheduler.json").read_text())["address"]
+
+    yield start
+    for _, process in reversed(started):
+        process.kill()
+        process.wait()
+
+
+# Without a cluster
+
+
+def test_the_option_is_refused_beside_a_shard(capsys):
+    with pytest.raises(SystemExit) as end:
+        parse("", "--dask tcp://10.0.0.1:1 --shard 1/2".split())
+    assert end.value.code == 2 and "not allowed with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", ["", " "])
+def test_no_address_is_refused(wrong, capsys):
+    with pytest.raises(SystemExit) as end:
+        parse("", ["--dask", wrong])
+    assert end.value.code == 2 and "is not the address" in capsys.readouterr().err
+
+
+def test_without_the_library_the_extra_is_named(monkeypatch, capsys):
+    monkeypatch.setattr("harness.run.find_spec", lambda name: None)
+    with pytest.raises(SystemExit) as end:
+        parse("", "--dask tcp://10.0.0.1:1".split())
+    assert end.value.code == 2 and ".[cluster]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("home", [("paquet_fig2", "one_run"), ("zhang.cox_runs", "scan_of")])
+def test_a_fingerprint_is_the_same_without_an_import(home):
+    assert cluster.code_of(*home) == fingerprint(getattr(import_module(home[0]), home[1]))
+
+
+@pytest.fixture
+def naps(tmp_path, monkeypatch):
+    """Return the file of the script, which this process can import."""
+    monkeypatch.syspath_prepend(script_in(tmp_path / "naps")[0])
+    yield tmp_path / "naps" / "naps_fig1.py"
+    sys.modules.pop("naps_fig1", None)
+    cluster.agree.cache_clear()
+
+
+HOME = "naps_fig1", "nap"
+
+
+def test_a_worker_sees_code_that_has_changed_since_it_looked(naps):
+    before = cluster.code_of(*HOME)
+    naps.write_text(SCRIPT.replace("OFFSET = 0", "OFFSET = 1"))
+    assert cluster.code_of(*HOME) != before
+    naps.write_text(SCRIPT)
+    assert cluster.code_of(*HOME) == before
+
+
+def test_a_process_computes_with_code_that_is_the_clients_and_that_of_its_files(naps, monkeypatch):
+    code = cluster.code_of(*HOME)
+    with pytest.raises(ClusterError, match=r"has other code for naps_fig1\.nap than the client"):
+        cluster.agree(HOME, "another")
+    # what was changed after the process began may have been imported before
+    monkeypatch.setattr(cluster, "BORN", naps.stat().st_ctime - 1)
+    with pytest.raises(ClusterError, match=f"has an older {naps} in memory"):
+        cluster.agree(HOME, code)
+    monkeypatch.setattr(cluster, "BORN", naps.stat().st_ctime + 1)
+    cluster.agree(HOME, code)
+
+
+# What cannot be done is said in a sentence
+
+
+@pytest.fixture
+def ends(monkeypatch, capsys, tmp_path):
+    """Return a function that runs a script: its exit status, what it prints, and its errors."""
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
+
+    def started(*options, n=2):
+        monkeypatch.setattr(sys, "argv", ["x_fig7.py", "--budget", "smoke", *options])
+        script = {
+            "__doc__": "A script.", "NAME": "x_fig7", "WHAT": "nothing", "MINUTES": {"smoke": 0.1},
+            "cases": lambda settings: "none", "table": str, "figure": lambda r: plt.figure(),
+            "CLAIMS": [],
+            "run": lambda experiment, _: experiment.replicates(
+                third, [{"seed": k} for k in range(n)])}
+        with pytest.raises(SystemExit) as end:
+            main(script)
+        return end.value.code, *capsys.readouterr()
+
+    return started
+
+
+def third(seed):
+    return {"x": seed / 3}
+
+
+@NEEDED
+@pytest.mark.cluster
+@pytest.mark.parametrize("address", [
+    "tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense://x", "tcp://", "tcp://127.0.0.1", "nowhere",
+    "tcp://127.0.0.1:port", "tcp://nowhere.invalid:8786", "tls://127.0.0.1:1", "a b"])
+def test_a_scheduler_that_is_not_there_is_a_sentence(address, ends, monkeypatch):
+    monkeypatch.setattr(cluster, "GONE", 2.0)
+    status, _, errors = ends("--dask", address)
+    assert status == 2 and "Traceback" not in errors
+    last = errors.splitlines()[-1]
+    assert last.startswith(f"--dask {address}: ") and "expected the address of" in last
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_a_scheduler_without_workers_is_a_sentence(ends, monkeypatch):
+    from distributed import LocalCluster
+
+    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty:
+        address = empty.scheduler_address
+        status, _, errors = ends("--dask", address)
+    assert status == 2 and "Traceback" not in errors
+    assert errors.splitlines()[-1].startswith(f"The scheduler at {address} has no workers: start")
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_what_is_stored_asks_no_cluster(ends):
+    _, wanted, _ = ends("--jobs", "0")
+    status, found, _ = ends("--dask", "tcp://127.0.0.1:1")
+    assert status == 0 and found.splitlines()[1:] == wanted.splitlines()[1:]
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_wrong_workers_are_refused_by_name(dask, client, tmp_path):
+    _, address = dask("scheduler")
+    dask("worker", "--name=changed", "--nthreads=1",
+         places=script_in(tmp_path / "changed", SCRIPT.replace("OFFSET = 0", "OFFSET = 1")))
+    dask("worker", "--name=empty", "--nthreads=1")
+    dask("worker", "--name=without", "--nthreads=1", places=(ROOT, ROOT / "reproduce"))
+    dask("worker", "--name=several", "--nthreads=2", places=client.places)
+    dask("worker", "--name=right", "--nthreads=1", places=client.places)
+    status, _, errors = ended(client.start("--dask", address, naps=[(1, 0)]))
+    assert status == 2 and "Traceback" not in errors
+    (said,) = [line for line in errors.splitlines() if line.startswith("Refused")]
+    assert said.startswith("Refused, for naps_fig1.nap: worker ")
+    for name, fault in (("changed", "has other code than this checkout"),
+                        ("empty", "cannot import it (No module named 'harness')"),
+                        ("without", "cannot import it (No module named 'naps_fig1')"),
+                        ("several", "has 2 threads")):
+        assert f"worker {name} at tcp://" in said and fault in said
+    assert "right" not in said and client.begun() == []
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_a_wrong_worker_that_comes_late_is_refused_by_name(dask, client, tmp_path):
+    _, address = dask("scheduler")
+    early, _ = dask("worker", "--name=early", "--nthreads=1", places=client.places)
+    process = client.start("--dask", address, naps=[(k, 0.3) for k in range(200)])
+    wait_until(client.begun, process=process)
+    dask("worker", "--name=late", "--nthreads=1",
+         places=script_in(tmp_path / "late", SCRIPT.replace("OFFSET = 0", "OFFSET = 1")))
+    early.kill()
+    status, _, errors = ended(process)
+    assert status == 2 and "Traceback" not in errors
+    (said,) = [line for line in errors.splitlines() if line.startswith("Refused")]
+    assert said.startswith("Refused: worker late at tcp://")
+    assert "has other code for naps_fig1.nap than the client" in said
+    assert all(found == {"x": np.random.default_rng(k).standard_normal(3).tolist()}
+               for k, found in client.stored().items())
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_a_scheduler_that_goes_away_is_a_sentence_and_what_is_finished_is_kept(dask, client):
+    scheduler, address = dask("scheduler")
+    dask("worker", "--nthreads=1", places=client.places)
+    process = client.start("--dask", address, naps=[(k, 0.5) for k in range(50)])
+    wait_until(lambda: len(client.stored()) >= 2, process=process)
+    scheduler.kill()
+    status, _, errors = ended(process)
+    assert status == 2 and "Traceback" not in errors
+    assert errors.splitlines()[-1].startswith(f"The scheduler at {address} has gone. What is")
+    kept = client.stored().keys()
+    before = len(client.begun())
+    status, _, _ = ended(client.start("--jobs", "0", naps=[(k, 0.5) for k in [*kept, 60]]))
+    assert status == 0
+    # one more nap, and the thoughts: of those that were finished none is computed again
+    assert [k for k, *_ in client.begun()[before:] if k < 100] == [60]
+
+
+# On a cluster of two processes
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_workers_that_are_killed_eight_times_cost_no_replicate_and_no_bit(local, client, tmp_path):
+    naps = [(k, 0.3) for k in range(60)]
+    process = client.start("--dask", local, naps=naps)
+    killed = []
+
+    def at_work():
+        return [worker for _, _, worker in client.begun() if worker not in killed]
+
+    for _ in range(8):
+        wait_until(at_work, process=process)
+        killed.append(at_work()[-1])
+        os.kill(killed[-1], signal.SIGKILL)
+    status, out, errors = ended(process)
+    assert status == 0, errors
+    assert len({*killed}) == 8
+    assert all(line.split()[-1] == "1" for line in client.log.read_text().splitlines()
+               if int(line.split()[0]) < 100)  # warm() came first, once in each process
+    count = Counter(replicate for replicate, *_ in client.begun())
+    assert count.keys() == {*range(60), *range(100, 160)}
+    # what a killed worker had: what it was at, and what it had finished and not handed over
+    assert count.total() - 120 <= 8 * 3
+
+    alone = Client(tmp_path / "alone")
+    status, wanted, _ = ended(alone.start("--jobs", "1", naps=[(k, 0) for k in range(60)]))
+    assert status == 0
+    assert client.stored() == alone.stored() and len(alone.stored()) == 120  # every bit
+    assert out.splitlines()[2] == wanted.splitlines()[2] and "'x': [" in wanted.splitlines()[2]
+
+    before = len(client.begun())
+    status, again, _ = ended(client.start("--dask", local, naps=[*naps, (60, 0)]))
+    assert status == 0 and out.splitlines()[2][:-1] in again
+    assert {k for k, *_ in client.begun()[before:]} == {60, 160}  # all else was stored
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_what_kills_every_worker_is_named_and_the_others_are_kept(local, client):
+    naps = [(1, 0), (98, 0), (2, 0), (99, 0), (3, 0), (4, 0)]
+    status, _, errors = ended(client.start("--dask", local, naps=naps))
+    assert status == 1 and "Traceback" not in errors
+    last = errors.splitlines()[-1]
+    assert 'nap({"seed": 98, ' in last and 'nap({"seed": 99, ' in last and last.count("nap({") == 2
+    assert "The other 4 of 6 naps are kept" in last
+    assert client.stored().keys() == {1, 2, 3, 4}
+    count = Counter(replicate for replicate, *_ in client.begun())
+    assert count[98] == 2 and count[99] == 8  # in two processes, and on twice four workers
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_an_exception_is_shown_as_it_is_on_one_machine(local, client):
+    status, _, errors = ended(client.start("--dask", local, naps=[(97, 0)]))
+    assert status == 1 and errors.splitlines()[-1] == "ArithmeticError: its own error"
+    assert [replicate for replicate, *_ in client.begun()] == [97] * 3  # two retries
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_ctrl_c_ends_at_once_and_leaves_nothing_behind(local, client):
+    from distributed import Client as Connection
+
+    process = client.start("--dask", local, naps=[(k, 300 * (k > 3)) for k in range(12)])
+    wait_until(lambda: len(client.stored()) == 4 and len(client.begun()) == 6,
+               process=process)
+    start = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    status, _, errors = ended(process)
+    # three seconds on a machine that has nothing else to do; the tests' may have
+    assert time.monotonic() - start < 10
+    assert status == 130 and "Traceback" not in errors
+    assert errors.splitlines()[-1].startswith("Interrupted: 4 of 12 naps are kept; run the same")
+    with pytest.raises(ProcessLookupError):  # no process of its group
+        os.killpg(process.pid, 0)
+    assert not list(client.folder.rglob("*.tmp"))
+    with Connection(local, set_as_default=False) as there:
+        wait_until(lambda: there.run_on_scheduler(
+            lambda dask_scheduler: len(dask_scheduler.tasks)) == 0, 10)
+    # no worker goes on with a nap of five minutes, or begins another one
+    for _, process, _ in client.begun()[4:]:
+        wait_until(lambda process=process: not alive(process), 30)
+    assert len(client.begun()) == 6
+    status, _, _ = ended(client.start("--dask", local, naps=[(k, 0) for k in range(3)]))
+    assert status == 0
+
+
+def alive(process):
+    """Tell whether there is a process of this number."""
+    done = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True,
+                          check=False)
+    return done.stdout.strip()[:1] not in ("", "Z")
+
+
+@NEEDED
+@pytest.mark.cluster
+def test_a_worker_lives_and_hands_over_while_compiled_code_runs(dask, client):
+    _, address = dask("scheduler", DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="8s")
+    dask("worker", "--nthreads=1", places=client.places)
+    process = client.start("--dask", address, naps=[(1, 0), (2, 30)])
+    wait_until(lambda: len(client.begun()) == 2, process=process)
+    wait_until(lambda: 1 in client.stored(), 20)  # well before the second one is finished
+    assert ended(process)[0] == 0
+    assert [replicate for replicate, *_ in client.begun()] == [1, 2, 101, 102]

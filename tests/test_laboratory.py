@@ -1,0 +1,349 @@
+"""Laboratories: what is stored is what the compiled samplers give, and is up to date."""
+
+import math
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from algorithms import paquet_rmhmc, sshmc
+from algorithms.discretizing_chain import Realization, discretizing_chain
+from algorithms.hmc import hmc
+from algorithms.slice_sampling import slice_sampling
+from harness import laboratory, listing
+from harness.laboratory import Control, Laboratory, Panel, Preset, Series, Setting
+from harness.replicates import machine
+
+AUTHORS = listing.AUTHORS
+ROOMS = {author: import_module(f"{author}.laboratory") for author in AUTHORS}
+KEPT = {author: laboratory.read(author) for author in AUTHORS}
+# five digits are stored, of what another order of sums may change by 1e-9 in a short trajectory
+NUMBER = dict(rtol=5.1e-5, atol=1e-9)
+POINT = dict(rtol=5.1e-4, atol=1e-6)  # four digits
+# settings that are computed again: stable ones, so that rounding errors do not grow
+AGAIN = {"paquet": [dict(target="posterior", eps=0.75, f_max=5),
+                    dict(target="modes", eps=0.5, f_max=3)],
+         "shahbaba": [dict(eps=0.5, M=4)],
+         "zhang": [dict(v=0.0, factor=1.0), dict(v=4.0, factor=0.5)],
+         "wang": [dict(target="one", star="good", r=4, s=1),
+                  dict(target="apart", star="displaced", r=12, s=3)]}
+CASES = [(author, values) for author in AUTHORS for values in AGAIN[author]]
+# rows that come of chains: on other kernels of the BLAS a chain of thousands of transitions may go
+# another way, and then only what it estimates is the same
+CHAINS = {"paquet": ("RATE", "ESS", "OFF", "SPREAD"), "shahbaba": ("RATE", "MEDIAN", "ESS"),
+          "zhang": ("RATE", "ESS", "SQUARE"), "wang": ("RATE", "ESS", "ESS_BOTH")}
+
+
+def stored(author, row, sampler, **values):
+    """A stored number; `row` is the name of the row's name in the room."""
+    room = ROOMS[author]
+    return laboratory.number(KEPT[author], getattr(room, row), sampler,
+                             laboratory.indices(room.LABORATORY, values))
+
+
+def array(found):
+    """Numbers as stored, None as nan."""
+    return np.array([math.nan if x is None else x for x in found], float)
+
+
+@pytest.mark.parametrize("author", AUTHORS)
+def test_what_is_said_of_what_was_computed_is_up_to_date(author):
+    kept = KEPT[author]
+    # if this fails, run python reproduce/laboratory.py and then reproduce/pages.py
+    assert laboratory.path(author).read_text() == laboratory.written(laboratory.described(
+        ROOMS[author].LABORATORY, kept["rows"], kept["shapes"], kept["settings"], kept["blas"]))
+    controls = ROOMS[author].LABORATORY.controls
+    assert len(kept["settings"]) == math.prod(len(control.values) for control in controls)
+
+
+@pytest.mark.parametrize(("author", "values"), CASES, ids=lambda each: str(each))
+def test_a_setting_computed_again_is_the_stored_one(author, values, monkeypatch):
+    room, kept = ROOMS[author], KEPT[author]
+    if author == "shahbaba":  # its curves are those of all settings
+        monkeypatch.setattr(room, "EPS", (values["eps"],))
+    again = laboratory.stored(room.setting(**values))
+    monkeypatch.undo()
+    here = kept["settings"][laboratory.place(kept, laboratory.indices(room.LABORATORY, values))]
+    assert here["frames"] == again["frames"] and list(again["numbers"]) == kept["rows"]
+    coarse = {getattr(room, name) for name in CHAINS[author]}
+    for row, now, old in zip(kept["rows"], again["numbers"].values(), here["numbers"], strict=True):
+        if row in coarse and machine()["blas"] != kept["blas"]:
+            continue
+        for x, y in zip(now, old, strict=True):
+            both = [array(each if isinstance(each, list) else [each]) for each in (x, y)]
+            np.testing.assert_allclose(*both, **NUMBER, err_msg=row)
+    shapes = [kept["shapes"][k] for k in here["series"]]
+    if author == "shahbaba":
+        shapes, again["series"] = ([shape for shape in each if shape[0] < 4]
+                                   for each in (shapes, again["series"]))
+    assert len(shapes) == len(again["series"])
+    for old, now in zip(shapes, again["series"], strict=True):
+        assert (old[:3], old[-1]) == (now[:3], now[-1])
+        for x, y in zip(old[3:8], now[3:8], strict=True):
+            if isinstance(x, list):
+                np.testing.assert_allclose(array(y), array(x), **POINT)
+            else:
+                assert x == y
+
+
+@pytest.mark.parametrize("author", AUTHORS)
+def test_everything_stored_is_drawn_in_a_panel_and_belongs_to_a_sampler(author):
+    kept = KEPT[author]
+    assert {k for setting in kept["settings"] for k in setting["series"]} == set(
+        range(len(kept["shapes"])))
+    for panel, kind, of, *lists, dashed in kept["shapes"]:
+        assert 0 <= panel < len(kept["panels"]) and kind in laboratory.KINDS and dashed in (0, 1)
+        assert -1 <= of < len(kept["samplers"])
+        assert len({len(each) for each in lists if isinstance(each, list) and each}) == 1
+    for setting in kept["settings"]:
+        for each in (x for row in setting["numbers"] for x in row):
+            assert not isinstance(each, list) or len(each) == setting["frames"]
+    assert kept["presets"][0]["at"] != kept["presets"][1]["at"]
+    assert len({tuple(preset["at"]) for preset in kept["presets"]}) == len(kept["presets"]) >= 4
+
+
+# Paquet
+
+
+@pytest.mark.parametrize("eps", [0.25, 0.75, 1.0])
+@pytest.mark.parametrize("f_max", [1, 5])
+def test_paquet_the_recorded_trajectory_is_that_of_the_compiled_samplers(eps, f_max):
+    room = ROOMS["paquet"]
+    at, values = room.target("posterior"), dict(target="posterior", eps=eps, f_max=f_max)
+    chain = paquet_rmhmc.rmhmc(at.start, at.model, room.L_MAX, eps, 1, room.rng(), f_max)
+    np.testing.assert_allclose(stored("paquet", "RATIO", "RMHMC", **values),
+                               -chain.energy_error[0], **NUMBER)
+    chain = hmc(at.start, at.model, eps, room.L_MAX, room.N, room.rng())
+    np.testing.assert_allclose(stored("paquet", "RATIO", "HMC", **values), -chain.energy_error[0],
+                               **NUMBER)
+    if machine()["blas"] == KEPT["paquet"]["blas"]:
+        assert stored("paquet", "RATE", "HMC", **values) == chain.accepted.mean()
+
+
+@pytest.mark.parametrize("eps", [0.05, 0.5, 0.75, 1.0])
+def test_paquet_more_iterations_lead_back_closer(eps):
+    room = ROOMS["paquet"]
+    distances = [stored("paquet", "RETURN", "RMHMC", target="posterior", eps=eps, f_max=f_max)
+                 for f_max in room.F_MAX]
+    for fewer, more in zip(distances, distances[2:], strict=False):  # odd and even ones take turns
+        assert more < fewer
+    # what is left of the first one shrinks at least as c^16 with a contraction factor c < 1/2
+    assert distances[-1] < max(distances[0] * 2.0**-16, 1e-14)
+    # HMC has nothing to solve: rounding errors of 20 steps
+    assert stored("paquet", "RETURN", "HMC", target="posterior", eps=eps, f_max=1) < 1e-13
+
+
+def test_paquet_the_way_back_of_a_map_that_is_reversible_ends_where_it_began():
+    room = ROOMS["paquet"]
+
+    def circle(x, p):
+        """Ten steps of the exact flow of x'x / 2, with an energy that only grows."""
+        turns = np.arange(room.L_MAX + 1) / 5
+        xs = np.outer(np.cos(turns), x) + np.outer(np.sin(turns), p)
+        return xs, turns, np.cos(2) * p - np.sin(2) * x
+
+    found = room.there_and_back(circle, np.array([0.3, -1.2]), np.array([0.9, 0.4]))
+    assert found.x.shape == (2 * room.L_MAX + 1, 2) and found.distance < 1e-14  # rounding
+    np.testing.assert_allclose(found.x, found.x[::-1], atol=1e-14)
+    assert found.error == 2.0 and found.H[0] == 0.0
+
+
+def test_paquet_a_chain_between_two_modes_does_not_leave_its_own():
+    values = dict(target="modes", eps=0.5, f_max=16)
+    # in one mode the mean is off by 4.5 / sqrt(1 + 4.5^2) = 0.976 deviations, and the variance is
+    # 1 of 21.25; with 500 effective draws they are within 0.05 and 20 % of that
+    assert abs(stored("paquet", "OFF", "RMHMC", **values) + 0.976) < 0.05
+    assert 0.8 / 21.25 < stored("paquet", "SPREAD", "RMHMC", **values) < 1.2 / 21.25
+
+
+# Shahbaba
+
+
+@pytest.mark.parametrize("sampler", range(3))
+@pytest.mark.parametrize("eps", [0.3, 0.7])
+def test_shahbaba_the_recorded_trajectory_is_that_of_the_compiled_sampler(sampler, eps):
+    room = ROOMS["shahbaba"]
+    name, M = room.SAMPLERS[sampler], 4 if sampler == 2 else 0
+    chain = room.transitions(name, room.draws()[0], eps, M, 1, np.random.default_rng(room.SEED))
+    _, H = room.path(name, eps, M)
+    # the same map: rounding errors of at most 40 steps
+    np.testing.assert_allclose(H[-1] - H[0], chain.energy_error[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(stored("shahbaba", "RATIO", name, eps=eps, M=4),
+                               -chain.energy_error[0], **NUMBER)
+
+
+def test_shahbaba_hmc_is_unstable_past_its_limit_and_the_normal_split_stable_again():
+    room = ROOMS["shahbaba"]
+    model, fit, _ = room.problem()
+    w = sorted(np.sqrt(np.linalg.eigvalsh(room.hessian(q, model))[-1])
+               for q in room.draws()[:room.EXPAND])
+    (low, high), = room.windows("HMC")
+    low += room.EPS[0] / room.FINE / 2  # the first step that was tried and found unstable
+    # the median growth is that of the two middle draws: 2 / w of one must be passed, and just past
+    # that of the other an error has grown by 10 %; from there on it does
+    lower, upper = w[room.EXPAND // 2 - 1 : room.EXPAND // 2 + 1]
+    assert 2 / upper < low < 1.05 * 2 / lower and high >= room.EPS[-1]
+    ends = room.windows("normal split")
+    turn = np.pi / fit.w.max()
+    first = next(window for window in ends if window[1] > 0.9 * turn)
+    assert 0.8 * turn < first[0] < first[1] < 1.4 * turn  # a window at half a turn, with an end
+
+
+# Zhang
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0])
+def test_zhang_the_first_trajectory_is_that_of_the_compiled_sampler(factor):
+    room = ROOMS["zhang"]
+    x, v = room.start(0.0)
+    eps = room.SSHMC_EPS * factor
+    chain = sshmc.sshmc(x, v, room.model(), eps / 2, eps, room.SSHMC_L, 1, room.rng(),
+                        room.N_THETA, room.N_PHI)
+    path, _ = room.first_trajectory(0.0, factor)
+    np.testing.assert_allclose(path.energy.H[-1] - path.energy.H[0], chain.energy_error[0],
+                               rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(stored("zhang", "RATIO", "SSHMC", v=0.0, factor=factor),
+                               -chain.energy_error[0], **NUMBER)
+    # HMC's, from the same normals
+    chain = hmc(np.append(x, v), room.model(), room.HMC_EPS * factor, room.HMC_L, 1, room.rng())
+    np.testing.assert_allclose(stored("zhang", "RATIO", "HMC", v=0.0, factor=factor),
+                               -chain.energy_error[0], **NUMBER)
+
+
+def test_zhang_what_one_block_borrows_the_other_lends():
+    room, kept = ROOMS["zhang"], KEPT["zhang"]
+    for setting in kept["settings"]:
+        for panel, kind in ((4, "block"), (5, "potential")):
+            one, other, both = (array(kept["shapes"][k][4]) for k in setting["series"]
+                                if kept["shapes"][k][0] == panel)
+            size = np.maximum(np.abs(one), np.abs(other)) + np.abs(both)
+            seen = np.isfinite(one + other + both)
+            assert (np.abs(one + other - both)[seen] <= 1e-3 * size[seen] + 1e-9).all(), kind
+    # a small step: what is borrowed is much more than the error of the energy
+    assert stored("zhang", "BORROWED", "SSHMC", v=0.0, factor=0.25) > 20 * abs(
+        stored("zhang", "RATIO", "SSHMC", v=0.0, factor=0.25))
+    assert stored("zhang", "BORROWED", room.GIBBS, v=0.0, factor=1.0) == 0
+
+
+def test_zhang_all_spend_the_same():
+    room = ROOMS["zhang"]
+    assert room.price("HMC") == room.HMC_L
+    for sampler in room.SAMPLERS:
+        assert room.price(sampler) == int(room.price(sampler))
+        spent = room.visited(sampler, 0.0, 1.0)[2]
+        # whole transitions, and one of several is drawn
+        assert room.SPENT * 0.95 - room.price(sampler) < spent[-1] <= room.SPENT
+
+
+# Wang
+
+
+@pytest.mark.parametrize(("star", "r", "s"), [("good", 1, 1), ("narrow", 12, 3)])
+def test_wang_the_recorded_chain_is_that_of_the_compiled_sampler(star, r, s):
+    room = ROOMS["wang"]
+    chain = discretizing_chain(
+        room.start("one"), room.target("one"), room.star("one", star), room.WIDTH,
+        room.MOVES // r, np.random.default_rng(room.SEED), r=r, s=s, unit="sweep",
+        max_widths=room.MOST)
+    chains, evaluations, approximations, end = room.mappings("one", star, r, s)
+    np.testing.assert_array_equal(end, chain.samples[-1])
+    assert (evaluations, approximations) == (chain.counts.density,
+                                             chain.counts.approximations[0])
+    values = dict(target="one", star=star, r=r, s=s)
+    assert stored("wang", "EVALUATED", room.CHAIN, **values) == evaluations
+    assert stored("wang", "SAVED", room.CHAIN, **values) == chain.counts.cache_hits
+    assert evaluations + chain.counts.cache_hits == room.MOVES + 1
+    # the mark's path, as it is drawn, ends where the last mapping does
+    _, marks = room.drawn(chains, r)
+    np.testing.assert_array_equal(marks["q"][-1], end)
+    np.testing.assert_array_equal(marks["q"][r - 1::r], chain.samples)
+    assert sum(marks["accepted"]) == chain.accepted.sum()
+    for ratio, accepted in zip(marks["ratio"], marks["accepted"], strict=True):
+        assert accepted or ratio < 0  # what is rejected was a loss
+
+
+def test_wang_slice_sampling_makes_the_evaluations_that_are_drawn():
+    room = ROOMS["wang"]
+    states, evaluations = room.slices("one")
+    chain = slice_sampling(room.start("one"), room.target("one"), room.WIDTH, room.MOVES,
+                           np.random.default_rng(room.SEED), room.MOST)
+    np.testing.assert_array_equal(states[1:], chain.samples)
+    assert evaluations[-1] == chain.counts.density
+
+
+def test_wang_when_a_state_is_there_and_when_pi_was_computed():
+    room = ROOMS["wang"]
+    # r = 3, s = 2: the mark asks for step 2 (moves), for 4 (stays), for 0 (known)
+    chain = Realization(
+        q=np.arange(13.0).repeat(2).reshape(13, 2), U=np.arange(13.0), U_star=np.zeros(13),
+        known=np.isin(np.arange(13), (0, 2, 4)), ends=np.array([0, 4]), steps=np.array([2, 2, 0]),
+        proposed=np.array([2, 4, 0]), accepted=np.array([True, False, True]),
+        cached=np.array([False, False, True]))
+    states, marks = room.drawn([chain, chain], 3)
+    never = room.NEVER
+    assert states["k"] == [0, 1, 2, 3, 4] * 2
+    assert states["born"] == [0, 1, 1, 2, 2, 4, 4, 4, 5, 5]
+    assert states["full"] == [0, never, 1, never, 2, 3, never, 4, never, 5]
+    assert states["gone"] == [4] * 5 + [7] * 5
+    assert marks["k"] == [2, 2, 0] * 2
+    assert marks["ratio"] == [-2.0, -2.0, 2.0] * 2
+    assert marks["cached"] == [False, False, True] * 2
+
+
+# The harness
+
+
+def toy(a, b):
+    """A setting of two samplers, whose line depends on a alone."""
+    return Setting([Series(0, "line", 0, 0, [a, a + 1.0]), Series(0, "dots", 1, [b], [math.inf])],
+                   {"sum": [a + b, [0.0, a * b]]}, 2)
+
+
+TOY = Laboratory("about", ("one", "other"),
+                 (Control("a", "A", (1.0, 2.0)), Control("b", "B", (10, 20, 30), ("x", "y", "z"))),
+                 (Panel("p", "x", "y"),), "time", ("sum",), toy,
+                 (Preset("first", {"a": 2.0, "b": 30}),),
+                 lambda number: [f"{number('sum', 'other', a=2.0, b=20)}"])
+
+
+def test_a_grid_is_computed_in_its_order_and_what_is_the_same_is_kept_once():
+    kept = laboratory.computed(TOY)
+    assert [setting["numbers"][0][0] for setting in kept["settings"]] == [11, 21, 31, 12, 22, 32]
+    assert len(kept["shapes"]) == 2 + 3
+    assert kept["presets"] == [{"label": "first", "at": [1, 2]}]
+    assert laboratory.place(kept, [1, 2]) == 5
+    assert kept["says"] == ["40"]  # the last frame
+    assert kept["shapes"][kept["settings"][0]["series"][1]][4] == [None]
+    assert [control["named"] for control in kept["controls"]] == [False, True]
+    assert kept["controls"][0]["texts"] == ["1", "2"] and kept["controls"][1]["texts"] == [*"xyz"]
+
+
+def test_settings_have_the_same_rows():
+    other = TOY._replace(setting=lambda a, b: Setting([], {f"row {a}": [a, b]}))
+    with pytest.raises(ValueError, match=r"must have the same rows, but \{'a': 2.0, 'b': 10\} has"):
+        laboratory.computed(other)
+
+
+@pytest.mark.parametrize(("value", "expected"), [
+    (0.123456, "0.12"), (-1.0, "\N{MINUS SIGN}1"), (99.8, "100"), (0.0, "0"), (1234.0, "1200"),
+    (1.04e-16, "10⁻¹⁶"), (-2.34e7, "\N{MINUS SIGN}2.3·10⁷"), (math.nan, "nan"),
+])
+def test_a_number_of_a_sentence(value, expected):
+    assert laboratory.said(value) == expected
+
+
+def test_numbers_are_stored_with_so_many_digits():
+    assert laboratory.rounded([1.0, 0.1234567, -math.inf, (math.nan, 123456.7)]) == [
+        1, 0.12346, None, [None, 123460.0]]
+    assert laboratory.rounded(np.array([2e9, 7.0]), 1e9) == [None, 7]
+    assert laboratory.running(3, 2) == [3, 4] and laboratory.running([5], 1) == [5]
+
+
+def test_the_picture_without_a_script_has_what_is_there_in_the_end():
+    kept = laboratory.computed(TOY._replace(setting=lambda a, b: Setting(
+        [Series(0, "dots", 0, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [0, 1, 2], full=[0, 9, 9])],
+        {"sum": [a, b]}, 2)))
+    (ax,) = laboratory.picture(kept).axes
+    (dots,) = ax.collections
+    np.testing.assert_array_equal(dots.get_offsets(), [[1, 1], [2, 2]])
+    assert [len(colour) and colour[-1] for colour in dots.get_facecolors()] == [1.0, 0.0]
