@@ -16,6 +16,24 @@ def pytest_xdist_auto_num_workers(config):
     return 0 if alone else min(2, os.cpu_count())
 
 
+COLLECTED = pytest.StashKey()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Note the tests of whole files, before -m and -k leave some out; None for parts of files."""
+    part = config.getoption("lf", False) or any("::" in argument for argument in config.args)
+    config.stash[COLLECTED] = None if part else {item.nodeid for item in items}
+
+
+@pytest.fixture
+def collected(request):
+    """Return the node ids of all tests in the files of this run, or skip."""
+    if request.config.stash[COLLECTED] is None:
+        pytest.skip("only parts of files were asked for")
+    return request.config.stash[COLLECTED]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread():
     """Of two, each waits for the other where the machine is busy; and the last bits differ."""

@@ -73,3 +73,12 @@ def test_there_are_bugs_for_every_room_and_each_has_its_harmless_twin():
         assert patch.with_suffix(".harmless.patch").exists()
         file, _, test = patch.read_text().splitlines()[0].partition("::")
         assert f"def {test.split('[')[0]}(" in (ROOT / file).read_text(), patch.name
+
+
+def test_each_bug_names_a_test_that_there_is(collected):
+    # with its parameters, which the text does not show; where the whole suite runs, of all files
+    files = {node.partition("::")[0] for node in collected}
+    tests = collected | {node.partition("[")[0] for node in collected}
+    named = {patch.name: patch.read_text().splitlines()[0] for patch in FOLDER.glob("*.patch")}
+    assert [name for name, node in sorted(named.items())
+            if node.partition("::")[0] in files and node not in tests] == []
