@@ -161,6 +161,8 @@ def costs():
     rows, ratios, processors = [], [], set()
     for path in sorted(STORE.glob("*.json.gz")):
         name = path.name.split(".")[0]
+        if not (FIGURES / f"{name}.json").exists():  # of a run that is not through
+            continue
         found = fit(name)
         low, high = np.percentile(found.ratios, MIDDLE) if found.ratios.size else (0, 0)
         rows.append([f"`{name}`", found.replicates, spoken(found.seconds), spoken(found.longest),

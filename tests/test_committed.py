@@ -28,7 +28,7 @@ WAITING = {  # not yet run at the paper's length
     "meet", "wang_fig2", "wang_rivals", "wang_table2", "wang_table3"}
 SCRIPTS = sorted({"meet", *(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))} - WAITING)
 PACKS = sorted((FIGURES / "replicates").glob("*.json.gz"))
-LIMIT = 300 * 1024  # bytes of a committed file with numbers
+LIMIT = 450 * 1024  # bytes of a committed file with numbers: Table 2 of Wang and Neal has 600
 PICTURE = 200 * 1000  # bytes of a committed figure
 PLANTED = Claim("planted", "1", lambda r: 0.0, 1.0, 1.0, "it cannot hold", "ours")
 
@@ -182,7 +182,8 @@ def test_every_script_has_what_it_should_and_nothing_is_too_large():
         # the width in the header of a PNG: drawn in the style of today
         width = int.from_bytes(path.read_bytes()[16:20])
         assert width == int(WIDTH * plt.rcParams["savefig.dpi"]), path
-    assert {path.name.split(".")[0] for path in PACKS} <= set(SCRIPTS)
+    # what a run of hours has stored when it was interrupted is worth keeping: the next resumes it
+    assert {path.name.split(".")[0] for path in PACKS} <= {*SCRIPTS, *WAITING}
     assert not any((FIGURES / f"{name}.json").exists() for name in WAITING)
 
 
