@@ -155,8 +155,11 @@ def lessons():
                 for each in exercises.exercises(author)]) for author in listing.AUTHORS]
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
     presets = {author: laboratory.read(author)["presets"] for author in listing.AUTHORS}
+    drawn = exercises.drawn()
+    said = {anchor: exercises.consequence(entry, exercises.looks_the_same(anchor, entry))
+            for anchor, entry in drawn.items()}
     return rendered("exercises.html", papers=papers, authors=listing.AUTHORS, version=version,
-                    presets=presets)
+                    presets=presets, drawn=drawn, said=said)
 
 
 # A paper's page

@@ -77,3 +77,29 @@ def test_a_patch_of_other_lines_is_refused(source):
 
 def test_the_words_are_plain_text():
     assert "<" not in CHOSEN.read_text() and "\t" not in CHOSEN.read_text()
+
+
+# What a figure becomes with it: reproduce/planted.py
+
+
+def test_all_are_drawn_and_nothing_else_is_there():
+    drawn = exercises.drawn()
+    assert sorted(drawn) == sorted(each.anchor for each in ALL)
+    wanted = {f"{each.anchor}.png" for each in ALL if not drawn[each.anchor]["ended"]}
+    wanted |= {entry["as_it_is"] for entry in drawn.values()} | {exercises.DRAWN.name}
+    assert {path.name for path in exercises.DRAWN.parent.iterdir()} == wanted
+    assert all(path.stat().st_size < 100_000 for path in exercises.DRAWN.parent.iterdir())
+
+
+@pytest.mark.parametrize("each", ALL, ids=lambda each: each.anchor)
+def test_what_is_drawn_is_this_bug_in_a_script_of_its_paper(each):
+    # if this fails, run python reproduce/planted.py with its address, and reproduce/pages.py
+    entry = exercises.drawn()[each.anchor]
+    assert (entry["script"], entry["patch"]) == (each.script, exercises.digest(each.name))
+    assert each.script.startswith(each.anchor.split("-")[0])
+    assert 0 <= entry["changed"] <= entry["numbers"]
+    assert entry["steady"] or entry["changed"] or entry["ended"]  # or nothing can be said of it
+
+
+def test_most_show():
+    assert sum(not exercises.looks_the_same(*each) for each in exercises.drawn().items()) >= 40

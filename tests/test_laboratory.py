@@ -347,3 +347,14 @@ def test_the_picture_without_a_script_has_what_is_there_in_the_end():
     (dots,) = ax.collections
     np.testing.assert_array_equal(dots.get_offsets(), [[1, 1], [2, 2]])
     assert [len(colour) and colour[-1] for colour in dots.get_facecolors()] == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("end, clipped", [(3.0, False), (2.0, False), (3.5, True), (-0.5, True)])
+def test_a_mark_on_the_frame_is_drawn_whole(end, clipped):
+    kept = laboratory.computed(TOY._replace(setting=lambda a, b: Setting(
+        [Series(0, "path", 0, [1.0, 2.0, end], [1.0, 2.0, 3.0])], {"sum": [a, b]}, 2)))
+    kept["panels"][0]["box"] = [0.0, 3.0, 0.0, 3.0]
+    (ax,) = laboratory.picture(kept).axes
+    (mark,) = [line for line in ax.lines if line.get_markersize() == 6 and len(line.get_xdata())
+               and line.get_linestyle() == "None"]
+    assert mark.get_clip_on() == clipped and mark.get_zorder() > ax.spines["right"].get_zorder()

@@ -7,6 +7,7 @@ order that keeps their addresses, why each is one, and how a lesson on the paper
 import ast
 import json
 import re
+from hashlib import sha256
 from typing import NamedTuple
 
 from harness.evidence import highlighted
@@ -14,6 +15,7 @@ from harness.mirrors import ROOT
 
 PLANTED = ROOT / "tests" / "planted_bugs"
 CHOSEN = ROOT / "reproduce" / "harness" / "page" / "exercises.json"
+DRAWN = ROOT / "figures" / "exercises" / "drawn.json"  # by reproduce/planted.py
 
 
 class Exercise(NamedTuple):
@@ -21,6 +23,7 @@ class Exercise(NamedTuple):
 
     anchor: str  # its address on the page
     name: str  # of the patch
+    script: str  # whose figure shows it, or does not
     why: str
     path: str  # of the file, from the root
     function: str
@@ -43,7 +46,7 @@ def lesson(author):
     return json.loads(CHOSEN.read_text())[author]["lesson"]
 
 
-def exercise(anchor, name, why):
+def exercise(anchor, name, script, why):
     """Make an Exercise of a patch."""
     patch = (PLANTED / f"{name}.patch").read_text()
     path = re.search(r"^--- a/(.+)$", patch, re.M)[1]
@@ -54,8 +57,8 @@ def exercise(anchor, name, why):
                                                                      line)) for sign in "-+")
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
-    return Exercise(anchor, name, why, path, node.name, first, text, tuple(changed), right, wrong,
-                    lines[0])
+    return Exercise(anchor, name, script, why, path, node.name, first, text, tuple(changed), right,
+                    wrong, lines[0])
 
 
 def planted(source, patch):
@@ -88,3 +91,37 @@ def answer(exercise):
     """Return the wrong and the right lines of an exercise as HTML."""
     return "\n".join(f"{sign} {highlighted(line.rstrip())}" for sign, text in (
         ("-", exercise.wrong), ("+", exercise.right)) for line in text.split("\n"))
+
+
+# What a figure becomes
+
+
+def digest(name):
+    """Return what tells whether a planted bug is still the one that was drawn."""
+    return sha256((PLANTED / f"{name}.patch").read_bytes()).hexdigest()[:12]
+
+
+def drawn():
+    """Return {address: what became of the script's figure}, as reproduce/planted.py left it."""
+    return json.loads(DRAWN.read_text())
+
+
+def consequence(entry, same):
+    """Say in words what became of a script's numbers, times apart; `same`: not so of its figure."""
+    script, changed, numbers = entry["script"], entry["changed"], entry["numbers"]
+    if entry["ended"]:
+        return f"{script} draws nothing: it {entry['ended']}"
+    if changed:
+        figure = "; its figure does not" if same else ", and its figure"
+        return f"{changed} of the {numbers} numbers of {script} change{figure * entry['steady']}"
+    if not numbers:
+        return f"{script} claims nothing with so few draws; its figure " + (
+            "does not change: it does not show this bug" if same else "changes")
+    return f"None of the {numbers} numbers of {script} changes, " + (
+        "nor does its figure: it does not show this bug" if same else "but its figure does")
+
+
+def looks_the_same(anchor, entry):
+    """Tell whether an exercise's picture is that without the bug."""
+    return entry["ended"] == "" and (DRAWN.parent / f"{anchor}.png").read_bytes() == (
+        DRAWN.parent / entry["as_it_is"]).read_bytes()

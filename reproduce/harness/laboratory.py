@@ -269,7 +269,7 @@ def picture(kept):
                yscale="log" if "y" in panel["log"] else "linear")
     for ax in list(axes.flat)[len(kept["panels"]):]:
         ax.set_visible(False)
-    last = here["frames"] - 1
+    last, ends_of = here["frames"] - 1, []
     for k in here["series"]:
         panel, kind, of, *lists, dashed = kept["shapes"][k]
         points = [each for each in lists if isinstance(each, list)]
@@ -288,11 +288,16 @@ def picture(kept):
             ax.scatter(x, y, s=9, marker="o^s"[of], edgecolors=colour, linewidths=0.8,
                        facecolors=["none" if each else colour for each in hollow])
         if kind in ("now", "path", "trace"):
-            ax.plot(x[-1:], y[-1:], "o^s"[of], color=colour, ms=6, mec="k")
+            ends_of += ax.plot(x[-1:], y[-1:], "o^s"[of], color=colour, ms=6, mec="k",
+                               zorder=3)
     for number, (panel, ax) in enumerate(zip(kept["panels"], axes.flat, strict=False)):
         low_x, high_x, low_y, high_y = panel["box"] or limits(kept, here, number)
         ax.set_xlim(low_x, high_x)
         ax.set_ylim(low_y, high_y)
+    for mark in ends_of:  # one on the frame is drawn whole, above it
+        low_x, high_x, low_y, high_y = *mark.axes.get_xlim(), *mark.axes.get_ylim()
+        for x, y in zip(*mark.get_data(), strict=True):
+            mark.set_clip_on(not (low_x <= x <= high_x and low_y <= y <= high_y))
     for of, name in enumerate(kept["samplers"]):
         axes.flat[0].plot([], [], color=COLOURS[(0, 4, 3)[of]], marker="o^s"[of], label=name)
     fig.legend(loc="outside lower center", ncols=3)

@@ -1,0 +1,193 @@
+"""reproduce/planted.py: a script in a copy of the project, as it is and with a bug."""
+
+import io
+from types import SimpleNamespace
+
+import pytest
+from PIL import Image
+
+import planted
+from harness import exercises
+from harness.exercises import consequence
+
+SCRIPT = """
+import json, time
+from pathlib import Path
+from PIL import Image
+from algorithms.a import value
+made = Path("figures/smoke")
+made.mkdir(parents=True)
+found = value()
+claims = [{"what": "fixed", "value": 1.0}, {"what": "bad", "value": found},
+          {"what": "time", "value": time.perf_counter()},
+          {"what": "nothing", "value": float("nan")}]
+(made / "x_fig1.json").write_text(json.dumps({"claims": claims}))
+Image.new("RGB", (1296, 648), (int(found), 0, 0)).save(made / "x_fig1.png")
+raise SystemExit(1)  # a claim differs, and the figure is there
+"""
+PATCH = """tests/test_a.py::test_b
+--- a/algorithms/a.py
++++ b/algorithms/a.py
+@@ -1,2 +1,2 @@
+ def value():
+-    return 200.0
++    {}
+"""
+
+
+@pytest.fixture
+def with_line(tmp_path, monkeypatch):
+    """A small project, an exercise in it: run its script with this line in place of the right."""
+    for folder in ("algorithms", "reproduce", "planted"):
+        (tmp_path / folder).mkdir()
+    right = tmp_path / "algorithms" / "a.py"
+    right.write_text("def value():\n    return 200.0\n")
+    (tmp_path / "reproduce" / "x_fig1.py").write_text(SCRIPT)
+    monkeypatch.setattr(planted, "PLANTED", tmp_path / "planted")
+    monkeypatch.setattr(planted, "MINUTE", 3.0)
+    exercise = SimpleNamespace(name="bug", path="algorithms/a.py", script="x_fig1")
+
+    def run(line):
+        (tmp_path / "planted" / "bug.patch").write_text(PATCH.format(line))
+        as_it_is = planted.without_a_bug(tmp_path, "x_fig1")
+        found = planted.with_a_bug(tmp_path, exercise, as_it_is | {"seconds": 0.0})
+        assert right.read_text() == "def value():\n    return 200.0\n"
+        return as_it_is, found
+
+    return run
+
+
+def test_a_bug_is_planted_drawn_and_taken_back(with_line):
+    as_it_is, found = with_line("return 100.0")
+    assert as_it_is["numbers"] == {"fixed": "1.0", "bad": "200.0", "nothing": "nan"}  # no time
+    assert as_it_is["steady"]
+    assert (found["numbers"], found["changed"], found["ended"]) == (3, 1, "")
+    assert Image.open(io.BytesIO(as_it_is["picture"])).getpixel((0, 0)) == (200, 0, 0)
+    assert Image.open(io.BytesIO(found["picture"])).getpixel((0, 0)) == (100, 0, 0)
+
+
+def test_a_figure_with_times_in_it_is_known(with_line, tmp_path):
+    script = tmp_path / "reproduce" / "x_fig1.py"
+    script.write_text(SCRIPT.replace("int(found)", "time.time_ns() // 1000 % 251"))
+    assert not with_line("return 1.0")[0]["steady"]
+
+
+def test_what_nothing_shows_is_said(with_line):
+    found = with_line("return 200.0 + 0.0")[1]
+    assert (found["changed"], found["ended"]) == (0, "")
+
+
+@pytest.mark.parametrize("line, ended", [
+    ("raise ValueError('it overflows')", "ends with: ValueError: it overflows"),
+    ("import os; os._exit(7)", "ends with status 7"),
+    ("while True: pass", "does not end")])
+def test_a_run_that_draws_nothing_says_why(with_line, line, ended):
+    found = with_line(line)[1]
+    assert (found["picture"], found["ended"]) == (None, ended)
+
+
+def test_a_script_that_fails_as_it_is_stops_everything(with_line, tmp_path):
+    (tmp_path / "reproduce" / "x_fig1.py").write_text("raise OSError('no data')")
+    with pytest.raises(SystemExit, match="x_fig1 as it is ends with: OSError: no data"):
+        with_line("return 1.0")
+
+
+def test_mirrors_stand_in_place_of_their_twins():
+    text = ("from algorithms.ais import HMC, RMHMC\n"
+            "from algorithms.ep_fast import ep\n"
+            "from algorithms.sshmc_fast import sshmc\n"
+            "from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, travel\n"
+            "from algorithms.hmc import hmc\n")
+    lines = planted.mirrors_for_twins(text).splitlines()
+    assert lines[:3] == ["from algorithms.ais import HMC, RMHMCMirror as RMHMC",
+                         "from algorithms.ep import ep", "from algorithms.sshmc import sshmc"]
+    assert lines[3:] == text.splitlines()[3:]  # a mirror has no travel
+
+
+def test_the_copy_has_the_code_and_nothing_that_is_made(tmp_path):
+    copy = planted.copied(tmp_path / "copy", True)
+    assert not any((copy / name).exists() for name in planted.LEFT_OUT)
+    assert "from algorithms.ep import ep" in (copy / "reproduce/paquet/problem.py").read_text()
+    assert (copy / "algorithms/ep.py").read_bytes() == (
+        planted.ROOT / "algorithms/ep.py").read_bytes()
+
+
+@pytest.mark.parametrize("path, twin", [
+    ("algorithms/sshmc.py", True), ("algorithms/sshmc_fast.py", False), ("models/funnel.py", False),
+    ("algorithms/hmc.py", False)])
+def test_a_mirror_with_a_twin_is_known(path, twin):
+    assert planted.has_twin(path) == twin
+
+
+def test_a_picture_is_made_small():
+    drawn, picture = io.BytesIO(), Image.new("RGB", (1296, 700), "white")
+    picture.paste((204, 121, 167), (600, 300, 612, 312))
+    picture.save(drawn, format="png")
+    found = Image.open(io.BytesIO(planted.small(drawn.getvalue())))
+    assert found.size == (planted.WIDTH, 467) and len(found.getcolors()) <= 256
+    assert found.convert("RGB").getpixel((404, 204)) == (204, 121, 167)
+
+
+def test_an_exercise_that_there_is_not_is_refused():
+    with pytest.raises(SystemExit, match="paquet-13 is no exercise"):
+        planted.draw(["paquet-1", "paquet-13"])
+
+
+@pytest.mark.parametrize("changed, same, ended, said", [
+    (2, False, "", "2 of the 9 numbers of x_fig1 change, and its figure"),
+    (2, True, "", "2 of the 9 numbers of x_fig1 change; its figure does not"),
+    (0, True, "", "None of the 9 numbers of x_fig1 changes, nor does its figure: it does not"
+                  " show this bug"),
+    (0, False, "", "None of the 9 numbers of x_fig1 changes, but its figure does"),
+    (9, False, "does not end", "x_fig1 draws nothing: it does not end")])
+def test_what_becomes_of_it_in_words(changed, same, ended, said):
+    entry = {"script": "x_fig1", "numbers": 9, "changed": changed, "ended": ended, "steady": True}
+    assert consequence(entry, same) == said
+
+
+def test_a_figure_of_times_tells_nothing():
+    entry = {"script": "x_fig1", "numbers": 9, "changed": 2, "ended": "", "steady": False}
+    assert consequence(entry, False) == "2 of the 9 numbers of x_fig1 change"
+
+
+@pytest.mark.parametrize("same, said", [
+    (True, "its figure does not change: it does not show this bug"), (False, "its figure changes")])
+def test_a_script_without_numbers_has_a_figure(same, said):
+    entry = {"script": "x_fig1", "numbers": 0, "changed": 0, "ended": ""}
+    assert consequence(entry, same) == f"x_fig1 claims nothing with so few draws; {said}"
+
+
+def test_exercises_are_drawn_one_by_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(planted, "DRAWN", tmp_path / "exercises" / "drawn.json")
+    monkeypatch.setattr(planted, "copied", lambda folder, of_mirrors: of_mirrors)
+    picture = io.BytesIO()
+    Image.new("RGB", (1296, 648)).save(picture, format="png")
+    picture = picture.getvalue()
+    monkeypatch.setattr(planted, "without_a_bug", lambda copy, script: {
+        "picture": picture, "steady": True})
+    lost = {"paquet-2"}
+
+    def with_a_bug(copy, exercise, right):
+        assert copy == exercise.path.endswith("paquet_rmhmc.py")
+        ended = "does not end" if exercise.anchor in lost else ""
+        return {"picture": None if ended else picture, "ended": ended, "numbers": 5, "changed": 5}
+
+    monkeypatch.setattr(planted, "with_a_bug", with_a_bug)
+    planted.draw(["paquet-1", "paquet-2"])
+    planted.draw(["paquet-9"])
+    monkeypatch.setattr(exercises, "DRAWN", planted.DRAWN)
+    found = exercises.drawn()
+    first = next(each for each in exercises.exercises("paquet") if each.anchor == "paquet-1")
+    assert list(found) == ["paquet-1", "paquet-2", "paquet-9"]
+    assert found["paquet-1"] == {"script": first.script, "as_it_is": f"{first.script}_mirror.png",
+                                 "patch": exercises.digest(first.name), "steady": True, "ended": "",
+                                 "numbers": 5, "changed": 5}
+    assert found["paquet-9"]["as_it_is"] == f"{found['paquet-9']['script']}.png"
+    lost.add("paquet-1")
+    planted.draw(["paquet-1"])  # its picture of before is no longer true
+    assert {path.name for path in planted.DRAWN.parent.glob("paquet-*.png")} == {"paquet-9.png"}
+    found = exercises.drawn()
+    assert exercises.looks_the_same("paquet-9", found["paquet-9"])
+    assert not exercises.looks_the_same("paquet-1", found["paquet-1"])
+    (planted.DRAWN.parent / "paquet-9.png").write_bytes(b"another")
+    assert not exercises.looks_the_same("paquet-9", found["paquet-9"])
