@@ -135,6 +135,7 @@ def test_an_exercise_that_there_is_not_is_refused():
 
 @pytest.mark.parametrize("changed, same, ended, said", [
     (2, False, "", "2 of the 9 numbers of x_fig1 change, and its figure"),
+    (1, False, "", "1 of the 9 numbers of x_fig1 changes, and its figure"),
     (2, True, "", "2 of the 9 numbers of x_fig1 change; its figure does not"),
     (0, True, "", "None of the 9 numbers of x_fig1 changes, nor does its figure: it does not"
                   " show this bug"),

@@ -113,7 +113,8 @@ def consequence(entry, same):
         return f"{script} draws nothing: it {entry['ended']}"
     if changed:
         figure = "; its figure does not" if same else ", and its figure"
-        return f"{changed} of the {numbers} numbers of {script} change{figure * entry['steady']}"
+        change = "changes" if changed == 1 else "change"
+        return f"{changed} of the {numbers} numbers of {script} {change}{figure * entry['steady']}"
     if not numbers:
         return f"{script} claims nothing with so few draws; its figure " + (
             "does not change: it does not show this bug" if same else "changes")
