@@ -82,7 +82,7 @@ def close(ours, theirs):
         # what is nought but for rounding has no digits
         return abs(ours - theirs) <= 2e-5 * max(abs(ours), abs(theirs)) + 1e-9
     if isinstance(ours, str) and isinstance(theirs, str) and ours[-1:] == theirs[-1:] == "i":
-        return True  # of complex eigenvectors, whose length and phase the processor's kernels choose
+        return True  # of complex eigenvectors: the kernels choose their length and phase
     if isinstance(ours, dict) and isinstance(theirs, dict):
         return ours.keys() == theirs.keys() and all(close(ours[k], theirs[k]) for k in ours)
     if isinstance(ours, list):
@@ -99,10 +99,12 @@ def test_what_is_committed_is_what_is_recorded_now(author, run, again):
         (places, values), (old_places, old_values) = told(new), told(old)
         assert places == old_places
         assert all(map(close, values, old_values))
-        assert all(map(close, [point for _, point in new["track"]],
-                       [point for _, point in old["track"]]))
-        for key in ("functions", "test", "lines", "about", "picture", "says"):
-            assert new.get(key) == old.get(key) or key == "picture"
+        for key in ("functions", "test", "lines", "about"):
+            assert new.get(key) == old.get(key)
+        if 'i"' not in json.dumps(values):  # no complex eigenvectors, and what follows from them
+            assert new.get("says") == old.get("says")
+            assert all(map(close, [point for _, point in new["track"]],
+                           [point for _, point in old["track"]]))
 
 
 @pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
