@@ -32,8 +32,15 @@ def matrix_A(fit):
 
 
 def printed_R(fit, eps):
-    """Return R as Algorithm 1 has it, with the inverse in the exponent."""
+    """Return R as Algorithm 1 has it, with the inverse in the exponent.
+
+    What is so printed depends on the eigenvectors' order, length and phase, which a library may
+    choose as it likes: here D's imaginary parts rise, and each vector has length 1 and a first
+    coordinate above 0.
+    """
     D, Gamma = np.linalg.eig(matrix_A(fit))
+    rising = np.argsort(D.imag)
+    D, Gamma = D[rising], Gamma[:, rising] * np.exp(-1j * np.angle(Gamma[0, rising]))
     return Gamma @ expm(np.diag(D * eps) @ np.linalg.inv(Gamma))
 
 
