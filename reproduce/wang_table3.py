@@ -85,11 +85,11 @@ CLAIMS = [
             name: f"{UNITS[0]}, {name}" for name in OWN_SLICES}), 0.75, 1.0,
             "a good approximation is mostly accepted: three times in four", "printed sentence",
             budgets=("paper",)) for number in LARGE],
-    Claim("least evaluations in an update, by print's CPU times and 'variable'", "ours: 2.7",
+    Claim("least evaluations in an update, by print's CPU times and 'variable'", "ours: two",
           lambda r: min(implied(r, number, UNITS[0]) for number in ROWS), 2.0, np.inf,
           "CPU_SOD / CPU_STD = 1 / e + t* / t, with our t* / t: a slice update takes at least two,"
           " an end of its interval and a point", "ours", budgets=("paper",)),
-    Claim("most evaluations in an update, by print's CPU times and 'variable'", "ours: 5.9",
+    Claim("most evaluations in an update, by print's CPU times and 'variable'", "ours: ten",
           lambda r: max(implied(r, number, UNITS[0]) for number in ROWS), -np.inf, 10.0,
           "as the least; more than ten are not usual with any width", "ours", budgets=("paper",)),
     Claim("data sets with less than one evaluation in an update, by print and 'sweep'",
