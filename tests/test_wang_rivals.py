@@ -1,9 +1,11 @@
 """The rivals: what a chain asks for and what that costs, estimates, claims, and what is run."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import wang_rivals as script
 from algorithms.delayed_acceptance import delayed_acceptance
@@ -14,8 +16,12 @@ from harness.style import plt
 from judging import verdicts
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
+from models.gp_regression import GPRegression
+from models.gp_spectral import GPSpectral
+from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.interface import U, log_likelihood
+from rivals.moments import as_one
 from wang import rivals as room
 from wang.chains import samples
 from wang.datasets import order
@@ -84,7 +90,7 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
     elif method == WALK:
         assert counts == {"scratch": 13}
     elif method == HMC:
-        assert counts == {"scratch": 13, "gradient": 12 * SCANNED[HMC][0][1] + 1}
+        assert counts == {"gradient": 12 * SCANNED[HMC][0][1] + 1}
     elif method == DRAGGING:
         assert counts["decomposition"] == 13
         assert counts["fast"] > 12 * 2 * (room.N_STEPS - 1)
@@ -117,8 +123,8 @@ def test_nuts_runs_on_the_regression_and_its_warm_up_is_set_up(monkeypatch):
     _, model, truth = target(1, 0, N)
     assert asked["model"] is model
     assert (asked["draws"], asked["tune"], asked["target"]) == (12, 12, 0.9)
-    assert found.counts == {"scratch": 70, "gradient": 70}
-    assert found.setup == {"scratch": 900, "gradient": 900} and np.isnan(found.accepted)
+    assert found.counts == {"gradient": 70}
+    assert found.setup == {"gradient": 900} and np.isnan(found.accepted)
     assert found.log_likelihood[0] == pytest.approx(log_likelihood(truth, model), rel=1e-12)
 
 
@@ -154,8 +160,94 @@ def test_prices_and_costs_by_hand():
     assert room.price({"trial": 10, "scratch": 3}, costs) == 16.0
     chain = {"counts": {"trial": 10, "scratch": 3}, "kept": 0.5, "ess": [9.0, 4.0],
              "squares": [2.0, 8.0]}
-    assert room.per_draw(chain, costs) == 4.0
-    assert room.per_draw(chain | {"squares": [5.0, 8.0]}, costs) == 2.0
+    assert room.log_per_draw([chain], costs).value == pytest.approx(np.log(4.0), rel=1e-12)
+    other = chain | {"squares": [5.0, 8.0], "counts": {"trial": 20, "scratch": 4}}
+    assert room.log_per_draw([other], costs).value == pytest.approx(np.log(3.5), rel=1e-12)
+    # 22 for the first quantity's squares, of which there are 2 + 5 draws together
+    both = room.log_per_draw([chain, other], costs)
+    assert both.value == pytest.approx(np.log(22 / 7), rel=1e-12)
+    # left out is the one or the other: twice the deviation of two numbers, over two
+    assert both.se == pytest.approx(abs(np.log(4.0 / 3.5)) / 2, rel=1e-12)
+    assert np.isnan(room.log_per_draw([chain], costs).se)
+
+
+def test_operations_by_hand():
+    names = {"trial", "gradient", "trial SOD 60", "trial Nystrom 30", "scratch SOD", "scratch FITC"}
+    found = room.operations(5, names)  # 90 of 300
+    assert found["trial"] == found["scratch"] == 1.0 and found["fast"] == pytest.approx(3 / 9e4)
+    assert (found["gradient"], found["decomposition"]) == (3.0, 27.0)
+    for name, value in (("trial SOD 60", 0.008), ("trial Nystrom 30", 0.06),
+                        ("scratch SOD", 0.027), ("scratch FITC", 0.54)):
+        assert found[name] == pytest.approx(value, rel=1e-12)
+    assert room.operations(5, {"scratch SOD"}, 10)["scratch SOD"] == pytest.approx(0.027)
+
+
+def test_each_price_is_that_of_its_model(monkeypatch):
+    # each clock gives what it is asked to time, and the model
+    monkeypatch.setattr(room, "timed", lambda function: lambda q, times, model: (function, model))
+    monkeypatch.setattr(room, "trial_seconds", lambda q, times, model: ("trial", model))
+    monkeypatch.setattr(room, "fast_seconds", lambda q, times, model: ("fast", model))
+    found = room.seconds_of(1, 0, 2, 1, N)["seconds"]
+    assert {len(each) for each in found.values()} == {2}
+    kinds = {name: (each[0][0], type(each[0][1])) for name, each in found.items()}
+    assert kinds["trial"] == ("trial", GPRegression)
+    assert kinds["scratch"] == (room.scratches, GPRegression)
+    assert kinds["gradient"] == (room.gradients, GPRegression)
+    assert kinds["decomposition"] == (room.scratches, GPSpectral)
+    assert kinds["fast"] == ("fast", GPSpectral)
+    for which, kind in ((SOD, GPSubset), (NYSTROM, GPNystrom), ("FITC", GPFITC),
+                        ("variational", GPVariational)):
+        assert kinds[f"scratch {which}"] == (room.scratches, kind)
+        assert found[f"scratch {which}"][0][1].index.size == 2  # 40 of 300
+    assert kinds["trial SOD 2"] == ("trial", GPSubset)
+    assert kinds[f"trial {NYSTROM} 2"] == ("trial", GPNystrom)
+
+
+def test_the_clocks_divide_by_what_they_did(monkeypatch):
+    ticks = iter(np.arange(100.0) * 6)
+    monkeypatch.setattr(room.time, "thread_time", lambda: next(ticks))
+    assert room.timed(lambda *given: None)(None, 3, None) == 2.0
+    fast, _, truth = target(1, 0, N)
+    assert room.trial_seconds(truth, 3, fast) == room.trial_seconds(truth, 3, fast, (0,)) == 2.0
+    monkeypatch.setattr(room, "trial_seconds", lambda *given: given)
+    assert room.fast_seconds("q", 5, "model") == ("q", 100, "model", (0, 1))  # sigma and eta
+
+
+def test_the_round_that_loads_what_is_compiled_is_dropped(monkeypatch):
+    ticks = iter(range(1000))
+    for name in ("trial_seconds", "fast_seconds"):
+        monkeypatch.setattr(room, name, lambda *given: next(ticks))
+    monkeypatch.setattr(room, "timed", lambda function: lambda *given: next(ticks))
+    found = room.seconds_of(1, 0, 2, 1, N)["seconds"]
+    kept = sorted(x for each in found.values() for x in each)
+    assert kept == list(range(len(found), 3 * len(found)))
+
+
+class Asked(Exception):
+    """Raised in place of a chain."""
+
+
+@pytest.mark.parametrize(("method", "setting", "wanted"), [
+    # eps, L and M; the factor; the slow variable and its factor, and the widths
+    (HMC, (0.9, 2), {2: 0.9, 3: 2, 6: np.diag([1, 1 / 4, 1 / 9])}),
+    (WALK, 0.7, {2: 0.7 * np.diag([1.0, 2.0, 3.0])}),
+    (DRAGGING, 1.5, {2: [2], 3: [[1.5 * 2.38 * 3]], "w": [1.0, 2.0, 3.0]})])
+def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wanted):
+    name = {HMC: "hmc", WALK: "fitted_walk", DRAGGING: "dragging"}[method]
+    found = {}
+
+    def stop(*given, **named):
+        found.update(dict(enumerate(given)) | named)
+        raise Asked
+
+    sd = np.diag([1.0, 2.0, 3.0])
+    monkeypatch.setattr(room, "pilot", lambda *given: SimpleNamespace(
+        covariance=sd**2, factor=sd, density=5))
+    monkeypatch.setattr(room, name, stop)
+    with pytest.raises(Asked):
+        room.run(1, 0, method, setting, 12, [3], N)
+    for key, value in wanted.items():
+        np.testing.assert_allclose(found[key], value, rtol=1e-12)
 
 
 def chain_of(mean, ess=100.0, squares=50.0, variance=4.0):
@@ -167,7 +259,7 @@ def chain_of(mean, ess=100.0, squares=50.0, variance=4.0):
 def test_chains_are_put_together():
     found = room.together([chain_of(1.0), chain_of(2.0, squares=25.0)], {"trial": 1, "scratch": 2},
                           "a")
-    assert found.log_cost.value == pytest.approx(np.log([9.0, 18.0]).mean(), rel=1e-12)
+    assert found.log_cost.value == pytest.approx(np.log(12.0), rel=1e-12)  # 900 for 75
     assert found.log_cost.se == pytest.approx(np.log(2) / 2, rel=1e-12)
     np.testing.assert_allclose(found.mean, [1.5, 1.0], rtol=1e-15)
     np.testing.assert_allclose(found.se, [(0.08**0.5) / 2, 0.01**0.5 / 2], rtol=1e-12)
@@ -185,10 +277,15 @@ def method_of(mean, se=0.1, draws=100.0, log_cost=2.0):
 
 def test_a_mean_that_is_another_is_seen():
     found = {"a": method_of(0.0), "b": method_of(0.0), "c": method_of(1.0)}
-    # against the two others together
-    assert room.disagreement(found).value == pytest.approx(1 / (0.01 + 0.005) ** 0.5, rel=1e-12)
+    # against the two others together: the largest of six
+    z = 1 / (0.01 + 0.005) ** 0.5
+    assert room.disagreement(found).value == pytest.approx(as_one(z, 6), rel=1e-12)
+    # as improbable as that one of six is as large; the digits are lost from 1 - (1 - p)^6
+    assert as_one(z, 6) == pytest.approx(norm.isf((1 - (1 - 2 * norm.sf(z)) ** 6) / 2), rel=1e-3)
     found["c"] = method_of(9.0, draws=19.0)  # says nothing
-    assert room.disagreement(found) == (0.0, 0.0)
+    assert room.disagreement(found).value == 0.0
+    found["c"] = method_of(9.0)._replace(se=np.array([0.1, 0.0]))  # never moved
+    assert room.disagreement(found).value == 0.0
     assert np.isnan(room.disagreement({"a": method_of(0.0)}).se)
 
 
@@ -201,7 +298,7 @@ def made_up():
     costs = {"scratch": 1.2, "gradient": 3.0}
     return {number: {"found": {method: method_of(0.0, log_cost=logs.get(method, 3.5))
                                for method in room.methods(number)},
-                     "costs": costs, "z": Measured(2.0)} for number in ROWS}
+                     "costs": costs, "z": Measured(2.0), "unit": 0.00123} for number in ROWS}
 
 
 def test_every_claim_agrees_where_it_is_true():
@@ -229,7 +326,11 @@ MOVED = {
 def test_one_quantity_moved_and_no_other_claim_differs(what):
     result = copy.deepcopy(made_up())
     MOVED[what](result)
-    assert {name for name, v in verdicts(script, result).items() if v == "differs"} == {what}
+    # of a void row nothing else is said
+    with_row = {name for name in MOVED if "log(" in name and "|z|" in what
+                and name.split(":")[0] == what.split(":")[0]}
+    assert {name for name, v in verdicts(script, result).items() if v == "differs"} == (
+        {what} | with_row)
 
 
 def test_a_row_in_which_they_do_not_agree_is_void():
@@ -260,7 +361,8 @@ class Recorder:
     def replicates(self, function, tasks, unit, warm=None):
         self.tasks.setdefault(unit, []).extend(tasks)
         if unit == "timings":
-            return [{"seconds": {"trial": [1.0], "scratch": [2.0]}} for _ in tasks]
+            return [{"seconds": {"trial": [1.0, 1.0, 4.0], "scratch": [2.0 * task["number"]]}}
+                    for task in tasks]
         return [chain_of(0.0, squares=90.0 if task["setting"] == SCANNED[task["method"]][1] else 30)
                 for task in tasks]
 
@@ -284,6 +386,12 @@ def test_what_is_run(budget):
             seeds = [tuple(t["seed"]) for t in (*mine, *after)]
             assert len(set(seeds)) == len(seeds) and {s[0] for s in seeds} == {4}
             assert result[number]["found"][method].setting == SCANNED[method][1]
+            # of as many chains
+            cost = 500 * 0.9 / 90.0
+            assert result[number]["found"][method].log_cost.value == pytest.approx(np.log(cost))
+            assert result[number]["found"][method].setup == 10 * 2.0 * number
+        assert result[number]["unit"] == 1.0
+    assert {t["index"] for tasks in experiment.tasks.values() for t in tasks} == {0}
     everything = [tuple(t["seed"]) for t in (*scans, *chains)]
     assert len(set(everything)) == len(everything)
 
@@ -295,3 +403,59 @@ def test_at_the_papers_length_there_are_enough_chains():
 def test_the_energies_of_the_fast_target_are_those_of_the_regression():
     fast, model, truth = target(1, 0, N)
     assert U(truth, fast) == pytest.approx(U(truth, model), abs=1e-4)  # wang/spectra.py
+
+
+def test_how_long_a_chain_is():
+    def iterations(number, method, setting, share=1.0):
+        return script.task("paper", 4, number, method, setting, share, 0)["iterations"]
+
+    assert iterations(1, WALK, 1.0) == 40_000 and iterations(1, WALK, 1.0, 0.25) == 10_000
+    assert iterations(1, HMC, (0.9, 2)) == 1000  # six for a trajectory, and it is not fast
+    assert iterations(3, WALK, 1.0) == 6000 and iterations(6, WALK, 1.0) == 20_000
+    assert iterations(6, NYSTROM, 1.0) == 1000 and iterations(10, NUTS, 0.8) == 300
+    assert iterations(10, STANDARD, 1.0) == round(6000 / 38.5)
+
+
+def test_a_gap_is_of_what_says_something():
+    r = made_up()
+    assert script.gap(r, 5, SOD, WALK) == pytest.approx((0.8, 0.05 * 2**0.5))
+    r[5]["found"][WALK] = method_of(0.0, draws=19.0, log_cost=3.0)
+    assert np.isnan(script.gap(r, 5, SOD, WALK).value)
+    assert f"{WALK} (too short)" in script.table(r)
+    r = made_up()
+    r[5]["z"] = Measured(4.1)
+    assert np.isnan(script.gap(r, 5, SOD, WALK).value)
+    # the cheapest is not the best if it says nothing
+    r[1]["found"][DELAYED] = method_of(0.0, draws=19.0, log_cost=2.5)
+    assert script.best(r[1]["found"], RIVALS) == WALK
+    assert script.best({DELAYED: r[1]["found"][DELAYED]}, RIVALS) is None
+    assert np.isnan(script.cost({"found": {}}, RIVALS))
+
+
+def test_each_column_and_each_point_is_in_its_place():
+    r = made_up()
+    text = script.table(r)
+    line = next(line for line in text.splitlines() if f"{DELAYED}**" in line)
+    # draws, set-up, accepted, setting
+    assert line.split()[-4:] == ["100", "1000", "0.30", "1.0"]
+    assert any(line.split()[:4] == ["3", "ard", "5", "300"] for line in text.splitlines())
+    # the paper's best, exp(3.5), over the best rival's exp(2.5), and |z|
+    assert next(line for line in text.splitlines() if line.startswith("1 ")).split()[-2:] == [
+        "2.7", "2.0"]
+    assert any(line.split()[:4] == ["1", "1.23", "ms", "1.2"] for line in text.splitlines())
+    r[1]["z"] = Measured(4.1)
+    fig = script.figure(r)
+    shown = [*METHODS, *RIVALS]
+    for ax, first in zip(fig.axes, (1, 3), strict=True):
+        rows = [number for number in ROWS if ROWS[number].kind == ROWS[first].kind]
+        assert [c.get_label().split(",")[0] for c in ax.containers] == [
+            f"row {number}" for number in rows]
+        points, _, (bars,) = ax.containers[0].lines
+        places = [round(float(y)) for y in points.get_ydata()]
+        at = dict(zip(places, points.get_xdata(), strict=True))
+        assert at[shown.index(DELAYED)] == pytest.approx(np.exp(2.5))
+        assert at[shown.index(STANDARD)] == pytest.approx(np.exp(4.4))
+        ends = bars.get_segments()[places.index(shown.index(DELAYED))][:, 0]
+        np.testing.assert_allclose(ends, np.exp([2.4, 2.6]), rtol=1e-12)
+        assert ("(void)" in ax.containers[0].get_label()) == (first == 1)
+    plt.close(fig)

@@ -5,9 +5,11 @@ of the data are those of wang/spectra.py (wang/long.py), a hundred times as fast
 what is compared is counted, not timed.  HMC and NUTS ask for gradients, and have the regression.
 
 Costs are numbers of evaluations, each weighted by its time over that of the posterior after a
-change of one variable, which is the unit of the other scripts.  A pilot that fits a covariance, and
-the warm-up of NUTS, are set-up costs and stand apart.  A draw is an effective one of the worst
-quantity: of all hyperparameters and the log likelihood, values and squared distances from the mean.
+change of one variable, which is the unit of the other scripts; a setting is chosen by operations,
+which no clock sways.  A gradient brings the density with it, from the same factor.  A pilot that
+fits a covariance, and the warm-up of NUTS, are set-up costs and stand apart.  A draw is an
+effective one of the worst quantity: of all hyperparameters and the log likelihood, values and
+squared distances from the mean.
 """
 
 import time
@@ -20,7 +22,7 @@ from algorithms.dragging import dragging
 from algorithms.ess import initial_sequence
 from algorithms.fitted_walk import fitted_walk, pilot
 from algorithms.hmc import hmc
-from harness.claims import Measured, mean
+from harness.claims import Measured
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
 from models.gp_spectral import GPSpectral
@@ -28,6 +30,7 @@ from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.interface import grad_U, log_likelihood_of, prepare
 from models.jit import njit
+from rivals.moments import as_one
 from wang.chains import samples, scratches, trials
 from wang.datasets import order, posterior, scaled
 from wang.long import beside, target
@@ -50,6 +53,7 @@ PILOT = (4, 250)  # rounds and transitions of each: a thousand evaluations of pi
 N_STEPS = 40  # of a dragging step
 TUNE = 150  # transitions of NUTS before those that are kept
 ASKS_GRADIENTS = (HMC, NUTS)
+ENOUGH = 20  # effective draws of all chains of a method
 
 
 def methods(number):
@@ -93,15 +97,15 @@ def run(number, index, method, setting, iterations, seed, n=None):
         found = nuts(model, truth, iterations, min(TUNE, iterations),
                      int(rng.integers(2**31)), setting)
         x, steps = found["samples"], found["steps"]
-        return Run(x, likelihoods(x, None, model), {"scratch": steps, "gradient": steps},
-                   dict.fromkeys(("scratch", "gradient"), found["warm_up"]), np.nan)
+        return Run(x, likelihoods(x, None, model), {"gradient": steps},
+                   {"gradient": found["warm_up"]}, np.nan)
     rounds, each = PILOT
     first = pilot(truth, fast, min(each, 5 * iterations), rng, rounds)
     setup = {"scratch": first.density}
     if method == HMC:
         eps, L = setting
         chain = hmc(truth, model, eps, L, iterations, rng, np.linalg.inv(first.covariance), 0.2)
-        counts = {"scratch": chain.counts.density, "gradient": chain.counts.gradient}
+        counts = {"gradient": chain.counts.gradient}
     elif method == WALK:
         chain = fitted_walk(truth, fast, setting * first.factor, iterations, rng)
         counts = {"scratch": chain.counts.density}
@@ -236,21 +240,47 @@ def prices(timed):
     return {name: float(np.median(each) / unit) for name, each in timed["seconds"].items()}
 
 
+def operations(number, names, n=None):
+    """Return {what: operations in units of n^3 / 3, a factorisation}, by the leading terms alone.
+
+    Of m cases or columns: m^3 / 3, or two products of m^2 n.  Eigenvalues with vectors take 9 n^3.
+    """
+    n = n or ROWS[number].n
+    found = {"trial": 1.0, "scratch": 1.0, "gradient": 3.0, "decomposition": 27.0, "fast": 3 / n**2}
+    for what in names - found.keys():
+        _, kind, *m = what.split()
+        part = (int(m[0]) if m else scaled(ROWS[number].m[SOD], number, n)) / n
+        found[what] = part**3 if kind == SOD else 6 * part**2
+    return found
+
+
 def price(counts, costs):
     """Return the cost of what was counted."""
     return float(sum(costs[what] * number for what, number in counts.items()))
 
 
-def per_draw(chain, costs):
-    """Return the cost of an effective draw of the worst quantity, set-up apart."""
-    worst = min(*chain["ess"], *chain["squares"])
-    return price(chain["counts"], costs) * chain["kept"] / worst
+def draws(chains):
+    """Return the effective draws in all chains of the worst quantity, of values or squares."""
+    return float(min(np.sum([c[key] for c in chains], axis=0).min() for key in ("ess", "squares")))
+
+
+def log_per_draw(chains, costs):
+    """Return the log of the cost of an effective draw of the worst quantity, set-up apart.
+
+    The standard error is that of the jackknife over chains, whose worst quantity may change.
+    """
+    def of(which):
+        return np.log(sum(price(c["counts"], costs) * c["kept"] for c in which) / draws(which))
+
+    k = len(chains)
+    left_out = [of(chains[:j] + chains[j + 1 :]) for j in range(k)] if k > 1 else [np.nan]
+    return Measured(float(of(chains)), float(np.sqrt((k - 1) * np.var(left_out))))
 
 
 class Together(NamedTuple):
     """What the chains of a method on a data set say."""
 
-    log_cost: Measured  # log of the cost of a draw; the error is that of scatter
+    log_cost: Measured  # log of the cost of a draw
     mean: np.ndarray  # of each quantity
     se: np.ndarray
     draws: float  # effective, worst, of all chains
@@ -270,23 +300,28 @@ def together(chains, costs, setting):
     if len(chains) > 2:
         se = np.maximum(se, means.std(axis=0, ddof=1) / np.sqrt(len(chains)))
     return Together(
-        mean(np.log([per_draw(c, costs) for c in chains])), means.mean(axis=0), se,
-        float(min(np.sum([c[key] for c in chains], axis=0).min() for key in ("ess", "squares"))),
+        log_per_draw(chains, costs), means.mean(axis=0), se, draws(chains),
         float(np.mean([price(c["setup"], costs) for c in chains])),
         float(np.mean([c["accepted"] for c in chains])), setting)
 
 
-def disagreement(found):
-    """Return the largest |z| of a method's means against those of all the others.
+def trusted(each):
+    """Tell whether a Together says something: all has moved, and there are ENOUGH draws."""
+    return each.draws >= ENOUGH and bool((each.se > 0).all())
 
-    found : {method: Together}.  The others are weighted by their precisions.  A method in which
-    something never moved, or with fewer than 20 effective draws, is left out: it says nothing.
+
+def disagreement(found):
+    """Return the largest |z| of a method's means against those of all the others, as one number.
+
+    found : {method: Together}.  The others are weighted by their precisions.  What is not trusted
+    is left out.
     """
-    use = [each for each in found.values() if each.draws >= 20 and (each.se > 0).all()]
+    use = [each for each in found.values() if trusted(each)]
     if len(use) < 2:
         return Measured(0.0, np.nan)
     weight = np.array([each.se**-2.0 for each in use])
     value = np.array([each.mean for each in use])
     others = weight.sum(axis=0) - weight
     rest = ((weight * value).sum(axis=0) - weight * value) / others
-    return Measured(float((np.abs(value - rest) / np.sqrt(1 / weight + 1 / others)).max()))
+    z = np.abs(value - rest) / np.sqrt(1 / weight + 1 / others)
+    return Measured(as_one(z.max(), z.size))
