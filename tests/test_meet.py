@@ -1,5 +1,7 @@
 """The four papers on each other's problems: densities, chains, counts, settings, claims."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import meet as script
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
 from harness.claims import Measured, judge
+from harness.style import plt
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
@@ -210,7 +213,8 @@ def test_what_is_counted_is_of_the_draws_alone():
     # 3 L + 1 gradients a transition, n_theta being 1; one density, and that of the start
     assert found["counts"]["gradients"] == pytest.approx(13 * 30, rel=1e-12)
     assert found["counts"]["densities"] == pytest.approx(41 * 30 / 40, rel=1e-12)
-    assert found["gradients"] == pytest.approx(13 * 30 + 41 * 30 / 40, rel=1e-12)
+    # a density has one of a gradient's two products
+    assert found["gradients"] == pytest.approx(13 * 30 + 41 * 30 / 80, rel=1e-12)
     assert found["set_up"] == pytest.approx(found["gradients"] / 3, rel=1e-12)
     assert found["counts"]["factorisations"] == 0 and found["steps"] == 30 and found["n"] == 30
 
@@ -222,6 +226,7 @@ def test_the_work_on_the_digits_is_in_factorisations():
     assert found["counts"]["factorisations"] == pytest.approx((3 * 40 + 1) * 30 / 40, rel=1e-12)
     # 4 n^2 operations are 12 / n of n^3 / 3
     assert found["gradients"] == pytest.approx(121 * 30 / 40 + 2 * 22 * 30, rel=1e-12)
+    assert found["set_up"] == pytest.approx(found["gradients"] / 3 + 31, rel=1e-12)  # and EP
     found = meeting.chain(DIGITS, 6, RMHMC, [0.3, 2], 20, 5, 8)
     # a transition has f_max L + 1 metrics, the momentum's factor, and K's own factorisation
     slices = found["counts"]["densities"]
@@ -235,11 +240,77 @@ def test_what_nuts_takes_is_in_gradients(monkeypatch):
             (draws, value.size)) for name, value in kept(q).items()},
         "steps": 70, "warm_up": 35, "divergences": 1})
     found = meeting.chain(DIGITS, 6, NUTS, None, 20, 10, 9)
-    assert found["counts"] == {"gradients": 70.0, "densities": 70.0, "factorisations": 140.0}
-    assert found["gradients"] == 350 and found["set_up"] == 175 and found["steps"] == 70
+    assert found["counts"] == {"gradients": 70.0, "densities": 70.0, "factorisations": 70.0}
+    assert found["gradients"] == 280 and found["set_up"] == 140 + 31 and found["steps"] == 70
     assert len(found["mean"]) == 2 + 6
     found = meeting.chain(LOGISTIC, ILLUSTRATIVE, NUTS, None, 20, 10, 9)
-    assert found["gradients"] == 140 and len(found["mean"]) == 1 + 3
+    assert found["gradients"] == 70 and len(found["mean"]) == 1 + 3
+    assert found["set_up"] == 35
+
+
+def test_the_work_of_mapping_is_that_of_all_cases_and_of_the_subset(monkeypatch):
+    seen = []
+
+    def made(q, pi, star, *rest, r):
+        seen.append((pi, star, r))
+        return SimpleNamespace(samples=np.zeros((1, q.size)), accepted=np.ones(1),
+                               counts=SimpleNamespace(density=7, approximations=[20],
+                                                      not_finite=3))
+
+    monkeypatch.setattr(meeting, "discretizing_chain", made)
+    which = two_cases()
+    for all_, weight in ((1, 2.0), (0, 1.0)):
+        found = meeting.run_mapping(DIGITS, which, np.zeros(2), PHI, [2.0, all_, 4], 1, None)
+        # an EP of half of the cases is an eighth of the work, of 31 factorisations each
+        assert (found.work, found.densities) == (31 * (7 + 20 / 8), 7.0)
+        assert found.phi.shape == (1, 2) and found.theta.shape == (1, 0)
+        pi, star, r = seen.pop()
+        assert (pi.weight, pi.corrected, star.weight, star.corrected) == (1.0, True, weight, False)
+        assert r == 4 and found.divergences == 3
+    which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
+    found = meeting.run_mapping(LOGISTIC, which, np.zeros(3), np.zeros(1), [2.0, 1, 1], 1, None)
+    assert found.work == pytest.approx((7 + 0.3 * 20) / 2, rel=1e-12)
+    assert seen.pop()[1].weight == pytest.approx(1 / 0.3, rel=1e-12)
+
+
+def test_the_work_of_surrogate_slices_and_of_rmhmc(monkeypatch):
+    monkeypatch.setattr(meeting, "surrogate_gp", lambda *given: (
+        np.zeros((4, 2)), np.zeros((4, 2)), 10, 5))
+    found = meeting.run_surrogate(DIGITS, two_cases(), np.zeros(2), PHI, [1.0, 2], 4, None)
+    # a density takes two factors and a product, and each transition a factor
+    assert (found.work, found.factorisations, found.densities) == (34.0, 24.0, 15.0)
+    monkeypatch.setattr(meeting, "rmhmc", lambda q, *rest: SimpleNamespace(
+        samples=q[None], accepted=np.ones(1), divergences=0,
+        counts=SimpleNamespace(gradient=2, cholesky=5, thirds=9)))
+    monkeypatch.setattr(meeting, "slice_sampling", lambda q, *rest: SimpleNamespace(
+        samples=q[None], counts=SimpleNamespace(density=6)))
+    rng = np.random.default_rng(1)
+    found = meeting.run_rmhmc(DIGITS, two_cases(), np.zeros(2), PHI, [0.3, 2], 2, rng)
+    # K's own factor and those of the slices' densities beside RMHMC's
+    assert (found.work, found.factorisations) == (2 * (1 + 9 + 6), 2 * (1 + 5 + 6))
+    assert (found.gradients, found.densities, found.rate) == (4.0, 12.0, 1.0)
+    monkeypatch.setattr(meeting, "rmhmc_within_gibbs", lambda *given: SimpleNamespace(
+        phi=0, theta=0, accepted=np.ones(1), divergences=0,
+        counts=SimpleNamespace(gradient_theta=10, factor_theta=6)))
+    found = meeting.run_rmhmc(LOGISTIC, meeting.stage(LOGISTIC, ILLUSTRATIVE), np.zeros(3),
+                              np.zeros(1), [0.3, 2], 4, rng)
+    # a metric of p = 3 is p / 2 passes
+    assert (found.work, found.gradients, found.factorisations) == (2.5 * 16, 10.0, 6.0)
+
+
+def test_all_methods_start_at_the_same_place(monkeypatch):
+    seen = []
+
+    def stopped(name, which, theta, phi, *rest):
+        seen.append(np.concatenate([theta, phi]))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(meeting, "RUN", dict.fromkeys((SSHMC, RMHMC), stopped))
+    for method, seed, place in ((SSHMC, 1, [3, 1]), (RMHMC, 2, [3, 1]), (RMHMC, 2, [3, 2])):
+        with pytest.raises(KeyboardInterrupt):
+            meeting.chain(DIGITS, 6, method, [1, 1, 1, 1], 10, 5, seed, place)
+    np.testing.assert_array_equal(seen[0], seen[1])
+    assert (seen[1] != seen[2]).all()
 
 
 def test_nuts_starts_where_the_others_do(monkeypatch):
@@ -259,13 +330,21 @@ def test_nuts_starts_where_the_others_do(monkeypatch):
 
 
 def test_the_clock_is_of_a_transition_or_of_a_gradient(monkeypatch):
-    ticks = iter(np.arange(100.0) * 6)
-    monkeypatch.setattr(meeting.time, "process_time", lambda: next(ticks))
-    record = meeting.Record(*[None] * 2, 8.0, *[None] * 5)
-    monkeypatch.setattr(meeting, "RUN", {SSHMC: lambda *a: record})
-    monkeypatch.setattr(meeting, "run_nuts", lambda *a: (record, 4.0))
+    now = [0.0]
+
+    def nuts_took(name, which, theta, phi, draws, tune, rng, depth):
+        assert tune == 6
+        now[0] += 5.0 + 2 * draws  # five to begin
+        return meeting.Record(*[None] * 2, 8.0 * draws, *[None] * 5), 4.0
+
+    def took(*given):
+        now[0] += 6.0
+
+    monkeypatch.setattr(meeting.time, "process_time", lambda: now[0])
+    monkeypatch.setattr(meeting, "RUN", {SSHMC: took})
+    monkeypatch.setattr(meeting, "run_nuts", nuts_took)
     seconds = meeting.clock(LOGISTIC, ILLUSTRATIVE, {SSHMC: [[1, 1, 1], 3], NUTS: [None, 3]}, 2)
-    assert seconds == {"seconds": {SSHMC: [2.0] * 2, NUTS: [0.5] * 2}}
+    assert seconds == {"seconds": {SSHMC: [2.0] * 2, NUTS: [0.25] * 2}}
 
 
 def test_all_is_compiled_with_chains_long_enough_to_have_moments(monkeypatch):
@@ -307,7 +386,7 @@ class Remembered:
     def replicates(self, function, tasks, unit, warm=None):
         self.tasks[unit] = tasks
         if "timings" in unit:
-            return [{"seconds": {row: [0.01, 0.01] for row in tasks[0]["rows"]}}]
+            return [{"seconds": {row: [0.005, 0.015] for row in tasks[0]["rows"]}}]
         return [one(100 * (1 + sum(task["setting"] or [0])), 1e5, 500.0) for task in tasks]
 
 
@@ -332,6 +411,15 @@ def test_the_setting_with_the_most_per_work_is_run_again(computed):
             assert result[name][method]["pilots"] == (0 if method == NUTS else 8 * 570)
         tried = experiment.tasks[f"pilots of {name}"]
         assert len(tried) == 8 * (len(methods) - 1)
+        assert {str(t["place"]) for t in tried} == {"[3, 0]"}
+        assert [t["place"] for t in chains] == [[3, 1, k] for _ in methods for k in range(5)]
+        for t in tried:
+            assert t["n"] == script.LENGTH["paper"][name, t["method"]] // 8
+            assert t["burn_in"] == t["n"] // 2
+        for t in chains:
+            assert t["burn_in"] == t["n"] // (2 if t["method"] == NUTS else 4)
+        (clocks,) = experiment.tasks[f"timings of {name}"]
+        assert clocks["rows"] == {m: [result[name][m]["setting"], 10] for m in methods}
         seeds = [str(t["seed"]) for t in tried + chains]
         assert len(set(seeds)) == len(seeds)
 
@@ -343,6 +431,9 @@ def test_efficiencies_are_per_what_was_counted(computed):
     for unit, cost in (("work", 500), ("gradients", 250), ("densities", 2000), ("second", 10)):
         assert found[unit].value == pytest.approx(np.log(ess / cost))
     assert found["factorisations"] is None and result[DIGITS][SSHMC]["set-up"] == 70
+    # five equal chains; of two rounds the mean is known to half of their difference
+    assert found["work"].se == pytest.approx(0.0, abs=1e-12)
+    assert found["second"].se == pytest.approx(0.5, rel=1e-12)
 
 
 def made_up():
@@ -356,7 +447,7 @@ def made_up():
                          np.full(d, 900.0 - k), np.full(d, 800.0 - k), 5000, 5, 1e5, 0, 0.0, 0.8)
             per = Measured(-3.0 - (method == RMHMC), 0.05)
             rows[method] = {"together": f, "setting": None if method == NUTS else [0.5, k + 1],
-                            "per": {"work": per, "gradients": per, "densities": per,
+                            "per": {"work": per + 1.0, "gradients": per, "densities": per,
                                     "factorisations": None, "second": per + 4.0},
                             "set-up": 50.0, "pilots": 160.0}
         result[name] = script.judged(name, rows)
@@ -444,9 +535,30 @@ def test_the_table_and_the_figure_have_every_row():
     # e^-3 per gradient, e^1 per second
     assert lines[0].count("49.8 (2.5)") == 2 and "2.72 (0.14)" in lines[0] and " - " in lines[0]
     assert text.count("EP's posterior") == 2 and text.count("reference") == 2
+    assert "135.3 (6.8)" in lines[0]  # e^-2 per unit of work
+    # values and squares; then set-up, pilots, |z|
+    assert lines[0].split()[3:6] == ["1", "900", "800"]
+    assert lines[0].split()[-4:] == ["50", "160", "0", "reference"]
     assert len(fig.axes) == 4
-    for ax, middle in ((fig.axes[0], 1000 * np.exp(-3)), (fig.axes[1], np.e)):
-        assert any(abs(line.get_xdata()[0] / middle - 1) < 1e-12 for line in ax.lines)
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    result = moved(made_up(), DIGITS, NUTS, mean=np.full(4, 9.0))
+    fig = script.figure(result)
+    for name, left, right in zip(METHODS, fig.axes[::2], fig.axes[1::2], strict=True):
+        assert ("n^3/3" in left.get_xlabel()) == (name == DIGITS) != ("passes" in left.get_xlabel())
+        assert right.get_xlabel() == "per CPU second"
+        for ax, middle in ((left, 1000 * np.exp(-2.0)), (right, np.e)):
+            for y, (method, bar) in enumerate(zip(METHODS[name], ax.containers, strict=True)):
+                x = middle * np.exp(-(method == RMHMC))
+                point, _, (ends,) = bar.lines
+                np.testing.assert_allclose([point.get_xdata()[0], point.get_ydata()[0]], [x, y],
+                                           rtol=1e-12)
+                np.testing.assert_allclose(ends.get_segments()[0][:, 0],
+                                           x * np.exp([-0.1, 0.1]), rtol=1e-12)
+                hollow = point.get_markerfacecolor() == "none"
+                assert hollow == (name == DIGITS and method == NUTS)
+    plt.close(fig)
 
 
 def test_the_worst_pilot_is_not_picked():

@@ -136,14 +136,18 @@ def start(name, which, rng):
 
 
 def run_sshmc(name, which, theta, phi, setting, n, rng):
-    """SSHMC; work is in factorisations, with 4 n^2 operations for a gradient, or in passes."""
+    """SSHMC; work is in factorisations, with 4 n^2 operations for a gradient, or in passes.
+
+    A pass is a gradient's two products with the data, of which a density has one.
+    """
     eps_theta, n_theta, eps_phi, L = setting
     found = sshmc(theta, phi, which.model, eps_theta, eps_phi, L, n, rng, n_theta, jitter=JITTER,
                   keep=which.keep)
     c, digits = found.counts, name == DIGITS
     gradients = float(c.gradient_theta + c.gradient_phi * digits)  # that of log v takes no pass
     return Record(found.phi, found.theta, gradients, n + 1.0, float(c.factor_theta * digits),
-                  c.factor_theta + 12 * gradients / theta.size if digits else gradients + n + 1.0,
+                  c.factor_theta + 12 * gradients / theta.size if digits
+                  else gradients + (n + 1) / 2,
                   found.accepted.mean(), found.divergences)
 
 
@@ -191,7 +195,7 @@ def run_mapping(name, which, theta, phi, setting, n, rng):
         q, unit, cheaper = phi, EP_WORK, which.share**3
     else:
         pi, star = which.model, SubsetLogistic(which.subset, weight)
-        q, unit, cheaper = np.concatenate([theta, phi]), 1.0, which.share
+        q, unit, cheaper = np.concatenate([theta, phi]), 0.5, which.share
     found = discretizing_chain(q, pi, star, w, n, rng, r=r)
     asked, stars = found.counts.density, found.counts.approximations[0]
     h = HYPER[name]
@@ -205,8 +209,8 @@ RUN = {SSHMC: run_sshmc, RMHMC: run_rmhmc, SURROGATE: run_surrogate, MAPPING: ru
 def run_nuts(name, which, theta, phi, draws, tune, rng, maxdepth=7):
     """NUTS, non-centred on the digits; return its Record, and gradients of the adaptation.
 
-    A gradient comes with a density.  On the digits that is two factorisations and a whitened
-    derivative, of three: five; on the other problem two passes.
+    A gradient brings its density with it.  On the digits that is a factorisation and a whitened
+    derivative, of three: four; on the other problem a pass.
     """
     h, model, digits = HYPER[name], which.model, name == DIGITS
 
@@ -220,19 +224,20 @@ def run_nuts(name, which, theta, phi, draws, tune, rng, maxdepth=7):
     found = nuts(NonCentredGP(model) if digits else model, np.concatenate([z, phi]), draws, tune,
                  seed, maxdepth, kept=kept)
     steps = float(found["steps"])
-    return Record(found["phi"], found["theta"], steps, steps, 2 * steps * digits,
-                  steps * (5 if digits else 2), float("nan"), found["divergences"]
+    return Record(found["phi"], found["theta"], steps, steps, steps * digits,
+                  steps * (4 if digits else 1), float("nan"), found["divergences"]
                   ), float(found["warm_up"])
 
 
-def chain(name, data, method, setting, n, burn_in, seed):
+def chain(name, data, method, setting, n, burn_in, seed, place=0):
     """Run a chain of n draws after burn_in others; return its moments, and what the n draws took.
 
     "gradients" is the work of the n draws, "counts" what was counted apart, "steps" what a clock
-    times: transitions, or gradients of NUTS; "set_up": the work before them.
+    times: transitions, or gradients of NUTS; "set_up": the work before them, on the digits with the
+    EP by which a start is drawn.  place: the seed of the start, the same for all methods.
     """
     which, rng = stage(name, data), np.random.default_rng(seed)
-    theta, phi = start(name, which, rng)
+    theta, phi = start(name, which, np.random.default_rng(place))
     if method == NUTS:
         found, before = run_nuts(name, which, theta, phi, n, burn_in, rng)
         share, first, steps = 1.0, 0, found.gradients
@@ -243,7 +248,8 @@ def chain(name, data, method, setting, n, burn_in, seed):
         share, first, steps = n / (burn_in + n), burn_in, float(n)
         set_up = found.work * (1 - share)
     return moments(found.phi[first:], found.theta[first:]) | {
-        "gradients": found.work * share, "steps": steps, "set_up": set_up,
+        "gradients": found.work * share, "steps": steps,
+        "set_up": set_up + EP_WORK * (name == DIGITS),
         "counts": {each: getattr(found, each) * share
                    for each in ("gradients", "densities", "factorisations")},
         "rate": float(found.rate), "divergences": int(found.divergences), "deepest": float("nan")}
@@ -253,21 +259,28 @@ def clock(name, data, rows, rounds):
     """CPU seconds of a transition of each method in turn, or of a gradient of NUTS.
 
     rows : {method: [setting, transitions]}, of NUTS [None, transitions after twice as many]
+
+    NUTS is timed by the difference to four times as many, without what it takes to begin.
     """
     seconds, which = {method: [] for method in rows}, stage(name, data)
     for k in range(rounds + 1):  # the first one loads what is compiled
         for method, (setting, n) in rows.items():
             rng = np.random.default_rng(k)
             theta, phi = start(name, which, rng)
-            begin = time.process_time()  # NUTS runs in a thread of its own
             if method == NUTS:
-                found, before = run_nuts(name, which, theta, phi, n, 2 * n, rng, 5)
-                done = found.gradients + before
-            else:
-                with warnings.catch_warnings(action="ignore"):
-                    RUN[method](name, which, theta, phi, setting, n, rng)
-                done = n
-            seconds[method].append((time.process_time() - begin) / done)
+                took, done = [], []
+                for draws in (n, 4 * n):
+                    begin = time.process_time()  # NUTS runs in a thread of its own
+                    found, before = run_nuts(name, which, theta, phi, draws, 2 * n,
+                                             np.random.default_rng(k), 5)
+                    took.append(time.process_time() - begin)
+                    done.append(found.gradients + before)
+                seconds[method].append((took[1] - took[0]) / (done[1] - done[0]))
+                continue
+            begin = time.process_time()
+            with warnings.catch_warnings(action="ignore"):
+                RUN[method](name, which, theta, phi, setting, n, rng)
+            seconds[method].append((time.process_time() - begin) / n)
     return {"seconds": {method: each[1:] for method, each in seconds.items()}}
 
 
