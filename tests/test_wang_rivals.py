@@ -161,11 +161,11 @@ def test_prices_and_costs_by_hand():
     chain = {"counts": {"trial": 10, "scratch": 3}, "kept": 0.5, "ess": [9.0, 4.0],
              "squares": [2.0, 8.0]}
     assert room.log_per_draw([chain], costs).value == pytest.approx(np.log(4.0), rel=1e-12)
-    other = chain | {"squares": [5.0, 8.0], "counts": {"trial": 20, "scratch": 4}}
+    other = chain | {"squares": [9.0, 4.0], "counts": {"trial": 20, "scratch": 4}}
     assert room.log_per_draw([other], costs).value == pytest.approx(np.log(3.5), rel=1e-12)
-    # 22 for the first quantity's squares, of which there are 2 + 5 draws together
+    # 22 for the second quantity's values, of which there are 4 + 4 draws together
     both = room.log_per_draw([chain, other], costs)
-    assert both.value == pytest.approx(np.log(22 / 7), rel=1e-12)
+    assert both.value == pytest.approx(np.log(22 / 8), rel=1e-12)
     # left out is the one or the other: twice the deviation of two numbers, over two
     assert both.se == pytest.approx(abs(np.log(4.0 / 3.5)) / 2, rel=1e-12)
     assert np.isnan(room.log_per_draw([chain], costs).se)
