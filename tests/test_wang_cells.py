@@ -170,7 +170,101 @@ def test_the_luck_of_a_row_is_no_less_than_that_of_its_like():
             {1: 0.1, 2: 0.4, 3: 0.9, 6: 5.0}[number] / 2**0.5, rel=1e-12)
 
 
+class Slices(Recorder):
+    """Times and errors that depend on the slices, seconds on what an iteration is as well."""
+
+    def chain(self, number, index, method, seed, iterations, unit, w, **_):
+        run = super().chain(number, index, method, seed, iterations, unit)
+        tau = run["tau"]["first"][0] * {1.0: 1, 0.1: 7}[w]
+        run["tau"]["first"] = [tau, 0.1 * (1 + seed[-1]) * tau]
+        run["counts"]["approximations"] = [
+            k * each for k, each in enumerate(run["counts"]["approximations"], 1)]
+        return run
+
+    def clock(self, number, rows, **_):
+        found = super().clock(number, rows)
+        for name, (_, unit, w, limit, _) in rows.items():
+            found["seconds"]["iteration"][name] = [
+                x * {"variable": 1, "sweep": 100}[unit] * {(1.0, 10): 1, (0.1, 3): 1000}[w, limit]
+                for x in (10, 10, 40)]
+        return found
+
+
+def test_a_cell_has_the_chains_and_the_clock_of_its_own_setting():
+    row = everything(Slices("paper"), cells.STORE)[1]
+    for setting, (unit, name) in SETTINGS.items():
+        slow = 1 if name == "w = 1, limit 10" else 1000
+        assert row[setting][STANDARD]["seconds"] == 10 * slow
+        assert row[setting][SOD]["seconds"] == 10 * slow * (1 if unit == "variable" else 100)
+    narrow = row["variable, w = 0.1, limit 3"]
+    taus = 3 * 7 * (1 + 0.1 * np.arange(4))
+    assert narrow[STANDARD]["logs"]["tau"] == {0: pytest.approx(np.log(taus), rel=1e-14)}
+    assert narrow[SOD]["gain"]["seconds"].value == pytest.approx(np.log(0.5), rel=1e-12)
+    # errors of 0.1, ..., 0.4: the mean of their squares, and a fourth of that
+    assert narrow[SOD]["sets"]["tau"][0][1] == pytest.approx(0.3 / 16, rel=1e-12)
+    assert row[MAIN][TEMPERED]["updates"] == 4  # of the last layer
+
+
+def test_means_by_three_estimators_are_over_data_sets():
+    runs = [(0, {"tau": {"first": [1.0, 0]}}), (0, {"tau": {"first": [3.0, 0]}}),
+            (1, {"tau": {"first": [8.0, 0]}})]
+    assert cells.over_sets(runs, "first") == 5.0
+    sod = everything(Recorder("paper"), cells.STORE)[1][MAIN][SOD]
+    assert sod["first"] == pytest.approx(6 * (1.45 + sum(range(2, 10))) / 9, rel=1e-14)
+
+
+def test_the_luck_of_the_standard_sampler_is_not_that_of_a_gain():
+    def sets(x):
+        return {"sets": {what: {0: (0.0, 0.0), 1: (2**0.5 * x, 0.0)}
+                         for what in ("tau", *cells.COSTS)}}
+
+    rows = {number: {MAIN: {STANDARD: sets(0.0), SOD: sets(x)}}
+            for number, x in ((1, 0.1), (2, 0.4), (3, 0.9))}
+    cell = cells.with_luck(rows)[1][MAIN][SOD]
+    assert cell["gain"]["seconds"].se == pytest.approx(0.4 * 1.5**0.5, rel=1e-12)
+    assert cell["tau"].se == pytest.approx(0.1 * 1.5**0.5, rel=1e-12)  # the median of both
+
+
+def test_what_two_methods_share_is_not_in_their_difference():
+    """T of both doubles with the data set; their ratio is 2, and in row 3 it scatters by 0.5."""
+    def method(factor, scatter):
+        logs = {by: {0: [np.log(factor)], 1: [np.log(2 * factor) + scatter]} for by in cells.COSTS}
+        return {"logs": logs, "noise": {0: [0.3], 1: [0.4]},
+                "sets": {what: {0: (0.0, 0.0), 1: (1.0, 0.0)} for what in ("tau", *cells.COSTS)}}
+
+    rows = cells.with_luck({number: {MAIN: {SOD: method(1.0, 0.0), TEMPERED: method(2.0, scatter)}}
+                            for number, scatter in ((1, 0.0), (2, 0.0), (3, 0.5 * 2**0.5 + 1.0))})
+    own = (2 * 0.3**2 + 2 * 0.4**2) / 4  # the variance of the mean of two differences
+    luck_of_3 = (0.5 * (0.5 * 2**0.5 + 1) ** 2 - 2 * own) ** 0.5
+    for number, spread in ((1, 0.0), (2, 0.0), (3, luck_of_3)):
+        for one, other in ((SOD, TEMPERED), (TEMPERED, SOD)):
+            for by in cells.COSTS:
+                assert rows[number][MAIN][one]["apart"][other][by] == pytest.approx(
+                    (1.5 * spread**2 + own) ** 0.5, rel=1e-12)
+
+
 # What is compared
+
+
+def test_one_method_is_ahead_of_another_by_the_difference_of_their_gains():
+    r = {1: {MAIN: {SOD: {"gain": {"seconds": Measured(1.5, 9.0)}, "apart": {
+        NYSTROM: {"seconds": 0.2}}}, NYSTROM: {"gain": {"seconds": Measured(1.0, 9.0)}}}}}
+    assert compare.ahead(r, 1, MAIN, SOD, NYSTROM, "seconds") == Measured(0.5, 0.2)
+    assert compare.better_mapping(r, 1, MAIN, "seconds") == SOD
+
+
+def test_the_points_of_the_pooled_claims():
+    for cells_, top, ends in ((16, 38.347, (2, 14)), (32, 61.377, (8, 24))):
+        squares, signs = compare.pooled_claims("x", cells_, None)
+        assert (squares.low, squares.high) == pytest.approx((0, top), abs=1e-3)
+        assert (signs.low, signs.high) == ends
+
+
+def test_rows_that_gain_more_than_so_much():
+    gains = [0.0] * 4 + [9.0] * 5 + [-9.0]
+    r = {number: {MAIN: {SOD: {"gain": {"seconds": Measured(value, 1.0)}}}}
+         for number, value in zip(ROWS, gains, strict=True)}
+    assert compare.expected_rows(r, MAIN, SOD, "seconds", 9.0).value == pytest.approx(2.5)
 
 
 def test_what_an_update_takes_by_print():

@@ -97,3 +97,49 @@ def test_the_table_and_the_figure_show_both():
     assert [ax.get_title() for ax in fig.axes] == [
         "mapping to a discretizing chain", "tempered transitions"]
     plt.close(fig)
+
+
+def test_each_run_is_of_its_own_method_and_setting(monkeypatch):
+    class Store:
+        budget, seed = "smoke", 5
+
+        def __init__(self, *_):
+            pass
+
+        def replicates(self, function, tasks, *_):
+            return [{"rho": [task["seed"][2:5]], "tau": {
+                "first": [task["seed"], -1.0], "literal": None, "geyer": None}} for task in tasks]
+
+    monkeypatch.setattr(fig2, "Experiment", Store)
+    found = fig2.run(None, None)
+    for place, setting in enumerate(SETTINGS):
+        for method, j in ((SOD, 1), (TEMPERED, 3)):
+            assert found[setting][method] == {"rho": [[[j, place, 0]]],
+                                              "tau": [[5, 2, j, place, 0, 0]]}
+
+
+def test_the_interval_by_hand_and_each_number_of_its_own_setting():
+    width = 3 * ((6 * (9.32 + 1.67) + 4) / 1333) ** 0.5 + 0.005 / 9.32 + 0.005 / 1.67
+    assert (fig2.CLAIMS[2].low, fig2.CLAIMS[2].high) == pytest.approx((-width, width), rel=1e-12)
+    for place, setting in enumerate(SETTINGS):
+        result = made_up()
+        result[setting][SOD] = {"tau": [5.0, 6.0], "rho": [[1.0] + [0.1] * 50, [1.0] + [0.2] * 50]}
+        for claim in fig2.CLAIMS:
+            before, after = claim.ours(made_up()), claim.ours(result)
+            assert [a != b for a, b in zip(after.found, before.found, strict=True)] == [
+                k == place for k in range(len(SETTINGS))]
+
+
+def test_each_panel_shows_the_chains_of_its_method():
+    result = made_up()
+    for setting, found in result.items():
+        if setting != MAIN:
+            for each in found.values():
+                each["rho"] = [[9.0] * 51] * 2
+    fig = fig2.figure(result)
+    for ax, method in zip(fig.axes, (SOD, TEMPERED), strict=True):
+        first, other = result[MAIN][method]["rho"]
+        assert list(ax.containers[0].markerline.get_ydata()) == first
+        (line,) = [each for each in ax.get_lines() if each.get_label() == "other chains"]
+        assert list(line.get_ydata()) == other
+    plt.close(fig)

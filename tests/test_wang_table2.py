@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import wang_table2 as table2
-from harness.claims import Measured, judge
+import wang_table3 as table3
+from harness.claims import Measured, Scan, judge
 from harness.style import plt
 from wang.cells import COSTS, SETTINGS
 from wang.compare import CELLS
@@ -46,7 +47,9 @@ def made_up():
                 "tau": Measured(np.log(row.tau[method]) + 0.05 * (-1) ** k, SURE),
                 "gain": {by: Measured(gain, SURE) for by in COSTS},
                 "seconds": row.seconds[method] / 50, "evaluations": 20.0, "updates": 4.5,
-                "pi": 1.0, "AP": 0.9, "literal": 3.0, "geyer": 4.0, "ratio": layers(number, method)}
+                "apart": {other: dict.fromkeys(COSTS, SURE) for other in row.methods},
+                "pi": 1.0, "AP": 0.9, "first": 2.0, "literal": 3.0, "geyer": 4.0,
+                "ratio": layers(number, method)}
     return result
 
 
@@ -174,6 +177,128 @@ def test_the_table_and_the_figure_show_print_and_ours():
     fig = table2.figure(result)
     assert [ax.get_title() for ax in fig.axes] == [SOD, NYSTROM, TEMPERED]
     assert len(fig.axes[0].containers) == len(SETTINGS)
+    plt.close(fig)
+
+
+@pytest.mark.parametrize("script", [table2, table3])
+def test_each_number_of_a_scan_is_of_its_own_setting_and_has_an_error(script):
+    before = {c.what: c.ours(made_up()) for c in script.CLAIMS}
+    scans = {what: found for what, found in before.items() if isinstance(found, Scan)
+             and "evaluations of pi in a" not in what}  # one extreme of a count of all rows
+    for place, setting in enumerate(SETTINGS):
+        result, rng = made_up(), np.random.default_rng(1)
+        for row in result.values():
+            for found in row[setting].values():
+                found |= {"tau": Measured(rng.normal(), 0.3), "seconds": rng.random(),
+                          "AP": rng.random(),
+                          "gain": {by: Measured(rng.normal(), 0.3) for by in COSTS}}
+        for c in script.CLAIMS:
+            if c.what in scans and len(before[c.what].found) == len(SETTINGS):
+                after = c.ours(result)
+                assert [a != b for a, b in zip(after.found, before[c.what].found, strict=True)] == [
+                    k == place for k in range(len(SETTINGS))], c.what
+                if ": log(tau" in c.what or c.what.startswith("mean log gain"):
+                    assert after.found[place].se > 0
+            elif c.what in scans and setting.startswith("variable"):  # by the slices alone
+                assert sum(a != b for a, b in zip(c.ours(result).found, scans[c.what].found,
+                                                  strict=True)) == 1, c.what
+
+
+def test_a_claim_by_one_cost_does_not_see_the_other():
+    for cost, other in (COSTS, COSTS[::-1]):
+        result, rng = made_up(), np.random.default_rng(1)
+        for row in result.values():
+            for found in row.values():
+                for each in found.values():
+                    each["gain"][cost] = Measured(rng.normal(), 0.3)
+                    for apart in each["apart"].values():
+                        apart[cost] = 7.0
+        before = made_up()
+        for c in table2.CLAIMS:
+            if f", {other}" in c.what:
+                assert c.ours(result) == c.ours(before), c.what
+    last = table3.CLAIMS[-1]
+    more(-2, methods=[NYSTROM], cost="seconds")(result := made_up())
+    assert last.ours(result) == last.ours(made_up())
+
+
+@pytest.mark.parametrize("what, change", [
+    (LEAST[1], more(-3, [2, 3, 4, 5], [TEMPERED], "seconds")),
+    (MOST[1], more(-3, [2, 3, 4, 5], [TEMPERED], "seconds")),
+    (TEN[1], more(-0.9, [10], [NYSTROM], "seconds")),
+    (LESS[1], more(1.0, range(2, 6), MAPPING, "seconds")),
+    (SAVINGS[1], more(-0.8, range(6, 11), cost="seconds"))])
+def test_a_claim_in_seconds_differs_where_they_do(what, change):
+    change(result := made_up())
+    assert verdicts(result)[what] == "differs"
+
+
+def test_the_errors_of_two_methods_on_one_data_set_are_those_of_their_difference():
+    result = made_up()
+    for cells in result[10].values():
+        for method in (SOD, NYSTROM):
+            cells[method]["gain"]["seconds"] = cells[method]["gain"]["seconds"]._replace(se=5.0)
+    assert verdicts(result)[TEN[1]] == "agrees"
+
+
+def test_the_lists_of_rows_are_what_they_are_called():
+    kinds = {number: (row.size, row.kind, row.p) for number, row in ROWS.items()}
+    for small, large in table2.PAIRS:
+        assert kinds[small] == kinds[large] and (ROWS[small].n, ROWS[large].n) == (300, 900)
+    assert sorted(number for pair in table2.PAIRS for number in pair) == list(ROWS)
+    poor = tuple(number for number, row in ROWS.items() if (row.n, row.p) == (300, 5))
+    assert poor == table2.POOR and sorted(poor + table2.SATISFACTORY) == list(ROWS)
+    large = tuple(n for n, row in ROWS.items() if (row.n, row.p, row.size) == (900, 5, "long"))
+    assert large == table3.LARGE
+    # by print's times and t* / t of about 1.5 (m / n)^3 + .02, as layers() has it
+    assert table3.IMPOSSIBLE == tuple(number for number, row in ROWS.items() if row.d * (
+        row.seconds[SOD] / row.seconds[STANDARD] - layers(number, SOD)[0]) > 1)
+
+
+def test_the_interval_of_the_mean_gain_by_hand():
+    squares = [(6 * (row.tau[SOD] + row.tau[STANDARD]) + 4) / 1333 for row in ROWS.values()]
+    rounding = np.mean([0.005 / row.ratio[SOD] for row in ROWS.values()])
+    width = 3 * np.mean(squares) ** 0.5 / 10**0.5 + rounding
+    (by_evaluations, by_seconds) = (c for c in table2.CLAIMS if c.what in RATIO)
+    for c in (by_evaluations, by_seconds):
+        assert (c.low, c.high) == pytest.approx((-width, width), rel=1e-12)
+
+
+def test_each_column_of_the_table_is_what_it_is_called():
+    result = made_up()
+    for place, cells in enumerate(result[1].values(), 1):
+        for by, far in zip(COSTS, (0, 10), strict=True):
+            cells[SOD]["gain"][by] = Measured(-np.log(place + far))
+        cells[SOD]["AP"] = place / 10
+        cells[STANDARD] |= {"tau": Measured(np.log(2.0)), "evaluations": 50.0 + place,
+                            "seconds": 0.5 * place}
+    with np.errstate(divide="ignore"):  # of gains without errors
+        lines = [line.split() for line in table2.table(result).splitlines()]
+    assert next(line for line in lines if line[:2] == ["SOD", "40"])[2:] == (
+        "0.45 1 2 3 4 11 12 13 14 0.10 0.20 0.30 0.40".split())
+    assert next(line for line in lines if line[:3] == ["1", "short", "isotropic"])[3:17] == (
+        "0.76 s 102 104 106 108 1 s 2 s 3 s 4 s".split())
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    result = made_up()
+    for row in result.values():
+        for k, found in enumerate(row.values()):
+            for j, cell_ in enumerate(found.values()):
+                cell_["gain"] = {COSTS[0]: Measured(np.log(2 + k + 10 * j), 0.1),
+                                 COSTS[1]: Measured(9.0)}
+    fig = table2.figure(result)
+    for ax, method in zip(fig.axes, (SOD, NYSTROM, TEMPERED), strict=True):
+        numbers = [number for number in ROWS if method in ROWS[number].methods]
+        places = np.array([ROWS[number].methods.index(method) for number in numbers])
+        for k, (bars, setting) in enumerate(zip(ax.containers, SETTINGS, strict=True)):
+            assert bars.get_label() == setting
+            np.testing.assert_allclose(np.float64(bars.lines[0].get_ydata()), 2 + k + 10 * places)
+            ends = [each[:, 1] for each in bars.lines[2][0].get_segments()]
+            np.testing.assert_allclose(ends, np.outer(2 + k + 10 * places, np.exp([-0.2, 0.2])))
+        (star,) = [line for line in ax.get_lines() if line.get_label() == "print"]
+        assert list(star.get_xdata()) == numbers
+        assert star.get_ydata() == pytest.approx([1 / ROWS[n].ratio[method] for n in numbers])
     plt.close(fig)
 
 

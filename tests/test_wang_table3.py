@@ -56,7 +56,7 @@ MOVED = {
     **{f"time of {number}, {method}": (times(number, [method], "seconds", 3.0), {
         f"{number}, {method}: log(time"}) for number, method in GAINS},
     "all tau a little longer": (everywhere(times, [STANDARD, SOD], "tau", 1.1), {SIGNS}),
-    "one evaluation is enough": (times(4, [STANDARD], "updates", 0.25), {
+    "an end or a point is not asked": (times(4, [STANDARD], "updates", 0.25), {
         "least evaluations of pi in an update"}),
     "pi is evaluated twice": (times(4, [SOD], "pi", 2.0), {"most evaluations of pi"}),
     "pi is not evaluated": (times(4, [TEMPERED], "pi", 0.5), {"least evaluations of pi in a m"}),
@@ -130,4 +130,39 @@ def test_the_table_and_the_figure_show_print_and_ours():
     fig = table3.figure(result)
     assert [ax.get_title() for ax in fig.axes] == list(METHODS)
     assert len(fig.axes[0].get_lines()) == 3 and len(fig.axes[1].get_lines()) == len(SETTINGS) + 1
+    plt.close(fig)
+
+
+def test_each_column_of_the_tables_is_what_it_is_called():
+    result = made_up()
+    for place, cells in enumerate(result[1].values(), 1):
+        cells[SOD] |= {"tau": Measured(np.log(place)), "seconds": place / 1000, "updates": 41.0,
+                       "evaluations": 30.0 + place, "first": 20.0, "literal": 21.0, "geyer": 22.0,
+                       "ratio": [0.05], "AP": place / 10}
+        cells[STANDARD]["updates"] = 60.0 + place
+    lines = [line.split() for line in table3.table(result).splitlines()]
+    times_, iteration = (line[2:] for line in lines if line[:2] == ["1", SOD])
+    assert times_ == "4.32 1 2 3 4 1 20 21 22 0.10 0.20 0.30 0.40".split()
+    assert iteration == "0.078 1 2 3 4 31 32 33 34 41 0.050".split()
+    # 0.078 / 0.26 - 0.05 is 1 / 4; the standard's own slices are settings 1 and 3
+    assert "1 4 1.333 61 63".split() in lines
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    result = made_up()
+    for number, row in result.items():
+        for k, cells in enumerate(row.values()):
+            for j, cell in enumerate(cells.values()):
+                cell["tau"] = Measured(np.log(number + 0.1 * k + 20 * (1 + j)))
+    fig = table3.figure(result)
+    for ax, method in zip(fig.axes, METHODS, strict=True):
+        numbers = [number for number in ROWS if method in ROWS[number].methods]
+        drawn = {line.get_label(): list(line.get_ydata()) for line in ax.get_lines()}
+        assert drawn.pop("print") == [ROWS[number].tau[method] for number in numbers]
+        assert list(drawn) == [s for s in SETTINGS
+                               if method != STANDARD or s.startswith("variable")]
+        for setting, found in drawn.items():
+            assert found == pytest.approx([
+                n + 0.1 * list(SETTINGS).index(setting) + 20 * (1 + ROWS[n].methods.index(method))
+                for n in numbers])
     plt.close(fig)

@@ -10,6 +10,8 @@ of ours.  How far a time that is estimated from one chain of theirs is off, `noi
 matter: it goes into the intervals of the claims.
 """
 
+from itertools import permutations
+
 import numpy as np
 
 from harness.claims import Measured
@@ -25,6 +27,7 @@ LENGTH = {"paper": ITERATIONS, "short": 300, "smoke": 15}
 NUMBERS = {"paper": tuple(ROWS), "short": (1, 2, 3, 4, 5), "smoke": tuple(ROWS)}
 TIMED = {"paper": (10, 10), "short": (3, 5), "smoke": (2, 2)}  # rounds, iterations
 COSTS = ("evaluations", "seconds")
+ESTIMATORS = ("first", "literal", "geyer")  # of an autocorrelation time
 COMPARED = (SOD, NYSTROM)  # methods of the 16 cells that are pooled
 WINDOW = int(KEPT * ITERATIONS)
 
@@ -106,7 +109,9 @@ def row_of(found, timed):
     noise        {data set: one number a chain}: relative standard error of its tau
     sets         {"tau": {data set: (mean log, its variance)}, "evaluations", "seconds": gains}
     tau, gain    the Measured that are compared, logs: added by with_luck
-    literal, geyer   mean tau by the other estimators;  evaluations, seconds   of an iteration
+    apart        {another method: {cost: standard error of the difference of their gains}}, likewise
+    first, literal, geyer   mean tau over data sets, by three estimators
+    evaluations, seconds    of an iteration
     updates      evaluations of the density of a step (the last layer's) in one slice update
     pi           evaluations of pi in a mapping, or in a slice update of the standard sampler
     AP           rate of acceptance;  ratio   cost of an evaluation of each layer, that of pi is 1
@@ -150,9 +155,16 @@ def cell_of(runs, method, unit, cost, layers, seconds):
             "updates": rate(last, d * (2 if method == METHODS[-1] else 1)),
             "pi": rate(lambda c: c["density"] - 1, mappings),  # without that of the start
             "AP": float(np.mean([np.mean(run["accepted"]) for run in done])),
-            "literal": float(np.mean([run["tau"]["literal"][0] for run in done])),
-            "geyer": float(np.mean([run["tau"]["geyer"][0] for run in done])),
+            **{each: over_sets(runs, each) for each in ESTIMATORS},
             "ratio": [cost["trial"][name] for name in layers]}
+
+
+def over_sets(runs, estimator):
+    """Return the mean over data sets of the mean tau of their chains."""
+    found = {}
+    for index, run in runs:
+        found.setdefault(index, []).append(run["tau"][estimator][0])
+    return float(np.mean([np.mean(each) for each in found.values()]))
 
 
 def per_set(logs, noise):
@@ -189,6 +201,7 @@ def with_luck(rows):
 
     The luck of a row and a method is measured with MAIN, where there are several data sets, and
     not below the median of the rows of the same size: of two data sets it may be small by chance.
+    What two methods share, the standard sampler's chains and most of that luck, is not in "apart".
     """
     for what in ("tau", *COSTS):
         own = {(number, method): luck(cell["sets"][what])
@@ -205,4 +218,15 @@ def with_luck(rows):
                         cell["tau"] = found
                     else:
                         cell.setdefault("gain", {})[what] = found
+    for one, other in permutations(METHODS[1:], 2):
+        both = {number: row for number, row in rows.items() if {one, other} <= set(row[MAIN])}
+        for by in COSTS:
+            own = {number: luck(differences(row[MAIN][other], row[MAIN][one], by))
+                   for number, row in both.items()}
+            for number, row in both.items():
+                spread = max(own[number], np.median([
+                    each for k, each in own.items() if ROWS[k].n == ROWS[number].n]))
+                for cells in row.values():
+                    found = estimate(differences(cells[other], cells[one], by), spread)
+                    cells[one].setdefault("apart", {}).setdefault(other, {})[by] = found.se
     return rows
