@@ -42,18 +42,20 @@ from rivals.moments import ENOUGH, as_one, distance, log_efficiency, together, w
 from shahbaba.datasets import ctg
 
 NAME, WHAT = "meet", "the four papers on each other's problems"
-MINUTES = {"paper": 45, "short": 4, "smoke": 0.5}
+MINUTES = {"paper": 150, "short": 4, "smoke": 0.5}
 
 # Our settings; those that are tried are in rivals/meeting.py
 DATA = {"paper": {DIGITS: 365, LOGISTIC: "CTG"}, "short": {DIGITS: 100, LOGISTIC: "CTG"},
         "smoke": {DIGITS: 20, LOGISTIC: "CTG"}}
 CHAINS = {"paper": 5, "short": 4, "smoke": 2}
-# draws; a quarter as many transitions are before them, of NUTS and of pilots half as many
-LENGTH = {"paper": {(DIGITS, SSHMC): 1000, (DIGITS, RMHMC): 500, (DIGITS, SURROGATE): 1200,
-                    (DIGITS, NUTS): 300, (DIGITS, MAPPING): 400, (LOGISTIC, SSHMC): 8000,
-                    (LOGISTIC, RMHMC): 3000, (LOGISTIC, NUTS): 2000, (LOGISTIC, MAPPING): 2000}}
-LENGTH["short"] = {key: n // 2 if key[0] == DIGITS else n // 8
-                   for key, n in LENGTH["paper"].items()}
+# draws; a quarter as many transitions are before them, of NUTS and of pilots half as many.  Those
+# of the paper budget leave ENOUGH effective draws, by chains that were 2 to 36 times shorter
+LENGTH = {"paper": {(DIGITS, SSHMC): 10_000, (DIGITS, RMHMC): 18_000, (DIGITS, SURROGATE): 10_000,
+                    (DIGITS, NUTS): 2000, (DIGITS, MAPPING): 400, (LOGISTIC, SSHMC): 8000,
+                    (LOGISTIC, RMHMC): 3000, (LOGISTIC, NUTS): 2000, (LOGISTIC, MAPPING): 10_000},
+          "short": {(DIGITS, SSHMC): 500, (DIGITS, RMHMC): 250, (DIGITS, SURROGATE): 600,
+                    (DIGITS, NUTS): 150, (DIGITS, MAPPING): 200, (LOGISTIC, SSHMC): 1000,
+                    (LOGISTIC, RMHMC): 400, (LOGISTIC, NUTS): 250, (LOGISTIC, MAPPING): 250}}
 LENGTH["smoke"] = dict.fromkeys(LENGTH["paper"], 12)
 PILOT = {"paper": 8, "short": 8, "smoke": 2}  # a pilot has so many times fewer draws
 TIMED = {"paper": (5, 10), "short": (3, 10), "smoke": (1, 4)}  # rounds, transitions
