@@ -80,8 +80,9 @@ def entries(name, value, kind=None):
     found = None
     try:
         found = np.asarray(value)
-        if isinstance(value, np.ma.MaskedArray) or found.dtype.kind not in "biufO" or not all(
-                isinstance(x, numbers.Real) for x in found.flat if found.dtype.kind == "O"):
+        if isinstance(value, np.ma.MaskedArray) or found.dtype.kind not in "biufO" or (
+                found.dtype.kind == "O"
+                and not all(isinstance(x, numbers.Real) for x in found.flat)):
             raise TypeError
         if kind is None:
             kind = {"b": np.bool_, "i": np.int64, "u": np.int64}.get(found.dtype.kind, np.float64)
