@@ -45,7 +45,7 @@ from wang.rivals import (
 )
 
 NAME, WHAT = "wang_rivals", "rivals of the samplers for a regression's hyperparameters"
-MINUTES = {"paper": 150, "short": 2, "smoke": 0.5}
+MINUTES = {"paper": 100, "short": 2, "smoke": 0.5}
 
 # The paper's settings are with its numbers, in wang/printed.py: m of each method
 
@@ -54,7 +54,7 @@ NUMBERS = {"paper": tuple(ROWS), "short": (1, 4, 5), "smoke": tuple(ROWS)}
 SMALL = {"smoke": 30}  # cases, in place of the paper's
 CHAINS = {"paper": {300: 5, 900: 5}, "short": {300: 2}, "smoke": {300: 2, 900: 2}}
 # about how many evaluations of the posterior a chain may take: where it is fast, and elsewhere
-WORK = {"paper": {300: (40_000, 6000), 900: (20_000, 6000)}, "short": {300: (3000, 600)},
+WORK = {"paper": {300: (40_000, 6000), 900: (10_000, 3000)}, "short": {300: (3000, 600)},
         "smoke": {300: (200, 60), 900: (200, 60)}}
 SCAN = 0.25  # of the work, for each of the three settings
 LEAST = 10  # iterations
