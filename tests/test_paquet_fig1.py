@@ -265,3 +265,29 @@ def test_errors_are_those_of_20_blocks():
     blocks[:, ACCEPTED] = values
     assert script.Moves(0.1, blocks).mean("accepted") == pytest.approx(
         Measured(9.5, math.sqrt(sum((values - 9.5) ** 2) / 19 / 20)), rel=1e-14)  # rounding
+
+
+def test_each_line_of_the_figure_is_in_its_place():
+    paths = {method: (np.arange(22.0).reshape(11, 2) / 9 + k, [5.0, 4.5])
+             for k, method in enumerate(script.METHODS)}
+    result = made_up() | {"paths": paths}
+    left, right = script.figure(result).axes
+    drawn = [line.get_xydata() for line in left.lines]
+    wanted = [points for path, _ in paths.values() for points in (path, path[-1:])]
+    for line, points in zip(drawn, [*wanted, script.START[None]], strict=True):
+        np.testing.assert_array_equal(line, points)
+    assert [line.get_label().split(",")[0] for line in left.lines[:4:2]] == ["HMC", "RMHMC"]
+    (density,) = left.collections
+    for level, contour in zip(density.levels, density.get_paths(), strict=True):
+        found = [-U(q, script.mixture(1.0)) for q in contour.vertices[::50]]
+        # straight lines between points of a grid of 0.08
+        np.testing.assert_allclose(found, level, rtol=0, atol=0.05)
+    for name, bars in zip(script.MEASURES, right.containers, strict=True):
+        assert name.split()[0] in bars.get_label() or "G(x)" in bars.get_label()
+        points, _, (ends,) = bars.lines
+        found = [script.ratio(result, (spread, 10), name) for spread in script.SPREADS]
+        np.testing.assert_array_equal(points.get_xydata(), np.column_stack(
+            [script.SPREADS, [m.value for m in found]]))
+        np.testing.assert_allclose([end[:, 1] for end in ends.get_segments()], [
+            (m.value - 2 * m.se, m.value + 2 * m.se) for m in found], rtol=1e-12)
+    plt.close("all")

@@ -234,3 +234,32 @@ def test_intervals_follow_from_their_reasons():
     }
     assert {c.what: (c.low, c.high) for c in script.CLAIMS} == wanted
     assert {c.what for c in script.CLAIMS if c.known} == KNOWN
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    result = made_up()
+    few = np.array([-120.0, -100.3, -100.2])  # one is below the figure, which reaches to -110
+    result["f"] = result["f"]._replace(log_weights=few)
+    fig = script.figure(result)
+    for ax in fig.axes:
+        lines = {line.get_label(): set(line.get_ydata()) for line in ax.lines}
+        assert (lines["EP"], lines["EP, second-order correction"]) == ({-100.3}, {-100.0})
+        dots = [line for line in ax.lines if line.get_marker() == "."]
+        colours = {}
+        for k, (dot, (p, method)) in enumerate(zip(dots, script.METHODS.items(), strict=True)):
+            inside = {"f": few[1:], "-": []}.get(p, result[p].log_weights)
+            np.testing.assert_array_equal(dot.get_ydata(), inside)
+            if ax is fig.axes[0]:
+                assert set(np.round(dot.get_xdata())) <= {float(k)}
+            else:
+                assert set(dot.get_xdata()) <= {result[p].seconds.value}
+            assert colours.setdefault(method, dot.get_color()) == dot.get_color()
+        named = {mark.get_label(): mark.get_color() for mark in fig.legends[0].legend_handles}
+        assert colours.items() <= named.items() and len({*colours.values()}) == 4
+    notes = [text.get_text() for text in fig.axes[0].texts]
+    assert [note.split("\n")[0] for note in notes] == ["1 of 3", "3 of 3"]
+    assert [note[-3:] for note in notes] == ["107", "200"]  # the means
+    ticks = [label.get_text().split("\n") for label in fig.axes[0].get_xticklabels()]
+    assert ticks == [[script.LABELS[p], *method.split("-"), str(script.B[p])]
+                     for p, method in script.METHODS.items()]
+    plt.close("all")

@@ -268,3 +268,39 @@ def test_intervals_follow_from_their_reasons():
     found = {c.what: (c.low, c.high) for c in script.CLAIMS}
     assert found == {what: pytest.approx(ends, rel=1e-12) for what, ends in wanted.items()}
     assert {c.what for c in script.CLAIMS if c.known} == set(KNOWN)
+
+
+def test_each_line_of_the_figure_is_in_its_place():
+    result, keys = made_up(), [(name, eps) for name in ("N = 1", "N = 2", "digits")
+                               for eps in script.STEPS]
+    for k, key in enumerate(keys):  # errors of 10^-(f + k), known to a factor of 10^0.2
+        result["returns"][key]["x"] = {f: Measured(-f - k, 0.1) for f in script.ALL}
+        result["chains"][key] |= {
+            "rejected": {f: 0.01 * (f + k) for f in script.FEW},
+            "mean": {f: Measured(-0.01 * (f + k + 0.5), 0.01 * f) for f in script.FEW}}
+    fig = script.figure(result)
+    small, digits, rejected, bias = fig.axes
+    assert [len(ax.lines) for ax in (small, digits)] == [7, 4]  # the last is at f_max
+    lines = [line for ax in (small, digits) for line in ax.lines[:-1]]
+    bands, points = [*small.collections, *digits.collections], iter(bias.containers)
+    named = {mark.get_label(): mark for mark in fig.legends[0].legend_handles}
+    for k, (name, eps) in enumerate(keys):
+        f = np.array(script.ALL)
+        np.testing.assert_allclose(lines[k].get_xydata(), np.column_stack([f, 10.0 ** (-f - k)]))
+        edge = np.log10(bands[k].get_paths()[0].vertices[:, 1]) + k
+        assert (edge.min(), edge.max()) == pytest.approx((-20.2, -0.8), rel=1e-9)
+        np.testing.assert_allclose(rejected.lines[k].get_xydata(), [(f, f + k) for f in script.FEW])
+        for line in (lines[k], rejected.lines[k]):
+            assert line.get_color() == named[rf"$\varepsilon$ = {eps}"].get_color()
+            assert line.get_marker() == named[name].get_marker()
+        for f in script.FEW[:-1]:  # against the last; hollow where 0 is within 2 s.e.
+            point, _, (ends,) = next(points).lines
+            value, se = 0.01 * (f + k + 0.5), 0.01 * f
+            assert round(float(point.get_xdata()[0])) == f
+            assert point.get_ydata()[0] == pytest.approx(value, rel=1e-12)
+            np.testing.assert_allclose(ends.get_segments()[0][:, 1], [
+                max(value - 2 * se, 0.1 * value), value + 2 * se], rtol=1e-9)
+            assert (point.get_markerfacecolor() == "white") == (k + 0.5 <= f)
+    (bound,) = [line for line in bias.lines if line.get_color() == "k"]
+    assert next(points, None) is None and bound.get_ydata()[0] == 2000**-0.5
+    plt.close("all")

@@ -271,3 +271,32 @@ def test_cells_of_the_table_have_two_digits_of_the_error():
 def test_effective_runs_are_those_of_the_weights():
     log_w = np.random.default_rng(1).standard_normal(30)
     assert script.put_together([{"log_weights": log_w}]).effective == combine(log_w).effective_runs
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    far = {("AIS-HMC", 3): script.Estimate(Measured(-3 + 0.2, 0.02), 50.0, 60)}  # 10 s.e.
+    result = made_up(far)
+    fig = script.figure(result)
+    left, right = fig.axes
+    bars, *approximations = left.containers
+    assert [bar.get_height() for bar in bars] == [0.01 * (N > 8) for N in SIZES]
+    for k, name in enumerate(script.APPROXIMATIONS):  # one line up to 365, one for USPS
+        both = approximations[2 * k : 2 * k + 2]
+        assert {each.get_label() for each in both} == {name}
+        points = np.vstack([each.lines[0].get_xydata() for each in both])
+        assert np.round(points[:, 0]).tolist() == [1, 2, 3, 4, 5, 6]  # not N = 1
+        np.testing.assert_allclose(points[:, 1], [(0.3, 0.1, 0.05)[k]] * 6, rtol=1e-9)
+        ends = [end[:, 1] for each in both for end in each.lines[2][0].get_segments()]
+        np.testing.assert_allclose(np.ptp(ends, axis=1), [2 * 0.01 * (N > 8) for N in SIZES[1:]],
+                                   atol=1e-12)
+    own = [line.get_xydata() for line in left.lines if line.get_label() == "s.e. of AISq-RMHMC"]
+    np.testing.assert_array_equal(np.vstack(own), [(k, 0.02) for k in range(7)])
+    drawn = {line.get_label(): line.get_xydata() for line in right.lines}
+    for method in script.METHODS[:-1]:
+        sizes = [N for N in SIZES if (method, N) in LADDER and (method, N) not in REFERENCES]
+        assert np.round(drawn[method][:, 0]).tolist() == [SIZES.index(N) for N in sizes]
+        errors = [script.error(result, method, N) for N in sizes]
+        np.testing.assert_allclose(drawn[method][:, 1], [
+            np.clip(error.value / error.se, -6, 6) for error in errors], rtol=1e-12)
+    assert sorted(text.get_text() for text in right.texts) == ["10", "\N{MINUS SIGN}10"]
+    plt.close("all")

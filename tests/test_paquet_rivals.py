@@ -416,3 +416,38 @@ def test_a_table_says_what_is_not_to_be_trusted():
     (line,) = (line for line in text.splitlines() if line.startswith("tilting"))
     assert line.endswith("not to be trusted")
     assert text.count("not to be trusted") == 2  # IS from q's k is .9
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    result = made_up({(script.PAPER, "tilting", 2): row("", error=Measured(0.3, 0.01), spread=2.0),
+                      (GRID[1], "bridge", 1): row("bridge", seconds=Measured(0.5, 0.01))})
+    other = (365, *script.PAPER[1:])
+    result["keys"] = [other, *KEYS]
+    result["rows"] |= {(other, m, 1): row(m, seconds=Measured(3.0, 0.1)) for m in rivals.METHODS}
+    for k, key in enumerate(result["keys"]):
+        result["k"][key] = Measured(0.1 * (k + 1), 0.02)
+    result["EP"][script.PAPER] = Measured(-0.2, 0.01), Measured(0.1, 0.01)
+    result["setup"][script.PAPER] = dict(q=7.0, prior=1.0, tilt=1.0)
+    result |= {"EP": result["EP"] | {other: result["EP"][script.PAPER]}}
+    fig = script.figure(result)
+    left, middle, right = fig.axes
+    whole, filled = left.lines[:16:2], left.lines[1:16:2]
+    for method, line, dots in zip(rivals.METHODS, whole, filled, strict=True):
+        seconds = WORTH.get(method, 1.0)
+        points = [(seconds, 0.2), *[(seconds, 0.3)] * (method == "tilting")]
+        assert line.get_label() == method and line.get_xydata().tolist() == [*map(list, points)]
+        # one run of tilting, whose logs spread by 2, and k = .9 are not to be trusted
+        assert len(dots.get_xydata()) == (method != "IS from q")
+        assert dots.get_xydata().tolist() == [[seconds, 0.2]] * (method != "IS from q")
+    assert [(line.get_label(), *line.get_xydata()[0]) for line in left.lines[16:]] == [
+        ("EP", 7.0, 0.2), ("corrected EP", 7.0, 0.1)]
+    for method, line in zip(rivals.METHODS, middle.lines, strict=True):  # 4 runs: 0.2^2 / 0.1^2
+        points = [(365, 12.0), (767, 4 * WORTH.get(method, 1.0))] if method != "IS from q" else []
+        np.testing.assert_allclose(line.get_xydata(), np.reshape(points, (-1, 2)), rtol=1e-12)
+    colours = {line.get_label(): (line.get_color(), line.get_marker()) for line in whole}
+    for key, line, text in zip(GRID, right.lines, right.texts, strict=True):
+        assert line.get_xydata().tolist() == [[key[2], key[1]]] and text.xy == (key[2], key[1])
+        assert text.get_text() == f"{0.1 * (result['keys'].index(key) + 1):.2f}"
+        if key == GRID[1]:  # the only one that is cheaper than all others
+            assert (line.get_color(), line.get_marker()) == colours["bridge"]
+    plt.close("all")

@@ -7,6 +7,7 @@ import pytest
 
 import shahbaba_errata as errata
 from harness.claims import Measured, failures, judge
+from harness.style import plt
 from judging import verdicts
 from shahbaba import printed
 from shahbaba.printed import MEASURES, METHODS, PROBLEMS, SENTENCES
@@ -186,3 +187,26 @@ def test_the_table_and_the_figure_have_every_comparison():
         r"StatLog, HMC: $\tau_{\beta}$ $\times$ $s$", "0.191", r"5.6 $\times$ 0.033 = 0.185",
         "0.1804 to 0.1893"]  # 5.55 x 0.0325 and 5.65 x 0.0335
     assert len(below.containers) == 48
+
+
+def test_each_comparison_of_the_figure_is_in_its_place():
+    result, keys = made_up(), [(name, *pair, measure) for name in PROBLEMS
+                               for pair in errata.PAIRS for measure in MEASURES]
+    for k, key in enumerate(keys):  # z of the text's order: 4, 1, and -2
+        result["log"][key] = Measured((0.4, 0.1, -0.2)[k % 3] * (errata.said(*key) or 1), 0.1)
+    _, below = errata.figure(result).axes
+    blue, orange, red = (errata.COLOURS[k] for k in (0, 1, 4))
+    labels = [label.get_text() for label in below.get_yticklabels()]
+    for k, (key, bars) in enumerate(zip(keys, below.containers, strict=True)):
+        name, better, worse, measure = key
+        point, _, (ends,) = bars.lines
+        value = result["log"][key].value
+        assert labels[k // 4] == f"{name}: {worse} / {better}"
+        assert point.get_xdata()[0] == pytest.approx(np.exp(value), rel=1e-12)
+        assert round(float(point.get_ydata()[0])) == k // 4
+        np.testing.assert_allclose(np.log(ends.get_segments()[0][:, 0]), [value - 0.2, value + 0.2],
+                                   atol=1e-12)
+        assert point.get_marker() == errata.MARKERS[MEASURES.index(measure)]
+        assert point.get_color() == ("0.6" if not errata.said(*key) else
+                                     (blue, orange, red)[k % 3])
+    plt.close("all")

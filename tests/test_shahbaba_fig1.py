@@ -7,6 +7,7 @@ import shahbaba_fig1 as fig1
 from algorithms.ess import initial_sequence
 from algorithms.linear_theory import correlation_and_rate
 from harness.claims import BUDGETS, Measured
+from harness.style import plt
 from judging import verdicts
 
 HMC, WALK, LARGE = fig1.METHODS
@@ -181,3 +182,17 @@ def test_the_table_and_the_figure():
     assert "Hamiltonian" in left.get_title() and "Random walk" in right.get_title()
     states = left.lines[3].get_xydata()
     np.testing.assert_array_equal(states, np.vstack([[0, 0], made_up()["shown"][HMC]]))
+
+
+def test_both_panels_have_their_states_over_the_same_density():
+    result = made_up()
+    result["shown"][WALK] = -result["shown"][WALK]
+    for ax, method in zip(fig1.figure(result).axes, (HMC, WALK), strict=True):
+        *ellipses, states, start = (line.get_xydata() for line in ax.lines)
+        for radius, ellipse in zip((1, 2, 3), ellipses, strict=True):  # in standard deviations
+            apart = ellipse - [3, 3]
+            squared = np.sum(apart @ np.linalg.inv([[1, 0.95], [0.95, 1]]) * apart, axis=1)
+            np.testing.assert_allclose(squared, radius**2, rtol=1e-9)
+        np.testing.assert_array_equal(states[1:], result["shown"][method])
+        assert states[0].tolist() == start[0].tolist() == [0, 0]
+    plt.close("all")

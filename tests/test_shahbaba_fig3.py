@@ -5,6 +5,7 @@ import pytest
 
 import shahbaba_fig3 as fig3
 from harness.run import Settings
+from harness.style import plt
 from judging import verdicts
 from models.interface import U, grad_U
 from shahbaba.datasets import illustrative
@@ -107,3 +108,26 @@ def test_the_table_and_the_figure():
     q[1] = x[0]
     assert y[0] == pytest.approx(U(q, model) - U(fit.q, model))
     assert fig3.cases(Settings(seed=1)).name == made_up()["cases"].name
+
+
+def test_every_panel_has_u_and_its_approximation_along_its_own_coordinate():
+    cases = made_up()["cases"]
+    model, fit = fitted(cases)
+    axes = np.reshape(fig3.figure({"cases": cases}).axes, (3, 2))
+    for row, j in zip(axes, (1, 2, 0), strict=True):
+        J = fit.hessian[j, j]
+        for ax, curve, quadratic in (
+                (row[0], lambda q: U(q, model) - U(fit.q, model), lambda d, J=J: J * d**2 / 2),
+                (row[1], lambda q, j=j: grad_U(q, model)[j], lambda d, J=J: J * d)):
+            whole, normal, mode = ax.lines
+            assert (whole.get_linestyle(), normal.get_linestyle()) == ("-", "--")
+            assert set(mode.get_xdata()) == {fit.q[j]}
+            for end in (0, -1):  # three conditional deviations either side
+                shift = (-3, 3)[end] / J**0.5
+                x, y = (float(each[end]) for each in whole.get_data())
+                q = fit.q.copy()
+                q[j] += shift
+                assert (x, y) == pytest.approx((q[j], curve(q)), rel=1e-9)
+                assert normal.get_ydata()[end] == pytest.approx(quadratic(shift), rel=1e-9)
+                assert normal.get_xdata()[end] == x
+    plt.close("all")

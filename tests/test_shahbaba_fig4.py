@@ -5,6 +5,7 @@ import pytest
 
 import shahbaba_fig4 as fig4
 from harness.run import Settings
+from harness.style import plt
 from judging import verdicts
 from models.interface import grad_U
 from shahbaba.datasets import illustrative
@@ -170,3 +171,31 @@ def test_the_table_and_the_figure():
     labels = [text.get_text() for text in fig.legends[0].get_texts()]
     assert "$R_0$, 30 cases" in labels
     assert fig4.cases(Settings(seed=1)).name == made_up()["cases"].name
+
+
+def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
+    cases = made_up()["cases"]
+    model, fit, parts = fig4.split(cases, 0.3)
+    first, *others = fig4.figure(made_up()).axes
+    eta = np.abs(model.X @ fit.q)
+    inside = np.isin(np.arange(100), parts.cases)
+    region, line = first.collections
+    found = [np.abs(fit.q[0] + each.get_paths()[0].vertices @ fit.q[1:])
+             for each in (region, line)]
+    # the widest is between the last case of R_0 and the first that is not, but for rounding
+    assert eta[inside].max() < found[0].max() < eta[~inside].min()
+    assert found[1].max() < 1e-9  # P(y = 1) = 1/2
+    for dots, label in zip(first.lines[:2], (0, 1), strict=True):
+        np.testing.assert_array_equal(dots.get_xydata(), cases.X[cases.y == label])
+    for ax, j in zip(others, (1, 2, 0), strict=True):
+        *curves, mode = ax.lines
+        assert [(curve.get_label(), curve.get_linestyle()) for curve in curves] == [
+            ("$U$", "-"), ("$U_0$", "--"), ("$U_1$", ":")]
+        assert set(mode.get_xdata()) == {fit.q[j]}
+        for end, t in ((0, -3), (-1, 3)):  # conditional deviations
+            q = fit.q.copy()
+            q[j] += t / fit.hessian[j, j] ** 0.5
+            for curve, of in zip(curves, (model, parts.R_0, parts.R_1), strict=True):
+                assert curve.get_xdata()[end] == pytest.approx(q[j], rel=1e-12)
+                assert curve.get_ydata()[end] == pytest.approx(grad_U(q, of)[j], rel=1e-9)
+    plt.close("all")

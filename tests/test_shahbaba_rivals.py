@@ -8,6 +8,7 @@ import shahbaba_rivals as script
 from algorithms.map_estimate import map_estimate
 from algorithms.split_hmc import normal_approximation
 from harness.claims import Measured, judge
+from harness.style import plt
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, part
 from models.logistic_regression import LogisticRegression
 from rivals.moments import Together, as_one, distance, log_efficiency, moments, together, worst
@@ -329,3 +330,25 @@ def test_moments_of_one_block(problem):
     found = together([moments(x) | rest], 2)
     np.testing.assert_allclose(found.mean, x.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(found.sd, x.std(axis=0), rtol=1e-12)
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    result = made_up()
+    for k, found in enumerate(result.values()):
+        for j, method in enumerate(found):
+            found[method] = found[method] | {"per gradient": Measured(k + j / 10, 0.05),
+                                             "per second": Measured(5 + k + j / 10, 0.1)}
+    axes = np.reshape(script.figure(result).axes, (4, 2))
+    for k, (name, line) in enumerate(zip(rivals.SETS, axes, strict=True)):
+        assert line[0].get_title(loc="left") == name
+        assert [label.get_text() for label in line[0].get_yticklabels()] == [*rivals.ALL]
+        for ax, scale, se in ((line[0], 1000, 0.05), (line[1], np.exp(5), 0.1)):
+            for j, bars in enumerate(ax.containers):
+                point, _, (ends,) = bars.lines
+                x = scale * np.exp(k + j / 10)
+                assert point.get_xydata()[0] == pytest.approx((x, j), rel=1e-12)
+                np.testing.assert_allclose(ends.get_segments()[0][:, 0],
+                                           x * np.exp([-2 * se, 2 * se]), rtol=1e-12)
+                # three methods each of the paper, with the mass J and two of NUTS
+                assert point.get_color() == script.COLOURS[j // 3]
+    plt.close("all")

@@ -5,6 +5,7 @@ import pytest
 
 import shahbaba_stability as stability
 from harness.claims import BUDGETS, Measured
+from harness.style import plt
 from judging import verdicts
 from models.interface import hessian
 from shahbaba import chains
@@ -248,3 +249,39 @@ def test_the_table_and_the_figure():
     assert ["HMC", "0.01500", "*", "0.7409", "(0.0013)", "0.3"] in rows
     fig = stability.figure(result)
     assert len(fig.axes) == 9
+
+
+def test_each_line_of_the_figure_is_in_its_place():
+    result = made_up() | {"w_0": 50.0}
+    axes = np.reshape(stability.figure(result).axes, (3, 3))
+    # 2 / w; k pi / w; (2 M / w_0) sin(k pi / 2 M), where M = 9 inner steps make k half turns
+    k = np.arange(1, 9)
+    marks = {"HMC": [0.02], "normal": k * np.pi / 100, "data": 0.36 * np.sin(k * np.pi / 18)}
+    paper = {"HMC": 0.015, "normal": 0.03, "data": 0.1}
+    for column, (method, by_step) in zip(axes.T, result["errors"].items(), strict=True):
+        (bars,) = column[0].containers
+        rates = [stability.acceptance(errors) for errors in by_step.values()]
+        np.testing.assert_array_equal(bars.lines[0].get_xydata(), np.column_stack(
+            [[*by_step], [m.value for m in rates]]))
+        np.testing.assert_allclose([end[:, 1] for end in bars.lines[2][0].get_segments()], [
+            (m.value - 2 * m.se, m.value + 2 * m.se) for m in rates], rtol=1e-12)
+        # quantiles of x times numbers from 0.9 to 1.1, evenly spaced
+        middle = [np.mean(errors) for errors in by_step.values()]
+        np.testing.assert_allclose(column[1].lines[0].get_ydata(), middle, rtol=1e-12)
+        band = column[1].collections[0].get_paths()[0].vertices[:, 1]
+        assert (band.min(), band.max()) == pytest.approx(
+            (0.95 * min(middle), 1.05 * max(middle)), rel=1e-12)
+        *draws, mode = column[2].lines[:3]
+        for line, curve in zip([*draws, mode], [*result["theory"][method]["draws"],
+                                                result["theory"][method]["mode"]], strict=True):
+            np.testing.assert_array_equal(line.get_xydata(), np.column_stack(
+                [result["theory"][method]["steps"], curve]))
+        assert mode.get_color() == "k"
+        for ax in column:
+            upright = [line for line in ax.lines if set(line.get_ydata()) == {0, 1}
+                       and len({*line.get_xdata()}) == 1]
+            found = {style: [line.get_xdata()[0] for line in upright
+                             if line.get_linestyle() == style] for style in ("--", "-")}
+            assert found["--"] == [paper[method]]
+            assert found["-"] == pytest.approx(marks[method], rel=1e-12)
+    plt.close("all")

@@ -6,7 +6,8 @@ import pytest
 import shahbaba_table1
 import shahbaba_table2
 from harness.claims import Measured, judge
-from shahbaba import tables
+from harness.style import plt
+from shahbaba import printed, tables
 from shahbaba.chains import ALL, AUTHORS
 from shahbaba.printed import METHODS, PROBLEMS, SENTENCES, gradients, number, sentence
 from shahbaba.tables import ESTIMATORS, ROWS, column
@@ -290,3 +291,46 @@ def test_the_figure_has_every_product():
     for ax in fig.axes:
         # three estimates of each of the paper's methods, two of the variant
         assert len(ax.containers) == 3 * 3 + 2
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    found, g = made_up()["Chess"], {"HMC": 20, "normal": 9, "data": 11.8}  # not the printed 13
+    found["data"]["tau", "batch means"] = Measured(7.0, 1.0)
+    others = {method: dict(found[method]) for method in METHODS}
+    for each in others.values():
+        for row in ROWS:
+            each[row, "initial sequence"] = each[row, "initial sequence"] * 1.1
+    fig = tables.dot_plot({"Chess": found}, [others])
+    for ax, measure in zip(np.reshape(fig.axes, (2, 2)).T.flat, tables.MEASURES, strict=True):
+        row, factor = measure.split(" x ")
+        bars = iter(ax.containers)
+        for y, method in enumerate(ALL):
+            wanted = [(tables.product(found, measure, method, estimator), shift, marker)
+                      for estimator, shift, marker in zip(ESTIMATORS, (0, -0.25), "so",
+                                                          strict=True)]
+            if method in METHODS:  # the product of the printed factors, with an error of 24 %
+                x = number("Chess", row, method) * (
+                    g[method] if factor == "g" else
+                    number("Chess", "s", method) / number("Chess", "s", "HMC"))
+                wanted.append((Measured(x, x * printed.SE_LOG_TAU), 0.25, "D"))
+            for (value, se), shift, marker in wanted:
+                point, _, (ends,) = next(bars).lines
+                assert point.get_xydata()[0] == pytest.approx((value, y + shift), rel=1e-12)
+                assert point.get_marker() == marker
+                np.testing.assert_allclose(ends.get_segments()[0][:, 0], value * np.exp(
+                    [-2 * se / value, 2 * se / value]), rtol=1e-9)
+        circles = {round(line.get_ydata()[0], 9): line.get_xdata()[0] for line in ax.lines
+                   if line.get_markerfacecolor() == "none"}
+        assert circles == pytest.approx({ALL.index(method) - 0.25: tables.product(
+            others, measure, method).value for method in METHODS}, rel=1e-12)
+    plt.close("all")
+
+
+def test_a_circle_beyond_the_axis_is_a_number_at_its_edge():
+    _, ax = plt.subplots()
+    ax.set_xlim(1, 10)
+    tables.open_circles(ax, [(14.0, 2), (20.0, 5)])  # there is room for half as much again
+    inside, beyond = ax.lines
+    assert inside.get_xydata().tolist() == [[14, 2]] and beyond.get_xydata().tolist() == [[15, 5]]
+    assert [text.get_text() for text in ax.texts] == ["20"] and ax.get_xlim() == (1, 15)
+    plt.close("all")
