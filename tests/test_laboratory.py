@@ -152,6 +152,23 @@ def test_paquet_the_way_back_of_a_map_that_is_reversible_ends_where_it_began():
     assert found.error == 2.0 and found.H[0] == 0.0
 
 
+@pytest.mark.parametrize(("there", "back"), [(10, 11), (11, 10), (11, 11)])
+def test_paquet_a_trajectory_that_breaks_down_has_no_distance(there, back):
+    room = ROOMS["paquet"]
+    lengths = iter((there, back))  # positions, of which a whole trajectory has 11
+
+    def steps(x, p):
+        n = next(lengths)
+        return np.outer(np.arange(n), np.ones(2)), np.arange(n) + 3.0, p
+
+    found = room.there_and_back(steps, np.array([9.0, 10.0]), np.zeros(2))
+    assert math.isnan(found.error) == (there < 11)
+    assert math.isnan(found.distance) == (there < 11 or back < 11)
+    assert len(found.x) == len(found.H) == (there if there < 11 else there + back - 1)
+    assert found.H[0] == 0 and (there < 11 or found.error == 10)
+    assert (there, back) != (11, 11) or found.distance == 1  # of (10, 10) to (9, 10)
+
+
 def test_paquet_a_chain_between_two_modes_does_not_leave_its_own():
     values = dict(target="modes", eps=0.5, f_max=16)
     # in one mode the mean is off by 4.5 / sqrt(1 + 4.5^2) = 0.976 deviations, and the variance is
@@ -191,6 +208,31 @@ def test_shahbaba_hmc_is_unstable_past_its_limit_and_the_normal_split_stable_aga
     turn = np.pi / fit.w.max()
     first = next(window for window in ends if window[1] > 0.9 * turn)
     assert 0.8 * turn < first[0] < first[1] < 1.4 * turn  # a window at half a turn, with an end
+
+
+def test_shahbaba_each_curve_is_in_its_panel(monkeypatch):
+    room = ROOMS["shahbaba"]
+    order = {method: k for k, method in enumerate(room.SAMPLERS)}
+    monkeypatch.setattr(room, "rates", lambda method, eps, M=0: (
+        0.5, order[method] + eps, 10 + order[method] + eps, 7.0))
+    monkeypatch.setattr(room, "windows", lambda method, M=0: np.array(
+        [[order[method], M + 1.0]][: method != room.HMC]).reshape(-1, 2))
+    monkeypatch.setattr(room, "path", lambda method, eps, M=0: (np.ones((3, 2)), np.arange(3.0)))
+    found, steps = room.setting(0.3, 4), np.array(room.EPS)
+    for k in range(3):
+        # rates in a panel for each sampler, errors of all in the last one
+        for panel, height, kinds in ((4 + k, k, ("line", "dots")), (7, 10 + k, ("line",))):
+            own = [each for each in found.series if (each.panel, each.of) == (panel, k)]
+            drawn = {each.kind: (each.x, each.y) for each in own}
+            for kind in kinds:
+                np.testing.assert_array_equal(drawn[kind], (steps, height + steps))
+            assert drawn["now"] == ([0.3], [height + 0.3])
+            if panel < 7 and k:  # only the data split has inner steps
+                np.testing.assert_array_equal(drawn["bands"], [[k], [1.0 if k == 1 else 5.0]])
+            assert ("bands" in drawn) == (panel < 7 and k > 0)
+    assert found.numbers[room.RATE] == [0.3, 1.3, 2.3] and found.numbers[room.ESS] == [7.0] * 3
+    assert found.numbers[room.MEDIAN] == [10.3, 11.3, 12.3]
+    assert found.numbers[room.RATIO] == [-0.5] * 3 and found.numbers[room.WORST] == [2.0] * 3
 
 
 # Zhang

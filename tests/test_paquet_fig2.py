@@ -3,6 +3,7 @@ claim is about what it says."""
 
 import math
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -56,6 +57,15 @@ def test_a_run_reports_its_chain():
     assert found.keys() == {"log_weight", "accepted", "divergences", "energy_error"}
     assert 0 <= 6 * found["accepted"] == round(6 * found["accepted"]) <= 6  # of 6 transitions
     assert found["energy_error"] > 0
+
+
+def test_a_runs_numbers_by_hand(monkeypatch):
+    chain = SimpleNamespace(log_weights=np.array([-3.0]), divergences=np.array([2]),
+                            accepted=np.array([[True, False, True, True]]),
+                            energy_error=np.array([[0.5, -1.5, 0.0, 2.0]]))
+    monkeypatch.setattr(script, "ais", lambda *_: chain)
+    assert script.one_run("optical digits 3 vs 5", 8, "AISq-HMC", 4, 1e-3, 0) == {
+        "log_weight": -3.0, "accepted": 0.75, "divergences": 2, "energy_error": 1.0}
 
 
 def test_the_clock_measures_every_method_in_each_round(monkeypatch):

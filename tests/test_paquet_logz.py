@@ -2,6 +2,7 @@
 about what it says."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -74,6 +75,13 @@ def test_every_method_has_its_start_its_ladder_and_its_kernel(monkeypatch):
 def test_steps_of_hmc_are_stable_in_q(N):
     # leapfrog is stable below 2 deviations in the direction in which q is narrowest
     assert script.HMC_EPS[N] < 2 * np.linalg.eigvalsh(problem(DIGITS, N)[2].Sigma)[0] ** 0.5
+
+
+def test_divergences_of_all_runs_count(monkeypatch):
+    monkeypatch.setattr(script, "ais", lambda *_: SimpleNamespace(
+        log_weights=[-1.0, -2.0, -3.0], divergences=np.array([2, 0, 5])))
+    found = script.estimate("AISq-HMC", DIGITS, 3, 4, 3, 0)
+    assert found == {"log_weights": [-1.0, -2.0, -3.0], "divergences": 7}
 
 
 def test_replicates_are_put_together_by_hand():

@@ -136,6 +136,17 @@ def test_cases_are_of_one_half_or_of_both(monkeypatch):
         rivals.digits(DIGITS, 366)
 
 
+def test_a_problem_is_of_evenly_spaced_cases_with_its_covariance():
+    X, y = rivals.digits(DIGITS, 3)
+    whole = digits_3v5()
+    np.testing.assert_array_equal(X, whole.X[[0, 182, 364]])
+    np.testing.assert_array_equal(y, whole.y[[0, 182, 364]])
+    K, labels, _ = rivals.problem(DIGITS, *THREE)
+    distance = ((X[:, None] - X) ** 2).sum(-1)
+    np.testing.assert_allclose(K, np.exp(2 * 1.0 - distance / 2 / np.exp(2 * 2.0)), rtol=1e-12)
+    np.testing.assert_array_equal(labels, y)
+
+
 def test_operations_by_hand():
     # 10 leapfrog steps of 2 N^3 and 4 / 3 N^3, 200 of 4 N^2; one product of 2 N^2, and .33 more for
     # the ellipses
@@ -167,6 +178,25 @@ def test_the_clock_has_every_method_and_what_it_needs(monkeypatch):
                                    "(4, 2.0, 1.0), q", "(4, 2.0, 1.0), prior"}
     assert sizes == [("IS from q", 1000), ("tilting", 256)] * 3 + [("bridge", 1000)] * 3
     assert [rivals.needed(m) for m in ("tilting", "bridge", "AIS-RMHMC")] == ["tilt", "q", "prior"]
+
+
+def test_the_set_up_is_of_what_a_start_needs(monkeypatch):
+    now = [0.0]
+
+    def takes(seconds):
+        def prepare(*arguments):
+            now[0] += seconds
+
+        return prepare
+
+    monkeypatch.setattr(rivals, "GPClassification", SimpleNamespace(
+        from_ep=takes(20.0), from_prior=takes(3.0)))
+    for name, seconds in (("ep", 100.0), ("tilting", 7.0), ("estimate", 1000.0)):
+        monkeypatch.setattr(rivals, name, takes(seconds))
+    monkeypatch.setattr(rivals.time, "thread_time", lambda: now[0])
+    found = rivals.clock(DIGITS, [[list(THREE), ["tilting", "bridge"]]], 1)["seconds"]
+    assert found["setup"] == {f"{THREE}, q": 120.0, f"{THREE}, prior": 3.0, f"{THREE}, tilt": 7.0}
+    assert found["unit"][f"{THREE}, bridge"] == [1.0]
 
 
 def test_a_time_is_that_of_a_unit(monkeypatch):

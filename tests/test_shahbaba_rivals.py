@@ -130,6 +130,42 @@ def test_a_pilot_is_the_worst_ess_per_gradient_of_its_chain(small):
     assert found["efficiency"] == min(*both.ess, *both.ess_squares) / whole["gradients"]
 
 
+def test_the_first_transitions_do_not_count(small):
+    found = rivals.chain("CTG", "normal", [0.6, 3], 30, 20, 4)
+    rng = np.random.default_rng(4)
+    q = rivals.start("CTG", rng)
+    whole = rivals.run("CTG", "normal", [0.6, 3], q, 50, rng)
+    assert whole.accepted[:20].mean() != whole.accepted[20:].mean() == found["rate"]
+    # stored with eight digits
+    np.testing.assert_allclose(found["mean"], whole.samples[20:].mean(0), rtol=1e-7)
+    assert found["gradients"] == pytest.approx(0.6 * whole.counts.gradient, rel=1e-12)
+
+
+def test_a_chain_of_nuts_has_its_own_gradients_and_those_of_its_adaptation(small, monkeypatch):
+    x = np.random.default_rng(1).standard_normal((40, 3))
+    asked = []
+
+    def nuts(model, start, draws, tune, seed, **options):
+        asked.append((start.tolist(), draws, tune, options))
+        return {"q": x, "steps": 70, "warm_up": 30, "divergences": 2, "deepest": 0.25}
+
+    monkeypatch.setattr(rivals, "nuts", nuts)
+    found = rivals.nuts_chain("CTG", True, 40, 20, 6)
+    q = rivals.start("CTG", np.random.default_rng(6))[1].tolist()
+    assert asked == [(q, 40, 20, {"low_rank": True})]
+    assert [found[key] for key in ("n", "gradients", "warm_up", "divergences", "deepest")] == [
+        40, 70, 30, 2, 0.25]
+    np.testing.assert_allclose(found["mean"], x.mean(0), rtol=1e-7)
+    # its clock counts the gradients of both
+    ticks = iter(np.arange(100.0) * 200)
+    monkeypatch.setattr(rivals.time, "process_time", lambda: next(ticks))
+    rows = {rivals.NUTS: None, rivals.LOW_RANK: None}
+    seconds = rivals.clock("CTG", rows, 1, 5)["seconds"]
+    assert [seconds[row] for row in rows] == [[200 / 100]] * 2
+    assert [options["low_rank"] for *_, options in asked[1:]] == [False, True] * 2
+    assert [each[1:3] for each in asked[1:]] == [(5, 10)] * 4
+
+
 def test_moments_are_kept_to_eight_digits():
     assert rivals.shortened({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
         "mean": [0.33333333, -6666666700.0], "n": 7, "rate": 1 / 3}

@@ -205,6 +205,18 @@ def test_growth_is_over_a_trajectory(small):
             0.3 / eps * stability.exponent(block), rel=1e-12)
 
 
+def test_linear_theory_is_at_draws_and_at_the_mode(small, monkeypatch):
+    monkeypatch.setitem(stability.RANGES, "HMC", (1.0, 3.0))  # about the limit of this problem
+    found = stability.linear_theory("HMC", 3, 2, 5, 3)
+    assert found["steps"].tolist() == [1.0, 2.0, 3.0]
+    assert len({curve[-1] for curve in (*found["draws"], found["mode"])}) == 3
+    places = [*stability.starts(5, 3)[:2], small[1].q_hat]
+    for curve, q in zip([*found["draws"], found["mode"]], places, strict=True):
+        for eps, value in zip(found["steps"], curve, strict=True):
+            wanted = stability.growth("HMC", eps, stability.hessians_at(q))
+            assert value == stability.six_digits(wanted)
+
+
 class Recorder:
     """Stands for an experiment: computes in this process, and keeps what was asked for."""
 
