@@ -154,6 +154,19 @@ def made_up():
                      "AISq-RMHMC": Measured(-100.02, 0.02)}
 
 
+def test_the_table_shows_what_was_measured():
+    result = made_up()
+    result["f"] = result["f"]._replace(
+        log_weights=np.array([-104.0, -103.0]), log_Z=Measured(-101.25, 0.06), effective=1.6,
+        mean=Measured(-103.5, 0.5), accepted=0.876, energy_error=0.123, divergences=4,
+        seconds=Measured(412.34, 9.0))
+    text = script.table(result)
+    (cells,) = [line.split() for line in text.splitlines() if line.startswith("(f)")]
+    assert cells == ["(f)", "AIS-RMHMC", "2000", "2", "-101.25", "0.06", "1.6", "-103.50", "0.71",
+                     "0.876", "0.123", "4", "412.3"]
+    assert text.startswith("N = 767; EP -100.300, corrected -100.000;")
+
+
 def test_a_method_that_stands_still_is_named_and_leaves_the_table_legible():
     # HMC from EP's q on the embedded digits: its deviations there are smaller than the steps
     assert "hardly" not in script.table(made_up())

@@ -481,3 +481,24 @@ def test_each_point_of_the_figure_is_in_its_place():
         if key == GRID[1]:  # the only one that is cheaper than all others
             assert (line.get_color(), line.get_marker()) == colours["bridge"]
     plt.close("all")
+
+
+def test_the_table_shows_what_was_measured():
+    here = row("bridge", error=Measured(0.35, 0.01), own=Measured(0.15, 0.01), z=-1.5,
+               seconds=Measured(4.0, 0.1), evaluations=2.25, runs=5)
+    result = made_up({(script.PAPER, "bridge", 1): here})
+    result["EP"][script.PAPER] = Measured(-0.25, 0.01), Measured(0.125, 0.01)
+    result["setup"][script.PAPER] = dict(q=2.0, prior=3.0, tilt=4.0)
+    result["k"][script.PAPER], result["last step"][script.PAPER] = Measured(0.75, 0.02), 0.5
+    lines = [line.split() for line in script.table(result).splitlines()]
+    # costs: 4 s x 0.35^2 / 0.1^2, and 100 s or 1 s x 0.2^2 / 0.1^2; k = .9 is not to be trusted
+    wanted = ["767", "4.85", "5.1", "-9.000", "0.010", "-0.250", "+0.125", "0.75", "0.50"]
+    costs_ = ["broken", "49", "4", "4", "4e+02", "4", "4", "4"]
+    assert [line for line in lines if line[:1] == ["767"]] == [wanted + costs_]
+    found = {line[0]: line[1:] for line in lines if line and line[0] in ("bridge", "tilting")}
+    # set-up of q and of the tilt; 2.66 and 1 times N^2 operations, in 10^9
+    assert found == {
+        "bridge": ["1", "5", "-9.000", "0.100", "0.350", "0.150", "-1.5", "4", "2", "0.0016",
+                   "2.25"],
+        "tilting": ["1", "6", "-9.000", "0.100", "0.200", "0.200", "+0.5", "1", "4", "0.00059",
+                    "2.00"]}

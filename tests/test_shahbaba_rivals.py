@@ -284,6 +284,21 @@ def test_rows_are_of_their_own_chains(computed):
         assert found[rivals.NUTS]["per gradient"].value == pytest.approx(np.log(80 / 500))
 
 
+def test_a_row_has_the_errors_of_its_chains_and_of_its_times():
+    chains = [one(200.0, 50.0, 400.0), one(200.0, 100.0, 400.0)]
+    seconds = {"normal": [0.01, 0.03], "mode": [0.5, 0.7]}
+    found = script.row(chains, [0.1, 2], seconds, "normal", 160)
+    value, se = log_efficiency(chains, 3)
+    assert se > 0 and found["per gradient"] == (value, se)
+    # 0.02 +- 0.01 seconds a gradient, and 0.6 for the mode
+    assert found["per second"] == pytest.approx((value - np.log(0.02), np.hypot(se, 0.5)))
+    assert found["set-up"] == pytest.approx(30) and found["tries"] == 160
+    assert script.row(chains, [0.1, 2], seconds | {"HMC": [1.0, 1.0]}, "HMC", 1)["set-up"] == 0
+    of_nuts = [chain | {"warm_up": 60 + 20 * k} for k, chain in enumerate(chains)]
+    found = script.row(of_nuts, None, seconds | {rivals.NUTS: [1.0, 1.0]}, rivals.NUTS, 0)
+    assert found["set-up"] == 70
+
+
 def made_up():
     """Return a result of which every claim is true."""
     d, found = 4, {}
