@@ -426,7 +426,7 @@ def test_the_setting_with_the_most_per_work_is_run_again(computed):
 
 def test_efficiencies_are_per_what_was_counted(computed):
     _, result = computed
-    ess = 100 * (1 + 0.15 + 12 + 0.5 + 6)  # of each chain
+    ess = 100 * (1 + 0.03 + 24 + 0.5 + 6)  # of each chain
     found = result[DIGITS][SSHMC]["per"]
     for unit, cost in (("work", 500), ("gradients", 250), ("densities", 2000), ("second", 10)):
         assert found[unit].value == pytest.approx(np.log(ess / cost))
@@ -565,3 +565,14 @@ def test_the_worst_pilot_is_not_picked():
     pilots = [(one(ess, 1e5, work), [k]) for k, (ess, work) in enumerate(
         ((200.0, 500.0), (300.0, 500.0), (300.0, 900.0), (np.nan, 1.0)))]
     assert script.pick(pilots, HYPER[DIGITS]) == [1]
+
+
+def test_a_pilot_that_diverges_is_not_picked_if_another_does_not():
+    # of 1000 draws and 500 before them 75 may diverge
+    def pilots(*diverged):
+        return [(one(ess, 1e5, 500.0) | {"divergences": m}, [k])
+                for k, (ess, m) in enumerate(zip((200.0, 300.0, 400.0), diverged, strict=True))]
+
+    assert script.pick(pilots(0, 75, 76), HYPER[DIGITS]) == [1]
+    assert script.pick(pilots(0, 0, 75), HYPER[DIGITS]) == [2]
+    assert script.pick(pilots(90, 80, 100), HYPER[DIGITS]) == [1]
