@@ -1,6 +1,7 @@
 """reproduce/all.py and reproduce/data.py: every script is run, every data set checked."""
 
 import json
+import os
 from importlib import import_module
 from inspect import signature
 
@@ -12,6 +13,7 @@ from harness.files import Data, DataError
 from harness.fingerprint import ROOT
 from harness.run import Settings
 from harness.shards import Shard
+from harness.workers import PARENT
 
 SETTINGS = Settings("smoke")
 
@@ -105,6 +107,16 @@ def test_a_shard_is_passed_on_and_says_which_scripts_need_another_round(everythi
     assert every.main(settings, tmp_path / "scripts") == 0
     assert capsys.readouterr().out.splitlines()[-1] == "shard 2/3: no other round is needed"
     assert not (folder / "results.md").exists()
+
+
+def test_a_script_is_told_of_the_cluster_and_to_whom_it_belongs(everything, tmp_path, folder):
+    every, script = everything
+    script("paquet_fig1", 0, FAKE.replace("json, sys", "json, os, sys").replace(
+        "sys.argv[1:]", f"[*sys.argv[-2:], os.environ['{PARENT}']]"))
+    settings = SETTINGS._replace(dask="tcp://10.0.0.1:8786")
+    assert every.main(settings, tmp_path / "scripts") == 0
+    assert json.loads((folder / "paquet_fig1.json").read_text())["argv"] == [
+        "--dask", "tcp://10.0.0.1:8786", str(os.getpid())]
 
 
 def test_an_interrupted_script_stops_the_others(everything, tmp_path, folder):

@@ -1,6 +1,6 @@
 """models/cache.py: what is run is what is written, and only the first run compiles.
 
-Everything here happens in fresh processes with a cache of their own.
+What is run here is run in fresh processes with a cache of their own.
 """
 
 import json
@@ -10,9 +10,14 @@ import re
 import subprocess
 import sys
 from itertools import product
+from pathlib import Path
 
+import numba
+import numpy
 import pytest
+from numba.core.registry import cpu_target
 
+from models import cache
 from models.cache import FOLDER
 from models.jit import ROOT
 
@@ -468,6 +473,40 @@ def test_a_full_disk_leaves_nothing_half_written(project):
     project.write("my_model.py", MODEL)
     assert project.run(LIMITED + CALL) == ([8.0], 0, 2)
     assert [*project.cache.iterdir()] == []
+
+
+def test_two_that_write_a_file_at_once_do_not_share_what_grows(tmp_path, monkeypatch):
+    growing = []
+    monkeypatch.setattr(cache, "FOLDER", tmp_path)
+    monkeypatch.setattr(Path, "replace", lambda here, there: growing.append(here))
+    for _ in range(2):
+        cache.write(tmp_path / "file", b"machine code")
+    assert len({*growing, tmp_path / "file"}) == 3
+
+
+def plain(x):
+    return x + 1.0
+
+
+def file_of(**options):
+    """Return the file in which the machine code of `plain` would be looked for."""
+    one = cache.Cache(numba.njit(**options)(plain))
+    one.load_overload((numba.types.float64,), cpu_target.target_context)
+    return one.files[numba.types.float64,]
+
+
+CODEGEN = type(cpu_target.target_context.codegen())
+
+
+@pytest.mark.parametrize(("where", "name", "other"), [
+    (numba, "__version__", "0.1"), (numpy, "__version__", "0.1"), (sys, "version", "4.0"),
+    (numba.config, "BOUNDSCHECK", 1), (CODEGEN, "magic_tuple", lambda self: "another processor")])
+def test_a_version_a_setting_and_the_processor_count(monkeypatch, where, name, other):
+    assert file_of() != file_of(fastmath=True)
+    before = file_of()
+    assert file_of() == before
+    monkeypatch.setattr(where, name, other)
+    assert file_of() != before
 
 
 def flipped(content):

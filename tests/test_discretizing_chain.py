@@ -180,6 +180,13 @@ def test_no_chain_goes_where_the_energy_of_pi_is_not_finite(beyond):
     assert np.isfinite(chain.energies).all() and chain.counts.not_finite > 20
 
 
+def test_counts_are_of_the_approximation_too_and_each_of_its_kind():
+    counts = discretizing_chain(Q, MODEL, normal(MODEL.y[:3], 0.5), 1.0, 100,
+                                np.random.default_rng(3), max_widths=1).counts
+    assert counts.widths == 0 < counts.shrinkages  # an interval is one width, and no more
+    assert counts.not_finite > 20  # of the approximation alone
+
+
 @pytest.mark.parametrize(("unit", "r", "s"), [("variable", 1, 1), ("sweep", 3, 2)])
 def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(unit, r, s):
     rng, found, accepted = np.random.default_rng(6), [], 0.0

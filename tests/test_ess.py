@@ -131,7 +131,8 @@ def test_compiled_equals_interpreted_bit_for_bit():
         assert combined_tau(gamma, means) == combined_tau.py_func(gamma, means)
 
 
-@pytest.mark.parametrize("estimate", [initial_sequence, batch_means, combined_chains])
+@pytest.mark.parametrize("estimate", [initial_sequence, batch_means, combined_chains,
+                                      significant_lags, lineage_ess])
 def test_affine_invariance(estimate):
     x = autoregression(0.7, (4, 500), np.random.default_rng(3))
     x = x if estimate is combined_chains else x[0]
@@ -337,7 +338,8 @@ def test_antithetic_chains_stop_at_the_limit(limited):
         patch.setattr(module, "limited", limited)
         for x in (np.tile([1.0, -1.0], n // 2),
                   autoregression(-0.99, n, np.random.default_rng(13))):
-            for found in (initial_sequence(x), batch_means(x), combined_chains(x[None])):
+            for found in (initial_sequence(x), batch_means(x), combined_chains(x[None]),
+                          significant_lags(x)):
                 assert found.tau == 1 / np.log10(n)
                 assert found.ess == n / found.tau
     # and above it they are believed
@@ -361,7 +363,7 @@ def test_a_chain_that_never_moves_has_no_autocorrelation_time(value):
 
 
 @pytest.mark.parametrize("function", [autocovariance, initial_sequence, batch_means,
-                                      combined_chains, ess, lineage_ess])
+                                      combined_chains, ess, lineage_ess, significant_lags])
 @pytest.mark.parametrize(
     ("x", "message"),
     [
@@ -387,7 +389,7 @@ def test_shapes_of_the_other_kind_are_refused():
 
 
 @pytest.mark.parametrize(("function", "least"), [
-    (initial_sequence, 5), (batch_means, 8), (ess, 5), (lineage_ess, 5)])
+    (initial_sequence, 5), (batch_means, 8), (ess, 5), (lineage_ess, 5), (significant_lags, 5)])
 def test_too_few_draws(function, least):
     x = np.arange(least) ** 2.0
     for y in (x[1:], np.stack([x[1:]] * 20, axis=1)):

@@ -262,6 +262,10 @@ def test_an_annotated_constant_counts(code):
     assert code("RATE: float = 0.5", "RATE: float = 0.6") != code()
 
 
+def test_what_is_added_to_a_constant_counts(code):
+    assert code("# ours", "\nSCALE += 1.0") != code()
+
+
 def test_the_variable_of_a_comprehension_is_no_definition(code):
     code()
     definitions = fingerprint.read(fingerprint.PLACES[0] / "script.py").definitions

@@ -9,6 +9,7 @@ from PIL import Image
 import planted
 from harness import exercises
 from harness.exercises import consequence
+from test_workers import LINUX, running, wait_until
 
 SCRIPT = """
 import json, time
@@ -84,6 +85,13 @@ def test_what_nothing_shows_is_said(with_line):
 def test_a_run_that_draws_nothing_says_why(with_line, line, ended):
     found = with_line(line)[1]
     assert (found["picture"], found["ended"]) == (None, ended)
+
+
+@LINUX
+def test_what_a_run_has_started_ends_with_it(with_line, tmp_path):
+    with_line("import subprocess as s; open('pid', 'w').write(str(s.Popen(['sleep', '60'],"
+              " stderr=s.DEVNULL).pid)); return 1.0")
+    wait_until(lambda: not running(int((tmp_path / "pid").read_text())))
 
 
 def test_a_script_that_fails_as_it_is_stops_everything(with_line, tmp_path):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -255,6 +256,22 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     assert {*tmp_path.iterdir()} == {path, link}
 
 
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_two_writers_share_none(tmp_path,
+                                                                                  monkeypatch):
+    steps, replace = [], os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: steps.append(os.fstat(file).st_size))
+    monkeypatch.setattr(os, "replace", lambda here, there: steps.append(here) or replace(
+        here, there))
+    for _ in range(2):
+        harness.write(tmp_path / "file", "text")
+    assert steps[::2] == [4, 4]  # all of it: nothing was left in Python's own memory
+    assert steps[1] != steps[3]
+
+
+def test_what_another_run_has_removed_meanwhile_is_no_error(tmp_path):
+    harness.sweep(SimpleNamespace(glob=lambda pattern: [tmp_path / ".gone.tmp"]))
+
+
 def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(log, folder):
     replicates("draw", SETTINGS, draw, tasks(log, [1]))
     files = [place / name for place in (folder, folder / "replicates" / "draw")
@@ -305,11 +322,37 @@ def test_recall_finds_a_replicate_by_its_task_whatever_its_code_and_computes_non
     monkeypatch.setattr(harness, "fingerprint", lambda function: "other code")
     recall = experiment(recall=True)
     assert repr(recall.replicates(draw, tasks(log, [2, 1]))) == repr(found[::-1])
+    assert recall.seconds == first.seconds  # a report says so, and on which processors
     with pytest.raises(harness.Missing, match="seed"):
         recall.replicates(draw, tasks(log, [3]))
     with pytest.raises(harness.Missing, match="deaf"):
         recall.replicates(deaf, [{"seed": 1}])
     assert calls(log) == [1, 2]
+
+
+def test_a_pack_is_the_same_bytes_in_any_order_and_on_any_day(log, monkeypatch):
+    one = experiment()
+    one.replicates(draw, tasks(log, [1, 2]))
+    before = harness.packed(one.used.values())
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    assert harness.packed(reversed(one.used.values())) == before
+
+
+def pressed(seed, log):
+    """Stand for a replicate during which somebody presses Ctrl-C, if there is a file `log`."""
+    if Path(log).exists():
+        raise KeyboardInterrupt
+    return {}
+
+
+def test_of_what_is_packed_that_counts_as_kept_which_was_asked_for(log, capsys):
+    first = experiment()
+    first.replicates(pressed, tasks(log, [1, 2, 3]))
+    first.pack()
+    log.touch()
+    with pytest.raises(SystemExit):
+        experiment().replicates(pressed, tasks(log, [1, 4]))
+    assert "1 of 2 replicates are kept" in capsys.readouterr().err
 
 
 def test_fresh_ignores_the_pack(log):
@@ -340,6 +383,16 @@ def test_a_damaged_pack_counts_as_missing(log, capsys, damage):
     experiment().replicates(draw, tasks(log, [1]))
     assert calls(log) == [1, 1]
     assert "is damaged" in capsys.readouterr().err
+
+
+def test_a_damaged_record_in_a_pack_costs_no_other(log):
+    first = experiment()
+    first.replicates(draw, tasks(log, [1, 2]))
+    first.pack()
+    damage = repacked(lambda records: [records[0], 1])
+    pack_of("x_fig1").write_bytes(damage(pack_of("x_fig1").read_bytes()))
+    experiment().replicates(draw, tasks(log, [1, 2]))
+    assert len(calls(log)) == 3
 
 
 def clock(seed):

@@ -41,6 +41,12 @@ def test_options():
     assert parse("", ["--jobs", "0"]).jobs == 0
 
 
+def test_a_folder_of_data_comes_before_those_that_were_known(monkeypatch):
+    monkeypatch.setenv("PAPERS_DATA", "there")
+    parse("", ["--data", str(ROOT)])
+    assert os.environ["PAPERS_DATA"].split(os.pathsep) == [str(ROOT), "there"]
+
+
 @pytest.mark.parametrize("wrong", [
     "--jobs -1", "--jobs x", "--jobs 1.5", "--seed -1", f"--seed {'9' * 5000}", "--budget long",
     "--what", "--data nowhere", f"--data {__file__}"])
@@ -166,7 +172,9 @@ def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, f
     assert record["seed"] == 1 and record["budget"] == "smoke"
     assert record["versions"].keys() == {"python", "numba", "numpy", "scipy"}
     assert record["processor"] and record["blas"] and record["date"].startswith("2")
-    assert record["seconds"] > 0 and record["replicate_seconds"] >= 0
+    (one,) = (folder / "replicates" / "x_fig7").iterdir()
+    assert record["seconds"] > 0
+    assert record["replicate_seconds"] == json.loads(one.read_text())["seconds"]
 
 
 def test_a_failing_claim_is_exit_status_1(monkeypatch):
@@ -192,6 +200,17 @@ def test_the_paper_budget_packs_its_replicates_where_results_are_committed(monke
     assert not (folder.parent / "replicates" / "x_fig7").exists()
     assert (folder.parent / "x_fig7.txt").exists()
     assert ends(monkeypatch, "--budget", "paper", cases=lambda s: Data("a", None, None, "b")) == 0
+
+
+def test_what_is_of_other_data_or_recalled_is_not_packed(monkeypatch, folder):
+    other = Data("digits", None, None, "USPS is not here")
+    assert ends(monkeypatch, "--budget", "paper", cases=lambda settings: other) == 0
+    pack = folder.parent / "replicates" / "x_fig7.json.gz"
+    assert not pack.exists()
+    assert ends(monkeypatch, "--budget", "paper") == 0
+    os.utime(pack, (0, 0))
+    assert run.whole_run(script(), Settings("paper", recall=True)) == 0
+    assert pack.stat().st_mtime == 0
 
 
 # What can go wrong

@@ -128,6 +128,15 @@ def test_what_is_reached_from_near_is_what_is_there(other):
     assert moved.U == (here.U if tuple(other) == tuple(Q) else 7.0)
 
 
+@pytest.mark.parametrize("other", [[0.3, -0.1], [0.3, 0.4]])
+def test_an_energy_that_is_not_finite_is_counted_however_it_was_reached(other):
+    model, tally = normal(MODEL.y, 0.25), np.zeros(4, int)
+    here = prepare(Q, model)
+    energy_at.py_func(np.array(other), here, model, tally)
+    reached.py_func(np.array(other), here, model, tally)
+    np.testing.assert_array_equal(tally, [2, 0, 0, 2])
+
+
 def test_what_differs_in_three_variables_is_left_where_it_is():
     class Three:
         q = np.zeros(3)

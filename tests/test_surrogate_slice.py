@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, poisson
 
+from algorithms.elliptical_slice import elliptical_update
 from algorithms.surrogate_slice import (
+    Field,
     at,
+    field_log_L,
     log_likelihood,
     log_marginal,
     log_product,
@@ -166,6 +169,25 @@ def test_a_transition_is_two_updates_of_phi_and_then_of_x():
         x, here = surrogate_update(x, here, k, W[k], S, MODEL, counted, theirs)
     np.testing.assert_array_equal(chain.phi[0], here.phi)
     assert chain.counts.factor == 1 + counted[0] - 2  # each proposal's, and the start's once
+
+
+def test_counts_are_those_of_the_updates():
+    # a bracket so wide that some proposals have no covariance
+    ours, theirs, wide = (*(np.random.default_rng(7) for _ in range(2)), np.array([4e3, 2.0]))
+    chain = surrogate_slice(X, PHI, MODEL, S, wide, 4, ours, 3)
+    x, here, surrogates, ellipses = X, at(PHI, S, MODEL), tally(), tally()
+    for _ in range(4):
+        for k in (0, 1):
+            x, here = surrogate_update(x, here, k, wide[k], S, MODEL, surrogates, theirs)
+        field = Field(MODEL, here.L)
+        value = field_log_L(x, field)
+        for _ in range(3):
+            x, value = elliptical_update(x, value, field, ellipses, theirs)
+    np.testing.assert_array_equal(chain.theta[-1], x)
+    # of the start, and of each proposal: where an update begins, what is known is asked again
+    assert chain.counts.factor == 1 + surrogates[0] - 4 * 2
+    assert chain.counts.likelihood == surrogates[0] + ellipses[0] + 4
+    assert chain.counts.not_finite == surrogates[1] + ellipses[1] > 0
 
 
 GOOD = dict(theta0=X, phi0=PHI, model=MODEL, noise=S, w=W, n=2, rng=np.random.default_rng(0),

@@ -134,6 +134,14 @@ def test_the_record_and_its_counts_are_true(unit):
         assert log_likelihood == pytest.approx(q[0]**2 / 2 + 2 * q[1]**2 - energy, abs=1e-12)
 
 
+def test_counts_are_of_all_layers_and_each_of_its_kind():
+    edge = normal(MODEL.y[:1], 0.5)
+    counts = tempered_transitions(Q, MODEL, (NEAR, edge), 1.0, 100, np.random.default_rng(1),
+                                  max_widths=1).counts
+    assert counts.widths == 0 < counts.shrinkages  # an interval is one width, and no more
+    assert counts.not_finite > 20  # of the layer alone
+
+
 @pytest.mark.parametrize("unit", ["variable", "sweep"])
 def test_with_pi_for_every_layer_every_move_is_accepted(unit):
     layers = (MODEL, MODEL)

@@ -7,9 +7,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from harness import workers
 from harness.fingerprint import ROOT
@@ -94,6 +96,31 @@ def test_what_kills_two_processes_is_given_up_and_the_others_are_computed(tmp_pa
     assert [x for k, x in found if k == 1] == [Killed("SIGKILL", 1), Killed("SIGKILL", 2)]
     assert {k for k, x in found if not isinstance(x, Killed)} == {0, 2, 3}
     assert len([*tmp_path.iterdir()]) == 2
+
+
+class Pool:
+    """In place of a process, which dies when it is asked for 1 for the first time."""
+
+    asked = ()
+
+    def submit(self, function, k):
+        future, Pool.asked = Future(), (*Pool.asked, k)
+        if k == 1 and Pool.asked.count(1) == 1:
+            future.set_exception(TerminatedWorkerError("SIGKILL"))
+        else:
+            future.set_result(k)
+        return future
+
+    def shutdown(self, kill_workers):
+        """There is nobody."""
+
+
+def test_what_is_tried_again_comes_after_all_others(monkeypatch):
+    # by then there may be more memory
+    monkeypatch.setattr(Pool, "asked", ())
+    monkeypatch.setattr(workers, "started", lambda: workers.pools.append(Pool()) or (
+        workers.pools[-1]))
+    assert [k for k, _ in each(abs, {k: (k,) for k in range(4)}, 1)] == [0, 1, 2, 3, 1]
 
 
 def test_a_process_that_is_killed_while_it_has_nothing_to_do_is_replaced():
