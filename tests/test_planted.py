@@ -89,7 +89,7 @@ def test_a_run_that_draws_nothing_says_why(with_line, line, ended):
 
 @LINUX
 def test_what_a_run_has_started_ends_with_it(with_line, tmp_path):
-    with_line("import subprocess as s; open('pid', 'w').write(str(s.Popen(['sleep', '60'],"
+    with_line("import subprocess as s; open('pid', 'w').write(str(s.Popen(['sleep', '300'],"
               " stderr=s.DEVNULL).pid)); return 1.0")
     wait_until(lambda: not running(int((tmp_path / "pid").read_text())))
 
