@@ -49,8 +49,8 @@ DATA = {"paper": {DIGITS: 365, LOGISTIC: "CTG"}, "short": {DIGITS: 100, LOGISTIC
         "smoke": {DIGITS: 20, LOGISTIC: "CTG"}}
 CHAINS = {"paper": 5, "short": 4, "smoke": 2}
 # draws; a quarter as many transitions are before them, of NUTS and of pilots half as many.  Those
-# of the paper budget leave ENOUGH effective draws, by chains that were 5 to 36 times shorter
-LENGTH = {"paper": {(DIGITS, SSHMC): 10_000, (DIGITS, RMHMC): 18_000, (DIGITS, SURROGATE): 10_000,
+# of the paper budget were to leave ENOUGH effective draws, by chains that were shorter
+LENGTH = {"paper": {(DIGITS, SSHMC): 25_000, (DIGITS, RMHMC): 18_000, (DIGITS, SURROGATE): 10_000,
                     (DIGITS, NUTS): 2000, (DIGITS, MAPPING): 400, (LOGISTIC, SSHMC): 8000,
                     (LOGISTIC, RMHMC): 3000, (LOGISTIC, NUTS): 2000, (LOGISTIC, MAPPING): 10_000},
           "short": {(DIGITS, SSHMC): 500, (DIGITS, RMHMC): 250, (DIGITS, SURROGATE): 600,
