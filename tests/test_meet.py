@@ -1,5 +1,6 @@
 """The four papers on each other's problems: densities, chains, counts, settings, claims."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ import meet as script
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
 from harness.claims import Measured, judge
-from harness.style import plt
+from harness.style import COLOURS, plt
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
@@ -33,6 +34,7 @@ from rivals.moments import Together, as_one, distance, moments, together
 from rivals.non_centred_gp import NonCentredGP
 from rivals.subset_logistic import SubsetLogistic
 from rivals.surrogate_gp import GivenSurrogate, at, latent, surrogate_gp, whitened_latent
+from shahbaba.printed import PROBLEMS
 
 NUGGET = 1e-6
 PHI = np.array([0.4, 0.7])
@@ -141,6 +143,13 @@ def test_surrogate_slices_count_what_they_evaluate(gp):
     assert np.unique(columns[:, 0]).size == 30  # nothing is ever rejected
 
 
+def test_a_bracket_that_is_a_point_takes_each_density_once(gp):
+    *_, asked, points = surrogate_gp(np.zeros(5), PHI, gp[0], 0.4, 1e-9, 30,
+                                     np.random.default_rng(4), 0)
+    # of each hyperparameter: eta, where the slice begins, the first proposal, and x
+    assert (asked, points) == (30 * 2 * 4, 30)
+
+
 def test_the_cases_of_a_subset_count_so_often():
     rng = np.random.default_rng(5)
     X, y, q = rng.standard_normal((6, 2)), np.array([1.0, -1, 1, 1, -1, -1]), np.array([1, -0.5, 1])
@@ -171,6 +180,34 @@ def test_the_subset_of_the_logistic_problem_is_that_of_split_hmc():
     margin, all_ = (np.abs(which.fit.q_hat @ each.X) for each in (which.subset, which.model))
     # the cases whose classes are the least certain are those of the least |margin|
     np.testing.assert_allclose(np.sort(margin), np.sort(all_)[:30], rtol=1e-13)  # rounding
+
+
+def test_the_logistic_problem_has_its_mode_where_the_normal_approximation_is():
+    which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
+    slope = grad_U(np.append(which.fit.q_hat, np.log(25.0)), which.model)  # v = 25
+    # what the search for the mode leaves; with the labels the other way round it is some 100
+    np.testing.assert_allclose(slope[:-1], 0, rtol=0, atol=1e-5)
+
+
+def test_a_data_set_of_split_hmc_has_its_own_share_of_cases(monkeypatch):
+    asked = []
+
+    def stopped(data, fraction):
+        asked.append((data, fraction))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(meeting, "split_problem", stopped)
+    for data in ("Chess", ILLUSTRATIVE):
+        with pytest.raises(KeyboardInterrupt):
+            meeting.stage.__wrapped__(LOGISTIC, data)
+    assert asked == [("Chess", PROBLEMS["Chess"].f), (ILLUSTRATIVE, 0.3)]
+
+
+def test_the_prior_of_the_digits_is_about_the_distances_between_them():
+    model = meeting.stage(DIGITS, 30).model
+    assert model.prior_mean.tolist() == [2.0, 1.0] and model.prior_sd.tolist() == [1.0, 1.0]
+    apart = np.sqrt(model.distance[np.tril_indices(30, -1)])
+    assert abs(np.log(np.median(apart)) - 2.0) < 0.5  # half a deviation
 
 
 @pytest.mark.parametrize(("method", "setting", "n"), [
@@ -296,6 +333,50 @@ def test_the_work_of_surrogate_slices_and_of_rmhmc(monkeypatch):
                               np.zeros(1), [0.3, 2], 4, rng)
     # a metric of p = 3 is p / 2 passes
     assert (found.work, found.gradients, found.factorisations) == (2.5 * 16, 10.0, 6.0)
+
+
+def test_what_is_not_kept_is_not_recorded(monkeypatch):
+    # of six digits all are kept, of 365 no more than eight
+    assert meeting.stage(DIGITS, 30).keep.tolist() == list(range(8))
+    which = meeting.stage(DIGITS, 6)._replace(keep=np.array([1, 3]))
+    theta, phi = meeting.start(DIGITS, which, np.random.default_rng(1))
+    for method, setting in ((SSHMC, [0.1, 2, 0.2, 3]), (RMHMC, [0.3, 2]), (SURROGATE, [1.0, 2])):
+        found = meeting.RUN[method](DIGITS, which, theta, phi, setting, 4,
+                                    np.random.default_rng(2))
+        assert found.theta.shape == found.phi.shape == (4, 2)
+    monkeypatch.setattr(meeting, "nuts", lambda model, q, *rest, kept: kept(q) | {
+        "steps": 1, "warm_up": 1, "divergences": 0})
+    found, _ = meeting.run_nuts(DIGITS, which, theta, phi, 1, 1, np.random.default_rng(2))
+    np.testing.assert_allclose(found.theta, theta[[1, 3]], rtol=0, atol=1e-10)  # x, not z
+
+
+def test_steps_are_up_to_a_fifth_shorter_than_the_setting(monkeypatch):
+    rng, steps, asked = np.random.default_rng(1), [], []
+
+    def rmhmc(q, given, L, step, n, rng):
+        steps.append(step)
+        return SimpleNamespace(samples=q[None], accepted=np.ones(1), divergences=0,
+                               counts=SimpleNamespace(gradient=0, cholesky=0, thirds=0))
+
+    def stopped(*given, **named):
+        asked.append((given, named))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(meeting, "rmhmc", rmhmc)
+    monkeypatch.setattr(meeting, "slice_sampling", lambda q, *rest: SimpleNamespace(
+        samples=q[None], counts=SimpleNamespace(density=0)))
+    meeting.run_rmhmc(DIGITS, two_cases(), np.zeros(2), PHI, [0.5, 2], 200, rng)
+    assert 0.4 <= min(steps) < 0.41 and 0.49 < max(steps) <= 0.5  # of 200 uniform ones
+    # of the others the sampler draws them: eps of both blocks, steps of both; and those of SSHMC
+    for name, run, setting, wanted in (
+            ("rmhmc_within_gibbs", meeting.run_rmhmc, [0.5, 2], (0.5, 0.5, 2, 2)),
+            ("sshmc", meeting.run_sshmc, [0.8, 3, 0.2, 4], (0.8, 0.2, 4))):
+        monkeypatch.setattr(meeting, name, stopped)
+        with pytest.raises(KeyboardInterrupt):
+            run(LOGISTIC, two_cases(), np.zeros(2), PHI, setting, 7, rng)
+        given, named = asked.pop()
+        assert given[3 : 3 + len(wanted)] == wanted and given[3 + len(wanted)] == 7
+        assert named.get("jitter", given[9:10]) in (0.2, (0.2,))
 
 
 def test_all_methods_start_at_the_same_place(monkeypatch):
@@ -424,6 +505,23 @@ def test_the_setting_with_the_most_per_work_is_run_again(computed):
         assert len(set(seeds)) == len(seeds)
 
 
+@pytest.mark.parametrize("budget", ["short", "smoke"])
+def test_a_shorter_run_is_of_its_own_lengths(budget):
+    experiment = Remembered()
+    experiment.budget = budget
+    script.run(experiment, None)
+    for name, methods in METHODS.items():
+        chains, tried = (experiment.tasks[f"{what} of {name}"] for what in ("chains", "pilots"))
+        assert {task["data"] for task in chains + tried} == {script.DATA[budget][name]}
+        length = {method: script.LENGTH[budget][name, method] for method in methods}
+        assert [(task["method"], task["n"]) for task in chains] == [
+            (method, length[method]) for method in methods for _ in range(script.CHAINS[budget])]
+        assert all(t["n"] == length[t["method"]] // script.PILOT[budget] for t in tried)
+        (clocks,) = experiment.tasks[f"timings of {name}"]
+        rounds, n = script.TIMED[budget]
+        assert clocks["rounds"] == rounds and {each for _, each in clocks["rows"].values()} == {n}
+
+
 def test_efficiencies_are_per_what_was_counted(computed):
     _, result = computed
     ess = 100 * (1 + 0.03 + 24 + 0.5 + 6)  # of each chain
@@ -517,6 +615,18 @@ def test_ep_is_compared_in_deviations_and_judged_by_itself():
     assert "-0.500 (0.028)" in script.table(result)
 
 
+def test_the_deviations_are_those_of_the_exact_posterior():
+    result = moved(made_up(), DIGITS, SSHMC, sd=np.full(4, 2.0))  # the reference
+    result = moved(result, DIGITS, MAPPING, mean=np.array([0.1, -0.5]), sd=np.array([1.0, 3.0]))
+    shift, ratio = script.apart(result[DIGITS])
+    assert [each.value for each in shift] == pytest.approx([0.05, -0.25], rel=1e-12)
+    assert shift[0].se == pytest.approx(0.02 * 2**0.5 / 2, rel=1e-12)
+    assert [each.value for each in ratio] == pytest.approx(np.log([1 / 2, 3 / 2]), rel=1e-12)
+    # relative errors of both deviations
+    assert ratio[0].se == pytest.approx(np.hypot(0.03 / 1, 0.03 / 2), rel=1e-12)
+    assert ratio[1].se == pytest.approx(np.hypot(0.03 / 3, 0.03 / 2), rel=1e-12)
+
+
 def test_an_efficiency_that_is_another_changes_its_claims():
     for name in METHODS:
         result = made_up()
@@ -542,6 +652,20 @@ def test_the_table_and_the_figure_have_every_row():
     assert len(fig.axes) == 4
 
 
+def test_each_number_stands_under_its_heading():
+    result, values = made_up(), {"work": 0.1, "gradients": 0.2, "densities": 0.3,
+                                 "factorisations": 0.4, "second": 50.0}
+    result[DIGITS][RMHMC]["per"] = {unit: Measured(np.log(x)) for unit, x in values.items()}
+    lines = [re.split(r"  +", line.strip()) for line in script.table(result).splitlines()]
+    (heads,) = (line for line in lines if line[0] == "problem")
+    (row,) = (line for line in lines if line[:2] == [DIGITS, RMHMC])
+    found = dict(zip(heads, row, strict=True))
+    assert {unit: float(found[unit]) for unit in values} == pytest.approx(
+        {"work": 100, "gradients": 200, "densities": 300, "factorisations": 400, "second": 50})
+    assert [found[head] for head in ("values", "squares", "set-up", "pilots", "means")] == [
+        "899", "799", "50", "160", "agrees"]
+
+
 def test_each_point_of_the_figure_is_in_its_place():
     result = moved(made_up(), DIGITS, NUTS, mean=np.full(4, 9.0))
     fig = script.figure(result)
@@ -558,6 +682,10 @@ def test_each_point_of_the_figure_is_in_its_place():
                                            x * np.exp([-0.1, 0.1]), rtol=1e-12)
                 hollow = point.get_markerfacecolor() == "none"
                 assert hollow == (name == DIGITS and method == NUTS)
+                kind = (COLOURS[0], "o") if script.exact(name, method) else (COLOURS[1], "s")
+                assert (point.get_color(), point.get_marker()) == kind
+        assert [label.get_text() for label in left.get_yticklabels()] == list(METHODS[name])
+        assert left.get_title(loc="left") == name
     plt.close(fig)
 
 

@@ -1,6 +1,7 @@
 """The rivals: what a chain asks for and what that costs, estimates, claims, and what is run."""
 
 import copy
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -109,6 +110,22 @@ def test_delayed_acceptance_has_the_scanned_factor_and_the_surrogate_the_scanned
         chain = delayed_acceptance(truth, fast, star, scale * first.factor, 12, rng, inner)
         found = room.run(1, 0, method, setting, 12, [3], N)
         np.testing.assert_array_equal(found.samples, chain.samples)
+
+
+def test_the_papers_methods_have_the_scanned_width(monkeypatch):
+    asked = []
+
+    def stop(*given):
+        asked.append(given)
+        raise Asked
+
+    monkeypatch.setattr(room, "samples", stop)
+    for method in (STANDARD, TEMPERED):
+        with pytest.raises(Asked):
+            room.run(1, 0, method, 0.5, 12, [3], N)
+        # iterations; a mapping of one variable with this width, stepped out to ten at most
+        given = asked.pop()
+        assert (given[3:5], given[6:]) == ((method, 12), ("variable", 0.5, 10))
 
 
 def test_nuts_runs_on_the_regression_and_its_warm_up_is_set_up(monkeypatch):
@@ -383,6 +400,10 @@ def test_what_is_run(budget):
             assert {t["setting"] for t in after} == {SCANNED[method][1]}
             assert {t["n"] for t in (*mine, *after)} == {n}
             assert all(t["iterations"] >= script.LEAST for t in (*mine, *after))
+            # a scan has a quarter of the work
+            if min(t["iterations"] for t in mine) > script.LEAST:
+                ratio = after[0]["iterations"] / mine[1]["iterations"]
+                assert ratio == pytest.approx(4, rel=0.5 / script.LEAST)
             seeds = [tuple(t["seed"]) for t in (*mine, *after)]
             assert len(set(seeds)) == len(seeds) and {s[0] for s in seeds} == {4}
             assert result[number]["found"][method].setting == SCANNED[method][1]
@@ -414,6 +435,13 @@ def test_how_long_a_chain_is():
     assert iterations(3, WALK, 1.0) == 6000 and iterations(6, WALK, 1.0) == 10_000
     assert iterations(6, NYSTROM, 1.0) == 500 and iterations(10, NUTS, 0.8) == 150
     assert iterations(10, STANDARD, 1.0) == round(3000 / 38.5)
+    # half an evaluation, twelve, two for each of three variables
+    assert iterations(1, DELAYED, 1.0) == 80_000 and iterations(1, DRAGGING, 1.0) == 3333
+    assert iterations(1, TEMPERED, 1.0) == 6667
+    part = 40 / 300  # of the cases; a subset takes the square of it, columns twice as much
+    assert iterations(1, SOD, 1.0) == round(40_000 / (3 * (1 + 5 * part**2)))
+    assert iterations(1, "surrogate", 8) == round(40_000 / (1 + 8 * part**2))
+    assert iterations(1, "surrogate, FITC", 8) == round(6000 / (1 + 8 * 2 * part))
 
 
 def test_a_gap_is_of_what_says_something():
@@ -443,9 +471,17 @@ def test_each_column_and_each_point_is_in_its_place():
     assert next(line for line in text.splitlines() if line.startswith("1 ")).split()[-2:] == [
         "2.7", "2.0"]
     assert any(line.split()[:4] == ["1", "1.23", "ms", "1.2"] for line in text.splitlines())
+    lines = [re.split(r"  +", line.strip()) for line in text.splitlines()]
+    for first, column, wanted in (
+            ("lengths", "the best rival", f"{DELAYED} 12.2"), ("lengths", "lengths", ISOTROPIC),
+            ("method", "a draw", "81.5"), ("method", "draws", "100"), ("method", "set-up", "1000"),
+            ("method", "accepted", "0.30"), ("method", "setting", "1.0")):
+        place = next(k for k, line in enumerate(lines) if line[:2] == ["row", first])
+        assert lines[place + 2][lines[place].index(column)] == wanted
     r[1]["z"] = Measured(4.1)
     fig = script.figure(r)
     shown = [*METHODS, *RIVALS]
+    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == shown
     for ax, first in zip(fig.axes, (1, 3), strict=True):
         rows = [number for number in ROWS if ROWS[number].kind == ROWS[first].kind]
         assert [c.get_label().split(",")[0] for c in ax.containers] == [
