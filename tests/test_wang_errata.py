@@ -7,6 +7,7 @@ import wang_errata as errata
 from harness.claims import failures, judge
 from harness.replicates import Experiment
 from harness.run import Settings
+from harness.style import plt
 from judging import verdicts
 from wang import identities
 from wang.errata import ERRATA, MISPRINTS
@@ -178,3 +179,27 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
     text = errata.table(result)
     assert all(f"N{k}" in text for k in range(1, 11))
     assert len(errata.figure(result).axes) == 4
+
+
+def test_the_figure_shows_which_numbers_are_not_those_of_their_factors():
+    naive = {f"{method}, {side}": [base, base / 2] for base, method in ((0.1, "mapping"),
+             (0.2, "tempered")) for base, side in ((base, "printed"), (base / 1e10, "ours"))}
+    result = {"inverses": [(10.0 + k, 0.1 + k) for k in range(5)], "naive": naive,
+              "factors": {key: errata.of_factors(*key)[1] for key in errata.PRODUCTS}}
+    fig = errata.figure(result)
+    inverse, reverse, factors, gains = fig.axes
+    assert {line.get_label(): line.get_ydata()[0] for line in inverse.get_lines()} == {
+        "(37), as printed": 10.0, "(32)": 0.1}
+    assert {line.get_label(): line.get_ydata().tolist() for line in reverse.get_lines()} == {
+        label + end: sorted(naive[f"{method}, {side}"]) for method, label in (
+            ("mapping", "discretizing chain"), ("tempered", "tempered transitions"))
+        for side, end in (("printed", ""), ("ours", ", with the reverse"))}
+    drawn = factors.get_lines()[: 2 * len(errata.PRODUCTS)]
+    for (row, method), bar, point in zip(errata.PRODUCTS, drawn[::2], drawn[1::2], strict=True):
+        (low, high), (x, y) = bar.get_xdata(), point.get_xydata()[0]
+        assert low < x < high and round(y) == list(ROWS).index(row)
+        assert (low <= 1 <= high) == ((row, method) not in MISPRINTS) == (bar.get_color() == "k")
+    # of SOD, a gain for each row that has it
+    assert gains.get_lines()[0].get_xydata().tolist() == [
+        [row, 1 / found.ratio[SOD]] for row, found in ROWS.items()]
+    plt.close(fig)

@@ -78,4 +78,24 @@ def test_a_run_of_seconds_counts_and_draws(monkeypatch, tmp_path):
     assert "pi known" in fig1.table(result) and to_json(drawn)
     figure = fig1.figure(result)
     assert len(figure.axes) == 2
+    above, below = figure.axes
+    q, first = np.array(drawn["q"])[:, 1:3], drawn["first"]  # log eta and log rho
+    line, *points = above.get_lines()
+    np.testing.assert_array_equal(line.get_xydata(), q)
+    for k, point in enumerate(points[: len(q)], first):
+        np.testing.assert_array_equal(point.get_xydata()[0], q[k - first])
+        assert (point.get_markerfacecolor() == "white") == (k not in known)
+    gaps = {float(text.get_position()[0]): text.get_text().replace("$", "").replace("\u2212", "-")
+            for text in below.texts if text.get_position()[1] == -0.45}
+    assert gaps == {k: f"{drawn['gap'][k - first] - drawn['gap'][-first]:+.1f}" for k in known}
+    # R forwards from x, its reverse backwards; arrows point away from x
+    named = {text.get_position()[0] - 0.5: text.get_text() for text in below.texts
+             if text.get_position()[1] == -0.4}
+    assert named == {k: "$R$" if k >= 0 else r"$\tilde R$"
+                     for k in range(first, first + len(q) - 1)}
+    marks = [(line.get_marker(), *place) for line in below.get_lines()
+             if line.get_markersize() == 8 for place in line.get_xydata()]
+    for move, (to, now, accepted) in enumerate(zip(drawn["proposed"], drawn["steps"],
+                                                   drawn["accepted"], strict=True), 1):
+        assert ("o" if accepted else "x", to, move) in marks and ("o", now, move) in marks
     plt.close(figure)

@@ -163,4 +163,20 @@ def test_the_table_and_the_figure():
     assert labels[:10] == [f"row {number}" for number in ROWS]
     curves = [line for line in fig.axes[1].lines if line.get_marker() not in "xD"]
     assert len(curves) == len(script.CURVES[NYSTROM])
+    for ax, method in zip(fig.axes, script.CURVES, strict=False):
+        lines = iter(ax.get_lines())
+        for number in result["curves"]:
+            for columns, curve in result["curves"][number].get(method, {}).items():
+                line = next(lines)
+                n = ROWS[number].n
+                np.testing.assert_allclose(line.get_xydata(), [
+                    (m / n, np.exp(each["draw"].value)) for m, each in curve.items()], rtol=1e-12)
+                assert (line.get_marker() == "x") == (columns == PIVOTED)
+            if method in result["curves"][number]:
+                diamond, m = next(lines), ROWS[number].m[method]
+                draw = result["curves"][number][method][RANDOM][m]["draw"].value
+                assert diamond.get_marker() == "D"
+                np.testing.assert_allclose(diamond.get_xydata(), [(m / n, np.exp(draw))])
+    for bar, parts in zip(fig.axes[2].containers, result["refused"].values(), strict=True):
+        assert bar.lines[0].get_xydata().tolist() == [[x, rate.value] for x, rate in parts.items()]
     plt.close(fig)

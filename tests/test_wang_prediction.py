@@ -208,4 +208,19 @@ def test_the_table_and_the_figure():
     assert "ground, n = 25 " in text and "10: long, ard, n = 900" in text
     fig = script.figure(result)
     assert len(fig.axes) == 2
+    left, right = fig.axes
+    (gains,), keys = left.containers, list(result)
+    point, _, (ends,) = gains.lines
+    for k, key in enumerate(keys):
+        gain = script.gain(result, key)
+        assert point.get_xydata()[k].tolist() == [gain.value, k] and gain.value > 0
+        np.testing.assert_allclose(ends.get_segments()[k][:, 0], [
+            gain.value - 2 * gain.se, gain.value + 2 * gain.se], rtol=1e-12)
+    covered = {bar.get_label(): bar.lines[0].get_xydata() for bar in right.containers}
+    assert list(covered) == [POSTERIOR, LIKELIHOOD, TRUTH]
+    for name, points in covered.items():
+        mine = [k for k, key in enumerate(keys) if name in result[key][0]]
+        assert np.round(points[:, 1]).tolist() == mine
+        np.testing.assert_allclose(points[:, 0], [
+            np.mean([each[name]["coverage"][1] for each in result[keys[k]]]) for k in mine])
     plt.close(fig)

@@ -145,3 +145,19 @@ def test_the_table_and_the_figure():
     assert [ax.get_title() for ax in fig.axes][:2] == ["row 1, random", "row 2, random"]
     assert len(fig.axes[0].lines) == 6
     plt.close(fig)
+    for number, units in result["rows"].items():
+        for unit, names in units.items():
+            for k, plane_ in enumerate(names.values()):
+                for (r, s), each in plane_.items():
+                    each["tau"] = Measured(number + 10.0 * r + 100 * s)
+                    each["cost"] = 1.0 + k + 3 * (unit == "sweep")
+    fig = plane.figure(result)
+    for ax in fig.axes:
+        number, unit = ax.get_title().removeprefix("row ").split(", ")
+        assert len(ax.get_lines()) == 6
+        for line in ax.get_lines():
+            s, name = line.get_label().removeprefix("s = ").split(", ", 1)
+            cost = 1 + list(SLICES).index(name) + 3 * (unit == "sweep")
+            np.testing.assert_allclose(line.get_xydata(), [
+                (r, cost * (int(number) + 10 * r + 100 * int(s))) for r in (1, 2, 4, 8)])
+    plt.close(fig)

@@ -123,4 +123,19 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     assert text.count("\n") > len(ROWS) + len(table1.OTHER_ROWS) * len(table1.OTHERS)
     figure = table1.figure(result)
     assert len(figure.findobj(plt.Axes)) == 12
+    *above, noise, widths = figure.axes
+    for ax, (row, (X, y)) in zip(above, result["data"].items(), strict=True):
+        np.testing.assert_array_equal(ax.get_lines()[0].get_xydata(), np.transpose([X[:, 0], y]))
+        assert ax.get_title().startswith(f"{row}: {ROWS[row].size} {ROWS[row].kind}")
+    for line, (row, found) in zip(noise.get_lines(), result["rows"].items(), strict=False):
+        assert line.get_label() == f"data set {row}"
+        np.testing.assert_allclose(line.get_xydata(), np.transpose(
+            [table1.NOISE, np.mean(found["noise"], axis=0)]), rtol=1e-12)
+    drawn = {name: [line.get_xydata() for line in widths.get_lines() if line.get_label() == name]
+             for name in (r"$\sigma$", r"$\eta$", "lengths")}
+    each = [(row, one) for row, found in result["rows"].items() for one in found["widths"]]
+    for (name, shift), part in zip(((r"$\sigma$", -0.25), (r"$\eta$", 0), ("lengths", 0.25)),
+                                   (slice(1), slice(1, 2), slice(2, None)), strict=True):
+        for points, (row, one) in zip(drawn[name], each, strict=True):
+            np.testing.assert_array_equal(points, [(row + shift, value) for value in one[part]])
     plt.close(figure)

@@ -10,7 +10,7 @@ from harness.claims import BUDGETS, Measured, Scan, judge, log
 from harness.style import plt
 from judging import verdicts
 from wang.chains import NARROW, SLICES, WIDE
-from wang.printed import SOD, STANDARD
+from wang.printed import ROWS, SOD, STANDARD
 
 TRUE = {(7, STANDARD): 170.0, (9, SOD): 25.0}  # the rest: 5, as its windows say
 
@@ -126,4 +126,18 @@ def test_the_table_and_the_figure():
     fig = windows.figure(result)
     labels = [[text.get_text() for text in ax.get_yticklabels()] for ax in fig.axes]
     assert "9 Nystrom" in labels[0] and "9 Nystrom" not in labels[1] and "9 SOD" in labels[1]
+    for ax, name, rows in zip(fig.axes, SLICES, labels, strict=True):
+        assert ax.get_title() == name and len(ax.containers) == len(rows)
+        diamonds = [line for line in ax.get_lines() if line.get_marker() == "D"]
+        clouds = [line for line in ax.get_lines() if line.get_marker() == "."]
+        for k, (label, bar, diamond, cloud) in enumerate(zip(
+                rows, ax.containers, diamonds, clouds, strict=True)):
+            number, method = label.split(" ", 1)
+            tau = TRUE.get((int(number), method), 5.0)
+            point, _, (ends,) = bar.lines
+            assert point.get_xydata().tolist() == [[tau, k]]
+            np.testing.assert_allclose(ends.get_segments()[0][:, 0], [0.9 * tau, 1.1 * tau])
+            assert diamond.get_xydata().tolist() == [[ROWS[int(number)].tau[method], k]]
+            np.testing.assert_allclose(cloud.get_xdata(), result["rows"][int(number)][method][
+                name]["windows"])
     plt.close(fig)

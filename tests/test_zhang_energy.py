@@ -144,6 +144,8 @@ def test_the_crossed_funnels_by_their_records(monkeypatch):
 
 def test_the_table_and_the_figure():
     result = made_up()
+    moves = {name: float(k) for k, name in enumerate(result["path"], 1)}  # from another start each
+    result["path"] = {name: [5.0 * k, 6.0 * k, 7.0 * k] for name, k in moves.items()}
     text = energy.table(result)
     for words in ("range of U + n v / 2", "with ", "without", "2.5"):  # 5 per 2 million gradients
         assert words in text
@@ -151,6 +153,9 @@ def test_the_table_and_the_figure():
     assert [ax.get_title() for ax in fig.axes] == [
         "as in (4) and (5)", "$n v / 2$ taken out of both", "crossed funnels"]
     assert [line.get_label() for line in fig.axes[0].get_lines()[:2]] == ["potential", "kinetic"]
+    for ax, names in zip(fig.axes, (("U", "K", "lent"), ("U without", "K without", "lent")),
+                         strict=False):
+        assert [line.get_ydata()[1] for line in ax.get_lines()] == [moves[name] for name in names]
     points = [line.get_ydata()[0] for line in fig.axes[2].get_lines()]
     assert points == pytest.approx([800, 150, 900, 2.5], rel=1e-12)  # a with, without; b
     plt.close(fig)

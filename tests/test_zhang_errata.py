@@ -8,6 +8,7 @@ from algorithms.sshmc import sshmc
 from harness.claims import Measured, failures, judge
 from harness.replicates import Experiment
 from harness.run import Settings
+from harness.style import plt
 from judging import verdicts
 from models.funnel import Funnel
 from zhang.as_printed import PRINTED, as_printed, third_from_the_start
@@ -147,3 +148,21 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
     text = errata.table(result)
     assert all(f"Z{k}" in text for k in range(1, 19) if k != 17)
     assert len(errata.figure(result).axes) == 3
+
+
+def test_the_ratios_whose_rounding_does_not_reach_one_are_the_misprints():
+    result = {"traces": {"as printed": [1.0, 5.0, 2.0]}, "flow": {
+        "1": [0.4, 0.3, 0.2, 0.1], "2": [0.8, 0.6, 0.4, 0.3]}}
+    fig = errata.figure(result)
+    traces, flow, ratios = fig.axes
+    assert traces.get_lines()[0].get_ydata().tolist() == [1.0, 5.0, 2.0]
+    one, two, slope = flow.get_lines()
+    assert [line.get_ydata().tolist() for line in (one, two)] == list(result["flow"].values())
+    assert one.get_label().startswith("1 leapfrog for") and two.get_label().startswith("2 leapf")
+    np.testing.assert_allclose(np.diff(np.log(slope.get_ydata())), -2 * np.log(2), rtol=1e-12)
+    drawn = ratios.get_lines()[: 2 * len(errata.RATIOS)]
+    for k, (key, bar, dot) in enumerate(zip(errata.RATIOS, drawn[::2], drawn[1::2], strict=True)):
+        (low, high), (x, y) = bar.get_xdata(), dot.get_xydata()[0]
+        assert low < x < high and y == k == bar.get_ydata()[0]
+        assert (low <= 1 <= high) == (key not in MISPRINTS) == (dot.get_marker() == "o")
+    plt.close(fig)

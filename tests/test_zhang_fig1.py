@@ -117,6 +117,10 @@ def test_the_table_and_the_figure_have_a_method_each():
         "potential", "kinetic", "total"]
     energies = [line.get_ydata().tolist() for line in axes[0, 1].get_lines()]
     assert energies == [[0, -4, -2], [0, 4, 2], [0, 0, 0]]
+    assert axes[0, 1].get_lines()[0].get_xdata().tolist() == [0, 1, 2]  # time
+    start = axes[1, 2].get_lines()[1]
+    assert (start.get_label(), start.get_xydata().tolist()) == ("the start", [[0, 0.5]])
+    np.testing.assert_array_equal(axes[1, 2].get_lines()[0].get_ydata(), [0.5, -0.5, 0])  # x
     np.testing.assert_array_equal(axes[1, 2].get_lines()[0].get_xdata(), [0, 1, 2])  # v
     assert axes[1, 0].get_xlabel() == "$v$" and axes[1, 0].get_ylabel() == "$x_1$"
     assert len({ax.get_ylim() for ax in axes[0]}) == 1

@@ -189,6 +189,18 @@ def test_the_figure_is_in_the_papers_order_and_the_table_has_all_methods():
             assert area == pytest.approx(sum(result["rows"][HMC]["histogram"][k]) / 20_000)
     assert {t.get_text() for t in fig.legends[0].get_texts()} == {*METHODS, "true value"}
     plt.close(fig)
+    for k, row in enumerate(result["rows"].values()):
+        row["histogram"] = [[100 * k + j] * 30 for j in range(3)]
+    fig = fig2.figure(result)
+    for ax, name in zip(fig.axes, fig2.ORDER, strict=True):
+        j = NAMES.index(name)
+        heights = {patch.get_label(): patch.get_data()[0][0] for patch in ax.patches}
+        wide = EDGES[j][1] - EDGES[j][0]
+        assert heights == pytest.approx({method: (100 * k + j) / wide / 20_000
+                                         for k, method in enumerate(result["rows"])})
+        (true,) = [line for line in ax.get_lines() if line.get_label() == "true value"]
+        assert true.get_xdata()[0] == {"phi": 0.98, "sigma": 0.15, "beta": 0.65}[name]
+    plt.close(fig)
     text = fig2.table(result)
     assert all(words in text for words in (*METHODS, "truth", "0 1 2", "Start"))
     assert len(BINS) == 3

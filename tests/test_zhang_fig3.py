@@ -145,5 +145,36 @@ def test_the_panels_stand_as_in_the_paper():
     for title, method in (("(a) RMHMC", GIBBS), ("(b) SSHMC", SSHMC)):
         np.testing.assert_allclose(panels[title].images[0].get_array().ravel(),
                                    np.mean(result["rows"][method]["field"], axis=0))
+    lower = [ax for ax in fig.axes if ax.get_title() in (SSHMC, "true field")]
+    for ax, field in zip(lower, (np.mean(result["64"]["field"], axis=0), np.ones(16)), strict=True):
+        np.testing.assert_allclose(ax.images[0].get_array().ravel(), field)
+    for one, other in (("(a) RMHMC", "(b) SSHMC"), (SSHMC, "true field")):  # one scale for both
+        assert panels[one].images[0].get_clim() == panels[other].images[0].get_clim()
     plt.close(fig)
     assert len(fig3.table(result).splitlines()) == 8
+
+
+def test_the_histograms_are_of_their_method_and_parameter():
+    result = made_up()
+    for k, each in enumerate((result["rows"][GIBBS], result["rows"][SSHMC], result["64"])):
+        # all of the draws in one bin, another one in each
+        each["histogram"] = [[5.0 * (b == 10 * k + j) for b in range(edges.size - 1)]
+                             for j, edges in enumerate(EDGES.values())]
+    fig = fig3.figure(result)
+    for ax in (ax for ax in fig.axes if ax.patches):
+        j = int("beta" in ax.get_title())
+        assert ("sigma" in ax.get_title()) != j
+        edges = [*EDGES.values()][j]
+        upper = ax.get_title().startswith("(")
+        wanted = {GIBBS: j, SSHMC: 10 + j} if upper else {SSHMC: 20 + j}
+        assert {patch.get_label(): int(patch.get_data().values.argmax())
+                for patch in ax.patches} == wanted
+        for patch in ax.patches:
+            values, ends, _ = patch.get_data()
+            assert values.max() * (edges[1] - edges[0]) == pytest.approx(1.0)  # per log
+            np.testing.assert_allclose(ends, np.exp(edges), rtol=1e-12)
+        (true,) = [line for line in ax.get_lines() if line.get_label() == "true value"]
+        assert true.get_xdata()[0] == [*fig3.TRUTH.values()][j]
+    assert len({patch.get_facecolor() for ax in fig.axes for patch in ax.patches
+                if patch.get_label() == SSHMC}) == 1
+    plt.close(fig)

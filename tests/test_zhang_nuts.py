@@ -9,6 +9,7 @@ import pytest
 import rivals.nuts
 import zhang_nuts as script
 from harness.claims import Measured, judge
+from harness.style import plt
 from models.funnel import Funnel
 from models.gaussian import Gaussian
 from rivals.moments import Together, distance, imprecision, moments, together, worst
@@ -79,6 +80,32 @@ def test_the_table_and_the_figure_have_every_row():
     # 600 effective draws in 1e5 gradients and 10 seconds
     assert text.count(" 60.0 (6.0)") == text.count("  6  ") == len(script.RUNS)
     assert len(script.figure(result).axes) == 3
+
+
+def test_each_point_of_the_figure_is_in_its_panel_and_of_its_sampler():
+    result = made_up()
+    for k, (key, f) in enumerate(result["found"].items()):
+        mean = f.mean + (0.001 * k if key[1] in (SSHMC, GIBBS, HMC) else 0.0)
+        result["found"][key] = f._replace(gradients=1e5 * (k + 1), mean=mean)
+        result["seconds"][key] = Measured(10.0 + k)
+    fig = script.figure(result)
+    legend = fig.legends[0]
+    colour_of = {text.get_text(): line.get_color() for text, line in zip(
+        legend.get_texts(), legend.get_lines(), strict=True)}
+    for ax, number in zip(fig.axes, (lambda key: 600 / result["found"][key].gradients,
+                                     lambda key: 600 / result["seconds"][key].value,
+                                     lambda key: script.off(result, *key).value), strict=True):
+        far = ax is fig.axes[2]
+        names = list(script.REAL if far else HYPER)
+        assert [label.get_text() for label in ax.get_xticklabels()] == names
+        drawn = {(round(float(line.get_xdata()[0])), line.get_color()): line.get_ydata()[0]
+                 for line in ax.get_lines() if line.get_marker() != "None"}
+        wanted = {(names.index(name), colour_of[sampler]): number((name, sampler))
+                  for name, sampler in script.RUNS
+                  if name in names and not (far and sampler == script.NON_CENTRED)}
+        assert drawn == pytest.approx(wanted, rel=1e-12)
+    assert ["second" in ax.get_title() for ax in fig.axes] == [False, True, False]
+    plt.close(fig)
 
 
 class Remembered:

@@ -8,6 +8,7 @@ import pytest
 
 import zhang_rivals as script
 from harness.claims import Measured, judge
+from harness.style import COLOURS, plt
 from models.interface import U
 from models.log_gaussian_cox import LogGaussianCox
 from rivals.moments import Together, moments, together
@@ -104,6 +105,32 @@ def test_the_table_and_the_figure_have_every_row():
     assert len([line for line in text.splitlines() if line.endswith("+0.0")]) == 3 * (1 + 3 + 2) + 3
     assert "eps_theta 0.2" in text and "noise 1" in text
     assert len(script.figure(result).axes) == 2
+
+
+def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
+    result = made_up()
+    for k, (key, f) in enumerate(result["found"].items()):
+        result["found"][key] = f._replace(gradients=1e5 * (k + 1), mean=f.mean.copy())
+        result["seconds"][key] = Measured(10.0 + k)
+    result["found"]["credit", CENTRED].ess[0] = 4 * 49  # cannot tell
+    result["found"]["Cox", SSHMC].mean[0] += 1.0  # void
+    fig = script.figure(result)
+    shown = [(place, k, (name, method)) for place, name in enumerate(script.PROBLEMS)
+             for k, method in enumerate(script.METHODS[name]) if (name, method) != ("Cox", SSHMC)]
+    for ax, amount in zip(fig.axes, (lambda key: result["found"][key].gradients,
+                                     lambda key: result["seconds"][key].value), strict=True):
+        assert ("CPU second" in ax.get_title()) == (ax is fig.axes[1])
+        for line, (place, k, key) in zip(ax.get_lines(), shown, strict=True):
+            draws = 196 if key == ("credit", CENTRED) else 600
+            assert line.get_xdata()[0] == pytest.approx(place + (k - 1.5) / 8, rel=1e-12)
+            assert line.get_ydata()[0] == pytest.approx(draws / amount(key), rel=1e-12)
+            assert line.get_color() == COLOURS[k]
+            assert (line.get_markerfacecolor() == "white") == (draws == 196)
+        assert [label.get_text().split("\n")[0] for label in ax.get_xticklabels()] == list(
+            script.PROBLEMS)
+    labels = [text.get_text() for text in fig.legends[0].get_texts()]
+    assert labels == ["specialist", SSHMC, NON_CENTRED, CENTRED, RESCALED]  # that of the colours
+    plt.close(fig)
 
 
 # The work

@@ -130,4 +130,13 @@ def test_the_table_and_the_figure():
     fig = softabs.figure(result)
     labels = [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
     assert labels[0].startswith(SSHMC) and labels[1].startswith(SOFT)
+    # 1e-7 and 1e-4 seconds a step
+    assert [label.split(": ")[1].split()[0] for label in labels] == ["0.1", "100"]
+    for bar, (L, draws) in zip(fig.axes[0].containers, (
+            ([100, 200], [1.0, 2.0]), ([8, 12], [0.125, 2.0])), strict=True):
+        point, _, (ends,) = bar.lines
+        assert point.get_xdata().tolist() == L
+        assert point.get_ydata() == pytest.approx(draws, rel=1e-12)  # per 1000 steps
+        np.testing.assert_allclose([each[:, 1] for each in ends.get_segments()],
+                                   np.outer(draws, [0.96, 1.04]), rtol=1e-12)
     plt.close(fig)

@@ -280,10 +280,23 @@ def test_the_table_and_the_figure_show_print_and_ours():
     for words in ("115.35", "3868.79", "0.72", "halves: 0.820; one each: 0.370; two each: 0.360",
                   "the same, n/2 + 1/9", "4000 (40)", "RMHMC(Gibbs): 20"):
         assert words in text
+    for found in result["rows"].values():
+        found["long"][1] = Measured(1.0, 0.1)  # of single pieces
     fig = table1.figure(result)
     left, right = fig.axes
     assert [t.get_text() for t in left.get_yticklabels()] == list(table1.ROWS)
     assert {t.get_text() for t in left.get_legend().get_texts()} == {
         "the paper's estimator", "long runs", "print"}
     assert len(right.get_lines()) == 3
+    wanted = []  # of each row: the paper's estimator, long runs (pieces of five), print
+    for k, row in enumerate(table1.ROWS):
+        found = result["rows"][row]
+        wanted += [(found["apparent"]["v"].value, k), (found["long"][5].value, k + 0.2)]
+        wanted += [(number("Table 1", row, "v"), k - 0.2)] if row in METHODS else []
+    for bar, (value, place) in zip(left.containers, wanted, strict=True):
+        point, _, (ends,) = bar.lines
+        assert (point.get_xdata()[0], point.get_ydata()[0]) == pytest.approx((value, place))
+        if bar.get_label() != "print" and point.get_marker() != "D":
+            reach = ends.get_segments()[0][:, 0]
+            assert reach == pytest.approx([0.98 * value, 1.02 * value])  # 2 standard errors
     plt.close(fig)

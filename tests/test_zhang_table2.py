@@ -273,6 +273,13 @@ def test_the_figure_has_every_row():
     printed = [line for line in fig.axes[0].get_lines() if line.get_color() == "k"]
     assert [line.get_xdata().tolist() for line in printed][:2] == [
         [number("Table 2", HMC, c) for c in COLUMNS[:3]], [number("Table 2", HMC, "v")]]
+    ours = [line for line in fig.axes[0].get_lines() if line.get_color() != "k"]
+    assert [line.get_label() for line in ours[:2]] == ["$w$, ours", "$v$, ours"]
+    for k, found in enumerate(made_up()["rows"].values()):
+        for line, first, names in zip(ours[2 * k : 2 * k + 2], ours, (COLUMNS[:3], ("v",)),
+                                      strict=False):
+            assert line.get_xdata().tolist() == [found[name].value for name in names]
+            assert line.get_color() == first.get_color() and round(line.get_ydata()[0]) == k
     plt.close(fig)
 
 

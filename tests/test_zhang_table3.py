@@ -190,6 +190,23 @@ def test_the_table_and_the_figure_show_print_and_ours():
     plt.close(fig)
 
 
+def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
+    result = made_up() | {"n": 10_000}  # print has 20 000
+    left = table3.figure(result).axes[0]
+    diamonds = [line for line in left.get_lines() if line.get_marker() == "D"]
+    for bars, line, method in zip(left.containers, diamonds, METHODS, strict=False):
+        printed = np.array([number("Table 3", method, c) for c in COLUMNS])
+        point, _, (ends,) = bars.lines
+        assert bars.get_label() == method and point.get_color() == line.get_color()
+        np.testing.assert_allclose(point.get_ydata(), printed / 10, rtol=1e-12)
+        np.testing.assert_allclose(line.get_ydata(), printed / 20, rtol=1e-12)
+        np.testing.assert_allclose([each[:, 1] for each in ends.get_segments()],
+                                   np.outer(printed / 10, [0.98, 1.02]), rtol=1e-12)
+    scan = [line for line in left.get_lines() if line.get_marker() == "_" and line.get_alpha()]
+    np.testing.assert_allclose(scan[0].get_ydata(), 1.01 * diamonds[0].get_ydata() * 2, rtol=1e-12)
+    plt.close(left.figure)
+
+
 def test_the_least_counts_squares_where_asked():
     found = made_up_estimates(SSHMC)
     found["squares"]["min"] = Measured(7.0)

@@ -209,6 +209,20 @@ def test_the_table_and_the_figure_show_every_row():
     fig = table4.figure(result)
     assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == [
         "unit", "pixel", "unit, L = 40", "unit, seed 2"]
+    for ax, method in zip(fig.axes, table4.METHODS, strict=False):
+        assert ax.get_title() == method
+        sigma, beta = (number("Table 4", method, column) for column in ("sigma", "beta"))
+        lines = [line for line in ax.get_lines() if line.get_label().endswith("print")]
+        assert [line.get_xdata()[0] for line in lines] == [sigma, beta]
+        assert [line.get_label() for line in lines] == [r"$\sigma$, print", r"$\beta$, print"]
+        points = [bar.lines[0] for bar in ax.containers]
+        half = len(points) // 2
+        for kind, line in ((points[:half], lines[0]), (points[half:], lines[1])):
+            for k, point in enumerate(kind):
+                # all that is made up is as printed
+                assert point.get_xdata()[0] == pytest.approx(line.get_xdata()[0], rel=1e-12)
+                assert round(float(point.get_ydata()[0])) == k
+                assert point.get_color() == line.get_color()
     plt.close(fig)
 
 

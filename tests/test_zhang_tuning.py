@@ -5,8 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from harness.style import plt
 from zhang import tuning
 from zhang.estimates import worst
+from zhang.pilots import draw_pilots
 from zhang.printed import ACCEPTANCE
 
 
@@ -75,6 +77,20 @@ def test_a_pilot_of_blocks_has_the_rate_of_each():
     accepted = np.column_stack([np.ones(50, bool), np.arange(50) % 2 == 0])
     chain = Chain(rng.normal(size=(50, 2)), rng.normal(size=(50, 1)), accepted, Counts(1, 1, 1))
     assert tuning.pilot({}, [chain, chain], {"factor": 2.0})["AP"] == [1.0, 0.5]
+
+
+def test_pilots_are_drawn_at_their_mean_rate_and_worst_ess_per_cost():
+    fig, ax = plt.subplots()
+    draw_pilots(ax, {"one": [made("", [0.6, 0.8], [4, 3, 2, 9], 5.0)],
+                     "two": [made("", [0.9], [9, 9, 9, 7], 2.0), made("", [0.1], [1] * 4)]},
+                "1000 gradients", 1e3)
+    found = {line.get_label(): line.get_xydata().tolist() for line in ax.get_lines()}
+    assert found["one"] == [pytest.approx([0.7, 1000 * 2 / 5])]
+    assert found["two"] == [pytest.approx([0.9, 3500]), pytest.approx([0.1, 1000])]
+    (band,) = ax.patches
+    ends = np.ptp(np.array(band.get_extents().transformed(ax.transData.inverted())), axis=0)
+    assert ends[0] == pytest.approx(ACCEPTANCE[1] - ACCEPTANCE[0])
+    plt.close(fig)
 
 
 def test_a_cost_of_what_is_not_counted_is_refused():
