@@ -143,13 +143,6 @@ def test_surrogate_slices_count_what_they_evaluate(gp):
     assert np.unique(columns[:, 0]).size == 30  # nothing is ever rejected
 
 
-def test_a_bracket_that_is_a_point_takes_each_density_once(gp):
-    *_, asked, points = surrogate_gp(np.zeros(5), PHI, gp[0], 0.4, 1e-9, 30,
-                                     np.random.default_rng(4), 0)
-    # of each hyperparameter: eta, where the slice begins, the first proposal, and x
-    assert (asked, points) == (30 * 2 * 4, 30)
-
-
 def test_the_cases_of_a_subset_count_so_often():
     rng = np.random.default_rng(5)
     X, y, q = rng.standard_normal((6, 2)), np.array([1.0, -1, 1, 1, -1, -1]), np.array([1, -0.5, 1])

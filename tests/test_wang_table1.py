@@ -121,6 +121,8 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     assert failures(judge(table1.CLAIMS, result, "smoke")) == []
     text = table1.table(result)
     assert text.count("\n") > len(ROWS) + len(table1.OTHER_ROWS) * len(table1.OTHERS)
+    for found in result["rows"].values():
+        found["noise"].append([3 * x - 1 for x in found["noise"][0]])  # of another data set
     figure = table1.figure(result)
     assert len(figure.findobj(plt.Axes)) == 12
     *above, noise, widths = figure.axes

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -226,6 +227,28 @@ def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
         rivals.nuts.library()
     assert exit.value.code == 2
     assert 'pip install -e ".[nuts]"' in capsys.readouterr().err
+
+
+def test_what_is_asked_of_the_library_and_made_of_its_answer(monkeypatch):
+    asked, draws = {}, np.arange(8.0).reshape(1, 4, 2)
+
+    def sample(compiled, **options):
+        asked.update(options)
+        return SimpleNamespace(
+            posterior={"q": SimpleNamespace(values=draws)},
+            sample_stats={"n_steps": np.array([3, 5, 7, 9]), "diverging": np.array([0, 1, 0, 1]),
+                          "maxdepth_reached": np.array([0, 0, 0, 1])},
+            warmup_sample_stats={"n_steps": np.array([30, 20])})
+
+    outer, inner = ModuleType("nutpie"), ModuleType("nutpie.compiled_pyfunc")
+    outer.sample, inner.from_pyfunc = sample, lambda *given, **named: "compiled"
+    monkeypatch.setitem(sys.modules, "nutpie", outer)
+    monkeypatch.setitem(sys.modules, "nutpie.compiled_pyfunc", inner)
+    found = rivals.nuts.nuts(None, np.zeros(2), 4, 2, 5, 7, True)
+    assert [asked[name] for name in ("draws", "tune", "seed", "maxdepth", "target_accept",
+                                     "low_rank_modified_mass_matrix")] == [4, 2, 5, 7, 0.9, True]
+    np.testing.assert_array_equal(found.pop("q"), draws[0])
+    assert found == {"steps": 24, "warm_up": 50, "divergences": 2, "deepest": 0.25}
 
 
 @pytest.fixture
