@@ -59,7 +59,7 @@ class Counts(NamedTuple):
 
     prepared: int  # evaluations of U from scratch: new values of the slow variables
     trials: int  # evaluations of U after a change of one fast variable
-    not_finite: int  # of these, infinite or nan
+    not_finite: int  # of the trials, infinite or nan
 
 
 class DraggedChain(NamedTuple):
@@ -133,8 +133,10 @@ def check_dragging(q0, model, slow, factor, n, rng, n_steps=20, sweeps=1, w=0.5,
     """Check the arguments of dragging; the fast variables are added to them."""
     model = validate.model("model", model, U)
     q0 = start("q0", q0, model)
-    slow = np.unique(validate.indices("slow", slow, q0.size))
+    slow = validate.indices("slow", slow, q0.size)  # in the order of the rows of `factor`
     fast = np.setdiff1d(np.arange(q0.size), slow)
+    if np.unique(slow).size < slow.size:
+        raise ValueError(f"slow must be different variables, not {slow.tolist()}")
     if slow.size == 0 or fast.size == 0:
         raise ValueError("slow must be some of the variables, and not all, but there are"
                          f" {slow.size} of {q0.size}")
@@ -153,9 +155,10 @@ def dragging(q0, model, slow, fast, factor, n, rng, n_steps, sweeps, w, max_widt
     ----------
     q0         : (d,) float64           where the chain starts; not modified
     model      : NamedTuple             any model that implements U
-    slow       : (h,) int               the slow variables, by number; the others are fast
+    slow       : (h,) int               the slow variables, by number, all different; the others
+                                        are fast
     factor     : (h, h) float64         lower triangular with a positive diagonal: of the covariance
-                                        of their proposal
+                                        of their proposal, in the order of `slow`
     n          : int >= 1               iterations
     rng        : Generator              advanced, per iteration, as by dragging_step and by the
                                         slice updates

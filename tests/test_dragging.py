@@ -105,6 +105,14 @@ def test_no_chain_goes_where_the_energy_is_not_finite():
         assert np.isfinite(chain.energies).all() and chain.counts.not_finite > 20
 
 
+def test_the_rows_of_the_factor_are_in_the_order_of_the_slow_variables():
+    q, model = np.array([0.1, 0.2, 0.3]), Gaussian(np.zeros(3), np.eye(3))
+    moved = [dragging(q, model, slow, np.diag([1e-6, 0.5]), 50, np.random.default_rng(1)).samples
+             for slow in ([0, 2], [2, 0])]
+    for samples, (still, moving) in zip(moved, ((0, 2), (2, 0)), strict=True):
+        assert np.ptp(samples[:, still]) < 1e-4 < 0.1 < np.ptp(samples[:, moving])
+
+
 @pytest.mark.parametrize("slow, n_steps", [(0, 4), (1, 3)])
 def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(slow, n_steps):
     rng, found, accepted = np.random.default_rng(6), [], 0.0
@@ -145,7 +153,8 @@ GOOD = dict(q0=Q, model=MODEL, slow=[0], factor=ONE, n=2, rng=np.random.default_
 
 
 @pytest.mark.parametrize(("name", "value"), [
-    ("q0", [np.nan, 0.0]), ("slow", [2]), ("slow", []), ("slow", [0, 1]), ("slow", None),
+    ("q0", [np.nan, 0.0]), ("slow", [2]), ("slow", []), ("slow", [0, 1]),
+    ("slow", [0, 0]), ("slow", None),
     ("slow", 0.5), ("factor", np.eye(2)), ("factor", -ONE), ("n", 0), ("rng", 1), ("n_steps", 0),
     ("sweeps", -1), ("w", 0.0), ("max_widths", 0)])
 def test_bad_arguments_are_named(name, value):
