@@ -30,7 +30,7 @@ from rivals.meeting import (
     SSHMC,
     SURROGATE,
 )
-from rivals.moments import Together, as_one, distance, moments, together
+from rivals.moments import ENOUGH, Together, as_one, distance, moments, together
 from rivals.non_centred_gp import NonCentredGP
 from rivals.subset_logistic import SubsetLogistic
 from rivals.surrogate_gp import GivenSurrogate, at, latent, surrogate_gp, whitened_latent
@@ -629,6 +629,14 @@ def test_an_efficiency_that_is_another_changes_its_claims():
     result = made_up()
     result[DIGITS][SURROGATE]["per"]["second"] = Measured(-1.0, 0.05)
     assert changed(result) == {f"digits: log(ESS per second, {SURROGATE} / {RMHMC})"}
+
+
+def test_the_second_of_two_may_be_too_short_and_the_first_may_not():
+    few = {"ess": np.full(4, 5 * ENOUGH - 1.0)}
+    for method, silent in ((RMHMC, False), (SSHMC, True)):
+        result = moved(made_up(), DIGITS, method, **few)
+        found = script.faster(result, DIGITS, SSHMC, RMHMC)
+        assert np.isnan(found.value) == silent and (silent or found.value == 1)
 
 
 def test_the_table_and_the_figure_have_every_row():
