@@ -58,7 +58,7 @@ LENGTH = {"paper": {(DIGITS, SSHMC): 25_000, (DIGITS, RMHMC): 18_000, (DIGITS, S
                     (LOGISTIC, RMHMC): 400, (LOGISTIC, NUTS): 250, (LOGISTIC, MAPPING): 250}}
 LENGTH["smoke"] = dict.fromkeys(LENGTH["paper"], 12)
 PILOT = {"paper": 8, "short": 8, "smoke": 2}  # a pilot has so many times fewer draws
-SOUND = 0.05  # of a pilot's transitions may diverge
+LEAST = 0.5  # of a pilot's proposals are accepted
 TIMED = {"paper": (5, 10), "short": (3, 10), "smoke": (1, 4)}  # rounds, transitions
 COST = {DIGITS: {SSHMC: 1.0, RMHMC: 2.0, SURROGATE: 1.0, NUTS: 5.0, MAPPING: 9.0},
         LOGISTIC: {SSHMC: 0.01, RMHMC: 0.05, NUTS: 0.03, MAPPING: 0.2}}  # for the progress bar
@@ -106,19 +106,17 @@ def run(experiment, cases):
 def pick(pilots, h):
     """Return the setting with the largest worst ESS, of values and squares, per unit of work.
 
-    A pilot that diverges more often than SOUND says is stuck: what looks like draws is of the part
-    it can reach.  If all do, the setting of the fewest divergences is taken.
+    A pilot that refuses most proposals stands still where its steps are too large: what looks like
+    draws is of the rest.  If all do, the setting of the highest acceptance rate is taken.
     """
-    def diverging(pair):
-        return pair[0]["divergences"] / (1.5 * pair[0]["n"])  # in the draws before them too
-
-    def rate(pair):
+    def efficiency(pair):
         with np.errstate(all="ignore"):  # of a quantity that never moved
             both = together([pair[0]], h)
             return worst(both) / both.gradients
 
-    sound = [pair for pair in pilots if diverging(pair) <= SOUND]
-    return (max(sound, key=rate) if sound else min(pilots, key=diverging))[1]
+    moving = [pair for pair in pilots if pair[0]["rate"] >= LEAST]
+    return (max(moving, key=efficiency) if moving
+            else max(pilots, key=lambda pair: pair[0]["rate"]))[1]
 
 
 def per(chains, unit, h):

@@ -696,12 +696,11 @@ def test_the_worst_pilot_is_not_picked():
     assert script.pick(pilots, HYPER[DIGITS]) == [1]
 
 
-def test_a_pilot_that_diverges_is_not_picked_if_another_does_not():
-    # of 1000 draws and 500 before them 75 may diverge
-    def pilots(*diverged):
-        return [(one(ess, 1e5, 500.0) | {"divergences": m}, [k])
-                for k, (ess, m) in enumerate(zip((200.0, 300.0, 400.0), diverged, strict=True))]
+def test_a_pilot_that_stands_still_is_not_picked_if_another_does_not():
+    def pilots(*rates):
+        return [(one(ess, 1e5, 500.0) | {"rate": rate}, [k])
+                for k, (ess, rate) in enumerate(zip((200.0, 300.0, 400.0), rates, strict=True))]
 
-    assert script.pick(pilots(0, 75, 76), HYPER[DIGITS]) == [1]
-    assert script.pick(pilots(0, 0, 75), HYPER[DIGITS]) == [2]
-    assert script.pick(pilots(90, 80, 100), HYPER[DIGITS]) == [1]
+    assert script.pick(pilots(0.9, 0.5, 0.499), HYPER[DIGITS]) == [1]
+    assert script.pick(pilots(0.9, 0.9, 0.5), HYPER[DIGITS]) == [2]
+    assert script.pick(pilots(0.3, 0.4, 0.2), HYPER[DIGITS]) == [1]
