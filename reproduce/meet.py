@@ -38,7 +38,7 @@ from rivals.meeting import (
     clock,
     warm,
 )
-from rivals.moments import ENOUGH, as_one, distance, log_efficiency, together, worst
+from rivals.moments import ENOUGH, as_one, distance, per, scaled, together, worst
 from shahbaba.datasets import ctg
 
 NAME, WHAT = "meet", "the four papers on each other's problems"
@@ -117,17 +117,6 @@ def pick(pilots, h):
     moving = [pair for pair in pilots if pair[0]["rate"] >= LEAST]
     return (max(moving, key=efficiency) if moving
             else max(pilots, key=lambda pair: pair[0]["rate"]))[1]
-
-
-def per(chains, unit, h):
-    """Return log(worst ESS / what was counted), a Measured; None where nothing was."""
-    counted = [{"work": each["gradients"], "steps": each["steps"], **each["counts"]}[unit]
-               for each in chains]
-    if not sum(counted) > 0:
-        return None
-    with np.errstate(all="ignore"):
-        return log_efficiency([each | {"gradients": cost} for each, cost in
-                               zip(chains, counted, strict=True)], h)
 
 
 def row(chains, h, setting, seconds, pilots):
@@ -217,12 +206,6 @@ UNITS = (("work", 1000), ("gradients", 1000), ("densities", 1000), ("factorisati
          ("second", 1))
 
 
-def scaled(m, scale):
-    """Return an efficiency as a number, of its log."""
-    value = scale * math.exp(m.value)
-    return Measured(value, value * m.se)
-
-
 def said(name, method, each):
     """Say whether a row is to be trusted."""
     if not exact(name, method):
@@ -231,6 +214,23 @@ def said(name, method, each):
         return "VOID"
     return ("too short" if math.isnan(each["off"].se)
             else "reference" if each["reference"] else "agrees")
+
+
+def summary(r):
+    """Lay out methods by problems: what a practitioner chooses by."""
+    marks = {"EP's posterior of phi": " *", "VOID": " VOID", "too short": " ?"}
+
+    def cell(name, method, unit, scale):
+        each = r[name].get(method)
+        return "" if each is None else brief(scaled(each["per"][unit], scale)) + marks.get(
+            said(name, method, each), "")
+
+    rows = [[method, *(cell(name, method, *unit) for name in r for unit in (UNITS[0], UNITS[-1]))]
+            for method in r[DIGITS]]  # which has all methods
+    return ("Effective draws of the worst quantity.  *: of EP's posterior of length and amplitude;"
+            " ?: too few draws to tell\n" + text_table(rows, [
+                "method", "digits: per 1000 n^3/3", "per CPU second", "logistic: per 1000 passes",
+                "per CPU second"]))
 
 
 def table(r):
@@ -248,12 +248,12 @@ def table(r):
                          "" if math.isnan(each["off"].value) else f"{each['off'].value:.2g}",
                          said(name, method, each)])
     shift, ratio = apart(r[DIGITS])
-    return ("Effective draws of the worst quantity: of values and of squares, in all chains; the"
-            " worst of both per\n1000 units of work, gradients, densities, factorisations, and per"
-            " CPU second.  The unit of work, in which\nset-up of a chain and all pilot chains are"
-            " too: n^3 / 3 operations (digits), a pass over the data (logistic).\nMapping on the"
-            " digits is judged by phi = (log l, log sigma) alone, the others by x of eight cases"
-            " too\n\n" + text_table(rows, [
+    return (summary(r) + "\n\nIn full: of values and of squares, in all chains; worst of both"
+            " per 1000 units of work, gradients,\ndensities, factorisations, and per second.  In"
+            " the unit of work set-up of a chain and all pilot chains\nare too: n^3 / 3 operations"
+            " (digits), a pass over the data (logistic).  Mapping on the digits is judged\nby phi ="
+            " (log l, log sigma) alone, the others by x of eight cases too\n\n"
+            + text_table(rows, [
                 "problem", "method", "setting", "values", "squares", "work", "gradients",
                 "densities", "factorisations", "second", "set-up", "pilots", "|z|", "means"])
             + "\n\nEP's posterior of log l, log sigma: shifts in deviations "

@@ -641,16 +641,38 @@ def test_the_second_of_two_may_be_too_short_and_the_first_may_not():
 
 def test_the_table_and_the_figure_have_every_row():
     text, fig = script.table(made_up()), script.figure(made_up())
-    lines = [line for line in text.splitlines() if line.startswith((DIGITS, LOGISTIC))]
+    lines = [line for line in text.splitlines() if line.startswith((f"{DIGITS} ", LOGISTIC))]
     assert len(lines) == sum(map(len, METHODS.values()))
     # e^-3 per gradient, e^1 per second
     assert lines[0].count("49.8 (2.5)") == 2 and "2.72 (0.14)" in lines[0] and " - " in lines[0]
-    assert text.count("EP's posterior") == 2 and text.count("reference") == 2
+    assert text.count("EP's posterior") == 3 and text.count("reference") == 2
     assert "135.3 (6.8)" in lines[0]  # e^-2 per unit of work
     # values and squares; then set-up, pilots, |z|
     assert lines[0].split()[3:6] == ["1", "900", "800"]
     assert lines[0].split()[-4:] == ["50", "160", "0", "reference"]
     assert len(fig.axes) == 4
+
+
+def test_the_summary_has_methods_by_problems():
+    result = made_up()
+    for name, first in ((DIGITS, 0.1), (LOGISTIC, 0.3)):
+        for k, each in enumerate(result[name].values()):
+            each["per"] |= {"work": Measured(np.log(first + k / 100)),
+                            "second": Measured(np.log(10 * first + k / 10))}
+    result = moved(result, DIGITS, RMHMC, ess=np.full(4, 49.0 * 5))
+    result = moved(result, LOGISTIC, NUTS, mean=np.full(4, 9.0))
+    _, heads, _, *rows = script.summary(result).splitlines()
+    starts = [heads.index(head) for head in re.split(r"  +", heads)[:4]]
+    starts.append(heads.rindex("per CPU second"))
+    cells = {row[:starts[1]].strip(): [row[a:b].strip() for a, b in
+                                       zip(starts[1:], [*starts[2:], None], strict=True)]
+             for row in rows}
+    assert cells == {
+        SSHMC: ["100", "1", "300", "3"],
+        RMHMC: ["110 ?", "1.1 ?", "310", "3.1"],
+        SURROGATE: ["120", "1.2", "", ""],
+        NUTS: ["130", "1.3", "320 VOID", "3.2 VOID"],
+        MAPPING: ["140 *", "1.4 *", "330", "3.3"]}
 
 
 def test_each_number_stands_under_its_heading():

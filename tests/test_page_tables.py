@@ -149,8 +149,8 @@ def test_only_what_stands_between_the_markers_is_written():
     page = ("a\n<!-- one x 1,2 -->\nstale\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
             "<!-- /other -->\n<!-- one -->\n<!-- /one -->\n")
     new = filled(page, {"one": lambda *given: f"got {given}"})
-    assert new == ("a\n<!-- one x 1,2 -->\n\ngot ('x', '1,2')\n\n<!-- /one -->\nb\n<!-- other -->\n"
-                   "kept\n<!-- /other -->\n<!-- one -->\n\ngot ()\n\n<!-- /one -->\n")
+    assert new == ("a\n<!-- one x 1,2 -->\ngot ('x', '1,2')\n<!-- /one -->\nb\n<!-- other -->\n"
+                   "kept\n<!-- /other -->\n<!-- one -->\ngot ()\n<!-- /one -->\n")
     assert filled(new, {"one": lambda *given: f"got {given}"}) == new
 
 
@@ -160,6 +160,12 @@ def test_only_what_stands_between_the_markers_is_written():
 def test_a_block_without_its_end_is_refused(page):
     with pytest.raises(ValueError, match="every block 'one' must be between the lines"):
         filled(page, {"one": lambda: ""})
+
+
+def test_paragraphs_of_a_table_stand_alone():
+    table = contents(SCRIPTS, "paquet")["table"]
+    assert table("paquet_fig1", "1") == f"```text\n{REPORT.split(chr(10) * 2)[0]}\n```"
+    assert "not yet been run" in contents(SCRIPTS)["table"]("wang_rivals", "1")
 
 
 def test_a_block_of_a_script_that_does_not_exist_is_refused():

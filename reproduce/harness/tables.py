@@ -7,6 +7,7 @@ pages reproduce/<author>/README.md:
 score                 how many claims there are, by verdict, by paper or script, and by kind
 result SCRIPT         the script's figure, known differences with their reasons, and all claims
 result SCRIPT all     and its table, or of that only the paragraphs that are named: 1,3
+table SCRIPT 1        these paragraphs of its table, and nothing else
 
 A script that has saved nothing is counted nowhere, and the score says so.
 """
@@ -80,7 +81,7 @@ def filled(page, contents):
         if name not in contents:
             return found[0]
         start = found[0].splitlines()[0]
-        return f"{start}\n\n{contents[name](*arguments)}\n\n<!-- /{name} -->"
+        return f"{start}\n{contents[name](*arguments)}\n<!-- /{name} -->"
 
     return BLOCK.sub(block, page)
 
@@ -89,13 +90,15 @@ def contents(scripts, author=""):
     """Return the blocks of the page of a paper, or without an author those of README.md."""
     ours = [script for script in scripts if not author or author_of(script) == author]
 
-    def result(name, shown=""):
+    def named(name):
         found = [script for script in scripts if script.name == name]
         if not found:
-            raise ValueError(f"a block 'result' must name a script, but {name!r} is none")
-        return of_script(found[0], shown)
+            raise ValueError(f"a block must name a script, but {name!r} is none")
+        return found[0]
 
-    return {"score": lambda: score(ours, author), "result": result}
+    return {"score": lambda: score(ours, author),
+            "result": lambda name, shown="": of_script(named(name), shown),
+            "table": lambda name, shown: paragraphs(named(name), shown)}
 
 
 def author_of(script):
@@ -161,11 +164,8 @@ def of_script(script, shown=""):
     if script.claims is None:
         return f"{described(script)}: not yet run at the paper's run lengths."
     parts = [f"![{script.name}](../../figures/{script.name}.png)"]
-    paragraphs = table_of(script.report)
     if shown:
-        wanted = range(1, len(paragraphs) + 1) if shown == "all" else map(int, shown.split(","))
-        parts.append("\n".join(
-            ["```text", "\n\n".join(paragraphs[k - 1] for k in wanted), "```"]))
+        parts.append(paragraphs(script, shown))
     known = [[escaped(c["what"]), escaped(c["paper"]), spanned(c), escaped(c["known"])]
              for c in script.claims if c["verdict"] == "known difference"]
     if known:
@@ -180,6 +180,15 @@ def of_script(script, shown=""):
         [f"<details><summary>{len(script.claims)} claims of <code>{script.name}</code>:"
          f" {counts}</summary>", "", *table, "", "</details>"]))
     return "\n\n".join(parts)
+
+
+def paragraphs(script, shown):
+    """Show these paragraphs of a script's table: "1,3", or "all"."""
+    if script.claims is None:
+        return f"`{script.name}` has not yet been run at the paper's run lengths."
+    found = table_of(script.report)
+    wanted = range(1, len(found) + 1) if shown == "all" else map(int, shown.split(","))
+    return "\n".join(["```text", "\n\n".join(found[k - 1] for k in wanted), "```"])
 
 
 def table_of(report):

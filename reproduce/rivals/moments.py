@@ -114,6 +114,23 @@ def log_efficiency(chains, h):
     return Measured(float(of(chains)), float(np.sqrt((k - 1) * left_out.var())))
 
 
+def per(chains, unit, h):
+    """Return log(worst ESS / what was counted), a Measured; None where nothing was."""
+    counted = [{"work": each["gradients"], "steps": each["steps"], **each["counts"]}[unit]
+               for each in chains]
+    if not sum(counted) > 0:
+        return None
+    with np.errstate(all="ignore"):
+        return log_efficiency([each | {"gradients": cost} for each, cost in
+                               zip(chains, counted, strict=True)], h)
+
+
+def scaled(m, scale):
+    """Return `scale` times a number whose log is m, a Measured."""
+    value = float(scale * np.exp(m.value))
+    return Measured(value, value * m.se)
+
+
 def as_one(z, k):
     """Return the |z| of one normal that is as improbable as that the largest of k is z or more."""
     p = 2 * ndtr(-abs(z))
