@@ -195,4 +195,4 @@ def test_the_page_is_up_to_date():
     page = scale.PAGE.read_text()
     assert scale.filled(page, scale.BLOCKS) == page
     for name in scale.BLOCKS:
-        assert page.count(f"<!-- {name} -->\n\n|") == 1
+        assert page.count(f"<!-- {name} -->\n|") == 1
