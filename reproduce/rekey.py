@@ -1,14 +1,14 @@
 """Give stored replicates the keys of today's code, where that computes the same numbers.
 
-Run     python reproduce/rekey.py [script ...] [--jobs J]       all scripts if none is named
+Run     python reproduce/rekey.py [script ...] [--jobs J] [--samples S]    all, if none is named
 Writes  figures/replicates/<script>.json.gz with new keys, and figures/replicates/rekeyed.md, which
         says what was computed again; the exit status is 1 if a number differs
 
 The key of a replicate changes with the code that computes it, also where the change is one of
-names, rooms or speed.  Of every script, function and method three replicates (or all there are)
-are computed again, the cheapest of different settings.  If every number in them but times is the
-same bit for bit, all replicates of that function get today's key; if not, they keep the old one,
-and the script's next run computes them anew.  Times are never carried over.
+names, rooms or speed.  Of every script, function and method S replicates (or all there are), three
+if not told otherwise, are computed again, the cheapest of different settings.  If every number in
+them but times is the same bit for bit, all replicates of that function get today's key; if not,
+they keep the old one, and the script's next run computes them anew.  Times are never carried over.
 
 Bits depend on the kernels that OpenBLAS picks for a processor; a record says which they were, and
 OPENBLAS_CORETYPE in the environment chooses them, as in OPENBLAS_CORETYPE=SkylakeX.
@@ -43,8 +43,8 @@ def groups(records):
     return found
 
 
-def samples(records):
-    """Return SAMPLES of the records: of different settings first, the cheapest of each."""
+def samples(records, size=SAMPLES):
+    """Return `size` of the records: of different settings first, the cheapest of each."""
     kinds, others = {}, []
     for record in sorted(records, key=lambda r: (r["seconds"], to_json(r["task"], sort_keys=True))):
         kind = to_json({k: v for k, v in record["task"].items() if k != "seed"}, sort_keys=True)
@@ -52,7 +52,7 @@ def samples(records):
             others.append(record)
         else:
             kinds[kind] = record
-    return [*kinds.values(), *others][:SAMPLES]
+    return [*kinds.values(), *others][:size]
 
 
 def differences(old, new, path=""):
@@ -82,7 +82,7 @@ def again(script, name, record):
             function_of(script, name)(**record["task"]))))
 
 
-def rekey(scripts, jobs=1):
+def rekey(scripts, jobs=1, size=SAMPLES):
     """Rekey the replicates of scripts; return the rows of the report, and what differs."""
     stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
     todo = []  # (script, function, method, one of `size` replicates)
@@ -90,7 +90,8 @@ def rekey(scripts, jobs=1):
         for (name, method), group in sorted(groups(records).items()):
             code = fingerprint(function_of(script, name))
             if any(record["code"] != code for record in group):
-                todo += [(script, name, method, record, len(group)) for record in samples(group)]
+                todo += [(script, name, method, record, len(group))
+                         for record in samples(group, size)]
     from joblib import Parallel, delayed, parallel_config
 
     # the long ones first, so that no process is left alone with one at the end
@@ -119,12 +120,15 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scripts", nargs="*", help="names of scripts (default: all)")
     parser.add_argument("--jobs", type=whole(1), default=2, metavar="J", help="default 2")
+    parser.add_argument("--samples", type=whole(1), default=SAMPLES, metavar="S",
+                        help=f"default {SAMPLES}")
     parser.add_argument("--data", metavar="DIR", help="a folder that holds the data files")
     options = parser.parse_args()
     if options.data:
         os.environ["PAPERS_DATA"] = options.data
     rows, wrong = rekey(options.scripts or sorted(
-        path.name.split(".")[0] for path in STORE.glob("*.json.gz")), options.jobs)
+        path.name.split(".")[0] for path in STORE.glob("*.json.gz")), options.jobs,
+        options.samples)
     if rows:
         on = machine()
         text = table(rows, ["script", "function", "method", "replicates", "numbers", "task"])

@@ -47,6 +47,12 @@ def test_what_is_computed_again_is_of_every_method_and_of_different_settings(sto
         '{"method": "HMC", "n": 2, "seed": 0}']
 
 
+def test_fewer_are_computed_again_if_told_so(store):
+    rows, wrong = rekey.rekey([NAME], size=1)
+    assert wrong == [] and [row[5] for row in rows] == [
+        f'{{"method": "{method}", "n": 1, "seed": 0}}' for method in ("HMC", "RMHMC")]
+
+
 def test_all_replicates_of_a_function_get_its_key_and_times_do_not(store):
     rekey.rekey([NAME])
     assert {(r["function"], r["code"]) for r in store()} == {
