@@ -60,7 +60,7 @@ import numpy as np
 
 from models import interface, validate
 from models.fields import Array, Counts, Factor
-from models.jit import njit
+from models.jit import entry, njit
 from models.linalg import PLAIN, TRANSPOSED, routine
 from models.logistic_regression import BLOCK, exp_of_minus_abs
 
@@ -288,9 +288,22 @@ def weighted_gram(model, i, r):
     return A
 
 
+def check_information(theta, model):
+    """Check the arguments of information."""
+    model = validate.instance("model", model, HierarchicalLogistic,
+                              "from HierarchicalLogistic.from_data")
+    model = validate.model("model", model)
+    return validate.array("theta", theta, (model.b.size,)), model
+
+
+@entry(check_information)
 @njit
 def information(theta, model):
-    """Fisher information of each group at theta, the Hessian of its likelihood: (groups, p, p)."""
+    """Fisher information of each group at theta, the Hessian of its likelihood.
+
+    theta : (n,) weights of all groups    -> (groups, p, p)
+    Raises ValueError, naming the argument, for anything else.
+    """
     groups, p = model.b.shape
     found = np.empty((groups, p, p))
     for i in range(groups):

@@ -32,6 +32,7 @@ from models.interface import (
     U,
     U_and_grad_U,
     case_entropy,
+    generic,
     grad_U,
     hessian,
     log_likelihood,
@@ -127,11 +128,16 @@ def exp_of_minus_abs(x, e, power, bits):
         e[i] *= power[i]
 
 
-@njit
+@generic(on=1)
 def likelihood_pass(theta, model, g, with_gradient):
-    """Read X once; return minus the log likelihood and, if asked to, add its gradient to g, (d,).
+    """Read X once; return minus the log likelihood; if asked to, add its gradient to g, (d,)."""
 
-    Both are made of e = exp(-|eta|), one exponential for each case:
+
+@likelihood_pass.of(LogisticRegression)
+def logistic_pass(theta, model, g, with_gradient):
+    """Take one exponential a case.
+
+    The log likelihood and its gradient are made of e = exp(-|eta|), one exponential for each case:
 
         log(1 + exp(-s eta)) = max(-s eta, 0) + log(1 + e)
         1 / (1 + exp(s eta)) = (e if s eta > 0 else 1) / (1 + e)
@@ -168,6 +174,18 @@ def likelihood_pass(theta, model, g, with_gradient):
     return total
 
 
+@njit
+def prior_U(theta, model):
+    """sum_j theta_j^2 / (2 sigma_j^2)."""
+    total = 0.0
+    for j in range(theta.size):
+        total += 0.5 * model.precision[j] * theta[j] * theta[j]
+    return total
+
+
+# Four functions that need the prior and the pass only, which the multinomial model also has
+
+
 @log_likelihood.of(LogisticRegression)
 def logistic_log_likelihood(theta, model):
     """sum_i log P(y_i | x_i, theta), with one pass over X."""
@@ -182,7 +200,7 @@ def logistic_U(theta, model):
 
 @U_and_grad_U.of(LogisticRegression)
 def logistic_U_and_grad_U(theta, model):
-    """U and theta_j / sigma_j^2 - sum_i x_ij s_i / (1 + exp(s_i eta_i)); one pass over X."""
+    """U and its gradient, of which theta_j / sigma_j^2 is the prior's; one pass over X."""
     g = model.precision * theta
     return prior_U(theta, model) + likelihood_pass(theta, model, g, True), g
 
@@ -191,6 +209,9 @@ def logistic_U_and_grad_U(theta, model):
 def logistic_grad_U(theta, model):
     """The gradient alone, which takes no less time than both."""
     return logistic_U_and_grad_U(theta, model)[1]
+
+
+# What each model has for itself
 
 
 @hessian.of(LogisticRegression)
@@ -222,15 +243,6 @@ def logistic_entropy(theta, model):
 def logistic_part(model, cases, prior):
     """Return the model of these cases, with the prior's energy times `prior`."""
     return LogisticRegression(model.X[cases], model.y[cases], prior * model.precision)
-
-
-@njit
-def prior_U(theta, model):
-    """sum_j theta_j^2 / (2 sigma_j^2)."""
-    total = 0.0
-    for j in range(theta.size):
-        total += 0.5 * model.precision[j] * theta[j] * theta[j]
-    return total
 
 
 def chain_log_likelihood(samples, energies, model):

@@ -39,7 +39,15 @@ from models.interface import (
     part,
 )
 from models.jit import njit
-from models.logistic_regression import design, prior_precision, prior_U
+from models.logistic_regression import (
+    design,
+    likelihood_pass,
+    logistic_grad_U,
+    logistic_log_likelihood,
+    logistic_U,
+    logistic_U_and_grad_U,
+    prior_precision,
+)
 
 BLOCK = 32  # rows
 
@@ -105,9 +113,9 @@ def softmax(eta):
     return top + math.log(total)
 
 
-@njit
-def likelihood_pass(theta, model, g, with_gradient):
-    """Read X once; return minus the log likelihood and, if asked to, add its gradient to g."""
+@likelihood_pass.of(MultinomialLogistic)
+def multinomial_pass(theta, model, g, with_gradient):
+    """Add X'(P - Y) to g, where row i of Y is 1 at y_i, all in blocks of rows."""
     n, width = model.X.shape
     Theta = np.ascontiguousarray(theta).reshape(width, model.K)
     G = np.ascontiguousarray(g).reshape(width, model.K)
@@ -129,29 +137,11 @@ def likelihood_pass(theta, model, g, with_gradient):
     return total
 
 
-@log_likelihood.of(MultinomialLogistic)
-def multinomial_log_likelihood(theta, model):
-    """sum_i log P(y_i | x_i, theta), with one pass over X."""
-    return -likelihood_pass(theta, model, theta, False)
-
-
-@U.of(MultinomialLogistic)
-def multinomial_U(theta, model):
-    """Minus the log posterior density, without the prior's constant; one pass over X."""
-    return prior_U(theta, model) + likelihood_pass(theta, model, theta, False)
-
-
-@U_and_grad_U.of(MultinomialLogistic)
-def multinomial_U_and_grad_U(theta, model):
-    """U and Theta_jk / sigma_j^2 + sum_i x_ij (P(y_i = k) - 1{y_i = k}); one pass over X."""
-    g = model.precision * theta
-    return prior_U(theta, model) + likelihood_pass(theta, model, g, True), g
-
-
-@grad_U.of(MultinomialLogistic)
-def multinomial_grad_U(theta, model):
-    """The gradient alone, which takes no less time than both."""
-    return multinomial_U_and_grad_U(theta, model)[1]
+# What the prior and the pass make, as for two classes, compiled for this model
+multinomial_log_likelihood = log_likelihood.of(MultinomialLogistic)(logistic_log_likelihood.py_func)
+multinomial_U = U.of(MultinomialLogistic)(logistic_U.py_func)
+multinomial_U_and_grad_U = U_and_grad_U.of(MultinomialLogistic)(logistic_U_and_grad_U.py_func)
+multinomial_grad_U = grad_U.of(MultinomialLogistic)(logistic_grad_U.py_func)
 
 
 @hessian.of(MultinomialLogistic)

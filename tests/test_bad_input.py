@@ -48,7 +48,7 @@ from models.gp_spectral import GPSpectral
 from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.hierarchical_gp_classification import HierarchicalGPClassification
-from models.hierarchical_logistic import HierarchicalLogistic
+from models.hierarchical_logistic import HierarchicalLogistic, information
 from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture, mixture_draw
@@ -167,6 +167,7 @@ RUNS = {
     "auxiliary_mixture": (blocks(N, auxiliary_mixture, 2), numbers(N + 3), VOLATILITY),
     "polya_gamma_gibbs": (blocks(6, polya_gamma_gibbs.polya_gamma_gibbs, draw, 2), numbers(7),
                           GROUPS),
+    "information": (information, numbers(6), GROUPS),
     "surrogate_slice": (blocks(4, surrogate_slice.surrogate_slice, 0.5, [1.0, 1.0], 2), numbers(6),
                         COX),
 }
@@ -279,7 +280,7 @@ def test_other_numbers_in_the_start_are_refused_by_name(name):
         if (name == "map_estimate" and wrong(q) is None) or (not isinstance(
                 wrong(q), np.ndarray) and run.__qualname__.startswith("blocks")):
             continue
-        with pytest.raises(ValueError, match=r"^(q0|x0|x|q_hat|theta0|phi0)\b|sub"):
+        with pytest.raises(ValueError, match=r"^(q0|x0|x|q_hat|theta0?|phi0)\b|sub"):
             run(wrong(q), model)
 
 

@@ -86,6 +86,13 @@ def unused_double(x):
     return 5 * x
 
 
+class Second:
+    pass
+
+
+shared = double.of(Second)(used_double)
+
+
 def twice(x):
     v = double(x)
     return v * 2
@@ -233,6 +240,8 @@ def test_what_the_function_uses_of_its_script_counts(code, change):
     (("x + 1", "x + 2"), True), (("STEP = 1", "STEP = 2"), True), (("v * 2", "v"), True),
     (("return 3 * x", "return 4 * x"), True),  # registered for a type that is used
     (("return 5 * x", "return 6 * x"), False),  # registered for one that is not
+    (("Second)(used_double)", "Second)(unused_double)"), False),
+    (("Second)(used_double)", "Used)(unused_double)"), True),
     (("A library", "The library"), False), (("return x\n", "return -x\n"), False)])
 def test_what_it_uses_of_the_project_counts_and_nothing_else(code, change, counts):
     assert (code(library=change) != code()) == counts

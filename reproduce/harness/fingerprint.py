@@ -10,7 +10,8 @@ with which it was computed), and what keeps machine code (BLIND).  A check of an
 eps) as eps; annotations count as nothing.
 
 Generic functions (models/interface.py) hide what they call, so a function that is registered with
-a decorator, as in @U.of(Gaussian), counts if all that its decorators name is used.
+a decorator, as in @U.of(Gaussian), counts if all that its decorators name is used.  So does one
+that is registered for a second class, as in other_U = U.of(Other)(gaussian_U.py_func).
 
 Imports of ours are followed in every form (`import a`, `import a.b`, `import a.b as c`, `from a
 import b`, `from a.b import c`, and the names that a file hands on) at the top level of a file;
@@ -68,13 +69,20 @@ def used(start):
 
 
 def registrations(path, found):
-    """Yield the functions in `path` whose decorators name definitions that are all in `found`."""
+    """Yield what in `path` is registered by expressions that name definitions all in `found`."""
     for name, nodes in read(path).definitions.items():
-        decorators = [d for node in nodes for d in getattr(node, "decorator_list", [])]
-        registered = any(isinstance(d, ast.Call) and isinstance(d.func, ast.Attribute)
-                         and d.func.attr == "of" for d in decorators)
-        if registered and uses(path, decorators) <= found:
+        makers = [maker for node in nodes for maker in makers_of(node)]
+        registered = any(isinstance(maker, ast.Call) and isinstance(maker.func, ast.Attribute)
+                         and maker.func.attr == "of" for maker in makers)
+        if registered and uses(path, makers) <= found:
             yield name
+
+
+def makers_of(node):
+    """Return the decorators of a definition, or what is called in an assignment, name = maker()."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        return [node.value.func]
+    return getattr(node, "decorator_list", [])
 
 
 def uses(path, nodes):
