@@ -320,8 +320,8 @@ def test_a_table_has_the_departures_of_the_papers_algorithms_and_models():
 
 def test_a_page_has_the_table_between_its_markers():
     new = with_departures("a\n<!-- departures -->\nstale\n<!-- /departures -->\nb\n", "paquet")
-    assert new == ("a\n<!-- departures -->\n\n" + table_of_departures("paquet")
-                   + "\n\n<!-- /departures -->\nb\n")
+    assert new == ("a\n<!-- departures -->\n" + table_of_departures("paquet")
+                   + "\n<!-- /departures -->\nb\n")
 
 
 def test_the_committed_tables_are_up_to_date():
