@@ -57,7 +57,9 @@ PAPERS = {
         "Both methods leave the posterior invariant, to rounding, if a sweep is not taken for its"
         " own reverse; a subset gains what Table 2 says, 1.8 times on average, and with wide slices"
         " r = s = 1 is the best choice, as the text says.",
-        "Not settled here yet: the rivals have not been run at full length."),
+        "Surrogate transitions along a fitted covariance, or HMC with it where no approximation is"
+        " at hand: the best rival takes 1.5 to 9 times fewer evaluations than the paper's best on"
+        " nine of ten kinds of data; slice sampling where only a sum is identified."),
 }
 
 

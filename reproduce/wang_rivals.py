@@ -5,8 +5,9 @@ them a random walk with a fitted covariance, delayed acceptance with a subset, s
 with four approximations of the same size, HMC and NUTS with the exact gradient, and, where there is
 one length, eigenvalues of the kernel with dragging of sigma and eta.  The cost of an effective draw
 is in evaluations of the posterior, the worst of all quantities and their squares (wang/rivals.py).
-Each method has the best of three settings, by a scan; all must agree on all means, or the row of
-the table is void.  NUTS takes the extra `nuts`; what is stored is shown without.
+Each method has the best of three settings, by a scan.  Chains that are too short, or have been in
+different places, are not trusted; the others must agree on all means, or the row of the table is
+void.  NUTS takes the extra `nuts`; what is stored is shown without.
 
 Run     python reproduce/wang_rivals.py [--budget smoke|short|paper]
         Short has three of the ten data sets, smoke all with 30 cases.
@@ -20,12 +21,15 @@ import numpy as np
 from harness.claims import Claim, Measured, brief
 from harness.claims import table as text_table
 from harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
+from rivals.moments import scaled
 from rivals.nuts import library
 from wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from wang.rivals import (
+    APART,
     ASKS_GRADIENTS,
     DELAYED,
     DRAGGING,
+    ENOUGH,
     HMC,
     NUTS,
     PILOT,
@@ -176,15 +180,15 @@ def table(r):
         found = row["found"]
         for method, each in found.items():
             mark = ("*" if method == best(found, METHODS) else "**" if method == best(found, RIVALS)
-                    else "" if trusted(each) else " (too short)")
+                    else "" if trusted(each) else " (not trusted)")
             lines.append([f"{number}{' VOID' * void(row)}", f"{method}{mark}",
                           f"{np.exp(each.log_cost.value):.3g}", brief(each.log_cost),
-                          f"{each.draws:.0f}", f"{each.setup:.0f}", f"{each.accepted:.2f}",
-                          str(each.setting)])
+                          f"{each.draws:.0f}", f"{each.r_hat:.2f}", f"{each.setup:.0f}",
+                          f"{each.accepted:.2f}", str(each.setting)])
     summary = [[f"{number}{' VOID' * void(row)}", ROWS[number].kind, ROWS[number].p,
-                ROWS[number].n, *(f"{best(row['found'], which)} {np.exp(cost(row, which)):.3g}"
-                                  for which in (METHODS, RIVALS)),
-                f"{np.exp(cost(row, METHODS) - cost(row, RIVALS)):.2g}", f"{row['z'].value:.1f}"]
+                ROWS[number].n, *(named(row, which) for which in (METHODS, RIVALS)),
+                brief(scaled(cost(row, METHODS) - cost(row, RIVALS), 1.0)),
+                f"{row['z'].value:.1f}"]
                for number, row in r.items()]
     units = [[number, f"{1000 * row['unit']:.3g} ms",
               *(f"{row['costs'].get(what, np.nan):.3g}" for what in PRICED)]
@@ -193,10 +197,11 @@ def table(r):
         text_table(summary, ["row", "lengths", "p", "n", "the paper's best", "the best rival",
                              "ratio", "|z|"]),
         "Evaluations of the posterior for an effective draw (* the paper's best, ** the best"
-        " rival); draws of\nall chains; set-up of a chain; the setting that the scan chose.  Too"
-        " short: fewer than\n20 draws, or something that never moved",
-        text_table(lines, ["row", "method", "a draw", "its log", "draws", "set-up", "accepted",
-                           "setting"]),
+        " rival); draws of\nall chains; set-up of a chain; the setting that the scan chose.  Not"
+        f" trusted: fewer than\n{ENOUGH} draws, an R-hat of {APART} or more, or something that"
+        " never moved",
+        text_table(lines, ["row", "method", "a draw", "its log", "draws", "R-hat", "set-up",
+                           "accepted", "setting"]),
         "Costs of single evaluations: that of the posterior after a change of one variable, in CPU"
         " time, is 1",
         text_table(units, ["row", "1 is", *PRICED])])
@@ -207,13 +212,19 @@ PRICED = ("scratch", "gradient", *(f"scratch {which}" for which in SURROGATE.val
 
 
 def cost(row, among):
-    """Return the least log cost of a draw, nan if nothing is trusted."""
+    """Return the least log cost of a draw, a Measured; nan if nothing is trusted."""
     method = best(row["found"], among)
-    return np.nan if method is None else row["found"][method].log_cost.value
+    return Measured(np.nan) if method is None else row["found"][method].log_cost
+
+
+def named(row, among):
+    """Return the name of the method of the least cost, and that cost."""
+    method = best(row["found"], among)
+    return f"{method} {np.exp(cost(row, among).value):.3g}" if method else "none is trusted"
 
 
 def figure(r):
-    """Draw the cost of a draw of every method, a panel for each size and kind."""
+    """Draw the cost of a draw by each method that is trusted, a panel for each kind of lengths."""
     shown = [*METHODS, *RIVALS]
     fig, axes = panels(1, 2, 2.2 + 0.36 * len(shown), sharey=True)
     how = dict(zip(ROWS, styles(len(ROWS), 5), strict=True))
@@ -221,7 +232,9 @@ def figure(r):
         numbers = [number for number in r if ROWS[number].kind == kind]
         for k, number in enumerate(numbers):
             found = r[number]["found"]
-            here = [method for method in shown if method in found]
+            here = [method for method in shown if method in found and trusted(found[method])]
+            if not here:
+                continue
             logs = [found[method].log_cost for method in here]
             middle, ends = log_bar(*np.nan_to_num(np.transpose(logs)))
             at = [shown.index(method) + 0.13 * (k - len(numbers) / 2 + 0.5) for method in here]

@@ -63,9 +63,9 @@ HEADER = ["| claims | in all | agrees | cannot tell | not determined | known dif
 
 def test_the_score_of_all_papers():
     assert score(SCRIPTS).splitlines() == [
-        "**5 claims**, made by the 2 of 4 scripts that have been run at the papers' run lengths:"
-        " **agrees 2**, cannot tell 1, not",
-        "determined 1, known difference 1, **differs 0**.", "", *HEADER,
+        "**5 claims**, made by 2 of 4 scripts at the papers' run lengths: **agrees 2**, cannot"
+        " tell 1, not determined 1, known difference",
+        "1, **differs 0**.", "", *HEADER,
         "| [Paquet & Fraccaro](reproduce/paquet/README.md) | 3 | 2 | 0 | 0 | 1 | 0 |",
         "| [Wang & Neal](reproduce/wang/README.md) | 2 | 0 | 1 | 1 | 0 | 0 |",
         "| **all** | 5 | 2 | 1 | 1 | 1 | 0 |",
@@ -78,8 +78,7 @@ def test_the_score_of_all_papers():
 
 def test_the_score_of_a_paper_is_by_script():
     lines = contents(SCRIPTS, "wang")["score"]().splitlines()
-    assert lines[0].startswith("**2 claims**, made by the 1 of 2 scripts that have been run at"
-                               " Wang & Neal's run lengths:")
+    assert lines[0].startswith("**2 claims**, made by 1 of 2 scripts at Wang & Neal's run lengths:")
     assert [line for line in lines if "wang_table1" in line] == [
         "| [`wang_table1`](../wang_table1.py), more: [figure](../../figures/wang_table1.png),"
         " [report](../../figures/wang_table1.txt) | 2 | 0 | 1 | 1 | 0 | 0 |"]
@@ -95,6 +94,8 @@ def test_what_is_no_papers_has_a_row_of_its_own():
 def test_what_has_not_been_run_is_named_and_when_its_results_come_it_is_not():
     assert contents(SCRIPTS, "wang")["score"]().endswith("in no count: `wang_rivals`.")
     assert "in no count" not in score([FIG, TABLE])
+    assert "made by all 2 scripts at the papers' run lengths:" in score([FIG, TABLE])
+    assert "made by one script at the papers' run lengths:" in score([FIG])
     assert of_script(OTHER, "all") == (
         "[`wang_rivals`](../wang_rivals.py), others: not yet run at the paper's run lengths.")
 

@@ -1,7 +1,6 @@
 """The style of the figures, and what measures that they can be read."""
 
 import itertools
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,7 +9,6 @@ from matplotlib.colors import to_rgb
 from harness import style
 from harness.style import COLOURS, mathematics, panels, plt, shades
 from legible import faults
-from test_committed import WAITING
 
 # G. M. Machado, M. M. Oliveira, L. A. F. Fernandes (2009), IEEE Transactions on Visualization and
 # Computer Graphics 15(6), severity 1.0: on linear RGB
@@ -161,11 +159,3 @@ def test_a_legend_hides_bars_and_histograms_too():
         ax.legend(loc="upper left")
         assert faults(fig) == []
         plt.close(fig)
-
-
-@pytest.mark.parametrize("name", sorted(WAITING))
-def test_all_of_a_figure_can_be_read_before_its_numbers_are_there(name):
-    # on the result that its own test makes up; test_committed.py has the others
-    fig = import_module(name).figure(import_module(f"test_{name}").made_up())
-    assert faults(fig) == []
-    plt.close(fig)

@@ -281,15 +281,34 @@ def test_chains_are_put_together():
     np.testing.assert_allclose(found.mean, [1.5, 1.0], rtol=1e-15)
     np.testing.assert_allclose(found.se, [(0.08**0.5) / 2, 0.01**0.5 / 2], rtol=1e-12)
     assert (found.draws, found.setup, found.accepted, found.setting) == (75.0, 20.0, 0.25, "a")
+    assert found.r_hat == pytest.approx((1 + 0.5 / 4) ** 0.5, rel=1e-12)
     # three of them scatter by more than their own errors
     found = room.together([chain_of(m) for m in (1.0, 2.0, 3.0)], {"trial": 1, "scratch": 2}, "a")
     assert found.se[0] == pytest.approx(1 / 3**0.5, rel=1e-12)
     assert found.se[1] == pytest.approx((3 * 1 / 200) ** 0.5 / 3, rel=1e-12)
 
 
-def method_of(mean, se=0.1, draws=100.0, log_cost=2.0):
+def test_chains_that_have_been_in_different_places_say_nothing():
+    costs = {"trial": 1, "scratch": 2}
+    # variance 4 in each; the means' is 0.8 and 0.9: an R-hat of 1.095 and 1.107
+    for between, says in ((0.8, True), (0.9, False)):
+        half = (between / 2) ** 0.5
+        found = room.together([chain_of(1.0 - half), chain_of(1.0 + half)], costs, "a")
+        assert found.r_hat == pytest.approx((1 + between / 4) ** 0.5, rel=1e-12)
+        assert room.trusted(found) == says
+    # the worst quantity's, also if the first agrees
+    other = [chain_of(1.0) | {"mean": [1.0, mean]} for mean in (0.0, 2.0)]
+    assert room.r_hat(other) == pytest.approx((1 + 2 / 1) ** 0.5, rel=1e-12)
+    assert room.r_hat([chain_of(1.0)]) == 1.0
+    # a chain that stands still beside one that moves; and where nothing moves
+    assert room.r_hat([chain_of(0.0), chain_of(2.0, variance=0.0)]) == pytest.approx(2**0.5)
+    assert np.isnan(room.r_hat([chain_of(1.0, variance=0.0)] * 2))
+    assert not room.trusted(room.together([chain_of(1.0, variance=0.0)] * 2, costs, "a"))
+
+
+def method_of(mean, se=0.1, draws=100.0, log_cost=2.0, r_hat=1.01):
     return Together(Measured(log_cost, 0.05), np.array([mean, 1.0]), np.array([se, 0.1]), draws,
-                    1000.0, 0.3, 1.0)
+                    r_hat, 1000.0, 0.3, 1.0)
 
 
 def test_a_mean_that_is_another_is_seen():
@@ -300,6 +319,8 @@ def test_a_mean_that_is_another_is_seen():
     # as improbable as that one of six is as large; the digits are lost from 1 - (1 - p)^6
     assert as_one(z, 6) == pytest.approx(norm.isf((1 - (1 - 2 * norm.sf(z)) ** 6) / 2), rel=1e-3)
     found["c"] = method_of(9.0, draws=19.0)  # says nothing
+    assert room.disagreement(found).value == 0.0
+    found["c"] = method_of(9.0, r_hat=1.1)
     assert room.disagreement(found).value == 0.0
     found["c"] = method_of(9.0)._replace(se=np.array([0.1, 0.0]))  # never moved
     assert room.disagreement(found).value == 0.0
@@ -449,7 +470,7 @@ def test_a_gap_is_of_what_says_something():
     assert script.gap(r, 5, SOD, WALK) == pytest.approx((0.8, 0.05 * 2**0.5))
     r[5]["found"][WALK] = method_of(0.0, draws=19.0, log_cost=3.0)
     assert np.isnan(script.gap(r, 5, SOD, WALK).value)
-    assert f"{WALK} (too short)" in script.table(r)
+    assert f"{WALK} (not trusted)" in script.table(r)
     r = made_up()
     r[5]["z"] = Measured(4.1)
     assert np.isnan(script.gap(r, 5, SOD, WALK).value)
@@ -457,38 +478,44 @@ def test_a_gap_is_of_what_says_something():
     r[1]["found"][DELAYED] = method_of(0.0, draws=19.0, log_cost=2.5)
     assert script.best(r[1]["found"], RIVALS) == WALK
     assert script.best({DELAYED: r[1]["found"][DELAYED]}, RIVALS) is None
-    assert np.isnan(script.cost({"found": {}}, RIVALS))
+    assert np.isnan(script.cost({"found": {}}, RIVALS).value)
+    r[1]["found"] = {WALK: r[1]["found"][WALK]._replace(r_hat=2.0)}
+    assert script.table(r).count("none is trusted") == 2
 
 
 def test_each_column_and_each_point_is_in_its_place():
     r = made_up()
     text = script.table(r)
     line = next(line for line in text.splitlines() if f"{DELAYED}**" in line)
-    # draws, set-up, accepted, setting
-    assert line.split()[-4:] == ["100", "1000", "0.30", "1.0"]
+    # draws, R-hat, set-up, accepted, setting
+    assert line.split()[-5:] == ["100", "1.01", "1000", "0.30", "1.0"]
     assert any(line.split()[:4] == ["3", "ard", "5", "300"] for line in text.splitlines())
-    # the paper's best, exp(3.5), over the best rival's exp(2.5), and |z|
-    assert next(line for line in text.splitlines() if line.startswith("1 ")).split()[-2:] == [
-        "2.7", "2.0"]
+    # the paper's best, exp(3.5), over the best rival's exp(2.5), 7 % of it, and |z|
+    assert next(line for line in text.splitlines() if line.startswith("1 ")).split()[-3:] == [
+        "2.72", "(0.19)", "2.0"]
     assert any(line.split()[:4] == ["1", "1.23", "ms", "1.2"] for line in text.splitlines())
     lines = [re.split(r"  +", line.strip()) for line in text.splitlines()]
     for first, column, wanted in (
             ("lengths", "the best rival", f"{DELAYED} 12.2"), ("lengths", "lengths", ISOTROPIC),
-            ("method", "a draw", "81.5"), ("method", "draws", "100"), ("method", "set-up", "1000"),
-            ("method", "accepted", "0.30"), ("method", "setting", "1.0")):
+            ("method", "a draw", "81.5"), ("method", "draws", "100"), ("method", "R-hat", "1.01"),
+            ("method", "set-up", "1000"), ("method", "accepted", "0.30"),
+            ("method", "setting", "1.0")):
         place = next(k for k, line in enumerate(lines) if line[:2] == ["row", first])
         assert lines[place + 2][lines[place].index(column)] == wanted
     r[1]["z"] = Measured(4.1)
+    r[1]["found"][WALK] = method_of(0.0, r_hat=1.1)  # not drawn
+    r[2]["found"] = {method: method_of(0.0, r_hat=1.1) for method in r[2]["found"]}
     fig = script.figure(r)
     shown = [*METHODS, *RIVALS]
     assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == shown
     for ax, first in zip(fig.axes, (1, 3), strict=True):
-        rows = [number for number in ROWS if ROWS[number].kind == ROWS[first].kind]
+        rows = [n for n in ROWS if ROWS[n].kind == ROWS[first].kind and n != 2]
         assert [c.get_label().split(",")[0] for c in ax.containers] == [
             f"row {number}" for number in rows]
         points, _, (bars,) = ax.containers[0].lines
         places = [round(float(y)) for y in points.get_ydata()]
         at = dict(zip(places, points.get_xdata(), strict=True))
+        assert (shown.index(WALK) in at) == (first != 1)
         assert at[shown.index(DELAYED)] == pytest.approx(np.exp(2.5))
         assert at[shown.index(STANDARD)] == pytest.approx(np.exp(4.4))
         ends = bars.get_segments()[places.index(shown.index(DELAYED))][:, 0]

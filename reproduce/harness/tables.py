@@ -120,9 +120,10 @@ def score(scripts, author=""):
     found = verdicts(claims)
     first, *others, last = (f"{verdict} {found[verdict]}" for verdict in COLUMNS)
     whose = f"{PAPERS[author]}'s" if author else "the papers'"
-    sentence = (f"**{len(claims)} claims**, made by the {len(run)} of {len(scripts)} scripts that"
-                f" have been run at {whose} run lengths: **{first}**, {', '.join(others)},"
-                f" **{last}**.")
+    which = (f"{len(run)} of {len(scripts)} scripts" if len(run) < len(scripts) else
+             f"all {len(run)} scripts" if len(run) > 1 else "one script")
+    sentence = (f"**{len(claims)} claims**, made by {which} at {whose} run lengths: **{first}**,"
+                f" {', '.join(others)}, **{last}**.")
     if author:
         rows = [row(f"{described(script)}: [figure](../../figures/{script.name}.png),"
                     f" [report](../../figures/{script.name}.txt)", script.claims)

@@ -54,6 +54,7 @@ N_STEPS = 40  # of a dragging step
 TUNE = 150  # transitions of NUTS before those that are kept
 ASKS_GRADIENTS = (HMC, NUTS)
 ENOUGH = 20  # effective draws of all chains of a method
+APART = 1.1  # R-hat of chains that have not been in the same places (Gelman and Rubin 1992)
 
 
 def methods(number):
@@ -277,6 +278,17 @@ def log_per_draw(chains, costs):
     return Measured(float(of(chains)), float(np.sqrt((k - 1) * np.var(left_out))))
 
 
+def r_hat(chains):
+    """Return the largest potential scale reduction of a quantity: sqrt(1 + between / within).
+
+    Without it chains that stay in one mode each would report draws of the mode as of the whole.
+    """
+    between = np.var([c["mean"] for c in chains], axis=0, ddof=1) if len(chains) > 1 else 0.0
+    within = np.mean([c["variance"] for c in chains], axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return float(np.sqrt(1 + between / within).max())
+
+
 class Together(NamedTuple):
     """What the chains of a method on a data set say."""
 
@@ -284,6 +296,7 @@ class Together(NamedTuple):
     mean: np.ndarray  # of each quantity
     se: np.ndarray
     draws: float  # effective, worst, of all chains
+    r_hat: float  # worst; nan if something never moved
     setup: float  # cost
     accepted: float
     setting: object
@@ -300,14 +313,14 @@ def together(chains, costs, setting):
     if len(chains) > 2:
         se = np.maximum(se, means.std(axis=0, ddof=1) / np.sqrt(len(chains)))
     return Together(
-        log_per_draw(chains, costs), means.mean(axis=0), se, draws(chains),
+        log_per_draw(chains, costs), means.mean(axis=0), se, draws(chains), r_hat(chains),
         float(np.mean([price(c["setup"], costs) for c in chains])),
         float(np.mean([c["accepted"] for c in chains])), setting)
 
 
 def trusted(each):
-    """Tell whether a Together says something: all has moved, and there are ENOUGH draws."""
-    return each.draws >= ENOUGH and bool((each.se > 0).all())
+    """Tell whether a Together says something: all has moved, ENOUGH draws, and no chain APART."""
+    return each.draws >= ENOUGH and each.r_hat < APART and bool((each.se > 0).all())
 
 
 def disagreement(found):
