@@ -170,8 +170,8 @@ def svg(claim):
     wide = max(high - low, 1.0)  # an interval of one number is to be seen
     parts = [f'<rect class="in" x="{low - (wide - high + low) / 2:.1f}" width="{wide:.1f}"'
              ' y="2" height="10"/>']
-    parts += [f'<path class="end" d="M{x:.1f} 2V12"/>'
-              for x, is_open in ((low, below), (high, above)) if not is_open]
+    ends = [f"M{x:.1f} 2V12" for x, is_open in ((low, below), (high, above)) if not is_open]
+    parts += [f'<path class="end" d="{"".join(ends)}"/>'] * bool(ends)
     for middle, one, all_ in marks:
         if all_:
             parts.append(f'<path d="M{all_[0]:.1f} 7H{all_[1]:.1f}"/>'
