@@ -441,6 +441,22 @@ def test_a_drawing_of_what_has_no_end_no_error_or_no_value():
     assert evidence.spread(stored(0.0, 4.0, *[(math.nan, math.nan)] * 2)) == "nan: 0 of 2 settings"
 
 
+def test_a_drawings_marks_are_drawn_where_they_are():
+    def shapes(*claim):
+        return re.findall(r'<(\w+)(?: class="(\w+)")? (?:x|d|cx)="([^"]+)"(?: width="([^"]+)")?',
+                          evidence.svg(stored(*claim)))
+
+    assert shapes(1.0, 6.0, (0.0, 0.5)) == [
+        ("rect", "in", "39.0", "55.0"), ("path", "end", "M39.0 2V12M94.0 2V12", ""),
+        ("path", "", "M6.0 7H50.0", ""), ("path", "se", "M22.5 7H33.5", ""),
+        ("circle", "", "28.0", "")]
+    assert shapes(0.0, math.inf, (2.0, 0.0)) == [  # an end that is open has no line
+        ("rect", "in", "6.0", "94.0"), ("path", "end", "M6.0 2V12", ""), ("circle", "", "94.0", "")]
+    assert shapes(3.0, 3.0, (3.0, 0.0))[0] == ("rect", "in", "49.5", "1.0")
+    assert shapes(-math.inf, math.inf, (1.0, 0.0), (2.0, 0.0)) == [
+        ("rect", "in", "0.0", "100.0"), ("circle", "", "6.0", ""), ("circle", "", "94.0", "")]
+
+
 def test_a_drawing_shows_a_difference_where_the_verdict_finds_one():
     # the thin line is what a difference must exceed: it ends outside of the band exactly then
     generator = np.random.default_rng(1)
