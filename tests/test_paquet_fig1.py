@@ -283,11 +283,39 @@ def test_each_line_of_the_figure_is_in_its_place():
         # straight lines between points of a grid of 0.08
         np.testing.assert_allclose(found, level, rtol=0, atol=0.05)
     for name, bars in zip(script.MEASURES, right.containers, strict=True):
-        assert name.split()[0] in bars.get_label() or "G(x)" in bars.get_label()
+        assert bars.get_label() == {"local": "jumps in the metric $G(x)$",
+                                    "Euclidean": "Euclidean jumps"}[name]
         points, _, (ends,) = bars.lines
         found = [script.ratio(result, (spread, 10), name) for spread in script.SPREADS]
         np.testing.assert_array_equal(points.get_xydata(), np.column_stack(
             [script.SPREADS, [m.value for m in found]]))
         np.testing.assert_allclose([end[:, 1] for end in ends.get_segments()], [
             (m.value - 2 * m.se, m.value + 2 * m.se) for m in found], rtol=1e-12)
+    plt.close("all")
+
+
+def test_the_figure_says_what_it_shows():
+    paths = {method: (np.arange(22.0).reshape(11, 2) / 9 + k, [5.0, 4.5])
+             for k, method in enumerate(script.METHODS)}
+    result, eps = made_up() | {"paths": paths}, {"HMC": 0.11, "RMHMC": 0.23}
+    for method in script.METHODS:  # the left panel has the steps that go far in the metric
+        key = method, 1.0, 10, "local"
+        result[key] = result[key]._replace(eps=eps[method])
+    fig = script.figure(result)
+    left, right = fig.axes
+    for k, method in enumerate(script.METHODS):
+        path, end = left.lines[2 * k : 2 * k + 2]
+        assert path.get_label().startswith(rf"{method}, $\varepsilon$ = {eps[method]:.2f} ")
+        assert path.get_color() == end.get_color() == script.COLOURS[k]
+    assert (left.get_title(), left.get_xlabel(), left.get_ylabel()) == (
+        "10 leapfrog steps", "$x_1$", "$x_2$")
+    # as far as HMC, and the distance of the left panel
+    across, upright = right.lines[-2:]
+    assert set(across.get_ydata()) == {1.0} and set(upright.get_xdata()) == {1.0}
+    assert right.get_xlabel().startswith("distance of the components")
+    assert right.get_ylabel() == "expected squared jump, RMHMC / HMC"
+    (legend,) = fig.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        *(line.get_label() for line in (left.lines[0], left.lines[2], left.lines[4])),
+        *(bars.get_label() for bars in right.containers)]
     plt.close("all")

@@ -286,3 +286,39 @@ def test_each_point_of_the_figure_is_in_its_place():
     assert ticks == [[script.LABELS[p], *method.split("-"), str(script.B[p])]
                      for p, method in script.METHODS.items()]
     plt.close("all")
+
+
+def test_boxes_marks_and_words_of_the_figure_are_in_their_places():
+    result = made_up()
+    result["d"] = result["d"]._replace(log_weights=np.array([-109.0, -101.0, -100.0]))
+    result["f"] = result["f"]._replace(log_weights=np.array([-120.0, -100.3, -100.2]))
+    result = result | {"EP": -98.0}
+    fig = script.figure(result)
+    left, right = fig.axes
+    named = {mark.get_label(): mark.get_color() for mark in fig.legends[0].legend_handles}
+    shown = {p: k for k, p in enumerate(script.METHODS) if p != "-"}  # all of (-) is below
+    middles = [line for line in left.lines if line.get_linestyle() == "-"
+               and line.get_color() in {named[method] for method in script.METHODS.values()}]
+    for (p, k), middle in zip(shown.items(), middles, strict=True):
+        # the median of all runs, those below the figure too
+        assert set(middle.get_ydata()) == {np.median(result[p].log_weights)}
+        assert np.mean(middle.get_xdata()) == pytest.approx(k, abs=1e-12)
+        assert middle.get_color() == named[script.METHODS[p]]
+    bottom, top = left.get_ylim()
+    assert -112 < bottom < -109 and -98 < top < -96  # whatever is above -110, and EP
+    for ax, at in ((left, {p: k for k, p in enumerate(script.METHODS)}),
+                   (right, {p: result[p].seconds.value for p in script.METHODS})):
+        below = [line for line in ax.lines if line.get_marker() == "v"]
+        assert [line.get_xdata()[0] for line in below] == [at["f"], at["-"]]
+        assert [line.get_color() for line in below] == [named["AIS-RMHMC"], named["AIS-HMC"]]
+        assert all(bottom < line.get_ydata()[0] < bottom + 1 for line in below)
+    notes = [(text.get_text(), text.xy) for text in right.texts]
+    above = [(script.LABELS[p], (result[p].seconds.value, result[p].log_weights.max()))
+             for p in shown]  # a label above the best run, and below, where some are
+    assert [note for note in notes if note[1][1] > -109] == above
+    assert [(text, x) for text, (x, y) in notes if y < -109] == [
+        (script.LABELS[p], result[p].seconds.value) for p in ("f", "-")]
+    assert left.get_title() == "the paper's panels, left to right"
+    assert right.get_title() == "the same, against time" and "seconds" in right.get_xlabel()
+    assert r"N = 767, $\log\ell$ = 4.85, $\log\sigma$ = 5.1;" in fig.get_suptitle()
+    plt.close("all")

@@ -296,6 +296,8 @@ def test_each_line_of_the_figure_is_in_its_place():
         for f in script.FEW[:-1]:  # against the last; hollow where 0 is within 2 s.e.
             point, _, (ends,) = next(points).lines
             value, se = 0.01 * (f + k + 0.5), 0.01 * f
+            assert point.get_color() == named[rf"$\varepsilon$ = {eps}"].get_color()
+            assert point.get_marker() == named[name].get_marker()
             assert round(float(point.get_xdata()[0])) == f
             assert point.get_ydata()[0] == pytest.approx(value, rel=1e-12)
             np.testing.assert_allclose(ends.get_segments()[0][:, 1], [
@@ -303,4 +305,24 @@ def test_each_line_of_the_figure_is_in_its_place():
             assert (point.get_markerfacecolor() == "white") == (k + 0.5 <= f)
     (bound,) = [line for line in bias.lines if line.get_color() == "k"]
     assert next(points, None) is None and bound.get_ydata()[0] == 2000**-0.5
+    assert bound.get_color() == named["s.e. of 2000 draws"].get_color()
+    plt.close("all")
+
+
+def test_the_panels_say_what_they_show():
+    result = made_up()
+    for found in result["chains"].values():
+        found |= {"rejected": dict.fromkeys(script.FEW, 0.01)}
+    axes = script.figure(result).axes
+    assert [ax.get_title() for ax in axes] == [
+        "(a) there and back: N = 1, N = 2", "(b) there and back: digits, N = 767",
+        "(c) rejections", r"(d) |bias of the mean| against $f_{\max}$ = 20"]
+    for ax in axes:
+        (paper,) = [line for line in ax.lines if line.get_color() == "0.85"]
+        assert set(paper.get_xdata()) == {5} and r"$f_{\max}$" in ax.get_xlabel()
+    ticks = axes[2].get_yticks()
+    assert [float(text.get_text()) for text in axes[2].get_yticklabels()] == list(ticks)
+    assert [("return" in ax.get_ylabel(), "%" in ax.get_ylabel(), "2 s.e." in ax.get_ylabel())
+            for ax in axes] == [(True, False, False)] * 2 + [(False, True, False),
+                                                             (False, False, True)]
     plt.close("all")

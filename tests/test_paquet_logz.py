@@ -10,6 +10,7 @@ import pytest
 import paquet_logz as script
 from algorithms.ais import combine
 from harness.claims import Measured
+from harness.run import Settings
 from harness.style import plt
 from judging import verdicts
 from paquet.digits import digits_3v5
@@ -149,6 +150,9 @@ def test_every_method_and_size_gets_its_own_runs():
     assert len(set(seeds)) == len(seeds)
     assert all(seed[:3] == (3, script.METHODS.index(task["method"]), task["N"])
                for seed, task in zip(seeds, experiment.tasks, strict=True))
+    for N in sizes:
+        _, y, q = problem(DIGITS, N)
+        assert result["last step"][N] == script.last_step(y, q)
     assert len(script.figure(result).axes) == 2
     plt.close("all")
 
@@ -166,6 +170,21 @@ def test_without_usps_the_ladder_ends_at_365():
 
     result = script.run(Short(), digits_3v5()._replace(note="USPS is not available"))
     assert list(result["truth"]) == [1, 2, 3, 8, 40, 365]
+
+
+def test_usps_is_asked_for_where_it_is_a_step_of_the_ladder(monkeypatch):
+    asked = []
+
+    def usps(folder):
+        asked.append(folder)
+        return digits_3v5()._replace(name="USPS", note="")
+
+    monkeypatch.setattr(script, "usps_3v5", usps)
+    found = [script.cases(Settings(budget, data="here")) for budget in ("paper", "short", "smoke")]
+    assert asked == ["here", "here"]
+    assert [(each.name, each.note) for each in found] == [("USPS", "")] * 2 + [(DIGITS, "")]
+    monkeypatch.setattr(script, "usps_3v5", lambda _: digits_3v5()._replace(note="embedded"))
+    assert script.cases(Settings("paper")).note == "embedded, so no N = 767"
 
 
 # The claims, on a result that is made up
@@ -276,6 +295,18 @@ def test_cells_of_the_table_have_two_digits_of_the_error():
     assert "Divergent transitions in all runs of AIS: 4." in script.table(result)
 
 
+def test_the_bound_is_of_a_weight_over_the_mean_weight():
+    wide = {("tilting", N): script.Estimate(Measured(-N, 0.02), 50.0, 60, 0, -N + 0.5 * k)
+            for k, N in enumerate((8, 40, 365, 767))}
+    rows = [line.split() for line in script.table(made_up(wide) | {
+        "last step": dict(zip(SIZES, (0.125, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5), strict=True))}
+        ).splitlines()]
+    (bound,) = [row[1:] for row in rows if row[:1] == ["bound"]]
+    assert bound == ["1", "1.65", "2.72", "4.48"]  # exp(0), exp(0.5), ...
+    (last,) = [row[2:] for row in rows if row[:2] == ["last", "step"]]
+    assert last == ["0.12", "0.25", "0.50", "0.75", "1.00", "1.25", "1.50"]
+
+
 def test_effective_runs_are_those_of_the_weights():
     log_w = np.random.default_rng(1).standard_normal(30)
     assert script.put_together([{"log_weights": log_w}]).effective == combine(log_w).effective_runs
@@ -307,4 +338,30 @@ def test_each_point_of_the_figure_is_in_its_place():
         np.testing.assert_allclose(drawn[method][:, 1], [
             np.clip(error.value / error.se, -6, 6) for error in errors], rtol=1e-12)
     assert sorted(text.get_text() for text in right.texts) == ["10", "\N{MINUS SIGN}10"]
+    plt.close("all")
+
+
+def test_the_figure_says_what_it_shows():
+    result = made_up() | {"data": dict.fromkeys(SIZES[:-1], "optical") | {767: "USPS"}}
+    fig = script.figure(result)
+    left, right = fig.axes
+    shown = {patch.get_label(): patch.get_extents().transformed(right.transData.inverted())
+             for patch in right.patches}
+    assert {name: (box.y0, box.y1) for name, box in shown.items()} == {
+        r"$\pm4$ s.e.": pytest.approx((-4, 4), rel=1e-9),
+        r"$\pm2$ s.e.": pytest.approx((-2, 2), rel=1e-9)}
+    for ax in (left, right):
+        labels = dict(zip(ax.get_xticks(), (t.get_text() for t in ax.get_xticklabels()),
+                          strict=True))
+        assert labels == dict(enumerate([*map(str, SIZES[:-1]), "767\nUSPS"]))
+    (zero,) = [line for line in left.lines if line.get_label().startswith("0 (N = 1")]
+    assert zero.get_xdata()[0] == 0
+    assert left.get_ylabel() == r"|error of $\log Z$| (nats)"
+    assert right.get_ylabel() == "error / standard error"
+    assert left.get_title() == "EP and its second-order correction"
+    assert right.get_title().startswith("the samplers")
+    assert fig.get_suptitle() == ("Evidence of GP classification, optical and USPS; $\\log\\ell$ ="
+                                  " 4.85, $\\log\\sigma$ = 5.1")
+    colours = [line.get_color() for line in right.lines if line.get_label() in script.METHODS]
+    assert len(colours) == len(set(colours)) == 5
     plt.close("all")

@@ -303,6 +303,27 @@ class Stored:
                 + 3.0 * is_reference)
 
 
+def test_k_is_that_of_the_most_draws(monkeypatch):
+    class Sized(Stored):
+        def replicates(self, function, tasks, *_, **__):
+            found = super().replicates(function, tasks)
+            return found if function is rivals.clock else [
+                each | {"k": [task["size"] / 1e5] * task["runs"]}
+                for task, each in zip(tasks, found, strict=True)]
+
+    monkeypatch.setattr(script, "GRID", {"paper": (8, (2.0,), (1.0,))})
+    monkeypatch.setattr(script, "LADDER", {"paper": (6,)})
+    r = script.run(Sized("paper"), digits_3v5())
+    assert [r["k"][key].value for key in r["keys"]] == pytest.approx([0.6, 0.6], rel=1e-12)
+
+
+def test_the_error_of_ep_is_a_mean_over_one_side_of_the_grid():
+    r = made_up(EP={(100, 2.85, 7.1): (Measured(-0.3, 0.03),) * 2,
+                    (100, 4.85, 7.1): (Measured(0.5, 0.04),) * 2})
+    assert script.ep_error(r, -1) == pytest.approx((0.4, 0.025), rel=1e-12)
+    assert script.ep_error(r, 0).value == pytest.approx(0.05, rel=1e-12)
+
+
 @pytest.mark.parametrize("budget", ["smoke"])
 def test_every_problem_method_and_size_gets_its_own_runs(budget, monkeypatch):
     monkeypatch.setattr(script, "GRID", {"smoke": (8, (2.0,), (1.0, 2.0))})
@@ -339,6 +360,32 @@ def test_the_paper_budget_has_what_is_asked():
     beyond = script.methods_of((1540, 4.85, 5.1), "paper")
     assert set(whole) - set(beyond) == {"AISq-HMC", "AIS-RMHMC", "tilting"}
     assert {len(sizes) for sizes in beyond.values()} == {2}
+
+
+def test_the_short_budget_leaves_out_what_is_slow_on_the_whole_of_the_papers_data():
+    short = script.methods_of(script.PAPER, "short")
+    assert set(script.METHODS) - set(short) == {"AIS-RMHMC"}
+    assert short == {method: script.SCAN[method][:2] for method in short}
+    assert "AIS-RMHMC" in script.methods_of((365, 4.85, 5.1), "short")
+
+
+@pytest.mark.parametrize(("note", "sizes"), [
+    ("", [40, 365, 767, 1540]), ("USPS is not available", [40, 365])])
+def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes, monkeypatch):
+    class Stop(Exception):
+        pass
+
+    class Asked(Stored):
+        def replicates(self, function, tasks, *_, **__):
+            self.tasks = tasks
+            raise Stop
+
+    experiment = Asked("paper")
+    with pytest.raises(Stop):
+        script.run(experiment, digits_3v5()._replace(note=note))
+    found = {tuple(task["problem_key"]) for task in experiment.tasks}
+    assert sorted(N for N, *rest in found if rest == [4.85, 5.1] and N != 100) == sizes
+    assert sum(N == 100 for N, *_ in found) == 16  # four lengths and four amplitudes
 
 
 def test_slow_runs_are_replicates_of_their_own(monkeypatch):
@@ -480,6 +527,37 @@ def test_each_point_of_the_figure_is_in_its_place():
         assert text.get_text() == f"{0.1 * (result['keys'].index(key) + 1):.2f}"
         if key == GRID[1]:  # the only one that is cheaper than all others
             assert (line.get_color(), line.get_marker()) == colours["bridge"]
+    plt.close("all")
+
+
+def test_the_figure_says_what_it_shows():
+    cheap = {(GRID[0], "tilting", 1): row("", seconds=Measured(0.1, 0.01)),
+             (GRID[2], "AISq-HMC", 1): row("", seconds=Measured(0.1, 0.01)),
+             **{(GRID[3], m, 1): row(m, z=9.0) for m in rivals.METHODS}}  # void, whatever it costs
+    fig = script.figure(made_up(cheap))
+    left, middle, right = fig.axes
+    whole, filled = left.lines[:16:2], left.lines[1:16:2]
+    # the last two methods have the colours of the first two, dashed; a dot of theirs is white
+    how = {line.get_label(): (line.get_marker(), line.get_color(), line.get_linestyle() == "--")
+           for line in whole}
+    assert len({*how.values()}) == len(rivals.METHODS)
+    for line, dots in zip(whole, filled, strict=True):
+        assert (line.get_markerfacecolor(), dots.get_markerfacecolor()) == ("none",
+                                                                           line.get_color())
+        assert dots.get_linestyle() == "None"
+    winners = [(line.get_marker(), line.get_color(), line.get_markerfacecolor() == "white")
+               for line in right.lines]
+    # elsewhere all that are to be trusted cost the same, and the bridge is the first of them
+    assert winners[:3] == [how[m] for m in ("tilting", "bridge", "AISq-HMC")]
+    assert winners[3][0] == "x"
+    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in fig.axes] == [
+        ("CPU seconds of a run", "root mean square error of a run (nats)"),
+        ("N", r"CPU seconds until $\log Z$ is known to 0.1"), (r"$\log\sigma$", r"$\log\ell$")]
+    assert [ax.get_title() for ax in fig.axes] == [
+        "N = 767; hollow: not to be trusted", "at the paper's covariance",
+        "N = 100: the cheapest; $k$ of IS"]
+    assert [(x, text.get_text()) for x, text in zip(
+        middle.get_xticks(), middle.get_xticklabels(), strict=True)] == [(767, "767")]
     plt.close("all")
 
 

@@ -150,6 +150,20 @@ def test_convergence_by_hand():
     assert math.isnan(convergence((3, 4, 5, 6, 10), HALF[:1] * 1)["decay"].se)  # of one
 
 
+def test_a_decay_is_of_trajectories_that_return_with_both_numbers_of_iterations():
+    def some(*rows):  # x for f_max = 3, 4, 5, 6, 10, and the contraction
+        return [{"x": [x for x, _ in rows], "H": [x for x, _ in rows],
+                 "contraction": [c for _, c in rows]}]
+
+    two = [([1e-2, 1e-3, 1e-4, 1e-5, 1e-9], 0.1), ([1e-2, 1e-3, 1e-4, 1e-5, 1e-11], 0.1)]
+    wanted = convergence((3, 4, 5, 6, 10), some(*two))["decay"]
+    # log10 of the decay is -1 and -1.5, of c -1
+    assert wanted.value == pytest.approx(10**-0.25, rel=1e-12)
+    for lost in (([1e-2, 1e-3, 1e-4, 3.0, 1e-9], 0.1), ([1e-2, 1e-3, 1e-4, 1e-5, 3.0], 0.1),
+                 ([1e-2, 1e-3, 1e-4, 1e-5, 1e-9], math.nan)):
+        assert convergence((3, 4, 5, 6, 10), some(*two, lost))["decay"] == wanted
+
+
 def test_order_and_volume_are_means_of_columns(monkeypatch):
     errors = {0.1: [[1e-6, 1e-8], [1e-4, 1e-6]], 0.2: [[1e-5, 1e-4], [1e-4, 1e-3]]}
     monkeypatch.setattr(trajectories, "reversals",
@@ -183,3 +197,20 @@ def test_a_volume_by_hand():
     ((value, _),) = volumes("N = 1", 4, 0.5, (1,), 1, 8)["log10"]
     assert value > -3  # so that one-sided differences, which err by about h, know it to 1 %
     assert value == pytest.approx(math.log10(abs(math.log(np.linalg.det(J)))), abs=0.01)
+
+
+def test_the_differences_of_a_volume_are_small_beside_each_deviation(monkeypatch):
+    seen = []
+
+    def travel(x, p, *_):  # a map that moves nothing
+        seen.append(np.concatenate([x, p]))
+        return x[None], None, p, None
+
+    monkeypatch.setattr(trajectories, "travel", travel)
+    found = volumes("N = 2", 10, 0.1, (1,), 2, 4)["log10"]
+    assert found[0].value < -9  # its determinant is 1, but for rounding over 3e-6
+    sd = posterior("N = 2").sd
+    steps = np.subtract(seen[::2], seen[1::2]) / 2
+    # momenta have the inverse deviations of positions; rounding of states of size 10
+    np.testing.assert_allclose(steps, np.tile(np.diag(3e-6 * np.append(sd, 1 / sd)), (2, 1)),
+                               rtol=0, atol=1e-14)
