@@ -210,3 +210,22 @@ def test_each_comparison_of_the_figure_is_in_its_place():
         assert point.get_color() == ("0.6" if not errata.said(*key) else
                                      (blue, orange, red)[k % 3])
     plt.close("all")
+
+
+def test_the_figure_says_what_it_shows():
+    fig = errata.figure(made_up())
+    _, below = fig.axes
+    named = {mark.get_label(): mark for mark in fig.legends[0].legend_handles}
+    blue, orange, red = (errata.COLOURS[k] for k in (0, 1, 4))
+    assert [(label, mark.get_color()) for label, mark in named.items()][4:] == [
+        ("the text's order, 2 standard errors or more", blue), ("but fewer", orange),
+        ("the other order, with $g = L$", red), ("no sentence", "0.6")]
+    assert [(label, mark.get_marker()) for label, mark in named.items()][:4] == [
+        (errata.mathematics(m), shape) for m, shape in zip(MEASURES, errata.MARKERS, strict=False)]
+    lines = [line for line in below.lines if line.get_color() in ("0.7", "0.8")]
+    upright = [line.get_xdata()[0] for line in lines if line.get_color() == "0.7"]
+    across = [line.get_ydata()[0] for line in lines if line.get_color() == "0.8"]
+    assert upright == [1] and across == [2.5, 5.5, 8.5]  # a ratio of 1; between four problems
+    assert [float(text.get_text()) for text in below.get_xticklabels()] == list(below.get_xticks())
+    assert below.get_xlabel() == "ratio, with 2 standard errors of 36 batches"
+    plt.close("all")

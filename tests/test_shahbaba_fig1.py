@@ -196,3 +196,16 @@ def test_both_panels_have_their_states_over_the_same_density():
         np.testing.assert_array_equal(states[1:], result["shown"][method])
         assert states[0].tolist() == start[0].tolist() == [0, 0]
     plt.close("all")
+
+
+def test_the_figure_says_what_it_shows():
+    fig = fig1.figure(made_up())
+    left, right = fig.axes
+    assert left.get_title() == "Hamiltonian Monte Carlo, 20 leapfrog steps"
+    assert right.get_title() == "Random walk Metropolis, every 20th state"
+    assert [ax.get_xlabel() for ax in fig.axes] == ["$q_1$"] * 2 and left.get_ylabel() == "$q_2$"
+    assert [text.get_text() for text in fig.legends[0].get_texts()] == [
+        "1, 2 and 3 standard deviations", "the first 30 states", "start"]
+    assert [line.get_label() for line in left.lines[2:]] == [
+        "1, 2 and 3 standard deviations", "the first 30 states", "start"]
+    plt.close("all")

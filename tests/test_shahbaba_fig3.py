@@ -115,12 +115,19 @@ def test_every_panel_has_u_and_its_approximation_along_its_own_coordinate():
     model, fit = fitted(cases)
     axes = np.reshape(fig3.figure({"cases": cases}).axes, (3, 2))
     for row, j in zip(axes, (1, 2, 0), strict=True):
+        symbol = {1: r"\beta_1", 2: r"\beta_2", 0: r"\alpha"}[j]
+        assert [ax.get_ylabel() for ax in row] == [
+            r"$U - U(\hat q)$", rf"$\partial U/\partial {symbol}$"]
+        assert {ax.get_xlabel() for ax in row} == {f"${symbol}$"}
+        assert all(ax.get_title().startswith(f"along ${symbol}$") for ax in row)
         J = fit.hessian[j, j]
         for ax, curve, quadratic in (
                 (row[0], lambda q: U(q, model) - U(fit.q, model), lambda d, J=J: J * d**2 / 2),
                 (row[1], lambda q, j=j: grad_U(q, model)[j], lambda d, J=J: J * d)):
             whole, normal, mode = ax.lines
             assert (whole.get_linestyle(), normal.get_linestyle()) == ("-", "--")
+            assert [line.get_label() for line in ax.lines] == [
+                "$U$", "$U_0$, its normal approximation at the mode", "the mode"]
             assert set(mode.get_xdata()) == {fit.q[j]}
             for end in (0, -1):  # three conditional deviations either side
                 shift = (-3, 3)[end] / J**0.5

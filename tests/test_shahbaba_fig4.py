@@ -187,7 +187,18 @@ def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
     assert found[1].max() < 1e-9  # P(y = 1) = 1/2
     for dots, label in zip(first.lines[:2], (0, 1), strict=True):
         np.testing.assert_array_equal(dots.get_xydata(), cases.X[cases.y == label])
+        # as in Figure 2: white circles are class 0, black squares class 1
+        assert (dots.get_label(), dots.get_marker(), dots.get_markerfacecolor()) == (
+            f"$y$ = {label}", "os"[label], ("white", "black")[label])
+    assert (first.get_xlabel(), first.get_ylabel()) == ("$x_1$", "$x_2$")
+    shaded, half = first.lines[2:]  # what stands for the region and the line in the legend
+    assert shaded.get_label().startswith("$R_0$") and shaded.get_color() == "0.85"
+    np.testing.assert_allclose(region.get_facecolor()[0][:3], 0.85, atol=1e-12)
+    assert half.get_label() == "$P(y = 1) = 1/2$" and half.get_color() == "k"
     for ax, j in zip(others, (1, 2, 0), strict=True):
+        symbol = {1: r"\beta_1", 2: r"\beta_2", 0: r"\alpha"}[j]
+        assert ax.get_xlabel() == f"${symbol}$"
+        assert ax.get_ylabel() == rf"$\partial U / \partial {symbol}$ and its parts"
         *curves, mode = ax.lines
         assert [(curve.get_label(), curve.get_linestyle()) for curve in curves] == [
             ("$U$", "-"), ("$U_0$", "--"), ("$U_1$", ":")]

@@ -402,4 +402,18 @@ def test_each_point_of_the_figure_is_in_its_place():
                                            x * np.exp([-2 * se, 2 * se]), rtol=1e-12)
                 # three methods each of the paper, with the mass J and two of NUTS
                 assert point.get_color() == script.COLOURS[j // 3]
+    assert axes[-1, 0].get_xlabel().split("\n")[-1] == "per 1000 gradients"
+    assert axes[-1, 1].get_xlabel() == "per CPU second"
+    plt.close("all")
+
+
+def test_the_legend_is_of_the_masses():
+    fig = script.figure(made_up())
+    named = {mark.get_label(): mark.get_color() for mark in fig.legends[0].legend_handles}
+    points = dict(zip(rivals.ALL, (bars.lines[0].get_color() for bars in fig.axes[0].containers),
+                      strict=True))
+    words = {"unit masses, as in the paper": METHODS, "mass adapted by NUTS": rivals.ALL[-2:],
+             "mass J, the Hessian at the mode": (rivals.MASS, *rivals.SPLITS)}
+    assert points == {method: named[label] for label, methods in words.items()
+                      for method in methods}
     plt.close("all")

@@ -297,3 +297,39 @@ def test_each_line_of_the_figure_is_in_its_place():
             assert found["--"] == [paper[method]]
             assert found["-"] == pytest.approx(marks[method], rel=1e-12)
     plt.close("all")
+
+
+def test_the_figure_says_what_it_shows():
+    fig = stability.figure(made_up())
+    axes = np.reshape(fig.axes, (3, 3))
+    assert [ax.get_ylabel().replace("\n", " ") for ax in axes[:, 0]] == [
+        "acceptance rate", "|energy error|", "growth exponent over a trajectory, linear theory"]
+    assert [ax.get_title() for ax in axes[0]] == [
+        "HMC\nlines: $2 / \\omega$", "normal approximation\nlines: $k \\pi / \\omega$",
+        "data splitting, M = 9\nlines: $(2 M / \\omega_0) \\sin(k \\pi / 2 M)$"]
+    named = {mark.get_label(): mark for mark in fig.legends[0].legend_handles}
+    for column, method in zip(axes.T, stability.PAPER, strict=True):
+        assert column[2].get_xlim() == stability.RANGES[method]
+        paper, edge, *_ = [line for line in column[2].lines if set(line.get_ydata()) == {0, 1}]
+        draw, mode = column[2].lines[0], column[2].lines[2]  # of two draws and the mode
+        for line, label in ((paper, "the paper's step"), (edge, "edge or window of instability"),
+                            (draw, "growth at draws of the posterior"),
+                            (mode, "growth at the mode"),
+                            (column[1].lines[0], "rate, 2 standard errors; median")):
+            assert line.get_color() == named[label].get_color()
+        assert paper.get_linestyle() == named["the paper's step"].get_linestyle() == "--"
+    # a rate has the bounds of a probability in its panel
+    assert all(ax.get_ylim()[0] < 0 and 1 < ax.get_ylim()[1] for ax in axes[0])
+    plt.close("all")
+
+
+def test_an_energy_that_is_not_finite_is_the_largest_of_errors():
+    result = made_up()
+    step = stability.times("data", 1.2)
+    errors = np.linspace(1.0, 9.0, 9)
+    errors[0] = np.nan  # 2, ..., 9 and one that is larger: the median is the fifth
+    result["errors"]["data"][step] = errors
+    column = np.reshape(stability.figure(result).axes, (3, 3))[:, 2]
+    shown = dict(column[1].lines[0].get_xydata())
+    assert shown[step] == 6.0
+    plt.close("all")

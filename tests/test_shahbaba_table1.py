@@ -3,7 +3,8 @@
 import pytest
 
 import shahbaba_table1 as table1
-from harness.claims import BUDGETS
+from harness.claims import BUDGETS, Measured
+from harness.style import plt
 from shahbaba.chains import ALL, AUTHORS
 from shahbaba.printed import METHODS, sentence
 
@@ -105,3 +106,13 @@ def test_the_table_and_the_figure_show_the_paper_and_all_data_sets(paper):
     assert [row[:2] for row in rows[4:]] == [[k, m] for k in ("2011", *"1234") for m in METHODS]
     fig = table1.figure(paper[1])
     assert "n = 10000, p = 100" in fig.get_suptitle()
+    # the other four data sets have a circle for each of the paper's methods, and no more
+    result = {key: dict(found) for key, found in paper[1].items()}
+    for seed, found in result["data sets"].items():
+        result["data sets"][seed] = {
+            method: each | {("tau", "initial sequence"): Measured(int(seed), 0.1)}
+            for method, each in found.items()}
+    circles = [line.get_xdata()[0] for line in table1.figure(result).axes[0].lines
+               if line.get_markerfacecolor() == "none"]  # tau x g, where g is 20
+    assert sorted(circles) == pytest.approx(sorted([20.0, 40.0, 60.0, 80.0] * 3))
+    plt.close("all")

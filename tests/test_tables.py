@@ -326,6 +326,36 @@ def test_each_point_of_the_figure_is_in_its_place():
     plt.close("all")
 
 
+def test_the_legend_and_the_rows_are_of_what_is_drawn():
+    problems = {name: made_up()[name] for name in ("CTG", "Chess")}
+    for others in ((), [{m: problems["CTG"][m] for m in METHODS}]):
+        fig = tables.dot_plot(problems, others)
+        named = {each.get_label(): each for each in fig.legends[0].legend_handles}
+        assert set(named) == {
+            "printed factors, $g$ of Section 3.3", "ours, batch means", "ours, initial sequence",
+            *(["other data sets", "the same, beyond the axis"] * bool(others))}
+        if others:
+            assert named["other data sets"].get_markerfacecolor() == "none"
+            assert named["the same, beyond the axis"].get_marker() == ">"
+        for ax in fig.axes:
+            shapes = {each.get_marker(): label for label, each in named.items()
+                      if label.startswith(("printed", "ours"))}
+            for bars in ax.containers:
+                point = bars.lines[0]
+                label = shapes[point.get_marker()]
+                assert point.get_color() == named[label].get_color()
+        rows = dict(zip(fig.axes[0].get_yticks(), (
+            text.get_text() for text in fig.axes[0].get_yticklabels()), strict=True))
+        # batch means are drawn at the height of their row
+        heights = [bars.lines[0].get_ydata()[0] for bars in fig.axes[0].containers
+                   if bars.lines[0].get_marker() == "s"]
+        assert list(rows) == heights and len(rows) == 8
+        wanted = [f"{name}: HMC" if method == "HMC" else method
+                  for name in problems for method in ALL]
+        assert list(rows.values()) == list(map(tables.mathematics, wanted))
+    plt.close("all")
+
+
 def test_a_circle_beyond_the_axis_is_a_number_at_its_edge():
     _, ax = plt.subplots()
     ax.set_xlim(1, 10)
