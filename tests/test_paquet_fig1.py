@@ -1,6 +1,7 @@
 """reproduce/paquet_fig1.py: its estimators are those by hand, and each claim is about what it
 says."""
 
+import inspect
 import math
 
 import numpy as np
@@ -87,6 +88,16 @@ def test_what_is_rejected_does_not_move_and_its_errors_do_not_count(monkeypatch)
         monkeypatch.setattr(script, "rmhmc_step", lambda *_, step=step: step)
         row = script.transitions("RMHMC", script.mixture(1.0), 2, 0.1, 5, 1)[0]
         assert row[ACCEPTED:].tolist() == [0, 0, not converged, not reversible, 0, 7]
+
+
+def test_fixed_points_are_solved_closer_than_the_way_back_is_checked(monkeypatch):
+    seen, called = [], inspect.signature(script.rmhmc_step.py_func)
+    monkeypatch.setattr(script, "rmhmc_step", lambda *arguments: seen.append(
+        called.bind(*arguments).arguments) or transition(np.zeros(2), False))
+    script.transitions("RMHMC", script.mixture(1.0), 3, 0.25, 5, 1)
+    (given,) = seen
+    assert [given[name] for name in ("l_max", "eps", "f_max", "tol", "tol_back")] == [
+        3, 0.25, 100, 1e-10, 1e-6]
 
 
 def test_both_methods_have_the_same_starts_and_normals(monkeypatch):
@@ -278,6 +289,11 @@ def test_each_line_of_the_figure_is_in_its_place():
         np.testing.assert_array_equal(line, points)
     assert [line.get_label().split(",")[0] for line in left.lines[:4:2]] == ["HMC", "RMHMC"]
     (density,) = left.collections
+    grid = np.stack(np.meshgrid(np.linspace(-8, 8, 161), np.linspace(-5, 6, 111)), -1)
+    top = max(-U(q, script.mixture(1.0)) for q in grid.reshape(-1, 2))
+    # that of another grid, half a cell of 0.1 away: 0.05^2 / 2 times a curvature of up to 8
+    np.testing.assert_allclose(density.levels, top - np.array([6, 4.5, 3, 2, 1, 0.3]), rtol=0,
+                               atol=0.02)
     for level, contour in zip(density.levels, density.get_paths(), strict=True):
         found = [-U(q, script.mixture(1.0)) for q in contour.vertices[::50]]
         # straight lines between points of a grid of 0.08

@@ -10,6 +10,7 @@ import pytest
 
 import paquet_fig2 as script
 from harness.claims import Measured
+from harness.run import Settings
 from harness.style import plt
 from judging import verdicts
 from paquet.digits import digits_3v5
@@ -322,3 +323,8 @@ def test_boxes_marks_and_words_of_the_figure_are_in_their_places():
     assert right.get_title() == "the same, against time" and "seconds" in right.get_xlabel()
     assert r"N = 767, $\log\ell$ = 4.85, $\log\sigma$ = 5.1;" in fig.get_suptitle()
     plt.close("all")
+
+
+def test_the_digits_are_looked_for_where_the_reader_says(monkeypatch):
+    monkeypatch.setattr(script, "usps_3v5", lambda folder: ("digits of", folder))
+    assert script.cases(Settings(data="here")) == ("digits of", "here")

@@ -8,6 +8,7 @@ import pytest
 
 import paquet_fixed_point as script
 from harness.claims import Measured
+from harness.run import Settings
 from harness.style import plt
 from judging import verdicts
 from paquet.digits import digits_3v5
@@ -57,6 +58,9 @@ def test_a_chain_by_hand(monkeypatch):
     assert found["rejected"] == pytest.approx([0.3, 0.3], rel=1e-15)
     assert found["divergences"] == [3, 3]
     start = draw(at, rng)
+    # both go on from the same numbers, and not from those that made the start once more
+    states = [each.bit_generator.state["state"] for *_, each, _ in calls]
+    assert states[0] == states[1] != np.random.default_rng(4).bit_generator.state["state"]
     for (x, model, l_max, eps, n, _, f_max), wanted in zip(calls, (1, 5), strict=True):
         np.testing.assert_array_equal(x, start)
         assert model is at.model and (l_max, eps, n, f_max) == (10, 0.2, 10, wanted)
@@ -321,8 +325,14 @@ def test_the_panels_say_what_they_show():
         (paper,) = [line for line in ax.lines if line.get_color() == "0.85"]
         assert set(paper.get_xdata()) == {5} and r"$f_{\max}$" in ax.get_xlabel()
     ticks = axes[2].get_yticks()
+    assert axes[2].get_ylim() == (0, 100)  # all rates in per cent
     assert [float(text.get_text()) for text in axes[2].get_yticklabels()] == list(ticks)
     assert [("return" in ax.get_ylabel(), "%" in ax.get_ylabel(), "2 s.e." in ax.get_ylabel())
             for ax in axes] == [(True, False, False)] * 2 + [(False, True, False),
                                                              (False, False, True)]
     plt.close("all")
+
+
+def test_the_digits_are_looked_for_where_the_reader_says(monkeypatch):
+    monkeypatch.setattr(script, "usps_3v5", lambda folder: ("digits of", folder))
+    assert script.cases(Settings(data="here")) == ("digits of", "here")

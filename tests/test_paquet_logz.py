@@ -50,6 +50,13 @@ def test_every_method_finds_the_evidence_of_three_cases(method):
         assert found.bound > found.log_Z.value
 
 
+def test_the_bound_of_one_case_is_its_evidence():
+    # there is nothing to tilt for: each weight is P(u > 0) = 1/2
+    found = script.put_together([script.estimate("tilting", DIGITS, 1, 16, 4, 5)])
+    assert found.bound == pytest.approx(math.log(0.5), rel=1e-12)
+    assert found.log_Z == pytest.approx((math.log(0.5), 0.0), abs=1e-12)
+
+
 def test_every_method_has_its_start_its_ladder_and_its_kernel(monkeypatch):
     seen = {}
 

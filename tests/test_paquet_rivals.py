@@ -15,6 +15,7 @@ from algorithms.orthant import orthant
 from harness import operations
 from harness.claims import Measured
 from harness.files import Data
+from harness.run import Settings
 from harness.style import plt
 from judging import verdicts
 from models.gp_classification import draw_q, log_ratio
@@ -580,3 +581,8 @@ def test_the_table_shows_what_was_measured():
                    "2.25"],
         "tilting": ["1", "6", "-9.000", "0.100", "0.200", "0.200", "+0.5", "1", "4", "0.00059",
                     "2.00"]}
+
+
+def test_the_digits_are_looked_for_where_the_reader_says(monkeypatch):
+    monkeypatch.setattr(script, "usps_3v5", lambda folder: ("digits of", folder))
+    assert script.cases(Settings(data="here")) == ("digits of", "here")

@@ -1,5 +1,6 @@
 """The script that checks Tables 1 and 2 of Split HMC against themselves."""
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -176,6 +177,12 @@ def test_the_table_and_the_figure_have_every_comparison():
     result = errata.run(None, None)
     text = errata.table(result)
     assert text.count(" z = ") == 48
+    se = 2**0.5 * printed.SE_LOG_TAU  # of a log ratio: exp(2 se) is 2 of them from 1
+    assert f"only a ratio above {np.exp(2 * se):.2f} is 2 standard errors from 1" in text
+    # a ratio of 1.5 is, where its squared error is 2 x 2 / (N^(1/3) - 1)
+    (needed,) = re.findall(r"a ratio of 1\.5 takes (\S+) of them", text)
+    error = (4 / (float(needed) ** (1 / 3) - 1)) ** 0.5
+    assert 2 * error == pytest.approx(np.log(1.5), rel=0.02)  # two digits are shown, of N
     # 4.6 x 20 / (3.2 x 10) = 2.875 and 23.4 x 20 / (18.9 x 9) = 2.751
     assert " 2.88  z =  3.08 *" in text and " 2.75  z =  2.95 *" in text
     above, below = errata.figure(result).axes
@@ -186,6 +193,9 @@ def test_the_table_and_the_figure_have_every_comparison():
     assert [cells[3, k] for k in range(4)] == [
         r"StatLog, HMC: $\tau_{\beta}$ $\times$ $s$", "0.191", r"5.6 $\times$ 0.033 = 0.185",
         "0.1804 to 0.1893"]  # 5.55 x 0.0325 and 5.65 x 0.0335
+    # the two products of the wrong g: one is right with L in its place, the other is 18.9 x 13
+    noted = [cells[k, 0].split(":")[0] for k in range(1, 7) if "should be $L$" in cells[k, 2]]
+    assert noted == ["Chess, normal"]
     assert len(below.containers) == 48
 
 

@@ -8,6 +8,8 @@ import shahbaba_rivals as script
 from algorithms.map_estimate import map_estimate
 from algorithms.split_hmc import normal_approximation
 from harness.claims import Measured, judge
+from harness.files import Data
+from harness.run import Settings
 from harness.style import plt
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, part
 from models.logistic_regression import LogisticRegression
@@ -417,3 +419,11 @@ def test_the_legend_is_of_the_masses():
     assert points == {method: named[label] for label, methods in words.items()
                       for method in methods}
     plt.close("all")
+
+
+def test_all_three_data_sets_are_looked_for_before_anything_else(monkeypatch):
+    for name in ("statlog", "ctg", "chess"):
+        monkeypatch.setattr(script.datasets, name,
+                            lambda folder, name=name: Data(f"{name} of {folder}", None, None))
+    assert script.cases(Settings(data="here")) == (
+        "simulated, statlog of here, ctg of here, chess of here")
