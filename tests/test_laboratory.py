@@ -2,12 +2,14 @@
 
 import math
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from algorithms import paquet_rmhmc, sshmc
 from algorithms.discretizing_chain import Realization, discretizing_chain
+from algorithms.ess import ess
 from algorithms.hmc import hmc
 from algorithms.slice_sampling import slice_sampling
 from harness import laboratory, listing
@@ -177,7 +179,109 @@ def test_paquet_a_chain_between_two_modes_does_not_leave_its_own():
     assert 0.8 / 21.25 < stored("paquet", "SPREAD", "RMHMC", **values) < 1.2 / 21.25
 
 
+def wandering(n):
+    """Return (n, 2) states whose signs are random and whose squares hardly change."""
+    rng = np.random.default_rng(6)
+    size = 2 + np.sin(np.arange(n) / 40)
+    return size[:, None] * rng.choice([-1.0, 1.0], (n, 2)) * [1.0, 3.0] + [0.5, 2.0]
+
+
+def worst_of(x):
+    """Return the least ESS of the values and of squares about the mean, which is the squares'."""
+    values, squares = ess(x).min(), ess((x - x.mean(0)) ** 2).min()
+    assert squares < values / 5
+    return squares
+
+
+@pytest.mark.parametrize("sampler", ["HMC", "RMHMC"])
+def test_paquet_the_numbers_of_a_chain_by_hand(sampler, monkeypatch):
+    room, x = ROOMS["paquet"], wandering(1000)
+    chain = SimpleNamespace(samples=x, accepted=np.arange(1000) < 600,
+                            counts=SimpleNamespace(gradient=4000))
+    still = SimpleNamespace(samples=x, accepted=np.zeros(1000), counts=chain.counts)
+    found = []
+    for each in (chain, still):
+        monkeypatch.setattr(room, "hmc", lambda *_, each=each: each)
+        monkeypatch.setattr(room, "general", SimpleNamespace(rmhmc=lambda *_, each=each: each))
+        found.append(room.chain_numbers.__wrapped__(sampler, "modes", 0.5, 3))
+    # two modes at -4.5 and 4.5, of variance 1
+    off = x[:, 0].mean() / 21.25**0.5
+    assert found[0] == pytest.approx((0.6, worst_of(x) / 4, off, x[:, 0].var() / 21.25), rel=1e-12)
+    assert found[1] == pytest.approx((0.0, math.nan, off, 0.0), nan_ok=True)  # says of no ESS
+
+
+def test_paquet_the_exact_mean_is_that_of_the_first_coordinate():
+    at, K = ROOMS["paquet"].target("posterior"), ROOMS["paquet"].K
+    # y = (1, -1): E[x] = K c, c_m = y_m / sqrt(2 pi V) / 2 Z, Z = 1/4 + arcsin(r) / 2 pi
+    V = 1 + K[0, 0]
+    Z = 0.25 + math.asin(-K[0, 1] / V) / (2 * math.pi)
+    assert at.mean == pytest.approx((K[0, 0] - K[0, 1]) / math.sqrt(2 * math.pi * V) / 2 / Z,
+                                    rel=1e-9)
+
+
+@pytest.mark.parametrize("broken", [("x", math.nan), ("p", math.inf), ("H", math.inf)])
+def test_paquet_a_trajectory_ends_before_what_is_not_finite(broken, monkeypatch):
+    room, steps = ROOMS["paquet"], iter(range(100))
+
+    def travel(x, p, model, l_max, eps, f_max):
+        k = next(steps)
+        ends = {"x": x + 1, "p": p, "H": k + 1.0}
+        if k == 3:
+            ends[broken[0]] = ends[broken[0]] * 0 + broken[1]
+        return ends["x"][None], None, ends["p"], (float(k), ends["H"])
+
+    monkeypatch.setattr(room, "travel", travel)
+    xs, H, _ = room.target("posterior").steps(np.zeros(2), np.ones(2), 0.1, 5)
+    np.testing.assert_array_equal(xs, np.outer(range(4), [1, 1]))
+    assert H.tolist() == [0, 1, 2, 3]
+
+
 # Shahbaba
+
+
+def test_shahbaba_rates_and_errors_are_those_of_all_draws(monkeypatch):
+    room, x = ROOMS["shahbaba"], wandering(1000)
+    errors = np.linspace(-1.0, 3.0, room.DRAWS)
+    errors[[0, 50, 51]] = 0.25, np.nan, np.inf
+    each, asked = iter(errors), []
+
+    def transitions(method, q, eps, M, n, rng):
+        asked.append(n)
+        return SimpleNamespace(energy_error=[next(each)] if n == 1 else None, samples=x,
+                               accepted=np.ones(n), counts=SimpleNamespace(gradient=5000.0))
+
+    monkeypatch.setattr(room, "transitions", transitions)
+    first, rate, median, least = room.rates.__wrapped__("HMC", 0.5)
+    assert asked == [1] * 100 + [1000]
+    p = [min(1.0, math.exp(-e)) if math.isfinite(e) else 0.0 for e in errors]
+    assert (first, rate) == (0.25, pytest.approx(sum(p) / 100, rel=1e-12))
+    size = sorted(abs(e) if math.isfinite(e) else math.inf for e in errors)
+    assert median == (size[49] + size[50]) / 2
+    assert least == pytest.approx(worst_of(x) / 5, rel=1e-12)
+
+
+@pytest.mark.parametrize("M", [2, 8])
+def test_shahbaba_windows_of_the_data_split_are_those_of_its_linear_map(M):
+    room, one = ROOMS["shahbaba"], np.eye(2)
+    split = room.problem()[2]
+
+    def kick(H):
+        return np.block([[one, 0 * one], [-H, one]])
+
+    def growth(eps, H_0, H_1):
+        """Multiply the kicks and drifts of Algorithm 2 for quadratic U_0 and U_1."""
+        drift = np.block([[one, eps / M * one], [0 * one, one]])
+        inner = kick(eps / (2 * M) * H_0) @ drift @ kick(eps / (2 * M) * H_0)
+        step = kick(eps / 2 * H_1) @ np.linalg.matrix_power(inner, M) @ kick(eps / 2 * H_1)
+        return room.TIME / eps * np.log(np.abs(np.linalg.eigvals(step)).max())
+
+    parts = [[room.hessian(q, part) for part in (split.R_0, split.R_1)]
+             for q in room.draws()[:20]]
+    steps = 0.02 * np.arange(5, 151)  # of 0.1, ..., 3, and four between any two
+    grows = [np.median([growth(eps, *each) for each in parts]) >= 0.1 for eps in steps]
+    found = room.windows("data split", M)
+    assert 0 < sum(grows) < len(steps)
+    assert [any(low < eps < high for low, high in found) for eps in steps] == grows
 
 
 @pytest.mark.parametrize("sampler", range(3))

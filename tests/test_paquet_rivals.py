@@ -78,7 +78,9 @@ def test_every_annealing_has_its_start_its_ladder_and_its_kernel(monkeypatch):
     monkeypatch.setattr(rivals, "ais_elliptical_slice", by_ellipses)
     for name in rivals.METHODS:
         if "AIS" in name:
-            rivals.one_run(name, DIGITS, THREE, 6, np.random.default_rng(0))
+            found = rivals.one_run(name, DIGITS, THREE, 6, np.random.default_rng(0))
+            # 12 for six updates; the other kernels have no such number
+            assert str(found["evaluations"]) == ("2.0" if "ellipse" in name else "nan")
     low = {start: rivals.first_temperature(DIGITS, THREE, start) for start in ("AISq", "AIS")}
     assert low == {"AISq": 1e-3, "AIS": 1e-7}  # that of Figure 2, where it is harmless
     assert seen == {

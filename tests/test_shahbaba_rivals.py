@@ -1,5 +1,7 @@
 """What a mass matrix does beside split HMC: coordinates, chains, settings, claims."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -98,6 +100,35 @@ def test_the_mass_is_the_hessian_at_the_mode(small, problem, monkeypatch):
     q, _, eps, L, n, _, M, jitter = seen[0]
     np.testing.assert_allclose(M, hessian(fit.q_hat, model), rtol=1e-10)
     assert (eps, L, n, jitter) == (0.7, 3, 5, 0.2) and (q == 1).all()
+
+
+def test_every_method_starts_in_its_own_coordinates(small, monkeypatch):
+    seen = []
+
+    class Chain:
+        samples = np.zeros((1, 3))
+
+        def _replace(self, samples):
+            return samples
+
+    monkeypatch.setattr(rivals, "transitions", lambda *arguments: seen.append(arguments) or Chain())
+    z, q = np.array([0.5, -1.0, 2.0]), np.array([7.0, 8.0, 9.0])
+    for method in (*METHODS, *rivals.SPLITS):
+        made = rivals.run("CTG", method, [0.7, 3], (z, q), 5, None)
+        name, start, stage, eps, L, M, n, _ = seen[-1]
+        assert (name, eps, L, M, n) == (method.split(",")[0], 0.7, 3, 3, 5)
+        np.testing.assert_array_equal(start, q if method in METHODS else z)
+        if method in rivals.SPLITS:  # z = 0 is the mode, and draws come back as those of q
+            np.testing.assert_array_equal(stage[1].q_hat, np.zeros(3))
+            np.testing.assert_array_equal(made[0], stage[0].q_hat)
+
+
+def test_divergences_of_a_chain_are_counted(small, monkeypatch):
+    whole = rivals.run("CTG", "HMC", [0.3, 4], rivals.start("CTG", np.random.default_rng(1)), 20,
+                       np.random.default_rng(2))
+    errors = np.append(np.zeros(17), [np.inf, np.nan, np.inf])
+    monkeypatch.setattr(rivals, "run", lambda *_: whole._replace(energy_error=errors))
+    assert rivals.chain("CTG", "HMC", [0.3, 4], 20, 0, 1)["divergences"] == 3
 
 
 def test_chains_start_at_draws_of_the_normal_approximation(small, problem):
@@ -362,8 +393,10 @@ def test_the_table_and_the_figure_have_every_row():
     text = script.table(made_up())
     lines = [line for line in text.splitlines() if any(line.startswith(n) for n in rivals.SETS)]
     assert len(lines) == 4 * len(rivals.ALL)
-    # 900 and 800 effective draws in 1e5 gradients; e^-3 per gradient, e^5 per second
-    assert all(" 9 " in line and " 8 " in line for line in lines)
+    # 900 and 800 effective draws in 1e5 gradients of 5000 transitions; e^-3 per gradient, e^5 per
+    # second; set-up, and transitions of the pilots
+    assert all(re.search(r" 0\.80 +20 +9 +8 ", line) for line in lines)
+    assert [line.split()[-2:] for line in lines[:6]] == [["50", "160"]] * 6
     assert text.count(" 49.8 (2.5)") == 4 and text.count(" 148.4 (7.4)") == 4
     fig = script.figure(made_up())
     assert len(fig.axes) == 8
