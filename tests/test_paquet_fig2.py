@@ -321,6 +321,7 @@ def test_boxes_marks_and_words_of_the_figure_are_in_their_places():
         (script.LABELS[p], result[p].seconds.value) for p in ("f", "-")]
     assert left.get_title() == "the paper's panels, left to right"
     assert right.get_title() == "the same, against time" and "seconds" in right.get_xlabel()
+    assert (left.get_xscale(), right.get_xscale(), left.get_yscale()) == ("linear", "log", "linear")
     assert r"N = 767, $\log\ell$ = 4.85, $\log\sigma$ = 5.1;" in fig.get_suptitle()
     plt.close("all")
 

@@ -326,6 +326,7 @@ def test_the_panels_say_what_they_show():
         assert set(paper.get_xdata()) == {5} and r"$f_{\max}$" in ax.get_xlabel()
     ticks = axes[2].get_yticks()
     assert axes[2].get_ylim() == (0, 100)  # all rates in per cent
+    assert [ax.get_yscale() for ax in axes] == ["log", "log", "symlog", "log"]
     assert [float(text.get_text()) for text in axes[2].get_yticklabels()] == list(ticks)
     assert [("return" in ax.get_ylabel(), "%" in ax.get_ylabel(), "2 s.e." in ax.get_ylabel())
             for ax in axes] == [(True, False, False)] * 2 + [(False, True, False),

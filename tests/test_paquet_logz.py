@@ -363,12 +363,22 @@ def test_the_figure_says_what_it_shows():
         assert labels == dict(enumerate([*map(str, SIZES[:-1]), "767\nUSPS"]))
     (zero,) = [line for line in left.lines if line.get_label().startswith("0 (N = 1")]
     assert zero.get_xdata()[0] == 0
+    assert (left.get_yscale(), right.get_yscale()) == ("log", "linear")
     assert left.get_ylabel() == r"|error of $\log Z$| (nats)"
     assert right.get_ylabel() == "error / standard error"
     assert left.get_title() == "EP and its second-order correction"
     assert right.get_title().startswith("the samplers")
     assert fig.get_suptitle() == ("Evidence of GP classification, optical and USPS; $\\log\\ell$ ="
                                   " 4.85, $\\log\\sigma$ = 5.1")
-    colours = [line.get_color() for line in right.lines if line.get_label() in script.METHODS]
-    assert len(colours) == len(set(colours)) == 5
+    named = dict(zip((text.get_text() for text in fig.legends[0].get_texts()),
+                     fig.legends[0].legend_handles, strict=True))
+    dots = {line.get_label(): line for line in right.lines if line.get_label() in script.METHODS}
+    assert len({(line.get_marker(), line.get_color()) for line in dots.values()}) == 5
+    for method, line in dots.items():
+        assert (named[method].get_marker(), named[method].get_color()) == (line.get_marker(),
+                                                                           line.get_color())
+    bars = left.containers[0]
+    assert bars.get_label() == "s.e. of the reference" and "s.e. of AISq-RMHMC" in named
+    assert np.allclose(named["s.e. of the reference"].get_facecolor(),
+                       bars[-1].get_facecolor(), rtol=0, atol=1e-12)
     plt.close("all")

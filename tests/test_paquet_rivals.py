@@ -556,6 +556,9 @@ def test_the_figure_says_what_it_shows():
     assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in fig.axes] == [
         ("CPU seconds of a run", "root mean square error of a run (nats)"),
         ("N", r"CPU seconds until $\log Z$ is known to 0.1"), (r"$\log\sigma$", r"$\log\ell$")]
+    assert [(ax.get_xscale(), ax.get_yscale()) for ax in fig.axes] == [
+        ("log", "log"), ("log", "log"), ("linear", "linear")]
+    assert fig.get_suptitle() == "Evidence of GP classification, digits"
     assert [ax.get_title() for ax in fig.axes] == [
         "N = 767; hollow: not to be trusted", "at the paper's covariance",
         "N = 100: the cheapest; $k$ of IS"]

@@ -237,5 +237,6 @@ def test_the_figure_says_what_it_shows():
     across = [line.get_ydata()[0] for line in lines if line.get_color() == "0.8"]
     assert upright == [1] and across == [2.5, 5.5, 8.5]  # a ratio of 1; between four problems
     assert [float(text.get_text()) for text in below.get_xticklabels()] == list(below.get_xticks())
+    assert below.get_xscale() == "log"
     assert below.get_xlabel() == "ratio, with 2 standard errors of 36 batches"
     plt.close("all")

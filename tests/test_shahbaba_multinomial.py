@@ -366,6 +366,7 @@ def test_the_table_and_the_figure_have_every_row():
     assert [ax.get_title() for ax in fig.axes] == ["StatLog, 6 classes", "CTG, 3 classes"]
     assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == list(METHODS)
     assert {ax.get_xlabel() for ax in fig.axes} == {r"$\tau \times g$ of the worst coefficient"}
+    assert {ax.get_xscale() for ax in fig.axes} == {"log"}
     drawn = [c.lines[0].get_xdata()[0] for c in fig.axes[1].containers]
     np.testing.assert_allclose(np.log(drawn), (7.0, 6.0, 6.2, 6.1, 7.1))
     (bar,) = fig.axes[0].containers[0].lines[2][0].get_segments()

@@ -439,6 +439,7 @@ def test_each_point_of_the_figure_is_in_its_place():
                 assert point.get_color() == script.COLOURS[j // 3]
     assert axes[-1, 0].get_xlabel().split("\n")[-1] == "per 1000 gradients"
     assert axes[-1, 1].get_xlabel() == "per CPU second"
+    assert {ax.get_xscale() for ax in axes.flat} == {"log"}
     plt.close("all")
 
 

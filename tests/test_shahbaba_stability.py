@@ -318,6 +318,8 @@ def test_the_figure_says_what_it_shows():
                             (column[1].lines[0], "rate, 2 standard errors; median")):
             assert line.get_color() == named[label].get_color()
         assert paper.get_linestyle() == named["the paper's step"].get_linestyle() == "--"
+    assert [[ax.get_yscale() for ax in row] for row in axes] == [
+        ["linear"] * 3, ["log"] * 3, ["linear"] * 3]
     # a rate has the bounds of a probability in its panel
     assert all(ax.get_ylim()[0] < 0 and 1 < ax.get_ylim()[1] for ax in axes[0])
     plt.close("all")

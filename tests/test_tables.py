@@ -288,6 +288,7 @@ def test_the_figure_has_every_product():
     tau, g, s = r"$\tau$ $\times$ ", "$g$", "$s$ / $s$ of HMC"
     tau_beta = tau.replace(r"\tau", r"\tau_{\beta}")
     assert labels == [tau + g, tau + s, tau_beta + g, tau_beta + s]
+    assert {ax.get_xscale() for ax in fig.axes} == {"log"}
     for ax in fig.axes:
         # three estimates of each of the paper's methods, two of the variant
         assert len(ax.containers) == 3 * 3 + 2
