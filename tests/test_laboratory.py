@@ -236,6 +236,17 @@ def test_paquet_a_trajectory_ends_before_what_is_not_finite(broken, monkeypatch)
     assert H.tolist() == [0, 1, 2, 3]
 
 
+def test_paquet_a_trajectory_of_hmc_ends_there_too(monkeypatch):
+    room = ROOMS["paquet"]
+    xs, H = np.outer(range(11), [1.0, 1.0]), np.arange(11.0)
+    xs[4], H[6] = math.inf, math.nan  # and finite again in between
+    monkeypatch.setattr(room, "leapfrogs", lambda *_: (xs, H))
+    model = room.target("posterior").model
+    places, energies, _ = room.euclidean(xs[0], np.ones(2), model, 0.1)
+    np.testing.assert_array_equal(places, xs[:4])
+    assert energies.tolist() == [0, 1, 2, 3]
+
+
 # Shahbaba
 
 

@@ -487,6 +487,9 @@ def test_where_the_others_break_there_is_a_place_for_it():
     assert script.verdict(made_up(rows), GRID[0], "tilting") == "broken"
     assert script.verdict(made_up(rows), GRID[0], "AISq-RMHMC") == "4e+02"
     assert script.verdict(made_up(rows), (8, 1, 1), "bridge") == ""
+    # of two sizes one is to be trusted, and does not agree
+    rows[GRID[0], "bridge", 2] = row("bridge", own=Measured(0.5))
+    assert script.verdict(made_up(rows), GRID[0], "bridge") == "void"
     unfit = {(GRID[0], "AISq-RMHMC", 1): row("", z=9.0)}
     assert script.against(made_up(unfit), GRID[0], ["bridge"]).value == INF
 

@@ -1,5 +1,7 @@
 """Figure 2 of Split HMC: the illustrative data."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,15 @@ def test_wrong_sides_and_the_smaller_class_are_counted():
     flipped = fig2.run(None, Data("the same", X, 1 - y))
     assert (flipped["smaller"], flipped["wrong"]) == (21, 3)
     np.testing.assert_allclose(flipped["theta"], -result["theta"], rtol=1e-6)  # Newton, to 1e-10
+
+
+def test_the_line_is_that_of_even_odds(monkeypatch):
+    # eta = 0.3, -0.3, 0.1, -0.1 by theta = (0, 1, 0)
+    X = np.array([[0.3, 5.0], [-0.3, 5.0], [0.1, -5.0], [-0.1, -5.0]])
+    monkeypatch.setattr(fig2, "fitted", lambda _: (None, SimpleNamespace(
+        q=np.array([0.0, 1.0, 0.0]))))
+    for y, wrong in (([1, 0, 1, 0], 0), ([0, 0, 1, 0], 1), ([0, 1, 0, 0], 3)):
+        assert fig2.run(None, Data("four", X, np.array(y, float)))["wrong"] == wrong
 
 
 def test_the_data_are_100_cases_of_2_covariates_and_follow_the_seed():
