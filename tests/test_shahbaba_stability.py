@@ -127,6 +127,9 @@ def test_the_median_of_a_few_by_hand():
     # 16 numbers: the ranks 8 - 2 and 8 + 2, counted from 0
     x = np.exp(np.arange(16.0))
     assert stability.log_median(x[::-1]) == pytest.approx((7.5, 2.0))
+    # where they are not even: (100 - 36) / 2
+    x = np.exp(np.arange(16.0) ** 2)
+    assert stability.log_median(x) == pytest.approx((56.5, 32.0))
 
 
 def test_growth_begins_where_half_of_the_draws_say_so():
