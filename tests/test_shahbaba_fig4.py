@@ -135,6 +135,16 @@ def test_the_quantities_of_a_data_set_by_another_route():
     assert found["left"] == pytest.approx(np.sum(slow**2) / np.sum(whole**2), rel=1e-9)
 
 
+def test_what_the_parts_leave_of_a_sum_is_relative_to_the_first(monkeypatch):
+    known = iter([([2.0, 4.0], [1.0, -4.0], [0.5, 1.0]),  # 7 is left, of 4
+                  ([1.0, 3.0], [0.0, 8.0], [0.0, 1.0]),  # 6 of 8
+                  ([1.0, 3.0], [9.0, 9.0], [1.0, 1.0])])  # along beta_1: 2 of 10 in mean square
+    monkeypatch.setattr(fig4, "derivatives", lambda *_: [*map(np.array, next(known))])
+    found = fig4.one_data_set(illustrative(3, 5.0))
+    assert (found["sum"], found["left"]) == pytest.approx((1.75, 0.2), rel=1e-12)
+    assert (found["along"], found["across"]) == (0.25, 0.5)
+
+
 def test_derivatives_are_of_u_and_its_parts():
     model, fit, parts = fig4.split(illustrative(3, 5.0), 0.3)
     direction = np.array([0.6, 0.0, 0.8])
