@@ -278,8 +278,8 @@ def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(l
              for name in (".old.tmp", ".new.tmp")]
     for file in files:
         file.touch()
-    for file in files[::2]:
-        os.utime(file, (0, time.time() - 2 * harness.HOUR))
+    for file, minutes in zip(files, (70, 50) * 2, strict=True):  # a write may take an hour
+        os.utime(file, (0, time.time() - 60 * minutes))
     harness.Experiment("draw", SETTINGS)
     assert [file.exists() for file in files] == [False, True] * 2
 

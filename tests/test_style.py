@@ -91,12 +91,40 @@ def test_a_plain_log_axis_has_all_ticks_that_are_inside():
 
 def test_a_legend_has_every_label_once():
     fig, (left, right) = panels(1, 2, 2)
-    for ax in (left, right):
-        ax.plot([1, 2], "k-", label="a")
+    for ax, colour in ((left, "k"), (right, "g")):
+        ax.plot([1, 2], colour, label="a")
     right.plot([2, 1], label="b")
     style.legend_below(fig, left, right, handles=[style.mark("c", "k"), style.mark("b", "r")])
     assert [each.get_text() for each in fig.legends[0].get_texts()] == ["a", "b", "c"]
+    colours = [to_rgb(each.get_color()) for each in fig.legends[0].legend_handles]
+    assert colours == [to_rgb(each) for each in ("k", "r", "k")]  # of a label the first one
     plt.close()
+
+
+def test_a_bar_of_a_log_ends_at_two_standard_errors():
+    # of a log of log 10 (0.1), in units of a third: 30, from 30 / e^0.2 to 30 e^0.2
+    middle, (below, above) = style.log_bar(np.log(10.0), 0.1, 3.0)
+    assert (middle, middle - below, middle + above) == pytest.approx(
+        (30, 30 / 1.2214027581601699, 30 * 1.2214027581601699), rel=1e-12)
+
+
+def test_rows_are_labelled_from_top_to_bottom():
+    _, ax = panels(1, 1, 2)
+    style.row_labels(ax, ["first", "eps", "third"])
+    places = dict(zip([each.get_text() for each in ax.get_yticklabels()], ax.get_yticks(),
+                      strict=True))
+    assert places == {"first": 0, r"$\varepsilon$": 1, "third": 2}
+    bottom, top = ax.get_ylim()
+    assert top < 0 and bottom > 2
+    plt.close()
+
+
+def test_after_so_many_colours_curves_are_dashed_and_their_markers_hollow():
+    found = style.styles(5, 3)
+    assert [each["color"] for each in found] == [*COLOURS[:3], *COLOURS[:2]]
+    assert [each["marker"] for each in found] == ["o", "s", "D", "o", "s"]
+    assert [each["ls"] for each in found] == ["-"] * 3 + ["--"] * 2
+    assert [each["mfc"] for each in found] == [*COLOURS[:3], "white", "white"]
 
 
 @pytest.mark.parametrize("n", [6, 10])
