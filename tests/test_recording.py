@@ -13,7 +13,7 @@ import pytest
 
 import record
 from harness import listing, recording
-from harness.mirrors import departing, departures
+from harness.mirrors import Line, departing, departures, tagged
 from models.jit import ROOT
 
 STEPS = ROOT / "figures" / "steps"
@@ -96,6 +96,12 @@ def test_what_is_committed_is_what_is_recorded_now(author, run, again):
     # if this fails, run python reproduce/record.py and then reproduce/pages.py
     now, then = again[author][run.name], committed(author)[run.name]
     assert now.keys() == then.keys()
+    drawn, old_drawn = now["picture"], then["picture"]
+    assert (drawn["kind"], drawn["labels"]) == (run.picture.kind, list(run.picture.labels))
+    assert drawn.keys() == old_drawn.keys() and drawn["labels"] == old_drawn["labels"]
+    for line, old_line in zip(drawn["ground"], old_drawn["ground"], strict=True):
+        # three digits, of which the last may be rounded the other way
+        np.testing.assert_allclose(line, old_line, rtol=1.1e-2, atol=1e-6)
     for new, old in zip(pieces(now), pieces(then), strict=True):
         (places, values), (old_places, old_values) = told(new), told(old)
         assert places == old_places
@@ -226,6 +232,13 @@ def test_a_replay_marks_the_lines_of_the_mirror(example):
     assert recording.printed_lines(run, replay) == [[0, [2, 3], lines["L2"]]]
 
 
+@pytest.mark.parametrize(("lines", "written"), [
+    (range(7, 8), "L7"), (range(6, 9), "L6-8"), (range(0), "--")])
+def test_a_tag_is_written_as_it_is_read(lines, written):
+    assert recording.tag(Line(lines, "x = 1", (), 1)) == written
+    assert tagged(f"x = 1  # {written}")[0] == lines
+
+
 def test_nothing_is_recorded_of_compiled_code():
     with pytest.raises(ValueError, match=r"so NUMBA_DISABLE_JIT must be 1.*record\.py"):
         recording.recorded(RUNS[0][1])
@@ -255,11 +268,14 @@ def test_how_a_value_is_stored(value, expected):
 
 
 def test_contours_are_where_the_energy_is():
-    lines = recording.contours(lambda x: x @ x / 2, (-3, 3, -3, 3), (0.5, 2.0), 81)
-    radii = [np.hypot(*np.transpose(line)) for line in lines]
-    for found, radius in zip(radii, (1, 2), strict=True):
-        # of chords between points .075 apart: .075^2 / 8 of a circle's radius, and as much at 0
-        np.testing.assert_allclose(found, radius, rtol=0, atol=2e-3)
+    # ellipses about (1, 0), four times as wide as high; the least energy is 5, on the grid
+    lines = recording.contours(lambda x: 5 + ((x[0] - 1) / 2) ** 2 / 2 + (2 * x[1]) ** 2 / 2,
+                               (-5, 7, -2, 2), (0.5, 2.0), 121)
+    for line, radius in zip(lines, (1, 2), strict=True):
+        x, y = np.transpose(line)
+        # of chords between points .05 and .067 apart: .067^2 / 8 of a radius, and as much at 0
+        np.testing.assert_allclose(np.hypot((x - 1) / 2, 2 * y), radius, rtol=0, atol=2e-3)
+        assert line[0] == line[-1] and len(line) <= 40  # all the way round, with few points
 
 
 def test_the_command_names_what_it_does_not_know(monkeypatch):
