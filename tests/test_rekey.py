@@ -1,6 +1,7 @@
 """reproduce/rekey.py: stored replicates get new keys only where today's code has their numbers."""
 
 import math
+import sys
 from importlib import import_module
 
 import pytest
@@ -70,6 +71,33 @@ def test_numbers_that_differ_keep_their_key_and_are_reported(store, monkeypatch)
     _, wrong = rekey.rekey([NAME])
     assert len(wrong) == 1 and "x[0]" in wrong[0] and '"HMC"' in wrong[0]
     assert {r["code"] for r in store()} == {"old"}
+
+
+def test_one_replicate_of_another_code_is_enough_to_compute_again(store):
+    rekey.rekey([NAME])
+    records = store()
+    next(r for r in records if r["task"].get("method") == "HMC")["code"] = "old"
+    replicates.write(rekey.STORE / f"{NAME}.json.gz", replicates.packed(records))
+    rows, _ = rekey.rekey([NAME])
+    assert [row[2] for row in rows] == ["HMC"] * 3
+
+
+@pytest.mark.parametrize(("wrong", "status"), [([], 0), (["x, f(): y: 1 was, 2 is"], 1)])
+def test_the_command_says_what_differs_and_fails_then(tmp_path, monkeypatch, capsys, wrong, status):
+    asked = []
+    row = [NAME, "chain", "HMC", "of 8", "same", "{}"]
+    monkeypatch.setattr(rekey, "STORE", tmp_path)
+    monkeypatch.setattr(rekey, "rekey", lambda *given: asked.append(given) or ([row], wrong))
+    monkeypatch.setattr(sys, "argv", ["rekey.py", "b", "a", "--jobs", "5", "--samples", "4"])
+    assert rekey.main() == status
+    assert asked == [(["b", "a"], 5, 4)]
+    out, err = capsys.readouterr()
+    assert err.splitlines() == (wrong or [""])
+    assert out.strip() in (tmp_path / "rekeyed.md").read_text() and "of 8" in out
+    for name in "dc":
+        (tmp_path / f"{name}.json.gz").touch()
+    monkeypatch.setattr(sys, "argv", ["rekey.py"])  # all, and so many that --help says
+    assert rekey.main() == status and asked[1:] == [(["c", "d"], 2, 3)]
 
 
 @pytest.mark.parametrize(("old", "new", "where"), [
