@@ -144,6 +144,15 @@ def test_the_last_shard_has_all_results_and_so_has_who_collects(log, tmp_path, j
         assert each["x"] == draw(wanted["seed"], wanted["log"])["x"].tolist()  # every bit
 
 
+def test_a_shard_says_how_many_are_its_own_and_how_many_are_missing(log, capsys):
+    own = len(seeds_of(1, 3, log))
+    experiment = replicates.Experiment("x_fig1", SETTINGS._replace(shard=Shard(1, 3)))
+    with pytest.raises(Unfinished, match=rf"its share of the chains is stored, {own} of 12, and"
+                       rf" {12 - own} of other shards are not"):
+        experiment.replicates(draw, tasks(log), unit="chains")
+    assert 0 < own < 6 and f"{own}/{own} chains" in capsys.readouterr().err  # the bar
+
+
 def test_who_collects_computes_what_no_shard_has(log):
     assert shard_of(2, 3, log) is None
     found = replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log))
