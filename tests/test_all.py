@@ -80,6 +80,16 @@ def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything,
         "--budget smoke --jobs 2 --seed 5 --fresh --data there".split())
 
 
+def test_results_say_of_which_run_they_are_and_how_long_it_took(everything):
+    every, _ = everything
+    run = every.Run("wang_m", 2, 200.0, {"claims": [], "replicate_seconds": 5400.0})
+    lines = every.results([run], Settings("short", 3, 7)).splitlines()
+    assert lines[0] == "# Results, short budget" and "seed 7, 3 job(s), " in lines[2]
+    (header,) = [line for line in lines if line.startswith("| script | differs")]
+    assert header.endswith(" | agrees | wall time | replicates | exit status |")
+    assert "| `wang_m` | 0 | 0 | 0 | 0 | 0 | 3 min | 90 min | 2 |" in lines
+
+
 def test_all_is_well(everything, tmp_path):
     every, script = everything
     script("paquet_fig1")
@@ -119,9 +129,11 @@ def test_a_script_is_told_of_the_cluster_and_to_whom_it_belongs(everything, tmp_
         "--dask", "tcp://10.0.0.1:8786", str(os.getpid())]
 
 
-def test_an_interrupted_script_stops_the_others(everything, tmp_path, folder):
+@pytest.mark.parametrize(("status", "text"), [
+    (130, FAKE), (0, "import os, signal; os.kill(os.getpid(), signal.SIGINT)")])  # and by Python
+def test_an_interrupted_script_stops_the_others(everything, tmp_path, folder, status, text):
     every, script = everything
-    script("paquet_fig1", 130)
+    script("paquet_fig1", status, text)
     script("wang_table1")
     assert every.main(SETTINGS, tmp_path / "scripts") == 130
     assert not (folder / "wang_table1.json").exists()
@@ -157,12 +169,21 @@ def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, ca
 
     monkeypatch.setattr(command, "SETS", {"A": [there]})
     assert command.main(SETTINGS) == 0
-    assert capsys.readouterr().out.splitlines()[-1].split() == [
-        "A", "cases", "3", "x", "2", "as", "it", "should", "be"]
+    header, _, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["paper", "data", "set", "size"]
+    assert row.split() == ["A", "cases", "3", "x", "2", "as", "it", "should", "be"]
     monkeypatch.setattr(command, "SETS", {"A": [nowhere, there]})
     assert command.main(SETTINGS) == 2
     out, err = capsys.readouterr()
     assert "missing" in out and "cases" in out and err == "nowhere: lost.gz is nowhere\n"
+
+
+def test_every_data_set_is_fetched_once_and_is_of_its_paper():
+    found = [(paper, each) for paper, functions in import_module("data").SETS.items()
+             for each in functions]
+    assert len({each for _, each in found}) == len(found) == 11
+    for paper, each in found:  # the paper's room has its name
+        assert each.__module__.split(".")[0] == paper.split()[0].lower()
 
 
 def test_nothing_takes_the_place_of_a_data_set_there(monkeypatch):

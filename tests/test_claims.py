@@ -66,6 +66,7 @@ def test_an_average_by_hand():
 
 def test_the_least_is_that_in_standard_errors():
     assert least([Measured(1.0, 0.1), Measured(5.0, 2.0), Measured(9.0, 0.1)]) == (5.0, 2.0)
+    assert least([Measured(-3.0, 1.0), Measured(0.1, 1.0), Measured(-4.0, 2.0)]) == (-3.0, 1.0)
 
 
 # Verdicts

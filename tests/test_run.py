@@ -67,6 +67,13 @@ def test_the_first_line_says_what_on_which_data_and_how_long(capsys):
     assert "simulated" in second and "3.0 h" in second and "2 jobs" in second
 
 
+@pytest.mark.parametrize(("minutes", "said"), [
+    (1.4, "84 s"), (1.5, "2 min"), (5, "5 min"), (89, "89 min"), (90, "1.5 h"), (150, "2.5 h")])
+def test_how_long_is_said_in_the_unit_that_suits(capsys, minutes, said):
+    announce({"NAME": "x", "WHAT": "y", "MINUTES": {"smoke": minutes}}, SETTINGS, "z")
+    assert f"; about {said} with 0 job (" in capsys.readouterr().out
+
+
 def test_the_first_line_does_not_wait_for_what_it_does_not_need():
     code = ("import sys, harness.run, harness.files;"
             "print({'joblib', 'pooch', 'requests', 'matplotlib'} & {*sys.modules})")
@@ -157,7 +164,7 @@ def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, f
                                                                       jobs):
     before = plt.get_fignums()  # other tests leave theirs
     with threadpool_limits(2, "blas"):  # whatever the user has set
-        assert ends(monkeypatch, "--budget", "smoke", "--jobs", jobs) == 0
+        assert ends(monkeypatch, "--budget", "smoke", "--jobs", jobs, "--seed", "3") == 0
     text = (folder / "x_fig7.txt").read_text()
     assert text.startswith("the table\n\n") and text.endswith("2 agrees\n")
     out = capsys.readouterr().out
@@ -169,7 +176,7 @@ def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, f
     assert [(c["what"], c["verdict"], c["kind"]) for c in record["claims"]] == [
         ("rate", "agrees", "printed number"), ("threads", "agrees", "ours")]
     assert record["claims"][0]["value"] == 0.9 and record["claims"][0]["se"] == 0.01
-    assert record["seed"] == 1 and record["budget"] == "smoke"
+    assert record["seed"] == 3 and record["jobs"] == int(jobs) and record["budget"] == "smoke"
     assert record["versions"].keys() == {"python", "numba", "numpy", "scipy"}
     assert record["processor"] and record["blas"] and record["date"].startswith("2")
     (one,) = (folder / "replicates" / "x_fig7").iterdir()
