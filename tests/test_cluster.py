@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -21,6 +22,7 @@ from harness.cluster import ClusterError
 from harness.fingerprint import ROOT, fingerprint
 from harness.run import main, parse
 from harness.style import plt
+from harness.workers import Killed
 
 NEEDED = pytest.mark.skipif(not find_spec("distributed"), reason="only with the extra `cluster`")
 
@@ -254,6 +256,108 @@ def test_a_process_computes_with_code_that_is_the_clients_and_that_of_its_files(
         cluster.agree(HOME, code)
     monkeypatch.setattr(cluster, "BORN", naps.stat().st_ctime + 1)
     cluster.agree(HOME, code)
+
+
+# The client, with a cluster that is made up
+
+
+class Made:
+    """In place of a client: workers of this code and these threads, and an outcome of each call."""
+
+    loop = None
+
+    def __init__(self, codes=("code",), threads=1, **outcomes):
+        self.codes = {f"tcp://{k}": code for k, code in enumerate(codes)}
+        self.threads, self.outcomes = threads, {key: list(each) for key, each in outcomes.items()}
+        self.asked, self.cancelled = [], []
+
+    def run(self, function, *home, on_error):
+        return self.codes
+
+    def nthreads(self):
+        return {worker: self.threads if worker == "tcp://1" else 1 for worker in self.codes}
+
+    def scheduler_info(self, n_workers):
+        return {"workers": {worker: {"name": f"number {worker[-1]}"} for worker in self.codes}}
+
+    def map(self, function, *columns, pure, retries):
+        self.asked.append([key for (key,) in zip(*columns, strict=True)])
+        return [MadeFuture(self.outcomes[key].pop(0)) for key in self.asked[-1]]
+
+    def cancel(self, futures, force):
+        self.cancelled += futures
+
+
+class MadeFuture:
+    status = "finished"
+
+    def __init__(self, found):
+        self.found = found
+
+    def result(self):
+        if isinstance(self.found, Exception):
+            raise self.found
+        return self.found
+
+
+class InTurn(list):
+    """In place of as_completed: what has been asked for is finished in turn."""
+
+    def __init__(self, loop):
+        super().__init__()
+
+    update = list.extend
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """Return a function: what is computed of a, b and c by a client that is made up."""
+    distributed = pytest.importorskip("distributed", reason="only with the extra `cluster`")
+    monkeypatch.setattr(distributed, "as_completed", InTurn)
+
+    def computed(client):
+        monkeypatch.setattr(cluster, "connected", lambda scheduler: nullcontext(client))
+        return cluster.each({key: (key,) for key in "abc"}, "tcp://0", ("x_fig1", "f"), "code")
+
+    return computed, distributed.KilledWorker("b", None, 3)
+
+
+def test_what_was_killed_with_its_workers_is_tried_once_more_by_itself(made):
+    computed, lost = made
+    client = Made(a=[lost, [1]], b=[lost, lost], c=[[Killed("SIGKILL", 1), 3]])
+    assert list(computed(client)) == [
+        ("a", Killed("unknown", 1)), ("b", Killed("unknown", 1)), ("c", Killed("SIGKILL", 1)),
+        ("c", 3), ("a", 1), ("b", Killed("unknown", 2))]
+    assert client.asked == [["a", "b", "c"], ["a"], ["b"]] and client.cancelled == []
+
+
+def test_who_stops_leaves_nothing_on_the_cluster(made):
+    client = Made(a=[[1]], b=[[2]], c=[[3]])
+    found = made[0](client)
+    assert next(found) == ("a", 1)
+    found.close()
+    assert [future.result() for future in client.cancelled] == [[2], [3]]
+
+
+def test_a_scheduler_that_has_gone_is_told_from_an_error_of_a_replicate():
+    pytest.importorskip("distributed", reason="only with the extra `cluster`")
+    future = MadeFuture(OSError("its own"))
+    with pytest.raises(ClusterError, match="The scheduler at tcp://0 has gone"):
+        cluster.outcome(future, "tcp://0")
+    future.status = "error"
+    with pytest.raises(OSError, match="its own"):
+        cluster.outcome(future, "tcp://0")
+
+
+def test_workers_are_refused_by_name_for_their_code_or_their_threads():
+    cluster.refuse(Made(["code"] * 2), ("x_fig1", "f"), "code")
+    client = Made(["code", "code", "another", ModuleNotFoundError("no x_fig1")], threads=2)
+    with pytest.raises(ClusterError) as refused:
+        cluster.refuse(client, ("x_fig1", "f"), "code")
+    assert str(refused.value).partition(". Give")[0] == (
+        "Refused, for x_fig1.f: worker number 1 at tcp://1 has 2 threads, but one process that"
+        " computes; worker number 2 at tcp://2 has other code than this checkout; worker number 3"
+        " at tcp://3 cannot import it (no x_fig1)")
 
 
 # What cannot be done is said in a sentence
