@@ -1,11 +1,13 @@
 """Laboratories: what is stored is what the compiled samplers give, and is up to date."""
 
 import math
+import sys
 from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from algorithms import paquet_rmhmc, sshmc
 from algorithms.discretizing_chain import Realization, discretizing_chain
@@ -15,6 +17,7 @@ from algorithms.slice_sampling import slice_sampling
 from harness import laboratory, listing
 from harness.laboratory import Control, Laboratory, Panel, Preset, Series, Setting
 from harness.replicates import machine
+from harness.style import COLOURS, plt
 
 AUTHORS = listing.AUTHORS
 ROOMS = {author: import_module(f"{author}.laboratory") for author in AUTHORS}
@@ -479,6 +482,25 @@ def test_a_grid_is_computed_in_its_order_and_what_is_the_same_is_kept_once():
     assert kept["controls"][0]["texts"] == ["1", "2"] and kept["controls"][1]["texts"] == [*"xyz"]
 
 
+def test_the_command_stores_and_draws_what_is_named(tmp_path, monkeypatch, capsys):
+    command = import_module("laboratory")
+    monkeypatch.setattr(command, "import_module", {"zhang.laboratory": SimpleNamespace(
+        LABORATORY=TOY)}.__getitem__)
+    monkeypatch.setattr(command, "ROOT", tmp_path)
+    monkeypatch.setattr(laboratory, "FOLDER", tmp_path / "figures" / "laboratory")
+    laboratory.FOLDER.parent.mkdir()
+    monkeypatch.setattr(sys, "argv", ["laboratory.py", "zhang"])
+    command.main()
+    assert [setting["numbers"][0][0] for setting in laboratory.read("zhang")["settings"]] == [
+        11, 21, 31, 12, 22, 32]
+    assert [path.name for path in laboratory.FOLDER.iterdir()] == ["zhang.json"]
+    assert (tmp_path / "figures" / "laboratory_zhang.png").read_bytes().startswith(b"\x89PNG")
+    assert "zhang.json: 1 kB; figures/laboratory_zhang.png" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "argv", ["laboratory.py", "zhang", "nobody"])
+    with pytest.raises(SystemExit, match="nobody is no paper: say one of paquet, shahbaba"):
+        command.main()
+
+
 def test_settings_have_the_same_rows():
     other = TOY._replace(setting=lambda a, b: Setting([], {f"row {a}": [a, b]}))
     with pytest.raises(ValueError, match=r"must have the same rows, but \{'a': 2.0, 'b': 10\} has"):
@@ -488,6 +510,7 @@ def test_settings_have_the_same_rows():
 @pytest.mark.parametrize(("value", "expected"), [
     (0.123456, "0.12"), (-1.0, "\N{MINUS SIGN}1"), (99.8, "100"), (0.0, "0"), (1234.0, "1200"),
     (1.04e-16, "10⁻¹⁶"), (-2.34e7, "\N{MINUS SIGN}2.3·10⁷"), (math.nan, "nan"),
+    (1e5, "10⁵"), (99000.0, "99000"), (1e-3, "0.001"),
 ])
 def test_a_number_of_a_sentence(value, expected):
     assert laboratory.said(value) == expected
@@ -502,12 +525,55 @@ def test_numbers_are_stored_with_so_many_digits():
 
 def test_the_picture_without_a_script_has_what_is_there_in_the_end():
     kept = laboratory.computed(TOY._replace(setting=lambda a, b: Setting(
-        [Series(0, "dots", 0, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [0, 1, 2], full=[0, 9, 9])],
-        {"sum": [a, b]}, 2)))
+        [Series(0, "dots", 0, [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [0, 1, 1, 2],
+                full=[0, 1, 2, 2])], {"sum": [a, b]}, 2)))
     (ax,) = laboratory.picture(kept).axes
     (dots,) = ax.collections
-    np.testing.assert_array_equal(dots.get_offsets(), [[1, 1], [2, 2]])
-    assert [len(colour) and colour[-1] for colour in dots.get_facecolors()] == [1.0, 0.0]
+    np.testing.assert_array_equal(dots.get_offsets(), [[1, 1], [2, 2], [3, 3]])
+    assert [len(colour) and colour[-1] for colour in dots.get_facecolors()] == [1.0, 1.0, 0.0]
+
+
+def test_each_series_of_a_picture_is_in_its_panel_and_has_its_samplers_colour():
+    def setting(a, b):
+        return Setting([
+            Series(0, "line", -1, [0.0, 10.0], [1.0, 3.0], dashed=True),
+            # in the second and last frame the first point is gone, and the fourth not there yet
+            Series(0, "path", 1, [a, a + 1, a + 2, a + 3], [b, b + 1.0, b + 2, b + 3],
+                   [0, 0, 1, 2], [1, 2, 9, 9]),
+            Series(1, "chain", 0, 5, [a, b]),
+            Series(1, "bands", 2, [1.0, 4.0], [2.0, 8.0])], {"sum": [a, b, 0.0]}, 2)
+
+    kept = laboratory.computed(TOY._replace(
+        samplers=("one", "other", "third"), setting=setting, says=lambda number: [],
+        presets=(Preset("first", {"a": 2.0, "b": 30}), Preset("second", {"a": 1.0, "b": 10})),
+        panels=(Panel("left", "here", "there", ()), Panel(
+            "right", "step", "rate", (0.0, 10.0, 0.1, 100.0), "y", ([(1.0, 0.2), (5.0, 0.4)],)))))
+    fig = laboratory.picture(kept)
+    left, right, *hidden = fig.axes
+    assert [(ax.get_title(), ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale(), ax.get_yscale())
+            for ax in (left, right)] == [("left", "here", "there", "linear", "linear"),
+                                         ("right", "step", "rate", "linear", "log")]
+    assert not any(ax.get_visible() for ax in hidden)
+    # the grey line alone sets the limits on the left, with 6 % of its extent on each side
+    np.testing.assert_allclose([*left.get_xlim(), *left.get_ylim()], [-0.6, 10.6, 0.88, 3.12])
+    assert [*right.get_xlim(), *right.get_ylim()] == [0.0, 10.0, 0.1, 100.0]
+    # of the first preset, a = 2 and b = 30
+    blue, red, violet = COLOURS[0], COLOURS[4], COLOURS[3]
+    assert [(line.get_xydata().tolist(), line.get_color(), line.get_linestyle(), line.get_marker())
+            for line in [*left.lines, *right.lines] if len(line.get_xydata())] == [
+        ([[0, 1], [10, 3]], "0.5", "--", "None"), ([[3, 31], [4, 32]], red, "-", "None"),
+        ([[4, 32]], red, "None", "^"),  # the newest
+        ([[1, 0.2], [5, 0.4]], "0.75", "-", "None"), ([[5, 2], [6, 30]], blue, "-", "None")]
+    (path,), (chain,) = left.collections, right.collections
+    assert path.get_offsets().tolist() == [[3, 31], [4, 32]]
+    assert chain.get_offsets().tolist() == [[5, 2], [6, 30]]
+    assert [(band.get_x(), band.get_x() + band.get_width(), to_hex(band.get_facecolor()).upper())
+            for band in right.patches] == [(1, 2, violet), (4, 8, violet)]
+    (legend,) = fig.legends
+    assert [(text.get_text(), handle.get_color(), handle.get_marker()) for text, handle in zip(
+        legend.get_texts(), legend.legend_handles, strict=True)] == [
+        ("one", blue, "o"), ("other", red, "^"), ("third", violet, "s")]
+    plt.close(fig)
 
 
 @pytest.mark.parametrize("end, clipped", [(3.0, False), (2.0, False), (3.5, True), (-0.5, True)])
