@@ -283,3 +283,18 @@ def test_the_command_names_what_it_does_not_know(monkeypatch):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     with pytest.raises(SystemExit, match="nobody is no paper: say one of paquet, shahbaba"):
         record.main()
+
+
+def test_the_command_writes_what_is_recorded_and_what_is_counted(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["record.py", "wang"])
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    monkeypatch.setattr(record, "FIGURES", tmp_path)
+    monkeypatch.setattr(record, "runs", lambda author: [{"run": author}, {"run": 2}])
+    monkeypatch.setattr(record, "operations", lambda author: [{"count": author}])
+    record.main()
+    assert {path.relative_to(tmp_path).as_posix(): json.loads(path.read_text())
+            for path in tmp_path.rglob("*.json")} == {
+        "steps/wang.json": [{"run": "wang"}, {"run": 2}],
+        "operations/wang.json": [{"count": "wang"}]}
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == [
+        "figures/steps/wang.json", "figures/operations/wang.json"]
