@@ -1,5 +1,6 @@
 """reproduce/harness/clocks.py: times of several kinds of processors are no ratio and no verdict."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -141,5 +142,8 @@ def test_a_run_of_two_kinds_says_so_and_does_not_fail(monkeypatch, capsys):
     out = " ".join(capsys.readouterr().out.split())
     assert "several kinds of processors: EPYC (SkylakeX); Xeon (Haswell)" in out
     assert "Not judged: the times are of several kinds" in out
+    record = json.loads((replicates.FIGURES / "x_fig1.json").read_text())
+    assert record["clocks"] == ["EPYC (SkylakeX)", "Xeon (Haswell)"]
+    assert record["verdicts"] == "4 cannot tell, 4 agrees"
     one, result = experiment([NEW] * 3)
     assert finish(parts, one, result, SimpleNamespace()) == 1

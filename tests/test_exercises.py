@@ -75,6 +75,19 @@ def test_a_patch_of_other_lines_is_refused(source):
         planted(source, PATCH)
 
 
+NESTED = """
+def outer():
+    def inner():
+        return 1
+    return inner
+"""
+
+
+@pytest.mark.parametrize(("line", "name"), [(2, "outer"), (3, "inner"), (4, "inner"), (5, "outer")])
+def test_a_line_is_of_the_innermost_function_around_it(line, name):
+    assert exercises.around(ast.parse(NESTED), line).name == name
+
+
 def test_the_words_are_plain_text():
     assert "<" not in CHOSEN.read_text() and "\t" not in CHOSEN.read_text()
 

@@ -230,6 +230,17 @@ def test_killed_processes_are_counted_before_the_last_line(monkeypatch, capsys):
         "Killed: 2 processes that computed chain(1)", "Killed: 1 process that computed chain(2)"]
 
 
+@pytest.mark.parametrize(("error", "status", "said"), [
+    (KeyboardInterrupt(), 130, "Interrupted.\n"), (BrokenPipeError(), 141, ""),
+    (run.ClusterError("nobody is there"), 2, "nobody is there\n")])
+def test_how_a_command_ends_that_is_stopped(capsys, error, status, said):
+    def stopped():
+        raise error
+
+    assert run.orderly(stopped) == status
+    assert capsys.readouterr().err == said
+
+
 def test_what_is_given_up_is_said_and_is_exit_status_1(monkeypatch, capsys):
     monkeypatch.setattr(run, "killed", ["chain(1)", "chain(1)"])
 
