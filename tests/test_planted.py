@@ -1,6 +1,7 @@
 """reproduce/planted.py: a script in a copy of the project, as it is and with a bug."""
 
 import io
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -85,6 +86,28 @@ def test_what_nothing_shows_is_said(with_line):
 def test_a_run_that_draws_nothing_says_why(with_line, line, ended):
     found = with_line(line)[1]
     assert (found["picture"], found["ended"]) == (None, ended)
+
+
+def test_a_run_has_so_many_times_the_seconds_that_it_takes_without_a_bug(tmp_path, monkeypatch):
+    for folder in ("planted", "algorithms"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "algorithms" / "a.py").write_text("def value():\n    return 200.0\n")
+    (tmp_path / "planted" / "bug.patch").write_text(PATCH.format("return 1.0"))
+    given = []
+    monkeypatch.setattr(planted, "PLANTED", tmp_path / "planted")
+    monkeypatch.setattr(planted, "run", lambda copy, script, patience: given.append(patience) or {
+        "picture": b"", "numbers": {"a": "1", "c": "3"}, "seconds": 0.0, "ended": ""})
+    exercise = SimpleNamespace(name="bug", path="algorithms/a.py", script="x_fig1")
+    found = planted.with_a_bug(tmp_path, exercise, {"numbers": {"a": "1", "b": "2", "c": "4"},
+                                                    "seconds": 12.0})
+    assert given == [60 + 5 * 12]  # and a minute to compile
+    assert (found["numbers"], found["changed"]) == (3, 2)  # one that is not there has changed
+
+
+def test_the_seconds_of_a_run_are_those_that_pass(with_line, tmp_path):
+    start = os.times().elapsed
+    as_it_is, _ = with_line("return 200.0")
+    assert 0 < as_it_is["seconds"] <= os.times().elapsed - start
 
 
 @LINUX
