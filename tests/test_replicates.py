@@ -159,6 +159,7 @@ def test_a_stored_replicate_says_what_it_is(log, folder):
     assert record["code"] == harness.fingerprint(draw)
     assert record["seconds"] > 0
     assert record["machine"]["processor"] == harness.processor()
+    assert record["machine"]["cores"] == os.cpu_count()
     assert record["machine"]["blas"] != "unknown"
     assert record["machine"]["versions"]["numpy"] == np.__version__
 
@@ -313,6 +314,14 @@ def test_a_pack_holds_what_was_used_and_takes_the_place_of_single_files(log, fol
     again.pack()
     assert pack_of("x_fig1").read_bytes() == before  # no date, no order of finishing
     assert again.seconds == first.seconds > 0
+
+
+def test_the_seconds_of_a_run_are_those_of_all_its_replicates(log):
+    one = experiment()
+    one.replicates(draw, tasks(log, [1, 2, 3]))
+    for record, seconds in zip(one.used.values(), (1.0, 20.0, 3.0), strict=True):
+        record["seconds"] = seconds
+    assert one.seconds == 24.0
 
 
 def test_recall_finds_a_replicate_by_its_task_whatever_its_code_and_computes_none(log, monkeypatch):
