@@ -2,9 +2,10 @@
 
 Every array of a start or of a model's tuple that holds the right numbers in another form gives the
 same draws; what holds others is refused by name.  The caller's arrays are as they were, and no
-result shares memory with them.
+result shares memory with them.  What is left out is as the docstrings and the papers have it.
 """
 
+import inspect
 import operator
 from functools import reduce
 
@@ -31,10 +32,13 @@ from algorithms import (
     tempered_transitions,
 )
 from algorithms.ais import HMC, ais, geometric_ladder
-from algorithms.ais_elliptical_slice import ais_elliptical_slice
-from algorithms.auxiliary_mixture import auxiliary_mixture
-from algorithms.delayed_acceptance import delayed_acceptance
-from algorithms.ep import ep
+from algorithms.ais_elliptical_slice import ais_elliptical_slice, check_ais_elliptical_slice
+from algorithms.auxiliary_mixture import auxiliary_mixture, check_auxiliary_mixture
+from algorithms.bridge_sampling import bridge_sampling
+from algorithms.delayed_acceptance import check_delayed, delayed_acceptance
+from algorithms.ep import check_ep, ep
+from algorithms.ep_correction import check_second_order
+from algorithms.ess import initial_sequence, significant_lags
 from algorithms.map_estimate import map_estimate
 from models import interface, validate
 from models.funnel import Funnel
@@ -404,3 +408,60 @@ def test_a_start_where_the_energy_overflows_is_refused(start):
     for name in ("hmc", "random_walk", "fitted_walk"):
         with pytest.raises(ValueError, match=r"^q0 must be where U is finite, .* inf"):
             RUNS[name][0](start, NORMAL)
+
+
+# The public ones whose arguments a check_ function takes are known by that
+SLICES = dict(max_widths=10)
+EXACTLY = dict(tol=1e-12, tol_back=1e-8)
+LEFT_OUT = {
+    check_ais_elliptical_slice: dict(repeats=1),
+    check_auxiliary_mixture: SLICES | dict(w=(0.1, 0.1, 0.3), keep=None),
+    bridge_sampling: dict(tau=None, tol=1e-10, max_iterations=10000),
+    check_delayed: dict(inner=1),
+    discretizing_chain.check_discretizing: SLICES | dict(r=1, s=1, unit="variable", marks=False),
+    dragging.check_dragging: SLICES | dict(n_steps=20, sweeps=1, w=0.5),
+    elliptical_slice.check_elliptical_slice: dict(mean=None, factor=None, thin=1),
+    check_ep: dict(tol=1e-8, max_sweeps=100, damping=1.0),
+    check_second_order: dict(order=4),
+    initial_sequence: dict(monotone=True),
+    significant_lags: dict(literal=False),
+    fitted_walk.check_fitted_walk: dict(thin=1),
+    fitted_walk.pilot: dict(rounds=4, scale=0.1),
+    generalised_leapfrog.check_trajectory: dict(f_max=100, tol=1e-12),
+    generalised_leapfrog.check_chain: EXACTLY | dict(f_max=100),
+    hmc.check_hmc: dict(M=None, jitter=0.0),
+    map_estimate: dict(q0=None, tol=1e-10, max_iterations=100),
+    paquet_rmhmc.check_rmhmc: dict(f_max=5),
+    polya_gamma_gibbs.polya_gamma_gibbs: SLICES | dict(w=0.3, keep=None),
+    random_walk.check_random_walk: dict(thin=1),
+    rmhmc_within_gibbs.check_rmhmc_within_gibbs: EXACTLY | dict(
+        jitter=0.0, keep=None, f_position=100, f_momentum=100),
+    slice_sampling.check_slice: SLICES,
+    split_hmc.check_normal: dict(jitter=0.2),
+    split_hmc.check_data: dict(jitter=0.2),
+    sshmc.abla_path: dict(n_theta=1, n_phi=1),
+    sshmc.check_sshmc: dict(n_theta=1, n_phi=1, jitter=0.0, keep=None),
+    surrogate_slice.check_surrogate_slice: dict(ellipses=5, keep=None),
+    tempered_transitions.check_tempered: SLICES | dict(unit="variable"),
+    Funnel.from_size: dict(mass_phi=None),
+    GPClassification.from_prior: dict(beta=1.0),
+    GPClassification.from_ep: dict(beta=1.0),
+    GPFITC.from_model: dict(jitter=1e-10),
+    GPNystrom.from_model: dict(jitter=1e-10),
+    GPVariational.from_model: dict(jitter=1e-10),
+    GPRegression.from_data: dict(c=10.0, prior_mean=0.0, prior_sd=2.0),
+    HierarchicalGPClassification.from_data: dict(
+        prior_mean=(0.0, 0.0), prior_sd=(2.0, 2.0), nugget=1e-6, mass_phi=None),
+    HierarchicalLogistic.from_data: dict(lam=0.01, mass_phi=None, curvature="bound"),
+    LogGaussianCox.from_counts: dict(distance="unit", mass_phi=None),
+    LogisticRegression.from_data: dict(sigma_alpha=5.0, sigma_beta=5.0),
+    MultinomialLogistic.from_data: dict(sigma_alpha=5.0, sigma_beta=5.0),
+    StochasticVolatility.from_data: dict(mass_phi=None, beta_shape=0.0, beta_rate=0.0),
+}
+
+
+def test_what_is_left_out_is_as_the_docstrings_have_it():
+    for function, expected in LEFT_OUT.items():
+        parameters = inspect.signature(function).parameters.values()
+        found = {each.name: each.default for each in parameters if each.default is not each.empty}
+        assert found == expected, function.__qualname__

@@ -113,6 +113,15 @@ def test_the_rows_of_the_factor_are_in_the_order_of_the_slow_variables():
         assert np.ptp(samples[:, still]) < 1e-4 < 0.1 < np.ptp(samples[:, moving])
 
 
+@pytest.mark.parametrize("n_steps, sweeps", [(10, 0), (1, 3)])
+def test_each_fast_variable_has_a_width_of_its_own(n_steps, sweeps):
+    # one width is the most that an interval of one has; 50 iterations take few of them
+    model, w = Gaussian(np.zeros(3), np.eye(3)), np.array([9.0, 1e-6, 0.5])
+    samples = dragging(np.array([0.1, 0.2, 0.3]), model, [0], ONE, 50, np.random.default_rng(1),
+                       n_steps, sweeps, w, 1).samples
+    assert 0 < np.ptp(samples[:, 1]) < 1e-3 < 0.1 < np.ptp(samples[:, 2])
+
+
 @pytest.mark.parametrize("slow, n_steps", [(0, 4), (1, 3)])
 def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(slow, n_steps):
     rng, found, accepted = np.random.default_rng(6), [], 0.0

@@ -114,7 +114,7 @@ def test_the_pilot_finds_the_covariance_of_the_density():
 
 
 def test_where_nothing_moves_the_pilot_has_the_floor():
-    found = pilot(Q, MODEL, 5, np.random.default_rng(0), rounds=1, scale=1e9)
+    found = pilot(Q, MODEL, 5, np.random.default_rng(0), rounds=1, scale=1e100)
     np.testing.assert_array_equal(found.covariance, FLOOR * np.eye(2))
     assert found.accepted[0] == 0.0
 
@@ -134,10 +134,11 @@ def test_bad_arguments_are_named(name, value):
 
 @pytest.mark.parametrize("name, value", [
     ("q0", [np.inf, 0.0]), ("n", 1), ("rng", None), ("rounds", 0), ("scale", 0.0),
-    ("scale", np.nan)])
+    ("scale", np.nan), ("scale", 0.9e-100), ("scale", 1.1e100)])
 def test_bad_arguments_of_the_pilot_are_named(name, value):
     good = dict(q0=Q, model=MODEL, n=5, rng=np.random.default_rng(0), rounds=1, scale=1.0)
     pilot(**good)
+    pilot(**(good | {"scale": 1e-100}))
     with pytest.raises(ValueError, match=f"^{name} must"):
         pilot(**(good | {name: value}))
 
