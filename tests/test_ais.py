@@ -212,6 +212,7 @@ def test_bad_kernels_are_named(name, kernel):
 @pytest.mark.parametrize("name, call", [
     ("B", lambda: geometric_ladder(0, 0.1)), ("B", lambda: geometric_ladder(2.0, 0.1)),
     ("beta_min", lambda: geometric_ladder(5, 0.0)), ("beta_min", lambda: geometric_ladder(5, 1.0)),
+    ("beta_min", lambda: geometric_ladder(2, 1.0)),  # its two steps would both be at 1
     ("beta_min", lambda: geometric_ladder(5, 2.0)), ("log_weights", lambda: combine([])),
     ("log_weights", lambda: combine("abc")), ("log_weights", lambda: combine([1j])),
     ("log_weights", lambda: combine([np.nan])), ("log_weights", lambda: combine([[1.0]])),

@@ -205,6 +205,13 @@ def test_too_few_weights_have_no_shape():
     assert np.isnan(pareto_k([*np.full(1000, -np.inf), 0.0]))
 
 
+def test_five_draws_from_p_and_two_from_q_are_enough():
+    # with all ratios the same that is Z, whatever their number
+    found = bridge_sampling([0.7] * 5, [0.7] * 2)
+    assert found.log_Z == pytest.approx(0.7) and found.converged
+    assert importance_sampling([0.7] * 2).log_Z == pytest.approx(0.7)
+
+
 AT_TARGET, AT_PROPOSAL = draws(10, 10, 0)
 GOOD = dict(at_target=AT_TARGET, at_proposal=AT_PROPOSAL, tau=1.0, tol=1e-9, max_iterations=100)
 

@@ -74,6 +74,8 @@ def test_hmc_is_stable_up_to_2_over_w():
     for eps, stable in ((0.999 * limit, True), (1.001 * limit, False)):
         grows = linear.exponent(linear.q_block("HMC", eps, J, None, None, None, None))
         assert (grows < 1e-6) == stable  # an eigenvalue near 1 has a root: 1e-7 of rounding
+    for largest, limit in ((4.0, 1.0), (4e6, 1e-3)):  # as far as it looks, up and down
+        assert linear.hmc_limit(np.diag([1.0, largest])) == pytest.approx(limit, rel=1e-8)
 
 
 def test_one_half_turn_of_the_inner_steps_is_where_their_product_is_minus_one():
