@@ -204,6 +204,20 @@ def test_a_move_of_the_location_given_h_leaves_h():
     np.testing.assert_allclose(new + 2 * phi[0], x + 2 * PHI[0], rtol=0, atol=1e-10)
 
 
+def test_each_slice_has_the_width_of_its_variable(monkeypatch):
+    asked = []
+
+    def seen(cache, k, model, w, max_widths, tally, rng):
+        asked.append((type(model), k, w, max_widths))
+        return cache
+
+    monkeypatch.setitem(auxiliary_mixture_step.py_func.__globals__, "slice_update", seen)
+    auxiliary_mixture_step.py_func(X, PHI, MODEL, np.array([0.1, 0.2, 0.4]), 7, np.zeros(4, int),
+                                   np.random.default_rng(6))
+    # atanh phi, which is alone, and then log beta and log sigma
+    assert asked == [(GivenX, 0, 0.4, 7), (GivenZ, 0, 0.1, 7), (GivenZ, 1, 0.2, 7)]
+
+
 # The record, and bad input
 
 
@@ -225,6 +239,17 @@ def test_the_record_is_true():
     assert counts.likelihood >= 12 * 3 and conditional >= 12 * 2  # a slice has a point or more
     assert chain.divergences == counts.not_finite == 0
     assert ours.bit_generator.state == theirs.bit_generator.state
+
+
+def test_energies_that_are_not_finite_are_counted():
+    # exp overflows where log sigma is thousands away
+    wide, rng = np.array([0.3, 5e3, 0.5]), np.random.default_rng(6)
+    chain = auxiliary_mixture(X, PHI, MODEL, 5, np.random.default_rng(6), wide, 1)
+    x, phi, tally, others = X, PHI, np.zeros(4, int), 0
+    for _ in range(5):
+        x, phi, _, _, bad = auxiliary_mixture_step(x, phi, MODEL, wide, 1, tally, rng)
+        others += bad
+    assert chain.divergences == chain.counts.not_finite == others + tally[3] > 5
 
 
 def test_a_draw_that_is_not_finite_is_not_taken():
