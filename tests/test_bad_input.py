@@ -37,9 +37,10 @@ from algorithms.auxiliary_mixture import auxiliary_mixture, check_auxiliary_mixt
 from algorithms.bridge_sampling import bridge_sampling
 from algorithms.delayed_acceptance import check_delayed, delayed_acceptance
 from algorithms.ep import check_ep, ep
-from algorithms.ep_correction import check_second_order
-from algorithms.ess import initial_sequence, significant_lags
-from algorithms.map_estimate import map_estimate
+from algorithms.ep_correction import check_second_order, second_order
+from algorithms.ess import combined_chains, ess, initial_sequence, significant_lags
+from algorithms.map_estimate import MAP, map_estimate
+from algorithms.orthant import orthant, tilted_run, tilting
 from models import interface, validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
@@ -408,6 +409,132 @@ def test_a_start_where_the_energy_overflows_is_refused(start):
     for name in ("hmc", "random_walk", "fitted_walk"):
         with pytest.raises(ValueError, match=r"^q0 must be where U is finite, .* inf"):
             RUNS[name][0](start, NORMAL)
+
+
+def short(n):
+    return np.arange(n, dtype=float)
+
+
+def by_groups(**named):
+    """Make a logistic regression of three groups of two, with arguments of another value."""
+    return HierarchicalLogistic.from_data(**(dict(X=X, y=SIGNS, group=np.arange(N) // 2) | named))
+
+
+FIT = MAP(np.zeros(3), np.eye(3), 4, True, 0.5)
+PARTS = split_hmc.split_data(LOGISTIC, numbers(3), 0.5)
+EP_FOUND = ep(K, SIGNS)
+BEND = np.tile(np.diag([1.0, -0.5]), (3, 1, 1))
+
+
+def by_split(split, model=LOGISTIC):
+    return split_hmc.data_split_hmc(numbers(3), model, split, SMALL, 1, 1, 1, rng())
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: ess(short(4)), "x must hold at least 5 draws, not 4: shape (4,), expected (n,)"),
+    (lambda: combined_chains(np.zeros((6, 3, 2))),
+     "x must hold at least 5 draws, not 3: shape (6, 3, 2), expected (m, n, d)"),
+    (lambda: initial_sequence(np.zeros((2, 9, 2))),
+     "x must have shape (n,) or (n, d), not (2, 9, 2)"),
+    (lambda: bridge_sampling(short(4), short(9)), "at_target must hold at least 5 draws, not 4"),
+    (lambda: bridge_sampling(short(9), [1.0]), "at_proposal must hold at least 2 draws, not 1"),
+    (lambda: geometric_ladder(5, 1.0), "beta_min must be below 1 for a ladder of B = 5 steps"),
+    (lambda: ais(GPC, [0.5, 0.6, 0.7, 1.0], HMC(SMALL, 1), 1, rng()),
+     "betas must increase strictly from 0 to 1, as geometric_ladder's do; it starts"
+     " [0.5, 0.6, 0.7] and ends [0.6, 0.7, 1.0]"),
+    (lambda: hmc.hmc(numbers(3), NORMAL, SMALL, 1, 1, rng(), np.eye(2)),
+     "M must have shape (3, 3) to go with q0, not (2, 2)"),
+    (lambda: slice_sampling.slice_sampling(numbers(3), NORMAL, [1.0, -2.0, 3.0], 1, rng()),
+     "w must be positive, but the smallest is -2"),
+    (lambda: slice_sampling.slice_sampling(numbers(3), NORMAL, [1.0, 5e299, 2.0], 1, rng(), 10),
+     "w times max_widths must be at most 1e+300, but is 5 times as long"),
+    (lambda: discretizing_chain.discretizing_chain(numbers(3), NORMAL, NORMAL, 1.0, 1, rng(),
+                                                   2000, 1000),
+     "r times s must be at most 1000000, not 2000000"),
+    (lambda: discretizing_chain.discretizing_chain(
+        numbers(3), NORMAL, Gaussian(np.full(3, 1e200), np.eye(3)), 1.0, 1, rng()),
+     "approximation must have a finite U at x0, but U there is inf"),
+    (lambda: tempered_transitions.tempered_transitions(
+        numbers(3), NORMAL, [NORMAL, Gaussian(np.full(3, 1e200), np.eye(3))], 1.0, 1, rng()),
+     "layers[1] must have a finite U at x0, but U there is inf"),
+    (lambda: dragging.dragging(numbers(3), NORMAL, [2, 2], np.eye(2), 1, rng()),
+     "slow must be different variables, not [2, 2]"),
+    (lambda: dragging.dragging(numbers(3), NORMAL, [2, 0, 1], np.eye(3), 1, rng()),
+     "slow must be some of the variables, and not all, but there are 3 of 3"),
+    (lambda: elliptical_slice.elliptical_slice(numbers(3), NORMAL, 1, rng()),
+     "factor must be given for a model of type Gaussian, which has no Gaussian of its own"),
+    (lambda: ep(np.diag([1.0, -2.0]), [1, 1]), "K must be positive definite, but its Cholesky"
+     " factorisation fails; its smallest eigenvalue is -2"),
+    (lambda: second_order(EP_FOUND, SIGNS, 9), "order must be at most 8, not 9"),
+    (lambda: second_order(EP_FOUND._replace(converged=False, sweeps=7), SIGNS),
+     "ep must have converged, but had not after 7 sweeps: the formula holds at a fixed point of EP"
+     " only; call ep with more max_sweeps or with damping below 1"),
+    (lambda: orthant(np.diag([1.0, -2.0]), 4),
+     "K must be positive semi-definite, but its smallest eigenvalue is -2"),
+    (lambda: tilting(np.diag([1.0, -2.0])), "C must be positive definite, but its Cholesky"
+     " factorisation fails; its smallest eigenvalue is -2"),
+    (lambda: tilted_run(np.zeros((2, 2)), np.zeros(2), 6, rng()),
+     "points must be a power of 2, for Sobol's balance, not 6"),
+    (lambda: tilted_run(np.triu(np.ones((3, 3))), np.zeros(3), 4, rng()), "A must be square and"
+     " strictly lower triangular, as ordered_factor makes it, not (3, 3) with 6 other elements"),
+    (lambda: split_hmc.normal_approximation(FIT._replace(converged=False)),
+     "fit must be a posterior mode, but the search for it did not converge: the norm of the"
+     " gradient is 0.5"),
+    (lambda: split_hmc.normal_approximation(FIT._replace(hessian=np.diag([3.0, -2.0, 4.0]))),
+     "fit.hessian must be positive definite, but its smallest eigenvalue is -2"),
+    (lambda: split_hmc.normal_split_hmc(
+        numbers(3), LOGISTIC, split_hmc.normal_approximation(MAP(np.zeros(2), np.eye(2), 1, True,
+                                                                 0.0)), SMALL, 1, 1, rng()),
+     "fit must be of the model, of 3 parameters, but it is of 2"),
+    (lambda: split_hmc.split_data(LOGISTIC, numbers(3), 0.05),
+     "fraction must leave a case for R_0, but 0.05 of 6 is none"),
+    (lambda: by_split(PARTS._replace(R_1=interface.part(LOGISTIC, CASES[:2], 0.0))),
+     "split must be made of this model by split_data, but it has 3 + 2 cases, and the model has 6"),
+    (lambda: by_split(split_hmc.split_data(CLASSES, numbers(9), 0.5)),
+     "split must be made of this model by split_data, but its parts are of another: a"
+     " MultinomialLogistic of 9 parameters"),
+    (lambda: by_sshmc(3, sshmc)(np.full(4, 1e200), FUNNEL),
+     "theta0 and phi0 must be where U is finite, but U there is inf"),
+    (lambda: surrogate_slice.surrogate_slice(numbers(4), numbers(2), COX, 0.5, [1.0, -3.0], 1,
+                                             rng()), "w must be positive, but the smallest is -3"),
+    (lambda: auxiliary_mixture(numbers(N), numbers(3), VOLATILITY, 1, rng(), [1.0, -3.0, 2.0]),
+     "w must be positive, but the smallest is -3"),
+    (lambda: GPClassification.from_ep(K, SIGNS, EP_FOUND._replace(tau=np.array(
+        [1.0, -3.0, 2.0, 1.0, 1.0, 1.0]))), "ep.tau must be >= 0, but its smallest element is -3"),
+    (lambda: GPEigen.from_model(REGRESSION, 7), "m must be at most 6, the number of cases, not 7"),
+    (lambda: GPSpectral.from_model(REGRESSION), "model must have one length, but has 2"),
+    (lambda: GPSubset.from_model(REGRESSION, [3, 1, 3, 0, 0]),
+     "index must hold each case at most once, but repeats [0, 3]"),
+    (lambda: GPRegression.from_data(X, numbers(N), "ard", prior_sd=[1.0, -2.0, 3.0, 1.0]),
+     "prior_sd must be > 0 throughout, but lies in [-2, 3]"),
+    (lambda: by_groups(group=np.zeros(5)), "group must have shape (6,), not (5,)"),
+    (lambda: by_groups(group=[0, 0, np.nan, np.inf, 1, 1]),
+     "group must be finite, but 2 of its 6 entries are not"),
+    (lambda: by_groups(curvature=BEND),
+     "curvature must be positive semidefinite, but has eigenvalue -0.5"),
+    (lambda: by_groups(curvature=BEND * np.array([1.0, 1.0, np.nan])[:, None, None]),
+     "curvature must be finite, but 4 of its 12 entries are not"),
+    (lambda: LogGaussianCox.from_counts(np.zeros((2, 3)), 0.0),
+     "counts must be square, not of shape (2, 3)"),
+    (lambda: LogGaussianCox.from_counts([[1.0, -1.0], [0.5, 2.0]], 0.0),
+     "counts must be whole numbers >= 0, but hold [-1.0, 0.5]"),
+    (lambda: LogisticRegression.from_data(X, [0, 1, 2, 3, 1, 2]),
+     "y must hold only 0 and 1, but holds [2.0, 3.0]"),
+    (lambda: LogisticRegression.from_data(np.column_stack([X[:, 0], np.full(N, 2.5)]), np.ones(N)),
+     "X must have no constant column, but column 1 is 2.5 throughout (the intercept is added"
+     " here)"),
+    (lambda: MultinomialLogistic.from_data(X, [0, 1, 2, 3, 0.5, 3], 3),
+     "y must hold only whole numbers from 0 to 2, but holds [0.5, 3.0]"),
+    (lambda: gaussian_mixture([0.5, -0.25, 0.75], numbers(3, 1), np.ones((3, 1, 1))),
+     "weights must be positive, but the smallest is -0.25"),
+    (lambda: gaussian_mixture([0.5, 0.25], numbers(2, 1), np.ones((2, 1, 1))),
+     "weights must sum to one, not to 0.75"),
+    (lambda: gaussian_mixture([0.5, 0.5], numbers(2, 1), [[[1.0]], [[-1.0]]]), "covariances[1] must"
+     " be positive definite, but its Cholesky factorisation breaks down")])
+def test_messages_say_what_was_wanted_and_what_was_found(call, message):
+    with pytest.raises(ValueError) as error:
+        call()
+    assert str(error.value) == message
 
 
 # The public ones whose arguments a check_ function takes are known by that

@@ -10,6 +10,7 @@ import pytest
 from models import interface, validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
+from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture
 
 
@@ -87,6 +88,51 @@ def test_symmetry_is_relative_to_the_largest_entry():
 def test_bad_values_are_named(call):
     with pytest.raises(ValueError, match=r"^v\b"):
         call()
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda: validate.real("v", 2, 0, 1), "v must be a finite number in [0, 1], not 2"),
+    (lambda: validate.real("v", 0.0, 0.0, open_low=True),
+     "v must be a finite number in (0, inf), not 0.0"),
+    (lambda: validate.real("v", np.inf, high=1e100),
+     "v must be a finite number in (-inf, 1e+100], not inf"),
+    (lambda: validate.count("v", 2.0, 3), "v must be a whole number of at least 3, not the float"
+                                          " 2.0"),
+    (lambda: validate.count("v", 2**31), "v must be a whole number of at most 2147483647, not"
+                                         " 2147483648"),
+    (lambda: validate.array("v", np.zeros((2, 3)), (-1, 2)),
+     "v must have shape (n, 2), not (2, 3)"),
+    (lambda: validate.array("v", np.zeros(2), (-1, -1)), "v must have shape (n, m), not (2,)"),
+    (lambda: validate.array("v", np.zeros((2, 2)), (3,)), "v must have shape (3,), not (2, 2)"),
+    (lambda: validate.array("v", np.zeros((2, 0)), (-1, -1)),
+     "v must not be empty, but has shape (2, 0)"),
+    (lambda: validate.array("v", [1.0, np.nan, np.inf], (-1,)),
+     "v must be finite, but 2 of its 3 entries are not"),
+    (lambda: validate.logarithms("v", [-np.inf, np.inf, 0.0, np.nan]),
+     "v must be finite, but 2 of its 4 entries are not"),
+    (lambda: validate.labels("v", [0, 1, 3, -1, 3], 5),
+     "v must hold only -1 and +1, but holds [0.0, 3.0]"),
+    (lambda: validate.covariance("v", [[1.0, 0.5], [0.25, 1.0]]),
+     "v must be symmetric, but differs from its transpose by 0.25"),
+    (lambda: validate.square("v", np.zeros((2, 3))), "v must be square, not of shape (2, 3)"),
+    (lambda: validate.indices("v", [0, 3], 3), "v must hold indices from 0 to 2, not [0, 3]"),
+    (lambda: validate.cases("v", np.array([4, 1]), 4), "v must hold numbers from 0 to 3, but holds"
+                                                       " 4"),
+    (lambda: validate.fits("v", Gaussian(np.zeros(2), np.eye(2)), np.zeros(3)),
+     "v must be of 3 variables, as x0 is, but its U takes 2"),
+    (lambda: validate.instance("v", 1, str, "as they are"),
+     "v must be of type str (as they are), not int"),
+    (lambda: validate.models("v", [Gaussian(np.zeros(2), np.eye(2)), 3]),
+     "v[1] must be a model, a NamedTuple such as those of models/ are, not int"),
+    (lambda: validate.model("v", Gaussian(np.zeros(2), np.eye(3))),
+     "v.precision must have shape (d, d) with d = 2, not (3, 3)"),
+    (lambda: validate.model("v", LogisticRegression(np.ones((3, 2)), np.array([0.0, 1.0]),
+                                                    np.ones(2))),
+     "v.y must have shape (n,) with n = 3, not (2,)")])
+def test_messages_say_what_was_wanted_and_what_was_found(call, message):
+    with pytest.raises(ValueError) as error:
+        call()
+    assert str(error.value) == message
 
 
 def test_bounds_are_those_that_hold():
