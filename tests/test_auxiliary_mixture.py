@@ -57,6 +57,15 @@ def test_the_table_is_a_density_near_that_of_log_chi_squared():
     assert P @ (V2 + M**2) - (P @ M)**2 == pytest.approx(np.pi**2 / 2, abs=2e-3)
 
 
+def test_the_table_is_that_of_omori_chib_shephard_and_nakajima():
+    # their Table 1, read a second time
+    np.testing.assert_array_equal(np.column_stack([P, M, V2]), [
+        [0.00609, 1.92677, 0.11265], [0.04775, 1.34744, 0.17788], [0.13057, 0.73504, 0.26768],
+        [0.20674, 0.02266, 0.40611], [0.22715, -0.85173, 0.62699], [0.18842, -1.97278, 0.98583],
+        [0.12047, -3.46788, 1.57469], [0.05591, -5.55246, 2.54498], [0.01575, -8.68384, 4.16591],
+        [0.00115, -14.65000, 7.33342]])
+
+
 def test_the_weight_is_the_ratio_of_the_densities():
     expected = (log_exact(XI) - np.log(shares(XI).sum(axis=1))).sum()
     # rounding of logs of order ten

@@ -395,6 +395,8 @@ def test_draws_of_a_mixture_are_checked(change):
 def test_a_deviation_whose_square_is_no_number_is_refused(name, make, value):
     with pytest.raises(ValueError, match=f"^{name} must be"):
         make(value)
+    for good in (1e-150, 1e150):
+        assert make(good).precision[0 if "alpha" in name else -1] == pytest.approx(good**-2.0)
 
 
 def test_sites_whose_mean_would_overflow_are_refused():

@@ -9,6 +9,7 @@ from scipy.stats import chi2, kstest, norm
 
 from algorithms.slice_sampling import (
     Slice,
+    backward,
     energy_at,
     followed,
     forward,
@@ -153,6 +154,19 @@ def test_one_at_random_updates_one():
         moved += there.q != Q
     assert moved.sum() == 400
     assert abs(moved[0] - 200) < 4 * 10  # four standard errors
+
+
+@pytest.mark.parametrize("at_random", [False, True])
+@pytest.mark.parametrize("step", [forward, backward])
+def test_each_variable_has_a_width_of_its_own(step, at_random):
+    # an interval of one width: 60 steps go no further than 60 widths
+    move = Slice(np.array([1e-6, 0.5]), 1, np.arange(2), at_random)
+    cache, rng, states = prepare(Q, MODEL), np.random.default_rng(5), []
+    for _ in range(60):
+        cache = step(cache, MODEL, move, np.zeros(4, int), rng)
+        states.append(cache.q)
+    still, moving = np.ptp(states, axis=0)
+    assert 0 < still < 1e-4 and moving > 0.1
 
 
 @pytest.mark.parametrize(("w", "max_widths"), [(0.3, 2), (2.0, 10)])
