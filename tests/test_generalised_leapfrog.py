@@ -17,8 +17,11 @@ from algorithms.generalised_leapfrog import (
     geometry,
     hamiltonian,
     metric_factor,
+    relative_error,
     rmhmc,
     rmhmc_step,
+    solve_13,
+    solve_14,
     stationary,
     way_back,
 )
@@ -212,6 +215,29 @@ def test_the_scale_of_the_tolerance_includes_the_start():
     assert not stationary(near, zero, zero, 1e-12)
     for bad in (np.nan, np.inf):
         assert not stationary(np.array([bad, 0.0]), zero, start, 1e-12)
+
+
+def test_equation_13_is_solved_to_the_scale_of_its_start(monkeypatch):
+    # p' is 0 and then 1e-13, the same to 1e-12 of p = 1; of p' it is not
+    gradients = iter([np.ones(1), np.array([1.0 - 1e-13]), np.ones(1)])
+    monkeypatch.setitem(solve_13.py_func.__globals__, "dH_dx", lambda here, p: next(gradients))
+    _, solved, iterations = solve_13.py_func(None, np.ones(1), 2.0, 3, 1e-12)
+    assert solved and iterations == 2
+
+
+def test_equation_14_is_solved_to_the_scale_of_its_start(monkeypatch):
+    # so with x' and x = 1
+    velocities = iter([np.full(1, -0.5), np.full(1, -0.5 + 1e-13), np.full(1, -0.5), np.zeros(1)])
+    monkeypatch.setitem(solve_14.py_func.__globals__, "dH_dp", lambda L, p: next(velocities))
+    monkeypatch.setitem(solve_14.py_func.__globals__, "metric_factor", lambda x, model: None)
+    _, _, solved, iterations = solve_14.py_func(np.ones(1), None, None, None, 2.0, 3, 1e-12)
+    assert solved and iterations == 2
+
+
+def test_the_error_of_a_return_is_relative_to_both_ends():
+    a, exact, other = np.array([1.0, 2.5]), np.array([1.0, 2.0]), np.array([0.0, -4.0])
+    assert relative_error(a, exact, other) == 0.5 / 4
+    assert relative_error(a, other, exact) == 6.5 / 4
 
 
 def test_a_fixed_point_that_is_not_found_is_flagged():

@@ -2,12 +2,13 @@
 the weights of tilting, and that its tilt is a saddle point."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import multivariate_normal, norm, qmc
 
 from algorithms.ais import combine
 from algorithms.orthant import (
@@ -155,6 +156,15 @@ def test_tilting_is_unbiased_and_bounded(n, amplitude):
     plain = combine([combine(tilted_run(A, 0 * mu, 512, rng)).log_Z for _ in range(40)])
     # any tilt is unbiased
     assert abs(plain.log_Z - exact) < 4 * plain.standard_error + 1e-12
+
+
+def test_points_are_kept_from_the_ends_by_1e_15(monkeypatch):
+    # z, N(2, 1) above 0, is at the quantiles u from above of what is there
+    ends = np.array([[0.0], [1e-12], [0.5], [1.0]])
+    monkeypatch.setattr(qmc, "Sobol", lambda n, seed: SimpleNamespace(random=lambda points: ends))
+    found = tilted_run(np.zeros((1, 1)), np.array([2.0]), 4, np.random.default_rng(0))
+    z = 2.0 + norm.isf(np.array([1e-15, 1e-12, 0.5, 1.0 - 1e-15]) * norm.sf(-2.0))
+    np.testing.assert_allclose(found, 2.0 - 2.0 * z + norm.logsf(-2.0), rtol=0, atol=1e-9)
 
 
 def test_tilting_does_not_depend_on_the_order_but_for_its_errors():

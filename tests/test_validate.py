@@ -18,6 +18,7 @@ def test_good_values_come_back_clean():
     assert validate.real("a", np.float32(0.5), 0, 1) == validate.real("a", Fraction(1, 2)) == 0.5
     assert isinstance(validate.real("a", 1), float)
     assert validate.count("n", np.int64(3)) == validate.count("n", np.uint8(3)) == 3
+    assert validate.count("n", 2**31 - 1) == 2**31 - 1
     value = validate.array("x", np.asfortranarray(np.arange(6).reshape(2, 3)), (-1, 3))
     assert value.dtype == np.float64
     assert value.flags.c_contiguous
@@ -100,6 +101,8 @@ def test_bad_values_are_named(call):
                                           " 2.0"),
     (lambda: validate.count("v", 2**31), "v must be a whole number of at most 2147483647, not"
                                          " 2147483648"),
+    (lambda: validate.entries("v", [1.0, 2.5], np.int64),
+     "v must hold whole numbers below 2^63"),
     (lambda: validate.array("v", np.zeros((2, 3)), (-1, 2)),
      "v must have shape (n, 2), not (2, 3)"),
     (lambda: validate.array("v", np.zeros(2), (-1, -1)), "v must have shape (n, m), not (2,)"),
