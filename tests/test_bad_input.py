@@ -484,6 +484,8 @@ def by_split(split, model=LOGISTIC):
      " gradient is 0.5"),
     (lambda: split_hmc.normal_approximation(FIT._replace(hessian=np.diag([3.0, -2.0, 4.0]))),
      "fit.hessian must be positive definite, but its smallest eigenvalue is -2"),
+    (lambda: split_hmc.normal_approximation(FIT._replace(hessian=np.diag([3.0, 0.0, 4.0]))),
+     "fit.hessian must be positive definite, but its smallest eigenvalue is 0"),
     (lambda: split_hmc.normal_split_hmc(
         numbers(3), LOGISTIC, split_hmc.normal_approximation(MAP(np.zeros(2), np.eye(2), 1, True,
                                                                  0.0)), SMALL, 1, 1, rng()),

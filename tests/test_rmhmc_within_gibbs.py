@@ -23,6 +23,7 @@ from algorithms.rmhmc_within_gibbs import (
     Counts,
     End,
     Solver,
+    Walk,
     at,
     block_phi,
     block_step,
@@ -31,6 +32,7 @@ from algorithms.rmhmc_within_gibbs import (
     parts,
     rmhmc_within_gibbs,
     rmhmc_within_gibbs_step,
+    there_and_back,
     trajectory,
     walk,
 )
@@ -177,6 +179,27 @@ def test_two_limits_are_one_where_they_are_equal(z, block, given):
             for f in ((1, 60), (60, 1), (60, 60))]
     gaps = [np.abs(a - near[2]).max() for a in near[:2]]
     assert min(gaps) > 1e-6 and gaps[0] != gaps[1]
+
+
+def test_a_step_that_is_not_solved_is_not_counted_but_its_factors_are():
+    z, block, _ = generalised_blocks()["volatility"]
+    here = geometry(z, metric_factor(z, block), block)
+    r = here.L @ np.linspace(-0.5, 1.0, z.size)
+    for f_position, f_momentum, factors in ((100, 1, 0), (2, 100, 2)):
+        end = walk(z, r, here, block, 0.3, 3, Solver(f_position, f_momentum, 1e-12, 0.0))
+        assert (end.found, end.gradients, end.factors) == (False, 0, factors)
+
+
+@pytest.mark.parametrize(("in_z", "in_r"), [(0.0, 0.0), (0.003, 0.0), (0.0, 0.003), (7e-4, 7e-4)])
+def test_the_way_back_errs_in_the_position_and_in_the_momentum(in_z, in_r, monkeypatch):
+    z, r = np.array([1.0, -2.0]), np.array([0.5, 4.0])
+    ways = iter([Walk(z, r, None, True, 3, 5), Walk(z * (1 + in_z), -r * (1 + in_r), None, True, 3,
+                                                    6)])
+    monkeypatch.setitem(there_and_back.py_func.__globals__, "walk", lambda *_: next(ways))
+    monkeypatch.setitem(there_and_back.py_func.__globals__, "hamiltonian", lambda here, r: 0.0)
+    end = there_and_back.py_func(z, r, None, None, 0.1, 3, Solver(9, 9, 1e-12, 1e-3))
+    assert end.failed == (in_z + in_r > 1e-3)
+    assert (end.gradients, end.factors) == (6, 11)
 
 
 def test_a_groups_geometry_is_that_of_the_tensor():
