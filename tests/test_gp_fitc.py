@@ -51,6 +51,14 @@ def test_with_all_columns_it_is_the_posterior(jitter):
     assert abs(error) < 1e-9
 
 
+def test_what_rounding_makes_negative_of_the_diagonal_counts_as_0():
+    # of rank 1: one column leaves nothing, to 1e-15 of 1 to 1e3, at a noise of 1e-20
+    model = GPFITC.from_model(GPRegression.from_data(np.zeros((5, 2)), np.ones(5), "ard", 0.7),
+                              [0], 0.0)
+    for log_eta in np.linspace(-1.0, 3.0, 30):
+        assert np.isfinite(U(np.array([np.log(1e-10), log_eta, 0.0, 0.0]), model))
+
+
 def test_a_new_sigma_needs_no_new_B():
     whole, q = problem(30, "ard")
     model = GPFITC.from_model(whole, INDEX)
