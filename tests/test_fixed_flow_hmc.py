@@ -33,6 +33,21 @@ def test_with_jitter_the_variant_is_another_map(stage):
     assert not np.array_equal(ours.energy_error, variant.energy_error)
 
 
+def test_a_chain_has_one_flow_and_a_step_drawn_for_each_transition(stage):
+    model, fit, _ = stage
+    chain = fixed_flow_hmc(fit.q_hat + 0.1, model, fit, 0.3, 4, 6, np.random.default_rng(1), 0.2,
+                           0.9)
+    state, rng = normal_state(fit.q_hat + 0.1, model, fit), np.random.default_rng(1)
+    for t in range(6):
+        step = 0.3 - 0.2 * 0.3 * rng.random()
+        state, accepted, error = fixed_flow_step(state, model, fit, exact_flow(fit, 0.9 * 0.3),
+                                                 step, 4, rng)
+        np.testing.assert_array_equal(chain.samples[t], state.q)
+        assert (chain.accepted[t], chain.energy_error[t]) == (accepted, error)
+        assert chain.energies[t] == state.U
+    assert chain.counts == (25, 25.0, 4.0)  # the start, and four gradients a transition
+
+
 def trajectory(x, stage, eps, L, time):
     """Follow the variant's trajectory from x = (q, p) by its definition: L whole steps."""
     model, fit, _ = stage

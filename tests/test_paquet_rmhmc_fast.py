@@ -71,3 +71,4 @@ def test_contraction_is_the_spectral_radius_of_both_loops(name, cases):
 def test_contraction_of_a_trajectory_that_left_the_finite_numbers_is_nan():
     at = posterior("N = 2")
     assert np.isnan(contraction(np.array([np.nan, 0]), np.ones(2), at.model, 0.1))
+    assert np.isnan(contraction(np.ones(2), np.array([0, np.inf]), at.model, 0.1))
