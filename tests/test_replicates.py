@@ -57,6 +57,11 @@ def fail(seed):
     return {}
 
 
+def nap():
+    time.sleep(0.05)
+    return {}
+
+
 def replicates(name, settings, function, tasks, **options):
     return harness.Experiment(name, settings).replicates(function, tasks, **options)
 
@@ -162,6 +167,12 @@ def test_a_stored_replicate_says_what_it_is(log, folder):
     assert record["machine"]["cores"] == os.cpu_count()
     assert record["machine"]["blas"] != "unknown"
     assert record["machine"]["versions"]["numpy"] == np.__version__
+
+
+def test_the_seconds_of_a_replicate_are_those_that_pass_in_it():
+    start = time.perf_counter()
+    seconds = harness.recorded(nap, "code", {})["seconds"]
+    assert 0.05 <= seconds <= time.perf_counter() - start
 
 
 def test_warm_is_called_once_and_only_if_there_is_something_to_do(log):

@@ -153,6 +153,15 @@ def test_a_shard_says_how_many_are_its_own_and_how_many_are_missing(log, capsys)
     assert 0 < own < 6 and f"{own}/{own} chains" in capsys.readouterr().err  # the bar
 
 
+def test_a_task_without_a_cost_counts_as_one(log):
+    named = [{"seed": seed, "log": str(log)} for seed in range(5)]
+    named[0]["cost"] = 2  # with one more, or else there are three of one in the other share
+    with pytest.raises(Unfinished):
+        replicates.Experiment("x_fig1", SETTINGS._replace(shard=Shard(1, 2))).replicates(
+            draw, named)
+    assert len(calls(log)) == (2 if 0 in calls(log) else 3)
+
+
 def test_who_collects_computes_what_no_shard_has(log):
     assert shard_of(2, 3, log) is None
     found = replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log))
