@@ -82,6 +82,11 @@ def test_every_task_is_computed_once_and_the_processes_are_used_again():
     assert os.getpid() not in {process for process, _ in first.values()}
 
 
+@pytest.mark.parametrize("library", ["MKL", "OMP", "OPENBLAS"])
+def test_a_process_begins_with_one_thread_of_each_library(library):
+    assert dict(each(os.getenv, {0: (f"{library}_NUM_THREADS",)}, 1)) == {0: "1"}
+
+
 def test_a_killed_process_costs_its_task_alone_which_is_tried_again(tmp_path):
     found = list(each(one_of, {k: (k, tmp_path, 1) for k in range(6)}, 2))
     assert [(k, x) for k, x in found if isinstance(x, Killed)] == [(1, Killed("SIGKILL", 1))]
