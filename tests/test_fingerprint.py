@@ -335,3 +335,20 @@ def test_the_replicates_of_figure_2_depend_on_its_algorithms_and_not_on_others()
             "ais.rmhmc_transition", "problem.LOG_LENGTH"} <= found
     assert not {"hmc.hmc", "mixture.mixture_U", "gaussian.gaussian_U", "paquet_fig2.figure",
                 "interface.metric"} & found
+
+
+def test_what_an_f_string_says_counts_and_empty_strings_in_it_do_not():
+    def canonical(text):
+        return fingerprint.canonical(ast.parse(text))
+
+    assert len({canonical(f"x = {text}") for text in (
+        'f"a{y}"', 'f"b{y}"', 'f"a{z}"', 'f"{y}a"', 'f"a{y:.2f}"', 'f"a{y:.3f}"')}) == 6
+    tree = ast.parse('f"a{y}"')
+    tree.body[0].value.values.append(ast.Constant(""))
+    assert fingerprint.canonical(tree) == canonical('f"a{y}"')
+
+
+def test_a_digest_has_twenty_digits_and_tells_texts_apart():
+    assert re.fullmatch("[0-9a-f]{20}", fingerprint.digest("a", "b"))
+    assert len({fingerprint.digest(*texts) for texts in (
+        ("a", "b"), ("b", "a"), ("ab",), ("a", "b", ""), ("a",))}) == 5
