@@ -85,6 +85,20 @@ def test_the_committed_pages_are_up_to_date():
         assert (FIGURES / name).read_text() == text, f"{name} is not up to date"
 
 
+def test_the_command_writes_every_page_and_every_table_of_departures(tmp_path, monkeypatch, capsys):
+    (tmp_path / "figures").mkdir()
+    monkeypatch.setattr(pages, "ROOT", tmp_path)
+    monkeypatch.setattr(pages, "FIGURES", tmp_path / "figures")
+    monkeypatch.setattr(pages, "pages", lambda: {"a.html": "a" * 1500, "b.html": "\u00b3" * 1500})
+    monkeypatch.setattr(pages, "readmes", lambda: {tmp_path / "README.md": "departures"})
+    pages.main()
+    assert {path.relative_to(tmp_path).as_posix(): path.read_text()
+            for path in tmp_path.rglob("*.*")} == {
+        "figures/a.html": "a" * 1500, "figures/b.html": "\u00b3" * 1500, "README.md": "departures"}
+    assert capsys.readouterr().out.splitlines() == [  # a letter of two bytes
+        "figures/a.html: 2 kB", "figures/b.html: 3 kB", "departures: README.md"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_page_is_small_and_fetches_nothing_but_pictures_beside_it(name):
     text = (FIGURES / name).read_text()

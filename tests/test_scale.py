@@ -196,3 +196,15 @@ def test_the_page_is_up_to_date():
     assert scale.filled(page, scale.BLOCKS) == page
     for name in scale.BLOCKS:
         assert page.count(f"<!-- {name} -->\n|") == 1
+
+
+def test_the_command_writes_the_blocks_of_the_page(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(scale, "ROOT", tmp_path)
+    monkeypatch.setattr(scale, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(scale, "BLOCKS", {"costs": lambda: "new costs", "scale": lambda: "more"})
+    scale.PAGE.write_text("a\n<!-- scale -->\nold\n<!-- /scale -->\n<!-- costs -->\nold\n"
+                          "<!-- /costs -->\nb\n")
+    scale.main()
+    assert scale.PAGE.read_text() == ("a\n<!-- scale -->\nmore\n<!-- /scale -->\n"
+                                      "<!-- costs -->\nnew costs\n<!-- /costs -->\nb\n")
+    assert capsys.readouterr().out == "page.md\n"
