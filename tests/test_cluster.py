@@ -13,6 +13,8 @@ from collections import Counter
 from contextlib import nullcontext
 from importlib import import_module
 from importlib.util import find_spec
+from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -269,7 +271,7 @@ class Made:
     def __init__(self, codes=("code",), threads=1, **outcomes):
         self.codes = {f"tcp://{k}": code for k, code in enumerate(codes)}
         self.threads, self.outcomes = threads, {key: list(each) for key, each in outcomes.items()}
-        self.asked, self.cancelled = [], []
+        self.asked, self.cancelled, self.futures, self.busy = [], [], [], []
 
     def run(self, function, *home, on_error):
         return self.codes
@@ -282,7 +284,10 @@ class Made:
 
     def map(self, function, *columns, pure, retries):
         self.asked.append([key for (key,) in zip(*columns, strict=True)])
-        return [MadeFuture(self.outcomes[key].pop(0)) for key in self.asked[-1]]
+        self.busy.append(sum(not future.told for future in self.futures))
+        new = [MadeFuture(self.outcomes[key].pop(0)) for key in self.asked[-1]]
+        self.futures += new
+        return new
 
     def cancel(self, futures, force):
         self.cancelled += futures
@@ -292,9 +297,10 @@ class MadeFuture:
     status = "finished"
 
     def __init__(self, found):
-        self.found = found
+        self.found, self.told = found, False
 
     def result(self):
+        self.told = True
         if isinstance(self.found, Exception):
             raise self.found
         return self.found
@@ -329,6 +335,7 @@ def test_what_was_killed_with_its_workers_is_tried_once_more_by_itself(made):
         ("a", Killed("unknown", 1)), ("b", Killed("unknown", 1)), ("c", Killed("SIGKILL", 1)),
         ("c", 3), ("a", 1), ("b", Killed("unknown", 2))]
     assert client.asked == [["a", "b", "c"], ["a"], ["b"]] and client.cancelled == []
+    assert client.busy == [0, 0, 0]  # nothing else was running when one was tried again
 
 
 def test_who_stops_leaves_nothing_on_the_cluster(made):
@@ -358,6 +365,18 @@ def test_workers_are_refused_by_name_for_their_code_or_their_threads():
         "Refused, for x_fig1.f: worker number 1 at tcp://1 has 2 threads, but one process that"
         " computes; worker number 2 at tcp://2 has other code than this checkout; worker number 3"
         " at tcp://3 cannot import it (no x_fig1)")
+
+
+@pytest.mark.parametrize(("change", "given_up"), [
+    (lambda tasks: None, False), (lambda tasks: tasks.clear(), True),
+    (lambda tasks: setattr(tasks["k"], "state", "cancelled"), True)])
+def test_a_worker_gives_up_what_nobody_wants_any_more(monkeypatch, change, given_up):
+    ended, tasks = Event(), {"k": SimpleNamespace(state="executing")}
+    monkeypatch.setattr(cluster, "GLANCE", 0.01)
+    monkeypatch.setattr(cluster.workers, "end", ended.set)
+    with cluster.watched(tasks, "k"):
+        change(tasks)
+        assert ended.wait(60 if given_up else 0.2) == given_up
 
 
 # What cannot be done is said in a sentence
