@@ -516,6 +516,8 @@ def by_split(split, model=LOGISTIC):
      "group must be finite, but 2 of its 6 entries are not"),
     (lambda: by_groups(curvature=BEND),
      "curvature must be positive semidefinite, but has eigenvalue -0.5"),
+    (lambda: by_groups(curvature=BEND * np.array([1.0, 2e-8])),
+     "curvature must be positive semidefinite, but has eigenvalue -1e-08"),
     (lambda: by_groups(curvature=BEND * np.array([1.0, 1.0, np.nan])[:, None, None]),
      "curvature must be finite, but 4 of its 12 entries are not"),
     (lambda: LogGaussianCox.from_counts(np.zeros((2, 3)), 0.0),
@@ -539,6 +541,29 @@ def test_messages_say_what_was_wanted_and_what_was_found(call, message):
     with pytest.raises(ValueError) as error:
         call()
     assert str(error.value) == message
+
+
+def test_curvatures_that_rounding_makes_negative_count_as_0():
+    model = by_groups(curvature=BEND * np.array([1.0, 2e-12]))
+    np.testing.assert_array_equal(model.b, np.tile([0.0, 1.0], (3, 1)))
+
+
+def test_covariates_whose_products_are_no_numbers_are_refused():
+    by_groups(X=X * np.array([1.0, 1e99]))
+    with pytest.raises(ValueError, match=r"^X at its largest must be a .* in \[0, 1e\+100\], not"):
+        by_groups(X=X * np.array([1.0, 1e103]))
+
+
+def test_labels_of_any_length_are_told_apart():
+    labels = np.array(["ab", "ac", "ab", "b", "b", "ac"], object)
+    np.testing.assert_array_equal(by_groups(group=labels).starts, [0, 2, 4, 6])
+
+
+def test_masses_that_are_left_out():
+    for model, mass in ((FUNNEL, 3 + 1 / 9), (GROUPS, 6 / 2), (COX, 1.0), (VOLATILITY, 1.0),
+                        (FIELD, 1.0)):
+        np.testing.assert_allclose(model.L_phi @ model.L_phi.T, mass * np.eye(len(model.L_phi)),
+                                   rtol=1e-15)
 
 
 # The public ones whose arguments a check_ function takes are known by that

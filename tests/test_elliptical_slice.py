@@ -234,7 +234,8 @@ GOOD = dict(x0=[0.2, -0.1], model=DATA, n=2, rng=np.random.default_rng(0), mean=
 @pytest.mark.parametrize(("name", "value"), [
     ("x0", [[0.0, 0.0]]), ("x0", [np.nan, 0.0]), ("x0", []), ("n", 0), ("n", 1.5), ("n", True),
     ("rng", 1), ("mean", [0.0]), ("mean", [0.0, np.inf]), ("mean", "0"), ("factor", 1.0),
-    ("factor", np.eye(3)), ("factor", FACTOR.T), ("factor", -np.eye(2)), ("factor", None),
+    ("factor", np.eye(3)), ("factor", FACTOR.T), ("factor", -np.eye(2)),
+    ("factor", [[1.0, 0.0], [0.5, 0.0]]), ("factor", None),
     ("factor", [[1.0, 0.0], [0.0, np.nan]]), ("thin", 0), ("thin", 2.0)])
 def test_bad_arguments_are_named(name, value):
     elliptical_slice(**GOOD)

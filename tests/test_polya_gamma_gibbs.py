@@ -149,7 +149,8 @@ GOOD = dict(theta0=THETA, phi0=PHI, model=MODEL, draw=sum_of_gammas, n=2,
 @pytest.mark.parametrize(("name", "value"), [
     ("theta0", THETA[:3]), ("theta0", np.full(6, np.nan)), ("phi0", [0.0, 1.0]), ("model", 3),
     ("draw", 1), ("draw", lambda m, rng: 1.0), ("draw", lambda m, rng: -np.ones(m.size)),
-    ("draw", lambda m, rng: np.full(m.size, np.nan)), ("n", 0), ("rng", 1), ("w", 0.0),
+    ("draw", lambda m, rng: np.full(m.size, np.nan)), ("draw", lambda m, rng: np.arange(m.size)),
+    ("n", 0), ("rng", 1), ("w", 0.0),
     ("max_widths", 0), ("keep", [6])])
 def test_bad_arguments_are_named(name, value):
     polya_gamma_gibbs(**GOOD)
