@@ -358,6 +358,7 @@ def test_what_is_no_model_is_refused_by_name(name, value):
     (COX._replace(counts=np.array([0.0, 1.0, 2.0, 0.5])), r"counts must be whole numbers >= 0"),
     (COX._replace(counts=np.array([0.0, 1.0, 2.0, -1.0])), r"counts must be whole numbers >= 0"),
     (MIXTURE._replace(weights=np.array([0.5, 0.75])), r"weights must sum to one, not to 1.25"),
+    (MIXTURE._replace(weights=np.array([0.25, 0.75 + 1e-9])), r"weights must sum to one"),
     (MIXTURE._replace(log_normalisers=np.zeros(2)), r"log_normalisers must be log\|2 pi S\| / 2"),
     (MIXTURE._replace(precisions=MIXTURE.precisions * [[-1.0, 1.0], [1.0, 1.0]]),
      r"log_normalisers must be"),
@@ -505,6 +506,8 @@ def by_split(split, model=LOGISTIC):
      "w must be positive, but the smallest is -3"),
     (lambda: GPClassification.from_ep(K, SIGNS, EP_FOUND._replace(tau=np.array(
         [1.0, -3.0, 2.0, 1.0, 1.0, 1.0]))), "ep.tau must be >= 0, but its smallest element is -3"),
+    (lambda: GPClassification.from_ep(K, SIGNS, EP_FOUND._replace(tau=np.append(
+        np.ones(5), -2e-8))), "ep.tau must be >= 0, but its smallest element is -2e-08"),
     (lambda: GPEigen.from_model(REGRESSION, 7), "m must be at most 6, the number of cases, not 7"),
     (lambda: GPSpectral.from_model(REGRESSION), "model must have one length, but has 2"),
     (lambda: GPSubset.from_model(REGRESSION, [3, 1, 3, 0, 0]),
@@ -546,6 +549,11 @@ def test_messages_say_what_was_wanted_and_what_was_found(call, message):
 def test_curvatures_that_rounding_makes_negative_count_as_0():
     model = by_groups(curvature=BEND * np.array([1.0, 2e-12]))
     np.testing.assert_array_equal(model.b, np.tile([0.0, 1.0], (3, 1)))
+
+
+def test_a_site_that_rounding_makes_negative_counts_as_0():
+    tau = np.append(np.ones(5), -0.5e-8)
+    assert GPClassification.from_ep(K, SIGNS, EP_FOUND._replace(tau=tau)).tau[-1] == 0.0
 
 
 def test_covariates_whose_products_are_no_numbers_are_refused():

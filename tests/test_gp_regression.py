@@ -147,6 +147,14 @@ def test_predictions_over_draws_are_those_of_the_mixture():
         np.testing.assert_allclose(getattr(found, field), second - mean**2, rtol=0, atol=1e-11)
 
 
+def test_variances_that_rounding_makes_negative_count_as_0():
+    # far from each other and without noise: k'C^-1 k is eta^2 but for its rounding
+    X = 1e3 * np.arange(3.0)[:, None]
+    model = GPRegression.from_data(X, np.ones(3), "isotropic", 0.0)
+    for log_eta in np.linspace(-1.0, 1.0, 30):
+        assert (predict(X, np.array([-50.0, log_eta, 0.0]), model).latent >= 0.0).all()
+
+
 def test_a_prediction_at_a_case_without_noise_is_the_case():
     model, q = problem(5, "ard")
     X, y = data(5)
