@@ -1,12 +1,14 @@
 """Predictions: scores by hand, the maximum likelihood by another route, claims, what is run."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 import wang_prediction as script
+from algorithms.ess import initial_sequence
 from harness.claims import BUDGETS
 from harness.files import DataError
 from harness.style import plt
@@ -52,6 +54,21 @@ def test_the_maximum_likelihood_is_one():
     for _ in range(30):
         there = np.clip(best + rng.choice([0.01, 0.3, 2.0]) * rng.standard_normal(3), -8, 8)
         assert log_likelihood(there, MODEL) <= top + 1e-6  # the search's own tolerance
+
+
+def test_of_several_searches_the_highest_likelihood_counts(monkeypatch):
+    heights, starts = iter((3.0, 2.0, 4.0, 1.0, 5.0)), []
+
+    def search(function, start, bounds, **_):
+        starts.append(start)
+        fun = next(heights)
+        assert bounds == [(-8.0, 8.0)] * 3
+        return SimpleNamespace(fun=fun, x=np.full(3, fun))
+
+    monkeypatch.setattr(room, "minimize", search)
+    assert room.maximum_likelihood(MODEL, np.random.default_rng(1)).tolist() == [1.0] * 3
+    assert starts[0].tolist() == [0.0] * 3 and len(starts) == 5
+    assert len({tuple(start) for start in starts}) == 5
 
 
 def test_simulated_cases_are_of_one_draw_and_none_is_in_both():
@@ -102,6 +119,36 @@ def test_a_comparison_has_everything(number):
     assert set(found) == {POSTERIOR, LIKELIHOOD, "draws", "edge"} | ({TRUTH} if number else set())
     assert found["draws"] >= 1 and found["edge"] in (True, False)
     assert found == room.compared(number, 0, [1, 2], 60, 5, 12)
+
+
+@pytest.mark.parametrize("number", [1, 0])
+def test_what_is_scored_of_a_chain(monkeypatch, number):
+    d = ROWS[1].d if number else 4
+    best, seen = np.array([-8.0, 4.0, 0.5, 0.0])[:d], {}
+    x = np.random.default_rng(1).standard_normal((60, d)).cumsum(axis=0)
+    x[:, 0] = np.random.default_rng(2).standard_normal(60)  # the others are correlated
+
+    def pilot(q, model, transitions, rng):
+        seen.update(start=q, transitions=transitions)
+        return SimpleNamespace(q="end", factor="factor")
+
+    monkeypatch.setattr(room, "maximum_likelihood", lambda model, rng: best)
+    monkeypatch.setattr(room, "pilot", pilot)
+    monkeypatch.setattr(room, "fitted_walk", lambda q, model, factor, n, rng: SimpleNamespace(
+        samples={("end", "factor", 60): x}[q, factor, n]))
+    monkeypatch.setattr(room, "score", lambda Z, y, draws, model: draws)
+    found = room.compared(number, 0, [1, 2], 60, 4, 12)
+    # evenly from the first that is no burn-in, a tenth, to the last
+    np.testing.assert_array_equal(found[POSTERIOR], x[[6, 23, 41, 59]])
+    np.testing.assert_array_equal(found[LIKELIHOOD], [best])
+    if number:
+        np.testing.assert_array_equal(found[TRUTH], [data(1, 0, 12 + TESTS)[2]])
+    assert found["draws"] == min(initial_sequence(each).ess for each in x.T)
+    assert found["edge"]  # in one hyperparameter
+    # a walk begins where it can move
+    assert seen["start"].tolist() == [-3.0, 3.0, 0.5, 0.0][:d] and seen["transitions"] == 5
+    best[0] = -7.9
+    assert not room.compared(number, 0, [1, 2], 60, 4, 12)["edge"]
 
 
 # The script
@@ -221,6 +268,10 @@ def test_the_table_and_the_figure():
     for name, points in covered.items():
         mine = [k for k, key in enumerate(keys) if name in result[key][0]]
         assert np.round(points[:, 1]).tolist() == mine
-        np.testing.assert_allclose(points[:, 0], [
-            np.mean([each[name]["coverage"][1] for each in result[keys[k]]]) for k in mine])
+        shares = np.array([[each[name]["coverage"][1] for each in result[keys[k]]] for k in mine])
+        np.testing.assert_allclose(points[:, 0], shares.mean(axis=1))
+        (bars,) = (bar for bar in right.containers if bar.get_label() == name)
+        np.testing.assert_allclose(
+            [np.ptp(each[:, 0]) / 2 for each in bars.lines[2][0].get_segments()],
+            2 * shares.std(axis=1, ddof=1) / shares.shape[1] ** 0.5)  # two standard errors
     plt.close(fig)
