@@ -93,6 +93,11 @@ def test_the_table_and_the_figure_show_both():
     text = fig2.table(result)
     for words in ("9.32", "1.67", f"{MAIN}: {TEMPERED}"):
         assert words in text
+    for method, tau, lags in ((SOD, "9.32", "0.80 0.64 0.51"),
+                              (TEMPERED, "1.67", "0.30 0.09 0.03")):
+        row = next(line for line in text.splitlines() if line.startswith(f"{MAIN}: {method}"))
+        # the mean of both chains, print, and lags 1, 2 and 3
+        assert row.split()[-4:] == [tau, *lags.split()]
     fig = fig2.figure(result)
     assert [ax.get_title() for ax in fig.axes] == [
         "mapping to a discretizing chain", "tempered transitions"]
@@ -140,6 +145,8 @@ def test_each_panel_shows_the_chains_of_its_method():
     for ax, method in zip(fig.axes, (SOD, TEMPERED), strict=True):
         first, other = result[MAIN][method]["rho"]
         assert list(ax.containers[0].markerline.get_ydata()) == first
+        assert list(ax.containers[0].markerline.get_xdata()) == list(range(51))  # from lag 0
         (line,) = [each for each in ax.get_lines() if each.get_label() == "other chains"]
         assert list(line.get_ydata()) == other
+        assert list(line.get_xdata()) == list(range(51))
     plt.close(fig)

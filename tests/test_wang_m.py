@@ -154,6 +154,27 @@ def test_what_is_run(budget):
         judge(script.CLAIMS, result, budget)
 
 
+def test_what_is_drawn_is_what_the_legend_says():
+    result = made_up()
+    fig = script.figure(result)
+    (legend,) = fig.legends
+    colours = {text.get_text(): line.get_color() for text, line in zip(
+        legend.get_texts(), legend.get_lines(), strict=True)}
+    for ax, method in zip(fig.axes, script.CURVES, strict=False):
+        lines = [line for line in ax.get_lines() if line.get_markersize() != 9]
+        diamonds = [line for line in ax.get_lines() if line.get_markersize() == 9]
+        numbers = [k for k in result["curves"] if k in script.CURVES[method]]
+        assert [each.get_markeredgecolor() for each in diamonds] == [
+            colours[f"row {k}"] for k in numbers]
+        assert [line.get_color() for line in lines] == [
+            colours[f"row {k}"] for k in numbers for _ in result["curves"][k][method]]
+        (grey,) = (patch for patch in ax.patches)  # the paper's range, 10 to 50 %
+        assert (grey.get_x(), grey.get_x() + grey.get_width()) == pytest.approx((0.1, 0.5))
+    for bar, number in zip(fig.axes[2].containers, script.REFUSED, strict=True):
+        assert bar.lines[0].get_color() == colours[f"row {number}"]
+    plt.close(fig)
+
+
 def test_the_table_and_the_figure():
     result = made_up()
     text = script.table(result)
@@ -179,4 +200,6 @@ def test_the_table_and_the_figure():
                 np.testing.assert_allclose(diamond.get_xydata(), [(m / n, np.exp(draw))])
     for bar, parts in zip(fig.axes[2].containers, result["refused"].values(), strict=True):
         assert bar.lines[0].get_xydata().tolist() == [[x, rate.value] for x, rate in parts.items()]
+        np.testing.assert_allclose([each[:, 1] for each in bar.lines[2][0].get_segments()], [
+            [rate.value - 0.02, rate.value + 0.02] for rate in parts.values()])  # 2 s.e. of .01
     plt.close(fig)

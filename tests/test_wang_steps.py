@@ -174,4 +174,11 @@ def test_the_table_and_the_figure():
             np.testing.assert_allclose(next(gains).get_xydata(), [(w, 1 / 0.6) for w in found])
     printed = [line.get_ydata()[0] for line in left.get_lines() if line.get_linestyle() == ":"]
     assert printed == [ROWS[number].tau[STANDARD] for number in result["rows"]]
+    # the legend says which limit a line is of, and print's are dotted; no gain is a gain of 1
+    limits = {int(text.get_text().split()[-1]): (line.get_linestyle(), line.get_marker())
+              for text, line in zip(fig.legends[0].get_texts(), fig.legends[0].legend_handles,
+                                    strict=True) if text.get_text().startswith("limit")}
+    shown = [(bar.lines[0].get_linestyle(), bar.lines[0].get_marker()) for bar in left.containers]
+    assert shown == [limits[limit] for _ in result["rows"] for limit in (3, 10)]
+    assert list(right.get_lines()[-1].get_ydata()) == [1.0, 1.0]
     plt.close(fig)

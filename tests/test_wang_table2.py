@@ -296,6 +296,9 @@ def test_each_point_of_the_figure_is_in_its_place():
             np.testing.assert_allclose(np.float64(bars.lines[0].get_ydata()), 2 + k + 10 * places)
             ends = [each[:, 1] for each in bars.lines[2][0].get_segments()]
             np.testing.assert_allclose(ends, np.outer(2 + k + 10 * places, np.exp([-0.2, 0.2])))
+        # the sentence is about subsets: two to four times
+        assert [(band.get_y(), band.get_y() + band.get_height()) for band in ax.patches] == (
+            [(2.0, 4.0)] if method == SOD else [])
         (star,) = [line for line in ax.get_lines() if line.get_label() == "print"]
         assert list(star.get_xdata()) == numbers
         assert star.get_ydata() == pytest.approx([1 / ROWS[n].ratio[method] for n in numbers])

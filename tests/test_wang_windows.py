@@ -126,6 +126,9 @@ def test_the_table_and_the_figure():
     fig = windows.figure(result)
     labels = [[text.get_text() for text in ax.get_yticklabels()] for ax in fig.axes]
     assert "9 Nystrom" in labels[0] and "9 Nystrom" not in labels[1] and "9 SOD" in labels[1]
+    (legend,) = fig.legends
+    colours = {text.get_text().split(",")[0]: line.get_color() for text, line in zip(
+        legend.get_texts(), legend.get_lines(), strict=True)}
     for ax, name, rows in zip(fig.axes, SLICES, labels, strict=True):
         assert ax.get_title() == name and len(ax.containers) == len(rows)
         diamonds = [line for line in ax.get_lines() if line.get_marker() == "D"]
@@ -135,6 +138,7 @@ def test_the_table_and_the_figure():
             number, method = label.split(" ", 1)
             tau = TRUE.get((int(number), method), 5.0)
             point, _, (ends,) = bar.lines
+            assert cloud.get_color() == colours[method]
             assert point.get_xydata().tolist() == [[tau, k]]
             np.testing.assert_allclose(ends.get_segments()[0][:, 0], [0.9 * tau, 1.1 * tau])
             assert diamond.get_xydata().tolist() == [[ROWS[int(number)].tau[method], k]]
