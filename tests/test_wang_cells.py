@@ -205,6 +205,21 @@ def test_a_cell_has_the_chains_and_the_clock_of_its_own_setting():
     assert row[MAIN][TEMPERED]["updates"] == 4  # of the last layer
 
 
+def test_a_cell_is_the_mean_over_its_chains():
+    """Of two chains with different counts and rates; print's tables have the means."""
+    runs = [(0, {"tau": {name: [tau, 0.5] for name in cells.ESTIMATORS}, "accepted": [rate] * 3,
+                 "counts": {"density": 1 + density, "approximations": [2 * density]},
+                 "iterations": 10, "last": [0.0] * 3})
+            for tau, rate, density in ((2.0, 0.2, 30), (4.0, 0.6, 90))]
+    cost = {"trial": {"a": 0.5}, "scratch": {"pi": 2.0}}
+    found = cells.cell_of(runs, SOD, "variable", cost, ["a"], 0.1)
+    assert found["AP"] == pytest.approx(0.4, rel=1e-12)
+    assert found["evaluations"] == pytest.approx((31 + 30 + 91 + 90) / 20, rel=1e-12)
+    assert (found["updates"], found["pi"]) == (4.0, 2.0)  # of three variables
+    assert found["noise"] == {0: [0.25, 0.125]}
+    assert found["logs"]["seconds"] == {0: pytest.approx(np.log([0.2, 0.4]), rel=1e-12)}
+
+
 def test_means_by_three_estimators_are_over_data_sets():
     runs = [(0, {"tau": {"first": [1.0, 0]}}), (0, {"tau": {"first": [3.0, 0]}}),
             (1, {"tau": {"first": [8.0, 0]}})]
@@ -232,8 +247,10 @@ def test_what_two_methods_share_is_not_in_their_difference():
         return {"logs": logs, "noise": {0: [0.3], 1: [0.4]},
                 "sets": {what: {0: (0.0, 0.0), 1: (1.0, 0.0)} for what in ("tau", *cells.COSTS)}}
 
+    # rows of 900 cases scatter by more, which says nothing of those of 300
     rows = cells.with_luck({number: {MAIN: {SOD: method(1.0, 0.0), TEMPERED: method(2.0, scatter)}}
-                            for number, scatter in ((1, 0.0), (2, 0.0), (3, 0.5 * 2**0.5 + 1.0))})
+                            for number, scatter in ((1, 0.0), (2, 0.0), (3, 0.5 * 2**0.5 + 1.0),
+                                                    (6, 4.0), (7, 4.0), (8, 4.0), (9, 4.0))})
     own = (2 * 0.3**2 + 2 * 0.4**2) / 4  # the variance of the mean of two differences
     luck_of_3 = (0.5 * (0.5 * 2**0.5 + 1) ** 2 - 2 * own) ** 0.5
     for number, spread in ((1, 0.0), (2, 0.0), (3, luck_of_3)):
@@ -294,6 +311,29 @@ def test_z_by_hand():
     assert value == pytest.approx(-np.log(0.45), rel=1e-14)
     assert error == pytest.approx((47.32 / 1333) ** 0.5, rel=1e-12)  # 6 x 7.22 + 4
     assert rounding == pytest.approx(0.005 / 0.45, rel=1e-12)
+
+
+def test_z_of_a_cell_has_its_own_numbers_of_print():
+    r = {number: {setting: {} for setting in SETTINGS} for number in ROWS}
+    for number, method in compare.CELLS:
+        for k, setting in enumerate(SETTINGS):
+            r[number][setting][method] = {
+                "tau": Measured(np.log(ROWS[number].tau[method]) + 0.4, 0.1),
+                "gain": {"seconds": Measured(-np.log(ROWS[number].ratio.get(method, 1)) + 0.3,
+                                             0.1 + k)}}
+    digits = {2.90: 0.005, 11.98: 0.005}  # half a unit of two printed digits
+    found = dict(zip(compare.CELLS, compare.z_tau(r, MAIN), strict=True))
+    for cell, tau in (((1, STANDARD), 2.90), ((3, SOD), 11.98)):
+        error = (6 * tau + 2) / 1333 + (digits[tau] / tau) ** 2 / 3
+        assert found[cell] == pytest.approx(0.4 / (0.01 + error) ** 0.5, rel=1e-12)
+    for k, setting in enumerate(SETTINGS):
+        for errors, se in ((None, 0.1 + k), (MAIN, 0.1)):
+            found = dict(zip(compare.POOLED, compare.z_gain(r, setting, "seconds", errors),
+                             strict=True))
+            for cell, taus, ratio in (((4, NYSTROM), 12.88 + 15.62, 0.97),
+                                      ((9, SOD), 8.27 + 9.33, 0.34)):
+                error = (6 * taus + 4) / 1333 + (0.005 / ratio) ** 2 / 3
+                assert found[cell] == pytest.approx(0.3 / (se**2 + error) ** 0.5, rel=1e-12)
 
 
 def test_an_interval_is_as_wide_as_its_reason_says_to_both_sides():

@@ -1,9 +1,14 @@
 """Chains of Wang and Neal's methods: what is kept of them, and what an iteration costs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from algorithms.ess import initial_sequence, significant_lags
 from algorithms.slice_sampling import slice_sampling
+from models.gp_regression import GPRegression
+from models.interface import U, prepare
 from wang import chains
 from wang.chains import chain, clock, costs, evaluations, problem, summary, window
 from wang.printed import METHODS, NYSTROM, SOD, STANDARD, TEMPERED
@@ -31,8 +36,10 @@ def test_summary_by_hand():
         found["tau"]["first"][0] * (2 * (2 * k - 1) / 2000) ** 0.5, rel=1e-10)
     assert found["mean"] == pytest.approx(last.mean(), rel=1e-12)
     assert found["sd"] == pytest.approx(last.std(), rel=1e-12)
-    assert set(found["tau"]) == {"first", "literal", "geyer"}
-    assert found["tau"]["literal"][0] != found["tau"]["first"][0]
+    for name, each in (("literal", significant_lags(last, literal=True)),
+                       ("geyer", initial_sequence(last))):
+        assert found["tau"][name] == [each.tau, each.se]
+    assert len({tau for tau, _ in found["tau"].values()}) == len(found["tau"]) == 3
 
 
 def test_a_chain_that_never_moves_is_one_draw():
@@ -52,6 +59,21 @@ def test_a_chain_is_that_of_the_sampler_from_the_truth():
     assert found["counts"]["density"] == run.counts.density
     assert found["counts"]["approximations"] == [] and found["iterations"] == 30
     assert found["accepted"].tolist() == [1, 1, 1]
+
+
+def test_a_mapping_has_its_r_and_its_s_and_its_rates_are_of_the_whole_run(monkeypatch):
+    moved = np.zeros((12, 2, 3), bool)  # iterations, mappings, moves of the mark
+    moved[:6, 0], moved[3, 1, 2] = True, True
+
+    def run(x0, model, star, w, n, rng, r, s, unit, max_widths):
+        assert (w, n, r, s, unit, max_widths) == (0.1, 12, 4, 2, "sweep", 3)
+        return SimpleNamespace(
+            accepted=moved, log_likelihood=rng.standard_normal(12), samples=np.zeros((12, 3)),
+            counts=slice_sampling(x0, model, 1.0, 1, rng).counts)
+
+    monkeypatch.setattr(chains, "discretizing_chain", run)
+    found = chain(1, 0, SOD, 0, 12, "sweep", 0.1, 3, r=4, s=2, n=20)
+    assert found["accepted"] == pytest.approx([1 / 2, 1 / 36], rel=1e-14)
 
 
 @pytest.mark.parametrize("unit, mappings", [("variable", 3), ("sweep", 1)])
@@ -108,6 +130,50 @@ def test_the_clock_times_every_row_and_every_model():
     assert all(len(each) == 2 and min(each) > 0 for each in seconds["iteration"].values())
     assert all(np.shape(each) == (3, 2) for each in seconds["trial"].values())
     assert set(seconds["scratch"]) == models
+
+
+def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatch):
+    now, at, asked = [0.0], [], []
+
+    def passes(seconds):
+        now[0] += seconds
+
+    def samples(x0, model, star, method, iterations, *rest):
+        at.append(x0)
+        passes(3.0 * iterations * (1 if len(at) > 1 else 7))  # the first round compiles
+        return SimpleNamespace(samples=x0 + np.arange(1.0, iterations + 1)[:, None])
+
+    def trials(cache, k, values, model):
+        asked.append(k)
+        passes((2.0 + k) * len(values) * (1 if len(at) > 1 else 7))
+
+    monkeypatch.setattr(chains.time, "thread_time", lambda: now[0])
+    monkeypatch.setattr(chains, "samples", samples)
+    monkeypatch.setattr(chains, "trials", trials)
+    monkeypatch.setattr(chains, "scratches", lambda q, times, model: passes(
+        times * (5.0 if isinstance(model, GPRegression) else 9.0) * (
+            1 if len(at) > 1 else 7)))
+    found = clock(1, 0, {"a": [SOD, "variable", 1.0, 10, None]}, rounds=2, iterations=4, n=30)
+    assert found["seconds"] == {
+        "iteration": {"a": [3.0] * 2}, "scratch": {"pi": [5.0] * 2, "SOD 4": [9.0] * 2},
+        "trial": {name: [[2.0] * 2, [3.0] * 2, [4.0] * 2] for name in ("pi", "SOD 4")}}
+    # each variable twice, one time to change it; a chain goes on from its last state
+    assert asked == [k for k in (0, 1, 2) for _ in range(2)] * 6
+    np.testing.assert_array_equal(at, at[0] + 4.0 * np.arange(3)[:, None])
+
+
+def test_as_many_evaluations_are_timed_as_are_asked_for():
+    model, truth, _ = problem(1, 0, STANDARD, n=20)
+    values = np.array([0.1, 0.5, -0.3])
+    wanted = []
+    for value in values:
+        q = truth.copy()
+        q[1] = value
+        wanted.append(U(q, model))
+    # rounding of sums
+    assert chains.trials(prepare(truth, model), 1, values, model) == pytest.approx(
+        sum(wanted), rel=1e-12)
+    assert chains.scratches(truth, 3, model) == pytest.approx(3 * U(truth, model), rel=1e-12)
 
 
 def test_settings():

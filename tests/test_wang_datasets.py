@@ -83,6 +83,7 @@ def test_sizes_in_proportion():
     assert scaled(40, 1) == 40 and scaled((40, 20), 1) == (40, 20)
     assert scaled(150, 2, 30) == 15 and scaled((100, 50), 2, 30) == (10, 5)
     assert scaled(60, 6, 20) == 2  # at least two
+    assert scaled(100, 3, 29) == 10 and scaled(100, 3, 28) == 9  # the nearest to 9.7 and 9.3
 
 
 def test_the_noise_and_the_constant_are_ours():
