@@ -62,6 +62,13 @@ def test_all_approximations_have_as_many_cases_as_the_subset():
         assert type(one) is kind
         np.testing.assert_array_equal(one.index, chosen)
     np.testing.assert_array_equal(room.approximation(3, 0, SOD, N).index, chosen)
+    # and those are of the data set that is asked for
+    model, others = target(3, 1, N)[1], order(3, 1, N)[:5]
+    for which in (NYSTROM, "FITC", "variational"):
+        one = room.approximation(3, 1, which, N)
+        np.testing.assert_array_equal(one.index, others)
+        np.testing.assert_array_equal(getattr(one, "nystrom", one).whole.y, model.y)
+    np.testing.assert_array_equal(room.approximation(3, 1, SOD, N).part.y, model.y[others])
 
 
 @pytest.mark.parametrize("method", [m for m in (*METHODS, *RIVALS) if m != NUTS])
@@ -159,6 +166,7 @@ def test_what_is_kept_of_a_chain(monkeypatch):
         assert found["squares"][place] == pytest.approx(initial_sequence(squares).ess, rel=1e-9)
     assert found["ess"][1] == found["squares"][1] == 1.0
     assert (found["counts"], found["setup"], found["kept"]) == ({"trial": 5}, {"scratch": 2}, 0.9)
+    assert found["accepted"] == 0.5
 
 
 @pytest.mark.parametrize("number", [1, 3])
@@ -226,6 +234,21 @@ def test_the_clocks_divide_by_what_they_did(monkeypatch):
     assert room.timed(lambda *given: None)(None, 3, None) == 2.0
     fast, _, truth = target(1, 0, N)
     assert room.trial_seconds(truth, 3, fast) == room.trial_seconds(truth, 3, fast, (0,)) == 2.0
+    # of each variable that is asked for, at values near its own; their mean
+    seen = []
+
+    def trials(cache, k, values, model):
+        seen.append((k, values[0]))
+        took[0] += 3 * (1 + k) ** 2 * (len(values) == 3)
+
+    took = [0]
+    monkeypatch.setattr(room.time, "thread_time", lambda: took[0])
+    monkeypatch.setattr(room, "trials", trials)
+    assert room.trial_seconds(truth, 3, fast) == pytest.approx(14 / 3, rel=1e-12)
+    assert room.trial_seconds(truth, 3, fast, (0, 1)) == pytest.approx(5 / 2, rel=1e-12)
+    assert [k for k, _ in seen[::2]] == [k for k, _ in seen[1::2]] == [0, 1, 2, 0, 1]
+    for k, value in seen[1::2]:
+        assert value == pytest.approx(truth[k] + 0.01, rel=1e-12)
     monkeypatch.setattr(room, "trial_seconds", lambda *given: given)
     assert room.fast_seconds("q", 5, "model") == ("q", 100, "model", (0, 1))  # sigma and eta
 
@@ -245,8 +268,8 @@ class Asked(Exception):
 
 
 @pytest.mark.parametrize(("method", "setting", "wanted"), [
-    # eps, L and M; the factor; the slow variable and its factor, and the widths
-    (HMC, (0.9, 2), {2: 0.9, 3: 2, 6: np.diag([1, 1 / 4, 1 / 9])}),
+    # eps, L, M and the jitter; the factor; the slow variable and its factor, and the widths
+    (HMC, (0.9, 2), {2: 0.9, 3: 2, 6: np.diag([1, 1 / 4, 1 / 9]), 7: 0.2}),
     (WALK, 0.7, {2: 0.7 * np.diag([1.0, 2.0, 3.0])}),
     (DRAGGING, 1.5, {2: [2], 3: [[1.5 * 2.38 * 3]], "w": [1.0, 2.0, 3.0]})])
 def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wanted):
@@ -281,6 +304,8 @@ def test_chains_are_put_together():
     np.testing.assert_allclose(found.mean, [1.5, 1.0], rtol=1e-15)
     np.testing.assert_allclose(found.se, [(0.08**0.5) / 2, 0.01**0.5 / 2], rtol=1e-12)
     assert (found.draws, found.setup, found.accepted, found.setting) == (75.0, 20.0, 0.25, "a")
+    rates = [chain_of(1.0) | {"accepted": rate} for rate in (0.1, 0.2, 0.6)]
+    assert room.together(rates, {"trial": 1, "scratch": 2}, "a").accepted == pytest.approx(0.3)
     assert found.r_hat == pytest.approx((1 + 0.5 / 4) ** 0.5, rel=1e-12)
     # three of them scatter by more than their own errors
     found = room.together([chain_of(m) for m in (1.0, 2.0, 3.0)], {"trial": 1, "scratch": 2}, "a")
@@ -320,6 +345,8 @@ def test_a_mean_that_is_another_is_seen():
     assert as_one(z, 6) == pytest.approx(norm.isf((1 - (1 - 2 * norm.sf(z)) ** 6) / 2), rel=1e-3)
     found["c"] = method_of(9.0, draws=19.0)  # says nothing
     assert room.disagreement(found).value == 0.0
+    found["c"] = method_of(9.0, draws=20.0)  # twenty are enough
+    assert room.disagreement(found).value > 4
     found["c"] = method_of(9.0, r_hat=1.1)
     assert room.disagreement(found).value == 0.0
     found["c"] = method_of(9.0)._replace(se=np.array([0.1, 0.0]))  # never moved

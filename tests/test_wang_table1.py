@@ -1,6 +1,7 @@
 """Table 1 of Wang and Neal: what is found of a data set, and the claims."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from harness.replicates import Experiment
 from harness.run import Settings
 from harness.style import plt
 from judging import verdicts
+from models.gp_regression import GPRegression
 from models.interface import U, grad_U, log_likelihood
 from wang.datasets import posterior
 from wang.printed import ETA, ROWS, lengths
@@ -113,6 +115,32 @@ def test_what_is_found_of_one_data_set():
     assert found["noise"][-1] == pytest.approx(
         log_likelihood(table1.with_noise(q, table1.NOISE[-1]), model) - at_truth, rel=1e-12)
     np.testing.assert_allclose(np.exp(q[1:]), [ETA, *lengths(1)], rtol=1e-12)
+    # the other mode is what is found from where nearly all is noise, and lengths are 1
+    start = np.array([*np.log([0.995 * 25.25, 0.005 * 25.25]) / 2, 1.0])
+    np.testing.assert_allclose(table1.all_noise(q), start, rtol=1e-12)
+    other, height = table1.mode(start, model)
+    # the start is that one but for rounding, which the search repeats
+    np.testing.assert_allclose(found["other"], other, rtol=0, atol=1e-6)
+    assert found["worse"] == pytest.approx(height - U(found["mode"], model), rel=1e-6)
+    assert found["worse"] > 0
+    np.testing.assert_array_equal(found["widths"], table1.widths(found["mode"], model))
+
+
+def test_one_length_is_compared_with_the_other_kind(monkeypatch):
+    # with p = 1 both kinds are the same: here one that is not
+    kinds = []
+
+    def made(X, y, kind, c):
+        kinds.append(kind)
+        return GPRegression.from_data(X, y, kind, c=c if kind == "isotropic" else 2 * c)
+
+    monkeypatch.setattr(table1, "GPRegression", SimpleNamespace(from_data=made))
+    found = table1.one_set(1, 0, 8)
+    assert kinds == ["isotropic", "isotropic", "ard"]
+    model, q = posterior(1, 0, 8)
+    wanted = U(q, model._replace(c2=4 * model.c2)) - U(q, model)
+    assert found["same"] == pytest.approx(abs(wanted), rel=1e-9) and wanted != 0
+    assert table1.one_set(3, 0, 8)["same"] == 0.0  # of more covariates nothing is said
 
 
 def test_a_run_of_seconds(monkeypatch, tmp_path):
@@ -122,7 +150,8 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     text = table1.table(result)
     assert text.count("\n") > len(ROWS) + len(table1.OTHER_ROWS) * len(table1.OTHERS)
     for found in result["rows"].values():
-        found["noise"].append([3 * x - 1 for x in found["noise"][0]])  # of another data set
+        # of two other data sets
+        found["noise"] += [[3 * x - 1 for x in found["noise"][0]], [50.0] * len(table1.NOISE)]
     figure = table1.figure(result)
     assert len(figure.findobj(plt.Axes)) == 12
     *above, noise, widths = figure.axes
@@ -140,4 +169,10 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
                                    (slice(1), slice(1, 2), slice(2, None)), strict=True):
         for points, (row, one) in zip(drawn[name], each, strict=True):
             np.testing.assert_array_equal(points, [(row + shift, value) for value in one[part]])
+    # the line is the prior's deviation, the band 2 nats to both sides
+    (prior,) = [line for line in widths.get_lines() if line.get_label() == "the prior"]
+    model, _ = posterior(1, 0, 4)
+    np.testing.assert_allclose(prior.get_ydata(), model.precision[:2] ** -0.5, rtol=1e-12)
+    (band,) = noise.patches
+    assert (band.get_y(), band.get_y() + band.get_height()) == (-2.0, 2.0)
     plt.close(figure)
