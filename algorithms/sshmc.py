@@ -316,7 +316,7 @@ def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
 
 
 def warned(sampler):
-    """Make an entry point that returns a Chain of ten transitions or more warn if all failed."""
+    """Make an entry point that returns a Chain of ten proposals or more warn if all failed."""
 
     @wraps(sampler)
     def function(*arguments, **named):
