@@ -206,6 +206,15 @@ def test_the_bar_counts_by_cost_and_shows_the_note(log, capsys):
     assert "100%" in errors and "2/2 chains, seen 2" in errors
 
 
+def test_a_run_that_goes_on_ends_at_all_of_the_cost(log, capsys):
+    replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))
+    capsys.readouterr()
+    replicates("draw", SETTINGS, draw, tasks(log, [1, 2, 3]))  # of costs 2, 3 and 4
+    bars = capsys.readouterr().err.replace("\r", "\n").splitlines()
+    shown = [line.split("%")[0].split()[-1] for line in bars if "%|" in line]
+    assert shown[0] == "56" and shown[-1] == "100"  # 5 of 9
+
+
 @pytest.mark.parametrize("jobs", [0, 2])
 def test_linear_algebra_has_one_thread(jobs):
     with threadpool_limits(2):  # whatever the user has set
