@@ -1,5 +1,7 @@
 """Long chains on Wang and Neal's data sets: the density by eigenvalues, subsets, what is kept."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -108,6 +110,49 @@ def test_a_chain_is_cut_into_the_papers_windows():
     assert found["iterations"] == 3333 and found["counts"]["density"] == run.counts.density
 
 
+def test_what_is_asked_of_a_mapping_and_a_chain_that_never_moves(monkeypatch):
+    asked = []
+
+    def samples(x0, model, star, method, iterations, rng, *settings):
+        asked.append((method, iterations, settings))
+        x = np.zeros((iterations, 3))
+        x[667:1000, 0] = 1.0  # sigma > eta in a quarter of the window; before it everywhere
+        x[:667, 0] = 1.0
+        accepted = np.zeros((iterations, 2, 1), bool)
+        accepted[::4, 0] = True
+        return SimpleNamespace(samples=x, log_likelihood=np.full(iterations, -3.0),
+                               accepted=accepted, counts=slice_sampling(
+                                   x0, model, 1.0, 1, rng).counts)
+
+    monkeypatch.setattr(long, "samples", samples)
+    found = long.long_chain(1, 0, SOD, 1, 1, "sweep", 0.5, 4, m=5, r=8, s=2, n=15)
+    assert asked == [(SOD, 2000, ("sweep", 0.5, 4, 8, 2))]
+    # one draw: as chains.chain, twice the length; a window's time is its length
+    assert (found["tau"], found["windows"]) == ([1333.0, 1333.0], [1333.0])
+    assert found["noise"] == 333 / 1333
+    assert found["accepted"] == pytest.approx([0.25, 0.0])
+    rates = long.acceptance(1, 0, SOD, 1, 40, m=5, n=15, stretches=2)["accepted"]
+    assert asked[1][1:] == (40, ("variable", 1.0, 10)) and rates == [0.125, 0.125]
+
+
+def test_each_stretch_has_its_own_rate(monkeypatch):
+    accepted = np.repeat([0, 1, 1, 1], 5)[:, None, None] > 0
+    monkeypatch.setattr(long, "samples", lambda *given: SimpleNamespace(accepted=accepted))
+    assert long.acceptance(1, 0, SOD, 1, 20, m=5, n=15, stretches=2)["accepted"] == [0.5, 1.0]
+
+
+def test_each_data_set_has_its_own_columns_and_pivots():
+    for index in (0, 1):
+        model, truth = posterior(1, index, 20)
+        assert (long.beside(1, index, SOD, 6, 20).whole.y == model.y[order(1, index, 20)[:6]]).all()
+        chosen = long.cases(1, index, 20, long.PIVOTED)
+        assert chosen.tolist() == long.pivots(model, truth).tolist()
+    orders = [long.cases(number, index, 20, luck=luck).tolist()
+              for number in (1, 2) for index in (0, 1) for luck in (0, 1, 2)]
+    assert len(set(map(tuple, orders))) == 12
+    assert all(sorted(each) == list(range(20)) for each in orders)
+
+
 def test_chains_put_together():
     chains = [{"tau": [tau, 0.1], "windows": [tau, 2.0], "noise": tau / 10, "accepted": [0.2, 0.4],
                "iterations": 100, "counts": {"density": 90, "cache_hits": hits}}
@@ -132,6 +177,9 @@ def test_the_cost_is_in_evaluations_of_the_posterior():
     assert long.cost([chain], SOD, "variable", timed, "SOD 5") == pytest.approx(3.0, rel=1e-12)
     # from scratch each is worth 2
     assert long.cost([chain], SOD, "sweep", timed, "SOD 5") == pytest.approx(5.0, rel=1e-12)
+    # of several chains the mean
+    other = {"iterations": 10, "counts": {"density": 40, "approximations": [160]}}
+    assert long.cost([chain, other], SOD, "variable", timed, "SOD 5") == pytest.approx(4.5)
     chain = {"iterations": 10, "counts": {"density": 20, "approximations": []}}
     assert long.cost([chain], STANDARD, "variable", timed, STANDARD) == 2.0
 

@@ -293,6 +293,7 @@ def test_each_point_of_the_figure_is_in_its_place():
         places = np.array([ROWS[number].methods.index(method) for number in numbers])
         for k, (bars, setting) in enumerate(zip(ax.containers, SETTINGS, strict=True)):
             assert bars.get_label() == setting
+            assert np.round(bars.lines[0].get_xdata()).tolist() == numbers
             np.testing.assert_allclose(np.float64(bars.lines[0].get_ydata()), 2 + k + 10 * places)
             ends = [each[:, 1] for each in bars.lines[2][0].get_segments()]
             np.testing.assert_allclose(ends, np.outer(2 + k + 10 * places, np.exp([-0.2, 0.2])))

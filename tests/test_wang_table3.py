@@ -148,6 +148,11 @@ def test_each_column_of_the_tables_is_what_it_is_called():
     assert "1 4 1.333 61 63".split() in lines
 
 
+def test_the_factor_of_a_log():
+    # rounding of log and exp
+    assert table3.factor(Measured(np.log(4), 0.1)) == pytest.approx((4, 0.4), rel=1e-14)
+
+
 def test_each_point_of_the_figure_is_in_its_place():
     result = made_up()
     for number, row in result.items():
@@ -158,6 +163,8 @@ def test_each_point_of_the_figure_is_in_its_place():
     for ax, method in zip(fig.axes, METHODS, strict=True):
         numbers = [number for number in ROWS if method in ROWS[number].methods]
         drawn = {line.get_label(): list(line.get_ydata()) for line in ax.get_lines()}
+        # beside each other, about the number of the data set
+        assert all(np.round(line.get_xdata()).tolist() == numbers for line in ax.get_lines())
         assert drawn.pop("print") == [ROWS[number].tau[method] for number in numbers]
         assert list(drawn) == [s for s in SETTINGS
                                if method != STANDARD or s.startswith("variable")]
