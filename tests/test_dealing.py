@@ -59,6 +59,12 @@ def test_a_killed_task_keeps_what_it_has_finished_and_the_next_round_does_the_re
     assert makespan(shares, HAND, 0.5, rng) == 8 + 6 and not rng.values
 
 
+def test_what_ends_when_its_task_is_killed_is_kept():
+    # killed at 1 of 2, when the first has ended: the second is left
+    rng = Uniforms(0.0, 0.5, 0.9)
+    assert makespan([["a", "b"]], {"a": 1.0, "b": 1.0}, 0.5, rng) == 2.0
+
+
 def test_it_ends_with_a_sentence_if_nothing_ever_gets_through():
     with pytest.raises(ValueError, match="p must be such that"):
         makespan([KEYS], HAND, 1.0, np.random.default_rng(1))

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import meet as script
 from algorithms.ep import ep
@@ -310,15 +311,19 @@ def test_the_work_of_surrogate_slices_and_of_rmhmc(monkeypatch):
     # a density takes two factors and a product, and each transition a factor
     assert (found.work, found.factorisations, found.densities) == (34.0, 24.0, 15.0)
     monkeypatch.setattr(meeting, "rmhmc", lambda q, *rest: SimpleNamespace(
-        samples=q[None], accepted=np.ones(1), divergences=0,
+        samples=q[None], accepted=np.ones(1), divergences=1,
         counts=SimpleNamespace(gradient=2, cholesky=5, thirds=9)))
-    monkeypatch.setattr(meeting, "slice_sampling", lambda q, *rest: SimpleNamespace(
-        samples=q[None], counts=SimpleNamespace(density=6)))
+
+    def slices(q, model, *rest):
+        assert rest == (0.3, 1, rng)
+        return SimpleNamespace(samples=q[None], counts=SimpleNamespace(density=6))
+
+    monkeypatch.setattr(meeting, "slice_sampling", slices)
     rng = np.random.default_rng(1)
     found = meeting.run_rmhmc(DIGITS, two_cases(), np.zeros(2), PHI, [0.3, 2], 2, rng)
     # K's own factor and those of the slices' densities beside RMHMC's
     assert (found.work, found.factorisations) == (2 * (1 + 9 + 6), 2 * (1 + 5 + 6))
-    assert (found.gradients, found.densities, found.rate) == (4.0, 12.0, 1.0)
+    assert (found.gradients, found.densities, found.rate, found.divergences) == (4.0, 12.0, 1.0, 2)
     monkeypatch.setattr(meeting, "rmhmc_within_gibbs", lambda *given: SimpleNamespace(
         phi=0, theta=0, accepted=np.ones(1), divergences=0,
         counts=SimpleNamespace(gradient_theta=10, factor_theta=6)))
@@ -385,6 +390,94 @@ def test_all_methods_start_at_the_same_place(monkeypatch):
             meeting.chain(DIGITS, 6, method, [1, 1, 1, 1], 10, 5, seed, place)
     np.testing.assert_array_equal(seen[0], seen[1])
     assert (seen[1] != seen[2]).all()
+
+
+def normals(*vectors):
+    """Stand for a generator: give these vectors in turn."""
+    rest = iter(vectors)
+
+    def standard_normal(n):
+        z = next(rest)
+        assert len(z) == n
+        return np.array(z, float)
+
+    return SimpleNamespace(standard_normal=standard_normal)
+
+
+def test_the_start_is_a_draw_of_the_normal_approximation():
+    which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
+    middle, phi = meeting.start(LOGISTIC, which, normals(np.zeros(3)))
+    np.testing.assert_allclose(middle, which.fit.q_hat, rtol=1e-12)
+    A = []
+    for e in np.eye(3):
+        w, phi = meeting.start(LOGISTIC, which, normals(e))
+        A.append(w - middle)
+        assert phi.tolist() == [pytest.approx(np.log((w @ w) / 3), rel=1e-12)]  # log v
+    X = which.model.X
+    p = 1 / (1 + np.exp(-X.T @ which.fit.q_hat))
+    H = (X * p * (1 - p)) @ X.T + np.eye(3) / 25  # v = 25
+    # where the search for the mode ends
+    np.testing.assert_allclose(np.transpose(A) @ A, np.linalg.inv(H), rtol=1e-6, atol=1e-9)
+
+
+def test_on_the_digits_the_start_is_a_draw_of_ep_near_the_priors_mean():
+    which = meeting.stage(DIGITS, 6)
+    middle, phi = meeting.start(DIGITS, which, normals([1.0, -2.0], np.zeros(6)))
+    np.testing.assert_allclose(phi, [2.0 + 0.3, 1.0 - 0.6], rtol=1e-14)
+    K = np.exp(2 * phi[1]) * (np.exp(-which.model.distance / (2 * np.exp(2 * phi[0])))
+                              + which.model.nugget * np.eye(6))
+    found = ep(K, which.model.y, tol=1e-10)
+    A = np.array([meeting.start(DIGITS, which, normals([1.0, -2.0], e))[0] - middle
+                  for e in np.eye(6)])
+    # EP ends where log Z has settled to 1e-6
+    np.testing.assert_allclose(middle, found.mu, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(A.T @ A, found.Sigma, rtol=0, atol=1e-3)
+
+
+def test_nuts_is_asked_for_its_draws_and_its_depth_on_its_own_density(monkeypatch):
+    asked = []
+
+    def recorded(model, q, *rest, kept):
+        asked.append((type(model), *rest))
+        return {name: value[None] for name, value in kept(q).items()} | {
+            "steps": 1, "warm_up": 1, "divergences": 0}
+
+    monkeypatch.setattr(meeting, "nuts", recorded)
+    for name, data, kind in ((DIGITS, 6, NonCentredGP), (LOGISTIC, ILLUSTRATIVE,
+                                                         HierarchicalLogistic)):
+        which = meeting.stage(name, data)
+        theta, phi = meeting.start(name, which, np.random.default_rng(1))
+        for depth in ((), (5,)):
+            meeting.run_nuts(name, which, theta, phi, 20, 10, np.random.default_rng(2), *depth)
+            seed = int(np.random.default_rng(2).integers(2**31))
+            assert asked.pop() == (kind, 20, 10, seed, *(depth or (7,)))
+
+
+def test_the_burn_in_is_dropped_of_theta_and_phi(monkeypatch):
+    rows = np.random.default_rng(1).standard_normal((40, 3)) + np.arange(40.0)[:, None]
+    monkeypatch.setitem(meeting.RUN, SSHMC, lambda *given: meeting.Record(
+        rows[:, :1], rows[:, 1:], 80.0, 40.0, 20.0, 100.0, 0.7, 3))
+    found = meeting.chain(LOGISTIC, ILLUSTRATIVE, SSHMC, [1], 30, 10, 0)
+    np.testing.assert_allclose(found["mean"], rows[10:].mean(axis=0), rtol=1e-12)
+    assert found["counts"] == {"gradients": 60.0, "densities": 30.0, "factorisations": 15.0}
+    assert (found["gradients"], found["set_up"], found["steps"]) == (75.0, 25.0, 30.0)
+    assert (found["rate"], found["divergences"]) == (0.7, 3)
+
+
+def test_mapping_takes_its_width_and_its_length(monkeypatch):
+    asked = []
+
+    def made(q, pi, star, *rest, r):
+        asked.append((q.tolist(), *rest, r))
+        return SimpleNamespace(samples=np.zeros((9, q.size)), accepted=np.ones(9),
+                               counts=SimpleNamespace(density=7, approximations=[20],
+                                                      not_finite=0))
+
+    monkeypatch.setattr(meeting, "discretizing_chain", made)
+    which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
+    found = meeting.run_mapping(LOGISTIC, which, np.ones(3), np.zeros(1), [0.5, 0, 4], 9, "rng")
+    assert asked == [([1.0, 1.0, 1.0, 0.0], 0.5, 9, "rng", 4)]  # w and log v at once
+    assert found.phi.shape == (9, 1) and found.theta.shape == (9, 3)
 
 
 def test_nuts_starts_where_the_others_do(monkeypatch):
@@ -581,6 +674,26 @@ def test_a_row_whose_moments_differ_is_void_and_its_claim_differs(name, method):
             assert ("VOID" in script.table(result)) == void
 
 
+@pytest.mark.parametrize(("field", "se"), [("mean", 0.02), ("sd", 0.03)])
+def test_how_far_a_row_is_off_by_hand(field, se):
+    other = getattr(made_up()[LOGISTIC][NUTS]["together"], field).copy()
+    other[2] += 3.0 * 2**0.5 * se
+    rows = moved(made_up(), LOGISTIC, NUTS, **{field: other})[LOGISTIC]
+    # 3 is the largest of eight: four means and four deviations
+    as_rare = norm.isf((1 - (1 - 2 * norm.sf(3.0)) ** 8) / 2)
+    assert rows[NUTS]["off"].value == pytest.approx(as_rare, rel=1e-9)
+    assert rows[SSHMC]["off"].value == 0.0 and rows[SSHMC]["reference"]
+
+
+def test_what_samples_ep_is_no_reference_however_effective():
+    many = np.full(2, 1e6)
+    result = moved(made_up(), DIGITS, MAPPING, ess=many, ess_squares=many)
+    assert [m for m, row in result[DIGITS].items() if row["reference"]] == [SSHMC]
+    four = np.full(4, 1e6)
+    result = moved(made_up(), LOGISTIC, MAPPING, ess=four, ess_squares=four)  # there it is exact
+    assert [m for m, row in result[LOGISTIC].items() if row["reference"]] == [MAPPING]
+
+
 def test_a_row_of_short_chains_cannot_be_told_and_is_not_void():
     few = np.full(4, 5 * 49.0)  # in five chains
     result = moved(made_up(), DIGITS, NUTS, ess=few)
@@ -709,6 +822,22 @@ def test_each_point_of_the_figure_is_in_its_place():
                 assert (point.get_color(), point.get_marker()) == kind
         assert [label.get_text() for label in left.get_yticklabels()] == list(METHODS[name])
         assert left.get_title(loc="left") == name
+    plt.close(fig)
+
+
+def test_what_cannot_be_told_is_drawn_hollow_and_the_legend_says_so():
+    result = moved(made_up(), LOGISTIC, RMHMC, ess=np.full(4, 5 * 49.0))
+    fig = script.figure(result)
+    for name, ax in zip(METHODS, fig.axes[::2], strict=True):
+        hollow = [bar.lines[0].get_markerfacecolor() == "none" for bar in ax.containers]
+        assert hollow == [(name, method) == (LOGISTIC, RMHMC) for method in METHODS[name]]
+    exact, other, silent = fig.legends[0].get_lines()
+    words = [text.get_text() for text in fig.legends[0].get_texts()]
+    assert "EP" in words[1] and "cannot tell" in words[2]
+    for line, mark in ((exact, (COLOURS[0], "o")), (other, (COLOURS[1], "s")),
+                       (silent, (COLOURS[0], "o"))):
+        assert (line.get_color(), line.get_marker()) == mark
+        assert (line.get_markerfacecolor() == "none") == (line is silent)
     plt.close(fig)
 
 

@@ -11,7 +11,7 @@ from harness.style import plt
 from judging import verdicts
 from wang import identities
 from wang.errata import ERRATA, MISPRINTS
-from wang.printed import ROWS, SOD, STANDARD
+from wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 
 SENTENCES = {"least gain": 2.1, "largest gain": 3.9, "twice": 10, "more efficient": 10, "grows": 5,
              "least m": 0.12, "largest m": 0.48, "long": 0.1, "short": 0, "tempered": 0.8,
@@ -141,6 +141,29 @@ def test_the_operations_are_those_of_the_dense_formulas():
     assert done["chol(I + B'B / d)"] == m * m + done["chol(K^(m,m))"]
 
 
+def test_what_is_listed_is_compared_with_all_operations():
+    p, m, n = 3, 6, 90
+    found = errata.numbers(p, m, n, 2, 1, 1)
+    small = sum((m - k) * k + m - k - 1 for k in range(m))  # a factor
+    listed, more = m * n * (p + 2) + small, n * m * (m + 1)  # K and its factor; both products
+    rest = m * m + small
+    assert found["errata"]["N3"] == pytest.approx(
+        [(listed + more + rest) / listed, (listed + more + rest) / (listed + more)], rel=1e-12)
+    assert found["errata"]["N4"] == [84, 0]
+    naive = found["naive"]
+    assert found["errata"]["N6'"] == [max(naive[f"mapping, {which}"])
+                                      for which in ("printed", "ours")]
+    assert found["errata"]["N6''"] == [max(naive[f"tempered, {which}"])
+                                       for which in ("printed", "ours")]
+    assert found["gibbs"] == pytest.approx([0.729, 0.9], rel=1e-12)
+
+
+def test_eigenvalues_that_are_rounding_are_left_out():
+    # of smooth columns most: with them even the right formula is far off
+    by_37, by_32 = identities.nystrom_inverses(100, 60, 1)
+    assert by_32 < 1e-8 < by_37
+
+
 def test_the_factor_that_is_counted_is_a_factor():
     A = np.cov(np.random.default_rng(1).standard_normal((5, 40)))
     count = identities.Count()
@@ -157,6 +180,41 @@ def test_pivots_are_those_of_cholesky():
     assert A[1, 1] == 3  # not modified
     assert identities.without_factor(1, 0.1, 60, 30, 1e-10, 3, 1) == 0
     assert identities.without_factor(1, 2.0, 60, 30, 0.0, 3, 1) == 3
+
+
+def test_the_law_of_the_naive_mapping_is_found_by_going_on_and_on():
+    found = identities.naive_reverse(5, 3, 2)["invariant"]
+    for k, value in enumerate(found):
+        pi, star = identities.problem(5, [2, k])
+        first, second = identities.updates(star)
+        R = first @ second  # taken for its own reverse
+        weight = pi / star
+        P = R * np.minimum(1, weight[None] / weight[:, None])
+        P += np.diag(1 - P.sum(axis=1))
+        law = np.linalg.matrix_power(P, 2**14)[0]
+        assert value == pytest.approx(np.abs(law - pi).max() / pi.max(), rel=1e-9)
+        assert value > 1e-3
+
+
+def test_jitter_is_so_many_of_the_mean_diagonal():
+    # one case twice, of 100 + 25: pivots are 125 (1 + j) and that less 125 / (1 + j)
+    K = np.full((2, 2), 125.0)
+    assert not identities.all_pivots_positive(K) and identities.all_pivots_positive(
+        K + 125e-10 * np.eye(2))
+    asked = []
+
+    def pivots(K):
+        asked.append(K)
+        return False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(identities, "all_pivots_positive", pivots)
+        assert identities.without_factor(2, 0.7, 9, 4, 0.01, 2, 3) == 2
+    rng = np.random.default_rng(3)
+    for K in asked:
+        Z = rng.random((9, 2))[:4]  # the first four of nine cases
+        wanted = [[100 + 25 * np.exp(-np.sum((a - b) ** 2) / 0.49) for b in Z] for a in Z]
+        np.testing.assert_allclose(K, wanted + 1.25 * np.eye(4), rtol=1e-12)
 
 
 def test_a_gibbs_sweep_of_a_pair():
@@ -188,6 +246,8 @@ def test_the_figure_shows_which_numbers_are_not_those_of_their_factors():
               "factors": {key: errata.of_factors(*key)[1] for key in errata.PRODUCTS}}
     fig = errata.figure(result)
     inverse, reverse, factors, gains = fig.axes
+    assert all(list(line.get_xdata()) == [0.02, 0.05, 0.1, 0.2, 0.4]
+               for line in inverse.get_lines())
     assert {line.get_label(): line.get_ydata()[0] for line in inverse.get_lines()} == {
         "(37), as printed": 10.0, "(32)": 0.1}
     assert {line.get_label(): line.get_ydata().tolist() for line in reverse.get_lines()} == {
@@ -199,7 +259,20 @@ def test_the_figure_shows_which_numbers_are_not_those_of_their_factors():
         (low, high), (x, y) = bar.get_xdata(), point.get_xydata()[0]
         assert low < x < high and round(y) == list(ROWS).index(row)
         assert (low <= 1 <= high) == ((row, method) not in MISPRINTS) == (bar.get_color() == "k")
-    # of SOD, a gain for each row that has it
-    assert gains.get_lines()[0].get_xydata().tolist() == [
-        [row, 1 / found.ratio[SOD]] for row, found in ROWS.items()]
+        # what is printed over the product of the factors
+        assert x == pytest.approx(float(errata.printed(row, method)) / result["factors"][
+            row, method], rel=1e-12)
+    # of each method, a gain for each row that has it, with the mark of the legend
+    marks = {text.get_text().split(", ")[-1]: (line.get_marker(), line.get_color())
+             for text, line in zip(fig.legends[0].get_texts(), fig.legends[0].get_lines(),
+                                   strict=True)}
+    for method, line in zip((SOD, NYSTROM, TEMPERED), gains.get_lines(), strict=False):
+        assert line.get_xydata().tolist() == [
+            [row, 1 / found.ratio[method]] for row, found in ROWS.items() if method in found.ratio]
+        assert (line.get_marker(), line.get_color()) == marks[method]
+    for (_, method), point in zip(errata.PRODUCTS, drawn[1::2], strict=True):
+        name = method if method != STANDARD else "$T_{STD}$"
+        assert point.get_marker() == marks[name][0]
+    (band,) = gains.patches  # "two to four times"
+    assert (band.get_y(), band.get_y() + band.get_height()) == (2.0, 4.0)
     plt.close(fig)
