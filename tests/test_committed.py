@@ -11,8 +11,12 @@ import random
 import re
 from functools import cache
 from importlib import import_module
+from io import BytesIO
 
+import matplotlib
+import numpy as np
 import pytest
+from PIL import Image
 
 from harness import replicates
 from harness.claims import Claim, failures, judge
@@ -20,7 +24,7 @@ from harness.clocks import judged
 from harness.files import DataError
 from harness.fingerprint import ROOT, fingerprint
 from harness.run import Settings, finish, record, written
-from harness.style import WIDTH, plt
+from harness.style import WIDTH, plt, png
 from legible import faults
 
 FIGURES = ROOT / "figures"
@@ -28,6 +32,7 @@ SCRIPTS = sorted(["meet", *(path.stem for path in (ROOT / "reproduce").glob("*_*
 PACKS = sorted((FIGURES / "replicates").glob("*.json.gz"))
 LIMIT = 450 * 1024  # bytes of a committed file with numbers: Table 2 of Wang and Neal has 600
 PICTURE = 200 * 1000  # bytes of a committed figure
+(DRAWN_BY,) = re.findall("^matplotlib==(.*)$", (ROOT / ".ci" / "constraints.txt").read_text(), re.M)
 PLANTED = Claim("planted", "1", lambda r: 0.0, 1.0, 1.0, "it cannot hold", "ours")
 
 
@@ -155,11 +160,22 @@ def test_a_failing_claim_in_any_script_is_exit_status_1(script, tmp_path, monkey
     assert capsys.readouterr().out.count("differs          planted") == 1
 
 
-def test_all_of_the_figure_can_be_read(script):
+def pixels(picture):
+    """Return the colours of a PNG, (height, width, 3)."""
+    return np.asarray(Image.open(BytesIO(picture)).convert("RGB"), int)
+
+
+def test_the_committed_picture_is_drawn_again_and_all_of_it_can_be_read(script):
     module, _, result, _ = script
     fig = module.figure(result)
+    ours, theirs = pixels(png(fig)), pixels((FIGURES / f"{module.NAME}.png").read_bytes())
     assert faults(fig) == []
     plt.close(fig)
+    if matplotlib.__version__ != DRAWN_BY:
+        pytest.skip(f"the pictures are drawn by Matplotlib {DRAWN_BY}: others move letters")
+    # a point of a line may be rounded into the next pixel; the least mark has a dozen pixels
+    assert ours.shape == theirs.shape
+    assert np.sum(np.abs(ours - theirs).max(axis=2) > 32) <= 5
 
 
 @pytest.mark.parametrize("path", PACKS, ids=lambda path: path.name)
