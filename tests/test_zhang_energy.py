@@ -112,6 +112,32 @@ def test_a_start_is_the_same_for_both_methods():
     assert found["v alone"] > 0 and found["U alone"] > 0
 
 
+def test_momenta_are_draws_given_v_and_both_methods_take_as_many_leapfrogs(monkeypatch):
+    asked = []
+    real = energy.within_gibbs
+    monkeypatch.setattr(energy, "within_gibbs", lambda *given: asked.append(given) or real(*given))
+    path = energy.one_start(3, [7, 1])["path"]
+    rng = np.random.default_rng([7, 1])
+    x, v = energy.exact_draw(rng, 3)
+    z, z_v = rng.standard_normal(3), rng.standard_normal(1)
+    # whatever the masses, half the squares of as many normals
+    constant = 0.5 * np.log(3 + 1 / 9)  # the log determinant of the mass of v
+    assert path["K without"][0] - constant == pytest.approx((z @ z + z_v @ z_v) / 2, rel=1e-12)
+    ((theta, phi, r_phi, _, eps, L),) = asked
+    assert (theta.tolist(), phi.tolist(), eps, L) == (x.tolist(), v.tolist(), 0.2, 200)
+    assert r_phi == pytest.approx(z_v * (3 + 1 / 9) ** 0.5, rel=1e-12)
+
+
+def test_the_worst_of_each_entry_is_of_its_own_squares(monkeypatch):
+    ess = {"theta": 4.0, "theta squares": 3.0, "phi": 2.0, "phi squares": 1.0}
+    monkeypatch.setattr(energy, "worst", lambda records, burn_in: ess)
+    for _ in range(2):
+        found = energy.crossed_funnels(1.0, 3, 0.1, 2, chains=1, length=5, burn_in=0, seed=[3])
+        assert found["b"] == min(ess["theta"], ess["theta squares"])
+        assert found["a"] == min(ess["phi"], ess["phi squares"])
+        ess |= {"theta": 1.0, "phi": 0.5}
+
+
 def test_the_crossed_funnels_by_their_records(monkeypatch):
     """The worst ESS of b is that of b and of b^2, b the last entry of theta, a of phi."""
     records = []

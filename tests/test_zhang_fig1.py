@@ -8,6 +8,7 @@ import pytest
 import zhang_fig1 as fig1
 from harness.style import plt
 from judging import verdicts
+from zhang.funnel import exact_draw
 from zhang.printed import HMC, SSHMC
 
 SOFT = fig1.SOFT
@@ -104,6 +105,13 @@ def test_what_is_run():
     assert result["paths"][HMC]["time"][-1] == pytest.approx(20.0, rel=1e-12)
     assert result["paths"][SSHMC]["time"][-1] == pytest.approx(50.0, rel=1e-12)
     assert result["paths"][SOFT]["time"][-1] == pytest.approx(0.8, rel=1e-12)
+
+
+def test_every_path_starts_at_an_exact_draw():
+    paths = fig1.from_one_start(4, 2, [3])
+    x, v = exact_draw(np.random.default_rng([3]), 4)
+    for path in paths.values():
+        assert (path["x"][0], path["v"][0]) == (x[0], v[0])
 
 
 def test_the_table_and_the_figure_have_a_method_each():

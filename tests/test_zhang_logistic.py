@@ -1,8 +1,11 @@
 """reproduce/zhang/logistic.py: the problem, the mode, and what runs which method."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from algorithms.hmc import Counts as HMCCounts
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.sshmc_fast import sshmc
@@ -35,6 +38,9 @@ def test_the_mode_is_one_and_v_the_mean_square():
     spread = np.trace(np.linalg.inv(H), axis1=1, axis2=2).sum()
     # a fixed point that is approached linearly
     assert (W @ W + spread) / W.size == pytest.approx(V, rel=0.05)
+    w, v = logistic.mode(MODEL, 3000)
+    spread = np.trace(np.linalg.inv(information(w, MODEL) + np.eye(20) / v), axis1=1, axis2=2)
+    assert (w @ w + spread.sum()) / 80 == pytest.approx(v, rel=1e-9)
 
 
 def test_the_masses():
@@ -68,6 +74,36 @@ def test_transitions_are_those_of_the_method(method):
         np.testing.assert_array_equal(found.accepted[:, 0], chain.accepted[:, :-1].mean(axis=1))
         np.testing.assert_array_equal(found.accepted[:, 1], chain.accepted[:, -1])
     assert found.counts == chain.counts
+
+
+@pytest.mark.parametrize("method", [GIBBS, DROPPED])
+def test_the_groups_count_as_one_block(method, monkeypatch):
+    accepted = np.array([[1, 0, 1, 1, 0], [0, 0, 1, 0, 1.0]])  # four groups and v
+    monkeypatch.setattr(logistic, "rmhmc_within_gibbs", lambda *given, **named: SimpleNamespace(
+        theta=0, phi=1, accepted=accepted, divergences=2, counts=3))
+    found = transitions(method, *logistic.start(MODEL), MODEL, SETTINGS[method], 2, None)
+    assert found.accepted.tolist() == [[0.75, 0.0], [0.25, 1.0]]
+    assert found._replace(accepted=None) == (0, 1, None, 2, 3)
+
+
+@pytest.mark.parametrize("least", ["w", "w squares", "v", "v squares"])
+def test_the_worst_is_the_least_of_all_and_what_never_moved_counts_as_one(least, monkeypatch):
+    def one(name):
+        return 7.0 if name == least else 50.0
+
+    s = {"AP": 0.5, "divergences": 4, "theta": {
+        "lineage": [3.0, 4.0, 5.0], "ours": [one("w"), 60, 70],
+        "squares": [one("w squares"), 60, 70]}, "phi": {
+        "lineage": [6.0], "ours": [one("v")], "squares": [one("v squares")], "mean": [-2.0],
+        "sd": [0.4]}}
+    chain = SimpleNamespace(counts=HMCCounts(99, 70))
+    monkeypatch.setattr(logistic, "transitions", lambda *given: chain)
+    monkeypatch.setattr(logistic, "summary", lambda given, burn_in: s)
+    run = one_run(HMC, DATA, BOUND, 22, {}, 30, 5, 1)
+    assert run == {"AP": [0.5], "divergences": 4, "w": [3.0, 4.0, 5.0], "v": 6.0, "worst": 7.0,
+                   "gamma": [-2.0, 0.4], "cost": 2.0}  # of 35 transitions
+    s["theta"]["ours"][0] = np.nan
+    assert one_run(HMC, DATA, BOUND, 22, {}, 30, 5, 1)["worst"] == 1.0
 
 
 def test_one_run_is_summed_up():

@@ -74,6 +74,8 @@ def test_a_moment_that_is_another_changes_its_claim_and_voids_its_row(name, meth
     result["found"][name, method].mean[0] += 1.0
     assert script.void(result, name, method) == "void"
     assert script.table(result).count(" void") == 1
+    result["found"][name, method].mean[0] = np.nan
+    assert script.void(result, name, method) == "void"
     assert script.void(result, name, NON_CENTRED) == ""
 
 
@@ -254,6 +256,18 @@ def test_a_chain_is_that_of_the_sampler_after_its_burn_in(name, method, setting)
     assert found["gradients"] == pytest.approx(units * 6 / 8, rel=1e-12)
     assert found["set_up"] == pytest.approx(units * 2 / 8, rel=1e-12)
     assert found["rate"] == whole.accepted[2:].mean()
+
+
+def test_the_rate_is_of_what_is_kept(monkeypatch):
+    rng = np.random.default_rng(1)
+    record = SimpleNamespace(phi=rng.standard_normal((8, 3)), theta=rng.standard_normal((8, 4)),
+                             accepted=np.array([0, 0, 1, 1, 0, 1, 1, 1.0]), divergences=5)
+    monkeypatch.setattr(room, "transitions", lambda *given: record)
+    monkeypatch.setattr(room, "work", lambda *given: 80.0)
+    record.counts = None
+    found = room.chain("volatility", NAMES["volatility"], SSHMC, {}, n=6, burn_in=2, seed=4)
+    assert (found["rate"], found["divergences"]) == (pytest.approx(5 / 6, rel=1e-15), 5)
+    assert (found["gradients"], found["set_up"]) == (60.0, 20.0)
 
 
 def test_seconds_are_of_a_transition():

@@ -119,6 +119,17 @@ def test_a_transition_starts_from_the_draw_of_its_seed(method):
         assert (after != v) == bool(accepted)
 
 
+def test_each_method_has_the_steps_of_print(monkeypatch):
+    asked = []
+    monkeypatch.setattr(softabs, "sshmc", lambda theta, phi, model, *rest, **named: asked.append(
+        (theta.tolist(), phi.tolist(), *rest[:4], named)) or 1 / 0)
+    q = np.array([1.0, 2.0, 3.0, 4.0])
+    with pytest.raises(ZeroDivisionError):
+        softabs.transition(SSHMC, q, softabs.Funnel.from_size(3), 7, 5, None)
+    # "halves": 2 leapfrogs of half the step for x, and 1 for v
+    assert asked == [([1.0, 2.0, 3.0], [4.0], 0.1, 0.2, 7, 5, {"n_theta": 2, "n_phi": 1})]
+
+
 def test_the_clock_is_of_a_step():
     found = softabs.clock(3, 2)["seconds"]
     assert list(found) == [SSHMC, SOFT] and all(len(each) == 2 for each in found.values())

@@ -282,8 +282,9 @@ def test_the_table_and_the_figure_show_print_and_ours():
         assert words in text
     for found in result["rows"].values():
         found["long"][1] = Measured(1.0, 0.1)  # of single pieces
-    fig = table1.figure(result)
+    fig = table1.figure(result | {"n": 1000})
     left, right = fig.axes
+    assert left.get_xlabel() == "effective draws of $v$ in 1000"
     assert [t.get_text() for t in left.get_yticklabels()] == list(table1.ROWS)
     assert {t.get_text() for t in left.get_legend().get_texts()} == {
         "the paper's estimator", "long runs", "print"}

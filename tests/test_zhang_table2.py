@@ -267,12 +267,13 @@ def test_shorter_budgets_run_the_same_rows():
 
 
 def test_the_figure_has_every_row():
-    fig = table2.figure(made_up())
+    fig = table2.figure(made_up() | {"n": 2500})  # half of print's
+    assert fig.axes[0].get_xlabel().startswith("ESS of 2500: ")
     labels = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
     assert labels == list(made_up()["rows"])
     printed = [line for line in fig.axes[0].get_lines() if line.get_color() == "k"]
     assert [line.get_xdata().tolist() for line in printed][:2] == [
-        [number("Table 2", HMC, c) for c in COLUMNS[:3]], [number("Table 2", HMC, "v")]]
+        [number("Table 2", HMC, c) / 2 for c in COLUMNS[:3]], [number("Table 2", HMC, "v") / 2]]
     ours = [line for line in fig.axes[0].get_lines() if line.get_color() != "k"]
     assert [line.get_label() for line in ours[:2]] == ["$w$, ours", "$v$, ours"]
     for k, found in enumerate(made_up()["rows"].values()):

@@ -206,7 +206,9 @@ def test_the_table_and_the_figure_show_every_row():
     text = table4.table(result)
     for name in [*result["rows"], *result["scan"], f"{SSHMC}, print"]:
         assert any(line.startswith(name) for line in text.splitlines())
-    fig = table4.figure(result)
+    short = {name: found | {"n": 250} for name, found in result["rows"].items()}
+    fig = table4.figure(result | {"rows": short})
+    assert {ax.get_xlabel() for ax in fig.axes[:2]} == {"ESS of 250, the paper's estimator"}
     assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == [
         "unit", "pixel", "unit, L = 40", "unit, seed 2"]
     for ax, method in zip(fig.axes, table4.METHODS, strict=False):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from harness.style import plt
-from zhang import tuning
+from zhang import cox, funnel, logistic, tuning, volatility
 from zhang.estimates import worst
 from zhang.pilots import draw_pilots
-from zhang.printed import ACCEPTANCE
+from zhang.printed import ACCEPTANCE, GIBBS, HMC, SSHMC
 
 
 class Counts(NamedTuple):
@@ -45,6 +45,30 @@ def test_every_block_must_be_in_the_range():
     assert tuning.pick(pilots)["setting"] == "both"
     assert tuning.outside(pilots[1]) == pytest.approx(0.10, abs=1e-12)  # rounding
     assert tuning.outside(made("", [0.5, 0.8], [1] * 4)) == pytest.approx(0.20, abs=1e-12)
+
+
+class Operations(NamedTuple):
+    gradient: int = 10
+    gradient_theta: int = 20
+    factor_theta: int = 30
+    gradient_phi: int = 40
+    factor_phi: int = 60
+
+
+@pytest.mark.parametrize(("room", "costs"), [
+    # a pass over the coordinates of x each
+    (funnel, {HMC: 10, GIBBS: 20 + 40, SSHMC: 20 + 40}),
+    # gradients of all cases; those of group by group take 1.3 or 1.4, those of v next to nothing
+    (logistic, {HMC: 10, SSHMC: 1.3 * 20 + 0.2 * 40, logistic.DROPPED: 1.3 * 20 + 0.05 * 40,
+                GIBBS: 1.4 * (20 + 30) + 0.05 * 40}),
+    # passes over x; three factors are a leapfrog of the hyperparameters
+    (volatility, {HMC: 10, GIBBS: 20 + 60 / 3, SSHMC: 20 + 40}),
+    # factorisations: of a gradient of all 5, of one for x a tenth, or a fifth beside two of its own
+    (cox, {HMC: 50, SSHMC: 0.1 * 20 + 30, GIBBS: 0.2 * 20 + 2 * 30 + 5 * 40 + 4 * 60})],
+    ids=lambda x: getattr(x, "__name__", ""))
+def test_the_costs_of_each_model_by_hand(room, costs):
+    assert {method: tuning.cost(Operations(), weights) for method, weights in
+            room.WEIGHTS.items()} == pytest.approx(costs, rel=1e-12)
 
 
 def test_without_a_setting_in_the_range_it_is_one_of_the_nearest():

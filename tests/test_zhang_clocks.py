@@ -1,0 +1,98 @@
+"""The clocks of the scripts on Zhang and Sutton: seconds of one transition, in turn, by hand."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import zhang_softabs as softabs
+from zhang import cox, funnel, logistic, references, rivals, volatility
+from zhang.datasets import GRID, STAND_IN, simulated_volatility
+from zhang.printed import GIBBS, HMC, SSHMC
+
+CREDIT, COX, SERIES = f"{STAND_IN}1", f"{GRID}4 x 4, unit, seed 1", simulated_volatility(12).name
+SECONDS = {HMC: 0.5, GIBBS: 4.0, SSHMC: 3.0}  # of a transition
+FIRST = 1000.0  # and of whatever is compiled, once for each method
+
+
+class Watch:
+    """Stands for the module time: every transition takes SECONDS, the first ones longer."""
+
+    def __init__(self):
+        self.now, self.seen = 0.0, []
+
+    def thread_time(self):
+        return self.now
+
+    process_time = thread_time
+
+    def spend(self, method, times):
+        self.now += SECONDS[method] * times + FIRST * (method not in self.seen)
+        self.seen.append(method)
+
+
+@pytest.fixture
+def watch(monkeypatch):
+    watch = Watch()
+    for room in (funnel, logistic, volatility, cox, references, rivals, softabs):
+        monkeypatch.setattr(room, "time", watch)
+    return watch
+
+
+ROOMS = {funnel: lambda rows: funnel.clock({row: [row, "n + 1/9", {}] for row in rows}, 3, 5),
+         logistic: lambda rows: logistic.clock(
+             CREDIT, {row: [row, logistic.BOUND, 22, {}] for row in rows}, 3, 5),
+         volatility: lambda rows: volatility.clock(SERIES, {row: [row, {}] for row in rows}, 3, 5),
+         cox: lambda rows: cox.clock({row: [row, COX, "unit", {}] for row in rows}, 3, 5)}
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__)
+def test_each_chain_goes_on_where_its_last_round_ended(room, watch, monkeypatch):
+    starts = {row: [] for row in SECONDS}
+
+    def transitions(method, theta, phi, model, setting, n, rng, **more):
+        # as the programs of the lineage run it, which take five iterations
+        assert more == ({"solver": logistic.LINEAGE} if room is logistic else {})
+        watch.spend(method, n)
+        starts[method].append((theta.copy(), phi.copy()))
+        return SimpleNamespace(theta=theta + 1.0 + np.arange(n)[:, None],
+                               phi=phi - 1.0 - np.arange(n)[:, None])
+
+    monkeypatch.setattr(room, "transitions", transitions)
+    assert ROOMS[room](list(SECONDS)) == {"seconds": {row: [s] * 3 for row, s in SECONDS.items()}}
+    for each in starts.values():
+        assert len(each) == 4 and np.any(each[0][0])  # no chain begins where all is zero
+        for (theta, phi), (after, then) in pairwise(each):
+            np.testing.assert_allclose(after, theta + 5.0, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(then, phi - 5.0, rtol=0, atol=1e-12)
+
+
+def test_a_step_is_a_part_of_a_transition(watch, monkeypatch):
+    made = []
+
+    def transition(method, q, model, L, n, rng):
+        watch.spend(SSHMC if method == SSHMC else GIBBS, L * n)
+        made.append((method, q[-1]))
+
+    monkeypatch.setattr(softabs, "transition", transition)
+    assert softabs.clock(4, 2)["seconds"] == {SSHMC: [3.0] * 2, softabs.SOFT: [4.0] * 2}
+    assert made == [(SSHMC, 0.0), (softabs.SOFT, 0.0)] * 3  # v = 0
+
+
+@pytest.mark.parametrize("room", [references, rivals])
+def test_nuts_is_timed_by_the_gradient_warm_up_included(room, watch, monkeypatch):
+    def nuts(*arguments):
+        watch.spend(HMC, 80 + 20)
+        return {"steps": 80, "warm_up": 20}
+
+    def transitions(*arguments):
+        assert arguments[-2] == 7
+        watch.spend(SSHMC, 7)
+
+    monkeypatch.setattr(room, "nuts" if room is references else "run_nuts", nuts)
+    monkeypatch.setattr(room, "transitions", transitions)
+    nuts_row = [True] if room is references else []
+    rows = {"ours": ["volatility", SERIES, SSHMC, {}, 7], "NUTS": [
+        "volatility", SERIES, *(("", True) if nuts_row else (rivals.CENTRED, {})), 7]}
+    assert room.clock(rows, 2) == {"seconds": {"ours": [3.0] * 2, "NUTS": [0.5] * 2}}
