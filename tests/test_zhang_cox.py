@@ -74,6 +74,8 @@ def test_a_replicate_has_the_field_and_histograms_without_the_burn_in(distance):
 def test_an_ess_of_few_runs_has_the_error_of_theory():
     m = cox.log_ess([100.0, 400.0])
     assert m.value == pytest.approx(math.log(200)) and m.se == pytest.approx((12 / 400) ** 0.5)
+    m = cox.log_ess([100.0, 400.0, 200.0])  # three are few
+    assert m.se == pytest.approx((12 / 600) ** 0.5)
     logs = np.log([50.0, 60.0, 70.0, 90.0])
     m = cox.log_ess(np.exp(logs))
     assert (m.value, m.se) == pytest.approx((logs.mean(), logs.std(ddof=1) / 2))

@@ -84,7 +84,7 @@ class Recorder:
         if function.__name__ == "one_start":
             return [{"U": task["seed"][1], "path": task["seed"]} for task in tasks]
         # the cheaper the better, but for what never moves
-        return [{"eps": t["eps"], "L": t["L"], "b": 100.0 * (t["L"] > 50), "a": 1.0,
+        return [{"eps": t["eps"], "L": t["L"], "b": (100.0 + t["L"]) * (t["L"] > 50), "a": 1.0,
                  "cost": float(t["L"])} for t in tasks]
 
 

@@ -1,5 +1,7 @@
 """The script that runs what Zhang and Sutton (2014) print beside ours."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -109,6 +111,25 @@ def test_the_variants_are_the_funnel_but_for_what_is_printed():
                                           Funnel.from_size(2), 0.2, 0.3, 5, 20, rng(1), 1, 1, 0.0,
                                           np.arange(2))
     assert np.abs(moved.phi - ours.phi).max() > 0.1
+
+
+@pytest.mark.parametrize(("key", "name"), [("Z4", "Z4"), ("Z4", "ours"), ("Z1", "ours")])
+def test_a_chain_starts_where_it_says_and_its_second_half_counts(key, name, monkeypatch):
+    asked = []
+
+    def sampler(theta, phi, model, *rest):
+        asked.append((theta, phi, model.drawn))
+        return SimpleNamespace(phi=np.arange(200.0)[:, None], accepted=np.arange(200) < 150)
+
+    monkeypatch.setattr(errata, "sshmc", sampler)
+    found = errata.run_chain(key, name, 200, [5])
+    assert (found["v"], found["AP"]) == (149.5, 0.5)  # of 100 to 199
+    assert found["trace"].tolist() == [2.0 * k for k in range(100)]
+    ((theta, phi, drawn),) = asked
+    rng = np.random.default_rng([5])
+    v = 6.0 if key == "Z4" else 3 * rng.standard_normal()
+    assert phi == v and drawn == (-1.0 if name == "Z4" else 1.0)
+    np.testing.assert_allclose(theta * np.exp(v / 2), rng.standard_normal(100), rtol=1e-12)
 
 
 def test_the_flow_conserves_the_energy():

@@ -131,6 +131,19 @@ class Remembered:
         return made
 
 
+@pytest.mark.parametrize(("budget", "credit", "cox"), [
+    ("short", (400, 60, 6), (40, 30, 6)),  # a tenth; of that two fifths; at least 30
+    ("smoke", (16, 10, 3), (10, 10, 3))])  # four in a thousand, at least 10
+def test_shorter_budgets_have_shorter_chains_and_smaller_trees(budget, credit, cox):
+    experiment = Remembered()
+    experiment.budget = budget
+    script.run(experiment, script.Cases("", {name: "" for name in HYPER}))
+    for name, wanted in (("credit", credit), ("Cox", cox)):
+        task = experiment.tasks[name, script.NON_CENTRED][0]
+        assert (task["draws"], task["tune"], task["maxdepth"]) == wanted
+        assert len(experiment.tasks[name, script.NON_CENTRED]) == (2 if budget == "smoke" else 4)
+
+
 def test_every_row_gets_its_own_chains():
     experiment = Remembered()
     names = {name: f"data of {name}" for name in HYPER}

@@ -189,6 +189,11 @@ class Recorder:
         return done
 
 
+def test_of_two_blocks_the_lower_rate_is_shown():
+    assert volatility_settings.progress([{"AP": 0.9}, {"AP": [0.8, 0.25]}]) == (
+        "acceptance rate 0.25")
+
+
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_what_is_run(budget):
     experiment = Recorder(budget)
