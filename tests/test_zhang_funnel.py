@@ -62,6 +62,12 @@ def test_a_chain_goes_on_from_piece_to_piece(method):
     assert found["counts"] == total and len(found["v"]) == 3
 
 
+def test_pieces_as_long_as_the_burn_in_count():
+    found = funnel.one_chain(SSHMC, "n + 1/9", SETTINGS[SSHMC], pieces=2, n=8, burn_in=8, seed=1)
+    after = funnel.one_chain(SSHMC, "n + 1/9", SETTINGS[SSHMC], pieces=3, n=8, burn_in=0, seed=1)
+    assert found["mean"] == after["mean"][1:]
+
+
 def test_without_a_burn_in_all_pieces_count():
     found = funnel.one_chain(SSHMC, "n/2 + 1/9", SETTINGS[SSHMC], pieces=2, n=8, burn_in=0, seed=1)
     assert len(found["mean"]) == 2

@@ -80,10 +80,10 @@ def one_chain(method, mass, setting, pieces, n, burn_in, seed):
     found = {name: [] for name in ("AP", "divergences", "v", "x", "v ours", "v squares",
                                    "x squares", "mean", "square", "variance", "x mean", "se")}
     counts = {}
-    for length in [burn_in] * (burn_in > 0) + [n] * pieces:
+    for length, kept in [(burn_in, False)] * (burn_in > 0) + [(n, True)] * pieces:
         chain = transitions(method, theta, phi, model, setting, length, rng)
         theta, phi = chain.theta[-1], chain.phi[-1]
-        if length == burn_in:
+        if not kept:
             continue
         s, v = summary(chain, 0), chain.phi[:, 0]
         ess = s["phi"]["lineage"][0]
