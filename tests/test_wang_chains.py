@@ -134,6 +134,7 @@ def test_the_clock_times_every_row_and_every_model():
 
 def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatch):
     now, at, asked = [0.0], [], []
+    _, truth, _ = problem(1, 0, STANDARD, n=30)
 
     def passes(seconds):
         now[0] += seconds
@@ -145,6 +146,7 @@ def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatc
 
     def trials(cache, k, values, model):
         asked.append(k)
+        assert np.all(np.abs(values - truth[k]) < 0.5)  # five standard deviations
         passes((2.0 + k) * len(values) * (1 if len(at) > 1 else 7))
 
     monkeypatch.setattr(chains.time, "thread_time", lambda: now[0])
