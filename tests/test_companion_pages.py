@@ -517,6 +517,8 @@ def test_open_questions_become_lists():
     assert evidence.markdown("one\ntwo\n\nthree") == "<p>one two</p>\n<p>three</p>"
     assert evidence.from_figures("../paquet_logz.py") == "../reproduce/paquet_logz.py"
     assert evidence.from_figures("../../tests/x.py") == "../tests/x.py"
+    for link in ("#rivals", "https://arxiv.org/../../figures/x.png"):
+        assert evidence.from_figures(link) == link
 
 
 def test_what_is_written_beside_a_result_goes_with_its_script():

@@ -142,6 +142,9 @@ def test_surrogate_slices_count_what_they_evaluate(gp):
     # of each hyperparameter three and one proposal at least; of an ellipse one point
     assert asked >= 30 * 2 * 4 and points >= 30 * 4
     assert np.unique(columns[:, 0]).size == 30  # nothing is ever rejected
+    # a bracket that is as good as a point is not stepped out: one proposal is enough
+    *_, asked, _ = surrogate_gp(np.zeros(5), PHI, gp[0], 0.4, 1e-9, 30, np.random.default_rng(4), 3)
+    assert asked == 30 * 2 * 4
 
 
 def test_the_cases_of_a_subset_count_so_often():

@@ -9,6 +9,7 @@ import pytest
 
 import rivals.nuts
 import zhang_nuts as script
+from algorithms.ess import initial_sequence
 from harness.claims import Measured, judge
 from harness.style import plt
 from models.funnel import Funnel
@@ -197,6 +198,28 @@ def test_standard_errors_are_those_of_correlated_draws():
     assert 0.5 < worst(found) / (chains * n / tau) < 1.1
     assert imprecision(found) == pytest.approx(max(found.mean_se.max(), found.sd_se.max()),
                                                rel=0.1)
+
+
+def test_moments_have_the_errors_of_their_own_sequences():
+    rng = np.random.default_rng(3)
+    x = 5.0 + 2.0 * series(500, 3, 0.8, rng)
+    found, squares = moments(x[:, :1], x[:, 1:]), (x - x.mean(axis=0)) ** 2
+    for name, values in (("mean", x), ("variance", squares)):
+        ess = initial_sequence(values).ess
+        np.testing.assert_allclose(found[name], values.mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(found[f"{name} se"], values.std(axis=0) / ess**0.5, rtol=1e-12)
+    np.testing.assert_allclose(found["spread"], (squares**2).mean(axis=0) - found["variance"] * (
+        np.array(found["variance"])), rtol=1e-9)
+
+
+def test_imprecision_is_in_standard_deviations():
+    f = made_up()["found"]["credit", SSHMC]
+    four = np.full(f.mean.size, 4.0)
+    for field in ("mean_se", "sd_se"):
+        errors = np.full(f.mean.size, 0.01)
+        errors[1] = 0.4
+        changed = f._replace(sd=four, mean_se=0 * four, sd_se=0 * four)._replace(**{field: errors})
+        assert imprecision(changed) == 0.1
 
 
 def test_chains_that_scatter_have_larger_standard_errors():
