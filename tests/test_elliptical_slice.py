@@ -100,6 +100,13 @@ def test_an_update_by_hand():
     np.testing.assert_array_equal(x, [1.0, 2.0])
 
 
+def test_one_variable_that_is_where_it_was_does_not_end_an_update():
+    # of no variance: it is 0 on the whole ellipse, on which a quarter turn makes the other 0.9
+    x, rng = np.array([1.0, 0.0]), Given(np.array([0.9, 0.0]), uniforms=[0.5, 0.25])
+    found, _ = elliptical_update.py_func(x, 0.0, Slope(0.1, np.zeros(2)), np.zeros(2, int), rng)
+    np.testing.assert_allclose(found, [0.9, 0.0], rtol=0, atol=1e-14)
+
+
 def test_the_height_is_below_L_of_the_start():
     # of log y = log .5 and a slope of 1 about 0, the turn of 30 degrees backwards is just inside
     # at -.5, and 60 degrees, at -.87, is outside
