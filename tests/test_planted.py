@@ -69,9 +69,17 @@ def test_a_bug_is_planted_drawn_and_taken_back(with_line):
 
 
 def test_a_figure_with_times_in_it_is_known(with_line, tmp_path):
+    # what each run draws is another number for certain: how many there were
+    runs = tmp_path / "runs"
+    runs.touch()
     script = tmp_path / "reproduce" / "x_fig1.py"
-    script.write_text(SCRIPT.replace("int(found)", "time.time_ns() // 1000 % 251"))
+    script.write_text(SCRIPT.replace("int(found)", "shade").replace("found = value()", f"""
+with open({str(runs)!r}, "a") as runs:
+    runs.write("x")
+    shade = 50 * runs.tell()
+found = value()"""))
     assert not with_line("return 1.0")[0]["steady"]
+    assert runs.read_text().startswith("xx")
 
 
 def test_what_nothing_shows_is_said(with_line):
