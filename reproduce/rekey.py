@@ -2,7 +2,7 @@
 
 Run     python reproduce/rekey.py [script ...] [--jobs J] [--samples S]    all, if none is named
 Writes  figures/replicates/<script>.json.gz with new keys, and figures/replicates/rekeyed.md, which
-        says what was computed again; the exit status is 1 if a number differs
+        says what was computed again, the last time first; the exit status is 1 if a number differs
 
 The key of a replicate changes with the code that computes it, also where the change is one of
 names, rooms or speed.  Of every script, function and method S replicates (or all there are), three
@@ -18,6 +18,7 @@ import argparse
 import json
 import os
 import sys
+from datetime import date
 from importlib import import_module
 from types import FunctionType, ModuleType
 
@@ -31,6 +32,7 @@ from harness.workers import begin
 
 SAMPLES = 3  # of every script, function and method
 STORE = FIGURES / "replicates"
+HEAD = "# Replicates computed again\n"  # of the report
 
 
 def groups(records):
@@ -132,8 +134,10 @@ def main():
     if rows:
         on = machine()
         text = table(rows, ["script", "function", "method", "replicates", "numbers", "task"])
-        write(STORE / "rekeyed.md", f"# Replicates computed again\n\n{on['processor']}, kernels of"
-              f" {on['blas']}; every number but times, bit for bit\n\n```text\n{text}\n```\n")
+        report = STORE / "rekeyed.md"
+        before = report.read_text().removeprefix(HEAD) if report.exists() else ""
+        write(report, f"{HEAD}\n## {date.today()}\n\n{on['processor']}, kernels of {on['blas']};"
+              f" every number but times, bit for bit\n\n```text\n{text}\n```\n{before}")
         print(text)
     print(*wrong, sep="\n", file=sys.stderr)
     return int(bool(wrong))

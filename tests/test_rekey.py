@@ -2,6 +2,7 @@
 
 import math
 import sys
+from datetime import date
 from importlib import import_module
 
 import pytest
@@ -97,7 +98,12 @@ def test_the_command_says_what_differs_and_fails_then(tmp_path, monkeypatch, cap
     for name in "dc":
         (tmp_path / f"{name}.json.gz").touch()
     monkeypatch.setattr(sys, "argv", ["rekey.py"])  # all, and so many that --help says
+    row[1] = "another"
     assert rekey.main() == status and asked[1:] == [(["c", "d"], 2, 3)]
+    text = (tmp_path / "rekeyed.md").read_text()  # one below the other, the last one first
+    assert text.startswith(f"# Replicates computed again\n\n## {date.today()}\n\n")
+    assert text.count("# Replicates") == 1 and text.count("\n## ") == text.count("numbers") == 2
+    assert text.index("another") < text.index("chain  ") and text.endswith("```\n")
 
 
 @pytest.mark.parametrize(("old", "new", "where"), [
