@@ -1,20 +1,39 @@
 """Claims: what a paper says, how we measure it, in which interval it must fall, and why.
 
 A claim carries its own measurement, a function of the script's result, so that no claim can lose
-its number.  The verdict follows from the number, its standard error and the interval alone.
+its number.  The verdict follows from the number, the errors of both sides and the interval alone:
+
+agrees                 within 2 standard errors of the interval, theirs and ours in quadrature; an
+                       order holds by 2 or more
+inconclusive           further out, by up to 4; or an order that holds by less than 2
+differs                by more than 4; or a known difference that was declared after it was seen
+known difference       differs, and the reason was derived before a run showed it
+too weak               would agree, but a printed value that is wrong by a factor of three would too
+not specified          depends on a setting that the paper does not state: some scanned ones differ
+every setting differs  no scanned setting has what the paper prints
+
+A true number is more than 2 standard errors away once in 22 times and more than 4 once in 16000: of
+281 true numbers about 13 would be inconclusive, and the chance that any differs is 2 %.
 """
 
 import math
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2, norm
 
 BUDGETS = ("smoke", "short", "paper")
-KINDS = ("printed number", "printed sentence", "order", "ours")
-VERDICTS = ("differs", "known difference", "not determined", "cannot tell", "agrees")
+KINDS = ("printed number", "printed sentence", "order", "paper against itself", "joint test",
+         "ours")
+PAPERS_OWN = KINDS[:3]  # what a paper says, against a computation of ours
+VERDICTS = ("differs", "every setting differs", "known difference", "not specified",
+            "inconclusive", "too weak", "agrees")
+AGREE, DIFFER = 2, 4  # combined standard errors
+WEAK = 3.0  # a claim that could not tell such a factor does not agree
 WIDTH = 100  # of the text reports
 
 
@@ -74,20 +93,50 @@ class Scan(NamedTuple):
     found: tuple  # a Measured for each
 
 
-class Claim(NamedTuple):
-    """One number or statement of the paper, how ours is measured, and where it must fall."""
+class Noted(NamedTuple):
+    """A measurement with a remark that the report shows beside it."""
 
-    what: str  # the quantity
+    ours: Measured
+    note: str
+
+
+class Declared(NamedTuple):
+    """A difference that is no surprise: why, and whether that was known before it was seen."""
+
+    why: str  # the derivation, or what is known of the cause
+    derived: str  # when: a date and time, "2026-11-19T23:27", or a date
+    seen: str = ""  # when a run at the paper's length first showed it; "" if it takes no run
+    cause: str = ""  # the misprint or error that it follows from, which the score counts once
+
+    @property
+    def before(self):
+        """Whether the derivation came first."""
+        return not self.seen or self.derived < self.seen
+
+
+class Claim(NamedTuple):
+    """One number or statement of the paper, how ours is measured, and where it must fall.
+
+    `theirs` is the standard error of the paper's own number, which `low` and `high` leave out.
+    Claims of one `row` are about a row of a table, all columns of which have one setting.
+    """
+
+    what: str  # the quantity; log(...) if it is a natural logarithm, of which a power is a factor
     paper: str  # what the paper prints or says
-    ours: Callable  # of the script's result: a number, a Measured or a Scan
+    ours: Callable  # of the script's result: a number, a Measured, a Noted or a Scan
     low: float  # the accepted interval, ends included
     high: float
     why: str  # where the interval comes from
     kind: str  # one of KINDS
-    known: str = ""  # the derivation of a known difference, if there is one
+    known: Declared | None = None
     # at which it is made; "paper" is always one of them, and alone where seconds are compared:
     # no other has the machine to itself
     budgets: tuple = BUDGETS
+    theirs: float = 0.0
+    row: str = ""  # such as "Table 3, SSHMC"
+    cell: str = ""  # the printed number, which may have several claims; "": of `what`
+    printed: float = math.nan  # the number that `low` and `high` surround, if a factor of it makes
+    #                            sense and `what` is no logarithm
 
 
 class Finding(NamedTuple):
@@ -96,6 +145,8 @@ class Finding(NamedTuple):
     claim: Claim
     ours: Measured | Scan
     verdict: str
+    power: float = math.nan  # see power()
+    note: str = ""
 
 
 def measured(x):
@@ -134,60 +185,165 @@ def least(estimates):
     return min(map(measured, estimates), key=lambda m: m.value / m.se)
 
 
+def joint(what, claims, budgets=("paper",)):
+    """Return the claim that all of `claims`, numbers of one table and method, agree together.
+
+    Of independent numbers the squares of (ours - theirs) / error add up to a chi-squared number.
+    What is judged is its probability, as the normal deviate that is exceeded as rarely, either
+    way.  Where they are Scans, which have the same settings, it is that of the best setting.
+    """
+
+    def ours(result):
+        found = [measurement(claim, result)[0] for claim in claims]
+        settings = found[0].settings if isinstance(found[0], Scan) else ("",)
+        tests = [(chi_squared(claims, [m.found[k] if isinstance(m, Scan) else m for m in found]),
+                  setting) for k, setting in enumerate(settings)]
+        (value, shift), setting = min(tests, key=lambda test: np.nan_to_num(test[0][0], nan=np.inf))
+        deviate = norm.isf(chi2.sf(value, len(claims)) / 2)
+        factor = Measured(math.exp(shift.value), math.exp(shift.value) * shift.se)
+        return Noted(Measured(float(deviate)), f"chi-squared {value:.1f} of {len(claims)}"
+                     + f"; on average {brief(factor)} times the paper's" * all(
+                         logarithmic(claim.what) for claim in claims)
+                     + f"; with {setting}" * bool(setting))
+
+    return Claim(what, "all of these numbers at once", ours, 0.0, 0.0,
+                 "the normal deviate of a chi-squared probability, of 1 standard error; the errors"
+                 " of both sides in quadrature, and rounding, which is uniform", "joint test",
+                 budgets=budgets, theirs=1.0)
+
+
+def chi_squared(claims, found):
+    """Return the sum of squares of (ours - theirs) / error, and the weighted mean difference."""
+    away = np.array([m.value - (c.low + c.high) / 2 for c, m in zip(claims, found, strict=True)])
+    error = np.array([math.hypot(m.se, c.theirs, (c.high - c.low) / 12**0.5)
+                      for c, m in zip(claims, found, strict=True)])
+    weight = error**-2 / np.sum(error**-2)
+    return float(np.sum((away / error) ** 2)), Measured(
+        float(weight @ away), float(np.sum(error**-2) ** -0.5))
+
+
 def judge(claims, result, budget):
     """Return the Finding of each of `claims` that is made at `budget`.
 
     A smoke run has two or three replicates, whose scatter says little of a standard error: no
     estimate fails there.
     """
-    findings = []
+    made = [claim for claim in claims if budget in claim.budgets]
     for claim in claims:
         if claim.kind not in KINDS or "paper" not in claim.budgets:
             raise ValueError(f"the claim {claim.what!r} must be of one of the kinds {KINDS} and"
                              " made at the paper budget, but is of"
                              f" {claim.kind!r} at {claim.budgets}")
-        if budget in claim.budgets:
-            ours = claim.ours(result)
-            ours = ours if isinstance(ours, Scan) else Measured(*map(float, measured(ours)))
-            found = verdict(claim, ours)
-            finding = Finding(claim, ours, found)
-            hasty = budget == "smoke" and is_estimate(ours) and failures([finding])
-            findings.append(finding._replace(verdict="cannot tell") if hasty else finding)
-    repeated = [what for what, n in Counter(f.claim.what for f in findings).items() if n > 1]
+    repeated = [what for what, n in Counter(claim.what for claim in made).items() if n > 1]
     if repeated:
         raise ValueError(f"two claims must not be about the same quantity, but are: {repeated}")
+    measurements = [measurement(claim, result) for claim in made]
+    rows = {}  # of claims that a scan judges together
+    for claim, (ours, _) in zip(made, measurements, strict=True):
+        if isinstance(ours, Scan):
+            rows.setdefault(claim.row or claim.what, []).append((claim, ours))
+    findings = []
+    for claim, (ours, note) in zip(made, measurements, strict=True):
+        if isinstance(ours, Scan):
+            found, one, said = scanned(claim, ours, rows[claim.row or claim.what])
+            note = "; ".join(filter(None, (note, said)))
+        else:
+            found, one = verdict(claim, ours), ours
+        if found == "differs" and claim.known and not claim.known.before:
+            note = "; ".join(filter(None, (note, "declared after the run")))
+        finding = Finding(claim, ours, found, power(claim, one), note)
+        hasty = budget == "smoke" and is_estimate(ours) and failures([finding])
+        findings.append(finding._replace(verdict="inconclusive") if hasty else finding)
     return findings
 
 
+def measurement(claim, result):
+    """Return what is measured for a claim, a Measured or a Scan, and the remark beside it."""
+    ours = claim.ours(result)
+    ours, note = ours if isinstance(ours, Noted) else (ours, "")
+    return (ours if isinstance(ours, Scan) else Measured(*map(float, measured(ours)))), note
+
+
 def verdict(claim, ours):
-    """Compare a Measured or a Scan with a claim; return one of VERDICTS.
+    """Compare a Measured with a claim; return one of VERDICTS.
 
-    Outside [low, high]: `differs` if by more than 4 standard errors, which a true statement does
-    once in 16000 times (`known difference` if the claim declares it); else `cannot tell`.
-    Inside: `agrees`, unless the value would be inside by luck: a statement of order (one end
-    infinite, or the kind "order") needs 2 standard errors to its nearest end, a number needs an
-    interval no narrower than 2 standard errors.  A value of nan differs, a standard error of nan
-    cannot tell.  With se = 0 the interval alone decides.
-
-    A Scan agrees if all of it does, and differs if all of it does to one side; otherwise the claim
-    is `not determined`: it depends on what the paper does not say.
+    A statement of order (one end infinite, or the kind "order") needs AGREE standard errors to its
+    nearest end to agree.  A value of nan differs, a standard error of nan is inconclusive.  Without
+    errors the interval alone decides.
     """
-    if isinstance(ours, Scan):
-        verdicts = {verdict(claim, m) for m in ours.found}
-        sides = {m.value > claim.high for m in ours.found}
-        settled = len(verdicts) == 1 and (verdicts == {"agrees"} or len(sides) == 1)
-        return verdicts.pop() if settled else "not determined"
     value, se = ours
     if se < 0:
         raise ValueError(f"the standard error of {claim.what!r} must not be negative, but is {se}")
+    error = math.hypot(se, claim.theirs)
     outside = max(claim.low - value, value - claim.high)  # negative inside, nan if value is
     order = claim.kind == "order" or math.isinf(claim.high - claim.low)
-    if math.isnan(value) or outside > 4 * se:  # with se = 0, outside at all
-        return "known difference" if claim.known else "differs"
-    if outside > 0 or math.isnan(se):
-        return "cannot tell"
-    luck = -outside < 2 * se if order else claim.high - claim.low < 2 * se
-    return "cannot tell" if luck else "agrees"
+    if math.isnan(value) or outside > DIFFER * error:  # without errors, outside at all
+        return "known difference" if claim.known and claim.known.before else "differs"
+    if math.isnan(se) or outside > (-AGREE if order else AGREE) * error:
+        return "inconclusive"
+    return "too weak" if weak(claim, ours) else "agrees"
+
+
+def power(claim, ours):
+    """Return by which factor the printed value would have to be wrong for a claim to differ.
+
+    That is where we measure what the paper prints: what lies DIFFER standard errors beyond the
+    interval.  For what is neither a logarithm nor a multiple of a printed number it is nan.
+    """
+    half = 0.0 if math.isinf(claim.high - claim.low) else (claim.high - claim.low) / 2
+    shift = half + DIFFER * math.hypot(ours.se, claim.theirs)
+    if logarithmic(claim.what):
+        return math.exp(min(shift, 700.0))
+    return 1 + shift / abs(claim.printed) if claim.printed else math.nan
+
+
+def weak(claim, ours):
+    """Tell whether a number that is where a claim has it says next to nothing."""
+    factor = power(claim, ours)
+    if claim.kind in PAPERS_OWN and not math.isnan(factor):
+        return factor > WEAK
+    return claim.theirs == 0 and claim.high - claim.low < 2 * ours.se
+
+
+def logarithmic(what):
+    """Tell whether a quantity is a natural logarithm, by its name."""
+    return bool(re.search(r"\blog\(", what)) and " - log " not in what
+
+
+def scanned(claim, ours, row):
+    """Judge a Scan with all columns of its row; return verdict, the Measured it rests on, a note.
+
+    A row has one setting.  It agrees if one scanned setting has all its numbers; an order or a
+    sentence must hold in every setting.  Settings in which something is nan are left out.
+    """
+    alone = len(row) == 1
+    usable = [k for k in range(len(ours.settings))
+              if not any(math.isnan(scan.found[k].value) for _, scan in row)]
+    left = [str(s) for k, s in enumerate(ours.settings) if k not in usable]
+    note = f"left out, nan: {', '.join(left)}" * bool(left)
+    if not usable:
+        return verdict(claim, Measured(math.nan)), Measured(math.nan, math.nan), note
+    columns = {k: [verdict(c._replace(known=None), scan.found[k]) for c, scan in row]
+               for k in usable}
+    best = min(usable, key=lambda k: np.nan_to_num(
+        sum(distance(c, scan.found[k]) ** 2 for c, scan in row), nan=np.inf))
+    fits = [k for k in usable if set(columns[k]) <= {"agrees", "too weak"}]
+    if fits and (claim.kind == "printed number" or len(fits) == len(usable)):
+        best = best if best in fits else fits[0]
+        named = f"with {ours.settings[best]}" * (claim.kind == "printed number")
+        return (verdict(claim, ours.found[best]), ours.found[best],
+                "; ".join(filter(None, (named, note))))
+    sides = {ours.found[k].value > claim.high for k in usable}
+    if all("differs" in columns[k] for k in usable) and not (alone and len(sides) > 1):
+        known = claim.known and claim.known.before
+        return ("known difference" if known else "every setting differs"), ours.found[best], note
+    return "not specified", ours.found[best], note
+
+
+def distance(claim, ours):
+    """Return by how many standard errors a number is outside its interval."""
+    outside = max(claim.low - ours.value, ours.value - claim.high, 0.0)
+    return outside / math.hypot(ours.se, claim.theirs) if outside else 0.0
 
 
 def is_estimate(ours):
@@ -197,9 +353,10 @@ def is_estimate(ours):
 
 
 def failures(findings):
-    """List what must not go unnoticed: undeclared differences, and known ones that are none."""
-    return [f"{f.claim.what}: differs" for f in findings if f.verdict == "differs"] + [
-        f"{f.claim.what}: agrees, though it is declared as a known difference"
+    """List what must not go unnoticed: undeclared differences, and declared ones that are none."""
+    return [f"{f.claim.what}: {f.verdict}, and is not declared" for f in findings
+            if f.verdict in VERDICTS[:2] and not f.claim.known] + [
+        f"{f.claim.what}: agrees, though it is declared to differ"
         for f in findings if f.claim.known and f.verdict == "agrees"]
 
 
@@ -210,21 +367,22 @@ def report(findings):
     """
     blocks = []
     for kind in VERDICTS[:-1]:
-        for claim, ours, found in findings:
+        for claim, ours, found, factor, note in findings:
             if found == kind:
-                reasons = [claim.why] + [f"known: {claim.known}"] * bool(claim.known)
+                reasons = [claim.why, *declaration(claim)]
                 blocks.append("\n".join(
-                    [f"{found:17}{claim.what}",
-                     f"{'':17}ours {number(ours)}   paper: {claim.paper}   accepted"
-                     f" {interval(claim)}"]
-                    + [filled(reason, " " * 17) for reason in reasons]))
+                    [f"{found:22} {claim.what}",
+                     f"{'':23}ours {number(ours)}   paper: {claim.paper}   accepted"
+                     f" {interval(claim)}{told(factor)}"]
+                    + [filled(text, " " * 23) for text in filter(None, [note, *reasons])]))
     agreeing = [f for f in findings if f.verdict == "agrees"]
     notes = {why: f"[{k}]" for k, why in enumerate(
         dict.fromkeys(f.claim.why for f in agreeing), 1)}
     if agreeing:
         blocks.append(text_table(
-            [[f.claim.what, number(f.ours), f.claim.paper, interval(f.claim), notes[f.claim.why]]
-             for f in agreeing], ["agrees", "ours", "paper", "accepted", "why"]))
+            [[f.claim.what, number(f.ours) + f" ({f.note})" * bool(f.note), f.claim.paper,
+              interval(f.claim), told(f.power).strip(), notes[f.claim.why]] for f in agreeing],
+            ["agrees", "ours", "paper", "accepted", "power", "why"]))
         blocks.append("\n".join(filled(f"{mark} {why}", "") for why, mark in notes.items()))
     blocks += [f"FAILS: {line}" for line in failures(findings)]
     return "\n\n".join([*blocks, counted(findings)])
@@ -236,9 +394,25 @@ def counted(findings):
     return ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v]) or "no claim is made"
 
 
+def declaration(claim):
+    """Say why a claim is known to differ, and when that was found; [] if it is not."""
+    if not claim.known:
+        return []
+    why, derived, seen, _ = claim.known
+    when = (f"derived {derived}" if not seen else
+            f"derived {derived}, before the first run ({seen})" if claim.known.before else
+            f"declared {derived}, after the first run ({seen})")
+    return [f"known: {why}; {when}"]
+
+
+def told(factor):
+    """Say which error of the printed value would be seen."""
+    return "" if math.isnan(factor) else f"   told: x {factor:.3g}"
+
+
 def interval(claim):
-    """Format the accepted interval."""
-    return f"[{claim.low:.5g}, {claim.high:.5g}]"
+    """Format the accepted interval, and the paper's own standard error."""
+    return f"[{claim.low:.5g}, {claim.high:.5g}]" + f" ± {claim.theirs:.2g}" * (claim.theirs > 0)
 
 
 def filled(text, indent):

@@ -77,7 +77,7 @@ def taking(script, experiment, findings, cases, kind):
 
 
 def judged(script, experiment, result, cases):
-    """Return the Findings of a script, `cannot tell` where times are of several processors.
+    """Return the Findings of a script, `inconclusive` where times are of several processors.
 
     The reason then says of which.
     """
@@ -95,4 +95,4 @@ def mixed(finding, kinds):
         return finding
     why = (f"{finding.claim.why}.  Not judged: the times are of several kinds of processors,"
            f" {' and '.join(kinds)}, and say nothing of each other")
-    return finding._replace(claim=finding.claim._replace(why=why), verdict="cannot tell")
+    return finding._replace(claim=finding.claim._replace(why=why), verdict="inconclusive")

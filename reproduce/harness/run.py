@@ -247,10 +247,11 @@ def written(table, findings, experiment, note=""):
 def record(name, findings, experiment):
     """Return what a script saves as JSON: its claims, and where they come from."""
     claims = []
-    for claim, ours, found in findings:
+    for claim, ours, found, factor, note in findings:
         entry = {k: v for k, v in claim._asdict().items() if k not in ("ours", "budgets")}
+        entry["known"] = claim.known._asdict() if claim.known else None
         scan = {"scan": ours._asdict()} if hasattr(ours, "found") else measured(ours)._asdict()
-        claims.append(entry | scan | {"verdict": found})
+        claims.append(entry | scan | {"verdict": found, "power": factor, "note": note})
     return {
         "name": name, "budget": experiment.budget, "seed": experiment.seed,
         "jobs": experiment.jobs, "verdicts": counted(findings), "claims": claims,
