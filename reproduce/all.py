@@ -20,17 +20,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from harness.claims import KINDS, VERDICTS
+from harness.claims import CLASSES
 from harness.fingerprint import ROOT
 from harness.replicates import figures, processor, write
 from harness.run import own_version
 from harness.shards import AGAIN
-from harness.tables import markdown, ours, pages, read
+from harness.tables import COLUMNS, HEAD, Script, counts, markdown, ours, pages, read, row, told
 from harness.workers import PARENT
 
 SCRIPTS = Path(__file__).resolve().parent
@@ -82,26 +81,30 @@ def modified(path):
 
 
 def results(runs, settings):
-    """Make the text of results.md: claims by kind, then a row per script, then one per claim."""
-    made = [(r.script, claim) for r in runs for claim in r.record.get("claims", [])]
-
-    def counts(claims, *more):
-        found = Counter(claim["verdict"] for claim in claims)
-        return [*(found[v] for v in VERDICTS), *more]
-
-    kinds = [[kind, *counts([c for _, c in made if c["kind"] == kind])] for kind in KINDS]
-    kinds.append(["all", *counts([c for _, c in made])])
-    rows = [[f"`{r.script}`", *counts(r.record.get("claims", [])), duration(r.seconds),
+    """Make the text of results.md: claims by class, then a row per script, then one per claim."""
+    made = [(Script(r.script, "", None), claim) for r in runs
+            for claim in r.record.get("claims", [])]
+    rows = [[f"`{r.script}`", *(brief([one for one in made if one[0].name == r.script], name)
+                                for name in CLASSES), duration(r.seconds),
              duration(r.record.get("replicate_seconds", 0)), r.status] for r in runs]
-    claims = [[f"`{script}`", c["what"], c["paper"], ours(c), c["verdict"]] for script, c in made]
+    claims = [[f"`{script.name}`", c["what"], c["kind"], c["paper"],
+               ours(c) + f"; {c['note']}" * bool(c["note"]), c["verdict"], told(c)]
+              for script, c in made]
     return "\n".join([
         f"# Results, {settings.budget} budget", "",
         f"mirrormc {own_version()}, seed {settings.seed}, {settings.jobs} job(s), {processor()},"
         f" {datetime.now(UTC):%Y-%m-%d}. Replicates: the time it took to compute them, in this run"
         " or earlier ones, summed over processes.", "",
-        *markdown(["claims", *VERDICTS], kinds), "",
-        *markdown(["script", *VERDICTS, "wall time", "replicates", "exit status"], rows), "",
-        *markdown(["script", "claim", "paper", "ours", "verdict"], claims), ""])
+        *markdown(["claims", "in all", *HEAD], [row(name, made, name) for name in CLASSES]), "",
+        *markdown(["script", *CLASSES, "wall time", "replicates", "exit status"], rows), "",
+        *markdown(["script", "claim", "kind", "paper", "ours", "verdict", "told from a factor of"],
+                  claims), ""])
+
+
+def brief(claims, name):
+    """Say how many claims of a class there are of each verdict."""
+    found = counts(claims, name)
+    return ", ".join(f"{verdict} {found[verdict]}" for verdict in COLUMNS if found[verdict])
 
 
 def duration(seconds):

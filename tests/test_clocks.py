@@ -80,13 +80,13 @@ def test_a_claim_that_takes_times_of_two_kinds_is_not_judged_and_no_other(other)
     assert one.clocks == sorted(["EPYC (SkylakeX)", f"{other[0]} ({other[1]})"])
     findings = judged(SCRIPT, one, result, None)
     assert {f.claim.what: f.verdict for f in findings} == {
-        "one data set": "agrees", "another data set": "agrees", "two data sets": "cannot tell",
-        "two of the same kind": "agrees", "how many are more than 1": "cannot tell",
-        "a scan": "cannot tell", "no times": "agrees", "wrong, and of two": "cannot tell"}
+        "one data set": "agrees", "another data set": "agrees", "two data sets": "inconclusive",
+        "two of the same kind": "agrees", "how many are more than 1": "inconclusive",
+        "a scan": "inconclusive", "no times": "agrees", "wrong, and of two": "inconclusive"}
     for finding in findings:
         assert ("several kinds of processors" in finding.claim.why) == (
-            finding.verdict == "cannot tell")
-        assert all((kind in finding.claim.why) == (finding.verdict == "cannot tell")
+            finding.verdict == "inconclusive")
+        assert all((kind in finding.claim.why) == (finding.verdict == "inconclusive")
                    for kind in one.clocks)
     assert [str(f.ours) for f in findings] == [  # numbers stay, to be read as what they are
         str(f.ours) for f in judged(SCRIPT, *experiment([NEW] * 3), None)]
@@ -94,9 +94,9 @@ def test_a_claim_that_takes_times_of_two_kinds_is_not_judged_and_no_other(other)
 
 @pytest.mark.parametrize(("gap", "verdicts"), [
     # a choice that the least change of a time changes cannot be followed: all claims
-    (1e-12, ["cannot tell"] * 2),
+    (1e-12, ["inconclusive"] * 2),
     # one that small changes of times leave as it is can be: what takes no times is judged
-    (0.5, ["cannot tell", "agrees"])])
+    (0.5, ["inconclusive", "agrees"])])
 def test_a_script_that_chooses_by_times_what_it_computes(gap, verdicts):
     def choose(experiment, cases):
         a, b = (times["seconds"]["slow"][0] for times in experiment.replicates(
@@ -153,6 +153,6 @@ def test_a_run_of_two_kinds_says_so_and_does_not_fail(monkeypatch, capsys):
     assert "Not judged: the times are of several kinds" in out
     record = json.loads((replicates.FIGURES / "x_fig1.json").read_text())
     assert record["clocks"] == ["EPYC (SkylakeX)", "Xeon (Haswell)"]
-    assert record["verdicts"] == "4 cannot tell, 4 agrees"
+    assert record["verdicts"] == "4 inconclusive, 4 agrees"
     one, result = experiment([NEW] * 3)
     assert finish(parts, one, result, SimpleNamespace()) == 1

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from harness import replicates
-from harness.claims import BUDGETS, KINDS, VERDICTS, Claim, Measured, Scan, judge
+from harness.claims import BUDGETS, KINDS, VERDICTS, Claim, Declared, Measured, Scan, judge
 from harness.fingerprint import ROOT
 from harness.run import Settings, record
 
@@ -21,7 +21,8 @@ RECORDS = sorted((ROOT / "figures").glob("*.json"))
 CLAIMS = [
     Claim("exact", "0", lambda r: 0, 0, 0, "rounding", "printed number"),
     Claim("of one draw", "> 0", lambda r: Measured(1.0, math.nan), 0, math.inf, "more", "order"),
-    Claim("a misprint", "7", lambda r: 5.0, 7, 7, "rounding", "printed sentence", known="2 + 3"),
+    Claim("a misprint", "7", lambda r: 5.0, 7, 7, "rounding", "printed sentence",
+          Declared("2 + 3", "2026-01-02T03:04", "", "a sum")),
     Claim("a scan", "1", lambda r: Scan(("eps = 1", 2), (Measured(0.0), Measured(1.0, 0.1))),
           -0.5, 0.5, "numerics", "ours")]
 
@@ -32,7 +33,7 @@ def made(tmp_path, monkeypatch):
     monkeypatch.setattr(replicates, "FIGURES", tmp_path)
     findings = judge(CLAIMS, None, "paper")
     assert [f.verdict for f in findings] == [
-        "agrees", "cannot tell", "known difference", "not determined"]
+        "agrees", "inconclusive", "known difference", "not specified"]
     experiment = replicates.Experiment("x_fig7", Settings("smoke"))
     return json.loads(replicates.to_json(record("x_fig7", findings, experiment)))
 
@@ -63,9 +64,9 @@ def test_a_record_of_today_is_valid(made):
 def test_nothing_in_a_record_can_be_left_out_or_added(made):
     for key in made:
         assert not valid({k: v for k, v in made.items() if k != key}), key
-    assert not valid(made | {"note": ""})
+    assert not valid(made | {"more": ""})
     for k, claim in enumerate(made["claims"]):
-        for changed in ({**claim, "note": ""}, *(
+        for changed in ({**claim, "more": ""}, *(
                 {name: v for name, v in claim.items() if name != key} for key in claim)):
             assert not valid(made | {"claims": [*made["claims"][:k], changed]}), changed
 
@@ -79,11 +80,14 @@ def test_nothing_in_a_record_can_be_left_out_or_added(made):
     (["versions", "numpy"], "new"), (["platform"], ""), (["seconds"], 0), (["date"], "today"),
     (["claims", 0, "what"], ""), (["claims", 0, "paper"], 0), (["claims", 0, "low"], "0"),
     (["claims", 0, "high"], None), (["claims", 0, "why"], ""), (["claims", 0, "kind"], "number"),
-    (["claims", 0, "verdict"], "agree"), (["claims", 0, "verdict"], "not determined"),
+    (["claims", 0, "verdict"], "agree"), (["claims", 0, "verdict"], "not specified"),
+    (["claims", 0, "verdict"], "every setting differs"), (["claims", 0, "power"], "3"),
+    (["claims", 0, "theirs"], -1.0), (["claims", 0, "note"], None), (["claims", 0, "cell"], 1),
     (["claims", 0, "verdict"], "known difference"), (["claims", 0, "value"], "0"),
     (["claims", 0, "value"], None), (["claims", 0, "se"], -0.1), (["claims", 1, "se"], None),
     (["claims", 0, "scan"], {"settings": [1], "found": [[0.0, 0.0]]}),
-    (["claims", 2, "known"], ""), (["claims", 3, "value"], 0.0), (["claims", 3, "scan"], {}),
+    (["claims", 2, "known"], None), (["claims", 2, "known", "why"], ""),
+    (["claims", 2, "known", "derived"], "yesterday"), (["claims", 2, "known", "cause"], None), (["claims", 3, "value"], 0.0), (["claims", 3, "scan"], {}),
     (["claims", 3, "scan", "settings"], []), (["claims", 3, "scan", "found"], []),
     (["claims", 3, "scan", "found", 0], [0.0]), (["claims", 3, "scan", "found", 0], 0.0),
     (["claims", 3, "scan", "found", 0], [0.0, 0.1, 0.2]),

@@ -30,6 +30,9 @@ BUDGETS = ("smoke", "short", "paper")
 KINDS = ("printed number", "printed sentence", "order", "paper against itself", "joint test",
          "ours")
 PAPERS_OWN = KINDS[:3]  # what a paper says, against a computation of ours
+CLASSES = {"printed numbers, each once": KINDS[:1], "sentences and orders": KINDS[1:3],
+           "joint tests": KINDS[4:5], "the paper against itself": KINDS[3:4],
+           "checks of ours": KINDS[5:]}  # which a score shows apart, and never sums
 VERDICTS = ("differs", "every setting differs", "known difference", "not specified",
             "inconclusive", "too weak", "agrees")
 AGREE, DIFFER = 2, 4  # combined standard errors
@@ -343,7 +346,8 @@ def scanned(claim, ours, row):
 def distance(claim, ours):
     """Return by how many standard errors a number is outside its interval."""
     outside = max(claim.low - ours.value, ours.value - claim.high, 0.0)
-    return outside / math.hypot(ours.se, claim.theirs) if outside else 0.0
+    error = math.hypot(ours.se, claim.theirs)
+    return 0.0 if not outside else outside / error if error else math.inf
 
 
 def is_estimate(ours):
@@ -369,7 +373,8 @@ def report(findings):
     for kind in VERDICTS[:-1]:
         for claim, ours, found, factor, note in findings:
             if found == kind:
-                reasons = [claim.why, *declaration(claim)]
+                reasons = [claim.why] + [f"known: {claim.known.why}; {declaration(claim.known)}"
+                                         for _ in range(bool(claim.known))]
                 blocks.append("\n".join(
                     [f"{found:22} {claim.what}",
                      f"{'':23}ours {number(ours)}   paper: {claim.paper}   accepted"
@@ -394,15 +399,11 @@ def counted(findings):
     return ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v]) or "no claim is made"
 
 
-def declaration(claim):
-    """Say why a claim is known to differ, and when that was found; [] if it is not."""
-    if not claim.known:
-        return []
-    why, derived, seen, _ = claim.known
-    when = (f"derived {derived}" if not seen else
-            f"derived {derived}, before the first run ({seen})" if claim.known.before else
-            f"declared {derived}, after the first run ({seen})")
-    return [f"known: {why}; {when}"]
+def declaration(known):
+    """Say when a difference was derived, and when it was first seen."""
+    return (f"derived {known.derived}" if not known.seen else
+            f"derived {known.derived}, before the first run ({known.seen})" if known.before else
+            f"declared {known.derived}, after the first run ({known.seen})")
 
 
 def told(factor):

@@ -4,8 +4,8 @@ A block of a page stands between the lines `<!-- name arguments -->` and `<!-- /
 between them is written by a program, everything else by hand.  The blocks of README.md and of the
 pages reproduce/<author>/README.md:
 
-score                 how many claims there are, by verdict, by paper or script, and by kind
-result SCRIPT         the script's figure, known differences with their reasons, and all claims
+score                 how many claims there are, by class and verdict; on README.md by paper
+result SCRIPT         the script's figure, declared differences with their reasons, and all claims
 result SCRIPT all     and its table, or of that only the paragraphs that are named: 1,3
 table SCRIPT 1        these paragraphs of its table, and nothing else
 
@@ -17,20 +17,22 @@ import json
 import re
 import textwrap
 from collections import Counter
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
 
-from harness.claims import KINDS, VERDICTS, Measured, number
+from harness.claims import CLASSES, VERDICTS, Declared, Measured, declaration, logarithmic, number
 
 PAPERS = {"paquet": "Paquet & Fraccaro", "shahbaba": "Shahbaba, Lan, Johnson & Neal",
           "zhang": "Zhang & Sutton", "wang": "Wang & Neal"}
 TOGETHER = "meet"  # the script that is no paper's
 LINKS = {**{author: f"[{name}](reproduce/{author}/README.md)" for author, name in PAPERS.items()},
          TOGETHER: "[on each other's problems](figures/meet.txt)"}
+RESULTS = {"paquet": 0, "shahbaba": 108, "zhang": 77, "wang": 96}  # numbers in a paper's tables
 COLUMNS = VERDICTS[::-1]  # what agrees comes first
-KIND = dict(zip(KINDS, ("of these: a paper's own numbers", "its sentences",
-                        "an order of two quantities, no more", "checks of ours"), strict=True))
+HEAD = [*COLUMNS, "median factor told"]
+NUMBERS, *OTHERS = CLASSES
 WIDTH = 128  # of generated sentences
 BLOCK = re.compile(r"^<!-- (\w+)((?: [^\s>]+)*) -->$.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
 # where the table of a report ends (harness/run.py puts a report together)
@@ -111,44 +113,66 @@ def author_of(script):
 
 
 def score(scripts, author=""):
-    """Count the claims of some scripts: in a sentence, by paper or by script, and by kind.
+    """Count the claims of some scripts, the classes apart; of all papers the numbers by paper.
 
     Names the scripts that have not yet been run at the paper's run lengths.
     """
-    run = [script for script in scripts if script.claims is not None]
-    claims = [claim for script in run for claim in script.claims]
-    found = verdicts(claims)
-    first, *others, last = (f"{verdict} {found[verdict]}" for verdict in COLUMNS)
-    whose = f"{PAPERS[author]}'s" if author else "the papers'"
-    which = (f"{len(run)} of {len(scripts)} scripts" if len(run) < len(scripts) else
-             f"all {len(run)} scripts" if len(run) > 1 else "one script")
-    sentence = (f"**{len(claims)} claims**, made by {which} at {whose} run lengths: **{first}**,"
-                f" {', '.join(others)}, **{last}**.")
+    claims = claims_of(scripts)
     if author:
-        rows = [row(f"{described(script)}: [figure](../../figures/{script.name}.png),"
-                    f" [report](../../figures/{script.name}.txt)", script.claims)
-                for script in run]
+        rows = [row(name, claims, name) for name in CLASSES]
+        joint = [[escaped(c["what"]), c["note"], c["verdict"]] for _, c in claims
+                 if c["kind"] == "joint test"]
+        lines = markdown(["claims", "in all", *HEAD], rows)
+        if joint:
+            lines += ["", *markdown(["joint test of a table's numbers", "result", "verdict"],
+                                    joint)]
     else:
-        rows = [row(link, [claim for script in run if author_of(script) == name
-                           for claim in script.claims])
-                for name, link in LINKS.items() if name in map(author_of, run)]
-    rows += [row("**all**", claims),
-             *(row(KIND[kind], [c for c in claims if c["kind"] == kind]) for kind in KINDS)]
+        rows = [row(f"{link}, {RESULTS[name]} in its tables",
+                    [one for one in claims if author_of(one[0]) == name], NUMBERS)
+                for name, link in LINKS.items() if RESULTS.get(name)]
+        lines = [*markdown([NUMBERS, "compared", *HEAD], rows), "", *markdown(
+            ["of all papers", "in all", *HEAD], [row(name, claims, name) for name in OTHERS])]
     waiting = ", ".join(f"`{script.name}`" for script in scripts if script.claims is None)
-    return "\n".join(
-        [textwrap.fill(sentence, WIDTH), "", *markdown(["claims", "in all", *COLUMNS], rows),
-         *["", textwrap.fill(f"Not yet run, and in no count: {waiting}.", WIDTH)] * bool(waiting)])
+    return "\n".join([*lines, *["", textwrap.fill(
+        f"Not yet run, and in no count: {waiting}.", WIDTH)] * bool(waiting)])
 
 
-def row(label, claims):
-    """Make a row of the score."""
-    found = verdicts(claims)
-    return [label, len(claims), *(found[verdict] for verdict in COLUMNS)]
+def claims_of(scripts):
+    """List all claims of some scripts, each with its script."""
+    return [(script, claim) for script in scripts for claim in script.claims or ()]
 
 
-def verdicts(claims):
-    """Count claims by verdict."""
-    return Counter(claim["verdict"] for claim in claims)
+def counts(claims, name):
+    """Count the claims of a class by verdict, {verdict: number}, none left out.
+
+    A printed number that several claims are about counts once, by the worst of their verdicts.
+    """
+    worst = {}
+    for script, claim in claims:
+        if claim["kind"] in CLASSES[name]:
+            rank = VERDICTS.index(claim["verdict"])
+            cell = claim["cell"] if name == NUMBERS else ""
+            key = (author_of(script), cell) if cell else (script.name, claim["what"])
+            worst[key] = min(rank, worst.get(key, rank))
+    found = Counter(worst.values())
+    return {verdict: found[rank] for rank, verdict in enumerate(VERDICTS)}
+
+
+def row(label, claims, name):
+    """Make a row of the score: the claims of a class; and how many causes known differences have.
+
+    The last entry is the median over its claims of the factor by which a printed value would have
+    to be wrong to be told.
+    """
+    found = counts(claims, name)
+    ours = [claim for _, claim in claims if claim["kind"] in CLASSES[name]]
+    known = [claim for claim in ours if claim["verdict"] == "known difference"]
+    causes = len({claim["known"]["cause"] or claim["what"] for claim in known})
+    cells = [f"{found[verdict]} of {causes} cause{'s' * (causes > 1)}"
+             if verdict == "known difference" and 0 < causes < found[verdict] else found[verdict]
+             for verdict in COLUMNS]
+    told = [claim["power"] for claim in ours if np.isfinite(claim["power"])]
+    return [label, sum(found.values()), *cells, f"{median(told):.2g}" if told else "-"]
 
 
 def described(script):
@@ -167,20 +191,31 @@ def of_script(script, shown=""):
     parts = [f"![{script.name}](../../figures/{script.name}.png)"]
     if shown:
         parts.append(paragraphs(script, shown))
-    known = [[escaped(c["what"]), escaped(c["paper"]), spanned(c), escaped(c["known"])]
-             for c in script.claims if c["verdict"] == "known difference"]
+    known = [[c["verdict"], escaped(c["what"]), escaped(c["paper"]), spanned(c),
+              escaped(c["known"]["why"]), when(c)] for c in script.claims if c["known"]]
     if known:
-        parts.append("\n".join(markdown(["known difference", "paper", "ours", "because"], known)))
-    found = verdicts(script.claims)
-    counts = ", ".join(f"{verdict} {found[verdict]}" for verdict in COLUMNS if found[verdict])
+        parts.append("\n".join(markdown(
+            ["declared", "claim", "paper", "ours", "because", "when"], known)))
+    found = Counter(claim["verdict"] for claim in script.claims)
+    said = ", ".join(f"{verdict} {found[verdict]}" for verdict in COLUMNS if found[verdict])
     ordered = sorted(script.claims, key=lambda claim: VERDICTS.index(claim["verdict"]))
-    table = markdown(["claim", "kind", "paper", "ours", "verdict"],
-                     [[escaped(c["what"]), c["kind"], escaped(c["paper"]), spanned(c), c["verdict"]]
-                      for c in ordered])
+    table = markdown(["claim", "kind", "paper", "ours", "verdict", "told from a factor of"],
+                     [[escaped(c["what"]), c["kind"], escaped(c["paper"]), spanned(c), c["verdict"],
+                       told(c)] for c in ordered])
     parts.append("\n".join(
         [f"<details><summary>{len(script.claims)} claims of <code>{script.name}</code>:"
-         f" {counts}</summary>", "", *table, "", "</details>"]))
+         f" {said}</summary>", "", *table, "", "</details>"]))
     return "\n\n".join(parts)
+
+
+def told(claim):
+    """Format the factor by which the printed value would have to be wrong to be told."""
+    return f"{claim['power']:.3g}" if np.isfinite(claim["power"]) else "-"
+
+
+def when(claim):
+    """Say when a difference was declared, and when it was first seen."""
+    return declaration(Declared(**claim["known"]))
 
 
 def paragraphs(script, shown):
@@ -209,13 +244,14 @@ def ours(claim):
 
 def spanned(claim):
     """Format what we measured for a claim, of a scan its range; what is a log also as a factor."""
-    is_log = re.search(r"\blog\(", claim["what"]) and " - log " not in claim["what"]
+    is_log, note = logarithmic(claim["what"]), f"; {claim['note']}" * bool(claim["note"])
     if "scan" not in claim:
-        return ours(claim) + (f" (a factor of {np.exp(claim['value']):.2g})" if is_log else "")
+        return ours(claim) + (f" (a factor of {np.exp(claim['value']):.2g})" if is_log else "") + (
+            note)
     found = [value for value, _ in claim["scan"]["found"] if np.isfinite(value)]
     low, high = min(found), max(found)
     return f"{low:.3g} to {high:.3g} in {len(claim['scan']['found'])} settings" + (
-        f" (factors of {np.exp(low):.2g} to {np.exp(high):.2g})" if is_log else "")
+        f" (factors of {np.exp(low):.2g} to {np.exp(high):.2g})" if is_log else "") + note
 
 
 # Markdown
