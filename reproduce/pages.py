@@ -13,54 +13,15 @@ import json
 import re
 import sys
 from functools import cache
-from typing import NamedTuple
 
 from harness import evidence, exercises, laboratory, listing, operations
 from harness.claims import VERDICTS
 from harness.mirrors import ROOT, with_departures
+from harness.tables import TOGETHER, told, when
 from harness.typeset import Sheet
 
 FIGURES = ROOT / "figures"
 TEMPLATES = ROOT / "reproduce" / "harness" / "page"
-
-
-class Paper(NamedTuple):
-    """What a card of the index says beside what is counted."""
-
-    survives: str  # of the paper
-    today: str  # what to use
-
-
-PAPERS = {
-    "paquet": Paper(
-        "From EP's Gaussian, annealing finds the evidence for 767 written digits to a tenth of a"
-        " nat, and EP's second-order correction agrees with it; the printed order of the methods in"
-        " time does not hold, and Algorithm 4, line 18, has a wrong sign.",
-        "EP with its second-order correction; to check it, bridge sampling between EP's Gaussian"
-        " and draws by elliptical slices: a tenth of a nat in 0.4 CPU seconds at N = 767, where"
-        " annealing with RMHMC takes 93."),
-    "shahbaba": Paper(
-        "Every printed acceptance rate, those of the normal split in the authors' variant, and"
-        " nearly all that the text says of the gains; on the simulated data splitting by data is"
-        " not ahead of the normal split.",
-        "HMC with the Hessian at the mode for its mass: ten to 260 times the effective draws of the"
-        " better split, for a gradient, on the four data sets; where there is"
-        " no mode, NUTS with a mass of low rank."),
-    "zhang": Paper(
-        "The claim for the funnel: fifty times and more effective draws of v in a second than the"
-        " rivals have. Per gradient it is 2.6 times; and as printed it samples something else.",
-        "NUTS in non-centred coordinates: 3 to 6 times SSHMC's worst effective draws for the same"
-        " work on the three real problems, though by the second SSHMC's own loops are ahead on the"
-        " volatilities. Polya-Gamma variables and surrogate slices, where they apply: 2 and 4"
-        " times."),
-    "wang": Paper(
-        "Both methods leave the posterior invariant, to rounding, if a sweep is not taken for its"
-        " own reverse; a subset gains what Table 2 says, 1.8 times on average, and with wide slices"
-        " r = s = 1 is the best choice, as the text says.",
-        "Surrogate transitions along a fitted covariance, or HMC with it where no approximation is"
-        " at hand: the best rival takes 1.5 to 9 times fewer evaluations than the paper's best on"
-        " nine of ten kinds of data; slice sampling where only a sum is identified."),
-}
 
 
 def main():
@@ -85,7 +46,8 @@ def pages():
     found["laboratory.html"] = laboratories()
     found["exercises.html"] = lessons()
     cards = [{"author": author, **card(author)} for author in listing.AUTHORS]
-    score = evidence.counts(records())
+    score = evidence.score([each for author in listing.AUTHORS for each in evidence.scripts(author)]
+                           + [evidence.script(TOGETHER)])
     return {"index.html": rendered("index.html", cards=cards, score=score), **found}
 
 
@@ -107,7 +69,7 @@ def rendered(template, **values):
         "step_js": inlined("step.js"), "lab_css": inlined("laboratory.css"),
         "lab_js": inlined("laboratory.js"),
         "verdicts": VERDICTS, "evidence": evidence, "listing": listing, "slug": slug,
-        "total": lambda counts: sum(counts.values())}
+        "told": told, "when": when}
     return environment.get_template(template).render(**values)
 
 
@@ -130,14 +92,7 @@ def card(author):
     sections = [s for s in listing.sections(author) if s.own]
     scripts = evidence.scripts(author)
     return {"heading": heading, "introduction": introduction, "sections": sections,
-            "scripts": scripts, "words": PAPERS[author],
-            "score": evidence.counts(s.record for s in scripts if s.record)}
-
-
-def records():
-    """List what all scripts of the four papers have stored."""
-    return [script.record for author in listing.AUTHORS for script in evidence.scripts(author)
-            if script.record]
+            "scripts": scripts, "score": evidence.score(scripts)}
 
 
 # Laboratories, lessons and exercises
@@ -198,8 +153,7 @@ def paper(author):
         alone=alone, scripts=scripts, jump=jump(author),
         findings=evidence.findings(evidence.readme(author)),
         claims={s.name: claims(s.record) for s in scripts if s.record},
-        score=evidence.counts(s.record for s in scripts if s.record), words=PAPERS[author],
-        questions=evidence.open_questions(author), authors=listing.AUTHORS,
+        score=evidence.score(scripts), authors=listing.AUTHORS,
         runs=list(enumerate(runs)), recorded=in_a_script(runs),
         elsewhere=elsewhere(author), symbols=sheet.symbols(), sizes=sheet.css())
 

@@ -31,9 +31,10 @@ from pathlib import Path
 Path({saved!r}).write_text(json.dumps({{
     "claims": [
         {{"what": "a | b", "paper": "3", "value": 3.25, "se": 0.5, "verdict": "agrees",
-          "kind": "printed number"}},
-        {{"what": "c", "paper": "4", "verdict": "not determined", "kind": "order",
-          "scan": {{"settings": [1, 2], "found": [[3.0, 0.5], [4.0, 0.0]]}}}}][:2 - {status}],
+          "kind": "printed number", "cell": "", "known": None, "power": 1.25, "note": "n"}},
+        {{"what": "c", "paper": "4", "verdict": "not specified", "kind": "order", "cell": "",
+          "scan": {{"settings": [1, 2], "found": [[3.0, 0.5], [4.0, 0.0]]}}, "known": None,
+          "power": float("nan"), "note": ""}}][:2 - {status}],
     "replicate_seconds": 600.0, "argv": sys.argv[1:]}}))
 sys.exit({status})
 '''
@@ -64,18 +65,17 @@ def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything,
     text = (folder / "results.md").read_text()
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")]
             for line in text.splitlines() if line.startswith("| `")]
-    # differs, known difference, not determined, cannot tell, agrees; exit status
-    assert [(row[0], *row[1:6], row[8]) for row in rows[:3]] == [
-        ("`paquet_fig1`", "0", "0", "0", "0", "1", "1"),
-        ("`shahbaba_fig1`", "0", "0", "0", "0", "0", "2"),
-        ("`wang_table1`", "0", "0", "1", "0", "1", "0")]
+    # a class after the other; exit status
+    assert [(*row[:6], row[8]) for row in rows[:3]] == [
+        ("`paquet_fig1`", "agrees 1", "", "", "", "", "1"),
+        ("`shahbaba_fig1`", "", "", "", "", "", "2"),
+        ("`wang_table1`", "agrees 1", "not specified 1", "", "", "", "0")]
     assert rows[0][7] == "10 min"
-    assert rows[3:] == [["`paquet_fig1`", "a \\| b", "3", "3.25 ± 0.50", "agrees"],
-                        ["`wang_table1`", "a \\| b", "3", "3.25 ± 0.50", "agrees"],
-                        ["`wang_table1`", "c", "4", "1: 3.00 (s.e. 0.50); 2: 4", "not determined"]]
-    assert "| printed number | 0 | 0 | 0 | 0 | 2 |" in text
-    assert "| order | 0 | 0 | 1 | 0 | 0 |" in text
-    assert "| all | 0 | 0 | 1 | 0 | 2 |" in text
+    number = ["a \\| b", "printed number", "3", "3.25 ± 0.50; n", "agrees", "1.25"]
+    assert rows[3:] == [["`paquet_fig1`", *number], ["`wang_table1`", *number], [
+        "`wang_table1`", "c", "order", "4", "1: 3.00 (s.e. 0.50); 2: 4", "not specified", "-"]]
+    assert "| printed numbers, each once | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 1.2 |" in text
+    assert "| sentences and orders | 1 | 0 | 0 | 0 | 1 | 0 | 0 | 0 | - |" in text
     assert json.loads((folder / "wang_table1.json").read_text())["argv"] == (
         "--budget smoke --jobs 2 --seed 5 --fresh --data there".split())
 
@@ -85,9 +85,9 @@ def test_results_say_of_which_run_they_are_and_how_long_it_took(everything):
     run = every.Run("wang_m", 2, 200.0, {"claims": [], "replicate_seconds": 5400.0})
     lines = every.results([run], Settings("short", 3, 7)).splitlines()
     assert lines[0] == "# Results, short budget" and "seed 7, 3 job(s), " in lines[2]
-    (header,) = [line for line in lines if line.startswith("| script | differs")]
-    assert header.endswith(" | agrees | wall time | replicates | exit status |")
-    assert "| `wang_m` | 0 | 0 | 0 | 0 | 0 | 3 min | 90 min | 2 |" in lines
+    (header,) = [line for line in lines if line.startswith("| script | printed numbers")]
+    assert header.endswith(" | checks of ours | wall time | replicates | exit status |")
+    assert "| `wang_m` |  |  |  |  |  | 3 min | 90 min | 2 |" in lines
 
 
 def test_all_is_well(everything, tmp_path):

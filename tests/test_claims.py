@@ -240,7 +240,7 @@ def test_a_joint_test_is_of_a_chi_squared_number():
     # P(chi^2_3 > 25) = erfc(12.5^.5) + (50 / pi)^.5 exp(-12.5)
     tail = math.erfc(12.5**0.5) + (50 / math.pi) ** 0.5 * math.exp(-12.5)
     assert math.erfc(found.ours.value / 2**0.5) == pytest.approx(tail, rel=1e-9)
-    assert "on average 0.906 (0.040) times the paper's" in found.note  # (30 - 80) / 512 = -.0977
+    assert "on average 0.907 (0.040) times the paper's" in found.note  # (30 - 80) / 512 = -.0977
     (linear,) = judge([joint("all", [made[2]._replace(what="c")])], None, "paper")
     assert (linear.verdict, linear.ours.value) == ("agrees", 0.0)
     assert linear.note == "chi-squared 0.0 of 1"

@@ -10,29 +10,39 @@ from harness.claims import VERDICTS
 from harness.fingerprint import ROOT
 from harness.tables import (
     BLOCK,
+    NUMBERS,
     PAPERS,
+    RESULTS,
     Script,
     author_of,
     contents,
+    counts,
     escaped,
     filled,
     markdown,
     of_script,
     pages,
     read,
+    row,
     score,
     spanned,
     table_of,
 )
+from shahbaba.printed import PROBLEMS
+from wang.printed import ROWS
+from zhang.printed import TABLES
 
 
-def claim(what, verdict, kind, value=1.25, se=0.5):
-    return {"what": what, "paper": "a*b", "kind": kind, "value": value, "se": se,
-            "verdict": verdict, "known": "_why_"}
+def claim(what, verdict, kind, value=1.25, se=0.5, **more):
+    known = {"why": "_why_", "derived": "2026-01-01", "seen": "", "cause": ""}
+    return {"what": what, "paper": "a*b", "kind": kind, "value": value, "se": se, "cell": "",
+            "verdict": verdict, "known": known if verdict == "known difference" else None,
+            "power": 2.0, "note": ""} | more
 
 
-SCAN = {"what": "c", "paper": "4", "kind": "order", "verdict": "not determined",
-        "scan": {"settings": [1, 2, 3], "found": [[7.0, 0.5], [-3.0, 0.0], [math.nan, math.nan]]}}
+SCAN = {"what": "c", "paper": "4", "kind": "order", "verdict": "not specified", "known": None,
+        "scan": {"settings": [1, 2, 3], "found": [[7.0, 0.5], [-3.0, 0.0], [math.nan, math.nan]]},
+        "cell": "", "power": math.nan, "note": ""}
 REPORT = """a  b
 -  -
 1  2
@@ -40,8 +50,8 @@ REPORT = """a  b
 second
 paragraph
 
-known difference c
-                 ours 3
+known difference       c
+                       ours 3
 
 agrees  ours
 ------  ----
@@ -53,49 +63,81 @@ FIG = Script("paquet_fig1", "Paquet and Fraccaro (2016), Figure 1: a_b.", [
     claim("x|y", "agrees", "printed number"), claim("z", "known difference", "printed number"),
     claim("w", "agrees", "ours", 3.0, 0.0)], REPORT)
 TABLE = Script("wang_table1", "Beside Wang and Neal (2013): more.", [
-    SCAN, claim("z", "cannot tell", "printed sentence")], REPORT)
+    SCAN, claim("z", "inconclusive", "printed sentence"),
+    claim("a joint test", "differs", "joint test", note="chi-squared 9")], REPORT)
 OTHER = Script("wang_rivals", "Rivals of Wang and Neal (2013): others.", None)
 MEET = Script("meet", "All papers.", None)
 SCRIPTS = [MEET, FIG, OTHER, TABLE]
-HEADER = ["| claims | in all | agrees | cannot tell | not determined | known difference |"
-          " differs |", "| --- | --- | --- | --- | --- | --- | --- |"]
+HEADER = (" | agrees | too weak | inconclusive | not specified | known difference |"
+          " every setting differs | differs | median factor told |")
+RULE = f"|{' --- |' * 10}"
 
 
 def test_the_score_of_all_papers():
-    assert score(SCRIPTS).splitlines() == [
-        "**5 claims**, made by 2 of 4 scripts at the papers' run lengths: **agrees 2**, cannot"
-        " tell 1, not determined 1, known difference",
-        "1, **differs 0**.", "", *HEADER,
-        "| [Paquet & Fraccaro](reproduce/paquet/README.md) | 3 | 2 | 0 | 0 | 1 | 0 |",
-        "| [Wang & Neal](reproduce/wang/README.md) | 2 | 0 | 1 | 1 | 0 | 0 |",
-        "| **all** | 5 | 2 | 1 | 1 | 1 | 0 |",
-        "| of these: a paper's own numbers | 2 | 1 | 0 | 0 | 1 | 0 |",
-        "| its sentences | 1 | 0 | 1 | 0 | 0 | 0 |",
-        "| an order of two quantities, no more | 1 | 0 | 0 | 1 | 0 | 0 |",
-        "| checks of ours | 1 | 1 | 0 | 0 | 0 | 0 |", "",
+    fig = FIG._replace(name="shahbaba_fig1")
+    assert score([MEET, fig, OTHER, TABLE]).splitlines() == [
+        "| printed numbers, each once | compared" + HEADER, RULE,
+        "| [Shahbaba, Lan, Johnson & Neal](reproduce/shahbaba/README.md), 108 in its tables | 2 |"
+        " 1 | 0 | 0 | 0 | 1 | 0 | 0 | 2 |",
+        "| [Zhang & Sutton](reproduce/zhang/README.md), 77 in its tables | 0 | 0 | 0 | 0 | 0 | 0 |"
+        " 0 | 0 | - |",
+        "| [Wang & Neal](reproduce/wang/README.md), 96 in its tables | 0 | 0 | 0 | 0 | 0 | 0 | 0 |"
+        " 0 | - |", "",
+        "| of all papers | in all" + HEADER, RULE,
+        "| sentences and orders | 2 | 0 | 0 | 1 | 1 | 0 | 0 | 0 | 2 |",
+        "| joint tests | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 1 | 2 |",
+        "| the paper against itself | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | - |",
+        "| checks of ours | 1 | 1 | 0 | 0 | 0 | 0 | 0 | 0 | 2 |", "",
         "Not yet run, and in no count: `meet`, `wang_rivals`."]
 
 
-def test_the_score_of_a_paper_is_by_script():
+def test_the_score_of_a_paper_has_its_joint_tests():
     lines = contents(SCRIPTS, "wang")["score"]().splitlines()
-    assert lines[0].startswith("**2 claims**, made by 1 of 2 scripts at Wang & Neal's run lengths:")
-    assert [line for line in lines if "wang_table1" in line] == [
-        "| [`wang_table1`](../wang_table1.py), more: [figure](../../figures/wang_table1.png),"
-        " [report](../../figures/wang_table1.txt) | 2 | 0 | 1 | 1 | 0 | 0 |"]
-    assert "| **all** | 2 | 0 | 1 | 1 | 0 | 0 |" in lines
-    assert "Figure 1: a\\_b:" in contents(SCRIPTS, "paquet")["score"]()
+    assert lines[0] == "| claims | in all" + HEADER
+    assert "| sentences and orders | 2 | 0 | 0 | 1 | 1 | 0 | 0 | 0 | 2 |" in lines
+    assert lines[-5:-2] == ["| joint test of a table's numbers | result | verdict |",
+                            "| --- | --- | --- |", "| a joint test | chi-squared 9 | differs |"]
 
 
-def test_what_is_no_papers_has_a_row_of_its_own():
-    lines = score([MEET._replace(claims=[claim("m", "agrees", "ours")]), FIG]).splitlines()
-    assert "| [on each other's problems](figures/meet.txt) | 1 | 1 | 0 | 0 | 0 | 0 |" in lines
+def test_a_printed_number_counts_once_by_its_worst_verdict():
+    def numbers(*verdicts, kind="printed number", cell="Table 1, tau"):
+        claims = [claim(str(k), v, kind, cell=cell) for k, v in enumerate(verdicts)]
+        return [(FIG, c) for c in claims[:1]] + [(FIG._replace(name="paquet_z"), c)
+                                                for c in claims[1:]]
+
+    def found(*given, **more):
+        return {v: n for v, n in counts(numbers(*given, **more), NUMBERS).items() if n}
+
+    assert found("agrees", "inconclusive", "too weak") == {"inconclusive": 1}
+    assert found("agrees", "known difference", "every setting differs") == {
+        "every setting differs": 1}
+    assert found("agrees", "agrees", cell="") == {"agrees": 2}
+    assert found("agrees", kind="ours") == {}
+    assert counts(numbers("agrees", "agrees", kind="ours"), "checks of ours")["agrees"] == 2
+
+
+def test_known_differences_of_one_cause_are_said_to_be():
+    known = {"why": "w", "derived": "2026-01-01", "seen": "", "cause": "a misprint"}
+    claims = [(FIG, claim(str(k), "known difference", "ours", power=p,
+                          known=known | {"cause": "another"} if k == 3 else known))
+              for k, p in enumerate((1.5, 2.0, 4.0, math.nan))]
+    assert row("x", claims, "checks of ours") == ["x", 4, 0, 0, 0, 0, "4 of 2 causes", 0, 0, "2"]
+
+
+def test_the_tables_of_the_papers_have_as_many_numbers():
+    # of Split HMC all but the settings L; the others' as they are read from print
+    assert RESULTS["shahbaba"] == sum(
+        len(cells) for problem in PROBLEMS.values() for name, cells in problem.rows.items()
+        if name != "L")
+    assert RESULTS["zhang"] == sum(len(cells) for table in TABLES.values()
+                                   for cells in table.rows.values())
+    assert RESULTS["wang"] == sum(len(getattr(each, name)) for each in ROWS.values()
+                                  for name in ("tau", "seconds", "ratio")) + len(ROWS)
 
 
 def test_what_has_not_been_run_is_named_and_when_its_results_come_it_is_not():
     assert contents(SCRIPTS, "wang")["score"]().endswith("in no count: `wang_rivals`.")
     assert "in no count" not in score([FIG, TABLE])
-    assert "made by all 2 scripts at the papers' run lengths:" in score([FIG, TABLE])
-    assert "made by one script at the papers' run lengths:" in score([FIG])
     assert of_script(OTHER, "all") == (
         "[`wang_rivals`](../wang_rivals.py), others: not yet run at the paper's run lengths.")
 
@@ -104,14 +146,16 @@ def test_a_result_is_a_figure_a_table_what_is_wrong_in_print_and_claims():
     assert of_script(FIG, "2").splitlines() == [
         "![paquet_fig1](../../figures/paquet_fig1.png)", "",
         "```text", "second", "paragraph", "```", "",
-        "| known difference | paper | ours | because |", "| --- | --- | --- | --- |",
-        "| z | a\\*b | 1.25 ± 0.50 | \\_why\\_ |", "",
+        "| declared | claim | paper | ours | because | when |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| known difference | z | a\\*b | 1.25 ± 0.50 | \\_why\\_ | derived 2026-01-01 |", "",
         "<details><summary>3 claims of <code>paquet_fig1</code>: agrees 2, known difference 1"
         "</summary>", "",
-        "| claim | kind | paper | ours | verdict |", "| --- | --- | --- | --- | --- |",
-        "| z | printed number | a\\*b | 1.25 ± 0.50 | known difference |",
-        "| x\\|y | printed number | a\\*b | 1.25 ± 0.50 | agrees |",
-        "| w | ours | a\\*b | 3 | agrees |", "", "</details>"]
+        "| claim | kind | paper | ours | verdict | told from a factor of |",
+        "| --- | --- | --- | --- | --- | --- |",
+        "| z | printed number | a\\*b | 1.25 ± 0.50 | known difference | 2 |",
+        "| x\\|y | printed number | a\\*b | 1.25 ± 0.50 | agrees | 2 |",
+        "| w | ours | a\\*b | 3 | agrees | 2 |", "", "</details>"]
     assert "```text\nsecond\nparagraph\n\na  b\n-  -\n1  2\n```" in of_script(FIG, "2,1")
     assert "```text\na  b\n-  -\n1  2\n\nsecond\nparagraph\n```" in of_script(FIG, "all")
     assert "```" not in of_script(FIG)
@@ -120,6 +164,7 @@ def test_a_result_is_a_figure_a_table_what_is_wrong_in_print_and_claims():
 
 def test_a_scan_is_shown_as_its_range():
     assert spanned(SCAN) == "-3 to 7 in 3 settings"
+    assert spanned(SCAN | {"note": "with 2"}) == "-3 to 7 in 3 settings; with 2"
 
 
 def test_a_log_is_also_shown_as_a_factor():
@@ -133,7 +178,7 @@ def test_a_log_is_also_shown_as_a_factor():
 
 @pytest.mark.parametrize("end", ["agrees  ours", "1 agrees", "no claim is made",
                                  "Times were measured on several processors: a; b",
-                                 *(f"{verdict:17}x" for verdict in VERDICTS)])
+                                 *(f"{verdict:23}x" for verdict in VERDICTS)])
 def test_the_table_of_a_report_ends_where_its_claims_begin(end):
     assert table_of(f"a\nb\n\n\n  c\n\n{end}\n\nd\n") == ["a\nb", "  c"]
 
@@ -200,7 +245,8 @@ def test_a_result_appears_by_itself_when_it_is_saved(project):
     (root / "figures" / "wang_m.json").write_text(json.dumps({"claims": FIG.claims}))
     (root / "figures" / "wang_m.txt").write_text(REPORT)
     texts = pages(root, scripts())
-    assert "**3 claims**" in texts[root / "README.md"] and "wang_m" not in texts[root / "README.md"]
+    assert "96 in its tables | 2 |" in texts[root / "README.md"]
+    assert "wang_m" not in texts[root / "README.md"]
     page = texts[root / "reproduce" / "wang" / "README.md"]
     assert "1  2" in page and "3 claims of <code>wang_m</code>" in page
     assert texts[root / "reproduce" / "zhang" / "README.md"] == "nothing\n"

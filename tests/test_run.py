@@ -11,7 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from harness import replicates, run
-from harness.claims import Claim, Measured
+from harness.claims import Claim, Declared, Measured
 from harness.files import Data, DataError
 from harness.fingerprint import ROOT
 from harness.run import Settings, announce, main, parse
@@ -188,9 +188,10 @@ def test_a_failing_claim_is_exit_status_1(monkeypatch):
     exact = script()["CLAIMS"][0]._replace(ours=lambda r: 0.9)  # a smoke run can fail by no other
     wrong = exact._replace(what="wrong", low=0.0, high=0.1)
     assert ends(monkeypatch, "--budget", "smoke", CLAIMS=[wrong]) == 1
-    assert ends(monkeypatch, "--budget", "smoke",
-                CLAIMS=[wrong._replace(known="a misprint")]) == 0
-    outlived = exact._replace(known="a misprint")
+    for seen in ("", "2025-12-31"):  # declared before or after a run has shown it
+        known = Declared("a misprint", "2026-01-01", seen)
+        assert ends(monkeypatch, "--budget", "smoke", CLAIMS=[wrong._replace(known=known)]) == 0
+    outlived = exact._replace(known=Declared("a misprint", "2026-01-01"))
     assert ends(monkeypatch, "--budget", "smoke", CLAIMS=[outlived]) == 1
 
 

@@ -378,7 +378,7 @@ def report(findings):
                 blocks.append("\n".join(
                     [f"{found:22} {claim.what}",
                      f"{'':23}ours {number(ours)}   paper: {claim.paper}   accepted"
-                     f" {interval(claim)}{told(factor)}"]
+                     f" {interval(claim.low, claim.high, claim.theirs)}{told(factor)}"]
                     + [filled(text, " " * 23) for text in filter(None, [note, *reasons])]))
     agreeing = [f for f in findings if f.verdict == "agrees"]
     notes = {why: f"[{k}]" for k, why in enumerate(
@@ -386,7 +386,8 @@ def report(findings):
     if agreeing:
         blocks.append(text_table(
             [[f.claim.what, number(f.ours) + f" ({f.note})" * bool(f.note), f.claim.paper,
-              interval(f.claim), told(f.power).strip(), notes[f.claim.why]] for f in agreeing],
+              interval(f.claim.low, f.claim.high, f.claim.theirs), told(f.power).strip(),
+              notes[f.claim.why]] for f in agreeing],
             ["agrees", "ours", "paper", "accepted", "power", "why"]))
         blocks.append("\n".join(filled(f"{mark} {why}", "") for why, mark in notes.items()))
     blocks += [f"FAILS: {line}" for line in failures(findings)]
@@ -411,9 +412,9 @@ def told(factor):
     return "" if math.isnan(factor) else f"   told: x {factor:.3g}"
 
 
-def interval(claim):
+def interval(low, high, theirs):
     """Format the accepted interval, and the paper's own standard error."""
-    return f"[{claim.low:.5g}, {claim.high:.5g}]" + f" ± {claim.theirs:.2g}" * (claim.theirs > 0)
+    return f"[{low:.5g}, {high:.5g}]" + f" ± {theirs:.2g}" * (theirs > 0)
 
 
 def filled(text, indent):

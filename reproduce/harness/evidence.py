@@ -9,19 +9,20 @@ import ast
 import json
 import math
 import re
-from collections import Counter
 from functools import cache
 from html import escape
 from typing import NamedTuple
 
-from harness.claims import VERDICTS, Claim, Measured, Scan, interval, number
+from harness.claims import CLASSES, DIFFER, VERDICTS, Measured, Scan, interval, number
 from harness.mirrors import ROOT
+from harness.tables import Script as Saved
+from harness.tables import counts
 
 FIGURES = ROOT / "figures"
-REACH = 4  # standard errors: what `verdict` asks of a difference (harness/claims.py)
 TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
           "Comment": "q", "Operator.Word": "k", "Name.Function": "f"}  # Pygments' and ours
 MARGIN = 6.0  # of 100, on either side of a drawing
+RESTS = re.compile(r"\s*<!-- rests on (.*?) -->", re.DOTALL)  # what a sentence is held to
 RESULT = re.compile(r"^<!-- result (\w+)[^>]*-->$.*?^<!-- /result -->$", re.DOTALL | re.MULTILINE)
 
 
@@ -42,7 +43,7 @@ class Drawing(NamedTuple):
     low: float  # the accepted interval, ends included; 0 and 100 where it has no end
     high: float
     open: tuple  # whether it has no end (below, above)
-    marks: list  # (middle, ends of one standard error or None, of REACH or None) of each number
+    marks: list  # (middle, ends of one standard error of ours, of DIFFER of both) of each number
 
 
 @cache
@@ -103,10 +104,11 @@ def duration(minutes):
 # Claims
 
 
-def counts(records):
-    """Count the claims of several records by verdict, in the order of VERDICTS, none left out."""
-    found = Counter(claim["verdict"] for record in records for claim in record["claims"])
-    return {verdict: found[verdict] for verdict in VERDICTS}
+def score(scripts):
+    """Count the claims of Scripts, {class: {verdict: number}}."""
+    saved = [(Saved(script.name, "", None), claim)
+             for script in scripts if script.record for claim in script.record["claims"]]
+    return {name: counts(saved, name) for name in CLASSES}
 
 
 def by_verdict(record):
@@ -137,9 +139,8 @@ def spread(claim):
 
 
 def accepted(claim):
-    """Format the accepted interval of a stored claim."""
-    return interval(Claim(claim["what"], claim["paper"], None, claim["low"], claim["high"],
-                          claim["why"], claim["kind"]))
+    """Format the accepted interval of a stored claim, and the paper's own standard error."""
+    return interval(claim["low"], claim["high"], claim["theirs"])
 
 
 def drawing(claim):
@@ -147,7 +148,9 @@ def drawing(claim):
     low, high = claim["low"], claim["high"]
     measured = found(claim)
     each = [m for m in getattr(measured, "found", (measured,)) if math.isfinite(m.value)]
-    reach = [m.value + sign * REACH * m.se for m in each if math.isfinite(m.se) for sign in (-1, 1)]
+    errors = [(m.se, DIFFER * math.hypot(m.se, claim["theirs"])) for m in each]
+    reach = [m.value + sign * far for m, (_, far) in zip(each, errors, strict=True)
+             if math.isfinite(far) for sign in (-1, 1)]
     shown = [x for x in [low, high, *(m.value for m in each), *reach] if math.isfinite(x)]
     least, most = min(shown), max(shown)
     scale = (100 - 2 * MARGIN) / (most - least) if most > least else 0.0
@@ -155,9 +158,9 @@ def drawing(claim):
         return MARGIN + (x - least) * scale if scale else 50.0
 
     marks = []
-    for value, se in each:
-        ends = [(at(value - k * se), at(value + k * se)) if 0 < se < math.inf else None
-                for k in (1, REACH)]
+    for (value, _), lengths in zip(each, errors, strict=True):
+        ends = [(at(value - length), at(value + length)) if 0 < length < math.inf else None
+                for length in lengths]
         marks.append((at(value), *ends))
     return Drawing(at(low) if math.isfinite(low) else 0.0,
                    at(high) if math.isfinite(high) else 100.0,
@@ -173,9 +176,8 @@ def svg(claim):
     ends = [f"M{x:.1f} 2V12" for x, is_open in ((low, below), (high, above)) if not is_open]
     parts += [f'<path class="end" d="{"".join(ends)}"/>'] * bool(ends)
     for middle, one, all_ in marks:
-        if all_:
-            parts.append(f'<path d="M{all_[0]:.1f} 7H{all_[1]:.1f}"/>'
-                         f'<path class="se" d="M{one[0]:.1f} 7H{one[1]:.1f}"/>')
+        for mark, ends in (("", all_), ('class="se" ', one)):
+            parts += [f'<path {mark}d="M{x[0]:.1f} 7H{x[1]:.1f}"/>' for x in [ends] if x]
         parts.append(f'<circle cx="{middle:.1f}" cy="7" r="2.2"/>')
     # hidden from a screen reader: the cells beside it say the same in words
     return f'<svg class="claim" viewBox="0 0 100 14" aria-hidden="true">{"".join(parts)}</svg>'
@@ -186,8 +188,8 @@ def svg(claim):
 
 @cache
 def readme(author):
-    """Return the text of a paper's README.md."""
-    return (ROOT / "reproduce" / author / "README.md").read_text()
+    """Return the text of a paper's README.md, without what its sentences rest on."""
+    return RESTS.sub("", (ROOT / "reproduce" / author / "README.md").read_text())
 
 
 def findings(text):
@@ -206,13 +208,12 @@ def findings(text):
     return found
 
 
-def open_questions(author):
-    """Return the section Open questions of a paper's README.md as HTML."""
-    section = re.search(r"^## Open questions\n(.*?)(?=^## |\Z)", readme(author),
-                        re.MULTILINE | re.DOTALL)
-    if not section:
-        raise ValueError(f"reproduce/{author}/README.md has no section Open questions")
-    return markdown(section[1].strip())
+def section(author, heading):
+    """Return a section of a paper's README.md as HTML."""
+    found = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", readme(author), re.MULTILINE | re.DOTALL)
+    if not found:
+        raise ValueError(f"reproduce/{author}/README.md has no section {heading}")
+    return markdown(found[1].strip())
 
 
 def introduction(author):
