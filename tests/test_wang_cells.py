@@ -270,11 +270,14 @@ def test_one_method_is_ahead_of_another_by_the_difference_of_their_gains():
     assert compare.better_mapping(r, 1, MAIN, "seconds") == SOD
 
 
-def test_the_points_of_the_pooled_claims():
-    for cells_, top, ends in ((16, 38.347, (2, 14)), (32, 61.377, (8, 24))):
-        squares, signs = compare.pooled_claims("x", cells_, None)
-        assert (squares.low, squares.high) == pytest.approx((0, top), abs=1e-3)
-        assert (signs.low, signs.high) == ends
+def test_a_joint_test_is_of_one_method_and_of_all_its_rows(monkeypatch):
+    made = []
+    monkeypatch.setattr(compare, "joint", lambda what, claims: made.append((what, claims)))
+    compare.joint_claims(compare.gain_claim, "all", compare.GAINS, "seconds")
+    assert [(what, len(claims)) for what, claims in made] == [
+        (f"{SOD}: all", 10), (f"{NYSTROM}: all", 6), (f"{TEMPERED}: all", 6)]
+    for what, claims in made:
+        assert all(f", {what.split(':')[0]}:" in c.what and "in seconds" in c.why for c in claims)
 
 
 def test_rows_that_gain_more_than_so_much():
@@ -284,7 +287,7 @@ def test_rows_that_gain_more_than_so_much():
     assert compare.expected_rows(r, MAIN, SOD, "seconds", 9.0).value == pytest.approx(2.5)
 
 
-def test_what_an_update_takes_by_print():
+def test_what_an_update_takes_by_the_printed_times():
     # row 1: 0.078 / 0.26 = 0.3 = 1 / e + t* / t
     r = {1: {MAIN: {SOD: {"ratio": [0.05]}, TEMPERED: {"ratio": [0.05, 0.02]}}}}
     assert compare.implied(r, 1, "variable") == pytest.approx(4, rel=1e-12)
@@ -313,19 +316,12 @@ def test_z_by_hand():
     assert rounding == pytest.approx(0.005 / 0.45, rel=1e-12)
 
 
-def test_z_of_a_cell_has_its_own_numbers_of_print():
+def test_z_of_a_cell_has_its_own_printed_numbers():
     r = {number: {setting: {} for setting in SETTINGS} for number in ROWS}
     for number, method in compare.CELLS:
         for k, setting in enumerate(SETTINGS):
-            r[number][setting][method] = {
-                "tau": Measured(np.log(ROWS[number].tau[method]) + 0.4, 0.1),
-                "gain": {"seconds": Measured(-np.log(ROWS[number].ratio.get(method, 1)) + 0.3,
-                                             0.1 + k)}}
-    digits = {2.90: 0.005, 11.98: 0.005}  # half a unit of two printed digits
-    found = dict(zip(compare.CELLS, compare.z_tau(r, MAIN), strict=True))
-    for cell, tau in (((1, STANDARD), 2.90), ((3, SOD), 11.98)):
-        error = (6 * tau + 2) / 1333 + (digits[tau] / tau) ** 2 / 3
-        assert found[cell] == pytest.approx(0.4 / (0.01 + error) ** 0.5, rel=1e-12)
+            r[number][setting][method] = {"gain": {"seconds": Measured(
+                -np.log(ROWS[number].ratio.get(method, 1)) + 0.3, 0.1 + k)}}
     for k, setting in enumerate(SETTINGS):
         for errors, se in ((None, 0.1 + k), (MAIN, 0.1)):
             found = dict(zip(compare.POOLED, compare.z_gain(r, setting, "seconds", errors),
@@ -336,14 +332,16 @@ def test_z_of_a_cell_has_its_own_numbers_of_print():
                 assert found[cell] == pytest.approx(0.3 / (se**2 + error) ** 0.5, rel=1e-12)
 
 
-def test_an_interval_is_as_wide_as_its_reason_says_to_both_sides():
-    # row 1, SOD: noise of theirs and half a unit of the last digits
-    by_hand = {compare.gain_claim: 3 * (47.32 / 1333) ** 0.5 + 0.005 / 0.45,
-               compare.tau_claim: 3 * ((6 * 4.32 + 2) / 1333) ** 0.5 + 0.005 / 4.32,
-               compare.seconds_claim: np.log(2) + 0.0005 / 0.078 + 0.005 / 0.26}
-    for claim, width in by_hand.items():
+def test_the_interval_is_rounding_and_the_noise_of_the_printed_run_stands_beside_it():
+    # row 1, SOD: half a unit of the last digits, and the noise of theirs
+    by_hand = {compare.gain_claim: (0.005 / 0.45, (47.32 / 1333) ** 0.5),
+               compare.tau_claim: (0.005 / 4.32, ((6 * 4.32 + 2) / 1333) ** 0.5),
+               compare.seconds_claim: (np.log(2) + 0.0005 / 0.078 + 0.005 / 0.26, 0)}
+    for claim, (width, theirs) in by_hand.items():
         made = claim(1, SOD)
         assert (made.low, made.high) == pytest.approx((-width, width), rel=1e-12)
+        assert made.theirs == pytest.approx(theirs, rel=1e-12)
+        assert made.row == ("Table 2, 1" if claim is compare.gain_claim else "Table 3, 1")
 
 
 def test_the_noise_of_a_printed_tau_is_that_of_a_chain():

@@ -7,11 +7,11 @@ import pytest
 
 import wang_table2 as table2
 import wang_table3 as table3
-from harness.claims import Measured, Scan, judge
+from harness.claims import WEAK, Measured, Scan, judge, power
 from harness.style import plt
 from wang.cells import COSTS, SETTINGS
 from wang.compare import CELLS
-from wang.printed import MAPPING, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from wang.printed import MAPPING, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 
 SURE = 0.01  # standard error of what is made up
 
@@ -23,15 +23,15 @@ def layers(number, method):
 
 
 def made_up_gain(number, method, setting):
-    """Return print's, and a little more with a subset: two to four times on average, never more.
+    """Return the paper's, but with a subset never more than four times.
 
-    With "sweep" those of Nystrom are less, so that "variable" is nearer to print.
+    With "sweep" those of Nystrom are less, so that "variable" is nearer to the paper.
     """
     if method == STANDARD:
         return 0.0
     gain = -np.log(ROWS[number].ratio[method])
     if method == SOD:
-        return min(gain + 0.1, 1.37)
+        return min(gain, 1.37)
     return gain - 0.3 * (method == NYSTROM and setting.startswith("sweep"))
 
 
@@ -43,7 +43,7 @@ def made_up():
         for setting in SETTINGS:
             gain = made_up_gain(number, method, setting)
             result[number][setting][method] = {
-                # half of them a little above print's, half below
+                # half of them a little above the paper's, half below
                 "tau": Measured(np.log(row.tau[method]) + 0.05 * (-1) ** k, SURE),
                 "gain": {by: Measured(gain, SURE) for by in COSTS},
                 "seconds": row.seconds[method] / 50, "evaluations": 20.0, "updates": 4.5,
@@ -55,12 +55,25 @@ def made_up():
 
 def verdicts(result, script=table2, budget="paper"):
     # as if no difference were known: it is the intervals that are tried
-    claims = [claim._replace(known="") for claim in script.CLAIMS]
+    claims = [claim._replace(known=None) for claim in script.CLAIMS]
     return {f.claim.what: f.verdict for f in judge(claims, result, budget)}
 
 
+def weak_in_print(claim):
+    """Tell whether the luck of the printed chain hides a factor of three, however long ours are."""
+    return claim.kind == "printed number" and power(claim, Measured(0.0, SURE)) > WEAK
+
+
+def agreeing(script):
+    """Return what each claim should say of a result that is as the paper has it."""
+    return {c.what: "too weak" if weak_in_print(c) else "agrees" for c in script.CLAIMS}
+
+
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert {what: v for what, v in verdicts(made_up()).items() if v != "agrees"} == {}
+    expected = agreeing(table2)
+    assert verdicts(made_up()) == expected
+    assert {what for what, v in expected.items() if v != "agrees"} < {
+        cell(*place) for place in CELLS if place[1] != STANDARD}
 
 
 def more(by, numbers=tuple(ROWS), methods=(SOD,), cost=None):
@@ -79,8 +92,7 @@ def both(what):
     return [f"{what}, {by}" for by in COSTS]
 
 
-MEAN = both("mean log gain of SOD over the ten rows")
-RATIO = both("mean log gain of SOD over the ten rows / print's")
+RATIO = both("log(mean gain of SOD over the ten rows / the paper's)")
 LARGEST = both("largest log gain of SOD")
 SAVINGS = both("mean log gain of SOD, n = 900 / n = 300")
 LESS = both("mean log gain of the better mapping, the other six / 2 to 5")
@@ -90,9 +102,8 @@ NONE = {number: both(f"{number}: log(T, tempered / better mapping)") for number 
 ALWAYS = both("rows of ten in which SOD gains")
 RELIABLE = both("rows in which SOD gains, less those in which Nystrom does")
 TEN = both("10: log(T, SOD / Nystrom)")
-SQUARES = [f"sum of z^2 of the gains of the mappings, {by}, 16 cells" for by in COSTS]
-SIGNS = [f"cells of 16 in which the gains of the mappings, {by} is larger than in print"
-         for by in COSTS]
+MEAN = both("mean log(T, better mapping / tempered) over 2 to 5")
+JOINT = {method: both(f"{method}: the gains of Table 2 at once") for method in METHODS[1:]}
 
 
 def cell(number, method):
@@ -100,23 +111,26 @@ def cell(number, method):
     return what
 
 
-# what is moved, the claims that must differ, and others that may
+def row_of(number):
+    return [cell(number, method) for method in ROWS[number].methods if method != STANDARD]
+
+
+# what is moved, and the claims that must differ
 MOVED = {
-    **{f"{number}, {method} gains far less": (more(-9, [number], [method]), [cell(number, method)])
-       for number, method in CELLS if method != STANDARD},
-    **{f"{number}, {method} gains far more": (more(9, [number], [method]), [cell(number, method)])
-       for number, method in CELLS if method != STANDARD},
-    "SOD gains nothing": (more(-1), [*MEAN, *RATIO, *ALWAYS, *RELIABLE, *SQUARES]),
-    "SOD gains more than print": (more(0.4), [*RATIO, *LARGEST]),
+    **{f"{number}, {method} gains far {'less' if by < 0 else 'more'}": (
+        more(by, [number], [method]), [*row_of(number), *JOINT[method]])
+       for number, method in CELLS if method != STANDARD for by in (-9, 9)},
+    "SOD gains nothing": (more(-1), [*RATIO, *ALWAYS, *RELIABLE, *JOINT[SOD]]),
+    "SOD gains more than the paper's": (more(0.6), [*RATIO, *LARGEST]),
     "a large n is of no use": (more(-0.8, range(6, 11)), SAVINGS),
     "Nystrom is worse on 10": (more(-0.9, [10], [NYSTROM]), TEN),
-    "mapping is good on 2 to 5": (more(1.0, range(2, 6), MAPPING), [*LESS, *LEAST]),
+    "mapping is good on 2 to 5": (more(1.0, range(2, 6), MAPPING), [*LESS, *LEAST, *MEAN]),
     "tempered transitions are worse on 4": (more(-0.5, [4], [TEMPERED]), LEAST),
+    "tempered transitions are worse": (more(-1.2, [2, 3, 4, 5], [TEMPERED]), [*MEAN, *LEAST]),
     "tempered transitions are not much better": (more(-1.4, [2, 3], [TEMPERED]), MOST),
     "tempered transitions are better on 1": (more(1.2, [1], [TEMPERED]), NONE[1]),
     "tempered transitions are better on 6": (more(0.5, [6], [TEMPERED]), NONE[6]),
-    "Nystrom gains everywhere": (more(0.7, methods=[NYSTROM]), SIGNS),
-    "in seconds all is worse": (more(-1, cost="seconds"), [MEAN[1], RATIO[1], SQUARES[1]]),
+    "in seconds all is worse": (more(-1, cost="seconds"), [RATIO[1], JOINT[SOD][1]]),
 }
 
 
@@ -126,40 +140,52 @@ def test_what_is_moved_differs(name):
     result = copy.deepcopy(made_up())
     change(result)
     found = verdicts(result)
-    assert {what: found[what] for what in wanted} == dict.fromkeys(wanted, "differs")
-    # no cell but those that were moved
-    cells = {cell(*place) for place in CELLS if place[1] != STANDARD}
+    assert {found[what] for what in wanted} <= {"differs", "every setting differs"}
+    # no row but those that were moved
     before = made_up()
-    moved = {cell(number, method) for number, method in CELLS if method != STANDARD and any(
-        result[number][s][method]["gain"]["evaluations"]
-        != before[number][s][method]["gain"]["evaluations"] for s in SETTINGS)}
-    assert {what for what in cells if found[what] != "agrees"} <= moved
+    moved = {what for number in ROWS for what in row_of(number) if any(
+        result[number][s][method]["gain"] != before[number][s][method]["gain"]
+        for s in SETTINGS for method in ROWS[number].methods)}
+    rows = {what for number in ROWS for what in row_of(number)}
+    assert {what for what in rows if found[what] != agreeing(table2)[what]} <= moved
+
+
+def test_a_row_has_one_setting():
+    # each column is somewhere as the paper has it, but no setting has both of them
+    result = made_up()
+    for k, cells in enumerate(result[10].values()):
+        cells[(SOD, NYSTROM)[k % 2]]["gain"]["evaluations"] = Measured(9.0, SURE)
+    found = verdicts(result)
+    assert {found[cell(10, method)] for method in MAPPING} == {"every setting differs"}
+    assert found[cell(9, SOD)] == agreeing(table2)[cell(9, SOD)]
 
 
 def test_in_evaluations_and_in_seconds_are_claims_of_their_own():
     result = made_up()
     more(-2, cost="seconds")(result)
-    changed = {what for what, verdict in verdicts(result).items() if verdict != "agrees"}
+    found = verdicts(result)
+    changed = {what for what, expected in agreeing(table2).items() if found[what] != expected}
     assert changed and all("seconds" in what for what in changed)
 
 
 def test_every_claim_is_moved_by_something():
     moved = {what for _, claims in MOVED.values() for what in claims}
-    assert moved >= {claim.what for claim in table2.CLAIMS} - {SIGNS[1], RELIABLE[1]}
+    assert moved == {claim.what for claim in table2.CLAIMS}
 
 
-def test_what_depends_on_the_setting_is_not_determined():
+def test_an_order_must_hold_in_every_setting():
     result = made_up()
     for by in COSTS:
-        result[3]["sweep, w = 1, limit 10"][SOD]["gain"][by] = Measured(-9.0, SURE)
-    assert verdicts(result)[cell(3, SOD)] == "not determined"
+        result[10]["sweep, w = 1, limit 10"][NYSTROM]["gain"][by] = Measured(-9.0, SURE)
+    assert verdicts(result)[TEN[0]] == "not specified"
 
 
-def test_what_is_not_known_well_cannot_be_told():
+def test_what_is_not_known_well_is_too_weak():
     result = made_up()
-    for cells in result[3].values():
+    for cells in result[6].values():
         cells[SOD]["gain"]["evaluations"] = Measured(cells[SOD]["gain"]["evaluations"].value, 2.0)
-    assert verdicts(result)[cell(3, SOD)] == "cannot tell"
+    assert agreeing(table2)[cell(6, SOD)] == "agrees"
+    assert verdicts(result)[cell(6, SOD)] == "too weak"
 
 
 @pytest.mark.parametrize("budget", ["smoke", "short"])
@@ -172,7 +198,7 @@ def test_the_table_and_the_figure_show_print_and_ours():
     result = made_up()
     text = table2.table(result)
     for words in ("47.46 s", "SOD 300", "tempered (130, 65)", "0.67", "sweep, w = 0.1, limit 3",
-                  "print: 4 of ten", "The noise of the data, 0.5"):
+                  "Table 2: 4 of ten", "The noise of the data, 0.5"):
         assert words in text
     fig = table2.figure(result)
     assert [ax.get_title() for ax in fig.axes] == [SOD, NYSTROM, TEMPERED]
@@ -197,7 +223,7 @@ def test_each_number_of_a_scan_is_of_its_own_setting_and_has_an_error(script):
                 after = c.ours(result)
                 assert [a != b for a, b in zip(after.found, before[c.what].found, strict=True)] == [
                     k == place for k in range(len(SETTINGS))], c.what
-                if ": log(tau" in c.what or c.what.startswith("mean log gain"):
+                if ": log(tau" in c.what or c.what.startswith("log(mean gain"):
                     assert after.found[place].se > 0
             elif c.what in scans and setting.startswith("variable"):  # by the slices alone
                 assert sum(a != b for a, b in zip(c.ours(result).found, scans[c.what].found,
@@ -230,7 +256,7 @@ def test_a_claim_by_one_cost_does_not_see_the_other():
     (SAVINGS[1], more(-0.8, range(6, 11), cost="seconds"))])
 def test_a_claim_in_seconds_differs_where_they_do(what, change):
     change(result := made_up())
-    assert verdicts(result)[what] == "differs"
+    assert verdicts(result)[what] == "every setting differs"
 
 
 def test_the_errors_of_two_methods_on_one_data_set_are_those_of_their_difference():
@@ -255,13 +281,13 @@ def test_the_lists_of_rows_are_what_they_are_called():
         row.seconds[SOD] / row.seconds[STANDARD] - layers(number, SOD)[0]) > 1)
 
 
-def test_the_interval_of_the_mean_gain_by_hand():
+def test_the_error_of_the_mean_gain_by_hand():
     squares = [(6 * (row.tau[SOD] + row.tau[STANDARD]) + 4) / 1333 for row in ROWS.values()]
     rounding = np.mean([0.005 / row.ratio[SOD] for row in ROWS.values()])
-    width = 3 * np.mean(squares) ** 0.5 / 10**0.5 + rounding
     (by_evaluations, by_seconds) = (c for c in table2.CLAIMS if c.what in RATIO)
     for c in (by_evaluations, by_seconds):
-        assert (c.low, c.high) == pytest.approx((-width, width), rel=1e-12)
+        assert (c.low, c.high) == pytest.approx((-rounding, rounding), rel=1e-12)
+        assert c.theirs == pytest.approx(np.mean(squares) ** 0.5 / 10**0.5, rel=1e-12)
 
 
 def test_each_column_of_the_table_is_what_it_is_called():
@@ -300,7 +326,7 @@ def test_each_point_of_the_figure_is_in_its_place():
         # the sentence is about subsets: two to four times
         assert [(band.get_y(), band.get_y() + band.get_height()) for band in ax.patches] == (
             [(2.0, 4.0)] if method == SOD else [])
-        (star,) = [line for line in ax.get_lines() if line.get_label() == "print"]
+        (star,) = [line for line in ax.get_lines() if line.get_label() == "paper"]
         assert list(star.get_xdata()) == numbers
         assert star.get_ydata() == pytest.approx([1 / ROWS[n].ratio[method] for n in numbers])
     plt.close(fig)
