@@ -3,7 +3,8 @@
 Not a figure of the paper.  The cost of an effective draw against m, in evaluations of the
 posterior, with the paper's m marked; several subsets of each size, by luck; columns of
 Nystrom-Cholesky as a pivoted Cholesky factor takes them, instead of random ones; and how often its
-moves are accepted from half of the columns to all where lengths are short and p = 5.
+moves are accepted from half of the columns to all where lengths are short and p = 5.  At last what
+the approximation takes that the paper set aside, by exact eigenvectors.
 
 Run     python reproduce/wang_m.py [--budget smoke|short|paper]
         Paper has up to ten m and three subsets of each for seven rows; short has row 1.
@@ -12,12 +13,18 @@ Writes  figures/wang_m.png, .txt (table and claims), .json; or in short/, smoke/
 
 from harness.start import main
 
-import numpy as np
+import time
 
-from harness.claims import Claim, Measured, Scan, average, brief, mean
+import numpy as np
+from scipy.linalg import eigh
+
+from harness.claims import Claim, Measured, Scan, average, brief, log, mean
 from harness.claims import table as text_table
 from harness.style import legend_below, mark, panels, plain_log, plt, styles
-from wang.chains import clock
+from models.gp_eigen import GPEigen
+from models.gp_regression import covariance
+from wang.chains import clock, scratches
+from wang.datasets import posterior
 from wang.long import PIVOTED, RANDOM, acceptance, cost, long_chain, pooled, together, warm
 from wang.printed import ARD, ISOTROPIC, NEARLY_ALL, NYSTROM, ROWS, SHARE, SOD, said
 
@@ -34,11 +41,12 @@ BOTH_COLUMNS = (1, 4, 6)  # rows with pivoted columns as well
 SHORT_PARTS = {SOD: (0.06, 0.2, 0.4), NYSTROM: (0.06, 0.2)}
 MANY = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # columns of Nystrom, as parts of n
 REFUSED = (2, 3, 7, 8)  # rows of short lengths and p = 5
-WORKS = (0.25, 0.5, 0.75)  # of the moves are accepted where it works: print does not say
+WORKS = (0.25, 0.5, 0.75)  # of the moves are accepted where it works: the paper does not say
 LUCK = {"paper": 3, "short": 2, "smoke": 2}  # subsets of each size; where that takes long one
 LONGEST = {SOD: 3, NYSTROM: 1}  # windows of 1333 iterations of a chain, paper; else 1
 SMALL = 20  # cases, at the smoke budget
 ITERATIONS = {300: 300, 900: 40}  # where only acceptance is wanted, by n
+EIGEN = {4: 0.1, 9: 0.1}  # m / n by rows, one of each n, of the approximation by eigenvectors
 TIMED = {"paper": (3, 2), "short": (3, 2), "smoke": (1, 2)}  # rounds, iterations
 
 
@@ -91,7 +99,7 @@ def run(experiment, cases):
         found.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {}).setdefault(
             m, []).append({"draw": one["log tau"] + np.log(each), "accepted": one["accepted"]})
     return {"n": {number: cases_of(number, budget) for number in found},
-            "refused": refused, "slow": slow, "curves": {
+            "refused": refused, "slow": slow, "eigen": eigen_times(experiment), "curves": {
                 number: {method: {columns: {m: put(each) for m, each in curve.items()}
                                   for columns, curve in kinds.items()}
                          for method, kinds in methods.items()}
@@ -149,6 +157,45 @@ def cliffs(experiment):
     return found, slow
 
 
+def eigen_clock(number, m, rounds, n=None):
+    """CPU seconds of an evaluation of the posterior and of Eigen-exact, {"seconds": {what: [...]}}.
+
+    "pi"       the posterior, from scratch
+    "all"      Eigen-exact by all eigenvalues and eigenvectors, as models/gp_eigen.py has it
+    "first m"  LAPACK's search for the m largest alone, without the rest of an evaluation
+    """
+    model, truth = posterior(number, 0, n)
+    K = covariance(truth, model)
+    K = np.tril(K) + np.tril(K, -1).T - np.exp(2 * truth[0]) * np.eye(len(K))
+    whole = GPEigen.from_model(model, m)
+    work = {"pi": lambda: scratches(truth, 5, model), "all": lambda: scratches(truth, 1, whole),
+            "first m": lambda: eigh(K, subset_by_index=[len(K) - m, len(K) - 1])}
+    found = {name: [] for name in work}
+    for _ in range(rounds + 1):  # the first one loads what is compiled
+        for name, do in work.items():
+            start = time.thread_time()
+            do()
+            found[name].append((time.thread_time() - start) / (5 if name == "pi" else 1))
+    return {"seconds": {name: each[1:] for name, each in found.items()}}
+
+
+def eigen_times(experiment):
+    """Return {row: {"all", "first m": time over that of the posterior}}."""
+    budget = experiment.budget
+    wanted = {number: round(part * cases_of(number, budget)) for number, part in EIGEN.items()}
+    done = experiment.replicates(eigen_clock, [dict(
+        number=number, m=m, rounds=TIMED[budget][0], n=SMALL if budget == "smoke" else None)
+        for number, m in wanted.items()], "timings of eigenvectors", warm=warm_eigen)
+    return {number: {name: mean(np.divide(timed["seconds"][name], timed["seconds"]["pi"]))
+                     for name in ("all", "first m")}
+            for number, timed in zip(wanted, done, strict=True)}
+
+
+def warm_eigen():
+    """Compile what is timed in this process, before others start."""
+    eigen_clock(min(EIGEN), 2, 1, 10)
+
+
 # The claims
 
 
@@ -160,7 +207,7 @@ def best(r, number, method, inside=None):
     return min(found, key=lambda draw: draw.value)
 
 
-def at_print(r, number, method):
+def at_papers(r, number, method):
     """Return what was found at the paper's m."""
     kinds = r["curves"][number][method][RANDOM]
     return kinds[max(2, round(ROWS[number].m[method] * r["n"][number] / ROWS[number].n))]
@@ -168,7 +215,7 @@ def at_print(r, number, method):
 
 def excess(r, number, method):
     """Return log(cost of a draw at the paper's m / the least)."""
-    return at_print(r, number, method)["draw"] - best(r, number, method).value
+    return at_papers(r, number, method)["draw"] - best(r, number, method).value
 
 
 def enough(r, number):
@@ -211,6 +258,11 @@ CLAIMS = [
             said("as slow"), lambda r, number=number: r["slow"][number], 1.0, np.inf,
             "machine (ratios only): as slow, or slower", "order", budgets=("paper",))
       for number in REFUSED[:3]],
+    *[Claim(f"row {number}, Eigen-exact: log(least time of an evaluation / the posterior's)",
+            said("could be slower"), lambda r, number=number: min(
+                (log(each) for each in r["eigen"][number].values()), key=lambda t: t.value),
+            0.0, np.inf, "order: slower, by the faster of all eigenvectors and the search for the"
+            " first m alone", "order", budgets=("paper",)) for number in EIGEN],
     *[Claim(f"row {number}, Nystrom of 10 %: acceptance rate", said("10%"),
             lambda r, number=number: r["curves"][number][NYSTROM][RANDOM][90]["accepted"],
             WORKS[0], 1.0, "a good approximation: a quarter of the moves is accepted at least",
@@ -223,8 +275,8 @@ CLAIMS = [
 
 
 def table(r):
-    """Lay out the curves; print's m has a star."""
-    rows = [[str(number), method, columns, f"{m}{'*' * (each is at_print(r, number, method))}",
+    """Lay out the curves; the paper's m has a star."""
+    rows = [[str(number), method, columns, f"{m}{'*' * (each is at_papers(r, number, method))}",
              f"{m / r['n'][number]:.2f}", f"{each['accepted']:.3f}",
              f"{np.exp(each['draw'].value):.3g}", brief(each["draw"]), f"{each['luck']:.2f}"]
             for number, methods in r["curves"].items() for method, kinds in methods.items()
@@ -234,7 +286,14 @@ def table(r):
     return text_table(rows, ["row", "method", "columns", "m", "m / n", "accepted",
                              "evaluations a draw", "its log", "luck"]) + (
         "\n\nNystrom-Cholesky with most of the columns\n") + text_table(
-        cliff, ["row", "m / n", "accepted"])
+        cliff, ["row", "m / n", "accepted"]) + (
+        "\n\nTime of an evaluation over the posterior's\n") + text_table(
+        [[f"{number}", name, brief(ratio)] for number, found in (
+            *((number, {f"Nystrom, {NEARLY_ALL:.0%}": ratio})
+              for number, ratio in r["slow"].items()),
+            *((number, {f"Eigen-exact, {name}": ratio for name, ratio in each.items()})
+              for number, each in r["eigen"].items()))
+         for name, ratio in found.items()], ["row", "approximation", "times as long"])
 
 
 def figure(r):
@@ -249,7 +308,7 @@ def figure(r):
                 pivots = {} if columns == RANDOM else {"marker": "x", "ls": ":"}
                 ax.plot(at, draws, **how[number] | pivots)
             if method in methods:
-                one = at_print(r, number, method)
+                one = at_papers(r, number, method)
                 (m,) = (m for m, each in methods[method][RANDOM].items() if each is one)
                 ax.plot(m / r["n"][number], np.exp(one["draw"].value), "D", ms=9, mfc="none",
                         mec=how[number]["color"])

@@ -1,9 +1,9 @@
 """Wang and Neal (2013), Table 1: the ten kinds of data sets, and what each of them identifies.
 
 The table gives eta and the lengths with which responses are drawn; the noise and the constant are
-not in print.  Ours: where the posterior has its mode from the printed values, how wide it is there,
-what the likelihood loses where all is noise, and where there is a tenth of the noise; and how the
-widths change with another noise or another constant.
+not in the paper.  Ours: where the posterior has its mode from the printed values, how wide it is
+there, what the likelihood loses where all is noise, and where there is a tenth of the noise; and
+how the widths change with another noise or another constant.
 
 Run     python reproduce/wang_table1.py [--budget smoke|short|paper]
         Paper has eight data sets a row (n = 900: four), short three (one), smoke one of 40 cases.
@@ -143,9 +143,9 @@ CLAIMS = [
             f" {lengths_of(row)}", lambda r, row=row: mean(2 * np.array(r["rows"][row]["gain"])),
             0, 2 * ROWS[row].d, f"chi-squared, {ROWS[row].d} degrees of freedom or fewer, where"
             " the data are drawn with these values; at most twice that; mean over sets",
-            "printed number") for row in ROWS],
+            "ours") for row in ROWS],
     *[Claim(f"row {row}: |U isotropic - U ARD|, largest", said("identical"), lambda r, row=row: max(
-        r["rows"][row]["same"]), 0, 0, "the same operations", "printed sentence")
+        r["rows"][row]["same"]), 0, 0, "the same operations", "ours")
       for row in ROWS if ROWS[row].p == 1],
     Claim("row 2: range of log L where eta^2 + sigma^2 is given", "ours: only that sum is"
           " identified", lambda r: spread(r, 2), 0, FLAT, WHY, "ours", budgets=LONG_ENOUGH),

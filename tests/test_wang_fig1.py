@@ -35,13 +35,10 @@ def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
 
 
 MOVED = {
-    "nothing is hit again": (SOD, "cached", [0.0] * 4, "share of moves to a state where pi is"),
     "an evaluation twice": (SOD, "missed", [0, 1, 0, 0], "moves - evaluations of pi - cache"),
     "an evaluation forgotten": (SOD, "missed", [0, 0, -1, 0], "moves - evaluations of pi - cache"),
     "a step too many": (SOD, "idle", [0, 0, 0, 1], "steps simulated that no move needed"),
     "a move rejected": (OWN, "accepted", [1.0, 1.0, 0.9995, 1.0], "pi* = pi: share of moves"),
-    "every move rejected": (SOD, "accepted", [0.0] * 4, "pi*, a subset: share of moves"),
-    "every move accepted": (SOD, "accepted", [1.0] * 4, "pi*, a subset: share of moves"),
     "marks are biased": (SOD, "gap", [0.4, 0.41, 0.4, 0.42], "log likelihood, all marked states"),
 }
 

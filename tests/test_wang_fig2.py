@@ -17,7 +17,7 @@ from wang.printed import SOD, TEMPERED
 
 
 def made_up():
-    """Return a result with which every claim agrees: print's times, known to a hundredth."""
+    """Return a result with which every claim agrees: the paper's times, known to a hundredth."""
     return {setting: {method: {
         "tau": [tau, 1.02 * tau],
         "rho": [[decay ** (lag + shift) for lag in range(51)] for shift in (0, 0.01)]}
@@ -42,7 +42,7 @@ def put(method, what, value):
 
 @pytest.mark.parametrize("change, wanted", [
     (put(TEMPERED, "tau", [15.0, 15.1]), {ORDER, NUMBER}),
-    (put(TEMPERED, "tau", [0.7, 0.71]), {NUMBER}),
+    (put(TEMPERED, "tau", [0.5, 0.51]), {NUMBER}),
     (put(SOD, "tau", [1.0, 1.01]), {ORDER, NUMBER}),
     (put(SOD, "rho", [[1.0] + [0.0] * 50, [1.0] + [0.001] * 50]), {EARLY}),
 ], ids=["tempered slow", "tempered faster", "mapping fast", "mapping uncorrelated"])
@@ -51,7 +51,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(change, wanted):
     change(result)
     found = verdicts(fig2, result)
     assert {what for what, v in found.items() if v != "agrees"} == wanted
-    assert {found[what] for what in wanted} == {"differs"}
+    assert {found[what] for what in wanted} <= {"differs", "every setting differs"}
 
 
 def test_the_first_lags_by_hand():
@@ -96,7 +96,7 @@ def test_the_table_and_the_figure_show_both():
     for method, tau, lags in ((SOD, "9.32", "0.80 0.64 0.51"),
                               (TEMPERED, "1.67", "0.30 0.09 0.03")):
         row = next(line for line in text.splitlines() if line.startswith(f"{MAIN}: {method}"))
-        # the mean of both chains, print, and lags 1, 2 and 3
+        # the mean of both chains, the paper's, and lags 1, 2 and 3
         assert row.split()[-4:] == [tau, *lags.split()]
     fig = fig2.figure(result)
     assert [ax.get_title() for ax in fig.axes] == [
@@ -124,8 +124,9 @@ def test_each_run_is_of_its_own_method_and_setting(monkeypatch):
 
 
 def test_the_interval_by_hand_and_each_number_of_its_own_setting():
-    width = 3 * ((6 * (9.32 + 1.67) + 4) / 1333) ** 0.5 + 0.005 / 9.32 + 0.005 / 1.67
-    assert (fig2.CLAIMS[2].low, fig2.CLAIMS[2].high) == pytest.approx((-width, width), rel=1e-12)
+    width, claim = 0.005 / 9.32 + 0.005 / 1.67, fig2.CLAIMS[2]
+    assert (claim.low, claim.high) == pytest.approx((-width, width), rel=1e-12)
+    assert claim.theirs == pytest.approx(((6 * (9.32 + 1.67) + 4) / 1333) ** 0.5, rel=1e-12)
     for place, setting in enumerate(SETTINGS):
         result = made_up()
         result[setting][SOD] = {"tau": [5.0, 6.0], "rho": [[1.0] + [0.1] * 50, [1.0] + [0.2] * 50]}

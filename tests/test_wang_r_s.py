@@ -18,6 +18,7 @@ def made_up():
     """Return a result in which r = s = 1 is the best by a factor of two."""
     return {"rows": {number: {unit: {name: {
         pair: {"tau": Measured(5.0, 0.1), "cost": 1.0 if pair == (1, 1) else 2.0, "accepted": 0.5,
+               "rate": Measured(0.5 if pair[1] == 1 else 0.3, 0.01),
                "hits": Measured(0.0 if pair[0] == 1 else 0.8, 0.01 * (pair[0] > 1))}
         for pair in product(*plane.PLANE["paper"])} for name in SLICES} for unit in plane.UNITS}
         for number in plane.SAMPLED["paper"]}}
@@ -39,9 +40,10 @@ MOVED = {
     "nothing is kept": (
         lambda r: r["rows"][4]["sweep"][WIDE][8, 1].update(hits=Measured(0.1, 0.01)),
         f"row 4, sweep, {WIDE}: share of known energies, r = 8, s = 1"),
-    "a single move goes to what is known": (
-        lambda r: r["rows"][1]["random"][WIDE][1, 1].update(hits=Measured(0.2, 0.01)),
-        f"row 1, random, {WIDE}: share of known energies, r = s = 1"),
+    "large steps are accepted as often": (
+        lambda r: [each[1, 4].update(rate=Measured(0.7, 0.01)) for names in r["rows"][1].values()
+                   for each in names.values()],
+        "row 1: rate of acceptance, s = 4 less s = 1"),
 }
 
 
@@ -50,14 +52,14 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    assert {what for what, v in verdicts(plane, result).items() if v == "differs"} == {wanted}
+    assert {what for what, v in verdicts(plane, result).items() if "differs" in v} == {wanted}
 
 
 def test_it_depends_on_the_slice():
     result = made_up()
     result["rows"][1]["random"][NARROW][2, 1]["cost"] = 0.2
     claim = "row 1: least log(cost of a draw, other r and s / r = s = 1)"
-    assert verdicts(plane, result)[claim] == "not determined"
+    assert verdicts(plane, result)[claim] == "not specified"
 
 
 def test_the_cost_of_a_draw_and_the_best_of_the_others():

@@ -1,6 +1,7 @@
 """Widths and limits of the slice: estimates, claims, and what is run."""
 
 import copy
+import math
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from harness.claims import BUDGETS, Measured, judge, log
 from harness.style import plt
 from judging import verdicts
 from wang.chains import NARROW, SLICES, WIDE
+from wang.compare import noise
 from wang.printed import ROWS, SOD, STANDARD
 
 
@@ -20,36 +22,47 @@ def one(tau, cost, updates=5.0):
             "windows": list(tau.value * np.exp(0.15 * np.tile([-1.0, 1.0], 10)))}
 
 
-def made_up(like_print=False):
-    """Return a result: print's time with short steps, 3 otherwise; or print's with any."""
+def made_up(always=False):
+    """Return a result: the paper's time with short steps, 3 otherwise; or the paper's with any."""
     rows = {}
     for number, slices in steps.ROOM["paper"].items():
         for w, limit in slices:
             short = w <= 0.1 and limit == 3
-            tau = ROWS[number].tau[STANDARD] if short or like_print else 3.0
-            cost = 9.0 if short or like_print else 45.0 * tau / ROWS[number].tau[STANDARD]
+            tau = ROWS[number].tau[STANDARD] if short or always else 3.0
+            cost = 9.0 if short or always else 45.0 * tau / ROWS[number].tau[STANDARD]
             rows.setdefault(number, {})[steps.name_of(w, limit)] = {
                 STANDARD: one(tau, cost, 3.0 if short else 5.0), SOD: one(1.5 * tau, 0.4 * cost)}
     return {"rows": rows}
 
 
-def test_short_steps_explain_print():
+TIMES = [f"row {number}: log(time / Table 3), standard" for number in steps.LONG_ROWS]
+TUNED = [f"row {number}: log(evaluations for a draw / the least), standard"
+         for number in steps.LONG_ROWS]
+# what one printed window can tell: 15.62 and 11.16 not within a factor of three
+TOLD = {f"row {number}: log(time / Table 3), standard": "too weak" if weak else "agrees"
+        for number in steps.LONG_ROWS
+        for weak in [math.exp(4 * math.hypot(noise(ROWS[number].tau[STANDARD]), 0.04)) > 3]}
+
+
+def test_short_steps_explain_the_paper():
     found = verdicts(steps, made_up())
-    undecided = {f"row {number}: log(time / print), standard" for number in steps.LONG_ROWS}
-    undecided |= {f"row {number}: log(evaluations for a draw / the least), standard"
-                  for number in steps.LONG_ROWS}
-    assert {what for what, v in found.items() if v == "not determined"} <= undecided
-    assert {v for what, v in found.items() if what not in undecided} == {"agrees"}
-    assert all(found[f"row {number}: log(time / print), standard"] == "not determined"
-               for number in steps.LONG_ROWS)
+    assert {what for what, v in found.items() if v == "not specified"} <= set(TUNED)
+    assert {what: found[what] for what in TIMES} == TOLD
+    assert {v for what, v in found.items() if what not in (*TIMES, *TUNED)} == {"agrees"}
 
 
-def test_where_any_slice_has_prints_time_it_is_no_question_of_steps():
-    found = verdicts(steps, made_up(like_print=True))
+def test_where_any_slice_has_the_papers_time_it_is_no_question_of_steps():
+    found = verdicts(steps, made_up(always=True))
     assert {what for what, v in found.items() if v == "differs"} == {
-        f"row {number}, {WIDE}: log(print / time), standard" for number in steps.LONG_ROWS}
-    assert all(found[f"row {number}: log(time / print), standard"] == "agrees"
-               for number in steps.LONG_ROWS)
+        f"row {number}, {WIDE}: log(Table 3 / time), standard" for number in steps.LONG_ROWS}
+    assert {what: found[what] for what in TIMES} == TOLD
+
+
+def test_a_time_that_no_slice_has_differs_in_each():
+    result = made_up()
+    for each in result["rows"][9].values():
+        each[STANDARD] = one(60.0, 9.0)
+    assert verdicts(steps, result)[TIMES[2]] == "every setting differs"
 
 
 def slow_subset(r):
@@ -74,7 +87,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    assert {what for what, v in verdicts(steps, result).items() if v == "differs"} == {wanted}
+    assert {what for what, v in verdicts(steps, result).items() if "differs" in v} == {wanted}
 
 
 def test_the_nearest_of_short_steps_counts():
@@ -174,7 +187,7 @@ def test_the_table_and_the_figure():
             np.testing.assert_allclose(next(gains).get_xydata(), [(w, 1 / 0.6) for w in found])
     printed = [line.get_ydata()[0] for line in left.get_lines() if line.get_linestyle() == ":"]
     assert printed == [ROWS[number].tau[STANDARD] for number in result["rows"]]
-    # the legend says which limit a line is of, and print's are dotted; no gain is a gain of 1
+    # the legend says which limit a line is of, and the paper's are dotted; no gain is a gain of 1
     limits = {int(text.get_text().split()[-1]): (line.get_linestyle(), line.get_marker())
               for text, line in zip(fig.legends[0].get_texts(), fig.legends[0].legend_handles,
                                     strict=True) if text.get_text().startswith("limit")}

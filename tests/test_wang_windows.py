@@ -43,8 +43,6 @@ def moved(number, method, name, value):
 MOVED = {
     "row 7 has one mode": (lambda r: r["rows"][7][STANDARD].update(
         {name: found(5.0) for name in SLICES}), "row 7, standard: log(time / a window's)"),
-    "row 7 never leaves": (lambda r: r["rows"][7][STANDARD][WIDE].update(
-        share=Measured(0.0, 0.001)), "row 7, standard: share of the states with sigma > eta"),
     "row 9's subset is good": (moved(9, SOD, WIDE, found(5.0)),
                                "row 9, SOD: log(time / a window's)"),
     "row 4 is hidden": (moved(4, STANDARD, NARROW, found(50.0)),
@@ -59,13 +57,13 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
     change(result)
-    assert {what for what, v in verdicts(windows, result).items() if v == "differs"} == {wanted}
+    assert {what for what, v in verdicts(windows, result).items() if "differs" in v} == {wanted}
 
 
 def test_a_slice_that_hides_and_one_that_tells():
     result = made_up()
     result["rows"][7][STANDARD][NARROW] = found(5.0)
-    assert verdicts(windows, result)["row 7, standard: log(time / a window's)"] == "not determined"
+    assert verdicts(windows, result)["row 7, standard: log(time / a window's)"] == "not specified"
     assert isinstance(windows.scan(result, 7, STANDARD), Scan)
 
 

@@ -107,25 +107,28 @@ FASTER = (2.0, 4.0)  # mapping, with a subset
 # What the text says, and where: {key: (section, words)}
 SENTENCES = {
     "needed": ("3", "a new step is simulated only when it is needed"),
-    "visited": ("3", "a positive probability of hitting a location that has been visited before"),
     "accepts any": ("3", "if pi = pi*, T-bar will accept a move of the mark to any other step"),
-    "hope": ("3", "if pi* is very similar to pi, we can hope the acceptance rate will be high"),
     "cached": ("3", "the mark moves to where pi was computed, so no new computation is needed"),
     "all marked": ("3", "all of the marked states are valid samples of pi"),
+    "could be slower": ("5.2.3", "a pi* formed by Eigen-exact could even be slower than the"
+                        " original pi; our experiments confirm this"),
     "identical": ("6.1", "isotropic and ARD are identical when p = 1"),
     "moderate": ("6.2", "a moderately-well-tuned chain is not much worse than an optimally tuned"),
     "r and s": ("6.2", "r = s = 1 gives the best performance, of fairly small values"),
     "several": ("6.2", "a slice sampling update will usually evaluate pi or pi* more than once"),
     "once": ("6.2", "with a mapping pi only needs to be evaluated once each update"),
-    "m": ("6.2", "generally speaking, m should be between 10% and 50% of n"),
+    "m": ("6.2", "generally speaking, m should be between 10% and 50% of n, depending on the"
+          " problem"),
     "close": ("6.2", "good results with Nystrom if such a value makes pi* very close to pi"),
     "reliable": ("6.2", "Subset of Data is overall the most reliable method"),
     "almost always": ("6.2", "we can almost always find a SOD more efficient than the standard"),
-    "two to four": ("6.2", "mapping with such a pi* can be two to four times faster"),
+    "two to four": ("6.2", "depending on the problem, mapping with such a pi* can be two to four"
+                    " times faster"),
     "savings": ("6.2", "the computational savings go up when the size of the dataset increases"),
     "overhead": ("6.2", "the saving of pi* will be less than the m^3 to n^3 ratio"),
     "small m": ("6.2", "for some datasets a Nystrom pi* with a small m approximates pi well"),
-    "nearly all": ("6.2", "with small length scales and p = 5, m has to be 95% of n or greater"),
+    "nearly all": ("6.2", "with small length scales and p = 5, m has to be around 95% of n or"
+                   " greater"),
     "as slow": ("6.2", "which makes pi* as slow as, or even slower than pi"),
     "not close": ("6.2", "no Nystrom with performance even close to standard MCMC"),
     "10%": ("6.2", "when the length scale is large, m can be as small as 10% of n"),
@@ -133,6 +136,7 @@ SENTENCES = {
     "less satisfactory": ("6.3", "SOD and Nystrom are less satisfactory for n = 300, p = 5"),
     "tempered": ("6.3", "for all these datasets tempered transitions outperform mapping"),
     "sometimes": ("6.3", "sometimes substantially"),
+    "large jumps": ("7", "with large values for r and s the acceptance rate will be low"),
     "Figure 2": ("6.3", "the advantage of tempered transitions is illustrated on dataset #2"),
 }
 
