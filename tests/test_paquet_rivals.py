@@ -442,14 +442,76 @@ def made_up(rows=(), **other):
     return result | {"rows": result["rows"] | dict(rows)}
 
 
+HARD = (100, 4.85, 5.1)
+HARDEST = "log(difficulty at (4.85, 5.1) / the largest elsewhere on the grid)"
+
+
+def judged(**other):
+    """Return the verdicts of made_up() with one problem more, the hardest."""
+    result = made_up(**other)
+    hard = {(HARD, m, 1): row(m, seconds=Measured(1e6 * WORTH.get(m, 1.0), 1.0))
+            for m in rivals.METHODS}
+    return verdicts(script, result | {
+        "keys": [*KEYS, HARD], "rows": hard | result["rows"],
+        "EP": {HARD: (Measured(-0.5, 0.01),) * 2} | result["EP"],
+        "k": {HARD: Measured(0.9, 0.02)} | result["k"]})
+
+
 def changed(**other):
-    """Return the claims whose verdicts are not those of made_up(), and the new verdicts."""
-    before, after = verdicts(script, made_up()), verdicts(script, made_up(**other))
+    """Return the claims whose verdicts are not those where all are right, and the new verdicts."""
+    before, after = judged(), judged(**other)
     return {what: after[what] for what in before if before[what] != after[what]}
 
 
 def test_all_claims_agree_where_they_are_right():
-    assert set(verdicts(script, made_up()).values()) == {"agrees"}
+    assert set(judged().values()) == {"agrees"}
+
+
+EASY = {"AISq-RMHMC": row("AISq-RMHMC", seconds=Measured(1.0, 0.01)),
+        "bridge": row("bridge", seconds=Measured(0.01, 1e-4))}
+
+
+@pytest.mark.parametrize(("other", "found"), [
+    ({"EP": {HARD: (Measured(-0.1, 0.01),) * 2}}, "not specified"),
+    *[({"rows": {(HARD, m, 1): easy}}, "not specified") for m, easy in EASY.items()],
+    ({"rows": {(GRID[0], "AISq-RMHMC", 1): row("", spread=1.5)}}, "not specified"),  # broken there
+    ({"EP": {HARD: (Measured(-0.1, 0.01),) * 2},
+      "rows": {(HARD, m, 1): easy for m, easy in EASY.items()}}, "every setting differs")])
+def test_the_hardest_setting_is_so_in_every_sense(other, found):
+    assert changed(**other)[HARDEST] == found
+
+
+@pytest.mark.parametrize(("budget", "N"), [("paper", 767), ("paper", 365), ("short", 767),
+                                           ("smoke", 40)])
+def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(budget, N, monkeypatch):
+    class Stop(Exception):
+        pass
+
+    class Asked(Stored):
+        def replicates(self, function, tasks, *_, **__):
+            self.tasks = tasks
+            raise Stop
+
+    experiment, other = Asked(budget), Stored(budget)
+    with pytest.raises(Stop):
+        script.run(experiment, digits_3v5())
+    named = []
+    monkeypatch.setattr(rivals, "Experiment", lambda name, _: named.append(name) or other)
+    found = rivals.bridged(other, DIGITS, N)
+    (task,) = other.tasks
+    assert named == [script.NAME]
+    assert task in [{k: v for k, v in each.items() if k != "cost"} for each in experiment.tasks]
+    assert task["method"] == "bridge" and task["size"] == max(
+        each["size"] for each in experiment.tasks if each["method"] == "bridge")
+    assert found == averaged("bridge", [Stored.value(task) + 0.1 * k
+                                        for k in range(script.RUNS[budget])])
+
+
+def test_a_bridge_of_another_size_has_draws_of_its_own(monkeypatch):
+    other = Stored("smoke")
+    monkeypatch.setattr(rivals, "Experiment", lambda *_: other)
+    rivals.bridged(other, DIGITS, 60)
+    assert other.tasks[0]["problem_key"] == [60, 4.85, 5.1] and other.tasks[0]["seed"][1] == 1
 
 
 AT = "the paper's problem"
@@ -461,8 +523,9 @@ AT = "the paper's problem"
     ({"k": {(100, 2.85, 1.1): Measured(0.1, 0.02)}}, []),
     ({"EP": {key: (Measured(-0.01, 0.001),) * 2 for key in GRID if key[2] == 7.1}},
      ["|EP error|, largest sigma - least"]),
-    ({"rows": {(GRID[0], "bridge", 1): row("bridge", z=-5.0)}}, ["bridge: worst z"]),
-    ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0)}}, ["AISq-ellipse: worst z"]),
+    ({"rows": {(GRID[0], "bridge", 1): row("bridge", z=-5.0)}}, ["bridge: largest |z|, as one"]),
+    ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0)}},
+     ["AISq-ellipse: largest |z|, as one"]),
     ({"rows": {(GRID[0], "AISq-ellipse", 1): row("", z=5.0, spread=1.5)}}, []),  # not to be trusted
     ({"rows": {(GRID[0], "tilting", 1): row("", z=5.0)}}, []),
     ({"rows": {(script.PAPER, "bridge", 1): row("", own=Measured(0.05, 0.001))}},
@@ -475,7 +538,21 @@ AT = "the paper's problem"
      [f"log(cost of AISq-RMHMC / bridge), {AT}"]),
 ])
 def test_a_quantity_that_is_moved_moves_its_own_claim(other, what):
-    assert changed(**other) == dict.fromkeys(what, "differs")
+    moved = changed(**other)
+    if "bridge: largest" in str(what):  # no longer to be used there, which is harder than anything
+        assert moved.pop(HARDEST) == "not specified"
+    assert moved == dict.fromkeys(what, "differs")
+
+
+def test_no_claim_but_one_is_a_sentence_of_the_paper():
+    assert [c.kind for c in script.CLAIMS] == ["printed sentence"] + ["ours"] * 9
+
+
+def test_the_largest_of_many_deviates_counts_as_one():
+    rows = {(key, "bridge", 1): row("bridge", z=z) for key, z in zip(KEYS, (1, -3, 2, 0, 1),
+                                                                     strict=True)}
+    # one normal number is beyond 3 with probability .0027, the largest of five with .01343
+    assert script.worst_z(made_up(rows), "bridge") == pytest.approx(2.4724, abs=1e-3)
 
 
 def test_where_the_others_break_there_is_a_place_for_it():

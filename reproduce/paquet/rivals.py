@@ -27,10 +27,12 @@ from algorithms.bridge_sampling import bridge_sampling, importance_sampling
 from algorithms.elliptical_slice import elliptical_slice
 from algorithms.ep_fast import ep
 from algorithms.orthant import tilted_run, tilting
+from harness.replicates import Experiment
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
+from paquet.costs import averaged
 from paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
-from paquet.problem import KERNELS
+from paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH
 
 METHODS = ["IS from q", "bridge", "AISq-ellipse", "AIS-ellipse", "AISq-RMHMC", "AIS-RMHMC",
            "AISq-HMC", "tilting"]
@@ -41,6 +43,13 @@ SHARE = 0.3  # draws of elliptical slice sampling, of those from q
 WARM_UP = 0.1  # of these draws are made before, and not used
 CHUNK = 500  # draws from q at a time: what fits into a processor's cache
 TRAINING = 767
+STORE = "paquet_rivals"  # the script whose replicates these runs are
+LADDER = {"paper": (40, 365, 767, 1540), "short": (40, 767), "smoke": (40,)}  # cases
+SCAN = {"IS from q": (2000, 20_000, 60_000), "bridge": (2000, 20_000, 60_000),
+        "AISq-ellipse": (100, 1000, 4000), "AIS-ellipse": (1000, 4000, 16_000),
+        "AISq-RMHMC": (12, 60, 240), "AIS-RMHMC": (50, 200, 400), "AISq-HMC": (50, 100, 400),
+        "tilting": (256, 1024, 4096)}  # sizes of a run
+SIZES, RUNS = {"paper": 3, "short": 2, "smoke": 1}, {"paper": 5, "short": 4, "smoke": 2}
 
 
 @cache
@@ -139,6 +148,25 @@ def estimate(method, data_name, problem_key, size, runs, seed):
     rng = np.random.default_rng(seed)
     found = [one_run(method, data_name, tuple(problem_key), size, rng) for _ in range(runs)]
     return {name: [run[name] for run in found] for name in found[0]}
+
+
+def task(experiment, data_name, key, place, method, size, runs, stream=None, part=0):
+    """Return the arguments of `estimate`; place: of the problem; stream: of draws, the method's."""
+    return dict(method=method, data_name=data_name, problem_key=list(key), size=size, runs=runs,
+                seed=[experiment.seed, place, METHODS.index(method) if stream is None else stream,
+                      size, part])
+
+
+def bridged(experiment, data_name, N):
+    """Return log Z at the paper's covariance by the longest runs of the bridge, a Measured.
+
+    They are those of the script paquet_rivals, where N is on its ladder.
+    """
+    budget = experiment.budget
+    (found,) = Experiment(STORE, experiment).replicates(estimate, [task(
+        experiment, data_name, (N, LOG_LENGTH, LOG_AMPLITUDE), [*LADDER[budget], N].index(N),
+        "bridge", SCAN["bridge"][SIZES[budget] - 1], RUNS[budget])], "bridges", warm=warm)
+    return averaged("bridge", found["log_Z"])
 
 
 def operations(method, N):
