@@ -26,6 +26,7 @@ from harness.tables import (
     row,
     score,
     spanned,
+    speed,
     table_of,
 )
 from shahbaba.printed import PROBLEMS
@@ -212,6 +213,13 @@ def test_paragraphs_of_a_table_stand_alone():
     table = contents(SCRIPTS, "paquet")["table"]
     assert table("paquet_fig1", "1") == f"```text\n{REPORT.split(chr(10) * 2)[0]}\n```"
     assert "not yet been run" in contents(SCRIPTS)["table"]("wang_rivals", "1")
+
+
+def test_the_speed_table_is_a_record_of_benchmarks():
+    assert speed("pytest -m benchmark\nA processor\nHMC, n = 9: 0.2 s; 20 passes: 0.1 s;"
+                 " ratio 2.00\n").splitlines() == [
+        "| one thread, A processor | ours | beside it | ours / that |", "| --- | --- | --- | --- |",
+        "| HMC, n = 9 | 0.2 s | 20 passes, 0.1 s | 2.00 |"]
 
 
 def test_a_block_of_a_script_that_does_not_exist_is_refused():

@@ -40,6 +40,7 @@ from models.linalg import PLAIN, TRANSPOSED
 from models.logistic_regression import BLOCK, LogisticRegression, dgemv
 from models.multinomial_logistic import MultinomialLogistic
 from shahbaba.steps import matrix_A, printed_R
+from test_benchmarks import show
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 2)) * np.array([2.0, 0.5])
@@ -765,7 +766,8 @@ def test_benchmark_table_1():
     data = microseconds(lambda: data_split_hmc(found.q, model, split, 0.1, 3, 9, N, rng)) / N
     print(f"\nn = {n}, p = {p}, microseconds: a pass over the matrix {unit:.0f},"
           f" a gradient {gradient:.0f}, U {energy:.0f}")
-    print(f"HMC, L = 20         {standard:7.0f}, over 20 passes {standard / (20 * unit):.2f}")
+    show(f"HMC transition, L = 20, n = {n}, p = {p}", standard / 1e6, 20 * unit / 1e6,
+         "20 passes over the matrix")
     print(f"normal, L = 10      {normal:7.0f}, over 10 gradients {normal / (10 * gradient):.2f}")
     print(f"data, L = 3, M = 9  {data:7.0f}, over HMC's {data / standard:.2f}; g over 20"
           f" {12.6 / 20:.2f}")

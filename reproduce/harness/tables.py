@@ -8,6 +8,7 @@ score                 how many claims there are, by class and verdict; on README
 result SCRIPT         the script's figure, declared differences with their reasons, and all claims
 result SCRIPT all     and its table, or of that only the paragraphs that are named: 1,3
 table SCRIPT 1        these paragraphs of its table, and nothing else
+speed                 what figures/speed.txt has: times of ours, and what they are compared with
 
 A script that has saved nothing is counted nowhere, and the score says so.
 """
@@ -23,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.claims import CLASSES, VERDICTS, Declared, Measured, declaration, logarithmic, number
+from harness.fingerprint import ROOT
 
 PAPERS = {"paquet": "Paquet & Fraccaro", "shahbaba": "Shahbaba, Lan, Johnson & Neal",
           "zhang": "Zhang & Sutton", "wang": "Wang & Neal"}
@@ -100,7 +102,8 @@ def contents(scripts, author=""):
 
     return {"score": lambda: score(ours, author),
             "result": lambda name, shown="": of_script(named(name), shown),
-            "table": lambda name, shown: paragraphs(named(name), shown)}
+            "table": lambda name, shown: paragraphs(named(name), shown),
+            "speed": lambda: speed((ROOT / "figures" / "speed.txt").read_text())}
 
 
 def author_of(script):
@@ -252,6 +255,15 @@ def spanned(claim):
     low, high = min(found), max(found)
     return f"{low:.3g} to {high:.3g} in {len(claim['scan']['found'])} settings" + (
         f" (factors of {np.exp(low):.2g} to {np.exp(high):.2g})" if is_log else "") + note
+
+
+def speed(text):
+    """Make the table of a record of benchmarks: its command, the processor, then their lines."""
+    _, where, *lines = text.strip().splitlines()
+    rows = [re.fullmatch(r"(.+): (\S+) s; (.+): (\S+) s; ratio (\S+)", line).groups()
+            for line in lines]
+    return "\n".join(markdown([f"one thread, {where}", "ours", "beside it", "ours / that"], [
+        [what, f"{ours} s", f"{of}, {limit} s", ratio] for what, ours, of, limit, ratio in rows]))
 
 
 # Markdown
