@@ -1,9 +1,9 @@
 """Shahbaba, Lan, Johnson and Neal (2014): do Tables 1 and 2 agree with themselves?
 
 Not a figure of the paper.  Three checks of its printed numbers, without any data: every product of
-the two tables against its factors, whatever the digits that rounding took away; every g against
-its definition; and every sentence of the text that one method beats another against the error of
-an autocorrelation time that is estimated from 36 batches.
+the two tables against its factors, with the g of Section 3.3, whatever the digits that rounding
+took away; every printed g against that definition; and every sentence that one method beats another
+against the error of an autocorrelation time that is estimated from 36 batches.
 
 Run     python reproduce/shahbaba_errata.py    the options change nothing
 Writes  figures/shahbaba_errata.png, .txt (comparisons and claims), .json
@@ -34,8 +34,9 @@ MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.03)
 
 # Our settings
 PAIRS = (("normal", "HMC"), ("data", "HMC"), ("data", "normal"))  # better, worse
-PRODUCTS = [*((name, method, measure) for name in PROBLEMS for measure in MEASURES
-              for method in METHODS), ("Chess", "normal", "tau_beta x L")]
+PRODUCTS = [(name, method, measure) for name in PROBLEMS for measure in MEASURES
+            for method in METHODS]
+ITSELF = "paper against itself"  # what all claims here are
 
 
 def run(experiment, cases):
@@ -54,11 +55,13 @@ def run(experiment, cases):
 def product(name, method, measure):
     """Return the product of the printed factors, its least and its greatest value.
 
-    g and L are counts, or (f M + 1 - f) L in full, so that only tau and s are rounded.
+    g is that of Section 3.3, in full, so that only tau and s are rounded.
     """
     tau, factor = measure.split(" x ")
-    a, da, b = number(name, tau, method), half_unit(name, tau, method), number(name, factor, method)
-    db = half_unit(name, factor, method) if factor == "s" else 0.0
+    a, da = number(name, tau, method), half_unit(name, tau, method)
+    b, db = gradients(name, method), 0.0
+    if factor == "s":
+        b, db = number(name, "s", method), half_unit(name, "s", method)
     return a * b, (a - da) * (b - db), (a + da) * (b + db)
 
 
@@ -82,15 +85,14 @@ def cost(name, method, measure):
 
 def product_claim(name, method, measure):
     """Make the claim that a printed product is that of its factors, as far as rounding says."""
-    row = measure.replace("x L", "x g")
-    theirs, half = number(name, row, method), half_unit(name, row, method)
+    theirs, half = number(name, measure, method), half_unit(name, measure, method)
     value, low, high = product(name, method, measure)
     return Claim(
-        f"{name}, {method}: {measure}", PROBLEMS[name].rows[row][method],
+        f"{name}, {method}: {measure}", PROBLEMS[name].rows[measure][method],
         lambda r: r["product"][name, method, measure],
         theirs - half - (high - value), theirs + half + (value - low),
         f"{PROBLEMS[name].table}, rounding: of the product, and of the factors tau and s",
-        "printed number", MISPRINTS.get((name, method, measure), ""))
+        ITSELF, MISPRINTS.get((name, method, measure)), printed=theirs)
 
 
 NOISE = ("Monte Carlo: theirs, from 36 batches for each of the two chains, and the rounding of tau"
@@ -101,36 +103,36 @@ CLAIMS = [
             lambda r, key=(name, method): r["g"][key],
             number(name, "g", method) - 0.05, number(name, "g", method) + 0.05,
             "rounding; by Section 3.3, g is L, or (f M + 1 - f) L for data splitting",
-            "printed number", MISPRINTS.get((name, method, "g"), ""))
+            ITSELF, MISPRINTS.get((name, method, "g")), printed=number(name, "g", method))
       for name, problem in PROBLEMS.items() for method in METHODS],
     *[Claim(f"Simulated: s, HMC / {method}", "order", lambda r, m=method: r["s"]["Simulated", m],
             1.0, np.inf, "Section 3.3.1: CPU times are substantially lower; the standard error is"
-            " that of rounding", "order") for method in METHODS[1:]],
+            " that of rounding", ITSELF) for method in METHODS[1:]],
     *[Claim(f"{name}: s / g, data splitting / HMC", "slightly larger",
             lambda r, n=name: r["g"][n, "HMC"] / r["g"][n, "data"] / r["s"][n, "data"], 1.0, np.inf,
             "Section 3.3: s is close to proportional to g, except for slightly larger than expected"
             " times for data splitting; the standard error is that of rounding",
-            "printed sentence", MISPRINTS.get((name, "s"), "")) for name in PROBLEMS],
+            ITSELF, MISPRINTS.get((name, "s"))) for name in PROBLEMS],
     Claim("Chess: tau_beta x g, normal - data, products of the factors with g = L", "246 - 224",
-          lambda r: (r["product"]["Chess", "normal", "tau_beta x L"]
+          lambda r: (r["product"]["Chess", "normal", "tau_beta x g"]
                      - r["product"]["Chess", "data", "tau_beta x g"]),
           0.0, np.inf, "Section 3.3.2: the latter performs better in terms of tau_beta x g; the"
-          " order of the two numbers, whatever their errors", "order",
+          " order of the two numbers, whatever their errors", ITSELF,
           MISPRINTS["Chess", "data", "normal"]),
     *[Claim(printed.sentence(*key, measures), "order",
             lambda r, key=key, measures=measures: least(r["log"][*key, m] for m in measures),
-            0.0, np.inf, f"{where}.  {NOISE}", "order")
+            0.0, np.inf, f"{where}.  {NOISE}", ITSELF)
       for *key, measures, where in printed.SENTENCES],
     *[Claim(f"Four problems: mean log(HMC / {method}), least of the four products", "order",
             lambda r, method=method: least(
                 average(r["log"][name, method, "HMC", m] for name in PROBLEMS) for m in MEASURES),
-            0.0, np.inf, f"Abstract: both approaches can reduce the cost.  {NOISE}", "order")
+            0.0, np.inf, f"Abstract: both approaches can reduce the cost.  {NOISE}", ITSELF)
       for method in METHODS[1:]],
 ]
 
 
 def said(name, better, worse, measure):
-    """Return 1 if the text says that a method is better, -1 if it says the opposite, else 0."""
+    """Return 1 if it is said that a method is better, -1 if the opposite is, else 0."""
     text = {(*words, m) for *words, measures, _ in printed.SENTENCES for m in measures}
     return ((name, better, worse, measure) in text) - ((name, worse, better, measure) in text)
 
@@ -164,7 +166,7 @@ def figure(r):
     fig, (above, below) = panels(2, 1, 8.2, height_ratios=(1, 2.9))
     cells = impossible()
     above.axis("off")
-    above.set_title(f"{len(cells)} of the {len(PRODUCTS) - 1} products of Tables 1 and 2 cannot be"
+    above.set_title(f"{len(cells)} of the {len(PRODUCTS)} products of Tables 1 and 2 cannot be"
                     " those of their factors, however these were rounded")
     shown = above.table([*map(list, cells)], loc="center", cellLoc="left", colLoc="left",
                         colLabels=("", "printed", "of the printed factors", "rounding allows"),
@@ -180,12 +182,11 @@ def figure(r):
         for better, worse in PAIRS:
             for k, measure in enumerate(MEASURES):
                 value, se = r["log"][name, better, worse, measure]
-                order = said(name, better, worse, measure)
-                z = order * value / se
+                z = said(name, better, worse, measure) * value / se
                 middle, ends = log_bar(value, se)
                 below.errorbar(middle, len(labels) + 0.19 * (k - 1.5), xerr=ends[:, None], lw=1,
-                               fmt=shapes[measure], color="0.6" if not order else
-                               blue if z >= 2 else orange if z >= 0 else red)
+                               fmt=shapes[measure],
+                               color=blue if z >= 2 else orange if z >= 0 else red)
             labels.append(f"{name}: {worse} / {better}")
     row_labels(below, labels)
     for end in range(len(PAIRS), len(labels), len(PAIRS)):
@@ -198,7 +199,7 @@ def figure(r):
     legend_below(fig, handles=[mark(mathematics(m), "k", shape) for m, shape in shapes.items()] + [
         mark(label, colour) for colour, label in (
             (blue, "the text's order, 2 standard errors or more"), (orange, "but fewer"),
-            (red, "the other order, with $g = L$"), ("0.6", "no sentence"))], ncols=4)
+            (red, "the other order, with $g = L$"))], ncols=4)
     return fig
 
 
@@ -206,16 +207,18 @@ def impossible():
     """Return a row for each product that is not that of its factors: what, printed, ours, range."""
     found = []
     for name, method, measure in PRODUCTS:
-        row, (tau, factor) = measure.replace("x L", "x g"), measure.split(" x ")
-        theirs, half = number(name, row, method), half_unit(name, row, method)
+        tau, factor = measure.split(" x ")
+        theirs, half = number(name, measure, method), half_unit(name, measure, method)
         value, low, high = product(name, method, measure)
-        printed_rows = PROBLEMS[name].rows
+        rows = PROBLEMS[name].rows
         if not low - half <= theirs <= high + half:
-            note = " ($g$ should be $L$)" if (name, measure) == ("Chess", "tau x g") else ""
+            g = f"{gradients(name, method):.3g}"
+            scale = rows["s"][method] if factor == "s" else g
+            note = f" (not {rows['g'][method]})" * (scale == g != rows["g"][method])
             found.append((
-                f"{name}, {method}: {mathematics(row)}", printed_rows[row][method],
-                f"{printed_rows[tau][method]} $\\times$ {printed_rows[factor][method]} ="
-                f" {value:.3g}{note}", f"{low:.4g} to {high:.4g}"))
+                f"{name}, {method}: {mathematics(measure)}", rows[measure][method],
+                f"{rows[tau][method]} $\\times$ {scale}{note} = {value:.3g}",
+                f"{low:.4g} to {high:.4g}"))
     return found
 
 

@@ -120,7 +120,7 @@ CLAIMS = [
           10**-0.5, 10**0.5,
           "machine (ratios only): 20 evaluations of U (walk) against 20 of its gradient and one of"
           " U (HMC); the accepted interval is one power of ten, centred at 1", "printed sentence",
-          budgets=("paper",)),
+          budgets=("paper",), printed=1.0),
     Claim("autocorrelation time, random walk / with large steps", "order",
           lambda r: r[WALK]["tau"] / r[BIG]["tau"], 1.0, np.inf,
           "footnote 1: in two dimensions large steps avoid the random walk", "order"),

@@ -87,7 +87,7 @@ def extreme(of, r, key):
 
 CLAIMS = [
     *[Claim(what, "order", lambda r, key=key: extreme(min, r, key), 0.0, np.inf,
-            f"Section 3.2: {why}", "order") for key, what, why in (
+            f"Section 3.2: {why}", "ours") for key, what, why in (
         ("distance", "distance to the line, nearest of R_1 - farthest of R_0",
          "R_0 holds the cases closest to the line; the smallest difference over all data sets"),
         ("off", "|p - 1/2|, nearest of R_1 - farthest of R_0",

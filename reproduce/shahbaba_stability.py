@@ -157,8 +157,6 @@ def at(estimate, r, method, factor):
     return estimate(r["errors"][method][times(method, factor)])
 
 
-NO_JITTER = ("0.03 is 0.989 pi / w, in the resonance: it is the longest step of the paper's jitter,"
-             " over which the mean rate is that of Table 1")
 CLAIMS = [
     Claim("HMC: stability limit x w / 2, by the eigenvalues of A", "theory",
           lambda r: r["limit"] * r["w"] / 2, 1 - 1e-6, 1 + 1e-6,
@@ -175,12 +173,6 @@ CLAIMS = [
           lambda r: at(acceptance, r, "HMC", FURTHER["HMC"]), 0.0, 0.05,
           "Section 3.3: rejected with very high probability; at 1.4 x the paper's step, 8 % beyond"
           " the limit.  A word: accepted is 1 in 20", "printed sentence"),
-    *[Claim(f"{method}: acceptance at the paper's step", "above 0.65",
-            lambda r, method=method: at(acceptance, r, method, 1.0), 0.65, 1.0,
-            "Section 3.3: stability limits Split HMC to steps at which the rate is above 0.65.  No"
-            " jitter here: all steps are the longest that the paper's runs have",
-            "printed sentence", known, ("short", "paper"))
-      for method, known in (("normal", NO_JITTER), ("data", ""))],
     *[Claim(f"{method}: acceptance, {SHORTEST} x the paper's step - {factor} x", "order",
             lambda r, m=method, factor=factor: (
                 at(acceptance, r, m, SHORTEST) - at(acceptance, r, m, factor)), 0.0, 1.0,

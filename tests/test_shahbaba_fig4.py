@@ -60,15 +60,15 @@ def test_the_least_favourable_slope_counts_for_the_information(slope):
 
 
 @pytest.mark.parametrize("slope", SLOPES)
-def test_what_depends_on_the_slope_is_not_determined(slope):
+def test_what_depends_on_the_slope_is_not_specified(slope):
     result = made_up()
     result["found"][slope]["left"][:250] = 0.6  # 150 of 400 are left, 5 standard errors below half
     found = verdicts(fig4, result)
-    assert found.pop(LEFT) == "not determined"
+    assert found.pop(LEFT) == "not specified"
     assert set(found.values()) == {"agrees"}
     for values in result["found"].values():
         values["left"][:250] = 0.6
-    assert verdicts(fig4, result)[LEFT] == "differs"
+    assert verdicts(fig4, result)[LEFT] == "every setting differs"
 
 
 @pytest.mark.parametrize(("simulated", "what"), [((0.45, 0.1), MOST), ((0.9, 1.1), SLOW)])

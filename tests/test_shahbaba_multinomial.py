@@ -285,8 +285,8 @@ def test_a_comparison_is_void_where_moments_differ(field, se):
         result["CTG"][ENTROPY] |= {"together": f._replace(**{field: other})}
         assert changed(result) == ({
             f"CTG, {ENTROPY}: largest |z| against HMC, as one": "differs",
-            pair("CTG", ENTROPY, "HMC"): "cannot tell",
-            pair("CTG", ENTROPY, RANDOM): "cannot tell"} if apart else {})
+            pair("CTG", ENTROPY, "HMC"): "inconclusive",
+            pair("CTG", ENTROPY, RANDOM): "inconclusive"} if apart else {})
         (line,) = [x for x in script.table(result).splitlines()
                    if x.startswith("CTG") and ENTROPY in x and " 12 " in x]
         assert ("void" in line) == apart
@@ -301,8 +301,8 @@ def test_nothing_is_said_of_chains_that_are_too_short(field):
         f = result["CTG"][method]["together"]
         result["CTG"][method] |= {"together": f._replace(**{field: few})}
         assert changed(result) == {
-            f"CTG, {method}: largest |z| against HMC, as one": "cannot tell"} | {
-            pair("CTG", *each): "cannot tell" for each in pairs}
+            f"CTG, {method}: largest |z| against HMC, as one": "inconclusive"} | {
+            pair("CTG", *each): "inconclusive" for each in pairs}
 
 
 # The script

@@ -89,10 +89,8 @@ def test_energy_errors_that_are_others_change_their_claims(method):
     assert moved(method, stability.FURTHER[method], 0.01) == {drop(method), rise(method)} | own
     # an error of 20 at shorter steps
     assert moved(method, 0.8, 20.0) == {drop(method), rise(method)}
-    # the rate exp(-0.5) = 0.61 at the paper's step
-    assert moved(method, 1.0, 0.5) == ({f"{method}: acceptance at the paper's step"}
-                                       if method != "HMC" else set())
-    assert moved(method, 1.0, 0.4) == set()  # 0.67
+    # no claim is about the paper's step without its jitter
+    assert moved(method, 1.0, 0.5) == set()
 
 
 def test_no_acceptance_past_the_resonance_changes_that_claim():

@@ -188,9 +188,9 @@ def off(found, a, b):
 
 
 def void(found, a, b):
-    """Say why the comparison of two methods says nothing: "", "void" or "cannot tell"."""
+    """Say why the comparison of two methods says nothing: "", "void" or "too short"."""
     z, se = off(found, a, b)
-    return "void" if not z < 4 else "cannot tell" if np.isnan(se) else ""
+    return "void" if not z < 4 else "too short" if np.isnan(se) else ""
 
 
 def gain(found, better, worse):
