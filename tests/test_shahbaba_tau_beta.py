@@ -1,0 +1,115 @@
+"""Is alpha in the sum of squares of tau_beta of Split HMC?  Estimates, claims, what is run."""
+
+import numpy as np
+import pytest
+
+import shahbaba_tau_beta as script
+from algorithms.ess import initial_sequence
+from harness.claims import Measured
+from harness.files import Data
+from harness.run import Settings
+from harness.style import plt
+from judging import verdicts
+from models.logistic_regression import chain_log_likelihood
+from shahbaba import chains
+from shahbaba.chains import AUTHORS
+from shahbaba.printed import METHODS, PROBLEMS, number
+
+DATA = "illustrative data of slope 5, seed 1"
+CLAIMS = dict(zip(script.SUMS, (claim.what for claim in script.CLAIMS), strict=True))
+
+
+def made_up():
+    """Return a result in which every printed number is ours."""
+    return {name: {method: {what: Measured(number(name, what.partition(",")[0], method), 0.01)
+                            for what in script.SUMS} for method in METHODS} for name in PROBLEMS}
+
+
+def test_what_is_as_printed_agrees():
+    assert set(verdicts(script, made_up()).values()) == {"agrees"}
+
+
+@pytest.mark.parametrize("what", script.SUMS)
+def test_what_is_another_changes_its_claim_alone(what):
+    # twelve numbers with an error of .243: a factor of 1.5 in each has chi-squared 33 of 12
+    for factor, wanted in ((1.2, "agrees"), (1.5, "inconclusive"), (1.8, "differs")):
+        result = made_up()
+        for each in result.values():
+            for found in each.values():
+                found[what] = found[what] * factor
+        assert verdicts(script, result) == {claim: wanted if claim == CLAIMS[what] else "agrees"
+                                            for claim in CLAIMS.values()}
+    result = made_up()  # a single one, nine times as large: (log 9 / .243)^2 = 82
+    result["Chess"]["normal"][what] *= 9.0
+    assert verdicts(script, result)[CLAIMS[what]] == "differs"
+
+
+def test_a_chain_has_tau_of_each_sum():
+    of = dict(eps=0.3, L=4, M=2, n=400, seed=[3, 1])
+    found = script.one_chain(data_name=DATA, method="HMC", fraction=0.5, **of)
+    model, fit, _ = stage = chains.problem(DATA, 0.5)
+    chain = chains.transitions("HMC", fit.q_hat, stage, 0.3, 4, 2, 400,
+                               np.random.default_rng([3, 1]))
+    q = chain.samples
+    for what, x in (("tau", chain_log_likelihood(q, chain.energies, model)),
+                    ("tau_beta", q[:, 1] ** 2 + q[:, 2] ** 2),
+                    ("tau_beta, alpha too", q[:, 0] ** 2 + q[:, 1] ** 2 + q[:, 2] ** 2)):
+        wanted = initial_sequence(x)
+        assert found[what] == pytest.approx([wanted.tau, wanted.se], rel=1e-9)  # another order
+
+
+class Recorder:
+    """Stands for an experiment: a chain whose tau says which it is."""
+
+    budget, seed = "paper", 5
+
+    def replicates(self, function, tasks, unit, warm=None):
+        self.tasks = tasks
+        return [{what: [100.0 * k + j, 1.0] for j, what in enumerate(script.SUMS)}
+                for k, _ in enumerate(tasks)]
+
+
+def test_every_chain_goes_to_its_problem_and_column():
+    experiment = Recorder()
+    result = script.run(experiment, None)
+    assert [(task["data_name"], task["method"]) for task in experiment.tasks] == [
+        (data_name, method) for data_name in ("simulated logistic data, seed 2011", "StatLog",
+                                              "CTG", "Chess")
+        for method in ("HMC", AUTHORS, "data")]
+    assert {task["n"] for task in experiment.tasks} == {50_000}
+    for task, (name, method) in zip(experiment.tasks, ((n, m) for n in PROBLEMS for m in METHODS),
+                                    strict=True):
+        assert task["L"] == number(name, "L", method) and task["fraction"] == PROBLEMS[name].f
+    k = 0
+    for name in PROBLEMS:
+        for method in METHODS:
+            assert result[name][method] == {what: (100.0 * k + j, 1.0)
+                                            for j, what in enumerate(script.SUMS)}
+            k += 1
+
+
+def test_the_table_and_the_figure_have_every_number():
+    result = made_up()
+    result["CTG"]["data"]["tau_beta, alpha too"] = Measured(23.0, 1.15)
+    rows = [line.split() for line in script.table(result).splitlines()]
+    assert ["CTG", "data", "5.0", "5.000", "(0.010)", "11.5", "11.500", "(0.010)", "23.0",
+            "(1.1)"] in rows
+    (ax,) = script.figure(result).axes
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len(ax.containers) == 24 and labels[8] == "CTG: data"
+    # ours over the printed number, and 2 standard errors of both
+    point, _, (ends,) = ax.containers[12 + 8].lines
+    assert point.get_xydata()[0] == pytest.approx((2.0, 8.15), rel=1e-12)
+    se = np.hypot(0.05, script.SE_LOG_TAU)
+    np.testing.assert_allclose(np.log(ends.get_segments()[0][:, 0] / 2), [-2 * se, 2 * se])
+    named = {mark.get_label(): mark.get_color() for mark in ax.figure.legends[0].legend_handles}
+    assert named["the sum of squares of alpha and beta"] == point.get_color()
+    plt.close("all")
+
+
+def test_all_three_data_sets_are_looked_for_before_anything_else(monkeypatch):
+    for name in ("statlog", "ctg", "chess"):
+        monkeypatch.setattr(script.datasets, name,
+                            lambda folder, name=name: Data(f"{name} of {folder}", None, None))
+    assert script.cases(Settings(data="here")) == (
+        "simulated, statlog of here, ctg of here, chess of here")
