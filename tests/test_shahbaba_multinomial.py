@@ -329,7 +329,8 @@ class Remembered:
 
 
 @pytest.mark.parametrize("budget, names, chains", [
-    ("paper", ["StatLog", "CTG"], 5), ("short", ["CTG"], 2), ("smoke", ["CTG"], 2)])
+    ("paper", ["StatLog", "CTG"], script.CHAINS["paper"]), ("short", ["CTG"], 2),
+    ("smoke", ["CTG"], 2)])
 def test_every_method_has_the_same_effort_and_its_own_chains(budget, names, chains):
     experiment = Remembered(budget)
     result = script.run(experiment, None)
