@@ -9,12 +9,12 @@ Mirror      rmhmc, hamiltonian_and_gradient, riemann_metric and derivatives are 
 Departures
 ----------
 Algorithm 1, line 7
-    theirs  the comment: p ~ N(0, G^-1)
+    theirs  the comment: "p ~ N(p; 0, G(x)^-1)"; Section 3 has "p(p|x) = N(p; 0, G(x))"
     ours    p ~ N(0, G), as the code beside it draws
     why     with L the lower factor of G^-1, (L')^-1 z has covariance (L L')^-1 = G
     test    test_line_7_draws_the_momentum_from_its_distribution
 Algorithm 1, line 12
-    theirs  the comment: f_max iterations, say 5, are a reversible, volume-preserving integrator
+    theirs  the comment: the loops, f_max = 5, "are a time-reversible volume preserving" integrator
     ours    the same loops, f_max an argument
     why     both hold only in the limit f_max -> infinity; reproduce/paquet_fixed_point.py measures
             what f_max = 5 leaves
@@ -26,7 +26,7 @@ Algorithm 1, line 30
             exist is nan, and so is the energy
     test    test_line_30_rejects_an_energy_that_is_not_finite
 Algorithm 2, line 3
-    theirs  the comment: H is equation (12)
+    theirs  the comment: H is "equation (12)"
     ours    equation (11)
     why     (12) are Hamilton's equations
     test    a label
@@ -36,18 +36,18 @@ Algorithm 3, lines 6, 7 and 9
     why     for z << 0 the differences keep no digit: at z = -400 dg is -4e-4 for -3e-8
     test    test_lines_6_to_9_keep_their_digits_far_from_the_data
 Algorithm 3, line 13
-    theirs  Sigma = K (i.e. Sigma~ = 0)
+    theirs  "if Sigma = K (i.e. Sigma~ = 0) and mu = 0"
     ours    Sigma~^-1 = 0
     why     Sigma^-1 = K^-1 + Sigma~^-1
     test    test_line_13_holds_where_the_inverse_of_Sigma_tilde_is_zero
-Sections 1.1, 4.1 and 4.3.2
-    theirs  the precision of q is K^-1 plus a diagonal matrix Sigma~
+Sections 4.1 and 4.3.2
+    theirs  the precision of q is "K^-1 plus a diagonal matrix Sigma~"
     ours    plus Sigma~^-1, as in the equations beside it
     why     Sigma~ is the covariance of the sites
     test    test_the_precision_of_q_is_that_of_the_prior_plus_the_sites
 Section 4.3
-    theirs  the cases q(x) = p(x) and not
-    ours    q(x) = prior(x) and not
+    theirs  "the cases where q(x) = p(x)" and not
+    ours    q(x) = prior(x) and not; Section 4.3.1: "If q is equal to the prior"
     why     p(x) is what is sampled
     test    a label
 Algorithm 4, lines 6 to 8
@@ -61,8 +61,8 @@ Algorithm 4, line 18
     why     it is the gradient of line 17, and Section 4.3 has the minus
     test    test_line_18_is_the_gradient_of_line_17
 Section 4.4
-    theirs  grad l = N(y x) / Phi(y x)
-    ours    y N(y x) / Phi(y x), as in Algorithm 4, line 9
+    theirs  the first derivative, "given in Line 9" of Algorithm 4: N(y x) / Phi(y x)
+    ours    y N(y x) / Phi(y x), as line 9 has it
     why     the chain rule
     test    test_section_4_4_is_the_gradient_of_the_log_likelihood
 
