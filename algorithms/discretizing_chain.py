@@ -29,9 +29,9 @@ Equation (11)
     test    a label
 Section 6.2
     theirs  R updates the parameters in sequence; which steps make an iteration is not said
-    ours    `unit` says it: one mapping for each variable, or one with a sweep for R and the sweep
-            in the opposite sequence for R~
-    why     in sequence R is not its own reverse: taken for it, pi is not left invariant
+    ours    `unit` says it: one mapping for each variable, or one with a sweep for R and, as its
+            reverse R~ of Section 3, the sweep in the opposite sequence
+    why     a sweep is not its own reverse: with the same sequence pi would not be left invariant
     test    test_proofs.py::test_the_naive_reverse_is_biased
 
 Notation

@@ -8,7 +8,8 @@ Mirror      tempered_transitions_step, and excursion_above, its way up and down 
 pi_1 is the approximation that is nearest to pi; the others follow as they become cheaper.  They may
 be of different types: compiled code sees them as Layers(pi_1, Layers(pi_2, ... NoLayer())), whose
 type says how many there are, so that a function calls itself with one layer less.  Layers whose
-data are not nested in each other are as exact.
+data are not nested in each other are as exact.  With one layer and k updates of a reversible R it
+is a mapping to a discretizing chain with r = 1 and s = 2 k (end of Section 4).
 
 Departures
 ----------
@@ -18,15 +19,11 @@ Section 4, line 2
     why     a state of energy -inf would be accepted, and never left again
     test    test_a_flip_to_an_energy_that_is_not_finite_is_rejected
 Section 6.3
-    theirs  silent about what T-hat_i and T-check_i are; R of Section 6.2 updates in sequence
-    ours    `unit` says it; where T-hat_i is in sequence, T-check_i is in the opposite one
-    why     (14) asks for it; taken for its own reverse, it does not leave pi invariant
+    theirs  silent about how many variables T-hat_i and T-check_i update
+    ours    `unit` says it; where T-hat_i is a sweep, T-check_i is the sweep in the opposite
+            sequence, as after (14)
+    why     with the same sequence pi would not be left invariant
     test    test_proofs.py::test_the_naive_reverse_of_tempered_transitions_is_biased
-Abstract
-    theirs  the two methods are equivalent at the simplest values of their parameters
-    ours    with one layer and a reversible R, they are for r = 1 and s = 2
-    why     a tempered transition makes two steps, up and down
-    test    test_proofs.py::test_one_layer_is_a_discretizing_chain_of_two_steps
 
 Notation
 --------

@@ -45,9 +45,8 @@ def test_a_slice_update_is_reversible_whatever_its_widths_and_their_limit():
     assert found[1, 4][1][0, 4] == 0 < found[2, 9][1][0, 4]
 
 
-@departs("reverse", "naive")
-def test_a_sweep_and_its_reverse(which):
-    assert proofs()["slices"]["in sequence"][which] < ROUNDING
+def test_a_sweep_and_its_reverse():
+    assert proofs()["slices"]["in sequence"]["reverse"] < ROUNDING
 
 
 def test_sweeps_leave_the_density_invariant_and_one_at_random_is_its_own_reverse():
@@ -96,9 +95,8 @@ def test_the_naive_reverse_of_tempered_transitions_is_biased_for_every_number_of
     assert min(proofs()["layers"]["naive"].values()) > SEEN
 
 
-@departs((2, 4), (1, 3))
-def test_one_layer_is_a_discretizing_chain_of_two_steps(steps):
-    for k, s in enumerate(steps, 1):
+def test_one_layer_is_a_discretizing_chain_of_two_steps():
+    for k, s in ((1, 2), (2, 4)):
         assert proofs()["layers"]["same"][k, s] < ROUNDING
 
 
