@@ -12,7 +12,7 @@ from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from models.interface import U
 
-# print's lines, which the tests of the departures put in place of ours as well
+# the paper's lines, which the tests of the departures put in place of ours as well
 LINE_18 = {"L18": """
     dL_dx = (beta * dell_dx + beta * solve_lower_transposed(L_K, f)
              - (1 - beta) * solve_lower_transposed(L_Sigma, f_))"""}
