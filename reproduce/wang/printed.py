@@ -115,7 +115,6 @@ SENTENCES = {
     "identical": ("6.1", "isotropic and ARD are identical when p = 1"),
     "moderate": ("6.2", "a moderately-well-tuned chain is not much worse than an optimally tuned"),
     "r and s": ("6.2", "r = s = 1 gives the best performance, of fairly small values"),
-    "several": ("6.2", "a slice sampling update will usually evaluate pi or pi* more than once"),
     "once": ("6.2", "with a mapping pi only needs to be evaluated once each update"),
     "m": ("6.2", "generally speaking, m should be between 10% and 50% of n, depending on the"
           " problem"),
