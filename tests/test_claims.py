@@ -199,6 +199,7 @@ def test_a_negative_standard_error_is_refused():
     ("ours", (0.5, 0.7), "every setting differs"), ("ours", (0.5, math.nan, 0.7),
                                                     "every setting differs"),
     ("printed number", (2.5, math.nan), "every setting differs"),  # nan is no side
+    ("printed number", (2.003, 2.0021), "inconclusive"), ("ours", (2.003, 1.5), "not specified"),
     ("printed sentence", (1.5, math.nan), "agrees"), ("printed number", (math.nan,), "differs")])
 def test_a_scan_of_one_number(kind, values, wanted):
     scan = Scan((10, 20, 30)[:len(values)], tuple(Measured(v, 0.001) for v in values))

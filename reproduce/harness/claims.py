@@ -340,7 +340,8 @@ def scanned(claim, ours, row):
     if all("differs" in columns[k] for k in usable) and not (alone and len(sides) > 1):
         known = claim.known and claim.known.before
         return ("known difference" if known else "every setting differs"), ours.found[best], note
-    return "not specified", ours.found[best], note
+    unsure = alone and all(columns[k] == ["inconclusive"] for k in usable)
+    return "inconclusive" if unsure else "not specified", ours.found[best], note
 
 
 def distance(claim, ours):
@@ -414,7 +415,7 @@ def told(factor):
 
 def interval(low, high, theirs):
     """Format the accepted interval, and the paper's own standard error."""
-    return f"[{low:.5g}, {high:.5g}]" + f" ± {theirs:.2g}" * (theirs > 0)
+    return f"[{low:.5g}, {high:.5g}]" + f" ± {theirs:.2g}" * bool(theirs > 0)
 
 
 def filled(text, indent):
