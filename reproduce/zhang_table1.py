@@ -16,7 +16,7 @@ from harness.start import main
 
 import numpy as np
 
-from harness.claims import BUDGETS, Claim, Measured, brief, least, log
+from harness.claims import BUDGETS, Claim, Declared, Measured, brief, least, log
 from harness.claims import table as text_table
 from harness.style import COLOURS, legend_above, panels, row_labels
 from zhang.funnel import LONG, MASSES, clock, estimates, one_chain, pilots, warm
@@ -27,13 +27,15 @@ from zhang.funnel_table import (
     TABLE,
     advantage,
     ess_claim,
-    mse_claim,
+    leapfrog_ratio,
+    mse_test,
     multiple_steps,
     rate,
     times_claim,
 )
+from zhang.judged import acceptance_claim, row_test
 from zhang.pilots import draw_pilots
-from zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
+from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
 from zhang.tuning import pick
 
 NAME, WHAT = "zhang_table1", "three methods on the funnel"
@@ -122,21 +124,32 @@ def progress(found):
 
 # The claims
 
-LOW_LEVEL = ("its min ESS/s of x, 1054.33 in 18.92 s, is in print below that of SSHMC, 3868.79 in"
-             " 22.12 s or 37.36 s")
+LOW_LEVEL = ("its min ESS/s of x, 1054.33 in 18.92 s, is in the table below that of SSHMC, 3868.79"
+             " in 22.12 s or 37.36 s")
+FIRST = "2026-11-21T23:07"  # the first results at the paper's length
+HMC_ROW = Declared(
+    "the cause is not known: of 50, 200 and 800 leapfrogs only the last two are accepted in the"
+    " paper's range, and those of 800 include a chain that stood still.  A shorter trajectory would"
+    " have a smaller ESS of x; an ESS of v of 10 or of 39 is the estimator's for a chain that has"
+    " not mixed", "2026-11-23T22:00", FIRST, "Table 1: the steps of HMC")
+ESS_CLAIMS = [ess_claim(row, column, HMC_ROW if row == HMC else None)
+              for row in METHODS for column in ESS]
 CLAIMS = [
-    *[Claim(f"{row}: acceptance rate{f' of {block}' if row == GIBBS else ''}", said("acceptance"),
-            lambda r, row=row, k=k: r["rows"][row]["AP"][k], ACCEPTANCE[0] - 0.02,
-            ACCEPTANCE[1] + 0.02, "around: what the rule takes was inside in the pilots, whose"
-            " rates have an error of about 0.02", "printed sentence", budgets=("paper",))
+    *[row_test(row, ESS_CLAIMS)._replace(known=HMC_ROW if row == HMC else None)
+      for row in METHODS], mse_test(), *ESS_CLAIMS,
+    *[acceptance_claim(row, block * (row == GIBBS), lambda r, row=row, k=k: r["rows"][row]["AP"][k],
+                       margin=0.02)
       for row in METHODS for k, block in enumerate("xv"[: 1 + (row == GIBBS)])],
-    *[ess_claim(row, column) for row in METHODS for column in ESS],
-    *[mse_claim(row, what) for row in METHODS for what in MSE],
-    times_claim(GIBBS, HMC, [18.92], "the time of a transition goes with its number of leapfrogs,"
-                " which print states for neither; in the paper's range of acceptance HMC takes 200"
-                " or 800, and the Gibbs sampler 3 to 22, where about 65 would have print's ratio"),
+    times_claim(GIBBS, HMC, [18.92], Declared(
+        "the time of a transition goes with its number of leapfrogs, which the paper states for"
+        " neither: in its range of acceptance HMC takes 200 or 800 here and the Gibbs sampler 3 to"
+        " 22, where about 65 would have the printed ratio.  The scan is too narrow to tell more",
+        "2026-11-21T23:20", FIRST)),
     times_claim(SSHMC, HMC, [22.12, 37.36]),
     times_claim(SSHMC, GIBBS, [22.12, 37.36]),
+    Claim("log(time of a leapfrog, HMC / SSHMC)", said("faster leapfrog"), leapfrog_ratio, 0.0,
+          np.inf, "order, machine: of compiled code, where H_1's leapfrogs share their exponential;"
+          " the funnel is the paper's example", "order", budgets=("paper",)),
     *[Claim(f"x: log(min ESS per {unit}, {a} / {b})", said(key),
             lambda r, a=a, b=b, per=per: advantage(r, a, b, "x", per), 0.0, np.inf,
             f"order, by the paper's estimator, per {unit}{note}", "order",
@@ -150,11 +163,6 @@ CLAIMS = [
             "order: the ESS per second of SSHMC is larger.  Least: in standard errors", "order",
             budgets=("paper",))
       for which, measure in (("the paper's estimator", "v"), ("long runs", "v, long"))],
-    Claim("v: log(ESS per gradient, SSHMC / RMHMC(Gibbs)), long runs", "ours: about 0", lambda r:
-          advantage(r, SSHMC, GIBBS, "v, long", "passes"), -np.log(10), np.log(10), "with no more"
-          " leapfrogs than it needs the Gibbs sampler takes 5 gradients for a transition, and 901"
-          " of these for an effective draw; SSHMC at L = 200 takes 1400, and 3 of these.  What"
-          " costs time is the momenta that are drawn for each", "ours", budgets=("paper",)),
     *[Claim(f"least log(MSE of {what}, another / SSHMC)", said("nearly unbiased"),
             lambda r, name=name: least(log(r["rows"][row]["mse"][name]) - log(
                 r["rows"][SSHMC]["mse"][name]) for row in (HMC, GIBBS)), 0.0, np.inf,
@@ -169,8 +177,9 @@ CLAIMS = [
           multiple_steps, 0.0, np.inf, "order, at equal numbers of gradients: the best of the"
           " pilots with more than one leapfrog for H_1 or H_2, over the best with one of each",
           "order"),
-    Claim("least gap of the acceptance rates of the three readings", "ours: the sentence has three"
-          " readings", lambda r: rate(r, "halves") - max(rate(r, "one each"), rate(r, "two each")),
+    Claim("least gap of the acceptance rates of the three readings", said("same step") + " (it"
+          " has three readings)", lambda r: rate(r, "halves") - max(
+              rate(r, "one each"), rate(r, "two each")),
           0.2, 1.0, "at eps = 0.2, L = 200: what is in the paper's range by one reading is far from"
           " it by the others; the rates are known to about 0.02", "ours", budgets=("paper",)),
     Claim("v: log(ESS, mass n/2 + 1/9 / n + 1/9)", "ours", lambda r: log(

@@ -16,6 +16,7 @@ REACH = "log(range of log p(v | x), SSHMC / HMC within Gibbs)"
 SPAN = "log(range of v, SSHMC / HMC within Gibbs)"
 LENT = "log(range of U / range of what the blocks lend each other)"
 WITHOUT = "log(range of U / range of U + n v / 2)"
+EXACT = "most that H changes on 20 ABLA steps of exact flows"
 GAIN = "b: log(ESS per gradient, with the auxiliary potential / without)"
 MORE = "log(that gain of b / the gain of a)"
 
@@ -26,7 +27,7 @@ def made_up():
               "reach": 16.0, "paid": 16.0, "own": 1.5, "v alone": 0.4, "U alone": 1.4}
     spread = np.array([0.98, 1.0, 1.02])
     path = {name: [0.0, 1.0, 4.0] for name in ("U", "K", "U without", "K without", "lent", "v")}
-    return {"n": 100, "path": path,
+    return {"n": 100, "exact": 1e-12, "path": path,
             "starts": {name: (value * spread ** (k % 3)).tolist()
                        for k, (name, value) in enumerate(values.items())},
             "best": {1.0: {"eps": 0.1, "L": 100, "AP": 0.8, "b": 900.0, "a": 800.0, "cost": 1e6},
@@ -45,6 +46,7 @@ MOVED = {
     "the blocks lend much": ("lent", 80.0, [LENT]),
     "n v / 2 is nothing": ("U without", 10.0, [WITHOUT]),
     "b gains nothing": ((1.0, "b"), 0.0005, [GAIN, MORE]),
+    "exact flows do not keep H": ("exact", 1e6, [EXACT]),
     "a gains as much": ((0.0, "a"), 0.002, [MORE]),
 }
 
@@ -55,6 +57,8 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     result = copy.deepcopy(made_up())
     if isinstance(key, tuple):
         result["best"][key[0]][key[1]] *= factor
+    elif key == "exact":
+        result[key] *= factor
     else:
         result["starts"][key] = [factor * value for value in result["starts"][key]]
     made = verdicts(energy, result)
@@ -65,6 +69,17 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
 def test_every_claim_is_moved_by_something():
     assert {what for *_, claims in MOVED.values() for what in claims} == {
         claim.what for claim in energy.CLAIMS}
+
+
+def test_h_is_kept_by_exact_flows_alone(monkeypatch):
+    assert energy.exact_steps(5, [3]) < 1e-9  # the solver's tolerance, 1e-12, of energies of ten
+    # not with the mass of v that the momentum is not drawn with, in one of the two places
+    monkeypatch.setattr(energy, "FUNNEL", energy.FUNNEL | {"mass_phi": 2.0})
+    assert energy.exact_steps(5, [3]) < 1e-9
+    solve = energy.solve_ivp
+    monkeypatch.setattr(energy, "solve_ivp", lambda f, time, z, *how, **named: solve(
+        lambda t, z, *rest: (1.1 * f(t, z, *rest)[0], f(t, z, *rest)[1]), time, z, *how, **named))
+    assert energy.exact_steps(5, [3]) > 1e-3  # another flow is not that of H_2
 
 
 def test_per_gradient_means_divided_by_the_cost():

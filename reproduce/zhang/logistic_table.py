@@ -7,7 +7,8 @@ A result has {row: estimates} in "rows", {method: {steps: estimates}} in "scan",
 import numpy as np
 
 from harness.claims import Claim, Scan, log, mean
-from zhang.printed import SSHMC, half_unit, number
+from zhang import judged
+from zhang.printed import SSHMC, number
 
 TABLE = "Table 2"
 ESS = ("min", "med", "max", "v")
@@ -61,24 +62,19 @@ def scanned_gain(r, other):
     return pairs(r, SSHMC, other, rates, lambda x, y: per(x, y, "least", "seconds"))
 
 
-def ess_claim(row, column, known=""):
-    """Make the claim that a printed ESS is what the paper's estimator says of our runs."""
-    printed, half = number(TABLE, row, column), half_unit(TABLE, row, column)
-    error = (12 / printed) ** 0.5
+def ess_claim(row, column, known=None):
+    """Make the claim about a printed ESS of the table."""
     of = "v" if column == "v" else f"w, {column}"
-    return Claim(f"{row}: log(ESS of {of} / {printed:g})", f"{printed:g}", lambda r: Scan(*zip(*[
-        (key, log(found[column] / printed)) for key, found in r["scan"][row].items()],
-        strict=True)), np.log1p(-half / printed) - 3 * error,
-        np.log1p(half / printed) + 3 * error, "3 standard errors of theirs, one run: the log of an"
-        " ESS whose window is six autocorrelation times has one of (12 / ESS)^1/2; the settings are"
-        " not stated", "printed number", known, ("paper",))
+    return judged.ess_claim(TABLE, row, column, lambda r: Scan(*zip(*[
+        (key, log(found[column])) for key, found in r["scan"][row].items()], strict=True)), of,
+        known)
 
 
-def times_claim(row, other, known=""):
+def times_claim(row, other, known=None):
     """Make the claim that the printed times of two rows are in our proportion."""
     theirs = number(TABLE, row, "time") / number(TABLE, other, "time")
     return Claim(f"time of {row} / {other}", f"{theirs:.2f}", lambda r: pairs(
         r, row, other, ends, lambda x, y: mean(np.divide(x["seconds"], y["seconds"]))),
         theirs * 0.5, theirs * 2, "machine (ratios only): their overhead of a step is not ours,"
         " within a factor of two; the settings are not stated", "printed number",
-        known, ("paper",))
+        known, ("paper",), printed=theirs)

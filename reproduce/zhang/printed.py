@@ -77,6 +77,7 @@ SENTENCES = {
     "rough mass": ("4.4", "a rough approximation is usually good enough"),
     "prior mass": ("4.4", "this G_theta can give nearly optimal mixing speed"),
     "no correction": ("4.2", "if H_1 and H_2 are simulated exactly, no need for MH correction"),
+    "faster leapfrog": ("4.4", "the leapfrog step in ABLA can be even faster than one of HMC"),
     "borrowed": ("4.3", "allows each of the separable Hamiltonian systems to borrow energy"),
     "larger change": ("4.3", "accommodate a larger change of log p(phi | theta)"),
     "mixing of theta": ("4.3", "the auxiliary potential will also accelerate the mixing of theta"),
