@@ -6,10 +6,26 @@ import mpmath
 import numpy as np
 import pytest
 
-from algorithms.generalised_leapfrog import rmhmc
+from algorithms.generalised_leapfrog import (
+    generalised_leapfrog,
+    geometry,
+    metric_factor,
+    rmhmc,
+)
 from models.funnel import Funnel
 from models.interface import U, grad_U, hessian, hessian_gradient, metric, metric_gradient
-from models.soft_abs import SoftAbs, divided_difference, slope, soft
+from models.soft_abs import (
+    Contracted,
+    SoftAbs,
+    contract,
+    divided_difference,
+    of_determinant,
+    of_square,
+    slope,
+    soft,
+    spectrum,
+)
+from zhang.contracted import SpectralGeometry, contracted
 
 FUNNEL = Funnel.from_size(4)
 BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs
@@ -187,6 +203,43 @@ def test_where_the_hessian_is_not_finite_so_is_the_metric():
     q, model = np.array([1.0, 0.0, 0.0, 0.0, 800.0]), SoftAbs.from_model(FUNNEL, 3.0)
     assert np.isnan(metric(q, model)).all()
     assert np.isnan(metric_gradient(q, model)).all()
+
+
+# Contracted
+
+
+@pytest.mark.parametrize("alpha", [0.5, 30.0])
+@pytest.mark.parametrize("q", [BOTH_WAYS, DEGENERATE, (0.3, 0.3, 0.3, 0.3, -2.0)])
+def test_contracted_first_or_last_the_products_are_the_same(q, alpha):
+    q, w = np.array(q), np.array([0.3, -1.2, 0.8, 0.1, -0.5])
+    model, third = Contracted.from_model(FUNNEL, alpha), hessian_gradient(np.array(q), FUNNEL)
+    values, Q, J = spectrum(q, model)
+    dG, G = metric_gradient(q, model), metric(q, model)
+    # rounding of the inverse of a metric whose least eigenvalue is 1 / alpha
+    np.testing.assert_allclose(contract(third, of_determinant(values, Q, J)),
+                               [np.trace(np.linalg.solve(G, each)) for each in dG],
+                               rtol=0, atol=1e-13 * alpha)
+    np.testing.assert_allclose(contract(third, of_square(Q, J, w)), [w @ each @ w for each in dG],
+                               rtol=0, atol=1e-13)
+    # and they are derivatives: of log |G|, and of w'Gw
+    np.testing.assert_allclose(contract(third, of_determinant(values, Q, J)), differences(
+        lambda x: np.linalg.slogdet(metric(x, model))[1], q), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(contract(third, of_square(Q, J, w)), differences(
+        lambda x: w @ metric(x, model) @ w, q), rtol=0, atol=1e-6)
+
+
+def test_trajectories_are_the_same_contracted():
+    rng, start = np.random.default_rng(5), np.array(BOTH_WAYS)
+    for seed in range(5):
+        p = rng.standard_normal(5)
+        one, two = (generalised_leapfrog(start, p, kind(FUNNEL, 2.0), 6, 0.2)
+                    for kind in (SoftAbs.from_model, contracted))
+        assert one.converged and two.converged, seed
+        # rounding, and the tolerance of the fixed points, 1e-12, in six steps
+        np.testing.assert_allclose(np.append(two.x, [*two.p, two.H]), np.append(
+            one.x, [*one.p, one.H]), rtol=0, atol=1e-9)
+    here = geometry(start, metric_factor(start, contracted(FUNNEL, 2.0)), contracted(FUNNEL, 2.0))
+    assert isinstance(here, SpectralGeometry)  # what is compared is not the same code twice
 
 
 # The sampler
