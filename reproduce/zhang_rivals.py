@@ -141,14 +141,6 @@ def off(r, name, method):
     return distance(r["found"][name, method], r["found"][name, NON_CENTRED], len(HYPER[name]))
 
 
-def void(r, name, method):
-    """Tell whether a row's efficiency says nothing, and why: "", "void" or "cannot tell"."""
-    if method == NON_CENTRED:
-        return ""
-    z, se = off(r, name, method)
-    return "void" if not z < 4 else "cannot tell" if np.isnan(se) else ""
-
-
 def efficiency(r, key, per="CPU second"):
     """Return the worst ESS per CPU second or unit of work, with the errors of both."""
     f = r["found"][key]
@@ -172,6 +164,16 @@ ORDERS = [
     order("volatility", SSHMC, MIXTURE, "CPU second"),
     *[order("Cox", other, SSHMC, "CPU second") for other in (NON_CENTRED, SURROGATE)],
 ]
+
+
+def void(r, name, method):
+    """Tell whether a row's efficiency says nothing, and why: "", "void" or "cannot tell"."""
+    if method == NON_CENTRED:
+        return ""
+    z, se = off(r, name, method)
+    return "void" if not z < 4 else "cannot tell" if np.isnan(se) else ""
+
+
 CLAIMS = [
     *ORDERS,
     *[Claim(f"{name}: largest standard error of the reference, in standard deviations", "ours",

@@ -96,7 +96,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     change(result)
     found = verdicts(fig2, result)
     assert {what for what, verdict in found.items() if verdict != "agrees"} == set(wanted)
-    assert {found[what] for what in wanted} == {"differs"}
+    assert {found[what] for what in wanted} <= {"differs", "every setting differs"}
 
 
 def test_every_claim_is_moved_by_something():
@@ -111,10 +111,10 @@ def test_a_mean_between_the_limits_is_measured_in_standard_deviations():
     assert claim.ours(result).value == pytest.approx(0.15, rel=1e-9)
 
 
-def test_what_depends_on_the_settings_is_not_determined():
+def test_what_depends_on_the_settings_is_not_specified():
     result = made_up()
     result["scan"][GIBBS]["L = 2"]["arrival"] = Measured(9.0, 0.01)
-    assert verdicts(fig2, result)[arrive(GIBBS)] == "not determined"
+    assert verdicts(fig2, result)[arrive(GIBBS)] == "not specified"
 
 
 # What is measured

@@ -29,7 +29,18 @@ def made_up():
         found[name, sampler] = Together(
             np.arange(k) * 1.0, np.full(k, 0.02), np.ones(k), np.full(k, 0.03), np.full(k, 2500.0),
             np.full(k, 600.0), 5000, 4, 1e5, 0, 0.0, 0.8)
-    return {"found": found, "seconds": dict.fromkeys(script.RUNS, Measured(10.0, 1.0))}
+        gradients = {script.NON_CENTRED: 1e3, GIBBS: 1e4}.get(sampler, 1e5)
+        found[name, sampler] = found[name, sampler]._replace(gradients=gradients)
+    seconds = {(name, sampler): Measured(ahead * 10.0, ahead) for name, sampler in script.RUNS
+               for ahead in [0.01 if (sampler == script.NON_CENTRED) == (name == "Cox")
+                             and sampler != HMC else 1.0]}
+    return {"found": found, "seconds": seconds}
+
+
+def level(result):
+    """Return the result with as many gradients and seconds in every row."""
+    return {"found": {key: f._replace(gradients=1e5) for key, f in result["found"].items()},
+            "seconds": dict.fromkeys(script.RUNS, Measured(10.0, 1.0))}
 
 
 def changed(key, field, place, value):
@@ -63,6 +74,30 @@ def test_a_reference_that_is_imprecise_changes_its_claim(name):
         assert changed((name, script.NON_CENTRED), "mean_se", place, 0.029) == set()
 
 
+@pytest.mark.parametrize("claim", script.ORDERS, ids=lambda claim: claim.what)
+def test_a_sampler_that_is_not_ahead_changes_its_claim(claim):
+    result, (name, rest) = made_up(), claim.what.split(": ", 1)
+    better, other = rest.removesuffix(")").split(" per ")[1].split(", ", 1)[1].split(" / ")
+    per = "gradient" if " gradient" in rest else "seconds"
+    for sampler, factor in ((better, 1e4), (other, 1e-4)):
+        result = made_up()
+        if per == "seconds":
+            result["seconds"][name, sampler] = factor * result["seconds"][name, sampler]
+        else:
+            f = result["found"][name, sampler]
+            result["found"][name, sampler] = f._replace(gradients=factor * f.gradients)
+        found = {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
+        assert found[claim.what] == "differs"
+        assert all(f"{name}: log(worst ESS per {per[:6]}" in what.replace("CPU ", "")
+                   for what, verdict in found.items() if verdict != "agrees")
+
+
+def test_an_order_has_the_errors_of_both_ess_and_both_clocks():
+    found = script.ahead(level(made_up()), "funnel", SSHMC, script.NON_CENTRED, "CPU second")
+    # twice 12 / 600, and twice the tenth of the seconds
+    assert (found.value, found.se) == pytest.approx((0.0, (2 * 0.02 + 2 * 0.01) ** 0.5))
+
+
 def test_a_quantity_that_never_moved_is_no_agreement():
     assert changed(("credit", SSHMC), "mean_se", 1, np.nan) == {
         "credit, SSHMC: largest |z| against the reference"}
@@ -76,7 +111,7 @@ def test_every_method_is_compared_on_every_real_data_set():
 
 
 def test_the_table_and_the_figure_have_every_row():
-    result = made_up()
+    result = level(made_up())
     text = script.table(result)
     assert len([line for line in text.splitlines() if " 5000 " in line]) == len(script.RUNS)
     # 600 effective draws in 1e5 gradients and 10 seconds
@@ -243,7 +278,7 @@ def test_distance_is_the_largest_of_means_and_deviations():
 def test_few_effective_draws_cannot_tell():
     result = made_up()
     for field in ("ess", "ess_squares"):
-        for place, verdict in ((0, "cannot tell"), (1, "agrees")):  # log v, a weight
+        for place, verdict in ((0, "inconclusive"), (1, "agrees")):  # log v, a weight
             f = result["found"]["credit", SSHMC]
             few = getattr(f, field).copy()
             few[place] = 4 * 49  # in four chains
