@@ -22,9 +22,9 @@ any other               leapfrog, metric fisher_theta(phi)       leapfrog, metri
 Departures
 ----------
 Zhang and Sutton (2014), Section 5.2
-    theirs  the mass matrix of group i is I(x, theta)^-1
+    theirs  "the mass matrix for group i is G_i := I(x, theta)^-1", the precision of r by Section 3
     ours    r ~ N(0, G) with G = I(x, theta) + exp(-gamma) I, velocity G^-1 r
-    why     elsewhere in the paper G is the precision of r; I alone can be singular
+    why     a covariance of I is what they have; I alone is singular where a group has few cases
     test    test_section_5_2_the_metric_is_the_covariance_of_the_momentum
 Girolami and Calderhead (2011), Section 9
     theirs  a fixed number of fixed-point iterations, in their program 3 for the position and 10 for

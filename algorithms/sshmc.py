@@ -15,12 +15,13 @@ Departures
 Equations (5), (7) and (10)
     theirs  + log |G| / 2, with G the precision of r
     ours    - log |G| / 2, which is + log |M| / 2
-    why     -log N(r; 0, G^-1); the printed sign samples v around 9 n for the funnel, not 0
+    why     "G_theta and G_phi are the precision matrices" (4.1) and K is -log N(r; 0, G^-1); the
+            printed sign, which is right for a covariance G, samples v around 9 n for the funnel
     test    test_equation_5_the_sign_of_the_log_determinant
 Algorithm 1, line 1
     theirs  r ~ N(0, G)
     ours    r ~ N(0, G^-1)
-    why     G is the precision of r in equations (5) to (11)
+    why     G is the precision of r in 4.1; one of two conventions is to be kept, and either will do
     test    test_line_1_the_precision_of_the_momentum_is_G
 Algorithm 1, third leapfrog
     theirs  starts from theta^(l) and r_theta^(l), the state before the first
@@ -33,18 +34,20 @@ Algorithm 1, line 4
     why     a state of energy -inf would be accepted, and never left again
     test    test_an_energy_that_is_not_finite_is_rejected
 Section 4.2
-    theirs  each leapfrog is symplectic in a subspace, hence in the whole space, hence so is ABLA
+    theirs  "Because each leapfrog integrator is symplectic in a subspace of X, they are also
+            symplectic in X", hence so is ABLA
     ours    it is not; it is reversible and of volume 1, which is all that the test needs
     why     the other block's energy depends on what moves, but its momentum is not kicked
     test    test_section_4_2_a_step_is_not_symplectic
 Section 4.2
-    theirs  ABLA is not a discretisation of H, however small the step
+    theirs  "ABLA is actually not a discretized simulation" of H, for example if eps_1 = 2 eps_2
     ours    it is of order 2 if H_1 and H_2 advance by the same time, as in Algorithm 1; it is not
-            with the two leapfrogs for H_1 of Section 5.1
+            in that example, nor with the two leapfrogs for H_1 of Section 5.1
     why     the three leapfrogs are a symmetric splitting of H
     test    test_section_4_2_algorithm_1_tends_to_the_flow_of_H
 Section 4.3
-    theirs  without the last two terms of (7) and (10), SSHMC is HMC within Gibbs
+    theirs  if the last two terms of (7) and (10) "are omitted from SSHMC and the Hamiltonians", "we
+            obtain HMC within Gibbs"
     ours    its leapfrogs are those of HMC within Gibbs, which draws momenta and tests block by
             block besides
     why     neither block then keeps H: however small the step, Algorithm 1 would reject
