@@ -276,11 +276,9 @@ def test_a_list_is_as_good_as_an_array(name):
     same(called(name, q, changed), expected)
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", [name for name, run in RUNS.items() if run[1] is not None])
 def test_other_numbers_in_the_start_are_refused_by_name(name):
     run, q, model = RUNS[name]
-    if q is None:
-        pytest.skip("it has no start")
     for wrong in [*REFUSED.values(), *WRONG.values()]:
         if (name == "map_estimate" and wrong(q) is None) or (not isinstance(
                 wrong(q), np.ndarray) and run.__qualname__.startswith("blocks")):

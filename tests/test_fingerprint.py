@@ -307,7 +307,7 @@ print(len(text), hashlib.sha256(text.encode()).hexdigest())
 """
 
 
-@pytest.mark.skipif(not PYTHONS, reason="no Python but this one is on the machine")
+@pytest.mark.skipif(not PYTHONS, reason="needs a second Python: pyenv install 3.13")
 def test_the_text_of_a_syntax_tree_is_the_same_in_all_versions_of_python():
     program = ALL_OF_IT.format(folder=str(ROOT / "reproduce" / "harness"))
     texts = {subprocess.run([python, "-c", program], capture_output=True, text=True,
