@@ -31,7 +31,7 @@ import numpy as np
 
 from models import validate
 from models.interface import U, U_and_grad_U, grad_U
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import cholesky, solve_lower, solve_lower_transposed
 
 
@@ -151,6 +151,7 @@ def hmc_step(current, model, eps, L, L_M, rng):
     current_p = p                                                                           # L3
     p = p - eps * current.g / 2                                                             # L4
     for i in range(1, L + 1):                                                               # L5
+        check_interrupt()                                                               # --
         q = q + eps * velocity(p, L_M)                                                      # L6
         if i != L:                                                                          # L7
             p = p - eps * grad_U(q, model)                                                  # L7
@@ -200,6 +201,7 @@ def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
                   Counts(n + 1, L * n + 1))
     state = state_at(q0, model)
     for t in range(n):
+        check_interrupt()
         step = draw_step(eps, jitter, rng)
         state, chain.accepted[t], chain.energy_error[t] = hmc_step(state, model, step, L, M, rng)
         chain.samples[t], chain.energies[t] = state.q, state.U

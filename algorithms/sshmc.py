@@ -104,7 +104,7 @@ from models.interface import (
     velocity_phi,
     velocity_theta,
 )
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 # of a model; it may have more
 NEEDED = (sizes, at_phi, at_theta, U_theta, U_prior, grad_U2, momentum_theta, velocity_theta,
@@ -306,6 +306,7 @@ def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)      # L1
     theta_, phi_, r_theta_, r_phi_ = theta, phi, r_theta, r_phi                             # --
     for _ in range(L):                                                                      # L2
+        check_interrupt()                                                               # --
         theta_, phi_, r_theta_, r_phi_ = abla_step(                                         # L3
             theta_, phi_, r_theta_, r_phi_, model, eps_theta, eps_phi, n_theta, n_phi)      # L3
     error = (hamiltonian(theta_, phi_, r_theta_, r_phi_, model)                             # L4
@@ -382,6 +383,7 @@ def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, ji
                          (L + 3) * n))
     theta, phi = theta0, phi0
     for t in range(n):
+        check_interrupt()
         factor = draw_step(1.0, jitter, rng)
         theta, phi, chain.accepted[t], chain.energy_error[t] = sshmc_step(
             theta, phi, model, factor * eps_theta, factor * eps_phi, L, n_theta, n_phi, rng)

@@ -60,7 +60,7 @@ import numpy as np
 
 from models import interface, validate
 from models.fields import Array, Counts, Factor
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import PLAIN, TRANSPOSED, routine
 from models.logistic_regression import BLOCK, exp_of_minus_abs
 
@@ -307,6 +307,7 @@ def information(theta, model):
     groups, p = model.b.shape
     found = np.empty((groups, p, p))
     for i in range(groups):
+        check_interrupt()
         margin = margins(theta[i * p : (i + 1) * p], model, i, i + 1)
         found[i] = weighted_gram(model, i, case_curvatures(margin)[0])
     return found
