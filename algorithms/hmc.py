@@ -25,6 +25,8 @@ grad U(q)         state.g         (d,)     its gradient; with U(q) known from th
 K(p)              kinetic(p)      ()       kinetic energy, p' M^-1 p / 2
 """
 
+import warnings
+from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
@@ -178,6 +180,22 @@ def draw_step(eps, jitter, rng):
     return eps - jitter * eps * rng.random() if jitter > 0.0 else eps
 
 
+def warned(sampler):
+    """Make an entry point that returns a Chain of ten proposals or more warn if all failed."""
+
+    @wraps(sampler)
+    def function(*arguments, **named):
+        chain = sampler(*arguments, **named)
+        n = chain.accepted.size
+        if n >= 10 and not chain.accepted.any():
+            warnings.warn(f"none of {n} proposals was accepted; the trajectories of"
+                          f" {chain.divergences} diverged", RuntimeWarning, stacklevel=2)
+        return chain
+
+    return function
+
+
+@warned
 @entry(check_hmc)
 @njit
 def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
@@ -195,7 +213,8 @@ def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
     jitter : float in [0, 1]            the step of a transition is drawn from
                                         Uniform((1 - jitter) eps, eps)
 
-    Raises ValueError, naming the argument, for anything else.
+    Raises ValueError, naming the argument, for anything else.  RuntimeWarning if n is at least ten
+    and nothing is accepted: the chain stands where it started.
     """
     chain = Chain(np.empty((n, q0.size)), np.empty(n), np.empty(n, np.bool_), np.empty(n),
                   Counts(n + 1, L * n + 1))

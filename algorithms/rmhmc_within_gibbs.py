@@ -65,8 +65,8 @@ from algorithms.generalised_leapfrog import (
     solve_13,
     solve_14,
 )
-from algorithms.hmc import draw_step
-from algorithms.sshmc import check_blocks, warned
+from algorithms.hmc import draw_step, warned
+from algorithms.sshmc import check_blocks
 from models import validate
 from models.hierarchical_logistic import (
     GroupGivenV,

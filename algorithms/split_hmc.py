@@ -344,13 +344,18 @@ def check_data(q0, model, split, eps, L, M, n, rng, jitter=0.2):
     validate.instance("split", split, DataSplit, "made by split_data")
     split = validate.model("split", split)
     d = getattr(split.R_0, "precision", q0).size
-    if type(split.R_0) is not type(model) or d != q0.size:
+    if {type(split.R_0), type(split.R_1)} != {type(model)} or d != q0.size:
         raise ValueError("split must be made of this model by split_data, but its parts are of"
-                         f" another: a {type(split.R_0).__name__} of {d} parameters")
+                         f" another: a {type(split.R_0).__name__} of {d} parameters and a"
+                         f" {type(split.R_1).__name__}")
     n_0, n_1, cases = (case_entropy(q0, of).size for of in (split.R_0, split.R_1, model))
     if n_0 == 0 or n_0 + n_1 != cases:
         raise ValueError("split must be made of this model by split_data, but it has"
                          f" {n_0} + {n_1} cases, and the model has {cases}")
+    if not np.allclose(grad_U(q0, split.R_0) + grad_U(q0, split.R_1), grad_U(q0, model), 1e-6,
+                       1e-6 * np.abs(grad_U(q0, split.R_1)).max()):
+        raise ValueError("split must be made of this model by split_data, but the gradients of its"
+                         " parts at q0 do not add up to the model's: it is of other data")
     return q0, model, split, eps, L, validate.count("M", M), n, rng, jitter
 
 

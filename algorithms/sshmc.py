@@ -76,13 +76,11 @@ L                    L                ()       ABLA steps of a transition
                      n_theta, n_phi   ()       leapfrogs for H_1 (twice) and H_2 in a step
 """
 
-import warnings
-from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import draw_step
+from algorithms.hmc import draw_step, warned
 from models import validate
 from models.interface import (
     U1,
@@ -314,21 +312,6 @@ def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     if rng.random() < min(1.0, np.exp(-error)) and np.isfinite(error):                      # L4
         return theta_, phi_, True, error                                                    # L5
     return theta, phi, False, error                                                         # L6
-
-
-def warned(sampler):
-    """Make an entry point that returns a Chain of ten proposals or more warn if all failed."""
-
-    @wraps(sampler)
-    def function(*arguments, **named):
-        chain = sampler(*arguments, **named)
-        n = chain.accepted.size
-        if n >= 10 and not chain.accepted.any():
-            warnings.warn(f"none of {n} proposals was accepted; the trajectories of"
-                          f" {chain.divergences} diverged", RuntimeWarning, stacklevel=2)
-        return chain
-
-    return function
 
 
 def check_blocks(theta, phi, model):

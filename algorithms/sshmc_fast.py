@@ -40,8 +40,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import draw_step
-from algorithms.sshmc import Chain, Counts, check_sshmc, warned
+from algorithms.hmc import draw_step, warned
+from algorithms.sshmc import Chain, Counts, check_sshmc
 from models.funnel import VARIANCE, Funnel, FunnelPhi
 from models.interface import (
     U_prior,

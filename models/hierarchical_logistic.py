@@ -301,7 +301,7 @@ def check_information(theta, model):
 def information(theta, model):
     """Fisher information of each group at theta, the Hessian of its likelihood.
 
-    theta : (n,) weights of all groups    -> (groups, p, p)
+    theta : (n,) weights of all groups    model : HierarchicalLogistic    -> (groups, p, p)
     Raises ValueError, naming the argument, for anything else.
     """
     groups, p = model.b.shape

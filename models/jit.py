@@ -19,11 +19,15 @@ With NUMBA_DISABLE_JIT=1 nothing is compiled, so that a debugger can step throug
 """
 
 import ctypes
+import difflib
+import inspect
 import itertools
+import numbers
 from functools import update_wrapper, wraps
 
 import llvmlite.binding
 import numba
+import numpy as np
 from numba import types
 from numba.core import boxing, pythonapi
 from numba.core.typing.ctypes_utils import to_ctypes
@@ -52,17 +56,50 @@ def entry(check):
     and returns the tuple that the compiled function takes.  Compiled code that calls the entry
     point reaches the compiled function itself, with all its arguments and without the checks.
     """
+    signature = inspect.signature(check)
 
     def decorate(compiled):
         @wraps(compiled.py_func)
         def function(*arguments, **named):
-            return compiled(*check(*arguments, **named))
+            try:
+                given = signature.bind(*arguments, **named).arguments
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {explained(error, signature, named)}"
+                                ) from None
+            try:
+                return compiled(*check(*arguments, **named))
+            except MemoryError:
+                raise ValueError(too_large(given)) from None
 
-        function.compiled, function.py_func = compiled, compiled.py_func
+        function.compiled, function.py_func, function.check = compiled, compiled.py_func, check
+        function.__signature__ = signature  # of what is called, and not of what is compiled
         function._numba_type_ = compiled._numba_type_  # what compiled code takes it for
         return function
 
     return decorate
+
+
+def explained(error, signature, named):
+    """Say what is wrong with the arguments of a call, and which name was meant."""
+    for name in named:
+        if name not in signature.parameters:
+            near = difflib.get_close_matches(name, signature.parameters, 1, 0.5)
+            return (f"got an unexpected keyword argument {name!r};"
+                    + (f" did you mean {near[0]!r}?" if near else f" it takes {signature}"))
+    return f"{error}; it takes {signature}"
+
+
+def too_large(given):
+    """Say which of the arguments of a call asks for more memory than there is."""
+    counts = [name for name, value in given.items() if isinstance(value, numbers.Integral)]
+    start = given.get("keep", next(iter(given.values())))
+    size = np.size(start) if isinstance(start, list | np.ndarray) else 1
+    if not counts:
+        return f"there is not enough memory for {', '.join(given)}"
+    name = max(counts, key=given.get)
+    return (f"{name} must be such that the result fits into memory, not {given[name]}: that takes"
+            f" at least {8e-9 * given[name] * size:.1f} GB; run pieces, each from the last state of"
+            " the one before with the same rng")
 
 
 class Generic:
