@@ -159,7 +159,7 @@ def test_no_claim_of_a_smoke_or_short_run_depends_on_seconds(script, monkeypatch
     experiment = replicates.Experiment(module.NAME, RECALL)
     other = module.run(experiment, cases)
     for budget in ("smoke", "short"):
-        here, there = ([(claim.what, str(ours)) for claim, ours, _ in judge(
+        here, there = ([(claim.what, str(ours)) for claim, ours, *_ in judge(
             module.CLAIMS, found, budget)] for found in (result, other))
         assert here == there
 
@@ -209,7 +209,7 @@ def test_a_failing_claim_in_any_script_is_exit_status_1(
         parts = vars(module) | {"CLAIMS": [*planted, *module.CLAIMS]}
         assert finish(parts, experiment, result, cases) == status
         assert (tmp_path / f"{module.NAME}.png").stat().st_size > 5_000  # not an empty canvas
-    assert capsys.readouterr().out.count("differs          planted") == 1
+    assert capsys.readouterr().out.count("differs                planted") == 1
 
 
 def pixels(picture):
