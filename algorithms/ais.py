@@ -43,7 +43,7 @@ from algorithms import paquet_rmhmc, paquet_rmhmc_fast
 from models import validate
 from models.gp_classification import GPClassification, at_beta, draw_q, log_ratio
 from models.interface import generic
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 
 class HMC(NamedTuple):
@@ -189,6 +189,7 @@ def ais_run(model, betas, kernel, rng):
     x = draw_q(model, rng)                                                                  # L1
     log_w = 0.0                                                                             # L2
     for k in range(1, B + 1):                                                               # L3
+        check_interrupt()                                                               # --
         log_w += (betas[k] - betas[k - 1]) * log_ratio(x, model)                            # L4
         x, accepted[k - 1], energy_error[k - 1] = transition(                               # L5
             x, at_beta(model, betas[k]), kernel, rng)                                       # L5

@@ -19,7 +19,7 @@ import numpy as np
 from algorithms.ais import HMC, ais_run, check_ais, transition
 from algorithms.elliptical_slice import Counts, elliptical_update, evaluated
 from models import validate
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 
 class EllipticalSlice(NamedTuple):
@@ -42,6 +42,7 @@ def elliptical_slice_transition(x, model, kernel, rng):
     """Elliptical slice sampling; every transition counts as accepted, its energy error as 0."""
     value = evaluated(x, model, kernel.tally)  # anew: beta has changed since the last transition
     for _ in range(kernel.repeats):
+        check_interrupt()
         x, value = elliptical_update(x, value, model, kernel.tally, rng)
     return x, True, 0.0
 

@@ -64,7 +64,7 @@ from algorithms.slice_sampling import EVALUATIONS, NOT_FINITE, slice_update
 from algorithms.sshmc import check_blocks
 from models import validate
 from models.interface import U, U_prior, U_theta, at_phi, prepare
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.stochastic_volatility import (
     NU,
     SHAPES,
@@ -324,6 +324,7 @@ def auxiliary_mixture(theta0, phi0, model, n, rng, w, max_widths, keep):
     energies, accepted = np.empty(n), np.empty(n, np.bool_)
     tally, x, here, conditional, not_finite = np.zeros(4, np.int64), theta0, phi0, 0, 0
     for t in range(n):
+        check_interrupt()
         x, here, accepted[t], evaluations, bad = auxiliary_mixture_step(
             x, here, model, w, max_widths, tally, rng)
         conditional, not_finite = conditional + evaluations, not_finite + bad

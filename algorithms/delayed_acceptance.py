@@ -52,7 +52,7 @@ from algorithms.fitted_walk import fitted_walk_step, lower_factor
 from algorithms.slice_sampling import start
 from models import validate
 from models.interface import U, log_likelihood_of
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 DENSITY, APPROXIMATION, NOT_FINITE = range(3)
 
@@ -148,6 +148,7 @@ def surrogate_transition_step(here, model, approximation, factor, inner, tally, 
     """
     y, U_star = here.q, here.U_star                                                         # L1
     for _ in range(inner):                                                                  # L2
+        check_interrupt()                                                               # --
         y, U_star, _, error = fitted_walk_step(y, U_star, approximation, factor, rng)       # L2
         tally[APPROXIMATION] += 1                                                           # L2
         tally[NOT_FINITE] += not np.isfinite(error)                                         # L2
@@ -194,6 +195,7 @@ def delayed_acceptance(q0, model, approximation, factor, n, rng, inner):
     tally = np.zeros(3, np.int64)
     here = State(q0, U(q0, model), U(q0, approximation))
     for t in range(n):
+        check_interrupt()
         if inner == 1:
             here, promoted[t], accepted[t] = delayed_acceptance_step(
                 here, model, approximation, factor, tally, rng)

@@ -69,7 +69,7 @@ from algorithms.slice_sampling import (
 )
 from models import validate
 from models.interface import U, log_likelihood_of, prepare
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 MOST_STEPS = 10**6  # r times s: what a mapping has room for
 
@@ -174,9 +174,11 @@ def discretizing_chain_step(here, model, approximation, move, r, s, tally, star_
     for i in range(r):                                                                      # L2
         k_ = k + s if rng.random() < 0.5 else k - s                                         # L3
         while last < k_:                                                                    # L4
+            check_interrupt()                                                           # --
             front, last = forward(front, approximation, move, star_tally, rng), last + 1    # L4
             chain.q[last], chain.U_star[last] = front.q, front.U                            # L4
         while first > k_:                                                                   # L5
+            check_interrupt()                                                           # --
             back, first = backward(back, approximation, move, star_tally, rng), first - 1   # L5
             chain.q[first], chain.U_star[first] = back.q, back.U                            # L5
         chain.cached[i] = chain.known[k_]                                                   # L6
@@ -217,10 +219,12 @@ def whole_chain_step(q, model, approximation, move, r, s, K, rng):
     tally, x = np.zeros(4, np.int64), np.empty((K, q.size))                                 # --
     x[first], cache = q, prepare(q, approximation)                                          # L2
     for j in range(first + 1, K):                                                           # L2
+        check_interrupt()                                                               # --
         cache = forward(cache, approximation, move, tally, rng)                             # L2
         x[j] = cache.q                                                                      # L2
     cache = prepare(q, approximation)                                                       # L3
     for j in range(first - 1, -1, -1):                                                      # L3
+        check_interrupt()                                                               # --
         cache = backward(cache, approximation, move, tally, rng)                            # L3
         x[j] = cache.q                                                                      # L3
     k = first                                                                               # L4
@@ -316,6 +320,7 @@ def discretizing_chain(x0, model, approximation, w, n, rng, r, s, variables, at_
     here = State(x0, near.U, near, prepare(x0, approximation))
     for t in range(n):
         for j in range(mappings):
+            check_interrupt()
             move = Slice(w, max_widths, variables[j], at_random)
             here, chain = discretizing_chain_step(here, model, approximation, move, r, s, tally,
                                                   star_tally, rng)

@@ -51,7 +51,7 @@ from algorithms.slice_sampling import (
 )
 from models import validate
 from models.interface import U, commit, log_likelihood_of, prepare
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 
 class Counts(NamedTuple):
@@ -114,6 +114,7 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
     low = cache                                                                             # L2
     total = high.U - low.U                                                                  # --
     for i in range(1, n_steps):                                                             # L3
+        check_interrupt()                                                               # --
         k = fast[int(fast.size * rng.random())]                                             # L4
         value = low.q[k] + w[k] * rng.standard_normal(1)[0]                                 # L4
         E_low = evaluated(low, k, value, model, tally)                                      # L4
@@ -175,6 +176,7 @@ def dragging(q0, model, slow, fast, factor, n, rng, n_steps, sweeps, w, max_widt
     accepted, tally = np.empty(n, np.bool_), np.zeros(4, np.int64)
     cache = prepare(q0, model)
     for t in range(n):
+        check_interrupt()
         cache, accepted[t] = dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng)
         for _ in range(sweeps):
             for k in fast:

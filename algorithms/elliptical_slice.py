@@ -62,7 +62,7 @@ from models import validate
 from models.fields import Array, Factor
 from models.gp_classification import GPClassification, log_ratio
 from models.interface import U, generic
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import solve_lower
 
 EVALUATIONS, NOT_FINITE = range(2)
@@ -260,6 +260,7 @@ def elliptical_slice(x0, model, n, rng, thin):
     for t in range(n):
         before = tally[EVALUATIONS]
         for _ in range(thin):
+            check_interrupt()
             x, log_L_x = elliptical_update(x, log_L_x, model, tally, rng)
         samples[t], log_likelihood[t] = x, log_L_x
         evaluations[t] = tally[EVALUATIONS] - before

@@ -45,7 +45,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import cholesky, log_det, solve_lower_matrix
 from models.special import curvature, log_Phi
 
@@ -123,6 +123,7 @@ def ep(K, y, tol, max_sweeps, damping):
     while sweeps < max_sweeps and not converged:                                            # L2
         sweeps, every_site = sweeps + 1, True                                               # --
         for n in range(N):                                                                  # L3
+            check_interrupt()                                                           # --
             m, s2 = cavity(mu[n], Sigma[n, n], tau[n], nu[n])                               # L4
             if not 0.0 < s2 < np.inf:                                                       # --
                 every_site = False                                                          # --

@@ -47,7 +47,7 @@ import numpy as np
 
 from algorithms.ep import EP, cavity
 from models import validate
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.special import inverse_mills
 
 MAX_ORDER = 8  # the integers in COEFFICIENTS grow like l!, and with them the loss of digits
@@ -113,6 +113,7 @@ def second_order(ep, y, order):
             ratio[ell, n] = psi[ell] * (s2[n] * b / variance[n]) ** ell
     log_R = 0.0
     for i in range(N):
+        check_interrupt()
         for j in range(i):
             term = ep.Sigma[i, j] ** 2 / 2.0
             for ell in range(3, order + 1):

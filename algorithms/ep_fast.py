@@ -31,7 +31,7 @@ two may stop a sweep apart.
 import numpy as np
 
 from algorithms.ep import EP, cavity, check_ep, log_evidence, matching_site
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import (
     PLAIN,
     UPPER,
@@ -90,6 +90,7 @@ def sweep_in_blocks(Sigma, mu, tau, nu, y, damping, block):
     gained, every_site = 0.0, True
     columns, V = np.empty((block, N)), np.empty((block, N))  # in rows
     for first in range(0, N, block):
+        check_interrupt()
         b = min(block, N - first)
         for k in range(b):
             columns[k, : first + k + 1] = Sigma[first + k, : first + k + 1]

@@ -43,7 +43,7 @@ import numpy as np
 from algorithms.hmc import Chain, Counts
 from models import validate
 from models.interface import U
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import cholesky
 
 FLOOR = 1e-6  # a variance; eps of Haario et al., for a pilot in which nothing moves
@@ -132,6 +132,7 @@ def fitted_walk(q0, model, factor, n, rng, thin=1):
                   np.empty(n * thin), Counts(n * thin + 1, 0))
     q, current_U = q0, U(q0, model)
     for t in range(n * thin):
+        check_interrupt()
         q, current_U, chain.accepted[t], chain.energy_error[t] = fitted_walk_step(
             q, current_U, model, factor, rng)
         chain.samples[t // thin], chain.energies[t // thin] = q, current_U

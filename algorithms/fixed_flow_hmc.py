@@ -12,7 +12,7 @@ drawn from Uniform(0.8 eps, eps).  Notation as in algorithms/split_hmc.py.
 from algorithms.hmc import draw_step
 from algorithms.split_hmc import Counts as SplitCounts
 from algorithms.split_hmc import empty_chain, exact_flow, follow, metropolis, normal_state
-from models.jit import njit
+from models.jit import check_interrupt, njit
 
 
 @njit
@@ -25,6 +25,7 @@ def fixed_flow_step(current, model, fit, R, eps, L, rng):
     state = current
     p = current_p = rng.standard_normal(state.q.size)
     for _l in range(L):
+        check_interrupt()
         p = p - eps / 2 * state.g_1
         q_star, p = follow(R, state.q - fit.q_hat, p)
         state = normal_state(q_star + fit.q_hat, model, fit)
@@ -43,6 +44,7 @@ def fixed_flow_hmc(q0, model, fit, eps, L, n, rng, jitter, share):
     R = exact_flow(fit, share * eps)
     state = normal_state(q0, model, fit)
     for t in range(n):
+        check_interrupt()
         step = draw_step(eps, jitter, rng)
         state, chain.accepted[t], chain.energy_error[t] = fixed_flow_step(
             state, model, fit, R, step, L, rng)

@@ -50,7 +50,7 @@ import numpy as np
 
 from models import validate
 from models.interface import U, generic, grad_U, metric, metric_gradient
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import cholesky, invert_lower, log_det, solve_lower, solve_lower_transposed
 
 
@@ -256,6 +256,7 @@ def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
     here = geometry(x, metric_factor(x, model), model)                                      # --
     in_p = in_x = 0                                                                         # --
     for step in range(l_max):                                                               # L1
+        check_interrupt()                                                               # --
         p, solved, iterations = solve_13(here, p, eps, f_max, tol)                          # L2
         in_p += iterations                                                                  # --
         if not solved:                                                                      # --
@@ -424,6 +425,7 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):
     x, energy = x0, U(x0, model)
     steps, iterations, trajectories = 0, 0, 0
     for t in range(t_max):
+        check_interrupt()
         step = rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back)
         x = step.x
         if step.accepted:

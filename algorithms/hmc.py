@@ -25,13 +25,15 @@ grad U(q)         state.g         (d,)     its gradient; with U(q) known from th
 K(p)              kinetic(p)      ()       kinetic energy, p' M^-1 p / 2
 """
 
+import warnings
+from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
 
 from models import validate
 from models.interface import U, U_and_grad_U, grad_U
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import cholesky, solve_lower, solve_lower_transposed
 
 
@@ -151,6 +153,7 @@ def hmc_step(current, model, eps, L, L_M, rng):
     current_p = p                                                                           # L3
     p = p - eps * current.g / 2                                                             # L4
     for i in range(1, L + 1):                                                               # L5
+        check_interrupt()                                                               # --
         q = q + eps * velocity(p, L_M)                                                      # L6
         if i != L:                                                                          # L7
             p = p - eps * grad_U(q, model)                                                  # L7
@@ -177,6 +180,22 @@ def draw_step(eps, jitter, rng):
     return eps - jitter * eps * rng.random() if jitter > 0.0 else eps
 
 
+def warned(sampler):
+    """Make an entry point that returns a Chain of ten proposals or more warn if all failed."""
+
+    @wraps(sampler)
+    def function(*arguments, **named):
+        chain = sampler(*arguments, **named)
+        n = chain.accepted.size
+        if n >= 10 and not chain.accepted.any():
+            warnings.warn(f"none of {n} proposals was accepted; the trajectories of"
+                          f" {chain.divergences} diverged", RuntimeWarning, stacklevel=2)
+        return chain
+
+    return function
+
+
+@warned
 @entry(check_hmc)
 @njit
 def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
@@ -194,12 +213,14 @@ def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
     jitter : float in [0, 1]            the step of a transition is drawn from
                                         Uniform((1 - jitter) eps, eps)
 
-    Raises ValueError, naming the argument, for anything else.
+    Raises ValueError, naming the argument, for anything else.  RuntimeWarning if n is at least ten
+    and nothing is accepted: the chain stands where it started.
     """
     chain = Chain(np.empty((n, q0.size)), np.empty(n), np.empty(n, np.bool_), np.empty(n),
                   Counts(n + 1, L * n + 1))
     state = state_at(q0, model)
     for t in range(n):
+        check_interrupt()
         step = draw_step(eps, jitter, rng)
         state, chain.accepted[t], chain.energy_error[t] = hmc_step(state, model, step, L, M, rng)
         chain.samples[t], chain.energies[t] = state.q, state.U

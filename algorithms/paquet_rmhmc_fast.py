@@ -40,7 +40,7 @@ import numpy as np
 
 from algorithms.paquet_rmhmc import Chain, Counts, check_rmhmc
 from models.gp_classification import LOG_2_PI
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import (
     factorise,
     invert_lower,
@@ -138,6 +138,7 @@ def trajectory(at, p, model, l_max, eps, f_max, L, work, path):
     H, dH_dx = hamiltonian_and_gradient(at, p, w)
     H_old = H
     for step in range(l_max):
+        check_interrupt()
         p_, Kp = p, p
         for _f in range(f_max):
             p_ = p - eps / 2 * dH_dx

@@ -197,13 +197,17 @@ def polya_gamma_gibbs(theta0, phi0, model, draw, n, rng, w=WIDTH, max_widths=10,
                      validate.count("max_widths", max_widths))
     keep = validate.indices("keep", keep, theta.size)
     found = draw(np.array([0.0, 3.0]), np.random.default_rng(0)) if callable(draw) else None
-    if not (isinstance(found, np.ndarray) and found.shape == (2,) and (found > 0.0).all()):
-        raise ValueError("draw must be a function of (m, rng) that returns as many positive numbers"
-                         f" as m has, not {draw!r}")
+    if not (isinstance(found, np.ndarray) and found.shape == (2,) and (found > 0.0).all()
+            and np.isfinite(found).all()):
+        raise ValueError("draw must be a function of (m, rng) that returns as many positive, finite"
+                         f" numbers as m has, not {draw!r}")
     chain = Chain(np.empty((n, keep.size)), np.empty((n, 1)), np.empty(n), np.ones(n, np.bool_), ())
     tally = np.zeros(4, np.int64)
     for t in range(n):
         theta, phi = polya_gamma_step(theta, phi, model, draw, w, max_widths, tally, rng)
+        if not np.isfinite(theta).all():
+            raise ValueError("draw must return positive, finite numbers, but in transition"
+                             f" {t + 1} theta became {theta[~np.isfinite(theta)][0]} by them")
         chain.theta[t], chain.phi[t] = theta[keep], phi
         chain.energies[t] = U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)
     return chain._replace(counts=Counts(

@@ -26,7 +26,7 @@ import numpy as np
 from algorithms.hmc import Chain, Counts
 from models import validate
 from models.interface import U
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 
 @njit
@@ -91,6 +91,7 @@ def random_walk(q0, model, scale, n, rng, thin=1):
                   np.empty(n * thin), Counts(n * thin + 1, 0))
     q, current_U = q0, U(q0, model)
     for t in range(n * thin):
+        check_interrupt()
         q, current_U, chain.accepted[t], chain.energy_error[t] = random_walk_step(
             q, current_U, model, scale, rng)
         chain.samples[t // thin], chain.energies[t // thin] = q, current_U

@@ -65,8 +65,8 @@ from algorithms.generalised_leapfrog import (
     solve_13,
     solve_14,
 )
-from algorithms.hmc import draw_step
-from algorithms.sshmc import check_blocks, warned
+from algorithms.hmc import draw_step, warned
+from algorithms.sshmc import check_blocks
 from models import validate
 from models.hierarchical_logistic import (
     GroupGivenV,
@@ -95,7 +95,7 @@ from models.interface import (
     momentum_phi,
     velocity_phi,
 )
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import invert_lower, log_det, solve_lower_matrix
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
@@ -353,6 +353,7 @@ def walk(z, r, here, block, eps, L, solver):
     """
     factors = 0
     for step in range(L):
+        check_interrupt()
         r, found, _ = solve_13(here, r, eps, solver.f_momentum, solver.tol)
         if not found:
             return Walk(z, r, here, False, step, factors)
@@ -458,6 +459,7 @@ def leapfrog(z, r, here, block, eps, L, solver):
     start, g = r @ velocity(r, block) / 2 + here.U, here.g                                  # --
     r = r - eps / 2 * g                                                                     # L1
     for i in range(1, L + 1):                                                               # L2
+        check_interrupt()                                                               # --
         z = z + eps * velocity(r, block)                                                    # L3
         g = grad_U(z, block)                                                                # L4
         if i != L:                                                                          # L4
@@ -521,6 +523,7 @@ def rmhmc_within_gibbs_step(theta, phi, model, eps_theta, eps_phi, L_theta, L_ph
     accepted, failed = np.empty(k + 1, np.bool_), np.empty(k + 1, np.bool_)                 # --
     error, m, gradients, factors = np.empty(k + 1), theta.size // k, 0, 0                   # --
     for i in range(k):                                                                      # L1
+        check_interrupt()                                                               # --
         part = theta[i * m : (i + 1) * m]                                                   # L2
         part[:], accepted[i], end = block_step(part, block_theta(i, Phi, model),            # L2
                                                eps_theta, L_theta, solver, rng)             # L2
@@ -587,6 +590,7 @@ def rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, 
     accepted, failed = np.empty((n, blocks), np.bool_), np.empty((n, blocks), np.bool_)
     g_theta, g_phi, f_theta, f_phi = 0, 0, 0, 0
     for t in range(n):
+        check_interrupt()
         factor = draw_step(1.0, jitter, rng)
         step = rmhmc_within_gibbs_step(theta, phi, model, factor * eps_theta, factor * eps_phi,
                                        L_theta, L_phi, solver, rng)

@@ -54,7 +54,7 @@ import numpy as np
 
 from models import validate
 from models.interface import U, commit, generic, log_likelihood_of, prepare, trial
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 EVALUATIONS, WIDTHS, SHRINKAGES, NOT_FINITE = range(4)
 LONGEST = 1e300  # of an interval: the shrinkage of an infinite one would not end
@@ -309,6 +309,7 @@ def slice_sampling(x0, model, w, n, rng, max_widths):
     move = Slice(w, max_widths, np.arange(d), False)
     cache = prepare(x0, model)
     for t in range(n):
+        check_interrupt()
         cache = forward(cache, model, move, tally, rng)
         samples[t], energies[t] = cache.q, cache.U
         log_likelihood[t] = log_likelihood_of(cache.U, cache.q, model)

@@ -69,7 +69,7 @@ from algorithms.hmc import Chain, draw_step
 from algorithms.map_estimate import MAP
 from models import fields, validate
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, part
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 
 class Counts(NamedTuple):
@@ -261,6 +261,7 @@ def normal_split_step(current, model, fit, eps, L, rng):
     p = rng.standard_normal(state.q.size)                                                   # L2
     current_p = p                                                                           # --
     for _l in range(L):                                                                     # L3
+        check_interrupt()                                                               # --
         p = p - eps / 2 * state.g_1                                                         # L4
         q_star = state.q - fit.q_hat                                                        # L5
         X_0 = (q_star, p)                                                                   # L6
@@ -302,8 +303,10 @@ def data_split_step(current, model, split, eps, L, M, rng):
     p = rng.standard_normal(q.size)                                                         # L1
     current_p = p                                                                           # --
     for _l in range(L):                                                                     # L2
+        check_interrupt()                                                               # --
         p = p - eps / 2 * g_1                                                               # L3
         for _m in range(M):                                                                 # L4
+            check_interrupt()                                                           # --
             p = p - eps / (2 * M) * g_0                                                     # L5
             q = q + eps / M * p                                                             # L6
             g_0 = grad_U(q, split.R_0)                                                      # L7
@@ -341,13 +344,18 @@ def check_data(q0, model, split, eps, L, M, n, rng, jitter=0.2):
     validate.instance("split", split, DataSplit, "made by split_data")
     split = validate.model("split", split)
     d = getattr(split.R_0, "precision", q0).size
-    if type(split.R_0) is not type(model) or d != q0.size:
+    if {type(split.R_0), type(split.R_1)} != {type(model)} or d != q0.size:
         raise ValueError("split must be made of this model by split_data, but its parts are of"
-                         f" another: a {type(split.R_0).__name__} of {d} parameters")
+                         f" another: a {type(split.R_0).__name__} of {d} parameters and a"
+                         f" {type(split.R_1).__name__}")
     n_0, n_1, cases = (case_entropy(q0, of).size for of in (split.R_0, split.R_1, model))
     if n_0 == 0 or n_0 + n_1 != cases:
         raise ValueError("split must be made of this model by split_data, but it has"
                          f" {n_0} + {n_1} cases, and the model has {cases}")
+    if not np.allclose(grad_U(q0, split.R_0) + grad_U(q0, split.R_1), grad_U(q0, model), 1e-6,
+                       1e-6 * np.abs(grad_U(q0, split.R_1)).max()):
+        raise ValueError("split must be made of this model by split_data, but the gradients of its"
+                         " parts at q0 do not add up to the model's: it is of other data")
     return q0, model, split, eps, L, validate.count("M", M), n, rng, jitter
 
 
@@ -379,6 +387,7 @@ def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
     chain = empty_chain(n, q0.size, Counts(L * n + 1, 1.0 + L * n, 1.0 * L))
     state = normal_state(q0, model, fit)
     for t in range(n):
+        check_interrupt()
         step = draw_step(eps, jitter, rng)
         state, chain.accepted[t], chain.energy_error[t] = normal_split_step(
             state, model, fit, step, L, rng)
@@ -411,6 +420,7 @@ def data_split_hmc(q0, model, split, eps, L, M, n, rng, jitter=0.2):
     chain = empty_chain(n, q0.size, Counts(n + 1, 1.0 + g * n, g))
     state = DataState(q0, U(q0, model), grad_U(q0, split.R_0), grad_U(q0, split.R_1))
     for t in range(n):
+        check_interrupt()
         step = draw_step(eps, jitter, rng)
         state, chain.accepted[t], chain.energy_error[t] = data_split_step(
             state, model, split, step, L, M, rng)

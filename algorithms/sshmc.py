@@ -79,13 +79,11 @@ L                    L                ()       ABLA steps of a transition
                      n_theta, n_phi   ()       leapfrogs for H_1 (twice) and H_2 in a step
 """
 
-import warnings
-from functools import wraps
 from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import draw_step
+from algorithms.hmc import draw_step, warned
 from models import validate
 from models.interface import (
     U1,
@@ -107,7 +105,7 @@ from models.interface import (
     velocity_phi,
     velocity_theta,
 )
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 # of a model; it may have more
 NEEDED = (sizes, at_phi, at_theta, U_theta, U_prior, grad_U2, momentum_theta, velocity_theta,
@@ -309,6 +307,7 @@ def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)      # L1
     theta_, phi_, r_theta_, r_phi_ = theta, phi, r_theta, r_phi                             # --
     for _ in range(L):                                                                      # L2
+        check_interrupt()                                                               # --
         theta_, phi_, r_theta_, r_phi_ = abla_step(                                         # L3
             theta_, phi_, r_theta_, r_phi_, model, eps_theta, eps_phi, n_theta, n_phi)      # L3
     error = (hamiltonian(theta_, phi_, r_theta_, r_phi_, model)                             # L4
@@ -316,21 +315,6 @@ def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     if rng.random() < min(1.0, np.exp(-error)) and np.isfinite(error):                      # L4
         return theta_, phi_, True, error                                                    # L5
     return theta, phi, False, error                                                         # L6
-
-
-def warned(sampler):
-    """Make an entry point that returns a Chain of ten proposals or more warn if all failed."""
-
-    @wraps(sampler)
-    def function(*arguments, **named):
-        chain = sampler(*arguments, **named)
-        n = chain.accepted.size
-        if n >= 10 and not chain.accepted.any():
-            warnings.warn(f"none of {n} proposals was accepted; the trajectories of"
-                          f" {chain.divergences} diverged", RuntimeWarning, stacklevel=2)
-        return chain
-
-    return function
 
 
 def check_blocks(theta, phi, model):
@@ -385,6 +369,7 @@ def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, ji
                          (L + 3) * n))
     theta, phi = theta0, phi0
     for t in range(n):
+        check_interrupt()
         factor = draw_step(1.0, jitter, rng)
         theta, phi, chain.accepted[t], chain.energy_error[t] = sshmc_step(
             theta, phi, model, factor * eps_theta, factor * eps_phi, L, n_theta, n_phi, rng)

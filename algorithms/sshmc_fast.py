@@ -40,8 +40,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import draw_step
-from algorithms.sshmc import Chain, Counts, check_sshmc, warned
+from algorithms.hmc import draw_step, warned
+from algorithms.sshmc import Chain, Counts, check_sshmc
 from models.funnel import VARIANCE, Funnel, FunnelPhi
 from models.interface import (
     U_prior,
@@ -59,7 +59,7 @@ from models.interface import (
     velocity_phi,
     velocity_theta,
 )
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.log_gaussian_cox import (
     LogGaussianCox,
     empty_phi,
@@ -266,6 +266,7 @@ def trajectory(state, r_theta, r_phi, model, eps_theta, eps_phi, L, n_theta, n_p
     theta, r_theta, carried = flow_theta(theta, r_theta, carry(theta, r_theta, Phi, r_phi, model),
                                          Phi, r_phi, eps_theta, n_theta, model)
     for step in range(1, L + 1):
+        check_interrupt()
         Theta = at_theta(theta, model)
         Phi, r_phi, carried = flow_phi(Phi, r_phi, carried, Theta, r_theta, eps_phi, n_phi, model)
         theta, r_theta, carried = flow_theta(theta, r_theta, carried, Phi, r_phi, eps_theta,
@@ -301,6 +302,7 @@ def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, ji
                          n_phi * L * n + 1, (L + 1) * n + 1))
     state = state_at(at_phi(phi0, model), at_theta(theta0, model), model)
     for t in range(n):
+        check_interrupt()
         factor = draw_step(1.0, jitter, rng)
         state, chain.accepted[t], chain.energy_error[t] = sshmc_step(
             state, model, factor * eps_theta, factor * eps_phi, L, n_theta, n_phi, rng)

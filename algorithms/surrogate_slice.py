@@ -66,7 +66,7 @@ from algorithms.elliptical_slice import (
 from algorithms.sshmc import check_blocks
 from models import validate
 from models.interface import U_prior, U_theta, at_phi
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.log_gaussian_cox import LogGaussianCox, covariance, fisher_factor
 from models.square_grid import (
     empty_blocks,
@@ -305,11 +305,13 @@ def surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses, keep):
     surrogates, tally = np.zeros(2, np.int64), np.zeros(2, np.int64)
     x, here = theta0, at(phi0, noise, model)
     for t in range(n):
+        check_interrupt()
         for k in range(2):
             x, here = surrogate_update(x, here, k, w[k], noise, model, surrogates, rng)
         field = Field(model, here.L)
         value = field_log_L(x, field)
         for _ in range(ellipses):
+            check_interrupt()
             x, value = elliptical_update(x, value, field, tally, rng)
         theta[t], phi[t] = x[keep], here.phi
         energies[t] = U_theta(x, at_phi(here.phi, model), model) + U_prior(here.phi, model)

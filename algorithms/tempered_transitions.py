@@ -62,7 +62,7 @@ from algorithms.slice_sampling import (
 )
 from models import validate
 from models.interface import U, commit, generic, log_likelihood_of, prepare
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 
 class NoLayer(NamedTuple):
@@ -285,6 +285,7 @@ def tempered_transitions(x0, model, layers, w, n, rng, variables, at_random, max
     here = State(x0, near.U, near, near_all(x0, layers))
     for t in range(n):
         for j in range(mappings):
+            check_interrupt()
             move = Slice(w, max_widths, variables[j], at_random)
             here, accepted[t, j, 0] = tempered_transitions_step(here, model, layers, move, tally,
                                                                 rng)

@@ -9,6 +9,7 @@ Here machine code lies in a file that is named by a hash of all that it is compi
         machine code holds them and never looks again
     of a generic function (models/jit.py), what is registered for the classes that occur
     the types of the arguments, the versions of Numba, NumPy and Python, and the processor
+    how a NamedTuple is given to Python (models/jit.py)
 
 All this is found by following objects, not files.  So it does not matter where a helper lies and
 how it is imported, what else has its name, or whether a file has been edited since it was loaded.
@@ -44,6 +45,8 @@ from numba import types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.extending import _Intrinsic
+from numba.core.pythonapi import _boxers
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
@@ -147,7 +150,8 @@ def trace(settings, arguments, function):
     A part is a function, a class, a generic function, a pair of these two for what is registered,
     or a module with the names of those attributes that may be read.
     """
-    start = [repr(settings), *(item for kind in arguments for item in of_type(kind)), function]
+    start = [repr(settings), *(item for kind in arguments for item in of_type(kind)),
+             _boxers.functions[types.NamedTuple], function]
     parts, queue = {}, parts_among(start)
     for part in queue:  # which grows
         if part not in parts:
@@ -239,6 +243,8 @@ def of_value(value, names=()):
         yield from of_value(value.co_consts)
     elif isinstance(numba_type, types.ExternalFunction):
         yield str(numba_type.key)
+    elif isinstance(value, _Intrinsic):
+        yield value._defn
     elif isinstance(numba_type, types.Dispatcher):
         target = numba_type.dispatcher
         yield repr(getattr(target, "targetoptions", None))

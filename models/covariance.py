@@ -3,7 +3,7 @@
 import numpy as np
 
 from models import validate
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 
 FAR = 300.0  # a log beyond which squares overflow
 
@@ -31,6 +31,7 @@ def squared_exponential(X, Z, log_length, log_amplitude):
     variance = np.exp(2.0 * log_amplitude)
     K = np.empty((X.shape[0], Z.shape[0]))
     for i in range(X.shape[0]):
+        check_interrupt()
         for j in range(Z.shape[0]):
             squared_distance = 0.0  # summed directly: |x|^2 - 2 x'z + |z|^2 would cancel
             for k in range(X.shape[1]):

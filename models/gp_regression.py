@@ -293,6 +293,7 @@ def predict(Z, q, model):
     operations for the factor and n^2 for each new case.
 
     Z : (m, p) covariates    q : (d,) log sigma, log eta, log rho_1, ...    -> Prediction
+    model : GPRegression     from from_data, with the cases that have been seen
     All is nan where C has no factor.  Raises ValueError, naming the argument, for anything else.
     """
     n, m, c2, amplitude = model.y.size, Z.shape[1], model.c2, np.exp(2.0 * q[1])

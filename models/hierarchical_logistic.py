@@ -60,7 +60,7 @@ import numpy as np
 
 from models import interface, validate
 from models.fields import Array, Counts, Factor
-from models.jit import entry, njit
+from models.jit import check_interrupt, entry, njit
 from models.linalg import PLAIN, TRANSPOSED, routine
 from models.logistic_regression import BLOCK, exp_of_minus_abs
 
@@ -301,12 +301,13 @@ def check_information(theta, model):
 def information(theta, model):
     """Fisher information of each group at theta, the Hessian of its likelihood.
 
-    theta : (n,) weights of all groups    -> (groups, p, p)
+    theta : (n,) weights of all groups    model : HierarchicalLogistic    -> (groups, p, p)
     Raises ValueError, naming the argument, for anything else.
     """
     groups, p = model.b.shape
     found = np.empty((groups, p, p))
     for i in range(groups):
+        check_interrupt()
         margin = margins(theta[i * p : (i + 1) * p], model, i, i + 1)
         found[i] = weighted_gram(model, i, case_curvatures(margin)[0])
     return found

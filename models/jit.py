@@ -13,18 +13,25 @@ models/cache.py        only the first run compiles, and what is run is what is w
 What these three make are Python functions with an attribute _numba_type_, which is what compiled
 code takes them for.
 
+`check_interrupt` in a loop lets Ctrl-C, or another signal, end compiled code.
+
 With NUMBA_DISABLE_JIT=1 nothing is compiled, so that a debugger can step through everything.
 """
 
 import ctypes
+import difflib
+import inspect
 import itertools
+import numbers
 from functools import update_wrapper, wraps
 
 import llvmlite.binding
 import numba
+import numpy as np
 from numba import types
+from numba.core import boxing, pythonapi
 from numba.core.typing.ctypes_utils import to_ctypes
-from numba.extending import get_cython_function_address
+from numba.extending import get_cython_function_address, intrinsic
 
 from models import cache
 
@@ -49,17 +56,50 @@ def entry(check):
     and returns the tuple that the compiled function takes.  Compiled code that calls the entry
     point reaches the compiled function itself, with all its arguments and without the checks.
     """
+    signature = inspect.signature(check)
 
     def decorate(compiled):
         @wraps(compiled.py_func)
         def function(*arguments, **named):
-            return compiled(*check(*arguments, **named))
+            try:
+                given = signature.bind(*arguments, **named).arguments
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {explained(error, signature, named)}"
+                                ) from None
+            try:
+                return compiled(*check(*arguments, **named))
+            except MemoryError:
+                raise ValueError(too_large(given)) from None
 
-        function.compiled, function.py_func = compiled, compiled.py_func
+        function.compiled, function.py_func, function.check = compiled, compiled.py_func, check
+        function.__signature__ = signature  # of what is called, and not of what is compiled
         function._numba_type_ = compiled._numba_type_  # what compiled code takes it for
         return function
 
     return decorate
+
+
+def explained(error, signature, named):
+    """Say what is wrong with the arguments of a call, and which name was meant."""
+    for name in named:
+        if name not in signature.parameters:
+            near = difflib.get_close_matches(name, signature.parameters, 1, 0.5)
+            return (f"got an unexpected keyword argument {name!r};"
+                    + (f" did you mean {near[0]!r}?" if near else f" it takes {signature}"))
+    return f"{error}; it takes {signature}"
+
+
+def too_large(given):
+    """Say which of the arguments of a call asks for more memory than there is."""
+    counts = [name for name, value in given.items() if isinstance(value, numbers.Integral)]
+    start = given.get("keep", next(iter(given.values())))
+    size = np.size(start) if isinstance(start, list | np.ndarray) else 1
+    if not counts:
+        return f"there is not enough memory for {', '.join(given)}"
+    name = max(counts, key=given.get)
+    return (f"{name} must be such that the result fits into memory, not {given[name]}: that takes"
+            f" at least {8e-9 * given[name] * size:.1f} GB; run pieces, each from the last state of"
+            " the one before with the same rng")
 
 
 class Generic:
@@ -147,3 +187,54 @@ def external(module, name, signature):
     llvmlite.binding.add_symbol(symbol, address)  # a name can be cached, an address cannot
     function._numba_type_ = types.ExternalFunction(symbol, signature)
     return function
+
+
+@intrinsic
+def leave_if(typing, failed):
+    """Return from all compiled code, if so, with the exception that is set in the interpreter."""
+
+    def generate(context, builder, signature, arguments):
+        with builder.if_then(*arguments):
+            context.call_conv.return_exc(builder)
+        return context.get_dummy_value()
+
+    return types.none(types.boolean), generate
+
+
+def handle_signals():
+    """Call the handlers of the signals that have arrived; return -1 if one has raised."""
+    return ctypes.pythonapi.PyErr_CheckSignals()
+
+
+handle_signals._numba_type_ = types.ExternalFunction("PyErr_CheckSignals", types.int32())
+
+
+@njit
+def check_interrupt():
+    """End a run by what the handler of a signal raises: KeyboardInterrupt after Ctrl-C.
+
+    Every loop over transitions calls this, and every other one whose iterations take long; in
+    between, signals wait.  It costs some ns.  What the run has allocated by then is not freed,
+    since Numba frees nothing when an error ends compiled code.
+    """
+    failed = handle_signals() != 0
+    if failed:  # never in interpreted code, in which an exception is raised at once
+        leave_if(failed)
+
+
+def box_namedtuple(kind, value, c):
+    """Give Python a NamedTuple that compiled code returns, made by tuple.__new__, which is in C.
+
+    Numba's own function calls the class.  That is Python, where the handler of a signal that has
+    arrived meanwhile is called and may raise; Numba does not ask whether it did, and crashes.
+    """
+    fields = boxing.box_tuple(kind, value, c)
+    new, cls = (c.env_manager.read_const(c.env_manager.add_const(each))
+                for each in (tuple.__new__, kind.instance_class))
+    found = c.pyapi.call_function_objargs(new, (cls, fields))
+    c.pyapi.decref(fields)
+    return found
+
+
+pythonapi._boxers.functions |= dict.fromkeys((types.NamedTuple, types.NamedUniTuple),
+                                             box_namedtuple)

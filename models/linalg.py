@@ -12,7 +12,7 @@ the others is meaningless.
 import numpy as np
 from numba import types
 
-from models.jit import external, njit
+from models.jit import check_interrupt, external, njit
 
 
 def routine(module, name, arguments):
@@ -56,6 +56,7 @@ def factorise(A):
     one, minus_one = np.ones(1), -np.ones(1)
     inverse = np.empty((BLOCK, BLOCK))
     for j in range(0, n, BLOCK):
+        check_interrupt()
         e = min(j + BLOCK, n)
         width[0], below[0] = e - j, n - e
         diagonal, panel, rest = A[j:, j:], A[e:, j:], A[e:, e:]

@@ -57,6 +57,8 @@ def array(name, value, shape):
 
 def logarithms(name, value):
     """Return the logarithms of numbers >= 0 as an (n,) float64 array, n >= 1: -inf is that of 0."""
+    if np.asarray(regular(name, value)).dtype.kind == "b":
+        raise ValueError(f"{name} must be logarithms, not True and False")
     value = entries(name, value, np.float64)
     array(name, np.where(np.isneginf(value), 0.0, value), (-1,))
     return value
@@ -91,11 +93,30 @@ def entries(name, value, kind=None):
     except (TypeError, ValueError, OverflowError):
         masked = "masked " * isinstance(value, np.ma.MaskedArray)
         of = f" of {found.dtype}" if np.ndim(found) else ""
-        raise ValueError(f"{name} must be an array of real numbers,"
-                         f" not {masked}{type(value).__name__}{of}") from None
+        raise ValueError(f"{name} must be an array of real numbers, not"
+                         f" {masked}{type(value).__name__}{of}{text_in(name, found)}") from None
     if kind is np.int64 and not (same == found).all():
         raise ValueError(f"{name} must hold whole numbers below 2^63")
     return same
+
+
+def text_in(name, found):
+    """Say where there is text in what should be an array of numbers, and what to write instead."""
+    for place, each in np.ndenumerate(np.asarray(found)):
+        if isinstance(each, str) and not numeric(each):
+            part = f"{name}[:, {place[1]}]" if len(place) == 2 else name
+            return (f": {f'column {place[1]}' if len(place) == 2 else 'it'} holds text, such as"
+                    f" {str(each)!r}; write numbers for it, such as {part} == {str(each)!r}")
+    return ""
+
+
+def numeric(text):
+    """Tell whether a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def finite(name, value):
@@ -296,9 +317,12 @@ def instance(name, value, kind, how):
 def labels(name, value, n):
     """Return `value` as an (n,) float64 array of -1 and +1."""
     value = array(name, value, (n,))
-    bad = np.unique(value[np.abs(value) != 1])
+    kinds = np.unique(value)
+    bad = kinds[np.abs(kinds) != 1]
     if bad.size:
-        raise ValueError(f"{name} must hold only -1 and +1, but holds {bad[:5].tolist()}")
+        instead = f"; write np.where({name} == {kinds[1]:g}, 1, -1)" if kinds.size == 2 else ""
+        raise ValueError(f"{name} must hold only -1 and +1, but holds"
+                         f" {bad[:5].tolist()}{instead}")
     return value
 
 

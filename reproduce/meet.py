@@ -39,7 +39,7 @@ from rivals.meeting import (
     warm,
 )
 from rivals.moments import ENOUGH, as_one, distance, per, scaled, together, worst
-from shahbaba.datasets import ctg
+from shahbaba.datasets import STAND_IN, StandIn, ctg, names
 
 NAME, WHAT = "meet", "the four papers on each other's problems"
 MINUTES = {"paper": 150, "short": 4, "smoke": 0.5}
@@ -71,6 +71,8 @@ def run(experiment, cases):
     """Return {problem: {method: its row}}."""
     budget, seed = experiment.budget, experiment.seed
     data, lengths, result = DATA[budget], LENGTH[budget], {}
+    if isinstance(cases, StandIn):
+        data = data | {LOGISTIC: STAND_IN + "1"}
     for name, methods in METHODS.items():
         one = dict(name=name, data=data[name])
         start = partial(experiment.replicates, warm=partial(warm, **one))
@@ -292,7 +294,7 @@ def figure(r):
 
 def cases(settings):
     """Find the data sets before anything else; the digits are embedded."""
-    return f"optical digits, {or_exit(ctg, settings.data).name}"
+    return or_exit(names, settings, f"optical digits; {STAND_IN}1", "optical digits", ctg)
 
 
 if __name__ == "__main__":

@@ -23,8 +23,9 @@ from harness.claims import table as text_table
 from harness.files import or_exit
 from harness.style import COLOURS, log_bar, panels, plain_log, row_labels
 from rivals.moments import ENOUGH, log_efficiency, together
-from shahbaba.datasets import COUNTS, all_classes
-from shahbaba.multinomial import METHODS, RATE, SHARES, chain, gain, off, tune, void, warm
+from shahbaba import multinomial, simulated_classes
+from shahbaba.datasets import COUNTS, StandIn, all_classes, names
+from shahbaba.multinomial import METHODS, RATE, SHARES, gain, off, void
 
 NAME, WHAT = "shahbaba_multinomial", "both splits with more than two classes"
 MINUTES = {"paper": 35, "short": 1.5, "smoke": 0.3}
@@ -46,16 +47,17 @@ COST = {"StatLog": 5.0, "CTG": 1.0}  # for the progress bar
 def run(experiment, cases):
     """Return {data set: {method: its chains together, log(tau x g), and how it was tuned}}."""
     budget, seed = experiment.budget, experiment.seed
-    start = partial(experiment.replicates, warm=warm)
+    room = simulated_classes if isinstance(cases, StandIn) else multinomial
+    start = partial(experiment.replicates, warm=room.warm)
     keys = [(name, method) for name in LENGTH[budget] for method in METHODS]
     tasks = [dict(name=name, method=method, n=PILOT[budget],
                   seed=[seed, 0, METHODS.index(method)], cost=COST[name]) for name, method in keys]
-    tuned = start(tune, tasks, "settings")
+    tuned = start(room.tune, tasks, "settings")
     tasks = [dict(name=name, method=method, setting=of["setting"], n=n, burn_in=burn_in,
                   seed=[seed, 1, METHODS.index(method), k], cost=COST[name] * (n + burn_in))
              for (name, method), of in zip(keys, tuned, strict=True)
              for n, burn_in in [LENGTH[budget][name]] for k in range(CHAINS[budget])]
-    done, result = iter(start(chain, tasks, "chains")), {name: {} for name in LENGTH[budget]}
+    done, result = iter(start(room.chain, tasks, "chains")), {name: {} for name in LENGTH[budget]}
     for (name, method), of in zip(keys, tuned, strict=True):
         chains = [next(done) for _ in range(CHAINS[budget])]
         d = len(chains[0]["mean"])
@@ -125,7 +127,8 @@ def figure(r):
 
 def cases(settings):
     """Find both data sets before anything else."""
-    return "; ".join(or_exit(all_classes, name, settings.data).name for name in COUNTS)
+    return or_exit(names, settings, simulated_classes.NAME,
+                   *(partial(all_classes, name) for name in COUNTS))
 
 
 if __name__ == "__main__":

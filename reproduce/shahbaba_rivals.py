@@ -25,6 +25,7 @@ from harness.files import or_exit
 from harness.style import COLOURS, legend_below, log_bar, mark, panels, plain_log, row_labels
 from rivals.moments import ENOUGH, as_one, distance, log_efficiency, together
 from shahbaba import datasets
+from shahbaba.datasets import StandIn, names
 from shahbaba.printed import METHODS
 from shahbaba.rivals import (
     ALL,
@@ -65,7 +66,9 @@ def run(experiment, cases):
     """Return {data set: {method: its chains together, its efficiency, setting and times}}."""
     budget, seed = experiment.budget, experiment.seed
     start = partial(experiment.replicates, warm=warm)
-    wanted = list(SETS) if budget != "smoke" else ["CTG"]
+    wanted = ["Simulated" if isinstance(cases, StandIn) else "CTG"]
+    if budget != "smoke":
+        wanted = list(SETS)
     tried = [dict(name=name, method=method, setting=setting, n=PILOT[budget],
                   seed=[seed, 0, j, k], cost=COST[name] * setting[1] * PILOT[budget])
              for name in wanted for j, method in enumerate(OURS)
@@ -228,8 +231,8 @@ def figure(r):
 
 def cases(settings):
     """Find the three data sets of Table 2 before anything else."""
-    return ", ".join(["simulated", *(or_exit(get, settings.data).name for get in (
-        datasets.statlog, datasets.ctg, datasets.chess))])
+    return or_exit(names, settings, SETS["Simulated"], "simulated", datasets.statlog, datasets.ctg,
+                   datasets.chess)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,20 @@
-"""Two processes run the whole suite, one a single file; BLAS runs on one thread in all of them."""
+"""Two processes run the whole suite, one a single file; BLAS runs on one thread in all of them.
+
+No test needs a network, or waits for one.  Those that need real data (-m data) look for them where
+the scripts do, in $PAPERS_DATA and in the user's cache, and are skipped where they are not.
+"""
 
 import os
+import re
 import signal
+import socket
 
 import pytest
 import threadpoolctl
 
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
+for scheme in ("http", "https"):
+    os.environ[f"{scheme}_proxy"] = "http://127.0.0.1:9"  # nobody listens there
 
 
 def pytest_xdist_auto_num_workers(config):
@@ -21,8 +29,12 @@ COLLECTED = pytest.StashKey()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Note the tests of whole files, before -m and -k leave some out; None for parts of files."""
+    """Mark what needs real data; note the tests of whole files, before -m and -k leave some out."""
+    for item in items:
+        if "real" in item.fixturenames:
+            item.add_marker("data")
     part = config.getoption("lf", False) or any("::" in argument for argument in config.args)
+    # None for parts of files
     config.stash[COLLECTED] = None if part else {item.nodeid for item in items}
 
 
@@ -30,8 +42,37 @@ def pytest_collection_modifyitems(config, items):
 def collected(request):
     """Return the node ids of all tests in the files of this run, or skip."""
     if request.config.stash[COLLECTED] is None:
-        pytest.skip("only parts of files were asked for")
+        pytest.skip("needs whole files: run pytest without :: and --lf")
     return request.config.stash[COLLECTED]
+
+
+@pytest.fixture
+def real(monkeypatch):
+    """Return a function that returns load(*arguments), a real data set or a file, or skips."""
+    from harness import files  # not before BLAS has been told how many threads it has
+
+    monkeypatch.setattr(files, "download", None)
+
+    def loaded(load, *arguments, **options):
+        try:
+            return load(*arguments, **options)
+        except files.Missing as error:
+            where = ("a second copy of ours, which is at no public site" if load is files.find else
+                     "`python reproduce/data.py` fetches it")
+            pytest.skip(f"needs {str(error).split()[0]}, which is neither in $PAPERS_DATA nor in"
+                        f" the cache: {where}")
+
+    return loaded
+
+
+@pytest.fixture
+def loopback():
+    """Skip where a process cannot reach itself, as in `unshare -rn`."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        try:
+            socket.create_connection(server.getsockname(), 5).close()
+        except OSError:
+            pytest.skip("needs another network than none, its own: `ip link set lo up`")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -47,6 +88,26 @@ def ctrl_c_is_heard():
     previous = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, previous)
+
+
+def says_what_is_needed(report):
+    """Let a skip fail unless its reason names an installation, a file, a platform or an option."""
+    if report.skipped and not hasattr(report, "wasxfail") and not re.search(
+            r"install|data\.py|public site|needs (Linux|another|a processor|whole)|PLANTED_UNTIL",
+            str(report.longrepr[2])):
+        report.outcome = "failed"
+        report.longrepr = f"{report.longrepr[2]}: say what to install, or where to get the file"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    return says_what_is_needed((yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report():
+    return says_what_is_needed((yield))
 
 
 class Given:

@@ -15,7 +15,7 @@ from models.jit import ROOT
 from test_readme import README
 
 pytestmark = pytest.mark.skipif(find_spec("arviz") is None,
-                                reason="needs the extra `compare`: arviz")
+                                reason="needs the extra `compare`: pip install -e '.[compare]'")
 # a model of one's own, HMC on it, and what goes on from there
 MODEL, HMC, EXAMPLE = re.findall(r"```python\n(.*?)```", README, re.DOTALL)[-3:]
 CHECKS = """

@@ -27,14 +27,13 @@ from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
 
 pytestmark = pytest.mark.benchmark
-SHARED = ROOT.parent / "shared" / "data"
 L_MAX, EPS = 10, 0.1
 
 
 @pytest.fixture(scope="module")
 def problem():
     """K and y of the paper's problem, N = 767 (or the embedded digits, N = 365)."""
-    cases = data.usps_3v5(SHARED if SHARED.exists() else None)
+    cases = data.usps_3v5()
     return squared_exponential(cases.X, cases.X, 4.85, 5.1), cases.y
 
 
@@ -158,7 +157,7 @@ def test_leapfrogs_of_the_funnel(benchmark):
 
 
 def test_memory_of_a_process(problem):
-    code = f"""
+    code = """
 import sys
 sys.path.insert(0, "reproduce")
 import numpy as np
@@ -167,7 +166,7 @@ from algorithms.paquet_rmhmc_fast import rmhmc
 from algorithms.ep_fast import ep
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
-cases = data.usps_3v5({str(SHARED) if SHARED.exists() else None!r})
+cases = data.usps_3v5()
 K = squared_exponential(cases.X, cases.X, 4.85, 5.1)
 model = GPClassification.from_ep(K, cases.y, ep(K, cases.y), 0.5)
 rmhmc(model.mu, model, 10, 0.1, 2, np.random.default_rng(0))
@@ -184,8 +183,7 @@ for line in open("/proc/self/status"):  # ru_maxrss would include the parent's, 
 @pytest.mark.parametrize("script", sorted(
     path.name for path in (ROOT / "reproduce").glob("paquet_*.py")))
 def test_second_start_of_a_script(script):
-    command = [sys.executable, f"reproduce/{script}", "--budget", "smoke",
-               *(["--data", str(SHARED)] if SHARED.exists() else [])]
+    command = [sys.executable, f"reproduce/{script}", "--budget", "smoke"]
     subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     begin = time.perf_counter()
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE,
@@ -207,11 +205,10 @@ def timed(K, y):
 
 
 def test_growth():
-    folder = SHARED if SHARED.exists() else None
-    cases = data.usps_3v5(folder)
+    cases = data.usps_3v5()
     X, y = cases.X, cases.y
     if not cases.note:
-        test = data.usps_3v5_test(folder)
+        test = data.usps_3v5_test()
         X, y = np.vstack([X, test.X]), np.concatenate([y, test.y])
     sizes = [N for N in (100, 200, 400, 767, 1500) if N <= y.size]
     times = []

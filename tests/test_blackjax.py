@@ -22,10 +22,11 @@ from algorithms.paquet_rmhmc_fast import rmhmc
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from models.logistic_regression import LogisticRegression
-from test_benchmarks import SHARED, seconds, show
+from test_benchmarks import seconds, show
 
-blackjax = pytest.importorskip("blackjax", reason="needs the extra `compare`: blackjax and jax")
-jax = pytest.importorskip("jax", reason="needs the extra `compare`: blackjax and jax")
+needs = "needs the extra `compare`: pip install -e '.[compare]'"
+blackjax = pytest.importorskip("blackjax", reason=needs)
+jax = pytest.importorskip("jax", reason=needs)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -41,7 +42,7 @@ def one_core():
     """Keep all threads of this process, XLA's included, on one core."""
     threads = Path("/proc/self/task")
     if not threads.exists():
-        pytest.skip("threads cannot be kept on one core here: no /proc")
+        pytest.skip("needs Linux, whose /proc keeps threads on one core")
     before = os.sched_getaffinity(0)
     for thread in threads.iterdir():
         os.sched_setaffinity(int(thread.name), {min(before)})
@@ -138,7 +139,7 @@ def test_rmhmc_has_the_posterior_mean_of_blackjax():
 
 @pytest.mark.benchmark
 def test_rmhmc_against_blackjax(one_core, benchmark):
-    cases = data.usps_3v5(SHARED if SHARED.exists() else None)
+    cases = data.usps_3v5()
     K = squared_exponential(cases.X, cases.X, 4.85, 5.1)  # Paquet and Fraccaro, Section 5
     model, eps, l_max, rng = GPClassification.from_prior(K, cases.y), 0.1, 10, default_rng(1)
     x = rmhmc(np.zeros(cases.y.size), model, l_max, eps, 5, rng).samples[-1]

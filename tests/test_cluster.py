@@ -26,7 +26,8 @@ from harness.run import main, parse
 from harness.style import plt
 from harness.workers import Killed
 
-NEEDED = pytest.mark.skipif(not find_spec("distributed"), reason="only with the extra `cluster`")
+NEEDS = "needs the extra `cluster`: pip install -e '.[cluster]'"
+NEEDED = pytest.mark.skipif(not find_spec("distributed"), reason=NEEDS)
 
 SCRIPT = '''
 """Naps, and thoughts that are made of them."""
@@ -318,7 +319,7 @@ class InTurn(list):
 @pytest.fixture
 def made(monkeypatch):
     """Return a function: what is computed of a, b and c by a client that is made up."""
-    distributed = pytest.importorskip("distributed", reason="only with the extra `cluster`")
+    distributed = pytest.importorskip("distributed", reason=NEEDS)
     monkeypatch.setattr(distributed, "as_completed", InTurn)
 
     def computed(client):
@@ -347,7 +348,7 @@ def test_who_stops_leaves_nothing_on_the_cluster(made):
 
 
 def test_a_scheduler_that_has_gone_is_told_from_an_error_of_a_replicate():
-    pytest.importorskip("distributed", reason="only with the extra `cluster`")
+    pytest.importorskip("distributed", reason=NEEDS)
     future = MadeFuture(OSError("its own"))
     with pytest.raises(ClusterError, match="The scheduler at tcp://0 has gone"):
         cluster.outcome(future, "tcp://0")

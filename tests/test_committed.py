@@ -2,7 +2,8 @@
 
 A stored replicate is found by its script, task and settings, whatever the code that computed it,
 and none is computed here: so a rewrite that changes no number passes, and arithmetic between a
-chain and a verdict that does change one is seen.
+chain and a verdict that does change one is seen.  Where a data set is nowhere, another takes its
+name: what scripts compute of the data themselves, COMPUTED, is another then, and all else is not.
 """
 
 import json
@@ -18,14 +19,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from harness import replicates
+import paquet.digits
+import zhang.datasets
+from harness import files, replicates
 from harness.claims import Claim, failures, judge
 from harness.clocks import judged
-from harness.files import DataError
+from harness.files import Data, DataError
 from harness.fingerprint import ROOT, fingerprint
 from harness.run import Settings, finish, record, written
 from harness.style import WIDTH, plt, png
 from legible import faults
+from zhang.datasets import (
+    COX,
+    GERMAN,
+    VOLATILITY,
+    simulated_cox,
+    simulated_credit,
+    simulated_volatility,
+)
 
 FIGURES = ROOT / "figures"
 SCRIPTS = sorted(["meet", *(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))])
@@ -33,29 +44,66 @@ PACKS = sorted((FIGURES / "replicates").glob("*.json.gz"))
 LIMIT = 450 * 1024  # bytes of a committed file with numbers: Table 2 of Wang and Neal has 600
 PICTURE = 200 * 1000  # bytes of a committed figure
 (DRAWN_BY,) = re.findall("^matplotlib==(.*)$", (ROOT / ".ci" / "constraints.txt").read_text(), re.M)
+RECALL = Settings("paper", recall=True)
 PLANTED = Claim("planted", "1", lambda r: 0.0, 1.0, 1.0, "it cannot hold", "ours")
+# of a script that computes something of the data: a word of each claim that this is in
+COMPUTED = {"paquet_fig2": "EP", "paquet_logz": "EP", "paquet_rivals": "EP",
+            "zhang_errata": "Z17", "zhang_fig3": "true field"}
+
+
+@cache
+def there(name):
+    """Tell whether the data of a script are on this machine."""
+    try:
+        return not getattr(import_module(name).cases(RECALL), "note", "")
+    except (DataError, SystemExit):
+        return False
 
 
 @cache
 def recalled(name):
     """Return a script, its experiment, its result at the paper's run lengths, and its data."""
-    script, settings = import_module(name), Settings("paper", recall=True)
-    try:
-        cases = script.cases(settings)
-    except SystemExit as end:
-        return end
-    if getattr(cases, "note", ""):
-        return DataError(cases.note)
-    experiment = replicates.Experiment(script.NAME, settings)
+    script = import_module(name)
+    cases, experiment = script.cases(RECALL), replicates.Experiment(script.NAME, RECALL)
     return script, experiment, script.run(experiment, cases), cases
 
 
-@pytest.fixture(params=SCRIPTS)
-def script(request):
-    found = recalled(request.param)
-    if not isinstance(found, tuple):
-        pytest.skip(f"the data of {request.param} are not on this machine")
-    return found
+def digits(part, folder):
+    """Return random digits by the name of USPS."""
+    y = np.repeat([1.0, -1.0], paquet.digits.COUNTS[part])
+    X = np.random.default_rng(y.size).uniform(-1, 1, (y.size, 256))
+    return Data(f"USPS 3 vs 5, {part}", X, y)
+
+
+OTHERS = {"german_credit": simulated_credit()._replace(name=GERMAN),
+          "volatility": simulated_volatility()._replace(name=VOLATILITY),
+          "cox_64": simulated_cox(4)._replace(name=COX)}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.data] * (name in COMPUTED))
+                        for name in SCRIPTS])
+def script(request, monkeypatch):
+    monkeypatch.setattr(files, "download", None)
+    if not there(request.param):
+        module = import_module(request.param)
+        monkeypatch.setattr(paquet.digits, "resampled", digits)
+        monkeypatch.setattr(module, "names", lambda *_: "UCI's", raising=False)
+        monkeypatch.setattr(module, "attributes", lambda: (0, 0), raising=False)
+        for name, cases in OTHERS.items():
+            real = getattr(zhang.datasets, name)
+            for place in (module, zhang.datasets):
+                if vars(place).get(name) is real:
+                    monkeypatch.setattr(place, name, lambda _, cases=cases: cases)
+    return recalled(request.param)
+
+
+@pytest.fixture
+def whole(script):
+    """Skip what is computed of data that are not there."""
+    name = script[0].NAME
+    if name in COMPUTED and not there(name):
+        pytest.skip(f"{name} computes a part of the data, which are neither in $PAPERS_DATA nor in"
+                    " the cache: `python reproduce/data.py` fetches them")
 
 
 def close(ours, theirs):
@@ -79,14 +127,17 @@ def test_every_claim_is_what_its_replicates_give(script):
     module, experiment, result, cases = script
     committed = json.loads((FIGURES / f"{module.NAME}.json").read_text())
     findings = judged(vars(module), experiment, result, cases)
-    assert failures(findings) == []
+    left_out = "" if there(module.NAME) else COMPUTED.get(module.NAME, "")
+    assert left_out or failures(findings) == []
     ours = json.loads(replicates.to_json(record(module.NAME, findings, experiment)))
     assert len(ours["claims"]) == len(committed["claims"]) > 0
     for a, b in zip(ours["claims"], committed["claims"], strict=True):
+        if left_out and left_out in a["what"]:
+            continue
         (rest, numbers), (wanted, others) = apart(a), apart(b)
         assert rest == wanted and len(numbers) == len(others)
         assert all(map(close, numbers, others)), (a, b)
-    assert ours["verdicts"] == committed["verdicts"]
+    assert left_out or ours["verdicts"] == committed["verdicts"]
 
 
 def slower(value, rng, times=False):
@@ -105,10 +156,10 @@ def test_no_claim_of_a_smoke_or_short_run_depends_on_seconds(script, monkeypatch
     monkeypatch.setattr(replicates, "unpack", lambda path: {
         key: record | {"result": slower(record["result"], rng)}
         for key, record in packed(path).items()})
-    experiment = replicates.Experiment(module.NAME, Settings("paper", recall=True))
+    experiment = replicates.Experiment(module.NAME, RECALL)
     other = module.run(experiment, cases)
     for budget in ("smoke", "short"):
-        here, there = ([(claim.what, str(ours)) for claim, ours, _ in judge(
+        here, there = ([(claim.what, str(ours)) for claim, ours, *_ in judge(
             module.CLAIMS, found, budget)] for found in (result, other))
         assert here == there
 
@@ -135,7 +186,7 @@ def same_text(ours, theirs):
         close(m, n) or abs(m - n) <= 1.01 * max(u, v) for (m, u), (n, v) in zip(x, y, strict=True))
 
 
-def test_every_report_is_what_its_replicates_give(script):
+def test_every_report_is_what_its_replicates_give(script, whole):
     module, experiment, result, cases = script
     findings = judged(vars(module), experiment, result, cases)
     ours = written(module.table(result), findings, experiment) + "\n"
@@ -150,14 +201,15 @@ def test_two_reports_are_the_same_up_to_one_in_the_last_digit(ours, theirs, same
     assert same_text(ours, theirs) == same
 
 
-def test_a_failing_claim_in_any_script_is_exit_status_1(script, tmp_path, monkeypatch, capsys):
+def test_a_failing_claim_in_any_script_is_exit_status_1(
+        script, whole, tmp_path, monkeypatch, capsys):
     module, experiment, result, cases = script
     monkeypatch.setattr(replicates, "FIGURES", tmp_path)
     for planted, status in (([], 0), ([PLANTED], 1)):
         parts = vars(module) | {"CLAIMS": [*planted, *module.CLAIMS]}
         assert finish(parts, experiment, result, cases) == status
         assert (tmp_path / f"{module.NAME}.png").stat().st_size > 5_000  # not an empty canvas
-    assert capsys.readouterr().out.count("differs          planted") == 1
+    assert capsys.readouterr().out.count("differs                planted") == 1
 
 
 def pixels(picture):
@@ -165,14 +217,15 @@ def pixels(picture):
     return np.asarray(Image.open(BytesIO(picture)).convert("RGB"), int)
 
 
-def test_the_committed_picture_is_drawn_again_and_all_of_it_can_be_read(script):
+def test_the_committed_picture_is_drawn_again_and_all_of_it_can_be_read(script, whole):
     module, _, result, _ = script
     fig = module.figure(result)
     ours, theirs = pixels(png(fig)), pixels((FIGURES / f"{module.NAME}.png").read_bytes())
     assert faults(fig) == []
     plt.close(fig)
     if matplotlib.__version__ != DRAWN_BY:
-        pytest.skip(f"the pictures are drawn by Matplotlib {DRAWN_BY}: others move letters")
+        pytest.skip("others move letters: the pictures are drawn by"
+                    f" `pip install matplotlib=={DRAWN_BY}`")
     # a point of a line may be rounded into the next pixel; the least mark has a dozen pixels
     assert ours.shape == theirs.shape
     assert np.sum(np.abs(ours - theirs).max(axis=2) > 32) <= 5

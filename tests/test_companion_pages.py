@@ -17,6 +17,7 @@ from harness.mirrors import LABEL, ROOT, Departure, every_mirror
 from harness.typeset import Sheet, latex, pieces
 
 FIGURES = ROOT / "figures"
+NEEDS = "needs the extra `pages`: pip install -e '.[pages]'"
 NAMES = ["index.html", *(f"{author}.html" for author in listing.AUTHORS), "laboratory.html",
          "exercises.html"]
 SECTIONS = listing.every_section()
@@ -78,7 +79,7 @@ def of(section, committed):
 
 def test_the_committed_pages_are_up_to_date():
     for library in ("jinja2", "pygments", "ziamath"):
-        pytest.importorskip(library, reason=f"pages.py needs {library}: the extra `pages`")
+        pytest.importorskip(library, reason=NEEDS)
     # if this fails, run python reproduce/pages.py
     assert list(pages.pages()) == NAMES
     for name, text in pages.pages().items():
@@ -301,7 +302,7 @@ def test_the_index_leads_to_every_algorithm_of_the_papers_and_to_every_script(co
 
 
 def test_what_a_template_asks_for_and_is_not_given_is_an_error():
-    jinja2 = pytest.importorskip("jinja2", reason="pages.py needs jinja2: the extra `pages`")
+    jinja2 = pytest.importorskip("jinja2", reason=NEEDS)
     with pytest.raises(jinja2.UndefinedError, match="'cards' is undefined"):
         pages.rendered("index.html", score=dict.fromkeys(VERDICTS, 1))
 
@@ -368,7 +369,7 @@ def test_a_symbol_has_its_source_for_a_text_alternative():
 
 
 def test_each_symbol_is_drawn_once_and_glyphs_are_shared():
-    pytest.importorskip("ziamath", reason="pages.py needs ziamath: the extra `pages`")
+    pytest.importorskip("ziamath", reason=NEEDS)
     sheet = Sheet()
     sheet.html("x_0 x_0 x_1 x")
     drawn = sheet.symbols()

@@ -4,9 +4,8 @@ import gzip
 import hashlib
 import http.server
 import io
-import os
 import threading
-from pathlib import Path
+from importlib import import_module
 
 import numpy as np
 import pooch
@@ -15,11 +14,11 @@ from scipy.special import ndtr
 
 from harness import files
 from harness.files import DataError, or_exit
-from models.jit import ROOT
-from shahbaba import datasets
+from harness.run import Settings
+from shahbaba import datasets, simulated_classes
 from shahbaba.printed import PROBLEMS
 
-REAL = Path(os.environ.get("PAPERS_DATA") or ROOT.parent / "shared" / "data")
+CSV = "328e7c0bdae051d6a0c23085e254f25d161638192fbcab52715dca74f658c3d8"
 
 
 def sha256(content):
@@ -280,7 +279,7 @@ def test_a_script_without_data_ends_with_one_sentence(uci, monkeypatch, capsys):
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-def test_a_file_of_uci_is_downloaded_once(uci, tmp_path, monkeypatch):
+def test_a_file_of_uci_is_downloaded_once(uci, loopback, tmp_path, monkeypatch):
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *arguments):
             super().__init__(*arguments, directory=uci)
@@ -310,16 +309,9 @@ def test_the_simulated_data_have_the_size_that_the_paper_prints():
                                                      PROBLEMS["Simulated"].p)
 
 
-real = pytest.mark.skipif(not (REAL / "sat.trn.gz").exists(),
-                          reason=f"UCI's files are not in {REAL} (set PAPERS_DATA)")
-
-
-@real
 @pytest.mark.parametrize("name", ["StatLog", "CTG", "Chess", "Chess, standardised"])
-def test_the_real_files_of_uci_are_what_they_should_be(monkeypatch, name):
-    monkeypatch.setattr(files, "download", None)
-    monkeypatch.setenv("PAPERS_DATA", str(REAL))
-    found = datasets.load(name)
+def test_the_real_files_of_uci_are_what_they_should_be(real, name):
+    found = real(datasets.load, name)
     key = name.split(",")[0]
     assert found.name == name
     assert found.X.shape == datasets.SHAPES[key] and found.X.flags.c_contiguous
@@ -337,13 +329,47 @@ def test_the_real_files_of_uci_are_what_they_should_be(monkeypatch, name):
     assert residual.var() < 0.7 * found.y.var()
 
 
-@real
-def test_the_spreadsheet_is_read_as_it_is():
-    rows = gzip.decompress((REAL / "CTG.csv.gz").read_bytes()).decode().splitlines()[1:]
-    ours = datasets.spreadsheet(gzip.decompress((REAL / "CTG.xls.gz").read_bytes()))
-    theirs = np.array([row.split(",") for row in rows], float)
+def test_the_spreadsheet_is_read_as_it_is(real):
+    content = real(datasets.uci, "CTG.xls", None)
     # a derived copy, in which CLASS stands before NSP
-    np.testing.assert_array_equal(ours, np.delete(theirs, -2, axis=1))
+    rows = real(files.find, "CTG.csv", None, "", CSV, packed=True).decode().splitlines()[1:]
+    theirs = np.array([row.split(",") for row in rows], float)
+    np.testing.assert_array_equal(datasets.spreadsheet(content), np.delete(theirs, -2, axis=1))
+
+
+# What takes their place
+
+
+@pytest.mark.parametrize("script", ["meet", "shahbaba_multinomial", "shahbaba_rivals",
+                                    "shahbaba_table2"])
+def test_without_the_files_a_smoke_run_has_a_stand_in_and_no_other_run_has(
+        script, uci, monkeypatch, capsys):
+    monkeypatch.setattr(files, "download", None)
+    module = import_module(script)
+    found = module.cases(Settings("smoke"))
+    assert found.note and isinstance(found, datasets.StandIn)
+    for budget in ("short", "paper"):
+        with pytest.raises(SystemExit) as end:
+            module.cases(Settings(budget))
+        assert end.value.code == 2
+    errors = capsys.readouterr().err.splitlines()
+    assert len(errors) == 3 and all("--data DIR" in line for line in errors)
+
+
+def test_a_damaged_file_ends_a_smoke_run_too(uci):
+    (uci / "CTG.xls").write_bytes(b"another file")
+    with pytest.raises(DataError, match="damaged"):
+        datasets.names(Settings("smoke", data=uci), "a stand-in", datasets.ctg)
+
+
+def test_the_simulated_classes_have_the_shape_of_ctg_and_belong_to_the_cases():
+    found, again = simulated_classes.three_classes(), simulated_classes.three_classes()
+    assert found.X.shape == datasets.SHAPES["CTG"]
+    np.testing.assert_array_equal(found.X, again.X)
+    counts = np.bincount(found.y.astype(int))
+    assert counts.size == 3 and counts.min() > 300
+    scores = found.X @ np.linalg.lstsq(found.X, np.eye(3)[found.y.astype(int)])[0]
+    assert (scores.argmax(1) == found.y).mean() > 0.6  # labels at random: 1/3, or the largest share
 
 
 # Names

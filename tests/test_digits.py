@@ -2,21 +2,19 @@
 
 import gzip
 import hashlib
-import os
-from pathlib import Path
+import io
 
 import numpy as np
 import pooch
 import pytest
 
-from harness.files import DataError, or_exit
-from models.jit import ROOT
+from harness.files import DataError, find, or_exit
 from paquet import digits
 from paquet.digits import digits_3v5, park_miller, threes_and_fives, usps_3v5, usps_3v5_test
 
 HALF = 4649
-REAL = Path(os.environ.get("PAPERS_DATA") or ROOT.parent / "shared" / "data")
-REBUILT = REAL / "usps_3v5_from_zip.npz"
+REBUILT = ("usps_3v5_from_zip.npz", None, "",
+           "3cff1facf904d52ef9f77a2c7c8f42068702ec895a443d75ae509efbcec11a27")
 
 
 def sha256(content):
@@ -108,11 +106,10 @@ def test_the_pinned_counts_are_those_of_the_paper():
     assert [sum(digits.COUNTS[part]) for part in ("training", "test")] == [767, 773]
 
 
-@pytest.mark.skipif(not REBUILT.exists(), reason=f"the original files of USPS are not in {REAL}")
-def test_the_real_files_give_the_published_data_set(monkeypatch):
-    monkeypatch.setattr("harness.files.download", None)
-    with np.load(REBUILT) as file:
-        for found, part in ((usps_3v5(REAL), "train"), (usps_3v5_test(REAL), "test")):
+def test_the_real_files_give_the_published_data_set(real):
+    both = (real(usps_3v5, fallback=False), "train"), (real(usps_3v5_test), "test")
+    with np.load(io.BytesIO(real(find, *REBUILT))) as file:
+        for found, part in both:
             # two ways to sum the same 49 products
             np.testing.assert_allclose(found.X, file[f"x_{part}"], rtol=0, atol=1e-14)
             np.testing.assert_array_equal(found.y, file[f"y_{part}"])

@@ -118,7 +118,7 @@ def test_the_checksum_of_a_compressed_file_is_that_of_the_original(tmp_path):
 
 
 @pytest.fixture
-def site(place):
+def site(place, loopback):
     """Serve the file on this machine; return its address and the list of requests."""
     requests = []
 

@@ -14,6 +14,7 @@ from harness.fingerprint import ROOT
 
 SCRIPT = '''
 """A script."""
+import warnings
 import numpy as np
 import library_of_script as library
 import rooms.deep
@@ -24,6 +25,15 @@ from library_of_script import helper, other
 from numpy import log1p as gain
 from rooms import another
 from rooms.deepest import handed_on, last
+
+
+def check_interrupt():
+    pass
+
+
+def warned(function):
+    return function
+
 
 SCALE = 2.0  # ours
 TITLE = "a figure"
@@ -37,10 +47,26 @@ def inner(x):
     return helper(x) * SCALE + library.twice(library.Used(x)) + RATE + sum(TABLE)
 
 
-def check(seed, eps):
+class Told(Exception):
+    pass
+
+
+@warned
+def check(seed, eps, times=1):
     """Docstring."""
     eps = validate.real("eps", eps, 0.0)
     validate.instance("seed", seed, int)
+    if eps < times:
+        raise ValueError(f"too small: {eps}")
+    elif eps > 9:
+        warnings.warn("large", stacklevel=2)
+    if seed < 0:
+        raise Told(seed)
+    if (twice := 2 * eps) > 9:
+        raise ValueError("twice too large")
+    for _ in range(times):
+        check_interrupt()
+        eps += twice
     return seed, validate.count("eps", eps), validate.mass("M", eps)
 
 
@@ -201,10 +227,32 @@ def test_labels_comments_and_docstrings_do_not_throw_replicates_away(code, chang
     ('    validate.instance("seed", seed, int)\n', ""), ("validate.real", "validate.array"),
     ('return seed, validate', 'return validate.count("seed", seed), validate'),
     ('validate.count("eps", eps)', "eps"), ("validate.count", "count"),
-    ("def check(seed, eps)", "def check(seed: int, eps)"),
+    ("def check(seed, eps,", "def check(seed: int, eps,"),
     ("def run(seed)", "def run(seed: np.ndarray) -> dict"), ("RATE: float", "RATE: int")])
 def test_a_check_of_an_argument_counts_as_the_argument_and_an_annotation_as_nothing(code, change):
     assert code(*change) == code()
+
+
+@pytest.mark.parametrize("change", [
+    ("too small: {eps}", "{seed} is too small"), ("eps < times:", "eps < times + inner(2):"),
+    ('    if eps < times:\n        raise ValueError(f"too small: {eps}")\n    elif', "    if"),
+    ('    elif eps > 9:\n        warnings.warn("large", stacklevel=2)\n', ""),
+    ("> 9:\n        w", "> 8:\n        w"),
+    ('"twice too large"', 'f"{eps}"'), ("        check_interrupt()\n", ""),
+    ("    pass\n\n\ndef warned", "    return 1\n\n\ndef warned"), ("@warned\n", ""),
+    ("    return function", "    return print")])
+def test_what_can_only_end_a_run_or_tell_of_it_counts_as_nothing(code, change):
+    assert code(*change) == code()
+
+
+@pytest.mark.parametrize("change", [
+    ("times=1", "times=2"), ("eps, times=1", "times, eps=1"), ("2 * eps) > 9", "3 * eps) > 9"),
+    ("Told(seed)", "Told(-seed)"), ("eps += twice", "eps -= twice"),
+    ('        warnings.warn("large", stacklevel=2)\n', "        eps = 9\n"),
+    ('raise ValueError(f"too small: {eps}")', "return 1, 1"),
+    ('raise ValueError(f"too small: {eps}")', 'seed = 1\n        raise ValueError("small")')])
+def test_what_such_a_check_takes_and_computes_counts(code, change):
+    assert code(*change) != code()
 
 
 @pytest.mark.parametrize("change", [
@@ -307,7 +355,7 @@ print(len(text), hashlib.sha256(text.encode()).hexdigest())
 """
 
 
-@pytest.mark.skipif(not PYTHONS, reason="no Python but this one is on the machine")
+@pytest.mark.skipif(not PYTHONS, reason="needs a second Python: pyenv install 3.13")
 def test_the_text_of_a_syntax_tree_is_the_same_in_all_versions_of_python():
     program = ALL_OF_IT.format(folder=str(ROOT / "reproduce" / "harness"))
     texts = {subprocess.run([python, "-c", program], capture_output=True, text=True,
@@ -335,6 +383,22 @@ def test_the_replicates_of_figure_2_depend_on_its_algorithms_and_not_on_others()
             "ais.rmhmc_transition", "problem.LOG_LENGTH"} <= found
     assert not {"hmc.hmc", "mixture.mixture_U", "gaussian.gaussian_U", "paquet_fig2.figure",
                 "interface.metric"} & found
+
+
+def test_of_an_entry_point_the_check_counts_and_how_it_is_put_in_front_does_not():
+    found = {f"{path.stem}.{name}" for path, name in fingerprint.used(
+        (ROOT / "algorithms" / "hmc.py", "hmc"))}
+    assert {"hmc.check_hmc", "hmc.hmc_step", "jit.njit", "linalg.cholesky"} <= found
+    assert not {"jit.entry", "jit.check_interrupt", "validate.real"} & found
+
+
+def test_no_constant_is_taken_for_another():
+    texts = ("x = 0", "x = 0.0", "x = -0.0", "x = False", "x = ''", "x = b''", "x = None", "x = ()",
+             "x = []", "x = {}", "x = [0]", "x = [None]", "x = ...", "x: int")
+    assert len({fingerprint.canonical(ast.parse(text)) for text in texts}) == len(texts)
+    calls = ("f(x)", "f(x=0)", "f(x=None)", "f(x, 0)", "f(x, None)", "f(x[:0])", "f(x[:])",
+             "f(x[None:None])", "lambda x: 0", "lambda x=0: 0", "lambda x=None: 0")
+    assert len({fingerprint.canonical(ast.parse(text)) for text in calls}) == len(calls)
 
 
 def test_what_an_f_string_says_counts_and_empty_strings_in_it_do_not():

@@ -265,3 +265,13 @@ def test_squared_exponential_feeds_hmc():
     model = GPClassification.from_prior(squared_exponential(X, X, 0.0, 0.0), np.ones(3))
     # 0.988 over many transitions; over 50 it has a standard error of 0.015
     assert hmc(np.zeros(3), model, 0.2, 5, 50, np.random.default_rng(1)).accepted.mean() > 0.92
+
+
+def test_a_chain_that_accepts_nothing_warns_and_a_short_one_does_not():
+    model = GPClassification.from_prior(np.eye(3), np.ones(3))
+    with pytest.warns(RuntimeWarning, match="none of 10 proposals was accepted; the trajectories"
+                                            " of 10 diverged"):
+        chain = hmc(np.zeros(3), model, 1e200, 1, 10, np.random.default_rng(1))
+    assert not chain.accepted.any() and not chain.samples.any()
+    assert hmc(np.zeros(3), model, 1e200, 1, 9, np.random.default_rng(1)).divergences == 9
+    assert hmc(np.zeros(3), model, 0.2, 5, 10, np.random.default_rng(1)).accepted.any()

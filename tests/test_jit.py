@@ -3,15 +3,18 @@
 Generic functions are tested in test_interface.py, the cache in test_cache.py.
 """
 
+import inspect
+import re
 import subprocess
 import sys
+from importlib import import_module
 
 import numpy as np
 import pytest
 from numba import types
 from threadpoolctl import threadpool_info
 
-from models.jit import entry, external, njit
+from models.jit import ROOT, entry, external, njit
 
 
 def check_halve(x, times=1):
@@ -42,6 +45,59 @@ def test_entry_checks_python_callers_and_lets_compiled_ones_through():
     assert caller(8.0) == caller.py_func(8.0)
     with pytest.raises(ValueError, match="times must not be negative"):
         halve(3, -1)
+
+
+def entry_points():
+    """Return {file.name: function} of every public function that is compiled."""
+    paths = [*sorted((ROOT / "algorithms").glob("*.py")), *sorted((ROOT / "models").glob("*.py"))]
+    modules = [import_module(f"{path.parent.name}.{path.stem}") for path in paths]
+    return {f"{module.__name__.partition('.')[2]}.{name}": value for module in modules
+            for name, value in vars(module).items()
+            if hasattr(value, "compiled") and value.__module__ == module.__name__}
+
+
+ENTRIES = entry_points()
+
+
+def test_there_are_entry_points():
+    assert len(ENTRIES) >= 28 and {"hmc.hmc", "sshmc_fast.sshmc", "gp_regression.predict"} <= {
+        *ENTRIES}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_an_entry_point_says_what_its_caller_has_to_give(name):
+    function = ENTRIES[name]
+    signature, told = inspect.signature(function), function.__doc__
+    assert signature == inspect.signature(function.check)
+    assert function.__name__ == name.partition(".")[2]
+    if other := re.search(r"arguments and result as algorithms\.(\w+\.\w+)", told):
+        told = ENTRIES[other[1]].__doc__
+    for each in signature.parameters:
+        assert re.search(rf"(^|  )[^:\n]*\b{each}\b[^:\n]* : ", told, re.MULTILINE), each
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_a_misspelt_argument_is_answered_with_the_right_name(name):
+    function = ENTRIES[name]
+    last = [*inspect.signature(function).parameters][-1]
+    with pytest.raises(TypeError, match=re.escape(
+            f"{function.__name__}() got an unexpected keyword argument '{last}s'; did you mean"
+            f" '{last}'?")):
+        function(**{f"{last}s": 1})
+    with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) missing a required argument:"):
+        function()
+
+
+def test_a_call_that_does_not_fit_is_told_what_would():
+    takes = r"; it takes \(x, times=1\)"
+    for wrong, message in (
+            (lambda: halve(3, tmies=2), r"halve\(\) got an unexpected .* did you mean 'times'\?"),
+            (lambda: halve(3, zzz=2), "halve.* argument 'zzz'" + takes),
+            (lambda: halve(times=2), "halve.* missing a required argument: 'x'" + takes),
+            (lambda: halve(3, 1, 2), "halve.* too many positional arguments" + takes),
+            (lambda: halve(3, x=1), "halve.* multiple values for argument 'x'" + takes)):
+        with pytest.raises(TypeError, match=message):
+            wrong()
 
 
 def test_division_by_zero_is_infinite_as_in_numpy():

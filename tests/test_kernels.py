@@ -71,7 +71,7 @@ print(json.dumps([sorted(kernels), found], default=lambda a: np.asarray(a).tolis
 def both():
     """Return what the runs gave with each of KERNELS."""
     if platform.machine().lower() not in ("x86_64", "amd64"):
-        pytest.skip("a processor that cannot run the kernels of Haswell and Sandybridge")
+        pytest.skip("needs a processor of x86-64, for the kernels of Haswell and Sandybridge")
     found = []
     for kernels in KERNELS:
         done = subprocess.run(
@@ -80,7 +80,8 @@ def both():
                "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "reproduce")])})
         names, results = json.loads(done.stdout.splitlines()[-1])
         if names != [kernels]:
-            pytest.skip(f"a BLAS that does not take the kernels of {kernels}: {names}")
+            pytest.skip(f"needs an OpenBLAS with the kernels of {kernels}, not {names}: pip install"
+                        " numpy")
         found.append(results)
     return found
 

@@ -8,7 +8,7 @@ from harness.listing import AUTHORS
 from harness.mirrors import ROOT
 
 FOLDERS = [ROOT / "reproduce" / author for author in AUTHORS]
-needs = "needs the extra `lessons`"
+needs = "needs the extra `lessons`: pip install -e '.[lessons]'"
 
 
 def cells(notebook):

@@ -25,9 +25,9 @@ IDS = [f"{author}-{listing.runs(author)[k]['name']}" for author, k in RUNS]
 @pytest.fixture(scope="module")
 def browser():
     library = pytest.importorskip("playwright.sync_api",
-                                  reason="it needs playwright: the extra `browser`")
+                                  reason="needs the extra `browser`: pip install -e '.[browser]'")
     if not CHROMIUM and "CI" not in os.environ:
-        pytest.skip("there is no chromium: apt-get install chromium, or its path in CHROMIUM")
+        pytest.skip("needs chromium: apt-get install chromium, or its path in CHROMIUM")
     assert CHROMIUM, "CI is set, and there is no chromium: .ci/run installs it as root"
     with library.sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -102,7 +102,7 @@ def test_a_page_opens_without_an_error_and_fits_a_small_screen(opened, name, sch
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(opened, name, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright",
-                              reason="it needs axe-playwright-python: the extra `browser`")
+                              reason="needs the extra `browser`: pip install -e '.[browser]'")
     page = opened(name, color_scheme=scheme)
     if page.query_selector(".play button"):  # with the stepper, and what it marks
         page.click(".play button")

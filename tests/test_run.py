@@ -351,7 +351,7 @@ def test_a_file_in_the_place_of_the_folder_is_a_sentence_and_exit_status_2(tiny)
     assert said.startswith(str(folder)) and "cannot be read or written" in said
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux, which has /dev/full")
 def test_an_output_that_cannot_be_written_is_a_sentence_and_exit_status_2(tiny):
     start, _ = tiny
     with open("/dev/full", "w") as full:

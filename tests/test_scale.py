@@ -127,7 +127,8 @@ print(json.dumps([base, (used() - base) / (8 * N * N)]))
 """
 
 
-@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="it says what is used")
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"),
+                    reason="needs Linux, whose /proc says what is used")
 @pytest.mark.parametrize("method", scale.MATRICES)
 def test_memory_is_what_is_measured(method):
     environment = os.environ | {

@@ -12,7 +12,7 @@ from models.interface import grad_U, log_likelihood
 from test_benchmarks import seconds
 from test_gp_regression import DENSE
 
-reason = "needs the extra `compare`: scikit-learn"
+reason = "needs the extra `compare`: pip install -e '.[compare]'"
 gaussian_process = pytest.importorskip("sklearn.gaussian_process", reason=reason)
 kernels = pytest.importorskip("sklearn.gaussian_process.kernels", reason=reason)
 

@@ -480,4 +480,4 @@ def test_all_three_data_sets_are_looked_for_before_anything_else(monkeypatch):
         monkeypatch.setattr(script.datasets, name,
                             lambda folder, name=name: Data(f"{name} of {folder}", None, None))
     assert script.cases(Settings(data="here")) == (
-        "simulated, statlog of here, ctg of here, chess of here")
+        "simulated; statlog of here; ctg of here; chess of here")

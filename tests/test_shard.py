@@ -386,7 +386,8 @@ def test_every_script_gives_the_same_in_shards(name, tmp_path, monkeypatch):
 # What is compiled
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="there is no lock")
+@pytest.mark.skipif(sys.platform == "win32",
+                    reason="needs another system than Windows: there is no lock")
 def test_the_first_compiles_and_the_others_wait_for_it(tmp_path, monkeypatch):
     monkeypatch.setattr(shards.tempfile, "tempdir", str(tmp_path))
     done, order = threading.Event(), []

@@ -20,10 +20,10 @@ from harness.fingerprint import ROOT
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 TEMPLATE = ROOT / "reproduce" / "slurm.sh"
-BASH = pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash")
+BASH = pytest.mark.skipif(not shutil.which("bash"), reason="needs bash: apt-get install bash")
 NEEDED = pytest.mark.skipif(
     not hasattr(os, "getuid") or os.getuid() != 0 or not all(map(shutil.which, DAEMONS)),
-    reason="only root, with Debian's slurmctld, slurmd, slurm-client and munge")
+    reason="needs root, and apt-get install slurmctld slurmd slurm-client munge")
 
 CONFIGURATION = """
 ClusterName=test

@@ -17,7 +17,8 @@ from harness import workers
 from harness.fingerprint import ROOT
 from harness.workers import Killed, each
 
-LINUX = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a worker finishes its task")
+LINUX = pytest.mark.skipif(sys.platform != "linux",
+                           reason="needs Linux: elsewhere a worker finishes its task")
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,7 @@
 
 import hashlib
 import io
-import os
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pooch
@@ -13,11 +11,9 @@ import scipy.io
 
 from harness import files
 from harness.files import DataError
-from models.jit import ROOT
 from zhang import datasets
 from zhang.printed import COX, VOLATILITY
 
-REAL = Path(os.environ.get("PAPERS_DATA") or ROOT.parent / "shared" / "data")
 LOADERS = {"german.data": datasets.german_credit, "StochVolData1.mat": datasets.volatility,
            "TestData64.mat": datasets.cox_64}
 
@@ -201,12 +197,8 @@ def test_a_name_that_is_none_is_refused(name):
 # The real files
 
 
-@pytest.mark.skipif(not all((REAL / name).exists() for name in LOADERS),
-                    reason=f"the files are not in {REAL} (set PAPERS_DATA)")
-def test_the_real_files_are_what_they_should_be(monkeypatch):
-    monkeypatch.setattr(files, "download", None)
-    monkeypatch.setenv("PAPERS_DATA", str(REAL))
-    credit, series, grid = (datasets.load(name) for name in
+def test_the_real_files_are_what_they_should_be(real):
+    credit, series, grid = (real(datasets.load, name) for name in
                             (datasets.GERMAN, datasets.VOLATILITY, datasets.COX))
     assert credit.X.shape == (1000, 20) and np.sum(credit.y == 1) == 700
     assert len(np.unique(credit.group)) == 10 and not credit.note

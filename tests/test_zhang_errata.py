@@ -179,8 +179,9 @@ def test_numbers_of_the_identities():
 
 def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
     monkeypatch.setattr("harness.replicates.figures", lambda budget: tmp_path)
-    data = simulated_credit()
+    data = simulated_credit()._replace(note="no attributes")
     result = errata.run(Experiment(errata.NAME, Settings("smoke")), data)
+    assert result["attributes"] is None
     findings = judge(errata.CLAIMS, result | {"attributes": (13, 7)}, "smoke")
     assert failures(findings) == []
     found = {f.claim.what: f.verdict for f in findings}

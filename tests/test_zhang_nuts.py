@@ -326,7 +326,8 @@ def test_what_is_asked_of_the_library_and_made_of_its_answer(monkeypatch):
 def library():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of arviz, about versions to come
-        return pytest.importorskip("nutpie", reason="needs the extra `nuts`: nutpie")
+        return pytest.importorskip("nutpie",
+                                   reason="needs the extra `nuts`: pip install -e '.[nuts]'")
 
 
 def test_nuts_samples_the_funnel(library, monkeypatch):

@@ -319,7 +319,7 @@ def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
 
 @pytest.mark.parametrize("m", [0.0, 1.0, -4.0])
 def test_the_librarys_draws_are_polya_gamma_variables(m):
-    pytest.importorskip("polyagamma", reason="needs the extra `rivals`: polyagamma")
+    pytest.importorskip("polyagamma", reason="needs the extra `rivals`: pip install -e '.[rivals]'")
     n, size = 40_000, abs(m) + 1e-6
     omega = room.draw(np.full(n, m), np.random.default_rng(1))
     assert omega.shape == (n,) and (omega > 0).all()
@@ -355,7 +355,7 @@ def test_nuts_starts_at_one_state_in_the_coordinates_of_its_method(monkeypatch, 
 
 
 def test_polya_gamma_chains_repeat_themselves():
-    pytest.importorskip("polyagamma", reason="needs the extra `rivals`: polyagamma")
+    pytest.importorskip("polyagamma", reason="needs the extra `rivals`: pip install -e '.[rivals]'")
     run = dict(name="credit", data_name=NAMES["credit"], method=POLYA, setting={"w": 0.6}, n=5,
                burn_in=1)
     one, again, other = (room.chain(**run, seed=seed) for seed in (1, 1, 2))

@@ -7,7 +7,10 @@ figure, a new algorithm beside an old one, comments, layout and docstrings leave
 so do a file that moves, and the version of Python or of a library (the record of a replicate says
 with which it was computed), and what keeps machine code (BLIND).  A check of an argument
 (models/validate.py) gives it back or raises, so it counts as its argument, validate.real("eps",
-eps) as eps; annotations count as nothing.
+eps) as eps; annotations count as nothing.  Nor does what can only end a run or tell of it: an `if`
+of which no branch does more than raise an error, with the names in its condition, the words of an
+error, a warning, @warned, check_interrupt(), and how jit.entry puts checks in front of a function;
+but the arguments of such a check, their defaults, and what it computes of them count.
 
 Generic functions (models/interface.py) hide what they call, so a function that is registered with
 a decorator, as in @U.of(Gaussian), counts if all that its decorators name is used.  So does one
@@ -19,6 +22,7 @@ tests/test_layout.py refuses those inside a function, and stars.
 """
 
 import ast
+import builtins
 import hashlib
 import inspect
 from collections import defaultdict
@@ -29,6 +33,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 PLACES = (ROOT, ROOT / "reproduce")  # where the project's imports are found
 BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
+ENTRY = ROOT / "models" / "jit.py", "entry"  # its argument, the check, is found beside it
+TELLS = (["warnings", "warn"], ["check_interrupt"], ["warned"])  # a call, or a decorator
 # of validate, each called with a name and the argument, which it returns
 CHECKS = {"array", "count", "covariance", "fits", "generator", "instance", "labels",
           "logarithms", "model", "models", "real", "regular", "square", "state"}
@@ -120,7 +126,7 @@ def resolved(path, names):
     first, *rest = names
     file = read(path)
     if first in file.definitions:
-        return {(path, first)}
+        return {(path, first)} - {ENTRY}
     if first not in file.imports:
         return set()
     module, name = file.imports[first]
@@ -160,7 +166,10 @@ def read(path):
 
 
 class Unchecked(ast.NodeTransformer):
-    """Puts its argument in the place of each check, and nothing in that of x = check("x", x)."""
+    """Puts its argument in the place of each check, and nothing in that of x = check("x", x).
+
+    Leaves out what can only end a run or tell of it.
+    """
 
     def __init__(self, path):
         """`path`: of the file; in validate itself checks have bare names."""
@@ -182,9 +191,27 @@ class Unchecked(ast.NodeTransformer):
             checks = names[:-1] == ["validate"] and names[-1] in CHECKS
         return node.args[1] if checks and len(node.args) > 1 else node
 
+    def visit_FunctionDef(self, node):
+        """Leave out a decorator that only tells something."""
+        node.decorator_list = [each for each in node.decorator_list if dotted(each) not in TELLS]
+        return self.generic_visit(node)
+
+    def visit_If(self, node):
+        """Leave out an `if` that only raises errors, unless its condition keeps a value."""
+        self.generic_visit(node)
+        keeps = any(isinstance(part, ast.NamedExpr) for part in ast.walk(node.test))
+        return node if keeps or not all(map(is_error, node.body + node.orelse)) else None
+
+    def visit_Raise(self, node):
+        """Leave out the words of an error."""
+        return ast.Raise(node.exc.func) if is_error(node) and isinstance(
+            node.exc, ast.Call) else node
+
     def visit_Expr(self, node):
-        """Leave out a statement that is only a check; not a docstring or a call."""
+        """Leave out a statement that only checks or tells something; not a docstring or a call."""
         before = node.value
+        if isinstance(before, ast.Call) and dotted(before.func) in TELLS:
+            return None
         self.generic_visit(node)
         return node if node.value is before else None
 
@@ -195,6 +222,13 @@ class Unchecked(ast.NodeTransformer):
         if node.value is before:
             return node
         return None if list(map(ast.unparse, node.targets)) == [ast.unparse(node.value)] else node
+
+
+def is_error(node):
+    """Tell whether a statement raises an error of Python's own: one of ours may carry a result."""
+    raised = node.exc if isinstance(node, ast.Raise) else None
+    name = dotted(raised.func if isinstance(raised, ast.Call) else raised)
+    return len(name) == 1 and hasattr(builtins, name[0])
 
 
 def assigned(node):

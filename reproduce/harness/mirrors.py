@@ -101,12 +101,15 @@ def mirrors(path):
 
 
 def code_lines(function, lines):
-    """List the Lines of a function's body below its docstring; `lines` are those of the file."""
+    """List the Lines of a function's body below its docstring; `lines` are those of the file.
+
+    A line that only lets Ctrl-C end the run is none of the algorithm's.
+    """
     loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)]
     found = []
     for number in range(function.body[0].end_lineno + 1, function.end_lineno + 1):
         line = lines[number - 1]
-        if not line.strip() or line.lstrip().startswith("#"):
+        if not line.strip() or line.lstrip().startswith(("#", "check_interrupt()")):
             continue
         around = sorted(loop.lineno for loop in loops
                         if loop.body[0].lineno <= number <= loop.body[-1].end_lineno)

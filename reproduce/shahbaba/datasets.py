@@ -12,16 +12,19 @@ Chess      3196 positions of King-Rook against King-Pawn, 36 attributes: White c
            kr-vs-kp.data
 
 The three files, plain or with .gz after the name, come from UCI's site.  The checksum is that of
-the plain file.
+the plain file.  Where they are nowhere to be had a script takes simulated data, at the smoke budget
+alone, and says so; no claim is made of these.
 """
 
 import io
 import re
+import sys
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, ndtri
 
-from harness.files import Data, DataError, find
+from harness.files import Data, DataError, Missing, find
 from models import validate
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
@@ -37,6 +40,7 @@ SIMULATED = "simulated logistic data, seed "
 SHAPES = {"StatLog": (4435, 36), "CTG": (2126, 21), "Chess": (3196, 36)}  # cases, attributes
 POSITIVE = {"StatLog": 479, "CTG": 176, "Chess": 1669}  # cases of class 1
 COUNTS = {"StatLog": [1072, 479, 961, 415, 470, 1038], "CTG": [1655, 295, 176]}  # of all classes
+STAND_IN = "illustrative data of slope 5, seed "
 
 
 def simulated_logistic(seed=2011):
@@ -122,6 +126,30 @@ def all_classes(name, folder=None):
         raise DataError(f"{name} has {np.bincount(y).tolist()} cases of its classes, expected"
                         f" {COUNTS[name]}")
     return found._replace(name=f"{name}, {len(COUNTS[name])} classes", y=y.astype(float))
+
+
+class StandIn(NamedTuple):
+    """What takes the place of UCI's files."""
+
+    name: str
+    note: str = "UCI's files are not available"
+
+
+def names(settings, stand_in, *data):
+    """Return the names of data sets; of `stand_in`, at the smoke budget, if a file is nowhere.
+
+    data : names, and functions that get --data and return a Data
+
+    A StandIn has a note, so that no claim is made; other budgets have no such thing, but Missing.
+    """
+    try:
+        return "; ".join(each if isinstance(each, str) else each(settings.data).name
+                         for each in data)
+    except Missing as error:
+        if settings.budget != "smoke":
+            raise
+        print(error, file=sys.stderr)
+        return StandIn(stand_in)
 
 
 def load(name):
