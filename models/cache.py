@@ -9,7 +9,7 @@ Here machine code lies in a file that is named by a hash of all that it is compi
         machine code holds them and never looks again
     of a generic function (models/jit.py), what is registered for the classes that occur
     the types of the arguments, the versions of Numba, NumPy and Python, and the processor
-    how a NamedTuple is given to Python (models/jit.py)
+    how arguments are taken from Python and results given to it (models/jit.py)
 
 All this is found by following objects, not files.  So it does not matter where a helper lies and
 how it is imported, what else has its name, or whether a file has been edited since it was loaded.
@@ -46,7 +46,6 @@ from numba.core.bytecode import FunctionIdentity
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.extending import _Intrinsic
-from numba.core.pythonapi import _boxers
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
@@ -70,6 +69,7 @@ NAMED = (  # Numba's types of which the name says all that is not in their class
 FunctionIdentity._unique_ids = iter(lambda: uuid.uuid4().int, None)
 
 dispatchers = weakref.WeakSet()  # the functions that have a Cache
+converters = []  # what models/jit.py has in place of Numba's, between Python and compiled code
 looked_at = {}  # part of machine code -> what it was made of when it was last compiled
 
 
@@ -94,7 +94,8 @@ class Cache(NullCache):
         """Return what has been compiled for this signature from the same parts, or None."""
         context.refresh()
         settings = (context.codegen().magic_tuple(), numba.__version__, np.__version__,
-                    sys.version, numba.config.BOUNDSCHECK, self.options)
+                    sys.version, numba.config.BOUNDSCHECK, self.options,
+                    [item for each in converters for item in of_value(each.__code__)])
         arguments, _ = normalize_signature(signature)
         parts, key = trace(settings, arguments, self.function)
         self.parts |= parts
@@ -150,8 +151,7 @@ def trace(settings, arguments, function):
     A part is a function, a class, a generic function, a pair of these two for what is registered,
     or a module with the names of those attributes that may be read.
     """
-    start = [repr(settings), *(item for kind in arguments for item in of_type(kind)),
-             _boxers.functions[types.NamedTuple], function]
+    start = [repr(settings), *(item for kind in arguments for item in of_type(kind)), function]
     parts, queue = {}, parts_among(start)
     for part in queue:  # which grows
         if part not in parts:

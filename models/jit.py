@@ -23,13 +23,14 @@ import difflib
 import inspect
 import itertools
 import numbers
+from copy import copy
 from functools import update_wrapper, wraps
 
 import llvmlite.binding
 import numba
 import numpy as np
 from numba import types
-from numba.core import boxing, pythonapi
+from numba.core import boxing, cgutils, pythonapi
 from numba.core.typing.ctypes_utils import to_ctypes
 from numba.extending import get_cython_function_address, intrinsic
 
@@ -222,19 +223,58 @@ def check_interrupt():
         leave_if(failed)
 
 
-def box_namedtuple(kind, value, c):
-    """Give Python a NamedTuple that compiled code returns, made by tuple.__new__, which is in C.
+def without_python(box):
+    """Make a function that gives Python a result of compiled code do so without running Python.
 
-    Numba's own function calls the class.  That is Python, where the handler of a signal that has
-    arrived meanwhile is called and may raise; Numba does not ask whether it did, and crashes.
+    There the handler of a signal that has arrived meanwhile is called and may raise; Numba does not
+    ask whether it did, and crashes.  Numba's own functions unpickle the classes that they need;
+    here these are constants.
     """
+
+    def function(kind, value, c):
+        def constant(each):
+            found = c.env_manager.read_const(c.env_manager.add_const(each))
+            c.pyapi.incref(found)
+            return found
+
+        pyapi = copy(c.pyapi)
+        pyapi.serialize_object, pyapi.unserialize = (lambda each: each), constant
+        return box(kind, value, c._replace(pyapi=pyapi))
+
+    return function
+
+
+def box_namedtuple(kind, value, c):
+    """Make a NamedTuple by tuple.__new__, which is written in C; a call of its class is Python."""
     fields = boxing.box_tuple(kind, value, c)
-    new, cls = (c.env_manager.read_const(c.env_manager.add_const(each))
-                for each in (tuple.__new__, kind.instance_class))
+    new, cls = map(c.pyapi.unserialize, (tuple.__new__, kind.instance_class))
     found = c.pyapi.call_function_objargs(new, (cls, fields))
-    c.pyapi.decref(fields)
+    for each in (new, cls, fields):
+        c.pyapi.decref(each)
     return found
 
 
-pythonapi._boxers.functions |= dict.fromkeys((types.NamedTuple, types.NamedUniTuple),
-                                             box_namedtuple)
+def unbox_generator(kind, value, c):
+    """Take a Generator from Python, or the exception that a signal's handler raised meanwhile.
+
+    Numba's own calls ctypes.cast, which is Python, and takes an attribute of what that returns,
+    without a look whether there is something; nor does it look whether all went well in the end.
+    """
+    pyapi = copy(c.pyapi)
+
+    def attribute(each, name):
+        found = cgutils.alloca_once_value(c.builder, cgutils.get_null_value(pyapi.pyobj))
+        with cgutils.if_likely(c.builder, cgutils.is_not_null(c.builder, each)):
+            c.builder.store(c.pyapi.object_getattr_string(each, name), found)
+        return c.builder.load(found)
+
+    pyapi.object_getattr_string = attribute
+    found = boxing.unbox_numpy_random_generator(kind, value, c._replace(pyapi=pyapi))
+    found.is_error = cgutils.is_not_null(c.builder, c.pyapi.err_occurred())
+    return found
+
+
+pythonapi._unboxers.functions[types.NumPyRandomGeneratorType] = unbox_generator
+pythonapi._boxers.functions |= {types.Array: without_python(boxing.box_array)} | dict.fromkeys(
+    (types.NamedTuple, types.NamedUniTuple), without_python(box_namedtuple))
+cache.converters += [without_python, box_namedtuple, unbox_generator]

@@ -67,6 +67,7 @@ from test_bad_input import (
     rng,
 )
 
+PATHS = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}
 FEW, MANY = 3, 5_000_000  # transitions; what many of them are to be written into is never touched
 SUBSET, BETAS = GPSubset.from_model(REGRESSION, CASES), geometric_ladder(3, 0.25)
 
@@ -151,6 +152,31 @@ def patient(n):
     return found
 
 
+def bombarded(seconds=5.0):
+    """Let a handler raise at every moment of a short call; return how often it did."""
+    def run():
+        return random_walk.random_walk(numbers(3), NORMAL, 0.5, 40, rng())
+
+    def late(*_):
+        if armed:
+            raise TimeoutError
+
+    armed, expected, times, end = False, run(), 0, time.monotonic() + seconds
+    signal.signal(signal.SIGALRM, late)
+    while time.monotonic() < end:
+        try:
+            armed = True
+            signal.setitimer(signal.ITIMER_REAL, np.random.default_rng().uniform(1e-6, 1e-3))
+            found = run()
+            armed = False
+        except TimeoutError:
+            armed = False
+            times += 1
+        else:
+            np.testing.assert_array_equal(found.samples, expected.samples)
+    return times
+
+
 def main():
     """Run what the lines of the input name, and say how each ended."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -175,8 +201,7 @@ class Process:
         """Start it; it lives until the tests of this file end."""
         self.process = subprocess.Popen(
             [sys.executable, "-X", "faulthandler", __file__], stdin=subprocess.PIPE, text=True,
-            stdout=subprocess.PIPE, env=os.environ | {
-                "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))})
+            stdout=subprocess.PIPE, env=PATHS)
         self.said = queue.Queue()
         threading.Thread(target=lambda: [*map(self.said.put, self.process.stdout), self.said.put(
             f"dead, status {self.process.wait()}")], daemon=True).start()
@@ -201,6 +226,8 @@ def process():
     found = Process()
     yield found
     found.process.stdin.close()
+    found.said.get(timeout=60)  # that it has ended, after which nothing reads its output
+    found.process.stdout.close()
     assert found.process.wait(60) == 0
 
 
@@ -214,6 +241,15 @@ def test_ctrl_c_ends_a_sampler_at_once_and_the_next_run_has_the_same_bits(proces
 def test_a_signal_that_no_loop_asks_for_waits_until_the_result_is_there(process):
     # Numba's own conversion of a NamedTuple in another ends the process here
     assert process.interrupted("deaf")[1] == "KeyboardInterrupt, then the same"
+
+
+def test_at_no_moment_of_a_call_does_a_signal_end_the_process():
+    # neither where Numba takes the arguments from Python, nor where it gives it the result
+    code = "import test_interrupt; print(test_interrupt.bombarded())"
+    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], env=PATHS, text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 50
 
 
 @pytest.fixture
