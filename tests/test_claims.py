@@ -152,6 +152,7 @@ def test_a_declaration_comes_before_the_run_or_says_that_it_did_not():
     ("printed number", "a", -4.0, 0.03, 0.04, 1 + (0.5 + 0.2) / 4),
     ("printed number", "a", math.nan, 0.03, 0.04, math.nan),
     ("printed number", "log(a / b) - log 6", math.nan, 0.1, 0.0, math.nan),
+    ("joint test", "all log(a)", math.nan, 0.1, 1.0, math.nan),
     ("order", "least log(a / b)", math.nan, 0.1, 0.0, math.exp(0.4))])
 def test_the_power_is_the_factor_that_would_differ(kind, what, printed, se, theirs, told):
     made = claim(-0.5, INF if kind == "order" else 0.5, kind, what=what, printed=printed,

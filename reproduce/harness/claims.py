@@ -295,7 +295,7 @@ def power(claim, ours):
     """
     half = 0.0 if math.isinf(claim.high - claim.low) else (claim.high - claim.low) / 2
     shift = half + DIFFER * math.hypot(ours.se, claim.theirs)
-    if logarithmic(claim.what):
+    if logarithmic(claim.what) and claim.kind != "joint test":
         return math.exp(min(shift, 700.0))
     return 1 + shift / abs(claim.printed) if claim.printed else math.nan
 

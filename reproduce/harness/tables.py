@@ -4,7 +4,7 @@ A block of a page stands between the lines `<!-- name arguments -->` and `<!-- /
 between them is written by a program, everything else by hand.  The blocks of README.md and of the
 pages reproduce/<author>/README.md:
 
-score                 how many claims there are, by class and verdict; on README.md by paper
+score                 how many claims there are, by class and verdict; on README.md of numbers alone
 result SCRIPT         the script's figure, declared differences with their reasons, and all claims
 result SCRIPT all     and its table, or of that only the paragraphs that are named: 1,3
 table SCRIPT 1        these paragraphs of its table, and nothing else
@@ -34,7 +34,7 @@ LINKS = {**{author: f"[{name}](reproduce/{author}/README.md)" for author, name i
 RESULTS = {"paquet": 0, "shahbaba": 108, "zhang": 77, "wang": 96}  # numbers in a paper's tables
 COLUMNS = VERDICTS[::-1]  # what agrees comes first
 HEAD = [*COLUMNS, "median factor told"]
-NUMBERS, *OTHERS = CLASSES
+NUMBERS = next(iter(CLASSES))
 WIDTH = 128  # of generated sentences
 BLOCK = re.compile(r"^<!-- (\w+)((?: [^\s>]+)*) -->$.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
 # where the table of a report ends (harness/run.py puts a report together)
@@ -116,7 +116,7 @@ def author_of(script):
 
 
 def score(scripts, author=""):
-    """Count the claims of some scripts, the classes apart; of all papers the numbers by paper.
+    """Count the claims of a paper's scripts, the classes apart; of all papers only their numbers.
 
     Names the scripts that have not yet been run at the paper's run lengths.
     """
@@ -130,11 +130,10 @@ def score(scripts, author=""):
             lines += ["", *markdown(["joint test of a table's numbers", "result", "verdict"],
                                     joint)]
     else:
-        rows = [row(f"{link}, {RESULTS[name]} in its tables",
+        rows = [row(f"{link}, of {RESULTS[name]} in its tables",
                     [one for one in claims if author_of(one[0]) == name], NUMBERS)
                 for name, link in LINKS.items() if RESULTS.get(name)]
-        lines = [*markdown([NUMBERS, "compared", *HEAD], rows), "", *markdown(
-            ["of all papers", "in all", *HEAD], [row(name, claims, name) for name in OTHERS])]
+        lines = markdown([NUMBERS, "compared", *HEAD], rows)
     waiting = ", ".join(f"`{script.name}`" for script in scripts if script.claims is None)
     return "\n".join([*lines, *["", textwrap.fill(
         f"Not yet run, and in no count: {waiting}.", WIDTH)] * bool(waiting)])
