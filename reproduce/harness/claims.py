@@ -304,7 +304,10 @@ def weak(claim, ours):
     """Tell whether a number that is where a claim has it says next to nothing."""
     factor = power(claim, ours)
     if claim.kind in PAPERS_OWN and not math.isnan(factor):
-        return factor > WEAK
+        one_sided = math.isinf(claim.high - claim.low)
+        inside = min(ours.value - claim.low, claim.high - ours.value)
+        clear = one_sided and inside > DIFFER * math.hypot(ours.se, claim.theirs)
+        return factor > WEAK and not clear  # an order that holds by as much would be seen reversed
     return claim.theirs == 0 and claim.high - claim.low < 2 * ours.se
 
 
