@@ -70,9 +70,8 @@ COST = {DIGITS: {SSHMC: 1.0, RMHMC: 2.0, SURROGATE: 1.0, NUTS: 5.0, MAPPING: 9.0
 def run(experiment, cases):
     """Return {problem: {method: its row}}."""
     budget, seed = experiment.budget, experiment.seed
-    data, lengths, result = DATA[budget], LENGTH[budget], {}
-    if isinstance(cases, StandIn):
-        data = data | {LOGISTIC: STAND_IN + "1"}
+    lengths, result = LENGTH[budget], {}
+    data = DATA[budget] | ({LOGISTIC: STAND_IN + "1"} if isinstance(cases, StandIn) else {})
     for name, methods in METHODS.items():
         one = dict(name=name, data=data[name])
         start = partial(experiment.replicates, warm=partial(warm, **one))

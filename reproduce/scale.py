@@ -119,6 +119,7 @@ MODELS = {
     "shahbaba_stability": {"trajectories": lambda L, count, **_: count * L**2},
     "shahbaba_table1": {"one_chain": of_logistic},
     "shahbaba_table2": {"one_chain": of_logistic},
+    "shahbaba_tau_beta": {"one_chain": of_logistic},
     "wang_m": {"long_chain": of_regression, "acceptance": of_regression},
     "wang_prediction": {"compared": lambda number, n, iterations, **_: iterations * (
         n or WANG[number].n) ** 2 if number else iterations * (n or 300) ** 2},

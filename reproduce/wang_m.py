@@ -13,18 +13,13 @@ Writes  figures/wang_m.png, .txt (table and claims), .json; or in short/, smoke/
 
 from harness.start import main
 
-import time
-
 import numpy as np
-from scipy.linalg import eigh
 
 from harness.claims import Claim, Measured, Scan, average, brief, log, mean
 from harness.claims import table as text_table
 from harness.style import legend_below, mark, panels, plain_log, plt, styles
-from models.gp_eigen import GPEigen
-from models.gp_regression import covariance
-from wang.chains import clock, scratches
-from wang.datasets import posterior
+from wang.chains import clock
+from wang.eigen_exact import eigen_times
 from wang.long import PIVOTED, RANDOM, acceptance, cost, long_chain, pooled, together, warm
 from wang.printed import ARD, ISOTROPIC, NEARLY_ALL, NYSTROM, ROWS, SHARE, SOD, said
 
@@ -99,7 +94,10 @@ def run(experiment, cases):
         found.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {}).setdefault(
             m, []).append({"draw": one["log tau"] + np.log(each), "accepted": one["accepted"]})
     return {"n": {number: cases_of(number, budget) for number in found},
-            "refused": refused, "slow": slow, "eigen": eigen_times(experiment), "curves": {
+            "refused": refused, "slow": slow, "eigen": eigen_times(
+                experiment, {number: round(part * cases_of(number, budget))
+                             for number, part in EIGEN.items()}, TIMED[budget][0],
+                SMALL if budget == "smoke" else None), "curves": {
                 number: {method: {columns: {m: put(each) for m, each in curve.items()}
                                   for columns, curve in kinds.items()}
                          for method, kinds in methods.items()}
@@ -155,45 +153,6 @@ def cliffs(experiment):
                                      for name in (f"{NYSTROM} {m}", "pi"))))
             for (number, m), each in zip(nearly.items(), timed, strict=True)}
     return found, slow
-
-
-def eigen_clock(number, m, rounds, n=None):
-    """CPU seconds of an evaluation of the posterior and of Eigen-exact, {"seconds": {what: [...]}}.
-
-    "pi"       the posterior, from scratch
-    "all"      Eigen-exact by all eigenvalues and eigenvectors, as models/gp_eigen.py has it
-    "first m"  LAPACK's search for the m largest alone, without the rest of an evaluation
-    """
-    model, truth = posterior(number, 0, n)
-    K = covariance(truth, model)
-    K = np.tril(K) + np.tril(K, -1).T - np.exp(2 * truth[0]) * np.eye(len(K))
-    whole = GPEigen.from_model(model, m)
-    work = {"pi": lambda: scratches(truth, 5, model), "all": lambda: scratches(truth, 1, whole),
-            "first m": lambda: eigh(K, subset_by_index=[len(K) - m, len(K) - 1])}
-    found = {name: [] for name in work}
-    for _ in range(rounds + 1):  # the first one loads what is compiled
-        for name, do in work.items():
-            start = time.thread_time()
-            do()
-            found[name].append((time.thread_time() - start) / (5 if name == "pi" else 1))
-    return {"seconds": {name: each[1:] for name, each in found.items()}}
-
-
-def eigen_times(experiment):
-    """Return {row: {"all", "first m": time over that of the posterior}}."""
-    budget = experiment.budget
-    wanted = {number: round(part * cases_of(number, budget)) for number, part in EIGEN.items()}
-    done = experiment.replicates(eigen_clock, [dict(
-        number=number, m=m, rounds=TIMED[budget][0], n=SMALL if budget == "smoke" else None)
-        for number, m in wanted.items()], "timings of eigenvectors", warm=warm_eigen)
-    return {number: {name: mean(np.divide(timed["seconds"][name], timed["seconds"]["pi"]))
-                     for name in ("all", "first m")}
-            for number, timed in zip(wanted, done, strict=True)}
-
-
-def warm_eigen():
-    """Compile what is timed in this process, before others start."""
-    eigen_clock(min(EIGEN), 2, 1, 10)
 
 
 # The claims

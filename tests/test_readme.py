@@ -7,9 +7,6 @@ import sys
 import pytest
 
 from harness.evidence import RESTS
-from harness.evidence import RESTS
-from harness.evidence import RESTS
-from harness.evidence import RESTS
 from harness.mirrors import every_mirror
 from models.jit import ROOT
 

@@ -9,6 +9,7 @@ import wang_m as script
 from harness.claims import BUDGETS, Measured, judge
 from harness.style import plt
 from judging import verdicts
+from wang import eigen_exact
 from wang.long import PIVOTED, RANDOM
 from wang.printed import NYSTROM, ROWS, SOD
 
@@ -167,11 +168,11 @@ def test_what_is_run(budget):
 
 def test_what_is_timed_of_eigenvectors_is_the_approximation(monkeypatch):
     asked = {}
-    monkeypatch.setattr(script, "scratches", lambda q, times, model: asked.update(
+    monkeypatch.setattr(eigen_exact, "scratches", lambda q, times, model: asked.update(
         {type(model).__name__: (times, getattr(model, "m", None))}))
-    monkeypatch.setattr(script, "eigh", lambda K, subset_by_index: asked.update(
+    monkeypatch.setattr(eigen_exact, "eigh", lambda K, subset_by_index: asked.update(
         K=K, ends=subset_by_index))
-    found = script.eigen_clock(4, 3, 2, 12)["seconds"]
+    found = eigen_exact.eigen_clock(4, 3, 2, 12)["seconds"]
     assert {name: len(each) for name, each in found.items()} == {
         "pi": 2, "all": 2, "first m": 2}
     assert (asked["GPRegression"], asked["GPEigen"], asked["ends"]) == ((5, None), (1, 3), [9, 11])
