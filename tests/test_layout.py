@@ -23,7 +23,7 @@ REPRODUCE = COMMANDS + HARNESS + RIVALS + ROOMS
 OURS = {"algorithms", "models", "reproduce", "tests", "harness", "rivals", *AUTHORS} | {
     path.stem for path in COMMANDS}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
-STANDARD = {"contextlib", "ctypes", "dis", "functools", "graphlib", "hashlib", "itertools", "math",
+STANDARD = {"contextlib", "copy", "ctypes", "dis", "functools", "graphlib", "hashlib", "itertools", "math",
             "numbers", "os", "pathlib", "pickle", "sys", "types", "typing", "uuid", "warnings",
             "weakref"}
 
