@@ -173,10 +173,11 @@ def elsewhere(author):
 def claims(record):
     """List a script's claims, those that do not agree first, with the numbers of their reasons.
 
-    Returns them and the reasons, each once.
+    Returns them and the reasons, each once.  Checks of ours are not drawn.
     """
     reasons = {}
-    found = [(claim, reasons.setdefault(claim["why"], len(reasons) + 1), evidence.svg(claim))
+    found = [(claim, reasons.setdefault(claim["why"], len(reasons) + 1),
+              evidence.svg(claim) if claim["kind"] != "ours" else "")
              for claim in evidence.by_verdict(record)]
     return found, list(reasons)
 
