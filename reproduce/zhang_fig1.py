@@ -7,7 +7,7 @@ the generalised leapfrog run for about as long as v takes to turn.  The claims a
 starts.
 
 Run     python reproduce/zhang_fig1.py [--budget smoke|short|paper]
-        Paper has 60 starts, short 4, smoke 2 in 5 + 1 dimensions.
+        Paper has 12 starts, short 4, smoke 2 in 5 + 1 dimensions.
 Writes  figures/zhang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
@@ -31,7 +31,7 @@ N_THETA, N_PHI = FUNNEL["n_theta"], FUNNEL["n_phi"]
 
 # Our settings
 SIZE = {"paper": FUNNEL["n"], "short": FUNNEL["n"], "smoke": 5}
-STARTS = {"paper": 60, "short": 4, "smoke": 2}
+STARTS = {"paper": 12, "short": 4, "smoke": 2}
 EPS, L = 0.2, 250  # of SSHMC, "halves" of the three readings (zhang/funnel_settings.py)
 EPS_HMC = 0.02  # in 2 N_THETA L leapfrogs
 SOFT, ALPHA, EPS_SOFT = "RMHMC, SoftAbs", 1.0, 0.2
