@@ -304,7 +304,7 @@ def test_the_index_leads_to_every_algorithm_of_the_papers_and_to_every_script(co
 def test_what_a_template_asks_for_and_is_not_given_is_an_error():
     jinja2 = pytest.importorskip("jinja2", reason=NEEDS)
     with pytest.raises(jinja2.UndefinedError, match="'cards' is undefined"):
-        pages.rendered("index.html", score=dict.fromkeys(VERDICTS, 1))
+        pages.rendered("index.html", score={"checks of ours": dict.fromkeys(VERDICTS, 1)})
 
 
 # Mathematics
