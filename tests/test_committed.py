@@ -47,7 +47,7 @@ PICTURE = 200 * 1000  # bytes of a committed figure
 RECALL = Settings("paper", recall=True)
 PLANTED = Claim("planted", "1", lambda r: 0.0, 1.0, 1.0, "it cannot hold", "ours")
 # of a script that computes something of the data: a word of each claim that this is in
-COMPUTED = {"paquet_fig2": "EP", "paquet_logz": "EP", "paquet_rivals": "EP",
+COMPUTED = {"paquet_fig2": "EP", "paquet_logz": "EP", "paquet_rivals": "EP|difficulty",
             "zhang_errata": "Z17", "zhang_fig3": "true field"}
 
 
@@ -132,7 +132,7 @@ def test_every_claim_is_what_its_replicates_give(script):
     ours = json.loads(replicates.to_json(record(module.NAME, findings, experiment)))
     assert len(ours["claims"]) == len(committed["claims"]) > 0
     for a, b in zip(ours["claims"], committed["claims"], strict=True):
-        if left_out and left_out in a["what"]:
+        if left_out and re.search(left_out, a["what"]):
             continue
         (rest, numbers), (wanted, others) = apart(a), apart(b)
         assert rest == wanted and len(numbers) == len(others)

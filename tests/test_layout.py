@@ -23,9 +23,9 @@ REPRODUCE = COMMANDS + HARNESS + RIVALS + ROOMS
 OURS = {"algorithms", "models", "reproduce", "tests", "harness", "rivals", *AUTHORS} | {
     path.stem for path in COMMANDS}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
-STANDARD = {"contextlib", "copy", "ctypes", "dis", "functools", "graphlib", "hashlib", "itertools",
-            "math", "numbers", "os", "pathlib", "pickle", "sys", "types", "typing", "uuid",
-            "warnings", "weakref"}
+STANDARD = {"contextlib", "copy", "ctypes", "difflib", "dis", "functools", "graphlib", "hashlib",
+            "inspect", "itertools", "math", "numbers", "os", "pathlib", "pickle", "sys", "types",
+            "typing", "uuid", "warnings", "weakref"}
 
 
 def name(path):
