@@ -76,7 +76,7 @@ def test_every_chain_goes_to_its_problem_and_column():
         (data_name, method) for data_name in ("simulated logistic data, seed 2011", "StatLog",
                                               "CTG", "Chess")
         for method in ("HMC", AUTHORS, "data")]
-    assert {task["n"] for task in experiment.tasks} == {50_000}
+    assert {task["n"] for task in experiment.tasks} == {10_000}
     for task, (name, method) in zip(experiment.tasks, ((n, m) for n in PROBLEMS for m in METHODS),
                                     strict=True):
         assert task["L"] == number(name, "L", method) and task["fraction"] == PROBLEMS[name].f
@@ -112,4 +112,4 @@ def test_all_three_data_sets_are_looked_for_before_anything_else(monkeypatch):
         monkeypatch.setattr(script.datasets, name,
                             lambda folder, name=name: Data(f"{name} of {folder}", None, None))
     assert script.cases(Settings(data="here")) == (
-        "simulated, statlog of here, ctg of here, chess of here")
+        "simulated; statlog of here; ctg of here; chess of here")
