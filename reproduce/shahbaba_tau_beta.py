@@ -116,7 +116,7 @@ def figure(r):
            title="bars are 2 standard errors, theirs and ours")
     plain_log(ax.xaxis)
     legend_below(fig, handles=[
-        mark(f"the sum of squares of {SUMS[what]}", COLOURS[k], "os"[k])
+        mark("the sum of squares of " + mathematics(SUMS[what]), COLOURS[k], "os"[k])
         for k, what in enumerate(list(SUMS)[1:])])
     return fig
 

@@ -179,7 +179,8 @@ def test_moments_of_gp_classification():
 
 
 def test_an_energy_that_is_not_finite_is_rejected_and_counted():
-    chain = hmc(Q, MODEL, 1e200, 3, 10, np.random.default_rng(0))
+    with pytest.warns(RuntimeWarning, match="none of 10 proposals was accepted"):
+        chain = hmc(Q, MODEL, 1e200, 3, 10, np.random.default_rng(0))
     assert chain.divergences == 10
     assert not chain.accepted.any()
     np.testing.assert_array_equal(chain.samples, np.tile(Q, (10, 1)))

@@ -295,7 +295,7 @@ def run(n):
 
 @pytest.mark.filterwarnings("ignore")  # of the kernel and its event loop
 def test_in_a_notebook_the_cell_is_interrupted_and_the_kernel_lives():
-    needs = "needs the extra `lessons`"
+    needs = "needs the extra `lessons`: pip install -e '.[lessons]'"
     pytest.importorskip("ipykernel", reason=needs)
     jupyter = pytest.importorskip("jupyter_client.manager", reason=needs)
     manager, client = jupyter.start_new_kernel(
