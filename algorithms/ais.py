@@ -7,17 +7,6 @@ Mirror      ais_run, Neal's procedure with the ladder of Paquet and Fraccaro, wh
 
 Departures
 ----------
-Neal (2001), Section 2, line 5
-    theirs  no transition at the last distribution, beta_B = 1
-    ours    one at each beta_k, k = 1, ..., B
-    why     Paquet and Fraccaro, Section 5, have a kernel "at each" beta; the last does not change
-            the weight, and makes x_B a state of the posterior
-    test    test_weights_are_the_telescoping_sum_of_L
-Paquet and Fraccaro (2016), Section 5, line 5
-    theirs  silent about energies that are infinite or not numbers
-    ours    such a proposal is rejected by every kernel, and counted in `divergences`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_paquet_rmhmc.py::test_line_30_rejects_an_energy_that_is_not_finite
 Section 5, labels (c*), (f*), (g*), (j), (k*), (l)
     theirs  the labels of the methods in the text
     ours    those of the caption of Figure 2: (a) to (c) and (e) AISq-RMHMC, (d) and (f) AIS-RMHMC,
@@ -171,29 +160,38 @@ def check_ais(model, betas, kernel, runs, rng):
 def ais_run(model, betas, kernel, rng):
     """One run of annealed importance sampling.
 
-    Pseudocode (Neal 2001, Section 2)
-     1  draw x_0 ~ q, exactly
-     2  log w := 0
-     3  for k = 1, ..., B
-     4      log w := log w + L_(beta_k)(x_(k-1)) - L_(beta_(k-1))(x_(k-1))
-     5      x_k := a transition from x_(k-1) that leaves p_(beta_k) invariant
-     6  return log w, x_B
+    Mirror of Neal 2001, Section 2.
 
     L_beta is linear in beta, so line 4 adds (beta_k - beta_(k-1)) (L_1 - L_0), which is O(N).
     The transition at beta_B = 1 does not change the weight; it makes x_B a state of the posterior.
 
     Parameters: as for ais.  Returns (log_w, x, accepted, energy_error), the last two (B,).
     """
-    B = betas.size - 1                                                                      # --
-    accepted, energy_error = np.empty(B, np.bool_), np.empty(B)                             # --
-    x = draw_q(model, rng)                                                                  # L1
-    log_w = 0.0                                                                             # L2
-    for k in range(1, B + 1):                                                               # L3
-        check_interrupt()                                                               # --
-        log_w += (betas[k] - betas[k - 1]) * log_ratio(x, model)                            # L4
-        x, accepted[k - 1], energy_error[k - 1] = transition(                               # L5
-            x, at_beta(model, betas[k]), kernel, rng)                                       # L5
-    return log_w, x, accepted, energy_error                                                 # L6
+    B = betas.size - 1
+    accepted, energy_error = np.empty(B, np.bool_), np.empty(B)
+    # 1   draw x_0 ~ q, exactly
+    x = draw_q(model, rng)
+    # 2   log w := 0
+    log_w = 0.0
+    # 3   for k = 1, ..., B
+    for k in range(1, B + 1):
+        check_interrupt()
+        # 4   log w := log w + L_(beta_k)(x_(k-1)) - L_(beta_(k-1))(x_(k-1))
+        log_w += (betas[k] - betas[k - 1]) * log_ratio(x, model)
+        # 5   x_k := a transition from x_(k-1) that leaves p_(beta_k) invariant
+        #     theirs  no transition at the last distribution, beta_B = 1
+        #     ours    one at each beta_k, k = 1, ..., B
+        #     why     Paquet and Fraccaro, Section 5, have a kernel "at each" beta; the last does
+        #             not change the weight, and makes x_B a state of the posterior
+        #     test    test_weights_are_the_telescoping_sum_of_L
+        #     theirs  silent about energies that are infinite or not numbers
+        #     ours    such a proposal is rejected by every kernel, and counted in `divergences`
+        #     why     a state of energy -inf would be accepted, and never left again
+        #     test    test_paquet_rmhmc.py::test_line_30_rejects_an_energy_that_is_not_finite
+        x, accepted[k - 1], energy_error[k - 1] = transition(
+            x, at_beta(model, betas[k]), kernel, rng)
+    # 6   return log w, x_B
+    return log_w, x, accepted, energy_error
 
 
 @entry(check_ais)

@@ -20,25 +20,10 @@ falls below -20, which one observation in some 28000 does: the chain may wait at
 
 Departures
 ----------
-Kim, Shephard and Chib (1998), Section 3.2, line 3
-    theirs  every draw of h is taken; draws are reweighted by w at the end
-    ours    a draw is taken with probability min(1, w(h*) / w(h))
-    why     every draw counts the same, and w is no worse: it is of one step only
-    test    test_a_draw_is_taken_by_the_ratio_of_the_exact_density_to_the_mixture
 Kim, Shephard and Chib (1998), Section 3.1
     theirs  log(y_t^2 + c), with a small c
     ours    log y_t^2, and a series without zeros
     why     c would be a bias, however small, that no test of w takes away
-    test    a label
-Kastner and Fruehwirth-Schnatter (2014), Section 2.4, lines 4 and 5
-    theirs  phi by a Metropolis test, given sigma
-    ours    phi by a slice update with sigma integrated out, then sigma^2 from its inverse gamma
-    why     the model's priors allow it: given sums of squares an energy is some ten operations
-    test    a label
-Kastner and Fruehwirth-Schnatter (2014), Section 2.4, line 8
-    theirs  mu and sigma from a normal regression, given s
-    ours    a slice update of each, with the density of y itself
-    why     sigma^2 has an inverse chi^2 prior, not a gamma; and no s, so no error to test away
     test    a label
 
 Notation
@@ -231,16 +216,7 @@ def sums_by_Q(h, C):
 def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
     """One sweep, which leaves the posterior of x and the hyperparameters invariant.
 
-    Pseudocode (Kim, Shephard and Chib 1998; Kastner and Fruehwirth-Schnatter 2014, Section 2.4)
-     1  draw each s_t from p(s_t = j | y*_t, h_t) ~ p_j N(y*_t - h_t | m_j, v_j^2)
-     2  draw h* from its normal distribution given s and all else
-     3  draw u ~ Uniform(0, 1);  if u < w(h*) / w(h) then h <- h*
-     4  centred: draw phi given h
-     5  draw sigma^2 given h and phi
-     6  draw mu given h, phi and sigma
-     7  non-centred: h~ <- (h - mu) / sigma
-     8  draw mu and sigma given h~ and y
-     9  h <- mu + sigma h~
+    Mirror of Kim, Shephard and Chib 1998; Kastner and Fruehwirth-Schnatter 2014, Section 2.4.
 
     The numbers are ours.
 
@@ -257,35 +233,61 @@ def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
 
     Returns (x, phi, accepted, energies of line 4, how many of them or of line 3 are not finite).
     """
-    s, log_w = indicators(x, phi[0], model, rng)                                            # L1
-    proposal = draw_x(s, phi, model, rng)                                                   # L2
-    error = log_w - log_weight(proposal, phi[0], model)                                     # L3
-    accepted = rng.random() < np.exp(-error) and np.isfinite(error)                         # L3
-    if accepted:                                                                            # L3
-        x = proposal                                                                        # L3
-    counted = np.zeros(4, np.int64)                                                         # --
-    counted[NOT_FINITE] = not np.isfinite(error)                                            # --
-    S = squares(x)                                                                          # L4
-    here = prepare(phi[2:], GivenX(S, x.size))                                              # L4
-    here = slice_update(here, 0, GivenX(S, x.size), w[2], max_widths, counted, rng)         # L4
-    C = coefficients(np.array([0.0, 0.0, here.q[0]]))                                       # L5
-    rate = (NU * TAU2 + quadratic(S, C)[0]) / 2.0                                           # L5
-    sigma = np.sqrt(rate / rng.standard_gamma((x.size + NU) / 2.0))                         # L5
-    mu = 2.0 * phi[0]                                                                       # L6
-    ones, weighted = sums_by_Q(x + mu, C)                                                   # L6
-    mu_ = weighted / ones + sigma / np.sqrt(ones) * rng.standard_normal()                   # L6
-    prior = model.beta_shape * (mu_ - mu) / 2.0                                             # L6
-    prior -= model.beta_rate * (np.exp(mu_ / 2.0) - np.exp(mu / 2.0))                       # L6
-    if rng.random() < np.exp(prior):                                                        # L6
-        x, mu = x + mu - mu_, mu_                                                           # L6
-    z = x / sigma                                                                           # L7
-    given = GivenZ(z, z.sum(), model)                                                       # L8
-    there = prepare(np.array([mu / 2.0, np.log(sigma)]), given)                             # L8
-    tally[EVALUATIONS] += 1                                                                 # --
-    there = slice_update(there, 0, given, w[0], max_widths, tally, rng)                     # L8
-    there = slice_update(there, 1, given, w[1], max_widths, tally, rng)                     # L8
-    phi = np.array([there.q[0], there.q[1], here.q[0]])                                     # L9
-    return np.exp(phi[1]) * z, phi, accepted, 1 + counted[EVALUATIONS], counted[NOT_FINITE]  # L9
+    # 1   draw each s_t from p(s_t = j | y*_t, h_t) ~ p_j N(y*_t - h_t | m_j, v_j^2)
+    s, log_w = indicators(x, phi[0], model, rng)
+    # 2   draw h* from its normal distribution given s and all else
+    proposal = draw_x(s, phi, model, rng)
+    # 3   draw u ~ Uniform(0, 1);  if u < w(h*) / w(h) then h <- h*
+    #     theirs  every draw of h is taken; draws are reweighted by w at the end
+    #     ours    a draw is taken with probability min(1, w(h*) / w(h))
+    #     why     every draw counts the same, and w is no worse: it is of one step only
+    #     test    test_a_draw_is_taken_by_the_ratio_of_the_exact_density_to_the_mixture
+    error = log_w - log_weight(proposal, phi[0], model)
+    accepted = rng.random() < np.exp(-error) and np.isfinite(error)
+    if accepted:
+        x = proposal
+    # ours
+    counted = np.zeros(4, np.int64)
+    counted[NOT_FINITE] = not np.isfinite(error)
+    # 4   centred: draw phi given h
+    S = squares(x)
+    here = prepare(phi[2:], GivenX(S, x.size))
+    here = slice_update(here, 0, GivenX(S, x.size), w[2], max_widths, counted, rng)
+    # 5   draw sigma^2 given h and phi
+    #     lines   4 and 5
+    #     theirs  phi by a Metropolis test, given sigma
+    #     ours    phi by a slice update with sigma integrated out, then sigma^2 from its inverse
+    #             gamma
+    #     why     the model's priors allow it: given sums of squares an energy is some ten
+    #             operations
+    #     test    a label
+    C = coefficients(np.array([0.0, 0.0, here.q[0]]))
+    rate = (NU * TAU2 + quadratic(S, C)[0]) / 2.0
+    sigma = np.sqrt(rate / rng.standard_gamma((x.size + NU) / 2.0))
+    # 6   draw mu given h, phi and sigma
+    mu = 2.0 * phi[0]
+    ones, weighted = sums_by_Q(x + mu, C)
+    mu_ = weighted / ones + sigma / np.sqrt(ones) * rng.standard_normal()
+    prior = model.beta_shape * (mu_ - mu) / 2.0
+    prior -= model.beta_rate * (np.exp(mu_ / 2.0) - np.exp(mu / 2.0))
+    if rng.random() < np.exp(prior):
+        x, mu = x + mu - mu_, mu_
+    # 7   non-centred: h~ <- (h - mu) / sigma
+    z = x / sigma
+    # 8   draw mu and sigma given h~ and y
+    #     theirs  mu and sigma from a normal regression, given s
+    #     ours    a slice update of each, with the density of y itself
+    #     why     sigma^2 has an inverse chi^2 prior, not a gamma; and no s, so no error to test
+    #             away
+    #     test    a label
+    given = GivenZ(z, z.sum(), model)
+    there = prepare(np.array([mu / 2.0, np.log(sigma)]), given)
+    tally[EVALUATIONS] += 1
+    there = slice_update(there, 0, given, w[0], max_widths, tally, rng)
+    there = slice_update(there, 1, given, w[1], max_widths, tally, rng)
+    # 9   h <- mu + sigma h~
+    phi = np.array([there.q[0], there.q[1], here.q[0]])
+    return np.exp(phi[1]) * z, phi, accepted, 1 + counted[EVALUATIONS], counted[NOT_FINITE]
 
 
 def check_auxiliary_mixture(theta0, phi0, model, n, rng, w=WIDTHS, max_widths=10, keep=None):

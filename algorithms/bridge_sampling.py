@@ -31,19 +31,6 @@ relative error of Z, which is the error of log Z, is to first order
 
 tau the autocorrelation time of V along the chain: the spectral density at 0 over the variance.
 
-Departures
-----------
-Meng and Wong (1996), Section 4, line 1
-    theirs  s_1 = n_1 / (n_1 + n_2), for independent draws
-    ours    n_1 / tau in place of n_1, tau the autocorrelation time of log l along the chain
-    why     n_1 dependent draws are worth n_1 / tau, and what the weights are to balance is worth
-    test    test_a_chain_of_repeated_draws_is_worth_what_it_is_without
-Meng and Wong (1996), Section 4, lines 4 and 5
-    theirs  means of l / (s_1 l + s_2 r) and of 1 / (s_1 l + s_2 r)
-    ours    r / l in place of l in both, by logs: W and V above, up to r
-    why     l is exp of hundreds; it over- and underflows
-    test    test_ratios_of_any_size
-
 Notation
 --------
 paper       here            shape    meaning
@@ -94,15 +81,7 @@ class ImportanceSampling(NamedTuple):
 def iterated(at_target, at_proposal, tau, tol, max_iterations):
     """Iterate the optimal bridge; return (log_r, W, V, iterations, converged).
 
-    Pseudocode (Meng and Wong 1996, Section 4)
-     1  s_1 <- n_1 / (n_1 + n_2);  s_2 <- n_2 / (n_1 + n_2)
-     2  r <- a first guess
-     3  repeat
-     4      A <- mean over the draws from p_2 of l / (s_1 l + s_2 r)
-     5      B <- mean over the draws from p_1 of 1 / (s_1 l + s_2 r)
-     6      r <- A / B
-     7  until r changes by less than tol
-     8  return r
+    Mirror of Meng and Wong 1996, Section 4.
 
     at_target      : (n_1,) finite            log l at draws from p
     at_proposal    : (n_2,) finite or -inf    log l at draws from q
@@ -113,17 +92,35 @@ def iterated(at_target, at_proposal, tau, tol, max_iterations):
     The map of log r is a contraction: whatever the guess, there is one limit.  W and V, (n_2,) and
     (n_1,), are those of the last r but one.
     """
-    n_1, n_2 = at_target.size / tau, at_proposal.size                                       # L1
-    s_1, s_2 = n_1 / (n_1 + n_2), n_2 / (n_1 + n_2)                                         # L1
-    log_r, iterations, converged = np.median(at_target), 0, False                           # L2
-    while iterations < max_iterations and not converged:                                    # L3
-        W = -np.logaddexp(np.log(s_1), np.log(s_2) + log_r - at_proposal)                   # L4
-        A = logsumexp(W) - np.log(W.size)                                                   # L4
-        V = -np.logaddexp(np.log(s_1) + at_target - log_r, np.log(s_2))                     # L5
-        B = logsumexp(V) - np.log(V.size)                                                   # L5
-        previous, log_r = log_r, log_r + A - B                                              # L6
-        iterations, converged = iterations + 1, abs(log_r - previous) < tol                 # L7
-    return float(log_r), np.exp(W - A), np.exp(V - B), iterations, bool(converged)          # L8
+    # 1   s_1 <- n_1 / (n_1 + n_2);  s_2 <- n_2 / (n_1 + n_2)
+    #     theirs  s_1 = n_1 / (n_1 + n_2), for independent draws
+    #     ours    n_1 / tau in place of n_1, tau the autocorrelation time of log l along the chain
+    #     why     n_1 dependent draws are worth n_1 / tau, and what the weights are to balance is
+    #             worth
+    #     test    test_a_chain_of_repeated_draws_is_worth_what_it_is_without
+    n_1, n_2 = at_target.size / tau, at_proposal.size
+    s_1, s_2 = n_1 / (n_1 + n_2), n_2 / (n_1 + n_2)
+    # 2   r <- a first guess
+    log_r, iterations, converged = np.median(at_target), 0, False
+    # 3   repeat
+    while iterations < max_iterations and not converged:
+        # 4   A <- mean over the draws from p_2 of l / (s_1 l + s_2 r)
+        W = -np.logaddexp(np.log(s_1), np.log(s_2) + log_r - at_proposal)
+        A = logsumexp(W) - np.log(W.size)
+        # 5   B <- mean over the draws from p_1 of 1 / (s_1 l + s_2 r)
+        #     lines   4 and 5
+        #     theirs  means of l / (s_1 l + s_2 r) and of 1 / (s_1 l + s_2 r)
+        #     ours    r / l in place of l in both, by logs: W and V above, up to r
+        #     why     l is exp of hundreds; it over- and underflows
+        #     test    test_ratios_of_any_size
+        V = -np.logaddexp(np.log(s_1) + at_target - log_r, np.log(s_2))
+        B = logsumexp(V) - np.log(V.size)
+        # 6   r <- A / B
+        previous, log_r = log_r, log_r + A - B
+        # 7   until r changes by less than tol
+        iterations, converged = iterations + 1, abs(log_r - previous) < tol
+    # 8   return r
+    return float(log_r), np.exp(W - A), np.exp(V - B), iterations, bool(converged)
 
 
 def bridge_sampling(at_target, at_proposal, tau=None, tol=1e-10, max_iterations=10_000):

@@ -13,24 +13,6 @@ covariance (algorithms/fitted_walk.py), so that S is reversible with respect to 
 steps of it.  With k = 1 both are the same transition.  A proposal that pi* does not promote leaves
 the chain where it is, and pi is not asked.
 
-Departures
-----------
-Christen and Fox (2005), Section 2, lines 2 and 5
-    theirs  pi*_x may be another approximation at every state x
-    ours    there is one, pi*
-    why     a subset of the data is; then the ratio of line 5 is that of pi / pi*
-    test    a label
-Christen and Fox (2005), Section 2, lines 2 and 6
-    theirs  silent about a density that is infinite or not a number
-    ours    such a proposal is rejected by either test, and counted in `counts.not_finite`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_a_proposal_of_an_energy_that_is_not_finite_is_rejected
-Liu (2001), Section 9.4.3, lines 3 and 4
-    theirs  the ratio is computed where y_k is
-    ours    where y_k is x, it is accepted and pi is not asked
-    why     the ratio is 1
-    test    a label
-
 Notation
 --------
 paper      here                  shape    meaning
@@ -98,13 +80,7 @@ def evaluated(q, model, which, tally):
 def delayed_acceptance_step(here, model, approximation, factor, tally, rng):
     """One transition by delayed acceptance, which leaves pi invariant and is reversible.
 
-    Pseudocode (Christen and Fox 2005, Section 2)
-     1  y ~ q(x, .)
-     2  promote y with probability g(x, y) = min(1, pi*(y) q(y, x) / [pi*(x) q(x, y)])
-     3  if it is not promoted:  return x
-     4  compute pi(y)
-     5  rho(x, y) = min(1, pi(y) q*(y, x) / [pi(x) q*(x, y)]),  q*(x, y) = g(x, y) q(x, y)
-     6  return y with probability rho(x, y), else x
+    Mirror of Christen and Fox 2005, Section 2.
 
     Parameters
     ----------
@@ -117,48 +93,69 @@ def delayed_acceptance_step(here, model, approximation, factor, tally, rng):
 
     Returns (state, promoted, accepted).
     """
-    y = here.q + factor @ rng.standard_normal(here.q.size)                                  # L1
-    U_star = evaluated(y, approximation, APPROXIMATION, tally)                              # L2
-    error = U_star - here.U_star                                                            # L2
-    promoted = rng.random() < np.exp(-error) and np.isfinite(error)                         # L2
-    if not promoted:                                                                        # L3
-        return here, False, False                                                           # L3
-    U_y = evaluated(y, model, DENSITY, tally)                                               # L4
-    error = U_y - U_star - (here.U - here.U_star)                                           # L5
-    if rng.random() < np.exp(-error) and np.isfinite(error):                                # L6
-        return State(y, U_y, U_star), True, True                                            # L6
-    return here, True, False                                                                # L6
+    # 1   y ~ q(x, .)
+    y = here.q + factor @ rng.standard_normal(here.q.size)
+    # 2   promote y with probability g(x, y) = min(1, pi*(y) q(y, x) / [pi*(x) q(x, y)])
+    U_star = evaluated(y, approximation, APPROXIMATION, tally)
+    error = U_star - here.U_star
+    promoted = rng.random() < np.exp(-error) and np.isfinite(error)
+    # 3   if it is not promoted:  return x
+    if not promoted:
+        return here, False, False
+    # 4   compute pi(y)
+    U_y = evaluated(y, model, DENSITY, tally)
+    # 5   rho(x, y) = min(1, pi(y) q*(y, x) / [pi(x) q*(x, y)]),  q*(x, y) = g(x, y) q(x, y)
+    #     lines   2 and 5
+    #     theirs  pi*_x may be another approximation at every state x
+    #     ours    there is one, pi*
+    #     why     a subset of the data is; then the ratio of line 5 is that of pi / pi*
+    #     test    a label
+    error = U_y - U_star - (here.U - here.U_star)
+    # 6   return y with probability rho(x, y), else x
+    #     lines   2 and 6
+    #     theirs  silent about a density that is infinite or not a number
+    #     ours    such a proposal is rejected by either test, and counted in `counts.not_finite`
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_a_proposal_of_an_energy_that_is_not_finite_is_rejected
+    if rng.random() < np.exp(-error) and np.isfinite(error):
+        return State(y, U_y, U_star), True, True
+    return here, True, False
 
 
 @njit
 def surrogate_transition_step(here, model, approximation, factor, inner, tally, rng):
     """One surrogate transition: several steps on pi*, then one test that asks pi.
 
-    Pseudocode (Liu 2001, Section 9.4.3)
-     1  y_0 <- x
-     2  for i = 1, ..., k:  y_i ~ S(y_(i-1), .), reversible with respect to pi*
-     3  if y_k = x:  return x
-     4  compute pi(y_k)
-     5  return y_k with probability min(1, [pi(y_k) / pi*(y_k)] / [pi(x) / pi*(x)]), else x
+    Mirror of Liu 2001, Section 9.4.3.
 
     inner : int >= 1     k
     rng   : Generator    advanced by d normals and a uniform per step, and a uniform if y_k is not x
 
     The other parameters and the result are those of delayed_acceptance_step.
     """
-    y, U_star = here.q, here.U_star                                                         # L1
-    for _ in range(inner):                                                                  # L2
-        check_interrupt()                                                               # --
-        y, U_star, _, error = fitted_walk_step(y, U_star, approximation, factor, rng)       # L2
-        tally[APPROXIMATION] += 1                                                           # L2
-        tally[NOT_FINITE] += not np.isfinite(error)                                         # L2
-    if (y == here.q).all():                                                                 # L3
-        return here, False, False                                                           # L3
-    U_y = evaluated(y, model, DENSITY, tally)                                               # L4
-    error = U_y - U_star - (here.U - here.U_star)                                           # L5
-    if rng.random() < np.exp(-error) and np.isfinite(error):                                # L5
-        return State(y, U_y, U_star), True, True                                            # L5
-    return here, True, False                                                                # L5
+    # 1   y_0 <- x
+    y, U_star = here.q, here.U_star
+    # 2   for i = 1, ..., k:  y_i ~ S(y_(i-1), .), reversible with respect to pi*
+    for _ in range(inner):
+        check_interrupt()
+        y, U_star, _, error = fitted_walk_step(y, U_star, approximation, factor, rng)
+        tally[APPROXIMATION] += 1
+        tally[NOT_FINITE] += not np.isfinite(error)
+    # 3   if y_k = x:  return x
+    if (y == here.q).all():
+        return here, False, False
+    # 4   compute pi(y_k)
+    #     lines   3 and 4
+    #     theirs  the ratio is computed where y_k is
+    #     ours    where y_k is x, it is accepted and pi is not asked
+    #     why     the ratio is 1
+    #     test    a label
+    U_y = evaluated(y, model, DENSITY, tally)
+    # 5   return y_k with probability min(1, [pi(y_k) / pi*(y_k)] / [pi(x) / pi*(x)]), else x
+    error = U_y - U_star - (here.U - here.U_star)
+    if rng.random() < np.exp(-error) and np.isfinite(error):
+        return State(y, U_y, U_star), True, True
+    return here, True, False
 
 
 def check_delayed(q0, model, approximation, factor, n, rng, inner=1):

@@ -12,16 +12,6 @@ R or R~ with equal probabilities, and whose ratio is that of pi / pi*.
 
 Departures
 ----------
-Section 3, line 7
-    theirs  silent about a pi that is infinite or not a number
-    ours    such a move of the mark is rejected, and counted in `counts.not_finite`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_a_mark_does_not_move_to_an_energy_that_is_not_finite
-Section 3, lines 5 to 8, of whole_chain_step
-    theirs  k' = k + s or k - s may be no step of the chain
-    ours    such a move is rejected
-    why     with an infinite K there is none; with a finite one the proposal stays symmetric
-    test    a label
 Equation (11)
     theirs  R(x_{k'+1} | x')
     ours    R(x_{k'+1} | x_k')
@@ -146,15 +136,7 @@ def at_step(k, chain, here, front, back, model, approximation):
 def discretizing_chain_step(here, model, approximation, move, r, s, tally, star_tally, rng):
     """Map to a discretizing chain, move the mark r times, and map back.
 
-    Pseudocode (Wang and Neal 2013, Section 3, as implemented)
-     1  x_0 <- x;  the marked step is k <- 0
-     2  repeat r times
-     3      k' <- k + s or k - s, with equal probabilities
-     4      while the chain ends before step k':  simulate its next step, using R
-     5      while it starts after step k':  simulate the step before, using R~
-     6      compute pi(x_k'), if it has not been computed before
-     7      k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)])
-     8  x' <- x_k
+    Mirror of Wang and Neal 2013, Section 3, as implemented.
 
     Parameters
     ----------
@@ -169,43 +151,48 @@ def discretizing_chain_step(here, model, approximation, move, r, s, tally, star_
 
     Returns (state, chain): the next State, and the Realization.
     """
-    chain = realization(here, r, s)                                                         # L1
-    k, first, last, back, front = 0, 0, 0, here.star, here.star                             # L1
-    for i in range(r):                                                                      # L2
-        k_ = k + s if rng.random() < 0.5 else k - s                                         # L3
-        while last < k_:                                                                    # L4
-            check_interrupt()                                                           # --
-            front, last = forward(front, approximation, move, star_tally, rng), last + 1    # L4
-            chain.q[last], chain.U_star[last] = front.q, front.U                            # L4
-        while first > k_:                                                                   # L5
-            check_interrupt()                                                           # --
-            back, first = backward(back, approximation, move, star_tally, rng), first - 1   # L5
-            chain.q[first], chain.U_star[first] = back.q, back.U                            # L5
-        chain.cached[i] = chain.known[k_]                                                   # L6
-        if not chain.known[k_]:                                                             # L6
-            chain.U[k_] = energy_at(chain.q[k_], here.near, model, tally)                   # L6
-            chain.known[k_] = True                                                          # L6
-        error = chain.U[k_] - chain.U_star[k_] - (chain.U[k] - chain.U_star[k])             # L7
-        chain.accepted[i] = rng.random() < np.exp(-error) and np.isfinite(error)            # L7
-        k = k_ if chain.accepted[i] else k                                                  # L7
-        chain.proposed[i], chain.steps[i] = k_, k                                           # --
-    chain.ends[:] = first, last                                                             # --
-    return at_step(k, chain, here, front, back, model, approximation), chain                # L8
+    # 1   x_0 <- x;  the marked step is k <- 0
+    chain = realization(here, r, s)
+    k, first, last, back, front = 0, 0, 0, here.star, here.star
+    # 2   repeat r times
+    for i in range(r):
+        # 3   k' <- k + s or k - s, with equal probabilities
+        k_ = k + s if rng.random() < 0.5 else k - s
+        # 4   while the chain ends before step k':  simulate its next step, using R
+        while last < k_:
+            check_interrupt()
+            front, last = forward(front, approximation, move, star_tally, rng), last + 1
+            chain.q[last], chain.U_star[last] = front.q, front.U
+        # 5   while it starts after step k':  simulate the step before, using R~
+        while first > k_:
+            check_interrupt()
+            back, first = backward(back, approximation, move, star_tally, rng), first - 1
+            chain.q[first], chain.U_star[first] = back.q, back.U
+        # 6   compute pi(x_k'), if it has not been computed before
+        chain.cached[i] = chain.known[k_]
+        if not chain.known[k_]:
+            chain.U[k_] = energy_at(chain.q[k_], here.near, model, tally)
+            chain.known[k_] = True
+        # 7   k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)])
+        #     theirs  silent about a pi that is infinite or not a number
+        #     ours    such a move of the mark is rejected, and counted in `counts.not_finite`
+        #     why     a state of energy -inf would be accepted, and never left again
+        #     test    test_a_mark_does_not_move_to_an_energy_that_is_not_finite
+        error = chain.U[k_] - chain.U_star[k_] - (chain.U[k] - chain.U_star[k])
+        chain.accepted[i] = rng.random() < np.exp(-error) and np.isfinite(error)
+        k = k_ if chain.accepted[i] else k
+        # ours
+        chain.proposed[i], chain.steps[i] = k_, k
+    chain.ends[:] = first, last
+    # 8   x' <- x_k
+    return at_step(k, chain, here, front, back, model, approximation), chain
 
 
 @njit
 def whole_chain_step(q, model, approximation, move, r, s, K, rng):
     """Do the same with a chain of K steps, simulated as a whole before the mark moves.
 
-    Pseudocode (Wang and Neal 2013, Section 3)
-     1  choose k uniformly from 0, ..., K - 1
-     2  for j = k + 1, ..., K - 1:  simulate x_j from x_(j-1), using R;  x_k = x
-     3  for j = k - 1, ..., 0:  simulate x_j from x_(j+1), using R~
-     4  the marked step is k
-     5  repeat r times
-     6      k' <- k + s or k - s, with equal probabilities
-     7      k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)])
-     8  x' <- x_k
+    Mirror of Wang and Neal 2013, Section 3.
 
     It is the definition, for a proof: nothing is cached or counted.
 
@@ -215,27 +202,41 @@ def whole_chain_step(q, model, approximation, move, r, s, K, rng):
 
     The other parameters are those of discretizing_chain_step.  Returns x', (d,).
     """
-    first = int(K * rng.random())                                                           # L1
-    tally, x = np.zeros(4, np.int64), np.empty((K, q.size))                                 # --
-    x[first], cache = q, prepare(q, approximation)                                          # L2
-    for j in range(first + 1, K):                                                           # L2
-        check_interrupt()                                                               # --
-        cache = forward(cache, approximation, move, tally, rng)                             # L2
-        x[j] = cache.q                                                                      # L2
-    cache = prepare(q, approximation)                                                       # L3
-    for j in range(first - 1, -1, -1):                                                      # L3
-        check_interrupt()                                                               # --
-        cache = backward(cache, approximation, move, tally, rng)                            # L3
-        x[j] = cache.q                                                                      # L3
-    k = first                                                                               # L4
-    for _ in range(r):                                                                      # L5
-        k_ = k + s if rng.random() < 0.5 else k - s                                         # L6
-        if 0 <= k_ < K:                                                                     # L7
-            error = (U(x[k_], model) - U(x[k_], approximation)                              # L7
-                     - (U(x[k], model) - U(x[k], approximation)))                           # L7
-            if rng.random() < np.exp(-error) and np.isfinite(error):                        # L7
-                k = k_                                                                      # L7
-    return x[k]                                                                             # L8
+    # 1   choose k uniformly from 0, ..., K - 1
+    first = int(K * rng.random())
+    # ours
+    tally, x = np.zeros(4, np.int64), np.empty((K, q.size))
+    # 2   for j = k + 1, ..., K - 1:  simulate x_j from x_(j-1), using R;  x_k = x
+    x[first], cache = q, prepare(q, approximation)
+    for j in range(first + 1, K):
+        check_interrupt()
+        cache = forward(cache, approximation, move, tally, rng)
+        x[j] = cache.q
+    # 3   for j = k - 1, ..., 0:  simulate x_j from x_(j+1), using R~
+    cache = prepare(q, approximation)
+    for j in range(first - 1, -1, -1):
+        check_interrupt()
+        cache = backward(cache, approximation, move, tally, rng)
+        x[j] = cache.q
+    # 4   the marked step is k
+    k = first
+    # 5   repeat r times
+    for _ in range(r):
+        # 6   k' <- k + s or k - s, with equal probabilities
+        k_ = k + s if rng.random() < 0.5 else k - s
+        # 7   k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)])
+        if 0 <= k_ < K:
+            error = (U(x[k_], model) - U(x[k_], approximation)
+                     - (U(x[k], model) - U(x[k], approximation)))
+            if rng.random() < np.exp(-error) and np.isfinite(error):
+                k = k_
+    # 8   x' <- x_k
+    #     lines   5 to 8,
+    #     theirs  k' = k + s or k - s may be no step of the chain
+    #     ours    such a move is rejected
+    #     why     with an infinite K there is none; with a finite one the proposal stays symmetric
+    #     test    a label
+    return x[k]
 
 
 # Public

@@ -13,20 +13,6 @@ iteration is one dragging step, and some sweeps of slice sampling over the fast 
 With one step there is no dragging: it is a Metropolis step of the slow variables.  With many the
 acceptance rate comes near to that of a walk on the slow variables' marginal density.
 
-Departures
-----------
-Neal (2005), Section 3, line 4
-    theirs  T_i is any transition that is reversible with respect to pi_i
-    ours    a Metropolis step of one fast variable, drawn with equal probabilities
-    why     one variable at a time is what a cache makes cheap; drawn, because a sequence of
-            reversible steps is not reversible
-    test    a label
-Neal (2005), Section 3, lines 4 and 5
-    theirs  silent about an energy that is infinite or not a number
-    ours    such a step is rejected, and counted in `counts.not_finite`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_an_energy_that_is_not_finite_is_rejected
-
 Notation
 --------
 paper      here              shape    meaning
@@ -85,14 +71,7 @@ def shifted(q, slow, step):
 def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
     """One transition of all variables, which leaves exp(-U) invariant and is reversible.
 
-    Pseudocode (Neal 2005, Section 3)
-     1  y* ~ S(y, .), symmetric
-     2  x_0 <- x
-     3  for i = 1, ..., n - 1
-     4      x_i ~ T_i(x_(i-1), .), reversible with respect to
-            pi_i(x) = exp(-(1 - i/n) E(x, y) - (i/n) E(x, y*))
-     5  return (x_(n-1), y*) with probability
-        min(1, exp((1/n) sum_(i=0)^(n-1) [E(x_i, y) - E(x_i, y*)])), else (x, y)
+    Mirror of Neal 2005, Section 3.
 
     Parameters
     ----------
@@ -109,25 +88,44 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
 
     Returns (cache, accepted).  One evaluation from scratch, and 2 (n - 1) by trial.
     """
-    step = factor @ rng.standard_normal(slow.size)                                          # L1
-    high = prepare(shifted(cache.q, slow, step), model)                                     # L1
-    low = cache                                                                             # L2
-    total = high.U - low.U                                                                  # --
-    for i in range(1, n_steps):                                                             # L3
-        check_interrupt()                                                               # --
-        k = fast[int(fast.size * rng.random())]                                             # L4
-        value = low.q[k] + w[k] * rng.standard_normal(1)[0]                                 # L4
-        E_low = evaluated(low, k, value, model, tally)                                      # L4
-        E_high = evaluated(high, k, value, model, tally)                                    # L4
-        share = i / n_steps                                                                 # L4
-        error = (1 - share) * (E_low - low.U) + share * (E_high - high.U)                   # L4
-        if rng.random() < np.exp(-error) and np.isfinite(error):                            # L4
-            low = commit(low, k, value, E_low, model)                                       # L4
-            high = commit(high, k, value, E_high, model)                                    # L4
-        total += high.U - low.U                                                             # --
-    if rng.random() < np.exp(-total / n_steps) and np.isfinite(total):                      # L5
-        return high, True                                                                   # L5
-    return cache, False                                                                     # L5
+    # 1   y* ~ S(y, .), symmetric
+    step = factor @ rng.standard_normal(slow.size)
+    high = prepare(shifted(cache.q, slow, step), model)
+    # 2   x_0 <- x
+    low = cache
+    # ours
+    total = high.U - low.U
+    # 3   for i = 1, ..., n - 1
+    for i in range(1, n_steps):
+        check_interrupt()
+        # 4   x_i ~ T_i(x_(i-1), .), reversible with respect to
+        #         pi_i(x) = exp(-(1 - i/n) E(x, y) - (i/n) E(x, y*))
+        #     theirs  T_i is any transition that is reversible with respect to pi_i
+        #     ours    a Metropolis step of one fast variable, drawn with equal probabilities
+        #     why     one variable at a time is what a cache makes cheap; drawn, because a sequence
+        #             of reversible steps is not reversible
+        #     test    a label
+        k = fast[int(fast.size * rng.random())]
+        value = low.q[k] + w[k] * rng.standard_normal(1)[0]
+        E_low = evaluated(low, k, value, model, tally)
+        E_high = evaluated(high, k, value, model, tally)
+        share = i / n_steps
+        error = (1 - share) * (E_low - low.U) + share * (E_high - high.U)
+        if rng.random() < np.exp(-error) and np.isfinite(error):
+            low = commit(low, k, value, E_low, model)
+            high = commit(high, k, value, E_high, model)
+        # ours
+        total += high.U - low.U
+    # 5   return (x_(n-1), y*) with probability
+    #         min(1, exp((1/n) sum_(i=0)^(n-1) [E(x_i, y) - E(x_i, y*)])), else (x, y)
+    #     lines   4 and 5
+    #     theirs  silent about an energy that is infinite or not a number
+    #     ours    such a step is rejected, and counted in `counts.not_finite`
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_an_energy_that_is_not_finite_is_rejected
+    if rng.random() < np.exp(-total / n_steps) and np.isfinite(total):
+        return high, True
+    return cache, False
 
 
 def check_dragging(q0, model, slow, factor, n, rng, n_steps=20, sweeps=1, w=0.5, max_widths=10):

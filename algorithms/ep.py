@@ -7,24 +7,6 @@ Mirror      ep is Algorithm 3.5; the numbers of the lines are ours.  Its "until 
             a change of log Z by less than tol, so log Z is evaluated in every sweep.  In line 9 mu
             gets what the change of one site adds to it, O(N), in place of a product, O(N^2).
 
-Departures
-----------
-Rasmussen and Williams (2006), Algorithm 3.5, line 4
-    theirs  silent about a cavity whose variance is not positive or is infinite
-    ours    the site keeps its parameters in that sweep, which does not count as converged
-    why     in exact arithmetic it is positive; in floating point 1 - tau_n Sigma_nn may round to 0
-    test    test_an_infinite_cavity_is_passed_by
-Rasmussen and Williams (2006), Algorithm 3.5, lines 4 to 6
-    theirs  1/s2 = 1/Sigma_nn - tau_n;  tau' = 1/v - 1/s2,  nu' = mean/v - m/s2
-    ours    the same numbers without these differences: see cavity and matching_site
-    why     for a site of little weight tau' is rounding, and may be negative; ours never is
-    test    test_weak_sites_keep_their_digits
-Rasmussen and Williams (2006), Algorithm 3.5, line 7
-    theirs  tau_n, nu_n <- tau', nu'
-    ours    they are moved by a share `damping` of the way; 1, the default, is as printed
-    why     EP need not converge, and then often does with smaller steps
-    test    test_damping_scales_the_first_step
-
 Notation
 --------
 book             here         shape    meaning
@@ -80,24 +62,7 @@ def check_ep(K, y, tol=1e-8, max_sweeps=100, damping=1.0):
 def ep(K, y, tol, max_sweeps, damping):
     r"""Approximate the posterior and the evidence of p(y, f) = N(f; 0, K) prod_n Phi(y_n f_n).
 
-    Pseudocode (Rasmussen & Williams 2006, Algorithm 3.5)
-     1  nu <- 0, tau <- 0, Sigma <- K, mu <- 0
-     2  repeat
-     3      for n = 1, ..., N
-     4          m, s2 <- cavity: 1/s2 = 1/Sigma_nn - tau_n, m/s2 = mu_n/Sigma_nn - nu_n
-     5          mean, v <- mean and variance of the tilted density N(f; m, s2) Phi(y_n f) / Phi(a)
-     6          tau', nu' <- 1/v - 1/s2, mean/v - m/s2
-     7          dtau <- tau' - tau_n;  tau_n, nu_n <- tau', nu'
-     8          Sigma <- Sigma - (1/dtau + Sigma_nn)^-1 s s', where s is column n of Sigma
-     9          mu <- Sigma nu
-    10      end for
-    11      L <- cholesky(I + S^1/2 K S^1/2)
-    12      V <- L \ S^1/2 K
-    13      Sigma <- K - V'V
-    14      mu <- Sigma nu
-    15      log Z <- (3.65): see log_evidence
-    16  until |log Z - its previous value| < tol
-    17  return log Z, mu, Sigma, tau, nu
+    Mirror of Rasmussen & Williams 2006, Algorithm 3.5.
 
     Parameters
     ----------
@@ -118,34 +83,72 @@ def ep(K, y, tol, max_sweeps, damping):
 
     Raises ValueError, naming the argument, if one is not as above.
     """
-    N, sweeps, log_Z, previous, converged = y.size, 0, np.nan, np.inf, False                # --
-    nu, tau, Sigma, mu = np.zeros(N), np.zeros(N), K.copy(), np.zeros(N)                    # L1
-    while sweeps < max_sweeps and not converged:                                            # L2
-        sweeps, every_site = sweeps + 1, True                                               # --
-        for n in range(N):                                                                  # L3
-            check_interrupt()                                                           # --
-            m, s2 = cavity(mu[n], Sigma[n, n], tau[n], nu[n])                               # L4
-            if not 0.0 < s2 < np.inf:                                                       # --
-                every_site = False                                                          # --
-                continue                                                                    # --
-            new_tau, new_nu = matching_site(y[n], m, s2)                                    # L5-6
-            dtau, dnu = damping * (new_tau - tau[n]), damping * (new_nu - nu[n])            # L7
-            tau[n] = damping * new_tau + (1.0 - damping) * tau[n]                           # L7
-            nu[n] += dnu                                                                    # L7
-            s, scale = Sigma[n].copy(), 1.0 + dtau * Sigma[n, n]                            # L8
-            add_outer(Sigma, -dtau / scale, s)                                              # L8
-            mu += (dnu - dtau * mu[n]) / scale * s                                          # L9
-        root = np.sqrt(tau)                                                                 # L11
-        L, ok = cholesky(np.eye(N) + np.outer(root, root) * K)                              # L11
-        if not ok:                                                                          # --
-            return EP(np.nan, mu, Sigma, tau, nu, sweeps, False)                            # --
-        V = solve_lower_matrix(L, root.reshape(N, 1) * K)                                   # L12
-        Sigma = K - V.T @ V                                                                 # L13
-        mu = Sigma @ nu                                                                     # L14
-        log_Z = log_evidence(y, mu, np.diag(Sigma), tau, nu, log_det(L))                    # L15
-        converged = every_site and abs(log_Z - previous) < tol                              # L16
-        previous = log_Z                                                                    # --
-    return EP(log_Z, mu, Sigma, tau, nu, sweeps, converged)                                 # L17
+    N, sweeps, log_Z, previous, converged = y.size, 0, np.nan, np.inf, False
+    # 1   nu <- 0, tau <- 0, Sigma <- K, mu <- 0
+    nu, tau, Sigma, mu = np.zeros(N), np.zeros(N), K.copy(), np.zeros(N)
+    # 2   repeat
+    while sweeps < max_sweeps and not converged:
+        # ours
+        sweeps, every_site = sweeps + 1, True
+        # 3   for n = 1, ..., N
+        for n in range(N):
+            check_interrupt()
+            # 4   m, s2 <- cavity: 1/s2 = 1/Sigma_nn - tau_n, m/s2 = mu_n/Sigma_nn - nu_n
+            #     theirs  silent about a cavity whose variance is not positive or is infinite
+            #     ours    the site keeps its parameters in that sweep, which does not count as
+            #             converged
+            #     why     in exact arithmetic it is positive; in floating point 1 - tau_n Sigma_nn
+            #             may round to 0
+            #     test    test_an_infinite_cavity_is_passed_by
+            m, s2 = cavity(mu[n], Sigma[n, n], tau[n], nu[n])
+            # ours
+            if not 0.0 < s2 < np.inf:
+                every_site = False
+                continue
+            # 5   mean, v <- mean and variance of the tilted density N(f; m, s2) Phi(y_n f) / Phi(a)
+            # 6   tau', nu' <- 1/v - 1/s2, mean/v - m/s2
+            #     lines   4 to 6
+            #     theirs  1/s2 = 1/Sigma_nn - tau_n;  tau' = 1/v - 1/s2,  nu' = mean/v - m/s2
+            #     ours    the same numbers without these differences: see cavity and matching_site
+            #     why     for a site of little weight tau' is rounding, and may be negative; ours
+            #             never is
+            #     test    test_weak_sites_keep_their_digits
+            new_tau, new_nu = matching_site(y[n], m, s2)
+            # 7   dtau <- tau' - tau_n;  tau_n, nu_n <- tau', nu'
+            #     theirs  tau_n, nu_n <- tau', nu'
+            #     ours    they are moved by a share `damping` of the way; 1, the default, is as
+            #             printed
+            #     why     EP need not converge, and then often does with smaller steps
+            #     test    test_damping_scales_the_first_step
+            dtau, dnu = damping * (new_tau - tau[n]), damping * (new_nu - nu[n])
+            tau[n] = damping * new_tau + (1.0 - damping) * tau[n]
+            nu[n] += dnu
+            # 8   Sigma <- Sigma - (1/dtau + Sigma_nn)^-1 s s', where s is column n of Sigma
+            s, scale = Sigma[n].copy(), 1.0 + dtau * Sigma[n, n]
+            add_outer(Sigma, -dtau / scale, s)
+            # 9   mu <- Sigma nu
+            mu += (dnu - dtau * mu[n]) / scale * s
+        # 10  end for
+        # 11  L <- cholesky(I + S^1/2 K S^1/2)
+        root = np.sqrt(tau)
+        L, ok = cholesky(np.eye(N) + np.outer(root, root) * K)
+        # ours
+        if not ok:
+            return EP(np.nan, mu, Sigma, tau, nu, sweeps, False)
+        # 12  V <- L \ S^1/2 K
+        V = solve_lower_matrix(L, root.reshape(N, 1) * K)
+        # 13  Sigma <- K - V'V
+        Sigma = K - V.T @ V
+        # 14  mu <- Sigma nu
+        mu = Sigma @ nu
+        # 15  log Z <- (3.65): see log_evidence
+        log_Z = log_evidence(y, mu, np.diag(Sigma), tau, nu, log_det(L))
+        # 16  until |log Z - its previous value| < tol
+        converged = every_site and abs(log_Z - previous) < tol
+        # ours
+        previous = log_Z
+    # 17  return log Z, mu, Sigma, tau, nu
+    return EP(log_Z, mu, Sigma, tau, nu, sweeps, converged)
 
 
 @njit

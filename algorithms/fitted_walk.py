@@ -12,19 +12,6 @@ The covariance is fitted by `pilot` or by the Hessian at a mode, and then fixed:
 of a Metropolis algorithm, and none of its states has a share in it.  With the covariance 2.38^2 / d
 times that of the density, a quarter to two fifths of the proposals are accepted.
 
-Departures
-----------
-Haario et al. (2001), equation (1), line 6
-    theirs  the covariance of all states so far goes on changing
-    ours    it is that of the last of a few rounds, and the chain after them does not change it
-    why     a chain that changes it is no Markov chain; what a pilot costs is counted apart
-    test    a label
-Metropolis et al. (1953), line 3
-    theirs  silent about an energy that is infinite or not a number
-    ours    such a proposal is rejected, and counted in `divergences`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
-
 Notation
 --------
 paper      here         shape    meaning
@@ -64,12 +51,7 @@ class Pilot(NamedTuple):
 def fitted_walk_step(q, current_U, model, factor, rng):
     """One transition of random-walk Metropolis, which leaves the density exp(-U) invariant.
 
-    Pseudocode (Metropolis et al. 1953, with a covariance)
-     1  draw z ~ N(0, I)
-     2  q* <- q + L z
-     3  draw u ~ Uniform(0, 1);  if u < exp(U(q) - U(q*))
-     4      return q*
-     5  else return q
+    Mirror of Metropolis et al. 1953, with a covariance.
 
     Parameters
     ----------
@@ -82,13 +64,23 @@ def fitted_walk_step(q, current_U, model, factor, rng):
     Returns (q, U, accepted, error): where the chain is next, its energy, whether that is the
     proposal (never one of infinite or nan energy), and U(q*) - U(q).
     """
-    z = rng.standard_normal(q.size)                                                         # L1
-    proposal = q + factor @ z                                                               # L2
-    proposed_U = U(proposal, model)                                                         # --
-    error = proposed_U - current_U                                                          # --
-    if rng.random() < np.exp(-error) and np.isfinite(error):                                # L3
-        return proposal, proposed_U, True, error                                            # L4
-    return q, current_U, False, error                                                       # L5
+    # 1   draw z ~ N(0, I)
+    z = rng.standard_normal(q.size)
+    # 2   q* <- q + L z
+    proposal = q + factor @ z
+    # ours
+    proposed_U = U(proposal, model)
+    error = proposed_U - current_U
+    # 3   draw u ~ Uniform(0, 1);  if u < exp(U(q) - U(q*))
+    #     theirs  silent about an energy that is infinite or not a number
+    #     ours    such a proposal is rejected, and counted in `divergences`
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
+    if rng.random() < np.exp(-error) and np.isfinite(error):
+        # 4   return q*
+        return proposal, proposed_U, True, error
+    # 5   else return q
+    return q, current_U, False, error
 
 
 def lower_factor(name, value, d):
@@ -150,13 +142,7 @@ def check_pilot(q0, model, n, rng, rounds, scale):
 def pilot(q0, model, n, rng, rounds=4, scale=0.1):
     """Fit the covariance of the proposals in a few rounds; return a Pilot.
 
-    Pseudocode (Haario et al. 2001, equation (1), in rounds)
-     1  C <- scale^2 d / 2.38^2 I
-     2  repeat `rounds` times
-     3      s_d <- 2.38^2 / d;  L L' <- s_d C
-     4      x_1, ..., x_n <- the states of a random walk from the last state, by L
-     5      mean <- their mean
-     6      C <- 1 / (n - 1) sum_i (x_i - mean)(x_i - mean)' + eps I
+    Mirror of Haario et al. 2001, equation (1), in rounds.
 
     Parameters
     ----------
@@ -169,18 +155,31 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    q, n, rng, rounds, scale = check_pilot(q0, model, n, rng, rounds, scale)                # --
-    accepted, density = np.empty(rounds), 0                                                 # --
-    S = scale**2 * q.size / OPTIMAL * np.eye(q.size)                                        # L1
-    for k in range(rounds):                                                                 # L2
-        factor = walk_factor(S)                                                             # L3
-        chain = fitted_walk(q, model, factor, n, rng)                                       # L4
-        q = chain.samples[-1].copy()                                                        # L4
-        mean = chain.samples.mean(axis=0)                                                   # L5
-        x = chain.samples - mean                                                            # L6
-        S = x.T @ x / (n - 1) + FLOOR * np.eye(q.size)                                      # L6
-        accepted[k], density = chain.accepted.mean(), density + chain.counts.density        # --
-    return Pilot(q, S, walk_factor(S), accepted, density)                                   # --
+    q, n, rng, rounds, scale = check_pilot(q0, model, n, rng, rounds, scale)
+    accepted, density = np.empty(rounds), 0
+    # 1   C <- scale^2 d / 2.38^2 I
+    S = scale**2 * q.size / OPTIMAL * np.eye(q.size)
+    # 2   repeat `rounds` times
+    for k in range(rounds):
+        # 3   s_d <- 2.38^2 / d;  L L' <- s_d C
+        factor = walk_factor(S)
+        # 4   x_1, ..., x_n <- the states of a random walk from the last state, by L
+        chain = fitted_walk(q, model, factor, n, rng)
+        q = chain.samples[-1].copy()
+        # 5   mean <- their mean
+        mean = chain.samples.mean(axis=0)
+        # 6   C <- 1 / (n - 1) sum_i (x_i - mean)(x_i - mean)' + eps I
+        #     theirs  the covariance of all states so far goes on changing
+        #     ours    it is that of the last of a few rounds, and the chain after them does not
+        #             change it
+        #     why     a chain that changes it is no Markov chain; what a pilot costs is counted
+        #             apart
+        #     test    a label
+        x = chain.samples - mean
+        S = x.T @ x / (n - 1) + FLOOR * np.eye(q.size)
+        # ours
+        accepted[k], density = chain.accepted.mean(), density + chain.counts.density
+    return Pilot(q, S, walk_factor(S), accepted, density)
 
 
 def walk_factor(covariance):

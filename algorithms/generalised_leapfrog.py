@@ -18,11 +18,6 @@ Paquet and Fraccaro (2016), Algorithm 1, line 12
             runs every trajectory back
     why     both hold only for solutions of (13) and (14), in the limit f_max -> infinity
     test    test_trajectories_lead_back
-Paquet and Fraccaro (2016), Section 2, line 4
-    theirs  silent about iterations that do not converge and energies that are not finite
-    ours    either is rejected and counted, and so is a trajectory that does not lead back
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_a_proposal_of_energy_minus_infinity_is_rejected
 
 Notation
 --------
@@ -229,12 +224,7 @@ def check_start(name, x, model):
 def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
     """Integrate Hamilton's equations of a non-separable H for a time l_max eps.
 
-    Pseudocode (Paquet and Fraccaro 2016, equations (13) to (15))
-     1  for l = 1, ..., l_max
-     2      p <- the solution p' of (13)
-     3      x <- the solution x' of (14)
-     4      p <- p - eps/2 dH/dx(x, p)                              (15)
-     5  return x, p
+    Mirror of Paquet and Fraccaro 2016, equations (13) to (15).
 
     Parameters
     ----------
@@ -253,73 +243,82 @@ def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
     ------
     ValueError  naming the argument that is out of range or does not fit the model
     """
-    here = geometry(x, metric_factor(x, model), model)                                      # --
-    in_p = in_x = 0                                                                         # --
-    for step in range(l_max):                                                               # L1
-        check_interrupt()                                                               # --
-        p, solved, iterations = solve_13(here, p, eps, f_max, tol)                          # L2
-        in_p += iterations                                                                  # --
-        if not solved:                                                                      # --
-            return Trajectory(x, p, np.nan, False, step, in_p, in_x)                        # --
-        x, L, solved, iterations = solve_14(x, p, here.L, model, eps, f_max, tol)           # L3
-        in_x += iterations                                                                  # --
-        if not solved:                                                                      # --
-            return Trajectory(x, p, np.nan, False, step, in_p, in_x)                        # --
-        here = geometry(x, L, model)                                                        # L4
-        p = p - eps / 2 * dH_dx(here, p)                                                    # L4
-    return Trajectory(x, p, hamiltonian(here, p), True, l_max, in_p, in_x)                  # L5
+    here = geometry(x, metric_factor(x, model), model)
+    in_p = in_x = 0
+    # 1   for l = 1, ..., l_max
+    for step in range(l_max):
+        check_interrupt()
+        # 2   p <- the solution p' of (13)
+        p, solved, iterations = solve_13(here, p, eps, f_max, tol)
+        # ours
+        in_p += iterations
+        if not solved:
+            return Trajectory(x, p, np.nan, False, step, in_p, in_x)
+        # 3   x <- the solution x' of (14)
+        x, L, solved, iterations = solve_14(x, p, here.L, model, eps, f_max, tol)
+        # ours
+        in_x += iterations
+        if not solved:
+            return Trajectory(x, p, np.nan, False, step, in_p, in_x)
+        # 4   p <- p - eps/2 dH/dx(x, p)                              (15)
+        here = geometry(x, L, model)
+        p = p - eps / 2 * dH_dx(here, p)
+    # 5   return x, p
+    return Trajectory(x, p, hamiltonian(here, p), True, l_max, in_p, in_x)
 
 
 @njit
 def solve_13(here, p, eps, f_max, tol):
     """Solve (13), half a step of the momentum, by fixed-point iteration.
 
-    Pseudocode (Paquet and Fraccaro 2016, equation (13); Algorithm 1, lines 13 to 17)
-     1  p' <- p
-     2  repeat
-     3      p' <- p - eps/2 dH/dx(x, p')
-     4  until p' no longer changes, or f_max times
-     5  return p'
+    Mirror of Paquet and Fraccaro 2016, equation (13); Algorithm 1, lines 13 to 17.
 
     Returns (p', solved, iterations): solved tells whether p' stands still, or for tol = 0 whether
     it is finite.
     """
-    p_ = p                                                                                  # L1
-    for f in range(f_max):                                                                  # L2
-        last, iterations = p_, f + 1                                                        # --
-        p_ = p - eps / 2 * dH_dx(here, last)                                                # L3
-        solved = stationary(p_, last, p, tol) if tol > 0 else finite(p_)                    # L4
-        if solved and tol > 0:                                                              # L4
-            break                                                                           # L4
-    return p_, solved, iterations                                                           # L5
+    # 1   p' <- p
+    p_ = p
+    # 2   repeat
+    for f in range(f_max):
+        # ours
+        last, iterations = p_, f + 1
+        # 3   p' <- p - eps/2 dH/dx(x, p')
+        p_ = p - eps / 2 * dH_dx(here, last)
+        # 4   until p' no longer changes, or f_max times
+        solved = stationary(p_, last, p, tol) if tol > 0 else finite(p_)
+        if solved and tol > 0:
+            break
+    # 5   return p'
+    return p_, solved, iterations
 
 
 @njit
 def solve_14(x, p, L, model, eps, f_max, tol):
     """Solve (14), a step of the position, by fixed-point iteration; L is the factor of G(x).
 
-    Pseudocode (Paquet and Fraccaro 2016, equation (14); Algorithm 1, lines 18 to 25)
-     1  x' <- x
-     2  v <- dH/dp(x, p);  v' <- v
-     3  repeat
-     4      x' <- x + eps/2 (v + v')
-     5      v' <- dH/dp(x', p)
-     6  until x' no longer changes, or f_max times
-     7  return x'
+    Mirror of Paquet and Fraccaro 2016, equation (14); Algorithm 1, lines 18 to 25.
 
     Returns (x', factor of G(x'), solved, iterations), as solve_13.
     """
-    x_ = x                                                                                  # L1
-    velocity = velocity_ = dH_dp(L, p)                                                      # L2
-    for f in range(f_max):                                                                  # L3
-        last, iterations = x_, f + 1                                                        # --
-        x_ = x + eps / 2 * (velocity + velocity_)                                           # L4
-        L = metric_factor(x_, model)                                                        # L5
-        velocity_ = dH_dp(L, p)                                                             # L5
-        solved = stationary(x_, last, x, tol) if tol > 0 else finite(velocity_)             # L6
-        if solved and tol > 0:                                                              # L6
-            break                                                                           # L6
-    return x_, L, solved, iterations                                                        # L7
+    # 1   x' <- x
+    x_ = x
+    # 2   v <- dH/dp(x, p);  v' <- v
+    velocity = velocity_ = dH_dp(L, p)
+    # 3   repeat
+    for f in range(f_max):
+        # ours
+        last, iterations = x_, f + 1
+        # 4   x' <- x + eps/2 (v + v')
+        x_ = x + eps / 2 * (velocity + velocity_)
+        # 5   v' <- dH/dp(x', p)
+        L = metric_factor(x_, model)
+        velocity_ = dH_dp(L, p)
+        # 6   until x' no longer changes, or f_max times
+        solved = stationary(x_, last, x, tol) if tol > 0 else finite(velocity_)
+        if solved and tol > 0:
+            break
+    # 7   return x'
+    return x_, L, solved, iterations
 
 
 @njit
@@ -348,12 +347,7 @@ def way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back):
 def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
     """One transition of RMHMC, which leaves the density exp(-U) invariant.
 
-    Pseudocode (Paquet and Fraccaro 2016, Section 2, steps 1 and 2, with the momentum of Section 3)
-     1  draw p ~ N(0, G(x))
-     2  (x*, p*) <- l_max steps of (13) to (15) from (x, p)
-     3  alpha <- min(1, exp(H(x, p) - H(x*, p*)))                   (8)
-     4  with probability alpha:  return x*
-     5  otherwise:  return x
+    Mirror of Paquet and Fraccaro 2016, Section 2, steps 1 and 2, with the momentum of Section 3.
 
     Parameters
     ----------
@@ -369,19 +363,30 @@ def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
     -------
     transition : Transition     rejected too when the proposal's energy is inf or nan
     """
-    L = metric_factor(x, model)                                                             # L1
-    p = L @ rng.standard_normal(x.size)                                                     # L1
-    end = generalised_leapfrog(x, p, model, l_max, eps, f_max, tol)                         # L2
-    back = way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back)                     # --
-    return_error, reversible, steps, iterations = back                                      # --
-    energy_error = end.H - hamiltonian(geometry(x, L, model), p)                            # L3
-    alpha = np.exp(-energy_error)                                                           # L3
-    valid = np.isfinite(energy_error) and end.converged and reversible                      # --
-    if rng.random() < alpha and valid:                                                      # L4
-        return Transition(end.x, True, energy_error, True, return_error, True, steps,       # L4
-                          iterations)                                                       # L4
-    return Transition(x, False, energy_error, end.converged, return_error, reversible,      # L5
-                      steps, iterations)                                                    # L5
+    # 1   draw p ~ N(0, G(x))
+    L = metric_factor(x, model)
+    p = L @ rng.standard_normal(x.size)
+    # 2   (x*, p*) <- l_max steps of (13) to (15) from (x, p)
+    end = generalised_leapfrog(x, p, model, l_max, eps, f_max, tol)
+    # ours
+    back = way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back)
+    return_error, reversible, steps, iterations = back
+    # 3   alpha <- min(1, exp(H(x, p) - H(x*, p*)))                   (8)
+    energy_error = end.H - hamiltonian(geometry(x, L, model), p)
+    alpha = np.exp(-energy_error)
+    # ours
+    valid = np.isfinite(energy_error) and end.converged and reversible
+    # 4   with probability alpha:  return x*
+    #     theirs  silent about iterations that do not converge and energies that are not finite
+    #     ours    either is rejected and counted, and so is a trajectory that does not lead back
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_a_proposal_of_energy_minus_infinity_is_rejected
+    if rng.random() < alpha and valid:
+        return Transition(end.x, True, energy_error, True, return_error, True, steps,
+                          iterations)
+    # 5   otherwise:  return x
+    return Transition(x, False, energy_error, end.converged, return_error, reversible,
+                      steps, iterations)
 
 
 def check_chain(x0, model, l_max, eps, t_max, rng, f_max=100, tol=1e-12, tol_back=1e-8):

@@ -5,14 +5,6 @@ Paper       R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of MC
             et al. (2014), Section 3.3.
 Mirror      hmc_step is Neal's Figure 2, with the mass matrix of equation (6), line by line.
 
-Departures
-----------
-Neal (2011), Figure 2, line 14
-    theirs  silent about an energy that is infinite or not a number
-    ours    such a proposal is rejected, and counted in `divergences`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
-
 Notation
 --------
 paper             here            shape    meaning
@@ -114,23 +106,7 @@ def state_at(q, model):
 def hmc_step(current, model, eps, L, L_M, rng):
     """One transition of HMC, which leaves the density exp(-U) invariant.
 
-    Pseudocode (Neal 2011, Figure 2)
-     1  q <- current_q
-     2  draw p ~ N(0, M)
-     3  current_p <- p
-     4  p <- p - eps grad U(q) / 2
-     5  for i = 1, ..., L
-     6      q <- q + eps M^-1 p
-     7      if i != L:  p <- p - eps grad U(q)
-     8  p <- p - eps grad U(q) / 2
-     9  p <- -p
-    10  current_U <- U(current_q)
-    11  current_K <- current_p' M^-1 current_p / 2
-    12  proposed_U <- U(q)
-    13  proposed_K <- p' M^-1 p / 2
-    14  draw u ~ Uniform(0, 1);  if u < exp(current_U - proposed_U + current_K - proposed_K)
-    15      return q
-    16  else return current_q
+    Mirror of Neal 2011, Figure 2.
 
     Parameters
     ----------
@@ -148,26 +124,48 @@ def hmc_step(current, model, eps, L, L_M, rng):
 
     L gradients: the one at the start is part of `current`, that at the end of `state`.
     """
-    q = current.q                                                                           # L1
-    p = momentum(rng.standard_normal(q.size), L_M)                                          # L2
-    current_p = p                                                                           # L3
-    p = p - eps * current.g / 2                                                             # L4
-    for i in range(1, L + 1):                                                               # L5
-        check_interrupt()                                                               # --
-        q = q + eps * velocity(p, L_M)                                                      # L6
-        if i != L:                                                                          # L7
-            p = p - eps * grad_U(q, model)                                                  # L7
-    proposal = state_at(q, model)                                                           # --
-    p = p - eps * proposal.g / 2                                                            # L8
-    p = -p                                                                                  # L9
-    current_U = current.U                                                                   # L10
-    current_K = kinetic(current_p, L_M)                                                     # L11
-    proposed_U = proposal.U                                                                 # L12
-    proposed_K = kinetic(p, L_M)                                                            # L13
-    error = proposed_U - current_U + proposed_K - current_K                                 # --
-    if rng.random() < np.exp(-error) and np.isfinite(error):                                # L14
-        return proposal, True, error                                                        # L15
-    return current, False, error                                                            # L16
+    # 1   q <- current_q
+    q = current.q
+    # 2   draw p ~ N(0, M)
+    p = momentum(rng.standard_normal(q.size), L_M)
+    # 3   current_p <- p
+    current_p = p
+    # 4   p <- p - eps grad U(q) / 2
+    p = p - eps * current.g / 2
+    # 5   for i = 1, ..., L
+    for i in range(1, L + 1):
+        check_interrupt()
+        # 6   q <- q + eps M^-1 p
+        q = q + eps * velocity(p, L_M)
+        # 7   if i != L:  p <- p - eps grad U(q)
+        if i != L:
+            p = p - eps * grad_U(q, model)
+    # ours
+    proposal = state_at(q, model)
+    # 8   p <- p - eps grad U(q) / 2
+    p = p - eps * proposal.g / 2
+    # 9   p <- -p
+    p = -p
+    # 10  current_U <- U(current_q)
+    current_U = current.U
+    # 11  current_K <- current_p' M^-1 current_p / 2
+    current_K = kinetic(current_p, L_M)
+    # 12  proposed_U <- U(q)
+    proposed_U = proposal.U
+    # 13  proposed_K <- p' M^-1 p / 2
+    proposed_K = kinetic(p, L_M)
+    # ours
+    error = proposed_U - current_U + proposed_K - current_K
+    # 14  draw u ~ Uniform(0, 1);  if u < exp(current_U - proposed_U + current_K - proposed_K)
+    #     theirs  silent about an energy that is infinite or not a number
+    #     ours    such a proposal is rejected, and counted in `divergences`
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
+    if rng.random() < np.exp(-error) and np.isfinite(error):
+        # 15  return q
+        return proposal, True, error
+    # 16  else return current_q
+    return current, False, error
 
 
 @njit

@@ -9,19 +9,6 @@ Mirror      newton is Algorithm 3.2 and backtracking Algorithm 3.1, both of Noce
 The authors of Split HMC minimise by Nelder-Mead, at most 500 evaluations in up to 101 dimensions,
 which does not find the mode.
 
-Departures
-----------
-Nocedal and Wright (2006), Algorithm 3.2, line 2
-    theirs  a matrix is added to a Hessian that is not positive definite
-    ours    none is: the search ends, and has not converged
-    why     U is convex where a mode is to be approximated by a normal distribution
-    test    test_without_a_positive_definite_hessian_it_stops
-Nocedal and Wright (2006), Algorithm 3.1, line 2
-    theirs  halve t until U has fallen
-    ours    until U has fallen, or might have but for its rounding; at most 40 times
-    why     near the mode U cannot tell a step that is too long from a good one
-    test    test_the_line_search_takes_the_first_step_with_enough_descent
-
 Notation
 --------
 paper          here        shape    meaning
@@ -61,41 +48,50 @@ class MAP(NamedTuple):
 def newton(q, model, tol, max_iterations):
     """Minimise U by Newton's method from q; returns a MAP, converged or not.
 
-    Pseudocode (Nocedal and Wright 2006, Algorithm 3.2)
-     1  for k = 0, 1, ...
-     2      g <- grad U(q);  factorise J + E, J the Hessian of U at q and E = 0 or what it lacks
-     3      s <- -(J + E)^-1 g
-     4      if (-g's)^1/2 <= tol:  converged
-     5      q <- q + t s, with t from the line search
+    Mirror of Nocedal and Wright 2006, Algorithm 3.2.
     """
-    for k in range(max_iterations + 1):                                                     # L1
-        g, J = grad_U(q, model), hessian(q, model)                                          # L2
-        L_J, ok = cholesky(J)                                                               # L2
-        s = -solve_lower_transposed(L_J, solve_lower(L_J, g))                               # L3
-        slope = g @ s                                                                       # L4
-        converged = np.sqrt(-slope) <= tol                                                  # L4
-        if converged or not ok or k == max_iterations:                                      # L4
-            break                                                                           # L4
-        q = q + backtracking(q, s, slope, model) * s                                        # L5
-    return MAP(q, J, k, converged, np.sqrt(g @ g))                                          # --
+    # 1   for k = 0, 1, ...
+    for k in range(max_iterations + 1):
+        # 2   g <- grad U(q);  factorise J + E, J the Hessian of U at q and E = 0 or what it lacks
+        #     theirs  a matrix is added to a Hessian that is not positive definite
+        #     ours    none is: the search ends, and has not converged
+        #     why     U is convex where a mode is to be approximated by a normal distribution
+        #     test    test_without_a_positive_definite_hessian_it_stops
+        g, J = grad_U(q, model), hessian(q, model)
+        L_J, ok = cholesky(J)
+        # 3   s <- -(J + E)^-1 g
+        s = -solve_lower_transposed(L_J, solve_lower(L_J, g))
+        # 4   if (-g's)^1/2 <= tol:  converged
+        slope = g @ s
+        converged = np.sqrt(-slope) <= tol
+        if converged or not ok or k == max_iterations:
+            break
+        # 5   q <- q + t s, with t from the line search
+        q = q + backtracking(q, s, slope, model) * s
+    # ours
+    return MAP(q, J, k, converged, np.sqrt(g @ g))
 
 
 @njit
 def backtracking(q, s, slope, model):
     """Return how much of the step s from q to take, where grad U(q)'s = slope < 0.
 
-    Pseudocode (Nocedal and Wright 2006, Algorithm 3.1, with rho = 1/2)
-     1  t <- 1
-     2  repeat until U(q + t s) <= U(q) + c t g's
-     3      t <- t / 2
-     4  return t
+    Mirror of Nocedal and Wright 2006, Algorithm 3.1, with rho = 1/2.
     """
-    t = 1.0                                                                                 # L1
-    start = U(q, model)                                                                     # L2
-    bound = start + ROUNDING * abs(start)                                                   # L2
-    while not U(q + t * s, model) <= bound + DESCENT * t * slope and t > SHORTEST:          # L2
-        t = t / 2                                                                           # L3
-    return t                                                                                # L4
+    # 1   t <- 1
+    t = 1.0
+    # 2   repeat until U(q + t s) <= U(q) + c t g's
+    #     theirs  halve t until U has fallen
+    #     ours    until U has fallen, or might have but for its rounding; at most 40 times
+    #     why     near the mode U cannot tell a step that is too long from a good one
+    #     test    test_the_line_search_takes_the_first_step_with_enough_descent
+    start = U(q, model)
+    bound = start + ROUNDING * abs(start)
+    while not U(q + t * s, model) <= bound + DESCENT * t * slope and t > SHORTEST:
+        # 3   t <- t / 2
+        t = t / 2
+    # 4   return t
+    return t
 
 
 def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):

@@ -138,13 +138,7 @@ def sums_over_cases(theta, omega, model):
 def polya_gamma_step(theta, phi, model, draw, w, max_widths, tally, rng):
     """One sweep, which leaves the posterior of the weights and of gamma invariant.
 
-    Pseudocode (Polson, Scott and Windle 2013, Section 3.1; Yu and Meng 2011, Section 2.3)
-     1  omega_c | beta ~ PG(1, x_c'beta), for each case c
-     2  beta | y, omega ~ N(m, V),  V = (X' Omega X + B^-1)^-1,  m = V (X' kappa + B^-1 b)
-     3  draw gamma given beta
-     4  z <- e^(-gamma/2) beta
-     5  draw gamma given z, omega and y
-     6  beta <- e^(gamma/2) z
+    Mirror of Polson, Scott and Windle 2013, Section 3.1; Yu and Meng 2011, Section 2.3.
 
     The numbers are ours.
 
@@ -161,15 +155,22 @@ def polya_gamma_step(theta, phi, model, draw, w, max_widths, tally, rng):
 
     Returns (theta, phi): where the chain is next.
     """
-    omega = draw(margins(theta, model, 0, model.starts.size - 1)[: model.X.shape[1]], rng)  # L1
-    theta = draw_weights(omega, phi[0], model, rng)                                         # L2
-    given = GivenW(theta @ theta, theta.size, model.lam)                                    # L3
-    here = slice_update(prepare(phi, given), 0, given, w, max_widths, tally, rng)           # L3
-    z = np.exp(-here.q[0] / 2.0) * theta                                                    # L4
-    given = GivenZ(*sums_over_cases(z, omega, model), model.lam)                            # L5
-    here = slice_update(prepare(here.q, given), 0, given, w, max_widths, tally, rng)        # L5
-    tally[EVALUATIONS] += 2                                                                 # --
-    return np.exp(here.q[0] / 2.0) * z, here.q                                              # L6
+    # 1   omega_c | beta ~ PG(1, x_c'beta), for each case c
+    omega = draw(margins(theta, model, 0, model.starts.size - 1)[: model.X.shape[1]], rng)
+    # 2   beta | y, omega ~ N(m, V),  V = (X' Omega X + B^-1)^-1,  m = V (X' kappa + B^-1 b)
+    theta = draw_weights(omega, phi[0], model, rng)
+    # 3   draw gamma given beta
+    given = GivenW(theta @ theta, theta.size, model.lam)
+    here = slice_update(prepare(phi, given), 0, given, w, max_widths, tally, rng)
+    # 4   z <- e^(-gamma/2) beta
+    z = np.exp(-here.q[0] / 2.0) * theta
+    # 5   draw gamma given z, omega and y
+    given = GivenZ(*sums_over_cases(z, omega, model), model.lam)
+    here = slice_update(prepare(here.q, given), 0, given, w, max_widths, tally, rng)
+    # ours
+    tally[EVALUATIONS] += 2
+    # 6   beta <- e^(gamma/2) z
+    return np.exp(here.q[0] / 2.0) * z, here.q
 
 
 def polya_gamma_gibbs(theta0, phi0, model, draw, n, rng, w=WIDTH, max_widths=10, keep=None):

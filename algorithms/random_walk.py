@@ -4,14 +4,6 @@ Paper       N. Metropolis et al. (1953), J. Chem. Phys. 21, 1087-1092; the basel
             Shahbaba et al. (2014), "Split Hamiltonian Monte Carlo".
 Mirror      random_walk_step, line by line (as in Neal 2011, Section 5.3.1).
 
-Departures
-----------
-Metropolis et al. (1953), line 3
-    theirs  silent about an energy that is infinite or not a number
-    ours    such a proposal is rejected, and counted in `divergences`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
-
 Notation
 --------
 paper      here         shape    meaning
@@ -33,12 +25,7 @@ from models.jit import check_interrupt, entry, njit
 def random_walk_step(q, current_U, model, scale, rng):
     """One transition of random-walk Metropolis, which leaves the density exp(-U) invariant.
 
-    Pseudocode (Metropolis et al. 1953)
-     1  draw z ~ N(0, I)
-     2  q* <- q + scale z
-     3  draw u ~ Uniform(0, 1);  if u < exp(U(q) - U(q*))
-     4      return q*
-     5  else return q
+    Mirror of Metropolis et al. 1953.
 
     Parameters
     ----------
@@ -51,13 +38,23 @@ def random_walk_step(q, current_U, model, scale, rng):
     Returns (q, U, accepted, error): where the chain is next, its energy, whether that is the
     proposal (never one of infinite or nan energy), and U(q*) - U(q).
     """
-    z = rng.standard_normal(q.size)                                                         # L1
-    proposal = q + scale * z                                                                # L2
-    proposed_U = U(proposal, model)                                                         # --
-    error = proposed_U - current_U                                                          # --
-    if rng.random() < np.exp(-error) and np.isfinite(error):                                # L3
-        return proposal, proposed_U, True, error                                            # L4
-    return q, current_U, False, error                                                       # L5
+    # 1   draw z ~ N(0, I)
+    z = rng.standard_normal(q.size)
+    # 2   q* <- q + scale z
+    proposal = q + scale * z
+    # ours
+    proposed_U = U(proposal, model)
+    error = proposed_U - current_U
+    # 3   draw u ~ Uniform(0, 1);  if u < exp(U(q) - U(q*))
+    #     theirs  silent about an energy that is infinite or not a number
+    #     ours    such a proposal is rejected, and counted in `divergences`
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
+    if rng.random() < np.exp(-error) and np.isfinite(error):
+        # 4   return q*
+        return proposal, proposed_U, True, error
+    # 5   else return q
+    return q, current_U, False, error
 
 
 def check_random_walk(q0, model, scale, n, rng, thin=1):

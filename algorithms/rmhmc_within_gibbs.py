@@ -448,24 +448,24 @@ def velocity_of_phi(r, block):
 def leapfrog(z, r, here, block, eps, L, solver):
     """Take L leapfrog steps; return their End.
 
-    Pseudocode (Zhang and Sutton 2014, equations (2a) to (2c), neighbouring half steps joined)
-     1  r <- r - eps/2 grad U(z)
-     2  for i = 1, ..., L
-     3      z <- z + eps G^-1 r
-     4      if i != L:  r <- r - eps grad U(z)
-     5  r <- r - eps/2 grad U(z)
-     6  return z, r
+    Mirror of Zhang and Sutton 2014, equations (2a) to (2c), neighbouring half steps joined.
     """
-    start, g = r @ velocity(r, block) / 2 + here.U, here.g                                  # --
-    r = r - eps / 2 * g                                                                     # L1
-    for i in range(1, L + 1):                                                               # L2
-        check_interrupt()                                                               # --
-        z = z + eps * velocity(r, block)                                                    # L3
-        g = grad_U(z, block)                                                                # L4
-        if i != L:                                                                          # L4
-            r = r - eps * g                                                                 # L4
-    r = r - eps / 2 * g                                                                     # L5
-    return End(z, r @ velocity(r, block) / 2 + U(z, block) - start, False, L, 0)            # L6
+    start, g = r @ velocity(r, block) / 2 + here.U, here.g
+    # 1   r <- r - eps/2 grad U(z)
+    r = r - eps / 2 * g
+    # 2   for i = 1, ..., L
+    for i in range(1, L + 1):
+        check_interrupt()
+        # 3   z <- z + eps G^-1 r
+        z = z + eps * velocity(r, block)
+        # 4   if i != L:  r <- r - eps grad U(z)
+        g = grad_U(z, block)
+        if i != L:
+            r = r - eps * g
+    # 5   r <- r - eps/2 grad U(z)
+    r = r - eps / 2 * g
+    # 6   return z, r
+    return End(z, r @ velocity(r, block) / 2 + U(z, block) - start, False, L, 0)
 
 
 trajectory.of(ThetaGivenPhi)(leapfrog.py_func)
@@ -476,21 +476,22 @@ trajectory.of(PhiGivenTheta)(leapfrog.py_func)
 def block_step(z, block, eps, L, solver, rng):
     """One transition of HMC for one block, which leaves its conditional density invariant.
 
-    Pseudocode (Zhang and Sutton 2014, Section 3, "three steps")
-     1  draw r ~ N(0, G(z))
-     2  z*, r* <- L steps of the leapfrog, or of the generalised leapfrog where G depends on z
-     3  with probability min(1, exp(H(z, r) - H(z*, r*))):  return z*
-     4  otherwise leave z unchanged
+    Mirror of Zhang and Sutton 2014, Section 3, "three steps".
 
     Returns (where the block is next, accepted, End of the trajectory).
     """
-    here = at(z, block)                                                                     # --
-    r = momentum(rng.standard_normal(z.size), here, block)                                  # L1
-    end = trajectory(z, r, here, block, eps, L, solver)                                     # L2
-    possible = np.isfinite(end.error) and not end.failed                                    # --
-    if rng.random() < min(1.0, np.exp(-end.error)) and possible:                            # L3
-        return end.z, True, end                                                             # L3
-    return z, False, end                                                                    # L4
+    here = at(z, block)
+    # 1   draw r ~ N(0, G(z))
+    r = momentum(rng.standard_normal(z.size), here, block)
+    # 2   z*, r* <- L steps of the leapfrog, or of the generalised leapfrog where G depends on z
+    end = trajectory(z, r, here, block, eps, L, solver)
+    # ours
+    possible = np.isfinite(end.error) and not end.failed
+    # 3   with probability min(1, exp(H(z, r) - H(z*, r*))):  return z*
+    if rng.random() < min(1.0, np.exp(-end.error)) and possible:
+        return end.z, True, end
+    # 4   otherwise leave z unchanged
+    return z, False, end
 
 
 class Transition(NamedTuple):
@@ -508,33 +509,35 @@ class Transition(NamedTuple):
 def rmhmc_within_gibbs_step(theta, phi, model, eps_theta, eps_phi, L_theta, L_phi, solver, rng):
     """One transition of RMHMC within Gibbs, which leaves exp(-U(theta, phi)) invariant.
 
-    Pseudocode (Zhang and Sutton 2014, Sections 3 and 5.2: "alternating between theta and phi")
-     1  for each part theta_i of theta that is independent of the others given phi
-     2      theta_i <- a transition of RMHMC for p(theta_i | phi, y): L_theta steps of eps_theta
-     3  phi <- a transition of RMHMC for p(phi | theta): L_phi steps of eps_phi
-     4  return theta, phi
+    Mirror of Zhang and Sutton 2014, Sections 3 and 5.2: "alternating between theta and phi".
 
     theta, phi : (n,), (h,) float64   where the chain is; not modified
     rng        : Generator            advanced for each block by a normal per entry and one uniform
 
     Returns a Transition.
     """
-    Phi, theta, k = at_phi(phi, model), theta.copy(), parts(model)                          # --
-    accepted, failed = np.empty(k + 1, np.bool_), np.empty(k + 1, np.bool_)                 # --
-    error, m, gradients, factors = np.empty(k + 1), theta.size // k, 0, 0                   # --
-    for i in range(k):                                                                      # L1
-        check_interrupt()                                                               # --
-        part = theta[i * m : (i + 1) * m]                                                   # L2
-        part[:], accepted[i], end = block_step(part, block_theta(i, Phi, model),            # L2
-                                               eps_theta, L_theta, solver, rng)             # L2
-        error[i], failed[i] = end.error, end.failed                                         # --
-        gradients += 1 + end.gradients                                                      # --
-        factors += 1 + end.factors                                                          # --
-    phi, accepted[k], end = block_step(phi, block_phi(at_theta(theta, model), model),       # L3
-                                       eps_phi, L_phi, solver, rng)                         # L3
-    error[k], failed[k] = end.error, end.failed                                             # --
-    counts = Counts(gradients, 1 + end.gradients, factors, 1 + end.factors)                 # --
-    return Transition(theta, phi, accepted, error, failed, counts)                          # L4
+    Phi, theta, k = at_phi(phi, model), theta.copy(), parts(model)
+    accepted, failed = np.empty(k + 1, np.bool_), np.empty(k + 1, np.bool_)
+    error, m, gradients, factors = np.empty(k + 1), theta.size // k, 0, 0
+    # 1   for each part theta_i of theta that is independent of the others given phi
+    for i in range(k):
+        check_interrupt()
+        # 2   theta_i <- a transition of RMHMC for p(theta_i | phi, y): L_theta steps of eps_theta
+        part = theta[i * m : (i + 1) * m]
+        part[:], accepted[i], end = block_step(part, block_theta(i, Phi, model),
+                                               eps_theta, L_theta, solver, rng)
+        # ours
+        error[i], failed[i] = end.error, end.failed
+        gradients += 1 + end.gradients
+        factors += 1 + end.factors
+    # 3   phi <- a transition of RMHMC for p(phi | theta): L_phi steps of eps_phi
+    phi, accepted[k], end = block_step(phi, block_phi(at_theta(theta, model), model),
+                                       eps_phi, L_phi, solver, rng)
+    # ours
+    error[k], failed[k] = end.error, end.failed
+    counts = Counts(gradients, 1 + end.gradients, factors, 1 + end.factors)
+    # 4   return theta, phi
+    return Transition(theta, phi, accepted, error, failed, counts)
 
 
 def check_rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, n, rng,

@@ -16,24 +16,6 @@ sequence forward and in the opposite sequence backward (Wang and Neal, after (14
 them is reversible and a sequence of them is not: two Gibbs updates of a pair with correlation .9
 give E[x_1 x_2'] = .729 and E[x_2 x_1'] = .900.
 
-Departures
-----------
-Neal (2003), Figures 3 and 5, line 1
-    theirs  y uniform below f(x_0), and y < f(x)
-    ours    its energy -log y = U(x_0) + e with e standard exponential, and U(x) < -log y
-    why     f over- and underflows; Section 4 of the paper recommends it
-    test    a label
-Neal (2003), Figures 3 and 5, lines 4, 6 and 10
-    theirs  silent about an f that is infinite or not a number
-    ours    such a point is outside of the slice, and counted in `counts.not_finite`
-    why     a state of energy -inf would be taken, and never left again
-    test    test_a_point_of_an_energy_that_is_not_finite_is_outside
-Neal (2003), Figure 5, line 10
-    theirs  the start is in the slice because y < f(x_0)
-    ours    it is in the slice whatever U says there, and U is not asked
-    why     with e below the rounding of U it may not be, and the shrinkage had no end
-    test    test_shrinkage_to_the_start_ends
-
 Notation
 --------
 paper      here                  shape    meaning
@@ -120,18 +102,7 @@ def is_inside(energy, level):
 def slice_update(cache, k, model, w, max_widths, tally, rng):
     """Update one variable, which leaves the density exp(-U) invariant and is reversible.
 
-    Pseudocode (Neal 2003, Section 4, Figures 3 and 5)
-     1  y ~ Uniform(0, f(x_0))
-     2  U ~ Uniform(0, 1);  L <- x_0 - w U;  R <- L + w
-     3  V ~ Uniform(0, 1);  J <- floor(m V);  K <- (m - 1) - J
-     4  repeat while J > 0 and y < f(L)
-     5      L <- L - w;  J <- J - 1
-     6  repeat while K > 0 and y < f(R)
-     7      R <- R + w;  K <- K - 1
-     8  repeat
-     9      U ~ Uniform(0, 1);  x_1 <- L + U (R - L)
-    10      if y < f(x_1) then return x_1
-    11      if x_1 < x_0 then L <- x_1 else R <- x_1
+    Mirror of Neal 2003, Section 4, Figures 3 and 5.
 
     Parameters
     ----------
@@ -145,30 +116,57 @@ def slice_update(cache, k, model, w, max_widths, tally, rng):
 
     Returns the cache of the next state.
     """
-    x_0 = cache.q[k]                                                                        # --
-    level = cache.U + rng.standard_exponential()                                            # L1
-    L = x_0 - w * rng.random()                                                              # L2
-    R = L + w                                                                               # L2
-    J = int(max_widths * rng.random())                                                      # L3
-    K = max_widths - 1 - J                                                                  # L3
-    while J > 0 and is_inside(evaluated(cache, k, L, model, tally), level):                 # L4
-        L, J = L - w, J - 1                                                                 # L5
-        tally[WIDTHS] += 1                                                                  # --
-    while K > 0 and is_inside(evaluated(cache, k, R, model, tally), level):                 # L6
-        R, K = R + w, K - 1                                                                 # L7
-        tally[WIDTHS] += 1                                                                  # --
-    while True:                                                                             # L8
-        x_1 = L + rng.random() * (R - L)                                                    # L9
-        if x_1 == x_0:                                                                      # L10
-            return cache                                                                    # L10
-        energy = evaluated(cache, k, x_1, model, tally)                                     # L10
-        if is_inside(energy, level):                                                        # L10
-            return commit(cache, k, x_1, energy, model)                                     # L10
-        tally[SHRINKAGES] += 1                                                              # --
-        if x_1 < x_0:                                                                       # L11
-            L = x_1                                                                         # L11
-        else:                                                                               # L11
-            R = x_1                                                                         # L11
+    x_0 = cache.q[k]
+    # 1   y ~ Uniform(0, f(x_0))
+    #     theirs  y uniform below f(x_0), and y < f(x)
+    #     ours    its energy -log y = U(x_0) + e with e standard exponential, and U(x) < -log y
+    #     why     f over- and underflows; Section 4 of the paper recommends it
+    #     test    a label
+    level = cache.U + rng.standard_exponential()
+    # 2   U ~ Uniform(0, 1);  L <- x_0 - w U;  R <- L + w
+    L = x_0 - w * rng.random()
+    R = L + w
+    # 3   V ~ Uniform(0, 1);  J <- floor(m V);  K <- (m - 1) - J
+    J = int(max_widths * rng.random())
+    K = max_widths - 1 - J
+    # 4   repeat while J > 0 and y < f(L)
+    while J > 0 and is_inside(evaluated(cache, k, L, model, tally), level):
+        # 5   L <- L - w;  J <- J - 1
+        L, J = L - w, J - 1
+        # ours
+        tally[WIDTHS] += 1
+    # 6   repeat while K > 0 and y < f(R)
+    while K > 0 and is_inside(evaluated(cache, k, R, model, tally), level):
+        # 7   R <- R + w;  K <- K - 1
+        R, K = R + w, K - 1
+        # ours
+        tally[WIDTHS] += 1
+    # 8   repeat
+    while True:
+        # 9   U ~ Uniform(0, 1);  x_1 <- L + U (R - L)
+        x_1 = L + rng.random() * (R - L)
+        # 10  if y < f(x_1) then return x_1
+        #     lines   4, 6 and 10
+        #     theirs  silent about an f that is infinite or not a number
+        #     ours    such a point is outside of the slice, and counted in `counts.not_finite`
+        #     why     a state of energy -inf would be taken, and never left again
+        #     test    test_a_point_of_an_energy_that_is_not_finite_is_outside
+        #     theirs  the start is in the slice because y < f(x_0)
+        #     ours    it is in the slice whatever U says there, and U is not asked
+        #     why     with e below the rounding of U it may not be, and the shrinkage had no end
+        #     test    test_shrinkage_to_the_start_ends
+        if x_1 == x_0:
+            return cache
+        energy = evaluated(cache, k, x_1, model, tally)
+        if is_inside(energy, level):
+            return commit(cache, k, x_1, energy, model)
+        # ours
+        tally[SHRINKAGES] += 1
+        # 11  if x_1 < x_0 then L <- x_1 else R <- x_1
+        if x_1 < x_0:
+            L = x_1
+        else:
+            R = x_1
 
 
 @njit

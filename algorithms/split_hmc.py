@@ -14,21 +14,11 @@ a gradient that of reading the data (README, Speed).
 
 Departures
 ----------
-Algorithm 1, line 1
-    theirs  R = Gamma e^(D eps Gamma^-1)
-    ours    R = Gamma e^(D eps) Gamma^-1, in the eigenbasis of J, for the eps of each transition
-    why     it is e^(A eps), as in Section 2.1; the printed matrix is not symplectic
-    test    test_line_1_is_the_flow
 Section 1
     theirs  P(q, p) = exp[U(q)] exp[-K(p)] / Z
     ours    P(q, p) = exp[-U(q)] exp[-K(p)] / Z
     why     U is minus the log density: exp[U(q)] has no integral
     test    test_section_1_the_density_is_exp_of_minus_U
-Section 1, line 2
-    theirs  alpha, silent about an energy that is infinite or not a number
-    ours    such a proposal is rejected, and counted in `divergences`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
 Section 2
     theirs  "dynamics H_k" is implemented exactly; it is symmetric if H_i = H_(K-i+1)
     ours    of every H_i, i = 1, ..., k; H_i = H_(k-i+1)
@@ -209,10 +199,7 @@ def normal_state(q, model, fit):
 def metropolis(current, current_p, proposal, p, rng):
     """The Metropolis test of both algorithms: accept the end of a trajectory, or stay.
 
-    Pseudocode (Shahbaba et al. 2014, Section 1)
-     1  alpha <- min[1, exp(-U(q*) + U(q) - K(p*) + K(p))]
-     2  with probability alpha:  the next state is q*
-     3  otherwise:  the next state is q
+    Mirror of Shahbaba et al. 2014, Section 1.
 
     Parameters
     ----------
@@ -223,27 +210,24 @@ def metropolis(current, current_p, proposal, p, rng):
     Returns (state, accepted, error): the next state, whether it is the proposal (never one of
     infinite or nan energy), and H at the end of the trajectory minus H at its start.
     """
-    error = proposal.U - current.U + p @ p / 2 - current_p @ current_p / 2                  # L1
-    if rng.random() < np.exp(-error) and np.isfinite(error):                                # L2
-        return proposal, True, error                                                        # L2
-    return current, False, error                                                            # L3
+    # 1   alpha <- min[1, exp(-U(q*) + U(q) - K(p*) + K(p))]
+    error = proposal.U - current.U + p @ p / 2 - current_p @ current_p / 2
+    # 2   with probability alpha:  the next state is q*
+    #     theirs  alpha, silent about an energy that is infinite or not a number
+    #     ours    such a proposal is rejected, and counted in `divergences`
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
+    if rng.random() < np.exp(-error) and np.isfinite(error):
+        return proposal, True, error
+    # 3   otherwise:  the next state is q
+    return current, False, error
 
 
 @njit
 def normal_split_step(current, model, fit, eps, L, rng):
     """One transition of split HMC with a normal approximation.
 
-    Pseudocode (Shahbaba et al. 2014, Algorithm 1)
-     1  R <- Gamma e^(D eps Gamma^-1)
-     2  sample initial values for p from N(0, I)
-     3  for l = 1 to L do
-     4      p <- p - (eps / 2) dU_1/dq
-     5      q* <- q - q-hat
-     6      X_0 <- (q*, p)
-     7      (q*, p) <- R X_0
-     8      q <- q* + q-hat
-     9      p <- p - (eps / 2) dU_1/dq
-    10  end for
+    Mirror of Shahbaba et al. 2014, Algorithm 1.
 
     Parameters
     ----------
@@ -256,37 +240,44 @@ def normal_split_step(current, model, fit, eps, L, rng):
     Returns (state, accepted, error): the next NormalState, whether it is the proposal (never one of
     infinite or nan energy), and H at the end of the trajectory minus H at its start.
     """
-    state = current                                                                         # --
-    R = exact_flow(fit, eps)                                                                # L1
-    p = rng.standard_normal(state.q.size)                                                   # L2
-    current_p = p                                                                           # --
-    for _l in range(L):                                                                     # L3
-        check_interrupt()                                                               # --
-        p = p - eps / 2 * state.g_1                                                         # L4
-        q_star = state.q - fit.q_hat                                                        # L5
-        X_0 = (q_star, p)                                                                   # L6
-        q_star, p = follow(R, *X_0)                                                         # L7
-        q = q_star + fit.q_hat                                                              # L8
-        state = normal_state(q, model, fit)                                                 # L9
-        p = p - eps / 2 * state.g_1                                                         # L9
-    return metropolis(current, current_p, state, p, rng)                                    # --
+    state = current
+    # 1   R <- Gamma e^(D eps Gamma^-1)
+    #     theirs  R = Gamma e^(D eps Gamma^-1)
+    #     ours    R = Gamma e^(D eps) Gamma^-1, in the eigenbasis of J, for the eps of each
+    #             transition
+    #     why     it is e^(A eps), as in Section 2.1; the printed matrix is not symplectic
+    #     test    test_line_1_is_the_flow
+    R = exact_flow(fit, eps)
+    # 2   sample initial values for p from N(0, I)
+    p = rng.standard_normal(state.q.size)
+    # ours
+    current_p = p
+    # 3   for l = 1 to L do
+    for _l in range(L):
+        check_interrupt()
+        # 4   p <- p - (eps / 2) dU_1/dq
+        p = p - eps / 2 * state.g_1
+        # 5   q* <- q - q-hat
+        q_star = state.q - fit.q_hat
+        # 6   X_0 <- (q*, p)
+        X_0 = (q_star, p)
+        # 7   (q*, p) <- R X_0
+        q_star, p = follow(R, *X_0)
+        # 8   q <- q* + q-hat
+        q = q_star + fit.q_hat
+        # 9   p <- p - (eps / 2) dU_1/dq
+        state = normal_state(q, model, fit)
+        p = p - eps / 2 * state.g_1
+    # 10  end for
+    # ours
+    return metropolis(current, current_p, state, p, rng)
 
 
 @njit
 def data_split_step(current, model, split, eps, L, M, rng):
     """One transition of split HMC with splitting of data.
 
-    Pseudocode (Shahbaba et al. 2014, Algorithm 2)
-     1  sample initial values for p from N(0, I)
-     2  for l = 1 to L do
-     3      p <- p - (eps / 2) dU_1/dq
-     4      for m = 1 to M do
-     5          p <- p - (eps / 2M) dU_0/dq
-     6          q <- q + (eps / M) p
-     7          p <- p - (eps / 2M) dU_0/dq
-     8      end for
-     9      p <- p - (eps / 2) dU_1/dq
-    10  end for
+    Mirror of Shahbaba et al. 2014, Algorithm 2.
 
     Parameters
     ----------
@@ -299,22 +290,34 @@ def data_split_step(current, model, split, eps, L, M, rng):
     Returns (state, accepted, error): the next DataState, whether it is the proposal (never one of
     infinite or nan energy), and H at the end of the trajectory minus H at its start.
     """
-    q, g_0, g_1 = current.q, current.g_0, current.g_1                                       # --
-    p = rng.standard_normal(q.size)                                                         # L1
-    current_p = p                                                                           # --
-    for _l in range(L):                                                                     # L2
-        check_interrupt()                                                               # --
-        p = p - eps / 2 * g_1                                                               # L3
-        for _m in range(M):                                                                 # L4
-            check_interrupt()                                                           # --
-            p = p - eps / (2 * M) * g_0                                                     # L5
-            q = q + eps / M * p                                                             # L6
-            g_0 = grad_U(q, split.R_0)                                                      # L7
-            p = p - eps / (2 * M) * g_0                                                     # L7
-        g_1 = grad_U(q, split.R_1)                                                          # L9
-        p = p - eps / 2 * g_1                                                               # L9
-    proposal = DataState(q, U(q, model), g_0, g_1)                                          # --
-    return metropolis(current, current_p, proposal, p, rng)                                 # --
+    q, g_0, g_1 = current.q, current.g_0, current.g_1
+    # 1   sample initial values for p from N(0, I)
+    p = rng.standard_normal(q.size)
+    # ours
+    current_p = p
+    # 2   for l = 1 to L do
+    for _l in range(L):
+        check_interrupt()
+        # 3   p <- p - (eps / 2) dU_1/dq
+        p = p - eps / 2 * g_1
+        # 4   for m = 1 to M do
+        for _m in range(M):
+            check_interrupt()
+            # 5   p <- p - (eps / 2M) dU_0/dq
+            p = p - eps / (2 * M) * g_0
+            # 6   q <- q + (eps / M) p
+            q = q + eps / M * p
+            # 7   p <- p - (eps / 2M) dU_0/dq
+            g_0 = grad_U(q, split.R_0)
+            p = p - eps / (2 * M) * g_0
+        # 8   end for
+        # 9   p <- p - (eps / 2) dU_1/dq
+        g_1 = grad_U(q, split.R_1)
+        p = p - eps / 2 * g_1
+    # 10  end for
+    # ours
+    proposal = DataState(q, U(q, model), g_0, g_1)
+    return metropolis(current, current_p, proposal, p, rng)
 
 
 def check_common(q0, model, eps, L, n, rng, jitter):

@@ -204,42 +204,42 @@ def kinetic(r, H):
 def leapfrog(z, r, H, eps, n):
     """Take n leapfrog steps for one of the two separable Hamiltonians.
 
-    Pseudocode (Zhang and Sutton 2014, equations (2a) to (2c))
-     1  repeat n times
-     2      r <- r - eps/2 grad_z U(z)                              (2a)
-     3      z <- z + eps grad_r K(r)                                (2b)
-     4      r <- r - eps/2 grad_z U(z)                              (2c)
-     5  return z, r
+    Mirror of Zhang and Sutton 2014, equations (2a) to (2c).
 
     z, r : (d,)       position and momentum of the block that moves; not modified
     H    : H1 or H2   the other block stands still in it
     """
-    for _ in range(n):                                                                      # L1
-        r = r - eps / 2 * grad_U(z, H)                                                      # L2
-        z = z + eps * velocity(r, H)                                                        # L3
-        r = r - eps / 2 * grad_U(z, H)                                                      # L4
-    return z, r                                                                             # L5
+    # 1   repeat n times
+    for _ in range(n):
+        # 2   r <- r - eps/2 grad_z U(z)                              (2a)
+        r = r - eps / 2 * grad_U(z, H)
+        # 3   z <- z + eps grad_r K(r)                                (2b)
+        z = z + eps * velocity(r, H)
+        # 4   r <- r - eps/2 grad_z U(z)                              (2c)
+        r = r - eps / 2 * grad_U(z, H)
+    # 5   return z, r
+    return z, r
 
 
 @njit
 def abla_step(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, n_theta, n_phi):
     """Take one step of the alternating block-wise leapfrog algorithm.
 
-    Pseudocode (Zhang and Sutton 2014, Algorithm 1, body of the loop)
-     1  theta', r_theta' <- leapfrog(theta, r_theta, H_1, eps/2)
-     2  phi, r_phi <- leapfrog(phi, r_phi, H_2, eps)
-     3  theta, r_theta <- leapfrog(theta, r_theta, H_1, eps/2)
-     4  return theta, phi, r_theta, r_phi
+    Mirror of Zhang and Sutton 2014, Algorithm 1, body of the loop.
 
     The arguments are those of sshmc_step; H_1 and H_2 are given what stands still.
     """
-    H_1 = H1(model, at_phi(phi, model), r_phi)                                              # --
-    theta_, r_theta_ = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)                    # L1
-    H_2 = H2(model, at_theta(theta_, model), r_theta_)                                      # L2
-    phi, r_phi = leapfrog(phi, r_phi, H_2, eps_phi, n_phi)                                  # L2
-    H_1 = H1(model, at_phi(phi, model), r_phi)                                              # L3
-    theta, r_theta = leapfrog(theta_, r_theta_, H_1, eps_theta, n_theta)                    # L3
-    return theta, phi, r_theta, r_phi                                                       # L4
+    H_1 = H1(model, at_phi(phi, model), r_phi)
+    # 1   theta', r_theta' <- leapfrog(theta, r_theta, H_1, eps/2)
+    theta_, r_theta_ = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)
+    # 2   phi, r_phi <- leapfrog(phi, r_phi, H_2, eps)
+    H_2 = H2(model, at_theta(theta_, model), r_theta_)
+    phi, r_phi = leapfrog(phi, r_phi, H_2, eps_phi, n_phi)
+    # 3   theta, r_theta <- leapfrog(theta, r_theta, H_1, eps/2)
+    H_1 = H1(model, at_phi(phi, model), r_phi)
+    theta, r_theta = leapfrog(theta_, r_theta_, H_1, eps_theta, n_theta)
+    # 4   return theta, phi, r_theta, r_phi
+    return theta, phi, r_theta, r_phi
 
 
 class Energy(NamedTuple):
@@ -278,13 +278,7 @@ def hamiltonian(theta, phi, r_theta, r_phi, model):
 def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     """One transition of SSHMC, which leaves the density exp(-U(theta, phi)) invariant.
 
-    Pseudocode (Zhang and Sutton 2014, Algorithm 1)
-     1  draw r_theta ~ N(0, G_theta(phi)) and r_phi ~ N(0, G_phi(theta))
-     2  for l = 1, ..., L
-     3      theta*, phi*, r_theta*, r_phi* <- an ABLA step from there
-     4  draw u ~ U(0, 1);  if u < min(1, exp(H(theta, phi, ...) - H(theta*, phi*, ...)))
-     5      return theta*, phi*
-     6  else return theta, phi
+    Mirror of Zhang and Sutton 2014, Algorithm 1.
 
     Parameters
     ----------
@@ -303,18 +297,25 @@ def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     accepted   : bool         False too when the proposal's energy is infinite or nan
     error      : float        H at the end of the trajectory minus H at its start
     """
-    r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)    # L1
-    r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)      # L1
-    theta_, phi_, r_theta_, r_phi_ = theta, phi, r_theta, r_phi                             # --
-    for _ in range(L):                                                                      # L2
-        check_interrupt()                                                               # --
-        theta_, phi_, r_theta_, r_phi_ = abla_step(                                         # L3
-            theta_, phi_, r_theta_, r_phi_, model, eps_theta, eps_phi, n_theta, n_phi)      # L3
-    error = (hamiltonian(theta_, phi_, r_theta_, r_phi_, model)                             # L4
-             - hamiltonian(theta, phi, r_theta, r_phi, model))                              # L4
-    if rng.random() < min(1.0, np.exp(-error)) and np.isfinite(error):                      # L4
-        return theta_, phi_, True, error                                                    # L5
-    return theta, phi, False, error                                                         # L6
+    # 1   draw r_theta ~ N(0, G_theta(phi)) and r_phi ~ N(0, G_phi(theta))
+    r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)
+    r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)
+    # ours
+    theta_, phi_, r_theta_, r_phi_ = theta, phi, r_theta, r_phi
+    # 2   for l = 1, ..., L
+    for _ in range(L):
+        check_interrupt()
+        # 3   theta*, phi*, r_theta*, r_phi* <- an ABLA step from there
+        theta_, phi_, r_theta_, r_phi_ = abla_step(
+            theta_, phi_, r_theta_, r_phi_, model, eps_theta, eps_phi, n_theta, n_phi)
+    # 4   draw u ~ U(0, 1);  if u < min(1, exp(H(theta, phi, ...) - H(theta*, phi*, ...)))
+    error = (hamiltonian(theta_, phi_, r_theta_, r_phi_, model)
+             - hamiltonian(theta, phi, r_theta, r_phi, model))
+    if rng.random() < min(1.0, np.exp(-error)) and np.isfinite(error):
+        # 5   return theta*, phi*
+        return theta_, phi_, True, error
+    # 6   else return theta, phi
+    return theta, phi, False, error
 
 
 def check_blocks(theta, phi, model):

@@ -18,21 +18,6 @@ Murray and Adams (2010), Section 3.1
     ours    S = s I, the same for all cells and whatever the hyperparameters are
     why     Sigma + S then keeps the blocks of models/square_grid.py: a 43rd of the operations
     test    a label
-Murray and Adams (2010), Algorithm 4, lines 1, 2, 5, 8 and 9
-    theirs  the mean of f is 0
-    ours    it is mu: f and g are x - mu and its surrogate
-    why     the model's
-    test    a label
-Murray and Adams (2010), Algorithm 4, line 9
-    theirs  silent about a product that is infinite or not a number
-    ours    such a proposal is outside of the slice, and counted in `counts.not_finite`
-    why     a covariance that cannot be factorised has no density; it would end, or be taken
-    test    test_a_proposal_of_no_finite_density_is_outside
-Murray and Adams (2010), Algorithm 4, line 7
-    theirs  the bracket shrinks until the product is above y, which is so at the start
-    ours    a proposal that is the start, to the last bit, is taken whatever the product is there
-    why     with u rounded to 1 it is not above y, and there is no end
-    test    test_shrinkage_to_the_start_ends
 
 Notation
 --------
@@ -208,19 +193,7 @@ def log_product(x, g, m, noise, At, model, tally):
 def surrogate_update(x, here, k, w, noise, model, tally, rng):
     """Update one hyperparameter and x, which leaves their posterior invariant.
 
-    Pseudocode (Murray and Adams 2010, Algorithm 4)
-     1  draw surrogate data: g ~ N(f, S_theta)
-     2  compute the implied latent variates: f = L_R_theta eta + m_theta,g
-     3  centre a bracket at random: v ~ Uniform(0, sigma);  theta_min <- theta - v;
-            theta_max <- theta_min + sigma
-     4  u ~ Uniform(0, 1)
-     5  the threshold: y <- u L(f) N(g; 0, Sigma_theta + S_theta) p(theta)
-     6  repeat
-     7      draw a proposal: theta' ~ Uniform(theta_min, theta_max)
-     8      compute the function: f' <- L_R_theta' eta + m_theta',g
-     9      if L(f') N(g; 0, Sigma_theta' + S_theta') p(theta') > y then return f', theta'
-    10      else if theta' < theta then shrink the bracket's minimum: theta_min <- theta'
-    11      else shrink its maximum: theta_max <- theta'
+    Mirror of Murray and Adams 2010, Algorithm 4.
 
     In print lines 6 to 11 are 6 to 14, of which the last goes to the first.
 
@@ -237,32 +210,59 @@ def surrogate_update(x, here, k, w, noise, model, tally, rng):
 
     Returns (x, At): the next state, and what is to be known of its hyperparameters.
     """
-    d = model.distance.shape[0]                                                             # --
-    u = to_blocks(x - model.mu, d)                                                          # --
-    g = u + np.sqrt(noise) * rng.standard_normal(u.size)                                    # L1
-    m = mean_given(g, noise, here)                                                          # L2
-    eta = whitened(u, m, here)                                                              # L2
-    theta = here.phi[k]                                                                     # L3
-    theta_min = theta - w * rng.random()                                                    # L3
-    theta_max = theta_min + w                                                               # L3
-    log_u = np.log(rng.random())                                                            # L4
-    level = log_u + log_product(x, g, m, noise, here, model, tally)                         # L5
-    while True:                                                                             # L6
-        theta_ = theta_min + (theta_max - theta_min) * rng.random()                         # L7
-        if theta_ == theta:                                                                 # L7
-            return x, here                                                                  # L7
-        phi = here.phi.copy()                                                               # L8
-        phi[k] = theta_                                                                     # L8
-        there = at(phi, noise, model)                                                       # L8
-        m = mean_given(g, noise, there)                                                     # L8
-        x_ = model.mu + from_blocks(unwhitened(eta, m, there), d)                           # L8
-        value = log_product(x_, g, m, noise, there, model, tally)                           # L9
-        if np.isfinite(value) and value > level:                                            # L9
-            return x_, there                                                                # L9
-        if theta_ < theta:                                                                  # L10
-            theta_min = theta_                                                              # L10
-        else:                                                                               # L11
-            theta_max = theta_                                                              # L11
+    d = model.distance.shape[0]
+    u = to_blocks(x - model.mu, d)
+    # 1   draw surrogate data: g ~ N(f, S_theta)
+    g = u + np.sqrt(noise) * rng.standard_normal(u.size)
+    # 2   compute the implied latent variates: f = L_R_theta eta + m_theta,g
+    m = mean_given(g, noise, here)
+    eta = whitened(u, m, here)
+    # 3   centre a bracket at random: v ~ Uniform(0, sigma);  theta_min <- theta - v;
+    #         theta_max <- theta_min + sigma
+    theta = here.phi[k]
+    theta_min = theta - w * rng.random()
+    theta_max = theta_min + w
+    # 4   u ~ Uniform(0, 1)
+    log_u = np.log(rng.random())
+    # 5   the threshold: y <- u L(f) N(g; 0, Sigma_theta + S_theta) p(theta)
+    level = log_u + log_product(x, g, m, noise, here, model, tally)
+    # 6   repeat
+    while True:
+        # 7   draw a proposal: theta' ~ Uniform(theta_min, theta_max)
+        #     theirs  the bracket shrinks until the product is above y, which is so at the start
+        #     ours    a proposal that is the start, to the last bit, is taken whatever the product
+        #             is there
+        #     why     with u rounded to 1 it is not above y, and there is no end
+        #     test    test_shrinkage_to_the_start_ends
+        theta_ = theta_min + (theta_max - theta_min) * rng.random()
+        if theta_ == theta:
+            return x, here
+        # 8   compute the function: f' <- L_R_theta' eta + m_theta',g
+        phi = here.phi.copy()
+        phi[k] = theta_
+        there = at(phi, noise, model)
+        m = mean_given(g, noise, there)
+        x_ = model.mu + from_blocks(unwhitened(eta, m, there), d)
+        # 9   if L(f') N(g; 0, Sigma_theta' + S_theta') p(theta') > y then return f', theta'
+        #     lines   1, 2, 5, 8 and 9
+        #     theirs  the mean of f is 0
+        #     ours    it is mu: f and g are x - mu and its surrogate
+        #     why     the model's
+        #     test    a label
+        #     theirs  silent about a product that is infinite or not a number
+        #     ours    such a proposal is outside of the slice, and counted in `counts.not_finite`
+        #     why     a covariance that cannot be factorised has no density; it would end, or be
+        #             taken
+        #     test    test_a_proposal_of_no_finite_density_is_outside
+        value = log_product(x_, g, m, noise, there, model, tally)
+        if np.isfinite(value) and value > level:
+            return x_, there
+        # 10  else if theta' < theta then shrink the bracket's minimum: theta_min <- theta'
+        if theta_ < theta:
+            theta_min = theta_
+        # 11  else shrink its maximum: theta_max <- theta'
+        else:
+            theta_max = theta_
 
 
 def check_surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses=5, keep=None):

@@ -176,34 +176,30 @@ def no_excursion(q, layers, near, move, i, tally, rng):
 def excursion_above(q, layers, near, move, i, tally, rng):
     """Make the excursion from a layer that there is.
 
-    Pseudocode (Wang and Neal 2013, Section 4, for one i)
-     1  generate x-hat_i from x-hat_(i-1), using T-hat_i
-     2  generate x-check_i from x-hat_i in the same way, by the layers i + 1, ..., n;
-            without any it is x-hat_n = x-check_n = x-bar_n
-     3  generate x-check_(i-1) from x-check_i, using T-check_i
-     4  factors of (15):  pi_(i+1)(x-hat_i) / pi_i(x-hat_i) and
-            pi_i(x-check_i) / pi_(i+1)(x-check_i), if there is a layer i + 1
+    Mirror of Wang and Neal 2013, Section 4, for one i.
     """
-    left = reached(q, near.cache, layers.model, tally[i])                                   # L1
-    up = forward(left, layers.model, move, tally[i], rng)                                   # L1
-    top, rise, error, trip = excursion(                                                     # L2
-        up.q, layers.above, near.above, move, i + 1, tally, rng)                            # L2
-    turn = reached(top, up, layers.model, tally[i])                                         # L3
-    down = backward(turn, layers.model, move, tally[i], rng)                                # L3
-    error += turn.U - up.U - rise                                                           # L4
-    return down.q, down.U - left.U, error, Trip(left, down, trip)                           # --
+    # 1   generate x-hat_i from x-hat_(i-1), using T-hat_i
+    left = reached(q, near.cache, layers.model, tally[i])
+    up = forward(left, layers.model, move, tally[i], rng)
+    # 2   generate x-check_i from x-hat_i in the same way, by the layers i + 1, ..., n;
+    #         without any it is x-hat_n = x-check_n = x-bar_n
+    top, rise, error, trip = excursion(
+        up.q, layers.above, near.above, move, i + 1, tally, rng)
+    # 3   generate x-check_(i-1) from x-check_i, using T-check_i
+    turn = reached(top, up, layers.model, tally[i])
+    down = backward(turn, layers.model, move, tally[i], rng)
+    # 4   factors of (15):  pi_(i+1)(x-hat_i) / pi_i(x-hat_i) and
+    #         pi_i(x-check_i) / pi_(i+1)(x-check_i), if there is a layer i + 1
+    error += turn.U - up.U - rise
+    # ours
+    return down.q, down.U - left.U, error, Trip(left, down, trip)
 
 
 @njit
 def tempered_transitions_step(here, model, layers, move, tally, rng):
     """Go up through all layers and down again, and accept where that ends or stay.
 
-    Pseudocode (Wang and Neal 2013, Section 4)
-     1  generate x-hat_1 from x, using T-hat_1;  ...;  x-bar_n from x-hat_(n-1), using T-hat_n;
-            x-check_(n-1) from x-bar_n, using T-check_n;  ...;  x* from x-check_1, using T-check_1
-     2  flip the order of y = (x, x-hat_1, ..., x-bar_n, ..., x-check_1, x*) with probability (15),
-            min(1, pi_1(x-hat_0) / pi_0(x-hat_0) ... pi_0(x-check_0) / pi_1(x-check_0))
-     3  x' <- the first state of y
+    Mirror of Wang and Neal 2013, Section 4.
 
     Parameters
     ----------
@@ -216,13 +212,18 @@ def tempered_transitions_step(here, model, layers, move, tally, rng):
 
     Returns (state, accepted): the next State, and whether it is x*.
     """
-    x_star, rise, error, trip = excursion(here.q, layers, here.layers, move, 1, tally, rng) # L1
-    energy = energy_at(x_star, here.near, model, tally[0])                                  # L2
-    error += energy - here.U - rise                                                         # L2
-    accepted = rng.random() < np.exp(-error) and np.isfinite(error)                         # L2
-    q, energy = (x_star, energy) if accepted else (here.q, here.U)                          # L3
-    return State(q, energy, followed(q, energy, here.near, model),                          # L3
-                 near_after(q, trip, layers)), accepted                                     # L3
+    # 1   generate x-hat_1 from x, using T-hat_1;  ...;  x-bar_n from x-hat_(n-1), using T-hat_n;
+    #         x-check_(n-1) from x-bar_n, using T-check_n;  ...;  x* from x-check_1, using T-check_1
+    x_star, rise, error, trip = excursion(here.q, layers, here.layers, move, 1, tally, rng)
+    # 2   flip the order of y = (x, x-hat_1, ..., x-bar_n, ..., x-check_1, x*) with probability (15),
+    #         min(1, pi_1(x-hat_0) / pi_0(x-hat_0) ... pi_0(x-check_0) / pi_1(x-check_0))
+    energy = energy_at(x_star, here.near, model, tally[0])
+    error += energy - here.U - rise
+    accepted = rng.random() < np.exp(-error) and np.isfinite(error)
+    # 3   x' <- the first state of y
+    q, energy = (x_star, energy) if accepted else (here.q, here.U)
+    return State(q, energy, followed(q, energy, here.near, model),
+                 near_after(q, trip, layers)), accepted
 
 
 # Public

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from harness.exercises import DRAWN, PLANTED, ROOT, consequence, digest, exercises, planted
+from harness.exercises import DRAWN, ROOT, bugs, consequence, digest, exercises, planted
 from harness.listing import AUTHORS
 
 LEFT_OUT = (".git", ".venv", ".numba_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "build",
@@ -121,7 +121,7 @@ def with_a_bug(copy, exercise, right):
     """Plant the bug of an exercise, run its script, and take it back."""
     path = copy / exercise.path
     before = path.read_text()
-    path.write_text(planted(before, (PLANTED / f"{exercise.name}.patch").read_text())[0])
+    path.write_text(planted(before, bugs()[exercise.name])[0])
     try:
         wrong = run(copy, exercise.script, MINUTE + PATIENCE * right["seconds"])
     finally:

@@ -3,11 +3,13 @@
 import re
 from itertools import groupby, pairwise
 
-from harness.mirrors import SILENT
+from harness.mirrors import SILENT, UNTIL
 
 LOOP = re.compile(r"\s*(for|while|repeat)\b")
+BLOCK = re.compile(r"\s*(for|while|if)\b.*(do|then)$")
+END = re.compile(r"\s*end (for|while|if)\b")
+ELSE = re.compile(r"\s*else\b")
 ONE_LINE_LOOP = re.compile(r"\s*(for|while)\b.*:\s+\S")
-UNTIL = re.compile(r"\s*until\b")
 
 
 def visits(mirror):
@@ -49,19 +51,36 @@ def misplaced(mirror):
                        f" {line.text.strip()}")
 
 
+def unclosed(mirror):
+    """Yield in words where code leaves or stays in a loop that print ends with "end"."""
+    if not any(END.match(text) for text in mirror.pseudocode.values()):
+        return
+    opened = []
+    for number, text in mirror.pseudocode.items():
+        indent = len(text) - len(text.lstrip())
+        if END.match(text):
+            if not opened:
+                yield f"line {number} ends what does not begin"
+            elif opened.pop() != indent:
+                yield f"line {number} ends what begins in another column"
+        elif any(indent <= column for column in opened) and not ELSE.match(text):
+            yield f"line {number} leaves a loop before its end: {text.strip()}"
+        if BLOCK.match(text):
+            opened.append(indent)
+
+
 def problems(mirror):
     """List in words what is wrong with a mirror; an empty list if nothing is."""
-    numbers, seen = list(mirror.pseudocode), visits(mirror)
+    numbers, seen = mirror.numbers, visits(mirror)
     in_order = list(range(1, len(numbers) + 1))
     needed = [k for k, text in mirror.pseudocode.items() if not SILENT.match(text)]
     return [
-        *[f"untagged: {line.text.strip()}" for line in mirror.code if line.tag is None],
-        *[f"the pseudocode's numbers are {numbers}"] * (numbers != in_order),
+        *[f"the printed numbers are {numbers}"] * (numbers != in_order),
         *[f"line {k} has no code" for k in needed if k not in seen],
-        *[f"line {k} is not in the pseudocode" for k in sorted({*seen} - {*numbers})],
         *[f"line {after} comes after line {before}"
           for before, after in pairwise(seen) if after < before],
         *misplaced(mirror),
+        *unclosed(mirror),
     ]
 
 

@@ -291,20 +291,20 @@ import numpy as np
 def summed(A, n):
     """Sum.
 
-    Pseudocode (nobody)
-     1  s := 0
-     2  for k = 1 to n
-     3      s := s + total(A)
-     4      twice the number of s, if k > 1
-     5  return s
+    Mirror of nobody.
     """
-    s, c = 0.0, 2.0                                # L1
-    for k in range(n):                             # L2
-        s = (s                                     # L3
-             + total(A, c))                        # L3
-        if k > 0:                                  # L4
-            s = c * c * s                          # L4
-    return s                                       # L5
+    # 1   s := 0
+    s, c = 0.0, 2.0
+    # 2   for k = 1 to n
+    for k in range(n):
+        # 3   s := s + total(A)
+        s = (s
+             + total(A, c))
+        # 4   twice the number of s, if k > 1
+        if k > 0:
+            s = c * c * s
+    # 5   return s
+    return s
 
 
 def total(A, c):

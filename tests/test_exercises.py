@@ -1,12 +1,11 @@
 """The lessons and exercises: each shows a bug that is planted, in a file of its paper."""
 
 import ast
-import subprocess
 
 import pytest
 
 from harness import exercises, listing
-from harness.exercises import CHOSEN, PLANTED, ROOT, planted
+from harness.exercises import CHOSEN, ROOT, Bug, bugs, planted
 
 ALL = [each for author in listing.AUTHORS for each in exercises.exercises(author)]
 LIBRARY = {"paquet": "Paquet", "shahbaba": "Shahbaba", "zhang": "Zhang", "wang": "Wang"}
@@ -31,48 +30,57 @@ def test_it_is_of_its_paper_and_names_the_test_that_fails(each):
     mirror = ROOT / each.path.replace("_fast.py", ".py")  # of which that would be the twin
     header = ast.get_docstring(ast.parse(mirror.read_text()))
     assert LIBRARY[each.anchor.split("-")[0]] in header
-    assert each.test == (PLANTED / f"{each.name}.patch").read_text().splitlines()[0]
+    assert each.test == bugs()[each.name].test == bugs()[f"{each.name}.harmless"].test
     assert each.why.endswith(".") and len(each.why) > 40
 
 
 @pytest.mark.parametrize("each", ALL, ids=lambda each: each.anchor)
-def test_what_is_shown_is_the_function_with_the_bug_as_git_plants_it(each, tmp_path):
-    (tmp_path / each.path).parent.mkdir(parents=True)
+def test_what_is_shown_is_the_function_with_the_bug(each):
     right = (ROOT / each.path).read_text()
-    (tmp_path / each.path).write_text(right)
-    subprocess.run(["git", "apply", str(PLANTED / f"{each.name}.patch")], cwd=tmp_path, check=True)
-    wrong = (tmp_path / each.path).read_text()
-    assert planted(right, (PLANTED / f"{each.name}.patch").read_text())[0] == wrong
+    wrong, changed = planted(right, bugs()[each.name])
     lines = each.source.split("\n")
     assert wrong.split("\n")[each.first - 1 : each.first - 1 + len(lines)] == lines
     assert f"{each.source}\n" in wrong and f"{each.source}\n" not in right
     assert f"def {each.function}(" in each.source
+    assert list(each.changed) == changed != []
     for number in each.changed:
         assert wrong.split("\n")[number - 1] in each.wrong.split("\n")
         assert each.first <= number < each.first + len(lines)
     assert set(each.right.split("\n")) <= set(right.split("\n"))
 
 
-PATCH = """tests/test_a.py::test_b
---- a/file.py
-+++ b/file.py
-@@ -40,3 +40,3 @@ def f():
- a
--b
-+B
-+C
- d
+SOURCE = """
+def f():
+    a = 1
+    # a comment
+
+    b = 2
+    if a:
+        b = 2
+
+def g():
+    b = 2
+    return b
 """
 
 
-def test_a_patch_is_planted_where_its_lines_are_now():
-    assert planted("x\na\nb\nd\ne\n", PATCH) == ("x\na\nB\nC\nd\ne\n", [3, 4])
+@pytest.mark.parametrize(("function", "right", "wrong", "expected", "changed"), [
+    ("", "a = 1", "a = 2", ("    a = 1", "    a = 2"), [3]),
+    ("", "a = 1<br>b = 2", "b = 2<br>a = 0", 
+     ("    a = 1\n    # a comment\n\n    b = 2\n", "    b = 2\n    a = 0\n"), [4]),
+    ("g", "b = 2", "b = 3", ("g():\n    b = 2", "g():\n    b = 3"), [11]),
+    ("f#2", "b = 2", "b = 3", ("        b = 2", "        b = 3"), [8]),
+])
+def test_a_bug_is_planted_in_its_line_and_function(function, right, wrong, expected, changed):
+    found = planted(SOURCE, Bug("bug", "file.py", function, right, wrong, "t::t"))
+    assert found == (SOURCE.replace(*expected), changed)
 
 
-@pytest.mark.parametrize("source", ["a\nc\nd\n", "a\nb\nd\na\nb\nd\n"])
-def test_a_patch_of_other_lines_is_refused(source):
-    with pytest.raises(ValueError, match=r"what a patch changes stands in [02] places"):
-        planted(source, PATCH)
+@pytest.mark.parametrize(("function", "right"), [("", "b = 2"), ("f", "b = 2"), ("", "b = 4"),
+                                                 ("g", "a = 1")])
+def test_a_bug_of_which_the_place_is_not_clear_is_refused(function, right):
+    with pytest.raises(ValueError, match=r"bug: \['. = .'\] stands in [023] places of file.py"):
+        planted(SOURCE, Bug("bug", "file.py", function, right, "c = 3", "t::t"))
 
 
 NESTED = """

@@ -85,12 +85,6 @@ Mirror      step.
 
 Departures
 ----------
-Algorithm 3, lines 3, 4 and 6 to 7
-    theirs  f(x) = x_1 | x_2 * 3
-    ours    2
-    why     three and
-            four
-    test    test_three
 Section 2
     theirs  five
     ours    six
@@ -110,37 +104,50 @@ x    x    ()   a number
 def step(x, rng):
     """Do it.
 
-    Pseudocode (Somebody 2000, Algorithm 3)
-     1  function step(x)
-     2  // the first half
-     3  for i = 1, ..., 3
-     4      x <- x + 1,
-            where the line goes on
-     5  end for
-     6  y <- x
-     7  z <- y
-     8  while x > 0:  x <- x - 1
-     9  repeat
-    10      x <- x + 1
-    11  until x > 9
-    12  return z
+    Mirror of Somebody 2000,
+    Algorithm 3.
 
     Parameters: see the paper.
     """
-    for i in range(3):  # L3
+    # 1   function step(x)
+    # 2   // the first half
+    # 3   for i = 1, ..., 3 do
+    for i in range(3):
+        check_interrupt()
         # a comment says why
-        x = x + (1 +  # L4
-                 0)  # L4
-    print(x)  # --
+        # 4   x <- x + 1,
+        #         where the line goes on
+        #     theirs  f(x) = x_1 | x_2 * 3
+        #     ours    2
+        #     why     three and
+        #             four
+        #     test    test_three
+        x = x + (1 +
+                 0)
+    # 5   end for
+    # ours: so that it is seen
+    print(x)
 
-    y = z = x  # L6-7
-    while x > 0:  # L8
-        x -= 1  # L8
-    while True:  # L9
-        x += 1  # L10
-        if x > 9:  # L11
-            break  # L11
-    return z  # L12
+    # 6   y <- x
+    # 7   z <- y
+    #     lines   3, 4 and 6 to 7
+    #     theirs  a
+    #     ours    b
+    #     why     c
+    #     test    a label
+    y = z = x
+    # 8   while x > 0:  x <- x - 1
+    while x > 0:
+        x -= 1
+    # 9   repeat
+    while True:
+        # 10  x <- x + 1
+        x += 1
+        # 11  until x > 9
+        if x > 9:
+            break
+    # 12  return z
+    return z
 '''
 
 
@@ -165,7 +172,7 @@ def example_mirror(tmp_path, *replace):
 
 
 @pytest.mark.parametrize("mirror", [m for _, m in FOUND], ids=ids(FOUND))
-def test_every_line_of_the_pseudocode_has_its_code_in_order_and_no_code_is_untagged(mirror):
+def test_every_line_of_the_pseudocode_has_its_code_in_order_and_in_its_loop(mirror):
     assert problems(mirror) == []
 
 
@@ -180,8 +187,8 @@ def test_a_file_has_mirrors_if_and_only_if_its_header_says_so(path):
 
 
 @pytest.mark.parametrize("path", algorithms(), ids=lambda p: p.stem)
-def test_a_mirror_of_which_more_than_a_third_is_ours_says_why(path):
-    ours = {mirror.name for mirror in mirrors(path) if share_of_ours(mirror) > 1 / 3}
+def test_a_mirror_of_which_more_than_a_fifth_is_ours_says_why(path):
+    ours = {mirror.name for mirror in mirrors(path) if share_of_ours(mirror) > 1 / 5}
     assert set(re.findall(r"^ *(\w+): \w", entry(path, "Own lines"), re.MULTILINE)) == ours
 
 
@@ -195,42 +202,45 @@ def test_a_mirror_is_read_as_it_is_written(tmp_path):
     assert problems(mirror) == []
     assert len(mirror.code) == 12  # without the comment and the empty line
     assert share_of_ours(mirror) == pytest.approx(1 / 12)
+    assert [len(line.tag) for line in mirror.code] == [1, 1, 1, 0, 2, 1, 1, 1, 1, 1, 1, 1]
 
 
-def test_decorators_and_tags_of_silent_lines_are_welcome(tmp_path):
+def test_decorators_are_welcome(tmp_path):
     assert problems(example_mirror(tmp_path, "def step", "@cache\n@other\ndef step")) == []
-    assert problems(example_mirror(tmp_path, "print(x)  # --", "pass  # L5")) == []
+
+
+def test_what_stands_below_a_silent_line_alone_is_ours(tmp_path):
+    mirror = example_mirror(tmp_path, "    # ours: so that it is seen\n", "")
+    assert problems(mirror) == []
+    assert share_of_ours(mirror) == pytest.approx(1 / 12)
+
+
+NUMBERS = list(range(1, 13))
 
 
 @pytest.mark.parametrize(("before", "after", "problem"), [
-    ("# L4\n                 0", "\n                 0", "untagged: x = x + (1 +"),
-    ("print(x)  # --", "print(x)", "untagged: print(x)"),
-    ("# L6-7", "# L6", "line 7 has no code"),
-    ("# L6-7", "# L7", "line 6 has no code"),
-    ("y = z = x  # L6-7", "# L6-7", "line 6 has no code"),  # a comment is no code
-    ("print(x)  # --", "print(x)  # L3", "line 3 comes after line 4"),
-    ("# L12", "# L13", "line 13 is not in the pseudocode"),
-    ("12  return z", "13  return z",
-     f"the pseudocode's numbers are {[*range(1, 12), 13]}"),
-    (" 6  y <- x\n     7  z <- y", " 7  z <- y\n     6  y <- x",
-     f"the pseudocode's numbers are {[1, 2, 3, 4, 5, 7, 6, *range(8, 13)]}"),
-    (" 6  y <- x", " 5  y <- x", f"the pseudocode's numbers are {[1, 2, 3, 4, 5, *range(7, 13)]}"),
-    (" 2  // the first", " 2  endow the first", "line 2 has no code"),
-    # in another loop than in print
-    ("    print(x)  # --\n\n    y = z", "        y = z",
-     "line 6 is in the loops [3], and in print in []: y = z = x"),
-    ("        x = x + (1 +  # L4\n                 0)  # L4",
-     "        pass  # --\n    x = x + (1 +  # L4\n                 0)  # L4",
-     "line 4 is in the loops [], and in print in [3]: x = x + (1 +"),
-    ("    y = z = x", "    for _ in (1,):  # --\n        y = z = x",
-     "line 7 is in the loops ['ours'], and in print in []: y = z = x"),
-    ("    for i in range(3):  # L3", "    for i in range(3):  # --",
-     "line 4 is in the loops ['ours'], and in print in [3]: x = x + (1 +"),
-    ("        if x > 9:  # L11\n            break  # L11", "        pass  # --\n    x > 9  # L11",
-     "line 11 is in the loops [], and in print in [9]: x > 9"),
-    ("    while x > 0:  # L8\n        x -= 1", "    while x > 0:  # L8\n      for _ in x:  # --\n"
-     "        x -= 1",
-     "line 8 is in the loops [8, 'ours'], and in print in [] or [8]: x -= 1"),
+    ("    # 7   z <- y\n", "", f"the printed numbers are {[*NUMBERS[:6], *NUMBERS[7:]]}"),
+    ("    # 7   z <- y\n", "    # 7   z <- y\n    # 7   z <- y\n",
+     f"the printed numbers are {[*NUMBERS[:7], *NUMBERS[6:]]}"),
+    ("    # 6   y <- x\n    # 7   z <- y", "    # 7   z <- y\n    # 6   y <- x",
+     f"the printed numbers are {[1, 2, 3, 4, 5, 7, 6, *NUMBERS[7:]]}"),
+    ("# 12  return z", "# 13  return z", f"the printed numbers are {[*NUMBERS[:11], 13]}"),
+    ("    # 12  return z\n    return z\n", "    return z\n    # 12  return z\n",
+     "line 11 is in the loops [], and in print in [9]: return z"),
+    ("    # 12  return z\n", "    # 12  return z\n    # ours\n", "line 12 has no code"),
+    ("    y = z = x\n", "    # 7   y\n    # ours\n    y = z = x\n", "line 6 has no code"),
+    # in another loop than in print, or in a loop of ours
+    ("    # 3   for i = 1, ..., 3 do\n", "    # 3   // for i = 1, ..., 3 do\n",
+     "line 4 is in the loops ['ours'], and in print in []: x = x + (1 +"),
+    ("    y = z = x\n", "    for _ in (1,):\n        y = z = x\n",
+     "line 6 is in the loops ['ours'], and in print in []: y = z = x"),
+    ("        # 10  x <- x + 1\n", "        # ours\n        for _ in (1,):\n            pass\n"
+     "    # 10  x <- x + 1\n", "line 10 is in the loops [9], and in print in []: x += 1"),
+    ("    # 5   end for\n", "        # 5   end for\n",
+     "line 5 ends what begins in another column"),
+    ("    # 12  return z\n", "    # 12  end for\n", "line 12 ends what does not begin"),
+    ("    # 6   y <- x\n", "    # 6   for i = 1, ..., 3 do\n",
+     "line 8 leaves a loop before its end: while x > 0:  x <- x - 1"),
 ])
 def test_what_is_wrong_is_found(tmp_path, before, after, problem):
     assert problem in problems(example_mirror(tmp_path, before, after))
@@ -247,7 +257,7 @@ def departing_tests():
             for call in getattr(node, "decorator_list", []):
                 if isinstance(call, ast.Call) and ast.unparse(call.func) == "departs":
                     keys = call.args[1].keys if isinstance(call.args[1], ast.Dict) else []
-                    tags = [TAG.match(f"# {ast.literal_eval(key)}") for key in keys]
+                    tags = [TAG.match(ast.literal_eval(key)) for key in keys]
                     found[f"tests/{path.name}::{node.name}"] = {
                         line for tag in tags if tag
                         for line in range(int(tag[1]), int(tag[2] or tag[1]) + 1)}
@@ -270,10 +280,12 @@ def test_every_such_test_belongs_to_a_departure():
 
 
 def test_departures_are_read_as_they_are_written(tmp_path):
-    first, second, third = departures(example(tmp_path))
-    assert first == ("Algorithm 3, lines 3, 4 and 6 to 7", "f(x) = x_1 | x_2 * 3", "2",
-                     "three and four", "tests/test_example.py::test_three")
-    assert first.lines == {3, 4, 6, 7}
+    at_line, at_lines, second, third = departures(example(tmp_path))
+    assert at_line == ("Somebody 2000, Algorithm 3, line 4", "f(x) = x_1 | x_2 * 3", "2",
+                       "three and four", "tests/test_example.py::test_three")
+    assert at_line.lines == {4}
+    assert at_lines.where == "Somebody 2000, Algorithm 3, lines 3, 4 and 6 to 7"
+    assert at_lines.lines == {3, 4, 6, 7}
     assert second.test == "tests/test_other.py::test_five"
     assert second.lines == set()
     assert third.test == LABEL
@@ -284,16 +296,20 @@ def test_no_departures_have_to_be_declared_too(tmp_path):
     path.write_text('"""An example.\n\nDepartures  none.\n"""')
     assert departures(path) == []
     path.write_text('"""An example."""')
-    with pytest.raises(ValueError, match=r"^example.py has no section Departures$"):
+    message = r"^example.py must have departures or say 'Departures  none.'$"
+    with pytest.raises(ValueError, match=message):
         departures(path)
+    with pytest.raises(ValueError, match=message):
+        departures(example(tmp_path, "Mirror      step.", "Departures  none."))
 
 
 @pytest.mark.parametrize(("before", "after", "message"), [
-    ("    ours    2\n", "", "lines 3, 4 and 6 to 7 has where, theirs, why, test, but it must"),
-    ("    ours    2\n    why ", "    why     2\n    ours", "has where, theirs, why, ours, test"),
-    ("    ours    2", "    ours   2", "cannot read this line of a departure:     ours   2"),
-    ("    ours    2", "    hours   2", "cannot read this line of a departure:     hours   2"),
-    ("            four", "      four", "cannot read this line of a departure:       four"),
+    ("    ours    six\n", "", "Section 2 has where, theirs, why, test, but it must"),
+    ("    ours    six\n    why ", "    why     six\n    ours", "where, theirs, why, ours, test"),
+    ("    ours    six", "    ours   six", "cannot read this line of a departure:     ours   six"),
+    ("    ours    six", "    hours   six", "cannot read this line of a departure:     hours   six"),
+    ("        #     ours    2\n", "", "Algorithm 3, line 4 has where, theirs, why, test, but"),
+    ("    #     why     c\n", "", "lines 3, 4 and 6 to 7 has where, theirs, ours, test, but it"),
 ])
 def test_a_departure_that_cannot_be_read_is_an_error(tmp_path, before, after, message):
     with pytest.raises(ValueError, match=message):

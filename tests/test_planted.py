@@ -27,30 +27,23 @@ claims = [{"what": "fixed", "value": 1.0}, {"what": "bad", "value": found},
 Image.new("RGB", (1296, 648), (int(found), 0, 0)).save(made / "x_fig1.png")
 raise SystemExit(1)  # a claim differs, and the figure is there
 """
-PATCH = """tests/test_a.py::test_b
---- a/algorithms/a.py
-+++ b/algorithms/a.py
-@@ -1,2 +1,2 @@
- def value():
--    return 200.0
-+    {}
-"""
+def bug(line):
+    return exercises.Bug("bug", "algorithms/a.py", "", "return 200.0", line, "tests/test_a.py::t")
 
 
 @pytest.fixture
 def with_line(tmp_path, monkeypatch):
     """A small project, an exercise in it: run its script with this line in place of the right."""
-    for folder in ("algorithms", "reproduce", "planted"):
+    for folder in ("algorithms", "reproduce"):
         (tmp_path / folder).mkdir()
     right = tmp_path / "algorithms" / "a.py"
     right.write_text("def value():\n    return 200.0\n")
     (tmp_path / "reproduce" / "x_fig1.py").write_text(SCRIPT)
-    monkeypatch.setattr(planted, "PLANTED", tmp_path / "planted")
     monkeypatch.setattr(planted, "MINUTE", 3.0)
     exercise = SimpleNamespace(name="bug", path="algorithms/a.py", script="x_fig1")
 
     def run(line):
-        (tmp_path / "planted" / "bug.patch").write_text(PATCH.format(line))
+        monkeypatch.setattr(planted, "bugs", lambda: {"bug": bug(line)})
         as_it_is = planted.without_a_bug(tmp_path, "x_fig1")
         found = planted.with_a_bug(tmp_path, exercise, as_it_is | {"seconds": 0.0})
         assert right.read_text() == "def value():\n    return 200.0\n"
@@ -97,12 +90,10 @@ def test_a_run_that_draws_nothing_says_why(with_line, line, ended):
 
 
 def test_a_run_has_so_many_times_the_seconds_that_it_takes_without_a_bug(tmp_path, monkeypatch):
-    for folder in ("planted", "algorithms"):
-        (tmp_path / folder).mkdir()
+    (tmp_path / "algorithms").mkdir()
     (tmp_path / "algorithms" / "a.py").write_text("def value():\n    return 200.0\n")
-    (tmp_path / "planted" / "bug.patch").write_text(PATCH.format("return 1.0"))
     given = []
-    monkeypatch.setattr(planted, "PLANTED", tmp_path / "planted")
+    monkeypatch.setattr(planted, "bugs", lambda: {"bug": bug("return 1.0")})
     monkeypatch.setattr(planted, "run", lambda copy, script, patience: given.append(patience) or {
         "picture": b"", "numbers": {"a": "1", "c": "3"}, "seconds": 0.0, "ended": ""})
     exercise = SimpleNamespace(name="bug", path="algorithms/a.py", script="x_fig1")

@@ -13,7 +13,7 @@ import pytest
 
 import record
 from harness import listing, recording
-from harness.mirrors import Line, departing, departures, tagged
+from harness.mirrors import TAG, Line, departing, departures
 from models.jit import ROOT
 
 STEPS = ROOT / "figures" / "steps"
@@ -162,26 +162,27 @@ import numpy as np
 def summed(n, rows):
     """Sum.
 
-    Pseudocode (nobody)
-     1  for k = 1 to n
-     2      s := s + twice(k)
-     3  return s
+    Mirror of nobody.
     """
-    s, out = 0.0, np.empty(5)                      # --
-    for k in range(n):                             # L1
-        s = (s                                     # L2
-             + twice(k))                           # L2
-        out[k] = s                                 # --
-    return s, rows                                 # L3
+    s, out = 0.0, np.empty(5)
+    # 1   for k = 1 to n
+    for k in range(n):
+        # 2   s := s + twice(k)
+        s = (s
+             + twice(k))
+        # ours
+        out[k] = s
+    # 3   return s
+    return s, rows
 
 
 def twice(k):
     """Double.
 
-    Pseudocode (nobody)
-     1  return 2 k
+    Mirror of nobody.
     """
-    return 2 * k                                   # L1
+    # 1   return 2 k
+    return 2 * k
 '''
 
 
@@ -233,10 +234,10 @@ def test_a_replay_marks_the_lines_of_the_mirror(example):
 
 
 @pytest.mark.parametrize(("lines", "written"), [
-    (range(7, 8), "L7"), (range(6, 9), "L6-8"), (range(0), "--")])
-def test_a_tag_is_written_as_it_is_read(lines, written):
+    (range(7, 8), "L7"), (range(6, 9), "L6-8"), (range(0), "")])
+def test_a_tag_is_written_as_variant_reads_it(lines, written):
     assert recording.tag(Line(lines, "x = 1", (), 1)) == written
-    assert tagged(f"x = 1  # {written}")[0] == lines
+    assert bool(TAG.match(written)) == bool(lines)
 
 
 def test_nothing_is_recorded_of_compiled_code():

@@ -1,12 +1,18 @@
 """Exercises: functions of the project with one of the planted bugs in them, for the reader to find.
 
-What is shown comes from the patches in tests/planted_bugs/; page/exercises.json says which, in an
+What is shown comes from the tables in tests/planted_bugs/; page/exercises.json says which, in an
 order that keeps their addresses, why each is one, and how a lesson on the paper may go.
+
+A table has a line per bug, its cells parted by tabs: a name; the file; the function or class in
+which the line stands, where the file has it more than once, and "#2" for the second time there; the
+right line and the wrong one, without their indentation; and the test that must fail.  "<br>" parts
+lines where a bug takes more than one.  Comments and empty lines between them do not count.
 """
 
 import ast
+import csv
 import json
-import re
+from difflib import SequenceMatcher
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -18,11 +24,22 @@ CHOSEN = ROOT / "reproduce" / "harness" / "page" / "exercises.json"
 DRAWN = ROOT / "figures" / "exercises" / "drawn.json"  # by reproduce/planted.py
 
 
+class Bug(NamedTuple):
+    """A line of a table of planted bugs."""
+
+    name: str
+    path: str  # of the file, from the root
+    function: str  # around the line, or "" where the file has it once
+    right: str
+    wrong: str
+    test: str  # path::name of the one that fails
+
+
 class Exercise(NamedTuple):
     """A function that is wrong in one place."""
 
     anchor: str  # its address on the page
-    name: str  # of the patch
+    name: str  # of the bug
     script: str  # whose figure shows it, or does not
     why: str
     path: str  # of the file, from the root
@@ -46,38 +63,56 @@ def lesson(author):
     return json.loads(CHOSEN.read_text())[author]["lesson"]
 
 
+def bugs():
+    """Return all planted bugs by name, and the harmless twins of exercises: <name>.harmless."""
+    tables = [path.read_text().splitlines() for path in sorted(PLANTED.glob("*.tsv"))]
+    rows = [Bug(*row) for table in tables for row in
+            csv.reader(table[1:], delimiter="\t", quoting=csv.QUOTE_NONE)]
+    return {row.name: row for row in rows}
+
+
 def exercise(anchor, name, script, why):
-    """Make an Exercise of a patch."""
-    patch = (PLANTED / f"{name}.patch").read_text()
-    path = re.search(r"^--- a/(.+)$", patch, re.M)[1]
-    source, changed = planted((ROOT / path).read_text(), patch)
+    """Make an Exercise of a bug."""
+    bug = bugs()[name]
+    source, changed = planted((ROOT / bug.path).read_text(), bug)
     node = around(ast.parse(source), changed[0])
-    lines = patch.splitlines()
-    right, wrong = ("\n".join(line[1:] for line in lines if re.match(rf"\{sign}(?!\{sign}{{2}} )",
-                                                                     line)) for sign in "-+")
+    indent = source.splitlines()[changed[0] - 1].partition(bug.wrong.split("<br>")[0])[0]
+    right, wrong = ("\n".join(indent + line for line in text.split("<br>"))
+                    for text in (bug.right, bug.wrong))
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
-    return Exercise(anchor, name, script, why, path, node.name, first, text, tuple(changed), right,
-                    wrong, lines[0])
+    return Exercise(anchor, name, script, why, bug.path, node.name, first, text, tuple(changed),
+                    right, wrong, bug.test)
 
 
-def planted(source, patch):
-    """Return a file's text after a patch of it alone, and the numbers of the lines it put there.
+def planted(source, bug):
+    """Return a file's text with a bug in it, and the numbers of the lines that are wrong.
 
-    Lines may have moved since the patch was made.  Raises ValueError where they have changed.
+    Raises ValueError if the right lines do not stand in the file, or in several places.
     """
-    lines, changed = source.splitlines(), []
-    for hunk in re.split(r"^@@.*\n", patch, flags=re.M)[1:]:
-        body = [(line[:1] or " ", line[1:]) for line in hunk.splitlines()]
-        old = [text for sign, text in body if sign != "+"]
-        new = [(sign, text) for sign, text in body if sign != "-"]
-        places = [k for k in range(len(lines)) if lines[k : k + len(old)] == old]
-        if len(places) != 1:
-            raise ValueError(f"what a patch changes stands in {len(places)} places: {old}")
-        (k,) = places
-        lines[k : k + len(old)] = [text for _, text in new]
-        changed += [k + i for i, (sign, _) in enumerate(new, 1) if sign == "+"]
-    return "\n".join(lines) + "\n", changed
+    lines, right = source.splitlines(), bug.right.split("<br>")
+    function, _, occurrence = bug.function.partition("#")
+    node = next((node for node in ast.walk(ast.parse(source)) if function
+                 and getattr(node, "name", "") == function), None)
+    first, last = (node.lineno - 1, node.end_lineno) if node else (0, len(lines))
+    code = [k for k in range(first, last) if lines[k].strip() and lines[k].lstrip()[0] != "#"]
+    runs = [code[k : k + len(right)] for k in range(len(code) - len(right) + 1)]
+    places = [run for run in runs if same(right, [lines[k] for k in run])]
+    if len(places) != 1 and not occurrence:
+        raise ValueError(f"{bug.name}: {right} stands in {len(places)} places of {bug.path}")
+    run = places[int(occurrence or 1) - 1]
+    indent = lines[run[0]].partition(right[0])[0]
+    wrong = [indent + line for line in bug.wrong.split("<br>")]
+    lines[run[0] : run[-1] + 1] = wrong
+    new = [range(*each[3:]) for each in SequenceMatcher(
+        None, right, bug.wrong.split("<br>")).get_opcodes() if each[0] != "equal"]
+    return "\n".join(lines) + "\n", [run[0] + k + 1 for part in new for k in part]
+
+
+def same(right, lines):
+    """Tell whether lines of a file, all indented alike, are these."""
+    indent = lines[0].partition(right[0])[0]
+    return not indent.strip() and lines == [indent + line for line in right]
 
 
 def around(tree, line):
@@ -98,7 +133,8 @@ def answer(exercise):
 
 def digest(name):
     """Return what tells whether a planted bug is still the one that was drawn."""
-    return sha256((PLANTED / f"{name}.patch").read_bytes()).hexdigest()[:12]
+    bug = bugs()[name]
+    return sha256(repr((bug.path, bug.right, bug.wrong)).encode()).hexdigest()[:12]
 
 
 def drawn():

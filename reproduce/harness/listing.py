@@ -23,6 +23,7 @@ from harness.mirrors import (
     departures,
     entry,
     mirrors,
+    of_the_paper,
     source,
 )
 
@@ -182,31 +183,9 @@ def targets():
 
 
 def target(path, departure):
-    """Return the Section that has the line which a departure names, or None if it names none.
-
-    That is the mirror it names ("of whole_chain_step"), else the first of its own file, or else of
-    any, whose source has the words before "line", else the first of its file with the same authors,
-    else the only mirror of its file.
-    """
-    if not departure.lines:
-        return None
-    least = min(departure.lines)
-    here = [section for section in every_section()
-            if section.path == path and least in section.mirror.pseudocode]
-    for section in here:
-        if re.search(rf"\bof {section.mirror.name}\b", departure.where):
-            return section
-    words = re.sub(r"[()]", "", re.split(r",? lines? \d", departure.where)[0])
-    for section in [*here, *every_section()]:
-        if re.search(rf"{re.escape(words)}\b", section.mirror.source) and (
-                least in section.mirror.pseudocode):
-            return section
-    authors = words.partition(",")[0]
-    for section in here:
-        if section.mirror.source.startswith(authors) or len(here) == 1:
-            return section
-    raise ValueError(f"{path.name}: the departure at {departure.where} must name a line of a"
-                     " mirror: say which mirror, as in 'Section 3, line 5, of <its name>'")
+    """Return the Section that has the line which a departure stands at, or None if it has none."""
+    return next((section for section in every_section()
+                 if section.path == path and departure in section.mirror.departures), None)
 
 
 def at_lines(section):
@@ -253,13 +232,13 @@ def row(numbers, again, code, concerned, todo):
 
 
 def with_comments(path, line, mirror):
-    """List a line of code and the comments right above it."""
+    """List a line of code and our comments right above it; what is printed stands beside it."""
     text = lines_of(path)
     first = line.number - 1
     while text[first - 1].lstrip().startswith("#"):
         first -= 1
-    return [CodeLine(k, text[k - 1], True) for k in range(first + 1, line.number)] + [
-        CodeLine(line.number, line.text, False)]
+    return [CodeLine(k, text[k - 1], True) for k in range(first + 1, line.number)
+            if not of_the_paper(text[k - 1])] + [CodeLine(line.number, line.text, False)]
 
 
 @cache

@@ -1,15 +1,22 @@
-"""Read the mirrors of algorithms/ and departures from print; make the printed version of a mirror.
+"""Read the mirrors of algorithms/ and departures from a paper; make a paper's version of a mirror.
 
-A mirror is a function whose docstring has a section `Pseudocode (source)` with numbered lines.  A
-tag ends each of its lines of code: `# L7` is line 7 of the pseudocode, `# L6-8` lines 6 to 8 in
-one, and `# --` ours.  Lines of pseudocode that are comments or only punctuate (SILENT) need no
-code.  A mirror of which more than a third is ours is named in the entry `Own lines` of its file's
-docstring, with the reason.
+A mirror is a function whose docstring says "Mirror of <source>."  Above the code of each printed
+line stands that line, with its number:
 
-A departure is a block of the section `Departures` in a file's docstring: a line that says where,
-and below it, by four spaces, `theirs`, `ours`, `why` and `test`, their texts in the thirteenth
-column.  The test is a name in the algorithm's own test file, another file's `test_x.py::test_y`,
-or `a label` where nothing can be computed.
+    # 6   p ~ N(0, I)
+    p = rng.standard_normal(x.size)
+
+A long line goes on in a comment that is indented by nine spaces.  Two printed lines above each
+other share the code below them.  Lines that are comments or only punctuate (SILENT) need no code.
+Code above the first printed line, or below a comment `# ours`, is ours.  A mirror of which more
+than a fifth is ours is named in the entry `Own lines` of its file's docstring, with the reason.
+
+A departure stands below the printed line that it concerns: by five spaces, `theirs`, `ours`, `why`
+and `test`, and before them `lines` if it concerns several.  One that concerns no line of a mirror
+is a block of the section `Departures` in the file's docstring: a line that says where, and below
+it, by four spaces, the same fields, their texts in the thirteenth column.  The test is a name in
+the algorithm's own test file, another file's `test_x.py::test_y`, or `a label` where nothing can be
+computed.
 """
 
 import ast
@@ -25,15 +32,20 @@ import numba
 from harness.tables import escaped, filled, markdown
 
 ROOT = Path(__file__).resolve().parents[2]
-TAG = re.compile(r"\s*# (?:L(\d+)(?:-(\d+))?|--)$")
+PRINTED = re.compile(r"( *)# (\d+)  +(\S.*)$")
+FIELD = re.compile(r" *# {5}(lines|theirs|ours|why|test) +(\S.*)$")
+MORE = re.compile(r" *# {9,}(\S.*)$")
+OURS = re.compile(r" *# ours\b")
+TAG = re.compile(r"L(\d+)(?:-(\d+))?$")
 SILENT = re.compile(r"\s*(//|(end|input|function)\b)")
+UNTIL = re.compile(r"\s*until\b")
 LABEL = "a label"
 
 
 class Line(NamedTuple):
     """A line of a mirror's code."""
 
-    tag: range | None  # of the pseudocode's numbers, empty for ours, None if there is none
+    tag: range  # of the printed lines above it, empty for ours
     text: str
     loops: tuple  # the tags of the loops around it, the outermost first
     number: int  # of the line in its file, from 1
@@ -43,9 +55,11 @@ class Mirror(NamedTuple):
     """A function that follows its pseudocode line by line."""
 
     name: str
-    source: str  # the pseudocode's origin, from the docstring's heading
-    pseudocode: dict  # line number -> text
+    source: str  # where its lines are printed, from the docstring
+    pseudocode: dict  # number -> printed line, indented as the code is
     code: list  # of Line, comments left out
+    departures: list  # of Departure, those that stand at its lines
+    numbers: list  # of the printed lines, in the order of the file
 
 
 class Departure(NamedTuple):
@@ -90,41 +104,68 @@ def mirrors(path):
     """Yield the mirrors in the file `path`."""
     lines = path.read_text().splitlines()
     for node in ast.parse("\n".join(lines)).body:
-        if not isinstance(node, ast.FunctionDef):
-            continue
-        docstring = ast.get_docstring(node) or ""
-        heading = re.search(r"^Pseudocode \((.*)\)\n((?:.*\S.*(?:\n|$))+)", docstring, re.MULTILINE)
-        if heading:  # the section ends at an empty line; a line without a number continues its own
-            numbered = re.findall(r"^ *(\d+)  (.*(?:\n(?! *\d+  ).+)*)", heading[2], re.MULTILINE)
-            yield Mirror(node.name, heading[1], {int(k): text for k, text in numbered},
-                         code_lines(node, lines))
+        said = isinstance(node, ast.FunctionDef) and re.search(
+            r"^Mirror of ((?:.|\n(?=.))+)\.$", ast.get_docstring(node) or "", re.MULTILINE)
+        if said:
+            yield mirror(node, " ".join(said[1].split()), lines, path)
 
 
-def code_lines(function, lines):
-    """List the Lines of a function's body below its docstring; `lines` are those of the file.
+def mirror(function, source, lines, path):
+    """Read a Mirror from the lines of its file.
 
-    A line that only lets Ctrl-C end the run is none of the algorithm's.
+    A line of code that only lets Ctrl-C end the run is none of the algorithm's.
     """
-    loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)]
-    found = []
+    pseudocode, numbers, found, above, tag = {}, [], [], [], range(0)
+    fields, tags = [], {}
     for number in range(function.body[0].end_lineno + 1, function.end_lineno + 1):
         line = lines[number - 1]
-        if not line.strip() or line.lstrip().startswith(("#", "check_interrupt()")):
-            continue
-        around = sorted(loop.lineno for loop in loops
-                        if loop.body[0].lineno <= number <= loop.body[-1].end_lineno)
-        found.append(Line(*tagged(line), tuple(tagged(lines[k - 1])[0] for k in around),
-                          number))
-    return found
+        if match := PRINTED.match(line):
+            k, indent = int(match[2]), max(len(match[1]) - 4, 0)
+            if UNTIL.match(match[3]):  # Python asks inside of the loop
+                indent = max(indent - 4, 0)
+            numbers.append(k)
+            above.append(k)
+            pseudocode[k] = " " * indent + match[3]
+            last = None
+        elif match := FIELD.match(line):
+            if match[1] == "lines" or (match[1] == "theirs" and last != "lines"):
+                fields.append({"number": numbers[-1]})
+            last = match[1]
+            fields[-1][last] = match[2]
+        elif (match := MORE.match(line)) and above:
+            if last:
+                fields[-1][last] += " " + match[1]
+            else:
+                pseudocode[numbers[-1]] += "\n" + " " * 8 + match[1]
+        elif OURS.match(line):
+            above, tag = [], range(0)
+        elif line.strip() and not line.lstrip().startswith(("#", "check_interrupt()")):
+            needed = [k for k in above if not SILENT.match(pseudocode[k])]
+            if above:
+                tag = range(needed[0], needed[-1] + 1) if needed else range(0)
+            above = []
+            tags[number] = tag
+            found.append((tag, line, number))
+    loops = [node for node in ast.walk(function) if isinstance(node, ast.For | ast.While)]
+    around = {number: sorted(loop.lineno for loop in loops
+                             if loop.body[0].lineno <= number <= loop.body[-1].end_lineno)
+              for number in tags}
+    code = [Line(tag, line, tuple(tags[k] for k in around[number]), number)
+            for tag, line, number in found]
+    return Mirror(function.name, source, pseudocode, code,
+                  [at_a_line(each, source, path) for each in fields], numbers)
 
 
-def tagged(line):
-    """Split a line of code from its tag: (range or None, text)."""
-    match = TAG.search(line)
-    if not match:
-        return None, line
-    first = int(match[1] or 0)
-    return range(first, int(match[2] or first) + 1) if first else range(0), line[: match.start()]
+def of_the_paper(comment):
+    """Tell whether a comment is a printed line or a departure from it, or says that code is ours."""
+    return any(form.match(comment) for form in (PRINTED, FIELD, MORE, OURS))
+
+
+def at_a_line(fields, source, path):
+    """Return the Departure that stands at a printed line."""
+    number = fields.pop("number")
+    words = f"lines {fields.pop('lines')}" if "lines" in fields else f"line {number}"
+    return departure({"where": f"{source}, {words}"} | fields, path)
 
 
 def entry(path, name):
@@ -135,33 +176,41 @@ def entry(path, name):
 
 
 def departures(path):
-    """List the Departures in the docstring of the file `path`; ValueError if it has no section."""
+    """List the Departures of a file, those at its lines first.
+
+    Raises ValueError if it has none and does not say so: "Departures  none."
+    """
+    found = [each for mirror in mirrors(path) for each in mirror.departures]
     docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
-    if re.search(r"^Departures +none\.", docstring, re.MULTILINE):
-        return []
+    none = re.search(r"^Departures +none\.", docstring, re.MULTILINE)
     section = re.search(r"^Departures\n-+\n((?:.*\n)*?)(?:.+\n-+\n|\Z)", docstring + "\n",
                         re.MULTILINE)
-    if not section:
-        raise ValueError(f"{path.name} has no section Departures")
-    found = []
-    for line in filter(str.strip, section[1].splitlines()):
+    if bool(found or section) == bool(none):
+        raise ValueError(f"{path.name} must have departures or say 'Departures  none.'")
+    blocks = []
+    for line in filter(str.strip, section[1].splitlines() if section else []):
         field = re.match(r" {4}(theirs|ours|why|test) +(?<=^.{12})(\S.*)", line)
         if not line.startswith(" "):
-            found.append({"where": line})
+            blocks.append({"where": line})
         elif field:
-            found[-1][field[1]] = field[2]
+            blocks[-1][field[1]] = field[2]
         elif re.match(r" {12}\S", line):
-            found[-1][[*found[-1]][-1]] += " " + line.strip()
+            blocks[-1][[*blocks[-1]][-1]] += " " + line.strip()
         else:
             raise ValueError(f"{path.name}: cannot read this line of a departure: {line}")
-    for fields in found:
-        if tuple(fields) != Departure._fields:
-            raise ValueError(f"{path.name}: {fields['where']} has {', '.join(fields)}, but it must"
-                             f" have {', '.join(Departure._fields)}")
-        if fields["test"] != LABEL:
-            *file, test = fields["test"].split("::")
-            fields["test"] = f"tests/{''.join(file) or f'test_{path.stem}.py'}::{test}"
-    return [Departure(**fields) for fields in found]
+    return found + [departure(fields, path) for fields in blocks]
+
+
+def departure(fields, path):
+    """Return the Departure of a file that has these fields, where its test is in a full path."""
+    if tuple(fields) != Departure._fields:
+        raise ValueError(f"{path.name}: {fields['where']} has {', '.join(fields)}, but it must"
+                         f" have {', '.join(Departure._fields)}")
+    test = fields["test"]
+    if test != LABEL:
+        *file, name = test.split("::")
+        test = f"tests/{''.join(file) or f'test_{path.stem}.py'}::{name}"
+    return Departure(**fields | {"test": test})
 
 
 # The printed version
@@ -173,8 +222,9 @@ def variant(function, lines, within=None, compiled=False):
     Parameters
     ----------
     function : a mirror         of a module in algorithms/; left as it is
-    lines    : dict             from a tag, "L18" or "L6-8", or from the text of a line of ours, to
-                                the code in place of all lines that have it; "" takes them out
+    lines    : dict             from the number of a printed line, "L18" or "L6-8", or from the text
+                                of a line of code, to the code in place of all lines that have it;
+                                "" takes them out
     within   : function         of the same module: return that one, in which `function`, and all
                                 between the two, are replaced
     compiled : bool             by Numba, not cached; else it runs in the interpreter
@@ -186,10 +236,12 @@ def variant(function, lines, within=None, compiled=False):
     """
     name = function.__name__
     module = inspect.getmodule(getattr(function, "py_func", function))
-    source = Path(module.__file__).read_text().splitlines()
+    path = Path(module.__file__)
+    source = path.read_text().splitlines()
     definition = functions(source)[name]
+    own = next((each.code for each in mirrors(path) if each.name == name), [])
     for key, code in lines.items():
-        replace(source, definition, key, code)
+        replace(source, definition, own, key, code)
     source = "\n".join(source).splitlines()
     wanted = callers(name, functions(source))
     filename = f"<{module.__name__}, {name} with other lines>"
@@ -210,13 +262,15 @@ def functions(source):
             if isinstance(node, ast.FunctionDef)}
 
 
-def replace(source, function, key, code):
-    """Replace in place, in a file's lines, those of a function that have the tag or text `key`."""
-    first = function.body[0].end_lineno
-    at = [k for k in range(first, function.end_lineno)
-          if source[k].strip() and key in (TAG.split(source[k])[0].strip(),
-                                           source[k].rpartition("# ")[2])]
-    if not at or at != list(range(at[0], at[-1] + 1)):
+def replace(source, function, own, key, code):
+    """Replace in place, in a file's lines, those of a function that have this number or text."""
+    tag = TAG.match(key)
+    wanted = range(int(tag[1]), int(tag[2] or tag[1]) + 1) if tag else None
+    at = [line.number - 1 for line in own if line.tag == wanted] if tag else [
+        k for k in range(function.body[0].end_lineno, function.end_lineno)
+        if source[k].strip() == key or source[k].rpartition("# ")[2] == key]
+    if not at or any(source[k].strip() and not source[k].lstrip().startswith("#")
+                     for k in {*range(at[0], at[-1])} - {*at}):
         raise ValueError(f"{function.name} must have lines {key!r} in one place, but it has them in"
                          f" lines {at} of its file")
     indent = re.match(r"\s*", source[at[0]])[0]

@@ -136,9 +136,9 @@ def printed_lines(run, replay):
 
 
 def tag(line):
-    """Write the tag of a Line as it is in the file."""
+    """Write the numbers of a Line as `variant` has them: "L7", "L6-8", and "" for ours."""
     if not line.tag:
-        return "--"
+        return ""
     return f"L{line.tag.start}" + (f"-{line.tag.stop - 1}" if len(line.tag) > 1 else "")
 
 
