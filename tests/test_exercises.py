@@ -66,7 +66,7 @@ def g():
 
 @pytest.mark.parametrize(("function", "right", "wrong", "expected", "changed"), [
     ("", "a = 1", "a = 2", ("    a = 1", "    a = 2"), [3]),
-    ("", "a = 1<br>b = 2", "b = 2<br>a = 0", 
+    ("", "a = 1<br>b = 2", "b = 2<br>a = 0",
      ("    a = 1\n    # a comment\n\n    b = 2\n", "    b = 2\n    a = 0\n"), [4]),
     ("g", "b = 2", "b = 3", ("g():\n    b = 2", "g():\n    b = 3"), [11]),
     ("f#2", "b = 2", "b = 3", ("        b = 2", "        b = 3"), [8]),
