@@ -3,9 +3,8 @@
 Paper       C. E. Rasmussen and C. K. I. Williams (2006), Gaussian Processes for Machine Learning,
             Section 3.6 and Algorithm 3.5; the q(x) and the log evidence of Paquet and Fraccaro
             (2016), Section 5.
-Mirror      ep is Algorithm 3.5; the numbers of the lines are ours.  Its "until convergence" is here
-            a change of log Z by less than tol, so log Z is evaluated in every sweep.  In line 9 mu
-            gets what the change of one site adds to it, O(N), in place of a product, O(N^2).
+Mirror      ep is Algorithm 3.5 with the book's numbers of the lines.  Its "until convergence" is
+            here a change of log Z by less than tol, so log Z, line 17, is evaluated in every sweep.
 
 Notation
 --------
@@ -83,71 +82,70 @@ def ep(K, y, tol, max_sweeps, damping):
 
     Raises ValueError, naming the argument, if one is not as above.
     """
-    N, sweeps, log_Z, previous, converged = y.size, 0, np.nan, np.inf, False
-    # 1   nu <- 0, tau <- 0, Sigma <- K, mu <- 0
+    sweeps, log_Z, converged = 0, np.inf, False
+    # 1   input: K (covariance matrix), y (labels, -1 or +1)
+    # 2   nu := 0, tau := 0, Sigma := K, mu := 0
+    N = y.size
     nu, tau, Sigma, mu = np.zeros(N), np.zeros(N), K.copy(), np.zeros(N)
-    # 2   repeat
+    # 3   repeat
     while sweeps < max_sweeps and not converged:
         # ours
         sweeps, every_site = sweeps + 1, True
-        # 3   for n = 1, ..., N
-        for n in range(N):
+        # 4   for i := 1 to n do
+        for i in range(N):
             check_interrupt()
-            # 4   m, s2 <- cavity: 1/s2 = 1/Sigma_nn - tau_n, m/s2 = mu_n/Sigma_nn - nu_n
+            # 5   tau_-i := 1 / s2_i - tau_i,  which is 1 / s2_-i of the cavity
+            # 6   nu_-i := mu_i / s2_i - nu_i,  which is mu_-i / s2_-i
+            #     lines   5 and 6
             #     theirs  silent about a cavity whose variance is not positive or is infinite
             #     ours    the site keeps its parameters in that sweep, which does not count as
             #             converged
-            #     why     in exact arithmetic it is positive; in floating point 1 - tau_n Sigma_nn
+            #     why     in exact arithmetic it is positive; in floating point 1 - tau_i Sigma_ii
             #             may round to 0
             #     test    test_an_infinite_cavity_is_passed_by
-            m, s2 = cavity(mu[n], Sigma[n, n], tau[n], nu[n])
-            # ours
+            m, s2 = cavity(mu[i], Sigma[i, i], tau[i], nu[i])
             if not 0.0 < s2 < np.inf:
                 every_site = False
                 continue
-            # 5   mean, v <- mean and variance of the tilted density N(f; m, s2) Phi(y_n f) / Phi(a)
-            # 6   tau', nu' <- 1/v - 1/s2, mean/v - m/s2
-            #     lines   4 to 6
-            #     theirs  1/s2 = 1/Sigma_nn - tau_n;  tau' = 1/v - 1/s2,  nu' = mean/v - m/s2
+            # 7   compute the marginal moments mu^_i and s2^_i of N(f; m, s2) Phi(y_i f)
+            # 8   dtau := 1 / s2^_i - tau_-i - tau_i;  tau_i := tau_i + dtau
+            # 9   nu_i := mu^_i / s2^_i - nu_-i
+            #     lines   5 to 9
+            #     theirs  the differences 1 / s2_i - tau_i and 1 / s2^_i - tau_-i
             #     ours    the same numbers without these differences: see cavity and matching_site
-            #     why     for a site of little weight tau' is rounding, and may be negative; ours
+            #     why     for a site of little weight tau_i is rounding, and may be negative; ours
             #             never is
             #     test    test_weak_sites_keep_their_digits
-            new_tau, new_nu = matching_site(y[n], m, s2)
-            # 7   dtau <- tau' - tau_n;  tau_n, nu_n <- tau', nu'
-            #     theirs  tau_n, nu_n <- tau', nu'
-            #     ours    they are moved by a share `damping` of the way; 1, the default, is as
-            #             printed
+            #     lines   8 and 9
+            #     theirs  a site gets its new parameters
+            #     ours    it is moved by a share `damping` of the way; 1, the default, is as printed
             #     why     EP need not converge, and then often does with smaller steps
             #     test    test_damping_scales_the_first_step
-            dtau, dnu = damping * (new_tau - tau[n]), damping * (new_nu - nu[n])
-            tau[n] = damping * new_tau + (1.0 - damping) * tau[n]
-            nu[n] += dnu
-            # 8   Sigma <- Sigma - (1/dtau + Sigma_nn)^-1 s s', where s is column n of Sigma
-            s, scale = Sigma[n].copy(), 1.0 + dtau * Sigma[n, n]
-            add_outer(Sigma, -dtau / scale, s)
-            # 9   mu <- Sigma nu
-            mu += (dnu - dtau * mu[n]) / scale * s
-        # 10  end for
-        # 11  L <- cholesky(I + S^1/2 K S^1/2)
+            new_tau, new_nu = matching_site(y[i], m, s2)
+            dtau = damping * (new_tau - tau[i])
+            tau[i] = damping * new_tau + (1.0 - damping) * tau[i]
+            nu[i] = damping * new_nu + (1.0 - damping) * nu[i]
+            # 10  Sigma := Sigma - (1 / dtau + Sigma_ii)^-1 s_i s_i',  s_i is column i of Sigma
+            add_outer(Sigma, -dtau / (1.0 + dtau * Sigma[i, i]), Sigma[i].copy())
+            # 11  mu := Sigma nu
+            mu = Sigma @ nu
+        # 12  end for
+        # 13  L := cholesky(I + S^1/2 K S^1/2)
         root = np.sqrt(tau)
         L, ok = cholesky(np.eye(N) + np.outer(root, root) * K)
         # ours
         if not ok:
             return EP(np.nan, mu, Sigma, tau, nu, sweeps, False)
-        # 12  V <- L \ S^1/2 K
+        # 14  V := L \ S^1/2 K
         V = solve_lower_matrix(L, root.reshape(N, 1) * K)
-        # 13  Sigma <- K - V'V
+        # 15  Sigma := K - V'V and mu := Sigma nu
         Sigma = K - V.T @ V
-        # 14  mu <- Sigma nu
         mu = Sigma @ nu
-        # 15  log Z <- (3.65): see log_evidence
-        log_Z = log_evidence(y, mu, np.diag(Sigma), tau, nu, log_det(L))
-        # 16  until |log Z - its previous value| < tol
+        # 16  until convergence
+        previous, log_Z = log_Z, log_evidence(y, mu, np.diag(Sigma), tau, nu, log_det(L))
         converged = every_site and abs(log_Z - previous) < tol
-        # ours
-        previous = log_Z
-    # 17  return log Z, mu, Sigma, tau, nu
+    # 17  compute log Z using (3.65), (3.73) and (3.74) and the existing L
+    # 18  return: nu, tau, log Z
     return EP(log_Z, mu, Sigma, tau, nu, sweeps, converged)
 
 

@@ -10,8 +10,9 @@ drawn from Uniform(0.8 eps, eps).  Notation as in algorithms/split_hmc.py.
 """
 
 from algorithms.hmc import draw_step
-from algorithms.split_hmc import Counts as SplitCounts
-from algorithms.split_hmc import empty_chain, exact_flow, follow, metropolis, normal_state
+from algorithms.split_hmc import exact_flow, follow
+from algorithms.split_hmc_fast import Counts as SplitCounts
+from algorithms.split_hmc_fast import empty_chain, metropolis, normal_state
 from models.jit import check_interrupt, njit
 
 

@@ -35,9 +35,7 @@ L, roman           ell             ()       (Algorithm 4) log likelihood; ell in
 dL/dx, roman       dell_dx         (N,)     (Algorithm 4) its gradient
 f, f'              f, f_           (N,)     (Algorithm 4) (L^K)^-1 x; (L^Sigma)^-1 (x - mu)
 L, V               L, V            (N, N)   (Algorithm 3) lower Cholesky factors; L V = K * s, ...
-exp{r}             ratios.h        (N,)     N(z) / Phi(z), d log Phi / dz
-line 7             ratios.lam      (N,)     (Algorithm 3) minus the second derivative of log Phi
-line 9             y ratios.kappa  (N,)     (Algorithm 3) kappa is minus its third derivative
+exp{r}             exp_r_of(z)     (N,)     N(z) / Phi(z), d log Phi / dz
 G^-1, log|G|       G_inv, log_det_G         metric tensor G = -(Hessian of L_beta): inverse, log det
 dg                 dg              (N,)     dG_nn / dx_n
 H, dH/dx, dH/dp    H, dH_dx, dH_dp          Hamiltonian and its gradients
@@ -66,30 +64,6 @@ from models.linalg import (
     solve_lower_transposed,
 )
 from models.special import probit
-
-
-class Counts(NamedTuple):
-    """The O(N^2) and O(N^3) work of a whole run."""
-
-    metric: int  # evaluations of the metric tensor
-    gradient: int  # evaluations of L_beta and its gradient
-    cholesky: int  # factorisations of an N x N matrix
-    thirds: int  # all O(N^3) work in units of N^3 / 3: a factorisation is 1, a solve L \ B is 3
-
-
-class Chain(NamedTuple):
-    """The record of t_max transitions."""
-
-    samples: np.ndarray  # (t_max, N) states
-    energies: np.ndarray  # (t_max,) -L_beta at the states
-    accepted: np.ndarray  # (t_max,) bool
-    energy_error: np.ndarray  # (t_max,) H at the end of the trajectory minus H at its start
-    counts: Counts
-
-    @property
-    def divergences(self):
-        """How many proposals were rejected because their H was not finite."""
-        return int(np.sum(~np.isfinite(self.energy_error)))
 
 
 def check_rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
@@ -121,7 +95,6 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     """
     samples, energies = np.empty((t_max, x0.size)), np.empty(t_max)
     accepted, energy_error = np.zeros(t_max, np.bool_), np.empty(t_max)
-    evaluations = 1
     # 1   input: y, K, L^K, log|K|, mu, Sigma~, L^Sigma, log|Sigma|, beta, x_0, l_max, eps, t_max
     # 2   x := x_0
     x = x0
@@ -186,7 +159,6 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
             H, dH_dx = hamiltonian_and_gradient(L_beta, dL_dx, G_inv, log_det_G, dg, p)
         # 29  end for
         # ours
-        evaluations += l_max * f_max
         energy_error[t] = H - H_old
         # 30  if rand < exp{H_old - H} then
         #     theirs  silent about an energy that is infinite or not a number, or a factorisation
@@ -211,12 +183,8 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
         # 37  energies(t) := -L_beta
         energies[t] = -L_beta
     # 38  end for
-    # ours
-    factors = 1 if model.q_is_prior else 2  # per evaluation of the metric
-    counts = Counts(evaluations, evaluations, factors * evaluations + t_max,
-                    7 * factors * evaluations + t_max)
     # 39  return samples, energies
-    return Chain(samples, energies, accepted, energy_error, counts)
+    return Chain(samples, energies, accepted, energy_error, work(model, l_max, t_max, f_max))
 
 
 @njit
@@ -256,9 +224,8 @@ def riemann_metric(x, model):
     # 5   z := y o x
     z = y * x
     # 6   r := -1/2 z^2 - 1/2 log(2 pi) - log Phi(z)
-    ratios = probit(z)
     # 7   lambda := z o exp{r} + exp{2 r}
-    lam = ratios.lam
+    lam = lambda_of(z)
     # 8   lambda := beta lambda
     lam = beta * lam
     # 9   dg := y o (1 - x^2) o exp{r} - 3 x o exp{2 r} - 2 y o exp{3 r}
@@ -267,7 +234,7 @@ def riemann_metric(x, model):
     #     ours    the same functions from a continued fraction: models/special.py
     #     why     for z << 0 the differences keep no digit: at z = -400 dg is -4e-4 for -3e-8
     #     test    test_lines_6_to_9_keep_their_digits_far_from_the_data
-    dg = y * ratios.kappa
+    dg = y * kappa_of(z)
     # 10  dg := beta dg
     dg = beta * dg
     # 11  // the inverse of G(x) and its determinant
@@ -326,10 +293,8 @@ def derivatives(x, model):
     # 3   // value and derivative of the probit log likelihood
     # 4   z := y o x
     z = y * x
-    # ours
-    ratios = probit(z)
     # 5   ell := sum_n log Phi(z_n)
-    ell = np.sum(ratios.log_Phi)
+    ell = np.sum(log_Phi_of(z))
     # 6   I := indexes(z_n > -15)
     # 7   dell/dx(I) := (2 pi)^(-1/2) exp{-z_I^2 / 2} / Phi(z_I)
     # 8   dell/dx(not I) := -z - 1/z + 2/z^3, element-wise over z_(not I)
@@ -338,7 +303,7 @@ def derivatives(x, model):
     #     ours    one function: models/special.py
     #     why     they differ there by 8e-7 of dL/dx, and so does the gradient from that of line 5
     #     test    test_lines_6_to_8_are_one_function
-    dell_dx = ratios.h
+    dell_dx = exp_r_of(z)
     # 9   dell/dx := y o dell/dx
     dell_dx = y * dell_dx
     # 10  // add the derivatives of the log prior
@@ -368,3 +333,63 @@ def derivatives(x, model):
     # 19  end if
     # 20  return {L_beta, dL_beta/dx}
     return L_beta, dL_dx
+
+
+class Counts(NamedTuple):
+    """The O(N^2) and O(N^3) work of a whole run."""
+
+    metric: int  # evaluations of the metric tensor
+    gradient: int  # evaluations of L_beta and its gradient
+    cholesky: int  # factorisations of an N x N matrix
+    thirds: int  # all O(N^3) work in units of N^3 / 3: a factorisation is 1, a solve L \ B is 3
+
+
+class Chain(NamedTuple):
+    """The record of t_max transitions."""
+
+    samples: np.ndarray  # (t_max, N) states
+    energies: np.ndarray  # (t_max,) -L_beta at the states
+    accepted: np.ndarray  # (t_max,) bool
+    energy_error: np.ndarray  # (t_max,) H at the end of the trajectory minus H at its start
+    counts: Counts
+
+    @property
+    def divergences(self):
+        """How many proposals were rejected because their H was not finite."""
+        return int(np.sum(~np.isfinite(self.energy_error)))
+
+
+# The formulas of line 5 of Algorithm 4, and of lines 6, 7 and 9 of Algorithm 3
+
+
+@njit
+def log_Phi_of(z):
+    """log Phi(z), element-wise."""
+    return probit(z).log_Phi
+
+
+@njit
+def exp_r_of(z):
+    """exp{r} = N(z) / Phi(z), the derivative of log Phi(z), element-wise."""
+    return probit(z).h
+
+
+@njit
+def lambda_of(z):
+    """z exp{r} + exp{2 r}, minus the second derivative of log Phi(z), element-wise."""
+    return probit(z).lam
+
+
+@njit
+def kappa_of(z):
+    """(1 - z^2) exp{r} - 3 z exp{2 r} - 2 exp{3 r}, the derivative of lambda_of, element-wise."""
+    return probit(z).kappa
+
+
+@njit
+def work(model, l_max, t_max, f_max):
+    """Return the Counts of a run: 1 + l_max f_max t_max evaluations of the metric."""
+    evaluations = 1 + l_max * f_max * t_max
+    factors = 1 if model.q_is_prior else 2  # per evaluation of the metric
+    return Counts(evaluations, evaluations, factors * evaluations + t_max,
+                  7 * factors * evaluations + t_max)

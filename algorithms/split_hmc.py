@@ -5,12 +5,8 @@ Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Ham
 Mirror      normal_split_step and data_split_step are Algorithms 1 and 2, and metropolis is the test
             of Section 1 that follows either (the paper does not number their lines, we do).
 
-A transition takes L gradients of U_1, and L M of U_0: a half step that begins a step has the
-gradient of the one that ended the last, and those at the start are known from the transition that
-led there; such pairs of half steps may be joined, as Neal's leapfrog does in algorithms/hmc.py.
-
-There are no fast twins: nearly all the time of both algorithms is that of these gradients, and of
-a gradient that of reading the data (README, Speed).
+Here each half step evaluates its own gradient, as the paper writes it.  Chains are run by the twins
+in algorithms/split_hmc_fast.py, which evaluate no gradient twice.
 
 Departures
 ----------
@@ -47,27 +43,141 @@ A                                    (2d, 2d) [0 I; -J 0]; R = exp(A eps)
 q*                 q_star            (d,)     q - q-hat
 U_0, U_1           split.R_0, R_1             (Algorithm 2) models of the cases in R_0, with the
                                               prior, and of those in R_1, without
-dU_0/dq, dU_1/dq   g_0, g_1          (d,)     gradients at q
-g                  counts.g          ()       gradients per transition, in those of all the data
+dU_1/dq            grad_U_1(q, ...)  (d,)     (Algorithm 1) gradient of U_1 = U - U_0
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import Chain, draw_step
 from algorithms.map_estimate import MAP
 from models import fields, validate
-from models.interface import U, U_and_grad_U, case_entropy, grad_U, part
-from models.jit import check_interrupt, entry, njit
+from models.interface import U, case_entropy, grad_U, part
+from models.jit import check_interrupt, njit
 
 
-class Counts(NamedTuple):
-    """Evaluations over a whole run."""
+@njit
+def normal_split_step(q, model, fit, eps, L, rng):
+    """One transition of split HMC with a normal approximation.
 
-    density: int  # of U; Algorithm 1 has it with every gradient, for nothing
-    gradient: float  # of grad U, in gradients of all the data
-    g: float  # the paper's count per transition: L, or (f M + 1 - f) L
+    Mirror of Shahbaba et al. 2014, Algorithm 1.
+
+    Parameters
+    ----------
+    q      : (d,) float64           where the chain is; not modified
+    model  : NamedTuple             any model that implements U and grad_U
+    fit    : NormalApproximation    U_0
+    eps, L : float, int             step size > 0, number of steps >= 1
+    rng    : Generator              advanced by d normals, then one uniform
+
+    Returns what metropolis does.
+    """
+    # 1   R <- Gamma e^(D eps Gamma^-1)
+    #     theirs  R = Gamma e^(D eps Gamma^-1)
+    #     ours    R = Gamma e^(D eps) Gamma^-1, in the eigenbasis of J, for the eps of each
+    #             transition
+    #     why     it is e^(A eps), as in Section 2.1; the printed matrix is not symplectic
+    #     test    test_line_1_is_the_flow
+    R = exact_flow(fit, eps)
+    # 2   sample initial values for p from N(0, I)
+    p = rng.standard_normal(q.size)
+    # ours
+    current_q, current_p = q, p
+    # 3   for l = 1 to L do
+    for _l in range(L):
+        check_interrupt()
+        # 4   p <- p - (eps / 2) dU_1/dq
+        p = p - eps / 2 * grad_U_1(q, model, fit)
+        # 5   q* <- q - q-hat
+        q_star = q - fit.q_hat
+        # 6   X_0 <- (q*, p)
+        X_0 = (q_star, p)
+        # 7   (q*, p) <- R X_0
+        q_star, p = follow(R, *X_0)
+        # 8   q <- q* + q-hat
+        q = q_star + fit.q_hat
+        # 9   p <- p - (eps / 2) dU_1/dq
+        p = p - eps / 2 * grad_U_1(q, model, fit)
+    # 10  end for
+    # ours: Algorithm 1 is followed by the test of Section 1
+    return metropolis(current_q, current_p, q, p, model, rng)
+
+
+@njit
+def data_split_step(q, model, split, eps, L, M, rng):
+    """One transition of split HMC with splitting of data.
+
+    Mirror of Shahbaba et al. 2014, Algorithm 2.
+
+    Parameters
+    ----------
+    q         : (d,) float64        where the chain is; not modified
+    model     : NamedTuple          the model of all the cases
+    split     : DataSplit           its cases in two parts
+    eps, L, M : float, int, int     step size > 0, steps >= 1, inner steps >= 1 in each
+    rng       : Generator           advanced by d normals, then one uniform
+
+    Returns what metropolis does.
+    """
+    # 1   sample initial values for p from N(0, I)
+    p = rng.standard_normal(q.size)
+    # ours
+    current_q, current_p = q, p
+    # 2   for l = 1 to L do
+    for _l in range(L):
+        check_interrupt()
+        # 3   p <- p - (eps / 2) dU_1/dq
+        p = p - eps / 2 * grad_U(q, split.R_1)
+        # 4   for m = 1 to M do
+        for _m in range(M):
+            check_interrupt()
+            # 5   p <- p - (eps / 2M) dU_0/dq
+            p = p - eps / (2 * M) * grad_U(q, split.R_0)
+            # 6   q <- q + (eps / M) p
+            q = q + eps / M * p
+            # 7   p <- p - (eps / 2M) dU_0/dq
+            p = p - eps / (2 * M) * grad_U(q, split.R_0)
+        # 8   end for
+        # 9   p <- p - (eps / 2) dU_1/dq
+        p = p - eps / 2 * grad_U(q, split.R_1)
+    # 10  end for
+    # ours: Algorithm 2 is followed by the test of Section 1
+    return metropolis(current_q, current_p, q, p, model, rng)
+
+
+@njit
+def metropolis(q, p, q_, p_, model, rng):
+    """The Metropolis test of both algorithms: accept the end of a trajectory, or stay.
+
+    Mirror of Shahbaba et al. 2014, Section 1.
+
+    Parameters
+    ----------
+    q, p   : (d,) float64    position and momentum at the start of the trajectory
+    q_, p_ : (d,) float64    at its end, q* and p*
+    model  : NamedTuple      any model that implements U
+    rng    : Generator       advanced by one uniform
+
+    Returns (q, accepted, error): the next position, whether it is the proposal (never one of
+    infinite or nan energy), and H at the end of the trajectory minus H at its start.
+    """
+    # 1   alpha <- min[1, exp(-U(q*) + U(q) - K(p*) + K(p))]
+    error = U(q_, model) - U(q, model) + p_ @ p_ / 2 - p @ p / 2
+    # 2   with probability alpha:  the next state is q*
+    #     theirs  alpha, silent about an energy that is infinite or not a number
+    #     ours    such a proposal is rejected, and counted in `divergences`
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
+    if rng.random() < np.exp(-error) and np.isfinite(error):
+        return q_, True, error
+    # 3   otherwise:  the next state is q
+    return q, False, error
+
+
+@njit
+def grad_U_1(q, model, fit):
+    """Gradient of U_1 = U - U_0, the part of U that is not of the normal approximation."""
+    return grad_U(q, model) - grad_U(q, fit)
 
 
 class NormalApproximation(NamedTuple):
@@ -107,23 +217,6 @@ class DataSplit(NamedTuple):
     R_1: tuple  # the model of the others, without: U_1
     cases: fields.Counts("n_0")  # which of the model's cases are in R_0, ascending
     fraction: float  # f = n_0 / n
-
-
-class NormalState(NamedTuple):
-    """A state of the chain of Algorithm 1, and what is known of it."""
-
-    q: np.ndarray
-    U: float
-    g_1: np.ndarray
-
-
-class DataState(NamedTuple):
-    """A state of the chain of Algorithm 2, and what is known of it."""
-
-    q: np.ndarray
-    U: float
-    g_0: np.ndarray
-    g_1: np.ndarray
 
 
 def normal_approximation(fit):
@@ -188,138 +281,6 @@ def follow(R, q_star, p):
     return R.Z @ (R.cosine * a + R.up * b), R.Z @ (R.down * a + R.cosine * b)
 
 
-@njit
-def normal_state(q, model, fit):
-    """Return the NormalState at q: U(q), and the gradient of U_1 = U - U_0."""
-    energy, g = U_and_grad_U(q, model)
-    return NormalState(q, energy, g - grad_U(q, fit))
-
-
-@njit
-def metropolis(current, current_p, proposal, p, rng):
-    """The Metropolis test of both algorithms: accept the end of a trajectory, or stay.
-
-    Mirror of Shahbaba et al. 2014, Section 1.
-
-    Parameters
-    ----------
-    current, proposal : NormalState or DataState   q and q*, with U there
-    current_p, p      : (d,) float64               momenta at the start of the trajectory, the end
-    rng               : Generator                  advanced by one uniform
-
-    Returns (state, accepted, error): the next state, whether it is the proposal (never one of
-    infinite or nan energy), and H at the end of the trajectory minus H at its start.
-    """
-    # 1   alpha <- min[1, exp(-U(q*) + U(q) - K(p*) + K(p))]
-    error = proposal.U - current.U + p @ p / 2 - current_p @ current_p / 2
-    # 2   with probability alpha:  the next state is q*
-    #     theirs  alpha, silent about an energy that is infinite or not a number
-    #     ours    such a proposal is rejected, and counted in `divergences`
-    #     why     a state of energy -inf would be accepted, and never left again
-    #     test    test_an_error_that_is_not_finite_is_rejected_whatever_its_sign
-    if rng.random() < np.exp(-error) and np.isfinite(error):
-        return proposal, True, error
-    # 3   otherwise:  the next state is q
-    return current, False, error
-
-
-@njit
-def normal_split_step(current, model, fit, eps, L, rng):
-    """One transition of split HMC with a normal approximation.
-
-    Mirror of Shahbaba et al. 2014, Algorithm 1.
-
-    Parameters
-    ----------
-    current : NormalState            where the chain is; not modified
-    model   : NamedTuple             any model that implements U and grad_U
-    fit     : NormalApproximation    U_0
-    eps, L  : float, int             step size > 0, number of steps >= 1
-    rng     : Generator              advanced by d normals, then one uniform
-
-    Returns (state, accepted, error): the next NormalState, whether it is the proposal (never one of
-    infinite or nan energy), and H at the end of the trajectory minus H at its start.
-    """
-    state = current
-    # 1   R <- Gamma e^(D eps Gamma^-1)
-    #     theirs  R = Gamma e^(D eps Gamma^-1)
-    #     ours    R = Gamma e^(D eps) Gamma^-1, in the eigenbasis of J, for the eps of each
-    #             transition
-    #     why     it is e^(A eps), as in Section 2.1; the printed matrix is not symplectic
-    #     test    test_line_1_is_the_flow
-    R = exact_flow(fit, eps)
-    # 2   sample initial values for p from N(0, I)
-    p = rng.standard_normal(state.q.size)
-    # ours
-    current_p = p
-    # 3   for l = 1 to L do
-    for _l in range(L):
-        check_interrupt()
-        # 4   p <- p - (eps / 2) dU_1/dq
-        p = p - eps / 2 * state.g_1
-        # 5   q* <- q - q-hat
-        q_star = state.q - fit.q_hat
-        # 6   X_0 <- (q*, p)
-        X_0 = (q_star, p)
-        # 7   (q*, p) <- R X_0
-        q_star, p = follow(R, *X_0)
-        # 8   q <- q* + q-hat
-        q = q_star + fit.q_hat
-        # 9   p <- p - (eps / 2) dU_1/dq
-        state = normal_state(q, model, fit)
-        p = p - eps / 2 * state.g_1
-    # 10  end for
-    # ours
-    return metropolis(current, current_p, state, p, rng)
-
-
-@njit
-def data_split_step(current, model, split, eps, L, M, rng):
-    """One transition of split HMC with splitting of data.
-
-    Mirror of Shahbaba et al. 2014, Algorithm 2.
-
-    Parameters
-    ----------
-    current   : DataState           where the chain is; not modified
-    model     : NamedTuple          the model of all the cases
-    split     : DataSplit           its cases in two parts
-    eps, L, M : float, int, int     step size > 0, steps >= 1, inner steps >= 1 in each
-    rng       : Generator           advanced by d normals, then one uniform
-
-    Returns (state, accepted, error): the next DataState, whether it is the proposal (never one of
-    infinite or nan energy), and H at the end of the trajectory minus H at its start.
-    """
-    q, g_0, g_1 = current.q, current.g_0, current.g_1
-    # 1   sample initial values for p from N(0, I)
-    p = rng.standard_normal(q.size)
-    # ours
-    current_p = p
-    # 2   for l = 1 to L do
-    for _l in range(L):
-        check_interrupt()
-        # 3   p <- p - (eps / 2) dU_1/dq
-        p = p - eps / 2 * g_1
-        # 4   for m = 1 to M do
-        for _m in range(M):
-            check_interrupt()
-            # 5   p <- p - (eps / 2M) dU_0/dq
-            p = p - eps / (2 * M) * g_0
-            # 6   q <- q + (eps / M) p
-            q = q + eps / M * p
-            # 7   p <- p - (eps / 2M) dU_0/dq
-            g_0 = grad_U(q, split.R_0)
-            p = p - eps / (2 * M) * g_0
-        # 8   end for
-        # 9   p <- p - (eps / 2) dU_1/dq
-        g_1 = grad_U(q, split.R_1)
-        p = p - eps / 2 * g_1
-    # 10  end for
-    # ours
-    proposal = DataState(q, U(q, model), g_0, g_1)
-    return metropolis(current, current_p, proposal, p, rng)
-
-
 def check_common(q0, model, eps, L, n, rng, jitter):
     """Check the arguments that both samplers have."""
     return (validate.state("q0", q0, model), validate.real("eps", eps, 0.0, open_low=True),
@@ -360,72 +321,3 @@ def check_data(q0, model, split, eps, L, M, n, rng, jitter=0.2):
         raise ValueError("split must be made of this model by split_data, but the gradients of its"
                          " parts at q0 do not add up to the model's: it is of other data")
     return q0, model, split, eps, L, validate.count("M", M), n, rng, jitter
-
-
-@njit
-def empty_chain(n, d, counts):
-    """Return a Chain of n states to be filled in."""
-    return Chain(np.empty((n, d)), np.empty(n), np.empty(n, np.bool_), np.empty(n), counts)
-
-
-@entry(check_normal)
-@njit
-def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
-    """Run n transitions of split HMC with a normal approximation from q0; return a Chain.
-
-    Parameters
-    ----------
-    q0     : (d,) float64                where the chain starts; not modified
-    model  : NamedTuple                  any model that implements U and grad_U
-    fit    : MAP or NormalApproximation  the posterior mode and Hessian: U_0
-    eps, L : float > 0, int >= 1         step size and steps per transition
-    n      : int >= 1                    transitions
-    rng    : Generator                   advanced, per transition, by one uniform if jitter > 0,
-                                         then by d normals and one uniform
-    jitter : float in [0, 1]             the step of a transition, and of its flow, is drawn from
-                                         Uniform((1 - jitter) eps, eps)
-
-    Raises ValueError, naming the argument, for anything else.
-    """
-    chain = empty_chain(n, q0.size, Counts(L * n + 1, 1.0 + L * n, 1.0 * L))
-    state = normal_state(q0, model, fit)
-    for t in range(n):
-        check_interrupt()
-        step = draw_step(eps, jitter, rng)
-        state, chain.accepted[t], chain.energy_error[t] = normal_split_step(
-            state, model, fit, step, L, rng)
-        chain.samples[t], chain.energies[t] = state.q, state.U
-    return chain
-
-
-@entry(check_data)
-@njit
-def data_split_hmc(q0, model, split, eps, L, M, n, rng, jitter=0.2):
-    """Run n transitions of split HMC with splitting of data from q0; return a Chain.
-
-    Parameters
-    ----------
-    q0     : (d,) float64                where the chain starts; not modified
-    model  : NamedTuple                  the model of all the cases, which implements U and grad_U
-    split  : DataSplit                   made of it by split_data
-    eps, L : float > 0, int >= 1         step size and steps per transition
-    M      : int >= 1                    inner steps of size eps / M in each step
-    n      : int >= 1                    transitions
-    rng    : Generator                   advanced, per transition, by one uniform if jitter > 0,
-                                         then by d normals and one uniform
-    jitter : float in [0, 1]             the step of a transition is drawn from
-                                         Uniform((1 - jitter) eps, eps)
-
-    Raises ValueError, naming the argument, for anything else.
-    """
-    f = split.fraction
-    g = (f * M + 1 - f) * L
-    chain = empty_chain(n, q0.size, Counts(n + 1, 1.0 + g * n, g))
-    state = DataState(q0, U(q0, model), grad_U(q0, split.R_0), grad_U(q0, split.R_1))
-    for t in range(n):
-        check_interrupt()
-        step = draw_step(eps, jitter, rng)
-        state, chain.accepted[t], chain.energy_error[t] = data_split_step(
-            state, model, split, step, L, M, rng)
-        chain.samples[t], chain.energies[t] = state.q, state.U
-    return chain

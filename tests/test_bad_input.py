@@ -26,6 +26,7 @@ from algorithms import (
     rmhmc_within_gibbs,
     slice_sampling,
     split_hmc,
+    split_hmc_fast,
     sshmc,
     sshmc_fast,
     surrogate_slice,
@@ -127,10 +128,10 @@ RUNS = {
                     numbers(3), NORMAL),
     "pilot": (lambda q, m: fitted_walk.pilot(q, m, 9, rng()), numbers(3), NORMAL),
     "map_estimate": (lambda q, m: map_estimate(m, q), numbers(3), LOGISTIC),
-    "normal_split_hmc": (lambda q, m: split_hmc.normal_split_hmc(
+    "normal_split_hmc": (lambda q, m: split_hmc_fast.normal_split_hmc(
         q, m, split_hmc.normal_approximation(map_estimate(LOGISTIC)), SMALL, 2, 2, rng()),
         numbers(3), LOGISTIC),
-    "data_split_hmc": (lambda q, m: split_hmc.data_split_hmc(
+    "data_split_hmc": (lambda q, m: split_hmc_fast.data_split_hmc(
         q, m, split_hmc.split_data(LOGISTIC, numbers(3), 0.5), SMALL, 2, 2, 2, rng()),
         numbers(3), LOGISTIC),
     "split_data": (lambda q, m: split_hmc.split_data(m, q, 0.5), numbers(3), LOGISTIC),
@@ -430,7 +431,7 @@ BEND = np.tile(np.diag([1.0, -0.5]), (3, 1, 1))
 
 
 def by_split(split, model=LOGISTIC):
-    return split_hmc.data_split_hmc(numbers(3), model, split, SMALL, 1, 1, 1, rng())
+    return split_hmc_fast.data_split_hmc(numbers(3), model, split, SMALL, 1, 1, 1, rng())
 
 
 @pytest.mark.parametrize(("call", "message"), [
@@ -487,7 +488,7 @@ def by_split(split, model=LOGISTIC):
      "fit.hessian must be positive definite, but its smallest eigenvalue is -2"),
     (lambda: split_hmc.normal_approximation(FIT._replace(hessian=np.diag([3.0, 0.0, 4.0]))),
      "fit.hessian must be positive definite, but its smallest eigenvalue is 0"),
-    (lambda: split_hmc.normal_split_hmc(
+    (lambda: split_hmc_fast.normal_split_hmc(
         numbers(3), LOGISTIC, split_hmc.normal_approximation(MAP(np.zeros(2), np.eye(2), 1, True,
                                                                  0.0)), SMALL, 1, 1, rng()),
      "fit must be of the model, of 3 parameters, but it is of 2"),

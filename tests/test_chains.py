@@ -5,7 +5,8 @@ import pytest
 
 from algorithms.ess import batch_means, initial_sequence
 from algorithms.fixed_flow_hmc import fixed_flow_step
-from algorithms.split_hmc import exact_flow, normal_state
+from algorithms.split_hmc import exact_flow
+from algorithms.split_hmc_fast import normal_state
 from models.interface import U
 from shahbaba import chains
 

@@ -21,6 +21,7 @@ from algorithms import (
     paquet_rmhmc,
     paquet_rmhmc_fast,
     split_hmc,
+    split_hmc_fast,
     sshmc,
     sshmc_fast,
 )
@@ -175,12 +176,12 @@ def test_the_evaluations_of_sshmc_are_those_that_it_counts(sampler, case):
 def test_g_of_split_hmc_is_what_is_counted():
     start = np.zeros(2)
     normal = split_hmc.normal_approximation(shahbaba.map_estimate(shahbaba.model()))
-    counts = split_hmc.normal_split_hmc(start, shahbaba.model(), normal, 0.1, 4, 1,
-                                        np.random.default_rng(1)).counts
-    assert stored("shahbaba", "split_hmc.normal_split_step", "mirror", "grad U")(L=4) == counts.g
-    counts = split_hmc.data_split_hmc(start, shahbaba.model(), shahbaba.split(), 0.1, 4, 5, 1,
-                                      np.random.default_rng(1)).counts
-    told = partial(stored, "shahbaba", "split_hmc.data_split_step", "mirror")
+    counts = split_hmc_fast.normal_split_hmc(start, shahbaba.model(), normal, 0.1, 4, 1,
+                                             np.random.default_rng(1)).counts
+    assert stored("shahbaba", "split_hmc.normal_split_step", "twin", "grad U")(L=4) == counts.g
+    counts = split_hmc_fast.data_split_hmc(start, shahbaba.model(), shahbaba.split(), 0.1, 4, 5,
+                                           1, np.random.default_rng(1)).counts
+    told = partial(stored, "shahbaba", "split_hmc.data_split_step", "twin")
     f = shahbaba.split().fraction
     assert f * float(told("grad U_0")(L=4, M=5)) + (1 - f) * float(told("grad U_1")(L=4, M=5)) == (
         pytest.approx(counts.g, rel=1e-15))  # f is rounded

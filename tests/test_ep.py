@@ -264,11 +264,11 @@ def test_a_weak_site_keeps_its_digits_and_its_sign():
 
 
 @departs(ep.ep, {
-    "L4": """
-        precision = 1 / Sigma[n, n] - tau[n]
-        m, s2 = (mu[n] / Sigma[n, n] - nu[n]) / precision, 1 / precision""",
-    "L5-6": """
-        b = y[n] / np.sqrt(1 + s2)
+    "m, s2 = cavity(mu[i], Sigma[i, i], tau[i], nu[i])": """
+        precision = 1 / Sigma[i, i] - tau[i]
+        m, s2 = (mu[i] / Sigma[i, i] - nu[i]) / precision, 1 / precision""",
+    "new_tau, new_nu = matching_site(y[i], m, s2)": """
+        b = y[i] / np.sqrt(1 + s2)
         h, lam, _ = curvature(b * m)
         mean, v = m + s2 * b * h, s2 - s2**2 * lam / (1 + s2)
         new_tau, new_nu = 1 / v - precision, mean / v - m * precision"""})
@@ -469,9 +469,10 @@ def test_damping_reaches_the_same_fixed_point_more_slowly(run, damping):
     np.testing.assert_allclose(damped.mu, plain.mu, rtol=0, atol=1e-3)  # sqrt(tol), times ten
 
 
-@departs(ep.ep, {"L7": """
-    dtau, dnu = new_tau - tau[n], new_nu - nu[n]
-    tau[n], nu[n] = new_tau, new_nu"""})
+@departs(ep.ep, {
+    "dtau = damping * (new_tau - tau[i])": "dtau = new_tau - tau[i]",
+    "tau[i] = damping * new_tau + (1.0 - damping) * tau[i]": "tau[i] = new_tau",
+    "nu[i] = damping * new_nu + (1.0 - damping) * nu[i]": "nu[i] = new_nu"})
 def test_damping_scales_the_first_step(mirror):
     tau, nu = ep.matching_site(1.0, 0.0, 2.0)
     for run in (mirror, ep_fast.ep.compiled):

@@ -39,6 +39,7 @@ from algorithms import (
     rmhmc_within_gibbs,
     slice_sampling,
     split_hmc,
+    split_hmc_fast,
     sshmc,
     sshmc_fast,
     surrogate_slice,
@@ -92,10 +93,10 @@ CHAINS = {  # one transition from x
     "HMC": lambda p, x, rng: hmc.hmc(x, p.logistic, 0.5, 4, 1, rng, jitter=0.2),
     "HMC, M": lambda p, x, rng: hmc.hmc(x, p.logistic, 1.2, 4, 1, rng, M=p.mass),
     "random walk": lambda p, x, rng: random_walk.random_walk(x, p.logistic, 0.4, 1, rng),
-    "normal split": lambda p, x, rng: split_hmc.normal_split_hmc(x, p.logistic, p.fit, 0.9, 3, 1,
-                                                                 rng),
-    "data split": lambda p, x, rng: split_hmc.data_split_hmc(x, p.logistic, p.split, 0.7, 3, 2, 1,
-                                                             rng),
+    "normal split": lambda p, x, rng: split_hmc_fast.normal_split_hmc(
+        x, p.logistic, p.fit, 0.9, 3, 1, rng),
+    "data split": lambda p, x, rng: split_hmc_fast.data_split_hmc(
+        x, p.logistic, p.split, 0.7, 3, 2, 1, rng),
     "RMHMC": lambda p, x, rng: paquet_rmhmc.rmhmc(x, p.prior, 2, 0.5, 1, rng),
     "RMHMC, q": lambda p, x, rng: paquet_rmhmc.rmhmc(x, p.gp, 2, 0.5, 1, rng),
     "fast RMHMC": lambda p, x, rng: paquet_rmhmc_fast.rmhmc(x, p.prior, 2, 0.5, 1, rng),

@@ -32,6 +32,7 @@ from algorithms import (
     rmhmc_within_gibbs,
     slice_sampling,
     split_hmc,
+    split_hmc_fast,
     sshmc,
     sshmc_fast,
     surrogate_slice,
@@ -92,9 +93,9 @@ RUNS = {
     "fitted_walk": lambda n: fitted_walk.fitted_walk(numbers(3), NORMAL, np.eye(3), n, rng()),
     "pilot": lambda n: fitted_walk.pilot(numbers(3), NORMAL, n, rng()),
     "map_estimate": lambda n: tuple(map_estimate(LOGISTIC) for _ in range(n)),
-    "normal_split_hmc": lambda n: split_hmc.normal_split_hmc(
+    "normal_split_hmc": lambda n: split_hmc_fast.normal_split_hmc(
         numbers(3), LOGISTIC, fit(), SMALL, 2, n, rng()),
-    "data_split_hmc": lambda n: split_hmc.data_split_hmc(
+    "data_split_hmc": lambda n: split_hmc_fast.data_split_hmc(
         numbers(3), LOGISTIC, split_hmc.split_data(LOGISTIC, numbers(3), 0.5), SMALL, 2, 2, n,
         rng()),
     "fixed_flow_hmc": lambda n: fixed_flow_hmc.fixed_flow_hmc(

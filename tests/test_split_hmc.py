@@ -13,23 +13,20 @@ from scipy.linalg import expm
 from scipy.special import expit
 from scipy.stats import chi2
 
-from algorithms import split_hmc
+from algorithms import split_hmc, split_hmc_fast
 from algorithms.hmc import hmc, hmc_step
 from algorithms.map_estimate import map_estimate, newton
 from algorithms.split_hmc import (
-    DataState,
     NormalApproximation,
-    data_split_hmc,
     data_split_step,
     exact_flow,
     follow,
     metropolis,
     normal_approximation,
-    normal_split_hmc,
     normal_split_step,
-    normal_state,
     split_data,
 )
+from algorithms.split_hmc_fast import DataState, data_split_hmc, normal_split_hmc, normal_state
 from conftest import Given
 from departing import departs
 from harness.mirrors import variant
@@ -58,7 +55,8 @@ EPS = 0.37
 @pytest.fixture
 def interpreted(monkeypatch):
     """Leave the Metropolis test of an interpreted transition uncompiled: it takes any generator."""
-    monkeypatch.setattr(split_hmc, "metropolis", metropolis.py_func)
+    for module in (split_hmc, split_hmc_fast):
+        monkeypatch.setattr(module, "metropolis", module.metropolis.py_func)
 
 
 def start(name):
@@ -160,20 +158,32 @@ def algorithm_2(q, p, split, eps, L, M):
 
 
 def integrators(name):
-    """Both algorithms on a model: (by hand (q, p) -> (q, p), ours (q, p) -> state and error)."""
+    """Both on a model: by hand (q, p) -> (q, p), the mirror and the twin (q, p) -> as they do."""
     model, fit = MODELS[name], normal_approximation(FITS[name])
     split, eps = split_data(model, fit.q_hat, 0.4), 0.2
 
     def normal(q, p):
+        return normal_split_step.py_func(q, model, fit, eps, 4, Given(p))
+
+    def normal_twin(q, p):
         here = normal_state(q, model, fit)
-        return normal_split_step.py_func(here, model, fit, eps, 4, Given(p))
+        return split_hmc_fast.normal_split_step.py_func(here, model, fit, eps, 4, Given(p))
 
     def data(q, p):
-        here = DataState(q, U(q, model), grad_U(q, split.R_0), grad_U(q, split.R_1))
-        return data_split_step.py_func(here, model, split, eps, 3, 4, Given(p))
+        return data_split_step.py_func(q, model, split, eps, 3, 4, Given(p))
 
-    return model, {"normal": (lambda q, p: algorithm_1(q, p, model, fit, eps, 4), normal),
-                   "data": (lambda q, p: algorithm_2(q, p, split, eps, 3, 4), data)}
+    def data_twin(q, p):
+        here = data_state(q, model, split)
+        return split_hmc_fast.data_split_step.py_func(here, model, split, eps, 3, 4, Given(p))
+
+    return model, {
+        "normal": (lambda q, p: algorithm_1(q, p, model, fit, eps, 4), normal, normal_twin),
+        "data": (lambda q, p: algorithm_2(q, p, split, eps, 3, 4), data, data_twin)}
+
+
+def data_state(q, model, split):
+    """The DataState at q."""
+    return DataState(q, U(q, model), grad_U(q, split.R_0), grad_U(q, split.R_1))
 
 
 each_algorithm = pytest.mark.parametrize("algorithm", ["normal", "data"])
@@ -184,12 +194,14 @@ each_algorithm = pytest.mark.parametrize("algorithm", ["normal", "data"])
 @pytest.mark.usefixtures("interpreted")
 def test_the_proposal_is_that_of_the_algorithm_by_hand(name, algorithm):
     model, both = integrators(name)
-    by_hand, ours = both[algorithm]
+    by_hand, ours, twin = both[algorithm]
     q, p = start(name)
     q_end, p_end = by_hand(q, p)
-    state, accepted, error = ours(q, p)
-    assert accepted
-    np.testing.assert_allclose(state.q, q_end, rtol=0, atol=1e-12)
+    end, accepted, error = ours(q, p)
+    state, *same = twin(q, p)
+    assert accepted and same == [accepted, error]
+    np.testing.assert_array_equal(state.q, end)
+    np.testing.assert_allclose(end, q_end, rtol=0, atol=1e-12)
     assert state.U == U(state.q, model)
     expected = U(q_end, model) + p_end @ p_end / 2 - U(q, model) - p @ p / 2
     assert 1e-6 < abs(error) and error == pytest.approx(expected, abs=1e-11)
@@ -207,11 +219,11 @@ def test_the_proposal_is_that_of_the_algorithm_by_hand(name, algorithm):
 @pytest.mark.usefixtures("interpreted")
 def test_trajectories_lead_back_and_are_symplectic(name, algorithm):
     _, both = integrators(name)
-    by_hand, ours = both[algorithm]
+    by_hand, ours, _ = both[algorithm]
     q, p = start(name)
     q_end, p_end = by_hand(q, p)
-    state, _, error = ours(q_end, -p_end)
-    np.testing.assert_allclose(state.q, q, rtol=0, atol=1e-12)
+    end, _, error = ours(q_end, -p_end)
+    np.testing.assert_allclose(end, q, rtol=0, atol=1e-12)
     assert error == pytest.approx(-ours(q, p)[2], abs=1e-11)
     d, step = q.size, 1e-5
     S = np.column_stack([
@@ -283,18 +295,22 @@ def test_section_2_1_X_is_of_q_star(centre):
     assert H_2[1] == pytest.approx(H_2[0], rel=1e-12)  # rounding
 
 
-@departs(metropolis, {"L2": "if rng.random() < np.exp(-error):\n    return proposal, True, error"})
+@departs(metropolis, {"L2": "if rng.random() < np.exp(-error):\n    return q_, True, error"})
 def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(metropolis):
-    q, g, z = FIT.q_hat, grad_U(FIT.q_hat, SPLIT.R_0), Given(np.ones(3))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(split_hmc, "metropolis", metropolis)
-        for energy in (np.inf, -np.inf, np.nan):
-            here = normal_state(q, BINARY, FIT)._replace(U=energy)
-            found = normal_split_step.py_func(here, BINARY, FIT, 0.1, 2, z)
-            assert found[0] is here and not found[1] and not np.isfinite(found[2])
-            here = DataState(q, energy, g, -g)
-            found = data_split_step.py_func(here, BINARY, SPLIT, 0.1, 2, 2, z)
-            assert found[0] is here and not found[1] and not np.isfinite(found[2])
+    q, there, p = FIT.q_hat, FIT.q_hat + 0.1, np.ones(3)
+    for energy in (np.inf, -np.inf, np.nan):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(metropolis.__globals__, "U",
+                          lambda at, _, start=energy: start if at is q else 1.0)
+            found = metropolis(q, p, there, p, BINARY, Given(np.ones(3)))
+        assert found[0] is q and not found[1] and not np.isfinite(found[2])
+
+
+@pytest.mark.parametrize("energy", [np.inf, -np.inf, np.nan])
+def test_the_twin_rejects_an_error_that_is_not_finite_too(energy, interpreted):
+    here = normal_state(FIT.q_hat, BINARY, FIT)._replace(U=energy)
+    found = split_hmc_fast.normal_split_step.py_func(here, BINARY, FIT, 0.1, 2, Given(np.ones(3)))
+    assert found[0] is here and not found[1] and not np.isfinite(found[2])
 
 
 # What must hold exactly
@@ -369,26 +385,22 @@ def runs(rng, n, q0=FIT.q_hat, model=BINARY, fit=FIT, split=SPLIT, jitter=0.2):
     yield data_split_hmc(q0, model, split, 0.75, 2, 3, n, rng, jitter)
 
 
-def test_compiled_chains_are_the_mirrors_transitions():
+def test_the_twins_chains_are_the_mirrors_transitions_to_the_last_bit():
     ours, theirs = np.random.default_rng(2), np.random.default_rng(2)
     normal, data = runs(ours, 50)
     q = FIT.q_hat
-    state = normal_state(q, BINARY, FIT)
     for t in range(50):
         step = 0.9 - 0.2 * 0.9 * theirs.random()
-        state, accepted, error = normal_split_step.py_func(state, BINARY, FIT, step, 3, theirs)
-        # NumPy's products and Numba's may round differently; 50 transitions amplify that
-        np.testing.assert_allclose(normal.samples[t], state.q, rtol=0, atol=1e-8)
-        assert normal.accepted[t] == accepted
-        assert normal.energy_error[t] == pytest.approx(error, abs=1e-7)
-        assert normal.energies[t] == pytest.approx(state.U, abs=1e-7)
-    state = DataState(q, U(q, BINARY), grad_U(q, SPLIT.R_0), grad_U(q, SPLIT.R_1))
+        q, accepted, error = normal_split_step(q, BINARY, FIT, step, 3, theirs)
+        np.testing.assert_array_equal(normal.samples[t], q)
+        assert (normal.accepted[t], normal.energy_error[t]) == (accepted, error)
+        assert normal.energies[t] == U(q, BINARY)
+    q = FIT.q_hat
     for t in range(50):
         step = 0.75 - 0.2 * 0.75 * theirs.random()
-        state, accepted, error = data_split_step.py_func(state, BINARY, SPLIT, step, 2, 3, theirs)
-        np.testing.assert_allclose(data.samples[t], state.q, rtol=0, atol=1e-8)
-        assert data.accepted[t] == accepted
-        assert data.energy_error[t] == pytest.approx(error, abs=1e-7)
+        q, accepted, error = data_split_step(q, BINARY, SPLIT, step, 2, 3, theirs)
+        np.testing.assert_array_equal(data.samples[t], q)
+        assert (data.accepted[t], data.energy_error[t]) == (accepted, error)
     assert 0 < normal.accepted.sum() < 50 and 0 < data.accepted.sum() < 50
     assert ours.bit_generator.state == theirs.bit_generator.state
 
@@ -418,10 +430,10 @@ def test_counts_are_what_was_done(monkeypatch):
         return grad_U(q, model)
 
     for name in ("normal_split_step", "data_split_step", "normal_state"):
-        monkeypatch.setattr(split_hmc, name, getattr(split_hmc, name).py_func)
-    monkeypatch.setattr(split_hmc, "U", counted_U)
-    monkeypatch.setattr(split_hmc, "grad_U", counted_grad_U)
-    monkeypatch.setattr(split_hmc, "U_and_grad_U", counted_U_and_grad_U)
+        monkeypatch.setattr(split_hmc_fast, name, getattr(split_hmc_fast, name).py_func)
+    monkeypatch.setattr(split_hmc_fast, "U", counted_U)
+    monkeypatch.setattr(split_hmc_fast, "grad_U", counted_grad_U)
+    monkeypatch.setattr(split_hmc_fast, "U_and_grad_U", counted_U_and_grad_U)
     rng = np.random.default_rng(0)
     chains = list(runs(rng, 5))
     for chain, run, arguments in (
@@ -807,7 +819,8 @@ def test_second_process_compiles_nothing():
     code = """
 import numpy as np
 from algorithms.map_estimate import map_estimate, newton
-from algorithms.split_hmc import data_split_hmc, normal_split_hmc, split_data
+from algorithms.split_hmc import split_data
+from algorithms.split_hmc_fast import data_split_hmc, normal_split_hmc
 from models.logistic_regression import LogisticRegression
 model = LogisticRegression.from_data(np.array([[0.0], [1.0], [2.0]]), [0, 1, 1])
 fit, rng = map_estimate(model), np.random.default_rng(0)

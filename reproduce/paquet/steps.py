@@ -17,8 +17,7 @@ LINE_18 = {"L18": """
     dL_dx = (beta * dell_dx + beta * solve_lower_transposed(L_K, f)
              - (1 - beta) * solve_lower_transposed(L_Sigma, f_))"""}
 LINES_6_TO_9 = {
-    "L6": "r = -z**2 / 2 - LOG_2_PI / 2 - probit(z).log_Phi",
-    "L7": "lam = z * np.exp(r) + np.exp(2 * r)",
+    "L6-7": "r = -z**2 / 2 - LOG_2_PI / 2 - log_Phi_of(z)\nlam = z * np.exp(r) + np.exp(2 * r)",
     "L9": "dg = y * (1 - x**2) * np.exp(r) - 3 * x * np.exp(2 * r) - 2 * y * np.exp(3 * r)"}
 
 BOX = (-2.2, 3.2, -3.2, 2.2)
@@ -78,7 +77,7 @@ def at_ladder(name, here):
 
 def at_sites(name, here):
     """Return which site was updated, and mean and standard deviation of each marginal."""
-    return [here["n"], *here["mu"], *np.sqrt(np.diag(here["Sigma"]))]
+    return [here["i"], *here["mu"], *np.sqrt(np.diag(here["Sigma"]))]
 
 
 def change(outcome):
@@ -107,5 +106,5 @@ RUNS = [
                 ("x_1", "x_2", "log w"),
                 lambda: contours(lambda x: U(x, from_prior()), BOX, LEVELS))),
     Run("ep.ep", "Two sweeps over three cases with the labels +1, -1 and +1.", ep, (), sites,
-        Picture("sites", (("ep", "L9"), ("ep", "L14")), at_sites, ("n", "f_n", ""))),
+        Picture("sites", (("ep", "L11"), ("ep", "L15")), at_sites, ("n", "f_n", ""))),
 ]

@@ -12,7 +12,8 @@ from algorithms.ess import batch_means, cube_root, initial_sequence
 from algorithms.fixed_flow_hmc import fixed_flow_hmc
 from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import data_split_hmc, normal_approximation, normal_split_hmc, split_data
+from algorithms.split_hmc import normal_approximation, split_data
+from algorithms.split_hmc_fast import data_split_hmc, normal_split_hmc
 from models.logistic_regression import LogisticRegression, chain_log_likelihood
 from shahbaba.datasets import load
 

@@ -13,15 +13,8 @@ from algorithms.ess import ess
 from algorithms.hmc import hmc, trajectory
 from algorithms.linear_theory import exponent, q_block
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import (
-    data_split_hmc,
-    exact_flow,
-    follow,
-    normal_approximation,
-    normal_split_hmc,
-    normal_state,
-    split_data,
-)
+from algorithms.split_hmc import exact_flow, follow, normal_approximation, split_data
+from algorithms.split_hmc_fast import data_split_hmc, normal_split_hmc, normal_state
 from harness.laboratory import Control, Laboratory, Panel, Preset, Series, Setting, said
 from harness.recording import contours
 from models.interface import U, grad_U, hessian

@@ -17,13 +17,8 @@ import numpy as np
 from algorithms.ess import ess
 from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import (
-    data_split_hmc,
-    normal_approximation,
-    normal_split_hmc,
-    normal_split_step,
-    split_data,
-)
+from algorithms.split_hmc import normal_approximation, split_data
+from algorithms.split_hmc_fast import data_split_hmc, normal_split_hmc, normal_split_step
 from harness.mirrors import variant
 from models.logistic_regression import LogisticRegression
 
@@ -72,8 +67,7 @@ plt.show()
 # The flow of half the time. The chain stays correct: what is the price, and which test sees it?
 
 # %%
-wrong = variant(normal_split_step, {"L1": "R = exact_flow(fit, eps / 2)\n"
-                                    "p = current_p = rng.standard_normal(current.q.size)"},
+wrong = variant(normal_split_step, {"R = exact_flow(fit, eps)": "R = exact_flow(fit, eps / 2)"},
                 within=normal_split_hmc)
 approximation = normal_approximation(fit)
 bad = wrong(fit.q, model, approximation, 0.15, 7, 300, np.random.default_rng(1))

@@ -7,16 +7,14 @@ from scipy.linalg import expm
 
 from algorithms.map_estimate import map_estimate
 from algorithms.split_hmc import (
-    DataState,
     data_split_step,
     metropolis,
     normal_approximation,
     normal_split_step,
-    normal_state,
     split_data,
 )
 from harness.recording import Picture, Replay, Run, contours
-from models.interface import U, grad_U
+from models.interface import U
 from models.logistic_regression import LogisticRegression
 
 CASES = 24
@@ -65,28 +63,19 @@ def fit():
 def normal_split(mirror):
     """Make one transition of Algorithm 1."""
     normal = normal_approximation(fit())
-    return mirror(normal_state(START, model(), normal), model(), normal, 0.7, 6,
-                  np.random.default_rng(0))
+    return mirror(START, model(), normal, 0.7, 6, np.random.default_rng(0))
 
 
 def data_split(mirror):
     """Make one transition of Algorithm 2."""
     split = split_data(model(), fit().q, 0.5)
-    start = DataState(START, U(START, model()), grad_U(START, split.R_0),
-                      grad_U(START, split.R_1))
-    return mirror(start, model(), split, 0.7, 6, 3, np.random.default_rng(0))
+    return mirror(START, model(), split, 0.7, 6, 3, np.random.default_rng(0))
 
 
-def at_normal(name, here):
-    """Return q and H; their real parts, where R is complex."""
-    p = here["p"]
-    return np.real([*here["state"].q, here["state"].U + p @ p / 2]).tolist()
-
-
-def at_data(name, here):
-    """Return q and H; U is evaluated for the picture alone."""
+def point(name, here):
+    """Return q and H, for which U is evaluated; their real parts, where R is complex."""
     q, p = here["q"], here["p"]
-    return [*q, U(q, model()) + p @ p / 2]
+    return np.real([*q, U(q, model()) + p @ p / 2]).tolist()
 
 
 def fails(ours, theirs):
@@ -96,7 +85,7 @@ def fails(ours, theirs):
             f" changes by {error:g} along the trajectory, by {ours.result[2]:.2g} with ours.")
 
 
-def plane(at, point):
+def plane(at):
     """Return the picture of a trajectory over the posterior."""
     return Picture("plane", at, point, ("q_1", "q_2", "H"),
                    lambda: contours(lambda q: U(q, model()), BOX, LEVELS))
@@ -105,10 +94,10 @@ def plane(at, point):
 RUNS = [
     Run("A1", f"One transition of six steps for the intercept and the coefficient of {CASES}"
         " cases.", normal_split_step, (metropolis,), normal_split,
-        plane((("normal_split_step", "L2"), ("normal_split_step", "L9")), at_normal),
+        plane((("normal_split_step", "L2"), ("normal_split_step", "L9"))),
         (Replay("test_line_1_is_the_flow", fails, normal_split_step, LINES_1_AND_7,
                 {"printed_R": printed_R}),)),
     Run("A2", f"One transition of six steps with three inner ones each; half of the {CASES} cases"
         " are in R_0.", data_split_step, (metropolis,), data_split,
-        plane((("data_split_step", "L1"), ("data_split_step", "L9")), at_data)),
+        plane((("data_split_step", "L1"), ("data_split_step", "L9")))),
 ]
