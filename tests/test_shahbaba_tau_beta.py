@@ -103,7 +103,7 @@ def test_the_table_and_the_figure_have_every_number():
     se = np.hypot(0.05, script.SE_LOG_TAU)
     np.testing.assert_allclose(np.log(ends.get_segments()[0][:, 0] / 2), [-2 * se, 2 * se])
     named = {mark.get_label(): mark.get_color() for mark in ax.figure.legends[0].legend_handles}
-    assert named["the sum of squares of alpha and beta"] == point.get_color()
+    assert named[r"the sum of squares of $\alpha$ and $\beta$"] == point.get_color()
     plt.close("all")
 
 

@@ -83,6 +83,6 @@ COUNTS = [
           (Case("mirror", data_split, {"L": STEPS, "M": STEPS}, (data_split_step,), asked),
            Case("twin", data_twin, {"L": STEPS, "M": STEPS}, (), asked)),
           "g = (f M + 1 - f) L gradients, with the share f of the cases in R_0 (Section 3.3), as"
-          " counted of the twin. It leaves out the U of the test, one more pass over all the data; in"
+          " counted of the twin. It leaves out the U of the test, one more pass over the data; in"
           " HMC and Algorithm 1 that comes with the last gradient."),
 ]
