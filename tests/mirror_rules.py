@@ -1,4 +1,4 @@
-"""What a mirror has to be: complete, in order, and in the loops of print."""
+"""What a mirror has to be: complete, in order, and in the loops of the paper."""
 
 import re
 from itertools import groupby, pairwise
@@ -22,7 +22,7 @@ def places(pseudocode):
     """Return, for each line of pseudocode, the set of the tuples of loops its code may stand in.
 
     A loop is named by the number of its line.  By Python's nature the condition of `until` is
-    tested inside the loop, and a loop that is one line of print has its body below its head.
+    tested inside the loop, and a loop that is one line of the paper has its body below its head.
     """
     found, around = {}, []
     for number, text in pseudocode.items():
@@ -39,20 +39,20 @@ def places(pseudocode):
 
 
 def misplaced(mirror):
-    """Yield in words the lines of code that stand in other loops than print has them."""
+    """Yield in words the lines of code that stand in other loops than the paper has them."""
     allowed = places(mirror.pseudocode)
     loops = {number for number, text in mirror.pseudocode.items() if LOOP.match(text)}
     for line in mirror.code:
         around = tuple(next((k for k in tag or () if k in loops), "ours") for tag in line.loops)
         for number in line.tag or ():
             if around not in allowed.get(number, {around}):
-                yield (f"line {number} is in the loops {list(around)}, and in print in"
+                yield (f"line {number} is in the loops {list(around)}, and in the paper in"
                        f" {' or '.join(str(list(place)) for place in sorted(allowed[number]))}:"
                        f" {line.text.strip()}")
 
 
 def unclosed(mirror):
-    """Yield in words where code leaves or stays in a loop that print ends with "end"."""
+    """Yield in words where code leaves or stays in a loop that the paper ends with "end"."""
     if not any(END.match(text) for text in mirror.pseudocode.values()):
         return
     opened = []
@@ -85,5 +85,5 @@ def problems(mirror):
 
 
 def share_of_ours(mirror):
-    """Return the share of the lines of code that are not print's."""
+    """Return the share of the lines of code that are not the paper's."""
     return sum(not line.tag for line in mirror.code) / len(mirror.code)

@@ -226,16 +226,16 @@ NUMBERS = list(range(1, 13))
      f"the printed numbers are {[1, 2, 3, 4, 5, 7, 6, *NUMBERS[7:]]}"),
     ("# 12  return z", "# 13  return z", f"the printed numbers are {[*NUMBERS[:11], 13]}"),
     ("    # 12  return z\n    return z\n", "    return z\n    # 12  return z\n",
-     "line 11 is in the loops [], and in print in [9]: return z"),
+     "line 11 is in the loops [], and in the paper in [9]: return z"),
     ("    # 12  return z\n", "    # 12  return z\n    # ours\n", "line 12 has no code"),
     ("    y = z = x\n", "    # 7   y\n    # ours\n    y = z = x\n", "line 6 has no code"),
-    # in another loop than in print, or in a loop of ours
+    # in another loop than in the paper, or in a loop of ours
     ("    # 3   for i = 1, ..., 3 do\n", "    # 3   // for i = 1, ..., 3 do\n",
-     "line 4 is in the loops ['ours'], and in print in []: x = x + (1 +"),
+     "line 4 is in the loops ['ours'], and in the paper in []: x = x + (1 +"),
     ("    y = z = x\n", "    for _ in (1,):\n        y = z = x\n",
-     "line 6 is in the loops ['ours'], and in print in []: y = z = x"),
+     "line 6 is in the loops ['ours'], and in the paper in []: y = z = x"),
     ("        # 10  x <- x + 1\n", "        # ours\n        for _ in (1,):\n            pass\n"
-     "    # 10  x <- x + 1\n", "line 10 is in the loops [9], and in print in []: x += 1"),
+     "    # 10  x <- x + 1\n", "line 10 is in the loops [9], and in the paper in []: x += 1"),
     ("    # 5   end for\n", "        # 5   end for\n",
      "line 5 ends what begins in another column"),
     ("    # 12  return z\n", "    # 12  end for\n", "line 12 ends what does not begin"),

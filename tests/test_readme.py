@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -65,9 +66,18 @@ def test_how_to_read_it_names_mirrors():
     assert [mirrors[function][1].source[-1] for function in functions] == list("1234")
 
 
+def test_it_shows_lines_of_a_mirror_as_they_stand_in_the_file():
+    (shown,) = re.findall(r"```py\n(.*?)\n```", README, re.DOTALL)
+    before = README.split("```py\n")[0]
+    lines = (ROOT / re.findall(r"`(algorithms/\w+\.py)`", before)[-1]).read_text().splitlines()
+    n = len(shown.splitlines())
+    parts = ["\n".join(lines[k : k + n]) for k in range(len(lines) - n + 1)]
+    assert [textwrap.dedent(part) for part in parts].count(shown) == 1
+    assert len(re.findall(r"^# \d+  +\S", shown, re.MULTILINE)) >= 3
+
+
 def test_there_are_exactly_two_commands_to_start():
-    start = README.split("## Start")[1].split("\n## ")[0]
-    commands = re.findall(r"```sh\n(.*?)\n```", start, re.DOTALL)
+    commands = re.findall(r"```sh\n(.*?)\n```", README, re.DOTALL)
     assert len(commands) == 2
     assert commands[0].endswith("python reproduce/paquet_fig2.py")
     assert commands[1].endswith("python -m pytest")

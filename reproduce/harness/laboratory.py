@@ -222,7 +222,7 @@ def drawn(kept):
 
 
 def said(x, digits=2):
-    """Write a number of a sentence; 10 to a power as print has it."""
+    """Write a number of a sentence; 10 to a power as papers have it."""
     value = float(f"{x:.{digits}g}")
     text = f"{value:g}"
     if value and math.isfinite(value) and not 1e-3 <= abs(value) < 1e5:

@@ -90,7 +90,7 @@ def algorithms():
 
 
 def departing():
-    """List the files that say where they depart from print: those of algorithms(), and models."""
+    """List the files that depart from a paper and say so: those of algorithms(), and models."""
     return algorithms() + sorted(path for path in (ROOT / "models").glob("*.py")
                                  if "\nDepartures\n-" in path.read_text())
 
@@ -157,7 +157,7 @@ def mirror(function, source, lines, path):
 
 
 def of_the_paper(comment):
-    """Tell whether a comment is a printed line, of a departure, or says that code is ours."""
+    """Tell whether a comment is a printed line, a departure from it, or says that code is ours."""
     return any(form.match(comment) for form in (PRINTED, FIELD, MORE, OURS))
 
 
@@ -217,7 +217,7 @@ def departure(fields, path):
 
 
 def variant(function, lines, within=None, compiled=False):
-    """Return a copy of a mirror in which some lines are replaced, by those of print for example.
+    """Return a copy of a mirror in which some lines are replaced, by the paper's for example.
 
     Parameters
     ----------

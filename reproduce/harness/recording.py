@@ -2,7 +2,7 @@
 
 A Run is a mirror on a tiny problem, with the mirrors that can be stepped into.  `recorded` runs it
 in a process in which nothing is compiled (NUMBA_DISABLE_JIT=1), and keeps of each executed line the
-locals that it changed.  A Replay is the same run with lines of print in place of ours.
+locals that it changed.  A Replay is the same run with lines of the paper in place of ours.
 
 What is stored is made for JSON:
 
@@ -181,7 +181,7 @@ def record(run, function, call):
         sys.settrace(recorder.entered)
         try:
             result = call(function)
-        except (TypeError, np.linalg.LinAlgError) as error:  # print need not run to its end
+        except (TypeError, np.linalg.LinAlgError) as error:  # the paper's need not run to its end
             result = error
         finally:
             sys.settrace(before)

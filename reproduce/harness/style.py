@@ -15,7 +15,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
 WIDTH = 830 / 96  # inches
-# M. Okabe and K. Ito (2008), Color Universal Design; black and grey are for print and references,
+# M. Okabe and K. Ito (2008), Color Universal Design; black and grey are for papers and references,
 # and their yellow is too pale on white
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9")
 MARKERS = "osD^vP"  # beside the colours, for those who see none

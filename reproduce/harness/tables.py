@@ -187,7 +187,7 @@ def described(script):
 
 
 def of_script(script, shown=""):
-    """Show a script's figure, its table as far as `shown` says, what is wrong in print, claims."""
+    """Show a script's figure, its table as far as `shown` says, what a paper has wrong, claims."""
     if script.claims is None:
         return f"{described(script)}: not yet run at the paper's run lengths."
     parts = [f"![{script.name}](../../figures/{script.name}.png)"]

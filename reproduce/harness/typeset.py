@@ -18,7 +18,7 @@ GREEK = {name: f"\\{name}" for name in (
 GREEK |= {"eps": r"\varepsilon", "epsilon": r"\varepsilon", "phi": r"\varphi", "ell": r"\ell"}
 NAMES = {**GREEK, "dg": r"\mathrm{d}g", "dtau": r"\Delta\tau", "Ginv": "G^{-1}", "sum": r"\sum",
          "grad": r"\nabla", "dG": r"\partial G", "dx": r"\partial x"}
-# in print the prime of these is the subscript's
+# in the paper the prime of these is the subscript's
 PRIMED_BELOW = ("x_k", "Sigma_theta", "S_theta", "L_R_theta", "m_theta")
 SIGNS = {"<-": "\u2190", ":=": "\u2254", "<=": "\u2264", ">=": "\u2265", "!=": "\u2260",
          "->": "\u2192", "+-": "\u00b1", "...": "\u2026", "~": "\u223c", "-": "\u2212",
