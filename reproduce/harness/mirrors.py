@@ -157,7 +157,7 @@ def mirror(function, source, lines, path):
 
 
 def of_the_paper(comment):
-    """Tell whether a comment is a printed line or a departure from it, or says that code is ours."""
+    """Tell whether a comment is a printed line or a departure from it, or says "ours"."""
     return any(form.match(comment) for form in (PRINTED, FIELD, MORE, OURS))
 
 
