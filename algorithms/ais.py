@@ -1,5 +1,13 @@
 """Annealed importance sampling of the evidence of Gaussian-process classification.
 
+In words    Draws from a distribution that is normalised are taken to the posterior along a ladder
+            of distributions between the two, by a transition or more at each rung, and each such
+            run has a weight, the product of the ratios of neighbouring densities at the states
+            where it went up.  It is valid because the weight has the evidence for its expectation,
+            whether or not the transitions have reached the distributions of their rungs: that
+            decides only how much the weights vary.  Use it for the evidence of a model where
+            transitions for every rung are cheap, and look at the spread of the weights before you
+            trust their mean.
 Paper       R. M. Neal (2001), "Annealed importance sampling", Statistics and Computing 11;
             Paquet and Fraccaro (2016), Sections 1.1 and 5.
 Mirror      ais_run, Neal's procedure with the ladder of Paquet and Fraccaro, whose start they leave

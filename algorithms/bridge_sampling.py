@@ -1,5 +1,11 @@
 """Bridge sampling of a normalising constant, and importance sampling as its special case.
 
+In words    The normalising constant of a density is computed from draws of it and from draws of
+            another one that is normalised, as the ratio of two means.  It is valid because the two
+            means are the same integral, one of them divided by the constant that is wanted,
+            whatever function both have as a weight; the best weight depends on that constant, and
+            is found by iteration.  Use it for an evidence where a chain has been run anyway and a
+            density that overlaps with it is at hand, a fitted normal one for example.
 Papers      X.-L. Meng and W. H. Wong (1996), "Simulating ratios of normalizing constants via a
             simple identity: a theoretical exploration", Statistica Sinica 6, 831-860.
             S. Fruehwirth-Schnatter (2004), "Estimating marginal likelihoods for mixture and Markov

@@ -1,5 +1,12 @@
 """Autocorrelation time and effective sample size of a Markov chain.
 
+In words    The autocorrelation time tau is the number of draws of a chain that are worth one
+            independent draw, 1 plus twice the sum of all autocorrelations; each estimate here ends
+            the sum before noise takes over, or compares means of batches in its place.  It is valid
+            because the variance of a mean over a long stationary chain is tau times that of a mean
+            over as many independent draws.  Use it for the error of a mean and for comparing
+            samplers, on chains of many times tau: of a mode that was never visited it knows
+            nothing.
 Paper       C. J. Geyer (1992), "Practical Markov chain Monte Carlo", Statistical Science 7,
             473-483: initial positive and initial monotone sequence estimators.
             A. Vehtari, A. Gelman, D. Simpson, B. Carpenter, P.-C. Buerkner (2021),

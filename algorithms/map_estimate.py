@@ -1,5 +1,11 @@
 """The posterior mode by Newton's method with a line search, and the Hessian there.
 
+In words    Newton's method goes to the mode of a posterior by steps that solve a system with the
+            Hessian of U, and takes a part of a step where the whole of it does not lower U enough.
+            It is valid because a step is downhill wherever the Hessian is positive definite, the
+            search lets no step raise U, and a convex U has one minimum.  Use it for a normal
+            approximation of a log-concave posterior, its mode and inverse Hessian, which some
+            samplers ask for.
 Paper       J. Nocedal and S. J. Wright (2006), Numerical Optimization, Algorithms 3.1 and 3.2: a
             "fast method such as Newton-Raphson iteration", Shahbaba et al. (2014), Section 2.1.
 Mirror      newton is Algorithm 3.2 and backtracking Algorithm 3.1, both of Nocedal and Wright; the

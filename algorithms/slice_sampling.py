@@ -1,5 +1,13 @@
 """Univariate slice sampling with stepping out and shrinkage, and a step of it as a value.
 
+In words    One variable is updated at a time: a level is drawn below the density at the state, an
+            interval around the state is widened until the density at both ends is below that level,
+            and points are drawn from it, each rejected one shortening it, until one has a density
+            above the level.  It is valid because a state with its level is a point under the graph
+            of the density, uniform there, and the interval is as probable from the new state as
+            from the old one.  Use it where the density can be evaluated but has no gradient at
+            hand, where there are few variables, and where the scale of each is known to an order of
+            magnitude.
 Paper       R. M. Neal (2003), "Slice sampling", Annals of Statistics 31, 705-767.
             C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
             Approximations for the Likelihood", arXiv 1305.2235: their standard sampler, and the
@@ -40,62 +48,6 @@ from models.jit import check_interrupt, entry, njit
 
 EVALUATIONS, WIDTHS, SHRINKAGES, NOT_FINITE = range(4)
 LONGEST = 1e300  # of an interval: the shrinkage of an infinite one would not end
-
-
-class Counts(NamedTuple):
-    """What was done over a whole run."""
-
-    density: int  # evaluations of U of the model
-    approximations: np.ndarray  # (layers,) evaluations of U of each approximation; () for none
-    cache_hits: int  # energies of the model that were needed again and not evaluated
-    widths: int  # by which intervals were stepped out, over all densities
-    shrinkages: int  # points outside of the slice, over all densities
-    not_finite: int  # evaluations of U that were infinite or nan, over all densities
-
-
-class Chain(NamedTuple):
-    """The record of n iterations."""
-
-    samples: np.ndarray  # (n, d)
-    energies: np.ndarray  # (n,) U of the samples
-    log_likelihood: np.ndarray  # (n,) of the samples: -U without the prior
-    accepted: np.ndarray  # (n, mappings, moves) bool; a slice update is never rejected
-    counts: Counts
-
-
-class Slice(NamedTuple):
-    """One step: the slice updates of some variables."""
-
-    w: np.ndarray  # (d,) > 0
-    max_widths: int  # >= 1
-    variables: np.ndarray  # (any,) int: which ones, in the order of R
-    at_random: bool  # only one of them, drawn with equal probabilities
-
-
-@generic(on=2)
-def forward(cache, model, move, tally, rng):
-    """Take the step R: return the cache of the next state.  tally: (4,) int, is added to."""
-
-
-@generic(on=2)
-def backward(cache, model, move, tally, rng):
-    """Take the step R~, the reverse of R with respect to exp(-U).  As forward."""
-
-
-@njit
-def evaluated(cache, k, value, model, tally):
-    """U where q_k is `value`, counted."""
-    energy = trial(cache, k, value, model)
-    tally[EVALUATIONS] += 1
-    if not np.isfinite(energy):
-        tally[NOT_FINITE] += 1
-    return energy
-
-
-@njit
-def is_inside(energy, level):
-    """Tell whether a point of this energy is in the slice: y < f, and f is a number."""
-    return np.isfinite(energy) and energy < level
 
 
 @njit
@@ -169,6 +121,62 @@ def slice_update(cache, k, model, w, max_widths, tally, rng):
             R = x_1
 
 
+class Counts(NamedTuple):
+    """What was done over a whole run."""
+
+    density: int  # evaluations of U of the model
+    approximations: np.ndarray  # (layers,) evaluations of U of each approximation; () for none
+    cache_hits: int  # energies of the model that were needed again and not evaluated
+    widths: int  # by which intervals were stepped out, over all densities
+    shrinkages: int  # points outside of the slice, over all densities
+    not_finite: int  # evaluations of U that were infinite or nan, over all densities
+
+
+class Chain(NamedTuple):
+    """The record of n iterations."""
+
+    samples: np.ndarray  # (n, d)
+    energies: np.ndarray  # (n,) U of the samples
+    log_likelihood: np.ndarray  # (n,) of the samples: -U without the prior
+    accepted: np.ndarray  # (n, mappings, moves) bool; a slice update is never rejected
+    counts: Counts
+
+
+class Slice(NamedTuple):
+    """One step: the slice updates of some variables."""
+
+    w: np.ndarray  # (d,) > 0
+    max_widths: int  # >= 1
+    variables: np.ndarray  # (any,) int: which ones, in the order of R
+    at_random: bool  # only one of them, drawn with equal probabilities
+
+
+@generic(on=2)
+def forward(cache, model, move, tally, rng):
+    """Take the step R: return the cache of the next state.  tally: (4,) int, is added to."""
+
+
+@generic(on=2)
+def backward(cache, model, move, tally, rng):
+    """Take the step R~, the reverse of R with respect to exp(-U).  As forward."""
+
+
+@njit
+def evaluated(cache, k, value, model, tally):
+    """U where q_k is `value`, counted."""
+    energy = trial(cache, k, value, model)
+    tally[EVALUATIONS] += 1
+    if not np.isfinite(energy):
+        tally[NOT_FINITE] += 1
+    return energy
+
+
+@njit
+def is_inside(energy, level):
+    """Tell whether a point of this energy is in the slice: y < f, and f is a number."""
+    return np.isfinite(energy) and energy < level
+
+
 @njit
 def chosen(move, rng):
     """Return the variables to be updated; one uniform if it is one at random, else none."""
@@ -192,6 +200,21 @@ def slice_backward(cache, model, move, tally, rng):
     for k in chosen(move, rng)[::-1]:
         cache = slice_update(cache, k, model, move.w[k], move.max_widths, tally, rng)
     return cache
+
+
+# A step from a state alone, for mirrors: nothing is kept and nothing is counted
+
+
+@njit
+def step_forward(x, model, move, rng):
+    """Take the step R from x, (d,); return the next state, (d,)."""
+    return forward(prepare(x, model), model, move, np.zeros(4, np.int64), rng).q
+
+
+@njit
+def step_backward(x, model, move, rng):
+    """Take the step R~ from x, (d,); return the next state, (d,)."""
+    return backward(prepare(x, model), model, move, np.zeros(4, np.int64), rng).q
 
 
 # Caches of states that differ in more than one variable, for samplers that go on from here

@@ -16,7 +16,7 @@ from harness.start import main
 
 import numpy as np
 
-from algorithms.discretizing_chain import State, discretizing_chain_step
+from algorithms.discretizing_chain_fast import State, discretizing_chain_step
 from algorithms.slice_sampling import EVALUATIONS, Slice
 from harness.claims import Claim, brief, mean
 from harness.claims import table as text_table

@@ -10,8 +10,9 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from algorithms import discretizing_chain as chain
-from algorithms import tempered_transitions as tempered
+from algorithms import discretizing_chain_fast as chain
+from algorithms import tempered_transitions_fast as tempered
+from algorithms.discretizing_chain import whole_chain_step
 from algorithms.slice_sampling import Slice, backward, forward
 from enumeration import Lattice, Table, density, matrix, sweeps, updates
 from models.interface import prepare
@@ -52,8 +53,8 @@ def lazily(model, approximation, move, r, s):
 
 def wholly(model, approximation, move, r, s, K):
     """Return the matrix of a mapping to a chain of K steps."""
-    return matrix(lambda q, rng: chain.whole_chain_step(q, model, approximation, move, r, s, K,
-                                                        rng), model.energies.shape)
+    return matrix(lambda q, rng: whole_chain_step(q, model, approximation, move, r, s, K, rng),
+                  model.energies.shape)
 
 
 def up_and_down(model, layers, move):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from algorithms import (
-    discretizing_chain,
+    discretizing_chain_fast,
     dragging,
     elliptical_slice,
     fitted_walk,
@@ -30,7 +30,7 @@ from algorithms import (
     sshmc,
     sshmc_fast,
     surrogate_slice,
-    tempered_transitions,
+    tempered_transitions_fast,
 )
 from algorithms.ais import HMC, ais, combine, geometric_ladder
 from algorithms.ais_elliptical_slice import ais_elliptical_slice, check_ais_elliptical_slice
@@ -154,9 +154,9 @@ RUNS = {
     "slice_sampling of eigenvalues": (slices, numbers(4), GPEigen.from_model(REGRESSION, 3)),
     "slice_sampling of a bound": (slices, numbers(4), GPVariational.from_model(REGRESSION, CASES)),
     "slice_sampling of spectra": (slices, numbers(3), GPSpectral.from_model(ISOTROPIC)),
-    "discretizing_chain": (lambda q, m: discretizing_chain.discretizing_chain(
+    "discretizing_chain": (lambda q, m: discretizing_chain_fast.discretizing_chain(
         q, REGRESSION, m, 0.5, 2, rng()), numbers(4), GPNystrom.from_model(REGRESSION, CASES)),
-    "tempered_transitions": (lambda q, m: tempered_transitions.tempered_transitions(
+    "tempered_transitions": (lambda q, m: tempered_transitions_fast.tempered_transitions(
         q, REGRESSION, (m,), 0.5, 2, rng()), numbers(4), GPSubset.from_model(REGRESSION, CASES)),
     "delayed_acceptance": (lambda q, m: delayed_acceptance(
         q, REGRESSION, m, np.eye(4) / 4, 3, rng()), numbers(4),
@@ -452,13 +452,13 @@ def by_split(split, model=LOGISTIC):
      "w must be positive, but the smallest is -2"),
     (lambda: slice_sampling.slice_sampling(numbers(3), NORMAL, [1.0, 5e299, 2.0], 1, rng(), 10),
      "w times max_widths must be at most 1e+300, but is 5 times as long"),
-    (lambda: discretizing_chain.discretizing_chain(numbers(3), NORMAL, NORMAL, 1.0, 1, rng(),
+    (lambda: discretizing_chain_fast.discretizing_chain(numbers(3), NORMAL, NORMAL, 1.0, 1, rng(),
                                                    2000, 1000),
      "r times s must be at most 1000000, not 2000000"),
-    (lambda: discretizing_chain.discretizing_chain(
+    (lambda: discretizing_chain_fast.discretizing_chain(
         numbers(3), NORMAL, Gaussian(np.full(3, 1e200), np.eye(3)), 1.0, 1, rng()),
      "approximation must have a finite U at x0, but U there is inf"),
-    (lambda: tempered_transitions.tempered_transitions(
+    (lambda: tempered_transitions_fast.tempered_transitions(
         numbers(3), NORMAL, [NORMAL, Gaussian(np.full(3, 1e200), np.eye(3))], 1.0, 1, rng()),
      "layers[1] must have a finite U at x0, but U there is inf"),
     (lambda: dragging.dragging(numbers(3), NORMAL, [2, 2], np.eye(2), 1, rng()),
@@ -600,7 +600,8 @@ LEFT_OUT = {
     check_auxiliary_mixture: SLICES | dict(w=(0.1, 0.1, 0.3), keep=None),
     bridge_sampling: dict(tau=None, tol=1e-10, max_iterations=10000),
     check_delayed: dict(inner=1),
-    discretizing_chain.check_discretizing: SLICES | dict(r=1, s=1, unit="variable", marks=False),
+    discretizing_chain_fast.check_discretizing: SLICES | dict(r=1, s=1, unit="variable",
+                                                              marks=False),
     dragging.check_dragging: SLICES | dict(n_steps=20, sweeps=1, w=0.5),
     elliptical_slice.check_elliptical_slice: dict(mean=None, factor=None, thin=1),
     check_ep: dict(tol=1e-8, max_sweeps=100, damping=1.0),
@@ -624,7 +625,7 @@ LEFT_OUT = {
     sshmc.abla_path: dict(n_theta=1, n_phi=1),
     sshmc.check_sshmc: dict(n_theta=1, n_phi=1, jitter=0.0, keep=None),
     surrogate_slice.check_surrogate_slice: dict(ellipses=5, keep=None),
-    tempered_transitions.check_tempered: SLICES | dict(unit="variable"),
+    tempered_transitions_fast.check_tempered: SLICES | dict(unit="variable"),
     Funnel.from_size: dict(mass_phi=None),
     GPClassification.from_prior: dict(beta=1.0),
     GPClassification.from_ep: dict(beta=1.0),

@@ -244,9 +244,9 @@ def words(text):
 
 
 @pytest.mark.parametrize(("file", "where", "anchor"), [
-    ("discretizing_chain.py", "Section 3, line 7", "discretizing_chain.discretizing_chain_step"),
-    ("discretizing_chain.py", "Section 3, lines 5 to 8, of whole_chain_step",
-     "discretizing_chain.whole_chain_step"),
+    ("discretizing_chain.py", "Section 3, line 7", "discretizing_chain.whole_chain_step"),
+    ("tempered_transitions.py", "Section 4, line 8",
+     "tempered_transitions.tempered_transitions_step"),
     ("generalised_leapfrog.py", "Paquet and Fraccaro (2016), Algorithm 1, line 12", "A1"),
     ("sshmc.py", "Algorithm 1, line 4", "A1"), ("paquet_rmhmc.py", "Algorithm 4, line 18", "A4"),
     ("ess.py", "Vehtari et al. (2021), Section 3.2, line 6", "ess.combined_tau"),

@@ -15,7 +15,7 @@ import pytest
 
 import record
 from algorithms import (
-    discretizing_chain,
+    discretizing_chain_fast,
     ep_fast,
     hmc,
     paquet_rmhmc,
@@ -190,16 +190,16 @@ def test_g_of_split_hmc_is_what_is_counted():
     assert stored("paquet", "hmc.hmc_step", "mirror", "grad U")(L=6) == counts.gradient - 1
 
 
-@pytest.mark.parametrize(("r", "case"), [(1, "mirror, r = s = 1"), (5, "r = 5, s = 1")])
+@pytest.mark.parametrize(("r", "case"), [(1, "twin, r = s = 1"), (5, "twin, r = 5, s = 1")])
 def test_the_evaluations_of_a_discretizing_chain_are_those_that_it_counts(r, case):
     pi, star, _ = wang.densities()
     near = wang.prepare(wang.START, pi)
-    here = discretizing_chain.State(wang.START, near.U, near, wang.prepare(wang.START, star))
+    here = wang.State(wang.START, near.U, near, wang.prepare(wang.START, star))
     tally, star_tally, rng = np.zeros(4, int), np.zeros(4, int), wang.generator()
     for _ in range(wang.UPDATES):
-        here, _ = discretizing_chain.discretizing_chain_step(here, pi, star, wang.MOVE, r, 1, tally,
-                                                             star_tally, rng)
-    told = partial(stored, "wang", "discretizing_chain.discretizing_chain_step", case)
+        here, _ = discretizing_chain_fast.discretizing_chain_step(here, pi, star, wang.MOVE, r, 1,
+                                                                  tally, star_tally, rng)
+    told = partial(stored, "wang", "discretizing_chain.whole_chain_step", case)
     assert told("pi")() * wang.UPDATES == tally[0]
     assert told("pi*")() * wang.UPDATES == star_tally[0]
 

@@ -1,4 +1,4 @@
-"""algorithms/discretizing_chain.py: the map, the mark, what is cached, then the distribution.
+"""algorithms/discretizing_chain.py and its twin: the map, the mark, caches, the distribution.
 
 That it is exact is shown in test_proofs.py.
 """
@@ -9,14 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-from algorithms.discretizing_chain import (
-    State,
-    discretizing_chain,
-    discretizing_chain_step,
-    plan,
-)
-from algorithms.slice_sampling import backward, forward
-from algorithms.tempered_transitions import tempered_transitions
+from algorithms.discretizing_chain import plan, whole_chain_step
+from algorithms.discretizing_chain_fast import State, discretizing_chain, discretizing_chain_step
+from algorithms.slice_sampling import backward, forward, step_backward, step_forward
+from algorithms.tempered_transitions_fast import tempered_transitions
 from departing import departs
 from models.interface import Known, U, prepare
 from normal import exact_draw, normal, subset
@@ -64,15 +60,42 @@ def step(run, model, r, s, *uniforms):
     return *run(here, model, STAR, Ladder(0.01), r, s, *tallies, Uniforms(*uniforms)), *tallies
 
 
-@departs(discretizing_chain_step, {"L7": """
-    error = chain.U[k_] - chain.U_star[k_] - (chain.U[k] - chain.U_star[k])
-    chain.accepted[i] = rng.random() < np.exp(-error)
-    k = k_ if chain.accepted[i] else k"""})
+def whole(run, model, r, s, K, *uniforms):
+    """Run the mirror, or its lines of print."""
+    with pytest.MonkeyPatch.context() as patch:  # compiled code takes no such generator
+        for each in (step_forward, step_backward):
+            patch.setitem(run.__globals__, each.__name__, each.py_func)
+        return run(Q, model, STAR, Ladder(0.01), r, s, K, Uniforms(*uniforms))
+
+
+@departs(whole_chain_step, {"L7": """
+    if 0 <= k_ < K:
+        error = (U(states[k_], pi) - U(states[k_], pi_star)
+                 - (U(states[k], pi) - U(states[k], pi_star)))
+        if rng.random() < np.exp(-error):
+            k = k_"""})
 def test_a_mark_does_not_move_to_an_energy_that_is_not_finite(run):
     for beyond in (np.inf, np.nan, -np.inf):
-        here, chain, tally, _ = step(run, normal(MODEL.y, 0.205, beyond), 1, 1, 0.2, 0.5)
+        q = whole(run, normal(MODEL.y, 0.205, beyond), 1, 1, 3, 0.4, 0.2, 0.5)
+        np.testing.assert_array_equal(q, Q)
+
+
+def test_nor_does_that_of_the_twin_and_it_is_counted():
+    for beyond in (np.inf, np.nan, -np.inf):
+        here, chain, tally, _ = step(discretizing_chain_step.py_func,
+                                     normal(MODEL.y, 0.205, beyond), 1, 1, 0.2, 0.5)
         assert not chain.accepted[0] and tally[3] == 1
         np.testing.assert_array_equal(here.q, Q)
+
+
+def test_the_mark_of_a_whole_chain_moves_along_it_and_does_not_leave_it():
+    # five steps, the third is marked: up, up, up (out), down, all but one accepted
+    ways = 0.1, 0, 0.1, 0, 0.1, 0.9, 0
+    q = whole(whole_chain_step.py_func, MODEL, 4, 1, 5, 0.5, *ways)
+    np.testing.assert_allclose(q, Q + 0.01, rtol=0, atol=1e-15)  # rounding
+    # a chain of one step has nowhere to go
+    for way in (0.1, 0.9):
+        np.testing.assert_array_equal(whole(whole_chain_step.py_func, MODEL, 1, 1, 1, 0.5, way), Q)
 
 
 def test_the_mark_goes_forward_and_back_and_pi_is_asked_once_a_step():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-from algorithms.discretizing_chain import State, discretizing_chain, discretizing_chain_step
+from algorithms.discretizing_chain_fast import State, discretizing_chain, discretizing_chain_step
 from algorithms.ess import initial_sequence
 from algorithms.slice_sampling import (
     Slice,
@@ -18,7 +18,7 @@ from algorithms.slice_sampling import (
     slice_forward,
     slice_sampling,
 )
-from algorithms.tempered_transitions import tempered_transitions
+from algorithms.tempered_transitions_fast import tempered_transitions
 from models.gp_eigen import GPEigen
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression

@@ -22,6 +22,7 @@ from algorithms import (
     bridge_sampling,
     delayed_acceptance,
     discretizing_chain,
+    discretizing_chain_fast,
     dragging,
     elliptical_slice,
     ep,
@@ -44,6 +45,7 @@ from algorithms import (
     sshmc_fast,
     surrogate_slice,
     tempered_transitions,
+    tempered_transitions_fast,
 )
 from coupled import coupled
 from models.covariance import squared_exponential
@@ -118,9 +120,9 @@ CHAINS = {  # one transition from x
     "surrogate transition": lambda p, x, rng: delayed_acceptance.delayed_acceptance(
         x, p.normal, p.far, 0.7 * np.eye(2), 1, rng, 3),
     "dragging": lambda p, x, rng: dragging.dragging(x, p.normal, [0], np.eye(1), 1, rng, 4),
-    "discretizing chain": lambda p, x, rng: discretizing_chain.discretizing_chain(
+    "discretizing chain": lambda p, x, rng: discretizing_chain_fast.discretizing_chain(
         x, p.normal, p.far, 1.0, 1, rng, 3, 2),
-    "tempered transitions": lambda p, x, rng: tempered_transitions.tempered_transitions(
+    "tempered transitions": lambda p, x, rng: tempered_transitions_fast.tempered_transitions(
         x, p.normal, (p.near, p.far), 1.0, 1, rng),
 }
 STARTS = dict.fromkeys(CHAINS, lambda p: p.fit.q) | dict.fromkeys(
@@ -158,6 +160,9 @@ OTHERS = {  # whole algorithms; x is not used
     "whole chain": lambda p, x, rng: discretizing_chain.whole_chain_step(
         np.zeros(2), p.normal, p.near,
         slice_sampling.Slice(np.ones(2), 5, np.arange(2), False), 2, 1, 5, rng),
+    "up and down": lambda p, x, rng: tempered_transitions.tempered_transitions_step(
+        np.zeros(2), (p.normal, p.near, p.near),
+        slice_sampling.Slice(np.ones(2), 5, np.arange(2), False), rng),
 }
 
 

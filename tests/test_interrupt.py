@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from algorithms import (
-    discretizing_chain,
+    discretizing_chain_fast,
     dragging,
     elliptical_slice,
     ep_fast,
@@ -36,7 +36,7 @@ from algorithms import (
     sshmc,
     sshmc_fast,
     surrogate_slice,
-    tempered_transitions,
+    tempered_transitions_fast,
 )
 from algorithms.ais import HMC, RMHMC, ais, geometric_ladder
 from algorithms.ais_elliptical_slice import ais_elliptical_slice
@@ -114,9 +114,9 @@ RUNS = {
     "elliptical_slice": lambda n: elliptical_slice.elliptical_slice(numbers(N), GPC, n, rng()),
     "slice_sampling": lambda n: slice_sampling.slice_sampling(
         numbers(4), REGRESSION, 0.5, n, rng()),
-    "discretizing_chain": lambda n: discretizing_chain.discretizing_chain(
+    "discretizing_chain": lambda n: discretizing_chain_fast.discretizing_chain(
         numbers(4), REGRESSION, GPNystrom.from_model(REGRESSION, CASES), 0.5, n, rng()),
-    "tempered_transitions": lambda n: tempered_transitions.tempered_transitions(
+    "tempered_transitions": lambda n: tempered_transitions_fast.tempered_transitions(
         numbers(4), REGRESSION, (SUBSET,), 0.5, n, rng()),
     "delayed_acceptance": lambda n: delayed_acceptance(
         numbers(4), REGRESSION, SUBSET, np.eye(4) / 4, n, rng()),

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from algorithms import paquet_rmhmc, sshmc
-from algorithms.discretizing_chain import Realization, discretizing_chain
+from algorithms.discretizing_chain_fast import Realization, discretizing_chain
 from algorithms.ess import ess
 from algorithms.hmc import hmc
 from algorithms.slice_sampling import slice_sampling

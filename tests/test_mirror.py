@@ -38,7 +38,6 @@ EXPECTED = {
     "bridge_sampling.iterated",
     "delayed_acceptance.delayed_acceptance_step",
     "delayed_acceptance.surrogate_transition_step",
-    "discretizing_chain.discretizing_chain_step",
     "discretizing_chain.whole_chain_step",
     "dragging.dragging_step",
     "elliptical_slice.elliptical_update",
@@ -73,7 +72,6 @@ EXPECTED = {
     "sshmc.leapfrog",
     "sshmc.sshmc_step",
     "surrogate_slice.surrogate_update",
-    "tempered_transitions.excursion_above",
     "tempered_transitions.tempered_transitions_step",
 }
 EXAMPLE = '''

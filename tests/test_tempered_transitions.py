@@ -1,4 +1,4 @@
-"""algorithms/tempered_transitions.py: ratio, caches, the record, then the distribution.
+"""algorithms/tempered_transitions.py and its twin: ratio, caches, record, distribution.
 
 That it is exact is shown in test_proofs.py.
 """
@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-from algorithms.slice_sampling import backward, forward
-from algorithms.tempered_transitions import (
+from algorithms import tempered_transitions_fast as fast
+from algorithms.slice_sampling import backward, forward, step_backward, step_forward
+from algorithms.tempered_transitions import tempered_transitions_step
+from algorithms.tempered_transitions_fast import (
     State,
     excursion,
     near_all,
     stacked,
     tempered_transitions,
-    tempered_transitions_step,
 )
 from departing import departs
 from models.gaussian import Gaussian
@@ -69,13 +70,23 @@ class One:
         return self.u
 
 
-def step(run, model, layers, u):
+def mirrored(run, model, layers, u):
+    """Run the mirror, or its lines of print; return the next state."""
+    with pytest.MonkeyPatch.context() as patch:  # compiled code takes no such generator
+        for each in (step_forward, step_backward):
+            patch.setitem(run.__globals__, each.__name__, each.py_func)
+        return run(Q, (model, *layers), Climb(0.02), One(u))
+
+
+def step(model, layers, u):
+    """Run the twin."""
     stack, near = stacked(layers), prepare(Q, model)
     here = State(Q, near.U, near, near_all(Q, stack))
     tally = np.zeros((1 + len(layers), 4), int)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(excursion, "implementations", INTERPRETED)
-        return *run(here, model, stack, Climb(0.02), tally, One(u)), tally
+        return *fast.tempered_transitions_step.py_func(here, model, stack, Climb(0.02), tally,
+                                                       One(u)), tally
 
 
 @pytest.mark.parametrize("layers", [(NEAR,), (NEAR, FAR), (NEAR, BELL, FAR)])
@@ -86,25 +97,33 @@ def test_the_ratio_is_equation_15(layers):
     log_ratio = sum(U(up[i - 1], all_[i - 1]) - U(up[i - 1], all_[i])
                     + U(down[i - 1], all_[i]) - U(down[i - 1], all_[i - 1])
                     for i in range(1, n + 1))
-    u = Threshold()
-    here, accepted, _ = step(tempered_transitions_step.py_func, MODEL, layers, u)
-    assert u.ratio == pytest.approx(np.exp(log_ratio), abs=1e-13)  # rounding
+    ours, theirs = Threshold(), Threshold()
+    np.testing.assert_array_equal(
+        mirrored(tempered_transitions_step.py_func, MODEL, layers, ours), Q)
+    here, accepted, _ = step(MODEL, layers, theirs)
+    for u in (ours, theirs):
+        assert u.ratio == pytest.approx(np.exp(log_ratio), abs=1e-13)  # rounding
     assert not accepted
     np.testing.assert_array_equal(here.q, Q)
-    here, accepted, _ = step(tempered_transitions_step.py_func, MODEL, layers, 0.0)
+    there = mirrored(tempered_transitions_step.py_func, MODEL, layers, 0.0)
+    np.testing.assert_allclose(there, down[0], rtol=0, atol=1e-15)
+    here, accepted, _ = step(MODEL, layers, 0.0)
     assert accepted
     np.testing.assert_allclose(here.q, down[0], rtol=0, atol=1e-15)
     assert here.U == U(here.q, MODEL) == here.near.U
     assert here.layers.cache.U == U(here.q, layers[0])  # of the nearest layer, not evaluated again
 
 
-@departs(tempered_transitions_step, {"L2": """
-    energy = energy_at(x_star, here.near, model, tally[0])
-    error += energy - here.U - rise
-    accepted = rng.random() < np.exp(-error)"""})
+@departs(tempered_transitions_step, {"L8": "flipped = rng.random() < np.exp(-error)"})
 def test_a_flip_to_an_energy_that_is_not_finite_is_rejected(run):
     for beyond in (np.inf, np.nan, -np.inf):
-        here, accepted, tally = step(run, normal(MODEL.y, 0.21, beyond), (NEAR,), 0.5)
+        q = mirrored(run, normal(MODEL.y, 0.21, beyond), (NEAR,), 0.5)
+        np.testing.assert_array_equal(q, Q)
+
+
+def test_so_it_is_by_the_twin_and_counted():
+    for beyond in (np.inf, np.nan, -np.inf):
+        here, accepted, tally = step(normal(MODEL.y, 0.21, beyond), (NEAR,), 0.5)
         assert not accepted and tally[0, 3] == 1
         np.testing.assert_array_equal(here.q, Q)
 
@@ -114,8 +133,10 @@ def test_a_layer_without_a_finite_energy_on_the_way_is_a_rejection():
         # at the first step to the right NEAR is there and the next layer is not
         layers = NEAR, normal(MODEL.y[:1], 0.21, beyond)
         with np.errstate(invalid="ignore"):
-            _, accepted, _ = step(tempered_transitions_step.py_func, MODEL, layers, 0.0)
+            _, accepted, _ = step(MODEL, layers, 0.0)
+            q = mirrored(tempered_transitions_step.py_func, MODEL, layers, 0.0)
         assert not accepted
+        np.testing.assert_array_equal(q, Q)
 
 
 @pytest.mark.parametrize("unit", ["variable", "sweep", "random"])

@@ -9,15 +9,22 @@ import numpy as np
 import pytest
 
 from algorithms import paquet_rmhmc, paquet_rmhmc_fast, sshmc, sshmc_fast
+from algorithms.discretizing_chain import plan
 from algorithms.paquet_rmhmc import hamiltonian_and_gradient, riemann_metric
 from algorithms.paquet_rmhmc_fast import geometry, metric_factor, trajectory
+from algorithms.slice_sampling import Slice
+from algorithms.tempered_transitions import tempered_transitions_step
+from algorithms.tempered_transitions_fast import tempered_transitions
 from coupled import coupled, exact_draw
 from models import linalg
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
+from models.gp_regression import GPRegression
+from models.gp_subset import GPSubset
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
+from normal import normal, subset
 
 
 def problem(N, amplitude, beta, from_q, seed=0):
@@ -245,3 +252,53 @@ def test_a_whole_run_of_sshmc_is_the_same_with_rejections_between(name):
         np.testing.assert_allclose(getattr(fast, field), getattr(slow, field),
                                    rtol=1e-7, atol=1e-7)  # 60 transitions amplify
     assert fast.divergences == slow.divergences
+
+
+# Tempered transitions; the discretizing chain's twin is its mirror's limit: see test_proofs.py
+
+
+def by_the_mirror(run, x, pi, w, rng, unit):
+    """Make one iteration; return the state, and how many of its mappings moved it."""
+    variables, at_random = plan(unit, x.size)
+    moved = []
+    for each in variables:
+        there = run(x, pi, Slice(w, 10, each, at_random), rng)
+        moved.append(there is not x and (there != x).any())
+        x = there
+    return x, moved
+
+
+@pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
+@pytest.mark.parametrize("cases", [(1,), (3, 2, 1)])
+def test_tempered_transitions_fast_makes_the_transitions_of_tempered_transitions(cases, unit):
+    model, x, accepted = normal([0.3, 1.2, -0.4, 0.9]), np.array([0.2, -0.1]), []
+    layers = tuple(subset(model, m) for m in cases)
+    ours, theirs = np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(60):
+        slow, moved = by_the_mirror(tempered_transitions_step, x, (model, *layers), np.ones(2),
+                                    ours, unit)
+        fast = tempered_transitions(x, model, layers, 1.0, 1, theirs, unit)
+        np.testing.assert_array_equal(fast.samples[0], slow)  # to the last bit
+        assert fast.accepted.ravel().tolist() == moved
+        assert ours.bit_generator.state == theirs.bit_generator.state
+        x, accepted = slow, accepted + moved
+    assert 0.2 < np.mean(accepted) < 0.95
+
+
+@pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
+def test_so_it_does_where_the_twin_has_caches_and_layers_of_another_type(unit):
+    rng, x, accepted = np.random.default_rng(5), np.log([0.5, 1.0, 0.4, 0.8]), []
+    X = rng.random((12, 2))
+    model = GPRegression.from_data(X, np.sin(3 * X[:, 0]) + 0.5 * rng.standard_normal(12), "ard")
+    layers = tuple(GPSubset.from_model(model, np.arange(m)) for m in (10, 8, 6))
+    ours, theirs = np.random.default_rng(4), np.random.default_rng(4)
+    for _ in range(40):  # one iteration at a time, so that rounding cannot flip the rest
+        slow, moved = by_the_mirror(tempered_transitions_step.py_func, x, (model, *layers),
+                                    np.ones(4), ours, unit)
+        fast = tempered_transitions(x, model, layers, 1.0, 1, theirs, unit)
+        # energies of a cache are those from scratch up to rounding, and with them the slices
+        np.testing.assert_allclose(fast.samples[0], slow, rtol=0, atol=1e-10)
+        assert fast.accepted.ravel().tolist() == moved
+        assert ours.bit_generator.state == theirs.bit_generator.state
+        x, accepted = slow, accepted + moved
+    assert 0.1 < np.mean(accepted) < 0.95

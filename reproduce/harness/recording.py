@@ -37,8 +37,8 @@ import numpy as np
 from harness.mirrors import Line, functions, mirrors, variant
 
 # inputs that stand still
-HIDDEN = {"approximation", "fit", "kernel", "layers", "model", "move", "rng", "split", "tally",
-          "star_tally"}
+HIDDEN = {"approximation", "fit", "kernel", "layers", "model", "move", "pi", "pi_star", "rng",
+          "split", "tally", "star_tally"}
 WHOLE = 9  # entries of an array that is shown whole
 EMPTY = np.empty  # numpy's own
 

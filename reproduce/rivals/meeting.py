@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.discretizing_chain import discretizing_chain
+from algorithms.discretizing_chain_fast import discretizing_chain
 from algorithms.ep_fast import ep
 from algorithms.paquet_rmhmc_fast import rmhmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs

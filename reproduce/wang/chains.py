@@ -14,10 +14,10 @@ import time
 
 import numpy as np
 
-from algorithms.discretizing_chain import discretizing_chain
+from algorithms.discretizing_chain_fast import discretizing_chain
 from algorithms.ess import autocovariance, initial_sequence, significant_lags
 from algorithms.slice_sampling import slice_sampling
-from algorithms.tempered_transitions import tempered_transitions
+from algorithms.tempered_transitions_fast import tempered_transitions
 from models.interface import U, prepare, trial
 from models.jit import njit
 from wang.datasets import approximation, order, posterior, scaled

@@ -9,7 +9,7 @@ from functools import cache
 
 import numpy as np
 
-from algorithms.discretizing_chain import State, discretizing_chain, discretizing_chain_step
+from algorithms.discretizing_chain_fast import State, discretizing_chain, discretizing_chain_step
 from algorithms.ess import ess
 from algorithms.slice_sampling import EVALUATIONS, Slice, slice_sampling
 from harness.laboratory import Control, Laboratory, Panel, Preset, Series, Setting, said

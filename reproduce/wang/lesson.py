@@ -14,7 +14,7 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 
-from algorithms.discretizing_chain import discretizing_chain
+from algorithms.discretizing_chain_fast import discretizing_chain
 from algorithms.ess import ess
 from algorithms.slice_sampling import slice_sampling, slice_update
 from harness.mirrors import variant

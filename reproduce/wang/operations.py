@@ -4,10 +4,13 @@ from functools import cache, partial
 
 import numpy as np
 
-from algorithms.discretizing_chain import State, discretizing_chain_step
+from algorithms.discretizing_chain import whole_chain_step
+from algorithms.discretizing_chain_fast import State, discretizing_chain_step
 from algorithms.slice_sampling import Slice, slice_update
-from algorithms.tempered_transitions import State as TemperedState
-from algorithms.tempered_transitions import near_all, stacked, tempered_transitions_step
+from algorithms.tempered_transitions import tempered_transitions_step
+from algorithms.tempered_transitions_fast import State as TemperedState
+from algorithms.tempered_transitions_fast import near_all, stacked
+from algorithms.tempered_transitions_fast import tempered_transitions_step as fast_step
 from harness.counting import Case, Count
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
@@ -50,8 +53,20 @@ def slices():
     return run
 
 
+def whole_mappings(r, s, K):
+    """Make mappings to chains of K steps, each with r moves of the mark by s steps."""
+    pi, star, _ = densities()
+
+    def run():
+        x, rng = START, generator()
+        for _ in range(UPDATES):
+            x = whole_chain_step(x, pi, star, MOVE, r, s, K, rng)
+
+    return lambda: run
+
+
 def mappings(r, s):
-    """Make mappings, each with r moves of the mark by s steps."""
+    """Make mappings to infinite chains, each with r moves of the mark by s steps."""
     pi, star, _ = densities()
     near = prepare(START, pi)
     first = State(START, near.U, near, prepare(START, star))
@@ -66,6 +81,16 @@ def mappings(r, s):
 
 def tempered():
     """Make tempered transitions over two layers."""
+    def run():
+        x, rng = START, generator()
+        for _ in range(UPDATES):
+            x = tempered_transitions_step(x, densities(), MOVE, rng)
+
+    return run
+
+
+def tempered_with_caches():
+    """Make them as the twin does."""
     pi, *layers = densities()
     near = prepare(START, pi)
     first = TemperedState(START, near.U, near, near_all(START, stacked(layers)))
@@ -73,7 +98,7 @@ def tempered():
     def run():
         here, tally, rng = first, np.zeros((3, 4), int), generator()
         for _ in range(UPDATES):
-            here, _ = tempered_transitions_step(here, pi, stacked(layers), MOVE, tally, rng)
+            here, _ = fast_step(here, pi, stacked(layers), MOVE, tally, rng)
 
     return run
 
@@ -113,19 +138,22 @@ def many(name, start, names, mirrors=()):
 SIZES = (1, 2, 3, 4, 5)  # a count is of degree 3 in the number of cases
 COVARIATES = (1, 2, 3)  # and linear in theirs
 COUNTS = [
-    Count(discretizing_chain_step, "mapping, R a slice update of one variable", (
-        many("mirror, r = s = 1", mappings(1, 1), ("pi", "pi*"), (discretizing_chain_step,)),
-        many("r = 5, s = 1", mappings(5, 1), ("pi", "pi*"))),
+    Count(whole_chain_step, "mapping, R a slice update of one variable", (
+        many("mirror, r = s = 1, K = 3", whole_mappings(1, 1, 3), ("pi", "pi*"),
+             (whole_chain_step,)),
+        many("twin, r = s = 1", mappings(1, 1), ("pi", "pi*")),
+        many("twin, r = 5, s = 1", mappings(5, 1), ("pi", "pi*"))),
         "for r = s = 1 pi needs to be evaluated once, as counted, and pi* several times (Section"
         " 6.2)."),
-    Count(discretizing_chain_step, "evaluation, for Gaussian-process regression", (
+    Count(whole_chain_step, "evaluation, for Gaussian-process regression", (
         Case("pi", whole, {"n": SIZES, "p": COVARIATES}),
         Case("pi*, subset of data", subset, {"m": SIZES, "p": COVARIATES}),
         Case("pi*, Nystrom", nystrom, {"m": SIZES, "n": (5, 6, 7), "p": COVARIATES})),
         "time proportional to n^3; to p m^2 and m^3; and to p m n and m^3 (Section 5, tables). The"
         " last leaves out the 2 m^2 n of K^(n,m) R^-1 and B'B, the largest term once m > 2 p."),
     Count(tempered_transitions_step, "tempered transition over two layers", (
-        many("mirror", tempered, ("pi", "pi_1", "pi_2"), (tempered_transitions_step,)),),
+        many("mirror", tempered, ("pi", "pi_1", "pi_2"), (tempered_transitions_step,)),
+        many("twin", tempered_with_caches, ("pi", "pi_1", "pi_2"))),
         "gives none."),
     Count(slice_update, "update of one variable", (
         many("mirror", slices, ("pi",), (slice_update,)),),

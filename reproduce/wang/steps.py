@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from algorithms.discretizing_chain import State, discretizing_chain_step
+from algorithms.discretizing_chain import whole_chain_step
 from algorithms.slice_sampling import Slice, slice_update
 from harness.recording import Picture, Run, contours
 from models.interface import U, prepare
@@ -12,6 +12,7 @@ from models.mixture import gaussian_mixture
 
 START = np.array([0.4, -0.6])
 MOVE = Slice(np.full(2, 1.5), 10, np.array([0, 1]), False)
+SEED = 19  # of a mapping with moves that are accepted and one that is rejected
 BOX, LEVELS = (-2.5, 3.5, -3.0, 3.0), (0.5, 1.5, 3.0)
 
 
@@ -29,12 +30,8 @@ def approximation():
 
 
 def mapping(mirror):
-    """Make one mapping; return the next state, where the mark was, and where pi was known."""
-    near = prepare(START, model())
-    here = State(START, near.U, near, prepare(START, approximation()))
-    there, chain = mirror(here, model(), approximation(), MOVE, 5, 1, np.zeros(4, np.int64),
-                          np.zeros(4, np.int64), np.random.default_rng(2))
-    return there.q, there.U, chain.steps, chain.accepted, chain.cached
+    """Make one mapping; return the next state."""
+    return mirror(START, model(), approximation(), MOVE, 5, 1, 7, np.random.default_rng(SEED))
 
 
 def one_update(mirror):
@@ -45,20 +42,20 @@ def one_update(mirror):
 
 
 def point(name, here):
-    """Return the mark, where it may move, and of each step k, its state, and U - U* if known."""
-    chain = here["chain"]
-    found = [here["k"], here.get("k_", here["k"])]
-    for k in range(here["first"], here["last"] + 1):
-        known = bool(chain.known[k])
-        found += [k, *chain.q[k], chain.U[k] - chain.U_star[k] if known else "nan"]
+    """Return the mark, where it may move, and of each step k simulated, its state and U - U*."""
+    k = here.get("k", here["first"])
+    found = [k, here.get("k_", k)]
+    for j, q in enumerate(here["states"]):
+        if np.isfinite(q).all():
+            found += [j, *q, U(q, model()) - U(q, approximation())]
     return found
 
 
 RUNS = [
-    Run("discretizing_chain.discretizing_chain_step", "One mapping with five moves of the mark"
-        " (r = 5, s = 1); pi is a mixture of two normal distributions, pi* one of them, and R a"
-        " sweep of slice updates.", discretizing_chain_step, (slice_update,), mapping,
-        Picture("chain", tuple(("discretizing_chain_step", f"L{k}") for k in (1, 3, 4, 5, 6, 7)),
+    Run("discretizing_chain.whole_chain_step", "One mapping to a chain of seven steps with five"
+        " moves of the mark (K = 7, r = 5, s = 1); pi is a mixture of two normal distributions, pi*"
+        " a single one, and R a sweep of slice updates.", whole_chain_step, (), mapping,
+        Picture("chain", tuple(("whole_chain_step", f"L{k}") for k in (2, 3, 4, 6, 7)),
                 point, ("x_1", "x_2", "U - U*, by step"),
                 lambda: contours(lambda x: U(x, model()), BOX, LEVELS))),
     Run("slice_sampling.slice_update", "One update of the first of two variables.", slice_update,
