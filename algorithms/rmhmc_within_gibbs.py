@@ -6,7 +6,8 @@ Paper       M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-
 Mirror      rmhmc_within_gibbs_step is what Zhang and Sutton say of the scheme, block_step the three
             steps of HMC of their Section 3, leapfrog their equations (2a) to (2c); the numbers of
             the lines are ours.  walk is generalised_leapfrog's trajectory with two limits.
-Own lines   rmhmc_within_gibbs_step: the record of each block and the work are put together.
+Own lines   rmhmc_within_gibbs_step: each block has a test of its own, so what became of each has to
+            be recorded here, with the work; the arrays for that are made before line 1.
 
 Each block has its own momentum, its own trajectory and its own Metropolis test.  Where the metric
 does not depend on what moves, the trajectory is the leapfrog's; else the generalised one's:
@@ -480,8 +481,8 @@ def block_step(z, block, eps, L, solver, rng):
 
     Returns (where the block is next, accepted, End of the trajectory).
     """
-    here = at(z, block)
     # 1   draw r ~ N(0, G(z))
+    here = at(z, block)
     r = momentum(rng.standard_normal(z.size), here, block)
     # 2   z*, r* <- L steps of the leapfrog, or of the generalised leapfrog where G depends on z
     end = trajectory(z, r, here, block, eps, L, solver)

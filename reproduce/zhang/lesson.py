@@ -3,7 +3,7 @@
 #
 # Y. Zhang and C. Sutton (2014), Algorithm 1. Read `algorithms/sshmc.py` beside
 # [its page](../../figures/zhang.html): above its code stands the paper's line.
-# Text and code are MIT; the pseudocode's numbering is ours, as the paper has none. To cite: `CITATION.cff`.
+# Text and code are MIT; the pseudocode's line numbers are ours. To cite: `CITATION.cff`.
 
 # %%
 import sys
