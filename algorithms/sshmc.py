@@ -1,11 +1,11 @@
 """Semi-separable Hamiltonian Monte Carlo, by the alternating block-wise leapfrog algorithm.
 
 In words    Parameters and hyperparameters get momenta and move in turn, each by leapfrog steps in
-            the energy that the other one leaves it, and where many turns end is the proposal.
+            the energy that the other one leaves it, and where many such turns end is the proposal.
             It is valid because the turns can be run backwards and keep volume, and a Metropolis
-            test with the energy of both makes up for the error of steps that are not small.
-            Use it for hierarchical models in which a few hyperparameters set the scale of many
-            parameters, so that Gibbs sampling creeps and no one step size suits plain HMC.
+            test with the energy of both makes up for the error of steps that are not small.  Use it
+            for hierarchical models in which a few hyperparameters set the scale of many parameters,
+            so that Gibbs sampling creeps and no one step size suits plain HMC.
 
 Paper       Y. Zhang and C. Sutton (2014), "Semi-Separable Hamiltonian Monte Carlo for Inference in
             Bayesian Hierarchical Models", Advances in Neural Information Processing Systems 27.
