@@ -12,6 +12,8 @@ Paper       R. M. Neal (2001), "Annealed importance sampling", Statistics and Co
             Paquet and Fraccaro (2016), Sections 1.1 and 5.
 Mirror      ais_run, Neal's procedure with the ladder of Paquet and Fraccaro, whose start they leave
             open: see geometric_ladder.
+Own lines   ais_run: B and the two arrays are the record of the transitions, for diagnostics; with
+            so few printed lines, two of ours are more than a fifth.
 
 Departures
 ----------

@@ -1,5 +1,11 @@
 """Random-walk Metropolis whose proposals have a covariance that a pilot run has fitted.
 
+In words    It is random-walk Metropolis whose noise has the shape of the density: a pilot run,
+            thrown away afterwards, estimates the covariance.  It is valid as any random walk is,
+            since the covariance stands still while the chain that is kept is run.  Use it where no
+            gradient is to be had and the variables are correlated or of different scales, up to
+            some tens of them.
+
 Paper       G. O. Roberts, A. Gelman and W. R. Gilks (1997), "Weak convergence and optimal scaling
             of random walk Metropolis algorithms", Annals of Applied Probability 7, 110-120: how
             large.
@@ -7,6 +13,9 @@ Paper       G. O. Roberts, A. Gelman and W. R. Gilks (1997), "Weak convergence a
             Bernoulli 7, 223-242: the covariance of the states so far, here of a pilot's.
 Mirror      fitted_walk_step, line by line, as Metropolis et al. (1953), and pilot, whose numbers of
             the lines are ours.
+Own lines   fitted_walk_step: U(q*) and the error have names of their own, since the chain keeps the
+            one, so as not to compute it twice, and records the other.
+            pilot: the arguments are checked, and what a round accepts and costs is recorded.
 
 The covariance is fitted by `pilot` or by the Hessian at a mode, and then fixed: the chain is that
 of a Metropolis algorithm, and none of its states has a share in it.  With the covariance 2.38^2 / d

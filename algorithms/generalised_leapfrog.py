@@ -1,5 +1,13 @@
 """Riemannian manifold HMC for any metric: the generalised leapfrog integrator and its sampler.
 
+In words    It is Hamiltonian Monte Carlo with a mass matrix that changes with the position, as the
+            curvature of the density does: each step solves two equations by iterating them.  It is
+            valid because the solved steps can be run backwards and keep volume, which is checked by
+            running each trajectory back, and a Metropolis test makes up for the error of finite
+            steps.  Use it for densities of a few dozen variables whose scales differ from place to
+            place; it takes the derivatives of the mass matrix, and a factorisation for every
+            iteration.
+
 Paper       M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214, in the form of
             U. Paquet and M. Fraccaro (2016), Section 3, equations (10) to (15), whose Algorithm 1
             is the case of Gaussian process classification.
@@ -7,8 +15,8 @@ Mirror      generalised_leapfrog integrates by equations (13) to (15), of which 
             solve_14 solve the implicit ones; rmhmc_step is the two steps of the Gibbs sampler of
             Section 2 with p ~ N(0, G(x)).  The paper has no algorithm for this general case: the
             numbers of the lines are ours.
-Own lines   generalised_leapfrog: an equation that is not solved ends the trajectory, and the work
-            is counted.
+Own lines   generalised_leapfrog: an equation that is not solved ends the trajectory, at either of
+            two places, and says so; and the iterations are counted, as each factorises G.
 
 Departures
 ----------
@@ -374,14 +382,12 @@ def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
     # 3   alpha <- min(1, exp(H(x, p) - H(x*, p*)))                   (8)
     energy_error = end.H - hamiltonian(geometry(x, L, model), p)
     alpha = np.exp(-energy_error)
-    # ours
-    valid = np.isfinite(energy_error) and end.converged and reversible
     # 4   with probability alpha:  return x*
     #     theirs  silent about iterations that do not converge and energies that are not finite
     #     ours    either is rejected and counted, and so is a trajectory that does not lead back
     #     why     a state of energy -inf would be accepted, and never left again
     #     test    test_a_proposal_of_energy_minus_infinity_is_rejected
-    if rng.random() < alpha and valid:
+    if rng.random() < alpha and np.isfinite(energy_error) and end.converged and reversible:
         return Transition(end.x, True, energy_error, True, return_error, True, steps,
                           iterations)
     # 5   otherwise:  return x

@@ -1,5 +1,12 @@
 """Hamiltonian Monte Carlo with the leapfrog integrator and a constant mass matrix.
 
+In words    The variable gets a random velocity and glides over the landscape of minus the log
+            density for a number of small steps; where it ends is the proposal.  It is valid because
+            the steps can be run backwards and keep volume, so that a Metropolis test with the
+            change of the total energy is all that is needed to make up for the error of finite
+            steps.  Use it for smooth densities of many continuous variables whose gradient can be
+            computed, with a mass matrix if their scales differ.
+
 Paper       R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of MCMC, chapter 5;
             Paquet and Fraccaro (2016), Section 2, equations (6) to (9); the baseline of Shahbaba
             et al. (2014), Section 3.3.
@@ -27,79 +34,6 @@ from models import validate
 from models.interface import U, U_and_grad_U, grad_U
 from models.jit import check_interrupt, entry, njit
 from models.linalg import cholesky, solve_lower, solve_lower_transposed
-
-
-class State(NamedTuple):
-    """A state of the chain, and what is known of it; made by state_at."""
-
-    q: np.ndarray  # (d,)
-    U: float
-    g: np.ndarray  # (d,) grad U(q)
-
-
-class Counts(NamedTuple):
-    """Evaluations over a whole run."""
-
-    density: int  # of U; in HMC each comes together with a gradient
-    gradient: int  # of grad U
-
-
-class Chain(NamedTuple):
-    """The record of n transitions."""
-
-    samples: np.ndarray  # (n, d) positions
-    energies: np.ndarray  # (n,) their potential energies
-    accepted: np.ndarray  # (n,) bool
-    energy_error: np.ndarray  # (n,) H at the end of the trajectory minus H at its start
-    counts: Counts
-
-    @property
-    def divergences(self):
-        """How many proposals were rejected because their H was not finite."""
-        return int(np.sum(~np.isfinite(self.energy_error)))
-
-
-def check_hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
-    """Check the arguments of hmc; return them with the Cholesky factor in place of M."""
-    model = validate.model("model", model, U, grad_U)
-    q0 = validate.state("q0", q0, model)
-    if M is not None:
-        M = validate.covariance("M", M)
-        if M.shape[0] != q0.size:
-            raise ValueError(f"M must have shape {(q0.size, q0.size)} to go with q0, not {M.shape}")
-        M, ok = cholesky(M)
-        if not ok:
-            raise ValueError("M must be positive definite, but its Cholesky factorisation failed")
-    return (q0, model, validate.real("eps", eps, 0.0, open_low=True), validate.count("L", L),
-            validate.count("n", n), validate.generator("rng", rng), M,
-            validate.real("jitter", jitter, 0.0, 1.0))
-
-
-@njit
-def momentum(z, L_M):
-    """L_M z, which is N(0, M) if z is N(0, I)."""
-    return z if L_M is None else L_M @ z
-
-
-@njit
-def velocity(p, L_M):
-    """M^-1 p, the gradient of the kinetic energy."""
-    if L_M is None:
-        return p
-    return solve_lower_transposed(L_M, solve_lower(L_M, p))
-
-
-@njit
-def kinetic(p, L_M):
-    """p' M^-1 p / 2."""
-    return p @ velocity(p, L_M) / 2
-
-
-@njit
-def state_at(q, model):
-    """Return the State at q."""
-    energy, g = U_and_grad_U(q, model)
-    return State(q, energy, g)
 
 
 @njit
@@ -169,6 +103,63 @@ def hmc_step(current, model, eps, L, L_M, rng):
 
 
 @njit
+def momentum(z, L_M):
+    """L_M z, which is N(0, M) if z is N(0, I)."""
+    return z if L_M is None else L_M @ z
+
+
+@njit
+def velocity(p, L_M):
+    """M^-1 p, the gradient of the kinetic energy."""
+    if L_M is None:
+        return p
+    return solve_lower_transposed(L_M, solve_lower(L_M, p))
+
+
+@njit
+def kinetic(p, L_M):
+    """p' M^-1 p / 2."""
+    return p @ velocity(p, L_M) / 2
+
+
+class State(NamedTuple):
+    """A state of the chain, and what is known of it; made by state_at."""
+
+    q: np.ndarray  # (d,)
+    U: float
+    g: np.ndarray  # (d,) grad U(q)
+
+
+@njit
+def state_at(q, model):
+    """Return the State at q."""
+    energy, g = U_and_grad_U(q, model)
+    return State(q, energy, g)
+
+
+class Counts(NamedTuple):
+    """Evaluations over a whole run."""
+
+    density: int  # of U; in HMC each comes together with a gradient
+    gradient: int  # of grad U
+
+
+class Chain(NamedTuple):
+    """The record of n transitions."""
+
+    samples: np.ndarray  # (n, d) positions
+    energies: np.ndarray  # (n,) their potential energies
+    accepted: np.ndarray  # (n,) bool
+    energy_error: np.ndarray  # (n,) H at the end of the trajectory minus H at its start
+    counts: Counts
+
+    @property
+    def divergences(self):
+        """How many proposals were rejected because their H was not finite."""
+        return int(np.sum(~np.isfinite(self.energy_error)))
+
+
+@njit
 def draw_step(eps, jitter, rng):
     """Return a draw from Uniform((1 - jitter) eps, eps); without jitter eps itself, and no draw.
 
@@ -191,6 +182,22 @@ def warned(sampler):
         return chain
 
     return function
+
+
+def check_hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
+    """Check the arguments of hmc; return them with the Cholesky factor in place of M."""
+    model = validate.model("model", model, U, grad_U)
+    q0 = validate.state("q0", q0, model)
+    if M is not None:
+        M = validate.covariance("M", M)
+        if M.shape[0] != q0.size:
+            raise ValueError(f"M must have shape {(q0.size, q0.size)} to go with q0, not {M.shape}")
+        M, ok = cholesky(M)
+        if not ok:
+            raise ValueError("M must be positive definite, but its Cholesky factorisation failed")
+    return (q0, model, validate.real("eps", eps, 0.0, open_low=True), validate.count("L", L),
+            validate.count("n", n), validate.generator("rng", rng), M,
+            validate.real("jitter", jitter, 0.0, 1.0))
 
 
 @warned

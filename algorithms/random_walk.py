@@ -1,8 +1,17 @@
 """Random-walk Metropolis with an isotropic normal proposal.
 
+In words    It proposes the present state plus normal noise, and moves there if the density is
+            higher, or else with the ratio of the two densities as probability.  It is valid because
+            a proposal is as likely in one direction as in the other, so that this ratio balances
+            the flow between any two states.  Use it for a few variables of similar scale, or as the
+            baseline that other samplers have to beat: the distance it covers grows only with the
+            square root of the number of steps.
+
 Paper       N. Metropolis et al. (1953), J. Chem. Phys. 21, 1087-1092; the baseline of Figure 1 of
             Shahbaba et al. (2014), "Split Hamiltonian Monte Carlo".
 Mirror      random_walk_step, line by line (as in Neal 2011, Section 5.3.1).
+Own lines   random_walk_step: U(q*) and the error have names of their own, since the chain keeps the
+            one, so as not to compute it twice, and records the other.
 
 Notation
 --------

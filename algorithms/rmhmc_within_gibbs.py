@@ -1,12 +1,20 @@
 """RMHMC within Gibbs for hierarchical models: the parameters, then the hyperparameters, in turn.
 
+In words    The parameters move by Hamiltonian Monte Carlo with the hyperparameters held still, then
+            the hyperparameters with the parameters held still, each block with a mass matrix that
+            suits its curvature.  It is valid as Gibbs sampling is: each move leaves the conditional
+            density of its block invariant, by a Metropolis test of its own.  Use it where each
+            block given the other is easy to move in, and the two are not strongly dependent: where
+            the other one stands bounds how far a block can go.
+
 Paper       M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214, Sections 8 and
             9; as the rival of Y. Zhang and C. Sutton (2014), "Semi-Separable Hamiltonian Monte
             Carlo for Inference in Bayesian Hierarchical Models", Sections 3 and 5.
 Mirror      rmhmc_within_gibbs_step is what Zhang and Sutton say of the scheme, block_step the three
             steps of HMC of their Section 3, leapfrog their equations (2a) to (2c); the numbers of
             the lines are ours.  walk is generalised_leapfrog's trajectory with two limits.
-Own lines   rmhmc_within_gibbs_step: the record of each block and the work are put together.
+Own lines   rmhmc_within_gibbs_step: each block has a test of its own, so what became of each has to
+            be recorded here, with the work; the arrays for that are made before line 1.
 
 Each block has its own momentum, its own trajectory and its own Metropolis test.  Where the metric
 does not depend on what moves, the trajectory is the leapfrog's; else the generalised one's:
@@ -100,8 +108,89 @@ from models.linalg import invert_lower, log_det, solve_lower_matrix
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
 
-# of a model, which may have more
-NEEDED = (at_phi, U_theta, U_phi, grad_U_phi, U_prior)
+
+@njit
+def rmhmc_within_gibbs_step(theta, phi, model, eps_theta, eps_phi, L_theta, L_phi, solver, rng):
+    """One transition of RMHMC within Gibbs, which leaves exp(-U(theta, phi)) invariant.
+
+    Mirror of Zhang and Sutton 2014, Sections 3 and 5.2: "alternating between theta and phi".
+
+    theta, phi : (n,), (h,) float64   where the chain is; not modified
+    rng        : Generator            advanced for each block by a normal per entry and one uniform
+
+    Returns a Transition.
+    """
+    Phi, theta, k = at_phi(phi, model), theta.copy(), parts(model)
+    accepted, failed = np.empty(k + 1, np.bool_), np.empty(k + 1, np.bool_)
+    error, m, gradients, factors = np.empty(k + 1), theta.size // k, 0, 0
+    # 1   for each part theta_i of theta that is independent of the others given phi
+    for i in range(k):
+        check_interrupt()
+        # 2   theta_i <- a transition of RMHMC for p(theta_i | phi, y): L_theta steps of eps_theta
+        part = theta[i * m : (i + 1) * m]
+        part[:], accepted[i], end = block_step(part, block_theta(i, Phi, model),
+                                               eps_theta, L_theta, solver, rng)
+        # ours
+        error[i], failed[i] = end.error, end.failed
+        gradients += 1 + end.gradients
+        factors += 1 + end.factors
+    # 3   phi <- a transition of RMHMC for p(phi | theta): L_phi steps of eps_phi
+    phi, accepted[k], end = block_step(phi, block_phi(at_theta(theta, model), model),
+                                       eps_phi, L_phi, solver, rng)
+    # ours
+    error[k], failed[k] = end.error, end.failed
+    counts = Counts(gradients, 1 + end.gradients, factors, 1 + end.factors)
+    # 4   return theta, phi
+    return Transition(theta, phi, accepted, error, failed, counts)
+
+
+@njit
+def block_step(z, block, eps, L, solver, rng):
+    """One transition of HMC for one block, which leaves its conditional density invariant.
+
+    Mirror of Zhang and Sutton 2014, Section 3, "three steps".
+
+    Returns (where the block is next, accepted, End of the trajectory).
+    """
+    # 1   draw r ~ N(0, G(z))
+    here = at(z, block)
+    r = momentum(rng.standard_normal(z.size), here, block)
+    # 2   z*, r* <- L steps of the leapfrog, or of the generalised leapfrog where G depends on z
+    end = trajectory(z, r, here, block, eps, L, solver)
+    # ours
+    possible = np.isfinite(end.error) and not end.failed
+    # 3   with probability min(1, exp(H(z, r) - H(z*, r*))):  return z*
+    if rng.random() < min(1.0, np.exp(-end.error)) and possible:
+        return end.z, True, end
+    # 4   otherwise leave z unchanged
+    return z, False, end
+
+
+@njit
+def leapfrog(z, r, here, block, eps, L, solver):
+    """Take L leapfrog steps; return their End.
+
+    Mirror of Zhang and Sutton 2014, equations (2a) to (2c), neighbouring half steps joined.
+    """
+    start, g = r @ velocity(r, block) / 2 + here.U, here.g
+    # 1   r <- r - eps/2 grad U(z)
+    r = r - eps / 2 * g
+    # 2   for i = 1, ..., L
+    for i in range(1, L + 1):
+        check_interrupt()
+        # 3   z <- z + eps G^-1 r
+        z = z + eps * velocity(r, block)
+        # 4   if i != L:  r <- r - eps grad U(z)
+        g = grad_U(z, block)
+        if i != L:
+            r = r - eps * g
+    # 5   r <- r - eps/2 grad U(z)
+    r = r - eps / 2 * g
+    # 6   return z, r
+    return End(z, r @ velocity(r, block) / 2 + U(z, block) - start, False, L, 0)
+
+
+# What they return and are given
 
 
 class Counts(NamedTuple):
@@ -113,30 +202,15 @@ class Counts(NamedTuple):
     factor_phi: int
 
 
-class Chain(NamedTuple):
-    """The record of n transitions; the blocks are the parts of theta, usually one, and phi."""
+class Transition(NamedTuple):
+    """One transition of all blocks."""
 
-    theta: np.ndarray  # (n, kept)
-    phi: np.ndarray  # (n, h)
-    energies: np.ndarray  # (n,) potential energies of the states, as of sshmc
-    accepted: np.ndarray  # (n, blocks) bool
-    energy_error: np.ndarray  # (n, blocks) H at the end of the trajectory minus H at its start
-    failed: np.ndarray  # (n, blocks) bool: no solution found, or the trajectory did not lead back
+    theta: np.ndarray  # (n,)
+    phi: np.ndarray  # (h,)
+    accepted: np.ndarray  # (blocks,) bool
+    error: np.ndarray  # (blocks,)
+    failed: np.ndarray  # (blocks,) bool
     counts: Counts
-
-    @property
-    def divergences(self):
-        """How many proposals' H was not finite, not found, or larger by over 1000."""
-        return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
-
-
-class Solver(NamedTuple):
-    """How the implicit equations of the generalised leapfrog are solved."""
-
-    f_position: int
-    f_momentum: int
-    tol: float
-    tol_back: float
 
 
 class End(NamedTuple):
@@ -147,6 +221,15 @@ class End(NamedTuple):
     failed: bool
     gradients: int  # evaluated after the start
     factors: int
+
+
+class Solver(NamedTuple):
+    """How the implicit equations of the generalised leapfrog are solved."""
+
+    f_position: int
+    f_momentum: int
+    tol: float
+    tol_back: float
 
 
 # What moves given what: models for any sampler
@@ -444,100 +527,31 @@ def velocity_of_phi(r, block):
     return velocity_phi(r, block.Theta, block.model)
 
 
-@njit
-def leapfrog(z, r, here, block, eps, L, solver):
-    """Take L leapfrog steps; return their End.
-
-    Mirror of Zhang and Sutton 2014, equations (2a) to (2c), neighbouring half steps joined.
-    """
-    start, g = r @ velocity(r, block) / 2 + here.U, here.g
-    # 1   r <- r - eps/2 grad U(z)
-    r = r - eps / 2 * g
-    # 2   for i = 1, ..., L
-    for i in range(1, L + 1):
-        check_interrupt()
-        # 3   z <- z + eps G^-1 r
-        z = z + eps * velocity(r, block)
-        # 4   if i != L:  r <- r - eps grad U(z)
-        g = grad_U(z, block)
-        if i != L:
-            r = r - eps * g
-    # 5   r <- r - eps/2 grad U(z)
-    r = r - eps / 2 * g
-    # 6   return z, r
-    return End(z, r @ velocity(r, block) / 2 + U(z, block) - start, False, L, 0)
-
-
 trajectory.of(ThetaGivenPhi)(leapfrog.py_func)
 trajectory.of(PhiGivenTheta)(leapfrog.py_func)
 
 
-@njit
-def block_step(z, block, eps, L, solver, rng):
-    """One transition of HMC for one block, which leaves its conditional density invariant.
+# Chains
 
-    Mirror of Zhang and Sutton 2014, Section 3, "three steps".
-
-    Returns (where the block is next, accepted, End of the trajectory).
-    """
-    here = at(z, block)
-    # 1   draw r ~ N(0, G(z))
-    r = momentum(rng.standard_normal(z.size), here, block)
-    # 2   z*, r* <- L steps of the leapfrog, or of the generalised leapfrog where G depends on z
-    end = trajectory(z, r, here, block, eps, L, solver)
-    # ours
-    possible = np.isfinite(end.error) and not end.failed
-    # 3   with probability min(1, exp(H(z, r) - H(z*, r*))):  return z*
-    if rng.random() < min(1.0, np.exp(-end.error)) and possible:
-        return end.z, True, end
-    # 4   otherwise leave z unchanged
-    return z, False, end
+# of a model, which may have more
+NEEDED = (at_phi, U_theta, U_phi, grad_U_phi, U_prior)
 
 
-class Transition(NamedTuple):
-    """One transition of all blocks."""
+class Chain(NamedTuple):
+    """The record of n transitions; the blocks are the parts of theta, usually one, and phi."""
 
-    theta: np.ndarray  # (n,)
-    phi: np.ndarray  # (h,)
-    accepted: np.ndarray  # (blocks,) bool
-    error: np.ndarray  # (blocks,)
-    failed: np.ndarray  # (blocks,) bool
+    theta: np.ndarray  # (n, kept)
+    phi: np.ndarray  # (n, h)
+    energies: np.ndarray  # (n,) potential energies of the states, as of sshmc
+    accepted: np.ndarray  # (n, blocks) bool
+    energy_error: np.ndarray  # (n, blocks) H at the end of the trajectory minus H at its start
+    failed: np.ndarray  # (n, blocks) bool: no solution found, or the trajectory did not lead back
     counts: Counts
 
-
-@njit
-def rmhmc_within_gibbs_step(theta, phi, model, eps_theta, eps_phi, L_theta, L_phi, solver, rng):
-    """One transition of RMHMC within Gibbs, which leaves exp(-U(theta, phi)) invariant.
-
-    Mirror of Zhang and Sutton 2014, Sections 3 and 5.2: "alternating between theta and phi".
-
-    theta, phi : (n,), (h,) float64   where the chain is; not modified
-    rng        : Generator            advanced for each block by a normal per entry and one uniform
-
-    Returns a Transition.
-    """
-    Phi, theta, k = at_phi(phi, model), theta.copy(), parts(model)
-    accepted, failed = np.empty(k + 1, np.bool_), np.empty(k + 1, np.bool_)
-    error, m, gradients, factors = np.empty(k + 1), theta.size // k, 0, 0
-    # 1   for each part theta_i of theta that is independent of the others given phi
-    for i in range(k):
-        check_interrupt()
-        # 2   theta_i <- a transition of RMHMC for p(theta_i | phi, y): L_theta steps of eps_theta
-        part = theta[i * m : (i + 1) * m]
-        part[:], accepted[i], end = block_step(part, block_theta(i, Phi, model),
-                                               eps_theta, L_theta, solver, rng)
-        # ours
-        error[i], failed[i] = end.error, end.failed
-        gradients += 1 + end.gradients
-        factors += 1 + end.factors
-    # 3   phi <- a transition of RMHMC for p(phi | theta): L_phi steps of eps_phi
-    phi, accepted[k], end = block_step(phi, block_phi(at_theta(theta, model), model),
-                                       eps_phi, L_phi, solver, rng)
-    # ours
-    error[k], failed[k] = end.error, end.failed
-    counts = Counts(gradients, 1 + end.gradients, factors, 1 + end.factors)
-    # 4   return theta, phi
-    return Transition(theta, phi, accepted, error, failed, counts)
+    @property
+    def divergences(self):
+        """How many proposals' H was not finite, not found, or larger by over 1000."""
+        return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
 
 
 def check_rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, n, rng,

@@ -1,10 +1,19 @@
 """Semi-separable Hamiltonian Monte Carlo, by the alternating block-wise leapfrog algorithm.
 
+In words    Parameters and hyperparameters get momenta and move in turn, each by leapfrog steps in
+            the energy that the other one leaves it, and where many such turns end is the proposal.
+            It is valid because the turns can be run backwards and keep volume, and a Metropolis
+            test with the energy of both makes up for the error of steps that are not small.  Use it
+            for hierarchical models in which a few hyperparameters set the scale of many parameters,
+            so that Gibbs sampling creeps and no one step size suits plain HMC.
+
 Paper       Y. Zhang and C. Sutton (2014), "Semi-Separable Hamiltonian Monte Carlo for Inference in
             Bayesian Hierarchical Models", Advances in Neural Information Processing Systems 27.
-Mirror      sshmc_step is Algorithm 1, abla_step the body of its loop ("an ABLA step", Section 4.2)
-            and leapfrog equations (2a) to (2c); the numbers of the lines are ours.  Scripts run the
-            twin, algorithms/sshmc_fast.py.
+Mirror      sshmc_step is Algorithm 1, with its one eps, and leapfrog equations (2a) to (2c).  The
+            paper numbers no lines: Algorithm 1's are counted here from "Sample" to "return".
+            sshmc_general_step has a step size for each block and several leapfrogs, which Sections
+            4.2 and 5.1 speak of; the chain is made of it.  Scripts run the twin,
+            algorithms/sshmc_fast.py.
 
 One convention: r ~ N(0, M), K(r) = r' M^-1 r / 2 + log |M| / 2, velocity M^-1 r.  The paper's G is
 M^-1 where it is called a precision.  A model says what M_theta(phi) and M_phi(theta) are
@@ -18,21 +27,6 @@ Equations (5), (7) and (10)
     why     "G_theta and G_phi are the precision matrices" (4.1) and K is -log N(r; 0, G^-1); the
             printed sign, which is right for a covariance G, samples v around 9 n for the funnel
     test    test_equation_5_the_sign_of_the_log_determinant
-Algorithm 1, line 1
-    theirs  r ~ N(0, G)
-    ours    r ~ N(0, G^-1)
-    why     G is the precision of r in 4.1; one of two conventions is to be kept, and either will do
-    test    test_line_1_the_precision_of_the_momentum_is_G
-Algorithm 1, third leapfrog
-    theirs  starts from theta^(l) and r_theta^(l), the state before the first
-    ours    starts from theta^(l + eps/2) and r_theta^(l + eps/2), where the first ended
-    why     as printed the step is neither reversible nor of volume 1
-    test    test_the_third_leapfrog_starts_where_the_first_ended
-Algorithm 1, line 4
-    theirs  silent about an energy that is infinite or not a number
-    ours    such a proposal is rejected, and counted in `divergences`
-    why     a state of energy -inf would be accepted, and never left again
-    test    test_an_energy_that_is_not_finite_is_rejected
 Section 4.2
     theirs  "Because each leapfrog integrator is symplectic in a subspace of X, they are also
             symplectic in X", hence so is ABLA
@@ -57,11 +51,6 @@ Section 4.1
     ours    pi(theta, phi) = p(theta, phi | D)
     why     U is -log pi
     test    a label
-Algorithm 1, line 2
-    theirs  an index l that goes from 1 to L and is advanced by eps
-    ours    l counts ABLA steps
-    why     (L eps) is their end
-    test    a label
 
 Notation
 --------
@@ -74,9 +63,12 @@ U_1, U_2             U1, U2           ()       (7) and (10)
 A(r_theta|phi)       kinetic(r, H)    ()       r' M^-1 r / 2
                      Phi, Theta                what is known of phi and theta: factors of masses
 H                    hamiltonian      ()       (3)
-epsilon              eps_theta, eps_phi  ()    step sizes for H_1 and for H_2
-L                    L                ()       ABLA steps of a transition
-                     n_theta, n_phi   ()       leapfrogs for H_1 (twice) and H_2 in a step
+theta^(l)            theta_l, ...     (n,)     where ABLA step l begins; lines 4 and 5 move it on
+theta^(l+eps/2)      theta_half, ...  (n,)     where the first leapfrog ends
+theta', phi'         theta_, phi_     (n,) (h,)  where the chain is next
+epsilon, L           eps, L           ()       step size; ABLA steps of a transition
+                     eps_theta, eps_phi  ()    (general) step sizes for H_1 and for H_2
+                     n_theta, n_phi   ()       (general) leapfrogs for H_1 (twice) and H_2 in a step
 """
 
 from typing import NamedTuple
@@ -107,34 +99,100 @@ from models.interface import (
 )
 from models.jit import check_interrupt, entry, njit
 
-# of a model; it may have more
-NEEDED = (sizes, at_phi, at_theta, U_theta, U_prior, grad_U2, momentum_theta, velocity_theta,
-          log_det_theta)
+
+@njit
+def sshmc_step(theta, phi, model, eps, L, rng):
+    """One transition of SSHMC, which leaves the density exp(-U(theta, phi)) invariant.
+
+    Mirror of Zhang and Sutton 2014, Algorithm 1.
+
+    Parameters
+    ----------
+    theta, phi : (n,), (h,) float64   where the chain is; not modified
+    model      : NamedTuple           a hierarchical model (models/interface.py)
+    eps, L     : float > 0, int >= 1  step size; ABLA steps
+    rng        : Generator            advanced by n and then h normals, then one uniform
+
+    Returns
+    -------
+    theta', phi' : (n,), (h,)   where the chain is next
+    accepted     : bool         False too when the proposal's energy is infinite or nan
+    error        : float        H at the end of the trajectory minus H at its start
+    """
+    # 1   sample r_theta ~ N(0, G_theta(phi, x)) and r_phi ~ N(0, G_phi(theta))
+    #     theirs  r ~ N(0, G)
+    #     ours    r ~ N(0, G^-1)
+    #     why     G is the precision of r in 4.1; one of two conventions is to be kept, and either
+    #             will do
+    #     test    test_line_1_the_precision_of_the_momentum_is_G
+    r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)
+    r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)
+    # ours: before the first ABLA step
+    theta_l, phi_l, r_theta_l, r_phi_l = theta, phi, r_theta, r_phi
+    # 2   for l in 1, 2, ..., L do
+    #     theirs  an index l that goes from 1 to L and is advanced by eps
+    #     ours    l counts ABLA steps
+    #     why     (L eps) is their end
+    #     test    a label
+    for _l in range(L):
+        check_interrupt()
+        # 3   (theta^(l+eps/2), r_theta^(l+eps/2)) <- leapfrog(theta^(l), r_theta^(l), H_1, eps/2)
+        H_1 = H1(model, at_phi(phi_l, model), r_phi_l)
+        theta_half, r_theta_half = leapfrog(theta_l, r_theta_l, H_1, eps / 2)
+        # 4   (phi^(l+eps), r_phi^(l+eps)) <- leapfrog(phi^(l), r_phi^(l), H_2, eps)
+        H_2 = H2(model, at_theta(theta_half, model), r_theta_half)
+        phi_l, r_phi_l = leapfrog(phi_l, r_phi_l, H_2, eps)
+        # 5   (theta^(l+eps), r_theta^(l+eps)) <- leapfrog(theta^(l), r_theta^(l), H_1, eps/2)
+        #     theirs  starts from theta^(l) and r_theta^(l), the state before the first leapfrog
+        #     ours    starts from theta^(l+eps/2) and r_theta^(l+eps/2), where the first ended
+        #     why     as printed the step is neither reversible nor of volume 1
+        #     test    test_the_third_leapfrog_starts_where_the_first_ended
+        H_1 = H1(model, at_phi(phi_l, model), r_phi_l)
+        theta_l, r_theta_l = leapfrog(theta_half, r_theta_half, H_1, eps / 2)
+    # 6   end for
+    # 7   draw u ~ U(0, 1)
+    u = rng.random()
+    # 8   if u < min(1, exp(H(theta, phi, r_theta, r_phi) - H(theta^(L eps), ...))) then
+    #     theirs  silent about an energy that is infinite or not a number
+    #     ours    such a proposal is rejected, and counted in `divergences`
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_an_energy_that_is_not_finite_is_rejected
+    error = (hamiltonian(theta_l, phi_l, r_theta_l, r_phi_l, model)
+             - hamiltonian(theta, phi, r_theta, r_phi, model))
+    if u < min(1.0, np.exp(-error)) and np.isfinite(error):
+        # 9   (theta', phi', r_theta', r_phi') <- (theta^(L eps), phi^(L eps), ...)
+        theta_, phi_, accepted = theta_l, phi_l, True
+    # 10  else
+    else:
+        # 11  (theta', phi', r_theta', r_phi') <- (theta, phi, r_theta, r_phi)
+        theta_, phi_, accepted = theta, phi, False
+    # 12  end if
+    # 13  return (theta', phi')
+    return theta_, phi_, accepted, error
 
 
-class Counts(NamedTuple):
-    """Evaluations over a whole run."""
+@njit
+def leapfrog(z, r, H, eps, n=1):
+    """Take n leapfrog steps, one in Algorithm 1, for one of the two separable Hamiltonians.
 
-    gradient_theta: int  # of the gradient of U1
-    gradient_phi: int  # of the gradient of U2
-    factor_theta: int  # of at_phi: the factor of M_theta, above all
-    factor_phi: int  # of at_theta: the factor of M_phi, if it is not constant
+    Mirror of Zhang and Sutton 2014, equations (2a) to (2c).
+
+    z, r : (d,)       position and momentum of the block that moves; not modified
+    H    : H1 or H2   the other block stands still in it
+    """
+    # 1   repeat n times
+    for _ in range(n):
+        # 2   r <- r - eps/2 grad_z U(z)                              (2a)
+        r = r - eps / 2 * grad_U(z, H)
+        # 3   z <- z + eps grad_r K(r)                                (2b)
+        z = z + eps * velocity(r, H)
+        # 4   r <- r - eps/2 grad_z U(z)                              (2c)
+        r = r - eps / 2 * grad_U(z, H)
+    # 5   return z, r
+    return z, r
 
 
-class Chain(NamedTuple):
-    """The record of n transitions."""
-
-    theta: np.ndarray  # (n, kept)
-    phi: np.ndarray  # (n, h)
-    energies: np.ndarray  # (n,) potential energies (4) of the states
-    accepted: np.ndarray  # (n,) bool
-    energy_error: np.ndarray  # (n,) H at the end of the trajectory minus H at its start
-    counts: Counts
-
-    @property
-    def divergences(self):
-        """How many proposals were rejected for an H that was not finite, or larger by over 1000."""
-        return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
+# The two Hamiltonians
 
 
 class H1(NamedTuple):
@@ -161,7 +219,7 @@ def H1_U(theta, H):
 
 @grad_U.of(H1)
 def H1_grad_U(theta, H):
-    """Gradient of U_1."""
+    """Gradient of U_1: where M_phi is constant, that of the model's U_theta."""
     return grad_U1(theta, H.Phi, H.r_phi, H.model)
 
 
@@ -173,7 +231,7 @@ def H2_U(phi, H):
 
 @grad_U.of(H2)
 def H2_grad_U(phi, H):
-    """Gradient of U_2."""
+    """Gradient of U_2: the model's grad_U2."""
     return grad_U2(at_phi(phi, H.model), H.Theta, H.r_theta, H.model)
 
 
@@ -198,48 +256,6 @@ def H2_velocity(r, H):
 def kinetic(r, H):
     """K_1(r) or K_2(r), equations (8) and (11)."""
     return r @ velocity(r, H) / 2
-
-
-@njit
-def leapfrog(z, r, H, eps, n):
-    """Take n leapfrog steps for one of the two separable Hamiltonians.
-
-    Mirror of Zhang and Sutton 2014, equations (2a) to (2c).
-
-    z, r : (d,)       position and momentum of the block that moves; not modified
-    H    : H1 or H2   the other block stands still in it
-    """
-    # 1   repeat n times
-    for _ in range(n):
-        # 2   r <- r - eps/2 grad_z U(z)                              (2a)
-        r = r - eps / 2 * grad_U(z, H)
-        # 3   z <- z + eps grad_r K(r)                                (2b)
-        z = z + eps * velocity(r, H)
-        # 4   r <- r - eps/2 grad_z U(z)                              (2c)
-        r = r - eps / 2 * grad_U(z, H)
-    # 5   return z, r
-    return z, r
-
-
-@njit
-def abla_step(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, n_theta, n_phi):
-    """Take one step of the alternating block-wise leapfrog algorithm.
-
-    Mirror of Zhang and Sutton 2014, Algorithm 1, body of the loop.
-
-    The arguments are those of sshmc_step; H_1 and H_2 are given what stands still.
-    """
-    H_1 = H1(model, at_phi(phi, model), r_phi)
-    # 1   theta', r_theta' <- leapfrog(theta, r_theta, H_1, eps/2)
-    theta_, r_theta_ = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)
-    # 2   phi, r_phi <- leapfrog(phi, r_phi, H_2, eps)
-    H_2 = H2(model, at_theta(theta_, model), r_theta_)
-    phi, r_phi = leapfrog(phi, r_phi, H_2, eps_phi, n_phi)
-    # 3   theta, r_theta <- leapfrog(theta, r_theta, H_1, eps/2)
-    H_1 = H1(model, at_phi(phi, model), r_phi)
-    theta, r_theta = leapfrog(theta_, r_theta_, H_1, eps_theta, n_theta)
-    # 4   return theta, phi, r_theta, r_phi
-    return theta, phi, r_theta, r_phi
 
 
 class Energy(NamedTuple):
@@ -274,11 +290,29 @@ def hamiltonian(theta, phi, r_theta, r_phi, model):
     return (parts.U + parts.K_theta + parts.K_phi + parts.log_det_theta + parts.log_det_phi)
 
 
-@njit
-def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
-    """One transition of SSHMC, which leaves the density exp(-U(theta, phi)) invariant.
+# Ours: two step sizes and several leapfrogs in a block, which Sections 4.2 and 5.1 speak of
 
-    Mirror of Zhang and Sutton 2014, Algorithm 1.
+
+@njit
+def abla_step(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, n_theta, n_phi):
+    """Take one step of the alternating block-wise leapfrog algorithm, lines 3 to 5 of sshmc_step.
+
+    The arguments are those of sshmc_general_step; H_1 and H_2 are given what stands still.
+    """
+    H_1 = H1(model, at_phi(phi, model), r_phi)
+    theta_, r_theta_ = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)
+    H_2 = H2(model, at_theta(theta_, model), r_theta_)
+    phi, r_phi = leapfrog(phi, r_phi, H_2, eps_phi, n_phi)
+    H_1 = H1(model, at_phi(phi, model), r_phi)
+    theta, r_theta = leapfrog(theta_, r_theta_, H_1, eps_theta, n_theta)
+    return theta, phi, r_theta, r_phi
+
+
+@njit
+def sshmc_general_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
+    """One transition of SSHMC with a step size for each block, and several leapfrogs.
+
+    With eps_theta = eps / 2, eps_phi = eps and n_theta = n_phi = 1 it is sshmc_step, draw by draw.
 
     Parameters
     ----------
@@ -287,35 +321,57 @@ def sshmc_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     eps_theta, eps_phi : float > 0            step sizes of the leapfrogs for H_1 and for H_2
     L                  : int >= 1             ABLA steps
     n_theta, n_phi     : int >= 1             leapfrogs of eps_theta before and after the n_phi
-                                              leapfrogs of eps_phi of an ABLA step.  As printed:
-                                              eps_theta = eps / 2, eps_phi = eps, 1 and 1
+                                              leapfrogs of eps_phi of an ABLA step
     rng                : Generator            advanced by n and then h normals, then one uniform
 
     Returns
     -------
-    theta, phi : (n,), (h,)   where the chain is next
-    accepted   : bool         False too when the proposal's energy is infinite or nan
-    error      : float        H at the end of the trajectory minus H at its start
+    theta, phi, accepted, error   as sshmc_step
     """
-    # 1   draw r_theta ~ N(0, G_theta(phi)) and r_phi ~ N(0, G_phi(theta))
     r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)
     r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)
-    # ours
     theta_, phi_, r_theta_, r_phi_ = theta, phi, r_theta, r_phi
-    # 2   for l = 1, ..., L
     for _ in range(L):
         check_interrupt()
-        # 3   theta*, phi*, r_theta*, r_phi* <- an ABLA step from there
         theta_, phi_, r_theta_, r_phi_ = abla_step(
             theta_, phi_, r_theta_, r_phi_, model, eps_theta, eps_phi, n_theta, n_phi)
-    # 4   draw u ~ U(0, 1);  if u < min(1, exp(H(theta, phi, ...) - H(theta*, phi*, ...)))
     error = (hamiltonian(theta_, phi_, r_theta_, r_phi_, model)
              - hamiltonian(theta, phi, r_theta, r_phi, model))
     if rng.random() < min(1.0, np.exp(-error)) and np.isfinite(error):
-        # 5   return theta*, phi*
         return theta_, phi_, True, error
-    # 6   else return theta, phi
     return theta, phi, False, error
+
+
+# Chains
+
+# of a model; it may have more
+NEEDED = (sizes, at_phi, at_theta, U_theta, U_prior, grad_U2, momentum_theta, velocity_theta,
+          log_det_theta)
+
+
+class Counts(NamedTuple):
+    """Evaluations over a whole run."""
+
+    gradient_theta: int  # of the gradient of U1
+    gradient_phi: int  # of the gradient of U2
+    factor_theta: int  # of at_phi: the factor of M_theta, above all
+    factor_phi: int  # of at_theta: the factor of M_phi, if it is not constant
+
+
+class Chain(NamedTuple):
+    """The record of n transitions."""
+
+    theta: np.ndarray  # (n, kept)
+    phi: np.ndarray  # (n, h)
+    energies: np.ndarray  # (n,) potential energies (4) of the states
+    accepted: np.ndarray  # (n,) bool
+    energy_error: np.ndarray  # (n,) H at the end of the trajectory minus H at its start
+    counts: Counts
+
+    @property
+    def divergences(self):
+        """How many proposals were rejected for an H that was not finite, or larger by over 1000."""
+        return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
 
 
 def check_blocks(theta, phi, model):
@@ -354,7 +410,7 @@ def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, ji
     eps_theta, eps_phi : float > 0            step sizes of the leapfrogs for H_1 and for H_2
     L, n               : int >= 1             ABLA steps of a transition; transitions
     rng                : Generator            advanced, per transition, by one uniform if
-                                              jitter > 0, then as by sshmc_step
+                                              jitter > 0, then as by sshmc_general_step
     n_theta, n_phi     : int >= 1             leapfrogs of an ABLA step: n_theta of eps_theta, n_phi
                                               of eps_phi, n_theta of eps_theta; default 1 and 1
     jitter             : float in [0, 1]      both steps of a transition are multiplied by one
@@ -372,7 +428,7 @@ def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, ji
     for t in range(n):
         check_interrupt()
         factor = draw_step(1.0, jitter, rng)
-        theta, phi, chain.accepted[t], chain.energy_error[t] = sshmc_step(
+        theta, phi, chain.accepted[t], chain.energy_error[t] = sshmc_general_step(
             theta, phi, model, factor * eps_theta, factor * eps_phi, L, n_theta, n_phi, rng)
         chain.theta[t], chain.phi[t] = theta[keep], phi
         chain.energies[t] = U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)

@@ -276,7 +276,7 @@ def trajectory(state, r_theta, r_phi, model, eps_theta, eps_phi, L, n_theta, n_p
 
 @njit
 def sshmc_step(state, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
-    """One transition from a State; draws and result as algorithms.sshmc.sshmc_step."""
+    """One transition from a State; draws and result as algorithms.sshmc.sshmc_general_step."""
     n, h = sizes(model)
     z_theta, z_phi = rng.standard_normal(n), rng.standard_normal(h)
     K = (z_theta @ z_theta + z_phi @ z_phi) / 2

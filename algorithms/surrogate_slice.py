@@ -1,5 +1,12 @@
 """Slice sampling of covariance hyperparameters given surrogate data, for the Cox process.
 
+In words    It moves the hyperparameters of a Gaussian process and its latent values together: noisy
+            copies of the latent values are held still, and the latent values follow the
+            hyperparameters given these copies.  It is valid because the copies are drawn as
+            auxiliary variables from their own distribution, and slice sampling given them leaves
+            the joint density invariant.  Use it where hyperparameters creep, because latent values
+            that stand still leave them hardly any room.
+
 Paper       I. Murray and R. P. Adams (2010), "Slice sampling covariance hyperparameters of latent
             Gaussian models", Advances in Neural Information Processing Systems 23, 1732-1740.
 Mirror      surrogate_update, line by line.

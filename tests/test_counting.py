@@ -159,7 +159,8 @@ def test_the_thirds_of_rmhmc_are_those_that_it_counts(sampler, from_q, case):
     assert 3 * leading == two - one
 
 
-@pytest.mark.parametrize(("sampler", "case"), [(sshmc.sshmc, "mirror"), (sshmc_fast.sshmc, "twin")])
+@pytest.mark.parametrize(("sampler", "case"), [(sshmc.sshmc, "general"),
+                                               (sshmc_fast.sshmc, "twin")])
 def test_the_evaluations_of_sshmc_are_those_that_it_counts(sampler, case):
     # of another model than the one that was counted
     model = StochasticVolatility.from_data([0.3, -1.2, 0.7, 2.0])
@@ -170,7 +171,7 @@ def test_the_evaluations_of_sshmc_are_those_that_it_counts(sampler, case):
     told = partial(stored, "zhang", "sshmc.sshmc_step", case)
     assert told("grad U_1")(**at) == gradient_theta and told("grad U_2")(**at) == gradient_phi
     # sshmc itself evaluates U once more for each state that it keeps; its twin has it
-    assert told("factors of M_theta")(**at) + (case == "mirror") == factors
+    assert told("factors of M_theta")(**at) + (case == "general") == factors
 
 
 def test_g_of_split_hmc_is_what_is_counted():
@@ -226,7 +227,7 @@ def test_the_headers_of_the_twins_say_what_is_counted():
             ("factors of M_theta", "n_phi L", "2 (n_phi + 1) L + 4")):
         said = flowing(sshmc_fast).replace("the mirror ", "")
         assert f"{twin} {mirror}" in said
-        for case, formula in (("twin", twin), ("mirror", mirror)):
+        for case, formula in (("twin", twin), ("general", mirror)):
             by_the_header = eval(re.sub(r"(?<=[\w)]) (?=[\w(])", " * ", formula), {}, at)
             # that of the energy of the state which is kept is not a transition's
             kept = formula.endswith("+ 4")
@@ -250,8 +251,11 @@ def test_what_is_said_of_leapfrogs_and_gradients():
     at = {"L": 7, "n_theta": 3, "n_phi": 2}
     leapfrogs = (2 * 3 + 2) * 7
     gradients = {case: sum(stored("zhang", "sshmc.sshmc_step", case, kind)(**at)
-                           for kind in ("grad U_1", "grad U_2")) for case in ("mirror", "twin")}
-    assert gradients == {"mirror": 2 * leapfrogs, "twin": leapfrogs + 2 * 7 + 1}
+                           for kind in ("grad U_1", "grad U_2")) for case in ("general", "twin")}
+    assert gradients == {"general": 2 * leapfrogs, "twin": leapfrogs + 2 * 7 + 1}
+    as_printed = [stored("zhang", "sshmc.sshmc_step", "mirror", kind)(L=7)
+                  for kind in ("grad U_1", "grad U_2")]
+    assert sum(as_printed) == 2 * (2 + 1) * 7
 
 
 def test_what_is_said_of_the_table_of_shahbaba():

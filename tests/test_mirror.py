@@ -68,7 +68,6 @@ EXPECTED = {
     "rmhmc_within_gibbs.block_step",
     "rmhmc_within_gibbs.leapfrog",
     "rmhmc_within_gibbs.rmhmc_within_gibbs_step",
-    "sshmc.abla_step",
     "sshmc.leapfrog",
     "sshmc.sshmc_step",
     "surrogate_slice.surrogate_update",

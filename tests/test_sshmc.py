@@ -25,6 +25,7 @@ from algorithms.sshmc import (
     kinetic,
     leapfrog,
     sshmc,
+    sshmc_general_step,
     sshmc_step,
     velocity,
 )
@@ -127,12 +128,12 @@ def derivative(f, z, h=2e-3):
                             / (60 * h) for e in np.eye(z.size)])
 
 
-def moves(model, eps, steps=1, n_theta=1, step=abla_step):
+def moves(model, eps, steps=1, n_theta=1):
     """The map of some ABLA steps as Algorithm 1 has them, on vectors."""
     def move(z):
         point = parts(z, model)
         for _ in range(steps):
-            point = step(*point, model, eps / 2, eps, n_theta, 1)
+            point = abla_step(*point, model, eps / 2, eps, n_theta, 1)
         return flat(point)
 
     return move
@@ -267,6 +268,21 @@ def test_with_H_2_off_it_is_the_leapfrog():
     np.testing.assert_allclose(off[0], state.q, rtol=0, atol=1e-14)  # half kicks joined: rounding
 
 
+@each_model
+@pytest.mark.parametrize("eps", [0.3, 1.2])
+def test_algorithm_1_is_the_general_step_with_one_leapfrog_of_each_and_one_eps(model, point, eps):
+    here = there = point[:2]
+    ours, theirs, accepted = np.random.default_rng(4), np.random.default_rng(4), 0
+    for _ in range(50):
+        *here, yes, error = sshmc_step(*here, model, eps, 3, ours)
+        *there, also, other = sshmc_general_step(*there, model, eps / 2, eps, 3, 1, 1, theirs)
+        assert (yes, error) == (also, other)
+        np.testing.assert_array_equal(flat(here), flat(there))
+        assert ours.bit_generator.state == theirs.bit_generator.state
+        accepted += yes
+    assert 0 < accepted < 50
+
+
 class Alone1(NamedTuple):
     """H_1 without the last two terms of (7)."""
 
@@ -398,7 +414,7 @@ def test_line_1_the_precision_of_the_momentum_is_G(sshmc_step):
     eps = 1e-7
     for model, (theta, phi, *_) in PROBLEMS.values():
         n, h = theta.size, phi.size
-        moved = [sshmc_step(theta, phi, model, eps / 2, eps, 1, 1, 1, Given(e[:n], e[n:]))[:2]
+        moved = [sshmc_step(theta, phi, model, eps, 1, Given(e[:n], e[n:]))[:2]
                  for e in np.eye(n + h)]
         roots = [np.column_stack([(end[k] - z) / eps for end in moved])
                  for k, z in enumerate((theta, phi))]
@@ -407,29 +423,43 @@ def test_line_1_the_precision_of_the_momentum_is_G(sshmc_step):
             np.testing.assert_allclose(root @ root.T, np.linalg.inv(M), rtol=0, atol=1e-5)
 
 
-@departs(abla_step, THIRD_LEAPFROG)
-def test_the_third_leapfrog_starts_where_the_first_ended(abla_step):
-    z, move = flat(AT), moves(FUNNEL, 0.3, step=abla_step)
+def proposes(sshmc_step, model, eps):
+    """The map from a point to the proposal of one ABLA step."""
+    def move(z):
+        theta, phi, r_theta, r_phi = parts(z, model)
+        asked = []
+        step = replaced(sshmc_step, momentum_theta=lambda *_: r_theta,
+                        momentum_phi=lambda *_: r_phi,
+                        hamiltonian=lambda *point: asked.append(flat(point[:4])) or 0.0)
+        step(theta, phi, model, eps, 1, Given(np.zeros(theta.size), np.zeros(phi.size)))
+        return asked[0]  # its energy comes first
+
+    return move
+
+
+@departs(sshmc_step, THIRD_LEAPFROG)
+def test_the_third_leapfrog_starts_where_the_first_ended(sshmc_step):
+    z, move = flat(AT), proposes(sshmc_step, FUNNEL, 0.3)
     np.testing.assert_allclose(back(move(back(move(z)))), z, rtol=0, atol=1e-13)  # rounding
     assert np.linalg.det(derivative(move, z)) == pytest.approx(1, abs=1e-9)
 
 
 def test_the_third_leapfrog_as_printed_neither_leads_back_nor_keeps_volume():
-    z, move = flat(AT), moves(FUNNEL, 0.3, step=variant(abla_step, THIRD_LEAPFROG))
+    z, move = flat(AT), proposes(variant(sshmc_step, THIRD_LEAPFROG), FUNNEL, 0.3)
     assert np.abs(back(move(back(move(z)))) - z).max() > 0.1
     assert abs(np.linalg.det(derivative(move, z)) - 1) > 1e-3
 
 
-@departs(sshmc_step, {"L4": """
-    error = (hamiltonian(theta_, phi_, r_theta_, r_phi_, model)
+@departs(sshmc_step, {"L8": """
+    error = (hamiltonian(theta_l, phi_l, r_theta_l, r_phi_l, model)
              - hamiltonian(theta, phi, r_theta, r_phi, model))
-    if rng.random() < min(1.0, np.exp(-error)):"""})
+    if u < min(1.0, np.exp(-error)):"""})
 def test_an_energy_that_is_not_finite_is_rejected(sshmc_step):
     theta, phi, *_ = AT
     for values in ((np.inf, 0.0), (-np.inf, 0.0), (np.nan, 0.0)):
         energies = iter(values)  # of the proposal, and of where the chain is
         step = replaced(sshmc_step, hamiltonian=lambda *_, energies=energies: next(energies))
-        theta_, phi_, accepted, error = step(theta, phi, FUNNEL, 0.1, 0.1, 1, 1, 1,
+        theta_, phi_, accepted, error = step(theta, phi, FUNNEL, 0.1, 1,
                                              Given(np.ones(N), np.ones(1)))
         assert theta_ is theta and phi_ is phi and not accepted and not np.isfinite(error)
 
@@ -537,7 +567,7 @@ def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(model, poi
         factor = 1 - jitter * theirs.random() if jitter else 1.0
         z = Given(theirs.standard_normal(theta.size), theirs.standard_normal(phi.size))
         u = theirs.random()
-        theta_, phi_, accepted, error = sshmc_step.py_func(
+        theta_, phi_, accepted, error = sshmc_general_step.py_func(
             theta, phi, model, factor * 0.6, factor * 1.2, 3, 2, 1, z)
         assert chain.accepted[t] == (u < np.exp(-error))
         assert accepted or not chain.accepted[t]

@@ -2,8 +2,8 @@
 # # Semi-separable Hamiltonian Monte Carlo, by hand
 #
 # Y. Zhang and C. Sutton (2014), Algorithm 1. Read `algorithms/sshmc.py` beside
-# [its page](../../figures/zhang.html): each line ends in the number of the paper's.
-# Text and code are MIT; the pseudocode's numbering is the paper's. To cite: `CITATION.cff`.
+# [its page](../../figures/zhang.html): above its code stands the paper's line.
+# Text and code are MIT; the pseudocode's line numbers are ours. To cite: `CITATION.cff`.
 
 # %%
 import sys

@@ -5,7 +5,7 @@ from functools import cache, partial
 import numpy as np
 
 from algorithms import sshmc_fast
-from algorithms.sshmc import H1, abla_step, leapfrog, sshmc_step
+from algorithms.sshmc import H1, leapfrog, sshmc_general_step, sshmc_step
 from harness.counting import Case, Count
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import at_phi, at_theta
@@ -38,10 +38,15 @@ def joined(n):
                    at_phi(np.zeros(1), model()), np.ones(1), 0.1, n, model())
 
 
-def transition(L, n_theta, n_phi):
-    """Make one transition."""
-    return partial(sshmc_step, np.zeros(4), np.zeros(1), model(), 0.1, 0.1, L, n_theta, n_phi,
-                   np.random.default_rng(3))
+def transition(L):
+    """Make one transition, as printed."""
+    return partial(sshmc_step, np.zeros(4), np.zeros(1), model(), 0.1, L, np.random.default_rng(3))
+
+
+def general_transition(L, n_theta, n_phi):
+    """Make one transition with several leapfrogs."""
+    return partial(sshmc_general_step, np.zeros(4), np.zeros(1), model(), 0.1, 0.1, L, n_theta,
+                   n_phi, np.random.default_rng(3))
 
 
 def fast_transition(L, n_theta, n_phi):
@@ -55,10 +60,12 @@ def fast_transition(L, n_theta, n_phi):
 ALL = {"L": SETTINGS, "n_theta": SETTINGS, "n_phi": SETTINGS}
 COUNTS = [
     Count(sshmc_step, "transition", (
-        Case("mirror", transition, ALL, (sshmc_step, abla_step), asked),
+        Case("mirror", transition, {"L": SETTINGS}, (sshmc_step,), asked),
+        Case("general", general_transition, ALL, asks=asked),
         Case("twin", fast_transition, ALL, asks=asked)),
         "O(l g) for l leapfrogs of a gradient each (Section 4.4), l = (2 n_theta + n_phi) L; the"
-        " lines as they stand take 2 l, the twin l + 2 L + 1: one more wherever the other block has"
+        " lines as they stand, n_theta = n_phi = 1, take 2 l, as the general step does, and the"
+        " twin l + 2 L + 1: one more wherever the other block has"
         " moved."),
     Count(leapfrog, "n leapfrogs for H_1", (
         Case("mirror", leapfrogs, {"n": SETTINGS}, (leapfrog,), asked),
