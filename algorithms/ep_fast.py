@@ -19,9 +19,9 @@ Same sequence of sites, same fixed point, same record; what differs, with operat
   4. log|B| is carried along: by the determinant lemma each update multiplies |I + K diag(tau)| by
      1 + dtau Sigma_nn.
   5. Outside the block, mu gets the sum of its b changes at once: Sigma_:J M' g, with g_k = (dnu -
-     dtau mu_n) / (1 + dtau Sigma_nn).
+     dtau mu_n) / (1 + dtau Sigma_nn).  It is mu = Sigma nu, without a product for each site.
 
-In all 16 N^3 / 3 operations per sweep become N^3.  The two results differ by rounding, which both
+In all 22 N^3 / 3 operations per sweep become N^3.  The two results differ by rounding, which both
 have: Sigma is K less something nearly as large, so its error is about 5e-15 max|K| in either.  On
 the paper's problem (N = 767, max|K| = 2.7e4) they differ by 5e-10 in Sigma and mu and by 1e-9 in
 log Z at most, after any sweep.  So where a sweep happens to change log Z by tol to within that, the

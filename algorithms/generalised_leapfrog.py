@@ -20,7 +20,7 @@ Own lines   generalised_leapfrog: an equation that is not solved ends the trajec
 
 Departures
 ----------
-Paquet and Fraccaro (2016), Algorithm 1, line 12
+Paquet and Fraccaro (2016), Algorithm 1, the comment above its loops over f
     theirs  loops of f_max fixed-point iterations are reversible and preserve volume
     ours    they end when nothing changes any more (tol; 0 is a fixed count, as printed), and rmhmc
             runs every trajectory back

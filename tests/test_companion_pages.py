@@ -247,7 +247,8 @@ def words(text):
     ("discretizing_chain.py", "Wang and Neal 2013, Section 3, line 7",
      "discretizing_chain.whole_chain_step"),
     ("paquet_rmhmc.py", "Paquet and Fraccaro 2016, Algorithm 4, line 18", "A4"),
-    ("generalised_leapfrog.py", "Paquet and Fraccaro (2016), Algorithm 1, line 12", None),
+    ("generalised_leapfrog.py",
+     "Paquet and Fraccaro (2016), Algorithm 1, the comment above its loops over f", None),
     ("sshmc.py", "Section 4.2", None),
 ])
 def test_a_departure_is_placed_at_the_line_below_which_it_stands(file, where, anchor):

@@ -213,11 +213,11 @@ def test_the_headers_of_the_twins_say_what_is_counted():
         assert str(step) == thirds
         assert f"{thirds} N^3 / 3" in flowing(paquet_rmhmc_fast) or f"({thirds} where q" in flowing(
             paquet_rmhmc_fast)
-    assert terms_of("paquet", "ep.ep", "mirror")[3,] == Fraction(16, 3)
+    assert terms_of("paquet", "ep.ep", "mirror")[3,] == Fraction(22, 3)
     assert terms_of("paquet", "ep.ep", "twin, once at the end")[3,] == Fraction(7, 3)
     twin = terms_of("paquet", "ep.ep", "twin")  # in b and N
     assert twin[0, 3] == 1 and twin[1, 2] == 2
-    for said in ("16 N^3 / 3 operations per sweep become N^3", "N^3 + 2 b N^2",
+    for said in ("22 N^3 / 3 operations per sweep become N^3", "N^3 + 2 b N^2",
                  "7 N^3 / 3 at the end"):
         assert said in flowing(ep_fast)
     at = {"L": 5, "n_theta": 2, "n_phi": 3}

@@ -391,16 +391,16 @@ def test_a_variant_has_the_other_lines_and_nothing_else_changes(compiled):
 
 def test_several_lines_may_be_replaced_and_ours_named_by_their_text():
     step = variant(split_hmc.metropolis, {
-        "error = proposal.U - current.U + p @ p / 2 - current_p @ current_p / 2": "error = -1.0",
+        "error = U(q_, model) - U(q, model) + p_ @ p_ / 2 - p @ p / 2": "error = -1.0",
         "L2": """
             if rng == 3:
                 return "two", 2
         """,
         "L3": "return 'three'"})
-    assert step(None, None, None, None, 3) == ("two", 2)
-    assert step(None, None, None, None, 4) == "three"
+    assert step(None, None, None, None, None, 3) == ("two", 2)
+    assert step(None, None, None, None, None, 4) == "three"
     step = variant(split_hmc.metropolis, {"L1": "error = 0", "L2": ""})  # taken out
-    assert step("here", None, "there", None, None) == ("here", False, 0)
+    assert step("here", None, "there", None, None, None) == ("here", False, 0)
 
 
 def test_a_variant_reaches_through_the_functions_between():
