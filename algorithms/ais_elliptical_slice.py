@@ -1,5 +1,8 @@
 """Annealed importance sampling whose transitions are elliptical slice sampling.
 
+In words    Annealed importance sampling whose transitions are elliptical slice updates. Each update
+            leaves the annealed density invariant, which is all that the weights need to be
+            unbiased. Use it where the prior is Gaussian: it has no step size to choose.
 Papers      R. M. Neal (2001), "Annealed importance sampling", Statistics and Computing 11;
             I. Murray, R. P. Adams and D. J. C. MacKay (2010), "Elliptical slice sampling",
             Proceedings of the 13th International Conference on Artificial Intelligence and

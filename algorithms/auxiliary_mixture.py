@@ -5,7 +5,6 @@ In words    It replaces the noise of the log of squared returns by a mixture of 
             is valid because each draw is accepted or rejected by a Metropolis test, with the ratio
             of the exact density to that of the mixture.  Use it for stochastic volatility and other
             models that are linear and normal but for a noise of known shape.
-
 Paper       S. Kim, N. Shephard and S. Chib (1998), "Stochastic volatility", Review of Economic
             Studies 65, 361-393; the table of Y. Omori, S. Chib, N. Shephard and J. Nakajima (2007),
             Journal of Econometrics 140, 425-449, with ten components instead of seven; G. Kastner

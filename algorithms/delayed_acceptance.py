@@ -5,7 +5,6 @@ In words    A proposal is tested first with a cheap approximation of the density
             ratio of both densities, which takes back whatever the first got wrong.  Use it where
             the density is expensive and an approximation of it is good and cheap: most proposals
             that would be rejected then cost little.
-
 Paper       J. A. Christen and C. Fox (2005), "Markov chain Monte Carlo using an approximation",
             Journal of Computational and Graphical Statistics 14, 795-810.
             J. S. Liu (2001), Monte Carlo Strategies in Scientific Computing, Section 9.4.3: several

@@ -6,7 +6,6 @@ In words    It proposes a new value for variables that are slow to change, and o
             Metropolis test with the change of energy averaged along it puts right how much less or
             more likely that is.  Use it where some variables are expensive to change, because of a
             factorisation for example, others cheap, and the two depend on each other.
-
 Paper       R. M. Neal (2005), "Taking bigger Metropolis steps by dragging fast variables",
             Technical Report 0502, University of Toronto, arXiv math/0502099.
             R. M. Neal (2003), "Slice sampling", for the updates between (slice_sampling.py).

@@ -6,7 +6,6 @@ In words    It draws a second point from the Gaussian prior, and looks on the el
             and the choice of a point above the level is that of slice sampling.  Use it for a
             Gaussian prior, of a process for example, times a likelihood that is not very
             informative; it has nothing to tune and needs no gradient.
-
 Paper       I. Murray, R. P. Adams and D. J. C. MacKay (2010), "Elliptical slice sampling",
             Proceedings of the 13th International Conference on Artificial Intelligence and
             Statistics, 541-548.

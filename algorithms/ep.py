@@ -1,5 +1,11 @@
 """Expectation propagation (EP) for Gaussian process classification with the probit likelihood.
 
+In words    Expectation propagation replaces each factor of the likelihood by a Gaussian, which it
+            chooses so that mean and variance are right when the true factor takes that Gaussian's
+            place. The result is no sample but an approximation, q(f) and log Z, whose error is
+            usually small for the probit likelihood and is not known from EP itself. Use it for the
+            evidence and the marginals of a Gaussian-process classifier, and as the start of a
+            sampler that is exact.
 Paper       C. E. Rasmussen and C. K. I. Williams (2006), Gaussian Processes for Machine Learning,
             Section 3.6 and Algorithm 3.5; the q(x) and the log evidence of Paquet and Fraccaro
             (2016), Section 5.

@@ -1,5 +1,10 @@
 """The second-order correction of EP's log evidence.
 
+In words    EP's approximation is the first term of a series, and this is the next one: it measures
+            by how much the true factors differ from their Gaussians in third and fourth cumulants.
+            It is a deterministic formula in what EP ends with, derived below, not a bound and not
+            an estimate with a standard error. Use it after EP, for N^2 operations: its size says
+            how far EP may be off.
 Paper       M. Opper, U. Paquet and O. Winther (2013), Perturbative corrections for approximate
             inference in Gaussian latent variable models, JMLR 14, 2857-2898; used by Paquet and
             Fraccaro (2016), Section 5, as "EP with its second-order correction".

@@ -5,7 +5,6 @@ In words    It is random-walk Metropolis whose noise has the shape of the densit
             since the covariance stands still while the chain that is kept is run.  Use it where no
             gradient is to be had and the variables are correlated or of different scales, up to
             some tens of them.
-
 Paper       G. O. Roberts, A. Gelman and W. R. Gilks (1997), "Weak convergence and optimal scaling
             of random walk Metropolis algorithms", Annals of Applied Probability 7, 110-120: how
             large.

@@ -7,7 +7,6 @@ In words    It is Hamiltonian Monte Carlo with a mass matrix that changes with t
             steps.  Use it for densities of a few dozen variables whose scales differ from place to
             place; it takes the derivatives of the mass matrix, and a factorisation for every
             iteration.
-
 Paper       M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214, in the form of
             U. Paquet and M. Fraccaro (2016), Section 3, equations (10) to (15), whose Algorithm 1
             is the case of Gaussian process classification.

@@ -6,7 +6,6 @@ In words    The variable gets a random velocity and glides over the landscape of
             change of the total energy is all that is needed to make up for the error of finite
             steps.  Use it for smooth densities of many continuous variables whose gradient can be
             computed, with a mass matrix if their scales differ.
-
 Paper       R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of MCMC, chapter 5;
             Paquet and Fraccaro (2016), Section 2, equations (6) to (9); the baseline of Shahbaba
             et al. (2014), Section 3.3.

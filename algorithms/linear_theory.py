@@ -1,5 +1,10 @@
 """HMC and Split HMC where U is quadratic: when their steps are unstable, what HMC's chain is like.
 
+In words    For a Gaussian target the leapfrog and split integrators are linear maps, so that
+            stability and the expected acceptance rate follow from their matrices. No chain is run:
+            these are exact statements about a quadratic energy, which a posterior near its mode
+            resembles. Use them to choose a step size, or to check that a measured acceptance rate
+            is what it should be.
 Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Hamiltonian Monte
             Carlo", Statistics and Computing 24, 339-349: its integrators, and its Figure 1.
 Mirror      none: formulas, derived below.

@@ -1,5 +1,10 @@
 r"""Normal orthant probabilities P(u > 0): exact by quadrature for small n, by simulation for large.
 
+In words    The evidence of a Gaussian-process classifier is the probability that a Gaussian vector
+            has no negative coordinate. For a few cases quadrature has it exactly; for many,
+            coordinates are drawn one after the other, with importance weights that make the
+            estimate unbiased. Use it as a reference that shares no code with EP, annealing or
+            bridge sampling.
 Papers      R. L. Plackett (1954), A reduction formula for normal multivariate integrals,
             Biometrika 41, 351-360.
             G. J. Gibson, C. A. Glasbey and D. A. Elston (1994), Monte Carlo evaluation of

@@ -1,5 +1,11 @@
 r"""Riemannian manifold Hamiltonian Monte Carlo for Gaussian-process classification.
 
+In words    RMHMC is Hamiltonian Monte Carlo whose mass matrix is the local curvature of the
+            density, so that every step has the scale of the place where the chain is. The mass
+            depends on the position, so each leapfrog step has two implicit equations, which
+            fixed-point iterations solve; if they converge, the trajectory is reversible and keeps
+            volume, and the Metropolis test makes the chain exact. Use it to see what geometry buys
+            on a few hundred latent values: an evaluation of the metric takes some N^3 operations.
 Paper       U. Paquet and M. Fraccaro (2016), "An Efficient Implementation of Riemannian Manifold
             Hamiltonian Monte Carlo for Gaussian Process Models".
 Mirror      rmhmc, hamiltonian_and_gradient, riemann_metric and derivatives are Algorithms 1 to 4

@@ -6,7 +6,6 @@ In words    It gives each case of a logistic regression an auxiliary variable, g
             is from a full conditional density, or is a slice update of one.  Use it for logistic
             regression with normal priors, with groups or without, if nothing is to be tuned; for
             many weights the factorisations dominate.
-
 Paper       N. G. Polson, J. G. Scott and J. Windle (2013), "Bayesian inference for logistic models
             using Polya-Gamma latent variables", Journal of the American Statistical Association
             108, 1339-1349; Y. Yu and X.-L. Meng (2011), Journal of Computational and Graphical

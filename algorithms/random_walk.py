@@ -6,7 +6,6 @@ In words    It proposes the present state plus normal noise, and moves there if 
             the flow between any two states.  Use it for a few variables of similar scale, or as the
             baseline that other samplers have to beat: the distance it covers grows only with the
             square root of the number of steps.
-
 Paper       N. Metropolis et al. (1953), J. Chem. Phys. 21, 1087-1092; the baseline of Figure 1 of
             Shahbaba et al. (2014), "Split Hamiltonian Monte Carlo".
 Mirror      random_walk_step, line by line (as in Neal 2011, Section 5.3.1).

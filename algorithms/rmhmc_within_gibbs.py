@@ -6,7 +6,6 @@ In words    The parameters move by Hamiltonian Monte Carlo with the hyperparamet
             density of its block invariant, by a Metropolis test of its own.  Use it where each
             block given the other is easy to move in, and the two are not strongly dependent: where
             the other one stands bounds how far a block can go.
-
 Paper       M. Girolami and B. Calderhead (2011), J. R. Statist. Soc. B 73, 123-214, Sections 8 and
             9; as the rival of Y. Zhang and C. Sutton (2014), "Semi-Separable Hamiltonian Monte
             Carlo for Inference in Bayesian Hierarchical Models", Sections 3 and 5.

@@ -6,7 +6,6 @@ In words    Parameters and hyperparameters get momenta and move in turn, each by
             test with the energy of both makes up for the error of steps that are not small.  Use it
             for hierarchical models in which a few hyperparameters set the scale of many parameters,
             so that Gibbs sampling creeps and no one step size suits plain HMC.
-
 Paper       Y. Zhang and C. Sutton (2014), "Semi-Separable Hamiltonian Monte Carlo for Inference in
             Bayesian Hierarchical Models", Advances in Neural Information Processing Systems 27.
 Mirror      sshmc_step is Algorithm 1, with its one eps, and leapfrog equations (2a) to (2c).  The

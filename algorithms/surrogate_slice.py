@@ -6,7 +6,6 @@ In words    It moves the hyperparameters of a Gaussian process and its latent va
             auxiliary variables from their own distribution, and slice sampling given them leaves
             the joint density invariant.  Use it where hyperparameters creep, because latent values
             that stand still leave them hardly any room.
-
 Paper       I. Murray and R. P. Adams (2010), "Slice sampling covariance hyperparameters of latent
             Gaussian models", Advances in Neural Information Processing Systems 23, 1732-1740.
 Mirror      surrogate_update, line by line.

@@ -1,6 +1,7 @@
 """The rules of the layout that a reader relies on, read off the source."""
 
 import ast
+import re
 
 import pytest
 
@@ -234,3 +235,13 @@ def test_every_file_is_in_one_of_these_rooms():
     assert {path.stem for path in COMMANDS} - {path.stem for path in SCRIPTS} == {
         "all", "data", "laboratory", "pages", "planted", "record", "rekey", "scale"}
     assert not {path for path in found if path.name == "__init__.py"}
+
+
+@pytest.mark.parametrize("path", [path for path in ALGORITHMS if not path.stem.endswith("_fast")
+                                  and path.stem != "__init__"], ids=name)
+def test_a_header_begins_in_words(path):
+    # what the algorithm does, why it is valid, when to use it
+    title, first = ast.get_docstring(tree(path)).split("\n\n")[:2]
+    assert first.startswith("In words ") and "\n" not in title
+    said = re.match(r"In words +((?:.*\n)(?: {12}.*\n)*)", first + "\n")[1]
+    assert len(re.findall(r"[.:;?](?=\s)", said)) >= 3
