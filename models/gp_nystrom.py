@@ -22,10 +22,11 @@ and of a length.
 Departures
 ----------
 Wang and Neal (2013), Section 5.2.4
-    theirs  with (40) and (41) C is approximated in the same fashion as Eigen-exact, so by (37)
+    theirs  C is "approximated in the same fashion as Eigen-exact", which inverts by (37)
     ours    by (32), which does not need B'B = I
-    why     the vectors (41) are not orthonormal; (37) is off by more than the inverse's own size,
-            and not even positive definite
+    why     the vectors (41) are not orthonormal.  The paper goes on to the form B S B' that (32)
+            inverts, so this is no error of its; whoever used (37) here would be off by more than
+            the inverse's own size
     test    test_section_5_2_4_the_vectors_are_not_orthonormal
 Wang and Neal (2013), Section 5.2.4, table of operations
     theirs  p m n for K^(n,m), and m^3 for chol(K^(m,m))

@@ -10,9 +10,9 @@ of 900 (p = 5, ARD).  With all cases it is the posterior, up to the order of the
 Departures
 ----------
 Wang and Neal (2013), (31)
-    theirs  N(y | 0, C_(m)), with y of all n responses
-    ours    N(y_(m) | 0, C_(m)), those of the subset
-    why     C_(m) is m x m, and (31) is to be the posterior given these observations only
+    theirs  N(y | 0, C_(m)), for "the posterior distribution given only these observations"
+    ours    N(y_(m) | 0, C_(m)), written with the index of the subset
+    why     C_(m) is m x m: y stands for the m responses, as the sentence says; no error
     test    test_equation_31_takes_the_responses_of_the_subset
 """
 

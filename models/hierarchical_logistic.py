@@ -20,9 +20,10 @@ number of weights: what -log p(w | gamma) has for its second derivative, on aver
 Departures
 ----------
 Zhang and Sutton (2014), Section 5.2
-    theirs  prod_i prod_j of all three factors
+    theirs  prod_i prod_j stands before all three factors
     ours    one Exp(v | lam), one N(w_i | 0, v I) a group, the likelihood for each case
-    why     a density of w_i and of v does not depend on how often they are used
+    why     the text has one v, and one w_i for each group: brackets are left out, no more; read
+            as it stands, the product would have the prior of v once for each case
     test    test_section_5_2_one_prior_a_group_and_one_of_v
 Zhang and Sutton (2014), Section 5.2
     theirs  G_i = Cov(x) + exp(gamma) I
