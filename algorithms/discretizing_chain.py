@@ -97,7 +97,7 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
         #     why     the proposal stays symmetric; with an infinite K there is none
         #     test    a label
         k_ = k + s if rng.random() < 0.5 else k - s
-        # 7   k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)])
+        # 7   k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)]), (13)
         #     theirs  silent about a pi that is infinite or not a number
         #     ours    such a move of the mark is rejected
         #     why     a state of energy -inf would be accepted, and never left again

@@ -8,7 +8,8 @@ In words    The variable gets a random velocity and glides over the landscape of
             computed, with a mass matrix if their scales differ.
 Paper       R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of MCMC, chapter 5;
             Paquet and Fraccaro (2016), Section 2, equations (6) to (9); the baseline of Shahbaba
-            et al. (2014), Section 3.3.
+            et al. (2014), Section 3.3.  Lines 4 to 8 are the leapfrog, equation (3) of Shahbaba et
+            al. and (9) of Paquet and Fraccaro, with the half steps between two steps joined.
 Mirror      hmc_step is Neal's Figure 2, with the mass matrix of equation (6), line by line.
 
 Notation
@@ -87,7 +88,7 @@ def hmc_step(current, model, eps, L, L_M, rng):
     proposed_U = proposal.U
     # 13  proposed_K <- p' M^-1 p / 2
     proposed_K = kinetic(p, L_M)
-    # ours
+    # ours: min(1, exp(-error)) is the probability of acceptance, Paquet and Fraccaro's (8)
     error = proposed_U - current_U + proposed_K - current_K
     # 14  draw u ~ Uniform(0, 1);  if u < exp(current_U - proposed_U + current_K - proposed_K)
     #     theirs  silent about an energy that is infinite or not a number
@@ -232,7 +233,7 @@ def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
 
 
 def trajectory(q, p, model, eps, L):
-    """Follow the leapfrog steps of a trajectory with unit masses, equations (9).
+    """Follow the leapfrog steps of a trajectory with unit masses, Paquet and Fraccaro's (9).
 
     Returns the positions, (L + 1, d), and the energies H, (L + 1,), from the start on.
     """

@@ -45,6 +45,7 @@ L, M               L, M              ()       steps; inner steps in each
 U_0 (Algorithm 1)  U(q, fit)         ()       (q - q-hat)' J (q - q-hat) / 2
 q-hat, J           q_hat, Z, w       (d, d)   posterior mode; Hessian of U there, Z diag(w^2) Z'
 A                                    (2d, 2d) [0 I; -J 0]; R = exp(A eps)
+Gamma, D                             (2d, 2d) eigenvectors of A, and its eigenvalues, +- i w_j
 q*                 q_star            (d,)     q - q-hat
 U_0, U_1           split.R_0, R_1             (Algorithm 2) models of the cases in R_0, with the
                                               prior, and of those in R_1, without

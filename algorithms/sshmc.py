@@ -1,11 +1,12 @@
 """Semi-separable Hamiltonian Monte Carlo, by the alternating block-wise leapfrog algorithm.
 
-In words    Parameters and hyperparameters get momenta and move in turn, each by leapfrog steps in
-            the energy that the other one leaves it, and where many such turns end is the proposal.
-            It is valid because the turns can be run backwards and keep volume, and a Metropolis
-            test with the energy of both makes up for the error of steps that are not small.  Use it
-            for hierarchical models in which a few hyperparameters set the scale of many parameters,
-            so that Gibbs sampling creeps and no one step size suits plain HMC.
+In words    Parameters and hyperparameters are given momenta together. Each of the two blocks moves
+            by leapfrog steps of the joint Hamiltonian while the other block stands still, in turn,
+            and the state after L such rounds is the proposal. It is valid because each round is
+            reversible and keeps volume, and one Metropolis test with the joint Hamiltonian corrects
+            the error of the steps. Use it for hierarchical models in which a few hyperparameters
+            set the scale of many parameters, so that Gibbs sampling moves slowly and no single step
+            size suits HMC.
 Paper       Y. Zhang and C. Sutton (2014), "Semi-Separable Hamiltonian Monte Carlo for Inference in
             Bayesian Hierarchical Models", Advances in Neural Information Processing Systems 27.
 Mirror      sshmc_step is Algorithm 1, with its one eps, and leapfrog equations (2a) to (2c).  The

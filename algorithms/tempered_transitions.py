@@ -1,13 +1,14 @@
 """Mapping with tempered transitions: exact sampling guided by several approximations.
 
-In words    The state is led through cheaper and cheaper approximations pi_1, ..., pi_n of pi and
-            back again, one update for each on either way, and where that ends is accepted or
-            rejected as a whole.  It is valid because each update on the way down is the reverse of
-            the one on the way up, so that the path and the same path in the opposite order have a
-            ratio of probabilities in which the updates cancel and densities are left, and by that
-            ratio the end is accepted.  Use it where pi is expensive and a single cheap
-            approximation would be too far from pi for long moves: pi is evaluated once for each
-            path, and the layers guide the rest.
+In words    The state goes up, by one update for each of the approximations pi_1, ..., pi_n, which
+            become cheaper, and down again by their reverses; where that ends is accepted or
+            rejected as a whole. It is valid because each update on the way down is the reversal,
+            with respect to the same pi_i, of the one on the way up: in the ratio of the
+            probabilities of the path and of the reversed path the updates cancel, and the product
+            of density ratios that is left, (15), is the Metropolis ratio. Use it where pi is
+            expensive and one cheap approximation would be too far from pi for long moves: pi is
+            needed at the two ends of a path only, and at its start it is known from the path
+            before.
 Paper       C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Models Using Fast
             Approximations for the Likelihood", arXiv 1305.2235, Section 4.
 Mirror      tempered_transitions_step, the list of Section 4, "Generate x-hat_1 from x using

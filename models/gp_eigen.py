@@ -1,6 +1,6 @@
 """Gaussian-process regression by the largest m eigenvalues of the kernel (Eigen-exact).
 
-Paper       Wang and Neal (2013), Section 5.2.3, equations (33) to (39).
+Paper       Wang and Neal (2013), Section 5.2.2, equations (32) to (39), and Section 5.2.3.
 
     C^ = B diag(s) B' + d I,    d = sigma^2,    s the m largest eigenvalues of K = C - sigma^2 I
 
@@ -150,6 +150,7 @@ def energy_from(memory, q, model):
     if not (memory.known == q[1:]).all():
         decompose(memory, q, model.whole)
     n, d, total = memory.s.size, np.exp(2.0 * q[0]), model.whole.y.size * LOG_2_PI
+    # y'C^^-1 y by (37) and log|C^| by (38), regrouped as in the header
     for i in range(n):
         variance = memory.s[i] + d if i >= n - model.m else d
         total += memory.u[i] * memory.u[i] / variance + np.log(variance)

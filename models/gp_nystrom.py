@@ -188,6 +188,7 @@ def energy_from(memory, q, model):
     a = memory.v / d
     triangular_solve(M, a, False)
     triangular_solve(M, a, True)
+    # y'C^^-1 y by (32) and log|C^| by (38), regrouped as in the header
     gap = y - B @ a
     quadratic = gap @ gap / d + a @ a
     return (0.5 * (y.size * (LOG_2_PI + 2.0 * q[0]) + log_det(M) + quadratic)
@@ -199,14 +200,17 @@ def make_B(memory, q, model):
     """Overwrite B, B'B and B'y by those at q; return whether K^(m,m) has a factor."""
     E, B, L = memory.kernel.E, memory.B, memory.M
     c2, amplitude = model.whole.c2, np.exp(2.0 * q[1])
+    # K^(n,m)
     for i in range(B.shape[0]):
         for j in range(B.shape[1]):
             B[i, j] = c2 + amplitude * E[i, j]
+    # K^(m,m), whose rows are among those of K^(n,m), plus jitter: trace / m is c^2 + eta^2
     for i in range(L.shape[0]):
         L[i] = B[model.index[i]]
         L[i, i] += model.jitter * (c2 + amplitude)
     if not factorise(L):
         return False
+    # B = K^(n,m) L^-T, as in (42); L borrows the memory of M
     invert_lower(L)
     times_lower_transposed(B, L)
     memory.G[:] = gram(B)

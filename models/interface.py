@@ -302,7 +302,12 @@ def grad_U1(theta, Phi, r_phi, model):
 
 @generic(on=3, default=U2_by_parts)
 def U2(Phi, Theta, r_theta, model):
-    """Potential energy of H_2, Zhang and Sutton's (10), up to a constant in phi -> float."""
+    """Potential energy of H_2, Zhang and Sutton's (10), up to a constant in phi -> float.
+
+    It is U_phi, minus the logs of p(theta | phi) and p(phi), plus auxiliary_theta, A(r_theta | phi)
+    + log |M_theta| / 2.  The sign of the last is not the printed one (algorithms/sshmc.py).
+    Samplers need its gradient alone, grad_U2.
+    """
 
 
 @generic(on=3)

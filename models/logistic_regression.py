@@ -166,6 +166,7 @@ def logistic_pass(theta, model, g, with_gradient):
             margin = s * eta[i]
             total += max(-margin, 0.0)
             product *= 1.0 + e[i]
+            # from here on eta is p - y, the gradient of the case's energy in x_i'theta
             eta[i] = -s * (e[i] if margin > 0.0 else 1.0) / (1.0 + e[i])
         total += math.log(product)
         if with_gradient:
