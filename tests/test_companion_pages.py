@@ -451,14 +451,14 @@ def test_a_drawings_marks_are_drawn_where_they_are():
                           evidence.svg(stored(*claim)))
 
     assert shapes(1.0, 6.0, (0.0, 0.5)) == [
-        ("rect", "in", "39.0", "55.0"), ("path", "end", "M39.0 2V12M94.0 2V12", ""),
-        ("path", "", "M6.0 7H50.0", ""), ("path", "se", "M22.5 7H33.5", ""),
-        ("circle", "", "28.0", "")]
+        ("rect", "in", "39", "55"), ("path", "end", "M39 2V12M94 2V12", ""),
+        ("path", "", "M6 7H50", ""), ("path", "se", "M22.5 7H33.5", ""),
+        ("circle", "", "28", "")]
     assert shapes(0.0, math.inf, (2.0, 0.0)) == [  # an end that is open has no line
-        ("rect", "in", "6.0", "94.0"), ("path", "end", "M6.0 2V12", ""), ("circle", "", "94.0", "")]
-    assert shapes(3.0, 3.0, (3.0, 0.0))[0] == ("rect", "in", "49.5", "1.0")
+        ("rect", "in", "6", "94"), ("path", "end", "M6 2V12", ""), ("circle", "", "94", "")]
+    assert shapes(3.0, 3.0, (3.0, 0.0))[0] == ("rect", "in", "49.5", "1")
     assert shapes(-math.inf, math.inf, (1.0, 0.0), (2.0, 0.0)) == [
-        ("rect", "in", "0.0", "100.0"), ("circle", "", "6.0", ""), ("circle", "", "94.0", "")]
+        ("rect", "in", "0", "100"), ("circle", "", "6", ""), ("circle", "", "94", "")]
 
 
 def test_a_drawing_shows_a_difference_where_the_verdict_finds_one():

@@ -1,6 +1,6 @@
 """The READMEs' headlines: each sentence names what it rests on, and is held to it.
 
-Of README.md these are "What was found" and "Which one to use", of a paper's page "What survives"
+Of README.md these are "What was found" and "Which one to use", of a paper's page "What we find"
 and "What to use today".  Behind a sentence stands one of
 
 <!-- rests on SCRIPT: CLAIM => EXPRESSION -->   what is true of this claim of figures/SCRIPT.json
@@ -23,7 +23,7 @@ from harness.tables import BLOCK, PAPERS
 FIGURES = ROOT / "figures"
 PAGES = [("README.md", "What was found"), ("README.md", "Which one to use")] + [
     (f"reproduce/{author}/README.md", heading)
-    for author in PAPERS for heading in ("What survives", "What to use today")]
+    for author in PAPERS for heading in ("What we find", "What to use today")]
 # numbers that name a place, a year, a link or code
 NAMES = re.compile(r"`[^`]*`|\]\([^)]*\)|\b(?:Table|Figure|Section|Algorithm|[Ee]quation|[Ll]ine)s?"
                    r" \(?\d[\d.]*\)?(?:(?:,| and| to) \(?\d[\d.]*\)?)*|\((?:19|20)\d\d\)")

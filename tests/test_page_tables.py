@@ -90,8 +90,9 @@ def test_the_score_of_a_paper_has_its_joint_tests():
     lines = contents(SCRIPTS, "wang")["score"]().splitlines()
     assert lines[0] == "| claims | in all" + HEADER and "| checks of ours" in lines[6]
     assert "| sentences and orders | 2 | 0 | 0 | 1 | 1 | 0 | 0 | 0 | 2 |" in lines
-    assert lines[-5:-2] == ["| joint test of a table's numbers | result | verdict |",
-                            "| --- | --- | --- |", "| a joint test | chi-squared 9 | differs |"]
+    assert lines[-5:-2] == ["| script | joint test of a table's numbers | result | verdict |",
+                            "| --- | --- | --- | --- |",
+                            "| `wang_table1` | a joint test | chi-squared 9 | differs |"]
 
 
 def test_a_printed_number_counts_once_by_its_worst_verdict():

@@ -171,14 +171,14 @@ def svg(claim):
     """Draw a stored claim: the accepted interval as a band, ours as dots with their errors."""
     low, high, (below, above), marks = drawing(claim)
     wide = max(high - low, 1.0)  # an interval of one number is to be seen
-    parts = [f'<rect class="in" x="{low - (wide - high + low) / 2:.1f}" width="{wide:.1f}"'
+    parts = [f'<rect class="in" x="{low - (wide - high + low) / 2:.3g}" width="{wide:.3g}"'
              ' y="2" height="10"/>']
-    ends = [f"M{x:.1f} 2V12" for x, is_open in ((low, below), (high, above)) if not is_open]
+    ends = [f"M{x:.3g} 2V12" for x, is_open in ((low, below), (high, above)) if not is_open]
     parts += [f'<path class="end" d="{"".join(ends)}"/>'] * bool(ends)
     for middle, one, all_ in marks:
         for mark, ends in (("", all_), ('class="se" ', one)):
-            parts += [f'<path {mark}d="M{x[0]:.1f} 7H{x[1]:.1f}"/>' for x in [ends] if x]
-        parts.append(f'<circle cx="{middle:.1f}" cy="7" r="2.2"/>')
+            parts += [f'<path {mark}d="M{x[0]:.3g} 7H{x[1]:.3g}"/>' for x in [ends] if x]
+        parts.append(f'<circle cx="{middle:.3g}" cy="7" r="2.2"/>')
     # hidden from a screen reader: the cells beside it say the same in words
     return f'<svg class="claim" viewBox="0 0 100 14" aria-hidden="true">{"".join(parts)}</svg>'
 

@@ -123,12 +123,12 @@ def score(scripts, author=""):
     claims = claims_of(scripts)
     if author:
         rows = [row(name, claims, name) for name in CLASSES]
-        joint = [[escaped(c["what"]), c["note"], c["verdict"]] for _, c in claims
-                 if c["kind"] == "joint test"]
+        joint = [[f"`{script.name}`", escaped(c["what"]), c["note"], c["verdict"]]
+                 for script, c in claims if c["kind"] == "joint test"]
         lines = markdown(["claims", "in all", *HEAD], rows)
         if joint:
-            lines += ["", *markdown(["joint test of a table's numbers", "result", "verdict"],
-                                    joint)]
+            lines += ["", *markdown(["script", "joint test of a table's numbers", "result",
+                                     "verdict"], joint)]
     else:
         rows = [row(f"{link}, of {RESULTS[name]} in its tables",
                     [one for one in claims if author_of(one[0]) == name], NUMBERS)
