@@ -157,6 +157,12 @@ OTHERS = {  # whole algorithms; x is not used
         np.zeros(4), np.zeros(1), p.grouped, sum_of_gammas, 2, rng),
     "surrogate slices": lambda p, x, rng: surrogate_slice.surrogate_slice(
         np.full(4, 2.0), np.array([0.1, -0.4]), p.cox, 0.5, np.ones(2), 2, rng, 2),
+    "Split HMC, Algorithm 1": lambda p, x, rng: split_hmc.normal_split_step(
+        p.fit.q, p.logistic, split_hmc.normal_approximation(p.fit), 0.9, 3, rng),
+    "Split HMC, Algorithm 2": lambda p, x, rng: split_hmc.data_split_step(
+        p.fit.q, p.logistic, p.split, 0.7, 3, 2, rng),
+    "SSHMC, Algorithm 1": lambda p, x, rng: sshmc.sshmc_step(
+        np.array([0.4, -0.3, 0.8]), np.array([0.2]), p.funnel, 0.6, 3, rng),
     "whole chain": lambda p, x, rng: discretizing_chain.whole_chain_step(
         np.zeros(2), p.normal, p.near,
         slice_sampling.Slice(np.ones(2), 5, np.arange(2), False), 2, 1, 5, rng),
