@@ -233,7 +233,7 @@ def test_every_file_is_in_one_of_these_rooms():
              for path in (ROOT / room).rglob("*.py") if path.stem != "lesson"}
     assert found == {*ALGORITHMS, *MODELS, *REPRODUCE}
     assert {path.stem for path in COMMANDS} - {path.stem for path in SCRIPTS} == {
-        "all", "data", "laboratory", "pages", "planted", "record", "rekey", "scale"}
+        "all", "data", "laboratory", "pages", "planted", "record", "rekey"}
     assert not {path for path in found if path.name == "__init__.py"}
 
 
