@@ -7,17 +7,17 @@ In words    Split HMC whose exact flow always lasts the same time, while the ste
             those of this chain; for a problem of your own use split HMC as it is.
 Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Hamiltonian Monte
             Carlo", Statistics and Computing 24, 339-349: the program that goes with it.
-Mirror      none: it is normal_split_step of algorithms/split_hmc.py, but for the flow R.
+Mirror      none: it is normal_split_step of algorithms/shahbaba_split_hmc.py, but for the flow R.
 Departures  none.
 
 The program computes R once, for 0.9 eps; the kicks follow the step of their transition, which is
-drawn from Uniform(0.8 eps, eps).  Notation as in algorithms/split_hmc.py.
+drawn from Uniform(0.8 eps, eps).  Notation as in algorithms/shahbaba_split_hmc.py.
 """
 
 from algorithms.hmc import draw_step
-from algorithms.split_hmc import exact_flow, follow
-from algorithms.split_hmc_fast import Counts as SplitCounts
-from algorithms.split_hmc_fast import empty_chain, metropolis, normal_state
+from algorithms.shahbaba_split_hmc import exact_flow, follow
+from algorithms.shahbaba_split_hmc_fast import Counts as SplitCounts
+from algorithms.shahbaba_split_hmc_fast import empty_chain, metropolis, normal_state
 from models.jit import check_interrupt, njit
 
 

@@ -131,7 +131,7 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
             #             preserving" integrator
             #     ours    the same loops, f_max an argument
             #     why     both hold only in the limit f_max -> infinity;
-            #             reproduce/paquet_fixed_point.py measures what f_max = 5 leaves
+            #             reproduce/beyond/paquet_fixed_point.py measures what f_max = 5 leaves
             #     test    test_trajectories_lead_back
             # 13  for f = 1 to f_max do
             for _f in range(f_max):

@@ -73,7 +73,7 @@ from algorithms.generalised_leapfrog import (
     solve_14,
 )
 from algorithms.hmc import draw_step, warned
-from algorithms.sshmc import check_blocks
+from algorithms.zhang_sshmc import check_blocks
 from models import validate
 from models.hierarchical_logistic import (
     GroupGivenV,

@@ -12,7 +12,7 @@ With E = V diag(s) V' the kernel of one length rho, a = V'y and b = V'1,
 by the formulas of Sherman and Morrison and of the determinant.  A new rho takes a decomposition,
 about 9 n^3 operations by LAPACK's dsyevd where the regression takes n^3 / 3; every sigma and eta
 after that n operations and n logarithms.  It pays where these two change ten to forty times for
-each rho: algorithms/dragging.py.  An eigenvalue that rounding makes negative counts as 0.
+each rho: algorithms/rivals/dragging.py.  An eigenvalue that rounding makes negative counts as 0.
 
 Departures  none.
 

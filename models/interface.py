@@ -305,7 +305,7 @@ def U2(Phi, Theta, r_theta, model):
     """Potential energy of H_2, Zhang and Sutton's (10), up to a constant in phi -> float.
 
     It is U_phi, minus the logs of p(theta | phi) and p(phi), plus auxiliary_theta, A(r_theta | phi)
-    + log |M_theta| / 2.  The sign of the last is not the printed one (algorithms/sshmc.py).
+    + log |M_theta| / 2.  The sign of the last is not the printed one (algorithms/zhang_sshmc.py).
     Samplers need its gradient alone, grad_U2.
     """
 

@@ -12,7 +12,7 @@ Run     python reproduce/all.py --tables    1 s; nothing is computed
 Writes  what README.md and the papers' pages show of the results that are in figures/
 """
 
-from harness.start import orderly, parse
+from reproduce.harness.start import orderly, parse
 
 import json
 import os
@@ -21,18 +21,27 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import NamedTuple
 
-from harness.claims import CLASSES
-from harness.fingerprint import ROOT
-from harness.replicates import figures, processor, write
-from harness.run import own_version
-from harness.shards import AGAIN
-from harness.tables import COLUMNS, HEAD, Script, counts, markdown, ours, pages, read, row, told
-from harness.workers import PARENT
+from reproduce.harness.claims import CLASSES
+from reproduce.harness.papers import ROOT, scripts
+from reproduce.harness.replicates import figures, processor, write
+from reproduce.harness.run import own_version
+from reproduce.harness.shards import AGAIN
+from reproduce.harness.tables import (
+    COLUMNS,
+    HEAD,
+    Script,
+    counts,
+    markdown,
+    ours,
+    pages,
+    read,
+    row,
+    told,
+)
+from reproduce.harness.workers import PARENT
 
-SCRIPTS = Path(__file__).resolve().parent
 INTERRUPTED = (130, -signal.SIGINT)  # exit statuses: by the harness, by Python
 
 pressed = []  # Ctrl-C reaches the script that runs, too; while Python starts it ends with status 1
@@ -46,11 +55,6 @@ class Run(NamedTuple):
     seconds: float  # wall time of this run
     record: dict  # what it saved as JSON in this run; empty if it did not
     last: str = ""  # the last line that a shard printed
-
-
-def scripts(folder):
-    """List the scripts in `folder`: <author>_<what>.py, and meet.py."""
-    return sorted([*folder.glob("*_*.py"), *folder.glob("meet.py")])
 
 
 def run(path, settings):
@@ -114,17 +118,17 @@ def duration(seconds):
 
 def tables(root=ROOT):
     """Write what the pages show of the results that are saved."""
-    for path, text in pages(root, read(scripts(SCRIPTS), figures("paper"))).items():
+    for path, text in pages(root, read(scripts(), figures("paper"))).items():
         changed = text != path.read_text()
         if changed:
             write(path, text)
         print(f"{path.relative_to(root)}: {'written' if changed else 'up to date'}")
 
 
-def main(settings, folder=SCRIPTS):
-    """Run the scripts in `folder` one after the other; return the exit status."""
+def main(settings, found=None):
+    """Run the scripts `found`, or all, one after the other; return the exit status."""
     runs, target = [], figures(settings.budget) / "results.md"
-    found = scripts(folder)
+    found = scripts() if found is None else found
     for k, path in enumerate(found, 1):
         print(f"\n=== {k}/{len(found)} {path.stem}", flush=True)
         runs.append(run(path, settings))

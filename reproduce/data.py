@@ -7,15 +7,15 @@ A file is looked for in --data DIR, in $PAPERS_DATA, in the user's cache, and at
 from which it goes into the cache.  The scripts find them in the same way: nobody has to run this.
 """
 
-from harness.start import orderly, parse
+from reproduce.harness.start import orderly, parse
 
 import sys
 
-from harness.claims import table
-from harness.files import DataError, undamaged
-from paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
-from shahbaba.datasets import chess, ctg, simulated_logistic, statlog
-from zhang.datasets import cox_64, german_credit, simulated_cox, volatility
+from reproduce.harness.claims import table
+from reproduce.harness.files import DataError, undamaged
+from reproduce.paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
+from reproduce.shahbaba.datasets import chess, ctg, simulated_logistic, statlog
+from reproduce.zhang.datasets import cox_64, german_credit, simulated_cox, volatility
 
 SETS = {
     "Paquet & Fraccaro": [usps_3v5, usps_3v5_test, digits_3v5],

@@ -12,7 +12,7 @@ Run     python reproduce/paquet_fig1.py [--budget smoke|short|paper]
 Writes  figures/paquet_fig1.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 from typing import NamedTuple
 
@@ -20,10 +20,10 @@ import numpy as np
 
 from algorithms.generalised_leapfrog import generalised_leapfrog, metric_factor, rmhmc_step
 from algorithms.hmc import hmc_step, state_at, trajectory
-from harness.claims import Claim, Measured, Scan, brief, mean, text_table
-from harness.style import COLOURS, legend_below, panels
 from models.interface import U, metric
 from models.mixture import gaussian_mixture, mixture_draw
+from reproduce.harness.claims import Claim, Measured, Scan, brief, mean, text_table
+from reproduce.harness.style import COLOURS, legend_below, panels
 
 NAME, WHAT = "paquet_fig1", "trajectories of HMC and RMHMC"
 MINUTES = {"paper": 5, "short": 0.6, "smoke": 0.1}

@@ -8,7 +8,7 @@ Run     python reproduce/paquet_fig2.py [--budget smoke|short|paper]
 Writes  figures/paquet_fig2.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import time
 from typing import NamedTuple
@@ -17,12 +17,12 @@ import numpy as np
 
 from algorithms.ais import ais, combine, geometric_ladder
 from algorithms.ep_correction import second_order
-from harness.claims import Claim, Declared, Measured, brief, mean, text_table
-from harness.files import or_exit
-from harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
-from paquet.digits import usps_3v5
-from paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
-from paquet.rivals import bridged
+from reproduce.harness.claims import Claim, Declared, Measured, brief, mean, text_table
+from reproduce.harness.files import or_exit
+from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
+from reproduce.paquet.digits import usps_3v5
+from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
+from reproduce.paquet.rivals import bridged
 
 NAME, WHAT = "paquet_fig2", "evidence by AIS, HMC and RMHMC"
 MINUTES = {"paper": 90, "short": 2, "smoke": 0.2}

@@ -9,12 +9,12 @@ Run     python reproduce/shahbaba_errata.py    the options change nothing
 Writes  figures/shahbaba_errata.png, .txt (comparisons and claims), .json
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, Measured, average, least, log, text_table
-from harness.style import (
+from reproduce.harness.claims import Claim, Measured, average, least, log, text_table
+from reproduce.harness.style import (
     COLOURS,
     MARKERS,
     legend_below,
@@ -24,8 +24,16 @@ from harness.style import (
     panels,
     row_labels,
 )
-from shahbaba import printed
-from shahbaba.printed import MEASURES, METHODS, MISPRINTS, PROBLEMS, gradients, half_unit, number
+from reproduce.shahbaba import printed
+from reproduce.shahbaba.printed import (
+    MEASURES,
+    METHODS,
+    MISPRINTS,
+    PROBLEMS,
+    gradients,
+    half_unit,
+    number,
+)
 
 NAME, WHAT = "shahbaba_errata", "the tables against themselves"
 MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.03)

@@ -7,7 +7,7 @@ Run     python reproduce/shahbaba_fig1.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_fig1.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import time
 
@@ -17,9 +17,9 @@ from algorithms.ess import initial_sequence
 from algorithms.hmc import hmc
 from algorithms.linear_theory import correlation_and_rate
 from algorithms.random_walk import random_walk
-from harness.claims import Claim, brief, mean, text_table
-from harness.style import COLOURS, legend_below, panels
 from models.gaussian import Gaussian
+from reproduce.harness.claims import Claim, brief, mean, text_table
+from reproduce.harness.style import COLOURS, legend_below, panels
 
 NAME, WHAT = "shahbaba_fig1", "HMC against a random walk"
 MINUTES = {"paper": 1.0, "short": 0.2, "smoke": 0.05}

@@ -6,14 +6,14 @@ Run     python reproduce/shahbaba_fig2.py [--seed S]
 Writes  figures/shahbaba_fig2.png, .txt (the claims), .json; smoke and short in their folders
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim
-from harness.style import legend_below, panels
-from shahbaba.datasets import illustrative
-from shahbaba.illustration import SLOPE, fitted
+from reproduce.harness.claims import Claim
+from reproduce.harness.style import legend_below, panels
+from reproduce.shahbaba.datasets import illustrative
+from reproduce.shahbaba.illustration import SLOPE, fitted
 
 NAME, WHAT = "shahbaba_fig2", "a classification problem"
 MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.05)

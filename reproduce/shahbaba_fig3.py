@@ -8,15 +8,15 @@ Run     python reproduce/shahbaba_fig3.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_fig3.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, least, text_table
-from harness.style import legend_below, panels
 from models.interface import U, grad_U, hessian
-from shahbaba.datasets import illustrative
-from shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fitted, share
+from reproduce.harness.claims import Claim, least, text_table
+from reproduce.harness.style import legend_below, panels
+from reproduce.shahbaba.datasets import illustrative
+from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fitted, share
 
 NAME, WHAT = "shahbaba_fig3", "U and its normal approximation"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}

@@ -8,16 +8,16 @@ Run     python reproduce/shahbaba_fig4.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_fig4.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from algorithms.split_hmc import split_data
-from harness.claims import Claim, Scan, mean, text_table
-from harness.style import legend_below, panels
+from algorithms.shahbaba_split_hmc import split_data
 from models.interface import grad_U, hessian
-from shahbaba.datasets import illustrative, simulated_logistic
-from shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fitted, share
+from reproduce.harness.claims import Claim, Scan, mean, text_table
+from reproduce.harness.style import legend_below, panels
+from reproduce.shahbaba.datasets import illustrative, simulated_logistic
+from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fitted, share
 
 NAME, WHAT = "shahbaba_fig4", "splitting the data"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}

@@ -10,13 +10,13 @@ Run     python reproduce/shahbaba_table1.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_table1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
-from harness.claims import brief, text_table
-from shahbaba import tables
-from shahbaba.chains import ALL, one_chain, warm
-from shahbaba.datasets import SIMULATED
-from shahbaba.printed import METHODS, PROBLEMS, N
+from reproduce.harness.claims import brief, text_table
+from reproduce.shahbaba import tables
+from reproduce.shahbaba.chains import ALL, one_chain, warm
+from reproduce.shahbaba.datasets import SIMULATED
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, N
 
 NAME, WHAT = "shahbaba_table1", "three methods on simulated data"
 MINUTES = {"paper": 55, "short": 2, "smoke": 0.25}

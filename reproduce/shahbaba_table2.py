@@ -10,13 +10,13 @@ Run     python reproduce/shahbaba_table2.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_table2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
-from harness.files import or_exit
-from shahbaba import tables
-from shahbaba.chains import ALL, AUTHORS, one_chain, warm
-from shahbaba.datasets import STAND_IN, StandIn, chess, ctg, names, statlog
-from shahbaba.printed import METHODS, MISPRINTS, N, sentence
+from reproduce.harness.files import or_exit
+from reproduce.shahbaba import tables
+from reproduce.shahbaba.chains import ALL, AUTHORS, one_chain, warm
+from reproduce.shahbaba.datasets import STAND_IN, StandIn, chess, ctg, names, statlog
+from reproduce.shahbaba.printed import METHODS, MISPRINTS, N, sentence
 
 NAME, WHAT = "shahbaba_table2", "three methods on three real data sets"
 MINUTES = {"paper": 16, "short": 1.5, "smoke": 0.2}

@@ -10,16 +10,16 @@ Run     python reproduce/wang_errata.py [--budget smoke|short|paper]
 Writes  figures/wang_errata.png, .txt (the errata and claims), .json
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, Declared
-from harness.claims import table as text_table
-from harness.style import COLOURS, MARKERS, legend_below, mark, panels, row_labels
-from wang import identities
-from wang.errata import ERRATA, FIRST, MISPRINTS, NOTATION, PITFALLS
-from wang.printed import (
+from reproduce.harness.claims import Claim, Declared
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels, row_labels
+from reproduce.wang import identities
+from reproduce.wang.errata import ERRATA, FIRST, MISPRINTS, NOTATION, PITFALLS
+from reproduce.wang.printed import (
     COLUMNS,
     CPU,
     FASTER,

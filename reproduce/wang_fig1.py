@@ -12,18 +12,18 @@ Run     python reproduce/wang_fig1.py [--budget smoke|short|paper]
 Writes  figures/wang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from algorithms.discretizing_chain_fast import State, discretizing_chain_step
 from algorithms.slice_sampling import EVALUATIONS, Slice
-from harness.claims import Claim, brief, mean
-from harness.claims import table as text_table
-from harness.style import COLOURS, mathematics, panels
+from algorithms.wang_discretizing_chain_fast import State, discretizing_chain_step
 from models.interface import log_likelihood_of, prepare
-from wang.datasets import approximation, order, posterior, scaled
-from wang.printed import ROWS, SOD, said
+from reproduce.harness.claims import Claim, brief, mean
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, mathematics, panels
+from reproduce.wang.datasets import approximation, order, posterior, scaled
+from reproduce.wang.printed import ROWS, SOD, said
 
 NAME, WHAT = "wang_fig1", "mapping to a discretizing chain and back"
 MINUTES = {"paper": 1, "short": 0.3, "smoke": 0.1}

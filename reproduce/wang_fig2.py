@@ -2,25 +2,25 @@
 
 Left mapping to a discretizing chain with a subset of 150 cases, right tempered transitions through
 subsets of 100 and 50; lags to 50.  The chains are those of Table 2 on one data set
-(wang/cells.py), with which they are stored, and the paper's are one of each.
+(wang/table_runs.py), with which they are stored, and the paper's are one of each.
 
 Run     python reproduce/wang_fig2.py [--budget smoke|short|paper]
         After wang_table2 at the same budget it takes seconds.
 Writes  figures/wang_fig2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, brief, log, mean
-from harness.claims import table as text_table
-from harness.replicates import Experiment
-from harness.style import COLOURS, legend_below, panels
-from wang.cells import MAIN, SETTINGS, STORE, progress, tasks
-from wang.chains import LAGS, chain, warm
-from wang.compare import noise, scan
-from wang.printed import ROWS, SOD, TAU, TEMPERED, half_unit, said
+from reproduce.harness.claims import Claim, brief, log, mean
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.replicates import Experiment
+from reproduce.harness.style import COLOURS, legend_below, panels
+from reproduce.wang.chains import LAGS, chain, warm
+from reproduce.wang.printed import ROWS, SOD, TAU, TEMPERED, half_unit, said
+from reproduce.wang.table_claims import noise, scan
+from reproduce.wang.table_runs import MAIN, SETTINGS, STORE, progress, tasks
 
 NAME, WHAT = "wang_fig2", "autocorrelations on data set 2"
 MINUTES = {"paper": 25, "short": 1, "smoke": 0.5}

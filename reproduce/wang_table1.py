@@ -10,19 +10,19 @@ Run     python reproduce/wang_table1.py [--budget smoke|short|paper]
 Writes  figures/wang_table1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
-from harness.claims import Claim, brief, least, mean
-from harness.claims import table as text_table
-from harness.style import COLOURS, WIDTH, legend_below, plt
 from models.gp_regression import GPRegression, covariance
 from models.interface import U, grad_U, log_likelihood
-from wang.datasets import SIGMA, C, data
-from wang.printed import ETA, ROWS, lengths, said
+from reproduce.harness.claims import Claim, brief, least, mean
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, WIDTH, legend_below, plt
+from reproduce.wang.datasets import SIGMA, C, data
+from reproduce.wang.printed import ETA, ROWS, lengths, said
 
 NAME, WHAT = "wang_table1", "what the ten data sets identify"
 MINUTES = {"paper": 5, "short": 1.5, "smoke": 0.2}

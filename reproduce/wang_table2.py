@@ -3,7 +3,7 @@
 All methods on the ten data sets, 2000 iterations from the truth, of which the last two thirds are
 used.  The paper has one chain on one data set of each kind; ours has several of both, and what they
 scatter by is what its numbers are judged by.  The paper does not state the slices' width and limit,
-nor what an iteration of a mapping is: all is measured with four settings (wang/cells.py).  A cost
+nor what an iteration of a mapping is: all is measured with four settings (wang/table_runs.py).  A cost
 is counted in evaluations of the posterior, those of an approximation weighted by what they take,
 and beside it in seconds.  Chains are shared with wang_table3 and wang_fig2.
 
@@ -12,15 +12,16 @@ Run     python reproduce/wang_table2.py [--budget smoke|short|paper]
 Writes  figures/wang_table2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, Measured, average, brief, least
-from harness.claims import table as text_table
-from harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
-from wang.cells import COSTS, SETTINGS, everything
-from wang.compare import (
+from reproduce.harness.claims import Claim, Measured, average, brief, least
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
+from reproduce.wang.datasets import SIGMA, C
+from reproduce.wang.printed import FASTER, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, said
+from reproduce.wang.table_claims import (
     GAINS,
     ahead,
     better_mapping,
@@ -32,8 +33,7 @@ from wang.compare import (
     printed_gain,
     scan,
 )
-from wang.datasets import SIGMA, C
-from wang.printed import FASTER, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, said
+from reproduce.wang.table_runs import COSTS, SETTINGS, everything
 
 NAME, WHAT = "wang_table2", "autocorrelation time times cost, ten data sets"
 MINUTES = {"paper": 240, "short": 2, "smoke": 1}
@@ -43,7 +43,7 @@ PAIRS = ((1, 6), (2, 7), (3, 8), (4, 9), (5, 10))  # the same with 300 and 900 c
 SATISFACTORY = (1, 6, 7, 8, 9, 10)  # Section 6.3: those that are not 300 cases with p = 5
 POOR = (2, 3, 4, 5)
 
-# Our settings are in wang/cells.py, the noise and the constant of the data in wang/datasets.py
+# Our settings are in wang/table_runs.py, the noise and the constant of the data in wang/datasets.py
 
 
 # The work

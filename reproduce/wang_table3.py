@@ -1,6 +1,6 @@
 """Wang and Neal (2013), Table 3: CPU time of an iteration and autocorrelation time, ten data sets.
 
-The chains are those of Table 2 (wang/cells.py), with which they are stored.  An autocorrelation
+The chains are those of Table 2 (wang/table_runs.py), with which they are stored.  An autocorrelation
 time is that of the log likelihood in the last two thirds of 2000 iterations, summed up to the first
 lag that is not significant; the literal reading of the paper's cut-off and Geyer's estimate stand
 beside it.  Seconds are ours; what is compared is their proportion, and what it says of the question
@@ -11,16 +11,16 @@ Run     python reproduce/wang_table3.py [--budget smoke|short|paper]
 Writes  figures/wang_table3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, Measured, average, brief
-from harness.claims import table as text_table
-from harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
-from wang.cells import ESTIMATORS, MAIN, SETTINGS, everything
-from wang.chains import UNITS
-from wang.compare import (
+from reproduce.harness.claims import Claim, Measured, average, brief
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
+from reproduce.wang.chains import UNITS
+from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, said
+from reproduce.wang.table_claims import (
     CELLS,
     GAINS,
     OWN_SLICES,
@@ -33,12 +33,12 @@ from wang.compare import (
     tempered_share,
     z_gain,
 )
-from wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, said
+from reproduce.wang.table_runs import ESTIMATORS, MAIN, SETTINGS, everything
 
 NAME, WHAT = "wang_table3", "times of an iteration and autocorrelation times, ten data sets"
 MINUTES = {"paper": 240, "short": 2, "smoke": 1}
 
-# The paper's settings are with its numbers, in wang/printed.py; ours are in wang/cells.py
+# The paper's settings are with its numbers, in wang/printed.py; ours are in wang/table_runs.py
 LARGE = (9, 10)  # n = 900, p = 5, long length scales
 IMPOSSIBLE = (3, 4, 5, 8, 9, 10)  # with "sweep", by the printed CPU times
 CLOSE, FEW = 0.75, 0.15  # rate of acceptance of a good pi*; m / n of a small one

@@ -9,19 +9,18 @@ Run     python reproduce/zhang_errata.py [--budget smoke|short|paper]
 Writes  figures/zhang_errata.png, .txt (the errata and claims), .json
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from algorithms.sshmc import check_sshmc, sshmc
-from harness.claims import Claim, Declared, Measured, brief, mean, measured
-from harness.claims import table as text_table
-from harness.files import or_exit
-from harness.style import COLOURS, WIDTH, plt, row_labels
-from zhang.as_printed import PRINTED, as_printed, third_from_the_start
-from zhang.datasets import PURPOSES, attributes, german_credit
-from zhang.errata import ERRATA, MISPRINTS, NOTATION
-from zhang.identities import (
+from algorithms.zhang_sshmc import check_sshmc, sshmc
+from reproduce.harness.claims import Claim, Declared, Measured, brief, mean, measured
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.files import or_exit
+from reproduce.harness.style import COLOURS, WIDTH, plt, row_labels
+from reproduce.zhang.datasets import PURPOSES, attributes, german_credit
+from reproduce.zhang.errata import ERRATA, MISPRINTS, NOTATION
+from reproduce.zhang.identities import (
     cox_masses,
     errors_of_flow,
     funnel_masses,
@@ -29,7 +28,7 @@ from zhang.identities import (
     logistic_scores,
     one_step,
 )
-from zhang.printed import (
+from reproduce.zhang.printed import (
     FUNNEL,
     GIBBS,
     HMC,
@@ -41,6 +40,7 @@ from zhang.printed import (
     number,
     said,
 )
+from reproduce.zhang.printed_formulas import PRINTED, as_printed, third_from_the_start
 
 NAME, WHAT = "zhang_errata", "what cannot be as printed"
 MINUTES = {"paper": 3, "short": 0.5, "smoke": 0.2}

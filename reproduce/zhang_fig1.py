@@ -11,17 +11,17 @@ Run     python reproduce/zhang_fig1.py [--budget smoke|short|paper]
 Writes  figures/zhang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, brief, mean
-from harness.claims import table as text_table
-from harness.style import COLOURS, legend_below, panels
 from models.funnel import VARIANCE, Funnel
-from zhang.funnel import exact_draw
-from zhang.paths import hmc_path, soft_abs_path, sshmc_path
-from zhang.printed import FUNNEL, HMC, SSHMC, said
+from reproduce.harness.claims import Claim, brief, mean
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, legend_below, panels
+from reproduce.zhang.funnel import exact_draw
+from reproduce.zhang.paths import hmc_path, soft_abs_path, sshmc_path
+from reproduce.zhang.printed import FUNNEL, HMC, SSHMC, said
 
 NAME, WHAT = "zhang_fig1", "energies and paths of three methods"
 MINUTES = {"paper": 1, "short": 0.5, "smoke": 0.2}

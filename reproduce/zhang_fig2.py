@@ -12,18 +12,18 @@ Run     python reproduce/zhang_fig2.py [--budget smoke|short|paper] [--data DIR]
 Writes  figures/zhang_fig2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, Measured, average, brief, log, mean
-from harness.claims import table as text_table
-from harness.replicates import Experiment
-from harness.style import COLOURS, legend_below, panels
-from zhang import datasets
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, said
-from zhang.volatility import EDGES, NAMES, START, TRUTH, estimates
-from zhang.volatility_settings import all_runs, extremes
+from reproduce.harness.claims import Claim, Measured, average, brief, log, mean
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.replicates import Experiment
+from reproduce.harness.style import COLOURS, legend_below, panels
+from reproduce.zhang import datasets
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, said
+from reproduce.zhang.volatility import EDGES, NAMES, START, TRUTH, estimates
+from reproduce.zhang.volatility_settings import all_runs, extremes
 
 NAME, WHAT = "zhang_fig2", "hyperparameters of the stochastic volatility model"
 MINUTES = {"paper": 18, "short": 1.5, "smoke": 0.5}

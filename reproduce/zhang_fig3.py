@@ -10,22 +10,22 @@ Run     python reproduce/zhang_fig3.py [--budget smoke|short|paper]
 Writes  figures/zhang_fig3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import math
 
 import numpy as np
 from scipy.stats import gamma
 
-from harness.claims import Claim, Measured, average, brief, log, mean
-from harness.claims import table as text_table
-from harness.style import COLOURS, legend_below, panels
-from zhang.cox import EDGES, OWN, clock, difference, estimates, one_chain, pilots, warm
-from zhang.cox_runs import computed, keeper, rows_of, tuned
-from zhang.datasets import RANGE, SIGMA2, cox_64, load
-from zhang.printed import COX as SETTINGS
-from zhang.printed import GIBBS, SSHMC, said
-from zhang.tuning import pick
+from reproduce.harness.claims import Claim, Measured, average, brief, log, mean
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, legend_below, panels
+from reproduce.zhang.cox import EDGES, OWN, clock, difference, estimates, one_chain, pilots, warm
+from reproduce.zhang.cox_runs import computed, keeper, rows_of, tuned
+from reproduce.zhang.datasets import RANGE, SIGMA2, cox_64, load
+from reproduce.zhang.printed import COX as SETTINGS
+from reproduce.zhang.printed import GIBBS, SSHMC, said
+from reproduce.zhang.tuning import pick
 
 NAME, WHAT = "zhang_fig3", "posteriors of two Cox processes"
 MINUTES = {"paper": 8, "short": 2.5, "smoke": 0.4}

@@ -12,16 +12,16 @@ Run     python reproduce/zhang_table1.py [--budget smoke|short|paper]
 Writes  figures/zhang_table1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import BUDGETS, Claim, Declared, Measured, brief, least, log
-from harness.claims import table as text_table
-from harness.style import COLOURS, legend_above, panels, row_labels
-from zhang.funnel import LONG, MASSES, clock, estimates, one_chain, pilots, warm
-from zhang.funnel_settings import READINGS, grid, scan, sshmc_setting
-from zhang.funnel_table import (
+from reproduce.harness.claims import BUDGETS, Claim, Declared, Measured, brief, least, log
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, legend_above, panels, row_labels
+from reproduce.zhang.funnel import LONG, MASSES, clock, estimates, one_chain, pilots, warm
+from reproduce.zhang.funnel_settings import READINGS, grid, scan, sshmc_setting
+from reproduce.zhang.funnel_table import (
     ESS,
     MSE,
     TABLE,
@@ -33,10 +33,10 @@ from zhang.funnel_table import (
     rate,
     times_claim,
 )
-from zhang.judged import acceptance_claim, row_test
-from zhang.pilots import draw_pilots
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
-from zhang.tuning import pick
+from reproduce.zhang.judged import acceptance_claim, row_test
+from reproduce.zhang.pilots import draw_pilots
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
+from reproduce.zhang.tuning import pick
 
 NAME, WHAT = "zhang_table1", "three methods on the funnel"
 MINUTES = {"paper": 9, "short": 1.5, "smoke": 0.5}

@@ -11,20 +11,20 @@ Run     python reproduce/zhang_table2.py [--budget smoke|short|paper] [--data DI
 Writes  figures/zhang_table2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, Declared, brief
-from harness.claims import table as text_table
-from harness.files import or_exit
-from harness.style import COLOURS, legend_above, panels, row_labels
-from zhang import logistic
-from zhang.datasets import german_credit
-from zhang.judged import acceptance_claim, row_test
-from zhang.logistic import BOUND, DROPPED, MODE, PRIOR, estimates, one_run, pilots
-from zhang.logistic_settings import TRAP, grid, scan, weight
-from zhang.logistic_table import (
+from reproduce.harness.claims import Claim, Declared, brief
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.files import or_exit
+from reproduce.harness.style import COLOURS, legend_above, panels, row_labels
+from reproduce.zhang import logistic
+from reproduce.zhang.datasets import german_credit
+from reproduce.zhang.judged import acceptance_claim, row_test
+from reproduce.zhang.logistic import BOUND, DROPPED, MODE, PRIOR, estimates, one_run, pilots
+from reproduce.zhang.logistic_settings import TRAP, grid, scan, weight
+from reproduce.zhang.logistic_table import (
     ANY,
     ESS,
     TABLE,
@@ -35,9 +35,9 @@ from zhang.logistic_table import (
     scanned_gain,
     times_claim,
 )
-from zhang.pilots import draw_pilots
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
-from zhang.tuning import pick
+from reproduce.zhang.pilots import draw_pilots
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
+from reproduce.zhang.tuning import pick
 
 NAME, WHAT = "zhang_table2", "three methods on hierarchical logistic regression"
 MINUTES = {"paper": 18, "short": 2, "smoke": 0.5}

@@ -11,16 +11,16 @@ Run     python reproduce/zhang_table3.py [--budget smoke|short|paper] [--data DI
 Writes  figures/zhang_table3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import numpy as np
 
-from harness.claims import Claim, Declared, Scan, brief, least, log, mean
-from harness.claims import table as text_table
-from harness.style import COLOURS, legend_above, panels
-from zhang import datasets, judged, volatility
-from zhang.pilots import draw_pilots
-from zhang.printed import (
+from reproduce.harness.claims import Claim, Declared, Scan, brief, least, log, mean
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, legend_above, panels
+from reproduce.zhang import datasets, judged, volatility
+from reproduce.zhang.pilots import draw_pilots
+from reproduce.zhang.printed import (
     GIBBS,
     HMC,
     HYPERPARAMETERS,
@@ -31,8 +31,8 @@ from zhang.printed import (
     said,
     seconds,
 )
-from zhang.volatility import NAMES, estimates
-from zhang.volatility_settings import LENGTH, all_runs, extremes
+from reproduce.zhang.volatility import NAMES, estimates
+from reproduce.zhang.volatility_settings import LENGTH, all_runs, extremes
 
 NAME, WHAT = "zhang_table3", "three methods on the stochastic volatility model"
 MINUTES = {"paper": 18, "short": 2, "smoke": 0.5}

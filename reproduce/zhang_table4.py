@@ -10,18 +10,27 @@ Run     python reproduce/zhang_table4.py [--budget smoke|short|paper]
 Writes  figures/zhang_table4.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from harness.start import main
+from reproduce.harness.start import main
 
 import math
 
 import numpy as np
 
-from harness.claims import Claim, Declared, Measured, brief, mean
-from harness.claims import table as text_table
-from harness.style import COLOURS, WIDTH, legend_below, log_bar, plt, row_labels
-from zhang.cox import OWN, warm
-from zhang.cox_runs import DISTANCES, LONGER, ONE, computed, rows_of, scan_of, timed, tuned
-from zhang.cox_table import (
+from reproduce.harness.claims import Claim, Declared, Measured, brief, mean
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import COLOURS, WIDTH, legend_below, log_bar, plt, row_labels
+from reproduce.zhang.cox import OWN, warm
+from reproduce.zhang.cox_runs import (
+    DISTANCES,
+    LONGER,
+    ONE,
+    computed,
+    rows_of,
+    scan_of,
+    timed,
+    tuned,
+)
+from reproduce.zhang.cox_table import (
     COLUMNS,
     TABLE,
     advantage,
@@ -34,10 +43,10 @@ from zhang.cox_table import (
     time_claim,
     times_claims,
 )
-from zhang.judged import acceptance_claim, row_test
-from zhang.jumps import jumps, most
-from zhang.pilots import draw_pilots
-from zhang.printed import GIBBS, SSHMC, TABLES, number, said
+from reproduce.zhang.judged import acceptance_claim, row_test
+from reproduce.zhang.log_variance_jumps import jumps, most
+from reproduce.zhang.pilots import draw_pilots
+from reproduce.zhang.printed import GIBBS, SSHMC, TABLES, number, said
 
 NAME, WHAT = "zhang_table4", "two methods on a Cox process"
 MINUTES = {"paper": 45, "short": 2.5, "smoke": 0.4}
@@ -157,7 +166,7 @@ def table(r):
         f"\n\nSettings, by the rule\n{chosen}\n\nOn the unit square H_1 is stable for eps_theta"
         f" below {at_mean:.3f} at the mean of phi, below {above:.3f} where log sigma^2 is\ntwo"
         " standard deviations above it\nThe most that the ESS of sigma^2 can be, by the mean square"
-        f" of its moves (zhang/jumps.py): {bounds}"))
+        f" of its moves (zhang/log_variance_jumps.py): {bounds}"))
 
 
 def figure(r):

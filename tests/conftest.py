@@ -49,7 +49,7 @@ def collected(request):
 @pytest.fixture
 def real(monkeypatch):
     """Return a function that returns load(*arguments), a real data set or a file, or skips."""
-    from harness import files  # not before BLAS has been told how many threads it has
+    from reproduce.harness import files  # not before BLAS has been told how many threads it has
 
     monkeypatch.setattr(files, "download", None)
 

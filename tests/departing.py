@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.mirrors import variant
+from reproduce.harness.mirrors import variant
 
 
 def departs(ours, theirs):

@@ -1,6 +1,6 @@
 """`verdicts`: what a script's claims say of a result that a test has made up."""
 
-from harness.claims import judge
+from reproduce.harness.claims import judge
 
 
 def verdicts(script, result, budget="paper"):

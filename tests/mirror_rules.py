@@ -3,7 +3,7 @@
 import re
 from itertools import groupby, pairwise
 
-from harness.mirrors import SILENT, UNTIL
+from reproduce.harness.mirrors import SILENT, UNTIL
 
 LOOP = re.compile(r"\s*(for|while|repeat)\b")
 BLOCK = re.compile(r"\s*(for|while|if)\b.*(do|then)$")

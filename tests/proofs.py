@@ -10,10 +10,10 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from algorithms import discretizing_chain_fast as chain
-from algorithms import tempered_transitions_fast as tempered
-from algorithms.discretizing_chain import whole_chain_step
+from algorithms import wang_discretizing_chain_fast as chain
+from algorithms import wang_tempered_transitions_fast as tempered
 from algorithms.slice_sampling import Slice, backward, forward
+from algorithms.wang_discretizing_chain import whole_chain_step
 from enumeration import Lattice, Table, density, matrix, sweeps, updates
 from models.interface import prepare
 

@@ -20,7 +20,7 @@ from models.jit import ROOT
 @cache
 def proofs():
     """Return the numbers of `main`."""
-    folders = map(str, (ROOT, ROOT / "reproduce", ROOT / "tests"))
+    folders = map(str, (ROOT, ROOT / "tests"))
     with TemporaryDirectory() as folder:
         file = Path(folder, "proofs")
         subprocess.run([sys.executable, __file__, file], check=True,
@@ -31,9 +31,9 @@ def proofs():
 
 def main():
     """Return how far each density is from being left as it is, and each step from balance."""
-    from algorithms import delayed_acceptance as delayed
-    from algorithms.dragging import dragging_step
-    from algorithms.fitted_walk import fitted_walk_step
+    from algorithms.rivals import delayed_acceptance
+    from algorithms.rivals.dragging import dragging_step
+    from algorithms.rivals.fitted_walk import fitted_walk_step
     from enumeration import Lattice, density, matrix
     from models.interface import U, prepare
 
@@ -55,7 +55,7 @@ def main():
 
     def stepped(step, model, star, L, *more):
         def run(q, g):
-            here = delayed.State(q, U(q, model), U(q, star))
+            here = delayed_acceptance.State(q, U(q, model), U(q, star))
             return step(here, model, star, L, *more, np.zeros(3, int), g)[0].q
 
         return judged(model, matrix(run, model.energies.shape))
@@ -63,9 +63,9 @@ def main():
     found = {}
     for name, model, L in (("line", line, np.eye(1)), ("square", square, skewed)):
         star = Lattice(model.energies + 0.7 * rng.standard_normal(model.energies.shape), 0)
-        found[name] = {"delayed": stepped(delayed.delayed_acceptance_step, model, star, L)}
+        found[name] = {"delayed": stepped(delayed_acceptance.delayed_acceptance_step, model, star, L)}
         for k in (1, 2, 3) if name == "line" else (1, 2):
-            found[name][k] = stepped(delayed.surrogate_transition_step, model, star, L, k)
+            found[name][k] = stepped(delayed_acceptance.surrogate_transition_step, model, star, L, k)
         S = matrix(lambda q, g, star=star, L=L: fitted_walk_step(q, U(q, star), star, L, g)[0],
                    star.energies.shape)
         ratio = density(model.energies) / density(star.energies)

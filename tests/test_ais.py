@@ -25,8 +25,8 @@ from departing import departs
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification, at_beta, draw_q
 from models.interface import U
-from paquet.digits import digits_3v5
-from paquet.problem import problem
+from reproduce.paquet.digits import digits_3v5
+from reproduce.paquet.problem import problem
 
 N = 3
 X = np.random.default_rng(0).standard_normal((N, 2))

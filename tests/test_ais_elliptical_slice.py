@@ -1,17 +1,17 @@
-"""algorithms/ais_elliptical_slice.py: the transition, counts, the evidence where it is known."""
+"""algorithms/rivals/ais_elliptical_slice.py: the transition, counts, the evidence where it is known."""
 
 import numpy as np
 import pytest
 
 from algorithms.ais import ais_run, combine, geometric_ladder, transition
-from algorithms.ais_elliptical_slice import (
+from algorithms.ep import ep
+from algorithms.orthant import orthant
+from algorithms.rivals.ais_elliptical_slice import (
     EllipticalSlice,
     ais_elliptical_slice,
 )
-from algorithms.bridge_sampling import bridge_sampling, importance_sampling
-from algorithms.elliptical_slice import elliptical_slice, elliptical_update, log_L
-from algorithms.ep import ep
-from algorithms.orthant import orthant
+from algorithms.rivals.bridge_sampling import bridge_sampling, importance_sampling
+from algorithms.rivals.elliptical_slice import elliptical_slice, elliptical_update, log_L
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification, at_beta, draw_q, log_ratio
 

@@ -8,12 +8,11 @@ from inspect import signature
 import numpy as np
 import pytest
 
-from harness import replicates
-from harness.files import Data, DataError
-from harness.fingerprint import ROOT
-from harness.run import Settings
-from harness.shards import Shard
-from harness.workers import PARENT
+from reproduce.harness import papers, replicates
+from reproduce.harness.files import Data, DataError
+from reproduce.harness.run import Settings
+from reproduce.harness.shards import Shard
+from reproduce.harness.workers import PARENT
 
 SETTINGS = Settings("smoke")
 
@@ -40,18 +39,22 @@ sys.exit({status})
 '''
 
 
+def fakes(folder):
+    """List the fake scripts in a folder."""
+    return papers.scripts(folders=(folder,))
+
+
 @pytest.fixture
 def everything(tmp_path, folder):
     """Return reproduce/all.py and a function that puts a fake script beside others."""
     folder.mkdir(parents=True)
     (tmp_path / "scripts").mkdir()
-    (tmp_path / "scripts" / "harness.py").write_text("raise SystemExit(5)")
 
     def script(name, status=0, text=FAKE):
         saved = str(folder / f"{name}.json")
         (tmp_path / "scripts" / f"{name}.py").write_text(text.format(saved=saved, status=status))
 
-    return import_module("all"), script
+    return import_module("reproduce.all"), script
 
 
 def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything, tmp_path, folder):
@@ -61,7 +64,7 @@ def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything,
     (folder / "shahbaba_fig1.json").write_text('{"claims": 9}')  # of an earlier run
     script("shahbaba_fig1", 2, "raise SystemExit({status})")
     settings = Settings("smoke", 2, 5, True, "there")
-    assert every.main(settings, tmp_path / "scripts") == 1
+    assert every.main(settings, fakes(tmp_path / "scripts")) == 1
     text = (folder / "results.md").read_text()
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")]
             for line in text.splitlines() if line.startswith("| `")]
@@ -93,7 +96,7 @@ def test_results_say_of_which_run_they_are_and_how_long_it_took(everything):
 def test_all_is_well(everything, tmp_path):
     every, script = everything
     script("paquet_fig1")
-    assert every.main(SETTINGS, tmp_path / "scripts") == 0
+    assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 0
 
 
 SHARD = """
@@ -109,12 +112,12 @@ def test_a_shard_is_passed_on_and_says_which_scripts_need_another_round(everythi
     script("paquet_fig1", 0, SHARD.replace("{name}", "paquet_fig1"))
     script("wang_table1", "'none'", SHARD.replace("{name}", "wang_table1"))
     settings = Settings("smoke", 1, 5, shard=Shard(2, 3))
-    assert every.main(settings, tmp_path / "scripts") == 0
+    assert every.main(settings, fakes(tmp_path / "scripts")) == 0
     lines = capsys.readouterr().out.splitlines()
     assert sum("--jobs 1 --seed 5 --shard 2/3" in line for line in lines) == 2
     assert lines[-1] == "shard 2/3: another round is needed by paquet_fig1"
     script("paquet_fig1", "'none'", SHARD.replace("{name}", "paquet_fig1"))
-    assert every.main(settings, tmp_path / "scripts") == 0
+    assert every.main(settings, fakes(tmp_path / "scripts")) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "shard 2/3: no other round is needed"
     assert not (folder / "results.md").exists()
 
@@ -124,7 +127,7 @@ def test_a_script_is_told_of_the_cluster_and_to_whom_it_belongs(everything, tmp_
     script("paquet_fig1", 0, FAKE.replace("json, sys", "json, os, sys").replace(
         "sys.argv[1:]", f"[*sys.argv[-2:], os.environ['{PARENT}']]"))
     settings = SETTINGS._replace(dask="tcp://10.0.0.1:8786")
-    assert every.main(settings, tmp_path / "scripts") == 0
+    assert every.main(settings, fakes(tmp_path / "scripts")) == 0
     assert json.loads((folder / "paquet_fig1.json").read_text())["argv"] == [
         "--dask", "tcp://10.0.0.1:8786", str(os.getpid())]
 
@@ -135,7 +138,7 @@ def test_an_interrupted_script_stops_the_others(everything, tmp_path, folder, st
     every, script = everything
     script("paquet_fig1", status, text)
     script("wang_table1")
-    assert every.main(SETTINGS, tmp_path / "scripts") == 130
+    assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 130
     assert not (folder / "wang_table1.json").exists()
 
 
@@ -144,13 +147,13 @@ def test_ctrl_c_stops_it_whatever_became_of_the_script(everything, tmp_path, fol
     monkeypatch.setattr(every, "pressed", [True])
     script("paquet_fig1", 1)
     script("wang_table1")
-    assert every.main(SETTINGS, tmp_path / "scripts") == 130
+    assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 130
     assert not (folder / "wang_table1.json").exists()
 
 
 def test_the_scripts_of_the_project_are_found():
-    every = import_module("all")
-    names = {path.stem for path in every.scripts(ROOT / "reproduce")}
+    every = import_module("reproduce.all")
+    names = {path.stem for path in every.scripts()}
     assert {"paquet_fig2", "shahbaba_table1", "meet"} <= names
     assert not names & {"all", "data", "mirror", "rekey"}
 
@@ -159,7 +162,7 @@ def test_the_scripts_of_the_project_are_found():
 
 
 def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, capsys):
-    command = import_module("data")
+    command = import_module("reproduce.data")
 
     def there(folder=None):
         return Data("cases", np.zeros((3, 2)), np.zeros(3))
@@ -179,7 +182,7 @@ def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, ca
 
 
 def test_every_data_set_is_fetched_once_and_is_of_its_paper():
-    found = [(paper, each) for paper, functions in import_module("data").SETS.items()
+    found = [(paper, each) for paper, functions in import_module("reproduce.data").SETS.items()
              for each in functions]
     assert len({each for _, each in found}) == len(found) == 11
     for paper, each in found:  # the paper's room has its name
@@ -187,7 +190,7 @@ def test_every_data_set_is_fetched_once_and_is_of_its_paper():
 
 
 def test_nothing_takes_the_place_of_a_data_set_there(monkeypatch):
-    command = import_module("data")
+    command = import_module("reproduce.data")
 
     def replaced(folder, fallback=True):
         return folder, fallback

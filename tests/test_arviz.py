@@ -57,7 +57,7 @@ def test_a_sampler_with_two_blocks_has_two_variables(tmp_path):
     ran("""
 import arviz as az
 import numpy as np
-from algorithms.sshmc_fast import sshmc
+from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import Funnel
 
 chains = [sshmc(np.zeros(5), np.zeros(1), Funnel.from_size(5), 0.3, 0.5, 5, 50, rng)

@@ -1,4 +1,4 @@
-"""algorithms/auxiliary_mixture.py: the mixture, each conditional, then the distribution."""
+"""algorithms/rivals/auxiliary_mixture.py: the mixture, each conditional, then the distribution."""
 
 from types import SimpleNamespace
 
@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chi2, norm
 
-from algorithms.auxiliary_mixture import (
+from algorithms.rivals.auxiliary_mixture import (
     V2,
     GivenX,
     GivenZ,

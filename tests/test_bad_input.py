@@ -13,35 +13,49 @@ import numpy as np
 import pytest
 
 from algorithms import (
-    discretizing_chain_fast,
-    dragging,
-    elliptical_slice,
-    fitted_walk,
     generalised_leapfrog,
     hmc,
     paquet_rmhmc,
     paquet_rmhmc_fast,
-    polya_gamma_gibbs,
     random_walk,
     rmhmc_within_gibbs,
     slice_sampling,
-    split_hmc,
-    split_hmc_fast,
-    sshmc,
-    sshmc_fast,
-    surrogate_slice,
-    tempered_transitions_fast,
+)
+from algorithms import (
+    shahbaba_split_hmc as split_hmc,
+)
+from algorithms import (
+    shahbaba_split_hmc_fast as split_hmc_fast,
+)
+from algorithms import (
+    wang_discretizing_chain_fast as discretizing_chain_fast,
+)
+from algorithms import (
+    wang_tempered_transitions_fast as tempered_transitions_fast,
+)
+from algorithms import (
+    zhang_sshmc as sshmc,
+)
+from algorithms import (
+    zhang_sshmc_fast as sshmc_fast,
 )
 from algorithms.ais import HMC, ais, combine, geometric_ladder
-from algorithms.ais_elliptical_slice import ais_elliptical_slice, check_ais_elliptical_slice
-from algorithms.auxiliary_mixture import auxiliary_mixture, check_auxiliary_mixture
-from algorithms.bridge_sampling import bridge_sampling
-from algorithms.delayed_acceptance import check_delayed, delayed_acceptance
 from algorithms.ep import check_ep, ep
 from algorithms.ep_correction import check_second_order, second_order
 from algorithms.ess import combined_chains, ess, initial_sequence, significant_lags
 from algorithms.map_estimate import MAP, map_estimate
 from algorithms.orthant import orthant, tilted_run, tilting
+from algorithms.rivals import (
+    dragging,
+    elliptical_slice,
+    fitted_walk,
+    polya_gamma_gibbs,
+    surrogate_slice,
+)
+from algorithms.rivals.ais_elliptical_slice import ais_elliptical_slice, check_ais_elliptical_slice
+from algorithms.rivals.auxiliary_mixture import auxiliary_mixture, check_auxiliary_mixture
+from algorithms.rivals.bridge_sampling import bridge_sampling
+from algorithms.rivals.delayed_acceptance import check_delayed, delayed_acceptance
 from models import interface, validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian

@@ -12,8 +12,18 @@ import numpy as np
 import pytest
 from scipy.linalg import blas, lapack
 
-import data
-from algorithms import ep, ep_fast, paquet_rmhmc, paquet_rmhmc_fast, sshmc, sshmc_fast
+from algorithms import (
+    ep,
+    ep_fast,
+    paquet_rmhmc,
+    paquet_rmhmc_fast,
+)
+from algorithms import (
+    zhang_sshmc as sshmc,
+)
+from algorithms import (
+    zhang_sshmc_fast as sshmc_fast,
+)
 from algorithms.hmc import hmc
 from models.covariance import squared_exponential
 from models.funnel import Funnel
@@ -25,6 +35,7 @@ from models.jit import ROOT, njit
 from models.linalg import identity_plus_scaled
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
+from reproduce import data
 
 pytestmark = pytest.mark.benchmark
 L_MAX, EPS = 10, 0.1
@@ -161,7 +172,7 @@ def test_memory_of_a_process(problem):
 import sys
 sys.path.insert(0, "reproduce")
 import numpy as np
-import data
+from reproduce import data
 from algorithms.paquet_rmhmc_fast import rmhmc
 from algorithms.ep_fast import ep
 from models.covariance import squared_exponential

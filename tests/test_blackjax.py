@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-import data
 from algorithms.ess import initial_sequence
 from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
@@ -22,6 +21,7 @@ from algorithms.paquet_rmhmc_fast import rmhmc
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from models.logistic_regression import LogisticRegression
+from reproduce import data
 from test_benchmarks import seconds, show
 
 needs = "needs the extra `compare`: pip install -e '.[compare]'"

@@ -1,4 +1,4 @@
-"""algorithms/bridge_sampling.py: the equation, known constants, errors against scatter, tails."""
+"""algorithms/rivals/bridge_sampling.py: the equation, known constants, errors against scatter, tails."""
 
 import numpy as np
 import pytest
@@ -7,14 +7,14 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import genpareto, norm
 
-from algorithms.bridge_sampling import (
+from algorithms.ess import initial_sequence
+from algorithms.rivals.bridge_sampling import (
     bridge_sampling,
     generalised_pareto,
     importance_sampling,
     iterated,
     pareto_k,
 )
-from algorithms.ess import initial_sequence
 from departing import departs
 
 LOG_C = 3.7  # p* is exp(LOG_C) N(.8, .7^2), and q is N(0, 1)

@@ -5,10 +5,10 @@ import pytest
 
 from algorithms.ess import batch_means, initial_sequence
 from algorithms.fixed_flow_hmc import fixed_flow_step
-from algorithms.split_hmc import exact_flow
-from algorithms.split_hmc_fast import normal_state
+from algorithms.shahbaba_split_hmc import exact_flow
+from algorithms.shahbaba_split_hmc_fast import normal_state
 from models.interface import U
-from shahbaba import chains
+from reproduce.shahbaba import chains
 
 DATA = "illustrative data of slope 5, seed 1"
 

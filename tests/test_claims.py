@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from harness import claims
-from harness.claims import (
+from reproduce.harness import claims
+from reproduce.harness.claims import (
     CLASSES,
     KINDS,
     VERDICTS,

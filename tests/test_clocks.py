@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness import replicates
-from harness.claims import Claim, Measured, Scan
-from harness.clocks import Retimed, judged
-from harness.replicates import Missing, kind_of
-from harness.run import Settings
+from reproduce.harness import replicates
+from reproduce.harness.claims import Claim, Measured, Scan
+from reproduce.harness.clocks import Retimed, judged
+from reproduce.harness.replicates import Missing, kind_of
+from reproduce.harness.run import Settings
 
 SETTINGS = Settings("paper")
 
@@ -142,8 +142,8 @@ def test_a_kind_is_the_name_and_the_kernels():
 
 
 def test_a_run_of_two_kinds_says_so_and_does_not_fail(monkeypatch, capsys):
-    from harness.run import finish
-    from harness.style import plt
+    from reproduce.harness.run import finish
+    from reproduce.harness.style import plt
 
     one, result = experiment([NEW, OLD, NEW])
     parts = SCRIPT | {"NAME": "x_fig1", "table": lambda r: "", "figure": lambda r: plt.figure()}

@@ -19,12 +19,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from harness import cluster, replicates
-from harness.cluster import ClusterError
-from harness.fingerprint import ROOT, fingerprint
-from harness.run import main, parse
-from harness.style import plt
-from harness.workers import Killed
+from reproduce.harness import cluster, replicates
+from reproduce.harness.cluster import ClusterError
+from reproduce.harness.fingerprint import ROOT, fingerprint
+from reproduce.harness.run import main, parse
+from reproduce.harness.style import plt
+from reproduce.harness.workers import Killed
 
 NEEDS = "needs the extra `cluster`: pip install -e '.[cluster]'"
 NEEDED = pytest.mark.skipif(not find_spec("distributed"), reason=NEEDS)
@@ -34,9 +34,9 @@ SCRIPT = '''
 import ctypes, os, time
 from pathlib import Path
 import numpy as np
-from harness import replicates
-from harness.run import main
-from harness.style import plt
+from reproduce.harness import replicates
+from reproduce.harness.run import main
+from reproduce.harness.style import plt
 replicates.FIGURES = Path(__file__).parent / "figures"
 NAME, WHAT, MINUTES = "naps_fig1", "naps", {"smoke": 0.1}
 OFFSET = 0
@@ -115,7 +115,7 @@ def script_in(folder, text=SCRIPT):
     """Write the script into a folder; return the places of imports with it."""
     folder.mkdir()
     (folder / "naps_fig1.py").write_text(text)
-    return folder, ROOT, ROOT / "reproduce"
+    return folder, ROOT
 
 
 def ended(process):
@@ -218,13 +218,14 @@ def test_no_address_is_refused(wrong, capsys):
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch, capsys):
-    monkeypatch.setattr("harness.run.find_spec", lambda name: None)
+    monkeypatch.setattr("reproduce.harness.run.find_spec", lambda name: None)
     with pytest.raises(SystemExit) as end:
         parse("", "--dask tcp://10.0.0.1:1".split())
     assert end.value.code == 2 and ".[cluster]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("home", [("paquet_fig2", "one_run"), ("zhang.cox_runs", "scan_of")])
+@pytest.mark.parametrize("home", [
+    ("reproduce.paquet_fig2", "one_run"), ("reproduce.zhang.cox_runs", "scan_of")])
 def test_a_fingerprint_is_the_same_without_an_import(home):
     assert cluster.code_of(*home) == fingerprint(getattr(import_module(home[0]), home[1]))
 
@@ -448,7 +449,7 @@ def test_wrong_workers_are_refused_by_name(dask, client, tmp_path):
     dask("worker", "--name=changed", "--nthreads=1",
          places=script_in(tmp_path / "changed", SCRIPT.replace("OFFSET = 0", "OFFSET = 1")))
     dask("worker", "--name=empty", "--nthreads=1")
-    dask("worker", "--name=without", "--nthreads=1", places=(ROOT, ROOT / "reproduce"))
+    dask("worker", "--name=without", "--nthreads=1", places=(ROOT,))
     dask("worker", "--name=several", "--nthreads=2", places=client.places)
     dask("worker", "--name=right", "--nthreads=1", places=client.places)
     status, _, errors = ended(client.start("--dask", address, naps=[(1, 0)]))

@@ -19,17 +19,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import paquet.digits
-import zhang.datasets
-from harness import files, replicates
-from harness.claims import Claim, failures, judge
-from harness.clocks import judged
-from harness.files import Data, DataError
-from harness.fingerprint import ROOT, fingerprint
-from harness.run import Settings, finish, record, written
-from harness.style import WIDTH, plt, png
 from legible import faults
-from zhang.datasets import (
+from reproduce.harness import files, papers, replicates
+from reproduce.harness.claims import Claim, failures, judge
+from reproduce.harness.clocks import judged
+from reproduce.harness.files import Data, DataError
+from reproduce.harness.fingerprint import ROOT, fingerprint
+from reproduce.harness.run import Settings, finish, record, written
+from reproduce.harness.style import WIDTH, plt, png
+from reproduce.paquet import digits as paquet_digits
+from reproduce.zhang import datasets as zhang_datasets
+from reproduce.zhang.datasets import (
     COX,
     GERMAN,
     VOLATILITY,
@@ -39,7 +39,7 @@ from zhang.datasets import (
 )
 
 FIGURES = ROOT / "figures"
-SCRIPTS = sorted(["meet", *(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))])
+SCRIPTS = [path.stem for path in papers.scripts()]
 PACKS = sorted((FIGURES / "replicates").glob("*.json.gz"))
 LIMIT = 450 * 1024  # bytes of a committed file with numbers: Table 2 of Wang and Neal has 600
 PICTURE = 200 * 1000  # bytes of a committed figure
@@ -55,7 +55,8 @@ COMPUTED = {"paquet_fig2": "EP", "paquet_logz": "EP", "paquet_rivals": "EP|diffi
 def there(name):
     """Tell whether the data of a script are on this machine."""
     try:
-        return not getattr(import_module(name).cases(RECALL), "note", "")
+        cases = import_module(papers.module(papers.script(name))).cases(RECALL)
+        return not getattr(cases, "note", "")
     except (DataError, SystemExit):
         return False
 
@@ -63,14 +64,14 @@ def there(name):
 @cache
 def recalled(name):
     """Return a script, its experiment, its result at the paper's run lengths, and its data."""
-    script = import_module(name)
+    script = import_module(papers.module(papers.script(name)))
     cases, experiment = script.cases(RECALL), replicates.Experiment(script.NAME, RECALL)
     return script, experiment, script.run(experiment, cases), cases
 
 
 def digits(part, folder):
     """Return random digits by the name of USPS."""
-    y = np.repeat([1.0, -1.0], paquet.digits.COUNTS[part])
+    y = np.repeat([1.0, -1.0], paquet_digits.COUNTS[part])
     X = np.random.default_rng(y.size).uniform(-1, 1, (y.size, 256))
     return Data(f"USPS 3 vs 5, {part}", X, y)
 
@@ -85,13 +86,13 @@ OTHERS = {"german_credit": simulated_credit()._replace(name=GERMAN),
 def script(request, monkeypatch):
     monkeypatch.setattr(files, "download", None)
     if not there(request.param):
-        module = import_module(request.param)
-        monkeypatch.setattr(paquet.digits, "resampled", digits)
+        module = import_module(papers.module(papers.script(request.param)))
+        monkeypatch.setattr(paquet_digits, "resampled", digits)
         monkeypatch.setattr(module, "names", lambda *_: "UCI's", raising=False)
         monkeypatch.setattr(module, "attributes", lambda: (0, 0), raising=False)
         for name, cases in OTHERS.items():
-            real = getattr(zhang.datasets, name)
-            for place in (module, zhang.datasets):
+            real = getattr(zhang_datasets, name)
+            for place in (module, zhang_datasets):
                 if vars(place).get(name) is real:
                     monkeypatch.setattr(place, name, lambda _, cases=cases: cases)
     return recalled(request.param)
@@ -233,8 +234,8 @@ def test_the_committed_picture_is_drawn_again_and_all_of_it_can_be_read(script, 
 
 @pytest.mark.parametrize("path", PACKS, ids=lambda path: path.name)
 def test_the_keys_of_the_committed_replicates_are_todays(path):
-    # if this fails, run python reproduce/rekey.py (or the script, where numbers have changed)
-    function_of = import_module("rekey").function_of
+    # if this fails, run python reproduce/tools/rekey.py (or the script, where numbers have changed)
+    function_of = import_module("reproduce.tools.rekey").function_of
     for name, code in {(r["function"], r["code"]) for r in replicates.unpack(path).values()}:
         assert code == fingerprint(function_of(path.name.split(".")[0], name)), name
 

@@ -10,17 +10,18 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-import pages
-from harness import evidence, listing, operations
-from harness.claims import VERDICTS, Claim, Measured, Scan, counted, verdict
-from harness.mirrors import LABEL, ROOT, every_mirror
-from harness.typeset import Sheet, latex, pieces
+from reproduce.harness import claims_html, operations, page_layout
+from reproduce.harness.claims import VERDICTS, Claim, Measured, Scan, counted, verdict
+from reproduce.harness.mirrors import LABEL, ROOT, every_mirror
+from reproduce.harness.papers import PAPERS
+from reproduce.harness.typeset import Sheet, latex, pieces
+from reproduce.tools import pages
 
 FIGURES = ROOT / "figures"
 NEEDS = "needs the extra `pages`: pip install -e '.[pages]'"
-NAMES = ["index.html", *(f"{author}.html" for author in listing.AUTHORS), "laboratory.html",
+NAMES = ["index.html", *(f"{author}.html" for author in PAPERS), "laboratory.html",
          "exercises.html"]
-SECTIONS = listing.every_section()
+SECTIONS = page_layout.every_section()
 IDS = [f"{section.author}-{section.anchor}" for section in SECTIONS]
 
 
@@ -80,7 +81,7 @@ def of(section, committed):
 def test_the_committed_pages_are_up_to_date():
     for library in ("jinja2", "pygments", "ziamath"):
         pytest.importorskip(library, reason=NEEDS)
-    # if this fails, run python reproduce/pages.py
+    # if this fails, run python reproduce/tools/pages.py
     assert list(pages.pages()) == NAMES
     for name, text in pages.pages().items():
         assert (FIGURES / name).read_text() == text, f"{name} is not up to date"
@@ -214,9 +215,9 @@ def test_known_operations_are_at_their_lines(author, line, expected, committed):
     assert expected in [e[2] for e in elements[start:end] if e[1].get("class") == "o"]
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_every_departure_with_a_line_is_at_that_line(author, committed):
-    found = listing.placed(author)
+    found = page_layout.placed(author)
     assert {where for _, departure, where in found if not departure.lines} <= {None}
     for path, departure, where in found:
         if not departure.lines:
@@ -244,24 +245,24 @@ def words(text):
 
 
 @pytest.mark.parametrize(("file", "where", "anchor"), [
-    ("discretizing_chain.py", "Wang and Neal 2013, Section 3, line 7",
+    ("wang_discretizing_chain.py", "Wang and Neal 2013, Section 3, line 7",
      "discretizing_chain.whole_chain_step"),
     ("paquet_rmhmc.py", "Paquet and Fraccaro 2016, Algorithm 4, line 18", "A4"),
     ("generalised_leapfrog.py",
      "Paquet and Fraccaro (2016), Algorithm 1, the comment above its loops over f", None),
-    ("sshmc.py", "Section 4.2", None),
+    ("zhang_sshmc.py", "Section 4.2", None),
 ])
 def test_a_departure_is_placed_at_the_line_below_which_it_stands(file, where, anchor):
-    found = [section and section.anchor for path, departure, section in listing.targets()
+    found = [section and section.anchor for path, departure, section in page_layout.targets()
              if (path.name, departure.where) == (file, where)]
     assert set(found) == {anchor}
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_the_other_departures_are_on_the_page_too(author, committed):
     shown = Counter(e[2].split("paper")[0].strip() for e in
                     committed[f"{author}.html"].elements if e[0] == "aside")
-    for _, departures in listing.alone(author):
+    for _, departures in page_layout.alone(author):
         for departure in departures:
             assert shown[f"≠ {departure.where}"] >= 1
 
@@ -273,7 +274,7 @@ def test_everything_is_there_without_javascript(committed):
                    for each in hidden)
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_every_claim_is_on_the_page_with_its_verdict(author, committed):
     page = committed[f"{author}.html"]
     shown = Counter(attributes["class"].removeprefix("v-") for tag, attributes, _ in page.elements
@@ -288,7 +289,7 @@ def test_the_index_leads_to_every_algorithm_of_the_papers_and_to_every_script(co
     links = {attributes.get("href") for _, attributes, _ in committed["index.html"].elements}
     for section in SECTIONS:
         assert (f"{section.author}.html#{section.anchor}" in links) == section.own
-    for author in listing.AUTHORS:
+    for author in PAPERS:
         for path in (ROOT / "reproduce").glob(f"{author}_*.py"):
             assert f"{author}.html#{path.stem}" in links
 
@@ -375,10 +376,10 @@ def test_each_symbol_is_drawn_once_and_glyphs_are_shared():
 
 def test_a_symbol_is_explained_by_the_row_of_its_own_algorithm():
     first, _, third, fourth = (s for s in SECTIONS if s.author == "paquet" and s.anchor[0] == "A")
-    rows = listing.notation(first.path)
+    rows = page_layout.notation(first.path)
 
     def row(section, *symbol):
-        number = listing.meaning(listing.explained(section), *symbol)
+        number = page_layout.meaning(page_layout.explained(section), *symbol)
         return None if number is None else rows[number].meaning
 
     assert row(third, "L").startswith("(Algorithm 3)") and row(fourth, "L").startswith("(Alg")
@@ -388,7 +389,7 @@ def test_a_symbol_is_explained_by_the_row_of_its_own_algorithm():
     assert row(first, "p'") != row(first, "p")
     assert row(first, "p'", " G^-1 p") == row(first, "p")  # transposed
     assert row(first, "x_old") == row(first, "x")
-    assert listing.names(first)["x_"] == next(
+    assert page_layout.names(first)["x_"] == next(
         k for k, symbol in enumerate(rows) if symbol.here.startswith("x_,"))
 
 
@@ -401,7 +402,7 @@ def test_a_table_of_notation_is_read_by_its_columns(tmp_path):
                     "theta_min low      ()       of a bracket\n"
                     "          tally             ours\n"
                     'G         \n"""')
-    assert listing.notation(path) == [
+    assert page_layout.notation(path) == [
         ("x, p", "x, p", "(n,)", "position; momentum"), ("theta_min", "low", "()", "of a bracket"),
         ("", "tally", "", "ours"), ("G", "", "", "")]
 
@@ -420,7 +421,7 @@ def stored(low, high, *found, **more):
 
 def test_a_drawing_puts_numbers_where_they_are():
     # from 0 - 4 (0.5) = -2 to 6, so 88 of 100 for 8 units, after a margin of 6
-    drawn = evidence.drawing(stored(1.0, 6.0, (0.0, 0.5)))
+    drawn = claims_html.drawing(stored(1.0, 6.0, (0.0, 0.5)))
     np.testing.assert_allclose((drawn.low, drawn.high), (6 + 33, 94))
     ((middle, one, all_),) = drawn.marks
     np.testing.assert_allclose([middle, *one, *all_], [28, 22.5, 33.5, 6, 50])
@@ -428,27 +429,27 @@ def test_a_drawing_puts_numbers_where_they_are():
 
 
 def test_a_drawing_of_what_has_no_end_no_error_or_no_value():
-    drawn = evidence.drawing(stored(0.0, math.inf, (2.0, 0.0)))
+    drawn = claims_html.drawing(stored(0.0, math.inf, (2.0, 0.0)))
     assert (drawn.low, drawn.high, drawn.open) == (6, 100, (False, True))
     assert drawn.marks == [(94, None, None)]
-    drawn = evidence.drawing(stored(-math.inf, 1.0, (math.nan, math.nan)))
+    drawn = claims_html.drawing(stored(-math.inf, 1.0, (math.nan, math.nan)))
     assert (drawn.low, drawn.high, drawn.marks) == (0, 50, [])
-    drawn = evidence.drawing(stored(3.0, 3.0, (3.0, 0.0)))  # one point: in the middle
+    drawn = claims_html.drawing(stored(3.0, 3.0, (3.0, 0.0)))  # one point: in the middle
     assert (drawn.low, drawn.high, drawn.marks) == (50, 50, [(50, None, None)])
-    drawn = evidence.drawing(stored(0.0, 1.0, (0.0, math.nan)))
+    drawn = claims_html.drawing(stored(0.0, 1.0, (0.0, math.nan)))
     assert drawn.marks == [(6, None, None)]
-    drawn = evidence.drawing(stored(0.0, 4.0, (1.0, 0.0), (math.nan, math.nan), (3.0, 0.0)))
+    drawn = claims_html.drawing(stored(0.0, 4.0, (1.0, 0.0), (math.nan, math.nan), (3.0, 0.0)))
     np.testing.assert_allclose([mark[0] for mark in drawn.marks], [28, 72])
-    assert evidence.spread(stored(0.0, 4.0, (3.0, 0.0), (math.nan, math.nan), (1.0, 0.5))) == (
+    assert claims_html.spread(stored(0.0, 4.0, (3.0, 0.0), (math.nan, math.nan), (1.0, 0.5))) == (
         "1.00 (s.e. 0.50) to 3: 2 of 3 settings")
-    assert evidence.spread(stored(0.0, 4.0, (3.0, 0.0), (3.0, 0.0))) == "3: 2 settings"
-    assert evidence.spread(stored(0.0, 4.0, *[(math.nan, math.nan)] * 2)) == "nan: 0 of 2 settings"
+    assert claims_html.spread(stored(0.0, 4.0, (3.0, 0.0), (3.0, 0.0))) == "3: 2 settings"
+    assert claims_html.spread(stored(0.0, 4.0, *[(math.nan, math.nan)] * 2)) == "nan: 0 of 2 settings"
 
 
 def test_a_drawings_marks_are_drawn_where_they_are():
     def shapes(*claim):
         return re.findall(r'<(\w+)(?: class="(\w+)")? (?:x|d|cx)="([^"]+)"(?: width="([^"]+)")?',
-                          evidence.svg(stored(*claim)))
+                          claims_html.svg(stored(*claim)))
 
     assert shapes(1.0, 6.0, (0.0, 0.5)) == [
         ("rect", "in", "39", "55"), ("path", "end", "M39 2V12M94 2V12", ""),
@@ -467,7 +468,7 @@ def test_a_drawing_shows_a_difference_where_the_verdict_finds_one():
     for value, se, theirs in zip(generator.normal(0, 3, 50), generator.uniform(0.05, 1, 50),
                                  generator.choice([0.0, 0.5], 50), strict=True):
         claim = stored(-1.0, 1.0, (value, se), theirs=theirs)
-        drawn = evidence.drawing(claim)
+        drawn = claims_html.drawing(claim)
         _, _, (left, right) = drawn.marks[0]
         differs = left > drawn.high or right < drawn.low
         judged = verdict(Claim("q", "1", None, -1.0, 1.0, "w", "printed number", theirs=theirs),
@@ -479,49 +480,49 @@ def test_verdicts_are_counted_by_class_and_those_that_do_not_agree_come_first():
     claims = [stored(0, 1, (0, 0), verdict=each, what=str(k), kind=kind) for k, (each, kind) in
               enumerate([("agrees", "ours"), ("inconclusive", "order"), ("agrees", "ours"),
                          ("known difference", "ours")])]
-    found = evidence.score([evidence.Script(name, "", "", {}, {"claims": some}, "")
+    found = claims_html.score([claims_html.Script(name, "", "", {}, {"claims": some}, "")
                             for name, some in (("a_b", claims[:3]), ("a_c", claims[3:]))])
     assert {name: {v: n for v, n in counts.items() if n} for name, counts in found.items()} == {
         "printed numbers, each once": {}, "sentences and orders": {"inconclusive": 1},
         "joint tests": {}, "the paper against itself": {},
         "checks of ours": {"agrees": 2, "known difference": 1}}
     assert all(set(counts) == set(VERDICTS) for counts in found.values())
-    assert [c["what"] for c in evidence.by_verdict({"claims": claims})] == ["3", "1", "0", "2"]
+    assert [c["what"] for c in claims_html.by_verdict({"claims": claims})] == ["3", "1", "0", "2"]
     assert counted([]) == "no claim is made"
-    assert evidence.ours(claims[0]) == "0" and evidence.accepted(claims[0]) == "[0, 1]"
-    assert evidence.accepted(claims[0] | {"theirs": 0.25}) == "[0, 1] ± 0.25"
-    assert evidence.found(stored(0, 1, (1, 0), (2, 0))) == Scan(
+    assert claims_html.ours(claims[0]) == "0" and claims_html.accepted(claims[0]) == "[0, 1]"
+    assert claims_html.accepted(claims[0] | {"theirs": 0.25}) == "[0, 1] ± 0.25"
+    assert claims_html.found(stored(0, 1, (1, 0), (2, 0))) == Scan(
         ("0", "1"), (Measured(1, 0), Measured(2, 0)))
 
 
 def test_what_a_sentence_rests_on_is_not_shown():
     said = ("A sentence. <!-- rests on a_b: q => value > 0 --> Another.\n"
             "<!-- rests on a_b.txt: x -->")
-    assert evidence.RESTS.sub("", said) == "A sentence. Another."
+    assert claims_html.RESTS.sub("", said) == "A sentence. Another."
 
 
 def test_a_report_is_shown_without_its_claims():
     table = "a  b\n-  -\n1  2"
     for rest in ("agrees   ours", "known difference       q", "inconclusive           q",
                  "No claim is made: x"):
-        assert evidence.without_claims(f"{table}\n\n{rest}\n more") == table
-    assert evidence.without_claims("agrees   ours\n") == ""
+        assert claims_html.without_claims(f"{table}\n\n{rest}\n more") == table
+    assert claims_html.without_claims("agrees   ours\n") == ""
     for path in sorted(FIGURES.glob("*_*.json")):
         text = path.with_suffix(".txt").read_text()
         for claim in json.loads(path.read_text())["claims"]:
-            assert claim["why"] not in evidence.without_claims(text)
+            assert claim["why"] not in claims_html.without_claims(text)
 
 
 def test_open_questions_become_lists():
-    assert evidence.markdown("* **A.** b *c*\n  goes on `x_1*2*`\n  - [d](../../figures/e.txt)\n"
+    assert claims_html.markdown("* **A.** b *c*\n  goes on `x_1*2*`\n  - [d](../../figures/e.txt)\n"
                              "  - f \\* g\n* h < i") == (
         "<ul>\n<li><strong>A.</strong> b <em>c</em> goes on <code>x_1*2*</code>\n<ul>\n"
         '<li><a href="e.txt">d</a>\n<li>f * g\n</ul>\n<li>h &lt; i\n</ul>')
-    assert evidence.markdown("one\ntwo\n\nthree") == "<p>one two</p>\n<p>three</p>"
-    assert evidence.from_figures("../paquet_logz.py") == "../reproduce/paquet_logz.py"
-    assert evidence.from_figures("../../tests/x.py") == "../tests/x.py"
+    assert claims_html.markdown("one\ntwo\n\nthree") == "<p>one two</p>\n<p>three</p>"
+    assert claims_html.from_figures("../paquet_logz.py") == "../reproduce/beyond/paquet_logz.py"
+    assert claims_html.from_figures("../../tests/x.py") == "../tests/x.py"
     for link in ("#rivals", "https://arxiv.org/../../figures/x.png"):
-        assert evidence.from_figures(link) == link
+        assert claims_html.from_figures(link) == link
 
 
 def test_what_is_written_beside_a_result_goes_with_its_script():
@@ -529,24 +530,24 @@ def test_what_is_written_beside_a_result_goes_with_its_script():
             "<!-- result p_a 1,2 -->\n\n| made |\n\n<!-- /result -->\n\nafter *it*\n\n"
             "<!-- result p_b -->\n\nmade\n\n<!-- /result -->\n\n<!-- result p_c all -->\n\nmade\n\n"
             "<!-- /result -->\n\nof c\n\n## B\n\nno result\n")
-    assert evidence.findings(text) == {"p_a": "<p>before</p>\n<p>after <em>it</em></p>",
+    assert claims_html.findings(text) == {"p_a": "<p>before</p>\n<p>after <em>it</em></p>",
                                        "p_c": "<p>of c</p>"}
 
 
 def test_the_scripts_come_in_the_order_of_the_readme(committed):
-    for author in listing.AUTHORS:
-        blocks = re.findall(r"^<!-- result (\w+)", evidence.readme(author), re.MULTILINE)
+    for author in PAPERS:
+        blocks = re.findall(r"^<!-- result (\w+)", claims_html.readme(author), re.MULTILINE)
         shown = [attributes["id"] for tag, attributes, _ in committed[f"{author}.html"].elements
                  if tag == "section" and attributes.get("class") == "script"]
         assert blocks and shown[:len(blocks)] == blocks
 
 
 def test_every_script_is_on_its_paper_and_says_how_long_it_takes():
-    for author in listing.AUTHORS:
-        scripts = evidence.scripts(author)
+    for author in PAPERS:
+        scripts = claims_html.scripts(author)
         assert sorted(script.name for script in scripts) == sorted(
             path.stem for path in (ROOT / "reproduce").glob(f"{author}_*.py"))
         for script in scripts:
             assert script.minutes.keys() == {"smoke", "short", "paper"}
             assert script.title and not re.match(rf"{author.capitalize()}\b", script.title)
-    assert [evidence.duration(m) for m in (0.2, 5, 90)] == ["12 s", "5 min", "1.5 h"]
+    assert [claims_html.duration(m) for m in (0.2, 5, 90)] == ["12 s", "5 min", "1.5 h"]

@@ -13,30 +13,41 @@ import numba
 import numpy as np
 import pytest
 
-import record
 from algorithms import (
-    discretizing_chain_fast,
     ep_fast,
     hmc,
     paquet_rmhmc,
     paquet_rmhmc_fast,
-    split_hmc,
-    split_hmc_fast,
-    sshmc,
-    sshmc_fast,
 )
-from harness import counting, listing, operations
-from harness.counting import FLOPS, Case, Count, Counter, instrumented, polynomial, totals
+from algorithms import (
+    shahbaba_split_hmc as split_hmc,
+)
+from algorithms import (
+    shahbaba_split_hmc_fast as split_hmc_fast,
+)
+from algorithms import (
+    wang_discretizing_chain_fast as discretizing_chain_fast,
+)
+from algorithms import (
+    zhang_sshmc as sshmc,
+)
+from algorithms import (
+    zhang_sshmc_fast as sshmc_fast,
+)
 from models import gp_classification, linalg
 from models.jit import ROOT
 from models.stochastic_volatility import StochasticVolatility
-from paquet.operations import model as gaussian_process
-from shahbaba import operations as shahbaba
-from shahbaba.printed import number
-from wang import operations as wang
+from reproduce.harness import counting, operations
+from reproduce.harness.counting import FLOPS, Case, Count, Counter, instrumented, polynomial, totals
+from reproduce.harness.papers import PAPERS
+from reproduce.paquet.operations import model as gaussian_process
+from reproduce.shahbaba import operations as shahbaba
+from reproduce.shahbaba.printed import number
+from reproduce.tools import record
+from reproduce.wang import operations as wang
 
-COUNTS = [(author, count) for author in listing.AUTHORS
-          for count in import_module(f"{author}.operations").COUNTS]
+COUNTS = [(author, count) for author in PAPERS
+          for count in import_module(f"reproduce.{author}.operations").COUNTS]
 IDS = [f"{author}-{count.mirror.__name__}-{count.per}" for author, count in COUNTS]
 SIZES = (2, 3, 4, 5, 6)
 
@@ -103,14 +114,14 @@ def found_now():
     """What is counted now: of `known`, and for the pages."""
     ours = {name: totals(Case(name, start, {"N": SIZES}))["whole"][FLOPS]
             for name, (start, _) in known().items()}
-    return {"known": ours, **{author: record.operations(author) for author in listing.AUTHORS}}
+    return {"known": ours, **{author: record.operations(author) for author in PAPERS}}
 
 
 @pytest.fixture(scope="module")
 def again():
     """What is counted in a process in which nothing is compiled."""
     code = "import json, test_counting; print(json.dumps(test_counting.found_now()))"
-    folders = os.pathsep.join(map(str, (ROOT, ROOT / "reproduce", ROOT / "tests")))
+    folders = os.pathsep.join(map(str, (ROOT, ROOT / "tests")))
     done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE,
                           text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
                                           "PYTHONPATH": folders})
@@ -129,9 +140,9 @@ def test_a_factorisation_is_a_third_and_a_solve_is_one(again):
     assert tops == {"cholesky": [[3], "1/3"], "solve": [[2], "1"], "solve for a matrix": [[3], "1"]}
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_what_is_committed_is_what_is_counted_now(author, again):
-    # if this fails, run python reproduce/record.py and then reproduce/pages.py
+    # if this fails, run python reproduce/tools/record.py and then reproduce/tools/pages.py
     assert again[author] == committed(author)
 
 

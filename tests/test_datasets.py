@@ -12,11 +12,11 @@ import pooch
 import pytest
 from scipy.special import ndtr
 
-from harness import files
-from harness.files import DataError, or_exit
-from harness.run import Settings
-from shahbaba import datasets, simulated_classes
-from shahbaba.printed import PROBLEMS
+from reproduce.harness import files
+from reproduce.harness.files import DataError, or_exit
+from reproduce.harness.run import Settings
+from reproduce.shahbaba import datasets, simulated_classes
+from reproduce.shahbaba.printed import PROBLEMS
 
 CSV = "328e7c0bdae051d6a0c23085e254f25d161638192fbcab52715dca74f658c3d8"
 
@@ -340,12 +340,12 @@ def test_the_spreadsheet_is_read_as_it_is(real):
 # What takes their place
 
 
-@pytest.mark.parametrize("script", ["meet", "shahbaba_multinomial", "shahbaba_rivals",
-                                    "shahbaba_table2"])
+@pytest.mark.parametrize("script", ["beyond.meet", "beyond.shahbaba_multinomial",
+                                    "beyond.shahbaba_rivals", "shahbaba_table2"])
 def test_without_the_files_a_smoke_run_has_a_stand_in_and_no_other_run_has(
         script, uci, monkeypatch, capsys):
     monkeypatch.setattr(files, "download", None)
-    module = import_module(script)
+    module = import_module(f"reproduce.{script}")
     found = module.cases(Settings("smoke"))
     assert found.note and isinstance(found, datasets.StandIn)
     for budget in ("short", "paper"):

@@ -1,16 +1,16 @@
-"""algorithms/delayed_acceptance.py: transitions exactly, what is asked, then the distribution."""
+"""algorithms/rivals/delayed_acceptance.py: transitions exactly, what is asked, then the distribution."""
 
 import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-from algorithms.delayed_acceptance import (
+from algorithms.rivals.delayed_acceptance import (
     State,
     delayed_acceptance,
     delayed_acceptance_step,
     surrogate_transition_step,
 )
-from algorithms.fitted_walk import fitted_walk
+from algorithms.rivals.fitted_walk import fitted_walk
 from conftest import Given
 from departing import departs
 from models.interface import U

@@ -8,9 +8,15 @@ import numpy as np
 import pooch
 import pytest
 
-from harness.files import DataError, find, or_exit
-from paquet import digits
-from paquet.digits import digits_3v5, park_miller, threes_and_fives, usps_3v5, usps_3v5_test
+from reproduce.harness.files import DataError, find, or_exit
+from reproduce.paquet import digits
+from reproduce.paquet.digits import (
+    digits_3v5,
+    park_miller,
+    threes_and_fives,
+    usps_3v5,
+    usps_3v5_test,
+)
 
 HALF = 4649
 REBUILT = ("usps_3v5_from_zip.npz", None, "",

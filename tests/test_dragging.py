@@ -1,10 +1,10 @@
-"""algorithms/dragging.py: transitions exactly, what is counted, then the distribution."""
+"""algorithms/rivals/dragging.py: transitions exactly, what is counted, then the distribution."""
 
 import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-from algorithms.dragging import dragging, dragging_step
+from algorithms.rivals.dragging import dragging, dragging_step
 from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian

@@ -1,4 +1,4 @@
-"""algorithms/elliptical_slice.py: the update by hand, the record, then the joint distribution."""
+"""algorithms/rivals/elliptical_slice.py: the update by hand, the record, then the joint distribution."""
 
 from itertools import product
 from typing import NamedTuple
@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, multivariate_normal, norm, skewnorm
 
-from algorithms.elliptical_slice import (
+from algorithms.ep import ep
+from algorithms.rivals.elliptical_slice import (
     Relative,
     centre,
     elliptical_slice,
@@ -16,7 +17,6 @@ from algorithms.elliptical_slice import (
     log_L,
     normal_draw,
 )
-from algorithms.ep import ep
 from conftest import Given
 from departing import departs
 from models.covariance import squared_exponential

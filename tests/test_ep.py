@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-import data
 from algorithms import ep, ep_fast
 from departing import departs
 from models.covariance import squared_exponential
+from reproduce import data
 
 # log Z of the paper's data set as the demonstration of the GPML toolbox prints it, at (log l,
 # log sigma), and half a unit of its last digit

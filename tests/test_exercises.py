@@ -4,14 +4,15 @@ import ast
 
 import pytest
 
-from harness import exercises, listing
-from harness.exercises import CHOSEN, ROOT, Bug, bugs, planted
+from reproduce.harness import exercises
+from reproduce.harness.exercises import CHOSEN, ROOT, Bug, bugs, planted
+from reproduce.harness.papers import PAPERS
 
-ALL = [each for author in listing.AUTHORS for each in exercises.exercises(author)]
+ALL = [each for author in PAPERS for each in exercises.exercises(author)]
 LIBRARY = {"paquet": "Paquet", "shahbaba": "Shahbaba", "zhang": "Zhang", "wang": "Wang"}
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_a_paper_has_twelve_and_a_lesson(author):
     found = exercises.exercises(author)
     assert [each.anchor for each in found] == [f"{author}-{k}" for k in range(1, 13)]
@@ -100,7 +101,7 @@ def test_the_words_are_plain_text():
     assert "<" not in CHOSEN.read_text() and "\t" not in CHOSEN.read_text()
 
 
-# What a figure becomes with it: reproduce/planted.py
+# What a figure becomes with it: reproduce/tools/planted.py
 
 
 def test_all_are_drawn_and_nothing_else_is_there():
@@ -114,7 +115,7 @@ def test_all_are_drawn_and_nothing_else_is_there():
 
 @pytest.mark.parametrize("each", ALL, ids=lambda each: each.anchor)
 def test_what_is_drawn_is_this_bug_in_a_script_of_its_paper(each):
-    # if this fails, run python reproduce/planted.py with its address, and reproduce/pages.py
+    # if this fails, run python reproduce/tools/planted.py with its address, and reproduce/tools/pages.py
     entry = exercises.drawn()[each.anchor]
     assert (entry["script"], entry["patch"]) == (each.script, exercises.digest(each.name))
     assert each.script.startswith(each.anchor.split("-")[0])

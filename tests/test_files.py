@@ -11,8 +11,8 @@ import time
 import pooch
 import pytest
 
-from harness import files
-from harness.files import DataError, Missing, find, or_exit
+from reproduce.harness import files
+from reproduce.harness.files import DataError, Missing, find, or_exit
 
 NAME, CONTENT = "cases.txt", b"1 2 3\n" * 400
 NOBODY = "http://127.0.0.1:9/" + NAME  # nobody listens there

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import fingerprint
-from harness.fingerprint import ROOT
+from reproduce.harness import fingerprint
+from reproduce.harness.fingerprint import ROOT
 
 SCRIPT = '''
 """A script."""
@@ -347,7 +347,7 @@ ALL_OF_IT = """
 import ast, hashlib, sys
 from pathlib import Path
 sys.path.insert(0, {folder!r})
-import fingerprint
+from reproduce.harness import fingerprint
 text = "".join(fingerprint.canonical(ast.parse(path.read_text()))
                for place in ("algorithms", "models", "reproduce")
                for path in sorted((fingerprint.ROOT / place).rglob("*.py")))
@@ -357,7 +357,7 @@ print(len(text), hashlib.sha256(text.encode()).hexdigest())
 
 @pytest.mark.skipif(not PYTHONS, reason="needs a second Python: pyenv install 3.13")
 def test_the_text_of_a_syntax_tree_is_the_same_in_all_versions_of_python():
-    program = ALL_OF_IT.format(folder=str(ROOT / "reproduce" / "harness"))
+    program = ALL_OF_IT.format(folder=str(ROOT))
     texts = {subprocess.run([python, "-c", program], capture_output=True, text=True,
                             check=True).stdout for python in [sys.executable, *PYTHONS]}
     assert len(texts) == 1 and int(texts.pop().split()[0]) > 1e5

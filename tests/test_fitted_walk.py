@@ -1,4 +1,4 @@
-"""algorithms/fitted_walk.py: each transition exactly, the pilot by hand, then the distribution."""
+"""algorithms/rivals/fitted_walk.py: each transition exactly, the pilot by hand, then the distribution."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-from algorithms.fitted_walk import fitted_walk, fitted_walk_step, pilot, walk_factor
+from algorithms.rivals.fitted_walk import fitted_walk, fitted_walk_step, pilot, walk_factor
 from departing import departs
 from models.gaussian import Gaussian
 from models.interface import U

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from algorithms.fixed_flow_hmc import fixed_flow_hmc, fixed_flow_step
-from algorithms.split_hmc import exact_flow, follow
-from algorithms.split_hmc_fast import normal_split_hmc, normal_state
+from algorithms.shahbaba_split_hmc import exact_flow, follow
+from algorithms.shahbaba_split_hmc_fast import normal_split_hmc, normal_state
 from models.interface import U
-from shahbaba import chains
+from reproduce.shahbaba import chains
 
 
 @pytest.fixture(scope="module")

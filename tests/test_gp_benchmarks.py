@@ -13,9 +13,9 @@ import sys
 import numpy as np
 import pytest
 
-from algorithms.discretizing_chain_fast import discretizing_chain
 from algorithms.slice_sampling import slice_sampling
-from algorithms.tempered_transitions_fast import tempered_transitions
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
+from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from models.gaussian import Gaussian
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
@@ -75,7 +75,7 @@ import sys
 sys.path[:0] = ["tests", "reproduce"]
 import numpy as np
 from test_gp_benchmarks import Q, regression
-from algorithms.discretizing_chain_fast import discretizing_chain
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from models.gp_subset import GPSubset
 from models.interface import prepare, trial
 n = int(sys.argv[1])

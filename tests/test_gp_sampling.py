@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-from algorithms.discretizing_chain_fast import State, discretizing_chain, discretizing_chain_step
 from algorithms.ess import initial_sequence
 from algorithms.slice_sampling import (
     Slice,
@@ -18,7 +17,12 @@ from algorithms.slice_sampling import (
     slice_forward,
     slice_sampling,
 )
-from algorithms.tempered_transitions_fast import tempered_transitions
+from algorithms.wang_discretizing_chain_fast import (
+    State,
+    discretizing_chain,
+    discretizing_chain_step,
+)
+from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from models.gp_eigen import GPEigen
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression

@@ -16,9 +16,9 @@ import re
 import numpy as np
 import pytest
 
-from harness.evidence import RESTS
-from harness.fingerprint import ROOT
-from harness.tables import BLOCK, PAPERS
+from reproduce.harness.claims_html import RESTS
+from reproduce.harness.fingerprint import ROOT
+from reproduce.harness.tables import BLOCK, PAPERS
 
 FIGURES = ROOT / "figures"
 PAGES = [("README.md", "What was found"), ("README.md", "Which one to use")] + [

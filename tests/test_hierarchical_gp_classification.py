@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal, norm
 
 from algorithms.ess import initial_sequence
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc import sshmc
+from algorithms.zhang_sshmc import sshmc
 from models import interface
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification, kernel, whitened

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import bernoulli, chi2, expon, kstest, norm
 
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc import hamiltonian, sshmc
+from algorithms.zhang_sshmc import hamiltonian, sshmc
 from departing import departs
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
 from models.interface import (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from models.interface import grad_U
-from shahbaba import illustration
-from shahbaba.datasets import illustrative
+from reproduce.shahbaba import illustration
+from reproduce.shahbaba.datasets import illustrative
 
 
 class Experiment:

@@ -17,35 +17,53 @@ import pytest
 
 from algorithms import (
     ais,
-    ais_elliptical_slice,
-    auxiliary_mixture,
-    bridge_sampling,
-    delayed_acceptance,
-    discretizing_chain,
-    discretizing_chain_fast,
-    dragging,
-    elliptical_slice,
     ep,
     ep_correction,
     ep_fast,
     ess,
-    fitted_walk,
     generalised_leapfrog,
     hmc,
     map_estimate,
     paquet_rmhmc,
     paquet_rmhmc_fast,
-    polya_gamma_gibbs,
     random_walk,
     rmhmc_within_gibbs,
     slice_sampling,
-    split_hmc,
-    split_hmc_fast,
-    sshmc,
-    sshmc_fast,
+)
+from algorithms import (
+    shahbaba_split_hmc as split_hmc,
+)
+from algorithms import (
+    shahbaba_split_hmc_fast as split_hmc_fast,
+)
+from algorithms import (
+    wang_discretizing_chain as discretizing_chain,
+)
+from algorithms import (
+    wang_discretizing_chain_fast as discretizing_chain_fast,
+)
+from algorithms import (
+    wang_tempered_transitions as tempered_transitions,
+)
+from algorithms import (
+    wang_tempered_transitions_fast as tempered_transitions_fast,
+)
+from algorithms import (
+    zhang_sshmc as sshmc,
+)
+from algorithms import (
+    zhang_sshmc_fast as sshmc_fast,
+)
+from algorithms.rivals import (
+    ais_elliptical_slice,
+    auxiliary_mixture,
+    bridge_sampling,
+    delayed_acceptance,
+    dragging,
+    elliptical_slice,
+    fitted_walk,
+    polya_gamma_gibbs,
     surrogate_slice,
-    tempered_transitions,
-    tempered_transitions_fast,
 )
 from coupled import coupled
 from models.covariance import squared_exponential
@@ -212,7 +230,7 @@ def runs(tmp_path_factory):
                 accepted[name] += record.accepted.ravel().tolist()
     path = tmp_path_factory.mktemp("interpreted") / "transitions"
     path.write_bytes(pickle.dumps((p, before)))
-    folders = map(str, (ROOT, ROOT / "reproduce", ROOT / "tests"))
+    folders = map(str, (ROOT, ROOT / "tests"))
     subprocess.run(
         [sys.executable, "-c", f"import pathlib, test_interpreted as t\nt.again(pathlib.{path!r})"],
         check=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",

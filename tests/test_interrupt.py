@@ -17,33 +17,47 @@ import numpy as np
 import pytest
 
 from algorithms import (
-    discretizing_chain_fast,
-    dragging,
-    elliptical_slice,
     ep_fast,
-    fitted_walk,
     fixed_flow_hmc,
     generalised_leapfrog,
     hmc,
     paquet_rmhmc,
     paquet_rmhmc_fast,
-    polya_gamma_gibbs,
     random_walk,
     rmhmc_within_gibbs,
     slice_sampling,
-    split_hmc,
-    split_hmc_fast,
-    sshmc,
-    sshmc_fast,
-    surrogate_slice,
-    tempered_transitions_fast,
+)
+from algorithms import (
+    shahbaba_split_hmc as split_hmc,
+)
+from algorithms import (
+    shahbaba_split_hmc_fast as split_hmc_fast,
+)
+from algorithms import (
+    wang_discretizing_chain_fast as discretizing_chain_fast,
+)
+from algorithms import (
+    wang_tempered_transitions_fast as tempered_transitions_fast,
+)
+from algorithms import (
+    zhang_sshmc as sshmc,
+)
+from algorithms import (
+    zhang_sshmc_fast as sshmc_fast,
 )
 from algorithms.ais import HMC, RMHMC, ais, geometric_ladder
-from algorithms.ais_elliptical_slice import ais_elliptical_slice
-from algorithms.auxiliary_mixture import auxiliary_mixture
-from algorithms.delayed_acceptance import delayed_acceptance
 from algorithms.ep import ep
 from algorithms.map_estimate import map_estimate
+from algorithms.rivals import (
+    dragging,
+    elliptical_slice,
+    fitted_walk,
+    polya_gamma_gibbs,
+    surrogate_slice,
+)
+from algorithms.rivals.ais_elliptical_slice import ais_elliptical_slice
+from algorithms.rivals.auxiliary_mixture import auxiliary_mixture
+from algorithms.rivals.delayed_acceptance import delayed_acceptance
 from models.covariance import squared_exponential
 from models.gp_nystrom import GPNystrom
 from models.gp_subset import GPSubset

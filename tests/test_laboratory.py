@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
-from algorithms import paquet_rmhmc, sshmc
-from algorithms.discretizing_chain_fast import Realization, discretizing_chain
+from algorithms import paquet_rmhmc
+from algorithms import zhang_sshmc as sshmc
 from algorithms.ess import ess
 from algorithms.hmc import hmc
 from algorithms.slice_sampling import slice_sampling
-from harness import laboratory, listing
-from harness.laboratory import Control, Laboratory, Panel, Preset, Series, Setting
-from harness.replicates import machine
-from harness.style import COLOURS, plt
+from algorithms.wang_discretizing_chain_fast import Realization, discretizing_chain
+from reproduce.harness import laboratory_page
+from reproduce.harness.laboratory_page import Control, Laboratory, Panel, Preset, Series, Setting
+from reproduce.harness.papers import PAPERS
+from reproduce.harness.replicates import machine
+from reproduce.harness.style import COLOURS, plt
 
-AUTHORS = listing.AUTHORS
-ROOMS = {author: import_module(f"{author}.laboratory") for author in AUTHORS}
-KEPT = {author: laboratory.read(author) for author in AUTHORS}
+AUTHORS = PAPERS
+ROOMS = {author: import_module(f"reproduce.{author}.laboratory") for author in AUTHORS}
+KEPT = {author: laboratory_page.read(author) for author in AUTHORS}
 # five digits are stored, of what another order of sums may change by 1e-9 in a short trajectory
 NUMBER = dict(rtol=5.1e-5, atol=1e-9)
 POINT = dict(rtol=5.1e-4, atol=1e-6)  # four digits
@@ -42,8 +44,8 @@ CHAINS = {"paquet": ("RATE", "ESS", "OFF", "SPREAD"), "shahbaba": ("RATE", "MEDI
 def stored(author, row, sampler, **values):
     """A stored number; `row` is the name of the row's name in the room."""
     room = ROOMS[author]
-    return laboratory.number(KEPT[author], getattr(room, row), sampler,
-                             laboratory.indices(room.LABORATORY, values))
+    return laboratory_page.number(KEPT[author], getattr(room, row), sampler,
+                             laboratory_page.indices(room.LABORATORY, values))
 
 
 def array(found):
@@ -54,8 +56,8 @@ def array(found):
 @pytest.mark.parametrize("author", AUTHORS)
 def test_what_is_said_of_what_was_computed_is_up_to_date(author):
     kept = KEPT[author]
-    # if this fails, run python reproduce/laboratory.py and then reproduce/pages.py
-    assert laboratory.path(author).read_text() == laboratory.written(laboratory.described(
+    # if this fails, run python reproduce/tools/laboratory.py and then reproduce/tools/pages.py
+    assert laboratory_page.path(author).read_text() == laboratory_page.written(laboratory_page.described(
         ROOMS[author].LABORATORY, kept["rows"], kept["shapes"], kept["settings"], kept["blas"]))
     controls = ROOMS[author].LABORATORY.controls
     assert len(kept["settings"]) == math.prod(len(control.values) for control in controls)
@@ -66,9 +68,9 @@ def test_a_setting_computed_again_is_the_stored_one(author, values, monkeypatch)
     room, kept = ROOMS[author], KEPT[author]
     if author == "shahbaba":  # its curves are those of all settings
         monkeypatch.setattr(room, "EPS", (values["eps"],))
-    again = laboratory.stored(room.setting(**values))
+    again = laboratory_page.stored(room.setting(**values))
     monkeypatch.undo()
-    here = kept["settings"][laboratory.place(kept, laboratory.indices(room.LABORATORY, values))]
+    here = kept["settings"][laboratory_page.place(kept, laboratory_page.indices(room.LABORATORY, values))]
     assert here["frames"] == again["frames"] and list(again["numbers"]) == kept["rows"]
     coarse = {getattr(room, name) for name in CHAINS[author]}
     for row, now, old in zip(kept["rows"], again["numbers"].values(), here["numbers"], strict=True):
@@ -101,7 +103,7 @@ def test_everything_stored_is_drawn_in_a_panel_and_belongs_to_a_sampler(author):
     assert {k for setting in kept["settings"] for k in setting["series"]} == set(
         range(len(kept["shapes"])))
     for panel, kind, of, *lists, dashed in kept["shapes"]:
-        assert 0 <= panel < len(kept["panels"]) and kind in laboratory.KINDS and dashed in (0, 1)
+        assert 0 <= panel < len(kept["panels"]) and kind in laboratory_page.KINDS and dashed in (0, 1)
         assert -1 <= of < len(kept["samplers"])
         assert len({len(each) for each in lists if isinstance(each, list) and each}) == 1
     for setting in kept["settings"]:
@@ -471,11 +473,11 @@ TOY = Laboratory("about", ("one", "other"),
 
 
 def test_a_grid_is_computed_in_its_order_and_what_is_the_same_is_kept_once():
-    kept = laboratory.computed(TOY)
+    kept = laboratory_page.computed(TOY)
     assert [setting["numbers"][0][0] for setting in kept["settings"]] == [11, 21, 31, 12, 22, 32]
     assert len(kept["shapes"]) == 2 + 3
     assert kept["presets"] == [{"label": "first", "at": [1, 2]}]
-    assert laboratory.place(kept, [1, 2]) == 5
+    assert laboratory_page.place(kept, [1, 2]) == 5
     assert kept["says"] == ["40"]  # the last frame
     assert kept["shapes"][kept["settings"][0]["series"][1]][4] == [None]
     assert [control["named"] for control in kept["controls"]] == [False, True]
@@ -483,17 +485,17 @@ def test_a_grid_is_computed_in_its_order_and_what_is_the_same_is_kept_once():
 
 
 def test_the_command_stores_and_draws_what_is_named(tmp_path, monkeypatch, capsys):
-    command = import_module("laboratory")
-    monkeypatch.setattr(command, "import_module", {"zhang.laboratory": SimpleNamespace(
+    command = import_module("reproduce.tools.laboratory")
+    monkeypatch.setattr(command, "import_module", {"reproduce.zhang.laboratory": SimpleNamespace(
         LABORATORY=TOY)}.__getitem__)
     monkeypatch.setattr(command, "ROOT", tmp_path)
-    monkeypatch.setattr(laboratory, "FOLDER", tmp_path / "figures" / "laboratory")
-    laboratory.FOLDER.parent.mkdir()
+    monkeypatch.setattr(laboratory_page, "FOLDER", tmp_path / "figures" / "laboratory")
+    laboratory_page.FOLDER.parent.mkdir()
     monkeypatch.setattr(sys, "argv", ["laboratory.py", "zhang"])
     command.main()
-    assert [setting["numbers"][0][0] for setting in laboratory.read("zhang")["settings"]] == [
+    assert [setting["numbers"][0][0] for setting in laboratory_page.read("zhang")["settings"]] == [
         11, 21, 31, 12, 22, 32]
-    assert [path.name for path in laboratory.FOLDER.iterdir()] == ["zhang.json"]
+    assert [path.name for path in laboratory_page.FOLDER.iterdir()] == ["zhang.json"]
     assert (tmp_path / "figures" / "laboratory_zhang.png").read_bytes().startswith(b"\x89PNG")
     assert "zhang.json: 1 kB; figures/laboratory_zhang.png" in capsys.readouterr().out
     monkeypatch.setattr(sys, "argv", ["laboratory.py", "zhang", "nobody"])
@@ -504,7 +506,7 @@ def test_the_command_stores_and_draws_what_is_named(tmp_path, monkeypatch, capsy
 def test_settings_have_the_same_rows():
     other = TOY._replace(setting=lambda a, b: Setting([], {f"row {a}": [a, b]}))
     with pytest.raises(ValueError, match=r"must have the same rows, but \{'a': 2.0, 'b': 10\} has"):
-        laboratory.computed(other)
+        laboratory_page.computed(other)
 
 
 @pytest.mark.parametrize(("value", "expected"), [
@@ -513,21 +515,21 @@ def test_settings_have_the_same_rows():
     (1e5, "10⁵"), (99000.0, "99000"), (1e-3, "0.001"),
 ])
 def test_a_number_of_a_sentence(value, expected):
-    assert laboratory.said(value) == expected
+    assert laboratory_page.said(value) == expected
 
 
 def test_numbers_are_stored_with_so_many_digits():
-    assert laboratory.rounded([1.0, 0.1234567, -math.inf, (math.nan, 123456.7)]) == [
+    assert laboratory_page.rounded([1.0, 0.1234567, -math.inf, (math.nan, 123456.7)]) == [
         1, 0.12346, None, [None, 123460.0]]
-    assert laboratory.rounded(np.array([2e9, 7.0]), 1e9) == [None, 7]
-    assert laboratory.running(3, 2) == [3, 4] and laboratory.running([5], 1) == [5]
+    assert laboratory_page.rounded(np.array([2e9, 7.0]), 1e9) == [None, 7]
+    assert laboratory_page.running(3, 2) == [3, 4] and laboratory_page.running([5], 1) == [5]
 
 
 def test_the_picture_without_a_script_has_what_is_there_in_the_end():
-    kept = laboratory.computed(TOY._replace(setting=lambda a, b: Setting(
+    kept = laboratory_page.computed(TOY._replace(setting=lambda a, b: Setting(
         [Series(0, "dots", 0, [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [0, 1, 1, 2],
                 full=[0, 1, 2, 2])], {"sum": [a, b]}, 2)))
-    (ax,) = laboratory.picture(kept).axes
+    (ax,) = laboratory_page.picture(kept).axes
     (dots,) = ax.collections
     np.testing.assert_array_equal(dots.get_offsets(), [[1, 1], [2, 2], [3, 3]])
     assert [len(colour) and colour[-1] for colour in dots.get_facecolors()] == [1.0, 1.0, 0.0]
@@ -543,12 +545,12 @@ def test_each_series_of_a_picture_is_in_its_panel_and_has_its_samplers_colour():
             Series(1, "chain", 0, 5, [a, b]),
             Series(1, "bands", 2, [1.0, 4.0], [2.0, 8.0])], {"sum": [a, b, 0.0]}, 2)
 
-    kept = laboratory.computed(TOY._replace(
+    kept = laboratory_page.computed(TOY._replace(
         samplers=("one", "other", "third"), setting=setting, says=lambda number: [],
         presets=(Preset("first", {"a": 2.0, "b": 30}), Preset("second", {"a": 1.0, "b": 10})),
         panels=(Panel("left", "here", "there", ()), Panel(
             "right", "step", "rate", (0.0, 10.0, 0.1, 100.0), "y", ([(1.0, 0.2), (5.0, 0.4)],)))))
-    fig = laboratory.picture(kept)
+    fig = laboratory_page.picture(kept)
     left, right, *hidden = fig.axes
     assert [(ax.get_title(), ax.get_xlabel(), ax.get_ylabel(), ax.get_xscale(), ax.get_yscale())
             for ax in (left, right)] == [("left", "here", "there", "linear", "linear"),
@@ -578,10 +580,10 @@ def test_each_series_of_a_picture_is_in_its_panel_and_has_its_samplers_colour():
 
 @pytest.mark.parametrize("end, clipped", [(3.0, False), (2.0, False), (3.5, True), (-0.5, True)])
 def test_a_mark_on_the_frame_is_drawn_whole(end, clipped):
-    kept = laboratory.computed(TOY._replace(setting=lambda a, b: Setting(
+    kept = laboratory_page.computed(TOY._replace(setting=lambda a, b: Setting(
         [Series(0, "path", 0, [1.0, 2.0, end], [1.0, 2.0, 3.0])], {"sum": [a, b]}, 2)))
     kept["panels"][0]["box"] = [0.0, 3.0, 0.0, 3.0]
-    (ax,) = laboratory.picture(kept).axes
+    (ax,) = laboratory_page.picture(kept).axes
     (mark,) = [line for line in ax.lines if line.get_markersize() == 6 and len(line.get_xdata())
                and line.get_linestyle() == "None"]
     assert mark.get_clip_on() == clipped and mark.get_zorder() > ax.spines["right"].get_zorder()

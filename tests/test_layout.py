@@ -6,23 +6,24 @@ import re
 import pytest
 
 from models.jit import ROOT
+from reproduce.harness.papers import PAPERS, TOGETHER, module, scripts
 
-ALGORITHMS = sorted((ROOT / "algorithms").glob("*.py"))
+CORE = sorted((ROOT / "algorithms").glob("*.py"))
+ALGORITHMS = CORE + sorted((ROOT / "algorithms" / "rivals").glob("*.py"))
 MODELS = sorted((ROOT / "models").glob("*.py"))
-AUTHORS = ("paquet", "shahbaba", "zhang", "wang")
-MEET = ROOT / "reproduce" / "meet.py"  # no paper's script: all four on each other's problems
-SCRIPTS = [MEET, *sorted(path for author in AUTHORS
-                         for path in (ROOT / "reproduce").glob(f"{author}_*.py"))]
-COMMANDS = sorted((ROOT / "reproduce").glob("*.py"))  # the scripts, and all.py, data.py, ...
+SCRIPTS = scripts()
+TOOLS = sorted((ROOT / "reproduce" / "tools").glob("*.py"))
+COMMANDS = [*SCRIPTS, ROOT / "reproduce" / "all.py", ROOT / "reproduce" / "data.py", *TOOLS]
 HARNESS = sorted((ROOT / "reproduce" / "harness").glob("*.py"))
-RIVALS = sorted((ROOT / "reproduce" / "rivals").glob("*.py"))  # what all papers' rivals share
+# what all papers' rivals share
+RIVALS = sorted((ROOT / "reproduce" / "beyond" / "rivals").glob("*.py"))
 # what the scripts of a paper share
-ROOMS = sorted(path for author in AUTHORS
-               for path in (ROOT / "reproduce" / author).glob("*.py")
-               if path.stem != "lesson")  # a notebook's text
-REPRODUCE = COMMANDS + HARNESS + RIVALS + ROOMS
-OURS = {"algorithms", "models", "reproduce", "tests", "harness", "rivals", *AUTHORS} | {
-    path.stem for path in COMMANDS}
+SHARED = sorted(path for author in PAPERS
+                for path in (ROOT / "reproduce" / author).glob("*.py")
+                if path.stem != "lesson")  # a notebook's text
+REPRODUCE = COMMANDS + HARNESS + RIVALS + SHARED
+OURS = ("algorithms", "models", "reproduce", "tests")
+TOWARDS = {"algorithms", "models", "reproduce.harness", "reproduce.beyond.rivals"}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
 STANDARD = {"contextlib", "copy", "ctypes", "difflib", "dis", "functools", "graphlib", "hashlib",
             "inspect", "itertools", "math", "numbers", "os", "pathlib", "pickle", "sys", "types",
@@ -39,14 +40,14 @@ def tree(path):
 
 def imports(path):
     """Return the set of the packages that a file imports, and whether any import is relative."""
-    found, relative = set(), False
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            relative |= node.level > 0
-            found.add((node.module or "").split(".")[0])
-    return found, relative
+    relative = any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree(path)))
+    return {found.split(".")[0] for found in modules(path)}, relative
+
+
+def folders(path):
+    """Return the folders of the project that a file imports from, as dotted names."""
+    return {module(file.parent) for name in modules(path) if name.startswith(OURS)
+            and (file := ROOT / (name.replace(".", "/") + ".py")).is_file()}
 
 
 def attributes(path):
@@ -60,50 +61,53 @@ def keywords(path):
             for k in node.keywords}
 
 
-@pytest.mark.parametrize("path", [*SCRIPTS, *(path for path in COMMANDS
-                                             if path.stem in ("all", "data"))], ids=name)
+@pytest.mark.parametrize("path", [path for path in COMMANDS if path not in TOOLS], ids=name)
 def test_a_script_first_imports_what_answers_ctrl_c(path):
     first = next(node for node in tree(path).body if isinstance(node, ast.Import | ast.ImportFrom))
-    assert isinstance(first, ast.ImportFrom) and first.module == "harness.start"
+    assert isinstance(first, ast.ImportFrom) and first.module == "reproduce.harness.start"
 
 
 @pytest.mark.parametrize("path", MODELS, ids=name)
 def test_models_import_nothing_of_ours_but_models(path):
-    assert imports(path)[0] & OURS <= {"models"}
+    assert folders(path) <= {"models"}
 
 
 @pytest.mark.parametrize("path", ALGORITHMS, ids=name)
 def test_algorithms_import_nothing_of_ours_but_algorithms_and_models(path):
-    assert imports(path)[0] & OURS <= {"algorithms", "models"}
+    assert folders(path) <= {"algorithms", "algorithms.rivals", "models"}
+
+
+@pytest.mark.parametrize("path", CORE, ids=name)
+def test_no_algorithm_of_the_papers_imports_a_rival(path):
+    assert "algorithms.rivals" not in folders(path)
 
 
 @pytest.mark.parametrize("path", HARNESS, ids=name)
 def test_the_harness_imports_nothing_of_ours_but_itself(path):
-    assert imports(path)[0] & OURS <= {"harness"}
+    assert folders(path) <= {"reproduce.harness"}
 
 
 @pytest.mark.parametrize("path", RIVALS, ids=name)
 def test_what_all_papers_share_imports_no_paper(path):
-    papers = set(AUTHORS) if path.stem == "meeting" else set()  # meet.py's problems are theirs
-    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness", "rivals"} | papers
+    # the problems of meet.py are theirs
+    papers = PAPERS if path.stem == "comparison_problems" else ()
+    assert folders(path) <= TOWARDS | {"algorithms.rivals"} | {f"reproduce.{a}" for a in papers}
 
 
-@pytest.mark.parametrize("path", ROOMS, ids=name)
+@pytest.mark.parametrize("path", SHARED, ids=name)
 def test_what_the_scripts_of_a_paper_share_imports_no_script_and_no_other_paper(path):
-    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness", "rivals",
-                                       path.parent.name}
+    assert folders(path) <= TOWARDS | {"algorithms.rivals", module(path.parent)}
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=name)
 def test_no_command_imports_a_command(path):
-    rooms = set(AUTHORS) if path not in SCRIPTS or path == MEET else {path.stem.split("_")[0]}
-    assert imports(path)[0] & OURS <= {"algorithms", "models", "harness", "rivals"} | rooms
+    author = path.stem.split("_")[0]
+    papers = [author] if path in SCRIPTS and author != TOGETHER else PAPERS
+    assert folders(path) <= TOWARDS | {"algorithms.rivals"} | {f"reproduce.{a}" for a in papers}
 
 
 def test_the_arrows_between_files_make_no_circle():
-    files = {".".join(path.relative_to(place).with_suffix("").parts): path for place, paths in (
-        (ROOT, ALGORITHMS + MODELS), (ROOT / "reproduce", REPRODUCE))
-        for path in paths}
+    files = {module(path): path for path in ALGORITHMS + MODELS + REPRODUCE}
     arrows = {module: {found for found in modules(path) if found in files}
               for module, path in files.items()}
     while leaves := [module for module, to in arrows.items() if not to & arrows.keys()]:
@@ -134,12 +138,13 @@ def test_what_is_ours_is_imported_where_a_fingerprint_sees_it(path):
         if isinstance(node, ast.Import | ast.ImportFrom) and id(node) not in top:
             names = [node.module] if isinstance(node, ast.ImportFrom) else [
                 alias.name for alias in node.names]
-            assert not {name.split(".")[0] for name in names} & (OURS - {"harness"})
+            assert not [name for name in names if name.startswith(OURS)
+                        and not name.startswith("reproduce.harness")]
 
 
 @pytest.mark.parametrize("path", ALGORITHMS + MODELS, ids=name)
 def test_the_library_needs_only_numba_numpy_and_scipy(path):
-    assert imports(path)[0] - OURS <= LIBRARIES | STANDARD
+    assert imports(path)[0] - {*OURS} <= LIBRARIES | STANDARD
 
 
 @pytest.mark.parametrize("path", ALGORITHMS + MODELS + REPRODUCE, ids=name)
@@ -211,11 +216,12 @@ WITHOUT = {"shahbaba_errata"}
 
 @pytest.mark.parametrize("path", [p for p in SCRIPTS if p.stem not in WITHOUT], ids=name)
 def test_the_reader_reaches_the_algorithm_within_80_lines(path):
-    room = path.stem.split("_")[0] if path != MEET else "rivals"
+    author = path.stem.split("_")[0]
+    shared = f"reproduce.{author}" if author != TOGETHER else "reproduce.beyond.rivals"
     called = {}  # what is called in it, of algorithms/ or of the paper's folder, and where
     local = {alias.asname or alias.name for node in tree(path).body
              if isinstance(node, ast.ImportFrom) for alias in node.names
-             if node.module.split(".")[0] in ("algorithms", room)}
+             if node.module.startswith(("algorithms.", shared))}
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Name) and node.id in local and isinstance(node.ctx, ast.Load):
             called.setdefault(node.id, node.lineno)
@@ -227,13 +233,12 @@ def test_no_command_is_longer_than_300_lines(path):
     assert len(path.read_text().splitlines()) <= 300
 
 
-def test_every_file_is_in_one_of_these_rooms():
+def test_every_file_is_in_one_of_these_folders():
     # so that no rule above is about nothing, and no file is outside of all rules
-    found = {path for room in ("algorithms", "models", "reproduce")
-             for path in (ROOT / room).rglob("*.py") if path.stem != "lesson"}
+    found = {path for folder in ("algorithms", "models", "reproduce")
+             for path in (ROOT / folder).rglob("*.py") if path.stem != "lesson"}
     assert found == {*ALGORITHMS, *MODELS, *REPRODUCE}
-    assert {path.stem for path in COMMANDS} - {path.stem for path in SCRIPTS} == {
-        "all", "data", "laboratory", "pages", "planted", "record", "rekey"}
+    assert len({path.stem for path in SCRIPTS}) == len(SCRIPTS)  # their results are in one folder
     assert not {path for path in found if path.name == "__init__.py"}
 
 

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from harness.listing import AUTHORS
-from harness.mirrors import ROOT
+from reproduce.harness.mirrors import ROOT
+from reproduce.harness.papers import PAPERS
 
-FOLDERS = [ROOT / "reproduce" / author for author in AUTHORS]
+FOLDERS = [ROOT / "reproduce" / author for author in PAPERS]
 needs = "needs the extra `lessons`: pip install -e '.[lessons]'"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from algorithms import linear_theory as linear
-from algorithms.split_hmc import NormalApproximation, exact_flow, follow
+from algorithms.shahbaba_split_hmc import NormalApproximation, exact_flow, follow
 
 M = 9
 

@@ -6,9 +6,9 @@ import pytest
 from scipy.linalg import blas, lapack
 from scipy.stats import gamma, multivariate_normal, poisson
 
-from algorithms import sshmc_fast
+from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc import sshmc
+from algorithms.zhang_sshmc import sshmc
 from departing import departs
 from models import log_gaussian_cox
 from models.interface import (

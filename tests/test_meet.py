@@ -7,19 +7,16 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import meet as script
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
-from harness.claims import Measured, judge
-from harness.style import COLOURS, plt
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import U, U_prior, at_phi, grad_U
 from models.linalg import log_det
-from rivals import meeting
-from rivals.evidence import EPEvidence
-from rivals.meeting import (
+from reproduce.beyond import meet as script
+from reproduce.beyond.rivals import comparison_problems as meeting
+from reproduce.beyond.rivals.comparison_problems import (
     DIGITS,
     HYPER,
     LOGISTIC,
@@ -31,11 +28,20 @@ from rivals.meeting import (
     SSHMC,
     SURROGATE,
 )
-from rivals.moments import ENOUGH, Together, as_one, distance, moments, together
-from rivals.non_centred_gp import NonCentredGP
-from rivals.subset_logistic import SubsetLogistic
-from rivals.surrogate_gp import GivenSurrogate, at, latent, surrogate_gp, whitened_latent
-from shahbaba.printed import PROBLEMS
+from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence
+from reproduce.beyond.rivals.moments import ENOUGH, Together, as_one, distance, moments, together
+from reproduce.beyond.rivals.non_centred_gp import NonCentredGP
+from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
+from reproduce.beyond.rivals.surrogate_gp import (
+    GivenSurrogate,
+    at,
+    latent,
+    surrogate_gp,
+    whitened_latent,
+)
+from reproduce.harness.claims import Measured, judge
+from reproduce.harness.style import COLOURS, plt
+from reproduce.shahbaba.printed import PROBLEMS
 
 NUGGET = 1e-6
 PHI = np.array([0.4, 0.7])

@@ -7,9 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from algorithms import hmc, paquet_rmhmc, split_hmc
+from algorithms import hmc, paquet_rmhmc
+from algorithms import shahbaba_split_hmc as split_hmc
 from departing import departs
-from harness.mirrors import (
+from mirror_rules import problems, share_of_ours, visits
+from models.gaussian import Gaussian
+from models.gp_classification import GPClassification
+from reproduce.harness.mirrors import (
     LABEL,
     ROOT,
     SILENT,
@@ -25,11 +29,8 @@ from harness.mirrors import (
     variant,
     with_departures,
 )
-from harness.tables import escaped
-from mirror_rules import problems, share_of_ours, visits
-from models.gaussian import Gaussian
-from models.gp_classification import GPClassification
-from pages import readmes
+from reproduce.harness.tables import escaped
+from reproduce.tools.pages import readmes
 
 FOUND = every_mirror()
 EXPECTED = {
@@ -339,7 +340,7 @@ def test_a_page_has_the_table_between_its_markers():
 
 
 def test_the_committed_tables_are_up_to_date():
-    # if this fails, run python reproduce/pages.py
+    # if this fails, run python reproduce/tools/pages.py
     assert len(readmes()) == 4
     for path, text in readmes().items():
         assert path.read_text() == text

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from harness import laboratory, listing
 from models.jit import ROOT
+from reproduce.harness import laboratory_page, page_layout
+from reproduce.harness.papers import PAPERS
 
 FIGURES = ROOT / "figures"
-NAMES = ["index.html", *(f"{author}.html" for author in listing.AUTHORS), "laboratory.html",
+NAMES = ["index.html", *(f"{author}.html" for author in PAPERS), "laboratory.html",
          "exercises.html"]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
-RUNS = [(author, k) for author in listing.AUTHORS for k in range(len(listing.runs(author)))]
-IDS = [f"{author}-{listing.runs(author)[k]['name']}" for author, k in RUNS]
+RUNS = [(author, k) for author in PAPERS for k in range(len(page_layout.runs(author)))]
+IDS = [f"{author}-{page_layout.runs(author)[k]['name']}" for author, k in RUNS]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def step(page):
 
 
 def recorded(author, k):
-    return listing.runs(author)[k]
+    return page_layout.runs(author)[k]
 
 
 def values(run, record, number):
@@ -287,7 +288,7 @@ def test_keys_do_nothing_while_the_stepper_is_closed_or_with_a_modifier(opened):
     assert step(page)[0] == 0
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 @pytest.mark.parametrize("width", [390, 1400])
 def test_nothing_scrolls_sideways_while_one_steps(opened, author, width):
     page = opened(f"{author}.html", viewport={"width": width, "height": 800})
@@ -300,7 +301,7 @@ def test_nothing_scrolls_sideways_while_one_steps(opened, author, width):
     assert dock > 250
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_print_keeps_both_columns_and_no_controls(opened, author):
     page = opened(f"{author}.html", viewport={"width": 760, "height": 1000})
     page.click(".play [data-run='0']")
@@ -315,7 +316,7 @@ def test_print_keeps_both_columns_and_no_controls(opened, author):
         assert right["width"] > 200
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_what_a_line_takes_is_shown_where_there_is_room_and_in_print(opened, author):
     page = opened(f"{author}.html", viewport={"width": 1400, "height": 800})
     beside = page.locator(".o")
@@ -335,17 +336,17 @@ def test_what_a_line_takes_is_shown_where_there_is_room_and_in_print(opened, aut
                 assert code["width"] > 120  # there is room for the code
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_without_javascript_text_code_and_departures_are_there(opened, author):
     page = opened(f"{author}.html", java_script_enabled=False)
     assert not page.is_visible("#dock") and not page.locator(".js").first.is_visible()
-    for section in listing.sections(author):
+    for section in page_layout.sections(author):
         shown = page.inner_text(f"section[id='{section.anchor}'] .g")
         for line in section.mirror.code:
             assert line.text.strip() in shown
     departures = page.locator(".dp")
     said = departures.all_inner_texts()
-    for _, departure, where in listing.placed(author):
+    for _, departure, where in page_layout.placed(author):
         if where is None or where.author == author:  # else it is at its line on another page
             assert any(departure.where in text for text in said)
     assert departures.first.is_visible()
@@ -362,10 +363,10 @@ def test_a_button_hides_the_departures_and_shows_them_again(opened):
 
 
 def test_the_runs_of_a_page_are_those_that_are_stored(opened):
-    for author in listing.AUTHORS:
+    for author in PAPERS:
         page = opened(f"{author}.html")
         found = json.loads(page.evaluate("document.getElementById('runs').textContent"))
-        assert [run["steps"] for run in found] == [run["steps"] for run in listing.runs(author)]
+        assert [run["steps"] for run in found] == [run["steps"] for run in page_layout.runs(author)]
 
 
 # Laboratories
@@ -399,8 +400,8 @@ def shown_number(text):
 
 def check_setting(page, author, at, frame=-1):
     """The table shows the stored numbers of a setting."""
-    kept = laboratory.read(author)
-    setting = kept["settings"][laboratory.place(kept, at)]
+    kept = laboratory_page.read(author)
+    setting = kept["settings"][laboratory_page.place(kept, at)]
     for row, numbers in zip(said(page, author)[1], setting["numbers"], strict=True):
         for text, number in zip(row, numbers, strict=True):
             number = number[frame] if isinstance(number, list) else number
@@ -409,9 +410,9 @@ def check_setting(page, author, at, frame=-1):
             assert shown_number(text) == pytest.approx(expected, rel=5.1e-3, nan_ok=True)
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_every_preset_of_a_laboratory_shows_its_stored_numbers(opened, author):
-    page, kept = opened("laboratory.html"), laboratory.read(author)
+    page, kept = opened("laboratory.html"), laboratory_page.read(author)
     check_setting(page, author, kept["presets"][0]["at"])
     seen = set()
     for k, preset in enumerate(kept["presets"]):
@@ -425,9 +426,9 @@ def test_every_preset_of_a_laboratory_shows_its_stored_numbers(opened, author):
     assert len(seen) == len(kept["presets"])
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_every_control_changes_what_a_laboratory_says_and_draws(opened, author):
-    page, kept = opened("laboratory.html"), laboratory.read(author)
+    page, kept = opened("laboratory.html"), laboratory_page.read(author)
     at = list(kept["presets"][0]["at"])
     for k, control in enumerate(kept["controls"]):
         selector = f"#{author} [data-control={control['name']}]"
@@ -445,11 +446,11 @@ def test_every_control_changes_what_a_laboratory_says_and_draws(opened, author):
         assert drawn(page, author) == pictures and said(page, author)[0] == before
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_the_run_of_a_laboratory_is_played_and_stepped_by_keys(opened, author):
-    page, kept = opened("laboratory.html"), laboratory.read(author)
+    page, kept = opened("laboratory.html"), laboratory_page.read(author)
     at = kept["presets"][0]["at"]
-    last = kept["settings"][laboratory.place(kept, at)]["frames"] - 1
+    last = kept["settings"][laboratory_page.place(kept, at)]["frames"] - 1
     slider = f"#{author} [data-lab=frame]"
     page.focus(slider)
     page.keyboard.press("Home")
@@ -467,10 +468,10 @@ def test_the_run_of_a_laboratory_is_played_and_stepped_by_keys(opened, author):
     check_setting(page, author, at)
 
 
-@pytest.mark.parametrize("author", listing.AUTHORS)
+@pytest.mark.parametrize("author", PAPERS)
 def test_a_picture_has_a_mark_for_every_point_that_is_there(opened, author):
-    page, kept = opened("laboratory.html"), laboratory.read(author)
-    setting = kept["settings"][laboratory.place(kept, kept["presets"][0]["at"])]
+    page, kept = opened("laboratory.html"), laboratory_page.read(author)
+    setting = kept["settings"][laboratory_page.place(kept, kept["presets"][0]["at"])]
     last = setting["frames"] - 1
     for panel in range(len(kept["panels"])):
         wanted = 0
@@ -478,7 +479,7 @@ def test_a_picture_has_a_mark_for_every_point_that_is_there(opened, author):
             if shape[0] != panel:
                 continue
             n = next(len(each) for each in shape[3:5] if isinstance(each, list))
-            x, y, born, gone, _ = (laboratory.running(each, n) for each in shape[3:8])
+            x, y, born, gone, _ = (laboratory_page.running(each, n) for each in shape[3:8])
             there = [k for k in range(n) if (not born or born[k] <= last)
                      and (not gone or gone[k] > last)]
             seen = [k for k in there if x[k] is not None and y[k] is not None]
@@ -492,7 +493,7 @@ def test_the_address_of_a_preset_sets_it(opened):
     page = opened("laboratory.html")
     page.goto(page.url + "#paquet-3")
     page.reload()
-    check_setting(page, "paquet", laboratory.read("paquet")["presets"][2]["at"])
+    check_setting(page, "paquet", laboratory_page.read("paquet")["presets"][2]["at"])
     page.evaluate("location.hash = 'paquet-2'")
     page.wait_for_selector("#paquet-2[aria-pressed=true]")
 
@@ -509,25 +510,25 @@ def test_every_control_of_a_laboratory_has_a_label(opened):
 @pytest.mark.parametrize("width", [390, 1400])
 def test_no_laboratory_scrolls_sideways_at_any_preset(opened, width):
     page = opened("laboratory.html", viewport={"width": width, "height": 800})
-    for author in listing.AUTHORS:
-        for k in range(len(laboratory.read(author)["presets"])):
+    for author in PAPERS:
+        for k in range(len(laboratory_page.read(author)["presets"])):
             page.click(f"#{author}-{k + 1}")
             assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
 def test_without_javascript_a_laboratory_has_a_picture_and_its_sentences(opened):
     page = opened("laboratory.html", java_script_enabled=False)
-    for author in listing.AUTHORS:
+    for author in PAPERS:
         assert page.is_visible(f"#{author} img") and not page.is_visible(f"#{author} .set")
         text = page.inner_text(f"#{author}")
-        for sentence in laboratory.read(author)["says"]:
+        for sentence in laboratory_page.read(author)["says"]:
             assert sentence in text
 
 
 def test_a_laboratory_prints_its_pictures_and_numbers_without_controls(opened):
     page = opened("laboratory.html", viewport={"width": 760, "height": 1000})
     page.emulate_media(media="print")
-    for author in listing.AUTHORS:
+    for author in PAPERS:
         assert not page.is_visible(f"#{author} .set") and page.is_visible(f"#{author} tbody")
         box = page.evaluate("author => [...document.querySelectorAll(`#${author} svg[data-panel]`)]"
                             ".map(svg => svg.getBoundingClientRect().right)", author)

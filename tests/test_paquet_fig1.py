@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 
-import paquet_fig1 as script
 from algorithms.generalised_leapfrog import Transition, generalised_leapfrog, metric_factor
 from algorithms.hmc import hmc_step, state_at
 from conftest import Given
-from harness.claims import Measured
-from harness.style import plt
 from judging import verdicts
 from models.interface import U, grad_U, metric
+from reproduce import paquet_fig1 as script
+from reproduce.harness.claims import Measured
+from reproduce.harness.style import plt
 
 LOCAL, EUCLIDEAN, ACCEPTED, ERROR, LOST, IRREVERSIBLE, RETURN, METRICS = range(8)
 

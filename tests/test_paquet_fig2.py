@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import paquet_fig2 as script
-from harness.claims import Measured
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
-from paquet.digits import digits_3v5
+from reproduce import paquet_fig2 as script
+from reproduce.harness.claims import Measured
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.paquet.digits import digits_3v5
 
 # The caption of Figure 2, and what Section 5 says of the kernels
 CAPTION = """

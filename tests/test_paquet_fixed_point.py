@@ -1,4 +1,4 @@
-"""reproduce/paquet_fixed_point.py: chains share their random numbers, biases are those by hand, and
+"""reproduce/beyond/paquet_fixed_point.py: chains share their random numbers, biases are those by hand, and
 each claim is about what it says."""
 
 import math
@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 
-import paquet_fixed_point as script
-from harness.claims import Measured
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
-from paquet.digits import digits_3v5
-from paquet.trajectories import draw, posterior
+from reproduce.beyond import paquet_fixed_point as script
+from reproduce.harness.claims import Measured
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.paquet.digits import digits_3v5
+from reproduce.paquet.trajectories import draw, posterior
 
 INF = math.inf
 

@@ -1,4 +1,4 @@
-"""reproduce/paquet_logz.py: every method of the ladder estimates the same log Z, and each claim is
+"""reproduce/beyond/paquet_logz.py: every method of the ladder estimates the same log Z, and each claim is
 about what it says."""
 
 import math
@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import paquet_logz as script
 from algorithms.ais import combine
-from harness.claims import Measured
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
-from paquet.digits import digits_3v5
-from paquet.problem import problem
+from reproduce.beyond import paquet_logz as script
+from reproduce.harness.claims import Measured
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.paquet.digits import digits_3v5
+from reproduce.paquet.problem import problem
 
 DIGITS = digits_3v5().name
 INF = math.inf

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from paquet.digits import digits_3v5
-from paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
+from reproduce.paquet.digits import digits_3v5
+from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
 
 # Section 5, and the inputs of Algorithm 1
 TEXT = """

@@ -1,4 +1,4 @@
-"""reproduce/paquet_rivals.py and what is its own in reproduce/paquet: runs, costs, claims."""
+"""reproduce/beyond/paquet_rivals.py and what is its own in reproduce/paquet: runs, costs, claims."""
 
 import math
 from fractions import Fraction
@@ -9,20 +9,20 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm, t
 
-import paquet_rivals as script
 from algorithms.ais import geometric_ladder
 from algorithms.orthant import orthant
-from harness import operations
-from harness.claims import Measured
-from harness.files import Data
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
 from models.gp_classification import draw_q, log_ratio
-from paquet import costs, rivals
-from paquet.costs import Row, averaged, best, cost, deviate, put_together, trusted
-from paquet.digits import digits_3v5
-from paquet.problem import KERNELS
+from reproduce.beyond import paquet_rivals as script
+from reproduce.harness import operations
+from reproduce.harness.claims import Measured
+from reproduce.harness.files import Data
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.paquet import costs, rivals
+from reproduce.paquet.costs import Row, averaged, best, cost, deviate, put_together, trusted
+from reproduce.paquet.digits import digits_3v5
+from reproduce.paquet.problem import KERNELS
 
 DIGITS = digits_3v5().name
 THREE = (3, 2.0, 1.0)  # a problem of which Plackett's identity has the evidence in closed form

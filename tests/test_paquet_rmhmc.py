@@ -12,12 +12,12 @@ from algorithms import paquet_rmhmc_fast
 from algorithms.paquet_rmhmc import derivatives, hamiltonian_and_gradient, riemann_metric, rmhmc
 from conftest import Given
 from departing import departs
-from harness.mirrors import variant
 from models import linalg
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from models.interface import U, grad_U
-from paquet.steps import LINE_18, LINES_6_TO_9
+from reproduce.harness.mirrors import variant
+from reproduce.paquet.steps import LINE_18, LINES_6_TO_9
 
 N = 5
 RNG = np.random.default_rng(0)

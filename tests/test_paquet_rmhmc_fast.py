@@ -10,8 +10,8 @@ from algorithms.paquet_rmhmc import riemann_metric
 from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, metric_factor, rmhmc, travel
 from conftest import Given
 from models.linalg import solve_lower_transposed, whitened_factor
-from paquet.digits import digits_3v5
-from paquet.trajectories import draw, posterior
+from reproduce.paquet.digits import digits_3v5
+from reproduce.paquet.trajectories import draw, posterior
 
 each_problem = pytest.mark.parametrize(
     "name, cases", [("N = 1", None), ("N = 2", None), (digits_3v5().name, 40)])

@@ -6,10 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from harness.claims import Measured
-from paquet import trajectories
-from paquet.digits import digits_3v5
-from paquet.trajectories import (
+from reproduce.harness.claims import Measured
+from reproduce.paquet import trajectories
+from reproduce.paquet.digits import digits_3v5
+from reproduce.paquet.trajectories import (
     SMALL,
     contraction,
     convergence,

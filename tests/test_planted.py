@@ -1,4 +1,4 @@
-"""reproduce/planted.py: a script in a copy of the project, as it is and with a bug."""
+"""reproduce/tools/planted.py: a script in a copy of the project, as it is and with a bug."""
 
 import io
 import os
@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-import planted
-from harness import exercises
-from harness.exercises import consequence
+from reproduce.harness import exercises
+from reproduce.harness.exercises import consequence
+from reproduce.tools import planted
 from test_workers import LINUX, running, wait_until
 
 SCRIPT = """
@@ -125,12 +125,12 @@ def test_a_script_that_fails_as_it_is_stops_everything(with_line, tmp_path):
 def test_mirrors_stand_in_place_of_their_twins():
     text = ("from algorithms.ais import HMC, RMHMC\n"
             "from algorithms.ep_fast import ep\n"
-            "from algorithms.sshmc_fast import sshmc\n"
+            "from algorithms.zhang_sshmc_fast import sshmc\n"
             "from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, travel\n"
             "from algorithms.hmc import hmc\n")
     lines = planted.mirrors_for_twins(text).splitlines()
     assert lines[:3] == ["from algorithms.ais import HMC, RMHMCMirror as RMHMC",
-                         "from algorithms.ep import ep", "from algorithms.sshmc import sshmc"]
+                         "from algorithms.ep import ep", "from algorithms.zhang_sshmc import sshmc"]
     assert lines[3:] == text.splitlines()[3:]  # a mirror has no travel
 
 
@@ -143,7 +143,7 @@ def test_the_copy_has_the_code_and_nothing_that_is_made(tmp_path):
 
 
 @pytest.mark.parametrize("path, twin", [
-    ("algorithms/sshmc.py", True), ("algorithms/sshmc_fast.py", False), ("models/funnel.py", False),
+    ("algorithms/zhang_sshmc.py", True), ("algorithms/zhang_sshmc_fast.py", False), ("models/funnel.py", False),
     ("algorithms/hmc.py", False)])
 def test_a_mirror_with_a_twin_is_known(path, twin):
     assert planted.has_twin(path) == twin

@@ -15,8 +15,8 @@ import time
 
 import pytest
 
-from harness.exercises import PLANTED, bugs, planted
 from models.jit import ROOT
+from reproduce.harness.exercises import PLANTED, bugs, planted
 
 EVERY = bugs()
 BUGS = sorted(EVERY)
@@ -44,7 +44,7 @@ def status(copy, bug):
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-m", "", "-p", "no:cacheprovider", bug.test],
             cwd=copy, capture_output=True, text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(copy), f"{copy}/reproduce"])})
+            env=os.environ | {"PYTHONPATH": str(copy)})
     finally:
         path.write_text(before)
     return done.returncode

@@ -1,4 +1,4 @@
-"""algorithms/polya_gamma_gibbs.py: the mixture, each conditional, then the distribution."""
+"""algorithms/rivals/polya_gamma_gibbs.py: the mixture, each conditional, then the distribution."""
 
 from types import SimpleNamespace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, expon, kstest, norm
 
-from algorithms.polya_gamma_gibbs import (
+from algorithms.rivals.polya_gamma_gibbs import (
     GivenW,
     GivenZ,
     draw_weights,

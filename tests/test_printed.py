@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from shahbaba import printed
-from shahbaba.printed import METHODS, PROBLEMS, SENTENCES
+from reproduce.shahbaba import printed
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, SENTENCES
 
 TABLES = """
                Simulated           StatLog             CTG                 Chess

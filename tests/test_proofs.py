@@ -24,7 +24,7 @@ SEEN = 1e-4  # a bias that is none of rounding
 @cache
 def proofs():
     """Return the numbers of proofs.py, from a process in which nothing is compiled."""
-    folders = map(str, (ROOT, ROOT / "reproduce", ROOT / "tests"))
+    folders = map(str, (ROOT, ROOT / "tests"))
     with TemporaryDirectory() as folder:
         file = Path(folder, "proofs")
         subprocess.run([sys.executable, ROOT / "tests" / "proofs.py", file], check=True,

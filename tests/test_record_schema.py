@@ -11,10 +11,19 @@ import math
 import jsonschema
 import pytest
 
-from harness import replicates
-from harness.claims import BUDGETS, KINDS, VERDICTS, Claim, Declared, Measured, Scan, judge
-from harness.fingerprint import ROOT
-from harness.run import Settings, record
+from reproduce.harness import replicates
+from reproduce.harness.claims import (
+    BUDGETS,
+    KINDS,
+    VERDICTS,
+    Claim,
+    Declared,
+    Measured,
+    Scan,
+    judge,
+)
+from reproduce.harness.fingerprint import ROOT
+from reproduce.harness.run import Settings, record
 
 SCHEMA = json.loads((ROOT / "reproduce" / "harness" / "record.schema.json").read_text())
 RECORDS = sorted((ROOT / "figures").glob("*.json"))

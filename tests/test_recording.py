@@ -11,14 +11,16 @@ import numba
 import numpy as np
 import pytest
 
-import record
-from harness import listing, recording
-from harness.mirrors import TAG, Line, departing, departures
 from models.jit import ROOT
+from reproduce.harness import recording
+from reproduce.harness.mirrors import TAG, Line, departing, departures
+from reproduce.harness.papers import PAPERS
+from reproduce.tools import record
 
 STEPS = ROOT / "figures" / "steps"
-AUTHORS = [author for author in listing.AUTHORS if (STEPS / f"{author}.json").exists()]
-RUNS = [(author, run) for author in AUTHORS for run in import_module(f"{author}.steps").RUNS]
+AUTHORS = [author for author in PAPERS if (STEPS / f"{author}.json").exists()]
+RUNS = [(author, run) for author in AUTHORS
+        for run in import_module(f"reproduce.{author}.steps").RUNS]
 IDS = [f"{author}-{run.name}" for author, run in RUNS]
 
 
@@ -30,11 +32,11 @@ def committed(author):
 @pytest.fixture(scope="module")
 def again():
     """What is recorded now, in a process in which nothing is compiled."""
-    code = "import json, record; print(json.dumps({a: record.runs(a) for a in record.AUTHORS}))"
-    folders = os.pathsep.join(map(str, (ROOT, ROOT / "reproduce")))
+    code = ("import json; from reproduce.tools.record import PAPERS, runs;"
+            " print(json.dumps({author: runs(author) for author in PAPERS}))")
     done = subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.PIPE,
                           text=True, env={**os.environ, "NUMBA_DISABLE_JIT": "1",
-                                          "PYTHONPATH": folders})
+                                          "PYTHONPATH": str(ROOT)})
     return {author: {run["name"]: run for run in found}
             for author, found in json.loads(done.stdout).items()}
 
@@ -49,7 +51,7 @@ def test_a_recorded_run_ends_where_the_compiled_mirror_does(author, run):
 
 
 def test_every_paper_has_runs():
-    assert AUTHORS == list(listing.AUTHORS)
+    assert AUTHORS == list(PAPERS)
 
 
 def pieces(stored):
@@ -93,7 +95,7 @@ def close(ours, theirs):
 
 @pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
 def test_what_is_committed_is_what_is_recorded_now(author, run, again):
-    # if this fails, run python reproduce/record.py and then reproduce/pages.py
+    # if this fails, run python reproduce/tools/record.py and then reproduce/tools/pages.py
     now, then = again[author][run.name], committed(author)[run.name]
     assert now.keys() == then.keys()
     drawn, old_drawn = now["picture"], then["picture"]

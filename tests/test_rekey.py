@@ -1,4 +1,4 @@
-"""reproduce/rekey.py: stored replicates get new keys only where today's code has their numbers."""
+"""reproduce/tools/rekey.py: stored replicates get new keys only where today's code has their numbers."""
 
 import math
 import sys
@@ -7,11 +7,11 @@ from importlib import import_module
 
 import pytest
 
-from harness import replicates
-from harness.fingerprint import fingerprint
-from harness.run import Settings
+from reproduce.harness import replicates
+from reproduce.harness.fingerprint import fingerprint
+from reproduce.harness.run import Settings
 
-rekey = import_module("rekey")
+rekey = import_module("reproduce.tools.rekey")
 NAME = "test_rekey"  # this file stands for a script
 
 

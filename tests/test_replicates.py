@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from harness import replicates as harness
-from harness import workers
-from harness.fingerprint import ROOT
-from harness.run import Settings
+from reproduce.harness import replicates as harness
+from reproduce.harness import workers
+from reproduce.harness.fingerprint import ROOT
+from reproduce.harness.run import Settings
 
 SETTINGS = Settings("smoke")
 
@@ -443,7 +443,7 @@ def test_the_processors_of_times_are_known_and_those_of_other_numbers_do_not_mat
 # Interrupted
 
 def environment():
-    return os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "reproduce")])}
+    return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 SLOW = '''
@@ -451,8 +451,8 @@ SLOW = '''
 import sys, time
 from pathlib import Path
 import numpy as np
-from harness import replicates as harness
-from harness.run import parse
+from reproduce.harness import replicates as harness
+from reproduce.harness.run import parse
 harness.FIGURES = Path(__file__).parent / "figures"
 
 def slow(seed):

@@ -10,13 +10,13 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from harness import replicates, run
-from harness.claims import Claim, Declared, Measured
-from harness.files import Data, DataError
-from harness.fingerprint import ROOT
-from harness.run import Settings, announce, main, parse
-from harness.style import plt
-from paquet import digits
+from reproduce.harness import replicates, run
+from reproduce.harness.claims import Claim, Declared, Measured
+from reproduce.harness.files import Data, DataError
+from reproduce.harness.fingerprint import ROOT
+from reproduce.harness.run import Settings, announce, main, parse
+from reproduce.harness.style import plt
+from reproduce.paquet import digits
 
 SETTINGS = Settings("smoke")
 
@@ -75,7 +75,7 @@ def test_how_long_is_said_in_the_unit_that_suits(capsys, minutes, said):
 
 
 def test_the_first_line_does_not_wait_for_what_it_does_not_need():
-    code = ("import sys, harness.run, harness.files;"
+    code = ("import sys, reproduce.harness.run, reproduce.harness.files;"
             "print({'joblib', 'pooch', 'requests', 'matplotlib'} & {*sys.modules})")
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                          env=environment())
@@ -83,14 +83,14 @@ def test_the_first_line_does_not_wait_for_what_it_does_not_need():
 
 
 def environment():
-    return os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "reproduce")])}
+    return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 # While it imports
 
 def beginning(then):
     """Run a script that does no more than to import what it starts with, and `then`."""
-    return subprocess.run([sys.executable, "-c", f"from harness.start import main\n{then}"],
+    return subprocess.run([sys.executable, "-c", f"from reproduce.harness.start import main\n{then}"],
                           capture_output=True, text=True, env=environment())
 
 
@@ -113,7 +113,7 @@ def nobody(number):
 pwd.getpwuid = nobody  # as for a number that no user has
 del os.environ["HOME"]
 os.environ.pop("XDG_CACHE_HOME", None)
-from harness.run import ROOT, begin
+from reproduce.harness.run import ROOT, begin
 from pooch import os_cache
 begin()
 print(os_cache("mirrormc") == ROOT / ".cache" / "mirrormc")
@@ -280,9 +280,9 @@ def test_no_data_at_all_is_a_sentence_and_exit_status_2(monkeypatch, capsys):
 TINY = '''
 """A script."""
 from pathlib import Path
-from harness import replicates
-from harness.run import main
-from harness.style import plt
+from reproduce.harness import replicates
+from reproduce.harness.run import main
+from reproduce.harness.style import plt
 
 replicates.FIGURES = Path(__file__).parent / "figures"
 NAME, WHAT, MINUTES = "tiny_fig1", "next to nothing", {"smoke": 0.1, "paper": 0.1}
@@ -406,10 +406,10 @@ UNDER_THREADS = """
 import sys
 import numpy, scipy.linalg  # loaded before anything of ours
 from pathlib import Path
-import paquet_fig2 as script
-from harness import replicates
-from harness.run import main
-from paquet.digits import digits_3v5
+from reproduce import paquet_fig2 as script
+from reproduce.harness import replicates
+from reproduce.harness.run import main
+from reproduce.paquet.digits import digits_3v5
 replicates.FIGURES = Path("figures").absolute()
 script.usps_3v5, script.CASES["smoke"] = lambda folder: digits_3v5(), None
 for panel in "cdef":  # one that starts at the prior, and one of each kernel, are left

@@ -7,12 +7,12 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-import shahbaba_errata as errata
-from harness.claims import Measured, failures, judge
-from harness.style import plt
 from judging import verdicts
-from shahbaba import printed
-from shahbaba.printed import MEASURES, METHODS, PROBLEMS, SENTENCES
+from reproduce import shahbaba_errata as errata
+from reproduce.harness.claims import Measured, failures, judge
+from reproduce.harness.style import plt
+from reproduce.shahbaba import printed
+from reproduce.shahbaba.printed import MEASURES, METHODS, PROBLEMS, SENTENCES
 
 
 def made_up():

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import shahbaba_fig1 as fig1
 from algorithms.ess import initial_sequence
 from algorithms.linear_theory import correlation_and_rate
-from harness.claims import BUDGETS, Measured
-from harness.style import plt
 from judging import verdicts
+from reproduce import shahbaba_fig1 as fig1
+from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.style import plt
 
 HMC, WALK, LARGE = fig1.METHODS
 

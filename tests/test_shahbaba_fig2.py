@@ -5,10 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import shahbaba_fig2 as fig2
-from harness.files import Data
-from harness.run import Settings
 from judging import verdicts
+from reproduce import shahbaba_fig2 as fig2
+from reproduce.harness.files import Data
+from reproduce.harness.run import Settings
 
 LINE = "cases on the wrong side of the line / cases of the smaller class"
 

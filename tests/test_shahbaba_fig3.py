@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-import shahbaba_fig3 as fig3
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
 from models.interface import U, grad_U
-from shahbaba.datasets import illustrative
-from shahbaba.illustration import SLOPES, fitted
+from reproduce import shahbaba_fig3 as fig3
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.shahbaba.datasets import illustrative
+from reproduce.shahbaba.illustration import SLOPES, fitted
 
 MODE = "largest |dU/dtheta_j| at the mode, in standard deviations"
 SECOND = "largest |U'' / J_jj - 1| at the mode"

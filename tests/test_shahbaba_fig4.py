@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-import shahbaba_fig4 as fig4
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
 from models.interface import grad_U
-from shahbaba.datasets import illustrative
-from shahbaba.illustration import SLOPES
+from reproduce import shahbaba_fig4 as fig4
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.shahbaba.datasets import illustrative
+from reproduce.shahbaba.illustration import SLOPES
 
 DISTANCE = "distance to the line, nearest of R_1 - farthest of R_0"
 OFF = "|p - 1/2|, nearest of R_1 - farthest of R_0"

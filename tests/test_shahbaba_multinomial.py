@@ -3,16 +3,16 @@
 import numpy as np
 import pytest
 
-import shahbaba_multinomial as script
-from algorithms.split_hmc import split_data
-from harness.claims import Measured
-from harness.files import Data, DataError
-from harness.run import Settings
+from algorithms.shahbaba_split_hmc import split_data
 from judging import verdicts
 from models.interface import U, case_entropy, hessian
-from rivals.moments import Together, as_one, distance, together
-from shahbaba import multinomial
-from shahbaba.multinomial import METHODS, SHARES
+from reproduce.beyond import shahbaba_multinomial as script
+from reproduce.beyond.rivals.moments import Together, as_one, distance, together
+from reproduce.harness.claims import Measured
+from reproduce.harness.files import Data, DataError
+from reproduce.harness.run import Settings
+from reproduce.shahbaba import multinomial
+from reproduce.shahbaba.multinomial import METHODS, SHARES
 
 N, K = 60, 3
 DATA_SPLITS = METHODS[2:]

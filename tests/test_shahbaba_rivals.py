@@ -6,20 +6,28 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import shahbaba_rivals as script
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import normal_approximation
-from harness.claims import Measured, judge
-from harness.files import Data
-from harness.run import Settings
-from harness.style import plt
+from algorithms.shahbaba_split_hmc import normal_approximation
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, part
 from models.logistic_regression import LogisticRegression
-from rivals.moments import Together, as_one, distance, log_efficiency, moments, together, worst
-from shahbaba import rivals
-from shahbaba.datasets import load
-from shahbaba.printed import METHODS, PROBLEMS
-from shahbaba.whitened import original, whitened, whitened_problem
+from reproduce.beyond import shahbaba_rivals as script
+from reproduce.beyond.rivals.moments import (
+    Together,
+    as_one,
+    distance,
+    log_efficiency,
+    moments,
+    together,
+    worst,
+)
+from reproduce.harness.claims import Measured, judge
+from reproduce.harness.files import Data
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.shahbaba import rivals
+from reproduce.shahbaba.datasets import load
+from reproduce.shahbaba.printed import METHODS, PROBLEMS
+from reproduce.shahbaba.whitened import original, whitened, whitened_problem
 
 SMALL = "illustrative data of slope 5, seed 1"
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-import shahbaba_stability as stability
-from harness.claims import BUDGETS, Measured
-from harness.style import plt
 from judging import verdicts
 from models.interface import hessian
-from shahbaba import chains
-from shahbaba.printed import PROBLEMS, step
+from reproduce.beyond import shahbaba_stability as stability
+from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.style import plt
+from reproduce.shahbaba import chains
+from reproduce.shahbaba.printed import PROBLEMS, step
 
 DATA = "illustrative data of slope 5, seed 1"
 

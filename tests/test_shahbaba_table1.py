@@ -2,11 +2,11 @@
 
 import pytest
 
-import shahbaba_table1 as table1
-from harness.claims import BUDGETS, Measured
-from harness.style import plt
-from shahbaba.chains import ALL, AUTHORS
-from shahbaba.printed import METHODS
+from reproduce import shahbaba_table1 as table1
+from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.style import plt
+from reproduce.shahbaba.chains import ALL, AUTHORS
+from reproduce.shahbaba.printed import METHODS
 
 
 class Recorder:

@@ -2,12 +2,12 @@
 
 import pytest
 
-import shahbaba_table2 as table2
-from harness.files import Data, DataError
-from harness.run import Settings
-from harness.style import mathematics
-from shahbaba.chains import ALL, AUTHORS
-from shahbaba.printed import METHODS, PROBLEMS, number, sentence
+from reproduce import shahbaba_table2 as table2
+from reproduce.harness.files import Data, DataError
+from reproduce.harness.run import Settings
+from reproduce.harness.style import mathematics
+from reproduce.shahbaba.chains import ALL, AUTHORS
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, number, sentence
 
 DATA = ("StatLog", "CTG", "Chess", "Chess, standardised")
 

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-import shahbaba_tau_beta as script
 from algorithms.ess import initial_sequence
-from harness.claims import Measured
-from harness.files import Data
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
 from models.logistic_regression import chain_log_likelihood
-from shahbaba import chains
-from shahbaba.chains import AUTHORS
-from shahbaba.printed import METHODS, PROBLEMS, number
+from reproduce.beyond import shahbaba_tau_beta as script
+from reproduce.harness.claims import Measured
+from reproduce.harness.files import Data
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.shahbaba import chains
+from reproduce.shahbaba.chains import AUTHORS
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, number
 
 DATA = "illustrative data of slope 5, seed 1"
 CLAIMS = dict(zip(script.SUMS, (claim.what for claim in script.CLAIMS), strict=True))

@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import replicates, run, shards
-from harness.fingerprint import ROOT, digest
-from harness.run import Settings, main, parse
-from harness.shards import AGAIN, Shard, Unfinished, dealt
-from harness.style import plt
+from reproduce.harness import papers, replicates, run, shards
+from reproduce.harness.fingerprint import ROOT, digest
+from reproduce.harness.run import Settings, main, parse
+from reproduce.harness.shards import AGAIN, Shard, Unfinished, dealt
+from reproduce.harness.style import plt
 
 SETTINGS = Settings("smoke")
 
@@ -272,9 +272,9 @@ SLOW = '''
 import time
 from pathlib import Path
 import numpy as np
-from harness import replicates
-from harness.run import main
-from harness.style import plt
+from reproduce.harness import replicates
+from reproduce.harness.run import main
+from reproduce.harness.style import plt
 replicates.FIGURES = Path(__file__).parent / "figures"
 NAME, WHAT, MINUTES = "slow_fig1", "naps", {"smoke": 0.1}
 
@@ -300,7 +300,7 @@ if __name__ == "__main__":
 
 
 def environment():
-    return os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "reproduce")])}
+    return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 def test_shards_that_run_at_the_same_time_compute_nothing_twice(tmp_path):
@@ -324,7 +324,7 @@ def test_shards_that_run_at_the_same_time_compute_nothing_twice(tmp_path):
 
 def whole(name):
     """Run a script at the smoke budget; return what it stored, {key: JSON}, times left out."""
-    script = import_module(name)
+    script = import_module(papers.module(papers.script(name)))
     settings = Settings("smoke", 0)
     experiment = replicates.Experiment(name, settings)
     script.run(experiment, script.cases(settings))
@@ -335,7 +335,7 @@ def whole(name):
 
 def in_shards(name, of):
     """Run a script's shards, in rounds until no other is needed; return how many that took."""
-    script = import_module(name)
+    script = import_module(papers.module(papers.script(name)))
     for rounds in range(1, 9):
         again = 0
         for number in range(1, of + 1):
@@ -369,7 +369,7 @@ def same_in_shards(name, tmp_path, monkeypatch):
 
 # what is chosen by times differs in each run; so its shards take the times of the whole one
 BY_TIMES = {"wang_rivals"}
-SCRIPTS = sorted({"meet", *(path.stem for path in (ROOT / "reproduce").glob("*_*.py"))})
+SCRIPTS = [path.stem for path in papers.scripts()]
 
 
 def test_a_script_in_stages_gives_the_same_in_shards(tmp_path, monkeypatch):

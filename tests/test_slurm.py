@@ -16,7 +16,7 @@ from collections import Counter
 
 import pytest
 
-from harness.fingerprint import ROOT
+from reproduce.harness.fingerprint import ROOT
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 TEMPLATE = ROOT / "reproduce" / "slurm.sh"
@@ -79,11 +79,10 @@ def slurm(tmp_path):
     (folder / "slurm.conf").write_text(CONFIGURATION.format(
         folder=folder, host=socket.gethostname().split(".")[0], ports=free_ports(),
         node=node.splitlines()[0]))
-    paths = [str(ROOT), str(ROOT / "reproduce")]
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("SLURM", "SBATCH"))} | {
         "SLURM_CONF": str(folder / "slurm.conf"), "PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(paths), "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
         "SBATCH_OUTPUT": str(tmp_path / "%A_%a.out")}
 
     def call(*command, **changes):
@@ -115,9 +114,9 @@ SCRIPT = '''
 import os, time
 from pathlib import Path
 import numpy as np
-from harness import replicates
-from harness.run import main
-from harness.style import plt
+from reproduce.harness import replicates
+from reproduce.harness.run import main
+from reproduce.harness.style import plt
 HERE = Path(__file__).parent
 replicates.FIGURES = HERE / "figures"
 NAME, WHAT, MINUTES = "naps_fig1", "naps", {"smoke": 0.1}

@@ -25,7 +25,7 @@ from models.soft_abs import (
     soft,
     spectrum,
 )
-from zhang.contracted import SpectralGeometry, contracted
+from reproduce.zhang.contracted import SpectralGeometry, contracted
 
 FUNNEL = Funnel.from_size(4)
 BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs

@@ -10,7 +10,8 @@ import pytest
 from scipy.linalg import lapack, solveh_banded
 from scipy.stats import beta, chi2, gamma, invgamma, norm
 
-from algorithms import sshmc, sshmc_fast
+from algorithms import zhang_sshmc as sshmc
+from algorithms import zhang_sshmc_fast as sshmc_fast
 from departing import departs
 from models import interface
 from models.interface import (

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from harness import style
-from harness.style import COLOURS, mathematics, panels, plt, shades
 from legible import faults
+from reproduce.harness import style
+from reproduce.harness.style import COLOURS, mathematics, panels, plt, shades
 
 # G. M. Machado, M. M. Oliveira, L. A. F. Fernandes (2009), IEEE Transactions on Visualization and
 # Computer Graphics 15(6), severity 1.0: on linear RGB

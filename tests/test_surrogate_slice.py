@@ -1,11 +1,11 @@
-"""algorithms/surrogate_slice.py: the map by dense matrices, the bracket, then the distribution."""
+"""algorithms/rivals/surrogate_slice.py: the map by dense matrices, the bracket, then the distribution."""
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, poisson
 
-from algorithms.elliptical_slice import elliptical_update
-from algorithms.surrogate_slice import (
+from algorithms.rivals.elliptical_slice import elliptical_update
+from algorithms.rivals.surrogate_slice import (
     Field,
     at,
     field_log_L,

@@ -3,14 +3,13 @@
 import numpy as np
 import pytest
 
-import shahbaba_table1
-import shahbaba_table2
-from harness.claims import Measured, judge
-from harness.style import plt
-from shahbaba import printed, tables
-from shahbaba.chains import ALL, AUTHORS
-from shahbaba.printed import METHODS, PROBLEMS, SENTENCES, gradients, number, sentence
-from shahbaba.tables import ESTIMATORS, ROWS, column
+from reproduce import shahbaba_table1, shahbaba_table2
+from reproduce.harness.claims import Measured, judge
+from reproduce.harness.style import plt
+from reproduce.shahbaba import printed, tables
+from reproduce.shahbaba.chains import ALL, AUTHORS
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, SENTENCES, gradients, number, sentence
+from reproduce.shahbaba.tables import ESTIMATORS, ROWS, column
 
 CLAIMS = shahbaba_table1.CLAIMS + shahbaba_table2.CLAIMS
 CASES = [(name, method) for name in PROBLEMS for method in ALL]

@@ -8,13 +8,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from algorithms import paquet_rmhmc, paquet_rmhmc_fast, sshmc, sshmc_fast
-from algorithms.discretizing_chain import plan
+from algorithms import (
+    paquet_rmhmc,
+    paquet_rmhmc_fast,
+)
+from algorithms import (
+    zhang_sshmc as sshmc,
+)
+from algorithms import (
+    zhang_sshmc_fast as sshmc_fast,
+)
 from algorithms.paquet_rmhmc import hamiltonian_and_gradient, riemann_metric
 from algorithms.paquet_rmhmc_fast import geometry, metric_factor, trajectory
 from algorithms.slice_sampling import Slice
-from algorithms.tempered_transitions import tempered_transitions_step
-from algorithms.tempered_transitions_fast import tempered_transitions
+from algorithms.wang_discretizing_chain import plan
+from algorithms.wang_tempered_transitions import tempered_transitions_step
+from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from coupled import coupled, exact_draw
 from models import linalg
 from models.covariance import squared_exponential

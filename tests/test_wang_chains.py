@@ -9,9 +9,9 @@ from algorithms.ess import initial_sequence, significant_lags
 from algorithms.slice_sampling import slice_sampling
 from models.gp_regression import GPRegression
 from models.interface import U, prepare
-from wang import chains
-from wang.chains import chain, clock, costs, evaluations, problem, summary, window
-from wang.printed import METHODS, NYSTROM, SOD, STANDARD, TEMPERED
+from reproduce.wang import chains
+from reproduce.wang.chains import chain, clock, costs, evaluations, problem, summary, window
+from reproduce.wang.printed import METHODS, NYSTROM, SOD, STANDARD, TEMPERED
 
 
 def test_the_window_is_the_last_two_thirds():

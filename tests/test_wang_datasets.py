@@ -5,9 +5,9 @@ import pytest
 
 from models.gp_nystrom import GPNystrom
 from models.gp_subset import GPSubset
-from wang import datasets
-from wang.datasets import SIGMA, C, approximation, data, order, posterior, scaled
-from wang.printed import ETA, NYSTROM, SOD, TEMPERED, lengths
+from reproduce.wang import datasets
+from reproduce.wang.datasets import SIGMA, C, approximation, data, order, posterior, scaled
+from reproduce.wang.printed import ETA, NYSTROM, SOD, TEMPERED, lengths
 
 
 def dense(X, number):

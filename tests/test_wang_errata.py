@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-import wang_errata as errata
-from harness.claims import failures, judge
-from harness.replicates import Experiment
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
-from wang import identities
-from wang.errata import ERRATA, MISPRINTS, PITFALLS
-from wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce import wang_errata as errata
+from reproduce.harness.claims import failures, judge
+from reproduce.harness.replicates import Experiment
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.wang import identities
+from reproduce.wang.errata import ERRATA, MISPRINTS, PITFALLS
+from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 
 SENTENCES = {"largest gain": 3.9, "more efficient": 10, "grows": 5, "outside": 2, "long": 0.1,
              "short": 0, "tempered": 0.8, "Nystrom": 1.9}
@@ -229,7 +229,7 @@ def test_a_gibbs_sweep_of_a_pair():
 
 
 def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.replicates.figures", lambda budget: tmp_path)
+    monkeypatch.setattr("reproduce.harness.replicates.figures", lambda budget: tmp_path)
     result = errata.run(Experiment(errata.NAME, Settings("smoke")), None)
     findings = judge(errata.CLAIMS, result, "smoke")
     assert failures(findings) == []

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-import wang_fig1 as fig1
-from harness.claims import failures, judge
-from harness.replicates import Experiment, to_json
-from harness.run import Settings
-from harness.style import COLOURS, plt
 from judging import verdicts
 from models.interface import U_prior
-from wang.datasets import posterior
-from wang.printed import SOD
+from reproduce import wang_fig1 as fig1
+from reproduce.harness.claims import failures, judge
+from reproduce.harness.replicates import Experiment, to_json
+from reproduce.harness.run import Settings
+from reproduce.harness.style import COLOURS, plt
+from reproduce.wang.datasets import posterior
+from reproduce.wang.printed import SOD
 
 OWN = fig1.OWN
 
@@ -123,7 +123,7 @@ def test_counts_are_for_a_move_of_the_mark():
 
 
 def test_a_run_of_seconds_counts_and_draws(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.replicates.figures", lambda budget: tmp_path)
+    monkeypatch.setattr("reproduce.harness.replicates.figures", lambda budget: tmp_path)
     result = fig1.run(Experiment(fig1.NAME, Settings("smoke")), None)
     findings = {f.claim.what: f.verdict for f in judge(fig1.CLAIMS, result, "smoke")}
     assert failures(judge(fig1.CLAIMS, result, "smoke")) == []

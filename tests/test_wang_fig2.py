@@ -5,15 +5,15 @@ import copy
 import numpy as np
 import pytest
 
-import wang_fig2 as fig2
-import wang_table2
-from harness import replicates
-from harness.claims import judge
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
-from wang.cells import MAIN, SETTINGS
-from wang.printed import SOD, TEMPERED
+from reproduce import wang_fig2 as fig2
+from reproduce import wang_table2
+from reproduce.harness import replicates
+from reproduce.harness.claims import judge
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.wang.printed import SOD, TEMPERED
+from reproduce.wang.table_runs import MAIN, SETTINGS
 
 
 def made_up():

@@ -5,13 +5,13 @@ import copy
 import numpy as np
 import pytest
 
-import wang_m as script
-from harness.claims import BUDGETS, Measured, judge
-from harness.style import plt
 from judging import verdicts
-from wang import eigen_exact
-from wang.long import PIVOTED, RANDOM
-from wang.printed import NYSTROM, ROWS, SOD
+from reproduce.beyond import wang_m as script
+from reproduce.harness.claims import BUDGETS, Measured, judge
+from reproduce.harness.style import plt
+from reproduce.wang import eigen_exact
+from reproduce.wang.long_chains import PIVOTED, RANDOM
+from reproduce.wang.printed import NYSTROM, ROWS, SOD
 
 
 def made_up():

@@ -8,7 +8,7 @@ import pytest
 
 from models.gp_regression import GPRegression
 from models.interface import U, grad_U
-from wang import nuts as room
+from reproduce.wang import nuts as room
 
 MODEL = GPRegression.from_data(np.linspace(0, 1, 6)[:, None], np.arange(6.0), "isotropic")
 START = np.array([0.1, 0.4, -0.2])

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import wang_prediction as script
 from algorithms.ess import initial_sequence
-from harness.claims import BUDGETS
-from harness.files import DataError
-from harness.style import plt
 from judging import verdicts
 from models.gp_regression import GPRegression, predict, predict_over
 from models.interface import log_likelihood
-from wang import prediction as room
-from wang.datasets import C, data
-from wang.prediction import LIKELIHOOD, POSTERIOR, TESTS, TRUTH
-from wang.printed import ROWS
+from reproduce.beyond import wang_prediction as script
+from reproduce.harness.claims import BUDGETS
+from reproduce.harness.files import DataError
+from reproduce.harness.style import plt
+from reproduce.wang import prediction as room
+from reproduce.wang.datasets import C, data
+from reproduce.wang.prediction import LIKELIHOOD, POSTERIOR, TESTS, TRUTH
+from reproduce.wang.printed import ROWS
 
 X = np.linspace(0, 1, 9)[:, None]
 MODEL = GPRegression.from_data(X, np.sin(6 * X[:, 0]) + 2, "isotropic", c=C)

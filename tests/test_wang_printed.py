@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from wang import printed
-from wang.printed import (
+from reproduce.wang import printed
+from reproduce.wang.printed import (
     CPU,
     METHODS,
     NYSTROM,

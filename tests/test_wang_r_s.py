@@ -6,12 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-import wang_r_s as plane
-from harness.claims import BUDGETS, Measured, judge
-from harness.style import plt
 from judging import verdicts
-from wang.chains import NARROW, SLICES, WIDE
-from wang.printed import SOD
+from reproduce.beyond import wang_r_s as plane
+from reproduce.harness.claims import BUDGETS, Measured, judge
+from reproduce.harness.style import plt
+from reproduce.wang.chains import NARROW, SLICES, WIDE
+from reproduce.wang.printed import SOD
 
 
 def made_up():

@@ -8,12 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import wang_rivals as script
-from algorithms.delayed_acceptance import delayed_acceptance
 from algorithms.ess import initial_sequence
-from algorithms.fitted_walk import pilot
-from harness.claims import BUDGETS, Measured
-from harness.style import plt
+from algorithms.rivals.delayed_acceptance import delayed_acceptance
+from algorithms.rivals.fitted_walk import pilot
 from judging import verdicts
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
@@ -22,13 +19,16 @@ from models.gp_spectral import GPSpectral
 from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.interface import U, log_likelihood
-from rivals.moments import as_one
-from wang import rivals as room
-from wang.chains import samples
-from wang.datasets import order
-from wang.long import beside, target
-from wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
-from wang.rivals import (
+from reproduce.beyond import wang_rivals as script
+from reproduce.beyond.rivals.moments import as_one
+from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.style import plt
+from reproduce.wang import rivals as room
+from reproduce.wang.chains import samples
+from reproduce.wang.datasets import order
+from reproduce.wang.long_chains import beside, target
+from reproduce.wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.wang.rivals import (
     DELAYED,
     DRAGGING,
     HMC,

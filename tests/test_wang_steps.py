@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pytest
 
-import wang_steps as steps
-from harness.claims import BUDGETS, Measured, judge, log
-from harness.style import plt
 from judging import verdicts
-from wang.chains import NARROW, SLICES, WIDE
-from wang.compare import noise
-from wang.printed import ROWS, SOD, STANDARD
+from reproduce.beyond import wang_steps as steps
+from reproduce.harness.claims import BUDGETS, Measured, judge, log
+from reproduce.harness.style import plt
+from reproduce.wang.chains import NARROW, SLICES, WIDE
+from reproduce.wang.printed import ROWS, SOD, STANDARD
+from reproduce.wang.table_claims import noise
 
 
 def one(tau, cost, updates=5.0):

@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import wang_table1 as table1
-from harness.claims import failures, judge
-from harness.replicates import Experiment
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
 from models.gp_regression import GPRegression
 from models.interface import U, grad_U, log_likelihood
-from wang.datasets import posterior
-from wang.printed import ETA, ROWS, lengths
+from reproduce import wang_table1 as table1
+from reproduce.harness.claims import failures, judge
+from reproduce.harness.replicates import Experiment
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.wang.datasets import posterior
+from reproduce.wang.printed import ETA, ROWS, lengths
 
 FLAT = table1.FLAT
 
@@ -144,7 +144,7 @@ def test_one_length_is_compared_with_the_other_kind(monkeypatch):
 
 
 def test_a_run_of_seconds(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.replicates.figures", lambda budget: tmp_path)
+    monkeypatch.setattr("reproduce.harness.replicates.figures", lambda budget: tmp_path)
     result = table1.run(Experiment(table1.NAME, Settings("smoke")), None)
     assert failures(judge(table1.CLAIMS, result, "smoke")) == []
     text = table1.table(result)

@@ -5,13 +5,13 @@ import copy
 import numpy as np
 import pytest
 
-import wang_table2 as table2
-import wang_table3 as table3
-from harness.claims import WEAK, Measured, Scan, judge, power
-from harness.style import plt
-from wang.cells import COSTS, SETTINGS
-from wang.compare import CELLS
-from wang.printed import MAPPING, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce import wang_table2 as table2
+from reproduce import wang_table3 as table3
+from reproduce.harness.claims import WEAK, Measured, Scan, judge, power
+from reproduce.harness.style import plt
+from reproduce.wang.printed import MAPPING, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.wang.table_claims import CELLS
+from reproduce.wang.table_runs import COSTS, SETTINGS
 
 SURE = 0.01  # standard error of what is made up
 

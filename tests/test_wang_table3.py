@@ -5,14 +5,14 @@ import copy
 import numpy as np
 import pytest
 
-import wang_table3 as table3
-from harness.claims import Measured, judge, power
-from harness.style import plt
+from reproduce import wang_table3 as table3
+from reproduce.harness.claims import Measured, judge, power
+from reproduce.harness.style import plt
+from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.wang.table_claims import CELLS, GAINS, implied
+from reproduce.wang.table_runs import MAIN, SETTINGS
 from test_wang_table2 import SURE, agreeing, made_up, more
 from test_wang_table2 import verdicts as verdicts_of
-from wang.cells import MAIN, SETTINGS
-from wang.compare import CELLS, GAINS, implied
-from wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 
 
 def verdicts(result, budget="paper"):

@@ -5,12 +5,12 @@ import copy
 import numpy as np
 import pytest
 
-import wang_windows as windows
-from harness.claims import BUDGETS, Measured, Scan, judge, log
-from harness.style import plt
 from judging import verdicts
-from wang.chains import NARROW, SLICES, WIDE
-from wang.printed import ROWS, SOD, STANDARD
+from reproduce.beyond import wang_windows as windows
+from reproduce.harness.claims import BUDGETS, Measured, Scan, judge, log
+from reproduce.harness.style import plt
+from reproduce.wang.chains import NARROW, SLICES, WIDE
+from reproduce.wang.printed import ROWS, SOD, STANDARD
 
 TRUE = {(7, STANDARD): 170.0, (9, SOD): 25.0}  # the rest: 5, as its windows say
 

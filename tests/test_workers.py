@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from harness import workers
-from harness.fingerprint import ROOT
-from harness.workers import Killed, each
+from reproduce.harness import workers
+from reproduce.harness.fingerprint import ROOT
+from reproduce.harness.workers import Killed, each
 
 LINUX = pytest.mark.skipif(sys.platform != "linux",
                            reason="needs Linux: elsewhere a worker finishes its task")
@@ -170,7 +170,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_no_process_goes_on_when_its_parent_ends(tmp_path, how):
     files = [tmp_path / "0", tmp_path / "1"]
-    path = os.pathsep.join([str(ROOT / "reproduce"), str(ROOT / "tests")])
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     with subprocess.Popen([sys.executable, "-c", PARENT, *map(str, files)],
                           stderr=subprocess.DEVNULL,
                           env=os.environ | {"PYTHONPATH": path}) as parent:
@@ -184,9 +184,9 @@ def test_no_process_goes_on_when_its_parent_ends(tmp_path, how):
 @LINUX
 def test_a_process_whose_parent_has_ended_before_it_began_ends():
     def belonging(parent):
-        return subprocess.run([sys.executable, "-c", "import sys, harness.workers\n"
-                               "harness.workers.belong_to(int(sys.argv[1]))", str(parent)],
-                              env=os.environ | {"PYTHONPATH": str(ROOT / "reproduce")}).returncode
+        return subprocess.run([sys.executable, "-c", "import sys, reproduce.harness.workers\n"
+                               "reproduce.harness.workers.belong_to(int(sys.argv[1]))", str(parent)],
+                              env=os.environ | {"PYTHONPATH": str(ROOT)}).returncode
 
     assert belonging(os.getpid()) == 0
     assert belonging(os.getpid() + 1) == 1

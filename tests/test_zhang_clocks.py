@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import zhang_softabs as softabs
-from zhang import cox, funnel, logistic, references, rivals, volatility
-from zhang.datasets import GRID, STAND_IN, simulated_volatility
-from zhang.printed import GIBBS, HMC, SSHMC
+from reproduce.beyond import zhang_softabs as softabs
+from reproduce.zhang import cox, funnel, logistic, references, rivals, volatility
+from reproduce.zhang.datasets import GRID, STAND_IN, simulated_volatility
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 
 CREDIT, COX, SERIES = f"{STAND_IN}1", f"{GRID}4 x 4, unit, seed 1", simulated_volatility(12).name
 SECONDS = {HMC: 0.5, GIBBS: 4.0, SSHMC: 3.0}  # of a transition

@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from algorithms import rmhmc_within_gibbs, sshmc_fast
+from algorithms import rmhmc_within_gibbs
+from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.hmc import hmc
-from harness.claims import BUDGETS
-from zhang import cox, cox_runs
-from zhang.datasets import GRID, MU, load
-from zhang.printed import GIBBS, HMC, SSHMC
+from reproduce.harness.claims import BUDGETS
+from reproduce.zhang import cox, cox_runs
+from reproduce.zhang.datasets import GRID, MU, load
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 
 SMALL = f"{GRID}4 x 4, unit, seed 1"
 SETTINGS = {HMC: {"eps": 0.05, "L": 3, "jitter": 0.2},

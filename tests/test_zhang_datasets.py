@@ -9,10 +9,10 @@ import pooch
 import pytest
 import scipy.io
 
-from harness import files
-from harness.files import DataError
-from zhang import datasets
-from zhang.printed import COX, VOLATILITY
+from reproduce.harness import files
+from reproduce.harness.files import DataError
+from reproduce.zhang import datasets
+from reproduce.zhang.printed import COX, VOLATILITY
 
 LOADERS = {"german.data": datasets.german_credit, "StochVolData1.mat": datasets.volatility,
            "TestData64.mat": datasets.cox_64}

@@ -5,11 +5,11 @@ import copy
 import numpy as np
 import pytest
 
-import zhang_energy as energy
-from harness.claims import BUDGETS
-from harness.style import plt
 from judging import verdicts
-from zhang.crossed import Crossed
+from reproduce.beyond import zhang_energy as energy
+from reproduce.harness.claims import BUDGETS
+from reproduce.harness.style import plt
+from reproduce.zhang.coupled_funnels import Crossed
 
 OWN = "log(range of log p(v | x), SSHMC / range of K(r_v))"
 REACH = "log(range of log p(v | x), SSHMC / HMC within Gibbs)"

@@ -5,19 +5,26 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import zhang_errata as errata
-from algorithms.sshmc import sshmc
-from harness.claims import Measured, failures, judge
-from harness.replicates import Experiment
-from harness.run import Settings
-from harness.style import plt
+from algorithms.zhang_sshmc import sshmc
 from judging import verdicts
 from models.funnel import Funnel
-from zhang.as_printed import PRINTED, as_printed, third_from_the_start
-from zhang.datasets import simulated_credit
-from zhang.errata import CONVENTION, ERRATA, MISPRINTS, THIRD
-from zhang.identities import cox_masses, flow, funnel_masses, logistic_scores, one_step, point
-from zhang.printed import number
+from reproduce import zhang_errata as errata
+from reproduce.harness.claims import Measured, failures, judge
+from reproduce.harness.replicates import Experiment
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.zhang.datasets import simulated_credit
+from reproduce.zhang.errata import CONVENTION, ERRATA, MISPRINTS, THIRD
+from reproduce.zhang.identities import (
+    cox_masses,
+    flow,
+    funnel_masses,
+    logistic_scores,
+    one_step,
+    point,
+)
+from reproduce.zhang.printed import number
+from reproduce.zhang.printed_formulas import PRINTED, as_printed, third_from_the_start
 
 INSIDE = {key: (e.low + e.high) / 2 for key, e in ERRATA.items()}
 SENTENCES = {"7 times": 7.0, "two times": 1.8, "six times": 6.0, "better low level": 1.2}
@@ -178,7 +185,7 @@ def test_numbers_of_the_identities():
 
 
 def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
-    monkeypatch.setattr("harness.replicates.figures", lambda budget: tmp_path)
+    monkeypatch.setattr("reproduce.harness.replicates.figures", lambda budget: tmp_path)
     data = simulated_credit()._replace(note="no attributes")
     result = errata.run(Experiment(errata.NAME, Settings("smoke")), data)
     assert result["attributes"] is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from algorithms.ess import combined_chains, initial_sequence
-from zhang import estimates
+from reproduce.zhang import estimates
 
 
 class Counts(NamedTuple):

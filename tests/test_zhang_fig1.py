@@ -5,11 +5,11 @@ import copy
 import numpy as np
 import pytest
 
-import zhang_fig1 as fig1
-from harness.style import plt
 from judging import verdicts
-from zhang.funnel import exact_draw
-from zhang.printed import HMC, SSHMC
+from reproduce import zhang_fig1 as fig1
+from reproduce.harness.style import plt
+from reproduce.zhang.funnel import exact_draw
+from reproduce.zhang.printed import HMC, SSHMC
 
 SOFT = fig1.SOFT
 

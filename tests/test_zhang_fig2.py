@@ -5,15 +5,15 @@ import copy
 import numpy as np
 import pytest
 
-import zhang_fig2 as fig2
-from harness.claims import Measured, judge
-from harness.run import Settings
-from harness.style import plt
 from judging import verdicts
+from reproduce import zhang_fig2 as fig2
+from reproduce.harness.claims import Measured, judge
+from reproduce.harness.run import Settings
+from reproduce.harness.style import plt
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
+from reproduce.zhang.volatility import BINS, EDGES, NAMES, TRUTH
+from reproduce.zhang.volatility_settings import Runs
 from test_zhang_table3 import Cases
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC
-from zhang.volatility import BINS, EDGES, NAMES, TRUTH
-from zhang.volatility_settings import Runs
 
 SPEEDS = {HMC: (5.0, -1.0), GIBBS: (4.0, -1.5), SSHMC: (2.0, -2.0)}  # logs: arrival, distance
 SPREAD = dict(zip(NAMES, (0.09, 0.1, 0.15), strict=True))

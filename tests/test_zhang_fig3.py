@@ -6,12 +6,12 @@ import math
 import numpy as np
 import pytest
 
-import zhang_fig3 as fig3
-from harness.claims import BUDGETS, Measured
-from harness.style import plt
 from judging import verdicts
-from zhang.cox import EDGES
-from zhang.printed import GIBBS, SSHMC
+from reproduce import zhang_fig3 as fig3
+from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.style import plt
+from reproduce.zhang.cox import EDGES
+from reproduce.zhang.printed import GIBBS, SSHMC
 
 
 def estimates(seed, d=8, chains=10):

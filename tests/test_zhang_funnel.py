@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from harness.claims import mean
-from zhang import funnel, funnel_settings
-from zhang.estimates import summary
-from zhang.funnel_settings import READINGS, grid, reading, scan, sshmc_setting, steps
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC
-from zhang.tuning import pick
+from reproduce.harness.claims import mean
+from reproduce.zhang import funnel, funnel_settings
+from reproduce.zhang.estimates import summary
+from reproduce.zhang.funnel_settings import READINGS, grid, reading, scan, sshmc_setting, steps
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
+from reproduce.zhang.tuning import pick
 
 SETTINGS = {HMC: {"eps": 0.03, "L": 3},
             GIBBS: dict(eps_theta=0.5, eps_phi=1.9, L_theta=2, L_phi=1),

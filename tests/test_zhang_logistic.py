@@ -8,13 +8,23 @@ import pytest
 from algorithms.hmc import Counts as HMCCounts
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc_fast import sshmc
+from algorithms.zhang_sshmc_fast import sshmc
 from models.hierarchical_logistic import information
 from models.interface import at_phi, grad_U_theta, velocity_theta
-from zhang import logistic
-from zhang.datasets import STAND_IN
-from zhang.logistic import BOUND, DROPPED, JITTER, MODE, PRIOR, SOLVER, Whole, one_run, transitions
-from zhang.printed import GIBBS, HMC, SSHMC
+from reproduce.zhang import logistic
+from reproduce.zhang.datasets import STAND_IN
+from reproduce.zhang.logistic import (
+    BOUND,
+    DROPPED,
+    JITTER,
+    MODE,
+    PRIOR,
+    SOLVER,
+    Whole,
+    one_run,
+    transitions,
+)
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 
 DATA = f"{STAND_IN}1"
 MODEL = logistic.problem(DATA, BOUND, 22)

@@ -7,18 +7,25 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 
-import rivals.nuts
-import zhang_nuts as script
 from algorithms.ess import initial_sequence
-from harness.claims import Measured, judge
-from harness.style import plt
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from rivals.moments import Together, distance, imprecision, moments, together, worst
-from zhang.non_centred import NonCentred
-from zhang.nuts import nuts
-from zhang.printed import GIBBS, HMC, SSHMC
-from zhang.references import HYPER
+from reproduce.beyond import zhang_nuts as script
+from reproduce.beyond.rivals import nuts as nutpie
+from reproduce.beyond.rivals.moments import (
+    Together,
+    distance,
+    imprecision,
+    moments,
+    together,
+    worst,
+)
+from reproduce.harness.claims import Measured, judge
+from reproduce.harness.style import plt
+from reproduce.zhang.non_centred import NonCentred
+from reproduce.zhang.nuts import nuts
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC
+from reproduce.zhang.references import HYPER
 
 
 def made_up():
@@ -295,7 +302,7 @@ def test_few_effective_draws_cannot_tell():
 def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "nutpie", None)
     with pytest.raises(SystemExit) as exit:
-        rivals.nuts.library()
+        nutpie.library()
     assert exit.value.code == 2
     assert 'pip install -e ".[nuts]"' in capsys.readouterr().err
 
@@ -315,7 +322,7 @@ def test_what_is_asked_of_the_library_and_made_of_its_answer(monkeypatch):
     outer.sample, inner.from_pyfunc = sample, lambda *given, **named: "compiled"
     monkeypatch.setitem(sys.modules, "nutpie", outer)
     monkeypatch.setitem(sys.modules, "nutpie.compiled_pyfunc", inner)
-    found = rivals.nuts.nuts(None, np.zeros(2), 4, 2, 5, 7, True)
+    found = nutpie.nuts(None, np.zeros(2), 4, 2, 5, 7, True)
     assert [asked[name] for name in ("draws", "tune", "seed", "maxdepth", "target_accept",
                                      "low_rank_modified_mass_matrix")] == [4, 2, 5, 7, 0.9, True]
     np.testing.assert_array_equal(found.pop("q"), draws[0])
@@ -332,8 +339,8 @@ def library():
 
 def test_nuts_samples_the_funnel(library, monkeypatch):
     calls = []
-    gradient = rivals.nuts.grad_U
-    monkeypatch.setattr(rivals.nuts, "grad_U",
+    gradient = nutpie.grad_U
+    monkeypatch.setattr(nutpie, "grad_U",
                         lambda q, model: calls.append(1) or gradient(q, model))
     model, start = NonCentred(Funnel.from_size(3)), np.array([0.3, -0.2, 0.1, 0.5])
     found = nuts(model, start, 2000, 300, 5, np.array([0, 2]))
@@ -359,7 +366,7 @@ def test_a_mass_of_low_rank_is_another_mass(library):
     # three variables that are nearly one: a diagonal mass needs many steps a draw
     factor = np.array([[10.0, 0, 0], [10, 1, 0], [10, 0, 1]])
     model = Gaussian(np.array([1.0, 2, 3]), np.linalg.inv(factor @ factor.T))
-    found = [rivals.nuts.nuts(model, np.array([0.5, 0.5, 0.5]), 1500, 600, 5, low_rank=low_rank)
+    found = [nutpie.nuts(model, np.array([0.5, 0.5, 0.5]), 1500, 600, 5, low_rank=low_rank)
              for low_rank in (False, True)]
     assert found[1]["steps"] < 0.5 * found[0]["steps"]
     for each in found:

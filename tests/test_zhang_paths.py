@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from algorithms.sshmc import abla_path
+from algorithms.zhang_sshmc import abla_path
 from models.funnel import Funnel
 from models.interface import U, grad_U, hessian
-from zhang import lent, paths
+from reproduce.zhang import energy_exchange as lent
+from reproduce.zhang import paths
 
 N = 4
 MODEL = Funnel.from_size(N)

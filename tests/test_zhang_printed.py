@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from zhang import printed
-from zhang.printed import METHODS, SENTENCES, TABLES, half_unit, number
+from reproduce.zhang import printed
+from reproduce.zhang.printed import METHODS, SENTENCES, TABLES, half_unit, number
 
 # heads and rows as in print, brackets and powers of ten included
 PAPER = {

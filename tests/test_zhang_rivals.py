@@ -6,18 +6,18 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import zhang_rivals as script
-from harness.claims import Measured, judge
-from harness.style import COLOURS, plt
 from models.interface import U
 from models.log_gaussian_cox import LogGaussianCox
-from rivals.moments import Together, moments, together
-from zhang import rivals as room
-from zhang.non_centred import NonCentred
-from zhang.printed import SSHMC
-from zhang.references import HYPER, problem
-from zhang.rescaled import Rescaled, rescaled_z
-from zhang.rivals import (
+from reproduce.beyond import zhang_rivals as script
+from reproduce.beyond.rivals.moments import Together, moments, together
+from reproduce.harness.claims import Measured, judge
+from reproduce.harness.style import COLOURS, plt
+from reproduce.zhang import rivals as room
+from reproduce.zhang.non_centred import NonCentred
+from reproduce.zhang.printed import SSHMC
+from reproduce.zhang.references import HYPER, problem
+from reproduce.zhang.rescaled_volatility import Rescaled, rescaled_z
+from reproduce.zhang.rivals import (
     CENTRED,
     MIXTURE,
     NON_CENTRED,
@@ -342,7 +342,7 @@ def test_nuts_starts_at_one_state_in_the_coordinates_of_its_method(monkeypatch, 
         return {"energy": U(start, model), **kept(start)} | dict(
             draws=draws, tune=tune, seed=seed, maxdepth=maxdepth)
 
-    monkeypatch.setattr("rivals.nuts.nuts", library)
+    monkeypatch.setattr("reproduce.beyond.rivals.nuts.nuts", library)
     which = problem("volatility", NAMES["volatility"])
     z, theta, phi = room.start(which, np.random.default_rng(1))
     found = room.run_nuts(method, which, z, theta, phi, 5, 7, 11, 3)

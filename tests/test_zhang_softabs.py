@@ -5,11 +5,11 @@ import copy
 import numpy as np
 import pytest
 
-import zhang_softabs as softabs
-from harness.claims import BUDGETS, Measured
-from harness.style import plt
 from judging import verdicts
-from zhang.printed import SSHMC
+from reproduce.beyond import zhang_softabs as softabs
+from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.style import plt
+from reproduce.zhang.printed import SSHMC
 
 SOFT = softabs.SOFT
 

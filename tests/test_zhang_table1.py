@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import zhang_table1 as table1
-from harness.claims import BUDGETS, Measured, Scan, judge
-from harness.style import plt
-from zhang import funnel_settings
-from zhang.funnel_table import mse_deviate
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
+from reproduce import zhang_table1 as table1
+from reproduce.harness.claims import BUDGETS, Measured, Scan, judge
+from reproduce.harness.style import plt
+from reproduce.zhang import funnel_settings
+from reproduce.zhang.funnel_table import mse_deviate
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
 
 FIXED, BETTER = table1.FIXED, table1.BETTER
 

@@ -5,13 +5,13 @@ import copy
 import numpy as np
 import pytest
 
-import zhang_table2 as table2
-from harness.claims import BUDGETS, Measured, Scan, judge
-from harness.style import plt
-from zhang import logistic_settings
-from zhang.logistic import DROPPED, MODE, PRIOR
-from zhang.logistic_table import ANY
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
+from reproduce import zhang_table2 as table2
+from reproduce.harness.claims import BUDGETS, Measured, Scan, judge
+from reproduce.harness.style import plt
+from reproduce.zhang import logistic_settings
+from reproduce.zhang.logistic import DROPPED, MODE, PRIOR
+from reproduce.zhang.logistic_table import ANY
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
 
 BETTER, WORSE = f"{SSHMC}, {MODE}", f"{SSHMC}, {PRIOR}"
 SMALL, SMALL_PRIOR = "small groups", f"small groups, {PRIOR}"

@@ -5,13 +5,13 @@ import copy
 import numpy as np
 import pytest
 
-import zhang_table3 as table3
-from harness.claims import Measured, judge
-from harness.style import plt
 from judging import verdicts
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
-from zhang.volatility import WEIGHTS
-from zhang.volatility_settings import GRIDS, PARTS
+from reproduce import zhang_table3 as table3
+from reproduce.harness.claims import Measured, judge
+from reproduce.harness.style import plt
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
+from reproduce.zhang.volatility import WEIGHTS
+from reproduce.zhang.volatility_settings import GRIDS, PARTS
 
 COLUMNS = table3.COLUMNS
 

@@ -6,17 +6,16 @@ import math
 import numpy as np
 import pytest
 
-import zhang_table4 as table4
-from harness.claims import BUDGETS, Measured, Scan
-from harness.style import plt
 from judging import verdicts
 from models import interface
-from zhang import cox_table
-from zhang import jumps as room
-from zhang.cox import problem, start
-from zhang.cox_runs import GRIDS, ROWS
-from zhang.datasets import GRID
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number
+from reproduce import zhang_table4 as table4
+from reproduce.harness.claims import BUDGETS, Measured, Scan
+from reproduce.harness.style import plt
+from reproduce.zhang import cox_table, log_variance_jumps
+from reproduce.zhang.cox import problem, start
+from reproduce.zhang.cox_runs import GRIDS, ROWS
+from reproduce.zhang.datasets import GRID
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number
 
 UNIT, PIXEL, RIVAL, RIVAL_PIXEL = (f"{method}, {distance}" for method in (SSHMC, GIBBS)
                                    for distance in ("unit", "pixel"))
@@ -276,9 +275,9 @@ def test_the_settings_in_pixels_are_run_without_jitter():
 
 def test_jumps_are_those_of_log_sigma_squared(monkeypatch):
     path = np.array([[0.0, 9.0], [1.0, 9.0], [1.5, 8.0], [1.5, 7.0], [3.5, 0.0]])
-    monkeypatch.setattr(room, "transitions", lambda method, x, phi, model, setting, n, rng: type(
+    monkeypatch.setattr(log_variance_jumps, "transitions", lambda method, x, phi, model, setting, n, rng: type(
         "Chain", (), {"phi": path[:n]}))
-    found = room.jumps(f"{GRID}3 x 3, unit, seed 1", "unit", {}, 3, 2, [0])
+    found = log_variance_jumps.jumps(f"{GRID}3 x 3, unit, seed 1", "unit", {}, 3, 2, [0])
     assert found == {"n": 3, "square": (0.5**2 + 0 + 2**2) / 3}
 
 
@@ -286,10 +285,10 @@ def test_the_most_is_that_of_a_chain_that_forgets_by_a_constant_factor():
     # x' = a x + noise is reversible, with tau = (1 + a) / (1 - a) and moves of 2 v^2 (1 - a)
     for a, v in ((0.9, 2.0), (0.1, 0.3)):
         square = 2 * v**2 * (1 - a)
-        value, se = room.most(Measured(square, 0.01 * square), Measured(v), 1000)
+        value, se = log_variance_jumps.most(Measured(square, 0.01 * square), Measured(v), 1000)
         assert value == pytest.approx(1000 * (1 - a) / (1 + a), rel=1e-12)
         assert se > 0
-    assert room.most(Measured(4.1), Measured(1.0), 1000) == (1000, 0)
+    assert log_variance_jumps.most(Measured(4.1), Measured(1.0), 1000) == (1000, 0)
 
 
 def test_given_x_and_r_log_sigma_squared_hardly_moves():

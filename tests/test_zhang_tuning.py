@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from harness.style import plt
-from zhang import cox, funnel, logistic, tuning, volatility
-from zhang.estimates import worst
-from zhang.pilots import draw_pilots
-from zhang.printed import ACCEPTANCE, GIBBS, HMC, SSHMC
+from reproduce.harness.style import plt
+from reproduce.zhang import cox, funnel, logistic, tuning, volatility
+from reproduce.zhang.estimates import worst
+from reproduce.zhang.pilots import draw_pilots
+from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, SSHMC
 
 
 class Counts(NamedTuple):

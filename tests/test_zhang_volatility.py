@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from harness.claims import BUDGETS, Measured
-from zhang import volatility, volatility_settings
-from zhang.datasets import VOLATILITY, simulated_volatility
-from zhang.estimates import summary
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC
-from zhang.volatility_settings import GRIDS, Runs, all_runs, extremes, grid, scan, weight
+from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.zhang import volatility, volatility_settings
+from reproduce.zhang.datasets import VOLATILITY, simulated_volatility
+from reproduce.zhang.estimates import summary
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
+from reproduce.zhang.volatility_settings import GRIDS, Runs, all_runs, extremes, grid, scan, weight
 
 SETTINGS = {HMC: {"eps": 0.05, "L": 3},
             GIBBS: dict(eps_theta=0.3, eps_phi=0.5, L_theta=2, L_phi=1),

@@ -9,8 +9,8 @@ own clocks: those of another script, whose replicates it may use too, are that o
 import math
 import random
 
-from harness.claims import judge
-from harness.replicates import TIMES, Missing, kind_of, to_json
+from reproduce.harness.claims import judge
+from reproduce.harness.replicates import TIMES, Missing, kind_of, to_json
 
 # by which the logs of times are changed, at random: much and often, or an order may stay as it is;
 # and so little that a script which chooses by times what it computes chooses the same

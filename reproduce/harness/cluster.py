@@ -20,9 +20,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from threading import Event, Thread
 
-from harness import fingerprint, workers
-from harness.shards import after_the_first
-from harness.workers import Killed
+from reproduce.harness import fingerprint, workers
+from reproduce.harness.shards import after_the_first
+from reproduce.harness.workers import Killed
 
 RETRIES = 2  # of a replicate that raises an exception
 PATIENCE = 60.0  # s until a cluster without workers counts as one that has none

@@ -38,9 +38,9 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from harness.mirrors import mirrors
-from harness.operations import FLOPS
-from harness.recording import lines_of, source, statements
+from reproduce.harness.mirrors import mirrors
+from reproduce.harness.operations import FLOPS
+from reproduce.harness.recording import lines_of, source, statements
 
 # what the checks of arguments do is not counted, and what has no operations need not be looked at
 LEFT_OUT = {"models.cache", "models.fields", "models.jit", "models.special", "models.validate"}
@@ -98,7 +98,7 @@ def counted(count):
     """Return what is stored of a Count: the polynomials of its cases, and those of the lines."""
     if not numba.config.DISABLE_JIT:
         raise ValueError("operations are counted where nothing is compiled, so NUMBA_DISABLE_JIT"
-                         " must be 1 before numba is imported: run python reproduce/record.py")
+                         " must be 1 before numba is imported: run python reproduce/tools/record.py")
     return {"mirror": address(count.mirror), "per": count.per, "paper": count.paper,
             "cases": [{"name": case.name, **totals(case)} for case in count.cases]}
 

@@ -16,12 +16,12 @@ from difflib import SequenceMatcher
 from hashlib import sha256
 from typing import NamedTuple
 
-from harness.evidence import highlighted
-from harness.mirrors import ROOT
+from reproduce.harness.claims_html import highlighted
+from reproduce.harness.papers import ROOT
 
 PLANTED = ROOT / "tests" / "planted_bugs"
 CHOSEN = ROOT / "reproduce" / "harness" / "page" / "exercises.json"
-DRAWN = ROOT / "figures" / "exercises" / "drawn.json"  # by reproduce/planted.py
+DRAWN = ROOT / "figures" / "exercises" / "drawn.json"  # by reproduce/tools/planted.py
 
 
 class Bug(NamedTuple):
@@ -138,7 +138,7 @@ def digest(name):
 
 
 def drawn():
-    """Return {address: what became of the script's figure}, as reproduce/planted.py left it."""
+    """Return {address: what became of the script's figure}, as reproduce/tools/planted.py left it."""
     return json.loads(DRAWN.read_text())
 
 

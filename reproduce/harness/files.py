@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.fingerprint import ROOT
+from reproduce.harness.papers import ROOT
 
 PROBE = 5.0  # s until a site counts as silent
 TIMEOUT = 2.0  # s for each connection and each read after that; 5 + 2 + 2 < 10

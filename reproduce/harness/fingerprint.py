@@ -30,8 +30,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
-PLACES = (ROOT, ROOT / "reproduce")  # where the project's imports are found
+from reproduce.harness.papers import ROOT
+
 BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
 ENTRY = ROOT / "models" / "jit.py", "entry"  # its argument, the check, is found beside it
 TELLS = (["warnings", "warn"], ["check_interrupt"], ["warned"])  # a call, or a decorator
@@ -242,11 +242,8 @@ def assigned(node):
 @cache
 def source(module):
     """Return the file of `module`, a dotted name, or None if it is not of this project."""
-    for place in PLACES:
-        file = place / (module.replace(".", "/") + ".py")
-        if file.is_file():
-            return file.resolve()
-    return None
+    file = ROOT / (module.replace(".", "/") + ".py")
+    return file.resolve() if file.is_file() else None
 
 
 def canonical(node):

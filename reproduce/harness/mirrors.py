@@ -29,9 +29,9 @@ from typing import NamedTuple
 
 import numba
 
-from harness.tables import escaped, filled, markdown
+from reproduce.harness.papers import ROOT
+from reproduce.harness.tables import escaped, filled, markdown
 
-ROOT = Path(__file__).resolve().parents[2]
 PRINTED = re.compile(r"( *)# (\d+)  +(\S.*)$")
 FIELD = re.compile(r" *# {5}(lines|theirs|ours|why|test) +(\S.*)$")
 MORE = re.compile(r" *# {9,}(\S.*)$")
@@ -85,7 +85,7 @@ class Departure(NamedTuple):
 
 def algorithms():
     """List the files of algorithms/ that follow a paper: all but the fast twins."""
-    return sorted(path for path in (ROOT / "algorithms").glob("*.py")
+    return sorted(path for path in (ROOT / "algorithms").rglob("*.py")
                   if not path.stem.endswith("_fast"))
 
 

@@ -9,8 +9,8 @@ import re
 from fractions import Fraction
 from functools import cache
 
-from harness.evidence import escape
-from harness.mirrors import ROOT
+from reproduce.harness.claims_html import escape
+from reproduce.harness.papers import ROOT
 
 FLOPS = "flops"
 SIZES = {"N", "b", "n", "m", "p"}  # of a problem, in whose highest powers its operations are given

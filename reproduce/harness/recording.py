@@ -34,7 +34,7 @@ import contourpy
 import numba
 import numpy as np
 
-from harness.mirrors import Line, functions, mirrors, variant
+from reproduce.harness.mirrors import Line, functions, mirrors, variant
 
 # inputs that stand still
 HIDDEN = {"approximation", "fit", "kernel", "layers", "model", "move", "pi", "pi_star", "rng",
@@ -100,7 +100,7 @@ def recorded(run):
     """Return what is stored of a Run: its record, and those of its replays."""
     if not numba.config.DISABLE_JIT:
         raise ValueError("a run is recorded where nothing is compiled, so NUMBA_DISABLE_JIT must be"
-                         " 1 before numba is imported: run python reproduce/record.py")
+                         " 1 before numba is imported: run python reproduce/tools/record.py")
     found, ours = record(run, run.mirror, run.call)
     if isinstance(ours.result, Exception):
         raise ours.result

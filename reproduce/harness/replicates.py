@@ -23,10 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import cluster
-from harness.fingerprint import ROOT, digest, fingerprint
-from harness.shards import AGAIN, Unfinished, after_the_first, dealt
-from harness.workers import Killed, each
+from reproduce.harness import cluster
+from reproduce.harness.fingerprint import digest, fingerprint
+from reproduce.harness.papers import ROOT, module
+from reproduce.harness.shards import AGAIN, Unfinished, after_the_first, dealt
+from reproduce.harness.workers import Killed, each
 
 FIGURES = ROOT / "figures"
 ENTRIES = {"function": str, "task": dict, "code": str, "seconds": float, "machine": dict,
@@ -246,10 +247,10 @@ def remote(function, code, todo, scheduler, warm):
 
 def address(function):
     """Return the module and the name under which another process finds `function`."""
-    module = function.__module__
-    if module == "__main__":  # import the script there: pickling its functions fails on a @cache
-        module = Path(inspect.getsourcefile(inspect.unwrap(function))).stem
-    return module, function.__name__
+    name = function.__module__
+    if name == "__main__":  # import the script there: pickling its functions fails on a @cache
+        name = module(Path(inspect.getsourcefile(inspect.unwrap(function))))
+    return name, function.__name__
 
 
 def in_worker(module, name, *rest):

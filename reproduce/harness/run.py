@@ -24,14 +24,14 @@ from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from harness.claims import BUDGETS, counted, failures, measured, report
-from harness.clocks import judged
-from harness.cluster import ClusterError
-from harness.files import DataError, undamaged
-from harness.fingerprint import ROOT
-from harness.replicates import Experiment, Lost, figures, killed, machine, to_json, write
-from harness.shards import Shard, Unfinished
-from harness.workers import PARENT, belong_to
+from reproduce.harness.claims import BUDGETS, counted, failures, measured, report
+from reproduce.harness.clocks import judged
+from reproduce.harness.cluster import ClusterError
+from reproduce.harness.files import DataError, undamaged
+from reproduce.harness.papers import ROOT
+from reproduce.harness.replicates import Experiment, Lost, figures, killed, machine, to_json, write
+from reproduce.harness.shards import Shard, Unfinished
+from reproduce.harness.workers import PARENT, belong_to
 
 START = time.perf_counter()
 
@@ -209,7 +209,7 @@ def finish(script, experiment, result, cases):
     The last line that is printed is the figure's path.  Returns 1 if a claim fails, else 0.  No
     claim is made on data that are not those asked for.
     """
-    from harness.style import plt, png
+    from reproduce.harness.style import plt, png
 
     name, folder = script["NAME"], figures(experiment.budget)
     note = getattr(cases, "note", "")

@@ -20,6 +20,6 @@ def uncaught(kind, error, traceback):
 
 sys.excepthook = uncaught
 
-from harness.run import main, orderly, parse  # noqa: E402  what follows may be interrupted
+from reproduce.harness.run import main, orderly, parse  # noqa: E402  what follows may be interrupted
 
 __all__ = ["main", "orderly", "parse"]

@@ -23,15 +23,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.claims import CLASSES, VERDICTS, Declared, Measured, declaration, logarithmic, number
-from harness.fingerprint import ROOT
+from reproduce.harness.claims import (
+    CLASSES,
+    VERDICTS,
+    Declared,
+    Measured,
+    declaration,
+    logarithmic,
+    number,
+)
+from reproduce.harness.papers import PAPERS, ROOT, TOGETHER
 
-PAPERS = {"paquet": "Paquet & Fraccaro", "shahbaba": "Shahbaba, Lan, Johnson & Neal",
-          "zhang": "Zhang & Sutton", "wang": "Wang & Neal"}
-TOGETHER = "meet"  # the script that is no paper's
-LINKS = {**{author: f"[{name}](reproduce/{author}/README.md)" for author, name in PAPERS.items()},
-         TOGETHER: "[on each other's problems](figures/meet.txt)"}
-RESULTS = {"paquet": 0, "shahbaba": 108, "zhang": 77, "wang": 96}  # numbers in a paper's tables
 COLUMNS = VERDICTS[::-1]  # what agrees comes first
 HEAD = [*COLUMNS, "median factor told"]
 NUMBERS = next(iter(CLASSES))
@@ -130,9 +132,9 @@ def score(scripts, author=""):
             lines += ["", *markdown(["script", "joint test of a table's numbers", "result",
                                      "verdict"], joint)]
     else:
-        rows = [row(f"{link}, of {RESULTS[name]} in its tables",
-                    [one for one in claims if author_of(one[0]) == name], NUMBERS)
-                for name, link in LINKS.items() if RESULTS.get(name)]
+        rows = [row(f"[{paper.authors}](reproduce/{name}/README.md), of {paper.numbers} in its"
+                    " tables", [one for one in claims if author_of(one[0]) == name], NUMBERS)
+                for name, paper in PAPERS.items() if paper.numbers]
         lines = markdown([NUMBERS, "compared", *HEAD], rows)
     waiting = ", ".join(f"`{script.name}`" for script in scripts if script.claims is None)
     return "\n".join([*lines, *["", textwrap.fill(

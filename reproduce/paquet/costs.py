@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import norm, t
 
 from algorithms.ais import combine
-from harness.claims import Measured, mean
+from reproduce.harness.claims import Measured, mean
 
 TOLD = 0.1  # nats: costs are CPU seconds until log Z is known to that
 K_MAX, SPREAD, OWN = 0.7, 1.0, 0.3  # beyond these no average is to be trusted: see `trusted`

@@ -21,8 +21,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.files import Data, DataError, Missing, find
-from harness.fingerprint import ROOT
+from reproduce.harness.files import Data, DataError, Missing, find
+from reproduce.harness.fingerprint import ROOT
 
 DIGITS = ROOT / "models" / "digits_3v5.npz"
 SITE = "https://hastie.su.domains/ElemStatLearn/datasets/"

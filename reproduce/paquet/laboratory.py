@@ -17,13 +17,21 @@ from algorithms.hmc import hmc
 from algorithms.hmc import trajectory as leapfrogs
 from algorithms.paquet_rmhmc import riemann_metric
 from algorithms.paquet_rmhmc_fast import rmhmc, travel
-from harness.laboratory import Control, Laboratory, Panel, Preset, Series, Setting, said
-from harness.recording import contours
 from models.gp_classification import GPClassification
 from models.interface import U, grad_U
 from models.linalg import cholesky, solve_lower_transposed
 from models.mixture import gaussian_mixture
-from paquet.trajectories import exact_moments
+from reproduce.harness.laboratory_page import (
+    Control,
+    Laboratory,
+    Panel,
+    Preset,
+    Series,
+    Setting,
+    said,
+)
+from reproduce.harness.recording import contours
+from reproduce.paquet.trajectories import exact_moments
 
 # The paper's settings (Section 5)
 L_MAX = 10

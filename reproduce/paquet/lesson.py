@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from algorithms.paquet_rmhmc import rmhmc
-from harness.mirrors import variant
+from reproduce.harness.mirrors import variant
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 

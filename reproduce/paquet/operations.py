@@ -10,9 +10,9 @@ from algorithms.ais import RMHMC, RMHMCMirror, ais_run
 from algorithms.ep import ep
 from algorithms.hmc import hmc_step, state_at
 from algorithms.paquet_rmhmc import derivatives, hamiltonian_and_gradient, riemann_metric, rmhmc
-from harness.counting import Case, Count
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
+from reproduce.harness.counting import Case, Count
 
 SETTINGS = (1, 2, 3)  # a count is linear in each
 CASES = (2, 3, 4, 5, 6)  # and of degree 3 in N

@@ -8,7 +8,7 @@ from algorithms.ais import HMC, RMHMC
 from algorithms.ep_fast import ep
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
-from paquet.digits import threes_and_fives
+from reproduce.paquet.digits import threes_and_fives
 
 LOG_LENGTH, LOG_AMPLITUDE = 4.85, 5.1
 KERNELS = {"RMHMC": RMHMC(eps=0.1, l_max=10, f_max=5), "HMC": HMC(eps=0.02, l_max=200)}

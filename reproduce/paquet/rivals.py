@@ -22,17 +22,17 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from algorithms.ais import ais, geometric_ladder
-from algorithms.ais_elliptical_slice import ais_elliptical_slice
-from algorithms.bridge_sampling import bridge_sampling, importance_sampling
-from algorithms.elliptical_slice import elliptical_slice
 from algorithms.ep_fast import ep
 from algorithms.orthant import tilted_run, tilting
-from harness.replicates import Experiment
+from algorithms.rivals.ais_elliptical_slice import ais_elliptical_slice
+from algorithms.rivals.bridge_sampling import bridge_sampling, importance_sampling
+from algorithms.rivals.elliptical_slice import elliptical_slice
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
-from paquet.costs import averaged
-from paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
-from paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH
+from reproduce.harness.replicates import Experiment
+from reproduce.paquet.costs import averaged
+from reproduce.paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
+from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH
 
 METHODS = ["IS from q", "bridge", "AISq-ellipse", "AIS-ellipse", "AISq-RMHMC", "AIS-RMHMC",
            "AISq-HMC", "tilting"]

@@ -7,10 +7,10 @@ import numpy as np
 from algorithms.ais import RMHMCMirror, ais_run, geometric_ladder
 from algorithms.ep import ep
 from algorithms.paquet_rmhmc import derivatives, hamiltonian_and_gradient, riemann_metric, rmhmc
-from harness.recording import Picture, Replay, Run, contours
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from models.interface import U
+from reproduce.harness.recording import Picture, Replay, Run, contours
 
 # the paper's lines, which the tests of the departures put in place of ours as well
 LINE_18 = {"L18": """

@@ -13,10 +13,10 @@ from scipy.special import log_ndtr
 
 from algorithms.ep_fast import ep
 from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, travel
-from harness.claims import Measured, mean
 from models.gp_classification import GPClassification
 from models.linalg import posterior_factor
-from paquet.problem import annealed, problem
+from reproduce.harness.claims import Measured, mean
+from reproduce.paquet.problem import annealed, problem
 
 MARKED = (6, 10)  # iterations between which the rate of convergence is measured
 DIFFERENCE = 3e-6  # step of the numerical Jacobian; its determinant then errs by about 1e-9

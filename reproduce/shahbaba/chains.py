@@ -12,10 +12,10 @@ from algorithms.ess import batch_means, cube_root, initial_sequence
 from algorithms.fixed_flow_hmc import fixed_flow_hmc
 from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import normal_approximation, split_data
-from algorithms.split_hmc_fast import data_split_hmc, normal_split_hmc
+from algorithms.shahbaba_split_hmc import normal_approximation, split_data
+from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc
 from models.logistic_regression import LogisticRegression, chain_log_likelihood
-from shahbaba.datasets import load
+from reproduce.shahbaba.datasets import load
 
 # Settings of all experiments (Section 3.3)
 SIGMA = 5.0  # prior deviation of the intercept too, as in the authors' program

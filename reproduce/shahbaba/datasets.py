@@ -24,8 +24,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, ndtri
 
-from harness.files import Data, DataError, Missing, find
 from models import validate
+from reproduce.harness.files import Data, DataError, Missing, find
 
 UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 UCI_FILES = {  # name: (address, SHA-256)

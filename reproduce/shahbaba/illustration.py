@@ -7,9 +7,9 @@ of three slopes.
 import numpy as np
 
 from algorithms.map_estimate import map_estimate
-from harness.claims import Measured
 from models.logistic_regression import LogisticRegression
-from shahbaba.datasets import illustrative
+from reproduce.harness.claims import Measured
+from reproduce.shahbaba.datasets import illustrative
 
 # The paper's settings (Section 3.3)
 SIGMA = 5.0  # prior standard deviations

@@ -13,12 +13,20 @@ from algorithms.ess import ess
 from algorithms.hmc import hmc, trajectory
 from algorithms.linear_theory import exponent, q_block
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import exact_flow, follow, normal_approximation, split_data
-from algorithms.split_hmc_fast import data_split_hmc, normal_split_hmc, normal_state
-from harness.laboratory import Control, Laboratory, Panel, Preset, Series, Setting, said
-from harness.recording import contours
+from algorithms.shahbaba_split_hmc import exact_flow, follow, normal_approximation, split_data
+from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc, normal_state
 from models.interface import U, grad_U, hessian
 from models.logistic_regression import LogisticRegression
+from reproduce.harness.laboratory_page import (
+    Control,
+    Laboratory,
+    Panel,
+    Preset,
+    Series,
+    Setting,
+    said,
+)
+from reproduce.harness.recording import contours
 
 # Our settings
 CASES, SIGMA, FRACTION = 24, 2.0, 0.5  # prior deviation; the share of the cases in R_0

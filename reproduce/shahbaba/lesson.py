@@ -2,7 +2,7 @@
 # # Split Hamiltonian Monte Carlo, by hand
 #
 # B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), Algorithms 1 and 2. Read
-# `algorithms/hmc.py` and `algorithms/split_hmc.py` beside [the page](../../figures/shahbaba.html).
+# `algorithms/hmc.py` and `algorithms/shahbaba_split_hmc.py` beside [the page](../../figures/shahbaba.html).
 # Text and code are MIT; the pseudocode's numbering is the paper's. To cite: `CITATION.cff`.
 
 # %%
@@ -17,9 +17,9 @@ import numpy as np
 from algorithms.ess import ess
 from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import normal_approximation, split_data
-from algorithms.split_hmc_fast import data_split_hmc, normal_split_hmc, normal_split_step
-from harness.mirrors import variant
+from algorithms.shahbaba_split_hmc import normal_approximation, split_data
+from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc, normal_split_step
+from reproduce.harness.mirrors import variant
 from models.logistic_regression import LogisticRegression
 
 # %% [markdown]

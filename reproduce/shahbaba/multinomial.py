@@ -18,13 +18,13 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import DataSplit, normal_approximation
-from harness.claims import Measured
+from algorithms.shahbaba_split_hmc import DataSplit, normal_approximation
 from models.interface import case_entropy, grad_U, hessian, part
 from models.multinomial_logistic import MultinomialLogistic
-from rivals.moments import as_one, distance, moments
-from shahbaba.chains import JITTER, SIGMA, transitions
-from shahbaba.datasets import COUNTS, all_classes
+from reproduce.beyond.rivals.moments import as_one, distance, moments
+from reproduce.harness.claims import Measured
+from reproduce.shahbaba.chains import JITTER, SIGMA, transitions
+from reproduce.shahbaba.datasets import COUNTS, all_classes
 
 CHOICES = ("entropy", "gradient", "random")  # of R_0
 METHODS = ("HMC", "normal", *(f"data, {choice}" for choice in CHOICES))

@@ -4,19 +4,19 @@ from functools import cache, partial
 
 import numpy as np
 
-from algorithms import split_hmc_fast
+from algorithms import shahbaba_split_hmc_fast as split_hmc_fast
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import (
+from algorithms.shahbaba_split_hmc import (
     data_split_step,
     normal_approximation,
     normal_split_step,
     split_data,
 )
-from algorithms.split_hmc_fast import DataState, normal_state
-from harness.counting import Case, Count
+from algorithms.shahbaba_split_hmc_fast import DataState, normal_state
 from models.interface import U, grad_U
 from models.logistic_regression import LogisticRegression
-from shahbaba.printed import number
+from reproduce.harness.counting import Case, Count
+from reproduce.shahbaba.printed import number
 
 STEPS = (1, 2, 3)  # a count is linear in L and in M
 PARTS = {20: "", 8: "_0", 12: "_1"}  # all cases, those in R_0, those in R_1

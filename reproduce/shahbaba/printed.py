@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scipy.special import polygamma
 
-from harness.claims import Declared
+from reproduce.harness.claims import Declared
 
 METHODS = ("HMC", "normal", "data")  # the columns
 

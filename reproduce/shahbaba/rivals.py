@@ -12,12 +12,12 @@ import numpy as np
 
 from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
-from rivals.moments import moments, together, worst
-from rivals.nuts import library, nuts
-from shahbaba.chains import JITTER, problem, transitions
-from shahbaba.datasets import SIMULATED
-from shahbaba.printed import METHODS, PROBLEMS, step
-from shahbaba.whitened import original, whitened_problem
+from reproduce.beyond.rivals.moments import moments, together, worst
+from reproduce.beyond.rivals.nuts import library, nuts
+from reproduce.shahbaba.chains import JITTER, problem, transitions
+from reproduce.shahbaba.datasets import SIMULATED
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, step
+from reproduce.shahbaba.whitened import original, whitened_problem
 
 SETS = {"Simulated": SIMULATED + "2011", "StatLog": "StatLog", "CTG": "CTG", "Chess": "Chess"}
 MASS = "HMC, M = J"

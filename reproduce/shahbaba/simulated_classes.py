@@ -7,9 +7,9 @@ data are not, so neither are the keys of replicates.
 
 import numpy as np
 
-from harness.files import Data
-from shahbaba import multinomial
-from shahbaba.datasets import COUNTS, SHAPES
+from reproduce.harness.files import Data
+from reproduce.shahbaba import multinomial
+from reproduce.shahbaba.datasets import COUNTS, SHAPES
 
 NAME = "three simulated classes"
 

@@ -6,16 +6,16 @@ import numpy as np
 from scipy.linalg import expm
 
 from algorithms.map_estimate import map_estimate
-from algorithms.split_hmc import (
+from algorithms.shahbaba_split_hmc import (
     data_split_step,
     metropolis,
     normal_approximation,
     normal_split_step,
     split_data,
 )
-from harness.recording import Picture, Replay, Run, contours
 from models.interface import U
 from models.logistic_regression import LogisticRegression
+from reproduce.harness.recording import Picture, Replay, Run, contours
 
 CASES = 24
 START = np.array([1.7, 1.1])

@@ -12,7 +12,7 @@ A result has {method: estimates} for each problem; estimates() says what they ar
 import numpy as np
 from scipy.special import polygamma
 
-from harness.claims import (
+from reproduce.harness.claims import (
     Claim,
     Declared,
     Measured,
@@ -24,10 +24,18 @@ from harness.claims import (
     mean,
     text_table,
 )
-from harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
-from shahbaba import printed
-from shahbaba.chains import ALL, AUTHORS, clock, warm
-from shahbaba.printed import MEASURES, METHODS, PROBLEMS, gradients, half_unit, number, step
+from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
+from reproduce.shahbaba import printed
+from reproduce.shahbaba.chains import ALL, AUTHORS, clock, warm
+from reproduce.shahbaba.printed import (
+    MEASURES,
+    METHODS,
+    PROBLEMS,
+    gradients,
+    half_unit,
+    number,
+    step,
+)
 
 # Our settings
 TIMED = {"paper": (10, 100), "short": (5, 20), "smoke": (2, 5)}  # rounds, transitions in each

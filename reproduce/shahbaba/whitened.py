@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.split_hmc import NormalApproximation, split_data
+from algorithms.shahbaba_split_hmc import NormalApproximation, split_data
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, part
 
 

@@ -14,14 +14,14 @@ import time
 
 import numpy as np
 
-from algorithms.discretizing_chain_fast import discretizing_chain
 from algorithms.ess import autocovariance, initial_sequence, significant_lags
 from algorithms.slice_sampling import slice_sampling
-from algorithms.tempered_transitions_fast import tempered_transitions
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
+from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from models.interface import U, prepare, trial
 from models.jit import njit
-from wang.datasets import approximation, order, posterior, scaled
-from wang.printed import KEPT, MAPPING, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S
+from reproduce.wang.datasets import approximation, order, posterior, scaled
+from reproduce.wang.printed import KEPT, MAPPING, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S
 
 SLICES = {"w = 1, limit 10": (1.0, 10), "w = 0.1, limit 3": (0.1, 3)}  # neither is in print
 WIDE, NARROW = SLICES

@@ -10,7 +10,7 @@ import numpy as np
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression, covariance
 from models.gp_subset import GPSubset
-from wang.printed import ETA, NYSTROM, ROWS, SOD, TEMPERED, lengths
+from reproduce.wang.printed import ETA, NYSTROM, ROWS, SOD, TEMPERED, lengths
 
 # Ours: the paper is silent
 SIGMA = 0.5  # of the noise

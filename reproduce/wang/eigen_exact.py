@@ -8,11 +8,11 @@ import time
 import numpy as np
 from scipy.linalg import eigh
 
-from harness.claims import mean
 from models.gp_eigen import GPEigen
 from models.gp_regression import covariance
-from wang.chains import scratches
-from wang.datasets import posterior
+from reproduce.harness.claims import mean
+from reproduce.wang.chains import scratches
+from reproduce.wang.datasets import posterior
 
 
 def eigen_clock(number, m, rounds, n=None):

@@ -7,8 +7,8 @@ it.  wang_errata.py measures.
 
 from typing import NamedTuple
 
-from harness.claims import Declared
-from wang.printed import NYSTROM, SOD, STANDARD
+from reproduce.harness.claims import Declared
+from reproduce.wang.printed import NYSTROM, SOD, STANDARD
 
 INVERSE = 1e-8  # of an inverse of condition 1e5 or so, through sums that cancel: rounding
 PROBABILITY = 1e-13  # some hundred products of probabilities, of 1e-16 each

@@ -9,13 +9,25 @@ from functools import cache
 
 import numpy as np
 
-from algorithms.discretizing_chain_fast import State, discretizing_chain, discretizing_chain_step
 from algorithms.ess import ess
 from algorithms.slice_sampling import EVALUATIONS, Slice, slice_sampling
-from harness.laboratory import Control, Laboratory, Panel, Preset, Series, Setting, said
-from harness.recording import contours
+from algorithms.wang_discretizing_chain_fast import (
+    State,
+    discretizing_chain,
+    discretizing_chain_step,
+)
 from models.interface import U, prepare
 from models.mixture import gaussian_mixture
+from reproduce.harness.laboratory_page import (
+    Control,
+    Laboratory,
+    Panel,
+    Preset,
+    Series,
+    Setting,
+    said,
+)
+from reproduce.harness.recording import contours
 
 # Our settings
 MOVES, N = 36, 4000  # moves of the mark in the picture, and in the chain with the numbers

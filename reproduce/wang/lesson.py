@@ -2,7 +2,7 @@
 # # Mapping to a discretizing chain, by hand
 #
 # C. Wang and R. M. Neal (2013), Sections 3 and 4. Read `algorithms/slice_sampling.py` and
-# `algorithms/discretizing_chain.py` beside [the page](../../figures/wang.html).
+# `algorithms/wang_discretizing_chain.py` beside [the page](../../figures/wang.html).
 # Text and code are MIT; equations and sections are the paper's. To cite: `CITATION.cff`.
 
 # %%
@@ -14,10 +14,10 @@ import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 
-from algorithms.discretizing_chain_fast import discretizing_chain
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.ess import ess
 from algorithms.slice_sampling import slice_sampling, slice_update
-from harness.mirrors import variant
+from reproduce.harness.mirrors import variant
 from models.gaussian import Gaussian
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
@@ -89,4 +89,4 @@ print(az.summary(posterior))
 
 # %% [markdown]
 # More: [twelve planted bugs](../../figures/exercises.html#wang-1), and the paper's study of its
-# settings by `python reproduce/wang_r_s.py --budget short`.
+# settings by `python reproduce/beyond/wang_r_s.py --budget short`.

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from models.interface import U, grad_U
-from rivals.nuts import library
+from reproduce.beyond.rivals.nuts import library
 
 
 def nuts(model, start, draws, tune, seed, target_accept=0.8, maxdepth=8):

@@ -4,20 +4,20 @@ from functools import cache, partial
 
 import numpy as np
 
-from algorithms.discretizing_chain import whole_chain_step
-from algorithms.discretizing_chain_fast import State, discretizing_chain_step
 from algorithms.slice_sampling import Slice, slice_update
-from algorithms.tempered_transitions import tempered_transitions_step
-from algorithms.tempered_transitions_fast import State as TemperedState
-from algorithms.tempered_transitions_fast import near_all, stacked
-from algorithms.tempered_transitions_fast import tempered_transitions_step as fast_step
-from harness.counting import Case, Count
+from algorithms.wang_discretizing_chain import whole_chain_step
+from algorithms.wang_discretizing_chain_fast import State, discretizing_chain_step
+from algorithms.wang_tempered_transitions import tempered_transitions_step
+from algorithms.wang_tempered_transitions_fast import State as TemperedState
+from algorithms.wang_tempered_transitions_fast import near_all, stacked
+from algorithms.wang_tempered_transitions_fast import tempered_transitions_step as fast_step
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
 from models.gp_regression import U as regression_U
 from models.gp_subset import GPSubset
 from models.interface import U, prepare
 from models.mixture import gaussian_mixture
+from reproduce.harness.counting import Case, Count
 
 UPDATES = 300  # of which the numbers of evaluations are means
 START = np.array([0.4, -0.6])

@@ -16,12 +16,12 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
-from algorithms.fitted_walk import fitted_walk, pilot
-from harness.files import DataError
+from algorithms.rivals.fitted_walk import fitted_walk, pilot
 from models.gp_regression import GPRegression, predict
 from models.interface import U, U_prior, grad_U
-from wang.datasets import C, data
-from wang.printed import ARD, ROWS
+from reproduce.harness.files import DataError
+from reproduce.wang.datasets import C, data
+from reproduce.wang.printed import ARD, ROWS
 
 TESTS = 200  # cases to predict
 LEVELS = (0.5, 0.95)  # of intervals

@@ -1,7 +1,7 @@
 """Chains of rivals on Wang and Neal's data sets, what they ask for, and what that costs.
 
 All start from the truth, as the paper's do.  Where there is one length, the posterior and subsets
-of the data are those of wang/spectra.py (wang/long.py), a hundred times as fast and within 1e-4:
+of the data are those of wang/spectra.py (wang/long_chains.py), a hundred times as fast and within 1e-4:
 what is compared is counted, not timed.  HMC and NUTS ask for gradients, and have the regression.
 
 Costs are numbers of evaluations, each weighted by its time over that of the posterior after a
@@ -17,12 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.delayed_acceptance import delayed_acceptance
-from algorithms.dragging import dragging
 from algorithms.ess import initial_sequence
-from algorithms.fitted_walk import fitted_walk, pilot
 from algorithms.hmc import hmc
-from harness.claims import Measured
+from algorithms.rivals.delayed_acceptance import delayed_acceptance
+from algorithms.rivals.dragging import dragging
+from algorithms.rivals.fitted_walk import fitted_walk, pilot
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
 from models.gp_spectral import GPSpectral
@@ -30,12 +29,13 @@ from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.interface import grad_U, log_likelihood_of, prepare
 from models.jit import njit
-from rivals.moments import as_one
-from wang.chains import samples, scratches, trials
-from wang.datasets import order, posterior, scaled
-from wang.long import beside, target
-from wang.nuts import nuts
-from wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.beyond.rivals.moments import as_one
+from reproduce.harness.claims import Measured
+from reproduce.wang.chains import samples, scratches, trials
+from reproduce.wang.datasets import order, posterior, scaled
+from reproduce.wang.long_chains import beside, target
+from reproduce.wang.nuts import nuts
+from reproduce.wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 
 WALK, DELAYED, HMC, NUTS, DRAGGING = (
     "random walk", "delayed acceptance", "HMC", "NUTS", "eigenvalues, dragging")

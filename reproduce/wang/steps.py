@@ -4,11 +4,11 @@ from functools import cache
 
 import numpy as np
 
-from algorithms.discretizing_chain import whole_chain_step
 from algorithms.slice_sampling import Slice, slice_update
-from harness.recording import Picture, Run, contours
+from algorithms.wang_discretizing_chain import whole_chain_step
 from models.interface import U, prepare
 from models.mixture import gaussian_mixture
+from reproduce.harness.recording import Picture, Run, contours
 
 START = np.array([0.4, -0.6])
 MOVE = Slice(np.full(2, 1.5), 10, np.array([0, 1]), False)

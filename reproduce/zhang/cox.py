@@ -15,15 +15,15 @@ import numpy as np
 
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc_fast import sshmc
-from harness.claims import Measured, mean
+from algorithms.zhang_sshmc_fast import sshmc
 from models.interface import sizes
 from models.log_gaussian_cox import LogGaussianCox
-from zhang.datasets import GRID, MU, RANGE, SIGMA2, load
-from zhang.estimates import in_blocks, summary
-from zhang.non_centred import theta_of
-from zhang.printed import GIBBS, HMC, SSHMC
-from zhang.tuning import pilot
+from reproduce.harness.claims import Measured, mean
+from reproduce.zhang.datasets import GRID, MU, RANGE, SIGMA2, load
+from reproduce.zhang.estimates import in_blocks, summary
+from reproduce.zhang.non_centred import theta_of
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC
+from reproduce.zhang.tuning import pilot
 
 OWN = f"{GRID}32 x 32, unit, seed 1"
 LINEAGE = dict(f_position=3, f_momentum=10, tol=0.0, tol_back=0.0)

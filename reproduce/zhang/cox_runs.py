@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.replicates import Experiment
-from harness.run import Settings
-from zhang.cox import OWN, clock, estimates, one_chain, pilots, warm
-from zhang.datasets import GRID
-from zhang.printed import COX, GIBBS, HMC, SSHMC, TABLES
-from zhang.tuning import efficiency, outside, pick
+from reproduce.harness.replicates import Experiment
+from reproduce.harness.run import Settings
+from reproduce.zhang.cox import OWN, clock, estimates, one_chain, pilots, warm
+from reproduce.zhang.datasets import GRID
+from reproduce.zhang.printed import COX, GIBBS, HMC, SSHMC, TABLES
+from reproduce.zhang.tuning import efficiency, outside, pick
 
 KEEPER = "zhang_table4"  # the script in whose name the runs are stored
 DISTANCES = ("unit", "pixel")

@@ -8,12 +8,12 @@ import math
 
 import numpy as np
 
-from harness.claims import Claim, Measured, Scan, log, mean
 from models.interface import at_phi, velocity_theta
-from zhang.cox import OWN, problem
-from zhang.judged import ess_claim as printed_ess
-from zhang.judged import log_error
-from zhang.printed import GIBBS, HMC, SSHMC, number, said
+from reproduce.harness.claims import Claim, Measured, Scan, log, mean
+from reproduce.zhang.cox import OWN, problem
+from reproduce.zhang.judged import ess_claim as printed_ess
+from reproduce.zhang.judged import log_error
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC, number, said
 
 TABLE = "Table 4"
 COLUMNS = ("min", "med", "max", "sigma", "beta")

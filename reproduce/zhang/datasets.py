@@ -23,8 +23,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from harness.files import DataError, Missing, find
 from models import validate
+from reproduce.harness.files import DataError, Missing, find
 
 PROGRAMS = ("https://raw.githubusercontent.com/emilemathieu/RiemannHamiltonianMonteCarlo/"
             "2aaa4f93dbfcce03fa247349ffe22a2ef27f3d18/code/authors_code/")

@@ -13,7 +13,7 @@ are wrong in both.
 
 from typing import NamedTuple
 
-from zhang.printed import said
+from reproduce.zhang.printed import said
 
 EXACT = 1e-8  # differences of step 1e-5 have errors of 1e-10
 

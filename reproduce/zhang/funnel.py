@@ -14,12 +14,12 @@ import numpy as np
 
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc_fast import sshmc
-from harness.claims import Measured, mean
+from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import VARIANCE, Funnel
-from zhang.estimates import in_blocks, summary
-from zhang.printed import FUNNEL, GIBBS, HMC, SSHMC
-from zhang.tuning import pilot
+from reproduce.harness.claims import Measured, mean
+from reproduce.zhang.estimates import in_blocks, summary
+from reproduce.zhang.printed import FUNNEL, GIBBS, HMC, SSHMC
+from reproduce.zhang.tuning import pilot
 
 SIZE = FUNNEL["n"]
 MASSES = {"n + 1/9": SIZE + 1 / 9, "n/2 + 1/9": SIZE / 2 + 1 / 9}  # of v: as printed, as derived

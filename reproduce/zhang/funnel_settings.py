@@ -13,8 +13,8 @@ readings and 4 in the third; it is 1 if ABLA is to be a discretisation of H.
 
 from itertools import product
 
-from zhang.printed import GIBBS, HMC, SSHMC
-from zhang.tuning import efficiency, outside, pick
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC
+from reproduce.zhang.tuning import efficiency, outside, pick
 
 READINGS = {"halves": (2, 2), "one each": (1, 2), "two each": (2, 4)}  # n_theta, ratio
 STEPS = ((1, 1), (2, 1), (4, 1), (1, 2), (2, 2))  # n_theta, n_phi

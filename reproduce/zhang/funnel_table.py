@@ -7,12 +7,12 @@ A result has {row: estimates} in "rows", {method: {steps: estimates}} in "scan",
 import numpy as np
 from scipy.stats import chi2, norm
 
-from harness.claims import Claim, Measured, Noted, Scan, brief, log, mean
-from zhang import judged
-from zhang.funnel import LONG
-from zhang.funnel_settings import reading
-from zhang.printed import HMC, METHODS, SSHMC, number
-from zhang.tuning import efficiency
+from reproduce.harness.claims import Claim, Measured, Noted, Scan, brief, log, mean
+from reproduce.zhang import judged
+from reproduce.zhang.funnel import LONG
+from reproduce.zhang.funnel_settings import reading
+from reproduce.zhang.printed import HMC, METHODS, SSHMC, number
+from reproduce.zhang.tuning import efficiency
 
 TABLE = "Table 1"
 # what a column of the table is of ours; the second MSE is of E[v^2] by its head, of the variance by

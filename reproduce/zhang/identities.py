@@ -6,7 +6,7 @@ Every function returns plain numbers; "Z3" and the like are the errata as printe
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from algorithms.sshmc import abla_step
+from algorithms.zhang_sshmc import abla_step
 from models.funnel import Funnel
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import (
@@ -19,8 +19,8 @@ from models.interface import (
     velocity_theta,
 )
 from models.log_gaussian_cox import LogGaussianCox
-from zhang.as_printed import as_printed, third_from_the_start
-from zhang.datasets import MU, RANGE, SIGMA2, load
+from reproduce.zhang.datasets import MU, RANGE, SIGMA2, load
+from reproduce.zhang.printed_formulas import as_printed, third_from_the_start
 
 H = 1e-5  # of central differences
 V = 0.1  # where the masses of logistic regression are compared: e^gamma

@@ -6,8 +6,8 @@ six autocorrelation times, so that the log of an ESS has a standard error of (12
 
 import numpy as np
 
-from harness.claims import Claim, joint
-from zhang.printed import ACCEPTANCE, half_unit, number, said
+from reproduce.harness.claims import Claim, joint
+from reproduce.zhang.printed import ACCEPTANCE, half_unit, number, said
 
 ROUNDING = ("rounding; a row of the table has one setting, and the paper does not state it: its"
             " columns are judged together.  The log of an ESS, whose window is six autocorrelation"

@@ -12,14 +12,22 @@ import numpy as np
 from algorithms.ess import ess
 from algorithms.hmc import hmc, trajectory
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc import abla_path
-from algorithms.sshmc_fast import sshmc
-from harness.laboratory import Control, Laboratory, Panel, Preset, Series, Setting, said
-from harness.recording import contours
+from algorithms.zhang_sshmc import abla_path
+from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import VARIANCE, Funnel
 from models.interface import U
-from zhang.funnel import exact_draw
-from zhang.lent import within_gibbs
+from reproduce.harness.laboratory_page import (
+    Control,
+    Laboratory,
+    Panel,
+    Preset,
+    Series,
+    Setting,
+    said,
+)
+from reproduce.harness.recording import contours
+from reproduce.zhang.energy_exchange import within_gibbs
+from reproduce.zhang.funnel import exact_draw
 
 # The paper's settings (Section 5.1), in the reading "halves" of zhang/funnel_settings.py
 N_THETA, N_PHI = 2, 1

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Semi-separable Hamiltonian Monte Carlo, by hand
 #
-# Y. Zhang and C. Sutton (2014), Algorithm 1. Read `algorithms/sshmc.py` beside
+# Y. Zhang and C. Sutton (2014), Algorithm 1. Read `algorithms/zhang_sshmc.py` beside
 # [its page](../../figures/zhang.html): above its code stands the paper's line.
 # Text and code are MIT; the pseudocode's line numbers are ours. To cite: `CITATION.cff`.
 
@@ -16,8 +16,8 @@ import numpy as np
 
 from algorithms.ess import ess
 from algorithms.hmc import hmc
-from algorithms.sshmc import abla_path, abla_step, sshmc
-from harness.mirrors import variant
+from algorithms.zhang_sshmc import abla_path, abla_step, sshmc
+from reproduce.harness.mirrors import variant
 from models.funnel import Funnel
 
 # %% [markdown]

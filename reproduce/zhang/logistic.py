@@ -16,15 +16,15 @@ import numpy as np
 
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc_fast import sshmc
-from harness.claims import mean
+from algorithms.zhang_sshmc_fast import sshmc
 from models import interface
 from models.hierarchical_logistic import HierarchicalLogistic, information
 from models.interface import at_phi, grad_U_theta
-from zhang.datasets import load
-from zhang.estimates import Blocks, in_blocks, summary
-from zhang.printed import GIBBS, HMC, SSHMC
-from zhang.tuning import cost, pilot
+from reproduce.harness.claims import mean
+from reproduce.zhang.datasets import load
+from reproduce.zhang.estimates import Blocks, in_blocks, summary
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC
+from reproduce.zhang.tuning import cost, pilot
 
 DROPPED = "HMC within Gibbs"  # ours: SSHMC's masses, leapfrog in both blocks, two tests
 BOUND, MODE, PRIOR = "X'X/4", "mode", "prior"  # what B_i is in SSHMC's mass B_i + I / v

@@ -5,9 +5,9 @@ The paper states the six leapfrogs of both blocks of RMHMC within Gibbs, and not
 
 from itertools import product
 
-from zhang.logistic import DROPPED, PRIOR
-from zhang.printed import GIBBS, HMC, LOGISTIC
-from zhang.tuning import efficiency, outside, pick
+from reproduce.zhang.logistic import DROPPED, PRIOR
+from reproduce.zhang.printed import GIBBS, HMC, LOGISTIC
+from reproduce.zhang.tuning import efficiency, outside, pick
 
 SIX = {"L_theta": LOGISTIC["L_theta"], "L_phi": LOGISTIC["L_phi"]}
 # without jitter; times of 1.6 and 3.0, that of half a period is pi

@@ -6,9 +6,9 @@ A result has {row: estimates} in "rows", {method: {steps: estimates}} in "scan",
 
 import numpy as np
 
-from harness.claims import Claim, Scan, log, mean
-from zhang import judged
-from zhang.printed import SSHMC, number
+from reproduce.harness.claims import Claim, Scan, log, mean
+from reproduce.zhang import judged
+from reproduce.zhang.printed import SSHMC, number
 
 TABLE = "Table 2"
 ESS = ("min", "med", "max", "v")

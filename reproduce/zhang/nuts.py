@@ -2,9 +2,9 @@
 
 import numpy as np
 
-import rivals.nuts
 from models.interface import sizes
-from zhang.non_centred import NonCentred, theta_of
+from reproduce.beyond.rivals import nuts as nutpie
+from reproduce.zhang.non_centred import NonCentred, theta_of
 
 
 def nuts(model, start, draws, tune, seed, keep=None, maxdepth=10):
@@ -25,4 +25,4 @@ def nuts(model, start, draws, tune, seed, keep=None, maxdepth=10):
         theta = theta_of(theta, phi, inner) if inner is not model else theta
         return {"theta": theta[keep], "phi": phi.copy()}
 
-    return rivals.nuts.nuts(model, start, draws, tune, seed, maxdepth, kept=kept)
+    return nutpie.nuts(model, start, draws, tune, seed, maxdepth, kept=kept)

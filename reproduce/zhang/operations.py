@@ -4,11 +4,11 @@ from functools import cache, partial
 
 import numpy as np
 
-from algorithms import sshmc_fast
-from algorithms.sshmc import H1, leapfrog, sshmc_general_step, sshmc_step
-from harness.counting import Case, Count
+from algorithms import zhang_sshmc_fast as sshmc_fast
+from algorithms.zhang_sshmc import H1, leapfrog, sshmc_general_step, sshmc_step
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import at_phi, at_theta
+from reproduce.harness.counting import Case, Count
 
 SETTINGS = (1, 2, 3)  # a count is linear in each
 KINDS = {"grad_U1": ("grad U_1",), "grad_U2": ("grad U_2",), "at_phi": ("factors of M_theta",)}

@@ -14,7 +14,7 @@ from algorithms.generalised_leapfrog import (
     hamiltonian,
     metric_factor,
 )
-from algorithms.sshmc import abla_path
+from algorithms.zhang_sshmc import abla_path
 from models.interface import U, grad_U
 from models.jit import njit
 from models.soft_abs import SoftAbs

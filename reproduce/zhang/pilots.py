@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from harness.style import COLOURS, MARKERS, legend_above
-from zhang.printed import ACCEPTANCE
+from reproduce.harness.style import COLOURS, MARKERS, legend_above
+from reproduce.zhang.printed import ACCEPTANCE
 
 
 def draw_pilots(ax, tried, work, scale=1.0, ncols=3):

@@ -12,19 +12,19 @@ import numpy as np
 
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc_fast import sshmc
+from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import Funnel
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import sizes
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
-from rivals.moments import moments
-from rivals.nuts import library
-from zhang.datasets import BETA, MU, PHI, SIGMA, load
-from zhang.estimates import in_blocks
-from zhang.non_centred import NonCentred, theta_of
-from zhang.nuts import nuts
-from zhang.printed import HMC, SSHMC
+from reproduce.beyond.rivals.moments import moments
+from reproduce.beyond.rivals.nuts import library
+from reproduce.zhang.datasets import BETA, MU, PHI, SIGMA, load
+from reproduce.zhang.estimates import in_blocks
+from reproduce.zhang.non_centred import NonCentred, theta_of
+from reproduce.zhang.nuts import nuts
+from reproduce.zhang.printed import HMC, SSHMC
 
 HYPER = {"funnel": ("v",), "credit": ("log v",),
          "volatility": ("log beta", "log sigma", "atanh phi"), "Cox": ("log sigma^2", "log beta")}

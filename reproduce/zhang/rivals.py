@@ -19,18 +19,18 @@ import warnings
 
 import numpy as np
 
-import rivals.nuts
-from algorithms.auxiliary_mixture import WIDTHS, auxiliary_mixture
-from algorithms.polya_gamma_gibbs import polya_gamma_gibbs
-from algorithms.sshmc_fast import sshmc
-from algorithms.surrogate_slice import surrogate_slice
-from rivals.moments import moments, together, worst
-from rivals.nuts import library
-from zhang.non_centred import NonCentred
-from zhang.nuts import nuts
-from zhang.printed import SSHMC
-from zhang.references import HYPER, problem, start
-from zhang.rescaled import Rescaled, rescaled_x, rescaled_z
+from algorithms.rivals.auxiliary_mixture import WIDTHS, auxiliary_mixture
+from algorithms.rivals.polya_gamma_gibbs import polya_gamma_gibbs
+from algorithms.rivals.surrogate_slice import surrogate_slice
+from algorithms.zhang_sshmc_fast import sshmc
+from reproduce.beyond.rivals import nuts as nutpie
+from reproduce.beyond.rivals.moments import moments, together, worst
+from reproduce.beyond.rivals.nuts import library
+from reproduce.zhang.non_centred import NonCentred
+from reproduce.zhang.nuts import nuts
+from reproduce.zhang.printed import SSHMC
+from reproduce.zhang.references import HYPER, problem, start
+from reproduce.zhang.rescaled_volatility import Rescaled, rescaled_x, rescaled_z
 
 MIXTURE, POLYA, SURROGATE = "auxiliary mixture", "Polya-Gamma Gibbs", "surrogate slices"
 CENTRED, NON_CENTRED, RESCALED = "NUTS, centred", "NUTS, non-centred", "NUTS, rescaled"
@@ -103,7 +103,7 @@ def run_nuts(method, which, z, theta, phi, draws, tune, seed, maxdepth):
     def kept(q):
         return {"theta": rescaled_x(q[:-h], q[-h:])[keep], "phi": q[-h:].copy()}
 
-    return rivals.nuts.nuts(Rescaled(model), np.concatenate([rescaled_z(theta, phi), phi]), draws,
+    return nutpie.nuts(Rescaled(model), np.concatenate([rescaled_z(theta, phi), phi]), draws,
                             tune, seed, maxdepth, kept=kept)
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from algorithms.sshmc import H1, hamiltonian, leapfrog, sshmc_step
-from harness.recording import Picture, Replay, Run, contours
+from algorithms.zhang_sshmc import H1, hamiltonian, leapfrog, sshmc_step
 from models.funnel import Funnel
 from models.interface import U
-from zhang.as_printed import PRINTED, as_printed
+from reproduce.harness.recording import Picture, Replay, Run, contours
+from reproduce.zhang.printed_formulas import PRINTED, as_printed
 
 # print's lines, which the tests of the departures put in place of ours as well
 LINE_1 = {"L1": """

@@ -7,8 +7,8 @@ parameters, the hyperparameters and the squares of both, the cost in operations,
 which would be others in each run.
 """
 
-from zhang.estimates import counted, worst
-from zhang.printed import ACCEPTANCE
+from reproduce.zhang.estimates import counted, worst
+from reproduce.zhang.printed import ACCEPTANCE
 
 
 def pilot(setting, chains, weights, burn_in=0):

@@ -12,13 +12,13 @@ import numpy as np
 
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.sshmc_fast import sshmc
-from harness.claims import mean
+from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
-from zhang.datasets import BETA, PHI, SIGMA, load, simulated_volatility
-from zhang.estimates import in_blocks, summary
-from zhang.printed import GIBBS, HMC, SSHMC
-from zhang.tuning import pilot
+from reproduce.harness.claims import mean
+from reproduce.zhang.datasets import BETA, PHI, SIGMA, load, simulated_volatility
+from reproduce.zhang.estimates import in_blocks, summary
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC
+from reproduce.zhang.tuning import pilot
 
 NAMES = ("beta", "sigma", "phi")  # the hyperparameters, in the order of the model
 TRUTH = (np.log(BETA), np.log(SIGMA), np.arctanh(PHI))

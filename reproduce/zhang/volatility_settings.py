@@ -8,10 +8,10 @@ Table 3 and Figure 2 are of the same runs.
 from itertools import product
 from typing import NamedTuple
 
-from harness.claims import Scan
-from zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, VOLATILITY
-from zhang.tuning import efficiency, outside, pick
-from zhang.volatility import one_chain, pilots, warm
+from reproduce.harness.claims import Scan
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, VOLATILITY
+from reproduce.zhang.tuning import efficiency, outside, pick
+from reproduce.zhang.volatility import one_chain, pilots, warm
 
 RUNS = TABLES["Table 3"]
 LENGTH = {"paper": (RUNS.samples, RUNS.burn_in), "short": (1500, 500), "smoke": (40, 10)}

@@ -1,0 +1,139 @@
+"""Means and standard deviations by several chains together: what samplers must agree on.
+
+Standard errors are those of the effective sample sizes within chains; where chains scatter by more
+than that, in the first h quantities (hyperparameters) or in the others together, by so much more.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from algorithms.ess import initial_sequence
+from reproduce.harness.claims import Measured
+
+ENOUGH = 50  # effective draws a chain; one that has not mixed reports ten, as slow as it is
+
+
+def moments(*blocks):
+    """Return what is kept of a chain, lists with a number a quantity.
+
+    blocks : (n, k) float64 each   draws; the hyperparameters come first, if there are any
+
+    mean, variance; "mean se", "variance se": their standard errors, by the effective sample sizes;
+    "spread": the variance of (x - mean)^2
+    """
+    x = np.concatenate(blocks, axis=1)
+    squares = (x - x.mean(axis=0)) ** 2
+    ess, ess_squares = initial_sequence(x).ess, initial_sequence(squares).ess
+    return {"n": len(x), "mean": x.mean(axis=0).tolist(), "variance": x.var(axis=0).tolist(),
+            "mean se": (x.std(axis=0) / np.sqrt(ess)).tolist(),
+            "variance se": (squares.std(axis=0) / np.sqrt(ess_squares)).tolist(),
+            "spread": squares.var(axis=0).tolist()}
+
+
+class Together(NamedTuple):
+    """Several chains together: arrays with a number a quantity."""
+
+    mean: np.ndarray
+    mean_se: np.ndarray
+    sd: np.ndarray
+    sd_se: np.ndarray
+    ess: np.ndarray  # effective sample size of all draws, for the mean
+    ess_squares: np.ndarray  # for the variance
+    n: int  # draws
+    chains: int
+    gradients: float
+    divergences: int
+    deepest: float  # NUTS: the share of trajectories that were cut
+    rate: float  # acceptance rate
+
+
+def together(chains, h):
+    """Put chains together, of which the first h quantities are hyperparameters."""
+    def of(name):
+        return np.array([chain[name] for chain in chains])
+
+    mean = of("mean").mean(axis=0)
+    about = of("variance") + (of("mean") - mean) ** 2  # of each chain, about the common mean
+    variance, mean_se = about.mean(axis=0), standard_error(of("mean se"), of("mean"), h)
+    variance_se = standard_error(of("variance se"), about, h)
+    return Together(mean, mean_se, np.sqrt(variance), variance_se / (2 * np.sqrt(variance)),
+                    variance / mean_se**2, of("spread").mean(axis=0) / variance_se**2,
+                    int(of("n").sum()), len(chains), float(of("gradients").sum()),
+                    int(of("divergences").sum()), float(of("deepest").mean()),
+                    float(of("rate").mean()))
+
+
+def standard_error(within, values, h):
+    """Return the standard errors of the means of (chains, quantities) values."""
+    k = len(values)
+    inside = np.sqrt((within**2).sum(axis=0)) / k
+    if k > 1:
+        excess = (values.std(axis=0, ddof=1) / np.sqrt(k) / inside) ** 2
+        for block in (slice(h), slice(h, None)) if h < inside.size else (slice(h),):
+            inside[block] *= max(1.0, np.sqrt(excess[block].mean()))
+    return inside
+
+
+def worst(found):
+    """Return the least effective sample size, over means and variances of all quantities."""
+    least = np.minimum(found.ess, found.ess_squares)
+    return 0.0 if np.isnan(least).any() else float(least.min())
+
+
+def imprecision(found):
+    """Return the largest standard error of a mean or a deviation, in standard deviations."""
+    return float(np.max([found.mean_se / found.sd, found.sd_se / found.sd]))
+
+
+def distance(a, b, h):
+    """Return the largest |z| of the differences of means and of standard deviations, a Measured.
+
+    Its standard error is 0, or nan where chains `a` have fewer than ENOUGH effective draws each of
+    one of the h hyperparameters: then they do not know their own errors.
+    """
+    z = [np.abs(a.mean - b.mean) / np.hypot(a.mean_se, b.mean_se),
+         np.abs(a.sd - b.sd) / np.hypot(a.sd_se, b.sd_se)]
+    least = min(a.ess[:h].min(), a.ess_squares[:h].min())
+    return Measured(float(np.max(z)), np.nan if least < ENOUGH * a.chains else 0.0)
+    # least is nan, and so is z, where a quantity never moved: that is no excuse
+
+
+def log_efficiency(chains, h):
+    """Return log(the worst ESS per gradient) of several chains, a Measured.
+
+    Its standard error is that of the jackknife over chains, whose worst quantity may change.
+    """
+    def of(which):
+        found = together(which, h)
+        return np.log(max(worst(found), np.finfo(float).tiny) / found.gradients)
+
+    k = len(chains)
+    left_out = np.array([of(chains[:j] + chains[j + 1:]) for j in range(k)])
+    return Measured(float(of(chains)), float(np.sqrt((k - 1) * left_out.var())))
+
+
+def per(chains, unit, h):
+    """Return log(worst ESS / what was counted), a Measured; None where nothing was."""
+    counted = [{"work": each["gradients"], "steps": each["steps"], **each["counts"]}[unit]
+               for each in chains]
+    if not sum(counted) > 0:
+        return None
+    with np.errstate(all="ignore"):
+        return log_efficiency([each | {"gradients": cost} for each, cost in
+                               zip(chains, counted, strict=True)], h)
+
+
+def scaled(m, scale):
+    """Return `scale` times a number whose log is m, a Measured."""
+    value = float(scale * np.exp(m.value))
+    return Measured(value, value * m.se)
+
+
+def as_one(z, k):
+    """Return the |z| of one normal that is as improbable as that the largest of k is z or more."""
+    p = 2 * ndtr(-abs(z))
+    # 1 - (1 - p)^k, without cancellation however small p is
+    tail = -np.expm1(k * np.log1p(-p)) if p < 1 else 1.0
+    return float(-ndtri(tail / 2)) if tail > 0 else np.inf

@@ -1,0 +1,135 @@
+"""Shahbaba, Lan, Johnson and Neal (2014), Section 4: split HMC with more than two classes.
+
+Ours: the paper says how both splits extend, and leaves the best way of choosing R_0 to future
+research.  Here they run on all classes of StatLog (6) and CTG (3), R_0 chosen by entropy, by the
+largest gradient norm, and at random.  Every method has the same trajectory length and the same
+tuning effort: f, M and a scale of the step by linear theory, then the largest of twelve shares
+of the scale with which a pilot chain accepts enough (shahbaba/multinomial.py).
+
+Run     python reproduce/beyond/shahbaba_multinomial.py [--budget smoke|short|paper]
+        Short and smoke have CTG alone, fewer and shorter chains.
+Writes  figures/shahbaba_multinomial.png, .txt (table, pilots, claims), .json; or in short/, smoke/
+"""
+
+from reproduce.harness.start import main
+
+import math
+from functools import partial
+
+import numpy as np
+
+from reproduce.beyond.rivals.moments import ENOUGH, log_efficiency, together
+from reproduce.harness.claims import Claim, Measured, brief
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.files import or_exit
+from reproduce.harness.style import COLOURS, log_bar, panels, plain_log, row_labels
+from reproduce.shahbaba import multinomial, simulated_classes
+from reproduce.shahbaba.datasets import COUNTS, StandIn, all_classes, names
+from reproduce.shahbaba.multinomial import METHODS, RATE, SHARES, gain, off, void
+
+NAME, WHAT = "shahbaba_multinomial", "both splits with more than two classes"
+MINUTES = {"paper": 35, "short": 1.5, "smoke": 0.3}
+
+# The paper's settings: prior and jitter are those of Section 3.3; it has no others for this
+
+# Our settings; those of the methods follow from a rule in shahbaba/multinomial.py
+PILOT = {"paper": 40, "short": 20, "smoke": 2}  # transitions of a pilot chain
+LENGTH = {  # transitions of a chain, after how many others
+    "paper": {"StatLog": (500, 50), "CTG": (1200, 120)}, "short": {"CTG": (250, 25)},
+    "smoke": {"CTG": (20, 5)}}
+CHAINS = {"paper": 5, "short": 2, "smoke": 2}
+COST = {"StatLog": 5.0, "CTG": 1.0}  # for the progress bar
+
+
+# The work
+
+
+def run(experiment, cases):
+    """Return {data set: {method: its chains together, log(tau x g), and how it was tuned}}."""
+    budget, seed = experiment.budget, experiment.seed
+    room = simulated_classes if isinstance(cases, StandIn) else multinomial
+    start = partial(experiment.replicates, warm=room.warm)
+    keys = [(name, method) for name in LENGTH[budget] for method in METHODS]
+    tasks = [dict(name=name, method=method, n=PILOT[budget],
+                  seed=[seed, 0, METHODS.index(method)], cost=COST[name]) for name, method in keys]
+    tuned = start(room.tune, tasks, "settings")
+    tasks = [dict(name=name, method=method, setting=of["setting"], n=n, burn_in=burn_in,
+                  seed=[seed, 1, METHODS.index(method), k], cost=COST[name] * (n + burn_in))
+             for (name, method), of in zip(keys, tuned, strict=True)
+             for n, burn_in in [LENGTH[budget][name]] for k in range(CHAINS[budget])]
+    done, result = iter(start(room.chain, tasks, "chains")), {name: {} for name in LENGTH[budget]}
+    for (name, method), of in zip(keys, tuned, strict=True):
+        chains = [next(done) for _ in range(CHAINS[budget])]
+        d = len(chains[0]["mean"])
+        result[name][method] = {"together": together(chains, d), "tuned": of,
+                                "log tau x g": -log_efficiency(chains, d)}
+    return result
+
+
+# The claims
+
+ENTROPY, GRADIENT, RANDOM = METHODS[2:]
+ORDER = ("order; by the worst coefficient, of values and of squares about the mean.  It cannot be"
+         " told where means and deviations of the two differ by 4 standard errors (void)")
+PAIRS = (("normal", "HMC"), (ENTROPY, "HMC"), (ENTROPY, RANDOM), (GRADIENT, RANDOM))
+CLAIMS = [claim._replace(budgets=("short",) * (name == "CTG") + ("paper",))
+          for name in COUNTS for claim in (
+    *[Claim(f"{name}: log(tau x g, {worse} / {better})", "future research",
+            lambda r, n=name, a=better, b=worse: gain(r[n], a, b), 0.0, np.inf, ORDER, "ours")
+      for better, worse in PAIRS],
+    *[Claim(f"{name}, {method}: largest |z| against HMC, as one", "theory",
+            lambda r, n=name, m=method: off(r[n], m, "HMC"), 0.0, 4.0, "means and standard"
+            " deviations of all coefficients: 4 standard errors of one number.  It cannot be told"
+            f" from chains of fewer than {ENOUGH} effective draws each", "ours")
+      for method in METHODS[1:]])]
+
+
+def table(r):
+    """Lay out settings, efficiencies and comparisons; then the pilots."""
+    rows, pilots = [], []
+    for name, found in r.items():
+        for method, each in found.items():
+            f, of, (log_product, se) = each["together"], each["tuned"], each["log tau x g"]
+            fraction, M, eps, L = of["setting"]
+            product = math.exp(log_product)
+            rows.append([name, method, f"{fraction:g}", M, f"{of['left']:.2f}", f"{eps:.3g}", L,
+                         f"{f.gradients / f.n:.4g}", f"{f.rate:.2f}", f.divergences or "",
+                         *(f"{f.n / min(ess):.3g}" for ess in (f.ess, f.ess_squares)),
+                         brief(Measured(product, product * se)),
+                         *("" if other == method else f"{brief(gain(found, method, other))}"
+                           f" {void(found, method, other)}" for other in ("HMC", ENTROPY))])
+            pilots.append([name, method, *(f"{rate:.2f}" for rate in of["rates"]),
+                           f"{of['share']:g}", f"{of['gradients']:.0f}"])
+    return ("Left: the largest frequency of U_1 over that of U.  tau: of the worst coefficient, of"
+            " its values and of squares\nabout the mean; tau x g of the worst of both, with a"
+            " standard error; log(tau x g of HMC, of entropy / its own)\n\n" + text_table(
+                rows, ["data", "method", "f", "M", "left", "eps", "L", "g", "rate", "div.",
+                       "tau", "squares", "tau x g", "HMC / own", "entropy / own"])
+            + f"\n\nPilot chains: rates by share of the scale; taken is the largest of {RATE} or"
+            " more, made to fall\n\n" + text_table(
+                pilots, ["data", "method", *map(str, SHARES), "taken", "gradients"]))
+
+
+def figure(r):
+    """Draw tau x g of every method, with 2 standard errors."""
+    fig, axes = panels(1, len(r), 3, sharey=True, squeeze=False)
+    for ax, (name, found) in zip(axes[0], r.items(), strict=True):
+        for y, each in enumerate(found.values()):
+            middle, ends = log_bar(*each["log tau x g"])
+            ax.errorbar(middle, y, xerr=ends[:, None], fmt="o", color=COLOURS[0])
+        ax.set(title=f"{name}, {len(COUNTS[name])} classes", xscale="log",
+               xlabel=r"$\tau \times g$ of the worst coefficient")
+        plain_log(ax.xaxis)
+        ax.grid(axis="x", color="0.9")
+    row_labels(axes[0, 0], METHODS)
+    return fig
+
+
+def cases(settings):
+    """Find both data sets before anything else."""
+    return or_exit(names, settings, simulated_classes.NAME,
+                   *(partial(all_classes, name) for name in COUNTS))
+
+
+if __name__ == "__main__":
+    main(globals())

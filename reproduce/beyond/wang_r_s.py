@@ -1,0 +1,164 @@
+"""Wang and Neal (2013), Section 6.2: moves of the mark r and steps in a move s.
+
+Not a figure of the paper, which tried several of both "without much success".  The cost of an
+effective draw over the plane of r and s with a subset of the data for pi*, where an iteration is
+one mapping by sweeps, or d mappings each of whose steps updates one variable at random; and how
+often the posterior was known already where the mark might go.
+
+Run     python reproduce/beyond/wang_r_s.py [--budget smoke|short|paper]
+        Paper has twelve pairs for rows 1, 2 and 4, two units and two slices; short has four pairs
+        for row 1 and one slice.
+Writes  figures/wang_r_s.png, .txt (table and claims), .json; or in short/, smoke/
+"""
+
+from reproduce.harness.start import main
+
+from itertools import product
+
+import numpy as np
+
+from reproduce.harness.claims import Claim, Scan, brief, least, log, mean
+from reproduce.harness.claims import table as text_table
+from reproduce.harness.style import legend_below, panels, plain_log, shades
+from reproduce.wang.chains import SLICES, WIDE, clock
+from reproduce.wang.long_chains import cost, long_chain, share_of_hits, together, warm
+from reproduce.wang.printed import SOD, R, S, said
+
+NAME, WHAT = "wang_r_s", "moves of the mark, and steps in a move"
+MINUTES = {"paper": 9, "short": 1.5, "smoke": 0.4}
+
+# The paper's settings (Section 6.2)
+CHOSEN = (R, S)
+
+# Our settings
+UNITS = ("random", "sweep")
+PLANE = {"paper": ((1, 2, 4, 8), (1, 2, 4)), "short": ((1, 4), (1, 2)), "smoke": ((1, 2), (1, 2))}
+SAMPLED = {"paper": (1, 2, 4), "short": (1,), "smoke": (1,)}  # rows
+SLICED = {"paper": tuple(SLICES), "short": (WIDE,), "smoke": (WIDE,)}
+WINDOWS = {"paper": 4, "short": 1, "smoke": 1}  # of 1333 iterations, in a chain
+CHAINS = {"paper": 3, "short": 2, "smoke": 2}
+SMALL = 15  # cases, at the smoke budget
+TIMED = {"paper": (5, 5), "short": (3, 3), "smoke": (1, 2)}  # rounds, iterations
+
+
+# The work
+
+
+def run(experiment, cases):
+    """Return {row: {unit: {slice: {(r, s): what together says, with its cost}}}}."""
+    budget = experiment.budget
+    n = SMALL if budget == "smoke" else None
+    wanted = list(product(SAMPLED[budget], UNITS, SLICED[budget], product(*PLANE[budget])))
+    tasks = [dict(number=number, index=0, method=SOD, unit=unit, w=SLICES[name][0],
+                  max_widths=SLICES[name][1], r=r, s=s, windows=WINDOWS[budget], n=n,
+                  seed=[experiment.seed, number, chain], cost=s * r**0.6)
+             for number, unit, name, (r, s) in wanted for chain in range(CHAINS[budget])]
+    done = iter(experiment.replicates(long_chain, tasks, "chains", warm=warm))
+    rounds, iterations = TIMED[budget]
+    timed = dict(zip(SAMPLED[budget], experiment.replicates(clock, [dict(
+        number=number, index=0, rows={SOD: [SOD, "sweep", *SLICES[WIDE], None]}, rounds=rounds,
+        iterations=iterations, n=n) for number in SAMPLED[budget]], "timings", warm=warm),
+        strict=True))
+    found = {}
+    for number, unit, name, (r, s) in wanted:
+        chains = [next(done) for _ in range(CHAINS[budget])]
+        # more than one variable changes, unless the mark moves once and by one update
+        priced = "variable" if (unit, r * s) == ("random", 1) else "sweep"
+        one = together(chains) | {"hits": mean([share_of_hits([c]) for c in chains]),
+                                  "rate": mean([np.mean(c["accepted"]) for c in chains]),
+                                  "cost": cost(chains, SOD, priced, timed[number], SOD)}
+        found.setdefault(number, {}).setdefault(unit, {}).setdefault(name, {})[r, s] = one
+    return {"rows": found}
+
+
+def per_draw(plane, pair):
+    """Return log(evaluations of the posterior for an effective draw)."""
+    return log(plane[pair]["tau"]) + np.log(plane[pair]["cost"])
+
+
+def others(plane):
+    """Return the least log(cost of a draw, other r and s / r = s = 1), in standard errors."""
+    return least(per_draw(plane, pair) - per_draw(plane, CHOSEN)
+                 for pair in plane if pair != CHOSEN)
+
+
+def scan(r, number):
+    """Return that for each unit and slice."""
+    found = {f"{unit}, {name}": others(plane) for unit, names in r["rows"][number].items()
+             for name, plane in names.items()}
+    return Scan(tuple(found), tuple(found.values()))
+
+
+def fewer(r, number):
+    """Return how much more of the moves are accepted with the largest s, for unit and slice."""
+    found = {f"{unit}, {name}": plane[1, max(s for _, s in plane)]["rate"] - plane[CHOSEN]["rate"]
+             for unit, names in r["rows"][number].items() for name, plane in names.items()}
+    return Scan(tuple(found), tuple(found.values()))
+
+
+def known(r):
+    """Return which part of r proposals of the mark go where it was, if every one is accepted."""
+    steps = np.cumsum(list(product((-1, 1), repeat=r)), axis=1)
+    return 1 - np.mean([len(set(walk) | {0}) - 1 for walk in steps.tolist()]) / r
+
+
+# The claims
+
+MOST, FEWEST = max(PLANE["paper"][0]), min(PLANE["paper"][1])
+CLAIMS = [
+    *[Claim(f"row {number}: least log(cost of a draw, other r and s / r = s = 1)", said("r and s"),
+            lambda r, number=number: scan(r, number), 0.0, np.inf, "order: r = s = 1 is the best."
+            "  Least: in standard errors; the paper says neither what an iteration is nor w",
+            "order", budgets=("paper",)) for number in SAMPLED["paper"]],
+    *[Claim(f"row {number}, {unit}, {WIDE}: share of known energies, r = {MOST}, s = {FEWEST}",
+            "ours: at least what a mark that always moves has",
+            lambda r, number=number, unit=unit: r["rows"][number][unit][WIDE][MOST, FEWEST]["hits"],
+            known(MOST), 1.0, "theory, and at least that: a mark that stays is near where it was",
+            "ours", budgets=("paper",)) for number in SAMPLED["paper"] for unit in UNITS],
+    *[Claim(f"row {number}: rate of acceptance, s = {max(PLANE['paper'][1])} less s = 1",
+            said("large jumps"), lambda r, number=number: fewer(r, number), -np.inf, 0.0,
+            "order: with large r and s the acceptance rate will be low", "order",
+            budgets=("paper",)) for number in SAMPLED["paper"]],
+]
+
+
+def table(r):
+    """Lay out the plane of each row, unit and slice."""
+    rows = [[str(number), unit, name, str(pair[0]), str(pair[1]), f"{each['accepted']:.3f}",
+             brief(each["hits"]), brief(each["tau"]), f"{each['cost']:.3g}",
+             "0" if pair == CHOSEN else brief(per_draw(plane, pair) - per_draw(plane, CHOSEN))]
+            for number, units in r["rows"].items() for unit, names in units.items()
+            for name, plane in names.items() for pair, each in plane.items()]
+    return text_table(rows, ["row", "unit", "slice", "r", "s", "accepted", "known", "time",
+                             "evaluations", "log(cost / r = s = 1)"])
+
+
+def figure(r):
+    """Draw the cost of a draw against r, for each s."""
+    fig, axes = panels(len(UNITS), len(r["rows"]), 6, sharey="col", squeeze=False)
+    places = [(number, unit) for unit in UNITS for number in r["rows"]]
+    for ax, (number, unit) in zip(axes.flat, places, strict=True):
+        for (name, plane), style in zip(r["rows"][number][unit].items(), ("o-", "s--"),
+                                        strict=False):
+            each_s = sorted({s for _, s in plane})
+            for s, colour in zip(each_s, shades(len(each_s)), strict=True):
+                moves = sorted({r for r, _ in plane})
+                draws = [np.exp(per_draw(plane, (r, s)).value) for r in moves]
+                ax.plot(moves, draws, style, color=colour, label=f"s = {s}, {name}")
+        ax.set(xscale="log", yscale="log", xlabel="r", title=f"row {number}, {unit}")
+        ax.set_xticks(moves, map(str, moves))
+        ax.minorticks_off()
+        plain_log(ax.yaxis, (1, 1.5, 2, 3, 5, 7))
+    for ax in axes[:, 0]:
+        ax.set_ylabel("evaluations of the posterior\nfor a draw")
+    legend_below(fig, axes[0, 0], ncols=3)
+    return fig
+
+
+def cases(settings):
+    """Say what it runs on."""
+    return "data set 0 of each row, simulated"
+
+
+if __name__ == "__main__":
+    main(globals())

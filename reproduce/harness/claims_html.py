@@ -1,0 +1,308 @@
+"""What a companion page shows of a script: its claims, each drawn, its table, how to run it.
+
+Everything is read from what is committed: figures/<script>.json, .txt and .png, the script's own
+docstring, and what the paper's README.md says by hand.  The blocks there that harness/tables.py
+writes are left out: the page shows the same of its own.
+"""
+
+import ast
+import json
+import math
+import re
+from functools import cache
+from html import escape
+from typing import NamedTuple
+
+from reproduce.harness import papers
+from reproduce.harness.claims import CLASSES, DIFFER, VERDICTS, Measured, Scan, interval, number
+from reproduce.harness.papers import ROOT
+from reproduce.harness.tables import Script as Saved
+from reproduce.harness.tables import counts
+
+FIGURES = ROOT / "figures"
+TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
+          "Comment": "q", "Operator.Word": "k", "Name.Function": "f"}  # Pygments' and ours
+MARGIN = 6.0  # of 100, on either side of a drawing
+FIGURE = re.compile(r"^!\[[^\]]*\]\(\.\./\.\./figures/(\w+)\.png\)$", re.MULTILINE)
+RESTS = re.compile(r"\s*<!-- rests on (.*?) -->", re.DOTALL)  # what a sentence is held to
+
+
+class Script(NamedTuple):
+    """A command of a paper and what it has written."""
+
+    name: str
+    path: str  # from the project's root
+    title: str  # the first line of its docstring, without the paper's name
+    about: str  # the paragraphs of its docstring before "Run"
+    minutes: dict  # budget -> minutes
+    record: dict | None  # its JSON; None if it has not been run at the paper's length
+    table: str  # its text without the claims
+
+
+class Drawing(NamedTuple):
+    """A claim on an axis from 0 to 100."""
+
+    low: float  # the accepted interval, ends included; 0 and 100 where it has no end
+    high: float
+    open: tuple  # whether it has no end (below, above)
+    marks: list  # (middle, ends of one standard error of ours, of DIFFER of both) of each number
+
+
+@cache
+def scripts(author):
+    """List a paper's Scripts in the order of its README.md, then those that it does not name."""
+    named = re.findall(rf"\b{author}_\w+", readme(author))
+    there = [path.stem for path in papers.scripts(author)]
+    order = [name for name in dict.fromkeys(named) if name in there]
+    return [script(name) for name in [*order, *(n for n in there if n not in order)]]
+
+
+def script(name):
+    """Read what there is of a script."""
+    file = papers.script(name)
+    tree = ast.parse(file.read_text())
+    first, _, rest = ast.get_docstring(tree).partition("\n")
+    about = re.split(r"^Run ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
+    path = FIGURES / f"{name}.json"
+    record = json.loads(path.read_text()) if path.exists() else None
+    table = without_claims((FIGURES / f"{name}.txt").read_text()) if record else ""
+    title = first.removesuffix(".")
+    if ours := re.match(r"(?:[A-Z][\w.]*|et al\.|and|,| )+\(\d{4}\)[,:] ", title):
+        title = title[ours.end():]
+    return Script(name, str(file.relative_to(ROOT)), title[0].upper() + title[1:], about, minutes(tree), record, table)
+
+
+def minutes(tree):
+    """Return the MINUTES of a script, budget -> minutes."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            for target, value in pairs(node):
+                if getattr(target, "id", "") == "MINUTES":
+                    if isinstance(value, ast.Dict):
+                        return ast.literal_eval(value)
+                    return dict.fromkeys(*map(ast.literal_eval, value.args))
+    raise ValueError("a script must say MINUTES, {budget: minutes}")
+
+
+def pairs(node):
+    """List the (target, value) of an assignment."""
+    target = node.targets[0]
+    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+        return list(zip(target.elts, node.value.elts, strict=True))
+    return [(target, node.value)]
+
+
+def without_claims(text):
+    """Return a report without its claims: what stands before the first verdict."""
+    first = re.search(rf"^(?:(?:{'|'.join(VERDICTS)}) +\S|No claim is made)", text, re.MULTILINE)
+    return text[:first.start() if first else None].strip("\n")
+
+
+def duration(minutes):
+    """Say how long so many minutes are."""
+    return (f"{60 * minutes:.0f} s" if minutes < 1.5 else
+            f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h")
+
+
+# Claims
+
+
+def score(scripts):
+    """Count the claims of Scripts, {class: {verdict: number}}."""
+    saved = [(Saved(script.name, "", None), claim)
+             for script in scripts if script.record for claim in script.record["claims"]]
+    return {name: counts(saved, name) for name in CLASSES}
+
+
+def by_verdict(record):
+    """List a record's claims: first what does not agree."""
+    return sorted(record["claims"], key=lambda claim: VERDICTS.index(claim["verdict"]))
+
+
+def found(claim):
+    """Return what was measured for a stored claim, a Measured or a Scan."""
+    if "scan" not in claim:
+        return Measured(claim["value"], claim["se"])
+    return Scan(tuple(claim["scan"]["settings"]),
+                tuple(Measured(*each) for each in claim["scan"]["found"]))
+
+
+def ours(claim):
+    """Format what was measured for a stored claim."""
+    return number(found(claim))
+
+
+def spread(claim):
+    """Say between which values those of a stored claim's scan lie, and how many there are."""
+    each = [m for m in found(claim).found if not math.isnan(m.value)]
+    ends = dict.fromkeys(number(end(each, key=lambda m: m.value)) for end in (min, max) if each)
+    total = len(found(claim).found)
+    of = f"{total}" if len(each) == total else f"{len(each)} of {total}"
+    return f"{' to '.join(ends) or 'nan'}: {of} settings"
+
+
+def accepted(claim):
+    """Format the accepted interval of a stored claim, and the paper's own standard error."""
+    return interval(claim["low"], claim["high"], claim["theirs"])
+
+
+def drawing(claim):
+    """Place a stored claim on an axis from 0 to 100: linear, with room for all that is finite."""
+    low, high = claim["low"], claim["high"]
+    measured = found(claim)
+    each = [m for m in getattr(measured, "found", (measured,)) if math.isfinite(m.value)]
+    errors = [(m.se, DIFFER * math.hypot(m.se, claim["theirs"])) for m in each]
+    reach = [m.value + sign * far for m, (_, far) in zip(each, errors, strict=True)
+             if math.isfinite(far) for sign in (-1, 1)]
+    shown = [x for x in [low, high, *(m.value for m in each), *reach] if math.isfinite(x)]
+    least, most = min(shown), max(shown)
+    scale = (100 - 2 * MARGIN) / (most - least) if most > least else 0.0
+    def at(x):
+        return MARGIN + (x - least) * scale if scale else 50.0
+
+    marks = []
+    for (value, _), lengths in zip(each, errors, strict=True):
+        ends = [(at(value - length), at(value + length)) if 0 < length < math.inf else None
+                for length in lengths]
+        marks.append((at(value), *ends))
+    return Drawing(at(low) if math.isfinite(low) else 0.0,
+                   at(high) if math.isfinite(high) else 100.0,
+                   (math.isinf(low), math.isinf(high)), marks)
+
+
+def svg(claim):
+    """Draw a stored claim: the accepted interval as a band, ours as dots with their errors."""
+    low, high, (below, above), marks = drawing(claim)
+    wide = max(high - low, 1.0)  # an interval of one number is to be seen
+    parts = [f'<rect class="in" x="{low - (wide - high + low) / 2:.3g}" width="{wide:.3g}"'
+             ' y="2" height="10"/>']
+    ends = [f"M{x:.3g} 2V12" for x, is_open in ((low, below), (high, above)) if not is_open]
+    parts += [f'<path class="end" d="{"".join(ends)}"/>'] * bool(ends)
+    for middle, one, all_ in marks:
+        for mark, ends in (("", all_), ('class="se" ', one)):
+            parts += [f'<path {mark}d="M{x[0]:.3g} 7H{x[1]:.3g}"/>' for x in [ends] if x]
+        parts.append(f'<circle cx="{middle:.3g}" cy="7" r="2.2"/>')
+    # hidden from a screen reader: the cells beside it say the same in words
+    return f'<svg class="claim" viewBox="0 0 100 14" aria-hidden="true">{"".join(parts)}</svg>'
+
+
+# Prose
+
+
+@cache
+def readme(author):
+    """Return the text of a paper's README.md, without what its sentences rest on."""
+    return RESTS.sub("", (ROOT / "reproduce" / author / "README.md").read_text())
+
+
+def findings(text):
+    """Return {script: the section of a README.md that shows its figure, as HTML}.
+
+    A section with several figures belongs to the first of their scripts.
+    """
+    found = {}
+    for section in re.split(r"^## .*\n", text, flags=re.MULTILINE)[1:]:
+        if shown := FIGURE.findall(section):
+            found[shown[0]] = markdown(FIGURE.sub("", section).strip())
+    return found
+
+
+def section(author, heading):
+    """Return a section of a paper's README.md as HTML."""
+    found = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", readme(author), re.MULTILINE | re.DOTALL)
+    if not found:
+        raise ValueError(f"reproduce/{author}/README.md has no section {heading}")
+    return markdown(found[1].strip())
+
+
+def introduction(author):
+    """Return the first paragraph of a paper's README.md as HTML, and its heading."""
+    heading, paragraph = re.match(r"# (.*)\n\n((?:.+\n)+)", readme(author)).groups()
+    return heading, markdown(paragraph.strip())
+
+
+def markdown(text):
+    """Return the HTML of paragraphs and lists (two levels) of Markdown; nothing else is known."""
+    html, depth = [], 0
+    for block in re.split(r"\n\s*\n|\n(?= *[*-] )", text):
+        bullet = re.match(r"( *)[*-] ", block)
+        level = 0 if not bullet else 1 + (len(bullet[1]) >= 2)
+        while depth < level:
+            html.append("<ul>")
+            depth += 1
+        while depth > level:
+            html.append("</ul>")
+            depth -= 1
+        words = inline(" ".join(block[bullet.end() if bullet else 0:].split()))
+        html.append(f"<li>{words}" if bullet else f"<p>{words}</p>")
+    return "\n".join(html + ["</ul>"] * depth)
+
+
+def inline(text):
+    """Return the HTML of a line of Markdown: code, links, bold, italic and escaped signs."""
+    kept = []
+
+    def keep(html):
+        kept.append(html)
+        return f"\0{len(kept) - 1}\0"
+
+    text = re.sub(r"`([^`]+)`", lambda m: keep(f"<code>{escape(m[1], quote=False)}</code>"), text)
+    text = re.sub(r"\\([\\*_~<|])", lambda m: keep(escape(m[1])), text)
+    text = escape(text, quote=False)
+    text = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)",
+                  lambda m: f'<a href="{from_figures(m[2])}">{m[1]}</a>', text)
+    text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text)
+    text = re.sub(r"\*(?=\S)(.+?)(?<=\S)\*", r"<em>\1</em>", text)
+    while "\0" in text:
+        text = re.sub("\0(\\d+)\0", lambda m: kept[int(m[1])], text)
+    return text
+
+
+def from_figures(link):
+    """Return a README.md's relative link as it is from figures/."""
+    if "://" in link or link.startswith("#"):
+        return link
+    link = re.sub(r"^\.\./\.\./figures/", "", link)
+    link = re.sub(r"^\.\./\.\./", "../", link)
+    return re.sub(r"^\.\./(?=\w+\.py)", "../reproduce/", link)
+
+
+def highlighted(text):
+    """Return Python code as HTML."""
+    from pygments.lexers import PythonLexer
+
+    return "".join(token(str(kind).removeprefix("Token."), escape(value, quote=False)) for
+                   kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text))
+
+
+def token(kind, html):
+    """Return the HTML of a token of Pygments, marked by its kind if that has a colour."""
+    kept = next((ours for theirs, ours in TOKENS.items() if kind.startswith(theirs)), "")
+    return f"<i class={kept}>{html}</i>" if kept and html.strip() else html
+
+
+def code(line, names, first):
+    """Return the indent of a line of code, in characters, and its HTML, highlighted."""
+    from pygments.lexers import PythonLexer
+
+    text = line.text.rstrip()[4:]
+    indent = len(text) - len(text.lstrip())
+    tokens = [(str(kind).removeprefix("Token."), value) for kind, value in PythonLexer(
+        stripnl=False, ensurenl=False).get_tokens(text.lstrip())]
+    found = []
+    for k, (kind, value) in enumerate(tokens):
+        html = escape(value, quote=False)
+        row = names.get(dotted(tokens, k)) if kind.startswith("Name") else None
+        if row is not None:
+            html = f'<span class="s" data-n="{first + row}">{html}</span>'
+        found.append(token(kind, html))
+    return indent, "".join(found)
+
+
+def dotted(tokens, k):
+    """Return the name at a token with what it is an attribute of: ratios.h."""
+    name = tokens[k][1]
+    while k >= 2 and tokens[k - 1][1] == "." and tokens[k - 2][0].startswith("Name"):
+        k -= 2
+        name = f"{tokens[k][1]}.{name}"
+    return name

@@ -1,0 +1,405 @@
+"""Lay out mirrors for the companion pages: which page, in which order, what stands in a row.
+
+A mirror is at home on one page: that of the first of the four papers that its file's entry Paper
+names, or else of the first paper whose commands use it.  Its lines have permanent addresses there:
+#A1L14 is line 14 of the paper's own Algorithm 1, #sshmc.leapfrog.L2 line 2 of a mirror that is no
+numbered algorithm of the paper.
+"""
+
+import ast
+import json
+import re
+from functools import cache
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from reproduce.harness.mirrors import (
+    LABEL,
+    ROOT,
+    SILENT,
+    Mirror,
+    algorithms,
+    departing,
+    departures,
+    entry,
+    mirrors,
+    of_the_paper,
+    source,
+)
+from reproduce.harness.papers import PAPERS, scripts
+
+# what follows a prime that transposes
+TRANSPOSED = re.compile(r" ?[A-Za-z](?:[\^_' )]|$)| ?(?:diag|Sigma|Omega|kappa|beta)\b")
+
+
+class Section(NamedTuple):
+    """A mirror on its page."""
+
+    path: object  # of its file
+    mirror: Mirror
+    author: str  # whose page it is
+    anchor: str
+
+    @property
+    def heading(self):
+        """The pseudocode's source, without the paper's own name where it is at home."""
+        own = re.match(rf"{self.author.capitalize()}\b[^,]*, (.*)", self.mirror.source)
+        return own[1][0].upper() + own[1][1:] if own else self.mirror.source
+
+    @property
+    def own(self):
+        """Whether the pseudocode is that of the page's paper."""
+        return self.mirror.source.startswith(self.author.capitalize())
+
+    def line(self, number):
+        """Return the anchor of a line of the pseudocode."""
+        numbered = re.fullmatch(r"A\d+", self.anchor)
+        return f"{self.anchor}{'' if numbered else '.'}L{number}"
+
+
+class Row(NamedTuple):
+    """Lines of pseudocode and the code that they name."""
+
+    numbers: list  # of the lines of pseudocode that stand here
+    again: list  # of those that stand further up and have more code here
+    code: list  # of CodeLine
+    departures: list  # that begin in one of `numbers`
+
+
+class CodeLine(NamedTuple):
+    """A line of a file."""
+
+    number: int
+    text: str
+    comment: bool
+
+
+class Symbol(NamedTuple):
+    """A row of a Notation table."""
+
+    paper: str
+    here: str
+    shape: str
+    meaning: str
+
+    @property
+    def algorithm(self):
+        """The number of the algorithm that the row is restricted to, or None."""
+        found = re.match(r"\(Algorithm (\d+)\)", self.meaning) or re.search(
+            r"\(Algorithm (\d+)\)", self.paper)
+        return found and found[1]
+
+
+# Where a mirror is at home
+
+
+@cache
+def home(path):
+    """Return the author on whose page the mirrors of a file are."""
+    named = re.search("|".join(map(str.capitalize, PAPERS)), source(path))
+    if named:
+        return named[0].lower()
+    for author in PAPERS:
+        if re.search(rf"\balgorithms(?:\.[a-z.]*| import .*\b){path.stem}\b", commands_text(author)):
+            return author
+    raise ValueError(f"{path.name} must name one of the papers under Paper, or be imported by a"
+                     " command of one, to have a page")
+
+
+@cache
+def commands_text(author):
+    """Return all code of a paper's commands and of its room."""
+    return "\n".join(path.read_text() for path in sorted(
+        [*scripts(author), *(ROOT / "reproduce" / author).glob("*.py")]))
+
+
+@cache
+def sections(author):
+    """List the Sections of a paper's page, those of its own pseudocode first.
+
+    The files come as the paper's own, then in alphabetical order; the mirrors of a file as its
+    entry Mirror names them.
+    """
+    found = []
+    for path in algorithms():
+        said = entry(path, "Mirror")
+        for mirror in sorted(mirrors(path), key=lambda m: place(m.name, said)):
+            if home(path) == author:
+                numbered = re.fullmatch(rf"{author.capitalize()}\b[^,]*, Algorithm (\d+)",
+                                        mirror.source)
+                anchor = f"A{numbered[1]}" if numbered else f"{path.stem}.{mirror.name}"
+                found.append(Section(path, mirror, author, anchor))
+    return sorted(found, key=rank)
+
+
+def place(name, text):
+    """Return where a name first stands in a text, or the end."""
+    found = re.search(rf"\b{name}\b", text)
+    return found.start() if found else len(text)
+
+
+def rank(section):
+    """Return what sections are sorted by: the files of the paper itself first, in its order.
+
+    Then come other files with pseudocode of the paper, then what it needs or is compared to.
+    """
+    cited, name = source(section.path), section.author.capitalize()
+    first = name in cited.partition("\n")[0]
+    number = re.search(r"Section (\d+)", cited)
+    return (not first, int(number[1]) if number and first else 0,
+            not own_file(section.path, section.author), name not in cited)
+
+
+def own_file(path, author):
+    """Tell whether a mirror of the file has pseudocode of the paper."""
+    return any(mirror.source.startswith(author.capitalize()) for mirror in mirrors(path))
+
+
+def every_section():
+    """List the Sections of all pages."""
+    return [section for author in PAPERS for section in sections(author)]
+
+
+# Where a departure stands
+
+
+def placed(author):
+    """Return the departures of a page: (path, Departure, Section or None) for each.
+
+    They are those of the files that name the paper or are at home on its page; the Section is the
+    one whose line they concern, which may be on another page.
+    """
+    return [(path, departure, where) for path, departure, where in targets()
+            if author.capitalize() in source(path)
+            or (path.parent.name == "algorithms" and home(path) == author)]
+
+
+@cache
+def targets():
+    """List all departures: (path, Departure, the Section that has its line or None)."""
+    return [(path, departure, target(path, departure)) for path in departing()
+            for departure in departures(path)]
+
+
+def target(path, departure):
+    """Return the Section that has the line which a departure stands at, or None if it has none."""
+    return next((section for section in every_section()
+                 if section.path == path and departure in section.mirror.departures), None)
+
+
+def at_lines(section):
+    """Map each line of a section that a departure concerns to those: its own file's come first."""
+    found = {}
+    for _, departure, where in sorted(targets(), key=lambda each: each[0] != section.path):
+        if where == section:
+            for line in sorted(departure.lines):
+                found.setdefault(line, []).append(departure)
+    return found
+
+
+def label(departure):
+    """Tell whether nothing can be computed for a departure."""
+    return departure.test == LABEL
+
+
+# The rows of a mirror
+
+
+def rows(section):
+    """List the Rows of a mirror, in the order of its code."""
+    mirror, found, todo = section.mirror, [], dict(section.mirror.pseudocode)
+    concerned, last = at_lines(section), None
+    for tag, group in groupby(mirror.code, key=lambda line: line.tag):
+        lines = list(group)
+        while tag and todo and min(todo) < tag.start:  # silent ones
+            found.append(row([min(todo)], [], [], concerned, todo))
+        numbers = [k for k in tag or () if k in todo]
+        again = [k for k in tag or () if k not in todo]
+        code = [each for line in lines for each in with_comments(section.path, line, mirror)]
+        found.append(row(numbers, again, code, concerned, todo))
+        last = tag or last
+    return found + [row([k], [], [], concerned, todo) for k in list(todo)]
+
+
+def row(numbers, again, code, concerned, todo):
+    """Make a Row, and take its lines off the list of what is to be done."""
+    for number in numbers:
+        del todo[number]
+    begins = [departure for number in numbers for departure in concerned.get(number, ())
+              if min(departure.lines) == number]
+    return Row(numbers, again, code, begins)
+
+
+def with_comments(path, line, mirror):
+    """List a line of code and our comments right above it; what is printed stands beside it."""
+    text = lines_of(path)
+    first = line.number - 1
+    while text[first - 1].lstrip().startswith("#"):
+        first -= 1
+    return [CodeLine(k, text[k - 1], True) for k in range(first + 1, line.number)
+            if not of_the_paper(text[k - 1])] + [CodeLine(line.number, line.text, False)]
+
+
+@cache
+def lines_of(path):
+    """Return the lines of a file."""
+    return path.read_text().splitlines()
+
+
+def silent(text):
+    """Tell whether a line of pseudocode needs no code."""
+    return bool(SILENT.match(text))
+
+
+def summary(section):
+    """Return the first sentence of a mirror's docstring."""
+    for node in ast.parse(section.path.read_text()).body:
+        if isinstance(node, ast.FunctionDef) and node.name == section.mirror.name:
+            return ast.get_docstring(node).splitlines()[0]
+    raise ValueError(f"{section.path.name} has no function {section.mirror.name}")
+
+
+# What was recorded
+
+
+@cache
+def runs(author):
+    """List the runs that the page of an author steps through, for its script.
+
+    They are those of figures/steps (harness/recording.py), each function as its Section's anchor,
+    the lines of its code in its file, and its name; a replay has the words of its departure.
+    """
+    path = ROOT / "figures" / "steps" / f"{author}.json"
+    found = json.loads(path.read_text()) if path.exists() else []
+    known = {f"{each.path.stem}.{each.mirror.name}": each for each in sections(author)}
+    where = {departure.test.rpartition("::")[2]: departure.where
+             for _, departure, _ in targets()}
+    for run in found:
+        run["functions"] = [[known[name].anchor, [line.number for line in known[name].mirror.code],
+                             name.rpartition(".")[2]] for name in run["functions"]]
+        for replay in run["replays"]:
+            replay["where"] = where[replay["test"]]
+    return found
+
+
+def replay(author, departure):
+    """Return the numbers of the run and of the replay that show a departure, or None."""
+    test = departure.test.rpartition("::")[2]
+    return next(((k, j) for k, run in enumerate(runs(author))
+                 for j, each in enumerate(run["replays"]) if each["test"] == test), None)
+
+
+# The header
+
+
+def header(path):
+    """Return a file's docstring without its Departures and Notation."""
+    docstring = ast.get_docstring(ast.parse(path.read_text()))
+    parts = re.split(r"\n(?=[^\n]+\n-{4,}\n)", docstring)
+    kept = [part for part in parts if not re.match(r"(?:Departures|Notation)\n-", part)]
+    return "\n".join(kept).strip()
+
+
+@cache
+def notation(path):
+    """List the Symbols of a file's Notation table; none if it has none."""
+    docstring = ast.get_docstring(ast.parse(path.read_text()))
+    section = re.search(r"^Notation\n-+\n(.*\n)((?:.+\n?)*)", docstring, re.MULTILINE)
+    if not section:
+        return []
+    columns = [found.start() for found in re.finditer(r"\S+", section[1])]
+    found = []
+    for line in section[2].splitlines():
+        parts = cells(line, columns)
+        if len(parts) == 1 and parts[0][0] >= columns[-1] - 2 and found:  # goes on
+            found[-1] = found[-1]._replace(meaning=f"{found[-1].meaning} {parts[0][1]}")
+            continue
+        row, column = ["", "", "", ""], -1
+        for start, text in parts:
+            nearest = min(range(column + 1, 4), key=lambda k: abs(columns[k] - start))
+            column = column + 1 if len(parts) == 4 else nearest
+            row[column] = text
+        found.append(Symbol(*row))
+    return found
+
+
+def cells(line, columns):
+    """Split a line of a table at two blanks, or at one where a column begins: (start, text)."""
+    found = [(part.start(), part[0]) for part in re.finditer(r"\S+(?: \S+)*", line)]
+    if len(found) == 4:
+        return found
+    starts = {k for k in columns if line[k - 1:k] == " " and line[k:k + 1].strip()}
+    cuts = [*sorted({start for start, _ in found} | starts), len(line)]
+    return [(a, line[a:b].strip()) for a, b in pairwise(cuts)]
+
+
+def parts(cell):
+    """Split a cell of a Notation table at its commas outside of brackets."""
+    found, depth = [""], 0
+    for letter in cell.replace("epsilon", "eps"):
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth == 0 and letter == ",":
+            found.append("")
+        else:
+            found[-1] += letter
+    return [part.strip() for part in found if part.strip()]
+
+
+def table(section):
+    """Yield (number, Symbol) of the Notation rows that hold for a mirror, its own first."""
+    number = re.fullmatch(r"A(\d+)", section.anchor)
+    rows = [(k, row) for k, row in enumerate(notation(section.path))
+            if row.algorithm in (None, number and number[1])]
+    return sorted(rows, key=lambda each: each[1].algorithm is None)
+
+
+def explained(section):
+    """Map what the Notation explains of a mirror's symbols to its rows; a loop's index to None."""
+    known = dict.fromkeys(indices(section))
+    for number, row in table(section):
+        for part in parts(row.paper):
+            for each in (part, re.match(r"[^\s(]+|\S", part)[0], *re.findall(r"\((\w)\)", part)):
+                known.setdefault(each, number)
+    return known
+
+
+def meaning(known, symbol, following=""):
+    """Return the number of the row of the Notation that explains a symbol, or None.
+
+    `known` is what `explained` returns, and `following` the text after the symbol: a prime before
+    another symbol is a transposition, and a p before a bracket a density.
+    """
+    if symbol == "p" and following.startswith("("):
+        return None
+    if symbol.endswith("'") and TRANSPOSED.match(following):
+        symbol = symbol[:-1]
+    bare = re.sub(r"['*]+", "", symbol)
+    base = re.match(r"[A-Za-z]+(?:-(?:hat|check|bar)|~)?", bare)
+    tries = [symbol, bare, f"log {bare}", re.sub(r"\^-?\d+$", "", bare)]
+    if base and "^" not in tries[-1] and not re.search(r"_(?:min|max)", bare):
+        tries += [base[0], *sorted(part for part in known
+                                   if re.fullmatch(rf"{base[0]}_[a-z]", part))]
+    return next((known[each] for each in tries if each in known), None)
+
+
+def indices(section):
+    """Return the set of the letters that a mirror's loops count with."""
+    return set(re.findall(r"\bfor (\w) =", "\n".join(section.mirror.pseudocode.values())))
+
+
+def names(section):
+    """Map the names in the code of a mirror that its Notation explains to their rows."""
+    found = {}
+    for number, row in table(section):
+        for part in parts(row.here):
+            if (name := re.match(r"([A-Za-z_][\w.]*)(?=$|[(\[])", part)) and name[1] != "exp":
+                found.setdefault(name[1], number)
+    return {name: number for name, number in found.items() if name not in indices(section)}
+
+
+def alone(author):
+    """List the departures of a page that name no line, by file: (path, [Departure])."""
+    return [(path, [departure for _, departure, _ in group])
+            for path, group in ((path, list(group)) for path, group in groupby(
+                ((path, departure, where) for path, departure, where in placed(author)
+                 if where is None), key=lambda each: each[0]))]

@@ -1,0 +1,41 @@
+"""Compute what the laboratories show, for every setting of their grids.
+
+Run     python reproduce/tools/laboratory.py [author ...]    five minutes; the compiled samplers do it
+Writes  figures/laboratory/<author>.json, which reproduce/tools/pages.py puts into the page, and
+        figures/laboratory_<author>.png, which is shown where there is no JavaScript
+
+reproduce/<author>/laboratory.py says what is computed, harness/laboratory_page.py how it is stored.
+"""
+
+import sys
+from importlib import import_module
+
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from reproduce.harness import laboratory_page
+from reproduce.harness.mirrors import ROOT
+from reproduce.harness.papers import PAPERS
+from reproduce.harness.style import png
+
+
+def main():
+    """Compute the laboratories of the named papers, or all."""
+    unknown = [author for author in sys.argv[1:] if author not in PAPERS]
+    if unknown:
+        raise SystemExit(f"{unknown[0]} is no paper: say one of {', '.join(PAPERS)}, or nothing")
+    laboratory_page.FOLDER.mkdir(exist_ok=True)
+    for author in sys.argv[1:] or PAPERS:
+        with threadpool_limits(1, "blas"):  # other numbers of threads give other bits
+            kept = laboratory_page.computed(import_module(f"reproduce.{author}.laboratory").LABORATORY,
+                                       lambda grid, of=author: tqdm(grid, of))
+        text = laboratory_page.written(kept)
+        laboratory_page.path(author).write_text(text)
+        drawn = ROOT / "figures" / f"laboratory_{author}.png"
+        drawn.write_bytes(png(laboratory_page.picture(kept)))
+        print(f"figures/laboratory/{author}.json: {len(text.encode()) / 1000:.0f} kB;"
+              f" figures/{drawn.name}")
+
+
+if __name__ == "__main__":
+    main()

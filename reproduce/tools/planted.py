@@ -1,0 +1,189 @@
+"""Draw what a figure becomes with the bug of each exercise, beside the figure as it is.
+
+Run     python reproduce/tools/planted.py [exercise ...]    half an hour for all of them, if none is named
+Writes  figures/exercises/<exercise>.png, the figure with the bug; <script>.png and
+        <script>_mirror.png beside it, the figure as it is; and figures/exercises/drawn.json, which
+        says how many of the script's numbers change; reproduce/tools/pages.py puts them into the page
+
+harness/page/exercises.json says which script.  It runs at the smoke budget in a copy of the
+project, with the same random numbers with the bug and without it.  Where the bug is in a mirror
+that has a fast twin, the scripts take the mirror in its place.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+
+from PIL import Image
+
+from reproduce.harness import papers
+from reproduce.harness.exercises import DRAWN, bugs, consequence, digest, exercises, planted
+from reproduce.harness.papers import PAPERS, ROOT
+
+LEFT_OUT = (".git", ".venv", ".numba_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "build",
+            "figures", "tests")
+WIDTH = 864  # pixels
+PATIENCE = 5  # times as long as without the bug, and MINUTE for what has to be compiled
+MINUTE = 60.0  # s
+
+
+def draw(names):
+    """Draw these exercises, or all, and bring drawn.json up to date."""
+    every = [each for author in PAPERS for each in exercises(author)]
+    if unknown := set(names) - {each.anchor for each in every}:
+        raise SystemExit(f"{min(unknown)} is no exercise: say paquet-1 to wang-12, or nothing")
+    found = json.loads(DRAWN.read_text()) if DRAWN.exists() else {}
+    DRAWN.parent.mkdir(exist_ok=True)
+    right = {}  # (script, whether of mirrors): how it is without a bug
+    with tempfile.TemporaryDirectory() as folder:
+        copies = {}
+        for each in (each for each in every if not names or each.anchor in names):
+            of_mirrors = has_twin(each.path)
+            if of_mirrors not in copies:
+                copies[of_mirrors] = copied(Path(folder) / str(of_mirrors), of_mirrors)
+            key = each.script, of_mirrors
+            as_it_is = f"{each.script}{'_mirror' * of_mirrors}.png"
+            if key not in right:
+                right[key] = without_a_bug(copies[of_mirrors], each.script)
+                (DRAWN.parent / as_it_is).write_bytes(small(right[key]["picture"]))
+            with_it = with_a_bug(copies[of_mirrors], each, right[key])
+            picture = with_it.pop("picture")
+            path = DRAWN.parent / f"{each.anchor}.png"
+            path.write_bytes(small(picture)) if picture else path.unlink(missing_ok=True)
+            found[each.anchor] = {"script": each.script, "as_it_is": as_it_is,
+                                  "patch": digest(each.name), "steady": right[key]["steady"],
+                                  **with_it}
+            DRAWN.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+            same = picture == right[key]["picture"]
+            print(f"{each.anchor}: {consequence(found[each.anchor], same)}", flush=True)
+
+
+# The copy
+
+
+def has_twin(path):
+    """Tell whether a file is a mirror that has a fast twin."""
+    return (ROOT / path.replace(".py", "_fast.py")).exists()
+
+
+def copied(folder, of_mirrors):
+    """Copy the project without what is made; its scripts take the mirrors if `of_mirrors`."""
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*LEFT_OUT))
+    if of_mirrors:
+        for path in folder.glob("reproduce/**/*.py"):
+            path.write_text(mirrors_for_twins(path.read_text()))
+    return folder
+
+
+def mirrors_for_twins(text):
+    """Return a file that imports each mirror by the name of its twin.
+
+    algorithms/ais.py has a kernel of its own for the mirror.  What only a twin has stays its own.
+    """
+    def mirror(line):
+        name, wanted = line[1], line[2]
+        source = (ROOT / "algorithms" / f"{name}.py").read_text()
+        there = all(re.search(rf"^def {each.strip()}\(", source, re.M)
+                    for each in wanted.split(","))
+        return f"from algorithms.{name} import {wanted}" if there else line[0]
+
+    text = re.sub(r"^from algorithms\.(\w+)_fast import ([\w, ]+)$", mirror, text, flags=re.M)
+    return re.sub(r"^(from algorithms\.ais import .*)\bRMHMC\b", r"\1RMHMCMirror as RMHMC", text,
+                  flags=re.M)
+
+
+# Runs
+
+
+def without_a_bug(copy, script):
+    """Run a script twice; return its picture, seconds, and the numbers that are the same in both.
+
+    The others are times.  `steady`: the picture is the same too, there are no times in it.
+    """
+    first, again = (run(copy, script, None) for _ in range(2))
+    for each in (first, again):
+        if each["ended"] or not each["picture"]:
+            raise SystemExit(f"{script} as it is {each['ended'] or 'draws nothing'}")
+    same = {what: value for what, value in first["numbers"].items()
+            if again["numbers"].get(what) == value}
+    return {"picture": first["picture"], "seconds": first["seconds"], "numbers": same,
+            "steady": first["picture"] == again["picture"]}
+
+
+def with_a_bug(copy, exercise, right):
+    """Plant the bug of an exercise, run its script, and take it back."""
+    path = copy / exercise.path
+    before = path.read_text()
+    path.write_text(planted(before, bugs()[exercise.name])[0])
+    try:
+        wrong = run(copy, exercise.script, MINUTE + PATIENCE * right["seconds"])
+    finally:
+        path.write_text(before)
+    return {"picture": wrong["picture"], "ended": wrong["ended"], "numbers": len(right["numbers"]),
+            "changed": sum(wrong["numbers"].get(what) != value
+                           for what, value in right["numbers"].items())}
+
+
+def run(copy, script, patience):
+    """Run a script of a copy; return its picture, its numbers, its seconds, and what it ended with.
+
+    That is "" where it has drawn its figure: a verdict is no bad end.  After `patience` seconds it
+    is stopped, with all that it has started.
+    """
+    made = copy / "figures" / "smoke"
+    shutil.rmtree(made, ignore_errors=True)
+    command = [sys.executable, str(papers.script(script).relative_to(ROOT)), "--budget", "smoke",
+               "--fresh", "--jobs", "0"]
+    start = os.times().elapsed
+    process = subprocess.Popen(
+        command, cwd=copy, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        start_new_session=True, env=os.environ | {"PYTHONPATH": str(copy)})  # not what is installed
+    try:
+        complaint = process.communicate(timeout=patience)[1]
+    except subprocess.TimeoutExpired:
+        complaint = "does not end"
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    record, picture = (made / f"{script}.{kind}" for kind in ("json", "png"))
+    drawn = picture.exists() and record.exists()
+    return {"picture": picture.read_bytes() if drawn else None,
+            "numbers": numbers(json.loads(record.read_text())) if drawn else {},
+            "seconds": os.times().elapsed - start,
+            "ended": "" if drawn else ended(complaint, process.returncode)}
+
+
+def numbers(record):
+    """Return {claim: its number, as text} of a script's record."""
+    return {claim["what"]: repr(claim["value"]) for claim in record["claims"]}
+
+
+def ended(complaint, status):
+    """Say how a run ended that has drawn nothing."""
+    if complaint == "does not end":
+        return complaint
+    lines = [line for line in complaint.splitlines() if line.strip()]
+    return f"ends with: {lines[-1].strip()}" if lines else f"ends with status {status}"
+
+
+def small(picture):
+    """Return a PNG at WIDTH, in 256 colours: of fewer the rare ones of small marks are lost."""
+    found, kept = Image.open(BytesIO(picture)).convert("RGB"), BytesIO()
+    size = WIDTH, round(WIDTH * found.height / found.width)
+    found = found.resize(size, Image.Resampling.LANCZOS)
+    found.quantize(256, dither=Image.Dither.NONE).save(kept, format="png", optimize=True)
+    return kept.getvalue()
+
+
+if __name__ == "__main__":
+    draw(sys.argv[1:])

@@ -1,0 +1,61 @@
+"""Record the runs that the companion pages step through, and count the operations of the mirrors.
+
+Run     python reproduce/tools/record.py [author ...]    a minute; nothing is compiled in it
+Writes  figures/steps/<author>.json and figures/operations/<author>.json, which
+        reproduce/tools/pages.py puts into the pages
+
+reproduce/<author>/steps.py says what is run, and operations.py beside it what is counted;
+harness/recording.py and harness/counting.py say what is kept of it.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+
+import numba
+
+from reproduce.harness.counting import counted
+from reproduce.harness.mirrors import ROOT
+from reproduce.harness.papers import PAPERS
+from reproduce.harness.recording import recorded
+
+FIGURES = ROOT / "figures"
+
+
+def main():
+    """Record and count for the named papers, or for all."""
+    if not numba.config.DISABLE_JIT:  # it must be set before numba is imported
+        again = subprocess.run([sys.executable, *sys.argv], check=False,
+                               env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
+        sys.exit(again.returncode)
+    unknown = [author for author in sys.argv[1:] if author not in PAPERS]
+    if unknown:
+        raise SystemExit(f"{unknown[0]} is no paper: say one of {', '.join(PAPERS)}, or nothing")
+    for author in sys.argv[1:] or PAPERS:
+        for folder, found in (("steps", runs(author)), ("operations", operations(author))):
+            path, text = FIGURES / folder / f"{author}.json", written(found)
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            print(f"figures/{folder}/{author}.json: {len(text) / 1000:.0f} kB", flush=True)
+
+
+def runs(author):
+    """Record the runs of a paper."""
+    return [recorded(run) for run in import_module(f"reproduce.{author}.steps").RUNS]
+
+
+def operations(author):
+    """Count the operations of a paper's mirrors and twins."""
+    return [counted(count) for count in import_module(f"reproduce.{author}.operations").COUNTS]
+
+
+def written(found):
+    """Write what was recorded as JSON, a run or a count in a line."""
+    return "[" + ",\n".join(json.dumps(each, separators=(",", ":"), allow_nan=False)
+                            for each in found) + "]\n"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Give stored replicates the keys of today's code, where that computes the same numbers.
+
+Run     python reproduce/tools/rekey.py [script ...] [--jobs J] [--samples S]    all, if none is named
+Writes  figures/replicates/<script>.json.gz with new keys, and figures/replicates/rekeyed.md, which
+        says what was computed again, the last time first; the exit status is 1 if a number differs
+
+The key of a replicate changes with the code that computes it, also where the change is one of
+names, rooms or speed.  Of every script, function and method S replicates (or all there are), three
+if not told otherwise, are computed again, the cheapest of different settings.  If every number in
+them but times is the same bit for bit, all replicates of that function get today's key; if not,
+they keep the old one, and the script's next run computes them anew.  Times are never carried over.
+
+Bits depend on the kernels that OpenBLAS picks for a processor; a record says which they were, and
+OPENBLAS_CORETYPE in the environment chooses them, as in OPENBLAS_CORETYPE=SkylakeX.
+"""
+
+import argparse
+import json
+import os
+import sys
+from datetime import date
+from importlib import import_module
+from types import FunctionType, ModuleType
+
+from threadpoolctl import threadpool_limits
+
+from reproduce.harness import papers
+from reproduce.harness.claims import table
+from reproduce.harness.fingerprint import fingerprint
+from reproduce.harness.replicates import FIGURES, TIMES, machine, packed, to_json, unpack, write
+from reproduce.harness.run import whole
+from reproduce.harness.workers import begin
+
+SAMPLES = 3  # of every script, function and method
+STORE = FIGURES / "replicates"
+HEAD = "# Replicates computed again\n"  # of the report
+
+
+def groups(records):
+    """Return {(function, method): records}, without those whose results are only times."""
+    found = {}
+    for record in records:
+        if record["result"].keys() - TIMES:
+            key = record["function"], record["task"].get("method", "")
+            found.setdefault(key, []).append(record)
+    return found
+
+
+def samples(records, size=SAMPLES):
+    """Return `size` of the records: of different settings first, the cheapest of each."""
+    kinds, others = {}, []
+    for record in sorted(records, key=lambda r: (r["seconds"], to_json(r["task"], sort_keys=True))):
+        kind = to_json({k: v for k, v in record["task"].items() if k != "seed"}, sort_keys=True)
+        if kind in kinds:
+            others.append(record)
+        else:
+            kinds[kind] = record
+    return [*kinds.values(), *others][:size]
+
+
+def differences(old, new, path=""):
+    """List where two results differ, times apart; nan is the same as nan."""
+    if isinstance(old, dict) and isinstance(new, dict) and old.keys() == new.keys():
+        return [line for key in old if key not in TIMES
+                for line in differences(old[key], new[key], f"{path}.{key}")]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        return [line for k, pair in enumerate(zip(old, new, strict=True))
+                for line in differences(*pair, f"{path}[{k}]")]
+    return [] if to_json(old) == to_json(new) else [f"{path.lstrip('.')}: {old} was, {new} is"]
+
+
+def function_of(script, name):
+    """Return the function `name` of the module `script`, or of one that it imports (from)."""
+    module = import_module(papers.module(papers.script(script)))
+    values = list(vars(module).values())
+    places = [module, *(v for v in values if isinstance(v, ModuleType)),
+              *(sys.modules[v.__module__] for v in values if isinstance(v, FunctionType))]
+    return next(getattr(place, name) for place in places if hasattr(place, name))
+
+
+def again(script, name, record):
+    """Compute a replicate again, alone in its process; return where the numbers differ."""
+    with threadpool_limits(1, "blas"):
+        return differences(record["result"], json.loads(to_json(
+            function_of(script, name)(**record["task"]))))
+
+
+def rekey(scripts, jobs=1, size=SAMPLES):
+    """Rekey the replicates of scripts; return the rows of the report, and what differs."""
+    stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
+    todo = []  # (script, function, method, one of `size` replicates)
+    for script, records in stored.items():
+        for (name, method), group in sorted(groups(records).items()):
+            code = fingerprint(function_of(script, name))
+            if any(record["code"] != code for record in group):
+                todo += [(script, name, method, record, len(group))
+                         for record in samples(group, size)]
+    from joblib import Parallel, delayed, parallel_config
+
+    # the long ones first, so that no process is left alone with one at the end
+    todo.sort(key=lambda one: -one[3]["seconds"])
+    with parallel_config("loky", initializer=begin, initargs=(os.getpid(),)):
+        found = Parallel(jobs, verbose=5 if todo else 0)(
+            delayed(again)(script, name, record) for script, name, _, record, _ in todo)
+    stale = {one[:2] for one, lines in zip(todo, found, strict=True) if lines}
+    for script, records in stored.items():
+        for record in records:
+            name = record["function"]
+            if record["result"].keys() - TIMES and (script, name) not in stale:
+                record["code"] = fingerprint(function_of(script, name))
+        write(STORE / f"{script}.json.gz", packed(records))
+    rows = sorted([script, name, method, f"of {size}", "other" if lines else "same",
+                   to_json(record["task"], sort_keys=True)]
+                  for (script, name, method, record, size), lines in zip(todo, found, strict=True))
+    return rows, [f"{script}, {name}({to_json(record['task'])}): {line}"
+                  for (script, name, _, record, _), lines in zip(todo, found, strict=True)
+                  for line in lines[:3]]
+
+
+def main():
+    """Rekey the scripts that the command line names; return the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scripts", nargs="*", help="names of scripts (default: all)")
+    parser.add_argument("--jobs", type=whole(1), default=2, metavar="J", help="default 2")
+    parser.add_argument("--samples", type=whole(1), default=SAMPLES, metavar="S",
+                        help=f"default {SAMPLES}")
+    parser.add_argument("--data", metavar="DIR", help="a folder that holds the data files")
+    options = parser.parse_args()
+    if options.data:
+        os.environ["PAPERS_DATA"] = options.data
+    rows, wrong = rekey(options.scripts or sorted(
+        path.name.split(".")[0] for path in STORE.glob("*.json.gz")), options.jobs,
+        options.samples)
+    if rows:
+        on = machine()
+        text = table(rows, ["script", "function", "method", "replicates", "numbers", "task"])
+        report = STORE / "rekeyed.md"
+        before = report.read_text().removeprefix(HEAD) if report.exists() else ""
+        write(report, f"{HEAD}\n## {date.today()}\n\n{on['processor']}, kernels of {on['blas']};"
+              f" every number but times, bit for bit\n\n```text\n{text}\n```\n{before}")
+        print(text)
+    print(*wrong, sep="\n", file=sys.stderr)
+    return int(bool(wrong))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

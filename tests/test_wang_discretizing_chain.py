@@ -1,0 +1,244 @@
+"""algorithms/wang_discretizing_chain.py and its twin: the map, the mark, caches, the distribution.
+
+That it is exact is shown in test_proofs.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest, norm
+
+from algorithms.slice_sampling import backward, forward, step_backward, step_forward
+from algorithms.wang_discretizing_chain import plan, whole_chain_step
+from algorithms.wang_discretizing_chain_fast import (
+    State,
+    discretizing_chain,
+    discretizing_chain_step,
+)
+from algorithms.wang_tempered_transitions_fast import tempered_transitions
+from departing import departs
+from models.interface import Known, U, prepare
+from normal import exact_draw, normal, subset
+
+MODEL = normal([0.3, 1.2, -0.4, 0.9])
+STAR = subset(MODEL, 3)
+Q = np.array([0.2, -0.1])
+LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
+
+
+class Ladder(NamedTuple):
+    """A step up forward, and down backward."""
+
+    height: float
+
+
+def up(cache, model, move, tally, rng):
+    q = cache.q + move.height
+    return Known(q, U(q, model))
+
+
+def down(cache, model, move, tally, rng):
+    q = cache.q - move.height
+    return Known(q, U(q, model))
+
+
+# for the interpreter only: compiled code takes no generator such as the one below
+forward.implementations[Ladder], backward.implementations[Ladder] = up, down
+
+
+class Uniforms:
+    """In place of a generator: these uniforms."""
+
+    def __init__(self, *uniforms):
+        self.left = list(uniforms)
+
+    def random(self):
+        return self.left.pop(0)
+
+
+def step(run, model, r, s, *uniforms):
+    near = prepare(Q, model)
+    here = State(Q, near.U, near, prepare(Q, STAR))
+    tallies = np.zeros(4, int), np.zeros(4, int)
+    return *run(here, model, STAR, Ladder(0.01), r, s, *tallies, Uniforms(*uniforms)), *tallies
+
+
+def whole(run, model, r, s, K, *uniforms):
+    """Run the mirror, or its lines of print."""
+    with pytest.MonkeyPatch.context() as patch:  # compiled code takes no such generator
+        for each in (step_forward, step_backward):
+            patch.setitem(run.__globals__, each.__name__, each.py_func)
+        return run(Q, model, STAR, Ladder(0.01), r, s, K, Uniforms(*uniforms))
+
+
+@departs(whole_chain_step, {"L7": """
+    if 0 <= k_ < K:
+        error = (U(states[k_], pi) - U(states[k_], pi_star)
+                 - (U(states[k], pi) - U(states[k], pi_star)))
+        if rng.random() < np.exp(-error):
+            k = k_"""})
+def test_a_mark_does_not_move_to_an_energy_that_is_not_finite(run):
+    for beyond in (np.inf, np.nan, -np.inf):
+        q = whole(run, normal(MODEL.y, 0.205, beyond), 1, 1, 3, 0.4, 0.2, 0.5)
+        np.testing.assert_array_equal(q, Q)
+
+
+def test_nor_does_that_of_the_twin_and_it_is_counted():
+    for beyond in (np.inf, np.nan, -np.inf):
+        here, chain, tally, _ = step(discretizing_chain_step.py_func,
+                                     normal(MODEL.y, 0.205, beyond), 1, 1, 0.2, 0.5)
+        assert not chain.accepted[0] and tally[3] == 1
+        np.testing.assert_array_equal(here.q, Q)
+
+
+def test_the_mark_of_a_whole_chain_moves_along_it_and_does_not_leave_it():
+    # five steps, the third is marked: up, up, up (out), down, all but one accepted
+    ways = 0.1, 0, 0.1, 0, 0.1, 0.9, 0
+    q = whole(whole_chain_step.py_func, MODEL, 4, 1, 5, 0.5, *ways)
+    np.testing.assert_allclose(q, Q + 0.01, rtol=0, atol=1e-15)  # rounding
+    # a chain of one step has nowhere to go
+    for way in (0.1, 0.9):
+        np.testing.assert_array_equal(whole(whole_chain_step.py_func, MODEL, 1, 1, 1, 0.5, way), Q)
+
+
+def test_the_mark_goes_forward_and_back_and_pi_is_asked_once_a_step():
+    # up, up, down, down, down: steps 2, 4, 2, 0, -2, all accepted
+    here, chain, tally, _ = step(discretizing_chain_step.py_func, MODEL, 5, 2,
+                                 0.1, 0, 0.1, 0, 0.9, 0, 0.9, 0, 0.9, 0)
+    np.testing.assert_array_equal(chain.steps, [2, 4, 2, 0, -2])
+    np.testing.assert_array_equal(chain.steps, chain.proposed)
+    np.testing.assert_array_equal(chain.cached, [False, False, True, True, False])
+    np.testing.assert_array_equal(chain.ends, [-2, 4])
+    assert tally[0] == 3 and chain.known.sum() == 4
+    for k in range(-2, 5):
+        np.testing.assert_allclose(chain.q[k], Q + 0.01 * k, rtol=0, atol=1e-15)  # rounding
+        assert chain.U_star[k] == U(chain.q[k], STAR)
+        assert not chain.known[k] or chain.U[k] == U(chain.q[k], MODEL)
+    assert here.U == U(here.q, MODEL) and here.star.U == U(here.q, STAR)
+
+
+def test_the_mark_stays_where_a_move_is_rejected_and_goes_on_from_there():
+    # a uniform of 1 rejects whatever makes the ratio fall
+    fall = next(k for k in (1, -1) if U(Q + 0.01 * k, MODEL) - U(Q + 0.01 * k, STAR)
+                > U(Q, MODEL) - U(Q, STAR))
+    way = {1: 0.1, -1: 0.9}
+    here, chain, *_ = step(discretizing_chain_step.py_func, MODEL, 3, 1,
+                           way[fall], 1.0, way[-fall], 0.0, way[fall], 0.0)
+    np.testing.assert_array_equal(chain.proposed, [fall, -fall, 0])
+    np.testing.assert_array_equal(chain.accepted, [False, True, True])
+    np.testing.assert_array_equal(chain.steps, [0, -fall, 0])
+    np.testing.assert_array_equal(chain.cached, [False, False, True])
+    np.testing.assert_array_equal(here.q, Q)
+
+
+def test_a_state_inside_of_the_chain_has_its_own_caches():
+    here, chain, *_ = step(discretizing_chain_step.py_func, MODEL, 3, 1,
+                           0.1, 0, 0.1, 0, 0.9, 0)
+    assert chain.steps[-1] == 1 and chain.ends[1] == 2
+    assert here.star.U == U(here.q, STAR) and here.near.U == here.U == U(here.q, MODEL)
+    np.testing.assert_array_equal(here.star.q, here.q)
+    np.testing.assert_array_equal(here.near.q, here.q)
+
+
+def test_the_units_of_an_iteration():
+    for unit, variables in (("variable", [[0], [1], [2]]), ("sweep", [[0, 1, 2]]),
+                            ("random", [[0, 1, 2]] * 3)):
+        found, at_random = plan(unit, 3)
+        np.testing.assert_array_equal(found, variables)
+        assert at_random == (unit == "random")
+
+
+@pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
+@pytest.mark.parametrize(("r", "s"), [(1, 1), (3, 2)])
+def test_the_record_and_its_counts_are_true(unit, r, s):
+    model, star = normal(MODEL.y), subset(MODEL, 3)
+    chain = discretizing_chain(Q, model, star, 1.0, 30, np.random.default_rng(1), r, s, unit,
+                               marks=True)
+    # one each for the check of x0
+    assert chain.counts.density == model.calls[0] - 1
+    assert chain.counts.approximations.tolist() == [star.calls[0] - 1]
+    mappings = 1 if unit == "sweep" else 2
+    assert chain.accepted.shape == (30, mappings, r) == chain.marks.energies.shape
+    assert 0 < chain.accepted.mean() < 1
+    # every move of the mark asks for pi, or finds it
+    assert chain.counts.density - 1 + chain.counts.cache_hits == 30 * mappings * r
+    assert (chain.counts.cache_hits > 0) == (r > 1)
+    for q, energy, log_likelihood in zip(chain.samples, chain.energies, chain.log_likelihood,
+                                         strict=True):
+        assert energy == pytest.approx(U(q, MODEL), abs=1e-12)  # rounding
+        assert log_likelihood == pytest.approx(q[0]**2 / 2 + 2 * q[1]**2 - energy, abs=1e-12)
+    np.testing.assert_array_equal(chain.marks.samples[:, -1, -1], chain.samples)
+    np.testing.assert_array_equal(chain.marks.energies[:, -1, -1], chain.energies)
+    assert (np.abs(chain.marks.steps) <= r * s).all() and (chain.marks.steps % s == 0).all()
+    for q, energy in zip(chain.marks.samples.reshape(-1, 2), chain.marks.energies.ravel(),
+                         strict=True):
+        assert energy == pytest.approx(U(q, MODEL), abs=1e-12)
+    bare = discretizing_chain(Q, model, star, 1.0, 30, np.random.default_rng(1), r, s, unit)
+    np.testing.assert_array_equal(bare.samples, chain.samples)
+    assert bare.marks.samples.shape == (0, mappings, r, 2)
+
+
+@pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
+def test_with_pi_for_its_own_approximation_every_move_is_accepted(unit):
+    chain = discretizing_chain(Q, MODEL, MODEL, 1.0, 50, np.random.default_rng(2), 3, 2, unit)
+    assert chain.accepted.all()
+
+
+def test_two_steps_are_a_tempered_transition_with_the_same_random_numbers():
+    x, moves = np.array([0.3]), 0  # one variable, so that an iteration is one mapping
+    for seed in range(60):
+        ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
+        theirs.random()  # the direction, which makes no difference to a reversible R
+        one = discretizing_chain(x, MODEL, subset(MODEL, 1), 1.0, 1, ours, s=2)
+        other = tempered_transitions(x, MODEL, (subset(MODEL, 1),), 1.0, 1, theirs)
+        np.testing.assert_array_equal(one.samples, other.samples)
+        np.testing.assert_array_equal(one.accepted, other.accepted)
+        assert ours.bit_generator.state == theirs.bit_generator.state
+        x, moves = one.samples[0], moves + one.accepted.sum()
+    assert 0 < moves < 60
+
+
+@pytest.mark.parametrize("beyond", [np.inf, np.nan, -np.inf])
+def test_no_chain_goes_where_the_energy_of_pi_is_not_finite(beyond):
+    chain = discretizing_chain(Q, normal(MODEL.y, 0.5, beyond), STAR, 1.0, 300,
+                               np.random.default_rng(3))
+    assert chain.samples[:, 0].max() <= 0.5 and chain.samples[:, 0].min() < 0
+    assert np.isfinite(chain.energies).all() and chain.counts.not_finite > 20
+
+
+def test_counts_are_of_the_approximation_too_and_each_of_its_kind():
+    counts = discretizing_chain(Q, MODEL, normal(MODEL.y[:3], 0.5), 1.0, 100,
+                                np.random.default_rng(3), max_widths=1).counts
+    assert counts.widths == 0 < counts.shrinkages  # an interval is one width, and no more
+    assert counts.not_finite > 20  # of the approximation alone
+
+
+@pytest.mark.parametrize(("unit", "r", "s"), [("variable", 1, 1), ("sweep", 3, 2)])
+def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(unit, r, s):
+    rng, found, accepted = np.random.default_rng(6), [], 0.0
+    for _ in range(1000):
+        q, y = exact_draw(4, rng)
+        model = normal(y)
+        chain = discretizing_chain(q, model, subset(model, 2), 1.0, 3, rng, r, s, unit)
+        q, accepted = chain.samples[-1], accepted + chain.accepted.mean() / 1000
+        found.append([q[0], 2 * q[1], norm.ppf(chi2(4).cdf(np.exp(q[1]) * np.sum((y - q[0])**2))),
+                      np.exp(q[1] / 2) * np.sum(y - q[0]) / 2])
+    assert 0.2 < accepted < 0.9  # or this would see nothing
+    for values in np.array(found).T:
+        assert kstest(values, norm.cdf).pvalue > LEVEL
+
+
+GOOD = dict(x0=Q, model=MODEL, approximation=STAR, w=1.0, n=2, rng=np.random.default_rng(0), r=1,
+            s=1, unit="variable", max_widths=10, marks=False)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("x0", [np.nan, 0.0]), ("approximation", 3), ("approximation", None), ("w", 0.0), ("n", 0),
+    ("approximation", normal(MODEL.y, 0.0)), ("rng", 1), ("r", 0), ("s", 0), ("s", 1.5),
+    ("unit", "all"), ("unit", None), ("unit", np.zeros(2)), ("max_widths", 0), ("marks", 1),
+    ("r", 2**40)])
+def test_bad_arguments_are_named(name, value):
+    discretizing_chain(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} (must|times)"):
+        discretizing_chain(**(GOOD | {name: value}))

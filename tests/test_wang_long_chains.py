@@ -1,0 +1,201 @@
+"""Long chains on Wang and Neal's data sets: the density by eigenvalues, subsets, what is kept."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from algorithms.ess import initial_sequence, significant_lags
+from algorithms.slice_sampling import slice_sampling
+from models.gp_nystrom import GPNystrom
+from models.gp_regression import GPRegression
+from models.interface import U, U_prior, log_likelihood_of
+from reproduce.harness.claims import Measured
+from reproduce.wang import long_chains as long
+from reproduce.wang.datasets import order, posterior
+from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.wang.spectra import POINTS, GPSpectra
+
+
+@pytest.mark.parametrize("number", [1, 2, 4])  # a line, lengths that are short, and that are long
+def test_the_density_by_eigenvalues_is_the_regressions(number):
+    # within 1e-4 where a chain goes: it is the limit that was set, and a factor in the density
+    model, truth = posterior(number, 0)
+    fast = long.spectra(number, truth, model)
+    visited = slice_sampling(truth, fast, 1.0, 30, np.random.default_rng(number)).samples
+    assert np.abs(visited[:, 2] - truth[2]).max() > 0.1  # between points of the grid
+    for q in visited:
+        assert abs(U(q, fast) - U(q, model)) < 1e-4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [6, 7, 9])
+def test_the_density_by_eigenvalues_is_the_regressions_for_900_cases(number):
+    model, truth = posterior(number, 0)
+    fast = long.spectra(number, truth, model)
+    visited = slice_sampling(truth, fast, 1.0, 30, np.random.default_rng(number)).samples
+    for q in visited:
+        assert abs(U(q, fast) - U(q, model)) < 1e-4  # as above
+
+
+def small(n=25, low=-2.0, high=1.0):
+    model, truth = posterior(1, 0, n)
+    return model, GPSpectra.from_model(model, low, high), truth
+
+
+def test_at_a_point_of_the_grid_there_is_no_polynomial():
+    model, fast, truth = small()
+    for log_rho in (-1.5, -1.0, 0.5):
+        for sigma, eta in ((-0.7, 1.6), (0.9, -2.0), (-3.0, 0.3)):
+            q = np.array([sigma, eta, log_rho])
+            # rounding of eigenvalues, 1e-15 of the largest, 25 e^0.6, over a noise of e^-6
+            assert U(q, fast) == pytest.approx(U(q, model), rel=1e-8)
+    assert U_prior(truth, fast) == U_prior(truth, model)
+    assert log_likelihood_of(U(truth, fast), truth, fast) == U_prior(truth, model) - U(truth, fast)
+
+
+def test_at_the_ends_of_the_grid_and_beyond_it_is_the_regression():
+    model, fast, truth = small()
+    edge = POINTS // 2 * fast.step
+    for log_rho in (-9.0, -2.0, -2.0 + 0.75 * edge, 1.0 - 0.75 * edge, 1.0, 30.0):
+        q = np.array([*truth[:2], log_rho])
+        assert U(q, fast) == U(q, model)
+    q = np.array([*truth[:2], -2.0 + 1.5 * edge])
+    # not the regression, but within rounding and the polynomial's error, 1e-6 and less here
+    assert U(q, fast) != U(q, model) and U(q, fast) == pytest.approx(U(q, model), abs=1e-5, rel=0)
+
+
+def test_one_length_is_asked_for():
+    with pytest.raises(ValueError, match="one length"):
+        GPSpectra.from_model(posterior(3, 0, 10)[0])
+
+
+def test_what_stands_beside_the_target():
+    _, model, _ = long.target(1, 0, 20)
+    chosen = order(1, 0, 20)
+    assert long.beside(1, 0, STANDARD) is None
+    assert (long.beside(1, 0, NYSTROM, 4, 20).index == chosen[:4]).all()
+    part = long.beside(1, 0, SOD, 6, 20)
+    assert isinstance(part, GPSpectra) and (part.whole.y == model.y[chosen[:6]]).all()
+    layers = long.beside(1, 0, TEMPERED, (6, 3), 20)
+    assert [layer.whole.y.size for layer in layers] == [6, 3]
+    assert long.beside(1, 0, SOD, None, 30).whole.y.size == 4  # 40 of 300
+    lucky = long.beside(1, 0, SOD, 6, 20, luck=1).whole.y
+    assert set(lucky) != set(model.y[chosen[:6]]) and set(lucky) <= set(model.y)
+    assert isinstance(long.target(3, 0, 12)[0], GPRegression)
+
+
+@pytest.mark.parametrize("noise", [1.0, 100.0])
+def test_pivots_leave_the_least_of_the_trace_whatever_the_noise(noise):
+    _, model, truth = long.target(1, 0, 20)
+    x, chosen = model.XT[0], long.pivots(model, np.add(truth, [np.log(noise), 0, 0]))
+    assert sorted(chosen) == list(range(20))
+    K = model.c2 + np.exp(2 * truth[1]) * np.exp(
+        -((x[:, None] - x) ** 2) / np.exp(2 * truth[2]))
+    for taken in (1, 2, 3):  # each pivot is the case with the largest variance given those before
+        S = chosen[:taken]
+        left = np.diag(K - K[:, S] @ np.linalg.solve(K[np.ix_(S, S)], K[S]))
+        assert chosen[taken] == np.argmax(left)
+    if noise == 1.0:
+        index = long.beside(1, 0, NYSTROM, 4, 20, columns=long.PIVOTED).index
+        assert (index == chosen[:4]).all()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_grid_is_where_log_rho_may_go(number):
+    fast, _, truth = long.target(number, 0, 20)
+    middle, half = (0.0, 8.0) if number == 2 else (truth[2], 1.5)  # on 2 it may go anywhere
+    assert (fast.low, fast.step) == (middle - half, 0.025)
+    assert len(fast.s) == len(fast.a) == len(fast.b) == round(2 * half / 0.025) + 1
+
+
+def test_a_chain_is_cut_into_the_papers_windows():
+    found = long.long_chain(1, 0, STANDARD, [3, 1], 2, w=0.5, max_widths=4, n=15)
+    model, _, truth = long.target(1, 0, 15)
+    run = slice_sampling(truth, model, 0.5, 667 + 2666, np.random.default_rng([3, 1]), 4)
+    x = run.log_likelihood[667:]
+    assert found["tau"] == [initial_sequence(x).tau, initial_sequence(x).se]
+    assert found["windows"] == [significant_lags(part).tau for part in (x[:1333], x[1333:])]
+    assert found["noise"] == np.mean(run.samples[667:, 0] > run.samples[667:, 1])
+    assert found["iterations"] == 3333 and found["counts"]["density"] == run.counts.density
+
+
+def test_what_is_asked_of_a_mapping_and_a_chain_that_never_moves(monkeypatch):
+    asked = []
+
+    def samples(x0, model, star, method, iterations, rng, *settings):
+        asked.append((method, iterations, settings))
+        x = np.zeros((iterations, 3))
+        x[667:1000, 0] = 1.0  # sigma > eta in a quarter of the window; before it everywhere
+        x[:667, 0] = 1.0
+        accepted = np.zeros((iterations, 2, 1), bool)
+        accepted[::4, 0] = True
+        return SimpleNamespace(samples=x, log_likelihood=np.full(iterations, -3.0),
+                               accepted=accepted, counts=slice_sampling(
+                                   x0, model, 1.0, 1, rng).counts)
+
+    monkeypatch.setattr(long, "samples", samples)
+    found = long.long_chain(1, 0, SOD, 1, 1, "sweep", 0.5, 4, m=5, r=8, s=2, n=15)
+    assert asked == [(SOD, 2000, ("sweep", 0.5, 4, 8, 2))]
+    # one draw: as chains.chain, twice the length; a window's time is its length
+    assert (found["tau"], found["windows"]) == ([1333.0, 1333.0], [1333.0])
+    assert found["noise"] == 333 / 1333
+    assert found["accepted"] == pytest.approx([0.25, 0.0])
+    rates = long.acceptance(1, 0, SOD, 1, 40, m=5, n=15, stretches=2)["accepted"]
+    assert asked[1][1:] == (40, ("variable", 1.0, 10)) and rates == [0.125, 0.125]
+
+
+def test_each_stretch_has_its_own_rate(monkeypatch):
+    accepted = np.repeat([0, 1, 1, 1], 5)[:, None, None] > 0
+    monkeypatch.setattr(long, "samples", lambda *given: SimpleNamespace(accepted=accepted))
+    assert long.acceptance(1, 0, SOD, 1, 20, m=5, n=15, stretches=2)["accepted"] == [0.5, 1.0]
+
+
+def test_each_data_set_has_its_own_columns_and_pivots():
+    for index in (0, 1):
+        model, truth = posterior(1, index, 20)
+        assert (long.beside(1, index, SOD, 6, 20).whole.y == model.y[order(1, index, 20)[:6]]).all()
+        chosen = long.cases(1, index, 20, long.PIVOTED)
+        assert chosen.tolist() == long.pivots(model, truth).tolist()
+    orders = [long.cases(number, index, 20, luck=luck).tolist()
+              for number in (1, 2) for index in (0, 1) for luck in (0, 1, 2)]
+    assert len(set(map(tuple, orders))) == 12
+    assert all(sorted(each) == list(range(20)) for each in orders)
+
+
+def test_chains_put_together():
+    chains = [{"tau": [tau, 0.1], "windows": [tau, 2.0], "noise": tau / 10, "accepted": [0.2, 0.4],
+               "iterations": 100, "counts": {"density": 90, "cache_hits": hits}}
+              for tau, hits in ((4.0, 10), (6.0, 50))]
+    found = long.together(chains)
+    assert found["tau"].value == 5.0 and found["tau"].se == 1.0  # sd 2^(1/2) over 2^(1/2)
+    assert found["log tau"].se == 0.2 and found["windows"] == [4.0, 2.0, 6.0, 2.0]
+    assert found["noise"] == 0.5 and found["accepted"] == pytest.approx(0.3, rel=1e-12)
+    assert found["hits"] == 60 / 240 and found["updates"] == 180 / 200
+    assert long.together(chains[:1])["tau"] == (4.0, 0.1)
+    # what scatters less than it should has its own error: (0.3^2 + 0.4^2)^(1/2) / 2
+    assert long.pooled([Measured(4.0, 0.3), Measured(4.01, 0.4)]).se == pytest.approx(
+        0.25, rel=1e-12)
+
+
+def test_the_cost_is_in_evaluations_of_the_posterior():
+    timed = {"layers": {"SOD 5": ["SOD 5"]}, "seconds": {
+        "trial": {"pi": [[2.0], [4.0]], "SOD 5": [[0.5], [0.25]]},
+        "scratch": {"pi": [6.0], "SOD 5": [1.0]}}}
+    chain = {"iterations": 10, "counts": {"density": 20, "approximations": [80]}}
+    # 20 evaluations, and 80 of .375 / 3 each
+    assert long.cost([chain], SOD, "variable", timed, "SOD 5") == pytest.approx(3.0, rel=1e-12)
+    # from scratch each is worth 2
+    assert long.cost([chain], SOD, "sweep", timed, "SOD 5") == pytest.approx(5.0, rel=1e-12)
+    # of several chains the mean
+    other = {"iterations": 10, "counts": {"density": 40, "approximations": [160]}}
+    assert long.cost([chain, other], SOD, "variable", timed, "SOD 5") == pytest.approx(4.5)
+    chain = {"iterations": 10, "counts": {"density": 20, "approximations": []}}
+    assert long.cost([chain], STANDARD, "variable", timed, STANDARD) == 2.0
+
+
+def test_acceptance_in_stretches():
+    found = long.acceptance(1, 0, NYSTROM, 1, 20, m=15, n=15, stretches=4)["accepted"]
+    # with all columns it is the posterior, but for the jitter
+    assert len(found) == 4 and min(found) > 0.99
+    assert isinstance(long.beside(1, 0, NYSTROM, 15, 15), GPNystrom) and ROWS[1].kind == "isotropic"

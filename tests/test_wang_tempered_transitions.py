@@ -1,0 +1,217 @@
+"""algorithms/wang_tempered_transitions.py and its twin: ratio, caches, record, distribution.
+
+That it is exact is shown in test_proofs.py.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.stats import chi2, kstest, norm
+
+from algorithms import wang_tempered_transitions_fast as fast
+from algorithms.slice_sampling import backward, forward, step_backward, step_forward
+from algorithms.wang_tempered_transitions import tempered_transitions_step
+from algorithms.wang_tempered_transitions_fast import (
+    State,
+    excursion,
+    near_all,
+    stacked,
+    tempered_transitions,
+)
+from departing import departs
+from models.gaussian import Gaussian
+from models.interface import Known, U, prepare
+from normal import exact_draw, normal, subset
+
+MODEL = normal([0.3, 1.2, -0.4, 0.9])
+NEAR, FAR = subset(MODEL, 3), subset(MODEL, 1)
+BELL = Gaussian(np.array([0.4, 0.1]), np.array([[3.0, 0.2], [0.2, 3.0]]))
+Q = np.array([0.2, -0.1])
+LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
+
+
+class Climb(NamedTuple):
+    """A step to the right forward, and upward in the second variable backward."""
+
+    length: float
+
+
+def right(cache, model, move, tally, rng):
+    q = cache.q + np.array([move.length, 0.0])
+    return Known(q, U(q, model))
+
+
+def upward(cache, model, move, tally, rng):
+    q = cache.q + np.array([0.0, move.length])
+    return Known(q, U(q, model))
+
+
+# for the interpreter only: compiled code takes no generator such as those below
+forward.implementations[Climb], backward.implementations[Climb] = right, upward
+INTERPRETED = {kind: function.py_func for kind, function in excursion.implementations.items()}
+
+
+class Threshold:
+    """In place of a uniform: remembers what it is compared with."""
+
+    __array_ufunc__ = None
+
+    def __lt__(self, ratio):
+        self.ratio = ratio
+        return False
+
+
+class One:
+    def __init__(self, u):
+        self.u = u
+
+    def random(self):
+        return self.u
+
+
+def mirrored(run, model, layers, u):
+    """Run the mirror, or its lines of print; return the next state."""
+    with pytest.MonkeyPatch.context() as patch:  # compiled code takes no such generator
+        for each in (step_forward, step_backward):
+            patch.setitem(run.__globals__, each.__name__, each.py_func)
+        return run(Q, (model, *layers), Climb(0.02), One(u))
+
+
+def step(model, layers, u):
+    """Run the twin."""
+    stack, near = stacked(layers), prepare(Q, model)
+    here = State(Q, near.U, near, near_all(Q, stack))
+    tally = np.zeros((1 + len(layers), 4), int)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(excursion, "implementations", INTERPRETED)
+        return *fast.tempered_transitions_step.py_func(here, model, stack, Climb(0.02), tally,
+                                                       One(u)), tally
+
+
+@pytest.mark.parametrize("layers", [(NEAR,), (NEAR, FAR), (NEAR, BELL, FAR)])
+def test_the_ratio_is_equation_15(layers):
+    n, all_ = len(layers), (MODEL, *layers)
+    up = [Q + np.array([0.02 * i, 0.0]) for i in range(n + 1)]
+    down = [up[n] + np.array([0.0, 0.02 * (n - i)]) for i in range(n + 1)]
+    log_ratio = sum(U(up[i - 1], all_[i - 1]) - U(up[i - 1], all_[i])
+                    + U(down[i - 1], all_[i]) - U(down[i - 1], all_[i - 1])
+                    for i in range(1, n + 1))
+    ours, theirs = Threshold(), Threshold()
+    np.testing.assert_array_equal(
+        mirrored(tempered_transitions_step.py_func, MODEL, layers, ours), Q)
+    here, accepted, _ = step(MODEL, layers, theirs)
+    for u in (ours, theirs):
+        assert u.ratio == pytest.approx(np.exp(log_ratio), abs=1e-13)  # rounding
+    assert not accepted
+    np.testing.assert_array_equal(here.q, Q)
+    there = mirrored(tempered_transitions_step.py_func, MODEL, layers, 0.0)
+    np.testing.assert_allclose(there, down[0], rtol=0, atol=1e-15)
+    here, accepted, _ = step(MODEL, layers, 0.0)
+    assert accepted
+    np.testing.assert_allclose(here.q, down[0], rtol=0, atol=1e-15)
+    assert here.U == U(here.q, MODEL) == here.near.U
+    assert here.layers.cache.U == U(here.q, layers[0])  # of the nearest layer, not evaluated again
+
+
+@departs(tempered_transitions_step, {"L8": "flipped = rng.random() < np.exp(-error)"})
+def test_a_flip_to_an_energy_that_is_not_finite_is_rejected(run):
+    for beyond in (np.inf, np.nan, -np.inf):
+        q = mirrored(run, normal(MODEL.y, 0.21, beyond), (NEAR,), 0.5)
+        np.testing.assert_array_equal(q, Q)
+
+
+def test_so_it_is_by_the_twin_and_counted():
+    for beyond in (np.inf, np.nan, -np.inf):
+        here, accepted, tally = step(normal(MODEL.y, 0.21, beyond), (NEAR,), 0.5)
+        assert not accepted and tally[0, 3] == 1
+        np.testing.assert_array_equal(here.q, Q)
+
+
+def test_a_layer_without_a_finite_energy_on_the_way_is_a_rejection():
+    for beyond in (np.inf, np.nan, -np.inf):
+        # at the first step to the right NEAR is there and the next layer is not
+        layers = NEAR, normal(MODEL.y[:1], 0.21, beyond)
+        with np.errstate(invalid="ignore"):
+            _, accepted, _ = step(MODEL, layers, 0.0)
+            q = mirrored(tempered_transitions_step.py_func, MODEL, layers, 0.0)
+        assert not accepted
+        np.testing.assert_array_equal(q, Q)
+
+
+@pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
+def test_the_record_and_its_counts_are_true(unit):
+    model, near, far = normal(MODEL.y), subset(MODEL, 3), subset(MODEL, 1)
+    chain = tempered_transitions(Q, model, (near, far), 1.0, 40, np.random.default_rng(1), unit)
+    # one each for the check of x0
+    assert chain.counts.density == model.calls[0] - 1
+    assert chain.counts.approximations.tolist() == [near.calls[0] - 1, far.calls[0] - 1]
+    mappings = 1 if unit == "sweep" else 2
+    assert chain.counts.density - 1 == 40 * mappings  # pi is asked once a mapping
+    assert chain.accepted.shape == (40, mappings, 1) and 0 < chain.accepted.mean() < 1
+    for q, energy, log_likelihood in zip(chain.samples, chain.energies, chain.log_likelihood,
+                                         strict=True):
+        assert energy == pytest.approx(U(q, MODEL), abs=1e-12)  # rounding
+        assert log_likelihood == pytest.approx(q[0]**2 / 2 + 2 * q[1]**2 - energy, abs=1e-12)
+
+
+def test_counts_are_of_all_layers_and_each_of_its_kind():
+    edge = normal(MODEL.y[:1], 0.5)
+    counts = tempered_transitions(Q, MODEL, (NEAR, edge), 1.0, 100, np.random.default_rng(1),
+                                  max_widths=1).counts
+    assert counts.widths == 0 < counts.shrinkages  # an interval is one width, and no more
+    assert counts.not_finite > 20  # of the layer alone
+    pi = normal(MODEL.y, 0.5)
+    assert tempered_transitions(Q, pi, (NEAR,), 1.0, 100, np.random.default_rng(1)
+                                ).counts.not_finite > 20  # of pi alone
+
+
+@pytest.mark.parametrize("unit", ["variable", "sweep"])
+def test_with_pi_for_every_layer_every_move_is_accepted(unit):
+    layers = (MODEL, MODEL)
+    assert tempered_transitions(Q, MODEL, layers, 1.0, 50, np.random.default_rng(2),
+                                unit).accepted.all()
+
+
+def test_layers_of_several_types_stay_on_the_density():
+    layers = NEAR, BELL, FAR
+    chain = tempered_transitions(Q, MODEL, layers, 1.0, 100, np.random.default_rng(3))
+    assert chain.counts.approximations.shape == (len(layers),)
+    for q, energy in zip(chain.samples, chain.energies, strict=True):
+        assert energy == pytest.approx(U(q, MODEL), abs=1e-12)  # rounding
+    assert 0.1 < chain.accepted.mean() < 1
+
+
+@pytest.mark.parametrize("unit", ["variable", "sweep"])
+def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(unit):
+    rng, found, accepted = np.random.default_rng(7), [], 0.0
+    for _ in range(1000):
+        q, y = exact_draw(4, rng)
+        model = normal(y)
+        layers = subset(model, 3), subset(model, 1)
+        chain = tempered_transitions(q, model, layers, 1.0, 3, rng, unit)
+        q, accepted = chain.samples[-1], accepted + chain.accepted.mean() / 1000
+        found.append([q[0], 2 * q[1], norm.ppf(chi2(4).cdf(np.exp(q[1]) * np.sum((y - q[0])**2))),
+                      np.exp(q[1] / 2) * np.sum(y - q[0]) / 2])
+    assert 0.2 < accepted < 0.95  # or this would see nothing
+    for values in np.array(found).T:
+        assert kstest(values, norm.cdf).pvalue > LEVEL
+
+
+GOOD = dict(x0=Q, model=MODEL, layers=(NEAR, FAR), w=1.0, n=2, rng=np.random.default_rng(0),
+            unit="variable", max_widths=10)
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("x0", [np.nan, 0.0]), ("layers", ()), ("layers", NEAR), ("layers", 3), ("w", 0.0), ("n", 0),
+    ("rng", 1), ("unit", "all"), ("max_widths", 0)])
+def test_bad_arguments_are_named(name, value):
+    tempered_transitions(**GOOD)
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        tempered_transitions(**(GOOD | {name: value}))
+
+
+def test_a_layer_that_does_not_fit_is_named():
+    for layers, number in (((3, NEAR), 0), ((NEAR, normal(MODEL.y, 0.0)), 1)):
+        with pytest.raises(ValueError, match=rf"^layers\[{number}\] must"):
+            tempered_transitions(**(GOOD | {"layers": layers}))

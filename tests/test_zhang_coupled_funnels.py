@@ -1,0 +1,149 @@
+"""Two funnels crossed: the density, its blocks, and what the auxiliary potential of phi does."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from algorithms.zhang_sshmc import abla_path
+from algorithms.zhang_sshmc_fast import sshmc
+from models.interface import (
+    U1,
+    U2,
+    U,
+    U_phi,
+    U_prior,
+    U_theta,
+    at_phi,
+    at_theta,
+    grad_U,
+    grad_U1,
+    grad_U2,
+    grad_U_phi,
+    grad_U_theta,
+    log_det_phi,
+    log_det_theta,
+    momentum_phi,
+    momentum_theta,
+    velocity_phi,
+    velocity_theta,
+)
+from reproduce.zhang.coupled_funnels import Crossed, exact_draw
+
+N = 3
+RNG = np.random.default_rng(1)
+THETA, PHI, R_THETA, R_PHI = RNG.normal(size=(4, N + 1))
+
+
+def differences(f, z, h=1e-5):
+    """Return the gradient of f at z by central differences; its error is of order h^2."""
+    return np.array([(f(z + h * e) - f(z - h * e)) / (2 * h) for e in np.eye(z.size)])
+
+
+def masses(model):
+    """Return both mass matrices, written down from the docstring."""
+    a, b = PHI[-1], THETA[-1]
+    m = N / 2 + 1 / 9
+    return (np.diag(np.append(np.full(N, np.exp(a)), m)),
+            np.diag(np.append(np.full(N, np.exp(model.share * b)), m)))
+
+
+@pytest.fixture(params=[1.0, 0.0, 0.6], ids=["with", "without", "some"])
+def model(request):
+    return Crossed.from_size(N, request.param)
+
+
+def test_the_density_is_that_of_two_funnels(model):
+    def log_density(theta, phi):
+        (x, b), (y, a) = (theta[:-1], theta[-1]), (phi[:-1], phi[-1])
+        return (norm.logpdf([a, b], 0, 3).sum() + norm.logpdf(x, 0, np.exp(-a / 2)).sum()
+                + norm.logpdf(y, 0, np.exp(-b / 2)).sum())
+
+    places = RNG.normal(size=(5, 2, N + 1))
+    gaps = [U(np.concatenate(place), model) + log_density(*place) for place in places]
+    np.testing.assert_allclose(gaps, gaps[0], rtol=0, atol=1e-12)  # rounding of terms of 10
+
+
+def test_gradients_against_differences(model):
+    Phi, Theta = at_phi(PHI, model), at_theta(THETA, model)
+    for gradient, f, z in (
+            (grad_U_theta(THETA, Phi, model), lambda t: U_theta(t, Phi, model), THETA),
+            (grad_U_phi(Phi, Theta, model), lambda p: U_phi(at_phi(p, model), Theta, model), PHI),
+            (grad_U1(THETA, Phi, R_PHI, model), lambda t: U1(t, Phi, R_PHI, model), THETA),
+            (grad_U2(Phi, Theta, R_THETA, model),
+             lambda p: U2(at_phi(p, model), Theta, R_THETA, model), PHI),
+            (grad_U(np.append(THETA, PHI), model), lambda q: U(q, model), np.append(THETA, PHI))):
+        # differences with h = 1e-5: h^2 and rounding / h, times terms of ten
+        np.testing.assert_allclose(gradient, differences(f, z), rtol=0, atol=1e-8)
+
+
+def test_the_parts_of_U_belong_together(model):
+    Phi, Theta = at_phi(PHI, model), at_theta(THETA, model)
+    q = np.append(THETA, PHI)
+    assert U(q, model) == pytest.approx(  # rounding
+        U_theta(THETA, Phi, model) + U_prior(PHI, model), rel=1e-14)
+    # what does not depend on phi is not in U_phi: -n b / 2 + b^2 / 18
+    b = THETA[-1]
+    assert U(q, model) - U_phi(Phi, Theta, model) == pytest.approx(
+        -N * b / 2 + b * b / 18, rel=1e-12)
+
+
+def test_masses(model):
+    Phi, Theta = at_phi(PHI, model), at_theta(THETA, model)
+    for M, r, momentum, velocity, log_det in (
+            (masses(model)[0], R_THETA, momentum_theta(np.ones(N + 1), Phi, model),
+             velocity_theta(R_THETA, Phi, model), log_det_theta(Phi, model)),
+            (masses(model)[1], R_PHI, momentum_phi(np.ones(N + 1), Theta, model),
+             velocity_phi(R_PHI, Theta, model), log_det_phi(Theta, model))):
+        np.testing.assert_allclose(velocity, np.linalg.solve(M, r), rtol=1e-14, atol=0)
+        np.testing.assert_allclose(momentum, np.sqrt(np.diag(M)), rtol=1e-14, atol=0)
+        assert log_det == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-14)
+
+
+def test_only_with_a_share_does_the_momentum_of_phi_move_theta():
+    for share, moves in ((1.0, True), (0.0, False)):
+        model = Crossed.from_size(N, share)
+        g = [grad_U1(THETA, at_phi(PHI, model), r, model) for r in (R_PHI, 2 * R_PHI)]
+        assert np.array_equal(*g) != moves
+
+
+def test_exact_draws_have_the_density():
+    rng = np.random.default_rng(2)
+    theta, phi = map(np.array, zip(*[exact_draw(N, rng) for _ in range(3000)], strict=True))
+    for low, high in ((theta, phi), (phi, theta)):  # x with a, y with b
+        hyper = high[:, -1]
+        assert abs(np.mean(hyper**2) - 9) < 4 * 9 * (2 / 3000) ** 0.5  # 4 standard errors
+        z = low[:, :-1] * np.exp(hyper / 2)[:, None]
+        assert abs(np.mean(z**2) - 1) < 4 * (2 / z.size) ** 0.5
+        assert abs(np.corrcoef(np.mean(z**2, axis=1), hyper)[0, 1]) < 4 / 3000**0.5
+    assert abs(np.corrcoef(theta[:, -1], phi[:, -1])[0, 1]) < 4 / 3000**0.5
+
+
+def test_chains_from_exact_draws_stay_exact(model):
+    squares = []
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        theta, phi = exact_draw(N, rng)
+        chain = sshmc(theta, phi, model, 0.1, 0.2, 5, 6, rng)
+        theta, phi = chain.theta[-1], chain.phi[-1]
+        # the last x and the last y by their scale; a and b by theirs: all of mean 1
+        squares.append([np.mean(theta[:-1] ** 2) * np.exp(phi[-1]), theta[-1] ** 2 / 9,
+                        np.mean(phi[:-1] ** 2) * np.exp(theta[-1]), phi[-1] ** 2 / 9])
+    z = (np.mean(squares, axis=0) - 1) / (np.std(squares, axis=0) / 20)
+    assert np.abs(z).max() < 4  # 4 standard errors, of 4 numbers
+
+
+def test_the_energy_error_is_of_second_order(model):
+    """What a term of a gradient that is missing would end: H is conserved as eps -> 0."""
+    gaps = []
+    for eps in (0.02, 0.01):
+        path = abla_path(THETA, PHI, R_THETA, R_PHI, model, eps / 2, eps, round(1 / eps))
+        gaps.append(abs(path.energy.H - path.energy.H[0]).max())
+    assert gaps[1] < 1e-3 and 3.6 < gaps[0] / gaps[1] < 4.4  # 4 but for terms of higher order
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ((0,), "n must be a whole number of at least 1"), ((2, 1.5), "share must be"),
+    ((2, None), "share must be a real number")])
+def test_bad_sizes_and_shares_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        Crossed.from_size(*arguments)

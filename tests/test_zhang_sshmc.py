@@ -1,0 +1,742 @@
+"""algorithms/zhang_sshmc.py: both Hamiltonians, the integrator exactly, the paper's misprints failing,
+the record and the distributions; on the funnel and on a model both of whose masses vary."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.stats import kstest, multivariate_normal, norm
+
+import algorithms.zhang_sshmc as module
+from algorithms import zhang_sshmc_fast as sshmc_fast
+from algorithms.hmc import hmc, hmc_step, state_at
+from algorithms.zhang_sshmc import (
+    H1,
+    H2,
+    Chain,
+    Counts,
+    abla_path,
+    abla_step,
+    energy,
+    hamiltonian,
+    kinetic,
+    leapfrog,
+    sshmc,
+    sshmc_general_step,
+    sshmc_step,
+    velocity,
+)
+from conftest import Given
+from coupled import VARIANCES, coupled, exact_draw
+from departing import departs
+from models.funnel import Funnel
+from models.interface import (
+    U1,
+    U2,
+    GivenPhi,
+    GivenTheta,
+    U,
+    U_phi,
+    U_theta,
+    at_phi,
+    at_theta,
+    grad_U,
+    grad_U1,
+    grad_U2,
+    grad_U_phi,
+    grad_U_theta,
+    momentum_phi,
+    momentum_theta,
+    velocity_phi,
+    velocity_theta,
+)
+from models.linalg import cholesky
+from reproduce.harness.mirrors import variant
+from reproduce.zhang.steps import LINE_1, THIRD_LEAPFROG
+from stationary import LEVEL, funnel_stays
+
+N = 3  # variables theta
+
+
+def masses(theta, phi, model):
+    """M_theta(phi) and M_phi(theta), dense, in NumPy."""
+    if isinstance(model, Funnel):
+        return np.exp(phi[0]) * np.eye(theta.size), model.L_phi @ model.L_phi.T
+    b, w = model.b, np.array([1.0, theta[0]])
+    return ((1 + np.exp(phi[1])) * np.eye(theta.size) + (1 + phi[0]**2) * np.outer(b, b),
+            (1 + theta @ theta) * np.eye(2) + np.outer(w, w))
+
+
+def H(theta, phi, r_theta, r_phi, model):
+    """Minus the log of the joint density, in NumPy, up to a constant."""
+    return U(np.concatenate([theta, phi]), model) - sum(
+        multivariate_normal.logpdf(r, cov=M)
+        for r, M in zip((r_theta, r_phi), masses(theta, phi, model), strict=True))
+
+
+def problem(model, theta, phi, seed=2):
+    """A point of the joint space."""
+    rng = np.random.default_rng(seed)
+    r = [np.linalg.cholesky(M) @ rng.standard_normal(len(M)) for M in masses(theta, phi, model)]
+    return model, (theta, phi, *r)
+
+
+def problems():
+    rng = np.random.default_rng(3)
+    theta, phi, y = exact_draw(N, rng)
+    v = np.array([0.5])
+    return {"funnel": problem(Funnel.from_size(N), rng.standard_normal(N) * np.exp(-v / 2), v),
+            "coupled": problem(coupled(y), theta, phi)}
+
+
+PROBLEMS = problems()
+each_model = pytest.mark.parametrize(("model", "point"), PROBLEMS.values(), ids=PROBLEMS)
+FUNNEL, AT = PROBLEMS["funnel"]
+
+
+def blocks(model, point):
+    """Phi and Theta, H_1 and H_2 at a point."""
+    theta, phi, r_theta, r_phi = point
+    Phi, Theta = at_phi(phi, model), at_theta(theta, model)
+    return Phi, Theta, H1(model, Phi, r_phi), H2(model, Theta, r_theta)
+
+
+def gradient(f, x, h=1e-3):
+    """By central differences of order 4."""
+    return np.array([(8 * (f(x + h * e) - f(x - h * e)) - f(x + 2 * h * e) + f(x - 2 * h * e))
+                     / (12 * h) for e in np.eye(x.size)])
+
+
+def flat(point):
+    return np.concatenate(point)
+
+
+def parts(z, model):
+    h = 1 if isinstance(model, Funnel) else 2
+    return z[:N], z[N : N + h], z[N + h : 2 * N + h], z[2 * N + h :]
+
+
+def derivative(f, z, h=2e-3):
+    """Matrix of derivatives by central differences of order 6."""
+    def difference(k, e):
+        return f(z + k * h * e) - f(z - k * h * e)
+
+    return np.column_stack([(45 * difference(1, e) - 9 * difference(2, e) + difference(3, e))
+                            / (60 * h) for e in np.eye(z.size)])
+
+
+def moves(model, eps, steps=1, n_theta=1):
+    """The map of some ABLA steps as Algorithm 1 has them, on vectors."""
+    def move(z):
+        point = parts(z, model)
+        for _ in range(steps):
+            point = abla_step(*point, model, eps / 2, eps, n_theta, 1)
+        return flat(point)
+
+    return move
+
+
+def defect(move, z):
+    """By how much a map fails to be symplectic."""
+    d = z.size // 2
+    Omega, J = np.kron([[0, 1], [-1, 0]], np.eye(d)), derivative(move, z)
+    return np.abs(J.T @ Omega @ J - Omega).max()
+
+
+def back(z):
+    """The same position with the momenta turned round."""
+    return np.concatenate([z[: z.size // 2], -z[z.size // 2 :]])
+
+
+# The two Hamiltonians
+
+
+@each_model
+def test_the_hamiltonian_is_minus_the_log_of_the_joint_density(model, point):
+    other = tuple(x + 0.3 for x in point)
+    parts_of_H = energy(*point, model)
+    assert parts_of_H.H == pytest.approx(hamiltonian(*point, model), rel=1e-14)
+    assert hamiltonian(*other, model) - parts_of_H.H == pytest.approx(
+        H(*other, model) - H(*point, model), rel=1e-11)
+    assert parts_of_H.U == pytest.approx(U(flat(point[:2]), model), rel=1e-13)
+
+
+@each_model
+def test_H_1_and_H_2_differ_from_H_by_what_stands_still(model, point):
+    theta, phi, r_theta, r_phi = point
+    _, _, H_1, H_2 = blocks(model, point)
+
+    def total(H, z, r):
+        return U(z, H) + kinetic(r, H)
+
+    theta_, r_theta_, phi_, r_phi_ = theta + 0.2, r_theta - 0.7, phi - 0.3, r_phi + 0.4
+    start = H(*point, model)
+    assert total(H_1, theta_, r_theta_) - total(H_1, theta, r_theta) == pytest.approx(
+        H(theta_, phi, r_theta_, r_phi, model) - start, abs=1e-12)
+    assert total(H_2, phi_, r_phi_) - total(H_2, phi, r_phi) == pytest.approx(
+        H(theta, phi_, r_theta, r_phi_, model) - start, abs=1e-12)
+
+
+@each_model
+def test_gradients_of_both_blocks_against_differences(model, point):
+    theta, phi, r_theta, r_phi = point
+    Phi, Theta, H_1, H_2 = blocks(model, point)
+    # h^4 = 1e-12 times fifth derivatives of up to some 1e3, and 1e-15 / h
+    close = dict(rtol=0, atol=1e-8)
+    expected = gradient(lambda x: H(x, phi, r_theta, r_phi, model), theta)
+    np.testing.assert_allclose(grad_U1(theta, Phi, r_phi, model), expected, **close)
+    np.testing.assert_array_equal(grad_U(theta, H_1), grad_U1(theta, Phi, r_phi, model))
+    # H depends on phi through K_2 only as far as M_phi does, which is not at all
+    expected = gradient(lambda x: H(theta, x, r_theta, r_phi, model), phi)
+    np.testing.assert_allclose(grad_U2(Phi, Theta, r_theta, model), expected, **close)
+    np.testing.assert_array_equal(grad_U(phi, H_2), grad_U2(Phi, Theta, r_theta, model))
+    # and those of the kinetic energies
+    np.testing.assert_allclose(velocity(r_theta, H_1), gradient(lambda r: kinetic(r, H_1), r_theta),
+                               **close)
+    np.testing.assert_allclose(velocity(r_phi, H_2), gradient(lambda r: kinetic(r, H_2), r_phi),
+                               **close)
+    assert U1(theta, Phi, r_phi, model) == U(theta, H_1)
+    assert U2(Phi, Theta, r_theta, model) == U(phi, H_2)
+
+
+@each_model
+def test_momenta_have_their_masses(model, point):
+    theta, phi, *_ = point
+    Phi, Theta, *_ = blocks(model, point)
+    for M, draw, at in zip(masses(theta, phi, model), (momentum_theta, momentum_phi), (Phi, Theta),
+                           strict=True):
+        root = np.column_stack([draw(e, at, model) for e in np.eye(len(M))])
+        np.testing.assert_allclose(root @ root.T, M, rtol=0, atol=1e-14 * np.abs(M).max())
+
+
+# The integrator
+
+
+def leapfrog_by_hand(z, r, U_of_z, M, eps, n):
+    """Equations (2a) to (2c), with differences for gradients."""
+    for _ in range(n):
+        r = r - eps / 2 * gradient(U_of_z, z)
+        z = z + eps * np.linalg.solve(M, r)
+        r = r - eps / 2 * gradient(U_of_z, z)
+    return z, r
+
+
+def step_by_hand(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, n_theta, n_phi):
+    """An ABLA step, in which the dense H less the kinetic energy is the potential energy."""
+    zero_theta, zero_phi = np.zeros(theta.size), np.zeros(phi.size)
+    for block in (1, 2, 1):
+        M_theta, M_phi = masses(theta, phi, model)
+        if block == 1:
+            theta, r_theta = leapfrog_by_hand(
+                theta, r_theta, lambda x, phi=phi, r_phi=r_phi: H(x, phi, zero_theta, r_phi, model),
+                M_theta, eps_theta, n_theta)
+        else:
+            phi, r_phi = leapfrog_by_hand(
+                phi, r_phi, lambda x, theta=theta, r=r_theta: H(theta, x, r, zero_phi, model),
+                M_phi, eps_phi, n_phi)
+    return theta, phi, r_theta, r_phi
+
+
+@each_model
+@pytest.mark.parametrize("settings", [(0.15, 0.3, 1, 1), (0.1, 0.2, 2, 3)])
+def test_an_abla_step_is_that_by_hand(model, point, settings):
+    ours, by_hand = (flat(step(*point, model, *settings)) for step in (abla_step, step_by_hand))
+    np.testing.assert_allclose(ours, by_hand, rtol=0, atol=1e-8)  # of the differences
+
+
+@each_model
+@pytest.mark.parametrize("steps", [1, 10])
+def test_steps_and_transitions_are_reversible_and_keep_volume(model, point, steps):
+    z, move = flat(point), moves(model, 0.3, steps, 2)
+    # rounding, grown along the trajectory
+    np.testing.assert_allclose(back(move(back(move(z)))), z, rtol=0, atol=1e-13 * steps)
+    # rounding of 1e-16 / h and h^6, in a determinant of entries of order 10
+    assert np.linalg.det(derivative(move, z)) == pytest.approx(1, abs=1e-9)
+
+
+def test_with_H_2_off_it_is_the_leapfrog():
+    theta, phi, r_theta, r_phi = AT
+    off = abla_step(*AT, FUNNEL, 0.2, 0.2, 3, 0)
+    np.testing.assert_array_equal(off[1], phi)
+    np.testing.assert_array_equal(off[3], r_phi)
+    given, L_M = GivenPhi(FUNNEL, phi), np.exp(phi[0] / 2) * np.eye(N)
+    z = np.linalg.solve(L_M, r_theta)
+    state, *_ = hmc_step.py_func(state_at(theta, given), given, 0.2, 6, L_M, Given(z))
+    np.testing.assert_allclose(off[0], state.q, rtol=0, atol=1e-14)  # half kicks joined: rounding
+
+
+@each_model
+@pytest.mark.parametrize("eps", [0.3, 1.2])
+def test_algorithm_1_is_the_general_step_with_one_leapfrog_of_each_and_one_eps(model, point, eps):
+    here = there = point[:2]
+    ours, theirs, accepted = np.random.default_rng(4), np.random.default_rng(4), 0
+    for _ in range(50):
+        *here, yes, error = sshmc_step(*here, model, eps, 3, ours)
+        *there, also, other = sshmc_general_step(*there, model, eps / 2, eps, 3, 1, 1, theirs)
+        assert (yes, error) == (also, other)
+        np.testing.assert_array_equal(flat(here), flat(there))
+        assert ours.bit_generator.state == theirs.bit_generator.state
+        accepted += yes
+    assert 0 < accepted < 50
+
+
+class Alone1(NamedTuple):
+    """H_1 without the last two terms of (7)."""
+
+    model: NamedTuple
+    Phi: NamedTuple
+    r_phi: np.ndarray
+
+
+class Alone2(NamedTuple):
+    """H_2 without the last two terms of (10)."""
+
+    model: NamedTuple
+    Theta: NamedTuple
+    r_theta: np.ndarray
+
+
+@U.of(Alone1)
+def alone1_U(theta, H):
+    return U_theta(theta, H.Phi, H.model)
+
+
+@grad_U.of(Alone1)
+def alone1_grad_U(theta, H):
+    return grad_U_theta(theta, H.Phi, H.model)
+
+
+@velocity.of(Alone1)
+def alone1_velocity(r, H):
+    return velocity_theta(r, H.Phi, H.model)
+
+
+@U.of(Alone2)
+def alone2_U(phi, H):
+    return U_phi(at_phi(phi, H.model), H.Theta, H.model)
+
+
+@grad_U.of(Alone2)
+def alone2_grad_U(phi, H):
+    return grad_U_phi(at_phi(phi, H.model), H.Theta, H.model)
+
+
+@velocity.of(Alone2)
+def alone2_velocity(r, H):
+    return velocity_phi(r, H.Theta, H.model)
+
+
+@each_model
+def test_without_the_auxiliary_potentials_the_leapfrogs_are_hmcs_on_the_conditionals(model, point):
+    theta, phi, r_theta, r_phi = point
+    Phi, Theta, *_ = blocks(model, point)
+    for z, r, alone, given, M in (
+            (theta, r_theta, Alone1(model, Phi, r_phi), GivenPhi(model, phi), 0),
+            (phi, r_phi, Alone2(model, Theta, r_theta), GivenTheta(model, theta), 1)):
+        L_M, _ = cholesky(masses(theta, phi, model)[M])
+        for n in (1, 2, 5):
+            state, accepted, _ = hmc_step.py_func(state_at(z, given), given, 0.1, n, L_M,
+                                                  Given(np.linalg.solve(L_M, r)))
+            assert accepted
+            # half kicks joined: rounding
+            np.testing.assert_allclose(leapfrog(z, r, alone, 0.1, n)[0], state.q,
+                                       rtol=0, atol=1e-13)
+
+
+def rotation(z, r, H, eps, n):
+    """The exact flow of the funnel's H_1, and leapfrogs of a thousandth for H_2."""
+    if isinstance(H, H2):
+        return leapfrog(z, r, H, eps / FINE.times, n * FINE.times)
+    root, angle = np.sqrt(H.Phi.precision), n * eps
+    return (np.cos(angle) * z + np.sin(angle) * r / root**2,
+            np.cos(angle) * r - np.sin(angle) * z * root**2)
+
+
+FINE = SimpleNamespace(times=1)
+
+
+def test_with_exact_flows_there_is_no_need_for_a_test(monkeypatch):
+    monkeypatch.setattr(module, "leapfrog", rotation)
+    errors, start = [], hamiltonian(*AT, FUNNEL)
+    for times in (1, 10, 100, 1000):
+        monkeypatch.setattr(FINE, "times", times)
+        point = AT
+        for _ in range(5):  # of large steps: H_1 and H_2 do not add up to H's flow
+            point = abla_step.py_func(*point, FUNNEL, 0.4, 0.8, 1, 1)
+        errors.append(abs(hamiltonian(*point, FUNNEL) - start))
+    assert errors[0] > 1e-3
+    for coarse, fine in pairwise(errors[1:]):
+        assert fine == pytest.approx(coarse / 100, rel=0.2)  # of order 2; the rest is of order 4
+
+
+# The departures: each of these tests fails for the printed version
+
+
+def changes(model, point, other, sign):
+    """What (5), (7) and (10) change from one point to another, with `sign` log |G| / 2 in them."""
+    (theta, phi, r_theta, r_phi), (theta_, phi_, *_) = point, other
+    Phi, Theta, *_ = blocks(model, point)
+    Phi_, Theta_, *_ = blocks(model, other)
+
+    def log_G(theta, phi):  # of G_theta and of G_phi
+        return -np.array([np.linalg.slogdet(M)[1] for M in masses(theta, phi, model)])
+
+    change = sign * (log_G(theta_, phi_) - log_G(theta, phi)) / 2
+    K_theta, K_phi = ((kinetic(r_theta, H1(model, at, r_phi)) for at in (Phi, Phi_)),
+                      (kinetic(r_phi, H2(model, at, r_theta)) for at in (Theta, Theta_)))
+    K_theta, K_phi = -np.subtract(*K_theta), -np.subtract(*K_phi)
+    return (U(flat(other[:2]), model) - U(flat(point[:2]), model) + K_theta + K_phi + change.sum(),
+            U_theta(theta_, Phi, model) - U_theta(theta, Phi, model) + K_phi + change[1],
+            U_phi(Phi_, Theta, model) - U_phi(Phi, Theta, model) + K_theta + change[0])
+
+
+@departs(-1, 1)
+def test_equation_5_the_sign_of_the_log_determinant(sign):
+    for model, point in PROBLEMS.values():
+        theta, phi, r_theta, r_phi = point
+        other = (theta + 0.3, phi - 0.2, r_theta, r_phi)
+        _, _, H_1, H_2 = blocks(model, point)
+        found = (hamiltonian(*other, model) - hamiltonian(*point, model),
+                 U(other[0], H_1) - U(theta, H_1), U(other[1], H_2) - U(phi, H_2))
+        density = (H(*other, model) - H(*point, model),
+                   H(other[0], *point[1:], model) - H(*point, model),
+                   H(theta, other[1], *point[2:], model) - H(*point, model))
+        np.testing.assert_allclose(found, density, rtol=0, atol=1e-12)  # rounding
+        np.testing.assert_allclose(changes(model, point, other, sign), density, rtol=0, atol=1e-12)
+
+
+@departs(sshmc_step, LINE_1)
+def test_line_1_the_precision_of_the_momentum_is_G(sshmc_step):
+    # a minute step moves theta and phi by the time times M^-1 r: a root of M^-1, column by column
+    eps = 1e-7
+    for model, (theta, phi, *_) in PROBLEMS.values():
+        n, h = theta.size, phi.size
+        moved = [sshmc_step(theta, phi, model, eps, 1, Given(e[:n], e[n:]))[:2]
+                 for e in np.eye(n + h)]
+        roots = [np.column_stack([(end[k] - z) / eps for end in moved])
+                 for k, z in enumerate((theta, phi))]
+        for root, M in zip(roots, masses(theta, phi, model), strict=True):
+            # forces times eps, and rounding over eps
+            np.testing.assert_allclose(root @ root.T, np.linalg.inv(M), rtol=0, atol=1e-5)
+
+
+def proposes(sshmc_step, model, eps):
+    """The map from a point to the proposal of one ABLA step."""
+    def move(z):
+        theta, phi, r_theta, r_phi = parts(z, model)
+        asked = []
+        step = replaced(sshmc_step, momentum_theta=lambda *_: r_theta,
+                        momentum_phi=lambda *_: r_phi,
+                        hamiltonian=lambda *point: asked.append(flat(point[:4])) or 0.0)
+        step(theta, phi, model, eps, 1, Given(np.zeros(theta.size), np.zeros(phi.size)))
+        return asked[0]  # its energy comes first
+
+    return move
+
+
+@departs(sshmc_step, THIRD_LEAPFROG)
+def test_the_third_leapfrog_starts_where_the_first_ended(sshmc_step):
+    z, move = flat(AT), proposes(sshmc_step, FUNNEL, 0.3)
+    np.testing.assert_allclose(back(move(back(move(z)))), z, rtol=0, atol=1e-13)  # rounding
+    assert np.linalg.det(derivative(move, z)) == pytest.approx(1, abs=1e-9)
+
+
+def test_the_third_leapfrog_as_printed_neither_leads_back_nor_keeps_volume():
+    z, move = flat(AT), proposes(variant(sshmc_step, THIRD_LEAPFROG), FUNNEL, 0.3)
+    assert np.abs(back(move(back(move(z)))) - z).max() > 0.1
+    assert abs(np.linalg.det(derivative(move, z)) - 1) > 1e-3
+
+
+@departs(sshmc_step, {"L8": """
+    error = (hamiltonian(theta_l, phi_l, r_theta_l, r_phi_l, model)
+             - hamiltonian(theta, phi, r_theta, r_phi, model))
+    if u < min(1.0, np.exp(-error)):"""})
+def test_an_energy_that_is_not_finite_is_rejected(sshmc_step):
+    theta, phi, *_ = AT
+    for values in ((np.inf, 0.0), (-np.inf, 0.0), (np.nan, 0.0)):
+        energies = iter(values)  # of the proposal, and of where the chain is
+        step = replaced(sshmc_step, hamiltonian=lambda *_, energies=energies: next(energies))
+        theta_, phi_, accepted, error = step(theta, phi, FUNNEL, 0.1, 1,
+                                             Given(np.ones(N), np.ones(1)))
+        assert theta_ is theta and phi_ is phi and not accepted and not np.isfinite(error)
+
+
+def replaced(function, **others):
+    """A copy of an interpreted function that finds other things by some names."""
+    return type(function)(function.__code__, function.__globals__ | others)
+
+
+@departs(False, True)
+def test_section_4_2_a_step_is_not_symplectic(symplectic):
+    for model, point in PROBLEMS.values():
+        # differences leave 1e-9; of an integrator of order 2, what is not symplectic is of order 3
+        found = [defect(moves(model, eps), flat(point)) for eps in (0.3, 0.15)]
+        assert (found[0] < 1e-6) == symplectic
+        assert 6 < found[0] / found[1] < 9
+        # neither are its parts, whatever they are in a subspace
+        def first(z, model=model):
+            theta, phi, r_theta, r_phi = parts(z, model)
+            H_1 = H1(model, at_phi(phi, model), r_phi)
+            theta, r_theta = leapfrog(theta, r_theta, H_1, 0.3, 1)
+            return flat((theta, phi, r_theta, r_phi))
+
+        assert (defect(first, flat(point)) < 1e-6) == symplectic
+
+
+def test_over_a_fixed_time_the_defect_is_of_order_2_or_with_two_leapfrogs_stays():
+    for model, point in PROBLEMS.values():
+        z = flat(point)
+        one, two = ([defect(moves(model, 3 / steps, steps, n_theta), z) for steps in (20, 40)]
+                    for n_theta in (1, 2))
+        assert one[0] / one[1] == pytest.approx(4, abs=0.1)
+        assert two[0] / two[1] == pytest.approx(1, abs=0.05) and two[1] > 0.3
+
+
+def exact_flow(model, point, time):
+    """The flow of H, by an integrator of order 8."""
+    def slope(_, z):
+        theta, phi, r_theta, r_phi = map(np.ascontiguousarray, parts(z, model))
+        Phi, Theta, *_ = blocks(model, (theta, phi, r_theta, r_phi))
+        return np.concatenate([velocity_theta(r_theta, Phi, model),
+                               velocity_phi(r_phi, Theta, model),
+                               -grad_U1(theta, Phi, r_phi, model),
+                               -grad_U2(Phi, Theta, r_theta, model)])
+
+    return solve_ivp(slope, (0, time), flat(point), "DOP853", rtol=1e-11, atol=1e-11).y[:, -1]
+
+
+@departs(True, False)
+def test_section_4_2_algorithm_1_tends_to_the_flow_of_H(tends):
+    for model, point in PROBLEMS.values():
+        exact = exact_flow(model, point, 2.0)
+        errors = {n_theta: [np.abs(moves(model, 2 / steps, steps, n_theta)(flat(point)) - exact
+                                   ).max() for steps in (20, 40, 80)] for n_theta in (1, 2)}
+        assert (errors[1][2] < 0.01) == tends
+        ratios = np.divide(errors[1][:-1], errors[1][1:])
+        np.testing.assert_allclose(ratios, 4, rtol=0, atol=0.2)  # order 2
+        assert min(errors[2]) > 0.5  # H_1 advances by twice the time: whatever the step
+
+
+def energies_of_blocks(eps):
+    """What the energies of both blocks, each without the other's, change along an ABLA step."""
+    theta, phi, r_theta, r_phi = AT
+    n, change = round(0.8 / eps), 0.0
+    for k in range(3):
+        H = (Alone1(FUNNEL, at_phi(phi, FUNNEL), r_phi) if k != 1
+             else Alone2(FUNNEL, at_theta(theta, FUNNEL), r_theta))
+        z, r = (theta, r_theta) if k != 1 else (phi, r_phi)
+        z_, r_ = leapfrog(z, r, H, eps, n)
+        change += abs(U(z_, H) + kinetic(r_, H) - U(z, H) - kinetic(r, H))
+        theta, r_theta = (z_, r_) if k != 1 else (theta, r_theta)
+        phi, r_phi = (z_, r_) if k == 1 else (phi, r_phi)
+    return change
+
+
+def energy_of_both(eps):
+    """What H changes along the same step: that which Algorithm 1 tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "H1", Alone1)
+        patch.setattr(module, "H2", Alone2)
+        end = abla_step.py_func(*AT, FUNNEL, eps, eps, round(0.8 / eps), round(0.8 / eps))
+    return abs(hamiltonian(*end, FUNNEL) - hamiltonian(*AT, FUNNEL))
+
+
+@departs(energies_of_blocks, energy_of_both)
+def test_section_4_3_without_the_auxiliary_potentials(change):
+    # a Gibbs sampler tests a block by what its own flow keeps: nothing is rejected for fine steps
+    assert change(1e-3) < 1e-5  # of order 2
+
+
+# The chain
+
+
+RUN = dict(eps_theta=0.6, eps_phi=1.2, L=3, n=60, n_theta=2, n_phi=1)
+
+
+@each_model
+@pytest.mark.parametrize("jitter", [0.0, 0.3])
+def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(model, point, jitter):
+    theta, phi, *_ = point
+    ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    chain = sshmc(theta, phi, model, rng=ours, jitter=jitter, keep=[2, 0], **RUN)
+    assert 0 < chain.accepted.sum() < 60
+    for t in range(60):
+        factor = 1 - jitter * theirs.random() if jitter else 1.0
+        z = Given(theirs.standard_normal(theta.size), theirs.standard_normal(phi.size))
+        u = theirs.random()
+        theta_, phi_, accepted, error = sshmc_general_step.py_func(
+            theta, phi, model, factor * 0.6, factor * 1.2, 3, 2, 1, z)
+        assert chain.accepted[t] == (u < np.exp(-error))
+        assert accepted or not chain.accepted[t]
+        theta, phi = (theta_, phi_) if chain.accepted[t] else (theta, phi)
+        # the same operations: compiled, sums may run in another order
+        np.testing.assert_allclose(chain.theta[t], theta[[2, 0]], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(chain.phi[t], phi, rtol=0, atol=1e-9)
+        assert chain.energy_error[t] == pytest.approx(error, abs=1e-8)
+        assert chain.energies[t] == pytest.approx(U(np.concatenate([theta, phi]), model), abs=1e-8)
+    assert ours.bit_generator.state == theirs.bit_generator.state
+
+
+def test_the_path_is_the_trajectory_with_its_energies():
+    model, point = PROBLEMS["coupled"]
+    path = abla_path(*point, model, 0.1, 0.2, 4, 2, 3)
+    assert path.theta.shape == (5, N) and path.phi.shape == path.r_phi.shape == (5, 2)
+    for k in range(5):
+        expected = energy(*point, model)
+        np.testing.assert_array_equal([field[k] for field in path.energy], expected)
+        assert path.energy.H[k] == pytest.approx(hamiltonian(*point, model), rel=1e-14)
+        np.testing.assert_array_equal(path.theta[k], point[0])
+        np.testing.assert_array_equal(path.r_theta[k], point[2])
+        point = abla_step(*point, model, 0.1, 0.2, 2, 3)
+
+
+@pytest.mark.parametrize("twin", [module, sshmc_fast])
+def test_counts_are_what_was_done(twin):
+    model, (theta, phi, *_) = PROBLEMS["coupled"]
+    model.calls[:] = 0
+    counts = twin.sshmc.compiled(theta, phi, model, 0.1, 0.1, 4, 5, np.random.default_rng(0), 2, 3,
+                                 0.0, np.arange(N)).counts
+    assert [counts.factor_theta, counts.factor_phi, counts.gradient_theta,
+            counts.gradient_phi] == model.calls.tolist()
+    assert counts == (Counts(5 * 4 * 8, 5 * 4 * 6, 5 * (4 * 8 + 4), 5 * (4 + 3))
+                      if twin is module else
+                      Counts(5 * (4 * 5 + 1), 5 * 4 * 4, 5 * 4 * 3 + 1, 5 * (4 + 1) + 1))
+
+
+def test_what_the_blocks_lend_each_other_is_free_of_what_cancels():
+    # n v / 2 stands in U with a minus sign, and in the log determinant
+    path = abla_path(*AT, FUNNEL, 0.3, 0.4, 30)
+    v, squares, of_r = path.phi[:, 0], *(np.sum(z**2, axis=1) for z in (path.theta, path.r_theta))
+    np.testing.assert_allclose(path.energy.U + path.energy.log_det_theta,
+                               np.exp(v) * squares / 2 + v**2 / 18, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(path.energy.K_theta, np.exp(-v) * of_r / 2, rtol=1e-13)
+    assert np.ptp(path.energy.K_theta) > 5 * np.ptp(path.energy.H)  # they do lend
+
+
+# Trouble
+
+
+@pytest.mark.parametrize("twin", [module, sshmc_fast])
+@pytest.mark.parametrize(("eps", "size"), [(1e200, "none"), (1e20, "huge"), (20.0, "finite")])
+def test_trajectories_that_diverge_are_rejected_and_counted(twin, eps, size):
+    theta, phi, *_ = AT
+    with pytest.warns(RuntimeWarning, match=r"none of 10 proposals was accepted; the traj"
+                                            r"ectories of 10 diverged"):
+        chain = twin.sshmc(theta, phi, FUNNEL, eps, 1e-200, 1, 10, np.random.default_rng(0))
+    assert chain.divergences == 10
+    finite = np.isfinite(chain.energy_error)
+    assert finite.all() if size != "none" else not finite.any()
+    assert size != "huge" or chain.energy_error.min() > 1e135
+    np.testing.assert_array_equal(chain.theta, np.tile(theta, (10, 1)))
+    np.testing.assert_array_equal(chain.phi, np.tile(phi, (10, 1)))
+
+
+def test_divergences_are_errors_that_are_not_finite_or_above_a_thousand():
+    error = np.array([0.0, np.nan, np.inf, -np.inf, 1e135, 1001.0, 999.0, -2000.0])
+    chain = Chain(None, None, None, None, error, None)
+    assert chain.divergences == 5
+
+
+@pytest.mark.parametrize("twin", [module, sshmc_fast])
+def test_it_warns_of_a_chain_that_never_accepts_and_of_no_other(twin):
+    theta, phi, *_ = AT
+    twin.sshmc(theta, phi, FUNNEL, 20.0, 0.1, 2, 9, np.random.default_rng(0))  # too short to tell
+    chain = twin.sshmc(theta, phi, FUNNEL, 0.3, 0.5, 2, 10, np.random.default_rng(0))
+    assert 0 < chain.accepted.sum() < 10
+    assert chain.divergences == 0
+
+
+@pytest.mark.parametrize("twin", [module, sshmc_fast])
+def test_a_start_that_is_read_only_and_left_as_it_was(twin):
+    theta, phi = AT[0].copy(), AT[1].copy()
+    theta.flags.writeable = phi.flags.writeable = False
+    chain = twin.sshmc(theta, phi, FUNNEL, 0.3, 0.5, 2, 10, np.random.default_rng(0))
+    assert chain.accepted.any()
+
+
+GOOD = dict(theta0=AT[0], phi0=AT[1], model=FUNNEL, eps_theta=0.1, eps_phi=0.1, L=2, n=3,
+            rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("twin", [module, sshmc_fast])
+@pytest.mark.parametrize(("name", "value"), [
+    ("theta0", np.zeros(4)), ("theta0", np.zeros((3, 1))), ("theta0", [np.nan] * 3),
+    ("theta0", None), ("theta0", "abc"), ("phi0", 0.0), ("phi0", [0.0, 0.0]), ("phi0", [np.inf]),
+    ("eps_theta", 0.0), ("eps_theta", -1.0), ("eps_theta", np.nan), ("eps_theta", "1"),
+    ("eps_phi", 0), ("eps_phi", np.inf), ("eps_phi", True), ("L", 0), ("L", 1.0), ("L", 10**30),
+    ("n", 0), ("n", None), ("rng", 3), ("rng", np.random), ("n_theta", 0), ("n_theta", 1.5),
+    ("n_phi", 0), ("n_phi", [1]), ("jitter", -0.1), ("jitter", 1.1), ("jitter", None),
+    ("keep", [3]), ("keep", [-1]), ("keep", [0.5]), ("keep", "x"), ("keep", [[0], [1, 2]]),
+    ("keep", [True])])
+def test_bad_arguments_are_named(twin, name, value):
+    with pytest.raises(ValueError, match=f"^{name} must"):
+        twin.sshmc(**(GOOD | {name: value}))
+
+
+def test_bad_arguments_of_a_path_are_named():
+    good = dict(theta=AT[0], phi=AT[1], r_theta=AT[2], r_phi=AT[3], model=FUNNEL, eps_theta=0.1,
+                eps_phi=0.1, L=2)
+    for name, value in (("r_theta", np.zeros(2)), ("r_phi", [np.nan]), ("L", 0), ("eps_phi", 0.0),
+                        ("n_theta", 0), ("n_phi", 0.5), ("eps_theta", None)):
+        with pytest.raises(ValueError, match=f"^{name} must"):
+            abla_path(**(good | {name: value}))
+
+
+def test_a_start_of_infinite_energy_is_refused():
+    with pytest.raises(ValueError, match="theta0 and phi0 must be where U is finite, but U there"):
+        sshmc(**(GOOD | {"phi0": [800.0]}))
+
+
+def test_a_model_of_one_block_is_a_clear_error():
+    with pytest.raises(ValueError, match=r"^model must have sizes .* GivenPhi has none"):
+        sshmc(**(GOOD | {"model": GivenPhi(FUNNEL, AT[1])}))
+
+
+# The distribution: of thousands of chains from exact draws, after some transitions
+
+
+@pytest.mark.parametrize(("twin", "n", "chains", "settings"), [
+    (module, 2, 4000, (0.5, 0.8, 3, 3, 1, 1, 0.2)),
+    (sshmc_fast, 2, 4000, (0.5, 0.8, 3, 3, 2, 2, 0.0)),
+    (sshmc_fast, 100, 2000, (0.25, 0.5, 12, 3, 2, 1, 0.2)),
+])
+def test_the_funnel_stays_as_it_is(twin, n, chains, settings):
+    eps_theta, eps_phi, L, k, *others = settings
+
+    def run(x, v, model, rng):
+        chain = twin.sshmc(x, v, model, eps_theta, eps_phi, L, k, rng, *others)
+        return chain.theta[-1], chain.phi[-1], chain.accepted.mean()
+
+    funnel_stays(run, n, chains)
+
+
+def test_the_funnel_stays_as_it_is_for_hmc_too():
+    def run(x, v, model, rng):
+        chain = hmc(np.concatenate([x, v]), model, 0.6, 10, 3, rng, jitter=0.9)
+        return chain.samples[-1, :-1], chain.samples[-1, -1:], chain.accepted.mean()
+
+    funnel_stays(run, 2, 4000)
+
+
+@pytest.mark.parametrize("twin", [module, sshmc_fast])
+def test_a_model_whose_masses_vary_stays_as_it_is(twin):
+    # each chain has data of its own, drawn after theta and phi: Geweke's joint distribution
+    rng, n, chains = np.random.default_rng(12), 3, 4000
+    found, accepted, moved = np.empty((chains, 4)), 0, 0.0
+    for c in range(chains):
+        theta, phi, y = exact_draw(n, rng)
+        chain = twin.sshmc(theta, phi, coupled(y), 0.7, 1.4, 2, 3, rng, 1, 1, 0.2)
+        moved += np.abs(chain.phi[-1] - phi)
+        accepted += chain.accepted.sum()
+        theta, phi = chain.theta[-1], chain.phi[-1]
+        apart = np.exp(phi[1] / 2) * (theta - phi[0])
+        found[c] = (*(phi / np.sqrt(VARIANCES)), np.sqrt(n) * apart.mean(),
+                    np.sqrt(n) * np.mean(y - theta))
+    assert 0.3 < accepted / (3 * chains) < 0.95 and (moved / chains > 0.2).all()
+    for values in (*found.T, np.sqrt(0.5) * (found[:, 0] + found[:, 1]),
+                   np.sqrt(0.5) * (found[:, 0] + found[:, 2]),
+                   np.sqrt(0.5) * (found[:, 1] - found[:, 3])):
+        assert kstest(values, norm.cdf).pvalue > LEVEL
