@@ -41,8 +41,8 @@ from algorithms import hmc as hmc_
 from algorithms import paquet_rmhmc, paquet_rmhmc_fast
 from models import validate
 from models.gp_classification import GPClassification, at_beta, draw_q, log_ratio
-from models.interface import generic
-from models.jit import check_interrupt, entry, njit
+from models.interface import dispatch
+from models.jit import check_interrupt, njit, public
 
 
 class HMC(NamedTuple):
@@ -68,12 +68,12 @@ class RMHMCMirror(NamedTuple):
     f_max: int
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def transition(x, model, kernel, rng):
     """One transition that leaves p_beta invariant: (x, accepted, energy error)."""
 
 
-@transition.of(HMC)
+@transition.register(HMC)
 def hmc_transition(x, model, kernel, rng):
     """HMC."""
     start = hmc_.state_at(x, model)  # anew: the density has changed since the last transition
@@ -81,14 +81,14 @@ def hmc_transition(x, model, kernel, rng):
     return state.q, accepted, error
 
 
-@transition.of(RMHMC)
+@transition.register(RMHMC)
 def rmhmc_transition(x, model, kernel, rng):
     """RMHMC, the fast twin."""
     chain = paquet_rmhmc_fast.rmhmc(x, model, kernel.l_max, kernel.eps, 1, rng, kernel.f_max)
     return chain.samples[0], chain.accepted[0], chain.energy_error[0]
 
 
-@transition.of(RMHMCMirror)
+@transition.register(RMHMCMirror)
 def rmhmc_mirror_transition(x, model, kernel, rng):
     """RMHMC, the mirror."""
     chain = paquet_rmhmc.rmhmc(x, model, kernel.l_max, kernel.eps, 1, rng, kernel.f_max)
@@ -204,7 +204,7 @@ def ais_run(model, betas, kernel, rng):
     return log_w, x, accepted, energy_error
 
 
-@entry(check_ais)
+@public(check_ais)
 @njit
 def ais(model, betas, kernel, runs, rng):
     """Run annealed importance sampling `runs` times, from q at beta = 0 to the posterior.

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 from models.linalg import cholesky, log_det, solve_lower_matrix
 from models.special import curvature, log_Phi
 
@@ -62,7 +62,7 @@ def check_ep(K, y, tol=1e-8, max_sweeps=100, damping=1.0):
     return K, y, tol, max_sweeps, damping
 
 
-@entry(check_ep)
+@public(check_ep)
 @njit
 def ep(K, y, tol, max_sweeps, damping):
     r"""Approximate the posterior and the evidence of p(y, f) = N(f; 0, K) prod_n Phi(y_n f_n).

@@ -52,7 +52,7 @@ import numpy as np
 
 from algorithms.ep import EP, cavity
 from models import validate
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 from models.special import inverse_mills
 
 MAX_ORDER = 8  # the integers in COEFFICIENTS grow like l!, and with them the loss of digits
@@ -94,7 +94,7 @@ def check_second_order(ep, y, order=4):
     return ep, y, order
 
 
-@entry(check_second_order)
+@public(check_second_order)
 @njit
 def second_order(ep, y, order):
     """Return log R, to be added to EP's log Z; order * N^2 operations.

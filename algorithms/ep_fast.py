@@ -31,7 +31,7 @@ two may stop a sweep apart.
 import numpy as np
 
 from algorithms.ep import EP, cavity, check_ep, log_evidence, matching_site
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 from models.linalg import (
     PLAIN,
     UPPER,
@@ -46,7 +46,7 @@ from models.linalg import (
 BLOCK = 48  # 32 to 64 take the same time
 
 
-@entry(check_ep)
+@public(check_ep)
 @njit
 def ep(K, y, tol, max_sweeps, damping):
     """Approximate the posterior and the evidence; arguments and result as algorithms.ep.ep."""

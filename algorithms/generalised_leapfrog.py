@@ -51,8 +51,8 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
-from models.interface import U, generic, grad_U, metric, metric_gradient
-from models.jit import check_interrupt, entry, njit
+from models.interface import U, dispatch, grad_U, metric, metric_gradient
+from models.jit import check_interrupt, njit, public
 from models.linalg import cholesky, invert_lower, log_det, solve_lower, solve_lower_transposed
 
 
@@ -141,7 +141,7 @@ def geometry_of_tensors(x, L, model):
     return Geometry(U(x, model), log_det(L), L, drift, dG)
 
 
-@generic(on=2, default=geometry_of_tensors)
+@dispatch(arg=2, default=geometry_of_tensors)
 def geometry(x, L, model):
     """Return the Geometry of x, or what a model has in its place: then dH_dx is to know it too.
 
@@ -165,7 +165,7 @@ def dH_dx_of_tensors(here, p):
     return gradient
 
 
-@generic(on=0, default=dH_dx_of_tensors)
+@dispatch(arg=0, default=dH_dx_of_tensors)
 def dH_dx(here, p):
     """Gradient of H with respect to x, minus the right side of equation (12).  (d,)."""
 
@@ -226,7 +226,7 @@ def check_start(name, x, model):
     return x
 
 
-@entry(check_trajectory)
+@public(check_trajectory)
 @njit
 def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
     """Integrate Hamilton's equations of a non-separable H for a time l_max eps.
@@ -403,7 +403,7 @@ def check_chain(x0, model, l_max, eps, t_max, rng, f_max=100, tol=1e-12, tol_bac
             validate.real("tol", tol, 0), validate.real("tol_back", tol_back, 0))
 
 
-@entry(check_chain)
+@public(check_chain)
 @njit
 def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):
     """Run t_max transitions of RMHMC from x0.

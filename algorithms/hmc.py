@@ -32,7 +32,7 @@ import numpy as np
 
 from models import validate
 from models.interface import U, U_and_grad_U, grad_U
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 from models.linalg import cholesky, solve_lower, solve_lower_transposed
 
 
@@ -201,7 +201,7 @@ def check_hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
 
 
 @warned
-@entry(check_hmc)
+@public(check_hmc)
 @njit
 def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
     """Run n transitions of HMC from q0; return a Chain.

@@ -58,7 +58,7 @@ import numpy as np
 
 from models import validate
 from models.gp_classification import LOG_2_PI, GPClassification
-from models.jit import entry, njit
+from models.jit import njit, public
 from models.linalg import (
     cholesky,
     gram,
@@ -81,7 +81,7 @@ def check_rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
             validate.generator("rng", rng), validate.count("f_max", f_max))
 
 
-@entry(check_rmhmc)
+@public(check_rmhmc)
 @njit
 def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     r"""Run t_max transitions of RMHMC, which leave exp(L_beta) invariant as f_max -> infinity.

@@ -40,7 +40,7 @@ import numpy as np
 
 from algorithms.paquet_rmhmc import Chain, Counts, check_rmhmc
 from models.gp_classification import LOG_2_PI
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 from models.linalg import (
     factorise,
     invert_lower,
@@ -161,7 +161,7 @@ def trajectory(at, p, model, l_max, eps, f_max, L, work, path):
     return at, p, H_old, H
 
 
-@entry(check_rmhmc)
+@public(check_rmhmc)
 @njit
 def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     """Run t_max transitions of RMHMC; arguments and result as algorithms.paquet_rmhmc.rmhmc."""

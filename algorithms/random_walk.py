@@ -26,7 +26,7 @@ import numpy as np
 from algorithms.hmc import Chain, Counts
 from models import validate
 from models.interface import U
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 
 
 @njit
@@ -73,7 +73,7 @@ def check_random_walk(q0, model, scale, n, rng, thin=1):
             validate.generator("rng", rng), validate.count("thin", thin))
 
 
-@entry(check_random_walk)
+@public(check_random_walk)
 @njit
 def random_walk(q0, model, scale, n, rng, thin=1):
     """Run n * thin transitions from q0 and keep every thin-th state; return a Chain.

@@ -87,12 +87,10 @@ from models.interface import (
     U_phi,
     U_prior,
     U_theta,
-    at_phi,
-    at_theta,
+    dispatch,
     fisher_momentum,
     fisher_theta,
     fisher_velocity,
-    generic,
     grad_U,
     grad_U_phi,
     grad_U_theta,
@@ -100,9 +98,11 @@ from models.interface import (
     metric_gradient_phi,
     metric_phi,
     momentum_phi,
+    precompute_phi,
+    precompute_theta,
     velocity_phi,
 )
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 from models.linalg import invert_lower, log_det, solve_lower_matrix
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
@@ -119,7 +119,7 @@ def rmhmc_within_gibbs_step(theta, phi, model, eps_theta, eps_phi, L_theta, L_ph
 
     Returns a Transition.
     """
-    Phi, theta, k = at_phi(phi, model), theta.copy(), parts(model)
+    Phi, theta, k = precompute_phi(phi, model), theta.copy(), parts(model)
     accepted, failed = np.empty(k + 1, np.bool_), np.empty(k + 1, np.bool_)
     error, m, gradients, factors = np.empty(k + 1), theta.size // k, 0, 0
     # 1   for each part theta_i of theta that is independent of the others given phi
@@ -134,7 +134,7 @@ def rmhmc_within_gibbs_step(theta, phi, model, eps_theta, eps_phi, L_theta, L_ph
         gradients += 1 + end.gradients
         factors += 1 + end.factors
     # 3   phi <- a transition of RMHMC for p(phi | theta): L_phi steps of eps_phi
-    phi, accepted[k], end = block_step(phi, block_phi(at_theta(theta, model), model),
+    phi, accepted[k], end = block_step(phi, block_phi(precompute_theta(theta, model), model),
                                        eps_phi, L_phi, solver, rng)
     # ours
     error[k], failed[k] = end.error, end.failed
@@ -238,7 +238,7 @@ class ThetaGivenPhi(NamedTuple):
     """theta given phi, with a metric that does not depend on theta."""
 
     model: NamedTuple
-    Phi: NamedTuple  # at_phi
+    Phi: NamedTuple  # precompute_phi
     F: NamedTuple  # fisher_theta
 
 
@@ -246,50 +246,50 @@ class PhiGivenTheta(NamedTuple):
     """phi given theta, with the constant metric M_phi."""
 
     model: NamedTuple
-    Theta: NamedTuple  # at_theta
+    Theta: NamedTuple  # precompute_theta
 
 
 class MetricPhiGivenTheta(NamedTuple):
     """phi given theta, with metric_phi."""
 
     model: NamedTuple
-    Theta: NamedTuple  # at_theta
+    Theta: NamedTuple  # precompute_theta
 
 
-@U.of(ThetaGivenPhi)
+@U.register(ThetaGivenPhi)
 def theta_U(theta, block):
     """U_theta."""
     return U_theta(theta, block.Phi, block.model)
 
 
-@grad_U.of(ThetaGivenPhi)
+@grad_U.register(ThetaGivenPhi)
 def theta_grad_U(theta, block):
     """Gradient of U_theta."""
     return grad_U_theta(theta, block.Phi, block.model)
 
 
-@U.of(PhiGivenTheta)
+@U.register(PhiGivenTheta)
 def phi_U(phi, block):
     """U_phi."""
-    return U_phi(at_phi(phi, block.model), block.Theta, block.model)
+    return U_phi(precompute_phi(phi, block.model), block.Theta, block.model)
 
 
-@grad_U.of(PhiGivenTheta)
+@grad_U.register(PhiGivenTheta)
 def phi_grad_U(phi, block):
     """Gradient of U_phi."""
-    return grad_U_phi(at_phi(phi, block.model), block.Theta, block.model)
+    return grad_U_phi(precompute_phi(phi, block.model), block.Theta, block.model)
 
 
-@metric.of(MetricPhiGivenTheta)
+@metric.register(MetricPhiGivenTheta)
 def phi_metric(phi, block):
     """metric_phi."""
-    return metric_phi(at_phi(phi, block.model), block.Theta, block.model)
+    return metric_phi(precompute_phi(phi, block.model), block.Theta, block.model)
 
 
-@geometry.of(MetricPhiGivenTheta)
+@geometry.register(MetricPhiGivenTheta)
 def phi_geometry(phi, L, block):
     """Evaluate U_phi, its gradient and the derivatives of metric_phi at phi."""
-    Phi = at_phi(phi, block.model)
+    Phi = precompute_phi(phi, block.model)
     dG = metric_gradient_phi(Phi, block.Theta, block.model)
     drift = grad_U_phi(Phi, block.Theta, block.model)
     L_inv = L.copy()
@@ -315,7 +315,7 @@ class GroupGeometry(NamedTuple):
     given: GroupGivenV
 
 
-@geometry.of(GroupGivenV)
+@geometry.register(GroupGivenV)
 def group_geometry(w, L, given):
     """Evaluate U, its gradient and tr(G^-1 dG_k) = sum_j c_j |L^-1 x_j|^2 y_j x_jk."""
     model, i = given.model, given.i
@@ -331,7 +331,7 @@ def group_geometry(w, L, given):
     return GroupGeometry(U(w, given), log_det(L), L, drift, c, given)
 
 
-@dH_dx.of(GroupGeometry)
+@dH_dx.register(GroupGeometry)
 def group_dH_dx(here, p):
     """Gradient of H with respect to the group's weights.  (d,)."""
     given, gradient = here.given, here.drift.copy()
@@ -367,17 +367,17 @@ def phi_by_generalised_leapfrog(Theta, model):
     return MetricPhiGivenTheta(model, Theta)
 
 
-@generic(on=0, default=one_part)
+@dispatch(arg=0, default=one_part)
 def parts(model):
     """How many parts of equal size theta has that are independent given phi, one after another."""
 
 
-@generic(on=2, default=theta_by_leapfrog)
+@dispatch(arg=2, default=theta_by_leapfrog)
 def block_theta(i, Phi, model):
     """Return the model of part i of theta given phi."""
 
 
-@generic(on=1, default=phi_by_leapfrog)
+@dispatch(arg=1, default=phi_by_leapfrog)
 def block_phi(Theta, model):
     """Return the model of phi given theta.
 
@@ -385,17 +385,17 @@ def block_phi(Theta, model):
     """
 
 
-block_phi.of(StochasticVolatility)(phi_by_generalised_leapfrog.py_func)
-block_phi.of(LogGaussianCox)(phi_by_generalised_leapfrog.py_func)
+block_phi.register(StochasticVolatility)(phi_by_generalised_leapfrog.py_func)
+block_phi.register(LogGaussianCox)(phi_by_generalised_leapfrog.py_func)
 
 
-@parts.of(HierarchicalLogistic)
+@parts.register(HierarchicalLogistic)
 def groups(model):
     """Its groups."""
     return model.starts.size - 1
 
 
-@block_theta.of(HierarchicalLogistic)
+@block_theta.register(HierarchicalLogistic)
 def group_block(i, Phi, model):
     """One group's weights, with their Fisher information and the prior's precision."""
     return GroupGivenV(model, i, Phi.precision)
@@ -463,17 +463,17 @@ def there_and_back(z, r, here, block, eps, L, solver):
                there.gradients + back.gradients, there.factors + back.factors)
 
 
-@generic(on=1, default=geometry_at)
+@dispatch(arg=1, default=geometry_at)
 def at(z, block):
     """Return what a transition that starts at z needs of it."""
 
 
-@generic(on=2, default=momentum_of_metric)
+@dispatch(arg=2, default=momentum_of_metric)
 def momentum(x, here, block):
     """A square root of the metric times x, which is N(0, G) if x is N(0, I).  (d,) -> (d,)."""
 
 
-@generic(on=3, default=there_and_back)
+@dispatch(arg=3, default=there_and_back)
 def trajectory(z, r, here, block, eps, L, solver):
     """Return the End of L steps from (z, r)."""
 
@@ -485,55 +485,55 @@ class Start(NamedTuple):
     g: np.ndarray  # (d,) grad U
 
 
-@at.of(ThetaGivenPhi)
+@at.register(ThetaGivenPhi)
 def start_theta(z, block):
     """U_theta and its gradient."""
     return Start(U(z, block), grad_U(z, block))
 
 
-@at.of(PhiGivenTheta)
+@at.register(PhiGivenTheta)
 def start_phi(z, block):
     """U_phi and its gradient."""
     return Start(U(z, block), grad_U(z, block))
 
 
-@momentum.of(ThetaGivenPhi)
+@momentum.register(ThetaGivenPhi)
 def draw_theta(x, here, block):
     """fisher_momentum."""
     return fisher_momentum(x, block.F, block.model)
 
 
-@momentum.of(PhiGivenTheta)
+@momentum.register(PhiGivenTheta)
 def draw_phi(x, here, block):
     """momentum_phi."""
     return momentum_phi(x, block.Theta, block.model)
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def velocity(r, block):
     """G^-1 r, for a metric that does not depend on what moves."""
 
 
-@velocity.of(ThetaGivenPhi)
+@velocity.register(ThetaGivenPhi)
 def velocity_of_theta(r, block):
     """fisher_velocity."""
     return fisher_velocity(r, block.F, block.model)
 
 
-@velocity.of(PhiGivenTheta)
+@velocity.register(PhiGivenTheta)
 def velocity_of_phi(r, block):
     """velocity_phi."""
     return velocity_phi(r, block.Theta, block.model)
 
 
-trajectory.of(ThetaGivenPhi)(leapfrog.py_func)
-trajectory.of(PhiGivenTheta)(leapfrog.py_func)
+trajectory.register(ThetaGivenPhi)(leapfrog.py_func)
+trajectory.register(PhiGivenTheta)(leapfrog.py_func)
 
 
 # Chains
 
 # of a model, which may have more
-NEEDED = (at_phi, U_theta, U_phi, grad_U_phi, U_prior)
+NEEDED = (precompute_phi, U_theta, U_phi, grad_U_phi, U_prior)
 
 
 class Chain(NamedTuple):
@@ -570,7 +570,7 @@ def check_rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L
 
 
 @warned
-@entry(check_rmhmc_within_gibbs)
+@public(check_rmhmc_within_gibbs)
 @njit
 def rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, n, rng, jitter,
                        keep, solver):
@@ -612,7 +612,7 @@ def rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, 
                                        L_theta, L_phi, solver, rng)
         theta, phi = step.theta, step.phi
         rows[t], columns[t] = theta[keep], phi
-        energies[t] = U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)
+        energies[t] = U_theta(theta, precompute_phi(phi, model), model) + U_prior(phi, model)
         accepted[t], energy_error[t], failed[t] = step.accepted, step.error, step.failed
         g_theta += step.counts.gradient_theta
         g_phi += step.counts.gradient_phi

@@ -194,14 +194,14 @@ class NormalApproximation(NamedTuple):
     w: fields.Positive("d")  # frequencies of the flow
 
 
-@U.of(NormalApproximation)
+@U.register(NormalApproximation)
 def normal_U(q, fit):
     """U_0 of Algorithm 1, (q - q-hat)' J (q - q-hat) / 2."""
     a = fit.w * (fit.Z.T @ (q - fit.q_hat))
     return a @ a / 2
 
 
-@grad_U.of(NormalApproximation)
+@grad_U.register(NormalApproximation)
 def normal_grad_U(q, fit):
     """Gradient of U_0, J (q - q-hat)."""
     return fit.Z @ (fit.w * fit.w * (fit.Z.T @ (q - fit.q_hat)))

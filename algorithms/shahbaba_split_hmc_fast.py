@@ -1,4 +1,5 @@
-"""The same two algorithms as algorithms/shahbaba_split_hmc.py, without a gradient twice.  Read that first.
+"""The same two algorithms as algorithms/shahbaba_split_hmc.py, without a gradient twice.  Read that
+first.
 
 A half step that begins a step has the gradient of the one that ended the last, and those at the
 start are known from the transition that led there, so a state carries them.  A transition takes L
@@ -16,7 +17,7 @@ import numpy as np
 from algorithms.hmc import Chain, draw_step
 from algorithms.shahbaba_split_hmc import check_data, check_normal, exact_flow, follow
 from models.interface import U, U_and_grad_U, grad_U
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 
 
 class Counts(NamedTuple):
@@ -140,7 +141,7 @@ def empty_chain(n, d, counts):
     return Chain(np.empty((n, d)), np.empty(n), np.empty(n, np.bool_), np.empty(n), counts)
 
 
-@entry(check_normal)
+@public(check_normal)
 @njit
 def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
     """Run n transitions of split HMC with a normal approximation from q0; return a Chain.
@@ -170,7 +171,7 @@ def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
     return chain
 
 
-@entry(check_data)
+@public(check_data)
 @njit
 def data_split_hmc(q0, model, split, eps, L, M, n, rng, jitter=0.2):
     """Run n transitions of split HMC with splitting of data from q0; return a Chain.

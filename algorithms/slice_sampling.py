@@ -43,8 +43,8 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
-from models.interface import U, commit, generic, log_likelihood_of, prepare, trial
-from models.jit import check_interrupt, entry, njit
+from models.interface import U, commit, dispatch, log_likelihood_of, prepare, trial
+from models.jit import check_interrupt, njit, public
 
 EVALUATIONS, WIDTHS, SHRINKAGES, NOT_FINITE = range(4)
 LONGEST = 1e300  # of an interval: the shrinkage of an infinite one would not end
@@ -151,12 +151,12 @@ class Slice(NamedTuple):
     at_random: bool  # only one of them, drawn with equal probabilities
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def forward(cache, model, move, tally, rng):
     """Take the step R: return the cache of the next state.  tally: (4,) int, is added to."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def backward(cache, model, move, tally, rng):
     """Take the step R~, the reverse of R with respect to exp(-U).  As forward."""
 
@@ -186,7 +186,7 @@ def chosen(move, rng):
     return move.variables
 
 
-@forward.of(Slice)
+@forward.register(Slice)
 def slice_forward(cache, model, move, tally, rng):
     """Update the variables in sequence."""
     for k in chosen(move, rng):
@@ -194,7 +194,7 @@ def slice_forward(cache, model, move, tally, rng):
     return cache
 
 
-@backward.of(Slice)
+@backward.register(Slice)
 def slice_backward(cache, model, move, tally, rng):
     """Update them in the opposite sequence."""
     for k in chosen(move, rng)[::-1]:
@@ -307,7 +307,7 @@ def check_slice(x0, model, w, n, rng, max_widths=10):
     return (x0, model, w, validate.count("n", n), validate.generator("rng", rng), max_widths)
 
 
-@entry(check_slice)
+@public(check_slice)
 @njit
 def slice_sampling(x0, model, w, n, rng, max_widths):
     """Run n sweeps of univariate slice sampling from x0; return a Chain.

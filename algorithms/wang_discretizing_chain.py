@@ -12,8 +12,8 @@ Paper       C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Mo
 Mirror      whole_chain_step, Section 3 as it is defined: all K steps are simulated before the mark
             moves.  The numbers of the sentences are ours.  "The actual implementation", with K
             infinite and steps that are simulated when they are needed, is
-            algorithms/wang_discretizing_chain_fast.py: another transition, which the mirror has for its
-            limit as K grows (tests/test_proofs.py).
+            algorithms/wang_discretizing_chain_fast.py: another transition, which the mirror has for
+            its limit as K grows (tests/test_proofs.py).
 
 R leaves pi* invariant, the density of the approximation; a `move` says what R and its reverse R~
 are (algorithms/slice_sampling.py).  With r = s = 1 and K infinite a mapping is a Metropolis step

@@ -36,7 +36,7 @@ from algorithms.slice_sampling import (
 from algorithms.wang_discretizing_chain import check_layer, plan
 from models import validate
 from models.interface import U, log_likelihood_of, prepare
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 
 MOST_STEPS = 10**6  # r times s: what a mapping has room for
 
@@ -174,7 +174,7 @@ def check_discretizing(x0, model, approximation, w, n, rng, r=1, s=1, unit="vari
             s, variables, at_random, max_widths, bool(marks))
 
 
-@entry(check_discretizing)
+@public(check_discretizing)
 @njit
 def discretizing_chain(x0, model, approximation, w, n, rng, r, s, variables, at_random, max_widths,
                        marks):

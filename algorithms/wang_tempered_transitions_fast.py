@@ -38,8 +38,8 @@ from algorithms.slice_sampling import (
 )
 from algorithms.wang_discretizing_chain import check_layer, plan
 from models import validate
-from models.interface import U, commit, generic, log_likelihood_of, prepare
-from models.jit import check_interrupt, entry, njit
+from models.interface import U, commit, dispatch, log_likelihood_of, prepare
+from models.jit import check_interrupt, njit, public
 
 
 class NoLayer(NamedTuple):
@@ -79,35 +79,35 @@ class State(NamedTuple):
     layers: NamedTuple  # Near
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def near_all(q, layers):
     """Return a Near for all layers at q: one evaluation of each, from scratch."""
 
 
-@near_all.of(NoLayer)
+@near_all.register(NoLayer)
 def near_none(q, layers):
     """Return nothing."""
     return NoLayer(0.0)
 
 
-@near_all.of(Layers)
+@near_all.register(Layers)
 def near_layers(q, layers):
     """Return the caches of this layer and of those above."""
     return Near(prepare(q, layers.model), near_all(q, layers.above))
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def near_after(q, trip, layers):
     """Return a Near for all layers, as near to q as they were brought; evaluate nothing."""
 
 
-@near_after.of(NoLayer)
+@near_after.register(NoLayer)
 def near_after_nothing(q, trip, layers):
     """Return nothing."""
     return NoLayer(0.0)
 
 
-@near_after.of(Trip)
+@near_after.register(Trip)
 def near_after_trip(q, trip, layers):
     """Take the cache that is at q; else change what differs by one variable, of unknown energy."""
     cache = trip.back
@@ -119,7 +119,7 @@ def near_after_trip(q, trip, layers):
     return Near(cache, near_after(q, trip.above, layers.above))
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def excursion(q, layers, near, move, i, tally, rng):
     """Go up from x-hat_(i-1) = q by T-hat_i, ..., T-hat_n and down by T-check_n, ..., T-check_i.
 
@@ -143,13 +143,13 @@ def excursion(q, layers, near, move, i, tally, rng):
     """
 
 
-@excursion.of(NoLayer)
+@excursion.register(NoLayer)
 def no_excursion(q, layers, near, move, i, tally, rng):
     """Stay: x-bar_n is the end of the way up and the start of the way down."""
     return q, 0.0, 0.0, NoLayer(0.0)
 
 
-@excursion.of(Layers)
+@excursion.register(Layers)
 def excursion_above(q, layers, near, move, i, tally, rng):
     """Make the excursion from a layer that there is."""
     left = reached(q, near.cache, layers.model, tally[i])
@@ -215,7 +215,7 @@ def check_tempered(x0, model, layers, w, n, rng, unit="variable", max_widths=10)
             variables, at_random, max_widths, len(layers))
 
 
-@entry(check_tempered)
+@public(check_tempered)
 @njit
 def tempered_transitions(x0, model, layers, w, n, rng, variables, at_random, max_widths, depth):
     """Run n iterations of mapping with tempered transitions from x0; return a Chain.

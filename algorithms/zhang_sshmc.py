@@ -83,9 +83,7 @@ from models.interface import (
     U,
     U_prior,
     U_theta,
-    at_phi,
-    at_theta,
-    generic,
+    dispatch,
     grad_U,
     grad_U1,
     grad_U2,
@@ -93,11 +91,13 @@ from models.interface import (
     log_det_theta,
     momentum_phi,
     momentum_theta,
+    precompute_phi,
+    precompute_theta,
     sizes,
     velocity_phi,
     velocity_theta,
 )
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 
 
 @njit
@@ -125,8 +125,8 @@ def sshmc_step(theta, phi, model, eps, L, rng):
     #     why     G is the precision of r in 4.1; one of two conventions is to be kept, and either
     #             will do
     #     test    test_line_1_the_precision_of_the_momentum_is_G
-    r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)
-    r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)
+    r_theta = momentum_theta(rng.standard_normal(theta.size), precompute_phi(phi, model), model)
+    r_phi = momentum_phi(rng.standard_normal(phi.size), precompute_theta(theta, model), model)
     # ours: before the first ABLA step
     theta_l, phi_l, r_theta_l, r_phi_l = theta, phi, r_theta, r_phi
     # 2   for l in 1, 2, ..., L do
@@ -137,17 +137,17 @@ def sshmc_step(theta, phi, model, eps, L, rng):
     for _l in range(L):
         check_interrupt()
         # 3   (theta^(l+eps/2), r_theta^(l+eps/2)) <- leapfrog(theta^(l), r_theta^(l), H_1, eps/2)
-        H_1 = H1(model, at_phi(phi_l, model), r_phi_l)
+        H_1 = H1(model, precompute_phi(phi_l, model), r_phi_l)
         theta_half, r_theta_half = leapfrog(theta_l, r_theta_l, H_1, eps / 2)
         # 4   (phi^(l+eps), r_phi^(l+eps)) <- leapfrog(phi^(l), r_phi^(l), H_2, eps)
-        H_2 = H2(model, at_theta(theta_half, model), r_theta_half)
+        H_2 = H2(model, precompute_theta(theta_half, model), r_theta_half)
         phi_l, r_phi_l = leapfrog(phi_l, r_phi_l, H_2, eps)
         # 5   (theta^(l+eps), r_theta^(l+eps)) <- leapfrog(theta^(l), r_theta^(l), H_1, eps/2)
         #     theirs  starts from theta^(l) and r_theta^(l), the state before the first leapfrog
         #     ours    starts from theta^(l+eps/2) and r_theta^(l+eps/2), where the first ended
         #     why     as printed the step is neither reversible nor of volume 1
         #     test    test_the_third_leapfrog_starts_where_the_first_ended
-        H_1 = H1(model, at_phi(phi_l, model), r_phi_l)
+        H_1 = H1(model, precompute_phi(phi_l, model), r_phi_l)
         theta_l, r_theta_l = leapfrog(theta_half, r_theta_half, H_1, eps / 2)
     # 6   end for
     # 7   draw u ~ U(0, 1)
@@ -199,7 +199,7 @@ class H1(NamedTuple):
     """H_1 of equation (6): phi and its momentum stand still."""
 
     model: NamedTuple
-    Phi: NamedTuple  # at_phi
+    Phi: NamedTuple  # precompute_phi
     r_phi: np.ndarray  # (h,)
 
 
@@ -207,46 +207,46 @@ class H2(NamedTuple):
     """H_2 of equation (9): theta and its momentum stand still."""
 
     model: NamedTuple
-    Theta: NamedTuple  # at_theta
+    Theta: NamedTuple  # precompute_theta
     r_theta: np.ndarray  # (n,)
 
 
-@U.of(H1)
+@U.register(H1)
 def H1_U(theta, H):
     """U_1 of equation (7)."""
     return U1(theta, H.Phi, H.r_phi, H.model)
 
 
-@grad_U.of(H1)
+@grad_U.register(H1)
 def H1_grad_U(theta, H):
     """Gradient of U_1: where M_phi is constant, that of the model's U_theta."""
     return grad_U1(theta, H.Phi, H.r_phi, H.model)
 
 
-@U.of(H2)
+@U.register(H2)
 def H2_U(phi, H):
     """U_2 of equation (10)."""
-    return U2(at_phi(phi, H.model), H.Theta, H.r_theta, H.model)
+    return U2(precompute_phi(phi, H.model), H.Theta, H.r_theta, H.model)
 
 
-@grad_U.of(H2)
+@grad_U.register(H2)
 def H2_grad_U(phi, H):
     """Gradient of U_2: the model's grad_U2."""
-    return grad_U2(at_phi(phi, H.model), H.Theta, H.r_theta, H.model)
+    return grad_U2(precompute_phi(phi, H.model), H.Theta, H.r_theta, H.model)
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def velocity(r, H):
     """M^-1 r, the gradient of the kinetic energy of H: (8) or (11)."""
 
 
-@velocity.of(H1)
+@velocity.register(H1)
 def H1_velocity(r, H):
     """Gradient of K_1."""
     return velocity_theta(r, H.Phi, H.model)
 
 
-@velocity.of(H2)
+@velocity.register(H2)
 def H2_velocity(r, H):
     """Gradient of K_2."""
     return velocity_phi(r, H.Theta, H.model)
@@ -276,7 +276,7 @@ class Energy(NamedTuple):
 @njit
 def energy(theta, phi, r_theta, r_phi, model):
     """Evaluate (4) and (5) in parts: an Energy."""
-    Phi, Theta = at_phi(phi, model), at_theta(theta, model)
+    Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
     return Energy(U_theta(theta, Phi, model) + U_prior(phi, model),
                   kinetic(r_theta, H1(model, Phi, r_phi)),
                   kinetic(r_phi, H2(model, Theta, r_theta)),
@@ -299,11 +299,11 @@ def abla_step(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, n_theta, n_
 
     The arguments are those of sshmc_general_step; H_1 and H_2 are given what stands still.
     """
-    H_1 = H1(model, at_phi(phi, model), r_phi)
+    H_1 = H1(model, precompute_phi(phi, model), r_phi)
     theta_, r_theta_ = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)
-    H_2 = H2(model, at_theta(theta_, model), r_theta_)
+    H_2 = H2(model, precompute_theta(theta_, model), r_theta_)
     phi, r_phi = leapfrog(phi, r_phi, H_2, eps_phi, n_phi)
-    H_1 = H1(model, at_phi(phi, model), r_phi)
+    H_1 = H1(model, precompute_phi(phi, model), r_phi)
     theta, r_theta = leapfrog(theta_, r_theta_, H_1, eps_theta, n_theta)
     return theta, phi, r_theta, r_phi
 
@@ -328,8 +328,8 @@ def sshmc_general_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi,
     -------
     theta, phi, accepted, error   as sshmc_step
     """
-    r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)
-    r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)
+    r_theta = momentum_theta(rng.standard_normal(theta.size), precompute_phi(phi, model), model)
+    r_phi = momentum_phi(rng.standard_normal(phi.size), precompute_theta(theta, model), model)
     theta_, phi_, r_theta_, r_phi_ = theta, phi, r_theta, r_phi
     for _ in range(L):
         check_interrupt()
@@ -345,7 +345,8 @@ def sshmc_general_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi,
 # Chains
 
 # of a model; it may have more
-NEEDED = (sizes, at_phi, at_theta, U_theta, U_prior, grad_U2, momentum_theta, velocity_theta,
+NEEDED = (sizes, precompute_phi, precompute_theta, U_theta, U_prior, grad_U2, momentum_theta,
+          velocity_theta,
           log_det_theta)
 
 
@@ -354,8 +355,8 @@ class Counts(NamedTuple):
 
     gradient_theta: int  # of the gradient of U1
     gradient_phi: int  # of the gradient of U2
-    factor_theta: int  # of at_phi: the factor of M_theta, above all
-    factor_phi: int  # of at_theta: the factor of M_phi, if it is not constant
+    factor_theta: int  # of precompute_phi: the factor of M_theta, above all
+    factor_phi: int  # of precompute_theta: the factor of M_phi, if it is not constant
 
 
 class Chain(NamedTuple):
@@ -379,7 +380,7 @@ def check_blocks(theta, phi, model):
     n, h = sizes(model)
     theta = validate.array("theta0", theta, (n,)).copy()  # it could be one that is read-only
     phi = validate.array("phi0", phi, (h,)).copy()
-    energy = U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)
+    energy = U_theta(theta, precompute_phi(phi, model), model) + U_prior(phi, model)
     if not np.isfinite(energy):
         raise ValueError(f"theta0 and phi0 must be where U is finite, but U there is {energy}")
     return theta, phi
@@ -398,7 +399,7 @@ def check_sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta=1, n
 
 
 @warned
-@entry(check_sshmc)
+@public(check_sshmc)
 @njit
 def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, jitter, keep):
     """Run n transitions of SSHMC from (theta0, phi0); return a Chain.
@@ -431,7 +432,7 @@ def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, ji
         theta, phi, chain.accepted[t], chain.energy_error[t] = sshmc_general_step(
             theta, phi, model, factor * eps_theta, factor * eps_phi, L, n_theta, n_phi, rng)
         chain.theta[t], chain.phi[t] = theta[keep], phi
-        chain.energies[t] = U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)
+        chain.energies[t] = U_theta(theta, precompute_phi(phi, model), model) + U_prior(phi, model)
     return chain
 
 

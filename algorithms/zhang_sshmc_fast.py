@@ -13,8 +13,8 @@ transition.  What differs, for every model:
        gradients of U2         (n_phi + 1) L                           2 n_phi L
 2. The factor of M_theta is computed once for each phi reached, and what is to be known of theta
    only where H_2 or the Metropolis test ask for it:
-       at_phi                  n_phi L                      the mirror 2 (n_phi + 1) L + 4
-       at_theta                L + 1                                   L + 3
+       precompute_phi                  n_phi L                      the mirror 2 (n_phi + 1) L + 4
+       precompute_theta                L + 1                                   L + 3
    (and each once before the first transition).
 3. U and both log determinants are carried from transition to transition, and the kinetic energies
    at the start are those of the normals drawn: r = A z with M = A A' has r' M^-1 r = z'z.
@@ -46,20 +46,20 @@ from models.funnel import VARIANCE, Funnel, FunnelPhi
 from models.interface import (
     U_prior,
     U_theta,
-    at_phi,
-    at_theta,
-    generic,
+    dispatch,
     grad_U1,
     grad_U2,
     log_det_phi,
     log_det_theta,
     momentum_phi,
     momentum_theta,
+    precompute_phi,
+    precompute_theta,
     sizes,
     velocity_phi,
     velocity_theta,
 )
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 from models.log_gaussian_cox import (
     LogGaussianCox,
     empty_phi,
@@ -93,7 +93,7 @@ def leapfrogs_phi(Phi, r_phi, Theta, r_theta, eps, n, model):
     """Take n leapfrogs for H_2 with n + 1 gradients; return Phi and r_phi."""
     r_phi = r_phi - eps / 2 * grad_U2(Phi, Theta, r_theta, model)
     for k in range(n):
-        Phi = at_phi(Phi.phi + eps * velocity_phi(r_phi, Theta, model), model)
+        Phi = precompute_phi(Phi.phi + eps * velocity_phi(r_phi, Theta, model), model)
         r_phi = r_phi - ((eps if k < n - 1 else eps / 2)
                          * grad_U2(Phi, Theta, r_theta, model))
     return Phi, r_phi
@@ -106,7 +106,7 @@ def joined_phi(Phi, r_phi, g, Theta, r_theta, eps, n, model):
     return Phi, r_phi, grad_U1(Theta.theta, Phi, r_phi, model)
 
 
-@generic(on=4, default=gradient_of_U1)
+@dispatch(arg=4, default=gradient_of_U1)
 def carry(theta, r_theta, Phi, r_phi, model):
     """Compute what the flows hand on to each other, besides theta, phi and their momenta.
 
@@ -115,7 +115,7 @@ def carry(theta, r_theta, Phi, r_phi, model):
     """
 
 
-@generic(on=7, default=joined_theta)
+@dispatch(arg=7, default=joined_theta)
 def flow_theta(theta, r_theta, carried, Phi, r_phi, eps, n, model):
     """Take n >= 1 leapfrogs of eps for H_1; return (theta, r_theta, carried), all at the end.
 
@@ -123,7 +123,7 @@ def flow_theta(theta, r_theta, carried, Phi, r_phi, eps, n, model):
     """
 
 
-@generic(on=7, default=joined_phi)
+@dispatch(arg=7, default=joined_phi)
 def flow_phi(Phi, r_phi, carried, Theta, r_theta, eps, n, model):
     """Take n >= 1 leapfrogs of eps for H_2; return (Phi, r_phi, carried), all at the end.
 
@@ -131,13 +131,13 @@ def flow_phi(Phi, r_phi, carried, Theta, r_theta, eps, n, model):
     """
 
 
-@carry.of(Funnel)
+@carry.register(Funnel)
 def funnel_carry(theta, r_theta, Phi, r_phi, model):
     """Nothing: a product by e^v is the gradient."""
     return None
 
 
-@flow_theta.of(Funnel)
+@flow_theta.register(Funnel)
 def funnel_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
     """Take the leapfrogs for H_1 in place, a loop over the coordinates each."""
     drift, half = eps / Phi.precision, eps / 2 * Phi.precision
@@ -154,7 +154,7 @@ def funnel_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
     return x, r_x, None
 
 
-@flow_phi.of(Funnel)
+@flow_phi.register(Funnel)
 def funnel_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
     """Take the leapfrogs for H_2, in which only two numbers move."""
     precision, v, r_v = Phi.precision, Phi.phi[0], r_phi[0]
@@ -169,13 +169,13 @@ def funnel_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
     return FunnelPhi(np.full(1, v), precision), r_phi, None
 
 
-@carry.of(StochasticVolatility)
+@carry.register(StochasticVolatility)
 def volatility_carry(theta, r_theta, Phi, r_phi, model):
     """Nothing: each kick computes its gradient."""
     return None
 
 
-@flow_theta.of(StochasticVolatility)
+@flow_theta.register(StochasticVolatility)
 def volatility_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
     """Take the leapfrogs for H_1 in place."""
     scratch = np.empty(x.size)
@@ -186,7 +186,7 @@ def volatility_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
     return x, r_x, None
 
 
-@flow_phi.of(StochasticVolatility)
+@flow_phi.register(StochasticVolatility)
 def volatility_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
     """Take the leapfrogs for H_2, and no gradient of U1 after them."""
     Phi, r_phi = leapfrogs_phi(Phi, r_phi, Theta, r_x, eps, n, model)
@@ -199,7 +199,7 @@ def side(model):
     return model.distance.shape[0]
 
 
-@carry.of(LogGaussianCox)
+@carry.register(LogGaussianCox)
 def cox_carry(x, r_x, Phi, r_phi, model):
     """Carry Sigma^-1 (x - mu), (n,), and memory for the Phi of the trajectory."""
     a = from_blocks(solve(to_blocks(x - model.mu, side(model)), Phi), side(model))
@@ -213,7 +213,7 @@ def cox_kick(x, r_x, a, eps, model):
         r_x[i] -= eps * (model.area * np.exp(x[i]) - model.counts[i] + a[i])
 
 
-@flow_theta.of(LogGaussianCox)
+@flow_theta.register(LogGaussianCox)
 def cox_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
     """Take the leapfrogs for H_1, with a product by Sigma each."""
     a, memory = carried
@@ -227,7 +227,7 @@ def cox_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
     return x, r_x, (a, memory)
 
 
-@flow_phi.of(LogGaussianCox)
+@flow_phi.register(LogGaussianCox)
 def cox_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
     """Take the leapfrogs for H_2, with a factorisation and a pair of solves each."""
     a, memory = carried
@@ -243,8 +243,8 @@ def cox_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
 class State(NamedTuple):
     """A state of the chain, and what is known of it; made by state_at."""
 
-    Phi: NamedTuple  # at_phi
-    Theta: NamedTuple  # at_theta
+    Phi: NamedTuple  # precompute_phi
+    Theta: NamedTuple  # precompute_theta
     U: float  # (4)
     log_dets: float  # log |M_theta(phi)| / 2 + log |M_phi(theta)| / 2
 
@@ -267,16 +267,16 @@ def trajectory(state, r_theta, r_phi, model, eps_theta, eps_phi, L, n_theta, n_p
                                          Phi, r_phi, eps_theta, n_theta, model)
     for step in range(1, L + 1):
         check_interrupt()
-        Theta = at_theta(theta, model)
+        Theta = precompute_theta(theta, model)
         Phi, r_phi, carried = flow_phi(Phi, r_phi, carried, Theta, r_theta, eps_phi, n_phi, model)
         theta, r_theta, carried = flow_theta(theta, r_theta, carried, Phi, r_phi, eps_theta,
                                              2 * n_theta if step < L else n_theta, model)
-    return state_at(Phi, at_theta(theta, model), model), r_theta, r_phi
+    return state_at(Phi, precompute_theta(theta, model), model), r_theta, r_phi
 
 
 @njit
 def sshmc_step(state, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
-    """One transition from a State; draws and result as algorithms.zhang_sshmc.sshmc_general_step."""
+    """One transition from a State; draws and result as sshmc_general_step of the mirror."""
     n, h = sizes(model)
     z_theta, z_phi = rng.standard_normal(n), rng.standard_normal(h)
     K = (z_theta @ z_theta + z_phi @ z_phi) / 2
@@ -292,7 +292,7 @@ def sshmc_step(state, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
 
 
 @warned
-@entry(check_sshmc)
+@public(check_sshmc)
 @njit
 def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, jitter, keep):
     """Run n transitions of SSHMC; arguments and result as algorithms.zhang_sshmc.sshmc."""
@@ -300,7 +300,7 @@ def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, ji
                   np.empty(n, np.bool_), np.empty(n),
                   Counts(((2 * n_theta + 1) * L + 1) * n, (n_phi + 1) * L * n,
                          n_phi * L * n + 1, (L + 1) * n + 1))
-    state = state_at(at_phi(phi0, model), at_theta(theta0, model), model)
+    state = state_at(precompute_phi(phi0, model), precompute_theta(theta0, model), model)
     for t in range(n):
         check_interrupt()
         factor = draw_step(1.0, jitter, rng)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from models import validate
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 
 FAR = 300.0  # a log beyond which squares overflow
 
@@ -16,7 +16,7 @@ def check_squared_exponential(X, Z, log_length, log_amplitude):
     return X, Z, log_length, validate.real("log_amplitude", log_amplitude, -FAR, FAR)
 
 
-@entry(check_squared_exponential)
+@public(check_squared_exponential)
 @njit
 def squared_exponential(X, Z, log_length, log_amplitude):
     """Return the matrix of sigma^2 exp(-|x - z|^2 / (2 l^2)) over the rows x of X and z of Z.

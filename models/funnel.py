@@ -52,8 +52,8 @@ class Funnel(NamedTuple):
                                        else mass_phi, 1))
 
 
-@validate.further.register
-def further(model: Funnel, name):
+@validate.check_values.register
+def check_values(model: Funnel, name):
     """There is a variable x."""
     validate.count(f"{name}.n", model.n)
 
@@ -72,14 +72,14 @@ class FunnelTheta(NamedTuple):
     squares: float  # x'x
 
 
-@interface.U.of(Funnel)
+@interface.U.register(Funnel)
 def U(q, model):
     """e^v x'x / 2 - n v / 2 + v^2 / 18."""
     x, v = q[:-1], q[-1]
     return np.exp(v) * (x @ x) / 2 - model.n * v / 2 + v * v / (2 * VARIANCE)
 
 
-@interface.grad_U.of(Funnel)
+@interface.grad_U.register(Funnel)
 def grad_U(q, model):
     """e^v x, and then e^v x'x / 2 - n / 2 + v / 9."""
     x, v = q[:-1], q[-1]
@@ -88,7 +88,7 @@ def grad_U(q, model):
     return g
 
 
-@interface.hessian.of(Funnel)
+@interface.hessian.register(Funnel)
 def hessian(q, model):
     """e^v I, e^v x and e^v x'x / 2 + 1/9."""
     n, x, precision = model.n, q[:-1], np.exp(q[-1])
@@ -100,7 +100,7 @@ def hessian(q, model):
     return A
 
 
-@interface.hessian_gradient.of(Funnel)
+@interface.hessian_gradient.register(Funnel)
 def hessian_gradient(q, model):
     """By x_i: e^v in (i, v) and e^v x_i in (v, v).  By v: the Hessian without its 1/9."""
     n, precision = model.n, np.exp(q[-1])
@@ -113,76 +113,76 @@ def hessian_gradient(q, model):
     return dA
 
 
-@interface.sizes.of(Funnel)
+@interface.sizes.register(Funnel)
 def sizes(model):
     """n, and 1."""
     return model.n, 1
 
 
-@interface.at_phi.of(Funnel)
-def at_phi(phi, model):
+@interface.precompute_phi.register(Funnel)
+def precompute_phi(phi, model):
     """e^v."""
     return FunnelPhi(phi, np.exp(phi[0]))
 
 
-@interface.at_theta.of(Funnel)
-def at_theta(theta, model):
+@interface.precompute_theta.register(Funnel)
+def precompute_theta(theta, model):
     """x'x."""
     return FunnelTheta(theta, theta @ theta)
 
 
-@interface.U_theta.of(Funnel)
+@interface.U_theta.register(Funnel)
 def U_theta(theta, Phi, model):
     """e^v x'x / 2 - n v / 2."""
     return Phi.precision * (theta @ theta) / 2 - model.n * Phi.phi[0] / 2
 
 
-@interface.grad_U_theta.of(Funnel)
+@interface.grad_U_theta.register(Funnel)
 def grad_U_theta(theta, Phi, model):
     """e^v x."""
     return Phi.precision * theta
 
 
-@interface.U_prior.of(Funnel)
+@interface.U_prior.register(Funnel)
 def U_prior(phi, model):
     """v^2 / 18."""
     return phi[0] * phi[0] / (2 * VARIANCE)
 
 
-@interface.U_phi.of(Funnel)
+@interface.U_phi.register(Funnel)
 def U_phi(Phi, Theta, model):
     """e^v x'x / 2 - n v / 2 + v^2 / 18."""
     v = Phi.phi[0]
     return Phi.precision * Theta.squares / 2 - model.n * v / 2 + v * v / (2 * VARIANCE)
 
 
-@interface.grad_U_phi.of(Funnel)
+@interface.grad_U_phi.register(Funnel)
 def grad_U_phi(Phi, Theta, model):
     """e^v x'x / 2 - n / 2 + v / 9."""
     v = Phi.phi[0]
     return np.array([Phi.precision * Theta.squares / 2 - model.n / 2 + v / VARIANCE])
 
 
-@interface.grad_U2.of(Funnel)
+@interface.grad_U2.register(Funnel)
 def grad_U2(Phi, Theta, r_theta, model):
     """e^v x'x / 2 - e^-v r_x'r_x / 2 + v / 9: n / 2 and the log determinant's cancel."""
     return np.array([Phi.precision * Theta.squares / 2 - (r_theta @ r_theta) / Phi.precision / 2
                      + Phi.phi[0] / VARIANCE])
 
 
-@interface.momentum_theta.of(Funnel)
+@interface.momentum_theta.register(Funnel)
 def momentum_theta(z, Phi, model):
     """e^(v/2) z."""
     return np.sqrt(Phi.precision) * z
 
 
-@interface.velocity_theta.of(Funnel)
+@interface.velocity_theta.register(Funnel)
 def velocity_theta(r_theta, Phi, model):
     """e^-v r_x."""
     return r_theta / Phi.precision
 
 
-@interface.log_det_theta.of(Funnel)
+@interface.log_det_theta.register(Funnel)
 def log_det_theta(Phi, model):
     """n v."""
     return model.n * Phi.phi[0]

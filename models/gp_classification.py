@@ -131,7 +131,7 @@ def log_ratio(x, model):
     return total
 
 
-@U.of(GPClassification)
+@U.register(GPClassification)
 def gp_classification_U(x, model):
     """-L_beta(x), with all constants; O(N^2)."""
     f = solve_lower(model.L_K, x)
@@ -144,7 +144,7 @@ def gp_classification_U(x, model):
     return -(model.beta * log_likelihood + log_prior - (1.0 - model.beta) * site)
 
 
-@grad_U.of(GPClassification)
+@grad_U.register(GPClassification)
 def gp_classification_grad_U(x, model):
     """K^-1 x - beta y h(y x) + (1 - beta) (tau x - nu); O(N^2)."""
     g = solve_lower_transposed(model.L_K, solve_lower(model.L_K, x))

@@ -66,8 +66,8 @@ class GPEigen(NamedTuple):
         return cls(model, int(m))
 
 
-@validate.further.register
-def further(model: GPEigen, name):
+@validate.check_values.register
+def check_values(model: GPEigen, name):
     """There are as many eigenvalues."""
     validate.count(f"{name}.m", model.m)
     if model.m > model.whole.y.size:
@@ -93,19 +93,19 @@ class EigenCache(NamedTuple):
     memory: Memory
 
 
-@interface.U_prior.of(GPEigen)
+@interface.U_prior.register(GPEigen)
 def U_prior(q, model):
     """That of the whole."""
     return gp_regression.U_prior(q, model.whole)
 
 
-@interface.log_likelihood_of.of(GPEigen)
+@interface.log_likelihood_of.register(GPEigen)
 def log_likelihood_of(energy, q, model):
     """log N(y | 0, C^)."""
     return U_prior(q, model) - energy
 
 
-@interface.U.of(GPEigen)
+@interface.U.register(GPEigen)
 def U(q, model):
     """-log N(y | 0, C^) - log p(q)."""
     return prepare(q, model).U
@@ -118,7 +118,7 @@ def empty_memory(n, d):
                   np.empty(n))
 
 
-@interface.prepare.of(GPEigen)
+@interface.prepare.register(GPEigen)
 def prepare(q, model):
     """Compute the kernel, its eigenvalues and U."""
     whole = model.whole
@@ -127,7 +127,7 @@ def prepare(q, model):
     return EigenCache(q.copy(), energy_from(memory, q, model), memory)
 
 
-@interface.trial.of(GPEigen)
+@interface.trial.register(GPEigen)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs no decomposition."""
     q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
@@ -138,7 +138,7 @@ def trial(cache, k, value, model):
     return energy_from(memory, q, model)
 
 
-@interface.commit.of(GPEigen)
+@interface.commit.register(GPEigen)
 def commit(cache, k, value, energy, model):
     """The same memory, which knows what it is for."""
     return EigenCache(changed(cache.q, k, value), energy, cache.memory)

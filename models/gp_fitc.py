@@ -75,8 +75,8 @@ class GPFITC(NamedTuple):
                    validate.real("jitter", jitter, 0.0, 1.0))
 
 
-@validate.further.register
-def further(model: GPFITC, name):
+@validate.check_values.register
+def check_values(model: GPFITC, name):
     """The covariates are those of the cases."""
     validate.real(f"{name}.jitter", model.jitter, 0.0, 1.0)
     validate.cases(f"{name}.index", model.index, model.whole.y.size)
@@ -101,25 +101,25 @@ class FITCCache(NamedTuple):
     memory: Memory
 
 
-@interface.U_prior.of(GPFITC)
+@interface.U_prior.register(GPFITC)
 def U_prior(q, model):
     """That of the whole."""
     return gp_regression.U_prior(q, model.whole)
 
 
-@interface.log_likelihood_of.of(GPFITC)
+@interface.log_likelihood_of.register(GPFITC)
 def log_likelihood_of(energy, q, model):
     """log N(y | 0, C^)."""
     return U_prior(q, model) - energy
 
 
-@interface.U.of(GPFITC)
+@interface.U.register(GPFITC)
 def U(q, model):
     """-log N(y | 0, C^) - log p(q); inf where a factor does not exist."""
     return prepare(q, model).U
 
 
-@interface.prepare.of(GPFITC)
+@interface.prepare.register(GPFITC)
 def prepare(q, model):
     """Compute the kernel, B and U."""
     whole, n, m = model.whole, model.whole.y.size, model.index.size
@@ -129,7 +129,7 @@ def prepare(q, model):
     return FITCCache(q.copy(), energy_from(memory, q, model), memory)
 
 
-@interface.trial.of(GPFITC)
+@interface.trial.register(GPFITC)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs no new B."""
     q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
@@ -140,7 +140,7 @@ def trial(cache, k, value, model):
     return energy_from(memory, q, model)
 
 
-@interface.commit.of(GPFITC)
+@interface.commit.register(GPFITC)
 def commit(cache, k, value, energy, model):
     """The same memory, which knows what it is for."""
     return FITCCache(changed(cache.q, k, value), energy, cache.memory)

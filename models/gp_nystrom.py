@@ -91,8 +91,8 @@ class GPNystrom(NamedTuple):
                    validate.real("jitter", jitter, 0.0, 1.0))
 
 
-@validate.further.register
-def further(model: GPNystrom, name):
+@validate.check_values.register
+def check_values(model: GPNystrom, name):
     """The covariates are those of the cases."""
     validate.real(f"{name}.jitter", model.jitter, 0.0, 1.0)
     validate.cases(f"{name}.index", model.index, model.whole.y.size)
@@ -119,19 +119,19 @@ class NystromCache(NamedTuple):
     memory: Memory
 
 
-@interface.U_prior.of(GPNystrom)
+@interface.U_prior.register(GPNystrom)
 def U_prior(q, model):
     """That of the whole."""
     return gp_regression.U_prior(q, model.whole)
 
 
-@interface.log_likelihood_of.of(GPNystrom)
+@interface.log_likelihood_of.register(GPNystrom)
 def log_likelihood_of(energy, q, model):
     """log N(y | 0, C^)."""
     return U_prior(q, model) - energy
 
 
-@interface.U.of(GPNystrom)
+@interface.U.register(GPNystrom)
 def U(q, model):
     """-log N(y | 0, C^) - log p(q); inf where a factor does not exist."""
     return prepare(q, model).U
@@ -144,7 +144,7 @@ def empty_memory(n, m, d):
                   np.full(d - 1, np.nan), np.empty((m, m)))
 
 
-@interface.prepare.of(GPNystrom)
+@interface.prepare.register(GPNystrom)
 def prepare(q, model):
     """Compute the kernel, B, B'B and U."""
     whole = model.whole
@@ -153,7 +153,7 @@ def prepare(q, model):
     return NystromCache(q.copy(), energy_from(memory, q, model), memory)
 
 
-@interface.trial.of(GPNystrom)
+@interface.trial.register(GPNystrom)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs the factor M only."""
     q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
@@ -164,7 +164,7 @@ def trial(cache, k, value, model):
     return energy_from(memory, q, model)
 
 
-@interface.commit.of(GPNystrom)
+@interface.commit.register(GPNystrom)
 def commit(cache, k, value, energy, model):
     """The same memory, which knows what it is for."""
     return NystromCache(changed(cache.q, k, value), energy, cache.memory)

@@ -38,7 +38,7 @@ from models import interface, validate
 from models.fields import Array, Counts, Positive
 from models.gp_kernel import Kernel, empty_kernel, fill, set_lengths, set_one_length
 from models.interface import changed
-from models.jit import entry, njit
+from models.jit import njit, public
 from models.linalg import (
     factorise,
     inverse_of_product,
@@ -104,8 +104,8 @@ def each(name, value, d):
     return validate.array(name, value, (d,))
 
 
-@validate.further.register
-def further(model: GPRegression, name):
+@validate.check_values.register
+def check_values(model: GPRegression, name):
     """Every covariate has its length among the parameters; the constant's variance is >= 0."""
     d = model.mean.size
     if d < 3 or (model.group >= d - 2).any():
@@ -137,7 +137,7 @@ class Prediction(NamedTuple):
     noisy: np.ndarray  # variance of y = f + noise
 
 
-@interface.U_prior.of(GPRegression)
+@interface.U_prior.register(GPRegression)
 def U_prior(q, model):
     """sum_k (q_k - mean_k)^2 / (2 sd_k^2) + log sd_k + log(2 pi) / 2."""
     total = 0.5 * q.size * LOG_2_PI
@@ -147,7 +147,7 @@ def U_prior(q, model):
     return total
 
 
-@interface.log_likelihood_of.of(GPRegression)
+@interface.log_likelihood_of.register(GPRegression)
 def log_likelihood_of(energy, q, model):
     """log N(y | 0, C)."""
     return U_prior(q, model) - energy
@@ -174,14 +174,14 @@ def minus_log_normal(C, y):
     return 0.5 * (y.size * LOG_2_PI + log_det(C) + u @ u)
 
 
-@interface.U.of(GPRegression)
+@interface.U.register(GPRegression)
 def U(q, model):
     """-log N(y | 0, C) - log p(q)."""
     C = covariance(q, model)
     return minus_log_normal(C, model.y) + U_prior(q, model)
 
 
-@interface.log_likelihood.of(GPRegression)
+@interface.log_likelihood.register(GPRegression)
 def log_likelihood(q, model):
     """log N(y | 0, C)."""
     return -minus_log_normal(covariance(q, model), model.y)
@@ -200,7 +200,7 @@ def covariance(q, model):
 # One variable at a time
 
 
-@interface.prepare.of(GPRegression)
+@interface.prepare.register(GPRegression)
 def prepare(q, model):
     """Compute the kernel and U."""
     n = model.y.size
@@ -209,7 +209,7 @@ def prepare(q, model):
     return GPCache(q.copy(), energy_from(memory, q, model), memory)
 
 
-@interface.trial.of(GPRegression)
+@interface.trial.register(GPRegression)
 def trial(cache, k, value, model):
     """U with q_k = value: the kernel is there or, for a length, follows from what is there."""
     q, kernel = changed(cache.q, k, value), cache.memory.kernel
@@ -220,7 +220,7 @@ def trial(cache, k, value, model):
     return energy_from(cache.memory, q, model)
 
 
-@interface.commit.of(GPRegression)
+@interface.commit.register(GPRegression)
 def commit(cache, k, value, energy, model):
     """The same memory, which knows what it is for."""
     return GPCache(changed(cache.q, k, value), energy, cache.memory)
@@ -236,7 +236,7 @@ def energy_from(memory, q, model):
 # Gradient
 
 
-@interface.grad_U.of(GPRegression)
+@interface.grad_U.register(GPRegression)
 def grad_U(q, model):
     """tr(A dC_k) / 2 with A = C^-1 - a a', a = C^-1 y, and the prior's; nan where U is inf.
 
@@ -284,7 +284,7 @@ def check_predict(Z, q, model):
     return np.ascontiguousarray(Z.T), validate.array("q", q, model.precision.shape), model
 
 
-@entry(check_predict)
+@public(check_predict)
 @njit
 def predict(Z, q, model):
     """Return the predictive distribution at new cases given the hyperparameters, (25) and (26).

@@ -56,8 +56,8 @@ class GPSpectral(NamedTuple):
         return cls(model)
 
 
-@validate.further.register
-def further(model: GPSpectral, name):
+@validate.check_values.register
+def check_values(model: GPSpectral, name):
     """There is one length."""
     if model.whole.mean.size != 3:
         raise ValueError(f"{name}.whole must have one length, as an isotropic model has, not"
@@ -81,25 +81,25 @@ class SpectralCache(NamedTuple):
     memory: Memory
 
 
-@interface.U_prior.of(GPSpectral)
+@interface.U_prior.register(GPSpectral)
 def U_prior(q, model):
     """That of the regression."""
     return gp_regression.U_prior(q, model.whole)
 
 
-@interface.log_likelihood_of.of(GPSpectral)
+@interface.log_likelihood_of.register(GPSpectral)
 def log_likelihood_of(energy, q, model):
     """log N(y | 0, C)."""
     return U_prior(q, model) - energy
 
 
-@interface.U.of(GPSpectral)
+@interface.U.register(GPSpectral)
 def U(q, model):
     """-log N(y | 0, C) - log p(q)."""
     return prepare(q, model).U
 
 
-@interface.prepare.of(GPSpectral)
+@interface.prepare.register(GPSpectral)
 def prepare(q, model):
     """Compute the kernel, its eigenvalues and U."""
     n = model.whole.y.size
@@ -107,13 +107,13 @@ def prepare(q, model):
     return SpectralCache(q.copy(), energy_from(memory, q, model), memory)
 
 
-@interface.trial.of(GPSpectral)
+@interface.trial.register(GPSpectral)
 def trial(cache, k, value, model):
     """U with q_k = value; sigma and eta need no decomposition."""
     return energy_from(cache.memory, changed(cache.q, k, value), model)
 
 
-@interface.commit.of(GPSpectral)
+@interface.commit.register(GPSpectral)
 def commit(cache, k, value, energy, model):
     """The same memory, which knows what it is for."""
     return SpectralCache(changed(cache.q, k, value), energy, cache.memory)

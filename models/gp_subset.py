@@ -51,8 +51,8 @@ class GPSubset(NamedTuple):
         return cls(model._replace(XT=XT, y=model.y[index]), index)
 
 
-@validate.further.register
-def further(model: GPSubset, name):
+@validate.check_values.register
+def check_values(model: GPSubset, name):
     """There are as many cases."""
     if model.index.size != model.part.y.size:
         raise ValueError(f"{name}.index must have an entry for each of the {model.part.y.size}"
@@ -73,49 +73,49 @@ def distinct(name, value, n):
     return index
 
 
-@interface.U.of(GPSubset)
+@interface.U.register(GPSubset)
 def U(q, model):
     """-log N(y_(m) | 0, C_(m)) - log p(q)."""
     return gp_regression.U(q, model.part)
 
 
-@interface.U_prior.of(GPSubset)
+@interface.U_prior.register(GPSubset)
 def U_prior(q, model):
     """That of the whole."""
     return gp_regression.U_prior(q, model.part)
 
 
-@interface.log_likelihood_of.of(GPSubset)
+@interface.log_likelihood_of.register(GPSubset)
 def log_likelihood_of(energy, q, model):
     """log N(y_(m) | 0, C_(m))."""
     return gp_regression.U_prior(q, model.part) - energy
 
 
-@interface.log_likelihood.of(GPSubset)
+@interface.log_likelihood.register(GPSubset)
 def log_likelihood(q, model):
     """log N(y_(m) | 0, C_(m))."""
     return gp_regression.log_likelihood(q, model.part)
 
 
-@interface.grad_U.of(GPSubset)
+@interface.grad_U.register(GPSubset)
 def grad_U(q, model):
     """The gradient of U."""
     return gp_regression.grad_U(q, model.part)
 
 
-@interface.prepare.of(GPSubset)
+@interface.prepare.register(GPSubset)
 def prepare(q, model):
     """Compute the kernel and U."""
     return gp_regression.prepare(q, model.part)
 
 
-@interface.trial.of(GPSubset)
+@interface.trial.register(GPSubset)
 def trial(cache, k, value, model):
     """U with q_k = value."""
     return gp_regression.trial(cache, k, value, model.part)
 
 
-@interface.commit.of(GPSubset)
+@interface.commit.register(GPSubset)
 def commit(cache, k, value, energy, model):
     """The same memory."""
     return gp_regression.commit(cache, k, value, energy, model.part)

@@ -58,19 +58,19 @@ class GPVariational(NamedTuple):
         return cls(GPNystrom.from_model(model, index, jitter))
 
 
-@interface.U_prior.of(GPVariational)
+@interface.U_prior.register(GPVariational)
 def U_prior(q, model):
     """That of the whole."""
     return gp_regression.U_prior(q, model.nystrom.whole)
 
 
-@interface.log_likelihood_of.of(GPVariational)
+@interface.log_likelihood_of.register(GPVariational)
 def log_likelihood_of(energy, q, model):
     """The bound."""
     return U_prior(q, model) - energy
 
 
-@interface.U.of(GPVariational)
+@interface.U.register(GPVariational)
 def U(q, model):
     """-bound - log p(q); inf where a factor does not exist."""
     return prepare(q, model).U
@@ -86,21 +86,21 @@ def with_gap(energy, memory, q, model):
     return energy + (whole.y.size * variance - np.trace(memory.G)) / (2.0 * np.exp(2.0 * q[0]))
 
 
-@interface.prepare.of(GPVariational)
+@interface.prepare.register(GPVariational)
 def prepare(q, model):
     """Compute the kernel, B, B'B and U."""
     cache = gp_nystrom.prepare(q, model.nystrom)
     return NystromCache(cache.q, with_gap(cache.U, cache.memory, q, model), cache.memory)
 
 
-@interface.trial.of(GPVariational)
+@interface.trial.register(GPVariational)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs the factor M only."""
     energy = gp_nystrom.trial(cache, k, value, model.nystrom)
     return with_gap(energy, cache.memory, interface.changed(cache.q, k, value), model)
 
 
-@interface.commit.of(GPVariational)
+@interface.commit.register(GPVariational)
 def commit(cache, k, value, energy, model):
     """The same memory, which knows what it is for."""
     return gp_nystrom.commit(cache, k, value, energy, model.nystrom)

@@ -117,28 +117,28 @@ def kernel(phi, model, derivative):
     return K
 
 
-@interface.U.of(HierarchicalGPClassification)
+@interface.U.register(HierarchicalGPClassification)
 def U(q, model):
     """U_theta + U_prior."""
-    Phi = at_phi(q[-2:], model)
+    Phi = precompute_phi(q[-2:], model)
     return U_theta(q[:-2], Phi, model) + U_prior(Phi.phi, model)
 
 
-@interface.grad_U.of(HierarchicalGPClassification)
+@interface.grad_U.register(HierarchicalGPClassification)
 def grad_U(q, model):
     """K^-1 x - y h(y x), and then the gradient with respect to phi; a trace, and so n^3."""
-    Phi, Theta = at_phi(q[-2:], model), at_theta(q[:-2], model)
+    Phi, Theta = precompute_phi(q[-2:], model), precompute_theta(q[:-2], model)
     return np.concatenate((grad_U_theta(Theta.theta, Phi, model), grad_U_phi(Phi, Theta, model)))
 
 
-@interface.sizes.of(HierarchicalGPClassification)
+@interface.sizes.register(HierarchicalGPClassification)
 def sizes(model):
     """n, and 2."""
     return model.y.size, 2
 
 
-@interface.at_phi.of(HierarchicalGPClassification)
-def at_phi(phi, model):
+@interface.precompute_phi.register(HierarchicalGPClassification)
+def precompute_phi(phi, model):
     """Factorise K."""
     K = kernel(phi, model, 0)
     for i in range(K.shape[0]):
@@ -148,8 +148,8 @@ def at_phi(phi, model):
     return KernelPhi(phi, L, kernel(phi, model, 1))
 
 
-@interface.at_theta.of(HierarchicalGPClassification)
-def at_theta(theta, model):
+@interface.precompute_theta.register(HierarchicalGPClassification)
+def precompute_theta(theta, model):
     """x itself."""
     return Latent(theta)
 
@@ -167,7 +167,7 @@ def log_normal(x, Phi):
     return w @ w / 2 + log_det(Phi.L) / 2
 
 
-@interface.U_theta.of(HierarchicalGPClassification)
+@interface.U_theta.register(HierarchicalGPClassification)
 def U_theta(theta, Phi, model):
     """- sum_n log Phi(y_n x_n), and the process's."""
     total = log_normal(theta, Phi)
@@ -176,7 +176,7 @@ def U_theta(theta, Phi, model):
     return total
 
 
-@interface.grad_U_theta.of(HierarchicalGPClassification)
+@interface.grad_U_theta.register(HierarchicalGPClassification)
 def grad_U_theta(theta, Phi, model):
     """K^-1 x - y h(y x), h(t) = N(t) / Phi(t)."""
     g = solve(theta, Phi)
@@ -185,7 +185,7 @@ def grad_U_theta(theta, Phi, model):
     return g
 
 
-@interface.U_prior.of(HierarchicalGPClassification)
+@interface.U_prior.register(HierarchicalGPClassification)
 def U_prior(phi, model):
     """The squares of two standard normals, halved."""
     z = (phi - model.prior_mean) / model.prior_sd
@@ -198,7 +198,7 @@ def grad_U_prior(phi, model):
     return (phi - model.prior_mean) / model.prior_sd**2
 
 
-@interface.U_phi.of(HierarchicalGPClassification)
+@interface.U_phi.register(HierarchicalGPClassification)
 def U_phi(Phi, Theta, model):
     """The process's, and the prior's."""
     return log_normal(Theta.theta, Phi) + U_prior(Phi.phi, model)
@@ -212,7 +212,7 @@ def whitened(A, Phi):
     return B
 
 
-@interface.grad_U_phi.of(HierarchicalGPClassification)
+@interface.grad_U_phi.register(HierarchicalGPClassification)
 def grad_U_phi(Phi, Theta, model):
     """tr(K^-1 D) / 2 - a'D a / 2 and n - a'x, and the prior's."""
     a = solve(Theta.theta, Phi)
@@ -222,7 +222,7 @@ def grad_U_phi(Phi, Theta, model):
     return g
 
 
-@interface.grad_U2.of(HierarchicalGPClassification)
+@interface.grad_U2.register(HierarchicalGPClassification)
 def grad_U2(Phi, Theta, r_theta, model):
     """(r - a)'D (r + a) / 2 and r'K r - a'K a, and the prior's."""
     a, v = solve(Theta.theta, Phi), r_theta.copy()
@@ -233,13 +233,13 @@ def grad_U2(Phi, Theta, r_theta, model):
     return g
 
 
-@interface.momentum_theta.of(HierarchicalGPClassification)
+@interface.momentum_theta.register(HierarchicalGPClassification)
 def momentum_theta(z, Phi, model):
     """L'^-1 z."""
     return solve_lower_transposed(Phi.L, z)
 
 
-@interface.velocity_theta.of(HierarchicalGPClassification)
+@interface.velocity_theta.register(HierarchicalGPClassification)
 def velocity_theta(r_theta, Phi, model):
     """K r."""
     v = r_theta.copy()
@@ -248,7 +248,7 @@ def velocity_theta(r_theta, Phi, model):
     return v
 
 
-@interface.log_det_theta.of(HierarchicalGPClassification)
+@interface.log_det_theta.register(HierarchicalGPClassification)
 def log_det_theta(Phi, model):
     """- log |K|."""
     return -log_det(Phi.L)
@@ -257,7 +257,7 @@ def log_det_theta(Phi, model):
 # For RMHMC within Gibbs
 
 
-@interface.metric_phi.of(HierarchicalGPClassification)
+@interface.metric_phi.register(HierarchicalGPClassification)
 def metric_phi(Phi, Theta, model):
     """tr(K^-1 dK_i K^-1 dK_j) / 2, and the prior's precisions."""
     B, G = whitened(Phi.D, Phi), np.diag(1.0 / model.prior_sd**2)
@@ -267,7 +267,7 @@ def metric_phi(Phi, Theta, model):
     return G
 
 
-@interface.metric_gradient_phi.of(HierarchicalGPClassification)
+@interface.metric_gradient_phi.register(HierarchicalGPClassification)
 def metric_gradient_phi(Phi, Theta, model):
     """tr(B C) - tr B^3 and tr C - tr B^2 along log l, C the whitened second derivative; else 0."""
     B, C = whitened(Phi.D, Phi), whitened(kernel(Phi.phi, model, 2), Phi)

@@ -61,7 +61,7 @@ import numpy as np
 
 from models import interface, validate
 from models.fields import Array, Counts, Factor
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 from models.linalg import PLAIN, TRANSPOSED, routine
 from models.logistic_regression import BLOCK, exp_of_minus_abs
 
@@ -112,8 +112,8 @@ class HierarchicalLogistic(NamedTuple):
                                     validate.mass("mass_phi", mass, 1))
 
 
-@validate.further.register
-def further(model: HierarchicalLogistic, name):
+@validate.check_values.register
+def check_values(model: HierarchicalLogistic, name):
     """The groups follow each other from the first case to the last."""
     if model.starts[0] != 0 or model.starts[-1] != model.X.shape[1] or (
             np.diff(model.starts) < 0).any():
@@ -297,7 +297,7 @@ def check_information(theta, model):
     return validate.array("theta", theta, (model.b.size,)), model
 
 
-@entry(check_information)
+@public(check_information)
 @njit
 def information(theta, model):
     """Fisher information of each group at theta, the Hessian of its likelihood.
@@ -317,14 +317,14 @@ def information(theta, model):
 # The hierarchical model
 
 
-@interface.U.of(HierarchicalLogistic)
+@interface.U.register(HierarchicalLogistic)
 def U(q, model):
     """sum log(1 + exp(-margin)) + e^-gamma w'w / 2 + n gamma / 2 + lam e^gamma - gamma."""
-    Phi = at_phi(q[-1:], model)
+    Phi = precompute_phi(q[-1:], model)
     return U_theta(q[:-1], Phi, model) + U_prior(Phi.phi, model)
 
 
-@interface.grad_U.of(HierarchicalLogistic)
+@interface.grad_U.register(HierarchicalLogistic)
 def grad_U(q, model):
     """The gradients of U_theta and of U_phi."""
     theta, gamma = q[:-1], q[-1]
@@ -334,33 +334,33 @@ def grad_U(q, model):
     return g
 
 
-@interface.sizes.of(HierarchicalLogistic)
+@interface.sizes.register(HierarchicalLogistic)
 def sizes(model):
     """How many groups times covariates, and 1."""
     return model.b.size, 1
 
 
-@interface.at_phi.of(HierarchicalLogistic)
-def at_phi(phi, model):
+@interface.precompute_phi.register(HierarchicalLogistic)
+def precompute_phi(phi, model):
     """e^-gamma and the eigenvalues of M_theta."""
     precision = np.exp(-phi[0])
     return HierarchicalLogisticPhi(phi, precision, model.b.reshape(-1) + precision)
 
 
-@interface.at_theta.of(HierarchicalLogistic)
-def at_theta(theta, model):
+@interface.precompute_theta.register(HierarchicalLogistic)
+def precompute_theta(theta, model):
     """w'w."""
     return HierarchicalLogisticTheta(theta, theta @ theta)
 
 
-@interface.U_theta.of(HierarchicalLogistic)
+@interface.U_theta.register(HierarchicalLogistic)
 def U_theta(theta, Phi, model):
     """sum log(1 + exp(-margin)) + e^-gamma w'w / 2 + n gamma / 2."""
     return (minus_log_likelihood(theta, model, 0, model.starts.size - 1)
             + Phi.precision * (theta @ theta) / 2 + theta.size * Phi.phi[0] / 2)
 
 
-@interface.grad_U_theta.of(HierarchicalLogistic)
+@interface.grad_U_theta.register(HierarchicalLogistic)
 def grad_U_theta(theta, Phi, model):
     """e^-gamma w_i - sum_j y_ij x_ij / (1 + exp(margin))."""
     g = Phi.precision * theta
@@ -368,27 +368,27 @@ def grad_U_theta(theta, Phi, model):
     return g
 
 
-@interface.U_prior.of(HierarchicalLogistic)
+@interface.U_prior.register(HierarchicalLogistic)
 def U_prior(phi, model):
     """lam e^gamma - gamma."""
     return model.lam * np.exp(phi[0]) - phi[0]
 
 
-@interface.U_phi.of(HierarchicalLogistic)
+@interface.U_phi.register(HierarchicalLogistic)
 def U_phi(Phi, Theta, model):
     """e^-gamma w'w / 2 + n gamma / 2 + lam e^gamma - gamma."""
     return (Phi.precision * Theta.squares / 2 + model.b.size * Phi.phi[0] / 2
             + U_prior(Phi.phi, model))
 
 
-@interface.grad_U_phi.of(HierarchicalLogistic)
+@interface.grad_U_phi.register(HierarchicalLogistic)
 def grad_U_phi(Phi, Theta, model):
     """-e^-gamma w'w / 2 + n / 2 + lam e^gamma - 1."""
     return np.array([(model.b.size - Phi.precision * Theta.squares) / 2
                      + model.lam * np.exp(Phi.phi[0]) - 1.0])
 
 
-@interface.grad_U2.of(HierarchicalLogistic)
+@interface.grad_U2.register(HierarchicalLogistic)
 def grad_U2(Phi, Theta, r_theta, model):
     """The gradient of U_phi, and that of sum u^2 / (2 s) + sum log(s) / 2.
 
@@ -417,19 +417,19 @@ def rotate(x, model, flag):
     return turned
 
 
-@interface.momentum_theta.of(HierarchicalLogistic)
+@interface.momentum_theta.register(HierarchicalLogistic)
 def momentum_theta(z, Phi, model):
     """V (b + e^-gamma)^1/2 z."""
     return rotate(np.sqrt(Phi.spread) * z, model, TRANSPOSED)
 
 
-@interface.velocity_theta.of(HierarchicalLogistic)
+@interface.velocity_theta.register(HierarchicalLogistic)
 def velocity_theta(r_theta, Phi, model):
     """V (b + e^-gamma)^-1 V'r_theta."""
     return rotate(rotate(r_theta, model, PLAIN) / Phi.spread, model, TRANSPOSED)
 
 
-@interface.log_det_theta.of(HierarchicalLogistic)
+@interface.log_det_theta.register(HierarchicalLogistic)
 def log_det_theta(Phi, model):
     """sum log(b + e^-gamma)."""
     return np.log(Phi.spread).sum()
@@ -438,14 +438,14 @@ def log_det_theta(Phi, model):
 # One group
 
 
-@interface.U.of(GroupGivenV)
+@interface.U.register(GroupGivenV)
 def group_U(w, given):
     """sum_j log(1 + exp(-margin)) + w'w / (2 v)."""
     return (minus_log_likelihood(w, given.model, given.i, given.i + 1)
             + given.precision * (w @ w) / 2)
 
 
-@interface.grad_U.of(GroupGivenV)
+@interface.grad_U.register(GroupGivenV)
 def group_grad_U(w, given):
     """w / v - sum_j y_j x_j / (1 + exp(margin))."""
     g = given.precision * w
@@ -453,7 +453,7 @@ def group_grad_U(w, given):
     return g
 
 
-@interface.metric.of(GroupGivenV)
+@interface.metric.register(GroupGivenV)
 def group_metric(w, given):
     """sum_j s_j (1 - s_j) x_j x_j' + I / v, which is the Hessian of U too."""
     margin = margins(w, given.model, given.i, given.i + 1)
@@ -463,7 +463,7 @@ def group_metric(w, given):
     return G
 
 
-@interface.metric_gradient.of(GroupGivenV)
+@interface.metric_gradient.register(GroupGivenV)
 def group_metric_gradient(w, given):
     """[k] is sum_j s_j (1 - s_j) (1 - 2 s_j) y_j x_jk x_j x_j'."""
     third = case_curvatures(margins(w, given.model, given.i, given.i + 1))[1]

@@ -9,7 +9,8 @@ A hierarchical model is sampled in two blocks, q = (theta, phi): the parameters 
 hyperparameters phi (h,), each with a Gaussian momentum whose covariance, the mass M_theta(phi) or
 M_phi(theta), depends on the other block only (Zhang and Sutton 2014, Section 4.1, which calls that
 semi-separable).  What an algorithm needs of one block while the other one moves, the factor of the
-mass above all, is computed once: Phi = at_phi(phi, model) and Theta = at_theta(theta, model).
+mass above all, is computed once: Phi = precompute_phi(phi, model) and Theta =
+precompute_theta(theta, model).
 
 Where one variable changes at a time (slice sampling), what the others need not compute again is
 kept in a cache, a value like any other: prepare(q, model), trial(cache, k, value, model) and
@@ -25,17 +26,17 @@ from models.jit import Generic, njit
 from models.linalg import log_det, solve_lower, solve_lower_transposed
 
 
-def generic(on, default=None):
-    """Make of an empty function one whose code depends on the class of its argument number `on`."""
-    return lambda stub: Generic(stub, on, default)
+def dispatch(arg, default=None):
+    """Make of an empty function one whose code depends on the class of its argument `arg`."""
+    return lambda stub: Generic(stub, arg, default)
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def U(q, model):
     """Potential energy: minus the log density at q, up to a constant.  q: (d,) -> float."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def grad_U(q, model):
     """Gradient of U at q.  q: (d,) -> (d,)."""
 
@@ -46,37 +47,37 @@ def one_after_the_other(q, model):
     return U(q, model), grad_U(q, model)
 
 
-@generic(on=1, default=one_after_the_other)
+@dispatch(arg=1, default=one_after_the_other)
 def U_and_grad_U(q, model):
     """U and its gradient at q, for models that have both in less time than one after the other."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def metric(q, model):
     """Metric tensor G at q: the covariance of RMHMC's momentum.  q: (d,) -> (d, d), symmetric."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def metric_gradient(q, model):
     """Derivatives of the metric at q.  q: (d,) -> (d, d, d), [i] is dG / dq_i."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def hessian(q, model):
     """Matrix of second derivatives of U at q.  q: (d,) -> (d, d), symmetric."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def hessian_gradient(q, model):
     """Third derivatives of U at q.  q: (d,) -> (d, d, d), [i] is d hessian / dq_i."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def log_likelihood(q, model):
     """Log probability of all the data given q.  q: (d,) -> float."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def case_entropy(q, model):
     """Entropy in nats of each case's class probabilities given q.  q: (d,) -> (n,), >= 0."""
 
@@ -87,7 +88,7 @@ def all_of_it(energy, q, model):
     return -energy
 
 
-@generic(on=2, default=all_of_it)
+@dispatch(arg=2, default=all_of_it)
 def log_likelihood_of(energy, q, model):
     """Log probability of the data given q, from U(q) = energy: the prior taken off, no more work.
 
@@ -95,7 +96,7 @@ def log_likelihood_of(energy, q, model):
     """
 
 
-@generic(on=0)
+@dispatch(arg=0)
 def part(model, cases, prior):
     """Return the model of some cases only, their rows copied next to each other in memory.
 
@@ -139,7 +140,7 @@ def commit_anew(cache, k, value, energy, model):
     return Known(changed(cache.q, k, value), energy)
 
 
-@generic(on=1, default=prepare_anew)
+@dispatch(arg=1, default=prepare_anew)
 def prepare(q, model):
     """Return the cache of a state: a NamedTuple with q (d,), a copy, U at q, and what else helps.
 
@@ -147,7 +148,7 @@ def prepare(q, model):
     """
 
 
-@generic(on=3, default=trial_anew)
+@dispatch(arg=3, default=trial_anew)
 def trial(cache, k, value, model):
     """U where q_k alone is another than in the cache -> float; not finite where it breaks down.
 
@@ -156,7 +157,7 @@ def trial(cache, k, value, model):
     """
 
 
-@generic(on=4, default=commit_anew)
+@dispatch(arg=4, default=commit_anew)
 def commit(cache, k, value, energy, model):
     """Return the cache of the state with q_k = value, at which U is `energy`; evaluate nothing.
 
@@ -169,60 +170,60 @@ def commit(cache, k, value, energy, model):
 # Hierarchical models
 
 
-@generic(on=0)
+@dispatch(arg=0)
 def sizes(model):
     """Return (n, h): how many parameters theta and hyperparameters phi the model has."""
 
 
-@generic(on=1)
-def at_phi(phi, model):
+@dispatch(arg=1)
+def precompute_phi(phi, model):
     """Return what is to be known of phi, a NamedTuple Phi with Phi.phi and the factor of M_theta.
 
     Where M_theta(phi) cannot be factorised, what follows from Phi is nan.
     """
 
 
-@generic(on=1)
-def at_theta(theta, model):
+@dispatch(arg=1)
+def precompute_theta(theta, model):
     """Return what is to be known of theta, a NamedTuple Theta with Theta.theta."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def U_theta(theta, Phi, model):
     """-log p(y | theta) - log p(theta | phi), every term that depends on phi included -> float."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def grad_U_theta(theta, Phi, model):
     """Gradient of U_theta with respect to theta.  (n,)."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def U_prior(phi, model):
     """-log p(phi), in the coordinates that phi has: Jacobians included -> float."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def U_phi(Phi, Theta, model):
     """-log p(theta | phi) - log p(phi), up to a constant -> float."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def grad_U_phi(Phi, Theta, model):
     """Gradient of U_phi with respect to phi.  (h,)."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def momentum_theta(z, Phi, model):
     """A square root of M_theta times z, which is N(0, M_theta) if z is N(0, I).  (n,) -> (n,)."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def velocity_theta(r_theta, Phi, model):
     """M_theta^-1 r_theta.  (n,)."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def log_det_theta(Phi, model):
     """log |M_theta(phi)| -> float."""
 
@@ -245,17 +246,17 @@ def constant_log_det(Theta, model):
     return log_det(model.L_phi)
 
 
-@generic(on=2, default=constant_momentum)
+@dispatch(arg=2, default=constant_momentum)
 def momentum_phi(z, Theta, model):
     """A square root of M_phi times z, which is N(0, M_phi) if z is N(0, I).  (h,) -> (h,)."""
 
 
-@generic(on=2, default=constant_velocity)
+@dispatch(arg=2, default=constant_velocity)
 def velocity_phi(r_phi, Theta, model):
     """M_phi^-1 r_phi.  (h,)."""
 
 
-@generic(on=1, default=constant_log_det)
+@dispatch(arg=1, default=constant_log_det)
 def log_det_phi(Theta, model):
     """log |M_phi(theta)| -> float."""
 
@@ -275,7 +276,7 @@ def auxiliary_theta(r_theta, Phi, model):
 @njit
 def U1_by_parts(theta, Phi, r_phi, model):
     """Put the conditional of theta and the auxiliary potential together."""
-    return U_theta(theta, Phi, model) + auxiliary_phi(r_phi, at_theta(theta, model), model)
+    return U_theta(theta, Phi, model) + auxiliary_phi(r_phi, precompute_theta(theta, model), model)
 
 
 @njit
@@ -290,17 +291,17 @@ def grad_U1_of_a_constant_mass(theta, Phi, r_phi, model):
     return grad_U_theta(theta, Phi, model)
 
 
-@generic(on=3, default=U1_by_parts)
+@dispatch(arg=3, default=U1_by_parts)
 def U1(theta, Phi, r_phi, model):
     """Potential energy of H_1, Zhang and Sutton's (7), up to a constant in theta -> float."""
 
 
-@generic(on=3, default=grad_U1_of_a_constant_mass)
+@dispatch(arg=3, default=grad_U1_of_a_constant_mass)
 def grad_U1(theta, Phi, r_phi, model):
     """Gradient of U1 with respect to theta.  (n,)."""
 
 
-@generic(on=3, default=U2_by_parts)
+@dispatch(arg=3, default=U2_by_parts)
 def U2(Phi, Theta, r_theta, model):
     """Potential energy of H_2, Zhang and Sutton's (10), up to a constant in phi -> float.
 
@@ -310,7 +311,7 @@ def U2(Phi, Theta, r_theta, model):
     """
 
 
-@generic(on=3)
+@dispatch(arg=3)
 def grad_U2(Phi, Theta, r_theta, model):
     """Gradient of U2 with respect to phi.  (h,)."""
 
@@ -324,7 +325,7 @@ def the_same(Phi, model):
     return Phi
 
 
-@generic(on=1, default=the_same)
+@dispatch(arg=1, default=the_same)
 def fisher_theta(Phi, model):
     """Return the factor of a metric for theta that does not depend on theta: F, a NamedTuple.
 
@@ -333,22 +334,22 @@ def fisher_theta(Phi, model):
     """
 
 
-@generic(on=2, default=momentum_theta)
+@dispatch(arg=2, default=momentum_theta)
 def fisher_momentum(z, F, model):
     """A square root of that metric times z.  (n,) -> (n,).  Default: momentum_theta."""
 
 
-@generic(on=2, default=velocity_theta)
+@dispatch(arg=2, default=velocity_theta)
 def fisher_velocity(r_theta, F, model):
     """The inverse of that metric times r_theta.  (n,).  Default: velocity_theta."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def metric_phi(Phi, Theta, model):
     """Metric of phi given theta, a function of phi: Fisher information and prior.  (h, h)."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def metric_gradient_phi(Phi, Theta, model):
     """Derivatives of metric_phi with respect to phi.  (h, h, h), [i] is dG / dphi_i."""
 
@@ -367,38 +368,44 @@ class GivenTheta(NamedTuple):
     theta: Array("n")
 
 
-@U.of(GivenPhi)
+@U.register(GivenPhi)
 def given_phi_U(theta, given):
     """U_theta, whatever the momentum of phi."""
-    return U_theta(theta, at_phi(given.phi, given.model), given.model)
+    return U_theta(theta, precompute_phi(given.phi, given.model), given.model)
 
 
-@grad_U.of(GivenPhi)
+@grad_U.register(GivenPhi)
 def given_phi_grad_U(theta, given):
     """Gradient of U_theta."""
-    return grad_U_theta(theta, at_phi(given.phi, given.model), given.model)
+    return grad_U_theta(theta, precompute_phi(given.phi, given.model), given.model)
 
 
-@U.of(GivenTheta)
+@U.register(GivenTheta)
 def given_theta_U(phi, given):
     """U_phi, whatever the momentum of theta."""
-    return U_phi(at_phi(phi, given.model), at_theta(given.theta, given.model), given.model)
+    return U_phi(
+        precompute_phi(phi, given.model), precompute_theta(given.theta, given.model), given.model
+    )
 
 
-@grad_U.of(GivenTheta)
+@grad_U.register(GivenTheta)
 def given_theta_grad_U(phi, given):
     """Gradient of U_phi."""
-    return grad_U_phi(at_phi(phi, given.model), at_theta(given.theta, given.model), given.model)
+    return grad_U_phi(
+        precompute_phi(phi, given.model), precompute_theta(given.theta, given.model), given.model
+    )
 
 
-@metric.of(GivenTheta)
+@metric.register(GivenTheta)
 def given_theta_metric(phi, given):
     """metric_phi."""
-    return metric_phi(at_phi(phi, given.model), at_theta(given.theta, given.model), given.model)
+    return metric_phi(
+        precompute_phi(phi, given.model), precompute_theta(given.theta, given.model), given.model
+    )
 
 
-@metric_gradient.of(GivenTheta)
+@metric_gradient.register(GivenTheta)
 def given_theta_metric_gradient(phi, given):
     """metric_gradient_phi."""
-    Phi, Theta = at_phi(phi, given.model), at_theta(given.theta, given.model)
+    Phi, Theta = precompute_phi(phi, given.model), precompute_theta(given.theta, given.model)
     return metric_gradient_phi(Phi, Theta, given.model)

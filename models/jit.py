@@ -6,7 +6,7 @@ error_model="numpy"    1 / 0 is inf, as in NumPy: a bad proposal has energy inf 
 fastmath off           compiled and interpreted code give the same floating-point numbers
 models/cache.py        only the first run compiles, and what is run is what is written
 
-`entry` puts the checks of arguments, which raise ValueError, in front of a compiled function.
+`public` puts the checks of arguments, which raise ValueError, in front of a compiled function.
 `Generic` is a function whose code depends on the class of an argument (models/interface.py).
 `external` is a function of SciPy that is written in C or Fortran.
 
@@ -50,7 +50,7 @@ def njit(function):
     return dispatcher
 
 
-def entry(check):
+def public(check):
     """Make a compiled function a public entry point, called as compiled(*check(*arguments)).
 
     `check` takes the public arguments, defaults included, raises ValueError where one is wrong,
@@ -114,7 +114,7 @@ class Generic:
         self.on, self.default, self.implementations = on, default, {}
         update_wrapper(self, stub)
 
-    def of(self, kind):
+    def register(self, kind):
         """Return a decorator that registers a function for the class `kind` and compiles it.
 
         Numba takes two classes of the same name and fields for one, such as those that a cell of a
@@ -126,12 +126,12 @@ class Generic:
                 break
             kind.__name__ = f"{name}_{number}"
 
-        def register(function):
+        def registered(function):
             self.implementations[kind] = njit(function)
             cache.forget((self, kind))
             return self.implementations[kind]
 
-        return register
+        return registered
 
     def choose(self, kind):
         """Return what is registered for the class `kind`."""
@@ -140,7 +140,7 @@ class Generic:
             known = ", ".join(other.__name__ for other in self.implementations) or "none"
             raise TypeError(f"{self.__name__} has no implementation for"
                             f" {getattr(kind, '__name__', kind)} (there are: {known});"
-                            f" write one with @{self.__name__}.of")
+                            f" write one with @{self.__name__}.register")
         return found
 
     def __call__(self, *arguments):

@@ -120,8 +120,8 @@ class LogGaussianCox(NamedTuple):
                                      np.full(2, np.nan), empty_blocks(d), empty_blocks(d)))
 
 
-@validate.further.register
-def further(model: LogGaussianCox, name):
+@validate.check_values.register
+def check_values(model: LogGaussianCox, name):
     """The counts are those of the cells of the grid."""
     d = model.distance.shape[0]
     if model.counts.size != d * d:
@@ -169,28 +169,28 @@ def covariance(phi, model, derivative, A):
     fill_blocks(c, A)
 
 
-@interface.U.of(LogGaussianCox)
+@interface.U.register(LogGaussianCox)
 def U(q, model):
     """U_theta + U_prior."""
-    Phi = at_phi(q[-2:], model)
+    Phi = precompute_phi(q[-2:], model)
     return U_theta(q[:-2], Phi, model) + U_prior(Phi.phi, model)
 
 
-@interface.grad_U.of(LogGaussianCox)
+@interface.grad_U.register(LogGaussianCox)
 def grad_U(q, model):
     """m e^x - y + a, and then the gradient with respect to phi; a trace, and so n^3."""
-    Phi, Theta = at_phi(q[-2:], model), at_theta(q[:-2], model)
+    Phi, Theta = precompute_phi(q[-2:], model), precompute_theta(q[:-2], model)
     return np.concatenate((grad_U_theta(Theta.theta, Phi, model), grad_U_phi(Phi, Theta, model)))
 
 
-@interface.sizes.of(LogGaussianCox)
+@interface.sizes.register(LogGaussianCox)
 def sizes(model):
     """d^2, and 2."""
     return model.counts.size, 2
 
 
-@interface.at_phi.of(LogGaussianCox)
-def at_phi(phi, model):
+@interface.precompute_phi.register(LogGaussianCox)
+def precompute_phi(phi, model):
     """Factorise the blocks of Sigma."""
     return overwrite_phi(empty_phi(model), phi, model)
 
@@ -212,8 +212,8 @@ def overwrite_phi(Phi, phi, model):
     return Phi
 
 
-@interface.at_theta.of(LogGaussianCox)
-def at_theta(theta, model):
+@interface.precompute_theta.register(LogGaussianCox)
+def precompute_theta(theta, model):
     """x - mu, in coordinates."""
     return CoxTheta(theta, to_blocks(theta - model.mu, model.distance.shape[0]))
 
@@ -235,21 +235,21 @@ def log_normal(u, Phi):
     return w @ w / 2 + log_det_blocks(Phi.L) / 2
 
 
-@interface.U_theta.of(LogGaussianCox)
+@interface.U_theta.register(LogGaussianCox)
 def U_theta(theta, Phi, model):
     """sum_i (m e^x_i - y_i x_i), and the field's."""
     return (model.area * np.exp(theta).sum() - model.counts @ theta
-            + log_normal(at_theta(theta, model).u, Phi))
+            + log_normal(precompute_theta(theta, model).u, Phi))
 
 
-@interface.grad_U_theta.of(LogGaussianCox)
+@interface.grad_U_theta.register(LogGaussianCox)
 def grad_U_theta(theta, Phi, model):
     """m e^x - y + a."""
-    a = from_blocks(solve(at_theta(theta, model).u, Phi), model.distance.shape[0])
+    a = from_blocks(solve(precompute_theta(theta, model).u, Phi), model.distance.shape[0])
     return model.area * np.exp(theta) - model.counts + a
 
 
-@interface.U_prior.of(LogGaussianCox)
+@interface.U_prior.register(LogGaussianCox)
 def U_prior(phi, model):
     """Minus the log of the gamma densities and of the Jacobian e^phi."""
     return RATE * np.exp(phi).sum() - SHAPE * phi.sum()
@@ -261,7 +261,7 @@ def grad_U_prior(phi):
     return RATE * np.exp(phi) - SHAPE
 
 
-@interface.U_phi.of(LogGaussianCox)
+@interface.U_phi.register(LogGaussianCox)
 def U_phi(Phi, Theta, model):
     """The field's, and the prior's."""
     return log_normal(Theta.u, Phi) + U_prior(Phi.phi, model)
@@ -298,7 +298,7 @@ def traces(Phi, model, second):
     return found
 
 
-@interface.grad_U_phi.of(LogGaussianCox)
+@interface.grad_U_phi.register(LogGaussianCox)
 def grad_U_phi(Phi, Theta, model):
     """tr(Sigma^-1 dS) / 2 - a'dS a / 2, and the prior's."""
     a = solve(Theta.u, Phi)
@@ -319,14 +319,14 @@ def grad_U2_of(Phi, u, a, w):
     return g
 
 
-@interface.grad_U2.of(LogGaussianCox)
+@interface.grad_U2.register(LogGaussianCox)
 def grad_U2(Phi, Theta, r_theta, model):
     """r'dS r / 2 - a'dS a / 2, and the prior's: the trace and the log determinant's cancel."""
     return grad_U2_of(Phi, Theta.u, solve(Theta.u, Phi),
                       to_blocks(r_theta, model.distance.shape[0]))
 
 
-@interface.momentum_theta.of(LogGaussianCox)
+@interface.momentum_theta.register(LogGaussianCox)
 def momentum_theta(z, Phi, model):
     """L'^-1 z; z is in coordinates."""
     w = z.copy()
@@ -334,7 +334,7 @@ def momentum_theta(z, Phi, model):
     return from_blocks(w, model.distance.shape[0])
 
 
-@interface.velocity_theta.of(LogGaussianCox)
+@interface.velocity_theta.register(LogGaussianCox)
 def velocity_theta(r_theta, Phi, model):
     """Sigma r."""
     w = to_blocks(r_theta, model.distance.shape[0])
@@ -343,7 +343,7 @@ def velocity_theta(r_theta, Phi, model):
     return from_blocks(w, model.distance.shape[0])
 
 
-@interface.log_det_theta.of(LogGaussianCox)
+@interface.log_det_theta.register(LogGaussianCox)
 def log_det_theta(Phi, model):
     """- log |Sigma|."""
     return -log_det_blocks(Phi.L)
@@ -352,7 +352,7 @@ def log_det_theta(Phi, model):
 # For RMHMC within Gibbs
 
 
-@interface.fisher_theta.of(LogGaussianCox)
+@interface.fisher_theta.register(LogGaussianCox)
 def fisher_theta(Phi, model):
     """Sigma^-1 + m exp(mu + sigma^2) I, as in Girolami and Calderhead's program.
 
@@ -376,7 +376,7 @@ def fisher_factor(L, c):
     return R
 
 
-@interface.fisher_momentum.of(LogGaussianCox)
+@interface.fisher_momentum.register(LogGaussianCox)
 def fisher_momentum(z, F, model):
     """L'^-1 R'z; z is in coordinates."""
     w = z.copy()
@@ -385,7 +385,7 @@ def fisher_momentum(z, F, model):
     return from_blocks(w, model.distance.shape[0])
 
 
-@interface.fisher_velocity.of(LogGaussianCox)
+@interface.fisher_velocity.register(LogGaussianCox)
 def fisher_velocity(r_theta, F, model):
     """L R^-1 R'^-1 L'r."""
     w = to_blocks(r_theta, model.distance.shape[0])
@@ -396,7 +396,7 @@ def fisher_velocity(r_theta, F, model):
     return from_blocks(w, model.distance.shape[0])
 
 
-@interface.metric_phi.of(LogGaussianCox)
+@interface.metric_phi.register(LogGaussianCox)
 def metric_phi(Phi, Theta, model):
     """tr(Sigma^-1 dS_i Sigma^-1 dS_j) / 2 - d^2 log p(phi) / dphi_i dphi_j."""
     found, G = traces(Phi, model, False), np.empty((2, 2))
@@ -406,7 +406,7 @@ def metric_phi(Phi, Theta, model):
     return G
 
 
-@interface.metric_gradient_phi.of(LogGaussianCox)
+@interface.metric_gradient_phi.register(LogGaussianCox)
 def metric_gradient_phi(Phi, Theta, model):
     """(tr C - tr B^2) / 2 and tr(B C) - tr B^3, and the prior's."""
     found, dG = traces(Phi, model, True), np.zeros((2, 2, 2))

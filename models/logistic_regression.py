@@ -32,7 +32,7 @@ from models.interface import (
     U,
     U_and_grad_U,
     case_entropy,
-    generic,
+    dispatch,
     grad_U,
     hessian,
     log_likelihood,
@@ -128,12 +128,12 @@ def exp_of_minus_abs(x, e, power, bits):
         e[i] *= power[i]
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def likelihood_pass(theta, model, g, with_gradient):
     """Read X once; return minus the log likelihood; if asked to, add its gradient to g, (d,)."""
 
 
-@likelihood_pass.of(LogisticRegression)
+@likelihood_pass.register(LogisticRegression)
 def logistic_pass(theta, model, g, with_gradient):
     """Take one exponential a case.
 
@@ -187,26 +187,26 @@ def prior_U(theta, model):
 # Four functions that need the prior and the pass only, which the multinomial model also has
 
 
-@log_likelihood.of(LogisticRegression)
+@log_likelihood.register(LogisticRegression)
 def logistic_log_likelihood(theta, model):
     """sum_i log P(y_i | x_i, theta), with one pass over X."""
     return -likelihood_pass(theta, model, theta, False)
 
 
-@U.of(LogisticRegression)
+@U.register(LogisticRegression)
 def logistic_U(theta, model):
     """Minus the log posterior density, without the prior's constant; one pass over X."""
     return prior_U(theta, model) + likelihood_pass(theta, model, theta, False)
 
 
-@U_and_grad_U.of(LogisticRegression)
+@U_and_grad_U.register(LogisticRegression)
 def logistic_U_and_grad_U(theta, model):
     """U and its gradient, of which theta_j / sigma_j^2 is the prior's; one pass over X."""
     g = model.precision * theta
     return prior_U(theta, model) + likelihood_pass(theta, model, g, True), g
 
 
-@grad_U.of(LogisticRegression)
+@grad_U.register(LogisticRegression)
 def logistic_grad_U(theta, model):
     """The gradient alone, which takes no less time than both."""
     return logistic_U_and_grad_U(theta, model)[1]
@@ -215,7 +215,7 @@ def logistic_grad_U(theta, model):
 # What each model has for itself
 
 
-@hessian.of(LogisticRegression)
+@hessian.register(LogisticRegression)
 def logistic_hessian(theta, model):
     """X' diag(w) X + diag(1 / sigma^2), w_i = p_i (1 - p_i); n d^2 operations."""
     eta = model.X @ theta
@@ -229,7 +229,7 @@ def logistic_hessian(theta, model):
     return J
 
 
-@case_entropy.of(LogisticRegression)
+@case_entropy.register(LogisticRegression)
 def logistic_entropy(theta, model):
     """-p log p - (1 - p) log(1 - p) of each case: it falls with |eta|, from its maximum at 1/2."""
     eta = model.X @ theta
@@ -240,7 +240,7 @@ def logistic_entropy(theta, model):
     return eta
 
 
-@part.of(LogisticRegression)
+@part.register(LogisticRegression)
 def logistic_part(model, cases, prior):
     """Return the model of these cases, with the prior's energy times `prior`."""
     return LogisticRegression(model.X[cases], model.y[cases], prior * model.precision)

@@ -76,8 +76,8 @@ def gaussian_mixture(weights, means, covariances):
     return GaussianMixture(weights, means, precisions, log_normalisers)
 
 
-@validate.further.register
-def further(model: GaussianMixture, name):
+@validate.check_values.register
+def check_values(model: GaussianMixture, name):
     """The weights sum to one, and the normalisers are those of the precisions."""
     if abs(model.weights.sum() - 1) > 1e-12:  # rounding of a sum, no more
         raise ValueError(f"{name}.weights must sum to one, not to {model.weights.sum():.15g}")
@@ -146,20 +146,20 @@ def mixture_terms(q, model):
     return highest + math.log(total), a / total, g
 
 
-@U.of(GaussianMixture)
+@U.register(GaussianMixture)
 def mixture_U(q, model):
     """Minus the log density, normalised.  q: (d,) -> float."""
     return -mixture_terms(q, model)[0]
 
 
-@grad_U.of(GaussianMixture)
+@grad_U.register(GaussianMixture)
 def mixture_grad_U(q, model):
     """sum_k r_k g_k.  q: (d,) -> (d,)."""
     _, responsibilities, g = mixture_terms(q, model)
     return responsibilities @ g
 
 
-@metric.of(GaussianMixture)
+@metric.register(GaussianMixture)
 def mixture_metric(q, model):
     """sum_k r_k P_k.  q: (d,) -> (d, d)."""
     _, responsibilities, _ = mixture_terms(q, model)
@@ -169,7 +169,7 @@ def mixture_metric(q, model):
     return G
 
 
-@metric_gradient.of(GaussianMixture)
+@metric_gradient.register(GaussianMixture)
 def mixture_metric_gradient(q, model):
     """dG/dq_i = sum_k r_k (g_i - g_ki) P_k, g = sum_k r_k g_k.  q: (d,) -> (d, d, d), [i] first.
 

@@ -85,8 +85,8 @@ class MultinomialLogistic(NamedTuple):
         return cls(X, y.astype(np.int64), K, np.repeat(precision, K))
 
 
-@validate.further.register
-def further(model: MultinomialLogistic, name):
+@validate.check_values.register
+def check_values(model: MultinomialLogistic, name):
     """The classes are below K, and theta has coefficients of all of them."""
     validate.count(f"{name}.K", model.K, 2)
     if (model.y >= model.K).any():
@@ -113,7 +113,7 @@ def softmax(eta):
     return top + math.log(total)
 
 
-@likelihood_pass.of(MultinomialLogistic)
+@likelihood_pass.register(MultinomialLogistic)
 def multinomial_pass(theta, model, g, with_gradient):
     """Add X'(P - Y) to g, where row i of Y is 1 at y_i, all in blocks of rows."""
     n, width = model.X.shape
@@ -138,13 +138,14 @@ def multinomial_pass(theta, model, g, with_gradient):
 
 
 # What the prior and the pass make, as for two classes, compiled for this model
-multinomial_log_likelihood = log_likelihood.of(MultinomialLogistic)(logistic_log_likelihood.py_func)
-multinomial_U = U.of(MultinomialLogistic)(logistic_U.py_func)
-multinomial_U_and_grad_U = U_and_grad_U.of(MultinomialLogistic)(logistic_U_and_grad_U.py_func)
-multinomial_grad_U = grad_U.of(MultinomialLogistic)(logistic_grad_U.py_func)
+multinomial_log_likelihood = log_likelihood.register(MultinomialLogistic)(
+    logistic_log_likelihood.py_func)
+multinomial_U = U.register(MultinomialLogistic)(logistic_U.py_func)
+multinomial_U_and_grad_U = U_and_grad_U.register(MultinomialLogistic)(logistic_U_and_grad_U.py_func)
+multinomial_grad_U = grad_U.register(MultinomialLogistic)(logistic_grad_U.py_func)
 
 
-@hessian.of(MultinomialLogistic)
+@hessian.register(MultinomialLogistic)
 def multinomial_hessian(theta, model):
     """Blocks X' diag(P_k (1{k = l} - P_l)) X, and the prior's diagonal; n d^2 operations."""
     width, K = model.X.shape[1], model.K
@@ -161,7 +162,7 @@ def multinomial_hessian(theta, model):
     return 0.5 * (J + J.T)  # the two orders of a block's sum may round differently
 
 
-@case_entropy.of(MultinomialLogistic)
+@case_entropy.register(MultinomialLogistic)
 def multinomial_entropy(theta, model):
     """-sum_k P(y_i = k) log P(y_i = k) of each case."""
     eta = model.X @ theta.reshape(model.X.shape[1], model.K)
@@ -172,7 +173,7 @@ def multinomial_entropy(theta, model):
     return entropy
 
 
-@part.of(MultinomialLogistic)
+@part.register(MultinomialLogistic)
 def multinomial_part(model, cases, prior):
     """Return the model of these cases, with the prior's energy times `prior`."""
     return MultinomialLogistic(model.X[cases], model.y[cases], model.K, prior * model.precision)

@@ -112,19 +112,19 @@ def divided_difference(a, b):
     return (slope(middle - half) + slope(middle + half)) / 2
 
 
-@U.of(SoftAbs)
+@U.register(SoftAbs)
 def soft_abs_U(q, model):
     """U of the model inside."""
     return U(q, model.model)
 
 
-@grad_U.of(SoftAbs)
+@grad_U.register(SoftAbs)
 def soft_abs_grad_U(q, model):
     """Gradient of U."""
     return grad_U(q, model.model)
 
 
-@metric.of(SoftAbs)
+@metric.register(SoftAbs)
 def soft_abs_metric(q, model):
     """Q diag(lambda coth(alpha lambda)) Q'; nan where the Hessian is not finite."""
     values, Q, _ = eigh(hessian(q, model.model))
@@ -134,7 +134,7 @@ def soft_abs_metric(q, model):
     return (G + G.T) / 2
 
 
-@metric_gradient.of(SoftAbs)
+@metric_gradient.register(SoftAbs)
 def soft_abs_metric_gradient(q, model):
     """Q (J o Q' (dH / dq_i) Q) Q' for each i; nan where the Hessian is not finite."""
     d = q.size
@@ -188,7 +188,7 @@ def contract(third, A):
     return third.reshape(d, d * d) @ np.ascontiguousarray(A).reshape(d * d)
 
 
-contracted_U = U.of(Contracted)(soft_abs_U.py_func)
-contracted_grad_U = grad_U.of(Contracted)(soft_abs_grad_U.py_func)
-contracted_metric = metric.of(Contracted)(soft_abs_metric.py_func)
-contracted_metric_gradient = metric_gradient.of(Contracted)(soft_abs_metric_gradient.py_func)
+contracted_U = U.register(Contracted)(soft_abs_U.py_func)
+contracted_grad_U = grad_U.register(Contracted)(soft_abs_grad_U.py_func)
+contracted_metric = metric.register(Contracted)(soft_abs_metric.py_func)
+contracted_metric_gradient = metric_gradient.register(Contracted)(soft_abs_metric_gradient.py_func)

@@ -373,8 +373,8 @@ def derivative_of_log_determinant(C, P, n, d_precision, d_size):
     return total - d_square / remainder(P, a, w, n)
 
 
-@interface.at_phi.of(StochasticVolatility)
-def at_phi(phi, model):
+@interface.precompute_phi.register(StochasticVolatility)
+def precompute_phi(phi, model):
     """Coefficients, and the pivots of M until they are all equal."""
     n = model.log_squares.size
     m = n // 2
@@ -400,7 +400,7 @@ def at_phi(phi, model):
     return VolatilityPhi(phi, C, P, inverse, middle)
 
 
-@interface.momentum_theta.of(StochasticVolatility)
+@interface.momentum_theta.register(StochasticVolatility)
 def momentum_theta(z, Phi, model):
     """N D^(1/2) z with M = N D N': N is 1 on its diagonal and has one entry more in a column."""
     n, m = z.size, Phi.inverse.size
@@ -418,7 +418,7 @@ def momentum_theta(z, Phi, model):
     return r
 
 
-@interface.velocity_theta.of(StochasticVolatility)
+@interface.velocity_theta.register(StochasticVolatility)
 def velocity_theta(r_theta, Phi, model):
     """M^-1 r, by elimination from both ends."""
     w = np.empty(r_theta.size)
@@ -426,7 +426,7 @@ def velocity_theta(r_theta, Phi, model):
     return w
 
 
-@interface.log_det_theta.of(StochasticVolatility)
+@interface.log_det_theta.register(StochasticVolatility)
 def log_det_theta(Phi, model):
     """log |M|, in closed form."""
     return log_determinant(Phi.C, Phi.P, model.log_squares.size)
@@ -442,19 +442,19 @@ def minus_log_x(b, gamma, total, quadratic_form, x_sum, C, n):
             + C.precision * quadratic_form / 2.0)
 
 
-@interface.sizes.of(StochasticVolatility)
+@interface.sizes.register(StochasticVolatility)
 def sizes(model):
     """T, and 3."""
     return model.log_squares.size, 3
 
 
-@interface.at_theta.of(StochasticVolatility)
-def at_theta(theta, model):
+@interface.precompute_theta.register(StochasticVolatility)
+def precompute_theta(theta, model):
     """The sums over the series that the density of the hyperparameters depends on."""
     return VolatilityTheta(theta, sum_of_exponentials(theta, 0.0, model), squares(theta))
 
 
-@interface.U_theta.of(StochasticVolatility)
+@interface.U_theta.register(StochasticVolatility)
 def U_theta(theta, Phi, model):
     """The first two lines of the density in the header."""
     b, gamma = Phi.phi[0], Phi.phi[1]
@@ -462,7 +462,7 @@ def U_theta(theta, Phi, model):
                        quadratic(squares(theta), Phi.C)[0], theta.sum(), Phi.C, theta.size)
 
 
-@interface.grad_U_theta.of(StochasticVolatility)
+@interface.grad_U_theta.register(StochasticVolatility)
 def grad_U_theta(theta, Phi, model):
     """1/2 - y_t^2 exp(-x_t - 2 b) / 2 + (Qx)_t / sigma^2."""
     g = np.zeros(theta.size)
@@ -470,7 +470,7 @@ def grad_U_theta(theta, Phi, model):
     return g
 
 
-@interface.U_prior.of(StochasticVolatility)
+@interface.U_prior.register(StochasticVolatility)
 def U_prior(phi, model):
     """The last three lines of the density in the header."""
     b, gamma, alpha = phi
@@ -496,7 +496,7 @@ def gradient_of_hyperparameters(phi, total, square, slope, C, model):
         C.ar + C.precision * C.product * slope / 2.0 - SHAPES[0] * less + SHAPES[1] * more])
 
 
-@interface.U_phi.of(StochasticVolatility)
+@interface.U_phi.register(StochasticVolatility)
 def U_phi(Phi, Theta, model):
     """All terms of the density that depend on the hyperparameters."""
     b, gamma = Phi.phi[0], Phi.phi[1]
@@ -505,7 +505,7 @@ def U_phi(Phi, Theta, model):
         quadratic(Theta.squares, Phi.C)[0], 0.0, Phi.C, Theta.theta.size)
 
 
-@interface.grad_U_phi.of(StochasticVolatility)
+@interface.grad_U_phi.register(StochasticVolatility)
 def grad_U_phi(Phi, Theta, model):
     """The gradient of U_phi."""
     square, slope = quadratic(Theta.squares, Phi.C)
@@ -514,7 +514,7 @@ def grad_U_phi(Phi, Theta, model):
         model)
 
 
-@interface.grad_U2.of(StochasticVolatility)
+@interface.grad_U2.register(StochasticVolatility)
 def grad_U2(Phi, Theta, r_theta, model):
     """Add the gradients of r'M^-1 r / 2, which is -w'dM w / 2 with w = M^-1 r, and of log |M| / 2.
 
@@ -530,7 +530,7 @@ def grad_U2(Phi, Theta, r_theta, model):
     return g
 
 
-@interface.U.of(StochasticVolatility)
+@interface.U.register(StochasticVolatility)
 def U(q, model):
     """The density in the header, of q = (x, log beta, log sigma, atanh phi)."""
     x, phi = q[:-3], q[-3:]
@@ -540,7 +540,7 @@ def U(q, model):
         quadratic(squares(x), C)[0], x.sum(), C, x.size)
 
 
-@interface.grad_U.of(StochasticVolatility)
+@interface.grad_U.register(StochasticVolatility)
 def grad_U(q, model):
     """The gradient of U, with one exponential for each t."""
     x, phi, g = q[:-3], q[-3:], np.zeros(q.size)
@@ -554,7 +554,7 @@ def grad_U(q, model):
 # RMHMC within Gibbs
 
 
-@interface.metric_phi.of(StochasticVolatility)
+@interface.metric_phi.register(StochasticVolatility)
 def metric_phi(Phi, Theta, model):
     """Fisher information of the hyperparameters for y and x, and the prior's second derivatives."""
     C, n = Phi.C, model.log_squares.size
@@ -566,7 +566,7 @@ def metric_phi(Phi, Theta, model):
     return G
 
 
-@interface.metric_gradient_phi.of(StochasticVolatility)
+@interface.metric_gradient_phi.register(StochasticVolatility)
 def metric_gradient_phi(Phi, Theta, model):
     """d phi / d alpha is 1 - phi^2."""
     C, n = Phi.C, model.log_squares.size

@@ -142,14 +142,15 @@ def model(name, value, *needed):
                 type(value) not in function.implementations):
             kind = called(type(value))
             raise ValueError(f"{name} must have {function.__name__} (models/interface.py), but"
-                             f" {kind} has none: write one with @{function.__name__}.of({kind})")
-    found = whole(name, value)
-    further(found, name)
+                             f" {kind} has none: write one with"
+                             f" @{function.__name__}.register({kind})")
+    found = check_fields(name, value)
+    check_values(found, name)
     return found
 
 
 def called(kind):
-    """Return the name of a class as it was written: Generic.of may have put a number after it."""
+    """Return the name of a class, without a number that Generic.register has put after it."""
     return kind.__qualname__.rpartition(".")[2]
 
 
@@ -159,7 +160,7 @@ def models(name, value, *needed):
 
 
 @singledispatch
-def further(model, name):
+def check_values(model, name):
     """Raise ValueError for what annotations cannot say; registered beside a model's class."""
 
 
@@ -175,10 +176,10 @@ def array_of(annotation):
     return next((field for field in known if isinstance(field, Field)), None)
 
 
-def whole(name, value):
+def check_fields(name, value):
     """Return a NamedTuple whose fields are as they are annotated: itself if they were."""
     lengths, hints = {}, annotations(type(value))
-    found = [part(f"{name}.{field}", each, hints.get(field), lengths)
+    found = [check_field(f"{name}.{field}", each, hints.get(field), lengths)
              for field, each in zip(value._fields, value, strict=True)]
     return value if identical(found, value) else type(value)._make(found)
 
@@ -188,11 +189,11 @@ def identical(found, value):
     return all(new is old for new, old in zip(found, value, strict=True))
 
 
-def part(name, value, annotation, lengths):
+def check_field(name, value, annotation, lengths):
     """Return the value of a field, as it is annotated; `lengths` {letter: length} grows."""
     field = array_of(annotation)
     if field:
-        return annotated(name, value, field, lengths)
+        return check_array(name, value, field, lengths)
     if annotation in (float, int, bool):
         return number(name, value, annotation)
     if annotation is np.ndarray or isinstance(value, np.ndarray):
@@ -200,12 +201,12 @@ def part(name, value, annotation, lengths):
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return model(name, value)
     if isinstance(value, tuple):
-        found = tuple(part(f"{name}[{i}]", each, None, {}) for i, each in enumerate(value))
+        found = tuple(check_field(f"{name}[{i}]", each, None, {}) for i, each in enumerate(value))
         return value if identical(found, value) else found
     return value
 
 
-def annotated(name, value, field, lengths):
+def check_array(name, value, field, lengths):
     """Return an array that is as its Field says."""
     value = entries(name, value, field.kind)
     wanted = [str(length) for length in field.shape]
@@ -264,9 +265,9 @@ def dimension_given_theta(given: GivenTheta):
     return sizes(given.model)[1]
 
 
-@further.register(GivenPhi)
-@further.register(GivenTheta)
-def further_of_a_block(given, name):
+@check_values.register(GivenPhi)
+@check_values.register(GivenTheta)
+def check_values_of_a_block(given, name):
     """The other block has as many variables as the model says."""
     n, h = sizes(given.model)
     field, length = ("phi", h) if isinstance(given, GivenPhi) else ("theta", n)

@@ -12,7 +12,7 @@ Run     python reproduce/paquet_fig1.py [--budget smoke|short|paper]
 Writes  figures/paquet_fig1.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 from typing import NamedTuple
 
@@ -232,5 +232,8 @@ def cases(settings):
     return "a mixture of three Gaussians, ours"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -8,7 +8,7 @@ Run     python reproduce/paquet_fig2.py [--budget smoke|short|paper]
 Writes  figures/paquet_fig2.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import time
 from typing import NamedTuple
@@ -257,5 +257,8 @@ def cases(settings):
     return or_exit(usps_3v5, settings.data)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -7,7 +7,7 @@ Run     python reproduce/shahbaba_fig1.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_fig1.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import time
 
@@ -172,5 +172,8 @@ def cases(settings):
     return "none, a bivariate normal"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

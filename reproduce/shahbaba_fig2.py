@@ -6,7 +6,7 @@ Run     python reproduce/shahbaba_fig2.py [--seed S]
 Writes  figures/shahbaba_fig2.png, .txt (the claims), .json; smoke and short in their folders
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -66,5 +66,8 @@ def cases(settings):
     return illustrative(settings.seed, SLOPE)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -8,7 +8,7 @@ Run     python reproduce/shahbaba_fig3.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_fig3.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -138,5 +138,8 @@ def cases(settings):
     return illustrative(settings.seed, SLOPE)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -10,7 +10,7 @@ Run     python reproduce/shahbaba_table1.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_table1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 from reproduce.harness.claims import brief, text_table
 from reproduce.shahbaba import tables
@@ -81,5 +81,8 @@ def cases(settings):
     return OWN
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

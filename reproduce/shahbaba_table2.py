@@ -10,7 +10,7 @@ Run     python reproduce/shahbaba_table2.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_table2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 from reproduce.harness.files import or_exit
 from reproduce.shahbaba import tables
@@ -80,5 +80,8 @@ def cases(settings):
     return or_exit(names, settings, f"{STAND_IN}0 to 3", *SETS.values())
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

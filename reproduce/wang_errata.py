@@ -10,7 +10,7 @@ Run     python reproduce/wang_errata.py [--budget smoke|short|paper]
 Writes  figures/wang_errata.png, .txt (the errata and claims), .json
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -283,5 +283,8 @@ def cases(settings):
     return "none: the formulas themselves"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

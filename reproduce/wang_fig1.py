@@ -12,7 +12,7 @@ Run     python reproduce/wang_fig1.py [--budget smoke|short|paper]
 Writes  figures/wang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -226,5 +226,8 @@ def cases(settings):
     return f"data set {ROW}, simulated"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

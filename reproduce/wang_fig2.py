@@ -9,7 +9,7 @@ Run     python reproduce/wang_fig2.py [--budget smoke|short|paper]
 Writes  figures/wang_fig2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -118,5 +118,8 @@ def cases(settings):
     return f"number {NUMBER}, simulated"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -10,7 +10,7 @@ Run     python reproduce/wang_table1.py [--budget smoke|short|paper]
 Writes  figures/wang_table1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -237,5 +237,8 @@ def cases(settings):
     return "ten kinds of data sets, simulated"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

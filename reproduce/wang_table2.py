@@ -3,16 +3,16 @@
 All methods on the ten data sets, 2000 iterations from the truth, of which the last two thirds are
 used.  The paper has one chain on one data set of each kind; ours has several of both, and what they
 scatter by is what its numbers are judged by.  The paper does not state the slices' width and limit,
-nor what an iteration of a mapping is: all is measured with four settings (wang/table_runs.py).  A cost
-is counted in evaluations of the posterior, those of an approximation weighted by what they take,
-and beside it in seconds.  Chains are shared with wang_table3 and wang_fig2.
+nor what an iteration of a mapping is: all is measured with four settings (wang/table_runs.py).  A
+cost is counted in evaluations of the posterior, those of an approximation weighted by what they
+take, and beside it in seconds.  Chains are shared with wang_table3 and wang_fig2.
 
 Run     python reproduce/wang_table2.py [--budget smoke|short|paper]
         Short has 300 iterations on data sets 1 to 5; smoke 15, of 40 cases instead of 300 and 900.
 Writes  figures/wang_table2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -186,5 +186,8 @@ def cases(settings):
     return "ten kinds, simulated"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

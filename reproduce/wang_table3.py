@@ -1,17 +1,17 @@
 """Wang and Neal (2013), Table 3: CPU time of an iteration and autocorrelation time, ten data sets.
 
-The chains are those of Table 2 (wang/table_runs.py), with which they are stored.  An autocorrelation
-time is that of the log likelihood in the last two thirds of 2000 iterations, summed up to the first
-lag that is not significant; the literal reading of the paper's cut-off and Geyer's estimate stand
-beside it.  Seconds are ours; what is compared is their proportion, and what it says of the question
-what an iteration of a mapping is.
+The chains are those of Table 2 (wang/table_runs.py), with which they are stored.  An
+autocorrelation time is that of the log likelihood in the last two thirds of 2000 iterations, summed
+up to the first lag that is not significant; the literal reading of the paper's cut-off and Geyer's
+estimate stand beside it.  Seconds are ours; what is compared is their proportion, and what it says
+of the question what an iteration of a mapping is.
 
 Run     python reproduce/wang_table3.py [--budget smoke|short|paper]
         After wang_table2 at the same budget it takes seconds.
 Writes  figures/wang_table3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -195,5 +195,8 @@ def cases(settings):
     return "ten kinds, simulated"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

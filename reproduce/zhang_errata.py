@@ -9,7 +9,7 @@ Run     python reproduce/zhang_errata.py [--budget smoke|short|paper]
 Writes  figures/zhang_errata.png, .txt (the errata and claims), .json
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -257,5 +257,8 @@ def cases(settings):
     return or_exit(german_credit, settings.data)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

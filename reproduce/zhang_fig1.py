@@ -11,7 +11,7 @@ Run     python reproduce/zhang_fig1.py [--budget smoke|short|paper]
 Writes  figures/zhang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -147,5 +147,8 @@ def cases(settings):
     return "none: the funnel itself"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -12,7 +12,7 @@ Run     python reproduce/zhang_fig2.py [--budget smoke|short|paper] [--data DIR]
 Writes  figures/zhang_fig2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -174,5 +174,8 @@ def cases(settings):
     return datasets.volatility(settings.data)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -10,7 +10,7 @@ Run     python reproduce/zhang_fig3.py [--budget smoke|short|paper]
 Writes  figures/zhang_fig3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import math
 
@@ -189,5 +189,8 @@ def cases(settings):
     return cox_64(settings.data)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -11,7 +11,7 @@ Run     python reproduce/zhang_table2.py [--budget smoke|short|paper] [--data DI
 Writes  figures/zhang_table2.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -246,5 +246,8 @@ def cases(settings):
     return or_exit(german_credit, settings.data)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

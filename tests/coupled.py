@@ -18,7 +18,7 @@ VARIANCES = np.array([1.0, 0.25])  # of phi
 
 
 class Coupled(NamedTuple):
-    """The model; `calls` counts those of at_phi, at_theta, grad_U1 and grad_U2."""
+    """The model; `calls` counts those of precompute_phi, precompute_theta, grad_U1 and grad_U2."""
 
     y: np.ndarray  # (n,)
     b: np.ndarray  # (n,)
@@ -80,62 +80,62 @@ def mass_of_phi(theta):
     return 1 + theta @ theta, np.array([1.0, theta[0]])
 
 
-@interface.sizes.of(Coupled)
+@interface.sizes.register(Coupled)
 def sizes(model):
     return model.y.size, 2
 
 
-@interface.at_phi.of(Coupled)
-def at_phi(phi, model):
+@interface.precompute_phi.register(Coupled)
+def precompute_phi(phi, model):
     model.calls[0] += 1
     return CoupledPhi(phi, np.exp(phi[1]), 1 + np.exp(phi[1]), 1 + phi[0]**2)
 
 
-@interface.at_theta.of(Coupled)
-def at_theta(theta, model):
+@interface.precompute_theta.register(Coupled)
+def precompute_theta(theta, model):
     model.calls[1] += 1
     a, w = mass_of_phi(theta)
     return CoupledTheta(theta, a, w)
 
 
-@interface.U_theta.of(Coupled)
+@interface.U_theta.register(Coupled)
 def U_theta(theta, Phi, model):
     off, apart = theta - model.y, theta - Phi.phi[0]
     return off @ off / 2 + Phi.precision * (apart @ apart) / 2 - theta.size * Phi.phi[1] / 2
 
 
-@interface.grad_U_theta.of(Coupled)
+@interface.grad_U_theta.register(Coupled)
 def gradient_theta(theta, Phi, model):
     return theta - model.y + Phi.precision * (theta - Phi.phi[0])
 
 
-@interface.U_prior.of(Coupled)
+@interface.U_prior.register(Coupled)
 def U_prior(phi, model):
     return phi[0]**2 / 2 + 2 * phi[1]**2
 
 
-@interface.U_phi.of(Coupled)
+@interface.U_phi.register(Coupled)
 def U_phi(Phi, Theta, model):
     apart = Theta.theta - Phi.phi[0]
     return Phi.precision * (apart @ apart) / 2 - apart.size * Phi.phi[1] / 2 + (
         Phi.phi[0]**2 / 2 + 2 * Phi.phi[1]**2)
 
 
-@interface.grad_U_phi.of(Coupled)
+@interface.grad_U_phi.register(Coupled)
 def gradient_phi(Phi, Theta, model):
     apart = Theta.theta - Phi.phi[0]
     return np.array([Phi.phi[0] - Phi.precision * np.sum(apart),
                      4 * Phi.phi[1] + Phi.precision * (apart @ apart) / 2 - apart.size / 2])
 
 
-@interface.U.of(Coupled)
+@interface.U.register(Coupled)
 def U(q, model):
     off, apart = q[:-2] - model.y, q[:-2] - q[-2]
     return (off @ off / 2 + np.exp(q[-1]) * (apart @ apart) / 2 - apart.size * q[-1] / 2
             + q[-2]**2 / 2 + 2 * q[-1]**2)
 
 
-@interface.grad_U.of(Coupled)
+@interface.grad_U.register(Coupled)
 def grad_U(q, model):
     precision, apart, g = np.exp(q[-1]), q[:-2] - q[-2], np.empty(q.size)
     g[:-2] = q[:-2] - model.y + precision * apart
@@ -144,7 +144,7 @@ def grad_U(q, model):
     return g
 
 
-@interface.grad_U1.of(Coupled)
+@interface.grad_U1.register(Coupled)
 def grad_U1(theta, Phi, r_phi, model):
     model.calls[2] += 1
     a, w = mass_of_phi(theta)
@@ -154,7 +154,7 @@ def grad_U1(theta, Phi, r_phi, model):
     return g
 
 
-@interface.grad_U2.of(Coupled)
+@interface.grad_U2.register(Coupled)
 def grad_U2(Phi, Theta, r_theta, model):
     model.calls[3] += 1
     b = model.b
@@ -165,31 +165,31 @@ def grad_U2(Phi, Theta, r_theta, model):
     return g
 
 
-@interface.momentum_theta.of(Coupled)
+@interface.momentum_theta.register(Coupled)
 def momentum_theta(z, Phi, model):
     return root_times(Phi.a, Phi.c, model.b, z)
 
 
-@interface.velocity_theta.of(Coupled)
+@interface.velocity_theta.register(Coupled)
 def velocity_theta(r_theta, Phi, model):
     return solve(Phi.a, Phi.c, model.b, r_theta)
 
 
-@interface.log_det_theta.of(Coupled)
+@interface.log_det_theta.register(Coupled)
 def log_det_theta(Phi, model):
     return log_det(Phi.a, Phi.c, model.b)
 
 
-@interface.momentum_phi.of(Coupled)
+@interface.momentum_phi.register(Coupled)
 def momentum_phi(z, Theta, model):
     return root_times(Theta.a, 1.0, Theta.w, z)
 
 
-@interface.velocity_phi.of(Coupled)
+@interface.velocity_phi.register(Coupled)
 def velocity_phi(r_phi, Theta, model):
     return solve(Theta.a, 1.0, Theta.w, r_phi)
 
 
-@interface.log_det_phi.of(Coupled)
+@interface.log_det_phi.register(Coupled)
 def log_det_phi(Theta, model):
     return log_det(Theta.a, 1.0, Theta.w)

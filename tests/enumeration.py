@@ -147,7 +147,7 @@ class Lattice(NamedTuple):
     layer: int  # which of the matrices of a Table are its own
 
 
-@U.of(Lattice)
+@U.register(Lattice)
 def lattice_U(q, model):
     inside = all(0 <= x < size for x, size in zip(q, model.energies.shape, strict=True))
     return float(model.energies[tuple(int(x) for x in q)]) if inside else math.inf
@@ -167,13 +167,13 @@ def drawn(row, rng):
     return next((i for i in range(last) if u < total[i]), last)
 
 
-@forward.of(Table)
+@forward.register(Table)
 def table_forward(cache, model, move, tally, rng):
     q = np.array([float(drawn(move.P[model.layer, int(cache.q[0])], rng))])
     return Known(q, U(q, model))
 
 
-@backward.of(Table)
+@backward.register(Table)
 def table_backward(cache, model, move, tally, rng):
     q = np.array([float(drawn(move.reverse[model.layer, int(cache.q[0])], rng))])
     return Known(q, U(q, model))

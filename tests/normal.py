@@ -37,7 +37,7 @@ def exact_draw(n, rng):
     return q, q[0] + np.exp(-q[1] / 2) * rng.standard_normal(n)
 
 
-@U.of(Normal)
+@U.register(Normal)
 def normal_U(q, model):
     model.calls[0] += 1
     if q[0] > model.edge:
@@ -47,6 +47,6 @@ def normal_U(q, model):
             + q[0] * q[0] / 2 + 2 * lam * lam)
 
 
-@log_likelihood_of.of(Normal)
+@log_likelihood_of.register(Normal)
 def normal_log_likelihood(energy, q, model):
     return q[0] * q[0] / 2 + (2 * q[1] * q[1] if q.size > 1 else 0.0) - energy

@@ -63,9 +63,11 @@ def main():
     found = {}
     for name, model, L in (("line", line, np.eye(1)), ("square", square, skewed)):
         star = Lattice(model.energies + 0.7 * rng.standard_normal(model.energies.shape), 0)
-        found[name] = {"delayed": stepped(delayed_acceptance.delayed_acceptance_step, model, star, L)}
+        found[name] = {"delayed": stepped(delayed_acceptance.delayed_acceptance_step, model, star,
+                                          L)}
         for k in (1, 2, 3) if name == "line" else (1, 2):
-            found[name][k] = stepped(delayed_acceptance.surrogate_transition_step, model, star, L, k)
+            found[name][k] = stepped(delayed_acceptance.surrogate_transition_step, model, star, L,
+                                     k)
         S = matrix(lambda q, g, star=star, L=L: fitted_walk_step(q, U(q, star), star, L, g)[0],
                    star.energies.shape)
         ratio = density(model.energies) / density(star.energies)

@@ -1,4 +1,4 @@
-"""algorithms/rivals/ais_elliptical_slice.py: the transition, counts, the evidence where it is known."""
+"""rivals/ais_elliptical_slice.py: the transition, counts, the evidence where it is known."""
 
 import numpy as np
 import pytest

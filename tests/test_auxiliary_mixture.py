@@ -21,7 +21,7 @@ from algorithms.rivals.auxiliary_mixture import (
     sums_by_Q,
 )
 from departing import departs
-from models.interface import U, U_prior, U_theta, at_phi
+from models.interface import U, U_prior, U_theta, precompute_phi
 from models.stochastic_volatility import StochasticVolatility, coefficients, squares
 from test_stochastic_volatility import PLACES, PROPER, STATISTICS, dense, draw, statistics
 
@@ -140,7 +140,8 @@ def test_atanh_phi_given_x_has_sigma_integrated_out(T):
     def marginal(alpha):
         def density(gamma):
             phi = np.array([0.1, gamma, alpha])
-            return np.exp(-U_theta(x, at_phi(phi, model), model) - U_prior(phi, model) + 5 * T)
+            return np.exp(-U_theta(x, precompute_phi(phi, model), model) - U_prior(phi, model)
+                          + 5 * T)
 
         return -np.log(quad(density, -4, 5, epsabs=0, epsrel=1e-11)[0])
 

@@ -29,7 +29,7 @@ from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
-from models.interface import at_phi
+from models.interface import precompute_phi
 from models.interface import sizes as dimensions
 from models.jit import ROOT, njit
 from models.linalg import identity_plus_scaled
@@ -153,7 +153,8 @@ def flows(x, r, Phi, r_phi, eps, n, model, times):
 def test_leapfrogs_of_the_funnel(benchmark):
     n, model, rng = 100, Funnel.from_size(100), np.random.default_rng(1)
     x, r = rng.standard_normal((2, n))
-    Phi, steps = at_phi(np.zeros(1), model), 8  # of one flow, 4 of either ABLA step beside it
+    Phi, steps = precompute_phi(np.zeros(1),
+                                model), 8  # of one flow, 4 of either ABLA step beside it
     limit = seconds(lambda: fused_loops(x, r, 0.05, 0.05, 80_000), 15) / 80_000 / n
     ours = seconds(lambda: flows(x, r, Phi, np.zeros(1), 0.05, steps, model, 10_000), 15
                    ) / 80_000 / n

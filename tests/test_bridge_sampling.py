@@ -1,4 +1,4 @@
-"""algorithms/rivals/bridge_sampling.py: the equation, known constants, errors against scatter, tails."""
+"""rivals/bridge_sampling.py: the equation, known constants, errors against scatter, tails."""
 
 import numpy as np
 import pytest

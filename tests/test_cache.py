@@ -45,7 +45,7 @@ class Model(NamedTuple):
     scale: float
     other: float = 1.0
 
-@U.of(Model)
+@U.register(Model)
 def energy(q, model):
     return model.scale * q[0] + 1.0
 """
@@ -136,7 +136,7 @@ from models.interface import U
 class Model(NamedTuple):
     scale: float
 
-@U.of(Model)
+@U.register(Model)
 def energy(q, model):
     return (package.absolute.digit() + 10 * other.digit() + 100 * module.digit()
             + 1e3 * written_in_full() + 1e4 * relative.digit() + 1e5 * digit()
@@ -205,7 +205,7 @@ def from_comprehension():
 class Model(NamedTuple):
     scale: float
 
-@U.of(Model)
+@U.register(Model)
 def energy(q, model):
     return (SCALAR + 10 * ARRAY[1] + 100 * PAIR[1][0] + 1e3 * numbers_of.attribute
             + 1e4 * from_closure() + 1e5 * from_default(0.0) + 1e6 * from_comprehension() / 3)
@@ -244,7 +244,7 @@ from models.jit import njit
 from kinds import Inner, Outer
 from rules import size
 
-@U.of(Outer)
+@U.register(Outer)
 def outer_energy(q, model):
     return 10.0 * U(q, model.inner)
 
@@ -284,10 +284,10 @@ class Outer(NamedTuple):
 """
 RULES = """
 from kinds import Inner
-from models.interface import U, generic
+from models.interface import U, dispatch
 from models.jit import njit
 
-@U.of(Inner)
+@U.register(Inner)
 def inner_energy(q, model):
     return {0} * model.scale
 
@@ -295,7 +295,7 @@ def inner_energy(q, model):
 def default_size(q, model):
     return {0}
 
-@generic(on=1, default=default_size)
+@dispatch(arg=1, default=default_size)
 def size(q, model):
     pass
 """
@@ -328,7 +328,7 @@ def is_nan(x):  # fastmath takes it that there is none
 class Model(NamedTuple):
     scale: float
 
-@U.of(Model)
+@U.register(Model)
 def energy(q, model):
     return bessel(q[0] - 1.0, 0) + (10.0 if is_nan(np.inf - np.inf * q[0]) else 0.0)
 """
@@ -563,7 +563,7 @@ def hidden(x):
 def hidden_for_any(x):
     return lambda x: x + 1.0
 
-@U.of(Model)
+@U.register(Model)
 def energy(q, model):
     return hidden(q[0])
 """

@@ -11,6 +11,7 @@ from reproduce.harness.claims import Claim, Measured, Scan
 from reproduce.harness.clocks import Retimed, judged
 from reproduce.harness.replicates import Missing, kind_of
 from reproduce.harness.run import Settings
+from studies import NOTHING
 
 SETTINGS = Settings("paper")
 
@@ -51,7 +52,7 @@ CLAIMS = [
     claim("a scan", lambda r: Scan("ab", tuple(Measured(r["ratio"][name]) for name in "ab"))),
     claim("no times", lambda r: r["ess"], 90, 110),
     claim("wrong, and of two", lambda r: r["ratio"]["a"] + r["ratio"]["b"])]
-SCRIPT = {"CLAIMS": CLAIMS, "run": run}
+SCRIPT = NOTHING._replace(claims=CLAIMS, run=run)
 
 
 def experiment(kinds, run=run):
@@ -106,8 +107,8 @@ def test_a_script_that_chooses_by_times_what_it_computes(gap, verdicts):
         (found,) = experiment.replicates(chain, [{"name": chosen}])
         return {"ratio": a / b, "ess": found["ess"]}
 
-    script = {"run": choose, "CLAIMS": [claim("ratio", lambda r: r["ratio"], 0.9, 1.1),
-                                        claim("ess", lambda r: r["ess"], 90, 110)]}
+    script = NOTHING._replace(run=choose, claims=[claim("ratio", lambda r: r["ratio"], 0.9, 1.1),
+                                        claim("ess", lambda r: r["ess"], 90, 110)])
     one, result = experiment([NEW, OLD, NEW], choose)
     assert [f.verdict for f in judged(script, one, result, None)] == verdicts
 
@@ -143,10 +144,9 @@ def test_a_kind_is_the_name_and_the_kernels():
 
 def test_a_run_of_two_kinds_says_so_and_does_not_fail(monkeypatch, capsys):
     from reproduce.harness.run import finish
-    from reproduce.harness.style import plt
 
     one, result = experiment([NEW, OLD, NEW])
-    parts = SCRIPT | {"NAME": "x_fig1", "table": lambda r: "", "figure": lambda r: plt.figure()}
+    parts = SCRIPT._replace(name="x_fig1")
     assert finish(parts, one, result, SimpleNamespace()) == 0  # one of its claims is wrong else
     out = " ".join(capsys.readouterr().out.split())
     assert "several kinds of processors: EPYC (SkylakeX); Xeon (Haswell)" in out

@@ -23,8 +23,8 @@ from reproduce.harness import cluster, replicates
 from reproduce.harness.cluster import ClusterError
 from reproduce.harness.fingerprint import ROOT, fingerprint
 from reproduce.harness.run import main, parse
-from reproduce.harness.style import plt
 from reproduce.harness.workers import Killed
+from studies import NOTHING
 
 NEEDS = "needs the extra `cluster`: pip install -e '.[cluster]'"
 NEEDED = pytest.mark.skipif(not find_spec("distributed"), reason=NEEDS)
@@ -35,7 +35,7 @@ import ctypes, os, time
 from pathlib import Path
 import numpy as np
 from reproduce.harness import replicates
-from reproduce.harness.run import main
+from reproduce.harness.run import Study, main
 from reproduce.harness.style import plt
 replicates.FIGURES = Path(__file__).parent / "figures"
 NAME, WHAT, MINUTES = "naps_fig1", "naps", {"smoke": 0.1}
@@ -80,7 +80,7 @@ def figure(result):
 def cases(settings):
     return "none"
 if __name__ == "__main__":
-    main(globals())
+    main(Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure))
 '''
 
 LOCAL_CLUSTER = """
@@ -391,12 +391,8 @@ def ends(monkeypatch, capsys, tmp_path):
 
     def started(*options, n=2):
         monkeypatch.setattr(sys, "argv", ["x_fig7.py", "--budget", "smoke", *options])
-        script = {
-            "__doc__": "A script.", "NAME": "x_fig7", "WHAT": "nothing", "MINUTES": {"smoke": 0.1},
-            "cases": lambda settings: "none", "table": str, "figure": lambda r: plt.figure(),
-            "CLAIMS": [],
-            "run": lambda experiment, _: experiment.replicates(
-                third, [{"seed": k} for k in range(n)])}
+        script = NOTHING._replace(table=str, run=lambda experiment, _: experiment.replicates(
+            third, [{"seed": k} for k in range(n)]))
         with pytest.raises(SystemExit) as end:
             main(script)
         return end.value.code, *capsys.readouterr()

@@ -127,7 +127,7 @@ def apart(claim):
 def test_every_claim_is_what_its_replicates_give(script):
     module, experiment, result, cases = script
     committed = json.loads((FIGURES / f"{module.NAME}.json").read_text())
-    findings = judged(vars(module), experiment, result, cases)
+    findings = judged(module.STUDY, experiment, result, cases)
     left_out = "" if there(module.NAME) else COMPUTED.get(module.NAME, "")
     assert left_out or failures(findings) == []
     ours = json.loads(replicates.to_json(record(module.NAME, findings, experiment)))
@@ -189,7 +189,7 @@ def same_text(ours, theirs):
 
 def test_every_report_is_what_its_replicates_give(script, whole):
     module, experiment, result, cases = script
-    findings = judged(vars(module), experiment, result, cases)
+    findings = judged(module.STUDY, experiment, result, cases)
     ours = written(module.table(result), findings, experiment) + "\n"
     assert same_text(ours, (FIGURES / f"{module.NAME}.txt").read_text())
 
@@ -207,8 +207,8 @@ def test_a_failing_claim_in_any_script_is_exit_status_1(
     module, experiment, result, cases = script
     monkeypatch.setattr(replicates, "FIGURES", tmp_path)
     for planted, status in (([], 0), ([PLANTED], 1)):
-        parts = vars(module) | {"CLAIMS": [*planted, *module.CLAIMS]}
-        assert finish(parts, experiment, result, cases) == status
+        study = module.STUDY._replace(claims=[*planted, *module.CLAIMS])
+        assert finish(study, experiment, result, cases) == status
         assert (tmp_path / f"{module.NAME}.png").stat().st_size > 5_000  # not an empty canvas
     assert capsys.readouterr().out.count("differs                planted") == 1
 

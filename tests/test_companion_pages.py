@@ -443,7 +443,8 @@ def test_a_drawing_of_what_has_no_end_no_error_or_no_value():
     assert claims_html.spread(stored(0.0, 4.0, (3.0, 0.0), (math.nan, math.nan), (1.0, 0.5))) == (
         "1.00 (s.e. 0.50) to 3: 2 of 3 settings")
     assert claims_html.spread(stored(0.0, 4.0, (3.0, 0.0), (3.0, 0.0))) == "3: 2 settings"
-    assert claims_html.spread(stored(0.0, 4.0, *[(math.nan, math.nan)] * 2)) == "nan: 0 of 2 settings"
+    assert claims_html.spread(stored(0.0, 4.0,
+                                     *[(math.nan, math.nan)] * 2)) == "nan: 0 of 2 settings"
 
 
 def test_a_drawings_marks_are_drawn_where_they_are():

@@ -1,4 +1,4 @@
-"""algorithms/rivals/delayed_acceptance.py: transitions exactly, what is asked, then the distribution."""
+"""rivals/delayed_acceptance.py: transitions exactly, what is asked, then the distribution."""
 
 import numpy as np
 import pytest

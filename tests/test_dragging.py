@@ -1,4 +1,4 @@
-"""algorithms/rivals/dragging.py: transitions exactly, what is counted, then the distribution."""
+"""rivals/dragging.py: transitions exactly, what is counted, then the distribution."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""algorithms/rivals/elliptical_slice.py: the update by hand, the record, then the joint distribution."""
+"""rivals/elliptical_slice.py: the update by hand, the record, then the joint distribution."""
 
 from itertools import product
 from typing import NamedTuple
@@ -42,12 +42,12 @@ class Slope(NamedTuple):
     m: np.ndarray
 
 
-@centre.of(Slope)
+@centre.register(Slope)
 def slope_centre(model):
     return model.m
 
 
-@log_L.of(Slope)
+@log_L.register(Slope)
 def slope_log_L(x, model):
     return model.slope * x[0]
 

@@ -115,7 +115,8 @@ def test_all_are_drawn_and_nothing_else_is_there():
 
 @pytest.mark.parametrize("each", ALL, ids=lambda each: each.anchor)
 def test_what_is_drawn_is_this_bug_in_a_script_of_its_paper(each):
-    # if this fails, run python reproduce/tools/planted.py with its address, and reproduce/tools/pages.py
+    # if this fails, run python reproduce/tools/planted.py with its address, and
+    # reproduce/tools/pages.py
     entry = exercises.drawn()[each.anchor]
     assert (entry["script"], entry["patch"]) == (each.script, exercises.digest(each.name))
     assert each.script.startswith(each.anchor.split("-")[0])

@@ -95,19 +95,19 @@ class Unused:
 
 
 class Generic:
-    def of(self, kind):
+    def register(self, kind):
         return lambda function: function
 
 
 double = Generic()
 
 
-@double.of(Used)
+@double.register(Used)
 def used_double(x):
     return 3 * x
 
 
-@double.of(Unused)
+@double.register(Unused)
 def unused_double(x):
     return 5 * x
 
@@ -116,7 +116,7 @@ class Second:
     pass
 
 
-shared = double.of(Second)(used_double)
+shared = double.register(Second)(used_double)
 
 
 def twice(x):
@@ -177,7 +177,7 @@ def code(tmp_path, monkeypatch):
     place = tmp_path / "project"
     for room in ("rooms", "checks"):
         (place / room).mkdir(parents=True)
-    monkeypatch.setattr(fingerprint, "PLACES", (place,))
+    monkeypatch.setattr(fingerprint, "ROOT", place)
 
     def of(*change, library=(), move="", **rooms):
         texts = {"library_of_script": (LIBRARY, library), f"{move}script": (SCRIPT, change),
@@ -199,7 +199,7 @@ def code(tmp_path, monkeypatch):
 
 def imported(path, monkeypatch):
     """Import a script, finding what it imports in its project."""
-    monkeypatch.syspath_prepend(fingerprint.PLACES[0])
+    monkeypatch.syspath_prepend(fingerprint.ROOT)
     ours = ("library_of_script", "rooms", "checks")
     for name in [n for n in sys.modules if n.split(".")[0] in ours]:
         monkeypatch.delitem(sys.modules, name)
@@ -325,7 +325,7 @@ def test_what_is_added_to_a_constant_counts(code):
 
 def test_the_variable_of_a_comprehension_is_no_definition(code):
     code()
-    definitions = fingerprint.read(fingerprint.PLACES[0] / "script.py").definitions
+    definitions = fingerprint.read(fingerprint.ROOT / "script.py").definitions
     assert "row" not in definitions and "TABLE" in definitions
 
 
@@ -389,7 +389,7 @@ def test_of_an_entry_point_the_check_counts_and_how_it_is_put_in_front_does_not(
     found = {f"{path.stem}.{name}" for path, name in fingerprint.used(
         (ROOT / "algorithms" / "hmc.py", "hmc"))}
     assert {"hmc.check_hmc", "hmc.hmc_step", "jit.njit", "linalg.cholesky"} <= found
-    assert not {"jit.entry", "jit.check_interrupt", "validate.real"} & found
+    assert not {"jit.public", "jit.check_interrupt", "validate.real"} & found
 
 
 def test_no_constant_is_taken_for_another():

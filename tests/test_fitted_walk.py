@@ -1,4 +1,4 @@
-"""algorithms/rivals/fitted_walk.py: each transition exactly, the pilot by hand, then the distribution."""
+"""rivals/fitted_walk.py: each transition exactly, the pilot by hand, then the distribution."""
 
 from types import SimpleNamespace
 

@@ -13,14 +13,14 @@ from models.interface import (
     U_phi,
     U_prior,
     U_theta,
-    at_phi,
-    at_theta,
     grad_U,
     grad_U2,
     log_det_phi,
     log_det_theta,
     momentum_phi,
     momentum_theta,
+    precompute_phi,
+    precompute_theta,
     sizes,
     velocity_phi,
     velocity_theta,
@@ -29,7 +29,7 @@ from models.interface import (
 MODEL = Funnel.from_size(4)
 Q = np.array([0.3, -1.2, 0.7, 0.1, 0.8])
 X, V = Q[:4], Q[4:]
-PHI, THETA = at_phi(V, MODEL), at_theta(X, MODEL)
+PHI, THETA = precompute_phi(V, MODEL), precompute_theta(X, MODEL)
 OTHER = np.array([-0.5, 0.2, 2.0, 0.6, -1.7])
 
 
@@ -63,7 +63,7 @@ def test_the_blocks_are_parts_of_U():
     assert sizes(MODEL) == (4, 1)
     assert U_theta(X, PHI, MODEL) + U_prior(V, MODEL) == pytest.approx(U(Q, MODEL), rel=1e-14)
     for phi in (V, np.array([-2.0])):  # the terms in which they differ do not depend on v
-        assert U_phi(at_phi(phi, MODEL), THETA, MODEL) == pytest.approx(
+        assert U_phi(precompute_phi(phi, MODEL), THETA, MODEL) == pytest.approx(
             U(np.append(X, phi), MODEL), rel=1e-14)
     np.testing.assert_allclose(grad_U(X, GivenPhi(MODEL, V)), grad_U(Q, MODEL)[:4], rtol=1e-14)
     np.testing.assert_allclose(grad_U(V, GivenTheta(MODEL, X)), grad_U(Q, MODEL)[4:], rtol=1e-14)
@@ -74,7 +74,7 @@ def test_what_cancels_in_U2_is_half_the_log_determinant():
 
     def U2(v):
         K = np.exp(-v[0]) * (r @ r) / 2
-        return U_phi(at_phi(v, MODEL), THETA, MODEL) + K + 4 * v[0] / 2
+        return U_phi(precompute_phi(v, MODEL), THETA, MODEL) + K + 4 * v[0] / 2
 
     np.testing.assert_allclose(grad_U2(PHI, THETA, r, MODEL), slope(U2, V), rtol=0, atol=1e-9)
 
@@ -97,7 +97,7 @@ def test_masses():
 def test_section_5_1_the_mass_of_x_is_its_hessian(velocity):
     # printed: the precision of the momentum
     for v in (-1.0, 0.8):
-        Phi = at_phi(np.array([v]), MODEL)
+        Phi = precompute_phi(np.array([v]), MODEL)
         inverse = np.column_stack([velocity(Phi, e) for e in np.eye(4)])
         np.testing.assert_allclose(inverse @ hessian_of_x(v), np.eye(4), rtol=0, atol=1e-13)
 
@@ -114,7 +114,7 @@ def test_section_5_1_the_curvature_of_v(expectation):
 
 def test_far_away_energies_are_not_finite_and_nothing_is_raised():
     for v in (800.0, -800.0):
-        Phi = at_phi(np.array([v]), MODEL)
+        Phi = precompute_phi(np.array([v]), MODEL)
         assert not np.isfinite(U_theta(1e10 * X, Phi, MODEL)) or v < 0
         assert not np.isfinite(velocity_theta(X, Phi, MODEL)).all() or v > 0
         assert not np.isfinite(grad_U2(Phi, THETA, X, MODEL)).any()

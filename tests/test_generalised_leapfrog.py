@@ -490,22 +490,22 @@ class Plane(NamedTuple):
     scale: float
 
 
-@U.of(Plane)
+@U.register(Plane)
 def plane_U(q, model):
     return model.scale * ((q - np.array([1.0, 2.0])) ** 2).sum()
 
 
-@grad_U.of(Plane)
+@grad_U.register(Plane)
 def plane_grad_U(q, model):
     return 2 * model.scale * (q - np.array([1.0, 2.0]))
 
 
-@metric.of(Plane)
+@metric.register(Plane)
 def plane_metric(q, model):
     return model.scale * np.eye(2)
 
 
-@metric_gradient.of(Plane)
+@metric_gradient.register(Plane)
 def plane_metric_gradient(q, model):
     return np.zeros((2, 2, 2))
 

@@ -49,8 +49,9 @@ def test_the_density_is_that_of_its_parts(model):
 def test_gradients_are_those_of_the_energies(model):
     model, _ = model
     q = np.concatenate([X, PHI])
-    Phi, Theta = interface.at_phi(PHI, model), interface.at_theta(X, model)
-    U2 = differences(lambda phi: interface.U2(interface.at_phi(phi, model), Theta, R, model), PHI)
+    Phi, Theta = interface.precompute_phi(PHI, model), interface.precompute_theta(X, model)
+    U2 = differences(lambda phi: interface.U2(interface.precompute_phi(phi, model), Theta, R,
+                                              model), PHI)
     U1 = differences(lambda x: interface.U1(x, Phi, np.ones(2), model), X)
     for ours, wanted in ((interface.grad_U(q, model),
                           differences(lambda q: interface.U(q, model), q)),
@@ -61,7 +62,7 @@ def test_gradients_are_those_of_the_energies(model):
 
 def test_U2_needs_no_determinant(model):
     model, Z = model
-    Phi, Theta = interface.at_phi(PHI, model), interface.at_theta(X, model)
+    Phi, Theta = interface.precompute_phi(PHI, model), interface.precompute_theta(X, model)
     K = K_of(Z, PHI)
     wanted = (X @ np.linalg.solve(K, X) + R @ K @ R) / 2 + interface.U_prior(PHI, model)
     assert interface.U2(Phi, Theta, R, model) == pytest.approx(wanted, rel=1e-12)
@@ -69,7 +70,7 @@ def test_U2_needs_no_determinant(model):
 
 def test_the_mass_is_the_inverse_covariance(model):
     model, Z = model
-    Phi, K = interface.at_phi(PHI, model), K_of(Z, PHI)
+    Phi, K = interface.precompute_phi(PHI, model), K_of(Z, PHI)
     root = np.array([interface.momentum_theta(e, Phi, model) for e in np.eye(9)]).T
     # K's condition is below 1e4
     np.testing.assert_allclose(root @ root.T @ K, np.eye(9), rtol=0, atol=1e-11)
@@ -94,16 +95,16 @@ def test_the_metric_is_the_fisher_information_and_the_prior(model):
     dK = differences(lambda phi: K_of(Z, phi), PHI)
     A = [np.linalg.solve(K_of(Z, PHI), each) for each in dK]
     wanted = np.array([[np.trace(a @ b) / 2 for a in A] for b in A]) + np.diag([1.5**-2, 0.7**-2])
-    Phi, Theta = interface.at_phi(PHI, model), interface.at_theta(X, model)
+    Phi, Theta = interface.precompute_phi(PHI, model), interface.precompute_theta(X, model)
     np.testing.assert_allclose(interface.metric_phi(Phi, Theta, model), wanted, rtol=1e-7)
     ours = interface.metric_gradient_phi(Phi, Theta, model)
     np.testing.assert_allclose(ours, differences(lambda phi: interface.metric_phi(
-        interface.at_phi(phi, model), Theta, model), PHI), rtol=0, atol=1e-6)
+        interface.precompute_phi(phi, model), Theta, model), PHI), rtol=0, atol=1e-6)
 
 
 def test_whitened_is_symmetric(model):
     model, Z = model
-    Phi = interface.at_phi(PHI, model)
+    Phi = interface.precompute_phi(PHI, model)
     inverse = np.linalg.inv(np.linalg.cholesky(K_of(Z, PHI)))
     D = Phi.D + np.tril(Phi.D, -1).T
     np.testing.assert_allclose(whitened(Phi.D, Phi), inverse @ D @ inverse.T, rtol=0, atol=1e-10)
@@ -150,9 +151,10 @@ def test_chains_find_the_exact_posterior(sampler):
 
 def test_no_factor_is_no_energy():
     twice = HierarchicalGPClassification.from_data([[1.0], [1.0]], [1.0, -1.0], nugget=0.0)
-    Phi = interface.at_phi(np.zeros(2), twice)  # K is all ones, exactly
+    Phi = interface.precompute_phi(np.zeros(2), twice)  # K is all ones, exactly
     assert np.isnan(interface.U_theta(np.ones(2), Phi, twice))
-    assert np.isnan(interface.U2(Phi, interface.at_theta(np.ones(2), twice), np.ones(2), twice))
+    assert np.isnan(interface.U2(Phi, interface.precompute_theta(np.ones(2), twice), np.ones(2),
+                                 twice))
 
 
 @pytest.mark.parametrize(("name", "change"), [

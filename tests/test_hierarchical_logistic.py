@@ -21,8 +21,6 @@ from models.interface import (
     U_phi,
     U_prior,
     U_theta,
-    at_phi,
-    at_theta,
     grad_U,
     grad_U2,
     grad_U_phi,
@@ -33,6 +31,8 @@ from models.interface import (
     metric_gradient,
     momentum_phi,
     momentum_theta,
+    precompute_phi,
+    precompute_theta,
     sizes,
     velocity_theta,
 )
@@ -59,7 +59,7 @@ PHI = np.array([-0.6])
 Q = np.append(THETA, PHI)
 OTHER = np.append(np.random.default_rng(2).standard_normal(N), 0.9)
 R = np.random.default_rng(3).standard_normal(N)
-AT_PHI, AT_THETA = at_phi(PHI, MODEL), at_theta(THETA, MODEL)
+AT_PHI, AT_THETA = precompute_phi(PHI, MODEL), precompute_theta(THETA, MODEL)
 
 
 def by_group(theta):
@@ -120,7 +120,7 @@ def test_the_order_of_cases_does_not_count_and_the_groups_are_sorted():
                           ([True, False], [0.7, 0.3]), (["10", "9"], [0.3, 0.7])):
         two = HierarchicalLogistic.from_data([[1.0], [2.0]], [1, -1], labels)
         # case 0 has weight 0.3 and case 1 has 0.7, whatever they are called
-        assert U_theta(np.array(theta), at_phi(np.zeros(1), two), two) == pytest.approx(
+        assert U_theta(np.array(theta), precompute_phi(np.zeros(1), two), two) == pytest.approx(
             np.log1p(np.exp([-0.3, 1.4])).sum() + (0.3**2 + 0.7**2) / 2, rel=1e-13)
 
 
@@ -144,13 +144,13 @@ def test_the_parts_of_U_add_up_and_the_conditionals_differ_from_it_by_a_constant
 def test_margins_of_any_size_neither_overflow_nor_lose_digits():
     one = HierarchicalLogistic.from_data([[1.0]], [1.0], [0])
     for w, expected in ((800.0, 0.0), (-800.0, 800.0), (40.0, np.exp(-40.0)), (-1e5, 1e5)):
-        assert U_theta(np.array([w]), at_phi(np.array([0.0]), one), one) - w**2 / 2 == (
+        assert U_theta(np.array([w]), precompute_phi(np.array([0.0]), one), one) - w**2 / 2 == (
             pytest.approx(expected, rel=1e-12, abs=1e-15 * w**2))  # rounding of the prior's part
-        g = grad_U_theta(np.array([w]), at_phi(np.array([700.0]), one), one)
+        g = grad_U_theta(np.array([w]), precompute_phi(np.array([700.0]), one), one)
         # 1e-304 w of the prior
         assert g[0] == pytest.approx(-1 / (1 + np.exp(min(w, 700.0))), rel=1e-14, abs=1e-298)
     for w in (np.nan, np.inf):
-        assert not np.isfinite(U_theta(np.array([w]), at_phi(np.zeros(1), one), one))
+        assert not np.isfinite(U_theta(np.array([w]), precompute_phi(np.zeros(1), one), one))
 
 
 # The masses
@@ -164,7 +164,7 @@ CURVED = np.array([np.diag([i, 1.0, 2.0]) + 0.3 * i * np.ones((3, 3)) for i in r
 def test_the_mass_against_dense_formulas(curvature, B):
     model = HierarchicalLogistic.from_data(X, Y, GROUP, LAM, curvature=curvature)
     for gamma in (-0.6, 2.0):
-        Phi, M = at_phi(np.array([gamma]), model), dense_mass(gamma, B)
+        Phi, M = precompute_phi(np.array([gamma]), model), dense_mass(gamma, B)
         root = np.column_stack([momentum_theta(e, Phi, model) for e in np.eye(N)])
         # eigenvectors are orthogonal to rounding of entries of 10
         np.testing.assert_allclose(root @ root.T, M, rtol=0, atol=1e-13)
@@ -173,7 +173,8 @@ def test_the_mass_against_dense_formulas(curvature, B):
         assert log_det_theta(Phi, model) == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-12)
         found = grad_U2(Phi, AT_THETA, R, model)
         np.testing.assert_allclose(found, slope(
-            lambda phi: U2(at_phi(phi, model), AT_THETA, R, model), np.array([gamma])), **CLOSE)
+            lambda phi: U2(precompute_phi(phi, model), AT_THETA, R,
+                           model), np.array([gamma])), **CLOSE)
         dM = -np.exp(-gamma) * np.eye(N)
         u = np.linalg.solve(M, R)
         assert found[0] == pytest.approx(
@@ -262,7 +263,7 @@ def test_section_5_2_the_prior_of_gamma_is_the_exponential_of_v(log_prior):
 
 def masses(gamma):
     """As it should be, from the model."""
-    M = [np.column_stack([momentum_theta(e, at_phi(np.array([gamma]), MODEL), MODEL)
+    M = [np.column_stack([momentum_theta(e, precompute_phi(np.array([gamma]), MODEL), MODEL)
                           for e in np.eye(N)])]
     return (M[0] @ M[0].T).reshape(4, P, 4, P)[range(4), :, range(4)]
 
@@ -395,7 +396,8 @@ def test_a_gradient_against_its_reads_of_the_data():
     group = np.repeat(np.arange(10), [234, 103, 181, 280, 12, 22, 50, 9, 97, 12])
     X_ = rng.standard_normal((1000, 20))
     model = HierarchicalLogistic.from_data(X_, np.sign(rng.standard_normal(1000)), group)
-    theta, Phi, r = rng.standard_normal(200), at_phi(np.zeros(1), model), rng.standard_normal(200)
+    theta, Phi, r = rng.standard_normal(200), precompute_phi(np.zeros(1),
+                                                             model), rng.standard_normal(200)
     eta, columns, e = rng.standard_normal(1000), np.asfortranarray(X_), np.empty(1000)
 
     def limit():

@@ -17,9 +17,7 @@ from models.interface import (
     U_and_grad_U,
     U_phi,
     U_theta,
-    at_phi,
-    at_theta,
-    generic,
+    dispatch,
     grad_U,
     grad_U1,
     grad_U_phi,
@@ -27,6 +25,8 @@ from models.interface import (
     log_det_phi,
     log_det_theta,
     momentum_phi,
+    precompute_phi,
+    precompute_theta,
     velocity_phi,
     velocity_theta,
 )
@@ -39,13 +39,13 @@ class Slope(NamedTuple):
     b: np.ndarray
 
 
-@U.of(Slope)
+@U.register(Slope)
 def slope_U(q, model):
     """Linear."""
     return q @ model.b
 
 
-@grad_U.of(Slope)
+@grad_U.register(Slope)
 def slope_grad_U(q, model):
     """Constant."""
     return model.b
@@ -84,11 +84,11 @@ def test_what_a_model_does_not_have_together_comes_one_after_the_other():
 
 
 def test_a_model_that_has_them_together_is_asked_for_them_together():
-    @generic(on=1, default=both)
+    @dispatch(arg=1, default=both)
     def together(q, model):
         """A generic function with a default."""
 
-    @together.of(Slope)
+    @together.register(Slope)
     def slope_together(q, model):
         return -1.0, q
 
@@ -108,7 +108,7 @@ def test_a_type_without_implementation_is_a_clear_error_compiled_or_not():
                            match=r"U has no implementation for Other \(there are: .*Slope"):
             function(Q, Other(Q))
 
-    @U.of(Other)
+    @U.register(Other)
     def other_U(q, model):
         return 4.0
 
@@ -125,7 +125,7 @@ class Again(NamedTuple):
 def test_another_implementation_takes_effect_at_the_next_call():
     for value in (1.0, 5.0, 1.0):
 
-        @U.of(Again)
+        @U.register(Again)
         def again_U(q, model, value=value):
             return value
 
@@ -138,7 +138,7 @@ def test_an_implementation_that_does_not_compile_can_be_mended():
     class Mended(NamedTuple):
         b: np.ndarray
 
-    @U.of(Mended)
+    @U.register(Mended)
     def broken_U(q, model):
         return model.c
 
@@ -146,7 +146,7 @@ def test_an_implementation_that_does_not_compile_can_be_mended():
         with pytest.raises(numba.TypingError, match="Unknown attribute 'c'"):
             twice(Q, Mended(Q))
 
-    @U.of(Mended)
+    @U.register(Mended)
     def mended_U(q, model):
         return model.b[0]
 
@@ -154,13 +154,13 @@ def test_an_implementation_that_does_not_compile_can_be_mended():
 
 
 def test_an_implementation_takes_effect_where_there_was_the_default():
-    @grad_U.of(Again)
+    @grad_U.register(Again)
     def again_grad_U(q, model):
         return q
 
     np.testing.assert_array_equal(both(Q, Again(Q))[1], Q)
 
-    @U_and_grad_U.of(Again)
+    @U_and_grad_U.register(Again)
     def again_both(q, model):
         return 3.0, -q
 
@@ -173,7 +173,7 @@ def same_name(value):
     class Model(NamedTuple):
         b: np.ndarray
 
-    @U.of(Model)
+    @U.register(Model)
     def model_U(q, model):
         return value + model.b[0]
 
@@ -195,11 +195,11 @@ def test_a_generic_function_is_sent_to_other_processes_as_a_name():
 
 
 def test_any_argument_may_decide():
-    @generic(on=0)
+    @dispatch(arg=0)
     def size(thing, factor):
         """Nothing yet."""
 
-    @size.of(Slope)
+    @size.register(Slope)
     def slope_size(thing, factor):
         return factor * thing.b.size
 
@@ -223,44 +223,44 @@ class PairTheta(NamedTuple):
     theta: np.ndarray
 
 
-@at_phi.of(Pair)
+@precompute_phi.register(Pair)
 def pair_at_phi(phi, model):
     return PairPhi(phi)
 
 
-@at_theta.of(Pair)
+@precompute_theta.register(Pair)
 def pair_at_theta(theta, model):
     return PairTheta(theta)
 
 
-@U_theta.of(Pair)
+@U_theta.register(Pair)
 def pair_U_theta(theta, Phi, model):
     return Phi.phi[0] * (theta @ theta)
 
 
-@grad_U_theta.of(Pair)
+@grad_U_theta.register(Pair)
 def pair_grad_U_theta(theta, Phi, model):
     return 2 * Phi.phi[0] * theta
 
 
-@U_phi.of(Pair)
+@U_phi.register(Pair)
 def pair_U_phi(Phi, Theta, model):
     return Phi.phi[0] * (Theta.theta @ Theta.theta) + Phi.phi @ Phi.phi
 
 
-@grad_U_phi.of(Pair)
+@grad_U_phi.register(Pair)
 def pair_grad_U_phi(Phi, Theta, model):
     g = 2 * Phi.phi
     g[0] += Theta.theta @ Theta.theta
     return g
 
 
-@velocity_theta.of(Pair)
+@velocity_theta.register(Pair)
 def pair_velocity_theta(r_theta, Phi, model):
     return r_theta / Phi.phi[1]
 
 
-@log_det_theta.of(Pair)
+@log_det_theta.register(Pair)
 def pair_log_det_theta(Phi, model):
     return np.log(Phi.phi[1])
 
@@ -287,7 +287,7 @@ def test_a_constant_mass_of_phi_is_that_of_the_factor_in_the_model():
 @njit
 def of_both(theta, phi, r, model):
     """Call the generic functions of both Hamiltonians from compiled code."""
-    Phi, Theta = at_phi(phi, model), at_theta(theta, model)
+    Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
     return U1(theta, Phi, r, model), U2(Phi, Theta, r, model), grad_U1(theta, Phi, r, model)
 
 

@@ -14,7 +14,7 @@ import pytest
 from numba import types
 from threadpoolctl import threadpool_info
 
-from models.jit import ROOT, entry, external, njit
+from models.jit import ROOT, external, njit, public
 from reproduce.harness import papers
 
 
@@ -24,7 +24,7 @@ def check_halve(x, times=1):
     return float(x), times
 
 
-@entry(check_halve)
+@public(check_halve)
 @njit
 def halve(x, times=1):
     """Halve x so many times."""
@@ -62,7 +62,8 @@ ENTRIES = entry_points()
 
 
 def test_there_are_entry_points():
-    assert len(ENTRIES) >= 28 and {"hmc.hmc", "zhang_sshmc_fast.sshmc", "gp_regression.predict"} <= {
+    assert len(ENTRIES) >= 28 and {"hmc.hmc", "zhang_sshmc_fast.sshmc",
+                                   "gp_regression.predict"} <= {
         *ENTRIES}
 
 

@@ -57,8 +57,9 @@ def array(found):
 def test_what_is_said_of_what_was_computed_is_up_to_date(author):
     kept = KEPT[author]
     # if this fails, run python reproduce/tools/laboratory.py and then reproduce/tools/pages.py
-    assert laboratory_page.path(author).read_text() == laboratory_page.written(laboratory_page.described(
-        ROOMS[author].LABORATORY, kept["rows"], kept["shapes"], kept["settings"], kept["blas"]))
+    assert laboratory_page.path(author).read_text() == laboratory_page.written(
+        laboratory_page.described(ROOMS[author].LABORATORY, kept["rows"], kept["shapes"],
+                                  kept["settings"], kept["blas"]))
     controls = ROOMS[author].LABORATORY.controls
     assert len(kept["settings"]) == math.prod(len(control.values) for control in controls)
 
@@ -70,7 +71,8 @@ def test_a_setting_computed_again_is_the_stored_one(author, values, monkeypatch)
         monkeypatch.setattr(room, "EPS", (values["eps"],))
     again = laboratory_page.stored(room.setting(**values))
     monkeypatch.undo()
-    here = kept["settings"][laboratory_page.place(kept, laboratory_page.indices(room.LABORATORY, values))]
+    here = kept["settings"][laboratory_page.place(kept,
+                                                  laboratory_page.indices(room.LABORATORY, values))]
     assert here["frames"] == again["frames"] and list(again["numbers"]) == kept["rows"]
     coarse = {getattr(room, name) for name in CHAINS[author]}
     for row, now, old in zip(kept["rows"], again["numbers"].values(), here["numbers"], strict=True):
@@ -103,7 +105,8 @@ def test_everything_stored_is_drawn_in_a_panel_and_belongs_to_a_sampler(author):
     assert {k for setting in kept["settings"] for k in setting["series"]} == set(
         range(len(kept["shapes"])))
     for panel, kind, of, *lists, dashed in kept["shapes"]:
-        assert 0 <= panel < len(kept["panels"]) and kind in laboratory_page.KINDS and dashed in (0, 1)
+        assert 0 <= panel < len(kept["panels"]) and kind in laboratory_page.KINDS and dashed in (0,
+                                                                                                 1)
         assert -1 <= of < len(kept["samplers"])
         assert len({len(each) for each in lists if isinstance(each, list) and each}) == 1
     for setting in kept["settings"]:

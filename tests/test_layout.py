@@ -108,11 +108,10 @@ def test_no_command_imports_a_command(path):
 
 def test_the_arrows_between_files_make_no_circle():
     files = {module(path): path for path in ALGORITHMS + MODELS + REPRODUCE}
-    arrows = {module: {found for found in modules(path) if found in files}
-              for module, path in files.items()}
-    while leaves := [module for module, to in arrows.items() if not to & arrows.keys()]:
-        for module in leaves:
-            del arrows[module]
+    arrows = {name: modules(path) & files.keys() for name, path in files.items()}
+    while leaves := [name for name, to in arrows.items() if not to & arrows.keys()]:
+        for name in leaves:
+            del arrows[name]
     assert arrows == {}  # whatever is left imports, in the end, itself
 
 
@@ -207,7 +206,8 @@ def test_scripts_have_their_parts_in_order(path):
                         if isinstance(n, ast.Name)]
     assert ast.get_docstring(tree(path))
     assert [part for part in defined if part in PARTS] == PARTS
-    assert ast.unparse(body[-1]) == "if __name__ == '__main__':\n    main(globals())"
+    assert ast.unparse(body[-2].targets[0]) == "STUDY"
+    assert ast.unparse(body[-1]) == "if __name__ == '__main__':\n    main(STUDY)"
 
 
 # what such a script computes; the others have no algorithm of algorithms/ at their heart

@@ -18,8 +18,6 @@ from models.interface import (
     U_phi,
     U_prior,
     U_theta,
-    at_phi,
-    at_theta,
     fisher_momentum,
     fisher_theta,
     fisher_velocity,
@@ -32,6 +30,8 @@ from models.interface import (
     metric_gradient_phi,
     metric_phi,
     momentum_theta,
+    precompute_phi,
+    precompute_theta,
     sizes,
     velocity_theta,
 )
@@ -77,7 +77,8 @@ CLOSE = {"rtol": 1e-8, "atol": 1e-8}
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 def test_gradients_are_those_of_the_energies(d, distance):
     model, x, r = problem(d, distance)
-    Phi, Theta, r_phi = at_phi(PHI, model), at_theta(x, model), np.array([0.4, -0.8])
+    Phi, Theta, r_phi = precompute_phi(PHI, model), precompute_theta(x,
+                                                                     model), np.array([0.4, -0.8])
     q = np.append(x, PHI)
     np.testing.assert_allclose(grad_U(q, model), differences(lambda q: U(q, model), q), **CLOSE)
     np.testing.assert_allclose(
@@ -86,10 +87,10 @@ def test_gradients_are_those_of_the_energies(d, distance):
         grad_U1(x, Phi, r_phi, model), differences(lambda x: U1(x, Phi, r_phi, model), x), **CLOSE)
     np.testing.assert_allclose(
         grad_U_phi(Phi, Theta, model),
-        differences(lambda phi: U_phi(at_phi(phi, model), Theta, model), PHI), **CLOSE)
+        differences(lambda phi: U_phi(precompute_phi(phi, model), Theta, model), PHI), **CLOSE)
     np.testing.assert_allclose(
         grad_U2(Phi, Theta, r, model),
-        differences(lambda phi: U2(at_phi(phi, model), Theta, r, model), PHI), **CLOSE)
+        differences(lambda phi: U2(precompute_phi(phi, model), Theta, r, model), PHI), **CLOSE)
 
 
 @pytest.mark.parametrize("distance", ["unit", "pixel"])
@@ -101,9 +102,10 @@ def test_the_energy_is_minus_the_log_density(d, distance):
                  + multivariate_normal.logpdf(x, np.full(d * d, MU), S))
     constant = (np.sum(-model.counts * np.log(1 / d**2)) + d * d * np.log(2 * np.pi) / 2
                 - poisson.logpmf(model.counts, 1.0).sum() - d * d)
-    assert U_theta(x, at_phi(PHI, model), model) + constant == pytest.approx(expected, abs=DENSE)
+    assert U_theta(x, precompute_phi(PHI, model), model) + constant == pytest.approx(expected,
+                                                                                     abs=DENSE)
     assert U(np.append(x, PHI), model) == pytest.approx(
-        U_theta(x, at_phi(PHI, model), model) + U_prior(PHI, model), abs=1e-12)
+        U_theta(x, precompute_phi(PHI, model), model) + U_prior(PHI, model), abs=1e-12)
 
 
 def test_the_prior_is_gamma_of_shape_2_and_scale_one_half_with_its_jacobian():
@@ -121,7 +123,7 @@ def test_the_prior_is_gamma_of_shape_2_and_scale_one_half_with_its_jacobian():
 @pytest.mark.parametrize("d", SIZES)
 def test_momentum_velocity_and_determinant_are_those_of_the_inverse_covariance(d, distance):
     model, _, r = problem(d, distance)
-    S, Phi = dense(d, PHI, distance)[0], at_phi(PHI, model)
+    S, Phi = dense(d, PHI, distance)[0], precompute_phi(PHI, model)
     root = np.array([momentum_theta(e, Phi, model) for e in np.eye(d * d)])
     np.testing.assert_allclose(root.T @ root @ S, np.eye(d * d), rtol=0, atol=DENSE)
     np.testing.assert_allclose(velocity_theta(r, Phi, model), S @ r, rtol=0, atol=DENSE)
@@ -134,7 +136,7 @@ def test_the_metric_of_x_adds_the_lineages_information(d):
     model, _, r = problem(d)
     M = (np.linalg.inv(dense(d, PHI)[0])
          + np.eye(d * d) * np.exp(MU + np.exp(PHI[0])) / d**2)
-    F = fisher_theta(at_phi(PHI, model), model)
+    F = fisher_theta(precompute_phi(PHI, model), model)
     root = np.array([fisher_momentum(e, F, model) for e in np.eye(d * d)])
     np.testing.assert_allclose(root.T @ root, M, rtol=0, atol=DENSE)
     np.testing.assert_allclose(M @ fisher_velocity(r, F, model), r, rtol=0, atol=DENSE)
@@ -147,11 +149,11 @@ def test_the_metric_of_phi_is_the_fisher_information_and_the_priors_curvature(d,
     S, dS, _ = dense(d, PHI, distance)
     A = [np.linalg.solve(S, each) for each in (S, dS)]
     expected = np.array([[np.trace(a @ b) / 2 for b in A] for a in A]) + np.diag(2 * np.exp(PHI))
-    Phi, Theta = at_phi(PHI, model), at_theta(x, model)
+    Phi, Theta = precompute_phi(PHI, model), precompute_theta(x, model)
     np.testing.assert_allclose(metric_phi(Phi, Theta, model), expected, rtol=1e-10, atol=DENSE)
     np.testing.assert_allclose(
         metric_gradient_phi(Phi, Theta, model),
-        differences(lambda phi: metric_phi(at_phi(phi, model), Theta, model), PHI), **CLOSE)
+        differences(lambda phi: metric_phi(precompute_phi(phi, model), Theta, model), PHI), **CLOSE)
 
 
 def test_what_is_remembered_is_what_is_computed_anew():
@@ -161,7 +163,7 @@ def test_what_is_remembered_is_what_is_computed_anew():
     phis = PHI + rng.standard_normal((20, 2))
     for k in rng.integers(0, 20, 400) // rng.integers(1, 20, 400):
         for f in rng.permutation([metric_phi, metric_gradient_phi, grad_U_phi])[:2]:
-            found, anew = (f(at_phi(phis[k], each), at_theta(x, each), each)
+            found, anew = (f(precompute_phi(phis[k], each), precompute_theta(x, each), each)
                            for each in (model, problem(3)[0]))
             np.testing.assert_array_equal(found, anew)
 
@@ -176,7 +178,8 @@ def test_section_5_4_the_mass_of_x_is_the_inverse_covariance(velocity):
     # frequency, and each point the same time scale
     model, x, _ = problem(3)
     a = np.linalg.solve(dense(3, PHI)[0], x - MU)
-    np.testing.assert_allclose(velocity(a, at_phi(PHI, model), model), x - MU, rtol=0, atol=DENSE)
+    np.testing.assert_allclose(velocity(a, precompute_phi(PHI, model), model), x - MU, rtol=0,
+                               atol=DENSE)
 
 
 @departs(0.5, 0.0)  # of log |Sigma|
@@ -187,7 +190,7 @@ def test_section_5_4_the_log_determinant_belongs_to_the_density(share):
     x = np.linspace(-9, 9, 10_001)
     integrals = []
     for phi in (PHI, np.array([-1.0, 0.5])):
-        Phi = at_phi(phi, model)
+        Phi = precompute_phi(phi, model)
         # U_theta has m e^x of the likelihood, and half the log determinant
         u = [U_theta(np.array([z]), Phi, model) - np.exp(z) for z in np.exp(phi[0] / 2) * x]
         u = np.array(u) + (share - 0.5) * phi[0]
@@ -246,9 +249,9 @@ def test_a_mass_may_be_a_number_or_a_matrix():
 def test_where_there_is_no_factor_the_energy_is_not_finite(phi):
     model, x, r = problem(3)
     phi = np.array(phi)
-    Phi = at_phi(phi, model)
+    Phi = precompute_phi(phi, model)
     assert not np.isfinite(U(np.append(x, phi), model))
-    assert not np.isfinite(U2(Phi, at_theta(x, model), r, model))
+    assert not np.isfinite(U2(Phi, precompute_theta(x, model), r, model))
 
 
 @pytest.mark.parametrize("sampler", [sshmc, sshmc_fast.sshmc])
@@ -359,7 +362,7 @@ def test_a_new_phi_against_a_dense_factorisation(d, benchmark):
     S = np.asfortranarray(dense(d, phi)[0])
 
     def ours():
-        return at_phi(phi, model)
+        return precompute_phi(phi, model)
 
     show(f"factor of Sigma and both blocks, d = {d}", seconds(ours),
          seconds(lambda: lapack.dpotrf(S, lower=0, clean=0)), "dense dpotrf alone")

@@ -33,20 +33,20 @@ class Quadratic(NamedTuple):
     A: np.ndarray
 
 
-@U.of(Quadratic)
+@U.register(Quadratic)
 def quadratic_U(q, model):
     """Half the form."""
     r = q - model.mean
     return 0.5 * (r @ (model.A @ r))
 
 
-@grad_U.of(Quadratic)
+@grad_U.register(Quadratic)
 def quadratic_grad_U(q, model):
     """A r."""
     return model.A @ (q - model.mean)
 
 
-@hessian.of(Quadratic)
+@hessian.register(Quadratic)
 def quadratic_hessian(q, model):
     """A."""
     return model.A.copy()
@@ -84,19 +84,19 @@ class Line(NamedTuple):
     g: np.ndarray  # (1,)
 
 
-@U.of(Line)
+@U.register(Line)
 def line_U(q, model):
     """The value at the last quarter passed."""
     return model.u[int(4 * q[0])]
 
 
-@grad_U.of(Line)
+@grad_U.register(Line)
 def line_grad_U(q, model):
     """The same everywhere."""
     return model.g
 
 
-@hessian.of(Line)
+@hessian.register(Line)
 def line_hessian(q, model):
     """The same everywhere."""
     return -model.g.reshape(1, 1)

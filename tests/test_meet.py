@@ -12,7 +12,7 @@ from algorithms.ep_correction import second_order
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
-from models.interface import U, U_prior, at_phi, grad_U
+from models.interface import U, U_prior, grad_U, precompute_phi
 from models.linalg import log_det
 from reproduce.beyond import meet as script
 from reproduce.beyond.rivals import comparison_problems as meeting
@@ -101,7 +101,7 @@ def test_where_ep_does_not_converge_the_energy_is_infinite(gp):
 def test_the_non_centred_energy_is_that_of_x_less_its_jacobian(gp):
     model, _ = gp
     q = np.concatenate([np.random.default_rng(2).standard_normal(5), PHI])
-    L = np.tril(at_phi(PHI, model).L)
+    L = np.tril(precompute_phi(PHI, model).L)
     x = np.concatenate([L @ q[:5], PHI])
     assert U(q, NonCentredGP(model)) == pytest.approx(U(x, model) - log_det(L) / 2, rel=1e-12)
 
@@ -131,11 +131,11 @@ def test_the_surrogate_density_is_the_joint_one_with_its_jacobian(gp):
 
 def test_surrogate_data_of_much_noise_leave_x_to_the_prior_and_of_little_hold_it(gp):
     model, _ = gp
-    x, L = np.random.default_rng(4).standard_normal(5), np.tril(at_phi(PHI, gp[0]).L)
+    x, L = np.random.default_rng(4).standard_normal(5), np.tril(precompute_phi(PHI, gp[0]).L)
     for noise, stays in ((1e12, False), (1e-12, True)):
         rows, columns, *_ = surrogate_gp(x, PHI, model, noise, 1.0, 1, np.random.default_rng(5), 0)
         assert (columns[0] != PHI).all()
-        moved_x = np.tril(at_phi(columns[0], model).L) @ np.linalg.solve(L, x)
+        moved_x = np.tril(precompute_phi(columns[0], model).L) @ np.linalg.solve(L, x)
         assert np.abs(moved_x - x).max() > 0.01
         # what is left of the other is K / noise^(1/2), or noise^(1/2): 1e-6, times some 10
         np.testing.assert_allclose(rows[0], x if stays else moved_x, rtol=0, atol=1e-4)

@@ -1,4 +1,5 @@
-"""reproduce/beyond/paquet_fixed_point.py: chains share their random numbers, biases are those by hand, and
+"""beyond/paquet_fixed_point.py: chains share their random numbers, biases are those by
+hand, and
 each claim is about what it says."""
 
 import math

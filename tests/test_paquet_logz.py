@@ -1,4 +1,5 @@
-"""reproduce/beyond/paquet_logz.py: every method of the ladder estimates the same log Z, and each claim is
+"""beyond/paquet_logz.py: every method of the ladder estimates the same log Z, and each
+claim is
 about what it says."""
 
 import math

@@ -1,4 +1,4 @@
-"""reproduce/beyond/paquet_rivals.py and what is its own in reproduce/paquet: runs, costs, claims."""
+"""beyond/paquet_rivals.py and what is its own in reproduce/paquet: runs, costs, claims."""
 
 import math
 from fractions import Fraction

@@ -143,7 +143,8 @@ def test_the_copy_has_the_code_and_nothing_that_is_made(tmp_path):
 
 
 @pytest.mark.parametrize("path, twin", [
-    ("algorithms/zhang_sshmc.py", True), ("algorithms/zhang_sshmc_fast.py", False), ("models/funnel.py", False),
+    ("algorithms/zhang_sshmc.py", True), ("algorithms/zhang_sshmc_fast.py",
+                                          False), ("models/funnel.py", False),
     ("algorithms/hmc.py", False)])
 def test_a_mirror_with_a_twin_is_known(path, twin):
     assert planted.has_twin(path) == twin

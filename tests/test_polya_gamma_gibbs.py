@@ -15,7 +15,7 @@ from algorithms.rivals.polya_gamma_gibbs import (
     sums_over_cases,
 )
 from models.hierarchical_logistic import HierarchicalLogistic
-from models.interface import U, U_phi, at_phi, at_theta
+from models.interface import U, U_phi, precompute_phi, precompute_theta
 
 TERMS = 60
 
@@ -73,7 +73,8 @@ def test_gamma_given_the_weights_has_the_density_of_the_posterior():
     for gamma in (-2.0, 0.0, 1.3):
         phi = np.array([gamma])
         assert U(phi, given) == pytest.approx(
-            U_phi(at_phi(phi, MODEL), at_theta(THETA, MODEL), MODEL), abs=1e-12)  # rounding
+            U_phi(precompute_phi(phi, MODEL), precompute_theta(THETA, MODEL),
+                  MODEL), abs=1e-12)  # rounding
 
 
 def test_gamma_given_z_and_omega_has_the_density_of_the_posterior():

@@ -1,4 +1,4 @@
-"""reproduce/tools/rekey.py: stored replicates get new keys only where today's code has their numbers."""
+"""tools/rekey.py: stored replicates get new keys only where today's code has their numbers."""
 
 import math
 import sys

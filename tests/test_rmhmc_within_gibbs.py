@@ -45,12 +45,12 @@ from models.interface import (
     GivenPhi,
     GivenTheta,
     U,
-    at_phi,
-    at_theta,
     fisher_momentum,
     fisher_theta,
     fisher_velocity,
     momentum_phi,
+    precompute_phi,
+    precompute_theta,
 )
 from models.linalg import solve_lower_transposed
 from models.log_gaussian_cox import LogGaussianCox
@@ -102,12 +102,12 @@ def root(draw, d):
 @pytest.mark.parametrize("name", ["funnel", "coupled", "volatility", "cox"])
 def test_theta_moves_by_hmc_with_the_metric_of_phi(name):
     model, theta, phi = PROBLEMS[name]
-    F = fisher_theta(at_phi(phi, model), model)
+    F = fisher_theta(precompute_phi(phi, model), model)
     L_M = root(lambda z: fisher_momentum(z, F, model), theta.size)
     G = L_M @ L_M.T
     np.testing.assert_allclose(root(lambda r: fisher_velocity(r, F, model), theta.size),
                                np.linalg.inv(G), rtol=0, atol=1e-11)  # of a condition below 1e3
-    block, given = block_theta(0, at_phi(phi, model), model), GivenPhi(model, phi)
+    block, given = block_theta(0, precompute_phi(phi, model), model), GivenPhi(model, phi)
     z = np.random.default_rng(1).standard_normal(theta.size)
     for L in (1, 4):
         ours, accepted, end = block_step.py_func(theta, block, 0.3, L, EXACT, Given(z))
@@ -123,7 +123,7 @@ def test_theta_moves_by_hmc_with_the_metric_of_phi(name):
 @pytest.mark.parametrize("name", ["funnel", "coupled", "logistic"])
 def test_phi_moves_by_hmc_with_a_constant_metric(name):
     model, theta, phi = PROBLEMS[name]
-    Theta = at_theta(theta, model)
+    Theta = precompute_theta(theta, model)
     L_M = root(lambda z: momentum_phi(z, Theta, model), phi.size)
     given, z = GivenTheta(model, theta), np.linspace(0.4, 1.0, phi.size)
     lower = np.linalg.cholesky(L_M @ L_M.T)
@@ -140,7 +140,8 @@ def generalised_blocks():
     found = {"group": (W, GROUP, GROUP)}
     for name in GENERALISED:
         model, theta, phi = PROBLEMS[name]
-        found[name] = phi, block_phi(at_theta(theta, model), model), GivenTheta(model, theta)
+        found[name] = phi, block_phi(precompute_theta(theta, model), model), GivenTheta(model,
+                                                                                        theta)
     return found
 
 
@@ -222,7 +223,8 @@ def test_the_groups_move_one_after_the_other_and_then_phi_given_them():
         w = moved[2 * i : 2 * i + 2]
         w[:], accepted, end = block_step(w, given, 0.4, 3, EXACT, theirs)
         found.append((accepted, end.error, end.failed))
-    phi_, accepted, end = block_step(phi, block_phi(at_theta(moved, model), model), 0.3, 2, EXACT,
+    phi_, accepted, end = block_step(phi, block_phi(precompute_theta(moved, model), model), 0.3, 2,
+                                     EXACT,
                                      theirs)
     found.append((accepted, end.error, end.failed))
     np.testing.assert_array_equal(step.theta, moved)
@@ -246,7 +248,7 @@ def test_section_5_2_the_metric_is_the_covariance_of_the_momentum(draw):
     Fisher = information(theta, model)
     assert np.linalg.matrix_rank(Fisher[1]) == 1  # of one case: singular
     for i in range(3):
-        block = block_theta(i, at_phi(phi, model), model)
+        block = block_theta(i, precompute_phi(phi, model), model)
         here = at(theta[2 * i : 2 * i + 2], block)
         L = np.column_stack([draw(e, here, block) for e in np.eye(2)])
         np.testing.assert_allclose(L @ L.T, Fisher[i] + np.exp(-phi[0]) * np.eye(2),
@@ -272,17 +274,17 @@ class Pit(NamedTuple):
     failed: bool
 
 
-@at.of(Pit)
+@at.register(Pit)
 def pit_at(z, block):
     return 0.0
 
 
-@momentum.of(Pit)
+@momentum.register(Pit)
 def pit_momentum(x, here, block):
     return x
 
 
-@trajectory.of(Pit)
+@trajectory.register(Pit)
 def pit_trajectory(z, r, here, block, eps, L, solver):
     return End(z + 1.0, block.error, block.failed, 0, 0)
 
@@ -352,8 +354,8 @@ def test_counts_are_what_was_done():
     counts = rmhmc_within_gibbs.compiled(theta, phi, model, 0.3, 0.2, 4, 2, n, rng, 0.0,
                                          np.arange(3), LOOPS).counts
     assert counts == Counts(5 * n, 3 * n, n, n)
-    # at_phi: one for theta's block, of phi's two energies and three gradients one each, and one for
-    # the energy of the record; at_theta: one for phi's block
+    # precompute_phi: one for theta's block, of phi's two energies and three gradients one each, and
+    # one for the energy of the record; precompute_theta: one for phi's block
     assert model.calls[:2].tolist() == [7 * n, n]
     model, theta, phi = PROBLEMS["logistic"]
     run = (theta, phi, model, 0.3, 0.2, 4, 2, n, rng, 0.0, None, f_x, 10)

@@ -17,6 +17,7 @@ from reproduce.harness.fingerprint import ROOT
 from reproduce.harness.run import Settings, announce, main, parse
 from reproduce.harness.style import plt
 from reproduce.paquet import digits
+from studies import NOTHING
 
 SETTINGS = Settings("smoke")
 
@@ -58,7 +59,8 @@ def test_wrong_options_end_with_a_sentence(wrong, capsys):
 
 
 def test_the_first_line_says_what_on_which_data_and_how_long(capsys):
-    script = {"NAME": "x_fig1", "WHAT": "ten chains", "MINUTES": {"smoke": 0.5, "short": 180}}
+    script = NOTHING._replace(name="x_fig1", what="ten chains",
+                              minutes={"smoke": 0.5, "short": 180})
     announce(script, SETTINGS, Data("digits", None, None, "USPS is not here"))
     announce(script, Settings(jobs=2), "simulated")
     first, second = capsys.readouterr().out.splitlines()
@@ -70,7 +72,7 @@ def test_the_first_line_says_what_on_which_data_and_how_long(capsys):
 @pytest.mark.parametrize(("minutes", "said"), [
     (1.4, "84 s"), (1.5, "2 min"), (5, "5 min"), (89, "89 min"), (90, "1.5 h"), (150, "2.5 h")])
 def test_how_long_is_said_in_the_unit_that_suits(capsys, minutes, said):
-    announce({"NAME": "x", "WHAT": "y", "MINUTES": {"smoke": minutes}}, SETTINGS, "z")
+    announce(NOTHING._replace(minutes={"smoke": minutes}), SETTINGS, "z")
     assert f"; about {said} with 0 job (" in capsys.readouterr().out
 
 
@@ -90,7 +92,8 @@ def environment():
 
 def beginning(then):
     """Run a script that does no more than to import what it starts with, and `then`."""
-    return subprocess.run([sys.executable, "-c", f"from reproduce.harness.start import main\n{then}"],
+    return subprocess.run([sys.executable, "-c",
+                           f"from reproduce.harness.start import main\n{then}"],
                           capture_output=True, text=True, env=environment())
 
 
@@ -135,20 +138,15 @@ def number_of_threads(seed):
 
 
 def script(**changes):
-    """Return the globals of a script."""
+    """Return a study."""
     def run(experiment, cases):
         found = experiment.replicates(number_of_threads, [{"seed": experiment.seed}])
         return {"rate": Measured(0.9, 0.01), "here": number_of_threads(0)["threads"]} | found[0]
 
-    return {
-        "__doc__": "A script.", "NAME": "x_fig7", "WHAT": "nothing much",
-        "MINUTES": dict.fromkeys(("smoke", "short", "paper"), 0.1),
-        "cases": lambda settings: "none", "run": run, "table": lambda r: "the table\n",
-        "figure": lambda r: plt.figure(),
-        "CLAIMS": [
-            Claim("rate", "0.91", lambda r: r["rate"], 0.85, 0.95, "rounding", "printed number"),
-            Claim("threads", "1", lambda r: r["threads"] + r["here"], 2, 2, "all", "ours")],
-    } | changes
+    return NOTHING._replace(run=run, table=lambda r: "the table\n", claims=[
+        Claim("rate", "0.91", lambda r: r["rate"], 0.85, 0.95, "rounding", "printed number"),
+        Claim("threads", "1", lambda r: r["threads"] + r["here"], 2, 2, "all", "ours"),
+    ])._replace(**changes)
 
 
 def ends(monkeypatch, *options, **changes):
@@ -185,14 +183,14 @@ def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, f
 
 
 def test_a_failing_claim_is_exit_status_1(monkeypatch):
-    exact = script()["CLAIMS"][0]._replace(ours=lambda r: 0.9)  # a smoke run can fail by no other
+    exact = script().claims[0]._replace(ours=lambda r: 0.9)  # a smoke run can fail by no other
     wrong = exact._replace(what="wrong", low=0.0, high=0.1)
-    assert ends(monkeypatch, "--budget", "smoke", CLAIMS=[wrong]) == 1
+    assert ends(monkeypatch, "--budget", "smoke", claims=[wrong]) == 1
     for seen in ("", "2025-12-31"):  # declared before or after a run has shown it
         known = Declared("a misprint", "2026-01-01", seen)
-        assert ends(monkeypatch, "--budget", "smoke", CLAIMS=[wrong._replace(known=known)]) == 0
+        assert ends(monkeypatch, "--budget", "smoke", claims=[wrong._replace(known=known)]) == 0
     outlived = exact._replace(known=Declared("a misprint", "2026-01-01"))
-    assert ends(monkeypatch, "--budget", "smoke", CLAIMS=[outlived]) == 1
+    assert ends(monkeypatch, "--budget", "smoke", claims=[outlived]) == 1
 
 
 def test_no_claim_is_made_on_other_data_than_those_asked_for(monkeypatch, folder):
@@ -281,7 +279,7 @@ TINY = '''
 """A script."""
 from pathlib import Path
 from reproduce.harness import replicates
-from reproduce.harness.run import main
+from reproduce.harness.run import Study, main
 from reproduce.harness.style import plt
 
 replicates.FIGURES = Path(__file__).parent / "figures"
@@ -305,7 +303,7 @@ def cases(settings):
     return "none"
 
 if __name__ == "__main__":
-    main(globals())
+    main(Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure))
 '''
 
 
@@ -414,11 +412,12 @@ replicates.FIGURES = Path("figures").absolute()
 script.usps_3v5, script.CASES["smoke"] = lambda folder: digits_3v5(), None
 for panel in "cdef":  # one that starts at the prior, and one of each kernel, are left
     del script.METHODS[panel]
-script.CLAIMS, script.figure = [], lambda r: script.panels(1, 1, 2)[0]
 # computed outside of replicates, all digits of it
-script.table = lambda r: str(script.problem.__wrapped__(r["data"])[2].mu.tolist())
+study = script.STUDY._replace(
+    claims=[], figure=lambda r: script.panels(1, 1, 2)[0],
+    table=lambda r: str(script.problem.__wrapped__(r["data"])[2].mu.tolist()))
 sys.argv = ["paquet_fig2.py", "--budget", "smoke", "--jobs", "0"]
-main(vars(script))
+main(study)
 """
 
 

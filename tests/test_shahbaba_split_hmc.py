@@ -1,4 +1,5 @@
-"""algorithms/shahbaba_split_hmc.py: the exact flow, both integrators as printed, the paper's misprints
+"""algorithms/shahbaba_split_hmc.py: the exact flow, both integrators as printed, the paper's
+misprints
 failing, what must hold to the last bit, then the distributions."""
 
 import os

@@ -15,7 +15,7 @@ from reproduce.harness import papers, replicates, run, shards
 from reproduce.harness.fingerprint import ROOT, digest
 from reproduce.harness.run import Settings, main, parse
 from reproduce.harness.shards import AGAIN, Shard, Unfinished, dealt
-from reproduce.harness.style import plt
+from studies import NOTHING
 
 SETTINGS = Settings("smoke")
 
@@ -209,16 +209,13 @@ def second(seed, x):
 
 
 def script(**changes):
-    """Return the globals of a script that makes its second list of the first one's results."""
+    """Return a study that makes its second list of the first one's results."""
     def run(experiment, cases):
         found = experiment.replicates(first, [{"seed": k} for k in range(4)], "starts")
         return experiment.replicates(second, [
             {"seed": k, "x": each["x"]} for k, each in enumerate(found)], "chains")
 
-    return {"__doc__": "A script.", "NAME": "x_fig7", "WHAT": "nothing much",
-            "MINUTES": {"smoke": 0.1}, "cases": lambda settings: "none", "run": run,
-            "table": lambda r: str(r), "figure": lambda r: plt.figure(),
-            "CLAIMS": []} | changes
+    return NOTHING._replace(run=run, table=str)._replace(**changes)
 
 
 @pytest.fixture
@@ -273,7 +270,7 @@ import time
 from pathlib import Path
 import numpy as np
 from reproduce.harness import replicates
-from reproduce.harness.run import main
+from reproduce.harness.run import Study, main
 from reproduce.harness.style import plt
 replicates.FIGURES = Path(__file__).parent / "figures"
 NAME, WHAT, MINUTES = "slow_fig1", "naps", {"smoke": 0.1}
@@ -295,7 +292,7 @@ def figure(result):
 def cases(settings):
     return "none"
 if __name__ == "__main__":
-    main(globals())
+    main(Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure))
 '''
 
 

@@ -115,7 +115,7 @@ import os, time
 from pathlib import Path
 import numpy as np
 from reproduce.harness import replicates
-from reproduce.harness.run import main
+from reproduce.harness.run import Study, main
 from reproduce.harness.style import plt
 HERE = Path(__file__).parent
 replicates.FIGURES = HERE / "figures"
@@ -145,7 +145,7 @@ def figure(result):
 def cases(settings):
     return "none"
 if __name__ == "__main__":
-    main(globals())
+    main(Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure))
 '''
 
 

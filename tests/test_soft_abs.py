@@ -39,25 +39,25 @@ class Quartic(NamedTuple):
     s: float
 
 
-@U.of(Quartic)
+@U.register(Quartic)
 def quartic_U(q, model):
     """U."""
     return (q**4).sum() / 12 + model.s * (q @ q) / 2
 
 
-@grad_U.of(Quartic)
+@grad_U.register(Quartic)
 def quartic_grad_U(q, model):
     """Its gradient."""
     return q**3 / 3 + model.s * q
 
 
-@hessian.of(Quartic)
+@hessian.register(Quartic)
 def quartic_hessian(q, model):
     """Its second derivatives."""
     return np.diag(q**2 + model.s)
 
 
-@hessian_gradient.of(Quartic)
+@hessian_gradient.register(Quartic)
 def quartic_hessian_gradient(q, model):
     """Its third derivatives."""
     dH = np.zeros((q.size, q.size, q.size))

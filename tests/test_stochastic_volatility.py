@@ -22,8 +22,6 @@ from models.interface import (
     U_phi,
     U_prior,
     U_theta,
-    at_phi,
-    at_theta,
     grad_U,
     grad_U2,
     grad_U_phi,
@@ -32,6 +30,8 @@ from models.interface import (
     metric,
     metric_gradient,
     momentum_theta,
+    precompute_phi,
+    precompute_theta,
     velocity_theta,
 )
 from models.jit import njit
@@ -112,7 +112,7 @@ def test_the_density_is_the_papers(T):
         model, x, y = problem(T, phi, **PROPER)
         energy = U(np.concatenate([x, phi]), model)
         constant.append(energy - minus_log_density(x, phi, y))
-        by_parts = U_theta(x, at_phi(phi, model), model) + U_prior(phi, model)
+        by_parts = U_theta(x, precompute_phi(phi, model), model) + U_prior(phi, model)
         assert by_parts == pytest.approx(energy, rel=1e-13)  # rounding of other sums
     # of sums that reach 1e4
     np.testing.assert_allclose(constant, constant[0], rtol=0, atol=1e-9)
@@ -137,7 +137,7 @@ def test_the_prior_of_log_beta_is_flat(arguments):
 def test_gradients_of_both_blocks(T, phi):
     model, x, _ = problem(T, phi, **PROPER)
     q, r = np.concatenate([x, phi]), np.random.default_rng(2).standard_normal(T)
-    Phi, Theta = at_phi(phi, model), at_theta(x, model)
+    Phi, Theta = precompute_phi(phi, model), precompute_theta(x, model)
     # truncation h^4 / 30 times fifth derivatives, 32 / sigma^2 times squares of x, that reach 1e5
     def close(ours, function, where):
         np.testing.assert_allclose(ours, gradient(function, where), rtol=1e-8, atol=2e-8)
@@ -145,8 +145,10 @@ def test_gradients_of_both_blocks(T, phi):
     g = grad_U(q, model)
     close(g, lambda q: U(q, model), q)
     close(grad_U_theta(x, Phi, model), lambda x: U1(x, Phi, np.ones(3), model), x)
-    close(grad_U_phi(Phi, Theta, model), lambda p: U_phi(at_phi(p, model), Theta, model), phi)
-    close(grad_U2(Phi, Theta, r, model), lambda p: U2(at_phi(p, model), Theta, r, model), phi)
+    close(grad_U_phi(Phi, Theta, model), lambda p: U_phi(precompute_phi(p, model), Theta, model),
+          phi)
+    close(grad_U2(Phi, Theta, r, model), lambda p: U2(precompute_phi(p, model), Theta, r, model),
+          phi)
     np.testing.assert_allclose(np.concatenate([grad_U_theta(x, Phi, model),
                                                grad_U_phi(Phi, Theta, model)]), g, rtol=1e-11)
 
@@ -156,7 +158,7 @@ def test_gradients_of_both_blocks(T, phi):
 def test_the_mass_against_dense_matrices(T, phi):
     model, x, _ = problem(T, phi)
     Q, slope, M = dense(T, phi)
-    Phi, r = at_phi(phi, model), np.random.default_rng(3).standard_normal(T)
+    Phi, r = precompute_phi(phi, model), np.random.default_rng(3).standard_normal(T)
     w = np.linalg.solve(M, r)
     np.testing.assert_allclose(velocity_theta(r, Phi, model), w, rtol=0, atol=1e-12)
     assert log_det_theta(Phi, model) == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-12)
@@ -167,7 +169,8 @@ def test_the_mass_against_dense_matrices(T, phi):
             derivative_of_log_determinant(Phi.C, Phi.P, T, 0.0, Phi.C.side * product)]
     np.testing.assert_allclose(ours, traces, rtol=1e-11, atol=1e-12)  # the dense solve's rounding
     # the gradient of the kinetic energy of x alone, by dense matrices
-    given = grad_U2(Phi, at_theta(x, model), r, model) - grad_U_phi(Phi, at_theta(x, model), model)
+    Theta = precompute_theta(x, model)
+    given = grad_U2(Phi, Theta, r, model) - grad_U_phi(Phi, Theta, model)
     np.testing.assert_allclose(given, [0.0, q * w @ Q @ w + traces[0] / 2,
                                        (traces[1] - q * product * w @ slope @ w) / 2],
                                rtol=1e-10, atol=1e-10)
@@ -177,7 +180,7 @@ def test_the_mass_against_dense_matrices(T, phi):
 @places
 def test_the_momentum_has_covariance_M(T, phi):
     model = problem(T, phi)[0]
-    Phi = at_phi(phi, model)
+    Phi = precompute_phi(phi, model)
     L = np.array([momentum_theta(e, Phi, model) for e in np.eye(T)]).T
     M = dense(T, phi)[2]
     np.testing.assert_allclose(L @ L.T, M, rtol=0, atol=1e-14 * np.abs(M).max())
@@ -189,7 +192,7 @@ def test_the_momentum_has_covariance_M(T, phi):
 def test_long_series_by_a_banded_solver(T, sigma, ar):
     phi = np.array([0.0, np.log(sigma), np.arctanh(ar)])
     model = StochasticVolatility.from_data(np.ones(T))
-    Phi, r = at_phi(phi, model), np.abs(np.random.default_rng(4).standard_normal(T))
+    Phi, r = precompute_phi(phi, model), np.abs(np.random.default_rng(4).standard_normal(T))
     C = Phi.C
     diagonal = np.full(T, C.precision * (1 + C.ar**2) + 0.5)
     diagonal[[0, -1]] = C.precision + 0.5
@@ -233,7 +236,7 @@ def exactly(T, log_sigma, alpha, r):
 def test_no_digit_is_lost(T, log_sigma, alpha):
     r = np.arange(1.0, T + 1)
     model = StochasticVolatility.from_data(np.ones(T))
-    Phi = at_phi(np.array([0.0, log_sigma, alpha]), model)
+    Phi = precompute_phi(np.array([0.0, log_sigma, alpha]), model)
     C, P = Phi.C, Phi.P
     value, by_sigma, by_alpha, w = exactly(T, log_sigma, alpha, r)
     # exp(-2 log sigma) itself keeps 1e-16 times log sigma
@@ -259,7 +262,7 @@ def test_the_quadratic_form_close_to_a_random_walk(alpha):
     by_ar = -2 * ar * v[0]**2 - 2 * sum(a * s for a, s in zip(v, steps, strict=False))
     energy = q * form / 2 - 36 - mpmath.log(1 - ar**2) / 2 + sum(v) / 2 + sum(
         mpmath.exp(-t) for t in v) / 2
-    Phi, Theta = at_phi(phi, model), at_theta(x, model)
+    Phi, Theta = precompute_phi(phi, model), precompute_theta(x, model)
     if alpha > 0:  # at x = -1e5 the likelihood is 0
         assert U_theta(x, Phi, model) == pytest.approx(float(energy), rel=1e-9)
     g = grad_U_phi(Phi, Theta, model)
@@ -272,7 +275,7 @@ def test_a_zero_observation_has_its_likelihood():
     # -log N(0; 0, beta^2 e^x) is x / 2 + log beta, also where exp(-x) overflows
     model = StochasticVolatility.from_data([0.0, 1.0])
     phi = np.array([0.3, 0.0, 0.0])
-    Phi = at_phi(phi, model)
+    Phi = precompute_phi(phi, model)
     at = [U_theta(np.array([x, 0.0]), Phi, model) for x in (0.0, -800.0)]
     assert at[1] - at[0] == pytest.approx(-400.0 + 800.0**2 / 2, rel=1e-14)
     assert grad_U_theta(np.array([-800.0, 0.0]), Phi, model)[0] == 0.5 - 800.0
@@ -289,8 +292,8 @@ def test_the_unit_of_the_observations_does_not_matter(scale):
     np.testing.assert_allclose(grad_U(np.concatenate([x, moved]), other),
                                grad_U(np.concatenate([x, phi]), one), rtol=1e-12)
     np.testing.assert_allclose(
-        grad_U_phi(at_phi(moved, other), at_theta(x, other), other),
-        grad_U_phi(at_phi(phi, one), at_theta(x, one), one), rtol=1e-12)
+        grad_U_phi(precompute_phi(moved, other), precompute_theta(x, other), other),
+        grad_U_phi(precompute_phi(phi, one), precompute_theta(x, one), one), rtol=1e-12)
 
 
 @pytest.mark.parametrize("phi", [(0.0, -500.0, 1.0), (0.0, 800.0, 1.0), (-800.0, 0.0, 0.0),
@@ -299,9 +302,9 @@ def test_far_out_there_is_a_number_or_nan_and_no_exception(phi):
     model, phi = StochasticVolatility.from_data(np.ones(5)), np.array(phi)
     x = np.zeros(5)
     energy = U(np.concatenate([x, phi]), model)
-    Phi = at_phi(phi, model)
+    Phi = precompute_phi(phi, model)
     for values in (velocity_theta(x + 1, Phi, model), momentum_theta(x + 1, Phi, model),
-                   grad_U2(Phi, at_theta(x, model), x, model), log_det_theta(Phi, model)):
+                   grad_U2(Phi, precompute_theta(x, model), x, model), log_det_theta(Phi, model)):
         assert np.size(values)
     assert not np.isfinite(energy) or energy > 1e3
 
@@ -314,14 +317,15 @@ def test_a_nan_is_never_lost():
             x[t] = np.nan
             assert np.isnan(U(np.concatenate([x, phi]), model))
             assert np.isnan(grad_U(np.concatenate([x, phi]), model)[[t, -1, -2, -3]]).all()
-            assert np.isnan(velocity_theta(x, at_phi(phi, model), model)).all()
+            assert np.isnan(velocity_theta(x, precompute_phi(phi, model), model)).all()
 
 
 def hessian_of_x(y):
     """Matrix of second derivatives of -log p(x | y, hyperparameters) at x."""
     x, phi = np.array([0.4, -1.0, 0.7, 0.1]), np.array(PLACES["negative"])
     model = StochasticVolatility.from_data(y(x, np.exp(phi[0])))
-    return gradient(lambda v: grad_U_theta(v, at_phi(phi, model), model), x), dense(4, phi)[2]
+    return gradient(lambda v: grad_U_theta(v, precompute_phi(phi, model), model), x), dense(4,
+                                                                                            phi)[2]
 
 
 # y_t^2 at its mean, and data of some other size
@@ -343,7 +347,7 @@ def test_the_metric_of_the_hyperparameters_is_fishers(T, phi):
                                       sums=around + cross)
     mean = VolatilityTheta(np.zeros(T), T * np.exp(2 * phi[0]), S)
     given = GivenTheta(model, np.zeros(T))
-    H = gradient(lambda p: grad_U_phi(at_phi(p, model), mean, model), phi)
+    H = gradient(lambda p: grad_U_phi(precompute_phi(p, model), mean, model), phi)
     np.testing.assert_allclose(metric(phi, given), H, rtol=1e-8, atol=1e-8 * T)  # differences
     D = gradient(lambda p: metric(p, given), phi)
     np.testing.assert_allclose(metric_gradient(phi, given), D, rtol=1e-8, atol=1e-8 * T)
@@ -452,7 +456,7 @@ def repeated(phi, model, n):
     """Factorise the mass n times."""
     total = 0.0
     for _ in range(n):
-        total += at_phi(phi, model).middle
+        total += precompute_phi(phi, model).middle
     return total
 
 
@@ -472,7 +476,7 @@ def microseconds(function, *arguments, repeats=1, rounds=15):
 def test_benchmark_leapfrog_and_factor(T):
     phi, repeats = np.array(PLACES["paper"]), max(1, 2_000_000 // T)
     model, x, _ = problem(T, phi)
-    Phi, r = at_phi(phi, model), np.random.default_rng(1).standard_normal(T)
+    Phi, r = precompute_phi(phi, model), np.random.default_rng(1).standard_normal(T)
     C, e = Phi.C, np.empty(T)
     diagonal = np.full(T, C.precision * (1 + C.ar**2) + 0.5)
     diagonal[[0, -1]] = C.precision + 0.5

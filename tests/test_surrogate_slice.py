@@ -1,4 +1,4 @@
-"""algorithms/rivals/surrogate_slice.py: the map by dense matrices, the bracket, then the distribution."""
+"""rivals/surrogate_slice.py: the map by dense matrices, the bracket, then the distribution."""
 
 import numpy as np
 import pytest

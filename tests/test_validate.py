@@ -194,7 +194,8 @@ def test_what_compiled_code_cannot_take_is_named(change):
 def test_what_is_no_model_or_lacks_a_function_is_named():
     with pytest.raises(ValueError, match=r"^m must be a model, a NamedTuple such as .* not None"):
         validate.model("m", None)
-    with pytest.raises(ValueError, match=r"^m must have U .* but Own has none: .* @U.of\(Own"):
+    with pytest.raises(ValueError,
+                       match=r"^m must have U .* but Own has none: .*@U.register\(Own"):
         validate.model("m", Own(np.ones(2)), interface.prepare, interface.U)  # one has a default
     validate.model("m", Gaussian(np.zeros(1), np.eye(1)), interface.U)
 
@@ -204,7 +205,7 @@ def test_a_class_is_called_as_it_was_written_whatever_number_it_got():
         class Again(NamedTuple):
             scale: float
 
-        interface.U.of(Again)(lambda q, model: q @ q)
+        interface.U.register(Again)(lambda q, model: q @ q)
     assert Again.__name__ == "Again_2"
     with pytest.raises(ValueError, match=r"^m must have grad_U .* Again has none: .*of\(Again\)$"):
         validate.model("m", Again(1.0), interface.grad_U)
@@ -230,16 +231,16 @@ def flat_U(q, model):
 
 
 for kind in (Flat, Listed):
-    interface.U.of(kind)(flat_U)
+    interface.U.register(kind)(flat_U)
 
 
-@interface.grad_U.of(Flat)
+@interface.grad_U.register(Flat)
 def flat_grad_U(q, model):
     """As many zeros as the model says."""
     return np.zeros(model.n)
 
 
-@interface.grad_U.of(Listed)
+@interface.grad_U.register(Listed)
 def listed_grad_U(q, model):
     """A list of two zeros."""
     return [0.0, 0.0]

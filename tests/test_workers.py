@@ -184,9 +184,16 @@ def test_no_process_goes_on_when_its_parent_ends(tmp_path, how):
 @LINUX
 def test_a_process_whose_parent_has_ended_before_it_began_ends():
     def belonging(parent):
-        return subprocess.run([sys.executable, "-c", "import sys, reproduce.harness.workers\n"
-                               "reproduce.harness.workers.belong_to(int(sys.argv[1]))", str(parent)],
-                              env=os.environ | {"PYTHONPATH": str(ROOT)}).returncode
+        return subprocess.run(
+            [
+                sys.executable,
+                "-c",
+                "import sys, reproduce.harness.workers\n"
+                "reproduce.harness.workers.belong_to(int(sys.argv[1]))",
+                str(parent),
+            ],
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+        ).returncode
 
     assert belonging(os.getpid()) == 0
     assert belonging(os.getpid() + 1) == 1

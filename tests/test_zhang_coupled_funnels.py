@@ -13,8 +13,6 @@ from models.interface import (
     U_phi,
     U_prior,
     U_theta,
-    at_phi,
-    at_theta,
     grad_U,
     grad_U1,
     grad_U2,
@@ -24,6 +22,8 @@ from models.interface import (
     log_det_theta,
     momentum_phi,
     momentum_theta,
+    precompute_phi,
+    precompute_theta,
     velocity_phi,
     velocity_theta,
 )
@@ -64,20 +64,21 @@ def test_the_density_is_that_of_two_funnels(model):
 
 
 def test_gradients_against_differences(model):
-    Phi, Theta = at_phi(PHI, model), at_theta(THETA, model)
+    Phi, Theta = precompute_phi(PHI, model), precompute_theta(THETA, model)
     for gradient, f, z in (
             (grad_U_theta(THETA, Phi, model), lambda t: U_theta(t, Phi, model), THETA),
-            (grad_U_phi(Phi, Theta, model), lambda p: U_phi(at_phi(p, model), Theta, model), PHI),
+            (grad_U_phi(Phi, Theta, model), lambda p: U_phi(precompute_phi(p, model), Theta, model),
+             PHI),
             (grad_U1(THETA, Phi, R_PHI, model), lambda t: U1(t, Phi, R_PHI, model), THETA),
             (grad_U2(Phi, Theta, R_THETA, model),
-             lambda p: U2(at_phi(p, model), Theta, R_THETA, model), PHI),
+             lambda p: U2(precompute_phi(p, model), Theta, R_THETA, model), PHI),
             (grad_U(np.append(THETA, PHI), model), lambda q: U(q, model), np.append(THETA, PHI))):
         # differences with h = 1e-5: h^2 and rounding / h, times terms of ten
         np.testing.assert_allclose(gradient, differences(f, z), rtol=0, atol=1e-8)
 
 
 def test_the_parts_of_U_belong_together(model):
-    Phi, Theta = at_phi(PHI, model), at_theta(THETA, model)
+    Phi, Theta = precompute_phi(PHI, model), precompute_theta(THETA, model)
     q = np.append(THETA, PHI)
     assert U(q, model) == pytest.approx(  # rounding
         U_theta(THETA, Phi, model) + U_prior(PHI, model), rel=1e-14)
@@ -88,7 +89,7 @@ def test_the_parts_of_U_belong_together(model):
 
 
 def test_masses(model):
-    Phi, Theta = at_phi(PHI, model), at_theta(THETA, model)
+    Phi, Theta = precompute_phi(PHI, model), precompute_theta(THETA, model)
     for M, r, momentum, velocity, log_det in (
             (masses(model)[0], R_THETA, momentum_theta(np.ones(N + 1), Phi, model),
              velocity_theta(R_THETA, Phi, model), log_det_theta(Phi, model)),
@@ -102,7 +103,7 @@ def test_masses(model):
 def test_only_with_a_share_does_the_momentum_of_phi_move_theta():
     for share, moves in ((1.0, True), (0.0, False)):
         model = Crossed.from_size(N, share)
-        g = [grad_U1(THETA, at_phi(PHI, model), r, model) for r in (R_PHI, 2 * R_PHI)]
+        g = [grad_U1(THETA, precompute_phi(PHI, model), r, model) for r in (R_PHI, 2 * R_PHI)]
         assert np.array_equal(*g) != moves
 
 

@@ -10,7 +10,7 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.hierarchical_logistic import information
-from models.interface import at_phi, grad_U_theta, velocity_theta
+from models.interface import grad_U_theta, precompute_phi, velocity_theta
 from reproduce.zhang import logistic
 from reproduce.zhang.datasets import STAND_IN
 from reproduce.zhang.logistic import (
@@ -41,7 +41,7 @@ def test_small_groups_are_those_of_few_cases():
 
 
 def test_the_mode_is_one_and_v_the_mean_square():
-    Phi = at_phi(np.log([V]), MODEL)
+    Phi = precompute_phi(np.log([V]), MODEL)
     # Newton's steps: rounding of sums of some 20 terms
     np.testing.assert_allclose(grad_U_theta(W, Phi, MODEL), 0.0, rtol=0, atol=1e-12)
     H = information(W, MODEL) + np.eye(20) / V
@@ -61,7 +61,8 @@ def test_the_masses():
         np.testing.assert_allclose(w, W, rtol=0, atol=1e-9)  # the mass is none of the density
         expected = np.concatenate([np.linalg.solve(B[i] + np.eye(20), r[20 * i : 20 * i + 20])
                                    for i in range(4)])
-        np.testing.assert_allclose(velocity_theta(r, at_phi(np.zeros(1), model), model), expected,
+        np.testing.assert_allclose(velocity_theta(r, precompute_phi(np.zeros(1), model), model),
+                                   expected,
                                    rtol=0, atol=1e-9)
 
 

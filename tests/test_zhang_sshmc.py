@@ -1,4 +1,5 @@
-"""algorithms/zhang_sshmc.py: both Hamiltonians, the integrator exactly, the paper's misprints failing,
+"""algorithms/zhang_sshmc.py: both Hamiltonians, the integrator exactly, the paper's misprints
+failing,
 the record and the distributions; on the funnel and on a model both of whose masses vary."""
 
 from itertools import pairwise
@@ -41,8 +42,6 @@ from models.interface import (
     U,
     U_phi,
     U_theta,
-    at_phi,
-    at_theta,
     grad_U,
     grad_U1,
     grad_U2,
@@ -50,6 +49,8 @@ from models.interface import (
     grad_U_theta,
     momentum_phi,
     momentum_theta,
+    precompute_phi,
+    precompute_theta,
     velocity_phi,
     velocity_theta,
 )
@@ -100,7 +101,7 @@ FUNNEL, AT = PROBLEMS["funnel"]
 def blocks(model, point):
     """Phi and Theta, H_1 and H_2 at a point."""
     theta, phi, r_theta, r_phi = point
-    Phi, Theta = at_phi(phi, model), at_theta(theta, model)
+    Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
     return Phi, Theta, H1(model, Phi, r_phi), H2(model, Theta, r_theta)
 
 
@@ -299,32 +300,32 @@ class Alone2(NamedTuple):
     r_theta: np.ndarray
 
 
-@U.of(Alone1)
+@U.register(Alone1)
 def alone1_U(theta, H):
     return U_theta(theta, H.Phi, H.model)
 
 
-@grad_U.of(Alone1)
+@grad_U.register(Alone1)
 def alone1_grad_U(theta, H):
     return grad_U_theta(theta, H.Phi, H.model)
 
 
-@velocity.of(Alone1)
+@velocity.register(Alone1)
 def alone1_velocity(r, H):
     return velocity_theta(r, H.Phi, H.model)
 
 
-@U.of(Alone2)
+@U.register(Alone2)
 def alone2_U(phi, H):
-    return U_phi(at_phi(phi, H.model), H.Theta, H.model)
+    return U_phi(precompute_phi(phi, H.model), H.Theta, H.model)
 
 
-@grad_U.of(Alone2)
+@grad_U.register(Alone2)
 def alone2_grad_U(phi, H):
-    return grad_U_phi(at_phi(phi, H.model), H.Theta, H.model)
+    return grad_U_phi(precompute_phi(phi, H.model), H.Theta, H.model)
 
 
-@velocity.of(Alone2)
+@velocity.register(Alone2)
 def alone2_velocity(r, H):
     return velocity_phi(r, H.Theta, H.model)
 
@@ -479,7 +480,7 @@ def test_section_4_2_a_step_is_not_symplectic(symplectic):
         # neither are its parts, whatever they are in a subspace
         def first(z, model=model):
             theta, phi, r_theta, r_phi = parts(z, model)
-            H_1 = H1(model, at_phi(phi, model), r_phi)
+            H_1 = H1(model, precompute_phi(phi, model), r_phi)
             theta, r_theta = leapfrog(theta, r_theta, H_1, 0.3, 1)
             return flat((theta, phi, r_theta, r_phi))
 
@@ -525,8 +526,8 @@ def energies_of_blocks(eps):
     theta, phi, r_theta, r_phi = AT
     n, change = round(0.8 / eps), 0.0
     for k in range(3):
-        H = (Alone1(FUNNEL, at_phi(phi, FUNNEL), r_phi) if k != 1
-             else Alone2(FUNNEL, at_theta(theta, FUNNEL), r_theta))
+        H = (Alone1(FUNNEL, precompute_phi(phi, FUNNEL), r_phi) if k != 1
+             else Alone2(FUNNEL, precompute_theta(theta, FUNNEL), r_theta))
         z, r = (theta, r_theta) if k != 1 else (phi, r_phi)
         z_, r_ = leapfrog(z, r, H, eps, n)
         change += abs(U(z_, H) + kinetic(r_, H) - U(z, H) - kinetic(r, H))

@@ -275,7 +275,8 @@ def test_the_settings_in_pixels_are_run_without_jitter():
 
 def test_jumps_are_those_of_log_sigma_squared(monkeypatch):
     path = np.array([[0.0, 9.0], [1.0, 9.0], [1.5, 8.0], [1.5, 7.0], [3.5, 0.0]])
-    monkeypatch.setattr(log_variance_jumps, "transitions", lambda method, x, phi, model, setting, n, rng: type(
+    monkeypatch.setattr(log_variance_jumps, "transitions", lambda method, x, phi, model, setting, n,
+                        rng: type(
         "Chain", (), {"phi": path[:n]}))
     found = log_variance_jumps.jumps(f"{GRID}3 x 3, unit, seed 1", "unit", {}, 3, 2, [0])
     assert found == {"n": 3, "square": (0.5**2 + 0 + 2**2) / 3}
@@ -294,10 +295,12 @@ def test_the_most_is_that_of_a_chain_that_forgets_by_a_constant_factor():
 def test_given_x_and_r_log_sigma_squared_hardly_moves():
     model, phi = problem(f"{GRID}16 x 16, unit, seed 1", "unit")
     rng = np.random.default_rng(3)
-    Theta = interface.at_theta(start(phi, model, rng), model)
-    r = interface.momentum_theta(rng.standard_normal(256), interface.at_phi(phi, model), model)
+    Theta = interface.precompute_theta(start(phi, model, rng), model)
+    r = interface.momentum_theta(rng.standard_normal(256), interface.precompute_phi(phi, model),
+                                 model)
     s = phi[0] + np.linspace(-0.5, 0.5, 2001)
-    energy = np.array([interface.U2(interface.at_phi(np.array([each, phi[1]]), model), Theta, r,
+    energy = np.array([interface.U2(interface.precompute_phi(np.array([each, phi[1]]), model),
+                                    Theta, r,
                                     model) for each in s])
     w = np.exp(energy.min() - energy)
     w /= w.sum()

@@ -7,8 +7,8 @@ Papers      R. M. Neal (2001), "Annealed importance sampling", Statistics and Co
             I. Murray, R. P. Adams and D. J. C. MacKay (2010), "Elliptical slice sampling",
             Proceedings of the 13th International Conference on Artificial Intelligence and
             Statistics, 541-548.
-Mirror      none: algorithms/ais.py has the runs, algorithms/rivals/elliptical_slice.py the transition.
-Departures  none.
+Mirror      none: algorithms/ais.py has the runs, algorithms/rivals/elliptical_slice.py the
+transition. Departures  none.
 
 p_beta is q times the beta-th power of the ratio L_1 / L_0 (models/gp_classification.py), so that q
 is the Gaussian whose ellipses serve at every temperature: near beta = 0 the first point is taken,
@@ -22,7 +22,7 @@ import numpy as np
 from algorithms.ais import HMC, ais_run, check_ais, transition
 from algorithms.rivals.elliptical_slice import Counts, elliptical_update, evaluated
 from models import validate
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 
 
 class EllipticalSlice(NamedTuple):
@@ -40,7 +40,7 @@ class EllipticalAIS(NamedTuple):
     counts: Counts  # of all runs; likelihood are evaluations of log_ratio by the transitions
 
 
-@transition.of(EllipticalSlice)
+@transition.register(EllipticalSlice)
 def elliptical_slice_transition(x, model, kernel, rng):
     """Elliptical slice sampling; every transition counts as accepted, its energy error as 0."""
     value = evaluated(x, model, kernel.tally)  # anew: beta has changed since the last transition
@@ -56,7 +56,7 @@ def check_ais_elliptical_slice(model, betas, runs, rng, repeats=1):
     return model, betas, runs, rng, validate.count("repeats", repeats)
 
 
-@entry(check_ais_elliptical_slice)
+@public(check_ais_elliptical_slice)
 @njit
 def ais_elliptical_slice(model, betas, runs, rng, repeats):
     """Run annealed importance sampling `runs` times, from q at beta = 0 to the posterior.

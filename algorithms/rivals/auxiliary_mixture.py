@@ -53,8 +53,8 @@ import numpy as np
 from algorithms.slice_sampling import EVALUATIONS, NOT_FINITE, slice_update
 from algorithms.zhang_sshmc import check_blocks
 from models import validate
-from models.interface import U, U_prior, U_theta, at_phi, prepare
-from models.jit import check_interrupt, entry, njit
+from models.interface import U, U_prior, U_theta, precompute_phi, prepare
+from models.jit import check_interrupt, njit, public
 from models.stochastic_volatility import (
     NU,
     SHAPES,
@@ -118,7 +118,7 @@ class GivenZ(NamedTuple):
     model: StochasticVolatility
 
 
-@U.of(GivenX)
+@U.register(GivenX)
 def U_given_x(q, given):
     """-log(1 - phi^2) / 2 + (T + NU) / 2 log(NU TAU2 + x'Qx), and the prior."""
     C = coefficients(np.array([0.0, 0.0, q[0]]))
@@ -127,7 +127,7 @@ def U_given_x(q, given):
             - SHAPES[0] * log_of_one_plus_tanh(q[0]) - SHAPES[1] * log_of_one_plus_tanh(-q[0]))
 
 
-@U.of(GivenZ)
+@U.register(GivenZ)
 def U_given_z(q, given):
     """sum_t [y_t^2 exp(-sigma z_t) / beta^2 + sigma z_t] / 2 + T log beta, and both priors."""
     b, sigma, model = q[0], np.exp(q[1]), given.model
@@ -310,7 +310,7 @@ def check_auxiliary_mixture(theta0, phi0, model, n, rng, w=WIDTHS, max_widths=10
             validate.indices("keep", keep, theta0.size))
 
 
-@entry(check_auxiliary_mixture)
+@public(check_auxiliary_mixture)
 @njit
 def auxiliary_mixture(theta0, phi0, model, n, rng, w, max_widths, keep):
     """Run n transitions from (theta0, phi0); return a Chain.
@@ -336,6 +336,6 @@ def auxiliary_mixture(theta0, phi0, model, n, rng, w, max_widths, keep):
             x, here, model, w, max_widths, tally, rng)
         conditional, not_finite = conditional + evaluations, not_finite + bad
         theta[t], phi[t] = x[keep], here
-        energies[t] = U_theta(x, at_phi(here, model), model) + U_prior(here, model)
+        energies[t] = U_theta(x, precompute_phi(here, model), model) + U_prior(here, model)
     counts = Counts(2 * n, n, tally[EVALUATIONS], conditional, not_finite + tally[NOT_FINITE])
     return Chain(theta, phi, energies, accepted, counts)

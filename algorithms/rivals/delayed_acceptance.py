@@ -14,9 +14,9 @@ Mirror      delayed_acceptance_step and surrogate_transition_step, line by line;
 
 pi and pi* are as in algorithms/wang_discretizing_chain.py, whose mapping with r = 1 is a surrogate
 transition with another proposal, R or R~.  The proposals are those of a random walk with a fixed
-covariance (algorithms/rivals/fitted_walk.py), so that S is reversible with respect to pi*, and so are k
-steps of it.  With k = 1 both are the same transition.  A proposal that pi* does not promote leaves
-the chain where it is, and pi is not asked.
+covariance (algorithms/rivals/fitted_walk.py), so that S is reversible with respect to pi*, and so
+are k steps of it.  With k = 1 both are the same transition.  A proposal that pi* does not promote
+leaves the chain where it is, and pi is not asked.
 
 Notation
 --------
@@ -39,7 +39,7 @@ from algorithms.slice_sampling import start
 from algorithms.wang_discretizing_chain import check_layer
 from models import validate
 from models.interface import U, log_likelihood_of
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 
 DENSITY, APPROXIMATION, NOT_FINITE = range(3)
 
@@ -173,7 +173,7 @@ def check_delayed(q0, model, approximation, factor, n, rng, inner=1):
             validate.count("n", n), validate.generator("rng", rng), validate.count("inner", inner))
 
 
-@entry(check_delayed)
+@public(check_delayed)
 @njit
 def delayed_acceptance(q0, model, approximation, factor, n, rng, inner):
     """Run n transitions from q0; return a DelayedChain.
@@ -184,8 +184,8 @@ def delayed_acceptance(q0, model, approximation, factor, n, rng, inner):
     model         : NamedTuple       pi: any model that implements U
     approximation : NamedTuple       pi*: another one, of the same variables
     factor        : (d, d) float64   lower triangular with a positive diagonal: of the covariance of
-                                     a proposal's distance (algorithms/rivals/fitted_walk.py fits one)
-    n             : int >= 1         transitions
+                                     a proposal's distance (algorithms/rivals/fitted_walk.py fits
+    one) n             : int >= 1         transitions
     rng           : Generator        advanced as by the steps
     inner         : int >= 1         steps on pi* in a transition; 1, the default, is delayed
                                      acceptance, more the surrogate transition

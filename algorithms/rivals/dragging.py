@@ -43,7 +43,7 @@ from algorithms.slice_sampling import (
 )
 from models import validate
 from models.interface import U, commit, log_likelihood_of, prepare
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 
 
 class Counts(NamedTuple):
@@ -151,7 +151,7 @@ def check_dragging(q0, model, slow, factor, n, rng, n_steps=20, sweeps=1, w=0.5,
             validate.count("n_steps", n_steps), validate.count("sweeps", sweeps, 0), w, max_widths)
 
 
-@entry(check_dragging)
+@public(check_dragging)
 @njit
 def dragging(q0, model, slow, fast, factor, n, rng, n_steps, sweeps, w, max_widths):
     """Run n iterations from q0; return a DraggedChain.

@@ -49,8 +49,8 @@ import numpy as np
 from models import validate
 from models.fields import Array, Factor
 from models.gp_classification import GPClassification, log_ratio
-from models.interface import U, generic
-from models.jit import check_interrupt, entry, njit
+from models.interface import U, dispatch
+from models.jit import check_interrupt, njit, public
 from models.linalg import solve_lower
 
 EVALUATIONS, NOT_FINITE = range(2)
@@ -81,52 +81,52 @@ class Relative(NamedTuple):
     factor: Factor("d", "d")
 
 
-@generic(on=0)
+@dispatch(arg=0)
 def centre(model):
     """Return m, (d,), the mean of the Gaussian."""
 
 
-@generic(on=0)
+@dispatch(arg=0)
 def normal_draw(model, rng):
     """Return a draw from N(0, S), (d,)."""
 
 
-@generic(on=1)
+@dispatch(arg=1)
 def log_L(x, model):
     """Log of pi / N(m, S) at x, (d,), up to a constant -> float."""
 
 
-@centre.of(GPClassification)
+@centre.register(GPClassification)
 def gp_classification_centre(model):
     """The mean of q."""
     return model.mu
 
 
-@normal_draw.of(GPClassification)
+@normal_draw.register(GPClassification)
 def gp_classification_normal_draw(model, rng):
     """L_Sigma z with N normals z; O(N^2)."""
     return model.L_Sigma @ rng.standard_normal(model.y.size)
 
 
-@log_L.of(GPClassification)
+@log_L.register(GPClassification)
 def gp_classification_log_L(x, model):
     """beta (L_1 - L_0), as L_beta is linear in beta; O(N)."""
     return model.beta * log_ratio(x, model)
 
 
-@centre.of(Relative)
+@centre.register(Relative)
 def relative_centre(model):
     """The mean that was given."""
     return model.mean
 
 
-@normal_draw.of(Relative)
+@normal_draw.register(Relative)
 def relative_normal_draw(model, rng):
     """Factor z with d normals z."""
     return model.factor @ rng.standard_normal(model.mean.size)
 
 
-@log_L.of(Relative)
+@log_L.register(Relative)
 def relative_log_L(x, model):
     """-U(x) + (x - m)' S^-1 (x - m) / 2."""
     z = solve_lower(model.factor, x - model.mean)
@@ -233,7 +233,7 @@ def check_elliptical_slice(x0, model, n, rng, mean=None, factor=None, thin=1):
             validate.count("thin", thin))
 
 
-@entry(check_elliptical_slice)
+@public(check_elliptical_slice)
 @njit
 def elliptical_slice(x0, model, n, rng, thin):
     """Run n * thin updates from x0 and keep every thin-th state; return a Chain.

@@ -38,7 +38,7 @@ import numpy as np
 from algorithms.hmc import Chain, Counts
 from models import validate
 from models.interface import U
-from models.jit import check_interrupt, entry, njit
+from models.jit import check_interrupt, njit, public
 from models.linalg import cholesky
 
 FLOOR = 1e-6  # a variance; eps of Haario et al., for a pilot in which nothing moves
@@ -108,7 +108,7 @@ def check_fitted_walk(q0, model, factor, n, rng, thin=1):
             validate.generator("rng", rng), validate.count("thin", thin))
 
 
-@entry(check_fitted_walk)
+@public(check_fitted_walk)
 @njit
 def fitted_walk(q0, model, factor, n, rng, thin=1):
     """Run n * thin transitions from q0 and keep every thin-th state; return a Chain.

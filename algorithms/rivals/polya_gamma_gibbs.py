@@ -51,7 +51,7 @@ from algorithms.slice_sampling import EVALUATIONS, NOT_FINITE, slice_update
 from algorithms.zhang_sshmc import check_blocks
 from models import validate
 from models.hierarchical_logistic import HierarchicalLogistic, margins, weighted_gram
-from models.interface import U, U_prior, U_theta, at_phi, prepare
+from models.interface import U, U_prior, U_theta, precompute_phi, prepare
 from models.jit import njit
 from models.linalg import cholesky, solve_lower, solve_lower_transposed
 
@@ -98,14 +98,14 @@ class GivenZ(NamedTuple):
     lam: float
 
 
-@U.of(GivenW)
+@U.register(GivenW)
 def U_given_w(q, given):
     """e^-gamma w'w / 2 + n gamma / 2 + lam e^gamma - gamma."""
     return (np.exp(-q[0]) * given.squares / 2.0 + given.n * q[0] / 2.0
             + given.lam * np.exp(q[0]) - q[0])
 
 
-@U.of(GivenZ)
+@U.register(GivenZ)
 def U_given_z(q, given):
     """-e^(gamma/2) sum m / 2 + e^gamma sum omega m^2 / 2 + lam e^gamma - gamma."""
     return (-np.exp(q[0] / 2.0) * given.linear + np.exp(q[0]) * given.bend / 2.0
@@ -216,7 +216,7 @@ def polya_gamma_gibbs(theta0, phi0, model, draw, n, rng, w=WIDTH, max_widths=10,
             raise ValueError("draw must return positive, finite numbers, but in transition"
                              f" {t + 1} theta became {theta[~np.isfinite(theta)][0]} by them")
         chain.theta[t], chain.phi[t] = theta[keep], phi
-        chain.energies[t] = U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)
+        chain.energies[t] = U_theta(theta, precompute_phi(phi, model), model) + U_prior(phi, model)
     return chain._replace(counts=Counts(
         n * model.X.shape[1], n * (model.starts.size - 1), int(tally[EVALUATIONS]),
         int(tally[NOT_FINITE])))

@@ -56,8 +56,8 @@ from algorithms.rivals.elliptical_slice import (
 )
 from algorithms.zhang_sshmc import check_blocks
 from models import validate
-from models.interface import U_prior, U_theta, at_phi
-from models.jit import check_interrupt, entry, njit
+from models.interface import U_prior, U_theta, precompute_phi
+from models.jit import check_interrupt, njit, public
 from models.log_gaussian_cox import LogGaussianCox, covariance, fisher_factor
 from models.square_grid import (
     empty_blocks,
@@ -115,13 +115,13 @@ def log_likelihood(x, model):
     return model.counts @ x - model.area * np.exp(x).sum()
 
 
-@centre.of(Field)
+@centre.register(Field)
 def field_centre(field):
     """Mu in all cells."""
     return np.full(field.model.counts.size, field.model.mu)
 
 
-@normal_draw.of(Field)
+@normal_draw.register(Field)
 def field_draw(field, rng):
     """L z, with n normals."""
     u = rng.standard_normal(field.model.counts.size)
@@ -129,7 +129,7 @@ def field_draw(field, rng):
     return from_blocks(u, field.model.distance.shape[0])
 
 
-@log_L.of(Field)
+@log_L.register(Field)
 def field_log_L(x, field):
     """Log probability of the counts."""
     return log_likelihood(x, field.model)
@@ -284,7 +284,7 @@ def check_surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses=5, kee
             validate.count("ellipses", ellipses), validate.indices("keep", keep, theta0.size))
 
 
-@entry(check_surrogate_slice)
+@public(check_surrogate_slice)
 @njit
 def surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses, keep):
     """Run n transitions from (theta0, phi0); return a Chain.
@@ -320,7 +320,7 @@ def surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses, keep):
             check_interrupt()
             x, value = elliptical_update(x, value, field, tally, rng)
         theta[t], phi[t] = x[keep], here.phi
-        energies[t] = U_theta(x, at_phi(here.phi, model), model) + U_prior(here.phi, model)
+        energies[t] = U_theta(x, precompute_phi(here.phi, model), model) + U_prior(here.phi, model)
     evaluations = surrogates[EVALUATIONS] + tally[EVALUATIONS] + n
     counts = Counts(surrogates[EVALUATIONS] - 2 * n + 1, evaluations, n * ellipses,
                     surrogates[NOT_FINITE] + tally[NOT_FINITE])

@@ -5,14 +5,15 @@ amplitude are unknown, and logistic regression whose weights have an unknown var
 (Zhang and Sutton), by RMHMC (Paquet and Fraccaro) within Gibbs, by mapping to a discretizing chain
 (Wang and Neal), whose approximation on the second problem is split HMC's choice of cases (Shahbaba
 et al.), by surrogate-data slices, and by NUTS.  Each method has pilot chains with eight settings,
-NUTS its adaptation; reproduce/beyond/rivals/comparison_problems.py has the settings, and says what differs.
+NUTS its adaptation; reproduce/beyond/rivals/comparison_problems.py has the settings, and says what
+differs.
 
 Run     python reproduce/beyond/meet.py [--budget smoke|short|paper]
         Short has 100 digits instead of 365, and shorter chains.  To compute takes the extra `nuts`.
 Writes  figures/meet.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import math
 from functools import partial
@@ -304,5 +305,8 @@ def cases(settings):
     return or_exit(names, settings, f"optical digits; {STAND_IN}1", "optical digits", ctg)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

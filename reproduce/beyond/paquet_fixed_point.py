@@ -14,7 +14,7 @@ Run     python reproduce/beyond/paquet_fixed_point.py [--budget smoke|short|pape
 Writes  figures/paquet_fixed_point.png, .txt (tables, claims), .json; smoke, short in their folders
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -288,5 +288,8 @@ def cases(settings):
     return or_exit(usps_3v5, settings.data)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

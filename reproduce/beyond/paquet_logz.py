@@ -11,7 +11,7 @@ Run     python reproduce/beyond/paquet_logz.py [--budget smoke|short|paper]
 Writes  figures/paquet_logz.png, .txt (table and claims), .json; smoke and short in their folders
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 from functools import cache
 from typing import NamedTuple
@@ -286,5 +286,8 @@ def cases(settings):
     return found._replace(note=found.note and f"{found.note}, so no N = {USPS}")
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -10,7 +10,7 @@ Run     python reproduce/beyond/paquet_rivals.py [--budget smoke|short|paper]
 Writes  figures/paquet_rivals.png, .txt (tables and claims), .json; smoke and short in their folders
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -295,5 +295,8 @@ def cases(settings):
     return or_exit(usps_3v5, settings.data)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

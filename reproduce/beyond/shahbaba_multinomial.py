@@ -11,7 +11,7 @@ Run     python reproduce/beyond/shahbaba_multinomial.py [--budget smoke|short|pa
 Writes  figures/shahbaba_multinomial.png, .txt (table, pilots, claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import math
 from functools import partial
@@ -131,5 +131,8 @@ def cases(settings):
                    *(partial(all_classes, name) for name in COUNTS))
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

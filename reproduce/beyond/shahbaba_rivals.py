@@ -12,7 +12,7 @@ Run     python reproduce/beyond/shahbaba_rivals.py [--budget smoke|short|paper]
 Writes  figures/shahbaba_rivals.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import math
 from functools import partial
@@ -243,5 +243,8 @@ def cases(settings):
                    datasets.chess)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -11,7 +11,7 @@ Run     python reproduce/beyond/shahbaba_stability.py [--budget smoke|short|pape
 Writes  figures/shahbaba_stability.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 from functools import cache
 
@@ -252,5 +252,8 @@ def cases(settings):
     return OWN
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

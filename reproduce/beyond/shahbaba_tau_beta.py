@@ -11,7 +11,7 @@ Run     python reproduce/beyond/shahbaba_tau_beta.py [--budget smoke|short|paper
 Writes  figures/shahbaba_tau_beta.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -127,5 +127,8 @@ def cases(settings):
                    datasets.ctg, datasets.chess)
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -10,7 +10,7 @@ Run     python reproduce/beyond/wang_prediction.py [--budget smoke|short|paper]
 Writes  figures/wang_prediction.png, .txt (table and claims), .json
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -161,5 +161,8 @@ def cases(settings):
     return or_exit(heights).name + "; as the ten data sets, simulated"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

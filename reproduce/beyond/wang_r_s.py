@@ -11,7 +11,7 @@ Run     python reproduce/beyond/wang_r_s.py [--budget smoke|short|paper]
 Writes  figures/wang_r_s.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 from itertools import product
 
@@ -160,5 +160,8 @@ def cases(settings):
     return "data set 0 of each row, simulated"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -14,7 +14,7 @@ Run     python reproduce/beyond/wang_rivals.py [--budget smoke|short|paper]
 Writes  figures/wang_rivals.png, .txt (table and claims), .json
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 import numpy as np
 
@@ -287,5 +287,8 @@ def cases(settings):
     return "data set 0 of each row, simulated"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

@@ -8,14 +8,14 @@ energy from the other one".  Three questions:
 2. What of the energy that is exchanged is n v / 2, which U loses and the log determinant gains, and
    which no one has to lend?
 3. Does the auxiliary potential accelerate theta too?  In no model of the paper M_phi depends on
-   theta, so here one in which it does: two funnels crossed (zhang/coupled_funnels.py), with that dependence
-   and without it.
+   theta, so here one in which it does: two funnels crossed (zhang/coupled_funnels.py), with that
+   dependence and without it.
 
 Run     python reproduce/beyond/zhang_energy.py [--budget smoke|short|paper]
 Writes  figures/zhang_energy.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 from itertools import product
 
@@ -230,5 +230,8 @@ def cases(settings):
     return "none: the funnel itself, and two funnels crossed"
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

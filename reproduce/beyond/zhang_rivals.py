@@ -15,7 +15,7 @@ Run     python reproduce/beyond/zhang_rivals.py [--budget smoke|short|paper]
 Writes  figures/zhang_rivals.png, .txt (efficiencies, settings, claims), .json
 """
 
-from reproduce.harness.start import main
+from reproduce.harness.start import Study, main
 
 from typing import NamedTuple
 
@@ -257,5 +257,8 @@ def cases(settings):
                  "; ".join(data.note for data in found.values() if data.note))
 
 
+STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
+              claims=CLAIMS, table=table, figure=figure)
+
 if __name__ == "__main__":
-    main(globals())
+    main(STUDY)

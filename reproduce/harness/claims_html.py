@@ -69,7 +69,8 @@ def script(name):
     title = first.removesuffix(".")
     if ours := re.match(r"(?:[A-Z][\w.]*|et al\.|and|,| )+\(\d{4}\)[,:] ", title):
         title = title[ours.end():]
-    return Script(name, str(file.relative_to(ROOT)), title[0].upper() + title[1:], about, minutes(tree), record, table)
+    return Script(name, str(file.relative_to(ROOT)), title[0].upper() + title[1:], about,
+                  minutes(tree), record, table)
 
 
 def minutes(tree):

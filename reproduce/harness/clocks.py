@@ -58,7 +58,7 @@ def named(function, task):
     return function, to_json(task, sort_keys=True)
 
 
-def taking(script, experiment, findings, cases, kind):
+def taking(study, experiment, findings, cases, kind):
     """Return the set of the claims (what they are about) that take times of a kind of processor.
 
     All of them, if the script cannot be followed because it chooses by times what it computes.
@@ -66,7 +66,7 @@ def taking(script, experiment, findings, cases, kind):
     found, followed = set(), False
     for seed, spread in enumerate(SPREADS):
         try:
-            result = script["run"](Retimed(experiment, kind, spread, seed), cases)
+            result = study.run(Retimed(experiment, kind, spread, seed), cases)
         except Missing:
             continue
         followed = True
@@ -76,15 +76,15 @@ def taking(script, experiment, findings, cases, kind):
     return found if followed else {finding.claim.what for finding in findings}
 
 
-def judged(script, experiment, result, cases):
+def judged(study, experiment, result, cases):
     """Return the Findings of a script, `inconclusive` where times are of several processors.
 
     The reason then says of which.
     """
-    findings, kinds = judge(script["CLAIMS"], result, experiment.budget), experiment.clocks
+    findings, kinds = judge(study.claims, result, experiment.budget), experiment.clocks
     if len(kinds) < 2:
         return findings
-    takers = {kind: taking(script, experiment, findings, cases, kind) for kind in kinds}
+    takers = {kind: taking(study, experiment, findings, cases, kind) for kind in kinds}
     return [mixed(finding, [kind for kind in kinds if finding.claim.what in takers[kind]])
             for finding in findings]
 

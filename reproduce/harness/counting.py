@@ -98,7 +98,7 @@ def counted(count):
     """Return what is stored of a Count: the polynomials of its cases, and those of the lines."""
     if not numba.config.DISABLE_JIT:
         raise ValueError("operations are counted where nothing is compiled, so NUMBA_DISABLE_JIT"
-                         " must be 1 before numba is imported: run python reproduce/tools/record.py")
+                         " must be 1 before numba is imported: python reproduce/tools/record.py")
     return {"mirror": address(count.mirror), "per": count.per, "paper": count.paper,
             "cases": [{"name": case.name, **totals(case)} for case in count.cases]}
 

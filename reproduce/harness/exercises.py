@@ -138,7 +138,7 @@ def digest(name):
 
 
 def drawn():
-    """Return {address: what became of the script's figure}, as reproduce/tools/planted.py left it."""
+    """Return {address: what became of the script's figure}, as tools/planted.py left it."""
     return json.loads(DRAWN.read_text())
 
 
@@ -153,12 +153,17 @@ def consequence(entry, same):
         return f"{changed} of the {numbers} numbers of {script} {change}{figure * entry['steady']}"
     if not numbers:
         return f"{script} claims nothing with so few draws; its figure " + (
-            "does not change: it does not show this bug" if same else "changes")
+            "does not change: it does not show this bug" if same else "changes"
+        )
     return f"None of the {numbers} numbers of {script} changes, " + (
-        "nor does its figure: it does not show this bug" if same else "but its figure does")
+        "nor does its figure: it does not show this bug" if same else "but its figure does"
+    )
 
 
 def looks_the_same(anchor, entry):
     """Tell whether an exercise's picture is that without the bug."""
-    return entry["ended"] == "" and (DRAWN.parent / f"{anchor}.png").read_bytes() == (
-        DRAWN.parent / entry["as_it_is"]).read_bytes()
+    return (
+        entry["ended"] == ""
+        and (DRAWN.parent / f"{anchor}.png").read_bytes()
+        == (DRAWN.parent / entry["as_it_is"]).read_bytes()
+    )

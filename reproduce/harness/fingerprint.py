@@ -9,12 +9,12 @@ with which it was computed), and what keeps machine code (BLIND).  A check of an
 (models/validate.py) gives it back or raises, so it counts as its argument, validate.real("eps",
 eps) as eps; annotations count as nothing.  Nor does what can only end a run or tell of it: an `if`
 of which no branch does more than raise an error, with the names in its condition, the words of an
-error, a warning, @warned, check_interrupt(), and how jit.entry puts checks in front of a function;
+error, a warning, @warned, check_interrupt(), and how jit.public puts checks in front of a function;
 but the arguments of such a check, their defaults, and what it computes of them count.
 
 Generic functions (models/interface.py) hide what they call, so a function that is registered with
-a decorator, as in @U.of(Gaussian), counts if all that its decorators name is used.  So does one
-that is registered for a second class, as in other_U = U.of(Other)(gaussian_U.py_func).
+a decorator, as in @U.register(Gaussian), counts if all that its decorators name is used.  So does
+one that is registered for a second class, as in other_U = U.register(Other)(gaussian_U.py_func).
 
 Imports of ours are followed in every form (`import a`, `import a.b`, `import a.b as c`, `from a
 import b`, `from a.b import c`, and the names that a file hands on) at the top level of a file;
@@ -33,7 +33,7 @@ from typing import NamedTuple
 from reproduce.harness.papers import ROOT
 
 BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
-ENTRY = ROOT / "models" / "jit.py", "entry"  # its argument, the check, is found beside it
+ENTRY = ROOT / "models" / "jit.py", "public"  # its argument, the check, is found beside it
 TELLS = (["warnings", "warn"], ["check_interrupt"], ["warned"])  # a call, or a decorator
 # of validate, each called with a name and the argument, which it returns
 CHECKS = {"array", "count", "covariance", "fits", "generator", "instance", "labels",
@@ -79,7 +79,7 @@ def registrations(path, found):
     for name, nodes in read(path).definitions.items():
         makers = [maker for node in nodes for maker in makers_of(node)]
         registered = any(isinstance(maker, ast.Call) and isinstance(maker.func, ast.Attribute)
-                         and maker.func.attr == "of" for maker in makers)
+                         and maker.func.attr == "register" for maker in makers)
         if registered and uses(path, makers) <= found:
             yield name
 

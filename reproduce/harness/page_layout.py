@@ -100,7 +100,8 @@ def home(path):
     if named:
         return named[0].lower()
     for author in PAPERS:
-        if re.search(rf"\balgorithms(?:\.[a-z.]*| import .*\b){path.stem}\b", commands_text(author)):
+        if re.search(rf"\balgorithms(?:\.[a-z.]*| import .*\b){path.stem}\b",
+                     commands_text(author)):
             return author
     raise ValueError(f"{path.name} must name one of the papers under Paper, or be imported by a"
                      " command of one, to have a page")

@@ -45,7 +45,8 @@ def script(name):
 
 
 def module(path):
-    """Return the dotted name under which a file is imported: that of a file elsewhere is its own."""
+    """Return the dotted name under which a file is imported."""
     path = Path(path).resolve()
-    return ".".join(path.relative_to(ROOT if path.is_relative_to(ROOT) else path.parent)
-                    .with_suffix("").parts)
+    return ".".join(
+        path.relative_to(ROOT if path.is_relative_to(ROOT) else path.parent).with_suffix("").parts
+    )

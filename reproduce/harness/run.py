@@ -1,13 +1,6 @@
 """How every script runs: its command line, its first line, what it writes, its exit status.
 
-A script has a docstring and these names, of which `main` makes a run:
-
-NAME, WHAT, MINUTES          its own name, a few words, {budget: minutes on two cores}
-cases(settings)              the data set that it runs on: a Data (harness/files.py) or a text
-run(experiment, cases)       computes everything; returns the result, whatever that is
-CLAIMS                       a list of Claim, each with a function of the result
-table(result)                lays out the result as text, or returns ""
-figure(result)               draws it
+A script ends in main(Study(...)), which says what the script consists of.
 """
 
 import argparse
@@ -17,6 +10,7 @@ import sys
 import time
 import tomllib
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -49,33 +43,47 @@ class Settings(NamedTuple):
     dask: str | None = None  # the address of a scheduler, whose workers compute
 
 
-def main(script):
-    """Run a script, whose globals() these are, and exit: 1 if a claim fails, 2 without data."""
-    raise SystemExit(orderly(whole_run, script, parse(script["__doc__"])))
+class Study(NamedTuple):
+    """A script: what it computes, how, and what is claimed of it."""
+
+    name: str  # that of its file
+    what: str  # it computes, in a few words
+    minutes: dict  # budget -> minutes on two cores
+    doc: str  # its docstring, which --help shows
+    cases: Callable  # (settings) -> the data it runs on: a Data (harness/files.py) or a text
+    run: Callable  # (experiment, cases) -> the result, whatever that is
+    claims: list  # of Claim, each with a function of the result
+    table: Callable  # (result) -> text, which may be ""
+    figure: Callable  # (result) -> a Matplotlib figure
 
 
-def whole_run(script, settings):
+def main(study):
+    """Run a script, and exit: with status 1 if a claim fails, 2 without data."""
+    raise SystemExit(orderly(whole_run, study, parse(study.doc)))
+
+
+def whole_run(study, settings):
     """Run a script; return the exit status."""
     # before anything is computed: other numbers of threads give other bits, and two are slower
     with threadpool_limits(1, "blas"):
-        cases = script["cases"](settings)
-        announce(script, settings, cases)
-        experiment = Experiment(script["NAME"], settings)
+        cases = study.cases(settings)
+        announce(study, settings, cases)
+        experiment = Experiment(study.name, settings)
         if settings.shard:
-            return share(script, experiment, cases)
-        result = script["run"](experiment, cases)
-        return finish(script, experiment, result, cases)
+            return share(study, experiment, cases)
+        result = study.run(experiment, cases)
+        return finish(study, experiment, result, cases)
 
 
-def share(script, experiment, cases):
+def share(study, experiment, cases):
     """Compute a shard's replicates; the last line says whether there is more for it to do."""
     try:
-        script["run"](experiment, cases)
+        study.run(experiment, cases)
         outcome = ("all replicates are stored, no other round is needed; the same command without"
                    " --shard reports")
     except Unfinished as stage:
         outcome = str(stage)
-    print(f"{last_words()}{script['NAME']}, shard {experiment.shard}: {outcome}", flush=True)
+    print(f"{last_words()}{study.name}, shard {experiment.shard}: {outcome}", flush=True)
     return 0
 
 
@@ -189,21 +197,21 @@ def folder(text):
     return text
 
 
-def announce(script, settings, cases):
+def announce(study, settings, cases):
     """Print a script's first line: what runs, on which data, about how long."""
-    minutes = script["MINUTES"][settings.budget]
+    minutes = study.minutes[settings.budget]
     duration = (f"{60 * minutes:.0f} s" if minutes < 1.5 else
                 f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h")
     note = getattr(cases, "note", "")
     part = (f", shard {settings.shard}" * bool(settings.shard)
             + f", on the cluster at {settings.dask}" * bool(settings.dask))
-    print(f"{script['NAME']}, {settings.budget} budget{part}: {script['WHAT']}; data:"
+    print(f"{study.name}, {settings.budget} budget{part}: {study.what}; data:"
           f" {getattr(cases, 'name', cases)}{f' ({note})' * bool(note)}; about {duration} with"
           f" {settings.jobs} job{'s' * (settings.jobs > 1)} (and a minute the first time, to"
           f" compile); seed {settings.seed}", flush=True)
 
 
-def finish(script, experiment, result, cases):
+def finish(study, experiment, result, cases):
     """Judge the claims, print and write the report, the figure and the numbers.
 
     The last line that is printed is the figure's path.  Returns 1 if a claim fails, else 0.  No
@@ -211,12 +219,12 @@ def finish(script, experiment, result, cases):
     """
     from reproduce.harness.style import plt, png
 
-    name, folder = script["NAME"], figures(experiment.budget)
+    name, folder = study.name, figures(experiment.budget)
     note = getattr(cases, "note", "")
-    findings = [] if note else judged(script, experiment, result, cases)
-    text = written(script["table"](result), findings, experiment, note)
+    findings = [] if note else judged(study, experiment, result, cases)
+    text = written(study.table(result), findings, experiment, note)
     write(folder / f"{name}.txt", text + "\n")
-    drawing = script["figure"](result)
+    drawing = study.figure(result)
     picture = png(drawing)
     plt.close(drawing)
     write(folder / f"{name}.png", picture)

@@ -2,8 +2,9 @@
 # # Split Hamiltonian Monte Carlo, by hand
 #
 # B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), Algorithms 1 and 2. Read
-# `algorithms/hmc.py` and `algorithms/shahbaba_split_hmc.py` beside [the page](../../figures/shahbaba.html).
-# Text and code are MIT; the pseudocode's numbering is the paper's. To cite: `CITATION.cff`.
+# `algorithms/hmc.py` and `algorithms/shahbaba_split_hmc.py` beside [the
+# page](../../figures/shahbaba.html). Text and code are MIT; the pseudocode's numbering is the
+# paper's. To cite: `CITATION.cff`.
 
 # %%
 import sys

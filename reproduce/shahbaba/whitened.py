@@ -39,32 +39,32 @@ def original(z, model):
     return model.q_hat + z @ model.C.T
 
 
-@U.of(Whitened)
+@U.register(Whitened)
 def whitened_U(z, model):
     """U of the model at q."""
     return U(model.q_hat + model.C @ z, model.model)
 
 
-@U_and_grad_U.of(Whitened)
+@U_and_grad_U.register(Whitened)
 def whitened_U_and_grad_U(z, model):
     """U at q, and C' grad U."""
     energy, g = U_and_grad_U(model.q_hat + model.C @ z, model.model)
     return energy, model.C.T @ g
 
 
-@grad_U.of(Whitened)
+@grad_U.register(Whitened)
 def whitened_grad_U(z, model):
     """C' grad U at q."""
     return model.C.T @ grad_U(model.q_hat + model.C @ z, model.model)
 
 
-@case_entropy.of(Whitened)
+@case_entropy.register(Whitened)
 def whitened_entropy(z, model):
     """The entropy of each case's class, at q."""
     return case_entropy(model.q_hat + model.C @ z, model.model)
 
 
-@part.of(Whitened)
+@part.register(Whitened)
 def whitened_part(model, cases, prior):
     """Return the model of these cases, in the same coordinates."""
     return Whitened(part(model.model, cases, prior), model.q_hat, model.C)

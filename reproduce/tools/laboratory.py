@@ -1,6 +1,7 @@
 """Compute what the laboratories show, for every setting of their grids.
 
-Run     python reproduce/tools/laboratory.py [author ...]    five minutes; the compiled samplers do it
+Run     python reproduce/tools/laboratory.py [author ...]    five minutes; the compiled samplers do
+it
 Writes  figures/laboratory/<author>.json, which reproduce/tools/pages.py puts into the page, and
         figures/laboratory_<author>.png, which is shown where there is no JavaScript
 
@@ -27,14 +28,18 @@ def main():
     laboratory_page.FOLDER.mkdir(exist_ok=True)
     for author in sys.argv[1:] or PAPERS:
         with threadpool_limits(1, "blas"):  # other numbers of threads give other bits
-            kept = laboratory_page.computed(import_module(f"reproduce.{author}.laboratory").LABORATORY,
-                                       lambda grid, of=author: tqdm(grid, of))
+            kept = laboratory_page.computed(
+                import_module(f"reproduce.{author}.laboratory").LABORATORY,
+                lambda grid, of=author: tqdm(grid, of),
+            )
         text = laboratory_page.written(kept)
         laboratory_page.path(author).write_text(text)
         drawn = ROOT / "figures" / f"laboratory_{author}.png"
         drawn.write_bytes(png(laboratory_page.picture(kept)))
-        print(f"figures/laboratory/{author}.json: {len(text.encode()) / 1000:.0f} kB;"
-              f" figures/{drawn.name}")
+        print(
+            f"figures/laboratory/{author}.json: {len(text.encode()) / 1000:.0f} kB;"
+            f" figures/{drawn.name}"
+        )
 
 
 if __name__ == "__main__":

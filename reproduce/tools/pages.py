@@ -1,8 +1,8 @@
 """Make the companion pages: each paper as one file, its pseudocode beside the code that runs.
 
 Run     python reproduce/tools/pages.py    15 s; needs the extra `pages`: pip install -e ".[pages]"
-        After record.py and laboratory_page.py, if a mirror, a twin or a paper's steps.py, operations.py
-        or laboratory_page.py has changed.
+        After record.py and laboratory.py, if a mirror, a twin or a paper's steps.py, operations.py
+        or laboratory.py has changed.
 Writes  figures/index.html, figures/<author>.html, figures/laboratory.html, figures/exercises.html,
         and the tables of departures in the README.md of each paper's folder
 
@@ -139,7 +139,8 @@ def paper(author):
         twin = path.with_name(f"{path.stem}_fast.py")
         file |= {
             "name": path.name, "header": page_layout.header(path), "rows": [
-                (file["first"] + k, [sheet.html(part) for part in page_layout.parts(row.paper)], row)
+                (file["first"] + k, [sheet.html(part) for part in page_layout.parts(row.paper)],
+                 row)
                 for k, row in enumerate(rows[path])],
             "twin": twin.name if twin.exists() else "",
             "operations": page_layout.header(twin) if twin.exists() else "",

@@ -1,6 +1,7 @@
 """Give stored replicates the keys of today's code, where that computes the same numbers.
 
-Run     python reproduce/tools/rekey.py [script ...] [--jobs J] [--samples S]    all, if none is named
+Run     python reproduce/tools/rekey.py [script ...] [--jobs J] [--samples S]    all, if none is
+named
 Writes  figures/replicates/<script>.json.gz with new keys, and figures/replicates/rekeyed.md, which
         says what was computed again, the last time first; the exit status is 1 if a number differs
 

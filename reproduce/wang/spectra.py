@@ -66,13 +66,13 @@ def decomposed(grid, model):
     return s, a, b
 
 
-@interface.U_prior.of(GPSpectra)
+@interface.U_prior.register(GPSpectra)
 def U_prior(q, model):
     """That of the whole."""
     return gp_regression.U_prior(q, model.whole)
 
 
-@interface.log_likelihood_of.of(GPSpectra)
+@interface.log_likelihood_of.register(GPSpectra)
 def log_likelihood_of(energy, q, model):
     """log N(y | 0, C)."""
     return U_prior(q, model) - energy
@@ -94,7 +94,7 @@ def minus_log_normal(q, g, model):
     return 0.5 * (s.size * LOG_2_PI + logs + np.log(constant) + aa - c2 * ab * ab / constant)
 
 
-@interface.U.of(GPSpectra)
+@interface.U.register(GPSpectra)
 def U(q, model):
     """-log N(y | 0, C) - log p(q): Lagrange's polynomial in log rho, or the regression's own."""
     place = (q[2] - model.low) / model.step

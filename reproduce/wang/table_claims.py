@@ -1,8 +1,8 @@
 """What Tables 2 and 3 of Wang and Neal (2013) are compared by: measures of a result, and claims.
 
-A result is {number: row} as wang/table_runs.py has it.  What the paper depends on and does not state is
-scanned: a Scan has a number for each of SETTINGS.  A row of a table, which is a data set, has one
-of them for all of its columns.
+A result is {number: row} as wang/table_runs.py has it.  What the paper depends on and does not
+state is scanned: a Scan has a number for each of SETTINGS.  A row of a table, which is a data set,
+has one of them for all of its columns.
 """
 
 import numpy as np

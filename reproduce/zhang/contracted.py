@@ -30,7 +30,7 @@ class SpectralGeometry(NamedTuple):
     third: np.ndarray  # (d, d, d) derivatives of the Hessian
 
 
-@geometry.of(Contracted)
+@geometry.register(Contracted)
 def spectral_geometry(x, L, model):
     """Evaluate the SpectralGeometry of x, given the factor L of G(x)."""
     values, Q, J = spectrum(x, model)
@@ -39,7 +39,7 @@ def spectral_geometry(x, L, model):
     return SpectralGeometry(U(x, model), log_det(L), L, drift, Q, J, third)
 
 
-@dH_dx.of(SpectralGeometry)
+@dH_dx.register(SpectralGeometry)
 def spectral_dH_dx(here, p):
     """Gradient of H with respect to x, in 6 d^3 operations."""
     return here.drift - contract(here.third, of_square(here.Q, here.J, dH_dp(here.L, p))) / 2

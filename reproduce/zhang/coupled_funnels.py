@@ -56,26 +56,26 @@ def exact_draw(n, rng):
             np.append(np.exp(-b / 2) * rng.standard_normal(n), a))
 
 
-@interface.sizes.of(Crossed)
+@interface.sizes.register(Crossed)
 def sizes(model):
     """n + 1 each."""
     return model.n + 1, model.n + 1
 
 
-@interface.at_phi.of(Crossed)
-def at_phi(phi, model):
+@interface.precompute_phi.register(Crossed)
+def precompute_phi(phi, model):
     """e^a and y'y."""
     return CrossedPhi(phi, np.exp(phi[-1]), phi[:-1] @ phi[:-1])
 
 
-@interface.at_theta.of(Crossed)
-def at_theta(theta, model):
+@interface.precompute_theta.register(Crossed)
+def precompute_theta(theta, model):
     """e^b, e^(s b) and x'x."""
     b = theta[-1]
     return CrossedTheta(theta, np.exp(b), np.exp(model.share * b), theta[:-1] @ theta[:-1])
 
 
-@interface.U_theta.of(Crossed)
+@interface.U_theta.register(Crossed)
 def U_theta(theta, Phi, model):
     """e^a x'x / 2 - n a / 2 + e^b y'y / 2 - n b / 2 + b^2 / 18."""
     a, b = Phi.phi[-1], theta[-1]
@@ -83,7 +83,7 @@ def U_theta(theta, Phi, model):
             + np.exp(b) * Phi.squares / 2 + b * b / (2 * VARIANCE))
 
 
-@interface.grad_U_theta.of(Crossed)
+@interface.grad_U_theta.register(Crossed)
 def grad_U_theta(theta, Phi, model):
     """e^a x, and then e^b y'y / 2 - n / 2 + b / 9."""
     g = Phi.precision * theta
@@ -91,13 +91,13 @@ def grad_U_theta(theta, Phi, model):
     return g
 
 
-@interface.U_prior.of(Crossed)
+@interface.U_prior.register(Crossed)
 def U_prior(phi, model):
     """a^2 / 18."""
     return phi[-1] * phi[-1] / (2 * VARIANCE)
 
 
-@interface.U_phi.of(Crossed)
+@interface.U_phi.register(Crossed)
 def U_phi(Phi, Theta, model):
     """e^b y'y / 2 + e^a x'x / 2 - n a / 2 + a^2 / 18."""
     a = Phi.phi[-1]
@@ -105,7 +105,7 @@ def U_phi(Phi, Theta, model):
             - model.n * a / 2 + a * a / (2 * VARIANCE))
 
 
-@interface.grad_U_phi.of(Crossed)
+@interface.grad_U_phi.register(Crossed)
 def grad_U_phi(Phi, Theta, model):
     """e^b y, and then e^a x'x / 2 - n / 2 + a / 9."""
     g = Theta.precision * Phi.phi
@@ -113,7 +113,7 @@ def grad_U_phi(Phi, Theta, model):
     return g
 
 
-@interface.grad_U1.of(Crossed)
+@interface.grad_U1.register(Crossed)
 def grad_U1(theta, Phi, r_phi, model):
     """That of U_theta, and of e^(-s b) r_y'r_y / 2 + s n b / 2."""
     g, s = grad_U_theta(theta, Phi, model), model.share
@@ -121,7 +121,7 @@ def grad_U1(theta, Phi, r_phi, model):
     return g
 
 
-@interface.grad_U2.of(Crossed)
+@interface.grad_U2.register(Crossed)
 def grad_U2(Phi, Theta, r_theta, model):
     """That of U_phi, and of e^-a r_x'r_x / 2 + n a / 2."""
     g = grad_U_phi(Phi, Theta, model)
@@ -129,7 +129,7 @@ def grad_U2(Phi, Theta, r_theta, model):
     return g
 
 
-@interface.momentum_theta.of(Crossed)
+@interface.momentum_theta.register(Crossed)
 def momentum_theta(z, Phi, model):
     """e^(a/2) z, and m^(1/2) z of b."""
     r = np.sqrt(Phi.precision) * z
@@ -137,7 +137,7 @@ def momentum_theta(z, Phi, model):
     return r
 
 
-@interface.velocity_theta.of(Crossed)
+@interface.velocity_theta.register(Crossed)
 def velocity_theta(r_theta, Phi, model):
     """e^-a r, and r / m of b."""
     u = r_theta / Phi.precision
@@ -145,13 +145,13 @@ def velocity_theta(r_theta, Phi, model):
     return u
 
 
-@interface.log_det_theta.of(Crossed)
+@interface.log_det_theta.register(Crossed)
 def log_det_theta(Phi, model):
     """n a + log m."""
     return model.n * Phi.phi[-1] + np.log(model.mass)
 
 
-@interface.momentum_phi.of(Crossed)
+@interface.momentum_phi.register(Crossed)
 def momentum_phi(z, Theta, model):
     """e^(s b/2) z, and m^(1/2) z of a."""
     r = np.sqrt(Theta.mass) * z
@@ -159,7 +159,7 @@ def momentum_phi(z, Theta, model):
     return r
 
 
-@interface.velocity_phi.of(Crossed)
+@interface.velocity_phi.register(Crossed)
 def velocity_phi(r_phi, Theta, model):
     """e^(-s b) r, and r / m of a."""
     u = r_phi / Theta.mass
@@ -167,22 +167,22 @@ def velocity_phi(r_phi, Theta, model):
     return u
 
 
-@interface.log_det_phi.of(Crossed)
+@interface.log_det_phi.register(Crossed)
 def log_det_phi(Theta, model):
     """s n b + log m."""
     return model.share * model.n * Theta.theta[-1] + np.log(model.mass)
 
 
-@interface.U.of(Crossed)
+@interface.U.register(Crossed)
 def U(q, model):
     """U_theta and U_prior, of q = (x, b, y, a)."""
     theta, phi = q[: model.n + 1], q[model.n + 1 :]
-    return U_theta(theta, at_phi(phi, model), model) + U_prior(phi, model)
+    return U_theta(theta, precompute_phi(phi, model), model) + U_prior(phi, model)
 
 
-@interface.grad_U.of(Crossed)
+@interface.grad_U.register(Crossed)
 def grad_U(q, model):
     """Gradients of U_theta and of U_phi."""
     theta, phi = q[: model.n + 1], q[model.n + 1 :]
-    Phi, Theta = at_phi(phi, model), at_theta(theta, model)
+    Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
     return np.concatenate((grad_U_theta(theta, Phi, model), grad_U_phi(Phi, Theta, model)))

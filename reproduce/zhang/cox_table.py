@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from models.interface import at_phi, velocity_theta
+from models.interface import precompute_phi, velocity_theta
 from reproduce.harness.claims import Claim, Measured, Scan, log, mean
 from reproduce.zhang.cox import OWN, problem
 from reproduce.zhang.judged import ess_claim as printed_ess
@@ -138,7 +138,7 @@ def largest_stable(found, distance, above=0.0):
     model = problem(OWN, distance)[0]
     phi = np.array([m.value for m in found["mean"]])
     phi[0] += above * found["sd"][0].value
-    Phi, weight = at_phi(phi, model), model.area * np.exp(np.mean(found["field"], axis=0))
+    Phi, weight = precompute_phi(phi, model), model.area * np.exp(np.mean(found["field"], axis=0))
     v = weight / np.linalg.norm(weight)
     for _ in range(200):  # the first eigenvalue, of a smooth function, is far from the second
         w = v + velocity_theta(weight * v, Phi, model)

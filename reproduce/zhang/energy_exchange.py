@@ -9,7 +9,14 @@ import numpy as np
 
 from algorithms.zhang_sshmc import H1, leapfrog
 from models.funnel import VARIANCE
-from models.interface import U_phi, at_phi, at_theta, auxiliary_theta, grad_U_phi, velocity_phi
+from models.interface import (
+    U_phi,
+    auxiliary_theta,
+    grad_U_phi,
+    precompute_phi,
+    precompute_theta,
+    velocity_phi,
+)
 
 
 def block_energies(path, model, eps_theta, n_theta):
@@ -41,9 +48,9 @@ def block_energies(path, model, eps_theta, n_theta):
 
 def step_changes(theta, phi, r_theta, r_phi, phi_next, model, eps_theta, n_theta):
     """Return the changes of -log p(v | x) and of the auxiliary potential while H_2 moves v."""
-    Phi, Phi_next = at_phi(phi, model), at_phi(phi_next, model)
+    Phi, Phi_next = precompute_phi(phi, model), precompute_phi(phi_next, model)
     theta, r_theta = leapfrog(theta, r_theta, H1(model, Phi, r_phi), eps_theta, n_theta)
-    Theta = at_theta(theta, model)
+    Theta = precompute_theta(theta, model)
     before, after = (np.array([U_phi(here, Theta, model), auxiliary_theta(r_theta, here, model)])
                      for here in (Phi, Phi_next))
     return after - before
@@ -54,13 +61,13 @@ def within_gibbs(theta, phi, r_phi, model, eps, L):
 
     It takes L leapfrogs of `eps` on the conditional density of v, without auxiliary potential.
     """
-    Theta = at_theta(theta, model)
+    Theta = precompute_theta(theta, model)
     points = [(phi, r_phi)]
     for _ in range(L):
         phi, r_phi = points[-1]
-        r_phi = r_phi - eps / 2 * grad_U_phi(at_phi(phi, model), Theta, model)
+        r_phi = r_phi - eps / 2 * grad_U_phi(precompute_phi(phi, model), Theta, model)
         phi = phi + eps * velocity_phi(r_phi, Theta, model)
-        r_phi = r_phi - eps / 2 * grad_U_phi(at_phi(phi, model), Theta, model)
+        r_phi = r_phi - eps / 2 * grad_U_phi(precompute_phi(phi, model), Theta, model)
         points.append((phi, r_phi))
-    potential = [U_phi(at_phi(phi, model), Theta, model) for phi, _ in points]
+    potential = [U_phi(precompute_phi(phi, model), Theta, model) for phi, _ in points]
     return {"v": float(np.ptp([phi[0] for phi, _ in points])), "U": float(np.ptp(potential))}

@@ -10,12 +10,12 @@ from algorithms.zhang_sshmc import abla_step
 from models.funnel import Funnel
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import (
-    at_phi,
-    at_theta,
     grad_U,
     grad_U2,
     grad_U_phi,
     hessian,
+    precompute_phi,
+    precompute_theta,
     velocity_theta,
 )
 from models.log_gaussian_cox import LogGaussianCox
@@ -101,7 +101,8 @@ def funnel_masses(n, draws, seed):
 
     def left(power):
         model, zero = as_printed(n, power=power), np.zeros(n)
-        return grad_U2(at_phi(np.zeros(1), model), at_theta(zero, model), zero, model)[0]
+        return grad_U2(precompute_phi(np.zeros(1), model), precompute_theta(zero, model), zero,
+                       model)[0]
 
     # |G_x| = Z^-1 is M_x = Z^(1/n), Z = (2 pi e^-v)^(n/2); |G_x|^(1/2) = Z^-1 would be e^-v too
     return {"Z4": x_x * np.exp(1.0), "x": x_x * np.exp(-1.0),
@@ -123,7 +124,7 @@ def logistic_masses(name):
     data = load(name)
     model = HierarchicalLogistic.from_data(data.X, data.y, data.group)
     groups, p = model.b.shape
-    Phi, w = at_phi(np.log([V]), model), np.zeros(groups * p + 1)
+    Phi, w = precompute_phi(np.log([V]), model), np.zeros(groups * p + 1)
     w[-1] = np.log(V)
     A = np.column_stack([(grad_U(w + H * e, model) - grad_U(w - H * e, model))[:-1] / (2 * H)
                          for e in np.eye(w.size)[:-1]])
@@ -144,12 +145,12 @@ def cox_masses(d, draws, seed):
     over fields drawn given it; without the log determinant ("Z9") it has not.
     """
     model = LogGaussianCox.from_counts(np.zeros((d, d)), MU)
-    Phi, n = at_phi(np.log([SIGMA2, RANGE]), model), d * d
+    Phi, n = precompute_phi(np.log([SIGMA2, RANGE]), model), d * d
     Sigma = np.column_stack([velocity_theta(e, Phi, model) for e in np.eye(n)])
     precision = np.linalg.inv(Sigma)
     root, rng = np.linalg.cholesky(Sigma), np.random.default_rng(seed)
-    prior = grad_U_phi(Phi, at_theta(np.full(n, MU), model), model)[0] - n / 2
-    score = np.array([grad_U_phi(Phi, at_theta(MU + root @ rng.standard_normal(n), model),
+    prior = grad_U_phi(Phi, precompute_theta(np.full(n, MU), model), model)[0] - n / 2
+    score = np.array([grad_U_phi(Phi, precompute_theta(MU + root @ rng.standard_normal(n), model),
                                  model)[0] - prior for _ in range(draws)]) / n
     return {"Z8": condition(Sigma, precision), "M": condition(np.linalg.inv(Sigma), precision),
             "Z9": (score - 0.5).tolist(), "density": score.tolist()}

@@ -74,8 +74,8 @@ for eps_phi in (0.1, 0.3, 1.0, 3.0):
 
 # %%
 wrong = variant(abla_step, {
-    "H_2 = H2(model, at_theta(theta_, model), r_theta_)":
-    "H_2 = H2(model, at_theta(theta, model), r_theta)"})
+    "H_2 = H2(model, precompute_theta(theta_, model), r_theta_)":
+    "H_2 = H2(model, precompute_theta(theta, model), r_theta)"})
 start = (np.zeros(10), np.zeros(1), r_theta, r_phi)
 for name, step in (("right", abla_step), ("wrong", wrong)):
     state = start

@@ -19,7 +19,7 @@ from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models import interface
 from models.hierarchical_logistic import HierarchicalLogistic, information
-from models.interface import at_phi, grad_U_theta
+from models.interface import grad_U_theta, precompute_phi
 from reproduce.harness.claims import mean
 from reproduce.zhang.datasets import load
 from reproduce.zhang.estimates import Blocks, in_blocks, summary
@@ -49,10 +49,11 @@ class Whole(NamedTuple):
     L_phi: np.ndarray
 
 
-for generic in (interface.sizes, interface.at_phi, interface.at_theta, interface.U_theta,
+for generic in (interface.sizes, interface.precompute_phi, interface.precompute_theta,
+                interface.U_theta,
                 interface.grad_U_theta, interface.U_prior, interface.U_phi, interface.grad_U_phi,
                 interface.momentum_theta, interface.velocity_theta):
-    generic.of(Whole)(generic.implementations[HierarchicalLogistic].py_func)
+    generic.register(Whole)(generic.implementations[HierarchicalLogistic].py_func)
 
 
 def problem(data, mass=BOUND, largest=None):
@@ -77,7 +78,7 @@ def mode(model, sweeps=50):
     groups, p = model.b.shape
     w, v = np.zeros(groups * p), 1.0
     for sweep in range(sweeps + 5):  # five more for the mode at this v
-        g = grad_U_theta(w, at_phi(np.log([v]), model), model).reshape(groups, p, 1)
+        g = grad_U_theta(w, precompute_phi(np.log([v]), model), model).reshape(groups, p, 1)
         H = information(w, model) + np.eye(p) / v
         w = w - np.linalg.solve(H, g).ravel()
         if sweep < sweeps:

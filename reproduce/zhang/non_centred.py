@@ -27,7 +27,7 @@ from models.hierarchical_logistic import (
     add_likelihood_gradient,
     minus_log_likelihood,
 )
-from models.interface import U_prior, at_phi, generic
+from models.interface import U_prior, dispatch, precompute_phi
 from models.jit import njit
 from models.log_gaussian_cox import LogGaussianCox, grad_U_prior
 from models.square_grid import PLACES, factor_times, from_blocks, to_blocks, whiten_blocks
@@ -44,22 +44,22 @@ class NonCentred(NamedTuple):
     model: NamedTuple
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def theta_of(z, phi, model):
     """Return T(z, phi), (n,)."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def energy_of_data(theta, phi, model):
     """Return -log p(y | theta, phi) up to a constant."""
 
 
-@generic(on=2)
+@dispatch(arg=2)
 def pulled_back(z, phi, model):
     """Return T_z'g and T_phi'g + grad U_prior, (n,) and (h,)."""
 
 
-@interface.U.of(NonCentred)
+@interface.U.register(NonCentred)
 def U(q, non_centred):
     """Energy of the data, z'z / 2 and the prior's."""
     model = non_centred.model
@@ -69,7 +69,7 @@ def U(q, non_centred):
             + U_prior(phi, model))
 
 
-@interface.grad_U.of(NonCentred)
+@interface.grad_U.register(NonCentred)
 def grad_U(q, non_centred):
     """Gradient of U."""
     n = interface.sizes(non_centred.model)[0]
@@ -77,37 +77,37 @@ def grad_U(q, non_centred):
     return np.concatenate((g_z + q[:n], g_phi))
 
 
-@theta_of.of(Funnel)
+@theta_of.register(Funnel)
 def funnel_theta(z, phi, model):
     """e^(-v/2) z."""
     return np.exp(-phi[0] / 2) * z
 
 
-@energy_of_data.of(Funnel)
+@energy_of_data.register(Funnel)
 def funnel_data(theta, phi, model):
     """There are none."""
     return 0.0
 
 
-@pulled_back.of(Funnel)
+@pulled_back.register(Funnel)
 def funnel_pulled_back(z, phi, model):
     """Only the prior's, v / 9."""
     return np.zeros(z.size), phi / VARIANCE
 
 
-@theta_of.of(HierarchicalLogistic)
+@theta_of.register(HierarchicalLogistic)
 def logistic_theta(z, phi, model):
     """e^(gamma/2) z."""
     return np.exp(phi[0] / 2) * z
 
 
-@energy_of_data.of(HierarchicalLogistic)
+@energy_of_data.register(HierarchicalLogistic)
 def logistic_data(theta, phi, model):
     """Minus the log likelihood."""
     return minus_log_likelihood(theta, model, 0, model.starts.size - 1)
 
 
-@pulled_back.of(HierarchicalLogistic)
+@pulled_back.register(HierarchicalLogistic)
 def logistic_pulled_back(z, phi, model):
     """T_phi is w / 2."""
     w, g = logistic_theta(z, phi, model), np.zeros(z.size)
@@ -115,7 +115,7 @@ def logistic_pulled_back(z, phi, model):
     return np.exp(phi[0] / 2) * g, np.array([w @ g / 2 + model.lam * np.exp(phi[0]) - 1.0])
 
 
-@theta_of.of(StochasticVolatility)
+@theta_of.register(StochasticVolatility)
 def volatility_theta(z, phi, model):
     """The autoregression that z drives."""
     C, sigma, x = coefficients(phi), np.exp(phi[1]), np.empty(z.size)
@@ -131,13 +131,13 @@ def shares(x, phi, model):
     return np.exp(model.log_squares - (2.0 * phi[0] - model.level) - x)
 
 
-@energy_of_data.of(StochasticVolatility)
+@energy_of_data.register(StochasticVolatility)
 def volatility_data(theta, phi, model):
     """sum_t [y_t^2 exp(-x_t) / beta^2 + x_t] / 2 + T log beta."""
     return (shares(theta, phi, model) + theta).sum() / 2 + theta.size * phi[0]
 
 
-@pulled_back.of(StochasticVolatility)
+@pulled_back.register(StochasticVolatility)
 def volatility_pulled_back(z, phi, model):
     """The recursion backwards: l_T = g_T, l_t = g_t + phi l_{t+1}, T_z'g = sigma l."""
     C, sigma, n = coefficients(phi), np.exp(phi[1]), z.size
@@ -156,27 +156,27 @@ def volatility_pulled_back(z, phi, model):
     return back, g
 
 
-@theta_of.of(LogGaussianCox)
+@theta_of.register(LogGaussianCox)
 def cox_theta(z, phi, model):
     """mu + L z."""
     u = z.copy()
-    factor_times(at_phi(phi, model).L, u, False)
+    factor_times(precompute_phi(phi, model).L, u, False)
     return model.mu + from_blocks(u, model.distance.shape[0])
 
 
-@energy_of_data.of(LogGaussianCox)
+@energy_of_data.register(LogGaussianCox)
 def cox_data(theta, phi, model):
     """sum_i (m e^x_i - y_i x_i)."""
     return model.area * np.exp(theta).sum() - model.counts @ theta
 
 
-@pulled_back.of(LogGaussianCox)
+@pulled_back.register(LogGaussianCox)
 def cox_pulled_back(z, phi, model):
     """dL / d log sigma^2 = L / 2, and dL = L half(L^-1 dSigma L^-T) along log beta.
 
     half() takes the lower triangle, with half the diagonal (I. Murray 2016, arXiv 1602.07527).
     """
-    Phi, d, u = at_phi(phi, model), model.distance.shape[0], z.copy()
+    Phi, d, u = precompute_phi(phi, model), model.distance.shape[0], z.copy()
     factor_times(Phi.L, u, False)
     g = to_blocks(model.area * np.exp(model.mu + from_blocks(u, d)) - model.counts, d)
     factor_times(Phi.L, g, True)

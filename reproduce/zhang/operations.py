@@ -7,11 +7,12 @@ import numpy as np
 from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.zhang_sshmc import H1, leapfrog, sshmc_general_step, sshmc_step
 from models.hierarchical_logistic import HierarchicalLogistic
-from models.interface import at_phi, at_theta
+from models.interface import precompute_phi, precompute_theta
 from reproduce.harness.counting import Case, Count
 
 SETTINGS = (1, 2, 3)  # a count is linear in each
-KINDS = {"grad_U1": ("grad U_1",), "grad_U2": ("grad U_2",), "at_phi": ("factors of M_theta",)}
+KINDS = {"grad_U1": ("grad U_1",), "grad_U2": ("grad U_2",),
+         "precompute_phi": ("factors of M_theta",)}
 
 
 @cache
@@ -28,14 +29,15 @@ def asked(name, of):
 
 def leapfrogs(n):
     """Take n leapfrogs for H_1."""
-    return partial(leapfrog, np.zeros(4), np.ones(4), H1(model(), at_phi(np.zeros(1), model()),
+    return partial(leapfrog, np.zeros(4), np.ones(4),
+                   H1(model(), precompute_phi(np.zeros(1), model()),
                                                          np.ones(1)), 0.1, n)
 
 
 def joined(n):
     """Take them with the gradient at the start known, which the twin hands on."""
     return partial(sshmc_fast.joined_theta, np.zeros(4), np.ones(4), np.ones(4),
-                   at_phi(np.zeros(1), model()), np.ones(1), 0.1, n, model())
+                   precompute_phi(np.zeros(1), model()), np.ones(1), 0.1, n, model())
 
 
 def transition(L):
@@ -51,7 +53,8 @@ def general_transition(L, n_theta, n_phi):
 
 def fast_transition(L, n_theta, n_phi):
     """Make it with the twin."""
-    start = sshmc_fast.state_at(at_phi(np.zeros(1), model()), at_theta(np.zeros(4), model()),
+    start = sshmc_fast.state_at(precompute_phi(np.zeros(1), model()),
+                                precompute_theta(np.zeros(4), model()),
                                 model())
     return partial(sshmc_fast.sshmc_step, start, model(), 0.1, 0.1, L, n_theta, n_phi,
                    np.random.default_rng(3))

@@ -48,62 +48,62 @@ class FunnelAsPrintedPhi(NamedTuple):
     mass: float  # e^(k v)
 
 
-@interface.U.of(FunnelAsPrinted)
+@interface.U.register(FunnelAsPrinted)
 def U(q, model):
     """The funnel's."""
     return interface.U(q, model.inner)
 
 
-@interface.grad_U.of(FunnelAsPrinted)
+@interface.grad_U.register(FunnelAsPrinted)
 def grad_U(q, model):
     """The funnel's."""
     return interface.grad_U(q, model.inner)
 
 
-@interface.sizes.of(FunnelAsPrinted)
+@interface.sizes.register(FunnelAsPrinted)
 def sizes(model):
     """n, and 1."""
     return interface.sizes(model.inner)
 
 
-@interface.at_phi.of(FunnelAsPrinted)
-def at_phi(phi, model):
+@interface.precompute_phi.register(FunnelAsPrinted)
+def precompute_phi(phi, model):
     """e^v and e^(k v)."""
-    return FunnelAsPrintedPhi(phi, interface.at_phi(phi, model.inner),
+    return FunnelAsPrintedPhi(phi, interface.precompute_phi(phi, model.inner),
                               np.exp(model.power * phi[0]))
 
 
-@interface.at_theta.of(FunnelAsPrinted)
-def at_theta(theta, model):
+@interface.precompute_theta.register(FunnelAsPrinted)
+def precompute_theta(theta, model):
     """x'x."""
-    return interface.at_theta(theta, model.inner)
+    return interface.precompute_theta(theta, model.inner)
 
 
-@interface.U_theta.of(FunnelAsPrinted)
+@interface.U_theta.register(FunnelAsPrinted)
 def U_theta(theta, Phi, model):
     """The funnel's."""
     return interface.U_theta(theta, Phi.inner, model.inner)
 
 
-@interface.grad_U_theta.of(FunnelAsPrinted)
+@interface.grad_U_theta.register(FunnelAsPrinted)
 def grad_U_theta(theta, Phi, model):
     """The funnel's."""
     return interface.grad_U_theta(theta, Phi.inner, model.inner)
 
 
-@interface.U_prior.of(FunnelAsPrinted)
+@interface.U_prior.register(FunnelAsPrinted)
 def U_prior(phi, model):
     """The funnel's."""
     return interface.U_prior(phi, model.inner)
 
 
-@interface.U_phi.of(FunnelAsPrinted)
+@interface.U_phi.register(FunnelAsPrinted)
 def U_phi(Phi, Theta, model):
     """The funnel's."""
     return interface.U_phi(Phi.inner, Theta, model.inner)
 
 
-@interface.grad_U2.of(FunnelAsPrinted)
+@interface.grad_U2.register(FunnelAsPrinted)
 def grad_U2(Phi, Theta, r_theta, model):
     """The gradient of U_phi, and k (+- n - e^(-k v) r'r) / 2."""
     n, k = model.inner.n, model.power
@@ -111,25 +111,25 @@ def grad_U2(Phi, Theta, r_theta, model):
             + k * (model.sign * n - (r_theta @ r_theta) / Phi.mass) / 2)
 
 
-@interface.momentum_theta.of(FunnelAsPrinted)
+@interface.momentum_theta.register(FunnelAsPrinted)
 def momentum_theta(z, Phi, model):
     """e^(d v / 2) z."""
     return np.exp(model.drawn * Phi.phi[0] / 2) * z
 
 
-@interface.velocity_theta.of(FunnelAsPrinted)
+@interface.velocity_theta.register(FunnelAsPrinted)
 def velocity_theta(r_theta, Phi, model):
     """e^(-k v) r_x."""
     return r_theta / Phi.mass
 
 
-@interface.log_det_theta.of(FunnelAsPrinted)
+@interface.log_det_theta.register(FunnelAsPrinted)
 def log_det_theta(Phi, model):
     """+- n k v."""
     return model.sign * model.inner.n * model.power * Phi.phi[0]
 
 
-@interface.momentum_phi.of(FunnelAsPrinted)
+@interface.momentum_phi.register(FunnelAsPrinted)
 def momentum_phi(z, Theta, model):
     """M_v^(s / 2) z."""
     return model.L_phi[0, 0] ** model.drawn_phi * z

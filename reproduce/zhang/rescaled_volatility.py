@@ -76,7 +76,7 @@ def substituted(z, coupling, d):
     return x
 
 
-@interface.U.of(Rescaled)
+@interface.U.register(Rescaled)
 def U(q, rescaled):
     """U of x, and log|M| / 2."""
     z, phi = q[:-3], q[-3:]
@@ -84,7 +84,7 @@ def U(q, rescaled):
     return interface.U(np.concatenate((rescaled_x(z, phi), phi)), rescaled.model) + np.log(d).sum()
 
 
-@interface.grad_U.of(Rescaled)
+@interface.grad_U.register(Rescaled)
 def grad_U(q, rescaled):
     """Gradient of U."""
     z, phi, n = q[:-3], q[-3:], q.size - 3

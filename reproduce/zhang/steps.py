@@ -10,12 +10,12 @@ from reproduce.zhang.printed_formulas import PRINTED, as_printed
 
 # print's lines, which the tests of the departures put in place of ours as well
 LINE_1 = {"L1": """
-    r_theta = momentum_theta(rng.standard_normal(theta.size), at_phi(phi, model), model)
-    r_theta = velocity_theta(r_theta, at_phi(phi, model), model)
-    r_phi = momentum_phi(rng.standard_normal(phi.size), at_theta(theta, model), model)
-    r_phi = velocity_phi(r_phi, at_theta(theta, model), model)"""}
+    r_theta = momentum_theta(rng.standard_normal(theta.size), precompute_phi(phi, model), model)
+    r_theta = velocity_theta(r_theta, precompute_phi(phi, model), model)
+    r_phi = momentum_phi(rng.standard_normal(phi.size), precompute_theta(theta, model), model)
+    r_phi = velocity_phi(r_phi, precompute_theta(theta, model), model)"""}
 THIRD_LEAPFROG = {"L5": """
-    H_1 = H1(model, at_phi(phi_l, model), r_phi_l)
+    H_1 = H1(model, precompute_phi(phi_l, model), r_phi_l)
     theta_l, r_theta_l = leapfrog(theta_l, r_theta_l, H_1, eps / 2)"""}
 
 MODEL = Funnel.from_size(2, 1.0)

@@ -36,7 +36,7 @@ from algorithms.zhang_sshmc_fast import sshmc
 from models.gp_classification import GPClassification
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
-from models.interface import GivenTheta, at_phi
+from models.interface import GivenTheta, precompute_phi
 from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence, covariance
 from reproduce.beyond.rivals.moments import moments
 from reproduce.beyond.rivals.non_centred_gp import NonCentredGP, latent
@@ -216,12 +216,12 @@ def run_nuts(name, which, theta, phi, draws, tune, rng, maxdepth=7):
     h, model, digits = HYPER[name], which.model, name == DIGITS
 
     def kept(q):
-        x = latent(q[:-h], at_phi(q[-h:], model)) if digits else q[:-h]
+        x = latent(q[:-h], precompute_phi(q[-h:], model)) if digits else q[:-h]
         return {"phi": q[-h:].copy(), "theta": x[which.keep].copy()}
 
     seed, z = int(rng.integers(2**31)), theta
     if digits:
-        z = np.linalg.solve(np.tril(at_phi(phi, model).L), theta)
+        z = np.linalg.solve(np.tril(precompute_phi(phi, model).L), theta)
     found = nuts(NonCentredGP(model) if digits else model, np.concatenate([z, phi]), draws, tune,
                  seed, maxdepth, kept=kept)
     steps = float(found["steps"])

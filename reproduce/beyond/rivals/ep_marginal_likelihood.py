@@ -41,7 +41,7 @@ def covariance(phi, model):
     return K
 
 
-@U.of(EPEvidence)
+@U.register(EPEvidence)
 def evidence_U(phi, evidence):
     """-weight log Z, and the prior's; an EP, and so some ten times n^3."""
     model = evidence.model

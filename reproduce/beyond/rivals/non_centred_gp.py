@@ -13,7 +13,7 @@ from models.hierarchical_gp_classification import (
     grad_U_prior,
     whitened,
 )
-from models.interface import U, U_prior, at_phi, grad_U
+from models.interface import U, U_prior, grad_U, precompute_phi
 from models.jit import njit
 from models.linalg import triangular_times
 from models.special import inverse_mills, log_Phi
@@ -33,22 +33,22 @@ def latent(z, Phi):
     return x
 
 
-@U.of(NonCentredGP)
+@U.register(NonCentredGP)
 def non_centred_U(q, given):
     """z'z / 2 - sum_n log Phi(y_n x_n), and the prior's."""
     model, z = given.model, q[:-2]
-    x = latent(z, at_phi(q[-2:], model))
+    x = latent(z, precompute_phi(q[-2:], model))
     total = z @ z / 2 + U_prior(q[-2:], model)
     for n in range(x.size):
         total -= log_Phi(model.y[n] * x[n])
     return total
 
 
-@grad_U.of(NonCentredGP)
+@grad_U.register(NonCentredGP)
 def non_centred_grad_U(q, given):
     """z + L'g, (L'g)'H z and g'x, g = -y h(y x), and the prior's; n^3, of the whitened D."""
     model, z = given.model, q[:-2]
-    Phi = at_phi(q[-2:], model)
+    Phi = precompute_phi(q[-2:], model)
     x, n = latent(z, Phi), z.size
     g = np.empty(n)
     for i in range(n):

@@ -17,7 +17,7 @@ class SubsetLogistic(NamedTuple):
     weight: float  # of each case
 
 
-@U.of(SubsetLogistic)
+@U.register(SubsetLogistic)
 def subset_U(q, subset):
     """Weight times the likelihood's, and the prior's."""
     model = subset.model

@@ -1,9 +1,9 @@
 """Surrogate-data slice sampling for Gaussian-process classification.
 
-Murray and Adams (2010), Algorithm 4, as algorithms/rivals/surrogate_slice.py has it line by line for
-another model.  Given surrogate data g = x + noise of variance s, the latent values are x = m + L
-R^-1 eta, with K = L L', R'R = I + L'L / s, m the mean of x given g, and eta ~ N(0, I).  Given g and
-eta, phi has the density
+Murray and Adams (2010), Algorithm 4, as algorithms/rivals/surrogate_slice.py has it line by line
+for another model.  Given surrogate data g = x + noise of variance s, the latent values are x = m +
+L R^-1 eta, with K = L L', R'R = I + L'L / s, m the mean of x given g, and eta ~ N(0, I).  Given g
+and eta, phi has the density
 
     p(phi) p(y | x) N(g; 0, K + s I)
 
@@ -19,7 +19,7 @@ from algorithms.rivals.elliptical_slice import EVALUATIONS as POINTS
 from algorithms.rivals.elliptical_slice import centre, elliptical_update, log_L, normal_draw
 from algorithms.slice_sampling import EVALUATIONS, slice_update
 from models.hierarchical_gp_classification import HierarchicalGPClassification
-from models.interface import U, U_prior, at_phi, prepare
+from models.interface import U, U_prior, precompute_phi, prepare
 from models.jit import njit
 from models.linalg import (
     log_det,
@@ -65,13 +65,13 @@ def log_likelihood(x, y):
     return total
 
 
-@centre.of(GPField)
+@centre.register(GPField)
 def field_centre(field):
     """0."""
     return np.zeros(field.y.size)
 
 
-@normal_draw.of(GPField)
+@normal_draw.register(GPField)
 def field_draw(field, rng):
     """L z, with n normals."""
     x = rng.standard_normal(field.y.size)
@@ -79,7 +79,7 @@ def field_draw(field, rng):
     return x
 
 
-@log_L.of(GPField)
+@log_L.register(GPField)
 def field_log_L(x, field):
     """Log probability of the labels."""
     return log_likelihood(x, field.y)
@@ -88,7 +88,7 @@ def field_log_L(x, field):
 @njit
 def at(phi, g, noise, model):
     """Return the At of phi; two factorisations and L'L."""
-    L = at_phi(phi, model).L
+    L = precompute_phi(phi, model).L
     R, ok = whitened_factor(L, np.full(g.size, 1.0 / noise))
     if not ok:
         R[:] = np.nan
@@ -115,7 +115,7 @@ def latent(eta, here):
     return x + here.m
 
 
-@U.of(GivenSurrogate)
+@U.register(GivenSurrogate)
 def surrogate_U(phi, given):
     """Minus the log of the density above."""
     here = at(phi, given.g, given.noise, given.model)
@@ -144,7 +144,7 @@ def surrogate_gp(x, phi, model, noise, w, n, rng, ellipses):
             given = GivenSurrogate(model, g, eta, noise)
             phi = slice_update(prepare(phi, given), k, given, w, 1, tally, rng).q
             x = latent(eta, at(phi, g, noise, model))
-        field = GPField(model.y, at_phi(phi, model).L)
+        field = GPField(model.y, precompute_phi(phi, model).L)
         value = field_log_L(x, field)
         for _ in range(ellipses):
             x, value = elliptical_update(x, value, field, points, rng)
