@@ -6,27 +6,24 @@ from importlib import import_module
 
 import pytest
 
-from reproduce.harness.claims import VERDICTS
 from reproduce.harness.fingerprint import ROOT
 from reproduce.harness.papers import PAPERS, scripts
 from reproduce.harness.tables import (
     BLOCK,
     NUMBERS,
     Script,
-    author_of,
+    claims_of_a_paper,
     contents,
     counts,
     escaped,
     filled,
+    joint_tests,
     markdown,
-    of_script,
     pages,
     read,
     row,
     score,
-    spanned,
     speed,
-    table_of,
 )
 from reproduce.shahbaba.printed import PROBLEMS
 from reproduce.wang.printed import ROWS
@@ -43,29 +40,13 @@ def claim(what, verdict, kind, value=1.25, se=0.5, **more):
 SCAN = {"what": "c", "paper": "4", "kind": "order", "verdict": "not specified", "known": None,
         "scan": {"settings": [1, 2, 3], "found": [[7.0, 0.5], [-3.0, 0.0], [math.nan, math.nan]]},
         "cell": "", "power": math.nan, "note": ""}
-REPORT = """a  b
--  -
-1  2
-
-second
-paragraph
-
-known difference       c
-                       ours 3
-
-agrees  ours
-------  ----
-b       1
-
-1 known difference, 1 agrees
-"""
 FIG = Script("paquet_fig1", "Paquet and Fraccaro (2016), Figure 1: a_b.", [
     claim("x|y", "agrees", "printed number"), claim("z", "known difference", "printed number"),
-    claim("w", "agrees", "ours", 3.0, 0.0)], REPORT)
+    claim("w", "agrees", "ours", 3.0, 0.0)])
 TABLE = Script("wang_table1", "Beside Wang and Neal (2013): more.", [
     SCAN, claim("z", "inconclusive", "printed sentence"),
-    claim("a joint test", "differs", "joint test", note="chi-squared 9")], REPORT)
-OTHER = Script("wang_rivals", "Rivals of Wang and Neal (2013): others.", None)
+    claim("a_test", "differs", "joint test", note="chi-squared 9")])
+OTHER = Script("wang_rivals", "Rivals of Wang and Neal (2013): others.", None, "beyond")
 MEET = Script("meet", "All papers.", None)
 SCRIPTS = [MEET, FIG, OTHER, TABLE]
 HEADER = (" | agrees | too weak | inconclusive | not specified | known difference |"
@@ -85,13 +66,26 @@ def test_the_score_of_all_papers():
         " | 0 | - |", "", "Not yet run, and in no count: `meet`, `wang_rivals`."]
 
 
-def test_the_score_of_a_paper_has_its_joint_tests():
-    lines = contents(SCRIPTS, "wang")["score"]().splitlines()
+def test_a_paper_has_its_classes_of_claims_and_a_row_for_each_script():
+    lines = contents(SCRIPTS, "wang")["claims"]().splitlines()
     assert lines[0] == "| claims | in all" + HEADER and "| checks of ours" in lines[6]
     assert "| sentences and orders | 2 | 0 | 0 | 1 | 1 | 0 | 0 | 0 | 2 |" in lines
-    assert lines[-5:-2] == ["| script | joint test of a table's numbers | result | verdict |",
-                            "| --- | --- | --- | --- |",
-                            "| `wang_table1` | a joint test | chi-squared 9 | differs |"]
+    assert lines[8:] == [
+        "| script | what it computes | its joint tests | its other claims | claims |",
+        "| --- | --- | --- | --- | --- |",
+        "| [`wang_table1`](../wang_table1.py) | more | a\\_test: differs | 1 inconclusive, 1 not"
+        " specified | [all](../../figures/wang_table1.txt) |",
+        "", "Not yet run, and in no count: `wang_rivals`."]
+
+
+def test_of_many_joint_tests_the_row_counts_the_verdicts_and_folds_the_tests():
+    tests = [claim(f"row {k}", v, "joint test") for k, v in enumerate(
+        ("agrees", "differs", "agrees"))]
+    assert joint_tests(TABLE._replace(claims=[*tests, SCAN])) == (
+        "<details><summary>2 agrees, 1 differs</summary>row 0: agrees<br>row 1: differs<br>"
+        "row 2: agrees</details>")
+    table = claims_of_a_paper([OTHER._replace(claims=tests)])
+    assert "| [`wang_rivals`](../beyond/wang_rivals.py) | Rivals of Wang and Neal" in table
 
 
 def test_a_printed_number_counts_once_by_its_worst_verdict():
@@ -131,51 +125,8 @@ def test_the_tables_of_the_papers_have_as_many_numbers():
 
 
 def test_what_has_not_been_run_is_named_and_when_its_results_come_it_is_not():
-    assert contents(SCRIPTS, "wang")["score"]().endswith("in no count: `wang_rivals`.")
+    assert contents(SCRIPTS, "wang")["claims"]().endswith("in no count: `wang_rivals`.")
     assert "in no count" not in score([FIG, TABLE])
-    assert of_script(OTHER, "all") == (
-        "[`wang_rivals`](../wang_rivals.py), others: not yet run at the paper's run lengths.")
-
-
-def test_a_result_is_a_figure_a_table_what_is_wrong_in_print_and_claims():
-    assert of_script(FIG, "2").splitlines() == [
-        "![paquet_fig1](../../figures/paquet_fig1.png)", "",
-        "```text", "second", "paragraph", "```", "",
-        "| declared | claim | paper | ours | because | when |",
-        "| --- | --- | --- | --- | --- | --- |",
-        "| known difference | z | a\\*b | 1.25 ± 0.50 | \\_why\\_ | derived 2026-01-01 |", "",
-        "<details><summary>3 claims of <code>paquet_fig1</code>: agrees 2, known difference 1"
-        "</summary>", "",
-        "| claim | kind | paper | ours | verdict | told from a factor of |",
-        "| --- | --- | --- | --- | --- | --- |",
-        "| z | printed number | a\\*b | 1.25 ± 0.50 | known difference | 2 |",
-        "| x\\|y | printed number | a\\*b | 1.25 ± 0.50 | agrees | 2 |",
-        "| w | ours | a\\*b | 3 | agrees | 2 |", "", "</details>"]
-    assert "```text\nsecond\nparagraph\n\na  b\n-  -\n1  2\n```" in of_script(FIG, "2,1")
-    assert "```text\na  b\n-  -\n1  2\n\nsecond\nparagraph\n```" in of_script(FIG, "all")
-    assert "```" not in of_script(FIG)
-    assert "because" not in of_script(TABLE)
-
-
-def test_a_scan_is_shown_as_its_range():
-    assert spanned(SCAN) == "-3 to 7 in 3 settings"
-    assert spanned(SCAN | {"note": "with 2"}) == "-3 to 7 in 3 settings; with 2"
-
-
-def test_a_log_is_also_shown_as_a_factor():
-    half = claim("least log(a / b)", "agrees", "order", math.log(0.5), 0.25)
-    assert spanned(half) == "-0.69 ± 0.25 (a factor of 0.5)"
-    assert spanned(SCAN | {"what": "log(c)"}) == (
-        "-3 to 7 in 3 settings (factors of 0.05 to 1.1e+03)")
-    for what in ("log(a / b) - log 6", "log beta (mean)", "log10(a)", "log Z"):
-        assert spanned(half | {"what": what}) == "-0.69 ± 0.25"
-
-
-@pytest.mark.parametrize("end", ["agrees  ours", "1 agrees", "no claim is made",
-                                 "Times were measured on several processors: a; b",
-                                 *(f"{verdict:23}x" for verdict in VERDICTS)])
-def test_the_table_of_a_report_ends_where_its_claims_begin(end):
-    assert table_of(f"a\nb\n\n\n  c\n\n{end}\n\nd\n") == ["a\nb", "  c"]
 
 
 def test_markup_in_a_cell_is_no_markup():
@@ -187,26 +138,20 @@ def test_markup_in_a_cell_is_no_markup():
 
 
 def test_only_what_stands_between_the_markers_is_written():
-    page = ("a\n<!-- one x 1,2 -->\nstale\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
+    page = ("a\n<!-- one -->\nstale\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
             "<!-- /other -->\n<!-- one -->\n<!-- /one -->\n")
-    new = filled(page, {"one": lambda *given: f"got {given}"})
-    assert new == ("a\n<!-- one x 1,2 -->\ngot ('x', '1,2')\n<!-- /one -->\nb\n<!-- other -->\n"
-                   "kept\n<!-- /other -->\n<!-- one -->\ngot ()\n<!-- /one -->\n")
-    assert filled(new, {"one": lambda *given: f"got {given}"}) == new
+    new = filled(page, {"one": lambda: "got"})
+    assert new == ("a\n<!-- one -->\ngot\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
+                   "<!-- /other -->\n<!-- one -->\ngot\n<!-- /one -->\n")
+    assert filled(new, {"one": lambda: "got"}) == new
 
 
 @pytest.mark.parametrize("page", ["<!-- one -->\nx\n", "x\n<!-- /one -->\n",
-                                  "<!-- one a -->\n<!-- one -->\n<!-- /one -->\n",
+                                  "<!-- one -->\n<!-- one -->\n<!-- /one -->\n",
                                   "text <!-- one -->\n<!-- /one -->\n"])
 def test_a_block_without_its_end_is_refused(page):
     with pytest.raises(ValueError, match="every block 'one' must be between the lines"):
         filled(page, {"one": lambda: ""})
-
-
-def test_paragraphs_of_a_table_stand_alone():
-    table = contents(SCRIPTS, "paquet")["table"]
-    assert table("paquet_fig1", "1") == f"```text\n{REPORT.split(chr(10) * 2)[0]}\n```"
-    assert "not yet been run" in contents(SCRIPTS)["table"]("wang_rivals", "1")
 
 
 def test_the_speed_table_is_a_record_of_benchmarks():
@@ -214,11 +159,6 @@ def test_the_speed_table_is_a_record_of_benchmarks():
                  " ratio 2.00\n").splitlines() == [
         "| one thread, A processor | ours | beside it | ours / that |", "| --- | --- | --- | --- |",
         "| HMC, n = 9 | 0.2 s | 20 passes, 0.1 s | 2.00 |"]
-
-
-def test_a_block_of_a_script_that_does_not_exist_is_refused():
-    with pytest.raises(ValueError, match="must name a script, but 'wang_lost' is none"):
-        contents(SCRIPTS)["result"]("wang_lost")
 
 
 # Files
@@ -232,7 +172,7 @@ def project(tmp_path):
         (tmp_path / "reproduce" / author / "README.md").write_text("nothing\n")
     (tmp_path / "README.md").write_text("<!-- score -->\n<!-- /score -->\n")
     (tmp_path / "reproduce" / "wang" / "README.md").write_text(
-        "<!-- result wang_m 1 -->\n<!-- /result -->\n")
+        "<!-- claims -->\n<!-- /claims -->\n")
     (tmp_path / "reproduce" / "wang_m.py").write_text('"""Wang and Neal (2013): m.\n\nMore.\n"""\n')
     (tmp_path / "figures").mkdir()
     return tmp_path, lambda: read([tmp_path / "reproduce" / "wang_m.py"], tmp_path / "figures")
@@ -245,12 +185,11 @@ def test_a_result_appears_by_itself_when_it_is_saved(project):
     assert set(texts) == {path for path in root.rglob("README.md")}
     assert "in no count: `wang_m`." in texts[root / "README.md"]
     (root / "figures" / "wang_m.json").write_text(json.dumps({"claims": FIG.claims}))
-    (root / "figures" / "wang_m.txt").write_text(REPORT)
     texts = pages(root, scripts())
     assert "of 96 in its tables | 2 |" in texts[root / "README.md"]
     assert "wang_m" not in texts[root / "README.md"]
     page = texts[root / "reproduce" / "wang" / "README.md"]
-    assert "1  2" in page and "3 claims of <code>wang_m</code>" in page
+    assert "| [`wang_m`](../wang_m.py) | m |  | 2 agrees, 1 known difference |" in page
     assert texts[root / "reproduce" / "zhang" / "README.md"] == "nothing\n"
 
 
@@ -280,16 +219,8 @@ def test_a_stale_block_is_noticed(author):
     page = (ROOT / ("reproduce" * bool(author)) / author / "README.md").read_text()
     blocks = contents(SAVED, author)
     found = [block for block in BLOCK.finditer(page) if block[1] in blocks]
-    assert found[0][1] == "score" and len(found) > 3 * bool(author)
+    assert [block[1] for block in found] == (["claims"] if author else ["score", "speed"])
     for block in found:
         inside = block.start() + len(block[0].splitlines()[0])
         stale = page[:inside] + page[inside:].replace("a", "A", 1)
         assert stale != page and filled(stale, blocks) == page
-
-
-def test_every_result_is_on_its_papers_page_once():
-    for author in PAPERS:
-        page = (ROOT / "reproduce" / author / "README.md").read_text()
-        shown = [block[2].split()[0] for block in BLOCK.finditer(page) if block[1] == "result"]
-        assert sorted(shown) == sorted(script.name for script in SAVED
-                                       if author_of(script) == author)

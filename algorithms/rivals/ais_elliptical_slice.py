@@ -7,8 +7,8 @@ Papers      R. M. Neal (2001), "Annealed importance sampling", Statistics and Co
             I. Murray, R. P. Adams and D. J. C. MacKay (2010), "Elliptical slice sampling",
             Proceedings of the 13th International Conference on Artificial Intelligence and
             Statistics, 541-548.
-Mirror      none: algorithms/ais.py has the runs, algorithms/rivals/elliptical_slice.py the
-transition. Departures  none.
+Mirror      none: algorithms/ais.py has the runs, elliptical_slice.py the transition.
+Departures  none.
 
 p_beta is q times the beta-th power of the ratio L_1 / L_0 (models/gp_classification.py), so that q
 is the Gaussian whose ellipses serve at every temperature: near beta = 0 the first point is taken,

@@ -308,7 +308,7 @@ def table_of_departures(author):
         for found in departures(path):
             file, _, test = found.test.partition("::")
             link = f'[test](../../{file} "{test}")' if test else found.test
-            rows.append([f"[{escaped(found.where)}](../../{path.parent.name}/{path.name})",
+            rows.append([f"[{escaped(found.where)}](../../{path.relative_to(ROOT)})",
                          *map(escaped, found[1:4]), link])
     return "\n".join(markdown(["where", "theirs", "ours", "why", "test"], rows))
 

@@ -1,16 +1,14 @@
 """The papers' pages: their tables and counts, made of what the scripts have saved.
 
-A block of a page stands between the lines `<!-- name arguments -->` and `<!-- /name -->`; what is
-between them is written by a program, everything else by hand.  The blocks of README.md and of the
-pages reproduce/<author>/README.md:
+A block of a page stands between the lines `<!-- name -->` and `<!-- /name -->`; what is between
+them is written by a program, everything else by hand.  The blocks of README.md and of the pages
+reproduce/<author>/README.md:
 
-score                 how many claims there are, by class and verdict; on README.md of numbers alone
-result SCRIPT         the script's figure, declared differences with their reasons, and all claims
-result SCRIPT all     and its table, or of that only the paragraphs that are named: 1,3
-table SCRIPT 1        these paragraphs of its table, and nothing else
-speed                 what figures/speed.txt has: times of ours, and what they are compared with
+score     on README.md: the printed numbers of each paper, by verdict
+claims    on a paper's page: its claims by class and verdict, and a row for each script
+speed     on README.md: what figures/speed.txt has, times of ours and what they are compared with
 
-A script that has saved nothing is counted nowhere, and the score says so.
+A script that has saved nothing is counted nowhere, and the block says so.
 """
 
 import ast
@@ -29,18 +27,15 @@ from reproduce.harness.claims import (
     Declared,
     Measured,
     declaration,
-    logarithmic,
     number,
 )
 from reproduce.harness.papers import PAPERS, ROOT, TOGETHER
 
 COLUMNS = VERDICTS[::-1]  # what agrees comes first
 HEAD = [*COLUMNS, "median factor told"]
-NUMBERS = next(iter(CLASSES))
+NUMBERS, JOINT = next(iter(CLASSES)), "joint test"
 WIDTH = 128  # of generated sentences
-BLOCK = re.compile(r"^<!-- (\w+)((?: [^\s>]+)*) -->$.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
-# where the table of a report ends (harness/run.py puts a report together)
-END = re.compile(rf"(?:\d+ )?(?:{'|'.join(VERDICTS)})\b|Times were measured|no claim is made")
+BLOCK = re.compile(r"^<!-- (\w+) -->$.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
 
 
 class Script(NamedTuple):
@@ -49,7 +44,7 @@ class Script(NamedTuple):
     name: str
     about: str  # the first line of its docstring
     claims: list | None  # as its JSON has them; None if it has not yet been run
-    report: str = ""  # the text of its report
+    folder: str = ""  # below reproduce/
 
 
 def read(paths, figures):
@@ -58,53 +53,42 @@ def read(paths, figures):
     for path in paths:
         about = ast.get_docstring(ast.parse(path.read_text())).splitlines()[0]
         saved = figures / f"{path.stem}.json"
-        if saved.exists():
-            found.append(Script(path.stem, about, json.loads(saved.read_text())["claims"],
-                                saved.with_suffix(".txt").read_text()))
-        else:
-            found.append(Script(path.stem, about, None))
+        claims = json.loads(saved.read_text())["claims"] if saved.exists() else None
+        folder = path.parent.name.removeprefix("reproduce")
+        found.append(Script(path.stem, about, claims, folder))
     return found
 
 
 def filled(page, contents):
     """Return the text of a page in which the blocks are what they should be.
 
-    contents : dict  name of a block -> function of its arguments, strings, that returns its text
+    contents : dict  name of a block -> function that returns its text
 
     Blocks of other names stay as they are.  Raises ValueError for a block that does not end.
     """
     for name in contents:
         lines = [line.strip() for line in page.splitlines()]
-        opened = sum(line.split()[:2] == ["<!--", name] for line in lines)
+        opened = lines.count(f"<!-- {name} -->")
         whole = sum(found[1] == name for found in BLOCK.finditer(page))
         if opened != whole or lines.count(f"<!-- /{name} -->") != whole:
-            raise ValueError(f"every block {name!r} must be between the lines <!-- {name} ... -->"
+            raise ValueError(f"every block {name!r} must be between the lines <!-- {name} -->"
                              f" and <!-- /{name} -->, but {whole} of {opened} are: add what is"
                              " missing to the page")
 
     def block(found):
-        name, arguments = found[1], found[2].split()
-        if name not in contents:
-            return found[0]
-        start = found[0].splitlines()[0]
-        return f"{start}\n{contents[name](*arguments)}\n<!-- /{name} -->"
+        name = found[1]
+        return (f"<!-- {name} -->\n{contents[name]()}\n<!-- /{name} -->" if name in contents
+                else found[0])
 
     return BLOCK.sub(block, page)
 
 
 def contents(scripts, author=""):
     """Return the blocks of the page of a paper, or without an author those of README.md."""
-    ours = [script for script in scripts if not author or author_of(script) == author]
-
-    def named(name):
-        found = [script for script in scripts if script.name == name]
-        if not found:
-            raise ValueError(f"a block must name a script, but {name!r} is none")
-        return found[0]
-
-    return {"score": lambda: score(ours, author),
-            "result": lambda name, shown="": of_script(named(name), shown),
-            "table": lambda name, shown: paragraphs(named(name), shown),
+    if author:
+        return {"claims": lambda: claims_of_a_paper(
+            [script for script in scripts if author_of(script) == author])}
+    return {"score": lambda: score(scripts),
             "speed": lambda: speed((ROOT / "figures" / "speed.txt").read_text())}
 
 
@@ -117,28 +101,52 @@ def author_of(script):
 # The score
 
 
-def score(scripts, author=""):
-    """Count the claims of a paper's scripts, the classes apart; of all papers only their numbers.
-
-    Names the scripts that have not yet been run at the paper's run lengths.
-    """
+def score(scripts):
+    """Count the printed numbers of each paper by verdict."""
     claims = claims_of(scripts)
-    if author:
-        rows = [row(name, claims, name) for name in CLASSES]
-        joint = [[f"`{script.name}`", escaped(c["what"]), c["note"], c["verdict"]]
-                 for script, c in claims if c["kind"] == "joint test"]
-        lines = markdown(["claims", "in all", *HEAD], rows)
-        if joint:
-            lines += ["", *markdown(["script", "joint test of a table's numbers", "result",
-                                     "verdict"], joint)]
-    else:
-        rows = [row(f"[{paper.authors}](reproduce/{name}/README.md), of {paper.numbers} in its"
-                    " tables", [one for one in claims if author_of(one[0]) == name], NUMBERS)
-                for name, paper in PAPERS.items() if paper.numbers]
-        lines = markdown([NUMBERS, "compared", *HEAD], rows)
+    rows = [row(f"[{paper.authors}](reproduce/{name}/README.md), of {paper.numbers} in its tables",
+                [one for one in claims if author_of(one[0]) == name], NUMBERS)
+            for name, paper in PAPERS.items() if paper.numbers]
+    return "\n".join([*markdown([NUMBERS, "compared", *HEAD], rows), *not_run(scripts)])
+
+
+def claims_of_a_paper(scripts):
+    """Count the claims of a paper's scripts: the classes apart, then a row for each script."""
+    claims = claims_of(scripts)
+    classes = [row(name, claims, name) for name in CLASSES]
+    rows = [[f"[`{script.name}`](../{script.folder}{'/' * bool(script.folder)}{script.name}.py)",
+             described(script), joint_tests(script), verdicts(script),
+             f"[all](../../figures/{script.name}.txt)"]
+            for script in scripts if script.claims is not None]
+    return "\n".join([*markdown(["claims", "in all", *HEAD], classes), "",
+                      *markdown(["script", "what it computes", "its joint tests",
+                                 "its other claims", "claims"], rows), *not_run(scripts)])
+
+
+def joint_tests(script):
+    """Say what the joint tests of a script found: of all numbers of a table, or of a row."""
+    joint = [claim for claim in script.claims if claim["kind"] == JOINT]
+    if len(joint) < 3:
+        return "; ".join(f"{escaped(claim['what'])}: {claim['verdict']}" for claim in joint)
+    listed = "<br>".join(f"{escaped(claim['what'])}: {claim['verdict']}" for claim in joint)
+    return f"<details><summary>{summary(joint)}</summary>{listed}</details>"
+
+
+def verdicts(script):
+    """Count a script's other claims by verdict."""
+    return summary([claim for claim in script.claims if claim["kind"] != JOINT])
+
+
+def summary(claims):
+    """Count claims by verdict, in words."""
+    found = Counter(claim["verdict"] for claim in claims)
+    return ", ".join(f"{found[verdict]} {verdict}" for verdict in COLUMNS if found[verdict])
+
+
+def not_run(scripts):
+    """Name the scripts that have not yet been run at the paper's run lengths, in a paragraph."""
     waiting = ", ".join(f"`{script.name}`" for script in scripts if script.claims is None)
-    return "\n".join([*lines, *["", textwrap.fill(
-        f"Not yet run, and in no count: {waiting}.", WIDTH)] * bool(waiting)])
+    return ["", textwrap.fill(f"Not yet run, and in no count: {waiting}.", WIDTH)] * bool(waiting)
 
 
 def claims_of(scripts):
@@ -180,36 +188,12 @@ def row(label, claims, name):
 
 
 def described(script):
-    """Say what a script does, and link it."""
+    """Say what a script does: the first line of its docstring, without the paper's name."""
     about = re.sub(r"^(?:Beside )?[A-Z][\w, ]+ \(\d{4}\)[:,] ", "", script.about).rstrip(".")
-    return f"[`{script.name}`](../{script.name}.py), {escaped(about)}"
+    return escaped(about)
 
 
 # What a script found
-
-
-def of_script(script, shown=""):
-    """Show a script's figure, its table as far as `shown` says, what a paper has wrong, claims."""
-    if script.claims is None:
-        return f"{described(script)}: not yet run at the paper's run lengths."
-    parts = [f"![{script.name}](../../figures/{script.name}.png)"]
-    if shown:
-        parts.append(paragraphs(script, shown))
-    known = [[c["verdict"], escaped(c["what"]), escaped(c["paper"]), spanned(c),
-              escaped(c["known"]["why"]), when(c)] for c in script.claims if c["known"]]
-    if known:
-        parts.append("\n".join(markdown(
-            ["declared", "claim", "paper", "ours", "because", "when"], known)))
-    found = Counter(claim["verdict"] for claim in script.claims)
-    said = ", ".join(f"{verdict} {found[verdict]}" for verdict in COLUMNS if found[verdict])
-    ordered = sorted(script.claims, key=lambda claim: VERDICTS.index(claim["verdict"]))
-    table = markdown(["claim", "kind", "paper", "ours", "verdict", "told from a factor of"],
-                     [[escaped(c["what"]), c["kind"], escaped(c["paper"]), spanned(c), c["verdict"],
-                       told(c)] for c in ordered])
-    parts.append("\n".join(
-        [f"<details><summary>{len(script.claims)} claims of <code>{script.name}</code>:"
-         f" {said}</summary>", "", *table, "", "</details>"]))
-    return "\n\n".join(parts)
 
 
 def told(claim):
@@ -222,40 +206,12 @@ def when(claim):
     return declaration(Declared(**claim["known"]))
 
 
-def paragraphs(script, shown):
-    """Show these paragraphs of a script's table: "1,3", or "all"."""
-    if script.claims is None:
-        return f"`{script.name}` has not yet been run at the paper's run lengths."
-    found = table_of(script.report)
-    wanted = range(1, len(found) + 1) if shown == "all" else map(int, shown.split(","))
-    return "\n".join(["```text", "\n\n".join(found[k - 1] for k in wanted), "```"])
-
-
-def table_of(report):
-    """Return the paragraphs of a report before its claims."""
-    paragraphs = [part.strip("\n") for part in re.split(r"\n\n+", report)]
-    end = [k for k, part in enumerate(paragraphs) if END.match(part)]
-    return paragraphs[:end[0]] if end else paragraphs
-
-
 def ours(claim):
     """Format what we measured for a claim."""
     if "scan" in claim:
         found = [number(Measured(*m)) for m in claim["scan"]["found"]]
         return "; ".join(f"{s}: {m}" for s, m in zip(claim["scan"]["settings"], found, strict=True))
     return number(Measured(claim["value"], claim["se"])).replace(" (s.e. ", " ± ").rstrip(")")
-
-
-def spanned(claim):
-    """Format what we measured for a claim, of a scan its range; what is a log also as a factor."""
-    is_log, note = logarithmic(claim["what"]), f"; {claim['note']}" * bool(claim["note"])
-    if "scan" not in claim:
-        return ours(claim) + (f" (a factor of {np.exp(claim['value']):.2g})" if is_log else "") + (
-            note)
-    found = [value for value, _ in claim["scan"]["found"] if np.isfinite(value)]
-    low, high = min(found), max(found)
-    return f"{low:.3g} to {high:.3g} in {len(claim['scan']['found'])} settings" + (
-        f" (factors of {np.exp(low):.2g} to {np.exp(high):.2g})" if is_log else "") + note
 
 
 def speed(text):
