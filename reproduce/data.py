@@ -13,14 +13,15 @@ import sys
 
 from reproduce.harness.claims import table
 from reproduce.harness.files import DataError, undamaged
+from reproduce.harness.papers import PAPERS
 from reproduce.paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
 from reproduce.shahbaba.datasets import chess, ctg, simulated_logistic, statlog
 from reproduce.zhang.datasets import cox_64, german_credit, simulated_cox, volatility
 
 SETS = {
-    "Paquet & Fraccaro": [usps_3v5, usps_3v5_test, digits_3v5],
-    "Shahbaba et al.": [simulated_logistic, statlog, ctg, chess],
-    "Zhang & Sutton": [german_credit, volatility, simulated_cox, cox_64],
+    "paquet": [usps_3v5, usps_3v5_test, digits_3v5],
+    "shahbaba": [simulated_logistic, statlog, ctg, chess],
+    "zhang": [german_credit, volatility, simulated_cox, cox_64],
 }
 EMBEDDED = (digits_3v5, simulated_logistic, simulated_cox)  # these need no file
 REPLACED = (usps_3v5, german_credit, volatility, cox_64)  # by others, if the file is nowhere
@@ -42,11 +43,11 @@ def main(settings):
                 with undamaged():
                     cases = fetch(function, settings.data)
                 size = " x ".join(map(str, getattr(cases, "X", cases.y).shape))
-                rows.append([paper, cases.name, size, "as it should be"])
+                rows.append([PAPERS[paper].authors, cases.name, size, "as it should be"])
             except DataError as error:
                 missing += 1
                 print(f"{function.__name__}: {error}", file=sys.stderr)
-                rows.append([paper, function.__name__, "", "missing"])
+                rows.append([PAPERS[paper].authors, function.__name__, "", "missing"])
     print(table(rows, ["paper", "data set", "size", ""]))
     return 2 if missing else 0
 

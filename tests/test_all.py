@@ -170,12 +170,12 @@ def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, ca
     def nowhere(folder=None):
         raise DataError("lost.gz is nowhere")
 
-    monkeypatch.setattr(command, "SETS", {"A": [there]})
+    monkeypatch.setattr(command, "SETS", {"wang": [there]})
     assert command.main(SETTINGS) == 0
     header, _, row = capsys.readouterr().out.splitlines()
     assert header.split() == ["paper", "data", "set", "size"]
-    assert row.split() == ["A", "cases", "3", "x", "2", "as", "it", "should", "be"]
-    monkeypatch.setattr(command, "SETS", {"A": [nowhere, there]})
+    assert row.split() == ["Wang", "&", "Neal", "cases", "3", "x", "2", "as", "it", "should", "be"]
+    monkeypatch.setattr(command, "SETS", {"wang": [nowhere, there]})
     assert command.main(SETTINGS) == 2
     out, err = capsys.readouterr()
     assert "missing" in out and "cases" in out and err == "nowhere: lost.gz is nowhere\n"
@@ -185,8 +185,8 @@ def test_every_data_set_is_fetched_once_and_is_of_its_paper():
     found = [(paper, each) for paper, functions in import_module("reproduce.data").SETS.items()
              for each in functions]
     assert len({each for _, each in found}) == len(found) == 11
-    for paper, each in found:  # the paper's room has its name
-        assert each.__module__.split(".")[0] == paper.split()[0].lower()
+    for paper, each in found:  # the paper's folder has its name
+        assert each.__module__.split(".")[1] == paper
 
 
 def test_nothing_takes_the_place_of_a_data_set_there(monkeypatch):

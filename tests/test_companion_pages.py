@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from reproduce.harness import claims_html, operations, page_layout
+from reproduce.harness import claims_html, operations, page_layout, papers
 from reproduce.harness.claims import VERDICTS, Claim, Measured, Scan, counted, verdict
 from reproduce.harness.mirrors import LABEL, ROOT, every_mirror
 from reproduce.harness.papers import PAPERS
@@ -154,7 +154,7 @@ def test_every_line_of_a_mirror_is_on_its_page_once_with_its_address(section, co
     for code, link in pairwise(e for e in elements if e[0] in ("code", "a")
                                and "data-n" not in e[1]):
         if code[0] == "code" and "--i" in code[1].get("style", ""):
-            assert link[1]["href"] == f"../algorithms/{section.path.name}#L{link[2]}"
+            assert link[1]["href"] == f"../{section.path.relative_to(ROOT)}#L{link[2]}"
             shown.append((int(link[2]), code[2]))
     numbers = [number for number, _ in shown]
     assert numbers == sorted(set(numbers))
@@ -205,7 +205,7 @@ def costly(kinds, sizes):
     ("paquet", "A3L14", "N\u00b3/3"), ("paquet", "A3L15", "N\u00b3"),
     ("paquet", "A4L11", "N\u00b2"),
     ("paquet", "A1L22", "7N\u00b3/3 \u00b7 14N\u00b3/3"), ("paquet", "ep.ep.L10", "2N\u00b2"),
-    ("zhang", "sshmc.leapfrog.L2", "\u2207U1"), ("shahbaba", "A2L7", "\u2207U0"),
+    ("zhang", "zhang_sshmc.leapfrog.L2", "\u2207U1"), ("shahbaba", "A2L7", "\u2207U0"),
 ])
 def test_known_operations_are_at_their_lines(author, line, expected, committed):
     elements = committed[f"{author}.html"].elements
@@ -246,7 +246,7 @@ def words(text):
 
 @pytest.mark.parametrize(("file", "where", "anchor"), [
     ("wang_discretizing_chain.py", "Wang and Neal 2013, Section 3, line 7",
-     "discretizing_chain.whole_chain_step"),
+     "wang_discretizing_chain.whole_chain_step"),
     ("paquet_rmhmc.py", "Paquet and Fraccaro 2016, Algorithm 4, line 18", "A4"),
     ("generalised_leapfrog.py",
      "Paquet and Fraccaro (2016), Algorithm 1, the comment above its loops over f", None),
@@ -290,7 +290,7 @@ def test_the_index_leads_to_every_algorithm_of_the_papers_and_to_every_script(co
     for section in SECTIONS:
         assert (f"{section.author}.html#{section.anchor}" in links) == section.own
     for author in PAPERS:
-        for path in (ROOT / "reproduce").glob(f"{author}_*.py"):
+        for path in papers.scripts(author):
             assert f"{author}.html#{path.stem}" in links
 
 
@@ -481,7 +481,7 @@ def test_verdicts_are_counted_by_class_and_those_that_do_not_agree_come_first():
     claims = [stored(0, 1, (0, 0), verdict=each, what=str(k), kind=kind) for k, (each, kind) in
               enumerate([("agrees", "ours"), ("inconclusive", "order"), ("agrees", "ours"),
                          ("known difference", "ours")])]
-    found = claims_html.score([claims_html.Script(name, "", "", {}, {"claims": some}, "")
+    found = claims_html.score([claims_html.Script(name, "", "", "", {}, {"claims": some}, "")
                             for name, some in (("a_b", claims[:3]), ("a_c", claims[3:]))])
     assert {name: {v: n for v, n in counts.items() if n} for name, counts in found.items()} == {
         "printed numbers, each once": {}, "sentences and orders": {"inconclusive": 1},
@@ -514,40 +514,39 @@ def test_a_report_is_shown_without_its_claims():
             assert claim["why"] not in claims_html.without_claims(text)
 
 
-def test_open_questions_become_lists():
-    assert claims_html.markdown("* **A.** b *c*\n  goes on `x_1*2*`\n  - [d](../../figures/e.txt)\n"
-                             "  - f \\* g\n* h < i") == (
-        "<ul>\n<li><strong>A.</strong> b <em>c</em> goes on <code>x_1*2*</code>\n<ul>\n"
-        '<li><a href="e.txt">d</a>\n<li>f * g\n</ul>\n<li>h &lt; i\n</ul>')
-    assert claims_html.markdown("one\ntwo\n\nthree") == "<p>one two</p>\n<p>three</p>"
-    assert claims_html.from_figures("../paquet_logz.py") == "../reproduce/beyond/paquet_logz.py"
-    assert claims_html.from_figures("../../tests/x.py") == "../tests/x.py"
-    for link in ("#rivals", "https://arxiv.org/../../figures/x.png"):
-        assert claims_html.from_figures(link) == link
+def test_a_page_is_markdown_with_links_from_where_it_is_shown():
+    html = claims_html.markdown("* **A.** *c* `x_1*2*`\n\n| a | b |\n|---|---|\n| 1 | 2 |")
+    for part in ("<strong>A.</strong> <em>c</em> <code>x_1*2*</code>", "<td>1</td>"):
+        assert part in html
+    for link, there in (("../beyond/paquet_logz.py", "../reproduce/beyond/paquet_logz.py"),
+                        ("../../tests/x.py", "../tests/x.py"), ("../../figures/e.txt", "e.txt"),
+                        ("printed.py", "../reproduce/wang/printed.py"), ("#rivals", "#rivals"),
+                        ("https://arxiv.org/../x.png", "https://arxiv.org/../x.png")):
+        assert claims_html.from_figures(link, "wang") == there
+    assert "](wang_table2.txt)" in claims_html.readme("wang")
 
 
-def test_what_is_written_beside_a_result_goes_with_its_script():
-    text = ("# P\n\nintroduction\n\n<!-- score -->\n\n1\n\n<!-- /score -->\n\n## A\n\nbefore\n\n"
-            "<!-- result p_a 1,2 -->\n\n| made |\n\n<!-- /result -->\n\nafter *it*\n\n"
-            "<!-- result p_b -->\n\nmade\n\n<!-- /result -->\n\n<!-- result p_c all -->\n\nmade\n\n"
-            "<!-- /result -->\n\nof c\n\n## B\n\nno result\n")
-    assert claims_html.findings(text) == {"p_a": "<p>before</p>\n<p>after <em>it</em></p>",
-                                       "p_c": "<p>of c</p>"}
+def test_what_is_written_beside_a_figure_goes_with_its_script():
+    text = ("# P\n\nintroduction\n\n## A\n\n![it](p_a.png)\n\nbefore *it*\n\n"
+            "![it](p_b.png)\n\nafter\n\n## B\n\nno figure\n")
+    assert claims_html.findings(text) == {
+        "p_a": "<p>before <em>it</em></p>\n<p>after</p>"}
 
 
 def test_the_scripts_come_in_the_order_of_the_readme(committed):
     for author in PAPERS:
-        blocks = re.findall(r"^<!-- result (\w+)", claims_html.readme(author), re.MULTILINE)
+        named = dict.fromkeys(re.findall(rf"\b{author}_\w+", claims_html.readme(author)))
+        there = [path.stem for path in papers.scripts(author)]
         shown = [attributes["id"] for tag, attributes, _ in committed[f"{author}.html"].elements
                  if tag == "section" and attributes.get("class") == "script"]
-        assert blocks and shown[:len(blocks)] == blocks
+        assert shown == [name for name in named if name in there]
 
 
 def test_every_script_is_on_its_paper_and_says_how_long_it_takes():
     for author in PAPERS:
         scripts = claims_html.scripts(author)
         assert sorted(script.name for script in scripts) == sorted(
-            path.stem for path in (ROOT / "reproduce").glob(f"{author}_*.py"))
+            path.stem for path in papers.scripts(author))
         for script in scripts:
             assert script.minutes.keys() == {"smoke", "short", "paper"}
             assert script.title and not re.match(rf"{author.capitalize()}\b", script.title)

@@ -179,7 +179,7 @@ def test_the_evaluations_of_sshmc_are_those_that_it_counts(sampler, case):
     runs = [sampler(np.zeros(4), np.zeros(3), model, 0.01, 0.01, 5, n, np.random.default_rng(1),
                     2, 3).counts for n in (1, 2)]
     gradient_theta, gradient_phi, factors, _ = np.subtract(runs[1], runs[0])
-    told = partial(stored, "zhang", "sshmc.sshmc_step", case)
+    told = partial(stored, "zhang", "zhang_sshmc.sshmc_step", case)
     assert told("grad U_1")(**at) == gradient_theta and told("grad U_2")(**at) == gradient_phi
     # sshmc itself evaluates U once more for each state that it keeps; its twin has it
     assert told("factors of M_theta")(**at) + (case == "general") == factors
@@ -190,10 +190,11 @@ def test_g_of_split_hmc_is_what_is_counted():
     normal = split_hmc.normal_approximation(shahbaba.map_estimate(shahbaba.model()))
     counts = split_hmc_fast.normal_split_hmc(start, shahbaba.model(), normal, 0.1, 4, 1,
                                              np.random.default_rng(1)).counts
-    assert stored("shahbaba", "split_hmc.normal_split_step", "twin", "grad U")(L=4) == counts.g
+    told = stored("shahbaba", "shahbaba_split_hmc.normal_split_step", "twin", "grad U")
+    assert told(L=4) == counts.g
     counts = split_hmc_fast.data_split_hmc(start, shahbaba.model(), shahbaba.split(), 0.1, 4, 5,
                                            1, np.random.default_rng(1)).counts
-    told = partial(stored, "shahbaba", "split_hmc.data_split_step", "twin")
+    told = partial(stored, "shahbaba", "shahbaba_split_hmc.data_split_step", "twin")
     f = shahbaba.split().fraction
     assert f * float(told("grad U_0")(L=4, M=5)) + (1 - f) * float(told("grad U_1")(L=4, M=5)) == (
         pytest.approx(counts.g, rel=1e-15))  # f is rounded
@@ -211,7 +212,7 @@ def test_the_evaluations_of_a_discretizing_chain_are_those_that_it_counts(r, cas
     for _ in range(wang.UPDATES):
         here, _ = discretizing_chain_fast.discretizing_chain_step(here, pi, star, wang.MOVE, r, 1,
                                                                   tally, star_tally, rng)
-    told = partial(stored, "wang", "discretizing_chain.whole_chain_step", case)
+    told = partial(stored, "wang", "wang_discretizing_chain.whole_chain_step", case)
     assert told("pi")() * wang.UPDATES == tally[0]
     assert told("pi*")() * wang.UPDATES == star_tally[0]
 
@@ -242,7 +243,8 @@ def test_the_headers_of_the_twins_say_what_is_counted():
             by_the_header = eval(re.sub(r"(?<=[\w)]) (?=[\w(])", " * ", formula), {}, at)
             # that of the energy of the state which is kept is not a transition's
             kept = formula.endswith("+ 4")
-            assert stored("zhang", "sshmc.sshmc_step", case, kind)(**at) == by_the_header - kept
+            told = stored("zhang", "zhang_sshmc.sshmc_step", case, kind)
+            assert told(**at) == by_the_header - kept
 
 
 def flowing(module):
@@ -261,10 +263,10 @@ def terms_of(author, name, case):
 def test_what_is_said_of_leapfrogs_and_gradients():
     at = {"L": 7, "n_theta": 3, "n_phi": 2}
     leapfrogs = (2 * 3 + 2) * 7
-    gradients = {case: sum(stored("zhang", "sshmc.sshmc_step", case, kind)(**at)
+    gradients = {case: sum(stored("zhang", "zhang_sshmc.sshmc_step", case, kind)(**at)
                            for kind in ("grad U_1", "grad U_2")) for case in ("general", "twin")}
     assert gradients == {"general": 2 * leapfrogs, "twin": leapfrogs + 2 * 7 + 1}
-    as_printed = [stored("zhang", "sshmc.sshmc_step", "mirror", kind)(L=7)
+    as_printed = [stored("zhang", "zhang_sshmc.sshmc_step", "mirror", kind)(L=7)
                   for kind in ("grad U_1", "grad U_2")]
     assert sum(as_printed) == 2 * (2 + 1) * 7
 

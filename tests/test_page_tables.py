@@ -85,7 +85,7 @@ def test_of_many_joint_tests_the_row_counts_the_verdicts_and_folds_the_tests():
         "<details><summary>2 agrees, 1 differs</summary>row 0: agrees<br>row 1: differs<br>"
         "row 2: agrees</details>")
     table = claims_of_a_paper([OTHER._replace(claims=tests)])
-    assert "| [`wang_rivals`](../beyond/wang_rivals.py) | Rivals of Wang and Neal" in table
+    assert "| [`wang_rivals`](../beyond/wang_rivals.py) | others |" in table
 
 
 def test_a_printed_number_counts_once_by_its_worst_verdict():

@@ -8,6 +8,7 @@ writes are left out: the page shows the same of its own.
 import ast
 import json
 import math
+import posixpath
 import re
 from functools import cache
 from html import escape
@@ -23,7 +24,8 @@ FIGURES = ROOT / "figures"
 TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
           "Comment": "q", "Operator.Word": "k", "Name.Function": "f"}  # Pygments' and ours
 MARGIN = 6.0  # of 100, on either side of a drawing
-FIGURE = re.compile(r"^!\[[^\]]*\]\(\.\./\.\./figures/(\w+)\.png\)$", re.MULTILINE)
+FIGURE = re.compile(r"^!\[[^\]]*\]\((\w+)\.png\)$", re.MULTILINE)
+LINK = re.compile(r"(?<=\])\(([^)\s]+)\)")
 RESTS = re.compile(r"\s*<!-- rests on (.*?) -->", re.DOTALL)  # what a sentence is held to
 
 
@@ -192,8 +194,12 @@ def svg(claim):
 
 @cache
 def readme(author):
-    """Return the text of a paper's README.md, without what its sentences rest on."""
-    return RESTS.sub("", (ROOT / "reproduce" / author / "README.md").read_text())
+    """Return the text of a paper's README.md, its links as they are from figures/.
+
+    What its sentences rest on is left out.
+    """
+    text = RESTS.sub("", (ROOT / "reproduce" / author / "README.md").read_text())
+    return LINK.sub(lambda found: f"({from_figures(found[1], author)})", text)
 
 
 def findings(text):
@@ -223,49 +229,17 @@ def introduction(author):
 
 
 def markdown(text):
-    """Return the HTML of paragraphs and lists (two levels) of Markdown; nothing else is known."""
-    html, depth = [], 0
-    for block in re.split(r"\n\s*\n|\n(?= *[*-] )", text):
-        bullet = re.match(r"( *)[*-] ", block)
-        level = 0 if not bullet else 1 + (len(bullet[1]) >= 2)
-        while depth < level:
-            html.append("<ul>")
-            depth += 1
-        while depth > level:
-            html.append("</ul>")
-            depth -= 1
-        words = inline(" ".join(block[bullet.end() if bullet else 0:].split()))
-        html.append(f"<li>{words}" if bullet else f"<p>{words}</p>")
-    return "\n".join(html + ["</ul>"] * depth)
+    """Return the HTML of Markdown, tables included."""
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt().enable("table").render(text).strip()
 
 
-def inline(text):
-    """Return the HTML of a line of Markdown: code, links, bold, italic and escaped signs."""
-    kept = []
-
-    def keep(html):
-        kept.append(html)
-        return f"\0{len(kept) - 1}\0"
-
-    text = re.sub(r"`([^`]+)`", lambda m: keep(f"<code>{escape(m[1], quote=False)}</code>"), text)
-    text = re.sub(r"\\([\\*_~<|])", lambda m: keep(escape(m[1])), text)
-    text = escape(text, quote=False)
-    text = re.sub(r"\[([^\]]+)\]\(([^)\s]+)\)",
-                  lambda m: f'<a href="{from_figures(m[2])}">{m[1]}</a>', text)
-    text = re.sub(r"\*\*(.+?)\*\*", r"<strong>\1</strong>", text)
-    text = re.sub(r"\*(?=\S)(.+?)(?<=\S)\*", r"<em>\1</em>", text)
-    while "\0" in text:
-        text = re.sub("\0(\\d+)\0", lambda m: kept[int(m[1])], text)
-    return text
-
-
-def from_figures(link):
-    """Return a README.md's relative link as it is from figures/."""
+def from_figures(link, author):
+    """Return a relative link of a paper's README.md as it is from figures/."""
     if "://" in link or link.startswith("#"):
         return link
-    link = re.sub(r"^\.\./\.\./figures/", "", link)
-    link = re.sub(r"^\.\./\.\./", "../", link)
-    return re.sub(r"^\.\./(?=\w+\.py)", "../reproduce/", link)
+    return posixpath.relpath(posixpath.join("reproduce", author, link), "figures")
 
 
 def highlighted(text):

@@ -172,7 +172,7 @@ def placed(author):
     """
     return [(path, departure, where) for path, departure, where in targets()
             if author.capitalize() in source(path)
-            or (path.parent.name == "algorithms" and home(path) == author)]
+            or ("algorithms" in path.parts and home(path) == author)]
 
 
 @cache

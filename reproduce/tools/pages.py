@@ -70,7 +70,8 @@ def rendered(template, **values):
         "step_js": inlined("step.js"), "lab_css": inlined("laboratory.css"),
         "lab_js": inlined("laboratory.js"),
         "verdicts": VERDICTS, "claims_html": claims_html, "page_layout": page_layout, "slug": slug,
-        "told": told, "when": when}
+        "told": told, "when": when,
+        "place": lambda path: path.relative_to(ROOT)}
     return environment.get_template(template).render(**values)
 
 
@@ -138,11 +139,12 @@ def paper(author):
         path = file["path"]
         twin = path.with_name(f"{path.stem}_fast.py")
         file |= {
-            "name": path.name, "header": page_layout.header(path), "rows": [
+            "name": str(path.relative_to(ROOT / "algorithms")),
+            "header": page_layout.header(path), "rows": [
                 (file["first"] + k, [sheet.html(part) for part in page_layout.parts(row.paper)],
                  row)
                 for k, row in enumerate(rows[path])],
-            "twin": twin.name if twin.exists() else "",
+            "twin": str(twin.relative_to(ROOT / "algorithms")) if twin.exists() else "",
             "operations": page_layout.header(twin) if twin.exists() else "",
             "texts": [sheet.html(row.meaning) for row in rows[path]]}
     alone = [(path, [departure(each, sheet, author) for each in found])
