@@ -4,6 +4,7 @@ import math
 import sys
 from datetime import date
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,7 @@ def store(tmp_path, monkeypatch):
     """Store replicates of an older code; return a function that reads them."""
     monkeypatch.setattr(replicates, "FIGURES", tmp_path)
     monkeypatch.setattr(rekey, "STORE", tmp_path / "replicates")
+    monkeypatch.setattr(rekey.papers, "script", lambda name: Path(__file__))
     experiment = replicates.Experiment(NAME, Settings("paper"))
     experiment.replicates(chain, [dict(method=m, n=n, seed=s)
                                   for m in ("HMC", "RMHMC") for n in (1, 2) for s in range(4)])
@@ -62,6 +64,30 @@ def test_all_replicates_of_a_function_get_its_key_and_times_do_not(store):
     assert rekey.rekey([NAME]) == ([], [])  # nothing is left to do
 
 
+def test_numbers_may_be_compared_with_those_of_a_commits_code(store, monkeypatch):
+    def old(commit, asked, code="old"):
+        assert commit == "abc" and {name for _, name, _ in asked} == {"chain"}
+        return [[code, chain(**task) | {"y": 1.0} * (task["method"] == "HMC")]
+                for _, _, task in asked]
+
+    monkeypatch.setattr(rekey, "of_commit", old)
+    _, wrong = rekey.rekey([NAME], before="abc")
+    assert len(wrong) == 3 and all('"HMC"' in line for line in wrong)
+    assert {r["code"] for r in store()} == {"old"}
+    monkeypatch.setattr(rekey, "of_commit", lambda *given: [
+        [code, {k: v for k, v in result.items() if k != "y"}] for code, result in old(*given)])
+    assert rekey.rekey([NAME], before="abc")[1] == []
+    assert {r["code"] for r in store() if r["function"] == "chain"} == {fingerprint(chain)}
+    assert "y" not in store()[0]["result"]  # what is stored stays
+
+
+def test_what_is_stored_must_have_the_key_of_that_code(store, monkeypatch):
+    monkeypatch.setattr(rekey, "of_commit", lambda commit, asked: [
+        ["another", chain(**task)] for _, _, task in asked])
+    with pytest.raises(SystemExit, match="has not the key of the code of abc"):
+        rekey.rekey([NAME], before="abc")
+
+
 def test_numbers_that_differ_keep_their_key_and_are_reported(store, monkeypatch):
     def other(method, n, seed):
         return {"x": [seed / 3 * n + (method == "HMC") * 1e-16 * seed, math.nan],
@@ -91,7 +117,7 @@ def test_the_command_says_what_differs_and_fails_then(tmp_path, monkeypatch, cap
     monkeypatch.setattr(rekey, "rekey", lambda *given: asked.append(given) or ([row], wrong))
     monkeypatch.setattr(sys, "argv", ["rekey.py", "b", "a", "--jobs", "5", "--samples", "4"])
     assert rekey.main() == status
-    assert asked == [(["b", "a"], 5, 4)]
+    assert asked == [(["b", "a"], 5, 4, None)]
     out, err = capsys.readouterr()
     assert err.splitlines() == (wrong or [""])
     assert out.strip() in (tmp_path / "rekeyed.md").read_text() and "of 8" in out
@@ -99,7 +125,7 @@ def test_the_command_says_what_differs_and_fails_then(tmp_path, monkeypatch, cap
         (tmp_path / f"{name}.json.gz").touch()
     monkeypatch.setattr(sys, "argv", ["rekey.py"])  # all, and so many that --help says
     row[1] = "another"
-    assert rekey.main() == status and asked[1:] == [(["c", "d"], 2, 3)]
+    assert rekey.main() == status and asked[1:] == [(["c", "d"], 2, 3, None)]
     text = (tmp_path / "rekeyed.md").read_text()  # one below the other, the last one first
     assert text.startswith(f"# Replicates computed again\n\n## {date.today()}\n\n")
     assert text.count("# Replicates") == 1 and text.count("\n## ") == text.count("numbers") == 2

@@ -1,24 +1,28 @@
 """Give stored replicates the keys of today's code, where that computes the same numbers.
 
-Run     python reproduce/tools/rekey.py [script ...] [--jobs J] [--samples S]    all, if none is
-named
+Run     python reproduce/tools/rekey.py [script ...] [--jobs J] [--samples S] [--before COMMIT]
+        all scripts, if none is named
 Writes  figures/replicates/<script>.json.gz with new keys, and figures/replicates/rekeyed.md, which
         says what was computed again, the last time first; the exit status is 1 if a number differs
 
 The key of a replicate changes with the code that computes it, also where the change is one of
-names, rooms or speed.  Of every script, function and method S replicates (or all there are), three
+names, folders or speed.  Of every script, function and method S replicates (or all there are), three
 if not told otherwise, are computed again, the cheapest of different settings.  If every number in
 them but times is the same bit for bit, all replicates of that function get today's key; if not,
 they keep the old one, and the script's next run computes them anew.  Times are never carried over.
 
 Bits depend on the kernels that OpenBLAS picks for a processor; a record says which they were, and
-OPENBLAS_CORETYPE in the environment chooses them, as in OPENBLAS_CORETYPE=SkylakeX.
+OPENBLAS_CORETYPE in the environment chooses them, as in OPENBLAS_CORETYPE=SkylakeX.  On any
+processor --before COMMIT compares with the code of that commit, run on the same samples, in place
+of what is stored; what is stored must then have the keys of that code.
 """
 
 import argparse
 import json
 import os
+import subprocess
 import sys
+import tempfile
 from datetime import date
 from importlib import import_module
 from types import FunctionType, ModuleType
@@ -86,8 +90,43 @@ def again(script, name, record):
             function_of(script, name)(**record["task"]))))
 
 
-def rekey(scripts, jobs=1, size=SAMPLES):
-    """Rekey the replicates of scripts; return the rows of the report, and what differs."""
+OLD = """
+import json, sys
+from importlib import import_module
+from threadpoolctl import threadpool_limits
+sys.path[:0] = sys.argv[1:]
+try:
+    from reproduce.harness.fingerprint import fingerprint
+    from reproduce.harness.replicates import to_json
+    from reproduce.tools.rekey import function_of
+except ImportError:  # before its modules had the names of their folders
+    from harness.fingerprint import fingerprint
+    from harness.replicates import to_json
+    from rekey import function_of
+for script, name, task in json.load(sys.stdin):
+    function = function_of(script, name)
+    with threadpool_limits(1, "blas"):
+        print(to_json([fingerprint(function), function(**task)]), flush=True)
+"""
+
+
+def of_commit(commit, asked):
+    """Return [fingerprint, result] of each (script, function, task), by the code of a commit."""
+    with tempfile.TemporaryDirectory() as folder:
+        archive = subprocess.run(["git", "archive", commit], cwd=papers.ROOT, check=True,
+                                 stdout=subprocess.PIPE).stdout
+        subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
+        done = subprocess.run([sys.executable, "-c", OLD, folder, f"{folder}/reproduce"],
+                              input=to_json(asked), stdout=subprocess.PIPE, text=True, check=True,
+                              cwd=folder, env=os.environ | {"PYTHONPATH": folder})
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def rekey(scripts, jobs=1, size=SAMPLES, before=None):
+    """Rekey the replicates of scripts; return the rows of the report, and what differs.
+
+    before : str or None   a commit whose code computes what today's is compared with
+    """
     stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
     todo = []  # (script, function, method, one of `size` replicates)
     for script, records in stored.items():
@@ -100,9 +139,18 @@ def rekey(scripts, jobs=1, size=SAMPLES):
 
     # the long ones first, so that no process is left alone with one at the end
     todo.sort(key=lambda one: -one[3]["seconds"])
+    if before:
+        old = of_commit(before, [(script, name, record["task"])
+                                 for script, name, _, record, _ in todo])
+        for (script, name, _, record, _), (code, result) in zip(todo, old, strict=True):
+            if record["code"] != code:
+                raise SystemExit(f"{script}.{name}: what is stored has not the key of the code of"
+                                 f" {before}; name the commit whose code computed it")
+            record["result"] = result
     with parallel_config("loky", initializer=begin, initargs=(os.getpid(),)):
         found = Parallel(jobs, verbose=5 if todo else 0)(
             delayed(again)(script, name, record) for script, name, _, record, _ in todo)
+    stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
     stale = {one[:2] for one, lines in zip(todo, found, strict=True) if lines}
     for script, records in stored.items():
         for record in records:
@@ -126,20 +174,24 @@ def main():
     parser.add_argument("--jobs", type=whole(1), default=2, metavar="J", help="default 2")
     parser.add_argument("--samples", type=whole(1), default=SAMPLES, metavar="S",
                         help=f"default {SAMPLES}")
+    parser.add_argument("--before", metavar="COMMIT",
+                        help="compare with this commit's code (default: with what is stored)")
     parser.add_argument("--data", metavar="DIR", help="a folder that holds the data files")
     options = parser.parse_args()
     if options.data:
         os.environ["PAPERS_DATA"] = options.data
     rows, wrong = rekey(options.scripts or sorted(
         path.name.split(".")[0] for path in STORE.glob("*.json.gz")), options.jobs,
-        options.samples)
+        options.samples, options.before)
     if rows:
         on = machine()
         text = table(rows, ["script", "function", "method", "replicates", "numbers", "task"])
         report = STORE / "rekeyed.md"
         before = report.read_text().removeprefix(HEAD) if report.exists() else ""
+        what = f"the code of {options.before}" if options.before else "what is stored"
         write(report, f"{HEAD}\n## {date.today()}\n\n{on['processor']}, kernels of {on['blas']};"
-              f" every number but times, bit for bit\n\n```text\n{text}\n```\n{before}")
+              f" every number but times, bit for bit, against {what}\n\n```text\n{text}\n```\n"
+              f"{before}")
         print(text)
     print(*wrong, sep="\n", file=sys.stderr)
     return int(bool(wrong))
