@@ -67,7 +67,7 @@ def test_all_replicates_of_a_function_get_its_key_and_times_do_not(store):
 def test_numbers_may_be_compared_with_those_of_a_commits_code(store, monkeypatch):
     def old(commit, asked, code="old"):
         assert commit == "abc" and {name for _, name, _ in asked} == {"chain"}
-        return [[code, chain(**task) | {"y": 1.0} * (task["method"] == "HMC")]
+        return [[code, chain(**task) | ({"y": 1.0} if task["method"] == "HMC" else {})]
                 for _, _, task in asked]
 
     monkeypatch.setattr(rekey, "of_commit", old)
