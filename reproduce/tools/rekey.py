@@ -9,7 +9,8 @@ The key of a replicate changes with the code that computes it, also where the ch
 names, folders or speed.  Of every script, function and method S replicates (three if not told
 otherwise, or all there are) are computed again, the cheapest of different settings.  If every
 number in them but times is the same bit for bit, all replicates of that function get today's key;
-if not, they keep the old one, and the script's next run computes them anew.  Times are never carried over.
+if not, they keep the old one, and the script's next run computes them anew.  Times are never
+carried over.
 
 Bits depend on the kernels that OpenBLAS picks for a processor; a record says which they were, and
 OPENBLAS_CORETYPE in the environment chooses them, as in OPENBLAS_CORETYPE=SkylakeX.  On any
