@@ -104,7 +104,7 @@ class Cache(NullCache):
         return content and CompileResult._rebuild(context, *pickle.loads(content))
 
     def save_overload(self, signature, result):
-        """Write what has been compiled, whole or not at all, if it can be written."""
+        """Write what has been compiled atomically, if it can be written."""
         file = self.files[signature]
         if file is None or result.lifted or result.library.has_dynamic_globals:
             return
@@ -122,7 +122,7 @@ def read(file):
 
 
 def write(file, content):
-    """Write a file, whole or not at all, if it can be written; another process may do the same."""
+    """Write a file atomically, if it can be written; another process may do the same."""
     growing = FOLDER / uuid.uuid4().hex
     try:
         FOLDER.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ from reproduce.wang.printed import ARD, METHODS, NYSTROM, ROWS, SOD, STANDARD, T
 NAME, WHAT = "wang_windows", "windows of 1333 iterations against long chains"
 MINUTES = {"paper": 20, "short": 1.5, "smoke": 0.3}
 
-# The paper's settings (Section 6.1): what the room has
+# The paper's settings (Section 6.1): what wang/printed.py has
 
 # Our settings.  Rows 8 and 10, of 900 cases and ARD, would take days
 PAPER_ROWS, SHORT_ROWS, SMOKE_ROWS = (1, 2, 3, 4, 5, 6, 7, 9), (1, 2, 4), (1, 9)

@@ -109,7 +109,7 @@ def home(path):
 
 @cache
 def commands_text(author):
-    """Return all code of a paper's commands and of its room."""
+    """Return all code of a paper's commands and of its folder."""
     return "\n".join(path.read_text() for path in sorted(
         [*scripts(author), *(ROOT / "reproduce" / author).glob("*.py")]))
 

@@ -385,7 +385,7 @@ def packed(records):
 
 
 def write(path, content):
-    """Write a file, text or bytes, whole or not at all; its folder is made if there is none."""
+    """Write a file, text or bytes, atomically; its folder is made if there is none."""
     temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
     path.parent.mkdir(parents=True, exist_ok=True)  # a run that ends may have removed it
     try:

@@ -155,7 +155,7 @@ def begin():
         if getattr(sys, name) is None:  # the shell has closed it
             setattr(sys, name, open(os.devnull, "w"))
         getattr(sys, name).reconfigure(errors="backslashreplace")  # what a locale has no letter for
-    if os.path.expanduser("~") == "~":  # a user without a HOME: his cache is the project's
+    if os.path.expanduser("~") == "~":  # without a HOME the cache is the project's
         os.environ.setdefault("XDG_CACHE_HOME", str(ROOT / ".cache"))
     if parent := os.environ.pop(PARENT, ""):
         belong_to(int(parent))

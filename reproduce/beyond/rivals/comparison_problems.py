@@ -17,7 +17,7 @@ Mapping, on the digits, samples phi alone, with EP's corrected evidence of all c
 of a third of them for pi*: another posterior than that of the others.  On the logistic problem pi
 is the model, and pi* has the cases of split HMC's U_0 alone.
 
-This file alone of the room knows papers: it takes their data, and one fact of their settings.
+This file alone of the folder knows papers: it takes their data, and one fact of their settings.
 """
 
 import time
