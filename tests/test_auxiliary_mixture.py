@@ -22,7 +22,14 @@ from algorithms.rivals.auxiliary_mixture import (
 )
 from departing import departs
 from models.interface import U, U_prior, U_theta, precompute_phi
-from models.stochastic_volatility import StochasticVolatility, coefficients, squares
+from models.stochastic_volatility import (
+    NU,
+    TAU2,
+    StochasticVolatility,
+    coefficients,
+    quadratic,
+    squares,
+)
 from test_stochastic_volatility import PLACES, PROPER, STATISTICS, dense, draw, statistics
 
 W = np.array([0.3, 0.3, 0.5])
@@ -202,6 +209,20 @@ def test_the_centred_half_moves_location_and_scale_by_itself():
     _, phi, *_ = auxiliary_mixture_step.py_func(X, PHI, MODEL, np.array([1e-12, 1e-12, 0.5]), 1,
                                                 np.zeros(4, int), np.random.default_rng(4))
     assert (np.abs(phi - PHI) > 1e-3).all()
+
+
+def test_sigma_given_h_and_phi_is_from_its_inverse_gamma():
+    # x is not taken and log sigma not sliced, so that sigma is what line 5 draws of it
+    x, model, rng = X + 40.0, StochasticVolatility.from_data(Y), np.random.default_rng(8)
+    found = []
+    for _ in range(2000):
+        _, phi, accepted, *_ = auxiliary_mixture_step(
+            x, PHI, model, np.array([1e-13, 1e-13, 0.5]), 5, np.zeros(4, int), rng)
+        C = coefficients(np.array([0.0, 0.0, phi[2]]))
+        found.append((NU * TAU2 + quadratic(squares(x), C)[0]) / 2 / np.exp(2 * phi[1]))
+        assert not accepted
+    shape = (x.size + NU) / 2
+    assert np.mean(found) == pytest.approx(shape, abs=4 * (shape / 2000) ** 0.5)
 
 
 def test_a_move_of_the_location_given_h_leaves_h():
