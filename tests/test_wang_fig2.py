@@ -13,14 +13,15 @@ from reproduce.harness.claims import judge
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.wang.printed import SOD, TEMPERED
-from reproduce.wang.table_runs import MAIN, SETTINGS
+from reproduce.wang.tables import MAIN, SETTINGS
+from reproduce.wang_fig2 import Sampled
 
 
 def made_up():
     """Return a result with which every claim agrees: the paper's times, known to a hundredth."""
-    return {setting: {method: {
-        "tau": [tau, 1.02 * tau],
-        "rho": [[decay ** (lag + shift) for lag in range(51)] for shift in (0, 0.01)]}
+    return {setting: {method: Sampled(
+        tau=[tau, 1.02 * tau],
+        rho=[[decay ** (lag + shift) for lag in range(51)] for shift in (0, 0.01)])
         for method, tau, decay in ((SOD, 9.32, 0.8), (TEMPERED, 1.67, 0.3))}
         for setting in SETTINGS}
 
@@ -36,7 +37,7 @@ def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
 def put(method, what, value):
     def change(result):
         for found in result.values():
-            found[method][what] = value
+            found[method] = found[method]._replace(**{what: value})
     return change
 
 
@@ -119,8 +120,8 @@ def test_each_run_is_of_its_own_method_and_setting(monkeypatch):
     found = fig2.run(None, None)
     for place, setting in enumerate(SETTINGS):
         for method, j in ((SOD, 1), (TEMPERED, 3)):
-            assert found[setting][method] == {"rho": [[[j, place, 0]]],
-                                              "tau": [[5, 2, j, place, 0, 0]]}
+            assert found[setting][method] == Sampled(rho=[[[j, place, 0]]],
+                                                     tau=[[5, 2, j, place, 0, 0]])
 
 
 def test_the_interval_by_hand_and_each_number_of_its_own_setting():
@@ -129,7 +130,8 @@ def test_the_interval_by_hand_and_each_number_of_its_own_setting():
     assert claim.theirs == pytest.approx(((6 * (9.32 + 1.67) + 4) / 1333) ** 0.5, rel=1e-12)
     for place, setting in enumerate(SETTINGS):
         result = made_up()
-        result[setting][SOD] = {"tau": [5.0, 6.0], "rho": [[1.0] + [0.1] * 50, [1.0] + [0.2] * 50]}
+        result[setting][SOD] = Sampled(
+            tau=[5.0, 6.0], rho=[[1.0] + [0.1] * 50, [1.0] + [0.2] * 50])
         for claim in fig2.CLAIMS:
             before, after = claim.ours(made_up()), claim.ours(result)
             assert [a != b for a, b in zip(after.found, before.found, strict=True)] == [
@@ -140,11 +142,11 @@ def test_each_panel_shows_the_chains_of_its_method():
     result = made_up()
     for setting, found in result.items():
         if setting != MAIN:
-            for each in found.values():
-                each["rho"] = [[9.0] * 51] * 2
+            for method, each in found.items():
+                found[method] = each._replace(rho=[[9.0] * 51] * 2)
     fig = fig2.figure(result)
     for ax, method in zip(fig.axes, (SOD, TEMPERED), strict=True):
-        first, other = result[MAIN][method]["rho"]
+        first, other = result[MAIN][method].rho
         assert list(ax.containers[0].markerline.get_ydata()) == first
         assert list(ax.containers[0].markerline.get_xdata()) == list(range(51))  # from lag 0
         (line,) = [each for each in ax.get_lines() if each.get_label() == "other chains"]
