@@ -82,13 +82,13 @@ def run(experiment, cases):
 # The claims
 
 
-def times(r, setting):
+def ratio(r, setting):
     """Return log(tau of the mapping / tau of tempered transitions)."""
     tau = {method: mean(r[setting][method].tau) for method in METHODS}
     return log(tau[SOD]) - log(tau[TEMPERED])
 
 
-def early(r, setting):
+def level(r, setting):
     """Return the mean of the early autocorrelations, of the mapping less of tempered ones."""
     found = [mean([np.mean(rho[1 : EARLY + 1]) for rho in r[setting][method].rho])
              for method in METHODS]
@@ -100,13 +100,13 @@ THEIRS = noise(ROWS[NUMBER].tau[SOD], ROWS[NUMBER].tau[TEMPERED])
 ROUNDING = sum(half_unit(TAU, NUMBER, each) / ROWS[NUMBER].tau[each] for each in METHODS)
 CLAIMS = [
     Claim("log(tau, mapping / tempered)", said("Figure 2"),
-          lambda r: scan(lambda setting: times(r, setting)), 0.0, np.inf, "order, on one data set",
+          lambda r: scan(lambda setting: ratio(r, setting)), 0.0, np.inf, "order, on one data set",
           "order", budgets=("paper",)),
     Claim(f"mean autocorrelation at lags 1 to {EARLY}, mapping - tempered", said("Figure 2"),
-          lambda r: scan(lambda setting: early(r, setting)), 0.0, np.inf, "order, on one data set",
+          lambda r: scan(lambda setting: level(r, setting)), 0.0, np.inf, "order, on one data set",
           "order", budgets=("paper",)),
     Claim(f"log(tau, mapping / tempered / {PRINTED:.3g})", f"Table 3: {PRINTED:.3g}",
-          lambda r: scan(lambda setting: times(r, setting) - np.log(PRINTED)), -ROUNDING, ROUNDING,
+          lambda r: scan(lambda setting: ratio(r, setting) - np.log(PRINTED)), -ROUNDING, ROUNDING,
           "rounding.  Theirs is a run of each, as in Table 3; the luck of the data, which Table 3"
           " has, is in neither", "printed number", budgets=("paper",), theirs=THEIRS,
           cell=f"Table 3, {NUMBER}, {TEMPERED}"),

@@ -32,13 +32,13 @@ from reproduce.wang.tables import (
     OWN_SLICES,
     SETTINGS,
     gain,
-    implied,
     joint_claims,
     scan,
     seconds_claim,
     table_rows,
     tau_claim,
     tempered_share,
+    update_cost,
     z_gain,
 )
 
@@ -84,14 +84,14 @@ def overhead(r):
                for n, row in r.items())
 
 
-def not_once(r):
+def density_excess(r):
     """Scan the largest distance from 1 of the evaluations of pi in a mapping."""
     return scan(lambda setting: max(abs(cell.pi - 1) for row in r.values()
                                     for method, cell in row[setting].items()
                                     if method != STANDARD))
 
 
-def close(r):
+def close_gain(r):
     """Scan the mean gain of Nystrom-Cholesky where pi* is very close to pi; nan if nowhere."""
     def gains_of(setting):
         return [gain(r, number, setting, NYSTROM, "seconds") for number in r
@@ -100,7 +100,7 @@ def close(r):
     return scan(lambda setting: average(gains_of(setting) or [Measured(np.nan)]))
 
 
-def nicely(r):
+def few_columns_gain(r):
     """Scan the largest gain of Nystrom-Cholesky with few columns."""
     return scan(lambda setting: max((
         gain(r, number, setting, NYSTROM, "seconds") for number in r
@@ -111,15 +111,15 @@ CLAIMS = [
     *joint_claims(tau_claim, "the autocorrelation times of Table 3 at once", CELLS),
     *[tau_claim(*cell) for cell in CELLS],
     *[seconds_claim(*cell) for cell in GAINS],
-    Claim("largest |evaluations of pi in a mapping - 1|", said("once"), not_once, 0.0, 0.0,
+    Claim("largest |evaluations of pi in a mapping - 1|", said("once"), density_excess, 0.0, 0.0,
           "a count, that of the start left out", "ours"),
     *[Claim(f"log(gain of Nystrom), {what}, seconds", said(key), measure, low, np.inf, why,
             "order", budgets=("paper",)) for key, what, measure, low, why in (
-        ("close", "mean over rows in which it is accepted three times in four", close, 0.0,
+        ("close", "mean over rows in which it is accepted three times in four", close_gain, 0.0,
          "order: quite good is better than the standard sampler; pi* is very close to pi where the"
          " rate of acceptance is .75 or more"),
-        ("small m", "largest over rows with m below .15 n", nicely, np.log(2), "order: very nicely"
-         " is twice as fast; rows 1, 6, 9 and 10"))],
+        ("small m", "largest over rows with m below .15 n", few_columns_gain, np.log(2),
+         "order: very nicely is twice as fast; rows 1, 6, 9 and 10"))],
     Claim("least log(t* / t / (m / n)^3) of SOD", said("overhead"), overhead, 0.0, np.inf,
           "order: the saving is less than m^3 to n^3", "order", budgets=("paper",)),
     *[Claim(f"{number}: acceptance rate with Nystrom, 'variable'", said("10%"),
@@ -128,15 +128,15 @@ CLAIMS = [
             "a good approximation is mostly accepted: three times in four", "printed sentence",
             budgets=("paper",)) for number in LARGE],
     Claim("least evaluations in an update, by the printed CPU times and 'variable'", "ours: two",
-          lambda r: min(implied(r, number, UNITS[0]) for number in ROWS), 2.0, np.inf,
+          lambda r: min(update_cost(r, number, UNITS[0]) for number in ROWS), 2.0, np.inf,
           "CPU_SOD / CPU_STD = 1 / e + t* / t, with our t* / t: a slice update takes at least two,"
           " an end of its interval and a point", "ours", budgets=("paper",)),
     Claim("most evaluations in an update, by the printed CPU times and 'variable'", "ours: ten",
-          lambda r: max(implied(r, number, UNITS[0]) for number in ROWS), -np.inf, 10.0,
+          lambda r: max(update_cost(r, number, UNITS[0]) for number in ROWS), -np.inf, 10.0,
           "as the least; more than ten are not usual with any width", "ours", budgets=("paper",)),
     Claim("data sets with less than one evaluation in an update, by the printed times and 'sweep'",
           "ours: six, so that 'variable' is the paper's", lambda r: sum(
-              implied(r, number, UNITS[1]) < 1 for number in ROWS), len(IMPOSSIBLE) - 1.0,
+              update_cost(r, number, UNITS[1]) < 1 for number in ROWS), len(IMPOSSIBLE) - 1.0,
           len(IMPOSSIBLE) + 1.0, "CPU_SOD / CPU_STD = 1 / (d e) + t* / t: on six it cannot be; one"
           " more or less, as t* / t is ours", "ours", budgets=("paper",)),
     *[Claim(f"{number}: 1 / e by tempered transitions / by SOD, the printed times and 'variable'",
@@ -169,8 +169,8 @@ def table(r):
                           main.updates, " ".join(f"{x:.3f}" for x in main.ratio)])
     names = "\n".join(f"{place}  {setting}" for place, setting in enumerate(SETTINGS, 1))
     places = [str(place) for place in range(1, 5)]
-    implied_ = text_table(
-        [[number, *(implied(r, number, unit) for unit in UNITS),
+    printed_times = text_table(
+        [[number, *(update_cost(r, number, unit) for unit in UNITS),
           *(r[number][setting][STANDARD].updates for setting in OWN_SLICES.values())]
          for number in r], ["e by the printed CPU times", *UNITS, *OWN_SLICES])
     return "\n\n".join([
@@ -179,7 +179,7 @@ def table(r):
                            "1 Geyer", "acceptance"]),
         text_table(short, ["iteration", "paper, s", *(f"{p}, ms" for p in places),
                            *(f"{p}, pi" for p in places), "e", "t* / t"]),
-        implied_, f"Settings: what an iteration of a mapping is, and the slices\n{names}"])
+        printed_times, f"Settings: what an iteration of a mapping is, and the slices\n{names}"])
 
 
 def factor(value):

@@ -56,7 +56,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(change, wanted):
 
 
 def test_the_first_lags_by_hand():
-    found = fig2.early(made_up(), MAIN)
+    found = fig2.level(made_up(), MAIN)
     geometric = [np.mean([decay ** (lag + shift) for lag in range(1, 11) for shift in (0, 0.01)])
                  for decay in (0.8, 0.3)]
     assert found.value == pytest.approx(geometric[0] - geometric[1], rel=1e-12)

@@ -9,7 +9,7 @@ from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured, judge, power
 from reproduce.harness.style import plt
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
-from reproduce.wang.tables import CELLS, GAINS, MAIN, SETTINGS, implied
+from reproduce.wang.tables import CELLS, GAINS, MAIN, SETTINGS, update_cost
 from test_wang_table2 import SURE, agreeing, made_up, more
 from test_wang_table2 import verdicts as verdicts_of
 
@@ -122,7 +122,7 @@ def test_an_update_of_less_than_two_evaluations_by_the_printed_times():
     assert min(1 / (row.seconds[SOD] / row.seconds[STANDARD]) for row in ROWS.values()) < 2
     result = made_up()
     result[4][MAIN][SOD].ratio[:] = [0.01]
-    assert implied(result, 4, "variable") < 2
+    assert update_cost(result, 4, "variable") < 2
     # the overhead is less than m^3 to n^3 then, and that is all that changes
     assert {what for what, v in verdicts(result).items() if v == "differs"} == {
         claim(LOW), claim("least log(t* / t")}

@@ -279,7 +279,7 @@ def test_one_method_is_ahead_of_another_by_the_difference_of_their_gains():
     r = {1: {MAIN: {
         SOD: blank(gain={"seconds": Measured(1.5, 9.0)}, apart={NYSTROM: {"seconds": 0.2}}),
         NYSTROM: blank(gain={"seconds": Measured(1.0, 9.0)})}}}
-    assert tables.ahead(r, 1, MAIN, SOD, NYSTROM, "seconds") == Measured(0.5, 0.2)
+    assert tables.lead(r, 1, MAIN, SOD, NYSTROM, "seconds") == Measured(0.5, 0.2)
     assert tables.better_mapping(r, 1, MAIN, "seconds") == SOD
 
 
@@ -303,12 +303,12 @@ def test_rows_that_gain_more_than_so_much():
 def test_what_an_update_takes_by_the_printed_times():
     # row 1: 0.078 / 0.26 = 0.3 = 1 / e + t* / t
     r = {1: {MAIN: {SOD: blank(ratio=[0.05]), TEMPERED: blank(ratio=[0.05, 0.02])}}}
-    assert tables.implied(r, 1, "variable") == pytest.approx(4, rel=1e-12)
-    assert tables.implied(r, 1, "sweep") == pytest.approx(4 / 3, rel=1e-12)
+    assert tables.update_cost(r, 1, "variable") == pytest.approx(4, rel=1e-12)
+    assert tables.update_cost(r, 1, "sweep") == pytest.approx(4 / 3, rel=1e-12)
     # 0.15 / 0.26 - 2 (0.05 + 0.02) is 1 / e by tempered transitions
     assert tables.tempered_share(r, 1) == pytest.approx(4 * (0.15 / 0.26 - 0.14), rel=1e-12)
     r[1][MAIN][SOD] = blank(ratio=[0.4])
-    assert tables.implied(r, 1, "variable") == np.inf
+    assert tables.update_cost(r, 1, "variable") == np.inf
 
 
 def test_the_implied_gains_are_those_of_the_samplers_counts():

@@ -313,7 +313,7 @@ def printed_gain(number, method):
             half_unit(RATIOS, number, method) / ratio)
 
 
-def ahead(r, number, setting, one, other, by):
+def lead(r, number, setting, one, other, by):
     """Return log(T of another method / of one) on the same data sets, a Measured."""
     return Measured(gain(r, number, setting, one, by).value
                     - gain(r, number, setting, other, by).value,
@@ -424,7 +424,7 @@ def z(ours, printed, error, rounding):
 # What an iteration is, by the printed CPU times: CPU / CPU_STD = 1 / (updates e) + t* / t
 
 
-def implied(r, number, unit):
+def update_cost(r, number, unit):
     """Return how many evaluations an update takes, by the printed times and our t* / t.
 
     The standard sampler takes e evaluations of pi for each variable.  A mapping with a subset takes
@@ -440,4 +440,4 @@ def tempered_share(r, number):
     Each of two layers makes two updates: CPU / CPU_STD = 1 / e + 2 (t_1 + t_2) / t.
     """
     rest = printed_share(number, TEMPERED) - 2 * sum(r[number][MAIN][TEMPERED].ratio)
-    return rest * implied(r, number, UNITS[0])
+    return rest * update_cost(r, number, UNITS[0])
