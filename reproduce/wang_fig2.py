@@ -18,8 +18,7 @@ import numpy as np
 from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
-from reproduce.harness.claims import Claim, brief, log, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, brief, log, mean, text_table
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.wang.chains import LAGS, record, warm

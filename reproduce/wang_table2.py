@@ -18,29 +18,18 @@ import numpy as np
 from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
-from reproduce.harness.claims import Claim, Measured, average, brief, least
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, average, brief, least, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
 from reproduce.wang.chains import record
 from reproduce.wang.datasets import SIGMA, C, problem
-from reproduce.wang.printed import (
-    FASTER,
-    METHODS,
-    NYSTROM,
-    ROWS,
-    SOD,
-    STANDARD,
-    TEMPERED,
-    R,
-    S,
-    said,
-)
+from reproduce.wang.printed import FASTER, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, said
 from reproduce.wang.tables import (
     COSTS,
     GAINS,
     SETTINGS,
     better_mapping,
     expected_rows,
+    factor,
     gain,
     gain_claim,
     joint_claims,
@@ -167,7 +156,7 @@ def table(r):
                 values += [f"{np.exp(c.tau.value) * c.seconds:.3g} s" for c in cells]
             else:
                 name, theirs = f"  {method} {printed.m[method]}", f"{printed.ratio[method]:g}"
-                values = [brief(ratio(c.gain[by])) for by in COSTS for c in cells]
+                values = [brief(factor(-c.gain[by])) for by in COSTS for c in cells]
             lines.append([name, theirs, *values, " ".join(f"{c.accepted:.2f}" for c in cells)])
     heads = [f"{by} {place}" for by in COSTS for place in range(1, 5)]
     names = "\n".join(f"{place}  {setting}" for place, setting in enumerate(SETTINGS, 1))
@@ -182,16 +171,10 @@ def table(r):
         f" constant's\nstandard deviation, {C:g}, are ours")
 
 
-def ratio(value):
-    """Return T / T_STD of a gain."""
-    factor = np.exp(-value.value)
-    return Measured(factor, factor * value.se)
-
-
 def figure(r):
     """Draw the gains of all settings beside the paper's, a panel for each method."""
     fig, axes = panels(1, 3, 4.2, sharey=True)
-    for ax, method in zip(axes, METHODS[1:], strict=True):
+    for ax, method in zip(axes, (SOD, NYSTROM, TEMPERED), strict=True):
         numbers = [number for number in r if method in ROWS[number].methods]
         for k, (colour, setting) in enumerate(zip(COLOURS, SETTINGS, strict=False)):
             middle, ends = log_bar(*np.transpose([gain(r, n, setting, method) for n in numbers]))

@@ -18,8 +18,7 @@ import numpy as np
 from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
-from reproduce.harness.claims import Claim, Measured, average, brief
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, average, brief, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
 from reproduce.wang.chains import UNITS, record
 from reproduce.wang.datasets import problem
@@ -31,6 +30,7 @@ from reproduce.wang.tables import (
     MAIN,
     OWN_SLICES,
     SETTINGS,
+    factor,
     gain,
     joint_claims,
     scan,
@@ -180,11 +180,6 @@ def table(r):
         text_table(short, ["iteration", "paper, s", *(f"{p}, ms" for p in places),
                            *(f"{p}, pi" for p in places), "e", "t* / t"]),
         printed_times, f"Settings: what an iteration of a mapping is, and the slices\n{names}"])
-
-
-def factor(value):
-    """Return the exponential of a Measured."""
-    return Measured(np.exp(value.value), np.exp(value.value) * value.se)
 
 
 def figure(r):

@@ -58,14 +58,14 @@ def verdicts(result, script=table2, budget="paper"):
     return {f.claim.what: f.verdict for f in judge(claims, result, budget)}
 
 
-def weak_in_print(claim):
+def too_weak(claim):
     """Tell whether the luck of the printed chain hides a factor of three, however long ours are."""
     return claim.kind == "printed number" and power(claim, Measured(0.0, SURE)) > WEAK
 
 
 def agreeing(script):
     """Return what each claim should say of a result that is as the paper has it."""
-    return {c.what: "too weak" if weak_in_print(c) else "agrees" for c in script.CLAIMS}
+    return {c.what: "too weak" if too_weak(c) else "agrees" for c in script.CLAIMS}
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
@@ -329,8 +329,3 @@ def test_each_point_of_the_figure_is_in_its_place():
         assert list(star.get_xdata()) == numbers
         assert star.get_ydata() == pytest.approx([1 / ROWS[n].ratio[method] for n in numbers])
     plt.close(fig)
-
-
-def test_the_ratio_of_a_gain():
-    found = table2.ratio(Measured(np.log(2), 0.1))
-    assert found == pytest.approx((0.5, 0.05), rel=1e-14)

@@ -178,11 +178,6 @@ def test_each_column_of_the_tables_is_what_it_is_called():
     assert "1 4 1.333 61 63".split() in lines
 
 
-def test_the_factor_of_a_log():
-    # rounding of log and exp
-    assert table3.factor(Measured(np.log(4), 0.1)) == pytest.approx((4, 0.4), rel=1e-14)
-
-
 def test_each_point_of_the_figure_is_in_its_place():
     result = made_up()
     for number, row in result.items():

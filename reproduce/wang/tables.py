@@ -28,7 +28,6 @@ from reproduce.wang.printed import (
     KEPT,
     MAPPING,
     METHODS,
-    NYSTROM,
     RATIOS,
     ROWS,
     SOD,
@@ -47,11 +46,10 @@ NUMBERS = {"paper": tuple(ROWS), "short": (1, 2, 3, 4, 5), "smoke": tuple(ROWS)}
 TIMED = {"paper": (10, 10), "short": (3, 5), "smoke": (2, 2)}  # rounds, iterations
 COSTS = ("evaluations", "seconds")
 ESTIMATORS = ("first", "literal", "geyer")  # of an autocorrelation time
-COMPARED = (SOD, NYSTROM)  # methods of the 16 cells that are pooled
 WINDOW = int(KEPT * ITERATIONS)
 CELLS = [(number, method) for number, row in ROWS.items() for method in row.methods]
 GAINS = [(number, method) for number, method in CELLS if method != STANDARD]
-POOLED = [(number, method) for number, method in GAINS if method in COMPARED]
+POOLED = [(number, method) for number, method in GAINS if method in MAPPING]
 OWN_SLICES = {name: f"{UNITS[0]}, {name}" for name in SLICES}  # what matters to the standard
 
 
@@ -172,37 +170,33 @@ def table_row(runs, timed):
 
 def table_cell(runs, method, unit, cost, layers, seconds):
     """Return the Cell of some chains, without what other methods and rows say of it."""
-    logs, noise = {"tau": {}, **{by: {} for by in COSTS}}, {}
-    for index, run in runs:
-        tau, se = run["tau"]["first"]
-        prices = {"evaluations": evaluations(run, method, unit, cost, layers), "seconds": seconds}
-        noise.setdefault(index, []).append(se / tau)
-        logs["tau"].setdefault(index, []).append(np.log(tau))
-        for by, price in prices.items():
-            logs[by].setdefault(index, []).append(np.log(tau * price))
     done = [run for _, run in runs]
-    iterations, mappings = done[0]["iterations"], len(done[0]["accepted"])
-    d = len(done[0]["last"])
+    iterations, mappings, d = done[0]["iterations"], len(done[0]["accepted"]), len(done[0]["last"])
+    prices = [evaluations(run, method, unit, cost, layers) for run in done]
+
+    def by_set(value):
+        return {index: [value(run, price) for (each, run), price in zip(runs, prices, strict=True)
+                        if each == index] for index, _ in runs}
+
+    def mean_tau(estimator):
+        return float(np.mean([np.mean(taus) for taus in by_set(
+            lambda run, _: run["tau"][estimator][0]).values()]))
 
     def rate(number, steps):
         return float(np.mean([number(run["counts"]) for run in done]) / (iterations * steps))
 
     last = (lambda c: c["density"]) if method == STANDARD else (lambda c: c["approximations"][-1])
     return Cell(
-        logs, noise, {each: mean_over_sets(runs, each) for each in ESTIMATORS},
-        evaluations=float(np.mean([evaluations(run, method, unit, cost, layers) for run in done])),
-        seconds=float(seconds), updates=rate(last, d * (2 if method == TEMPERED else 1)),
+        logs={"tau": by_set(lambda run, _: np.log(run["tau"]["first"][0])),
+              "evaluations": by_set(lambda run, price: np.log(run["tau"]["first"][0] * price)),
+              "seconds": by_set(lambda run, _: np.log(run["tau"]["first"][0] * seconds))},
+        noise=by_set(lambda run, _: run["tau"]["first"][1] / run["tau"]["first"][0]),
+        means={each: mean_tau(each) for each in ESTIMATORS},
+        evaluations=float(np.mean(prices)), seconds=float(seconds),
+        updates=rate(last, d * (2 if method == TEMPERED else 1)),
         pi=rate(lambda c: c["density"] - 1, mappings),  # without that of the start
         accepted=float(np.mean([np.mean(run["accepted"]) for run in done])),
         ratio=[cost["trial"][name] for name in layers], sets={}, tau=None, gain={}, apart={})
-
-
-def mean_over_sets(runs, estimator):
-    """Return the mean over data sets of the mean tau of their chains."""
-    taus = {}
-    for index, run in runs:
-        taus.setdefault(index, []).append(run["tau"][estimator][0])
-    return float(np.mean([np.mean(each) for each in taus.values()]))
 
 
 def set_means(logs, noise):
@@ -326,6 +320,11 @@ def better_mapping(r, number, setting, by="evaluations"):
                key=lambda method: gain(r, number, setting, method, by).value)
 
 
+def factor(log):
+    """Return the exponential of a Measured."""
+    return Measured(np.exp(log.value), np.exp(log.value) * log.se)
+
+
 def mean_gain(r, numbers, setting, method=None, by="evaluations"):
     """Return the mean gain over rows, of a method or of the better mapping."""
     return average([gain(r, number, setting, method or better_mapping(r, number, setting, by), by)
@@ -359,18 +358,13 @@ CELL = ("rounding.  Theirs is one run of a method: the standard error of the log
 # Autocorrelation times and seconds
 
 
-def tau(r, number, setting, method):
-    """Return log tau, a Measured."""
-    return r[number][setting][method].tau
-
-
 def tau_claim(number, method):
     """Make the claim that a printed autocorrelation time is ours."""
     printed = ROWS[number].tau[method]
     error, rounding = noise(printed), half_unit(TAU, number, method) / printed
     return Claim(
         f"{number}, {method}: log(tau / {printed:g})", f"{printed:g}",
-        lambda r: scan(lambda setting: tau(r, number, setting, method) - np.log(printed)),
+        lambda r: scan(lambda setting: r[number][setting][method].tau - np.log(printed)),
         -rounding, rounding, CELL, "printed number", budgets=("paper",), theirs=error,
         row=f"Table 3, {number}", cell=f"Table 3, {number}, {method}")
 
