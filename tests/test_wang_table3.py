@@ -150,16 +150,11 @@ def test_what_is_claimed_at_the_shorter_budgets():
     assert short == smoke  # seconds of a few iterations say nothing
 
 
-def test_the_table_and_the_figure_show_the_papers_numbers_and_ours():
-    result = made_up()
-    text = table3.table(result)
+def test_the_table_shows_the_papers_numbers_and_ours():
+    text = table3.table(made_up())
     for words in ("10 Nystrom", "16.18", "tau", "t* / t", "e by the printed CPU times",
                   "sweep, w = 0.1, limit 3"):
         assert words in text
-    fig = table3.figure(result)
-    assert [ax.get_title() for ax in fig.axes] == list(METHODS)
-    assert len(fig.axes[0].get_lines()) == 3 and len(fig.axes[1].get_lines()) == len(SETTINGS) + 1
-    plt.close(fig)
 
 
 def test_each_column_of_the_tables_is_what_it_is_called():
@@ -187,6 +182,7 @@ def test_each_point_of_the_figure_is_in_its_place():
                     tau=Measured(np.log(number + 0.1 * k + 20 * (1 + j))))
     fig = table3.figure(result)
     for ax, method in zip(fig.axes, METHODS, strict=True):
+        assert ax.get_title() == method
         numbers = [number for number in ROWS if method in ROWS[number].methods]
         drawn = {line.get_label(): list(line.get_ydata()) for line in ax.get_lines()}
         # beside each other, about the number of the data set
