@@ -79,7 +79,7 @@ def is_telling(chain):
 
 
 def record(chain, start, here):
-    """Return what is drawn of a mapping: states by step, from the first to the last."""
+    """Return what the figure shows of a mapping: states by step, from first to last."""
     first, end = chain.ends
     steps = range(first, end + 1)
     return {"first": first, "q": [chain.q[k] for k in steps],

@@ -221,7 +221,7 @@ def luck(sets):
 
 
 def estimate(sets, spread):
-    """Return the mean over data sets, with the error of ours and the luck of theirs."""
+    """Return the mean over data sets; its error has the variation between them, too."""
     means, variances = np.array(list(sets.values())).T
     k = len(means)
     return Measured(float(means.mean()),
