@@ -2,35 +2,33 @@
 
 The paper's figure is a diagram: T-hat maps x to a realization of a Markov chain with one step
 marked, T-bar moves the mark, T-check brings the marked state back.  Ours is drawn from a mapping
-that took place, on data set 1 with a subset for pi*: the steps that were simulated and those that
-were not needed, each move of the mark, accepted or rejected, and the ones that came to a state
-where pi was known.  The claims are on many mappings.
+that took place, on data set 1 with a subset for pi*.  The claims are on many mappings.
 
 Run     python reproduce/wang_fig1.py [--budget smoke|short|paper]
-        Paper has eight chains of 250 mappings (with pi itself for pi*, 25), short four of 60 (6),
-        smoke two of 20 with 60 cases (2).
+        Paper has eight chains of 250 mappings, short four of 60, smoke two of 20 with 60 cases.
 Writes  figures/wang_fig1.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
 from reproduce.harness.start import Study, main
+
+from typing import NamedTuple
 
 import numpy as np
 
 from algorithms.slice_sampling import EVALUATIONS, Slice
 from algorithms.wang_discretizing_chain_fast import State, discretizing_chain_step
 from models.interface import log_likelihood_of, prepare
-from reproduce.harness.claims import Claim, brief, mean
-from reproduce.harness.claims import table as text_table
-from reproduce.harness.style import COLOURS, mathematics, panels
+from reproduce.harness.claims import Claim, brief, mean, text_table
+from reproduce.harness.style import COLOURS, mark, mathematics, panels
 from reproduce.wang.datasets import approximation, order, posterior, scaled
 from reproduce.wang.printed import ROWS, SOD, said
 
 NAME, WHAT = "wang_fig1", "mapping to a discretizing chain and back"
 MINUTES = {"paper": 1, "short": 0.3, "smoke": 0.1}
 
-# The paper's settings
+# The paper's settings (Table 2)
 ROW = 1  # data set, and its m
-M = ROWS[ROW].m[SOD]  # 40 of 300, Table 2
+M = ROWS[ROW].m[SOD]  # 40 of 300
 
 # Our settings: with the paper's r = s = 1 there would be nothing to see
 MOVES, STEPS = 8, 2  # r and s
@@ -39,9 +37,6 @@ CASES = {"paper": None, "short": None, "smoke": 60}  # None: all
 CHAINS = {"paper": 8, "short": 4, "smoke": 2}
 MAPPINGS = {"paper": 250, "short": 60, "smoke": 20}  # in each chain; with pi itself a tenth
 OWN = "pi itself"  # for pi*
-
-
-# The work
 
 
 def one_chain(which, n, mappings, seed):
@@ -84,7 +79,7 @@ def is_telling(chain):
 
 
 def record(chain, start, here):
-    """Return what is drawn of a mapping: states by step, from the first to the last."""
+    """Return what the figure shows of a mapping: states by step, from first to last."""
     first, end = chain.ends
     steps = range(first, end + 1)
     return {"first": first, "q": [chain.q[k] for k in steps],
@@ -93,27 +88,56 @@ def record(chain, start, here):
             "cached": chain.cached, "x": start.q, "x_": here.q}
 
 
+class Mapping(NamedTuple):
+    """One mapping: states by step, from the first one that was simulated to the last."""
+
+    first: int  # the first step; the chain starts at step 0
+    q: list  # state at each step
+    gap: list  # log pi / pi* at each step; None where pi was not evaluated
+    proposed: list  # step to which each move of the mark would go
+    steps: list  # step at which it left the mark
+    accepted: list  # whether it moved it
+    cached: list  # whether pi was known at the proposed step
+    x: list  # the state before
+    x_: list  # the state after
+
+
+class Counts(NamedTuple):
+    """What was counted with one pi*: lists of a number for each chain."""
+
+    accepted: list  # share of the moves of the mark
+    cached: list  # share of the moves to a step where pi was known
+    density: list  # evaluations of pi for each move
+    star: list  # evaluations of pi* for each move
+    idle: list  # steps simulated that no move needed
+    missed: list  # evaluations of pi and steps where it was known, less the moves
+    gap: list  # mean log likelihood of all marked states, less that of those brought back
+
+
+class Result(NamedTuple):
+    """What is drawn and what is counted."""
+
+    drawn: Mapping
+    chains: dict  # {pi*: Counts}
+
+
 def run(experiment, cases):
-    """Return {pi*: {quantity: its values over the chains}}, and a mapping."""
-    budget = experiment.budget
+    """Return the Result."""
+    budget, number = experiment.budget, CHAINS[experiment.budget]
     mappings = {SOD: MAPPINGS[budget], OWN: MAPPINGS[budget] // 10}
     tasks = [dict(which=which, n=CASES[budget], mappings=mappings[which],
                   seed=[experiment.seed, k], cost=2 if which == OWN else 1)
-             for which in (SOD, OWN) for k in range(CHAINS[budget])]
+             for which in (SOD, OWN) for k in range(number)]
     done = experiment.replicates(one_chain, tasks, "chains", None, warm)
-    moves = {which: mappings[which] * MOVES for which in mappings}
-    chains = {which: [one for task, one in zip(tasks, done, strict=True) if task["which"] == which]
-              for which in (SOD, OWN)}
-    return {"drawn": max(chains[SOD], key=lambda one: one["telling"])["drawn"], "chains": {
-        which: {
-            "accepted": [one["accepted"] / moves[which] for one in found],
-            "cached": [one["cached"] / moves[which] for one in found],
-            "density": [one["density"] / moves[which] for one in found],
-            "star": [one["star"] / moves[which] for one in found],
-            "idle": [one["simulated"] - one["needed"] for one in found],
-            "missed": [one["density"] + one["cached"] - moves[which] for one in found],
-            "gap": [one["marked"] - one["last"] for one in found]}
-        for which, found in chains.items()}}
+    chains = {SOD: done[:number], OWN: done[number:]}
+    # the first chain that has a telling mapping, or else the first one
+    best = max(chains[SOD], key=lambda one: one["telling"])
+    return Result(Mapping(**best["drawn"]), {which: Counts(
+        *([one[name] / (mappings[which] * MOVES) for one in found]
+          for name in ("accepted", "cached", "density", "star")),
+        idle=[one["simulated"] - one["needed"] for one in found],
+        missed=[one["density"] + one["cached"] - mappings[which] * MOVES for one in found],
+        gap=[one["marked"] - one["last"] for one in found]) for which, found in chains.items()})
 
 
 def warm():
@@ -124,15 +148,15 @@ def warm():
 
 CLAIMS = [
     Claim("moves - evaluations of pi - cache hits, most of a chain", said("cached"), lambda r: max(
-        np.abs(r["chains"][SOD]["missed"])), 0, 0, "a count: pi is evaluated once for each state",
+        np.abs(r.chains[SOD].missed)), 0, 0, "a count: pi is evaluated once for each state",
         "ours"),
     Claim("steps simulated that no move needed, most of a chain", said("needed"), lambda r: max(
-        r["chains"][SOD]["idle"]), 0, 0, "a count: of the steps between the outermost proposals"
+        r.chains[SOD].idle), 0, 0, "a count: of the steps between the outermost proposals"
         " each is simulated, and no other", "ours"),
     Claim("pi* = pi: share of moves accepted", said("accepts any"), lambda r: min(
-        r["chains"][OWN]["accepted"]), 1.0, 1.0, "a count", "ours"),
+        r.chains[OWN].accepted), 1.0, 1.0, "a count", "ours"),
     Claim("log likelihood, all marked states - those brought back", said("all marked"),
-          lambda r: mean(r["chains"][SOD]["gap"]), -0.2, 0.2, "both are means of valid draws: 0, up"
+          lambda r: mean(r.chains[SOD].gap), -0.2, 0.2, "both are means of valid draws: 0, up"
           " to a sixth of its standard deviation (3/2)^1/2; mean over chains", "printed sentence",
           budgets=("paper",)),
 ]
@@ -140,9 +164,8 @@ CLAIMS = [
 
 def table(r):
     """Lay out what was counted, means over chains."""
-    rows = [[which, *(brief(mean(found[name])) for name in ("accepted", "cached", "density",
-                                                            "star"))]
-            for which, found in r["chains"].items()]
+    rows = [[which, *(brief(mean(each)) for each in (c.accepted, c.cached, c.density, c.star))]
+            for which, c in r.chains.items()]
     return (f"Mappings with r = {MOVES}, s = {STEPS}, R a sweep, on data set {ROW}; for each move"
             " of the mark\n\n" + text_table(rows, ["pi*", "accepted", "pi known", "pi evaluated",
                                                    "pi* evaluated"]))
@@ -150,26 +173,24 @@ def table(r):
 
 def figure(r):
     """Draw the mapping: X above, as states and arrows; Y below, as steps and moves."""
-    d = r["drawn"]
     fig, (above, below) = panels(2, 1, 8.4)
-    states(above, d)
-    realization(below, d)
+    states(above, r.drawn)
+    realization(below, r.drawn)
     return fig
 
 
 def states(ax, d):
     """Draw the chain's states in the plane of log eta and log rho."""
-    q, known = np.array(d["q"])[:, 1:3], [gap is not None for gap in d["gap"]]
+    q, known = np.array(d.q)[:, 1:3], [gap is not None for gap in d.gap]
     ax.plot(*q.T, color="0.8", lw=1, zorder=0)
-    for k, (place, filled) in enumerate(zip(q, known, strict=True), d["first"]):
+    for k, (place, filled) in enumerate(zip(q, known, strict=True), d.first):
         ax.plot(*place, "o", ms=6, color="0.35" if filled else "0.75",
                 mfc="0.35" if filled else "white")
         ax.annotate(f"$x_{{{k}}}$", place, xytext=(9, 7 if k % 2 else -13),
                     textcoords="offset points")
-    for name, key, colour in (("$x$", "x", COLOURS[0]), ("$x'$", "x_", COLOURS[4])):
-        place = np.array(d[key])[1:3]
-        ax.plot(*place, "o", ms=13, mfc="none", mew=2, color=colour)
-        ax.annotate(name, place, xytext=(-18, -5), textcoords="offset points", color=colour,
+    for name, place, colour in (("$x$", d.x, COLOURS[0]), ("$x'$", d.x_, COLOURS[4])):
+        ax.plot(*place[1:3], "o", ms=13, mfc="none", mew=2, color=colour)
+        ax.annotate(name, place[1:3], xytext=(-18, -5), textcoords="offset points", color=colour,
                     fontsize=12)
     ax.margins(0.08, 0.14)
     ax.set(xlabel=r"$\log\eta$", ylabel=r"$\log\rho$", title="X: the states of the chain (filled:"
@@ -179,46 +200,42 @@ def states(ax, d):
 def realization(ax, d):
     """Draw the steps of the chain from left to right, and the moves of the mark downwards."""
     ax.margins(0.06)
-    steps = np.arange(d["first"], d["first"] + len(d["q"]))
-    for k, gap in zip(steps, d["gap"], strict=True):
+    steps = np.arange(d.first, d.first + len(d.q))
+    for k, gap in zip(steps, d.gap, strict=True):
         ax.plot(k, 0, "s", ms=9, color="0.35" if gap is not None else "0.75",
                 mfc="0.35" if gap is not None else "white")
         if gap is not None:
-            ax.text(k, -0.45, mathematics(f"{gap - d['gap'][-d['first']]:+.1f}"), ha="center")
+            ax.text(k, -0.45, mathematics(f"{gap - d.gap[-d.first]:+.1f}"), ha="center")
     arrow = {"arrowstyle": "->", "shrinkA": 7, "shrinkB": 7}
     for k in steps[:-1]:
         ends = ((k, 0), (k + 1, 0)) if k >= 0 else ((k + 1, 0), (k, 0))
         ax.annotate("", ends[1], ends[0], arrowprops=arrow | {"color": "0.6"})
         ax.text(k + 0.5, -0.4, "$R$" if k >= 0 else r"$\tilde R$", ha="center", va="center",
                 color="0.4")
-    mark = 0
-    for move, (to, now, accepted, cached) in enumerate(zip(d["proposed"], d["steps"], d["accepted"],
-                                                           d["cached"], strict=True), 1):
+    here = 0
+    for move, (to, now, accepted, cached) in enumerate(zip(d.proposed, d.steps, d.accepted,
+                                                           d.cached, strict=True), 1):
         colour = COLOURS[0] if accepted else COLOURS[4]
-        ax.annotate("", (to, move), (mark, move - 1 if move > 1 else 0.1), arrowprops=arrow | {
+        ax.annotate("", (to, move), (here, move - 1 if move > 1 else 0.1), arrowprops=arrow | {
             "color": colour, "ls": "-" if accepted else "--"})
         ax.plot(to, move, "o" if accepted else "x", ms=8, color=colour)
         if cached:
             ax.plot(to, move, "o", ms=15, mfc="none", color=COLOURS[2])
         if not accepted:
-            ax.plot(mark, move, "o", ms=8, color=COLOURS[0])
-        mark = now
-    for marker, colour, label, size in (("o", COLOURS[0], "marked", 8), ("x", COLOURS[4],
-                                        "rejected", 8), ("o", COLOURS[2], r"$\pi$ was known", 15)):
-        ax.plot([], [], marker, ms=size, color=colour, label=label,
-                mfc="none" if size > 8 else colour)
-    for name, k, row, colour in (("$x$", 0, 0, COLOURS[0]), ("$x'$", mark, MOVES + 1, COLOURS[4])):
+            ax.plot(here, move, "o", ms=8, color=COLOURS[0])
+        here = now
+    for name, k, row, colour in (("$x$", 0, 0, COLOURS[0]), ("$x'$", here, MOVES + 1, COLOURS[4])):
         ax.plot(k, row, "o", ms=15, mfc="none", mew=2, color=colour)
         ax.text(k - 0.22, row + (0.3 if row == 0 else 0), name, color=colour, va="center",
                 fontsize=12)
-    ax.annotate("", (mark, MOVES + 1), (mark, MOVES), arrowprops=arrow | {"color": COLOURS[0]})
-    ax.legend(loc="lower left")
-    ax.set_xticks(steps)
+    ax.annotate("", (here, MOVES + 1), (here, MOVES), arrowprops=arrow | {"color": COLOURS[0]})
+    ax.legend(loc="lower left", handles=[
+        mark("marked", COLOURS[0], ms=8), mark("rejected", COLOURS[4], "x", ms=8),
+        mark(r"$\pi$ was known", COLOURS[2], ms=15, mfc="none")])
     ax.set_yticks(range(MOVES + 2), [r"$\hat{T}$", *map(str, range(1, MOVES + 1)), "\u0164"])
-    ax.set_ylim(MOVES + 1.5, -0.9)
-    ax.set(xlabel="step k of the chain", ylabel=r"moves of the mark, $\bar T$",
-           title=r"Y: the chain, with $\log \pi / \pi^*$ where it is known, and the moves of the"
-           " mark")
+    ax.set(xticks=steps, ylim=(MOVES + 1.5, -0.9), xlabel="step k of the chain",
+           ylabel=r"moves of the mark, $\bar T$", title=r"Y: the chain, with $\log \pi / \pi^*$"
+           " where it is known, and the moves of the mark")
 
 
 def cases(settings):

@@ -1,8 +1,8 @@
 """Wang and Neal (2013), Figure 2: autocorrelations of the log likelihood on data set 2.
 
 Left mapping to a discretizing chain with a subset of 150 cases, right tempered transitions through
-subsets of 100 and 50; lags to 50.  The chains are those of Table 2 on one data set
-(wang/table_runs.py), with which they are stored, and the paper's are one of each.
+subsets of 100 and 50; lags to 50.  The chains are those of Table 2 on one data set, with which they
+are stored, and the paper's are one of each.
 
 Run     python reproduce/wang_fig2.py [--budget smoke|short|paper]
         After wang_table2 at the same budget it takes seconds.
@@ -11,60 +11,85 @@ Writes  figures/wang_fig2.png, .txt (table and claims), .json; or in short/, smo
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 
-from reproduce.harness.claims import Claim, brief, log, mean
-from reproduce.harness.claims import table as text_table
+from algorithms.slice_sampling import slice_sampling
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
+from algorithms.wang_tempered_transitions_fast import tempered_transitions
+from reproduce.harness.claims import Claim, brief, log, mean, text_table
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
-from reproduce.wang.chains import LAGS, chain, warm
-from reproduce.wang.printed import ROWS, SOD, TAU, TEMPERED, half_unit, said
-from reproduce.wang.table_claims import noise, scan
-from reproduce.wang.table_runs import MAIN, SETTINGS, STORE, progress, tasks
+from reproduce.wang.chains import LAGS, record, warm
+from reproduce.wang.datasets import problem
+from reproduce.wang.printed import ROWS, SOD, STANDARD, TAU, TEMPERED, R, S, half_unit, said
+from reproduce.wang.tables import MAIN, SETTINGS, STORE, noise, progress, scan, tasks
 
 NAME, WHAT = "wang_fig2", "autocorrelations on data set 2"
 MINUTES = {"paper": 25, "short": 1, "smoke": 0.5}
 
-# The paper's settings (Figure 2)
+# The paper's settings (Figure 2; Section 6.2 has r = s = 1, Table 2 the m)
 NUMBER = 2
 METHODS = (SOD, TEMPERED)  # left and right
 TITLES = {SOD: "mapping to a discretizing chain", TEMPERED: "tempered transitions"}
 
-# Our settings
+# Ours, the same for Tables 2 and 3 and Figure 2 (wang/tables.py): a slice is 1 wide, at most ten
+# such widths, or 0.1 and three; an iteration has a mapping for each variable, or one for a sweep
 EARLY = 10  # lags: about the length of the left plot's decay
 
 
 # The work
 
 
+def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
+    """Run a method on a data set of a row, from the truth; return what is stored of it."""
+    model, truth, star = problem(number, index, method, n=n)
+    rng = np.random.default_rng(seed)
+    if method == STANDARD:
+        draws = slice_sampling(truth, model, w, iterations, rng, max_widths)
+    elif method == TEMPERED:
+        draws = tempered_transitions(truth, model, star, w, iterations, rng, unit, max_widths)
+    else:
+        draws = discretizing_chain(truth, model, star, w, iterations, rng, R, S, unit, max_widths)
+    return record(draws)
+
+
+class Sampled(NamedTuple):
+    """What is known of the log likelihood by the chains of one method with one setting."""
+
+    rho: list  # autocorrelations from lag 0 to LAGS, a list of each chain
+    tau: list  # autocorrelation time, of each chain
+
+
 def run(experiment, cases):
-    """Return {setting: {method: {"rho": one list a chain, "tau": one number a chain}}}."""
+    """Return {setting: {method: Sampled}}."""
     store = Experiment(STORE, experiment)
     wanted = {key: [task for task in each if task["index"] == 0]
               for key, each in tasks(store.budget, store.seed, NUMBER).items()
               if key[1] in METHODS}
     done = iter(store.replicates(chain, [task for each in wanted.values() for task in each],
                                  "chains", progress, warm))
-    found = {setting: {} for setting in SETTINGS}
+    result = {setting: {} for setting in SETTINGS}
     for (setting, method), each in wanted.items():
         runs = [next(done) for _ in each]
-        found[setting][method] = {"rho": [run["rho"] for run in runs],
-                                  "tau": [run["tau"]["first"][0] for run in runs]}
-    return found
+        result[setting][method] = Sampled([run["rho"] for run in runs],
+                                          [run["tau"]["first"][0] for run in runs])
+    return result
 
 
 # The claims
 
 
-def times(r, setting):
+def ratio(r, setting):
     """Return log(tau of the mapping / tau of tempered transitions)."""
-    tau = {method: mean(r[setting][method]["tau"]) for method in METHODS}
+    tau = {method: mean(r[setting][method].tau) for method in METHODS}
     return log(tau[SOD]) - log(tau[TEMPERED])
 
 
-def early(r, setting):
+def level(r, setting):
     """Return the mean of the early autocorrelations, of the mapping less of tempered ones."""
-    found = [mean([np.mean(rho[1 : EARLY + 1]) for rho in r[setting][method]["rho"]])
+    found = [mean([np.mean(rho[1 : EARLY + 1]) for rho in r[setting][method].rho])
              for method in METHODS]
     return found[0] - found[1]
 
@@ -74,13 +99,13 @@ THEIRS = noise(ROWS[NUMBER].tau[SOD], ROWS[NUMBER].tau[TEMPERED])
 ROUNDING = sum(half_unit(TAU, NUMBER, each) / ROWS[NUMBER].tau[each] for each in METHODS)
 CLAIMS = [
     Claim("log(tau, mapping / tempered)", said("Figure 2"),
-          lambda r: scan(lambda setting: times(r, setting)), 0.0, np.inf, "order, on one data set",
+          lambda r: scan(lambda setting: ratio(r, setting)), 0.0, np.inf, "order, on one data set",
           "order", budgets=("paper",)),
     Claim(f"mean autocorrelation at lags 1 to {EARLY}, mapping - tempered", said("Figure 2"),
-          lambda r: scan(lambda setting: early(r, setting)), 0.0, np.inf, "order, on one data set",
+          lambda r: scan(lambda setting: level(r, setting)), 0.0, np.inf, "order, on one data set",
           "order", budgets=("paper",)),
     Claim(f"log(tau, mapping / tempered / {PRINTED:.3g})", f"Table 3: {PRINTED:.3g}",
-          lambda r: scan(lambda setting: times(r, setting) - np.log(PRINTED)), -ROUNDING, ROUNDING,
+          lambda r: scan(lambda setting: ratio(r, setting) - np.log(PRINTED)), -ROUNDING, ROUNDING,
           "rounding.  Theirs is a run of each, as in Table 3; the luck of the data, which Table 3"
           " has, is in neither", "printed number", budgets=("paper",), theirs=THEIRS,
           cell=f"Table 3, {NUMBER}, {TEMPERED}"),
@@ -89,9 +114,9 @@ CLAIMS = [
 
 def table(r):
     """Lay out the autocorrelation times and some autocorrelations."""
-    lines = [[f"{setting}: {method}", brief(mean(r[setting][method]["tau"])),
+    lines = [[f"{setting}: {method}", brief(mean(r[setting][method].tau)),
               ROWS[NUMBER].tau[method],
-              *(f"{np.mean([rho[lag] for rho in r[setting][method]['rho']]):.2f}"
+              *(f"{np.mean([rho[lag] for rho in r[setting][method].rho]):.2f}"
                 for lag in (1, 2, 3))] for setting in SETTINGS for method in METHODS]
     return text_table(lines, ["", "tau", "paper", "lag 1", "lag 2", "lag 3"])
 
@@ -100,7 +125,7 @@ def figure(r):
     """Draw the autocorrelations of one chain of each method; pale, of the other chains."""
     fig, axes = panels(1, 2, 3.4, sharey=True)
     for ax, method in zip(axes, METHODS, strict=True):
-        first, *others = r[MAIN][method]["rho"]
+        first, *others = r[MAIN][method].rho
         for rho in others:
             ax.plot(range(len(rho)), rho, color=COLOURS[1], lw=0.6, alpha=0.4, label="other chains")
         ax.stem(range(len(first)), first, linefmt="k-", markerfmt="k.", basefmt="k-",

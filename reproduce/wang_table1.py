@@ -1,9 +1,8 @@
 """Wang and Neal (2013), Table 1: the ten kinds of data sets, and what each of them identifies.
 
-The table gives eta and the lengths with which responses are drawn; the noise and the constant are
-not in the paper.  Ours: where the posterior has its mode from the printed values, how wide it is
-there, what the likelihood loses where all is noise, and where there is a tenth of the noise; and
-how the widths change with another noise or another constant.
+The table gives eta and the lengths with which responses are drawn; the paper gives neither the
+noise nor the constant.  Ours: the mode of the posterior and its widths, what the likelihood loses
+where all is noise or a tenth of it is, and the widths with another noise or another constant.
 
 Run     python reproduce/wang_table1.py [--budget smoke|short|paper]
         Paper has eight data sets a row (n = 900: four), short three (one), smoke one of 40 cases.
@@ -12,14 +11,15 @@ Writes  figures/wang_table1.png, .txt (table and claims), .json; or in short/, s
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from models.gp_regression import GPRegression, covariance
 from models.interface import U, grad_U, log_likelihood
-from reproduce.harness.claims import Claim, brief, least, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, brief, least, mean, text_table
 from reproduce.harness.style import COLOURS, WIDTH, legend_below, plt
 from reproduce.wang.datasets import SIGMA, C, data
 from reproduce.wang.printed import ETA, ROWS, lengths, said
@@ -27,8 +27,7 @@ from reproduce.wang.printed import ETA, ROWS, lengths, said
 NAME, WHAT = "wang_table1", "what the ten data sets identify"
 MINUTES = {"paper": 5, "short": 1.5, "smoke": 0.2}
 
-# The paper's settings: ROWS (Tables 1 and 2)
-# Our settings
+# Our settings; the paper's are ETA and the lengths (Table 1), and the n of ROWS (Table 2)
 SETS = {"paper": {300: 8, 900: 4}, "short": {300: 3, 900: 1}, "smoke": {300: 1, 900: 1}}
 CASES = {"paper": None, "short": None, "smoke": 40}  # None: all
 NOISE = (0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99)  # shares of eta^2 + sigma^2 that are noise
@@ -38,7 +37,18 @@ BOUNDS = (-5.0, 8.0)  # of the logs, where a mode is looked for
 STEP = 1e-4  # of differences of gradients
 
 
-# The work
+def one_set(number, index, n, sigma=SIGMA, c=C):
+    """Look at one data set: modes, widths, and the likelihood along two lines from the truth."""
+    model, q = posterior(number, index, n, sigma, c)
+    best, at_best = mode(q, model)
+    other, at_other = mode(all_noise(q), model)
+    here = log_likelihood(q, model)
+    return {"mode": best, "widths": widths(best, model), "gain": U(q, model) - at_best,
+            "other": other, "worse": at_other - at_best,
+            "noise": [log_likelihood(with_noise(q, share), model) - here for share in NOISE],
+            "less": log_likelihood(q - np.log(10) * (np.arange(q.size) == 0), model) - here,
+            "same": abs(U(q, GPRegression.from_data(model.XT.T, model.y, "ard", c=c))
+                        - U(q, model)) if model.XT.shape[0] == 1 else 0.0}
 
 
 def posterior(number, index, n, sigma=SIGMA, c=C):
@@ -67,20 +77,6 @@ def widths(q, model):
     return np.sqrt(np.where(variances > 0, variances, np.nan))
 
 
-def one_set(number, index, n, sigma=SIGMA, c=C):
-    """Look at one data set: modes, widths, and the likelihood along two lines from the truth."""
-    model, q = posterior(number, index, n, sigma, c)
-    best, at_best = mode(q, model)
-    other, at_other = mode(all_noise(q), model)
-    here = log_likelihood(q, model)
-    return {"mode": best, "widths": widths(best, model), "gain": U(q, model) - at_best,
-            "other": other, "worse": at_other - at_best,
-            "noise": [log_likelihood(with_noise(q, share), model) - here for share in NOISE],
-            "less": log_likelihood(q - np.log(10) * (np.arange(q.size) == 0), model) - here,
-            "same": abs(U(q, GPRegression.from_data(model.XT.T, model.y, "ard", c=c))
-                        - U(q, model)) if model.XT.shape[0] == 1 else 0.0}
-
-
 def all_noise(q):
     """Return where all is noise but for one part in 200, and everything is smooth."""
     return np.append(with_noise(q, 0.995)[:2], np.ones(q.size - 2))
@@ -92,25 +88,46 @@ def with_noise(q, share):
     return np.concatenate([0.5 * np.log([share * total, (1 - share) * total]), q[2:]])
 
 
+class DataSets(NamedTuple):
+    """What is known of the data sets of a row: lists of a value for each.  U is minus a log."""
+
+    widths: list  # standard deviations of the logs at the mode, downhill from the truth
+    gain: list  # U at the truth, less that at the mode
+    other: list  # where U is least, downhill from where all is noise
+    worse: list  # U there, less that at the mode
+    noise: list  # log L at each share of NOISE, less that at the truth
+    less: list  # log L with a tenth of sigma, less that at the truth
+    same: list  # distance of U from that of the other kind, where p = 1
+
+    @property
+    def second(self):
+        """Whether sigma > eta in the other mode, a number for each."""
+        return [float(q[0] > q[1]) for q in self.other]
+
+
+class Result(NamedTuple):
+    """What is known of all rows."""
+
+    rows: dict  # {row: DataSets}
+    others: dict  # {(row, sigma, c): widths of its data set 0 with this noise and constant}
+    data: dict  # {row: (X, y) of its data set 0}
+
+
 def run(experiment, cases):
-    """Return {row: {quantity: its values over the data sets}}, the same for others, and data."""
-    budget = experiment.budget
-    n = CASES[budget]
-    wanted = [(row, index, SIGMA, C) for row in ROWS for index in range(
-        SETS[budget][ROWS[row].n])] + [(row, 0, *other) for row in OTHER_ROWS for other in OTHERS]
-    tasks = [dict(number=row, index=index, n=n, sigma=sigma, c=c,
-                  cost=(n or ROWS[row].n) ** 2 * (1 + 2 * (ROWS[row].d > 3)))
-             for row, index, sigma, c in dict.fromkeys(wanted)]
-    done = {(task["number"], task["index"], task["sigma"], task["c"]): found for task, found in zip(
-        tasks, experiment.replicates(one_set, tasks, "data sets", None, warm), strict=True)}
-    rows = {row: [done[row, index, SIGMA, C] for index in range(SETS[budget][ROWS[row].n])]
-            for row in ROWS}
-    return {"rows": {row: {name: [one[name] for one in found] for name in found[0]}
-                     | {"second": [float(one["other"][0] > one["other"][1]) for one in found]}
-                     for row, found in rows.items()},
-            "others": {(row, *other): done[row, 0, *other] for row in OTHER_ROWS
-                       for other in OTHERS},
-            "data": {row: data(row, 0, n)[:2] for row in ROWS}}
+    """Return the Result."""
+    n, sets = CASES[experiment.budget], SETS[experiment.budget]
+    usual = {row: [(row, index, SIGMA, C) for index in range(sets[ROWS[row].n])] for row in ROWS}
+    others = [(row, 0, *other) for row in OTHER_ROWS for other in OTHERS]
+    wanted = list(dict.fromkeys([key for keys in usual.values() for key in keys] + others))
+    done = dict(zip(wanted, experiment.replicates(one_set, [
+        dict(number=row, index=index, n=n, sigma=sigma, c=c,
+             cost=(n or ROWS[row].n) ** 2 * (1 + 2 * (ROWS[row].d > 3)))
+        for row, index, sigma, c in wanted], "data sets", None, warm), strict=True))
+    return Result(
+        {row: DataSets(*([done[key][name] for key in keys] for name in DataSets._fields))
+         for row, keys in usual.items()},
+        {(row, *other): done[row, index, *other]["widths"] for row, index, *other in others},
+        {row: data(row, 0, n)[:2] for row in ROWS})
 
 
 def warm():
@@ -123,32 +140,28 @@ WHY = "2 nats are what the likelihood loses two standard deviations from its mod
 UNKNOWN_BELOW = (2, 3, 7, 8)  # rows in which sigma has no lower end
 
 
-def spread(r, row):
-    """Return the range of the log likelihood where eta^2 + sigma^2 is that of the truth."""
-    return mean([np.ptp([0.0, *each]) for each in r["rows"][row]["noise"]])
-
-
 def loss(r, row, name):
     """Return what the log likelihood loses: "noise", all of it; "less", a tenth of it."""
-    return mean([-(each[-1] if name == "noise" else each) for each in r["rows"][row][name]])
+    return mean([-(each[-1] if name == "noise" else each) for each in getattr(r.rows[row], name)])
 
 
-def lengths_of(row):
+def lengths_text(row):
     """Write the lengths of a row as Table 1 does."""
     return f"l = {lengths(row)[0]:g}" if ROWS[row].d == 3 else f"l_i = {lengths(row)[0]:g} i"
 
 
 CLAIMS = [
     *[Claim(f"row {row}: 2 (U at the printed values - U at the mode)", f"eta = {ETA:g},"
-            f" {lengths_of(row)}", lambda r, row=row: mean(2 * np.array(r["rows"][row]["gain"])),
+            f" {lengths_text(row)}", lambda r, row=row: mean(2 * np.array(r.rows[row].gain)),
             0, 2 * ROWS[row].d, f"chi-squared, {ROWS[row].d} degrees of freedom or fewer, where"
             " the data are drawn with these values; at most twice that; mean over sets",
             "ours") for row in ROWS],
     *[Claim(f"row {row}: |U isotropic - U ARD|, largest", said("identical"), lambda r, row=row: max(
-        r["rows"][row]["same"]), 0, 0, "the same operations", "ours")
+        r.rows[row].same), 0, 0, "the same operations", "ours")
       for row in ROWS if ROWS[row].p == 1],
     Claim("row 2: range of log L where eta^2 + sigma^2 is given", "ours: only that sum is"
-          " identified", lambda r: spread(r, 2), 0, FLAT, WHY, "ours", budgets=LONG_ENOUGH),
+          " identified", lambda r: mean([np.ptp([0.0, *each]) for each in r.rows[2].noise]), 0,
+          FLAT, WHY, "ours", budgets=LONG_ENOUGH),
     Claim("least loss of log L where all is noise, rows but 2", "ours: eta is identified there",
           lambda r: least(loss(r, row, "noise") - FLAT for row in ROWS if row != 2) + FLAT, FLAT,
           np.inf, f"order.  {WHY}.  Least: in standard errors above 2", "ours",
@@ -161,7 +174,7 @@ CLAIMS = [
           + FLAT, FLAT, np.inf, f"order.  {WHY}.  Least: in standard errors above 2", "ours",
           budgets=LONG_ENOUGH),
     Claim("row 7: share of data sets with a second mode, all noise", "ours", lambda r: mean(
-        r["rows"][7]["second"]), 0.5, 1.0, "more than half of them; downhill from where all is"
+        r.rows[7].second), 0.5, 1.0, "more than half of them; downhill from where all is"
         " noise, to where sigma > eta", "ours", budgets=("paper",)),
 ]
 
@@ -169,15 +182,16 @@ CLAIMS = [
 def table(r):
     """Lay out what each row identifies, means over data sets, and the widths elsewhere."""
     rows = []
-    for row, found in r["rows"].items():
-        sd = np.sqrt(np.nanmean(np.square(found["widths"]), axis=0))
-        rows.append([row, ROWS[row].size, ROWS[row].kind, ROWS[row].p, ROWS[row].n, lengths_of(row),
-                     *(f"{each:.2f}" for each in sd[:2]), f"{sd[2:].min():.2f}-{sd[2:].max():.2f}",
-                     brief(loss(r, row, "noise")), brief(loss(r, row, "less")),
-                     f"{sum(found['second']):.0f} of {len(found['second'])}", below(found)])
-    others = [[row, *(f"{each:g}" for each in other), *(f"{each:.2f}" for each in found["widths"][
-        :2]), f"{min(found['widths'][2:]):.2f}-{max(found['widths'][2:]):.2f}"]
-        for (row, *other), found in r["others"].items()]
+    for row, found in r.rows.items():
+        sd = np.sqrt(np.nanmean(np.square(found.widths), axis=0))
+        below = [gap for gap, second in zip(found.worse, found.second, strict=True) if second]
+        rows.append([row, ROWS[row].size, ROWS[row].kind, ROWS[row].p, ROWS[row].n,
+                     lengths_text(row), *(f"{each:.2f}" for each in sd[:2]),
+                     f"{sd[2:].min():.2f}-{sd[2:].max():.2f}", brief(loss(r, row, "noise")),
+                     brief(loss(r, row, "less")), f"{sum(found.second):.0f} of {len(found.second)}",
+                     f"{np.mean(below):.1f}" if below else ""])
+    others = [[row, *(f"{each:g}" for each in other), *(f"{each:.2f}" for each in sd[:2]),
+               f"{min(sd[2:]):.2f}-{max(sd[2:]):.2f}"] for (row, *other), sd in r.others.items()]
     return "\n\n".join([
         f"eta = {ETA:g}; ours sigma = {SIGMA:g}, c = {C:g}.  sd: of the logs, a normal"
         " approximation at the mode; the prior's is 2.\nLoss of the log likelihood: all noise"
@@ -189,46 +203,38 @@ def table(r):
         text_table(others, ["#", "sigma", "c", "sd sigma", "eta", "lengths"])])
 
 
-def below(found):
-    """Write the mean of how far the noise modes are below the others, in nats."""
-    gaps = [gap for gap, second in zip(found["worse"], found["second"], strict=True) if second]
-    return f"{np.mean(gaps):.1f}" if gaps else ""
-
-
 def figure(r):
     """Draw the responses of each row's first data set, what is lost, and the widths."""
     fig = plt.figure(figsize=(WIDTH, 8.6), layout="constrained")
     above, below = fig.subfigures(2, 1, height_ratios=(1, 1.1))
-    for ax, (row, (X, y)) in zip(above.subplots(2, 5, sharex=True).flat, r["data"].items(),
+    for ax, (row, (X, y)) in zip(above.subplots(2, 5, sharex=True).flat, r.data.items(),
                                  strict=True):
         ax.plot(np.array(X)[:, 0], y, ".", ms=2, color=COLOURS[0])
         ax.set_title(f"{row}: {ROWS[row].size} {ROWS[row].kind},\n$p$ = {ROWS[row].p},"
                      f" $n$ = {ROWS[row].n},\n"
-                     + lengths_of(row).replace("l_i", r"$\ell_i$").replace("l =", r"$\ell$ ="))
+                     + lengths_text(row).replace("l_i", r"$\ell_i$").replace("l =", r"$\ell$ ="))
     above.supxlabel("first covariate", fontsize=9)
     above.supylabel("response, data set 0", fontsize=9)
-    noise, widths_of = below.subplots(1, 2)
-    for row, found in r["rows"].items():
+    noise, deviations = below.subplots(1, 2)
+    for row, found in r.rows.items():
         style = dict(color=COLOURS[(row - 1) % 5], ls="-" if ROWS[row].n == 300 else "--")
-        noise.plot(NOISE, np.mean(found["noise"], axis=0), label=f"data set {row}", **style)
+        noise.plot(NOISE, np.mean(found.noise, axis=0), label=f"data set {row}", **style)
     noise.set_yscale("symlog", linthresh=1)
     noise.axhspan(-FLAT, FLAT, color="0.92", zorder=0)
-    noise.set(xlabel=r"share of noise in $\eta^2 + \sigma^2$",
-              ylabel=r"$\log L - \log L$ at the truth",
-              title="what is lost where more is noise")
-    for row, found in r["rows"].items():
-        for each in found["widths"]:
+    noise.set(xlabel=r"share of noise in $\eta^2 + \sigma^2$", title="what is lost where more is"
+              " noise", ylabel=r"$\log L - \log L$ at the truth")
+    for row, found in r.rows.items():
+        for each in found.widths:
             for name, values, colour, shift, shape in (
                     (r"$\sigma$", each[:1], COLOURS[4], -0.25, "s"),
                     (r"$\eta$", each[1:2], COLOURS[0], 0, "o"),
                     ("lengths", each[2:], COLOURS[2], 0.25, "^")):
-                widths_of.plot(np.full(len(values), row + shift), values, shape, ms=3,
+                deviations.plot(np.full(len(values), row + shift), values, shape, ms=3,
                                color=colour, label=name)
-    widths_of.axhline(2, color="k", ls=":", lw=1, label="the prior")
-    widths_of.set_yscale("log")
-    widths_of.set(xlabel="data set", xticks=list(ROWS), ylabel="standard deviation of the log",
-                  title="normal approximation at the mode")
-    legend_below(below, noise, widths_of)
+    deviations.axhline(2, color="k", ls=":", lw=1, label="the prior")
+    deviations.set(xlabel="data set", xticks=list(ROWS), ylabel="standard deviation of the log",
+                  yscale="log", title="normal approximation at the mode")
+    legend_below(below, noise, deviations)
     return fig
 
 

@@ -1,11 +1,10 @@
 """Wang and Neal (2013), Table 2: autocorrelation time times CPU time of each method, ten data sets.
 
 All methods on the ten data sets, 2000 iterations from the truth, of which the last two thirds are
-used.  The paper has one chain on one data set of each kind; ours has several of both, and what they
-scatter by is what its numbers are judged by.  The paper does not state the slices' width and limit,
-nor what an iteration of a mapping is: all is measured with four settings (wang/table_runs.py).  A
-cost is counted in evaluations of the posterior, those of an approximation weighted by what they
-take, and beside it in seconds.  Chains are shared with wang_table3 and wang_fig2.
+used.  The paper has one chain on one data set of each kind.  Ours has several of both, and their
+scatter is what the paper's numbers are judged by.  The paper states neither the slices' width and
+limit nor what an iteration of a mapping is: there are four settings.  A cost is counted in
+evaluations of the posterior, those of an approximation weighted by what they take, and in seconds.
 
 Run     python reproduce/wang_table2.py [--budget smoke|short|paper]
         Short has 300 iterations on data sets 1 to 5; smoke 15, of 40 cases instead of 300 and 900.
@@ -16,56 +15,76 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, average, brief, least
-from reproduce.harness.claims import table as text_table
+from algorithms.slice_sampling import slice_sampling
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
+from algorithms.wang_tempered_transitions_fast import tempered_transitions
+from reproduce.harness.claims import Claim, average, brief, least, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
-from reproduce.wang.datasets import SIGMA, C
-from reproduce.wang.printed import FASTER, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, said
-from reproduce.wang.table_claims import (
+from reproduce.wang.chains import record
+from reproduce.wang.datasets import SIGMA, C, problem
+from reproduce.wang.printed import FASTER, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, said
+from reproduce.wang.tables import (
+    COSTS,
     GAINS,
-    ahead,
+    SETTINGS,
     better_mapping,
     expected_rows,
+    factor,
     gain,
     gain_claim,
     joint_claims,
+    lead,
     mean_gain,
     printed_gain,
     scan,
+    table_rows,
 )
-from reproduce.wang.table_runs import COSTS, SETTINGS, everything
 
 NAME, WHAT = "wang_table2", "autocorrelation time times cost, ten data sets"
 MINUTES = {"paper": 240, "short": 2, "smoke": 1}
 
-# The paper's settings are with its numbers, in wang/printed.py
+# The paper's settings (Sections 6.1 and 6.2): 2000 iterations, r = s = 1, and the m of Table 2
 PAIRS = ((1, 6), (2, 7), (3, 8), (4, 9), (5, 10))  # the same with 300 and 900 cases
 SATISFACTORY = (1, 6, 7, 8, 9, 10)  # Section 6.3: those that are not 300 cases with p = 5
 POOR = (2, 3, 4, 5)
 
-# Our settings are in wang/table_runs.py, the noise and the constant of the data in wang/datasets.py
+# Ours, the same for Tables 2 and 3 and Figure 2 (wang/tables.py): a slice is 1 wide, at most ten
+# such widths, or 0.1 and three; an iteration has a mapping for each variable, or one for a sweep
 
 
 # The work
 
 
+def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
+    """Run a method on a data set of a row, from the truth; return what is stored of it."""
+    model, truth, star = problem(number, index, method, n=n)
+    rng = np.random.default_rng(seed)
+    if method == STANDARD:
+        draws = slice_sampling(truth, model, w, iterations, rng, max_widths)
+    elif method == TEMPERED:
+        draws = tempered_transitions(truth, model, star, w, iterations, rng, unit, max_widths)
+    else:
+        draws = discretizing_chain(truth, model, star, w, iterations, rng, R, S, unit, max_widths)
+    return record(draws)
+
+
 def run(experiment, cases):
-    """Return {number: row}, see cells.row_of."""
-    return everything(experiment, NAME)
+    """Return {number: {setting: {method: Cell}}}, of Table 2 and of Table 3."""
+    return table_rows(experiment, chain)
 
 
 # The claims
 
 
-def tempered(r, setting, by, numbers=POOR):
+def least_lead(r, setting, by, numbers=POOR):
     """Return the least gain of tempered transitions over the better mapping."""
-    return least(ahead(r, number, setting, TEMPERED, better_mapping(r, number, setting, by), by)
+    return least(lead(r, number, setting, TEMPERED, better_mapping(r, number, setting, by), by)
                  for number in numbers)
 
 
-def mean_tempered(r, setting, by):
+def mean_lead(r, setting, by):
     """Return the mean gain of tempered transitions over the better mapping."""
-    return average([tempered(r, setting, by, (number,)) for number in POOR])
+    return average([least_lead(r, setting, by, (number,)) for number in POOR])
 
 
 def sentence(what, key, measure, low, high, why, kind="order"):
@@ -104,22 +123,22 @@ CLAIMS = [
         [gain(r, large, setting, SOD, by) - gain(r, small, setting, SOD, by)
          for small, large in PAIRS]), 0.0, np.inf, "order, over the five kinds of data"),
     *sentence("10: log(T, SOD / Nystrom)", "substantially", lambda r, setting, by:
-              ahead(r, 10, setting, NYSTROM, SOD, by), 0.0, np.inf,
+              lead(r, 10, setting, NYSTROM, SOD, by), 0.0, np.inf,
               "order: substantially has no number, Table 2 has 2.0; of the other such data set,"
               " number 8, it has no result of Nystrom"),
     *sentence("mean log gain of the better mapping, the other six / 2 to 5", "less satisfactory",
               lambda r, setting, by: mean_gain(r, SATISFACTORY, setting, by=by)
               - mean_gain(r, POOR, setting, by=by), 0.0, np.inf, "order"),
-    *sentence("mean log(T, better mapping / tempered) over 2 to 5", "tempered", mean_tempered, 0.0,
+    *sentence("mean log(T, better mapping / tempered) over 2 to 5", "tempered", mean_lead, 0.0,
               np.inf, "order, on average"),
-    *sentence("least log(T, better mapping / tempered) of 2 to 5", "tempered", tempered, 0.0,
+    *sentence("least log(T, better mapping / tempered) of 2 to 5", "tempered", least_lead, 0.0,
               np.inf, "order, of each.  Least: in standard errors"),
     *sentence("largest log(T, better mapping / tempered) of 2 to 5", "sometimes",
-              lambda r, setting, by: max(tempered(r, setting, by, (number,)) for number in POOR),
+              lambda r, setting, by: max(least_lead(r, setting, by, (number,)) for number in POOR),
               np.log(2), np.inf, "a factor of two or more is substantial; Table 2 has 5.8 on 2"),
     *[Claim(f"{number}: log(T, tempered / better mapping), {by}", "Table 2: no advantage on 1 and"
             " 6", lambda r, number=number, by=by: scan(
-                lambda setting: -tempered(r, setting, by, (number,))), 0.0, np.inf, "order",
+                lambda setting: -least_lead(r, setting, by, (number,))), 0.0, np.inf, "order",
             "order", budgets=("paper",)) for number in (1, 6) for by in COSTS],
 ]
 
@@ -133,13 +152,13 @@ def table(r):
             cells = [row[setting][method] for setting in SETTINGS]
             if method == STANDARD:
                 name, theirs = f"{number} {printed.size} {printed.kind}", f"{printed.product:g} s"
-                values = [f"{np.exp(c['tau'].value) * c['evaluations']:.3g}" for c in cells]
-                values += [f"{np.exp(c['tau'].value) * c['seconds']:.3g} s" for c in cells]
+                values = [f"{np.exp(c.tau.value) * c.evaluations:.3g}" for c in cells]
+                values += [f"{np.exp(c.tau.value) * c.seconds:.3g} s" for c in cells]
             else:
                 name, theirs = f"  {method} {printed.m[method]}", f"{printed.ratio[method]:g}"
-                values = [brief(ratio(c["gain"][by])) for by in COSTS for c in cells]
-            lines.append([name, theirs, *values, " ".join(f"{c['AP']:.2f}" for c in cells)])
-    heads = [f"{by[:4]}. {place}" for by in COSTS for place in range(1, 5)]
+                values = [brief(factor(-c.gain[by])) for by in COSTS for c in cells]
+            lines.append([name, theirs, *values, " ".join(f"{c.accepted:.2f}" for c in cells)])
+    heads = [f"{by} {place}" for by in COSTS for place in range(1, 5)]
     names = "\n".join(f"{place}  {setting}" for place, setting in enumerate(SETTINGS, 1))
     counts = "\n".join(
         f"Rows in which SOD gains 2 or more, {by}: " + ", ".join(
@@ -152,16 +171,10 @@ def table(r):
         f" constant's\nstandard deviation, {C:g}, are ours")
 
 
-def ratio(value):
-    """Return T / T_STD of a gain."""
-    factor = np.exp(-value.value)
-    return Measured(factor, factor * value.se)
-
-
 def figure(r):
     """Draw the gains of all settings beside the paper's, a panel for each method."""
     fig, axes = panels(1, 3, 4.2, sharey=True)
-    for ax, method in zip(axes, METHODS[1:], strict=True):
+    for ax, method in zip(axes, (SOD, NYSTROM, TEMPERED), strict=True):
         numbers = [number for number in r if method in ROWS[number].methods]
         for k, (colour, setting) in enumerate(zip(COLOURS, SETTINGS, strict=False)):
             middle, ends = log_bar(*np.transpose([gain(r, n, setting, method) for n in numbers]))

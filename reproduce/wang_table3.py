@@ -1,10 +1,10 @@
 """Wang and Neal (2013), Table 3: CPU time of an iteration and autocorrelation time, ten data sets.
 
-The chains are those of Table 2 (wang/table_runs.py), with which they are stored.  An
-autocorrelation time is that of the log likelihood in the last two thirds of 2000 iterations, summed
-up to the first lag that is not significant; the literal reading of the paper's cut-off and Geyer's
-estimate stand beside it.  Seconds are ours; what is compared is their proportion, and what it says
-of the question what an iteration of a mapping is.
+The chains are those of Table 2, with which they are stored.  An autocorrelation time is that of the
+log likelihood in the last two thirds of 2000 iterations, summed up to the first lag that is not
+significant; the literal reading of the paper's cut-off and Geyer's estimate stand beside it.
+Seconds are ours; what is compared is their proportion, and what it says of the question what an
+iteration of a mapping is.
 
 Run     python reproduce/wang_table3.py [--budget smoke|short|paper]
         After wang_table2 at the same budget it takes seconds.
@@ -15,30 +15,39 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, average, brief
-from reproduce.harness.claims import table as text_table
+from algorithms.slice_sampling import slice_sampling
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
+from algorithms.wang_tempered_transitions_fast import tempered_transitions
+from reproduce.harness.claims import Claim, Measured, average, brief, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
-from reproduce.wang.chains import UNITS
-from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, said
-from reproduce.wang.table_claims import (
+from reproduce.wang.chains import UNITS, record
+from reproduce.wang.datasets import problem
+from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, said
+from reproduce.wang.tables import (
     CELLS,
+    ESTIMATORS,
     GAINS,
+    MAIN,
     OWN_SLICES,
+    SETTINGS,
+    factor,
     gain,
-    implied,
     joint_claims,
     scan,
     seconds_claim,
+    table_rows,
     tau_claim,
     tempered_share,
+    update_cost,
     z_gain,
 )
-from reproduce.wang.table_runs import ESTIMATORS, MAIN, SETTINGS, everything
 
 NAME, WHAT = "wang_table3", "times of an iteration and autocorrelation times, ten data sets"
 MINUTES = {"paper": 240, "short": 2, "smoke": 1}
 
-# The paper's settings are with its numbers, in wang/printed.py; ours are in wang/table_runs.py
+# The paper's settings (Sections 6.1 and 6.2): 2000 iterations, r = s = 1, and the m of Table 2
+# Ours, the same for Tables 2 and 3 and Figure 2 (wang/tables.py): a slice is 1 wide, at most ten
+# such widths, or 0.1 and three; an iteration has a mapping for each variable, or one for a sweep
 LARGE = (9, 10)  # n = 900, p = 5, long length scales
 IMPOSSIBLE = (3, 4, 5, 8, 9, 10)  # with "sweep", by the printed CPU times
 CLOSE, FEW = 0.75, 0.15  # rate of acceptance of a good pi*; m / n of a small one
@@ -48,9 +57,22 @@ INSTEAD = (3, 5)  # where those of tempered transitions fit "sweep"
 # The work
 
 
+def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
+    """Run a method on a data set of a row, from the truth; return what is stored of it."""
+    model, truth, star = problem(number, index, method, n=n)
+    rng = np.random.default_rng(seed)
+    if method == STANDARD:
+        draws = slice_sampling(truth, model, w, iterations, rng, max_widths)
+    elif method == TEMPERED:
+        draws = tempered_transitions(truth, model, star, w, iterations, rng, unit, max_widths)
+    else:
+        draws = discretizing_chain(truth, model, star, w, iterations, rng, R, S, unit, max_widths)
+    return record(draws)
+
+
 def run(experiment, cases):
-    """Return {number: row}, see cells.row_of."""
-    return everything(experiment, NAME)
+    """Return {number: {setting: {method: Cell}}}, of Table 2 and of Table 3."""
+    return table_rows(experiment, chain)
 
 
 # The claims
@@ -58,27 +80,27 @@ def run(experiment, cases):
 
 def overhead(r):
     """Return the least log of t* / t over (m / n)^3, of all subsets."""
-    return min(np.log(row[MAIN][SOD]["ratio"][0]) - 3 * np.log(ROWS[n].m[SOD] / ROWS[n].n)
+    return min(np.log(row[MAIN][SOD].ratio[0]) - 3 * np.log(ROWS[n].m[SOD] / ROWS[n].n)
                for n, row in r.items())
 
 
-def not_once(r):
+def density_excess(r):
     """Scan the largest distance from 1 of the evaluations of pi in a mapping."""
-    return scan(lambda setting: max(abs(cells["pi"] - 1) for row in r.values()
-                                    for method, cells in row[setting].items()
+    return scan(lambda setting: max(abs(cell.pi - 1) for row in r.values()
+                                    for method, cell in row[setting].items()
                                     if method != STANDARD))
 
 
-def close(r):
+def close_gain(r):
     """Scan the mean gain of Nystrom-Cholesky where pi* is very close to pi; nan if nowhere."""
     def gains_of(setting):
         return [gain(r, number, setting, NYSTROM, "seconds") for number in r
-                if NYSTROM in r[number][setting] and r[number][setting][NYSTROM]["AP"] >= CLOSE]
+                if NYSTROM in r[number][setting] and r[number][setting][NYSTROM].accepted >= CLOSE]
 
     return scan(lambda setting: average(gains_of(setting) or [Measured(np.nan)]))
 
 
-def nicely(r):
+def few_columns_gain(r):
     """Scan the largest gain of Nystrom-Cholesky with few columns."""
     return scan(lambda setting: max((
         gain(r, number, setting, NYSTROM, "seconds") for number in r
@@ -89,32 +111,32 @@ CLAIMS = [
     *joint_claims(tau_claim, "the autocorrelation times of Table 3 at once", CELLS),
     *[tau_claim(*cell) for cell in CELLS],
     *[seconds_claim(*cell) for cell in GAINS],
-    Claim("largest |evaluations of pi in a mapping - 1|", said("once"), not_once, 0.0, 0.0,
+    Claim("largest |evaluations of pi in a mapping - 1|", said("once"), density_excess, 0.0, 0.0,
           "a count, that of the start left out", "ours"),
     *[Claim(f"log(gain of Nystrom), {what}, seconds", said(key), measure, low, np.inf, why,
             "order", budgets=("paper",)) for key, what, measure, low, why in (
-        ("close", "mean over rows in which it is accepted three times in four", close, 0.0,
+        ("close", "mean over rows in which it is accepted three times in four", close_gain, 0.0,
          "order: quite good is better than the standard sampler; pi* is very close to pi where the"
          " rate of acceptance is .75 or more"),
-        ("small m", "largest over rows with m below .15 n", nicely, np.log(2), "order: very nicely"
-         " is twice as fast; rows 1, 6, 9 and 10"))],
+        ("small m", "largest over rows with m below .15 n", few_columns_gain, np.log(2),
+         "order: very nicely is twice as fast; rows 1, 6, 9 and 10"))],
     Claim("least log(t* / t / (m / n)^3) of SOD", said("overhead"), overhead, 0.0, np.inf,
           "order: the saving is less than m^3 to n^3", "order", budgets=("paper",)),
     *[Claim(f"{number}: acceptance rate with Nystrom, 'variable'", said("10%"),
-            lambda r, number=number: scan(lambda setting: r[number][setting][NYSTROM]["AP"], {
+            lambda r, number=number: scan(lambda setting: r[number][setting][NYSTROM].accepted, {
                 name: f"{UNITS[0]}, {name}" for name in OWN_SLICES}), CLOSE, 1.0,
             "a good approximation is mostly accepted: three times in four", "printed sentence",
             budgets=("paper",)) for number in LARGE],
     Claim("least evaluations in an update, by the printed CPU times and 'variable'", "ours: two",
-          lambda r: min(implied(r, number, UNITS[0]) for number in ROWS), 2.0, np.inf,
+          lambda r: min(update_cost(r, number, UNITS[0]) for number in ROWS), 2.0, np.inf,
           "CPU_SOD / CPU_STD = 1 / e + t* / t, with our t* / t: a slice update takes at least two,"
           " an end of its interval and a point", "ours", budgets=("paper",)),
     Claim("most evaluations in an update, by the printed CPU times and 'variable'", "ours: ten",
-          lambda r: max(implied(r, number, UNITS[0]) for number in ROWS), -np.inf, 10.0,
+          lambda r: max(update_cost(r, number, UNITS[0]) for number in ROWS), -np.inf, 10.0,
           "as the least; more than ten are not usual with any width", "ours", budgets=("paper",)),
     Claim("data sets with less than one evaluation in an update, by the printed times and 'sweep'",
           "ours: six, so that 'variable' is the paper's", lambda r: sum(
-              implied(r, number, UNITS[1]) < 1 for number in ROWS), len(IMPOSSIBLE) - 1.0,
+              update_cost(r, number, UNITS[1]) < 1 for number in ROWS), len(IMPOSSIBLE) - 1.0,
           len(IMPOSSIBLE) + 1.0, "CPU_SOD / CPU_STD = 1 / (d e) + t* / t: on six it cannot be; one"
           " more or less, as t* / t is ours", "ours", budgets=("paper",)),
     *[Claim(f"{number}: 1 / e by tempered transitions / by SOD, the printed times and 'variable'",
@@ -139,18 +161,17 @@ def table(r):
             cells = [row[setting][method] for setting in SETTINGS]
             main = row[MAIN][method]
             lines.append([f"{number} {method}", ROWS[number].tau[method],
-                          *(f"{np.exp(c['tau'].value):.3g}" for c in cells),
-                          brief(factor(main["tau"])), *(main[each] for each in ESTIMATORS),
-                          " ".join(f"{c['AP']:.2f}" for c in cells)])
+                          *(f"{np.exp(c.tau.value):.3g}" for c in cells),
+                          brief(factor(main.tau)), *(main.means[each] for each in ESTIMATORS),
+                          " ".join(f"{c.accepted:.2f}" for c in cells)])
             short.append([f"{number} {method}", ROWS[number].seconds[method],
-                          *(1e3 * c["seconds"] for c in cells),
-                          *(c["evaluations"] for c in cells), main["updates"],
-                          " ".join(f"{x:.3f}" for x in main["ratio"])])
+                          *(1e3 * c.seconds for c in cells), *(c.evaluations for c in cells),
+                          main.updates, " ".join(f"{x:.3f}" for x in main.ratio)])
     names = "\n".join(f"{place}  {setting}" for place, setting in enumerate(SETTINGS, 1))
     places = [str(place) for place in range(1, 5)]
-    implied_ = text_table(
-        [[number, *(implied(r, number, unit) for unit in UNITS),
-          *(r[number][setting][STANDARD]["updates"] for setting in OWN_SLICES.values())]
+    printed_times = text_table(
+        [[number, *(update_cost(r, number, unit) for unit in UNITS),
+          *(r[number][setting][STANDARD].updates for setting in OWN_SLICES.values())]
          for number in r], ["e by the printed CPU times", *UNITS, *OWN_SLICES])
     return "\n\n".join([
         "Means over data sets: of logs, and of tau by three estimators (first, literal, Geyer)",
@@ -158,12 +179,7 @@ def table(r):
                            "1 Geyer", "acceptance"]),
         text_table(short, ["iteration", "paper, s", *(f"{p}, ms" for p in places),
                            *(f"{p}, pi" for p in places), "e", "t* / t"]),
-        implied_, f"Settings: what an iteration of a mapping is, and the slices\n{names}"])
-
-
-def factor(value):
-    """Return the exponential of a Measured."""
-    return Measured(np.exp(value.value), np.exp(value.value) * value.se)
+        printed_times, f"Settings: what an iteration of a mapping is, and the slices\n{names}"])
 
 
 def figure(r):
@@ -175,7 +191,7 @@ def figure(r):
             if method == STANDARD and setting not in OWN_SLICES.values():
                 continue
             ax.plot(np.array(numbers) + 0.15 * (k - 1.5),
-                    [np.exp(r[number][setting][method]["tau"].value) for number in numbers],
+                    [np.exp(r[number][setting][method].tau.value) for number in numbers],
                     MARKERS[k], ms=4, color=colour, label=setting)
         ax.plot(numbers, [ROWS[number].tau[method] for number in numbers], "k*", ms=7,
                 label="paper")

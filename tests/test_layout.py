@@ -228,6 +228,26 @@ def test_the_reader_reaches_the_algorithm_within_80_lines(path):
     assert min(called.values()) <= 80
 
 
+# the figures and tables of papers whose scripts call their samplers; table 1 of Wang runs none
+EXHIBITS = [path for path in SCRIPTS if re.match(r"wang_(fig|table)\d", path.stem)]
+
+
+@pytest.mark.parametrize("path", [p for p in EXHIBITS if p.stem != "wang_table1"], ids=name)
+def test_a_function_of_the_script_calls_the_sampler_within_80_lines(path):
+    algorithms = {alias.asname or alias.name for node in tree(path).body
+                  if isinstance(node, ast.ImportFrom) and node.module.startswith("algorithms.")
+                  for alias in node.names}
+    calls = [node for function in tree(path).body if isinstance(function, ast.FunctionDef)
+             for node in ast.walk(function) if isinstance(node, ast.Call)
+             and isinstance(node.func, ast.Name) and node.func.id in algorithms]
+    assert calls and max(call.end_lineno for call in calls) <= 80
+
+
+@pytest.mark.parametrize("path", EXHIBITS, ids=name)
+def test_the_script_of_a_figure_or_table_has_at_most_250_lines(path):
+    assert len(path.read_text().splitlines()) <= 250
+
+
 @pytest.mark.parametrize("path", COMMANDS, ids=name)
 def test_no_command_is_longer_than_300_lines(path):
     assert len(path.read_text().splitlines()) <= 300

@@ -9,9 +9,15 @@ from algorithms.ess import initial_sequence, significant_lags
 from algorithms.slice_sampling import slice_sampling
 from models.gp_regression import GPRegression
 from models.interface import U, prepare
+from reproduce import wang_fig2, wang_table2, wang_table3
+from reproduce.harness.fingerprint import fingerprint
+from reproduce.harness.replicates import to_json
 from reproduce.wang import chains
-from reproduce.wang.chains import chain, clock, costs, evaluations, problem, summary, window
+from reproduce.wang.chains import clock, costs, evaluations, summary, window
+from reproduce.wang.datasets import problem
 from reproduce.wang.printed import METHODS, NYSTROM, SOD, STANDARD, TEMPERED
+
+chain = wang_table2.chain
 
 
 def test_the_window_is_the_last_two_thirds():
@@ -49,7 +55,7 @@ def test_a_chain_that_never_moves_is_one_draw():
 
 
 def test_a_chain_is_that_of_the_sampler_from_the_truth():
-    found = chain(1, 0, STANDARD, [3, 1], 30, w=0.1, max_widths=3, n=20)
+    found = chain(1, 0, STANDARD, [3, 1], 30, "variable", 0.1, 3, n=20)
     model, truth, nothing = problem(1, 0, STANDARD, n=20)
     run = slice_sampling(truth, model, 0.1, 30, np.random.default_rng([3, 1]), 3)
     assert nothing is None
@@ -61,25 +67,38 @@ def test_a_chain_is_that_of_the_sampler_from_the_truth():
     assert found["accepted"].tolist() == [1, 1, 1]
 
 
-def test_a_mapping_has_its_r_and_its_s_and_its_rates_are_of_the_whole_run(monkeypatch):
+def test_a_mapping_has_the_papers_r_and_s_and_its_rates_are_of_the_whole_run(monkeypatch):
     moved = np.zeros((12, 2, 3), bool)  # iterations, mappings, moves of the mark
     moved[:6, 0], moved[3, 1, 2] = True, True
 
     def run(x0, model, star, w, n, rng, r, s, unit, max_widths):
-        assert (w, n, r, s, unit, max_widths) == (0.1, 12, 4, 2, "sweep", 3)
+        assert (w, n, r, s, unit, max_widths) == (0.1, 12, 1, 1, "sweep", 3)
         return SimpleNamespace(
             accepted=moved, log_likelihood=rng.standard_normal(12), samples=np.zeros((12, 3)),
             counts=slice_sampling(x0, model, 1.0, 1, rng).counts)
 
-    monkeypatch.setattr(chains, "discretizing_chain", run)
-    found = chain(1, 0, SOD, 0, 12, "sweep", 0.1, 3, r=4, s=2, n=20)
+    monkeypatch.setattr(wang_table2, "discretizing_chain", run)
+    found = chain(1, 0, SOD, 0, 12, "sweep", 0.1, 3, n=20)
     assert found["accepted"] == pytest.approx([1 / 2, 1 / 36], rel=1e-14)
+
+
+def test_tables_2_and_3_and_figure_2_have_the_same_chains():
+    # each script shows its calls, and finds what another has stored
+    assert len({fingerprint(each.chain) for each in (wang_table2, wang_table3, wang_fig2)}) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_chain_of_the_tables_is_that_of_the_other_scripts(method):
+    model, truth, star = problem(1, 0, method, n=20)
+    run = chains.samples(truth, model, star, method, 9, np.random.default_rng(7), "sweep", 0.1, 3)
+    ours = chain(1, 0, method, 7, 9, "sweep", 0.1, 3, n=20)
+    assert to_json(ours) == to_json(chains.record(run))
 
 
 @pytest.mark.parametrize("unit, mappings", [("variable", 3), ("sweep", 1)])
 def test_a_mapping_evaluates_the_posterior_once(unit, mappings):
     for method, layers in ((SOD, 1), (TEMPERED, 2)):
-        found = chain(1, 0, method, 0, 20, unit=unit, n=20)
+        found = chain(1, 0, method, 0, 20, unit, 1.0, 10, n=20)
         assert found["counts"]["density"] == 1 + 20 * mappings
         assert len(found["counts"]["approximations"]) == layers
         assert found["accepted"].shape == (mappings,)

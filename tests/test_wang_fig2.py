@@ -13,14 +13,15 @@ from reproduce.harness.claims import judge
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.wang.printed import SOD, TEMPERED
-from reproduce.wang.table_runs import MAIN, SETTINGS
+from reproduce.wang.tables import MAIN, SETTINGS
+from reproduce.wang_fig2 import Sampled
 
 
 def made_up():
     """Return a result with which every claim agrees: the paper's times, known to a hundredth."""
-    return {setting: {method: {
-        "tau": [tau, 1.02 * tau],
-        "rho": [[decay ** (lag + shift) for lag in range(51)] for shift in (0, 0.01)]}
+    return {setting: {method: Sampled(
+        tau=[tau, 1.02 * tau],
+        rho=[[decay ** (lag + shift) for lag in range(51)] for shift in (0, 0.01)])
         for method, tau, decay in ((SOD, 9.32, 0.8), (TEMPERED, 1.67, 0.3))}
         for setting in SETTINGS}
 
@@ -36,7 +37,7 @@ def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
 def put(method, what, value):
     def change(result):
         for found in result.values():
-            found[method][what] = value
+            found[method] = found[method]._replace(**{what: value})
     return change
 
 
@@ -55,7 +56,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(change, wanted):
 
 
 def test_the_first_lags_by_hand():
-    found = fig2.early(made_up(), MAIN)
+    found = fig2.level(made_up(), MAIN)
     geometric = [np.mean([decay ** (lag + shift) for lag in range(1, 11) for shift in (0, 0.01)])
                  for decay in (0.8, 0.3)]
     assert found.value == pytest.approx(geometric[0] - geometric[1], rel=1e-12)
@@ -88,9 +89,8 @@ def test_the_chains_are_those_of_table_2(folder, monkeypatch):
     assert {(task["number"], task["index"]) for task in mine} == {(2, 0)}
 
 
-def test_the_table_and_the_figure_show_both():
-    result = made_up()
-    text = fig2.table(result)
+def test_the_table_shows_both():
+    text = fig2.table(made_up())
     for words in ("9.32", "1.67", f"{MAIN}: {TEMPERED}"):
         assert words in text
     for method, tau, lags in ((SOD, "9.32", "0.80 0.64 0.51"),
@@ -98,10 +98,6 @@ def test_the_table_and_the_figure_show_both():
         row = next(line for line in text.splitlines() if line.startswith(f"{MAIN}: {method}"))
         # the mean of both chains, the paper's, and lags 1, 2 and 3
         assert row.split()[-4:] == [tau, *lags.split()]
-    fig = fig2.figure(result)
-    assert [ax.get_title() for ax in fig.axes] == [
-        "mapping to a discretizing chain", "tempered transitions"]
-    plt.close(fig)
 
 
 def test_each_run_is_of_its_own_method_and_setting(monkeypatch):
@@ -119,8 +115,8 @@ def test_each_run_is_of_its_own_method_and_setting(monkeypatch):
     found = fig2.run(None, None)
     for place, setting in enumerate(SETTINGS):
         for method, j in ((SOD, 1), (TEMPERED, 3)):
-            assert found[setting][method] == {"rho": [[[j, place, 0]]],
-                                              "tau": [[5, 2, j, place, 0, 0]]}
+            assert found[setting][method] == Sampled(rho=[[[j, place, 0]]],
+                                                     tau=[[5, 2, j, place, 0, 0]])
 
 
 def test_the_interval_by_hand_and_each_number_of_its_own_setting():
@@ -129,7 +125,8 @@ def test_the_interval_by_hand_and_each_number_of_its_own_setting():
     assert claim.theirs == pytest.approx(((6 * (9.32 + 1.67) + 4) / 1333) ** 0.5, rel=1e-12)
     for place, setting in enumerate(SETTINGS):
         result = made_up()
-        result[setting][SOD] = {"tau": [5.0, 6.0], "rho": [[1.0] + [0.1] * 50, [1.0] + [0.2] * 50]}
+        result[setting][SOD] = Sampled(
+            tau=[5.0, 6.0], rho=[[1.0] + [0.1] * 50, [1.0] + [0.2] * 50])
         for claim in fig2.CLAIMS:
             before, after = claim.ours(made_up()), claim.ours(result)
             assert [a != b for a, b in zip(after.found, before.found, strict=True)] == [
@@ -140,11 +137,12 @@ def test_each_panel_shows_the_chains_of_its_method():
     result = made_up()
     for setting, found in result.items():
         if setting != MAIN:
-            for each in found.values():
-                each["rho"] = [[9.0] * 51] * 2
+            for method, each in found.items():
+                found[method] = each._replace(rho=[[9.0] * 51] * 2)
     fig = fig2.figure(result)
     for ax, method in zip(fig.axes, (SOD, TEMPERED), strict=True):
-        first, other = result[MAIN][method]["rho"]
+        assert ax.get_title() == fig2.TITLES[method]
+        first, other = result[MAIN][method].rho
         assert list(ax.containers[0].markerline.get_ydata()) == first
         assert list(ax.containers[0].markerline.get_xdata()) == list(range(51))  # from lag 0
         (line,) = [each for each in ax.get_lines() if each.get_label() == "other chains"]

@@ -12,7 +12,7 @@ from reproduce.harness.claims import BUDGETS, Measured, judge, log
 from reproduce.harness.style import plt
 from reproduce.wang.chains import NARROW, SLICES, WIDE
 from reproduce.wang.printed import ROWS, SOD, STANDARD
-from reproduce.wang.table_claims import noise
+from reproduce.wang.tables import noise
 
 
 def one(tau, cost, updates=5.0):

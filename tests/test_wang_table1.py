@@ -17,20 +17,21 @@ from reproduce.harness.style import plt
 from reproduce.wang.datasets import posterior
 from reproduce.wang.printed import ETA, ROWS, lengths
 
-FLAT = table1.FLAT
+NOISY = [1.0, -1.0, 0.0]  # sigma > eta
 
 
 def made_up():
     """Return a result with which every claim agrees."""
-    def of(row):
+    def sets(row):
         found = ROWS[row]
         lost = 0.5 if row == 2 else 30.0
-        return {"gain": [found.d / 2 + x for x in (-0.1, 0.0, 0.1)], "same": [0.0] * 3,
-                "noise": [[-0.1, -lost / 2, -lost - x] for x in (0.1, 0.2, 0.3)],
-                "less": [x if row in table1.UNKNOWN_BELOW else -900.0 - x for x in (0.1, -0.1, 0)],
-                "second": [1.0, 1.0, 1.0]}
+        return table1.DataSets(
+            widths=None, worse=None, other=[NOISY] * 3, same=[0.0] * 3,
+            gain=[found.d / 2 + x for x in (-0.1, 0.0, 0.1)],
+            noise=[[-0.1, -lost / 2, -lost - x] for x in (0.1, 0.2, 0.3)],
+            less=[x if row in table1.UNKNOWN_BELOW else -900.0 - x for x in (0.1, -0.1, 0)])
 
-    return {"rows": {row: of(row) for row in ROWS}}
+    return table1.Result({row: sets(row) for row in ROWS}, None, None)
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_it_should_be():
@@ -48,7 +49,8 @@ MOVED = {
                                     f"row {row}: loss of log L with a tenth")
        for row in table1.UNKNOWN_BELOW},
     "5 has none": (5, "less", [-1.0, -1.1, -1.0], "least loss of log L with a tenth of sigma"),
-    "7 has one mode": (7, "second", [0.0] * 3, "row 7: share of data sets with a second mode"),
+    "7 has one mode": (7, "other", [[-1.0, 1.0, 0.0]] * 3,
+                       "row 7: share of data sets with a second mode"),
 }
 
 
@@ -56,7 +58,7 @@ MOVED = {
 def test_one_quantity_moved_and_no_other_claim_differs(name):
     row, quantity, values, wanted = MOVED[name]
     result = copy.deepcopy(made_up())
-    result["rows"][row][quantity] = values
+    result.rows[row] = result.rows[row]._replace(**{quantity: values})
     (what,) = [what for what, verdict in verdicts(table1, result).items() if verdict != "agrees"]
     assert what.startswith(wanted)
 
@@ -149,22 +151,22 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     assert failures(judge(table1.CLAIMS, result, "smoke")) == []
     text = table1.table(result)
     assert text.count("\n") > len(ROWS) + len(table1.OTHER_ROWS) * len(table1.OTHERS)
-    for found in result["rows"].values():
+    for found in result.rows.values():
         # of two other data sets
-        found["noise"] += [[3 * x - 1 for x in found["noise"][0]], [50.0] * len(table1.NOISE)]
+        found.noise[1:] = [[3 * x - 1 for x in found.noise[0]], [50.0] * len(table1.NOISE)]
     figure = table1.figure(result)
     assert len(figure.findobj(plt.Axes)) == 12
     *above, noise, widths = figure.axes
-    for ax, (row, (X, y)) in zip(above, result["data"].items(), strict=True):
+    for ax, (row, (X, y)) in zip(above, result.data.items(), strict=True):
         np.testing.assert_array_equal(ax.get_lines()[0].get_xydata(), np.transpose([X[:, 0], y]))
         assert ax.get_title().startswith(f"{row}: {ROWS[row].size} {ROWS[row].kind}")
-    for line, (row, found) in zip(noise.get_lines(), result["rows"].items(), strict=False):
+    for line, (row, found) in zip(noise.get_lines(), result.rows.items(), strict=False):
         assert line.get_label() == f"data set {row}"
         np.testing.assert_allclose(line.get_xydata(), np.transpose(
-            [table1.NOISE, np.mean(found["noise"], axis=0)]), rtol=1e-12)
+            [table1.NOISE, np.mean(found.noise, axis=0)]), rtol=1e-12)
     drawn = {name: [line.get_xydata() for line in widths.get_lines() if line.get_label() == name]
              for name in (r"$\sigma$", r"$\eta$", "lengths")}
-    each = [(row, one) for row, found in result["rows"].items() for one in found["widths"]]
+    each = [(row, one) for row, found in result.rows.items() for one in found.widths]
     for (name, shift), part in zip(((r"$\sigma$", -0.25), (r"$\eta$", 0), ("lengths", 0.25)),
                                    (slice(1), slice(1, 2), slice(2, None)), strict=True):
         for points, (row, one) in zip(drawn[name], each, strict=True):

@@ -20,7 +20,7 @@ from reproduce.harness.style import legend_below, mark, panels, plain_log, style
 from reproduce.wang.chains import NARROW, SLICES, WIDE, clock
 from reproduce.wang.long_chains import cost, long_chain, together, warm
 from reproduce.wang.printed import ARD, LONG, ROWS, SOD, STANDARD, TAU, half_unit, said, shown
-from reproduce.wang.table_claims import noise
+from reproduce.wang.tables import noise
 
 NAME, WHAT = "wang_steps", "widths and limits of the slice"
 MINUTES = {"paper": 30, "short": 2, "smoke": 0.3}

@@ -20,10 +20,10 @@ from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from models.interface import U, prepare, trial
 from models.jit import njit
-from reproduce.wang.datasets import approximation, order, posterior, scaled
-from reproduce.wang.printed import KEPT, MAPPING, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S
+from reproduce.wang.datasets import problem
+from reproduce.wang.printed import KEPT, MAPPING, NYSTROM, SOD, STANDARD, TEMPERED
 
-SLICES = {"w = 1, limit 10": (1.0, 10), "w = 0.1, limit 3": (0.1, 3)}  # neither is in print
+SLICES = {"w = 1, limit 10": (1.0, 10), "w = 0.1, limit 3": (0.1, 3)}  # the paper has neither
 WIDE, NARROW = SLICES
 UNITS = ("variable", "sweep")  # what an iteration of a mapping is
 LAGS = 50  # Figure 2
@@ -38,26 +38,8 @@ def samples(x0, model, approximate, method, iterations, rng, unit, w, max_widths
     return discretizing_chain(x0, model, approximate, w, iterations, rng, r, s, unit, max_widths)
 
 
-def problem(number, index, method, m=None, n=None):
-    """Return the posterior, the truth, and what the method takes beside it (None: nothing).
-
-    m : None: the paper's, in proportion to n
-    """
-    model, truth = posterior(number, index, n)
-    if method == STANDARD:
-        return model, truth, None
-    m = scaled(ROWS[number].m[method], number, n) if m is None else m
-    return model, truth, approximation(model, method, m, order(number, index, n))
-
-
-def chain(number, index, method, seed, iterations, unit="variable", w=1.0, max_widths=10, m=None,
-          r=R, s=S, n=None):
-    """Run one chain on data set `index` of a row, from the truth; return what is kept of it.
-
-    number, index : int          row of the tables, and which of its data sets
-    method        : str          one of METHODS
-    seed          : int or list  of the chain
-    m             : None: the paper's.  n: cases, None: the paper's
+def record(run):
+    """Return what is stored of a run of a sampler.
 
     tau             of the log likelihood in the window, the last two thirds: {"first", "literal",
                     "geyer": [tau, s.e.]}, both readings of the paper's cut-off and Geyer's; a chain
@@ -65,21 +47,18 @@ def chain(number, index, method, seed, iterations, unit="variable", w=1.0, max_w
     mean, sd        of the log likelihood in the window
     rho             its autocorrelations from lag 0 to LAGS; nan if it never moves
     accepted        rates of acceptance of each mapping of an iteration; of a slice update 1
-    counts          of the run: {"density", "approximations": [...], "cache_hits", "widths",
-                    "shrinkages", "not_finite"}
-    iterations, first, last   the last state, and the first after the truth
+    counts          {"density", "approximations": [...], "cache_hits", "widths", "shrinkages",
+                    "not_finite"}
+    iterations, first, last   the first state after the truth, and the last one
     """
-    model, truth, approximate = problem(number, index, method, m, n)
-    run = samples(truth, model, approximate, method, iterations, np.random.default_rng(seed), unit,
-                  w, max_widths, r, s)
     counts = {key: np.asarray(value).tolist() for key, value in run.counts._asdict().items()}
     return summary(run.log_likelihood) | {
-        "accepted": run.accepted.mean(axis=(0, 2)), "counts": counts, "iterations": iterations,
-        "first": run.samples[0], "last": run.samples[-1]}
+        "accepted": run.accepted.mean(axis=(0, 2)), "counts": counts,
+        "iterations": len(run.samples), "first": run.samples[0], "last": run.samples[-1]}
 
 
 def summary(log_likelihood):
-    """Return what is kept of the log likelihood of a run: see `chain`."""
+    """Return what is stored of the log likelihood of a run: see `record`."""
     x = window(log_likelihood)
     found = {"first": significant_lags(x), "literal": significant_lags(x, literal=True),
              "geyer": initial_sequence(x)}
@@ -190,7 +169,7 @@ def costs(timed):
 def evaluations(found, method, unit, cost, layers=()):
     """Return the cost of an iteration of a chain, in evaluations of the posterior.
 
-    found  : what `chain` returned      cost : what `costs` returned
+    found  : what `record` returned     cost : what `costs` returned
     layers : the names of the models of the layers, as `clock` returns them for the row
 
     With "sweep" all variables change before the posterior is evaluated: from scratch.
@@ -205,6 +184,8 @@ def evaluations(found, method, unit, cost, layers=()):
 
 def warm():
     """Compile everything in this process, before others start."""
+    rng = np.random.default_rng(0)
     for method in (STANDARD, SOD, NYSTROM, TEMPERED):
-        chain(1, 0, method, 0, iterations=9, n=20)
+        model, truth, approximate = problem(1, 0, method, n=20)
+        record(samples(truth, model, approximate, method, 9, rng, "variable", 1.0, 10))
         clock(1, 0, {"": [method, "variable", 1.0, 10, None]}, 1, 2, n=20)

@@ -10,7 +10,7 @@ import numpy as np
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression, covariance
 from models.gp_subset import GPSubset
-from reproduce.wang.printed import ETA, NYSTROM, ROWS, SOD, TEMPERED, lengths
+from reproduce.wang.printed import ETA, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, lengths
 
 # Ours: the paper is silent
 SIGMA = 0.5  # of the noise
@@ -71,3 +71,15 @@ def scaled(m, number, n=None):
     if np.ndim(m):
         return tuple(scaled(each, number, n) for each in m)
     return max(2, round(m * n / ROWS[number].n))
+
+
+def problem(number, index, method, m=None, n=None):
+    """Return the posterior, the truth, and what the method takes beside it (None: nothing).
+
+    m : None: the paper's, in proportion to n
+    """
+    model, truth = posterior(number, index, n)
+    if method == STANDARD:
+        return model, truth, None
+    m = scaled(ROWS[number].m[method], number, n) if m is None else m
+    return model, truth, approximation(model, method, m, order(number, index, n))

@@ -93,11 +93,11 @@ def long_chain(number, index, method, seed, windows, unit="variable", w=1.0, max
     """Run a method from the truth for so many of the paper's windows; return what is kept.
 
     tau       of the log likelihood, of all windows together, by Geyer's sequence: [tau, s.e.];
-              as chains.chain has it where the chain never moves
+              as chains.record has it where the chain never moves
     windows   by the paper's estimator, of each
     noise     share of the states with sigma > eta
     accepted  rate of each mapping of an iteration
-    counts, iterations   of the run, as chains.chain
+    counts, iterations   of the run, as chains.record
     """
     model, _, truth = target(number, index, n)
     approximate = beside(number, index, method, m, n, columns, luck)
