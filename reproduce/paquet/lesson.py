@@ -6,18 +6,14 @@
 # Text and code are MIT; the pseudocode's numbering is the paper's. To cite: `CITATION.cff`.
 
 # %%
-import sys
-
-sys.path.insert(0, "..")  # the folder of the scripts, for the harness
-
 import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 
 from algorithms.paquet_rmhmc import rmhmc
-from reproduce.harness.mirrors import variant
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
+from reproduce.harness.mirrors import variant
 
 # %% [markdown]
 # ## A small problem

@@ -7,10 +7,6 @@
 # paper's. To cite: `CITATION.cff`.
 
 # %%
-import sys
-
-sys.path.insert(0, "..")  # the folder of the scripts, for the harness
-
 import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,8 +16,8 @@ from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
 from algorithms.shahbaba_split_hmc import normal_approximation, split_data
 from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc, normal_split_step
-from reproduce.harness.mirrors import variant
 from models.logistic_regression import LogisticRegression
+from reproduce.harness.mirrors import variant
 
 # %% [markdown]
 # ## A small problem

@@ -6,23 +6,19 @@
 # Text and code are MIT; equations and sections are the paper's. To cite: `CITATION.cff`.
 
 # %%
-import sys
-
-sys.path.insert(0, "..")  # the folder of the scripts, for the harness
-
 import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
 
-from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.ess import ess
 from algorithms.slice_sampling import slice_sampling, slice_update
-from reproduce.harness.mirrors import variant
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from models.gaussian import Gaussian
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
 from models.gp_subset import GPSubset
 from models.interface import prepare
+from reproduce.harness.mirrors import variant
 
 # %% [markdown]
 # ## A small problem

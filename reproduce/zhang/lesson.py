@@ -6,10 +6,6 @@
 # Text and code are MIT; the pseudocode's line numbers are ours. To cite: `CITATION.cff`.
 
 # %%
-import sys
-
-sys.path.insert(0, "..")  # the folder of the scripts, for the harness
-
 import arviz as az
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,8 +13,8 @@ import numpy as np
 from algorithms.ess import ess
 from algorithms.hmc import hmc
 from algorithms.zhang_sshmc import abla_path, abla_step, sshmc
-from reproduce.harness.mirrors import variant
 from models.funnel import Funnel
+from reproduce.harness.mirrors import variant
 
 # %% [markdown]
 # ## A small problem
