@@ -29,7 +29,19 @@ from harness.fingerprint import ROOT
 from harness.replicates import figures, processor, write
 from harness.run import own_version
 from harness.shards import AGAIN
-from harness.tables import COLUMNS, HEAD, Script, counts, markdown, ours, pages, read, row, told
+from harness.tables import (
+    COLUMNS,
+    HEAD,
+    Script,
+    counts,
+    markdown,
+    ours,
+    pages,
+    read,
+    row,
+    told,
+    worded,
+)
 from harness.workers import PARENT
 
 SCRIPTS = Path(__file__).resolve().parent
@@ -88,7 +100,7 @@ def results(runs, settings):
                                 for name in CLASSES), duration(r.seconds),
              duration(r.record.get("replicate_seconds", 0)), r.status] for r in runs]
     claims = [[f"`{script.name}`", c["what"], c["kind"], c["paper"],
-               ours(c) + f"; {c['note']}" * bool(c["note"]), c["verdict"], told(c)]
+               ours(c) + f"; {c['note']}" * bool(c["note"]), worded(c), told(c)]
               for script, c in made]
     return "\n".join([
         f"# Results, {settings.budget} budget", "",

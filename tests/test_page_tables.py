@@ -28,6 +28,7 @@ from harness.tables import (
     spanned,
     speed,
     table_of,
+    worded,
 )
 from shahbaba.printed import PROBLEMS
 from wang.printed import ROWS
@@ -156,6 +157,15 @@ def test_a_result_is_a_figure_a_table_what_is_wrong_in_print_and_claims():
     assert "```text\na  b\n-  -\n1  2\n\nsecond\nparagraph\n```" in of_script(FIG, "all")
     assert "```" not in of_script(FIG)
     assert "because" not in of_script(TABLE)
+
+
+def test_what_is_inconclusive_is_shown_with_its_reason():
+    one = claim("z", "inconclusive", "order", undecided="a * b are few; 9 times the runs")
+    assert worded(one) == "inconclusive: a * b are few; 9 times the runs"
+    assert worded(claim("z", "agrees", "order")) == "agrees"
+    text = of_script(FIG._replace(claims=[one]))
+    assert "| inconclusive: a \\* b are few; 9 times the runs | 2 |" in text
+    assert "inconclusive 1</summary>" in text
 
 
 def test_a_scan_is_shown_as_its_range():

@@ -202,12 +202,17 @@ def of_script(script, shown=""):
     said = ", ".join(f"{verdict} {found[verdict]}" for verdict in COLUMNS if found[verdict])
     ordered = sorted(script.claims, key=lambda claim: VERDICTS.index(claim["verdict"]))
     table = markdown(["claim", "kind", "paper", "ours", "verdict", "told from a factor of"],
-                     [[escaped(c["what"]), c["kind"], escaped(c["paper"]), spanned(c), c["verdict"],
-                       told(c)] for c in ordered])
+                     [[escaped(c["what"]), c["kind"], escaped(c["paper"]), spanned(c),
+                       escaped(worded(c)), told(c)] for c in ordered])
     parts.append("\n".join(
         [f"<details><summary>{len(script.claims)} claims of <code>{script.name}</code>:"
          f" {said}</summary>", "", *table, "", "</details>"]))
     return "\n\n".join(parts)
+
+
+def worded(claim):
+    """Give a claim's verdict, and where it is inconclusive the reason."""
+    return claim["verdict"] + f": {claim.get('undecided')}" * bool(claim.get("undecided"))
 
 
 def told(claim):
