@@ -207,10 +207,6 @@ CLAIMS = [
                                               for number in CURVES[method]]), -np.inf, np.log(1.5),
             "a good choice costs less than 1.5 times the best that was tried", "printed sentence",
             budgets=("paper",)) for method in CURVES],
-    *[Claim(f"row {number}, SOD: log(cost of a draw at the paper's m / the least)",
-            "ours: a larger subset is better", lambda r, number=number: excess(r, number, SOD),
-            np.log(1.2), np.inf, "order: a subset that is too small for its data set costs a fifth"
-            " more at least", "ours", budgets=("paper",)) for number in (1, 6)],
     *[Claim(f"row {number}, Nystrom: least m / n that works", said("nearly all"),
             lambda r, number=number: enough(r, number), 0.9, 1.0, f"95 % or more, of {MANY}: what"
             " is needed may be a little less than what is found.  For each share of the moves that"

@@ -55,8 +55,9 @@ def plan(budget):
         for method in METHODS[:2] if ard or budget == "short" else ROWS[number].methods:
             for name in settings(number, method):
                 windows = WINDOWS_ARD if ard else WINDOWS[method]
+                chains = CHAINS.get((number, method), 2)
                 found.append((number, method, name, *{
-                    "paper": (windows, CHAINS.get((number, method), 2), None), "short": (4, 2, None),
+                    "paper": (windows, chains, None), "short": (4, 2, None),
                     "smoke": (1, 2, SMALL)}[budget]))
     return found
 
