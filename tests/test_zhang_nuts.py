@@ -10,7 +10,7 @@ import pytest
 import rivals.nuts
 import zhang_nuts as script
 from algorithms.ess import initial_sequence
-from harness.claims import Measured, judge
+from harness.claims import UNMADE, Measured, judge
 from harness.style import plt
 from models.funnel import Funnel
 from models.gaussian import Gaussian
@@ -278,7 +278,7 @@ def test_distance_is_the_largest_of_means_and_deviations():
 def test_few_effective_draws_cannot_tell():
     result = made_up()
     for field in ("ess", "ess_squares"):
-        for place, verdict in ((0, "inconclusive"), (1, "agrees")):  # log v, a weight
+        for place, verdict in ((0, UNMADE), (1, "agrees")):  # log v, a weight
             f = result["found"]["credit", SSHMC]
             few = getattr(f, field).copy()
             few[place] = 4 * 49  # in four chains
