@@ -140,10 +140,13 @@ def table(r):
             brief(expected_rows(r, setting, SOD, by, np.log(2))) for setting in SETTINGS)
         + f"; Table 2: {sum(row.ratio[SOD] <= 0.5 for row in ROWS.values())} of ten"
         for by in COSTS) if set(r) == set(ROWS) else ""
+    means = "\n".join(f"Mean gain of SOD over the ten rows, geometric, {by}: " + ", ".join(
+        brief(ratio(-mean_gain(r, ROWS, setting, SOD, by))) for setting in SETTINGS)
+        + f"; Table 2: {np.exp(TABLE_MEAN):.2f}" for by in COSTS) if counts else ""
     return text_table(lines, ["T_STD, T / T_STD", "paper", *heads, "acceptance"]) + (
-        f"\n\nSettings: what an iteration of a mapping is, and the slices\n{names}\n\n{counts}"
-        f"\n\nT_STD is in evaluations and in seconds.  The noise of the data, {SIGMA}, and the"
-        f" constant's\nstandard deviation, {C:g}, are ours")
+        f"\n\nSettings: what an iteration of a mapping is, and the slices\n{names}\n\n{counts}\n"
+        f"{means}\n\nT_STD is in evaluations and in seconds.  The noise of the data, {SIGMA}, and"
+        f" the constant's\nstandard deviation, {C:g}, are ours")
 
 
 def ratio(value):

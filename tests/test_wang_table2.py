@@ -189,8 +189,15 @@ def test_the_table_and_the_figure_show_print_and_ours():
     result = made_up()
     text = table2.table(result)
     for words in ("47.46 s", "SOD 300", "tempered (130, 65)", "0.67", "sweep, w = 0.1, limit 3",
-                  "Table 2: 4 of ten", "The noise of the data, 0.5"):
+                  "Table 2: 4 of ten", "; Table 2: 1.85", "The noise of the data, 0.5"):
         assert words in text
+    for row in result.values():
+        for k, cells in enumerate(row.values()):
+            cells[SOD]["gain"] = {by: Measured(np.log(2 + k + 4 * j), 0.1)
+                                  for j, by in enumerate(COSTS)}
+    text = table2.table(result)  # a tenth of each of ten: 0.1 / 10^.5
+    assert "geometric, evaluations: 2.000 (0.063), 3.000 (0.095), 4.00 (0.13), 5.00 (0.16);" in text
+    assert "geometric, seconds: 6.00 (0.19), 7.00 (0.22), 8.00 (0.25), 9.00 (0.28);" in text
     fig = table2.figure(result)
     assert [ax.get_title() for ax in fig.axes] == [SOD, NYSTROM, TEMPERED]
     assert len(fig.axes[0].containers) == len(SETTINGS)
