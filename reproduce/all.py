@@ -39,6 +39,7 @@ from reproduce.harness.tables import (
     read,
     row,
     told,
+    worded,
 )
 from reproduce.harness.workers import PARENT
 
@@ -92,7 +93,7 @@ def results(runs, settings):
                                 for name in CLASSES), duration(r.seconds),
              duration(r.record.get("replicate_seconds", 0)), r.status] for r in runs]
     claims = [[f"`{script.name}`", c["what"], c["kind"], c["paper"],
-               ours(c) + f"; {c['note']}" * bool(c["note"]), c["verdict"], told(c)]
+               ours(c) + f"; {c['note']}" * bool(c["note"]), worded(c), told(c)]
               for script, c in made]
     return "\n".join([
         f"# Results, {settings.budget} budget", "",

@@ -2,8 +2,12 @@
 
 Not a figure of the paper.  Three checks of its printed numbers, without any data: every product of
 the two tables against its factors, with the g of Section 3.3, whatever the digits that rounding
-took away; every printed g against that definition; and every sentence that one method beats another
-against the error of an autocorrelation time that is estimated from 36 batches.
+took away; every printed g against that definition; and every comparison of two methods against the
+error of an autocorrelation time that is estimated from 36 batches.
+
+That a printed estimate is below another is no claim: their ratio has an error of 40 %, which no
+computing of ours makes smaller.  All orders are in the table, those that the errors support and the
+others, and a sentence of the paper is one claim, over all its rows and columns.
 
 Run     python reproduce/shahbaba_errata.py    the options change nothing
 Writes  figures/shahbaba_errata.png, .txt (comparisons and claims), .json
@@ -103,6 +107,11 @@ def product_claim(name, method, measure):
         ITSELF, MISPRINTS.get((name, method, measure)), printed=theirs)
 
 
+def longer(r, name):
+    """Return by how much the s / g of data splitting over that of HMC is above 1."""
+    return r["g"][name, "HMC"] / r["g"][name, "data"] / r["s"][name, "data"] - 1.0
+
+
 NOISE = ("Monte Carlo: theirs, from 36 batches for each of the two chains, and the rounding of tau"
          " and s (least: in standard errors)")
 CLAIMS = [
@@ -113,24 +122,21 @@ CLAIMS = [
             "rounding; by Section 3.3, g is L, or (f M + 1 - f) L for data splitting",
             ITSELF, MISPRINTS.get((name, method, "g")), printed=number(name, "g", method))
       for name, problem in PROBLEMS.items() for method in METHODS],
-    *[Claim(f"Simulated: s, HMC / {method}", "order", lambda r, m=method: r["s"]["Simulated", m],
-            1.0, np.inf, "Section 3.3.1: CPU times are substantially lower; the standard error is"
-            " that of rounding", ITSELF) for method in METHODS[1:]],
-    *[Claim(f"{name}: s / g, data splitting / HMC", "slightly larger",
-            lambda r, n=name: r["g"][n, "HMC"] / r["g"][n, "data"] / r["s"][n, "data"], 1.0, np.inf,
-            "Section 3.3: s is close to proportional to g, except for slightly larger than expected"
-            " times for data splitting; the standard error is that of rounding",
-            ITSELF, MISPRINTS.get((name, "s"))) for name in PROBLEMS],
+    Claim("Simulated: s, HMC / either split, least", "order", lambda r: least(
+              r["s"]["Simulated", method] - 1.0 for method in METHODS[1:]) + 1.0, 1.0, np.inf,
+          "Section 3.3.1: CPU times are substantially lower; the standard error is that of rounding"
+          " (least: in standard errors)", ITSELF),
+    Claim("Four problems: s / g, data splitting / HMC, least", "slightly larger",
+          lambda r: least(longer(r, name) for name in PROBLEMS) + 1.0, 1.0, np.inf,
+          "Section 3.3: s is close to proportional to g, except for slightly larger than expected"
+          " times for data splitting; the standard error is that of rounding (least: in standard"
+          " errors)", ITSELF, MISPRINTS["Simulated", "s"]),
     Claim("Chess: tau_beta x g, normal - data, products of the factors with g = L", "246 - 224",
           lambda r: (r["product"]["Chess", "normal", "tau_beta x g"]
                      - r["product"]["Chess", "data", "tau_beta x g"]),
           0.0, np.inf, "Section 3.3.2: the latter performs better in terms of tau_beta x g; the"
           " order of the two numbers, whatever their errors", ITSELF,
           MISPRINTS["Chess", "data", "normal"]),
-    *[Claim(printed.sentence(*key, measures), "order",
-            lambda r, key=key, measures=measures: least(r["log"][*key, m] for m in measures),
-            0.0, np.inf, f"{where}.  {NOISE}", ITSELF)
-      for *key, measures, where in printed.SENTENCES],
     *[Claim(f"Four problems: mean log(HMC / {method}), least of the four products", "order",
             lambda r, method=method: least(
                 average(r["log"][name, method, "HMC", m] for name in PROBLEMS) for m in MEASURES),

@@ -93,6 +93,15 @@ def test_results_say_of_which_run_they_are_and_how_long_it_took(everything):
     assert "| `wang_m` |  |  |  |  |  | 3 min | 90 min | 2 |" in lines
 
 
+def test_what_is_inconclusive_has_its_reason_beside_the_verdict(everything):
+    every, _ = everything
+    claim = {"what": "a", "kind": "order", "paper": "3", "value": 1.0, "se": 1.0, "known": None,
+             "verdict": "inconclusive", "power": 2.0, "note": "", "cell": "",
+             "undecided": "by luck"}
+    text = every.results([every.Run("wang_m", 0, 2.0, {"claims": [claim]})], Settings("short"))
+    assert "| `wang_m` | a | order | 3 | 1.0 ± 1.0 | inconclusive: by luck | 2 |" in text
+
+
 def test_all_is_well(everything, tmp_path):
     every, script = everything
     script("paquet_fig1")

@@ -6,16 +6,21 @@ import re
 import numpy as np
 import pytest
 
-from reproduce.harness import claims
+from reproduce.harness import (
+    claims,
+    replicates,
+)
 from reproduce.harness.claims import (
     CLASSES,
     KINDS,
+    UNMADE,
     VERDICTS,
     Claim,
     Declared,
     Measured,
     Scan,
     average,
+    counted,
     failures,
     joint,
     judge,
@@ -26,6 +31,7 @@ from reproduce.harness.claims import (
     report,
     verdict,
 )
+from reproduce.harness.run import Settings, record
 
 INF = math.inf
 
@@ -311,6 +317,53 @@ def test_an_estimate_of_a_smoke_run_does_not_fail(found, smoke):
     outlived = claim(1, 2, known=KNOWN)._replace(ours=lambda result: Measured(1.5, 0.1))
     assert judge([outlived], None, "smoke")[0].verdict == "inconclusive"
     assert failures(judge([outlived], None, "short"))
+
+
+@pytest.mark.parametrize(("kind", "found", "wanted"), [
+    ("ours", Measured(1.5, math.nan), UNMADE), ("ours", Measured(9.0, math.nan), UNMADE),
+    ("ours", Measured(math.nan, math.nan), "differs"), ("ours", Measured(1.5, 0.1), "agrees"),
+    ("printed number", Measured(1.5, math.nan), "inconclusive"),
+    ("order", Measured(1.5, math.nan), "inconclusive"),
+    ("ours", Scan((1, 2), (Measured(1.5, math.nan), Measured(9.0, math.nan))), UNMADE),
+    ("ours", Scan((1, 2), (Measured(9.0, 0.1), Measured(9.0, math.nan))), "not specified")])
+def test_a_check_of_ours_whose_error_is_not_known_is_no_claim(kind, found, wanted, tmp_path,
+                                                              monkeypatch):
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path)
+    findings = judge([claim(kind=kind, ours=lambda r: found, what="chains that hardly move"),
+                      claim(what="good")], 1.5, "paper")
+    assert [f.verdict for f in findings] == [wanted, "agrees"]
+    saved = record("x_fig7", findings, replicates.Experiment("x_fig7", Settings("smoke")))
+    unmade = wanted == UNMADE
+    assert [c["what"] for c in saved["claims"]] == ["chains that hardly move"] * (not unmade) + [
+        "good"]
+    assert saved.get("unmade", []) == ["chains that hardly move"] * unmade
+    text = " ".join(report(findings).split())
+    assert ("no claim is made of what is not to be trusted" in text) == unmade
+    assert "chains that hardly move" in text  # and not hidden
+    assert saved["verdicts"] == counted(findings) and UNMADE not in counted(findings)
+    assert bool(failures(findings)) == (wanted == "differs")
+
+
+def test_what_is_inconclusive_says_why_computing_does_not_tell():
+    def said(found, low=0.0, kind="order", theirs=0.0, why="the data are few"):
+        made = claim(low, INF if kind == "order" else 2.0, kind, theirs=theirs, undecided=why,
+                     ours=lambda r: found)
+        (finding,) = judge([made], None, "paper")
+        assert (finding.undecided == "") == (finding.verdict != "inconclusive" or not why)
+        assert (f"undecided: {finding.undecided}" in " ".join(report([finding]).split())) == bool(
+            finding.undecided)
+        return finding.undecided
+
+    more = "; 4 standard errors take {} times the runs, if the value stays"
+    assert said(Measured(0.1, 0.1)) == "the data are few" + more.format(16)  # (4 x .1 / .1)^2
+    assert said(Measured(-0.3, 0.1)) == "the data are few" + more.format("1.8")
+    assert said(Measured(2.3, 0.1), 1.0, "ours") == "the data are few" + more.format("1.8")
+    for found, theirs in ((Measured(0.3, 0.1), 0.5), (Measured(1e-9, 0.1), 0.0),
+                          (Measured(0.0, 0.1), 0.0), (Measured(0.3, math.nan), 0.0),
+                          (Scan((1, 2), (Measured(0.1, 0.1),) * 2), 0.0)):
+        assert said(found, theirs=theirs) == "the data are few"
+    assert said(Measured(0.5, 0.1)) == ""  # agrees
+    assert said(Measured(0.1, 0.1), why="") == ""
 
 
 def test_two_claims_about_one_quantity_are_refused():

@@ -7,7 +7,12 @@ import numpy as np
 import pytest
 
 from reproduce.harness import replicates
-from reproduce.harness.claims import Claim, Measured, Scan
+from reproduce.harness.claims import (
+    UNMADE,
+    Claim,
+    Measured,
+    Scan,
+)
 from reproduce.harness.clocks import Retimed, judged
 from reproduce.harness.replicates import Missing, kind_of
 from reproduce.harness.run import Settings
@@ -87,10 +92,21 @@ def test_a_claim_that_takes_times_of_two_kinds_is_not_judged_and_no_other(other)
     for finding in findings:
         assert ("several kinds of processors" in finding.claim.why) == (
             finding.verdict == "inconclusive")
+        assert ("one kind of processor" in finding.undecided) == (finding.verdict == "inconclusive")
         assert all((kind in finding.claim.why) == (finding.verdict == "inconclusive")
                    for kind in one.clocks)
     assert [str(f.ours) for f in findings] == [  # numbers stay, to be read as what they are
         str(f.ours) for f in judged(SCRIPT, *experiment([NEW] * 3), None)]
+
+
+def test_a_check_that_is_no_claim_is_none_whatever_its_times():
+    def unsure(ours):
+        return lambda r: Measured(ours(r), np.nan)
+
+    parts = SCRIPT | {"CLAIMS": [claim("two data sets", unsure(CLAIMS[2].ours)), CLAIMS[2]._replace(
+        what="the same, with an error")]}
+    assert [f.verdict for f in judged(parts, *experiment([NEW, OLD, NEW]), None)] == [
+        UNMADE, "inconclusive"]
 
 
 @pytest.mark.parametrize(("gap", "verdicts"), [

@@ -139,6 +139,7 @@ def test_every_claim_is_what_its_replicates_give(script):
         assert rest == wanted and len(numbers) == len(others)
         assert all(map(close, numbers, others)), (a, b)
     assert left_out or ours["verdicts"] == committed["verdicts"]
+    assert ours.get("unmade") == committed.get("unmade")
 
 
 def slower(value, rng, times=False):
@@ -230,6 +231,12 @@ def test_the_committed_picture_is_drawn_again_and_all_of_it_can_be_read(script, 
     # a point of a line may be rounded into the next pixel; the least mark has a dozen pixels
     assert ours.shape == theirs.shape
     assert np.sum(np.abs(ours - theirs).max(axis=2) > 32) <= 5
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_whatever_is_inconclusive_says_why_more_computing_does_not_tell(name):
+    claims = json.loads((FIGURES / f"{name}.json").read_text())["claims"]
+    assert all(len(c["undecided"].split()) > 5 for c in claims if c["verdict"] == "inconclusive")
 
 
 @pytest.mark.parametrize("path", PACKS, ids=lambda path: path.name)

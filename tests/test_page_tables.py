@@ -24,6 +24,7 @@ from reproduce.harness.tables import (
     row,
     score,
     speed,
+    worded,
 )
 from reproduce.shahbaba.printed import PROBLEMS
 from reproduce.wang.printed import ROWS
@@ -127,6 +128,12 @@ def test_the_tables_of_the_papers_have_as_many_numbers():
 def test_what_has_not_been_run_is_named_and_when_its_results_come_it_is_not():
     assert contents(SCRIPTS, "wang")["claims"]().endswith("in no count: `wang_rivals`.")
     assert "in no count" not in score([FIG, TABLE])
+
+
+def test_what_is_inconclusive_is_shown_with_its_reason():
+    one = claim("z", "inconclusive", "order", undecided="a * b are few; 9 times the runs")
+    assert worded(one) == "inconclusive: a * b are few; 9 times the runs"
+    assert worded(claim("z", "agrees", "order")) == "agrees"
 
 
 def test_markup_in_a_cell_is_no_markup():

@@ -11,7 +11,10 @@ import pytest
 from algorithms.ais import combine
 from judging import verdicts
 from reproduce.beyond import paquet_logz as script
-from reproduce.harness.claims import Measured
+from reproduce.harness.claims import (
+    UNMADE,
+    Measured,
+)
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.paquet.digits import digits_3v5
@@ -260,12 +263,12 @@ def test_a_bad_approximation_moves_its_own_claim(N):
     ("SciPy's cdf", 4.9, True)])
 def test_a_claim_that_rests_on_too_few_runs_cannot_be_told(method, effective, few):
     result = made_up({(method, 8): script.Estimate(Measured(-7.99, 0.02), effective, 60)})
-    assert changed(result) == ({f"{method}: error / s.e., N = 8": "inconclusive"} if few else {})
+    assert changed(result) == ({f"{method}: error / s.e., N = 8": UNMADE} if few else {})
 
 
 def test_a_reference_with_too_few_runs_leaves_all_samplers_untold():
     result = made_up({("tilting", 365): script.Estimate(Measured(-365, 0.01), 4.0, 60)})
-    assert changed(result) == {"AISq-RMHMC: error / s.e., N = 365": "inconclusive"}
+    assert changed(result) == {"AISq-RMHMC: error / s.e., N = 365": UNMADE}
 
 
 def test_an_error_counts_the_errors_of_both():

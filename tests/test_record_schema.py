@@ -15,6 +15,7 @@ from reproduce.harness import replicates
 from reproduce.harness.claims import (
     BUDGETS,
     KINDS,
+    UNMADE,
     VERDICTS,
     Claim,
     Declared,
@@ -32,6 +33,7 @@ CLAIMS = [
     Claim("of one draw", "> 0", lambda r: Measured(1.0, math.nan), 0, math.inf, "more", "order"),
     Claim("a misprint", "7", lambda r: 5.0, 7, 7, "rounding", "printed sentence",
           Declared("2 + 3", "2026-01-02T03:04", "", "a sum")),
+    Claim("not to be trusted", "1", lambda r: Measured(1.0, math.nan), 0, 2, "theory", "ours"),
     Claim("a scan", "1", lambda r: Scan(("eps = 1", 2), (Measured(0.0), Measured(1.0, 0.1))),
           -0.5, 0.5, "numerics", "ours")]
 
@@ -42,7 +44,7 @@ def made(tmp_path, monkeypatch):
     monkeypatch.setattr(replicates, "FIGURES", tmp_path)
     findings = judge(CLAIMS, None, "paper")
     assert [f.verdict for f in findings] == [
-        "agrees", "inconclusive", "known difference", "not specified"]
+        "agrees", "inconclusive", "known difference", UNMADE, "not specified"]
     experiment = replicates.Experiment("x_fig7", Settings("smoke"))
     return json.loads(replicates.to_json(record("x_fig7", findings, experiment)))
 
@@ -71,7 +73,8 @@ def test_a_record_of_today_is_valid(made):
 
 
 def test_nothing_in_a_record_can_be_left_out_or_added(made):
-    for key in made:
+    assert made["unmade"] == ["not to be trusted"] and "undecided" in made["claims"][1]
+    for key in made.keys() - {"unmade"}:  # which is there where something is
         assert not valid({k: v for k, v in made.items() if k != key}), key
     assert not valid(made | {"more": ""})
     for k, claim in enumerate(made["claims"]):
@@ -97,7 +100,9 @@ def test_nothing_in_a_record_can_be_left_out_or_added(made):
     (["claims", 0, "scan"], {"settings": [1], "found": [[0.0, 0.0]]}),
     (["claims", 2, "known"], None), (["claims", 2, "known", "why"], ""),
     (["claims", 2, "known", "derived"], "yesterday"), (["claims", 2, "known", "cause"], None),
-    (["claims", 3, "value"], 0.0), (["claims", 3, "scan"], {}),
+    (["claims", 0, "undecided"], "why"), (["claims", 1, "undecided"], None),
+    (["claims", 1, "verdict"], "agrees"), (["unmade"], []), (["unmade"], [""]),
+    (["unmade"], "all"), (["claims", 3, "value"], 0.0), (["claims", 3, "scan"], {}),
     (["claims", 3, "scan", "settings"], []), (["claims", 3, "scan", "found"], []),
     (["claims", 3, "scan", "found", 0], [0.0]), (["claims", 3, "scan", "found", 0], 0.0),
     (["claims", 3, "scan", "found", 0], [0.0, 0.1, 0.2]),

@@ -26,7 +26,7 @@ def made_up():
         for setting in SETTINGS}
 
 
-ORDER, EARLY, NUMBER = (claim.what for claim in fig2.CLAIMS)
+(NUMBER,) = (claim.what for claim in fig2.CLAIMS)
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
@@ -42,11 +42,10 @@ def put(method, what, value):
 
 
 @pytest.mark.parametrize("change, wanted", [
-    (put(TEMPERED, "tau", [15.0, 15.1]), {ORDER, NUMBER}),
+    (put(TEMPERED, "tau", [15.0, 15.1]), {NUMBER}),
     (put(TEMPERED, "tau", [0.5, 0.51]), {NUMBER}),
-    (put(SOD, "tau", [1.0, 1.01]), {ORDER, NUMBER}),
-    (put(SOD, "rho", [[1.0] + [0.0] * 50, [1.0] + [0.001] * 50]), {EARLY}),
-], ids=["tempered slow", "tempered faster", "mapping fast", "mapping uncorrelated"])
+    (put(SOD, "tau", [1.0, 1.01]), {NUMBER}),
+], ids=["tempered slow", "tempered faster", "mapping fast"])
 def test_one_quantity_moved_and_no_other_claim_differs(change, wanted):
     result = copy.deepcopy(made_up())
     change(result)
@@ -90,7 +89,8 @@ def test_the_chains_are_those_of_table_2(folder, monkeypatch):
 
 
 def test_the_table_shows_both():
-    text = fig2.table(made_up())
+    result = made_up()
+    text = fig2.table(result)
     for words in ("9.32", "1.67", f"{MAIN}: {TEMPERED}"):
         assert words in text
     for method, tau, lags in ((SOD, "9.32", "0.80 0.64 0.51"),
@@ -98,6 +98,14 @@ def test_the_table_shows_both():
         row = next(line for line in text.splitlines() if line.startswith(f"{MAIN}: {method}"))
         # the mean of both chains, the paper's, and lags 1, 2 and 3
         assert row.split()[-4:] == [tau, *lags.split()]
+    # what no claim is about: log(9.413 / 1.687), two chains 2 % apart; and the early lags
+    ahead = next(line for line in text.splitlines() if line.startswith(f"{MAIN}  "))
+    assert ahead.split()[-4:-2] == ["1.719", "(0.014)"]
+    assert ahead.split()[-2] == f"{fig2.level(result, MAIN).value:.5f}"
+    fig = fig2.figure(result)
+    assert [ax.get_title() for ax in fig.axes] == [
+        "mapping to a discretizing chain", "tempered transitions"]
+    plt.close(fig)
 
 
 def test_each_run_is_of_its_own_method_and_setting(monkeypatch):
@@ -120,7 +128,7 @@ def test_each_run_is_of_its_own_method_and_setting(monkeypatch):
 
 
 def test_the_interval_by_hand_and_each_number_of_its_own_setting():
-    width, claim = 0.005 / 9.32 + 0.005 / 1.67, fig2.CLAIMS[2]
+    width, claim = 0.005 / 9.32 + 0.005 / 1.67, fig2.CLAIMS[0]
     assert (claim.low, claim.high) == pytest.approx((-width, width), rel=1e-12)
     assert claim.theirs == pytest.approx(((6 * (9.32 + 1.67) + 4) / 1333) ** 0.5, rel=1e-12)
     for place, setting in enumerate(SETTINGS):

@@ -21,7 +21,8 @@ def made_up():
         part = np.log(m / ROWS[number].n / 0.25)
         curves.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {})[m] = {
             "draw": Measured(1.0 + 0.6 * part**2, 0.02), "luck": 0.1,
-            "accepted": 0.6 if columns == PIVOTED else 0.4 + m / 1e5}
+            "accepted": (rate := 0.6 if columns == PIVOTED else 0.4 + m / 1e5),
+            "rate": Measured(rate, 0.01)}
     return {"n": {number: row.n for number, row in ROWS.items()}, "curves": curves,
             "eigen": {number: {"all": Measured(9.0, 0.1), "first m": Measured(4.0, 0.1)}
                       for number in script.EIGEN},
@@ -52,9 +53,6 @@ MOVED = {
         "SOD: log(cost of a draw, m outside / in 10 to 50 % of n), mean over rows"]),
     "the paper's m of Nystrom is bad": (small_m_of_the_paper, [
         f"Nystrom: {COST}, mean over rows"]),
-    "the paper's m of row 6 is the best": (
-        lambda r: script.at_papers(r, 6, SOD).update(draw=Measured(0.95, 0.02)),
-        [f"row 6, SOD: {COST}"]),
     "half of the columns do for row 7": (
         lambda r: r["refused"][7].update({0.5: Measured(0.8, 0.01)}),
         ["row 7, Nystrom: least m / n that works"]),
@@ -67,7 +65,8 @@ MOVED = {
         lambda r: r["curves"][9][NYSTROM][RANDOM][90].update(accepted=0.1),
         ["row 9, Nystrom of 10 %: acceptance rate"]),
     "pivots are no better": (
-        lambda r: [each.update(accepted=0.1) for each in r["curves"][4][NYSTROM][PIVOTED].values()],
+        lambda r: [each.update(rate=Measured(0.3, 0.01))
+                   for each in r["curves"][4][NYSTROM][PIVOTED].values()],
         ["row 4, Nystrom: acceptance, pivoted columns less random ones"]),
 }
 
@@ -97,7 +96,26 @@ def test_subsets_of_one_size():
     found = script.put(lucks)
     assert found["draw"] == (2.0, pytest.approx(3**-0.5)) and found["luck"] == 1.0
     assert found["accepted"] == pytest.approx(0.4)
+    # deviations of -.2, -.1 and .3: .14 / 2 / 3
+    assert found["rate"] == pytest.approx((0.4, (0.14 / 6) ** 0.5))
     assert script.put(lucks[:1])["draw"] == (1.0, 0.3) and np.isnan(script.put(lucks[:1])["luck"])
+
+
+def test_what_pivots_gain_has_the_errors_of_the_chains_and_not_the_scatter_over_m():
+    kinds = {PIVOTED: {9: {"rate": Measured(0.9, 0.03)}, 30: {"rate": Measured(1.0, 0.04)}},
+             RANDOM: {9: {"rate": Measured(0.1, 0.04)}, 30: {"rate": Measured(0.9, 0.03)},
+                      40: {"rate": Measured(0.95, 0.01)}}}  # the paper's m has random ones alone
+    found = script.pivoting({"curves": {4: {NYSTROM: kinds}}}, 4)
+    assert found == pytest.approx((0.45, 0.05 / 2**0.5))
+
+
+def test_both_kinds_of_columns_have_as_many_chains():
+    plan = script.plan("paper")
+    for number in script.BOTH_COLUMNS:
+        for columns in (RANDOM, PIVOTED):
+            mine = [(m, luck) for each, method, kind, m, luck in plan
+                    if (each, method, kind) == (number, NYSTROM, columns)]
+            assert len(mine) == 3 * len({m for m, _ in mine}) == len(set(mine))
 
 
 def test_how_many_columns_are_enough_depends_on_what_works():

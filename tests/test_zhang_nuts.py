@@ -20,7 +20,11 @@ from reproduce.beyond.rivals.moments import (
     together,
     worst,
 )
-from reproduce.harness.claims import Measured, judge
+from reproduce.harness.claims import (
+    UNMADE,
+    Measured,
+    judge,
+)
 from reproduce.harness.style import plt
 from reproduce.zhang.non_centred import NonCentred
 from reproduce.zhang.nuts import nuts
@@ -285,7 +289,7 @@ def test_distance_is_the_largest_of_means_and_deviations():
 def test_few_effective_draws_cannot_tell():
     result = made_up()
     for field in ("ess", "ess_squares"):
-        for place, verdict in ((0, "inconclusive"), (1, "agrees")):  # log v, a weight
+        for place, verdict in ((0, UNMADE), (1, "agrees")):  # log v, a weight
             f = result["found"]["credit", SSHMC]
             few = getattr(f, field).copy()
             few[place] = 4 * 49  # in four chains

@@ -207,7 +207,7 @@ CLAIMS = [
           budgets=LONG),
     *[Claim(f"{name}: log(ESS per second, {a} / {b})", "ours",
             lambda r, n=name, a=a, b=b: faster(r, n, a, b), 0.0, np.inf, f"order; {why}", "ours",
-            budgets=LONG)
+            budgets=LONG, undecided="to be run again, with chains of other lengths, not more")
       for a, b, why in (
           (NUTS, SSHMC, "which of them to use"),
           (SSHMC, RMHMC, "Zhang and Sutton's statement, on problems of others; chains that are too"

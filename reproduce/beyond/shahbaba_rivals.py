@@ -163,21 +163,24 @@ def off(r, name, method):
 
 
 LONG, ORDER = ("paper",), "order; by the worst component, of values and of squares"
+AGAIN = ("to be run again, with longer pilot chains, by which other settings may be taken: more"
+         " chains of these would decide about the settings")
 CLAIMS = [claim for name in SETS for claim in (
     Claim(f"{name}: log(ESS per gradient, the better split / HMC), unit masses",
           "Split HMC is more efficient", lambda r, n=name: better(r, n, PAPERS, ("HMC",)), 0.0,
           np.inf, ORDER + "; the paper's comparison, with HMC tuned as much", "printed sentence",
-          budgets=LONG),
+          budgets=LONG, undecided=AGAIN),
     Claim(f"{name}: log(ESS per gradient, {MASS} / the better split)", "ours",
           lambda r, n=name: better(r, n, (MASS,), PAPERS), 0.0, np.inf, ORDER
           + ": the mass takes the scales out of the problem, a split some of them", "ours",
-          budgets=LONG),
+          budgets=LONG, undecided=AGAIN),
     Claim(f"{name}: log(ESS per second, {MASS} / the better split)", "ours",
           lambda r, n=name: better(r, n, (MASS,), PAPERS, "per second"), 0.0, np.inf, ORDER, "ours",
-          budgets=LONG),
+          budgets=LONG, undecided=AGAIN),
     Claim(f"{name}: log(ESS per gradient, {SPLITS[0]} / {MASS})", "ours",
           lambda r, n=name: better(r, n, SPLITS[:1], (MASS,)), 0.0, np.inf, ORDER
-          + ": with the same mass, the paper's split of the normal part", "ours", budgets=LONG),
+          + ": with the same mass, the paper's split of the normal part", "ours", budgets=LONG,
+          undecided=AGAIN),
     Claim(f"{name}: cost of the mode / saved by the better split in {SAVED} effective draws",
           "often negligible", lambda r, n=name: map_cost(r, n), 0.0, NEGLIGIBLE,
           "Section 4: the cost of the MAP estimate is often negligible compared to the potential"

@@ -46,7 +46,9 @@ SHORT_PARTS = {SOD: (0.06, 0.2, 0.4), NYSTROM: (0.06, 0.2)}
 MANY = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)  # columns of Nystrom, as parts of n
 REFUSED = (2, 3, 7, 8)  # rows of short lengths and p = 5
 WORKS = (0.25, 0.5, 0.75)  # of the moves are accepted where it works: the paper does not say
-LUCK = {"paper": 3, "short": 2, "smoke": 2}  # subsets of each size; where that takes long one
+# subsets of each size; where that takes long one.  Of pivoted columns there is one choice, and so
+# many chains: the difference to random ones has the error of both
+LUCK = {"paper": 3, "short": 2, "smoke": 2}
 LONGEST = {SOD: 3, NYSTROM: 1}  # windows of 1333 iterations of a chain, paper; else 1
 SMALL = 20  # cases, at the smoke budget
 ITERATIONS = {300: 300, 900: 40}  # where only acceptance is wanted, by n
@@ -75,7 +77,8 @@ def plan(budget):
             n = cases_of(number, budget)
             for columns in (RANDOM, PIVOTED)[: 1 + (method == NYSTROM and number in BOTH_COLUMNS)]:
                 long = ROWS[number].kind == ARD or (method, n) == (NYSTROM, 900)
-                lucks = LUCK[budget] if columns == RANDOM and not long else 1
+                several = number in BOTH_COLUMNS and method == NYSTROM
+                lucks = LUCK[budget] if several or not long else 1
                 found += [(number, method, columns, m, luck)
                           for m in sizes(number, method, budget, n) for luck in range(lucks)]
     return found
@@ -124,6 +127,7 @@ def put(lucks):
     draws = [one["draw"] for one in lucks]
     return {"draw": pooled(draws),
             "accepted": float(np.mean([one["accepted"] for one in lucks])),
+            "rate": mean([one["accepted"] for one in lucks]),
             "luck": float(np.std([d.value for d in draws], ddof=1)) if len(draws) > 1 else np.nan}
 
 
@@ -194,10 +198,9 @@ def enough(r, number):
 
 
 def pivoting(r, number):
-    """Return the mean gain in acceptance by pivoted columns, over all m."""
+    """Return the mean gain in acceptance by pivoted columns over all m, with the chains' error."""
     kinds = r["curves"][number][NYSTROM]
-    return mean([kinds[PIVOTED][m]["accepted"] - kinds[RANDOM][m]["accepted"]
-                 for m in kinds[PIVOTED]])
+    return average([kinds[PIVOTED][m]["rate"] - kinds[RANDOM][m]["rate"] for m in kinds[PIVOTED]])
 
 
 CHOSEN = "Section 6.1: the parameters of each method were chosen to give good performance"
@@ -213,10 +216,6 @@ CLAIMS = [
                                               for number in CURVES[method]]), -np.inf, np.log(1.5),
             "a good choice costs less than 1.5 times the best that was tried", "printed sentence",
             budgets=("paper",)) for method in CURVES],
-    *[Claim(f"row {number}, SOD: log(cost of a draw at the paper's m / the least)",
-            "ours: a larger subset is better", lambda r, number=number: excess(r, number, SOD),
-            np.log(1.2), np.inf, "order: a subset that is too small for its data set costs a fifth"
-            " more at least", "ours", budgets=("paper",)) for number in (1, 6)],
     *[Claim(f"row {number}, Nystrom: least m / n that works", said("nearly all"),
             lambda r, number=number: enough(r, number), 0.9, 1.0, f"95 % or more, of {MANY}: what"
             " is needed may be a little less than what is found.  For each share of the moves that"

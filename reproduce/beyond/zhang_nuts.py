@@ -137,7 +137,9 @@ def ahead(r, name, better, other, per):
 def order(name, better, other, per, note):
     """Make the claim of ours that a sampler is ahead of another on a model."""
     return Claim(f"{name}: log(worst ESS per {per}, {better} / {other})", "ours", lambda r: ahead(
-        r, name, better, other, per), 0.0, np.inf, f"order: {note}", "ours", budgets=("paper",))
+        r, name, better, other, per), 0.0, np.inf, f"order: {note}", "ours", budgets=("paper",),
+        undecided="to be run again, with settings by a longer search: more chains of these would"
+        " decide about the settings")
 
 
 BY_GRADIENT = "a gradient of SSHMC and of RMHMC(Gibbs) is that of one block, and costs less"

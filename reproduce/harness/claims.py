@@ -12,6 +12,13 @@ too weak               would agree, but a printed value that is wrong by a facto
 not specified          depends on a setting that the paper does not state: some scanned ones differ
 every setting differs  no scanned setting has what the paper prints
 
+Where it is inconclusive the claim says why more computing does not help, or how much would.
+
+Three things are no claims, whatever they come to: what another claim says already, by another cost,
+estimator or row; an order of ours that nothing predicts, which is a number with its error in the
+table; and a check of ours where too little is known of an error (nan: chains are not to be
+trusted), which `judge` leaves out and the report names.
+
 A true number is more than 2 standard errors away once in 22 times and more than 4 once in 16000: of
 281 true numbers about 13 would be inconclusive, and the chance that any differs is 2 %.
 """
@@ -35,6 +42,7 @@ CLASSES = {"printed numbers, each once": KINDS[:1], "sentences and orders": KIND
            "checks of ours": KINDS[5:]}  # which a score shows apart, and never sums
 VERDICTS = ("differs", "every setting differs", "known difference", "not specified",
             "inconclusive", "too weak", "agrees")
+UNMADE = "no claim"  # in place of a verdict: what is measured is not to be trusted
 AGREE, DIFFER = 2, 4  # combined standard errors
 WEAK = 3.0  # a claim that could not tell such a factor does not agree
 WIDTH = 100  # of the text reports
@@ -140,6 +148,7 @@ class Claim(NamedTuple):
     cell: str = ""  # the printed number, which may have several claims; "": of `what`
     printed: float = math.nan  # the number that `low` and `high` surround, if a factor of it makes
     #                            sense and `what` is no logarithm
+    undecided: str = ""  # why more computing does not help, or would: said where inconclusive
 
 
 class Finding(NamedTuple):
@@ -150,6 +159,7 @@ class Finding(NamedTuple):
     verdict: str
     power: float = math.nan  # see power()
     note: str = ""
+    undecided: str = ""  # see more()
 
 
 def measured(x):
@@ -188,7 +198,11 @@ def least(estimates):
     return min(map(measured, estimates), key=lambda m: m.value / m.se)
 
 
-def joint(what, claims, budgets=("paper",)):
+OF_PRINT = ("the errors of the printed numbers are their own: more of our runs do not make them"
+            " smaller")
+
+
+def joint(what, claims, budgets=("paper",), undecided=OF_PRINT):
     """Return the claim that all of `claims`, numbers of one table and method, agree together.
 
     Of independent numbers the squares of (ours - theirs) / error add up to a chi-squared number.
@@ -212,7 +226,7 @@ def joint(what, claims, budgets=("paper",)):
     return Claim(what, "all of these numbers at once", ours, 0.0, 0.0,
                  "the normal deviate of a chi-squared probability, of 1 standard error; the errors"
                  " of both sides in quadrature, and rounding, which is uniform", "joint test",
-                 budgets=budgets, theirs=1.0)
+                 budgets=budgets, theirs=1.0, undecided=undecided)
 
 
 def chi_squared(claims, found):
@@ -254,7 +268,10 @@ def judge(claims, result, budget):
             found, one = verdict(claim, ours), ours
         if found == "differs" and claim.known and not claim.known.before:
             note = "; ".join(filter(None, (note, "declared after the run")))
-        finding = Finding(claim, ours, found, power(claim, one), note)
+        if untrusted(claim, ours):
+            found = UNMADE
+        finding = Finding(claim, ours, found, power(claim, one), note,
+                          more(claim, ours) * (found == "inconclusive"))
         hasty = budget == "smoke" and is_estimate(ours) and failures([finding])
         findings.append(finding._replace(verdict="inconclusive") if hasty else finding)
     return findings
@@ -285,6 +302,24 @@ def verdict(claim, ours):
     if math.isnan(se) or outside > (-AGREE if order else AGREE) * error:
         return "inconclusive"
     return "too weak" if weak(claim, ours) else "agrees"
+
+
+def untrusted(claim, ours):
+    """Tell whether a check of ours is none: there is a number, and too little is known of its s.e.
+    """
+    found = ours.found if isinstance(ours, Scan) else [ours]
+    return claim.kind == "ours" and all(
+        math.isnan(m.se) and not math.isnan(m.value) for m in found)
+
+
+def more(claim, ours):
+    """Say why more computing does not tell, and how much would if the value stayed what it is."""
+    if not claim.undecided or claim.theirs or isinstance(ours, Scan) or not ours.se > 0:
+        return claim.undecided
+    nearest = min(abs(ours.value - claim.low), abs(ours.value - claim.high))
+    times = (DIFFER * ours.se / nearest) ** 2 if nearest else math.inf
+    return claim.undecided + (f"; {DIFFER} standard errors take {times:.2g} times the runs, if the"
+                              " value stays") * (times < 1e4)
 
 
 def power(claim, ours):
@@ -375,7 +410,7 @@ def report(findings):
     """
     blocks = []
     for kind in VERDICTS[:-1]:
-        for claim, ours, found, factor, note in findings:
+        for claim, ours, found, factor, note, undecided in findings:
             if found == kind:
                 reasons = [claim.why] + [f"known: {claim.known.why}; {declaration(claim.known)}"
                                          for _ in range(bool(claim.known))]
@@ -383,7 +418,8 @@ def report(findings):
                     [f"{found:22} {claim.what}",
                      f"{'':23}ours {number(ours)}   paper: {claim.paper}   accepted"
                      f" {interval(claim.low, claim.high, claim.theirs)}{told(factor)}"]
-                    + [filled(text, " " * 23) for text in filter(None, [note, *reasons])]))
+                    + [filled(text, " " * 23) for text in filter(None, [
+                        note, *reasons, f"undecided: {undecided}" * bool(undecided)])]))
     agreeing = [f for f in findings if f.verdict == "agrees"]
     notes = {why: f"[{k}]" for k, why in enumerate(
         dict.fromkeys(f.claim.why for f in agreeing), 1)}
@@ -394,6 +430,9 @@ def report(findings):
               notes[f.claim.why]] for f in agreeing],
             ["agrees", "ours", "paper", "accepted", "power", "why"]))
         blocks.append("\n".join(filled(f"{mark} {why}", "") for why, mark in notes.items()))
+    if unmade := [f"{f.claim.what}: {number(f.ours)}" for f in findings if f.verdict == UNMADE]:
+        blocks.append(filled(f"{UNMADE} is made of what is not to be trusted, where too little is"
+                             f" known of an error: {'; '.join(unmade)}", ""))
     blocks += [f"FAILS: {line}" for line in failures(findings)]
     return "\n\n".join([*blocks, counted(findings)])
 

@@ -9,7 +9,10 @@ own clocks: those of another script, whose replicates it may use too, are that o
 import math
 import random
 
-from reproduce.harness.claims import judge
+from reproduce.harness.claims import (
+    UNMADE,
+    judge,
+)
 from reproduce.harness.replicates import TIMES, Missing, kind_of, to_json
 
 # by which the logs of times are changed, at random: much and often, or an order may stay as it is;
@@ -91,8 +94,10 @@ def judged(study, experiment, result, cases):
 
 def mixed(finding, kinds):
     """Return a finding whose times are of such kinds of processors, not judged if these differ."""
-    if len(kinds) < 2:
+    if len(kinds) < 2 or finding.verdict == UNMADE:
         return finding
     why = (f"{finding.claim.why}.  Not judged: the times are of several kinds of processors,"
            f" {' and '.join(kinds)}, and say nothing of each other")
-    return finding._replace(claim=finding.claim._replace(why=why), verdict="inconclusive")
+    return finding._replace(claim=finding.claim._replace(why=why), verdict="inconclusive",
+                            undecided="more runs do not help: all times have to be of one kind of"
+                            " processor")

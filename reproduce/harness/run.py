@@ -18,7 +18,14 @@ from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from reproduce.harness.claims import BUDGETS, counted, failures, measured, report
+from reproduce.harness.claims import (
+    BUDGETS,
+    UNMADE,
+    counted,
+    failures,
+    measured,
+    report,
+)
 from reproduce.harness.clocks import judged
 from reproduce.harness.cluster import ClusterError
 from reproduce.harness.files import DataError, undamaged
@@ -254,15 +261,20 @@ def written(table, findings, experiment, note=""):
 
 def record(name, findings, experiment):
     """Return what a script saves as JSON: its claims, and where they come from."""
-    claims = []
-    for claim, ours, found, factor, note in findings:
-        entry = {k: v for k, v in claim._asdict().items() if k not in ("ours", "budgets")}
+    claims, unmade = [], [f.claim.what for f in findings if f.verdict == UNMADE]
+    for claim, ours, found, factor, note, undecided in findings:
+        if found == UNMADE:
+            continue
+        entry = {k: v for k, v in claim._asdict().items()
+                 if k not in ("ours", "budgets", "undecided")}
         entry["known"] = claim.known._asdict() if claim.known else None
         scan = {"scan": ours._asdict()} if hasattr(ours, "found") else measured(ours)._asdict()
-        claims.append(entry | scan | {"verdict": found, "power": factor, "note": note})
+        claims.append(entry | scan | {"verdict": found, "power": factor, "note": note}
+                      | ({"undecided": undecided} if found == "inconclusive" else {}))
     return {
         "name": name, "budget": experiment.budget, "seed": experiment.seed,
         "jobs": experiment.jobs, "verdicts": counted(findings), "claims": claims,
+        **({"unmade": unmade} if unmade else {}),
         "replicate_seconds": experiment.seconds, "clocks": experiment.clocks,
         "version": own_version(), **machine(),
         "platform": platform.platform(),

@@ -196,6 +196,11 @@ def described(script):
 # What a script found
 
 
+def worded(claim):
+    """Give a claim's verdict, and where it is inconclusive the reason."""
+    return claim["verdict"] + f": {claim.get('undecided')}" * bool(claim.get("undecided"))
+
+
 def told(claim):
     """Format the factor by which the printed value would have to be wrong to be told."""
     return f"{claim['power']:.3g}" if np.isfinite(claim["power"]) else "-"
