@@ -274,46 +274,26 @@ def auxiliary_theta(r_theta, Phi, model):
 
 
 @njit
-def U1_by_parts(theta, Phi, r_phi, model):
-    """Put the conditional of theta and the auxiliary potential together."""
-    return U_theta(theta, Phi, model) + auxiliary_phi(r_phi, precompute_theta(theta, model), model)
+def add_nothing(g, theta, r_phi, model):
+    """Leave g as it is: where M_phi is constant, auxiliary_phi does not depend on theta."""
 
 
-@njit
-def U2_by_parts(Phi, Theta, r_theta, model):
-    """Put the conditional of phi and the auxiliary potential together."""
-    return U_phi(Phi, Theta, model) + auxiliary_theta(r_theta, Phi, model)
+@dispatch(arg=3, default=add_nothing)
+def add_grad_auxiliary_phi(g, theta, r_phi, model):
+    """Add to g (n,), in place, the gradient of auxiliary_phi with respect to theta.
 
-
-@njit
-def grad_U1_of_a_constant_mass(theta, Phi, r_phi, model):
-    """The gradient of U_theta: the auxiliary potential of a constant M_phi has none."""
-    return grad_U_theta(theta, Phi, model)
-
-
-@dispatch(arg=3, default=U1_by_parts)
-def U1(theta, Phi, r_phi, model):
-    """Potential energy of H_1, Zhang and Sutton's (7), up to a constant in theta -> float."""
-
-
-@dispatch(arg=3, default=grad_U1_of_a_constant_mass)
-def grad_U1(theta, Phi, r_phi, model):
-    """Gradient of U1 with respect to theta.  (n,)."""
-
-
-@dispatch(arg=3, default=U2_by_parts)
-def U2(Phi, Theta, r_theta, model):
-    """Potential energy of H_2, Zhang and Sutton's (10), up to a constant in phi -> float.
-
-    It is U_phi, minus the logs of p(theta | phi) and p(phi), plus auxiliary_theta, A(r_theta | phi)
-    + log |M_theta| / 2.  The sign of the last is not the printed one (algorithms/zhang_sshmc.py).
-    Samplers need its gradient alone, grad_U2.
+    With that of U_theta it is the gradient of Zhang and Sutton's (7), U_1.
     """
 
 
 @dispatch(arg=3)
 def grad_U2(Phi, Theta, r_theta, model):
-    """Gradient of U2 with respect to phi.  (h,)."""
+    """Gradient of Zhang and Sutton's (10), U_2, with respect to phi.  (h,).
+
+    U_2 is U_phi, minus the logs of p(theta | phi) and p(phi), plus auxiliary_theta, A(r_theta |
+    phi) + log |M_theta| / 2.  The sign of the last is not the printed one: see
+    algorithms/zhang_sshmc.py.
+    """
 
 
 # Of a hierarchical model, for RMHMC within Gibbs (algorithms/rmhmc_within_gibbs.py) alone
