@@ -74,7 +74,7 @@ U = interface.U.register(GPVariational)(gp_regression.U_of_cache.py_func)
 
 
 @njit
-def with_gap(energy, memory, q, model):
+def add_gap(energy, memory, q, model):
     """Add trace(K - Q) / (2 sigma^2) to an energy, if it is finite: else B is of no state."""
     if not np.isfinite(energy):
         return energy
@@ -87,14 +87,14 @@ def with_gap(energy, memory, q, model):
 def prepare(q, model):
     """Compute the kernel, B, B'B and U."""
     cache = gp_nystrom.prepare(q, model.nystrom)
-    return GPCache(cache.q, with_gap(cache.U, cache.memory, q, model), cache.memory)
+    return GPCache(cache.q, add_gap(cache.U, cache.memory, q, model), cache.memory)
 
 
 @interface.trial.register(GPVariational)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs the factor M only."""
     energy = gp_nystrom.trial(cache, k, value, model.nystrom)
-    return with_gap(energy, cache.memory, interface.changed(cache.q, k, value), model)
+    return add_gap(energy, cache.memory, interface.changed(cache.q, k, value), model)
 
 
 @interface.commit.register(GPVariational)

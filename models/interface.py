@@ -42,12 +42,12 @@ def grad_U(q, model):
 
 
 @njit
-def one_after_the_other(q, model):
+def U_then_grad_U(q, model):
     """Return U and grad U at q, each by itself."""
     return U(q, model), grad_U(q, model)
 
 
-@dispatch(arg=1, default=one_after_the_other)
+@dispatch(arg=1, default=U_then_grad_U)
 def U_and_grad_U(q, model):
     """U and its gradient at q, for models that have both in less time than one after the other."""
 
@@ -83,12 +83,12 @@ def case_entropy(q, model):
 
 
 @njit
-def all_of_it(energy, q, model):
+def negate(energy, q, model):
     """-U, for a model whose U has no prior in it."""
     return -energy
 
 
-@dispatch(arg=2, default=all_of_it)
+@dispatch(arg=2, default=negate)
 def log_likelihood_of(energy, q, model):
     """Log probability of the data given q, from U(q) = energy: the prior taken off, no more work.
 
@@ -300,12 +300,12 @@ def grad_U2(Phi, Theta, r_theta, model):
 
 
 @njit
-def the_same(Phi, model):
+def identity(Phi, model):
     """Phi itself: the metric is M_theta."""
     return Phi
 
 
-@dispatch(arg=1, default=the_same)
+@dispatch(arg=1, default=identity)
 def fisher_theta(Phi, model):
     """Return the factor of a metric for theta that does not depend on theta: F, a NamedTuple.
 
