@@ -45,6 +45,70 @@ from models.interface import dispatch
 from models.jit import check_interrupt, njit, public
 
 
+@njit
+def ais_run(model, betas, kernel, rng):
+    """One run of annealed importance sampling.
+
+    Mirror of Neal 2001, Section 2.
+
+    L_beta is linear in beta, so line 4 adds (beta_k - beta_(k-1)) (L_1 - L_0), which is O(N).
+    The transition at beta_B = 1 does not change the weight; it makes x_B a state of the posterior.
+
+    Parameters: as for ais.  Returns (log_w, x, accepted, energy_error), the last two (B,).
+    """
+    B = betas.size - 1
+    accepted, energy_error = np.empty(B, np.bool_), np.empty(B)
+    # 1   draw x_0 ~ q, exactly
+    x = draw_q(model, rng)
+    # 2   log w := 0
+    log_w = 0.0
+    # 3   for k = 1, ..., B
+    for k in range(1, B + 1):
+        check_interrupt()
+        # 4   log w := log w + L_(beta_k)(x_(k-1)) - L_(beta_(k-1))(x_(k-1))
+        log_w += (betas[k] - betas[k - 1]) * log_ratio(x, model)
+        # 5   x_k := a transition from x_(k-1) that leaves p_(beta_k) invariant
+        #     theirs  no transition at the last distribution, beta_B = 1
+        #     ours    one at each beta_k, k = 1, ..., B
+        #     why     Paquet and Fraccaro, Section 5, have a kernel "at each" beta; the last does
+        #             not change the weight, and makes x_B a state of the posterior
+        #     test    test_weights_are_the_telescoping_sum_of_L
+        #     theirs  silent about energies that are infinite or not numbers
+        #     ours    such a proposal is rejected by every kernel, and counted in `divergences`
+        #     why     a state of energy -inf would be accepted, and never left again
+        #     test    test_paquet_rmhmc.py::test_line_30_rejects_an_energy_that_is_not_finite
+        x, accepted[k - 1], energy_error[k - 1] = transition(
+            x, at_beta(model, betas[k]), kernel, rng)
+    # 6   return log w, x_B
+    return log_w, x, accepted, energy_error
+
+
+@njit
+def ais(model, betas, kernel, runs, rng):
+    """Run annealed importance sampling `runs` times, from q at beta = 0 to the posterior.
+
+    The mean of exp(log_weights) estimates p(y) without bias: see combine.
+
+    Parameters
+    ----------
+    model  : GPClassification     from_prior: q is the prior; from_ep: EP's Gaussian.  Its own beta
+                                  is not used
+    betas  : (B + 1,) float64     strictly increasing from 0 to 1: see geometric_ladder
+    kernel : HMC or RMHMC         the transition at every beta (or RMHMCMirror)
+    runs   : int >= 1             independent runs
+    rng    : Generator            advanced, per run, by N normals, then by B transitions
+
+    Returns an AIS.  Raises ValueError, naming the argument, for anything else.
+    """
+    B = betas.size - 1
+    out = AIS(np.empty(runs), np.empty((runs, model.y.size)), np.empty((runs, B), np.bool_),
+              np.empty((runs, B)))
+    for r in range(runs):
+        out.log_weights[r], out.samples[r], out.accepted[r], out.energy_error[r] = ais_run(
+            model, betas, kernel, rng)
+    return out
+
+
 class HMC(NamedTuple):
     """Transition kernel: one transition of algorithms.hmc with unit masses."""
 
@@ -166,69 +230,7 @@ def check_ais(model, betas, kernel, runs, rng):
             validate.generator("rng", rng))
 
 
-@njit
-def ais_run(model, betas, kernel, rng):
-    """One run of annealed importance sampling.
-
-    Mirror of Neal 2001, Section 2.
-
-    L_beta is linear in beta, so line 4 adds (beta_k - beta_(k-1)) (L_1 - L_0), which is O(N).
-    The transition at beta_B = 1 does not change the weight; it makes x_B a state of the posterior.
-
-    Parameters: as for ais.  Returns (log_w, x, accepted, energy_error), the last two (B,).
-    """
-    B = betas.size - 1
-    accepted, energy_error = np.empty(B, np.bool_), np.empty(B)
-    # 1   draw x_0 ~ q, exactly
-    x = draw_q(model, rng)
-    # 2   log w := 0
-    log_w = 0.0
-    # 3   for k = 1, ..., B
-    for k in range(1, B + 1):
-        check_interrupt()
-        # 4   log w := log w + L_(beta_k)(x_(k-1)) - L_(beta_(k-1))(x_(k-1))
-        log_w += (betas[k] - betas[k - 1]) * log_ratio(x, model)
-        # 5   x_k := a transition from x_(k-1) that leaves p_(beta_k) invariant
-        #     theirs  no transition at the last distribution, beta_B = 1
-        #     ours    one at each beta_k, k = 1, ..., B
-        #     why     Paquet and Fraccaro, Section 5, have a kernel "at each" beta; the last does
-        #             not change the weight, and makes x_B a state of the posterior
-        #     test    test_weights_are_the_telescoping_sum_of_L
-        #     theirs  silent about energies that are infinite or not numbers
-        #     ours    such a proposal is rejected by every kernel, and counted in `divergences`
-        #     why     a state of energy -inf would be accepted, and never left again
-        #     test    test_paquet_rmhmc.py::test_line_30_rejects_an_energy_that_is_not_finite
-        x, accepted[k - 1], energy_error[k - 1] = transition(
-            x, at_beta(model, betas[k]), kernel, rng)
-    # 6   return log w, x_B
-    return log_w, x, accepted, energy_error
-
-
-@public(check_ais)
-@njit
-def ais(model, betas, kernel, runs, rng):
-    """Run annealed importance sampling `runs` times, from q at beta = 0 to the posterior.
-
-    The mean of exp(log_weights) estimates p(y) without bias: see combine.
-
-    Parameters
-    ----------
-    model  : GPClassification     from_prior: q is the prior; from_ep: EP's Gaussian.  Its own beta
-                                  is not used
-    betas  : (B + 1,) float64     strictly increasing from 0 to 1: see geometric_ladder
-    kernel : HMC or RMHMC         the transition at every beta (or RMHMCMirror)
-    runs   : int >= 1             independent runs
-    rng    : Generator            advanced, per run, by N normals, then by B transitions
-
-    Returns an AIS.  Raises ValueError, naming the argument, for anything else.
-    """
-    B = betas.size - 1
-    out = AIS(np.empty(runs), np.empty((runs, model.y.size)), np.empty((runs, B), np.bool_),
-              np.empty((runs, B)))
-    for r in range(runs):
-        out.log_weights[r], out.samples[r], out.accepted[r], out.energy_error[r] = ais_run(
-            model, betas, kernel, rng)
-    return out
+ais = public(check_ais)(ais)
 
 
 def last_step(y, q):

@@ -37,32 +37,6 @@ from models.linalg import cholesky, log_det, solve_lower_matrix
 from models.special import curvature, log_Phi
 
 
-class EP(NamedTuple):
-    """The Gaussian q = N(mu, Sigma) that EP ends with, and its log evidence."""
-
-    log_Z: float  # EP's approximation of log p(y)
-    mu: np.ndarray  # (N,)
-    Sigma: np.ndarray  # (N, N), (K^-1 + diag tau)^-1
-    tau: np.ndarray  # (N,) site precisions, >= 0
-    nu: np.ndarray  # (N,) site precisions times site means; mu = Sigma nu
-    sweeps: int  # sweeps over all sites that were made
-    converged: bool  # did the last one change log_Z by less than tol, with every site updated?
-
-
-def check_ep(K, y, tol=1e-8, max_sweeps=100, damping=1.0):
-    """Check the arguments of ep."""
-    K = validate.covariance("K", K)
-    y = validate.labels("y", y, K.shape[0])
-    tol = validate.real("tol", tol, 0.0, open_low=True)
-    max_sweeps = validate.count("max_sweeps", max_sweeps)
-    damping = validate.real("damping", damping, 0.0, 1.0, open_low=True)
-    if not cholesky(K)[1]:
-        raise ValueError("K must be positive definite, but its Cholesky factorisation fails; its"
-                         f" smallest eigenvalue is {np.linalg.eigvalsh(K)[0]:.3g}")
-    return K, y, tol, max_sweeps, damping
-
-
-@public(check_ep)
 @njit
 def ep(K, y, tol, max_sweeps, damping):
     r"""Approximate the posterior and the evidence of p(y, f) = N(f; 0, K) prod_n Phi(y_n f_n).
@@ -153,6 +127,34 @@ def ep(K, y, tol, max_sweeps, damping):
     # 17  compute log Z using (3.65), (3.73) and (3.74) and the existing L
     # 18  return: nu, tau, log Z
     return EP(log_Z, mu, Sigma, tau, nu, sweeps, converged)
+
+
+class EP(NamedTuple):
+    """The Gaussian q = N(mu, Sigma) that EP ends with, and its log evidence."""
+
+    log_Z: float  # EP's approximation of log p(y)
+    mu: np.ndarray  # (N,)
+    Sigma: np.ndarray  # (N, N), (K^-1 + diag tau)^-1
+    tau: np.ndarray  # (N,) site precisions, >= 0
+    nu: np.ndarray  # (N,) site precisions times site means; mu = Sigma nu
+    sweeps: int  # sweeps over all sites that were made
+    converged: bool  # did the last one change log_Z by less than tol, with every site updated?
+
+
+def check_ep(K, y, tol=1e-8, max_sweeps=100, damping=1.0):
+    """Check the arguments of ep."""
+    K = validate.covariance("K", K)
+    y = validate.labels("y", y, K.shape[0])
+    tol = validate.real("tol", tol, 0.0, open_low=True)
+    max_sweeps = validate.count("max_sweeps", max_sweeps)
+    damping = validate.real("damping", damping, 0.0, 1.0, open_low=True)
+    if not cholesky(K)[1]:
+        raise ValueError("K must be positive definite, but its Cholesky factorisation fails; its"
+                         f" smallest eigenvalue is {np.linalg.eigvalsh(K)[0]:.3g}")
+    return K, y, tol, max_sweeps, damping
+
+
+ep = public(check_ep)(ep)
 
 
 @njit

@@ -117,7 +117,7 @@ def autocovariance(x):
 
     Raises ValueError if x has another shape, is empty or is not finite.
     """
-    return covariances(checked(x, ONE_CHAIN, 1))
+    return covariances(check_draws(x, ONE_CHAIN, 1))
 
 
 def initial_sequence(x, monotone=True):
@@ -145,14 +145,14 @@ def initial_sequence(x, monotone=True):
     """
     if not isinstance(monotone, bool | np.bool_):
         raise ValueError(f"monotone must be True or False, not {monotone!r}")
-    x = checked(x, ONE_CHAIN, 5)
+    x = check_draws(x, ONE_CHAIN, 5)
     n = len(x)
 
     def estimate(column):
         if is_constant(column):
             return np.nan, np.nan, np.nan, 0
-        tau, pairs = initial_sequence_tau(covariances(unit_scaled(column)), bool(monotone))
-        tau = limited(tau, n)
+        tau, pairs = initial_sequence_tau(covariances(scale_to_unit(column)), bool(monotone))
+        tau = limit(tau, n)
         return tau, n / tau, tau * np.sqrt(2 * (4 * pairs - 1) / n), 2 * pairs
 
     return InitialSequence(*by_coordinate(estimate, x.reshape(n, -1).T, x.shape[1:]))
@@ -176,15 +176,15 @@ def combined_chains(x):
     Raises ValueError if x has another shape, fewer draws or entries that are not finite.
     Source: Vehtari et al. (2021), Sections 2 and 3.2, as far as the header's departures.
     """
-    x = checked(x, SEVERAL_CHAINS, 5)
+    x = check_draws(x, SEVERAL_CHAINS, 5)
     m, n = x.shape[:2]
 
     def estimate(chains):
         if is_constant(chains):
             return np.nan, np.nan
-        chains = unit_scaled(chains)
+        chains = scale_to_unit(chains)
         gamma = np.mean([covariances(chain) for chain in chains], axis=0)
-        tau = limited(combined_tau(gamma, chains.mean(axis=1)), m * n)
+        tau = limit(combined_tau(gamma, chains.mean(axis=1)), m * n)
         return tau, m * n / tau
 
     return CombinedChains(*by_coordinate(estimate, np.moveaxis(x.reshape(m, n, -1), 2, 0),
@@ -211,14 +211,14 @@ def batch_means(x):
     Raises ValueError if x has another shape, fewer draws or entries that are not finite.
     Source: Shahbaba et al. (2014), Section 3.3.
     """
-    x = checked(x, ONE_CHAIN, 8)
+    x = check_draws(x, ONE_CHAIN, 8)
     n = len(x)
 
     def estimate(column):
         if is_constant(column):
             return np.nan, np.nan, np.nan
-        tau, k = batch_means_tau(unit_scaled(column))
-        tau = limited(tau, n)
+        tau, k = batch_means_tau(scale_to_unit(column))
+        tau = limit(tau, n)
         return tau, n / tau, tau * np.sqrt(2 / (k - 1))
 
     return BatchMeans(*by_coordinate(estimate, x.reshape(n, -1).T, x.shape[1:]))
@@ -245,15 +245,15 @@ def significant_lags(x, literal=False):
     """
     if not isinstance(literal, bool | np.bool_):
         raise ValueError(f"literal must be True or False, not {literal!r}")
-    x = checked(x, ONE_CHAIN, 5)
+    x = check_draws(x, ONE_CHAIN, 5)
     n = len(x)
 
     def estimate(column):
         if is_constant(column):
             return np.nan, np.nan, np.nan, 0
-        gamma = covariances(unit_scaled(column))
+        gamma = covariances(scale_to_unit(column))
         tau, k = significant_tau(gamma / gamma[0], bool(literal))
-        tau = limited(tau, n)
+        tau = limit(tau, n)
         return tau, n / tau, tau * np.sqrt(2 * (2 * k + 1) / n), k + 1
 
     return SignificantLags(*by_coordinate(estimate, x.reshape(n, -1).T, x.shape[1:]))
@@ -273,7 +273,7 @@ def ess(x):
 
     Raises ValueError as these functions do.
     """
-    x = checked(x, {**ONE_CHAIN, 3: "(m, n, d)"}, 5)
+    x = check_draws(x, {**ONE_CHAIN, 3: "(m, n, d)"}, 5)
     return (combined_chains(x) if x.ndim == 3 else initial_sequence(x)).ess
 
 
@@ -294,13 +294,13 @@ def lineage_ess(x):
     Raises ValueError if x has another shape, fewer draws or entries that are not finite.
     Source: Girolami and Calderhead (2011), the function CalculateESS of their program.
     """
-    x = checked(x, ONE_CHAIN, 5)
+    x = check_draws(x, ONE_CHAIN, 5)
     n = len(x)
 
     def estimate(column):
         if is_constant(column):
             return (np.nan,)
-        tau, _ = initial_sequence_tau(covariances(unit_scaled(column)), True)
+        tau, _ = initial_sequence_tau(covariances(scale_to_unit(column)), True)
         return (n / max(tau, 1.0),)
 
     return by_coordinate(estimate, x.reshape(n, -1).T, x.shape[1:])[0]
@@ -459,7 +459,7 @@ def covariances(x):
     return fft.irfft(np.abs(spectrum)**2, padded, axis=0)[:n] / n
 
 
-def unit_scaled(x):
+def scale_to_unit(x):
     """Scale by a power of two to below 1: exact, and squares neither overflow nor vanish."""
     return np.ldexp(x, -np.frexp(np.abs(x).max())[1])
 
@@ -469,7 +469,7 @@ def is_constant(x):
     return x.min() == x.max()
 
 
-def limited(tau, draws):
+def limit(tau, draws):
     """Keep tau from falling below 1 / log10(draws)."""
     return np.maximum(tau, 1 / np.log10(draws))
 
@@ -480,7 +480,7 @@ def by_coordinate(estimate, columns, shape):
             for field in zip(*map(estimate, columns), strict=True)]
 
 
-def checked(x, layouts, least):
+def check_draws(x, layouts, least):
     """Return x as a finite float64 array in one of `layouts`, with at least `least` draws."""
     try:
         ndim = np.ndim(x)

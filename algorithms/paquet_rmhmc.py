@@ -72,16 +72,6 @@ from models.linalg import (
 from models.special import probit
 
 
-def check_rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
-    """Check the arguments of rmhmc."""
-    validate.instance("model", model, GPClassification, "made by from_prior or from_ep")
-    model = validate.model("model", model)
-    return (validate.state("x0", x0, model), model, validate.count("l_max", l_max),
-            validate.real("eps", eps, 0.0, open_low=True), validate.count("t_max", t_max),
-            validate.generator("rng", rng), validate.count("f_max", f_max))
-
-
-@public(check_rmhmc)
 @njit
 def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
     r"""Run t_max transitions of RMHMC, which leave exp(L_beta) invariant as f_max -> infinity.
@@ -339,6 +329,18 @@ def derivatives(x, model):
     # 19  end if
     # 20  return {L_beta, dL_beta/dx}
     return L_beta, dL_dx
+
+
+def check_rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
+    """Check the arguments of rmhmc."""
+    validate.instance("model", model, GPClassification, "made by from_prior or from_ep")
+    model = validate.model("model", model)
+    return (validate.state("x0", x0, model), model, validate.count("l_max", l_max),
+            validate.real("eps", eps, 0.0, open_low=True), validate.count("t_max", t_max),
+            validate.generator("rng", rng), validate.count("f_max", f_max))
+
+
+rmhmc = public(check_rmhmc)(rmhmc)
 
 
 class Counts(NamedTuple):

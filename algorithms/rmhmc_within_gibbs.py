@@ -152,7 +152,7 @@ def block_step(z, block, eps, L, solver, rng):
     Returns (where the block is next, accepted, End of the trajectory).
     """
     # 1   draw r ~ N(0, G(z))
-    here = at(z, block)
+    here = start_at(z, block)
     r = momentum(rng.standard_normal(z.size), here, block)
     # 2   z*, r* <- L steps of the leapfrog, or of the generalised leapfrog where G depends on z
     end = trajectory(z, r, here, block, eps, L, solver)
@@ -449,7 +449,7 @@ def walk(z, r, here, block, eps, L, solver):
 
 
 @njit
-def there_and_back(z, r, here, block, eps, L, solver):
+def run_and_return(z, r, here, block, eps, L, solver):
     """Take L steps of the generalised leapfrog, and if tol_back > 0 the way back as well."""
     there = walk(z, r, here, block, eps, L, solver)
     if not there.found:
@@ -464,7 +464,7 @@ def there_and_back(z, r, here, block, eps, L, solver):
 
 
 @dispatch(arg=1, default=geometry_at)
-def at(z, block):
+def start_at(z, block):
     """Return what a transition that starts at z needs of it."""
 
 
@@ -473,7 +473,7 @@ def momentum(x, here, block):
     """A square root of the metric times x, which is N(0, G) if x is N(0, I).  (d,) -> (d,)."""
 
 
-@dispatch(arg=3, default=there_and_back)
+@dispatch(arg=3, default=run_and_return)
 def trajectory(z, r, here, block, eps, L, solver):
     """Return the End of L steps from (z, r)."""
 
@@ -485,13 +485,13 @@ class Start(NamedTuple):
     g: np.ndarray  # (d,) grad U
 
 
-@at.register(ThetaGivenPhi)
+@start_at.register(ThetaGivenPhi)
 def start_theta(z, block):
     """U_theta and its gradient."""
     return Start(U(z, block), grad_U(z, block))
 
 
-@at.register(PhiGivenTheta)
+@start_at.register(PhiGivenTheta)
 def start_phi(z, block):
     """U_phi and its gradient."""
     return Start(U(z, block), grad_U(z, block))

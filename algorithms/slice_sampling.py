@@ -82,13 +82,13 @@ def slice_update(cache, k, model, w, max_widths, tally, rng):
     J = int(max_widths * rng.random())
     K = max_widths - 1 - J
     # 4   repeat while J > 0 and y < f(L)
-    while J > 0 and is_inside(evaluated(cache, k, L, model, tally), level):
+    while J > 0 and is_inside(evaluate(cache, k, L, model, tally), level):
         # 5   L <- L - w;  J <- J - 1
         L, J = L - w, J - 1
         # ours
         tally[WIDTHS] += 1
     # 6   repeat while K > 0 and y < f(R)
-    while K > 0 and is_inside(evaluated(cache, k, R, model, tally), level):
+    while K > 0 and is_inside(evaluate(cache, k, R, model, tally), level):
         # 7   R <- R + w;  K <- K - 1
         R, K = R + w, K - 1
         # ours
@@ -109,7 +109,7 @@ def slice_update(cache, k, model, w, max_widths, tally, rng):
         #     test    test_shrinkage_to_the_start_ends
         if x_1 == x_0:
             return cache
-        energy = evaluated(cache, k, x_1, model, tally)
+        energy = evaluate(cache, k, x_1, model, tally)
         if is_inside(energy, level):
             return commit(cache, k, x_1, energy, model)
         # ours
@@ -162,7 +162,7 @@ def backward(cache, model, move, tally, rng):
 
 
 @njit
-def evaluated(cache, k, value, model, tally):
+def evaluate(cache, k, value, model, tally):
     """U where q_k is `value`, counted."""
     energy = trial(cache, k, value, model)
     tally[EVALUATIONS] += 1
@@ -235,7 +235,7 @@ def energy_at(q, cache, model, tally):
     """U at q, from the cache of a state near it if they differ in one variable at most."""
     number, k = differing(q, cache.q)
     if number <= 1:
-        return evaluated(cache, k, q[k], model, tally)
+        return evaluate(cache, k, q[k], model, tally)
     energy = U(q, model)
     tally[EVALUATIONS] += 1
     if not np.isfinite(energy):
@@ -244,13 +244,13 @@ def energy_at(q, cache, model, tally):
 
 
 @njit
-def reached(q, cache, model, tally):
+def visit(q, cache, model, tally):
     """Return the cache of q with its energy, by one evaluation or none."""
     number, k = differing(q, cache.q)
     if number == 0 and not np.isnan(cache.U):
         return cache
     if number <= 1:
-        return commit(cache, k, q[k], evaluated(cache, k, q[k], model, tally), model)
+        return commit(cache, k, q[k], evaluate(cache, k, q[k], model, tally), model)
     cache = prepare(q, model)
     tally[EVALUATIONS] += 1
     if not np.isfinite(cache.U):
@@ -259,7 +259,7 @@ def reached(q, cache, model, tally):
 
 
 @njit
-def committed(q, energy, cache, model):
+def commit_all(q, energy, cache, model):
     """Return the cache of q, where U is `energy`; nothing is evaluated."""
     for k in range(q.size):
         if q[k] != cache.q[k]:
@@ -268,12 +268,12 @@ def committed(q, energy, cache, model):
 
 
 @njit
-def followed(q, energy, cache, model):
+def follow(q, energy, cache, model):
     """Return the cache of q if it differs by one variable, or two; else leave it where it is.
 
     It is there to make the next energies cheap; where all variables change, it cannot.
     """
-    return committed(q, energy, cache, model) if differing(q, cache.q)[0] <= 2 else cache
+    return commit_all(q, energy, cache, model) if differing(q, cache.q)[0] <= 2 else cache
 
 
 # Public

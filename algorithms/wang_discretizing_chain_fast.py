@@ -26,9 +26,9 @@ from algorithms.slice_sampling import (
     Counts,
     Slice,
     backward,
-    committed,
+    commit_all,
     energy_at,
-    followed,
+    follow,
     forward,
     start,
     widths,
@@ -105,8 +105,8 @@ def at_step(k, chain, here, front, back, model, approximation):
     elif k == chain.ends[0]:
         star = back
     else:
-        star = committed(chain.q[k], chain.U_star[k], here.star, approximation)
-    return State(star.q, chain.U[k], followed(star.q, chain.U[k], here.near, model), star)
+        star = commit_all(chain.q[k], chain.U_star[k], here.star, approximation)
+    return State(star.q, chain.U[k], follow(star.q, chain.U[k], here.near, model), star)
 
 
 @njit

@@ -30,10 +30,10 @@ from algorithms.slice_sampling import (
     backward,
     differing,
     energy_at,
-    followed,
+    follow,
     forward,
-    reached,
     start,
+    visit,
     widths,
 )
 from algorithms.wang_discretizing_chain import check_layer, plan
@@ -120,7 +120,7 @@ def near_after_trip(q, trip, layers):
 
 
 @dispatch(arg=1)
-def excursion(q, layers, near, move, i, tally, rng):
+def make_excursion(q, layers, near, move, i, tally, rng):
     """Go up from x-hat_(i-1) = q by T-hat_i, ..., T-hat_n and down by T-check_n, ..., T-check_i.
 
     Parameters
@@ -143,20 +143,20 @@ def excursion(q, layers, near, move, i, tally, rng):
     """
 
 
-@excursion.register(NoLayer)
+@make_excursion.register(NoLayer)
 def no_excursion(q, layers, near, move, i, tally, rng):
     """Stay: x-bar_n is the end of the way up and the start of the way down."""
     return q, 0.0, 0.0, NoLayer(0.0)
 
 
-@excursion.register(Layers)
+@make_excursion.register(Layers)
 def excursion_above(q, layers, near, move, i, tally, rng):
     """Make the excursion from a layer that there is."""
-    left = reached(q, near.cache, layers.model, tally[i])
+    left = visit(q, near.cache, layers.model, tally[i])
     up = forward(left, layers.model, move, tally[i], rng)
-    top, rise, error, trip = excursion(
+    top, rise, error, trip = make_excursion(
         up.q, layers.above, near.above, move, i + 1, tally, rng)
-    turn = reached(top, up, layers.model, tally[i])
+    turn = visit(top, up, layers.model, tally[i])
     down = backward(turn, layers.model, move, tally[i], rng)
     # the factors of (15) at x-hat_i and x-check_i that layer i has a part in
     error += turn.U - up.U - rise
@@ -178,20 +178,20 @@ def tempered_transitions_step(here, model, layers, move, tally, rng):
 
     Returns (state, accepted): the next State, and whether it is x*.
     """
-    x_star, rise, error, trip = excursion(here.q, layers, here.layers, move, 1, tally, rng)
+    x_star, rise, error, trip = make_excursion(here.q, layers, here.layers, move, 1, tally, rng)
     energy = energy_at(x_star, here.near, model, tally[0])
     error += energy - here.U - rise
     # an energy that is not finite is rejected, and counted in `counts.not_finite`
     accepted = rng.random() < np.exp(-error) and np.isfinite(error)
     q, energy = (x_star, energy) if accepted else (here.q, here.U)
-    return State(q, energy, followed(q, energy, here.near, model),
+    return State(q, energy, follow(q, energy, here.near, model),
                  near_after(q, trip, layers)), accepted
 
 
 # Public
 
 
-def stacked(layers):
+def stack(layers):
     """Return a tuple of models as Layers."""
     found = NoLayer(0.0)
     for model in reversed(layers):
@@ -211,7 +211,7 @@ def check_tempered(x0, model, layers, w, n, rng, unit="variable", max_widths=10)
         check_layer(f"layers[{i}]", layer, x0)
     w, max_widths = widths(w, max_widths, x0.size)
     variables, at_random = plan(unit, x0.size)
-    return (x0, model, stacked(layers), w, validate.count("n", n), validate.generator("rng", rng),
+    return (x0, model, stack(layers), w, validate.count("n", n), validate.generator("rng", rng),
             variables, at_random, max_widths, len(layers))
 
 

@@ -59,7 +59,7 @@ theta, phi           theta, phi       (n,) (h,)  parameters and hyperparameters
 r_theta, r_phi       r_theta, r_phi   (n,) (h,)  their momenta
 G_theta, G_phi                                 precisions of the momenta; M = G^-1 is the mass
 H_1, H_2             H_1, H_2                  (6) and (9): what moves, given what does not
-U_1, U_2             U1, U2           ()       (7) and (10)
+U_1, U_2             U(z, H)          ()       (7) and (10)
 A(r_theta|phi)       kinetic(r, H)    ()       r' M^-1 r / 2
                      Phi, Theta                what is known of phi and theta: factors of masses
 H                    hamiltonian      ()       (3)
@@ -78,15 +78,17 @@ import numpy as np
 from algorithms.hmc import draw_step, warned
 from models import validate
 from models.interface import (
-    U1,
-    U2,
     U,
+    U_phi,
     U_prior,
     U_theta,
+    add_grad_auxiliary_phi,
+    auxiliary_phi,
+    auxiliary_theta,
     dispatch,
     grad_U,
-    grad_U1,
     grad_U2,
+    grad_U_theta,
     log_det_phi,
     log_det_theta,
     momentum_phi,
@@ -214,19 +216,23 @@ class H2(NamedTuple):
 @U.register(H1)
 def H1_U(theta, H):
     """U_1 of equation (7)."""
-    return U1(theta, H.Phi, H.r_phi, H.model)
+    Theta = precompute_theta(theta, H.model)
+    return U_theta(theta, H.Phi, H.model) + auxiliary_phi(H.r_phi, Theta, H.model)
 
 
 @grad_U.register(H1)
 def H1_grad_U(theta, H):
     """Gradient of U_1: where M_phi is constant, that of the model's U_theta."""
-    return grad_U1(theta, H.Phi, H.r_phi, H.model)
+    g = grad_U_theta(theta, H.Phi, H.model)
+    add_grad_auxiliary_phi(g, theta, H.r_phi, H.model)
+    return g
 
 
 @U.register(H2)
 def H2_U(phi, H):
     """U_2 of equation (10)."""
-    return U2(precompute_phi(phi, H.model), H.Theta, H.r_theta, H.model)
+    Phi = precompute_phi(phi, H.model)
+    return U_phi(Phi, H.Theta, H.model) + auxiliary_theta(H.r_theta, Phi, H.model)
 
 
 @grad_U.register(H2)
@@ -353,8 +359,8 @@ NEEDED = (sizes, precompute_phi, precompute_theta, U_theta, U_prior, grad_U2, mo
 class Counts(NamedTuple):
     """Evaluations over a whole run."""
 
-    gradient_theta: int  # of the gradient of U1
-    gradient_phi: int  # of the gradient of U2
+    gradient_theta: int  # of the gradient of U_1
+    gradient_phi: int  # of the gradient of U_2
     factor_theta: int  # of precompute_phi: the factor of M_theta, above all
     factor_phi: int  # of precompute_theta: the factor of M_phi, if it is not constant
 

@@ -7,10 +7,10 @@ transition.  What differs, for every model:
    leapfrog serves the beginning of the next; and since phi and r_phi stand still from the last
    leapfrogs for H_1 of one ABLA step to the first ones of the next, those 2 n_theta are one flow:
        r - eps/2 g - eps/2 g = r - eps g
-   Where phi and r_phi have moved, the gradient of U1 is computed again, and that of U2 where theta
-   and r_theta have: no mass is taken to be constant.  A transition of L ABLA steps takes
-       gradients of U1         (2 n_theta + 1) L + 1        the mirror 4 n_theta L
-       gradients of U2         (n_phi + 1) L                           2 n_phi L
+   Where phi and r_phi have moved, the gradient of U_1 is computed again, and that of U_2 where
+   theta and r_theta have: no mass is taken to be constant.  A transition of L ABLA steps takes
+       gradients of U_1        (2 n_theta + 1) L + 1        the mirror 4 n_theta L
+       gradients of U_2        (n_phi + 1) L                           2 n_phi L
 2. The factor of M_theta is computed once for each phi reached, and what is to be known of theta
    only where H_2 or the Metropolis test ask for it:
        precompute_phi                  n_phi L                      the mirror 2 (n_phi + 1) L + 4
@@ -24,7 +24,7 @@ A model may have flows of its own (flow_theta, flow_phi, carry):
 4. Funnel: H_1 is quadratic with matrices e^v I and e^-v I, so a kick and a drift are
        r_i <- r_i - eps e^v x_i,   x_i <- x_i + eps e^-v r_i
    one loop over the coordinates per leapfrog, in place, where the mirror makes nine arrays.  The
-   gradient of U2 needs only x'x and r_x'r_x, two sums per ABLA step, and is a number, as v and its
+   gradient of U_2 needs only x'x and r_x'r_x, two sums per ABLA step, and is a number, as v and its
    momentum are.
 5. StochasticVolatility: kicks and drifts are in place, and no gradient is kept: x takes the
    velocity in while M w = r is being solved, and r the gradient while that is computed.
@@ -41,13 +41,13 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.hmc import draw_step, warned
-from algorithms.zhang_sshmc import Chain, Counts, check_sshmc
+from algorithms.zhang_sshmc import H1, Chain, Counts, check_sshmc
 from models.funnel import VARIANCE, Funnel, FunnelPhi
 from models.interface import (
     U_prior,
     U_theta,
     dispatch,
-    grad_U1,
+    grad_U,
     grad_U2,
     log_det_phi,
     log_det_theta,
@@ -73,8 +73,8 @@ from models.stochastic_volatility import StochasticVolatility, drift, kick
 
 @njit
 def gradient_of_U1(theta, r_theta, Phi, r_phi, model):
-    """Carry the gradient of U1, (n,)."""
-    return grad_U1(theta, Phi, r_phi, model)
+    """Carry the gradient of U_1, (n,)."""
+    return grad_U(theta, H1(model, Phi, r_phi))
 
 
 @njit
@@ -83,7 +83,7 @@ def joined_theta(theta, r_theta, g, Phi, r_phi, eps, n, model):
     r_theta = r_theta - eps / 2 * g
     for k in range(n):
         theta = theta + eps * velocity_theta(r_theta, Phi, model)
-        g = grad_U1(theta, Phi, r_phi, model)
+        g = grad_U(theta, H1(model, Phi, r_phi))
         r_theta = r_theta - (eps if k < n - 1 else eps / 2) * g
     return theta, r_theta, g
 
@@ -101,9 +101,9 @@ def leapfrogs_phi(Phi, r_phi, Theta, r_theta, eps, n, model):
 
 @njit
 def joined_phi(Phi, r_phi, g, Theta, r_theta, eps, n, model):
-    """Take n leapfrogs for H_2; `g` is the gradient of U1 that they end."""
+    """Take n leapfrogs for H_2; `g` is the gradient of U_1 that they end."""
     Phi, r_phi = leapfrogs_phi(Phi, r_phi, Theta, r_theta, eps, n, model)
-    return Phi, r_phi, grad_U1(Theta.theta, Phi, r_phi, model)
+    return Phi, r_phi, grad_U(Theta.theta, H1(model, Phi, r_phi))
 
 
 @dispatch(arg=4, default=gradient_of_U1)
@@ -111,7 +111,7 @@ def carry(theta, r_theta, Phi, r_phi, model):
     """Compute what the flows hand on to each other, besides theta, phi and their momenta.
 
     It may depend on all of them and has one type, that in which the flows return it.  By default
-    it is the gradient of U1.
+    it is the gradient of U_1.
     """
 
 
@@ -188,7 +188,7 @@ def volatility_flow_theta(x, r_x, carried, Phi, r_phi, eps, n, model):
 
 @flow_phi.register(StochasticVolatility)
 def volatility_flow_phi(Phi, r_phi, carried, Theta, r_x, eps, n, model):
-    """Take the leapfrogs for H_2, and no gradient of U1 after them."""
+    """Take the leapfrogs for H_2, and no gradient of U_1 after them."""
     Phi, r_phi = leapfrogs_phi(Phi, r_phi, Theta, r_x, eps, n, model)
     return Phi, r_phi, None
 
@@ -208,7 +208,7 @@ def cox_carry(x, r_x, Phi, r_phi, model):
 
 @njit
 def cox_kick(x, r_x, a, eps, model):
-    """Kick the momentum of x, in place: m e^x - y + a is the gradient of U1."""
+    """Kick the momentum of x, in place: m e^x - y + a is the gradient of U_1."""
     for i in range(x.size):
         r_x[i] -= eps * (model.area * np.exp(x[i]) - model.counts[i] + a[i])
 

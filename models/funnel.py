@@ -6,7 +6,7 @@ Source      Zhang and Sutton (2014), Section 2; R. M. Neal (2003), "Slice sampli
             Statistics 31, 705-767, Section 8, with n = 9 and v of the opposite sign.
 
 theta is x and phi is (v,).  M_x(v) = e^v I is the Hessian of -log p(x | v); half its log
-determinant, n v / 2, cancels that of the density in U2.  M_v is constant: by default n + 1/9, as
+determinant, n v / 2, cancels that of the density in U_2.  M_v is constant: by default n + 1/9, as
 printed in Section 5.1, while n / 2 + 1/9 is what is meant (below).
 
 Departures

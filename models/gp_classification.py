@@ -60,7 +60,7 @@ class GPClassification(NamedTuple):
         K : (N, N) symmetric positive definite    y : (N,) of -1 and +1    beta : in [0, 1]
         Raises ValueError, naming the argument, for anything else.
         """
-        K, y, beta, L_K = checked(K, y, beta)
+        K, y, beta, L_K = check_prior(K, y, beta)
         zero = np.zeros(y.size)
         log_det_K = log_det(L_K)
         return cls(y, K, L_K, log_det_K, zero, zero, zero, L_K, log_det_K, beta, True)
@@ -72,7 +72,7 @@ class GPClassification(NamedTuple):
         K, y, beta as for from_prior; of `ep` the site parameters tau, nu, (N,), and the flag
         `converged` are used.  Raises ValueError also if EP did not converge.
         """
-        K, y, beta, L_K = checked(K, y, beta)
+        K, y, beta, L_K = check_prior(K, y, beta)
         if not all(hasattr(ep, field) for field in ("converged", "tau", "nu")):
             raise ValueError("ep must be what algorithms.ep.ep returns, with converged, tau and nu,"
                              f" not {type(ep).__name__}")
@@ -93,7 +93,7 @@ class GPClassification(NamedTuple):
         return cls(y, K, L_K, log_det(L_K), mu, tau, nu, L_Sigma, log_det(L_Sigma), beta, False)
 
 
-def checked(K, y, beta):
+def check_prior(K, y, beta):
     """Return K, y, beta and K's Cholesky factor, or raise ValueError."""
     K = validate.covariance("K", K)
     y = validate.labels("y", y, K.shape[0])

@@ -32,8 +32,8 @@ from typing import NamedTuple
 import numpy as np
 
 from models import gp_regression, interface, validate
-from models.gp_kernel import Kernel, empty_kernel, set_lengths, set_one_length
-from models.gp_regression import LOG_2_PI, GPRegression
+from models.gp_kernel import Kernel, empty_kernel, follow_change, set_lengths
+from models.gp_regression import LOG_2_PI, GPCache, GPRegression
 from models.interface import changed
 from models.jit import njit
 from models.linalg import eigh
@@ -85,30 +85,11 @@ class Memory(NamedTuple):
     u: np.ndarray  # (n,) the eigenvectors' products with y
 
 
-class EigenCache(NamedTuple):
-    """A state, U there, and memory for states that differ from it in one variable."""
-
-    q: np.ndarray  # (d,)
-    U: float
-    memory: Memory
-
-
-@interface.U_prior.register(GPEigen)
-def U_prior(q, model):
-    """That of the whole."""
-    return gp_regression.U_prior(q, model.whole)
-
-
-@interface.log_likelihood_of.register(GPEigen)
-def log_likelihood_of(energy, q, model):
-    """log N(y | 0, C^)."""
-    return U_prior(q, model) - energy
-
-
-@interface.U.register(GPEigen)
-def U(q, model):
-    """-log N(y | 0, C^) - log p(q)."""
-    return prepare(q, model).U
+U_prior = interface.U_prior.register(GPEigen)(gp_regression.U_prior_of_whole.py_func)
+log_likelihood_of = interface.log_likelihood_of.register(GPEigen)(
+    gp_regression.log_likelihood_of_whole.py_func)
+U = interface.U.register(GPEigen)(gp_regression.U_of_cache.py_func)
+commit = interface.commit.register(GPEigen)(gp_regression.commit.py_func)
 
 
 @njit
@@ -124,24 +105,15 @@ def prepare(q, model):
     whole = model.whole
     memory = empty_memory(whole.y.size, q.size)
     set_lengths(memory.kernel, q[2:], whole.group, whole.XT, whole.XT, True)
-    return EigenCache(q.copy(), energy_from(memory, q, model), memory)
+    return GPCache(q.copy(), energy_from(memory, q, model), memory)
 
 
 @interface.trial.register(GPEigen)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs no decomposition."""
     q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
-    if k < 2:
-        set_lengths(memory.kernel, q[2:], whole.group, whole.XT, whole.XT, True)
-    else:
-        set_one_length(memory.kernel, k - 2, q[2:], whole.group, whole.XT, whole.XT, True)
+    follow_change(memory.kernel, k, q, whole.group, whole.XT, whole.XT, True)
     return energy_from(memory, q, model)
-
-
-@interface.commit.register(GPEigen)
-def commit(cache, k, value, energy, model):
-    """The same memory, which knows what it is for."""
-    return EigenCache(changed(cache.q, k, value), energy, cache.memory)
 
 
 @njit

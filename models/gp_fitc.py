@@ -31,17 +31,15 @@ import numpy as np
 
 from models import gp_regression, interface, validate
 from models.fields import Array, Counts
-from models.gp_kernel import Kernel, empty_kernel, set_lengths, set_one_length
-from models.gp_regression import LOG_2_PI, GPRegression
-from models.gp_subset import distinct
+from models.gp_kernel import Kernel, empty_kernel, follow_change, set_lengths
+from models.gp_nystrom import check_columns, check_covariates, solve_columns
+from models.gp_regression import LOG_2_PI, GPCache, GPRegression
 from models.interface import changed
 from models.jit import njit
 from models.linalg import (
     factorise,
     gram,
-    invert_lower,
     log_det,
-    times_lower_transposed,
     triangular_solve,
 )
 
@@ -68,20 +66,13 @@ class GPFITC(NamedTuple):
 
         Raises ValueError, naming the argument, for anything else.
         """
-        model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
-        model = validate.model("model", model)
-        index = distinct("index", index, model.y.size)
-        return cls(model, index, np.ascontiguousarray(model.XT[:, index]),
-                   validate.real("jitter", jitter, 0.0, 1.0))
+        return cls(*check_columns(model, index, jitter))
 
 
 @validate.check_values.register
 def check_values(model: GPFITC, name):
     """The covariates are those of the cases."""
-    validate.real(f"{name}.jitter", model.jitter, 0.0, 1.0)
-    validate.cases(f"{name}.index", model.index, model.whole.y.size)
-    if not np.array_equal(model.ZT, model.whole.XT[:, model.index]):
-        raise ValueError(f"{name}.ZT must be {name}.whole.XT[:, {name}.index]")
+    check_covariates(model, name)
 
 
 class Memory(NamedTuple):
@@ -93,30 +84,11 @@ class Memory(NamedTuple):
     known: np.ndarray  # (d - 1,) log eta and log lengths that B and left are for; nan if none
 
 
-class FITCCache(NamedTuple):
-    """A state, U there, and memory for states that differ from it in one variable."""
-
-    q: np.ndarray  # (d,)
-    U: float
-    memory: Memory
-
-
-@interface.U_prior.register(GPFITC)
-def U_prior(q, model):
-    """That of the whole."""
-    return gp_regression.U_prior(q, model.whole)
-
-
-@interface.log_likelihood_of.register(GPFITC)
-def log_likelihood_of(energy, q, model):
-    """log N(y | 0, C^)."""
-    return U_prior(q, model) - energy
-
-
-@interface.U.register(GPFITC)
-def U(q, model):
-    """-log N(y | 0, C^) - log p(q); inf where a factor does not exist."""
-    return prepare(q, model).U
+U_prior = interface.U_prior.register(GPFITC)(gp_regression.U_prior_of_whole.py_func)
+log_likelihood_of = interface.log_likelihood_of.register(GPFITC)(
+    gp_regression.log_likelihood_of_whole.py_func)
+U = interface.U.register(GPFITC)(gp_regression.U_of_cache.py_func)
+commit = interface.commit.register(GPFITC)(gp_regression.commit.py_func)
 
 
 @interface.prepare.register(GPFITC)
@@ -126,24 +98,15 @@ def prepare(q, model):
     memory = Memory(empty_kernel(n, m, q.size - 2), np.empty((n, m)), np.empty(n),
                     np.full(q.size - 1, np.nan))
     set_lengths(memory.kernel, q[2:], whole.group, whole.XT, model.ZT, False)
-    return FITCCache(q.copy(), energy_from(memory, q, model), memory)
+    return GPCache(q.copy(), energy_from(memory, q, model), memory)
 
 
 @interface.trial.register(GPFITC)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs no new B."""
     q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
-    if k < 2:
-        set_lengths(memory.kernel, q[2:], whole.group, whole.XT, model.ZT, False)
-    else:
-        set_one_length(memory.kernel, k - 2, q[2:], whole.group, whole.XT, model.ZT, False)
+    follow_change(memory.kernel, k, q, whole.group, whole.XT, model.ZT, False)
     return energy_from(memory, q, model)
-
-
-@interface.commit.register(GPFITC)
-def commit(cache, k, value, energy, model):
-    """The same memory, which knows what it is for."""
-    return FITCCache(changed(cache.q, k, value), energy, cache.memory)
 
 
 @njit
@@ -181,19 +144,10 @@ def energy_from(memory, q, model):
 @njit
 def make_B(memory, q, model):
     """Overwrite B and what it leaves by those at q; return whether K^(m,m) has a factor."""
-    E, B, m = memory.kernel.E, memory.B, model.index.size
-    c2, amplitude = model.whole.c2, np.exp(2.0 * q[1])
-    L = np.empty((m, m))
-    for i in range(B.shape[0]):
-        for j in range(m):
-            B[i, j] = c2 + amplitude * E[i, j]
-    for i in range(m):
-        L[i] = B[model.index[i]]
-        L[i, i] += model.jitter * (c2 + amplitude)
-    if not factorise(L):
+    B, m = memory.B, model.index.size
+    if not solve_columns(memory.kernel.E, q, model, B, np.empty((m, m))):
         return False
-    invert_lower(L)
-    times_lower_transposed(B, L)
+    c2, amplitude = model.whole.c2, np.exp(2.0 * q[1])
     for i in range(B.shape[0]):
         left = c2 + amplitude - B[i] @ B[i]
         memory.left[i] = 0.0 if left < 0.0 else left

@@ -165,6 +165,15 @@ def set_one_length(kernel, g, lengths, group, XT, ZT, lower):
 
 
 @njit
+def follow_change(kernel, k, q, group, XT, ZT, lower):
+    """Bring kernel.E to the lengths of q = (log sigma, log eta, log rho), of which q_k changed."""
+    if k < 2:
+        set_lengths(kernel, q[2:], group, XT, ZT, lower)
+    else:
+        set_one_length(kernel, k - 2, q[2:], group, XT, ZT, lower)
+
+
+@njit
 def rest_is_for(kernel, g, lengths):
     """Return whether rest is that of the lengths other than number g."""
     if kernel.left_out[0] != g:

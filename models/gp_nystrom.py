@@ -46,8 +46,8 @@ import numpy as np
 
 from models import gp_regression, interface, validate
 from models.fields import Array, Counts
-from models.gp_kernel import Kernel, empty_kernel, set_lengths, set_one_length
-from models.gp_regression import LOG_2_PI, GPRegression
+from models.gp_kernel import Kernel, empty_kernel, follow_change, set_lengths
+from models.gp_regression import LOG_2_PI, GPCache, GPRegression
 from models.gp_subset import distinct
 from models.interface import changed
 from models.jit import njit
@@ -84,16 +84,26 @@ class GPNystrom(NamedTuple):
         With all cases it differs from the posterior by an error in proportion to the jitter.
         Raises ValueError, naming the argument, for anything else.
         """
-        model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
-        model = validate.model("model", model)
-        index = distinct("index", index, model.y.size)
-        return cls(model, index, np.ascontiguousarray(model.XT[:, index]),
-                   validate.real("jitter", jitter, 0.0, 1.0))
+        return cls(*check_columns(model, index, jitter))
+
+
+def check_columns(model, index, jitter):
+    """Check the arguments of from_model, and return the fields."""
+    model = validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+    model = validate.model("model", model)
+    index = distinct("index", index, model.y.size)
+    return (model, index, np.ascontiguousarray(model.XT[:, index]),
+            validate.real("jitter", jitter, 0.0, 1.0))
 
 
 @validate.check_values.register
 def check_values(model: GPNystrom, name):
     """The covariates are those of the cases."""
+    check_covariates(model, name)
+
+
+def check_covariates(model, name):
+    """Raise ValueError if the covariates are not those of the cases."""
     validate.real(f"{name}.jitter", model.jitter, 0.0, 1.0)
     validate.cases(f"{name}.index", model.index, model.whole.y.size)
     if not np.array_equal(model.ZT, model.whole.XT[:, model.index]):
@@ -111,30 +121,11 @@ class Memory(NamedTuple):
     M: np.ndarray  # (m, m)
 
 
-class NystromCache(NamedTuple):
-    """A state, U there, and memory for states that differ from it in one variable."""
-
-    q: np.ndarray  # (d,)
-    U: float
-    memory: Memory
-
-
-@interface.U_prior.register(GPNystrom)
-def U_prior(q, model):
-    """That of the whole."""
-    return gp_regression.U_prior(q, model.whole)
-
-
-@interface.log_likelihood_of.register(GPNystrom)
-def log_likelihood_of(energy, q, model):
-    """log N(y | 0, C^)."""
-    return U_prior(q, model) - energy
-
-
-@interface.U.register(GPNystrom)
-def U(q, model):
-    """-log N(y | 0, C^) - log p(q); inf where a factor does not exist."""
-    return prepare(q, model).U
+U_prior = interface.U_prior.register(GPNystrom)(gp_regression.U_prior_of_whole.py_func)
+log_likelihood_of = interface.log_likelihood_of.register(GPNystrom)(
+    gp_regression.log_likelihood_of_whole.py_func)
+U = interface.U.register(GPNystrom)(gp_regression.U_of_cache.py_func)
+commit = interface.commit.register(GPNystrom)(gp_regression.commit.py_func)
 
 
 @njit
@@ -150,24 +141,15 @@ def prepare(q, model):
     whole = model.whole
     memory = empty_memory(whole.y.size, model.index.size, q.size)
     set_lengths(memory.kernel, q[2:], whole.group, whole.XT, model.ZT, False)
-    return NystromCache(q.copy(), energy_from(memory, q, model), memory)
+    return GPCache(q.copy(), energy_from(memory, q, model), memory)
 
 
 @interface.trial.register(GPNystrom)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs the factor M only."""
     q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
-    if k < 2:
-        set_lengths(memory.kernel, q[2:], whole.group, whole.XT, model.ZT, False)
-    else:
-        set_one_length(memory.kernel, k - 2, q[2:], whole.group, whole.XT, model.ZT, False)
+    follow_change(memory.kernel, k, q, whole.group, whole.XT, model.ZT, False)
     return energy_from(memory, q, model)
-
-
-@interface.commit.register(GPNystrom)
-def commit(cache, k, value, energy, model):
-    """The same memory, which knows what it is for."""
-    return NystromCache(changed(cache.q, k, value), energy, cache.memory)
 
 
 @njit
@@ -198,7 +180,17 @@ def energy_from(memory, q, model):
 @njit
 def make_B(memory, q, model):
     """Overwrite B, B'B and B'y by those at q; return whether K^(m,m) has a factor."""
-    E, B, L = memory.kernel.E, memory.B, memory.M
+    # L borrows the memory of M
+    if not solve_columns(memory.kernel.E, q, model, memory.B, memory.M):
+        return False
+    memory.G[:] = gram(memory.B)
+    memory.v[:] = memory.B.T @ model.whole.y
+    return True
+
+
+@njit
+def solve_columns(E, q, model, B, L):
+    """Overwrite B by K^(n,m) L^-T and L by L^-1; return whether K^(m,m) has the factor L."""
     c2, amplitude = model.whole.c2, np.exp(2.0 * q[1])
     # K^(n,m)
     for i in range(B.shape[0]):
@@ -210,9 +202,7 @@ def make_B(memory, q, model):
         L[i, i] += model.jitter * (c2 + amplitude)
     if not factorise(L):
         return False
-    # B = K^(n,m) L^-T, as in (42); L borrows the memory of M
+    # B = K^(n,m) L^-T, as in (42)
     invert_lower(L)
     times_lower_transposed(B, L)
-    memory.G[:] = gram(B)
-    memory.v[:] = B.T @ model.whole.y
     return True

@@ -36,7 +36,7 @@ import numpy as np
 
 from models import interface, validate
 from models.fields import Array, Counts, Positive
-from models.gp_kernel import Kernel, empty_kernel, fill, set_lengths, set_one_length
+from models.gp_kernel import Kernel, empty_kernel, fill, follow_change, set_lengths
 from models.interface import changed
 from models.jit import njit, public
 from models.linalg import (
@@ -212,11 +212,8 @@ def prepare(q, model):
 @interface.trial.register(GPRegression)
 def trial(cache, k, value, model):
     """U with q_k = value: the kernel is there or, for a length, follows from what is there."""
-    q, kernel = changed(cache.q, k, value), cache.memory.kernel
-    if k < 2:
-        set_lengths(kernel, q[2:], model.group, model.XT, model.XT, True)
-    else:
-        set_one_length(kernel, k - 2, q[2:], model.group, model.XT, model.XT, True)
+    q = changed(cache.q, k, value)
+    follow_change(cache.memory.kernel, k, q, model.group, model.XT, model.XT, True)
     return energy_from(cache.memory, q, model)
 
 
@@ -231,6 +228,27 @@ def energy_from(memory, q, model):
     """Return U at q, for whose lengths the kernel is."""
     scale(memory.kernel.E, q, model.c2, memory.C)
     return minus_log_normal(memory.C, model.y) + U_prior(q, model)
+
+
+# Of an approximation of the regression, its field `whole`
+
+
+@njit
+def U_prior_of_whole(q, model):
+    """That of the whole."""
+    return U_prior(q, model.whole)
+
+
+@njit
+def log_likelihood_of_whole(energy, q, model):
+    """log N(y | 0, C^): the prior taken off."""
+    return U_prior(q, model.whole) - energy
+
+
+@njit
+def U_of_cache(q, model):
+    """-log N(y | 0, C^) - log p(q), as `prepare` computes it."""
+    return interface.prepare(q, model).U
 
 
 # Gradient

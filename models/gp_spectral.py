@@ -29,7 +29,7 @@ import numpy as np
 
 from models import gp_regression, interface, validate
 from models.gp_kernel import fill
-from models.gp_regression import LOG_2_PI, GPRegression
+from models.gp_regression import LOG_2_PI, GPCache, GPRegression
 from models.interface import changed
 from models.jit import njit
 from models.linalg import eigh
@@ -73,30 +73,11 @@ class Memory(NamedTuple):
     b: np.ndarray  # (n,) the same with 1
 
 
-class SpectralCache(NamedTuple):
-    """A state, U there, and the eigenvalues of a state near it."""
-
-    q: np.ndarray  # (3,)
-    U: float
-    memory: Memory
-
-
-@interface.U_prior.register(GPSpectral)
-def U_prior(q, model):
-    """That of the regression."""
-    return gp_regression.U_prior(q, model.whole)
-
-
-@interface.log_likelihood_of.register(GPSpectral)
-def log_likelihood_of(energy, q, model):
-    """log N(y | 0, C)."""
-    return U_prior(q, model) - energy
-
-
-@interface.U.register(GPSpectral)
-def U(q, model):
-    """-log N(y | 0, C) - log p(q)."""
-    return prepare(q, model).U
+U_prior = interface.U_prior.register(GPSpectral)(gp_regression.U_prior_of_whole.py_func)
+log_likelihood_of = interface.log_likelihood_of.register(GPSpectral)(
+    gp_regression.log_likelihood_of_whole.py_func)
+U = interface.U.register(GPSpectral)(gp_regression.U_of_cache.py_func)
+commit = interface.commit.register(GPSpectral)(gp_regression.commit.py_func)
 
 
 @interface.prepare.register(GPSpectral)
@@ -104,7 +85,7 @@ def prepare(q, model):
     """Compute the kernel, its eigenvalues and U."""
     n = model.whole.y.size
     memory = Memory(np.full(1, np.nan), np.empty(n), np.empty(n), np.empty(n))
-    return SpectralCache(q.copy(), energy_from(memory, q, model), memory)
+    return GPCache(q.copy(), energy_from(memory, q, model), memory)
 
 
 @interface.trial.register(GPSpectral)
@@ -113,26 +94,15 @@ def trial(cache, k, value, model):
     return energy_from(cache.memory, changed(cache.q, k, value), model)
 
 
-@interface.commit.register(GPSpectral)
-def commit(cache, k, value, energy, model):
-    """The same memory, which knows what it is for."""
-    return SpectralCache(changed(cache.q, k, value), energy, cache.memory)
-
-
 @njit
 def energy_from(memory, q, model):
     """Return U at q; nan where there are no eigenvalues."""
     if memory.known[0] != q[2]:
-        decompose(memory, q[2:], model.whole)
-    noise, amplitude, c2 = np.exp(2.0 * q[0]), np.exp(2.0 * q[1]), model.whole.c2
-    s, a, b = memory.s, memory.a, memory.b
-    aa, ab, bb, logs = 0.0, 0.0, 0.0, 0.0
-    for i in range(s.size):
-        variance = amplitude * s[i] + noise
-        aa += a[i] * a[i] / variance
-        ab += a[i] * b[i] / variance
-        bb += b[i] * b[i] / variance
-        logs += np.log(variance)
+        E = np.zeros((model.whole.y.size, model.whole.y.size))
+        decompose(q[2:], model.whole, E, memory.s, memory.a, memory.b)
+        memory.known[0] = q[2]
+    s, c2 = memory.s, model.whole.c2
+    aa, ab, bb, logs = sum_spectrum(q, s, memory.a, memory.b)
     constant = 1.0 + c2 * bb
     quadratic = aa - c2 * ab * ab / constant
     return (0.5 * (s.size * LOG_2_PI + logs + np.log(constant) + quadratic)
@@ -140,14 +110,25 @@ def energy_from(memory, q, model):
 
 
 @njit
-def decompose(memory, lengths, whole):
-    """Overwrite s, a and b by those of a length; nan where there are none."""
-    n = whole.y.size
-    E = np.zeros((n, n))
-    fill(lengths, whole.group, whole.XT, whole.XT, True, E)
+def sum_spectrum(q, s, a, b):
+    """Return the sums of a^2 / lambda, a b / lambda, b^2 / lambda and log lambda."""
+    noise, amplitude = np.exp(2.0 * q[0]), np.exp(2.0 * q[1])
+    aa, ab, bb, logs = 0.0, 0.0, 0.0, 0.0
+    for i in range(s.size):
+        variance = amplitude * s[i] + noise
+        aa += a[i] * a[i] / variance
+        ab += a[i] * b[i] / variance
+        bb += b[i] * b[i] / variance
+        logs += np.log(variance)
+    return aa, ab, bb, logs
+
+
+@njit
+def decompose(length, whole, E, s, a, b):
+    """Overwrite s, a and b by those of log rho = length, (1,), and E; nan where there are none."""
+    fill(length, whole.group, whole.XT, whole.XT, True, E)
     values, vectors, _ = eigh(E)
-    for i in range(n):
-        memory.s[i] = 0.0 if values[i] < 0.0 else values[i]
-    memory.a[:] = vectors.T @ whole.y
-    memory.b[:] = vectors.T @ np.ones(n)
-    memory.known[0] = lengths[0]
+    for i in range(s.size):
+        s[i] = 0.0 if values[i] < 0.0 else values[i]
+    a[:] = vectors.T @ whole.y
+    b[:] = vectors.T @ np.ones(s.size)

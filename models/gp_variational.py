@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import gp_nystrom, gp_regression, interface
-from models.gp_nystrom import GPNystrom, NystromCache
+from models.gp_nystrom import GPCache, GPNystrom
 from models.jit import njit
 
 
@@ -70,14 +70,11 @@ def log_likelihood_of(energy, q, model):
     return U_prior(q, model) - energy
 
 
-@interface.U.register(GPVariational)
-def U(q, model):
-    """-bound - log p(q); inf where a factor does not exist."""
-    return prepare(q, model).U
+U = interface.U.register(GPVariational)(gp_regression.U_of_cache.py_func)
 
 
 @njit
-def with_gap(energy, memory, q, model):
+def add_gap(energy, memory, q, model):
     """Add trace(K - Q) / (2 sigma^2) to an energy, if it is finite: else B is of no state."""
     if not np.isfinite(energy):
         return energy
@@ -90,14 +87,14 @@ def with_gap(energy, memory, q, model):
 def prepare(q, model):
     """Compute the kernel, B, B'B and U."""
     cache = gp_nystrom.prepare(q, model.nystrom)
-    return NystromCache(cache.q, with_gap(cache.U, cache.memory, q, model), cache.memory)
+    return GPCache(cache.q, add_gap(cache.U, cache.memory, q, model), cache.memory)
 
 
 @interface.trial.register(GPVariational)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs the factor M only."""
     energy = gp_nystrom.trial(cache, k, value, model.nystrom)
-    return with_gap(energy, cache.memory, interface.changed(cache.q, k, value), model)
+    return add_gap(energy, cache.memory, interface.changed(cache.q, k, value), model)
 
 
 @interface.commit.register(GPVariational)

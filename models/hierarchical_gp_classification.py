@@ -7,11 +7,11 @@ Source      Paquet and Fraccaro (2016), Sections 1.1 and 5, who fix l and sigma 
             blocks, Zhang and Sutton (2014), Sections 4 and 5.4.
 
 theta is x and phi = (log l, log sigma).  M_x(phi) = K^-1: its log determinant cancels that of the
-density in U2, so that H_2 needs no trace.  M_phi is constant, by default I.  With a = K^-1 x and
+density in U_2, so that H_2 needs no trace.  M_phi is constant, by default I.  With a = K^-1 x and
 D = dK / d log l,
 
-    dU2 / d log l     = r'D r / 2 - a'D a / 2 = (r - a)'D (r + a) / 2
-    dU2 / d log sigma = r'K r - a'K a
+    dU_2 / d log l     = r'D r / 2 - a'D a / 2 = (r - a)'D (r + a) / 2
+    dU_2 / d log sigma = r'K r - a'K a
 
 and the prior's.  The nugget keeps K positive definite where lengths are long.
 """

@@ -42,12 +42,12 @@ def grad_U(q, model):
 
 
 @njit
-def one_after_the_other(q, model):
+def U_then_grad_U(q, model):
     """Return U and grad U at q, each by itself."""
     return U(q, model), grad_U(q, model)
 
 
-@dispatch(arg=1, default=one_after_the_other)
+@dispatch(arg=1, default=U_then_grad_U)
 def U_and_grad_U(q, model):
     """U and its gradient at q, for models that have both in less time than one after the other."""
 
@@ -83,12 +83,12 @@ def case_entropy(q, model):
 
 
 @njit
-def all_of_it(energy, q, model):
+def negate(energy, q, model):
     """-U, for a model whose U has no prior in it."""
     return -energy
 
 
-@dispatch(arg=2, default=all_of_it)
+@dispatch(arg=2, default=negate)
 def log_likelihood_of(energy, q, model):
     """Log probability of the data given q, from U(q) = energy: the prior taken off, no more work.
 
@@ -274,58 +274,38 @@ def auxiliary_theta(r_theta, Phi, model):
 
 
 @njit
-def U1_by_parts(theta, Phi, r_phi, model):
-    """Put the conditional of theta and the auxiliary potential together."""
-    return U_theta(theta, Phi, model) + auxiliary_phi(r_phi, precompute_theta(theta, model), model)
+def add_nothing(g, theta, r_phi, model):
+    """Leave g as it is: where M_phi is constant, auxiliary_phi does not depend on theta."""
 
 
-@njit
-def U2_by_parts(Phi, Theta, r_theta, model):
-    """Put the conditional of phi and the auxiliary potential together."""
-    return U_phi(Phi, Theta, model) + auxiliary_theta(r_theta, Phi, model)
+@dispatch(arg=3, default=add_nothing)
+def add_grad_auxiliary_phi(g, theta, r_phi, model):
+    """Add to g (n,), in place, the gradient of auxiliary_phi with respect to theta.
 
-
-@njit
-def grad_U1_of_a_constant_mass(theta, Phi, r_phi, model):
-    """The gradient of U_theta: the auxiliary potential of a constant M_phi has none."""
-    return grad_U_theta(theta, Phi, model)
-
-
-@dispatch(arg=3, default=U1_by_parts)
-def U1(theta, Phi, r_phi, model):
-    """Potential energy of H_1, Zhang and Sutton's (7), up to a constant in theta -> float."""
-
-
-@dispatch(arg=3, default=grad_U1_of_a_constant_mass)
-def grad_U1(theta, Phi, r_phi, model):
-    """Gradient of U1 with respect to theta.  (n,)."""
-
-
-@dispatch(arg=3, default=U2_by_parts)
-def U2(Phi, Theta, r_theta, model):
-    """Potential energy of H_2, Zhang and Sutton's (10), up to a constant in phi -> float.
-
-    It is U_phi, minus the logs of p(theta | phi) and p(phi), plus auxiliary_theta, A(r_theta | phi)
-    + log |M_theta| / 2.  The sign of the last is not the printed one (algorithms/zhang_sshmc.py).
-    Samplers need its gradient alone, grad_U2.
+    With that of U_theta it is the gradient of Zhang and Sutton's (7), U_1.
     """
 
 
 @dispatch(arg=3)
 def grad_U2(Phi, Theta, r_theta, model):
-    """Gradient of U2 with respect to phi.  (h,)."""
+    """Gradient of Zhang and Sutton's (10), U_2, with respect to phi.  (h,).
+
+    U_2 is U_phi, minus the logs of p(theta | phi) and p(phi), plus auxiliary_theta, A(r_theta |
+    phi) + log |M_theta| / 2.  The sign of the last is not the printed one: see
+    algorithms/zhang_sshmc.py.
+    """
 
 
 # Of a hierarchical model, for RMHMC within Gibbs (algorithms/rmhmc_within_gibbs.py) alone
 
 
 @njit
-def the_same(Phi, model):
+def identity(Phi, model):
     """Phi itself: the metric is M_theta."""
     return Phi
 
 
-@dispatch(arg=1, default=the_same)
+@dispatch(arg=1, default=identity)
 def fisher_theta(Phi, model):
     """Return the factor of a metric for theta that does not depend on theta: F, a NamedTuple.
 

@@ -7,11 +7,11 @@ Source      Zhang and Sutton (2014), Section 5.4, who follow M. Girolami and B. 
             J. R. Statist. Soc. B 73, 123-214, Section 9 and Appendix B (the priors).
 
 theta is x, the cells row by row, and phi = (log sigma^2, log beta).  M_x(phi) = Sigma^-1: its log
-determinant cancels that of the density in U2, so that H_2 needs no trace.  M_phi is constant, by
+determinant cancels that of the density in U_2, so that H_2 needs no trace.  M_phi is constant, by
 default I.  With a = Sigma^-1 (x - mu) and dS = dSigma / d log beta,
 
-    dU2 / d log sigma^2 = r'Sigma r / 2 - a'Sigma a / 2 - 2 + 2 sigma^2
-    dU2 / d log beta    = r'dS r / 2 - a'dS a / 2 - 2 + 2 beta
+    dU_2 / d log sigma^2 = r'Sigma r / 2 - a'Sigma a / 2 - 2 + 2 sigma^2
+    dU_2 / d log beta    = r'dS r / 2 - a'dS a / 2 - 2 + 2 beta
 
 and r'dS r - a'dS a = (r - a)'dS (r + a) is one product.  Sigma is never formed: its blocks in
 coordinates made by the symmetries of the square (models/square_grid.py) are, and their factors L.
@@ -310,7 +310,7 @@ def grad_U_phi(Phi, Theta, model):
 
 @njit
 def grad_U2_of(Phi, u, a, w):
-    """Gradient of U2 where a = Sigma^-1 u and the momentum w are known, all in coordinates."""
+    """Gradient of U_2 where a = Sigma^-1 u and the momentum w are known, all in coordinates."""
     g = grad_U_prior(Phi.phi)
     v = w.copy()
     factor_times(Phi.L, v, True)

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from models import interface
-from models.interface import grad_U_phi, grad_U_theta
+from models.interface import grad_U_phi
 from models.jit import njit
 
 VARIANCES = np.array([1.0, 0.25])  # of phi
 
 
 class Coupled(NamedTuple):
-    """The model; `calls` counts those of precompute_phi, precompute_theta, grad_U1 and grad_U2."""
+    """The model; `calls` counts those of precompute_phi and _theta, and of both gradients."""
 
     y: np.ndarray  # (n,)
     b: np.ndarray  # (n,)
@@ -144,14 +144,13 @@ def grad_U(q, model):
     return g
 
 
-@interface.grad_U1.register(Coupled)
-def grad_U1(theta, Phi, r_phi, model):
+@interface.add_grad_auxiliary_phi.register(Coupled)
+def add_grad_auxiliary_phi(g, theta, r_phi, model):
     model.calls[2] += 1
     a, w = mass_of_phi(theta)
     u = solve(a, 1.0, w, r_phi)
-    g = grad_U_theta(theta, Phi, model) + (trace_of_inverse(a, 1.0, w) - u @ u) * theta
+    g += (trace_of_inverse(a, 1.0, w) - u @ u) * theta
     g[0] += solve(a, 1.0, w, w)[1] - u[1] * (u @ w)
-    return g
 
 
 @interface.grad_U2.register(Coupled)

@@ -90,7 +90,7 @@ def test_the_record_and_its_counts_are_true(inner):
 
 
 @departs(delayed_acceptance_step, {"L2": """
-    U_star = evaluated(y, approximation, APPROXIMATION, tally)
+    U_star = evaluate(y, approximation, APPROXIMATION, tally)
     error = U_star - here.U_star
     promoted = rng.random() < np.exp(-error)""", "L6": """
     if rng.random() < np.exp(-error):

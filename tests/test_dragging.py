@@ -48,8 +48,8 @@ def one(step, model, n_steps=2):
     return cache, False""", "L4": """
         k = fast[int(fast.size * rng.random())]
         value = low.q[k] + w[k] * rng.standard_normal(1)[0]
-        E_low = evaluated(low, k, value, model, tally)
-        E_high = evaluated(high, k, value, model, tally)
+        E_low = evaluate(low, k, value, model, tally)
+        E_high = evaluate(high, k, value, model, tally)
         share = i / n_steps
         error = (1 - share) * (E_low - low.U) + share * (E_high - high.U)
         if rng.random() < np.exp(-error):

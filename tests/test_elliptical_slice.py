@@ -74,7 +74,7 @@ def test_the_ellipse_is_about_the_mean(elliptical_update):
 
 
 @departs(elliptical_update, {"L6": """
-    log_L_new = evaluated(x_new, model, tally)
+    log_L_new = evaluate(x_new, model, tally)
     if is_inside(log_L_new, log_y):
         return x_new, log_L_new"""})
 def test_shrinkage_to_the_start_ends(elliptical_update):

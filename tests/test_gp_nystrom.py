@@ -157,6 +157,7 @@ def test_section_5_2_4_the_table_of_operations_omits_most_of_them(operations):
 
             patch.setattr(gp_nystrom, name, counting)
 
+        patch.setattr(gp_nystrom, "solve_columns", gp_nystrom.solve_columns.py_func)
         count("factorise", lambda L: L[0] ** 3 / 3)
         count("invert_lower", lambda L: L[0] ** 3 / 3)
         count("times_lower_transposed", lambda B, L: B[0] * L[0] ** 2)

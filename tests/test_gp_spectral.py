@@ -95,5 +95,5 @@ def test_a_model_of_another_kind_is_named(model, message):
 def test_the_decomposition_of_no_number_is_none():
     whole, _ = problem(5, "isotropic")
     memory = gp_spectral.Memory(np.zeros(1), np.zeros(5), np.zeros(5), np.zeros(5))
-    gp_spectral.decompose(memory, np.array([np.nan]), whole)
+    gp_spectral.decompose(np.array([np.nan]), whole, np.zeros((5, 5)), *memory[1:])
     assert np.isnan(memory.a).all()

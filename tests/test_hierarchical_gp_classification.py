@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal, norm
 
 from algorithms.ess import initial_sequence
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.zhang_sshmc import sshmc
+from algorithms.zhang_sshmc import H1, H2, sshmc
 from models import interface
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification, kernel, whitened
@@ -50,22 +50,21 @@ def test_gradients_are_those_of_the_energies(model):
     model, _ = model
     q = np.concatenate([X, PHI])
     Phi, Theta = interface.precompute_phi(PHI, model), interface.precompute_theta(X, model)
-    U2 = differences(lambda phi: interface.U2(interface.precompute_phi(phi, model), Theta, R,
-                                              model), PHI)
-    U1 = differences(lambda x: interface.U1(x, Phi, np.ones(2), model), X)
+    H_1, H_2 = H1(model, Phi, np.ones(2)), H2(model, Theta, R)
+    U_2 = differences(lambda phi: interface.U(phi, H_2), PHI)
+    U_1 = differences(lambda x: interface.U(x, H_1), X)
     for ours, wanted in ((interface.grad_U(q, model),
                           differences(lambda q: interface.U(q, model), q)),
-                         (interface.grad_U2(Phi, Theta, R, model), U2),
-                         (interface.grad_U1(X, Phi, np.ones(2), model), U1)):
+                         (interface.grad_U2(Phi, Theta, R, model), U_2),
+                         (interface.grad_U(X, H_1), U_1)):
         np.testing.assert_allclose(ours, wanted, rtol=1e-7, atol=1e-7)
 
 
 def test_U2_needs_no_determinant(model):
     model, Z = model
-    Phi, Theta = interface.precompute_phi(PHI, model), interface.precompute_theta(X, model)
-    K = K_of(Z, PHI)
+    K, Theta = K_of(Z, PHI), interface.precompute_theta(X, model)
     wanted = (X @ np.linalg.solve(K, X) + R @ K @ R) / 2 + interface.U_prior(PHI, model)
-    assert interface.U2(Phi, Theta, R, model) == pytest.approx(wanted, rel=1e-12)
+    assert interface.U(PHI, H2(model, Theta, R)) == pytest.approx(wanted, rel=1e-12)
 
 
 def test_the_mass_is_the_inverse_covariance(model):
@@ -153,8 +152,8 @@ def test_no_factor_is_no_energy():
     twice = HierarchicalGPClassification.from_data([[1.0], [1.0]], [1.0, -1.0], nugget=0.0)
     Phi = interface.precompute_phi(np.zeros(2), twice)  # K is all ones, exactly
     assert np.isnan(interface.U_theta(np.ones(2), Phi, twice))
-    assert np.isnan(interface.U2(Phi, interface.precompute_theta(np.ones(2), twice), np.ones(2),
-                                 twice))
+    Theta = interface.precompute_theta(np.ones(2), twice)
+    assert np.isnan(interface.U(np.zeros(2), H2(twice, Theta, np.ones(2))))
 
 
 @pytest.mark.parametrize(("name", "change"), [

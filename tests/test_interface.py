@@ -7,10 +7,9 @@ import numba
 import numpy as np
 import pytest
 
+from algorithms.zhang_sshmc import H1, H2
 from models.gaussian import Gaussian
 from models.interface import (
-    U1,
-    U2,
     GivenPhi,
     GivenTheta,
     U,
@@ -19,7 +18,6 @@ from models.interface import (
     U_theta,
     dispatch,
     grad_U,
-    grad_U1,
     grad_U_phi,
     grad_U_theta,
     log_det_phi,
@@ -288,7 +286,8 @@ def test_a_constant_mass_of_phi_is_that_of_the_factor_in_the_model():
 def of_both(theta, phi, r, model):
     """Call the generic functions of both Hamiltonians from compiled code."""
     Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
-    return U1(theta, Phi, r, model), U2(Phi, Theta, r, model), grad_U1(theta, Phi, r, model)
+    H_1 = H1(model, Phi, r)
+    return U(theta, H_1), U(phi, H2(model, Theta, r)), grad_U(theta, H_1)
 
 
 def test_potentials_hold_the_auxiliary_ones_and_both_log_determinants():

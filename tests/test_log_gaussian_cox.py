@@ -8,12 +8,10 @@ from scipy.stats import gamma, multivariate_normal, poisson
 
 from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.zhang_sshmc import sshmc
+from algorithms.zhang_sshmc import H1, H2, sshmc
 from departing import departs
 from models import log_gaussian_cox
 from models.interface import (
-    U1,
-    U2,
     U,
     U_phi,
     U_prior,
@@ -22,7 +20,6 @@ from models.interface import (
     fisher_theta,
     fisher_velocity,
     grad_U,
-    grad_U1,
     grad_U2,
     grad_U_phi,
     grad_U_theta,
@@ -77,20 +74,19 @@ CLOSE = {"rtol": 1e-8, "atol": 1e-8}
 @pytest.mark.parametrize("d", [1, 2, 3, 4])
 def test_gradients_are_those_of_the_energies(d, distance):
     model, x, r = problem(d, distance)
-    Phi, Theta, r_phi = precompute_phi(PHI, model), precompute_theta(x,
-                                                                     model), np.array([0.4, -0.8])
+    Phi, Theta = precompute_phi(PHI, model), precompute_theta(x, model)
     q = np.append(x, PHI)
     np.testing.assert_allclose(grad_U(q, model), differences(lambda q: U(q, model), q), **CLOSE)
     np.testing.assert_allclose(
         grad_U_theta(x, Phi, model), differences(lambda x: U_theta(x, Phi, model), x), **CLOSE)
-    np.testing.assert_allclose(
-        grad_U1(x, Phi, r_phi, model), differences(lambda x: U1(x, Phi, r_phi, model), x), **CLOSE)
+    H_1 = H1(model, Phi, np.array([0.4, -0.8]))
+    np.testing.assert_allclose(grad_U(x, H_1), differences(lambda x: U(x, H_1), x), **CLOSE)
     np.testing.assert_allclose(
         grad_U_phi(Phi, Theta, model),
         differences(lambda phi: U_phi(precompute_phi(phi, model), Theta, model), PHI), **CLOSE)
     np.testing.assert_allclose(
         grad_U2(Phi, Theta, r, model),
-        differences(lambda phi: U2(precompute_phi(phi, model), Theta, r, model), PHI), **CLOSE)
+        differences(lambda phi: U(phi, H2(model, Theta, r)), PHI), **CLOSE)
 
 
 @pytest.mark.parametrize("distance", ["unit", "pixel"])
@@ -249,9 +245,8 @@ def test_a_mass_may_be_a_number_or_a_matrix():
 def test_where_there_is_no_factor_the_energy_is_not_finite(phi):
     model, x, r = problem(3)
     phi = np.array(phi)
-    Phi = precompute_phi(phi, model)
     assert not np.isfinite(U(np.append(x, phi), model))
-    assert not np.isfinite(U2(Phi, precompute_theta(x, model), r, model))
+    assert not np.isfinite(U(phi, H2(model, precompute_theta(x, model), r)))
 
 
 @pytest.mark.parametrize("sampler", [sshmc, sshmc_fast.sshmc])

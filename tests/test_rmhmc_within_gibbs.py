@@ -24,7 +24,6 @@ from algorithms.rmhmc_within_gibbs import (
     End,
     Solver,
     Walk,
-    at,
     block_phi,
     block_step,
     block_theta,
@@ -32,7 +31,8 @@ from algorithms.rmhmc_within_gibbs import (
     parts,
     rmhmc_within_gibbs,
     rmhmc_within_gibbs_step,
-    there_and_back,
+    run_and_return,
+    start_at,
     trajectory,
     walk,
 )
@@ -196,9 +196,9 @@ def test_the_way_back_errs_in_the_position_and_in_the_momentum(in_z, in_r, monke
     z, r = np.array([1.0, -2.0]), np.array([0.5, 4.0])
     ways = iter([Walk(z, r, None, True, 3, 5), Walk(z * (1 + in_z), -r * (1 + in_r), None, True, 3,
                                                     6)])
-    monkeypatch.setitem(there_and_back.py_func.__globals__, "walk", lambda *_: next(ways))
-    monkeypatch.setitem(there_and_back.py_func.__globals__, "hamiltonian", lambda here, r: 0.0)
-    end = there_and_back.py_func(z, r, None, None, 0.1, 3, Solver(9, 9, 1e-12, 1e-3))
+    monkeypatch.setitem(run_and_return.py_func.__globals__, "walk", lambda *_: next(ways))
+    monkeypatch.setitem(run_and_return.py_func.__globals__, "hamiltonian", lambda here, r: 0.0)
+    end = run_and_return.py_func(z, r, None, None, 0.1, 3, Solver(9, 9, 1e-12, 1e-3))
     assert end.failed == (in_z + in_r > 1e-3)
     assert (end.gradients, end.factors) == (6, 11)
 
@@ -249,7 +249,7 @@ def test_section_5_2_the_metric_is_the_covariance_of_the_momentum(draw):
     assert np.linalg.matrix_rank(Fisher[1]) == 1  # of one case: singular
     for i in range(3):
         block = block_theta(i, precompute_phi(phi, model), model)
-        here = at(theta[2 * i : 2 * i + 2], block)
+        here = start_at(theta[2 * i : 2 * i + 2], block)
         L = np.column_stack([draw(e, here, block) for e in np.eye(2)])
         np.testing.assert_allclose(L @ L.T, Fisher[i] + np.exp(-phi[0]) * np.eye(2),
                                    rtol=0, atol=1e-14)  # rounding
@@ -274,7 +274,7 @@ class Pit(NamedTuple):
     failed: bool
 
 
-@at.register(Pit)
+@start_at.register(Pit)
 def pit_at(z, block):
     return 0.0
 

@@ -11,12 +11,12 @@ from algorithms.slice_sampling import (
     Slice,
     backward,
     energy_at,
-    followed,
+    follow,
     forward,
     is_inside,
-    reached,
     slice_sampling,
     slice_update,
+    visit,
 )
 from conftest import Given
 from departing import departs
@@ -36,7 +36,7 @@ def test_a_point_of_an_energy_that_is_not_finite_is_outside(is_inside):
 
 
 @departs(slice_update, {"L10": """
-    energy = evaluated(cache, k, x_1, model, tally)
+    energy = evaluate(cache, k, x_1, model, tally)
     if is_inside(energy, level):
         return commit(cache, k, x_1, energy, model)"""})
 def test_shrinkage_to_the_start_ends(slice_update):
@@ -118,13 +118,13 @@ def test_caches_are_values():
 def test_what_is_reached_from_near_is_what_is_there(other):
     other, here, tally = np.array(other), prepare(Q, MODEL), np.zeros(4, int)
     assert energy_at.py_func(other, here, MODEL, tally) == U(other, MODEL)
-    there = reached.py_func(other, here, MODEL, tally)
+    there = visit.py_func(other, here, MODEL, tally)
     np.testing.assert_array_equal(there.q, other)
     assert there.U == U(other, MODEL)
     assert tally[0] == 1 + (tuple(other) != tuple(Q))
     unknown = here._replace(U=np.nan)  # on the way: the energy is not known
-    assert reached.py_func(other, unknown, MODEL, tally).U == U(other, MODEL)
-    moved = followed.py_func(other, 7.0, here, MODEL)
+    assert visit.py_func(other, unknown, MODEL, tally).U == U(other, MODEL)
+    moved = follow.py_func(other, 7.0, here, MODEL)
     np.testing.assert_array_equal(moved.q, other)
     assert moved.U == (here.U if tuple(other) == tuple(Q) else 7.0)
 
@@ -134,7 +134,7 @@ def test_an_energy_that_is_not_finite_is_counted_however_it_was_reached(other):
     model, tally = normal(MODEL.y, 0.25), np.zeros(4, int)
     here = prepare(Q, model)
     energy_at.py_func(np.array(other), here, model, tally)
-    reached.py_func(np.array(other), here, model, tally)
+    visit.py_func(np.array(other), here, model, tally)
     np.testing.assert_array_equal(tally, [2, 0, 0, 2])
 
 
@@ -142,7 +142,7 @@ def test_what_differs_in_three_variables_is_left_where_it_is():
     class Three:
         q = np.zeros(3)
 
-    assert followed.py_func(np.ones(3), 7.0, Three, MODEL) is Three
+    assert follow.py_func(np.ones(3), 7.0, Three, MODEL) is Three
 
 
 def test_one_at_random_updates_one():

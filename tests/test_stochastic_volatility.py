@@ -12,11 +12,10 @@ from scipy.stats import beta, chi2, gamma, invgamma, norm
 
 from algorithms import zhang_sshmc as sshmc
 from algorithms import zhang_sshmc_fast as sshmc_fast
+from algorithms.zhang_sshmc import H1, H2
 from departing import departs
 from models import interface
 from models.interface import (
-    U1,
-    U2,
     GivenTheta,
     U,
     U_phi,
@@ -144,11 +143,10 @@ def test_gradients_of_both_blocks(T, phi):
 
     g = grad_U(q, model)
     close(g, lambda q: U(q, model), q)
-    close(grad_U_theta(x, Phi, model), lambda x: U1(x, Phi, np.ones(3), model), x)
+    close(grad_U_theta(x, Phi, model), lambda x: U(x, H1(model, Phi, np.ones(3))), x)
     close(grad_U_phi(Phi, Theta, model), lambda p: U_phi(precompute_phi(p, model), Theta, model),
           phi)
-    close(grad_U2(Phi, Theta, r, model), lambda p: U2(precompute_phi(p, model), Theta, r, model),
-          phi)
+    close(grad_U2(Phi, Theta, r, model), lambda p: U(p, H2(model, Theta, r)), phi)
     np.testing.assert_allclose(np.concatenate([grad_U_theta(x, Phi, model),
                                                grad_U_phi(Phi, Theta, model)]), g, rtol=1e-11)
 

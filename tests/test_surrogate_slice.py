@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal, poisson
 from algorithms.rivals.elliptical_slice import elliptical_update
 from algorithms.rivals.surrogate_slice import (
     Field,
-    at,
+    factorise_at,
     field_log_L,
     log_likelihood,
     log_marginal,
@@ -15,8 +15,8 @@ from algorithms.rivals.surrogate_slice import (
     mean_given,
     surrogate_slice,
     surrogate_update,
-    unwhitened,
-    whitened,
+    unwhiten,
+    whiten,
 )
 from departing import departs
 from models.interface import U, U_prior
@@ -39,19 +39,19 @@ def tally():
 
 
 def test_the_parts_are_those_of_dense_matrices():
-    Sigma, here, u = dense(D, PHI)[0], at(PHI, S, MODEL), to_blocks(X - MU, D)
+    Sigma, here, u = dense(D, PHI)[0], factorise_at(PHI, S, MODEL), to_blocks(X - MU, D)
     R = np.linalg.inv(np.linalg.inv(Sigma) + np.eye(D * D) / S)
     g = to_blocks(G, D)
     m = mean_given(g, S, here)
     # rounding, with condition numbers of a few hundreds
     np.testing.assert_allclose(from_blocks(m, D), R @ G / S, rtol=0, atol=1e-12)
-    eta = whitened(u, m, here)
-    np.testing.assert_allclose(unwhitened(eta, m, here), u, rtol=0, atol=1e-12)
+    eta = whiten(u, m, here)
+    np.testing.assert_allclose(unwhiten(eta, m, here), u, rtol=0, atol=1e-12)
     v = X - MU - R @ G / S
     assert eta @ eta == pytest.approx(v @ np.linalg.solve(R, v), abs=1e-10)
     values, exact = [], []
     for phi in (PHI, np.array([-1.0, 0.2])):
-        there = at(phi, S, MODEL)
+        there = factorise_at(phi, S, MODEL)
         values.append(log_marginal(g, mean_given(g, S, there), S, there))
         exact.append(multivariate_normal(
             np.zeros(D * D), dense(D, phi)[0] + S * np.eye(D * D)).logpdf(G))
@@ -59,7 +59,7 @@ def test_the_parts_are_those_of_dense_matrices():
 
 
 def test_the_product_is_that_of_line_5():
-    here, g = at(PHI, S, MODEL), to_blocks(G, D)
+    here, g = factorise_at(PHI, S, MODEL), to_blocks(G, D)
     m, counted = mean_given(g, S, here), tally()
     found = [log_product(x, g, m, S, here, MODEL, counted) for x in (X, X + 0.3)]
     expected = [poisson.logpmf(COUNTS.ravel(), np.exp(x) / D**2).sum() for x in (X, X + 0.3)]
@@ -83,14 +83,14 @@ class Stub:
 
 
 def test_x_moves_with_phi_at_the_same_eta():
-    z, here = RNG.standard_normal(D * D), at(PHI, S, MODEL)
+    z, here = RNG.standard_normal(D * D), factorise_at(PHI, S, MODEL)
     g = to_blocks(X - MU, D) + np.sqrt(S) * z
     # a height far below, so that the first proposal is taken: log beta + 2 (.75 - .25)
     x, there = surrogate_update.py_func(X, here, 1, 2.0, S, MODEL, tally(),
                                         Stub(z, 0.25, 1e-300, 0.75))
     assert there.phi[0] == PHI[0] and there.phi[1] == pytest.approx(PHI[1] + 1.0, abs=1e-12)
-    eta = whitened(to_blocks(X - MU, D), mean_given(g, S, here), here)
-    np.testing.assert_allclose(whitened(to_blocks(x - MU, D), mean_given(g, S, there), there), eta,
+    eta = whiten(to_blocks(X - MU, D), mean_given(g, S, here), here)
+    np.testing.assert_allclose(whiten(to_blocks(x - MU, D), mean_given(g, S, there), there), eta,
                                rtol=0, atol=1e-11)  # rounding
     assert np.abs(x - X).max() > 0.01
 
@@ -98,7 +98,7 @@ def test_x_moves_with_phi_at_the_same_eta():
 @pytest.mark.parametrize("k", [0, 1])
 def test_the_bracket_shrinks_to_the_start_from_where_a_proposal_was(k):
     # a height above everything: every proposal is outside, until one is the start
-    here, counted = at(PHI, S, MODEL), tally()
+    here, counted = factorise_at(PHI, S, MODEL), tally()
     x, there = surrogate_update.py_func(
         X, here, k, 1.0, S, MODEL, counted, Stub(np.zeros(D * D), 0.5, np.exp(600.0), 0.9, 0.1,
                                                  0.5, 0.5, *[0.5] * 200))
@@ -109,7 +109,7 @@ def test_the_bracket_shrinks_to_the_start_from_where_a_proposal_was(k):
         theta_ = theta_min + (theta_max - theta_min) * rng.random()"""})
 def test_shrinkage_to_the_start_ends(update):
     counted, left = tally(), Stub(np.zeros(D * D), 0.5, np.exp(600.0), *[0.5] * 3)
-    assert update(X, at(PHI, S, MODEL), 0, 1.0, S, MODEL, counted, left)[0] is X
+    assert update(X, factorise_at(PHI, S, MODEL), 0, 1.0, S, MODEL, counted, left)[0] is X
 
 
 @departs(surrogate_update, {"L9": """
@@ -119,7 +119,7 @@ def test_shrinkage_to_the_start_ends(update):
 def test_a_proposal_of_no_finite_density_is_outside(update):
     # log sigma^2 + 2000 has no covariance; the next proposal is the start's neighbour
     counted = tally()
-    x, there = update(X, at(PHI, S, MODEL), 0, 4000.0, S, MODEL, counted,
+    x, there = update(X, factorise_at(PHI, S, MODEL), 0, 4000.0, S, MODEL, counted,
                       Stub(np.zeros(D * D), 0.5, 0.5, 0.999, 0.500001 / 0.999))
     assert np.isfinite(x).all() and np.isfinite(there.phi).all() and abs(there.phi[0]) < 2.0
     assert counted[1] == 1
@@ -164,7 +164,7 @@ def test_the_record_is_true():
 def test_a_transition_is_two_updates_of_phi_and_then_of_x():
     ours, theirs = np.random.default_rng(6), np.random.default_rng(6)
     chain = surrogate_slice(X, PHI, MODEL, S, W, 1, ours, 1)
-    x, here, counted = X, at(PHI, S, MODEL), tally()
+    x, here, counted = X, factorise_at(PHI, S, MODEL), tally()
     for k in (0, 1):
         x, here = surrogate_update(x, here, k, W[k], S, MODEL, counted, theirs)
     np.testing.assert_array_equal(chain.phi[0], here.phi)
@@ -175,7 +175,7 @@ def test_counts_are_those_of_the_updates():
     # a bracket so wide that some proposals have no covariance
     ours, theirs, wide = (*(np.random.default_rng(7) for _ in range(2)), np.array([4e3, 2.0]))
     chain = surrogate_slice(X, PHI, MODEL, S, wide, 4, ours, 3)
-    x, here, surrogates, ellipses = X, at(PHI, S, MODEL), tally(), tally()
+    x, here, surrogates, ellipses = X, factorise_at(PHI, S, MODEL), tally(), tally()
     for _ in range(4):
         for k in (0, 1):
             x, here = surrogate_update(x, here, k, wide[k], S, MODEL, surrogates, theirs)

@@ -14,9 +14,9 @@ from algorithms.slice_sampling import backward, forward, step_backward, step_for
 from algorithms.wang_tempered_transitions import tempered_transitions_step
 from algorithms.wang_tempered_transitions_fast import (
     State,
-    excursion,
+    make_excursion,
     near_all,
-    stacked,
+    stack,
     tempered_transitions,
 )
 from departing import departs
@@ -49,7 +49,7 @@ def upward(cache, model, move, tally, rng):
 
 # for the interpreter only: compiled code takes no generator such as those below
 forward.implementations[Climb], backward.implementations[Climb] = right, upward
-INTERPRETED = {kind: function.py_func for kind, function in excursion.implementations.items()}
+INTERPRETED = {kind: function.py_func for kind, function in make_excursion.implementations.items()}
 
 
 class Threshold:
@@ -80,12 +80,12 @@ def mirrored(run, model, layers, u):
 
 def step(model, layers, u):
     """Run the twin."""
-    stack, near = stacked(layers), prepare(Q, model)
-    here = State(Q, near.U, near, near_all(Q, stack))
+    layered, near = stack(layers), prepare(Q, model)
+    here = State(Q, near.U, near, near_all(Q, layered))
     tally = np.zeros((1 + len(layers), 4), int)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(excursion, "implementations", INTERPRETED)
-        return *fast.tempered_transitions_step.py_func(here, model, stack, Climb(0.02), tally,
+        patch.setattr(make_excursion, "implementations", INTERPRETED)
+        return *fast.tempered_transitions_step.py_func(here, model, layered, Climb(0.02), tally,
                                                        One(u)), tally
 
 

@@ -4,17 +4,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from algorithms.zhang_sshmc import abla_path
+from algorithms.zhang_sshmc import H1, H2, abla_path
 from algorithms.zhang_sshmc_fast import sshmc
 from models.interface import (
-    U1,
-    U2,
     U,
     U_phi,
     U_prior,
     U_theta,
     grad_U,
-    grad_U1,
     grad_U2,
     grad_U_phi,
     grad_U_theta,
@@ -69,9 +66,9 @@ def test_gradients_against_differences(model):
             (grad_U_theta(THETA, Phi, model), lambda t: U_theta(t, Phi, model), THETA),
             (grad_U_phi(Phi, Theta, model), lambda p: U_phi(precompute_phi(p, model), Theta, model),
              PHI),
-            (grad_U1(THETA, Phi, R_PHI, model), lambda t: U1(t, Phi, R_PHI, model), THETA),
+            (grad_U(THETA, H1(model, Phi, R_PHI)), lambda t: U(t, H1(model, Phi, R_PHI)), THETA),
             (grad_U2(Phi, Theta, R_THETA, model),
-             lambda p: U2(precompute_phi(p, model), Theta, R_THETA, model), PHI),
+             lambda p: U(p, H2(model, Theta, R_THETA)), PHI),
             (grad_U(np.append(THETA, PHI), model), lambda q: U(q, model), np.append(THETA, PHI))):
         # differences with h = 1e-5: h^2 and rounding / h, times terms of ten
         np.testing.assert_allclose(gradient, differences(f, z), rtol=0, atol=1e-8)
@@ -103,7 +100,7 @@ def test_masses(model):
 def test_only_with_a_share_does_the_momentum_of_phi_move_theta():
     for share, moves in ((1.0, True), (0.0, False)):
         model = Crossed.from_size(N, share)
-        g = [grad_U1(THETA, precompute_phi(PHI, model), r, model) for r in (R_PHI, 2 * R_PHI)]
+        g = [grad_U(THETA, H1(model, precompute_phi(PHI, model), r)) for r in (R_PHI, 2 * R_PHI)]
         assert np.array_equal(*g) != moves
 
 

@@ -35,15 +35,12 @@ from coupled import VARIANCES, coupled, exact_draw
 from departing import departs
 from models.funnel import Funnel
 from models.interface import (
-    U1,
-    U2,
     GivenPhi,
     GivenTheta,
     U,
     U_phi,
     U_theta,
     grad_U,
-    grad_U1,
     grad_U2,
     grad_U_phi,
     grad_U_theta,
@@ -188,8 +185,7 @@ def test_gradients_of_both_blocks_against_differences(model, point):
     # h^4 = 1e-12 times fifth derivatives of up to some 1e3, and 1e-15 / h
     close = dict(rtol=0, atol=1e-8)
     expected = gradient(lambda x: H(x, phi, r_theta, r_phi, model), theta)
-    np.testing.assert_allclose(grad_U1(theta, Phi, r_phi, model), expected, **close)
-    np.testing.assert_array_equal(grad_U(theta, H_1), grad_U1(theta, Phi, r_phi, model))
+    np.testing.assert_allclose(grad_U(theta, H_1), expected, **close)
     # H depends on phi through K_2 only as far as M_phi does, which is not at all
     expected = gradient(lambda x: H(theta, x, r_theta, r_phi, model), phi)
     np.testing.assert_allclose(grad_U2(Phi, Theta, r_theta, model), expected, **close)
@@ -199,8 +195,6 @@ def test_gradients_of_both_blocks_against_differences(model, point):
                                **close)
     np.testing.assert_allclose(velocity(r_phi, H_2), gradient(lambda r: kinetic(r, H_2), r_phi),
                                **close)
-    assert U1(theta, Phi, r_phi, model) == U(theta, H_1)
-    assert U2(Phi, Theta, r_theta, model) == U(phi, H_2)
 
 
 @each_model
@@ -500,10 +494,10 @@ def exact_flow(model, point, time):
     """The flow of H, by an integrator of order 8."""
     def slope(_, z):
         theta, phi, r_theta, r_phi = map(np.ascontiguousarray, parts(z, model))
-        Phi, Theta, *_ = blocks(model, (theta, phi, r_theta, r_phi))
+        Phi, Theta, H_1, _ = blocks(model, (theta, phi, r_theta, r_phi))
         return np.concatenate([velocity_theta(r_theta, Phi, model),
                                velocity_phi(r_phi, Theta, model),
-                               -grad_U1(theta, Phi, r_phi, model),
+                               -grad_U(theta, H_1),
                                -grad_U2(Phi, Theta, r_theta, model)])
 
     return solve_ivp(slope, (0, time), flat(point), "DOP853", rtol=1e-11, atol=1e-11).y[:, -1]

@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+from algorithms.zhang_sshmc import H2
 from judging import verdicts
 from models import interface
 from reproduce import zhang_table4 as table4
@@ -299,9 +300,7 @@ def test_given_x_and_r_log_sigma_squared_hardly_moves():
     r = interface.momentum_theta(rng.standard_normal(256), interface.precompute_phi(phi, model),
                                  model)
     s = phi[0] + np.linspace(-0.5, 0.5, 2001)
-    energy = np.array([interface.U2(interface.precompute_phi(np.array([each, phi[1]]), model),
-                                    Theta, r,
-                                    model) for each in s])
+    energy = np.array([interface.U(np.array([each, phi[1]]), H2(model, Theta, r)) for each in s])
     w = np.exp(energy.min() - energy)
     w /= w.sum()
     # x'C^-1 x and r'C r scatter by (2 / 256)^1/2 of themselves, their root by half of both

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.ais import HMC, ais_run, check_ais, transition
-from algorithms.rivals.elliptical_slice import Counts, elliptical_update, evaluated
+from algorithms.rivals.elliptical_slice import Counts, elliptical_update, evaluate
 from models import validate
 from models.jit import check_interrupt, njit, public
 
@@ -43,7 +43,7 @@ class EllipticalAIS(NamedTuple):
 @transition.register(EllipticalSlice)
 def elliptical_slice_transition(x, model, kernel, rng):
     """Elliptical slice sampling; every transition counts as accepted, its energy error as 0."""
-    value = evaluated(x, model, kernel.tally)  # anew: beta has changed since the last transition
+    value = evaluate(x, model, kernel.tally)  # anew: beta has changed since the last transition
     for _ in range(kernel.repeats):
         check_interrupt()
         x, value = elliptical_update(x, value, model, kernel.tally, rng)

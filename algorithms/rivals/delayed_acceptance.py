@@ -72,7 +72,7 @@ class State(NamedTuple):
 
 
 @njit
-def evaluated(q, model, which, tally):
+def evaluate(q, model, which, tally):
     """U at q, counted as `which`."""
     energy = U(q, model)
     tally[which] += 1
@@ -101,14 +101,14 @@ def delayed_acceptance_step(here, model, approximation, factor, tally, rng):
     # 1   y ~ q(x, .)
     y = here.q + factor @ rng.standard_normal(here.q.size)
     # 2   promote y with probability g(x, y) = min(1, pi*(y) q(y, x) / [pi*(x) q(x, y)])
-    U_star = evaluated(y, approximation, APPROXIMATION, tally)
+    U_star = evaluate(y, approximation, APPROXIMATION, tally)
     error = U_star - here.U_star
     promoted = rng.random() < np.exp(-error) and np.isfinite(error)
     # 3   if it is not promoted:  return x
     if not promoted:
         return here, False, False
     # 4   compute pi(y)
-    U_y = evaluated(y, model, DENSITY, tally)
+    U_y = evaluate(y, model, DENSITY, tally)
     # 5   rho(x, y) = min(1, pi(y) q*(y, x) / [pi(x) q*(x, y)]),  q*(x, y) = g(x, y) q(x, y)
     #     lines   2 and 5
     #     theirs  pi*_x may be another approximation at every state x
@@ -155,7 +155,7 @@ def surrogate_transition_step(here, model, approximation, factor, inner, tally, 
     #     ours    where y_k is x, it is accepted and pi is not asked
     #     why     the ratio is 1
     #     test    a label
-    U_y = evaluated(y, model, DENSITY, tally)
+    U_y = evaluate(y, model, DENSITY, tally)
     # 5   return y_k with probability min(1, [pi(y_k) / pi*(y_k)] / [pi(x) / pi*(x)]), else x
     error = U_y - U_star - (here.U - here.U_star)
     if rng.random() < np.exp(-error) and np.isfinite(error):

@@ -36,7 +36,7 @@ from algorithms.rivals.fitted_walk import lower_factor
 from algorithms.slice_sampling import (
     EVALUATIONS,
     NOT_FINITE,
-    evaluated,
+    evaluate,
     slice_update,
     start,
     widths,
@@ -65,7 +65,7 @@ class DraggedChain(NamedTuple):
 
 
 @njit
-def shifted(q, slow, step):
+def shift(q, slow, step):
     """Return q with a step of the slow variables added."""
     q = q.copy()
     for h in range(slow.size):
@@ -96,7 +96,7 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
     """
     # 1   y* ~ S(y, .), symmetric
     step = factor @ rng.standard_normal(slow.size)
-    high = prepare(shifted(cache.q, slow, step), model)
+    high = prepare(shift(cache.q, slow, step), model)
     # 2   x_0 <- x
     low = cache
     # ours
@@ -113,8 +113,8 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
         #     test    a label
         k = fast[int(fast.size * rng.random())]
         value = low.q[k] + w[k] * rng.standard_normal(1)[0]
-        E_low = evaluated(low, k, value, model, tally)
-        E_high = evaluated(high, k, value, model, tally)
+        E_low = evaluate(low, k, value, model, tally)
+        E_high = evaluate(high, k, value, model, tally)
         share = i / n_steps
         error = (1 - share) * (E_low - low.U) + share * (E_high - high.U)
         if rng.random() < np.exp(-error) and np.isfinite(error):

@@ -140,7 +140,7 @@ def is_inside(value, log_y):
 
 
 @njit
-def evaluated(x, model, tally):
+def evaluate(x, model, tally):
     """Log L at x, counted."""
     value = log_L(x, model)
     tally[EVALUATIONS] += 1
@@ -195,7 +195,7 @@ def elliptical_update(x, log_L_x, model, tally, rng):
         #     test    test_shrinkage_to_the_start_ends
         if (x_new == x).all():
             return x, log_L_x
-        log_L_new = evaluated(x_new, model, tally)
+        log_L_new = evaluate(x_new, model, tally)
         if is_inside(log_L_new, log_y):
             return x_new, log_L_new
         # 7   if theta < 0 then theta_min <- theta else theta_max <- theta

@@ -136,7 +136,7 @@ def field_log_L(x, field):
 
 
 @njit
-def at(phi, noise, model):
+def factorise_at(phi, noise, model):
     """Factorise the blocks of Sigma and of R_theta."""
     L = empty_blocks(model.distance.shape[0])
     covariance(phi, model, 0, L)
@@ -167,7 +167,7 @@ def log_marginal(g, m, noise, At):
 
 
 @njit
-def whitened(u, m, At):
+def whiten(u, m, At):
     """Eta = R L^-1 (u - m)."""
     eta = u - m
     factor_solve(At.L, eta, False)
@@ -176,7 +176,7 @@ def whitened(u, m, At):
 
 
 @njit
-def unwhitened(eta, m, At):
+def unwhiten(eta, m, At):
     """L R^-1 eta + m."""
     u = eta.copy()
     factor_solve(At.R, u, False)
@@ -222,7 +222,7 @@ def surrogate_update(x, here, k, w, noise, model, tally, rng):
     g = u + np.sqrt(noise) * rng.standard_normal(u.size)
     # 2   compute the implied latent variates: f = L_R_theta eta + m_theta,g
     m = mean_given(g, noise, here)
-    eta = whitened(u, m, here)
+    eta = whiten(u, m, here)
     # 3   centre a bracket at random: v ~ Uniform(0, sigma);  theta_min <- theta - v;
     #         theta_max <- theta_min + sigma
     theta = here.phi[k]
@@ -246,9 +246,9 @@ def surrogate_update(x, here, k, w, noise, model, tally, rng):
         # 8   compute the function: f' <- L_R_theta' eta + m_theta',g
         phi = here.phi.copy()
         phi[k] = theta_
-        there = at(phi, noise, model)
+        there = factorise_at(phi, noise, model)
         m = mean_given(g, noise, there)
-        x_ = model.mu + from_blocks(unwhitened(eta, m, there), d)
+        x_ = model.mu + from_blocks(unwhiten(eta, m, there), d)
         # 9   if L(f') N(g; 0, Sigma_theta' + S_theta') p(theta') > y then return f', theta'
         #     lines   1, 2, 5, 8 and 9
         #     theirs  the mean of f is 0
@@ -309,7 +309,7 @@ def surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses, keep):
     """
     theta, phi, energies = np.empty((n, keep.size)), np.empty((n, 2)), np.empty(n)
     surrogates, tally = np.zeros(2, np.int64), np.zeros(2, np.int64)
-    x, here = theta0, at(phi0, noise, model)
+    x, here = theta0, factorise_at(phi0, noise, model)
     for t in range(n):
         check_interrupt()
         for k in range(2):

@@ -9,7 +9,7 @@ from algorithms.wang_discretizing_chain import whole_chain_step
 from algorithms.wang_discretizing_chain_fast import State, discretizing_chain_step
 from algorithms.wang_tempered_transitions import tempered_transitions_step
 from algorithms.wang_tempered_transitions_fast import State as TemperedState
-from algorithms.wang_tempered_transitions_fast import near_all, stacked
+from algorithms.wang_tempered_transitions_fast import near_all, stack
 from algorithms.wang_tempered_transitions_fast import tempered_transitions_step as fast_step
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
@@ -93,12 +93,12 @@ def tempered_with_caches():
     """Make them as the twin does."""
     pi, *layers = densities()
     near = prepare(START, pi)
-    first = TemperedState(START, near.U, near, near_all(START, stacked(layers)))
+    first = TemperedState(START, near.U, near, near_all(START, stack(layers)))
 
     def run():
         here, tally, rng = first, np.zeros((3, 4), int), generator()
         for _ in range(UPDATES):
-            here, _ = fast_step(here, pi, stacked(layers), MOVE, tally, rng)
+            here, _ = fast_step(here, pi, stack(layers), MOVE, tally, rng)
 
     return run
 

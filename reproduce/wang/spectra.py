@@ -18,10 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from models import gp_regression, interface
-from models.gp_kernel import fill
 from models.gp_regression import LOG_2_PI, GPRegression
+from models.gp_spectral import decompose, sum_spectrum
 from models.jit import njit
-from models.linalg import eigh
 
 POINTS = 10  # of the polynomial
 LOW, HIGH, STEP = -8.0, 8.0, 0.025  # of the grid: four standard deviations of the prior
@@ -57,39 +56,22 @@ def decomposed(grid, model):
     """Return s, a and b, (grid, n) each."""
     n = model.y.size
     s, a, b = np.empty((grid.size, n)), np.empty((grid.size, n)), np.empty((grid.size, n))
-    E, ones = np.zeros((n, n)), np.ones(n)
+    E = np.zeros((n, n))
     for g in range(grid.size):
-        fill(grid[g : g + 1], model.group, model.XT, model.XT, True, E)
-        values, vectors, _ = eigh(E)
-        s[g] = np.maximum(values, 0.0)
-        a[g], b[g] = vectors.T @ model.y, vectors.T @ ones
+        decompose(grid[g : g + 1], model, E, s[g], a[g], b[g])
     return s, a, b
 
 
-@interface.U_prior.register(GPSpectra)
-def U_prior(q, model):
-    """That of the whole."""
-    return gp_regression.U_prior(q, model.whole)
-
-
-@interface.log_likelihood_of.register(GPSpectra)
-def log_likelihood_of(energy, q, model):
-    """log N(y | 0, C)."""
-    return U_prior(q, model) - energy
+U_prior = interface.U_prior.register(GPSpectra)(gp_regression.U_prior_of_whole.py_func)
+log_likelihood_of = interface.log_likelihood_of.register(GPSpectra)(
+    gp_regression.log_likelihood_of_whole.py_func)
 
 
 @njit
 def minus_log_normal(q, g, model):
     """-log N(y | 0, C) with rho at point g of the grid."""
-    noise, amplitude, c2 = np.exp(2.0 * q[0]), np.exp(2.0 * q[1]), model.whole.c2
-    s, a, b = model.s[g], model.a[g], model.b[g]
-    aa, ab, bb, logs = 0.0, 0.0, 0.0, 0.0
-    for i in range(s.size):
-        variance = amplitude * s[i] + noise
-        aa += a[i] * a[i] / variance
-        ab += a[i] * b[i] / variance
-        bb += b[i] * b[i] / variance
-        logs += np.log(variance)
+    s, c2 = model.s[g], model.whole.c2
+    aa, ab, bb, logs = sum_spectrum(q, s, model.a[g], model.b[g])
     constant = 1.0 + c2 * bb
     return 0.5 * (s.size * LOG_2_PI + logs + np.log(constant) + aa - c2 * ab * ab / constant)
 

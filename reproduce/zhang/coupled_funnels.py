@@ -113,12 +113,11 @@ def grad_U_phi(Phi, Theta, model):
     return g
 
 
-@interface.grad_U1.register(Crossed)
-def grad_U1(theta, Phi, r_phi, model):
-    """That of U_theta, and of e^(-s b) r_y'r_y / 2 + s n b / 2."""
-    g, s = grad_U_theta(theta, Phi, model), model.share
+@interface.add_grad_auxiliary_phi.register(Crossed)
+def add_grad_auxiliary_phi(g, theta, r_phi, model):
+    """That of e^(-s b) r_y'r_y / 2 + s n b / 2."""
+    s = model.share
     g[-1] += s * (model.n - np.exp(-s * theta[-1]) * (r_phi[:-1] @ r_phi[:-1])) / 2
-    return g
 
 
 @interface.grad_U2.register(Crossed)

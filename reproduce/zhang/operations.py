@@ -11,7 +11,7 @@ from models.interface import precompute_phi, precompute_theta
 from reproduce.harness.counting import Case, Count
 
 SETTINGS = (1, 2, 3)  # a count is linear in each
-KINDS = {"grad_U1": ("grad U_1",), "grad_U2": ("grad U_2",),
+KINDS = {"grad_U_theta": ("grad U_1",), "grad_U2": ("grad U_2",),
          "precompute_phi": ("factors of M_theta",)}
 
 
