@@ -77,6 +77,7 @@ looked_at = {}  # part of machine code -> what it was made of when it was last c
 
 def use(dispatcher):
     """Keep the machine code of a function that Numba compiles in this cache."""
+    dispatcher.targetoptions["no_cfunc_wrapper"] = True  # C does not call it
     dispatcher._cache = Cache(dispatcher)
     dispatchers.add(dispatcher)
 

@@ -7,13 +7,18 @@ once, whether it is ours or Numba's, and linked.  Speed and numbers stay what th
 
 What is written of a function is its own machine code with that of all the long ones that it calls,
 so that one file is enough (models/cache.py).
+
+Three things that Numba does while it compiles, and that nobody looks at, are left out below.
 """
 
 from llvmlite import binding
+from llvmlite.binding import ffi
 from numba.core.codegen import JITCodeLibrary
+from numba.core.cpu import CPUContext
 from numba.core.environment import lookup_environment
+from numba.core.targetconfig import ConfigStack, TargetConfig
 
-LONG = 200  # LLVM instructions; LLVM inlines what costs up to 250, and most of these cost 5
+LONG = 200  # lines, mostly instructions of LLVM, which inlines what costs up to 250: 5 for most
 WRAPPERS = ("cpython.", "cfunc.")
 known = {}  # names of the functions of a long library -> the library
 
@@ -51,10 +56,9 @@ class Library(JITCodeLibrary):
     def _finalize_final_module(self):
         """Make machine code, and look whether it is long."""
         super()._finalize_final_module()
-        self.machine_code = self.machine_code or self._object_caching_enabled and (
-            self._compiled_object)
-        if not self.machine_code or self.symbols:
-            return
+        if self.symbols or not (self._object_caching_enabled and self._compiled_object):
+            return  # it was loaded, or is nothing that is kept
+        self.machine_code = self._compiled_object
         module = self._final_module
         self.symbols = [each.name for kind in (module.functions, module.global_variables)
                         for each in kind if not each.is_declaration]
@@ -63,7 +67,7 @@ class Library(JITCodeLibrary):
         own = [each for each in module.functions if not each.is_declaration
                and each.linkage == binding.Linkage.external
                and not each.name.startswith(WRAPPERS)]
-        if sum(1 for each in own for block in each.blocks for _ in block.instructions) >= LONG:
+        if sum(str(each).count("\n") for each in own) >= LONG:
             self.names = tuple(each.name for each in own)
             known[self.names] = self
 
@@ -99,3 +103,25 @@ class Library(JITCodeLibrary):
             if names:
                 known[names] = self
         return self
+
+
+def for_c(create):
+    """Make an entry for C only of functions that are not inner ones of Numba."""
+
+    def create_cfunc_wrapper(self, *arguments):
+        if not ConfigStack().top().no_cpython_wrapper:
+            create(self, *arguments)
+
+    return create_cfunc_wrapper
+
+
+def same(self, other):
+    """Tell whether two sets of options are equal, first by those that were given."""
+    return (self is other or self._values == other._values or self.values() == other.values()
+            if isinstance(other, TargetConfig) else NotImplemented)
+
+
+CPUContext.create_cfunc_wrapper = for_c(CPUContext.create_cfunc_wrapper)
+TargetConfig.__eq__, TargetConfig.__hash__ = same, lambda self: hash(type(self))
+for callbacks in [*ffi.lib._lock._cblist]:  # which time each of a hundred thousand calls of LLVM
+    ffi.unregister_lock_callback(*callbacks)
