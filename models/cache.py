@@ -49,6 +49,8 @@ from numba.core.extending import _Intrinsic
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
+from models.linking import Library
+
 ROOT = Path(__file__).resolve().parents[1]
 HOME = os.path.expanduser("~")  # "~" if there is none
 WRITABLE = ROOT if os.access(ROOT, os.W_OK) or HOME == "~" else Path(HOME, ".cache", "mirrormc")
@@ -75,6 +77,7 @@ looked_at = {}  # part of machine code -> what it was made of when it was last c
 
 def use(dispatcher):
     """Keep the machine code of a function that Numba compiles in this cache."""
+    dispatcher.targetoptions["no_cfunc_wrapper"] = True  # C does not call it
     dispatcher._cache = Cache(dispatcher)
     dispatchers.add(dispatcher)
 
@@ -93,6 +96,7 @@ class Cache(NullCache):
     def load_overload(self, signature, context):
         """Return what has been compiled for this signature from the same parts, or None."""
         context.refresh()
+        context.codegen()._library_class = Library
         settings = (context.codegen().magic_tuple(), numba.__version__, np.__version__,
                     sys.version, numba.config.BOUNDSCHECK, self.options,
                     [item for each in converters for item in of_value(each.__code__)])
@@ -106,7 +110,7 @@ class Cache(NullCache):
     def save_overload(self, signature, result):
         """Write what has been compiled atomically, if it can be written."""
         file = self.files[signature]
-        if file is None or result.lifted or result.library.has_dynamic_globals:
+        if file is None or result.lifted or result.library._dynamic_globals:
             return
         write(file, dumps(result._reduce()))
 

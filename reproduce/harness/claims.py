@@ -31,7 +31,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2, norm
 
 BUDGETS = ("smoke", "short", "paper")
 KINDS = ("printed number", "printed sentence", "order", "paper against itself", "joint test",
@@ -211,6 +210,8 @@ def joint(what, claims, budgets=("paper",), undecided=OF_PRINT):
     """
 
     def ours(result):
+        from scipy.stats import chi2, norm  # here, since that takes a second
+
         found = [measurement(claim, result)[0] for claim in claims]
         settings = found[0].settings if isinstance(found[0], Scan) else ("",)
         tests = [(chi_squared(claims, [m.found[k] if isinstance(m, Scan) else m for m in found]),

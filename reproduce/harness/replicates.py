@@ -6,6 +6,7 @@ of other code is never reused.  When the paper budget is through, all that its r
 packed into one compressed file, <figures>/replicates/<name>.json.gz, which is committed.
 """
 
+import ast
 import gzip
 import inspect
 import json
@@ -15,16 +16,18 @@ import sys
 import time
 import uuid
 import zlib
-from contextlib import closing, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Event, Thread
 
 import numpy as np
 
 from reproduce.harness import cluster
-from reproduce.harness.fingerprint import digest, fingerprint
+from reproduce.harness.fingerprint import digest, fingerprint, read, used
 from reproduce.harness.papers import ROOT, module
 from reproduce.harness.shards import AGAIN, Unfinished, after_the_first, dealt
 from reproduce.harness.workers import Killed, each
@@ -112,7 +115,7 @@ class Experiment:
                 if missing and warm and not self.dask:
                     bar.set_postfix_str("compiling, unless that was done before")
                     with after_the_first() if self.shard else nullcontext():
-                        warmed(warm, self.jobs)
+                        warmed(warm, self.jobs, bar)
                     bar.unpause()  # the remaining time is estimated without it
                 bar.set_postfix_str(words())
                 jobs = min(self.jobs, len(missing))
@@ -207,16 +210,74 @@ def figures(budget):
     return folder
 
 
-def warmed(warm, jobs):
+def warmed(warm, jobs, bar):
     """Call warm() where replicates are computed, so that Ctrl-C need not wait for the compiler.
 
-    That is this process if `jobs` is 0, or if no other finds the function by its name.
+    That is this process if `jobs` is 0, or if no other finds the function by its name.  The
+    progress bar says how many functions have been compiled by then, and of about how many.
     """
-    if jobs and getattr(warm, "__qualname__", "").isidentifier():
-        for _ in each(warm_worker, {None: address(warm)}, 1):
-            pass
-    else:
-        warm()
+    with TemporaryDirectory() as place, said_of(bar, Path(place, "compiled"), warm):
+        if jobs and getattr(warm, "__qualname__", "").isidentifier():
+            for _ in each(warm_worker, {None: (*address(warm), place)}, 1):
+                pass
+        else:
+            with noted(place):
+                warm()
+
+
+@contextmanager
+def noted(place):
+    """Let the file `compiled` there grow by a byte with each function of ours that is compiled."""
+    from numba.core import event
+
+    class Ended(event.Listener):
+        """What is told of each function."""
+
+        def on_start(self, _):
+            """Do nothing."""
+
+        def on_end(self, ended):
+            """Count the functions that are not Numba's own."""
+            function = ended.data["dispatcher"].py_func
+            if not function.__module__.startswith("numba."):
+                with suppress(OSError), open(Path(place, "compiled"), "ab") as file:
+                    file.write(b".")
+
+    with event.install_listener("numba:compile", Ended()):
+        yield
+
+
+@contextmanager
+def said_of(bar, file, warm):
+    """Say on a progress bar, again and again, how many functions have been compiled."""
+    done, about = Event(), compiled_by(warm)
+    every = 0.5 if sys.stderr.isatty() else 10  # s
+
+    def watch():
+        said = 0
+        while not done.wait(every):
+            number = file.stat().st_size if file.exists() else 0
+            if number > said:
+                said = number
+                bar.set_postfix_str(f"compiling: {number} functions" + (
+                    f" of about {about}" * (number <= about)))
+
+    thread = Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def compiled_by(function):
+    """Return about how many functions are compiled when `function` is called."""
+    function = inspect.unwrap(getattr(function, "func", function))  # of a partial
+    found = used((Path(inspect.getsourcefile(function)).resolve(), function.__name__))
+    return sum(any(word in ast.dump(maker) for word in ("'njit'", "'register'"))
+               for path, name in found for node in read(path).definitions[name]
+               for maker in getattr(node, "decorator_list", []))
 
 
 def computed(function, code, todo, jobs):
@@ -270,9 +331,11 @@ def for_client(home, code, warm, task):
     return recorded(function, code, task)
 
 
-def warm_worker(module, name):
-    """Call a function that this process may not have imported."""
-    getattr(import_module(module), name)()
+def warm_worker(module, name, place):
+    """Call a function that this process may not have imported, and note what is compiled."""
+    function = getattr(import_module(module), name)
+    with noted(place):
+        function()
 
 
 def compute(function, code, task, path):

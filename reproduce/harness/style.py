@@ -6,13 +6,9 @@ point is a point and nothing is written below 9 of them.  tests/test_style.py me
 
 import io
 import re
+from functools import cache
 
-import matplotlib
 import numpy as np
-from PIL import Image
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 WIDTH = 830 / 96  # inches
 # M. Okabe and K. Ito (2008), Color Universal Design; black and grey are for papers and references,
@@ -22,12 +18,33 @@ MARKERS = "osD^vP"  # beside the colours, for those who see none
 GREEK = r"alpha|beta|eps|eta|theta|phi|pi|rho|sigma|tau"
 SYMBOL = re.compile(rf"\b({GREEK}|[A-Za-z](?=_))(?:_({GREEK}|\w+))?\b")
 
-plt.rcParams.update({
-    "font.size": 9, "axes.titlesize": 9, "figure.titlesize": 9, "legend.fontsize": 9,
-    "axes.prop_cycle": plt.cycler(color=COLOURS), "figure.dpi": 150, "savefig.dpi": 150,
-    "legend.frameon": False, "legend.columnspacing": 1.5, "legend.handletextpad": 0.5,
-    "lines.linewidth": 1.2, "lines.markersize": 4.5, "axes.axisbelow": True,
-})
+
+@cache
+def pyplot():
+    """Import matplotlib.pyplot, which takes a second, and set it up."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as found
+
+    found.rcParams.update({
+        "font.size": 9, "axes.titlesize": 9, "figure.titlesize": 9, "legend.fontsize": 9,
+        "axes.prop_cycle": found.cycler(color=COLOURS), "figure.dpi": 150, "savefig.dpi": 150,
+        "legend.frameon": False, "legend.columnspacing": 1.5, "legend.handletextpad": 0.5,
+        "lines.linewidth": 1.2, "lines.markersize": 4.5, "axes.axisbelow": True,
+    })
+    return found
+
+
+class Later:
+    """In place of matplotlib.pyplot: imports it when something of it is first used."""
+
+    def __getattr__(self, name):
+        """Return what is in it."""
+        return getattr(pyplot(), name)
+
+
+plt = Later()
 
 
 def panels(rows, columns, height, **options):
@@ -37,6 +54,8 @@ def panels(rows, columns, height, **options):
 
 def png(fig):
     """Return a figure as PNG, in 256 colours: half the bytes, and no difference that is seen."""
+    from PIL import Image
+
     drawn, small = io.BytesIO(), io.BytesIO()
     fig.savefig(drawn)
     picture = Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE)
@@ -46,7 +65,7 @@ def png(fig):
 
 def shades(n):
     """Return n blues from pale to dark, for what has an order; at most 5 can be told apart."""
-    return [matplotlib.colors.to_hex(c) for c in plt.get_cmap("Blues")(np.linspace(0.4, 1, n))]
+    return [plt.matplotlib.colors.to_hex(c) for c in plt.get_cmap("Blues")(np.linspace(0.4, 1, n))]
 
 
 def styles(n, colours=6):
