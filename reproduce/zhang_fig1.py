@@ -32,7 +32,7 @@ N_THETA, N_PHI = FUNNEL["n_theta"], FUNNEL["n_phi"]
 # Our settings
 SIZE = {"paper": FUNNEL["n"], "short": FUNNEL["n"], "smoke": 5}
 STARTS = {"paper": 12, "short": 4, "smoke": 2}
-EPS, L = 0.2, 250  # of SSHMC, "halves" of the three readings (zhang/funnel_settings.py)
+EPS, L = 0.2, 250  # of SSHMC, "halves" of the three readings (zhang/funnel.py)
 EPS_HMC = 0.02  # in 2 N_THETA L leapfrogs
 SOFT, ALPHA, EPS_SOFT = "RMHMC, SoftAbs", 1.0, 0.2
 LONG = {"paper": 120, "short": 60, "smoke": 10}  # generalised leapfrogs
