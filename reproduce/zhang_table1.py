@@ -86,9 +86,10 @@ def pilots(method, mass, settings, chains, n, burn_in, seed):
 def clock(rows, rounds, n):
     """Time a transition of each row, {name: [method, mass, setting]}, in turn."""
     rng = np.random.default_rng(0)
+    first = exact_draw(rng)
     models = {name: Funnel.from_size(SIZE, MASSES[mass]) for name, (_, mass, _) in rows.items()}
     return comparison.clock_in_turn(
-        dict.fromkeys(rows, exact_draw(rng)), rounds, n, lambda name, theta, phi, n: transitions(
+        rows, rounds, n, lambda name: first, lambda name, theta, phi, n: transitions(
             rows[name][0], theta, phi, models[name], rows[name][2], n, rng))
 
 

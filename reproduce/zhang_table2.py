@@ -93,9 +93,10 @@ def clock(data, rows, rounds, n):
     """Time a transition of each row, {name: [method, mass, largest, setting]}, in turn."""
     rng = np.random.default_rng(0)
     models = {name: logistic.problem(data, *row[1:3]) for name, row in rows.items()}
-    starts = {name: logistic.start(model) for name, model in models.items()}
-    return comparison.clock_in_turn(starts, rounds, n, lambda name, theta, phi, n: transitions(
-        rows[name][0], theta, phi, models[name], rows[name][3], n, rng, solver=logistic.LINEAGE))
+    return comparison.clock_in_turn(
+        rows, rounds, n, lambda name: logistic.start(models[name]), lambda name, theta, phi, n:
+        transitions(rows[name][0], theta, phi, models[name], rows[name][3], n, rng,
+                    solver=logistic.LINEAGE))
 
 
 def warm(data):

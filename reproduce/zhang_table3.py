@@ -96,7 +96,7 @@ def clock(data, rows, rounds, n):
     cases, rng = load(data), np.random.default_rng(0)
     model = StochasticVolatility.from_data(cases.y)
     return comparison.clock_in_turn(
-        dict.fromkeys(rows, (cases.x, np.array(TRUTH))), rounds, n, lambda name, theta, phi, n:
+        rows, rounds, n, lambda name: (cases.x, np.array(TRUTH)), lambda name, theta, phi, n:
         transitions(rows[name][0], theta, phi, model, rows[name][1], n, rng))
 
 

@@ -143,21 +143,22 @@ def progress(found):
     return f"acceptance rate {np.mean([np.mean(each['AP']) for each in found]):.2f}"
 
 
-def clock_in_turn(starts, rounds, n, advance):
+def clock_in_turn(rows, rounds, n, start, advance):
     """Return {"seconds": {row: CPU seconds of a transition, in each of `rounds`}}.
 
-    starts  : {row: (theta, phi)}     each chain goes on where its last round ended
-    n       : int                     transitions of a row in a round
-    advance : function                (row, theta, phi, n) -> the record of n transitions
+    n       : int          transitions of a row in a round
+    start   : function     (row) -> theta, phi; each chain goes on where its last round ended
+    advance : function     (row, theta, phi, n) -> the record of n transitions
     """
-    ends, seconds = dict(starts), {row: [] for row in starts}
-    with warnings.catch_warnings(action="ignore"):
-        for _ in range(rounds + 1):  # the first one loads what is compiled
-            for row in starts:
+    ends, seconds = {}, {row: [] for row in rows}
+    for _ in range(rounds + 1):  # the first one loads what is compiled
+        for row in rows:
+            theta, phi = ends[row] if row in ends else start(row)
+            with warnings.catch_warnings(action="ignore"):
                 begin = time.thread_time()
-                chain = advance(row, *ends[row], n)
+                chain = advance(row, theta, phi, n)
                 seconds[row].append((time.thread_time() - begin) / n)
-                ends[row] = chain.theta[-1], chain.phi[-1]
+            ends[row] = chain.theta[-1], chain.phi[-1]
     return {"seconds": {row: each[1:] for row, each in seconds.items()}}
 
 
@@ -190,17 +191,23 @@ def log_error(*ess):
     return sum(12 / each for each in ess) ** 0.5
 
 
-def ess_claim(table, row, column, measure, name, known=None):
+def settings_of_scan(r, row):
+    """Return {steps: estimates} of a row."""
+    return r.scan[row]
+
+
+def ess_claim(table, row, column, measure, name, known=None, settings=settings_of_scan):
     """Make the claim that a printed ESS is what the paper's estimator says of our runs.
 
-    measure : function     of a setting's estimates, the log of our ESS, a Measured
-    name    : str          of the quantity
+    measure  : function    of a setting's estimates, the log of our ESS, a Measured
+    name     : str         of the quantity
+    settings : function    (result, row) -> {what the paper does not state: estimates}
     """
     printed, half = number(table, row, column), half_unit(table, row, column)
 
     def relative(result):
-        return Scan(tuple(result.scan[row]), tuple(
-            measure(found) - np.log(printed) for found in result.scan[row].values()))
+        found = settings(result, row)
+        return Scan(tuple(found), tuple(measure(each) - np.log(printed) for each in found.values()))
 
     return Claim(f"{row}: log(ESS of {name} / {printed:g})", f"{printed:g}", relative,
                  np.log1p(-half / printed), np.log1p(half / printed), ROUNDING, "printed number",
