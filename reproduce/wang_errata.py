@@ -16,6 +16,7 @@ import numpy as np
 
 from reproduce.harness.claims import Claim, Declared
 from reproduce.harness.claims import table as text_table
+from reproduce.harness.errata import number_rows, side_claims
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels, row_labels
 from reproduce.wang import identities
 from reproduce.wang.errata import ERRATA, FIRST, MISPRINTS, NOTATION, PITFALLS
@@ -159,15 +160,6 @@ def sentences():
 # The errata
 
 
-def sides(key):
-    """Make the claims of an erratum: what is printed is wrong, and ours is right."""
-    e = ERRATA[key]
-    return [Claim(f"{key}, as printed: {e.what}", e.paper, lambda r: r["printed"][key], e.low,
-                  e.high, f"{e.where}.  {e.why}", "printed sentence", e.known),
-            Claim(f"{key}, ours: {e.what}", e.paper, lambda r: r["ours"][key], e.low,
-                  e.high, f"{e.where}.  {e.why}", "ours")]
-
-
 def pitfall(key):
     """Make the claims of a pitfall: who follows the paper is right, who does not is not."""
     e = PITFALLS[key]
@@ -178,7 +170,7 @@ def pitfall(key):
 
 
 CLAIMS = [
-    *[claim for key in ERRATA for claim in sides(key)],
+    *side_claims(ERRATA),
     *[claim for key in PITFALLS for claim in pitfall(key)],
     Claim("N8: log |C| less log prod R_ii^2", "0", lambda r: r["N8"], -1e-9, 1e-9,
           "(30).  Rounding: of eigenvalues of 1e-16 times the largest, 1e5 times the least",
@@ -205,8 +197,6 @@ CLAIMS = [
 
 def table(r):
     """Lay out the errata, the pitfalls, the operations, and Table 2 against Table 3."""
-    rows = [[key, e.what, f"{r['printed'][key]:.4g}", f"{r['ours'][key]:.4g}"]
-            for key, e in ERRATA.items()]
     closely = [[e.what, f"{r['ours'][key]:.4g}", e.otherwise, f"{r['printed'][key]:.4g}"]
                for key, e in PITFALLS.items()]
     x12, x21 = r["gibbs"]
@@ -216,7 +206,7 @@ def table(r):
         "\n".join([f"{key}, {e.where}: {e.theirs}; right is {e.ours}" for key, e in ERRATA.items()]
                   + ["N7, Table 2, row 5: T_STD and two ratios are not those of Table 3",
                      *NOTATION]),
-        text_table(rows, ["", "number", "as printed", "ours"]),
+        text_table(number_rows(ERRATA, r), ["", "number", "as printed", "ours"]),
         "What the paper says, and what comes of something else:\n"
         + "\n".join(f"Section {e.where}: {e.says}" for e in PITFALLS.values()),
         text_table(closely, ["", "so", "but", "it is"]),

@@ -14,12 +14,13 @@ from reproduce.harness.start import Study, main
 import numpy as np
 
 from algorithms.zhang_sshmc import check_sshmc, sshmc
-from reproduce.harness.claims import Claim, Declared, Measured, brief, mean, measured
+from reproduce.harness.claims import Claim, Declared, Measured, mean
 from reproduce.harness.claims import table as text_table
+from reproduce.harness.errata import number_rows, side_claims
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, WIDTH, plt, row_labels
 from reproduce.zhang.datasets import PURPOSES, attributes, german_credit
-from reproduce.zhang.errata import ERRATA, MISPRINTS, NOTATION
+from reproduce.zhang.errata import ERRATA, FOUND, MISPRINTS, NOTATION
 from reproduce.zhang.identities import (
     cox_masses,
     errors_of_flow,
@@ -162,29 +163,14 @@ def ratio_claim(table, method, column):
 
 # The errata
 
-FOUND = "2026-11-21T21:48"  # this script's first version, with all derivations; it had not been run
-FIRST = "2026-11-21T23:07"  # the first results at the paper's length
-
-
-def sides(key):
-    """Make the claims of an erratum: print is wrong, and ours is right."""
-    e = ERRATA[key]
-    theirs, _, ours = e.what.partition("; ")
-    return [Claim(f"{key}, as printed: {theirs}", e.paper, lambda r: r["printed"][key], e.low,
-                  e.high, f"{e.where}.  {e.why}", "printed sentence",
-                  Declared(e.known, FOUND, FIRST, e.cause)),
-            Claim(f"{key}, ours: {ours or theirs}", e.paper, lambda r: r["ours"][key], e.low,
-                  e.high, f"{e.where}.  {e.why}", "ours")]
-
-
 UCI = "Z17: the file german.data"
 SCORE = Claim("Z10, ours: mean score of gamma", "0", lambda r: r["ours"]["Z10"], -0.5, 0.5, "that"
               " of a density of gamma has mean 0; without the Jacobian of gamma = log v it is -1",
               "ours", budgets=("paper",))
 PAPER = ("short", "paper")  # where there is more than a few draws
 CLAIMS = [
-    *[c if key not in SETTINGS else c._replace(budgets=PAPER)
-      for key in ERRATA for c in sides(key)], SCORE,
+    *[c if c.what.split(",")[0] not in SETTINGS else c._replace(budgets=PAPER)
+      for c in side_claims(ERRATA)], SCORE,
     *[ratio_claim(*key) for key in RATIOS],
     *[Claim(what, paper, lambda r, key=key: r["sentences"][key], low, high, said(key),
             "paper against itself", Declared(known, FOUND) if known else None)
@@ -207,14 +193,12 @@ CLAIMS = [
 def table(r):
     """Lay out the errata, and the ratios."""
     words = [(key, e.where, e.theirs, e.ours) for key, e in ERRATA.items()] + NOTATION
-    rows = [[key, e.what, brief(measured(r["printed"][key])), brief(measured(r["ours"][key]))]
-            for key, e in ERRATA.items()]
     ratios = [[*key, TABLES[key[0]].rows[key[1]][key[2]], f"{r['ratios'][key]:.4g}"]
               for key in RATIOS]
     return "\n\n".join([
         "\n".join(f"{key:4} {where}: {theirs}; right is {ours}"
                   for key, where, theirs, ours in words),
-        text_table(rows, ["", "number", "of print", "of ours"]),
+        text_table(number_rows(ERRATA, r), ["", "number", "of print", "of ours"]),
         "Z10, Z13, Z14 and Z18 are notation only.  Z15 and Z16 are among the ratios:",
         text_table(ratios, ["table", "method", "ratio", "printed", "of its factors"])])
 

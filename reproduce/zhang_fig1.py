@@ -15,12 +15,21 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
+from algorithms.generalised_leapfrog import (
+    generalised_leapfrog,
+    geometry,
+    hamiltonian,
+    metric_factor,
+)
+from algorithms.zhang_sshmc import abla_path
 from models.funnel import VARIANCE, Funnel
+from models.interface import U, grad_U
+from models.jit import njit
+from models.soft_abs import SoftAbs
 from reproduce.harness.claims import Claim, brief, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang.funnel import exact_draw
-from reproduce.zhang.paths import hmc_path, soft_abs_path, sshmc_path
 from reproduce.zhang.printed import FUNNEL, HMC, SSHMC, said
 
 NAME, WHAT = "zhang_fig1", "energies and paths of three methods"
@@ -32,7 +41,7 @@ N_THETA, N_PHI = FUNNEL["n_theta"], FUNNEL["n_phi"]
 # Our settings
 SIZE = {"paper": FUNNEL["n"], "short": FUNNEL["n"], "smoke": 5}
 STARTS = {"paper": 12, "short": 4, "smoke": 2}
-EPS, L = 0.2, 250  # of SSHMC, "halves" of the three readings (zhang/funnel_settings.py)
+EPS, L = 0.2, 250  # of SSHMC, "halves" of the three readings (zhang/funnel.py)
 EPS_HMC = 0.02  # in 2 N_THETA L leapfrogs
 SOFT, ALPHA, EPS_SOFT = "RMHMC, SoftAbs", 1.0, 0.2
 LONG = {"paper": 120, "short": 60, "smoke": 10}  # generalised leapfrogs
@@ -40,6 +49,84 @@ SHOWN = (HMC, SSHMC, SOFT)
 
 
 # The work
+
+
+def from_one_start(n, long, seed):
+    """Return the path of each method from a start and normals for its momentum.
+
+    A path is a dict of arrays with a number for each recorded point:
+    time   simulated, step size times steps        v, x    hyperparameter, and the first entry of x
+    U      potential energy (4)                    K       kinetic energy (5), with its log |M|
+    log    half the log determinant of M_theta, n v / 2, which cancels a term of U; SSHMC's alone
+    """
+    rng = np.random.default_rng(seed)
+    q, z = np.append(*exact_draw(rng, n)), rng.standard_normal(n + 1)
+    model = Funnel.from_size(n)
+    return {HMC: hmc_path(q, z, model, EPS_HMC, 2 * N_THETA * L, every=2 * N_THETA),
+            SSHMC: sshmc_path(q, z, model, EPS / 2, EPS, L, N_THETA, N_PHI),
+            SOFT: soft_abs_path(q, z, model, ALPHA, EPS_SOFT, long, every=2)}
+
+
+def sshmc_path(q, z, model, eps_theta, eps_phi, L, n_theta, n_phi):
+    """Take L ABLA steps from q = (x, v) with a momentum made of the normals z, and record each."""
+    n, v = q.size - 1, q[-1]
+    r_phi = model.L_phi @ z[n:]
+    path = abla_path(q[:n], q[n:], np.exp(v / 2) * z[:n], r_phi, model, eps_theta, eps_phi, L,
+                     n_theta, n_phi)
+    found = recorded(np.hstack([path.theta, path.phi]), n_phi * eps_phi, path.energy.U,
+                     path.energy.H - path.energy.U)
+    return found | {"log": path.energy.log_det_theta}
+
+
+def hmc_path(q, z, model, eps, L, every):
+    """Take L leapfrogs of standard HMC from q with the momentum z, and record one of `every`."""
+    points = [(q, z)]
+    for _ in range(L // every):
+        points.append(leapfrogs(*points[-1], model, eps, every))
+    q, p = (np.array(each) for each in zip(*points, strict=True))
+    return recorded(q, eps * every, np.array([U(each, model) for each in q]),
+                    np.sum(p * p, axis=1) / 2)
+
+
+@njit
+def leapfrogs(q, p, model, eps, n):
+    """Take n leapfrog steps with unit mass, equations (2a) to (2c)."""
+    p = p - eps / 2 * grad_U(q, model)
+    for step in range(n):
+        q = q + eps * p
+        p = p - (eps if step < n - 1 else eps / 2) * grad_U(q, model)
+    return q, p
+
+
+def soft_abs_path(q, z, model, alpha, eps, L, every):
+    """Take L generalised leapfrogs with the SoftAbs metric, and record one of `every`.
+
+    It ends early where the implicit equations have no solution that is found.
+    """
+    curved = SoftAbs.from_model(model, alpha)
+    factor = metric_factor(q, curved)
+    p = factor @ z
+    points, H = [q], [hamiltonian(geometry(q, factor, curved), p)]
+    for _ in range(L // every):
+        end = generalised_leapfrog(points[-1], p, curved, every, eps)
+        if not end.converged:
+            break
+        points.append(end.x)
+        p = end.p
+        H.append(end.H)
+    potential = np.array([U(each, model) for each in points])
+    return recorded(np.array(points), eps * every, potential, np.array(H) - potential)
+
+
+def recorded(q, step, potential, kinetic):
+    """Put a path together."""
+    return {"time": step * np.arange(len(q)), "v": q[:, -1], "x": q[:, 0], "U": potential,
+            "K": kinetic, "log": np.zeros(len(q))}
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    from_one_start(3, 2, [0])
 
 
 def run(experiment, cases):
@@ -51,21 +138,6 @@ def run(experiment, cases):
     return {"n": n, "paths": done[0], "ranges": {method: {
         name: [measures(start[method])[name] for start in done]
         for name in measures(done[0][method])} for method in SHOWN}}
-
-
-def from_one_start(n, long, seed):
-    """Return the path of each method from a start and normals for its momentum."""
-    rng = np.random.default_rng(seed)
-    q, z = np.append(*exact_draw(rng, n)), rng.standard_normal(n + 1)
-    model = Funnel.from_size(n)
-    return {HMC: hmc_path(q, z, model, EPS_HMC, 2 * N_THETA * L, every=2 * N_THETA),
-            SSHMC: sshmc_path(q, z, model, EPS / 2, EPS, L, N_THETA, N_PHI),
-            SOFT: soft_abs_path(q, z, model, ALPHA, EPS_SOFT, long, every=2)}
-
-
-def warm():
-    """Compile everything in this process, before others start."""
-    from_one_start(3, 2, [0])
 
 
 def measures(path):

@@ -1,7 +1,7 @@
 """Zhang and Sutton (2014), Figure 2: histograms of the hyperparameters of stochastic volatility.
 
 From left to right phi, sigma and beta, by three methods: 20000 draws after 10000.  The runs are
-those of the rows of Table 3 (zhang/volatility_settings.py), with which they are stored.  How fast a
+those of the rows of Table 3 (zhang/volatility.py), with which they are stored.  How fast a
 method converges is measured twice: by the transitions until its hyperparameters first are within 3
 posterior standard deviations of the posterior means, all three, from a start far outside; and by
 how far the histogram of the first twentieth of a run is from the last of all.
@@ -14,16 +14,36 @@ Writes  figures/zhang_fig2.png, .txt (table and claims), .json; or in short/, sm
 
 from reproduce.harness.start import Study, main
 
+import warnings
+from typing import NamedTuple
+
 import numpy as np
 
+from algorithms.hmc import hmc
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.zhang_sshmc_fast import sshmc
+from models.stochastic_volatility import StochasticVolatility
 from reproduce.harness.claims import Claim, Measured, average, brief, log, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
-from reproduce.zhang import datasets
+from reproduce.zhang import datasets, volatility
+from reproduce.zhang.comparison import pilot_chains
+from reproduce.zhang.datasets import load
+from reproduce.zhang.estimates import in_blocks
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, said
-from reproduce.zhang.volatility import EDGES, NAMES, START, TRUTH, estimates
-from reproduce.zhang.volatility_settings import all_runs, extremes
+from reproduce.zhang.volatility import (
+    EDGES,
+    EVERY,
+    JITTER,
+    NAMES,
+    START,
+    TRUTH,
+    WEIGHTS,
+    extremes,
+    run_in_numbers,
+    start,
+)
 
 NAME, WHAT = "zhang_fig2", "hyperparameters of the stochastic volatility model"
 MINUTES = {"paper": 18, "short": 1.5, "smoke": 0.5}
@@ -39,27 +59,90 @@ NEAR = 3.0  # posterior standard deviations
 # The work
 
 
+def transitions(method, theta, phi, model, setting, n, rng, keep=None):
+    """Run n transitions of a method from (theta, phi); return a record with theta and phi.
+
+    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
+                     eps_theta, eps_phi, L, n_theta, n_phi
+    """
+    if method == HMC:
+        chain = hmc(np.append(theta, phi), model, setting["eps"], setting["L"], n, rng,
+                    jitter=JITTER)
+        return in_blocks(chain, theta.size, keep)
+    if method == GIBBS:
+        return rmhmc_within_gibbs(theta, phi, model, setting["eps_theta"], setting["eps_phi"],
+                                  setting["L_theta"], setting["L_phi"], n, rng, JITTER, keep)
+    return sshmc(theta, phi, model, setting["eps_theta"], setting["eps_phi"], setting["L"], n, rng,
+                 setting["n_theta"], setting["n_phi"], JITTER, keep)
+
+
+def pilots(method, data, settings, chains, n, burn_in, seed):
+    """Run pilot chains with each of `settings`, from what the data were simulated from."""
+    cases = load(data)
+    model, kept = StochasticVolatility.from_data(cases.y), np.arange(0, cases.x.size, EVERY)
+    return pilot_chains(
+        settings, chains, seed, WEIGHTS[method], burn_in, lambda setting, rng: transitions(
+            method, cases.x, np.array(TRUTH), model, setting, burn_in + n, rng, kept))
+
+
+def one_chain(method, data, setting, n, burn_in, seed):
+    """Run one chain: `burn_in` transitions, then n."""
+    rng, cases = np.random.default_rng(seed), load(data)
+    model = StochasticVolatility.from_data(cases.y)
+    with warnings.catch_warnings(action="ignore"):  # the acceptance rate is recorded
+        first = transitions(method, *start(cases.x.size, rng), model, setting, burn_in, rng)
+        chain = transitions(method, first.theta[-1], first.phi[-1], model, setting, n, rng)
+    return run_in_numbers(first, chain)
+
+
+class Speed(NamedTuple):
+    """How fast the runs of a setting converge, means over the runs."""
+
+    arrival: Measured  # log of the transitions until all hyperparameters are NEAR the posterior's
+    early: Measured  # log of the distance of the early histogram from that of all draws
+
+
+class Posterior(NamedTuple):
+    """What the runs of a method say of the hyperparameters."""
+
+    mean: dict  # {name: Measured}
+    sd: dict
+    speed: Speed
+    histogram: list  # of the first run, counts for each of NAMES
+    outside: list  # draws outside of the bins, in all runs
+
+
+class Figure2(NamedTuple):
+    """What is computed."""
+
+    n: int  # draws of a run
+    runs: int  # of each method
+    rows: dict  # {method: Posterior}
+    sd: dict  # {name: posterior standard deviation, by all methods}
+    scan: dict  # {method: {what is open: Speed}}
+
+
 def run(experiment, cases):
-    """Return for each method estimates, histograms and, with the scan, how fast it converges."""
-    _, own, others = all_runs(Experiment(ROWS, experiment), cases.name)
-    rows = {method: estimates(method, runs.runs) for method, runs in own.items()}
-    centre = [average([row["mean"][name] for row in rows.values()]).value for name in NAMES]
-    spread = [average([row["sd"][name] for row in rows.values()]).value for name in NAMES]
+    """Run the chains of Table 3, or take what is stored: a Figure2."""
+    _, own, others = volatility.all_runs(
+        Experiment(ROWS, experiment), cases.name, pilots, one_chain)
+    rows = {method: volatility.estimates(runs) for method, runs in own.items()}
+    centre = [average([row.mean[name] for row in rows.values()]).value for name in NAMES]
+    spread = [average([row.sd[name] for row in rows.values()]).value for name in NAMES]
     total = np.sum([run["phi"]["histogram"] for each in own.values() for run in each.runs], axis=0)
 
     def speed(found):
-        return {"arrival": mean([np.log(arrival(run["burn_in"], centre, spread))
-                                 for run in found.runs]),
-                "early": mean([np.log(distance(run["early"], total)) for run in found.runs])}
+        return Speed(
+            mean([np.log(arrival(run["burn_in"], centre, spread)) for run in found.runs]),
+            mean([np.log(distance(run["early"], total)) for run in found.runs]))
 
-    for method, found in own.items():
-        rows[method] |= speed(found) | {
-            "histogram": found.runs[0]["phi"]["histogram"],
-            "outside": np.sum([run["phi"]["outside"] for run in found.runs], axis=0).tolist()}
-    return {"n": own[HMC].runs[0]["n"], "runs": len(own[HMC].runs), "rows": rows,
-            "sd": dict(zip(NAMES, spread, strict=True)),
-            "scan": {method: {key: speed(found) for key, found in each.items()}
-                     for method, each in others.items()}}
+    return Figure2(
+        own[HMC].runs[0]["n"], len(own[HMC].runs), {method: Posterior(
+            rows[method].mean, rows[method].sd, speed(found), found.runs[0]["phi"]["histogram"],
+            np.sum([run["phi"]["outside"] for run in found.runs], axis=0).tolist())
+            for method, found in own.items()}, dict(zip(NAMES, spread, strict=True)),
+        {method: {key: speed(found) for key, found in each.items()}
+         for method, each in others.items()})
 
 
 def arrival(burn_in, centre, spread):
@@ -81,19 +164,19 @@ def distance(counts, reference):
 
 def gap(r, method, name):
     """Return the difference of a posterior mean from SSHMC's in posterior standard deviations."""
-    a, b = (r["rows"][m]["mean"][name] for m in (method, SSHMC))
-    return (a - b) / r["sd"][name]
+    a, b = (r.rows[m].mean[name] for m in (method, SSHMC))
+    return (a - b) / r.sd[name]
 
 
 def ratio(r, method, name):
     """Return the log of the ratio of a posterior standard deviation to SSHMC's."""
-    a, b = (r["rows"][m]["sd"][name] for m in (method, SSHMC))
+    a, b = (r.rows[m].sd[name] for m in (method, SSHMC))
     return log(a) - log(b)
 
 
 def furthest(r, method):
     """Return the mean that is furthest from the truth, in posterior standard deviations."""
-    found = [abs(r["rows"][method]["mean"][name] - truth) / r["sd"][name]
+    found = [abs(r.rows[method].mean[name] - truth) / r.sd[name]
              for name, truth in zip(NAMES, TRUTH, strict=True)]
     return max(found)
 
@@ -114,8 +197,9 @@ CLAIMS = [
             " has it: within 3 standard deviations", "printed sentence", budgets=("paper",))
       for method in METHODS],
     *[Claim(f"log({what}, {HMC} / {method})", said("converge faster"),
-            lambda r, method=method, key=key: extremes(r["scan"], HMC, method, lambda a, b:
-                                                       a[key] - b[key]),
+            lambda r, method=method, key=key: extremes(r.scan, HMC, method, lambda a, b:
+                                                       getattr(a, key)
+                                                       - getattr(b, key)),
             0.0, np.inf, f"order: {why}.  The settings are not stated", "order",
             budgets=("paper",))
       for what, key, why in (
@@ -131,14 +215,14 @@ def table(r):
     """Lay out posterior means and standard deviations, and how fast they are reached."""
     lines = []
     for method in METHODS:
-        found = r["rows"][method]
-        lines.append([method, *(f"{brief(found['mean'][name])}, {brief(found['sd'][name])}"
+        found = r.rows[method]
+        lines.append([method, *(f"{brief(found.mean[name])}, {brief(found.sd[name])}"
                                 for name in ORDER),
-                      *(brief(exponential(found[key])) for key in ("arrival", "early")),
-                      " ".join(map(str, found["outside"]))])
+                      *(brief(exponential(each)) for each in found.speed),
+                      " ".join(map(str, found.outside))])
     truth = dict(zip(NAMES, TRUTH, strict=True))
     lines.append(["truth", *(f"{truth[name]:.4g}" for name in ORDER), "", "", ""])
-    return text_table(lines, [f"{r['runs']} runs of {r['n']}", "atanh phi: mean, sd",
+    return text_table(lines, [f"{r.runs} runs of {r.n}", "atanh phi: mean, sd",
                               "log sigma: mean, sd", "log beta: mean, sd", "arrival",
                               "early distance", "outside the bins"]) + (
         "\n\nStart: beta, sigma, phi = " + ", ".join(
@@ -156,15 +240,15 @@ def figure(r):
     for ax, name in zip(axes, ORDER, strict=True):
         k = NAMES.index(name)
         for colour, method in zip(COLOURS, METHODS, strict=False):
-            counts = r["rows"][method]["histogram"][k]
-            density = counts / np.diff(EDGES[k]) / r["n"]
+            counts = r.rows[method].histogram[k]
+            density = counts / np.diff(EDGES[k]) / r.n
             ax.stairs(density, EDGES[k], color=colour, label=method, lw=1.3)
         ax.axvline(VOLATILITY[name], color="k", lw=0.8, ls="--", label="true value")
         ax.set(xlabel=rf"$\{name}$", ylim=(0, None))
         ax.locator_params(axis="x", nbins=5)
     axes[0].set(ylabel="density")
     legend_below(fig, axes[0])
-    fig.suptitle(f"Figure 2: hyperparameters of stochastic volatility, one run of {r['n']} draws"
+    fig.suptitle(f"Figure 2: hyperparameters of stochastic volatility, one run of {r.n} draws"
                  " of each method")
     return fig
 

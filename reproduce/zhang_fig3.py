@@ -1,6 +1,6 @@
 """Zhang and Sutton (2014), Figure 3: what RMHMC within Gibbs and SSHMC find on the Cox process.
 
-The two methods' runs are those of Table 4 on the unit square (zhang/cox_runs.py), computed once by
+The two methods' runs are those of Table 4 on the unit square (zhang/cox.py), computed once by
 whichever script is run first.  Below the paper's four panels is what the paper leaves to its
 source: the 64 x 64 counts of Girolami and Calderhead (2011), by SSHMC.
 
@@ -13,19 +13,24 @@ Writes  figures/zhang_fig3.png, .txt (table and claims), .json; or in short/, sm
 from reproduce.harness.start import Study, main
 
 import math
+import warnings
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import gamma
 
+from algorithms.hmc import hmc
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.zhang_sshmc_fast import sshmc
 from reproduce.harness.claims import Claim, Measured, average, brief, log, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
-from reproduce.zhang.cox import EDGES, OWN, clock, difference, estimates, one_chain, pilots, warm
-from reproduce.zhang.cox_runs import computed, keeper, rows_of, tuned
+from reproduce.zhang import comparison, cox
+from reproduce.zhang.cox import EDGES, LINEAGE, OWN, WEIGHTS, problem, start
 from reproduce.zhang.datasets import RANGE, SIGMA2, cox_64, load
+from reproduce.zhang.estimates import in_blocks
 from reproduce.zhang.printed import COX as SETTINGS
-from reproduce.zhang.printed import GIBBS, SSHMC, said
-from reproduce.zhang.tuning import pick
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC, said
 
 NAME, WHAT = "zhang_fig3", "posteriors of two Cox processes"
 MINUTES = {"paper": 8, "short": 2.5, "smoke": 0.4}
@@ -49,13 +54,73 @@ MINUTES_64, WANTED_64 = 30, 50  # our target: an ESS of log beta of so much in s
 # The work
 
 
+def transitions(method, x, phi, model, setting, n, rng):
+    """Run n transitions of a method from (x, phi); return a record with theta and phi.
+
+    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
+                     eps_theta, eps_phi, L, n_theta, n_phi; and jitter
+    """
+    with warnings.catch_warnings(action="ignore"):  # some settings of a pilot are never accepted
+        if method == HMC:
+            return in_blocks(hmc(np.append(x, phi), model, setting["eps"], setting["L"], n, rng,
+                                 jitter=setting["jitter"]), x.size)
+        if method == GIBBS:
+            return rmhmc_within_gibbs(x, phi, model, setting["eps_theta"], setting["eps_phi"],
+                                      setting["L_theta"], setting["L_phi"], n, rng,
+                                      setting["jitter"], **LINEAGE)
+        return sshmc(x, phi, model, setting["eps_theta"], setting["eps_phi"], setting["L"], n, rng,
+                     setting["n_theta"], setting["n_phi"], setting["jitter"])
+
+
+def pilots(method, data, distance, settings, chains, n, burn_in, seed):
+    """Run pilot chains with each of `settings`, with the same draws."""
+    model, phi = problem(data, distance)
+    return comparison.pilot_chains(
+        settings, chains, seed, WEIGHTS[method], burn_in, lambda setting, rng: transitions(
+            method, start(phi, model, rng), phi, model, setting, burn_in + n, rng))
+
+
+def one_chain(method, data, distance, setting, n, burn_in, seed):
+    """Run one chain of n draws after `burn_in`."""
+    (model, phi), rng = problem(data, distance), np.random.default_rng(seed)
+    x = start(phi, model, rng)
+    chain = transitions(method, x, phi, model, setting, burn_in + n, rng)
+    return cox.run_in_numbers(chain, burn_in, model, distance)
+
+
+def clock(rows, rounds, n):
+    """Time a transition of each row, {name: [method, data, distance, setting]}, in turn."""
+    rng, problems = np.random.default_rng(0), {name: problem(*rows[name][1:3]) for name in rows}
+
+    def first(name):
+        model, phi = problems[name]
+        return start(phi, model, rng), phi
+
+    return comparison.clock_in_turn(rows, rounds, n, first, lambda name, x, phi, n: transitions(
+        rows[name][0], x, phi, problems[name][0], rows[name][3], n, rng))
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    cox.warm_up(pilots, one_chain)
+
+
+class Figure3(NamedTuple):
+    """What is computed."""
+
+    rows: dict  # {method: cox.Estimates} on 32 x 32
+    large: cox.Estimates  # of SSHMC on 64 x 64
+    truth: np.ndarray  # (32, 32) the field from which the counts were simulated
+    truth_64: np.ndarray  # (64, 64)
+
+
 def run(experiment, cases):
-    """Return estimates of both methods on 32 x 32, and of SSHMC on 64 x 64, and the true fields."""
-    runs = keeper(experiment)
-    rows = computed(runs, rows_of(tuned(runs), list(ROWS.values())))
-    large = on_64(experiment, cases.name)
-    return {"rows": {method: rows[name] for method, name in ROWS.items()}, "64": large,
-            "truth": load(OWN).x, "truth 64": cases.x}
+    """Run the chains of Table 4, or take what is stored, and SSHMC on 64 x 64: a Figure3."""
+    runs = cox.keeper(experiment)
+    wanted = cox.rows_of(cox.tuned(runs, pilots, warm), list(ROWS.values()))
+    rows = cox.computed(runs, wanted, one_chain, warm)
+    return Figure3({method: rows[name] for method, name in ROWS.items()},
+                   on_64(experiment, cases.name), load(OWN).x, cases.x)
 
 
 def on_64(experiment, name):
@@ -67,7 +132,7 @@ def on_64(experiment, name):
     tried = experiment.replicates(pilots, [dict(
         method=SSHMC, data=name, distance="unit", settings=[setting], chains=chains, n=n,
         burn_in=burn_in, seed=[seed, 0]) for setting in grid], "settings", warm=warm)
-    setting = pick([each["pilots"][0] for each in tried])["setting"]
+    setting = comparison.pick([each["pilots"][0] for each in tried])["setting"]
     n, burn_in = LENGTH[budget]
     found = experiment.replicates(one_chain, [dict(
         method=SSHMC, data=name, distance="unit", setting=setting, n=n, burn_in=burn_in,
@@ -76,7 +141,7 @@ def on_64(experiment, name):
     (times,) = experiment.replicates(clock, [dict(
         rows={SSHMC: [SSHMC, name, "unit", setting]}, rounds=rounds, n=transitions)], "timings",
         warm=warm)
-    return estimates(found) | {"n": n, "setting": setting, "seconds": times["seconds"][SSHMC]}
+    return cox.estimates(found, n, setting, times["seconds"][SSHMC])
 
 
 # The claims
@@ -84,27 +149,27 @@ def on_64(experiment, name):
 
 def apart(r, k):
     """Return the difference of the methods' means of log sigma^2 (0) or log beta (1), in sd."""
-    a, b = (r["rows"][method] for method in ROWS)
-    return (a["mean"][k] - b["mean"][k]) / average([a["sd"][k], b["sd"][k]]).value
+    a, b = (r.rows[method] for method in ROWS)
+    return (a.mean[k] - b.mean[k]) / average([a.sd[k], b.sd[k]]).value
 
 
 def wider(r, k):
     """Return the log of the ratio of the methods' standard deviations."""
-    a, b = (r["rows"][method]["sd"][k] for method in ROWS)
+    a, b = (r.rows[method].sd[k] for method in ROWS)
     return log(a) - log(b)
 
 
 def fields_apart(r):
     """Return the mean squared difference of the mean fields, in the variance of the mean field."""
-    a, b = (np.array(r["rows"][method]["field"]) for method in ROWS)
-    return difference(a, b) / float(np.mean([a.mean(axis=0).var(), b.mean(axis=0).var()]))
+    a, b = (np.array(r.rows[method].field) for method in ROWS)
+    return cox.difference(a, b) / float(np.mean([a.mean(axis=0).var(), b.mean(axis=0).var()]))
 
 
 def in_time(found):
     """Return the ESS of log beta in MINUTES_64 minutes on one core."""
-    ess = found["ess"]["beta"]
+    ess = found.ess["beta"]
     value = math.exp(ess.value)
-    return Measured(value, value * ess.se) / found["n"] / mean(found["seconds"]) * (
+    return Measured(value, value * ess.se) / found.n / mean(found.seconds) * (
         60 * MINUTES_64)
 
 
@@ -126,7 +191,7 @@ CLAIMS = [
           " sees in two images; without the noise of the runs", "printed sentence",
           budgets=("paper",), undecided=AGAIN),
     Claim(f"64 x 64: ESS of log beta in {MINUTES_64} minutes on one core", "ours",
-          lambda r: in_time(r["64"]), float(WANTED_64), np.inf, "our target, by the paper's"
+          lambda r: in_time(r.large), float(WANTED_64), np.inf, "our target, by the paper's"
           " estimator; the paper stops at 32 x 32", "ours", budgets=("paper",),
           undecided=AGAIN),
 ]
@@ -134,32 +199,32 @@ CLAIMS = [
 
 def table(r):
     """Lay out the posteriors."""
-    rows = [[f"{method}, 32 x 32", found["n"], *cells(found)]
-            for method, found in r["rows"].items()]
-    rows.append([f"{SSHMC}, 64 x 64", r["64"]["n"], *cells(r["64"])])
+    rows = [[f"{method}, 32 x 32", found.n, *cells(found)]
+            for method, found in r.rows.items()]
+    rows.append([f"{SSHMC}, 64 x 64", r.large.n, *cells(r.large)])
     return text_table(rows, [
         "run", "draws", "chains", "mean log sigma^2", "sd", "mean log beta", "sd", "ESS sigma^2",
         "ESS beta", "acceptance"]) + (
         f"\n\ntrue: log sigma^2 = {math.log(SIGMA2):.3f}, log beta = {math.log(RANGE):.3f}; of the"
         f" prior of beta only {gamma.cdf(RANGE, 2, scale=0.5):.4f} is below the true value"
-        f"\n64 x 64: {r['64']['setting']}, {1e3 * np.mean(r['64']['seconds']):.0f} ms a transition")
+        f"\n64 x 64: {r.large.setting}, {1e3 * np.mean(r.large.seconds):.0f} ms a transition")
 
 
 def cells(found):
     """Return the numbers of a row."""
     ess = [Measured(math.exp(m.value), math.exp(m.value) * m.se)
-           for m in (found["ess"][name] for name in ("sigma", "beta"))]
-    moments = [brief(m) for k in (0, 1) for m in (found["mean"][k], found["sd"][k])]
-    return [len(found["field"]), *moments, *map(brief, ess),
-            " ".join(f"{rate.value:.2f}" for rate in found["AP"])]
+           for m in (found.ess[name] for name in ("sigma", "beta"))]
+    moments = [brief(m) for k in (0, 1) for m in (found.mean[k], found.sd[k])]
+    return [len(found.field), *moments, *map(brief, ess),
+            " ".join(f"{rate.value:.2f}" for rate in found.AP)]
 
 
 def figure(r):
     """Draw the paper's panels (a) to (d), and below them 64 x 64: mean, truth, histograms."""
     fig, axes = panels(2, 4, 6.0)
-    images = [[("(a) RMHMC", mean_field(r["rows"][GIBBS])),
-               ("(b) SSHMC", mean_field(r["rows"][SSHMC]))],
-              [("SSHMC", mean_field(r["64"])), ("true field", r["truth 64"])]]
+    images = [[("(a) RMHMC", mean_field(r.rows[GIBBS])),
+               ("(b) SSHMC", mean_field(r.rows[SSHMC]))],
+              [("SSHMC", mean_field(r.large)), ("true field", r.truth_64)]]
     for line, row in zip(axes, images, strict=True):
         ends = [end(field) for end in (np.min, np.max) for _, field in row]
         for ax, (title, field) in zip(line[:2], row, strict=True):
@@ -167,14 +232,14 @@ def figure(r):
             ax.set(title=title, xticks=[], yticks=[])
         fig.colorbar(shown, ax=line[:2], orientation="horizontal", shrink=0.8, aspect=30)
     axes[1, 0].set_ylabel(r"64 $\times$ 64")
-    for line, found, letters in zip(axes, (r["rows"], {SSHMC: r["64"]}), (("(c) ", "(d) "), [
+    for line, found, letters in zip(axes, (r.rows, {SSHMC: r.large}), (("(c) ", "(d) "), [
             ""] * 2), strict=True):
         for k, (ax, (name, value)) in enumerate(zip(line[2:], TRUTH.items(), strict=True)):
             for method, each in found.items():
-                counts, edges = np.array(each["histogram"][k], float), EDGES[name]
+                counts, edges = np.array(each.histogram[k], float), EDGES[name]
                 density = counts / max(counts.sum(), 1) / np.diff(edges)
                 ax.stairs(density, np.exp(edges), label=method,
-                          color=COLOURS[[*r["rows"]].index(method)])
+                          color=COLOURS[[*r.rows].index(method)])
             ax.set(xscale="log", xlim=np.exp(edges[[0, -1]]))
             ax.axvline(value, color="k", lw=0.9, ls="--", label="true value")
             ax.set_title(letters[k] + (r"$\sigma^2$, printed as $\sigma$", r"$\beta$")[k])
@@ -185,7 +250,7 @@ def figure(r):
 
 def mean_field(found):
     """Return the mean of the field over all runs, (d, d)."""
-    field = np.mean(found["field"], axis=0)
+    field = np.mean(found.field, axis=0)
     return field.reshape(math.isqrt(field.size), -1)
 
 

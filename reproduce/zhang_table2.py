@@ -1,7 +1,7 @@
 """Zhang and Sutton (2014), Table 2: three methods on hierarchical logistic regression.
 
 German credit in ten groups.  The paper states no step size and of no method but RMHMC within Gibbs
-how many steps there are.  Settings are chosen by a rule (zhang/tuning.py) from recorded pilot
+how many steps there are.  Settings are chosen by a rule (zhang/comparison.py) from recorded pilot
 chains; a printed number or a sentence is compared with those of all settings at which the
 acceptance rate is in the paper's range.  Rows "any rate" have the most efficient setting of all,
 whatever its rate; others have another mass, or what is left without the auxiliary potentials.
@@ -15,37 +15,29 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Declared, brief
+from algorithms.hmc import hmc
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.zhang_sshmc_fast import sshmc
+from reproduce.harness.claims import Claim, Declared, brief, log
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_above, panels, row_labels
-from reproduce.zhang import logistic
+from reproduce.zhang import comparison, logistic
+from reproduce.zhang.comparison import acceptance_claims, times_claim
 from reproduce.zhang.datasets import german_credit
-from reproduce.zhang.judged import acceptance_claim, row_test
-from reproduce.zhang.logistic import BOUND, DROPPED, MODE, PRIOR, estimates, one_run, pilots
-from reproduce.zhang.logistic_settings import TRAP, grid, scan, weight
-from reproduce.zhang.logistic_table import (
-    ANY,
-    ESS,
-    TABLE,
-    advantage,
-    apart,
-    ess_claim,
-    gain,
-    scanned_gain,
-    times_claim,
-)
-from reproduce.zhang.pilots import draw_pilots
+from reproduce.zhang.estimates import Blocks, in_blocks
+from reproduce.zhang.logistic import BOUND, DROPPED, JITTER, MODE, PRIOR, SOLVER, Whole, gain
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
-from reproduce.zhang.tuning import pick
 
 NAME, WHAT = "zhang_table2", "three methods on hierarchical logistic regression"
 MINUTES = {"paper": 18, "short": 2, "smoke": 0.5}
 
 # The paper's settings (Section 5.2)
+TABLE, ESS = "Table 2", ("min", "med", "max", "v")
 N, BURN_IN = TABLES[TABLE].samples, TABLES[TABLE].burn_in
 
-# Our settings
+# Our settings; the step sizes and numbers of steps that are tried are in zhang/logistic.py
+ANY = ", any rate"
 SMALL = 50  # cases: five of the groups are not larger
 ROWS = {**{row: (row, BOUND, None) for row in METHODS},  # method, mass, groups of at most so many
         f"{SSHMC}, {MODE}": (SSHMC, MODE, None), f"{SSHMC}, {PRIOR}": (SSHMC, PRIOR, None),
@@ -63,65 +55,104 @@ TIMED = {"paper": (10, 50), "short": (5, 10), "smoke": (2, 2)}  # rounds, transi
 # The work
 
 
+def transitions(method, theta, phi, model, setting, n, rng, jitter=JITTER, solver=SOLVER):
+    """Run n transitions of a method from (theta, phi); return a record with theta and phi.
+
+    setting : dict   HMC: eps, L; SSHMC: eps_theta, eps_phi, L, n_theta, n_phi; the others:
+                     eps_theta, eps_phi, L_theta, L_phi.  Of the Gibbs sampler's blocks the groups
+                     count as one: "accepted" is their share
+    """
+    if method == HMC:
+        return in_blocks(hmc(np.append(theta, phi), model, setting["eps"], setting["L"], n, rng,
+                             jitter=jitter), theta.size)
+    if method == SSHMC:
+        return sshmc(theta, phi, model, n=n, rng=rng, jitter=jitter, **setting)
+    chain = rmhmc_within_gibbs(theta, phi, Whole(*model) if method == DROPPED else model, n=n,
+                               rng=rng, jitter=jitter, **setting, **solver)
+    share = np.column_stack([chain.accepted[:, :-1].mean(axis=1), chain.accepted[:, -1]])
+    return Blocks(chain.theta, chain.phi, share, chain.divergences, chain.counts)
+
+
+def pilots(method, data, mass, largest, settings, chains, n, burn_in, seed):
+    """Run pilot chains with each of `settings`."""
+    model = logistic.problem(data, mass, largest)
+    return comparison.pilot_chains(
+        settings, chains, seed, logistic.WEIGHTS[method], burn_in, lambda setting, rng: transitions(
+            method, *logistic.start(model), model, setting, burn_in + n, rng))
+
+
+def one_run(method, data, mass, largest, setting, n, burn_in, seed, jitter=JITTER):
+    """Run one chain of n draws after `burn_in`, from the mode."""
+    model = logistic.problem(data, mass, largest)
+    chain = transitions(method, *logistic.start(model), model, setting, burn_in + n,
+                        np.random.default_rng(seed), jitter)
+    return logistic.run_in_numbers(chain, burn_in, logistic.WEIGHTS[method])
+
+
+def clock(data, rows, rounds, n):
+    """Time a transition of each row, {name: [method, mass, largest, setting]}, in turn."""
+    rng = np.random.default_rng(0)
+    models = {name: logistic.problem(data, *row[1:3]) for name, row in rows.items()}
+    return comparison.clock_in_turn(
+        rows, rounds, n, lambda name: logistic.start(models[name]), lambda name, theta, phi, n:
+        transitions(rows[name][0], theta, phi, models[name], rows[name][3], n, rng,
+                    solver=logistic.LINEAGE))
+
+
+def warm(data):
+    """Compile everything in this process, before others start."""
+    two = dict(eps_theta=0.1, eps_phi=0.1, L_theta=1, L_phi=1)
+    for method, setting in ((HMC, {"eps": 0.01, "L": 2}), (GIBBS, two), (DROPPED, two), (
+            SSHMC, dict(eps_theta=0.1, eps_phi=0.2, L=2, n_theta=2, n_phi=1))):
+        one_run(method, data, MODE, None, setting, n=20, burn_in=1, seed=0)
+
+
 def run(experiment, cases):
-    """Return the pilots, what is picked of them, estimates of rows and of the scan, and times."""
+    """Choose settings by pilots, run and time the chains of rows and of the scan: a Table2."""
     budget, data = experiment.budget, cases.name
     tried = tuned(experiment, data)
-    wanted = {row: (*ROWS[row], pick(tried[row])["setting"], RUNS[budget]) for row in ROWS} | {
-        row + ANY: (*ROWS[row], pick(tried[row], 0, 1)["setting"], RUNS[budget])
+    wanted = {row: (*ROWS[row], comparison.pick(tried[row])["setting"], RUNS[budget])
+              for row in ROWS} | {
+        row + ANY: (*ROWS[row], comparison.pick(tried[row], 0, 1)["setting"], RUNS[budget])
         for row in METHODS} | {
         f"{row}: {name}": (*ROWS[row], setting, SCANNED[budget]) for row in METHODS
-        for name, setting in scan(row, tried[row]).items()}
+        for name, setting in logistic.scan(row, tried[row]).items()}
     n, burn_in = LENGTH[budget]
     tasks = {key: [task(data, *key_of, n, burn_in, [experiment.seed, 100 + k, chain])
                    for chain in range(runs)]
              for k, (key, (*key_of, runs)) in enumerate(wanted.items())}
     runs, n, burn_in = TRAPPED[budget]
     tasks |= {name: [task(data, GIBBS, BOUND, None, setting, n, burn_in, [experiment.seed, 99, k])
-                     | {"jitter": 0.0} for k in range(runs)] for name, setting in TRAP.items()}
-    done = iter(experiment.replicates(one_run, [each for some in tasks.values() for each in some],
-                                      "chains", progress, lambda: logistic.warm(data)))
-    found = {key: estimates([next(done) for _ in each]) for key, each in tasks.items()}
+                     | {"jitter": 0.0} for k in range(runs)]
+              for name, setting in logistic.TRAP.items()}
+    done = comparison.runs_by_setting(experiment, one_run, tasks, lambda: warm(data))
     rounds, n = TIMED[budget]
-    (times,) = experiment.replicates(logistic.clock, [dict(data=data, rows={
+    (times,) = experiment.replicates(clock, [dict(data=data, rows={
         key: key_of for key, (*key_of, _) in wanted.items()}, rounds=rounds, n=n)], "timings",
-        warm=lambda: logistic.warm(data))
-    found = {key: each | ({"setting": wanted[key][3], "seconds": times["seconds"][key]}
-                          if key in wanted else {"setting": TRAP[key]})
-             for key, each in found.items()}
-    return {"n": LENGTH[budget][0], "tried": tried, "rows": {
-        key: found[key] for key in found if ": " not in key and key not in TRAP}, "trap": {
-        key: found[key] for key in TRAP}, "scan": {
-        row: {key.removeprefix(f"{row}: "): found[key] for key in found
-              if key.startswith(f"{row}: ")} for row in METHODS}}
+        warm=lambda: warm(data))
+    found = {key: logistic.estimates(done[key], wanted[key][3], times["seconds"][key])
+             for key in wanted}
+    return logistic.Table2(
+        LENGTH[budget][0], tried, {key: found[key] for key in found if ": " not in key},
+        {key: logistic.estimates(done[key], logistic.TRAP[key]) for key in logistic.TRAP},
+        {row: {key.removeprefix(f"{row}: "): found[key] for key in found
+               if key.startswith(f"{row}: ")} for row in METHODS})
 
 
 def task(data, method, mass, largest, setting, n, burn_in, seed):
     """Return the arguments of one_run, and its cost."""
     return dict(method=method, data=data, mass=mass, largest=largest, setting=setting, n=n,
-                burn_in=burn_in, seed=seed, cost=weight(setting) * (n + burn_in))
+                burn_in=burn_in, seed=seed, cost=logistic.weight(setting) * (n + burn_in))
 
 
 def tuned(experiment, data):
     """Return {row: its pilots}."""
-    tasks = []
-    for place, (row, (method, mass, largest)) in enumerate(ROWS.items()):
-        chains, n, burn_in = (PILOT_GIBBS if method == GIBBS else PILOT)[experiment.budget]
-        each = grid(method, mass, experiment.budget)
-        tasks += [(row, dict(method=method, data=data, mass=mass, largest=largest,
-                             settings=each[k : k + 4], chains=chains, n=n, burn_in=burn_in,
-                             seed=[experiment.seed, place],
-                             cost=sum(map(weight, each[k : k + 4])) * chains * (n + burn_in)))
-                  for k in range(0, len(each), 4)]
-    done = experiment.replicates(pilots, [each for _, each in tasks], "groups of settings",
-                                 warm=lambda: logistic.warm(data))
-    return {row: [pilot for (name, _), found in zip(tasks, done, strict=True) if name == row
-                  for pilot in found["pilots"]] for row in ROWS}
-
-
-def progress(found):
-    """Say the mean acceptance rate so far."""
-    return f"acceptance rate {np.mean([np.mean(each['AP']) for each in found]):.2f}"
+    budget = experiment.budget
+    return comparison.tune(experiment, pilots, {
+        row: (dict(method=method, data=data, mass=mass, largest=largest),
+              logistic.grid(method, mass, budget),
+              (PILOT_GIBBS if method == GIBBS else PILOT)[budget])
+        for row, (method, mass, largest) in ROWS.items()}, logistic.weight, lambda: warm(data))
 
 
 # The claims
@@ -132,21 +163,21 @@ KNOWN = {SSHMC: Declared(
     " the median, the largest and v are near, but the least ESS of w is three fifths of the printed"
     " one; how the attributes were coded, and the constant mass of v, are not stated either",
     "2026-11-23T22:00", FIRST, "Table 2: the steps of SSHMC")}
-ESS_CLAIMS = [ess_claim(row, column, KNOWN.get(row)) for row in METHODS for column in ESS]
+OPEN = "the settings are not stated"
 CLAIMS = [
-    *[row_test(row, ESS_CLAIMS)._replace(known=KNOWN.get(row)) for row in METHODS], *ESS_CLAIMS,
-    *[acceptance_claim(row, block * (row == GIBBS), lambda r, row=row, k=k: r["rows"][row]["AP"][k],
-                       margin=0.02)
-      for row in METHODS for k, block in enumerate("wv"[: 1 + (row == GIBBS)])],
-    times_claim(GIBBS, HMC), times_claim(SSHMC, HMC),
-    times_claim(SSHMC, GIBBS, Declared(
+    *comparison.ess_claims(TABLE, METHODS, {
+        column: lambda found, column=column: log(getattr(found, column)) for column in ESS},
+        KNOWN, "w, "),
+    *acceptance_claims(METHODS, "wv", 0.02),
+    times_claim(TABLE, GIBBS, HMC, OPEN), times_claim(TABLE, SSHMC, HMC, OPEN),
+    times_claim(TABLE, SSHMC, GIBBS, OPEN, Declared(
         "the time of SSHMC goes with its number of ABLA steps, which the paper does not state; 2 to"
         " 10 are scanned, and about 60 would have the printed ratio.  The scan is too narrow to"
         " tell more", "2026-11-21T23:28:33", FIRST)),
     *[Claim(f"log(min ESS per second, SSHMC / {other})", said("much higher"),
-            lambda r, other=other: scanned_gain(r, other), np.log(2), np.inf, "much: more than"
-            " twice; over all w and v by the paper's estimator, each method at the fastest and the"
-            " slowest of its settings of the scan, which the paper does not state",
+            lambda r, other=other: logistic.scanned_gain(r, other), np.log(2), np.inf, "much: more"
+            " than twice; over all w and v by the paper's estimator, each method at the fastest and"
+            " the slowest of its settings of the scan, which the paper does not state",
             "order", budgets=("paper",)) for other in (HMC, GIBBS)],
     Claim(f"log(min ESS per second, SSHMC / {GIBBS}){ANY}", said("outperforms"), lambda r: gain(
         r, SSHMC + ANY, GIBBS + ANY, "least", "seconds"), 0.0, np.inf, "order: each method at its"
@@ -158,7 +189,8 @@ CLAIMS = [
           " costs 1 gradient, one of ABLA 3, and HMC's best is 6 to 10 leapfrogs", "ours",
           budgets=("paper",)),
     *[Claim(f"{mass}: log(ESS of v per draw, SSHMC / HMC within Gibbs)", said("larger change"),
-            lambda r, row=row: advantage(r["rows"][row], r["rows"][DROPPED], "v"), 0.0, np.inf,
+            lambda r, row=row: logistic.advantage(r.rows[row], r.rows[DROPPED], "v"),
+            0.0, np.inf,
             "order: the masses are X'X/4 + I / v or the like in both, the settings each method's"
             " own, by the rule; without the auxiliary potentials a Gibbs sampler is left, and no"
             " trajectory takes it past the limit of exact draws of each block", "order",
@@ -183,16 +215,16 @@ CLAIMS = [
           " of 181 to 280 cases.  H_1 has frequencies from 1 to 4 and needs more leapfrogs",
           "ours", budgets=("paper",)),
     Claim("trap: log(ESS of v, six steps of 0.27 / of 0.5), no jitter", "ours: at the same"
-          " acceptance", lambda r: advantage(*(r["trap"][name] for name in TRAP), "v"),
+          " acceptance", lambda r: logistic.advantage(*r.trap.values(), "v"),
           np.log(5), np.inf, "the time of six steps of 0.5"
           " is near half a period: w becomes -w, and w'w, all that v sees, stays", "ours",
           budgets=("paper",)),
-    Claim("trap: acceptance rate of w, six steps of 0.27 - of 0.5", "ours", lambda r: apart(
-        r["trap"], *TRAP, lambda found: found["AP"][0]), -0.1, 0.1, "it shows nothing of that",
+    Claim("trap: acceptance rate of w, six steps of 0.27 - of 0.5", "ours", lambda r: r.trap[
+        "six of 0.27"].AP[0] - r.trap["six of 0.5"].AP[0], -0.1, 0.1, "it shows nothing of that",
         "ours", budgets=("paper",)),
     *[Claim(f"mean of log v, {row} - SSHMC, in standard deviations", "ours: one distribution",
-            lambda r, row=row: apart(r["rows"], row, SSHMC, lambda found: found["gamma"])
-            / r["rows"][SSHMC]["sd"], -0.2, 0.2, "all are right: 4 standard errors of ten runs"
+            lambda r, row=row: (r.rows[row].gamma - r.rows[SSHMC].gamma) / r.rows[SSHMC].sd,
+            -0.2, 0.2, "all are right: 4 standard errors of ten runs"
             " whose ESS are 300", "ours", budgets=("paper",))
       for row in ROWS if row != SSHMC and not row.startswith("small")],
 ]
@@ -202,16 +234,16 @@ def table(r):
     """Lay out the table with ours beside it, the settings, and the scan."""
     rows = [[row, "print", *(p[c] for c in ("min", "med", "max", "v")), "", p["time"] + " s",
              p["all/s"], ""] for row, p in TABLES[TABLE].rows.items()]
-    for key, found in [*r["rows"].items(), *r["trap"].items(), *(
-            (f"{row}: {key}", found) for row in METHODS for key, found in r["scan"][row].items())]:
-        seconds = float(np.mean(found.get("seconds", np.inf)))  # the trap is not timed
-        rows.append([key, " ".join(brief(rate) for rate in found["AP"]), *(
-            brief(found[name]) for name in (*ESS, "worst")),
+    for key, found in [*r.rows.items(), *r.trap.items(), *(
+            (f"{row}: {key}", found) for row in METHODS for key, found in r.scan[row].items())]:
+        seconds = float(np.mean(found.seconds or np.inf))  # the trap is not timed
+        rows.append([key, " ".join(map(brief, found.AP)), *(
+            brief(getattr(found, name)) for name in (*ESS, "worst")),
             f"{1e3 * seconds:.2f} ms" * (seconds < np.inf),
-            f"{found['least'].value / seconds / r['n']:.3g}" * (seconds < np.inf),
-            f"{found['cost']:.0f}"])
-    chosen = "\n".join(f"{row:22} {found['setting']}" for row, found in r["rows"].items())
-    return text_table(rows, [f"runs of {r['n']}", "acceptance", "min ESS w", "median", "max",
+            f"{found.least.value / seconds / r.n:.3g}" * (seconds < np.inf),
+            f"{found.cost:.0f}"])
+    chosen = "\n".join(f"{row:22} {found.setting}" for row, found in r.rows.items())
+    return text_table(rows, [f"runs of {r.n}", "acceptance", "min ESS w", "median", "max",
                              "ESS v", "worst", "time", "min ESS/s", "gradients"]) + (
         "\n\nWorst: ESS of w, v and their squares, ours.  Time and gradients: of a transition;"
         f" RMHMC(Gibbs) is timed as the lineage runs it\n\nSettings, by the rule\n{chosen}")
@@ -220,24 +252,24 @@ def table(r):
 def figure(r):
     """Draw the ESS of every row and of print, and the pilots."""
     fig, (left, right) = panels(1, 2, 5.2)
-    for k, (row, found) in enumerate(r["rows"].items()):
+    for k, (row, found) in enumerate(r.rows.items()):
         for shift, colour, symbol, names in ((0.15, COLOURS[0], "w", ("min", "med", "max")),
                                              (-0.15, COLOURS[1], "v", ("v",))):
-            left.plot([found[name].value for name in names], [k + shift] * len(names), "o-",
-                      color=colour, label=f"${symbol}$, ours" * (k == 0))
+            left.plot([getattr(found, name).value for name in names], [k + shift] * len(names),
+                      "o-", color=colour, label=f"${symbol}$, ours" * (k == 0))
             if row in METHODS:
-                left.plot([r["n"] / N * number(TABLE, row, name) for name in names],
+                left.plot([r.n / N * number(TABLE, row, name) for name in names],
                           [k + shift + 0.15] * len(names), "kD-", ms=3, lw=0.5,
                           label="print" * (k == 0 and len(names) > 1))
-    left.set(xscale="log", xlabel=f"ESS of {r['n']}: of the weights $w$,\nleast to largest;"
+    left.set(xscale="log", xlabel=f"ESS of {r.n}: of the weights $w$,\nleast to largest;"
              " of $v$")
-    row_labels(left, list(r["rows"]))
+    row_labels(left, list(r.rows))
     left.set_xticks([250, 500, 1000, 2000, 4000], [250, 500, 1000, 2000, 4000])
     left.minorticks_off()
     legend_above(left)
-    draw_pilots(right, {row: r["tried"][row] for row in ROWS if not row.startswith("small")},
-                "1000 gradients", 1e3, ncols=2)
-    fig.suptitle(f"Table 2: hierarchical logistic regression, {r['n']} draws")
+    comparison.draw_pilots(right, {row: r.tried[row] for row in ROWS if not row.startswith(
+        "small")}, "1000 gradients", 1e3, ncols=2)
+    fig.suptitle(f"Table 2: hierarchical logistic regression, {r.n} draws")
     return fig
 
 

@@ -1,7 +1,7 @@
 """Zhang and Sutton (2014), Table 4: SSHMC and RMHMC within Gibbs on a log-Gaussian Cox process.
 
 Both are run on the unit square, as the programs of the lineage have it, and in pixels, as printed
-(zhang/cox_runs.py).  The paper's 32 x 32 counts are not public; ours are simulated in its way.  HMC
+(zhang/cox.py).  The paper's 32 x 32 counts are not public; ours are simulated in its way.  HMC
 on the joint space, which the paper leaves out because it "mixes extremely slowly", is here.
 
 Run     python reproduce/zhang_table4.py [--budget smoke|short|paper]
@@ -13,46 +13,30 @@ Writes  figures/zhang_table4.png, .txt (table and claims), .json; or in short/, 
 from reproduce.harness.start import Study, main
 
 import math
+import warnings
+from typing import NamedTuple
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Declared, Measured, brief, mean
+from algorithms.hmc import hmc
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.zhang_sshmc_fast import sshmc
+from reproduce.harness.claims import Claim, Declared, Measured, Scan, brief, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import COLOURS, WIDTH, legend_below, log_bar, plt, row_labels
-from reproduce.zhang.cox import OWN, warm
-from reproduce.zhang.cox_runs import (
-    DISTANCES,
-    LONGER,
-    ONE,
-    computed,
-    rows_of,
-    scan_of,
-    timed,
-    tuned,
-)
-from reproduce.zhang.cox_table import (
-    COLUMNS,
-    TABLE,
-    advantage,
-    credulity,
-    ess_claim,
-    largest_stable,
-    of_method,
-    slowness,
-    squares,
-    time_claim,
-    times_claims,
-)
-from reproduce.zhang.judged import acceptance_claim, row_test
-from reproduce.zhang.log_variance_jumps import jumps, most
-from reproduce.zhang.pilots import draw_pilots
-from reproduce.zhang.printed import GIBBS, SSHMC, TABLES, number, said
+from reproduce.zhang import comparison, cox
+from reproduce.zhang.cox import DISTANCES, LINEAGE, LONGER, OWN, WEIGHTS, problem, start
+from reproduce.zhang.estimates import in_blocks
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC, TABLES, number, said
 
 NAME, WHAT = "zhang_table4", "two methods on a Cox process"
 MINUTES = {"paper": 45, "short": 2.5, "smoke": 0.4}
 
-# The paper's settings (Section 5.4) are with its numbers, in zhang/printed.py; ours with the runs,
-# in zhang/cox_runs.py
+# The paper's settings (Section 5.4)
+TABLE = "Table 4"
+COLUMNS = ("min", "med", "max", "sigma", "beta")
+
+# Our settings; rows, step sizes that are tried and lengths of runs are in zhang/cox.py
 OURS = f"{SSHMC}, unit, L = {LONGER}"
 METHODS = (SSHMC, GIBBS)
 JUMPS = {"paper": (400, 100), "short": (40, 20), "smoke": (6, 2)}  # transitions, before them
@@ -61,70 +45,170 @@ JUMPS = {"paper": (400, 100), "short": (40, 20), "smoke": (6, 2)}  # transitions
 # The work
 
 
+def transitions(method, x, phi, model, setting, n, rng):
+    """Run n transitions of a method from (x, phi); return a record with theta and phi.
+
+    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
+                     eps_theta, eps_phi, L, n_theta, n_phi; and jitter
+    """
+    with warnings.catch_warnings(action="ignore"):  # some settings of a pilot are never accepted
+        if method == HMC:
+            return in_blocks(hmc(np.append(x, phi), model, setting["eps"], setting["L"], n, rng,
+                                 jitter=setting["jitter"]), x.size)
+        if method == GIBBS:
+            return rmhmc_within_gibbs(x, phi, model, setting["eps_theta"], setting["eps_phi"],
+                                      setting["L_theta"], setting["L_phi"], n, rng,
+                                      setting["jitter"], **LINEAGE)
+        return sshmc(x, phi, model, setting["eps_theta"], setting["eps_phi"], setting["L"], n, rng,
+                     setting["n_theta"], setting["n_phi"], setting["jitter"])
+
+
+def pilots(method, data, distance, settings, chains, n, burn_in, seed):
+    """Run pilot chains with each of `settings`, with the same draws."""
+    model, phi = problem(data, distance)
+    return comparison.pilot_chains(
+        settings, chains, seed, WEIGHTS[method], burn_in, lambda setting, rng: transitions(
+            method, start(phi, model, rng), phi, model, setting, burn_in + n, rng))
+
+
+def one_chain(method, data, distance, setting, n, burn_in, seed):
+    """Run one chain of n draws after `burn_in`."""
+    (model, phi), rng = problem(data, distance), np.random.default_rng(seed)
+    x = start(phi, model, rng)
+    chain = transitions(method, x, phi, model, setting, burn_in + n, rng)
+    return cox.run_in_numbers(chain, burn_in, model, distance)
+
+
+def clock(rows, rounds, n):
+    """Time a transition of each row, {name: [method, data, distance, setting]}, in turn."""
+    rng, problems = np.random.default_rng(0), {name: problem(*rows[name][1:3]) for name in rows}
+
+    def first(name):
+        model, phi = problems[name]
+        return start(phi, model, rng), phi
+
+    return comparison.clock_in_turn(rows, rounds, n, first, lambda name, x, phi, n: transitions(
+        rows[name][0], x, phi, problems[name][0], rows[name][3], n, rng))
+
+
+def warm():
+    """Compile everything in this process, before others start."""
+    cox.warm_up(pilots, one_chain)
+
+
+def jumps(data, distance, setting, n, burn_in, seed):
+    """Run a chain of SSHMC; return the mean square of what log sigma^2 moves in a transition."""
+    (model, phi), rng = problem(data, distance), np.random.default_rng(seed)
+    chain = transitions(SSHMC, start(phi, model, rng), phi, model, setting, burn_in + n, rng)
+    return {"n": n, "square": float(np.mean(np.diff(chain.phi[burn_in - 1:, 0]) ** 2))}
+
+
+class Table4(NamedTuple):
+    """What is computed."""
+
+    rows: dict  # {row: cox.Estimates}
+    scan: dict  # {setting: cox.Estimates}
+    moved: dict  # {distance: mean square of the moves of log sigma^2 in a transition}
+    tried: dict  # {row: its pilots}
+
+
 def run(experiment, cases):
-    """Return the pilots, estimates of rows and of the scan, with times, and the length of runs."""
-    tried = tuned(experiment)
-    wanted = rows_of(tried) | (scan_of(tried) | without_jitter(tried)
-                               if experiment.budget != "smoke" else {})
-    found = computed(experiment, wanted)
-    seconds = timed(experiment, wanted)
-    found = {name: each | {"seconds": seconds[name]} for name, each in found.items()}
-    rows = {name: found.pop(name) for name in rows_of(tried)}
+    """Choose settings by pilots, run and time the chains of rows and of the scan: a Table4."""
+    tried = cox.tuned(experiment, pilots, warm)
+    rows = cox.rows_of(tried)
+    wanted = rows | (cox.scan_of(tried) | without_jitter(tried)
+                     if experiment.budget != "smoke" else {})
+    found = cox.computed(experiment, wanted, one_chain, warm)
+    rounds, n = cox.TIMED[experiment.budget]
+    (times,) = experiment.replicates(clock, [dict(
+        rows={name: [row.method, row.data, row.distance, setting]
+              for name, (row, setting) in wanted.items()}, rounds=rounds, n=n)], "timings",
+        warm=warm)
+    found = {name: each._replace(seconds=times["seconds"][name]) for name, each in found.items()}
     n, burn_in = JUMPS[experiment.budget]
-    tasks = [dict(data=OWN, distance=distance, setting=rows[f"{SSHMC}, {distance}"]["setting"],
+    tasks = [dict(data=OWN, distance=distance, setting=rows[f"{SSHMC}, {distance}"][1],
                   n=n, burn_in=burn_in, seed=[experiment.seed, 200, j, k])
              for j, distance in enumerate(DISTANCES) for k in range(4)]
     done = iter(experiment.replicates(jumps, tasks, "short chains", warm=warm))
     moved = {distance: mean([next(done)["square"] for _ in range(4)]) for distance in DISTANCES}
-    return {"rows": rows, "scan": found, "moved": moved, "tried": {
-        f"{method}, {distance}": each for (method, distance), each in tried.items()}}
+    return Table4({name: found[name] for name in rows},
+                  {name: found[name] for name in found if name not in rows}, moved,
+                  {f"{method}, {distance}": each for (method, distance), each in tried.items()})
 
 
 def without_jitter(tried):
     """Return the scan's settings in pixels without jitter, {name: (Row, setting)}: as printed."""
-    found = {name: each for name, each in scan_of(tried).items() if each[0].distance == "pixel"}
-    for name, (row, setting) in rows_of(tried, [f"{m}, pixel" for m in METHODS]).items():
-        found[f"{name}, eps_theta = {setting['eps_theta']}"] = row._replace(chains=ONE), setting
+    found = {name: each for name, each in cox.scan_of(tried).items() if each[0].distance == "pixel"}
+    for name, (row, setting) in cox.rows_of(tried, [f"{m}, pixel" for m in METHODS]).items():
+        found[f"{name}, eps_theta = {setting['eps_theta']}"] = row._replace(chains=cox.ONE), setting
     return {f"{name}, no jitter": (row, setting | {"jitter": 0.0})
             for name, (row, setting) in found.items()}
 
 
 # The claims
 
+
+def ess_claim(method, column):
+    """Make the claim about a printed ESS, over readings of the paper and what it does not state."""
+    name = f"x, {column}" if column in ("min", "med", "max") else column
+    return comparison.ess_claim(TABLE, method, column, lambda found: found.ess[column], name,
+                                KNOWN.get(method), cox.of_method)
+
+
+def less_six(scan):
+    """Return a scan of logs less log 6."""
+    return Scan(scan.settings, tuple(m - math.log(6) for m in scan.found))
+
+
 FIRST = "2026-11-22T05:30"  # the first results at the paper's length
 KNOWN = dict.fromkeys(METHODS, Declared(
     "the cause is not known: all runs but two rest on one simulated field of 28 points, drawn with"
     " the covariance of the unit square, whatever is fitted to it.  The paper's covariance"
     " on data of its own has not been run", "2026-11-23T22:00", FIRST, "Table 4: the data"))
-ESS_CLAIMS = [ess_claim(row, column, KNOWN.get(row)) for row in METHODS for column in COLUMNS]
+ESS_CLAIMS = [ess_claim(row, column) for row in METHODS for column in COLUMNS]
+TIMES = number(TABLE, GIBBS, "time") / number(TABLE, SSHMC, "time")
+OPEN = "distances, data and the rival's step sizes are not stated"
 AGAIN = ("to be run again on other data, with other settings and longer: chains on these have a few"
          " effective draws of the hyperparameters")
 CLAIMS = [
-    *[row_test(row, ESS_CLAIMS)._replace(known=KNOWN.get(row)) for row in METHODS], *ESS_CLAIMS,
-    *[acceptance_claim(f"{method}, {distance}", block,
-                       lambda r, row=f"{method}, {distance}", k=k: r["rows"][row]["AP"][k])
+    *[comparison.row_test(row, ESS_CLAIMS)._replace(known=KNOWN.get(row)) for row in METHODS],
+    *ESS_CLAIMS,
+    *[comparison.acceptance_claim(f"{method}, {distance}", block, lambda r, row=f"{method},"
+                                  f" {distance}", k=k: r.rows[row].AP[k])
       for method in METHODS for distance in DISTANCES
       for k, block in enumerate(("x", "phi") if method == GIBBS else ("",))],
-    time_claim(), *times_claims(),
+    Claim(f"time of a transition, {GIBBS} / {SSHMC}", f"{TIMES:.3g}", lambda r:
+          comparison.time_ratio(r.rows[f"{GIBBS}, unit"], r.rows[f"{SSHMC}, unit"]), TIMES / 3,
+          TIMES * 3, "machine (ratios only): ten factorisations against a few larger"
+          " operations of the same order, which blocks do not speed up alike; within a factor of 3",
+          "printed number", budgets=("paper",), printed=TIMES),
+    Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs)) - log 6", said("six times"),
+          lambda r: less_six(cox.pairs(r)), np.log(5.5 / 6), np.log(6.5 / 6), "about six, to a"
+          f" whole number; theirs is of two runs with an ESS of 270 and 46; {OPEN}",
+          "printed sentence", budgets=("paper",), theirs=comparison.log_error(
+              number(TABLE, SSHMC, "beta"), number(TABLE, GIBBS, "beta"))),
+    Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs))", said("outperforms"), cox.pairs, 0.0,
+          np.inf, f"order; {OPEN}", "order", budgets=("paper",)),
     *[Claim(f"{method}: log(ESS, sigma / beta)", f"{number(TABLE, method, 'sigma'):g} against"
-            f" {number(TABLE, method, 'beta'):g}", lambda r, method=method: r["rows"][
-                f"{method}, unit"]["ess"]["sigma"] - r["rows"][f"{method}, unit"]["ess"]["beta"],
+            f" {number(TABLE, method, 'beta'):g}", lambda r, method=method: r.rows[
+                f"{method}, unit"].ess["sigma"] - r.rows[f"{method}, unit"].ess["beta"],
             0.0, np.inf, "order, on the unit square", "order", budgets=("paper",), undecided=AGAIN)
       for method in METHODS],
     Claim("x: log(min ESS of x, SSHMC / RMHMC(Gibbs))", "7.8e2 against 1e2",
-          lambda r: r["rows"][f"{SSHMC}, unit"]["ess"]["min"] - r["rows"][f"{GIBBS}, unit"][
-              "ess"]["min"], 0.0, np.inf, "order, on the unit square, for as many transitions",
+          lambda r:
+          r.rows[f"{SSHMC}, unit"].ess["min"] - r.rows[f"{GIBBS}, unit"].ess["min"], 0.0, np.inf,
+          "order, on the unit square, for as many transitions",
           "order", budgets=("paper",), undecided=AGAIN),
     *[Claim(f"{name}: log(ESS per second, SSHMC / HMC)", said("HMC on Cox"),
-            lambda r, k=k: slowness(r, k), math.log(10), np.inf, "the paper has no number: slower"
-            " by a power of ten; HMC's ESS by the errors of its runs' means, for its own estimate"
-            " is of phi given an x that hardly moves", "printed sentence", budgets=("paper",),
-            undecided=AGAIN)
+            lambda r, k=k: cox.slowness(r, k), math.log(10), np.inf, "the paper has no number:"
+            " slower by a power of ten; HMC's ESS by the errors of its runs' means, for its own"
+            " estimate is of phi given an x that hardly moves", "printed sentence",
+            budgets=("paper",), undecided=AGAIN)
       for k, name in enumerate(("sigma", "beta"))],
     Claim("HMC: log((error of the mean of log beta / its s.e. by the run's own ESS)^2)", "ours",
-          lambda r: credulity(r, 1), 0.0, np.inf, "0 if that ESS is right; the mean of SSHMC's runs"
-          " is taken for the truth", "ours", budgets=("paper",), undecided=AGAIN),
-    Claim(f"beta: log(ESS per second, L = {LONGER} / 10)", "ours", lambda r: advantage(
+          lambda r: cox.credulity(r, 1), 0.0, np.inf, "0 if that ESS is right; the mean of SSHMC's"
+          " runs is taken for the truth", "ours", budgets=("paper",), undecided=AGAIN),
+    Claim(f"beta: log(ESS per second, L = {LONGER} / 10)", "ours", lambda r: cox.advantage(
         r, OURS, f"{SSHMC}, unit", "beta"), 0.0, np.inf, "order: beta moves by a random walk whose"
         " steps grow with the time that H_2 travels", "ours", budgets=("paper",), undecided=AGAIN),
     Claim("H_1: log(largest stable step, at the mean of phi / 2 deviations up in log sigma^2)",
@@ -136,13 +220,13 @@ CLAIMS = [
 
 def bound(r, distance):
     """Return the most that the ESS of sigma^2 of SSHMC's row can be on these data."""
-    found = r["rows"][f"{SSHMC}, {distance}"]
-    return most(r["moved"][distance], found["sd"][0], found["n"])
+    found = r.rows[f"{SSHMC}, {distance}"]
+    return cox.most(r.moved[distance], found.sd[0], found.n)
 
 
 def limits(r):
     """Return the largest stable step for x at the mean of phi, and 2 deviations up."""
-    return [largest_stable(r["rows"][f"{SSHMC}, unit"], "unit", above) for above in (0.0, 2.0)]
+    return [cox.largest_stable(r.rows[f"{SSHMC}, unit"], "unit", above) for above in (0.0, 2.0)]
 
 
 def table(r):
@@ -151,16 +235,16 @@ def table(r):
     rows = [[f"{method}, print", "", printed[method]["time"] + " h", *(
         f"{number(TABLE, method, column):g}" for column in COLUMNS), *[""] * 4]
         for method in METHODS]
-    for name, found in [*r["rows"].items(), *r["scan"].items()]:
+    for name, found in [*r.rows.items(), *r.scan.items()]:
         ess = [Measured(math.exp(m.value), math.exp(m.value) * m.se)
-               for m in (found["ess"][column] for column in COLUMNS)]
-        rows.append([name, " ".join(f"{rate.value:.2f}" for rate in found["AP"]),
-                     f"{1e3 * np.mean(found['seconds']):.1f} ms", *map(brief, ess),
-                     brief(squares(found)), brief(found["mean"][0]), found["n"],
-                     found["divergences"]])
+               for m in (found.ess[column] for column in COLUMNS)]
+        rows.append([name, " ".join(f"{rate.value:.2f}" for rate in found.AP),
+                     f"{1e3 * np.mean(found.seconds):.1f} ms", *map(brief, ess),
+                     brief(cox.squares(found)), brief(found.mean[0]), found.n,
+                     found.divergences])
     at_mean, above = limits(r)
     bounds = ", ".join(f"{distance}: {brief(bound(r, distance))}" for distance in DISTANCES)
-    chosen = "\n".join(f"{name:26} {found['setting']}" for name, found in r["rows"].items())
+    chosen = "\n".join(f"{name:26} {found.setting}" for name, found in r.rows.items())
     return (f"Data: {OWN}; the lineage's ESS, geometric means over runs; \"squares\" is the least"
             " ESS of a squared deviation,\nours; a standard error in brackets; the time is of a"
             " transition, in print of 5000\n\n" + text_table(rows, [
@@ -169,7 +253,7 @@ def table(r):
         f"\n\nSettings, by the rule\n{chosen}\n\nOn the unit square H_1 is stable for eps_theta"
         f" below {at_mean:.3f} at the mean of phi, below {above:.3f} where log sigma^2 is\ntwo"
         " standard deviations above it\nThe most that the ESS of sigma^2 can be, by the mean square"
-        f" of its moves (zhang/log_variance_jumps.py): {bounds}"))
+        f" of its moves: {bounds}"))
 
 
 def figure(r):
@@ -177,19 +261,19 @@ def figure(r):
     fig = plt.figure(figsize=(WIDTH, 9), layout="constrained")
     axes = fig.subplot_mosaic([[*METHODS], ["pilots", "pilots"]], height_ratios=(1.7, 1))
     for method in METHODS:
-        ax, found = axes[method], of_method(r, method)
+        ax, found = axes[method], cox.of_method(r, method)
         for colour, marker, column, shift in zip(COLOURS, "os", ("sigma", "beta"), (-0.15, 0.15),
                                                  strict=False):
             ax.axvline(number(TABLE, method, column), color=colour, ls="--", lw=0.9,
                        label=rf"$\{column}$, print")
             for k, each in enumerate(found.values()):
-                middle, ends = log_bar(*each["ess"][column])
+                middle, ends = log_bar(*each.ess[column])
                 ax.errorbar(middle, k + shift, xerr=ends[:, None], fmt=marker, color=colour,
                             label=rf"$\{column}$" if k == 0 else None)
-        draws = next(iter(found.values()))["n"]
+        draws = next(iter(found.values())).n
         ax.set(xscale="log", xlabel=f"ESS of {draws}, the paper's estimator", title=method)
         row_labels(ax, list(found))
-    draw_pilots(axes["pilots"], r["tried"], "factorisation", ncols=5)
+    comparison.draw_pilots(axes["pilots"], r.tried, "factorisation", ncols=5)
     legend_below(fig, axes[SSHMC])
     fig.suptitle("Table 4: the Cox process; bars are 2 standard errors")
     return fig

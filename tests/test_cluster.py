@@ -225,7 +225,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("home", [
-    ("reproduce.paquet_fig2", "one_run"), ("reproduce.zhang.cox_runs", "scan_of")])
+    ("reproduce.paquet_fig2", "one_run"), ("reproduce.zhang.cox", "scan_of")])
 def test_a_fingerprint_is_the_same_without_an_import(home):
     assert cluster.code_of(*home) == fingerprint(getattr(import_module(home[0]), home[1]))
 

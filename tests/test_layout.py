@@ -253,6 +253,17 @@ def test_no_command_is_longer_than_300_lines(path):
     assert len(path.read_text().splitlines()) <= 300
 
 
+@pytest.mark.parametrize("path", [p for p in SCRIPTS if p.parent.name == "reproduce"
+                                  and p.stem.startswith("zhang_")], ids=name)
+def test_a_script_of_the_paper_calls_its_sampler_itself_within_80_lines(path):
+    local = {alias.asname or alias.name for node in tree(path).body
+             if isinstance(node, ast.ImportFrom) and node.module.startswith("algorithms.")
+             for alias in node.names}
+    called = [node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Call)
+              and isinstance(node.func, ast.Name) and node.func.id in local]
+    assert min(called) <= 80 and len(path.read_text().splitlines()) <= 290
+
+
 def test_every_file_is_in_one_of_these_folders():
     # so that no rule above is about nothing, and no file is outside of all rules
     found = {path for folder in ("algorithms", "models", "reproduce")

@@ -1,4 +1,4 @@
-"""reproduce/zhang/cox.py, cox_runs.py: what is run on the Cox process, and its estimates."""
+"""reproduce/zhang/cox.py: what is run on the Cox process, and its estimates."""
 
 import math
 
@@ -8,8 +8,11 @@ import pytest
 from algorithms import rmhmc_within_gibbs
 from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.hmc import hmc
+from reproduce import zhang_fig3 as fig3
+from reproduce import zhang_table4 as table4
 from reproduce.harness.claims import BUDGETS
-from reproduce.zhang import cox, cox_runs
+from reproduce.harness.fingerprint import fingerprint
+from reproduce.zhang import cox
 from reproduce.zhang.datasets import GRID, MU, load
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 
@@ -19,7 +22,7 @@ SETTINGS = {HMC: {"eps": 0.05, "L": 3, "jitter": 0.2},
             SSHMC: dict(eps_theta=0.05, eps_phi=0.1, L=3, n_theta=2, n_phi=1, jitter=0.2)}
 
 
-@pytest.mark.parametrize("distance", cox_runs.DISTANCES)
+@pytest.mark.parametrize("distance", cox.DISTANCES)
 def test_chains_start_at_the_true_covariance_and_at_draws_of_it(distance):
     model, phi = cox.problem(SMALL, distance)
     covariance = np.exp(phi[0] - model.distance / np.exp(phi[1]))
@@ -43,7 +46,7 @@ def test_chains_start_at_the_true_covariance_and_at_draws_of_it(distance):
 def test_each_method_is_run_with_its_setting(method):
     model, phi = cox.problem(SMALL, "unit")
     x = cox.start(phi, model, np.random.default_rng(2))
-    found = cox.transitions(method, x, phi, model, SETTINGS[method], 6, np.random.default_rng(1))
+    found = table4.transitions(method, x, phi, model, SETTINGS[method], 6, np.random.default_rng(1))
     rng = np.random.default_rng(1)
     if method == HMC:
         chain = hmc(np.append(x, phi), model, 0.05, 3, 6, rng, jitter=0.2)
@@ -59,12 +62,12 @@ def test_each_method_is_run_with_its_setting(method):
     np.testing.assert_array_equal(found.phi, chain.phi)
 
 
-@pytest.mark.parametrize("distance", cox_runs.DISTANCES)
+@pytest.mark.parametrize("distance", cox.DISTANCES)
 def test_a_replicate_has_the_field_and_histograms_without_the_burn_in(distance):
-    found = cox.one_chain(SSHMC, SMALL, distance, SETTINGS[SSHMC], 30, 10, [4])
+    found = table4.one_chain(SSHMC, SMALL, distance, SETTINGS[SSHMC], 30, 10, [4])
     (model, phi), rng = cox.problem(SMALL, distance), np.random.default_rng([4])
     x = cox.start(phi, model, rng)
-    chain = cox.transitions(SSHMC, x, phi, model, SETTINGS[SSHMC], 40, rng)
+    chain = table4.transitions(SSHMC, x, phi, model, SETTINGS[SSHMC], 40, rng)
     np.testing.assert_allclose(found["field"], chain.theta[10:].mean(axis=0), rtol=0, atol=5.1e-4)
     np.testing.assert_allclose(found["phi"]["mean"], chain.phi[10:].mean(axis=0), rtol=1e-12)
     logs = chain.phi[10:, 1] - (np.log(3) if distance == "pixel" else 0)  # beta of the unit square
@@ -97,9 +100,9 @@ def test_the_difference_of_fields_is_free_of_noise():
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-@pytest.mark.parametrize(("method", "distance"), cox_runs.GRIDS)
+@pytest.mark.parametrize(("method", "distance"), cox.GRIDS)
 def test_grids_have_the_papers_steps(method, distance, budget):
-    settings = cox_runs.grid(method, distance, budget)
+    settings = cox.grid(method, distance, budget)
     assert settings and len({str(each) for each in settings}) == len(settings)
     for each in settings:
         if method == SSHMC:  # "2 leapfrog steps and 1", "10 ABLA steps"
@@ -116,22 +119,22 @@ def pilots_of(setting, AP, ess):
 def made_up_pilots():
     """Of each method the second setting is in the range, and the third is better still."""
     return {key: [pilots_of(setting, [rate], ess) for setting, rate, ess in zip(
-        cox_runs.grid(*key, "paper"), (0.95, 0.8, 0.75, 0.84), (99.0, 1.0, 2.0, 1.5),
+        cox.grid(*key, "paper"), (0.95, 0.8, 0.75, 0.84), (99.0, 1.0, 2.0, 1.5),
         strict=False)]
-        for key in cox_runs.GRIDS}
+        for key in cox.GRIDS}
 
 
 def test_the_rule_makes_the_rows_and_the_scan():
     tried = made_up_pilots()
-    rows, scan = cox_runs.rows_of(tried), cox_runs.scan_of(tried)
+    rows, scan = cox.rows_of(tried), cox.scan_of(tried)
     for name, (row, setting) in rows.items():
-        wanted = cox_runs.grid(row.method, row.distance, "paper")[2]
+        wanted = cox.grid(row.method, row.distance, "paper")[2]
         assert setting == (wanted | {"L": 40} if "L = 40" in name else wanted)
     taken = [setting for _, setting in scan.values()]
-    assert cox_runs.grid(SSHMC, "pixel", "paper")[3] in taken  # the best of another eps_theta
+    assert cox.grid(SSHMC, "pixel", "paper")[3] in taken  # the best of another eps_theta
     assert scan[f"{GIBBS}, unit, the lineage's steps"][1]["eps_phi"] == 0.2
     assert scan[f"{GIBBS}, unit, seed 3"][0].data.endswith("seed 3")
-    best = cox_runs.grid(GIBBS, "unit", "paper")[2]
+    best = cox.grid(GIBBS, "unit", "paper")[2]
     assert scan[f"{GIBBS}, unit, eps_theta = 0.25, no jitter"][1] == best | {"jitter": 0.0}
     assert f"{GIBBS}, pixel, eps_theta = 0.3" in scan
     # one other eps_theta of each method and distance, two without jitter of each on the unit square
@@ -157,15 +160,21 @@ class Recorder:
 def test_a_row_has_the_same_draws_whoever_asks(budget):
     tried, all_of, two_of = made_up_pilots(), Recorder(budget), Recorder(budget)
     names = [f"{SSHMC}, unit", f"{GIBBS}, unit"]
-    wanted = cox_runs.rows_of(tried) | cox_runs.scan_of(tried)
-    found = cox_runs.computed(all_of, wanted)
-    some = cox_runs.computed(two_of, cox_runs.rows_of(tried, names[::-1]))
+    wanted = cox.rows_of(tried) | cox.scan_of(tried)
+    found = cox.computed(all_of, wanted, table4.one_chain, None)
+    some = cox.computed(two_of, cox.rows_of(tried, names[::-1]), table4.one_chain, None)
     assert list(found) == list(wanted) and list(some) == names[::-1]
     ((_, tasks),), ((_, few),) = all_of.calls, two_of.calls
     assert all(task in tasks for task in few)
     seeds = [tuple(task["seed"]) for task in tasks]
     assert len(set(seeds)) == len(seeds)
     chains = {"paper": 10, "short": 2, "smoke": 1}[budget]
-    assert len(found[names[0]]["field"]) == chains and found[names[0]]["n"] == (
-        5000 if budget == "paper" else cox_runs.LENGTH[budget][0])
-    assert found[names[0]]["histogram"] == [[chains, 2 * chains], [3 * chains]]
+    assert len(found[names[0]].field) == chains and found[names[0]].n == (
+        5000 if budget == "paper" else cox.LENGTH[budget][0])
+    assert found[names[0]].histogram == [[chains, 2 * chains], [3 * chains]]
+
+
+@pytest.mark.parametrize("name", ["pilots", "one_chain", "clock"])
+def test_figure_3_and_table_4_compute_the_same_replicates(name):
+    # so that what one of them has stored serves the other
+    assert fingerprint(getattr(fig3, name)) == fingerprint(getattr(table4, name))

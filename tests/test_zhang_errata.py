@@ -81,7 +81,7 @@ def test_a_density_without_its_jacobian_changes_its_claim():
 
 
 def test_the_faces_of_one_mixture_have_one_cause():
-    causes = {key: e.cause for key, e in ERRATA.items()}
+    causes = {key: e.known.cause for key, e in ERRATA.items()}
     assert [key for key in causes if causes[key] == CONVENTION] == ["Z1", "Z2", "Z4", "Z4'", "Z8"]
     assert causes["Z3"] == causes["Z3'"] == THIRD
     made = {c.what: c.known for c in errata.CLAIMS if c.known}

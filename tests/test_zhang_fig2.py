@@ -1,18 +1,15 @@
 """Figure 2 of Zhang and Sutton: each claim on results whose truth is known."""
 
-import copy
-
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import replaced, verdicts
 from reproduce import zhang_fig2 as fig2
 from reproduce.harness.claims import Measured, judge
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
-from reproduce.zhang.volatility import BINS, EDGES, NAMES, TRUTH
-from reproduce.zhang.volatility_settings import Runs
+from reproduce.zhang.volatility import BINS, EDGES, NAMES, TRUTH, Runs
 from test_zhang_table3 import Cases
 
 SPEEDS = {HMC: (5.0, -1.0), GIBBS: (4.0, -1.5), SSHMC: (2.0, -2.0)}  # logs: arrival, distance
@@ -24,17 +21,15 @@ def made_up():
     counts = [[100 - abs(k - 15) for k in range(30)]] * 3
 
     def speed(method):
-        return {name: Measured(value, 0.01) for name, value in zip(
-            ("arrival", "early"), SPEEDS[method], strict=True)}
+        return fig2.Speed(*(Measured(value, 0.01) for value in SPEEDS[method]))
 
-    rows = {method: {
-        "mean": {name: Measured(t + 0.5 * SPREAD[name], 1e-4)
-                 for name, t in zip(NAMES, TRUTH, strict=True)},
-        "sd": {name: Measured(s, 0.01 * s) for name, s in SPREAD.items()}, "histogram": counts,
-        "outside": [0, 1, 2]} | speed(method) for method in METHODS}
-    return {"n": 20_000, "runs": 10, "rows": rows, "sd": SPREAD,
-            "scan": {method: {"L = 1": speed(method), "L = 2": speed(method)}
-                     for method in METHODS}}
+    rows = {method: fig2.Posterior(
+        {name: Measured(t + 0.5 * SPREAD[name], 1e-4)
+         for name, t in zip(NAMES, TRUTH, strict=True)},
+        {name: Measured(s, 0.01 * s) for name, s in SPREAD.items()}, speed(method), counts,
+        [0, 1, 2]) for method in METHODS}
+    return fig2.Figure2(20_000, 10, rows, SPREAD, {
+        method: {"L = 1": speed(method), "L = 2": speed(method)} for method in METHODS})
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
@@ -43,23 +38,19 @@ def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
 
 
 def mean_of(method, name, by):
-    def change(result):
-        value = result["rows"][method]["mean"][name]
-        result["rows"][method]["mean"][name] = value + by * SPREAD[name]
-    return change
+    return lambda result: replaced(result, ["rows", method, "mean", name],
+                                   result.rows[method].mean[name] + by * SPREAD[name])
 
 
 def sd_of(method, name, factor):
-    def change(result):
-        result["rows"][method]["sd"][name] = Measured(factor * SPREAD[name], 0.001 * SPREAD[name])
-    return change
+    return lambda result: replaced(result, ["rows", method, "sd", name], Measured(
+        factor * SPREAD[name], 0.001 * SPREAD[name]))
 
 
 def slower(method, key, by):
-    def change(result):
-        for found in result["scan"][method].values():
-            found[key] = found[key] + by
-    return change
+    return lambda result: replaced(result, ["scan", method], {
+        steps: found._replace(**{key: getattr(found, key) + by})
+        for steps, found in result.scan[method].items()})
 
 
 def arrive(method):
@@ -92,9 +83,7 @@ MOVED = {
 @pytest.mark.parametrize("name", MOVED)
 def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
-    result = copy.deepcopy(made_up())
-    change(result)
-    found = verdicts(fig2, result)
+    found = verdicts(fig2, change(made_up()))
     assert {what for what, verdict in found.items() if verdict != "agrees"} == set(wanted)
     assert {found[what] for what in wanted} <= {"differs", "every setting differs"}
 
@@ -105,15 +94,13 @@ def test_every_claim_is_moved_by_something():
 
 
 def test_a_mean_between_the_limits_is_measured_in_standard_deviations():
-    result = made_up()
-    mean_of(HMC, "phi", 0.15)(result)
+    result = mean_of(HMC, "phi", 0.15)(made_up())
     (claim,) = [c for c in fig2.CLAIMS if c.what == f"{HMC} - {SSHMC}: mean of phi / posterior sd"]
     assert claim.ours(result).value == pytest.approx(0.15, rel=1e-9)
 
 
 def test_what_depends_on_the_settings_is_not_specified():
-    result = made_up()
-    result["scan"][GIBBS]["L = 2"]["arrival"] = Measured(9.0, 0.01)
+    result = replaced(made_up(), ["scan", GIBBS, "L = 2", "arrival"], Measured(9.0, 0.01))
     assert verdicts(fig2, result)[arrive(GIBBS)] == "not specified"
 
 
@@ -153,25 +140,25 @@ def runs(method, mean, start):
 
 
 def test_the_runs_are_those_of_table_3(monkeypatch, tmp_path):
-    def all_runs(experiment, data):
+    def all_runs(experiment, data, pilots, one_chain):
         assert (experiment.name, experiment.budget, experiment.seed) == ("zhang_table3", "smoke", 3)
-        assert data == Cases.name
+        assert (data, pilots, one_chain) == (Cases.name, fig2.pilots, fig2.one_chain)
         own = {m: runs(m, 1.0 + k, k) for k, m in enumerate(METHODS)}
         return None, own, {m: {"L = 1": own[m]} for m in METHODS}
 
-    monkeypatch.setattr(fig2, "all_runs", all_runs)
+    monkeypatch.setattr(fig2.volatility, "all_runs", all_runs)
     result = fig2.run(Settings("smoke", 1, seed=3, recall=True), Cases)
-    assert (result["n"], result["runs"]) == (50, 2)
-    assert result["sd"] == dict.fromkeys(NAMES, 0.5)
+    assert (result.n, result.runs) == (50, 2)
+    assert result.sd == dict.fromkeys(NAMES, 0.5)
     for k, method in enumerate(METHODS):
-        row = result["rows"][method]
-        assert row["mean"]["phi"].value == 1.0 + k
+        row = result.rows[method]
+        assert row.mean["phi"].value == 1.0 + k
         # the first after 4 transitions; 1, 2 and 3 are within 3 * 0.5 of 2
-        assert row["arrival"] == result["scan"][method]["L = 1"]["arrival"]
-        assert row["arrival"].value == pytest.approx(np.log(4), rel=1e-12)
+        assert row.speed == result.scan[method]["L = 1"]
+        assert row.speed.arrival.value == pytest.approx(np.log(4), rel=1e-12)
         # a third of all draws is where its own are
-        assert row["early"].value == pytest.approx(np.log(2 / 3), rel=1e-12)
-        assert row["histogram"][0][k] == 40 and row["outside"] == [2, 4, 6]
+        assert row.speed.early.value == pytest.approx(np.log(2 / 3), rel=1e-12)
+        assert row.histogram[0][k] == 40 and row.outside == [2, 4, 6]
 
 
 def test_the_figure_is_in_the_papers_order_and_the_table_has_all_methods():
@@ -186,18 +173,19 @@ def test_the_figure_is_in_the_papers_order_and_the_table_has_all_methods():
             np.testing.assert_array_equal(edges, EDGES[k])
             area = np.sum(values * np.diff(edges))
             # of the draws that are in the bins
-            assert area == pytest.approx(sum(result["rows"][HMC]["histogram"][k]) / 20_000)
+            assert area == pytest.approx(sum(result.rows[HMC].histogram[k]) / 20_000)
     assert {t.get_text() for t in fig.legends[0].get_texts()} == {*METHODS, "true value"}
     plt.close(fig)
-    for k, row in enumerate(result["rows"].values()):
-        row["histogram"] = [[100 * k + j] * 30 for j in range(3)]
+    for k, method in enumerate(METHODS):
+        result = replaced(result, ["rows", method, "histogram"],
+                          [[100 * k + j] * 30 for j in range(3)])
     fig = fig2.figure(result)
     for ax, name in zip(fig.axes, fig2.ORDER, strict=True):
         j = NAMES.index(name)
         heights = {patch.get_label(): patch.get_data()[0][0] for patch in ax.patches}
         wide = EDGES[j][1] - EDGES[j][0]
         assert heights == pytest.approx({method: (100 * k + j) / wide / 20_000
-                                         for k, method in enumerate(result["rows"])})
+                                         for k, method in enumerate(result.rows)})
         (true,) = [line for line in ax.get_lines() if line.get_label() == "true value"]
         assert true.get_xdata()[0] == {"phi": 0.98, "sigma": 0.15, "beta": 0.65}[name]
     plt.close(fig)

@@ -1,16 +1,15 @@
 """Figure 3 of Zhang and Sutton: each claim on results whose truth is known, and what is run."""
 
-import copy
 import math
 
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import replaced, verdicts
 from reproduce import zhang_fig3 as fig3
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.style import plt
-from reproduce.zhang.cox import EDGES
+from reproduce.zhang.cox import EDGES, Estimates
 from reproduce.zhang.printed import GIBBS, SSHMC
 
 
@@ -19,35 +18,36 @@ def estimates(seed, d=8, chains=10):
     rng = np.random.default_rng(seed)
     truth = np.resize([1.0, -1.0], d * d)
     ess = {"sigma": Measured(math.log(2000), 0.01), "beta": Measured(math.log(90), 0.01)}
-    return {"AP": [Measured(0.8, 0.01)], "ess": ess, "n": 600, "seconds": [0.6, 0.601],
-            "mean": [Measured(0.5, 0.01), Measured(-1.0, 0.02)],
-            "sd": [Measured(0.5, 0.01), Measured(1.0, 0.02)],
-            "histogram": [np.arange(edges.size - 1).tolist() for edges in EDGES.values()],
-            "field": (truth + 0.02 * rng.standard_normal((chains, d * d))).tolist(),
-            "setting": {"L": 20}}
+    return Estimates(
+        [Measured(0.8, 0.01)], 0, ess, {}, [Measured(0.5, 0.01), Measured(-1.0, 0.02)],
+        [Measured(0.5, 0.01), Measured(1.0, 0.02)],
+        [np.arange(edges.size - 1).tolist() for edges in EDGES.values()],
+        (truth + 0.02 * rng.standard_normal((chains, d * d))).tolist(), [], [], 600, {"L": 20},
+        [0.6, 0.601])
 
 
 def made_up():
     """Return a result with which every claim agrees."""
-    return {"rows": {GIBBS: estimates(1), SSHMC: estimates(2)}, "64": estimates(3, 4, 2),
-            "truth": np.zeros((8, 8)), "truth 64": np.ones((4, 4))}
+    return fig3.Figure3({GIBBS: estimates(1), SSHMC: estimates(2)}, estimates(3, 4, 2),
+                        np.zeros((8, 8)), np.ones((4, 4)))
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
     assert set(verdicts(fig3, made_up()).values()) == {"agrees"}
 
 
+def put(*place):
+    """Make a function that puts the last of these at the place that the others are."""
+    return lambda result: replaced(result, place[:-1], place[-1])
+
+
 def entry(method, key, k, value):
-    def change(result):
-        result["rows"][method][key][k] = value
-    return change
+    return put("rows", method, key, k, value)
 
 
 def field(method, shift):
-    def change(result):
-        result["rows"][method]["field"] = (np.array(result["rows"][method]["field"])
-                                           + np.resize([shift, shift, 0, 0], 64)).tolist()
-    return change
+    return lambda result: replaced(result, ["rows", method, "field"], (
+        np.array(result.rows[method].field) + np.resize([shift, shift, 0, 0], 64)).tolist())
 
 
 MEAN, SD = ("mean of log {}, RMHMC(Gibbs) - SSHMC, in standard deviations",
@@ -62,25 +62,23 @@ MOVED = {
     "sd of sigma^2": (entry(GIBBS, "sd", 0, Measured(0.7, 0.01)), SD.format("sigma^2")),
     "sd of beta": (entry(SSHMC, "sd", 1, Measured(0.7, 0.01)), SD.format("beta")),
     "field": (field(SSHMC, 0.3), FIELD), "the rival's field": (field(GIBBS, -0.3), FIELD),
-    "slow": (lambda r: r["64"].update(seconds=[6.0, 6.001]), TIME),
-    "bad": (lambda r: r["64"]["ess"].update(beta=Measured(math.log(5.0), 0.01)), TIME),
-    "short": (lambda r: r["64"].update(n=100_000), TIME),
+    "slow": (put("large", "seconds", [6.0, 6.001]), TIME),
+    "bad": (put("large", "ess", "beta", Measured(math.log(5.0), 0.01)), TIME),
+    "short": (put("large", "n", 100_000), TIME),
 }
 
 
 @pytest.mark.parametrize("name", MOVED)
 def test_what_is_moved_changes_its_claim_and_no_other(name):
     change, wanted = MOVED[name]
-    result = copy.deepcopy(made_up())
-    change(result)
-    before, after = verdicts(fig3, made_up()), verdicts(fig3, result)
+    before, after = verdicts(fig3, made_up()), verdicts(fig3, change(made_up()))
     assert {what: after[what] for what in before if before[what] != after[what]} == {
         wanted: "differs"}
 
 
 def test_the_ess_in_half_an_hour_by_hand():
     # 90 of 600 draws of .6 s: 0.25 a second, 450 in 1800 s
-    assert fig3.in_time(estimates(1) | {"seconds": [0.6, 0.6]}).value == pytest.approx(450)
+    assert fig3.in_time(estimates(1)._replace(seconds=[0.6, 0.6])).value == pytest.approx(450)
 
 
 class Recorder:
@@ -108,11 +106,11 @@ def test_the_picked_setting_is_run_on_64_by_64(budget):
     experiment = Recorder(budget)
     found = fig3.on_64(experiment, "data")
     (_, tried), (_, chains), (_, (timed,)) = experiment.calls
-    assert found["setting"] == tried[-1]["settings"][0]
+    assert found.setting == tried[-1]["settings"][0]
     assert {task["data"] for task in [*tried, *chains]} == {"data"}
-    assert all(task["setting"] == found["setting"] for task in chains)
-    assert timed["rows"] == {SSHMC: [SSHMC, "data", "unit", found["setting"]]}
-    assert (found["n"], found["seconds"]) == (fig3.LENGTH[budget][0], [1.0, 2.0])
+    assert all(task["setting"] == found.setting for task in chains)
+    assert timed["rows"] == {SSHMC: [SSHMC, "data", "unit", found.setting]}
+    assert (found.n, found.seconds) == (fig3.LENGTH[budget][0], [1.0, 2.0])
     # Section 5.4: 2 leapfrogs and 1
     assert all(task["settings"][0] | {"n_theta": 2, "n_phi": 1} == task["settings"][0]
                for task in tried)
@@ -120,18 +118,18 @@ def test_the_picked_setting_is_run_on_64_by_64(budget):
 
 def test_the_runs_are_those_of_table_4(monkeypatch):
     asked = []
-    monkeypatch.setattr(fig3, "keeper", lambda experiment: "the keeper")
-    monkeypatch.setattr(fig3, "tuned", lambda runs: asked.append(runs) or "pilots")
-    monkeypatch.setattr(fig3, "rows_of", lambda tried, names: (tried, names))
-    monkeypatch.setattr(fig3, "computed", lambda runs, wanted: asked.append((runs, wanted)) or {
-        name: name for name in wanted[1]})
+    monkeypatch.setattr(fig3.cox, "keeper", lambda experiment: "the keeper")
+    monkeypatch.setattr(fig3.cox, "tuned", lambda runs, *_: asked.append(runs) or "pilots")
+    monkeypatch.setattr(fig3.cox, "rows_of", lambda tried, names: (tried, names))
+    monkeypatch.setattr(fig3.cox, "computed", lambda runs, wanted, *_: asked.append(
+        (runs, wanted)) or {name: name for name in wanted[1]})
     monkeypatch.setattr(fig3, "on_64", lambda experiment, name: (experiment, name))
     cases = type("Cases", (), {"name": "data", "x": "truth"})
     found = fig3.run("experiment", cases)
     names = [f"{GIBBS}, unit", f"{SSHMC}, unit"]
     assert asked == ["the keeper", ("the keeper", ("pilots", names))]
-    assert found["rows"] == dict(zip((GIBBS, SSHMC), names, strict=True))
-    assert found["64"] == ("experiment", "data") and found["truth 64"] == "truth"
+    assert found.rows == dict(zip((GIBBS, SSHMC), names, strict=True))
+    assert found.large == ("experiment", "data") and found.truth_64 == "truth"
 
 
 def test_the_panels_stand_as_in_the_paper():
@@ -144,9 +142,9 @@ def test_the_panels_stand_as_in_the_paper():
     assert [title[:3] for _, title in upper] == ["(a)", "(b)", "(c)", "(d)"]
     for title, method in (("(a) RMHMC", GIBBS), ("(b) SSHMC", SSHMC)):
         np.testing.assert_allclose(panels[title].images[0].get_array().ravel(),
-                                   np.mean(result["rows"][method]["field"], axis=0))
+                                   np.mean(result.rows[method].field, axis=0))
     lower = [ax for ax in fig.axes if ax.get_title() in (SSHMC, "true field")]
-    for ax, field in zip(lower, (np.mean(result["64"]["field"], axis=0), np.ones(16)), strict=True):
+    for ax, field in zip(lower, (np.mean(result.large.field, axis=0), np.ones(16)), strict=True):
         np.testing.assert_allclose(ax.images[0].get_array().ravel(), field)
     for one, other in (("(a) RMHMC", "(b) SSHMC"), (SSHMC, "true field")):  # one scale for both
         assert panels[one].images[0].get_clim() == panels[other].images[0].get_clim()
@@ -156,10 +154,11 @@ def test_the_panels_stand_as_in_the_paper():
 
 def test_the_histograms_are_of_their_method_and_parameter():
     result = made_up()
-    for k, each in enumerate((result["rows"][GIBBS], result["rows"][SSHMC], result["64"])):
+    for k, place in enumerate((["rows", GIBBS], ["rows", SSHMC], ["large"])):
         # all of the draws in one bin, another one in each
-        each["histogram"] = [[5.0 * (b == 10 * k + j) for b in range(edges.size - 1)]
-                             for j, edges in enumerate(EDGES.values())]
+        result = replaced(result, [*place, "histogram"], [
+            [5.0 * (b == 10 * k + j) for b in range(edges.size - 1)]
+            for j, edges in enumerate(EDGES.values())])
     fig = fig3.figure(result)
     for ax in (ax for ax in fig.axes if ax.patches):
         j = int("beta" in ax.get_title())

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
+from reproduce import zhang_table1 as table1
 from reproduce.harness.claims import mean
-from reproduce.zhang import funnel, funnel_settings
+from reproduce.zhang import funnel
+from reproduce.zhang.comparison import pick
 from reproduce.zhang.estimates import summary
-from reproduce.zhang.funnel_settings import READINGS, grid, reading, scan, sshmc_setting, steps
+from reproduce.zhang.funnel import READINGS, grid, reading, scan, sshmc_setting, steps
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
-from reproduce.zhang.tuning import pick
 
 SETTINGS = {HMC: {"eps": 0.03, "L": 3},
             GIBBS: dict(eps_theta=0.5, eps_phi=1.9, L_theta=2, L_phi=1),
@@ -35,14 +36,14 @@ def test_exact_draws_are_the_funnels():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_chain_goes_on_from_piece_to_piece(method):
-    found = funnel.one_chain(method, "n + 1/9", SETTINGS[method], pieces=3, n=12, burn_in=5,
+    found = table1.one_chain(method, "n + 1/9", SETTINGS[method], pieces=3, n=12, burn_in=5,
                              seed=[1, 2])
     rng = np.random.default_rng([1, 2])
-    model = funnel.Funnel.from_size(100, 100 + 1 / 9)
+    model = table1.Funnel.from_size(100, 100 + 1 / 9)
     theta, phi = funnel.exact_draw(rng)
     parts = []
     for length in (5, 12, 12, 12):
-        parts.append(funnel.transitions(method, theta, phi, model, SETTINGS[method], length, rng))
+        parts.append(table1.transitions(method, theta, phi, model, SETTINGS[method], length, rng))
         theta, phi = parts[-1].theta[-1], parts[-1].phi[-1]
     for k, part in enumerate(parts[1:]):
         s, v = summary(part, 0), part.phi[:, 0]
@@ -63,23 +64,23 @@ def test_a_chain_goes_on_from_piece_to_piece(method):
 
 
 def test_pieces_as_long_as_the_burn_in_count():
-    found = funnel.one_chain(SSHMC, "n + 1/9", SETTINGS[SSHMC], pieces=2, n=8, burn_in=8, seed=1)
-    after = funnel.one_chain(SSHMC, "n + 1/9", SETTINGS[SSHMC], pieces=3, n=8, burn_in=0, seed=1)
+    found = table1.one_chain(SSHMC, "n + 1/9", SETTINGS[SSHMC], pieces=2, n=8, burn_in=8, seed=1)
+    after = table1.one_chain(SSHMC, "n + 1/9", SETTINGS[SSHMC], pieces=3, n=8, burn_in=0, seed=1)
     assert found["mean"] == after["mean"][1:]
 
 
 def test_without_a_burn_in_all_pieces_count():
-    found = funnel.one_chain(SSHMC, "n/2 + 1/9", SETTINGS[SSHMC], pieces=2, n=8, burn_in=0, seed=1)
+    found = table1.one_chain(SSHMC, "n/2 + 1/9", SETTINGS[SSHMC], pieces=2, n=8, burn_in=0, seed=1)
     assert len(found["mean"]) == 2
 
 
 def test_the_mass_is_the_one_that_is_asked_for(monkeypatch):
     seen = []
-    monkeypatch.setattr(funnel, "transitions", lambda method, theta, phi, model, *_: seen.append(
+    monkeypatch.setattr(table1, "transitions", lambda method, theta, phi, model, *_: seen.append(
         model.L_phi[0, 0] ** 2) or 1 / 0)
     for mass, value in (("n + 1/9", 100 + 1 / 9), ("n/2 + 1/9", 50 + 1 / 9)):
-        for function, more in ((funnel.one_chain, {"setting": {}, "pieces": 1}),
-                               (funnel.pilots, {"settings": [{}], "chains": 1})):
+        for function, more in ((table1.one_chain, {"setting": {}, "pieces": 1}),
+                               (table1.pilots, {"settings": [{}], "chains": 1})):
             with pytest.raises(ZeroDivisionError):
                 function(method=SSHMC, mass=mass, n=9, burn_in=0, seed=[1], **more)
             assert seen.pop() == pytest.approx(value, rel=1e-15)  # a square root squared
@@ -87,11 +88,11 @@ def test_the_mass_is_the_one_that_is_asked_for(monkeypatch):
 
 def test_pilots_of_all_settings_start_from_the_same_draws(monkeypatch):
     starts = []
-    real = funnel.transitions
-    monkeypatch.setattr(funnel, "transitions", lambda method, theta, phi, *rest: starts.append(
+    real = table1.transitions
+    monkeypatch.setattr(table1, "transitions", lambda method, theta, phi, *rest: starts.append(
         phi[0]) or real(method, theta, phi, *rest))
     other = SETTINGS[SSHMC] | {"L": 2}
-    found = funnel.pilots(SSHMC, "n + 1/9", [SETTINGS[SSHMC], other], chains=2, n=10, burn_in=3,
+    found = table1.pilots(SSHMC, "n + 1/9", [SETTINGS[SSHMC], other], chains=2, n=10, burn_in=3,
                           seed=[4])["pilots"]
     assert starts[:2] == starts[2:] and starts[0] != starts[1]
     assert [each["setting"] for each in found] == [SETTINGS[SSHMC], other]
@@ -100,14 +101,14 @@ def test_pilots_of_all_settings_start_from_the_same_draws(monkeypatch):
 
 
 def test_a_setting_that_is_never_accepted_is_a_pilot_like_others():
-    found = funnel.pilots(SSHMC, "n + 1/9", [SETTINGS[SSHMC] | {"eps_theta": 3.0}], chains=2, n=12,
+    found = table1.pilots(SSHMC, "n + 1/9", [SETTINGS[SSHMC] | {"eps_theta": 3.0}], chains=2, n=12,
                           burn_in=0, seed=[1])["pilots"][0]
     assert found["AP"] == [0.0]
 
 
 def test_the_clock_times_every_row_in_turn():
     rows = {"a": [HMC, "n + 1/9", SETTINGS[HMC]], "b": [GIBBS, "n + 1/9", SETTINGS[GIBBS]]}
-    found = funnel.clock(rows, rounds=2, n=3)["seconds"]
+    found = table1.clock(rows, rounds=2, n=3)["seconds"]
     assert list(found) == ["a", "b"]
     assert all(len(each) == 2 and min(each) > 0 for each in found.values())
 
@@ -126,7 +127,7 @@ def made_chain(rng, pieces=12):
 def test_estimates_by_hand():
     rng = np.random.default_rng(3)
     chains = [made_chain(rng) for _ in range(3)]
-    found = funnel.estimates(chains, n=10)
+    found = funnel.estimates(chains, 10, {}, [])
 
     def of(measure):
         return mean([measure(chain) for chain in chains])
@@ -135,24 +136,20 @@ def test_estimates_by_hand():
         assert ours == pytest.approx(wanted, rel=1e-12)
 
     for k in range(2):
-        check(found["AP"][k], of(lambda c, k=k: np.mean(c["AP"], axis=0)[k]))
-    assert found["divergences"] == 3
-    for name in ("v", "x", "v ours", "v squares", "x squares"):
-        check(found["apparent"][name], of(lambda c, name=name: sum(c[name]) / 12))
-    for name in "vx":
-        logs = np.log([c[name] for c in chains]).ravel()
-        check(found["scatter"][name], np.std(logs))
-    check(found["mse"]["mean"], of(lambda c: sum(m**2 for m in c["mean"]) / 12))
+        check(found.AP[k], of(lambda c, k=k: np.mean(c["AP"], axis=0)[k]))
+    assert found.divergences == 3
+    for name in ("v", "x"):
+        check(getattr(found, name), of(lambda c, name=name: sum(c[name]) / 12))
+    check(found.mse_mean, of(lambda c: sum(m**2 for m in c["mean"]) / 12))
     for name in ("square", "variance"):
-        check(found["mse"][name], of(lambda c, name=name: sum((m - 9) ** 2 for m in c[name]) / 12))
-    check(found["error"], of(lambda c: sum((m / s) ** 2 for m, s in zip(
+        check(getattr(found, f"mse_{name}"), of(
+            lambda c, name=name: sum((m - 9) ** 2 for m in c[name]) / 12))
+    check(found.error, of(lambda c: sum((m / s) ** 2 for m, s in zip(
         c["mean"], c["se"], strict=True)) / 12))
-    check(found["long"][1], 9 / of(lambda c: sum(m**2 for m in c["mean"]) / 12))
     # two means of 5 pieces, the last two left over; each of 50 draws, asked for 10
     fives = of(lambda c: np.mean([np.mean(c["mean"][:5]) ** 2, np.mean(c["mean"][5:10]) ** 2]))
-    check(found["long"][5], 9 / 5 / fives)
-    check(found["long"]["x"], float(np.exp(4.5)) / of(lambda c: sum(c["x mean"]) / 12))
-    check(found["passes"], 840 / 12 / 10)
+    check(found.v_long, 9 / 5 / fives)
+    check(found.passes, 840 / 12 / 10)
 
 
 def test_the_long_estimate_finds_the_autocorrelation_time_and_the_papers_does_not():
@@ -164,18 +161,19 @@ def test_the_long_estimate_finds_the_autocorrelation_time_and_the_papers_does_no
         for z in rng.standard_normal(40 * n):
             v.append(rho * v[-1] + 3 * (1 - rho**2) ** 0.5 * z)
         pieces = np.array(v[1:]).reshape(40, n)
-        chains.append(made_chain(rng, 40) | {"mean": pieces.mean(1).tolist()})
-    found = funnel.estimates(chains, n)["long"]
+        chains.append(pieces.mean(1))
     # m Var(mean of m draws) / 9 = (1 + rho) / (1 - rho) - 2 rho (1 - rho^m) / (m (1 - rho)^2)
     for k in (1, 5):
         m = k * n
         tau = (1 + rho) / (1 - rho) - 2 * rho * (1 - rho**m) / m / (1 - rho) ** 2
-        assert abs(found[k].value - n / tau) < 4 * found[k].se
+        found = funnel.long_run_ess(chains, k)
+        assert abs(found.value - n / tau) < 4 * found.se
 
 
 def test_too_few_pieces_for_a_long_mean_give_no_number():
-    found = funnel.estimates([made_chain(np.random.default_rng(k), 2) for k in range(2)], 10)
-    assert np.isnan(found["long"][5]).all() and np.isfinite(found["long"][1].value)
+    means = [np.random.default_rng(k).normal(size=2) for k in range(2)]
+    assert np.isnan(funnel.long_run_ess(means)).all()
+    assert np.isfinite(funnel.long_run_ess(means, 1).value)
 
 
 # Settings
@@ -210,8 +208,8 @@ def test_every_setting_is_tried_once(budget):
     readings = grid(SSHMC, budget, readings=True)
     assert {reading(s) for s in readings} == set(READINGS)
     assert all(s in grid(SSHMC, budget) for s in readings)
-    assert len(readings) == 3 * len(funnel_settings.EPS_PHI[budget]) * len(
-        funnel_settings.LENGTHS[budget])
+    assert len(readings) == 3 * len(funnel.EPS_PHI[budget]) * len(
+        funnel.LENGTHS[budget])
 
 
 def made_pilot(setting, AP, ess):

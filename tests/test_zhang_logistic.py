@@ -11,20 +11,12 @@ from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.hierarchical_logistic import information
 from models.interface import grad_U_theta, precompute_phi, velocity_theta
+from reproduce import zhang_table2 as table2
 from reproduce.zhang import logistic
 from reproduce.zhang.datasets import STAND_IN
-from reproduce.zhang.logistic import (
-    BOUND,
-    DROPPED,
-    JITTER,
-    MODE,
-    PRIOR,
-    SOLVER,
-    Whole,
-    one_run,
-    transitions,
-)
+from reproduce.zhang.logistic import BOUND, DROPPED, JITTER, MODE, PRIOR, SOLVER, Whole
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
+from reproduce.zhang_table2 import one_run, transitions
 
 DATA = f"{STAND_IN}1"
 MODEL = logistic.problem(DATA, BOUND, 22)
@@ -90,7 +82,7 @@ def test_transitions_are_those_of_the_method(method):
 @pytest.mark.parametrize("method", [GIBBS, DROPPED])
 def test_the_groups_count_as_one_block(method, monkeypatch):
     accepted = np.array([[1, 0, 1, 1, 0], [0, 0, 1, 0, 1.0]])  # four groups and v
-    monkeypatch.setattr(logistic, "rmhmc_within_gibbs", lambda *given, **named: SimpleNamespace(
+    monkeypatch.setattr(table2, "rmhmc_within_gibbs", lambda *given, **named: SimpleNamespace(
         theta=0, phi=1, accepted=accepted, divergences=2, counts=3))
     found = transitions(method, *logistic.start(MODEL), MODEL, SETTINGS[method], 2, None)
     assert found.accepted.tolist() == [[0.75, 0.0], [0.25, 1.0]]
@@ -107,8 +99,8 @@ def test_the_worst_is_the_least_of_all_and_what_never_moved_counts_as_one(least,
         "squares": [one("w squares"), 60, 70]}, "phi": {
         "lineage": [6.0], "ours": [one("v")], "squares": [one("v squares")], "mean": [-2.0],
         "sd": [0.4]}}
-    chain = SimpleNamespace(counts=HMCCounts(99, 70))
-    monkeypatch.setattr(logistic, "transitions", lambda *given: chain)
+    chain = SimpleNamespace(counts=HMCCounts(99, 70), phi=np.zeros((35, 1)))
+    monkeypatch.setattr(table2, "transitions", lambda *given: chain)
     monkeypatch.setattr(logistic, "summary", lambda given, burn_in: s)
     run = one_run(HMC, DATA, BOUND, 22, {}, 30, 5, 1)
     assert run == {"AP": [0.5], "divergences": 4, "w": [3.0, 4.0, 5.0], "v": 6.0, "worst": 7.0,
@@ -123,12 +115,12 @@ def test_one_run_is_summed_up():
     assert len(run["w"]) == 3 and run["w"] == sorted(run["w"])
     hmc_run = one_run(HMC, DATA, BOUND, 22, SETTINGS[HMC], 30, 5, [1, 2])
     assert hmc_run["cost"] == pytest.approx((35 * 3 + 1) / 35)
-    pilots = logistic.pilots(HMC, DATA, BOUND, 22, [SETTINGS[HMC]], 2, 20, 5, [1])["pilots"]
+    pilots = table2.pilots(HMC, DATA, BOUND, 22, [SETTINGS[HMC]], 2, 20, 5, [1])["pilots"]
     assert pilots[0]["setting"] == SETTINGS[HMC] and pilots[0]["cost"] == 2 * (25 * 3 + 1)
 
 
 def test_times_are_of_a_transition_each():
-    found = logistic.clock(DATA, {"a": [HMC, BOUND, 22, SETTINGS[HMC]],
+    found = table2.clock(DATA, {"a": [HMC, BOUND, 22, SETTINGS[HMC]],
                                   "b": [GIBBS, BOUND, 22, SETTINGS[GIBBS]]}, 3, 4)["seconds"]
     assert {key: len(each) for key, each in found.items()} == {"a": 3, "b": 3}
     assert np.mean(found["b"]) > np.mean(found["a"]) > 0

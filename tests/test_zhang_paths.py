@@ -6,8 +6,8 @@ import pytest
 from algorithms.zhang_sshmc import abla_path
 from models.funnel import Funnel
 from models.interface import U, grad_U, hessian
+from reproduce import zhang_fig1 as paths
 from reproduce.zhang import energy_exchange as lent
-from reproduce.zhang import paths
 
 N = 4
 MODEL = Funnel.from_size(N)

@@ -1,38 +1,35 @@
 """Table 1 of Zhang and Sutton: what is run, and each claim on results whose truth is known."""
 
-import copy
-
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+from judging import replaced
 from reproduce import zhang_table1 as table1
 from reproduce.harness.claims import BUDGETS, Measured, Scan, judge
 from reproduce.harness.style import plt
-from reproduce.zhang import funnel_settings
-from reproduce.zhang.funnel_table import mse_deviate
+from reproduce.zhang import funnel
+from reproduce.zhang.funnel import mse_deviate
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
 
 FIXED, BETTER = table1.FIXED, table1.BETTER
 
 
+def known(value):
+    """An estimate with an error of a hundredth."""
+    return Measured(value, 0.01 * value)
+
+
 def estimates(AP, v, x, long, seconds, passes, setting, mse=(1.5, 9.0, 5.0)):
     """Return estimates with errors of a hundredth."""
-    def known(value):
-        return Measured(value, 0.01 * value)
-
-    return {"AP": [Measured(rate, 0.001) for rate in AP], "divergences": 0,
-            "apparent": {"v": known(v), "x": known(x), "v ours": known(v), "v squares": known(v),
-                         "x squares": known(x)}, "scatter": {"v": 0.5, "x": 0.3},
-            "long": {1: known(long), 5: known(long), "x": known(x)},
-            "mse": dict(zip(("mean", "square", "variance"), map(known, mse), strict=True)),
-            "error": known(7.0), "passes": passes, "seconds": [seconds, seconds * 1.001],
-            "setting": setting}
+    return funnel.Estimates([Measured(rate, 0.001) for rate in AP], 0, known(x), known(v),
+                            known(long), *map(known, mse), known(7.0), passes, setting,
+                            [seconds, seconds * 1.001])
 
 
 def made_up():
     """Return a result with which every claim agrees."""
-    one = funnel_settings.sshmc_setting(2, 1, 2, 0.2, 200)
+    one = funnel.sshmc_setting(2, 1, 2, 0.2, 200)
     gibbs = dict(eps_theta=0.5, eps_phi=1.9, L_theta=2, L_phi=1)
     small = (0.006, 0.1, 0.1)
     rows = {HMC: estimates([0.75], 20, 150, 3, 4e-5, 200, {"eps": 0.1, "L": 200}),
@@ -43,18 +40,18 @@ def made_up():
     slow = {HMC: 3.6e-3, GIBBS: 1.9e-3, SSHMC: 2.8e-3}
     scan = {row: {key: estimates([0.8], number("Table 1", row, "v"), number("Table 1", row, "min"),
                                  5, factor * slow[row], 100, {"steps": key}, [
-                                     number("Table 1", row, column) for column, _ in
-                                     table1.MSE.values()])
+                                     number("Table 1", row, column) for column in
+                                     ("mse_1", "mse_2", "mse_2")])
                   for key, factor in (("10", 1.0), ("20", 1.1))} for row in METHODS}
     rates = {"halves": 0.82, "one each": 0.37, "two each": 0.36}
-    pilots = [{"setting": funnel_settings.sshmc_setting(n_theta, 1, ratio, 0.2, 200),
+    pilots = [{"setting": funnel.sshmc_setting(n_theta, 1, ratio, 0.2, 200),
                "AP": [rates[name]], "ess": {"phi": 1.0}, "cost": 1.0}
-              for name, (n_theta, ratio) in funnel_settings.READINGS.items()]
-    steps = [{"setting": funnel_settings.sshmc_setting(n_theta, n_phi, 2, 0.2, 9), "AP": [0.8],
+              for name, (n_theta, ratio) in funnel.READINGS.items()]
+    steps = [{"setting": funnel.sshmc_setting(n_theta, n_phi, 2, 0.2, 9), "AP": [0.8],
               "ess": {"phi": ess, "theta": 99.0}, "cost": 1.0}
              for n_theta, n_phi, ess in ((1, 1, 1.0), (2, 1, 2.0), (1, 2, 1.5))]
-    return {"n": 5000, "rows": rows, "scan": scan,
-            "tried": {row: pilots for row in rows} | {"readings": pilots, "steps": steps}}
+    return funnel.Table1(5000, {row: pilots for row in rows} | {"readings": pilots, "steps": steps},
+                         rows, scan)
 
 
 def verdicts(result, budget="paper"):
@@ -73,31 +70,20 @@ def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
 
 
 def put(place, value):
-    """Make a function that puts a value at a place of a result, or at places of a scan."""
-    def change(result):
-        *path, last = place
-        for key in path:
-            result = result[key]
-        result[last] = value
-    return change
+    """Make a function that puts a value at a place of a result."""
+    return lambda result: replaced(result, place, value)
 
 
-def scanned(row, measure, name, value):
-    def change(result):
-        for found in result["scan"][row].values():
-            found[measure] = found[measure] | {name: Measured(value, 0.01 * value)}
-    return change
+def scanned(row, **values):
+    """Make a function that puts values into all settings of a scan."""
+    return lambda result: result._replace(scan=result.scan | {row: {
+        key: found._replace(**values) for key, found in result.scan[row].items()}})
 
 
 def slower(row, factor):
-    def change(result):
-        for found in result["scan"][row].values():
-            found["seconds"] = [factor * s for s in found["seconds"]]
-    return change
-
-
-def known(value):
-    return Measured(value, 0.01 * value)
+    return lambda result: result._replace(scan=result.scan | {row: {
+        key: found._replace(seconds=[factor * s for s in found.seconds])
+        for key, found in result.scan[row].items()}})
 
 
 APPARENT = "v: least log(ESS per second, SSHMC / another), the paper's estimator"
@@ -132,41 +118,41 @@ MOVED = {
                    [f"{GIBBS}: acceptance rate of v"]),
     "SSHMC": (put(["rows", SSHMC, "AP", 0], Measured(0.65, 0.001)), [f"{SSHMC}: acceptance rate"]),
     **{f"ESS of {column}, {row}": (
-        scanned(row, "apparent", name, 500 * number("Table 1", row, column)),
-        whole(row)) for row in METHODS for column, name in (("min", "x"), ("v", "v"))},
-    "SSHMC has hardly an error": (put(["rows", SSHMC, "mse", "mean"], known(1e-3)), [SIX]),
-    "the paper has hardly one": (lambda r: [r["rows"][row]["mse"].update(
-        mean=known(mse), square=known(mse)) for row, mse in zip(
-            METHODS, (1e3, 1e3, 1.1e3), strict=True)], [
+        scanned(row, **{name: known(500 * number("Table 1", row, column))}), whole(row))
+        for row in METHODS for column, name in (("min", "x"), ("v", "v"))},
+    "SSHMC has hardly an error": (put(["rows", SSHMC, "mse_mean"], known(1e-3)), [SIX]),
+    "the paper has hardly one": (lambda r: r._replace(rows=r.rows | {row: r.rows[row]._replace(
+        mse_mean=known(mse), mse_square=known(mse)) for row, mse in zip(
+            METHODS, (1e3, 1e3, 1.1e3), strict=True)}), [
         SIX, *(f"least log(MSE of {what}, another / SSHMC)" for what in ("E[v]", "E[v^2]"))]),
     "SSHMC takes longer": (slower(SSHMC, 4), [f"time of {SSHMC} / {HMC}",
                                               f"time of {SSHMC} / {GIBBS}"]),
     "HMC takes longer": (slower(HMC, 4), [f"time of {SSHMC} / {HMC}", f"time of {GIBBS} / {HMC}"]),
-    "Gibbs mixes x no better": (put(["rows", GIBBS, "apparent", "x"], known(7.0)),
+    "Gibbs mixes x no better": (put(["rows", GIBBS, "x"], known(7.0)),
                                 [low(HMC, "second"), low(SSHMC, "second"),
                                  low(SSHMC, "gradient")]),
     "Gibbs needs many gradients": (put(["rows", GIBBS, "passes"], 1e4), [
         low(HMC, "gradient"), low(SSHMC, "gradient")]),
-    "SSHMC mixes x ever so well": (put(["rows", SSHMC, "apparent", "x"], known(1e6)),
+    "SSHMC mixes x ever so well": (put(["rows", SSHMC, "x"], known(1e6)),
                                    [low(SSHMC, "second"), low(SSHMC, "gradient")]),
     "SSHMC needs few gradients": (put(["rows", SSHMC, "passes"], 7.0), [low(SSHMC, "gradient")]),
-    "SSHMC looks bad": (put(["rows", SSHMC, "apparent", "v"], known(20.0)),
+    "SSHMC looks bad": (put(["rows", SSHMC, "v"], known(20.0)),
                         [APPARENT, honest(SSHMC)]),
-    "SSHMC is bad": (put(["rows", SSHMC, "long", 5], known(3.0)),
+    "SSHMC is bad": (put(["rows", SSHMC, "v_long"], known(3.0)),
                      [WORTH, honest(SSHMC)]),
     "SSHMC is slow": (put(["rows", SSHMC, "seconds"], [0.1, 0.1]), [APPARENT, WORTH, LEAPFROG]),
-    "HMC is good": (put(["rows", HMC, "long", 5], known(3000.0)), [WORTH, honest(HMC)]),
-    "Gibbs is modest": (put(["rows", GIBBS, "apparent", "v"], known(3.0)), [honest(GIBBS)]),
-    "Gibbs is good": (put(["rows", GIBBS, "long", 5], known(8.0)), [BOUND]),
+    "HMC is good": (put(["rows", HMC, "v_long"], known(3000.0)), [WORTH, honest(HMC)]),
+    "Gibbs is modest": (put(["rows", GIBBS, "v"], known(3.0)), [honest(GIBBS)]),
+    "Gibbs is good": (put(["rows", GIBBS, "v_long"], known(8.0)), [BOUND]),
     "Gibbs is biased no more": (put(["rows", GIBBS, "error"], known(0.5)), [
         f"{GIBBS}: (error of the mean of v / its s.e. by the run's own ESS)^2"]),
     "HMC is honest": (put(["rows", HMC, "error"], known(0.5)), [
         f"{HMC}: (error of the mean of v / its s.e. by the run's own ESS)^2"]),
-    **{f"Gibbs has the MSE of {what}": (put(["rows", GIBBS, "mse", name], known(1e-3)),
+    **{f"Gibbs has the MSE of {what}": (put(["rows", GIBBS, name], known(1e-3)),
                                         [f"least log(MSE of {what}, another / SSHMC)",
-                                         *[SIX] * (name != "variance")])
-       for what, (_, name) in table1.MSE.items()},
-    "the mass makes it worse": (put(["rows", BETTER, "apparent", "v"], known(900.0)), [MASS]),
+                                         *[SIX] * (name != "mse_variance")])
+       for what, name in table1.MSE.items()},
+    "the mass makes it worse": (put(["rows", BETTER, "v"], known(900.0)), [MASS]),
     "single steps are best": (put(["tried", "steps", 0, "ess"], {"phi": 9.0}), [
         "log(worst ESS per gradient, several leapfrogs / one of each)"]),
     "the readings are the same": (put(["tried", "readings", 1, "AP"], [0.8]), [
@@ -177,9 +163,7 @@ MOVED = {
 @pytest.mark.parametrize("name", MOVED)
 def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
-    result = copy.deepcopy(made_up())
-    change(result)
-    found = verdicts(result)
+    found = verdicts(change(made_up()))
     assert {what for what, verdict in found.items()
             if verdict not in ("agrees", "too weak")} == set(wanted)
     assert {found[what] for what in wanted} <= {"differs", "every setting differs"}
@@ -192,13 +176,13 @@ def test_every_claim_is_moved_by_something():
 
 def test_a_row_has_one_setting():
     result = made_up()
-    result["scan"][SSHMC]["20"]["apparent"]["v"] = known(1e5)
+    result = replaced(result, ["scan", SSHMC, "20", "v"], known(1e5))
     assert {verdicts(result)[what] for what in whole(SSHMC)} == {"agrees"}  # the other has both
     # each column is somewhere, but nowhere both are
-    result["scan"][SSHMC]["10"]["apparent"]["x"] = known(1e5)
+    result = replaced(result, ["scan", SSHMC, "10", "x"], known(1e5))
     assert {verdicts(result)[what] for what in whole(SSHMC)} == {"differs", "every setting differs"}
     # a chain that stood still is left out, and does not stand for a side
-    result["scan"][SSHMC]["20"]["apparent"]["v"] = Measured(np.nan, np.nan)
+    result = replaced(result, ["scan", SSHMC, "20", "v"], Measured(np.nan, np.nan))
     assert {verdicts(result)[what] for what in whole(SSHMC)} == {"differs", "every setting differs"}
 
 
@@ -220,8 +204,8 @@ def test_squared_errors_of_runs_have_normal_deviates():
 
 def test_time_ratios_are_those_of_the_fastest_and_the_slowest():
     result = made_up()
-    middle = result["scan"][HMC]["10"] | {"seconds": [3.8e-3] * 2}
-    result["scan"][HMC] = {"15": middle} | result["scan"][HMC]
+    middle = result.scan[HMC]["10"]._replace(seconds=[3.8e-3] * 2)
+    result = result._replace(scan=result.scan | {HMC: {"15": middle} | result.scan[HMC]})
     (claim,) = [c for c in table1.CLAIMS if c.what == f"time of {GIBBS} / {HMC}"]
     ours = claim.ours(result)
     assert isinstance(ours, Scan)
@@ -286,29 +270,29 @@ def test_what_is_run(budget):
         own = [task for task in chains if task["pieces"] == table1.CHAINS[budget][1]]
         assert len(own) == 4 * 10 + 20  # at least ten independent runs of a row; of HMC twenty
     for k, row in enumerate(table1.ROWS):
-        tried = result["tried"][row] if row in METHODS else result["tried"]["readings"][:1]
-        assert result["rows"][row]["setting"] in [p["setting"] for p in tried]
+        tried = result.tried[row] if row in METHODS else result.tried["readings"][:1]
+        assert result.rows[row].setting in [p["setting"] for p in tried]
         mine = [t for t in chains if t["seed"][1] == 100 + k]
         assert {t["method"] for t in mine} == {row if row in METHODS[:2] else SSHMC}
         assert {t["mass"] for t in mine} == {"n/2 + 1/9" if row == BETTER else "n + 1/9"}
         values = [1 + k + 0.1 * chain for chain in range(len(mine))]
-        assert result["rows"][row]["apparent"]["v"].value == pytest.approx(np.mean(values))
-        assert result["rows"][row]["seconds"] == [1.0 + k] * 2
-    assert set(result["scan"]) == set(METHODS)
+        assert result.rows[row].v.value == pytest.approx(np.mean(values))
+        assert result.rows[row].seconds == [1.0 + k] * 2
+    assert set(result.scan) == set(METHODS)
     timed = experiment.calls["clock"][0]["rows"]
     assert list(timed)[:5] == list(table1.ROWS) and timed[BETTER][1] == "n/2 + 1/9"
-    assert len(timed) == 5 + sum(map(len, result["scan"].values()))
-    assert all(found["setting"] == timed[f"{row}, {key}"][2]
-               for row in METHODS for key, found in result["scan"][row].items())
+    assert len(timed) == 5 + sum(map(len, result.scan.values()))
+    assert all(found.setting == timed[f"{row}, {key}"][2]
+               for row in METHODS for key, found in result.scan[row].items())
 
 
 def test_the_readings_are_compared_where_it_says():
     experiment = Recorder("smoke")
     result = table1.run(experiment, None)
-    assert [(p["setting"]["eps_phi"], p["setting"]["L"]) for p in result["tried"]["readings"]] == [
+    assert [(p["setting"]["eps_phi"], p["setting"]["L"]) for p in result.tried["readings"]] == [
         (0.2, 200)] * 3
-    assert {p["setting"]["n_phi"] for p in result["tried"]["steps"]} == {1, 2}
-    assert {p["setting"]["n_phi"] for p in result["tried"][SSHMC]} == {1}
+    assert {p["setting"]["n_phi"] for p in result.tried["steps"]} == {1, 2}
+    assert {p["setting"]["n_phi"] for p in result.tried[SSHMC]} == {1}
 
 
 def test_the_table_and_the_figure_show_print_and_ours():
@@ -317,9 +301,7 @@ def test_the_table_and_the_figure_show_print_and_ours():
     for words in ("115.35", "3868.79", "0.72", "halves: 0.820; one each: 0.370; two each: 0.360",
                   "the same, n/2 + 1/9", "4000 (40)", "RMHMC(Gibbs): 20"):
         assert words in text
-    for found in result["rows"].values():
-        found["long"][1] = Measured(1.0, 0.1)  # of single pieces
-    fig = table1.figure(result | {"n": 1000})
+    fig = table1.figure(result._replace(n=1000))
     left, right = fig.axes
     assert left.get_xlabel() == "effective draws of $v$ in 1000"
     assert [t.get_text() for t in left.get_yticklabels()] == list(table1.ROWS)
@@ -328,8 +310,8 @@ def test_the_table_and_the_figure_show_print_and_ours():
     assert len(right.get_lines()) == 3
     wanted = []  # of each row: the paper's estimator, long runs (pieces of five), print
     for k, row in enumerate(table1.ROWS):
-        found = result["rows"][row]
-        wanted += [(found["apparent"]["v"].value, k), (found["long"][5].value, k + 0.2)]
+        found = result.rows[row]
+        wanted += [(found.v.value, k), (found.v_long.value, k + 0.2)]
         wanted += [(number("Table 1", row, "v"), k - 0.2)] if row in METHODS else []
     for bar, (value, place) in zip(left.containers, wanted, strict=True):
         point, _, (ends,) = bar.lines

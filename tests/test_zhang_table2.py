@@ -1,18 +1,17 @@
 """Table 2 of Zhang and Sutton: what is run, and each claim on results whose truth is known."""
 
-import copy
-
 import numpy as np
 import pytest
 
+from judging import replaced
 from reproduce import zhang_table2 as table2
 from reproduce.harness.claims import BUDGETS, Measured, Scan, judge
 from reproduce.harness.style import plt
-from reproduce.zhang import logistic_settings
+from reproduce.zhang import logistic
 from reproduce.zhang.logistic import DROPPED, MODE, PRIOR
-from reproduce.zhang.logistic_table import ANY
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
 
+ANY = table2.ANY
 BETTER, WORSE = f"{SSHMC}, {MODE}", f"{SSHMC}, {PRIOR}"
 SMALL, SMALL_PRIOR = "small groups", f"small groups, {PRIOR}"
 COLUMNS = ("min", "med", "max", "v")
@@ -25,11 +24,10 @@ def known(value):
 
 def estimates(AP, ess, worst, seconds, cost, setting=None):
     """What the script has of a setting: ess is (min, med, max, v)."""
-    return dict(zip(COLUMNS, map(known, ess), strict=True)) | {
-        "AP": [Measured(rate, 0.001) for rate in AP], "divergences": 0, "runs": 10,
-        "least": known(min(ess[0], ess[3])), "worst": known(worst), "cost": cost,
-        "seconds": [seconds, seconds * 1.001], "gamma": Measured(-2.0, 0.002), "sd": 0.3,
-        "setting": setting or {"L": 3}}
+    return logistic.Estimates(
+        [Measured(rate, 0.001) for rate in AP], 0, 10, *map(known, ess),
+        known(min(ess[0], ess[3])), known(worst), cost, Measured(-2.0, 0.002), 0.3,
+        setting or {"L": 3}, [seconds, seconds * 1.001])
 
 
 def as_printed(method, seconds):
@@ -50,13 +48,13 @@ def made_up():
             DROPPED: estimates([0.8, 0.8], (900.0, 1500.0, 3000.0, 500.0), 200.0, 1e-4, 5.0),
             SMALL: estimates([0.8], ess, 100.0, 1e-4, 20.0),
             SMALL_PRIOR: estimates([0.8], ess, 110.0, 1e-4, 20.0)}
-    rows |= {row + ANY: copy.deepcopy(rows[row]) for row in METHODS}
+    rows |= {row + ANY: rows[row] for row in METHODS}
     trap = {name: estimates([0.95, 1.0], (900.0, 4000.0, 5000.0, v), v, 1.0, 1200.0)
-            for name, v in zip(logistic_settings.TRAP, (600.0, 15.0), strict=True)}
+            for name, v in zip(logistic.TRAP, (600.0, 15.0), strict=True)}
     times = {HMC: 3.2e-4, GIBBS: 3.3e-4, SSHMC: 3.1e-4}
     pilots = [{"setting": {"L": 3}, "AP": [0.8], "ess": {"phi": 3.0}, "cost": 10.0}]
-    return {"n": 5000, "rows": rows, "trap": trap, "tried": dict.fromkeys(table2.ROWS, pilots),
-            "scan": {row: as_printed(row, times[row]) for row in METHODS}}
+    return logistic.Table2(5000, dict.fromkeys(table2.ROWS, pilots), rows, trap,
+                           {row: as_printed(row, times[row]) for row in METHODS})
 
 
 def verdicts(result, budget="paper"):
@@ -72,27 +70,19 @@ def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
 
 def put(place, value):
     """Make a function that puts a value at a place of a result."""
-    def change(result):
-        *path, last = place
-        for key in path:
-            result = result[key]
-        result[last] = value
-    return change
+    return lambda result: replaced(result, place, value)
 
 
 def scanned(row, **values):
     """Make a function that puts values into all settings of a scan."""
-    def change(result):
-        for found in result["scan"][row].values():
-            found.update(values)
-    return change
+    return lambda result: result._replace(scan=result.scan | {row: {
+        key: found._replace(**values) for key, found in result.scan[row].items()}})
 
 
 def slower(row, factor):
-    def change(result):
-        for found in result["scan"][row].values():
-            found["seconds"] = [factor * s for s in found["seconds"]]
-    return change
+    return lambda result: result._replace(scan=result.scan | {row: {
+        key: found._replace(seconds=[factor * s for s in found.seconds])
+        for key, found in result.scan[row].items()}})
 
 
 def time(row, other):
@@ -129,7 +119,7 @@ def mean_of(row):
     return f"mean of log v, {row} - SSHMC, in standard deviations"
 
 
-SIX = list(logistic_settings.TRAP)
+SIX = list(logistic.TRAP)
 MOVED = {
     "HMC accepts too much": (put(["rows", HMC, "AP"], [Measured(0.9, 0.001)]),
                              ["HMC: acceptance rate"]),
@@ -171,9 +161,8 @@ MOVED = {
 
 @pytest.mark.parametrize("what", MOVED)
 def test_with_one_quantity_moved_its_claims_and_no_others_differ(what):
-    result = made_up()
     change, wanted = MOVED[what]
-    change(result)
+    result = change(made_up())
     assert {claim for claim, found in verdicts(result).items() if found != "agrees"} == set(wanted)
     assert {found for found in verdicts(result).values() if found != "agrees"} <= {
         "differs", "every setting differs", "not specified"}
@@ -185,8 +174,7 @@ def test_each_claim_is_moved_by_something():
 
 
 def test_what_depends_on_steps_that_are_not_stated_is_not_specified():
-    result = made_up()
-    result["scan"][HMC]["L 6"] |= {"least": known(1500.0)}
+    result = replaced(made_up(), ["scan", HMC, "L 6", "least"], known(1500.0))
     (found,) = [f for f in judge(table2.CLAIMS, result, "paper") if f.claim.what == higher(HMC)]
     assert isinstance(found.ours, Scan) and found.verdict == "not specified"
 
@@ -230,8 +218,8 @@ def test_at_the_papers_budget_ten_runs_have_its_length():
     assert names == ["pilots", "one_run", "clock"]
     tasks = [t for t in experiment.calls[1][1] if t.get("jitter") is None]
     assert {(t["n"], t["burn_in"]) for t in tasks} == {(5000, 1000)}
-    assert all(found["runs"] == 10 for found in result["rows"].values())
-    assert set(result["rows"]) == {*table2.ROWS, *(row + ANY for row in METHODS)}
+    assert all(found.runs == 10 for found in result.rows.values())
+    assert set(result.rows) == {*table2.ROWS, *(row + ANY for row in METHODS)}
     trapped = [t for t in experiment.calls[1][1] if t.get("jitter") == 0.0]
     assert {t["setting"]["eps_theta"] for t in trapped} == {0.27, 0.5}
     assert {t["method"] for t in trapped} == {GIBBS}
@@ -242,55 +230,55 @@ def test_at_the_papers_budget_ten_runs_have_its_length():
 def test_the_settings_are_those_that_the_rule_takes():
     result = table2.run(Recorder("paper"), Data)
     for row, (method, mass, _) in table2.ROWS.items():
-        first, second = logistic_settings.grid(method, mass, "paper")[:2]
+        first, second = logistic.grid(method, mass, "paper")[:2]
         # inside the paper's range the second of each four is the best, of all the first
-        assert result["rows"][row]["setting"] == second
+        assert result.rows[row].setting == second
         if row in METHODS:
-            assert result["rows"][row + ANY]["setting"] == first
-    assert result["rows"][HMC]["v"].value == pytest.approx(145.0)  # of seeds 0 to 9
-    assert result["rows"][HMC]["least"].value == pytest.approx(145.0)
-    assert result["rows"][WORSE]["seconds"][0] == pytest.approx(1e-4 * len(WORSE))
+            assert result.rows[row + ANY].setting == first
+    assert result.rows[HMC].v.value == pytest.approx(145.0)  # of seeds 0 to 9
+    assert result.rows[HMC].least.value == pytest.approx(145.0)
+    assert result.rows[WORSE].seconds[0] == pytest.approx(1e-4 * len(WORSE))
     for row in METHODS:
-        assert all(found["runs"] == 2 for found in result["scan"][row].values())
+        assert all(found.runs == 2 for found in result.scan[row].values())
 
 
 def test_the_gibbs_sampler_takes_six_steps_as_printed():
     for budget in BUDGETS:
         assert all((s["L_theta"], s["L_phi"]) == (6, 6)
-                   for s in logistic_settings.grid(GIBBS, None, budget))
+                   for s in logistic.grid(GIBBS, None, budget))
 
 
 def test_shorter_budgets_run_the_same_rows():
     for budget in BUDGETS:
         result = table2.run(Recorder(budget), Data)
-        assert set(table2.ROWS) <= set(result["rows"])
-        assert list(result["scan"]) == list(METHODS)
+        assert set(table2.ROWS) <= set(result.rows)
+        assert list(result.scan) == list(METHODS)
         for text in (table2.table(result),):
-            for row in result["rows"]:
+            for row in result.rows:
                 assert row in text
     assert "378 s" in text and "2266" in text
 
 
 def test_the_figure_has_every_row():
-    fig = table2.figure(made_up() | {"n": 2500})  # half of print's
+    fig = table2.figure(made_up()._replace(n=2500))  # half of print's
     assert fig.axes[0].get_xlabel().startswith("ESS of 2500: ")
     labels = [tick.get_text() for tick in fig.axes[0].get_yticklabels()]
-    assert labels == list(made_up()["rows"])
+    assert labels == list(made_up().rows)
     printed = [line for line in fig.axes[0].get_lines() if line.get_color() == "k"]
     assert [line.get_xdata().tolist() for line in printed][:2] == [
         [number("Table 2", HMC, c) / 2 for c in COLUMNS[:3]], [number("Table 2", HMC, "v") / 2]]
     ours = [line for line in fig.axes[0].get_lines() if line.get_color() != "k"]
     assert [line.get_label() for line in ours[:2]] == ["$w$, ours", "$v$, ours"]
-    for k, found in enumerate(made_up()["rows"].values()):
+    for k, found in enumerate(made_up().rows.values()):
         for line, first, names in zip(ours[2 * k : 2 * k + 2], ours, (COLUMNS[:3], ("v",)),
                                       strict=False):
-            assert line.get_xdata().tolist() == [found[name].value for name in names]
+            assert line.get_xdata().tolist() == [getattr(found, name).value for name in names]
             assert line.get_color() == first.get_color() and round(line.get_ydata()[0]) == k
     plt.close(fig)
 
 
 def test_estimates_are_means_over_runs():
     runs = [Recorder.one_run(HMC, None, {}, [0, 0, k]) for k in range(4)]
-    found = table2.estimates(runs)
-    assert found["v"] == pytest.approx((115.0, np.std([0, 10, 20, 30], ddof=1) / 2))
-    assert found["max"].value == 122.0 and found["divergences"] == 4
+    found = logistic.estimates(runs, {})
+    assert found.v == pytest.approx((115.0, np.std([0, 10, 20, 30], ddof=1) / 2))
+    assert found.max.value == 122.0 and found.divergences == 4

@@ -1,17 +1,14 @@
 """Table 3 of Zhang and Sutton: each claim on results whose truth is known."""
 
-import copy
-
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import replaced, verdicts
 from reproduce import zhang_table3 as table3
 from reproduce.harness.claims import Measured, judge
 from reproduce.harness.style import plt
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
-from reproduce.zhang.volatility import WEIGHTS
-from reproduce.zhang.volatility_settings import GRIDS, PARTS
+from reproduce.zhang.volatility import GRIDS, PARTS, WEIGHTS, Estimates
 
 COLUMNS = table3.COLUMNS
 
@@ -25,18 +22,18 @@ def made_up_estimates(method, factor=1.0):
     ess = {c: known(factor * number("Table 3", method, c)) for c in COLUMNS}
     ess["all"] = min(ess.values())
     time = number("Table 3", method, "time") / 20_000
-    return {"AP": [Measured(0.78, 0.001)] * (1 + (method == GIBBS)), "divergences": 0, "ess": ess,
-            "ours": ess, "squares": dict(ess), "passes": 1e5 * time, "setting": {"L": 7},
-            "seconds": [time, time * 1.001]}
+    return Estimates([Measured(0.78, 0.001)] * (1 + (method == GIBBS)), 0, ess, dict(ess), {}, {},
+                     1e5 * time, {"L": 7}, [time, time * 1.001])
 
 
 def made_up():
     """Return a result with which every claim agrees."""
     pilots = [{"setting": {"L": 7}, "AP": [0.8], "ess": {"phi": 1.0}, "cost": 1.0}]
-    return {"n": 20_000, "tried": dict.fromkeys(METHODS, pilots),
-            "rows": {method: made_up_estimates(method) for method in METHODS},
-            "scan": {method: {f"L = {k}": made_up_estimates(method, 1 + 0.01 * k) for k in (1, 2)}
-                     for method in METHODS}}
+    return table3.Table3(
+        20_000, dict.fromkeys(METHODS, pilots),
+        {method: made_up_estimates(method) for method in METHODS},
+        {method: {f"L = {k}": made_up_estimates(method, 1 + 0.01 * k) for k in (1, 2)}
+         for method in METHODS})
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
@@ -48,30 +45,30 @@ def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
 
 
 def rate(row, k, value):
-    def change(result):
-        result["rows"][row]["AP"][k] = Measured(value, 0.001)
-    return change
+    return lambda result: replaced(result, ["rows", row, "AP", k], Measured(value, 0.001))
+
+
+def in_scan(row, change):
+    """Make a function that changes all settings of a scan."""
+    return lambda result: result._replace(scan=result.scan | {row: {
+        key: change(found) for key, found in result.scan[row].items()}})
 
 
 def scanned(row, column, factor):
-    def change(result):
-        for found in result["scan"][row].values():
-            found["ess"] = found["ess"] | {column: known(factor * found["ess"][column].value)}
-    return change
+    return in_scan(row, lambda found: found._replace(ess=found.ess | {
+        column: known(factor * found.ess[column].value)}))
 
 
-def slower(row, factor, part="scan"):
-    def change(result):
-        for found in result["scan"][row].values() if part == "scan" else [result["rows"][row]]:
-            found["seconds"] = [factor * s for s in found["seconds"]]
-    return change
+def times(factor):
+    return lambda found: found._replace(seconds=[factor * s for s in found.seconds])
 
 
-def put(row, what, name, value):
-    def change(result):
-        result["rows"][row][what] = (
-            result["rows"][row][what] | {name: known(value)} if name else value)
-    return change
+def slower(row, factor):
+    return in_scan(row, times(factor))
+
+
+def put(row, *place, value):
+    return lambda result: replaced(result, ["rows", row, *place], value)
 
 
 def order(per, measure):
@@ -105,20 +102,19 @@ MOVED = {
                                                 f"time of {SSHMC} / {GIBBS}"]),
     "Gibbs takes longer": (slower(GIBBS, 3.0), [f"time of {GIBBS} / {HMC}",
                                                 f"time of {SSHMC} / {GIBBS}"]),
-    "SSHMC is bad": (put(SSHMC, "ess", "all", 5.0), EVERY),
-    "SSHMC is bad in squares": (put(SSHMC, "squares", "phi", 5.0), EVERY[2:]),
-    "SSHMC is slow": (slower(SSHMC, 90.0, "rows"), [EVERY[0], EVERY[2]]),
-    "SSHMC needs many gradients": (put(SSHMC, "passes", "", 1e6), [EVERY[1], EVERY[3]]),
-    "Gibbs is good": (put(GIBBS, "ess", "all", 9000.0), EVERY[:2]),
+    "SSHMC is bad": (put(SSHMC, "ess", "all", value=known(5.0)), EVERY),
+    "SSHMC is bad in squares": (put(SSHMC, "squares", "phi", value=known(5.0)), EVERY[2:]),
+    "SSHMC is slow": (lambda r: replaced(r, ["rows", SSHMC], times(90.0)(r.rows[SSHMC])),
+                      [EVERY[0], EVERY[2]]),
+    "SSHMC needs many gradients": (put(SSHMC, "passes", value=1e6), [EVERY[1], EVERY[3]]),
+    "Gibbs is good": (put(GIBBS, "ess", "all", value=known(9000.0)), EVERY[:2]),
 }
 
 
 @pytest.mark.parametrize("name", MOVED)
 def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
-    result = copy.deepcopy(made_up())
-    change(result)
-    found = verdicts(table3, result)
+    found = verdicts(table3, change(made_up()))
     assert {what for what, verdict in found.items()
             if verdict not in ("agrees", "too weak")} == set(wanted)
     assert {found[what] for what in wanted} <= {"differs", "every setting differs"}
@@ -130,8 +126,7 @@ def test_every_claim_is_moved_by_something():
 
 
 def test_what_depends_on_the_settings_is_not_determined():
-    result = made_up()
-    result["scan"][HMC]["L = 2"] = made_up_estimates(HMC, 100.0)
+    result = replaced(made_up(), ["scan", HMC, "L = 2"], made_up_estimates(HMC, 100.0))
     found = verdicts(table3, result)
     # the row agrees, for one setting has all of it; a ratio of two methods' settings is not a row
     assert {found[what] for what in whole(HMC)} == {"agrees", "too weak"}
@@ -150,13 +145,13 @@ def test_what_is_run(budget, monkeypatch):
     result = table3.run(experiment, Cases)
     timed = experiment.calls["clock"][0]["rows"]
     assert list(timed)[:3] == list(METHODS)
-    assert len(timed) == 3 + sum(map(len, result["scan"].values()))
+    assert len(timed) == 3 + sum(map(len, result.scan.values()))
     for key, (method, setting) in timed.items():
-        found = result["rows"].get(key) or result["scan"][method][key.removeprefix(f"{method}, ")]
-        assert found["setting"] == setting and found["seconds"] == [len(key)] * 2
+        found = result.rows.get(key) or result.scan[method][key.removeprefix(f"{method}, ")]
+        assert found.setting == setting and found.seconds == [len(key)] * 2
         number = setting["L" if "L" in setting else "L_theta"]
-        assert found["ess"]["beta"].value == number  # the run of this setting, see Recorder
-    assert result["n"] == experiment.calls["one_chain"][0]["n"]
+        assert found.ess["beta"].value == number  # the run of this setting, see Recorder
+    assert result.n == experiment.calls["one_chain"][0]["n"]
 
 
 class Cases:
@@ -202,7 +197,7 @@ def test_the_table_and_the_figure_show_print_and_ours():
 
 
 def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
-    result = made_up() | {"n": 10_000}  # print has 20 000
+    result = made_up()._replace(n=10_000)  # print has 20 000
     left = table3.figure(result).axes[0]
     diamonds = [line for line in left.get_lines() if line.get_marker() == "D"]
     for bars, line, method in zip(left.containers, diamonds, METHODS, strict=False):
@@ -220,7 +215,7 @@ def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
 
 def test_the_least_counts_squares_where_asked():
     found = made_up_estimates(SSHMC)
-    found["squares"]["min"] = Measured(7.0)
+    found.squares["min"] = Measured(7.0)
     assert table3.least_ess(found, "by the lineage").value == 1390
     assert table3.least_ess(found, "squares too").value == 7.0
     a = table3.advantage(found, made_up_estimates(HMC), "by the lineage", "gradient").value

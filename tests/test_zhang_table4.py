@@ -1,20 +1,18 @@
 """Table 4 of Zhang and Sutton: each claim on results whose truth is known, and what is run."""
 
-import copy
 import math
 
 import numpy as np
 import pytest
 
 from algorithms.zhang_sshmc import H2
-from judging import verdicts
+from judging import replaced, verdicts
 from models import interface
 from reproduce import zhang_table4 as table4
 from reproduce.harness.claims import BUDGETS, Measured, Scan
 from reproduce.harness.style import plt
-from reproduce.zhang import cox_table, log_variance_jumps
-from reproduce.zhang.cox import problem, start
-from reproduce.zhang.cox_runs import GRIDS, ROWS
+from reproduce.zhang import cox
+from reproduce.zhang.cox import GRIDS, ROWS, problem, start
 from reproduce.zhang.datasets import GRID
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number
 
@@ -27,13 +25,12 @@ def estimates(method, seconds, AP=(0.8,), **changed):
     """Return estimates with the ESS that print has, and errors of a hundredth."""
     ess = {column: Measured(math.log(changed.get(column, number("Table 4", method, column))), 0.01)
            for column in table4.COLUMNS}
-    return {"AP": [Measured(rate, 0.001) for rate in AP], "divergences": 0, "ess": ess,
-            "squares": {"x": Measured(5.0, 0.1), "beta": Measured(4.0, 0.1)}, "n": 5000,
-            "setting": {"L": 10}, "seconds": [seconds, 1.001 * seconds],
-            "mean": [Measured(0.0, 0.01), Measured(-1.0, 0.01)],
-            "sd": [Measured(0.6, 0.01), Measured(0.6, 0.01)], "field": [[3.9] * 1024] * 2,
-            "means": [[0.6 * x, 0.6 * x - 1.0] for x in (1.0, -1.0, 1.5, -1.5)],
-            "means_se": [[0.06, 0.06]] * 4}
+    return cox.Estimates(
+        [Measured(rate, 0.001) for rate in AP], 0, ess,
+        {"x": Measured(5.0, 0.1), "beta": Measured(4.0, 0.1)},
+        [Measured(0.0, 0.01), Measured(-1.0, 0.01)], [Measured(0.6, 0.01), Measured(0.6, 0.01)],
+        [], [[3.9] * 1024] * 2, [[0.6 * x, 0.6 * x - 1.0] for x in (1.0, -1.0, 1.5, -1.5)],
+        [[0.06, 0.06]] * 4, 5000, {"L": 10}, [seconds, 1.001 * seconds])
 
 
 def made_up():
@@ -41,13 +38,13 @@ def made_up():
     rows = {UNIT: estimates(SSHMC, 0.01), RIVAL: estimates(GIBBS, 0.01, (0.8, 0.75)),
             PIXEL: estimates(SSHMC, 0.01), RIVAL_PIXEL: estimates(GIBBS, 0.01, (0.8, 0.75)),
             table4.OURS: estimates(SSHMC, 0.009),
-            HMC: estimates(SSHMC, 0.1) | {"n": 500}}
+            HMC: estimates(SSHMC, 0.1)._replace(n=500)}
     scan = {f"{SSHMC}, unit, seed 2": estimates(SSHMC, 0.01),
             f"{GIBBS}, unit, seed 2": estimates(GIBBS, 0.01, (0.8, 0.75)),
             LINEAGE: estimates(GIBBS, 0.01, (1.0, 1.0))}
     pilot = {"setting": {"L": 10}, "AP": [0.8], "ess": {"phi": 3.0}, "cost": 7.0}
     moved = dict.fromkeys(("unit", "pixel"), Measured(0.005, 0.0005))
-    return {"rows": rows, "scan": scan, "moved": moved, "tried": {name: [pilot] for name in rows}}
+    return table4.Table4(rows, scan, moved, {name: [pilot] for name in rows})
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
@@ -60,27 +57,25 @@ def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
 
 def everywhere(method, change):
     """Make a function that changes all estimates of a method on either distance."""
-    def change_all(result):
-        for name, found in [*result["rows"].items(), *result["scan"].items()]:
-            if name.startswith(f"{method}, "):
-                change(found)
-    return change_all
+    def change_some(some):
+        return {name: change(found) if name.startswith(f"{method}, ") else found
+                for name, found in some.items()}
+    return lambda result: result._replace(rows=change_some(result.rows),
+                                          scan=change_some(result.scan))
 
 
 def ess(method, column, factor):
-    return everywhere(method, lambda found: found["ess"].update(
-        {column: found["ess"][column] + math.log(factor)}))
+    return everywhere(method, lambda found: found._replace(
+        ess=found.ess | {column: found.ess[column] + math.log(factor)}))
 
 
 def slower(method, factor):
-    return everywhere(method, lambda found: found.update(
-        {"seconds": [factor * s for s in found["seconds"]]}))
+    return everywhere(method, lambda found: found._replace(
+        seconds=[factor * s for s in found.seconds]))
 
 
-def of_row(name, key, value):
-    def change(result):
-        result["rows"][name][key] = value
-    return change
+def of_row(name, *place):
+    return lambda result: replaced(result, ["rows", name, *place[:-1]], place[-1])
 
 
 def claim(method, column):
@@ -127,17 +122,14 @@ MOVED = {
     "HMC is modest": (of_row(HMC, "means_se", [[60.0, 60.0]] * 4), [CREDULOUS]),
     "sigma hardly varies": (of_row(UNIT, "sd", [Measured(0.02, 0.01)] * 2), [
         STABLE]),
-    "longer trajectories": (lambda r: r["rows"][table4.OURS]["ess"].update(
-        beta=Measured(5.0, 0.01)), [LONG]),
+    "longer trajectories": (of_row(table4.OURS, "ess", "beta", Measured(5.0, 0.01)), [LONG]),
 }
 
 
 @pytest.mark.parametrize("name", MOVED)
 def test_what_is_moved_changes_its_claims_and_no_other(name):
     change, wanted = MOVED[name]
-    result = copy.deepcopy(made_up())
-    change(result)
-    before, after = verdicts(table4, made_up()), verdicts(table4, result)
+    before, after = verdicts(table4, made_up()), verdicts(table4, change(made_up()))
     changed = [what for what in before if before[what] != after[what]]
     assert sorted(changed) == sorted(wanted)
     assert {after[what] for what in wanted} <= {"differs", "every setting differs"}
@@ -145,23 +137,21 @@ def test_what_is_moved_changes_its_claims_and_no_other(name):
 
 def test_the_ess_of_sigma_is_told_to_a_third():
     for factor, verdict in ((1.1, "agrees"), (1.5, "every setting differs")):
-        result = made_up()
-        ess(SSHMC, "sigma", factor)(result)
+        result = ess(SSHMC, "sigma", factor)(made_up())
         assert verdicts(table4, result)[claim(SSHMC, "sigma")] == verdict
 
 
 def test_sigma_behind_beta_differs():
     for name, what, method in ((UNIT, SIGMA, SSHMC), (RIVAL, SIGMA_RIVAL, GIBBS)):
         result = made_up()
-        result["rows"][name]["ess"]["beta"] = result["rows"][name]["ess"]["sigma"] + 1.0
+        result = of_row(name, "ess", "beta", result.rows[name].ess["sigma"] + 1.0)(result)
         assert verdicts(table4, result)[what] == "differs", method
 
 
 def test_a_row_has_one_distance_and_an_order_all():
-    result = made_up()
-    result["rows"][PIXEL]["ess"]["sigma"] = Measured(3.0, 0.01)
+    result = of_row(PIXEL, "ess", "sigma", Measured(3.0, 0.01))(made_up())
     assert verdicts(table4, result)[claim(SSHMC, "sigma")] == "agrees"  # the unit square has it
-    result["scan"][LINEAGE]["seconds"] = [1e-6, 1e-6]
+    result = replaced(result, ["scan", LINEAGE, "seconds"], [1e-6, 1e-6])
     assert verdicts(table4, result)[AHEAD] == "not specified"
 
 
@@ -172,7 +162,7 @@ def test_the_rival_is_compared_on_its_own_distance_and_data():
     assert scan.settings == ("unit", "pixel", "unit, seed 2", "unit, the lineage's steps")
     worst = math.log(number("Table 4", SSHMC, "beta") / number("Table 4", GIBBS, "beta"))
     assert [m.value for m in scan.found] == pytest.approx([worst] * 4)
-    result["scan"][f"{SSHMC}, unit, seed 2"]["seconds"] = [0.02, 0.02002]
+    result = replaced(result, ["scan", f"{SSHMC}, unit, seed 2", "seconds"], [0.02, 0.02002])
     scan = table4.CLAIMS[[c.what for c in table4.CLAIMS].index(AHEAD)].ours(result)
     assert scan.found[2].value == pytest.approx(worst - math.log(2))
 
@@ -180,12 +170,12 @@ def test_the_rival_is_compared_on_its_own_distance_and_data():
 def test_what_hmcs_means_are_worth_by_hand():
     # squared errors of 0.36 and 0.81 around a mean of 0, with a variance of 0.36: 1 / 1.625 draws
     ours, result = estimates(SSHMC, 1.0), made_up()
-    m = cox_table.judged(ours, ours, 0)
+    m = cox.worth(ours, ours, 0)
     assert (math.exp(m.value), m.se) == pytest.approx((1 / 1.625, 0.5**0.5))
     # 2101 of 5000 in 0.01 s each, 1 / 1.625 of 500 in 0.1 s each
     ratio = 2101 / 50.025 / (1 / 1.625 / 50.025)
-    assert cox_table.slowness(result, 0).value == pytest.approx(math.log(ratio))
-    assert cox_table.credulity(result, 1).value == pytest.approx(math.log(162.5))
+    assert cox.slowness(result, 0).value == pytest.approx(math.log(ratio))
+    assert cox.credulity(result, 1).value == pytest.approx(math.log(162.5))
 
 
 def test_the_largest_stable_step_by_a_dense_matrix():
@@ -196,7 +186,7 @@ def test_the_largest_stable_step_by_a_dense_matrix():
         far = np.hypot(row[:, None] - row, column[:, None] - column)
         S = np.exp(0.6 * above - far / (np.exp(-1.0) * 32))
         largest = 1 + np.linalg.norm(S, 2) * np.exp(3.9) / 1024  # all of the field is 3.9
-        assert cox_table.largest_stable(found, "unit", above) == pytest.approx(2 / largest**0.5)
+        assert cox.largest_stable(found, "unit", above) == pytest.approx(2 / largest**0.5)
 
 
 def test_the_printed_numbers_are_read_once_more():
@@ -209,10 +199,10 @@ def test_the_printed_numbers_are_read_once_more():
 def test_the_table_and_the_figure_show_every_row():
     result = made_up()
     text = table4.table(result)
-    for name in [*result["rows"], *result["scan"], f"{SSHMC}, print"]:
+    for name in [*result.rows, *result.scan, f"{SSHMC}, print"]:
         assert any(line.startswith(name) for line in text.splitlines())
-    short = {name: found | {"n": 250} for name, found in result["rows"].items()}
-    fig = table4.figure(result | {"rows": short})
+    short = {name: found._replace(n=250) for name, found in result.rows.items()}
+    fig = table4.figure(result._replace(rows=short))
     assert {ax.get_xlabel() for ax in fig.axes[:2]} == {"ESS of 250, the paper's estimator"}
     assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == [
         "unit", "pixel", "unit, L = 40", "unit, seed 2"]
@@ -235,29 +225,33 @@ def test_the_table_and_the_figure_show_every_row():
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
-    done = {name: {"ess": k, "setting": name} for k, name in enumerate(ROWS)}
-    monkeypatch.setattr(table4, "tuned", lambda experiment: {(SSHMC, "unit"): ["pilots"]})
-    monkeypatch.setattr(table4, "rows_of", lambda tried: dict.fromkeys(ROWS))
-    monkeypatch.setattr(table4, "scan_of", lambda tried: {"more": None})
+    done = {name: estimates(SSHMC, 0.0)._replace(setting=name) for name in ROWS}
+    row = cox.Row(SSHMC, "unit", cox.ONE)
+    monkeypatch.setattr(cox, "tuned", lambda experiment, *_: {(SSHMC, "unit"): ["pilots"]})
+    monkeypatch.setattr(cox, "rows_of", lambda tried: {name: (row, name) for name in ROWS})
+    monkeypatch.setattr(cox, "scan_of", lambda tried: {"more": (row, "more")})
     monkeypatch.setattr(table4, "without_jitter", lambda tried: {})
-    monkeypatch.setattr(table4, "computed", lambda experiment, wanted: {
-        name: done.get(name, {"ess": "more"}) for name in wanted})
-    monkeypatch.setattr(table4, "timed", lambda experiment, wanted: {
-        name: [k] for k, name in enumerate(wanted)})
-    monkeypatch.setattr(table4, "most", None)
-    moves = [{"square": k + j} for j in (0.0, 10.0) for k in range(4)]
+    monkeypatch.setattr(cox, "computed", lambda experiment, wanted, *_: {
+        name: done.get(name, done[UNIT]) for name in wanted})
     asked = []
-    experiment = type("Experiment", (), {
-        "budget": budget, "seed": 1, "replicates": staticmethod(
-            lambda function, tasks, unit, warm: asked.extend(tasks) or moves)})
-    found = table4.run(experiment, None)
-    assert found["rows"] == {name: {"ess": k, "seconds": [k], "setting": name}
-                             for k, name in enumerate(ROWS)}
-    assert found["scan"] == ({} if budget == "smoke" else {
-        "more": {"ess": "more", "seconds": [len(ROWS)]}})
-    assert found["tried"] == {f"{SSHMC}, unit": ["pilots"]}
-    assert [m.value for m in found["moved"].values()] == [1.5, 11.5]
+
+    def replicates(function, tasks, unit, warm):
+        asked.extend(tasks)
+        if function is table4.clock:
+            return [{"seconds": {name: [k] for k, name in enumerate(tasks[0]["rows"])}}]
+        return [{"square": k + j} for j in (0.0, 10.0) for k in range(4)]
+
+    found = table4.run(type("Experiment", (), {
+        "budget": budget, "seed": 1, "replicates": staticmethod(replicates)}), None)
+    assert found.rows == {name: done[name]._replace(seconds=[k]) for k, name in enumerate(ROWS)}
+    assert found.scan == ({} if budget == "smoke" else {
+        "more": done[UNIT]._replace(seconds=[len(ROWS)])})
+    assert found.tried == {f"{SSHMC}, unit": ["pilots"]}
+    assert [m.value for m in found.moved.values()] == [1.5, 11.5]
+    timed, *asked = asked
+    assert timed["rows"][UNIT] == [SSHMC, cox.OWN, "unit", UNIT]
     assert [task["distance"] for task in asked] == ["unit"] * 4 + ["pixel"] * 4
+    assert [task["setting"] for task in asked] == [UNIT] * 4 + [PIXEL] * 4
     assert len({str(task["seed"]) for task in asked}) == 8
 
 
@@ -276,10 +270,10 @@ def test_the_settings_in_pixels_are_run_without_jitter():
 
 def test_jumps_are_those_of_log_sigma_squared(monkeypatch):
     path = np.array([[0.0, 9.0], [1.0, 9.0], [1.5, 8.0], [1.5, 7.0], [3.5, 0.0]])
-    monkeypatch.setattr(log_variance_jumps, "transitions", lambda method, x, phi, model, setting, n,
+    monkeypatch.setattr(table4, "transitions", lambda method, x, phi, model, setting, n,
                         rng: type(
         "Chain", (), {"phi": path[:n]}))
-    found = log_variance_jumps.jumps(f"{GRID}3 x 3, unit, seed 1", "unit", {}, 3, 2, [0])
+    found = table4.jumps(f"{GRID}3 x 3, unit, seed 1", "unit", {}, 3, 2, [0])
     assert found == {"n": 3, "square": (0.5**2 + 0 + 2**2) / 3}
 
 
@@ -287,10 +281,10 @@ def test_the_most_is_that_of_a_chain_that_forgets_by_a_constant_factor():
     # x' = a x + noise is reversible, with tau = (1 + a) / (1 - a) and moves of 2 v^2 (1 - a)
     for a, v in ((0.9, 2.0), (0.1, 0.3)):
         square = 2 * v**2 * (1 - a)
-        value, se = log_variance_jumps.most(Measured(square, 0.01 * square), Measured(v), 1000)
+        value, se = cox.most(Measured(square, 0.01 * square), Measured(v), 1000)
         assert value == pytest.approx(1000 * (1 - a) / (1 + a), rel=1e-12)
         assert se > 0
-    assert log_variance_jumps.most(Measured(4.1), Measured(1.0), 1000) == (1000, 0)
+    assert cox.most(Measured(4.1), Measured(1.0), 1000) == (1000, 0)
 
 
 def test_given_x_and_r_log_sigma_squared_hardly_moves():

@@ -3,12 +3,24 @@
 import numpy as np
 import pytest
 
+from reproduce import zhang_fig2 as fig2
+from reproduce import zhang_table3 as table3
 from reproduce.harness.claims import BUDGETS, Measured
-from reproduce.zhang import volatility, volatility_settings
+from reproduce.harness.fingerprint import fingerprint
+from reproduce.zhang import volatility
 from reproduce.zhang.datasets import VOLATILITY, simulated_volatility
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
-from reproduce.zhang.volatility_settings import GRIDS, Runs, all_runs, extremes, grid, scan, weight
+from reproduce.zhang.volatility import (
+    GRIDS,
+    Runs,
+    all_runs,
+    estimates,
+    extremes,
+    grid,
+    scan,
+    weight,
+)
 
 SETTINGS = {HMC: {"eps": 0.05, "L": 3},
             GIBBS: dict(eps_theta=0.3, eps_phi=0.5, L_theta=2, L_phi=1),
@@ -32,12 +44,12 @@ def test_the_start_is_a_draw_given_the_hyperparameters():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_is_its_burn_in_and_what_follows(method):
-    found = volatility.one_chain(method, DATA, SETTINGS[method], n=80, burn_in=30, seed=[1, 2])
-    rng, cases = np.random.default_rng([1, 2]), volatility.load(DATA)
-    model = volatility.StochasticVolatility.from_data(cases.y)
-    first = volatility.transitions(method, *volatility.start(12, rng), model, SETTINGS[method], 30,
+    found = table3.one_chain(method, DATA, SETTINGS[method], n=80, burn_in=30, seed=[1, 2])
+    rng, cases = np.random.default_rng([1, 2]), table3.load(DATA)
+    model = table3.StochasticVolatility.from_data(cases.y)
+    first = table3.transitions(method, *volatility.start(12, rng), model, SETTINGS[method], 30,
                                    rng)
-    chain = volatility.transitions(method, first.theta[-1], first.phi[-1], model, SETTINGS[method],
+    chain = table3.transitions(method, first.theta[-1], first.phi[-1], model, SETTINGS[method],
                                    80, rng)
     assert chain.theta.shape == (80, 12)
     wanted = summary(chain, 0, volatility.BINS)
@@ -73,10 +85,10 @@ def test_every_method_gets_its_own_setting_and_the_jitter(monkeypatch):
         return sampler
 
     for name in ("hmc", "rmhmc_within_gibbs", "sshmc"):
-        monkeypatch.setattr(volatility, name, recorder(name))
+        monkeypatch.setattr(table3, name, recorder(name))
     for method in METHODS:
         with pytest.raises(ZeroDivisionError):
-            volatility.transitions(method, np.zeros(2), np.ones(3), "model", SETTINGS[method], 9,
+            table3.transitions(method, np.zeros(2), np.ones(3), "model", SETTINGS[method], 9,
                                    "rng", "keep")
     arguments, named = seen["hmc"]
     np.testing.assert_array_equal(arguments[0], [0, 0, 1, 1, 1])
@@ -87,14 +99,14 @@ def test_every_method_gets_its_own_setting_and_the_jitter(monkeypatch):
 
 def test_pilots_start_at_the_truth_and_leave_out_the_burn_in(monkeypatch):
     starts = []
-    original = volatility.transitions
+    original = table3.transitions
 
     def recording(method, theta, phi, *rest):
         starts.append((theta, phi))
         return original(method, theta, phi, *rest)
 
-    monkeypatch.setattr(volatility, "transitions", recording)
-    (found,) = volatility.pilots(SSHMC, DATA, [SETTINGS[SSHMC]], chains=2, n=20, burn_in=5,
+    monkeypatch.setattr(table3, "transitions", recording)
+    (found,) = table3.pilots(SSHMC, DATA, [SETTINGS[SSHMC]], chains=2, n=20, burn_in=5,
                                  seed=[3])["pilots"]
     for theta, phi in starts:
         np.testing.assert_array_equal(theta, simulated_volatility(12).x)
@@ -106,7 +118,7 @@ def test_pilots_start_at_the_truth_and_leave_out_the_burn_in(monkeypatch):
 
 
 def test_the_clock_takes_turns_and_leaves_out_the_first_round():
-    found = volatility.clock(DATA, {m: [m, SETTINGS[m]] for m in METHODS}, rounds=3, n=4)
+    found = table3.clock(DATA, {m: [m, SETTINGS[m]] for m in METHODS}, rounds=3, n=4)
     assert set(found["seconds"]) == set(METHODS)
     assert all(len(each) == 3 and min(each) > 0 for each in found["seconds"].values())
 
@@ -121,17 +133,17 @@ def made_up_run(k):
 
 
 def test_estimates_put_runs_together():
-    found = volatility.estimates(GIBBS, [made_up_run(0), made_up_run(1)])
-    assert [m.value for m in found["AP"]] == pytest.approx([0.75, 0.8], rel=1e-15)
-    assert found["ess"]["min"] == pytest.approx((10.5, 0.5), rel=1e-12)
-    assert found["ess"]["sigma"] == pytest.approx((5.5, 0.5), rel=1e-12)
-    assert found["ess"]["all"] == pytest.approx((3.5, 0.5), rel=1e-12)
-    assert found["ours"]["max"] == (31.0, 0.0) and found["squares"]["med"] == (6.0, 0.0)
-    assert found["mean"]["phi"] == (6.0, 0.0) and found["sd"]["beta"] == (4.0, 0.0)
-    assert found["divergences"] == 1
-    assert found["passes"] == pytest.approx(3 + 2, rel=1e-15)  # a factor of phi counts a third
-    single = volatility.estimates(HMC, [made_up_run(0) | {"AP": 0.7, "counts": {"gradient": 50.0}}])
-    assert [m.value for m in single["AP"]] == [0.7] and single["passes"] == 0.5
+    found = estimates(Runs(GIBBS, {"L": 3}, [made_up_run(0), made_up_run(1)]), [0.5])
+    assert [m.value for m in found.AP] == pytest.approx([0.75, 0.8], rel=1e-15)
+    assert found.ess["min"] == pytest.approx((10.5, 0.5), rel=1e-12)
+    assert found.ess["sigma"] == pytest.approx((5.5, 0.5), rel=1e-12)
+    assert found.ess["all"] == pytest.approx((3.5, 0.5), rel=1e-12)
+    assert found.squares["med"] == (6.0, 0.0) and found.squares["phi"] == (6.0, 0.0)
+    assert found.mean["phi"] == (6.0, 0.0) and found.sd["beta"] == (4.0, 0.0)
+    assert (found.divergences, found.setting, found.seconds) == (1, {"L": 3}, [0.5])
+    assert found.passes == pytest.approx(3 + 2, rel=1e-15)  # a factor of phi counts a third
+    single = estimates(Runs(HMC, {}, [made_up_run(0) | {"AP": 0.7, "counts": {"gradient": 50.0}}]))
+    assert [m.value for m in single.AP] == [0.7] and single.passes == 0.5
 
 
 # Settings
@@ -189,23 +201,25 @@ class Recorder:
         return done
 
 
-def test_of_two_blocks_the_lower_rate_is_shown():
-    assert volatility_settings.progress([{"AP": 0.9}, {"AP": [0.8, 0.25]}]) == (
-        "acceptance rate 0.25")
+@pytest.mark.parametrize("name", ["pilots", "one_chain"])
+def test_figure_2_and_table_3_compute_the_same_replicates(name):
+    # so that what one of them has stored serves the other
+    assert fingerprint(getattr(fig2, name)) == fingerprint(getattr(table3, name))
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
 def test_what_is_run(budget):
     experiment = Recorder(budget)
-    tried, rows, others = all_runs(experiment, VOLATILITY)
+    tried, rows, others = all_runs(experiment, VOLATILITY, table3.pilots,
+                                   table3.one_chain)
     assert {m: [p["setting"] for p in found] for m, found in tried.items()} == {
         m: grid(m, budget) for m in METHODS}
     tasks = experiment.calls["one_chain"]
     assert {(task["n"], task["burn_in"], task["data"]) for task in tasks} == {
-        (*volatility_settings.LENGTH[budget], VOLATILITY)}
+        (*volatility.LENGTH[budget], VOLATILITY)}
     assert len({tuple(task["seed"]) for task in tasks}) == len(tasks)
     if budget == "paper":
-        assert volatility_settings.LENGTH[budget] == (20_000, 10_000)
+        assert volatility.LENGTH[budget] == (20_000, 10_000)
         assert all(len(found.runs) == 10 for found in rows.values())
     run = 0
     for method, found in [*rows.items(), *((m, each) for m, scans in others.items()

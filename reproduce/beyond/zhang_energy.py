@@ -29,11 +29,11 @@ from reproduce.harness.claims import Claim, Measured, brief, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import coupled_funnels as crossed
+from reproduce.zhang.comparison import cost
 from reproduce.zhang.energy_exchange import block_energies, within_gibbs
 from reproduce.zhang.estimates import worst
 from reproduce.zhang.funnel import exact_draw
 from reproduce.zhang.printed import FUNNEL, said
-from reproduce.zhang.tuning import cost
 
 NAME, WHAT = "zhang_energy", "what the blocks lend each other"
 MINUTES = {"paper": 1.5, "short": 0.5, "smoke": 0.2}
@@ -44,7 +44,7 @@ N_THETA, N_PHI = FUNNEL["n_theta"], FUNNEL["n_phi"]
 # Our settings
 SIZE = {"paper": FUNNEL["n"], "short": FUNNEL["n"], "smoke": 10}
 STARTS = {"paper": 100, "short": 20, "smoke": 3}
-EPS, L = 0.2, 200  # "halves" of the three readings (zhang/funnel_settings.py)
+EPS, L = 0.2, 200  # "halves" of the three readings (zhang/funnel.py)
 # of the crossed funnels, one step size for all leapfrogs, one for each block
 GRID = {"paper": ((0.02, 0.05, 0.1, 0.15), (50, 100, 200)), "short": ((0.05, 0.1), (100,)),
         "smoke": ((0.1,), (3,))}

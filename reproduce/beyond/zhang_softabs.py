@@ -40,7 +40,7 @@ N_THETA, N_PHI = FUNNEL["n_theta"], FUNNEL["n_phi"]
 SIZE = {"paper": FUNNEL["n"], "short": FUNNEL["n"], "smoke": 5}
 SOFT, ALPHA, EPS_SOFT = "RMHMC, SoftAbs", 1.0, 0.4  # accepts about four fifths
 TOL = 1e-9  # of the implicit equations; the way back is not run, as a test of it doubles the time
-EPS = 0.2  # "halves" of the three readings (zhang/funnel_settings.py)
+EPS = 0.2  # "halves" of the three readings (zhang/funnel.py)
 STEPS = {SSHMC: (100, 200, 300), SOFT: (8, 12, 18, 25)}
 STARTS = {"paper": {SSHMC: 1000, SOFT: 80}, "short": {SSHMC: 200, SOFT: 6},
           "smoke": {SSHMC: 8, SOFT: 4}}

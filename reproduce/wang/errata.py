@@ -1,32 +1,18 @@
 """The errata of Wang and Neal (2013), and what their text says that a reader may get wrong.
 
-A number is measured as printed and as ours; it has to be in [low, high], where the printed one is
-not.  What the paper's own text has right is no erratum: PITFALLS are what comes of not following
+What the paper's own text has right is no erratum: PITFALLS are what comes of not following
 it.  wang_errata.py measures.
 """
 
 from typing import NamedTuple
 
 from reproduce.harness.claims import Declared
+from reproduce.harness.errata import Erratum
 from reproduce.wang.printed import NYSTROM, SOD, STANDARD
 
 INVERSE = 1e-8  # of an inverse of condition 1e5 or so, through sums that cancel: rounding
 PROBABILITY = 1e-13  # some hundred products of probabilities, of 1e-16 each
 FIRST = "2026-11-22T01:08"  # the first of this file: the algebra takes no run
-
-
-class Erratum(NamedTuple):
-    """What is printed, what is right, and a number that tells them apart."""
-
-    where: str
-    theirs: str  # as it is printed
-    ours: str
-    what: str  # the quantity, of theirs and of ours
-    paper: str
-    low: float
-    high: float
-    why: str  # the interval
-    known: Declared
 
 
 class Pitfall(NamedTuple):

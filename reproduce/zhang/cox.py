@@ -1,29 +1,44 @@
-"""Chains on the log-Gaussian Cox process of Zhang and Sutton (2014), Section 5.4.
+"""The log-Gaussian Cox process of Zhang and Sutton (2014), Section 5.4: problem, runs, estimates.
 
-All start with hyperparameters at their true values, in pixels at those of the same covariance, and
-with x drawn from its prior there.  The programs of the lineage start at x = mu, where nothing of
-the posterior is: given that x, sigma^2 has no lower end, and with larger steps than theirs x is
-rejected again and again while sigma^2 falls.  The rival is run as in those programs, with 3
-fixed-point iterations of the position and 10 of the momentum, which leave an error; Figure 3 is
-where it would show.
+Table 4 and Figure 3 are of the same runs.  The paper gives 2 and 1 leapfrogs, 10 ABLA steps, unit
+mass of (log sigma^2, log beta), 20 leapfrogs and 1 generalised leapfrog of the rival.  It does not
+give the step sizes, nor the data; and what it prints for the covariance, distances in pixels, is
+not what its source does, the unit square.  So each method is tuned for both, and run on our data;
+scans show how much depends on the rest.  Nor does it say in which coordinates of the
+hyperparameters the mass is 1, and with that for how long H_2 travels: rows of 40 ABLA steps show
+what that may change.
+
+All chains start with hyperparameters at their true values, in pixels at those of the same
+covariance, and with x drawn from its prior there.  The programs of the lineage start at x = mu,
+where nothing of the posterior is: given that x, sigma^2 has no lower end, and with larger steps
+than theirs x is rejected again and again while sigma^2 falls.  The rival is run as in those
+programs, with 3 fixed-point iterations of the position and 10 of the momentum, which leave an
+error; Figure 3 is where it would show.
 """
 
-import time
-import warnings
+import math
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import hmc
-from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.zhang_sshmc_fast import sshmc
-from models.interface import sizes
+from models.interface import precompute_phi, sizes, velocity_theta
 from models.log_gaussian_cox import LogGaussianCox
-from reproduce.harness.claims import Measured, mean
+from reproduce.harness.claims import Measured, Scan, log, mean
+from reproduce.harness.replicates import Experiment
+from reproduce.harness.run import Settings
+from reproduce.zhang.comparison import (
+    efficiency,
+    outside,
+    pick,
+    runs_by_setting,
+    time_ratio,
+    tune,
+)
 from reproduce.zhang.datasets import GRID, MU, RANGE, SIGMA2, load
-from reproduce.zhang.estimates import in_blocks, summary
+from reproduce.zhang.estimates import summary
 from reproduce.zhang.non_centred import theta_of
-from reproduce.zhang.printed import GIBBS, HMC, SSHMC
-from reproduce.zhang.tuning import pilot
+from reproduce.zhang.printed import COX, GIBBS, HMC, SSHMC, TABLES
 
 OWN = f"{GRID}32 x 32, unit, seed 1"
 LINEAGE = dict(f_position=3, f_momentum=10, tol=0.0, tol_back=0.0)
@@ -33,6 +48,50 @@ WEIGHTS = {HMC: {"gradient": 5.0}, SSHMC: {"gradient_theta": 0.1, "factor_theta"
                    "factor_phi": 4.0}}
 EDGES = {"sigma^2": np.linspace(-4, 3, 57), "beta": np.linspace(-6, 3, 73)}  # of logs: histograms
 FEW = 4  # runs: with less, the error of an ESS is that of theory
+
+KEEPER = "zhang_table4"  # the script in whose name the runs are stored
+DISTANCES = ("unit", "pixel")
+N, BURN_IN = TABLES["Table 4"].samples, TABLES["Table 4"].burn_in
+LENGTH = {"paper": (N, BURN_IN), "short": (250, 50), "smoke": (12, 3)}  # of a run; burn-in
+# chains, n, burn-in: the rival's hyperparameters move so slowly that less says nothing of them
+PILOTS = {SSHMC: {"paper": (2, 200, 50), "short": (1, 60, 20), "smoke": (1, 12, 2)},
+          GIBBS: {"paper": (2, 800, 200), "short": (1, 60, 20), "smoke": (1, 12, 2)},
+          HMC: {"paper": (2, 100, 50), "short": (1, 30, 20), "smoke": (1, 6, 2)}}
+JITTER = 0.2  # the paper has none: see zhang/README.md
+LONGER = 40  # ABLA steps, of rows of ours
+HMC_L = 50
+LINEAGES = {"eps_theta": 0.1, "eps_phi": 0.2}  # steps of the rival in the programs of its authors
+OTHERS = [f"{GRID}32 x 32, unit, seed {seed}" for seed in (3,)]  # data sets of the scan
+TIMED = {"paper": (8, 15), "short": (4, 5), "smoke": (2, 1)}  # rounds, transitions
+
+# step sizes for x and for phi that are tried
+GRIDS = {
+    (SSHMC, "unit"): ((0.02, 0.04, 0.06, 0.08), (0.03, 0.035, 0.04)),
+    (SSHMC, "pixel"): ((0.03, 0.06, 0.1, 0.14), (0.03, 0.035, 0.04)),
+    (GIBBS, "unit"): ((0.25, 0.3, 0.35, 0.4), (0.6, 0.9, 1.2)),
+    (GIBBS, "pixel"): ((0.25, 0.3, 0.35, 0.4), (0.6, 0.9, 1.2)),
+    (HMC, "unit"): ((0.01, 0.02, 0.03, 0.04),),
+}
+
+
+class Row(NamedTuple):
+    """A row of the table, or a setting of its scan."""
+
+    method: str
+    distance: str
+    chains: dict  # {budget: number}
+    data: str = OWN
+
+
+TEN, FOUR, ONE = ({"paper": n, "short": min(n, 2), "smoke": 1} for n in (10, 4, 1))
+ROWS = {
+    f"{SSHMC}, unit": Row(SSHMC, "unit", TEN), f"{GIBBS}, unit": Row(GIBBS, "unit", TEN),
+    f"{SSHMC}, pixel": Row(SSHMC, "pixel", TEN), f"{GIBBS}, pixel": Row(GIBBS, "pixel", FOUR),
+    f"{SSHMC}, unit, L = {LONGER}": Row(SSHMC, "unit", ONE),
+    f"{SSHMC}, pixel, L = {LONGER}": Row(SSHMC, "pixel", ONE),
+    HMC: Row(HMC, "unit", FOUR | {"short": 1}),
+}
+HMC_LENGTH = {"paper": (300, 60), "short": (40, 10), "smoke": (12, 3)}
 
 
 def problem(data, distance):
@@ -47,110 +106,168 @@ def start(phi, model, rng):
     return theta_of(rng.standard_normal(sizes(model)[0]), phi, model)
 
 
-def transitions(method, x, phi, model, setting, n, rng):
-    """Run n transitions of a method from (x, phi); return a record with theta and phi.
-
-    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
-                     eps_theta, eps_phi, L, n_theta, n_phi; and jitter
-    """
-    with warnings.catch_warnings(action="ignore"):  # some settings of a pilot are never accepted
-        if method == HMC:
-            return in_blocks(hmc(np.append(x, phi), model, setting["eps"], setting["L"], n, rng,
-                                 jitter=setting["jitter"]), x.size)
-        if method == GIBBS:
-            return rmhmc_within_gibbs(x, phi, model, setting["eps_theta"], setting["eps_phi"],
-                                      setting["L_theta"], setting["L_phi"], n, rng,
-                                      setting["jitter"], **LINEAGE)
-        return sshmc(x, phi, model, setting["eps_theta"], setting["eps_phi"], setting["L"], n, rng,
-                     setting["n_theta"], setting["n_phi"], setting["jitter"])
+def grid(method, distance, budget):
+    """Return the settings of a method that are tried."""
+    sizes = GRIDS[method, distance]
+    if budget != "paper":
+        sizes = [each[1::2] if budget == "short" else each[1:2] for each in sizes]
+    if method == HMC:
+        return [{"eps": eps, "L": HMC_L if budget != "smoke" else 3, "jitter": JITTER}
+                for (eps,) in product(*sizes)]
+    steps = ({"L": COX["L"], "n_theta": COX["n_theta"], "n_phi": COX["n_phi"]}
+             if method == SSHMC else
+             {"L_theta": COX["gibbs L_theta"], "L_phi": COX["gibbs L_phi"]})
+    return [{"eps_theta": a, "eps_phi": b, "jitter": JITTER} | steps for a, b in product(*sizes)]
 
 
-def pilots(method, data, distance, settings, chains, n, burn_in, seed):
-    """Run pilot chains with each of `settings`, with the same draws."""
-    model, phi = problem(data, distance)
-
-    def chain(setting, rng):
-        return transitions(method, start(phi, model, rng), phi, model, setting, burn_in + n, rng)
-
-    return {"pilots": [pilot(setting, [chain(setting, np.random.default_rng([*seed, k]))
-                                       for k in range(chains)], WEIGHTS[method], burn_in)
-                       for setting in settings]}
+# Runs
 
 
-def one_chain(method, data, distance, setting, n, burn_in, seed):
-    """Run one chain; return its summary(), with "field", the mean of x, (d^2,) to 3 digits.
+def run_in_numbers(chain, burn_in, model, distance):
+    """Return the summary of a run, with "field", the mean of x, (d^2,) to 3 digits.
 
     The histograms are of log sigma^2 and log beta, in pixels of log(beta / (d - 1)).
     """
-    (model, phi), rng = problem(data, distance), np.random.default_rng(seed)
-    x = start(phi, model, rng)
-    chain = transitions(method, x, phi, model, setting, burn_in + n, rng)
     shift = np.log(len(model.distance) - 1) if distance == "pixel" else 0.0
     return summary(chain, burn_in, [EDGES["sigma^2"], EDGES["beta"] + shift]) | {
         "field": chain.theta[burn_in:].mean(axis=0).round(3).tolist()}
 
 
-def clock(rows, rounds, n):
-    """CPU seconds of a transition of each row, in turn: rounds of n transitions of each.
-
-    rows : {name: [method, data, distance, setting]}.  Each goes on where its last round ended.
-    """
-    rng, at, seconds = np.random.default_rng(0), {}, {name: [] for name in rows}
-    for k in range(rounds + 1):  # the first one loads what is compiled
-        for name, (method, data, distance, setting) in rows.items():
-            model, phi = problem(data, distance)
-            x, phi = at.get(name) or (start(phi, model, rng), phi)
-            begin = time.thread_time()
-            chain = transitions(method, x, phi, model, setting, n, rng)
-            seconds[name] += [(time.thread_time() - begin) / n] * (k > 0)
-            at[name] = chain.theta[-1], chain.phi[-1]
-    return {"seconds": seconds}
-
-
-def warm():
+def warm_up(pilots, one_chain):
     """Compile everything in this process, before others start."""
     small = f"{GRID}3 x 3, unit, seed 1"
     for method, setting in ((HMC, {"eps": 0.01, "L": 2}),
                             (GIBBS, dict(eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=1)),
-                            (SSHMC, dict(eps_theta=0.01, eps_phi=0.01, L=2, n_theta=2,
-                                           n_phi=1))):
+                            (SSHMC, dict(eps_theta=0.01, eps_phi=0.01, L=2, n_theta=2, n_phi=1))):
         setting = setting | {"jitter": 0.1}
         pilots(method, small, "unit", [setting], 1, 20, 1, [0])
         one_chain(method, small, "unit", setting, 20, 1, [0])
 
 
-def estimates(chains):
-    """Put the chains of one setting together: {quantity: Measured, the chains being independent}.
+def tuned(experiment, pilots, warm):
+    """Return {(method, distance): its pilots}."""
+    return tune(experiment, pilots, {
+        (method, distance): (dict(method=method, data=OWN, distance=distance),
+                             grid(method, distance, experiment.budget),
+                             PILOTS[method][experiment.budget])
+        for method, distance in GRIDS}, duration, warm, "settings", 1)
 
-    AP       acceptance rate, a list if there are several blocks; divergences in all
-    ess      logs of the lineage's ESS: {"min", "med", "max" of x, "sigma", "beta"}
-    ours     {"sigma", "beta", and "x": the least}; "squares": of squared deviations, the same
-    mean, sd, histogram   of phi, lists;  field   the means of x, (chains, d^2)
-    means    of phi, (chains, 2), and their standard errors as the runs report them, "means_se"
+
+def duration(setting):
+    """Return about how long a transition takes, for the progress bar."""
+    if "L_theta" in setting:
+        return 0.018
+    return (0.0008 if "n_theta" in setting else 0.003) * setting["L"]
+
+
+def setting_of(name, tried):
+    """Return the setting of a row: by the rule, and what its name says."""
+    row = ROWS[name]
+    setting = pick(tried[row.method, row.distance])["setting"]
+    return setting | {"L": LONGER} if "L = " in name else setting
+
+
+def computed(experiment, wanted, one_chain, warm):
+    """Return {name: Estimates} of {name: (Row, setting)}."""
+    tasks, place = {}, 100 + len(ROWS)
+    for name, (row, setting) in wanted.items():
+        n, burn_in = (HMC_LENGTH if row.method == HMC else LENGTH)[experiment.budget]
+        if name not in ROWS:
+            place += 1
+        tasks[name] = [dict(
+            method=row.method, data=row.data, distance=row.distance, setting=setting,
+            n=n, burn_in=burn_in,
+            seed=[experiment.seed, 100 + list(ROWS).index(name) if name in ROWS else place, k],
+            cost=(n + burn_in) * duration(setting))
+            for k in range(row.chains[experiment.budget])]
+    done = runs_by_setting(experiment, one_chain, tasks, warm)
+    return {name: estimates(done[name], each[0]["n"], each[0]["setting"])
+            for name, each in tasks.items()}
+
+
+def scan_of(tried):
+    """Return {name: (Row, setting)}: what else the paper may mean.
+
+    Other step sizes inside the paper's range of acceptance, the lineage's for its method, which are
+    above that range, no jitter, and other data.
     """
+    found = {}
+    for method, distance in product((SSHMC, GIBBS), DISTANCES):
+        row, taken = Row(method, distance, ONE), pick(tried[method, distance])["setting"]
+        inside = [p for p in tried[method, distance] if outside(p) == 0]
+        best = {p["setting"]["eps_theta"]: p["setting"] for p in sorted(inside, key=efficiency)}
+        best = {eps: setting for eps, setting in sorted(best.items()) if setting != taken}
+        found |= {f"{method}, {distance}, eps_theta = {eps}": (row, setting)
+                  for eps, setting in best.items()}
+        if distance == "unit":
+            found |= {f"{method}, unit, eps_theta = {setting['eps_theta']}, no jitter": (
+                row, setting | {"jitter": 0.0}) for setting in [taken, *best.values()]}
+    setting = pick(tried[GIBBS, "unit"])["setting"]
+    found[f"{GIBBS}, unit, the lineage's steps"] = (Row(GIBBS, "unit", ONE), setting | LINEAGES)
+    for data in OTHERS:
+        for method in (SSHMC, GIBBS):
+            setting = pick(tried[method, "unit"])["setting"]
+            found[f"{method}, unit, {data.split(', ')[-1]}"] = (
+                Row(method, "unit", ONE, data), setting)
+    return found
+
+
+def keeper(experiment):
+    """Return the experiment in whose name the runs are stored, for a script that is not KEEPER."""
+    return Experiment(KEEPER, Settings(experiment.budget, experiment.jobs, experiment.seed,
+                                       recall=experiment.recall, shard=experiment.shard,
+                                       dask=experiment.dask))
+
+
+def rows_of(tried, names=tuple(ROWS)):
+    """Return {row: (Row, setting)}, by the rule."""
+    return {name: (ROWS[name], setting_of(name, tried)) for name in names}
+
+
+# Estimates
+
+
+class Estimates(NamedTuple):
+    """What the chains of one setting say, the chains being independent."""
+
+    AP: list  # acceptance rate, of each block
+    divergences: int  # in all
+    ess: dict  # logs of the lineage's ESS: {"min", "med", "max" of x, "sigma", "beta"}
+    squares: dict  # logs of our ESS of squared deviations: {"sigma", "beta", "x": the least}
+    mean: list  # of phi
+    sd: list
+    histogram: list  # of each entry of phi
+    field: list  # the means of x, (chains, d^2)
+    means: list  # of phi, (chains, 2)
+    means_se: list  # their standard errors as the runs report them
+    n: int  # draws of a chain
+    setting: dict
+    seconds: tuple | list = ()  # of a transition, in each round of the clock
+
+
+def estimates(chains, n, setting, seconds=()):
+    """Put the results of one_chain of one setting together, as Estimates."""
     AP = np.array([np.atleast_1d(c["AP"]) for c in chains])
     phi = {name: np.array([c["phi"][name] for c in chains])
-           for name in ("lineage", "ours", "squares", "mean", "sd")}
-    theta = {name: np.array([c["theta"][name] for c in chains])
-             for name in ("lineage", "ours", "squares")}
-    found = {"AP": [mean(rate) for rate in AP.T],
-             "divergences": sum(c["divergences"] for c in chains),
-             "ess": {name: log_ess(values) for name, values in zip(
-                 ("min", "med", "max", "sigma", "beta"),
-                 [*theta["lineage"].T, *phi["lineage"].T], strict=True)},
-             "histogram": [np.sum([c["phi"]["histogram"][k] for c in chains], axis=0).tolist()
-                           for k in (0, 1)],
-             "field": [c["field"] for c in chains], "means": phi["mean"].tolist(),
-             "means_se": [c["phi"]["mean_se"] for c in chains]}
-    for name in ("ours", "squares"):
-        found[name] = {key: log_ess(values) for key, values in zip(
-            ("sigma", "beta", "x"), [*phi[name].T, theta[name].T[0]], strict=True)}
-    weights = np.array(found["means_se"])
-    for name in ("mean", "sd"):
-        found[name] = [mean(values) if len(chains) >= FEW else
-                       Measured(values.mean(), np.sqrt(np.mean(se**2) / len(chains)))
-                       for values, se in zip(phi[name].T, weights.T, strict=True)]
-    return found
+           for name in ("lineage", "squares", "mean", "sd", "mean_se")}
+    theta = {name: np.array([c["theta"][name] for c in chains]) for name in ("lineage", "squares")}
+
+    def moment(name):
+        return [mean(values) if len(chains) >= FEW else
+                Measured(values.mean(), np.sqrt(np.mean(se**2) / len(chains)))
+                for values, se in zip(phi[name].T, phi["mean_se"].T, strict=True)]
+
+    return Estimates(
+        [mean(rate) for rate in AP.T], sum(c["divergences"] for c in chains),
+        {name: log_ess(values) for name, values in zip(
+            ("min", "med", "max", "sigma", "beta"), [*theta["lineage"].T, *phi["lineage"].T],
+            strict=True)},
+        {name: log_ess(values) for name, values in zip(
+            ("sigma", "beta", "x"), [*phi["squares"].T, theta["squares"].T[0]], strict=True)},
+        moment("mean"), moment("sd"),
+        [np.sum([c["phi"]["histogram"][k] for c in chains], axis=0).tolist() for k in (0, 1)],
+        [c["field"] for c in chains], phi["mean"].tolist(), [c["phi"]["mean_se"] for c in chains],
+        n, setting, seconds)
 
 
 def log_ess(values):
@@ -182,3 +299,108 @@ def difference(ours, theirs):
         return Measured(unbiased(D) if len(D) == 2 else np.nan, np.nan)
     left = np.array([unbiased(np.delete(D, k, axis=0)) for k in range(len(D))])
     return Measured(unbiased(D), float(np.sqrt((len(D) - 1) * left.var())))
+
+
+# Measures of Table 4: a result has {row: Estimates} in `rows` and {setting: Estimates} in `scan`
+
+
+def worst(found):
+    """Return the log of the least ESS of all parameters, as the paper has "min ESS/h"."""
+    return min((found.ess[name] for name in ("min", "sigma", "beta")), key=lambda m: m.value)
+
+
+def per_second(found, name=None):
+    """Return the log of the worst ESS per second, or of one of COLUMNS."""
+    ess = worst(found) if name is None else found.ess[name]
+    return ess - math.log(found.n) - log(mean(found.seconds))
+
+
+def advantage(r, better, worse, name=None):
+    """Return log(ESS per second of a row / that of another), of the worst or of a column."""
+    a, b = r.rows[better], r.rows[worse]
+    ess = [(worst(x) if name is None else x.ess[name]) - math.log(x.n) for x in (a, b)]
+    return ess[0] - ess[1] - log(time_ratio(a, b))
+
+
+def worth(found, truth, k):
+    """Return the log of how many draws the runs' means are worth, k = 0 for sigma^2, 1 for beta.
+
+    As many independent draws have means that scatter as much around the truth, which is another's
+    mean.  Of a mean of n squares of normals the log has an error of (2 / n)^1/2.
+    """
+    errors = np.array(found.means)[:, k] - truth.mean[k].value
+    return Measured(float(np.log(truth.sd[k].value ** 2 / np.mean(errors**2))),
+                    (2 / len(errors)) ** 0.5)
+
+
+def slowness(r, k):
+    """Return log(ESS per second, SSHMC / HMC) of sigma^2 or beta; HMC's ESS by `worth`."""
+    ours, hmc = r.rows[f"{SSHMC}, unit"], r.rows[HMC]
+    return (per_second(ours, ("sigma", "beta")[k]) - worth(hmc, ours, k)
+            + math.log(hmc.n) + log(mean(hmc.seconds)))
+
+
+def credulity(r, k):
+    """Return the mean squared error of HMC's means in units of what its runs report, logged."""
+    errors = np.array(r.rows[HMC].means) - [m.value for m in r.rows[f"{SSHMC}, unit"].mean]
+    squares = (errors / np.array(r.rows[HMC].means_se))[:, k] ** 2
+    return Measured(float(np.log(squares.mean())), (2 / squares.size) ** 0.5)
+
+
+def of_method(r, method):
+    """Return all rows of a method, and its settings of the scan, by what comes after its name."""
+    return {name.removeprefix(f"{method}, "): found
+            for name, found in [*r.rows.items(), *r.scan.items()]
+            if name.startswith(f"{method}, ")}
+
+
+def pairs(r):
+    """Scan log(worst ESS per second, SSHMC / its rival) over the rival's settings.
+
+    SSHMC has the same distances and data, and the step sizes of its row where the rival's differ.
+    """
+    ours, theirs = of_method(r, SSHMC), of_method(r, GIBBS)
+    return Scan(tuple(theirs), tuple(
+        per_second(ours.get(name, ours[name.split(",")[0]])) - per_second(found)
+        for name, found in theirs.items()))
+
+
+def squares(found):
+    """Return the least ESS of squared deviations, of phi and x, as a Measured."""
+    value = min(found.squares.values(), key=lambda m: m.value)
+    return Measured(math.exp(value.value), math.exp(value.value) * value.se)
+
+
+def largest_stable(found, distance, above=0.0):
+    """Return the step size for x at which leapfrogs for H_1 begin to diverge, on our data.
+
+    It is 2 over the root of the largest eigenvalue of I + Sigma diag(m e^x), with x the mean field
+    and log sigma^2 so many standard deviations `above` its mean.
+    """
+    model = problem(OWN, distance)[0]
+    phi = np.array([m.value for m in found.mean])
+    phi[0] += above * found.sd[0].value
+    Phi, weight = precompute_phi(phi, model), model.area * np.exp(np.mean(found.field, axis=0))
+    v = weight / np.linalg.norm(weight)
+    for _ in range(200):  # the first eigenvalue, of a smooth function, is far from the second
+        w = v + velocity_theta(weight * v, Phi, model)
+        size = np.linalg.norm(w)
+        v = w / size
+    return 2 / size**0.5
+
+
+def most(square, deviation, n):
+    """Return the most that the ESS of n draws of log sigma^2 can be: of Measured, a Measured.
+
+    In s = log sigma^2 the potential U2 is (A e^-s + B e^s) / 2 plus the prior's, with A = x'C^-1 x
+    and B = r'C r for a correlation C and the field x less its mean: both are about n.  Its
+    curvature is (A B)^(1/2), so that given x and r, s has a standard deviation of about n^(-1/2).
+    Only as x and r move can it go further.
+
+    A chain whose steps have this mean square and that posterior deviation v has a first
+    autocorrelation of rho = 1 - square / (2 v^2).  One that is reversible, as HMC with new momenta
+    is, has an autocorrelation time of at least (1 + rho) / (1 - rho).  It is n where the moves are
+    as large as those of independent draws: then nothing is known.
+    """
+    ratio = square / (deviation * deviation)
+    return n * ratio / (4 - ratio) if ratio.value < 2 else Measured(float(n))

@@ -29,7 +29,7 @@ from reproduce.harness.recording import contours
 from reproduce.zhang.energy_exchange import within_gibbs
 from reproduce.zhang.funnel import exact_draw
 
-# The paper's settings (Section 5.1), in the reading "halves" of zhang/funnel_settings.py
+# The paper's settings (Section 5.1), in the reading "halves" of zhang/funnel.py
 N_THETA, N_PHI = 2, 1
 
 # Our settings

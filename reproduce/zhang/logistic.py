@@ -1,30 +1,27 @@
-"""Chains on hierarchical logistic regression, Section 5.2 of Zhang and Sutton (2014).
+"""Hierarchical logistic regression, Section 5.2 of Zhang and Sutton (2014): problem and estimates.
 
 Every trajectory has its steps multiplied by a factor from Uniform(1 - JITTER, 1), in all methods:
 without it a time near half a period of the weights makes their means look perfect and leaves v
-where it is (`TRAP` of zhang_table2.py).
+where it is (`TRAP`).
 
 RMHMC within Gibbs solves its implicit equations to 1e-6 and runs every trajectory back; the time of
-a transition is that of the lineage's programs, which take 5 iterations and do neither.
+a transition is that of the lineage's programs, which take 5 iterations and do neither.  The paper
+states the six leapfrogs of both its blocks, and no other setting of any method.
 """
 
-import time
-import warnings
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import hmc
-from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.zhang_sshmc_fast import sshmc
 from models import interface
 from models.hierarchical_logistic import HierarchicalLogistic, information
 from models.interface import grad_U_theta, precompute_phi
-from reproduce.harness.claims import mean
+from reproduce.harness.claims import Measured, log, mean
+from reproduce.zhang.comparison import cost, pairs, scan_settings, time_ratio
 from reproduce.zhang.datasets import load
-from reproduce.zhang.estimates import Blocks, in_blocks, summary
-from reproduce.zhang.printed import GIBBS, HMC, SSHMC
-from reproduce.zhang.tuning import cost, pilot
+from reproduce.zhang.estimates import summary
+from reproduce.zhang.printed import GIBBS, HMC, LOGISTIC, SSHMC
 
 DROPPED = "HMC within Gibbs"  # ours: SSHMC's masses, leapfrog in both blocks, two tests
 BOUND, MODE, PRIOR = "X'X/4", "mode", "prior"  # what B_i is in SSHMC's mass B_i + I / v
@@ -36,6 +33,24 @@ LINEAGE = {"f_position": 5, "f_momentum": 5, "tol": 0.0, "tol_back": 0.0}
 WEIGHTS = {HMC: {"gradient": 1.0}, SSHMC: {"gradient_theta": 1.3, "gradient_phi": 0.2},
            DROPPED: {"gradient_theta": 1.3, "gradient_phi": 0.05},
            GIBBS: {"gradient_theta": 1.4, "factor_theta": 1.4, "gradient_phi": 0.05}}
+
+SIX = {"L_theta": LOGISTIC["L_theta"], "L_phi": LOGISTIC["L_phi"]}
+# without jitter; times of 1.6 and 3.0, that of half a period is pi
+TRAP = {name: dict(eps_theta=eps, eps_phi=0.27, **SIX)
+        for name, eps in (("six of 0.27", 0.27), ("six of 0.5", 0.5))}
+HMC_GRID = {"paper": ((0.08, 0.1, 0.12), (6, 10, 15, 25, 50, 100, 200)),
+            "short": ((0.08, 0.1), (6, 10, 25)), "smoke": ((0.1,), (3, 6))}
+# eps_theta, eps_phi
+GIBBS_GRID = {"paper": ((0.2, 0.27, 0.4, 0.55, 0.72, 0.78), (0.27, 1.4, 1.85)),
+              "short": ((0.27, 0.75), (0.27, 1.85)), "smoke": ((0.27,), (1.4,))}
+# n_theta with ratio, eps_phi, L; the ratio is the time that H_1 travels over that of H_2
+SSHMC_GRID = {"paper": (((1, 1), (1, 2), (2, 1), (2, 2)), (0.7, 0.9, 1.1, 1.4), (2, 3, 4, 6, 10)),
+              "short": (((1, 1), (2, 1)), (0.8, 1.1), (3, 6)),
+              "smoke": (((1, 1), (2, 1)), (0.8,), (2,))}
+PRIOR_GRID = {"paper": (((2, 1), (4, 1), (8, 1)), (0.5, 0.8, 1.1), (2, 3, 4, 6, 10)),
+              "short": (((2, 1), (4, 1)), (0.5, 0.8), (3, 6)), "smoke": (((4, 1),), (0.5,), (2,))}
+DROPPED_GRID = {"paper": ((0.4, 0.55, 0.65), (2, 3, 4), (1.4, 1.9), (1, 2)),
+                "short": ((0.55,), (2, 4), (1.9,), (1, 2)), "smoke": ((0.5,), (2,), (1.4,), (1,))}
 
 
 class Whole(NamedTuple):
@@ -86,43 +101,48 @@ def mode(model, sweeps=50):
     return w, v
 
 
-def transitions(method, theta, phi, model, setting, n, rng, jitter=JITTER, solver=SOLVER):
-    """Run n transitions of a method from (theta, phi); return a record with theta and phi.
-
-    setting : dict   HMC: eps, L; SSHMC: eps_theta, eps_phi, L, n_theta, n_phi; the others:
-                     eps_theta, eps_phi, L_theta, L_phi.  Of the Gibbs sampler's blocks the groups
-                     count as one: "accepted" is their share
-    """
-    if method == HMC:
-        return in_blocks(hmc(np.append(theta, phi), model, setting["eps"], setting["L"], n, rng,
-                             jitter=jitter), theta.size)
-    if method == SSHMC:
-        return sshmc(theta, phi, model, n=n, rng=rng, jitter=jitter, **setting)
-    chain = rmhmc_within_gibbs(theta, phi, Whole(*model) if method == DROPPED else model, n=n,
-                               rng=rng, jitter=jitter, **setting, **solver)
-    share = np.column_stack([chain.accepted[:, :-1].mean(axis=1), chain.accepted[:, -1]])
-    return Blocks(chain.theta, chain.phi, share, chain.divergences, chain.counts)
-
-
 def start(model):
     """Return the mode of w, and log v."""
     w, v = mode(model)
     return w, np.log([v])
 
 
-def pilots(method, data, mass, largest, settings, chains, n, burn_in, seed):
-    """Run pilot chains with each of `settings`."""
-    model, found = problem(data, mass, largest), []
-    for setting in settings:
-        with warnings.catch_warnings(action="ignore"):  # some settings are never accepted
-            runs = [transitions(method, *start(model), model, setting, burn_in + n,
-                                np.random.default_rng([*seed, k])) for k in range(chains)]
-        found.append(pilot(setting, runs, WEIGHTS[method], burn_in))
-    return {"pilots": found}
+def grid(method, mass, budget):
+    """Return all settings of a method that are tried."""
+    if method == HMC:
+        return [{"eps": eps, "L": L} for eps, L in product(*HMC_GRID[budget])]
+    if method == GIBBS:
+        return [dict(eps_theta=a, eps_phi=b, **SIX) for a, b in product(*GIBBS_GRID[budget])]
+    if method == DROPPED:
+        return [dict(eps_theta=a, L_theta=n, eps_phi=b, L_phi=m)
+                for a, n, b, m in product(*DROPPED_GRID[budget])]
+    return [dict(eps_theta=ratio * eps / (2 * n_theta), eps_phi=eps, L=L, n_theta=n_theta, n_phi=1)
+            for (n_theta, ratio), eps, L in product(
+                *(PRIOR_GRID if mass == PRIOR else SSHMC_GRID)[budget])]
 
 
-def one_run(method, data, mass, largest, setting, n, burn_in, seed, jitter=JITTER):
-    """Run one chain of n draws after `burn_in`.
+def steps(method, setting):
+    """Say what a setting has that the paper does not state, but for step sizes of SSHMC and HMC."""
+    if method == GIBBS:
+        return f"eps {setting['eps_theta']:g} and {setting['eps_phi']:g}"
+    return f"L {setting['L']}" + (
+        f", n_theta {setting['n_theta']}" if "n_theta" in setting else "")
+
+
+def scan(method, tried):
+    """Return {steps: setting}: the most efficient one of each with a rate in the paper's range."""
+    return scan_settings(tried, lambda setting: steps(method, setting))
+
+
+def weight(setting):
+    """Return about how long a transition takes, in gradients, for the progress bar."""
+    if setting.get("L_theta") == 6:
+        return 1200
+    return setting.get("L", setting.get("L_theta")) * (2 * setting.get("n_theta", 0) + 1)
+
+
+def run_in_numbers(chain, burn_in, weights):
+    """Return what is kept of a run after `burn_in` transitions, plain numbers.
 
     AP     acceptance rate, a list; divergences
     w      least, median and largest ESS of the weights, v that of log v: by the lineage's estimator
@@ -130,9 +150,6 @@ def one_run(method, data, mass, largest, setting, n, burn_in, seed, jitter=JITTE
     gamma  mean and standard deviation of log v
     cost   of a transition, in gradients of all cases
     """
-    model = problem(data, mass, largest)
-    chain = transitions(method, *start(model), model, setting, burn_in + n,
-                        np.random.default_rng(seed), jitter)
     s = summary(chain, burn_in)
     ours = [s["theta"]["ours"][0], s["theta"]["squares"][0], s["phi"]["ours"][0],
             s["phi"]["squares"][0]]
@@ -140,43 +157,75 @@ def one_run(method, data, mass, largest, setting, n, burn_in, seed, jitter=JITTE
             "w": s["theta"]["lineage"], "v": s["phi"]["lineage"][0],
             "worst": float(np.min(np.nan_to_num(ours, nan=1.0))),
             "gamma": [s["phi"]["mean"][0], s["phi"]["sd"][0]],
-            "cost": cost(chain.counts, WEIGHTS[method]) / (burn_in + n)}
+            "cost": cost(chain.counts, weights) / len(chain.phi)}
 
 
-def estimates(runs):
-    """Put the runs of one setting together: the same entries, as Measured; "least": of w and v."""
-    def of(values):
+class Estimates(NamedTuple):
+    """What the runs of one setting say: means over runs, of ESS by the paper's estimator."""
+
+    AP: list  # acceptance rate, of each block
+    divergences: int
+    runs: int
+    min: Measured  # least, median and largest ESS of the weights w
+    med: Measured
+    max: Measured
+    v: Measured
+    least: Measured  # of the weights and v
+    worst: Measured  # the least ESS of w, v and their squares, by our estimator
+    cost: float  # of a transition, in gradients of all cases
+    gamma: Measured  # mean of log v
+    sd: float  # standard deviation of log v
+    setting: dict  # what the chains were run with
+    seconds: tuple | list = ()  # of a transition, in each round of the clock; none: not timed
+
+
+class Table2(NamedTuple):
+    """The result of zhang_table2.py."""
+
+    n: int  # draws of a run
+    tried: dict  # {row: its pilots}
+    rows: dict  # {row: Estimates} of the settings that the rule takes
+    trap: dict  # {name: Estimates} of TRAP
+    scan: dict  # {method: {steps: Estimates}}, of settings with the paper's acceptance rate
+
+
+def estimates(runs, setting, seconds=()):
+    """Put the results of one_run of one setting together, as Estimates."""
+    def over_runs(values):
         return mean(list(values))
 
-    found = {name: of(r["w"][k] for r in runs) for k, name in enumerate(("min", "med", "max"))}
-    return found | {
-        "AP": [of(r["AP"][k] for r in runs) for k in range(len(runs[0]["AP"]))],
-        "divergences": sum(r["divergences"] for r in runs), "runs": len(runs),
-        "v": of(r["v"] for r in runs), "least": of(min(r["w"][0], r["v"]) for r in runs),
-        "worst": of(r["worst"] for r in runs), "cost": of(r["cost"] for r in runs).value,
-        "gamma": of(r["gamma"][0] for r in runs), "sd": of(r["gamma"][1] for r in runs).value}
+    return Estimates(
+        [over_runs(r["AP"][k] for r in runs) for k in range(len(runs[0]["AP"]))],
+        sum(r["divergences"] for r in runs), len(runs),
+        *(over_runs(r["w"][k] for r in runs) for k in range(3)), over_runs(r["v"] for r in runs),
+        over_runs(min(r["w"][0], r["v"]) for r in runs), over_runs(r["worst"] for r in runs),
+        over_runs(r["cost"] for r in runs).value, over_runs(r["gamma"][0] for r in runs),
+        over_runs(r["gamma"][1] for r in runs).value, setting, seconds)
 
 
-def clock(data, rows, rounds, n):
-    """CPU seconds of a transition of each row, in turn: rounds of n transitions of each.
-
-    rows : {name: [method, mass, largest, setting]}.  Each chain goes on where its last round ended.
-    """
-    rng, at, seconds = np.random.default_rng(0), {}, {name: [] for name in rows}
-    models = {name: problem(data, mass, largest) for name, (_, mass, largest, _) in rows.items()}
-    for _ in range(rounds + 1):  # the first one loads what is compiled
-        for name, (method, _, _, setting) in rows.items():
-            here = at.get(name, start(models[name]))
-            begin = time.thread_time()
-            chain = transitions(method, *here, models[name], setting, n, rng, solver=LINEAGE)
-            seconds[name].append((time.thread_time() - begin) / n)
-            at[name] = chain.theta[-1], chain.phi[-1]
-    return {"seconds": {name: each[1:] for name, each in seconds.items()}}
+# Measures of a result
 
 
-def warm(data):
-    """Compile everything in this process, before others start."""
-    two = dict(eps_theta=0.1, eps_phi=0.1, L_theta=1, L_phi=1)
-    for method, setting in ((HMC, {"eps": 0.01, "L": 2}), (GIBBS, two), (DROPPED, two), (
-            SSHMC, dict(eps_theta=0.1, eps_phi=0.2, L=2, n_theta=2, n_phi=1))):
-        one_run(method, data, MODE, None, setting, n=20, burn_in=1, seed=0)
+def advantage(a, b, measure):
+    """Return log(a / b) of a measure of two settings."""
+    return log(getattr(a, measure)) - log(getattr(b, measure))
+
+
+def gain(r, row, other, measure, unit):
+    """Return log(ESS per unit of a row / that of another); `unit`: "seconds" or "cost"."""
+    return per_unit(r.rows[row], r.rows[other], measure, unit)
+
+
+def per_unit(a, b, measure, unit):
+    """Return the same of two settings."""
+    ratio = time_ratio(a, b) if unit == "seconds" else a.cost / b.cost
+    return advantage(a, b, measure) - log(ratio)
+
+
+def scanned_gain(r, other):
+    """Scan log(min ESS per second, SSHMC / another), at the least and the most ESS/s of both."""
+    def ends(found):
+        order = sorted(found, key=lambda key: found[key].least.value / np.mean(found[key].seconds))
+        return {key: found[key] for key in dict.fromkeys((order[0], order[-1]))}
+
+    return pairs(r, SSHMC, other, lambda x, y: per_unit(x, y, "least", "seconds"), ends)

@@ -1,24 +1,22 @@
-"""Chains on the stochastic volatility model of Zhang and Sutton (2014), Section 5.3.
+"""The stochastic volatility model of Zhang and Sutton (2014), Section 5.3: settings and runs.
 
-The paper does not say where its chains start.  Girolami and Calderhead's programs start at x = y
-and beta = sigma = phi = 0.5, from where most settings never move; ours start at these
+Table 3 and Figure 2 are of the same runs.  The paper states 5 leapfrogs for x and 2 for the
+hyperparameters in an ABLA step, and nothing else: neither step sizes nor numbers of steps, for none
+of the methods.  It does not say where its chains start.  Girolami and Calderhead's programs start
+at x = y and beta = sigma = phi = 0.5, from where most settings never move; ours start at these
 hyperparameters with x drawn given them.
 """
 
-import time
-import warnings
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import hmc
-from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.zhang_sshmc_fast import sshmc
-from models.stochastic_volatility import StochasticVolatility
-from reproduce.harness.claims import mean
-from reproduce.zhang.datasets import BETA, PHI, SIGMA, load, simulated_volatility
-from reproduce.zhang.estimates import in_blocks, summary
-from reproduce.zhang.printed import GIBBS, HMC, SSHMC
-from reproduce.zhang.tuning import pilot
+from reproduce.harness.claims import Scan, mean
+from reproduce.zhang.comparison import pick, runs_by_setting, scan_settings, tune
+from reproduce.zhang.datasets import BETA, PHI, SIGMA, simulated_volatility
+from reproduce.zhang.estimates import summary
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, VOLATILITY
 
 NAMES = ("beta", "sigma", "phi")  # the hyperparameters, in the order of the model
 TRUTH = (np.log(BETA), np.log(SIGMA), np.arctanh(PHI))
@@ -33,22 +31,26 @@ EDGES = tuple(np.linspace(low, high, 31) for low, high in ((0.4, 1.1), (0.1, 0.2
 BINS = [np.log(EDGES[0]), np.log(EDGES[1]), np.arctanh(EDGES[2])]
 EARLY = 20  # the first of so many parts of a run has its own histogram
 
+RUNS = TABLES["Table 3"]
+LENGTH = {"paper": (RUNS.samples, RUNS.burn_in), "short": (1500, 500), "smoke": (40, 10)}
+CHAINS = {"paper": 10, "short": 2, "smoke": 2}  # runs of a row
+SCANNED = {"paper": 2, "short": 1, "smoke": 1}  # and of another setting
+PILOT = {"paper": (2, 400, 50), "short": (2, 100, 20), "smoke": (2, 20, 5)}  # chains, n, burn-in
 
-def transitions(method, theta, phi, model, setting, n, rng, keep=None):
-    """Run n transitions of a method from (theta, phi); return a record with theta and phi.
-
-    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
-                     eps_theta, eps_phi, L, n_theta, n_phi
-    """
-    if method == HMC:
-        chain = hmc(np.append(theta, phi), model, setting["eps"], setting["L"], n, rng,
-                    jitter=JITTER)
-        return in_blocks(chain, theta.size, keep)
-    if method == GIBBS:
-        return rmhmc_within_gibbs(theta, phi, model, setting["eps_theta"], setting["eps_phi"],
-                                  setting["L_theta"], setting["L_phi"], n, rng, JITTER, keep)
-    return sshmc(theta, phi, model, setting["eps_theta"], setting["eps_phi"], setting["L"], n, rng,
-                 setting["n_theta"], setting["n_phi"], JITTER, keep)
+GRIDS = {  # the values of each part of a setting, in the order of PARTS
+    HMC: {"paper": ((0.01, 0.015, 0.02, 0.025), (10, 25, 50, 100, 200)),
+          "short": ((0.015, 0.025), (50, 100)), "smoke": ((0.02,), (3, 6))},
+    GIBBS: {"paper": ((0.1, 0.2, 0.3, 0.35, 0.4), (2, 5, 10, 20, 50), (1.1, 1.3, 1.5), (1, 3, 6)),
+            "short": ((0.3, 0.35), (5, 20), (1.3,), (1, 3)), "smoke": ((0.3,), (2, 3), (1.3,), (1,))
+            },
+    SSHMC: {"paper": ((0.04, 0.055, 0.07, 0.085), (0.0075, 0.0125, 0.0175, 0.0225),
+                      (1, 2, 5, 10, 20)),
+            "short": ((0.055, 0.07), (0.0125, 0.0175), (5, 20)),
+            "smoke": ((0.07,), (0.0175,), (1, 2))},
+}
+PARTS = {HMC: ("eps", "L"), GIBBS: ("eps_theta", "L_theta", "eps_phi", "L_phi"),
+         SSHMC: ("eps_theta", "eps_phi", "L")}
+STEPS = {"n_theta": VOLATILITY["n_theta"], "n_phi": VOLATILITY["n_phi"]}  # of SSHMC, as printed
 
 
 def start(T, rng):
@@ -61,33 +63,46 @@ def start(T, rng):
     return x, np.array(START)
 
 
-def pilots(method, data, settings, chains, n, burn_in, seed):
-    """Run pilot chains with each of `settings`, from what the data were simulated from."""
-    cases = load(data)
-    model = StochasticVolatility.from_data(cases.y)
-    found = []
-    for setting in settings:
-        with warnings.catch_warnings(action="ignore"):  # some settings are never accepted
-            runs = [transitions(method, cases.x, np.array(TRUTH), model, setting, burn_in + n,
-                                np.random.default_rng([*seed, k]),
-                                np.arange(0, cases.x.size, EVERY)) for k in range(chains)]
-        found.append(pilot(setting, runs, WEIGHTS[method], burn_in))
-    return {"pilots": found}
+def grid(method, budget):
+    """Return all settings of a method that are tried."""
+    return [dict(zip(PARTS[method], values, strict=True)) | (STEPS if method == SSHMC else {})
+            for values in product(*GRIDS[method][budget])]
 
 
-def one_chain(method, data, setting, n, burn_in, seed):
-    """Run one chain: `burn_in` transitions, then n; return the summary of the n.
+def weight(setting):
+    """Return about how long a transition takes, in leapfrogs for x, for the progress bar."""
+    if "n_theta" in setting:
+        return 13 * setting["L"]
+    return setting["L"] if "eps" in setting else setting["L_theta"] + 12 * setting["L_phi"]
+
+
+def scan(method, tried):
+    """Return {what is open: setting}, of settings whose acceptance rate is in the paper's range.
+
+    For each number of steps the most efficient one; of SSHMC those with the smallest and with the
+    largest step of the hyperparameters.  If no rate is in the range, what the rule picks is alone.
+    """
+    if method != SSHMC:
+        return scan_settings(
+            tried, lambda setting: f"L = {setting['L' if method == HMC else 'L_theta']}")
+    found = scan_settings(
+        tried, lambda setting: f"L = {setting['L']}, eps_phi = {setting['eps_phi']:g}")
+    ends = {L: [s["eps_phi"] for s in found.values() if s["L"] == L]
+            for L in {s["L"] for s in found.values()}}
+    return {key: s for key, s in found.items()
+            if s["eps_phi"] in (min(ends[s["L"]]), max(ends[s["L"]]))}
+
+
+# Runs
+
+
+def run_in_numbers(first, chain):
+    """Return what is kept of a run, from its burn-in and what follows: the summary of the latter.
 
     "burn_in" is {"times", "phi": the hyperparameters after so many transitions}, "early" the
     histograms of the first n / EARLY draws, and "worst" the least ESS of all, by the lineage.
     """
-    rng = np.random.default_rng(seed)
-    cases = load(data)
-    model = StochasticVolatility.from_data(cases.y)
-    with warnings.catch_warnings(action="ignore"):  # the acceptance rate is recorded
-        first = transitions(method, *start(cases.x.size, rng), model, setting, burn_in, rng)
-        chain = transitions(method, first.theta[-1], first.phi[-1], model, setting, n, rng)
-    found = summary(chain, 0, BINS)
+    found, burn_in, n = summary(chain, 0, BINS), len(first.phi), len(chain.phi)
     early = [np.histogram(x[: n // EARLY], edges)[0]
              for x, edges in zip(chain.phi.T, BINS, strict=True)]
     times = np.unique(np.geomspace(1, burn_in, 60).astype(int))
@@ -97,30 +112,87 @@ def one_chain(method, data, setting, n, burn_in, seed):
         "burn_in": {"times": times, "phi": first.phi[times - 1]}}
 
 
-def estimates(method, chains):
-    """Put the runs of one setting together: {quantity: Measured, the runs being independent}.
+class Runs(NamedTuple):
+    """All runs of one setting."""
 
-    AP         acceptance rate, a list if there are several blocks
-    ess        {"min", "med", "max": of x, "beta", "sigma", "phi", "all": the least of all;
-               by the lineage}; ours, squares: the same by ours, and of (x - mean)^2, without "all"
-    mean, sd   of log beta, log sigma and atanh phi: {name: Measured}
-    passes     gradients of a transition, those of hyperparameters by WEIGHTS
-    divergences   in all runs
+    method: str
+    setting: dict
+    runs: list  # results of one_chain
+
+
+def all_runs(experiment, data, pilots, one_chain):
+    """Return the pilots, {method: Runs of its row}, and {method: {what is open: Runs}}.
+
+    Where a setting of the scan is that of the row, it is not run again.
     """
+    def warm():
+        """Compile everything in this process, before others start."""
+        small = simulated_volatility(5).name
+        for method, setting in ((HMC, {"eps": 0.1, "L": 2}),
+                                (GIBBS, dict(eps_theta=0.5, eps_phi=0.5, L_theta=2, L_phi=2)),
+                                (SSHMC, dict(eps_theta=0.1, eps_phi=0.1, L=2, n_theta=2, n_phi=1))):
+            one_chain(method, small, setting, n=20, burn_in=2, seed=0)
+
+    budget = experiment.budget
+    tried = tune(experiment, pilots, {
+        method: (dict(method=method, data=data), grid(method, budget), PILOT[budget])
+        for method in METHODS}, weight, warm)
+    rows = {method: pick(tried[method])["setting"] for method in METHODS}
+    scans = {method: scan(method, tried[method]) for method in METHODS}
+    wanted = [(100 + k, method, setting, CHAINS[budget])
+              for k, (method, setting) in enumerate(rows.items())]
+    wanted += [(200 + k, method, setting, SCANNED[budget]) for k, (method, setting) in enumerate(
+        (method, setting) for method in METHODS for setting in scans[method].values())
+               if setting != rows[method]]
+    n, burn_in = LENGTH[budget]
+    done = runs_by_setting(experiment, one_chain, {place: [
+        dict(method=method, data=data, setting=setting, n=n, burn_in=burn_in,
+             seed=[experiment.seed, place, chain], cost=weight(setting) * (n + burn_in) + 40 * n)
+        for chain in range(chains)] for place, method, setting, chains in wanted}, warm)
+    found = [Runs(method, setting, done[place]) for place, method, setting, _ in wanted]
+    return tried, {runs.method: runs for runs in found[: len(METHODS)]}, {
+        method: {key: next(runs for runs in found
+                           if (runs.method, runs.setting) == (method, setting))
+                 for key, setting in each.items()} for method, each in scans.items()}
+
+
+# Estimates
+
+
+class Estimates(NamedTuple):
+    """What the runs of one setting say, a Measured each, the runs being independent."""
+
+    AP: list  # acceptance rate, of each block
+    divergences: int  # in all runs
+    ess: dict  # {"min", "med", "max": of x, "beta", "sigma", "phi", "all": the least}, by the
+    # paper's estimator
+    squares: dict  # the same of (x - mean)^2 by ours, without "all"
+    mean: dict  # {name: of log beta, log sigma and atanh phi}
+    sd: dict
+    passes: float  # gradients of a transition, those of hyperparameters by WEIGHTS
+    setting: dict  # what the chains were run with
+    seconds: tuple | list = ()  # of a transition, in each round of the clock
+
+
+def estimates(found, seconds=()):
+    """Put the Runs of one setting together, as Estimates."""
+    chains = found.runs
+
     def ess(estimator):
         values = {**dict(zip(("min", "med", "max"),
                              np.transpose([c["theta"][estimator] for c in chains]), strict=True)),
                   **by_name([c["phi"][estimator] for c in chains])}
         return {name: mean(each) for name, each in values.items()}
 
-    counts = [sum(w * c["counts"][k] for k, w in WEIGHTS[method].items()) / c["n"] for c in chains]
+    counts = [sum(w * c["counts"][k] for k, w in WEIGHTS[found.method].items()) / c["n"]
+              for c in chains]
     rates = np.reshape([c["AP"] for c in chains], (len(chains), -1))
-    return {"AP": [mean(column) for column in rates.T],
-            "divergences": sum(c["divergences"] for c in chains),
-            "ess": ess("lineage") | {"all": mean([c["worst"] for c in chains])},
-            "ours": ess("ours"), "squares": ess("squares"), "passes": float(np.mean(counts)),
-            **{what: {name: mean(x) for name, x in by_name([c["phi"][what] for c in chains]).items()
-                      } for what in ("mean", "sd")}}
+    moments = ({name: mean(x) for name, x in by_name([c["phi"][what] for c in chains]).items()}
+               for what in ("mean", "sd"))
+    return Estimates(
+        [mean(column) for column in rates.T], sum(c["divergences"] for c in chains),
+        ess("lineage") | {"all": mean([c["worst"] for c in chains])}, ess("squares"), *moments,
+        float(np.mean(counts)), found.setting, seconds)
 
 
 def by_name(rows):
@@ -128,29 +200,12 @@ def by_name(rows):
     return dict(zip(NAMES, np.transpose(rows), strict=True))
 
 
-def clock(data, rows, rounds, n):
-    """CPU seconds of a transition of each row, in turn: rounds of n transitions of each.
+def extremes(found, row, other, measure):
+    """Scan a measure of two methods' settings, all with all: the least and the largest.
 
-    rows : {name: [method, setting]}.  Each chain goes on where its last round ended.
+    found : {method: {what is open: estimates}}     measure : of two estimates, a Measured
     """
-    cases, rng = load(data), np.random.default_rng(0)
-    model = StochasticVolatility.from_data(cases.y)
-    at = dict.fromkeys(rows, (cases.x, np.array(TRUTH)))
-    seconds = {name: [] for name in rows}
-    with warnings.catch_warnings(action="ignore"):
-        for _ in range(rounds + 1):  # the first one loads what is compiled
-            for name, (method, setting) in rows.items():
-                begin = time.thread_time()
-                chain = transitions(method, *at[name], model, setting, n, rng)
-                seconds[name].append((time.thread_time() - begin) / n)
-                at[name] = chain.theta[-1], chain.phi[-1]
-    return {"seconds": {name: each[1:] for name, each in seconds.items()}}
-
-
-def warm():
-    """Compile everything in this process, before others start."""
-    data = simulated_volatility(5).name
-    for method, setting in ((HMC, {"eps": 0.1, "L": 2}),
-                            (GIBBS, dict(eps_theta=0.5, eps_phi=0.5, L_theta=2, L_phi=2)),
-                            (SSHMC, dict(eps_theta=0.1, eps_phi=0.1, L=2, n_theta=2, n_phi=1))):
-        one_chain(method, data, setting, n=20, burn_in=2, seed=0)
+    every = sorted((measure(x, y).value, f"{a} / {b}", measure(x, y))
+                   for a, x in found[row].items() for b, y in found[other].items())
+    ends = dict.fromkeys((every[0], every[-1]))
+    return Scan(*zip(*[(key, value) for _, key, value in ends], strict=True))

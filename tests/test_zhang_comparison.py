@@ -1,4 +1,4 @@
-"""The rule by which settings are chosen."""
+"""What Tables 1 to 4 have in common: the rule by which settings are chosen, and its figure."""
 
 from typing import NamedTuple
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from reproduce.harness.style import plt
-from reproduce.zhang import cox, funnel, logistic, tuning, volatility
+from reproduce.zhang import comparison, cox, funnel, logistic, volatility
+from reproduce.zhang.comparison import draw_pilots
 from reproduce.zhang.estimates import worst
-from reproduce.zhang.pilots import draw_pilots
 from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, SSHMC
 
 
@@ -35,16 +35,16 @@ def test_the_rule_is_the_worst_ess_per_cost_in_the_papers_range():
               made("bad squares", [0.8], [500, 500, 500, 40], 1.0),
               made("dear", [0.8], [500, 500, 500, 500], 12.0),
               made("rejects", [0.69], [900] * 4, 1.0), made("creeps", [0.86], [900] * 4, 1.0)]
-    assert tuning.pick(pilots)["setting"] == "cheap"  # 45 against 40 and 41.7
-    assert tuning.pick(pilots, 0.6, 0.9)["setting"] == "rejects"
-    assert tuning.pick([made("ends", list(ACCEPTANCE), [1] * 4)])["setting"] == "ends"
+    assert comparison.pick(pilots)["setting"] == "cheap"  # 45 against 40 and 41.7
+    assert comparison.pick(pilots, 0.6, 0.9)["setting"] == "rejects"
+    assert comparison.pick([made("ends", list(ACCEPTANCE), [1] * 4)])["setting"] == "ends"
 
 
 def test_every_block_must_be_in_the_range():
     pilots = [made("both", [0.75, 0.84], [10] * 4), made("one", [0.75, 0.95], [99] * 4)]
-    assert tuning.pick(pilots)["setting"] == "both"
-    assert tuning.outside(pilots[1]) == pytest.approx(0.10, abs=1e-12)  # rounding
-    assert tuning.outside(made("", [0.5, 0.8], [1] * 4)) == pytest.approx(0.20, abs=1e-12)
+    assert comparison.pick(pilots)["setting"] == "both"
+    assert comparison.outside(pilots[1]) == pytest.approx(0.10, abs=1e-12)  # rounding
+    assert comparison.outside(made("", [0.5, 0.8], [1] * 4)) == pytest.approx(0.20, abs=1e-12)
 
 
 class Operations(NamedTuple):
@@ -67,40 +67,40 @@ class Operations(NamedTuple):
     (cox, {HMC: 50, SSHMC: 0.1 * 20 + 30, GIBBS: 0.2 * 20 + 2 * 30 + 5 * 40 + 4 * 60})],
     ids=lambda x: getattr(x, "__name__", ""))
 def test_the_costs_of_each_model_by_hand(room, costs):
-    assert {method: tuning.cost(Operations(), weights) for method, weights in
+    assert {method: comparison.cost(Operations(), weights) for method, weights in
             room.WEIGHTS.items()} == pytest.approx(costs, rel=1e-12)
 
 
 def test_without_a_setting_in_the_range_it_is_one_of_the_nearest():
     pilots = [made("far", [0.30], [99] * 4), made("near", [0.60], [10] * 4),
               made("nearly", [0.585], [20] * 4), made("not quite", [0.57], [50] * 4)]
-    assert tuning.pick(pilots)["setting"] == "nearly"
+    assert comparison.pick(pilots)["setting"] == "nearly"
     with pytest.raises(ValueError, match="pilots must hold at least one pilot"):
-        tuning.pick([])
+        comparison.pick([])
 
 
 def test_a_chain_that_never_moved_is_never_taken():
     pilots = [made("still", [0.8], [0.0] * 4), made("moves", [0.8], [0.1] * 4, 1e9)]
-    assert tuning.pick(pilots)["setting"] == "moves"
+    assert comparison.pick(pilots)["setting"] == "moves"
 
 
 def test_a_pilot_by_hand():
     rng = np.random.default_rng(2)
     chains = [Chain(rng.normal(size=(50, 2)), rng.normal(size=(50, 1)), rng.random(50) < 0.5,
                     Counts(10, 3, k)) for k in (1, 2)]
-    found = tuning.pilot({"eps": 0.1}, chains, {"gradient_theta": 1.0, "gradient_phi": 0.5}, 10)
+    found = comparison.pilot({"eps": 0.1}, chains, {"gradient_theta": 1.0, "gradient_phi": 0.5}, 10)
     assert found["setting"] == {"eps": 0.1} and found["ess"] == worst(chains, 10)
     assert found["cost"] == 2 * (10 + 1.5)  # of both chains, the factors are free
     # rounding of two ways to a mean
     assert found["AP"] == pytest.approx([np.mean([c.accepted[10:] for c in chains])], abs=1e-15)
-    assert tuning.efficiency(found) == min(found["ess"].values()) / found["cost"]
+    assert comparison.efficiency(found) == min(found["ess"].values()) / found["cost"]
 
 
 def test_a_pilot_of_blocks_has_the_rate_of_each():
     rng = np.random.default_rng(3)
     accepted = np.column_stack([np.ones(50, bool), np.arange(50) % 2 == 0])
     chain = Chain(rng.normal(size=(50, 2)), rng.normal(size=(50, 1)), accepted, Counts(1, 1, 1))
-    assert tuning.pilot({}, [chain, chain], {"factor": 2.0})["AP"] == [1.0, 0.5]
+    assert comparison.pilot({}, [chain, chain], {"factor": 2.0})["AP"] == [1.0, 0.5]
 
 
 def test_pilots_are_drawn_at_their_mean_rate_and_worst_ess_per_cost():
@@ -119,4 +119,4 @@ def test_pilots_are_drawn_at_their_mean_rate_and_worst_ess_per_cost():
 
 def test_a_cost_of_what_is_not_counted_is_refused():
     with pytest.raises(KeyError, match="solves"):
-        tuning.cost(Counts(1, 1, 1), {"solves": 1.0})
+        comparison.cost(Counts(1, 1, 1), {"solves": 1.0})

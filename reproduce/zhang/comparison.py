@@ -1,0 +1,262 @@
+"""What Tables 1 to 4 of Zhang and Sutton (2014) have in common: settings, times and claims.
+
+The paper tunes by hand, "so that the acceptance rate is around 70-85 %", and says nothing of the
+step sizes.  We run pilot chains on a fixed grid of settings and take one by a rule that does not
+look at the paper's results.  Of those whose acceptance rate is in the paper's range it takes the
+one with the largest worst ESS per unit of cost: the worst over the parameters, the hyperparameters
+and the squares of both, the cost in operations, not in seconds, which would be others in each run.
+
+A printed ESS is the estimate of one run.  The paper's estimator ends its sum at a window of about
+six autocorrelation times, so that the log of an ESS has a standard error of (12 / ESS)^1/2.
+"""
+
+import time
+import warnings
+
+import numpy as np
+
+from reproduce.harness.claims import Claim, Scan, joint, mean
+from reproduce.harness.style import COLOURS, MARKERS, legend_above
+from reproduce.zhang.estimates import counted, worst
+from reproduce.zhang.printed import ACCEPTANCE, GIBBS, half_unit, number, said
+
+# Pilot chains
+
+
+def pilot(setting, chains, weights, burn_in=0):
+    """Return what `pick` needs of a setting's pilot chains, plain numbers.
+
+    setting : dict         what the chains were run with, handed on
+    chains  : list         records, of equal lengths
+    weights : {str: float} cost of each operation that the records count; others cost nothing
+    burn_in : int          transitions left out of the rate and of the ESS; their cost is in
+
+    "AP" is a list: the acceptance rate, averaged over the chains, of each block.
+    """
+    rates = [chain.accepted[burn_in:].mean(axis=0) for chain in chains]
+    AP = sum(rates) / len(rates)
+    return {"setting": setting, "AP": AP.tolist() if AP.ndim else [float(AP)],
+            "ess": worst(chains, burn_in), "cost": sum(cost(c.counts, weights) for c in chains)}
+
+
+def cost(counts, weights):
+    """Return the cost of a record's operations: the weighted sum of its counts."""
+    found = counted(counts)
+    return sum(weight * found[name] for name, weight in weights.items())
+
+
+def pilot_chains(settings, chains, seed, weights, burn_in, chain):
+    """Run pilot chains with each of `settings`, all with the same draws.
+
+    chain : function     (setting, rng) -> the record of one chain
+    """
+    found = []
+    for setting in settings:
+        with warnings.catch_warnings(action="ignore"):  # some settings are never accepted
+            runs = [chain(setting, np.random.default_rng([*seed, k])) for k in range(chains)]
+        found.append(pilot(setting, runs, weights, burn_in))
+    return {"pilots": found}
+
+
+def tune(experiment, pilots, rows, weight, warm, unit="groups of settings", size=4):
+    """Run the pilot chains of all rows; return {row: its pilots}.
+
+    pilots : function     what a replicate computes, by `pilot_chains`, of `size` settings
+    rows   : {row: (its own arguments, settings that are tried, (chains, n, burn_in))}
+    weight : function     (setting) -> about how long a transition takes, for the progress bar
+    """
+    tasks = [(row, arguments | dict(
+        settings=settings[k : k + size], chains=chains, n=n, burn_in=burn_in,
+        seed=[experiment.seed, place],
+        cost=sum(map(weight, settings[k : k + size])) * chains * (n + burn_in)))
+        for place, (row, (arguments, settings, (chains, n, burn_in))) in enumerate(rows.items())
+        for k in range(0, len(settings), size)]
+    done = experiment.replicates(pilots, [task for _, task in tasks], unit, warm=warm)
+    return {row: [pilot for (name, _), found in zip(tasks, done, strict=True) if name == row
+                  for pilot in found["pilots"]] for row in rows}
+
+
+def efficiency(found):
+    """Return the worst ESS per unit of cost of a pilot()."""
+    return min(found["ess"].values()) / found["cost"]
+
+
+def outside(found, low=ACCEPTANCE[0], high=ACCEPTANCE[1]):
+    """Return by how much the acceptance rates are outside [low, high], the worst block's."""
+    return max(max(low - rate, rate - high, 0.0) for rate in found["AP"])
+
+
+def pick(pilots, low=ACCEPTANCE[0], high=ACCEPTANCE[1]):
+    """Return the pilot() that the rule takes.
+
+    Of those whose acceptance rates are all in [low, high]: the most efficient.  If there are none,
+    the most efficient of those that are outside by no more than 0.02 more than the nearest is.
+    """
+    if not pilots:
+        raise ValueError("pilots must hold at least one pilot, but is empty")
+    nearest = min(outside(found, low, high) for found in pilots)
+    margin = 0.02 if nearest > 0 else 0.0
+    return max((found for found in pilots if outside(found, low, high) <= nearest + margin),
+               key=efficiency)
+
+
+def scan_settings(tried, name):
+    """Return {name: setting}: the most efficient of each name whose rate is in the paper's range.
+
+    tried : list         of pilot(); if no rate is in the range, what the rule picks stands alone
+    name  : function     (setting) -> what it has that the paper does not state, in words
+    """
+    inside = [found for found in tried if outside(found) == 0] or [pick(tried)]
+    best = {}
+    for found in sorted(inside, key=efficiency):  # the last one stays
+        best[name(found["setting"])] = found["setting"]
+    return dict(sorted(best.items()))
+
+
+def draw_pilots(ax, tried, work, scale=1.0, ncols=3):
+    """Draw the worst ESS per unit of work against the acceptance rate; grey where the paper has it.
+
+    tried: {row: its pilots}; work: what scale units of a pilot's cost are.
+    """
+    for (row, pilots), colour, marker in zip(tried.items(), COLOURS, MARKERS, strict=False):
+        ax.plot([np.mean(p["AP"]) for p in pilots],
+                [scale * min(p["ess"].values()) / p["cost"] for p in pilots], marker, ms=3,
+                color=colour, label=row)
+    ax.axvspan(*ACCEPTANCE, color="0.9", zorder=-1)
+    ax.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
+           ylabel=f"worst ESS per {work}")
+    legend_above(ax, ncols)
+
+
+# Runs
+
+
+def runs_by_setting(experiment, function, tasks, warm):
+    """Run the tasks of {name: its tasks}; return {name: its results}."""
+    done = iter(experiment.replicates(function, [task for each in tasks.values() for task in each],
+                                      "chains", progress, warm))
+    return {name: [next(done) for _ in each] for name, each in tasks.items()}
+
+
+def progress(found):
+    """Say the mean acceptance rate so far."""
+    return f"acceptance rate {np.mean([np.mean(each['AP']) for each in found]):.2f}"
+
+
+def clock_in_turn(rows, rounds, n, start, advance):
+    """Return {"seconds": {row: CPU seconds of a transition, in each of `rounds`}}.
+
+    n       : int          transitions of a row in a round
+    start   : function     (row) -> theta, phi; each chain goes on where its last round ended
+    advance : function     (row, theta, phi, n) -> the record of n transitions
+    """
+    ends, seconds = {}, {row: [] for row in rows}
+    for _ in range(rounds + 1):  # the first one loads what is compiled
+        for row in rows:
+            theta, phi = ends[row] if row in ends else start(row)
+            with warnings.catch_warnings(action="ignore"):
+                begin = time.thread_time()
+                chain = advance(row, theta, phi, n)
+                seconds[row].append((time.thread_time() - begin) / n)
+            ends[row] = chain.theta[-1], chain.phi[-1]
+    return {"seconds": {row: each[1:] for row, each in seconds.items()}}
+
+
+def time_ratio(a, b):
+    """Return the time of a transition over another's, of the same rounds."""
+    return mean(np.divide(a.seconds, b.seconds))
+
+
+def fastest_and_slowest(found):
+    """Return {steps: estimates} of the fastest and the slowest of some settings."""
+    order = sorted(found, key=lambda key: np.mean(found[key].seconds))
+    return {key: found[key] for key in dict.fromkeys((order[0], order[-1]))}
+
+
+def pairs(r, row, other, compare, ends=fastest_and_slowest):
+    """Scan a comparison of two methods over their settings at both ends: the rest is between."""
+    return Scan(*zip(*[(f"{a} / {b}", compare(x, y)) for a, x in ends(r.scan[row]).items()
+                       for b, y in ends(r.scan[other]).items()], strict=True))
+
+
+# Claims
+
+ROUNDING = ("rounding; a row of the table has one setting, and the paper does not state it: its"
+            " columns are judged together.  The log of an ESS, whose window is six autocorrelation"
+            " times, has a standard error of (12 / ESS)^1/2")
+
+
+def log_error(*ess):
+    """Return the standard error of a sum or difference of the logs of printed ESS."""
+    return sum(12 / each for each in ess) ** 0.5
+
+
+def settings_of_scan(r, row):
+    """Return {steps: estimates} of a row."""
+    return r.scan[row]
+
+
+def ess_claim(table, row, column, measure, name, known=None, settings=settings_of_scan):
+    """Make the claim that a printed ESS is what the paper's estimator says of our runs.
+
+    measure  : function    of a setting's estimates, the log of our ESS, a Measured
+    name     : str         of the quantity
+    settings : function    (result, row) -> {what the paper does not state: estimates}
+    """
+    printed, half = number(table, row, column), half_unit(table, row, column)
+
+    def relative(result):
+        found = settings(result, row)
+        return Scan(tuple(found), tuple(measure(each) - np.log(printed) for each in found.values()))
+
+    return Claim(f"{row}: log(ESS of {name} / {printed:g})", f"{printed:g}", relative,
+                 np.log1p(-half / printed), np.log1p(half / printed), ROUNDING, "printed number",
+                 known, ("paper",), log_error(printed), f"{table}, {row}",
+                 f"{table}, {row}, {column}")
+
+
+def ess_claims(table, rows, measures, known, prefix=""):
+    """Make the claims about the printed ESS of all rows: a joint test of each row, then each.
+
+    measures : {column: function}     (estimates of a setting) -> the log of our ESS, a Measured
+    known    : {row: Declared}
+    prefix   : str                    of the names of the columns "min", "med" and "max"
+    """
+    each = [ess_claim(table, row, column, measure,
+                      prefix * (column in ("min", "med", "max")) + column, known.get(row))
+            for row in rows for column, measure in measures.items()]
+    return [row_test(row, each)._replace(known=known.get(row)) for row in rows] + each
+
+
+def row_test(row, claims):
+    """Make the joint test of the printed ESS of a row."""
+    return joint(f"{row}: its printed ESS together", [
+        claim for claim in claims if claim.what.startswith(f"{row}: log(ESS of ")])
+
+
+def acceptance_claim(row, block, measure, margin=0.0):
+    """Make the check that a setting of ours has the paper's acceptance rate in long runs."""
+    return Claim(f"{row}: acceptance rate{f' of {block}' if block else ''}", said("acceptance"),
+                 measure, ACCEPTANCE[0] - margin, ACCEPTANCE[1] + margin, "the range of the"
+                 " sentence" + ", around which is 0.02 either way" * bool(margin) + ": ours, the"
+                 " rule takes a setting that was inside it in pilot chains", "ours",
+                 budgets=("paper",))
+
+
+def acceptance_claims(rows, blocks, margin=0.0):
+    """Make these checks of all rows: of RMHMC within Gibbs, of each of its blocks."""
+    return [acceptance_claim(row, block * (row == GIBBS), lambda r, row=row, k=k: r.rows[row].AP[k],
+                             margin)
+            for row in rows for k, block in enumerate(blocks[: 1 + (row == GIBBS)])]
+
+
+def times_claim(table, row, other, why, known=None, times=None):
+    """Make the claim that the printed times of two rows are in our proportion, to a factor of two.
+
+    times : list     readings of the printed time of `row`, if there are several
+    """
+    theirs = sorted(t / number(table, other, "time") for t in times or [number(table, row, "time")])
+    return Claim(f"time of {row} / {other}", " or ".join(f"{t:.2f}" for t in theirs),
+                 lambda r: pairs(r, row, other, time_ratio), theirs[0] * 0.5, theirs[-1] * 2,
+                 "machine (ratios only): their overhead of a step is not ours, within a factor of"
+                 f" two; {why}", "printed number", known, ("paper",), printed=theirs[0])
