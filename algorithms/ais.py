@@ -40,7 +40,7 @@ import numpy as np
 from algorithms import hmc as hmc_
 from algorithms import paquet_rmhmc, paquet_rmhmc_fast
 from models import validate
-from models.gp_classification import GPClassification, at_beta, draw_q, log_ratio
+from models.gp_classification import GPClassification, draw_q, log_ratio, temper
 from models.interface import dispatch
 from models.jit import check_interrupt, njit, public
 
@@ -78,7 +78,7 @@ def ais_run(model, betas, kernel, rng):
         #     why     a state of energy -inf would be accepted, and never left again
         #     test    test_paquet_rmhmc.py::test_line_30_rejects_an_energy_that_is_not_finite
         x, accepted[k - 1], energy_error[k - 1] = transition(
-            x, at_beta(model, betas[k]), kernel, rng)
+            x, temper(model, betas[k]), kernel, rng)
     # 6   return log w, x_B
     return log_w, x, accepted, energy_error
 

@@ -169,7 +169,7 @@ def draw_step(eps, jitter, rng):
     return eps - jitter * eps * rng.random() if jitter > 0.0 else eps
 
 
-def warned(sampler):
+def warn_if_none_accepted(sampler):
     """Make an entry point that returns a Chain of ten proposals or more warn if all failed."""
 
     @wraps(sampler)
@@ -200,7 +200,7 @@ def check_hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
             validate.real("jitter", jitter, 0.0, 1.0))
 
 
-@warned
+@warn_if_none_accepted
 @public(check_hmc)
 @njit
 def hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):

@@ -72,7 +72,7 @@ from algorithms.generalised_leapfrog import (
     solve_13,
     solve_14,
 )
-from algorithms.hmc import draw_step, warned
+from algorithms.hmc import draw_step, warn_if_none_accepted
 from algorithms.zhang_sshmc import check_blocks
 from models import validate
 from models.hierarchical_logistic import (
@@ -569,7 +569,7 @@ def check_rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L
                    validate.real("tol_back", tol_back, 0.0)))
 
 
-@warned
+@warn_if_none_accepted
 @public(check_rmhmc_within_gibbs)
 @njit
 def rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, n, rng, jitter,

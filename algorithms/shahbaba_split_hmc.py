@@ -58,7 +58,7 @@ import numpy as np
 
 from algorithms.map_estimate import MAP
 from models import fields, validate
-from models.interface import U, case_entropy, grad_U, part
+from models.interface import U, case_entropy, grad_U, select_cases
 from models.jit import check_interrupt, njit
 
 
@@ -256,7 +256,7 @@ def split_data(model, q_hat, fraction):
 
     Returns a DataSplit.  Raises ValueError, naming the argument, for anything else.
     """
-    model = validate.model("model", model, U, case_entropy, part)
+    model = validate.model("model", model, U, case_entropy, select_cases)
     q_hat = validate.state("q_hat", q_hat, model)
     fraction = validate.real("fraction", fraction, 0.0, 1.0, open_low=True)
     entropy = case_entropy(q_hat, model)
@@ -266,7 +266,8 @@ def split_data(model, q_hat, fraction):
         raise ValueError(f"fraction must leave a case for R_0, but {fraction:g} of {n} is none")
     order = np.argsort(-entropy, kind="stable")
     cases, others = np.sort(order[:n_0]), np.sort(order[n_0:])
-    return DataSplit(part(model, cases, 1.0), part(model, others, 0.0), cases, n_0 / n)
+    return DataSplit(select_cases(model, cases, 1.0), select_cases(model, others, 0.0), cases,
+                     n_0 / n)
 
 
 @njit

@@ -96,7 +96,7 @@ def realization(here, r, s):
 
 
 @njit
-def at_step(k, chain, here, front, back, model, approximation):
+def state_of_step(k, chain, here, front, back, model, approximation):
     """Return the State of step k; front and back are the approximation's caches at the ends."""
     if k == 0:
         return here
@@ -150,7 +150,7 @@ def discretizing_chain_step(here, model, approximation, move, r, s, tally, star_
         k = k_ if chain.accepted[i] else k
         chain.proposed[i], chain.steps[i] = k_, k
     chain.ends[:] = first, last
-    return at_step(k, chain, here, front, back, model, approximation), chain
+    return state_of_step(k, chain, here, front, back, model, approximation), chain
 
 
 # Public

@@ -75,7 +75,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import draw_step, warned
+from algorithms.hmc import draw_step, warn_if_none_accepted
 from models import validate
 from models.interface import (
     U,
@@ -404,7 +404,7 @@ def check_sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta=1, n
             validate.real("jitter", jitter, 0.0, 1.0), validate.indices("keep", keep, theta0.size))
 
 
-@warned
+@warn_if_none_accepted
 @public(check_sshmc)
 @njit
 def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, jitter, keep):

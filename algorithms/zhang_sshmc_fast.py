@@ -40,7 +40,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import draw_step, warned
+from algorithms.hmc import draw_step, warn_if_none_accepted
 from algorithms.zhang_sshmc import H1, Chain, Counts, check_sshmc
 from models.funnel import VARIANCE, Funnel, FunnelPhi
 from models.interface import (
@@ -291,7 +291,7 @@ def sshmc_step(state, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
     return state, False, error
 
 
-@warned
+@warn_if_none_accepted
 @public(check_sshmc)
 @njit
 def sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta, n_phi, jitter, keep):

@@ -99,7 +99,7 @@ class Cache(NullCache):
         context.codegen()._library_class = Library
         settings = (context.codegen().magic_tuple(), numba.__version__, np.__version__,
                     sys.version, numba.config.BOUNDSCHECK, self.options,
-                    [item for each in converters for item in of_value(each.__code__)])
+                    [item for each in converters for item in value_parts(each.__code__)])
         arguments, _ = normalize_signature(signature)
         parts, key = trace(settings, arguments, self.function)
         self.parts |= parts
@@ -155,11 +155,11 @@ def trace(settings, arguments, function):
     A part is a function, a class, a generic function, a pair of these two for what is registered,
     or a module with the names of those attributes that may be read.
     """
-    start = [repr(settings), *(item for kind in arguments for item in of_type(kind)), function]
+    start = [repr(settings), *(item for kind in arguments for item in type_parts(kind)), function]
     parts, queue = {}, parts_among(start)
     for part in queue:  # which grows
         if part not in parts:
-            parts[part] = items = list(of_part(part))
+            parts[part] = items = list(parts_of(part))
             if looked_at.setdefault(part, items) != items:
                 forget(part)  # a value that it reads has changed since it was compiled
                 looked_at[part] = items
@@ -183,7 +183,7 @@ def parts_among(items):
     return [item for item in items if not isinstance(item, str | None)]
 
 
-def of_part(part):
+def parts_of(part):
     """Yield what a part is made of: strings, other parts, and None for what has no hash."""
     if isinstance(part, python.FunctionType):
         variables, names = reads(part.__code__)
@@ -191,44 +191,44 @@ def of_part(part):
         defaults = part.__defaults__, tuple((part.__kwdefaults__ or {}).items())
         yield f"{part.__module__}.{part.__qualname__}"
         yield None if part.__module__ in MAIN or part.__module__ not in sys.modules else ""
-        yield from of_value((part.__code__, defaults, cells), names)
-        yield from of_values(part.__globals__, variables, names)
+        yield from value_parts((part.__code__, defaults, cells), names)
+        yield from values_parts(part.__globals__, variables, names)
     elif isinstance(part, type):
         yield f"{part.__module__}.{part.__qualname__}{part._fields}"
         yield None if part.__module__ in MAIN or find(part) is not part else ""
     elif hasattr(part, "implementations"):
-        yield from of_value(part.default)
+        yield from value_parts(part.default)
     elif isinstance(part[0], python.ModuleType):
         module, names = part
-        yield from of_values({name: getattr(module, name) for name in names
+        yield from values_parts({name: getattr(module, name) for name in names
                               if hasattr(module, name)}, names, names)
     else:
         generic, kind = part
-        yield from of_value(generic.implementations.get(kind))
+        yield from value_parts(generic.implementations.get(kind))
 
 
-def of_type(kind):
+def type_parts(kind):
     """Yield what a Numba type is made of."""
     yield str(kind) if isinstance(kind, NAMED) else None
     for value in vars(kind).values():
         for inner in value if isinstance(value, tuple) else (value,):
             if isinstance(inner, types.Type):
-                yield from of_type(inner)
+                yield from type_parts(inner)
             elif isinstance(inner, type):
-                yield from of_value(inner)
+                yield from value_parts(inner)
     if isinstance(kind, types.Omitted):
-        yield from of_value(kind.value)
+        yield from value_parts(kind.value)
 
 
-def of_values(values, wanted, names):
+def values_parts(values, wanted, names):
     """Yield what those of the `values` that are wanted are made of, with their names."""
     for name in wanted:
         if name in values:
             yield name
-            yield from of_value(values[name], names)
+            yield from value_parts(values[name], names)
 
 
-def of_value(value, names=()):
+def value_parts(value, names=()):
     """Yield what a value is made of; of a module, only the attributes `names` are read."""
     numba_type = getattr(value, "_numba_type_", None)
     if type(value) in PLAIN or isinstance(value, np.dtype):
@@ -239,12 +239,12 @@ def of_value(value, names=()):
     elif isinstance(value, tuple):
         yield f"{len(value)} values"
         for item in (type(value), *value):
-            yield from of_value(item, names)
+            yield from value_parts(item, names)
     elif isinstance(value, types.Type):
-        yield from of_type(value)
+        yield from type_parts(value)
     elif isinstance(value, python.CodeType):
         yield repr([getattr(value, field) for field in CODE])
-        yield from of_value(value.co_consts)
+        yield from value_parts(value.co_consts)
     elif isinstance(numba_type, types.ExternalFunction):
         yield str(numba_type.key)
     elif isinstance(value, _Intrinsic):

@@ -106,7 +106,7 @@ def check_prior(K, y, beta):
 
 
 @njit
-def at_beta(model, beta):
+def temper(model, beta):
     """Return the same model at another inverse temperature; nothing is copied."""
     return GPClassification(model.y, model.K, model.L_K, model.log_det_K, model.mu, model.tau,
                             model.nu, model.L_Sigma, model.log_det_Sigma, beta, model.q_is_prior)

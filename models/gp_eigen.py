@@ -34,7 +34,7 @@ import numpy as np
 from models import gp_regression, interface, validate
 from models.gp_kernel import Kernel, empty_kernel, follow_change, set_lengths
 from models.gp_regression import LOG_2_PI, GPCache, GPRegression
-from models.interface import changed
+from models.interface import replace_variable
 from models.jit import njit
 from models.linalg import eigh
 
@@ -111,7 +111,7 @@ def prepare(q, model):
 @interface.trial.register(GPEigen)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs no decomposition."""
-    q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
+    q, memory, whole = replace_variable(cache.q, k, value), cache.memory, model.whole
     follow_change(memory.kernel, k, q, whole.group, whole.XT, whole.XT, True)
     return energy_from(memory, q, model)
 

@@ -34,7 +34,7 @@ from models.fields import Array, Counts
 from models.gp_kernel import Kernel, empty_kernel, follow_change, set_lengths
 from models.gp_nystrom import check_columns, check_covariates, solve_columns
 from models.gp_regression import LOG_2_PI, GPCache, GPRegression
-from models.interface import changed
+from models.interface import replace_variable
 from models.jit import njit
 from models.linalg import (
     factorise,
@@ -104,7 +104,7 @@ def prepare(q, model):
 @interface.trial.register(GPFITC)
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs no new B."""
-    q, memory, whole = changed(cache.q, k, value), cache.memory, model.whole
+    q, memory, whole = replace_variable(cache.q, k, value), cache.memory, model.whole
     follow_change(memory.kernel, k, q, whole.group, whole.XT, model.ZT, False)
     return energy_from(memory, q, model)
 

@@ -37,7 +37,7 @@ import numpy as np
 from models import interface, validate
 from models.fields import Array, Counts, Positive
 from models.gp_kernel import Kernel, empty_kernel, fill, follow_change, set_lengths
-from models.interface import changed
+from models.interface import replace_variable
 from models.jit import njit, public
 from models.linalg import (
     factorise,
@@ -88,15 +88,16 @@ class GPRegression(NamedTuple):
         group = np.arange(p) if kind == "ard" else np.zeros(p, np.int64)
         d = 3 + int(group[-1])
         c = validate.real("c", c, 0.0, LARGEST)
-        sd = each("prior_sd", prior_sd, d)
+        sd = as_vector("prior_sd", prior_sd, d)
         if not (1 / LARGEST < sd).all() or not (sd < LARGEST).all():
             raise ValueError(f"prior_sd must be > 0 throughout, but lies in"
                              f" [{sd.min():g}, {sd.max():g}]")
-        return cls(np.ascontiguousarray(X.T), y, group, c * c, each("prior_mean", prior_mean, d),
+        return cls(np.ascontiguousarray(X.T), y, group, c * c,
+                   as_vector("prior_mean", prior_mean, d),
                    sd**-2.0)
 
 
-def each(name, value, d):
+def as_vector(name, value, d):
     """Return a number or an array as a (d,) array, or raise ValueError."""
     validate.regular(name, value)
     if np.ndim(value) == 0:
@@ -212,7 +213,7 @@ def prepare(q, model):
 @interface.trial.register(GPRegression)
 def trial(cache, k, value, model):
     """U with q_k = value: the kernel is there or, for a length, follows from what is there."""
-    q = changed(cache.q, k, value)
+    q = replace_variable(cache.q, k, value)
     follow_change(cache.memory.kernel, k, q, model.group, model.XT, model.XT, True)
     return energy_from(cache.memory, q, model)
 
@@ -220,7 +221,7 @@ def trial(cache, k, value, model):
 @interface.commit.register(GPRegression)
 def commit(cache, k, value, energy, model):
     """The same memory, which knows what it is for."""
-    return GPCache(changed(cache.q, k, value), energy, cache.memory)
+    return GPCache(replace_variable(cache.q, k, value), energy, cache.memory)
 
 
 @njit

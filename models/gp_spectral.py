@@ -30,7 +30,7 @@ import numpy as np
 from models import gp_regression, interface, validate
 from models.gp_kernel import fill
 from models.gp_regression import LOG_2_PI, GPCache, GPRegression
-from models.interface import changed
+from models.interface import replace_variable
 from models.jit import njit
 from models.linalg import eigh
 
@@ -91,7 +91,7 @@ def prepare(q, model):
 @interface.trial.register(GPSpectral)
 def trial(cache, k, value, model):
     """U with q_k = value; sigma and eta need no decomposition."""
-    return energy_from(cache.memory, changed(cache.q, k, value), model)
+    return energy_from(cache.memory, replace_variable(cache.q, k, value), model)
 
 
 @njit

@@ -94,7 +94,7 @@ def prepare(q, model):
 def trial(cache, k, value, model):
     """U with q_k = value; a new sigma needs the factor M only."""
     energy = gp_nystrom.trial(cache, k, value, model.nystrom)
-    return add_gap(energy, cache.memory, interface.changed(cache.q, k, value), model)
+    return add_gap(energy, cache.memory, interface.replace_variable(cache.q, k, value), model)
 
 
 @interface.commit.register(GPVariational)

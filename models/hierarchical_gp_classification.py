@@ -205,7 +205,7 @@ def U_phi(Phi, Theta, model):
 
 
 @njit
-def whitened(A, Phi):
+def whiten_matrix(A, Phi):
     """Return L^-1 A L^-T, symmetric, of a lower triangle A; n^3 operations."""
     B = A.copy()
     whiten(Phi.L, B)
@@ -217,7 +217,7 @@ def grad_U_phi(Phi, Theta, model):
     """tr(K^-1 D) / 2 - a'D a / 2 and n - a'x, and the prior's."""
     a = solve(Theta.theta, Phi)
     g = grad_U_prior(Phi.phi, model)
-    g[0] += np.trace(whitened(Phi.D, Phi)) / 2 - a @ symmetric_times(Phi.D, a) / 2
+    g[0] += np.trace(whiten_matrix(Phi.D, Phi)) / 2 - a @ symmetric_times(Phi.D, a) / 2
     g[1] += a.size - a @ Theta.theta
     return g
 
@@ -260,7 +260,7 @@ def log_det_theta(Phi, model):
 @interface.metric_phi.register(HierarchicalGPClassification)
 def metric_phi(Phi, Theta, model):
     """tr(K^-1 dK_i K^-1 dK_j) / 2, and the prior's precisions."""
-    B, G = whitened(Phi.D, Phi), np.diag(1.0 / model.prior_sd**2)
+    B, G = whiten_matrix(Phi.D, Phi), np.diag(1.0 / model.prior_sd**2)
     G[0, 0] += (B * B).sum() / 2
     G[0, 1] = G[1, 0] = np.trace(B)
     G[1, 1] += 2.0 * model.y.size
@@ -270,7 +270,7 @@ def metric_phi(Phi, Theta, model):
 @interface.metric_gradient_phi.register(HierarchicalGPClassification)
 def metric_gradient_phi(Phi, Theta, model):
     """tr(B C) - tr B^3 and tr C - tr B^2 along log l, C the whitened second derivative; else 0."""
-    B, C = whitened(Phi.D, Phi), whitened(kernel(Phi.phi, model, 2), Phi)
+    B, C = whiten_matrix(Phi.D, Phi), whiten_matrix(kernel(Phi.phi, model, 2), Phi)
     dG = np.zeros((2, 2, 2))
     dG[0, 0, 0] = (B * C).sum() - (B * (B @ B)).sum()
     dG[0, 0, 1] = dG[0, 1, 0] = np.trace(C) - (B * B).sum()

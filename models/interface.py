@@ -97,7 +97,7 @@ def log_likelihood_of(energy, q, model):
 
 
 @dispatch(arg=0)
-def part(model, cases, prior):
+def select_cases(model, cases, prior):
     """Return the model of some cases only, their rows copied next to each other in memory.
 
     cases: (m,) of int, m >= 0.  prior: float, the prior's share of U: 1 keeps it, 0 leaves it out.
@@ -115,7 +115,7 @@ class Known(NamedTuple):
 
 
 @njit
-def changed(q, k, value):
+def replace_variable(q, k, value):
     """Return a copy of q with q_k = value."""
     q = q.copy()
     q[k] = value
@@ -131,13 +131,13 @@ def prepare_anew(q, model):
 @njit
 def trial_anew(cache, k, value, model):
     """Evaluate U at the changed q."""
-    return U(changed(cache.q, k, value), model)
+    return U(replace_variable(cache.q, k, value), model)
 
 
 @njit
 def commit_anew(cache, k, value, energy, model):
     """Evaluate nothing."""
-    return Known(changed(cache.q, k, value), energy)
+    return Known(replace_variable(cache.q, k, value), energy)
 
 
 @dispatch(arg=1, default=prepare_anew)

@@ -65,7 +65,7 @@ def public(check):
             try:
                 given = signature.bind(*arguments, **named).arguments
             except TypeError as error:
-                raise TypeError(f"{function.__name__}() {explained(error, signature, named)}"
+                raise TypeError(f"{function.__name__}() {explain(error, signature, named)}"
                                 ) from None
             try:
                 return compiled(*check(*arguments, **named))
@@ -80,7 +80,7 @@ def public(check):
     return decorate
 
 
-def explained(error, signature, named):
+def explain(error, signature, named):
     """Say what is wrong with the arguments of a call, and which name was meant."""
     for name in named:
         if name not in signature.parameters:

@@ -115,13 +115,13 @@ def for_c(create):
     return create_cfunc_wrapper
 
 
-def same(self, other):
+def same_options(self, other):
     """Tell whether two sets of options are equal, first by those that were given."""
     return (self is other or self._values == other._values or self.values() == other.values()
             if isinstance(other, TargetConfig) else NotImplemented)
 
 
 CPUContext.create_cfunc_wrapper = for_c(CPUContext.create_cfunc_wrapper)
-TargetConfig.__eq__, TargetConfig.__hash__ = same, lambda self: hash(type(self))
+TargetConfig.__eq__, TargetConfig.__hash__ = same_options, lambda self: hash(type(self))
 for callbacks in [*ffi.lib._lock._cblist]:  # which time each of a hundred thousand calls of LLVM
     ffi.unregister_lock_callback(*callbacks)

@@ -36,7 +36,7 @@ from models.interface import (
     grad_U,
     hessian,
     log_likelihood,
-    part,
+    select_cases,
 )
 from models.jit import njit
 from models.linalg import PLAIN, TRANSPOSED, gram, routine
@@ -240,7 +240,7 @@ def logistic_entropy(theta, model):
     return eta
 
 
-@part.register(LogisticRegression)
+@select_cases.register(LogisticRegression)
 def logistic_part(model, cases, prior):
     """Return the model of these cases, with the prior's energy times `prior`."""
     return LogisticRegression(model.X[cases], model.y[cases], prior * model.precision)

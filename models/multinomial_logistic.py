@@ -36,7 +36,7 @@ from models.interface import (
     grad_U,
     hessian,
     log_likelihood,
-    part,
+    select_cases,
 )
 from models.jit import njit
 from models.logistic_regression import (
@@ -173,7 +173,7 @@ def multinomial_entropy(theta, model):
     return entropy
 
 
-@part.register(MultinomialLogistic)
+@select_cases.register(MultinomialLogistic)
 def multinomial_part(model, cases, prior):
     """Return the model of these cases, with the prior's energy times `prior`."""
     return MultinomialLogistic(model.X[cases], model.y[cases], model.K, prior * model.precision)

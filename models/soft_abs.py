@@ -166,13 +166,13 @@ def spectrum(q, model):
 
 
 @njit
-def of_determinant(values, Q, J):
+def determinant_factor(values, Q, J):
     """Q diag(J_ii / f_i) Q': its product with T_n is tr(G^-1 dG_n), the gradient of log |G|."""
     return (Q * (np.diag(J) / values)) @ Q.T
 
 
 @njit
-def of_square(Q, J, w):
+def square_factor(Q, J, w):
     """Q (J o u u') Q', u = Q'w: its product with T_n is w' dG_n w."""
     u = w @ Q
     A = J * u

@@ -133,14 +133,14 @@ def model(name, value, *needed):
     needed : generic functions (models/interface.py) that its class has to have
     """
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
-        found = (f"the class {called(value)} itself" if isinstance(value, type) else
-                 value if value is None else called(type(value)))
+        found = (f"the class {class_name(value)} itself" if isinstance(value, type) else
+                 value if value is None else class_name(type(value)))
         raise ValueError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
                          f" {found}")
     for function in needed:
         if getattr(function, "default", function) is None and (
                 type(value) not in function.implementations):
-            kind = called(type(value))
+            kind = class_name(type(value))
             raise ValueError(f"{name} must have {function.__name__} (models/interface.py), but"
                              f" {kind} has none: write one with"
                              f" @{function.__name__}.register({kind})")
@@ -149,7 +149,7 @@ def model(name, value, *needed):
     return found
 
 
-def called(kind):
+def class_name(kind):
     """Return the name of a class, without a number that Generic.register has put after it."""
     return kind.__qualname__.rpartition(".")[2]
 
@@ -291,7 +291,8 @@ def state(name, value, model):
                 and slope.shape == value.shape):
             found = (f"{slope.dtype} of shape {slope.shape}" if isinstance(slope, np.ndarray) else
                      f"a {type(slope).__name__}")
-            raise ValueError(f"{name} has shape {value.shape}, so grad_U of {called(type(model))}"
+            raise ValueError(f"{name} has shape {value.shape}, so grad_U of"
+            f" {class_name(type(model))}"
                              f" must be an array of float64 of that shape there, not {found}")
     energy = U(value, model)
     if not np.isfinite(energy):
@@ -311,7 +312,7 @@ def instance(name, value, kind, how):
     """Return `value` if it is a `kind`; `how` says where the caller gets one."""
     if not isinstance(value, kind):
         raise ValueError(f"{name} must be of type {kind.__name__} ({how}),"
-                         f" not {called(type(value))}")
+                         f" not {class_name(type(value))}")
     return value
 
 

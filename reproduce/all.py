@@ -12,7 +12,7 @@ Run     python reproduce/all.py --tables    1 s; nothing is computed
 Writes  what README.md and the papers' pages show of the results that are in figures/
 """
 
-from reproduce.harness.start import orderly, parse
+from reproduce.harness.start import exit_status, parse
 
 import json
 import os
@@ -33,13 +33,13 @@ from reproduce.harness.tables import (
     HEAD,
     Script,
     counts,
+    format_ours,
+    format_power,
     markdown,
-    ours,
     pages,
     read,
     row,
-    told,
-    worded,
+    verdict_and_reason,
 )
 from reproduce.harness.workers import PARENT
 
@@ -66,7 +66,7 @@ def run(path, settings):
                *(["--shard", str(settings.shard)] if settings.shard else []),
                *(["--dask", settings.dask] if settings.dask else [])]
     saved = figures(settings.budget) / f"{path.stem}.json"
-    before = modified(saved)
+    before = modification_time(saved)
     start = time.perf_counter()
     last = ""
     with subprocess.Popen([sys.executable, path, *options], text=True,
@@ -75,12 +75,12 @@ def run(path, settings):
         for last in process.stdout or ():
             print(last, end="", flush=True)
     seconds = time.perf_counter() - start
-    fresh = modified(saved) != before  # else it is of an earlier run
+    fresh = modification_time(saved) != before  # else it is of an earlier run
     return Run(path.stem, process.returncode, seconds,
                json.loads(saved.read_text()) if fresh else {}, last)
 
 
-def modified(path):
+def modification_time(path):
     """Return the time of the last change of a file, or None if there is none."""
     return path.stat().st_mtime_ns if path.exists() else None
 
@@ -93,7 +93,8 @@ def results(runs, settings):
                                 for name in CLASSES), duration(r.seconds),
              duration(r.record.get("replicate_seconds", 0)), r.status] for r in runs]
     claims = [[f"`{script.name}`", c["what"], c["kind"], c["paper"],
-               ours(c) + f"; {c['note']}" * bool(c["note"]), worded(c), told(c)]
+               format_ours(c) + f"; {c['note']}" * bool(c["note"]), verdict_and_reason(c),
+               format_power(c)]
               for script, c in made]
     return "\n".join([
         f"# Results, {settings.budget} budget", "",
@@ -150,4 +151,4 @@ if __name__ == "__main__":
     if sys.argv[1:] == ["--tables"]:
         raise SystemExit(tables())
     signal.signal(signal.SIGINT, lambda *_: pressed.append(True))
-    raise SystemExit(orderly(main, parse(__doc__)))
+    raise SystemExit(exit_status(main, parse(__doc__)))

@@ -7,12 +7,12 @@ A file is looked for in --data DIR, in $PAPERS_DATA, in the user's cache, and at
 from which it goes into the cache.  The scripts find them in the same way: nobody has to run this.
 """
 
-from reproduce.harness.start import orderly, parse
+from reproduce.harness.start import exit_status, parse
 
 import sys
 
 from reproduce.harness.claims import table
-from reproduce.harness.files import DataError, undamaged
+from reproduce.harness.files import DataError, refuse_damaged
 from reproduce.harness.papers import PAPERS
 from reproduce.paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
 from reproduce.shahbaba.datasets import chess, ctg, simulated_logistic, statlog
@@ -40,7 +40,7 @@ def main(settings):
     for paper, functions in SETS.items():
         for function in functions:
             try:
-                with undamaged():
+                with refuse_damaged():
                     cases = fetch(function, settings.data)
                 size = " x ".join(map(str, getattr(cases, "X", cases.y).shape))
                 rows.append([PAPERS[paper].authors, cases.name, size, "as it should be"])
@@ -53,4 +53,4 @@ def main(settings):
 
 
 if __name__ == "__main__":
-    raise SystemExit(orderly(main, parse(__doc__)))
+    raise SystemExit(exit_status(main, parse(__doc__)))

@@ -21,8 +21,8 @@ from reproduce.harness.claims import Claim, Declared, Measured, brief, mean, tex
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from reproduce.paquet.digits import usps_3v5
-from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
-from reproduce.paquet.rivals import bridged
+from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
+from reproduce.paquet.rivals import bridge_estimate
 
 NAME, WHAT = "paquet_fig2", "evidence by AIS, HMC and RMHMC"
 MINUTES = {"paper": 90, "short": 1.2, "smoke": 0.2}
@@ -57,7 +57,7 @@ LABELS = {p: f"({p}{'*' * (p in FROM_Q)})" for p in METHODS}  # starred as in th
 def one_run(data_name, cases, method, B, beta_min, seed):
     """One run of AIS: one point of the figure."""
     start, kernel = method.split("-")
-    model = annealed(data_name, cases, start == "AISq")
+    model = anneal(data_name, cases, start == "AISq")
     result = ais(model, geometric_ladder(B, beta_min), KERNELS[kernel], 1,
                  np.random.default_rng(seed))
     return {"log_weight": result.log_weights[0], "accepted": result.accepted.mean(),
@@ -100,7 +100,7 @@ def run(experiment, cases):
     _, y, q = problem(cases.name, n)
     return result | {"data": cases.name, "N": y.size, "EP": q.log_Z,
                      "corrected": q.log_Z + second_order(q, y),
-                     "bridge": bridged(experiment, cases.name, y.size)}
+                     "bridge": bridge_estimate(experiment, cases.name, y.size)}
 
 
 class Runs(NamedTuple):

@@ -17,7 +17,7 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, average, least, log, text_table
+from reproduce.harness.claims import Claim, Measured, average, log, smallest, text_table
 from reproduce.harness.style import (
     COLOURS,
     MARKERS,
@@ -56,7 +56,8 @@ def run(experiment, cases):
     return {
         "product": {key: product(*key)[0] for key in PRODUCTS},
         "g": {(name, method): gradients(name, method) for name in PROBLEMS for method in METHODS},
-        "s": {(name, method): rounded(name, "s", "HMC") / rounded(name, "s", method)
+        "s": {(name, method): printed_estimate(name, "s", "HMC") / printed_estimate(name, "s",
+                                                                                    method)
               for name in PROBLEMS for method in METHODS[1:]},
         "log": {(name, better, worse, measure): log_ratio(name, better, worse, measure)
                 for name in PROBLEMS for measure in MEASURES
@@ -77,7 +78,7 @@ def product(name, method, measure):
     return a * b, (a - da) * (b - db), (a + da) * (b + db)
 
 
-def rounded(name, row, method):
+def printed_estimate(name, row, method):
     """Return a printed number with the standard error of its rounding, a uniform error."""
     return Measured(number(name, row, method), half_unit(name, row, method) / 3**0.5)
 
@@ -91,8 +92,8 @@ def log_ratio(name, better, worse, measure):
 def cost(name, method, measure):
     """Return the product of the printed factors, with the standard error of rounding."""
     row, factor = measure.split(" x ")
-    scale = rounded(name, "s", method) if factor == "s" else gradients(name, method)
-    return rounded(name, row, method) * scale
+    scale = printed_estimate(name, "s", method) if factor == "s" else gradients(name, method)
+    return printed_estimate(name, row, method) * scale
 
 
 def product_claim(name, method, measure):
@@ -122,12 +123,12 @@ CLAIMS = [
             "rounding; by Section 3.3, g is L, or (f M + 1 - f) L for data splitting",
             ITSELF, MISPRINTS.get((name, method, "g")), printed=number(name, "g", method))
       for name, problem in PROBLEMS.items() for method in METHODS],
-    Claim("Simulated: s, HMC / either split, least", "order", lambda r: least(
+    Claim("Simulated: s, HMC / either split, least", "order", lambda r: smallest(
               r["s"]["Simulated", method] - 1.0 for method in METHODS[1:]) + 1.0, 1.0, np.inf,
           "Section 3.3.1: CPU times are substantially lower; the standard error is that of rounding"
           " (least: in standard errors)", ITSELF),
     Claim("Four problems: s / g, data splitting / HMC, least", "slightly larger",
-          lambda r: least(longer(r, name) for name in PROBLEMS) + 1.0, 1.0, np.inf,
+          lambda r: smallest(longer(r, name) for name in PROBLEMS) + 1.0, 1.0, np.inf,
           "Section 3.3: s is close to proportional to g, except for slightly larger than expected"
           " times for data splitting; the standard error is that of rounding (least: in standard"
           " errors)", ITSELF, MISPRINTS["Simulated", "s"]),
@@ -138,14 +139,14 @@ CLAIMS = [
           " order of the two numbers, whatever their errors", ITSELF,
           MISPRINTS["Chess", "data", "normal"]),
     *[Claim(f"Four problems: mean log(HMC / {method}), least of the four products", "order",
-            lambda r, method=method: least(
+            lambda r, method=method: smallest(
                 average(r["log"][name, method, "HMC", m] for name in PROBLEMS) for m in MEASURES),
             0.0, np.inf, f"Abstract: both approaches can reduce the cost.  {NOISE}", ITSELF)
       for method in METHODS[1:]],
 ]
 
 
-def said(name, better, worse, measure):
+def stated_sign(name, better, worse, measure):
     """Return 1 if it is said that a method is better, -1 if the opposite is, else 0."""
     text = {(*words, m) for *words, measures, _ in printed.SENTENCES for m in measures}
     return ((name, better, worse, measure) in text) - ((name, worse, better, measure) in text)
@@ -159,7 +160,7 @@ def table(r):
             cells = []
             for pair in PAIRS:
                 value, se = r["log"][name, *pair, measure]
-                mark = ("", "*", "**")[said(name, *pair, measure)]
+                mark = ("", "*", "**")[stated_sign(name, *pair, measure)]
                 cells.append(f"{np.exp(value):5.2f}  z = {value / se:5.2f} {mark}".rstrip())
             rows.append([name, measure, *cells])
     se = 2**0.5 * printed.SE_LOG_TAU
@@ -196,7 +197,7 @@ def figure(r):
         for better, worse in PAIRS:
             for k, measure in enumerate(MEASURES):
                 value, se = r["log"][name, better, worse, measure]
-                z = said(name, better, worse, measure) * value / se
+                z = stated_sign(name, better, worse, measure) * value / se
                 middle, ends = log_bar(value, se)
                 below.errorbar(middle, len(labels) + 0.19 * (k - 1.5), xerr=ends[:, None], lw=1,
                                fmt=shapes[measure],

@@ -13,7 +13,7 @@ import numpy as np
 from reproduce.harness.claims import Claim
 from reproduce.harness.style import legend_below, panels
 from reproduce.shahbaba.datasets import illustrative
-from reproduce.shahbaba.illustration import SLOPE, fitted
+from reproduce.shahbaba.illustration import SLOPE, fit_cases
 
 NAME, WHAT = "shahbaba_fig2", "a classification problem"
 MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.05)
@@ -24,7 +24,7 @@ MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.05)
 
 def run(experiment, cases):
     """Return the cases, the MAP estimate, the smaller class, and who is on the wrong side."""
-    _, fit = fitted(cases)
+    _, fit = fit_cases(cases)
     wrong = (fit.q[0] + cases.X @ fit.q[1:] > 0) != (cases.y == 1)
     return {"cases": cases, "theta": fit.q, "wrong": np.count_nonzero(wrong),
             "smaller": min(np.count_nonzero(cases.y == k) for k in (0, 1))}

@@ -13,10 +13,10 @@ from reproduce.harness.start import Study, main
 import numpy as np
 
 from models.interface import U, grad_U, hessian
-from reproduce.harness.claims import Claim, least, text_table
+from reproduce.harness.claims import Claim, smallest, text_table
 from reproduce.harness.style import legend_below, panels
 from reproduce.shahbaba.datasets import illustrative
-from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fitted, share
+from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fit_cases, share
 
 NAME, WHAT = "shahbaba_fig3", "U and its normal approximation"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
@@ -35,7 +35,7 @@ def run(experiment, cases):
 
 def one_data_set(cases, rng):
     """Return for one data set the five quantities that the claims are about."""
-    model, fit = fitted(cases)
+    model, fit = fit_cases(cases)
     sd = np.diag(fit.hessian) ** -0.5
     off, rest, second = [], [], []
     for j in range(fit.q.size):
@@ -76,7 +76,7 @@ def largest(r, key):
 
 def least_share(r, key, below):
     """Return in which share of the data sets something is below a bound, at the worst slope."""
-    return least(share(f[key] < below) for f in r["found"].values())
+    return smallest(share(f[key] < below) for f in r["found"].values())
 
 
 USUALLY = ("words only: in more than half of the data sets, for either coefficient, whatever the"
@@ -114,7 +114,7 @@ def table(r):
 
 def figure(r):
     """Draw the paper's two panels for beta_1, and below the same for the other coordinates."""
-    model, fit = fitted(r["cases"])
+    model, fit = fit_cases(r["cases"])
     fig, axes = panels(3, 2, 8.2, height_ratios=[1.4, 1, 1])
     t = np.linspace(-REACH, REACH, 121)
     for row, (j, symbol) in zip(axes, COORDINATES.items(), strict=True):

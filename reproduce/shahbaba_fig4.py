@@ -17,7 +17,7 @@ from models.interface import grad_U, hessian
 from reproduce.harness.claims import Claim, Scan, mean, text_table
 from reproduce.harness.style import legend_below, panels
 from reproduce.shahbaba.datasets import illustrative, simulated_logistic
-from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fitted, share
+from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fit_cases, share
 
 NAME, WHAT = "shahbaba_fig4", "splitting the data"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
@@ -38,7 +38,7 @@ def run(experiment, cases):
 
 def split(cases, fraction):
     """Return the model of the cases, the MAP estimate, and the DataSplit."""
-    model, fit = fitted(cases)
+    model, fit = fit_cases(cases)
     return model, fit, split_data(model, fit.q, fraction)
 
 

@@ -38,7 +38,7 @@ def run(experiment, cases):
     for other in OTHERS if budget != "smoke" else OTHERS[:1]:
         tasks += tables.chain_tasks("Simulated", other, METHODS, 1, LENGTH_OTHERS[budget], seed)
     done = experiment.replicates(one_chain, tasks, "chains", tables.progress, warm)
-    chains, seconds = tables.grouped(tasks, done), tables.times(experiment, "Simulated", OWN)
+    chains, seconds = tables.group(tasks, done), tables.times(experiment, "Simulated", OWN)
     found = {data_name.removeprefix(SIMULATED): tables.summaries(each, seconds)
              for data_name, each in chains.items()}
     return {"Simulated": found["2011"], "data sets": found}

@@ -45,7 +45,7 @@ def run(experiment, cases):
         tasks += tables.chain_tasks(name, on[data_name], methods, chains, LENGTH[budget],
                                     experiment.seed + FRESH[budget], PER_GRADIENT[name])
     done = experiment.replicates(one_chain, tasks, "chains", tables.progress, warm)
-    chains = tables.grouped(tasks, done)
+    chains = tables.group(tasks, done)
     seconds = {name: tables.times(experiment, name, on[name]) for name in SETS}
     return {name: tables.summaries(chains[data_name], seconds[name.split(",")[0]])
             for name, data_name in on.items()}

@@ -39,7 +39,7 @@ from reproduce.wang.printed import (
     TEMPERED,
     half_unit,
     lengths,
-    said,
+    quote,
 )
 
 NAME, WHAT = "wang_errata", "what cannot be as printed"
@@ -90,13 +90,13 @@ def run(experiment, cases):
     return found | {
         "printed": {key: pair[0] for key, pair in found["errata"].items()},
         "ours": {key: pair[1] for key, pair in found["errata"].items()},
-        "factors": {key: of_factors(*key)[1] for key in PRODUCTS}, "sentences": sentences()}
+        "factors": {key: product_of_factors(*key)[1] for key in PRODUCTS}, "sentences": sentences()}
 
 
 # Tables 2 and 3
 
 
-def printed(row, method):
+def printed_value(row, method):
     """Return a number of Table 2 as printed: T_STD of the standard sampler, else a ratio to it."""
     return TABLES[RATIOS][row][COLUMNS[method]]
 
@@ -110,7 +110,7 @@ def ends(table, row, method):
     return value - half, value, value + half
 
 
-def of_factors(row, method):
+def product_of_factors(row, method):
     """Return the least value, the value and the greatest of a number of Table 2 by Table 3."""
     def product(method):
         return [a * b for a, b in zip(ends(CPU, row, method), ends(TAU, row, method), strict=True)]
@@ -130,8 +130,9 @@ def name(row, method):
 def factor_claim(row, method):
     """Make the claim that a number of Table 2 is that of Table 3, as far as rounding says."""
     least, _, most = ends(RATIOS, row, method)
-    low, value, high = of_factors(row, method)
-    return Claim(f"Table 2, {name(row, method)}", printed(row, method), lambda r: r["factors"][
+    low, value, high = product_of_factors(row, method)
+    return Claim(f"Table 2, {name(row, method)}", printed_value(row, method),
+                 lambda r: r["factors"][
         row, method], least - (high - value), most + (value - low), "rounding: of the number, of"
         " the CPU times and of the autocorrelation times", "paper against itself",
         MISPRINTS.get((row, method)))
@@ -177,7 +178,7 @@ CLAIMS = [
           "printed sentence"),
     *[factor_claim(*key) for key in PRODUCTS],
     *[Claim(f"Table 2: {what}", paper, lambda r, key=key: r["sentences"][key], low, high,
-            said(which), "paper against itself", known)
+            quote(which), "paper against itself", known)
       for key, which, what, paper, low, high, known in (
         ("largest gain", "two to four", "largest T_STD / T_SOD", "two to four, depending on the"
          " problem", FASTER[1] - 0.5, FASTER[1] + 0.5, None),
@@ -201,7 +202,7 @@ def table(r):
                for key, e in PITFALLS.items()]
     x12, x21 = r["gibbs"]
     invariant = r["naive"]["invariant"]
-    ratios = [[name(*key), printed(*key), f"{r['factors'][key]:.4g}"] for key in PRODUCTS]
+    ratios = [[name(*key), printed_value(*key), f"{r['factors'][key]:.4g}"] for key in PRODUCTS]
     return "\n\n".join([
         "\n".join([f"{key}, {e.where}: {e.theirs}; right is {e.ours}" for key, e in ERRATA.items()]
                   + ["N7, Table 2, row 5: T_STD and two ratios are not those of Table 3",
@@ -238,7 +239,7 @@ def figure(r):
               title="A sweep is not its own reverse")
     shapes = dict(zip(METHODS, "D" + MARKERS[:2] + "^", strict=True))
     for row, method in PRODUCTS:
-        low, _, high = of_factors(row, method)
+        low, _, high = product_of_factors(row, method)
         least, value, most = ends(RATIOS, row, method)
         colour = COLOURS[4] if (row, method) in MISPRINTS else "k"
         y = list(ROWS).index(row) + 0.2 * (METHODS.index(method) - 1.5)

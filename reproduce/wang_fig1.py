@@ -20,8 +20,8 @@ from algorithms.wang_discretizing_chain_fast import State, discretizing_chain_st
 from models.interface import log_likelihood_of, prepare
 from reproduce.harness.claims import Claim, brief, mean, text_table
 from reproduce.harness.style import COLOURS, mark, mathematics, panels
-from reproduce.wang.datasets import approximation, order, posterior, scaled
-from reproduce.wang.printed import ROWS, SOD, said
+from reproduce.wang.datasets import approximation, order, posterior, scale_m
+from reproduce.wang.printed import ROWS, SOD, quote
 
 NAME, WHAT = "wang_fig1", "mapping to a discretizing chain and back"
 MINUTES = {"paper": 1, "short": 0.3, "smoke": 0.1}
@@ -45,7 +45,8 @@ def one_chain(which, n, mappings, seed):
     Returns sums over the mappings, means of the log likelihood, and one mapping to be drawn.
     """
     model, q = posterior(ROW, 0, n)
-    star = model if which == OWN else approximation(model, SOD, scaled(M, ROW, n), order(ROW, 0, n))
+    star = model if which == OWN else approximation(model, SOD, scale_m(M, ROW, n),
+                                                    order(ROW, 0, n))
     move = Slice(np.full(q.size, WIDTH), MOST, np.arange(q.size), False)
     rng, near = np.random.default_rng(seed), prepare(q, model)
     here = State(q, near.U, near, prepare(q, star))
@@ -147,15 +148,15 @@ def warm():
 
 
 CLAIMS = [
-    Claim("moves - evaluations of pi - cache hits, most of a chain", said("cached"), lambda r: max(
+    Claim("moves - evaluations of pi - cache hits, most of a chain", quote("cached"), lambda r: max(
         np.abs(r.chains[SOD].missed)), 0, 0, "a count: pi is evaluated once for each state",
         "ours"),
-    Claim("steps simulated that no move needed, most of a chain", said("needed"), lambda r: max(
+    Claim("steps simulated that no move needed, most of a chain", quote("needed"), lambda r: max(
         r.chains[SOD].idle), 0, 0, "a count: of the steps between the outermost proposals"
         " each is simulated, and no other", "ours"),
-    Claim("pi* = pi: share of moves accepted", said("accepts any"), lambda r: min(
+    Claim("pi* = pi: share of moves accepted", quote("accepts any"), lambda r: min(
         r.chains[OWN].accepted), 1.0, 1.0, "a count", "ours"),
-    Claim("log likelihood, all marked states - those brought back", said("all marked"),
+    Claim("log likelihood, all marked states - those brought back", quote("all marked"),
           lambda r: mean(r.chains[SOD].gap), -0.2, 0.2, "both are means of valid draws: 0, up"
           " to a sixth of its standard deviation (3/2)^1/2; mean over chains", "printed sentence",
           budgets=("paper",)),

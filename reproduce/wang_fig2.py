@@ -23,7 +23,7 @@ from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.wang.chains import LAGS, record, warm
 from reproduce.wang.datasets import problem
-from reproduce.wang.printed import ROWS, SOD, STANDARD, TAU, TEMPERED, R, S, half_unit, said
+from reproduce.wang.printed import ROWS, SOD, STANDARD, TAU, TEMPERED, R, S, half_unit, quote
 from reproduce.wang.tables import MAIN, SETTINGS, STORE, noise, progress, scan, tasks
 
 NAME, WHAT = "wang_fig2", "autocorrelations on data set 2"
@@ -117,7 +117,7 @@ def table(r):
     ahead = [[setting, brief(ratio(r, setting)), brief(level(r, setting))] for setting in SETTINGS]
     return text_table(lines, ["", "tau", "paper", "lag 1", "lag 2", "lag 3"]) + (
         f"\n\nThe mapping less tempered transitions: log of tau, and mean autocorrelation at lags 1"
-        f" to {EARLY}\n{said('Figure 2')}\n\n") + text_table(ahead, ["", "log tau", "early lags"])
+        f" to {EARLY}\n{quote('Figure 2')}\n\n") + text_table(ahead, ["", "log tau", "early lags"])
 
 
 def figure(r):

@@ -19,10 +19,10 @@ from scipy.optimize import minimize
 
 from models.gp_regression import GPRegression, covariance
 from models.interface import U, grad_U, log_likelihood
-from reproduce.harness.claims import Claim, brief, least, mean, text_table
+from reproduce.harness.claims import Claim, brief, mean, smallest, text_table
 from reproduce.harness.style import COLOURS, WIDTH, legend_below, plt
 from reproduce.wang.datasets import SIGMA, C, data
-from reproduce.wang.printed import ETA, ROWS, lengths, said
+from reproduce.wang.printed import ETA, ROWS, lengths, quote
 
 NAME, WHAT = "wang_table1", "what the ten data sets identify"
 MINUTES = {"paper": 5, "short": 1.5, "smoke": 0.2}
@@ -156,21 +156,23 @@ CLAIMS = [
             0, 2 * ROWS[row].d, f"chi-squared, {ROWS[row].d} degrees of freedom or fewer, where"
             " the data are drawn with these values; at most twice that; mean over sets",
             "ours") for row in ROWS],
-    *[Claim(f"row {row}: |U isotropic - U ARD|, largest", said("identical"), lambda r, row=row: max(
+    *[Claim(f"row {row}: |U isotropic - U ARD|, largest", quote("identical"), lambda r,
+            row=row: max(
         r.rows[row].same), 0, 0, "the same operations", "ours")
       for row in ROWS if ROWS[row].p == 1],
     Claim("row 2: range of log L where eta^2 + sigma^2 is given", "ours: only that sum is"
           " identified", lambda r: mean([np.ptp([0.0, *each]) for each in r.rows[2].noise]), 0,
           FLAT, WHY, "ours", budgets=LONG_ENOUGH),
     Claim("least loss of log L where all is noise, rows but 2", "ours: eta is identified there",
-          lambda r: least(loss(r, row, "noise") - FLAT for row in ROWS if row != 2) + FLAT, FLAT,
+          lambda r: smallest(loss(r, row, "noise") - FLAT for row in ROWS if row != 2) + FLAT, FLAT,
           np.inf, f"order.  {WHY}.  Least: in standard errors above 2", "ours",
           budgets=LONG_ENOUGH),
     *[Claim(f"row {row}: loss of log L with a tenth of sigma", "ours: sigma is free below",
             lambda r, row=row: loss(r, row, "less"), -FLAT, FLAT, WHY, "ours", budgets=LONG_ENOUGH)
       for row in UNKNOWN_BELOW],
     Claim("least loss of log L with a tenth of sigma, the other rows", "ours: sigma is identified",
-          lambda r: least(loss(r, row, "less") - FLAT for row in ROWS if row not in UNKNOWN_BELOW)
+          lambda r: smallest(loss(r, row, "less") - FLAT for row in ROWS if row not
+                             in UNKNOWN_BELOW)
           + FLAT, FLAT, np.inf, f"order.  {WHY}.  Least: in standard errors above 2", "ours",
           budgets=LONG_ENOUGH),
     Claim("row 7: share of data sets with a second mode, all noise", "ours", lambda r: mean(

@@ -19,11 +19,11 @@ import numpy as np
 from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
-from reproduce.harness.claims import Claim, average, brief, least, text_table
+from reproduce.harness.claims import Claim, average, brief, smallest, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
 from reproduce.wang.chains import record
 from reproduce.wang.datasets import SIGMA, C, problem
-from reproduce.wang.printed import FASTER, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, said
+from reproduce.wang.printed import FASTER, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, quote
 from reproduce.wang.tables import (
     COSTS,
     GAINS,
@@ -79,13 +79,13 @@ def run(experiment, cases):
 
 def least_lead(r, setting, by, numbers=POOR):
     """Return the least gain of tempered transitions over the better mapping."""
-    return least(lead(r, number, setting, TEMPERED, better_mapping(r, number, setting, by), by)
+    return smallest(lead(r, number, setting, TEMPERED, better_mapping(r, number, setting, by), by)
                  for number in numbers)
 
 
 def sentence(what, key, measure, low, high, why, kind="order"):
     """Make the claim of a sentence, by the paper's cost: measure(r, setting, by)."""
-    return Claim(f"{what}, {PRICE}", said(key), lambda r: scan(
+    return Claim(f"{what}, {PRICE}", quote(key), lambda r: scan(
         lambda setting: measure(r, setting, PRICE)), low, high, why, kind, budgets=("paper",),
         undecided=LUCK)
 

@@ -22,7 +22,7 @@ from reproduce.harness.claims import Claim, Measured, average, brief, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
 from reproduce.wang.chains import UNITS, record
 from reproduce.wang.datasets import problem
-from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, said
+from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, quote
 from reproduce.wang.tables import (
     CELLS,
     ESTIMATORS,
@@ -111,18 +111,18 @@ CLAIMS = [
     *joint_claims(tau_claim, "the autocorrelation times of Table 3 at once", CELLS),
     *[tau_claim(*cell) for cell in CELLS],
     *[seconds_claim(*cell) for cell in GAINS],
-    Claim("largest |evaluations of pi in a mapping - 1|", said("once"), density_excess, 0.0, 0.0,
+    Claim("largest |evaluations of pi in a mapping - 1|", quote("once"), density_excess, 0.0, 0.0,
           "a count, that of the start left out", "ours"),
-    *[Claim(f"log(gain of Nystrom), {what}, seconds", said(key), measure, low, np.inf, why,
+    *[Claim(f"log(gain of Nystrom), {what}, seconds", quote(key), measure, low, np.inf, why,
             "order", budgets=("paper",)) for key, what, measure, low, why in (
         ("close", "mean over rows in which it is accepted three times in four", close_gain, 0.0,
          "order: quite good is better than the standard sampler; pi* is very close to pi where the"
          " rate of acceptance is .75 or more"),
         ("small m", "largest over rows with m below .15 n", few_columns_gain, np.log(2),
          "order: very nicely is twice as fast; rows 1, 6, 9 and 10"))],
-    Claim("least log(t* / t / (m / n)^3) of SOD", said("overhead"), overhead, 0.0, np.inf,
+    Claim("least log(t* / t / (m / n)^3) of SOD", quote("overhead"), overhead, 0.0, np.inf,
           "order: the saving is less than m^3 to n^3", "order", budgets=("paper",)),
-    *[Claim(f"{number}: acceptance rate with Nystrom, 'variable'", said("10%"),
+    *[Claim(f"{number}: acceptance rate with Nystrom, 'variable'", quote("10%"),
             lambda r, number=number: scan(lambda setting: r[number][setting][NYSTROM].accepted, {
                 name: f"{UNITS[0]}, {name}" for name in OWN_SLICES}), CLOSE, 1.0,
             "a good approximation is mostly accepted: three times in four", "printed sentence",

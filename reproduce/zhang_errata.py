@@ -39,7 +39,7 @@ from reproduce.zhang.printed import (
     TABLES,
     half_unit,
     number,
-    said,
+    quote,
 )
 from reproduce.zhang.printed_formulas import PRINTED, as_printed, third_from_the_start
 
@@ -172,7 +172,7 @@ CLAIMS = [
     *[c if c.what.split(",")[0] not in SETTINGS else c._replace(budgets=PAPER)
       for c in side_claims(ERRATA)], SCORE,
     *[ratio_claim(*key) for key in RATIOS],
-    *[Claim(what, paper, lambda r, key=key: r["sentences"][key], low, high, said(key),
+    *[Claim(what, paper, lambda r, key=key: r["sentences"][key], low, high, quote(key),
             "paper against itself", Declared(known, FOUND) if known else None)
       for key, what, paper, low, high, known in (
         ("7 times", "Table 3: time of SSHMC / HMC", "about 7", 6.5, 7.5, "Z16: 883 / 162 = 5.5"),

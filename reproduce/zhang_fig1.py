@@ -30,7 +30,7 @@ from reproduce.harness.claims import Claim, brief, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang.funnel import exact_draw
-from reproduce.zhang.printed import FUNNEL, HMC, SSHMC, said
+from reproduce.zhang.printed import FUNNEL, HMC, SSHMC, quote
 
 NAME, WHAT = "zhang_fig1", "energies and paths of three methods"
 MINUTES = {"paper": 1, "short": 0.5, "smoke": 0.2}
@@ -73,7 +73,7 @@ def sshmc_path(q, z, model, eps_theta, eps_phi, L, n_theta, n_phi):
     r_phi = model.L_phi @ z[n:]
     path = abla_path(q[:n], q[n:], np.exp(v / 2) * z[:n], r_phi, model, eps_theta, eps_phi, L,
                      n_theta, n_phi)
-    found = recorded(np.hstack([path.theta, path.phi]), n_phi * eps_phi, path.energy.U,
+    found = record_path(np.hstack([path.theta, path.phi]), n_phi * eps_phi, path.energy.U,
                      path.energy.H - path.energy.U)
     return found | {"log": path.energy.log_det_theta}
 
@@ -84,7 +84,7 @@ def hmc_path(q, z, model, eps, L, every):
     for _ in range(L // every):
         points.append(leapfrogs(*points[-1], model, eps, every))
     q, p = (np.array(each) for each in zip(*points, strict=True))
-    return recorded(q, eps * every, np.array([U(each, model) for each in q]),
+    return record_path(q, eps * every, np.array([U(each, model) for each in q]),
                     np.sum(p * p, axis=1) / 2)
 
 
@@ -115,10 +115,10 @@ def soft_abs_path(q, z, model, alpha, eps, L, every):
         p = end.p
         H.append(end.H)
     potential = np.array([U(each, model) for each in points])
-    return recorded(np.array(points), eps * every, potential, np.array(H) - potential)
+    return record_path(np.array(points), eps * every, potential, np.array(H) - potential)
 
 
-def recorded(q, step, potential, kinetic):
+def record_path(q, step, potential, kinetic):
     """Put a path together."""
     return {"time": step * np.arange(len(q)), "v": q[:, -1], "x": q[:, 0], "U": potential,
             "K": kinetic, "log": np.zeros(len(q))}
@@ -156,21 +156,21 @@ def ratio(r, name, method, other):
 
 FACTOR, LONG_ENOUGH = np.log(2), ("short", "paper")
 CLAIMS = [
-    Claim("HMC: turns of v on its way", said("oscillation"), lambda r: mean(
+    Claim("HMC: turns of v on its way", quote("oscillation"), lambda r: mean(
         r["ranges"][HMC]["turns"]), 4.0, np.inf, "an oscillation turns more than once or twice;"
         " mean over starts", "order", budgets=LONG_ENOUGH),
-    Claim("HMC: range of v / standard deviation of v", said("oscillation"), lambda r: mean(
+    Claim("HMC: range of v / standard deviation of v", quote("oscillation"), lambda r: mean(
         np.array(r["ranges"][HMC]["v"]) / VARIANCE**0.5), 0.0, 0.5, "a narrow region: at most half"
         " a standard deviation; mean over starts", "printed sentence", budgets=LONG_ENOUGH),
-    Claim("log(range of U, SSHMC / HMC)", said("wider energy"), lambda r: ratio(
+    Claim("log(range of U, SSHMC / HMC)", quote("wider energy"), lambda r: ratio(
         r, "U", SSHMC, HMC), FACTOR, np.inf, "order: much wider, by a factor of two at least; mean"
         " over starts", "order", budgets=LONG_ENOUGH),
-    Claim("log(range of K, SSHMC / HMC)", said("wider energy"), lambda r: ratio(
+    Claim("log(range of K, SSHMC / HMC)", quote("wider energy"), lambda r: ratio(
         r, "K", SSHMC, HMC), FACTOR, np.inf, "order: much wider, by a factor of two at least; mean"
         " over starts", "order", budgets=LONG_ENOUGH),
-    Claim("log(range of v, SSHMC / HMC)", said("larger range"), lambda r: ratio(
+    Claim("log(range of v, SSHMC / HMC)", quote("larger range"), lambda r: ratio(
         r, "v", SSHMC, HMC), 0.0, np.inf, "order; mean over starts", "order", budgets=LONG_ENOUGH),
-    *[Claim(f"log(range of {name}, SSHMC / SoftAbs)", said("similar to SoftAbs"),
+    *[Claim(f"log(range of {name}, SSHMC / SoftAbs)", quote("similar to SoftAbs"),
             lambda r, name=name: ratio(r, name, SSHMC, SOFT), -FACTOR, FACTOR,
             "similar: within a factor of two, over half a turn of v or so; mean over starts",
             "printed sentence", budgets=("paper",)) for name in ("U", "v")],

@@ -31,7 +31,7 @@ from reproduce.zhang import datasets, volatility
 from reproduce.zhang.comparison import pilot_chains
 from reproduce.zhang.datasets import load
 from reproduce.zhang.estimates import in_blocks
-from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, said
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, quote
 from reproduce.zhang.volatility import (
     EDGES,
     EVERY,
@@ -174,7 +174,7 @@ def ratio(r, method, name):
     return log(a) - log(b)
 
 
-def furthest(r, method):
+def furthest_mean(r, method):
     """Return the mean that is furthest from the truth, in posterior standard deviations."""
     found = [abs(r.rows[method].mean[name] - truth) / r.sd[name]
              for name, truth in zip(NAMES, TRUTH, strict=True)]
@@ -184,19 +184,20 @@ def furthest(r, method):
 SAME = ("the same histograms, at the resolution of the figure: within a fifth of a posterior"
         " standard deviation")
 CLAIMS = [
-    *[Claim(f"{method} - {SSHMC}: mean of {name} / posterior sd", said("same histograms"),
+    *[Claim(f"{method} - {SSHMC}: mean of {name} / posterior sd", quote("same histograms"),
             lambda r, method=method, name=name: gap(r, method, name), -0.2, 0.2,
             f"{SAME}; means in the coordinates log beta, log sigma, atanh phi",
             "printed sentence", budgets=("paper",)) for method in (HMC, GIBBS) for name in ORDER],
-    *[Claim(f"log(sd of {name}, {method} / {SSHMC})", said("same histograms"),
+    *[Claim(f"log(sd of {name}, {method} / {SSHMC})", quote("same histograms"),
             lambda r, method=method, name=name: ratio(r, method, name), -0.2, 0.2, SAME,
             "printed sentence", budgets=("paper",)) for method in (HMC, GIBBS) for name in ORDER],
     *[Claim(f"{method}: |mean - truth| / posterior sd, the largest",
             "Figure 2: all three methods produce accurate estimates",
-            lambda r, method=method: furthest(r, method), 0.0, 3.0, "the truth is where a posterior"
+            lambda r, method=method: furthest_mean(r, method), 0.0, 3.0,
+            "the truth is where a posterior"
             " has it: within 3 standard deviations", "printed sentence", budgets=("paper",))
       for method in METHODS],
-    *[Claim(f"log({what}, {HMC} / {method})", said("converge faster"),
+    *[Claim(f"log({what}, {HMC} / {method})", quote("converge faster"),
             lambda r, method=method, key=key: extremes(r.scan, HMC, method, lambda a, b:
                                                        getattr(a, key)
                                                        - getattr(b, key)),

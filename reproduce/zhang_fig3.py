@@ -30,7 +30,7 @@ from reproduce.zhang.cox import EDGES, LINEAGE, OWN, WEIGHTS, problem, start
 from reproduce.zhang.datasets import RANGE, SIGMA2, cox_64, load
 from reproduce.zhang.estimates import in_blocks
 from reproduce.zhang.printed import COX as SETTINGS
-from reproduce.zhang.printed import GIBBS, HMC, SSHMC, said
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC, quote
 
 NAME, WHAT = "zhang_fig3", "posteriors of two Cox processes"
 MINUTES = {"paper": 8, "short": 2.5, "smoke": 0.4}
@@ -117,8 +117,8 @@ class Figure3(NamedTuple):
 def run(experiment, cases):
     """Run the chains of Table 4, or take what is stored, and SSHMC on 64 x 64: a Figure3."""
     runs = cox.keeper(experiment)
-    wanted = cox.rows_of(cox.tuned(runs, pilots, warm), list(ROWS.values()))
-    rows = cox.computed(runs, wanted, one_chain, warm)
+    wanted = cox.rows_of(cox.run_pilots(runs, pilots, warm), list(ROWS.values()))
+    rows = cox.run_rows(runs, wanted, one_chain, warm)
     return Figure3({method: rows[name] for method, name in ROWS.items()},
                    on_64(experiment, cases.name), load(OWN).x, cases.x)
 
@@ -147,7 +147,7 @@ def on_64(experiment, name):
 # The claims
 
 
-def apart(r, k):
+def difference(r, k):
     """Return the difference of the methods' means of log sigma^2 (0) or log beta (1), in sd."""
     a, b = (r.rows[method] for method in ROWS)
     return (a.mean[k] - b.mean[k]) / average([a.sd[k], b.sd[k]]).value
@@ -178,15 +178,16 @@ SIZE = ("ours: a fifth of a standard deviation, which no eye sees in histograms.
 AGAIN = ("to be run again with Table 4, on other data and longer: chains on these have a few"
          " effective draws")
 CLAIMS = [
-    *[Claim(f"mean of log {name}, {GIBBS} - {SSHMC}, in standard deviations", said("consistent"),
-            lambda r, k=k: apart(r, k), -0.2, 0.2, SIZE, "printed sentence", budgets=("paper",),
+    *[Claim(f"mean of log {name}, {GIBBS} - {SSHMC}, in standard deviations", quote("consistent"),
+            lambda r, k=k: difference(r, k), -0.2, 0.2, SIZE, "printed sentence",
+            budgets=("paper",),
             undecided=AGAIN)
       for k, name in enumerate(TRUTH)],
-    *[Claim(f"log(standard deviation of log {name}, {GIBBS} / {SSHMC})", said("consistent"),
+    *[Claim(f"log(standard deviation of log {name}, {GIBBS} / {SSHMC})", quote("consistent"),
             lambda r, k=k: wider(r, k), -0.2, 0.2, SIZE, "printed sentence", budgets=("paper",),
             undecided=AGAIN)
       for k, name in enumerate(TRUTH)],
-    Claim("mean squared difference of the mean fields / their variance", said("consistent"),
+    Claim("mean squared difference of the mean fields / their variance", quote("consistent"),
           fields_apart, -0.01, 0.01, "ours: a tenth of the fields' standard deviation, which no eye"
           " sees in two images; without the noise of the runs", "printed sentence",
           budgets=("paper",), undecided=AGAIN),

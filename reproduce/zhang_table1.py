@@ -20,14 +20,14 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import Funnel
-from reproduce.harness.claims import BUDGETS, Claim, Declared, Measured, brief, least, log
+from reproduce.harness.claims import BUDGETS, Claim, Declared, Measured, brief, log, smallest
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import COLOURS, legend_above, panels, row_labels
 from reproduce.zhang import comparison, funnel
 from reproduce.zhang.comparison import acceptance_claims, times_claim
 from reproduce.zhang.estimates import in_blocks
 from reproduce.zhang.funnel import LONG, MASSES, READINGS, SIZE, advantage, exact_draw, rate
-from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, quote
 
 NAME, WHAT = "zhang_table1", "three methods on the funnel"
 MINUTES = {"paper": 9, "short": 1.5, "smoke": 0.5}
@@ -105,7 +105,7 @@ def warm():
 def run(experiment, cases):
     """Choose settings by pilots, run and time the chains of rows and of the scan: a Table1."""
     budget, seed = experiment.budget, experiment.seed
-    tried = tuned(experiment)
+    tried = run_pilots(experiment)
     halves = funnel.sshmc_setting(READINGS["halves"][0], 1, READINGS["halves"][1], **COMPARED)
     picked = {row: comparison.pick(tried[row])["setting"] if row in METHODS else halves
               for row in ROWS}
@@ -130,7 +130,7 @@ def run(experiment, cases):
               if key not in ROWS and wanted[key][0] == row} for row in METHODS})
 
 
-def tuned(experiment):
+def run_pilots(experiment):
     """Return {row: its pilots}; "steps": those of SSHMC with any number of leapfrogs."""
     budget = experiment.budget
     grids = {row: funnel.grid(row, budget, readings=True) for row in METHODS} | {
@@ -183,37 +183,37 @@ CLAIMS = [
         "2026-11-21T23:20", FIRST)),
     times_claim(TABLE, SSHMC, HMC, OPEN, times=[22.12, 37.36]),
     times_claim(TABLE, SSHMC, GIBBS, OPEN, times=[22.12, 37.36]),
-    Claim("log(time of a leapfrog, HMC / SSHMC)", said("faster leapfrog"), funnel.leapfrog_ratio,
+    Claim("log(time of a leapfrog, HMC / SSHMC)", quote("faster leapfrog"), funnel.leapfrog_ratio,
           0.0, np.inf, "order, machine: of compiled code, where H_1's leapfrogs share their"
           " exponential; the funnel is the paper's example", "order", budgets=("paper",)),
-    *[Claim(f"x: log(min ESS per {unit}, {a} / {b})", said(key),
+    *[Claim(f"x: log(min ESS per {unit}, {a} / {b})", quote(key),
             lambda r, a=a, b=b, per=per: advantage(r, a, b, "x", per), 0.0, np.inf,
             f"order, by the paper's estimator, per {unit}{note}", "order",
             budgets=("paper",) if per == "seconds" else BUDGETS)
       for a, b, key, note in ((GIBBS, HMC, "low level", ""),
                               (GIBBS, SSHMC, "better low level", f"; {LOW_LEVEL}"))
       for unit, per in (("second", "seconds"), ("gradient", "passes"))],
-    *[Claim(f"v: least log(ESS per second, SSHMC / another), {which}", said("outperforms"),
-            lambda r, measure=measure: least(advantage(r, SSHMC, other, measure, "seconds")
+    *[Claim(f"v: least log(ESS per second, SSHMC / another), {which}", quote("outperforms"),
+            lambda r, measure=measure: smallest(advantage(r, SSHMC, other, measure, "seconds")
                                              for other in (HMC, GIBBS)), 0.0, np.inf,
             "order: the ESS per second of SSHMC is larger.  Least: in standard errors", "order",
             budgets=("paper",))
       for which, measure in (("the paper's estimator", "v"), ("long runs", "v_long"))],
-    *[Claim(f"least log(MSE of {what}, another / SSHMC)", said("nearly unbiased"),
-            lambda r, name=name: least(log(getattr(r.rows[row], name)) - log(
+    *[Claim(f"least log(MSE of {what}, another / SSHMC)", quote("nearly unbiased"),
+            lambda r, name=name: smallest(log(getattr(r.rows[row], name)) - log(
                 getattr(r.rows[SSHMC], name)) for row in (HMC, GIBBS)), 0.0, np.inf,
             "order, over all runs of the paper's length.  Least: in standard errors", "order")
       for what, name in MSE.items()],
     *[Claim(f"{row}: (error of the mean of v / its s.e. by the run's own ESS)^2",
-            said("biased") if row == GIBBS else "ours: of HMC too", lambda r, row=row:
+            quote("biased") if row == GIBBS else "ours: of HMC too", lambda r, row=row:
             r.rows[row].error, 1.0, np.inf, "1 if the run's ESS is right; its chain has not"
             " mixed if it is larger.  Started from exact draws, the mean is not biased",
             "order" if row == GIBBS else "ours") for row in (GIBBS, HMC)],
-    Claim("log(worst ESS per gradient, several leapfrogs / one of each)", said("multiple steps"),
+    Claim("log(worst ESS per gradient, several leapfrogs / one of each)", quote("multiple steps"),
           funnel.multiple_steps, 0.0, np.inf, "order, at equal numbers of gradients: the best of"
           " the pilots with more than one leapfrog for H_1 or H_2, over the best with one of each",
           "order"),
-    Claim("least gap of the acceptance rates of the three readings", said("same step") + " (it"
+    Claim("least gap of the acceptance rates of the three readings", quote("same step") + " (it"
           " has three readings)", lambda r: rate(r, "halves") - max(
               rate(r, "one each"), rate(r, "two each")),
           0.2, 1.0, "at eps = 0.2, L = 200: what is in the paper's range by one reading is far from"

@@ -27,7 +27,7 @@ from reproduce.zhang.comparison import acceptance_claims, times_claim
 from reproduce.zhang.datasets import german_credit
 from reproduce.zhang.estimates import Blocks, in_blocks
 from reproduce.zhang.logistic import BOUND, DROPPED, JITTER, MODE, PRIOR, SOLVER, Whole, gain
-from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, quote
 
 NAME, WHAT = "zhang_table2", "three methods on hierarchical logistic regression"
 MINUTES = {"paper": 18, "short": 2, "smoke": 0.5}
@@ -110,7 +110,7 @@ def warm(data):
 def run(experiment, cases):
     """Choose settings by pilots, run and time the chains of rows and of the scan: a Table2."""
     budget, data = experiment.budget, cases.name
-    tried = tuned(experiment, data)
+    tried = run_pilots(experiment, data)
     wanted = {row: (*ROWS[row], comparison.pick(tried[row])["setting"], RUNS[budget])
               for row in ROWS} | {
         row + ANY: (*ROWS[row], comparison.pick(tried[row], 0, 1)["setting"], RUNS[budget])
@@ -145,7 +145,7 @@ def task(data, method, mass, largest, setting, n, burn_in, seed):
                 burn_in=burn_in, seed=seed, cost=logistic.weight(setting) * (n + burn_in))
 
 
-def tuned(experiment, data):
+def run_pilots(experiment, data):
     """Return {row: its pilots}."""
     budget = experiment.budget
     return comparison.tune(experiment, pilots, {
@@ -174,12 +174,12 @@ CLAIMS = [
         "the time of SSHMC goes with its number of ABLA steps, which the paper does not state; 2 to"
         " 10 are scanned, and about 60 would have the printed ratio.  The scan is too narrow to"
         " tell more", "2026-11-21T23:28:33", FIRST)),
-    *[Claim(f"log(min ESS per second, SSHMC / {other})", said("much higher"),
+    *[Claim(f"log(min ESS per second, SSHMC / {other})", quote("much higher"),
             lambda r, other=other: logistic.scanned_gain(r, other), np.log(2), np.inf, "much: more"
             " than twice; over all w and v by the paper's estimator, each method at the fastest and"
             " the slowest of its settings of the scan, which the paper does not state",
             "order", budgets=("paper",)) for other in (HMC, GIBBS)],
-    Claim(f"log(min ESS per second, SSHMC / {GIBBS}){ANY}", said("outperforms"), lambda r: gain(
+    Claim(f"log(min ESS per second, SSHMC / {GIBBS}){ANY}", quote("outperforms"), lambda r: gain(
         r, SSHMC + ANY, GIBBS + ANY, "least", "seconds"), 0.0, np.inf, "order: each method at its"
         " best setting, which for the Gibbs sampler is none of the paper's acceptance rate",
         "order", budgets=("paper",)),
@@ -188,7 +188,7 @@ CLAIMS = [
           " each at its best.  v is known to a fifth here and the funnel is short: a step of HMC"
           " costs 1 gradient, one of ABLA 3, and HMC's best is 6 to 10 leapfrogs", "ours",
           budgets=("paper",)),
-    *[Claim(f"{mass}: log(ESS of v per draw, SSHMC / HMC within Gibbs)", said("larger change"),
+    *[Claim(f"{mass}: log(ESS of v per draw, SSHMC / HMC within Gibbs)", quote("larger change"),
             lambda r, row=row: logistic.advantage(r.rows[row], r.rows[DROPPED], "v"),
             0.0, np.inf,
             "order: the masses are X'X/4 + I / v or the like in both, the settings each method's"
@@ -200,11 +200,11 @@ CLAIMS = [
           lambda r: gain(r, SSHMC, DROPPED, "v", "cost"), -np.inf, 0.0, "order: an ABLA step needs"
           " three gradients of w, and the Gibbs sampler gets to its limit, which is not low here,"
           " with three leapfrogs", "ours", budgets=("paper",)),
-    Claim("log(worst ESS per gradient, Hessian at the mode / X'X/4)", said("rough mass"), lambda r:
+    Claim("log(worst ESS per gradient, Hessian at the mode / X'X/4)", quote("rough mass"), lambda r:
           gain(r, f"{SSHMC}, {MODE}", SSHMC, "worst", "cost"), -np.log(2), np.log(4), "usually good"
           " enough: the bound, which no mode is needed for, is no worse than a fourth of the"
           " Hessian at the mode", "printed sentence", budgets=("paper",)),
-    Claim("small groups: log(worst ESS per gradient, prior's mass / X'X/4)", said("prior mass"),
+    Claim("small groups: log(worst ESS per gradient, prior's mass / X'X/4)", quote("prior mass"),
           lambda r: gain(r, f"small groups, {PRIOR}", "small groups", "worst", "cost"), -np.log(2),
           np.inf, f"nearly: no less than half; the five groups of 9 to {SMALL} cases alone, which"
           " are sparse, as the sentence supposes", "printed sentence", budgets=("paper",)),

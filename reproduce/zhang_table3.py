@@ -22,14 +22,14 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
-from reproduce.harness.claims import Claim, Declared, brief, least, log, mean
+from reproduce.harness.claims import Claim, Declared, brief, log, mean, smallest
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import COLOURS, legend_above, panels
 from reproduce.zhang import comparison, datasets, volatility
 from reproduce.zhang.comparison import log_error, pilot_chains, time_ratio
 from reproduce.zhang.datasets import load
 from reproduce.zhang.estimates import in_blocks
-from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, said
+from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, quote
 from reproduce.zhang.volatility import (
     EVERY,
     JITTER,
@@ -159,7 +159,7 @@ def printed_ratio(row, other):
 def speed_claim(other):
     """Make the claim that SSHMC's least ESS per second is so many times another's."""
     printed = number(TABLE, SSHMC, "all/s") / number(TABLE, other, "all/s")
-    note = said("two times") if other == GIBBS else f"{printed:.2f}"
+    note = quote("two times") if other == GIBBS else f"{printed:.2f}"
     return Claim(f"log(least ESS/s, {SSHMC} / {other} / {printed:.2f})", note,
                  lambda r: extremes(r.scan, SSHMC, other, lambda a, b: advantage(
                      a, b, "by the lineage", "second") - np.log(printed)), -np.log(2), np.log(2),
@@ -187,12 +187,12 @@ CLAIMS = [
     *comparison.acceptance_claims(METHODS, ("x", "the hyperparameters")),
     time_claim(GIBBS, HMC, *2 * [printed_ratio(GIBBS, HMC)], f"{printed_ratio(GIBBS, HMC):.2f}"),
     time_claim(SSHMC, HMC, printed_ratio(SSHMC, HMC), 7.0,
-               f"{printed_ratio(SSHMC, HMC):.2f}, 883 s / 162 s; {said('7 times')}"),
+               f"{printed_ratio(SSHMC, HMC):.2f}, 883 s / 162 s; {quote('7 times')}"),
     time_claim(SSHMC, GIBBS, *2 * [printed_ratio(SSHMC, GIBBS)],
                f"{printed_ratio(SSHMC, GIBBS):.2f}"),
     speed_claim(HMC), speed_claim(GIBBS),
-    *[Claim(f"least log(least ESS per {per}, {SSHMC} / another), {measure}", said("outperforms"),
-            lambda r, measure=measure, per=per: least(
+    *[Claim(f"least log(least ESS per {per}, {SSHMC} / another), {measure}", quote("outperforms"),
+            lambda r, measure=measure, per=per: smallest(
                 advantage(r.rows[SSHMC], r.rows[row], measure, per) for row in (HMC, GIBBS)),
             0.0, np.inf, "order, of the least ESS of all, of the settings that the rule takes;"
             " squares: of (x - mean)^2 too, ours.  Least: in standard errors",

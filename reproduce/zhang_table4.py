@@ -27,7 +27,7 @@ from reproduce.harness.style import COLOURS, WIDTH, legend_below, log_bar, plt, 
 from reproduce.zhang import comparison, cox
 from reproduce.zhang.cox import DISTANCES, LINEAGE, LONGER, OWN, WEIGHTS, problem, start
 from reproduce.zhang.estimates import in_blocks
-from reproduce.zhang.printed import GIBBS, HMC, SSHMC, TABLES, number, said
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC, TABLES, number, quote
 
 NAME, WHAT = "zhang_table4", "two methods on a Cox process"
 MINUTES = {"paper": 45, "short": 2.5, "smoke": 0.4}
@@ -114,11 +114,11 @@ class Table4(NamedTuple):
 
 def run(experiment, cases):
     """Choose settings by pilots, run and time the chains of rows and of the scan: a Table4."""
-    tried = cox.tuned(experiment, pilots, warm)
+    tried = cox.run_pilots(experiment, pilots, warm)
     rows = cox.rows_of(tried)
     wanted = rows | (cox.scan_of(tried) | without_jitter(tried)
                      if experiment.budget != "smoke" else {})
-    found = cox.computed(experiment, wanted, one_chain, warm)
+    found = cox.run_rows(experiment, wanted, one_chain, warm)
     rounds, n = cox.TIMED[experiment.budget]
     (times,) = experiment.replicates(clock, [dict(
         rows={name: [row.method, row.data, row.distance, setting]
@@ -152,7 +152,7 @@ def ess_claim(method, column):
     """Make the claim about a printed ESS, over readings of the paper and what it does not state."""
     name = f"x, {column}" if column in ("min", "med", "max") else column
     return comparison.ess_claim(TABLE, method, column, lambda found: found.ess[column], name,
-                                KNOWN.get(method), cox.of_method)
+                                KNOWN.get(method), cox.rows_of_method)
 
 
 def less_six(scan):
@@ -182,12 +182,12 @@ CLAIMS = [
           TIMES * 3, "machine (ratios only): ten factorisations against a few larger"
           " operations of the same order, which blocks do not speed up alike; within a factor of 3",
           "printed number", budgets=("paper",), printed=TIMES),
-    Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs)) - log 6", said("six times"),
+    Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs)) - log 6", quote("six times"),
           lambda r: less_six(cox.pairs(r)), np.log(5.5 / 6), np.log(6.5 / 6), "about six, to a"
           f" whole number; theirs is of two runs with an ESS of 270 and 46; {OPEN}",
           "printed sentence", budgets=("paper",), theirs=comparison.log_error(
               number(TABLE, SSHMC, "beta"), number(TABLE, GIBBS, "beta"))),
-    Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs))", said("outperforms"), cox.pairs, 0.0,
+    Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs))", quote("outperforms"), cox.pairs, 0.0,
           np.inf, f"order; {OPEN}", "order", budgets=("paper",)),
     *[Claim(f"{method}: log(ESS, sigma / beta)", f"{number(TABLE, method, 'sigma'):g} against"
             f" {number(TABLE, method, 'beta'):g}", lambda r, method=method: r.rows[
@@ -199,7 +199,7 @@ CLAIMS = [
           r.rows[f"{SSHMC}, unit"].ess["min"] - r.rows[f"{GIBBS}, unit"].ess["min"], 0.0, np.inf,
           "order, on the unit square, for as many transitions",
           "order", budgets=("paper",), undecided=AGAIN),
-    *[Claim(f"{name}: log(ESS per second, SSHMC / HMC)", said("HMC on Cox"),
+    *[Claim(f"{name}: log(ESS per second, SSHMC / HMC)", quote("HMC on Cox"),
             lambda r, k=k: cox.slowness(r, k), math.log(10), np.inf, "the paper has no number:"
             " slower by a power of ten; HMC's ESS by the errors of its runs' means, for its own"
             " estimate is of phi given an x that hardly moves", "printed sentence",
@@ -221,7 +221,7 @@ CLAIMS = [
 def bound(r, distance):
     """Return the most that the ESS of sigma^2 of SSHMC's row can be on these data."""
     found = r.rows[f"{SSHMC}, {distance}"]
-    return cox.most(r.moved[distance], found.sd[0], found.n)
+    return cox.largest_ess(r.moved[distance], found.sd[0], found.n)
 
 
 def limits(r):
@@ -261,7 +261,7 @@ def figure(r):
     fig = plt.figure(figsize=(WIDTH, 9), layout="constrained")
     axes = fig.subplot_mosaic([[*METHODS], ["pilots", "pilots"]], height_ratios=(1.7, 1))
     for method in METHODS:
-        ax, found = axes[method], cox.of_method(r, method)
+        ax, found = axes[method], cox.rows_of_method(r, method)
         for colour, marker, column, shift in zip(COLOURS, "os", ("sigma", "beta"), (-0.15, 0.15),
                                                  strict=False):
             ax.axvline(number(TABLE, method, column), color=colour, ls="--", lw=0.9,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models.interface import U, changed, commit, log_likelihood_of, prepare, trial
+from models.interface import U, commit, log_likelihood_of, prepare, replace_variable, trial
 
 
 def caches_agree(model, q, steps, rng, rel):
@@ -14,7 +14,7 @@ def caches_agree(model, q, steps, rng, rel):
         k = int(rng.integers(q.size))
         for _ in range(rng.integers(1, 4)):
             value = q[k] + 0.7 * rng.standard_normal()
-            before, expected = cache.q.copy(), U(changed(cache.q, k, value), model)
+            before, expected = cache.q.copy(), U(replace_variable(cache.q, k, value), model)
             energy = trial(cache, k, value, model)
             assert energy == pytest.approx(expected, rel=rel)
             np.testing.assert_array_equal(cache.q, before)

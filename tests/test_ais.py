@@ -23,7 +23,7 @@ from algorithms.ais import (
 from algorithms.ep_fast import ep
 from departing import departs
 from models.covariance import squared_exponential
-from models.gp_classification import GPClassification, at_beta, draw_q
+from models.gp_classification import GPClassification, draw_q, temper
 from models.interface import U
 from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.problem import problem
@@ -73,7 +73,7 @@ def test_weights_are_the_telescoping_sum_of_L(ais_run):
             states.clear()
             log_w, x, *_ = ais_run(model, betas, HMC(0.1, 1), np.random.default_rng(0))
             assert [beta for _, beta in states] == betas[1:].tolist()
-            expected = sum(U(x, at_beta(model, b0)) - U(x, at_beta(model, b1))
+            expected = sum(U(x, temper(model, b0)) - U(x, temper(model, b1))
                            for (x, b1), b0 in zip(states, betas[:-1], strict=True))
             assert log_w == pytest.approx(expected, rel=1e-11)  # rounding: differences of some 100
             np.testing.assert_array_equal(x, states[-1][0] + 0.1 * len(states))
@@ -87,7 +87,7 @@ def test_records_are_in_the_order_of_the_ladder(kernel):
     for r in range(10):
         x = draw_q(FROM_Q, rng)
         for k, beta in enumerate(betas[1:]):
-            x, accepted, error = module.transition(x, at_beta(FROM_Q, beta), kernel, rng)
+            x, accepted, error = module.transition(x, temper(FROM_Q, beta), kernel, rng)
             assert (result.accepted[r, k], result.energy_error[r, k]) == (accepted, error)
         np.testing.assert_array_equal(result.samples[r], x)
     assert 0 < result.accepted.sum() < result.accepted.size
@@ -132,7 +132,7 @@ def test_a_kernel_is_one_transition_of_its_sampler(kernel, run):
     x, moves = Y, 0
     a, b = np.random.default_rng(9), np.random.default_rng(9)
     for beta in np.linspace(0.1, 1.0, 40):
-        model = at_beta(FROM_Q, beta)
+        model = temper(FROM_Q, beta)
         chain = run(x, model, a)
         x, accepted, error = module.transition(x, model, kernel, b)
         np.testing.assert_array_equal(x, chain.samples[0])

@@ -13,7 +13,7 @@ from algorithms.rivals.ais_elliptical_slice import (
 from algorithms.rivals.bridge_sampling import bridge_sampling, importance_sampling
 from algorithms.rivals.elliptical_slice import elliptical_slice, elliptical_update, log_L
 from models.covariance import squared_exponential
-from models.gp_classification import GPClassification, at_beta, draw_q, log_ratio
+from models.gp_classification import GPClassification, draw_q, log_ratio, temper
 
 N = 4
 X = np.random.default_rng(0).standard_normal((N, 2))
@@ -35,7 +35,7 @@ def test_a_transition_is_so_many_updates_at_its_temperature(model, repeats):
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     tally, used = np.zeros(2, np.int64), kernel(repeats)
     for beta in (0.1, 0.6, 1.0):
-        x, annealed = 0.7 * Y, at_beta(model, beta)
+        x, annealed = 0.7 * Y, temper(model, beta)
         found, accepted, error = transition(x, annealed, used, ours)
         value = beta * log_ratio(x, model)
         for _ in range(repeats):

@@ -508,7 +508,7 @@ def by_split(split, model=LOGISTIC):
      "fit must be of the model, of 3 parameters, but it is of 2"),
     (lambda: split_hmc.split_data(LOGISTIC, numbers(3), 0.05),
      "fraction must leave a case for R_0, but 0.05 of 6 is none"),
-    (lambda: by_split(PARTS._replace(R_1=interface.part(LOGISTIC, CASES[:2], 0.0))),
+    (lambda: by_split(PARTS._replace(R_1=interface.select_cases(LOGISTIC, CASES[:2], 0.0))),
      "split must be made of this model by split_data, but it has 3 + 2 cases, and the model has 6"),
     (lambda: by_split(split_hmc.split_data(CLASSES, numbers(9), 0.5)),
      "split must be made of this model by split_data, but its parts are of another: a"

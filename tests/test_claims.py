@@ -20,15 +20,15 @@ from reproduce.harness.claims import (
     Measured,
     Scan,
     average,
-    counted,
+    count_verdicts,
     failures,
     joint,
     judge,
-    least,
     log,
     mean,
     power,
     report,
+    smallest,
     verdict,
 )
 from reproduce.harness.run import Settings, record
@@ -81,8 +81,8 @@ def test_an_average_by_hand():
 
 
 def test_the_least_is_that_in_standard_errors():
-    assert least([Measured(1.0, 0.1), Measured(5.0, 2.0), Measured(9.0, 0.1)]) == (5.0, 2.0)
-    assert least([Measured(-3.0, 1.0), Measured(0.1, 1.0), Measured(-4.0, 2.0)]) == (-3.0, 1.0)
+    assert smallest([Measured(1.0, 0.1), Measured(5.0, 2.0), Measured(9.0, 0.1)]) == (5.0, 2.0)
+    assert smallest([Measured(-3.0, 1.0), Measured(0.1, 1.0), Measured(-4.0, 2.0)]) == (-3.0, 1.0)
 
 
 # Verdicts
@@ -340,7 +340,7 @@ def test_a_check_of_ours_whose_error_is_not_known_is_no_claim(kind, found, wante
     text = " ".join(report(findings).split())
     assert ("no claim is made of what is not to be trusted" in text) == unmade
     assert "chains that hardly move" in text  # and not hidden
-    assert saved["verdicts"] == counted(findings) and UNMADE not in counted(findings)
+    assert saved["verdicts"] == count_verdicts(findings) and UNMADE not in count_verdicts(findings)
     assert bool(failures(findings)) == (wanted == "differs")
 
 

@@ -13,7 +13,7 @@ from reproduce.harness.claims import (
     Measured,
     Scan,
 )
-from reproduce.harness.clocks import Retimed, judged
+from reproduce.harness.clocks import Retimed, judge_times
 from reproduce.harness.replicates import Missing, kind_of
 from reproduce.harness.run import Settings
 from studies import NOTHING
@@ -75,7 +75,7 @@ NEW, OLD, VIRTUAL = ("EPYC", "SkylakeX"), ("Xeon", "Haswell"), ("EPYC", "Haswell
 
 
 def test_with_one_kind_of_processor_every_claim_is_judged():
-    findings = judged(SCRIPT, *experiment([NEW] * 3), None)
+    findings = judge_times(SCRIPT, *experiment([NEW] * 3), None)
     assert [f.verdict for f in findings] == ["agrees"] * 7 + ["differs"]
     assert {f.claim.why for f in findings} == {"made up"}
 
@@ -84,7 +84,7 @@ def test_with_one_kind_of_processor_every_claim_is_judged():
 def test_a_claim_that_takes_times_of_two_kinds_is_not_judged_and_no_other(other):
     one, result = experiment([NEW, other, NEW])
     assert one.clocks == sorted(["EPYC (SkylakeX)", f"{other[0]} ({other[1]})"])
-    findings = judged(SCRIPT, one, result, None)
+    findings = judge_times(SCRIPT, one, result, None)
     assert {f.claim.what: f.verdict for f in findings} == {
         "one data set": "agrees", "another data set": "agrees", "two data sets": "inconclusive",
         "two of the same kind": "agrees", "how many are more than 1": "inconclusive",
@@ -96,7 +96,7 @@ def test_a_claim_that_takes_times_of_two_kinds_is_not_judged_and_no_other(other)
         assert all((kind in finding.claim.why) == (finding.verdict == "inconclusive")
                    for kind in one.clocks)
     assert [str(f.ours) for f in findings] == [  # numbers stay, to be read as what they are
-        str(f.ours) for f in judged(SCRIPT, *experiment([NEW] * 3), None)]
+        str(f.ours) for f in judge_times(SCRIPT, *experiment([NEW] * 3), None)]
 
 
 def test_a_check_that_is_no_claim_is_none_whatever_its_times():
@@ -105,7 +105,7 @@ def test_a_check_that_is_no_claim_is_none_whatever_its_times():
 
     parts = SCRIPT | {"CLAIMS": [claim("two data sets", unsure(CLAIMS[2].ours)), CLAIMS[2]._replace(
         what="the same, with an error")]}
-    assert [f.verdict for f in judged(parts, *experiment([NEW, OLD, NEW]), None)] == [
+    assert [f.verdict for f in judge_times(parts, *experiment([NEW, OLD, NEW]), None)] == [
         UNMADE, "inconclusive"]
 
 
@@ -126,7 +126,7 @@ def test_a_script_that_chooses_by_times_what_it_computes(gap, verdicts):
     script = NOTHING._replace(run=choose, claims=[claim("ratio", lambda r: r["ratio"], 0.9, 1.1),
                                         claim("ess", lambda r: r["ess"], 90, 110)])
     one, result = experiment([NEW, OLD, NEW], choose)
-    assert [f.verdict for f in judged(script, one, result, None)] == verdicts
+    assert [f.verdict for f in judge_times(script, one, result, None)] == verdicts
 
 
 def test_only_times_of_the_kind_are_changed_and_each_by_a_number_of_its_own():

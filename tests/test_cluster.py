@@ -324,8 +324,8 @@ def made(monkeypatch):
     monkeypatch.setattr(distributed, "as_completed", InTurn)
 
     def computed(client):
-        monkeypatch.setattr(cluster, "connected", lambda scheduler: nullcontext(client))
-        return cluster.each({key: (key,) for key in "abc"}, "tcp://0", ("x_fig1", "f"), "code")
+        monkeypatch.setattr(cluster, "connect", lambda scheduler: nullcontext(client))
+        return cluster.run_tasks({key: (key,) for key in "abc"}, "tcp://0", ("x_fig1", "f"), "code")
 
     return computed, distributed.KilledWorker("b", None, 3)
 
@@ -376,7 +376,7 @@ def test_a_worker_gives_up_what_nobody_wants_any_more(monkeypatch, change, given
     ended, tasks = Event(), {"k": SimpleNamespace(state="executing")}
     monkeypatch.setattr(cluster, "GLANCE", 0.01)
     monkeypatch.setattr(cluster.workers, "end", ended.set)
-    with cluster.watched(tasks, "k"):
+    with cluster.watch_client(tasks, "k"):
         change(tasks)
         assert ended.wait(60 if given_up else 0.2) == given_up
 

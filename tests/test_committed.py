@@ -22,10 +22,10 @@ from PIL import Image
 from legible import faults
 from reproduce.harness import files, papers, replicates
 from reproduce.harness.claims import Claim, failures, judge
-from reproduce.harness.clocks import judged
+from reproduce.harness.clocks import judge_times
 from reproduce.harness.files import Data, DataError
 from reproduce.harness.fingerprint import ROOT, fingerprint
-from reproduce.harness.run import Settings, finish, record, written
+from reproduce.harness.run import Settings, finish, record, write_report
 from reproduce.harness.style import WIDTH, plt, png
 from reproduce.paquet import digits as paquet_digits
 from reproduce.zhang import datasets as zhang_datasets
@@ -87,7 +87,7 @@ def script(request, monkeypatch):
     monkeypatch.setattr(files, "download", None)
     if not there(request.param):
         module = import_module(papers.module(papers.script(request.param)))
-        monkeypatch.setattr(paquet_digits, "resampled", digits)
+        monkeypatch.setattr(paquet_digits, "resample", digits)
         monkeypatch.setattr(module, "names", lambda *_: "UCI's", raising=False)
         monkeypatch.setattr(module, "attributes", lambda: (0, 0), raising=False)
         for name, cases in OTHERS.items():
@@ -127,7 +127,7 @@ def apart(claim):
 def test_every_claim_is_what_its_replicates_give(script):
     module, experiment, result, cases = script
     committed = json.loads((FIGURES / f"{module.NAME}.json").read_text())
-    findings = judged(module.STUDY, experiment, result, cases)
+    findings = judge_times(module.STUDY, experiment, result, cases)
     left_out = "" if there(module.NAME) else COMPUTED.get(module.NAME, "")
     assert left_out or failures(findings) == []
     ours = json.loads(replicates.to_json(record(module.NAME, findings, experiment)))
@@ -190,8 +190,8 @@ def same_text(ours, theirs):
 
 def test_every_report_is_what_its_replicates_give(script, whole):
     module, experiment, result, cases = script
-    findings = judged(module.STUDY, experiment, result, cases)
-    ours = written(module.table(result), findings, experiment) + "\n"
+    findings = judge_times(module.STUDY, experiment, result, cases)
+    ours = write_report(module.table(result), findings, experiment) + "\n"
     assert same_text(ours, (FIGURES / f"{module.NAME}.txt").read_text())
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from reproduce.harness import claims_html, operations, page_layout, papers
-from reproduce.harness.claims import VERDICTS, Claim, Measured, Scan, counted, verdict
+from reproduce.harness.claims import VERDICTS, Claim, Measured, Scan, count_verdicts, verdict
 from reproduce.harness.mirrors import LABEL, ROOT, every_mirror
 from reproduce.harness.papers import PAPERS
 from reproduce.harness.typeset import Sheet, latex, pieces
@@ -176,10 +176,10 @@ def test_what_a_line_takes_stands_beside_it_and_the_sums_below(section, committe
         elif tag == "a" and "tabindex" in attributes and last is not None:
             shown[int(text)] = last  # the link to the line stands after it
             last = None
-    counts = [count for count in operations.stored(section.author)
+    counts = [count for count in operations.read_counts(section.author)
               if count["mirror"] == operations.address(section)]
     counted = {section.mirror.code[int(line)].number
-               for count in operations.stored(section.author) for case in count["cases"]
+               for count in operations.read_counts(section.author) for case in count["cases"]
                for line, kinds in case["lines"].get(operations.address(section), {}).items()
                if costly(kinds, case["sizes"])}
     assert shown.keys() == counted and all(shown.values())
@@ -217,7 +217,7 @@ def test_known_operations_are_at_their_lines(author, line, expected, committed):
 
 @pytest.mark.parametrize("author", PAPERS)
 def test_every_departure_with_a_line_is_at_that_line(author, committed):
-    found = page_layout.placed(author)
+    found = page_layout.departures_on_page(author)
     assert {where for _, departure, where in found if not departure.lines} <= {None}
     for path, departure, where in found:
         if not departure.lines:
@@ -262,7 +262,7 @@ def test_a_departure_is_placed_at_the_line_below_which_it_stands(file, where, an
 def test_the_other_departures_are_on_the_page_too(author, committed):
     shown = Counter(e[2].split("paper")[0].strip() for e in
                     committed[f"{author}.html"].elements if e[0] == "aside")
-    for _, departures in page_layout.alone(author):
+    for _, departures in page_layout.departures_without_line(author):
         for departure in departures:
             assert shown[f"≠ {departure.where}"] >= 1
 
@@ -297,7 +297,7 @@ def test_the_index_leads_to_every_algorithm_of_the_papers_and_to_every_script(co
 def test_what_a_template_asks_for_and_is_not_given_is_an_error():
     jinja2 = pytest.importorskip("jinja2", reason=NEEDS)
     with pytest.raises(jinja2.UndefinedError, match="'cards' is undefined"):
-        pages.rendered("index.html", score={"checks of ours": dict.fromkeys(VERDICTS, 1)})
+        pages.render("index.html", score={"checks of ours": dict.fromkeys(VERDICTS, 1)})
 
 
 # Mathematics
@@ -379,7 +379,7 @@ def test_a_symbol_is_explained_by_the_row_of_its_own_algorithm():
     rows = page_layout.notation(first.path)
 
     def row(section, *symbol):
-        number = page_layout.meaning(page_layout.explained(section), *symbol)
+        number = page_layout.meaning(page_layout.notation_of_symbols(section), *symbol)
         return None if number is None else rows[number].meaning
 
     assert row(third, "L").startswith("(Algorithm 3)") and row(fourth, "L").startswith("(Alg")
@@ -421,7 +421,7 @@ def stored(low, high, *found, **more):
 
 def test_a_drawing_puts_numbers_where_they_are():
     # from 0 - 4 (0.5) = -2 to 6, so 88 of 100 for 8 units, after a margin of 6
-    drawn = claims_html.drawing(stored(1.0, 6.0, (0.0, 0.5)))
+    drawn = claims_html.draw_claim(stored(1.0, 6.0, (0.0, 0.5)))
     np.testing.assert_allclose((drawn.low, drawn.high), (6 + 33, 94))
     ((middle, one, all_),) = drawn.marks
     np.testing.assert_allclose([middle, *one, *all_], [28, 22.5, 33.5, 6, 50])
@@ -429,16 +429,16 @@ def test_a_drawing_puts_numbers_where_they_are():
 
 
 def test_a_drawing_of_what_has_no_end_no_error_or_no_value():
-    drawn = claims_html.drawing(stored(0.0, math.inf, (2.0, 0.0)))
+    drawn = claims_html.draw_claim(stored(0.0, math.inf, (2.0, 0.0)))
     assert (drawn.low, drawn.high, drawn.open) == (6, 100, (False, True))
     assert drawn.marks == [(94, None, None)]
-    drawn = claims_html.drawing(stored(-math.inf, 1.0, (math.nan, math.nan)))
+    drawn = claims_html.draw_claim(stored(-math.inf, 1.0, (math.nan, math.nan)))
     assert (drawn.low, drawn.high, drawn.marks) == (0, 50, [])
-    drawn = claims_html.drawing(stored(3.0, 3.0, (3.0, 0.0)))  # one point: in the middle
+    drawn = claims_html.draw_claim(stored(3.0, 3.0, (3.0, 0.0)))  # one point: in the middle
     assert (drawn.low, drawn.high, drawn.marks) == (50, 50, [(50, None, None)])
-    drawn = claims_html.drawing(stored(0.0, 1.0, (0.0, math.nan)))
+    drawn = claims_html.draw_claim(stored(0.0, 1.0, (0.0, math.nan)))
     assert drawn.marks == [(6, None, None)]
-    drawn = claims_html.drawing(stored(0.0, 4.0, (1.0, 0.0), (math.nan, math.nan), (3.0, 0.0)))
+    drawn = claims_html.draw_claim(stored(0.0, 4.0, (1.0, 0.0), (math.nan, math.nan), (3.0, 0.0)))
     np.testing.assert_allclose([mark[0] for mark in drawn.marks], [28, 72])
     assert claims_html.spread(stored(0.0, 4.0, (3.0, 0.0), (math.nan, math.nan), (1.0, 0.5))) == (
         "1.00 (s.e. 0.50) to 3: 2 of 3 settings")
@@ -469,7 +469,7 @@ def test_a_drawing_shows_a_difference_where_the_verdict_finds_one():
     for value, se, theirs in zip(generator.normal(0, 3, 50), generator.uniform(0.05, 1, 50),
                                  generator.choice([0.0, 0.5], 50), strict=True):
         claim = stored(-1.0, 1.0, (value, se), theirs=theirs)
-        drawn = claims_html.drawing(claim)
+        drawn = claims_html.draw_claim(claim)
         _, _, (left, right) = drawn.marks[0]
         differs = left > drawn.high or right < drawn.low
         judged = verdict(Claim("q", "1", None, -1.0, 1.0, "w", "printed number", theirs=theirs),
@@ -489,10 +489,11 @@ def test_verdicts_are_counted_by_class_and_those_that_do_not_agree_come_first():
         "checks of ours": {"agrees": 2, "known difference": 1}}
     assert all(set(counts) == set(VERDICTS) for counts in found.values())
     assert [c["what"] for c in claims_html.by_verdict({"claims": claims})] == ["3", "1", "0", "2"]
-    assert counted([]) == "no claim is made"
-    assert claims_html.ours(claims[0]) == "0" and claims_html.accepted(claims[0]) == "[0, 1]"
-    assert claims_html.accepted(claims[0] | {"theirs": 0.25}) == "[0, 1] ± 0.25"
-    assert claims_html.found(stored(0, 1, (1, 0), (2, 0))) == Scan(
+    assert count_verdicts([]) == "no claim is made"
+    assert claims_html.format_ours(claims[0]) == "0"
+    assert claims_html.format_interval(claims[0]) == "[0, 1]"
+    assert claims_html.format_interval(claims[0] | {"theirs": 0.25}) == "[0, 1] ± 0.25"
+    assert claims_html.stored_estimate(stored(0, 1, (1, 0), (2, 0))) == Scan(
         ("0", "1"), (Measured(1, 0), Measured(2, 0)))
 
 

@@ -38,7 +38,7 @@ from models import gp_classification, linalg
 from models.jit import ROOT
 from models.stochastic_volatility import StochasticVolatility
 from reproduce.harness import counting, operations
-from reproduce.harness.counting import FLOPS, Case, Count, Counter, instrumented, polynomial, totals
+from reproduce.harness.counting import FLOPS, Case, Count, Counter, instrument, polynomial, totals
 from reproduce.harness.papers import PAPERS
 from reproduce.paquet.operations import model as gaussian_process
 from reproduce.shahbaba import operations as shahbaba
@@ -149,7 +149,7 @@ def test_what_is_committed_is_what_is_counted_now(author, again):
 def test_nothing_is_counted_of_compiled_code():
     assert not numba.config.DISABLE_JIT
     with pytest.raises(ValueError, match=r"so NUMBA_DISABLE_JIT must be 1.*record\.py"):
-        counting.counted(COUNTS[0][1])
+        counting.store_count(COUNTS[0][1])
 
 
 # What the samplers count themselves, and what the headers of the twins say
@@ -428,12 +428,12 @@ def example(tmp_path, monkeypatch):
 
 
 def flops(module, function, *arguments):
-    with instrumented([module]) as counter:
+    with instrument([module]) as counter:
         return counter.run(partial(function, *arguments), (), None).whole[FLOPS]
 
 
 def test_operations_belong_to_the_line_that_is_executed(example):
-    with instrumented([example]) as counter:
+    with instrument([example]) as counter:
         run = counter.run(partial(example.summed, np.ones((3, 4)), 3), (example.summed,), None)
     # c c once, then a product and a sum for each element; and the sum of line 3
     by_line = {line: dict(made) for (_, line), made in run.lines.items()}
@@ -463,14 +463,14 @@ def test_what_is_not_known_is_an_error(example):
     with pytest.raises(ValueError, match="nothing is known of numpy's svd"):
         flops(example, example.strange, np.ones((2, 2)))
     with pytest.raises(ValueError, match="nothing is known of the routine dsyevd"):
-        counting.known(linalg.dsyevd, (), None)
+        counting.known_operations(linalg.dsyevd, (), None)
 
 
 def test_evaluations_are_counted_at_the_outermost_call(example):
     def asks(name, of):
         return (f"{name} of {of}",) if of else ()
 
-    with instrumented([example]) as counter:
+    with instrument([example]) as counter:
         run = counter.run(partial(example.asks, 1.0, "pi"), (), asks)
     assert run.whole == {"outer_one of pi": 1, "inner_one of pi": 1}
 
@@ -479,7 +479,7 @@ def test_afterwards_everything_is_as_before(example):
     before = {name: value.__code__ for name, value in vars(example).items()
               if hasattr(value, "__code__")}
     names = set(vars(example))
-    with pytest.raises(ZeroDivisionError), instrumented([example]):
+    with pytest.raises(ZeroDivisionError), instrument([example]):
         assert example.total.__code__ is not before["total"]
         example.updated(np.ones((1, 1)), 1 / 0)
     assert set(vars(example)) == names
@@ -511,9 +511,10 @@ def test_a_line_has_a_polynomial_or_a_range(example):
     # a line that is not always executed alike
     found = totals(Case("c", lambda: partial(example.recursive, 2, 1.0), {}), [example])
     assert found == {"sizes": [], "whole": {FLOPS: [[[], "2"]]}, "lines": {}}
-    assert counting.of_a_line([{frozenset({(FLOPS, 3)}): 1, frozenset(): 2}], FLOPS, {}) == [0, 3]
+    assert counting.line_polynomial([{frozenset({(FLOPS, 3)}): 1, frozenset(): 2}], FLOPS,
+                                    {}) == [0, 3]
     with pytest.raises(ValueError, match="must take the same each time"):
-        counting.of_a_line([{frozenset({(FLOPS, 3)}): 1, frozenset(): 2}], FLOPS, sizes)
+        counting.line_polynomial([{frozenset({(FLOPS, 3)}): 1, frozenset(): 2}], FLOPS, sizes)
 
 
 def test_a_polynomial_is_found_exactly_and_what_is_none_is_an_error():
@@ -526,17 +527,17 @@ def test_a_polynomial_is_found_exactly_and_what_is_none_is_an_error():
     with pytest.raises(ValueError, match="executed for all sizes or for none"):
         polynomial(values[:5], sizes)
     # b stands for N / a
-    assert counting.divided({(3, 2): 1, (1, 1): 5, (0, 0): 2}, ["a", "b"], ("b", "N", "a")) == {
+    assert counting.divide({(3, 2): 1, (1, 1): 5, (0, 0): 2}, ["a", "b"], ("b", "N", "a")) == {
         (1, 2): 1, (0, 1): 5, (0, 0): 2}
 
 
 def test_a_special_function_is_one_operation_an_element():
     x = np.ones(3)
-    assert counting.known(gp_classification.log_Phi, (0.5,), -0.4) == 1
-    assert counting.known(import_module("models.special").probit, (x,), None) == 3
+    assert counting.known_operations(gp_classification.log_Phi, (0.5,), -0.4) == 1
+    assert counting.known_operations(import_module("models.special").probit, (x,), None) == 3
     write_exp = import_module("models.gp_kernel").write_exp
-    assert counting.known(write_exp, (None, 7, x), None) == 7
-    assert counting.known(np.isfinite, (x,), np.isfinite(x)) == 0
+    assert counting.known_operations(write_exp, (None, 7, x), None) == 7
+    assert counting.known_operations(np.isfinite, (x,), np.isfinite(x)) == 0
 
 
 # On a page
@@ -551,7 +552,7 @@ def test_a_special_function_is_one_operation_an_element():
     ([[[2, 0], "1"], [[2, 1], "1"]], ["N", "L"], "(1 + L) N^2"),
 ])
 def test_a_polynomial_in_words(terms, names, expected):
-    assert operations.worded(terms, names) == expected
+    assert operations.in_words(terms, names) == expected
 
 
 @pytest.mark.parametrize(("kind", "value", "names", "expected"), [
@@ -561,17 +562,17 @@ def test_a_polynomial_in_words(terms, names, expected):
     ("pi*", [2, 10], [], "2\u201310 \u03c0*"), ("factors of M", [[[1], "4"]], ["n"], ""),
 ])
 def test_what_stands_beside_a_line(kind, value, names, expected):
-    assert operations.beside(kind, value, names) == expected
+    assert operations.count_html(kind, value, names) == expected
 
 
 def test_a_title_says_whose_a_polynomial_is_where_they_differ():
-    assert operations.titled([("N", "N + 1", "a"), ("N", "N + 1", "b")]) == "N + 1"
-    assert operations.titled([("N", "N + 1", "a"), ("N", "N", "b")]) == "a: N + 1; b: N"
-    assert operations.together(["twin, from a", "twin, from b"]) == "twin, from a or from b"
+    assert operations.title([("N", "N + 1", "a"), ("N", "N + 1", "b")]) == "N + 1"
+    assert operations.title([("N", "N + 1", "a"), ("N", "N", "b")]) == "a: N + 1; b: N"
+    assert operations.join_counts(["twin, from a", "twin, from b"]) == "twin, from a or from b"
 
 
 def test_a_counter_counts_nothing_before_it_runs(example):
-    with instrumented([example]) as counter:
+    with instrument([example]) as counter:
         assert example.total(np.ones((2, 2)), 1.0) == 4.0
         assert not counter.running and isinstance(counter, Counter)
     assert issubclass(Count, tuple)

@@ -5,7 +5,7 @@ import ast
 import pytest
 
 from reproduce.harness import exercises
-from reproduce.harness.exercises import CHOSEN, ROOT, Bug, bugs, planted
+from reproduce.harness.exercises import CHOSEN, ROOT, Bug, bugs, plant
 from reproduce.harness.papers import PAPERS
 
 ALL = [each for author in PAPERS for each in exercises.exercises(author)]
@@ -38,7 +38,7 @@ def test_it_is_of_its_paper_and_names_the_test_that_fails(each):
 @pytest.mark.parametrize("each", ALL, ids=lambda each: each.anchor)
 def test_what_is_shown_is_the_function_with_the_bug(each):
     right = (ROOT / each.path).read_text()
-    wrong, changed = planted(right, bugs()[each.name])
+    wrong, changed = plant(right, bugs()[each.name])
     lines = each.source.split("\n")
     assert wrong.split("\n")[each.first - 1 : each.first - 1 + len(lines)] == lines
     assert f"{each.source}\n" in wrong and f"{each.source}\n" not in right
@@ -73,7 +73,7 @@ def g():
     ("f#2", "b = 2", "b = 3", ("        b = 2", "        b = 3"), [8]),
 ])
 def test_a_bug_is_planted_in_its_line_and_function(function, right, wrong, expected, changed):
-    found = planted(SOURCE, Bug("bug", "file.py", function, right, wrong, "t::t"))
+    found = plant(SOURCE, Bug("bug", "file.py", function, right, wrong, "t::t"))
     assert found == (SOURCE.replace(*expected), changed)
 
 
@@ -81,7 +81,7 @@ def test_a_bug_is_planted_in_its_line_and_function(function, right, wrong, expec
                                                  ("g", "a = 1")])
 def test_a_bug_of_which_the_place_is_not_clear_is_refused(function, right):
     with pytest.raises(ValueError, match=r"bug: \['. = .'\] stands in [023] places of file.py"):
-        planted(SOURCE, Bug("bug", "file.py", function, right, "c = 3", "t::t"))
+        plant(SOURCE, Bug("bug", "file.py", function, right, "c = 3", "t::t"))
 
 
 NESTED = """
@@ -94,7 +94,7 @@ def outer():
 
 @pytest.mark.parametrize(("line", "name"), [(2, "outer"), (3, "inner"), (4, "inner"), (5, "outer")])
 def test_a_line_is_of_the_innermost_function_around_it(line, name):
-    assert exercises.around(ast.parse(NESTED), line).name == name
+    assert exercises.enclosing_function(ast.parse(NESTED), line).name == name
 
 
 def test_the_words_are_plain_text():
@@ -105,7 +105,7 @@ def test_the_words_are_plain_text():
 
 
 def test_all_are_drawn_and_nothing_else_is_there():
-    drawn = exercises.drawn()
+    drawn = exercises.read_drawn()
     assert sorted(drawn) == sorted(each.anchor for each in ALL)
     wanted = {f"{each.anchor}.png" for each in ALL if not drawn[each.anchor]["ended"]}
     wanted |= {entry["as_it_is"] for entry in drawn.values()} | {exercises.DRAWN.name}
@@ -117,7 +117,7 @@ def test_all_are_drawn_and_nothing_else_is_there():
 def test_what_is_drawn_is_this_bug_in_a_script_of_its_paper(each):
     # if this fails, run python reproduce/tools/planted.py with its address, and
     # reproduce/tools/pages.py
-    entry = exercises.drawn()[each.anchor]
+    entry = exercises.read_drawn()[each.anchor]
     assert (entry["script"], entry["patch"]) == (each.script, exercises.digest(each.name))
     assert each.script.startswith(each.anchor.split("-")[0])
     assert 0 <= entry["changed"] <= entry["numbers"]
@@ -125,4 +125,4 @@ def test_what_is_drawn_is_this_bug_in_a_script_of_its_paper(each):
 
 
 def test_most_show():
-    assert sum(not exercises.looks_the_same(*each) for each in exercises.drawn().items()) >= 40
+    assert sum(not exercises.looks_the_same(*each) for each in exercises.read_drawn().items()) >= 40

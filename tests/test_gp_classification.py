@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import multivariate_normal, norm
 
 from models.covariance import squared_exponential
-from models.gp_classification import GPClassification, at_beta, draw_q, log_ratio
+from models.gp_classification import GPClassification, draw_q, log_ratio, temper
 from models.interface import U, grad_U
 
 N = 6
@@ -52,13 +52,13 @@ def test_gradient_is_that_of_U(seed, beta, scale):
 def test_log_ratio_is_the_difference_of_L():
     x = 3 * RNG.standard_normal(N)
     for model in models(0.4):
-        difference = U(x, at_beta(model, 0.0)) - U(x, at_beta(model, 1.0))
+        difference = U(x, temper(model, 0.0)) - U(x, temper(model, 1.0))
         assert log_ratio(x, model) == pytest.approx(difference, rel=1e-12)
 
 
 def test_at_beta_changes_beta_alone():
     model = models(0.4)[1]
-    other = at_beta(model, 0.9)
+    other = temper(model, 0.9)
     assert other.beta == 0.9
     for field in GPClassification._fields:
         if field != "beta":

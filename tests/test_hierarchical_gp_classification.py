@@ -9,7 +9,11 @@ from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc import H1, H2, sshmc
 from models import interface
 from models.covariance import squared_exponential
-from models.hierarchical_gp_classification import HierarchicalGPClassification, kernel, whitened
+from models.hierarchical_gp_classification import (
+    HierarchicalGPClassification,
+    kernel,
+    whiten_matrix,
+)
 
 NUGGET = 0.01
 
@@ -106,7 +110,8 @@ def test_whitened_is_symmetric(model):
     Phi = interface.precompute_phi(PHI, model)
     inverse = np.linalg.inv(np.linalg.cholesky(K_of(Z, PHI)))
     D = Phi.D + np.tril(Phi.D, -1).T
-    np.testing.assert_allclose(whitened(Phi.D, Phi), inverse @ D @ inverse.T, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(whiten_matrix(Phi.D, Phi), inverse @ D @ inverse.T, rtol=0,
+                               atol=1e-10)
 
 
 # The posterior of two cases, exactly: P(y | phi) is the probability of an orthant

@@ -29,7 +29,7 @@ def test_a_share_of_many_has_the_binomial_error():
 
 def test_the_fit_is_the_mode_with_priors_of_standard_deviation_5():
     cases = illustrative(3, 5.0)
-    model, fit = illustration.fitted(cases)
+    model, fit = illustration.fit_cases(cases)
     X = np.c_[np.ones(100), cases.X]
     gradient = fit.q / 25 - X.T @ (cases.y - 1 / (1 + np.exp(-X @ fit.q)))
     assert np.abs(gradient).max() < 1e-8  # Newton's method stops at 1e-10

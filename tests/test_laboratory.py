@@ -57,8 +57,8 @@ def array(found):
 def test_what_is_said_of_what_was_computed_is_up_to_date(author):
     kept = KEPT[author]
     # if this fails, run python reproduce/tools/laboratory.py and then reproduce/tools/pages.py
-    assert laboratory_page.path(author).read_text() == laboratory_page.written(
-        laboratory_page.described(ROOMS[author].LABORATORY, kept["rows"], kept["shapes"],
+    assert laboratory_page.path(author).read_text() == laboratory_page.write_json(
+        laboratory_page.describe(ROOMS[author].LABORATORY, kept["rows"], kept["shapes"],
                                   kept["settings"], kept["blas"]))
     controls = ROOMS[author].LABORATORY.controls
     assert len(kept["settings"]) == math.prod(len(control.values) for control in controls)
@@ -69,7 +69,7 @@ def test_a_setting_computed_again_is_the_stored_one(author, values, monkeypatch)
     room, kept = ROOMS[author], KEPT[author]
     if author == "shahbaba":  # its curves are those of all settings
         monkeypatch.setattr(room, "EPS", (values["eps"],))
-    again = laboratory_page.stored(room.setting(**values))
+    again = laboratory_page.to_stored(room.setting(**values))
     monkeypatch.undo()
     here = kept["settings"][laboratory_page.place(kept,
                                                   laboratory_page.indices(room.LABORATORY, values))]
@@ -476,7 +476,7 @@ TOY = Laboratory("about", ("one", "other"),
 
 
 def test_a_grid_is_computed_in_its_order_and_what_is_the_same_is_kept_once():
-    kept = laboratory_page.computed(TOY)
+    kept = laboratory_page.compute_all(TOY)
     assert [setting["numbers"][0][0] for setting in kept["settings"]] == [11, 21, 31, 12, 22, 32]
     assert len(kept["shapes"]) == 2 + 3
     assert kept["presets"] == [{"label": "first", "at": [1, 2]}]
@@ -509,7 +509,7 @@ def test_the_command_stores_and_draws_what_is_named(tmp_path, monkeypatch, capsy
 def test_settings_have_the_same_rows():
     other = TOY._replace(setting=lambda a, b: Setting([], {f"row {a}": [a, b]}))
     with pytest.raises(ValueError, match=r"must have the same rows, but \{'a': 2.0, 'b': 10\} has"):
-        laboratory_page.computed(other)
+        laboratory_page.compute_all(other)
 
 
 @pytest.mark.parametrize(("value", "expected"), [
@@ -518,18 +518,19 @@ def test_settings_have_the_same_rows():
     (1e5, "10⁵"), (99000.0, "99000"), (1e-3, "0.001"),
 ])
 def test_a_number_of_a_sentence(value, expected):
-    assert laboratory_page.said(value) == expected
+    assert laboratory_page.show(value) == expected
 
 
 def test_numbers_are_stored_with_so_many_digits():
-    assert laboratory_page.rounded([1.0, 0.1234567, -math.inf, (math.nan, 123456.7)]) == [
+    assert laboratory_page.round_numbers([1.0, 0.1234567, -math.inf, (math.nan, 123456.7)]) == [
         1, 0.12346, None, [None, 123460.0]]
-    assert laboratory_page.rounded(np.array([2e9, 7.0]), 1e9) == [None, 7]
-    assert laboratory_page.running(3, 2) == [3, 4] and laboratory_page.running([5], 1) == [5]
+    assert laboratory_page.round_numbers(np.array([2e9, 7.0]), 1e9) == [None, 7]
+    assert laboratory_page.expand_range(3, 2) == [3, 4] and laboratory_page.expand_range([5],
+                                                                                         1) == [5]
 
 
 def test_the_picture_without_a_script_has_what_is_there_in_the_end():
-    kept = laboratory_page.computed(TOY._replace(setting=lambda a, b: Setting(
+    kept = laboratory_page.compute_all(TOY._replace(setting=lambda a, b: Setting(
         [Series(0, "dots", 0, [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0], [0, 1, 1, 2],
                 full=[0, 1, 2, 2])], {"sum": [a, b]}, 2)))
     (ax,) = laboratory_page.picture(kept).axes
@@ -548,7 +549,7 @@ def test_each_series_of_a_picture_is_in_its_panel_and_has_its_samplers_colour():
             Series(1, "chain", 0, 5, [a, b]),
             Series(1, "bands", 2, [1.0, 4.0], [2.0, 8.0])], {"sum": [a, b, 0.0]}, 2)
 
-    kept = laboratory_page.computed(TOY._replace(
+    kept = laboratory_page.compute_all(TOY._replace(
         samplers=("one", "other", "third"), setting=setting, says=lambda number: [],
         presets=(Preset("first", {"a": 2.0, "b": 30}), Preset("second", {"a": 1.0, "b": 10})),
         panels=(Panel("left", "here", "there", ()), Panel(
@@ -583,7 +584,7 @@ def test_each_series_of_a_picture_is_in_its_panel_and_has_its_samplers_colour():
 
 @pytest.mark.parametrize("end, clipped", [(3.0, False), (2.0, False), (3.5, True), (-0.5, True)])
 def test_a_mark_on_the_frame_is_drawn_whole(end, clipped):
-    kept = laboratory_page.computed(TOY._replace(setting=lambda a, b: Setting(
+    kept = laboratory_page.compute_all(TOY._replace(setting=lambda a, b: Setting(
         [Series(0, "path", 0, [1.0, 2.0, end], [1.0, 2.0, 3.0])], {"sum": [a, b]}, 2)))
     kept["panels"][0]["box"] = [0.0, 3.0, 0.0, 3.0]
     (ax,) = laboratory_page.picture(kept).axes

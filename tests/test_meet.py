@@ -29,12 +29,12 @@ from reproduce.beyond.rivals.comparison_problems import (
     SURROGATE,
 )
 from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence
-from reproduce.beyond.rivals.moments import ENOUGH, Together, as_one, distance, moments, together
+from reproduce.beyond.rivals.moments import ENOUGH, Together, as_one, combine, distance, moments
 from reproduce.beyond.rivals.non_centred_gp import NonCentredGP
 from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.beyond.rivals.surrogate_gp import (
     GivenSurrogate,
-    at,
+    factorise_phi,
     latent,
     surrogate_gp,
     whitened_latent,
@@ -119,7 +119,7 @@ def test_the_surrogate_density_is_the_joint_one_with_its_jacobian(gp):
     rng, noise = np.random.default_rng(3), 0.4
     g, eta, found = rng.standard_normal(5), rng.standard_normal(5), []
     for phi in (PHI, np.array([-0.2, 0.1])):
-        here = at(phi, g, noise, model)
+        here = factorise_phi(phi, g, noise, model)
         x = latent(eta, here)
         np.testing.assert_allclose(whitened_latent(x, here), eta, rtol=0, atol=1e-10)
         # p(phi, x, y) N(g; x, s I) |dx / d eta|, of which eta'eta / 2 is the same everywhere
@@ -238,7 +238,7 @@ def test_the_posterior_of_two_cases_is_that_of_their_evidence(method, setting, n
 
 
 def test_all_methods_sample_the_same_posterior_of_the_logistic_problem():
-    found = {method: together([meeting.chain(LOGISTIC, ILLUSTRATIVE, method, setting, n, 100,
+    found = {method: combine([meeting.chain(LOGISTIC, ILLUSTRATIVE, method, setting, n, 100,
                                              7)], 1)
              for method, setting, n in ((SSHMC, [0.8, 1, 0.8, 4], 8000), (RMHMC, [0.8, 3], 3000),
                                         (MAPPING, [2.0, 0, 2], 3000))}
@@ -646,7 +646,7 @@ def made_up():
                             "per": {"work": per + 1.0, "gradients": per, "densities": per,
                                     "factorisations": None, "second": per + 4.0},
                             "set-up": 50.0, "pilots": 160.0}
-        result[name] = script.judged(name, rows)
+        result[name] = script.add_distances(name, rows)
     return result
 
 
@@ -654,7 +654,7 @@ def moved(result, name, method, **fields):
     """Return the result with another Together of one row, judged again."""
     rows = dict(result[name])
     rows[method] = rows[method] | {"together": rows[method]["together"]._replace(**fields)}
-    return result | {name: script.judged(name, rows)}
+    return result | {name: script.add_distances(name, rows)}
 
 
 def changed(result):
@@ -723,7 +723,7 @@ def test_a_row_of_short_chains_cannot_be_told_and_is_not_void():
 def test_ep_is_compared_in_deviations_and_judged_by_itself():
     what = "digits: EP's posterior, largest shift of log l or log sigma in deviations"
     result = moved(made_up(), DIGITS, MAPPING, mean=np.array([0.1, -0.5]), sd=np.array([1.0, 2.0]))
-    shift, ratio = script.apart(result[DIGITS])
+    shift, ratio = script.ep_shifts(result[DIGITS])
     assert shift[1].value == pytest.approx(-0.5)
     assert shift[1].se == pytest.approx(0.02 * 2**0.5)
     assert ratio[1].value == pytest.approx(np.log(2))
@@ -734,7 +734,7 @@ def test_ep_is_compared_in_deviations_and_judged_by_itself():
 def test_the_deviations_are_those_of_the_exact_posterior():
     result = moved(made_up(), DIGITS, NUTS, sd=np.full(4, 2.0))
     result = moved(result, DIGITS, MAPPING, mean=np.array([0.1, -0.5]), sd=np.array([1.0, 3.0]))
-    shift, ratio = script.apart(result[DIGITS])
+    shift, ratio = script.ep_shifts(result[DIGITS])
     assert [each.value for each in shift] == pytest.approx([0.05, -0.25], rel=1e-12)
     assert shift[0].se == pytest.approx(0.02 * 2**0.5 / 2, rel=1e-12)
     assert [each.value for each in ratio] == pytest.approx(np.log([1 / 2, 3 / 2]), rel=1e-12)
@@ -764,7 +764,7 @@ def test_the_second_of_two_may_be_too_short_and_the_first_may_not():
     few = {"ess": np.full(4, 5 * ENOUGH - 1.0)}
     for method, silent in ((RMHMC, False), (SSHMC, True)):
         result = moved(made_up(), DIGITS, method, **few)
-        found = script.faster(result, DIGITS, SSHMC, RMHMC)
+        found = script.log_ess_ratio(result, DIGITS, SSHMC, RMHMC)
         assert np.isnan(found.value) == silent and (silent or found.value == 1)
 
 

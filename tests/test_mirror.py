@@ -19,17 +19,17 @@ from reproduce.harness.mirrors import (
     SILENT,
     TAG,
     algorithms,
-    departing,
     departures,
     entry,
     every_mirror,
+    files_with_departures,
     mirrors,
     source,
     table_of_departures,
     variant,
     with_departures,
 )
-from reproduce.harness.tables import escaped
+from reproduce.harness.tables import escape
 from reproduce.tools.pages import readmes
 
 FOUND = every_mirror()
@@ -262,7 +262,7 @@ def departing_tests():
     return found
 
 
-@pytest.mark.parametrize("path", departing(), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", files_with_departures(), ids=lambda p: p.stem)
 def test_every_departure_has_a_test_that_fails_for_the_printed_version(path):
     tests = departing_tests()
     for departure in departures(path):
@@ -273,7 +273,7 @@ def test_every_departure_has_a_test_that_fails_for_the_printed_version(path):
 
 
 def test_every_such_test_belongs_to_a_departure():
-    named = {departure.test for path in departing() for departure in departures(path)}
+    named = {departure.test for path in files_with_departures() for departure in departures(path)}
     assert set(departing_tests()) <= named
 
 
@@ -318,14 +318,14 @@ def test_a_table_has_the_departures_of_the_papers_algorithms_and_models():
     for author in ("paquet", "shahbaba", "zhang"):
         table = table_of_departures(author).splitlines()
         assert table[0].count("|") == table[1].count("|") == 6
-        files = [path for path in departing() if author.capitalize() in source(path)]
+        files = [path for path in files_with_departures() if author.capitalize() in source(path)]
         expected = [departure for path in files for departure in departures(path)]
         assert len(table) == 2 + len(expected)
         for departure in expected:
-            (row,) = (row for row in table if escaped(departure.theirs) in row
-                      and escaped(departure.where) in row)
+            (row,) = (row for row in table if escape(departure.theirs) in row
+                      and escape(departure.where) in row)
             cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]]
-            assert cells[1:4] == [*map(escaped, (departure.theirs, departure.ours, departure.why))]
+            assert cells[1:4] == [*map(escape, (departure.theirs, departure.ours, departure.why))]
             assert departure.test.rpartition("::")[2] in row
             assert len(re.findall(r"(?<!\\)\|", row)) == 6
             assert f"(../../{departure.test.split('::')[0]} " in row or departure.test == LABEL

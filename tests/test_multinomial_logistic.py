@@ -11,7 +11,7 @@ from models.interface import (
     grad_U,
     hessian,
     log_likelihood,
-    part,
+    select_cases,
 )
 from models.logistic_regression import LogisticRegression
 from models.multinomial_logistic import BLOCK, MultinomialLogistic
@@ -104,7 +104,7 @@ def test_entropy():
 
 def test_a_part_may_have_a_share_of_the_prior():
     model = problem(40)[2]
-    half = part(model, np.arange(3), 0.5)
+    half = select_cases(model, np.arange(3), 0.5)
     np.testing.assert_array_equal(half.precision, model.precision / 2)
 
 
@@ -112,12 +112,12 @@ def test_parts_add_up_and_one_has_the_prior():
     model = problem(100)[2]
     cases = np.arange(0, 100, 3)
     others = np.setdiff1d(np.arange(100), cases)
-    zero, one = part(model, cases, 1.0), part(model, others, 0.0)
+    zero, one = select_cases(model, cases, 1.0), select_cases(model, others, 0.0)
     assert U(THETA, zero) + U(THETA, one) == pytest.approx(U(THETA, model), rel=1e-14)
     np.testing.assert_allclose(grad_U(THETA, zero) + grad_U(THETA, one), grad_U(THETA, model),
                                rtol=1e-12)
     assert U(THETA, one) == pytest.approx(-log_likelihood(THETA, one), rel=1e-15)
-    assert U(THETA, part(model, cases[:0], 0.0)) == 0.0
+    assert U(THETA, select_cases(model, cases[:0], 0.0)) == 0.0
 
 
 GOOD = dict(X=np.arange(6.0).reshape(3, 2), y=[0, 1, 2], K=3, sigma_alpha=5.0, sigma_beta=5.0)

@@ -15,8 +15,8 @@ from reproduce.harness.tables import (
     claims_of_a_paper,
     contents,
     counts,
-    escaped,
-    filled,
+    escape,
+    fill_blocks,
     joint_tests,
     markdown,
     pages,
@@ -24,7 +24,7 @@ from reproduce.harness.tables import (
     row,
     score,
     speed,
-    worded,
+    verdict_and_reason,
 )
 from reproduce.shahbaba.printed import PROBLEMS
 from reproduce.wang.printed import ROWS
@@ -132,13 +132,13 @@ def test_what_has_not_been_run_is_named_and_when_its_results_come_it_is_not():
 
 def test_what_is_inconclusive_is_shown_with_its_reason():
     one = claim("z", "inconclusive", "order", undecided="a * b are few; 9 times the runs")
-    assert worded(one) == "inconclusive: a * b are few; 9 times the runs"
-    assert worded(claim("z", "agrees", "order")) == "agrees"
+    assert verdict_and_reason(one) == "inconclusive: a * b are few; 9 times the runs"
+    assert verdict_and_reason(claim("z", "agrees", "order")) == "agrees"
 
 
 def test_markup_in_a_cell_is_no_markup():
-    assert escaped("pi*_x < |y|") == "pi\\*\\_x \\< \\|y\\|"
-    assert markdown(["a", "b"], [["x|y", escaped("x|y")]])[-1] == "| x\\|y | x\\|y |"
+    assert escape("pi*_x < |y|") == "pi\\*\\_x \\< \\|y\\|"
+    assert markdown(["a", "b"], [["x|y", escape("x|y")]])[-1] == "| x\\|y | x\\|y |"
 
 
 # Blocks
@@ -147,10 +147,10 @@ def test_markup_in_a_cell_is_no_markup():
 def test_only_what_stands_between_the_markers_is_written():
     page = ("a\n<!-- one -->\nstale\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
             "<!-- /other -->\n<!-- one -->\n<!-- /one -->\n")
-    new = filled(page, {"one": lambda: "got"})
+    new = fill_blocks(page, {"one": lambda: "got"})
     assert new == ("a\n<!-- one -->\ngot\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
                    "<!-- /other -->\n<!-- one -->\ngot\n<!-- /one -->\n")
-    assert filled(new, {"one": lambda: "got"}) == new
+    assert fill_blocks(new, {"one": lambda: "got"}) == new
 
 
 @pytest.mark.parametrize("page", ["<!-- one -->\nx\n", "x\n<!-- /one -->\n",
@@ -158,7 +158,7 @@ def test_only_what_stands_between_the_markers_is_written():
                                   "text <!-- one -->\n<!-- /one -->\n"])
 def test_a_block_without_its_end_is_refused(page):
     with pytest.raises(ValueError, match="every block 'one' must be between the lines"):
-        filled(page, {"one": lambda: ""})
+        fill_blocks(page, {"one": lambda: ""})
 
 
 def test_the_speed_table_is_a_record_of_benchmarks():
@@ -230,4 +230,4 @@ def test_a_stale_block_is_noticed(author):
     for block in found:
         inside = block.start() + len(block[0].splitlines()[0])
         stale = page[:inside] + page[inside:].replace("a", "A", 1)
-        assert stale != page and filled(stale, blocks) == page
+        assert stale != page and fill_blocks(stale, blocks) == page

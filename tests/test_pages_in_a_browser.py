@@ -346,7 +346,7 @@ def test_without_javascript_text_code_and_departures_are_there(opened, author):
             assert line.text.strip() in shown
     departures = page.locator(".dp")
     said = departures.all_inner_texts()
-    for _, departure, where in page_layout.placed(author):
+    for _, departure, where in page_layout.departures_on_page(author):
         if where is None or where.author == author:  # else it is at its line on another page
             assert any(departure.where in text for text in said)
     assert departures.first.is_visible()
@@ -479,7 +479,7 @@ def test_a_picture_has_a_mark_for_every_point_that_is_there(opened, author):
             if shape[0] != panel:
                 continue
             n = next(len(each) for each in shape[3:5] if isinstance(each, list))
-            x, y, born, gone, _ = (laboratory_page.running(each, n) for each in shape[3:8])
+            x, y, born, gone, _ = (laboratory_page.expand_range(each, n) for each in shape[3:8])
             there = [k for k in range(n) if (not born or born[k] <= last)
                      and (not gone or gone[k] > last)]
             seen = [k for k in there if x[k] is not None and y[k] is not None]

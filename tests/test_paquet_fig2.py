@@ -113,7 +113,7 @@ class Stored:
 
 def test_every_panel_gets_its_own_runs_and_times(monkeypatch):
     experiment = Stored()
-    monkeypatch.setattr(script, "bridged", lambda *of: of)
+    monkeypatch.setattr(script, "bridge_estimate", lambda *of: of)
     result = script.run(experiment, digits_3v5())
     for k, (p, method) in enumerate(script.METHODS.items()):
         B = script.TEMPERATURES["smoke"][p]

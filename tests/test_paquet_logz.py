@@ -109,7 +109,7 @@ def test_points_of_importance_sampling_are_summarised_as_runs_are():
     # the same points, whose weights are not kept
     summary = script.estimate("IS from q", DIGITS, 2, 1, 500, 3)
     assert summary.keys() == {"log_Z", "standard_error", "effective_runs", "runs"}
-    model = script.annealed(DIGITS, 2, True)
+    model = script.anneal(DIGITS, 2, True)
     points = script.ais(model, np.array([0.0, 1.0]), script.HMC(1e-3, 1), 500,
                         np.random.default_rng(3)).log_weights
     weights = np.exp(points)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reproduce.paquet.digits import digits_3v5
-from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
+from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
 
 # Section 5, and the inputs of Algorithm 1
 TEXT = """
@@ -57,7 +57,7 @@ def test_fewer_cases_are_evenly_spaced(N, kept):
 
 def test_annealing_starts_from_q_or_from_the_prior():
     K, y, q = problem(DIGITS, 5)
-    from_q, from_prior = annealed(DIGITS, 5, True), annealed(DIGITS, 5, False)
+    from_q, from_prior = anneal(DIGITS, 5, True), anneal(DIGITS, 5, False)
     np.testing.assert_array_equal(from_q.tau, q.tau)
     np.testing.assert_array_equal(from_prior.tau, 0)
     for model in (from_q, from_prior):

@@ -20,7 +20,7 @@ from reproduce.harness.files import Data
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.paquet import costs, rivals
-from reproduce.paquet.costs import Row, averaged, best, cost, deviate, put_together, trusted
+from reproduce.paquet.costs import Row, average, best, cost, deviate, is_trusted, put_together
 from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.problem import KERNELS
 
@@ -44,7 +44,7 @@ MANY = {"AISq-ellipse": 150, "AIS-ellipse": 150, "AISq-RMHMC": 25, "AIS-RMHMC": 
 @pytest.mark.parametrize("method", rivals.METHODS)
 def test_every_method_finds_the_evidence_of_three_cases(method):
     found = rivals.estimate(method, DIGITS, list(THREE), ONE_RUN[method], MANY.get(method, 6), 1)
-    log_Z = averaged(method, found["log_Z"])
+    log_Z = average(method, found["log_Z"])
     # 4 standard errors, of fixed seeds; those of six runs are themselves a third off
     assert abs(log_Z.value - exact()) < 4 * log_Z.se
     assert log_Z.se < 0.12  # so that an error of a half would be seen
@@ -58,7 +58,7 @@ def test_many_draws_of_q_at_once_are_what_they_are_one_by_one(monkeypatch):
     monkeypatch.setattr(rivals, "CHUNK", 3)
     annealed = rivals.model(DIGITS, THREE, True)
     ours, theirs = np.random.default_rng(2), np.random.default_rng(2)
-    found = rivals.at_draws_of_q(annealed, 7, ours)
+    found = rivals.log_ratios_of_q(annealed, 7, ours)
     expected = [log_ratio(draw_q(annealed, theirs), annealed) for _ in range(7)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)  # rounding
 
@@ -94,7 +94,7 @@ def test_every_annealing_has_its_start_its_ladder_and_its_kernel(monkeypatch):
 def test_the_first_temperature_is_harmless_where_the_likelihood_is_a_step():
     place = (8, 2.0, 9.0)
     annealed = rivals.model(DIGITS, place, True)
-    spread = rivals.at_draws_of_q(annealed, 100, np.random.default_rng(0)).std()
+    spread = rivals.log_ratios_of_q(annealed, 100, np.random.default_rng(0)).std()
     assert spread > 1e4  # or this would see nothing
     assert rivals.first_temperature(DIGITS, place, "AISq") == 1 / spread
     assert geometric_ladder(5, 1 / spread)[1] == 1 / spread
@@ -119,7 +119,7 @@ def test_a_bridge_is_from_those_draws_and_a_chain_after_its_warm_up(monkeypatch)
     assert asked["n"] == 330
     np.testing.assert_array_equal(asked["x0"], rivals.model(DIGITS, THREE, True).mu)
     np.testing.assert_array_equal(asked["target"], np.arange(30.0, 330.0))
-    same = rivals.at_draws_of_q(rivals.model(DIGITS, THREE, True), 1000, np.random.default_rng(3))
+    same = rivals.log_ratios_of_q(rivals.model(DIGITS, THREE, True), 1000, np.random.default_rng(3))
     np.testing.assert_array_equal(asked["proposal"], same)
 
 
@@ -162,7 +162,7 @@ def test_operations_by_hand():
 
 def test_operations_of_rmhmc_are_those_that_are_counted():
     kernel = KERNELS["RMHMC"]
-    (twin,) = [case for count in operations.stored("paquet") for case in count["cases"]
+    (twin,) = [case for count in operations.read_counts("paquet") for case in count["cases"]
                if case["name"] == "twin, RMHMC"]
     assert twin["sizes"] == ["N", "l_max", "f_max"]
     cubic = sum(Fraction(c) * kernel.l_max**steps * kernel.f_max**iterations
@@ -180,7 +180,8 @@ def test_the_clock_has_every_method_and_what_it_needs(monkeypatch):
     assert set(found["setup"]) == {f"{THREE}, q", f"{THREE}, prior", f"{THREE}, tilt",
                                    "(4, 2.0, 1.0), q", "(4, 2.0, 1.0), prior"}
     assert sizes == [("IS from q", 1000), ("tilting", 256)] * 3 + [("bridge", 1000)] * 3
-    assert [rivals.needed(m) for m in ("tilting", "bridge", "AIS-RMHMC")] == ["tilt", "q", "prior"]
+    assert [rivals.set_up_of(m) for m in ("tilting", "bridge", "AIS-RMHMC")] == ["tilt", "q",
+                                                                                 "prior"]
 
 
 def test_the_set_up_is_of_what_a_start_needs(monkeypatch):
@@ -203,7 +204,7 @@ def test_the_set_up_is_of_what_a_start_needs(monkeypatch):
 
 
 def test_a_time_is_that_of_a_unit(monkeypatch):
-    monkeypatch.setattr(rivals, "timed", lambda function: 512.0)
+    monkeypatch.setattr(rivals, "cpu_seconds", lambda function: 512.0)
     found = rivals.clock(DIGITS, [[list(THREE), ["tilting", "AISq-RMHMC"]]], 1)["seconds"]["unit"]
     assert found == {f"{THREE}, tilting": [2.0], f"{THREE}, AISq-RMHMC": [128.0]}
 
@@ -234,10 +235,10 @@ def test_rows_by_hand():
 
 
 def test_weights_are_averaged_and_bridges_their_logs():
-    assert averaged("bridge", [0.0, 2.0]) == pytest.approx((1.0, 1.0), rel=1e-12)
+    assert average("bridge", [0.0, 2.0]) == pytest.approx((1.0, 1.0), rel=1e-12)
     for method in rivals.METHODS:
         if method != "bridge":
-            assert averaged(method, [0.0, 2.0]).value == pytest.approx(
+            assert average(method, [0.0, 2.0]).value == pytest.approx(
                 logsumexp([0.0, 2.0]) - math.log(2), rel=1e-12)
 
 
@@ -255,8 +256,8 @@ def test_a_deviate_of_many_runs_is_normal_and_of_few_is_less():
 def test_what_is_to_be_trusted(method, field, good, bad):
     # everything else is as bad as can be, and does not matter
     row = Row(4, Measured(0.0), Measured(0.0), 9.9, Measured(9.9), 9.9, 0.0, Measured(1.0), 0.0)
-    assert trusted(method, row._replace(**{field: good}))
-    assert not trusted(method, row._replace(**{field: bad}))
+    assert is_trusted(method, row._replace(**{field: good}))
+    assert not is_trusted(method, row._replace(**{field: bad}))
 
 
 def test_costs_by_hand_and_the_least_of_them():
@@ -336,7 +337,7 @@ def test_every_problem_method_and_size_gets_its_own_runs(budget, monkeypatch):
     assert r["keys"] == [(6, *script.PAPER[1:]), (8, 2.0, 1.0), (8, 2.0, 2.0)]
     for (key, method, size), row in r["rows"].items():
         value = -key[0] - rivals.METHODS.index(method) - size / 1e6
-        assert row.log_Z == averaged(method, [value, value + 0.1])
+        assert row.log_Z == average(method, [value, value + 0.1])
         assert row.seconds.value == (1 + rivals.METHODS.index(method)) * size
         assert row.runs == 2 and row.z != 0.0
     seeds = [tuple(task["seed"]) for task in experiment.tasks]
@@ -344,7 +345,7 @@ def test_every_problem_method_and_size_gets_its_own_runs(budget, monkeypatch):
     for key in r["keys"]:
         q = rivals.problem(DIGITS, *key)[2]
         first = -key[0] - rivals.METHODS.index("tilting") + 3.0 - 256 / 1e6  # of its own stream
-        truth = averaged("tilting", [first + 0.1 * k for k in range(4)])
+        truth = average("tilting", [first + 0.1 * k for k in range(4)])
         assert r["truth"][key] == pytest.approx(truth, rel=1e-12)
         assert r["EP"][key][0] == pytest.approx((q.log_Z - truth.value, truth.se), rel=1e-12)
         assert r["k"][key].value == 0.25 and r["setup"][key]["q"] == 5.0
@@ -497,20 +498,20 @@ def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(budget
         script.run(experiment, digits_3v5())
     named = []
     monkeypatch.setattr(rivals, "Experiment", lambda name, _: named.append(name) or other)
-    found = rivals.bridged(other, DIGITS, N)
+    found = rivals.bridge_estimate(other, DIGITS, N)
     (task,) = other.tasks
     assert named == [script.NAME]
     assert task in [{k: v for k, v in each.items() if k != "cost"} for each in experiment.tasks]
     assert task["method"] == "bridge" and task["size"] == max(
         each["size"] for each in experiment.tasks if each["method"] == "bridge")
-    assert found == averaged("bridge", [Stored.value(task) + 0.1 * k
+    assert found == average("bridge", [Stored.value(task) + 0.1 * k
                                         for k in range(script.RUNS[budget])])
 
 
 def test_a_bridge_of_another_size_has_draws_of_its_own(monkeypatch):
     other = Stored("smoke")
     monkeypatch.setattr(rivals, "Experiment", lambda *_: other)
-    rivals.bridged(other, DIGITS, 60)
+    rivals.bridge_estimate(other, DIGITS, 60)
     assert other.tasks[0]["problem_key"] == [60, 4.85, 5.1] and other.tasks[0]["seed"][1] == 1
 
 
@@ -557,7 +558,7 @@ def test_where_the_others_break_there_is_a_place_for_it():
     rows = {(GRID[0], m, 1): row(m, spread=2.0, own=Measured(0.2, 0.01)) for m in rivals.METHODS
             if m not in ("AISq-RMHMC", "bridge")}
     rows |= {(GRID[0], "bridge", 1): row("bridge", z=4.5)}
-    assert script.against(made_up(rows), GRID[0], ["bridge", "tilting"]).value == -INF
+    assert script.log_cost_ratio(made_up(rows), GRID[0], ["bridge", "tilting"]).value == -INF
     assert script.verdict(made_up(rows), GRID[0], "bridge") == "void"
     assert script.verdict(made_up(rows), GRID[0], "tilting") == "broken"
     assert script.verdict(made_up(rows), GRID[0], "AISq-RMHMC") == "4e+02"
@@ -566,7 +567,7 @@ def test_where_the_others_break_there_is_a_place_for_it():
     rows[GRID[0], "bridge", 2] = row("bridge", own=Measured(0.5))
     assert script.verdict(made_up(rows), GRID[0], "bridge") == "void"
     unfit = {(GRID[0], "AISq-RMHMC", 1): row("", z=9.0)}
-    assert script.against(made_up(unfit), GRID[0], ["bridge"]).value == INF
+    assert script.log_cost_ratio(made_up(unfit), GRID[0], ["bridge"]).value == INF
 
 
 def test_a_table_says_what_is_not_to_be_trusted():

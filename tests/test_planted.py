@@ -135,7 +135,7 @@ def test_mirrors_stand_in_place_of_their_twins():
 
 
 def test_the_copy_has_the_code_and_nothing_that_is_made(tmp_path):
-    copy = planted.copied(tmp_path / "copy", True)
+    copy = planted.copy_project(tmp_path / "copy", True)
     assert not any((copy / name).exists() for name in planted.LEFT_OUT)
     assert "from algorithms.ep import ep" in (copy / "reproduce/paquet/problem.py").read_text()
     assert (copy / "algorithms/ep.py").read_bytes() == (
@@ -154,7 +154,7 @@ def test_a_picture_is_made_small():
     drawn, picture = io.BytesIO(), Image.new("RGB", (1296, 700), "white")
     picture.paste((204, 121, 167), (600, 300, 612, 312))
     picture.save(drawn, format="png")
-    found = Image.open(io.BytesIO(planted.small(drawn.getvalue())))
+    found = Image.open(io.BytesIO(planted.shrink(drawn.getvalue())))
     assert found.size == (planted.WIDTH, 467) and len(found.getcolors()) <= 256
     assert found.convert("RGB").getpixel((404, 204)) == (204, 121, 167)
 
@@ -191,7 +191,7 @@ def test_a_script_without_numbers_has_a_figure(same, said):
 
 def test_exercises_are_drawn_one_by_one(tmp_path, monkeypatch):
     monkeypatch.setattr(planted, "DRAWN", tmp_path / "exercises" / "drawn.json")
-    monkeypatch.setattr(planted, "copied", lambda folder, of_mirrors: of_mirrors)
+    monkeypatch.setattr(planted, "copy_project", lambda folder, of_mirrors: of_mirrors)
     picture = io.BytesIO()
     Image.new("RGB", (1296, 648)).save(picture, format="png")
     picture = picture.getvalue()
@@ -208,7 +208,7 @@ def test_exercises_are_drawn_one_by_one(tmp_path, monkeypatch):
     planted.draw(["paquet-1", "paquet-2"])
     planted.draw(["paquet-9"])
     monkeypatch.setattr(exercises, "DRAWN", planted.DRAWN)
-    found = exercises.drawn()
+    found = exercises.read_drawn()
     first = next(each for each in exercises.exercises("paquet") if each.anchor == "paquet-1")
     assert list(found) == ["paquet-1", "paquet-2", "paquet-9"]
     assert found["paquet-1"] == {"script": first.script, "as_it_is": f"{first.script}_mirror.png",
@@ -218,7 +218,7 @@ def test_exercises_are_drawn_one_by_one(tmp_path, monkeypatch):
     lost.add("paquet-1")
     planted.draw(["paquet-1"])  # its picture of before is no longer true
     assert {path.name for path in planted.DRAWN.parent.glob("paquet-*.png")} == {"paquet-9.png"}
-    found = exercises.drawn()
+    found = exercises.read_drawn()
     assert exercises.looks_the_same("paquet-9", found["paquet-9"])
     assert not exercises.looks_the_same("paquet-1", found["paquet-1"])
     (planted.DRAWN.parent / "paquet-9.png").write_bytes(b"another")

@@ -16,7 +16,7 @@ import time
 import pytest
 
 from models.jit import ROOT
-from reproduce.harness.exercises import PLANTED, bugs, planted
+from reproduce.harness.exercises import PLANTED, bugs, plant
 
 EVERY = bugs()
 BUGS = sorted(EVERY)
@@ -39,7 +39,7 @@ def status(copy, bug):
     """Plant a bug, run its test, take the bug back; return pytest's exit status."""
     path = copy / bug.path
     before = path.read_text()
-    path.write_text(planted(before, bug)[0])
+    path.write_text(plant(before, bug)[0])
     try:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-m", "", "-p", "no:cacheprovider", bug.test],
@@ -56,7 +56,7 @@ def test_every_bug_can_still_be_planted(path):
     source = (ROOT / path).read_text()
     for bug in EVERY.values():
         if bug.path == path:
-            wrong, changed = planted(source, bug)
+            wrong, changed = plant(source, bug)
             assert wrong != source and changed
             compile(wrong, path, "exec")
 

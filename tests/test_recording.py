@@ -13,7 +13,7 @@ import pytest
 
 from models.jit import ROOT
 from reproduce.harness import recording
-from reproduce.harness.mirrors import TAG, Line, departing, departures
+from reproduce.harness.mirrors import TAG, Line, departures, files_with_departures
 from reproduce.harness.papers import PAPERS
 from reproduce.tools import record
 
@@ -142,7 +142,7 @@ def flattened(value):
 
 @pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
 def test_every_replay_shows_a_departure_and_its_lines_fail(author, run):
-    tests = {departure.test.rpartition("::")[2] for path in departing()
+    tests = {departure.test.rpartition("::")[2] for path in files_with_departures()
              for departure in departures(path)}
     stored = committed(author)[run.name]
     assert len(stored["replays"]) == len(run.replays)
@@ -228,7 +228,7 @@ def test_a_replay_marks_the_lines_of_the_mirror(example):
     replay = recording.Replay("test_x", lambda ours, theirs: f"{theirs.result[0]}.",
                               example.summed, lines)
     run = recording.Run("A1", "about", example.summed, (), lambda mirror: mirror(1, 3.0))
-    function = recording.printed(run, replay)
+    function = recording.printed_version(run, replay)
     found, outcome = recording.record(run, function, run.call)
     assert [line for _, line, *_ in found["steps"]] == [0, 0, 1, 2, 4, 1, 5]
     assert outcome.result == (0.0, 3.0)
@@ -244,7 +244,7 @@ def test_a_tag_is_written_as_variant_reads_it(lines, written):
 
 def test_nothing_is_recorded_of_compiled_code():
     with pytest.raises(ValueError, match=r"so NUMBA_DISABLE_JIT must be 1.*record\.py"):
-        recording.recorded(RUNS[0][1])
+        recording.record_run(RUNS[0][1])
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), [
@@ -267,7 +267,7 @@ def test_what_has_changed(before, now, expected):
     (np.arange(10.0), {"shape": (10,), "ends": [0, 9]}),
 ])
 def test_how_a_value_is_stored(value, expected):
-    assert recording.shown(value) == expected
+    assert recording.to_shown(value) == expected
 
 
 def test_contours_are_where_the_energy_is():

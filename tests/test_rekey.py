@@ -104,7 +104,7 @@ def test_one_replicate_of_another_code_is_enough_to_compute_again(store):
     rekey.rekey([NAME])
     records = store()
     next(r for r in records if r["task"].get("method") == "HMC")["code"] = "old"
-    replicates.write(rekey.STORE / f"{NAME}.json.gz", replicates.packed(records))
+    replicates.write(rekey.STORE / f"{NAME}.json.gz", replicates.pack_records(records))
     rows, _ = rekey.rekey([NAME])
     assert [row[2] for row in rows] == ["HMC"] * 3
 

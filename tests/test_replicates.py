@@ -171,7 +171,7 @@ def test_a_stored_replicate_says_what_it_is(log, folder):
 
 def test_the_seconds_of_a_replicate_are_those_that_pass_in_it():
     start = time.perf_counter()
-    seconds = harness.recorded(nap, "code", {})["seconds"]
+    seconds = harness.make_record(nap, "code", {})["seconds"]
     assert 0.05 <= seconds <= time.perf_counter() - start
 
 
@@ -362,9 +362,9 @@ def test_recall_finds_a_replicate_by_its_task_whatever_its_code_and_computes_non
 def test_a_pack_is_the_same_bytes_in_any_order_and_on_any_day(log, monkeypatch):
     one = experiment()
     one.replicates(draw, tasks(log, [1, 2]))
-    before = harness.packed(one.used.values())
+    before = harness.pack_records(one.used.values())
     monkeypatch.setattr(time, "time", lambda: 1e9)
-    assert harness.packed(reversed(one.used.values())) == before
+    assert harness.pack_records(reversed(one.used.values())) == before
 
 
 def pressed(seed, log):

@@ -236,7 +236,7 @@ def test_how_a_command_ends_that_is_stopped(capsys, error, status, said):
     def stopped():
         raise error
 
-    assert run.orderly(stopped) == status
+    assert run.exit_status(stopped) == status
     assert capsys.readouterr().err == said
 
 
@@ -395,9 +395,9 @@ def test_times_of_several_processors_are_not_mixed_without_a_word():
     class Two:
         clocks = ("one", "another")
 
-    assert "several kinds of processors: one; another" in run.written("", [], Two)
+    assert "several kinds of processors: one; another" in run.write_report("", [], Two)
     Two.clocks = ("one",)
-    assert "processors" not in run.written("", [], Two)
+    assert "processors" not in run.write_report("", [], Two)
 
 
 UNDER_THREADS = """

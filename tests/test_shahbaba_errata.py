@@ -23,7 +23,7 @@ def made_up():
                     for key in keys for measure in MEASURES},
         "g": {key: printed.number(key[0], "g", key[1]) for key in keys},
         "s": {key: Measured(1.2, 0.01) for key in keys if key[1] != "HMC"},  # HMC has 20 / g > 1.4
-        "log": {(name, a, b, measure): Measured(errata.said(name, a, b, measure), 0.1)
+        "log": {(name, a, b, measure): Measured(errata.stated_sign(name, a, b, measure), 0.1)
                 for name in PROBLEMS for measure in MEASURES
                 for a in METHODS for b in METHODS if a != b},
     }
@@ -83,7 +83,7 @@ def test_no_order_of_two_printed_estimates_is_a_claim():
     result = made_up()
     for key in result["log"]:
         if key[0] == "Simulated":
-            result["log"][key] = Measured(-0.5 * errata.said(*key), 0.5)
+            result["log"][key] = Measured(-0.5 * errata.stated_sign(*key), 0.5)
     assert set(verdicts(errata, result).values()) == {"agrees"}
 
 
@@ -171,10 +171,10 @@ def test_the_log_of_a_ratio_by_hand():
 
 
 def test_what_the_text_says_of_a_comparison():
-    assert errata.said("Chess", "data", "normal", "tau_beta x g") == 1
-    assert errata.said("Chess", "data", "normal", "tau x g") == -1
-    assert errata.said("Simulated", "data", "normal", "tau x g") == -1  # bold type
-    assert errata.said("CTG", "HMC", "data", "tau x s") == -1
+    assert errata.stated_sign("Chess", "data", "normal", "tau_beta x g") == 1
+    assert errata.stated_sign("Chess", "data", "normal", "tau x g") == -1
+    assert errata.stated_sign("Simulated", "data", "normal", "tau x g") == -1  # bold type
+    assert errata.stated_sign("CTG", "HMC", "data", "tau x s") == -1
 
 
 # The paper's numbers themselves
@@ -220,7 +220,8 @@ def test_each_comparison_of_the_figure_is_in_its_place():
     result, keys = made_up(), [(name, *pair, measure) for name in PROBLEMS
                                for pair in errata.PAIRS for measure in MEASURES]
     for k, key in enumerate(keys):  # z of the text's order: 4, 1, and -2
-        result["log"][key] = Measured((0.4, 0.1, -0.2)[k % 3] * (errata.said(*key) or 1), 0.1)
+        result["log"][key] = Measured((0.4, 0.1, -0.2)[k % 3] * (errata.stated_sign(*key) or 1),
+                                      0.1)
     _, below = errata.figure(result).axes
     blue, orange, red = (errata.COLOURS[k] for k in (0, 1, 4))
     labels = [label.get_text() for label in below.get_yticklabels()]

@@ -9,7 +9,7 @@ from reproduce import shahbaba_fig3 as fig3
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.shahbaba.datasets import illustrative
-from reproduce.shahbaba.illustration import SLOPES, fitted
+from reproduce.shahbaba.illustration import SLOPES, fit_cases
 
 MODE = "largest |dU/dtheta_j| at the mode, in standard deviations"
 SECOND = "largest |U'' / J_jj - 1| at the mode"
@@ -51,7 +51,7 @@ def test_the_intervals():
 
 
 def test_a_profile_is_along_one_coordinate_in_standard_deviations():
-    model, fit = fitted(illustrative(1, 5.0))
+    model, fit = fit_cases(illustrative(1, 5.0))
     t = np.array([-2.0, 0.0, 1.5])
     for j in range(3):
         sd = fit.hessian[j, j] ** -0.5  # conditional on the other coordinates
@@ -68,7 +68,7 @@ def test_a_profile_is_along_one_coordinate_in_standard_deviations():
 def test_the_quantities_of_a_data_set_by_another_route():
     cases = illustrative(2, 5.0)
     found = fig3.one_data_set(cases, np.random.default_rng(4))
-    model, fit = fitted(cases)
+    model, fit = fit_cases(cases)
     off, rest = [], []
     for j in (1, 2):  # alpha is none of the paper's
         t = np.linspace(-2, 2, 2001)
@@ -102,7 +102,7 @@ def test_the_table_and_the_figure():
     assert [ax.get_xlabel() for ax in fig.axes[::2]] == [r"$\beta_1$", r"$\beta_2$", r"$\alpha$"]
     assert [ax.get_title().split("(")[1] for ax in fig.axes] == ["the paper's panel)"] * 2 + [
         "ours)"] * 4
-    model, fit = fitted(made_up()["cases"])
+    model, fit = fit_cases(made_up()["cases"])
     x, y = fig.axes[0].lines[0].get_data()
     q = fit.q.copy()
     q[1] = x[0]
@@ -112,7 +112,7 @@ def test_the_table_and_the_figure():
 
 def test_every_panel_has_u_and_its_approximation_along_its_own_coordinate():
     cases = made_up()["cases"]
-    model, fit = fitted(cases)
+    model, fit = fit_cases(cases)
     axes = np.reshape(fig3.figure({"cases": cases}).axes, (3, 2))
     for row, j in zip(axes, (1, 2, 0), strict=True):
         symbol = {1: r"\beta_1", 2: r"\beta_2", 0: r"\alpha"}[j]

@@ -7,7 +7,7 @@ from algorithms.shahbaba_split_hmc import split_data
 from judging import verdicts
 from models.interface import U, case_entropy, hessian
 from reproduce.beyond import shahbaba_multinomial as script
-from reproduce.beyond.rivals.moments import Together, as_one, distance, together
+from reproduce.beyond.rivals.moments import Together, as_one, combine, distance
 from reproduce.harness.claims import (
     UNMADE,
     Measured,
@@ -176,7 +176,7 @@ def test_a_rate_is_the_mean_probability_of_acceptance():
 
 @pytest.fixture(scope="module")
 def long(small):
-    return together([multinomial.chain("CTG", "HMC", [0.0, 1, 0.12, 60], 4000, 100, [1])], 9)
+    return combine([multinomial.chain("CTG", "HMC", [0.0, 1, 0.12, 60], 4000, 100, [1])], 9)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -184,7 +184,7 @@ def test_all_methods_sample_the_posterior_and_count_their_gradients(small, long,
     f, M, L = (0.3, 2, 60) if "data" in method else (0.0, 1, 60)
     found = multinomial.chain("CTG", method, [f, M, 0.12, L], 1500, 100, [2])
     assert found["n"] == 1500 and found["rate"] > 0.5 and found["divergences"] == 0
-    z, se = distance(together([found], 9), long, 9)
+    z, se = distance(combine([found], 9), long, 9)
     assert as_one(z, 18) < 4 and se == 0
     # one more at the start, of 1600 transitions
     assert found["gradients"] / 1500 == pytest.approx((f * M + 1 - f) * L, abs=7e-4)

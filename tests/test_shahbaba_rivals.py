@@ -8,16 +8,16 @@ from scipy.stats import norm
 
 from algorithms.map_estimate import map_estimate
 from algorithms.shahbaba_split_hmc import normal_approximation
-from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, part
+from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, select_cases
 from models.logistic_regression import LogisticRegression
 from reproduce.beyond import shahbaba_rivals as script
 from reproduce.beyond.rivals.moments import (
     Together,
     as_one,
+    combine,
     distance,
     log_efficiency,
     moments,
-    together,
     worst,
 )
 from reproduce.harness.claims import Measured, judge
@@ -27,7 +27,7 @@ from reproduce.harness.style import plt
 from reproduce.shahbaba import rivals
 from reproduce.shahbaba.datasets import load
 from reproduce.shahbaba.printed import METHODS, PROBLEMS
-from reproduce.shahbaba.whitened import original, whitened, whitened_problem
+from reproduce.shahbaba.whitened import original, whiten, whitened_problem
 
 SMALL = "illustrative data of slope 5, seed 1"
 
@@ -44,14 +44,14 @@ def problem():
 
 def test_the_hessian_at_the_mode_is_the_identity(problem):
     model, fit = problem
-    C = whitened(model, fit).C
+    C = whiten(model, fit).C
     # the Hessian is that of the mode to rounding
     np.testing.assert_allclose(C.T @ hessian(fit.q_hat, model) @ C, np.eye(3), rtol=0, atol=1e-12)
 
 
 def test_energies_and_gradients_are_those_of_q(problem):
     model, fit = problem
-    new, z, h = whitened(model, fit), np.array([0.5, -1.0, 2.0]), 1e-5
+    new, z, h = whiten(model, fit), np.array([0.5, -1.0, 2.0]), 1e-5
     q = original(z[None], new)[0]
     np.testing.assert_allclose(q, fit.q_hat + fit.Z @ (z / fit.w), rtol=1e-14)
     assert U(z, new) == U(q, model)
@@ -71,7 +71,8 @@ def test_the_parts_of_a_split_add_up(problem):
     assert U(z, split.R_0) + U(z, split.R_1) == pytest.approx(U(z, new), rel=1e-14)
     cases = split.cases
     np.testing.assert_array_equal(cases, np.sort(np.argsort(-case_entropy(fit.q_hat, model))[:30]))
-    assert U(z, part(new, cases, 0.0)) == U(original(z[None], new)[0], part(model, cases, 0.0))
+    assert U(z, select_cases(new, cases, 0.0)) == U(original(z[None], new)[0],
+                                                    select_cases(model, cases, 0.0))
     assert U(z, normal) == pytest.approx(z @ z / 2, rel=1e-14)
 
 
@@ -89,12 +90,12 @@ def small(monkeypatch):
 
 
 def test_all_methods_sample_the_same_posterior(small):
-    long = together([rivals.chain("CTG", rivals.MASS, [0.9, 2], 40_000, 100, 1)], 3)
+    long = combine([rivals.chain("CTG", rivals.MASS, [0.9, 2], 40_000, 100, 1)], 3)
     for method in rivals.OURS:
         setting = [0.5, 4] if method in METHODS else [0.9, 2]
         found = rivals.chain("CTG", method, setting, 10_000, 100, 2)
         assert found["n"] == 10_000 and found["rate"] > 0.5
-        z, se = distance(together([found], 3), long, 3)
+        z, se = distance(combine([found], 3), long, 3)
         assert as_one(z, 6) < 4 and se == 0
         # L gradients a transition; data splitting has (f M + 1 - f) L; one more at the start
         wanted = setting[1] * (2.0 if "data" in method else 1.0)
@@ -166,7 +167,7 @@ def test_sixteen_settings_with_the_papers_among_them():
 def test_a_pilot_is_the_worst_ess_per_gradient_of_its_chain(small):
     of = dict(name="CTG", method="HMC", setting=[0.3, 4], seed=3)
     found, whole = rivals.pilot(n=40, **of), rivals.chain(n=40, burn_in=0, **of)
-    both = together([whole], len(whole["mean"]))
+    both = combine([whole], len(whole["mean"]))
     assert found["rate"] == whole["rate"]
     assert found["efficiency"] == min(*both.ess, *both.ess_squares) / whole["gradients"]
 
@@ -208,7 +209,7 @@ def test_a_chain_of_nuts_has_its_own_gradients_and_those_of_its_adaptation(small
 
 
 def test_moments_are_kept_to_eight_digits():
-    assert rivals.shortened({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
+    assert rivals.shorten({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
         "mean": [0.33333333, -6666666700.0], "n": 7, "rate": 1 / 3}
 
 
@@ -434,14 +435,14 @@ def test_the_table_and_the_figure_have_every_row():
 
 
 def test_worst_is_over_values_and_squares():
-    assert worst(together([one(200.0, 50.0, 1.0)], 3)) == pytest.approx(50)
-    assert worst(together([one(20.0, 50.0, 1.0)], 3)) == pytest.approx(20)
+    assert worst(combine([one(200.0, 50.0, 1.0)], 3)) == pytest.approx(50)
+    assert worst(combine([one(20.0, 50.0, 1.0)], 3)) == pytest.approx(20)
 
 
 def test_moments_of_one_block(problem):
     x = np.random.default_rng(3).standard_normal((4000, 2)) * [1, 3]
     rest = {"gradients": 1.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
-    found = together([moments(x) | rest], 2)
+    found = combine([moments(x) | rest], 2)
     np.testing.assert_allclose(found.mean, x.mean(axis=0), rtol=1e-12)
     np.testing.assert_allclose(found.sd, x.std(axis=0), rtol=1e-12)
 

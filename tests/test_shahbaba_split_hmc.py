@@ -41,7 +41,7 @@ from algorithms.shahbaba_split_hmc_fast import (
 from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
-from models.interface import U, case_entropy, grad_U, part
+from models.interface import U, case_entropy, grad_U, select_cases
 from models.jit import ROOT, njit
 from models.linalg import PLAIN, TRANSPOSED
 from models.logistic_regression import BLOCK, LogisticRegression, dgemv
@@ -717,8 +717,9 @@ def test_bad_arguments_of_algorithm_1_are_named(name, value):
     ("split", split_data(MULTINOMIAL, FITS["multinomial"].q, 0.4)),
     ("split", split_data(LogisticRegression.from_data(X[:, :1], Y), np.zeros(2), 0.4)),
     ("split", SPLIT._replace(R_0=MULTINOMIAL._replace(precision=BINARY.precision))),
-    ("split", split_data(part(BINARY, np.arange(40), 1.0), FIT.q_hat, 0.4)),  # of half the cases
-    ("split", SPLIT._replace(R_0=part(BINARY, np.arange(0), 1.0), R_1=BINARY))])
+    ("split", split_data(select_cases(BINARY, np.arange(40), 1.0), FIT.q_hat, 0.4)),
+     # of half the cases
+    ("split", SPLIT._replace(R_0=select_cases(BINARY, np.arange(0), 1.0), R_1=BINARY))])
 def test_bad_arguments_of_algorithm_2_are_named(name, value):
     data_split_hmc(**DATA)
     with pytest.raises(ValueError, match=rf"^{name}(\.\S+)? must"):

@@ -14,7 +14,7 @@ import pytest
 from reproduce.harness import papers, replicates, run, shards
 from reproduce.harness.fingerprint import ROOT, digest
 from reproduce.harness.run import Settings, main, parse
-from reproduce.harness.shards import AGAIN, Shard, Unfinished, dealt
+from reproduce.harness.shards import AGAIN, Shard, Unfinished, deal
 from studies import NOTHING
 
 SETTINGS = Settings("smoke")
@@ -41,7 +41,7 @@ def costs(seed, n):
 @pytest.mark.parametrize("of", [1, 2, 3, 16, 150])
 def test_shares_are_disjoint_complete_and_balanced(n, of):
     cost = costs(n + of, n)
-    shares = [dealt(cost, Shard(number, of)) for number in range(1, of + 1)]
+    shares = [deal(cost, Shard(number, of)) for number in range(1, of + 1)]
     assert sum(map(len, shares)) == n and set().union(*shares) == cost.keys()
     loads = [sum(map(cost.get, share)) for share in shares]
     # the last of a share went to it because none had less; rounding of sums of 1000 terms
@@ -54,13 +54,13 @@ def test_shares_are_disjoint_complete_and_balanced(n, of):
 def test_shares_do_not_depend_on_the_order_of_the_list():
     cost = costs(1, 200)
     backwards = dict(reversed(cost.items()))
-    assert [dealt(cost, Shard(k, 7)) for k in (1, 4)] == [
-        dealt(backwards, Shard(k, 7)) for k in (1, 4)]
+    assert [deal(cost, Shard(k, 7)) for k in (1, 4)] == [
+        deal(backwards, Shard(k, 7)) for k in (1, 4)]
 
 
 def test_one_replicate_is_not_always_that_of_the_first_share():
     # scripts have many lists of one, such as their clocks
-    taken = [next(k for k in range(1, 5) if dealt({digest(str(seed)): 1.0}, Shard(k, 4)))
+    taken = [next(k for k in range(1, 5) if deal({digest(str(seed)): 1.0}, Shard(k, 4)))
              for seed in range(200)]
     # four standard deviations of a binomial number with 200 and 1/4 are 24
     assert all(26 < taken.count(k) < 74 for k in range(1, 5))
@@ -119,7 +119,7 @@ def seeds_of(number, of, log):
     """Return the seeds that a shard computes if nothing is stored."""
     found = {digest(replicates.fingerprint(draw), replicates.to_json(
         {"seed": task["seed"], "log": task["log"]}, sort_keys=True)): task for task in tasks(log)}
-    share = dealt({key: float(task["cost"]) for key, task in found.items()}, Shard(number, of))
+    share = deal({key: float(task["cost"]) for key, task in found.items()}, Shard(number, of))
     return sorted(found[key]["seed"] for key in share)
 
 

@@ -18,14 +18,14 @@ from models.soft_abs import (
     Contracted,
     SoftAbs,
     contract,
+    determinant_factor,
     divided_difference,
-    of_determinant,
-    of_square,
     slope,
     soft,
     spectrum,
+    square_factor,
 )
-from reproduce.zhang.contracted import SpectralGeometry, contracted
+from reproduce.zhang.contracted import SpectralGeometry, contract_soft_abs
 
 FUNNEL = Funnel.from_size(4)
 BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs
@@ -216,15 +216,16 @@ def test_contracted_first_or_last_the_products_are_the_same(q, alpha):
     values, Q, J = spectrum(q, model)
     dG, G = metric_gradient(q, model), metric(q, model)
     # rounding of the inverse of a metric whose least eigenvalue is 1 / alpha
-    np.testing.assert_allclose(contract(third, of_determinant(values, Q, J)),
+    np.testing.assert_allclose(contract(third, determinant_factor(values, Q, J)),
                                [np.trace(np.linalg.solve(G, each)) for each in dG],
                                rtol=0, atol=1e-13 * alpha)
-    np.testing.assert_allclose(contract(third, of_square(Q, J, w)), [w @ each @ w for each in dG],
+    np.testing.assert_allclose(contract(third, square_factor(Q, J, w)),
+                               [w @ each @ w for each in dG],
                                rtol=0, atol=1e-13)
     # and they are derivatives: of log |G|, and of w'Gw
-    np.testing.assert_allclose(contract(third, of_determinant(values, Q, J)), differences(
+    np.testing.assert_allclose(contract(third, determinant_factor(values, Q, J)), differences(
         lambda x: np.linalg.slogdet(metric(x, model))[1], q), rtol=0, atol=1e-6)
-    np.testing.assert_allclose(contract(third, of_square(Q, J, w)), differences(
+    np.testing.assert_allclose(contract(third, square_factor(Q, J, w)), differences(
         lambda x: w @ metric(x, model) @ w, q), rtol=0, atol=1e-6)
 
 
@@ -233,12 +234,13 @@ def test_trajectories_are_the_same_contracted():
     for seed in range(5):
         p = rng.standard_normal(5)
         one, two = (generalised_leapfrog(start, p, kind(FUNNEL, 2.0), 6, 0.2)
-                    for kind in (SoftAbs.from_model, contracted))
+                    for kind in (SoftAbs.from_model, contract_soft_abs))
         assert one.converged and two.converged, seed
         # rounding, and the tolerance of the fixed points, 1e-12, in six steps
         np.testing.assert_allclose(np.append(two.x, [*two.p, two.H]), np.append(
             one.x, [*one.p, one.H]), rtol=0, atol=1e-9)
-    here = geometry(start, metric_factor(start, contracted(FUNNEL, 2.0)), contracted(FUNNEL, 2.0))
+    here = geometry(start, metric_factor(start, contract_soft_abs(FUNNEL, 2.0)),
+                    contract_soft_abs(FUNNEL, 2.0))
     assert isinstance(here, SpectralGeometry)  # what is compared is not the same code twice
 
 

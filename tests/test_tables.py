@@ -240,8 +240,8 @@ def test_means_are_compared_in_standard_errors():
     p = {("tau", "mean"): Measured(3.0, 0.3), ("tau", "initial sequence"): Measured(2.0, 0.2)}
     q = {("tau", "mean"): Measured(1.0, 0.4), ("tau", "initial sequence"): Measured(5.0, 1.0)}
     # 2 / 0.5, known to half the larger relative error of tau, 20 %
-    assert tables.apart(p, q, "tau") == pytest.approx((4.0, 0.4))
-    assert tables.apart(q, p, "tau") == tables.apart(p, q, "tau")
+    assert tables.distance(p, q, "tau") == pytest.approx((4.0, 0.4))
+    assert tables.distance(q, p, "tau") == tables.distance(p, q, "tau")
 
 
 # Tasks
@@ -263,7 +263,7 @@ def test_a_chain_has_the_printed_settings():
 
 def test_chains_are_grouped_by_data_set_and_method():
     tasks = [dict(data_name=d, method=m) for d in "ab" for m in ("x", "y", "y")]
-    assert tables.grouped(tasks, range(6)) == {"a": {"x": [0], "y": [1, 2]},
+    assert tables.group(tasks, range(6)) == {"a": {"x": [0], "y": [1, 2]},
                                                "b": {"x": [3], "y": [4, 5]}}
 
 

@@ -22,7 +22,8 @@ def made_up():
     inside = {key: (e.low + e.high) / 2 for key, e in ERRATA.items()}
     return {"printed": inside | dict.fromkeys(PITFALLS, 1.0),
             "ours": inside | dict.fromkeys(PITFALLS, 0.0), "sentences": dict(SENTENCES),
-            "N8": 0.0, "factors": {key: float(errata.printed(*key)) for key in errata.PRODUCTS}}
+            "N8": 0.0,
+            "factors": {key: float(errata.printed_value(*key)) for key in errata.PRODUCTS}}
 
 
 def changed(part, key, value):
@@ -63,7 +64,7 @@ def test_a_determinant_that_is_another_changes_its_claim():
 @pytest.mark.parametrize("key", errata.PRODUCTS, ids=str)
 def test_a_number_of_table_2_that_is_another_changes_its_claim(key):
     for factor in (0.84, 1.16):  # rounding allows 15 % at most, of .69
-        assert changed("factors", key, factor * float(errata.printed(*key))) == {
+        assert changed("factors", key, factor * float(errata.printed_value(*key))) == {
             f"Table 2, {errata.name(*key)}"}
 
 
@@ -78,7 +79,8 @@ def test_a_sentence_that_is_another_changes_its_claim(key, value):
 
 
 def test_the_misprints_of_table_2_are_known_and_there_are_no_others():
-    result = made_up() | {"factors": {key: errata.of_factors(*key)[1] for key in errata.PRODUCTS},
+    result = made_up() | {"factors": {key: errata.product_of_factors(*key)[1] for key
+                                      in errata.PRODUCTS},
                           "sentences": errata.sentences()}
     found = verdicts(errata, result)
     known = {what for what, verdict in found.items() if verdict != "agrees"}
@@ -89,9 +91,9 @@ def test_the_misprints_of_table_2_are_known_and_there_are_no_others():
 
 def test_a_number_of_table_2_may_differ_by_what_rounding_took_away():
     # row 1: .26 x 2.90 from .255 x 2.895 to .265 x 2.905, printed as .76
-    assert errata.of_factors(1, STANDARD) == pytest.approx((0.255 * 2.895, 0.26 * 2.9,
+    assert errata.product_of_factors(1, STANDARD) == pytest.approx((0.255 * 2.895, 0.26 * 2.9,
                                                             0.265 * 2.905), rel=1e-12)
-    low, value, high = errata.of_factors(1, SOD)
+    low, value, high = errata.product_of_factors(1, SOD)
     assert low == pytest.approx(0.0775 * 4.315 / (0.265 * 2.905), rel=1e-12)
     assert high == pytest.approx(0.0785 * 4.325 / (0.255 * 2.895), rel=1e-12)
     (claim,) = [c for c in errata.CLAIMS if c.what == "Table 2, row 1: T / T_STD, SOD"]
@@ -114,8 +116,9 @@ def test_the_sentences_are_of_the_numbers_they_are_about():
 def test_a_nonreversible_sweep_and_its_reverse_leave_the_density_invariant():
     pi, star = identities.problem(7, 1)
     first, second = identities.updates(star)
-    for P in (first @ second, second @ first, identities.accepted(first, pi, pi)):
-        assert identities.off(P, star if P is not pi else pi) < 1e-15  # a sum of seven products
+    for P in (first @ second, second @ first, identities.metropolis_matrix(first, pi, pi)):
+        assert identities.distance_from_invariance(P, star if P is not pi
+                                                   else pi) < 1e-15  # a sum of seven products
     flow = star[:, None] * (first @ second)
     assert np.abs(flow - flow.T).max() > 1e-3
     back = star[:, None] * (second @ first)
@@ -126,9 +129,10 @@ def test_acceptance_with_pi_itself_is_certain():
     pi, star = identities.problem(5, 2)
     first, second = identities.updates(pi)
     Q = first @ second
-    np.testing.assert_allclose(identities.accepted(Q, pi, pi), Q, rtol=0, atol=1e-15)  # rounding
+    np.testing.assert_allclose(identities.metropolis_matrix(Q, pi, pi), Q, rtol=0,
+                               atol=1e-15)  # rounding
     # with another pi* and a reversible proposal: detailed balance
-    P = identities.accepted(identities.updates(star)[0], pi, star)
+    P = identities.metropolis_matrix(identities.updates(star)[0], pi, star)
     flow = pi[:, None] * P
     np.testing.assert_allclose(flow, flow.T, rtol=0, atol=1e-15)
     assert np.abs(P - np.diag(np.diag(P))).max() > 0.01
@@ -249,7 +253,7 @@ def test_the_figure_shows_which_numbers_are_not_those_of_their_factors():
     naive = {f"{method}, {side}": [base, base / 2] for base, method in ((0.1, "mapping"),
              (0.2, "tempered")) for base, side in ((base, "printed"), (base / 1e10, "ours"))}
     result = {"inverses": [(10.0 + k, 0.1 + k) for k in range(5)], "naive": naive,
-              "factors": {key: errata.of_factors(*key)[1] for key in errata.PRODUCTS}}
+              "factors": {key: errata.product_of_factors(*key)[1] for key in errata.PRODUCTS}}
     fig = errata.figure(result)
     inverse, reverse, factors, gains = fig.axes
     assert all(list(line.get_xdata()) == [0.02, 0.05, 0.1, 0.2, 0.4]
@@ -266,7 +270,7 @@ def test_the_figure_shows_which_numbers_are_not_those_of_their_factors():
         assert low < x < high and round(y) == list(ROWS).index(row)
         assert (low <= 1 <= high) == ((row, method) not in MISPRINTS) == (bar.get_color() == "k")
         # what is printed over the product of the factors
-        assert x == pytest.approx(float(errata.printed(row, method)) / result["factors"][
+        assert x == pytest.approx(float(errata.printed_value(row, method)) / result["factors"][
             row, method], rel=1e-12)
     # of each method, a gain for each row that has it, with the mark of the legend
     marks = {text.get_text().split(", ")[-1]: (line.get_marker(), line.get_color())

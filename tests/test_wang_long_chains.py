@@ -73,14 +73,14 @@ def test_one_length_is_asked_for():
 def test_what_stands_beside_the_target():
     _, model, _ = long.target(1, 0, 20)
     chosen = order(1, 0, 20)
-    assert long.beside(1, 0, STANDARD) is None
-    assert (long.beside(1, 0, NYSTROM, 4, 20).index == chosen[:4]).all()
-    part = long.beside(1, 0, SOD, 6, 20)
+    assert long.settings_of(1, 0, STANDARD) is None
+    assert (long.settings_of(1, 0, NYSTROM, 4, 20).index == chosen[:4]).all()
+    part = long.settings_of(1, 0, SOD, 6, 20)
     assert isinstance(part, GPSpectra) and (part.whole.y == model.y[chosen[:6]]).all()
-    layers = long.beside(1, 0, TEMPERED, (6, 3), 20)
+    layers = long.settings_of(1, 0, TEMPERED, (6, 3), 20)
     assert [layer.whole.y.size for layer in layers] == [6, 3]
-    assert long.beside(1, 0, SOD, None, 30).whole.y.size == 4  # 40 of 300
-    lucky = long.beside(1, 0, SOD, 6, 20, luck=1).whole.y
+    assert long.settings_of(1, 0, SOD, None, 30).whole.y.size == 4  # 40 of 300
+    lucky = long.settings_of(1, 0, SOD, 6, 20, luck=1).whole.y
     assert set(lucky) != set(model.y[chosen[:6]]) and set(lucky) <= set(model.y)
     assert isinstance(long.target(3, 0, 12)[0], GPRegression)
 
@@ -97,7 +97,7 @@ def test_pivots_leave_the_least_of_the_trace_whatever_the_noise(noise):
         left = np.diag(K - K[:, S] @ np.linalg.solve(K[np.ix_(S, S)], K[S]))
         assert chosen[taken] == np.argmax(left)
     if noise == 1.0:
-        index = long.beside(1, 0, NYSTROM, 4, 20, columns=long.PIVOTED).index
+        index = long.settings_of(1, 0, NYSTROM, 4, 20, columns=long.PIVOTED).index
         assert (index == chosen[:4]).all()
 
 
@@ -154,7 +154,8 @@ def test_each_stretch_has_its_own_rate(monkeypatch):
 def test_each_data_set_has_its_own_columns_and_pivots():
     for index in (0, 1):
         model, truth = posterior(1, index, 20)
-        assert (long.beside(1, index, SOD, 6, 20).whole.y == model.y[order(1, index, 20)[:6]]).all()
+        assert (long.settings_of(1, index, SOD, 6, 20).whole.y
+                == model.y[order(1, index, 20)[:6]]).all()
         chosen = long.cases(1, index, 20, long.PIVOTED)
         assert chosen.tolist() == long.pivots(model, truth).tolist()
     orders = [long.cases(number, index, 20, luck=luck).tolist()
@@ -167,14 +168,14 @@ def test_chains_put_together():
     chains = [{"tau": [tau, 0.1], "windows": [tau, 2.0], "noise": tau / 10, "accepted": [0.2, 0.4],
                "iterations": 100, "counts": {"density": 90, "cache_hits": hits}}
               for tau, hits in ((4.0, 10), (6.0, 50))]
-    found = long.together(chains)
+    found = long.combine(chains)
     assert found["tau"].value == 5.0 and found["tau"].se == 1.0  # sd 2^(1/2) over 2^(1/2)
     assert found["log tau"].se == 0.2 and found["windows"] == [4.0, 2.0, 6.0, 2.0]
     assert found["noise"] == 0.5 and found["accepted"] == pytest.approx(0.3, rel=1e-12)
     assert found["hits"] == 60 / 240 and found["updates"] == 180 / 200
-    assert long.together(chains[:1])["tau"] == (4.0, 0.1)
+    assert long.combine(chains[:1])["tau"] == (4.0, 0.1)
     # what scatters less than it should has its own error: (0.3^2 + 0.4^2)^(1/2) / 2
-    assert long.pooled([Measured(4.0, 0.3), Measured(4.01, 0.4)]).se == pytest.approx(
+    assert long.pool([Measured(4.0, 0.3), Measured(4.01, 0.4)]).se == pytest.approx(
         0.25, rel=1e-12)
 
 
@@ -198,4 +199,5 @@ def test_acceptance_in_stretches():
     found = long.acceptance(1, 0, NYSTROM, 1, 20, m=15, n=15, stretches=4)["accepted"]
     # with all columns it is the posterior, but for the jitter
     assert len(found) == 4 and min(found) > 0.99
-    assert isinstance(long.beside(1, 0, NYSTROM, 15, 15), GPNystrom) and ROWS[1].kind == "isotropic"
+    assert isinstance(long.settings_of(1, 0, NYSTROM, 15, 15),
+                      GPNystrom) and ROWS[1].kind == "isotropic"

@@ -44,7 +44,7 @@ def cheap_outside(r):
 def small_m_of_the_paper(r):
     for number, methods in r["curves"].items():
         if NYSTROM in methods:
-            script.at_papers(r, number, NYSTROM)["draw"] = Measured(3.0, 0.02)
+            script.cost_at_paper_m(r, number, NYSTROM)["draw"] = Measured(3.0, 0.02)
 
 
 COST = "log(cost of a draw at the paper's m / the least)"
@@ -83,9 +83,9 @@ def test_the_best_inside_and_outside_of_the_papers_range():
     draws = {29: 1.0, 30: 3.0, 60: 2.0, 150: 4.0, 151: 1.5}
     result = {"n": {4: 300}, "curves": {4: {SOD: {RANDOM: {
         m: {"draw": Measured(value, 0.1)} for m, value in draws.items()}}}}}
-    assert script.best(result, 4, SOD).value == 1.0
-    assert script.best(result, 4, SOD, True).value == 2.0
-    assert script.best(result, 4, SOD, False).value == 1.0
+    assert script.least_log_cost(result, 4, SOD).value == 1.0
+    assert script.least_log_cost(result, 4, SOD, True).value == 2.0
+    assert script.least_log_cost(result, 4, SOD, False).value == 1.0
     assert script.excess(result, 4, SOD).value == 3.0  # the paper has 150
     assert script.excess(result, 4, SOD).se == 0.1
 
@@ -93,19 +93,20 @@ def test_the_best_inside_and_outside_of_the_papers_range():
 def test_subsets_of_one_size():
     lucks = [{"draw": Measured(value, 0.3), "accepted": rate}
              for value, rate in ((1.0, 0.2), (2.0, 0.3), (3.0, 0.7))]
-    found = script.put(lucks)
+    found = script.combine_subsets(lucks)
     assert found["draw"] == (2.0, pytest.approx(3**-0.5)) and found["luck"] == 1.0
     assert found["accepted"] == pytest.approx(0.4)
     # deviations of -.2, -.1 and .3: .14 / 2 / 3
     assert found["rate"] == pytest.approx((0.4, (0.14 / 6) ** 0.5))
-    assert script.put(lucks[:1])["draw"] == (1.0, 0.3) and np.isnan(script.put(lucks[:1])["luck"])
+    one = script.combine_subsets(lucks[:1])
+    assert one["draw"] == (1.0, 0.3) and np.isnan(one["luck"])
 
 
 def test_what_pivots_gain_has_the_errors_of_the_chains_and_not_the_scatter_over_m():
     kinds = {PIVOTED: {9: {"rate": Measured(0.9, 0.03)}, 30: {"rate": Measured(1.0, 0.04)}},
              RANDOM: {9: {"rate": Measured(0.1, 0.04)}, 30: {"rate": Measured(0.9, 0.03)},
                       40: {"rate": Measured(0.95, 0.01)}}}  # the paper's m has random ones alone
-    found = script.pivoting({"curves": {4: {NYSTROM: kinds}}}, 4)
+    found = script.pivoting_gain({"curves": {4: {NYSTROM: kinds}}}, 4)
     assert found == pytest.approx((0.45, 0.05 / 2**0.5))
 
 
@@ -120,7 +121,7 @@ def test_both_kinds_of_columns_have_as_many_chains():
 
 def test_how_many_columns_are_enough_depends_on_what_works():
     result = {"refused": {2: {0.5: Measured(0.3), 0.8: Measured(0.6), 1.0: Measured(0.7)}}}
-    found = script.enough(result, 2)
+    found = script.smallest_working_part(result, 2)
     assert found.settings == script.WORKS
     assert [each.value for each in found.found] == [0.5, 0.8, 2.0]  # none, at last
 
@@ -160,7 +161,7 @@ def test_what_is_run(budget):
     for number, methods in result["curves"].items():
         n = script.cases_of(number, budget)
         for method, kinds in methods.items():
-            assert script.at_papers(result, number, method) in kinds[RANDOM].values()
+            assert script.cost_at_paper_m(result, number, method) in kinds[RANDOM].values()
             if budget != "smoke":
                 assert ROWS[number].m[method] in kinds[RANDOM]
             for columns, curve in kinds.items():

@@ -72,14 +72,14 @@ def test_of_several_searches_the_highest_likelihood_counts(monkeypatch):
 
 
 def test_simulated_cases_are_of_one_draw_and_none_is_in_both():
-    model, z, y, truth = room.simulated(3, 1, 12)
+    model, z, y, truth = room.simulate(3, 1, 12)
     X, whole, q = data(3, 1, 12 + TESTS)
     np.testing.assert_array_equal(model.XT.T, X[:12])
     np.testing.assert_array_equal(np.r_[model.y, y], whole)
     np.testing.assert_array_equal(z, X[12:])
     np.testing.assert_array_equal(truth, q)
     assert model.precision.size == ROWS[3].d and model.c2 == C**2
-    assert room.simulated(1, 0)[0].y.size == 300
+    assert room.simulate(1, 0)[0].y.size == 300
 
 
 def test_the_ground_is_what_it_should_be():

@@ -19,7 +19,7 @@ from reproduce.wang.printed import (
     TEMPERED,
     half_unit,
     lengths,
-    said,
+    quote,
 )
 
 # the columns of Tables 2 and 3 from top to bottom, as the text of the paper has them
@@ -123,7 +123,7 @@ def test_settings_and_sentences():
     assert printed.NEARLY_ALL == 0.95
     for key, (section, words) in SENTENCES.items():
         assert re.fullmatch(r"3|5\.2\.3|6\.[123]|7", section)
-        assert said(key) == f"Section {section}: {words}"
+        assert quote(key) == f"Section {section}: {words}"
 
 
 def test_by_table_2_a_subset_gains_two_in_four_of_ten_rows():

@@ -78,17 +78,17 @@ def test_the_cost_of_a_draw_and_the_best_of_the_others():
     each = {(1, 1): {"tau": Measured(4.0, 0.4), "cost": 3.0},
             (1, 2): {"tau": Measured(6.0, 0.06), "cost": 3.0},
             (2, 1): {"tau": Measured(4.0, 4.0), "cost": 2.0}}
-    assert plane.per_draw(each, (1, 1)).value == pytest.approx(np.log(12), rel=1e-12)
-    assert plane.per_draw(each, (1, 1)).se == pytest.approx(0.1, rel=1e-12)
+    assert plane.log_cost_per_draw(each, (1, 1)).value == pytest.approx(np.log(12), rel=1e-12)
+    assert plane.log_cost_per_draw(each, (1, 1)).se == pytest.approx(0.1, rel=1e-12)
     # (2, 1) is lower, by 0.4 standard errors of its own
-    assert plane.others(each).value == pytest.approx(np.log(2 / 3), rel=1e-12)
+    assert plane.least_log_cost_ratio(each).value == pytest.approx(np.log(2 / 3), rel=1e-12)
 
 
 def test_what_a_mark_that_always_moves_knows():
     # of two moves the second goes back half of the time; of three: 8 walks, new steps 3 for two
     # of them, 2 for four, 1 for two
-    assert plane.known(1) == 0.0 and plane.known(2) == 0.25
-    assert plane.known(3) == pytest.approx(1 - 2 / 3, rel=1e-12)
+    assert plane.known_part(1) == 0.0 and plane.known_part(2) == 0.25
+    assert plane.known_part(3) == pytest.approx(1 - 2 / 3, rel=1e-12)
 
 
 def known_at(rate, r):
@@ -106,9 +106,9 @@ def known_at(rate, r):
 
 
 def test_a_mark_that_stays_knows_more():
-    assert known_at(1.0, plane.MOST) == pytest.approx(plane.known(plane.MOST), rel=1e-12)
+    assert known_at(1.0, plane.MOST) == pytest.approx(plane.known_part(plane.MOST), rel=1e-12)
     for rate in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
-        assert known_at(rate, plane.MOST) > plane.known(plane.MOST)
+        assert known_at(rate, plane.MOST) > plane.known_part(plane.MOST)
 
 
 class Recorder:

@@ -26,7 +26,7 @@ from reproduce.harness.style import plt
 from reproduce.wang import rivals as room
 from reproduce.wang.chains import samples
 from reproduce.wang.datasets import order
-from reproduce.wang.long_chains import beside, target
+from reproduce.wang.long_chains import settings_of, target
 from reproduce.wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.rivals import (
     DELAYED,
@@ -92,7 +92,8 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
         assert set(counts) == {"trial", *(f"trial {name}" for name in room.layers(1, method, N))}
         if method == TEMPERED:  # both layers have two cases here, and are counted together
             assert room.layers(1, method, N) == ["SOD 2"] * 2
-            chain = samples(truth, target(1, 0, N)[0], beside(1, 0, method, None, N), method, 12,
+            chain = samples(truth, target(1, 0, N)[0], settings_of(1, 0, method, None, N), method,
+                            12,
                             np.random.default_rng([3]), "variable", SCANNED[method][0], room.LIMIT)
             assert counts["trial SOD 2"] == chain.counts.approximations.sum()
     elif method == WALK:
@@ -209,7 +210,8 @@ def test_operations_by_hand():
 
 def test_each_price_is_that_of_its_model(monkeypatch):
     # each clock gives what it is asked to time, and the model
-    monkeypatch.setattr(room, "timed", lambda function: lambda q, times, model: (function, model))
+    monkeypatch.setattr(room, "clock_of", lambda function: lambda q, times,
+                        model: (function, model))
     monkeypatch.setattr(room, "trial_seconds", lambda q, times, model: ("trial", model))
     monkeypatch.setattr(room, "fast_seconds", lambda q, times, model: ("fast", model))
     found = room.seconds_of(1, 0, 2, 1, N)["seconds"]
@@ -231,7 +233,7 @@ def test_each_price_is_that_of_its_model(monkeypatch):
 def test_the_clocks_divide_by_what_they_did(monkeypatch):
     ticks = iter(np.arange(100.0) * 6)
     monkeypatch.setattr(room.time, "thread_time", lambda: next(ticks))
-    assert room.timed(lambda *given: None)(None, 3, None) == 2.0
+    assert room.clock_of(lambda *given: None)(None, 3, None) == 2.0
     fast, _, truth = target(1, 0, N)
     assert room.trial_seconds(truth, 3, fast) == room.trial_seconds(truth, 3, fast, (0,)) == 2.0
     # of each variable that is asked for, at values near its own; their mean
@@ -257,7 +259,7 @@ def test_the_round_that_loads_what_is_compiled_is_dropped(monkeypatch):
     ticks = iter(range(1000))
     for name in ("trial_seconds", "fast_seconds"):
         monkeypatch.setattr(room, name, lambda *given: next(ticks))
-    monkeypatch.setattr(room, "timed", lambda function: lambda *given: next(ticks))
+    monkeypatch.setattr(room, "clock_of", lambda function: lambda *given: next(ticks))
     found = room.seconds_of(1, 0, 2, 1, N)["seconds"]
     kept = sorted(x for each in found.values() for x in each)
     assert kept == list(range(len(found), 3 * len(found)))
@@ -297,7 +299,7 @@ def chain_of(mean, ess=100.0, squares=50.0, variance=4.0):
 
 
 def test_chains_are_put_together():
-    found = room.together([chain_of(1.0), chain_of(2.0, squares=25.0)], {"trial": 1, "scratch": 2},
+    found = room.combine([chain_of(1.0), chain_of(2.0, squares=25.0)], {"trial": 1, "scratch": 2},
                           "a")
     assert found.log_cost.value == pytest.approx(np.log(12.0), rel=1e-12)  # 900 for 75
     assert found.log_cost.se == pytest.approx(np.log(2) / 2, rel=1e-12)
@@ -305,10 +307,10 @@ def test_chains_are_put_together():
     np.testing.assert_allclose(found.se, [(0.08**0.5) / 2, 0.01**0.5 / 2], rtol=1e-12)
     assert (found.draws, found.setup, found.accepted, found.setting) == (75.0, 20.0, 0.25, "a")
     rates = [chain_of(1.0) | {"accepted": rate} for rate in (0.1, 0.2, 0.6)]
-    assert room.together(rates, {"trial": 1, "scratch": 2}, "a").accepted == pytest.approx(0.3)
+    assert room.combine(rates, {"trial": 1, "scratch": 2}, "a").accepted == pytest.approx(0.3)
     assert found.r_hat == pytest.approx((1 + 0.5 / 4) ** 0.5, rel=1e-12)
     # three of them scatter by more than their own errors
-    found = room.together([chain_of(m) for m in (1.0, 2.0, 3.0)], {"trial": 1, "scratch": 2}, "a")
+    found = room.combine([chain_of(m) for m in (1.0, 2.0, 3.0)], {"trial": 1, "scratch": 2}, "a")
     assert found.se[0] == pytest.approx(1 / 3**0.5, rel=1e-12)
     assert found.se[1] == pytest.approx((3 * 1 / 200) ** 0.5 / 3, rel=1e-12)
 
@@ -318,9 +320,9 @@ def test_chains_that_have_been_in_different_places_say_nothing():
     # variance 4 in each; the means' is 0.8 and 0.9: an R-hat of 1.095 and 1.107
     for between, says in ((0.8, True), (0.9, False)):
         half = (between / 2) ** 0.5
-        found = room.together([chain_of(1.0 - half), chain_of(1.0 + half)], costs, "a")
+        found = room.combine([chain_of(1.0 - half), chain_of(1.0 + half)], costs, "a")
         assert found.r_hat == pytest.approx((1 + between / 4) ** 0.5, rel=1e-12)
-        assert room.trusted(found) == says
+        assert room.is_trusted(found) == says
     # the worst quantity's, also if the first agrees
     other = [chain_of(1.0) | {"mean": [1.0, mean]} for mean in (0.0, 2.0)]
     assert room.r_hat(other) == pytest.approx((1 + 2 / 1) ** 0.5, rel=1e-12)
@@ -328,7 +330,7 @@ def test_chains_that_have_been_in_different_places_say_nothing():
     # a chain that stands still beside one that moves; and where nothing moves
     assert room.r_hat([chain_of(0.0), chain_of(2.0, variance=0.0)]) == pytest.approx(2**0.5)
     assert np.isnan(room.r_hat([chain_of(1.0, variance=0.0)] * 2))
-    assert not room.trusted(room.together([chain_of(1.0, variance=0.0)] * 2, costs, "a"))
+    assert not room.is_trusted(room.combine([chain_of(1.0, variance=0.0)] * 2, costs, "a"))
 
 
 def method_of(mean, se=0.1, draws=100.0, log_cost=2.0, r_hat=1.01):
@@ -389,7 +391,8 @@ def test_which_rivals_are_mappings_and_when_a_set_up_is_paid():
     row = made_up()[1]
     row["found"][DELAYED] = row["found"][DELAYED]._replace(setup=1000.0)
     # from e^3.5 to e^2.5 a draw: 20.9 are saved
-    assert script.paid(row) == "48" and script.paid(made_up()[script.ONE_SUM]) == "never"
+    assert script.break_even_draws(row) == "48"
+    assert script.break_even_draws(made_up()[script.ONE_SUM]) == "never"
 
 
 def dearer(number, method):
@@ -524,8 +527,8 @@ def test_a_gap_is_of_what_says_something():
     assert np.isnan(script.gap(r, 5, SOD, WALK).value)
     # the cheapest is not the best if it says nothing
     r[1]["found"][DELAYED] = method_of(0.0, draws=19.0, log_cost=2.5)
-    assert script.best(r[1]["found"], RIVALS) == WALK
-    assert script.best({DELAYED: r[1]["found"][DELAYED]}, RIVALS) is None
+    assert script.cheapest_method(r[1]["found"], RIVALS) == WALK
+    assert script.cheapest_method({DELAYED: r[1]["found"][DELAYED]}, RIVALS) is None
     assert np.isnan(script.cost({"found": {}}, RIVALS).value)
     r[1]["found"] = {WALK: r[1]["found"][WALK]._replace(r_hat=2.0)}
     assert script.table(r).count("none is trusted") == 2

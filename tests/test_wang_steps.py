@@ -86,27 +86,28 @@ def test_the_nearest_of_short_steps_counts():
     result = made_up()
     for name, tau in (("w = 0.05, limit 3", 40.0), (NARROW, 10.0)):
         result["rows"][4][name][STANDARD] = one(tau, 9.0)
-    assert steps.nearest(result, 4).value == pytest.approx(np.log(10 / 15.62), rel=1e-9)
-    assert steps.nearest(result, 10).value == pytest.approx(0.0, abs=1e-12)  # has w = 0.1 alone
+    assert steps.nearest_log(result, 4).value == pytest.approx(np.log(10 / 15.62), rel=1e-9)
+    assert steps.nearest_log(result, 10).value == pytest.approx(0.0, abs=1e-12)  # has w = 0.1 alone
 
 
 def test_the_cost_of_a_draw_the_gain_and_the_best():
     result = {"rows": {4: {"a": {STANDARD: one(10.0, 6.0), SOD: one(20.0, 1.0)},
                            "b": {STANDARD: one(5.0, 8.0), SOD: one(5.0, 1.0)}}}}
-    assert steps.per_draw(result, 4, "a", STANDARD).value == pytest.approx(np.log(60), rel=1e-12)
+    assert steps.log_cost_per_draw(result, 4, "a", STANDARD).value == pytest.approx(np.log(60),
+                                                                                    rel=1e-12)
     assert steps.gain(result, 4, "a").value == pytest.approx(np.log(3), rel=1e-12)
-    assert steps.tuned(result, 4, "a").value == pytest.approx(np.log(1.5), rel=1e-12)
-    assert steps.tuned(result, 4, "a").se == pytest.approx(0.03 * 2**0.5, rel=1e-12)
+    assert steps.log_cost_over_least(result, 4, "a").value == pytest.approx(np.log(1.5), rel=1e-12)
+    assert steps.log_cost_over_least(result, 4, "a").se == pytest.approx(0.03 * 2**0.5, rel=1e-12)
 
 
 def test_what_the_printed_times_imply():
-    assert steps.implied(4) == pytest.approx(0.13 / 0.28, rel=1e-12)
-    assert steps.implied(5) == pytest.approx(0.49 / 0.56, rel=1e-12)
+    assert steps.printed_time_ratio(4) == pytest.approx(0.13 / 0.28, rel=1e-12)
+    assert steps.printed_time_ratio(5) == pytest.approx(0.49 / 0.56, rel=1e-12)
     for long, short in steps.PAIRS.items():  # an evaluation costs as much
         assert (ROWS[long].n, ROWS[long].p, ROWS[long].kind) == (
             ROWS[short].n, ROWS[short].p, ROWS[short].kind)
     result = made_up()
-    assert steps.fewer(result, 4, NARROW) == pytest.approx(np.log(0.6), rel=1e-12)
+    assert steps.log_evaluation_ratio(result, 4, NARROW) == pytest.approx(np.log(0.6), rel=1e-12)
 
 
 class Recorder:

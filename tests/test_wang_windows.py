@@ -78,7 +78,8 @@ def test_what_windows_usually_say():
     assert np.mean([each.se for each in ours]) == pytest.approx(np.std(medians), rel=0.1)
     result = {"rows": {1: {STANDARD: {WIDE: found(10.0)}}}}
     # the median of equal numbers of both is between them
-    assert windows.hidden(result, 1, STANDARD, WIDE).value == pytest.approx(np.log(2), rel=1e-12)
+    assert windows.log_time_over_window(result, 1, STANDARD, WIDE).value == pytest.approx(np.log(2),
+                                                                                          rel=1e-12)
 
 
 class Recorder:

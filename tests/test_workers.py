@@ -15,7 +15,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from reproduce.harness import workers
 from reproduce.harness.fingerprint import ROOT
-from reproduce.harness.workers import Killed, each
+from reproduce.harness.workers import Killed, run_tasks
 
 LINUX = pytest.mark.skipif(sys.platform != "linux",
                            reason="needs Linux: elsewhere a worker finishes its task")
@@ -75,9 +75,9 @@ def number_in(file):
 
 
 def test_every_task_is_computed_once_and_the_processes_are_used_again():
-    first = dict(each(who, {k: (k,) for k in range(5)}, 2))
+    first = dict(run_tasks(who, {k: (k,) for k in range(5)}, 2))
     assert {key: k for key, (_, k) in first.items()} == {k: k for k in range(5)}
-    again = dict(each(who, {"x": (7,)}, 2))
+    again = dict(run_tasks(who, {"x": (7,)}, 2))
     assert {process for process, _ in again.values()} <= {process for process, _ in first.values()}
     assert len(workers.pools) == 2
     assert os.getpid() not in {process for process, _ in first.values()}
@@ -85,11 +85,11 @@ def test_every_task_is_computed_once_and_the_processes_are_used_again():
 
 @pytest.mark.parametrize("library", ["MKL", "OMP", "OPENBLAS"])
 def test_a_process_begins_with_one_thread_of_each_library(library):
-    assert dict(each(os.getenv, {0: (f"{library}_NUM_THREADS",)}, 1)) == {0: "1"}
+    assert dict(run_tasks(os.getenv, {0: (f"{library}_NUM_THREADS",)}, 1)) == {0: "1"}
 
 
 def test_a_killed_process_costs_its_task_alone_which_is_tried_again(tmp_path):
-    found = list(each(one_of, {k: (k, tmp_path, 1) for k in range(6)}, 2))
+    found = list(run_tasks(one_of, {k: (k, tmp_path, 1) for k in range(6)}, 2))
     assert [(k, x) for k, x in found if isinstance(x, Killed)] == [(1, Killed("SIGKILL", 1))]
     assert Counter(k for k, _ in found) == Counter({0: 1, 1: 2, 2: 1, 3: 1, 4: 1, 5: 1})
     assert dict(found)[1] == 1
@@ -98,7 +98,7 @@ def test_a_killed_process_costs_its_task_alone_which_is_tried_again(tmp_path):
 
 
 def test_what_kills_two_processes_is_given_up_and_the_others_are_computed(tmp_path):
-    found = list(each(one_of, {k: (k, tmp_path, 9) for k in range(4)}, 2))
+    found = list(run_tasks(one_of, {k: (k, tmp_path, 9) for k in range(4)}, 2))
     assert [x for k, x in found if k == 1] == [Killed("SIGKILL", 1), Killed("SIGKILL", 2)]
     assert {k for k, x in found if not isinstance(x, Killed)} == {0, 2, 3}
     assert len([*tmp_path.iterdir()]) == 2
@@ -124,27 +124,29 @@ class Pool:
 def test_what_is_tried_again_comes_after_all_others(monkeypatch):
     # by then there may be more memory
     monkeypatch.setattr(Pool, "asked", ())
-    monkeypatch.setattr(workers, "started", lambda: workers.pools.append(Pool()) or (
+    monkeypatch.setattr(workers, "start_process", lambda: workers.pools.append(Pool()) or (
         workers.pools[-1]))
-    assert [k for k, _ in each(abs, {k: (k,) for k in range(4)}, 1)] == [0, 1, 2, 3, 1]
+    assert [k for k, _ in run_tasks(abs, {k: (k,) for k in range(4)}, 1)] == [0, 1, 2, 3, 1]
 
 
 def test_a_process_that_is_killed_while_it_has_nothing_to_do_is_replaced():
-    ((_, (process, _)),) = each(who, {0: (0,)}, 1)
+    ((_, (process, _)),) = run_tasks(who, {0: (0,)}, 1)
     os.kill(process, signal.SIGKILL)
     # whether the death is noticed before the next task or after it
-    found = [x for _, x in each(who, {0: (0,)}, 1) if not isinstance(x, Killed)]
+    found = [x for _, x in run_tasks(who, {0: (0,)}, 1) if not isinstance(x, Killed)]
     assert len(found) == 1 and found[0][0] != process
 
 
 def test_an_exception_and_a_reader_that_stops_end_all_processes(tmp_path):
     tasks = {"slow": (hold, tmp_path / "process"), "error": (int, "no number")}
     with pytest.raises(ValueError, match="no number"):
-        list(each(call_after, {k: (*task, tmp_path / "process") for k, task in tasks.items()}, 2))
+        list(run_tasks(call_after, {k: (*task, tmp_path / "process") for k, task in tasks.items()},
+                       2))
     assert workers.pools == [] and not running(number_in(tmp_path / "process"))
     (tmp_path / "process").unlink()
     tasks["error"] = (int, "5")
-    reader = each(call_after, {k: (*task, tmp_path / "process") for k, task in tasks.items()}, 2)
+    reader = run_tasks(call_after, {k: (*task, tmp_path / "process") for k, task in tasks.items()},
+                       2)
     assert next(reader) == ("error", 5)
     reader.close()
     assert workers.pools == [] and not running(number_in(tmp_path / "process"))

@@ -43,8 +43,8 @@ def test_the_rule_is_the_worst_ess_per_cost_in_the_papers_range():
 def test_every_block_must_be_in_the_range():
     pilots = [made("both", [0.75, 0.84], [10] * 4), made("one", [0.75, 0.95], [99] * 4)]
     assert comparison.pick(pilots)["setting"] == "both"
-    assert comparison.outside(pilots[1]) == pytest.approx(0.10, abs=1e-12)  # rounding
-    assert comparison.outside(made("", [0.5, 0.8], [1] * 4)) == pytest.approx(0.20, abs=1e-12)
+    assert comparison.excess_rate(pilots[1]) == pytest.approx(0.10, abs=1e-12)  # rounding
+    assert comparison.excess_rate(made("", [0.5, 0.8], [1] * 4)) == pytest.approx(0.20, abs=1e-12)
 
 
 class Operations(NamedTuple):

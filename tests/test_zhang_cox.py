@@ -161,8 +161,8 @@ def test_a_row_has_the_same_draws_whoever_asks(budget):
     tried, all_of, two_of = made_up_pilots(), Recorder(budget), Recorder(budget)
     names = [f"{SSHMC}, unit", f"{GIBBS}, unit"]
     wanted = cox.rows_of(tried) | cox.scan_of(tried)
-    found = cox.computed(all_of, wanted, table4.one_chain, None)
-    some = cox.computed(two_of, cox.rows_of(tried, names[::-1]), table4.one_chain, None)
+    found = cox.run_rows(all_of, wanted, table4.one_chain, None)
+    some = cox.run_rows(two_of, cox.rows_of(tried, names[::-1]), table4.one_chain, None)
     assert list(found) == list(wanted) and list(some) == names[::-1]
     ((_, tasks),), ((_, few),) = all_of.calls, two_of.calls
     assert all(task in tasks for task in few)

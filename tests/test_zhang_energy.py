@@ -85,7 +85,7 @@ def test_h_is_kept_by_exact_flows_alone(monkeypatch):
 def test_per_gradient_means_divided_by_the_cost():
     result = made_up()
     wanted = np.log((900 / 1e6) / (5 / 2e6))
-    assert energy.accelerated(result, "b").value == pytest.approx(wanted, rel=1e-12)
+    assert energy.log_ess_gain(result, "b").value == pytest.approx(wanted, rel=1e-12)
 
 
 class Recorder:

@@ -14,10 +14,10 @@ from reproduce.beyond import zhang_nuts as script
 from reproduce.beyond.rivals import nuts as nutpie
 from reproduce.beyond.rivals.moments import (
     Together,
+    combine,
     distance,
     imprecision,
     moments,
-    together,
     worst,
 )
 from reproduce.harness.claims import (
@@ -104,7 +104,8 @@ def test_a_sampler_that_is_not_ahead_changes_its_claim(claim):
 
 
 def test_an_order_has_the_errors_of_both_ess_and_both_clocks():
-    found = script.ahead(level(made_up()), "funnel", SSHMC, script.NON_CENTRED, "CPU second")
+    found = script.log_ess_ratio(level(made_up()), "funnel", SSHMC, script.NON_CENTRED,
+                                 "CPU second")
     # twice 12 / 600, and twice the tenth of the seconds
     assert (found.value, found.se) == pytest.approx((0.0, (2 * 0.02 + 2 * 0.01) ** 0.5))
 
@@ -142,7 +143,8 @@ def test_each_point_of_the_figure_is_in_its_panel_and_of_its_sampler():
         legend.get_texts(), legend.get_lines(), strict=True)}
     for ax, number in zip(fig.axes, (lambda key: 600 / result["found"][key].gradients,
                                      lambda key: 600 / result["seconds"][key].value,
-                                     lambda key: script.off(result, *key).value), strict=True):
+                                     lambda key: script.distance_from_reference(
+                                         result, *key).value), strict=True):
         far = ax is fig.axes[2]
         names = list(script.REAL if far else HYPER)
         assert [label.get_text() for label in ax.get_xticklabels()] == names
@@ -230,7 +232,7 @@ def series(n, k, a, rng):
 
 def test_standard_errors_are_those_of_correlated_draws():
     rng, n, a, chains = np.random.default_rng(1), 4000, 0.6, 4
-    found = together([chain(*np.split(series(n, 40, a, rng), [10], axis=1))
+    found = combine([chain(*np.split(series(n, 40, a, rng), [10], axis=1))
                       for _ in range(chains)], 30)
     tau, tau_squares = (1 + a) / (1 - a), (1 + a * a) / (1 - a * a)
     exact = np.sqrt(tau / (chains * n)), np.sqrt(2 * tau_squares / (chains * n)) / 2
@@ -272,7 +274,7 @@ def test_chains_that_scatter_have_larger_standard_errors():
     rng = np.random.default_rng(2)
     apart = [chain(rng.standard_normal((1000, 3)), rng.standard_normal((1000, 1)) + shift)
              for shift in (-1, 0, 0, 1)]
-    found = together(apart, 1)
+    found = combine(apart, 1)
     assert found.mean_se[0] == pytest.approx(np.sqrt(2 / 3) / 2, rel=0.1)  # of -1, 0, 0 and 1
     assert (found.mean_se[1:] < 0.04).all()  # the parameters do not
     assert found.sd[0] == pytest.approx(np.sqrt(1.5), rel=0.1)
@@ -353,7 +355,7 @@ def test_nuts_samples_the_funnel(library, monkeypatch):
     assert 0 <= len(calls) - found["steps"] - found["warm_up"] < 30
     assert found["divergences"] == found["deepest"] == 0
     z = found["theta"] * np.exp(found["phi"] / 2)  # x, not z, is recorded
-    result = together([chain(z, found["phi"])], 1)
+    result = combine([chain(z, found["phi"])], 1)
     assert (np.abs(result.mean / result.mean_se) < 4).all()
     assert (np.abs((result.sd - [3, 1, 1]) / result.sd_se) < 4).all()
 
@@ -374,6 +376,6 @@ def test_a_mass_of_low_rank_is_another_mass(library):
              for low_rank in (False, True)]
     assert found[1]["steps"] < 0.5 * found[0]["steps"]
     for each in found:
-        result = together([chain(each["q"][:, 1:], each["q"][:, :1])], 1)
+        result = combine([chain(each["q"][:, 1:], each["q"][:, :1])], 1)
         assert (np.abs((result.mean - [1, 2, 3]) / result.mean_se) < 4).all()
         assert (np.abs((result.sd - np.sqrt([100, 101, 101])) / result.sd_se) < 4).all()

@@ -117,4 +117,4 @@ def test_settings():
 def test_sentences_say_where_they_stand():
     for key, (section, words) in SENTENCES.items():
         assert re.fullmatch(r"[4-6](\.[1-4])?", section) and words
-        assert printed.said(key) == f"Section {section}: {words}"
+        assert printed.quote(key) == f"Section {section}: {words}"

@@ -9,7 +9,7 @@ import pytest
 from models.interface import U
 from models.log_gaussian_cox import LogGaussianCox
 from reproduce.beyond import zhang_rivals as script
-from reproduce.beyond.rivals.moments import Together, moments, together
+from reproduce.beyond.rivals.moments import Together, combine, moments
 from reproduce.harness.claims import (
     UNMADE,
     Measured,
@@ -103,13 +103,13 @@ def test_a_moment_that_is_another_changes_its_claim_and_voids_its_row(name, meth
             assert changed((name, method), field, place, 4.1 * 2**0.5 * se) == what
             assert changed((name, method), field, place, -3.9 * 2**0.5 * se) == set()
     result = made_up()
-    assert script.void(result, name, method) == ""
+    assert script.lack_of_trust(result, name, method) == ""
     result["found"][name, method].mean[0] += 1.0
-    assert script.void(result, name, method) == "void"
+    assert script.lack_of_trust(result, name, method) == "void"
     assert script.table(result).count(" void") == 1
     result["found"][name, method].mean[0] = np.nan
-    assert script.void(result, name, method) == "void"
-    assert script.void(result, name, NON_CENTRED) == ""
+    assert script.lack_of_trust(result, name, method) == "void"
+    assert script.lack_of_trust(result, name, NON_CENTRED) == ""
 
 
 @pytest.mark.parametrize("name", script.PROBLEMS)
@@ -126,7 +126,7 @@ def test_few_effective_draws_cannot_tell():
     found = {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
     assert found.pop("Cox, NUTS, centred: largest |z| against NUTS non-centred") == UNMADE
     assert set(found.values()) == {"agrees"}
-    assert script.void(result, "Cox", CENTRED) == "cannot tell"
+    assert script.lack_of_trust(result, "Cox", CENTRED) == "cannot tell"
 
 
 def test_the_table_and_the_figure_have_every_row():
@@ -371,5 +371,5 @@ def test_polya_gamma_chains_repeat_themselves():
 
 def test_one_chain_together_is_itself():
     draws = np.random.default_rng(2).standard_normal((100, 4))
-    found = together([record(draws, 1)], 1)
+    found = combine([record(draws, 1)], 1)
     np.testing.assert_allclose(found.mean, draws.mean(axis=0), rtol=0, atol=1e-15)

@@ -62,9 +62,9 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
 
 def test_the_best_number_of_steps_counts():
     result = made_up()
-    assert softabs.best(result, SSHMC).value == pytest.approx(0.4 / 200, rel=1e-12)
-    assert softabs.best(result, SOFT).value == pytest.approx(0.024 / 12, rel=1e-12)
-    assert softabs.per_second(result).value == pytest.approx(np.log(1000), rel=1e-12)
+    assert softabs.best_efficiency(result, SSHMC).value == pytest.approx(0.4 / 200, rel=1e-12)
+    assert softabs.best_efficiency(result, SOFT).value == pytest.approx(0.024 / 12, rel=1e-12)
+    assert softabs.log_ess_per_second(result).value == pytest.approx(np.log(1000), rel=1e-12)
 
 
 def test_effective_draws_of_an_autoregression():

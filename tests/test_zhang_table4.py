@@ -227,11 +227,11 @@ def test_the_table_and_the_figure_show_every_row():
 def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
     done = {name: estimates(SSHMC, 0.0)._replace(setting=name) for name in ROWS}
     row = cox.Row(SSHMC, "unit", cox.ONE)
-    monkeypatch.setattr(cox, "tuned", lambda experiment, *_: {(SSHMC, "unit"): ["pilots"]})
+    monkeypatch.setattr(cox, "run_pilots", lambda experiment, *_: {(SSHMC, "unit"): ["pilots"]})
     monkeypatch.setattr(cox, "rows_of", lambda tried: {name: (row, name) for name in ROWS})
     monkeypatch.setattr(cox, "scan_of", lambda tried: {"more": (row, "more")})
     monkeypatch.setattr(table4, "without_jitter", lambda tried: {})
-    monkeypatch.setattr(cox, "computed", lambda experiment, wanted, *_: {
+    monkeypatch.setattr(cox, "run_rows", lambda experiment, wanted, *_: {
         name: done.get(name, done[UNIT]) for name in wanted})
     asked = []
 
@@ -281,10 +281,10 @@ def test_the_most_is_that_of_a_chain_that_forgets_by_a_constant_factor():
     # x' = a x + noise is reversible, with tau = (1 + a) / (1 - a) and moves of 2 v^2 (1 - a)
     for a, v in ((0.9, 2.0), (0.1, 0.3)):
         square = 2 * v**2 * (1 - a)
-        value, se = cox.most(Measured(square, 0.01 * square), Measured(v), 1000)
+        value, se = cox.largest_ess(Measured(square, 0.01 * square), Measured(v), 1000)
         assert value == pytest.approx(1000 * (1 - a) / (1 + a), rel=1e-12)
         assert se > 0
-    assert cox.most(Measured(4.1), Measured(1.0), 1000) == (1000, 0)
+    assert cox.largest_ess(Measured(4.1), Measured(1.0), 1000) == (1000, 0)
 
 
 def test_given_x_and_r_log_sigma_squared_hardly_moves():

@@ -35,7 +35,15 @@ from reproduce.beyond.rivals.comparison_problems import (
     clock,
     warm,
 )
-from reproduce.beyond.rivals.moments import ENOUGH, as_one, distance, per, scaled, together, worst
+from reproduce.beyond.rivals.moments import (
+    ENOUGH,
+    as_one,
+    combine,
+    distance,
+    log_ess_per_unit,
+    scale_log,
+    worst,
+)
 from reproduce.harness.claims import Claim, Measured, brief, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.files import or_exit
@@ -106,7 +114,7 @@ def run(experiment, cases):
         rounds, n = TIMED[budget]
         (times,) = start(clock, [one | dict(rounds=rounds, rows={
             method: [chosen.get(method), n] for method in methods})], f"timings of {name}")
-        result[name] = judged(name, {method: row(
+        result[name] = add_distances(name, {method: row(
             chains[method], HYPER[name], chosen.get(method), times["seconds"][method],
             sum(each["gradients"] + each["set_up"] for each, _ in pilots.get(method, [])))
             for method in methods})
@@ -121,7 +129,7 @@ def pick(pilots, h):
     """
     def efficiency(pair):
         with np.errstate(all="ignore"):  # of a quantity that never moved
-            both = together([pair[0]], h)
+            both = combine([pair[0]], h)
             return worst(both) / both.gradients
 
     moving = [pair for pair in pilots if pair[0]["rate"] >= LEAST]
@@ -131,10 +139,10 @@ def pick(pilots, h):
 
 def row(chains, h, setting, seconds, pilots):
     """Put together what is known of a method on a problem."""
-    step, efficiency = mean(seconds), per(chains, "steps", h)
-    found = {unit: per(chains, unit, h)
+    step, efficiency = mean(seconds), log_ess_per_unit(chains, "steps", h)
+    found = {unit: log_ess_per_unit(chains, unit, h)
              for unit in ("work", "gradients", "densities", "factorisations")}
-    return {"together": together(chains, h), "setting": setting,
+    return {"together": combine(chains, h), "setting": setting,
             "per": found | {"second": efficiency - Measured(math.log(step.value),
                                                             step.se / step.value)},
             "set-up": float(np.mean([each["set_up"] for each in chains])), "pilots": pilots}
@@ -145,7 +153,7 @@ def exact(name, method):
     return (name, method) != (DIGITS, MAPPING)
 
 
-def judged(name, rows):
+def add_distances(name, rows):
     """Add to each row how far it is from NUTS, the one method whose code is not ours.
 
     "off" is a |z| as one number, a Measured, 0 for NUTS itself; a row of 4 or more is void.
@@ -165,7 +173,7 @@ def judged(name, rows):
     return found
 
 
-def apart(rows):
+def ep_shifts(rows):
     """Return how far EP's posterior of phi is off: of each, shift and log ratio of deviations.
 
     Each is [(log l, log sigma)] of Measured; shifts are in posterior deviations.
@@ -182,7 +190,7 @@ def apart(rows):
 # The claims
 
 
-def faster(r, name, method, other, unit="second"):
+def log_ess_ratio(r, name, method, other, unit="second"):
     """Return log(ESS per unit, a method / another); nan if void, or the first is too short."""
     a, b = r[name][method], r[name][other]
     silent = a["void"] or b["void"] or (exact(name, method) and math.isnan(a["off"].se))
@@ -198,15 +206,16 @@ CLAIMS = [
       for name, methods in METHODS.items() for method in methods
       if exact(name, method) and method != NUTS],
     Claim("digits: EP's posterior, largest shift of log l or log sigma in deviations", "ours",
-          lambda r: max(map(abs, apart(r[DIGITS])[0]), key=lambda m: m.value), 0.0, 0.25,
+          lambda r: max(map(abs, ep_shifts(r[DIGITS])[0]), key=lambda m: m.value), 0.0, 0.25,
           "a quarter of a posterior deviation: as much as 16 independent draws leave", "ours",
           budgets=LONG),
     Claim(f"digits: log(ESS per n^3/3 operations, {MAPPING} / {NUTS})", "ours",
-          lambda r: faster(r, DIGITS, MAPPING, NUTS, "work"), 0.0, np.inf,
+          lambda r: log_ess_ratio(r, DIGITS, MAPPING, NUTS, "work"), 0.0, np.inf,
           "order; of EP's posterior of the hyperparameters, which is another and has no x", "ours",
           budgets=LONG),
     *[Claim(f"{name}: log(ESS per second, {a} / {b})", "ours",
-            lambda r, n=name, a=a, b=b: faster(r, n, a, b), 0.0, np.inf, f"order; {why}", "ours",
+            lambda r, n=name, a=a, b=b: log_ess_ratio(r, n, a, b), 0.0, np.inf, f"order; {why}",
+            "ours",
             budgets=LONG, undecided="to be run again, with chains of other lengths, not more")
       for a, b, why in (
           (NUTS, SSHMC, "which of them to use"),
@@ -218,7 +227,7 @@ UNITS = (("work", 1000), ("gradients", 1000), ("densities", 1000), ("factorisati
          ("second", 1))
 
 
-def said(name, method, each):
+def trust_note(name, method, each):
     """Say whether a row is to be trusted."""
     if not exact(name, method):
         return "EP's posterior of phi"
@@ -234,8 +243,8 @@ def summary(r):
 
     def cell(name, method, unit, scale):
         each = r[name].get(method)
-        return "" if each is None else brief(scaled(each["per"][unit], scale)) + marks.get(
-            said(name, method, each), "")
+        return "" if each is None else brief(scale_log(each["per"][unit], scale)) + marks.get(
+            trust_note(name, method, each), "")
 
     rows = [[method, *(cell(name, method, *unit) for name in r for unit in (UNITS[0], UNITS[-1]))]
             for method in r[DIGITS]]  # which has all methods
@@ -255,11 +264,11 @@ def table(r):
                          ", ".join(f"{x:.3g}" for x in each["setting"]),
                          f"{f.ess.min():.3g}", f"{f.ess_squares.min():.3g}",
                          *("-" if each["per"][unit] is None else
-                           brief(scaled(each["per"][unit], scale)) for unit, scale in UNITS),
+                           brief(scale_log(each["per"][unit], scale)) for unit, scale in UNITS),
                          f"{each['set-up']:.3g}", f"{each['pilots']:.3g}",
                          "" if math.isnan(each["off"].value) else f"{each['off'].value:.2g}",
-                         said(name, method, each)])
-    shift, ratio = apart(r[DIGITS])
+                         trust_note(name, method, each)])
+    shift, ratio = ep_shifts(r[DIGITS])
     return (summary(r) + "\n\nIn full: of values and of squares, in all chains; worst of both"
             " per 1000 units of work, gradients,\ndensities, factorisations, and per second.  In"
             " the unit of work set-up of a chain and all pilot chains\nare too: n^3 / 3 operations"

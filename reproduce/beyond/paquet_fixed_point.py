@@ -142,8 +142,9 @@ def run(experiment, cases):
                 if (task["name"], task["eps"]) == (name, eps)]
 
     return {
-        "returns": {key: labelled(ALL, *of(returns, *key)) for key in keys}
-        | {("digits", eps): labelled(f_max, trajectories.summary(of(reversals, cases.name, eps)))
+        "returns": {key: label_summary(ALL, *of(returns, *key)) for key in keys}
+        | {("digits", eps): label_summary(f_max,
+                                          trajectories.summary(of(reversals, cases.name, eps)))
            for eps in STEPS},
         "volume": {key: by_f(SOME, of(volumes, *key)[0]["log10"]) for key in keys},
         "chains": {key: biases(FEW, of(chains, *key), True) for key in keys}
@@ -152,7 +153,7 @@ def run(experiment, cases):
         **trajectories.convergence(f_max, of(reversals, cases.name, EPS))}
 
 
-def labelled(f_maxes, found):
+def label_summary(f_maxes, found):
     """Return a summary() with {f_max: number} for lists."""
     return found | {key: by_f(f_maxes, found[key]) for key in ("x", "H")} | {
         "lost": dict(zip(f_maxes, found["lost"], strict=True))}

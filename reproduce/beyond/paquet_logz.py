@@ -26,8 +26,8 @@ from reproduce.harness.claims import BUDGETS, Claim, Declared, Measured, text_ta
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mathematics, panels
 from reproduce.paquet.digits import digits_3v5, usps_3v5
-from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, annealed, problem
-from reproduce.paquet.rivals import bridged
+from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
+from reproduce.paquet.rivals import bridge_estimate
 
 NAME, WHAT = "paquet_logz", "log evidence of 1 to 767 digits, the first 365 of them optical"
 MINUTES = {"paper": 18, "short": 2, "smoke": 0.2}
@@ -77,11 +77,11 @@ def estimate(method, data_name, N, B, runs, seed):
     if "AIS" in method:
         start, kernel = method.split("-")
         kernel = KERNELS["RMHMC"] if kernel == "RMHMC" else KERNELS["HMC"]._replace(eps=HMC_EPS[N])
-        result = ais(annealed(data_name, N, start == "AISq"), geometric_ladder(B, BETA_MIN[start]),
+        result = ais(anneal(data_name, N, start == "AISq"), geometric_ladder(B, BETA_MIN[start]),
                      kernel, runs, rng)
         return {"log_weights": result.log_weights, "divergences": result.divergences.sum()}
     if method == "IS from q":  # a single step, and a transition that does not matter
-        found = ais(annealed(data_name, N, True), geometric_ladder(1, 1.0), HMC(1e-3, 1), runs, rng)
+        found = ais(anneal(data_name, N, True), geometric_ladder(1, 1.0), HMC(1e-3, 1), runs, rng)
         return combine(found.log_weights)._asdict() | {"runs": runs}
     C, tilt = orthant_problem(data_name, N)
     if method == "tilting":
@@ -132,7 +132,7 @@ def run(experiment, cases):
     found = {key: put_together(group) for key, group in batches.items()}
     truth, last = {}, {}
     if USPS in names:
-        found[BRIDGE, USPS] = Estimate(bridged(experiment, names[USPS], USPS))
+        found[BRIDGE, USPS] = Estimate(bridge_estimate(experiment, names[USPS], USPS))
     for N in names:
         K, y, q = problem(names[N], N)
         truth[N] = (Measured(np.log(orthant(np.outer(y, y) * K, NODES))) if N in EXACT

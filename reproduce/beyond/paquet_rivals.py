@@ -22,14 +22,23 @@ from reproduce.harness.claims import (
     Measured,
     Scan,
     brief,
-    least,
     log,
     mean,
+    smallest,
     text_table,
 )
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import legend_below, panels, styles
-from reproduce.paquet.costs import K_MAX, OWN, TOLD, averaged, best, put_together, rows_of, trusted
+from reproduce.paquet.costs import (
+    K_MAX,
+    OWN,
+    TOLD,
+    average,
+    best,
+    is_trusted,
+    put_together,
+    rows_of,
+)
 from reproduce.paquet.digits import usps_3v5
 from reproduce.paquet.problem import LOG_AMPLITUDE, LOG_LENGTH
 from reproduce.paquet.rivals import (
@@ -40,9 +49,9 @@ from reproduce.paquet.rivals import (
     SIZES,
     clock,
     estimate,
-    needed,
     operations,
     problem,
+    set_up_of,
     task,
     warm,
 )
@@ -111,7 +120,7 @@ def run(experiment, cases):
               "last step": {}, "keys": keys}
     for key in keys:
         plan, (method, size) = methods_of(key, budget), reference(key, budget)
-        truth = averaged(method, grouped[key, len(METHODS), size]["log_Z"])
+        truth = average(method, grouped[key, len(METHODS), size]["log_Z"])
         for method, sizes in plan.items():
             for size in sizes:
                 result["rows"][key, method, size] = put_together(
@@ -128,7 +137,7 @@ def run(experiment, cases):
     return result
 
 
-def against(r, key, others):
+def log_cost_ratio(r, key, others):
     """Return log(cost of AISq-RMHMC / least cost of the others); infinite if one is not usable."""
     ours = best(r["rows"], key, "AISq-RMHMC")
     theirs = [found for other in others if (found := best(r["rows"], key, other))]
@@ -147,7 +156,7 @@ def largest(r, key, method):
     return [*rows_of(r["rows"], key, method).values()][-1]
 
 
-def at_amplitude(r, end, of):
+def grid_quantity(r, end, of):
     """Return a quantity of the grid's problems whose log sigma is the least (0) or largest (-1)."""
     grid = [key for key in r["keys"] if key[0] == 100]
     amplitude = sorted({key[2] for key in grid})[end]
@@ -157,7 +166,7 @@ def at_amplitude(r, end, of):
 def worst_z(r, method):
     """Return the largest |z| of all problems and sizes that are to be trusted, as one number's."""
     z = [abs(row.z) for (_, name, _), row in r["rows"].items()
-         if name == method and trusted(name, row)]
+         if name == method and is_trusted(name, row)]
     return as_one(max(z), len(z)) if z else np.nan
 
 
@@ -180,7 +189,7 @@ def difficulties(r):
 
 def ep_error(r, end):
     """Return the mean |error| of EP on one side of the grid."""
-    errors = at_amplitude(r, end, lambda key: abs(r["EP"][key][0]))
+    errors = grid_quantity(r, end, lambda key: abs(r["EP"][key][0]))
     return sum(errors, Measured(0.0)) / len(errors)
 
 
@@ -205,11 +214,11 @@ CLAIMS = [
                         key=lambda own: own.value), 0.0, OWN,
           "beyond .3 q and the posterior hardly overlap", "ours", budgets=("paper",)),
     Claim("log(cost of AISq-RMHMC / bridge), the paper's problem", "ours",
-          lambda r: against(r, PAPER, ["bridge"]), 0.0, np.inf,
+          lambda r: log_cost_ratio(r, PAPER, ["bridge"]), 0.0, np.inf,
           "a draw takes 2 N^2 operations, a leapfrog step of RMHMC 2 N^3", "ours",
           budgets=("paper",)),
     Claim("log(cost of AISq-RMHMC / best other), least", "ours",
-          lambda r: least([against(r, key, [m for m in METHODS if m != "AISq-RMHMC"])
+          lambda r: smallest([log_cost_ratio(r, key, [m for m in METHODS if m != "AISq-RMHMC"])
                            for key in r["keys"]]), 0.0, np.inf,
           "over all problems; the same N^3 against N^2", "ours", budgets=("paper",)),
 ]
@@ -222,7 +231,7 @@ def verdict(r, key, method):
         return ""
     if found := best(r["rows"], key, method):
         return f"{found.value:.2g}"
-    return "void" if any(trusted(method, row) for row in rows.values()) else "broken"
+    return "void" if any(is_trusted(method, row) for row in rows.values()) else "broken"
 
 
 def table(r):
@@ -235,10 +244,10 @@ def table(r):
     key = head(r)
     sizes = [[method, size, row.runs, f"{row.log_Z.value:.3f}", f"{row.log_Z.se:.3f}",
               f"{row.error.value:.3f}", f"{row.own.value:.3f}", f"{row.z:+.1f}",
-              f"{row.seconds.value:.2g}", f"{r['setup'][key][needed(method)]:.2g}",
+              f"{row.seconds.value:.2g}", f"{r['setup'][key][set_up_of(method)]:.2g}",
               f"{operations(method, key[0]) * size / 1e9:.2g}",
               "" if np.isnan(row.evaluations) else f"{row.evaluations:.2f}",
-              "" if trusted(method, row) else "not to be trusted"]
+              "" if is_trusted(method, row) else "not to be trusted"]
              for (place, method, size), row in r["rows"].items() if place == key]
     return "\n\n".join([
         f"{r['data']}; CPU seconds until log Z is known to {TOLD}, by the best of each method's"
@@ -259,7 +268,7 @@ def figure(r):
     fig, (left, middle, right) = panels(1, 3, 4.6)
     key, how = head(r), dict(zip(METHODS, styles(len(METHODS)), strict=True))
     for method, style in how.items():
-        rows = [(row, trusted(method, row)) for row in rows_of(r["rows"], key, method).values()]
+        rows = [(row, is_trusted(method, row)) for row in rows_of(r["rows"], key, method).values()]
         left.plot([row.seconds.value for row, _ in rows], [row.error.value for row, _ in rows],
                   label=method, **style | {"mfc": "none"})
         left.plot([row.seconds.value for row, good in rows if good],

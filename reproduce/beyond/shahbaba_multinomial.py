@@ -17,14 +17,14 @@ from reproduce.harness.start import Study, main
 import math
 from functools import partial
 
-from reproduce.beyond.rivals.moments import ENOUGH, log_efficiency, together
+from reproduce.beyond.rivals.moments import ENOUGH, combine, log_efficiency
 from reproduce.harness.claims import Claim, Measured, brief
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, log_bar, panels, plain_log, row_labels
 from reproduce.shahbaba import multinomial, simulated_classes
 from reproduce.shahbaba.datasets import COUNTS, StandIn, all_classes, names
-from reproduce.shahbaba.multinomial import METHODS, RATE, SHARES, gain, off, void
+from reproduce.shahbaba.multinomial import METHODS, RATE, SHARES, gain, split_distance, void
 
 NAME, WHAT = "shahbaba_multinomial", "both splits with more than two classes"
 MINUTES = {"paper": 35, "short": 1.5, "smoke": 0.3}
@@ -60,7 +60,7 @@ def run(experiment, cases):
     for (name, method), of in zip(keys, tuned, strict=True):
         chains = [next(done) for _ in range(CHAINS[budget])]
         d = len(chains[0]["mean"])
-        result[name][method] = {"together": together(chains, d), "tuned": of,
+        result[name][method] = {"together": combine(chains, d), "tuned": of,
                                 "log tau x g": -log_efficiency(chains, d)}
     return result
 
@@ -69,7 +69,8 @@ def run(experiment, cases):
 
 RANDOM = METHODS[-1]
 CLAIMS = [Claim(f"{name}, {method}: largest |z| against HMC, as one", "theory",
-                lambda r, n=name, m=method: off(r[n], m, "HMC"), 0.0, 4.0, "means and standard"
+                lambda r, n=name, m=method: split_distance(r[n], m, "HMC"), 0.0, 4.0,
+                "means and standard"
                 " deviations of all coefficients: 4 standard errors of one number.  It cannot be"
                 f" told from chains of fewer than {ENOUGH} effective draws each", "ours",
                 budgets=("short",) * (name == "CTG") + ("paper",))

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import ENOUGH, as_one, distance, log_efficiency, together
+from reproduce.beyond.rivals.moments import ENOUGH, as_one, combine, distance, log_efficiency
 from reproduce.harness.claims import Claim, Measured, brief, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.files import or_exit
@@ -125,7 +125,7 @@ def row(chains, setting, seconds, method, tries):
     d = len(chains[0]["mean"])
     per = mean(seconds[method])
     efficiency = log_efficiency(chains, d)
-    return {"together": together(chains, d), "setting": setting, "tries": tries,
+    return {"together": combine(chains, d), "setting": setting, "tries": tries,
             "per gradient": efficiency,
             "per second": efficiency - Measured(math.log(per.value), per.se / per.value),
             # in gradients: the adaptation of a chain of NUTS, or the mode and its Hessian
@@ -136,7 +136,7 @@ def row(chains, setting, seconds, method, tries):
 # The claims
 
 
-def better(r, name, methods, others, per="per gradient"):
+def log_efficiency_ratio(r, name, methods, others, per="per gradient"):
     """Return log(the most efficient of some methods / that of others)."""
     best, rest = (max((r[name][method][per] for method in each), key=lambda m: m.value)
                   for each in (methods, others))
@@ -155,7 +155,7 @@ def map_cost(r, name):
     return split["set-up"] / (gradients[0] - gradients[1])
 
 
-def off(r, name, method):
+def distance_from_reference(r, name, method):
     """Return how far a method is from HMC, M = J, as one |z|; nan error if it is too short."""
     a, b = (r[name][each]["together"] for each in (method, MASS))
     z, se = distance(a, b, a.mean.size)
@@ -167,18 +167,20 @@ AGAIN = ("to be run again, with longer pilot chains, by which other settings may
          " chains of these would decide about the settings")
 CLAIMS = [claim for name in SETS for claim in (
     Claim(f"{name}: log(ESS per gradient, the better split / HMC), unit masses",
-          "Split HMC is more efficient", lambda r, n=name: better(r, n, PAPERS, ("HMC",)), 0.0,
+          "Split HMC is more efficient", lambda r,
+          n=name: log_efficiency_ratio(r, n, PAPERS, ("HMC",)), 0.0,
           np.inf, ORDER + "; the paper's comparison, with HMC tuned as much", "printed sentence",
           budgets=LONG, undecided=AGAIN),
     Claim(f"{name}: log(ESS per gradient, {MASS} / the better split)", "ours",
-          lambda r, n=name: better(r, n, (MASS,), PAPERS), 0.0, np.inf, ORDER
+          lambda r, n=name: log_efficiency_ratio(r, n, (MASS,), PAPERS), 0.0, np.inf, ORDER
           + ": the mass takes the scales out of the problem, a split some of them", "ours",
           budgets=LONG, undecided=AGAIN),
     Claim(f"{name}: log(ESS per second, {MASS} / the better split)", "ours",
-          lambda r, n=name: better(r, n, (MASS,), PAPERS, "per second"), 0.0, np.inf, ORDER, "ours",
+          lambda r, n=name: log_efficiency_ratio(r, n, (MASS,), PAPERS, "per second"), 0.0, np.inf,
+          ORDER, "ours",
           budgets=LONG, undecided=AGAIN),
     Claim(f"{name}: log(ESS per gradient, {SPLITS[0]} / {MASS})", "ours",
-          lambda r, n=name: better(r, n, SPLITS[:1], (MASS,)), 0.0, np.inf, ORDER
+          lambda r, n=name: log_efficiency_ratio(r, n, SPLITS[:1], (MASS,)), 0.0, np.inf, ORDER
           + ": with the same mass, the paper's split of the normal part", "ours", budgets=LONG,
           undecided=AGAIN),
     Claim(f"{name}: cost of the mode / saved by the better split in {SAVED} effective draws",
@@ -187,7 +189,8 @@ CLAIMS = [claim for name in SETS for claim in (
           f" improvement.  A word: accepted is at most {NEGLIGIBLE:.0%}; both in gradients, unit"
           " masses", "printed sentence", budgets=LONG),
     *[Claim(f"{name}, {method}: largest |z| against {MASS}, as one", "theory",
-            lambda r, n=name, m=method: off(r, n, m), 0.0, 4.0, "means and standard deviations of"
+            lambda r, n=name, m=method: distance_from_reference(r, n, m), 0.0, 4.0,
+            "means and standard deviations of"
             " all coefficients: 4 standard errors of one number.  It cannot be told from chains of"
             f" fewer than {ENOUGH} effective draws each", "ours", budgets=LONG)
       for method in ALL if method != MASS])]

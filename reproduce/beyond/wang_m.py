@@ -24,13 +24,13 @@ from reproduce.wang.long_chains import (
     PIVOTED,
     RANDOM,
     acceptance,
+    combine,
     cost,
     long_chain,
-    pooled,
-    together,
+    pool,
     warm,
 )
-from reproduce.wang.printed import ARD, ISOTROPIC, NEARLY_ALL, NYSTROM, ROWS, SHARE, SOD, said
+from reproduce.wang.printed import ARD, ISOTROPIC, NEARLY_ALL, NYSTROM, ROWS, SHARE, SOD, quote
 
 NAME, WHAT = "wang_m", "cost of an effective draw against m"
 MINUTES = {"paper": 28, "short": 2, "smoke": 0.3}
@@ -98,10 +98,10 @@ def run(experiment, cases):
         windows=LONGEST[method] if budget == "paper" else 1,
         seed=[experiment.seed, number, luck], cost=weight(number, method, m))
         for number, method, columns, m, luck in wanted], "chains", warm=warm)
-    timed, (refused, slow) = clocks(experiment, wanted), cliffs(experiment)
+    timed, (refused, slow) = clocks(experiment, wanted), nystrom_acceptance(experiment)
     found = {}
     for (number, method, columns, m, _), chain in zip(wanted, done, strict=True):
-        one = together([chain])
+        one = combine([chain])
         each = cost([chain], method, "variable", timed[number], f"{method} {m}")
         found.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {}).setdefault(
             m, []).append({"draw": one["log tau"] + np.log(each), "accepted": one["accepted"]})
@@ -110,7 +110,7 @@ def run(experiment, cases):
                 experiment, {number: round(part * cases_of(number, budget))
                              for number, part in EIGEN.items()}, TIMED[budget][0],
                 SMALL if budget == "smoke" else None), "curves": {
-                number: {method: {columns: {m: put(each) for m, each in curve.items()}
+                number: {method: {columns: {m: combine_subsets(each) for m, each in curve.items()}
                                   for columns, curve in kinds.items()}
                          for method, kinds in methods.items()}
                 for number, methods in found.items()}}
@@ -122,10 +122,10 @@ def weight(number, method, m):
     return 1 + (0 if fast else m * m * ROWS[number].n / 1e6 * (2 if method == NYSTROM else 1))
 
 
-def put(lucks):
+def combine_subsets(lucks):
     """Put the subsets of one size together."""
     draws = [one["draw"] for one in lucks]
-    return {"draw": pooled(draws),
+    return {"draw": pool(draws),
             "accepted": float(np.mean([one["accepted"] for one in lucks])),
             "rate": mean([one["accepted"] for one in lucks]),
             "luck": float(np.std([d.value for d in draws], ddof=1)) if len(draws) > 1 else np.nan}
@@ -144,7 +144,7 @@ def clocks(experiment, wanted):
         warm=warm), strict=True))
 
 
-def cliffs(experiment):
+def nystrom_acceptance(experiment):
     """Return {row: {part of n: acceptance rate}} of Nystrom-Cholesky, and {row: its cost}."""
     budget, rounds = experiment.budget, TIMED[experiment.budget][0]
     rows = REFUSED if budget == "paper" else REFUSED[:1]
@@ -171,7 +171,7 @@ def cliffs(experiment):
 # The claims
 
 
-def best(r, number, method, inside=None):
+def least_log_cost(r, number, method, inside=None):
     """Return the least log cost of a draw; with m / n in the paper's range, or outside of it."""
     n, (low, high) = r["n"][number], SHARE
     found = [each["draw"] for m, each in r["curves"][number][method][RANDOM].items()
@@ -179,7 +179,7 @@ def best(r, number, method, inside=None):
     return min(found, key=lambda draw: draw.value)
 
 
-def at_papers(r, number, method):
+def cost_at_paper_m(r, number, method):
     """Return what was found at the paper's m."""
     kinds = r["curves"][number][method][RANDOM]
     return kinds[max(2, round(ROWS[number].m[method] * r["n"][number] / ROWS[number].n))]
@@ -187,17 +187,17 @@ def at_papers(r, number, method):
 
 def excess(r, number, method):
     """Return log(cost of a draw at the paper's m / the least)."""
-    return at_papers(r, number, method)["draw"] - best(r, number, method).value
+    return cost_at_paper_m(r, number, method)["draw"] - least_log_cost(r, number, method).value
 
 
-def enough(r, number):
+def smallest_working_part(r, number):
     """Return the least part of n with which so many moves are accepted; 2 if there is none."""
     return Scan(WORKS, tuple(Measured(min((
         part for part, rate in r["refused"][number].items() if rate.value >= works), default=2.0))
         for works in WORKS))
 
 
-def pivoting(r, number):
+def pivoting_gain(r, number):
     """Return the mean gain in acceptance by pivoted columns over all m, with the chains' error."""
     kinds = r["curves"][number][NYSTROM]
     return average([kinds[PIVOTED][m]["rate"] - kinds[RANDOM][m]["rate"] for m in kinds[PIVOTED]])
@@ -206,8 +206,8 @@ def pivoting(r, number):
 CHOSEN = "Section 6.1: the parameters of each method were chosen to give good performance"
 CLAIMS = [
     *[Claim(f"{method}: log(cost of a draw, m outside / in 10 to 50 % of n), mean over rows",
-            said("m"), lambda r, method=method: average([
-                best(r, number, method, False) - best(r, number, method, True)
+            quote("m"), lambda r, method=method: average([
+                least_log_cost(r, number, method, False) - least_log_cost(r, number, method, True)
                 for number in CURVES[method]]), 0.0, np.inf, "order: the best of what was tried"
             " outside costs more than the best inside", "order", budgets=("paper",))
       for method in CURVES],
@@ -216,26 +216,28 @@ CLAIMS = [
                                               for number in CURVES[method]]), -np.inf, np.log(1.5),
             "a good choice costs less than 1.5 times the best that was tried", "printed sentence",
             budgets=("paper",)) for method in CURVES],
-    *[Claim(f"row {number}, Nystrom: least m / n that works", said("nearly all"),
-            lambda r, number=number: enough(r, number), 0.9, 1.0, f"95 % or more, of {MANY}: what"
+    *[Claim(f"row {number}, Nystrom: least m / n that works", quote("nearly all"),
+            lambda r, number=number: smallest_working_part(r, number), 0.9, 1.0,
+            f"95 % or more, of {MANY}: what"
             " is needed may be a little less than what is found.  For each share of the moves that"
             " may be called working", "printed sentence", budgets=("paper",))
       for number in REFUSED],
     *[Claim(f"row {number}, Nystrom of 95 %: time of an evaluation / the posterior's",
-            said("as slow"), lambda r, number=number: r["slow"][number], 1.0, np.inf,
+            quote("as slow"), lambda r, number=number: r["slow"][number], 1.0, np.inf,
             "machine (ratios only): as slow, or slower", "order", budgets=("paper",))
       for number in REFUSED[:3]],
     *[Claim(f"row {number}, Eigen-exact: log(least time of an evaluation / the posterior's)",
-            said("could be slower"), lambda r, number=number: min(
+            quote("could be slower"), lambda r, number=number: min(
                 (log(each) for each in r["eigen"][number].values()), key=lambda t: t.value),
             0.0, np.inf, "order: slower, by the faster of all eigenvectors and the search for the"
             " first m alone", "order", budgets=("paper",)) for number in EIGEN],
-    *[Claim(f"row {number}, Nystrom of 10 %: acceptance rate", said("10%"),
+    *[Claim(f"row {number}, Nystrom of 10 %: acceptance rate", quote("10%"),
             lambda r, number=number: r["curves"][number][NYSTROM][RANDOM][90]["accepted"],
             WORKS[0], 1.0, "a good approximation: a quarter of the moves is accepted at least",
             "printed sentence", budgets=("paper",)) for number in (9, 10)],
     *[Claim(f"row {number}, Nystrom: acceptance, pivoted columns less random ones", "ours",
-            lambda r, number=number: pivoting(r, number), 0.0, np.inf, "order, mean over m: pivots"
+            lambda r, number=number: pivoting_gain(r, number), 0.0, np.inf,
+            "order, mean over m: pivots"
             " leave the least of the kernel's trace unexplained", "ours", budgets=("paper",))
       for number in BOTH_COLUMNS],
 ]
@@ -243,7 +245,8 @@ CLAIMS = [
 
 def table(r):
     """Lay out the curves; the paper's m has a star."""
-    rows = [[str(number), method, columns, f"{m}{'*' * (each is at_papers(r, number, method))}",
+    rows = [[str(number), method, columns,
+             f"{m}{'*' * (each is cost_at_paper_m(r, number, method))}",
              f"{m / r['n'][number]:.2f}", f"{each['accepted']:.3f}",
              f"{np.exp(each['draw'].value):.3g}", brief(each["draw"]), f"{each['luck']:.2f}"]
             for number, methods in r["curves"].items() for method, kinds in methods.items()
@@ -275,7 +278,7 @@ def figure(r):
                 pivots = {} if columns == RANDOM else {"marker": "x", "ls": ":"}
                 ax.plot(at, draws, **how[number] | pivots)
             if method in methods:
-                one = at_papers(r, number, method)
+                one = cost_at_paper_m(r, number, method)
                 (m,) = (m for m, each in methods[method][RANDOM].items() if each is one)
                 ax.plot(m / r["n"][number], np.exp(one["draw"].value), "D", ms=9, mfc="none",
                         mec=how[number]["color"])

@@ -17,12 +17,12 @@ from itertools import product
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Scan, brief, least, log, mean
+from reproduce.harness.claims import Claim, Scan, brief, log, mean, smallest
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import legend_below, panels, plain_log, shades
 from reproduce.wang.chains import SLICES, WIDE, clock
-from reproduce.wang.long_chains import cost, long_chain, share_of_hits, together, warm
-from reproduce.wang.printed import SOD, R, S, said
+from reproduce.wang.long_chains import combine, cost, long_chain, share_of_hits, warm
+from reproduce.wang.printed import SOD, R, S, quote
 
 NAME, WHAT = "wang_r_s", "moves of the mark, and steps in a move"
 MINUTES = {"paper": 9, "short": 1.5, "smoke": 0.4}
@@ -64,38 +64,38 @@ def run(experiment, cases):
         chains = [next(done) for _ in range(CHAINS[budget])]
         # more than one variable changes, unless the mark moves once and by one update
         priced = "variable" if (unit, r * s) == ("random", 1) else "sweep"
-        one = together(chains) | {"hits": mean([share_of_hits([c]) for c in chains]),
+        one = combine(chains) | {"hits": mean([share_of_hits([c]) for c in chains]),
                                   "rate": mean([np.mean(c["accepted"]) for c in chains]),
                                   "cost": cost(chains, SOD, priced, timed[number], SOD)}
         found.setdefault(number, {}).setdefault(unit, {}).setdefault(name, {})[r, s] = one
     return {"rows": found}
 
 
-def per_draw(plane, pair):
+def log_cost_per_draw(plane, pair):
     """Return log(evaluations of the posterior for an effective draw)."""
     return log(plane[pair]["tau"]) + np.log(plane[pair]["cost"])
 
 
-def others(plane):
+def least_log_cost_ratio(plane):
     """Return the least log(cost of a draw, other r and s / r = s = 1), in standard errors."""
-    return least(per_draw(plane, pair) - per_draw(plane, CHOSEN)
+    return smallest(log_cost_per_draw(plane, pair) - log_cost_per_draw(plane, CHOSEN)
                  for pair in plane if pair != CHOSEN)
 
 
 def scan(r, measure):
     """Return the least measure(plane) of all rows, in standard errors, for each unit and slice."""
     (first, *_) = r["rows"].values()
-    found = {f"{unit}, {name}": least(measure(units[unit][name]) for units in r["rows"].values())
+    found = {f"{unit}, {name}": smallest(measure(units[unit][name]) for units in r["rows"].values())
              for unit, names in first.items() for name in names}
     return Scan(tuple(found), tuple(found.values()))
 
 
-def fewer(plane):
+def acceptance_gain(plane):
     """Return how much less of the moves are accepted with the largest s."""
     return plane[CHOSEN]["rate"] - plane[1, max(s for _, s in plane)]["rate"]
 
 
-def known(r):
+def known_part(r):
     """Return which part of r proposals of the mark go where it was, if every one is accepted."""
     steps = np.cumsum(list(product((-1, 1), repeat=r)), axis=1)
     return 1 - np.mean([len(set(walk) | {0}) - 1 for walk in steps.tolist()]) / r
@@ -106,8 +106,9 @@ def known(r):
 THREE = f"rows {', '.join(map(str, SAMPLED['paper']))}"  # a sentence is of all rows at once
 MOST, FEWEST = max(PLANE["paper"][0]), min(PLANE["paper"][1])
 CLAIMS = [
-    Claim(f"{THREE}: least log(cost of a draw, other r and s / r = s = 1)", said("r and s"),
-          lambda r: scan(r, others), 0.0, np.inf, "order: r = s = 1 is the best.  Least: in"
+    Claim(f"{THREE}: least log(cost of a draw, other r and s / r = s = 1)", quote("r and s"),
+          lambda r: scan(r, least_log_cost_ratio), 0.0, np.inf,
+          "order: r = s = 1 is the best.  Least: in"
           " standard errors; the paper says neither what an iteration is nor w", "order",
           budgets=("paper",), undecided="in every setting some other pair is as good as r = s"
           " = 1 within its error of 10 to 60 %; these chains took two hours of one core, and a"
@@ -115,10 +116,12 @@ CLAIMS = [
     *[Claim(f"row {number}, {unit}, {WIDE}: share of known energies, r = {MOST}, s = {FEWEST}",
             "ours: at least what a mark that always moves has",
             lambda r, number=number, unit=unit: r["rows"][number][unit][WIDE][MOST, FEWEST]["hits"],
-            known(MOST), 1.0, "theory, and at least that: a mark that stays is near where it was",
+            known_part(MOST), 1.0,
+            "theory, and at least that: a mark that stays is near where it was",
             "ours", budgets=("paper",)) for number in SAMPLED["paper"] for unit in UNITS],
     Claim(f"{THREE}: least rate of acceptance, s = 1 less s = {max(PLANE['paper'][1])}",
-          said("large jumps"), lambda r: scan(r, fewer), 0.0, np.inf, "order: with large r and s"
+          quote("large jumps"), lambda r: scan(r, acceptance_gain), 0.0, np.inf,
+          "order: with large r and s"
           " the acceptance rate will be low.  Least: in standard errors", "order",
           budgets=("paper",)),
 ]
@@ -128,7 +131,8 @@ def table(r):
     """Lay out the plane of each row, unit and slice."""
     rows = [[str(number), unit, name, str(pair[0]), str(pair[1]), f"{each['accepted']:.3f}",
              brief(each["hits"]), brief(each["tau"]), f"{each['cost']:.3g}",
-             "0" if pair == CHOSEN else brief(per_draw(plane, pair) - per_draw(plane, CHOSEN))]
+             "0" if pair == CHOSEN
+             else brief(log_cost_per_draw(plane, pair) - log_cost_per_draw(plane, CHOSEN))]
             for number, units in r["rows"].items() for unit, names in units.items()
             for name, plane in names.items() for pair, each in plane.items()]
     return text_table(rows, ["row", "unit", "slice", "r", "s", "accepted", "known", "time",
@@ -145,7 +149,7 @@ def figure(r):
             each_s = sorted({s for _, s in plane})
             for s, colour in zip(each_s, shades(len(each_s)), strict=True):
                 moves = sorted({r for r, _ in plane})
-                draws = [np.exp(per_draw(plane, (r, s)).value) for r in moves]
+                draws = [np.exp(log_cost_per_draw(plane, (r, s)).value) for r in moves]
                 ax.plot(moves, draws, style, color=colour, label=f"s = {s}, {name}")
         ax.set(xscale="log", yscale="log", xlabel="r", title=f"row {number}, {unit}")
         ax.set_xticks(moves, map(str, moves))

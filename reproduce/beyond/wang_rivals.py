@@ -18,7 +18,7 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import scaled
+from reproduce.beyond.rivals.moments import scale_log
 from reproduce.beyond.rivals.nuts import library
 from reproduce.harness.claims import Claim, Measured, brief
 from reproduce.harness.claims import table as text_table
@@ -37,15 +37,15 @@ from reproduce.wang.rivals import (
     SCANNED,
     SURROGATE,
     WALK,
+    combine,
     disagreement,
+    is_trusted,
     log_per_draw,
     methods,
     operations,
     prices,
     rival_chain,
     seconds_of,
-    together,
-    trusted,
 )
 
 NAME, WHAT = "wang_rivals", "rivals of the samplers for a regression's hyperparameters"
@@ -78,7 +78,7 @@ def run(experiment, cases):
     scans = {(number, method): [task(budget, experiment.seed, number, method, setting, SCAN, k)
                                 for k, setting in enumerate(SCANNED[method])]
              for number in numbers for method in methods(number)}
-    tried = replicated(experiment, scans, "scans")
+    tried = run_chains(experiment, scans, "scans")
     chosen = {(number, method): SCANNED[method][int(np.argmin(
         [log_per_draw([each], operations(number, each["counts"].keys(), n)).value
          for each in found]))] for (number, method), found in tried.items()}
@@ -86,20 +86,20 @@ def run(experiment, cases):
         task(budget, experiment.seed, number, method, setting, 1.0, 100 + k)
         for k in range(CHAINS[budget][ROWS[number].n])]
         for (number, method), setting in chosen.items()}
-    done = replicated(experiment, chains, "chains")
+    done = run_chains(experiment, chains, "chains")
     rounds, times = TIMED[budget]
     for number in numbers:  # one after the other: no two clocks at once
         (timed,) = experiment.replicates(seconds_of, [dict(
             number=number, index=0, rounds=rounds, times=times, n=n)], "timings", warm=warm)
         costs = prices(timed)
-        found = {method: together(done[number, method], costs, chosen[number, method])
+        found = {method: combine(done[number, method], costs, chosen[number, method])
                  for method in methods(number)}
         result[number] = {"found": found, "costs": costs, "z": disagreement(found),
                           "unit": float(np.median(timed["seconds"]["trial"]))}
     return result
 
 
-def replicated(experiment, tasks, unit):
+def run_chains(experiment, tasks, unit):
     """Run {key: tasks of rival_chain}; return {key: what they gave}."""
     done = iter(experiment.replicates(
         rival_chain, [each for some in tasks.values() for each in some], unit, warm=warm))
@@ -142,33 +142,34 @@ def warm():
 def gap(r, number, one, other):
     """Return log(cost of a draw of one method / of the other); nan if it says nothing."""
     found = r[number]["found"]
-    if void(r[number]) or not (trusted(found[one]) and trusted(found[other])):
+    if disagree(r[number]) or not (is_trusted(found[one]) and is_trusted(found[other])):
         return Measured(np.nan)
     return found[one].log_cost - found[other].log_cost
 
 
-def void(row):
+def disagree(row):
     """Tell whether the methods of a row do not agree."""
     return row["z"].value > 4
 
 
-def ahead(r, number):
+def log_cost_ratio(r, number):
     """Return log(cost of a draw of the paper's best method / of the best rival)."""
     row = r[number]
-    return Measured(np.nan) if void(row) else cost(row, METHODS) - cost(row, RIVALS)
+    return Measured(np.nan) if disagree(row) else cost(row, METHODS) - cost(row, RIVALS)
 
 
 AGAIN = ("to be run again, on several data sets of each kind: more chains on one would decide about"
          " that one")
 CLAIMS = [
     *[Claim(f"row {number}: log(cost of a draw, the paper's best / the best rival)",
-            "ours: a rival takes less", lambda r, number=number: ahead(r, number), 0.0, np.inf,
+            "ours: a rival takes less", lambda r, number=number: log_cost_ratio(r, number), 0.0,
+            np.inf,
             "order, set-up apart; on one data set, and the best of nine or ten rivals beside that"
             " of two to four methods", "ours", budgets=("paper",), undecided=AGAIN)
       for number in ROWS if number != ONE_SUM],
     Claim(f"row {ONE_SUM}: log(cost of a draw, the best rival / the paper's best)",
           "ours: no covariance fits where only a sum is identified",
-          lambda r: -ahead(r, ONE_SUM), 0.0, np.inf, "order, as of the others", "ours",
+          lambda r: -log_cost_ratio(r, ONE_SUM), 0.0, np.inf, "order, as of the others", "ours",
           budgets=("paper",), undecided=AGAIN),
     *[Claim(f"row {number}: largest |z| of a method's means against the others'",
             "ours: they agree", lambda r, number=number: r[number]["z"], 0.0, 4.0,
@@ -186,9 +187,9 @@ CLAIMS = [
 ]
 
 
-def best(found, among):
+def cheapest_method(found, among):
     """Return the method of the least cost."""
-    return min((m for m in found if m in among and trusted(found[m])),
+    return min((m for m in found if m in among and is_trusted(found[m])),
                key=lambda m: found[m].log_cost.value, default=None)
 
 
@@ -198,26 +199,29 @@ def table(r):
     for number, row in r.items():
         found = row["found"]
         for method, each in found.items():
-            mark = ("*" if method == best(found, METHODS) else "**" if method == best(found, RIVALS)
-                    else "" if trusted(each) else " (not trusted)")
-            lines.append([f"{number}{' VOID' * void(row)}", f"{method}{mark}",
+            mark = ("*" if method == cheapest_method(found, METHODS) else "**" if method
+                    == cheapest_method(found, RIVALS)
+                    else "" if is_trusted(each) else " (not trusted)")
+            lines.append([f"{number}{' VOID' * disagree(row)}", f"{method}{mark}",
                           f"{np.exp(each.log_cost.value):.3g}", brief(each.log_cost),
                           f"{each.draws:.0f}", f"{each.r_hat:.2f}", f"{each.setup:.0f}",
                           f"{each.accepted:.2f}", str(each.setting)])
-    summary = [[f"{number}{' VOID' * void(row)}", ROWS[number].kind, ROWS[number].p,
-                ROWS[number].n, *(named(row, which) for which in (METHODS, RIVALS)),
-                brief(scaled(cost(row, METHODS) - cost(row, RIVALS), 1.0)), paid(row),
+    summary = [[f"{number}{' VOID' * disagree(row)}", ROWS[number].kind, ROWS[number].p,
+                ROWS[number].n, *(name_and_cost(row, which) for which in (METHODS, RIVALS)),
+                brief(scale_log(cost(row, METHODS) - cost(row, RIVALS), 1.0)),
+                break_even_draws(row),
                 f"{row['z'].value:.1f}"]
                for number, row in r.items()]
     units = [[number, f"{1000 * row['unit']:.3g} ms",
               *(f"{row['costs'].get(what, np.nan):.3g}" for what in PRICED)]
              for number, row in r.items()]
-    less = [number for number in r if ahead(r, number).value > 0]
+    less = [number for number in r if log_cost_ratio(r, number).value > 0]
     return "\n\n".join([
         text_table(summary, ["row", "lengths", "p", "n", "the paper's best", "the best rival",
                              "ratio", "paid after", "|z|"]),
         f"The best rival takes less in {len(less)} rows; in"
-        f" {sum(best(r[number]['found'], RIVALS) in MAPPINGS for number in less)} of them it is the"
+        f" {sum(cheapest_method(r[number]['found'], RIVALS) in MAPPINGS for number in less)} of"
+        f" them it is the"
         " paper's mapping with a fitted walk for R.\nIts set-up is paid after so many effective"
         " draws; the paper's methods have none",
         "Evaluations of the posterior for an effective draw (* the paper's best, ** the best"
@@ -237,22 +241,22 @@ PRICED = ("scratch", "gradient", *(f"scratch {which}" for which in SURROGATE.val
 
 def cost(row, among):
     """Return the least log cost of a draw, a Measured; nan if nothing is trusted."""
-    method = best(row["found"], among)
+    method = cheapest_method(row["found"], among)
     return Measured(np.nan) if method is None else row["found"][method].log_cost
 
 
-def paid(row):
+def break_even_draws(row):
     """Return after how many draws the set-up of the best rival is paid; "never" if it is not."""
-    method = best(row["found"], RIVALS)
+    method = cheapest_method(row["found"], RIVALS)
     saved = np.exp(cost(row, METHODS).value) - np.exp(cost(row, RIVALS).value)
     if np.isnan(saved):
         return ""
     return f"{row['found'][method].setup / saved:.0f}" if saved > 0 else "never"
 
 
-def named(row, among):
+def name_and_cost(row, among):
     """Return the name of the method of the least cost, and that cost."""
-    method = best(row["found"], among)
+    method = cheapest_method(row["found"], among)
     return f"{method} {np.exp(cost(row, among).value):.3g}" if method else "none is trusted"
 
 
@@ -265,14 +269,14 @@ def figure(r):
         numbers = [number for number in r if ROWS[number].kind == kind]
         for k, number in enumerate(numbers):
             found = r[number]["found"]
-            here = [method for method in shown if method in found and trusted(found[method])]
+            here = [method for method in shown if method in found and is_trusted(found[method])]
             if not here:
                 continue
             logs = [found[method].log_cost for method in here]
             middle, ends = log_bar(*np.nan_to_num(np.transpose(logs)))
             at = [shown.index(method) + 0.13 * (k - len(numbers) / 2 + 0.5) for method in here]
             ax.errorbar(middle, at, xerr=ends, label=f"row {number}, n = {ROWS[number].n}"
-                        + " (void)" * void(r[number]), **how[number] | {"ls": ""})
+                        + " (void)" * disagree(r[number]), **how[number] | {"ls": ""})
         ax.axhline(len(METHODS) - 0.5, color="0.7", lw=0.8)
         ax.set(xscale="log", title=f"{kind} lengths", xlabel="evaluations of the posterior"
                " for a draw (2 s.e.)")

@@ -18,8 +18,8 @@ from reproduce.harness.claims import Claim, Measured, Scan, brief, log
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import legend_below, mark, panels, plain_log, styles
 from reproduce.wang.chains import NARROW, SLICES, WIDE, clock
-from reproduce.wang.long_chains import cost, long_chain, together, warm
-from reproduce.wang.printed import ARD, LONG, ROWS, SOD, STANDARD, TAU, said, shown
+from reproduce.wang.long_chains import combine, cost, long_chain, warm
+from reproduce.wang.printed import ARD, LONG, ROWS, SOD, STANDARD, TAU, quote, shown
 
 NAME, WHAT = "wang_steps", "widths and limits of the slice"
 MINUTES = {"paper": 30, "short": 2, "smoke": 0.3}
@@ -73,7 +73,7 @@ def run(experiment, cases):
     found = {}
     for number, name, method, chains in wanted:
         each = [next(done) for _ in range(chains)]
-        found.setdefault(number, {}).setdefault(name, {})[method] = together(each) | {
+        found.setdefault(number, {}).setdefault(name, {})[method] = combine(each) | {
             "cost": cost(each, method, "variable", timed[number], method)}
     return {"rows": found}
 
@@ -90,7 +90,7 @@ def usual(found):
     return Measured(float(np.median(logs)), float(se))
 
 
-def against_table(r, number, name):
+def log_ratio_to_table(r, number, name):
     """Return log(a window's time / the printed one) of the standard sampler."""
     return usual(r["rows"][number][name][STANDARD]) - np.log(ROWS[number].tau[STANDARD])
 
@@ -101,13 +101,13 @@ def scan(r, number, measure):
     return Scan(names, tuple(measure(name) for name in names))
 
 
-def nearest(r, number):
+def nearest_log(r, number):
     """Return the one of these logs that is nearest to 0, of slices with w <= 0.1 and limit 3."""
-    return min((against_table(r, number, name) for name in map(name_of, W[:2], (3, 3))
+    return min((log_ratio_to_table(r, number, name) for name in map(name_of, W[:2], (3, 3))
                 if name in r["rows"][number]), key=lambda m: abs(m.value))
 
 
-def per_draw(r, number, name, method):
+def log_cost_per_draw(r, number, name, method):
     """Return log(evaluations of the posterior for an effective draw)."""
     found = r["rows"][number][name][method]
     return log(found["tau"]) + np.log(found["cost"])
@@ -115,23 +115,23 @@ def per_draw(r, number, name, method):
 
 def gain(r, number, name):
     """Return log(that of the standard sampler / that with a subset)."""
-    return per_draw(r, number, name, STANDARD) - per_draw(r, number, name, SOD)
+    return log_cost_per_draw(r, number, name, STANDARD) - log_cost_per_draw(r, number, name, SOD)
 
 
-def tuned(r, number, name):
+def log_cost_over_least(r, number, name):
     """Return log(evaluations for an effective draw / the least over the slices), standard."""
-    best = min((per_draw(r, number, other, STANDARD) for other in r["rows"][number]
+    best = min((log_cost_per_draw(r, number, other, STANDARD) for other in r["rows"][number]
                 if other != name), key=lambda m: m.value)
-    return per_draw(r, number, name, STANDARD) - best
+    return log_cost_per_draw(r, number, name, STANDARD) - best
 
 
-def fewer(r, number, name, other=WIDE):
+def log_evaluation_ratio(r, number, name, other=WIDE):
     """Return log(evaluations an update, of a row / of the row it is paired with)."""
     return float(np.log(r["rows"][number][name][STANDARD]["updates"]
                         / r["rows"][PAIRS[number]][other][STANDARD]["updates"]))
 
 
-def implied(number):
+def printed_time_ratio(number):
     """Return that ratio as the printed CPU times have it."""
     return ROWS[number].seconds[STANDARD] / ROWS[PAIRS[number]].seconds[STANDARD]
 
@@ -150,27 +150,29 @@ def budgets(number):
 # that the printed times are ours with some slice is a claim of wang_table3, for every row
 CLAIMS = [
     *[Claim(f"row {number}, {WIDE}: log(Table 3 / time), standard", "ours: too large for w = 1",
-            lambda r, number=number: -against_table(r, number, WIDE), np.log(TOLD), np.inf,
+            lambda r, number=number: -log_ratio_to_table(r, number, WIDE), np.log(TOLD), np.inf,
             "order: more than the factor that luck explains", "ours", budgets=budgets(number))
       for number in LONG_ROWS],
     *[Claim(f"row {number}: log(time / Table 3), standard, the nearest with w <= 0.1, limit 3",
-            "ours: short steps explain it", lambda r, number=number: nearest(r, number),
+            "ours: short steps explain it", lambda r, number=number: nearest_log(r, number),
             -np.log(TOLD), np.log(TOLD), "within the factor of a single window", "ours",
             budgets=budgets(number)) for number in LONG_ROWS],
     *[Claim(f"rows {number} and {PAIRS[number]}, both {WIDE}: log(evaluations an update, ratio)",
-            f"ours: about 0, where the printed CPU times have log {implied(number):.2f}",
-            lambda r, number=number: fewer(r, number, WIDE), np.log(0.75), -np.log(0.75),
+            f"ours: about 0, where the printed CPU times have log {printed_time_ratio(number):.2f}",
+            lambda r, number=number: log_evaluation_ratio(r, number, WIDE), np.log(0.75),
+            -np.log(0.75),
             "with one slice for both rows their updates take about as many", "ours",
             budgets=budgets(number)) for number in PAIRS],
     *[Claim(f"rows {number}, {NARROW}, and {PAIRS[number]}, {WIDE}: log(evaluations an update,"
-            " ratio)", f"ours: the printed CPU times have log {implied(number):.2f}",
-            lambda r, number=number: fewer(r, number, NARROW), -np.inf, np.log(0.75),
+            " ratio)", f"ours: the printed CPU times have log {printed_time_ratio(number):.2f}",
+            lambda r, number=number: log_evaluation_ratio(r, number, NARROW), -np.inf, np.log(0.75),
             "order: short steps take fewer", "ours", budgets=budgets(number)) for number in PAIRS],
-    *[Claim(f"row {number}: log(evaluations for a draw / the least), standard", said("moderate"),
-            lambda r, number=number: scan(r, number, lambda name: tuned(r, number, name)), -np.inf,
-            np.log(2), "order: less than twice the best, for all slices that were tried;"
+    *[Claim(f"row {number}: log(evaluations for a draw / the least), standard", quote("moderate"),
+            lambda r, number=number: scan(
+                r, number, lambda name: log_cost_over_least(r, number, name)), -np.inf, np.log(2),
+            "order: less than twice the best, for all slices that were tried;"
             f" {SILENT}", "printed sentence", budgets=("paper",)) for number in LONG_ROWS],
-    *[Claim(f"row {number}: log(evaluations for a draw, standard / SOD)", said("almost always"),
+    *[Claim(f"row {number}: log(evaluations for a draw, standard / SOD)", quote("almost always"),
             lambda r, number=number: scan(r, number, lambda name: gain(r, number, name)), 0.0,
             np.inf, f"order: the subset gains; {SILENT}", "order", budgets=("paper",))
       for number in LONG_ROWS],
@@ -186,7 +188,7 @@ def table(r):
         f"{names[STANDARD]['updates'] / ROWS[number].d:.2f}",
         f"{np.exp(gain(r, number, name).value):.3g}", f"{1 / ROWS[number].ratio[SOD]:.3g}"]
         for number, each in r["rows"].items() for name, names in each.items()]
-    ratios = ", ".join(f"{implied(number):.2f} for row {number} over {other}"
+    ratios = ", ".join(f"{printed_time_ratio(number):.2f} for row {number} over {other}"
                        for number, other in PAIRS.items())
     return text_table(rows, ["row", "slice", "paper", "time", "window", "evaluations", "SOD time",
                              "window", "evaluations", "an update", "gain", "paper"]) + (

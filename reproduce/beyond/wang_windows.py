@@ -17,7 +17,7 @@ from reproduce.harness.claims import Claim, Measured, Scan, brief, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import COLOURS, legend_below, mark, panels, plain_log, row_labels
 from reproduce.wang.chains import NARROW, SLICES, WIDE
-from reproduce.wang.long_chains import WINDOW, long_chain, together, warm
+from reproduce.wang.long_chains import WINDOW, combine, long_chain, warm
 from reproduce.wang.printed import ARD, METHODS, NYSTROM, ROWS, SOD, STANDARD, TAU, TEMPERED, shown
 
 NAME, WHAT = "wang_windows", "windows of 1333 iterations against long chains"
@@ -76,7 +76,7 @@ def run(experiment, cases):
     found = {}
     for number, method, name, _, chains, _ in wanted:
         each = [next(done) for _ in range(chains)]
-        found.setdefault(number, {}).setdefault(method, {})[name] = together(each) | {
+        found.setdefault(number, {}).setdefault(method, {})[name] = combine(each) | {
             "share": mean([c["noise"] for c in each])}
     return {"rows": found}
 
@@ -89,7 +89,7 @@ def usual(found):
         np.pi / (2 * logs.size))))
 
 
-def hidden(r, number, method, name):
+def log_time_over_window(r, number, method, name):
     """Return log(the chain's time / what a window usually says)."""
     found = r["rows"][number][method][name]
     return found["log tau"] - usual(found)
@@ -98,7 +98,7 @@ def hidden(r, number, method, name):
 def scan(r, number, method):
     """Return that with either slice."""
     names = tuple(r["rows"][number][method])
-    return Scan(names, tuple(hidden(r, number, method, name) for name in names))
+    return Scan(names, tuple(log_time_over_window(r, number, method, name) for name in names))
 
 
 # The claims
@@ -111,11 +111,12 @@ CLAIMS = [
           " second mode, in which all is noise, and a window seldom sees both", "ours",
           budgets=("paper",)),
     Claim(f"row {FAR_APART}, SOD: log(time / a window's)", NO_WORD,
-          lambda r: hidden(r, FAR_APART, SOD, WIDE), np.log(HIDES), np.inf,
+          lambda r: log_time_over_window(r, FAR_APART, SOD, WIDE), np.log(HIDES), np.inf,
           "order: more than a factor of 1.5.  Where the subset's posterior does not reach, the"
           " chain goes seldom, and stays long", "ours", budgets=("paper",)),
     *[Claim(f"row {number}, standard, {name}: log(time / a window's)", NO_WORD,
-            lambda r, number=number, name=name: hidden(r, number, STANDARD, name), -np.log(TELLS),
+            lambda r, number=number, name=name: log_time_over_window(r, number, STANDARD, name),
+            -np.log(TELLS),
             np.log(TELLS), "a window of 1333 tells the time within a factor of two, where that is"
             " well below 1333 and there is one mode", "ours",
             budgets=("short", "paper") if number in SHORT_ROWS else ("paper",))
@@ -133,7 +134,7 @@ def table(r):
                 rows.append([str(number), method, name, shown(TAU, number)[method],
                              brief(found["tau"]), f"{middle:.3g}", f"{low:.3g} to {high:.3g}",
                              str(len(found["windows"])),
-                             f"{np.exp(hidden(r, number, method, name).value):.2f}",
+                             f"{np.exp(log_time_over_window(r, number, method, name).value):.2f}",
                              f"{found['noise']:.3f}"])
     return text_table(rows, ["row", "method", "slice", "paper", "time", "window", "nine in ten",
                              "windows", "time / window", "sigma > eta"])

@@ -33,7 +33,7 @@ from reproduce.zhang.comparison import cost
 from reproduce.zhang.energy_exchange import block_energies, within_gibbs
 from reproduce.zhang.estimates import worst
 from reproduce.zhang.funnel import exact_draw
-from reproduce.zhang.printed import FUNNEL, said
+from reproduce.zhang.printed import FUNNEL, quote
 
 NAME, WHAT = "zhang_energy", "what the blocks lend each other"
 MINUTES = {"paper": 1.5, "short": 0.5, "smoke": 0.2}
@@ -143,7 +143,7 @@ def log_ratio(r, name, other):
     return mean(np.log(r["starts"][name]) - np.log(r["starts"][other]))
 
 
-def accelerated(r, entry):
+def log_ess_gain(r, entry):
     """Return log(worst ESS per gradient of a or b, with the auxiliary potential / without it)."""
     found = [r["best"][share][entry] / r["best"][share]["cost"] for share in (1.0, 0.0)]
     # chains that have hardly moved report too many draws; those that have moved, within a tenth
@@ -152,17 +152,17 @@ def accelerated(r, entry):
 
 FULL = ("short", "paper")  # in 100 + 1 dimensions
 CLAIMS = [
-    Claim("most that H changes on 20 ABLA steps of exact flows", said("no correction"),
+    Claim("most that H changes on 20 ABLA steps of exact flows", quote("no correction"),
           lambda r: r["exact"], 0.0, 1e-8, "numerics: H is about 100, the solver's tolerance 1e-12",
           "printed sentence"),
-    Claim("log(range of log p(v | x), SSHMC / range of K(r_v))", said("borrowed"),
+    Claim("log(range of log p(v | x), SSHMC / range of K(r_v))", quote("borrowed"),
           lambda r: log_ratio(r, "reach", "own"), np.log(2), np.inf, "order: 0 where K(r_v) alone"
           " pays, as in HMC within Gibbs; here it pays for less than half.  Changes while H_2 moves"
           " v, summed over the steps; mean over starts", "order", budgets=FULL),
-    Claim("log(range of log p(v | x), SSHMC / HMC within Gibbs)", said("larger change"),
+    Claim("log(range of log p(v | x), SSHMC / HMC within Gibbs)", quote("larger change"),
           lambda r: log_ratio(r, "reach", "U alone"), 0.0, np.inf, "order, over as many leapfrogs"
           " in v; mean over starts", "order", budgets=FULL),
-    Claim("log(range of v, SSHMC / HMC within Gibbs)", said("larger range"),
+    Claim("log(range of v, SSHMC / HMC within Gibbs)", quote("larger range"),
           lambda r: log_ratio(r, "v", "v alone"), 0.0, np.inf, "order, over as many leapfrogs in v;"
           " mean over starts", "order", budgets=FULL),
     Claim("log(range of U / range of what the blocks lend each other)", "ours: most is n v / 2",
@@ -173,10 +173,10 @@ CLAIMS = [
           lambda r: log_ratio(r, "U", "U without"), np.log(4), np.inf, "as above: without these"
           " terms the potential varies by less than a quarter", "ours", budgets=FULL),
     Claim("b: log(ESS per gradient, with the auxiliary potential / without)",
-          said("mixing of theta"), lambda r: accelerated(r, "b"), 0.0, np.inf, "order, crossed"
+          quote("mixing of theta"), lambda r: log_ess_gain(r, "b"), 0.0, np.inf, "order, crossed"
           " funnels: each with the best of its pilots", "order", budgets=FULL),
     Claim("log(that gain of b / the gain of a)", "ours: it is not the step size", lambda r:
-          accelerated(r, "b") - accelerated(r, "a"), 0.0, np.inf, "order: a, in phi, has its"
+          log_ess_gain(r, "b") - log_ess_gain(r, "a"), 0.0, np.inf, "order: a, in phi, has its"
           " auxiliary potential in both, and gains from the larger steps alone", "ours",
           budgets=FULL),
 ]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import ENOUGH, distance, imprecision, together, worst
+from reproduce.beyond.rivals.moments import ENOUGH, combine, distance, imprecision, worst
 from reproduce.beyond.rivals.nuts import library
 from reproduce.harness.claims import Claim, Measured, brief, log, mean
 from reproduce.harness.claims import table as text_table
@@ -90,7 +90,7 @@ def run(experiment, cases):
             function, [task for key in keys for task in tasks[key]], "chains",
             warm=lambda: warm(cases.names, SETTINGS)))
         for key in keys:
-            found[key] = together([next(done) for _ in tasks[key]], len(HYPER[key[0]]))
+            found[key] = combine([next(done) for _ in tasks[key]], len(HYPER[key[0]]))
     rounds, n = TIMED[budget]
     rows = {f"{name}, {sampler}": [name, cases.names[name], "" if len(run) == 4 else sampler,
                                    sampler == CENTRED if len(run) == 4 else
@@ -115,12 +115,12 @@ def cost(name, sampler):
 REAL = ("credit", "volatility", "Cox")
 
 
-def off(r, name, sampler):
+def distance_from_reference(r, name, sampler):
     """Return how far a sampler is from the reference, in standard errors."""
     return distance(r["found"][name, sampler], r["found"][name, NON_CENTRED], len(HYPER[name]))
 
 
-def ahead(r, name, better, other, per):
+def log_ess_ratio(r, name, better, other, per):
     """Return log(worst ESS per gradient or CPU second of a sampler / that of another).
 
     The log of an ESS is known to (12 / ESS)^1/2: that of a run whose sum ends at six
@@ -136,7 +136,8 @@ def ahead(r, name, better, other, per):
 
 def order(name, better, other, per, note):
     """Make the claim of ours that a sampler is ahead of another on a model."""
-    return Claim(f"{name}: log(worst ESS per {per}, {better} / {other})", "ours", lambda r: ahead(
+    return Claim(f"{name}: log(worst ESS per {per}, {better} / {other})", "ours",
+                 lambda r: log_ess_ratio(
         r, name, better, other, per), 0.0, np.inf, f"order: {note}", "ours", budgets=("paper",),
         undecided="to be run again, with settings by a longer search: more chains of these would"
         " decide about the settings")
@@ -159,7 +160,7 @@ CLAIMS = [
             "a twentieth: of means and standard deviations, of hyperparameters and parameters",
             "ours", budgets=("paper",)) for name in REAL],
     *[Claim(f"{name}, {sampler}: largest |z| against the reference", "ours",
-            lambda r, key=(name, sampler): off(r, *key),
+            lambda r, key=(name, sampler): distance_from_reference(r, *key),
             0, 4, "the means and the standard deviations of about a hundred quantities: one of them"
             f" is above 4 once in 160 times.  It cannot be told from chains of fewer than {ENOUGH}"
             " effective draws each of a hyperparameter", "ours",
@@ -210,7 +211,7 @@ def figure(r):
     for k, (sampler, (colour, marker)) in enumerate([*samplers.items()][1:]):
         for place, name in enumerate(REAL):
             if (name, sampler) in RUNS:
-                z, se = off(r, name, sampler)
+                z, se = distance_from_reference(r, name, sampler)
                 axes[2].plot(place + (k - 1.5) / 8, z, marker, color=colour,
                              mfc=colour if se == 0 else "white")
     axes[2].axhline(4, color="k", lw=0.8)

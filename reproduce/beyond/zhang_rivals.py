@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import ENOUGH, distance, imprecision, together, worst
+from reproduce.beyond.rivals.moments import ENOUGH, combine, distance, imprecision, worst
 from reproduce.harness.claims import Claim, Measured, brief, log, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.files import or_exit
@@ -119,7 +119,7 @@ def run(experiment, cases):
              for place, key in enumerate(RUNS) for k in range(CHAINS[budget])]
     done = iter(experiment.replicates(chain, tasks, "chains", warm=compiled))
     chains = {key: [next(done) for _ in range(CHAINS[budget])] for key in RUNS}
-    found = {key: together(each, len(HYPER[key[0]])) for key, each in chains.items()}
+    found = {key: combine(each, len(HYPER[key[0]])) for key, each in chains.items()}
     rounds, n = TIMED[budget]
     (times,) = experiment.replicates(clock, [dict(rounds=rounds, rows={
         ", ".join(key): [key[0], cases.names[key[0]], key[1], setting[key], n] for key in RUNS})],
@@ -136,7 +136,7 @@ def run(experiment, cases):
 # The claims
 
 
-def off(r, name, method):
+def distance_from_reference(r, name, method):
     """Return how far a method is from the reference, in standard errors."""
     return distance(r["found"][name, method], r["found"][name, NON_CENTRED], len(HYPER[name]))
 
@@ -166,11 +166,11 @@ ORDERS = [
 ]
 
 
-def void(r, name, method):
+def lack_of_trust(r, name, method):
     """Tell whether a row's efficiency says nothing, and why: "", "void" or "cannot tell"."""
     if method == NON_CENTRED:
         return ""
-    z, se = off(r, name, method)
+    z, se = distance_from_reference(r, name, method)
     return "void" if not z < 4 else "cannot tell" if np.isnan(se) else ""
 
 
@@ -181,7 +181,7 @@ CLAIMS = [
             "a twentieth: of means and standard deviations, of hyperparameters and parameters",
             "ours", budgets=("paper",)) for name in PROBLEMS],
     *[Claim(f"{name}, {method}: largest |z| against NUTS non-centred", "ours",
-            lambda r, key=(name, method): off(r, *key),
+            lambda r, key=(name, method): distance_from_reference(r, *key),
             0, 4, "the means and the standard deviations of about a hundred quantities: one of them"
             f" is above 4 once in 160 times.  It cannot be told from chains of fewer than {ENOUGH}"
             " effective draws of a hyperparameter", "ours",
@@ -201,7 +201,7 @@ def table(r):
                          "" if np.isnan(f.rate) else f"{f.rate:.2f}", f.divergences,
                          f"{min(f.ess[:h]):.0f}", f"{worst(f):.0f}",
                          f"{1000 * worst(f) / f.gradients:.3g}",
-                         brief(efficiency(r, key)), void(r, *key)])
+                         brief(efficiency(r, key)), lack_of_trust(r, *key)])
             if method != NON_CENTRED:
                 reference = r["found"][name, NON_CENTRED]
                 z = (f.mean - reference.mean) / np.hypot(f.mean_se, reference.mean_se)
@@ -228,7 +228,7 @@ def figure(r):
                            (axes[1], "seconds", "worst ESS per CPU second")):
         for place, name in enumerate(PROBLEMS):
             for k, method in enumerate(METHODS[name]):
-                if (how := void(r, name, method)) == "void":
+                if (how := lack_of_trust(r, name, method)) == "void":
                     continue
                 f = r["found"][name, method]
                 amount = f.gradients if per == "work" else r["seconds"][name, method].value

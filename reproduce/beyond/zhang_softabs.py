@@ -26,9 +26,9 @@ from models.funnel import VARIANCE, Funnel
 from reproduce.harness.claims import Claim, Declared, Measured, brief, log, mean
 from reproduce.harness.claims import table as text_table
 from reproduce.harness.style import COLOURS, panels, plain_log
-from reproduce.zhang.contracted import contracted
+from reproduce.zhang.contracted import contract_soft_abs
 from reproduce.zhang.funnel import exact_draw
-from reproduce.zhang.printed import FUNNEL, SSHMC, said
+from reproduce.zhang.printed import FUNNEL, SSHMC, quote
 
 NAME, WHAT = "zhang_softabs", "an ABLA step against a generalised leapfrog"
 MINUTES = {"paper": 2, "short": 0.7, "smoke": 0.2}
@@ -74,7 +74,7 @@ def transition(method, q, model, L, n, rng):
     if method == SSHMC:
         chain = sshmc(q[:-1], q[-1:], model, EPS / 2, EPS, L, n, rng, n_theta=N_THETA, n_phi=N_PHI)
         return chain.phi[:, 0], chain.accepted
-    chain = rmhmc(q, contracted(model, ALPHA), L, EPS_SOFT, n, rng, tol=TOL, tol_back=0.0)
+    chain = rmhmc(q, contract_soft_abs(model, ALPHA), L, EPS_SOFT, n, rng, tol=TOL, tol_back=0.0)
     return chain.samples[:, -1], chain.accepted
 
 
@@ -124,15 +124,15 @@ def step_ratio(r):
     return mean(np.divide(r["seconds"][SOFT], r["seconds"][SSHMC]))
 
 
-def best(r, method):
+def best_efficiency(r, method):
     """Return the most effective draws a step, over the numbers of steps."""
     return max((found["draws"] / L for L, found in r["found"][method].items()),
                key=lambda m: m.value)
 
 
-def per_second(r):
+def log_ess_per_second(r):
     """Return the log of the effective draws a second of SSHMC over the other's, both the best."""
-    return log(step_ratio(r)) + log(best(r, SSHMC)) - log(best(r, SOFT))
+    return log(step_ratio(r)) + log(best_efficiency(r, SSHMC)) - log(best_efficiency(r, SOFT))
 
 
 STEP = Declared(
@@ -143,24 +143,26 @@ STEP = Declared(
     " machines; the tolerance of the implicit equations is not stated", "2026-11-23T22:00",
     "2026-11-21T23:07", "5.1: the times beside those reported for SoftAbs")
 CLAIMS = [
-    Claim("log(time of a step, SoftAbs / ABLA / 100)", said("100 times"), lambda r: log(
+    Claim("log(time of a step, SoftAbs / ABLA / 100)", quote("100 times"), lambda r: log(
         step_ratio(r)) - np.log(100), -np.log(2), np.log(2), "machine (ratios only): about, within"
         " a factor of two", "printed number", STEP, ("paper",), cell="100 times"),
-    Claim("log(effective draws a second, SSHMC / SoftAbs / 2.5)", said("2.5 times"),
-          lambda r: per_second(r) - np.log(2.5), -np.log(2), np.log(2), "machine (ratios only):"
+    Claim("log(effective draws a second, SSHMC / SoftAbs / 2.5)", quote("2.5 times"),
+          lambda r: log_ess_per_second(r) - np.log(2.5), -np.log(2), np.log(2),
+          "machine (ratios only):"
           " around, within a factor of two", "printed number", STEP._replace(
               why="a draw takes about as many steps of either, so that the ratio is that of the"
               " times of a step; 2.5 beside 100 would need 40 times as many"), ("paper",),
           cell="2.5 times"),
-    Claim("log(time of a step, SoftAbs / ABLA), at least", said("100 times"), lambda r: log(
+    Claim("log(time of a step, SoftAbs / ABLA), at least", quote("100 times"), lambda r: log(
         step_ratio(r)), np.log(100), np.inf, "order: faster by a factor of 100 at least", "order",
         budgets=("paper",), cell="100 times"),
-    Claim("log(effective draws a second, SSHMC / SoftAbs), at least", said("2.5 times"),
-          per_second, np.log(2.5), np.inf, "order: 2.5 times as many at least", "order",
+    Claim("log(effective draws a second, SSHMC / SoftAbs), at least", quote("2.5 times"),
+          log_ess_per_second, np.log(2.5), np.inf, "order: 2.5 times as many at least", "order",
           budgets=("paper",), cell="2.5 times"),
     Claim("log(steps for an effective draw of v, SSHMC / SoftAbs)", "ours: about 0; the paper's"
-          " factors make log(100 / 2.5) = 3.7", lambda r: log(best(r, SOFT)) - log(
-              best(r, SSHMC)), -np.log(5), np.log(5), "free of the machine, each at its best number"
+          " factors make log(100 / 2.5) = 3.7", lambda r: log(best_efficiency(r, SOFT)) - log(
+              best_efficiency(r, SSHMC)), -np.log(5), np.log(5),
+              "free of the machine, each at its best number"
           " of steps: a draw takes about as many of either, within a factor of five", "ours",
           budgets=("paper",)),
 ]

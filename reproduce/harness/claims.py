@@ -59,7 +59,7 @@ class Measured(NamedTuple):
 
     def __add__(self, other):
         """Add an independent estimate or a number."""
-        b = measured(other)
+        b = as_measured(other)
         return Measured(self.value + b.value, np.hypot(self.se, b.se))
 
     def __neg__(self):
@@ -68,26 +68,26 @@ class Measured(NamedTuple):
 
     def __sub__(self, other):
         """Subtract an independent estimate or a number."""
-        return self + -measured(other)
+        return self + -as_measured(other)
 
     def __rsub__(self, other):
         """Subtract from a number."""
-        return measured(other) - self
+        return as_measured(other) - self
 
     def __mul__(self, other):
         """Multiply by an independent estimate or a number."""
-        b = measured(other)
+        b = as_measured(other)
         return Measured(self.value * b.value, np.hypot(self.se * b.value, self.value * b.se))
 
     def __truediv__(self, other):
         """Divide by an independent estimate or a number, which must not be 0."""
-        b = measured(other)
+        b = as_measured(other)
         ratio = self.value / b.value
         return Measured(ratio, np.hypot(self.se / b.value, ratio * b.se / b.value))
 
     def __rtruediv__(self, other):
         """Divide a number by this."""
-        return measured(other) / self
+        return as_measured(other) / self
 
     def __abs__(self):
         """Return the absolute value."""
@@ -161,7 +161,7 @@ class Finding(NamedTuple):
     undecided: str = ""  # see more()
 
 
-def measured(x):
+def as_measured(x):
     """Return `x`, a number or a Measured, as a Measured."""
     return x if isinstance(x, Measured) else Measured(float(x))
 
@@ -180,7 +180,7 @@ def mean(values):
 
 def average(estimates, weights=None):
     """Return the mean of independent Measured, weighted if there are weights (any scale)."""
-    value, se = np.array([measured(m) for m in estimates]).T
+    value, se = np.array([as_measured(m) for m in estimates]).T
     w = np.ones(value.size) if weights is None else np.asarray(weights, float)
     w = w / w.sum()
     return Measured(float(w @ value), float((w**2 @ se**2) ** 0.5))
@@ -188,13 +188,13 @@ def average(estimates, weights=None):
 
 def log(x):
     """Return the natural logarithm of a Measured or a positive number."""
-    x = measured(x)
+    x = as_measured(x)
     return Measured(math.log(x.value), x.se / x.value)
 
 
-def least(estimates):
+def smallest(estimates):
     """Return the estimate with the least value in standard errors."""
-    return min(map(measured, estimates), key=lambda m: m.value / m.se)
+    return min(map(as_measured, estimates), key=lambda m: m.value / m.se)
 
 
 OF_PRINT = ("the errors of the printed numbers are their own: more of our runs do not make them"
@@ -263,16 +263,16 @@ def judge(claims, result, budget):
     findings = []
     for claim, (ours, note) in zip(made, measurements, strict=True):
         if isinstance(ours, Scan):
-            found, one, said = scanned(claim, ours, rows[claim.row or claim.what])
+            found, one, said = judge_scan(claim, ours, rows[claim.row or claim.what])
             note = "; ".join(filter(None, (note, said)))
         else:
             found, one = verdict(claim, ours), ours
         if found == "differs" and claim.known and not claim.known.before:
             note = "; ".join(filter(None, (note, "declared after the run")))
-        if untrusted(claim, ours):
+        if is_untrusted(claim, ours):
             found = UNMADE
         finding = Finding(claim, ours, found, power(claim, one), note,
-                          more(claim, ours) * (found == "inconclusive"))
+                          reason_undecided(claim, ours) * (found == "inconclusive"))
         hasty = budget == "smoke" and is_estimate(ours) and failures([finding])
         findings.append(finding._replace(verdict="inconclusive") if hasty else finding)
     return findings
@@ -282,7 +282,7 @@ def measurement(claim, result):
     """Return what is measured for a claim, a Measured or a Scan, and the remark beside it."""
     ours = claim.ours(result)
     ours, note = ours if isinstance(ours, Noted) else (ours, "")
-    return (ours if isinstance(ours, Scan) else Measured(*map(float, measured(ours)))), note
+    return (ours if isinstance(ours, Scan) else Measured(*map(float, as_measured(ours)))), note
 
 
 def verdict(claim, ours):
@@ -305,7 +305,7 @@ def verdict(claim, ours):
     return "too weak" if weak(claim, ours) else "agrees"
 
 
-def untrusted(claim, ours):
+def is_untrusted(claim, ours):
     """Tell whether a check of ours is none: there is a number, and too little is known of its s.e.
     """
     found = ours.found if isinstance(ours, Scan) else [ours]
@@ -313,7 +313,7 @@ def untrusted(claim, ours):
         math.isnan(m.se) and not math.isnan(m.value) for m in found)
 
 
-def more(claim, ours):
+def reason_undecided(claim, ours):
     """Say why more computing does not tell, and how much would if the value stayed what it is."""
     if not claim.undecided or claim.theirs or isinstance(ours, Scan) or not ours.se > 0:
         return claim.undecided
@@ -352,7 +352,7 @@ def logarithmic(what):
     return bool(re.search(r"\blog\(", what)) and " - log " not in what
 
 
-def scanned(claim, ours, row):
+def judge_scan(claim, ours, row):
     """Judge a Scan with all columns of its row; return verdict, the Measured it rests on, a note.
 
     A row has one setting.  It agrees if one scanned setting has all its numbers; an order or a
@@ -418,8 +418,8 @@ def report(findings):
                 blocks.append("\n".join(
                     [f"{found:22} {claim.what}",
                      f"{'':23}ours {number(ours)}   paper: {claim.paper}   accepted"
-                     f" {interval(claim.low, claim.high, claim.theirs)}{told(factor)}"]
-                    + [filled(text, " " * 23) for text in filter(None, [
+                     f" {interval(claim.low, claim.high, claim.theirs)}{describe_power(factor)}"]
+                    + [wrap_text(text, " " * 23) for text in filter(None, [
                         note, *reasons, f"undecided: {undecided}" * bool(undecided)])]))
     agreeing = [f for f in findings if f.verdict == "agrees"]
     notes = {why: f"[{k}]" for k, why in enumerate(
@@ -427,18 +427,19 @@ def report(findings):
     if agreeing:
         blocks.append(text_table(
             [[f.claim.what, number(f.ours) + f" ({f.note})" * bool(f.note), f.claim.paper,
-              interval(f.claim.low, f.claim.high, f.claim.theirs), told(f.power).strip(),
+              interval(f.claim.low, f.claim.high, f.claim.theirs), describe_power(f.power).strip(),
               notes[f.claim.why]] for f in agreeing],
             ["agrees", "ours", "paper", "accepted", "power", "why"]))
-        blocks.append("\n".join(filled(f"{mark} {why}", "") for why, mark in notes.items()))
+        blocks.append("\n".join(wrap_text(f"{mark} {why}", "") for why, mark in notes.items()))
     if unmade := [f"{f.claim.what}: {number(f.ours)}" for f in findings if f.verdict == UNMADE]:
-        blocks.append(filled(f"{UNMADE} is made of what is not to be trusted, where too little is"
+        blocks.append(wrap_text(f"{UNMADE} is made of what is not to be trusted, where too little"
+        f" is"
                              f" known of an error: {'; '.join(unmade)}", ""))
     blocks += [f"FAILS: {line}" for line in failures(findings)]
-    return "\n\n".join([*blocks, counted(findings)])
+    return "\n\n".join([*blocks, count_verdicts(findings)])
 
 
-def counted(findings):
+def count_verdicts(findings):
     """Say how many findings there are of each verdict."""
     counts = Counter(f.verdict for f in findings)
     return ", ".join(f"{counts[v]} {v}" for v in VERDICTS if counts[v]) or "no claim is made"
@@ -451,7 +452,7 @@ def declaration(known):
             f"declared {known.derived}, after the first run ({known.seen})")
 
 
-def told(factor):
+def describe_power(factor):
     """Say which error of the printed value would be seen."""
     return "" if math.isnan(factor) else f"   told: x {factor:.3g}"
 
@@ -461,7 +462,7 @@ def interval(low, high, theirs):
     return f"[{low:.5g}, {high:.5g}]" + f" ± {theirs:.2g}" * bool(theirs > 0)
 
 
-def filled(text, indent):
+def wrap_text(text, indent):
     """Wrap a text to the width of the report."""
     return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=indent)
 
@@ -473,17 +474,17 @@ def number(ours):
     value, se = map(float, ours)
     if not (0 < se < math.inf and math.isfinite(value)):
         return f"{value:.5g}" + ("" if se == 0 else f" (s.e. {se:.2g})")
-    value, se = rounded(value, se)
+    value, se = format_estimate(value, se)
     return f"{value} (s.e. {se})"
 
 
 def brief(ours):
     """Format a Measured for a table: 0.123 (0.045), or four digits if nothing is known of it."""
     value, se = map(float, ours)
-    return "{} ({})".format(*rounded(value, se)) if 0 < se < math.inf else f"{value:.4g}"
+    return "{} ({})".format(*format_estimate(value, se)) if 0 < se < math.inf else f"{value:.4g}"
 
 
-def rounded(value, se):
+def format_estimate(value, se):
     """Format a value and its standard error, to two digits of the latter."""
     digits = max(0, 1 - math.floor(math.log10(se)))
     form = f".{digits}f" if digits < 10 else ".1e"

@@ -122,7 +122,7 @@ def by_verdict(record):
     return sorted(record["claims"], key=lambda claim: VERDICTS.index(claim["verdict"]))
 
 
-def found(claim):
+def stored_estimate(claim):
     """Return what was measured for a stored claim, a Measured or a Scan."""
     if "scan" not in claim:
         return Measured(claim["value"], claim["se"])
@@ -130,29 +130,29 @@ def found(claim):
                 tuple(Measured(*each) for each in claim["scan"]["found"]))
 
 
-def ours(claim):
+def format_ours(claim):
     """Format what was measured for a stored claim."""
-    return number(found(claim))
+    return number(stored_estimate(claim))
 
 
 def spread(claim):
     """Say between which values those of a stored claim's scan lie, and how many there are."""
-    each = [m for m in found(claim).found if not math.isnan(m.value)]
+    each = [m for m in stored_estimate(claim).found if not math.isnan(m.value)]
     ends = dict.fromkeys(number(end(each, key=lambda m: m.value)) for end in (min, max) if each)
-    total = len(found(claim).found)
+    total = len(stored_estimate(claim).found)
     of = f"{total}" if len(each) == total else f"{len(each)} of {total}"
     return f"{' to '.join(ends) or 'nan'}: {of} settings"
 
 
-def accepted(claim):
+def format_interval(claim):
     """Format the accepted interval of a stored claim, and the paper's own standard error."""
     return interval(claim["low"], claim["high"], claim["theirs"])
 
 
-def drawing(claim):
+def draw_claim(claim):
     """Place a stored claim on an axis from 0 to 100: linear, with room for all that is finite."""
     low, high = claim["low"], claim["high"]
-    measured = found(claim)
+    measured = stored_estimate(claim)
     each = [m for m in getattr(measured, "found", (measured,)) if math.isfinite(m.value)]
     errors = [(m.se, DIFFER * math.hypot(m.se, claim["theirs"])) for m in each]
     reach = [m.value + sign * far for m, (_, far) in zip(each, errors, strict=True)
@@ -175,7 +175,7 @@ def drawing(claim):
 
 def svg(claim):
     """Draw a stored claim: the accepted interval as a band, ours as dots with their errors."""
-    low, high, (below, above), marks = drawing(claim)
+    low, high, (below, above), marks = draw_claim(claim)
     wide = max(high - low, 1.0)  # an interval of one number is to be seen
     parts = [f'<rect class="in" x="{low - (wide - high + low) / 2:.3g}" width="{wide:.3g}"'
              ' y="2" height="10"/>']
@@ -242,7 +242,7 @@ def from_figures(link, author):
     return posixpath.relpath(posixpath.join("reproduce", author, link), "figures")
 
 
-def highlighted(text):
+def highlight(text):
     """Return Python code as HTML."""
     from pygments.lexers import PythonLexer
 
@@ -267,14 +267,14 @@ def code(line, names, first):
     found = []
     for k, (kind, value) in enumerate(tokens):
         html = escape(value, quote=False)
-        row = names.get(dotted(tokens, k)) if kind.startswith("Name") else None
+        row = names.get(dotted_name(tokens, k)) if kind.startswith("Name") else None
         if row is not None:
             html = f'<span class="s" data-n="{first + row}">{html}</span>'
         found.append(token(kind, html))
     return indent, "".join(found)
 
 
-def dotted(tokens, k):
+def dotted_name(tokens, k):
     """Return the name at a token with what it is an attribute of: ratios.h."""
     name = tokens[k][1]
     while k >= 2 and tokens[k - 1][1] == "." and tokens[k - 2][0].startswith("Name"):

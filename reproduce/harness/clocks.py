@@ -26,7 +26,7 @@ class Retimed:
     def __init__(self, experiment, kind, spread, seed):
         """Change the logs of the times of `kind` by so much, each by a number of its own."""
         self.experiment, self.fresh = experiment, False
-        self.used = {named(r["function"], r["task"]): r for r in experiment.used.values()}
+        self.used = {replicate_name(r["function"], r["task"]): r for r in experiment.used.values()}
         self.kind, self.spread, self.rng = kind, spread, random.Random(seed)
 
     def __getattr__(self, name):
@@ -40,7 +40,7 @@ class Retimed:
 
     def result(self, function, task):
         """Return the result of one task."""
-        record = self.used.get(named(function.__name__, task))
+        record = self.used.get(replicate_name(function.__name__, task))
         if record is None:
             raise Missing(f"{self.name} did not compute {function.__name__}({task})")
         changed = kind_of(record) == self.kind
@@ -56,12 +56,12 @@ class Retimed:
         return times * math.exp(self.rng.gauss(0, self.spread))
 
 
-def named(function, task):
+def replicate_name(function, task):
     """Return what a replicate is known by within a script, whatever its code."""
     return function, to_json(task, sort_keys=True)
 
 
-def taking(study, experiment, findings, cases, kind):
+def claims_with_times(study, experiment, findings, cases, kind):
     """Return the set of the claims (what they are about) that take times of a kind of processor.
 
     All of them, if the script cannot be followed because it chooses by times what it computes.
@@ -79,7 +79,7 @@ def taking(study, experiment, findings, cases, kind):
     return found if followed else {finding.claim.what for finding in findings}
 
 
-def judged(study, experiment, result, cases):
+def judge_times(study, experiment, result, cases):
     """Return the Findings of a script, `inconclusive` where times are of several processors.
 
     The reason then says of which.
@@ -87,12 +87,12 @@ def judged(study, experiment, result, cases):
     findings, kinds = judge(study.claims, result, experiment.budget), experiment.clocks
     if len(kinds) < 2:
         return findings
-    takers = {kind: taking(study, experiment, findings, cases, kind) for kind in kinds}
-    return [mixed(finding, [kind for kind in kinds if finding.claim.what in takers[kind]])
+    takers = {kind: claims_with_times(study, experiment, findings, cases, kind) for kind in kinds}
+    return [judge_mixed(finding, [kind for kind in kinds if finding.claim.what in takers[kind]])
             for finding in findings]
 
 
-def mixed(finding, kinds):
+def judge_mixed(finding, kinds):
     """Return a finding whose times are of such kinds of processors, not judged if these differ."""
     if len(kinds) < 2 or finding.verdict == UNMADE:
         return finding

@@ -39,7 +39,7 @@ class ClusterError(Exception):
 # The client
 
 
-def each(tasks, scheduler, home, code):
+def run_tasks(tasks, scheduler, home, code):
     """Call function(*arguments) on a cluster's workers for each {key: (function, *arguments)}.
 
     function  : tuple  its module and its name
@@ -54,7 +54,7 @@ def each(tasks, scheduler, home, code):
     """
     from distributed import as_completed
 
-    with connected(scheduler) as client:
+    with connect(scheduler) as client:
         refuse(client, home, code)
         running, suspects, deaths = {}, deque(), Counter()
         waiting = as_completed(loop=client.loop)
@@ -85,7 +85,7 @@ def each(tasks, scheduler, home, code):
 
 
 @contextmanager
-def connected(scheduler):
+def connect(scheduler):
     """Give a client of the scheduler at this address, which has a worker."""
     from distributed import Client
     from distributed.comm import resolve_address
@@ -106,7 +106,7 @@ def connected(scheduler):
                                f" `dask worker {scheduler} --nthreads 1`.") from None
         yield client
     finally:
-        with workers.deaf(), suppress(Exception):  # the scheduler may be what has gone
+        with workers.ignore_interrupt(), suppress(Exception):  # the scheduler may be what has gone
             client.close(timeout=FAREWELL)
 
 
@@ -173,7 +173,7 @@ def file_of(module):
     return Path(spec.origin).resolve()
 
 
-def apart(function, *arguments):
+def call_in_process(function, *arguments):
     """Call a function in this worker's process for computing, unless that is given up meanwhile.
 
     Returns a list: what it returned, or Killed, twice or before what it returned the second time.
@@ -182,9 +182,10 @@ def apart(function, *arguments):
 
     worker = get_worker()
     multiprocessing.current_process().daemon = False  # as which it could not have a process
-    with watched(worker.state.tasks, worker.get_current_task()):
+    with watch_client(worker.state.tasks, worker.get_current_task()):
         try:
-            return [found for _, found in workers.each(call, {None: (function, *arguments)}, 1)]
+            return [found for _, found
+                    in workers.run_tasks(call, {None: (function, *arguments)}, 1)]
         except ClusterError as error:
             raise ClusterError(
                 f"Refused: worker {worker.name} at {worker.address} {error}. What is finished is"
@@ -193,7 +194,7 @@ def apart(function, *arguments):
 
 
 @contextmanager
-def watched(tasks, key):
+def watch_client(tasks, key):
     """Kill the process that computes when no client wants a task of this worker any more."""
     done = Event()
 
@@ -216,10 +217,10 @@ def watched(tasks, key):
 
 def call(function, *arguments):
     """Call a function, (module, name)."""
-    return found(*function)(*arguments)
+    return import_function(*function)(*arguments)
 
 
-def found(module, name):
+def import_function(module, name):
     """Return a function that this process may not have imported."""
     return getattr(import_module(module), name)
 
@@ -232,14 +233,15 @@ def agree(home, code):
     """
     if code_of(*home) != code:
         raise ClusterError(f"has other code for {'.'.join(home)} than the client")
-    changed = sorted({str(file) for file, _ in fingerprint.used((file_of(home[0]), home[1]))
+    changed = sorted({str(file) for file, _
+                      in fingerprint.used_definitions((file_of(home[0]), home[1]))
                       if file.stat().st_ctime > BORN})
     if changed:  # after this exception another process takes the place of this one
         raise ClusterError(f"has an older {', '.join(changed)} in memory")
 
 
 @cache
-def warmed(module, name):
+def compile_once(module, name):
     """Let one process of a machine compile, and the others find what it made."""
     with after_the_first():
-        found(module, name)()
+        import_function(module, name)()

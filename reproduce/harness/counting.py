@@ -94,7 +94,7 @@ class Count(NamedTuple):
     paper: str  # what the paper says of it, or that it gives none
 
 
-def counted(count):
+def store_count(count):
     """Return what is stored of a Count: the polynomials of its cases, and those of the lines."""
     if not numba.config.DISABLE_JIT:
         raise ValueError("operations are counted where nothing is compiled, so NUMBA_DISABLE_JIT"
@@ -112,7 +112,7 @@ def totals(case, modules=None):
     """
     grid = list(itertools.product(*case.sizes.values()))
     runs, off = [], []
-    with instrumented(modules) as counter:
+    with instrument(modules) as counter:
         for values in grid:
             sizes = dict(zip(case.sizes, values, strict=True))
             runs.append(counter.run(case.start(**sizes), case.mirrors, case.asks))
@@ -124,11 +124,12 @@ def totals(case, modules=None):
         for k, run in enumerate(runs)], case.sizes) for kind in kinds}
     names = list(case.sizes)
     if case.quotient:
-        whole = {kind: divided(found, names, case.quotient) for kind, found in whole.items()}
+        whole = {kind: divide(found, names, case.quotient) for kind, found in whole.items()}
         names[names.index(case.quotient[0])] = case.quotient[1]
     lines = {}
     for place in sorted({place for run in runs for place in run.lines}):
-        found = {kind: of_a_line([run.lines[place] for run in runs if place in run.lines], kind,
+        found = {kind: line_polynomial([run.lines[place] for run in runs if place in run.lines],
+                                       kind,
                                  case.sizes) for kind in kinds}
         found = {kind: value for kind, value in found.items() if value}
         if found:
@@ -137,7 +138,7 @@ def totals(case, modules=None):
             "lines": lines}
 
 
-def of_a_line(runs, kind, sizes):
+def line_polynomial(runs, kind, sizes):
     """Return a polynomial, or [least, most], of what the executions of a line take of a kind."""
     values = [{dict(counts).get(kind, 0) for counts in run} for run in runs]
     if all(len(each) == 1 for each in values):
@@ -175,7 +176,7 @@ def polynomial(values, sizes):
     return {powers: table[powers] for powers in np.ndindex(*shape) if table[powers]}
 
 
-def divided(found, names, quotient):
+def divide(found, names, quotient):
     """Return a polynomial in which a size is a quotient of two, of which it has the second."""
     size, divisor = names.index(quotient[0]), names.index(quotient[2])
     moved = {}
@@ -226,7 +227,8 @@ class Counter:
         """Call a function without arguments and return the Run, in lines of the mirrors `of`."""
         self.running, self.asks, self.asked = True, asks, False
         self.seen.clear()
-        self.places = {getattr(each, "compiled", each).__code__: (address(each), at(each))
+        self.places = {getattr(each, "compiled", each).__code__: (address(each),
+                                                                  statement_places(each))
                        for each in of}
         self.found, self.stack = Run(Numbers(), {}), []
         before = sys.gettrace()
@@ -306,7 +308,7 @@ class Counter:
             self.running = opaque(function) is None
             result = function(*arguments, **named)
             self.running = True
-            self.tally(FLOPS, known(function, arguments, result))
+            self.tally(FLOPS, known_operations(function, arguments, result))
             return result
         kinds = () if self.asked or not hasattr(function, "choose") else self.asks(
             function.__name__, arguments[function.on])
@@ -331,7 +333,7 @@ def floating(value):
         isinstance(value, np.ndarray) and value.dtype.kind == "f")
 
 
-def known(function, arguments, result):
+def known_operations(function, arguments, result):
     """Return how many operations a function is known to make that has no lines of ours.
 
     ValueError for a function of numpy or a routine of which nothing is known.
@@ -372,7 +374,7 @@ def number(pointer):
     return pointer.data_as(POINTER(kind))[0]
 
 
-def at(mirror):
+def statement_places(mirror):
     """Map the lines of a mirror's file to where in its code the statement begins."""
     return statements(mirror, lines_of(mirror))
 
@@ -381,7 +383,7 @@ def at(mirror):
 
 
 @contextmanager
-def instrumented(modules=None):
+def instrument(modules=None):
     """Have the functions of modules, by default all of algorithms/ and models/, counted.
 
     Yields the Counter that they hand their operations to.  Afterwards they are as before.
@@ -468,7 +470,7 @@ class Hooks(ast.NodeTransformer):
     def visit_For(self, node):
         """A loop, from which some operations are taken out."""
         iterable, sites = self.visit(node.iter), []
-        self.loops.append((changed(node), sites))
+        self.loops.append((changed_names(node), sites))
         node.body = [self.visit(each) for each in node.body]
         node.orelse = [self.visit(each) for each in node.orelse]
         self.loops.pop()
@@ -498,7 +500,7 @@ def hook(name, node, *arguments):
     return ast.copy_location(ast.Call(ast.Name(name, ast.Load()), list(arguments), []), node)
 
 
-def changed(loop):
+def changed_names(loop):
     """Return the names of what a loop may change: what it assigns to, or hands to a function."""
     found = set()
     for node in (each for part in (loop.target, *loop.body) for each in ast.walk(part)):

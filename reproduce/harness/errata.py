@@ -6,7 +6,7 @@ not.  Which errata a paper has is in its own folder; its script measures.
 
 from typing import NamedTuple
 
-from reproduce.harness.claims import Claim, Declared, brief, measured
+from reproduce.harness.claims import Claim, Declared, as_measured, brief
 
 
 class Erratum(NamedTuple):
@@ -39,5 +39,5 @@ def side_claims(errata):
 
 def number_rows(errata, r):
     """Return the rows of a table of these numbers: as printed, and ours."""
-    return [[key, e.what, *(brief(measured(r[part][key])) for part in ("printed", "ours"))]
+    return [[key, e.what, *(brief(as_measured(r[part][key])) for part in ("printed", "ours"))]
             for key, e in errata.items()]

@@ -16,7 +16,7 @@ from difflib import SequenceMatcher
 from hashlib import sha256
 from typing import NamedTuple
 
-from reproduce.harness.claims_html import highlighted
+from reproduce.harness.claims_html import highlight
 from reproduce.harness.papers import ROOT
 
 PLANTED = ROOT / "tests" / "planted_bugs"
@@ -74,8 +74,8 @@ def bugs():
 def exercise(anchor, name, script, why):
     """Make an Exercise of a bug."""
     bug = bugs()[name]
-    source, changed = planted((ROOT / bug.path).read_text(), bug)
-    node = around(ast.parse(source), changed[0])
+    source, changed = plant((ROOT / bug.path).read_text(), bug)
+    node = enclosing_function(ast.parse(source), changed[0])
     indent = source.splitlines()[changed[0] - 1].partition(bug.wrong.split("<br>")[0])[0]
     right, wrong = ("\n".join(indent + line for line in text.split("<br>"))
                     for text in (bug.right, bug.wrong))
@@ -85,7 +85,7 @@ def exercise(anchor, name, script, why):
                     right, wrong, bug.test)
 
 
-def planted(source, bug):
+def plant(source, bug):
     """Return a file's text with a bug in it, and the numbers of the lines that are wrong.
 
     Raises ValueError if the right lines do not stand in the file, or in several places.
@@ -97,7 +97,7 @@ def planted(source, bug):
     first, last = (node.lineno - 1, node.end_lineno) if node else (0, len(lines))
     code = [k for k in range(first, last) if lines[k].strip() and lines[k].lstrip()[0] != "#"]
     runs = [code[k : k + len(right)] for k in range(len(code) - len(right) + 1)]
-    places = [run for run in runs if same(right, [lines[k] for k in run])]
+    places = [run for run in runs if same_lines(right, [lines[k] for k in run])]
     if len(places) != 1 and not occurrence:
         raise ValueError(f"{bug.name}: {right} stands in {len(places)} places of {bug.path}")
     run = places[int(occurrence or 1) - 1]
@@ -109,13 +109,13 @@ def planted(source, bug):
     return "\n".join(lines) + "\n", [run[0] + k + 1 for part in new for k in part]
 
 
-def same(right, lines):
+def same_lines(right, lines):
     """Tell whether lines of a file, all indented alike, are these."""
     indent = lines[0].partition(right[0])[0]
     return not indent.strip() and lines == [indent + line for line in right]
 
 
-def around(tree, line):
+def enclosing_function(tree, line):
     """Return the innermost function of a syntax tree that a line belongs to."""
     found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)
              and node.lineno <= line <= node.end_lineno]
@@ -124,7 +124,7 @@ def around(tree, line):
 
 def answer(exercise):
     """Return the wrong and the right lines of an exercise as HTML."""
-    return "\n".join(f"{sign} {highlighted(line.rstrip())}" for sign, text in (
+    return "\n".join(f"{sign} {highlight(line.rstrip())}" for sign, text in (
         ("-", exercise.wrong), ("+", exercise.right)) for line in text.split("\n"))
 
 
@@ -137,7 +137,7 @@ def digest(name):
     return sha256(repr((bug.right, bug.wrong)).encode()).hexdigest()[:12]
 
 
-def drawn():
+def read_drawn():
     """Return {address: what became of the script's figure}, as tools/planted.py left it."""
     return json.loads(DRAWN.read_text())
 

@@ -44,7 +44,7 @@ class Missing(DataError):
 
 
 @contextmanager
-def undamaged():
+def refuse_damaged():
     """Raise DataError for what np.load raises of a damaged .npz, all of which are the project's."""
     try:
         yield
@@ -73,7 +73,7 @@ def find(name, folder, url, checksum, packed=False):
     for place in [*given, store]:
         for path in (place / name, place / f"{name}.gz")[: 1 + packed]:
             if os.path.exists(path):
-                return verified(path, url, checksum, unpack=path.name != name)
+                return verify(path, url, checksum, unpack=path.name != name)
         if place in given:
             print(f"{place} has no {name}: looking elsewhere", file=sys.stderr)
     places = ", ".join(map(str, [*given, store]))
@@ -86,7 +86,7 @@ def find(name, folder, url, checksum, packed=False):
             " --data DIR with the folder that holds it") from None
 
 
-def verified(path, url, checksum, unpack=False):
+def verify(path, url, checksum, unpack=False):
     """Return the bytes of the file, if they have the checksum of the original; `unpack` first."""
     try:
         content = path.read_bytes()
@@ -115,7 +115,7 @@ def download(name, store, url, checksum):
             folder = store if os.access(store, os.W_OK) else elsewhere
         except OSError:
             folder = elsewhere
-        return verified(Path(pooch.retrieve(
+        return verify(Path(pooch.retrieve(
             url, checksum, name, folder, downloader=pooch.HTTPDownloader(timeout=TIMEOUT))),
             url, checksum)
 

@@ -9,7 +9,7 @@ with which it was computed), and what keeps machine code (BLIND).  A check of an
 (models/validate.py) gives it back or raises, so it counts as its argument, validate.real("eps",
 eps) as eps; annotations count as nothing.  Nor does what can only end a run or tell of it: an `if`
 of which no branch does more than raise an error, with the names in its condition, the words of an
-error, a warning, @warned, check_interrupt(), and how jit.public puts checks in front of a function;
+error, a warning, @warn_if_none_accepted, check_interrupt(), and how jit.public puts checks in front of a function;
 but the arguments of such a check, their defaults, and what it computes of them count.
 
 Generic functions (models/interface.py) hide what they call, so a function that is registered with
@@ -34,7 +34,7 @@ from reproduce.harness.papers import ROOT
 
 BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
 ENTRY = ROOT / "models" / "jit.py", "public"  # its argument, the check, is found beside it
-TELLS = (["warnings", "warn"], ["check_interrupt"], ["warned"])  # a call, or a decorator
+TELLS = (["warnings", "warn"], ["check_interrupt"], ["warn_if_none_accepted"])  # a call, or a decorator
 # of validate, each called with a name and the argument, which it returns
 CHECKS = {"array", "count", "covariance", "fits", "generator", "instance", "labels",
           "logarithms", "model", "models", "real", "regular", "square", "state"}
@@ -57,18 +57,19 @@ def fingerprint(function):
 
 def fingerprint_at(path, name):
     """Return the fingerprint of the function `name` in the file `path`, without importing it."""
-    return digest(*sorted(f"{name}\n{canonical(node)}" for file, name in used((path, name))
+    return digest(*sorted(f"{name}\n{canonical(node)}" for file, name
+                          in used_definitions((path, name))
                           for node in read(file).definitions[name]))
 
 
-def used(start):
+def used_definitions(start):
     """Return the set of the definitions, (file, name), that `start` consists of and uses."""
     found, todo = set(), {start}
     while todo:
         while todo:
             path, name = todo.pop()
             found.add((path, name))
-            todo |= uses(path, read(path).definitions[name]) - found
+            todo |= references(path, read(path).definitions[name]) - found
         files = {path for path, _ in found}
         todo = {(path, name) for path in files for name in registrations(path, found)} - found
     return found
@@ -80,7 +81,7 @@ def registrations(path, found):
         makers = [maker for node in nodes for maker in makers_of(node)]
         registered = any(isinstance(maker, ast.Call) and isinstance(maker.func, ast.Attribute)
                          and maker.func.attr == "register" for maker in makers)
-        if registered and uses(path, makers) <= found:
+        if registered and references(path, makers) <= found:
             yield name
 
 
@@ -91,26 +92,26 @@ def makers_of(node):
     return getattr(node, "decorator_list", [])
 
 
-def uses(path, nodes):
+def references(path, nodes):
     """Return the definitions, (file, name), that the syntax trees `nodes` in `path` refer to."""
     found = set()
-    for node in (n for tree in nodes for n in said(tree)):
+    for node in (n for tree in nodes for n in counted_nodes(tree)):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
-            found |= resolved(path, dotted(node))
+            found |= resolve(path, dotted_names(node))
     return found
 
 
-def said(tree):
+def counted_nodes(tree):
     """Yield the nodes of a syntax tree that count."""
     yield tree
     for name, value in ast.iter_fields(tree):
         if name not in SILENT:
             for node in value if isinstance(value, list) else [value]:
                 if isinstance(node, ast.AST):
-                    yield from said(node)
+                    yield from counted_nodes(node)
 
 
-def dotted(node):
+def dotted_names(node):
     """Return the names of an expression such as a.b.c, or an empty list if it is another one."""
     names = []
     while isinstance(node, ast.Attribute):
@@ -119,7 +120,7 @@ def dotted(node):
     return [node.id, *reversed(names)] if isinstance(node, ast.Name) else []
 
 
-def resolved(path, names):
+def resolve(path, names):
     """Return {(file, name)} of the definition that a.b.c (`names`) in `path` is, or nothing."""
     if not names or path in BLIND:
         return set()
@@ -133,7 +134,7 @@ def resolved(path, names):
     rest = rest if name is None else [name, *rest]
     while rest and not source(module):  # import a.b, where a is a folder
         module, rest = f"{module}.{rest[0]}", rest[1:]
-    return resolved(source(module), rest) if source(module) else set()
+    return resolve(source(module), rest) if source(module) else set()
 
 
 @cache
@@ -144,7 +145,7 @@ def read(path):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             file.definitions[node.name].append(node)
         elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-            for name in assigned(node):
+            for name in assigned_names(node):
                 file.definitions[name].append(node)
         elif isinstance(node, ast.Import):
             for alias in node.names:
@@ -184,7 +185,7 @@ class Unchecked(ast.NodeTransformer):
     def visit_Call(self, node):
         """Replace a check."""
         self.generic_visit(node)
-        names = dotted(node.func)
+        names = dotted_names(node.func)
         if len(names) == 1:
             checks = names[0] in self.bare
         else:
@@ -193,7 +194,8 @@ class Unchecked(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node):
         """Leave out a decorator that only tells something."""
-        node.decorator_list = [each for each in node.decorator_list if dotted(each) not in TELLS]
+        node.decorator_list = [each for each in node.decorator_list if dotted_names(each) not
+                               in TELLS]
         return self.generic_visit(node)
 
     def visit_If(self, node):
@@ -210,7 +212,7 @@ class Unchecked(ast.NodeTransformer):
     def visit_Expr(self, node):
         """Leave out a statement that only checks or tells something; not a docstring or a call."""
         before = node.value
-        if isinstance(before, ast.Call) and dotted(before.func) in TELLS:
+        if isinstance(before, ast.Call) and dotted_names(before.func) in TELLS:
             return None
         self.generic_visit(node)
         return node if node.value is before else None
@@ -227,11 +229,11 @@ class Unchecked(ast.NodeTransformer):
 def is_error(node):
     """Tell whether a statement raises an error of Python's own: one of ours may carry a result."""
     raised = node.exc if isinstance(node, ast.Raise) else None
-    name = dotted(raised.func if isinstance(raised, ast.Call) else raised)
+    name = dotted_names(raised.func if isinstance(raised, ast.Call) else raised)
     return len(name) == 1 and hasattr(builtins, name[0])
 
 
-def assigned(node):
+def assigned_names(node):
     """Yield the names that a top-level assignment defines; a comprehension's variables are none."""
     for target in getattr(node, "targets", None) or [node.target]:
         for part in ast.walk(target):

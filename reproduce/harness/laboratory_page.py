@@ -102,7 +102,7 @@ class Laboratory(NamedTuple):
     says: object  # of (number) -> sentences; number(row, sampler, **values) is a stored one
 
 
-def computed(laboratory, progress=list):
+def compute_all(laboratory, progress=list):
     """Compute every setting of a Laboratory; return what is stored.
 
     progress : of a list of settings -> something that goes through them
@@ -112,7 +112,7 @@ def computed(laboratory, progress=list):
             for values in product(*(control.values for control in laboratory.controls))]
     shapes, settings, rows = {}, [], []
     for values in progress(grid):
-        found = stored(laboratory.setting(**values))
+        found = to_stored(laboratory.setting(**values))
         rows = rows or list(found["numbers"])
         if list(found["numbers"]) != rows:
             raise ValueError(f"every setting must have the same rows, but {values} has"
@@ -121,18 +121,18 @@ def computed(laboratory, progress=list):
             "series": [shapes.setdefault(json.dumps(each), len(shapes))
                        for each in found["series"]],
             "numbers": list(found["numbers"].values()), "frames": found["frames"]})
-    return described(laboratory, rows, [json.loads(each) for each in shapes], settings,
+    return describe(laboratory, rows, [json.loads(each) for each in shapes], settings,
                      machine()["blas"])
 
 
-def described(laboratory, rows, shapes, settings, blas):
+def describe(laboratory, rows, shapes, settings, blas):
     """Return what is stored: what was computed, and what a Laboratory says of it."""
     kept = {
         "about": laboratory.about, "samplers": list(laboratory.samplers),
         "controls": [{"name": each.name, "label": each.label, "texts": texts(each),
                       "named": bool(each.texts)} for each in laboratory.controls],
         "panels": [each._asdict() | {"box": list(each.box),
-                                     "ground": rounded(each.ground, FAR, COARSE)}
+                                     "ground": round_numbers(each.ground, FAR, COARSE)}
                    for each in laboratory.panels],
         "presets": [{"label": each.label, "at": indices(laboratory, each.at)}
                     for each in laboratory.presets],
@@ -144,20 +144,20 @@ def described(laboratory, rows, shapes, settings, blas):
     return {"says": says, **kept}
 
 
-def stored(setting):
+def to_stored(setting):
     """Return a Setting as it is stored, with its series as lists."""
-    return {"series": [[*each[:3], *(rounded(part, FAR, COARSE) for part in each[3:8]),
+    return {"series": [[*each[:3], *(round_numbers(part, FAR, COARSE) for part in each[3:8]),
                         int(each.dashed)] for each in setting.series],
-            "numbers": {row: rounded(each) for row, each in setting.numbers.items()},
+            "numbers": {row: round_numbers(each) for row, each in setting.numbers.items()},
             "frames": setting.frames}
 
 
-def rounded(value, far=math.inf, digits=DIGITS):
+def round_numbers(value, far=math.inf, digits=DIGITS):
     """Return numbers with so many digits; None for what is not finite, or too far."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [rounded(part, far, digits) for part in value]
+        return [round_numbers(part, far, digits) for part in value]
     if isinstance(value, float):
         value = float(f"{value:.{digits}g}")
         if not abs(value) < far:
@@ -197,7 +197,7 @@ def path(author):
     return FOLDER / f"{author}.json"
 
 
-def written(kept):
+def write_json(kept):
     """Write what is stored as JSON, a shape or a setting in a line."""
     parts = []
     for key, value in kept.items():
@@ -215,13 +215,13 @@ def read(author):
     return json.loads(path(author).read_text())
 
 
-def drawn(kept):
+def page_data(kept):
     """Return the part of what is stored that the page's script needs."""
     return {key: kept[key] for key in ("samplers", "controls", "panels", "presets", "rows", "told",
                                        "shapes", "settings")}
 
 
-def said(x, digits=2):
+def show(x, digits=2):
     """Write a number of a sentence; 10 to a power as papers have it."""
     value = float(f"{x:.{digits}g}")
     text = f"{value:g}"
@@ -236,7 +236,7 @@ def said(x, digits=2):
 # Without a script
 
 
-def running(numbers, count):
+def expand_range(numbers, count):
     """Return so many numbers from the one that stands for them, or the list that there is."""
     return numbers if isinstance(numbers, list) else list(range(numbers, numbers + count))
 
@@ -273,7 +273,7 @@ def picture(kept):
     for k in here["series"]:
         panel, kind, of, *lists, dashed = kept["shapes"][k]
         points = [each for each in lists if isinstance(each, list)]
-        x, y, born, gone, full = (running(each, len(points[0])) for each in lists)
+        x, y, born, gone, full = (expand_range(each, len(points[0])) for each in lists)
         there = [(not born or born[i] <= last) and (not gone or gone[i] > last)
                  for i in range(len(x))]
         x, y = (np.array(each, float)[there] for each in (x, y))

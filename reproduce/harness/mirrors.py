@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numba
 
 from reproduce.harness.papers import ROOT
-from reproduce.harness.tables import escaped, filled, markdown
+from reproduce.harness.tables import escape, fill_blocks, markdown
 
 PRINTED = re.compile(r"( *)# (\d+)  +(\S.*)$")
 FIELD = re.compile(r" *# {5}(lines|theirs|ours|why|test) +(\S.*)$")
@@ -89,7 +89,7 @@ def algorithms():
                   if not path.stem.endswith("_fast"))
 
 
-def departing():
+def files_with_departures():
     """List the files that depart from a paper and say so: those of algorithms(), and models."""
     return algorithms() + sorted(path for path in (ROOT / "models").glob("*.py")
                                  if "\nDepartures\n-" in path.read_text())
@@ -153,15 +153,15 @@ def mirror(function, source, lines, path):
     code = [Line(tag, line, tuple(tags[k] for k in around[number]), number)
             for tag, line, number in found]
     return Mirror(function.name, source, pseudocode, code,
-                  [at_a_line(each, source, path) for each in fields], numbers)
+                  [departure_of_line(each, source, path) for each in fields], numbers)
 
 
-def of_the_paper(comment):
+def is_from_paper(comment):
     """Tell whether a comment is a printed line, a departure from it, or says that code is ours."""
     return any(form.match(comment) for form in (PRINTED, FIELD, MORE, OURS))
 
 
-def at_a_line(fields, source, path):
+def departure_of_line(fields, source, path):
     """Return the Departure that stands at a printed line."""
     number = fields.pop("number")
     words = f"lines {fields.pop('lines')}" if "lines" in fields else f"line {number}"
@@ -301,15 +301,15 @@ def table_of_departures(author):
     own first: there the author stands in the entry's first line.
     """
     author = author.capitalize()
-    files = [path for path in departing() if author in source(path)]
+    files = [path for path in files_with_departures() if author in source(path)]
     files.sort(key=lambda path: author not in source(path).splitlines()[0])
     rows = []
     for path in files:
         for found in departures(path):
             file, _, test = found.test.partition("::")
             link = f'[test](../../{file} "{test}")' if test else found.test
-            rows.append([f"[{escaped(found.where)}](../../{path.relative_to(ROOT)})",
-                         *map(escaped, found[1:4]), link])
+            rows.append([f"[{escape(found.where)}](../../{path.relative_to(ROOT)})",
+                         *map(escape, found[1:4]), link])
     return "\n".join(markdown(["where", "theirs", "ours", "why", "test"], rows))
 
 
@@ -320,4 +320,4 @@ def source(path):
 
 def with_departures(page, author):
     """Return the text of a page in which the table of departures is that of now."""
-    return filled(page, {"departures": lambda: table_of_departures(author)})
+    return fill_blocks(page, {"departures": lambda: table_of_departures(author)})

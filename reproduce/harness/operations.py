@@ -20,15 +20,16 @@ UNICODE = {"theta": "\u03b8", "phi": "\u03c6", "pi": "\u03c0", "grad ": "\u2207"
 
 
 @cache
-def stored(author):
+def read_counts(author):
     """List what was counted for an author's page, as harness/counting.py stores it."""
     path = ROOT / "figures" / "operations" / f"{author}.json"
     return json.loads(path.read_text()) if path.exists() else []
 
 
-def of(section, sheet):
+def operations_of(section, sheet):
     """Return what the template needs of a mirror: `counts` of its lines, `operations` below it."""
-    return {"counts": at_lines(section), "operations": [below(count, sheet) for count in stored(
+    return {"counts": counts_by_line(section),
+            "operations": [rows_below(count, sheet) for count in read_counts(
         section.author) if count["mirror"] == address(section)]}
 
 
@@ -40,40 +41,40 @@ def address(section):
 # Beside a line
 
 
-def at_lines(section):
+def counts_by_line(section):
     """Map lines of a mirror's file to (HTML, title): what one execution of them takes.
 
     What is of a low order is left out, and what is neither an operation nor a density or gradient.
     The title has the polynomial.
     """
     found = {}
-    for count in stored(section.author):
+    for count in read_counts(section.author):
         for case in count["cases"]:
             for index, kinds in case["lines"].get(address(section), {}).items():
-                text = ", ".join(filter(None, (beside(kind, value, case["sizes"])
+                text = ", ".join(filter(None, (count_html(kind, value, case["sizes"])
                                                for kind, value in kinds.items())))
-                exact = expanded(kinds[FLOPS], case["sizes"]) if FLOPS in kinds else ""
+                exact = expand(kinds[FLOPS], case["sizes"]) if FLOPS in kinds else ""
                 if text:
                     number = section.mirror.code[int(index)].number
                     found.setdefault(number, []).append((text, exact, case["name"]))
-    return {number: (" \u00b7 ".join(dict.fromkeys(text for text, _, _ in each)), titled(each))
+    return {number: (" \u00b7 ".join(dict.fromkeys(text for text, _, _ in each)), title(each))
             for number, each in found.items()}
 
 
-def beside(kind, value, names):
+def count_html(kind, value, names):
     """Return the HTML of a number that stands beside a line, or "" if it is not worth it."""
     if kind == FLOPS:
         top = highest(value, names)
-        return small(worded(top, names)) if degree(top[0][0], names) >= SMALLEST else ""
+        return small(in_words(top, names)) if degree(top[0][0], names) >= SMALLEST else ""
     if " of " in kind:
         return ""
     if all(isinstance(each, int) for each in value):  # from the least to the most
         return f"{value[0]}\u2013{value[1]} {small(kind)}"
-    number = worded(value, names)
+    number = in_words(value, names)
     return small(kind if number == "1" else f"{number} {kind}")
 
 
-def titled(each):
+def title(each):
     """Return a line's polynomials, and whose they are if they differ."""
     exact = dict.fromkeys(polynomial for _, polynomial, _ in each)
     if len(exact) == 1:
@@ -91,7 +92,7 @@ def small(text):
 # Below a mirror
 
 
-def below(count, sheet):
+def rows_below(count, sheet):
     """Return what the template needs of a Count: its title, and (who, HTML) for each row."""
     kinds = {kind for case in count["cases"] for kind in case["whole"]}
     what = "Operations" if kinds == {FLOPS} else "Evaluations"
@@ -101,11 +102,11 @@ def below(count, sheet):
                               for kind, value in case["whole"].items())
         rows.setdefault(text, []).append(case["name"])
     return {"title": f"{what} per {sheet.html(count['per'])}",
-            "rows": [*((small(together(names)), text) for text, names in rows.items()),
+            "rows": [*((small(join_counts(names)), text) for text, names in rows.items()),
                      ("paper", sheet.html(count["paper"]))]}
 
 
-def together(names):
+def join_counts(names):
     """Join names that begin alike: "twin, from a" and "twin, from b" are one twin."""
     first, *rest = names
     return " or ".join([first, *(name.rpartition(", ")[2] for name in rest)])
@@ -114,8 +115,8 @@ def together(names):
 def in_all(kind, value, names):
     """Return the HTML of what the whole takes of a kind."""
     if kind == FLOPS:
-        return small(worded(highest(value, names), names))
-    number = worded(value, names)
+        return small(in_words(highest(value, names), names))
+    number = in_words(value, names)
     return f"{small(f'({number})' if '+' in number else number)} {small(kind)}"
 
 
@@ -133,7 +134,7 @@ def highest(terms, names):
     return [term for term in terms if degree(term[0], names) == top]
 
 
-def worded(terms, names):
+def in_words(terms, names):
     """Write a polynomial as ASCII mathematics: "(7 l_max f_max + 1) N^3 / 3", or "5.48".
 
     Terms with the same powers of the problem's sizes are put together.
@@ -157,9 +158,9 @@ def worded(terms, names):
     return " + ".join(written)
 
 
-def expanded(terms, names):
+def expand(terms, names):
     """Write all terms of a polynomial, one by one, for a title."""
-    return " + ".join(worded([term], names) for term in terms).replace("^2", "\u00b2").replace(
+    return " + ".join(in_words([term], names) for term in terms).replace("^2", "\u00b2").replace(
         "^3", "\u00b3")
 
 

@@ -19,11 +19,11 @@ from reproduce.harness.mirrors import (
     SILENT,
     Mirror,
     algorithms,
-    departing,
     departures,
     entry,
+    files_with_departures,
+    is_from_paper,
     mirrors,
-    of_the_paper,
     source,
 )
 from reproduce.harness.papers import PAPERS, scripts
@@ -164,7 +164,7 @@ def every_section():
 # Where a departure stands
 
 
-def placed(author):
+def departures_on_page(author):
     """Return the departures of a page: (path, Departure, Section or None) for each.
 
     They are those of the files that name the paper or are at home on its page; the Section is the
@@ -178,7 +178,7 @@ def placed(author):
 @cache
 def targets():
     """List all departures: (path, Departure, the Section that has its line or None)."""
-    return [(path, departure, target(path, departure)) for path in departing()
+    return [(path, departure, target(path, departure)) for path in files_with_departures()
             for departure in departures(path)]
 
 
@@ -188,7 +188,7 @@ def target(path, departure):
                  if section.path == path and departure in section.mirror.departures), None)
 
 
-def at_lines(section):
+def departures_by_line(section):
     """Map each line of a section that a departure concerns to those: its own file's come first."""
     found = {}
     for _, departure, where in sorted(targets(), key=lambda each: each[0] != section.path):
@@ -209,7 +209,7 @@ def label(departure):
 def rows(section):
     """List the Rows of a mirror, in the order of its code."""
     mirror, found, todo = section.mirror, [], dict(section.mirror.pseudocode)
-    concerned, last = at_lines(section), None
+    concerned, last = departures_by_line(section), None
     for tag, group in groupby(mirror.code, key=lambda line: line.tag):
         lines = list(group)
         while tag and todo and min(todo) < tag.start:  # silent ones
@@ -238,7 +238,7 @@ def with_comments(path, line, mirror):
     while text[first - 1].lstrip().startswith("#"):
         first -= 1
     return [CodeLine(k, text[k - 1], True) for k in range(first + 1, line.number)
-            if not of_the_paper(text[k - 1])] + [CodeLine(line.number, line.text, False)]
+            if not is_from_paper(text[k - 1])] + [CodeLine(line.number, line.text, False)]
 
 
 @cache
@@ -354,7 +354,7 @@ def table(section):
     return sorted(rows, key=lambda each: each[1].algorithm is None)
 
 
-def explained(section):
+def notation_of_symbols(section):
     """Map what the Notation explains of a mirror's symbols to its rows; a loop's index to None."""
     known = dict.fromkeys(indices(section))
     for number, row in table(section):
@@ -398,9 +398,9 @@ def names(section):
     return {name: number for name, number in found.items() if name not in indices(section)}
 
 
-def alone(author):
+def departures_without_line(author):
     """List the departures of a page that name no line, by file: (path, [Departure])."""
     return [(path, [departure for _, departure, _ in group])
             for path, group in ((path, list(group)) for path, group in groupby(
-                ((path, departure, where) for path, departure, where in placed(author)
+                ((path, departure, where) for path, departure, where in departures_on_page(author)
                  if where is None), key=lambda each: each[0]))]

@@ -96,7 +96,7 @@ class Frame(NamedTuple):
     at: SimpleNamespace  # .line: the statement that is being executed, or None
 
 
-def recorded(run):
+def record_run(run):
     """Return what is stored of a Run: its record, and those of its replays."""
     if not numba.config.DISABLE_JIT:
         raise ValueError("a run is recorded where nothing is compiled, so NUMBA_DISABLE_JIT must be"
@@ -109,13 +109,13 @@ def recorded(run):
                           "ground": ground(run.picture)}, "replays": []}
     for replay in run.replays:
         with np.errstate(all="ignore"):
-            more, theirs = record(run, printed(run, replay), replay.call or run.call)
+            more, theirs = record(run, printed_version(run, replay), replay.call or run.call)
         found["replays"].append({"test": replay.test, "says": replay.says(ours, theirs),
                                  "lines": printed_lines(run, replay), **more})
     return found
 
 
-def printed(run, replay):
+def printed_version(run, replay):
     """Return the mirror of a Run with the printed lines in it, interpreted."""
     if not replay.lines:
         return run.mirror
@@ -209,7 +209,8 @@ class Recorder:
         self.code = [lines_of(function) for function in self.functions]
         self.at = [statements(function, code) for function, code in zip(
             self.functions, self.code, strict=True)]
-        self.drawn = {(k, last(self.at[k], self.code[k], key)) for name, key in self.picture.at
+        self.drawn = {(k, last_statement(self.at[k], self.code[k], key)) for name, key
+                      in self.picture.at
                       for k in [self.names.index(name)]}
         self.steps, self.track, self.frames, self.ended = [], [], [], {}
         self.table, self.values = {}, {}
@@ -270,11 +271,11 @@ class Recorder:
         if (function, line) in self.drawn:
             point = self.picture.point(here.name, frame.f_locals)
             if point is not None:
-                self.track.append([len(self.steps) - 1, stored(point)])
+                self.track.append([len(self.steps) - 1, round_for_storage(point)])
 
     def change(self, name, value):
         """Return a name and a value as numbers of their tables; nothing if it is not shown."""
-        value = shown(value)
+        value = to_shown(value)
         if value is None:
             return []
         return [self.table.setdefault(name, len(self.table)),
@@ -301,7 +302,7 @@ def statements(function, code):
     return found
 
 
-def last(at, code, key):
+def last_statement(at, code, key):
     """Return the last statement of a mirror that has the tag `key`."""
     return max(k for k in at.values() if tag(code[k]) == key)
 
@@ -366,7 +367,7 @@ def equal(before, now):
     return before is not None and np.array_equal(before, now, equal_nan=True)
 
 
-def shown(value):
+def to_shown(value):
     """Return a value as it is stored, or None if there is nothing of it to show."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
@@ -374,15 +375,15 @@ def shown(value):
     if array.dtype.kind == "f" and array.ndim and np.isnan(array).all():
         return None
     if array.size <= WHOLE:
-        return stored(array.tolist())
-    ends = [stored(array.flat[k].item()) for k in (0, -1)]
+        return round_for_storage(array.tolist())
+    ends = [round_for_storage(array.flat[k].item()) for k in (0, -1)]
     return {"shape": array.shape, "ends": ends}
 
 
-def stored(value):
+def round_for_storage(value):
     """Round numbers to six digits; what JSON has no number for becomes a word."""
     if isinstance(value, list | tuple):
-        return [stored(part) for part in value]
+        return [round_for_storage(part) for part in value]
     if isinstance(value, complex):
         return f"{value.real:.4g}{value.imag:+.4g}i"
     if isinstance(value, float):
@@ -402,10 +403,10 @@ def contours(energy, box, levels, points=60):
     x, y = np.linspace(*box[:2], points), np.linspace(*box[2:], points)
     z = np.array([[energy(np.array([a, b])) for a in x] for b in y])
     lines = contourpy.contour_generator(x, y, z)
-    return [thinned(line) for level in levels for line in lines.lines(z.min() + level)]
+    return [thin(line) for level in levels for line in lines.lines(z.min() + level)]
 
 
-def thinned(line, most=40):
+def thin(line, most=40):
     """Leave out points of a polyline that lie close to each other."""
     keep = np.unique(np.linspace(0, len(line) - 1, min(most, len(line))).round().astype(int))
     return np.asarray(line)[keep].tolist()

@@ -27,10 +27,10 @@ from threading import Event, Thread
 import numpy as np
 
 from reproduce.harness import cluster
-from reproduce.harness.fingerprint import digest, fingerprint, read, used
+from reproduce.harness.fingerprint import digest, fingerprint, read, used_definitions
 from reproduce.harness.papers import ROOT, module
-from reproduce.harness.shards import AGAIN, Unfinished, after_the_first, dealt
-from reproduce.harness.workers import Killed, each
+from reproduce.harness.shards import AGAIN, Unfinished, after_the_first, deal
+from reproduce.harness.workers import Killed, run_tasks
 
 FIGURES = ROOT / "figures"
 ENTRIES = {"function": str, "task": dict, "code": str, "seconds": float, "machine": dict,
@@ -91,10 +91,10 @@ class Experiment:
         every = {key: (task, self.folder / f"{key}.json")
                  for key, task in zip(keys, arguments, strict=True)}
         cost = {key: float(task.get("cost", 1)) for key, task in zip(keys, tasks, strict=True)}
-        share = dealt(cost, self.shard) if self.shard else every
+        share = deal(cost, self.shard) if self.shard else every
         todo = {key: each for key, each in every.items() if key in share}
         records = {} if self.fresh else {key: record for key, (_, path) in todo.items()
-                                         if (record := self.packed.get(key) or stored(path))}
+                                         if (record := self.packed.get(key) or read_stored(path))}
         # the long ones first, so that no process is left alone with one at the end
         missing = sorted((key for key in todo if key not in records), key=lambda key: -cost[key])
 
@@ -115,13 +115,13 @@ class Experiment:
                 if missing and warm and not self.dask:
                     bar.set_postfix_str("compiling, unless that was done before")
                     with after_the_first() if self.shard else nullcontext():
-                        warmed(warm, self.jobs, bar)
+                        warm_up(warm, self.jobs, bar)
                     bar.unpause()  # the remaining time is estimated without it
                 bar.set_postfix_str(words())
                 jobs = min(self.jobs, len(missing))
                 wanted = {key: todo[key] for key in missing}
                 work = (remote(function, code, wanted, self.dask, warm) if self.dask and missing
-                        else computed(function, code, wanted, jobs))
+                        else compute_replicates(function, code, wanted, jobs))
                 with closing(work):
                     for key, record in work:
                         if isinstance(record, Killed):
@@ -159,7 +159,7 @@ class Experiment:
         found = {}
         if wanted <= there:  # else none need be read, of which there may be very many
             found = {key: record for key in wanted
-                     if (record := self.packed.get(key) or stored(every[key][1]))}
+                     if (record := self.packed.get(key) or read_stored(every[key][1]))}
             there = found.keys()
         if missing := len(wanted - there):
             raise Unfinished(
@@ -196,7 +196,7 @@ class Experiment:
     def pack(self):
         """Put what this run has used into one file, and remove the files of the single ones."""
         target = self.folder.with_suffix(".json.gz")
-        write(target, packed(self.used.values()))
+        write(target, pack_records(self.used.values()))
         for key in self.used:
             (self.folder / f"{key}.json").unlink(missing_ok=True)
         with suppress(OSError):  # not there, or not empty: another run is at work
@@ -210,7 +210,7 @@ def figures(budget):
     return folder
 
 
-def warmed(warm, jobs, bar):
+def warm_up(warm, jobs, bar):
     """Call warm() where replicates are computed, so that Ctrl-C need not wait for the compiler.
 
     That is this process if `jobs` is 0, or if no other finds the function by its name.  The
@@ -218,15 +218,15 @@ def warmed(warm, jobs, bar):
     """
     with TemporaryDirectory() as place, said_of(bar, Path(place, "compiled"), warm):
         if jobs and getattr(warm, "__qualname__", "").isidentifier():
-            for _ in each(warm_worker, {None: (*address(warm), place)}, 1):
+            for _ in run_tasks(warm_worker, {None: (*address(warm), place)}, 1):
                 pass
         else:
-            with noted(place):
+            with note_progress(place):
                 warm()
 
 
 @contextmanager
-def noted(place):
+def note_progress(place):
     """Let the file `compiled` there grow by a byte with each function of ours that is compiled."""
     from numba.core import event
 
@@ -274,19 +274,19 @@ def said_of(bar, file, warm):
 def compiled_by(function):
     """Return about how many functions are compiled when `function` is called."""
     function = inspect.unwrap(getattr(function, "func", function))  # of a partial
-    found = used((Path(inspect.getsourcefile(function)).resolve(), function.__name__))
+    found = used_definitions((Path(inspect.getsourcefile(function)).resolve(), function.__name__))
     return sum(any(word in ast.dump(maker) for word in ("'njit'", "'register'"))
                for path, name in found for node in read(path).definitions[name]
                for maker in getattr(node, "decorator_list", []))
 
 
-def computed(function, code, todo, jobs):
+def compute_replicates(function, code, todo, jobs):
     """Compute the replicates `todo` {key: (task, path)} and yield (key, record) as they finish.
 
     In `jobs` processes, with Killed for a record where one is killed; 0: in this one.
     """
     if jobs:
-        yield from each(in_worker, {key: (*address(function), code, *rest)
+        yield from run_tasks(in_worker, {key: (*address(function), code, *rest)
                                     for key, rest in todo.items()}, jobs)
     else:
         for key, (task, path) in todo.items():
@@ -299,7 +299,7 @@ def remote(function, code, todo, scheduler, warm):
     compiling = address(warm) if getattr(warm, "__qualname__", "").isidentifier() else None
     tasks = {key: (address(for_client), home, code, compiling, task)
              for key, (task, _) in todo.items()}
-    with closing(cluster.each(tasks, scheduler, home, code)) as work:
+    with closing(cluster.run_tasks(tasks, scheduler, home, code)) as work:
         for key, record in work:
             if not isinstance(record, Killed):
                 keep(record, todo[key][1])
@@ -324,28 +324,28 @@ def for_client(home, code, warm, task):
 
     `home`, `warm`: module and name of the function, and of one to be called before it or None.
     """
-    function = cluster.found(*home)
+    function = cluster.import_function(*home)
     cluster.agree(home, code)
     if warm:
-        cluster.warmed(*warm)
-    return recorded(function, code, task)
+        cluster.compile_once(*warm)
+    return make_record(function, code, task)
 
 
 def warm_worker(module, name, place):
     """Call a function that this process may not have imported, and note what is compiled."""
     function = getattr(import_module(module), name)
-    with noted(place):
+    with note_progress(place):
         function()
 
 
 def compute(function, code, task, path):
     """Compute one replicate, store it at `path`, and return what is stored."""
-    record = recorded(function, code, task)
+    record = make_record(function, code, task)
     keep(record, path)
     return record
 
 
-def recorded(function, code, task):
+def make_record(function, code, task):
     """Compute one replicate, and return its record."""
     from threadpoolctl import threadpool_limits
 
@@ -394,7 +394,7 @@ def processor():
 # Storage
 
 
-def stored(path):
+def read_stored(path):
     """Return the record stored at `path`, or None if there is none that can be trusted."""
     try:
         record = json.loads(path.read_bytes())
@@ -440,7 +440,7 @@ def unpack(path):
     return {key_of(record): record for record in whole}
 
 
-def packed(records):
+def pack_records(records):
     """Return records as the bytes of a packed file, the same for the same records."""
     lines = [to_json(record) for record in sorted(
         records, key=lambda r: (r["function"], to_json(r["task"], sort_keys=True)))]

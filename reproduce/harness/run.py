@@ -21,18 +21,18 @@ from threadpoolctl import threadpool_limits
 from reproduce.harness.claims import (
     BUDGETS,
     UNMADE,
-    counted,
+    as_measured,
+    count_verdicts,
     failures,
-    measured,
     report,
 )
-from reproduce.harness.clocks import judged
+from reproduce.harness.clocks import judge_times
 from reproduce.harness.cluster import ClusterError
-from reproduce.harness.files import DataError, undamaged
+from reproduce.harness.files import DataError, refuse_damaged
 from reproduce.harness.papers import ROOT
 from reproduce.harness.replicates import Experiment, Lost, figures, killed, machine, to_json, write
 from reproduce.harness.shards import Shard, Unfinished
-from reproduce.harness.workers import PARENT, belong_to
+from reproduce.harness.workers import PARENT, die_with_parent
 
 START = time.perf_counter()
 
@@ -66,7 +66,7 @@ class Study(NamedTuple):
 
 def main(study):
     """Run a script, and exit: with status 1 if a claim fails, 2 without data."""
-    raise SystemExit(orderly(whole_run, study, parse(study.doc)))
+    raise SystemExit(exit_status(whole_run, study, parse(study.doc)))
 
 
 def whole_run(study, settings):
@@ -90,21 +90,21 @@ def share(study, experiment, cases):
                    " --shard reports")
     except Unfinished as stage:
         outcome = str(stage)
-    print(f"{last_words()}{study.name}, shard {experiment.shard}: {outcome}", flush=True)
+    print(f"{report_killed()}{study.name}, shard {experiment.shard}: {outcome}", flush=True)
     return 0
 
 
-def orderly(function, *arguments):
+def exit_status(function, *arguments):
     """Return the exit status function(*arguments), or say in a sentence why there is none."""
     try:
-        with undamaged():
+        with refuse_damaged():
             return function(*arguments)
     except KeyboardInterrupt:
         said, status = "Interrupted.", 130
     except BrokenPipeError:  # who read what is printed has gone, as `| head` does
         said, status = "", 141
     except Lost as lost:
-        said, status = f"{last_words()}{lost}", 1
+        said, status = f"{report_killed()}{lost}", 1
     except (ClusterError, DataError) as error:
         said, status = str(error), 2
     except OSError as error:  # a disk that is full or read-only, above all
@@ -130,10 +130,10 @@ def parse(doc, argv=None):
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--budget", choices=BUDGETS, default="short",
                         help="seconds; about two minutes (the default); the paper's run lengths")
-    parser.add_argument("--jobs", type=whole(0), default=2, metavar="J",
+    parser.add_argument("--jobs", type=whole_number(0), default=2, metavar="J",
                         help="parallel processes (default 2, at most the number of cores; 0: all in"
                         " this one, for a debugger)")
-    parser.add_argument("--seed", type=whole(0), default=1, metavar="S", help="default 1")
+    parser.add_argument("--seed", type=whole_number(0), default=1, metavar="S", help="default 1")
     parser.add_argument("--fresh", action="store_true", help="compute stored replicates again")
     parser.add_argument("--data", type=folder, metavar="DIR",
                         help="a folder that holds the data files")
@@ -165,10 +165,10 @@ def begin():
     if os.path.expanduser("~") == "~":  # without a HOME the cache is the project's
         os.environ.setdefault("XDG_CACHE_HOME", str(ROOT / ".cache"))
     if parent := os.environ.pop(PARENT, ""):
-        belong_to(int(parent))
+        die_with_parent(int(parent))
 
 
-def whole(low):
+def whole_number(low):
     """Make an argparse type: a whole number of at least `low`."""
 
     def number(text):
@@ -228,8 +228,8 @@ def finish(study, experiment, result, cases):
 
     name, folder = study.name, figures(experiment.budget)
     note = getattr(cases, "note", "")
-    findings = [] if note else judged(study, experiment, result, cases)
-    text = written(study.table(result), findings, experiment, note)
+    findings = [] if note else judge_times(study, experiment, result, cases)
+    text = write_report(study.table(result), findings, experiment, note)
     write(folder / f"{name}.txt", text + "\n")
     drawing = study.figure(result)
     picture = png(drawing)
@@ -239,17 +239,17 @@ def finish(study, experiment, result, cases):
     if experiment.budget == "paper" and experiment.used and not (note or experiment.recall):
         experiment.pack()
     # last: nobody may be there to read it
-    print(f"\n{text}\n\n{last_words()}{folder / name}.png", flush=True)
+    print(f"\n{text}\n\n{report_killed()}{folder / name}.png", flush=True)
     return int(bool(failures(findings)))
 
 
-def last_words():
+def report_killed():
     """Say which processes were killed, if any."""
     return "".join(f"Killed: {n} process{'es' * (n > 1)} that computed {what}\n"
                    for what, n in Counter(killed).items())
 
 
-def written(table, findings, experiment, note=""):
+def write_report(table, findings, experiment, note=""):
     """Put a report together: the script's table, then the claims."""
     parts = [table.rstrip()] * bool(table)
     if len(experiment.clocks) > 1:
@@ -268,12 +268,12 @@ def record(name, findings, experiment):
         entry = {k: v for k, v in claim._asdict().items()
                  if k not in ("ours", "budgets", "undecided")}
         entry["known"] = claim.known._asdict() if claim.known else None
-        scan = {"scan": ours._asdict()} if hasattr(ours, "found") else measured(ours)._asdict()
+        scan = {"scan": ours._asdict()} if hasattr(ours, "found") else as_measured(ours)._asdict()
         claims.append(entry | scan | {"verdict": found, "power": factor, "note": note}
                       | ({"undecided": undecided} if found == "inconclusive" else {}))
     return {
         "name": name, "budget": experiment.budget, "seed": experiment.seed,
-        "jobs": experiment.jobs, "verdicts": counted(findings), "claims": claims,
+        "jobs": experiment.jobs, "verdicts": count_verdicts(findings), "claims": claims,
         **({"unmade": unmade} if unmade else {}),
         "replicate_seconds": experiment.seconds, "clocks": experiment.clocks,
         "version": own_version(), **machine(),

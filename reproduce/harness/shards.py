@@ -30,7 +30,7 @@ class Unfinished(Exception):
     """A shard has to stop here, because replicates of other shards are not stored yet."""
 
 
-def dealt(costs, shard):
+def deal(costs, shard):
     """Return the set of those keys of `costs`, {key: cost}, that are the share of `shard`.
 
     The longest come first, and each goes to the share that has least by then; so no share is

@@ -20,6 +20,6 @@ def uncaught(kind, error, traceback):
 
 sys.excepthook = uncaught
 
-from reproduce.harness.run import Study, main, orderly, parse  # noqa: E402  what follows may be interrupted
+from reproduce.harness.run import Study, exit_status, main, parse  # noqa: E402  what follows may be interrupted
 
-__all__ = ["Study", "main", "orderly", "parse"]
+__all__ = ["Study", "exit_status", "main", "parse"]

@@ -59,7 +59,7 @@ def read(paths, figures):
     return found
 
 
-def filled(page, contents):
+def fill_blocks(page, contents):
     """Return the text of a page in which the blocks are what they should be.
 
     contents : dict  name of a block -> function that returns its text
@@ -115,7 +115,7 @@ def claims_of_a_paper(scripts):
     claims = claims_of(scripts)
     classes = [row(name, claims, name) for name in CLASSES]
     rows = [[f"[`{script.name}`](../{script.folder}{'/' * bool(script.folder)}{script.name}.py)",
-             described(script), joint_tests(script), verdicts(script),
+             describe(script), joint_tests(script), verdicts(script),
              f"[all](../../figures/{script.name}.txt)"]
             for script in scripts if script.claims is not None]
     return "\n".join([*markdown(["claims", "in all", *HEAD], classes), "",
@@ -127,8 +127,8 @@ def joint_tests(script):
     """Say what the joint tests of a script found: of all numbers of a table, or of a row."""
     joint = [claim for claim in script.claims if claim["kind"] == JOINT]
     if len(joint) < 3:
-        return "; ".join(f"{escaped(claim['what'])}: {claim['verdict']}" for claim in joint)
-    listed = "<br>".join(f"{escaped(claim['what'])}: {claim['verdict']}" for claim in joint)
+        return "; ".join(f"{escape(claim['what'])}: {claim['verdict']}" for claim in joint)
+    listed = "<br>".join(f"{escape(claim['what'])}: {claim['verdict']}" for claim in joint)
     return f"<details><summary>{summary(joint)}</summary>{listed}</details>"
 
 
@@ -187,31 +187,31 @@ def row(label, claims, name):
     return [label, sum(found.values()), *cells, f"{median(told):.2g}" if told else "-"]
 
 
-def described(script):
+def describe(script):
     """Say what a script does: the first line of its docstring, without the paper's name."""
     about = re.sub(r"^(?:Beside )?[A-Z][\w, ]+ \(\d{4}\)[:,] ", "", script.about).rstrip(".")
-    return escaped(about)
+    return escape(about)
 
 
 # What a script found
 
 
-def worded(claim):
+def verdict_and_reason(claim):
     """Give a claim's verdict, and where it is inconclusive the reason."""
     return claim["verdict"] + f": {claim.get('undecided')}" * bool(claim.get("undecided"))
 
 
-def told(claim):
+def format_power(claim):
     """Format the factor by which the printed value would have to be wrong to be told."""
     return f"{claim['power']:.3g}" if np.isfinite(claim["power"]) else "-"
 
 
-def when(claim):
+def declaration_date(claim):
     """Say when a difference was declared, and when it was first seen."""
     return declaration(Declared(**claim["known"]))
 
 
-def ours(claim):
+def format_ours(claim):
     """Format what we measured for a claim."""
     if "scan" in claim:
         found = [number(Measured(*m)) for m in claim["scan"]["found"]]
@@ -237,7 +237,7 @@ def markdown(header, rows):
             for row in [header, ["---"] * len(header), *rows]]
 
 
-def escaped(text):
+def escape(text):
     """Return text in which Markdown sees no markup."""
     return re.sub(r"([\\|*_~<])", r"\\\1", text)
 
@@ -245,5 +245,5 @@ def escaped(text):
 def pages(root, scripts):
     """Return README.md and the papers' pages under `root`: path -> text as it should be."""
     papers = {root / "reproduce" / author / "README.md": author for author in PAPERS}
-    return {path: filled(path.read_text(), contents(scripts, author))
+    return {path: fill_blocks(path.read_text(), contents(scripts, author))
             for path, author in {root / "README.md": "", **papers}.items()}

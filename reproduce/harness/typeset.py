@@ -73,12 +73,12 @@ def piece_at(text, k, keywords):
     if piece := symbol_at(text, k):
         return piece
     # a bracket that carries something: that is the symbol, the bracket stays text
-    if before in ")]|}" and (hung := hangings(text, k))[1] > k:
+    if before in ")]|}" and (hung := scripts_and_primes(text, k))[1] > k:
         return Piece("symbol", text[k:hung[1]], "{}" + hung[0])
     if number := NUMBER.match(text, k):
         end = number.end()
         if end < len(text) and text[end] == "^":
-            hung, end = hangings(text, end)
+            hung, end = scripts_and_primes(text, end)
             return Piece("symbol", text[k:end], number[0] + hung)
         return Piece("word", number[0])
     if word := re.compile(r"[A-Za-z][A-Za-z-]*[A-Za-z](?:'s\b)?|\w").match(text, k):
@@ -102,7 +102,7 @@ def keyword_at(text, k):
 def symbol_at(text, k):
     """Return the symbol that starts at k, or None."""
     if found := DERIVATIVE.match(text, k):
-        hung, end = hangings(text, found.end())
+        hung, end = scripts_and_primes(text, found.end())
         above = "".join(piece.latex for piece in pieces(found[1]))
         return Piece("symbol", text[k:end], rf"\partial {above}/\partial {found[2]}{hung}")
     word = WORD.match(text, k)
@@ -126,7 +126,7 @@ def symbol_at(text, k):
     if name == "N" and text[end:end + 1] == "(":
         base = r"\mathcal{N}"
     if name in ("current", "proposed") and below:
-        hung, last = hangings(text, end + 2)
+        hung, last = scripts_and_primes(text, end + 2)
         return Piece("symbol", text[k:last], f"{text[end + 1]}{hung}_{{\\mathrm{{{name}}}}}")
     if accent:
         base = rf"\{accent[1]}{{{base}}}"
@@ -136,7 +136,7 @@ def symbol_at(text, k):
         base, end = f"{base}^{digit[0]}", end + 1
     if name == "var" and text[end:end + 1] == "+":
         base, end = r"\mathrm{var}^{+}", end + 1
-    hung, end = hangings(text, end, k)
+    hung, end = scripts_and_primes(text, end, k)
     plain = len(name) > 1 and name not in known and end == word.end()
     return None if plain else Piece("symbol", text[k:end], base + hung)
 
@@ -150,7 +150,7 @@ def is_english(text, k, end):
         text[end:end + 2] == "'s")
 
 
-def hangings(text, k, start=None):
+def scripts_and_primes(text, k, start=None):
     """Return the LaTeX of the scripts, primes and stars at k, and where they end.
 
     `start` is where the symbol begins, if it has a name.
@@ -182,7 +182,7 @@ def hangings(text, k, start=None):
 
 def script(text, k, below):
     """Return the content of the script that starts at k, without its brackets, and its end."""
-    if text[k:k + 1] in ("(", "{") and (close := closing(text, k)):
+    if text[k:k + 1] in ("(", "{") and (close := closing_bracket(text, k)):
         return text[k + 1:close], close + 1
     if not below and text[k:k + 1] == "*":
         return "*", k + 1
@@ -190,7 +190,7 @@ def script(text, k, below):
     return (found[0], found.end()) if found else None
 
 
-def closing(text, k):
+def closing_bracket(text, k):
     """Return where the bracket that opens at k closes, or None."""
     depth = 0
     for j in range(k, len(text)):
@@ -268,31 +268,31 @@ class Sheet:
         """Return the rules that give each symbol its size and place on the line."""
         return "\n".join(
             f".m{number}{{width:{em(w)}em;height:{em(h)}em;vertical-align:{em(-(y + h))}em}}"
-            for tex, number in self.numbers.items() for _, y, w, h in [drawing(tex)[0]])
+            for tex, number in self.numbers.items() for _, y, w, h in [draw(tex)[0]])
 
     def symbols(self):
         """Return the <symbol>s of the page, glyphs first."""
         glyphs, found = {}, []
         for tex, number in self.numbers.items():
-            box, own, body = drawing(tex)
+            box, own, body = draw(tex)
             glyphs |= own
-            found.append(f'<symbol id="m{number}" viewBox="{" ".join(map(short, box))}">'
+            found.append(f'<symbol id="m{number}" viewBox="{" ".join(map(format_short, box))}">'
                          f"{body}</symbol>")
         return "\n".join([*glyphs.values(), *found])
 
 
 def em(units):
     """Format a length in em."""
-    return short(units / SIZE, 3)
+    return format_short(units / SIZE, 3)
 
 
-def short(number, digits=2):
+def format_short(number, digits=2):
     """Format a number with at most so many digits after the point, and no needless zeros."""
     return f"{round(float(number), digits) + 0.0:.{digits}f}".rstrip("0").rstrip(".")
 
 
 @cache
-def drawing(tex):
+def draw(tex):
     """Draw LaTeX: its box (x, y, width, height; the baseline is y = 0), its glyphs, its body."""
     import ziamath
 
@@ -304,18 +304,20 @@ def drawing(tex):
         tag = element.tag.rpartition("}")[2]
         if tag == "symbol":
             name = f"g{element.get('id').rpartition('_')[2]}"
-            paths = "".join(f'<path d="{packed(path.get("d"))}"/>' for path in element
+            paths = "".join(f'<path d="{compress_path(path.get("d"))}"/>' for path in element
                             if path.tag.rpartition("}")[2] == "path")
-            view = " ".join(map(short, element.get("viewBox").split()))
+            view = " ".join(map(format_short, element.get("viewBox").split()))
             glyphs[name] = f'<symbol id="{name}" viewBox="{view}">{paths}</symbol>'
         elif tag == "use":
             name = f"g{element.get('href').rpartition('_')[2]}"
             body.append(f'<use href="#{name}" ' + " ".join(
-                f'{key}="{short(element.get(key))}"' for key in ("x", "y", "width", "height"))
+                f'{key}="{format_short(element.get(key))}"' for key
+                in ("x", "y", "width", "height"))
                 + "/>")
         elif tag == "rect":
             body.append("<rect " + " ".join(
-                f'{key}="{short(element.get(key))}"' for key in ("x", "y", "width", "height"))
+                f'{key}="{format_short(element.get(key))}"' for key
+                in ("x", "y", "width", "height"))
                 + "/>")
         elif tag not in ("svg", "path", "g"):
             raise ValueError(f"an SVG of ziamath must have symbol, use and rect alone, but that of"
@@ -323,7 +325,7 @@ def drawing(tex):
     return box, glyphs, "".join(body)
 
 
-def packed(path):
+def compress_path(path):
     """Write the d of a path in fewer characters."""
-    numbers = re.sub(r"-?\d+\.?\d*(?:e-?\d+)?", lambda found: short(found[0]), path)
+    numbers = re.sub(r"-?\d+\.?\d*(?:e-?\d+)?", lambda found: format_short(found[0]), path)
     return re.sub(r"\s+(?=[-A-Z])|(?<=[A-Z])\s+|\s+$", "", numbers)

@@ -32,7 +32,7 @@ class Killed(NamedTuple):
     times: int  # 1: it is tried again; 2: it is given up
 
 
-def each(function, tasks, jobs):
+def run_tasks(function, tasks, jobs):
     """Call function(*arguments) for each {key: arguments} of `tasks` in `jobs` processes.
 
     Yields (key, what it returned) as they finish, and (key, Killed) when a process dies of one;
@@ -46,9 +46,9 @@ def each(function, tasks, jobs):
     try:
         while waiting or running or found:
             while waiting and len(running) < jobs:
-                pool, key = idle.pop() if idle else started(), waiting.popleft()
+                pool, key = idle.pop() if idle else start_process(), waiting.popleft()
                 try:
-                    with blocked():
+                    with block_interrupt():
                         running[pool.submit(function, *tasks[key])] = pool, key
                 except TerminatedWorkerError:  # killed while it was idle
                     pools.remove(pool)
@@ -73,7 +73,7 @@ def each(function, tasks, jobs):
         raise
 
 
-def started():
+def start_process():
     """Start a process, or rather let it start when it gets something to do."""
     from joblib.externals.loky import ProcessPoolExecutor
 
@@ -85,10 +85,10 @@ def started():
 def begin(parent):
     """Let this process leave Ctrl-C to `parent`, and belong to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    belong_to(parent)
+    die_with_parent(parent)
 
 
-def belong_to(parent):
+def die_with_parent(parent):
     """Let this process end when `parent` does, however that happens.
 
     Linux kills it, at once: a thread that watches the parent would not do, because compiled code
@@ -101,7 +101,7 @@ def belong_to(parent):
 
 
 @contextmanager
-def blocked():
+def block_interrupt():
     """Let Ctrl-C wait for a moment; a process that is started here never hears of it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -115,7 +115,7 @@ def blocked():
 
 
 @contextmanager
-def deaf():
+def ignore_interrupt():
     """Ignore Ctrl-C for a moment: who presses it again gets no other answer."""
     if current_thread() is not main_thread():  # which alone hears of it
         yield
@@ -130,6 +130,6 @@ def deaf():
 def end():
     """Kill all processes, whatever they are computing."""
     if pools:
-        with deaf(), ThreadPoolExecutor(len(pools)) as threads:
+        with ignore_interrupt(), ThreadPoolExecutor(len(pools)) as threads:
             list(threads.map(lambda pool: pool.shutdown(kill_workers=True), pools))
         pools.clear()

@@ -27,7 +27,7 @@ class Row(NamedTuple):
     z: float  # log Z less the reference, as a normal deviate
 
 
-def averaged(method, log_Z):
+def average(method, log_Z):
     """Return log Z of all runs: the log of their mean, or for the bridge the mean of their logs."""
     if method == "bridge":
         return mean(log_Z)
@@ -46,7 +46,7 @@ def put_together(method, found, truth, seconds):
     taken off that the two errors of the difference explain.
     """
     values = np.array(found["log_Z"])
-    R, log_Z, variance = values.size, averaged(method, values), values.var(ddof=1)
+    R, log_Z, variance = values.size, average(method, values), values.var(ddof=1)
     noise = variance / R + truth.se**2
     error = np.sqrt(variance + max((values.mean() - truth.value) ** 2 - noise, 0.0))
     return Row(R, log_Z, Measured(error, error / np.sqrt(2 * (R - 1))), float(np.sqrt(variance)),
@@ -60,7 +60,7 @@ def deviate(difference, freedom):
     return float(np.sign(difference.value) * norm.isf(tail))
 
 
-def trusted(method, row):
+def is_trusted(method, row):
     """Tell whether an average over runs of this kind is to be trusted, by what they show.
 
     A mean of weights of which the logs spread by more than 1 is that of a few; above k = .7 it
@@ -89,5 +89,5 @@ def rows_of(rows, key, method):
 def best(rows, key, method):
     """Return the least cost over the sizes that are to be trusted and agree, None without any."""
     usable = [cost(row) for row in rows_of(rows, key, method).values()
-              if trusted(method, row) and abs(row.z) < 4]
+              if is_trusted(method, row) and abs(row.z) < 4]
     return min(usable, key=lambda found: found.value, default=None)

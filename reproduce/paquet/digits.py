@@ -46,7 +46,7 @@ def usps_3v5(folder=None, fallback=True):
     A file with the wrong checksum raises DataError in any case.
     """
     try:
-        return resampled("training", folder)
+        return resample("training", folder)
     except Missing as error:
         if not fallback:
             raise
@@ -56,7 +56,7 @@ def usps_3v5(folder=None, fallback=True):
 
 def usps_3v5_test(folder=None):
     """Return the 773 test cases, with 256 pixels; as usps_3v5, but nothing takes their place."""
-    return resampled("test", folder)
+    return resample("test", folder)
 
 
 def digits_3v5():
@@ -73,7 +73,7 @@ def threes_and_fives(name):
             "USPS 3 vs 5, test": usps_3v5_test}[name]()
 
 
-def resampled(part, folder):
+def resample(part, folder):
     """Return the "training" or "test" half: its threes, then its fives."""
     digit, X = usps(*(find(name, folder, SITE + name, SHA256[name]) for name in SHA256))
     half = slice(0, 4649) if part == "training" else slice(4649, None)

@@ -28,7 +28,7 @@ from reproduce.harness.laboratory_page import (
     Preset,
     Series,
     Setting,
-    said,
+    show,
 )
 from reproduce.harness.recording import contours
 from reproduce.paquet.trajectories import exact_moments
@@ -205,16 +205,16 @@ def ground(name):
     return [np.array(line) for line in contours(lambda x: U(x, at.model), BOX, at.levels)]
 
 
-def says(number):
+def sentences(number):
     """Say what the numbers show."""
     def of(row, sampler, eps, f_max, target=POSTERIOR):
         return number(row, sampler, target=target, eps=eps, f_max=f_max)
 
-    back = [said(of(RETURN, RMHMC, 0.75, f_max)) for f_max in (1, PRINTED, 16)]
-    rates = [said(100 * of(RATE, RMHMC, 1.0, f_max)) for f_max in (1, 16)]
-    spread, own = said(of(SPREAD, RMHMC, 1.0, 1)), said(of(RETURN, HMC, 0.75, 16), 1)
-    far = [said(100 * of(RATE, RMHMC, 0.5, 16, MODES)), said(of(ESS, RMHMC, 0.5, 16, MODES)),
-           said(abs(of(OFF, RMHMC, 0.5, 16, MODES)))]
+    back = [show(of(RETURN, RMHMC, 0.75, f_max)) for f_max in (1, PRINTED, 16)]
+    rates = [show(100 * of(RATE, RMHMC, 1.0, f_max)) for f_max in (1, 16)]
+    spread, own = show(of(SPREAD, RMHMC, 1.0, 1)), show(of(RETURN, HMC, 0.75, 16), 1)
+    far = [show(100 * of(RATE, RMHMC, 0.5, 16, MODES)), show(of(ESS, RMHMC, 0.5, 16, MODES)),
+           show(abs(of(OFF, RMHMC, 0.5, 16, MODES)))]
     percent = "\N{NO-BREAK SPACE}%"
     return [
         f"At ε = 0.75 one fixed-point iteration leads back to within {back[0]} of the start, five"
@@ -252,4 +252,4 @@ LABORATORY = Laboratory(
     (preset("As printed: five iterations"), preset("One iteration", f_max=1),
      preset("Step too large", eps=2.0), preset("Step too small", eps=0.05),
      preset("Separated modes", MODES, 0.5, 16)),
-    says)
+    sentences)

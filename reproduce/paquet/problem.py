@@ -26,7 +26,7 @@ def problem(data_name, cases=None):
 
 
 @cache
-def annealed(data_name, cases, from_q):
+def anneal(data_name, cases, from_q):
     """Return the model, annealed from EP's q or from the prior."""
     K, y, q = problem(data_name, cases)
     return GPClassification.from_ep(K, y, q) if from_q else GPClassification.from_prior(K, y)

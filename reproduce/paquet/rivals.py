@@ -30,7 +30,7 @@ from algorithms.rivals.elliptical_slice import elliptical_slice
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from reproduce.harness.replicates import Experiment
-from reproduce.paquet.costs import averaged
+from reproduce.paquet.costs import average
 from reproduce.paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH
 
@@ -88,7 +88,7 @@ def orthant_problem(data_name, problem_key):
     return tilting(np.eye(y.size) + np.outer(y, y) * K)
 
 
-def at_draws_of_q(annealed, draws, rng):
+def log_ratios_of_q(annealed, draws, rng):
     """Return log p(y, x) / q(x) at so many draws from q: log_ratio, many at once."""
     constant = 0.5 * (annealed.mu @ annealed.nu + annealed.log_det_Sigma - annealed.log_det_K)
     found = []
@@ -108,7 +108,7 @@ def first_temperature(data_name, problem_key, start):
     q is -10000, and the paper's ladder begins with a step down that no later one makes good.
     """
     annealed = model(data_name, problem_key, start == "AISq")
-    spread = at_draws_of_q(annealed, PILOT, np.random.default_rng(0)).std()
+    spread = log_ratios_of_q(annealed, PILOT, np.random.default_rng(0)).std()
     return min(BETA_MIN[start], 1 / spread)
 
 
@@ -123,7 +123,7 @@ def one_run(method, data_name, problem_key, size, rng):
         return nothing | {"log_Z": logsumexp(tilted_run(A, mu, size, rng)) - np.log(size)}
     annealed = model(data_name, problem_key, method in FROM_Q)
     if method in ("IS from q", "bridge"):
-        at_proposal = at_draws_of_q(annealed, size, rng)
+        at_proposal = log_ratios_of_q(annealed, size, rng)
         alone = importance_sampling(at_proposal)
         if method == "IS from q":
             return nothing | {"log_Z": alone.log_Z, "se": alone.standard_error,
@@ -157,7 +157,7 @@ def task(experiment, data_name, key, place, method, size, runs, stream=None, par
                       size, part])
 
 
-def bridged(experiment, data_name, N):
+def bridge_estimate(experiment, data_name, N):
     """Return log Z at the paper's covariance by the longest runs of the bridge, a Measured.
 
     They are those of the script paquet_rivals, where N is on its ladder.
@@ -166,7 +166,7 @@ def bridged(experiment, data_name, N):
     (found,) = Experiment(STORE, experiment).replicates(estimate, [task(
         experiment, data_name, (N, LOG_LENGTH, LOG_AMPLITUDE), [*LADDER[budget], N].index(N),
         "bridge", SCAN["bridge"][SIZES[budget] - 1], RUNS[budget])], "bridges", warm=warm)
-    return averaged("bridge", found["log_Z"])
+    return average("bridge", found["log_Z"])
 
 
 def operations(method, N):
@@ -203,24 +203,24 @@ def clock(data_name, plans, rounds):
                               ("tilt", lambda K=K, y=y: tilting(np.eye(y.size)
                                                                 + np.outer(y, y) * K))):
             if name != "tilt" or "tilting" in methods:
-                setup[f"{key}, {name}"] = timed(prepare)
+                setup[f"{key}, {name}"] = cpu_seconds(prepare)
         for turn in range(rounds + 1):
             for method in methods:
-                taken = timed(lambda m=method, key=key, turn=turn: estimate(
+                taken = cpu_seconds(lambda m=method, key=key, turn=turn: estimate(
                     m, data_name, key, TIMED[m], 1, turn))
                 if turn:
                     seconds.setdefault(f"{key}, {method}", []).append(taken / TIMED[method])
     return {"seconds": {"unit": seconds, "setup": setup}}
 
 
-def timed(function):
+def cpu_seconds(function):
     """Return the CPU seconds that a call takes in this thread."""
     start = time.thread_time()
     function()
     return time.thread_time() - start
 
 
-def needed(method):
+def set_up_of(method):
     """Return which set-up a method needs."""
     return "tilt" if method == "tilting" else "q" if method in FROM_Q else "prior"
 

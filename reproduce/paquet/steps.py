@@ -32,7 +32,7 @@ def problem(N, amplitude=0.7):
 
 
 @cache
-def between():
+def halfway_model():
     """Return the density halfway between EP's Gaussian and the posterior of two cases."""
     K, y = problem(2)
     return GPClassification.from_ep(K, y, ep(K, y), 0.5)
@@ -46,7 +46,7 @@ def from_prior():
 
 def transition(mirror):
     """Make one transition of Algorithm 1."""
-    return mirror(np.array([1.6, 0.4]), between(), 3, 0.6, 1, np.random.default_rng(4), 5)
+    return mirror(np.array([1.6, 0.4]), halfway_model(), 3, 0.6, 1, np.random.default_rng(4), 5)
 
 
 def annealing(mirror):
@@ -55,7 +55,7 @@ def annealing(mirror):
                   np.random.default_rng(2))
 
 
-def far(mirror):
+def far_metric(mirror):
     """Evaluate the metric where both labels are wrong by 400."""
     return mirror(np.array([-400.0, 400.0]), from_prior())
 
@@ -65,17 +65,17 @@ def sites(mirror):
     return mirror(*problem(3), 1e-8, 2, 1.0)
 
 
-def at_transition(name, here):
+def transition_state(name, here):
     """Return x, p and H where a leapfrog step of Algorithm 1 ends."""
     return [*here["x"], here["H"]]
 
 
-def at_ladder(name, here):
+def ladder_state(name, here):
     """Return the state after a transition, and the weight."""
     return [*here["x"], here["log_w"]]
 
 
-def at_sites(name, here):
+def site_state(name, here):
     """Return which site was updated, and mean and standard deviation of each marginal."""
     return [here["i"], *here["mu"], *np.sqrt(np.diag(here["Sigma"]))]
 
@@ -89,22 +89,22 @@ RUNS = [
     Run("A1", "One transition of three leapfrog steps for two cases with the labels +1 and -1,"
         " halfway between EP's Gaussian and the posterior (beta = 0.5).",
         rmhmc, (hamiltonian_and_gradient, riemann_metric, derivatives), transition,
-        Picture("plane", (("rmhmc", "L8"), ("rmhmc", "L28")), at_transition, ("x_1", "x_2", "H"),
-                lambda: contours(lambda x: U(x, between()), BOX, LEVELS)),
+        Picture("plane", (("rmhmc", "L8"), ("rmhmc", "L28")), transition_state, ("x_1", "x_2", "H"),
+                lambda: contours(lambda x: U(x, halfway_model()), BOX, LEVELS)),
         (Replay("test_line_18_is_the_gradient_of_line_17", lambda ours, theirs: (
             f"With the printed sign dL_beta/dx is not the gradient of L_beta: H changes by"
             f" {change(theirs):.3g} along the trajectory, by {change(ours):.2g} with ours."),
             derivatives, LINE_18),)),
     Run("A3", "The metric where both labels are wrong by 400, as at samples from the paper's"
-        " prior.", riemann_metric, (), far, replays=
+        " prior.", riemann_metric, (), far_metric, replays=
         (Replay("test_lines_6_to_9_keep_their_digits_far_from_the_data", lambda ours, theirs: (
             f"The printed differences keep no digit: dg_1 is {theirs.result[4][0]:.3g} for"
             f" {ours.result[4][0]:.3g}."), riemann_metric, LINES_6_TO_9),)),
     Run("ais.ais_run", "One run from the prior to the posterior of two cases, over five"
         " temperatures, with a transition of Algorithm 1 at each.", ais_run, (rmhmc,), annealing,
-        Picture("plane", (("ais_run", "L2"), ("ais_run", "L5")), at_ladder,
+        Picture("plane", (("ais_run", "L2"), ("ais_run", "L5")), ladder_state,
                 ("x_1", "x_2", "log w"),
                 lambda: contours(lambda x: U(x, from_prior()), BOX, LEVELS))),
     Run("ep.ep", "Two sweeps over three cases with the labels +1, -1 and +1.", ep, (), sites,
-        Picture("sites", (("ep", "L11"), ("ep", "L15")), at_sites, ("n", "f_n", ""))),
+        Picture("sites", (("ep", "L11"), ("ep", "L15")), site_state, ("n", "f_n", ""))),
 ]

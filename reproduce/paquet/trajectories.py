@@ -16,7 +16,7 @@ from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, travel
 from models.gp_classification import GPClassification
 from models.linalg import posterior_factor
 from reproduce.harness.claims import Measured, mean
-from reproduce.paquet.problem import annealed, problem
+from reproduce.paquet.problem import anneal, problem
 
 MARKED = (6, 10)  # iterations between which the rate of convergence is measured
 DIFFERENCE = 3e-6  # step of the numerical Jacobian; its determinant then errs by about 1e-9
@@ -43,7 +43,7 @@ def posterior(name, cases=None):
     """Return the Posterior of a name in SMALL, or of a data set thinned to so many cases."""
     small = name in SMALL
     K, y, q = (*SMALL[name], ep(*SMALL[name])) if small else problem(name, cases)
-    model = GPClassification.from_prior(K, y) if small else annealed(name, cases, False)
+    model = GPClassification.from_prior(K, y) if small else anneal(name, cases, False)
     sd = np.sqrt(np.diag(q.Sigma))
     weights = y / sd / y.size
     moments = (exact_moments(model, weights) if small
@@ -146,7 +146,7 @@ def columns(values):
     return [mean(column) for column in values.T]
 
 
-def joined(found):
+def join(found):
     """Return log10 errors "x" and "H", and the contractions, of a list of reversals()."""
     x, H, c = (np.concatenate([one[key] for one in found]) for key in ("x", "H", "contraction"))
     return log_error(x), log_error(H), c
@@ -157,7 +157,7 @@ def summary(found):
 
     The latter is the median and the maximum, of the trajectories that return with the last f_max.
     """
-    x, H, c = joined(found)
+    x, H, c = join(found)
     c = c[x[:, -1] < 0]
     return {"x": columns(x), "H": columns(H), "lost": np.mean(x >= 0, 0),
             "contraction": [np.median(c), c.max()] if c.size else []}
@@ -169,7 +169,7 @@ def convergence(f_maxes, found):
     "gain", in log10, is that by iteration 4 less that by iteration 5; "decay", of trajectories that
     return, the factor of an iteration between those MARKED, over the contraction factor.
     """
-    x, _, c = joined(found)
+    x, _, c = join(found)
     x, (a, b) = dict(zip(f_maxes, x.T, strict=True)), MARKED
     some = (x[a] < 0) & (x[b] < 0) & np.isfinite(c)
     log10 = mean(((x[b] - x[a]) / (b - a) - np.log10(c))[some]) if some.sum() > 1 else Measured(

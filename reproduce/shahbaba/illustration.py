@@ -23,7 +23,7 @@ WITHIN = 2.0  # the same, for the claims: about 95 % of the probability
 POINTS = 41
 
 
-def fitted(cases):
+def fit_cases(cases):
     """Return the model of the cases and its MAP estimate."""
     model = LogisticRegression.from_data(cases.X, cases.y, SIGMA, SIGMA)
     return model, map_estimate(model)

@@ -24,7 +24,7 @@ from reproduce.harness.laboratory_page import (
     Preset,
     Series,
     Setting,
-    said,
+    show,
 )
 from reproduce.harness.recording import contours
 
@@ -180,7 +180,7 @@ def ground():
     return tuple(contours(lambda q: U(q, problem()[0]), BOX, LEVELS))
 
 
-def says(number):
+def sentences(number):
     """Say what the numbers show."""
     def rate(sampler, eps):
         return number(RATE, sampler, eps=eps, M=M[1])
@@ -194,14 +194,14 @@ def says(number):
                          if np.isfinite(number(ESS, sampler, eps=eps, M=M[1])))
             for sampler in SAMPLERS}
     return [
-        f"HMC is stable up to 2 / ω = {said(2 / fit.w.max())} at the mode; at ε = {beyond:g} it"
-        f" accepts {said(rate(HMC, beyond))}. The normal split has no such limit but windows, by"
-        " linear theory " + " and ".join(f"from {said(a, 3)} to {said(b, 3)}" for a, b in bands)
-        + f" on this grid: its rate is lowest at ε = {lowest:g}, {said(rate(NORMAL, lowest))}, and"
-        f" {said(rate(NORMAL, after))} again at {after:g}. The data split with M = {M[1]} falls"
+        f"HMC is stable up to 2 / ω = {show(2 / fit.w.max())} at the mode; at ε = {beyond:g} it"
+        f" accepts {show(rate(HMC, beyond))}. The normal split has no such limit but windows, by"
+        " linear theory " + " and ".join(f"from {show(a, 3)} to {show(b, 3)}" for a, b in bands)
+        + f" on this grid: its rate is lowest at ε = {lowest:g}, {show(rate(NORMAL, lowest))}, and"
+        f" {show(rate(NORMAL, after))} again at {after:g}. The data split with M = {M[1]} falls"
         f" below one half at ε = {next(eps for eps in EPS if rate(DATA, eps) < 0.5):g}.",
         "The most effective draws for 1000 gradients, on this grid: " + ", ".join(
-            f"{said(value)} by {sampler} at ε = {eps:g}" for sampler, (value, eps) in best.items())
+            f"{show(value)} by {sampler} at ε = {eps:g}" for sampler, (value, eps) in best.items())
         + "."]
 
 
@@ -226,4 +226,4 @@ LABORATORY = Laboratory(
     (preset("A good step for HMC", 0.5), preset("Step too small", 0.1),
      preset("Step too large for HMC", 1.2), preset("In the resonance of the normal split", 1.8),
      preset("Past the resonance", 2.5)),
-    says)
+    sentences)

@@ -19,7 +19,7 @@ from scipy.optimize import isotonic_regression
 
 from algorithms.map_estimate import map_estimate
 from algorithms.shahbaba_split_hmc import DataSplit, normal_approximation
-from models.interface import case_entropy, grad_U, hessian, part
+from models.interface import case_entropy, grad_U, hessian, select_cases
 from models.multinomial_logistic import MultinomialLogistic
 from reproduce.beyond.rivals.moments import as_one, distance, moments
 from reproduce.harness.claims import Measured
@@ -50,7 +50,7 @@ def score(model, q, choice):
         return case_entropy(q, model)
     if choice == "random":
         return np.random.default_rng(0).random(model.y.size)
-    return np.array([np.linalg.norm(grad_U(q, part(model, np.array([i]), 0.0)))
+    return np.array([np.linalg.norm(grad_U(q, select_cases(model, np.array([i]), 0.0)))
                      for i in range(model.y.size)])
 
 
@@ -59,7 +59,8 @@ def split_by(model, scores, fraction):
     n_0 = round(fraction * scores.size)
     order = np.argsort(-scores, kind="stable")
     cases, others = np.sort(order[:n_0]), np.sort(order[n_0:])
-    return DataSplit(part(model, cases, 1.0), part(model, others, 0.0), cases, n_0 / scores.size)
+    return DataSplit(select_cases(model, cases, 1.0), select_cases(model, others, 0.0), cases,
+                     n_0 / scores.size)
 
 
 @cache
@@ -177,7 +178,7 @@ def chain(name, method, setting, n, burn_in, seed):
 # Comparisons
 
 
-def off(found, a, b):
+def split_distance(found, a, b):
     """Return how far two methods are apart, as one |z|; nan error if a chain is too short.
 
     found : {method: {"together": its chains, "log tau x g": a Measured, ...}}
@@ -189,7 +190,7 @@ def off(found, a, b):
 
 def void(found, a, b):
     """Say why the comparison of two methods says nothing: "", "void" or "too short"."""
-    z, se = off(found, a, b)
+    z, se = split_distance(found, a, b)
     return "void" if not z < 4 else "too short" if np.isnan(se) else ""
 
 

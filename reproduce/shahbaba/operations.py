@@ -36,7 +36,7 @@ def split():
     return split_data(model(), map_estimate(model()).q, 0.4)
 
 
-def asked(name, of):
+def asked_density(name, of):
     """Tell what is asked of the model, or of its part R_0 or R_1, which their cases tell apart."""
     part = PARTS.get(getattr(of, "y", np.empty(0)).size)
     kinds = {"grad_U": ("grad U",), "U": ("U",), "U_and_grad_U": ("U", "grad U")}.get(name, ())
@@ -73,15 +73,15 @@ def data_twin(L, M):
 
 COUNTS = [
     Count(normal_split_step, "transition",
-          (Case("mirror", normal_split, {"L": STEPS}, (normal_split_step,), asked),
-           Case("twin", normal_twin, {"L": STEPS}, (), asked)),
+          (Case("mirror", normal_split, {"L": STEPS}, (normal_split_step,), asked_density),
+           Case("twin", normal_twin, {"L": STEPS}, (), asked_density)),
           "g = L gradients (Section 3.3), as counted of the twin: line 4 has the gradient of the"
           " line 9 before it, and U comes with it. For Chess Table 2 has g ="
           f" {number('Chess', 'g', 'normal'):g} and L = {number('Chess', 'L', 'normal'):g}: by this"
           " rule they are the same."),
     Count(data_split_step, "transition",
-          (Case("mirror", data_split, {"L": STEPS, "M": STEPS}, (data_split_step,), asked),
-           Case("twin", data_twin, {"L": STEPS, "M": STEPS}, (), asked)),
+          (Case("mirror", data_split, {"L": STEPS, "M": STEPS}, (data_split_step,), asked_density),
+           Case("twin", data_twin, {"L": STEPS, "M": STEPS}, (), asked_density)),
           "g = (f M + 1 - f) L gradients, with the share f of the cases in R_0 (Section 3.3), as"
           " counted of the twin. It leaves out the U of the test, one more pass over the data; in"
           " HMC and Algorithm 1 that comes with the last gradient."),

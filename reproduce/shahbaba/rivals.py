@@ -12,7 +12,7 @@ import numpy as np
 
 from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
-from reproduce.beyond.rivals.moments import moments, together, worst
+from reproduce.beyond.rivals.moments import combine, moments, worst
 from reproduce.beyond.rivals.nuts import library, nuts
 from reproduce.shahbaba.chains import JITTER, problem, transitions
 from reproduce.shahbaba.datasets import SIMULATED
@@ -73,7 +73,7 @@ def chain(name, method, setting, n, burn_in, seed):
     """Run n transitions after burn_in: moments of q, gradients (of all the data), rate."""
     rng = np.random.default_rng(seed)
     found = run(name, method, setting, start(name, rng), burn_in + n, rng)
-    return shortened(moments(found.samples[burn_in:])) | {
+    return shorten(moments(found.samples[burn_in:])) | {
         "gradients": float(found.counts.gradient) * n / (burn_in + n), "deepest": float("nan"),
         "divergences": int(found.divergences), "rate": float(found.accepted[burn_in:].mean())}
 
@@ -82,10 +82,10 @@ def pilot(name, method, setting, n, seed):
     """Run a chain of n transitions: its rate, and the worst ESS per gradient."""
     found = chain(name, method, setting, n, 0, seed)
     return {"rate": found["rate"],
-            "efficiency": worst(together([found], len(found["mean"]))) / found["gradients"]}
+            "efficiency": worst(combine([found], len(found["mean"]))) / found["gradients"]}
 
 
-def shortened(found):
+def shorten(found):
     """Round lists of numbers to DIGITS digits."""
     return {key: [float(f"{x:.{DIGITS}g}") for x in value] if isinstance(value, list) else value
             for key, value in found.items()}
@@ -97,7 +97,7 @@ def nuts_chain(name, low_rank, draws, tune, seed):
     model, _, _ = problem(SETS[name], PROBLEMS[name].f)
     found = nuts(model, start(name, rng)[1], draws, tune, int(rng.integers(2**31)),
                  low_rank=low_rank)
-    return shortened(moments(found["q"])) | {
+    return shorten(moments(found["q"])) | {
         "gradients": found["steps"], "warm_up": found["warm_up"], "rate": float("nan"),
         "divergences": found["divergences"], "deepest": found["deepest"]}
 

@@ -21,9 +21,9 @@ from reproduce.harness.claims import (
     average,
     brief,
     joint,
-    least,
     log,
     mean,
+    smallest,
     text_table,
 )
 from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
@@ -74,7 +74,7 @@ def progress(found):
     return f"acceptance rate {np.mean([chain['AP'] for chain in found]):.2f}"
 
 
-def grouped(tasks, done):
+def group(tasks, done):
     """Return {data set: {method: its chains}}."""
     chains = {}
     for task, chain in zip(tasks, done, strict=True):
@@ -143,7 +143,7 @@ def advantage(found, better, worse, measure):
     return log(worse_tau) - log(better_tau) + log(ratio(found, factor, worse, better))
 
 
-def apart(p, q, row):
+def distance(p, q, row):
     """Return how many standard errors two methods' means are apart.
 
     A standard error goes with the root of tau, so that half the relative error of tau is its own.
@@ -174,7 +174,7 @@ def claims_about(name, known):
                     lambda r, m=method: ratio(r[name], "s", "HMC", m), 1.0, np.inf,
                     "machine (ratios only): the CPU times are substantially lower than those of"
                     " HMC", "order", budgets=("paper",)) for method in METHODS[1:]]
-    found += [Claim(printed.sentence(name, *words), "order", lambda r, words=words: least(
+    found += [Claim(printed.sentence(name, *words), "order", lambda r, words=words: smallest(
                         advantage(r[name], *words[:2], measure) for measure in words[2]),
                     0.0, np.inf, f"{where}; by initial sequences.  Least: in standard errors",
                     "order", budgets=("paper",), theirs=error_of(where), undecided="the error is"
@@ -182,7 +182,7 @@ def claims_about(name, known):
                     * bool(error_of(where)))
               for about, *words, where in printed.SENTENCES if about == name]
     found += [Claim(f"{name}: mean {what} of two methods, largest difference / s.e.", "theory",
-                    lambda r, row=row: max(apart(r[name][a], r[name][b], row)
+                    lambda r, row=row: max(distance(r[name][a], r[name][b], row)
                                            for k, a in enumerate(ALL) for b in ALL[:k]), 0.0, 4.0,
                     "all methods sample the same posterior: 4 standard errors", "ours")
               for row, what in ROWS.items()]

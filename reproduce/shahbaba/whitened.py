@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.shahbaba_split_hmc import NormalApproximation, split_data
-from models.interface import U, U_and_grad_U, case_entropy, grad_U, part
+from models.interface import U, U_and_grad_U, case_entropy, grad_U, select_cases
 
 
 class Whitened(NamedTuple):
@@ -21,7 +21,7 @@ class Whitened(NamedTuple):
     C: np.ndarray  # (d, d): C' J C = I
 
 
-def whitened(model, fit):
+def whiten(model, fit):
     """Return the model in these coordinates; fit is its NormalApproximation."""
     return Whitened(model, fit.q_hat, np.ascontiguousarray(fit.Z / fit.w))
 
@@ -29,7 +29,7 @@ def whitened(model, fit):
 def whitened_problem(model, fit, fraction):
     """Return the model, the normal approximation and the split of the data, all in z."""
     d = fit.w.size
-    new = whitened(model, fit)
+    new = whiten(model, fit)
     return (new, NormalApproximation(np.zeros(d), np.eye(d), np.ones(d)),
             split_data(new, np.zeros(d), fraction))
 
@@ -64,7 +64,7 @@ def whitened_entropy(z, model):
     return case_entropy(model.q_hat + model.C @ z, model.model)
 
 
-@part.register(Whitened)
+@select_cases.register(Whitened)
 def whitened_part(model, cases, prior):
     """Return the model of these cases, in the same coordinates."""
-    return Whitened(part(model.model, cases, prior), model.q_hat, model.C)
+    return Whitened(select_cases(model.model, cases, prior), model.q_hat, model.C)

@@ -28,11 +28,11 @@ def main():
     laboratory_page.FOLDER.mkdir(exist_ok=True)
     for author in sys.argv[1:] or PAPERS:
         with threadpool_limits(1, "blas"):  # other numbers of threads give other bits
-            kept = laboratory_page.computed(
+            kept = laboratory_page.compute_all(
                 import_module(f"reproduce.{author}.laboratory").LABORATORY,
                 lambda grid, of=author: tqdm(grid, of),
             )
-        text = laboratory_page.written(kept)
+        text = laboratory_page.write_json(kept)
         laboratory_page.path(author).write_text(text)
         drawn = ROOT / "figures" / f"laboratory_{author}.png"
         drawn.write_bytes(png(laboratory_page.picture(kept)))

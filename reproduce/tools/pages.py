@@ -18,7 +18,7 @@ from reproduce.harness import claims_html, exercises, laboratory_page, operation
 from reproduce.harness.claims import VERDICTS
 from reproduce.harness.mirrors import ROOT, with_departures
 from reproduce.harness.papers import PAPERS
-from reproduce.harness.tables import TOGETHER, told, when
+from reproduce.harness.tables import TOGETHER, declaration_date, format_power
 from reproduce.harness.typeset import Sheet
 
 FIGURES = ROOT / "figures"
@@ -49,7 +49,7 @@ def pages():
     cards = [{"author": author, **card(author)} for author in PAPERS]
     score = claims_html.score([each for author in PAPERS for each in claims_html.scripts(author)]
                            + [claims_html.script(TOGETHER)])
-    return {"index.html": rendered("index.html", cards=cards, score=score), **found}
+    return {"index.html": render("index.html", cards=cards, score=score), **found}
 
 
 def readmes():
@@ -58,7 +58,7 @@ def readmes():
             for path in sorted((ROOT / "reproduce").glob("*/README.md"))}
 
 
-def rendered(template, **values):
+def render(template, **values):
     """Fill a template; what it asks for and is not given is an error."""
     import jinja2
 
@@ -66,16 +66,16 @@ def rendered(template, **values):
         loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True)
     environment.globals |= {
-        "css": inlined("page.css"), "js": inlined("page.js"), "step_css": inlined("step.css"),
-        "step_js": inlined("step.js"), "lab_css": inlined("laboratory.css"),
-        "lab_js": inlined("laboratory.js"),
+        "css": inline("page.css"), "js": inline("page.js"), "step_css": inline("step.css"),
+        "step_js": inline("step.js"), "lab_css": inline("laboratory.css"),
+        "lab_js": inline("laboratory.js"),
         "verdicts": VERDICTS, "claims_html": claims_html, "page_layout": page_layout, "slug": slug,
-        "told": told, "when": when,
+        "told": format_power, "when": declaration_date,
         "place": lambda path: path.relative_to(ROOT)}
     return environment.get_template(template).render(**values)
 
 
-def inlined(name):
+def inline(name):
     """Return a style sheet or a script as it stands in a page: without its indentation."""
     return "\n".join(map(str.strip, (TEMPLATES / name).read_text().splitlines()))
 
@@ -103,22 +103,22 @@ def card(author):
 def laboratories():
     """Return the page of laboratories."""
     found = [{"author": author, "heading": claims_html.introduction(author)[0], "kept": kept,
-              "stored": in_a_script(laboratory_page.drawn(kept))}
+              "stored": in_a_script(laboratory_page.page_data(kept))}
              for author in PAPERS for kept in [laboratory_page.read(author)]]
-    return rendered("laboratory.html", laboratories=found, authors=PAPERS)
+    return render("laboratory.html", laboratories=found, authors=PAPERS)
 
 
 def lessons():
     """Return the page of lessons and exercises."""
     papers = [(author, claims_html.introduction(author)[0], exercises.lesson(author),
-               [(each, claims_html.highlighted(each.source), exercises.answer(each))
+               [(each, claims_html.highlight(each.source), exercises.answer(each))
                 for each in exercises.exercises(author)]) for author in PAPERS]
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
     presets = {author: laboratory_page.read(author)["presets"] for author in PAPERS}
-    drawn = exercises.drawn()
+    drawn = exercises.read_drawn()
     said = {anchor: exercises.consequence(entry, exercises.looks_the_same(anchor, entry))
             for anchor, entry in drawn.items()}
-    return rendered("exercises.html", papers=papers, authors=PAPERS, version=version,
+    return render("exercises.html", papers=papers, authors=PAPERS, version=version,
                     presets=presets, drawn=drawn, said=said)
 
 
@@ -148,18 +148,19 @@ def paper(author):
             "operations": page_layout.header(twin) if twin.exists() else "",
             "texts": [sheet.html(row.meaning) for row in rows[path]]}
     alone = [(path, [departure(each, sheet, author) for each in found])
-             for path, found in page_layout.alone(author)]
-    scripts, runs = claims_html.scripts(author), stepped(author, sheet)
+             for path, found in page_layout.departures_without_line(author)]
+    scripts, runs = claims_html.scripts(author), stepping_runs(author, sheet)
     heading, introduction = claims_html.introduction(author)
-    return rendered(
+    return render(
         "paper.html", author=author, heading=heading, introduction=introduction, files=files,
-        departures=[(path, each, where) for path, each, where in page_layout.placed(author)],
+        departures=[(path, each, where) for path, each, where
+                    in page_layout.departures_on_page(author)],
         alone=alone, scripts=scripts, jump=jump(author),
         findings=claims_html.findings(claims_html.readme(author)),
         claims={s.name: claims(s.record) for s in scripts if s.record},
         score=claims_html.score(scripts), authors=PAPERS,
         runs=list(enumerate(runs)), recorded=in_a_script(runs),
-        elsewhere=elsewhere(author), symbols=sheet.symbols(), sizes=sheet.css())
+        elsewhere=sections_elsewhere(author), symbols=sheet.symbols(), sizes=sheet.css())
 
 
 def jump(author):
@@ -168,7 +169,7 @@ def jump(author):
     return [section for section in own if re.fullmatch(r"A\d+", section.anchor)] or own
 
 
-def elsewhere(author):
+def sections_elsewhere(author):
     """List the Sections of other pages whose files name this paper."""
     return [section for section in page_layout.every_section() if section.author != author
             and author.capitalize() in page_layout.source(section.path)]
@@ -188,7 +189,7 @@ def claims(record):
 
 def laid_out(section, first, sheet):
     """Return what the template needs of a mirror; `first` is its file's first row of Notation."""
-    names, known, seen = page_layout.names(section), page_layout.explained(section), set()
+    names, known, seen = page_layout.names(section), page_layout.notation_of_symbols(section), set()
 
     def symbol(piece, drawn, following):
         """Put a symbol in a link to its row: the first one in a mirror is a stop of the tab key."""
@@ -201,7 +202,7 @@ def laid_out(section, first, sheet):
                 f' href="#n{first + row}">{drawn}</a>')
 
     rows = []
-    concerned = page_layout.at_lines(section)
+    concerned = page_layout.departures_by_line(section)
     for row in page_layout.rows(section):
         rows.append({
             "lines": [(k, section.line(k), pseudocode(section.mirror.pseudocode[k], sheet, symbol),
@@ -212,7 +213,7 @@ def laid_out(section, first, sheet):
             "ours": not row.numbers and not row.again,
             "departures": [departure(each, sheet, section.author) for each in row.departures]})
     return {"section": section, "summary": page_layout.summary(section), "rows": rows,
-            **operations.of(section, sheet)}
+            **operations.operations_of(section, sheet)}
 
 
 def pseudocode(text, sheet, symbol):
@@ -221,7 +222,7 @@ def pseudocode(text, sheet, symbol):
     return (len(text) - len(text.lstrip())) / 4, sheet.html(line, keywords=True, symbol=symbol)
 
 
-def stepped(author, sheet):
+def stepping_runs(author, sheet):
     """List the runs that a page steps through, with their sentences typeset."""
     return [run | {"about": sheet.html(run["about"]), "replays": [
         replay | {"says": sheet.html(replay["says"])} for replay in run["replays"]]}

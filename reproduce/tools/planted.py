@@ -27,7 +27,7 @@ from pathlib import Path
 from PIL import Image
 
 from reproduce.harness import papers
-from reproduce.harness.exercises import DRAWN, bugs, consequence, digest, exercises, planted
+from reproduce.harness.exercises import DRAWN, bugs, consequence, digest, exercises, plant
 from reproduce.harness.papers import PAPERS, ROOT
 
 LEFT_OUT = (".git", ".venv", ".numba_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "build",
@@ -50,16 +50,16 @@ def draw(names):
         for each in (each for each in every if not names or each.anchor in names):
             of_mirrors = has_twin(each.path)
             if of_mirrors not in copies:
-                copies[of_mirrors] = copied(Path(folder) / str(of_mirrors), of_mirrors)
+                copies[of_mirrors] = copy_project(Path(folder) / str(of_mirrors), of_mirrors)
             key = each.script, of_mirrors
             as_it_is = f"{each.script}{'_mirror' * of_mirrors}.png"
             if key not in right:
                 right[key] = without_a_bug(copies[of_mirrors], each.script)
-                (DRAWN.parent / as_it_is).write_bytes(small(right[key]["picture"]))
+                (DRAWN.parent / as_it_is).write_bytes(shrink(right[key]["picture"]))
             with_it = with_a_bug(copies[of_mirrors], each, right[key])
             picture = with_it.pop("picture")
             path = DRAWN.parent / f"{each.anchor}.png"
-            path.write_bytes(small(picture)) if picture else path.unlink(missing_ok=True)
+            path.write_bytes(shrink(picture)) if picture else path.unlink(missing_ok=True)
             found[each.anchor] = {"script": each.script, "as_it_is": as_it_is,
                                   "patch": digest(each.name), "steady": right[key]["steady"],
                                   **with_it}
@@ -76,7 +76,7 @@ def has_twin(path):
     return (ROOT / path.replace(".py", "_fast.py")).exists()
 
 
-def copied(folder, of_mirrors):
+def copy_project(folder, of_mirrors):
     """Copy the project without what is made; its scripts take the mirrors if `of_mirrors`."""
     shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*LEFT_OUT))
     if of_mirrors:
@@ -124,7 +124,7 @@ def with_a_bug(copy, exercise, right):
     """Plant the bug of an exercise, run its script, and take it back."""
     path = copy / exercise.path
     before = path.read_text()
-    path.write_text(planted(before, bugs()[exercise.name])[0])
+    path.write_text(plant(before, bugs()[exercise.name])[0])
     try:
         wrong = run(copy, exercise.script, MINUTE + PATIENCE * right["seconds"])
     finally:
@@ -162,7 +162,7 @@ def run(copy, script, patience):
     return {"picture": picture.read_bytes() if drawn else None,
             "numbers": numbers(json.loads(record.read_text())) if drawn else {},
             "seconds": os.times().elapsed - start,
-            "ended": "" if drawn else ended(complaint, process.returncode)}
+            "ended": "" if drawn else describe_end(complaint, process.returncode)}
 
 
 def numbers(record):
@@ -170,7 +170,7 @@ def numbers(record):
     return {claim["what"]: repr(claim["value"]) for claim in record["claims"]}
 
 
-def ended(complaint, status):
+def describe_end(complaint, status):
     """Say how a run ended that has drawn nothing."""
     if complaint == "does not end":
         return complaint
@@ -178,7 +178,7 @@ def ended(complaint, status):
     return f"ends with: {lines[-1].strip()}" if lines else f"ends with status {status}"
 
 
-def small(picture):
+def shrink(picture):
     """Return a PNG at WIDTH, in 256 colours: of fewer the rare ones of small marks are lost."""
     found, kept = Image.open(BytesIO(picture)).convert("RGB"), BytesIO()
     size = WIDTH, round(WIDTH * found.height / found.width)

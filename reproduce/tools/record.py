@@ -16,10 +16,10 @@ from importlib import import_module
 
 import numba
 
-from reproduce.harness.counting import counted
+from reproduce.harness.counting import store_count
 from reproduce.harness.mirrors import ROOT
 from reproduce.harness.papers import PAPERS
-from reproduce.harness.recording import recorded
+from reproduce.harness.recording import record_run
 
 FIGURES = ROOT / "figures"
 
@@ -35,7 +35,7 @@ def main():
         raise SystemExit(f"{unknown[0]} is no paper: say one of {', '.join(PAPERS)}, or nothing")
     for author in sys.argv[1:] or PAPERS:
         for folder, found in (("steps", runs(author)), ("operations", operations(author))):
-            path, text = FIGURES / folder / f"{author}.json", written(found)
+            path, text = FIGURES / folder / f"{author}.json", write_json(found)
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
             print(f"figures/{folder}/{author}.json: {len(text) / 1000:.0f} kB", flush=True)
@@ -43,15 +43,15 @@ def main():
 
 def runs(author):
     """Record the runs of a paper."""
-    return [recorded(run) for run in import_module(f"reproduce.{author}.steps").RUNS]
+    return [record_run(run) for run in import_module(f"reproduce.{author}.steps").RUNS]
 
 
 def operations(author):
     """Count the operations of a paper's mirrors and twins."""
-    return [counted(count) for count in import_module(f"reproduce.{author}.operations").COUNTS]
+    return [store_count(count) for count in import_module(f"reproduce.{author}.operations").COUNTS]
 
 
-def written(found):
+def write_json(found):
     """Write what was recorded as JSON, a run or a count in a line."""
     return "[" + ",\n".join(json.dumps(each, separators=(",", ":"), allow_nan=False)
                             for each in found) + "]\n"

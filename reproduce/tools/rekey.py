@@ -33,8 +33,16 @@ from threadpoolctl import threadpool_limits
 from reproduce.harness import papers
 from reproduce.harness.claims import table
 from reproduce.harness.fingerprint import fingerprint
-from reproduce.harness.replicates import FIGURES, TIMES, machine, packed, to_json, unpack, write
-from reproduce.harness.run import whole
+from reproduce.harness.replicates import (
+    FIGURES,
+    TIMES,
+    machine,
+    pack_records,
+    to_json,
+    unpack,
+    write,
+)
+from reproduce.harness.run import whole_number
 from reproduce.harness.workers import begin
 
 SAMPLES = 3  # of every script, function and method
@@ -84,7 +92,7 @@ def function_of(script, name):
     return next(getattr(place, name) for place in places if hasattr(place, name))
 
 
-def again(script, name, record):
+def recompute(script, name, record):
     """Compute a replicate again, alone in its process; return where the numbers differ."""
     with threadpool_limits(1, "blas"):
         return differences(record["result"], json.loads(to_json(
@@ -111,7 +119,7 @@ for script, name, task in json.load(sys.stdin):
 """
 
 
-def of_commit(commit, asked):
+def results_of_commit(commit, asked):
     """Return [fingerprint, result] of each (script, function, task), by the code of a commit."""
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(["git", "archive", commit], cwd=papers.ROOT, check=True,
@@ -141,7 +149,7 @@ def rekey(scripts, jobs=1, size=SAMPLES, before=None):
     # the long ones first, so that no process is left alone with one at the end
     todo.sort(key=lambda one: -one[3]["seconds"])
     if before:
-        old = of_commit(before, [(script, name, record["task"])
+        old = results_of_commit(before, [(script, name, record["task"])
                                  for script, name, _, record, _ in todo])
         for (script, name, _, record, _), (code, result) in zip(todo, old, strict=True):
             if record["code"] != code:
@@ -150,7 +158,7 @@ def rekey(scripts, jobs=1, size=SAMPLES, before=None):
             record["result"] = result
     with parallel_config("loky", initializer=begin, initargs=(os.getpid(),)):
         found = Parallel(jobs, verbose=5 if todo else 0)(
-            delayed(again)(script, name, record) for script, name, _, record, _ in todo)
+            delayed(recompute)(script, name, record) for script, name, _, record, _ in todo)
     stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
     stale = {one[:2] for one, lines in zip(todo, found, strict=True) if lines}
     for script, records in stored.items():
@@ -158,7 +166,7 @@ def rekey(scripts, jobs=1, size=SAMPLES, before=None):
             name = record["function"]
             if record["result"].keys() - TIMES and (script, name) not in stale:
                 record["code"] = fingerprint(function_of(script, name))
-        write(STORE / f"{script}.json.gz", packed(records))
+        write(STORE / f"{script}.json.gz", pack_records(records))
     rows = sorted([script, name, method, f"of {size}", "other" if lines else "same",
                    to_json(record["task"], sort_keys=True)]
                   for (script, name, method, record, size), lines in zip(todo, found, strict=True))
@@ -172,8 +180,8 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scripts", nargs="*", help="names of scripts (default: all)")
-    parser.add_argument("--jobs", type=whole(1), default=2, metavar="J", help="default 2")
-    parser.add_argument("--samples", type=whole(1), default=SAMPLES, metavar="S",
+    parser.add_argument("--jobs", type=whole_number(1), default=2, metavar="J", help="default 2")
+    parser.add_argument("--samples", type=whole_number(1), default=SAMPLES, metavar="S",
                         help=f"default {SAMPLES}")
     parser.add_argument("--before", metavar="COMMIT",
                         help="compare with this commit's code (default: with what is stored)")

@@ -64,12 +64,12 @@ def approximation(model, method, m, order):
     raise ValueError(f"method must be one of {(SOD, NYSTROM, TEMPERED)}, not {method!r}")
 
 
-def scaled(m, number, n=None):
+def scale_m(m, number, n=None):
     """Return m, one number or several, in proportion to another number of cases; at least 2."""
     if n is None:
         return m
     if np.ndim(m):
-        return tuple(scaled(each, number, n) for each in m)
+        return tuple(scale_m(each, number, n) for each in m)
     return max(2, round(m * n / ROWS[number].n))
 
 
@@ -81,5 +81,5 @@ def problem(number, index, method, m=None, n=None):
     model, truth = posterior(number, index, n)
     if method == STANDARD:
         return model, truth, None
-    m = scaled(ROWS[number].m[method], number, n) if m is None else m
+    m = scale_m(ROWS[number].m[method], number, n) if m is None else m
     return model, truth, approximation(model, method, m, order(number, index, n))

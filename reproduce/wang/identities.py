@@ -213,7 +213,7 @@ def problem(states, seed):
     return density(energies), density(energies + 0.7 * rng.standard_normal(states))
 
 
-def accepted(Q, pi, star):
+def metropolis_matrix(Q, pi, star):
     """Return the transition matrix of proposals Q, accepted by the ratio (13) of pi / pi*."""
     weight = pi / star
     P = Q * np.minimum(1, weight[None] / weight[:, None])
@@ -224,15 +224,15 @@ def accepted(Q, pi, star):
 def discretizing(R, reverse, pi, star, s=1):
     """Return the transition matrix of mapping to a discretizing chain, r = 1."""
     power = np.linalg.matrix_power
-    return accepted((power(R, s) + power(reverse, s)) / 2, pi, star)
+    return metropolis_matrix((power(R, s) + power(reverse, s)) / 2, pi, star)
 
 
-def tempered(R, reverse, pi, star):
+def tempered_matrix(R, reverse, pi, star):
     """Return the transition matrix of tempered transitions with one layer: up R, down R~."""
-    return accepted(R @ reverse, pi, star)
+    return metropolis_matrix(R @ reverse, pi, star)
 
 
-def off(P, pi):
+def distance_from_invariance(P, pi):
     """Return how far pi is from being invariant."""
     return np.abs(pi @ P - pi).max()
 
@@ -251,8 +251,10 @@ def naive_reverse(states, problems, seed):
         first, second = updates(star)
         R, reverse = first @ second, second @ first
         for which, back in (("printed", R), ("ours", reverse)):
-            found[f"mapping, {which}"].append(off(discretizing(R, back, pi, star), pi))
-            found[f"tempered, {which}"].append(off(tempered(R, back, pi, star), pi))
+            found[f"mapping, {which}"].append(distance_from_invariance(discretizing(R, back, pi,
+                                                                                    star), pi))
+            found[f"tempered, {which}"].append(distance_from_invariance(tempered_matrix(R, back, pi,
+                                                                                        star), pi))
         P = discretizing(R, R, pi, star)
         values, vectors = np.linalg.eig(P.T)
         law = np.real(vectors[:, np.argmax(np.real(values))])
@@ -265,7 +267,7 @@ def equivalence(states, seed):
     pi, star = problem(states, seed)
     first, second = updates(star)
     R = first @ second @ first  # reversible
-    both = tempered(R, R, pi, star)
+    both = tempered_matrix(R, R, pi, star)
     return [np.abs(discretizing(R, R, pi, star, s) - both).max() for s in (1, 2)]
 
 

@@ -25,7 +25,7 @@ from reproduce.harness.laboratory_page import (
     Preset,
     Series,
     Setting,
-    said,
+    show,
 )
 from reproduce.harness.recording import contours
 
@@ -96,7 +96,7 @@ def mappings(name, kind, r, s):
     return chains, 1 + tally[EVALUATIONS], 1 + star_tally[EVALUATIONS], here.q
 
 
-def drawn(chains, r):
+def picture_of(chains, r):
     """Return what a picture shows of Realizations, as lists with an entry for each frame or state.
 
     A state is there from the move of the mark for which it was simulated until the next mapping,
@@ -161,7 +161,7 @@ def setting(target, star, r, s):
     """Compute one setting: Setting of both samplers."""
     xs, evaluations = slices(target)
     chains, total, approximated, _ = mappings(target, star, r, s)
-    states, marks = drawn(chains, r)
+    states, marks = picture_of(chains, r)
     q, frames = np.array(states["q"]), np.arange(1, MOVES + 1)
     series = [Series(k, "line", -1, *line.T) for k in range(2) for line in ground(target)]
     series += [Series(1, "line", -1, *line.T, dashed=True) for line in ground(target, star)]
@@ -201,14 +201,14 @@ def ground(name, kind=None):
     return [np.array(line) for line in contours(lambda x: U(x, model), BOX, LEVELS)]
 
 
-def says(number):
+def sentences(number):
     """Say what the numbers show."""
     def of(row, sampler, star, r, s, target="one"):
         return number(row, sampler, target=target, star=star, r=r, s=s)
 
     saved, evaluated = of(SAVED, CHAIN, GOOD, 12, 1), of(EVALUATED, SLICE, GOOD, 12, 1)
-    gains = [said(of(ESS, CHAIN, kind, 1, 1) / of(ESS, SLICE, kind, 1, 1)) for kind in STARS]
-    both = said(of(ESS_BOTH, CHAIN, GOOD, 1, 1) / of(ESS_BOTH, SLICE, GOOD, 1, 1))
+    gains = [show(of(ESS, CHAIN, kind, 1, 1) / of(ESS, SLICE, kind, 1, 1)) for kind in STARS]
+    both = show(of(ESS_BOTH, CHAIN, GOOD, 1, 1) / of(ESS_BOTH, SLICE, GOOD, 1, 1))
     return [
         f"With r = 12 and s = 1 the {MOVES} moves of the mark need π at as many states, and find"
         f" {saved} of these energies in the cache; {MOVES} sweeps of slice sampling evaluate π"
@@ -245,4 +245,4 @@ LABORATORY = Laboratory(
     (preset("A good π*"), preset("One move in a chain: r = s = 1", r=1),
      preset("π* too narrow", star=NARROW), preset("π* displaced", star=DISPLACED),
      preset("Separated modes", "apart")),
-    says)
+    sentences)

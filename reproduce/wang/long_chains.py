@@ -17,7 +17,7 @@ from models.gp_regression import covariance
 from models.gp_subset import GPSubset
 from reproduce.harness.claims import Measured, average, log, mean
 from reproduce.wang.chains import costs, evaluations, samples
-from reproduce.wang.datasets import SEED, order, posterior, scaled
+from reproduce.wang.datasets import SEED, order, posterior, scale_m
 from reproduce.wang.printed import (
     ISOTROPIC,
     ITERATIONS,
@@ -73,11 +73,11 @@ def cases(number, index, n=None, columns=RANDOM, luck=0):
     return np.random.default_rng([SEED, number, index, 1, luck]).permutation(n or ROWS[number].n)
 
 
-def beside(number, index, method, m=None, n=None, columns=RANDOM, luck=0):
+def settings_of(number, index, method, m=None, n=None, columns=RANDOM, luck=0):
     """Return what a method takes beside the target; m None: the paper's, in proportion to n."""
     if method == STANDARD:
         return None
-    m = scaled(ROWS[number].m[method], number, n) if m is None else m
+    m = scale_m(ROWS[number].m[method], number, n) if m is None else m
     _, model, truth = target(number, index, n)
     chosen = cases(number, index, n, columns, luck)
     if method == NYSTROM:
@@ -100,7 +100,7 @@ def long_chain(number, index, method, seed, windows, unit="variable", w=1.0, max
     counts, iterations   of the run, as chains.record
     """
     model, _, truth = target(number, index, n)
-    approximate = beside(number, index, method, m, n, columns, luck)
+    approximate = settings_of(number, index, method, m, n, columns, luck)
     iterations = BURN_IN + windows * WINDOW
     run = samples(truth, model, approximate, method, iterations, np.random.default_rng(seed), unit,
                   w, max_widths, r, s)
@@ -118,7 +118,7 @@ def long_chain(number, index, method, seed, windows, unit="variable", w=1.0, max
 def acceptance(number, index, method, seed, iterations, m=None, n=None, stretches=10):
     """Run so many iterations from the truth; return the acceptance rate in each stretch of them."""
     model, _, truth = target(number, index, n)
-    run = samples(truth, model, beside(number, index, method, m, n), method, iterations,
+    run = samples(truth, model, settings_of(number, index, method, m, n), method, iterations,
                   np.random.default_rng(seed), "variable", 1.0, 10)
     return {"accepted": [float(part.mean()) for part in np.array_split(run.accepted, stretches)]}
 
@@ -129,9 +129,9 @@ def in_window(x):
     return float(tau) if np.isfinite(tau) else float(x.size)
 
 
-def together(chains):
+def combine(chains):
     """Put independent chains of one setting together: {"tau", "log tau", "windows", ...}."""
-    tau = pooled([Measured(*c["tau"]) for c in chains])
+    tau = pool([Measured(*c["tau"]) for c in chains])
     return {"tau": tau, "log tau": log(tau),
             "windows": [each for c in chains for each in c["windows"]],
             "noise": float(np.mean([c["noise"] for c in chains])),
@@ -141,7 +141,7 @@ def together(chains):
             / sum(c["iterations"] for c in chains)}
 
 
-def pooled(estimates):
+def pool(estimates):
     """Return the mean of independent Measured: the s.e. is the larger of their own and of scatter.
 
     A few of them scatter little by luck; and their own errors leave out what none of them has seen.

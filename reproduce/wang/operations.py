@@ -34,7 +34,7 @@ def densities():
     return pi, near, far
 
 
-def asked(*names):
+def asked_density(*names):
     """Tell which of the densities is asked; a cache of theirs has no other evaluations than U."""
     def kinds(name, of):
         where = [each for each, density in zip(names, densities(), strict=False) if density is of]
@@ -79,7 +79,7 @@ def mappings(r, s):
     return lambda: run
 
 
-def tempered():
+def temper():
     """Make tempered transitions over two layers."""
     def run():
         x, rng = START, generator()
@@ -115,7 +115,7 @@ def regression(n, p):
     return GPRegression.from_data(rng.random((n, p)), rng.standard_normal(n), "ard")
 
 
-def whole(n, p):
+def posterior_energy(n, p):
     """Evaluate pi."""
     return partial(regression_U, np.zeros(2 + p), regression(n, p))
 
@@ -130,32 +130,32 @@ def nystrom(m, n, p):
     return partial(U, np.zeros(2 + p), GPNystrom.from_model(regression(n, p), np.arange(m)))
 
 
-def many(name, start, names, mirrors=()):
+def many_updates(name, start, names, mirrors=()):
     """A Case of many updates."""
-    return Case(name, start, {}, mirrors, asked(*names), times=UPDATES)
+    return Case(name, start, {}, mirrors, asked_density(*names), times=UPDATES)
 
 
 SIZES = (1, 2, 3, 4, 5)  # a count is of degree 3 in the number of cases
 COVARIATES = (1, 2, 3)  # and linear in theirs
 COUNTS = [
     Count(whole_chain_step, "mapping, R a slice update of one variable", (
-        many("mirror, r = s = 1, K = 3", whole_mappings(1, 1, 3), ("pi", "pi*"),
+        many_updates("mirror, r = s = 1, K = 3", whole_mappings(1, 1, 3), ("pi", "pi*"),
              (whole_chain_step,)),
-        many("twin, r = s = 1", mappings(1, 1), ("pi", "pi*")),
-        many("twin, r = 5, s = 1", mappings(5, 1), ("pi", "pi*"))),
+        many_updates("twin, r = s = 1", mappings(1, 1), ("pi", "pi*")),
+        many_updates("twin, r = 5, s = 1", mappings(5, 1), ("pi", "pi*"))),
         "for r = s = 1 pi needs to be evaluated once, as counted, and pi* several times (Section"
         " 6.2)."),
     Count(whole_chain_step, "evaluation, for Gaussian-process regression", (
-        Case("pi", whole, {"n": SIZES, "p": COVARIATES}),
+        Case("pi", posterior_energy, {"n": SIZES, "p": COVARIATES}),
         Case("pi*, subset of data", subset, {"m": SIZES, "p": COVARIATES}),
         Case("pi*, Nystrom", nystrom, {"m": SIZES, "n": (5, 6, 7), "p": COVARIATES})),
         "time proportional to n^3; to p m^2 and m^3; and to p m n and m^3 (Section 5, tables). The"
         " last leaves out the 2 m^2 n of K^(n,m) R^-1 and B'B, the largest term once m > 2 p."),
     Count(tempered_transitions_step, "tempered transition over two layers", (
-        many("mirror", tempered, ("pi", "pi_1", "pi_2"), (tempered_transitions_step,)),
-        many("twin", tempered_with_caches, ("pi", "pi_1", "pi_2"))),
+        many_updates("mirror", temper, ("pi", "pi_1", "pi_2"), (tempered_transitions_step,)),
+        many_updates("twin", tempered_with_caches, ("pi", "pi_1", "pi_2"))),
         "gives none."),
     Count(slice_update, "update of one variable", (
-        many("mirror", slices, ("pi",), (slice_update,)),),
+        many_updates("mirror", slices, ("pi",), (slice_update,)),),
         "a single update will usually evaluate pi more than once (Section 6.2)."),
 ]

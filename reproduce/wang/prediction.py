@@ -59,7 +59,7 @@ def heights(folder=None):
     return Heights("heights about the Jacksboro fault", X, (y - y.mean()) / y.std())
 
 
-def simulated(number, index, n=None):
+def simulate(number, index, n=None):
     """Return a model, covariates and responses to predict, and the truth."""
     n = n or ROWS[number].n
     X, y, truth = data(number, index, n + TESTS)
@@ -119,7 +119,7 @@ def compared(number, index, seed, iterations, keep, n=None):
     chain, and "edge", whether the greatest likelihood is at an edge.
     """
     rng = np.random.default_rng(seed)
-    model, Z, y, *truth = simulated(number, index, n) if number else drawn(n, index)
+    model, Z, y, *truth = simulate(number, index, n) if number else drawn(n, index)
     best = maximum_likelihood(model, rng)
     first = pilot(np.clip(best, -3, 3), model, max(iterations // 20, 5), rng)
     chain = fitted_walk(first.q, model, first.factor, iterations, rng)

@@ -175,7 +175,7 @@ def half_unit(table, number, method):
     return 0.5 * 10.0 ** -len(text.partition(".")[2])
 
 
-def said(key):
+def quote(key):
     """Return a sentence, and where it stands, for the `paper` of a claim."""
     section, words = SENTENCES[key]
     return f"Section {section}: {words}"

@@ -33,8 +33,8 @@ from models.jit import njit
 from reproduce.beyond.rivals.moments import as_one
 from reproduce.harness.claims import Measured
 from reproduce.wang.chains import samples, scratches, trials
-from reproduce.wang.datasets import order, posterior, scaled
-from reproduce.wang.long_chains import beside, target
+from reproduce.wang.datasets import order, posterior, scale_m
+from reproduce.wang.long_chains import settings_of, target
 from reproduce.wang.nuts import nuts
 from reproduce.wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 
@@ -66,9 +66,9 @@ def methods(number):
 
 def approximation(number, index, which, n=None):
     """Return a pi* of as many cases or columns as the paper's subset has."""
-    m = scaled(ROWS[number].m[SOD], number, n)
+    m = scale_m(ROWS[number].m[SOD], number, n)
     if which == SOD:
-        return beside(number, index, which, m, n)
+        return settings_of(number, index, which, m, n)
     kind = {NYSTROM: GPNystrom, "FITC": GPFITC, "variational": GPVariational}[which]
     return kind.from_model(posterior(number, index, n)[0], order(number, index, n)[:m])
 
@@ -88,7 +88,8 @@ def run(number, index, method, setting, iterations, seed, n=None):
     fast, model, truth = target(number, index, n)
     rng = np.random.default_rng(seed)
     if method in METHODS:
-        chain = samples(truth, fast, beside(number, index, method, None, n), method, iterations,
+        chain = samples(truth, fast, settings_of(number, index, method, None, n), method,
+                        iterations,
                         rng, "variable", setting, LIMIT)
         counts = {"trial": int(chain.counts.density)}
         for name, times in zip(layers(number, method, n), chain.counts.approximations, strict=True):
@@ -139,8 +140,8 @@ def layers(number, method, n=None):
     if method == STANDARD:
         return []
     if method == TEMPERED:
-        return [f"{SOD} {m}" for m in scaled(ROWS[number].m[method], number, n)]
-    return [f"{method} {scaled(ROWS[number].m[method], number, n)}"]
+        return [f"{SOD} {m}" for m in scale_m(ROWS[number].m[method], number, n)]
+    return [f"{method} {scale_m(ROWS[number].m[method], number, n)}"]
 
 
 # A replicate, and what is kept of it
@@ -185,20 +186,20 @@ def seconds_of(number, index, rounds, times, n=None):
     """
     model, truth = posterior(number, index, n)
     chosen = order(number, index, n)
-    work = {"trial": (trial_seconds, model), "scratch": (timed(scratches), model),
-            "gradient": (timed(gradients), model)}
+    work = {"trial": (trial_seconds, model), "scratch": (clock_of(scratches), model),
+            "gradient": (clock_of(gradients), model)}
     for method in ROWS[number].methods[1:]:
         for name in layers(number, method, n):
             kind, m = name.split()
             layer = (GPNystrom if kind == NYSTROM else GPSubset).from_model(model, chosen[: int(m)])
             work[f"trial {name}"] = trial_seconds, layer
     for which in SURROGATE.values():
-        one = (GPSubset.from_model(model, chosen[: scaled(ROWS[number].m[SOD], number, n)])
+        one = (GPSubset.from_model(model, chosen[: scale_m(ROWS[number].m[SOD], number, n)])
                if which == SOD else approximation(number, index, which, n))
-        work[f"scratch {which}"] = timed(scratches), one
+        work[f"scratch {which}"] = clock_of(scratches), one
     if ROWS[number].kind == ISOTROPIC:
         spectral = GPSpectral.from_model(model)
-        work |= {"decomposition": (timed(scratches), spectral), "fast": (fast_seconds, spectral)}
+        work |= {"decomposition": (clock_of(scratches), spectral), "fast": (fast_seconds, spectral)}
     found = {name: [] for name in work}
     for _ in range(rounds + 1):  # the first one loads what is compiled
         for name, (clock, one) in work.items():
@@ -206,7 +207,7 @@ def seconds_of(number, index, rounds, times, n=None):
     return {"seconds": {name: each[1:] for name, each in found.items()}}
 
 
-def timed(function):
+def clock_of(function):
     """Return a clock of function(q, times, model)."""
     def clock(q, times, model):
         start = time.thread_time()
@@ -251,7 +252,7 @@ def operations(number, names, n=None):
     found = {"trial": 1.0, "scratch": 1.0, "gradient": 3.0, "decomposition": 27.0, "fast": 3 / n**2}
     for what in names - found.keys():
         _, kind, *m = what.split()
-        part = (int(m[0]) if m else scaled(ROWS[number].m[SOD], number, n)) / n
+        part = (int(m[0]) if m else scale_m(ROWS[number].m[SOD], number, n)) / n
         found[what] = part**3 if kind == SOD else 6 * part**2
     return found
 
@@ -303,7 +304,7 @@ class Together(NamedTuple):
     setting: object
 
 
-def together(chains, costs, setting):
+def combine(chains, costs, setting):
     """Put the chains of a method together: the standard error is the larger of theirs and scatter.
 
     With fewer than three chains there is no scatter to speak of.
@@ -319,7 +320,7 @@ def together(chains, costs, setting):
         float(np.mean([c["accepted"] for c in chains])), setting)
 
 
-def trusted(each):
+def is_trusted(each):
     """Tell whether a Together says something: all has moved, ENOUGH draws, and no chain APART."""
     return each.draws >= ENOUGH and each.r_hat < APART and bool((each.se > 0).all())
 
@@ -330,7 +331,7 @@ def disagreement(found):
     found : {method: Together}.  The others are weighted by their precisions.  What is not trusted
     is left out.
     """
-    use = [each for each in found.values() if trusted(each)]
+    use = [each for each in found.values() if is_trusted(each)]
     if len(use) < 2:
         return Measured(0.0, np.nan)
     weight = np.array([each.se**-2.0 for each in use])

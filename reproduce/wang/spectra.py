@@ -43,7 +43,7 @@ class GPSpectra(NamedTuple):
             raise ValueError("model must have one length, but has"
                              f" {model.precision.size - 2}")
         grid = low + step * np.arange(round((high - low) / step) + 1)
-        return cls(model, low, step, *decomposed(grid, model))
+        return cls(model, low, step, *decompose_rows(grid, model))
 
     @property
     def precision(self):
@@ -52,7 +52,7 @@ class GPSpectra(NamedTuple):
 
 
 @njit
-def decomposed(grid, model):
+def decompose_rows(grid, model):
     """Return s, a and b, (grid, n) each."""
     n = model.y.size
     s, a, b = np.empty((grid.size, n)), np.empty((grid.size, n)), np.empty((grid.size, n))

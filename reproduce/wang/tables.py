@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import norm
 
-from reproduce.harness.claims import Claim, Measured, Scan, average, joint, measured
+from reproduce.harness.claims import Claim, Measured, Scan, as_measured, average, joint
 from reproduce.harness.replicates import Experiment
 from reproduce.wang.chains import SLICES, UNITS, WIDE, clock, costs, evaluations, warm
 from reproduce.wang.printed import (
@@ -279,7 +279,7 @@ def usual_luck(sets):
 def scan(measure, settings=None):
     """Return the Scan of measure(setting) over SETTINGS, or over {name: setting}."""
     settings = settings or {setting: setting for setting in SETTINGS}
-    return Scan(tuple(settings), tuple(measured(measure(each)) for each in settings.values()))
+    return Scan(tuple(settings), tuple(as_measured(measure(each)) for each in settings.values()))
 
 
 def noise(*taus):

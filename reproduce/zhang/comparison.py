@@ -17,8 +17,8 @@ import numpy as np
 
 from reproduce.harness.claims import Claim, Scan, joint, mean
 from reproduce.harness.style import COLOURS, MARKERS, legend_above
-from reproduce.zhang.estimates import counted, worst
-from reproduce.zhang.printed import ACCEPTANCE, GIBBS, half_unit, number, said
+from reproduce.zhang.estimates import counts_dict, worst
+from reproduce.zhang.printed import ACCEPTANCE, GIBBS, half_unit, number, quote
 
 # Pilot chains
 
@@ -41,7 +41,7 @@ def pilot(setting, chains, weights, burn_in=0):
 
 def cost(counts, weights):
     """Return the cost of a record's operations: the weighted sum of its counts."""
-    found = counted(counts)
+    found = counts_dict(counts)
     return sum(weight * found[name] for name, weight in weights.items())
 
 
@@ -81,7 +81,7 @@ def efficiency(found):
     return min(found["ess"].values()) / found["cost"]
 
 
-def outside(found, low=ACCEPTANCE[0], high=ACCEPTANCE[1]):
+def excess_rate(found, low=ACCEPTANCE[0], high=ACCEPTANCE[1]):
     """Return by how much the acceptance rates are outside [low, high], the worst block's."""
     return max(max(low - rate, rate - high, 0.0) for rate in found["AP"])
 
@@ -94,9 +94,9 @@ def pick(pilots, low=ACCEPTANCE[0], high=ACCEPTANCE[1]):
     """
     if not pilots:
         raise ValueError("pilots must hold at least one pilot, but is empty")
-    nearest = min(outside(found, low, high) for found in pilots)
+    nearest = min(excess_rate(found, low, high) for found in pilots)
     margin = 0.02 if nearest > 0 else 0.0
-    return max((found for found in pilots if outside(found, low, high) <= nearest + margin),
+    return max((found for found in pilots if excess_rate(found, low, high) <= nearest + margin),
                key=efficiency)
 
 
@@ -106,7 +106,7 @@ def scan_settings(tried, name):
     tried : list         of pilot(); if no rate is in the range, what the rule picks stands alone
     name  : function     (setting) -> what it has that the paper does not state, in words
     """
-    inside = [found for found in tried if outside(found) == 0] or [pick(tried)]
+    inside = [found for found in tried if excess_rate(found) == 0] or [pick(tried)]
     best = {}
     for found in sorted(inside, key=efficiency):  # the last one stays
         best[name(found["setting"])] = found["setting"]
@@ -236,7 +236,7 @@ def row_test(row, claims):
 
 def acceptance_claim(row, block, measure, margin=0.0):
     """Make the check that a setting of ours has the paper's acceptance rate in long runs."""
-    return Claim(f"{row}: acceptance rate{f' of {block}' if block else ''}", said("acceptance"),
+    return Claim(f"{row}: acceptance rate{f' of {block}' if block else ''}", quote("acceptance"),
                  measure, ACCEPTANCE[0] - margin, ACCEPTANCE[1] + margin, "the range of the"
                  " sentence" + ", around which is 0.02 either way" * bool(margin) + ": ours, the"
                  " rule takes a setting that was inside it in pilot chains", "ours",

@@ -10,10 +10,10 @@ import numpy as np
 from algorithms.generalised_leapfrog import dH_dp, dH_dx, geometry
 from models.interface import U, grad_U, hessian_gradient
 from models.linalg import log_det
-from models.soft_abs import Contracted, contract, of_determinant, of_square, spectrum
+from models.soft_abs import Contracted, contract, determinant_factor, spectrum, square_factor
 
 
-def contracted(model, alpha):
+def contract_soft_abs(model, alpha):
     """Give a model the SoftAbs metric of hardness alpha, in this form."""
     return Contracted.from_model(model, alpha)
 
@@ -35,11 +35,11 @@ def spectral_geometry(x, L, model):
     """Evaluate the SpectralGeometry of x, given the factor L of G(x)."""
     values, Q, J = spectrum(x, model)
     third = hessian_gradient(x, model.model)
-    drift = grad_U(x, model) + contract(third, of_determinant(values, Q, J)) / 2
+    drift = grad_U(x, model) + contract(third, determinant_factor(values, Q, J)) / 2
     return SpectralGeometry(U(x, model), log_det(L), L, drift, Q, J, third)
 
 
 @dH_dx.register(SpectralGeometry)
 def spectral_dH_dx(here, p):
     """Gradient of H with respect to x, in 6 d^3 operations."""
-    return here.drift - contract(here.third, of_square(here.Q, here.J, dH_dp(here.L, p))) / 2
+    return here.drift - contract(here.third, square_factor(here.Q, here.J, dH_dp(here.L, p))) / 2

@@ -29,7 +29,7 @@ from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
 from reproduce.zhang.comparison import (
     efficiency,
-    outside,
+    excess_rate,
     pick,
     runs_by_setting,
     time_ratio,
@@ -144,7 +144,7 @@ def warm_up(pilots, one_chain):
         one_chain(method, small, "unit", setting, 20, 1, [0])
 
 
-def tuned(experiment, pilots, warm):
+def run_pilots(experiment, pilots, warm):
     """Return {(method, distance): its pilots}."""
     return tune(experiment, pilots, {
         (method, distance): (dict(method=method, data=OWN, distance=distance),
@@ -167,7 +167,7 @@ def setting_of(name, tried):
     return setting | {"L": LONGER} if "L = " in name else setting
 
 
-def computed(experiment, wanted, one_chain, warm):
+def run_rows(experiment, wanted, one_chain, warm):
     """Return {name: Estimates} of {name: (Row, setting)}."""
     tasks, place = {}, 100 + len(ROWS)
     for name, (row, setting) in wanted.items():
@@ -194,7 +194,7 @@ def scan_of(tried):
     found = {}
     for method, distance in product((SSHMC, GIBBS), DISTANCES):
         row, taken = Row(method, distance, ONE), pick(tried[method, distance])["setting"]
-        inside = [p for p in tried[method, distance] if outside(p) == 0]
+        inside = [p for p in tried[method, distance] if excess_rate(p) == 0]
         best = {p["setting"]["eps_theta"]: p["setting"] for p in sorted(inside, key=efficiency)}
         best = {eps: setting for eps, setting in sorted(best.items()) if setting != taken}
         found |= {f"{method}, {distance}, eps_theta = {eps}": (row, setting)
@@ -347,7 +347,7 @@ def credulity(r, k):
     return Measured(float(np.log(squares.mean())), (2 / squares.size) ** 0.5)
 
 
-def of_method(r, method):
+def rows_of_method(r, method):
     """Return all rows of a method, and its settings of the scan, by what comes after its name."""
     return {name.removeprefix(f"{method}, "): found
             for name, found in [*r.rows.items(), *r.scan.items()]
@@ -359,7 +359,7 @@ def pairs(r):
 
     SSHMC has the same distances and data, and the step sizes of its row where the rival's differ.
     """
-    ours, theirs = of_method(r, SSHMC), of_method(r, GIBBS)
+    ours, theirs = rows_of_method(r, SSHMC), rows_of_method(r, GIBBS)
     return Scan(tuple(theirs), tuple(
         per_second(ours.get(name, ours[name.split(",")[0]])) - per_second(found)
         for name, found in theirs.items()))
@@ -389,7 +389,7 @@ def largest_stable(found, distance, above=0.0):
     return 2 / size**0.5
 
 
-def most(square, deviation, n):
+def largest_ess(square, deviation, n):
     """Return the most that the ESS of n draws of log sigma^2 can be: of Measured, a Measured.
 
     In s = log sigma^2 the potential U2 is (A e^-s + B e^s) / 2 plus the prior's, with A = x'C^-1 x

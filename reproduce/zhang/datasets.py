@@ -93,7 +93,7 @@ def german_credit(folder=None, fallback=True):
     if (found, np.sum(y == 1)) != (PURPOSES, GOOD):
         raise DataError(f"German credit has {np.sum(y == 1)} good risks and groups of {found},"
                         f" expected {GOOD} and {PURPOSES}")
-    return Grouped(GERMAN, standardised(values), y, purpose)
+    return Grouped(GERMAN, standardise(values), y, purpose)
 
 
 def attributes(folder=None):
@@ -106,7 +106,7 @@ def attributes(folder=None):
     return categorical, len(first) - categorical
 
 
-def standardised(values):
+def standardise(values):
     """Return a column of ones, and the columns with mean 0 and standard deviation 1."""
     values = np.asarray(values, float)
     return np.column_stack([np.ones(len(values)), (values - values.mean(0)) / values.std(0)])
@@ -116,7 +116,7 @@ def simulated_credit(seed=1):
     """Return 1000 cases in the groups of German credit, weights of a group ~ N(0, CREDIT_V I)."""
     rng = np.random.default_rng(seed)
     group = np.repeat(list(PURPOSES), list(PURPOSES.values()))
-    X = standardised(rng.standard_normal((group.size, 19)))
+    X = standardise(rng.standard_normal((group.size, 19)))
     w = {g: CREDIT_V**0.5 * rng.standard_normal(20) for g in PURPOSES}
     p = expit([x @ w[g] for x, g in zip(X, group.tolist(), strict=True)])
     return Grouped(f"{STAND_IN}{seed}", X, np.where(rng.random(p.size) < p, 1.0, -1.0), group)

@@ -12,7 +12,7 @@ are wrong in both.
 
 from reproduce.harness.claims import Declared
 from reproduce.harness.errata import Erratum
-from reproduce.zhang.printed import said
+from reproduce.zhang.printed import quote
 
 FOUND = "2026-11-21T21:48"  # the first version, with all derivations; it had not been run
 FIRST = "2026-11-21T23:07"  # the first results at the paper's length
@@ -44,7 +44,7 @@ ERRATA = {
                    "rounding of differences", "as above: the first leapfrog's end is lost",
                    cause=THIRD),
     "Z4": erratum("5.1", "G_x = e^v I", "G_x = e^-v I", "acceptance from v = 6", "70-85 %",
-                  0.70, 1.0, said("acceptance"), "H_1 then has the frequency e^v, and leapfrogs of"
+                  0.70, 1.0, quote("acceptance"), "H_1 then has the frequency e^v, and leapfrogs of"
                   " eps e^v > 2 are unstable.  As the covariance e^v I is right, and then G_v in"
                   " the same sentence, an inverse, is not", cause=CONVENTION),
     "Z4'": erratum("5.1", "the Hessian by v", "by x", "d^2/dx^2 -log p times G_x, v = 1", "1",

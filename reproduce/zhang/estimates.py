@@ -54,7 +54,7 @@ def summary(chain, burn_in, bins=None):
     found = {
         "n": n, "AP": np.mean(np.asarray(chain.accepted)[burn_in:], axis=0).tolist(),
         "divergences": chain.divergences,
-        "counts": counted(chain.counts),
+        "counts": counts_dict(chain.counts),
         "theta": {"lineage": spread(lineage_ess(theta)),
                   "ours": spread(initial_sequence(theta).ess),
                   "squares": spread(initial_sequence(squares(theta)).ess)},
@@ -95,6 +95,6 @@ def worst(chains, burn_in=0):
     return found
 
 
-def counted(counts):
+def counts_dict(counts):
     """Return operation counts, a NamedTuple, as {name: number}."""
     return {name: float(count) for name, count in counts._asdict().items()}

@@ -23,7 +23,7 @@ from reproduce.harness.laboratory_page import (
     Preset,
     Series,
     Setting,
-    said,
+    show,
 )
 from reproduce.harness.recording import contours
 from reproduce.zhang.energy_exchange import within_gibbs
@@ -86,7 +86,7 @@ def price(sampler):
 
 
 @cache
-def visited(sampler, v, factor):
+def path_summary(sampler, v, factor):
     """Return x_1, v and the gradients spent, from the start on, and the first energy error."""
     x, phi = start(v)
     n = int(SPENT / price(sampler))
@@ -140,7 +140,7 @@ def setting(v, factor):
     """Compute one setting: Setting of the three samplers."""
     series = []
     for k, sampler in enumerate(SAMPLERS):
-        xs, vs, spent, _ = visited(sampler, v, factor)
+        xs, vs, spent, _ = path_summary(sampler, v, factor)
         born = np.ceil(spent / SPENT * FRAMES).astype(int)
         series += [Series(k, "path", k, xs, vs, born), Series(3, "trace", k, spent, vs, born)]
     path, r_v = first_trajectory(v, factor)
@@ -163,7 +163,7 @@ def setting(v, factor):
     chains = [numbers_of(sampler, factor) for sampler in SAMPLERS]
     alone = within_gibbs(x, phi, r_v, model(), GIBBS_EPS[1] * factor, GIBBS_L[1])["v"]
     numbers = {
-        RATIO: [-np.sum(visited(sampler, v, factor)[3]) for sampler in SAMPLERS],
+        RATIO: [-np.sum(path_summary(sampler, v, factor)[3]) for sampler in SAMPLERS],
         REACH: [np.ptp(q[:, -1]), alone, np.ptp(path.phi)],
         BORROWED: [np.nan, 0.0, np.abs(block).max()],
         RATE: [each[0] for each in chains], ESS: [each[1] for each in chains],
@@ -176,7 +176,7 @@ def grounds():
     return tuple(contours(lambda q: U(q, Funnel.from_size(1)), BOX, LEVELS))
 
 
-def says(number):
+def sentences(number):
     """Say what the numbers show."""
     def of(row, sampler, factor, v=0.0):
         return number(row, sampler, v=v, factor=factor)
@@ -185,18 +185,18 @@ def says(number):
                          if abs(of(SQUARE, sampler, factor) - 1) < RIGHT) for sampler in SAMPLERS}
     return [
         "In SSHMC's first trajectory from v = 0, with steps times 1, the block of v borrows"
-        f" up to {said(of(BORROWED, SSHMC, 1.0))} nats from the block of x and gives them back; v"
-        f" ranges over {said(of(REACH, SSHMC, 1.0))}. Within Gibbs nothing can be lent, and v"
-        f" ranges over {said(of(REACH, GIBBS, 1.0))} in the trajectory of its block.",
+        f" up to {show(of(BORROWED, SSHMC, 1.0))} nats from the block of x and gives them back; v"
+        f" ranges over {show(of(REACH, SSHMC, 1.0))}. Within Gibbs nothing can be lent, and v"
+        f" ranges over {show(of(REACH, GIBBS, 1.0))} in the trajectory of its block.",
         f"Where the chain's mean of v² is within {100 * RIGHT:.0f} % of the exact one, the most"
         " effective draws of v for 1000 gradients are " + ", ".join(
-            f"{said(value)} by {sampler} (steps times {factor:g})"
+            f"{show(value)} by {sampler} (steps times {factor:g})"
             for sampler, (value, factor) in best.items())
         + ". Elsewhere that number misleads: with steps four times as long RMHMC within Gibbs"
-        f" accepts {said(of(RATE, GIBBS, 4.0))} and reports {said(of(ESS, GIBBS, 4.0))}, while its"
-        f" mean of v² is {said(of(SQUARE, GIBBS, 4.0))} times the exact one. HMC's leapfrog is then"
-        f" stable only below v = {said(2 * np.log(2 / (4 * HMC_EPS)))}, and its mean of v² is"
-        f" {said(of(SQUARE, HMC, 4.0))} times the exact one."]
+        f" accepts {show(of(RATE, GIBBS, 4.0))} and reports {show(of(ESS, GIBBS, 4.0))}, while its"
+        f" mean of v² is {show(of(SQUARE, GIBBS, 4.0))} times the exact one. HMC's leapfrog is then"
+        f" stable only below v = {show(2 * np.log(2 / (4 * HMC_EPS)))}, and its mean of v² is"
+        f" {show(of(SQUARE, HMC, 4.0))} times the exact one."]
 
 
 def preset(label, v=0.0, factor=1.0):
@@ -223,4 +223,4 @@ LABORATORY = Laboratory(
     (preset("From the middle"), preset("Into the neck from the mouth", v=-4.0),
      preset("Out of the neck", v=4.0), preset("Steps too large", factor=4.0),
      preset("Steps too small", factor=0.25)),
-    says)
+    sentences)

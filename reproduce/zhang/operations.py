@@ -22,7 +22,7 @@ def model():
     return HierarchicalLogistic.from_data(X, np.where(X[:, 0] > 0, 1.0, -1.0), np.arange(6) % 2)
 
 
-def asked(name, of):
+def asked_density(name, of):
     """Tell what is asked of the model; it has a factor wherever it has a phi."""
     return KINDS.get(name, ())
 
@@ -34,7 +34,7 @@ def leapfrogs(n):
                                                          np.ones(1)), 0.1, n)
 
 
-def joined(n):
+def join(n):
     """Take them with the gradient at the start known, which the twin hands on."""
     return partial(sshmc_fast.joined_theta, np.zeros(4), np.ones(4), np.ones(4),
                    precompute_phi(np.zeros(1), model()), np.ones(1), 0.1, n, model())
@@ -63,15 +63,15 @@ def fast_transition(L, n_theta, n_phi):
 ALL = {"L": SETTINGS, "n_theta": SETTINGS, "n_phi": SETTINGS}
 COUNTS = [
     Count(sshmc_step, "transition", (
-        Case("mirror", transition, {"L": SETTINGS}, (sshmc_step,), asked),
-        Case("general", general_transition, ALL, asks=asked),
-        Case("twin", fast_transition, ALL, asks=asked)),
+        Case("mirror", transition, {"L": SETTINGS}, (sshmc_step,), asked_density),
+        Case("general", general_transition, ALL, asks=asked_density),
+        Case("twin", fast_transition, ALL, asks=asked_density)),
         "O(l g) for l leapfrogs of a gradient each (Section 4.4), l = (2 n_theta + n_phi) L; the"
         " lines as they stand, n_theta = n_phi = 1, take 2 l, as the general step does, and the"
         " twin l + 2 L + 1: one more wherever the other block has"
         " moved."),
     Count(leapfrog, "n leapfrogs for H_1", (
-        Case("mirror", leapfrogs, {"n": SETTINGS}, (leapfrog,), asked),
-        Case("twin", joined, {"n": SETTINGS}, asks=asked)),
+        Case("mirror", leapfrogs, {"n": SETTINGS}, (leapfrog,), asked_density),
+        Case("twin", join, {"n": SETTINGS}, asks=asked_density)),
         "n (Section 4.4): the gradient of line 4 serves the next line 2."),
 ]

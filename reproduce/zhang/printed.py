@@ -120,7 +120,7 @@ def seconds(table, method):
     return number(table, method, "time") * {"s": 1, "h": 3600}[TABLES[table].unit]
 
 
-def said(key):
+def quote(key):
     """Return a sentence, and where it stands, for the `paper` of a claim."""
     section, words = SENTENCES[key]
     return f"Section {section}: {words}"

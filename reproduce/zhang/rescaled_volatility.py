@@ -36,7 +36,7 @@ class Rescaled(NamedTuple):
 
 
 @njit
-def factored(n, P):
+def factorise(n, P):
     """Return p_t and d_t, (n,) each."""
     p = np.empty(n)
     p[0] = P.first
@@ -52,8 +52,8 @@ def rescaled_x(z, phi):
     """Return x = L^-T z."""
     C = coefficients(phi)
     P = pivots(C)
-    _, d = factored(z.size, P)
-    return substituted(z, C.side * P.c, d)
+    _, d = factorise(z.size, P)
+    return substitute(z, C.side * P.c, d)
 
 
 @njit
@@ -61,14 +61,14 @@ def rescaled_z(x, phi):
     """Return z = L'x."""
     C = coefficients(phi)
     P = pivots(C)
-    _, d = factored(x.size, P)
+    _, d = factorise(x.size, P)
     z = d * x
     z[:-1] -= C.side * P.c / d[:-1] * x[1:]
     return z
 
 
 @njit
-def substituted(z, coupling, d):
+def substitute(z, coupling, d):
     """Solve L'x = z from the end; -coupling / d_t is e_t."""
     x = z / d
     for t in range(z.size - 2, -1, -1):
@@ -80,7 +80,7 @@ def substituted(z, coupling, d):
 def U(q, rescaled):
     """U of x, and log|M| / 2."""
     z, phi = q[:-3], q[-3:]
-    _, d = factored(z.size, pivots(coefficients(phi)))
+    _, d = factorise(z.size, pivots(coefficients(phi)))
     return interface.U(np.concatenate((rescaled_x(z, phi), phi)), rescaled.model) + np.log(d).sum()
 
 
@@ -91,8 +91,8 @@ def grad_U(q, rescaled):
     C = coefficients(phi)
     P = pivots(C)
     c, coupling = P.c, C.side * P.c
-    p, d = factored(n, P)
-    x = substituted(z, coupling, d)
+    p, d = factorise(n, P)
+    x = substitute(z, coupling, d)
     g = interface.grad_U(np.concatenate((x, phi)), rescaled.model)
     # the substitution backwards: a = L^-1 g is the gradient of z
     a, bar_pivot, bar_coupling = g[:n], np.empty(n), 0.0

@@ -24,7 +24,7 @@ from algorithms.rivals.polya_gamma_gibbs import polya_gamma_gibbs
 from algorithms.rivals.surrogate_slice import surrogate_slice
 from algorithms.zhang_sshmc_fast import sshmc
 from reproduce.beyond.rivals import nuts as nutpie
-from reproduce.beyond.rivals.moments import moments, together, worst
+from reproduce.beyond.rivals.moments import combine, moments, worst
 from reproduce.beyond.rivals.nuts import library
 from reproduce.zhang.non_centred import NonCentred
 from reproduce.zhang.nuts import nuts
@@ -141,7 +141,7 @@ def chain(name, data_name, method, setting, n, burn_in, seed):
 def efficiency(found, h):
     """Return the worst ESS, of values and squares, per unit of work of one chain."""
     with np.errstate(all="ignore"):  # of a quantity that never moved
-        both = together([found], h)
+        both = combine([found], h)
         return worst(both) / both.gradients
 
 

@@ -49,7 +49,7 @@ class Together(NamedTuple):
     rate: float  # acceptance rate
 
 
-def together(chains, h):
+def combine(chains, h):
     """Put chains together, of which the first h quantities are hyperparameters."""
     def of(name):
         return np.array([chain[name] for chain in chains])
@@ -106,7 +106,7 @@ def log_efficiency(chains, h):
     Its standard error is that of the jackknife over chains, whose worst quantity may change.
     """
     def of(which):
-        found = together(which, h)
+        found = combine(which, h)
         return np.log(max(worst(found), np.finfo(float).tiny) / found.gradients)
 
     k = len(chains)
@@ -114,7 +114,7 @@ def log_efficiency(chains, h):
     return Measured(float(of(chains)), float(np.sqrt((k - 1) * left_out.var())))
 
 
-def per(chains, unit, h):
+def log_ess_per_unit(chains, unit, h):
     """Return log(worst ESS / what was counted), a Measured; None where nothing was."""
     counted = [{"work": each["gradients"], "steps": each["steps"], **each["counts"]}[unit]
                for each in chains]
@@ -125,7 +125,7 @@ def per(chains, unit, h):
                                zip(chains, counted, strict=True)], h)
 
 
-def scaled(m, scale):
+def scale_log(m, scale):
     """Return `scale` times a number whose log is m, a Measured."""
     value = float(scale * np.exp(m.value))
     return Measured(value, value * m.se)

@@ -11,7 +11,7 @@ import numpy as np
 from models.hierarchical_gp_classification import (
     HierarchicalGPClassification,
     grad_U_prior,
-    whitened,
+    whiten_matrix,
 )
 from models.interface import U, U_prior, grad_U, precompute_phi
 from models.jit import njit
@@ -57,7 +57,7 @@ def non_centred_grad_U(q, given):
     found[n:] = grad_U_prior(Phi.phi, model)
     found[n + 1] += g @ x
     triangular_times(Phi.L, g, True)
-    H = whitened(Phi.D, Phi)
+    H = whiten_matrix(Phi.D, Phi)
     for i in range(n):
         found[n] += g[i] * (H[i, :i] @ z[:i] + H[i, i] * z[i] / 2)
     found[:n] = z + g

@@ -29,12 +29,12 @@ def library():
     return nutpie
 
 
-def the_state(q):
+def read_state(q):
     """Keep all of a state."""
     return {"q": q.copy()}
 
 
-def nuts(model, start, draws, tune, seed, maxdepth=10, low_rank=False, kept=the_state):
+def nuts(model, start, draws, tune, seed, maxdepth=10, low_rank=False, kept=read_state):
     """Run one chain of NUTS, in one thread.
 
     model       : NamedTuple     implements U and grad_U

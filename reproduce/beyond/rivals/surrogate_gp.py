@@ -86,7 +86,7 @@ def field_log_L(x, field):
 
 
 @njit
-def at(phi, g, noise, model):
+def factorise_phi(phi, g, noise, model):
     """Return the At of phi; two factorisations and L'L."""
     L = precompute_phi(phi, model).L
     R, ok = whitened_factor(L, np.full(g.size, 1.0 / noise))
@@ -118,7 +118,7 @@ def latent(eta, here):
 @U.register(GivenSurrogate)
 def surrogate_U(phi, given):
     """Minus the log of the density above."""
-    here = at(phi, given.g, given.noise, given.model)
+    here = factorise_phi(phi, given.g, given.noise, given.model)
     return (U_prior(phi, given.model) - here.log_marginal
             - log_likelihood(latent(given.eta, here), given.model.y))
 
@@ -140,10 +140,10 @@ def surrogate_gp(x, phi, model, noise, w, n, rng, ellipses):
     for t in range(n):
         for k in range(2):
             g = x + np.sqrt(noise) * rng.standard_normal(x.size)
-            eta = whitened_latent(x, at(phi, g, noise, model))
+            eta = whitened_latent(x, factorise_phi(phi, g, noise, model))
             given = GivenSurrogate(model, g, eta, noise)
             phi = slice_update(prepare(phi, given), k, given, w, 1, tally, rng).q
-            x = latent(eta, at(phi, g, noise, model))
+            x = latent(eta, factorise_phi(phi, g, noise, model))
         field = GPField(model.y, precompute_phi(phi, model).L)
         value = field_log_L(x, field)
         for _ in range(ellipses):
