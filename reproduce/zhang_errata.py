@@ -198,7 +198,7 @@ def table(r):
     return "\n\n".join([
         "\n".join(f"{key:4} {where}: {theirs}; right is {ours}"
                   for key, where, theirs, ours in words),
-        text_table(number_rows(ERRATA, r), ["", "number", "of print", "of ours"]),
+        text_table(number_rows(ERRATA, r), ["", "number", "of the paper", "of ours"]),
         "Z10, Z13, Z14 and Z18 are notation only.  Z15 and Z16 are among the ratios:",
         text_table(ratios, ["table", "method", "ratio", "printed", "of its factors"])])
 

@@ -238,7 +238,7 @@ CLAIMS = [
 def table(r):
     """Lay out the table with ours beside it, the settings, and the scan."""
     printed = TABLES[TABLE].rows
-    rows = [[row, "print", printed[row]["time"] + " s", printed[row]["min"], printed[row]["v"], "",
+    rows = [[row, "paper", printed[row]["time"] + " s", printed[row]["min"], printed[row]["v"], "",
              printed[row]["mse_1"], printed[row]["mse_2"], ""] for row in METHODS]
     rows += [[key, " ".join(map(brief, found.AP)), f"{1e6 * np.mean(found.seconds):.0f} us",
               *map(brief, (found.x, found.v, found.v_long, found.mse_mean, found.mse_square,
@@ -262,7 +262,7 @@ def figure(r):
         points = [("the paper's estimator", found.v, COLOURS[0], "o", 0.0),
                   ("long runs", found.v_long, COLOURS[1], "s", 0.2)]
         if row in METHODS:
-            points.append(("print", Measured(number(TABLE, row, "v")), "k", "D", -0.2))
+            points.append(("paper", Measured(number(TABLE, row, "v")), "k", "D", -0.2))
         for label, (value, se), colour, marker, shift in points:
             left.errorbar(value, k + shift, xerr=[[min(2 * se, 0.9 * value)], [2 * se]], fmt=marker,
                           color=colour, label=label if k == 0 else None)

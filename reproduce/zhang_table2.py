@@ -232,7 +232,7 @@ CLAIMS = [
 
 def table(r):
     """Lay out the table with ours beside it, the settings, and the scan."""
-    rows = [[row, "print", *(p[c] for c in ("min", "med", "max", "v")), "", p["time"] + " s",
+    rows = [[row, "paper", *(p[c] for c in ("min", "med", "max", "v")), "", p["time"] + " s",
              p["all/s"], ""] for row, p in TABLES[TABLE].rows.items()]
     for key, found in [*r.rows.items(), *r.trap.items(), *(
             (f"{row}: {key}", found) for row in METHODS for key, found in r.scan[row].items())]:
@@ -250,7 +250,7 @@ def table(r):
 
 
 def figure(r):
-    """Draw the ESS of every row and of print, and the pilots."""
+    """Draw the ESS of every row and of the paper, and the pilots."""
     fig, (left, right) = panels(1, 2, 5.2)
     for k, (row, found) in enumerate(r.rows.items()):
         for shift, colour, symbol, names in ((0.15, COLOURS[0], "w", ("min", "med", "max")),
@@ -260,7 +260,7 @@ def figure(r):
             if row in METHODS:
                 left.plot([r.n / N * number(TABLE, row, name) for name in names],
                           [k + shift + 0.15] * len(names), "kD-", ms=3, lw=0.5,
-                          label="print" * (k == 0 and len(names) > 1))
+                          label="paper" * (k == 0 and len(names) > 1))
     left.set(xscale="log", xlabel=f"ESS of {r.n}: of the weights $w$,\nleast to largest;"
              " of $v$")
     row_labels(left, list(r.rows))

@@ -205,7 +205,7 @@ CLAIMS = [
 def table(r):
     """Lay out the table with ours beside it, the settings, and the scan."""
     printed = TABLES[TABLE].rows
-    lines = [[row, "print", printed[row]["time"] + " s", *(printed[row][c] for c in COLUMNS), "",
+    lines = [[row, "paper", printed[row]["time"] + " s", *(printed[row][c] for c in COLUMNS), "",
               printed[row]["all/s"]] for row in METHODS]
     for key, found in [*r.rows.items(), *((f"{row}: {key}", found) for row in METHODS
                                              for key, found in r.scan[row].items())]:
@@ -222,7 +222,7 @@ def table(r):
 
 
 def figure(r):
-    """Draw print and ours, the scan in pale, and the pilots."""
+    """Draw the paper and ours, the scan in pale, and the pilots."""
     fig, (left, right) = panels(1, 2, 4.6)
     for k, (colour, row) in enumerate(zip(COLOURS, METHODS, strict=False)):
         place = np.arange(len(COLUMNS)) + 0.25 * (k - 1)
@@ -234,7 +234,7 @@ def figure(r):
         printed = [number(TABLE, row, c) for c in COLUMNS]
         left.plot(place, 1000 / TABLES[TABLE].samples * np.array(printed), "D", mfc="none",
                   color=colour)
-    left.plot([], [], "kD", mfc="none", label="print")
+    left.plot([], [], "kD", mfc="none", label="paper")
     left.plot([], [], "k_", alpha=0.5, label="scan")
     left.set(yscale="log", ylabel="ESS by the lineage, per 1000 draws")
     left.set_xticks(range(len(COLUMNS)), [f"$x$, {c}" for c in COLUMNS[:3]] + [

@@ -232,7 +232,7 @@ def limits(r):
 def table(r):
     """Lay out the table with ours beside it, the settings, and the scan."""
     printed = TABLES[TABLE].rows
-    rows = [[f"{method}, print", "", printed[method]["time"] + " h", *(
+    rows = [[f"{method}, paper", "", printed[method]["time"] + " h", *(
         f"{number(TABLE, method, column):g}" for column in COLUMNS), *[""] * 4]
         for method in METHODS]
     for name, found in [*r.rows.items(), *r.scan.items()]:
@@ -247,7 +247,7 @@ def table(r):
     chosen = "\n".join(f"{name:26} {found.setting}" for name, found in r.rows.items())
     return (f"Data: {OWN}; the lineage's ESS, geometric means over runs; \"squares\" is the least"
             " ESS of a squared deviation,\nours; a standard error in brackets; the time is of a"
-            " transition, in print of 5000\n\n" + text_table(rows, [
+            " transition, in the paper of 5000\n\n" + text_table(rows, [
                 "row", "acceptance", "time", "min x", "med x", "max x", "sigma^2", "beta",
                 "squares", "mean log sigma^2", "draws", "diverged"]) + (
         f"\n\nSettings, by the rule\n{chosen}\n\nOn the unit square H_1 is stable for eps_theta"
@@ -265,7 +265,7 @@ def figure(r):
         for colour, marker, column, shift in zip(COLOURS, "os", ("sigma", "beta"), (-0.15, 0.15),
                                                  strict=False):
             ax.axvline(number(TABLE, method, column), color=colour, ls="--", lw=0.9,
-                       label=rf"$\{column}$, print")
+                       label=rf"$\{column}$, paper")
             for k, each in enumerate(found.values()):
                 middle, ends = log_bar(*each.ess[column])
                 ax.errorbar(middle, k + shift, xerr=ends[:, None], fmt=marker, color=colour,

@@ -12,7 +12,7 @@ from algorithms.rivals.bridge_sampling import (
     bridge_sampling,
     generalised_pareto,
     importance_sampling,
-    iterated,
+    iterate_bridge,
     pareto_k,
 )
 from departing import departs
@@ -72,28 +72,28 @@ def test_the_error_by_hand():
     assert found.tau == 3.0
 
 
-@departs(iterated, {"L1": """
+@departs(iterate_bridge, {"L1": """
     n_1, n_2 = at_target.size, at_proposal.size
     s_1, s_2 = n_1 / (n_1 + n_2), n_2 / (n_1 + n_2)"""})
-def test_a_chain_of_repeated_draws_is_worth_what_it_is_without(iterated):
+def test_a_chain_of_repeated_draws_is_worth_what_it_is_without(iterate_bridge):
     at_target, at_proposal = draws(50, 40, 3)
-    once = iterated(at_target, at_proposal, 1.0, 1e-13, 1000)[0]
-    often = iterated(np.repeat(at_target, 7), at_proposal, 7.0, 1e-13, 1000)[0]
+    once = iterate_bridge(at_target, at_proposal, 1.0, 1e-13, 1000)[0]
+    often = iterate_bridge(np.repeat(at_target, 7), at_proposal, 7.0, 1e-13, 1000)[0]
     assert often == pytest.approx(once, abs=1e-11)  # ends of two iterations
 
 
-@departs(iterated, {
+@departs(iterate_bridge, {
     "L4": """
     W = np.log(np.exp(at_proposal) / (s_1 * np.exp(at_proposal) + s_2 * np.exp(log_r)))
     A = np.log(np.mean(np.exp(W)))""",
     "L5": """
     V = np.log(1 / (s_1 * np.exp(at_target) + s_2 * np.exp(log_r)))
     B = np.log(np.mean(np.exp(V))) + log_r"""})
-def test_ratios_of_any_size(iterated):
+def test_ratios_of_any_size(iterate_bridge):
     at_target, at_proposal = draws(50, 40, 3)
-    log_r = iterated(at_target, at_proposal, 1.0, 1e-13, 1000)[0]
+    log_r = iterate_bridge(at_target, at_proposal, 1.0, 1e-13, 1000)[0]
     for shift in (0.0, 1000.0, -1000.0):
-        moved = iterated(at_target + shift, at_proposal + shift, 1.0, 1e-13, 1000)[0]
+        moved = iterate_bridge(at_target + shift, at_proposal + shift, 1.0, 1e-13, 1000)[0]
         assert moved - shift == pytest.approx(log_r, abs=1e-11)  # rounding of 1000
 
 

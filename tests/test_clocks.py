@@ -103,8 +103,9 @@ def test_a_check_that_is_no_claim_is_none_whatever_its_times():
     def unsure(ours):
         return lambda r: Measured(ours(r), np.nan)
 
-    parts = SCRIPT | {"CLAIMS": [claim("two data sets", unsure(CLAIMS[2].ours)), CLAIMS[2]._replace(
-        what="the same, with an error")]}
+    parts = SCRIPT._replace(claims=[claim("two data sets", unsure(CLAIMS[2].ours)),
+                                    CLAIMS[2]._replace(
+        what="the same, with an error")])
     assert [f.verdict for f in judge_times(parts, *experiment([NEW, OLD, NEW]), None)] == [
         UNMADE, "inconclusive"]
 

@@ -31,7 +31,7 @@ def check_interrupt():
     pass
 
 
-def warned(function):
+def warn_if_none_accepted(function):
     return function
 
 
@@ -51,7 +51,7 @@ class Told(Exception):
     pass
 
 
-@warned
+@warn_if_none_accepted
 def check(seed, eps, times=1):
     """Docstring."""
     eps = validate.real("eps", eps, 0.0)
@@ -239,7 +239,8 @@ def test_a_check_of_an_argument_counts_as_the_argument_and_an_annotation_as_noth
     ('    elif eps > 9:\n        warnings.warn("large", stacklevel=2)\n', ""),
     ("> 9:\n        w", "> 8:\n        w"),
     ('"twice too large"', 'f"{eps}"'), ("        check_interrupt()\n", ""),
-    ("    pass\n\n\ndef warned", "    return 1\n\n\ndef warned"), ("@warned\n", ""),
+    ("    pass\n\n\ndef warn_if_none_accepted", "    return 1\n\n\ndef warn_if_none_accepted"),
+    ("@warn_if_none_accepted\n", ""),
     ("    return function", "    return print")])
 def test_what_can_only_end_a_run_or_tell_of_it_counts_as_nothing(code, change):
     assert code(*change) == code()

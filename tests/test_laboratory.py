@@ -399,7 +399,7 @@ def test_zhang_all_spend_the_same():
     assert room.price("HMC") == room.HMC_L
     for sampler in room.SAMPLERS:
         assert room.price(sampler) == int(room.price(sampler))
-        spent = room.visited(sampler, 0.0, 1.0)[2]
+        spent = room.path_summary(sampler, 0.0, 1.0)[2]
         # whole transitions, and one of several is drawn
         assert room.SPENT * 0.95 - room.price(sampler) < spent[-1] <= room.SPENT
 
@@ -423,7 +423,7 @@ def test_wang_the_recorded_chain_is_that_of_the_compiled_sampler(star, r, s):
     assert stored("wang", "SAVED", room.CHAIN, **values) == chain.counts.cache_hits
     assert evaluations + chain.counts.cache_hits == room.MOVES + 1
     # the mark's path, as it is drawn, ends where the last mapping does
-    _, marks = room.drawn(chains, r)
+    _, marks = room.picture_of(chains, r)
     np.testing.assert_array_equal(marks["q"][-1], end)
     np.testing.assert_array_equal(marks["q"][r - 1::r], chain.samples)
     assert sum(marks["accepted"]) == chain.accepted.sum()
@@ -448,7 +448,7 @@ def test_wang_when_a_state_is_there_and_when_pi_was_computed():
         known=np.isin(np.arange(13), (0, 2, 4)), ends=np.array([0, 4]), steps=np.array([2, 2, 0]),
         proposed=np.array([2, 4, 0]), accepted=np.array([True, False, True]),
         cached=np.array([False, False, True]))
-    states, marks = room.drawn([chain, chain], 3)
+    states, marks = room.picture_of([chain, chain], 3)
     never = room.NEVER
     assert states["k"] == [0, 1, 2, 3, 4] * 2
     assert states["born"] == [0, 1, 1, 2, 2, 4, 4, 4, 5, 5]

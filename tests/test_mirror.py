@@ -36,7 +36,7 @@ FOUND = every_mirror()
 EXPECTED = {
     "ais.ais_run",
     "auxiliary_mixture.auxiliary_mixture_step",
-    "bridge_sampling.iterated",
+    "bridge_sampling.iterate_bridge",
     "delayed_acceptance.delayed_acceptance_step",
     "delayed_acceptance.surrogate_transition_step",
     "wang_discretizing_chain.whole_chain_step",

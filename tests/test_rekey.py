@@ -70,11 +70,11 @@ def test_numbers_may_be_compared_with_those_of_a_commits_code(store, monkeypatch
         return [[code, chain(**task) | ({"y": 1.0} if task["method"] == "HMC" else {})]
                 for _, _, task in asked]
 
-    monkeypatch.setattr(rekey, "of_commit", old)
+    monkeypatch.setattr(rekey, "results_of_commit", old)
     _, wrong = rekey.rekey([NAME], before="abc")
     assert len(wrong) == 3 and all('"HMC"' in line for line in wrong)
     assert {r["code"] for r in store()} == {"old"}
-    monkeypatch.setattr(rekey, "of_commit", lambda *given: [
+    monkeypatch.setattr(rekey, "results_of_commit", lambda *given: [
         [code, {k: v for k, v in result.items() if k != "y"}] for code, result in old(*given)])
     assert rekey.rekey([NAME], before="abc")[1] == []
     assert {r["code"] for r in store() if r["function"] == "chain"} == {fingerprint(chain)}
@@ -82,7 +82,7 @@ def test_numbers_may_be_compared_with_those_of_a_commits_code(store, monkeypatch
 
 
 def test_what_is_stored_must_have_the_key_of_that_code(store, monkeypatch):
-    monkeypatch.setattr(rekey, "of_commit", lambda commit, asked: [
+    monkeypatch.setattr(rekey, "results_of_commit", lambda commit, asked: [
         ["another", chain(**task)] for _, _, task in asked])
     with pytest.raises(SystemExit, match="has not the key of the code of abc"):
         rekey.rekey([NAME], before="abc")

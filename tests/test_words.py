@@ -15,7 +15,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "reproduc
                 *(ROOT / "reproduce" / "harness" / "page").glob("*.html")])
 # pattern -> what to write in its place, a line that it finds, and one that it leaves alone
 WORDS = {
-    r"\b(?:in|by|of|from|than|as|to|beside|where) print\b(?!\()": (
+    r"\b(?:in|by|of|from|than|as|beside|where) print\b(?!\()": (
         "the paper, or its number", "the step is not in print", "a number to print"),
     r"\bprint(?:'s| has\b| says\b| is\b| does\b| gives\b| states\b)": (
         "the paper's, the paper has", "print's line has a minus", "as printed it has a minus"),

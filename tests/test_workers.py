@@ -191,7 +191,7 @@ def test_a_process_whose_parent_has_ended_before_it_began_ends():
                 sys.executable,
                 "-c",
                 "import sys, reproduce.harness.workers\n"
-                "reproduce.harness.workers.belong_to(int(sys.argv[1]))",
+                "reproduce.harness.workers.die_with_parent(int(sys.argv[1]))",
                 str(parent),
             ],
             env=os.environ | {"PYTHONPATH": str(ROOT)},

@@ -306,7 +306,7 @@ def test_the_table_and_the_figure_show_print_and_ours():
     assert left.get_xlabel() == "effective draws of $v$ in 1000"
     assert [t.get_text() for t in left.get_yticklabels()] == list(table1.ROWS)
     assert {t.get_text() for t in left.get_legend().get_texts()} == {
-        "the paper's estimator", "long runs", "print"}
+        "the paper's estimator", "long runs", "paper"}
     assert len(right.get_lines()) == 3
     wanted = []  # of each row: the paper's estimator, long runs (pieces of five), print
     for k, row in enumerate(table1.ROWS):
@@ -316,7 +316,7 @@ def test_the_table_and_the_figure_show_print_and_ours():
     for bar, (value, place) in zip(left.containers, wanted, strict=True):
         point, _, (ends,) = bar.lines
         assert (point.get_xdata()[0], point.get_ydata()[0]) == pytest.approx((value, place))
-        if bar.get_label() != "print" and point.get_marker() != "D":
+        if bar.get_label() != "paper" and point.get_marker() != "D":
             reach = ends.get_segments()[0][:, 0]
             assert reach == pytest.approx([0.98 * value, 1.02 * value])  # 2 standard errors
     plt.close(fig)

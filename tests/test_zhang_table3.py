@@ -191,7 +191,7 @@ def test_the_table_and_the_figure_show_print_and_ours():
     left, right = fig.axes
     assert [t.get_text() for t in left.get_xticklabels()] == [
         "$x$, min", "$x$, med", "$x$, max", r"$\beta$", r"$\sigma$", r"$\phi$"]
-    assert {t.get_text() for t in left.get_legend().get_texts()} == {*METHODS, "print", "scan"}
+    assert {t.get_text() for t in left.get_legend().get_texts()} == {*METHODS, "paper", "scan"}
     assert len(right.get_lines()) == 3
     plt.close(fig)
 

@@ -199,7 +199,7 @@ def test_the_printed_numbers_are_read_once_more():
 def test_the_table_and_the_figure_show_every_row():
     result = made_up()
     text = table4.table(result)
-    for name in [*result.rows, *result.scan, f"{SSHMC}, print"]:
+    for name in [*result.rows, *result.scan, f"{SSHMC}, paper"]:
         assert any(line.startswith(name) for line in text.splitlines())
     short = {name: found._replace(n=250) for name, found in result.rows.items()}
     fig = table4.figure(result._replace(rows=short))
@@ -209,9 +209,9 @@ def test_the_table_and_the_figure_show_every_row():
     for ax, method in zip(fig.axes, table4.METHODS, strict=False):
         assert ax.get_title() == method
         sigma, beta = (number("Table 4", method, column) for column in ("sigma", "beta"))
-        lines = [line for line in ax.get_lines() if line.get_label().endswith("print")]
+        lines = [line for line in ax.get_lines() if line.get_label().endswith("paper")]
         assert [line.get_xdata()[0] for line in lines] == [sigma, beta]
-        assert [line.get_label() for line in lines] == [r"$\sigma$, print", r"$\beta$, print"]
+        assert [line.get_label() for line in lines] == [r"$\sigma$, paper", r"$\beta$, paper"]
         points = [bar.lines[0] for bar in ax.containers]
         half = len(points) // 2
         for kind, line in ((points[:half], lines[0]), (points[half:], lines[1])):

@@ -15,7 +15,7 @@ Papers      X.-L. Meng and W. H. Wong (1996), "Simulating ratios of normalizing 
             importance sampling", JMLR 25 (72), 1-58: the tail, its length, and what its k tells.
             J. Zhang and M. A. Stephens (2009), "A new and efficient estimation method for the
             generalized Pareto distribution", Technometrics 51, 316-325: the fit.
-Mirror      iterated, line by line.
+Mirror      iterate_bridge, line by line.
 
 Wanted is Z, the integral of p*.  There are draws from p = p* / Z, mostly of a Markov chain, and
 draws from a density q that is normalised; of both one needs only l = p* / q.  For any function
@@ -84,7 +84,7 @@ class ImportanceSampling(NamedTuple):
     pareto_k: float  # nan for fewer than SMALLEST_TAIL weights in the tail
 
 
-def iterated(at_target, at_proposal, tau, tol, max_iterations):
+def iterate_bridge(at_target, at_proposal, tau, tol, max_iterations):
     """Iterate the optimal bridge; return (log_r, W, V, iterations, converged).
 
     Mirror of Meng and Wong 1996, Section 4.
@@ -153,7 +153,7 @@ def bridge_sampling(at_target, at_proposal, tau=None, tol=1e-10, max_iterations=
     tol = validate.real("tol", tol, 0.0, open_low=True)
     max_iterations = validate.count("max_iterations", max_iterations)
     worth = time_of(at_target) if tau is None else validate.real("tau", tau, 0.0, open_low=True)
-    log_Z, W, V, iterations, converged = iterated(at_target, at_proposal, worth, tol,
+    log_Z, W, V, iterations, converged = iterate_bridge(at_target, at_proposal, worth, tol,
                                                   max_iterations)
     if tau is None:
         tau = time_of(V)

@@ -11,7 +11,7 @@ Paper       I. Murray, R. P. Adams and D. J. C. MacKay (2010), "Elliptical slice
             Statistics, 541-548.
 Mirror      elliptical_update, line by line.
 
-What is sampled is a Gaussian N(m, S) times a factor L.  In print they are the prior and the
+What is sampled is a Gaussian N(m, S) times a factor L.  In the paper they are the prior and the
 likelihood.  But any density pi is N(m, S) times L = pi / N(m, S); the nearer N(m, S) is to pi, the
 flatter is L, and the longer is a step.  L has to be bounded for a chain to be good: a Gaussian of
 lighter tails than pi leaves it stuck, for long, where L is large.
@@ -34,8 +34,8 @@ f, f'           x, x_new         (d,)     state before and after; x = m + f
                 m                (d,)     mean of the Gaussian
 Sigma           S                (d, d)   its covariance; factor is its lower Cholesky factor
 nu              nu               (d,)     draw from N(0, S), which fixes the ellipse
-log L           log_L            ()       of pi / N(m, S), up to a constant; the likelihood's in
-                                          print
+log L           log_L            ()       of pi / N(m, S), up to a constant; the
+                                          likelihood's in the paper
 log y           log_y            ()       height of the slice
 theta           theta            ()       angle; 0 is the start
 theta_min, _max low, high        ()       bracket
@@ -155,7 +155,7 @@ def elliptical_update(x, log_L_x, model, tally, rng):
 
     Mirror of Murray, Adams and MacKay 2010, Figure 2.
 
-    In print lines 4 to 8 are 4 to 10, of which the last goes to the first.
+    In the paper lines 4 to 8 are 4 to 10, of which the last goes to the first.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def elliptical_update(x, log_L_x, model, tally, rng):
         # 5   f' <- f cos theta + nu sin theta
         #     theirs  f' <- f cos theta + nu sin theta: the mean is 0
         #     ours    x' <- x cos theta + m (1 - cos theta) + nu sin theta
-        #     why     the mean of EP's Gaussian is not 0; with print's line N(m, S) would not be
+        #     why     the mean of EP's Gaussian is not 0; with the paper's line N(m, S) would not be
         #             invariant
         #     test    test_the_ellipse_is_about_the_mean
         x_new = x * np.cos(theta) + m * (1.0 - np.cos(theta)) + nu * np.sin(theta)

@@ -152,7 +152,7 @@ def log_median(errors):
     return Measured(np.median(x), (high - low) / 2)
 
 
-def at_paper_step(estimate, r, method, factor):
+def value_at_paper_step(estimate, r, method, factor):
     """Return acceptance() or log_median() at the paper's step times a factor."""
     return estimate(r["errors"][method][times(method, factor)])
 
@@ -170,24 +170,24 @@ CLAIMS = [
           "the inner leapfrog steps by themselves are stable at the paper's eps; w_0^2 is the"
           " largest eigenvalue of the Hessian of U_0", "ours"),
     Claim("HMC: acceptance beyond the limit", "very low",
-          lambda r: at_paper_step(acceptance, r, "HMC", FURTHER["HMC"]), 0.0, 0.05,
+          lambda r: value_at_paper_step(acceptance, r, "HMC", FURTHER["HMC"]), 0.0, 0.05,
           "Section 3.3: rejected with very high probability; at 1.4 x the paper's step, 8 % beyond"
           " the limit.  A word: accepted is 1 in 20", "printed sentence"),
     *[Claim(f"{method}: acceptance, {SHORTEST} x the paper's step - {factor} x", "order",
             lambda r, m=method, factor=factor: (
-                at_paper_step(acceptance, r, m, SHORTEST)
-                - at_paper_step(acceptance, r, m, factor)), 0.0, 1.0,
+                value_at_paper_step(acceptance, r, m, SHORTEST)
+                - value_at_paper_step(acceptance, r, m, factor)), 0.0, 1.0,
             "Section 3.3: beyond a certain step, rejection", "order")
       for method, factor in FURTHER.items()],
     *[Claim(f"{method}: log median |energy error|, {factor} x the paper's step - {SHORTEST} x",
             "order", lambda r, m=method, factor=factor: (
-                at_paper_step(log_median, r, m, factor)
-                - at_paper_step(log_median, r, m, SHORTEST)), 0.0, np.inf,
+                value_at_paper_step(log_median, r, m, factor)
+                - value_at_paper_step(log_median, r, m, SHORTEST)), 0.0, np.inf,
             "Section 3.3: the error of the Hamiltonian grows rapidly", "order")
       for method, factor in FURTHER.items()],
     Claim(f"normal: acceptance, {PAST} x the paper's step - {FURTHER['normal']} x", "theory",
-          lambda r: (at_paper_step(acceptance, r, "normal", PAST)
-                     - at_paper_step(acceptance, r, "normal", FURTHER["normal"])), 0.0, 1.0,
+          lambda r: (value_at_paper_step(acceptance, r, "normal", PAST)
+                     - value_at_paper_step(acceptance, r, "normal", FURTHER["normal"])), 0.0, 1.0,
           "linear theory: stable again past the resonance.  The paper does not say so: it"
           " stops at the first limit", "ours"),
 ]

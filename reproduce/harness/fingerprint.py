@@ -9,7 +9,8 @@ with which it was computed), and what keeps machine code (BLIND).  A check of an
 (models/validate.py) gives it back or raises, so it counts as its argument, validate.real("eps",
 eps) as eps; annotations count as nothing.  Nor does what can only end a run or tell of it: an `if`
 of which no branch does more than raise an error, with the names in its condition, the words of an
-error, a warning, @warn_if_none_accepted, check_interrupt(), and how jit.public puts checks in front of a function;
+error, a warning, @warn_if_none_accepted, check_interrupt(), and how jit.public puts checks in
+front of a function;
 but the arguments of such a check, their defaults, and what it computes of them count.
 
 Generic functions (models/interface.py) hide what they call, so a function that is registered with
@@ -34,7 +35,8 @@ from reproduce.harness.papers import ROOT
 
 BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
 ENTRY = ROOT / "models" / "jit.py", "public"  # its argument, the check, is found beside it
-TELLS = (["warnings", "warn"], ["check_interrupt"], ["warn_if_none_accepted"])  # a call, or a decorator
+TELLS = (["warnings", "warn"], ["check_interrupt"],
+         ["warn_if_none_accepted"])  # a call, or a decorator
 # of validate, each called with a name and the argument, which it returns
 CHECKS = {"array", "count", "covariance", "fits", "generator", "instance", "labels",
           "logarithms", "model", "models", "real", "regular", "square", "state"}

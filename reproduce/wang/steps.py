@@ -52,7 +52,8 @@ def point(name, here):
 
 
 RUNS = [
-    Run("discretizing_chain.whole_chain_step", "One mapping to a chain of seven steps with five"
+    Run("wang_discretizing_chain.whole_chain_step",
+        "One mapping to a chain of seven steps with five"
         " moves of the mark (K = 7, r = 5, s = 1); pi is a mixture of two normal distributions, pi*"
         " a single one, and R a sweep of slice updates.", whole_chain_step, (), mapping,
         Picture("chain", tuple(("whole_chain_step", f"L{k}") for k in (2, 3, 4, 6, 7)),

@@ -8,7 +8,7 @@ from models.interface import U
 from reproduce.harness.recording import Picture, Replay, Run, contours
 from reproduce.zhang.printed_formulas import PRINTED, as_printed
 
-# print's lines, which the tests of the departures put in place of ours as well
+# the paper's lines, which the tests of the departures put in place of ours as well
 LINE_1 = {"L1": """
     r_theta = momentum_theta(rng.standard_normal(theta.size), precompute_phi(phi, model), model)
     r_theta = velocity_theta(r_theta, precompute_phi(phi, model), model)
