@@ -12,9 +12,14 @@ Writes  figures/shahbaba_table1.png, .txt (table and claims), .json; or in short
 
 from reproduce.harness.start import Study, main
 
+import numpy as np
+
+from algorithms.fixed_flow_hmc import fixed_flow_hmc
+from algorithms.hmc import hmc
+from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc
 from reproduce.harness.claims import brief, text_table
 from reproduce.shahbaba import tables
-from reproduce.shahbaba.chains import ALL, one_chain, warm
+from reproduce.shahbaba.chains import ALL, AUTHORS, JITTER, SHARE, problem, summarise, warm
 from reproduce.shahbaba.datasets import SIMULATED
 from reproduce.shahbaba.printed import METHODS, PROBLEMS, N
 
@@ -29,6 +34,21 @@ OTHERS = [SIMULATED + str(seed) for seed in (1, 2, 3, 4)]
 LENGTH = {"paper": N, "short": 2000, "smoke": 100}
 CHAINS = {"paper": 2, "short": 2, "smoke": 1}  # of each method on the paper's own data
 LENGTH_OTHERS = {"paper": N, "short": 300, "smoke": 20}  # one chain of each method
+
+
+def one_chain(data_name, method, eps, L, M, fraction, n, seed):
+    """Run one chain of n transitions from the posterior mode; return what the table needs."""
+    model, fit, split = problem(data_name, fraction)
+    rng = np.random.default_rng(seed)
+    if method == "HMC":
+        chain = hmc(fit.q_hat, model, eps, L, n, rng, jitter=JITTER)
+    elif method == "data":
+        chain = data_split_hmc(fit.q_hat, model, split, eps, L, M, n, rng, JITTER)
+    elif method == AUTHORS:
+        chain = fixed_flow_hmc(fit.q_hat, model, fit, eps, L, n, rng, JITTER, SHARE)
+    else:
+        chain = normal_split_hmc(fit.q_hat, model, fit, eps, L, n, rng, JITTER)
+    return summarise(chain, model, split, method, L, M)
 
 
 def run(experiment, cases):

@@ -12,9 +12,14 @@ Writes  figures/shahbaba_table2.png, .txt (table and claims), .json; or in short
 
 from reproduce.harness.start import Study, main
 
+import numpy as np
+
+from algorithms.fixed_flow_hmc import fixed_flow_hmc
+from algorithms.hmc import hmc
+from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc
 from reproduce.harness.files import or_exit
 from reproduce.shahbaba import tables
-from reproduce.shahbaba.chains import ALL, one_chain, warm
+from reproduce.shahbaba.chains import ALL, AUTHORS, JITTER, SHARE, problem, summarise, warm
 from reproduce.shahbaba.datasets import STAND_IN, StandIn, chess, ctg, names, statlog
 from reproduce.shahbaba.printed import METHODS, MISPRINTS, N, sentence
 
@@ -31,6 +36,21 @@ CHAINS = {"paper": 3, "short": 2, "smoke": 1}  # of each method
 FRESH = {"paper": 1000, "short": 0, "smoke": 0}  # added to the seed, so that no claim is tested
 # at full length on chains that it could have been chosen on
 PER_GRADIENT = {"StatLog": 4.0, "CTG": 1.5, "Chess": 2.7}  # relative time
+
+
+def one_chain(data_name, method, eps, L, M, fraction, n, seed):
+    """Run one chain of n transitions from the posterior mode; return what the table needs."""
+    model, fit, split = problem(data_name, fraction)
+    rng = np.random.default_rng(seed)
+    if method == "HMC":
+        chain = hmc(fit.q_hat, model, eps, L, n, rng, jitter=JITTER)
+    elif method == "data":
+        chain = data_split_hmc(fit.q_hat, model, split, eps, L, M, n, rng, JITTER)
+    elif method == AUTHORS:
+        chain = fixed_flow_hmc(fit.q_hat, model, fit, eps, L, n, rng, JITTER, SHARE)
+    else:
+        chain = normal_split_hmc(fit.q_hat, model, fit, eps, L, n, rng, JITTER)
+    return summarise(chain, model, split, method, L, M)
 
 
 def run(experiment, cases):

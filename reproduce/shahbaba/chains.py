@@ -1,6 +1,6 @@
 """The Markov chains behind Tables 1 and 2 of Shahbaba, Lan, Johnson and Neal (2014).
 
-A replicate of either table is one chain of one method on one data set.
+A replicate of either table is one chain of one method on one data set; the tables' scripts run it.
 """
 
 import time
@@ -46,15 +46,13 @@ def transitions(method, q, stage, eps, L, M, n, rng, jitter=JITTER):
     return normal_split_hmc(q, model, fit, eps, L, n, rng, jitter)
 
 
-def one_chain(data_name, method, eps, L, M, fraction, n, seed):
-    """Run one chain of n transitions from the posterior mode; return what the tables need.
+def summarise(chain, model, split, method, L, M):
+    """Return what the tables need of a chain of a method.
 
     AP is that of all transitions; tau and tau_beta are of the log likelihood and of sum_j beta_j^2,
     by the paper's batch means and by Geyer's initial monotone sequence, each with a standard error.
     """
-    model, fit, split = stage = problem(data_name, fraction)
-    chain = transitions(method, fit.q_hat, stage, eps, L, M, n, np.random.default_rng(seed))
-    accepted = chain.accepted.astype(float)
+    n, accepted = chain.accepted.size, chain.accepted.astype(float)
     again = initial_sequence(accepted).tau if 0 < accepted.mean() < 1 else 1.0
     f = split.fraction
     result = {"AP": accepted.mean(), "AP_se": (accepted.var() * again / n) ** 0.5,
@@ -88,4 +86,6 @@ def warm():
     """Compile everything in this process, before others start."""
     one = dict(data_name="illustrative data of slope 5, seed 1", fraction=0.5)
     clock(**one, settings={method: (0.1, 2, 2) for method in ALL}, rounds=1, n=8)
-    one_chain(**one, method="HMC", eps=0.1, L=2, M=2, n=8, seed=0)
+    model, fit, split = stage = problem(**one)
+    chain = transitions("HMC", fit.q_hat, stage, 0.1, 2, 2, 8, np.random.default_rng(0))
+    summarise(chain, model, split, "HMC", 2, 2)
