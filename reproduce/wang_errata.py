@@ -14,8 +14,7 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Declared
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Declared, text_table
 from reproduce.harness.errata import number_rows, side_claims
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels, row_labels
 from reproduce.wang import identities

@@ -14,8 +14,7 @@ from reproduce.harness.start import Study, main
 import numpy as np
 
 from algorithms.zhang_sshmc import check_sshmc, sshmc
-from reproduce.harness.claims import Claim, Declared, Measured, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Declared, Measured, mean, text_table
 from reproduce.harness.errata import number_rows, side_claims
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, WIDTH, plt, row_labels

@@ -26,8 +26,7 @@ from models.funnel import VARIANCE, Funnel
 from models.interface import U, grad_U
 from models.jit import njit
 from models.soft_abs import SoftAbs
-from reproduce.harness.claims import Claim, brief, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, brief, mean, text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang.funnel import exact_draw
 from reproduce.zhang.printed import FUNNEL, HMC, SSHMC, quote

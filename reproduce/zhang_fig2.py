@@ -23,8 +23,7 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
-from reproduce.harness.claims import Claim, Measured, average, brief, log, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, average, brief, log, mean, text_table
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import datasets, volatility

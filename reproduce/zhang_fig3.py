@@ -22,8 +22,7 @@ from scipy.stats import gamma
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
-from reproduce.harness.claims import Claim, Measured, average, brief, log, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, average, brief, log, mean, text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import comparison, cox
 from reproduce.zhang.cox import EDGES, LINEAGE, OWN, WEIGHTS, problem, start

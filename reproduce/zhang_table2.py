@@ -18,8 +18,7 @@ import numpy as np
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
-from reproduce.harness.claims import Claim, Declared, brief, log
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Declared, brief, log, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_above, panels, row_labels
 from reproduce.zhang import comparison, logistic

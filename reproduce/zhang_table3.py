@@ -22,8 +22,7 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
-from reproduce.harness.claims import Claim, Declared, brief, log, mean, smallest
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Declared, brief, log, mean, smallest, text_table
 from reproduce.harness.style import COLOURS, legend_above, panels
 from reproduce.zhang import comparison, datasets, volatility
 from reproduce.zhang.comparison import log_error, pilot_chains, time_ratio

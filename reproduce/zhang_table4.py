@@ -21,8 +21,7 @@ import numpy as np
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
-from reproduce.harness.claims import Claim, Declared, Measured, Scan, brief, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Declared, Measured, Scan, brief, mean, text_table
 from reproduce.harness.style import COLOURS, WIDTH, legend_below, log_bar, plt, row_labels
 from reproduce.zhang import comparison, cox
 from reproduce.zhang.cox import DISTANCES, LINEAGE, LONGER, OWN, WEIGHTS, problem, start

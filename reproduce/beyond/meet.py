@@ -44,8 +44,7 @@ from reproduce.beyond.rivals.moments import (
     scale_log,
     worst,
 )
-from reproduce.harness.claims import Claim, Measured, brief, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, brief, mean, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import (
     COLOURS,

@@ -18,8 +18,7 @@ import math
 from functools import partial
 
 from reproduce.beyond.rivals.moments import ENOUGH, combine, log_efficiency
-from reproduce.harness.claims import Claim, Measured, brief
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, brief, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, log_bar, panels, plain_log, row_labels
 from reproduce.shahbaba import multinomial, simulated_classes

@@ -20,8 +20,7 @@ from functools import partial
 import numpy as np
 
 from reproduce.beyond.rivals.moments import ENOUGH, as_one, combine, distance, log_efficiency
-from reproduce.harness.claims import Claim, Measured, brief, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, brief, mean, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import (
     COLOURS,

@@ -15,8 +15,7 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, Scan, average, brief, log, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, Scan, average, brief, log, mean, text_table
 from reproduce.harness.style import legend_below, mark, panels, plain_log, plt, styles
 from reproduce.wang.chains import clock
 from reproduce.wang.eigen_exact import eigen_times

@@ -14,8 +14,7 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, average, brief, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, average, brief, mean, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, panels, row_labels
 from reproduce.wang.prediction import LEVELS, LIKELIHOOD, POSTERIOR, TRUTH, compared, heights

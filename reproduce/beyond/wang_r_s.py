@@ -17,8 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Scan, brief, log, mean, smallest
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Scan, brief, log, mean, smallest, text_table
 from reproduce.harness.style import legend_below, panels, plain_log, shades
 from reproduce.wang.chains import SLICES, WIDE, clock
 from reproduce.wang.long_chains import combine, cost, long_chain, share_of_hits, warm

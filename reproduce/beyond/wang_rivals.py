@@ -20,8 +20,7 @@ import numpy as np
 
 from reproduce.beyond.rivals.moments import scale_log
 from reproduce.beyond.rivals.nuts import library
-from reproduce.harness.claims import Claim, Measured, brief
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, brief, text_table
 from reproduce.harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
 from reproduce.wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.rivals import (

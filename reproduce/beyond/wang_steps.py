@@ -14,8 +14,7 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, Scan, brief, log
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, Scan, brief, log, text_table
 from reproduce.harness.style import legend_below, mark, panels, plain_log, styles
 from reproduce.wang.chains import NARROW, SLICES, WIDE, clock
 from reproduce.wang.long_chains import combine, cost, long_chain, warm

@@ -13,8 +13,7 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, Scan, brief, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, Scan, brief, mean, text_table
 from reproduce.harness.style import COLOURS, legend_below, mark, panels, plain_log, row_labels
 from reproduce.wang.chains import NARROW, SLICES, WIDE
 from reproduce.wang.long_chains import WINDOW, combine, long_chain, warm

@@ -25,8 +25,7 @@ from scipy.integrate import solve_ivp
 from algorithms.zhang_sshmc import abla_path
 from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import Funnel
-from reproduce.harness.claims import Claim, Measured, brief, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, brief, mean, text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import coupled_funnels as crossed
 from reproduce.zhang.comparison import cost

@@ -18,8 +18,7 @@ import numpy as np
 
 from reproduce.beyond.rivals.moments import ENOUGH, combine, distance, imprecision, worst
 from reproduce.beyond.rivals.nuts import library
-from reproduce.harness.claims import Claim, Measured, brief, log, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, brief, log, mean, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels
 from reproduce.zhang.datasets import german_credit, simulated_cox, volatility

@@ -23,8 +23,7 @@ import numpy as np
 from algorithms.generalised_leapfrog import rmhmc
 from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import VARIANCE, Funnel
-from reproduce.harness.claims import Claim, Declared, Measured, brief, log, mean
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Declared, Measured, brief, log, mean, text_table
 from reproduce.harness.style import COLOURS, panels, plain_log
 from reproduce.zhang.contracted import contract_soft_abs
 from reproduce.zhang.funnel import exact_draw
