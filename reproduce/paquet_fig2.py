@@ -23,8 +23,8 @@ from reproduce.harness.claims import Claim, Declared, Measured, brief, mean, tex
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from reproduce.paquet.digits import usps_3v5
+from reproduce.paquet.evidence import bridge_estimate
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
-from reproduce.paquet.rivals import bridge_estimate
 
 NAME, WHAT = "paquet_fig2", "evidence by AIS, HMC and RMHMC"
 MINUTES = {"paper": 90, "short": 1.2, "smoke": 0.2}

@@ -26,8 +26,8 @@ from reproduce.harness.claims import BUDGETS, Claim, Declared, Measured, text_ta
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mathematics, panels
 from reproduce.paquet.digits import digits_3v5, usps_3v5
+from reproduce.paquet.evidence import bridge_estimate
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
-from reproduce.paquet.rivals import bridge_estimate
 
 NAME, WHAT = "paquet_logz", "log evidence of 1 to 767 digits, the first 365 of them optical"
 MINUTES = {"paper": 18, "short": 2, "smoke": 0.2}
