@@ -1,58 +1,93 @@
-"""models/linking.py: long functions are compiled once, linked, and give the same numbers."""
+"""models/linking.py: long functions are compiled once, short ones in each that calls them.
 
+What is loaded from a cache and linked is tested in test_cache.py.
+"""
+
+import numba
 import numpy as np
+import pytest
 
-from models import linking
+from models import cache
 from models.jit import njit
+from models.linking import Library, known
 
 
 @njit
-def long_sum(x):
-    """Add up what branches make too long to be inlined."""
-    total = 0.0
-    for k in range(x.size):
-        if x[k] > 3.0:
-            total += np.sin(x[k]) ** 2 / (1.0 + np.exp(-x[k]))
-        elif x[k] > 2.0:
-            total += np.log1p(x[k] ** 2) * np.cos(x[k])
-        elif x[k] > 1.0:
-            total -= np.tanh(x[k]) / (2.0 + np.sin(x[k]))
-        else:
-            total += np.arctan2(x[k], 1.5) + np.sqrt(np.abs(x[k]))
-        for j in range(k % 3):
-            total += np.hypot(x[j], x[k]) - np.floor(x[j]) * np.ceil(x[k])
-    return total + x.copy().sum() + np.sort(x)[0] + x.reshape(1, -1).max()
+def long(x, n):
+    """Sort, multiply and add, and fill more lines than can be inlined."""
+    A = np.empty((n, n))
+    for j in range(n):
+        for k in range(n):
+            A[j, k] = np.exp(-j * k) + np.sin(x)
+    return np.sort((A @ A)[0])[0] + x
 
 
 @njit
-def short_sum(x):
-    """Add up what is inlined."""
-    return x[0] + x[1]
+def short(x):
+    """Add."""
+    return x + 1.0
 
 
 @njit
-def one_caller(x):
-    """Call the long function, and the short one."""
-    return 2.0 * long_sum(x) + short_sum(x)
+def caller(x):
+    """Call a long function and a short one."""
+    return long(x, 3) + short(x)
 
 
 @njit
-def another_caller(x):
-    """Call the long function too."""
-    return 3.0 * long_sum(x)
+def outer(x):
+    """Call what calls the long one, and is short itself."""
+    return 2.0 * caller(x)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled():
+    """Compile all of it here, whatever is in the cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "read", lambda file: None)
+        outer(2.0)
 
 
 def library(function):
-    return next(iter(function.overloads.values())).library
+    """Return the library of the one signature of a function."""
+    (result,) = function.overloads.values()
+    return result.library
 
 
-def test_callers_are_linked_with_the_one_machine_code_of_a_long_function():
-    x = np.linspace(0.1, 4.0, 40)
-    expected = long_sum.py_func(x)
-    assert one_caller(x) == 2.0 * expected + x[0] + x[1] and another_caller(x) == 3.0 * expected
-    long_sum(x)
-    (names,) = {each.names for each in library(one_caller).calls} & {
-        each.names for each in library(another_caller).calls} & {library(long_sum).names}
-    assert linking.known[names] is not None and names
-    assert all("short_sum" not in name for each in library(one_caller).calls
-               for name in each.names)
+def test_a_long_function_is_linked_and_a_short_one_copied():
+    at_2 = long.py_func(2.0, 3) + 3.0
+    assert caller(2.0) == pytest.approx(at_2, rel=1e-12)
+    assert outer(2.0) == 2.0 * caller(2.0)
+    inner, small, whole = map(library, (long, short, caller))
+    assert isinstance(whole, Library)
+    assert inner.names and inner in whole.calls and known[inner.names] is inner
+    assert not set(inner.names) & {*whole.symbols}  # it has no copy
+    assert not small.names and small not in whole.calls
+    assert inner in library(outer).calls
+
+
+def test_what_is_linked_comes_after_what_it_calls_itself():
+    order = [*library(caller).calls]
+    for k, each in enumerate(order):
+        assert {*each.calls} <= {*order[:k]}
+
+
+def test_a_library_that_is_loaded_twice_is_there_once():
+    inner = library(long)
+    state = inner.serialize_using_object_code()
+    assert Library._unserialize(inner.codegen, state) is inner
+
+
+def test_a_cache_of_numba_does_not_write_what_is_linked():
+
+    @numba.njit
+    def other(x):
+        return long(x, 3)
+
+    assert other(2.0) + 3.0 == pytest.approx(caller(2.0), rel=1e-12)
+    assert library(other).has_dynamic_globals and not library(short).has_dynamic_globals
+
+
+def test_nothing_is_compiled_as_an_entry_for_c():
+    assert not [name for name in (*library(caller).symbols, *library(long).symbols)
+                if name.startswith("cfunc.")]
