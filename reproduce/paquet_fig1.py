@@ -54,7 +54,7 @@ BLOCK = {"paper": 2000, "short": 200, "smoke": 5}  # transitions in each block
 
 
 def transitions(method, model, l_max, eps, seed, n):
-    """One transition from each of n exact draws: (n, 8), a column for each of COLUMNS."""
+    """Make one transition from each of n exact draws; return (n, 8), with COLUMNS."""
     rng = np.random.default_rng(seed)
     starts = mixture_draw(model, n, rng)
     rows = np.empty((n, len(COLUMNS)))
@@ -74,14 +74,14 @@ def transitions(method, model, l_max, eps, seed, n):
 
 
 def mixture(spread):
-    """The mixture with its means pulled apart by the factor `spread`."""
+    """Return the mixture with its means pulled apart by the factor `spread`."""
     covariances = [[[a * a, r * a * b], [r * a * b, b * b]]
                    for (a, b), r in zip(DEVIATIONS, CORRELATIONS, strict=True)]
     return gaussian_mixture(WEIGHTS, spread * MEANS, covariances)
 
 
 def tune(method, spread, l_max, seed, n):
-    """The eps of GRID that moves furthest, in each measure, among those accepted often enough."""
+    """Return the eps of GRID that moves furthest, by each measure, if accepted often enough."""
     model = mixture(spread)
     means = np.array([transitions(method, model, l_max, eps, seed, n).mean(0) for eps in GRID])
     often = means[:, COLUMNS.index("accepted")] >= ACCEPTANCE
@@ -90,7 +90,7 @@ def tune(method, spread, l_max, seed, n):
 
 
 def measure(method, spread, l_max, eps, seed, n):
-    """Means over each of BLOCKS blocks of n transitions, (BLOCKS, 8)."""
+    """Return the means over each of BLOCKS blocks of n transitions, (BLOCKS, 8)."""
     rows = transitions(method, mixture(spread), l_max, eps, seed, n * BLOCKS)
     return {"blocks": rows.reshape(BLOCKS, n, -1).mean(1)}
 
@@ -112,11 +112,24 @@ class Moves(NamedTuple):
         return mean(self.blocks[:, COLUMNS.index(column)])
 
 
-def run(experiment, cases):
-    """Return {(method, spread, l_max, measure): Moves} and the "paths" of the left panel.
+class Path(NamedTuple):
+    """A trajectory from START."""
 
-    The step sizes are chosen in a pilot run, then each case is measured with other draws.  HMC and
-    RMHMC have the same seed, hence the same starts and normals.
+    x: np.ndarray  # (L_MAX + 1, 2)
+    H: np.ndarray  # (L_MAX + 1,) energies
+
+
+class Result(NamedTuple):
+    """What the two panels show."""
+
+    paths: dict  # method -> Path
+    moves: dict  # (method, spread, l_max, measure) -> Moves
+
+
+def run(experiment, cases):
+    """Return the Result: step sizes are chosen in a pilot run, and measured with other draws.
+
+    HMC and RMHMC have the same seed, hence the same starts and normals.
     """
     seed, budget = experiment.seed, experiment.budget
     todo = [dict(method=method, spread=spread, l_max=l_max)
@@ -128,14 +141,14 @@ def run(experiment, cases):
     tasks = [case | dict(seed=[seed, 1], n=BLOCK[budget], eps=eps[name], cost=c)
              for case, eps, c in zip(todo, chosen, cost, strict=True) for name in MEASURES]
     done = experiment.replicates(measure, tasks, "cases", warm=warm)
-    result = {(task["method"], task["spread"], task["l_max"], MEASURES[i % 2]):
-              Moves(task["eps"], np.array(done[i]["blocks"])) for i, task in enumerate(tasks)}
-    eps = {method: result[method, *PAPER, "local"].eps for method in METHODS}
-    return result | {"paths": paths(eps, np.random.default_rng(seed).standard_normal(2))}
+    moves = {(task["method"], task["spread"], task["l_max"], MEASURES[i % 2]):
+             Moves(task["eps"], np.array(done[i]["blocks"])) for i, task in enumerate(tasks)}
+    eps = {method: moves[method, *PAPER, "local"].eps for method in METHODS}
+    return Result(paths(eps, np.random.default_rng(seed).standard_normal(2)), moves)
 
 
 def paths(eps, z):
-    """Both trajectories from START: {method: ((l_max + 1, d) positions, (l_max + 1,) energies)}."""
+    """Follow both trajectories of the left panel, with the same normals z: {method: Path}."""
     model = mixture(1)
     L = metric_factor(START, model)
     x, p = START, L @ z
@@ -144,13 +157,13 @@ def paths(eps, z):
         end = generalised_leapfrog(x, p, model, 1, eps["RMHMC"])
         x, p = end.x, end.p
         rmhmc.append((x, end.H))
-    return {"HMC": trajectory(START, z, model, eps["HMC"], L_MAX),
-            "RMHMC": tuple(map(np.array, zip(*rmhmc, strict=True)))}
+    return {"HMC": Path(*trajectory(START, z, model, eps["HMC"], L_MAX)),
+            "RMHMC": Path(*map(np.array, zip(*rmhmc, strict=True)))}
 
 
 def ratio(r, case, name):
-    """The mean of a measure for RMHMC over that for HMC, whose blocks have the same starts."""
-    a, b = [r[method, *case, name].blocks[:, MEASURES.index(name)] for method in ("RMHMC", "HMC")]
+    """Return the mean of a measure of RMHMC over that of HMC, whose blocks have the same starts."""
+    b, a = [r.moves[method, *case, name].blocks[:, MEASURES.index(name)] for method in METHODS]
     value = a.mean() / b.mean()
     return Measured(value, mean(a - value * b).se / b.mean())
 
@@ -179,23 +192,21 @@ def table(r):
     rows = []
     for case in sorted(CASES):
         jumps = [ratio(r, case, name) for name in MEASURES]
-        hmc, rmhmc = [r[method, *case, "local"] for method in METHODS]
+        hmc, rmhmc = [r.moves[method, *case, "local"] for method in METHODS]
         rows.append([*case, *[f"{m.value:.2f} +- {m.se:.2f}" for m in jumps],
                      hmc.eps, hmc.mean("accepted").value, rmhmc.eps, rmhmc.mean("accepted").value,
-                     *[100 * rmhmc.mean(f"not {what}").value for what in ("converged",
-                                                                          "reversible")],
+                     *[100 * rmhmc.mean(c).value for c in ("not converged", "not reversible")],
                      rmhmc.mean("metrics").value / case[1] / 2])
     header = ["spread", "l_max", "local", "Euclidean", "eps HMC", "accept", "eps RMHMC", "accept",
               "% n.c.", "% n.r.", "metrics"]
-    left = [[method, *[brief(r[method, *PAPER, "local"].mean(c)) for c in ("|energy error|",
-                                                                         "return error")],
-             f"{energies[-1] - energies[0]:.4f}"] for method, (_, energies) in r["paths"].items()]
+    left = [[method, *[brief(r.moves[method, *PAPER, "local"].mean(c)) for c in (
+        "|energy error|", "return error")], f"{H[-1] - H[0]:.4f}"]
+            for method, (_, H) in r.paths.items()]
     return ("Squared jump of RMHMC / HMC, both at the eps (of each method and measure) that moves"
             " furthest\nwith acceptance of 0.9 or more; then eps and acceptance for the local"
             " metric, % of RMHMC's\ntrajectories rejected as not converged and not reversible,"
-            f" metrics per leapfrog step.\n\n{text_table(rows, header)}\n\n"
-            "Trajectories as in the left panel; errors of those that are accepted, and of the one"
-            " that is shown:\n\n"
+            f" metrics per leapfrog step.\n\n{text_table(rows, header)}\n\nTrajectories as in the"
+            " left panel; errors of those that are accepted, and of the one that is shown:\n\n"
             + text_table(left, ["", "|energy error|", "return error", "energy error, shown"]))
 
 
@@ -206,11 +217,11 @@ def figure(r):
     u, v = np.meshgrid(np.linspace(-8.5, 8.5, 201), np.linspace(-5.8, 6.4, 161))
     log_density = -np.array([U(q, model) for q in np.stack([u, v], -1).reshape(-1, 2)])
     levels = log_density.max() - np.array([6.0, 4.5, 3.0, 2.0, 1.0, 0.3])
-    left.contour(u, v, log_density.reshape(u.shape), levels, colors="0.75", linewidths=0.8,
-                 linestyles="solid")
-    for (method, (path, _)), colour in zip(r["paths"].items(), COLOURS, strict=False):
+    left.contour(u, v, log_density.reshape(u.shape), levels, colors="0.75", linestyles="solid",
+                 linewidths=0.8)
+    for (method, (path, _)), colour in zip(r.paths.items(), COLOURS, strict=False):
         left.plot(*path.T, ".-", color=colour, ms=6, label=rf"{method},"
-                  rf" $\varepsilon$ = {r[method, *PAPER, 'local'].eps:.2f} (circle: its end)")
+                  rf" $\varepsilon$ = {r.moves[method, *PAPER, 'local'].eps:.2f} (circle: its end)")
         left.plot(*path[-1], "o", color=colour, ms=9, mec="k")
     left.plot(*START, "kx", ms=10, mew=2.5, zorder=5, label="start")
     left.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$", title=f"{L_MAX} leapfrog steps")

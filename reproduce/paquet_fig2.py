@@ -1,7 +1,9 @@
 """Paquet and Fraccaro (2016), Figure 2: estimates of log Z against computation time.
 
 Annealed importance sampling (AIS) of the evidence of Gaussian-process classification, threes
-against fives of USPS, with HMC or RMHMC as its transition, from EP's q or from the prior.
+against fives of USPS, with HMC or RMHMC as its transition, from EP's q or from the prior.  As in
+Section 5 the covariance has log l = 4.85 and log sigma = 5.1, RMHMC has eps = 0.1, l_max = 10 and
+f_max = 5, and HMC eps = 0.02 and l_max = 200 (paquet/problem.py, which other scripts share).
 
 Run     python reproduce/paquet_fig2.py [--budget smoke|short|paper]
         Short takes fewer temperatures and runs; smoke also fewer cases.
@@ -21,41 +23,33 @@ from reproduce.harness.claims import Claim, Declared, Measured, brief, mean, tex
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from reproduce.paquet.digits import usps_3v5
+from reproduce.paquet.evidence import bridge_estimate
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
-from reproduce.paquet.rivals import bridge_estimate
 
 NAME, WHAT = "paquet_fig2", "evidence by AIS, HMC and RMHMC"
 MINUTES = {"paper": 90, "short": 1.2, "smoke": 0.2}
 
 # The paper's settings (caption of Figure 2): for each panel its method and its temperatures
 METHODS = {"a": "AISq-RMHMC", "b": "AISq-RMHMC", "c": "AISq-RMHMC", "d": "AIS-RMHMC",
-           "e": "AISq-RMHMC", "f": "AIS-RMHMC", "g": "AISq-HMC",
-           "-": "AIS-HMC"}  # in the text only, which says why it is not in the figure
+           "e": "AISq-RMHMC", "f": "AIS-RMHMC", "g": "AISq-HMC", "-": "AIS-HMC"}  # "-": text only
 B = {"a": 12, "b": 120, "c": 240, "d": 1200, "e": 540, "f": 2000, "g": 400, "-": 400}
 
 # Our settings
-TEMPERATURES = {
-    "paper": B,
-    "short": {p: max(b // 20, 4) for p, b in B.items()},
-    "smoke": {"a": 2, "b": 4, "c": 6, "d": 10, "e": 8, "f": 16, "g": 4, "-": 4},
-}
-RUNS = {
-    "paper": {"a": 100, "b": 30, "c": 20, "d": 10, "e": 10, "f": 10, "g": 30, "-": 10},
-    "short": {"a": 10, "b": 3, "c": 2, "d": 2, "e": 2, "f": 2, "g": 3, "-": 2},  # a tenth, or 2
-    "smoke": dict.fromkeys(METHODS, 2),
-}
+TEMPERATURES = {"paper": B, "short": {p: max(b // 20, 4) for p, b in B.items()},
+                "smoke": {"a": 2, "b": 4, "c": 6, "d": 10, "e": 8, "f": 16, "g": 4, "-": 4}}
+RUNS = {"paper": {"a": 100, "b": 30, "c": 20, "d": 10, "e": 10, "f": 10, "g": 30, "-": 10},
+        "short": {"a": 10, "b": 3, "c": 2, "d": 2, "e": 2, "f": 2, "g": 3, "-": 2},  # a tenth, or 2
+        "smoke": dict.fromkeys(METHODS, 2)}
 BETA_MIN = {"AISq": 1e-3, "AIS": 1e-7}  # the first temperature above 0, from q and from the prior
 CASES = {"paper": None, "short": None, "smoke": 60}  # None is all
-COST = {"RMHMC": 1.0, "HMC": 0.1}  # of a transition, for the progress bar
-TIMED = (5, 8)  # runs of each method for its time, and their temperatures
+TIMED = {"runs": 5, "B": 8}  # runs of each method for its time, and their temperatures
 BAND = 10.0  # nats: our figure reaches so far below the corrected value
-
 FROM_Q = [p for p, method in METHODS.items() if method.startswith("AISq")]
 LABELS = {p: f"({p}{'*' * (p in FROM_Q)})" for p in METHODS}  # starred as in the caption
 
 
 def one_run(data_name, cases, method, B, beta_min, seed):
-    """One run of AIS: one point of the figure."""
+    """Make one run of AIS; return what is stored of it: one point of the figure."""
     start, kernel = method.split("-")
     model = anneal(data_name, cases, start == "AISq")
     result = ais(model, geometric_ladder(B, beta_min), KERNELS[kernel], 1,
@@ -66,7 +60,7 @@ def one_run(data_name, cases, method, B, beta_min, seed):
 
 
 def clock(data_name, cases, runs, B):
-    """CPU seconds per temperature of each method, in so many runs of each, in turn."""
+    """Return the CPU seconds per temperature of each method, in so many runs of each, in turn."""
     seconds = {method: [] for method in METHODS.values()}
     for k in range(runs + 1):  # the first time is also that of EP and of what has to be loaded
         for method in seconds:
@@ -80,27 +74,6 @@ def warm():
     """Compile everything in this process, before others start."""
     for method in METHODS.values():
         one_run("optical digits 3 vs 5", 10, method, 1, 1.0, 0)
-
-
-def run(experiment, cases):
-    """Return {panel: Runs}, the values of the figure's lines, and log Z by bridge sampling."""
-    n, ladder = CASES[experiment.budget], TEMPERATURES[experiment.budget]
-    runs = RUNS[experiment.budget]
-    tasks = [dict(data_name=cases.name, cases=n, method=method, B=ladder[p],
-                  beta_min=BETA_MIN[method.split("-")[0]], seed=[experiment.seed, index, k],
-                  cost=ladder[p] * COST[method.split("-")[1]])
-             for index, (p, method) in enumerate(METHODS.items()) for k in range(runs[p])]
-    done = iter(experiment.replicates(
-        one_run, tasks, "runs", lambda found: "acceptance rate "
-        f"{np.mean([r['accepted'] for r in found]):.2f}", warm))
-    (times,) = experiment.replicates(clock, [dict(data_name=cases.name, cases=n, runs=TIMED[0],
-                                                  B=TIMED[1])], "timings")
-    result = {p: put_together(ladder[p], [next(done) for _ in range(runs[p])],
-                              mean(times["seconds"][method])) for p, method in METHODS.items()}
-    _, y, q = problem(cases.name, n)
-    return result | {"data": cases.name, "N": y.size, "EP": q.log_Z,
-                     "corrected": q.log_Z + second_order(q, y),
-                     "bridge": bridge_estimate(experiment, cases.name, y.size)}
 
 
 class Runs(NamedTuple):
@@ -117,89 +90,115 @@ class Runs(NamedTuple):
     seconds: Measured  # of one run
 
 
+class Evidence(NamedTuple):
+    """What is known of log Z of a data set."""
+
+    data: str
+    N: int
+    EP: float
+    corrected: float  # EP's, to the second order
+    bridge: Measured  # by bridge sampling
+    runs: dict  # panel -> Runs
+
+
 def put_together(B, runs, per_temperature):
-    """Combine the runs of a panel."""
+    """Combine the runs of a panel into Runs."""
     column = {key: np.array([run[key] for run in runs]) for key in runs[0]}
-    log_w = column["log_weight"]
-    log_Z, se, effective = combine(log_w)
+    log_Z, se, effective = combine(log_w := column["log_weight"])
     return Runs(B, log_w, Measured(log_Z, se), mean(log_w), effective, mean(column["accepted"]),
                 column["energy_error"].mean(), int(column["divergences"].sum()),
                 per_temperature * B)
 
 
+def run(experiment, cases):
+    """Return the Evidence."""
+    n, ladder, runs = (each[experiment.budget] for each in (CASES, TEMPERATURES, RUNS))
+    data = {"data_name": cases.name, "cases": n}
+    tasks = [data | dict(method=method, B=ladder[p], beta_min=BETA_MIN[method.split("-")[0]],
+                         seed=[experiment.seed, index, k],
+                         cost=ladder[p] * (1.0 if "RMHMC" in method else 0.1))
+             for index, (p, method) in enumerate(METHODS.items()) for k in range(runs[p])]
+    done = iter(experiment.replicates(one_run, tasks, "runs", lambda found: (
+        f"acceptance rate {np.mean([r['accepted'] for r in found]):.2f}"), warm))
+    (times,) = experiment.replicates(clock, [data | TIMED], "timings")
+    found = {p: put_together(ladder[p], [next(done) for _ in range(runs[p])],
+                             mean(times["seconds"][method])) for p, method in METHODS.items()}
+    _, y, q = problem(cases.name, n)
+    return Evidence(cases.name, y.size, q.log_Z, q.log_Z + second_order(q, y),
+                    bridge_estimate(experiment, cases.name, y.size), found)
+
+
 LEFT_TO_RIGHT = ("the caption's order from left to right, of a time-based comparison: if the axis"
                  " is time.  We have the text of the paper, and have not seen the figure")
-COUNTED, SEEN = "2026-11-20T23:40", "2026-11-21T01:02"  # the operations, and the first times
+AXIS = ("2026-11-20T23:40", "2026-11-21T01:02",  # operations counted, and the first times seen
+        "Figure 2: the axis is not time")
 
 
 def improvement(r):
-    """How much nearer to the bridge the correction brings EP; the truth may lie between the two."""
-    truth, se = r["bridge"]
-    return Measured(abs(r["EP"] - truth) - abs(r["corrected"] - truth), 2 * se)
+    """Return how much nearer to the bridge the correction brings EP; the truth may lie between."""
+    truth, se = r.bridge
+    return Measured(abs(r.EP - truth) - abs(r.corrected - truth), 2 * se)
 
 
 def in_errors(r, p):
-    """The error of all runs of a panel against the bridge, over the standard error of both."""
-    error = r[p].log_Z - r["bridge"]
+    """Return the error of a panel's runs against the bridge, over the standard error of both."""
+    error = r.runs[p].log_Z - r.bridge
     return error.value / error.se
 
 
 LONGER = ("short", "paper")
 CLAIMS = [
     Claim("(-) highest run - lowest run of (a) to (g)", "outside the figure",
-          lambda r: r["-"].log_weights.max() - min(r[p].log_weights.min() for p in METHODS
-                                                   if p != "-"), -np.inf, 0.0,
+          lambda r: r.runs["-"].log_weights.max() - min(
+              a.log_weights.min() for p, a in r.runs.items() if p != "-"), -np.inf, 0.0,
           'Section 5: the simplest AIS-HMC "didn\'t obtain estimates inside the bounds of Figure'
           ' 2", which have the others inside', "printed sentence", budgets=LONGER),
-    Claim("EP - bridge", '"remarkably accurate"', lambda r: r["EP"] - r["bridge"], -1.0, 1.0,
+    Claim("EP - bridge", '"remarkably accurate"', lambda r: r.EP - r.bridge, -1.0, 1.0,
           "words only; a Bayes factor of less than e is worth no more than a bare mention (Kass and"
           " Raftery 1995)", "printed sentence", budgets=LONGER),
     Claim("|EP - bridge| - |corrected EP - bridge|", '"a second order correction to the EP'
           ' solution"', improvement, 0.0, np.inf, "a correction brings it nearer to the truth",
           "order", budgets=LONGER),
     Claim("(c) mean log weight - (d) mean log weight", "q aids AIS",
-          lambda r: r["c"].mean - r["d"].mean, 0.0, np.inf,
+          lambda r: r.runs["c"].mean - r.runs["d"].mean, 0.0, np.inf,
           'Section 5 and the caption: AIS is "aided" by q, here with a fifth of the temperatures',
           "order", budgets=LONGER),
-    Claim("(g) acceptance rate", '"carefully tuned"', lambda r: r["g"].accepted, 0.6, 0.9,
+    Claim("(g) acceptance rate", '"carefully tuned"', lambda r: r.runs["g"].accepted, 0.6, 0.9,
           'Section 2.1: the optimum is "around 0.65"; from 0.6 to 0.9 the cost of an effective draw'
           " is near its least (Betancourt, Byrne and Girolami 2014)", "printed sentence",
           budgets=LONGER, printed=0.65),
     Claim("(d) seconds / (e) seconds", "(d) left of (e)",
-          lambda r: r["d"].seconds / r["e"].seconds, 0.0, 1.0, LEFT_TO_RIGHT, "order",
+          lambda r: r.runs["d"].seconds / r.runs["e"].seconds, 0.0, 1.0, LEFT_TO_RIGHT, "order",
           Declared("the mirror does 35 N^3 / 3 per leapfrog step from the prior and 70 from q, so"
                    " the printed (d) / (e) is 1200 x 35 / (540 x 70) = 1.1; the fast twin does 6"
-                   " for either, so ours is 1200 / 540 = 2.2", COUNTED, SEEN,
-                   "Figure 2: the axis is not time"), ("paper",)),
+                   " for either, so ours is 1200 / 540 = 2.2", *AXIS), ("paper",)),
     Claim("(g) seconds / (f) seconds", "(g) right of (f)",
-          lambda r: r["g"].seconds / r["f"].seconds, 1.0, np.inf, LEFT_TO_RIGHT, "order",
+          lambda r: r.runs["g"].seconds / r.runs["f"].seconds, 1.0, np.inf, LEFT_TO_RIGHT, "order",
           Declared("(g) is 400 x 200 steps of 4 N^2 operations, (f) 2000 x 10 steps of 2 N^3: a"
                    " ratio of 8 / N, 0.01; at the printed 12 N^3 it is smaller still.  A time that"
                    " puts (g) last must be that of an implementation, not of the algorithm",
-                   COUNTED, SEEN, "Figure 2: the axis is not time"), ("paper",)),
+                   *AXIS), ("paper",)),
     *[Claim(f"({p}) error / s.e., against the bridge", "ours", lambda r, p=p: in_errors(r, p), 0.0,
             0.0, "AIS is unbiased: standard errors of one normal number.  Of (d) and (f), from the"
             " prior, too few runs count for theirs to be known", "ours", budgets=LONGER, theirs=1.0)
       for p in FROM_Q],
-    Claim("divergences, all runs", "ours", lambda r: sum(r[p].divergences for p in METHODS), 0.0,
-          0.0, "no trajectory leaves the finite numbers", "ours"),
+    Claim("divergences, all runs", "ours", lambda r: sum(a.divergences for a in r.runs.values()),
+          0.0, 0.0, "no trajectory leaves the finite numbers", "ours"),
 ]
 
 
 def table(r):
     """Lay out the panels."""
-    rows = [[LABELS[p], method, r[p].B, r[p].log_weights.size,
-             f"{r[p].log_Z.value:.2f}", f"{r[p].log_Z.se:.2f}", f"{r[p].effective:.1f}",
-             f"{r[p].mean.value:.2f}", f"{r[p].log_weights.std(ddof=1):.2f}",
-             f"{r[p].accepted.value:.3f}",
-             f"{r[p].energy_error:.3f}" if r[p].energy_error < 1e3 else f"{r[p].energy_error:.0e}",
-             r[p].divergences,
-             f"{r[p].seconds.value:.1f}"] for p, method in METHODS.items()]
+    rows = [[LABELS[p], METHODS[p], a.B, a.log_weights.size, f"{a.log_Z.value:.2f}",
+             f"{a.log_Z.se:.2f}", f"{a.effective:.1f}", f"{a.mean.value:.2f}",
+             f"{a.log_weights.std(ddof=1):.2f}", f"{a.accepted.value:.3f}",
+             f"{a.energy_error:.3f}" if a.energy_error < 1e3 else f"{a.energy_error:.0e}",
+             a.divergences, f"{a.seconds.value:.1f}"] for p, a in r.runs.items()]
     header = ["", "method", "B", "runs", "log Z", "s.e.", "eff.", "mean", "s.d.", "accept",
               "|dH|", "div.", "CPU s"]
-    still = ", ".join(LABELS[p] for p in METHODS if r[p].accepted.value < 0.01)
-    return (f"N = {r['N']}; EP {r['EP']:.3f}, corrected {r['corrected']:.3f}, bridge sampling"
-            f" {brief(r['bridge'])}; an estimate is one run:\nits log weight has the mean and s.d."
+    still = ", ".join(LABELS[p] for p, a in r.runs.items() if a.accepted.value < 0.01)
+    return (f"N = {r.N}; EP {r.EP:.3f}, corrected {r.corrected:.3f}, bridge sampling"
+            f" {brief(r.bridge)}; an estimate is one run:\nits log weight has the mean and s.d."
             " below; log Z with its standard error combines all runs of a panel;\nCPU seconds are"
             f" those of one run, by B times the time of a temperature\n\n{text_table(rows, header)}"
             + f"\n\n{still}: hardly a move is accepted, the paper's steps are too long for these"
@@ -209,17 +208,16 @@ def table(r):
 def figure(r):
     """Draw the paper's panels from left to right, and the same estimates against time."""
     fig, (left, right) = panels(1, 2, 4.4, sharey=True, width_ratios=[1.5, 1])
-    runs = np.concatenate([r[p].log_weights for p in METHODS])
-    near = runs[runs >= r["corrected"] - BAND]
-    bottom, top = min([*near, r["EP"] - 1]) - 1.6, max([*near, r["EP"]]) + 1.2
+    near = [w for a in r.runs.values() for w in a.log_weights if w >= r.corrected - BAND]
+    bottom, top = min([*near, r.EP - 1]) - 1.6, max([*near, r.EP]) + 1.2
     for ax in (left, right):
-        ax.axhline(r["EP"], color="k", ls=":", lw=1, label="EP")
-        ax.axhline(r["corrected"], color="k", lw=1, label="EP, second-order correction")
+        ax.axhline(r.EP, color="k", ls=":", lw=1, label="EP")
+        ax.axhline(r.corrected, color="k", lw=1, label="EP, second-order correction")
         ax.set_ylim(bottom, top)
     colours = dict(zip(dict.fromkeys(METHODS.values()), COLOURS, strict=False))
     for k, (p, method) in enumerate(METHODS.items()):
-        values, colour, seconds = r[p].log_weights, colours[method], r[p].seconds.value
-        inside = values >= r["corrected"] - BAND
+        values, colour, seconds = r.runs[p].log_weights, colours[method], r.runs[p].seconds.value
+        inside = values >= r.corrected - BAND
         below = np.count_nonzero(~inside)
         spread = np.linspace(-0.18, 0.18, values.size)[inside]
         left.plot(k + spread, values[inside], ".", color=colour, ms=4, alpha=0.6)
@@ -230,24 +228,21 @@ def figure(r):
             right.annotate(LABELS[p], (seconds, values.max()), (0, 6), ha="center",
                            textcoords="offset points")
         if below:
-            for ax, x, note in ((left, k, f"{below} of {values.size}\nbelow,\nmean"
-                                 f"\n{values.mean():.0f}"), (right, seconds, LABELS[p])):
+            words = f"{below} of {values.size}\nbelow,\nmean\n{values.mean():.0f}"
+            for ax, x, note in ((left, k, words), (right, seconds, LABELS[p])):
                 ax.plot(x, bottom + 0.02 * (top - bottom), "v", color=colour, ms=6, clip_on=False)
                 ax.annotate(mathematics(note), (x, bottom + 0.05 * (top - bottom)), ha="center")
-    left.set_xticks(range(len(METHODS)), [
-        "\n".join([LABELS[p], *method.split("-"), str(r[p].B)])
-        for p, method in METHODS.items()])
+    left.set_xticks(range(len(METHODS)), ["\n".join([
+        LABELS[p], *method.split("-"), str(r.runs[p].B)]) for p, method in METHODS.items()])
     left.set(ylabel=r"estimate of $\log Z$, one run", title="the paper's panels, left to right",
              xlim=(-0.6, len(METHODS) - 0.4), xlabel="last line: B, the number of temperatures")
     right.set(xscale="log", xlabel="computation time of one run (CPU seconds)",
-              title="the same, against time")
-    right.margins(x=0.12)
+              title="the same, against time", xmargin=0.12)
     plain_log(right.xaxis)
-    legend_below(fig, right, handles=[
-        *(mark(m, c, ".") for m, c in colours.items()),
-        mark("below the figure", "0.4", "v")], ncols=4)
-    fig.suptitle(f"Gaussian-process classification, {r['data']}, N = {r['N']},"
-                 rf" $\log\ell$ = {LOG_LENGTH}, $\log\sigma$ = {LOG_AMPLITUDE};"
+    legend_below(fig, right, handles=[*(mark(m, c, ".") for m, c in colours.items()),
+                                      mark("below the figure", "0.4", "v")], ncols=4)
+    fig.suptitle(f"Gaussian-process classification, {r.data}, N = {r.N}, "
+                 rf"$\log\ell$ = {LOG_LENGTH}, $\log\sigma$ = {LOG_AMPLITUDE};"
                  " * from EP's q, otherwise from the prior")
     return fig
 

@@ -159,7 +159,8 @@ def test_trajectories_shown_are_those_of_the_samplers():
 def test_a_ratio_of_blocks_with_the_same_starts_by_hand():
     blocks = {"RMHMC": np.zeros((3, 8)), "HMC": np.zeros((3, 8))}
     blocks["RMHMC"][:, EUCLIDEAN], blocks["HMC"][:, EUCLIDEAN] = [2, 5, 8], [1, 3, 2]
-    r = {(method, 1.0, 5, "Euclidean"): script.Moves(0.1, b) for method, b in blocks.items()}
+    r = script.Result({}, {(method, 1.0, 5, "Euclidean"): script.Moves(0.1, b)
+                           for method, b in blocks.items()})
     # 5 / 2; residuals 2 - 2.5, 5 - 7.5, 8 - 5: variance 7.75, over 3 blocks and the mean 2
     assert script.ratio(r, (1.0, 5), "Euclidean") == pytest.approx(
         (2.5, (7.75 / 3) ** 0.5 / 2), rel=1e-14)
@@ -186,17 +187,17 @@ def test_every_case_gets_its_own_step_and_its_own_blocks():
     result = script.run(experiment, "a mixture")
     cases = [(0.4, 10), (0.6, 10), (0.8, 10), (1.0, 10), (1.5, 10), (2.0, 10), (1.0, 3), (1.0, 5),
              (1.0, 20)]
-    assert len(result) == 1 + 2 * 9 * 2
+    assert len(result.moves) == 2 * 9 * 2
     for spread, l_max in cases:
         for method, shift in (("HMC", 0), ("RMHMC", 1)):
             for name, eps in (("local", 0.1 + spread / 100), ("Euclidean", 0.2 + l_max / 100)):
-                found = result[method, spread, l_max, name]
+                found = result.moves[method, spread, l_max, name]
                 assert found.eps == eps
                 assert (found.blocks == eps + shift).all()
     assert {tuple(t["seed"]) for t in experiment.tasks["tune"]} == {(3, 0)}
     assert {tuple(t["seed"]) for t in experiment.tasks["measure"]} == {(3, 1)}
     z = np.random.default_rng(3).standard_normal(2)
-    first = result["paths"]["HMC"][0][1]
+    first = result.paths["HMC"].x[1]
     model = script.mixture(1.0)
     np.testing.assert_allclose(  # rounding
         first, script.START + 0.11 * (z - 0.11 / 2 * grad_U(script.START, model)), rtol=1e-14)
@@ -234,7 +235,12 @@ def made_up(short=(), **jumps):
                 Euclidean=dict(short).get((spread, l_max), jumps["Euclidean"])
                 if name == "Euclidean" else 0.1,
                 accepted=jumps["accepted"] if name == "local" else 0.1)
-    return result
+    return script.Result({}, result)
+
+
+def made_up_paths():
+    return {method: script.Path(np.arange(22.0).reshape(11, 2) / 9 + k, [5.0, 4.5])
+            for k, method in enumerate(script.METHODS)}
 
 
 def test_all_claims_agree_where_the_paper_is_right():
@@ -251,7 +257,8 @@ def test_one_quantity_moves_one_claim(move, wanted, found):
 
 
 def test_the_table_shows_what_was_measured():
-    result = made_up() | {"paths": {"HMC": ([], [5.0, 4.5]), "RMHMC": ([], [5.0, 5.25])}}
+    result = made_up()._replace(paths={"HMC": script.Path([], [5.0, 4.5]),
+                                       "RMHMC": script.Path([], [5.0, 5.25])})
     line = [line.split() for line in script.table(result).splitlines()
             if line.split()[:2] == ["1", "10"]]
     # ratios, then eps and acceptance of both, then percentages, then metrics a step of 2 x 10
@@ -276,12 +283,11 @@ def test_errors_are_those_of_20_blocks():
 
 
 def test_each_line_of_the_figure_is_in_its_place():
-    paths = {method: (np.arange(22.0).reshape(11, 2) / 9 + k, [5.0, 4.5])
-             for k, method in enumerate(script.METHODS)}
-    result = made_up() | {"paths": paths}
+    paths = made_up_paths()
+    result = made_up()._replace(paths=paths)
     left, right = script.figure(result).axes
     drawn = [line.get_xydata() for line in left.lines]
-    wanted = [points for path, _ in paths.values() for points in (path, path[-1:])]
+    wanted = [points for path in paths.values() for points in (path.x, path.x[-1:])]
     for line, points in zip(drawn, [*wanted, script.START[None]], strict=True):
         np.testing.assert_array_equal(line, points)
     assert [line.get_label().split(",")[0] for line in left.lines[:4:2]] == ["HMC", "RMHMC"]
@@ -308,12 +314,10 @@ def test_each_line_of_the_figure_is_in_its_place():
 
 
 def test_the_figure_says_what_it_shows():
-    paths = {method: (np.arange(22.0).reshape(11, 2) / 9 + k, [5.0, 4.5])
-             for k, method in enumerate(script.METHODS)}
-    result, eps = made_up() | {"paths": paths}, {"HMC": 0.11, "RMHMC": 0.23}
+    result, eps = made_up()._replace(paths=made_up_paths()), {"HMC": 0.11, "RMHMC": 0.23}
     for method in script.METHODS:  # the left panel has the steps that go far in the metric
         key = method, 1.0, 10, "local"
-        result[key] = result[key]._replace(eps=eps[method])
+        result.moves[key] = result.moves[key]._replace(eps=eps[method])
     fig = script.figure(result)
     left, right = fig.axes
     for k, method in enumerate(script.METHODS):

@@ -33,6 +33,13 @@ def test_panels_are_those_of_the_caption():
     assert starred == {p: f"({p}*)" for p, method, _ in printed if method.startswith("AISq")}
 
 
+def test_the_settings_that_the_script_names_are_those_that_are_shared():
+    # test_paquet_problem.py holds the shared ones against the text of the paper
+    said = [float(number) for number in re.findall(r" = (\d+(?:\.\d+)?)", script.__doc__)]
+    RMHMC, HMC = script.KERNELS["RMHMC"], script.KERNELS["HMC"]
+    assert said == [script.LOG_LENGTH, script.LOG_AMPLITUDE, *RMHMC, *HMC]
+
+
 def test_a_run_starts_where_its_method_says_and_uses_its_kernel(monkeypatch):
     seen = []
 
@@ -117,19 +124,19 @@ def test_every_panel_gets_its_own_runs_and_times(monkeypatch):
     result = script.run(experiment, digits_3v5())
     for k, (p, method) in enumerate(script.METHODS.items()):
         B = script.TEMPERATURES["smoke"][p]
-        assert result[p].B == B
-        assert result[p].log_weights.tolist() == [-B, -B - 0.1]
+        assert result.runs[p].B == B
+        assert result.runs[p].log_weights.tolist() == [-B, -B - 0.1]
         seconds = {"AISq-RMHMC": 1, "AIS-RMHMC": 2, "AISq-HMC": 3, "AIS-HMC": 4}[method] * B
-        assert result[p].seconds == (seconds, 0.0)
+        assert result.runs[p].seconds == (seconds, 0.0)
         tasks = [t for t in experiment.tasks if t["seed"][1] == k]
         assert [t["seed"] for t in tasks] == [[7, k, 0], [7, k, 1]]
         start = {"AISq": 1e-3, "AIS": 1e-7}[method.split("-")[0]]
         assert all((t["method"], t["B"], t["beta_min"], t["cases"]) == (method, B, start, 60)
                    for t in tasks)
-    assert result["bridge"] == (experiment, "optical digits 3 vs 5", 60)
-    result["bridge"] = Measured(-5.0, 0.1)
-    assert result["N"] == 60 and result["data"] == "optical digits 3 vs 5"
-    assert -1 < result["EP"] - result["corrected"] < 0  # of 60 digits: 0.1 to 0.2
+    assert result.bridge == (experiment, "optical digits 3 vs 5", 60)
+    result = result._replace(bridge=Measured(-5.0, 0.1))
+    assert result.N == 60 and result.data == "optical digits 3 vs 5"
+    assert -1 < result.EP - result.corrected < 0  # of 60 digits: 0.1 to 0.2
     assert len(script.figure(result).axes) == 2
     plt.close("all")
     assert "AISq-HMC" in script.table(result)
@@ -147,16 +154,19 @@ def made_up():
               for p, B in script.B.items()}
     result["d"] = result["d"]._replace(mean=Measured(-102.0, 0.2))
     result["-"] = result["-"]._replace(log_weights=-200 + spread, log_Z=Measured(-200.0, 1.0))
-    return result | {"data": "digits", "N": 767, "EP": -100.3, "corrected": -100.0,
-                     "bridge": Measured(-100.02, 0.02)}
+    return script.Evidence("digits", 767, -100.3, -100.0, Measured(-100.02, 0.02), result)
+
+
+def with_panel(result, p, **fields):
+    """Return a result in which a panel has other fields."""
+    return result._replace(runs=result.runs | {p: result.runs[p]._replace(**fields)})
 
 
 def test_the_table_shows_what_was_measured():
-    result = made_up()
-    result["f"] = result["f"]._replace(
-        log_weights=np.array([-104.0, -103.0]), log_Z=Measured(-101.25, 0.06), effective=1.6,
-        mean=Measured(-103.5, 0.5), accepted=Measured(0.876, 0.1), energy_error=0.123,
-        divergences=4, seconds=Measured(412.34, 9.0))
+    result = with_panel(
+        made_up(), "f", log_weights=np.array([-104.0, -103.0]), log_Z=Measured(-101.25, 0.06),
+        effective=1.6, mean=Measured(-103.5, 0.5), accepted=Measured(0.876, 0.1),
+        energy_error=0.123, divergences=4, seconds=Measured(412.34, 9.0))
     text = script.table(result)
     (cells,) = [line.split() for line in text.splitlines() if line.startswith("(f)")]
     assert cells == ["(f)", "AIS-RMHMC", "2000", "2", "-101.25", "0.06", "1.6", "-103.50", "0.71",
@@ -168,8 +178,7 @@ def test_the_table_shows_what_was_measured():
 def test_a_method_that_stands_still_is_named_and_leaves_the_table_legible():
     # HMC from EP's q on the embedded digits: its deviations there are smaller than the steps
     assert "hardly" not in script.table(made_up())
-    still = made_up()["g"]._replace(accepted=Measured(0.0), energy_error=5e121)
-    text = script.table(made_up() | {"g": still})
+    text = script.table(with_panel(made_up(), "g", accepted=Measured(0.0), energy_error=5e121))
     assert "  5e+121  " in text and max(map(len, text.splitlines())) < 110
     assert text.endswith("\n\n(g*): hardly a move is accepted, the paper's steps are too long for"
                          " these data")
@@ -188,7 +197,7 @@ def test_all_claims_agree_where_the_paper_is_right():
 
 
 def panel(p, **fields):
-    return lambda r: {p: r[p]._replace(**fields)}
+    return lambda r: with_panel(r, p, **fields)
 
 
 MOVES = {
@@ -199,15 +208,15 @@ MOVES = {
     "(d) seconds / (e) seconds": panel("e", seconds=Measured(500.0, 1.0)),
     "(g) seconds / (f) seconds": panel("g", seconds=Measured(500.0, 1.0)),
     **{f"divergences, all runs {p}": panel(p, divergences=1) for p in script.METHODS},
-    "EP - bridge": lambda r: {"EP": -101.3},
-    BETTER: lambda r: {"EP": -100.02, "bridge": Measured(-100.02, 0.001)},
+    "EP - bridge": lambda r: r._replace(EP=-101.3),
+    BETTER: lambda r: r._replace(EP=-100.02, bridge=Measured(-100.02, 0.001)),
 }
 
 
 @pytest.mark.parametrize("what", MOVES)
 def test_one_quantity_moves_one_claim(what):
     result = made_up()
-    before, after = verdicts(script, result), verdicts(script, result | MOVES[what](result))
+    before, after = verdicts(script, result), verdicts(script, MOVES[what](result))
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {re.sub(r"(all runs) .$", r"\1", what)}
     assert after[changed.pop()] == ("agrees" if what in KNOWN else "differs")
@@ -218,26 +227,26 @@ def test_one_quantity_moves_one_claim(what):
     ({"bridge": Measured(-99.6, 0.02)}, {*Z.values()}),
 ])
 def test_what_the_bridge_says_moves_all_claims_that_rest_on_it(move, wanted):
-    before, after = verdicts(script, made_up()), verdicts(script, made_up() | move)
+    before, after = verdicts(script, made_up()), verdicts(script, made_up()._replace(**move))
     assert {name for name in before if before[name] != after[name]} == wanted
 
 
 @pytest.mark.parametrize("p", "abcdefg")
 def test_every_panel_of_the_figure_is_above_hmc_from_the_prior_run_by_run(p):
     result = made_up()
-    low = result[p]._replace(log_weights=np.array([-250.0, -100.0]))
-    before, after = verdicts(script, result), verdicts(script, result | {p: low})
+    low = with_panel(result, p, log_weights=np.array([-250.0, -100.0]))
+    before, after = verdicts(script, result), verdicts(script, low)
     assert {name for name in before if before[name] != after[name]} == {INSIDE}
 
 
 def test_the_truth_may_lie_between_ep_and_its_correction():
     # |-1 - t| - |1 - t| = 2 t between -1 and 1, so its error is twice that of t
-    result = {"EP": -1.0, "corrected": 1.0, "bridge": Measured(0.3, 0.01)}
+    result = made_up()._replace(EP=-1.0, corrected=1.0, bridge=Measured(0.3, 0.01))
     assert script.improvement(result) == pytest.approx((0.6, 0.02), rel=1e-14)
 
 
 def test_an_error_counts_the_errors_of_both():
-    result = made_up() | {"bridge": Measured(-100.1, 0.04)}  # the panel: -100 (0.03)
+    result = made_up()._replace(bridge=Measured(-100.1, 0.04))  # the panel: -100 (0.03)
     assert script.in_errors(result, "a") == pytest.approx(2.0, rel=1e-9)
 
 
@@ -257,9 +266,8 @@ def test_intervals_follow_from_their_reasons():
 
 
 def test_each_point_of_the_figure_is_in_its_place():
-    result = made_up()
     few = np.array([-120.0, -100.3, -100.2])  # one is below the figure, which reaches to -110
-    result["f"] = result["f"]._replace(log_weights=few)
+    result = with_panel(made_up(), "f", log_weights=few)
     fig = script.figure(result)
     for ax in fig.axes:
         lines = {line.get_label(): set(line.get_ydata()) for line in ax.lines}
@@ -267,12 +275,12 @@ def test_each_point_of_the_figure_is_in_its_place():
         dots = [line for line in ax.lines if line.get_marker() == "."]
         colours = {}
         for k, (dot, (p, method)) in enumerate(zip(dots, script.METHODS.items(), strict=True)):
-            inside = {"f": few[1:], "-": []}.get(p, result[p].log_weights)
+            inside = {"f": few[1:], "-": []}.get(p, result.runs[p].log_weights)
             np.testing.assert_array_equal(dot.get_ydata(), inside)
             if ax is fig.axes[0]:
                 assert set(np.round(dot.get_xdata())) <= {float(k)}
             else:
-                assert set(dot.get_xdata()) <= {result[p].seconds.value}
+                assert set(dot.get_xdata()) <= {result.runs[p].seconds.value}
             assert colours.setdefault(method, dot.get_color()) == dot.get_color()
         named = {mark.get_label(): mark.get_color() for mark in fig.legends[0].legend_handles}
         assert colours.items() <= named.items() and len({*colours.values()}) == 4
@@ -286,10 +294,9 @@ def test_each_point_of_the_figure_is_in_its_place():
 
 
 def test_boxes_marks_and_words_of_the_figure_are_in_their_places():
-    result = made_up()
-    result["d"] = result["d"]._replace(log_weights=np.array([-109.0, -101.0, -100.0]))
-    result["f"] = result["f"]._replace(log_weights=np.array([-120.0, -100.3, -100.2]))
-    result = result | {"EP": -98.0}
+    result = with_panel(made_up(), "d", log_weights=np.array([-109.0, -101.0, -100.0]))
+    result = with_panel(result, "f", log_weights=np.array([-120.0, -100.3, -100.2]))
+    result = result._replace(EP=-98.0)
     fig = script.figure(result)
     left, right = fig.axes
     named = {mark.get_label(): mark.get_color() for mark in fig.legends[0].legend_handles}
@@ -298,23 +305,23 @@ def test_boxes_marks_and_words_of_the_figure_are_in_their_places():
                and line.get_color() in {named[method] for method in script.METHODS.values()}]
     for (p, k), middle in zip(shown.items(), middles, strict=True):
         # the median of all runs, those below the figure too
-        assert set(middle.get_ydata()) == {np.median(result[p].log_weights)}
+        assert set(middle.get_ydata()) == {np.median(result.runs[p].log_weights)}
         assert np.mean(middle.get_xdata()) == pytest.approx(k, abs=1e-12)
         assert middle.get_color() == named[script.METHODS[p]]
     bottom, top = left.get_ylim()
     assert -112 < bottom < -109 and -98 < top < -96  # whatever is above -110, and EP
     for ax, at in ((left, {p: k for k, p in enumerate(script.METHODS)}),
-                   (right, {p: result[p].seconds.value for p in script.METHODS})):
+                   (right, {p: result.runs[p].seconds.value for p in script.METHODS})):
         below = [line for line in ax.lines if line.get_marker() == "v"]
         assert [line.get_xdata()[0] for line in below] == [at["f"], at["-"]]
         assert [line.get_color() for line in below] == [named["AIS-RMHMC"], named["AIS-HMC"]]
         assert all(bottom < line.get_ydata()[0] < bottom + 1 for line in below)
     notes = [(text.get_text(), text.xy) for text in right.texts]
-    above = [(script.LABELS[p], (result[p].seconds.value, result[p].log_weights.max()))
+    above = [(script.LABELS[p], (result.runs[p].seconds.value, result.runs[p].log_weights.max()))
              for p in shown]  # a label above the best run, and below, where some are
     assert [note for note in notes if note[1][1] > -109] == above
     assert [(text, x) for text, (x, y) in notes if y < -109] == [
-        (script.LABELS[p], result[p].seconds.value) for p in ("f", "-")]
+        (script.LABELS[p], result.runs[p].seconds.value) for p in ("f", "-")]
     assert left.get_title() == "the paper's panels, left to right"
     assert right.get_title() == "the same, against time" and "seconds" in right.get_xlabel()
     assert (left.get_xscale(), right.get_xscale(), left.get_yscale()) == ("linear", "log", "linear")

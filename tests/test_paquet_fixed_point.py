@@ -1,5 +1,4 @@
-"""beyond/paquet_fixed_point.py: chains share their random numbers, biases are those by
-hand, and
+"""beyond/paquet_fixed_point.py: chains share their random numbers, biases are those by hand, and
 each claim is about what it says."""
 
 import math
@@ -76,15 +75,15 @@ CHAINS = [{"mean": [1.0, 0.3, 0.2], "square": [2.0, 1.5, 1.0], "rejected": [0.1,
 def test_biases_by_hand():
     found = script.biases((1, 5, 20), CHAINS, True)
     # against the last column: 0.8, 0.5; 0.1, 0.6; the s.e. of two is half their difference
-    assert found["mean"] == {1: pytest.approx((0.65, 0.15), rel=1e-12),
+    assert found.mean == {1: pytest.approx((0.65, 0.15), rel=1e-12),
                              5: pytest.approx((0.35, 0.25), rel=1e-12), 20: (0.0, 0.0)}
-    assert found["variance"] == {1: (0.5, 0.5), 5: (0.5, 0.0), 20: (0.0, 0.0)}
-    assert found["exact"] == {1: pytest.approx((0.75, 0.25), rel=1e-12),
+    assert found.variance == {1: (0.5, 0.5), 5: (0.5, 0.0), 20: (0.0, 0.0)}
+    assert found.exact == {1: pytest.approx((0.75, 0.25), rel=1e-12),
                               5: pytest.approx((0.45, 0.15), rel=1e-12),
                               20: pytest.approx((0.1, 0.1), rel=1e-12)}
-    assert found["rejected"] == pytest.approx({1: 0.2, 5: 0.2, 20: 0.2}, rel=1e-12)
-    assert found["divergences"] == {1: 5, 5: 1, 20: 4}
-    assert script.biases((1, 5, 20), CHAINS, False)["exact"] == {}
+    assert found.rejected == pytest.approx({1: 0.2, 5: 0.2, 20: 0.2}, rel=1e-12)
+    assert found.divergences == {1: 5, 5: 1, 20: 4}
+    assert script.biases((1, 5, 20), CHAINS, False).exact == {}
 
 
 class Stored:
@@ -121,22 +120,22 @@ def test_every_part_gets_its_own_results():
     result = script.run(experiment, digits_3v5())
     for name in ("N = 1", "N = 2"):
         for eps in (0.05, 0.1, 0.2):
-            back = result["returns"][name, eps]
-            assert back["x"] == back["H"] == {f: (-f, 0.5) for f in range(1, 21)}
-            assert back["lost"][7] == 0.07 and back["contraction"] == [eps, 9.0]
-            assert result["volume"][name, eps] == {
+            back = result.returns[name, eps]
+            assert back.x == back.H == {f: (-f, 0.5) for f in range(1, 21)}
+            assert back.lost[7] == 0.07 and back.contraction == [eps, 9.0]
+            assert result.volume[name, eps] == {
                 f: (-f - eps, 0.5) for f in (1, 2, 3, 4, 5, 6, 8, 10, 20)}
-            exact = result["chains"][name, eps]["exact"]
+            exact = result.chains[name, eps].exact
             assert exact[8] == pytest.approx((eps + 10, 0.5**0.5), rel=1e-12)  # of k = 0, ..., 4
     for eps in (0.05, 0.1, 0.2):  # of k = 0, 1, 2
-        assert result["returns"]["digits", eps]["x"][4] == pytest.approx(
+        assert result.returns["digits", eps].x[4] == pytest.approx(
             (math.log10(eps) - 6, 2 / 3**0.5), rel=1e-12)
-    assert result["chains"]["digits", 0.1]["mean"][3] == pytest.approx((-17, 0), abs=1e-12)
-    assert result["order"] == {f: (-f, 0.5) for f in range(1, 6)}
+    assert result.chains["digits", 0.1].mean[3] == pytest.approx((-17, 0), abs=1e-12)
+    assert result.order == {f: (-f, 0.5) for f in range(1, 6)}
     # an iteration is worth a factor of 10 in all of them, and so is c
-    assert result["gain"] == pytest.approx((0, 0), abs=1e-12)
-    assert result["decay"] == pytest.approx((1, 0), abs=1e-12)
-    assert result["N"] == 60 and result["data"] == "optical digits 3 vs 5"
+    assert result.gain == pytest.approx((0, 0), abs=1e-12)
+    assert result.decay == pytest.approx((1, 0), abs=1e-12)
+    assert result.N == 60 and result.data == "optical digits 3 vs 5"
     seeds = {(f.__name__, t["name"], t.get("eps"), *t["seed"])
              for f, tasks in experiment.tasks.items() for t in tasks}
     assert len(seeds) == sum(map(len, experiment.tasks.values()))
@@ -161,22 +160,19 @@ def made_up():
     def few(value, se=1e-3):
         return {f: Measured(value, se) for f in range(1, 21)}
 
-    result = {"returns": {}, "volume": {}, "chains": {}, "N": 767, "data": "digits"}
+    orders = {f: Measured(k + 0.1, 0.05) for f, k in ((1, 2), (2, 4), (3, 4), (4, 6), (5, 6))}
+    result = script.Result({}, {}, {}, orders, 767, "digits", gain=Measured(1.4, 0.1),
+                           decay=Measured(0.9, 0.1))
     for name in ("N = 1", "N = 2", "digits"):
         for eps in (0.05, 0.1, 0.2):
-            result["returns"][name, eps] = {"x": few(-4.0), "H": few(-3.0), "contraction": [],
-                                            "lost": dict.fromkeys(range(1, 21), 0.0)}
-            result["volume"][name, eps] = few(-5.0)
-            result["chains"][name, eps] = {"mean": few(0.001), "variance": few(0.1), "exact": {},
-                                           "rejected": {}, "divergences": {}}
-    for name in ("N = 1", "N = 2"):
-        for eps in (0.05, 0.1, 0.2):
-            result["chains"][name, eps]["exact"] = few(0.002)
-    result["chains"]["digits", 0.1]["mean"][1] = Measured(-0.6, 0.05)
-    result["chains"]["N = 1", 0.2]["exact"][5] = Measured(-0.05, 0.003)
-    return result | {"order": {f: Measured(k + 0.1, 0.05) for f, k in (
-        (1, 2), (2, 4), (3, 4), (4, 6), (5, 6))}, "gain": Measured(1.4, 0.1),
-        "decay": Measured(0.9, 0.1)}
+            result.returns[name, eps] = script.Return(
+                few(-4.0), few(-3.0), dict.fromkeys(range(1, 21), 0.0), [])
+            result.volume[name, eps] = few(-5.0)
+            result.chains[name, eps] = script.Bias(
+                few(0.001), few(0.1), {} if name == "digits" else few(0.002), {}, {})
+    result.chains["digits", 0.1].mean[1] = Measured(-0.6, 0.05)
+    result.chains["N = 1", 0.2].exact[5] = Measured(-0.05, 0.003)
+    return result
 
 
 KNOWN = {"log10 reversibility error, digits": ("returns", "digits"),
@@ -190,10 +186,8 @@ def test_all_claims_agree_but_those_about_line_12():
 
 
 def changed(move):
-    """Return the claims whose verdict `move`, which changes a result, changes; and the verdicts."""
-    result = made_up()
-    move(result)
-    before, after = verdicts(script, made_up()), verdicts(script, result)
+    """Return the claims whose verdict a `move` of the result changes, and the new verdicts."""
+    before, after = verdicts(script, made_up()), verdicts(script, move(made_up()))
     return {what: after[what] for what in before if before[what] != after[what]}
 
 
@@ -201,19 +195,19 @@ def changed(move):
 def test_reversible_trajectories_would_agree(what):
     part, name = KNOWN[what]
 
-    def move(r):
-        found = r[part][name, 0.1]
-        (found if part == "volume" else found["x"])[5] = Measured(-14.0, 0.1)
-
-    assert changed(move) == {what: "agrees"}
+    path = (part, (name, 0.1), *["x"] * (part == "returns"), 5)
+    assert changed(put(*path, value=Measured(-14.0, 0.1))) == {what: "agrees"}
 
 
 def put(*path, value):
-    """Return a function that puts a value into a result."""
-    def move(r):
-        for key in path[:-1]:
-            r = r[key]
-        r[path[-1]] = value
+    """Return a function that makes a result with another value at a path of fields and keys."""
+    def move(r, path=path):
+        if not path:
+            return value
+        first, *rest = path
+        if isinstance(r, dict):
+            return r | {first: move(r.get(first), rest)}
+        return r._replace(**{first: move(getattr(r, first), rest)})
 
     return move
 
@@ -279,10 +273,11 @@ def test_each_line_of_the_figure_is_in_its_place():
     result, keys = made_up(), [(name, eps) for name in ("N = 1", "N = 2", "digits")
                                for eps in script.STEPS]
     for k, key in enumerate(keys):  # errors of 10^-(f + k), known to a factor of 10^0.2
-        result["returns"][key]["x"] = {f: Measured(-f - k, 0.1) for f in script.ALL}
-        result["chains"][key] |= {
-            "rejected": {f: 0.01 * (f + k) for f in script.FEW},
-            "mean": {f: Measured(-0.01 * (f + k + 0.5), 0.01 * f) for f in script.FEW}}
+        result.returns[key] = result.returns[key]._replace(
+            x={f: Measured(-f - k, 0.1) for f in script.ALL})
+        result.chains[key] = result.chains[key]._replace(
+            rejected={f: 0.01 * (f + k) for f in script.FEW},
+            mean={f: Measured(-0.01 * (f + k + 0.5), 0.01 * f) for f in script.FEW})
     fig = script.figure(result)
     small, digits, rejected, bias = fig.axes
     assert [len(ax.lines) for ax in (small, digits)] == [7, 4]  # the last is at f_max
@@ -316,8 +311,8 @@ def test_each_line_of_the_figure_is_in_its_place():
 
 def test_the_panels_say_what_they_show():
     result = made_up()
-    for found in result["chains"].values():
-        found |= {"rejected": dict.fromkeys(script.FEW, 0.01)}
+    for found in result.chains.values():
+        found.rejected.update(dict.fromkeys(script.FEW, 0.01))
     axes = script.figure(result).axes
     assert [ax.get_title() for ax in axes] == [
         "(a) there and back: N = 1, N = 2", "(b) there and back: digits, N = 767",

@@ -1,5 +1,4 @@
-"""beyond/paquet_logz.py: every method of the ladder estimates the same log Z, and each
-claim is
+"""beyond/paquet_logz.py: every method of the ladder estimates the same log Z, and each claim is
 about what it says."""
 
 import math
@@ -138,32 +137,32 @@ def test_every_method_and_size_gets_its_own_runs():
     experiment = Stored()
     result = script.run(experiment, digits_3v5())
     sizes = [1, 2, 3, 8, 40]
-    assert list(result["truth"]) == sizes
+    assert list(result.truth) == sizes
     for k, method in enumerate(["AISq-RMHMC", "AISq-HMC", "AIS-HMC", "tilting"]):
         for N in {2: sizes[:4], 3: [8, 40]}.get(k, sizes):
-            assert result["found"][method, N].log_Z == pytest.approx(
+            assert result.found[method, N].log_Z == pytest.approx(
                 combine([-100 * k - N, -100 * k - N - 0.2])[:2], rel=1e-14)  # rounding
-            assert result["found"][method, N].divergences == 1
-    assert result["found"]["IS from q", 3] == (Measured(-3, 0.5), 9.0, 10, 0, pytest.approx(
+            assert result.found[method, N].divergences == 1
+    assert result.found["IS from q", 3] == (Measured(-3, 0.5), 9.0, 10, 0, pytest.approx(
         math.nan, nan_ok=True))
-    assert ("SciPy's cdf", 8) not in result["found"]  # not at this budget
+    assert ("SciPy's cdf", 8) not in result.found  # not at this budget
     for N in (1, 2, 3):
         # the three cases are evenly spaced, two are the first and the last
         exact = closed_form(N) if N != 2 else two_cases()
-        assert result["truth"][N] == pytest.approx((exact, 0.0), rel=1e-12)
-    assert result["truth"][40] == result["found"]["tilting", 40].log_Z
+        assert result.truth[N] == pytest.approx((exact, 0.0), rel=1e-12)
+    assert result.truth[40] == result.found["tilting", 40].log_Z
     _, y, q = problem(DIGITS, 8)
     for name, order in (("EP, order 3", 3), ("EP, order 4", 4)):
-        assert result["found"][name, 8].log_Z == (
+        assert result.found[name, 8].log_Z == (
             q.log_Z + script.second_order(q, y, order), 0.0)
-    assert result["found"]["EP", 8].log_Z == (q.log_Z, 0.0)
+    assert result.found["EP", 8].log_Z == (q.log_Z, 0.0)
     seeds = [tuple(task["seed"]) for task in experiment.tasks]
     assert len(set(seeds)) == len(seeds)
     assert all(seed[:3] == (3, script.METHODS.index(task["method"]), task["N"])
                for seed, task in zip(seeds, experiment.tasks, strict=True))
     for N in sizes:
         _, y, q = problem(DIGITS, N)
-        assert result["last step"][N] == script.last_step(y, q)
+        assert result.last_step[N] == script.last_step(y, q)
     assert len(script.figure(result).axes) == 2
     plt.close("all")
 
@@ -180,7 +179,7 @@ def test_without_usps_the_ladder_ends_at_365():
         budget = "short"
 
     result = script.run(Short(), digits_3v5()._replace(note="USPS is not available"))
-    assert list(result["truth"]) == [1, 2, 3, 8, 40, 365]
+    assert list(result.truth) == [1, 2, 3, 8, 40, 365]
 
 
 def test_usps_is_asked_for_where_it_is_a_step_of_the_ladder(monkeypatch):
@@ -217,7 +216,7 @@ def made_up(found=()):
     result |= {("EP, order 3", N): script.Estimate(Measured(-N - 0.1)) for N in SIZES}
     result |= {("EP, order 4", N): script.Estimate(Measured(-N + 0.05)) for N in SIZES}
     result["AISq-RMHMC", 1] = script.Estimate(Measured(-1.2, 0.02), 50.0, 60)
-    return {"truth": truth, "found": result | dict(found), "data": {}, "last step": {}}
+    return script.Result(truth, result | dict(found), {}, {})
 
 
 def changed(result):
@@ -273,7 +272,7 @@ def test_a_reference_with_too_few_runs_leaves_all_samplers_untold():
 
 def test_an_error_counts_the_errors_of_both():
     result = made_up({("tilting", 767): script.Estimate(Measured(-767.05, 0.03), 50.0, 60)})
-    result["truth"][767] = Measured(-767.0, 0.04)
+    result.truth[767] = Measured(-767.0, 0.04)
     assert script.error(result, "tilting", 767) == pytest.approx((-0.05, 0.05), rel=1e-9)
     assert script.in_errors(result, "tilting", 767) == pytest.approx((-1.0, 0.0), rel=1e-9)
 
@@ -298,7 +297,7 @@ def test_intervals_follow_from_their_reasons():
 
 def test_cells_of_the_table_have_two_digits_of_the_error():
     result = made_up({("AISq-RMHMC", 2): script.Estimate(Measured(-2.0066, 0.0044), 19.6, 30, 4)})
-    result |= {"last step": dict.fromkeys(SIZES, 0.5)}
+    result.last_step.update(dict.fromkeys(SIZES, 0.5))
     rows = [line.split() for line in script.table(result).splitlines() if line]
     errors, counts = [row for row in rows if row[0] == "AISq-RMHMC"]
     assert errors[1:3] == ["-0.200(20)", "-0.0066(44)"]
@@ -311,9 +310,8 @@ def test_cells_of_the_table_have_two_digits_of_the_error():
 def test_the_bound_is_of_a_weight_over_the_mean_weight():
     wide = {("tilting", N): script.Estimate(Measured(-N, 0.02), 50.0, 60, 0, -N + 0.5 * k)
             for k, N in enumerate((8, 40, 365, 767))}
-    rows = [line.split() for line in script.table(made_up(wide) | {
-        "last step": dict(zip(SIZES, (0.125, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5), strict=True))}
-        ).splitlines()]
+    rows = [line.split() for line in script.table(made_up(wide)._replace(last_step=dict(zip(
+        SIZES, (0.125, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5), strict=True)))).splitlines()]
     (bound,) = [row[1:] for row in rows if row[:1] == ["bound"]]
     assert bound == ["1", "1.65", "2.72", "4.48"]  # exp(0), exp(0.5), ...
     (last,) = [row[2:] for row in rows if row[:2] == ["last", "step"]]
@@ -355,7 +353,7 @@ def test_each_point_of_the_figure_is_in_its_place():
 
 
 def test_the_figure_says_what_it_shows():
-    result = made_up() | {"data": dict.fromkeys(SIZES[:-1], "optical") | {767: "USPS"}}
+    result = made_up()._replace(data=dict.fromkeys(SIZES[:-1], "optical") | {767: "USPS"})
     fig = script.figure(result)
     left, right = fig.axes
     shown = {patch.get_label(): patch.get_extents().transformed(right.transData.inverted())

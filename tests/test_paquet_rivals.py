@@ -19,9 +19,9 @@ from reproduce.harness.claims import Measured
 from reproduce.harness.files import Data
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
-from reproduce.paquet import costs, rivals
-from reproduce.paquet.costs import Row, average, best, cost, deviate, is_trusted, put_together
+from reproduce.paquet import evidence
 from reproduce.paquet.digits import digits_3v5
+from reproduce.paquet.evidence import Row, average, best, cost, deviate, is_trusted, put_together
 from reproduce.paquet.problem import KERNELS
 
 DIGITS = digits_3v5().name
@@ -30,7 +30,7 @@ INF = math.inf
 
 
 def exact():
-    K, y, _ = rivals.problem(DIGITS, *THREE)
+    K, y, _ = evidence.problem(DIGITS, *THREE)
     return math.log(orthant(np.outer(y, y) * K, 1))
 
 
@@ -41,9 +41,9 @@ ONE_RUN = {"IS from q": 4000, "bridge": 1000, "AISq-ellipse": 20, "AIS-ellipse":
 MANY = {"AISq-ellipse": 150, "AIS-ellipse": 150, "AISq-RMHMC": 25, "AIS-RMHMC": 80, "AISq-HMC": 25}
 
 
-@pytest.mark.parametrize("method", rivals.METHODS)
+@pytest.mark.parametrize("method", evidence.METHODS)
 def test_every_method_finds_the_evidence_of_three_cases(method):
-    found = rivals.estimate(method, DIGITS, list(THREE), ONE_RUN[method], MANY.get(method, 6), 1)
+    found = evidence.estimate(method, DIGITS, list(THREE), ONE_RUN[method], MANY.get(method, 6), 1)
     log_Z = average(method, found["log_Z"])
     # 4 standard errors, of fixed seeds; those of six runs are themselves a third off
     assert abs(log_Z.value - exact()) < 4 * log_Z.se
@@ -55,10 +55,10 @@ def test_every_method_finds_the_evidence_of_three_cases(method):
 
 
 def test_many_draws_of_q_at_once_are_what_they_are_one_by_one(monkeypatch):
-    monkeypatch.setattr(rivals, "CHUNK", 3)
-    annealed = rivals.model(DIGITS, THREE, True)
+    monkeypatch.setattr(evidence, "CHUNK", 3)
+    annealed = evidence.model(DIGITS, THREE, True)
     ours, theirs = np.random.default_rng(2), np.random.default_rng(2)
-    found = rivals.log_ratios_of_q(annealed, 7, ours)
+    found = evidence.log_ratios_of_q(annealed, 7, ours)
     expected = [log_ratio(draw_q(annealed, theirs), annealed) for _ in range(7)]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)  # rounding
 
@@ -74,14 +74,14 @@ def test_every_annealing_has_its_start_its_ladder_and_its_kernel(monkeypatch):
         seen[name] = model.q_is_prior, betas[1], len(betas), "ellipse", runs
         return SimpleNamespace(log_weights=[0.0], counts=SimpleNamespace(likelihood=12))
 
-    monkeypatch.setattr(rivals, "ais", ais)
-    monkeypatch.setattr(rivals, "ais_elliptical_slice", by_ellipses)
-    for name in rivals.METHODS:
+    monkeypatch.setattr(evidence, "ais", ais)
+    monkeypatch.setattr(evidence, "ais_elliptical_slice", by_ellipses)
+    for name in evidence.METHODS:
         if "AIS" in name:
-            found = rivals.one_run(name, DIGITS, THREE, 6, np.random.default_rng(0))
+            found = evidence.one_run(name, DIGITS, THREE, 6, np.random.default_rng(0))
             # 12 for six updates; the other kernels have no such number
             assert str(found["evaluations"]) == ("2.0" if "ellipse" in name else "nan")
-    low = {start: rivals.first_temperature(DIGITS, THREE, start) for start in ("AISq", "AIS")}
+    low = {start: evidence.first_temperature(DIGITS, THREE, start) for start in ("AISq", "AIS")}
     assert low == {"AISq": 1e-3, "AIS": 1e-7}  # that of Figure 2, where it is harmless
     assert seen == {
         "AISq-ellipse": (False, 1e-3, 7, "ellipse", 1),
@@ -93,10 +93,10 @@ def test_every_annealing_has_its_start_its_ladder_and_its_kernel(monkeypatch):
 
 def test_the_first_temperature_is_harmless_where_the_likelihood_is_a_step():
     place = (8, 2.0, 9.0)
-    annealed = rivals.model(DIGITS, place, True)
-    spread = rivals.log_ratios_of_q(annealed, 100, np.random.default_rng(0)).std()
+    annealed = evidence.model(DIGITS, place, True)
+    spread = evidence.log_ratios_of_q(annealed, 100, np.random.default_rng(0)).std()
     assert spread > 1e4  # or this would see nothing
-    assert rivals.first_temperature(DIGITS, place, "AISq") == 1 / spread
+    assert evidence.first_temperature(DIGITS, place, "AISq") == 1 / spread
     assert geometric_ladder(5, 1 / spread)[1] == 1 / spread
 
 
@@ -112,14 +112,15 @@ def test_a_bridge_is_from_those_draws_and_a_chain_after_its_warm_up(monkeypatch)
         asked["target"], asked["proposal"] = at_target, at_proposal
         return SimpleNamespace(log_Z=1.0, standard_error=0.5)
 
-    monkeypatch.setattr(rivals, "elliptical_slice", chain)
-    monkeypatch.setattr(rivals, "bridge_sampling", bridge)
-    found = rivals.one_run("bridge", DIGITS, THREE, 1000, np.random.default_rng(3))
+    monkeypatch.setattr(evidence, "elliptical_slice", chain)
+    monkeypatch.setattr(evidence, "bridge_sampling", bridge)
+    found = evidence.one_run("bridge", DIGITS, THREE, 1000, np.random.default_rng(3))
     assert (found["log_Z"], found["se"], found["evaluations"]) == (1.0, 0.5, 3.0)
     assert asked["n"] == 330
-    np.testing.assert_array_equal(asked["x0"], rivals.model(DIGITS, THREE, True).mu)
+    np.testing.assert_array_equal(asked["x0"], evidence.model(DIGITS, THREE, True).mu)
     np.testing.assert_array_equal(asked["target"], np.arange(30.0, 330.0))
-    same = rivals.log_ratios_of_q(rivals.model(DIGITS, THREE, True), 1000, np.random.default_rng(3))
+    same = evidence.log_ratios_of_q(evidence.model(DIGITS, THREE, True), 1000,
+                                    np.random.default_rng(3))
     np.testing.assert_array_equal(asked["proposal"], same)
 
 
@@ -127,24 +128,24 @@ def test_cases_are_of_one_half_or_of_both(monkeypatch):
     def half(label, name):
         return lambda *_, **__: Data(name, np.full((770, 2), label), np.full(770, label))
 
-    monkeypatch.setattr(rivals, "usps_3v5", half(1.0, "training"))
-    monkeypatch.setattr(rivals, "usps_3v5_test", half(-1.0, "test"))
-    rivals.digits.cache_clear()
-    X, y = rivals.digits("USPS", 767)
+    monkeypatch.setattr(evidence, "usps_3v5", half(1.0, "training"))
+    monkeypatch.setattr(evidence, "usps_3v5_test", half(-1.0, "test"))
+    evidence.digits.cache_clear()
+    X, y = evidence.digits("USPS", 767)
     assert X.shape == (767, 2) and (y == 1).all()
-    X, y = rivals.digits("USPS", 1540)
+    X, y = evidence.digits("USPS", 1540)
     assert X.shape == (1540, 2) and (y == 1).sum() == (X[:, 0] == 1).sum() == 770
-    rivals.digits.cache_clear()
+    evidence.digits.cache_clear()
     with pytest.raises(ValueError, match=r"^N must be at most 365 for optical"):
-        rivals.digits(DIGITS, 366)
+        evidence.digits(DIGITS, 366)
 
 
 def test_a_problem_is_of_evenly_spaced_cases_with_its_covariance():
-    X, y = rivals.digits(DIGITS, 3)
+    X, y = evidence.digits(DIGITS, 3)
     whole = digits_3v5()
     np.testing.assert_array_equal(X, whole.X[[0, 182, 364]])
     np.testing.assert_array_equal(y, whole.y[[0, 182, 364]])
-    K, labels, _ = rivals.problem(DIGITS, *THREE)
+    K, labels, _ = evidence.problem(DIGITS, *THREE)
     distance = ((X[:, None] - X) ** 2).sum(-1)
     np.testing.assert_allclose(K, np.exp(2 * 1.0 - distance / 2 / np.exp(2 * 2.0)), rtol=1e-12)
     np.testing.assert_array_equal(labels, y)
@@ -153,7 +154,7 @@ def test_a_problem_is_of_evenly_spaced_cases_with_its_covariance():
 def test_operations_by_hand():
     # 10 leapfrog steps of 2 N^3 and 4 / 3 N^3, 200 of 4 N^2; one product of 2 N^2, and .33 more for
     # the ellipses
-    found = {method: rivals.operations(method, 10) for method in rivals.METHODS}
+    found = {method: evidence.operations(method, 10) for method in evidence.METHODS}
     assert found == {"IS from q": 200, "bridge": pytest.approx(266), "AISq-ellipse": 200,
                      "AIS-ellipse": 200, "AISq-RMHMC": pytest.approx(64_000 / 3),
                      "AIS-RMHMC": pytest.approx(64_000 / 3),
@@ -167,20 +168,20 @@ def test_operations_of_rmhmc_are_those_that_are_counted():
     assert twin["sizes"] == ["N", "l_max", "f_max"]
     cubic = sum(Fraction(c) * kernel.l_max**steps * kernel.f_max**iterations
                 for (N, steps, iterations), c in twin["whole"]["flops"] if N == 3)
-    assert rivals.operations("AISq-RMHMC", 10) == pytest.approx(1000 * float(cubic), rel=1e-14)
+    assert evidence.operations("AISq-RMHMC", 10) == pytest.approx(1000 * float(cubic), rel=1e-14)
 
 
 def test_the_clock_has_every_method_and_what_it_needs(monkeypatch):
     sizes = []
-    monkeypatch.setattr(rivals, "estimate", lambda method, *rest: sizes.append((method, rest[2])))
+    monkeypatch.setattr(evidence, "estimate", lambda method, *rest: sizes.append((method, rest[2])))
     plans = [[list(THREE), ["IS from q", "tilting"]], [[4, 2.0, 1.0], ["bridge"]]]
-    found = rivals.clock(DIGITS, plans, 2)["seconds"]
+    found = evidence.clock(DIGITS, plans, 2)["seconds"]
     assert {name: len(values) for name, values in found["unit"].items()} == {
         f"{THREE}, IS from q": 2, f"{THREE}, tilting": 2, "(4, 2.0, 1.0), bridge": 2}
     assert set(found["setup"]) == {f"{THREE}, q", f"{THREE}, prior", f"{THREE}, tilt",
                                    "(4, 2.0, 1.0), q", "(4, 2.0, 1.0), prior"}
     assert sizes == [("IS from q", 1000), ("tilting", 256)] * 3 + [("bridge", 1000)] * 3
-    assert [rivals.set_up_of(m) for m in ("tilting", "bridge", "AIS-RMHMC")] == ["tilt", "q",
+    assert [evidence.set_up_of(m) for m in ("tilting", "bridge", "AIS-RMHMC")] == ["tilt", "q",
                                                                                  "prior"]
 
 
@@ -193,19 +194,19 @@ def test_the_set_up_is_of_what_a_start_needs(monkeypatch):
 
         return prepare
 
-    monkeypatch.setattr(rivals, "GPClassification", SimpleNamespace(
+    monkeypatch.setattr(evidence, "GPClassification", SimpleNamespace(
         from_ep=takes(20.0), from_prior=takes(3.0)))
     for name, seconds in (("ep", 100.0), ("tilting", 7.0), ("estimate", 1000.0)):
-        monkeypatch.setattr(rivals, name, takes(seconds))
-    monkeypatch.setattr(rivals.time, "thread_time", lambda: now[0])
-    found = rivals.clock(DIGITS, [[list(THREE), ["tilting", "bridge"]]], 1)["seconds"]
+        monkeypatch.setattr(evidence, name, takes(seconds))
+    monkeypatch.setattr(evidence.time, "thread_time", lambda: now[0])
+    found = evidence.clock(DIGITS, [[list(THREE), ["tilting", "bridge"]]], 1)["seconds"]
     assert found["setup"] == {f"{THREE}, q": 120.0, f"{THREE}, prior": 3.0, f"{THREE}, tilt": 7.0}
     assert found["unit"][f"{THREE}, bridge"] == [1.0]
 
 
 def test_a_time_is_that_of_a_unit(monkeypatch):
-    monkeypatch.setattr(rivals, "cpu_seconds", lambda function: 512.0)
-    found = rivals.clock(DIGITS, [[list(THREE), ["tilting", "AISq-RMHMC"]]], 1)["seconds"]["unit"]
+    monkeypatch.setattr(evidence, "cpu_seconds", lambda function: 512.0)
+    found = evidence.clock(DIGITS, [[list(THREE), ["tilting", "AISq-RMHMC"]]], 1)["seconds"]["unit"]
     assert found == {f"{THREE}, tilting": [2.0], f"{THREE}, AISq-RMHMC": [128.0]}
 
 
@@ -236,7 +237,7 @@ def test_rows_by_hand():
 
 def test_weights_are_averaged_and_bridges_their_logs():
     assert average("bridge", [0.0, 2.0]) == pytest.approx((1.0, 1.0), rel=1e-12)
-    for method in rivals.METHODS:
+    for method in evidence.METHODS:
         if method != "bridge":
             assert average(method, [0.0, 2.0]).value == pytest.approx(
                 logsumexp([0.0, 2.0]) - math.log(2), rel=1e-12)
@@ -274,7 +275,7 @@ def test_costs_by_hand_and_the_least_of_them():
     broken = {place: found._replace(own=Measured(0.3)) for place, found in rows.items()}
     assert best(broken, "a", "bridge") is None and best(broken, "a", "tilting")
     assert best(rows, "c", "bridge") is None
-    assert costs.rows_of(rows, "a", "bridge") == {1: row, 2: cheap}
+    assert evidence.rows_of(rows, "a", "bridge") == {1: row, 2: cheap}
 
 
 # The script
@@ -289,10 +290,10 @@ class Stored:
         self.budget, self.tasks = budget, []
 
     def replicates(self, function, tasks, *_, **__):
-        if function is rivals.clock:
+        if function is evidence.clock:
             (task,) = tasks
             return [{"seconds": {
-                "unit": {f"{tuple(key)}, {m}": [1.0 + rivals.METHODS.index(m)] * 2
+                "unit": {f"{tuple(key)}, {m}": [1.0 + evidence.METHODS.index(m)] * 2
                          for key, methods in task["plans"] for m in methods},
                 "setup": {f"{tuple(key)}, q": 5.0 for key, _ in task["plans"]}}}]
         self.tasks = tasks
@@ -302,23 +303,23 @@ class Stored:
 
     @staticmethod
     def value(task):
-        is_reference = task["seed"][2] == len(rivals.METHODS)
-        return (-task["problem_key"][0] - rivals.METHODS.index(task["method"]) - task["size"] / 1e6
-                + 3.0 * is_reference)
+        is_reference = task["seed"][2] == len(evidence.METHODS)
+        return (-task["problem_key"][0] - evidence.METHODS.index(task["method"])
+                - task["size"] / 1e6 + 3.0 * is_reference)
 
 
 def test_k_is_that_of_the_most_draws(monkeypatch):
     class Sized(Stored):
         def replicates(self, function, tasks, *_, **__):
             found = super().replicates(function, tasks)
-            return found if function is rivals.clock else [
+            return found if function is evidence.clock else [
                 each | {"k": [task["size"] / 1e5] * task["runs"]}
                 for task, each in zip(tasks, found, strict=True)]
 
     monkeypatch.setattr(script, "GRID", {"paper": (8, (2.0,), (1.0,))})
     monkeypatch.setattr(script, "LADDER", {"paper": (6,)})
     r = script.run(Sized("paper"), digits_3v5())
-    assert [r["k"][key].value for key in r["keys"]] == pytest.approx([0.6, 0.6], rel=1e-12)
+    assert [r.k[key].value for key in r.keys] == pytest.approx([0.6, 0.6], rel=1e-12)
 
 
 def test_the_error_of_ep_is_a_mean_over_one_side_of_the_grid():
@@ -334,21 +335,21 @@ def test_every_problem_method_and_size_gets_its_own_runs(budget, monkeypatch):
     monkeypatch.setattr(script, "LADDER", {"smoke": (6,)})
     experiment = Stored(budget)
     r = script.run(experiment, digits_3v5())
-    assert r["keys"] == [(6, *script.PAPER[1:]), (8, 2.0, 1.0), (8, 2.0, 2.0)]
-    for (key, method, size), row in r["rows"].items():
-        value = -key[0] - rivals.METHODS.index(method) - size / 1e6
+    assert r.keys == [(6, *script.PAPER[1:]), (8, 2.0, 1.0), (8, 2.0, 2.0)]
+    for (key, method, size), row in r.rows.items():
+        value = -key[0] - evidence.METHODS.index(method) - size / 1e6
         assert row.log_Z == average(method, [value, value + 0.1])
-        assert row.seconds.value == (1 + rivals.METHODS.index(method)) * size
+        assert row.seconds.value == (1 + evidence.METHODS.index(method)) * size
         assert row.runs == 2 and row.z != 0.0
     seeds = [tuple(task["seed"]) for task in experiment.tasks]
     assert len(set(seeds)) == len(seeds) and all(seed[0] == 3 for seed in seeds)
-    for key in r["keys"]:
-        q = rivals.problem(DIGITS, *key)[2]
-        first = -key[0] - rivals.METHODS.index("tilting") + 3.0 - 256 / 1e6  # of its own stream
+    for key in r.keys:
+        q = evidence.problem(DIGITS, *key)[2]
+        first = -key[0] - evidence.METHODS.index("tilting") + 3.0 - 256 / 1e6  # of its own stream
         truth = average("tilting", [first + 0.1 * k for k in range(4)])
-        assert r["truth"][key] == pytest.approx(truth, rel=1e-12)
-        assert r["EP"][key][0] == pytest.approx((q.log_Z - truth.value, truth.se), rel=1e-12)
-        assert r["k"][key].value == 0.25 and r["setup"][key]["q"] == 5.0
+        assert r.truth[key] == pytest.approx(truth, rel=1e-12)
+        assert r.EP[key][0] == pytest.approx((q.log_Z - truth.value, truth.se), rel=1e-12)
+        assert r.k[key].value == 0.25 and r.setup[key]["q"] == 5.0
     assert len(script.figure(r).axes) == 3
     plt.close("all")
     assert "IS from q" in script.table(r)
@@ -411,7 +412,7 @@ def test_slow_runs_are_replicates_of_their_own(monkeypatch):
     others = [task for task in experiment.tasks if task["method"] == "bridge"]
     assert {task["runs"] for task in others} == {script.RUNS["paper"]}
     references = {task["problem_key"][0]: (task["method"], task["size"], task["runs"])
-                  for task in experiment.tasks if task["seed"][2] == len(rivals.METHODS)}
+                  for task in experiment.tasks if task["seed"][2] == len(evidence.METHODS)}
     assert references == {8: ("tilting", 4096, 24), 40: ("tilting", 4096, 24),
                           365: ("tilting", 4096, 24), 767: ("AISq-ellipse", 4000, 24),
                           1540: ("AISq-ellipse", 4000, 24)}
@@ -432,15 +433,14 @@ def row(method, **other):
 
 def made_up(rows=(), **other):
     """Return a result with which all claims agree; `rows` and `other` are changed in it."""
-    result = {"keys": KEYS, "truth": dict.fromkeys(KEYS, Measured(-9.0, 0.01)), "data": "digits",
-              "rows": {(key, m, 1): row(m) for key in KEYS for m in rivals.METHODS},
-              "EP": {key: (Measured(-0.2 if key[2] == 7.1 else -0.05, 0.01),) * 2 for key in KEYS},
-              "k": {key: Measured(0.9, 0.02) for key in KEYS},
-              "last step": dict.fromkeys(KEYS, 0.4),
-              "setup": {key: dict(q=1.0, prior=1.0, tilt=1.0) for key in KEYS}}
-    for name, values in other.items():
-        result[name.replace("_", " ")] = result[name.replace("_", " ")] | values
-    return result | {"rows": result["rows"] | dict(rows)}
+    result = script.Result(
+        keys=KEYS, truth=dict.fromkeys(KEYS, Measured(-9.0, 0.01)), data="digits",
+        rows={(key, m, 1): row(m) for key in KEYS for m in evidence.METHODS} | dict(rows),
+        EP={key: (Measured(-0.2 if key[2] == 7.1 else -0.05, 0.01),) * 2 for key in KEYS},
+        k=dict.fromkeys(KEYS, Measured(0.9, 0.02)), last_step=dict.fromkeys(KEYS, 0.4),
+        setup={key: dict(q=1.0, prior=1.0, tilt=1.0) for key in KEYS})
+    return result._replace(**{name: getattr(result, name) | values
+                              for name, values in other.items()})
 
 
 HARD = (100, 4.85, 5.1)
@@ -451,11 +451,11 @@ def judged(**other):
     """Return the verdicts of made_up() with one problem more, the hardest."""
     result = made_up(**other)
     hard = {(HARD, m, 1): row(m, seconds=Measured(1e6 * WORTH.get(m, 1.0), 1.0))
-            for m in rivals.METHODS}
-    return verdicts(script, result | {
-        "keys": [*KEYS, HARD], "rows": hard | result["rows"],
-        "EP": {HARD: (Measured(-0.5, 0.01),) * 2} | result["EP"],
-        "k": {HARD: Measured(0.9, 0.02)} | result["k"]})
+            for m in evidence.METHODS}
+    return verdicts(script, result._replace(
+        keys=[*KEYS, HARD], rows=hard | result.rows,
+        EP={HARD: (Measured(-0.5, 0.01),) * 2} | result.EP,
+        k={HARD: Measured(0.9, 0.02)} | result.k))
 
 
 def changed(**other):
@@ -497,8 +497,8 @@ def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(budget
     with pytest.raises(Stop):
         script.run(experiment, digits_3v5())
     named = []
-    monkeypatch.setattr(rivals, "Experiment", lambda name, _: named.append(name) or other)
-    found = rivals.bridge_estimate(other, DIGITS, N)
+    monkeypatch.setattr(evidence, "Experiment", lambda name, _: named.append(name) or other)
+    found = evidence.bridge_estimate(other, DIGITS, N)
     (task,) = other.tasks
     assert named == [script.NAME]
     assert task in [{k: v for k, v in each.items() if k != "cost"} for each in experiment.tasks]
@@ -510,8 +510,8 @@ def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(budget
 
 def test_a_bridge_of_another_size_has_draws_of_its_own(monkeypatch):
     other = Stored("smoke")
-    monkeypatch.setattr(rivals, "Experiment", lambda *_: other)
-    rivals.bridge_estimate(other, DIGITS, 60)
+    monkeypatch.setattr(evidence, "Experiment", lambda *_: other)
+    evidence.bridge_estimate(other, DIGITS, 60)
     assert other.tasks[0]["problem_key"] == [60, 4.85, 5.1] and other.tasks[0]["seed"][1] == 1
 
 
@@ -531,7 +531,7 @@ AT = "the paper's problem"
      [f"bridge: error / own standard error, {AT}"]),
     ({"rows": {(GRID[0], "bridge", 1): row("", own=Measured(0.9, 0.01))}},
      ["bridge: largest own standard error"]),
-    ({"rows": {(GRID[0], m, 1): row("", seconds=Measured(1e4, 1.0)) for m in rivals.METHODS
+    ({"rows": {(GRID[0], m, 1): row("", seconds=Measured(1e4, 1.0)) for m in evidence.METHODS
                if m != "AISq-RMHMC"}}, ["log(cost of AISq-RMHMC / best other), least"]),
     ({"rows": {(script.PAPER, "bridge", 1): row("", seconds=Measured(1e4, 1.0))}},
      [f"log(cost of AISq-RMHMC / bridge), {AT}"]),
@@ -555,7 +555,7 @@ def test_the_largest_of_many_deviates_counts_as_one():
 
 
 def test_where_the_others_break_there_is_a_place_for_it():
-    rows = {(GRID[0], m, 1): row(m, spread=2.0, own=Measured(0.2, 0.01)) for m in rivals.METHODS
+    rows = {(GRID[0], m, 1): row(m, spread=2.0, own=Measured(0.2, 0.01)) for m in evidence.METHODS
             if m not in ("AISq-RMHMC", "bridge")}
     rows |= {(GRID[0], "bridge", 1): row("bridge", z=4.5)}
     assert script.log_cost_ratio(made_up(rows), GRID[0], ["bridge", "tilting"]).value == -INF
@@ -581,17 +581,18 @@ def test_each_point_of_the_figure_is_in_its_place():
     result = made_up({(script.PAPER, "tilting", 2): row("", error=Measured(0.3, 0.01), spread=2.0),
                       (GRID[1], "bridge", 1): row("bridge", seconds=Measured(0.5, 0.01))})
     other = (365, *script.PAPER[1:])
-    result["keys"] = [other, *KEYS]
-    result["rows"] |= {(other, m, 1): row(m, seconds=Measured(3.0, 0.1)) for m in rivals.METHODS}
-    for k, key in enumerate(result["keys"]):
-        result["k"][key] = Measured(0.1 * (k + 1), 0.02)
-    result["EP"][script.PAPER] = Measured(-0.2, 0.01), Measured(0.1, 0.01)
-    result["setup"][script.PAPER] = dict(q=7.0, prior=1.0, tilt=1.0)
-    result |= {"EP": result["EP"] | {other: result["EP"][script.PAPER]}}
+    result.rows.update({(other, m, 1): row(m, seconds=Measured(3.0, 0.1))
+                        for m in evidence.METHODS})
+    result = result._replace(keys=[other, *KEYS])
+    for k, key in enumerate(result.keys):
+        result.k[key] = Measured(0.1 * (k + 1), 0.02)
+    result.EP[script.PAPER] = Measured(-0.2, 0.01), Measured(0.1, 0.01)
+    result.setup[script.PAPER] = dict(q=7.0, prior=1.0, tilt=1.0)
+    result.EP[other] = result.EP[script.PAPER]
     fig = script.figure(result)
     left, middle, right = fig.axes
     whole, filled = left.lines[:16:2], left.lines[1:16:2]
-    for method, line, dots in zip(rivals.METHODS, whole, filled, strict=True):
+    for method, line, dots in zip(evidence.METHODS, whole, filled, strict=True):
         seconds = WORTH.get(method, 1.0)
         points = [(seconds, 0.2), *[(seconds, 0.3)] * (method == "tilting")]
         assert line.get_label() == method and line.get_xydata().tolist() == [*map(list, points)]
@@ -600,13 +601,13 @@ def test_each_point_of_the_figure_is_in_its_place():
         assert dots.get_xydata().tolist() == [[seconds, 0.2]] * (method != "IS from q")
     assert [(line.get_label(), *line.get_xydata()[0]) for line in left.lines[16:]] == [
         ("EP", 7.0, 0.2), ("corrected EP", 7.0, 0.1)]
-    for method, line in zip(rivals.METHODS, middle.lines, strict=True):  # 4 runs: 0.2^2 / 0.1^2
+    for method, line in zip(evidence.METHODS, middle.lines, strict=True):  # 4 runs: 0.2^2 / 0.1^2
         points = [(365, 12.0), (767, 4 * WORTH.get(method, 1.0))] if method != "IS from q" else []
         np.testing.assert_allclose(line.get_xydata(), np.reshape(points, (-1, 2)), rtol=1e-12)
     colours = {line.get_label(): (line.get_color(), line.get_marker()) for line in whole}
     for key, line, text in zip(GRID, right.lines, right.texts, strict=True):
         assert line.get_xydata().tolist() == [[key[2], key[1]]] and text.xy == (key[2], key[1])
-        assert text.get_text() == f"{0.1 * (result['keys'].index(key) + 1):.2f}"
+        assert text.get_text() == f"{0.1 * (result.keys.index(key) + 1):.2f}"
         if key == GRID[1]:  # the only one that is cheaper than all others
             assert (line.get_color(), line.get_marker()) == colours["bridge"]
     plt.close("all")
@@ -615,14 +616,14 @@ def test_each_point_of_the_figure_is_in_its_place():
 def test_the_figure_says_what_it_shows():
     cheap = {(GRID[0], "tilting", 1): row("", seconds=Measured(0.1, 0.01)),
              (GRID[2], "AISq-HMC", 1): row("", seconds=Measured(0.1, 0.01)),
-             **{(GRID[3], m, 1): row(m, z=9.0) for m in rivals.METHODS}}  # void, whatever it costs
+             **{(GRID[3], m, 1): row(m, z=9.0) for m in evidence.METHODS}}  # void
     fig = script.figure(made_up(cheap))
     left, middle, right = fig.axes
     whole, filled = left.lines[:16:2], left.lines[1:16:2]
     # the last two methods have the colours of the first two, dashed; a dot of theirs is white
     how = {line.get_label(): (line.get_marker(), line.get_color(), line.get_linestyle() == "--")
            for line in whole}
-    assert len({*how.values()}) == len(rivals.METHODS)
+    assert len({*how.values()}) == len(evidence.METHODS)
     for line, dots in zip(whole, filled, strict=True):
         assert (line.get_markerfacecolor(), dots.get_markerfacecolor()) == ("none",
                                                                            line.get_color())
@@ -650,9 +651,9 @@ def test_the_table_shows_what_was_measured():
     here = row("bridge", error=Measured(0.35, 0.01), own=Measured(0.15, 0.01), z=-1.5,
                seconds=Measured(4.0, 0.1), evaluations=2.25, runs=5)
     result = made_up({(script.PAPER, "bridge", 1): here})
-    result["EP"][script.PAPER] = Measured(-0.25, 0.01), Measured(0.125, 0.01)
-    result["setup"][script.PAPER] = dict(q=2.0, prior=3.0, tilt=4.0)
-    result["k"][script.PAPER], result["last step"][script.PAPER] = Measured(0.75, 0.02), 0.5
+    result.EP[script.PAPER] = Measured(-0.25, 0.01), Measured(0.125, 0.01)
+    result.setup[script.PAPER] = dict(q=2.0, prior=3.0, tilt=4.0)
+    result.k[script.PAPER], result.last_step[script.PAPER] = Measured(0.75, 0.02), 0.5
     lines = [line.split() for line in script.table(result).splitlines()]
     # costs: 4 s x 0.35^2 / 0.1^2, and 100 s or 1 s x 0.2^2 / 0.1^2; k = .9 is not to be trusted
     wanted = "767 4.85 5.1 -9.000 0.010 -0.250 +0.125 0.750 (0.020) 0.50".split()

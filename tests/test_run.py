@@ -415,7 +415,7 @@ for panel in "cdef":  # one that starts at the prior, and one of each kernel, ar
 # computed outside of replicates, all digits of it
 study = script.STUDY._replace(
     claims=[], figure=lambda r: script.panels(1, 1, 2)[0],
-    table=lambda r: str(script.problem.__wrapped__(r["data"])[2].mu.tolist()))
+    table=lambda r: str(script.problem.__wrapped__(r.data)[2].mu.tolist()))
 sys.argv = ["paquet_fig2.py", "--budget", "smoke", "--jobs", "0"]
 main(study)
 """

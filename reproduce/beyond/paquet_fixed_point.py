@@ -16,6 +16,8 @@ Writes  figures/paquet_fixed_point.png, .txt (tables, claims), .json; smoke, sho
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 
 from algorithms.paquet_rmhmc_fast import rmhmc
@@ -25,16 +27,7 @@ from reproduce.harness.style import legend_below, mark, panels, shades
 from reproduce.paquet import trajectories
 from reproduce.paquet.digits import usps_3v5
 from reproduce.paquet.problem import KERNELS
-from reproduce.paquet.trajectories import (
-    MARKED,
-    SMALL,
-    draw,
-    order,
-    posterior,
-    returns,
-    reversals,
-    volumes,
-)
+from reproduce.paquet.trajectories import SMALL, draw, order, posterior, returns, reversals, volumes
 
 NAME, WHAT = "paquet_fixed_point", "fixed-point iterations of RMHMC"
 MINUTES = {"paper": 22, "short": 2, "smoke": 0.2}
@@ -65,7 +58,7 @@ SMALL_SIZES = {
 
 
 def chains(name, cases, eps, f_maxes, transitions, seed):
-    """Chains from one start with the same random numbers, one for each f_max.
+    """Make chains from one start with the same random numbers, one for each f_max.
 
     Each (f_maxes,): "mean" of the standardised scalar z, "square" of z^2, a rate, a number.
     """
@@ -82,18 +75,47 @@ def chains(name, cases, eps, f_maxes, transitions, seed):
     return found
 
 
-def biases(f_maxes, found, small):
-    """Of chains, by f_max: biases of "mean" and "variance", rates "rejected", "divergences".
+class Bias(NamedTuple):
+    """What is wrong with chains; each field is a dictionary by f_max."""
 
-    Against MANY iterations with the same random numbers; "exact": of the mean, if it is known.
-    """
+    mean: dict  # against MANY iterations with the same random numbers
+    variance: dict  # the same
+    exact: dict  # of the mean, against its exact value, if that is known
+    rejected: dict  # rate
+    divergences: dict  # number
+
+
+class Return(NamedTuple):
+    """How trajectories come back; all but the last is a dictionary by f_max."""
+
+    x: dict  # mean log10 distance to the start
+    H: dict  # mean log10 error of the energy
+    lost: dict  # share
+    contraction: list  # median and maximum, of those that return with the last f_max
+
+
+class Result(NamedTuple):
+    """What was found; a key is (problem, eps)."""
+
+    returns: dict  # key -> Return
+    volume: dict  # key -> {f_max: Measured}, log10 |log |det J||
+    chains: dict  # key -> Bias
+    order: dict  # f_max -> Measured, the order in eps of the error of the return
+    N: int
+    data: str
+    gain: Measured  # by iteration 4 less by iteration 5, in log10
+    decay: Measured  # of the error in an iteration, over the contraction factor
+
+
+def biases(f_maxes, found, small):
+    """Return the Bias of chains."""
     z, square, rejected, diverged = (np.array([chain[key] for chain in found]) for key in (
         "mean", "square", "rejected", "divergences"))
     coupled, variance, exact = (by_f(f_maxes, zip(*mean(values), strict=True)) for values in (
         z - z[:, -1:], square - square[:, -1:], z))
-    return {"mean": coupled, "variance": variance, "exact": exact if small else {},
-            "rejected": dict(zip(f_maxes, rejected.mean(0), strict=True)),
-            "divergences": dict(zip(f_maxes, diverged.sum(0), strict=True))}
+    return Bias(coupled, variance, exact if small else {},
+                dict(zip(f_maxes, rejected.mean(0), strict=True)),
+                dict(zip(f_maxes, diverged.sum(0), strict=True)))
 
 
 def by_f(f_maxes, pairs):
@@ -109,7 +131,7 @@ def warm():
 
 
 def run(experiment, cases):
-    """Return what was found: each part by (problem, eps) or by f_max."""
+    """Return the Result."""
     seed, budget = experiment.seed, experiment.budget
     big, small = DIGITS_SIZES[budget], SMALL_SIZES[budget]
     n, f_max, starts = posterior(cases.name, big["cases"]).sd.size, big["f_max"], small["starts"]
@@ -141,31 +163,31 @@ def run(experiment, cases):
         return [found for task, found in zip(tasks[function], done[function], strict=True)
                 if (task["name"], task["eps"]) == (name, eps)]
 
-    return {
-        "returns": {key: label_summary(ALL, *of(returns, *key)) for key in keys}
+    return Result(
+        {key: label_summary(ALL, *of(returns, *key)) for key in keys}
         | {("digits", eps): label_summary(f_max,
                                           trajectories.summary(of(reversals, cases.name, eps)))
            for eps in STEPS},
-        "volume": {key: by_f(SOME, of(volumes, *key)[0]["log10"]) for key in keys},
-        "chains": {key: biases(FEW, of(chains, *key), True) for key in keys}
+        {key: by_f(SOME, of(volumes, *key)[0]["log10"]) for key in keys},
+        {key: biases(FEW, of(chains, *key), True) for key in keys}
         | {("digits", EPS): biases(big["chain_f_max"], of(chains, cases.name, EPS), False)},
-        "order": by_f(ORDERS, done[order][0]["order"]), "N": n, "data": cases.name,
-        **trajectories.convergence(f_max, of(reversals, cases.name, EPS))}
+        by_f(ORDERS, done[order][0]["order"]), n, cases.name,
+        **trajectories.convergence(f_max, of(reversals, cases.name, EPS)))
 
 
 def label_summary(f_maxes, found):
-    """Return a summary() with {f_max: number} for lists."""
-    return found | {key: by_f(f_maxes, found[key]) for key in ("x", "H")} | {
-        "lost": dict(zip(f_maxes, found["lost"], strict=True))}
+    """Return the Return of a summary(), whose lists are in the order of f_maxes."""
+    return Return(by_f(f_maxes, found["x"]), by_f(f_maxes, found["H"]),
+                  dict(zip(f_maxes, found["lost"], strict=True)), found["contraction"])
 
 
 def bias(r, name, f_max=F_MAX, eps=EPS):
-    """The bias of the mean, against the exact value if there is one."""
-    found = r["chains"][name, eps]
-    return (found["exact"] or found["mean"])[f_max]
+    """Return the bias of the mean, against the exact value if there is one."""
+    found = r.chains[name, eps]
+    return (found.exact or found.mean)[f_max]
 
 
-TOLERANCE = LONGEST**-0.5
+TOLERANCE, SPAN = LONGEST**-0.5, trajectories.MARKED
 BIAS = ("Algorithm 1, line 12, and f_max = 5 of Section 4.1: a bias is of no account if it is below"
         f" the Monte Carlo error of the paper's longest run: {LONGEST} transitions, were they"
         f" independent, have {TOLERANCE:.3f} posterior deviations")
@@ -176,26 +198,26 @@ NOT_CONVERGED = Declared(
     "2026-11-21T00:38", "2026-11-21T01:25", "Algorithm 1, line 12")
 CLAIMS = [
     *[Claim(f"log10 reversibility error, {name}", '"time-reversible"',
-            lambda r, name=name: r["returns"][name, EPS]["x"][F_MAX], -np.inf, high,
+            lambda r, name=name: r.returns[name, EPS].x[F_MAX], -np.inf, high,
             CONVERGED + rounding, "printed sentence", NOT_CONVERGED)
       for name, high, rounding in (
           ("digits", -8.0, "1e-9 here, as the table shows for eps = 0.05"),
           ("N = 2", -13.0, "1e-15 here"))],
     Claim("log10 |log volume|, N = 2", '"volume preserving"',
-          lambda r: r["volume"]["N = 2", EPS][F_MAX], -np.inf, -8.0,
+          lambda r: r.volume["N = 2", EPS][F_MAX], -np.inf, -8.0,
           CONVERGED + "and those of the differences, 1e-9", "printed sentence", NOT_CONVERGED),
     *[Claim(f"order in eps of the reversibility error, N = 2, f_max = {f}", "ours",
-            lambda r, f=f: r["order"][f], k - 0.5, k + 0.5,
+            lambda r, f=f: r.order[f], k - 0.5, k + 0.5,
             "f + 1 for odd f, f + 2 for even f; an order is a whole number", "ours")
       for f, k in ORDERS.items()],
     Claim("gain in log10 by iteration 4 - gain by iteration 5, digits", "ours",
-          lambda r: r["gain"], 0.0, np.inf, "errors of even f cancel to leading order, so f_max = 5"
+          lambda r: r.gain, 0.0, np.inf, "errors of even f cancel to leading order, so f_max = 5"
           " is of the same order as 4", "ours"),
-    Claim("decay per iteration / contraction factor c, digits", "ours", lambda r: r["decay"],
+    Claim("decay per iteration / contraction factor c, digits", "ours", lambda r: r.decay,
           (2 * L_MAX) ** -0.25, (2 * L_MAX) ** 0.25,
           f"the error is a sum over the 2 l_max steps of terms that fall with each step's own c;"
-          f" how many of them count changes its fall over the {MARKED[1] - MARKED[0]} iterations"
-          f" from {MARKED[0]} to {MARKED[1]} by a factor of 2 l_max at most, either way", "ours"),
+          f" how many of them count changes its fall over the {SPAN[1] - SPAN[0]} iterations"
+          f" from {SPAN[0]} to {SPAN[1]} by a factor of 2 l_max at most, either way", "ours"),
     *[Claim(f"bias of the mean, {name}, f_max = 5", '"a correct MCMC algorithm"',
             lambda r, name=name: bias(r, name), -TOLERANCE, TOLERANCE, BIAS, "printed sentence")
       for name in (*SMALL, "digits")],
@@ -214,20 +236,20 @@ CLAIMS = [
 
 def table(r):
     """Lay out what is left of reversibility, of volume, and of the means of chains."""
-    back = [[name, str(eps), *[f"{10 ** m['x'][f].value:.0e}" for f in SOME],
-             *[f"{100 * m['lost'][f]:.0f}" for f in (F_MAX, MANY)],
-             f"{10 ** m['H'][F_MAX].value:.0e}",
-             *([f"{c:.2g}" for c in m["contraction"]] or ["", ""])]
-            for (name, eps), m in r["returns"].items()]
+    back = [[name, str(eps), *[f"{10 ** m.x[f].value:.0e}" for f in SOME],
+             *[f"{100 * m.lost[f]:.0f}" for f in (F_MAX, MANY)],
+             f"{10 ** m.H[F_MAX].value:.0e}",
+             *([f"{c:.2g}" for c in m.contraction] or ["", ""])]
+            for (name, eps), m in r.returns.items()]
     volume = [[name, str(eps), *[f"{10**m.value:.0e}" for m in found.values()]]
-              for (name, eps), found in r["volume"].items()]
-    rows = [[name, str(eps), f, f"{100 * m['rejected'][f]:.2f}", f"{m['divergences'][f]:.0f}",
-             *[f"{value:9.1e} +- {se:.0e}" for value, se in (m["mean"][f], m["variance"][f])],
-             *["{:8.4f} +- {:.4f}".format(*m["exact"][f]) if m["exact"] else ""]]
-            for (name, eps), m in r["chains"].items() for f in m["mean"]]
+              for (name, eps), found in r.volume.items()]
+    rows = [[name, str(eps), f, f"{100 * m.rejected[f]:.2f}", f"{m.divergences[f]:.0f}",
+             *[f"{value:9.1e} +- {se:.0e}" for value, se in (m.mean[f], m.variance[f])],
+             *["{:8.4f} +- {:.4f}".format(*m.exact[f]) if m.exact else ""]]
+            for (name, eps), m in r.chains.items() for f in m.mean]
     header = ["", "eps", *[f"f={f}" for f in SOME]]
     return "\n\n".join([
-        f"digits: {r['data']}, N = {r['N']}; l_max = {L_MAX}; errors and biases in posterior"
+        f"digits: {r.data}, N = {r.N}; l_max = {L_MAX}; errors and biases in posterior"
         " standard deviations",
         "Reversibility: geometric mean of the error; % of trajectories lost (error above 1 or not"
         " finite,\ncounted as 1); error of H; largest contraction factor c of each trajectory that"
@@ -246,23 +268,23 @@ def figure(r):
     (small, digits), (rejected, bias) = axes
     styles = {"digits": "o-", "N = 2": "s--", "N = 1": "^:"}
     colours = dict(zip(STEPS, shades(len(STEPS)), strict=True))
-    for (name, eps), found in r["returns"].items():
-        value, se = np.array([*found["x"].values()]).T
+    for (name, eps), found in r.returns.items():
+        value, se = np.array([*found.x.values()]).T
         ax = digits if name == "digits" else small
-        ax.plot([*found["x"]], 10**value, styles[name], color=colours[eps])
-        ax.fill_between([*found["x"]], 10 ** (value - 2 * se), 10 ** (value + 2 * se),
+        ax.plot([*found.x], 10**value, styles[name], color=colours[eps])
+        ax.fill_between([*found.x], 10 ** (value - 2 * se), 10 ** (value + 2 * se),
                         color=colours[eps], alpha=0.15, lw=0)
-    for (name, eps), found in r["chains"].items():
-        rejected.plot([*found["rejected"]], [100 * rate for rate in found["rejected"].values()],
+    for (name, eps), found in r.chains.items():
+        rejected.plot([*found.rejected], [100 * rate for rate in found.rejected.values()],
                       styles[name], color=colours[eps])
         shift = 0.1 * ([*styles].index(name) - 1) + 0.04 * (STEPS.index(eps) - 1)
-        for f, (value, se) in [*found["mean"].items()][:-1]:
+        for f, (value, se) in [*found.mean.items()][:-1]:
             lower = min(2 * se, 0.9 * abs(value))  # a log axis has no 0
             bias.errorbar(f + shift, abs(value), [[lower], [2 * se]], color=colours[eps],
                           fmt=styles[name][0], lw=1,
                           mfc=None if abs(value) > 2 * se else "white")
     for ax, title in ((small, "(a) there and back: N = 1, N = 2"),
-                      (digits, f"(b) there and back: {r['data']}, N = {r['N']}")):
+                      (digits, f"(b) there and back: {r.data}, N = {r.N}")):
         ax.set(title=title, yscale="log", ylim=(1e-17, 3), ylabel="return error (posterior s.d.)")
     rejected.set(title="(c) rejections", ylabel="% of transitions")
     rejected.set_yscale("symlog", linthresh=1)

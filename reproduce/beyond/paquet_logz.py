@@ -26,8 +26,8 @@ from reproduce.harness.claims import BUDGETS, Claim, Declared, Measured, text_ta
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mathematics, panels
 from reproduce.paquet.digits import digits_3v5, usps_3v5
+from reproduce.paquet.evidence import bridge_estimate
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
-from reproduce.paquet.rivals import bridge_estimate
 
 NAME, WHAT = "paquet_logz", "log evidence of 1 to 767 digits, the first 365 of them optical"
 MINUTES = {"paper": 18, "short": 2, "smoke": 0.2}
@@ -116,8 +116,17 @@ class Estimate(NamedTuple):
     bound: float = np.nan  # on the log weight of a point
 
 
+class Result(NamedTuple):
+    """What is known of each size of the ladder."""
+
+    truth: dict  # N -> Measured
+    found: dict  # (method, N) -> Estimate
+    data: dict  # N -> the name of the data set
+    last_step: dict  # N -> that of annealing from q
+
+
 def run(experiment, cases):
-    """Return {"truth": {N: Measured}, "found": {(method, N): Estimate}, "last step", "data"}."""
+    """Return the Result."""
     plan, seed = PLANS[experiment.budget], experiment.seed
     names = {N: cases.name if N == USPS else digits_3v5().name for N in SIZES
              if ("AISq-RMHMC", N) in plan and (N != USPS or not cases.note)}
@@ -141,7 +150,7 @@ def run(experiment, cases):
             correction = second_order(q, y, order) if order else 0.0
             found[name, N] = Estimate(Measured(q.log_Z + correction))
         last[N] = last_step(y, q)
-    return {"truth": truth, "found": found, "data": names, "last step": last}
+    return Result(truth, found, names, last)
 
 
 def put_together(batches):
@@ -158,19 +167,19 @@ def put_together(batches):
 
 def error(r, method, N):
     """Return estimate - truth."""
-    return r["found"][method, N].log_Z - r["truth"][N]
+    return r.found[method, N].log_Z - r.truth[N]
 
 
 def gain(r, N):
-    """How much nearer to the truth the correction brings EP; the truth may lie between the two."""
+    """Return how much nearer to the truth the correction brings EP; it may lie between the two."""
     plain, corrected = (abs(error(r, name, N).value) for name in ("EP", "EP, order 4"))
-    return Measured(plain - corrected, 2 * r["truth"][N].se)
+    return Measured(plain - corrected, 2 * r.truth[N].se)
 
 
 def in_errors(r, method, N):
-    """The error over its standard error, unless that rests on too few effective runs."""
+    """Return the error over its standard error, unless that rests on too few effective runs."""
     value, se = error(r, method, N)
-    few = any(r["found"][name, N].effective < EFFECTIVE["AIS" if "AIS" in name else "QMC"]
+    few = any(r.found[name, N].effective < EFFECTIVE["AIS" if "AIS" in name else "QMC"]
               for name in (method, REFERENCE.get(N)) if name)
     return Measured(value / se, np.nan if few else 0.0)
 
@@ -201,10 +210,10 @@ CLAIMS = [
 
 def table(r):
     """Lay out the errors, a column for each N, and then how many runs they rest on."""
-    sizes, found = r["truth"], r["found"]
+    sizes, found = r.truth, r.found
 
     def cell(method, N):
-        value, se = found[method, N].log_Z.value - r["truth"][N].value, found[method, N].log_Z.se
+        value, se = found[method, N].log_Z.value - r.truth[N].value, found[method, N].log_Z.se
         if se == 0:
             return f"{value:+.5f}" if abs(value) > 1e-12 else "0"
         digits = max(0, 1 - int(np.floor(np.log10(se)))) if np.isfinite(se) else 2
@@ -217,12 +226,12 @@ def table(r):
 
     samplers = [m for m in METHODS if any(method == m for method, _ in found)]
     header = ["N", *map(str, sizes)]
-    truth = [["log Z", *(f"{t.value:.5f}" for t in r["truth"].values())],
-             ["s.e.", *(f"{t.se:.5f}" if t.se else "exact" for t in r["truth"].values())]]
+    truth = [["log Z", *(f"{t.value:.5f}" for t in r.truth.values())],
+             ["s.e.", *(f"{t.se:.5f}" if t.se else "exact" for t in r.truth.values())]]
     counts = [*rows(samplers, lambda m, N: f"{found[m, N].effective:.0f}/{found[m, N].runs}"),
-              ["last step", *(f"{r['last step'][N]:.2f}" for N in sizes)],
-              ["bound", *rows(["tilting"], lambda m, N: "{:.3g}".format(
-                  np.exp(found[m, N].bound - r["truth"][N].value)))[0][1:]]]
+              ["last step", *(f"{r.last_step[N]:.2f}" for N in sizes)],
+              ["bound", *rows(["tilting"], lambda m, N: (
+                  f"{np.exp(found[m, N].bound - r.truth[N].value):.3g}"))[0][1:]]]
     return "\n\n".join([
         text_table(truth, header),
         "Error, estimate - log Z; (12) is the standard error of the last digits, [ ] is the"
@@ -238,7 +247,7 @@ def table(r):
 def figure(r):
     """Draw |error| of EP and its correction, and the errors of the samplers over their s.e."""
     fig, (left, right) = panels(1, 2, 4.6)
-    truth, found = r["truth"], r["found"]
+    truth, found = r.truth, r.found
     at = {N: k for k, N in enumerate(truth)}
     sets = [[N for N in truth if N != USPS], [N for N in truth if N == USPS]]  # lines join no two
     floor, clip = 1e-7, 6.0
@@ -276,7 +285,7 @@ def figure(r):
         ax.set_xticks(range(len(at)), [f"{N}\nUSPS" if N == USPS else str(N) for N in at])
         ax.set(xlabel="N, number of cases", xlim=(-0.6, len(at) - 0.4))
     legend_below(fig, left, right, ncols=5)
-    fig.suptitle(f"Evidence of GP classification, {' and '.join(dict.fromkeys(r['data'].values()))}"
+    fig.suptitle(f"Evidence of GP classification, {' and '.join(dict.fromkeys(r.data.values()))}"
                  rf"; $\log\ell$ = {LOG_LENGTH}, $\log\sigma$ = {LOG_AMPLITUDE}")
     return fig
 
