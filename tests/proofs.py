@@ -59,7 +59,7 @@ def wholly(model, approximation, move, r, s, K):
 
 def up_and_down(model, layers, move):
     """Return the matrix of a tempered transition."""
-    stack = tempered.stacked(layers)
+    stack = tempered.stack(layers)
 
     def run(q, rng):
         near = prepare(q, model)

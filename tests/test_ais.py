@@ -58,7 +58,7 @@ def test_the_mean_weight_is_unbiased_even_without_any_move():
 
 @departs(ais_run, {"L5": """
     if k < B:
-        x, accepted[k - 1], energy_error[k - 1] = transition(x, at_beta(model, betas[k]), kernel,
+        x, accepted[k - 1], energy_error[k - 1] = transition(x, temper(model, betas[k]), kernel,
                                                              rng)"""})
 def test_weights_are_the_telescoping_sum_of_L(ais_run):
     betas, states = geometric_ladder(5, 0.1), []

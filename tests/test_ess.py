@@ -331,11 +331,11 @@ def test_standard_error_of_the_initial_sequence_is_of_the_right_size(rho, low, h
 # Limits, constants and bad input
 
 
-@departs(module.limited, lambda tau, draws: np.float64(tau))
+@departs(module.limit, lambda tau, draws: np.float64(tau))
 def test_antithetic_chains_stop_at_the_limit(limited):
     n = 1000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "limited", limited)
+        patch.setattr(module, "limit", limited)
         for x in (np.tile([1.0, -1.0], n // 2),
                   autoregression(-0.99, n, np.random.default_rng(13))):
             for found in (initial_sequence(x), batch_means(x), combined_chains(x[None]),

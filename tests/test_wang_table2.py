@@ -192,8 +192,8 @@ def test_the_table_and_the_figure_show_print_and_ours():
         assert words in text
     for row in result.values():
         for k, cells in enumerate(row.values()):
-            cells[SOD].gain = {by: Measured(np.log(2 + k + 4 * j), 0.1)
-                                  for j, by in enumerate(COSTS)}
+            cells[SOD].gain.update({by: Measured(np.log(2 + k + 4 * j), 0.1)
+                                    for j, by in enumerate(COSTS)})
     text = table2.table(result)  # a tenth of each of ten: 0.1 / 10^.5
     assert "geometric, evaluations: 2.000 (0.063), 3.000 (0.095), 4.00 (0.13), 5.00 (0.16);" in text
     assert "geometric, seconds: 6.00 (0.19), 7.00 (0.22), 8.00 (0.25), 9.00 (0.28);" in text

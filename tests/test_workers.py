@@ -164,7 +164,7 @@ import sys
 from pathlib import Path
 import test_workers
 if __name__ == "__main__":
-    list(test_workers.each(test_workers.hold, {0: (sys.argv[1],), 1: (sys.argv[2],)}, 2))
+    list(test_workers.run_tasks(test_workers.hold, {0: (sys.argv[1],), 1: (sys.argv[2],)}, 2))
 """
 
 

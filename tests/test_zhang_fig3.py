@@ -119,9 +119,9 @@ def test_the_picked_setting_is_run_on_64_by_64(budget):
 def test_the_runs_are_those_of_table_4(monkeypatch):
     asked = []
     monkeypatch.setattr(fig3.cox, "keeper", lambda experiment: "the keeper")
-    monkeypatch.setattr(fig3.cox, "tuned", lambda runs, *_: asked.append(runs) or "pilots")
+    monkeypatch.setattr(fig3.cox, "run_pilots", lambda runs, *_: asked.append(runs) or "pilots")
     monkeypatch.setattr(fig3.cox, "rows_of", lambda tried, names: (tried, names))
-    monkeypatch.setattr(fig3.cox, "computed", lambda runs, wanted, *_: asked.append(
+    monkeypatch.setattr(fig3.cox, "run_rows", lambda runs, wanted, *_: asked.append(
         (runs, wanted)) or {name: name for name in wanted[1]})
     monkeypatch.setattr(fig3, "on_64", lambda experiment, name: (experiment, name))
     cases = type("Cases", (), {"name": "data", "x": "truth"})

@@ -26,7 +26,6 @@ from pathlib import Path
 
 from PIL import Image
 
-from reproduce.harness import papers
 from reproduce.harness.exercises import DRAWN, bugs, consequence, digest, exercises, plant
 from reproduce.harness.papers import PAPERS, ROOT
 
@@ -142,8 +141,8 @@ def run(copy, script, patience):
     """
     made = copy / "figures" / "smoke"
     shutil.rmtree(made, ignore_errors=True)
-    command = [sys.executable, str(papers.script(script).relative_to(ROOT)), "--budget", "smoke",
-               "--fresh", "--jobs", "0"]
+    path = next(copy.glob(f"reproduce/**/{script}.py"))
+    command = [sys.executable, str(path), "--budget", "smoke", "--fresh", "--jobs", "0"]
     start = os.times().elapsed
     process = subprocess.Popen(
         command, cwd=copy, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
