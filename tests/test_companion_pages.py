@@ -79,7 +79,7 @@ def of(section, committed):
 
 
 def test_the_committed_pages_are_up_to_date():
-    for library in ("jinja2", "pygments", "ziamath"):
+    for library in ("jinja2", "markdown_it", "pygments", "ziamath"):
         pytest.importorskip(library, reason=NEEDS)
     # if this fails, run python reproduce/tools/pages.py
     assert list(pages.pages()) == NAMES
@@ -516,6 +516,7 @@ def test_a_report_is_shown_without_its_claims():
 
 
 def test_a_page_is_markdown_with_links_from_where_it_is_shown():
+    pytest.importorskip("markdown_it", reason=NEEDS)
     html = claims_html.markdown("* **A.** *c* `x_1*2*`\n\n| a | b |\n|---|---|\n| 1 | 2 |")
     for part in ("<strong>A.</strong> <em>c</em> <code>x_1*2*</code>", "<td>1</td>"):
         assert part in html
@@ -528,6 +529,7 @@ def test_a_page_is_markdown_with_links_from_where_it_is_shown():
 
 
 def test_what_is_written_beside_a_figure_goes_with_its_script():
+    pytest.importorskip("markdown_it", reason=NEEDS)
     text = ("# P\n\nintroduction\n\n## A\n\n![it](p_a.png)\n\nbefore *it*\n\n"
             "![it](p_b.png)\n\nafter\n\n## B\n\nno figure\n")
     assert claims_html.findings(text) == {
