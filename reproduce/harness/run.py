@@ -214,7 +214,7 @@ def announce(study, settings, cases):
             + f", on the cluster at {settings.dask}" * bool(settings.dask))
     print(f"{study.name}, {settings.budget} budget{part}: {study.what}; data:"
           f" {getattr(cases, 'name', cases)}{f' ({note})' * bool(note)}; about {duration} with"
-          f" {settings.jobs} job{'s' * (settings.jobs > 1)} (and a minute the first time, to"
+          f" {settings.jobs} job{'s' * (settings.jobs > 1)} (the first time, up to a minute more to"
           f" compile); seed {settings.seed}", flush=True)
 
 
