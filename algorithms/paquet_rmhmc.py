@@ -227,7 +227,7 @@ def riemann_metric(x, model):
     # 9   dg := y o (1 - x^2) o exp{r} - 3 x o exp{2 r} - 2 y o exp{3 r}
     #     lines   6, 7 and 9
     #     theirs  exp{r} by subtraction of logarithms, then differences of its powers
-    #     ours    the same functions from a continued fraction: models/special.py
+    #     ours    the same functions from a continued fraction: `curvature` of models/special.py
     #     why     for z << 0 the differences keep no digit: at z = -400 dg is -4e-4 for -3e-8
     #     test    test_lines_6_to_9_keep_their_digits_far_from_the_data
     dg = y * kappa_of(z)

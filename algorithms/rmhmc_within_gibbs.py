@@ -28,8 +28,8 @@ any other               leapfrog, metric fisher_theta(phi)       leapfrog, metri
 
 Departures
 ----------
-Zhang and Sutton (2014), Section 5.2
-    theirs  "the mass matrix for group i is G_i := I(x, theta)^-1", the precision of r by Section 3
+Zhang and Sutton (2014), Sections 3 and 5.2
+    theirs  r ~ N(0, G^-1), and "the mass matrix for group i is G_i := I(x, theta)^-1"
     ours    r ~ N(0, G) with G = I(x, theta) + exp(-gamma) I, velocity G^-1 r
     why     a covariance of I is what they have; I alone is singular where a group has few cases
     test    test_section_5_2_the_metric_is_the_covariance_of_the_momentum

@@ -10,8 +10,10 @@ Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Ham
 Mirror      normal_split_step and data_split_step are Algorithms 1 and 2, and metropolis is the test
             of Section 1 that follows either (the paper does not number their lines, we do).
 
-Here each half step evaluates its own gradient, as the paper writes it.  Chains are run by the twins
-in algorithms/shahbaba_split_hmc_fast.py, which evaluate no gradient twice.
+The loop of Algorithm 1 is the splitting (5) of the energy, that of Algorithm 2 is (6).  The
+leapfrog (3) of plain HMC is in algorithms/hmc.py.  Here each half step evaluates its own gradient,
+as the paper writes it.  Chains are run by the twins in algorithms/shahbaba_split_hmc_fast.py, which
+evaluate no gradient twice.
 
 Departures
 ----------
@@ -250,7 +252,7 @@ def split_data(model, q_hat, fraction):
 
     Parameters
     ----------
-    model    : NamedTuple       any model that implements case_entropy and part
+    model    : NamedTuple       any model that implements case_entropy and select_cases
     q_hat    : (d,) float64     the posterior mode
     fraction : float in (0, 1]  of the cases in R_0, rounded to whole cases, of which it needs one
 

@@ -97,7 +97,8 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
         #     why     the proposal stays symmetric; with an infinite K there is none
         #     test    a label
         k_ = k + s if rng.random() < 0.5 else k - s
-        # 7   k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)]), (13)
+        # 7   k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)]);
+        #         the ratio is (13)
         #     theirs  silent about a pi that is infinite or not a number
         #     ours    such a move of the mark is rejected
         #     why     a state of energy -inf would be accepted, and never left again
@@ -107,7 +108,7 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
                      - (U(states[k], pi) - U(states[k], pi_star)))
             if rng.random() < np.exp(-error) and np.isfinite(error):
                 k = k_
-    # 8   x' <- x_k
+    # 8   x' <- x_k', the state that is marked now
     return states[k]
 
 

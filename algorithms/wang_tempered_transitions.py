@@ -81,12 +81,12 @@ def tempered_transitions_step(x, pi, move, rng):
         x_ = step_backward(x_, pi[i], move, rng)
         # 7   a factor of (15):  pi_(i-1)(x-check_(i-1)) / pi_i(x-check_(i-1))
         error += U(x_, pi[i - 1]) - U(x_, pi[i])
-    # 8   flip the order of y = (x, x-hat_1, ..., x-bar_n, ..., x-check_1, x*) with probability
-    #         min(1, the product of the factors), (15)
+    # 8   y' <- y = (x, x-hat_1, ..., x-bar_n, ..., x-check_1, x*) with its order flipped, with
+    #         probability min(1, the product of the factors), (15); otherwise y' <- y
     #     theirs  silent about a density that is infinite or not a number
     #     ours    the flip is rejected
     #     why     a state of energy -inf would be accepted, and never left again
     #     test    test_a_flip_to_an_energy_that_is_not_finite_is_rejected
     flipped = rng.random() < np.exp(-error) and np.isfinite(error)
-    # 9   x' <- the first state of y
+    # 9   x' <- the first coordinate of y'
     return x_ if flipped else x

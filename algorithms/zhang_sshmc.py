@@ -177,7 +177,7 @@ def sshmc_step(theta, phi, model, eps, L, rng):
 def leapfrog(z, r, H, eps, n=1):
     """Take n leapfrog steps, one in Algorithm 1, for one of the two separable Hamiltonians.
 
-    Mirror of Zhang and Sutton 2014, equations (2a) to (2c).
+    Mirror of Zhang and Sutton 2014, equations (2a) to (2c).  The loop and the numbers are ours.
 
     z, r : (d,)       position and momentum of the block that moves; not modified
     H    : H1 or H2   the other block stands still in it
@@ -206,7 +206,7 @@ class H1(NamedTuple):
 
 
 class H2(NamedTuple):
-    """H_2 of equation (9): theta and its momentum stand still."""
+    """H_2 of equation (9): theta and its momentum stand still.  U_2 + K_2 is never summed."""
 
     model: NamedTuple
     Theta: NamedTuple  # precompute_theta

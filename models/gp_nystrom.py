@@ -4,7 +4,9 @@ Paper       Wang and Neal (2013), Section 5.2.4, equation (42), with (32), (38) 
 
     C^ = B B' + d I,    d = sigma^2,    B = K^(n,m) L^-T,    L L' = K^(m,m) + jitter (trace / m) I
 
-K is the covariance without noise, (m) are the cases `index`, and L' is the paper's R.  With
+(40) and (41), eigenvalues and vectors of which (42) is the product, are not computed here:
+reproduce/wang/identities.py has them.  K is the covariance without noise, (m) are the cases
+`index`, and L' is the paper's R.  With
 A = I + B'B / d = M M' and a = A^-1 B'y / d, (32) and (38) are
 
     y'C^^-1 y = |y - B a|^2 / d + |a|^2,    log |C^| = n log d + log |A|

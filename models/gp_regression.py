@@ -27,7 +27,7 @@ rho_k          exp q_{2+g}    ()       length; g = group[k] is 0 for all k, or k
 c^2            c2             ()       variance of the constant
 R              L              (n, n)   L = R' is the lower factor, C = L L'
 u              u              (n,)     L^-1 y
-k, v           K, v           (n, m), ()   covariances of new cases with the data, and variance
+k              K              (n, m)   covariances of new cases with the data
 """
 
 from typing import NamedTuple
@@ -308,8 +308,8 @@ def check_predict(Z, q, model):
 def predict(Z, q, model):
     """Return the predictive distribution at new cases given the hyperparameters, (25) and (26).
 
-    The variance of f is v - |L^-1 k|^2 with v = c^2 + eta^2; that of y has sigma^2 more.  n^3 / 3
-    operations for the factor and n^2 for each new case.
+    The variance of y is v - |L^-1 k|^2 with the paper's v = c^2 + eta^2 + sigma^2; that of f has
+    sigma^2 less.  n^3 / 3 operations for the factor and n^2 for each new case.
 
     Z : (m, p) covariates    q : (d,) log sigma, log eta, log rho_1, ...    -> Prediction
     model : GPRegression     from from_data, with the cases that have been seen

@@ -75,7 +75,7 @@ def distinct(name, value, n):
 
 @interface.U.register(GPSubset)
 def U(q, model):
-    """-log N(y_(m) | 0, C_(m)) - log p(q)."""
+    """-log N(y_(m) | 0, C_(m)), (31), - log p(q)."""
     return gp_regression.U(q, model.part)
 
 

@@ -6,7 +6,7 @@ Paper       Shahbaba, Lan, Johnson and Neal (2014), Section 3, equations (7) and
 
 is the paper's U: y eta - log(1 + e^eta) is -log(1 + e^(-s eta)) for both values of y, and this form
 neither overflows nor cancels, however large eta.  The split energies of Algorithm 2 are the same U
-of some of the cases, with or without the prior: see `part`.
+of some of the cases, with or without the prior: see `select_cases`.
 
 The likelihood and its gradient read the design matrix once for both, in blocks of rows that stay
 in the processor's cache between the two products X theta and X' r.
