@@ -12,6 +12,8 @@ Paper       R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of MC
             al. and (9) of Paquet and Fraccaro, with the half steps between two steps joined.
 Mirror      hmc_step is Neal's Figure 2, with the mass matrix of equation (6), line by line.
 
+A transition takes L gradients, and U once, with the last of them.
+
 Notation
 --------
 paper             here            shape    meaning

@@ -3,7 +3,8 @@ first.
 
 A half step that begins a step has the gradient of the one that ended the last, and those at the
 start are known from the transition that led there, so a state carries them.  A transition takes L
-gradients of U_1, and L M of U_0, where the mirrors take twice as many; draws and rounding are the
+gradients of U_1, in Algorithm 2 also L M of U_0, where the mirrors take twice as many; and U once,
+where they take it twice (in Algorithm 1 it comes with each gradient).  Draws and rounding are the
 same.  Nearly all the time of both algorithms is that of these gradients, and of a gradient that of
 reading the data (README, Speed).
 

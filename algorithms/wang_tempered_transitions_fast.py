@@ -9,7 +9,7 @@ differs:
 2. The energies of (15) are those that the steps have evaluated.  At x-hat_(i-1) and x-check_(i-1)
    the mirror evaluates pi_(i-1) and pi_i, besides what T-hat_i and T-check_i evaluate; here pi_i is
    evaluated where its steps begin, at x-hat_(i-1) and x-check_i, and pi once, at x*:
-       evaluations besides the trials of the steps   at most 2 n           the mirror 6 n
+       evaluations besides the trials of the steps   at most 2 n - 1       the mirror 6 n
 3. From transition to transition each layer carries what is known of a state near the chain where
    one variable changes alone (prepare, trial and commit of models/interface.py).
 4. What is evaluated is counted, by layer.

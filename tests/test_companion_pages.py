@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from reproduce.harness import claims_html, operations, page_layout, papers
+from reproduce.harness import claims_html, page_layout, papers
 from reproduce.harness.claims import VERDICTS, Claim, Measured, Scan, count_verdicts, verdict
 from reproduce.harness.mirrors import LABEL, ROOT, every_mirror
 from reproduce.harness.papers import PAPERS
@@ -164,55 +164,6 @@ def test_every_line_of_a_mirror_is_on_its_page_once_with_its_address(section, co
     for number, text in shown:
         assert text == tagged.get(number, lines[number - 1].strip())
         assert number in tagged or text.startswith("#")
-
-
-@pytest.mark.parametrize("section", SECTIONS, ids=IDS)
-def test_what_a_line_takes_stands_beside_it_and_the_sums_below(section, committed):
-    elements = of(section, committed)
-    shown, last = {}, None
-    for tag, attributes, text in elements:
-        if tag == "small" and attributes.get("class") == "o":
-            last = text
-        elif tag == "a" and "tabindex" in attributes and last is not None:
-            shown[int(text)] = last  # the link to the line stands after it
-            last = None
-    counts = [count for count in operations.read_counts(section.author)
-              if count["mirror"] == operations.address(section)]
-    counted = {section.mirror.code[int(line)].number
-               for count in operations.read_counts(section.author) for case in count["cases"]
-               for line, kinds in case["lines"].get(operations.address(section), {}).items()
-               if costly(kinds, case["sizes"])}
-    assert shown.keys() == counted and all(shown.values())
-    rows = [[e[2].strip() for e in elements[k:] if e[0] in ("dt", "dd")]
-            for k, e in enumerate(elements) if e[1].get("class") == "ops"]
-    assert len(rows) == len(counts)
-    for row, count in zip(rows, counts, strict=True):
-        said = row[: row.index("paper") + 2]
-        assert words(count["paper"]) <= words(" ".join(said[-1:])) and len(said) % 2 == 0
-        assert len({case["name"].partition(",")[0] for case in count["cases"]}) <= len(said) // 2
-
-
-def costly(kinds, sizes):
-    """Whether a line has a density or a gradient, or operations of order 2 and more."""
-    flops = kinds.get(operations.FLOPS)
-    if flops is None:
-        return any(" of " not in kind for kind in kinds)
-    return any(sum(power for power, name in zip(powers, sizes, strict=True)
-                   if name in operations.SIZES) > 1 for powers, _ in flops)
-
-
-@pytest.mark.parametrize(("author", "line", "expected"), [
-    ("paquet", "A3L14", "N\u00b3/3"), ("paquet", "A3L15", "N\u00b3"),
-    ("paquet", "A4L11", "N\u00b2"),
-    ("paquet", "A1L22", "7N\u00b3/3 \u00b7 14N\u00b3/3"), ("paquet", "ep.ep.L10", "2N\u00b2"),
-    ("zhang", "zhang_sshmc.leapfrog.L2", "\u2207U1"), ("shahbaba", "A2L7", "\u2207U0"),
-])
-def test_known_operations_are_at_their_lines(author, line, expected, committed):
-    elements = committed[f"{author}.html"].elements
-    start = next(k for k, e in enumerate(elements) if e[1].get("id") == line)
-    end = next(k for k, e in enumerate(elements[start:], start)
-               if e[0] == "div" and e[1].get("class", "").split()[:1] == ["r"])
-    assert expected in [e[2] for e in elements[start:end] if e[1].get("class") == "o"]
 
 
 @pytest.mark.parametrize("author", PAPERS)

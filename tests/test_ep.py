@@ -340,36 +340,6 @@ def test_compiled_equals_interpreted(module, monkeypatch):
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-12)  # NumPy sums in another order
 
 
-def test_operations_of_the_twin_are_as_its_docstring_says(monkeypatch):
-    N, block = 60, 12
-    K, y = problem(N)
-    counted = {"updates": 0, "products": 0, "rebuilt": 0}
-    add_products, product, rebuild = ep_fast.add_products, ep_fast.product, ep_fast.rebuild
-    rebuild(np.empty((N, N)), K, np.ones(N))  # compiled before what it calls is replaced
-
-    def count_add(A, c, V):
-        counted["updates"] += V.shape[0] * N**2  # lower triangle: N^2 / 2 fused operations a row
-        add_products(A, c, V)
-
-    def count_product(A, B, out):
-        counted["products"] += 2 * A.shape[0] * A.shape[1] * B.shape[1]
-        product(A, B, out)
-
-    def count_rebuild(*arguments):
-        counted["rebuilt"] += 1
-        return rebuild(*arguments)
-
-    for name, function in (("add_products", count_add), ("product", count_product),
-                           ("rebuild", count_rebuild),
-                           ("sweep_in_blocks", ep_fast.sweep_in_blocks.py_func)):
-        monkeypatch.setattr(ep_fast, name, function)
-    q = ep_fast.ep_in_blocks.py_func(K, y, 1e-8, 100, 1.0, block)
-    assert q.converged
-    assert q.sweeps > 2
-    assert counted == {"updates": q.sweeps * N**3, "products": q.sweeps * 2 * block * N**2,
-                       "rebuilt": 1}
-
-
 def test_a_carried_state_that_has_drifted_does_not_count_as_converged(monkeypatch):
     K, y = problem(20)
     sweep_in_blocks = ep_fast.sweep_in_blocks

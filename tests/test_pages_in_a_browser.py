@@ -317,26 +317,6 @@ def test_print_keeps_both_columns_and_no_controls(opened, author):
 
 
 @pytest.mark.parametrize("author", PAPERS)
-def test_what_a_line_takes_is_shown_where_there_is_room_and_in_print(opened, author):
-    page = opened(f"{author}.html", viewport={"width": 1400, "height": 800})
-    beside = page.locator(".o")
-    assert beside.count() > 0
-    for width, media, shown in ((1400, "screen", True), (390, "screen", False),
-                                (760, "print", True)):
-        page.set_viewport_size({"width": width, "height": 800})
-        page.emulate_media(media=media)
-        assert all(each.is_visible() == shown for each in beside.all())
-        assert page.locator(".ops").first.is_visible()
-        if shown:  # between the code and the number of its line, and none of them on the other
-            boxes = page.evaluate("[...document.querySelectorAll('.cl:has(.o)')].map(line =>"
-                                  " [...line.children].map(each =>"
-                                  " each.getBoundingClientRect().toJSON()))")
-            for code, taken, number in boxes:
-                assert code["right"] <= taken["left"] and taken["right"] <= number["left"]
-                assert code["width"] > 120  # there is room for the code
-
-
-@pytest.mark.parametrize("author", PAPERS)
 def test_without_javascript_text_code_and_departures_are_there(opened, author):
     page = opened(f"{author}.html", java_script_enabled=False)
     assert not page.is_visible("#dock") and not page.locator(".js").first.is_visible()

@@ -288,16 +288,14 @@ def test_the_command_names_what_it_does_not_know(monkeypatch):
         record.main()
 
 
-def test_the_command_writes_what_is_recorded_and_what_is_counted(tmp_path, monkeypatch, capsys):
+def test_the_command_writes_what_is_recorded(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["record.py", "wang"])
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     monkeypatch.setattr(record, "FIGURES", tmp_path)
     monkeypatch.setattr(record, "runs", lambda author: [{"run": author}, {"run": 2}])
-    monkeypatch.setattr(record, "operations", lambda author: [{"count": author}])
     record.main()
     assert {path.relative_to(tmp_path).as_posix(): json.loads(path.read_text())
             for path in tmp_path.rglob("*.json")} == {
-        "steps/wang.json": [{"run": "wang"}, {"run": 2}],
-        "operations/wang.json": [{"count": "wang"}]}
+        "steps/wang.json": [{"run": "wang"}, {"run": 2}]}
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == [
-        "figures/steps/wang.json", "figures/operations/wang.json"]
+        "figures/steps/wang.json"]

@@ -178,8 +178,8 @@ def operations(method, N):
     """Return the floating-point operations of a temperature, a draw or a point, to leading order.
 
     The product of a factor and a vector takes 2 N^2, as does a pair of triangular solves; HMC's
-    gradient 4 N^2, and RMHMC's fast twin 2 N^3 a leapfrog step, 4 / 3 N^3 a temperature beside, as
-    they are counted in figures/operations/paquet.json.
+    gradient 4 N^2, and RMHMC's fast twin 2 N^3 a leapfrog step, 4 / 3 N^3 a temperature beside
+    (tests/test_operation_counts.py).
     """
     kernel = method.split("-")[-1]
     if kernel in KERNELS:

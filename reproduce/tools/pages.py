@@ -1,8 +1,8 @@
 """Make the companion pages: each paper as one file, its pseudocode beside the code that runs.
 
 Run     python reproduce/tools/pages.py    15 s; needs the extra `pages`: pip install -e ".[pages]"
-        After record.py and laboratory.py, if a mirror, a twin or a paper's steps.py, operations.py
-        or laboratory.py has changed.
+        After record.py and laboratory.py, if a mirror, a twin, or a paper's steps.py or
+        laboratory.py has changed.
 Writes  figures/index.html, figures/<author>.html, figures/laboratory.html, figures/exercises.html,
         and the tables of departures in the README.md of each paper's folder
 
@@ -14,7 +14,7 @@ import re
 import sys
 from functools import cache
 
-from reproduce.harness import claims_html, exercises, laboratory_page, operations, page_layout
+from reproduce.harness import claims_html, exercises, laboratory_page, page_layout
 from reproduce.harness.claims import VERDICTS
 from reproduce.harness.mirrors import ROOT, with_departures
 from reproduce.harness.papers import PAPERS
@@ -212,8 +212,7 @@ def laid_out(section, first, sheet):
             "code": [(line.number, *claims_html.code(line, names, first)) for line in row.code],
             "ours": not row.numbers and not row.again,
             "departures": [departure(each, sheet, section.author) for each in row.departures]})
-    return {"section": section, "summary": page_layout.summary(section), "rows": rows,
-            **operations.operations_of(section, sheet)}
+    return {"section": section, "summary": page_layout.summary(section), "rows": rows}
 
 
 def pseudocode(text, sheet, symbol):

@@ -1,11 +1,9 @@
-"""Record the runs that the companion pages step through, and count the operations of the mirrors.
+"""Record the runs that the companion pages step through.
 
 Run     python reproduce/tools/record.py [author ...]    a minute; nothing is compiled in it
-Writes  figures/steps/<author>.json and figures/operations/<author>.json, which
-        reproduce/tools/pages.py puts into the pages
+Writes  figures/steps/<author>.json, which reproduce/tools/pages.py puts into the pages
 
-reproduce/<author>/steps.py says what is run, and operations.py beside it what is counted;
-harness/recording.py and harness/counting.py say what is kept of it.
+reproduce/<author>/steps.py says what is run; harness/recording.py says what is kept of it.
 """
 
 import json
@@ -16,7 +14,6 @@ from importlib import import_module
 
 import numba
 
-from reproduce.harness.counting import store_count
 from reproduce.harness.mirrors import ROOT
 from reproduce.harness.papers import PAPERS
 from reproduce.harness.recording import record_run
@@ -25,7 +22,7 @@ FIGURES = ROOT / "figures"
 
 
 def main():
-    """Record and count for the named papers, or for all."""
+    """Record the runs of the named papers, or for all."""
     if not numba.config.DISABLE_JIT:  # it must be set before numba is imported
         again = subprocess.run([sys.executable, *sys.argv], check=False,
                                env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
@@ -34,11 +31,10 @@ def main():
     if unknown:
         raise SystemExit(f"{unknown[0]} is no paper: say one of {', '.join(PAPERS)}, or nothing")
     for author in sys.argv[1:] or PAPERS:
-        for folder, found in (("steps", runs(author)), ("operations", operations(author))):
-            path, text = FIGURES / folder / f"{author}.json", write_json(found)
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text)
-            print(f"figures/{folder}/{author}.json: {len(text) / 1000:.0f} kB", flush=True)
+        path, text = FIGURES / "steps" / f"{author}.json", write_json(runs(author))
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        print(f"figures/steps/{author}.json: {len(text) / 1000:.0f} kB", flush=True)
 
 
 def runs(author):
@@ -46,13 +42,8 @@ def runs(author):
     return [record_run(run) for run in import_module(f"reproduce.{author}.steps").RUNS]
 
 
-def operations(author):
-    """Count the operations of a paper's mirrors and twins."""
-    return [store_count(count) for count in import_module(f"reproduce.{author}.operations").COUNTS]
-
-
 def write_json(found):
-    """Write what was recorded as JSON, a run or a count in a line."""
+    """Write what was recorded as JSON, a run in a line."""
     return "[" + ",\n".join(json.dumps(each, separators=(",", ":"), allow_nan=False)
                             for each in found) + "]\n"
 
