@@ -1,16 +1,13 @@
-"""Typeset the ASCII mathematics of pseudocode and headers: HTML, its symbols as small SVGs.
+"""Typeset the ASCII mathematics of pseudocode and headers: HTML, its symbols as MathML.
 
 A symbol is a letter, a Greek name or a word with what hangs on it: x_(k-1), L^Sigma, theta*',
-dL_beta/dx.  Each different one is drawn once by ziamath, as a <symbol> made of glyphs that all
-symbols share, and used wherever it stands; its ASCII form is the text alternative.  Everything else
-is plain text, in which a browser may break a line.
+dL_beta/dx.  Everything else is plain text, in which a browser may break a line.
 """
 
 import re
 from functools import cache
-from html import escape
+from html import escape, unescape
 from typing import NamedTuple
-from xml.etree import ElementTree
 
 GREEK = {name: f"\\{name}" for name in (
     "alpha beta gamma delta zeta eta theta kappa lambda mu nu xi pi rho sigma tau omega"
@@ -37,7 +34,6 @@ ACCENT = re.compile(r"-(hat|check|bar)(?![A-Za-z])")
 SUBSCRIPT = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z]+)?(?:,[A-Za-z](?![\w(]))?")
 SUPERSCRIPT = re.compile(r"-?(?:\d+(?:/\d+)?|[A-Za-z]+)")
 SIGN = re.compile(r"//|<-|:=|<=|>=|!=|->|\+-|\.\.\.|[^\w\s]")
-SIZE = 16  # units of an em
 WHOLE = 18  # characters of source up to which a word with symbols is not broken
 
 
@@ -217,115 +213,50 @@ def latex(text, script=False):
     return found
 
 
-class Sheet:
-    """The symbols of a page: each is drawn once, and used by its number."""
+def html(text, keywords=False, symbol=None):
+    """Return the HTML of a text.
 
-    def __init__(self):
-        """Begin with none."""
-        self.numbers = {}  # LaTeX -> number
-
-    def math(self, piece):
-        """Return the HTML of a symbol."""
-        number = self.numbers.setdefault(piece.latex, len(self.numbers))
-        return (f'<svg class="m m{number}" role="img" aria-label="{escape(piece.text)}">'
-                f'<use href="#m{number}"/></svg>')
-
-    def html(self, text, keywords=False, symbol=None):
-        """Return the HTML of a text.
-
-        `symbol(piece, html, following)`, if given, returns what stands for a symbol whose HTML
-        this is, before so much more text.
-        """
-        words = [[]]  # of (piece, HTML); white space is a word of its own
-        end = 0
-        for piece in pieces(text, keywords):
-            end += len(piece.text)
-            if piece.kind == "symbol":
-                html = self.math(piece)
-                html = symbol(piece, html, text[end:]) if symbol else html
-            elif piece.kind == "keyword":
-                html = f"<b>{piece.text}</b>"
-            elif piece.kind == "code":
-                html = f"<code>{escape(piece.text.strip('`'), quote=False)}</code>"
-            else:
-                sign = SIGNS.get(piece.text, piece.text) if piece.kind == "sign" else piece.text
-                html = escape(sign, quote=False)
-            if piece.kind == "space":
-                words += [[(piece, html)], []]
-            else:
-                words[-1].append((piece, html))
-        found = []
-        for word in words:
-            html = "".join(html for _, html in word)
-            whole = len(word) > 1 and any(piece.kind == "symbol" for piece, _ in word) and (
-                sum(len(piece.text) for piece, _ in word) <= WHOLE)
-            found.append(f'<span class="w">{html}</span>' if whole else html)
-        html = re.sub(r"(?<![\w/.^])1/2(?![\w/])", "\u00bd", "".join(found))
-        before, comment, rest = html.partition("//")
-        return f"{before}<i>{comment}{rest}</i>" if comment and keywords else html
-
-    def css(self):
-        """Return the rules that give each symbol its size and place on the line."""
-        return "\n".join(
-            f".m{number}{{width:{em(w)}em;height:{em(h)}em;vertical-align:{em(-(y + h))}em}}"
-            for tex, number in self.numbers.items() for _, y, w, h in [draw(tex)[0]])
-
-    def symbols(self):
-        """Return the <symbol>s of the page, glyphs first."""
-        glyphs, found = {}, []
-        for tex, number in self.numbers.items():
-            box, own, body = draw(tex)
-            glyphs |= own
-            found.append(f'<symbol id="m{number}" viewBox="{" ".join(map(format_short, box))}">'
-                         f"{body}</symbol>")
-        return "\n".join([*glyphs.values(), *found])
+    `symbol(piece, html, following)`, if given, returns what stands for a symbol whose HTML this is,
+    before so much more text.
+    """
+    words = [[]]  # of (piece, HTML); white space is a word of its own
+    end = 0
+    for piece in pieces(text, keywords):
+        end += len(piece.text)
+        if piece.kind == "symbol":
+            html = math(piece)
+            html = symbol(piece, html, text[end:]) if symbol else html
+        elif piece.kind == "keyword":
+            html = f"<b>{piece.text}</b>"
+        elif piece.kind == "code":
+            html = f"<code>{escape(piece.text.strip('`'), quote=False)}</code>"
+        else:
+            sign = SIGNS.get(piece.text, piece.text) if piece.kind == "sign" else piece.text
+            html = escape(sign, quote=False)
+        if piece.kind == "space":
+            words += [[(piece, html)], []]
+        else:
+            words[-1].append((piece, html))
+    found = []
+    for word in words:
+        html = "".join(html for _, html in word)
+        whole = len(word) > 1 and any(piece.kind == "symbol" for piece, _ in word) and (
+            sum(len(piece.text) for piece, _ in word) <= WHOLE)
+        found.append(f'<span class="w">{html}</span>' if whole else html)
+    html = re.sub(r"(?<![\w/.^])1/2(?![\w/])", "\u00bd", "".join(found))
+    before, comment, rest = html.partition("//")
+    return f"{before}<i>{comment}{rest}</i>" if comment and keywords else html
 
 
-def em(units):
-    """Format a length in em."""
-    return format_short(units / SIZE, 3)
-
-
-def format_short(number, digits=2):
-    """Format a number with at most so many digits after the point, and no needless zeros."""
-    return f"{round(float(number), digits) + 0.0:.{digits}f}".rstrip("0").rstrip(".")
+def math(piece):
+    """Return the MathML of a symbol, with its source for a text alternative."""
+    return f'<math alttext="{escape(piece.text)}">{mathml(piece.latex)}</math>'
 
 
 @cache
-def draw(tex):
-    """Draw LaTeX: its box (x, y, width, height; the baseline is y = 0), its glyphs, its body."""
-    import ziamath
+def mathml(tex):
+    """Return what stands within the MathML of LaTeX."""
+    from latex2mathml.converter import convert
 
-    ziamath.config.svg2 = True
-    root = ziamath.Latex(tex, size=SIZE, inline=True).svgxml()
-    box = tuple(map(float, root.get("viewBox").split()))
-    glyphs, body = {}, []
-    for element in root.iter():
-        tag = element.tag.rpartition("}")[2]
-        if tag == "symbol":
-            name = f"g{element.get('id').rpartition('_')[2]}"
-            paths = "".join(f'<path d="{compress_path(path.get("d"))}"/>' for path in element
-                            if path.tag.rpartition("}")[2] == "path")
-            view = " ".join(map(format_short, element.get("viewBox").split()))
-            glyphs[name] = f'<symbol id="{name}" viewBox="{view}">{paths}</symbol>'
-        elif tag == "use":
-            name = f"g{element.get('href').rpartition('_')[2]}"
-            body.append(f'<use href="#{name}" ' + " ".join(
-                f'{key}="{format_short(element.get(key))}"' for key
-                in ("x", "y", "width", "height"))
-                + "/>")
-        elif tag == "rect":
-            body.append("<rect " + " ".join(
-                f'{key}="{format_short(element.get(key))}"' for key
-                in ("x", "y", "width", "height"))
-                + "/>")
-        elif tag not in ("svg", "path", "g"):
-            raise ValueError(f"an SVG of ziamath must have symbol, use and rect alone, but that of"
-                             f" {tex} has {ElementTree.tostring(element)[:80]}: draw it here too")
-    return box, glyphs, "".join(body)
-
-
-def compress_path(path):
-    """Write the d of a path in fewer characters."""
-    numbers = re.sub(r"-?\d+\.?\d*(?:e-?\d+)?", lambda found: format_short(found[0]), path)
-    return re.sub(r"\s+(?=[-A-Z])|(?<=[A-Z])\s+|\s+$", "", numbers)
+    found = re.fullmatch(r"<math [^>]*><mrow>(.*)</mrow></math>", convert(tex))[1]
+    return re.sub(r"&#x\w+;", lambda code: escape(unescape(code[0])), found)

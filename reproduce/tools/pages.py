@@ -19,7 +19,7 @@ from reproduce.harness.claims import VERDICTS
 from reproduce.harness.mirrors import ROOT, with_departures
 from reproduce.harness.papers import PAPERS
 from reproduce.harness.tables import TOGETHER, declaration_date, format_power
-from reproduce.harness.typeset import Sheet
+from reproduce.harness.typeset import html
 
 FIGURES = ROOT / "figures"
 TEMPLATES = ROOT / "reproduce" / "harness" / "page"
@@ -127,29 +127,28 @@ def lessons():
 
 def paper(author):
     """Return the page of a paper."""
-    sheet = Sheet()
     files, rows = [], {}
     for section in page_layout.sections(author):
         if not files or files[-1]["path"] != section.path:
             first = sum(len(each) for each in rows.values())
             rows[section.path] = page_layout.notation(section.path)
             files.append({"path": section.path, "first": first, "sections": []})
-        files[-1]["sections"].append(laid_out(section, files[-1]["first"], sheet))
+        files[-1]["sections"].append(laid_out(section, files[-1]["first"]))
     for file in files:
         path = file["path"]
         twin = path.with_name(f"{path.stem}_fast.py")
         file |= {
             "name": str(path.relative_to(ROOT / "algorithms")),
             "header": page_layout.header(path), "rows": [
-                (file["first"] + k, [sheet.html(part) for part in page_layout.parts(row.paper)],
+                (file["first"] + k, [html(part) for part in page_layout.parts(row.paper)],
                  row)
                 for k, row in enumerate(rows[path])],
             "twin": str(twin.relative_to(ROOT / "algorithms")) if twin.exists() else "",
             "operations": page_layout.header(twin) if twin.exists() else "",
-            "texts": [sheet.html(row.meaning) for row in rows[path]]}
-    alone = [(path, [departure(each, sheet, author) for each in found])
+            "texts": [html(row.meaning) for row in rows[path]]}
+    alone = [(path, [departure(each, author) for each in found])
              for path, found in page_layout.departures_without_line(author)]
-    scripts, runs = claims_html.scripts(author), stepping_runs(author, sheet)
+    scripts, runs = claims_html.scripts(author), stepping_runs(author)
     heading, introduction = claims_html.introduction(author)
     return render(
         "paper.html", author=author, heading=heading, introduction=introduction, files=files,
@@ -160,7 +159,7 @@ def paper(author):
         claims={s.name: claims(s.record) for s in scripts if s.record},
         score=claims_html.score(scripts), authors=PAPERS,
         runs=list(enumerate(runs)), recorded=in_a_script(runs),
-        elsewhere=sections_elsewhere(author), symbols=sheet.symbols(), sizes=sheet.css())
+        elsewhere=sections_elsewhere(author))
 
 
 def jump(author):
@@ -187,7 +186,7 @@ def claims(record):
     return found, list(reasons)
 
 
-def laid_out(section, first, sheet):
+def laid_out(section, first):
     """Return what the template needs of a mirror; `first` is its file's first row of Notation."""
     names, known, seen = page_layout.names(section), page_layout.notation_of_symbols(section), set()
 
@@ -205,26 +204,26 @@ def laid_out(section, first, sheet):
     concerned = page_layout.departures_by_line(section)
     for row in page_layout.rows(section):
         rows.append({
-            "lines": [(k, section.line(k), pseudocode(section.mirror.pseudocode[k], sheet, symbol),
+            "lines": [(k, section.line(k), pseudocode(section.mirror.pseudocode[k], symbol),
                        page_layout.silent(section.mirror.pseudocode[k]), k in concerned)
                       for k in row.numbers],
             "again": [(k, section.line(k)) for k in row.again],
             "code": [(line.number, *claims_html.code(line, names, first)) for line in row.code],
             "ours": not row.numbers and not row.again,
-            "departures": [departure(each, sheet, section.author) for each in row.departures]})
+            "departures": [departure(each, section.author) for each in row.departures]})
     return {"section": section, "summary": page_layout.summary(section), "rows": rows}
 
 
-def pseudocode(text, sheet, symbol):
+def pseudocode(text, symbol):
     """Return the indent of a line of pseudocode, in steps of four, and its HTML."""
     line = " ".join(part.strip() for part in text.split("\n"))
-    return (len(text) - len(text.lstrip())) / 4, sheet.html(line, keywords=True, symbol=symbol)
+    return (len(text) - len(text.lstrip())) / 4, html(line, keywords=True, symbol=symbol)
 
 
-def stepping_runs(author, sheet):
+def stepping_runs(author):
     """List the runs that a page steps through, with their sentences typeset."""
-    return [run | {"about": sheet.html(run["about"]), "replays": [
-        replay | {"says": sheet.html(replay["says"])} for replay in run["replays"]]}
+    return [run | {"about": html(run["about"]), "replays": [
+        replay | {"says": html(replay["says"])} for replay in run["replays"]]}
         for run in page_layout.runs(author)]
 
 
@@ -233,11 +232,11 @@ def in_a_script(value):
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def departure(found, sheet, author):
+def departure(found, author):
     """Return what the template needs of a departure on the page of an author."""
     path, _, name = found.test.partition("::")
-    return {"where": found.where, "theirs": sheet.html(found.theirs),
-            "ours": sheet.html(found.ours), "why": sheet.html(found.why),
+    return {"where": found.where, "theirs": html(found.theirs),
+            "ours": html(found.ours), "why": html(found.why),
             "test": (path, name) if not page_layout.label(found) else None,
             "replay": page_layout.replay(author, found)}
 
