@@ -60,7 +60,7 @@ def run_tasks(tasks, scheduler, home, code):
         waiting = as_completed(loop=client.loop)
 
         def begin(keys):
-            futures = client.map(by_name("apart"), *zip(*map(tasks.get, keys), strict=True),
+            futures = client.map(by_name(call_in_process.__name__), *zip(*map(tasks.get, keys), strict=True),
                                  pure=False, retries=RETRIES)
             running.update(zip(futures, keys, strict=True))
             waiting.update(futures)
@@ -130,7 +130,7 @@ def outcome(future, scheduler):
 def refuse(client, home, code):
     """Raise ClusterError, with the names, if workers have other code or several threads."""
     faults = {}
-    for worker, found in client.run(by_name("code_of"), *home, on_error="return").items():
+    for worker, found in client.run(by_name(code_of.__name__), *home, on_error="return").items():
         if isinstance(found, Exception):
             faults[worker] = f"cannot import it ({found})"
         elif found != code:
