@@ -51,7 +51,7 @@ OTHER = Script("wang_rivals", "Rivals of Wang and Neal (2013): others.", None, "
 MEET = Script("meet", "All papers.", None)
 SCRIPTS = [MEET, FIG, OTHER, TABLE]
 HEADER = (" | agrees | too weak | inconclusive | not specified | known difference |"
-          " every setting differs | differs | median factor told |")
+          " every setting differs | differs | median factor noticed |")
 RULE = f"|{' --- |' * 10}"
 
 
@@ -59,11 +59,11 @@ def test_the_score_of_all_papers():
     fig = FIG._replace(name="shahbaba_fig1")
     assert score([MEET, fig, OTHER, TABLE]).splitlines() == [
         "| printed numbers, each once | compared" + HEADER, RULE,
-        "| [Shahbaba, Lan, Johnson & Neal](reproduce/shahbaba/README.md), of 108 in its tables |"
+        "| [Shahbaba, Lan, Johnson & Neal](reproduce/shahbaba/README.md), 108 in its tables |"
         " 2 | 1 | 0 | 0 | 0 | 1 | 0 | 0 | 2 |",
-        "| [Zhang & Sutton](reproduce/zhang/README.md), of 77 in its tables | 0 | 0 | 0 | 0 | 0 | 0"
+        "| [Zhang & Sutton](reproduce/zhang/README.md), 77 in its tables | 0 | 0 | 0 | 0 | 0 | 0"
         " | 0 | 0 | - |",
-        "| [Wang & Neal](reproduce/wang/README.md), of 96 in its tables | 0 | 0 | 0 | 0 | 0 | 0 | 0"
+        "| [Wang & Neal](reproduce/wang/README.md), 96 in its tables | 0 | 0 | 0 | 0 | 0 | 0 | 0"
         " | 0 | - |", "", "Not yet run, and in no count: `meet`, `wang_rivals`."]
 
 
@@ -111,7 +111,7 @@ def test_known_differences_of_one_cause_are_said_to_be():
     claims = [(FIG, claim(str(k), "known difference", "ours", power=p,
                           known=known | {"cause": "another"} if k == 3 else known))
               for k, p in enumerate((1.5, 2.0, 4.0, math.nan))]
-    assert row("x", claims, "checks of ours") == ["x", 4, 0, 0, 0, 0, "4 of 2 causes", 0, 0, "2"]
+    assert row("x", claims, "checks of ours") == ["x", 4, 0, 0, 0, 0, "4 (2 causes)", 0, 0, "2"]
 
 
 def test_the_tables_of_the_papers_have_as_many_numbers():
@@ -164,7 +164,8 @@ def test_a_block_without_its_end_is_refused(page):
 def test_the_speed_table_is_a_record_of_benchmarks():
     assert speed("pytest -m benchmark\nA processor\nHMC, n = 9: 0.2 s; 20 passes: 0.1 s;"
                  " ratio 2.00\n").splitlines() == [
-        "| one thread, A processor | ours | beside it | ours / that |", "| --- | --- | --- | --- |",
+        "| one thread, A processor | ours | reference | ours / reference |",
+        "| --- | --- | --- | --- |",
         "| HMC, n = 9 | 0.2 s | 20 passes, 0.1 s | 2.00 |"]
 
 
@@ -193,7 +194,7 @@ def test_a_result_appears_by_itself_when_it_is_saved(project):
     assert "in no count: `wang_m`." in texts[root / "README.md"]
     (root / "figures" / "wang_m.json").write_text(json.dumps({"claims": FIG.claims}))
     texts = pages(root, scripts())
-    assert "of 96 in its tables | 2 |" in texts[root / "README.md"]
+    assert ", 96 in its tables | 2 |" in texts[root / "README.md"]
     assert "wang_m" not in texts[root / "README.md"]
     page = texts[root / "reproduce" / "wang" / "README.md"]
     assert "| [`wang_m`](../wang_m.py) | m |  | 2 agrees, 1 known difference |" in page

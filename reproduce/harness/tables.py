@@ -32,7 +32,7 @@ from reproduce.harness.claims import (
 from reproduce.harness.papers import PAPERS, ROOT, TOGETHER
 
 COLUMNS = VERDICTS[::-1]  # what agrees comes first
-HEAD = [*COLUMNS, "median factor told"]
+HEAD = [*COLUMNS, "median factor noticed"]
 NUMBERS, JOINT = next(iter(CLASSES)), "joint test"
 WIDTH = 128  # of generated sentences
 BLOCK = re.compile(r"^<!-- (\w+) -->$.*?^<!-- /\1 -->$", re.DOTALL | re.MULTILINE)
@@ -104,7 +104,7 @@ def author_of(script):
 def score(scripts):
     """Count the printed numbers of each paper by verdict."""
     claims = claims_of(scripts)
-    rows = [row(f"[{paper.authors}](reproduce/{name}/README.md), of {paper.numbers} in its tables",
+    rows = [row(f"[{paper.authors}](reproduce/{name}/README.md), {paper.numbers} in its tables",
                 [one for one in claims if author_of(one[0]) == name], NUMBERS)
             for name, paper in PAPERS.items() if paper.numbers]
     return "\n".join([*markdown([NUMBERS, "compared", *HEAD], rows), *not_run(scripts)])
@@ -174,13 +174,13 @@ def row(label, claims, name):
     """Make a row of the score: the claims of a class; and how many causes known differences have.
 
     The last entry is the median over its claims of the factor by which a printed value would have
-    to be wrong to be told.
+    to be wrong to be noticed.
     """
     found = counts(claims, name)
     ours = [claim for _, claim in claims if claim["kind"] in CLASSES[name]]
     known = [claim for claim in ours if claim["verdict"] == "known difference"]
     causes = len({claim["known"]["cause"] or claim["what"] for claim in known})
-    cells = [f"{found[verdict]} of {causes} cause{'s' * (causes > 1)}"
+    cells = [f"{found[verdict]} ({causes} cause{'s' * (causes > 1)})"
              if verdict == "known difference" and 0 < causes < found[verdict] else found[verdict]
              for verdict in COLUMNS]
     told = [claim["power"] for claim in ours if np.isfinite(claim["power"])]
@@ -202,7 +202,7 @@ def verdict_and_reason(claim):
 
 
 def format_power(claim):
-    """Format the factor by which the printed value would have to be wrong to be told."""
+    """Format the factor by which the printed value would have to be wrong to be noticed."""
     return f"{claim['power']:.3g}" if np.isfinite(claim["power"]) else "-"
 
 
@@ -224,7 +224,7 @@ def speed(text):
     _, where, *lines = text.strip().splitlines()
     rows = [re.fullmatch(r"(.+): (\S+) s; (.+): (\S+) s; ratio (\S+)", line).groups()
             for line in lines]
-    return "\n".join(markdown([f"one thread, {where}", "ours", "beside it", "ours / that"], [
+    return "\n".join(markdown([f"one thread, {where}", "ours", "reference", "ours / reference"], [
         [what, f"{ours} s", f"{of}, {limit} s", ratio] for what, ours, of, limit, ratio in rows]))
 
 
