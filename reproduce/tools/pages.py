@@ -243,10 +243,5 @@ def departure(found, sheet, author):
             "replay": page_layout.replay(author, found)}
 
 
-def internal(text):
-    """List the targets of a page's links, and its anchors."""
-    return (re.findall(r'\b(?:href|src)="?([^" >]+)', text), re.findall(r'\bid="([^"]+)"', text))
-
-
 if __name__ == "__main__":
     sys.exit(main())
