@@ -418,15 +418,6 @@ def asks(q, model):
 '''
 
 
-@pytest.fixture
-def example(tmp_path, monkeypatch):
-    (tmp_path / "a_counted_example.py").write_text(EXAMPLE)
-    monkeypatch.syspath_prepend(tmp_path)
-    module = import_module("a_counted_example")
-    yield module
-    del sys.modules["a_counted_example"]
-
-
 def flops(module, function, *arguments):
     with instrument([module]) as counter:
         return counter.run(partial(function, *arguments), (), None).whole[FLOPS]
@@ -442,7 +433,7 @@ def test_operations_belong_to_the_line_that_is_executed(example):
     assert by_line[5] == {frozenset({(FLOPS, 2)}): 2}
     assert by_line[0] == by_line[6] == {frozenset(): 1} and by_line[1] == {frozenset(): 4}
     assert run.whole == {FLOPS: 3 * 26 + 2 * 2}
-    assert {name for name, _ in run.lines} == {"a_counted_example.summed"}
+    assert {name for name, _ in run.lines} == {"an_example.summed"}
 
 
 @pytest.mark.parametrize(("name", "arguments", "expected"), [
@@ -503,7 +494,7 @@ def test_a_line_has_a_polynomial_or_a_range(example):
     sizes = {"n": (1, 2, 3, 4)}
     found = totals(Case("c", start, sizes, (example.summed,)), [example])
     assert found["sizes"] == ["n"]
-    assert found["lines"] == {"a_counted_example.summed": {
+    assert found["lines"] == {"an_example.summed": {
         "2": {FLOPS: [[[2], "2"], [[0], "2"]]}, "5": {FLOPS: [[[0], "2"]]}}}
     # one run, divided by how often it does what is counted
     found = totals(Case("c", lambda: start(2), {}, (example.summed,), times=4), [example])

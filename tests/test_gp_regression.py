@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import lapack
 from scipy.stats import multivariate_normal, norm
 
+from differences import differences
 from models import gp_regression, validate
 from models.gp_kernel import fill
 from models.gp_regression import GPRegression, predict
@@ -54,14 +55,6 @@ def dense(X, Z, q, c=10.0):
 
 def dense_C(X, q, c=10.0):
     return dense(X, X, q, c) + np.exp(2 * q[0]) * np.eye(len(X))
-
-
-def differences(f, x, step=1e-3):
-    """Derivatives of f along each entry of x, by the formula of order 4."""
-    def one(e):
-        return (8 * (f(x + e) - f(x - e)) - (f(x + 2 * e) - f(x - 2 * e))) / (12 * step)
-
-    return np.array([one(step * e) for e in np.eye(x.size)])
 
 
 @pytest.mark.parametrize("kind", KINDS)
