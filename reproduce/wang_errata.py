@@ -113,7 +113,7 @@ def printed_value(row, method):
 PRODUCTS = [(row, method) for row in ROWS for method in ROWS[row].methods]
 
 
-def ends(table, row, method):
+def bounds(table, row, method):
     """Return the least number that is rounded to what is printed, that, and the greatest."""
     value, half = float(TABLES[table][row][COLUMNS[method]]), half_unit(table, row, method)
     return value - half, value, value + half
@@ -122,7 +122,7 @@ def ends(table, row, method):
 def product_of_factors(row, method):
     """Return the least value, the value and the greatest of a number of Table 2 by Table 3."""
     def product(method):
-        return [a * b for a, b in zip(ends(CPU, row, method), ends(TAU, row, method), strict=True)]
+        return np.multiply(bounds(CPU, row, method), bounds(TAU, row, method)).tolist()
 
     low, value, high = product(STANDARD)
     if method == STANDARD:
@@ -138,7 +138,7 @@ def name(row, method):
 
 def factor_claim(row, method):
     """Make the claim that a number of Table 2 is that of Table 3, as far as rounding says."""
-    least, _, most = ends(RATIOS, row, method)
+    least, _, most = bounds(RATIOS, row, method)
     low, value, high = product_of_factors(row, method)
     return Claim(f"Table 2, {name(row, method)}", printed_value(row, method),
                  lambda r: r.factors[row, method], least - (high - value), most + (value - low),
@@ -249,7 +249,7 @@ def figure(r):
     shapes = dict(zip(METHODS, "D" + MARKERS[:2] + "^", strict=True))
     for row, method in PRODUCTS:
         low, _, high = product_of_factors(row, method)
-        least, value, most = ends(RATIOS, row, method)
+        least, value, most = bounds(RATIOS, row, method)
         colour = COLOURS[4] if (row, method) in MISPRINTS else "k"
         y = list(ROWS).index(row) + 0.2 * (METHODS.index(method) - 1.5)
         factors.plot((least / high, most / low), (y, y), color=colour, lw=1)

@@ -152,13 +152,13 @@ def ratio(table, method, column):
 
 def sentences():
     """Return the ratios of printed numbers of which the text speaks."""
-    def over(table, column, above, below):
+    def quotient(table, column, above, below):
         return number(table, above, column) / number(table, below, column)
 
-    return {"7 times": over("Table 3", "time", SSHMC, HMC),
-            "two times": over("Table 3", "all/s", SSHMC, GIBBS),
-            "six times": over("Table 4", "all/h", SSHMC, GIBBS),
-            "better low level": over("Table 1", "min/s", GIBBS, SSHMC)}
+    return {"7 times": quotient("Table 3", "time", SSHMC, HMC),
+            "two times": quotient("Table 3", "all/s", SSHMC, GIBBS),
+            "six times": quotient("Table 4", "all/h", SSHMC, GIBBS),
+            "better low level": quotient("Table 1", "min/s", GIBBS, SSHMC)}
 
 
 def ratio_claim(table, method, column):

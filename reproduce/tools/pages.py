@@ -141,8 +141,7 @@ def paper(author):
         file |= {
             "name": str(path.relative_to(ROOT / "algorithms")),
             "header": page_layout.header(path), "rows": [
-                (file["first"] + k, [sheet.html(part) for part in page_layout.parts(row.paper)],
-                 row)
+                (file["first"] + k, list(map(sheet.html, page_layout.split_cell(row.paper))), row)
                 for k, row in enumerate(rows[path])],
             "twin": str(twin.relative_to(ROOT / "algorithms")) if twin.exists() else "",
             "operations": page_layout.header(twin) if twin.exists() else "",
