@@ -67,6 +67,145 @@ ONE_CHAIN = {1: "(n,)", 2: "(n, d)"}
 SEVERAL_CHAINS = {2: "(m, n)", 3: "(m, n, d)"}
 
 
+@njit
+def initial_sequence_tau(gamma, monotone):
+    """Sum autocovariances up to where noise takes over.
+
+    Mirror of Geyer 1992, Section 3.3.
+
+    Parameters
+    ----------
+    gamma    : (n,) float64   autocovariances or autocorrelations from lag 0, n >= 1; gamma_0 > 0
+    monotone : bool           as in initial_sequence
+
+    Returns
+    -------
+    tau      : float          autocorrelation time, without limits; -1 if no pair is positive
+    pairs    : int            the number of Gamma_j summed
+    """
+    # 1   sum <- 0
+    total, previous, pairs = 0.0, np.inf, 0
+    # 2   for j = 0, 1, 2, ...
+    for j in range(gamma.size // 2):
+        # 3   Gamma_j <- gamma_{2j} + gamma_{2j+1}
+        Gamma = gamma[2 * j] + gamma[2 * j + 1]
+        # 4   if Gamma_j <= 0:  stop
+        if not Gamma > 0:
+            break
+        # 5   if monotone and j > 0:  Gamma_j <- min(Gamma_j, Gamma_{j-1})
+        if monotone:
+            Gamma = min(Gamma, previous)
+        # 6   sum <- sum + Gamma_j
+        total += Gamma
+        # ours
+        previous, pairs = Gamma, j + 1
+    # 7   sigma^2 <- -gamma_0 + 2 sum
+    sigma2 = -gamma[0] + 2 * total
+    # 8   tau <- sigma^2 / gamma_0
+    return sigma2 / gamma[0], pairs
+
+
+@njit
+def combined_tau(gamma, means):
+    """Compute the autocorrelation time of m chains from their autocovariances and means.
+
+    Mirror of Vehtari et al. 2021, Sections 2 and 3.2, as in Stan and ArviZ.
+
+    Line 5 stops two lags or three before the end, as ArviZ does, so that line 6 has its lag.
+
+    Parameters
+    ----------
+    gamma : (n,) float64   autocovariances, averaged over the chains; n >= 5
+    means : (m,) float64   the chains' means; not all equal if gamma_0 = 0
+
+    Returns
+    -------
+    tau   : float          without limits
+    """
+    n, m = gamma.size, means.size
+    # 1   W <- (1/m) sum_i s_i^2,  s_i^2 = n / (n - 1) gamma_{i,0}
+    W = n / (n - 1) * gamma[0]
+    # 2   B/n <- 1 / (m - 1) sum_i (mean_i - mean)^2;  0 if m = 1
+    between = np.sum((means - means.mean())**2) / (m - 1) if m > 1 else 0.0
+    # 3   var+ <- (n - 1) / n W + B/n
+    var_plus = (n - 1) / n * W + between
+    # 4   rho_0 <- 1;  rho_t <- 1 - (W - (1/m) sum_i gamma_{i,t}) / var+,  t = 1, 2, ...
+    #     theirs  s_i^2 rho_{i,t}, which is n / (n - 1) gamma_{i,t}
+    #     ours    gamma_{i,t}
+    #     why     Stan and ArviZ have it so
+    #     test    test_combined_chains_equal_arviz_in_the_autocovariance
+    rho = 1 - (W - gamma) / var_plus
+    rho[0] = 1.0
+    # 5   tau <- -1 + 2 sum_{j<k} (rho_{2j} + rho_{2j+1}), Geyer's initial monotone sequence
+    tau, k = initial_sequence_tau(rho[:(n - 3) // 2 * 2], True)
+    # 6   tau <- tau + max(rho_{2k}, 0)
+    #     theirs  line 5 is the last
+    #     ours    the even lag of the pair at which the sum stops is added
+    #     why     Stan and ArviZ do, to reduce the variance for antithetic chains
+    #     test    test_combined_chains_equal_arviz_in_the_lag_at_which_the_sum_stops
+    return tau + max(rho[2 * k], 0.0)
+
+
+def batch_means_tau(x):
+    """Compute the autocorrelation time from batch means.
+
+    Mirror of Shahbaba et al. 2014, Section 3.3.
+
+    Parameters
+    ----------
+    x   : (N,) float64   draws, not all equal, N >= 8
+
+    Returns
+    -------
+    tau : float          without limits
+    k   : int            the number of batches
+    """
+    # 1   B <- N^(2/3)
+    B = cube_root(x.size**2)
+    # 2   divide the draws into N^(1/3) batches of size B
+    #     lines   1 to 2
+    #     theirs  B = N^(2/3), and N^(1/3) batches
+    #     ours    both rounded down; the last N - B k draws are in no batch, but all N are in S^2
+    #     why     neither is a whole number; the authors' program does so (N = 50000: B = 1357, k =
+    #             36)
+    #     test    test_batch_means_by_hand
+    k = cube_root(x.size)
+    batches = x[:B * k].reshape(k, B)
+    # 3   S^2 <- sample variance of the draws
+    S2 = x.var(ddof=1)
+    # 4   S_b^2 <- sample variance of the batch means
+    S2_b = batches.mean(axis=1).var(ddof=1)
+    # 5   tau <- B S_b^2 / S^2
+    return B * S2_b / S2, k
+
+
+def significant_tau(rho, literal):
+    """Sum autocorrelations up to where they are not significant any more.
+
+    Mirror of Wang and Neal 2013, Section 6.1, equation (44).
+
+    Parameters
+    ----------
+    rho     : (M,) float64   autocorrelations from lag 0
+    literal : bool           as in significant_lags
+
+    Returns
+    -------
+    tau     : float          without limits
+    k       : int            the last lag summed
+    """
+    # 1   k <- a point where for all i > k, rho_i is not significantly different from 0
+    #     theirs  for all i > k, rho_i is not significantly different from 0
+    #     ours    the first lag that is not significant is k + 1: |rho_i| < 1.96 / sqrt(M)
+    #     why     noise passes 1.96 / sqrt(M) at one lag in twenty, so that no k short of about M
+    #             would do, and up to there the sum is noise.  literal=True takes that k
+    #     test    test_the_literal_cut_off_sums_noise
+    significant = np.append(np.abs(rho) >= 1.96 / np.sqrt(rho.size), False)
+    k = np.flatnonzero(significant)[-1] if literal else np.argmin(significant) - 1
+    # 2   tau <- 1 + 2 sum_{i=1}^k rho_i
+    return 1 + 2 * np.sum(rho[1 : k + 1]), k
+
+
 class InitialSequence(NamedTuple):
     """Geyer's estimates for one chain: () for x of shape (n,), (d,) for (n, d)."""
 
@@ -304,145 +443,6 @@ def lineage_ess(x):
         return (n / max(tau, 1.0),)
 
     return by_coordinate(estimate, x.reshape(n, -1).T, x.shape[1:])[0]
-
-
-@njit
-def initial_sequence_tau(gamma, monotone):
-    """Sum autocovariances up to where noise takes over.
-
-    Mirror of Geyer 1992, Section 3.3.
-
-    Parameters
-    ----------
-    gamma    : (n,) float64   autocovariances or autocorrelations from lag 0, n >= 1; gamma_0 > 0
-    monotone : bool           as in initial_sequence
-
-    Returns
-    -------
-    tau      : float          autocorrelation time, without limits; -1 if no pair is positive
-    pairs    : int            the number of Gamma_j summed
-    """
-    # 1   sum <- 0
-    total, previous, pairs = 0.0, np.inf, 0
-    # 2   for j = 0, 1, 2, ...
-    for j in range(gamma.size // 2):
-        # 3   Gamma_j <- gamma_{2j} + gamma_{2j+1}
-        Gamma = gamma[2 * j] + gamma[2 * j + 1]
-        # 4   if Gamma_j <= 0:  stop
-        if not Gamma > 0:
-            break
-        # 5   if monotone and j > 0:  Gamma_j <- min(Gamma_j, Gamma_{j-1})
-        if monotone:
-            Gamma = min(Gamma, previous)
-        # 6   sum <- sum + Gamma_j
-        total += Gamma
-        # ours
-        previous, pairs = Gamma, j + 1
-    # 7   sigma^2 <- -gamma_0 + 2 sum
-    sigma2 = -gamma[0] + 2 * total
-    # 8   tau <- sigma^2 / gamma_0
-    return sigma2 / gamma[0], pairs
-
-
-@njit
-def combined_tau(gamma, means):
-    """Compute the autocorrelation time of m chains from their autocovariances and means.
-
-    Mirror of Vehtari et al. 2021, Sections 2 and 3.2, as in Stan and ArviZ.
-
-    Line 5 stops two lags or three before the end, as ArviZ does, so that line 6 has its lag.
-
-    Parameters
-    ----------
-    gamma : (n,) float64   autocovariances, averaged over the chains; n >= 5
-    means : (m,) float64   the chains' means; not all equal if gamma_0 = 0
-
-    Returns
-    -------
-    tau   : float          without limits
-    """
-    n, m = gamma.size, means.size
-    # 1   W <- (1/m) sum_i s_i^2,  s_i^2 = n / (n - 1) gamma_{i,0}
-    W = n / (n - 1) * gamma[0]
-    # 2   B/n <- 1 / (m - 1) sum_i (mean_i - mean)^2;  0 if m = 1
-    between = np.sum((means - means.mean())**2) / (m - 1) if m > 1 else 0.0
-    # 3   var+ <- (n - 1) / n W + B/n
-    var_plus = (n - 1) / n * W + between
-    # 4   rho_0 <- 1;  rho_t <- 1 - (W - (1/m) sum_i gamma_{i,t}) / var+,  t = 1, 2, ...
-    #     theirs  s_i^2 rho_{i,t}, which is n / (n - 1) gamma_{i,t}
-    #     ours    gamma_{i,t}
-    #     why     Stan and ArviZ have it so
-    #     test    test_combined_chains_equal_arviz_in_the_autocovariance
-    rho = 1 - (W - gamma) / var_plus
-    rho[0] = 1.0
-    # 5   tau <- -1 + 2 sum_{j<k} (rho_{2j} + rho_{2j+1}), Geyer's initial monotone sequence
-    tau, k = initial_sequence_tau(rho[:(n - 3) // 2 * 2], True)
-    # 6   tau <- tau + max(rho_{2k}, 0)
-    #     theirs  line 5 is the last
-    #     ours    the even lag of the pair at which the sum stops is added
-    #     why     Stan and ArviZ do, to reduce the variance for antithetic chains
-    #     test    test_combined_chains_equal_arviz_in_the_lag_at_which_the_sum_stops
-    return tau + max(rho[2 * k], 0.0)
-
-
-def batch_means_tau(x):
-    """Compute the autocorrelation time from batch means.
-
-    Mirror of Shahbaba et al. 2014, Section 3.3.
-
-    Parameters
-    ----------
-    x   : (N,) float64   draws, not all equal, N >= 8
-
-    Returns
-    -------
-    tau : float          without limits
-    k   : int            the number of batches
-    """
-    # 1   B <- N^(2/3)
-    B = cube_root(x.size**2)
-    # 2   divide the draws into N^(1/3) batches of size B
-    #     lines   1 to 2
-    #     theirs  B = N^(2/3), and N^(1/3) batches
-    #     ours    both rounded down; the last N - B k draws are in no batch, but all N are in S^2
-    #     why     neither is a whole number; the authors' program does so (N = 50000: B = 1357, k =
-    #             36)
-    #     test    test_batch_means_by_hand
-    k = cube_root(x.size)
-    batches = x[:B * k].reshape(k, B)
-    # 3   S^2 <- sample variance of the draws
-    S2 = x.var(ddof=1)
-    # 4   S_b^2 <- sample variance of the batch means
-    S2_b = batches.mean(axis=1).var(ddof=1)
-    # 5   tau <- B S_b^2 / S^2
-    return B * S2_b / S2, k
-
-
-def significant_tau(rho, literal):
-    """Sum autocorrelations up to where they are not significant any more.
-
-    Mirror of Wang and Neal 2013, Section 6.1, equation (44).
-
-    Parameters
-    ----------
-    rho     : (M,) float64   autocorrelations from lag 0
-    literal : bool           as in significant_lags
-
-    Returns
-    -------
-    tau     : float          without limits
-    k       : int            the last lag summed
-    """
-    # 1   k <- a point where for all i > k, rho_i is not significantly different from 0
-    #     theirs  for all i > k, rho_i is not significantly different from 0
-    #     ours    the first lag that is not significant is k + 1: |rho_i| < 1.96 / sqrt(M)
-    #     why     noise passes 1.96 / sqrt(M) at one lag in twenty, so that no k short of about M
-    #             would do, and up to there the sum is noise.  literal=True takes that k
-    #     test    test_the_literal_cut_off_sums_noise
-    significant = np.append(np.abs(rho) >= 1.96 / np.sqrt(rho.size), False)
-    k = np.flatnonzero(significant)[-1] if literal else np.argmin(significant) - 1
-    # 2   tau <- 1 + 2 sum_{i=1}^k rho_i
-    return 1 + 2 * np.sum(rho[1 : k + 1]), k
 
 
 def cube_root(n):

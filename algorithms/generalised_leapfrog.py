@@ -56,6 +56,161 @@ from models.jit import check_interrupt, njit, public
 from models.linalg import cholesky, invert_lower, log_det, solve_lower, solve_lower_transposed
 
 
+def check_trajectory(x, p, model, l_max, eps, f_max=100, tol=1e-12):
+    """Check the arguments of generalised_leapfrog."""
+    model = validate.model("model", model, U, grad_U, metric, metric_gradient)
+    x = check_start("x", x, model)
+    return (x, validate.array("p", p, x.shape), model, validate.count("l_max", l_max),
+            validate.real("eps", eps, 0, open_low=True), validate.count("f_max", f_max),
+            validate.real("tol", tol, 0))
+
+
+@public(check_trajectory)
+@njit
+def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
+    """Integrate Hamilton's equations of a non-separable H for a time l_max eps.
+
+    Mirror of Paquet and Fraccaro 2016, equations (13) to (15).
+
+    Parameters
+    ----------
+    x, p       : (d,) float64   start; not modified
+    model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
+    l_max, eps : int, float     steps >= 1, step size > 0
+    f_max      : int            iterations >= 1 for each of (13) and (14); default 100
+    tol        : float          stop once an iteration changes no entry by more than tol times the
+                                largest entry; 0: always f_max iterations; default 1e-12
+
+    Returns
+    -------
+    trajectory : Trajectory     the end point, or where an iteration failed (converged is False)
+
+    Raises
+    ------
+    ValueError  naming the argument that is out of range or does not fit the model
+    """
+    here = geometry(x, metric_factor(x, model), model)
+    in_p = in_x = 0
+    # 1   for l = 1, ..., l_max
+    for step in range(l_max):
+        check_interrupt()
+        # 2   p <- the solution p' of (13)
+        p, solved, iterations = solve_13(here, p, eps, f_max, tol)
+        # ours
+        in_p += iterations
+        if not solved:
+            return Trajectory(x, p, np.nan, False, step, in_p, in_x)
+        # 3   x <- the solution x' of (14)
+        x, L, solved, iterations = solve_14(x, p, here.L, model, eps, f_max, tol)
+        # ours
+        in_x += iterations
+        if not solved:
+            return Trajectory(x, p, np.nan, False, step, in_p, in_x)
+        # 4   p <- p - eps/2 dH/dx(x, p)                              (15)
+        here = geometry(x, L, model)
+        p = p - eps / 2 * dH_dx(here, p)
+    # 5   return x, p
+    return Trajectory(x, p, hamiltonian(here, p), True, l_max, in_p, in_x)
+
+
+@njit
+def solve_13(here, p, eps, f_max, tol):
+    """Solve (13), half a step of the momentum, by fixed-point iteration.
+
+    Mirror of Paquet and Fraccaro 2016, equation (13); Algorithm 1, lines 13 to 17.
+
+    Returns (p', solved, iterations): solved tells whether p' stands still, or for tol = 0 whether
+    it is finite.
+    """
+    # 1   p' <- p
+    p_ = p
+    # 2   repeat
+    for f in range(f_max):
+        # ours
+        last, iterations = p_, f + 1
+        # 3   p' <- p - eps/2 dH/dx(x, p')
+        p_ = p - eps / 2 * dH_dx(here, last)
+        # 4   until p' no longer changes, or f_max times
+        solved = stationary(p_, last, p, tol) if tol > 0 else finite(p_)
+        if solved and tol > 0:
+            break
+    # 5   return p'
+    return p_, solved, iterations
+
+
+@njit
+def solve_14(x, p, L, model, eps, f_max, tol):
+    """Solve (14), a step of the position, by fixed-point iteration; L is the factor of G(x).
+
+    Mirror of Paquet and Fraccaro 2016, equation (14); Algorithm 1, lines 18 to 25.
+
+    Returns (x', factor of G(x'), solved, iterations), as solve_13.
+    """
+    # 1   x' <- x
+    x_ = x
+    # 2   v <- dH/dp(x, p);  v' <- v
+    velocity = velocity_ = dH_dp(L, p)
+    # 3   repeat
+    for f in range(f_max):
+        # ours
+        last, iterations = x_, f + 1
+        # 4   x' <- x + eps/2 (v + v')
+        x_ = x + eps / 2 * (velocity + velocity_)
+        # 5   v' <- dH/dp(x', p)
+        L = metric_factor(x_, model)
+        velocity_ = dH_dp(L, p)
+        # 6   until x' no longer changes, or f_max times
+        solved = stationary(x_, last, x, tol) if tol > 0 else finite(velocity_)
+        if solved and tol > 0:
+            break
+    # 7   return x'
+    return x_, L, solved, iterations
+
+
+@njit
+def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
+    """One transition of RMHMC, which leaves the density exp(-U) invariant.
+
+    Mirror of Paquet and Fraccaro 2016, Section 2, steps 1 and 2, with the momentum of Section 3.
+
+    Parameters
+    ----------
+    x          : (d,) float64   where the chain is; not modified
+    model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
+    l_max, eps : int, float     steps >= 1, step size > 0
+    rng        : Generator      advanced by d normals, then one uniform
+    f_max, tol                  as for generalised_leapfrog
+    tol_back   : float          reject if (x*, -p*) leads back to (x, -p) with a relative error
+                                above this; 0: do not run back
+
+    Returns
+    -------
+    transition : Transition     rejected too when the proposal's energy is inf or nan
+    """
+    # 1   draw p ~ N(0, G(x))
+    L = metric_factor(x, model)
+    p = L @ rng.standard_normal(x.size)
+    # 2   (x*, p*) <- l_max steps of (13) to (15) from (x, p)
+    end = generalised_leapfrog(x, p, model, l_max, eps, f_max, tol)
+    # ours
+    back = way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back)
+    return_error, reversible, steps, iterations = back
+    # 3   alpha <- min(1, exp(H(x, p) - H(x*, p*)))                   (8)
+    energy_error = end.H - hamiltonian(geometry(x, L, model), p)
+    alpha = np.exp(-energy_error)
+    # 4   with probability alpha:  return x*
+    #     theirs  silent about iterations that do not converge and energies that are not finite
+    #     ours    either is rejected and counted, and so is a trajectory that does not lead back
+    #     why     a state of energy -inf would be accepted, and never left again
+    #     test    test_a_proposal_of_energy_minus_infinity_is_rejected
+    if rng.random() < alpha and np.isfinite(energy_error) and end.converged and reversible:
+        return Transition(end.x, True, energy_error, True, return_error, True, steps,
+                          iterations)
+    # 5   otherwise:  return x
+    return Transition(x, False, energy_error, end.converged, return_error, reversible,
+                      steps, iterations)
+
+
 class Geometry(NamedTuple):
     """The parts of H and of its gradient that depend on the position only."""
 
@@ -201,15 +356,6 @@ def finite(a):
     return True
 
 
-def check_trajectory(x, p, model, l_max, eps, f_max=100, tol=1e-12):
-    """Check the arguments of generalised_leapfrog."""
-    model = validate.model("model", model, U, grad_U, metric, metric_gradient)
-    x = check_start("x", x, model)
-    return (x, validate.array("p", p, x.shape), model, validate.count("l_max", l_max),
-            validate.real("eps", eps, 0, open_low=True), validate.count("f_max", f_max),
-            validate.real("tol", tol, 0))
-
-
 def check_start(name, x, model):
     """Return `x` as a (d,) array if the model's functions agree with it and are finite there."""
     x = validate.array(name, x, (validate.dimension(model),))
@@ -224,108 +370,6 @@ def check_start(name, x, model):
     if not np.isfinite(U(x, model)) or not np.isfinite(metric_factor(x, model)).all():
         raise ValueError(f"{name} must be where U is finite and the metric positive definite")
     return x
-
-
-@public(check_trajectory)
-@njit
-def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
-    """Integrate Hamilton's equations of a non-separable H for a time l_max eps.
-
-    Mirror of Paquet and Fraccaro 2016, equations (13) to (15).
-
-    Parameters
-    ----------
-    x, p       : (d,) float64   start; not modified
-    model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
-    l_max, eps : int, float     steps >= 1, step size > 0
-    f_max      : int            iterations >= 1 for each of (13) and (14); default 100
-    tol        : float          stop once an iteration changes no entry by more than tol times the
-                                largest entry; 0: always f_max iterations; default 1e-12
-
-    Returns
-    -------
-    trajectory : Trajectory     the end point, or where an iteration failed (converged is False)
-
-    Raises
-    ------
-    ValueError  naming the argument that is out of range or does not fit the model
-    """
-    here = geometry(x, metric_factor(x, model), model)
-    in_p = in_x = 0
-    # 1   for l = 1, ..., l_max
-    for step in range(l_max):
-        check_interrupt()
-        # 2   p <- the solution p' of (13)
-        p, solved, iterations = solve_13(here, p, eps, f_max, tol)
-        # ours
-        in_p += iterations
-        if not solved:
-            return Trajectory(x, p, np.nan, False, step, in_p, in_x)
-        # 3   x <- the solution x' of (14)
-        x, L, solved, iterations = solve_14(x, p, here.L, model, eps, f_max, tol)
-        # ours
-        in_x += iterations
-        if not solved:
-            return Trajectory(x, p, np.nan, False, step, in_p, in_x)
-        # 4   p <- p - eps/2 dH/dx(x, p)                              (15)
-        here = geometry(x, L, model)
-        p = p - eps / 2 * dH_dx(here, p)
-    # 5   return x, p
-    return Trajectory(x, p, hamiltonian(here, p), True, l_max, in_p, in_x)
-
-
-@njit
-def solve_13(here, p, eps, f_max, tol):
-    """Solve (13), half a step of the momentum, by fixed-point iteration.
-
-    Mirror of Paquet and Fraccaro 2016, equation (13); Algorithm 1, lines 13 to 17.
-
-    Returns (p', solved, iterations): solved tells whether p' stands still, or for tol = 0 whether
-    it is finite.
-    """
-    # 1   p' <- p
-    p_ = p
-    # 2   repeat
-    for f in range(f_max):
-        # ours
-        last, iterations = p_, f + 1
-        # 3   p' <- p - eps/2 dH/dx(x, p')
-        p_ = p - eps / 2 * dH_dx(here, last)
-        # 4   until p' no longer changes, or f_max times
-        solved = stationary(p_, last, p, tol) if tol > 0 else finite(p_)
-        if solved and tol > 0:
-            break
-    # 5   return p'
-    return p_, solved, iterations
-
-
-@njit
-def solve_14(x, p, L, model, eps, f_max, tol):
-    """Solve (14), a step of the position, by fixed-point iteration; L is the factor of G(x).
-
-    Mirror of Paquet and Fraccaro 2016, equation (14); Algorithm 1, lines 18 to 25.
-
-    Returns (x', factor of G(x'), solved, iterations), as solve_13.
-    """
-    # 1   x' <- x
-    x_ = x
-    # 2   v <- dH/dp(x, p);  v' <- v
-    velocity = velocity_ = dH_dp(L, p)
-    # 3   repeat
-    for f in range(f_max):
-        # ours
-        last, iterations = x_, f + 1
-        # 4   x' <- x + eps/2 (v + v')
-        x_ = x + eps / 2 * (velocity + velocity_)
-        # 5   v' <- dH/dp(x', p)
-        L = metric_factor(x_, model)
-        velocity_ = dH_dp(L, p)
-        # 6   until x' no longer changes, or f_max times
-        solved = stationary(x_, last, x, tol) if tol > 0 else finite(velocity_)
-        if solved and tol > 0:
-            break
-    # 7   return x'
-    return x_, L, solved, iterations
 
 
 @njit
@@ -348,50 +392,6 @@ def way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back):
         error = relative_error(back.x, x, end.x) + relative_error(back.p, -p, end.p)
     return (error, error <= tol_back, end.steps + back.steps,
             end.position_iterations + back.position_iterations)
-
-
-@njit
-def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
-    """One transition of RMHMC, which leaves the density exp(-U) invariant.
-
-    Mirror of Paquet and Fraccaro 2016, Section 2, steps 1 and 2, with the momentum of Section 3.
-
-    Parameters
-    ----------
-    x          : (d,) float64   where the chain is; not modified
-    model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
-    l_max, eps : int, float     steps >= 1, step size > 0
-    rng        : Generator      advanced by d normals, then one uniform
-    f_max, tol                  as for generalised_leapfrog
-    tol_back   : float          reject if (x*, -p*) leads back to (x, -p) with a relative error
-                                above this; 0: do not run back
-
-    Returns
-    -------
-    transition : Transition     rejected too when the proposal's energy is inf or nan
-    """
-    # 1   draw p ~ N(0, G(x))
-    L = metric_factor(x, model)
-    p = L @ rng.standard_normal(x.size)
-    # 2   (x*, p*) <- l_max steps of (13) to (15) from (x, p)
-    end = generalised_leapfrog(x, p, model, l_max, eps, f_max, tol)
-    # ours
-    back = way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back)
-    return_error, reversible, steps, iterations = back
-    # 3   alpha <- min(1, exp(H(x, p) - H(x*, p*)))                   (8)
-    energy_error = end.H - hamiltonian(geometry(x, L, model), p)
-    alpha = np.exp(-energy_error)
-    # 4   with probability alpha:  return x*
-    #     theirs  silent about iterations that do not converge and energies that are not finite
-    #     ours    either is rejected and counted, and so is a trajectory that does not lead back
-    #     why     a state of energy -inf would be accepted, and never left again
-    #     test    test_a_proposal_of_energy_minus_infinity_is_rejected
-    if rng.random() < alpha and np.isfinite(energy_error) and end.converged and reversible:
-        return Transition(end.x, True, energy_error, True, return_error, True, steps,
-                          iterations)
-    # 5   otherwise:  return x
-    return Transition(x, False, energy_error, end.converged, return_error, reversible,
-                      steps, iterations)
 
 
 def check_chain(x0, model, l_max, eps, t_max, rng, f_max=100, tol=1e-12, tol_back=1e-8):

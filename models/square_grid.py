@@ -216,14 +216,6 @@ def fill_blocks(c, A):
 
 
 @njit
-def blocks_of(c):
-    """Return the blocks of the covariance c, in new memory."""
-    A = empty_blocks(c.shape[0])
-    fill_blocks(c, A)
-    return A
-
-
-@njit
 def factorise_blocks(A):
     """Overwrite the blocks by their Cholesky factors; return ok.  All are nan unless ok."""
     ok = True

@@ -10,6 +10,7 @@ Writes  figures/shahbaba_fig1.png, .txt (table and claims), .json; smoke and sho
 from reproduce.harness.start import Study, main
 
 import time
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from algorithms.hmc import hmc
 from algorithms.linear_theory import correlation_and_rate
 from algorithms.random_walk import random_walk
 from models.gaussian import Gaussian
-from reproduce.harness.claims import Claim, brief, mean, text_table
+from reproduce.harness.claims import Claim, Measured, brief, mean, text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
 
 NAME, WHAT = "shahbaba_fig1", "HMC against a random walk"
@@ -39,7 +40,6 @@ LENGTH = {"paper": 100_000, "short": 50_000, "smoke": 1000}  # states per chain 
 CHAINS = {"paper": 32, "short": 8, "smoke": 4}  # of each method
 TIMED = {"paper": (10, 5000), "short": (5, 2000), "smoke": (2, 100)}  # rounds, states in each
 WARMUP = 200  # states; ten autocorrelation times of the random walk
-QUANTITIES = ("lag_1", "tau", "jump", "rate", "mean", "covariance")
 
 
 def sample(method, scale, n, seed):
@@ -77,8 +77,30 @@ def warm():
     clock(1, 10)
 
 
+class Estimates(NamedTuple):
+    """What is estimated of a method."""
+
+    lag_1: Measured  # autocorrelation of q_1
+    tau: Measured  # autocorrelation time of q_1, in states
+    jump: Measured  # distance of successive states
+    rate: Measured  # of acceptance
+    mean: Measured  # of q_1
+    covariance: Measured  # of q_1 and q_2
+    s: Measured  # CPU seconds of a state
+
+
+class Result(NamedTuple):
+    """What is estimated, and the states shown."""
+
+    methods: dict  # {method: Estimates}
+    s_ratio: Measured  # CPU time of a state, random walk / HMC
+    theory: tuple  # of HMC: lag-1 autocorrelation, acceptance rate
+    n: int  # states per chain
+    shown: dict  # {method: its first states}
+
+
 def run(experiment, cases):
-    """Return {method: {quantity: Measured}}, the states shown, and HMC's theory."""
+    """Return the Result."""
     n, budget, seed = LENGTH[experiment.budget], experiment.budget, experiment.seed
     tasks = [dict(method=method, scale=scale, n=n, seed=[seed, index, k])
              for index, (method, scale) in enumerate(METHODS.items())
@@ -86,63 +108,63 @@ def run(experiment, cases):
     done = iter(experiment.replicates(one_chain, tasks, "chains", warm=warm))
     rounds, length = TIMED[budget]
     (times,) = experiment.replicates(clock, [dict(rounds=rounds, n=length)], "timings", warm=warm)
-    result = {}
+    methods = {}
     for method in METHODS:
         chains = [next(done) for _ in range(CHAINS[budget])]
-        result[method] = {key: mean([chain[key] for chain in chains]) for key in QUANTITIES}
-        result[method]["s"] = mean(times["seconds"][method])
+        methods[method] = Estimates(
+            *(mean([chain[name] for chain in chains]) for name in Estimates._fields[:-1]),
+            s=mean(times["seconds"][method]))
     # of the same rounds, in turn: the times of a round have the state of the machine in common
     ratio = mean(np.divide(times["seconds"]["random walk"], times["seconds"]["HMC"]))
     shown = {method: sample(method, METHODS[method], SHOWN, [seed, index, 0]).samples
              for index, method in enumerate(("HMC", "random walk"))}
-    return result | {"n": n, "s ratio": ratio, "shown": shown,
-                     "theory": correlation_and_rate(COVARIANCE, EPS, L)}
+    return Result(methods, ratio, correlation_and_rate(COVARIANCE, EPS, L), n, shown)
 
 
 CHAIN, WALK, BIG = METHODS
 CLAIMS = [
     Claim("HMC lag-1 autocorrelation - theory", "0",
-          lambda r: r[CHAIN]["lag_1"] - r["theory"][0], -0.01, 0.01,
+          lambda r: r.methods[CHAIN].lag_1 - r.theory[0], -0.01, 0.01,
           "numerical integration over the start and the momentum; the accepted width is a fifth of"
           " what the rejections change (-0.522 without them)", "ours"),
-    Claim("HMC acceptance rate - theory", "0", lambda r: r[CHAIN]["rate"] - r["theory"][1],
+    Claim("HMC acceptance rate - theory", "0", lambda r: r.methods[CHAIN].rate - r.theory[1],
           -0.005, 0.005, "the same integral; a sixth of the rejections", "ours"),
     Claim("random walk lag-1 autocorrelation - |HMC's|", "order",
-          lambda r: r[WALK]["lag_1"] - abs(r[CHAIN]["lag_1"]), 0.0, 1.0,
+          lambda r: r.methods[WALK].lag_1 - abs(r.methods[CHAIN].lag_1), 0.0, 1.0,
           "Section 1: HMC's autocorrelations are smaller", "order"),
     Claim("autocorrelation time, random walk / HMC", "order",
-          lambda r: r[WALK]["tau"] / r[CHAIN]["tau"], 1.0, np.inf,
+          lambda r: r.methods[WALK].tau / r.methods[CHAIN].tau, 1.0, np.inf,
           "Section 1: HMC explores the distribution more efficiently, at the same 20 evaluations"
           " per state", "order"),
-    Claim("mean jump, HMC / random walk", "order", lambda r: r[CHAIN]["jump"] / r[WALK]["jump"],
-          1.0, np.inf, "Section 1: HMC's successive samples are further from each other", "order"),
-    Claim("CPU time per state, random walk / HMC", "comparable", lambda r: r["s ratio"],
+    Claim("mean jump, HMC / random walk", "order",
+          lambda r: r.methods[CHAIN].jump / r.methods[WALK].jump, 1.0, np.inf,
+          "Section 1: HMC's successive samples are further from each other", "order"),
+    Claim("CPU time per state, random walk / HMC", "comparable", lambda r: r.s_ratio,
           10**-0.5, 10**0.5,
           "machine (ratios only): 20 evaluations of U (walk) against 20 of its gradient and one of"
           " U (HMC); the accepted interval is one power of ten, centred at 1", "printed sentence",
           budgets=("paper",), printed=1.0),
     Claim("autocorrelation time, random walk / with large steps", "order",
-          lambda r: r[WALK]["tau"] / r[BIG]["tau"], 1.0, np.inf,
+          lambda r: r.methods[WALK].tau / r.methods[BIG].tau, 1.0, np.inf,
           "footnote 1: in two dimensions large steps avoid the random walk", "order"),
     Claim("acceptance rate, random walk - with large steps", "order",
-          lambda r: r[WALK]["rate"] - r[BIG]["rate"], 0.0, 1.0,
+          lambda r: r.methods[WALK].rate - r.methods[BIG].rate, 0.0, 1.0,
           "footnote 1: large steps lead to a low acceptance probability", "order"),
-    *[Claim(f"{m}: mean of q_1", "3", lambda r, m=m: r[m]["mean"], 2.95, 3.05,
+    *[Claim(f"{m}: mean of q_1", "3", lambda r, m=m: r.methods[m].mean, 2.95, 3.05,
             "the target's; a twentieth of its standard deviation", "ours") for m in METHODS],
-    *[Claim(f"{m}: covariance of q_1 and q_2", "0.95", lambda r, m=m: r[m]["covariance"], 0.9, 1.0,
-            "the target's; a twentieth of the variance", "ours") for m in METHODS],
+    *[Claim(f"{m}: covariance of q_1 and q_2", "0.95", lambda r, m=m: r.methods[m].covariance, 0.9,
+            1.0, "the target's; a twentieth of the variance", "ours") for m in METHODS],
 ]
 
 
 def table(r):
     """Lay out the methods side by side."""
-    rows = [[method, f"{scale or EPS:g}", *(brief(r[method][key]) for key in QUANTITIES[:4]),
-             brief(r[method]["s"] * 1e6)] for method, scale in METHODS.items()]
-    rows.append(["HMC, theory", f"{EPS:g}", f"{r['theory'][0]:.4f}", "", "",
-                 f"{r['theory'][1]:.4f}", ""])
+    rows = [[method, f"{METHODS[method] or EPS:g}", *map(brief, found[:4]), brief(found.s * 1e6)]
+            for method, found in r.methods.items()]
+    rows.append(["HMC, theory", f"{EPS:g}", f"{r.theory[0]:.4f}", "", "", f"{r.theory[1]:.4f}", ""])
     header = ["method", "step", "lag-1 autocorrelation", "tau", "mean jump", "acceptance",
               "CPU us / state"]
-    return (f"{r['n']} states per chain, {THIN} updates or {L} leapfrog steps each; tau is Geyer's"
+    return (f"{r.n} states per chain, {THIN} updates or {L} leapfrog steps each; tau is Geyer's"
             " initial monotone\nsequence for q_1, in states; a standard error in brackets\n\n"
             + text_table(rows, header))
 
@@ -158,7 +180,7 @@ def figure(r):
         for radius in (1, 2, 3):
             ax.plot(*(MEAN[:, None] + radius * ellipse), color="0.75", lw=1,
                     label="1, 2 and 3 standard deviations")
-        ax.plot(*np.vstack([START, r["shown"][method]]).T, "o-", color=COLOURS[0], ms=4, lw=0.8,
+        ax.plot(*np.vstack([START, r.shown[method]]).T, "o-", color=COLOURS[0], ms=4, lw=0.8,
                 label=f"the first {SHOWN} states")
         ax.plot(*START, "s", color=COLOURS[1], ms=6, label="start")
         ax.set(title=title, xlabel=r"$q_1$", aspect="equal")

@@ -10,10 +10,13 @@ Writes  figures/shahbaba_fig3.png, .txt (table and claims), .json; smoke and sho
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 
 from models.interface import U, grad_U, hessian
 from reproduce.harness.claims import Claim, smallest, text_table
+from reproduce.harness.files import Data
 from reproduce.harness.style import legend_below, panels
 from reproduce.shahbaba.datasets import illustrative
 from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fit_cases, share
@@ -28,13 +31,30 @@ COORDINATES = {1: r"\beta_1", 2: r"\beta_2", 0: r"\alpha"}  # the paper's figure
 DRAWS = 20  # from the normal approximation, for the curvature of U_1
 
 
+class Approximation(NamedTuple):
+    """How close U_0 is to U: numbers of a data set, or an array of each for many."""
+
+    gradient: float  # largest |dU/dtheta_j| at the mode, in standard deviations
+    second: float  # largest |U'' / J_jj - 1| there
+    off: float  # largest |U - U_0| along either coefficient
+    rest: float  # share of the mean square of dU that dU_0 leaves, the larger of the two
+    curvature: float  # of U_1 / of U
+
+
+class Result(NamedTuple):
+    """What is drawn, and what the claims are on."""
+
+    cases: Data
+    slopes: dict  # {slope: Approximation of many data sets}
+
+
 def run(experiment, cases):
-    """Return the cases of the figure, and {slope: {quantity: its values}} over data sets."""
-    return {"cases": cases, "found": by_slope(one_data_set, experiment)}
+    """Return the Result."""
+    return Result(cases, by_slope(one_data_set, experiment))
 
 
 def one_data_set(cases, rng):
-    """Return for one data set the five quantities that the claims are about."""
+    """Return the Approximation of one data set."""
     model, fit = fit_cases(cases)
     sd = np.diag(fit.hessian) ** -0.5
     off, rest, second = [], [], []
@@ -51,9 +71,8 @@ def one_data_set(cases, rng):
     curved = [[np.linalg.norm(H - part, 2) for part in (0.0, fit.hessian)]
               for H in (hessian(q, model) for q in draws)]
     of_U, of_U_1 = np.mean(curved, axis=0)
-    return {"gradient": np.max(np.abs(grad_U(fit.q, model)) * sd),
-            "second": np.max(np.abs(np.array(second) - 1)), "off": max(off), "rest": max(rest),
-            "curvature": of_U_1 / of_U}
+    return Approximation(np.max(np.abs(grad_U(fit.q, model)) * sd),
+                         np.max(np.abs(np.array(second) - 1)), max(off), max(rest), of_U_1 / of_U)
 
 
 def profile(model, fit, j, t):
@@ -69,14 +88,14 @@ def profile(model, fit, j, t):
     return energy, t**2 / 2, slope, J_jj * steps
 
 
-def largest(r, key):
+def largest(r, name):
     """Return the largest value over all data sets."""
-    return max(f[key].max() for f in r["found"].values())
+    return max(getattr(sets, name).max() for sets in r.slopes.values())
 
 
-def least_share(r, key, below):
+def least_share(r, name, below):
     """Return in which share of the data sets something is below a bound, at the worst slope."""
-    return smallest(share(f[key] < below) for f in r["found"].values())
+    return smallest(share(getattr(sets, name) < below) for sets in r.slopes.values())
 
 
 USUALLY = ("words only: in more than half of the data sets, for either coefficient, whatever the"
@@ -105,16 +124,16 @@ CLAIMS = [
 
 def table(r):
     """Lay out the medians by slope."""
-    rows = [[f"{slope:g}", len(f["off"]),
-             *(f"{np.median(f[key]):.3f} ({np.quantile(f[key], 0.9):.3f})"
-               for key in ("off", "rest", "curvature"))] for slope, f in r["found"].items()]
+    rows = [[f"{slope:g}", len(sets.off), *(f"{np.median(x):.3f} ({np.quantile(x, 0.9):.3f})"
+                                            for x in (sets.off, sets.rest, sets.curvature))]
+            for slope, sets in r.slopes.items()]
     return ("Over the data sets, the median (and the 0.9 quantile):\n\n" + text_table(
         rows, ["slope", "data sets", "max |U - U_0|", "dU not explained", "|U_1''| / |U''|"]))
 
 
 def figure(r):
     """Draw the paper's two panels for beta_1, and below the same for the other coordinates."""
-    model, fit = fit_cases(r["cases"])
+    model, fit = fit_cases(r.cases)
     fig, axes = panels(3, 2, 8.2, height_ratios=[1.4, 1, 1])
     t = np.linspace(-REACH, REACH, 121)
     for row, (j, symbol) in zip(axes, COORDINATES.items(), strict=True):
@@ -128,7 +147,7 @@ def figure(r):
             ax.axvline(fit.q[j], color="0.75", lw=1, zorder=0, label="the mode")
             whose = "the paper's panel" if j == 1 else "ours"
             ax.set(xlabel=f"${symbol}$", ylabel=label, title=f"along ${symbol}$ ({whose})")
-    fig.suptitle(f"U and its normal approximation, {r['cases'].name}")
+    fig.suptitle(f"U and its normal approximation, {r.cases.name}")
     legend_below(fig, axes[0, 0])
     return fig
 

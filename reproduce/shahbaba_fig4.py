@@ -10,11 +10,14 @@ Writes  figures/shahbaba_fig4.png, .txt (table and claims), .json; smoke and sho
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 
 from algorithms.shahbaba_split_hmc import split_data
 from models.interface import grad_U, hessian
 from reproduce.harness.claims import Claim, Scan, mean, text_table
+from reproduce.harness.files import Data
 from reproduce.harness.style import legend_below, panels
 from reproduce.shahbaba.datasets import illustrative, simulated_logistic
 from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fit_cases, share
@@ -29,11 +32,33 @@ FRACTION_SIMULATED = 0.4
 # Our settings are those of all figures of these data, in shahbaba/illustration.py
 
 
+class Measures(NamedTuple):
+    """What a split does: numbers of a data set, or an array of each for many."""
+
+    distance: float  # to the line, nearest of R_1 less farthest of R_0
+    off: float  # |p - 1/2|, the same
+    weight: float  # p (1 - p), least of R_0 less largest of R_1
+    sum: float  # largest |dU - dU_0 - dU_1| / |dU_0|
+    prior: float  # largest prior precision in U_1
+    share: float  # of R_0 in the information
+    curvature: float  # of U_1 / of U
+    along: float  # variation of dU_1 / of dU, along beta
+    across: float  # the same, across it
+    left: float  # share of the mean square of dU/dbeta_1 that dU_0/dbeta_1 leaves
+
+
+class Result(NamedTuple):
+    """What is drawn, and what the claims are on."""
+
+    cases: Data
+    slopes: dict  # {slope: Measures of many data sets}
+    simulated: tuple  # of the simulated data: share of R_0 in the information, curvature
+
+
 def run(experiment, cases):
-    """Return the cases, {slope: {quantity: its values}}, and what R_0 has of the simulated data."""
-    found = by_slope(lambda cases, _: one_data_set(cases), experiment)
-    return {"cases": cases, "found": found,
-            "simulated": information(*split(simulated_logistic(), FRACTION_SIMULATED)[1:])}
+    """Return the Result."""
+    return Result(cases, by_slope(lambda cases, _: one_data_set(cases), experiment),
+                  information(*split(simulated_logistic(), FRACTION_SIMULATED)[1:]))
 
 
 def split(cases, fraction):
@@ -43,7 +68,7 @@ def split(cases, fraction):
 
 
 def one_data_set(cases):
-    """Return for one data set what the claims are about."""
+    """Return the Measures of one data set."""
     model, fit, parts = split(cases, FRACTION)
     inside = np.isin(np.arange(cases.y.size), parts.cases)
     eta = model.X @ fit.q
@@ -58,12 +83,11 @@ def one_data_set(cases):
         slow.append(np.ptp(dU_1) / np.ptp(dU))
     captured, curvature = information(fit, parts)
     dU, _, dU_1 = derivatives(model, fit, parts, np.array([0.0, 1.0, 0.0]), t)
-    return {"distance": distance[~inside].min() - distance[inside].max(),
-            "off": off[~inside].min() - off[inside].max(),
-            "weight": weight[inside].min() - weight[~inside].max(),
-            "sum": max(off_sum), "prior": parts.R_1.precision.max(),
-            "share": captured, "curvature": curvature,
-            "along": slow[0], "across": slow[1], "left": np.mean(dU_1**2) / np.mean(dU**2)}
+    return Measures(distance[~inside].min() - distance[inside].max(),
+                    off[~inside].min() - off[inside].max(),
+                    weight[inside].min() - weight[~inside].max(), max(off_sum),
+                    parts.R_1.precision.max(), captured, curvature, *slow,
+                    np.mean(dU_1**2) / np.mean(dU**2))
 
 
 def derivatives(model, fit, parts, direction, t):
@@ -80,14 +104,14 @@ def information(fit, parts):
     return np.trace(np.linalg.solve(fit.hessian, H_0)) / fit.q.size, largest[0] / largest[1]
 
 
-def extreme(of, r, key):
+def extreme(of, r, name):
     """Return the extreme value, `of` min or max, over all data sets."""
-    return of(of(f[key]) for f in r["found"].values())
+    return of(of(getattr(sets, name)) for sets in r.slopes.values())
 
 
 CLAIMS = [
-    *[Claim(what, "order", lambda r, key=key: extreme(min, r, key), 0.0, np.inf,
-            f"Section 3.2: {why}", "ours") for key, what, why in (
+    *[Claim(what, "order", lambda r, name=name: extreme(min, r, name), 0.0, np.inf,
+            f"Section 3.2: {why}", "ours") for name, what, why in (
         ("distance", "distance to the line, nearest of R_1 - farthest of R_0",
          "R_0 holds the cases closest to the line; the smallest difference over all data sets"),
         ("off", "|p - 1/2|, nearest of R_1 - farthest of R_0",
@@ -99,19 +123,19 @@ CLAIMS = [
     Claim("largest prior precision in U_1", "0", lambda r: extreme(max, r, "prior"), 0.0, 0.0,
           "the prior is in U_0 only", "ours"),
     Claim("least mean share of R_0 in the information / 0.3", "order",
-          lambda r: min(mean(f["share"]) / FRACTION for f in r["found"].values()), 1.0, np.inf,
+          lambda r: min(mean(sets.share) / FRACTION for sets in r.slopes.values()), 1.0, np.inf,
           "Section 3.2, its point: these cases matter more than as many others; the least"
           " favourable slope.  The share is tr(J^-1 J_0) / 3, J_0 the Hessian of U_0", "order"),
     Claim("share of data sets where dU_0 explains half of dU along beta_1, by slope", "order",
-          lambda r: Scan(tuple(r["found"]), tuple(share(f["left"] < 0.5)
-                                                  for f in r["found"].values())), 0.5, np.inf,
+          lambda r: Scan(tuple(r.slopes), tuple(share(sets.left < 0.5)
+                                                for sets in r.slopes.values())), 0.5, np.inf,
           "Section 3.2, the right plot: dU_0/dbeta_1 approximates dU/dbeta_1; half of the mean"
           " square within 2 standard deviations, in more than half of the data sets.  The paper"
           " does not say how steep its logit is", "order"),
-    Claim("share of R_0 in the information, simulated data", "most", lambda r: r["simulated"][0],
+    Claim("share of R_0 in the information, simulated data", "most", lambda r: r.simulated[0],
           0.5, 1.0, "Section 2.2: a small subset that captures most of the information; on the"
           " data of Section 3.3.1, with 40% of the cases", "printed sentence"),
-    Claim("curvature of U_1 / of U, simulated data", "order", lambda r: r["simulated"][1], 0.0, 1.0,
+    Claim("curvature of U_1 / of U, simulated data", "order", lambda r: r.simulated[1], 0.0, 1.0,
           "Section 1: U_1 is the slowly varying part: the largest eigenvalues of the Hessians at"
           " the mode", "order"),
 ]
@@ -119,10 +143,9 @@ CLAIMS = [
 
 def table(r):
     """Lay out the medians by slope."""
-    rows = [[f"{slope:g}", len(f["share"]),
-             *("{1:.2f} ({0:.2f} to {2:.2f})".format(*np.quantile(f[key], [0.1, 0.5, 0.9]))
-               for key in ("share", "curvature", "along", "across", "left"))]
-            for slope, f in r["found"].items()]
+    rows = [[f"{slope:g}", len(sets.share),
+             *("{1:.2f} ({0:.2f} to {2:.2f})".format(*np.quantile(x, [0.1, 0.5, 0.9]))
+               for x in sets[-5:])] for slope, sets in r.slopes.items()]
     return ("Over the data sets of 100 cases, the median (and the 0.1 and 0.9 quantiles) of: R_0's"
             " share in the\ninformation; the curvature of U_1 in units of that of U; the variation"
             " of dU_1 within 2 standard\ndeviations in units of that of dU, along beta and across"
@@ -136,9 +159,9 @@ def figure(r):
 
     Below, the derivatives along the other coordinates, which the paper does not show.
     """
-    model, fit, parts = split(r["cases"], FRACTION)
+    model, fit, parts = split(r.cases, FRACTION)
     fig, axes = panels(2, 2, 7.4, height_ratios=[1.5, 1])
-    draw_split(axes[0, 0], r["cases"], fit, parts)
+    draw_split(axes[0, 0], r.cases, fit, parts)
     axes[0, 0].set_title("the cases (the paper's panel)")
     t = np.linspace(-REACH, REACH, 121)
     for ax, j, symbol, whose in ((axes[0, 1], 1, r"\beta_1", "the paper's panel"),
@@ -152,7 +175,7 @@ def figure(r):
         ax.axvline(fit.q[j], color="0.75", lw=1, zorder=0, label="the mode")
         ax.set(xlabel=f"${symbol}$", title=f"along ${symbol}$ ({whose})",
                ylabel=rf"$\partial U / \partial {symbol}$ and its parts")
-    fig.suptitle(f"a split of the data, {r['cases'].name}")
+    fig.suptitle(f"a split of the data, {r.cases.name}")
     legend_below(fig, *axes.flat, ncols=4)
     return fig
 

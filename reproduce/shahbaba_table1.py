@@ -12,6 +12,8 @@ Writes  figures/shahbaba_table1.png, .txt (table and claims), .json; or in short
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 
 from algorithms.fixed_flow_hmc import fixed_flow_hmc
@@ -51,17 +53,24 @@ def one_chain(data_name, method, eps, L, M, fraction, n, seed):
     return summarise(chain, model, split, method, L, M)
 
 
+class Table1(NamedTuple):
+    """What is computed."""
+
+    problems: dict  # {"Simulated": {method: tables.Estimates}}, of the paper's own data set
+    data_sets: dict  # {seed: {method: tables.Estimates}}, that data set among them
+
+
 def run(experiment, cases):
-    """Return {method: estimates} for the paper's own data set, and for each of five by its seed."""
+    """Run chains on the paper's own data set and on four others: a Table1."""
     budget, seed = experiment.budget, experiment.seed
     tasks = tables.chain_tasks("Simulated", OWN, ALL, CHAINS[budget], LENGTH[budget], seed)
     for other in OTHERS if budget != "smoke" else OTHERS[:1]:
         tasks += tables.chain_tasks("Simulated", other, METHODS, 1, LENGTH_OTHERS[budget], seed)
     done = experiment.replicates(one_chain, tasks, "chains", tables.progress, warm)
     chains, seconds = tables.group(tasks, done), tables.times(experiment, "Simulated", OWN)
-    found = {data_name.removeprefix(SIMULATED): tables.summaries(each, seconds)
-             for data_name, each in chains.items()}
-    return {"Simulated": found["2011"], "data sets": found}
+    data_sets = {data_name.removeprefix(SIMULATED): tables.summaries(chains[data_name], seconds)
+                 for data_name in chains}
+    return Table1({"Simulated": data_sets["2011"]}, data_sets)
 
 
 FLOW = tables.FLOW._replace(seen="2026-11-21T01:38")
@@ -73,15 +82,15 @@ CLAIMS = [*tables.rows_at_once("Table 1", ["Simulated"]), *tables.claims_about("
 def table(r):
     """Lay out the table, and the data sets side by side."""
     rows = []
-    for seed, found in r["data sets"].items():
+    for seed, found in r.data_sets.items():
         for method in METHODS:
-            p = found[method]
-            tau, tau_beta = (p[row, "initial sequence"] for row in tables.ROWS)
-            rows.append([seed, method, *map(brief, (p["AP"], tau, tau_beta, tau * p["g"],
-                                                    tau_beta * p["g"]))])
-    sizes = ", ".join(f"{p['chains']} x {p['batches']}" for p in r["Simulated"].values())
+            AP, g = found[method].AP, found[method].g
+            tau, tau_beta = (found[method].tau[row, "initial sequence"] for row in tables.ROWS)
+            rows.append([seed, method, *map(brief, (AP, tau, tau_beta, tau * g, tau_beta * g))])
+    own = r.problems["Simulated"]
+    sizes = ", ".join(f"{found.chains} x {found.batches}" for found in own.values())
     return (f"The paper's own data set; chains x batches: {sizes}; a standard error in brackets\n\n"
-            f"{tables.laid_out('Simulated', r['Simulated'])}\n\n{len(r['data sets'])} data sets, by"
+            f"{tables.laid_out('Simulated', own)}\n\n{len(r.data_sets)} data sets, by"
             " R's seed (2011 is the paper's), tau by initial sequences\n\n"
             + text_table(rows, ["seed", "method", "AP", "tau", "tau_beta", "tau x g",
                                 "tau_beta x g"]))
@@ -89,8 +98,8 @@ def table(r):
 
 def figure(r):
     """Draw the four products of the table with 2 standard errors, and the other data sets."""
-    fig = tables.dot_plot({"Simulated": r["Simulated"]},
-                          [found for seed, found in r["data sets"].items() if seed != "2011"])
+    fig = tables.dot_plot(r.problems,
+                          [found for seed, found in r.data_sets.items() if seed != "2011"])
     fig.suptitle(f"Table 1: simulated data, n = {PROBLEMS['Simulated'].n}, p ="
                  f" {PROBLEMS['Simulated'].p}; bars are 2 standard errors")
     return fig

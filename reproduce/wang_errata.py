@@ -12,6 +12,8 @@ Writes  figures/wang_errata.png, .txt (the errata and claims), .json
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 
 from reproduce.harness.claims import Claim, Declared, text_table
@@ -81,15 +83,23 @@ def numbers(p, m, n, problems, matrices, seed):
         "naive": naive, "operations": done, "inverses": shares}
 
 
+class Result(NamedTuple):
+    """What is computed."""
+
+    printed: dict  # {erratum or pitfall: its number, as printed}
+    ours: dict  # {erratum or pitfall: its number, as ours}
+    factors: dict  # {(row, method): a number of Table 2 by Table 3}
+    sentences: dict  # {sentence: the number of Table 2 of which it speaks}
+    numbers: dict  # what numbers() computes, for the table and the figure
+
+
 def run(experiment, cases):
-    """Return {"printed", "ours": {erratum: number}}, and what Tables 2 and 3 say of each other."""
+    """Return the Result."""
     (p, m, n), (problems, matrices) = SIZES[experiment.budget], COUNTED[experiment.budget]
     (found,) = experiment.replicates(numbers, [dict(
         p=p, m=m, n=n, problems=problems, matrices=matrices, seed=experiment.seed)], "identities")
-    return found | {
-        "printed": {key: pair[0] for key, pair in found["errata"].items()},
-        "ours": {key: pair[1] for key, pair in found["errata"].items()},
-        "factors": {key: product_of_factors(*key)[1] for key in PRODUCTS}, "sentences": sentences()}
+    return Result(*({key: pair[side] for key, pair in found["errata"].items()} for side in (0, 1)),
+                  {key: product_of_factors(*key)[1] for key in PRODUCTS}, sentences(), found)
 
 
 # Tables 2 and 3
@@ -103,7 +113,7 @@ def printed_value(row, method):
 PRODUCTS = [(row, method) for row in ROWS for method in ROWS[row].methods]
 
 
-def ends(table, row, method):
+def bounds(table, row, method):
     """Return the least number that is rounded to what is printed, that, and the greatest."""
     value, half = float(TABLES[table][row][COLUMNS[method]]), half_unit(table, row, method)
     return value - half, value, value + half
@@ -112,7 +122,7 @@ def ends(table, row, method):
 def product_of_factors(row, method):
     """Return the least value, the value and the greatest of a number of Table 2 by Table 3."""
     def product(method):
-        return [a * b for a, b in zip(ends(CPU, row, method), ends(TAU, row, method), strict=True)]
+        return np.multiply(bounds(CPU, row, method), bounds(TAU, row, method)).tolist()
 
     low, value, high = product(STANDARD)
     if method == STANDARD:
@@ -128,13 +138,12 @@ def name(row, method):
 
 def factor_claim(row, method):
     """Make the claim that a number of Table 2 is that of Table 3, as far as rounding says."""
-    least, _, most = ends(RATIOS, row, method)
+    least, _, most = bounds(RATIOS, row, method)
     low, value, high = product_of_factors(row, method)
     return Claim(f"Table 2, {name(row, method)}", printed_value(row, method),
-                 lambda r: r["factors"][
-        row, method], least - (high - value), most + (value - low), "rounding: of the number, of"
-        " the CPU times and of the autocorrelation times", "paper against itself",
-        MISPRINTS.get((row, method)))
+                 lambda r: r.factors[row, method], least - (high - value), most + (value - low),
+                 "rounding: of the number, of the CPU times and of the autocorrelation times",
+                 "paper against itself", MISPRINTS.get((row, method)))
 
 
 def sentences():
@@ -163,20 +172,20 @@ def sentences():
 def pitfall(key):
     """Make the claims of a pitfall: who follows the paper is right, who does not is not."""
     e = PITFALLS[key]
-    return [Claim(e.what, f"Section {e.where}: {e.says}", lambda r: r["ours"][key], 0, e.exact,
+    return [Claim(e.what, f"Section {e.where}: {e.says}", lambda r: r.ours[key], 0, e.exact,
                   "rounding", "printed sentence"),
             Claim(f"{e.what}; but {e.otherwise}", "ours: it is biased, off, or fails",
-                  lambda r: r["printed"][key], WRONG, np.inf, "far above rounding", "ours")]
+                  lambda r: r.printed[key], WRONG, np.inf, "far above rounding", "ours")]
 
 
 CLAIMS = [
     *side_claims(ERRATA),
     *[claim for key in PITFALLS for claim in pitfall(key)],
-    Claim("N8: log |C| less log prod R_ii^2", "0", lambda r: r["N8"], -1e-9, 1e-9,
+    Claim("N8: log |C| less log prod R_ii^2", "0", lambda r: r.numbers["N8"], -1e-9, 1e-9,
           "(30).  Rounding: of eigenvalues of 1e-16 times the largest, 1e5 times the least",
           "printed sentence"),
     *[factor_claim(*key) for key in PRODUCTS],
-    *[Claim(f"Table 2: {what}", paper, lambda r, key=key: r["sentences"][key], low, high,
+    *[Claim(f"Table 2: {what}", paper, lambda r, key=key: r.sentences[key], low, high,
             quote(which), "paper against itself", known)
       for key, which, what, paper, low, high, known in (
         ("largest gain", "two to four", "largest T_STD / T_SOD", "two to four, depending on the"
@@ -197,11 +206,11 @@ CLAIMS = [
 
 def table(r):
     """Lay out the errata, the pitfalls, the operations, and Table 2 against Table 3."""
-    closely = [[e.what, f"{r['ours'][key]:.4g}", e.otherwise, f"{r['printed'][key]:.4g}"]
+    closely = [[e.what, f"{r.ours[key]:.4g}", e.otherwise, f"{r.printed[key]:.4g}"]
                for key, e in PITFALLS.items()]
-    x12, x21 = r["gibbs"]
-    invariant = r["naive"]["invariant"]
-    ratios = [[name(*key), printed_value(*key), f"{r['factors'][key]:.4g}"] for key in PRODUCTS]
+    x12, x21 = r.numbers["gibbs"]
+    invariant = r.numbers["naive"]["invariant"]
+    ratios = [[name(*key), printed_value(*key), f"{r.factors[key]:.4g}"] for key in PRODUCTS]
     return "\n\n".join([
         "\n".join([f"{key}, {e.where}: {e.theirs}; right is {e.ours}" for key, e in ERRATA.items()]
                   + ["N7, Table 2, row 5: T_STD and two ratios are not those of Table 3",
@@ -214,7 +223,7 @@ def table(r):
         f" law of such a mapping is off\nby {np.median(invariant):.3f} (median of"
         f" {len(invariant)} problems) to {max(invariant):.3f} of the largest probability.",
         "N3, multiplications and divisions:\n" + text_table(
-            [[step, number] for step, number in r["operations"].items()], ["step", "number"]),
+            list(map(list, r.numbers["operations"].items())), ["step", "number"]),
         "N7, Table 2 against Table 3:",
         text_table(ratios, ["", "printed", "of its factors"])])
 
@@ -223,27 +232,28 @@ def figure(r):
     """Draw the errors of the inverses, the same sequence twice, Table 2 and its gains."""
     fig, ((inverse, naive), (factors, gains)) = panels(2, 2, 8.0)
     for k, label in enumerate(("(37)", "(32)")):
-        inverse.loglog(SHARES, [pair[k] for pair in r["inverses"]], "so"[k] + "-", label=label,
-                       color=COLOURS[4 - 4 * k])
+        inverse.loglog(SHARES, [pair[k] for pair in r.numbers["inverses"]], "so"[k] + "-",
+                       label=label, color=COLOURS[4 - 4 * k])
     inverse.set_xticks(SHARES, map(str, SHARES))
     inverse.minorticks_off()
     inverse.set(xlabel="m / n", ylabel="relative error of the inverse", title="The vectors (41) are"
                 " not orthonormal")
     for k, (method, label) in enumerate((("mapping", "discretizing chain"),
                                          ("tempered", "tempered transitions"))):
-        naive.semilogy(np.sort(r["naive"][f"{method}, printed"]), color=COLOURS[k], label=label)
-        naive.semilogy(np.sort(np.maximum(r["naive"][f"{method}, ours"], 1e-18)), "--",
-                       color=COLOURS[k], label=f"{label}, opposite")
+        printed, ours = (r.numbers["naive"][f"{method}, {side}"] for side in ("printed", "ours"))
+        naive.semilogy(np.sort(printed), color=COLOURS[k], label=label)
+        naive.semilogy(np.sort(np.maximum(ours, 1e-18)), "--", color=COLOURS[k],
+                       label=f"{label}, opposite")
     naive.set(xlabel=f"problem of {STATES} states, sorted", ylabel=r"largest $|\pi P - \pi|$",
               title="A sweep is not its own reverse")
     shapes = dict(zip(METHODS, "D" + MARKERS[:2] + "^", strict=True))
     for row, method in PRODUCTS:
         low, _, high = product_of_factors(row, method)
-        least, value, most = ends(RATIOS, row, method)
+        least, value, most = bounds(RATIOS, row, method)
         colour = COLOURS[4] if (row, method) in MISPRINTS else "k"
         y = list(ROWS).index(row) + 0.2 * (METHODS.index(method) - 1.5)
         factors.plot((least / high, most / low), (y, y), color=colour, lw=1)
-        factors.plot(value / r["factors"][row, method], y, shapes[method], color=colour)
+        factors.plot(value / r.factors[row, method], y, shapes[method], color=colour)
     factors.axvline(1, color="0.7", lw=1, zorder=0)
     row_labels(factors, [f"data set {row}" for row in ROWS])
     factors.set(xlabel="printed / by the printed factors",

@@ -132,13 +132,14 @@ def run(experiment, cases):
     done = experiment.replicates(one_chain, tasks, "chains", None, warm)
     chains = {SOD: done[:number], OWN: done[number:]}
     # the first chain that has a telling mapping, or else the first one
-    best = max(chains[SOD], key=lambda one: one["telling"])
+    best = max(chains[SOD], key=lambda chain: chain["telling"])
     return Result(Mapping(**best["drawn"]), {which: Counts(
-        *([one[name] / (mappings[which] * MOVES) for one in found]
+        *([chain[name] / (mappings[which] * MOVES) for chain in chains[which]]
           for name in ("accepted", "cached", "density", "star")),
-        idle=[one["simulated"] - one["needed"] for one in found],
-        missed=[one["density"] + one["cached"] - mappings[which] * MOVES for one in found],
-        gap=[one["marked"] - one["last"] for one in found]) for which, found in chains.items()})
+        idle=[chain["simulated"] - chain["needed"] for chain in chains[which]],
+        missed=[chain["density"] + chain["cached"] - mappings[which] * MOVES
+                for chain in chains[which]],
+        gap=[chain["marked"] - chain["last"] for chain in chains[which]]) for which in chains})
 
 
 def warm():

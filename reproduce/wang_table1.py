@@ -184,13 +184,13 @@ CLAIMS = [
 def table(r):
     """Lay out what each row identifies, means over data sets, and the widths elsewhere."""
     rows = []
-    for row, found in r.rows.items():
-        sd = np.sqrt(np.nanmean(np.square(found.widths), axis=0))
-        below = [gap for gap, second in zip(found.worse, found.second, strict=True) if second]
+    for row, sets in r.rows.items():
+        sd = np.sqrt(np.nanmean(np.square(sets.widths), axis=0))
+        below = [gap for gap, second in zip(sets.worse, sets.second, strict=True) if second]
         rows.append([row, ROWS[row].size, ROWS[row].kind, ROWS[row].p, ROWS[row].n,
                      lengths_text(row), *(f"{each:.2f}" for each in sd[:2]),
                      f"{sd[2:].min():.2f}-{sd[2:].max():.2f}", brief(loss(r, row, "noise")),
-                     brief(loss(r, row, "less")), f"{sum(found.second):.0f} of {len(found.second)}",
+                     brief(loss(r, row, "less")), f"{sum(sets.second):.0f} of {len(sets.second)}",
                      f"{np.mean(below):.1f}" if below else ""])
     others = [[row, *(f"{each:g}" for each in other), *(f"{each:.2f}" for each in sd[:2]),
                f"{min(sd[2:]):.2f}-{max(sd[2:]):.2f}"] for (row, *other), sd in r.others.items()]

@@ -11,6 +11,8 @@ Writes  figures/zhang_errata.png, .txt (the errata and claims), .json
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 
 from algorithms.zhang_sshmc import check_sshmc, sshmc
@@ -87,8 +89,21 @@ def numbers(data_name, draws, seed):
         for part, values in found.items()}
 
 
+class Result(NamedTuple):
+    """What is computed."""
+
+    printed: dict  # {erratum: its number, as printed}
+    ours: dict  # {erratum: its number, as ours}
+    flow: dict  # {leapfrogs for H_1: errors against the flow of H, of STEPS}
+    traces: dict  # {erratum or "ours": v of a chain}
+    sizes: np.ndarray  # of the groups of German credit
+    attributes: tuple  # categorical and numeric ones of its file, or None
+    ratios: dict  # {one of RATIOS: that of the printed factors}
+    sentences: dict  # {sentence: the ratio of printed numbers of which it speaks}
+
+
 def run(experiment, cases):
-    """Return {"printed", "ours": {erratum: Measured}}, traces, errors of the flow, ratios."""
+    """Return the Result."""
     chains, length = CHAINS[experiment.budget], LENGTH[experiment.budget]
     tasks = [dict(key=key, name=name, length=length,
                   seed=[experiment.seed, k], cost=10 if name == "Z3" else 1)
@@ -100,7 +115,6 @@ def run(experiment, cases):
     (found,) = experiment.replicates(numbers, [dict(
         data_name=cases.name, draws=DRAWS[experiment.budget], seed=experiment.seed)], "identities")
     step, flow, funnel, cox = (found[part] for part in ("step", "flow", "funnel", "cox"))
-    counts = None if cases.note else attributes()
     both = {key: [mean([one["AP" if key in HIGH else "v"] for one in runs[key, name]])
                   for name in (key, "ours")] for key in SETTINGS}
     both |= {
@@ -112,12 +126,12 @@ def run(experiment, cases):
         "Z11": (step["symplectic"], max(step["volume"], step["return"])),
         "Z12": tuple(flow[n][-1] / flow[n][-2] for n in "12"),
     }
-    return {"printed": {key: pair[0] for key, pair in both.items()},
-            "ours": {key: pair[1] for key, pair in both.items()}, "flow": flow,
-            "traces": {key: runs[key, key][0]["trace"] for key in ("Z1", "Z2", "Z3")}
-            | {"ours": runs["Z1", "ours"][0]["trace"]},
-            "sizes": np.unique(cases.group, return_counts=True)[1], "attributes": counts,
-            "ratios": {key: ratio(*key)[0] for key in RATIOS}, "sentences": sentences()}
+    traces = {key: runs[key, key][0]["trace"] for key in ("Z1", "Z2", "Z3")}
+    return Result(*({key: pair[side] for key, pair in both.items()} for side in (0, 1)), flow,
+                  traces | {"ours": runs["Z1", "ours"][0]["trace"]},
+                  np.unique(cases.group, return_counts=True)[1],
+                  None if cases.note else attributes(),
+                  {key: ratio(*key)[0] for key in RATIOS}, sentences())
 
 
 # The ratios of the tables
@@ -138,13 +152,13 @@ def ratio(table, method, column):
 
 def sentences():
     """Return the ratios of printed numbers of which the text speaks."""
-    def over(table, column, above, below):
+    def quotient(table, column, above, below):
         return number(table, above, column) / number(table, below, column)
 
-    return {"7 times": over("Table 3", "time", SSHMC, HMC),
-            "two times": over("Table 3", "all/s", SSHMC, GIBBS),
-            "six times": over("Table 4", "all/h", SSHMC, GIBBS),
-            "better low level": over("Table 1", "min/s", GIBBS, SSHMC)}
+    return {"7 times": quotient("Table 3", "time", SSHMC, HMC),
+            "two times": quotient("Table 3", "all/s", SSHMC, GIBBS),
+            "six times": quotient("Table 4", "all/h", SSHMC, GIBBS),
+            "better low level": quotient("Table 1", "min/s", GIBBS, SSHMC)}
 
 
 def ratio_claim(table, method, column):
@@ -153,7 +167,7 @@ def ratio_claim(table, method, column):
     printed, half = number(*key), half_unit(*key)
     value, low, high = ratio(*key)
     return Claim(f"{table}, {method}: {column}", TABLES[table].rows[method][column],
-                 lambda r: r["ratios"][key], printed - half - (high - value),
+                 lambda r: r.ratios[key], printed - half - (high - value),
                  printed + half + (value - low), f"{table}, rounding: of the ratio, of the"
                  " effective sample size and of the time", "paper against itself",
                  Declared(MISPRINTS[key][0], FOUND, "", MISPRINTS[key][1]) if key in MISPRINTS
@@ -163,7 +177,7 @@ def ratio_claim(table, method, column):
 # The errata
 
 UCI = "Z17: the file german.data"
-SCORE = Claim("Z10, ours: mean score of gamma", "0", lambda r: r["ours"]["Z10"], -0.5, 0.5, "that"
+SCORE = Claim("Z10, ours: mean score of gamma", "0", lambda r: r.ours["Z10"], -0.5, 0.5, "that"
               " of a density of gamma has mean 0; without the Jacobian of gamma = log v it is -1",
               "ours", budgets=("paper",))
 PAPER = ("short", "paper")  # where there is more than a few draws
@@ -171,7 +185,7 @@ CLAIMS = [
     *[c if c.what.split(",")[0] not in SETTINGS else c._replace(budgets=PAPER)
       for c in side_claims(ERRATA)], SCORE,
     *[ratio_claim(*key) for key in RATIOS],
-    *[Claim(what, paper, lambda r, key=key: r["sentences"][key], low, high, quote(key),
+    *[Claim(what, paper, lambda r, key=key: r.sentences[key], low, high, quote(key),
             "paper against itself", Declared(known, FOUND) if known else None)
       for key, what, paper, low, high, known in (
         ("7 times", "Table 3: time of SSHMC / HMC", "about 7", 6.5, 7.5, "Z16: 883 / 162 = 5.5"),
@@ -182,17 +196,17 @@ CLAIMS = [
     *[Claim(f"Z17: {what}", str(printed), measure, printed, printed, "a count", "printed number",
             Declared(known, FOUND) if known else None, printed=printed)
       for what, printed, measure, known in (
-        ("smallest group", LOGISTIC["sizes"][0], lambda r: min(r["sizes"]), ""),
-        ("largest group", LOGISTIC["sizes"][1], lambda r: max(r["sizes"]), f"{UCI} has 280"),
-        ("categorical", LOGISTIC["categorical"], lambda r: r["attributes"][0], f"{UCI} has 13"),
-        ("numeric", LOGISTIC["numeric"], lambda r: r["attributes"][1], f"{UCI} has 7"))],
+        ("smallest group", LOGISTIC["sizes"][0], lambda r: min(r.sizes), ""),
+        ("largest group", LOGISTIC["sizes"][1], lambda r: max(r.sizes), f"{UCI} has 280"),
+        ("categorical", LOGISTIC["categorical"], lambda r: r.attributes[0], f"{UCI} has 13"),
+        ("numeric", LOGISTIC["numeric"], lambda r: r.attributes[1], f"{UCI} has 7"))],
 ]
 
 
 def table(r):
     """Lay out the errata, and the ratios."""
     words = [(key, e.where, e.theirs, e.ours) for key, e in ERRATA.items()] + NOTATION
-    ratios = [[*key, TABLES[key[0]].rows[key[1]][key[2]], f"{r['ratios'][key]:.4g}"]
+    ratios = [[*key, TABLES[key[0]].rows[key[1]][key[2]], f"{r.ratios[key]:.4g}"]
               for key in RATIOS]
     return "\n\n".join([
         "\n".join(f"{key:4} {where}: {theirs}; right is {ours}"
@@ -206,12 +220,12 @@ def figure(r):
     """Draw traces of v, the errors against the flow of H, and the ratios."""
     fig = plt.figure(figsize=(WIDTH, 7.4), layout="constrained")
     traces, flow, ratios = fig.subplot_mosaic([["v", "H"], ["ratios"] * 2]).values()
-    for (key, trace), colour in zip(r["traces"].items(), COLOURS, strict=False):
+    for (key, trace), colour in zip(r.traces.items(), COLOURS, strict=False):
         share = np.linspace(0, 1, len(trace))
         traces.plot(share, trace, lw=1, color=colour, label=key)
     traces.set_yscale("symlog", linthresh=10)
     traces.set(xlabel="share of the chain", ylabel="$v$", title="funnel, $n$ = 100")
-    for (n, errors), colour, marker in zip(r["flow"].items(), COLOURS, "os", strict=False):
+    for (n, errors), colour, marker in zip(r.flow.items(), COLOURS, "os", strict=False):
         flow.loglog(STEPS, errors, f"{marker}-", color=colour,
                     label=f"{n} leapfrog{'s' * (n > '1')} for $H_1$, 1 for $H_2$")
     flow.loglog(STEPS, 0.1 * np.square(STEPS), "k:", lw=1, label="slope 2")

@@ -13,6 +13,8 @@ Writes  figures/zhang_fig1.png, .txt (table and claims), .json; or in short/, sm
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 
 from algorithms.generalised_leapfrog import (
@@ -128,38 +130,56 @@ def warm():
     from_one_start(3, 2, [0])
 
 
+class Ranges(NamedTuple):
+    """What the claims are on, of a path; or a list of each, for several starts."""
+
+    time: float  # simulated
+    v: float  # range of the hyperparameter
+    turns: float  # how often v turns round
+    U: float  # range of the potential energy
+    K: float  # of the kinetic
+    H: float  # of their sum
+
+
+class Result(NamedTuple):
+    """What is drawn and what the claims are on."""
+
+    n: int  # dimensions of x
+    paths: dict  # {method: its path from the first start, see from_one_start}
+    ranges: dict  # {method: Ranges over the starts}
+
+
 def run(experiment, cases):
-    """Return {method: {quantity: its values over the starts}}, and the paths of the first."""
+    """Return the Result."""
     n, long = SIZE[experiment.budget], LONG[experiment.budget]
     tasks = [dict(n=n, long=long, seed=[experiment.seed, k]) for k in range(STARTS[
         experiment.budget])]
     done = experiment.replicates(from_one_start, tasks, "starts", warm=warm)
-    return {"n": n, "paths": done[0], "ranges": {method: {
-        name: [measures(start[method])[name] for start in done]
-        for name in measures(done[0][method])} for method in SHOWN}}
+    return Result(n, done[0], {method: Ranges(*map(list, zip(
+        *(measures(paths[method]) for paths in done), strict=True))) for method in SHOWN})
 
 
 def measures(path):
-    """Return what the claims are on: ranges, and how often v turns round."""
+    """Return the Ranges of a path."""
     v, U, K = (np.array(path[name]) for name in ("v", "U", "K"))
     way = np.sign(np.diff(v))
-    return {"v": np.ptp(v), "U": np.ptp(U), "K": np.ptp(K), "H": np.ptp(U + K),
-            "turns": float(np.sum(way[1:] != way[:-1])), "time": path["time"][-1]}
+    return Ranges(path["time"][-1], np.ptp(v), float(np.sum(way[1:] != way[:-1])), np.ptp(U),
+                  np.ptp(K), np.ptp(U + K))
 
 
 def ratio(r, name, method, other):
     """Return the mean over starts of the log of a range over that of another method."""
-    ours, theirs = (np.log(r["ranges"][which][name]) for which in (method, other))
+    ours, theirs = (np.log(getattr(r.ranges[which], name)) for which in (method, other))
     return mean(ours - theirs)
 
 
 FACTOR, LONG_ENOUGH = np.log(2), ("short", "paper")
 CLAIMS = [
     Claim("HMC: turns of v on its way", quote("oscillation"), lambda r: mean(
-        r["ranges"][HMC]["turns"]), 4.0, np.inf, "an oscillation turns more than once or twice;"
+        r.ranges[HMC].turns), 4.0, np.inf, "an oscillation turns more than once or twice;"
         " mean over starts", "order", budgets=LONG_ENOUGH),
     Claim("HMC: range of v / standard deviation of v", quote("oscillation"), lambda r: mean(
-        np.array(r["ranges"][HMC]["v"]) / VARIANCE**0.5), 0.0, 0.5, "a narrow region: at most half"
+        np.array(r.ranges[HMC].v) / VARIANCE**0.5), 0.0, 0.5, "a narrow region: at most half"
         " a standard deviation; mean over starts", "printed sentence", budgets=LONG_ENOUGH),
     Claim("log(range of U, SSHMC / HMC)", quote("wider energy"), lambda r: ratio(
         r, "U", SSHMC, HMC), FACTOR, np.inf, "order: much wider, by a factor of two at least; mean"
@@ -174,8 +194,8 @@ CLAIMS = [
             "similar: within a factor of two, over half a turn of v or so; mean over starts",
             "printed sentence", budgets=("paper",)) for name in ("U", "v")],
     *[Claim(f"{method}: log(range of H / range of U)", "ours: H is nearly conserved",
-            lambda r, method=method: mean(np.log(r["ranges"][method]["H"])
-                                          - np.log(r["ranges"][method]["U"])),
+            lambda r, method=method: mean(np.log(r.ranges[method].H)
+                                          - np.log(r.ranges[method].U)),
             -np.inf, np.log(0.1), "numerics: a path that stands for the dynamics has an error of H"
             " that is small beside what U varies by; mean over starts", "ours")
       for method in SHOWN],
@@ -184,9 +204,9 @@ CLAIMS = [
 
 def table(r):
     """Lay out the ranges, means over starts."""
-    rows = [[method, *(brief(mean(found[name])) for name in ("time", "v", "turns", "U", "K", "H"))]
-            for method, found in r["ranges"].items()]
-    return f"Ranges on a trajectory, means over {len(r['ranges'][HMC]['v'])} starts\n\n" + (
+    rows = [[method, *(brief(mean(values)) for values in ranges)]
+            for method, ranges in r.ranges.items()]
+    return f"Ranges on a trajectory, means over {len(r.ranges[HMC].v)} starts\n\n" + (
         text_table(rows, ["method", "time", "range of v", "turns of v", "of U", "of K", "of H"]))
 
 
@@ -194,7 +214,7 @@ def figure(r):
     """Draw the energies in the upper row and the paths in the lower one, a method a column."""
     fig, axes = panels(2, 3, 5.6, sharey="row")
     for (above, below), method in zip(axes.T, SHOWN, strict=True):
-        path = {name: np.array(values) for name, values in r["paths"][method].items()}
+        path = {name: np.array(values) for name, values in r.paths[method].items()}
         for (label, energy), colour in zip(
                 {"potential": path["U"], "kinetic": path["K"], "total": path["U"] + path["K"]
                  }.items(), COLOURS, strict=False):
@@ -209,7 +229,7 @@ def figure(r):
     for ax in axes[1]:  # the same scales in a row, so that ranges can be compared
         ax.set_xlim(min(low), max(high))
     legend_below(fig, axes[0, 0], axes[1, 0])
-    fig.suptitle(f"Figure 1: the funnel of {r['n']} + 1 dimensions, from one start")
+    fig.suptitle(f"Figure 1: the funnel of {r.n} + 1 dimensions, from one start")
     return fig
 
 

@@ -240,13 +240,13 @@ def table(r):
     printed = TABLES[TABLE].rows
     rows = [[row, "paper", printed[row]["time"] + " s", printed[row]["min"], printed[row]["v"], "",
              printed[row]["mse_1"], printed[row]["mse_2"], ""] for row in METHODS]
-    rows += [[key, " ".join(map(brief, found.AP)), f"{1e6 * np.mean(found.seconds):.0f} us",
-              *map(brief, (found.x, found.v, found.v_long, found.mse_mean, found.mse_square,
-                           found.mse_variance))]
-             for key, found in [*r.rows.items(), *(
-                 (f"{row}: {key}", found) for row in METHODS for key, found in
+    rows += [[key, " ".join(map(brief, runs.AP)), f"{1e6 * np.mean(runs.seconds):.0f} us",
+              *map(brief, (runs.x, runs.v, runs.v_long, runs.mse_mean, runs.mse_square,
+                           runs.mse_variance))]
+             for key, runs in [*r.rows.items(), *(
+                 (f"{row}: {key}", runs) for row in METHODS for key, runs in
                  r.scan[row].items())]]
-    chosen = "\n".join(f"{row:16} {found.setting}" for row, found in r.rows.items())
+    chosen = "\n".join(f"{row:16} {runs.setting}" for row, runs in r.rows.items())
     readings = "; ".join(f"{name}: {rate(r, name):.3f}" for name in READINGS)
     return text_table(rows, [
         f"runs of {r.n}", "acceptance", "time", "min ESS x", "ESS v", "ESS v, long",

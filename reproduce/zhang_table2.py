@@ -233,15 +233,15 @@ def table(r):
     """Lay out the table with ours beside it, the settings, and the scan."""
     rows = [[row, "paper", *(p[c] for c in ("min", "med", "max", "v")), "", p["time"] + " s",
              p["all/s"], ""] for row, p in TABLES[TABLE].rows.items()]
-    for key, found in [*r.rows.items(), *r.trap.items(), *(
-            (f"{row}: {key}", found) for row in METHODS for key, found in r.scan[row].items())]:
-        seconds = float(np.mean(found.seconds or np.inf))  # the trap is not timed
-        rows.append([key, " ".join(map(brief, found.AP)), *(
-            brief(getattr(found, name)) for name in (*ESS, "worst")),
+    for key, runs in [*r.rows.items(), *r.trap.items(), *(
+            (f"{row}: {key}", runs) for row in METHODS for key, runs in r.scan[row].items())]:
+        seconds = float(np.mean(runs.seconds or np.inf))  # the trap is not timed
+        rows.append([key, " ".join(map(brief, runs.AP)), *(
+            brief(getattr(runs, name)) for name in (*ESS, "worst")),
             f"{1e3 * seconds:.2f} ms" * (seconds < np.inf),
-            f"{found.least.value / seconds / r.n:.3g}" * (seconds < np.inf),
-            f"{found.cost:.0f}"])
-    chosen = "\n".join(f"{row:22} {found.setting}" for row, found in r.rows.items())
+            f"{runs.least.value / seconds / r.n:.3g}" * (seconds < np.inf),
+            f"{runs.cost:.0f}"])
+    chosen = "\n".join(f"{row:22} {runs.setting}" for row, runs in r.rows.items())
     return text_table(rows, [f"runs of {r.n}", "acceptance", "min ESS w", "median", "max",
                              "ESS v", "worst", "time", "min ESS/s", "gradients"]) + (
         "\n\nWorst: ESS of w, v and their squares, ours.  Time and gradients: of a transition;"

@@ -206,15 +206,15 @@ def table(r):
     printed = TABLES[TABLE].rows
     lines = [[row, "paper", printed[row]["time"] + " s", *(printed[row][c] for c in COLUMNS), "",
               printed[row]["all/s"]] for row in METHODS]
-    for key, found in [*r.rows.items(), *((f"{row}: {key}", found) for row in METHODS
-                                             for key, found in r.scan[row].items())]:
-        duration = r.n * mean(found.seconds)
-        squares = min(found.squares[name] for name in ("min", *NAMES))
-        lines.append([key, " ".join(map(brief, found.AP)), f"{duration.value:.1f} s",
-                      *(brief(found.ess[c]) for c in COLUMNS), brief(squares),
-                      brief(found.ess["all"] / duration)])
-    chosen = "\n".join(f"{row:16} {found.setting}, divergences {found.divergences}"
-                       for row, found in r.rows.items())
+    for key, runs in [*r.rows.items(), *((f"{row}: {key}", runs) for row in METHODS
+                                             for key, runs in r.scan[row].items())]:
+        duration = r.n * mean(runs.seconds)
+        squares = min(runs.squares[name] for name in ("min", *NAMES))
+        lines.append([key, " ".join(map(brief, runs.AP)), f"{duration.value:.1f} s",
+                      *(brief(runs.ess[c]) for c in COLUMNS), brief(squares),
+                      brief(runs.ess["all"] / duration)])
+    chosen = "\n".join(f"{row:16} {runs.setting}, divergences {runs.divergences}"
+                       for row, runs in r.rows.items())
     return text_table(lines, [f"runs of {r.n}", "acceptance", "time", *(
         f"x {c}" if c in ("min", "med", "max") else c for c in COLUMNS), "squares, least",
         "least/s"]) + f"\n\nSettings, by the rule\n{chosen}"

@@ -234,16 +234,16 @@ def table(r):
     rows = [[f"{method}, paper", "", printed[method]["time"] + " h", *(
         f"{number(TABLE, method, column):g}" for column in COLUMNS), *[""] * 4]
         for method in METHODS]
-    for name, found in [*r.rows.items(), *r.scan.items()]:
+    for name, runs in [*r.rows.items(), *r.scan.items()]:
         ess = [Measured(math.exp(m.value), math.exp(m.value) * m.se)
-               for m in (found.ess[column] for column in COLUMNS)]
-        rows.append([name, " ".join(f"{rate.value:.2f}" for rate in found.AP),
-                     f"{1e3 * np.mean(found.seconds):.1f} ms", *map(brief, ess),
-                     brief(cox.squares(found)), brief(found.mean[0]), found.n,
-                     found.divergences])
+               for m in (runs.ess[column] for column in COLUMNS)]
+        rows.append([name, " ".join(f"{rate.value:.2f}" for rate in runs.AP),
+                     f"{1e3 * np.mean(runs.seconds):.1f} ms", *map(brief, ess),
+                     brief(cox.squares(runs)), brief(runs.mean[0]), runs.n,
+                     runs.divergences])
     at_mean, above = limits(r)
     bounds = ", ".join(f"{distance}: {brief(bound(r, distance))}" for distance in DISTANCES)
-    chosen = "\n".join(f"{name:26} {found.setting}" for name, found in r.rows.items())
+    chosen = "\n".join(f"{name:26} {runs.setting}" for name, runs in r.rows.items())
     return (f"Data: {OWN}; the lineage's ESS, geometric means over runs; \"squares\" is the least"
             " ESS of a squared deviation,\nours; a standard error in brackets; the time is of a"
             " transition, in the paper of 5000\n\n" + text_table(rows, [

@@ -8,6 +8,8 @@ import os
 import re
 import signal
 import socket
+import sys
+from importlib import import_module
 
 import pytest
 import threadpoolctl
@@ -73,6 +75,15 @@ def loopback():
             socket.create_connection(server.getsockname(), 5).close()
         except OSError:
             pytest.skip("needs another network than none, its own: `ip link set lo up`")
+
+
+@pytest.fixture
+def example(request, tmp_path, monkeypatch):
+    """Return a module that is the text EXAMPLE of the test's file."""
+    (tmp_path / "an_example.py").write_text(request.module.EXAMPLE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield import_module("an_example")
+    del sys.modules["an_example"]
 
 
 @pytest.fixture(scope="session", autouse=True)

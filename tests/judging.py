@@ -1,11 +1,20 @@
 """What a script's claims say of a result that a test has made up, and such results changed."""
 
+import copy
+
 from reproduce.harness.claims import judge
 
 
 def verdicts(script, result, budget="paper"):
     """Return {what a claim is about: its verdict}, of the claims that are made at this budget."""
     return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, budget)}
+
+
+def differing(script, result, change):
+    """Return what claims are about that differ once `change` was made to a copy of a result."""
+    result = copy.deepcopy(result)
+    change(result)
+    return {what for what, verdict in verdicts(script, result).items() if "differs" in verdict}
 
 
 def replaced(result, place, value):
@@ -18,3 +27,21 @@ def replaced(result, place, value):
     items = dict(result) if isinstance(result, dict) else list(result)
     items[first] = replaced(items[first], rest, value)
     return items
+
+
+def put(place, value):
+    """Make a function that puts a value at a place of a result."""
+    return lambda result: replaced(result, place, value)
+
+
+def scanned(row, **values):
+    """Make a function that puts values into all settings of a scan."""
+    return lambda result: result._replace(scan=result.scan | {row: {
+        key: found._replace(**values) for key, found in result.scan[row].items()}})
+
+
+def slower(row, factor):
+    """Make a function that multiplies the times of all settings of a scan."""
+    return lambda result: result._replace(scan=result.scan | {row: {
+        key: found._replace(seconds=[factor * s for s in found.seconds])
+        for key, found in result.scan[row].items()}})

@@ -148,7 +148,7 @@ def test_only_times_of_the_kind_are_changed_and_each_by_a_number_of_its_own():
 @pytest.mark.parametrize("spread", [1e-6, 0.5, 3.0])
 def test_the_logs_of_times_are_spread_as_is_said_whatever_the_times(spread):
     times = [1e-6, 1.0, 1e6] * 2000
-    moved = np.log(Retimed(SimpleNamespace(used={}), "", spread, 1).other(times)) - np.log(times)
+    moved = np.log(Retimed(SimpleNamespace(used={}), "", spread, 1).change(times)) - np.log(times)
     # of 6000 normals, four standard errors; 1e-14 is rounding of logs up to 14
     assert abs(moved.mean()) < 4 * spread / 6000**0.5 + 1e-14
     assert moved.std() == pytest.approx(spread, rel=4 / 12_000**0.5)

@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from departing import departs
+from differences import differences
 from models.funnel import Funnel
 from models.interface import (
     GivenPhi,
@@ -33,12 +34,6 @@ PHI, THETA = precompute_phi(V, MODEL), precompute_theta(X, MODEL)
 OTHER = np.array([-0.5, 0.2, 2.0, 0.6, -1.7])
 
 
-def slope(f, x, h=1e-3):
-    """Gradient by central differences of order 4."""
-    return np.array([(8 * (f(x + h * e) - f(x - h * e)) - f(x + 2 * h * e) + f(x - 2 * h * e))
-                     / (12 * h) for e in np.eye(x.size)])
-
-
 def hessian_of_x(v, n=4):
     """Of -log p(x | v), by differences: exact, because it is quadratic."""
     given = GivenPhi(MODEL, np.array([v]))
@@ -56,7 +51,8 @@ def test_U_is_minus_the_log_density():
 
 def test_its_gradient_against_differences():
     # h^4 = 1e-12 times derivatives of order 10, and 1e-15 / h
-    np.testing.assert_allclose(grad_U(Q, MODEL), slope(lambda q: U(q, MODEL), Q), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(grad_U(Q, MODEL), differences(lambda q: U(q, MODEL), Q), rtol=0,
+                               atol=1e-9)
 
 
 def test_the_blocks_are_parts_of_U():
@@ -76,7 +72,7 @@ def test_what_cancels_in_U2_is_half_the_log_determinant():
         K = np.exp(-v[0]) * (r @ r) / 2
         return U_phi(precompute_phi(v, MODEL), THETA, MODEL) + K + 4 * v[0] / 2
 
-    np.testing.assert_allclose(grad_U2(PHI, THETA, r, MODEL), slope(U2, V), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(grad_U2(PHI, THETA, r, MODEL), differences(U2, V), rtol=0, atol=1e-9)
 
 
 def test_masses():

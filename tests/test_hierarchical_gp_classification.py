@@ -7,6 +7,7 @@ from scipy.stats import multivariate_normal, norm
 from algorithms.ess import initial_sequence
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc import H1, H2, sshmc
+from differences import differences
 from models import interface
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import (
@@ -32,11 +33,6 @@ R = np.random.default_rng(3).standard_normal(9)
 
 def K_of(Z, phi):
     return squared_exponential(Z, Z, *phi) + NUGGET * np.exp(2 * phi[1]) * np.eye(len(Z))
-
-
-def differences(f, x, h=1e-5):
-    """Differentiate by central differences: h^2 and rounding over h are both about 1e-10."""
-    return np.array([(f(x + h * e) - f(x - h * e)) / (2 * h) for e in np.eye(x.size)])
 
 
 def test_the_density_is_that_of_its_parts(model):

@@ -12,6 +12,7 @@ from scipy.stats import bernoulli, chi2, expon, kstest, norm
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc import H2, hamiltonian, sshmc
 from departing import departs
+from differences import differences
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
 from models.interface import (
     GivenPhi,
@@ -89,12 +90,6 @@ def dense_mass(gamma, B=None):
     return M
 
 
-def slope(f, x, h=1e-3):
-    """Derivatives by central differences of order 4, in the first index."""
-    return np.array([(8 * (f(x + h * e) - f(x - h * e)) - f(x + 2 * h * e) + f(x - 2 * h * e))
-                     / (12 * h) for e in np.eye(x.size)])
-
-
 # h^4 = 1e-12 times fifth derivatives of some 100, and 1e-14 / h of rounding
 CLOSE = dict(rtol=0, atol=1e-9)
 
@@ -108,7 +103,7 @@ def test_U_is_minus_the_log_density():
 
 
 def test_its_gradient_against_differences():
-    np.testing.assert_allclose(grad_U(Q, MODEL), slope(lambda q: U(q, MODEL), Q), **CLOSE)
+    np.testing.assert_allclose(grad_U(Q, MODEL), differences(lambda q: U(q, MODEL), Q), **CLOSE)
 
 
 def test_the_order_of_cases_does_not_count_and_the_groups_are_sorted():
@@ -171,7 +166,7 @@ def test_the_mass_against_dense_formulas(curvature, B):
                                    rtol=0, atol=1e-13)
         assert log_det_theta(Phi, model) == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-12)
         found = grad_U2(Phi, AT_THETA, R, model)
-        np.testing.assert_allclose(found, slope(
+        np.testing.assert_allclose(found, differences(
             lambda phi: U(phi, H2(model, AT_THETA, R)), np.array([gamma])), **CLOSE)
         dM = -np.exp(-gamma) * np.eye(N)
         u = np.linalg.solve(M, R)
@@ -203,12 +198,12 @@ def test_the_hamiltonian_has_the_determinant_of_the_mass():
 @pytest.mark.parametrize("i", range(4))
 def test_a_group_given_v_against_differences(i):
     given, w = GroupGivenV(MODEL, i, 0.7), THETA[P * i : P * i + P]
-    np.testing.assert_allclose(grad_U(w, given), slope(lambda w: U(w, given), w), **CLOSE)
+    np.testing.assert_allclose(grad_U(w, given), differences(lambda w: U(w, given), w), **CLOSE)
     G = metric(w, given)
     np.testing.assert_array_equal(G, G.T)
-    np.testing.assert_allclose(G, slope(lambda w: grad_U(w, given), w), **CLOSE)
-    np.testing.assert_allclose(metric_gradient(w, given), slope(lambda w: metric(w, given), w),
-                               **CLOSE)
+    np.testing.assert_allclose(G, differences(lambda w: grad_U(w, given), w), **CLOSE)
+    np.testing.assert_allclose(metric_gradient(w, given),
+                               differences(lambda w: metric(w, given), w), **CLOSE)
     np.testing.assert_allclose(G - 0.7 * np.eye(P), information(THETA, MODEL)[i],
                                rtol=0, atol=1e-14)  # rounding
 

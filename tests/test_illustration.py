@@ -1,5 +1,7 @@
 """What Figures 2 to 4 of Split HMC share."""
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
@@ -37,13 +39,15 @@ def test_the_fit_is_the_mode_with_priors_of_standard_deviation_5():
 
 
 def test_every_slope_has_its_data_sets_and_a_generator():
+    Drawn = namedtuple("Drawn", "x y draw")
+
     def measure(cases, rng):
-        return {"x": cases.X[0, 0], "y": cases.y.sum(), "draw": rng.random()}
+        return Drawn(cases.X[0, 0], cases.y.sum(), rng.random())
 
     found = illustration.by_slope(measure, Experiment)
     assert list(found) == [2.0, 5.0, 10.0]
     for index, (slope, values) in enumerate(found.items()):
         for k in range(10):
             cases = illustrative(7 + k, slope)
-            assert (values["x"][k], values["y"][k]) == (cases.X[0, 0], cases.y.sum())
-        np.testing.assert_array_equal(values["draw"], np.random.default_rng([7, index]).random(10))
+            assert (values.x[k], values.y[k]) == (cases.X[0, 0], cases.y.sum())
+        np.testing.assert_array_equal(values.draw, np.random.default_rng([7, index]).random(10))

@@ -10,6 +10,7 @@ from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc import H1, H2, sshmc
 from departing import departs
+from differences import differences
 from models import log_gaussian_cox
 from models.interface import (
     U,
@@ -56,14 +57,6 @@ def dense(d, phi, distance="unit"):
     t = np.hypot(row[:, None] - row, column[:, None] - column) / (np.exp(phi[1]) * d)
     S = np.exp(phi[0] - t)
     return S, S * t, S * t * (t - 1)
-
-
-def differences(f, x, step=1e-3):
-    """Derivatives of f along each entry of x, (x.size, ...), by the formula of order 4."""
-    def one(e):
-        return (8 * (f(x + e) - f(x - e)) - (f(x + 2 * e) - f(x - 2 * e))) / (12 * step)
-
-    return np.array([one(step * e) for e in np.eye(x.size)])
 
 
 # of order 4: the fifth derivative times 1e-12 / 30, and rounding of energies up to 1e3 over 1e-3

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, xlogy
 
+from differences import differences
 from models.interface import (
     U,
     U_and_grad_U,
@@ -34,11 +35,6 @@ def problem(n, scale=1.0):
     return X, y, LogisticRegression.from_data(X, y, SIGMA_ALPHA, SIGMA_BETA)
 
 
-def gradient(f, x, step=1e-5):
-    """Central differences: truncation about step^2 |f'''|, rounding about 1e-16 |f| / step."""
-    return np.array([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(x.size)])
-
-
 @sizes
 def test_U_is_the_papers(n):
     X, y, model = problem(n)
@@ -54,10 +50,10 @@ def test_U_is_the_papers(n):
 @sizes
 def test_gradient_and_hessian(n):
     model = problem(n)[2]
-    np.testing.assert_allclose(grad_U(THETA, model), gradient(lambda q: U(q, model), THETA),
+    np.testing.assert_allclose(grad_U(THETA, model), differences(lambda q: U(q, model), THETA),
                                rtol=0, atol=1e-7)  # U is up to 100
-    np.testing.assert_allclose(hessian(THETA, model), gradient(lambda q: grad_U(q, model), THETA),
-                               rtol=0, atol=1e-7)
+    np.testing.assert_allclose(hessian(THETA, model),
+                               differences(lambda q: grad_U(q, model), THETA), rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("run", [exp_of_minus_abs, exp_of_minus_abs.py_func],

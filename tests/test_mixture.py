@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal
 
+from differences import differences
 from models.interface import U, grad_U, metric, metric_gradient
 from models.mixture import gaussian_mixture, mixture_draw, mixture_terms
 
@@ -27,11 +28,6 @@ def mixture_and_point(draw):
     model = gaussian_mixture(rng.dirichlet(np.full(k, 3.0)), 2 * rng.standard_normal((k, d)),
                              covariances)
     return model, 2 * rng.standard_normal(d)
-
-
-def differences(f, q, h=1e-5):
-    """Central differences of f at q, the coordinate of q as first index."""
-    return np.array([(np.asarray(f(q + h * e)) - f(q - h * e)) / (2 * h) for e in np.eye(q.size)])
 
 
 # precisions are below 5, so third derivatives times h^2 and rounding / h both stay below 1e-7;

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
+from differences import differences
 from models.interface import (
     U,
     U_and_grad_U,
@@ -32,11 +33,6 @@ def predictors(X, theta):
     return np.column_stack([np.ones(len(X)), X]) @ theta.reshape(P + 1, K)
 
 
-def gradient(f, x, step=1e-5):
-    """Central differences: truncation about step^2 |f'''|, rounding about 1e-16 |f| / step."""
-    return np.array([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(x.size)])
-
-
 @sizes
 def test_U_and_its_derivatives(n):
     X, y, model = problem(n)
@@ -45,14 +41,14 @@ def test_U_and_its_derivatives(n):
     Theta = THETA.reshape(P + 1, K)
     prior = (Theta[0] ** 2).sum() / (2 * 2.0**2) + (Theta[1:] ** 2).sum() / (2 * 0.7**2)
     assert U(THETA, model) == pytest.approx(prior - log_p, rel=1e-13)
-    np.testing.assert_allclose(grad_U(THETA, model), gradient(lambda q: U(q, model), THETA),
+    np.testing.assert_allclose(grad_U(THETA, model), differences(lambda q: U(q, model), THETA),
                                rtol=0, atol=1e-7)  # U is up to 300
     energy, g = U_and_grad_U(THETA, model)
     assert energy == U(THETA, model)
     np.testing.assert_array_equal(g, grad_U(THETA, model))
     J = hessian(THETA, model)
     np.testing.assert_array_equal(J, J.T)
-    np.testing.assert_allclose(J, gradient(lambda q: grad_U(q, model), THETA), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(J, differences(lambda q: grad_U(q, model), THETA), rtol=0, atol=1e-7)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e4])

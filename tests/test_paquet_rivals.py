@@ -304,6 +304,18 @@ class Stored:
                 - task["size"] / 1e6 + 3.0 * is_reference)
 
 
+class Stop(Exception):
+    """What Asked raises."""
+
+
+class Asked(Stored):
+    """Remembers what it was first asked for, and computes nothing."""
+
+    def replicates(self, function, tasks, *_, **__):
+        self.tasks = tasks
+        raise Stop
+
+
 def test_k_is_that_of_the_most_draws(monkeypatch):
     class Sized(Stored):
         def replicates(self, function, tasks, *_, **__):
@@ -373,14 +385,6 @@ def test_the_short_budget_leaves_out_what_is_slow_on_the_whole_of_the_papers_dat
 @pytest.mark.parametrize(("note", "sizes"), [
     ("", [40, 365, 767, 1540]), ("USPS is not available", [40, 365])])
 def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes, monkeypatch):
-    class Stop(Exception):
-        pass
-
-    class Asked(Stored):
-        def replicates(self, function, tasks, *_, **__):
-            self.tasks = tasks
-            raise Stop
-
     experiment = Asked("paper")
     with pytest.raises(Stop):
         script.run(experiment, digits_3v5()._replace(note=note))
@@ -390,14 +394,6 @@ def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes, monkeypat
 
 
 def test_slow_runs_are_replicates_of_their_own(monkeypatch):
-    class Stop(Exception):
-        pass
-
-    class Asked(Stored):
-        def replicates(self, function, tasks, *_, **__):
-            self.tasks = tasks
-            raise Stop
-
     experiment = Asked("paper")
     monkeypatch.setattr(script, "GRID", {"paper": (8, (2.0,), (1.0,))})
     with pytest.raises(Stop):
@@ -481,14 +477,6 @@ def test_the_hardest_setting_is_so_in_every_sense(other, found):
 @pytest.mark.parametrize(("budget", "N"), [("paper", 767), ("paper", 365), ("short", 767),
                                            ("smoke", 40)])
 def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(budget, N, monkeypatch):
-    class Stop(Exception):
-        pass
-
-    class Asked(Stored):
-        def replicates(self, function, tasks, *_, **__):
-            self.tasks = tasks
-            raise Stop
-
     experiment, other = Asked(budget), Stored(budget)
     with pytest.raises(Stop):
         script.run(experiment, digits_3v5())

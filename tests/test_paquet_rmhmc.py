@@ -12,6 +12,7 @@ from algorithms import paquet_rmhmc_fast
 from algorithms.paquet_rmhmc import derivatives, hamiltonian_and_gradient, riemann_metric, rmhmc
 from conftest import Given
 from departing import departs
+from differences import differences
 from models import linalg
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
@@ -32,17 +33,12 @@ each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 x_test, p_test = 2 * RNG.standard_normal(N), RNG.standard_normal(N)
 
 
-def gradient(f, x, step=1e-5):
-    """Central differences: truncation about step^2, rounding about 1e-16 |f| / step."""
-    return np.array([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(x.size)])
-
-
 @each_model
 def test_L_beta_and_its_gradient(model):
     L_beta, dL_dx = derivatives(x_test, model)
     assert L_beta == pytest.approx(-U(x_test, model), rel=1e-13)
     np.testing.assert_allclose(dL_dx, -grad_U(x_test, model), rtol=1e-11)
-    numeric = gradient(lambda x: derivatives(x, model)[0], x_test)
+    numeric = differences(lambda x: derivatives(x, model)[0], x_test)
     np.testing.assert_allclose(dL_dx, numeric, rtol=0, atol=1e-8)
 
 
@@ -51,10 +47,10 @@ def test_metric_is_minus_the_hessian(model):
     L_beta, dL_dx, G_inv, log_det_G, dg = riemann_metric(x_test, model)
     assert (L_beta, dL_dx.tolist()) == (derivatives(x_test, model)[0],
                                         derivatives(x_test, model)[1].tolist())
-    G = -gradient(lambda x: derivatives(x, model)[1], x_test)
+    G = -differences(lambda x: derivatives(x, model)[1], x_test)
     np.testing.assert_allclose(G_inv @ G, np.eye(N), rtol=0, atol=1e-7)
     assert log_det_G == pytest.approx(np.linalg.slogdet(G)[1], abs=1e-8)
-    third = gradient(lambda x: np.diag(np.linalg.inv(riemann_metric(x, model)[2])), x_test)
+    third = differences(lambda x: np.diag(np.linalg.inv(riemann_metric(x, model)[2])), x_test)
     np.testing.assert_allclose(np.diag(third), dg, rtol=0, atol=1e-7)
     np.testing.assert_allclose(third - np.diag(np.diag(third)), 0, rtol=0, atol=1e-7)
 
@@ -65,7 +61,7 @@ def test_gradient_of_the_hamiltonian(model):
         return hamiltonian_and_gradient(*riemann_metric(x, model), p_test)
 
     value, dH_dx = H(x_test)
-    np.testing.assert_allclose(dH_dx, gradient(lambda x: H(x)[0], x_test), rtol=0, atol=1e-7)
+    np.testing.assert_allclose(dH_dx, differences(lambda x: H(x)[0], x_test), rtol=0, atol=1e-7)
     L_beta, _, G_inv, log_det_G, _ = riemann_metric(x_test, model)
     assert value == pytest.approx(p_test @ G_inv @ p_test / 2 + log_det_G / 2 - L_beta, rel=1e-13)
 
@@ -184,13 +180,13 @@ def test_lines_6_to_8_are_one_function(derivatives):
 @departs(derivatives, LINE_18)
 def test_line_18_is_the_gradient_of_line_17(derivatives):
     model = MODELS["q, beta = 0.3"]
-    numeric = gradient(lambda x: derivatives(x, model)[0], x_test)
+    numeric = differences(lambda x: derivatives(x, model)[0], x_test)
     np.testing.assert_allclose(derivatives(x_test, model)[1], numeric, rtol=0, atol=1e-8)
 
 
 @departs(lambda x: Y * norm.pdf(x) / norm.cdf(Y * x), lambda x: norm.pdf(x) / norm.cdf(Y * x))
 def test_section_4_4_is_the_gradient_of_the_log_likelihood(grad_ell):
-    numeric = gradient(lambda x: norm.logcdf(Y * x).sum(), x_test)
+    numeric = differences(lambda x: norm.logcdf(Y * x).sum(), x_test)
     np.testing.assert_allclose(grad_ell(x_test), numeric, rtol=0, atol=1e-8)
     prior = derivatives(x_test, GPClassification.from_prior(K, Y, 0.0))[1]
     np.testing.assert_allclose(derivatives(x_test, MODELS["prior, beta = 1.0"])[1] - prior,
@@ -216,7 +212,7 @@ def test_converged_trajectory_is_symplectic(model):
         x, p, _ = trajectory(state[:N], state[N:], model, 0.15, 3, 40)
         return np.concatenate([x, p])
 
-    J = gradient(flow, np.concatenate([x_test, p_test]), 1e-5).T
+    J = differences(flow, np.concatenate([x_test, p_test]), 1e-5).T
     omega = np.block([[np.zeros((N, N)), np.eye(N)], [-np.eye(N), np.zeros((N, N))]])
     np.testing.assert_allclose(J.T @ omega @ J, omega,
                                rtol=0, atol=1e-6)  # differences err by 1e-8 |J|^2

@@ -188,15 +188,6 @@ def twice(k):
 '''
 
 
-@pytest.fixture
-def example(tmp_path, monkeypatch):
-    (tmp_path / "an_example.py").write_text(EXAMPLE)
-    monkeypatch.syspath_prepend(tmp_path)
-    module = import_module("an_example")
-    yield module
-    del sys.modules["an_example"]
-
-
 def test_each_line_is_a_step_with_what_it_changed(example):
     rows = np.arange(20.0)
     picture = recording.Picture("plane", (("summed", "L2"),), lambda name, here: [here["s"]], ())

@@ -189,12 +189,12 @@ def here_or_there():
 
 @pytest.mark.parametrize("jobs", [0, 1])
 def test_warm_is_called_where_replicates_are_computed(tmp_path, log, monkeypatch, jobs):
-    workers.end()  # those that are there have another environment
+    workers.kill_all()  # those that are there have another environment
     monkeypatch.setenv("WARMED", str(tmp_path))
     replicates("draw", SETTINGS._replace(jobs=jobs), draw, tasks(log, [1]), warm=here_or_there)
     (name,) = [path.name for path in tmp_path.iterdir() if path.name.isdecimal()]
     assert (int(name) == os.getpid()) == (jobs == 0)
-    workers.end()
+    workers.kill_all()
 
 
 def test_the_bar_counts_by_cost_and_shows_the_note(log, capsys):

@@ -5,7 +5,7 @@ import pytest
 
 from algorithms.ess import initial_sequence
 from algorithms.linear_theory import correlation_and_rate
-from judging import verdicts
+from judging import replaced, verdicts
 from reproduce import shahbaba_fig1 as fig1
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.style import plt
@@ -19,24 +19,20 @@ HMC, WALK, LARGE = fig1.METHODS
 def made_up():
     """Return a result of which every claim is true."""
     def method(lag_1, tau, jump, rate):
-        return {"lag_1": Measured(lag_1, 1e-3), "tau": Measured(tau, 0.01 * tau),
-                "jump": Measured(jump, 0.01), "rate": Measured(rate, 1e-3),
-                "mean": Measured(3.0, 0.01), "covariance": Measured(0.95, 0.01),
-                "s": Measured(1e-5, 1e-7)}
+        return fig1.Estimates(
+            Measured(lag_1, 1e-3), Measured(tau, 0.01 * tau), Measured(jump, 0.01),
+            Measured(rate, 1e-3), mean=Measured(3.0, 0.01), covariance=Measured(0.95, 0.01),
+            s=Measured(1e-5, 1e-7))
 
-    return {HMC: method(-0.5, 0.5, 2.0, 0.97), WALK: method(0.9, 20.0, 0.5, 0.8),
-            LARGE: method(0.4, 2.0, 1.3, 0.2), "s ratio": Measured(1.3, 0.1),
-            "theory": (-0.5, 0.97), "n": 10,
-            "shown": {m: np.arange(60.0).reshape(30, 2) for m in (HMC, WALK)}}
+    return fig1.Result({HMC: method(-0.5, 0.5, 2.0, 0.97), WALK: method(0.9, 20.0, 0.5, 0.8),
+                        LARGE: method(0.4, 2.0, 1.3, 0.2)}, Measured(1.3, 0.1), (-0.5, 0.97), 10,
+                       {m: np.arange(60.0).reshape(30, 2) for m in (HMC, WALK)})
 
 
-def changed(method, key, value):
-    result = made_up()
-    if method:
-        result[method][key] = Measured(value, result[method][key].se)
-    else:
-        result[key] = Measured(value, result[key].se)
-    before, after = verdicts(fig1, made_up()), verdicts(fig1, result)
+def changed(method, name, value):
+    place = ["methods", method, name] if method else [name]
+    before = verdicts(fig1, made_up())
+    after = verdicts(fig1, replaced(made_up(), [*place, "value"], value))
     return {what for what in before if before[what] != after[what]}
 
 
@@ -62,7 +58,7 @@ def test_what_is_as_theory_and_text_say_agrees():
     (HMC, "tau", 25.0, {TAU}), (WALK, "tau", 1.0, {STEPS}), (WALK, "tau", 0.1, {TAU, STEPS}),
     (LARGE, "tau", 25.0, {STEPS}), (HMC, "jump", 0.4, {JUMP}), (WALK, "jump", 2.2, {JUMP}),
     (WALK, "rate", 0.1, {RATE}), (LARGE, "rate", 0.9, {RATE}),
-    (None, "s ratio", 4.0, {TIME}), (None, "s ratio", -0.2, {TIME}),
+    (None, "s_ratio", 4.0, {TIME}), (None, "s_ratio", -0.2, {TIME}),
     (LARGE, "lag_1", -0.9, set()), (LARGE, "jump", 9.0, set()), (HMC, "s", 1.0, set()),
     *[(m, "mean", value, {f"{m}: mean of q_1"}) for m in fig1.METHODS for value in (2.9, 3.1)],
     *[(m, "covariance", value, {f"{m}: covariance of q_1 and q_2"})
@@ -144,8 +140,8 @@ class Recorder:
         if function.__name__ == "clock":
             return [{"seconds": {HMC: [1.0, 2.0], WALK: [2.0, 8.0], LARGE: [5.0, 5.0]}}]
         # (1 or 2 or 3) x 100 for the method, and the chain's number
-        return [dict.fromkeys(fig1.QUANTITIES, 100.0 * (1 + task["seed"][1]) + task["seed"][2])
-                for task in tasks]
+        return [dict.fromkeys(fig1.Estimates._fields, 100.0 * (1 + task["seed"][1])
+                              + task["seed"][2]) for task in tasks]
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -159,17 +155,17 @@ def test_every_chain_goes_to_its_method(budget):
         (method, scale, [5, k, chain]) for k, (method, scale) in enumerate(fig1.METHODS.items())
         for chain in range(m)]
     for k, method in enumerate(fig1.METHODS):
-        for key in fig1.QUANTITIES:  # the mean of 0, ..., m - 1, of variance m (m + 1) / 12
-            assert result[method][key] == pytest.approx(
+        for found in result.methods[method][:6]:  # of 0, ..., m - 1, of variance m (m + 1) / 12
+            assert found == pytest.approx(
                 (100 * (1 + k) + (m - 1) / 2, ((m + 1) / 12) ** 0.5), rel=1e-12)
     # of rounds: 2 and 4, not 10 / 3
-    assert result["s ratio"] == pytest.approx((3.0, 1.0))
-    assert result[WALK]["s"] == pytest.approx((5.0, 3.0))
+    assert result.s_ratio == pytest.approx((3.0, 1.0))
+    assert result.methods[WALK].s == pytest.approx((5.0, 3.0))
     # the states shown are the first ones of a chain that is not
     for method in (HMC, WALK):
         seed = [5, list(fig1.METHODS).index(method), 0]
         longer = fig1.sample(method, fig1.METHODS[method], 60, seed).samples
-        np.testing.assert_array_equal(result["shown"][method], longer[:30])
+        np.testing.assert_array_equal(result.shown[method], longer[:30])
 
 
 def test_the_table_and_the_figure():
@@ -181,19 +177,19 @@ def test_the_table_and_the_figure():
     left, right = fig1.figure(made_up()).axes
     assert "Hamiltonian" in left.get_title() and "Random walk" in right.get_title()
     states = left.lines[3].get_xydata()
-    np.testing.assert_array_equal(states, np.vstack([[0, 0], made_up()["shown"][HMC]]))
+    np.testing.assert_array_equal(states, np.vstack([[0, 0], made_up().shown[HMC]]))
 
 
 def test_both_panels_have_their_states_over_the_same_density():
     result = made_up()
-    result["shown"][WALK] = -result["shown"][WALK]
+    result.shown[WALK] *= -1
     for ax, method in zip(fig1.figure(result).axes, (HMC, WALK), strict=True):
         *ellipses, states, start = (line.get_xydata() for line in ax.lines)
         for radius, ellipse in zip((1, 2, 3), ellipses, strict=True):  # in standard deviations
             apart = ellipse - [3, 3]
             squared = np.sum(apart @ np.linalg.inv([[1, 0.95], [0.95, 1]]) * apart, axis=1)
             np.testing.assert_allclose(squared, radius**2, rtol=1e-9)
-        np.testing.assert_array_equal(states[1:], result["shown"][method])
+        np.testing.assert_array_equal(states[1:], result.shown[method])
         assert states[0].tolist() == start[0].tolist() == [0, 0]
     plt.close("all")
 

@@ -14,14 +14,13 @@ LINE = "cases on the wrong side of the line / cases of the smaller class"
 
 
 def made_up():
-    return {"cases": fig2.cases(Settings(seed=1)), "theta": np.array([0.5, 1.0, -2.0]),
-            "smaller": 40, "wrong": 10}
+    return fig2.Result(fig2.cases(Settings(seed=1)), np.array([0.5, 1.0, -2.0]), 10, 40)
 
 
 @pytest.mark.parametrize(("key", "value", "wanted"), [
     ("smaller", 40, set()), ("smaller", 9, {LINE}), ("wrong", 41, {LINE}), ("wrong", 40, set())])
 def test_what_is_another_changes_its_claim(key, value, wanted):
-    found = verdicts(fig2, made_up() | {key: value})
+    found = verdicts(fig2, made_up()._replace(**{key: value}))
     assert {what for what, verdict in found.items() if verdict == "differs"} == wanted
 
 
@@ -33,11 +32,11 @@ def test_wrong_sides_and_the_smaller_class_are_counted():
     y[[0, 1, 40]] = 1, 1, 0
     cases = Data("two clouds", X, y)
     result = fig2.run(None, cases)
-    assert (result["smaller"], result["wrong"]) == (21, 3)
-    assert result["cases"] is cases
+    assert (result.smaller, result.wrong) == (21, 3)
+    assert result.cases is cases
     flipped = fig2.run(None, Data("the same", X, 1 - y))
-    assert (flipped["smaller"], flipped["wrong"]) == (21, 3)
-    np.testing.assert_allclose(flipped["theta"], -result["theta"], rtol=1e-6)  # Newton, to 1e-10
+    assert (flipped.smaller, flipped.wrong) == (21, 3)
+    np.testing.assert_allclose(flipped.theta, -result.theta, rtol=1e-6)  # Newton, to 1e-10
 
 
 def test_the_line_is_that_of_even_odds(monkeypatch):
@@ -46,7 +45,7 @@ def test_the_line_is_that_of_even_odds(monkeypatch):
     monkeypatch.setattr(fig2, "fit_cases", lambda _: (None, SimpleNamespace(
         q=np.array([0.0, 1.0, 0.0]))))
     for y, wrong in (([1, 0, 1, 0], 0), ([0, 0, 1, 0], 1), ([0, 1, 0, 0], 3)):
-        assert fig2.run(None, Data("four", X, np.array(y, float)))["wrong"] == wrong
+        assert fig2.run(None, Data("four", X, np.array(y, float))).wrong == wrong
 
 
 def test_the_data_are_100_cases_of_2_covariates_and_follow_the_seed():
@@ -59,7 +58,7 @@ def test_the_table_and_the_figure():
     assert fig2.table(made_up()) == "MAP estimate: alpha = 0.5, beta_1 = 1, beta_2 = -2"
     fig = fig2.figure(made_up())
     (ax,) = fig.axes
-    cases = made_up()["cases"]
+    cases = made_up().cases
     for line, label in zip(ax.lines, (0, 1), strict=True):
         np.testing.assert_array_equal(line.get_xydata(), cases.X[cases.y == label])
     # "white circles and black squares"

@@ -20,9 +20,9 @@ CURVED = "share of data sets where U_1 is less curved than U"
 
 def made_up():
     """Return a result of which every claim is true: 400 data sets of each slope."""
-    one = {"gradient": 1e-9, "second": 1e-7, "off": 0.9, "rest": 0.24, "curvature": 0.9}
-    found = {slope: {key: np.full(400, value) for key, value in one.items()} for slope in SLOPES}
-    return {"cases": illustrative(1, 5.0), "found": found}
+    one = fig3.Approximation(gradient=1e-9, second=1e-7, off=0.9, rest=0.24, curvature=0.9)
+    return fig3.Result(illustrative(1, 5.0), {slope: fig3.Approximation(
+        *(np.full(400, value) for value in one)) for slope in SLOPES})
 
 
 @pytest.mark.parametrize("slope", SLOPES)
@@ -31,7 +31,7 @@ def made_up():
     ("rest", 0.26, 250, LINEAR), ("curvature", 1.1, 250, CURVED)])
 def test_what_is_another_in_one_slope_changes_its_claim(slope, key, value, many, what):
     result = made_up()
-    result["found"][slope][key][:many] = value  # 150 of 400 are 5 standard errors below a half
+    getattr(result.slopes[slope], key)[:many] = value  # 150 of 400: 5 standard errors below a half
     found = verdicts(fig3, result)
     assert found.pop(what) == "differs"
     assert set(found.values()) == {"agrees"}
@@ -39,8 +39,8 @@ def test_what_is_another_in_one_slope_changes_its_claim(slope, key, value, many,
 
 def test_what_is_so_in_most_data_sets_agrees():
     result = made_up()
-    for key, value in (("off", 5.0), ("rest", 5.0), ("curvature", 5.0)):
-        result["found"][2.0][key][:170] = value  # 230 of 400: 3 standard errors above a half
+    for values in result.slopes[2.0][2:]:
+        values[:170] = 5.0  # 230 of 400: 3 standard errors above a half
     for each in (made_up(), result):
         assert set(verdicts(fig3, each).values()) == {"agrees"}
 
@@ -75,10 +75,10 @@ def test_the_quantities_of_a_data_set_by_another_route():
         energy, energy_0, slope, slope_0 = fig3.profile(model, fit, j, t)
         off.append(np.abs(energy - energy_0).max())
         rest.append(np.trapezoid((slope - slope_0) ** 2, t) / np.trapezoid(slope**2, t))
-    assert found["off"] == pytest.approx(max(off), rel=1e-12)  # at an end of the range
+    assert found.off == pytest.approx(max(off), rel=1e-12)  # at an end of the range
     # 41 points and the trapezoidal rule's ends: some per cent
-    assert found["rest"] == pytest.approx(max(rest), rel=0.15)
-    assert found["gradient"] < 1e-8 and found["second"] < 1e-6
+    assert found.rest == pytest.approx(max(rest), rel=0.15)
+    assert found.gradient < 1e-8 and found.second < 1e-6
     # the curvature of U - U_0 at draws from N(q-hat, J^-1), by differences of gradients
     rng = np.random.default_rng(4)
     C = np.linalg.cholesky(np.linalg.inv(fit.hessian))
@@ -92,7 +92,7 @@ def test_the_quantities_of_a_data_set_by_another_route():
             norms.append([np.linalg.norm(H - fit.hessian, 2), np.linalg.norm(H, 2)])
         ratios.append(np.divide(*np.mean(norms, axis=0)))
     # other draws: within 4 of the deviations of such a mean
-    assert abs(found["curvature"] - np.mean(ratios)) < 4 * np.std(ratios)
+    assert abs(found.curvature - np.mean(ratios)) < 4 * np.std(ratios)
 
 
 def test_the_table_and_the_figure():
@@ -102,18 +102,18 @@ def test_the_table_and_the_figure():
     assert [ax.get_xlabel() for ax in fig.axes[::2]] == [r"$\beta_1$", r"$\beta_2$", r"$\alpha$"]
     assert [ax.get_title().split("(")[1] for ax in fig.axes] == ["the paper's panel)"] * 2 + [
         "ours)"] * 4
-    model, fit = fit_cases(made_up()["cases"])
+    model, fit = fit_cases(made_up().cases)
     x, y = fig.axes[0].lines[0].get_data()
     q = fit.q.copy()
     q[1] = x[0]
     assert y[0] == pytest.approx(U(q, model) - U(fit.q, model))
-    assert fig3.cases(Settings(seed=1)).name == made_up()["cases"].name
+    assert fig3.cases(Settings(seed=1)).name == made_up().cases.name
 
 
 def test_every_panel_has_u_and_its_approximation_along_its_own_coordinate():
-    cases = made_up()["cases"]
+    cases = made_up().cases
     model, fit = fit_cases(cases)
-    axes = np.reshape(fig3.figure({"cases": cases}).axes, (3, 2))
+    axes = np.reshape(fig3.figure(fig3.Result(cases, {})).axes, (3, 2))
     for row, j in zip(axes, (1, 2, 0), strict=True):
         symbol = {1: r"\beta_1", 2: r"\beta_2", 0: r"\alpha"}[j]
         assert [ax.get_ylabel() for ax in row] == [

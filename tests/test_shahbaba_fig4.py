@@ -24,12 +24,11 @@ SLOW = "curvature of U_1 / of U, simulated data"
 
 def made_up():
     """Return a result of which every claim is true, whatever the slope: 400 data sets of each."""
-    one = {"distance": 0.1, "off": 0.1, "weight": 0.1, "sum": 1e-15, "prior": 0.0, "share": 0.5,
-           "curvature": 0.2, "along": 0.5, "across": 0.2, "left": 0.1}
-    found = {slope: {key: np.full(400, value) for key, value in one.items()} for slope in SLOPES}
-    for values in found.values():
-        values["share"] = np.linspace(0.4, 0.6, 400)
-    return {"cases": illustrative(1, 5.0), "found": found, "simulated": (0.9, 0.1)}
+    one = fig4.Measures(distance=0.1, off=0.1, weight=0.1, sum=1e-15, prior=0.0, share=0.5,
+                        curvature=0.2, along=0.5, across=0.2, left=0.1)
+    return fig4.Result(illustrative(1, 5.0), {slope: fig4.Measures(
+        *(np.full(400, value) for value in one))._replace(share=np.linspace(0.4, 0.6, 400))
+        for slope in SLOPES}, (0.9, 0.1))
 
 
 def test_what_is_as_the_text_says_agrees():
@@ -42,7 +41,7 @@ def test_what_is_as_the_text_says_agrees():
     ("sum", 2e-12, SUM), ("prior", 1e-9, PRIOR)])
 def test_one_data_set_that_is_another_changes_its_claim(slope, key, value, what):
     result = made_up()
-    result["found"][slope][key][17] = value
+    getattr(result.slopes[slope], key)[17] = value
     found = verdicts(fig4, result)
     assert found.pop(what) == "differs"
     assert set(found.values()) == {"agrees"}
@@ -51,29 +50,30 @@ def test_one_data_set_that_is_another_changes_its_claim(slope, key, value, what)
 @pytest.mark.parametrize("slope", SLOPES)
 def test_the_least_favourable_slope_counts_for_the_information(slope):
     result = made_up()
-    result["found"][slope]["share"] -= 0.23  # a mean of 0.27, below 0.3 by 10 standard errors
+    share = result.slopes[slope].share
+    share -= 0.23  # a mean of 0.27, below 0.3 by 10 standard errors
     found = verdicts(fig4, result)
     assert found.pop(SHARE) == "differs"
     assert set(found.values()) == {"agrees"}
-    result["found"][slope]["share"] += 0.06  # 0.33
+    share += 0.06  # 0.33
     assert verdicts(fig4, result)[SHARE] == "agrees"
 
 
 @pytest.mark.parametrize("slope", SLOPES)
 def test_what_depends_on_the_slope_is_not_specified(slope):
     result = made_up()
-    result["found"][slope]["left"][:250] = 0.6  # 150 of 400 are left, 5 standard errors below half
+    result.slopes[slope].left[:250] = 0.6  # 150 of 400 are left, 5 standard errors below half
     found = verdicts(fig4, result)
     assert found.pop(LEFT) == "not specified"
     assert set(found.values()) == {"agrees"}
-    for values in result["found"].values():
-        values["left"][:250] = 0.6
+    for values in result.slopes.values():
+        values.left[:250] = 0.6
     assert verdicts(fig4, result)[LEFT] == "every setting differs"
 
 
 @pytest.mark.parametrize(("simulated", "what"), [((0.45, 0.1), MOST), ((0.9, 1.1), SLOW)])
 def test_simulated_data_that_are_others_change_their_claim(simulated, what):
-    found = verdicts(fig4, made_up() | {"simulated": simulated})
+    found = verdicts(fig4, made_up()._replace(simulated=simulated))
     assert found.pop(what) == "differs"
     assert set(found.values()) == {"agrees"}
 
@@ -99,21 +99,21 @@ def test_the_quantities_of_a_data_set_by_another_route():
     near = np.argsort(np.abs(eta))
     assert sorted(near[:30]) == parts.cases.tolist()  # those closest to the line
     norm = np.linalg.norm(q[1:])
-    assert found["distance"] == pytest.approx(
+    assert found.distance == pytest.approx(
         (abs(eta[near[30]]) - abs(eta[near[29]])) / norm, rel=1e-9)
     p = 1 / (1 + np.exp(-np.abs(eta)))
-    assert found["off"] == pytest.approx(p[near[30]] - p[near[29]], rel=1e-9)
+    assert found.off == pytest.approx(p[near[30]] - p[near[29]], rel=1e-9)
     w = p * (1 - p)
-    assert found["weight"] == pytest.approx(w[near[29]] - w[near[30]], rel=1e-9)
-    assert found["sum"] < 1e-12 and found["prior"] == 0.0
+    assert found.weight == pytest.approx(w[near[29]] - w[near[30]], rel=1e-9)
+    assert found.sum < 1e-12 and found.prior == 0.0
 
     def information(some):
         return (X[some].T * w[some]) @ X[some]
 
     J_0 = information(near[:30]) + np.eye(3) / 25
     J = J_0 + information(near[30:])
-    assert found["share"] == pytest.approx(np.trace(np.linalg.inv(J) @ J_0) / 3, rel=1e-9)
-    assert found["curvature"] == pytest.approx(
+    assert found.share == pytest.approx(np.trace(np.linalg.inv(J) @ J_0) / 3, rel=1e-9)
+    assert found.curvature == pytest.approx(
         np.linalg.norm(information(near[30:]), 2) / np.linalg.norm(J, 2), rel=1e-9)
 
     def dU(direction, t, some, prior):
@@ -129,10 +129,10 @@ def test_the_quantities_of_a_data_set_by_another_route():
     along, across = np.array([0, *q[1:]]) / norm, np.array([0, -q[2], q[1]]) / norm
     for key, direction in (("along", along), ("across", across)):
         slow, whole = dU(direction, t, near[30:], 0), dU(direction, t, every, 1)
-        assert found[key] == pytest.approx(np.ptp(slow) / np.ptp(whole), rel=1e-9)
+        assert getattr(found, key) == pytest.approx(np.ptp(slow) / np.ptp(whole), rel=1e-9)
     beta_1 = np.array([0.0, 1.0, 0.0])
     slow, whole = dU(beta_1, t, near[30:], 0), dU(beta_1, t, every, 1)
-    assert found["left"] == pytest.approx(np.sum(slow**2) / np.sum(whole**2), rel=1e-9)
+    assert found.left == pytest.approx(np.sum(slow**2) / np.sum(whole**2), rel=1e-9)
 
 
 def test_what_the_parts_leave_of_a_sum_is_relative_to_the_first(monkeypatch):
@@ -141,8 +141,8 @@ def test_what_the_parts_leave_of_a_sum_is_relative_to_the_first(monkeypatch):
                   ([1.0, 3.0], [9.0, 9.0], [1.0, 1.0])])  # along beta_1: 2 of 10 in mean square
     monkeypatch.setattr(fig4, "derivatives", lambda *_: [*map(np.array, next(known))])
     found = fig4.one_data_set(illustrative(3, 5.0))
-    assert (found["sum"], found["left"]) == pytest.approx((1.75, 0.2), rel=1e-12)
-    assert (found["along"], found["across"]) == (0.25, 0.5)
+    assert (found.sum, found.left) == pytest.approx((1.75, 0.2), rel=1e-12)
+    assert (found.along, found.across) == (0.25, 0.5)
 
 
 def test_derivatives_are_of_u_and_its_parts():
@@ -160,12 +160,12 @@ def test_the_run_has_the_papers_own_simulated_data():
 
     cases = illustrative(7, 5.0)
     result = fig4.run(Experiment, cases)
-    assert result["cases"] is cases
-    assert [len(values["left"]) for values in result["found"].values()] == [10, 10, 10]
+    assert result.cases is cases
+    assert [len(values.left) for values in result.slopes.values()] == [10, 10, 10]
     one = fig4.one_data_set(illustrative(9, 10.0))
-    assert {key: values[2] for key, values in result["found"][10.0].items()} == one
+    assert [values[2] for values in result.slopes[10.0]] == list(one)
     # 40 % of 10000 cases whose logits are of deviation 11 or more have nearly all the information
-    share, curvature = result["simulated"]
+    share, curvature = result.simulated
     assert 0.95 < share < 1 and 0 < curvature < 0.05
 
 
@@ -180,11 +180,11 @@ def test_the_table_and_the_figure():
     assert titles[2:] == [r"along $\beta_2$ (ours)", r"along $\alpha$ (ours)"]
     labels = [text.get_text() for text in fig.legends[0].get_texts()]
     assert "$R_0$, 30 cases" in labels
-    assert fig4.cases(Settings(seed=1)).name == made_up()["cases"].name
+    assert fig4.cases(Settings(seed=1)).name == made_up().cases.name
 
 
 def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
-    cases = made_up()["cases"]
+    cases = made_up().cases
     model, fit, parts = fig4.split(cases, 0.3)
     first, *others = fig4.figure(made_up()).axes
     eta = np.abs(model.X @ fit.q)

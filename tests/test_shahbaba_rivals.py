@@ -11,6 +11,7 @@ from algorithms.shahbaba_split_hmc import normal_approximation
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, select_cases
 from models.logistic_regression import LogisticRegression
 from reproduce.beyond import shahbaba_rivals as script
+from reproduce.beyond import shahbaba_tau_beta
 from reproduce.beyond.rivals.moments import (
     Together,
     as_one,
@@ -484,7 +485,8 @@ def test_the_legend_is_of_the_masses():
     plt.close("all")
 
 
-def test_all_three_data_sets_are_looked_for_before_anything_else(monkeypatch):
+@pytest.mark.parametrize("script", [script, shahbaba_tau_beta])
+def test_all_three_data_sets_are_looked_for_before_anything_else(script, monkeypatch):
     for name in ("statlog", "ctg", "chess"):
         monkeypatch.setattr(script.datasets, name,
                             lambda folder, name=name: Data(f"{name} of {folder}", None, None))

@@ -2,9 +2,6 @@
 misprints
 failing, what must hold to the last bit, then the distributions."""
 
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -42,13 +39,14 @@ from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
 from models.interface import U, case_entropy, grad_U, select_cases
-from models.jit import ROOT, njit
+from models.jit import njit
 from models.linalg import PLAIN, TRANSPOSED
 from models.logistic_regression import BLOCK, LogisticRegression, dgemv
 from models.multinomial_logistic import MultinomialLogistic
 from reproduce.harness.mirrors import variant
 from reproduce.shahbaba.steps import matrix_A, printed_R
 from test_benchmarks import show
+from test_hmc import said_by_a_second_process
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 2)) * np.array([2.0, 0.5])
@@ -828,7 +826,7 @@ def test_benchmark_growth():
 
 
 def test_second_process_compiles_nothing():
-    code = """
+    assert said_by_a_second_process("""
 import numpy as np
 from algorithms.map_estimate import map_estimate, newton
 from algorithms.shahbaba_split_hmc import split_data
@@ -840,8 +838,4 @@ normal_split_hmc(fit.q, model, fit, 0.1, 2, 3, rng)
 data_split_hmc(fit.q, model, split_data(model, fit.q, 0.4), 0.1, 2, 2, 3, rng)
 for function in (newton, normal_split_hmc.compiled, data_split_hmc.compiled):
     print(function.stats.cache_hits.total(), function.stats.cache_misses.total())
-"""
-    for _ in range(2):
-        run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True,
-                             text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
-    assert run.stdout.split() == ["1", "0"] * 3
+""") == ["1", "0"] * 3

@@ -63,19 +63,19 @@ def test_the_times_are_measured_afterwards_and_alone(paper):
 
 def test_every_chain_goes_to_its_data_set_and_method(paper):
     result = paper[1]
-    assert list(result["data sets"]) == ["2011", "1", "2", "3", "4"]
-    assert result["Simulated"] is result["data sets"]["2011"]
+    assert list(result.data_sets) == ["2011", "1", "2", "3", "4"]
+    assert result.problems["Simulated"] is result.data_sets["2011"]
     for k, method in enumerate(ALL):
-        own = result["Simulated"][method]
-        assert own["AP"].value == pytest.approx(0.1 + 0.02 * k + 0.2011 + 0.005)
-        assert own["chains"] == 2 and own["s"].value == 1.0 + k
+        own = result.problems["Simulated"][method]
+        assert own.AP.value == pytest.approx(0.1 + 0.02 * k + 0.2011 + 0.005)
+        assert own.chains == 2 and own.s.value == 1.0 + k
     for seed in (1, 2, 3, 4):
-        assert list(result["data sets"][str(seed)]) == list(METHODS)
+        assert list(result.data_sets[str(seed)]) == list(METHODS)
         for method in METHODS:
-            other = result["data sets"][str(seed)][method]
-            assert other["AP"].value == pytest.approx(
+            other = result.data_sets[str(seed)][method]
+            assert other.AP.value == pytest.approx(
                 0.1 + 0.02 * ALL.index(method) + 1e-4 * seed)
-            assert other["s"].value == 1.0 + ALL.index(method)  # those of the paper's data
+            assert other.s.value == 1.0 + ALL.index(method)  # those of the paper's data
 
 
 def test_shorter_budgets_run_the_same():
@@ -84,7 +84,7 @@ def test_shorter_budgets_run_the_same():
         result = table1.run(experiment, None)
         assert {task["n"] for _, tasks in experiment.calls[:1] for task in tasks} == {
             table1.LENGTH[budget], table1.LENGTH_OTHERS[budget]}
-        assert set(result["Simulated"]) == set(ALL)
+        assert set(result.problems["Simulated"]) == set(ALL)
 
 
 def test_the_differences_that_are_known():
@@ -108,12 +108,11 @@ def test_the_table_and_the_figure_show_the_paper_and_all_data_sets(paper):
     fig = table1.figure(paper[1])
     assert "n = 10000, p = 100" in fig.get_suptitle()
     # the other four data sets have a circle for each of the paper's methods, and no more
-    result = {key: dict(found) for key, found in paper[1].items()}
-    for seed, found in result["data sets"].items():
-        result["data sets"][seed] = {
-            method: each | {("tau", "initial sequence"): Measured(int(seed), 0.1)}
-            for method, each in found.items()}
-    circles = [line.get_xdata()[0] for line in table1.figure(result).axes[0].lines
+    data_sets = {seed: {method: found._replace(tau=found.tau | {
+        ("tau", "initial sequence"): Measured(int(seed), 0.1)}) for method, found in each.items()}
+        for seed, each in paper[1].data_sets.items()}
+    circles = [line.get_xdata()[0] for line in table1.figure(
+        paper[1]._replace(data_sets=data_sets)).axes[0].lines
                if line.get_markerfacecolor() == "none"]  # tau x g, where g is 20
     assert sorted(circles) == pytest.approx(sorted([20.0, 40.0, 60.0, 80.0] * 3))
     plt.close("all")

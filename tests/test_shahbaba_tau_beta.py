@@ -8,8 +8,6 @@ from judging import verdicts
 from models.logistic_regression import chain_log_likelihood
 from reproduce.beyond import shahbaba_tau_beta as script
 from reproduce.harness.claims import Measured
-from reproduce.harness.files import Data
-from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.shahbaba import chains
 from reproduce.shahbaba.chains import AUTHORS
@@ -105,11 +103,3 @@ def test_the_table_and_the_figure_have_every_number():
     named = {mark.get_label(): mark.get_color() for mark in ax.figure.legends[0].legend_handles}
     assert named[r"the sum of squares of $\alpha$ and $\beta$"] == point.get_color()
     plt.close("all")
-
-
-def test_all_three_data_sets_are_looked_for_before_anything_else(monkeypatch):
-    for name in ("statlog", "ctg", "chess"):
-        monkeypatch.setattr(script.datasets, name,
-                            lambda folder, name=name: Data(f"{name} of {folder}", None, None))
-    assert script.cases(Settings(data="here")) == (
-        "simulated; statlog of here; ctg of here; chess of here")

@@ -12,6 +12,7 @@ from algorithms.generalised_leapfrog import (
     metric_factor,
     rmhmc,
 )
+from differences import differences
 from models.funnel import Funnel
 from models.interface import U, grad_U, hessian, hessian_gradient, metric, metric_gradient
 from models.soft_abs import (
@@ -64,11 +65,6 @@ def quartic_hessian_gradient(q, model):
     for i in range(q.size):
         dH[i, i, i] = 2 * q[i]
     return dH
-
-
-def differences(f, q, h=1e-5):
-    """Central differences of f at q, the coordinate of q as first index."""
-    return np.array([(np.asarray(f(q + h * e)) - f(q - h * e)) / (2 * h) for e in np.eye(q.size)])
 
 
 # z coth z

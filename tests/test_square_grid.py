@@ -17,6 +17,13 @@ def covariance(d, length=3.0):
     return c, c[abs(row[:, None] - row), abs(column[:, None] - column)]
 
 
+def blocks_of(c):
+    """Return the blocks of the covariance c at lags."""
+    A = square_grid.empty_blocks(len(c))
+    square_grid.fill_blocks(c, A)
+    return A
+
+
 def change(d):
     """Return the orthogonal matrix of to_blocks."""
     return np.array([square_grid.to_blocks(e, d) for e in np.eye(d * d)]).T
@@ -45,19 +52,19 @@ def test_the_change_of_coordinates_is_orthogonal_and_has_its_inverse(d):
 def test_a_covariance_is_its_blocks_and_nothing_else(d):
     c, S = covariance(d)
     Q = change(d)
-    np.testing.assert_allclose(whole(square_grid.blocks_of(c), False), Q @ S @ Q.T, rtol=0,
+    np.testing.assert_allclose(whole(blocks_of(c), False), Q @ S @ Q.T, rtol=0,
                                atol=EXACT)
 
 
 def test_the_blocks_of_32_by_32_have_the_sizes_of_the_table():
-    blocks = square_grid.blocks_of(covariance(32)[0])
+    blocks = blocks_of(covariance(32)[0])
     assert [len(block) for block in blocks] == [136, 120, 136, 120, 256]
 
 
 @pytest.mark.parametrize("d", SIZES)
 def test_factor_solves_products_and_determinants_are_those_of_the_matrix(d):
     c, S = covariance(d)
-    Q, L = change(d), square_grid.blocks_of(c)
+    Q, L = change(d), blocks_of(c)
     assert square_grid.factorise_blocks(L)
     root = whole(L, True)
     np.testing.assert_allclose(root @ root.T, Q @ S @ Q.T, rtol=0, atol=EXACT)
@@ -77,7 +84,7 @@ def test_factor_solves_products_and_determinants_are_those_of_the_matrix(d):
 def test_products_traces_and_whitened_blocks(d):
     c, S = covariance(d)
     T = covariance(d, 1.0)[1]
-    Q, other, L = change(d), square_grid.blocks_of(covariance(d, 1.0)[0]), square_grid.blocks_of(c)
+    Q, other, L = change(d), blocks_of(covariance(d, 1.0)[0]), blocks_of(c)
     x = np.random.default_rng(d).standard_normal(d * d)
     product = square_grid.blocks_times(L, Q @ x)
     np.testing.assert_allclose(product, Q @ (S @ x), rtol=0, atol=EXACT)
@@ -88,7 +95,7 @@ def test_products_traces_and_whitened_blocks(d):
     expected = np.linalg.solve(root, np.linalg.solve(root, Q @ T @ Q.T).T)
     np.testing.assert_allclose(whole(other, False), expected, rtol=0, atol=1e-10)
     assert all((block == block.T).all() for block in other)
-    a, b = square_grid.blocks_of(c), square_grid.blocks_of(covariance(d, 1.0)[0])
+    a, b = blocks_of(c), blocks_of(covariance(d, 1.0)[0])
     complete = [tuple(np.tril(block) + np.tril(block, -1).T for block in each) for each in (a, b)]
     np.testing.assert_allclose(square_grid.product_blocks(*complete), np.trace(S @ T), rtol=1e-13)
     np.testing.assert_allclose(square_grid.cube_blocks(complete[0]), np.trace(S @ S @ S),
@@ -99,6 +106,6 @@ def test_products_traces_and_whitened_blocks(d):
 def test_blocks_without_a_factor_are_nan(bad):
     c = covariance(4)[0]
     c[0, 0] = bad  # the variance
-    L = square_grid.blocks_of(c)
+    L = blocks_of(c)
     assert not square_grid.factorise_blocks(L)
     assert all(np.isnan(block).all() for block in L)

@@ -14,6 +14,7 @@ from algorithms import zhang_sshmc as sshmc
 from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.zhang_sshmc import H1, H2
 from departing import departs
+from differences import differences
 from models import interface
 from models.interface import (
     GivenTheta,
@@ -81,12 +82,6 @@ def dense(T, phi):
     return Q, slope, np.exp(-2 * phi[1]) * Q + np.eye(T) / 2
 
 
-def gradient(f, x, h=1e-3):
-    """By central differences of order 4."""
-    return np.array([(8 * (f(x + h * e) - f(x - h * e)) - f(x + 2 * h * e) + f(x - 2 * h * e))
-                     / (12 * h) for e in np.eye(x.size)])
-
-
 def minus_log_density(x, phi, y):
     """-log p(y, x, phi) with scipy's distributions, and the Jacobians; p(beta) by PROPER."""
     b, sigma, ar = np.exp(phi[0]), np.exp(phi[1]), np.tanh(phi[2])
@@ -139,7 +134,7 @@ def test_gradients_of_both_blocks(T, phi):
     Phi, Theta = precompute_phi(phi, model), precompute_theta(x, model)
     # truncation h^4 / 30 times fifth derivatives, 32 / sigma^2 times squares of x, that reach 1e5
     def close(ours, function, where):
-        np.testing.assert_allclose(ours, gradient(function, where), rtol=1e-8, atol=2e-8)
+        np.testing.assert_allclose(ours, differences(function, where), rtol=1e-8, atol=2e-8)
 
     g = grad_U(q, model)
     close(g, lambda q: U(q, model), q)
@@ -322,7 +317,7 @@ def hessian_of_x(y):
     """Matrix of second derivatives of -log p(x | y, hyperparameters) at x."""
     x, phi = np.array([0.4, -1.0, 0.7, 0.1]), np.array(PLACES["negative"])
     model = StochasticVolatility.from_data(y(x, np.exp(phi[0])))
-    return gradient(lambda v: grad_U_theta(v, precompute_phi(phi, model), model), x), dense(4,
+    return differences(lambda v: grad_U_theta(v, precompute_phi(phi, model), model), x), dense(4,
                                                                                             phi)[2]
 
 
@@ -345,9 +340,9 @@ def test_the_metric_of_the_hyperparameters_is_fishers(T, phi):
                                       sums=around + cross)
     mean = VolatilityTheta(np.zeros(T), T * np.exp(2 * phi[0]), S)
     given = GivenTheta(model, np.zeros(T))
-    H = gradient(lambda p: grad_U_phi(precompute_phi(p, model), mean, model), phi)
+    H = differences(lambda p: grad_U_phi(precompute_phi(p, model), mean, model), phi)
     np.testing.assert_allclose(metric(phi, given), H, rtol=1e-8, atol=1e-8 * T)  # differences
-    D = gradient(lambda p: metric(p, given), phi)
+    D = differences(lambda p: metric(p, given), phi)
     np.testing.assert_allclose(metric_gradient(phi, given), D, rtol=1e-8, atol=1e-8 * T)
 
 

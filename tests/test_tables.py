@@ -1,8 +1,11 @@
 """What Tables 1 and 2 of Split HMC share: estimates by hand, and each claim with its quantity."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from judging import replaced
 from reproduce import shahbaba_table1, shahbaba_table2
 from reproduce.harness.claims import Measured, judge
 from reproduce.harness.style import plt
@@ -22,33 +25,33 @@ UNTOLD = {sentence("Simulated", "data", "normal", ("tau_beta x g", "tau_beta x s
 def as_printed(name, method):
     """Return what estimates() would if everything were as printed, but for the g of Chess."""
     there = column(method)
-    s = number(name, "s", there)
-    found = {"chains": 2, "batches": 36, "seconds": [0.999 * s, 1.001 * s],
-             "g": Measured(gradients(name, there)), "s": Measured(s, 0.001 * s),
-             "AP": Measured(number(name, "AP", there), 0.001)}
-    for row in ROWS:
-        tau = number(name, row, there)
-        found |= {(row, estimator): Measured(tau, 0.002 * tau) for estimator in ESTIMATORS}
-        found[row, "mean"] = Measured(-100.0, 0.1)
-    return found
+    s, taus = number(name, "s", there), {row: number(name, row, there) for row in ROWS}
+    return tables.Estimates(
+        2, 36, [0.999 * s, 1.001 * s], Measured(gradients(name, there)), Measured(s, 0.001 * s),
+        Measured(number(name, "AP", there), 0.001),
+        {(row, estimator): Measured(tau, 0.002 * tau) for row, tau in taus.items()
+         for estimator in ESTIMATORS}, dict.fromkeys(ROWS, Measured(-100.0, 0.1)))
 
 
 def made_up():
     return {name: {method: as_printed(name, method) for method in ALL} for name in PROBLEMS}
 
 
-def verdicts(result):
-    return {f.claim.what: f.verdict for f in judge(CLAIMS, result, "paper")}
+def verdicts(problems):
+    return {f.claim.what: f.verdict for f in judge(
+        CLAIMS, shahbaba_table2.Table2(problems, None), "paper")}
 
 
 BEFORE = verdicts(made_up())
 
 
-def changed(name, method, key, change):
+def changed(name, method, place, change):
     """Return the claims whose verdict is another when one estimate is."""
     result = made_up()
-    result[name][method][key] = change(result[name][method][key])
-    after = verdicts(result)
+    found = getattr(result[name][method], place[0])
+    for key in place[1:]:
+        found = found[key]
+    after = verdicts(replaced(result, [name, method, *place], change(found)))
     assert after.keys() == BEFORE.keys()
     return {what for what in after if after[what] != BEFORE[what]} - UNTOLD
 
@@ -76,8 +79,8 @@ def test_what_is_as_printed_agrees_but_for_what_cannot():
 def test_a_sentence_that_rests_on_two_printed_tau_needs_twice_their_error():
     for factor, wanted in ((0.9, "inconclusive"), (0.3, "agrees"), (20.0, "differs")):
         result = made_up()  # 13.5 x 10 over 7.3 x 12.6 is 1.47, of a log with the error 0.34
-        found = result["Simulated"]["data"]
-        found["tau_beta", "initial sequence"] = found["tau_beta", "initial sequence"] * factor
+        tau = result["Simulated"]["data"].tau
+        tau["tau_beta", "initial sequence"] *= factor
         assert {verdicts(result)[what] for what in UNTOLD} == {wanted}
 
 
@@ -88,7 +91,7 @@ def test_a_rate_that_is_another_changes_its_claim(name, method):
     for sign in (-1, 1):
         for errors, wanted in ((1.9, set()), (4.1, {f"{name}, {method}: AP",
                                                     at_once(name, method)})):
-            assert changed(name, method, "AP", lambda m, s=sign, k=errors: (
+            assert changed(name, method, ["AP"], lambda m, s=sign, k=errors: (
                 m + s * (0.005 + k * error))) == wanted
 
 
@@ -104,19 +107,20 @@ def test_a_tau_that_is_another_changes_its_claims_and_the_orders(name, method, r
         def change(m, factor=factor):
             return m * factor
 
-        assert changed(name, method, (row, "batch means"), change) == {at_once(name, method)}
+        assert changed(name, method, ["tau", (row, "batch means")], change) == {
+            at_once(name, method)}
         lost = orders(name, worse=[method], measure=f"{row} x") if factor < 1 else orders(
             name, better=[method], measure=f"{row} x")
         gained = KNOWN & (orders(name, worse=[method]) if factor > 1 else
                           orders(name, better=[method])) if row == "tau_beta" else set()
-        found = changed(name, method, (row, "initial sequence"), change)
+        found = changed(name, method, ["tau", (row, "initial sequence")], change)
         assert found == own | (lost - KNOWN - UNTOLD) | gained
 
 
 @pytest.mark.parametrize(("name", "method"), CASES)
 def test_a_time_that_is_another_changes_the_ratios_and_the_orders(name, method):
     factor = 0.2 if method == "HMC" else 5.0  # methods differ by less than 4, in print and in g
-    found = changed(name, method, "seconds", lambda s: [factor * x for x in s])
+    found = changed(name, method, ["seconds"], lambda s: [factor * x for x in s])
     others = METHODS[1:] if method == "HMC" else [method] if method in METHODS else []
     wanted = {f"{name}, {m}: (s / g) / (s / g of HMC)" for m in others}
     wanted |= {f"{name}: s, HMC / {m}" for m in others}
@@ -130,7 +134,7 @@ def test_a_mean_that_is_another_changes_its_claim(name, method):
     for row, what in (("tau", "log likelihood"), ("tau_beta", "sum of beta^2")):
         for shift, wanted in ((0.5, set()), (-0.6, {  # 0.57 is 4 standard errors
                 f"{name}: mean {what} of two methods, largest difference / s.e."})):
-            assert changed(name, method, (row, "mean"), lambda m, s=shift: m + s) == wanted
+            assert changed(name, method, ["mean", row], lambda m, s=shift: m + s) == wanted
 
 
 # The intervals, a second time
@@ -166,9 +170,7 @@ def test_joint_tests_have_every_printed_number_once_and_by_the_papers_estimator(
         result = made_up()
         for name in ("StatLog", "CTG", "Chess"):
             for method in ("HMC", AUTHORS, "data"):
-                found = result[name][method]
-                found["tau_beta", "initial sequence"] = found[
-                    "tau_beta", "initial sequence"] * factor
+                result[name][method].tau["tau_beta", "initial sequence"] *= factor
         what = "Table 2: all tau_beta, the flow of the authors' program, initial sequence"
         assert verdicts(result)[what] == wanted
 
@@ -192,19 +194,19 @@ def chain(tau, batches=37, rate=0.7):
 
 def test_chains_are_put_together():
     found = tables.estimates([chain(2.0), chain(4.0, rate=0.9)], [1.0, 3.0])
-    assert found["chains"] == 2 and found["batches"] == 37
-    assert found["g"] == (20.0, 0.0)
-    assert found["s"] == (2.0, 1.0)  # a standard deviation of sqrt 2, over the root of 2
-    assert found["AP"] == pytest.approx((0.8, 0.01 / 2**0.5))
-    assert found["tau", "initial sequence"] == pytest.approx((4.0, np.hypot(0.2, 0.4) / 2))
-    assert found["tau_beta", "initial sequence"] == pytest.approx((8.0, np.hypot(0.4, 0.8) / 2))
-    assert found["tau", "mean"] == pytest.approx((30.0, 0.1 / 2**0.5))
-    assert found["tau_beta", "mean"] == pytest.approx((60.0, 0.2 / 2**0.5))
-    value, se = found["tau", "batch means"]
+    assert found.chains == 2 and found.batches == 37
+    assert found.g == (20.0, 0.0)
+    assert found.s == (2.0, 1.0)  # a standard deviation of sqrt 2, over the root of 2
+    assert found.AP == pytest.approx((0.8, 0.01 / 2**0.5))
+    assert found.tau["tau", "initial sequence"] == pytest.approx((4.0, np.hypot(0.2, 0.4) / 2))
+    assert found.tau["tau_beta", "initial sequence"] == pytest.approx((8.0, np.hypot(0.4, 0.8) / 2))
+    assert found.mean["tau"] == pytest.approx((30.0, 0.1 / 2**0.5))
+    assert found.mean["tau_beta"] == pytest.approx((60.0, 0.2 / 2**0.5))
+    value, se = found.tau["tau", "batch means"]
     assert value == 3.0
     # of the log of a chi-squared number of 72 degrees of freedom: about sqrt(2 / 72), a little more
     assert 0 < se / 3.0 - (2 / 72) ** 0.5 < 0.003
-    assert found["tau_beta", "batch means"].value == 6.0
+    assert found.tau["tau_beta", "batch means"].value == 6.0
 
 
 def two_methods():
@@ -224,7 +226,7 @@ def test_products_and_advantages():
     found = two_methods()  # tau by initial sequences: 5.0 (0.4) and 2.0 (0.1)
     assert tables.product(found, "tau x g", "HMC") == pytest.approx((100, 8))
     assert tables.product(found, "tau_beta x g", "normal", "batch means") == (
-        pytest.approx((20, 10 * found["normal"]["tau_beta", "batch means"].se)))
+        pytest.approx((20, 10 * found["normal"].tau["tau_beta", "batch means"].se)))
     # relative to the time of HMC: 2 x 0.375
     assert tables.product(found, "tau x s", "normal") == pytest.approx(
         (0.75, 0.75 * np.hypot(0.05, 1 / 3)))
@@ -237,8 +239,9 @@ def test_products_and_advantages():
 
 
 def test_means_are_compared_in_standard_errors():
-    p = {("tau", "mean"): Measured(3.0, 0.3), ("tau", "initial sequence"): Measured(2.0, 0.2)}
-    q = {("tau", "mean"): Measured(1.0, 0.4), ("tau", "initial sequence"): Measured(5.0, 1.0)}
+    p, q = (SimpleNamespace(mean={"tau": mean}, tau={("tau", "initial sequence"): tau})
+            for mean, tau in ((Measured(3.0, 0.3), Measured(2.0, 0.2)),
+                              (Measured(1.0, 0.4), Measured(5.0, 1.0))))
     # 2 / 0.5, known to half the larger relative error of tau, 20 %
     assert tables.distance(p, q, "tau") == pytest.approx((4.0, 0.4))
     assert tables.distance(q, p, "tau") == tables.distance(p, q, "tau")
@@ -272,8 +275,8 @@ def test_chains_are_grouped_by_data_set_and_method():
 
 def test_the_table_has_print_and_ours_side_by_side():
     found = made_up()["CTG"]
-    found["data"]["tau", "batch means"] = Measured(7.0, 1.0)
-    found[AUTHORS]["AP"] = Measured(0.5, 0.01)
+    found["data"].tau["tau", "batch means"] = Measured(7.0, 1.0)
+    found[AUTHORS] = found[AUTHORS]._replace(AP=Measured(0.5, 0.01))
     lines = {line.split("  ")[0]: line.split("  ") for line in tables.laid_out("CTG", found)
              .splitlines()}
 
@@ -311,11 +314,11 @@ def test_the_figure_has_every_product():
 
 def test_each_point_of_the_figure_is_in_its_place():
     found, g = made_up()["Chess"], {"HMC": 20, "normal": 9, "data": 11.8}  # not the printed 13
-    found["data"]["tau", "batch means"] = Measured(7.0, 1.0)
-    others = {method: dict(found[method]) for method in METHODS}
-    for each in others.values():
+    found["data"].tau["tau", "batch means"] = Measured(7.0, 1.0)
+    others = {method: made_up()["Chess"][method] for method in METHODS}
+    for method in METHODS:
         for row in ROWS:
-            each[row, "initial sequence"] = each[row, "initial sequence"] * 1.1
+            others[method].tau[row, "initial sequence"] *= 1.1
     fig = tables.dot_plot({"Chess": found}, [others])
     for ax, measure in zip(np.reshape(fig.axes, (2, 2)).T.flat, tables.MEASURES, strict=True):
         row, factor = measure.split(" x ")

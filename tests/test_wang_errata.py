@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import replaced, verdicts
 from reproduce import wang_errata as errata
 from reproduce.harness.claims import failures, judge
 from reproduce.harness.replicates import Experiment
@@ -20,16 +20,15 @@ SENTENCES = {"largest gain": 3.9, "more efficient": 10, "grows": 5, "outside": 2
 def made_up():
     """Return a result of which every claim is true: as printed is as good as ours."""
     inside = {key: (e.low + e.high) / 2 for key, e in ERRATA.items()}
-    return {"printed": inside | dict.fromkeys(PITFALLS, 1.0),
-            "ours": inside | dict.fromkeys(PITFALLS, 0.0), "sentences": dict(SENTENCES),
-            "N8": 0.0,
-            "factors": {key: float(errata.printed_value(*key)) for key in errata.PRODUCTS}}
+    return errata.Result(
+        inside | dict.fromkeys(PITFALLS, 1.0), inside | dict.fromkeys(PITFALLS, 0.0),
+        {key: float(errata.printed_value(*key)) for key in errata.PRODUCTS}, SENTENCES,
+        {"N8": 0.0})
 
 
 def changed(part, key, value):
     """Return the claims whose verdict is another when one number is."""
-    result = made_up()
-    result[part][key] = value
+    result = replaced(made_up(), [part, key], value)
     return {what for what, verdict in verdicts(errata, result).items() if verdict != "agrees"}
 
 
@@ -56,7 +55,7 @@ def test_a_pitfall_that_is_none_changes_its_claim(key):
 
 def test_a_determinant_that_is_another_changes_its_claim():
     for value in (-2e-9, 2e-9):
-        result = made_up() | {"N8": value}
+        result = made_up()._replace(numbers={"N8": value})
         assert [w for w, verdict in verdicts(errata, result).items() if verdict != "agrees"] == [
             "N8: log |C| less log prod R_ii^2"]
 
@@ -79,9 +78,9 @@ def test_a_sentence_that_is_another_changes_its_claim(key, value):
 
 
 def test_the_misprints_of_table_2_are_known_and_there_are_no_others():
-    result = made_up() | {"factors": {key: errata.product_of_factors(*key)[1] for key
-                                      in errata.PRODUCTS},
-                          "sentences": errata.sentences()}
+    result = made_up()._replace(
+        factors={key: errata.product_of_factors(*key)[1] for key in errata.PRODUCTS},
+        sentences=errata.sentences())
     found = verdicts(errata, result)
     known = {what for what, verdict in found.items() if verdict != "agrees"}
     assert known == {f"Table 2, {errata.name(*key)}" for key in MISPRINTS} | {
@@ -252,8 +251,10 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
 def test_the_figure_shows_which_numbers_are_not_those_of_their_factors():
     naive = {f"{method}, {side}": [base, base / 2] for base, method in ((0.1, "mapping"),
              (0.2, "tempered")) for base, side in ((base, "printed"), (base / 1e10, "ours"))}
-    result = {"inverses": [(10.0 + k, 0.1 + k) for k in range(5)], "naive": naive,
-              "factors": {key: errata.product_of_factors(*key)[1] for key in errata.PRODUCTS}}
+    inverses = [(10.0 + k, 0.1 + k) for k in range(5)]
+    result = made_up()._replace(
+        numbers={"inverses": inverses, "naive": naive},
+        factors={key: errata.product_of_factors(*key)[1] for key in errata.PRODUCTS})
     fig = errata.figure(result)
     inverse, reverse, factors, gains = fig.axes
     assert all(list(line.get_xdata()) == [0.02, 0.05, 0.1, 0.2, 0.4]
@@ -270,7 +271,7 @@ def test_the_figure_shows_which_numbers_are_not_those_of_their_factors():
         assert low < x < high and round(y) == list(ROWS).index(row)
         assert (low <= 1 <= high) == ((row, method) not in MISPRINTS) == (bar.get_color() == "k")
         # what is printed over the product of the factors
-        assert x == pytest.approx(float(errata.printed_value(row, method)) / result["factors"][
+        assert x == pytest.approx(float(errata.printed_value(row, method)) / result.factors[
             row, method], rel=1e-12)
     # of each method, a gain for each row that has it, with the mark of the legend
     marks = {text.get_text().split(", ")[-1]: (line.get_marker(), line.get_color())

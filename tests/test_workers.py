@@ -24,9 +24,9 @@ LINUX = pytest.mark.skipif(sys.platform != "linux",
 @pytest.fixture(autouse=True)
 def own_processes():
     """Let a test have processes that no other has started."""
-    workers.end()
+    workers.kill_all()
     yield
-    workers.end()
+    workers.kill_all()
 
 
 def who(k):

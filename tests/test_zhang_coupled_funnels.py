@@ -6,6 +6,7 @@ from scipy.stats import norm
 
 from algorithms.zhang_sshmc import H1, H2, abla_path
 from algorithms.zhang_sshmc_fast import sshmc
+from differences import differences
 from models.interface import (
     U,
     U_phi,
@@ -29,11 +30,6 @@ from reproduce.zhang.coupled_funnels import Crossed, exact_draw
 N = 3
 RNG = np.random.default_rng(1)
 THETA, PHI, R_THETA, R_PHI = RNG.normal(size=(4, N + 1))
-
-
-def differences(f, z, h=1e-5):
-    """Return the gradient of f at z by central differences; its error is of order h^2."""
-    return np.array([(f(z + h * e) - f(z - h * e)) / (2 * h) for e in np.eye(z.size)])
 
 
 def masses(model):

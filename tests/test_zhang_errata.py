@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from algorithms.zhang_sshmc import sshmc
-from judging import verdicts
+from judging import replaced, verdicts
 from models.funnel import Funnel
 from reproduce import zhang_errata as errata
 from reproduce.harness.claims import Measured, failures, judge
@@ -34,18 +34,15 @@ def made_up():
     """Return a result of which every claim is true: print is as good as ours."""
     both = {key: Measured(value, 0.001 * (ERRATA[key].high - ERRATA[key].low))
             for key, value in INSIDE.items()}
-    return {"printed": dict(both), "ours": both | {"Z10": Measured(0.0, 0.1)},
-            "sentences": dict(SENTENCES), "ratios": {key: number(*key) for key in errata.RATIOS},
-            "sizes": [9, 100, 285], "attributes": (16, 4)}
+    return errata.Result(
+        both, both | {"Z10": Measured(0.0, 0.1)}, flow={}, traces={}, sizes=[9, 100, 285],
+        attributes=(16, 4), ratios={key: number(*key) for key in errata.RATIOS},
+        sentences=SENTENCES)
 
 
 def changed(part, key, value):
     """Return the claims whose verdict is another when one number is."""
-    result = made_up()
-    if isinstance(result[part], tuple):
-        result[part] = tuple(value if k == key else old for k, old in enumerate(result[part]))
-    else:
-        result[part][key] = value
+    result = replaced(made_up(), [part, key], value)
     return {what for what, verdict in verdicts(errata, result).items() if verdict != "agrees"}
 
 
@@ -116,8 +113,8 @@ def test_a_ratio_may_differ_by_what_rounding_took_away():
 
 
 def test_the_misprints_of_the_tables_are_known_and_there_are_no_others():
-    result = made_up() | {"ratios": {key: errata.ratio(*key)[0] for key in errata.RATIOS},
-                          "sentences": errata.sentences()}
+    result = made_up()._replace(ratios={key: errata.ratio(*key)[0] for key in errata.RATIOS},
+                                sentences=errata.sentences())
     known = {what for what, verdict in verdicts(errata, result).items() if verdict != "agrees"}
     assert known == {f"{t}, {m}: {c}" for t, m, c in MISPRINTS} | {
         "Table 3: time of SSHMC / HMC", "Table 1: min ESS/s of x, RMHMC(Gibbs) / SSHMC"}
@@ -188,8 +185,8 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
     monkeypatch.setattr("reproduce.harness.replicates.figures", lambda budget: tmp_path)
     data = simulated_credit()._replace(note="no attributes")
     result = errata.run(Experiment(errata.NAME, Settings("smoke")), data)
-    assert result["attributes"] is None
-    findings = judge(errata.CLAIMS, result | {"attributes": (13, 7)}, "smoke")
+    assert result.attributes is None
+    findings = judge(errata.CLAIMS, result._replace(attributes=(13, 7)), "smoke")
     assert failures(findings) == []
     found = {f.claim.what: f.verdict for f in findings}
     assert sum(what.split(",")[0] in ERRATA for what in found) == 18  # chains are too short yet
@@ -202,13 +199,13 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
 
 
 def test_the_ratios_whose_rounding_does_not_reach_one_are_the_misprints():
-    result = {"traces": {"as printed": [1.0, 5.0, 2.0]}, "flow": {
-        "1": [0.4, 0.3, 0.2, 0.1], "2": [0.8, 0.6, 0.4, 0.3]}}
+    result = made_up()._replace(traces={"as printed": [1.0, 5.0, 2.0]}, flow={
+        "1": [0.4, 0.3, 0.2, 0.1], "2": [0.8, 0.6, 0.4, 0.3]})
     fig = errata.figure(result)
     traces, flow, ratios = fig.axes
     assert traces.get_lines()[0].get_ydata().tolist() == [1.0, 5.0, 2.0]
     one, two, slope = flow.get_lines()
-    assert [line.get_ydata().tolist() for line in (one, two)] == list(result["flow"].values())
+    assert [line.get_ydata().tolist() for line in (one, two)] == list(result.flow.values())
     assert one.get_label().startswith("1 leapfrog for") and two.get_label().startswith("2 leapf")
     np.testing.assert_allclose(np.diff(np.log(slope.get_ydata())), -2 * np.log(2), rtol=1e-12)
     drawn = ratios.get_lines()[: 2 * len(errata.RATIOS)]

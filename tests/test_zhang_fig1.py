@@ -1,11 +1,9 @@
 """Figure 1 of Zhang and Sutton: measures, claims, and what is drawn."""
 
-import copy
-
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import replaced, verdicts
 from reproduce import zhang_fig1 as fig1
 from reproduce.harness.style import plt
 from reproduce.zhang.funnel import exact_draw
@@ -18,13 +16,14 @@ def made_up():
     """Return a result with which every claim agrees."""
     def ranges(v, U, turns):
         spread = np.array([0.98, 1.0, 1.02, 1.0])
-        return {"v": (v * spread).tolist(), "U": (U * spread).tolist(), "K": (U * spread).tolist(),
-                "H": [0.01 * U] * 4, "turns": [turns] * 4, "time": [50.0] * 4}
+        return fig1.Ranges(
+            v=(v * spread).tolist(), U=(U * spread).tolist(), K=(U * spread).tolist(),
+            H=[0.01 * U] * 4, turns=[turns] * 4, time=[50.0] * 4)
 
     path = {"time": [0, 1, 2], "v": [0, 1, 2], "x": [0.5, -0.5, 0], "U": [9, 5, 7], "K": [1, 5, 3]}
-    return {"n": 100, "paths": {method: path for method in fig1.SHOWN}, "ranges": {
+    return fig1.Result(100, dict.fromkeys(fig1.SHOWN, path), {
         HMC: ranges(0.5, 20.0, 12.0), SSHMC: ranges(4.0, 200.0, 1.0),
-        SOFT: ranges(3.0, 150.0, 2.0)}}
+        SOFT: ranges(3.0, 150.0, 2.0)})
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
@@ -50,10 +49,8 @@ MOVED = {
 @pytest.mark.parametrize("name", MOVED)
 def test_one_quantity_moved_and_no_other_claim_differs(name):
     method, quantity, factor, wanted = MOVED[name]
-    result = copy.deepcopy(made_up())
-    found = result["ranges"][method]
-    found[quantity] = [factor * value for value in found[quantity]]
-    made = verdicts(fig1, result)
+    values = [factor * value for value in getattr(made_up().ranges[method], quantity)]
+    made = verdicts(fig1, replaced(made_up(), ["ranges", method, quantity], values))
     assert {what for what, verdict in made.items() if verdict != "agrees"} == set(wanted)
     assert {made[what] for what in wanted} == {"differs"}
 
@@ -67,13 +64,14 @@ def test_measures_by_hand():
     path = {"v": [0.0, 2.0, 1.0, 1.5, 3.0], "U": [5.0, 1.0, 2.0, 2.0, 2.0],
             "K": [1.0, 5.0, 4.5, 4.0, 4.0], "time": [0.0, 1.0, 2.0, 3.0, 4.0]}
     # v goes up, down, up, up: two turns; H is 6, 6, 6.5, 6, 6
-    assert fig1.measures(path) == {"v": 3.0, "U": 4.0, "K": 4.0, "H": 0.5, "turns": 2.0,
-                                   "time": 4.0}
+    assert fig1.measures(path) == fig1.Ranges(v=3.0, U=4.0, K=4.0, H=0.5, turns=2.0, time=4.0)
 
 
 def test_the_ratio_is_taken_start_by_start():
-    result = {"ranges": {HMC: {"v": [1.0, 4.0]}, SSHMC: {"v": [2.0, 4.0]}}}
-    found = fig1.ratio(result, "v", SSHMC, HMC)
+    result = made_up()
+    ranges = {HMC: result.ranges[HMC]._replace(v=[1.0, 4.0]),
+              SSHMC: result.ranges[SSHMC]._replace(v=[2.0, 4.0])}
+    found = fig1.ratio(result._replace(ranges=ranges), "v", SSHMC, HMC)
     assert found.value == pytest.approx(np.log(2) / 2, rel=1e-15)
     assert found.se == pytest.approx(np.log(2) / 2, rel=1e-12)  # of 0.69 and 0
 
@@ -94,17 +92,17 @@ def test_what_is_run():
     result = fig1.run(experiment, None)
     assert {(task["n"], task["long"]) for task in experiment.tasks} == {(100, 120)}
     assert [task["seed"] for task in experiment.tasks] == [[4, k] for k in range(12)]
-    assert list(result["paths"]) == list(result["ranges"]) == [HMC, SSHMC, SOFT]
-    starts = {method: path["v"][0] for method, path in result["paths"].items()}
+    assert list(result.paths) == list(result.ranges) == [HMC, SSHMC, SOFT]
+    starts = {method: path["v"][0] for method, path in result.paths.items()}
     assert len(set(starts.values())) == 1  # one start for all
     for method in fig1.SHOWN:
-        assert result["ranges"][method]["v"][0] == np.ptp(result["paths"][method]["v"])
-        assert result["ranges"][method]["v"][1] != result["ranges"][method]["v"][0]
+        first, second, *_ = result.ranges[method].v
+        assert first == np.ptp(result.paths[method]["v"]) != second
     # as many leapfrogs in x: 250 ABLA steps of 4, and 1000 of HMC, recorded as often
-    assert len(result["paths"][HMC]["v"]) == len(result["paths"][SSHMC]["v"]) == 251
-    assert result["paths"][HMC]["time"][-1] == pytest.approx(20.0, rel=1e-12)
-    assert result["paths"][SSHMC]["time"][-1] == pytest.approx(50.0, rel=1e-12)
-    assert result["paths"][SOFT]["time"][-1] == pytest.approx(0.8, rel=1e-12)
+    assert len(result.paths[HMC]["v"]) == len(result.paths[SSHMC]["v"]) == 251
+    assert result.paths[HMC]["time"][-1] == pytest.approx(20.0, rel=1e-12)
+    assert result.paths[SSHMC]["time"][-1] == pytest.approx(50.0, rel=1e-12)
+    assert result.paths[SOFT]["time"][-1] == pytest.approx(0.8, rel=1e-12)
 
 
 def test_every_path_starts_at_an_exact_draw():

@@ -26,6 +26,7 @@ from reproduce.harness.claims import (
     judge,
 )
 from reproduce.harness.style import plt
+from reproduce.zhang.datasets import Cases
 from reproduce.zhang.non_centred import NonCentred
 from reproduce.zhang.nuts import nuts
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
@@ -186,7 +187,7 @@ class Remembered:
 def test_shorter_budgets_have_shorter_chains_and_smaller_trees(budget, credit, cox):
     experiment = Remembered()
     experiment.budget = budget
-    script.run(experiment, script.Cases("", {name: "" for name in HYPER}))
+    script.run(experiment, Cases("", {name: "" for name in HYPER}))
     for name, wanted in (("credit", credit), ("Cox", cox)):
         task = experiment.tasks[name, script.NON_CENTRED][0]
         assert (task["draws"], task["tune"], task["maxdepth"]) == wanted
@@ -196,7 +197,7 @@ def test_shorter_budgets_have_shorter_chains_and_smaller_trees(budget, credit, c
 def test_every_row_gets_its_own_chains():
     experiment = Remembered()
     names = {name: f"data of {name}" for name in HYPER}
-    result = script.run(experiment, script.Cases("", names))
+    result = script.run(experiment, Cases("", names))
     seeds = [str(task["seed"]) for tasks in experiment.tasks.values() for task in tasks]
     assert len(set(seeds)) == len(seeds)
     for place, (key, how) in enumerate(script.RUNS.items()):

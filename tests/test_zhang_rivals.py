@@ -17,6 +17,7 @@ from reproduce.harness.claims import (
 )
 from reproduce.harness.style import COLOURS, plt
 from reproduce.zhang import rivals as room
+from reproduce.zhang.datasets import Cases
 from reproduce.zhang.non_centred import NonCentred
 from reproduce.zhang.printed import SSHMC
 from reproduce.zhang.references import HYPER, problem
@@ -205,7 +206,7 @@ def record(draws, h):
 
 def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
     experiment = Remembered()
-    result = script.run(experiment, script.Cases("", NAMES))
+    result = script.run(experiment, Cases("", NAMES))
     seeds = [str(task["seed"]) for key in script.RUNS for task in experiment.tasks[key]]
     assert len(set(seeds)) == len(seeds) == 5 * 13
     assert not set(seeds) & {str(task["seed"]) for each in experiment.pilots.values()

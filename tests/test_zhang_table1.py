@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from judging import replaced
+from judging import put, replaced, scanned, slower
 from reproduce import zhang_table1 as table1
 from reproduce.harness.claims import BUDGETS, Measured, Scan, judge
 from reproduce.harness.style import plt
@@ -67,23 +67,6 @@ def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
     assert {what for what, verdict in found.items() if verdict == "too weak"} == {
         f"{row}: log(ESS of {column} / {printed:g})" for row in METHODS
         for column in ("min", "v") for printed in [number("Table 1", row, column)] if printed < 159}
-
-
-def put(place, value):
-    """Make a function that puts a value at a place of a result."""
-    return lambda result: replaced(result, place, value)
-
-
-def scanned(row, **values):
-    """Make a function that puts values into all settings of a scan."""
-    return lambda result: result._replace(scan=result.scan | {row: {
-        key: found._replace(**values) for key, found in result.scan[row].items()}})
-
-
-def slower(row, factor):
-    return lambda result: result._replace(scan=result.scan | {row: {
-        key: found._replace(seconds=[factor * s for s in found.seconds])
-        for key, found in result.scan[row].items()}})
 
 
 APPARENT = "v: least log(ESS per second, SSHMC / another), the paper's estimator"

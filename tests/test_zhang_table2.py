@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import replaced
+from judging import put, replaced, scanned, slower
 from reproduce import zhang_table2 as table2
 from reproduce.harness.claims import BUDGETS, Measured, Scan, judge
 from reproduce.harness.style import plt
@@ -66,23 +66,6 @@ def verdicts(result, budget="paper"):
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
     # of "much higher" print itself has 5.83 against 2.15 and 0.6: more than twice both
     assert set(verdicts(made_up()).values()) == {"agrees"}
-
-
-def put(place, value):
-    """Make a function that puts a value at a place of a result."""
-    return lambda result: replaced(result, place, value)
-
-
-def scanned(row, **values):
-    """Make a function that puts values into all settings of a scan."""
-    return lambda result: result._replace(scan=result.scan | {row: {
-        key: found._replace(**values) for key, found in result.scan[row].items()}})
-
-
-def slower(row, factor):
-    return lambda result: result._replace(scan=result.scan | {row: {
-        key: found._replace(seconds=[factor * s for s in found.seconds])
-        for key, found in result.scan[row].items()}})
 
 
 def time(row, other):

@@ -78,6 +78,84 @@ LOG_P = np.log(P) - 0.5 * np.log(2.0 * np.pi * V2)
 WIDTHS = (0.1, 0.1, 0.3)  # of the slices of log beta, log sigma, atanh phi
 
 
+@njit
+def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
+    """One sweep, which leaves the posterior of x and the hyperparameters invariant.
+
+    Mirror of Kim, Shephard and Chib 1998; Kastner and Fruehwirth-Schnatter 2014, Section 2.4.
+
+    The numbers are ours.
+
+    Parameters
+    ----------
+    x          : (T,) float64    where the chain is; not modified
+    phi        : (3,) float64    log beta, log sigma, atanh phi; not modified
+    model      : StochasticVolatility  of a series without zeros
+    w          : (3,) float64 > 0      widths of the slices of phi
+    max_widths : int >= 1        a slice's interval has at most so many widths
+    tally      : (4,) int        of the slices of line 8, is added to
+    rng        : Generator       advanced by T uniforms, T normals, a uniform, a slice update, a
+                                 gamma variable, a normal, a uniform, and two slice updates
+
+    Returns (x, phi, accepted, energies of line 4, how many of them or of line 3 are not finite).
+    """
+    # 1   draw each s_t from p(s_t = j | y*_t, h_t) ~ p_j N(y*_t - h_t | m_j, v_j^2)
+    s, log_w = indicators(x, phi[0], model, rng)
+    # 2   draw h* from its normal distribution given s and all else
+    proposal = draw_x(s, phi, model, rng)
+    # 3   draw u ~ Uniform(0, 1);  if u < w(h*) / w(h) then h <- h*
+    #     theirs  every draw of h is taken; draws are reweighted by w at the end
+    #     ours    a draw is taken with probability min(1, w(h*) / w(h))
+    #     why     every draw counts the same, and w is no worse: it is of one step only
+    #     test    test_a_draw_is_taken_by_the_ratio_of_the_exact_density_to_the_mixture
+    error = log_w - log_weight(proposal, phi[0], model)
+    accepted = rng.random() < np.exp(-error) and np.isfinite(error)
+    if accepted:
+        x = proposal
+    # ours
+    counted = np.zeros(4, np.int64)
+    counted[NOT_FINITE] = not np.isfinite(error)
+    # 4   centred: draw phi given h
+    S = squares(x)
+    here = prepare(phi[2:], GivenX(S, x.size))
+    here = slice_update(here, 0, GivenX(S, x.size), w[2], max_widths, counted, rng)
+    # 5   draw sigma^2 given h and phi
+    #     lines   4 and 5
+    #     theirs  phi by a Metropolis test, given sigma
+    #     ours    phi by a slice update with sigma integrated out, then sigma^2 from its inverse
+    #             gamma
+    #     why     the model's priors allow it: given sums of squares an energy is some ten
+    #             operations
+    #     test    a label
+    C = coefficients(np.array([0.0, 0.0, here.q[0]]))
+    rate = (NU * TAU2 + quadratic(S, C)[0]) / 2.0
+    sigma = np.sqrt(rate / rng.standard_gamma((x.size + NU) / 2.0))
+    # 6   draw mu given h, phi and sigma
+    mu = 2.0 * phi[0]
+    ones, weighted = sums_by_Q(x + mu, C)
+    mu_ = weighted / ones + sigma / np.sqrt(ones) * rng.standard_normal()
+    prior = model.beta_shape * (mu_ - mu) / 2.0
+    prior -= model.beta_rate * (np.exp(mu_ / 2.0) - np.exp(mu / 2.0))
+    if rng.random() < np.exp(prior):
+        x, mu = x + mu - mu_, mu_
+    # 7   non-centred: h~ <- (h - mu) / sigma
+    z = x / sigma
+    # 8   draw mu and sigma given h~ and y
+    #     theirs  mu and sigma from a normal regression, given s
+    #     ours    a slice update of each, with the density of y itself
+    #     why     sigma^2 has an inverse chi^2 prior, not a gamma; and no s, so no error to test
+    #             away
+    #     test    a label
+    given = GivenZ(z, z.sum(), model)
+    there = prepare(np.array([mu / 2.0, np.log(sigma)]), given)
+    tally[EVALUATIONS] += 1
+    there = slice_update(there, 0, given, w[0], max_widths, tally, rng)
+    there = slice_update(there, 1, given, w[1], max_widths, tally, rng)
+    # 9   h <- mu + sigma h~
+    phi = np.array([there.q[0], there.q[1], here.q[0]])
+    return np.exp(phi[1]) * z, phi, accepted, 1 + counted[EVALUATIONS], counted[NOT_FINITE]
+
+
 class Counts(NamedTuple):
     """What was done over a whole run."""
 
@@ -215,84 +293,6 @@ def sums_by_Q(h, C):
         return C.product, C.product * h[0]
     return (2.0 * less + (n - 2) * less * less,
             less * (h[0] + h[-1]) + less * less * h[1:-1].sum())
-
-
-@njit
-def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
-    """One sweep, which leaves the posterior of x and the hyperparameters invariant.
-
-    Mirror of Kim, Shephard and Chib 1998; Kastner and Fruehwirth-Schnatter 2014, Section 2.4.
-
-    The numbers are ours.
-
-    Parameters
-    ----------
-    x          : (T,) float64    where the chain is; not modified
-    phi        : (3,) float64    log beta, log sigma, atanh phi; not modified
-    model      : StochasticVolatility  of a series without zeros
-    w          : (3,) float64 > 0      widths of the slices of phi
-    max_widths : int >= 1        a slice's interval has at most so many widths
-    tally      : (4,) int        of the slices of line 8, is added to
-    rng        : Generator       advanced by T uniforms, T normals, a uniform, a slice update, a
-                                 gamma variable, a normal, a uniform, and two slice updates
-
-    Returns (x, phi, accepted, energies of line 4, how many of them or of line 3 are not finite).
-    """
-    # 1   draw each s_t from p(s_t = j | y*_t, h_t) ~ p_j N(y*_t - h_t | m_j, v_j^2)
-    s, log_w = indicators(x, phi[0], model, rng)
-    # 2   draw h* from its normal distribution given s and all else
-    proposal = draw_x(s, phi, model, rng)
-    # 3   draw u ~ Uniform(0, 1);  if u < w(h*) / w(h) then h <- h*
-    #     theirs  every draw of h is taken; draws are reweighted by w at the end
-    #     ours    a draw is taken with probability min(1, w(h*) / w(h))
-    #     why     every draw counts the same, and w is no worse: it is of one step only
-    #     test    test_a_draw_is_taken_by_the_ratio_of_the_exact_density_to_the_mixture
-    error = log_w - log_weight(proposal, phi[0], model)
-    accepted = rng.random() < np.exp(-error) and np.isfinite(error)
-    if accepted:
-        x = proposal
-    # ours
-    counted = np.zeros(4, np.int64)
-    counted[NOT_FINITE] = not np.isfinite(error)
-    # 4   centred: draw phi given h
-    S = squares(x)
-    here = prepare(phi[2:], GivenX(S, x.size))
-    here = slice_update(here, 0, GivenX(S, x.size), w[2], max_widths, counted, rng)
-    # 5   draw sigma^2 given h and phi
-    #     lines   4 and 5
-    #     theirs  phi by a Metropolis test, given sigma
-    #     ours    phi by a slice update with sigma integrated out, then sigma^2 from its inverse
-    #             gamma
-    #     why     the model's priors allow it: given sums of squares an energy is some ten
-    #             operations
-    #     test    a label
-    C = coefficients(np.array([0.0, 0.0, here.q[0]]))
-    rate = (NU * TAU2 + quadratic(S, C)[0]) / 2.0
-    sigma = np.sqrt(rate / rng.standard_gamma((x.size + NU) / 2.0))
-    # 6   draw mu given h, phi and sigma
-    mu = 2.0 * phi[0]
-    ones, weighted = sums_by_Q(x + mu, C)
-    mu_ = weighted / ones + sigma / np.sqrt(ones) * rng.standard_normal()
-    prior = model.beta_shape * (mu_ - mu) / 2.0
-    prior -= model.beta_rate * (np.exp(mu_ / 2.0) - np.exp(mu / 2.0))
-    if rng.random() < np.exp(prior):
-        x, mu = x + mu - mu_, mu_
-    # 7   non-centred: h~ <- (h - mu) / sigma
-    z = x / sigma
-    # 8   draw mu and sigma given h~ and y
-    #     theirs  mu and sigma from a normal regression, given s
-    #     ours    a slice update of each, with the density of y itself
-    #     why     sigma^2 has an inverse chi^2 prior, not a gamma; and no s, so no error to test
-    #             away
-    #     test    a label
-    given = GivenZ(z, z.sum(), model)
-    there = prepare(np.array([mu / 2.0, np.log(sigma)]), given)
-    tally[EVALUATIONS] += 1
-    there = slice_update(there, 0, given, w[0], max_widths, tally, rng)
-    there = slice_update(there, 1, given, w[1], max_widths, tally, rng)
-    # 9   h <- mu + sigma h~
-    phi = np.array([there.q[0], there.q[1], here.q[0]])
-    return np.exp(phi[1]) * z, phi, accepted, 1 + counted[EVALUATIONS], counted[NOT_FINITE]
 
 
 def check_auxiliary_mixture(theta0, phi0, model, n, rng, w=WIDTHS, max_widths=10, keep=None):

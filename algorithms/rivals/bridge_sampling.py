@@ -63,27 +63,6 @@ SMALLEST_TAIL = 5  # weights; of fewer no shape can be found
 PRIOR_K, PRIOR_WEIGHT = 0.5, 10  # Vehtari et al., Appendix C: as if of ten more weights
 
 
-class Bridge(NamedTuple):
-    """A log normalising constant by bridge sampling."""
-
-    log_Z: float
-    standard_error: float  # of log_Z: the root of the sum of the next two
-    from_target: float  # variance by the draws from p, their autocorrelation included
-    from_proposal: float  # variance by the draws from q
-    tau: float  # autocorrelation time of V
-    iterations: int
-    converged: bool  # did log Z change by less than tol in the last of them?
-
-
-class ImportanceSampling(NamedTuple):
-    """A log normalising constant by importance sampling."""
-
-    log_Z: float
-    standard_error: float  # of log_Z, by the delta method; of no meaning where pareto_k > 0.7
-    effective: float  # draws: (sum l)^2 / sum l^2
-    pareto_k: float  # nan for fewer than SMALLEST_TAIL weights in the tail
-
-
 def iterate_bridge(at_target, at_proposal, tau, tol, max_iterations):
     """Iterate the optimal bridge; return (log_r, W, V, iterations, converged).
 
@@ -127,6 +106,27 @@ def iterate_bridge(at_target, at_proposal, tau, tol, max_iterations):
         iterations, converged = iterations + 1, abs(log_r - previous) < tol
     # 8   return r
     return float(log_r), np.exp(W - A), np.exp(V - B), iterations, bool(converged)
+
+
+class Bridge(NamedTuple):
+    """A log normalising constant by bridge sampling."""
+
+    log_Z: float
+    standard_error: float  # of log_Z: the root of the sum of the next two
+    from_target: float  # variance by the draws from p, their autocorrelation included
+    from_proposal: float  # variance by the draws from q
+    tau: float  # autocorrelation time of V
+    iterations: int
+    converged: bool  # did log Z change by less than tol in the last of them?
+
+
+class ImportanceSampling(NamedTuple):
+    """A log normalising constant by importance sampling."""
+
+    log_Z: float
+    standard_error: float  # of log_Z, by the delta method; of no meaning where pareto_k > 0.7
+    effective: float  # draws: (sum l)^2 / sum l^2
+    pareto_k: float  # nan for fewer than SMALLEST_TAIL weights in the tail
 
 
 def bridge_sampling(at_target, at_proposal, tau=None, tol=1e-10, max_iterations=10_000):

@@ -44,43 +44,6 @@ from models.jit import check_interrupt, njit, public
 DENSITY, APPROXIMATION, NOT_FINITE = range(3)
 
 
-class Counts(NamedTuple):
-    """What was done over a whole run."""
-
-    density: int  # evaluations of U of the model
-    approximations: np.ndarray  # (1,) evaluations of U of the approximation
-    not_finite: int  # of these, infinite or nan
-
-
-class DelayedChain(NamedTuple):
-    """The record of n transitions."""
-
-    samples: np.ndarray  # (n, d)
-    energies: np.ndarray  # (n,) U of the samples
-    log_likelihood: np.ndarray  # (n,) of the samples: -U without the prior
-    promoted: np.ndarray  # (n,) bool: pi was asked
-    accepted: np.ndarray  # (n,) bool: and the proposal accepted
-    counts: Counts
-
-
-class State(NamedTuple):
-    """Where the chain is, and both energies there."""
-
-    q: np.ndarray  # (d,)
-    U: float  # of the model
-    U_star: float  # of the approximation
-
-
-@njit
-def evaluate(q, model, which, tally):
-    """U at q, counted as `which`."""
-    energy = U(q, model)
-    tally[which] += 1
-    if not np.isfinite(energy):
-        tally[NOT_FINITE] += 1
-    return energy
-
-
 @njit
 def delayed_acceptance_step(here, model, approximation, factor, tally, rng):
     """One transition by delayed acceptance, which leaves pi invariant and is reversible.
@@ -161,6 +124,43 @@ def surrogate_transition_step(here, model, approximation, factor, inner, tally, 
     if rng.random() < np.exp(-error) and np.isfinite(error):
         return State(y, U_y, U_star), True, True
     return here, True, False
+
+
+class Counts(NamedTuple):
+    """What was done over a whole run."""
+
+    density: int  # evaluations of U of the model
+    approximations: np.ndarray  # (1,) evaluations of U of the approximation
+    not_finite: int  # of these, infinite or nan
+
+
+class DelayedChain(NamedTuple):
+    """The record of n transitions."""
+
+    samples: np.ndarray  # (n, d)
+    energies: np.ndarray  # (n,) U of the samples
+    log_likelihood: np.ndarray  # (n,) of the samples: -U without the prior
+    promoted: np.ndarray  # (n,) bool: pi was asked
+    accepted: np.ndarray  # (n,) bool: and the proposal accepted
+    counts: Counts
+
+
+class State(NamedTuple):
+    """Where the chain is, and both energies there."""
+
+    q: np.ndarray  # (d,)
+    U: float  # of the model
+    U_star: float  # of the approximation
+
+
+@njit
+def evaluate(q, model, which, tally):
+    """U at q, counted as `which`."""
+    energy = U(q, model)
+    tally[which] += 1
+    if not np.isfinite(energy):
+        tally[NOT_FINITE] += 1
+    return energy
 
 
 def check_delayed(q0, model, approximation, factor, n, rng, inner=1):

@@ -46,33 +46,6 @@ from models.interface import U, commit, log_likelihood_of, prepare
 from models.jit import check_interrupt, njit, public
 
 
-class Counts(NamedTuple):
-    """What was done over a whole run."""
-
-    prepared: int  # evaluations of U from scratch: new values of the slow variables
-    trials: int  # evaluations of U after a change of one fast variable
-    not_finite: int  # of the trials, infinite or nan
-
-
-class DraggedChain(NamedTuple):
-    """The record of n iterations."""
-
-    samples: np.ndarray  # (n, d)
-    energies: np.ndarray  # (n,) U of the samples
-    log_likelihood: np.ndarray  # (n,) of the samples: -U without the prior
-    accepted: np.ndarray  # (n,) bool: dragging steps
-    counts: Counts
-
-
-@njit
-def shift(q, slow, step):
-    """Return q with a step of the slow variables added."""
-    q = q.copy()
-    for h in range(slow.size):
-        q[slow[h]] += step[h]
-    return q
-
-
 @njit
 def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
     """One transition of all variables, which leaves exp(-U) invariant and is reversible.
@@ -132,6 +105,33 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
     if rng.random() < np.exp(-total / n_steps) and np.isfinite(total):
         return high, True
     return cache, False
+
+
+class Counts(NamedTuple):
+    """What was done over a whole run."""
+
+    prepared: int  # evaluations of U from scratch: new values of the slow variables
+    trials: int  # evaluations of U after a change of one fast variable
+    not_finite: int  # of the trials, infinite or nan
+
+
+class DraggedChain(NamedTuple):
+    """The record of n iterations."""
+
+    samples: np.ndarray  # (n, d)
+    energies: np.ndarray  # (n,) U of the samples
+    log_likelihood: np.ndarray  # (n,) of the samples: -U without the prior
+    accepted: np.ndarray  # (n,) bool: dragging steps
+    counts: Counts
+
+
+@njit
+def shift(q, slow, step):
+    """Return q with a step of the slow variables added."""
+    q = q.copy()
+    for h in range(slow.size):
+        q[slow[h]] += step[h]
+    return q
 
 
 def check_dragging(q0, model, slow, factor, n, rng, n_steps=20, sweeps=1, w=0.5, max_widths=10):

@@ -56,6 +56,64 @@ from models.linalg import solve_lower
 EVALUATIONS, NOT_FINITE = range(2)
 
 
+@njit
+def elliptical_update(x, log_L_x, model, tally, rng):
+    """Update the state, which leaves N(m, S) L invariant, is reversible and never rejects.
+
+    Mirror of Murray, Adams and MacKay 2010, Figure 2.
+
+    In the paper lines 4 to 8 are 4 to 10, of which the last goes to the first.
+
+    Parameters
+    ----------
+    x       : (d,) float64    where the chain is; not modified
+    log_L_x : float           log L there, finite
+    model   : NamedTuple      any type for which centre, normal_draw and log_L are registered
+    tally   : (2,) int        is added to
+    rng     : Generator       advanced by normal_draw, a uniform, and one uniform a point
+
+    Returns (x_new, log_L_new): the next state, a new array unless it is x itself, and log L there.
+    """
+    # 1   choose the ellipse: nu ~ N(0, Sigma)
+    nu, m = normal_draw(model, rng), centre(model)
+    # 2   the threshold: u ~ Uniform(0, 1);  log y <- log L(f) + log u
+    log_y = log_L_x + np.log(rng.random())
+    # 3   theta ~ Uniform(0, 2 pi);  [theta_min, theta_max] <- [theta - 2 pi, theta]
+    theta = 2.0 * np.pi * rng.random()
+    low, high = theta - 2.0 * np.pi, theta
+    # 4   repeat
+    while True:
+        # 5   f' <- f cos theta + nu sin theta
+        #     theirs  f' <- f cos theta + nu sin theta: the mean is 0
+        #     ours    x' <- x cos theta + m (1 - cos theta) + nu sin theta
+        #     why     the mean of EP's Gaussian is not 0; with the paper's line N(m, S) would not be
+        #             invariant
+        #     test    test_the_ellipse_is_about_the_mean
+        x_new = x * np.cos(theta) + m * (1.0 - np.cos(theta)) + nu * np.sin(theta)
+        # 6   if log L(f') > log y then accept: return f'
+        #     theirs  silent about an L that is infinite or not a number
+        #     ours    such a point is outside of the slice, and counted in `counts.not_finite`
+        #     why     a state of log L = inf would be taken, and never left again
+        #     test    test_a_point_of_an_L_that_is_not_finite_is_outside
+        #     theirs  the bracket shrinks until log L(f') > log y, which is so at the start
+        #     ours    a point that is the start, to the last bit, is taken whatever L says there
+        #     why     with log u below the rounding of log L it is not above log y, and there is no
+        #             end
+        #     test    test_shrinkage_to_the_start_ends
+        if (x_new == x).all():
+            return x, log_L_x
+        log_L_new = evaluate(x_new, model, tally)
+        if is_inside(log_L_new, log_y):
+            return x_new, log_L_new
+        # 7   if theta < 0 then theta_min <- theta else theta_max <- theta
+        if theta < 0.0:
+            low = theta
+        else:
+            high = theta
+        # 8   theta ~ Uniform(theta_min, theta_max)
+        theta = low + (high - low) * rng.random()
+
+
 class Counts(NamedTuple):
     """What was done over a whole run."""
 
@@ -147,64 +205,6 @@ def evaluate(x, model, tally):
     if not np.isfinite(value):
         tally[NOT_FINITE] += 1
     return value
-
-
-@njit
-def elliptical_update(x, log_L_x, model, tally, rng):
-    """Update the state, which leaves N(m, S) L invariant, is reversible and never rejects.
-
-    Mirror of Murray, Adams and MacKay 2010, Figure 2.
-
-    In the paper lines 4 to 8 are 4 to 10, of which the last goes to the first.
-
-    Parameters
-    ----------
-    x       : (d,) float64    where the chain is; not modified
-    log_L_x : float           log L there, finite
-    model   : NamedTuple      any type for which centre, normal_draw and log_L are registered
-    tally   : (2,) int        is added to
-    rng     : Generator       advanced by normal_draw, a uniform, and one uniform a point
-
-    Returns (x_new, log_L_new): the next state, a new array unless it is x itself, and log L there.
-    """
-    # 1   choose the ellipse: nu ~ N(0, Sigma)
-    nu, m = normal_draw(model, rng), centre(model)
-    # 2   the threshold: u ~ Uniform(0, 1);  log y <- log L(f) + log u
-    log_y = log_L_x + np.log(rng.random())
-    # 3   theta ~ Uniform(0, 2 pi);  [theta_min, theta_max] <- [theta - 2 pi, theta]
-    theta = 2.0 * np.pi * rng.random()
-    low, high = theta - 2.0 * np.pi, theta
-    # 4   repeat
-    while True:
-        # 5   f' <- f cos theta + nu sin theta
-        #     theirs  f' <- f cos theta + nu sin theta: the mean is 0
-        #     ours    x' <- x cos theta + m (1 - cos theta) + nu sin theta
-        #     why     the mean of EP's Gaussian is not 0; with the paper's line N(m, S) would not be
-        #             invariant
-        #     test    test_the_ellipse_is_about_the_mean
-        x_new = x * np.cos(theta) + m * (1.0 - np.cos(theta)) + nu * np.sin(theta)
-        # 6   if log L(f') > log y then accept: return f'
-        #     theirs  silent about an L that is infinite or not a number
-        #     ours    such a point is outside of the slice, and counted in `counts.not_finite`
-        #     why     a state of log L = inf would be taken, and never left again
-        #     test    test_a_point_of_an_L_that_is_not_finite_is_outside
-        #     theirs  the bracket shrinks until log L(f') > log y, which is so at the start
-        #     ours    a point that is the start, to the last bit, is taken whatever L says there
-        #     why     with log u below the rounding of log L it is not above log y, and there is no
-        #             end
-        #     test    test_shrinkage_to_the_start_ends
-        if (x_new == x).all():
-            return x, log_L_x
-        log_L_new = evaluate(x_new, model, tally)
-        if is_inside(log_L_new, log_y):
-            return x_new, log_L_new
-        # 7   if theta < 0 then theta_min <- theta else theta_max <- theta
-        if theta < 0.0:
-            low = theta
-        else:
-            high = theta
-        # 8   theta ~ Uniform(theta_min, theta_max)
-        theta = low + (high - low) * rng.random()
 
 
 def check_elliptical_slice(x0, model, n, rng, mean=None, factor=None, thin=1):

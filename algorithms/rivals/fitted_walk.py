@@ -45,16 +45,6 @@ FLOOR = 1e-6  # a variance; eps of Haario et al., for a pilot in which nothing m
 OPTIMAL = 2.38**2
 
 
-class Pilot(NamedTuple):
-    """What a pilot run has found."""
-
-    q: np.ndarray  # (d,) its last state
-    covariance: np.ndarray  # (d, d) of the states of the last round
-    factor: np.ndarray  # (d, d) lower, of 2.38^2 / d times that
-    accepted: np.ndarray  # (rounds,) rate of acceptance
-    density: int  # evaluations of U
-
-
 @njit
 def fitted_walk_step(q, current_U, model, factor, rng):
     """One transition of random-walk Metropolis, which leaves the density exp(-U) invariant.
@@ -89,6 +79,16 @@ def fitted_walk_step(q, current_U, model, factor, rng):
         return proposal, proposed_U, True, error
     # 5   else return q
     return q, current_U, False, error
+
+
+class Pilot(NamedTuple):
+    """What a pilot run has found."""
+
+    q: np.ndarray  # (d,) its last state
+    covariance: np.ndarray  # (d, d) of the states of the last round
+    factor: np.ndarray  # (d, d) lower, of 2.38^2 / d times that
+    accepted: np.ndarray  # (rounds,) rate of acceptance
+    density: int  # evaluations of U
 
 
 def lower_factor(name, value, d):

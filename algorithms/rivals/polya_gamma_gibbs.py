@@ -58,6 +58,44 @@ from models.linalg import cholesky, solve_lower, solve_lower_transposed
 WIDTH = 0.3  # of the slices of gamma
 
 
+def polya_gamma_step(theta, phi, model, draw, w, max_widths, tally, rng):
+    """One sweep, which leaves the posterior of the weights and of gamma invariant.
+
+    Mirror of Polson, Scott and Windle 2013, Section 3.1; Yu and Meng 2011, Section 2.3.
+
+    The numbers are ours.
+
+    Parameters
+    ----------
+    theta      : (n,) float64    where the chain is; not modified
+    phi        : (1,) float64    gamma; not modified
+    model      : HierarchicalLogistic
+    draw       : callable        draw(margin, rng) returns PG(1, margin), (N,)
+    w          : float > 0       width of a slice of gamma
+    max_widths : int >= 1        a slice's interval has at most so many widths
+    tally      : (4,) int        is added to
+    rng        : Generator       advanced by draw, n normals and two slice updates
+
+    Returns (theta, phi): where the chain is next.
+    """
+    # 1   omega_c | beta ~ PG(1, x_c'beta), for each case c
+    omega = draw(margins(theta, model, 0, model.starts.size - 1)[: model.X.shape[1]], rng)
+    # 2   beta | y, omega ~ N(m, V),  V = (X' Omega X + B^-1)^-1,  m = V (X' kappa + B^-1 b)
+    theta = draw_weights(omega, phi[0], model, rng)
+    # 3   draw gamma given beta
+    given = GivenW(theta @ theta, theta.size, model.lam)
+    here = slice_update(prepare(phi, given), 0, given, w, max_widths, tally, rng)
+    # 4   z <- e^(-gamma/2) beta
+    z = np.exp(-here.q[0] / 2.0) * theta
+    # 5   draw gamma given z, omega and y
+    given = GivenZ(*sums_over_cases(z, omega, model), model.lam)
+    here = slice_update(prepare(here.q, given), 0, given, w, max_widths, tally, rng)
+    # ours
+    tally[EVALUATIONS] += 2
+    # 6   beta <- e^(gamma/2) z
+    return np.exp(here.q[0] / 2.0) * z, here.q
+
+
 class Counts(NamedTuple):
     """What was done over a whole run."""
 
@@ -139,44 +177,6 @@ def sums_over_cases(theta, omega, model):
     """Return the sum of half of all margins, and that of omega times their squares."""
     margin = margins(theta, model, 0, model.starts.size - 1)[: omega.size]
     return margin.sum() / 2.0, (omega * margin * margin).sum()
-
-
-def polya_gamma_step(theta, phi, model, draw, w, max_widths, tally, rng):
-    """One sweep, which leaves the posterior of the weights and of gamma invariant.
-
-    Mirror of Polson, Scott and Windle 2013, Section 3.1; Yu and Meng 2011, Section 2.3.
-
-    The numbers are ours.
-
-    Parameters
-    ----------
-    theta      : (n,) float64    where the chain is; not modified
-    phi        : (1,) float64    gamma; not modified
-    model      : HierarchicalLogistic
-    draw       : callable        draw(margin, rng) returns PG(1, margin), (N,)
-    w          : float > 0       width of a slice of gamma
-    max_widths : int >= 1        a slice's interval has at most so many widths
-    tally      : (4,) int        is added to
-    rng        : Generator       advanced by draw, n normals and two slice updates
-
-    Returns (theta, phi): where the chain is next.
-    """
-    # 1   omega_c | beta ~ PG(1, x_c'beta), for each case c
-    omega = draw(margins(theta, model, 0, model.starts.size - 1)[: model.X.shape[1]], rng)
-    # 2   beta | y, omega ~ N(m, V),  V = (X' Omega X + B^-1)^-1,  m = V (X' kappa + B^-1 b)
-    theta = draw_weights(omega, phi[0], model, rng)
-    # 3   draw gamma given beta
-    given = GivenW(theta @ theta, theta.size, model.lam)
-    here = slice_update(prepare(phi, given), 0, given, w, max_widths, tally, rng)
-    # 4   z <- e^(-gamma/2) beta
-    z = np.exp(-here.q[0] / 2.0) * theta
-    # 5   draw gamma given z, omega and y
-    given = GivenZ(*sums_over_cases(z, omega, model), model.lam)
-    here = slice_update(prepare(here.q, given), 0, given, w, max_widths, tally, rng)
-    # ours
-    tally[EVALUATIONS] += 2
-    # 6   beta <- e^(gamma/2) z
-    return np.exp(here.q[0] / 2.0) * z, here.q
 
 
 def polya_gamma_gibbs(theta0, phi0, model, draw, n, rng, w=WIDTH, max_widths=10, keep=None):

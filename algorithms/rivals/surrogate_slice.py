@@ -70,6 +70,82 @@ from models.square_grid import (
 )
 
 
+@njit
+def surrogate_update(x, here, k, w, noise, model, tally, rng):
+    """Update one hyperparameter and x, which leaves their posterior invariant.
+
+    Mirror of Murray and Adams 2010, Algorithm 4.
+
+    In print lines 6 to 11 are 6 to 14, of which the last goes to the first.
+
+    Parameters
+    ----------
+    x     : (n,) float64     where the chain is; not modified
+    here  : At               at its hyperparameters
+    k     : int              which of these moves
+    w     : float > 0        width of the bracket
+    noise : float > 0        variance of the surrogate data about x
+    model : LogGaussianCox
+    tally : (2,) int         is added to
+    rng   : Generator        advanced by n normals, two uniforms, and one uniform a proposal
+
+    Returns (x, At): the next state, and what is to be known of its hyperparameters.
+    """
+    d = model.distance.shape[0]
+    u = to_blocks(x - model.mu, d)
+    # 1   draw surrogate data: g ~ N(f, S_theta)
+    g = u + np.sqrt(noise) * rng.standard_normal(u.size)
+    # 2   compute the implied latent variates: f = L_R_theta eta + m_theta,g
+    m = mean_given(g, noise, here)
+    eta = whiten(u, m, here)
+    # 3   centre a bracket at random: v ~ Uniform(0, sigma);  theta_min <- theta - v;
+    #         theta_max <- theta_min + sigma
+    theta = here.phi[k]
+    theta_min = theta - w * rng.random()
+    theta_max = theta_min + w
+    # 4   u ~ Uniform(0, 1)
+    log_u = np.log(rng.random())
+    # 5   the threshold: y <- u L(f) N(g; 0, Sigma_theta + S_theta) p(theta)
+    level = log_u + log_product(x, g, m, noise, here, model, tally)
+    # 6   repeat
+    while True:
+        # 7   draw a proposal: theta' ~ Uniform(theta_min, theta_max)
+        #     theirs  the bracket shrinks until the product is above y, which is so at the start
+        #     ours    a proposal that is the start, to the last bit, is taken whatever the product
+        #             is there
+        #     why     with u rounded to 1 it is not above y, and there is no end
+        #     test    test_shrinkage_to_the_start_ends
+        theta_ = theta_min + (theta_max - theta_min) * rng.random()
+        if theta_ == theta:
+            return x, here
+        # 8   compute the function: f' <- L_R_theta' eta + m_theta',g
+        phi = here.phi.copy()
+        phi[k] = theta_
+        there = factorise_at(phi, noise, model)
+        m = mean_given(g, noise, there)
+        x_ = model.mu + from_blocks(unwhiten(eta, m, there), d)
+        # 9   if L(f') N(g; 0, Sigma_theta' + S_theta') p(theta') > y then return f', theta'
+        #     lines   1, 2, 5, 8 and 9
+        #     theirs  the mean of f is 0
+        #     ours    it is mu: f and g are x - mu and its surrogate
+        #     why     the model's
+        #     test    a label
+        #     theirs  silent about a product that is infinite or not a number
+        #     ours    such a proposal is outside of the slice, and counted in `counts.not_finite`
+        #     why     a covariance that cannot be factorised has no density; it would end, or be
+        #             taken
+        #     test    test_a_proposal_of_no_finite_density_is_outside
+        value = log_product(x_, g, m, noise, there, model, tally)
+        if np.isfinite(value) and value > level:
+            return x_, there
+        # 10  else if theta' < theta then shrink the bracket's minimum: theta_min <- theta'
+        if theta_ < theta:
+            theta_min = theta_
+        # 11  else shrink its maximum: theta_max <- theta'
+        else:
+            theta_max = theta_
+
+
 class Counts(NamedTuple):
     """What was done over a whole run."""
 
@@ -193,82 +269,6 @@ def log_product(x, g, m, noise, At, model, tally):
     if not np.isfinite(value):
         tally[NOT_FINITE] += 1
     return value
-
-
-@njit
-def surrogate_update(x, here, k, w, noise, model, tally, rng):
-    """Update one hyperparameter and x, which leaves their posterior invariant.
-
-    Mirror of Murray and Adams 2010, Algorithm 4.
-
-    In print lines 6 to 11 are 6 to 14, of which the last goes to the first.
-
-    Parameters
-    ----------
-    x     : (n,) float64     where the chain is; not modified
-    here  : At               at its hyperparameters
-    k     : int              which of these moves
-    w     : float > 0        width of the bracket
-    noise : float > 0        variance of the surrogate data about x
-    model : LogGaussianCox
-    tally : (2,) int         is added to
-    rng   : Generator        advanced by n normals, two uniforms, and one uniform a proposal
-
-    Returns (x, At): the next state, and what is to be known of its hyperparameters.
-    """
-    d = model.distance.shape[0]
-    u = to_blocks(x - model.mu, d)
-    # 1   draw surrogate data: g ~ N(f, S_theta)
-    g = u + np.sqrt(noise) * rng.standard_normal(u.size)
-    # 2   compute the implied latent variates: f = L_R_theta eta + m_theta,g
-    m = mean_given(g, noise, here)
-    eta = whiten(u, m, here)
-    # 3   centre a bracket at random: v ~ Uniform(0, sigma);  theta_min <- theta - v;
-    #         theta_max <- theta_min + sigma
-    theta = here.phi[k]
-    theta_min = theta - w * rng.random()
-    theta_max = theta_min + w
-    # 4   u ~ Uniform(0, 1)
-    log_u = np.log(rng.random())
-    # 5   the threshold: y <- u L(f) N(g; 0, Sigma_theta + S_theta) p(theta)
-    level = log_u + log_product(x, g, m, noise, here, model, tally)
-    # 6   repeat
-    while True:
-        # 7   draw a proposal: theta' ~ Uniform(theta_min, theta_max)
-        #     theirs  the bracket shrinks until the product is above y, which is so at the start
-        #     ours    a proposal that is the start, to the last bit, is taken whatever the product
-        #             is there
-        #     why     with u rounded to 1 it is not above y, and there is no end
-        #     test    test_shrinkage_to_the_start_ends
-        theta_ = theta_min + (theta_max - theta_min) * rng.random()
-        if theta_ == theta:
-            return x, here
-        # 8   compute the function: f' <- L_R_theta' eta + m_theta',g
-        phi = here.phi.copy()
-        phi[k] = theta_
-        there = factorise_at(phi, noise, model)
-        m = mean_given(g, noise, there)
-        x_ = model.mu + from_blocks(unwhiten(eta, m, there), d)
-        # 9   if L(f') N(g; 0, Sigma_theta' + S_theta') p(theta') > y then return f', theta'
-        #     lines   1, 2, 5, 8 and 9
-        #     theirs  the mean of f is 0
-        #     ours    it is mu: f and g are x - mu and its surrogate
-        #     why     the model's
-        #     test    a label
-        #     theirs  silent about a product that is infinite or not a number
-        #     ours    such a proposal is outside of the slice, and counted in `counts.not_finite`
-        #     why     a covariance that cannot be factorised has no density; it would end, or be
-        #             taken
-        #     test    test_a_proposal_of_no_finite_density_is_outside
-        value = log_product(x_, g, m, noise, there, model, tally)
-        if np.isfinite(value) and value > level:
-            return x_, there
-        # 10  else if theta' < theta then shrink the bracket's minimum: theta_min <- theta'
-        if theta_ < theta:
-            theta_min = theta_
-        # 11  else shrink its maximum: theta_max <- theta'
-        else:
-            theta_max = theta_
 
 
 def check_surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses=5, keep=None):

@@ -93,14 +93,14 @@ def run(experiment, cases):
         start = partial(experiment.replicates, warm=partial(warm, **one))
         tried = [(method, setting, k) for method in methods if method != NUTS
                  for k, setting in enumerate(SETTINGS[name, method])]
-        found = start(chain, [one | dict(
+        short = start(chain, [one | dict(
             method=method, setting=setting, n=(n := lengths[name, method] // PILOT[budget]),
             burn_in=n // 2, seed=[seed, 0, methods.index(method), k], place=[seed, 0],
             cost=COST[name][method] * n) for method, setting, k in tried], f"pilots of {name}")
-        pilots = {method: [(each, setting) for (which, setting, _), each in
-                           zip(tried, found, strict=True) if which == method]
+        pilots = {method: [(run, setting) for (which, setting, _), run in
+                           zip(tried, short, strict=True) if which == method]
                   for method in methods if method != NUTS}
-        chosen = {method: pick(each, HYPER[name]) for method, each in pilots.items()}
+        chosen = {method: pick(runs, HYPER[name]) for method, runs in pilots.items()}
         tasks = [one | dict(method=method, setting=chosen.get(method), n=n,
                             burn_in=n // 2 if method == NUTS else n // 4,
                             seed=[seed, 1, methods.index(method), k], place=[seed, 1, k],
@@ -108,14 +108,14 @@ def run(experiment, cases):
                  for method in methods for n in [lengths[name, method]]
                  for k in range(CHAINS[budget])]
         chains = {method: [] for method in methods}
-        for task, each in zip(tasks, start(chain, tasks, f"chains of {name}"), strict=True):
-            chains[task["method"]].append(each)
+        for task, run in zip(tasks, start(chain, tasks, f"chains of {name}"), strict=True):
+            chains[task["method"]].append(run)
         rounds, n = TIMED[budget]
         (times,) = start(clock, [one | dict(rounds=rounds, rows={
             method: [chosen.get(method), n] for method in methods})], f"timings of {name}")
         result[name] = add_distances(name, {method: row(
             chains[method], HYPER[name], chosen.get(method), times["seconds"][method],
-            sum(each["gradients"] + each["set_up"] for each, _ in pilots.get(method, [])))
+            sum(run["gradients"] + run["set_up"] for run, _ in pilots.get(method, [])))
             for method in methods})
     return result
 
@@ -256,17 +256,17 @@ def summary(r):
 def table(r):
     """Lay out methods by problems, and how far EP's posterior is off."""
     rows = []
-    for name, found in r.items():
-        for method, each in found.items():
-            f = each["together"]
-            rows.append([name, method, "its own" if each["setting"] is None else
-                         ", ".join(f"{x:.3g}" for x in each["setting"]),
+    for name, methods in r.items():
+        for method, result in methods.items():
+            f = result["together"]
+            rows.append([name, method, "its own" if result["setting"] is None else
+                         ", ".join(f"{x:.3g}" for x in result["setting"]),
                          f"{f.ess.min():.3g}", f"{f.ess_squares.min():.3g}",
-                         *("-" if each["per"][unit] is None else
-                           brief(scale_log(each["per"][unit], scale)) for unit, scale in UNITS),
-                         f"{each['set-up']:.3g}", f"{each['pilots']:.3g}",
-                         "" if math.isnan(each["off"].value) else f"{each['off'].value:.2g}",
-                         trust_note(name, method, each)])
+                         *("-" if result["per"][unit] is None else
+                           brief(scale_log(result["per"][unit], scale)) for unit, scale in UNITS),
+                         f"{result['set-up']:.3g}", f"{result['pilots']:.3g}",
+                         "" if math.isnan(result["off"].value) else f"{result['off'].value:.2g}",
+                         trust_note(name, method, result)])
     shift, ratio = ep_shifts(r[DIGITS])
     return (summary(r) + "\n\nIn full: of values and of squares, in all chains; worst of both"
             " per 1000 units of work, gradients,\ndensities, factorisations, and per second.  In"

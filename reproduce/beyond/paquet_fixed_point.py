@@ -159,20 +159,19 @@ def run(experiment, cases):
             task["cost"] = L_MAX * sum(task["f_maxes"]) * length * (N**3 + 3e5) / 1e8
         done[function] = experiment.replicates(function, some, function.__name__, warm=warm)
 
-    def of(function, name, eps):
+    def results_of(function, name, eps):
         return [found for task, found in zip(tasks[function], done[function], strict=True)
                 if (task["name"], task["eps"]) == (name, eps)]
 
     return Result(
-        {key: label_summary(ALL, *of(returns, *key)) for key in keys}
-        | {("digits", eps): label_summary(f_max,
-                                          trajectories.summary(of(reversals, cases.name, eps)))
-           for eps in STEPS},
-        {key: by_f(SOME, of(volumes, *key)[0]["log10"]) for key in keys},
-        {key: biases(FEW, of(chains, *key), True) for key in keys}
-        | {("digits", EPS): biases(big["chain_f_max"], of(chains, cases.name, EPS), False)},
+        {key: label_summary(ALL, *results_of(returns, *key)) for key in keys}
+        | {("digits", eps): label_summary(
+            f_max, trajectories.summary(results_of(reversals, cases.name, eps))) for eps in STEPS},
+        {key: by_f(SOME, results_of(volumes, *key)[0]["log10"]) for key in keys},
+        {key: biases(FEW, results_of(chains, *key), True) for key in keys}
+        | {("digits", EPS): biases(big["chain_f_max"], results_of(chains, cases.name, EPS), False)},
         by_f(ORDERS, done[order][0]["order"]), n, cases.name,
-        **trajectories.convergence(f_max, of(reversals, cases.name, EPS)))
+        **trajectories.convergence(f_max, results_of(reversals, cases.name, EPS)))
 
 
 def label_summary(f_maxes, found):

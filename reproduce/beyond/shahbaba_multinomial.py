@@ -79,19 +79,19 @@ CLAIMS = [Claim(f"{name}, {method}: largest |z| against HMC, as one", "theory",
 def table(r):
     """Lay out settings, efficiencies and comparisons; then the pilots."""
     rows, pilots = [], []
-    for name, found in r.items():
-        for method, each in found.items():
-            f, of, (log_product, se) = each["together"], each["tuned"], each["log tau x g"]
-            fraction, M, eps, L = of["setting"]
+    for name, methods in r.items():
+        for method, result in methods.items():
+            f, tuned, (log_product, se) = result["together"], result["tuned"], result["log tau x g"]
+            fraction, M, eps, L = tuned["setting"]
             product = math.exp(log_product)
-            rows.append([name, method, f"{fraction:g}", M, f"{of['left']:.2f}", f"{eps:.3g}", L,
+            rows.append([name, method, f"{fraction:g}", M, f"{tuned['left']:.2f}", f"{eps:.3g}", L,
                          f"{f.gradients / f.n:.4g}", f"{f.rate:.2f}", f.divergences or "",
                          *(f"{f.n / min(ess):.3g}" for ess in (f.ess, f.ess_squares)),
                          brief(Measured(product, product * se)),
-                         *("" if other == method else f"{brief(gain(found, method, other))}"
-                           f" {void(found, method, other)}" for other in ("HMC", RANDOM))])
-            pilots.append([name, method, *(f"{rate:.2f}" for rate in of["rates"]),
-                           f"{of['share']:g}", f"{of['gradients']:.0f}"])
+                         *("" if other == method else f"{brief(gain(methods, method, other))}"
+                           f" {void(methods, method, other)}" for other in ("HMC", RANDOM))])
+            pilots.append([name, method, *(f"{rate:.2f}" for rate in tuned["rates"]),
+                           f"{tuned['share']:g}", f"{tuned['gradients']:.0f}"])
     return ("Left: the largest frequency of U_1 over that of U.  tau: of the worst coefficient, of"
             " its values and of squares\nabout the mean; tau x g of the worst of both, with a"
             " standard error; log(tau x g of HMC, of random / its own)\n\n" + text_table(

@@ -198,9 +198,9 @@ CLAIMS = [claim for name in SETS for claim in (
 def table(r):
     """Lay out the efficiencies, settings and costs of set-up."""
     rows = []
-    for name, found in r.items():
-        for method, each in found.items():
-            f, setting = each["together"], each["setting"]
+    for name, methods in r.items():
+        for method, result in methods.items():
+            f, setting = result["together"], result["setting"]
             rows.append([name, method, "its own" if setting is None else
                          f"{setting[0]:.3g}, {setting[1]}",
                          "" if np.isnan(f.rate) else f"{f.rate:.2f}", f.divergences or "",
@@ -209,8 +209,8 @@ def table(r):
                              for ess in (f.ess, f.ess_squares)),
                          *(brief(Measured(scale * math.exp(m.value), scale * math.exp(m.value)
                                           * m.se)) for scale, m in (
-                             (1000, each["per gradient"]), (1, each["per second"]))),
-                         f"{each['set-up']:.0f}", each["tries"] or ""])
+                             (1000, result["per gradient"]), (1, result["per second"]))),
+                         f"{result['set-up']:.0f}", result["tries"] or ""])
     return ("Effective draws of the worst coefficient: per 1000 gradients, of its values, of its"
             " squares, and the\nworst of both with a standard error; per CPU second.  Set-up: the"
             " mode and its Hessian, or NUTS's adaptation\nof a chain, in gradients; transitions of"

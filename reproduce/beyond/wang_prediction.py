@@ -130,16 +130,17 @@ def label(key):
 def table(r):
     """Lay out densities, their differences, coverages and errors."""
     lines = []
-    for key, found in r.items():
-        names = [name for name in (POSTERIOR, LIKELIHOOD, TRUTH) if name in found[0]]
+    for key, sets in r.items():
+        names = [name for name in (POSTERIOR, LIKELIHOOD, TRUTH) if name in sets[0]]
         lines.append([
-            label(key), len(found), brief(mean([each[POSTERIOR]["density"] for each in found])),
+            label(key), len(sets), brief(mean([scores[POSTERIOR]["density"] for scores in sets])),
             brief(gain(r, key)),
             *(" ".join(f"{coverage(r, key, name, level).value:.3f}" for name in names)
               for level in LEVELS),
-            " ".join(f"{np.mean([each[name]['error'] for each in found]):.3f}" for name in names),
-            f"{np.min([each['draws'] for each in found]):.0f}",
-            sum(each["edge"] for each in found)])
+            " ".join(f"{np.mean([scores[name]['error'] for scores in sets]):.3f}"
+                     for name in names),
+            f"{np.min([scores['draws'] for scores in sets]):.0f}",
+            sum(scores["edge"] for scores in sets)])
     return ("Log predictive density of a case; then the posterior, the maximum likelihood and,"
             " where it is known, the truth\n") + text_table(
         lines, ["data", "sets", "density", "less at the ML", *(f"in {x:.0%}" for x in LEVELS),
@@ -151,15 +152,15 @@ def figure(r):
     keys = list(r)
     fig, axes = panels(1, 2, 1.4 + 0.22 * len(keys), sharey=True)
     gains = [gain(r, key) for key in keys]
-    axes[0].errorbar([each.value for each in gains], range(len(keys)), xerr=2 * np.nan_to_num(
-        [each.se for each in gains]), fmt="o", color=COLOURS[0])
+    axes[0].errorbar([m.value for m in gains], range(len(keys)), xerr=2 * np.nan_to_num(
+        [m.se for m in gains]), fmt="o", color=COLOURS[0])
     axes[0].axvline(0, color="k", lw=0.8)
     axes[0].set(title="log density of a case:\nposterior - maximum likelihood (2 s.e.)")
     for k, name in enumerate((POSTERIOR, LIKELIHOOD, TRUTH)):
         here = [i for i, key in enumerate(keys) if name in r[key][0]]
-        found = [coverage(r, keys[i], name, 0.95) for i in here]
-        axes[1].errorbar([each.value for each in found], np.array(here) + 0.22 * (k - 1),
-                         xerr=2 * np.nan_to_num([each.se for each in found]), fmt=MARKERS[k],
+        shares = [coverage(r, keys[i], name, 0.95) for i in here]
+        axes[1].errorbar([m.value for m in shares], np.array(here) + 0.22 * (k - 1),
+                         xerr=2 * np.nan_to_num([m.se for m in shares]), fmt=MARKERS[k],
                          color=COLOURS[k], ms=3.5, label=name)
     axes[1].axvline(0.95, color="k", lw=0.8)
     axes[1].set(title="share of cases in their\ninterval of 95 % (2 s.e.)")

@@ -196,15 +196,16 @@ def table(r):
     """Lay out the cost of a draw by method and row, and of each chain's set-up."""
     lines = []
     for number, row in r.items():
-        found = row["found"]
-        for method, each in found.items():
-            mark = ("*" if method == cheapest_method(found, METHODS) else "**" if method
-                    == cheapest_method(found, RIVALS)
-                    else "" if is_trusted(each) else " (not trusted)")
+        chains = row["found"]
+        for method, estimates in chains.items():
+            mark = ("*" if method == cheapest_method(chains, METHODS) else "**" if method
+                    == cheapest_method(chains, RIVALS)
+                    else "" if is_trusted(estimates) else " (not trusted)")
             lines.append([f"{number}{' VOID' * disagree(row)}", f"{method}{mark}",
-                          f"{np.exp(each.log_cost.value):.3g}", brief(each.log_cost),
-                          f"{each.draws:.0f}", f"{each.r_hat:.2f}", f"{each.setup:.0f}",
-                          f"{each.accepted:.2f}", str(each.setting)])
+                          f"{np.exp(estimates.log_cost.value):.3g}", brief(estimates.log_cost),
+                          f"{estimates.draws:.0f}", f"{estimates.r_hat:.2f}",
+                          f"{estimates.setup:.0f}", f"{estimates.accepted:.2f}",
+                          str(estimates.setting)])
     summary = [[f"{number}{' VOID' * disagree(row)}", ROWS[number].kind, ROWS[number].p,
                 ROWS[number].n, *(name_and_cost(row, which) for which in (METHODS, RIVALS)),
                 brief(scale_log(cost(row, METHODS) - cost(row, RIVALS), 1.0)),

@@ -12,16 +12,13 @@ Writes  figures/zhang_nuts.png, .txt (efficiencies, references, claims), .json
 
 from reproduce.harness.start import Study, main
 
-from typing import NamedTuple
-
 import numpy as np
 
 from reproduce.beyond.rivals.moments import ENOUGH, combine, distance, imprecision, worst
 from reproduce.beyond.rivals.nuts import library
 from reproduce.harness.claims import Claim, Measured, brief, log, mean, text_table
-from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels
-from reproduce.zhang.datasets import german_credit, simulated_cox, volatility
+from reproduce.zhang.datasets import three_problems
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 from reproduce.zhang.references import HYPER, clock, nuts_chain, own_chain, warm
 
@@ -220,21 +217,10 @@ def figure(r):
     return fig
 
 
-class Cases(NamedTuple):
-    """The data sets of all models."""
-
-    name: str
-    names: dict  # problem -> name of its data set, None for the funnel
-    note: str = ""
-
-
 def cases(settings):
-    """Return the data sets."""
-    found = {"credit": or_exit(german_credit, settings.data),
-             "volatility": or_exit(volatility, settings.data), "Cox": simulated_cox(32)}
-    return Cases("; ".join(data.name for data in found.values()),
-                 {"funnel": None} | {name: data.name for name, data in found.items()},
-                 "; ".join(data.note for data in found.values() if data.note))
+    """Return the data sets, of which the funnel has none."""
+    found = three_problems(settings.data)
+    return found._replace(names={"funnel": None} | found.names)
 
 
 STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,

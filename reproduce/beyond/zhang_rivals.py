@@ -17,15 +17,12 @@ Writes  figures/zhang_rivals.png, .txt (efficiencies, settings, claims), .json
 
 from reproduce.harness.start import Study, main
 
-from typing import NamedTuple
-
 import numpy as np
 
 from reproduce.beyond.rivals.moments import ENOUGH, combine, distance, imprecision, worst
 from reproduce.harness.claims import Claim, Measured, brief, log, mean, text_table
-from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels
-from reproduce.zhang.datasets import german_credit, simulated_cox, volatility
+from reproduce.zhang.datasets import three_problems
 from reproduce.zhang.printed import SSHMC
 from reproduce.zhang.references import HYPER
 from reproduce.zhang.rivals import (
@@ -239,21 +236,9 @@ def figure(r):
     return fig
 
 
-class Cases(NamedTuple):
-    """The data sets of the three problems."""
-
-    name: str
-    names: dict  # problem -> name of its data set
-    note: str = ""
-
-
 def cases(settings):
     """Return the data sets."""
-    found = {"credit": or_exit(german_credit, settings.data),
-             "volatility": or_exit(volatility, settings.data), "Cox": simulated_cox(32)}
-    return Cases("; ".join(data.name for data in found.values()),
-                 {name: data.name for name, data in found.items()},
-                 "; ".join(data.note for data in found.values() if data.note))
+    return three_problems(settings.data)
 
 
 STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,

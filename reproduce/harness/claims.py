@@ -201,7 +201,7 @@ OF_PRINT = ("the errors of the printed numbers are their own: more of our runs d
             " smaller")
 
 
-def joint(what, claims, budgets=("paper",), undecided=OF_PRINT):
+def joint(what, claims):
     """Return the claim that all of `claims`, numbers of one table and method, agree together.
 
     Of independent numbers the squares of (ours - theirs) / error add up to a chi-squared number.
@@ -227,7 +227,7 @@ def joint(what, claims, budgets=("paper",), undecided=OF_PRINT):
     return Claim(what, "all of these numbers at once", ours, 0.0, 0.0,
                  "the normal deviate of a chi-squared probability, of 1 standard error; the errors"
                  " of both sides in quadrature, and rounding, which is uniform", "joint test",
-                 budgets=budgets, theirs=1.0, undecided=undecided)
+                 budgets=("paper",), theirs=1.0, undecided=OF_PRINT)
 
 
 def chi_squared(claims, found):

@@ -153,23 +153,23 @@ def draw_claim(claim):
     """Place a stored claim on an axis from 0 to 100: linear, with room for all that is finite."""
     low, high = claim["low"], claim["high"]
     measured = stored_estimate(claim)
-    each = [m for m in getattr(measured, "found", (measured,)) if math.isfinite(m.value)]
-    errors = [(m.se, DIFFER * math.hypot(m.se, claim["theirs"])) for m in each]
-    reach = [m.value + sign * far for m, (_, far) in zip(each, errors, strict=True)
+    estimates = [m for m in getattr(measured, "found", (measured,)) if math.isfinite(m.value)]
+    errors = [(m.se, DIFFER * math.hypot(m.se, claim["theirs"])) for m in estimates]
+    reach = [m.value + sign * far for m, (_, far) in zip(estimates, errors, strict=True)
              if math.isfinite(far) for sign in (-1, 1)]
-    shown = [x for x in [low, high, *(m.value for m in each), *reach] if math.isfinite(x)]
+    shown = [x for x in [low, high, *(m.value for m in estimates), *reach] if math.isfinite(x)]
     least, most = min(shown), max(shown)
     scale = (100 - 2 * MARGIN) / (most - least) if most > least else 0.0
-    def at(x):
+    def place(x):
         return MARGIN + (x - least) * scale if scale else 50.0
 
     marks = []
-    for (value, _), lengths in zip(each, errors, strict=True):
-        ends = [(at(value - length), at(value + length)) if 0 < length < math.inf else None
+    for (value, _), lengths in zip(estimates, errors, strict=True):
+        ends = [(place(value - length), place(value + length)) if 0 < length < math.inf else None
                 for length in lengths]
-        marks.append((at(value), *ends))
-    return Drawing(at(low) if math.isfinite(low) else 0.0,
-                   at(high) if math.isfinite(high) else 100.0,
+        marks.append((place(value), *ends))
+    return Drawing(place(low) if math.isfinite(low) else 0.0,
+                   place(high) if math.isfinite(high) else 100.0,
                    (math.isinf(low), math.isinf(high)), marks)
 
 

@@ -44,15 +44,15 @@ class Retimed:
         if record is None:
             raise Missing(f"{self.name} did not compute {function.__name__}({task})")
         changed = kind_of(record) == self.kind
-        return {key: self.other(value) if changed and key in TIMES else value
+        return {key: self.change(value) if changed and key in TIMES else value
                 for key, value in record["result"].items()}
 
-    def other(self, times):
+    def change(self, times):
         """Return times with each number in them multiplied by another."""
         if isinstance(times, dict):
-            return {key: self.other(part) for key, part in times.items()}
+            return {key: self.change(part) for key, part in times.items()}
         if isinstance(times, list):
-            return [self.other(part) for part in times]
+            return [self.change(part) for part in times]
         return times * math.exp(self.rng.gauss(0, self.spread))
 
 

@@ -201,7 +201,7 @@ def watch_client(tasks, key):
     def look():
         while not done.wait(GLANCE):
             if key not in tasks or tasks[key].state == "cancelled":
-                workers.end()
+                workers.kill_all()
 
     watcher = Thread(target=look)
     watcher.start()

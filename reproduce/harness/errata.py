@@ -4,6 +4,7 @@ A number is measured as printed and as ours; it has to be in [low, high], where 
 not.  Which errata a paper has is in its own folder; its script measures.
 """
 
+from operator import attrgetter
 from typing import NamedTuple
 
 from reproduce.harness.claims import Claim, Declared, as_measured, brief
@@ -29,15 +30,15 @@ def side_claims(errata):
     for key, e in errata.items():
         theirs, _, ours = e.what.partition("; ")
         found += [
-            Claim(f"{key}, {side}: {what}", e.paper, lambda r, part=part, key=key: r[part][key],
+            Claim(f"{key}, {side}: {what}", e.paper, lambda r, of=of, key=key: of(r)[key],
                   e.low, e.high, f"{e.where}.  {e.why}", kind, known)
-            for side, what, part, kind, known in (
-                ("as printed", theirs, "printed", "printed sentence", e.known),
-                ("ours", ours or theirs, "ours", "ours", None))]
+            for side, what, of, kind, known in (
+                ("as printed", theirs, attrgetter("printed"), "printed sentence", e.known),
+                ("ours", ours or theirs, attrgetter("ours"), "ours", None))]
     return found
 
 
 def number_rows(errata, r):
     """Return the rows of a table of these numbers: as printed, and ours."""
-    return [[key, e.what, *(brief(as_measured(r[part][key])) for part in ("printed", "ours"))]
+    return [[key, e.what, *(brief(as_measured(side[key])) for side in (r.printed, r.ours))]
             for key, e in errata.items()]

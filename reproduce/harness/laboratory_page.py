@@ -112,16 +112,16 @@ def compute_all(laboratory, progress=list):
             for values in product(*(control.values for control in laboratory.controls))]
     shapes, settings, rows = {}, [], []
     for values in progress(grid):
-        found = to_stored(laboratory.setting(**values))
-        rows = rows or list(found["numbers"])
-        if list(found["numbers"]) != rows:
+        computed = to_stored(laboratory.setting(**values))
+        rows = rows or list(computed["numbers"])
+        if list(computed["numbers"]) != rows:
             raise ValueError(f"every setting must have the same rows, but {values} has"
-                             f" {list(found['numbers'])}, not {rows}")
+                             f" {list(computed['numbers'])}, not {rows}")
         settings.append({
-            "series": [shapes.setdefault(json.dumps(each), len(shapes))
-                       for each in found["series"]],
-            "numbers": list(found["numbers"].values()), "frames": found["frames"]})
-    return describe(laboratory, rows, [json.loads(each) for each in shapes], settings,
+            "series": [shapes.setdefault(json.dumps(shape), len(shapes))
+                       for shape in computed["series"]],
+            "numbers": list(computed["numbers"].values()), "frames": computed["frames"]})
+    return describe(laboratory, rows, [json.loads(shape) for shape in shapes], settings,
                      machine()["blas"])
 
 
@@ -129,13 +129,13 @@ def describe(laboratory, rows, shapes, settings, blas):
     """Return what is stored: what was computed, and what a Laboratory says of it."""
     kept = {
         "about": laboratory.about, "samplers": list(laboratory.samplers),
-        "controls": [{"name": each.name, "label": each.label, "texts": texts(each),
-                      "named": bool(each.texts)} for each in laboratory.controls],
-        "panels": [each._asdict() | {"box": list(each.box),
-                                     "ground": round_numbers(each.ground, FAR, COARSE)}
-                   for each in laboratory.panels],
-        "presets": [{"label": each.label, "at": indices(laboratory, each.at)}
-                    for each in laboratory.presets],
+        "controls": [{"name": control.name, "label": control.label, "texts": texts(control),
+                      "named": bool(control.texts)} for control in laboratory.controls],
+        "panels": [panel._asdict() | {"box": list(panel.box),
+                                      "ground": round_numbers(panel.ground, FAR, COARSE)}
+                   for panel in laboratory.panels],
+        "presets": [{"label": preset.label, "at": indices(laboratory, preset.at)}
+                    for preset in laboratory.presets],
         "time": laboratory.time, "rows": rows,
         "told": [rows.index(row) for row in laboratory.told],
         "shapes": shapes, "settings": settings, "blas": blas}
@@ -271,25 +271,25 @@ def picture(kept):
         ax.set_visible(False)
     last, ends_of = here["frames"] - 1, []
     for k in here["series"]:
-        panel, kind, of, *lists, dashed = kept["shapes"][k]
-        points = [each for each in lists if isinstance(each, list)]
-        x, y, born, gone, full = (expand_range(each, len(points[0])) for each in lists)
-        there = [(not born or born[i] <= last) and (not gone or gone[i] > last)
-                 for i in range(len(x))]
-        x, y = (np.array(each, float)[there] for each in (x, y))
-        ax, colour = axes.flat[panel], COLOURS[(0, 4, 3)[of]] if of >= 0 else "0.5"
+        panel, kind, sampler, *lists, dashed = kept["shapes"][k]
+        points = [values for values in lists if isinstance(values, list)]
+        x, y, born, gone, full = (expand_range(values, len(points[0])) for values in lists)
+        visible = [(not born or born[i] <= last) and (not gone or gone[i] > last)
+                   for i in range(len(x))]
+        x, y = (np.array(values, float)[visible] for values in (x, y))
+        ax, colour = axes.flat[panel], COLOURS[(0, 4, 3)[sampler]] if sampler >= 0 else "0.5"
         if kind == "bands":
             for ends in zip(x, y, strict=True):
                 ax.axvspan(*ends, color=colour, alpha=0.2, lw=0)
         if kind in ("line", "path", "trace", "chain"):
             ax.plot(x, y, color=colour, ls="--" if dashed else "-", lw=1)
         if kind in ("dots", "path", "chain"):
-            hollow = [bool(full) and full[i] > last for i in np.flatnonzero(there)]
-            ax.scatter(x, y, s=9, marker="o^s"[of], edgecolors=colour, linewidths=0.8,
-                       facecolors=["none" if each else colour for each in hollow])
+            hollow = [bool(full) and full[i] > last for i in np.flatnonzero(visible)]
+            ax.scatter(x, y, s=9, marker="o^s"[sampler], edgecolors=colour, linewidths=0.8,
+                       facecolors=["none" if empty else colour for empty in hollow])
         if kind in ("now", "path", "trace"):
-            ends_of += ax.plot(x[-1:], y[-1:], "o^s"[of], color=colour, ms=6, mec="k",
-                               zorder=3)
+            ends_of += ax.plot(x[-1:], y[-1:], "o^s"[sampler], color=colour, ms=6,
+                               mec="k", zorder=3)
     for number, (panel, ax) in enumerate(zip(kept["panels"], axes.flat, strict=False)):
         low_x, high_x, low_y, high_y = panel["box"] or limits(kept, here, number)
         ax.set_xlim(low_x, high_x)
@@ -298,7 +298,7 @@ def picture(kept):
         low_x, high_x, low_y, high_y = *mark.axes.get_xlim(), *mark.axes.get_ylim()
         for x, y in zip(*mark.get_data(), strict=True):
             mark.set_clip_on(not (low_x <= x <= high_x and low_y <= y <= high_y))
-    for of, name in enumerate(kept["samplers"]):
-        axes.flat[0].plot([], [], color=COLOURS[(0, 4, 3)[of]], marker="o^s"[of], label=name)
+    for name, colour, marker in zip(kept["samplers"], (0, 4, 3), "o^s", strict=False):
+        axes.flat[0].plot([], [], color=COLOURS[colour], marker=marker, label=name)
     fig.legend(loc="outside lower center", ncols=3)
     return fig

@@ -334,16 +334,16 @@ def cells(line, columns):
     return [(a, line[a:b].strip()) for a, b in pairwise(cuts)]
 
 
-def parts(cell):
+def split_cell(cell):
     """Split a cell of a Notation table at its commas outside of brackets."""
-    found, depth = [""], 0
+    pieces, depth = [""], 0
     for letter in cell.replace("epsilon", "eps"):
         depth += (letter in "([{") - (letter in ")]}")
         if depth == 0 and letter == ",":
-            found.append("")
+            pieces.append("")
         else:
-            found[-1] += letter
-    return [part.strip() for part in found if part.strip()]
+            pieces[-1] += letter
+    return [part.strip() for part in pieces if part.strip()]
 
 
 def table(section):
@@ -358,7 +358,7 @@ def notation_of_symbols(section):
     """Map what the Notation explains of a mirror's symbols to its rows; a loop's index to None."""
     known = dict.fromkeys(indices(section))
     for number, row in table(section):
-        for part in parts(row.paper):
+        for part in split_cell(row.paper):
             for each in (part, re.match(r"[^\s(]+|\S", part)[0], *re.findall(r"\((\w)\)", part)):
                 known.setdefault(each, number)
     return known
@@ -392,7 +392,7 @@ def names(section):
     """Map the names in the code of a mirror that its Notation explains to their rows."""
     found = {}
     for number, row in table(section):
-        for part in parts(row.here):
+        for part in split_cell(row.here):
             if (name := re.match(r"([A-Za-z_][\w.]*)(?=$|[(\[])", part)) and name[1] != "exp":
                 found.setdefault(name[1], number)
     return {name: number for name, number in found.items() if name not in indices(section)}

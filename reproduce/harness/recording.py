@@ -186,7 +186,7 @@ def record(run, function, call):
         finally:
             sys.settrace(before)
     end = [] if isinstance(result, Exception) else numbers(result)
-    return recorder.found() | {"end": end}, Outcome(result, recorder.ended, recorder.track)
+    return recorder.stored() | {"end": end}, Outcome(result, recorder.ended, recorder.track)
 
 
 def unwritten(shape, dtype=float, **more):
@@ -281,7 +281,7 @@ class Recorder:
         return [self.table.setdefault(name, len(self.table)),
                 self.values.setdefault(repr(value), (len(self.values), value))[0]]
 
-    def found(self):
+    def stored(self):
         """Return what is stored."""
         return {"functions": self.addresses, "names": list(self.table),
                 "values": [value for _, value in self.values.values()], "steps": self.steps,

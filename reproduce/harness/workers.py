@@ -69,7 +69,7 @@ def run_tasks(function, tasks, jobs):
                     idle.append(pool)
                     found.append((key, future.result()))
     except BaseException:  # Ctrl-C above all: the processes would go on
-        end()
+        kill_all()
         raise
 
 
@@ -127,7 +127,7 @@ def ignore_interrupt():
         signal.signal(signal.SIGINT, before)
 
 
-def end():
+def kill_all():
     """Kill all processes, whatever they are computing."""
     if pools:
         with ignore_interrupt(), ThreadPoolExecutor(len(pools)) as threads:

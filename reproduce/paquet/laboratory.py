@@ -109,7 +109,7 @@ def target(name):
     return Target(model, np.array([0.8 - APART, 1.0]), 0.0, (1 + APART**2) ** 0.5, (0.5, 2.0, 4.0))
 
 
-class Way(NamedTuple):
+class RoundTrip(NamedTuple):
     """A trajectory there and back."""
 
     x: np.ndarray  # positions: L_MAX + 1 there, and as many back from the same end
@@ -125,10 +125,10 @@ def there_and_back(steps, x, p):
     """
     xs, H, p_end = steps(x, p)
     if len(xs) <= L_MAX:
-        return Way(xs, H - H[:1], np.nan, np.nan)
+        return RoundTrip(xs, H - H[:1], np.nan, np.nan)
     back, H_back, _ = steps(xs[-1], -p_end)
     distance = np.linalg.norm(back[-1] - x) if len(back) > L_MAX else np.nan
-    return Way(np.vstack([xs, back[1:]]), np.concatenate([H, H_back[1:]]) - H[0], distance,
+    return RoundTrip(np.vstack([xs, back[1:]]), np.concatenate([H, H_back[1:]]) - H[0], distance,
                H[-1] - H[0])
 
 
@@ -142,12 +142,13 @@ def euclidean(x, p, model, eps):
 
 
 @cache
-def way(sampler, name, eps, f_max=None):
-    """Return the Way of a sampler on a target."""
-    at, z = target(name), rng().standard_normal(2)
+def round_trip(sampler, name, eps, f_max=None):
+    """Return the RoundTrip of a sampler on a target."""
+    density, z = target(name), rng().standard_normal(2)
     if sampler == RMHMC:
-        return there_and_back(partial(at.steps, eps=eps, f_max=f_max), at.start, at.momentum(z))
-    return there_and_back(partial(euclidean, model=at.model, eps=eps), at.start, z)
+        return there_and_back(partial(density.steps, eps=eps, f_max=f_max), density.start,
+                              density.momentum(z))
+    return there_and_back(partial(euclidean, model=density.model, eps=eps), density.start, z)
 
 
 @cache
@@ -175,26 +176,25 @@ SPREAD = "variance of x₁ over the exact one"
 
 def setting(target, eps, f_max):
     """Compute one setting: Setting of both samplers."""
-    ways = [way(HMC, target, eps), way(RMHMC, target, eps, f_max)]
+    trips = [round_trip(HMC, target, eps), round_trip(RMHMC, target, eps, f_max)]
     chains = [chain_numbers(HMC, target, eps), chain_numbers(RMHMC, target, eps, f_max)]
     series = [Series(k, "line", -1, *line.T) for k in range(2) for line in ground(target)]
-    for k, each in enumerate(ways):
-        there, back = each.x[: L_MAX + 1], each.x[L_MAX:]
-        series += [Series(k, "path", k, *there.T, 0),
+    for k, trip in enumerate(trips):
+        forth, back = trip.x[: L_MAX + 1], trip.x[L_MAX:]
+        series += [Series(k, "path", k, *forth.T, 0),
                    *([Series(k, "trace", k, *back.T, L_MAX, dashed=True)] if len(back) else []),
-                   Series(2, "trace", k, 0, each.H, 0)]
-    distances = [max(way(RMHMC, target, eps, f).distance, LEAST) for f in F_MAX]
+                   Series(2, "trace", k, 0, trip.H, 0)]
+    distances = [max(round_trip(RMHMC, target, eps, f).distance, LEAST) for f in F_MAX]
     series += [Series(3, "line", 1, F_MAX, distances), Series(3, "dots", 1, F_MAX, distances),
-               Series(3, "now", 1, [f_max], [max(ways[1].distance, LEAST)]),
-               Series(3, "line", 0, F_MAX, [max(ways[0].distance, LEAST)] * len(F_MAX))]
+               Series(3, "now", 1, [f_max], [max(trips[1].distance, LEAST)]),
+               Series(3, "line", 0, F_MAX, [max(trips[0].distance, LEAST)] * len(F_MAX))]
     numbers = {
-        RATIO: [-each.error for each in ways],
-        ERROR: [np.abs(each.H[: L_MAX + 1]).max() if len(each.x) > L_MAX else np.nan
-                for each in ways],
-        RETURN: [each.distance for each in ways],
+        RATIO: [-trip.error for trip in trips],
+        ERROR: [np.abs(trip.H[: L_MAX + 1]).max() if len(trip.x) > L_MAX else np.nan
+                for trip in trips],
+        RETURN: [trip.distance for trip in trips],
         GRADIENTS: [L_MAX, L_MAX * f_max],
-        RATE: [each[0] for each in chains], ESS: [each[1] for each in chains],
-        OFF: [each[2] for each in chains], SPREAD: [each[3] for each in chains]}
+        **dict(zip((RATE, ESS, OFF, SPREAD), map(list, zip(*chains, strict=True)), strict=True))}
     return Setting(series, numbers, 2 * L_MAX + 1)
 
 
@@ -207,14 +207,14 @@ def ground(name):
 
 def sentences(number):
     """Say what the numbers show."""
-    def of(row, sampler, eps, f_max, target=POSTERIOR):
+    def value(row, sampler, eps, f_max, target=POSTERIOR):
         return number(row, sampler, target=target, eps=eps, f_max=f_max)
 
-    back = [show(of(RETURN, RMHMC, 0.75, f_max)) for f_max in (1, PRINTED, 16)]
-    rates = [show(100 * of(RATE, RMHMC, 1.0, f_max)) for f_max in (1, 16)]
-    spread, own = show(of(SPREAD, RMHMC, 1.0, 1)), show(of(RETURN, HMC, 0.75, 16), 1)
-    far = [show(100 * of(RATE, RMHMC, 0.5, 16, MODES)), show(of(ESS, RMHMC, 0.5, 16, MODES)),
-           show(abs(of(OFF, RMHMC, 0.5, 16, MODES)))]
+    back = [show(value(RETURN, RMHMC, 0.75, f_max)) for f_max in (1, PRINTED, 16)]
+    rates = [show(100 * value(RATE, RMHMC, 1.0, f_max)) for f_max in (1, 16)]
+    spread, own = show(value(SPREAD, RMHMC, 1.0, 1)), show(value(RETURN, HMC, 0.75, 16), 1)
+    far = [show(100 * value(RATE, RMHMC, 0.5, 16, MODES)), show(value(ESS, RMHMC, 0.5, 16, MODES)),
+           show(abs(value(OFF, RMHMC, 0.5, 16, MODES)))]
     percent = "\N{NO-BREAK SPACE}%"
     return [
         f"At ε = 0.75 one fixed-point iteration leads back to within {back[0]} of the start, five"

@@ -30,14 +30,14 @@ def fit_cases(cases):
 
 
 def by_slope(measure, experiment):
-    """Return {slope: {quantity: its values}} of measure(cases, rng) over the data sets."""
-    out = {}
+    """Return {slope: the tuples measure(cases, rng) of the data sets as one, of arrays}."""
+    slopes = {}
     for index, slope in enumerate(SLOPES):
         rng = np.random.default_rng([experiment.seed, index])
-        found = [measure(illustrative(experiment.seed + k, slope), rng)
-                 for k in range(SETS[experiment.budget])]
-        out[slope] = {key: np.array([f[key] for f in found]) for key in found[0]}
-    return out
+        sets = [measure(illustrative(experiment.seed + k, slope), rng)
+                for k in range(SETS[experiment.budget])]
+        slopes[slope] = type(sets[0])(*map(np.array, zip(*sets, strict=True)))
+    return slopes
 
 
 def share(holds):

@@ -146,7 +146,7 @@ def method_of(sampler):
     return {HMC: "HMC", NORMAL: "normal", DATA: "data"}[sampler]
 
 
-ERROR, WORST = "energy error of the trajectory", "largest energy error along it"
+WORST = "largest energy error along it"
 RATIO = "log acceptance ratio of the trajectory"
 RATE, MEDIAN = f"acceptance rate over {DRAWS} draws", "median |energy error| over them"
 ESS = "least ESS for 1000 gradients"

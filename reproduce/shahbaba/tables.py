@@ -7,9 +7,10 @@ What the text says of the normal approximation is judged once, with the flow of 
 printed; the authors' variant is in the table.
 s is a time on this machine, of compiled code: only ratios are compared.  The products follow from
 their factors; shahbaba_errata.py checks the printed ones against theirs.
-
-A result has {method: estimates} for each problem; estimates() says what they are.
 """
+
+from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import polygamma
@@ -50,6 +51,19 @@ FLOW = Declared(
     "the authors' program follows the flow of U_0 for 0.9 eps in every step, whatever the random"
     " step of its kicks; with that variant we find the printed rate (see its claim)",
     printed.DERIVED, cause="the flow of U_0 lasts 0.9 eps")
+
+
+class Estimates(NamedTuple):
+    """What is estimated of a method on a data set, from its chains and its times."""
+
+    chains: int
+    batches: int  # of each chain
+    seconds: list  # of a transition, in each round
+    g: Measured  # gradients of all cases in a transition
+    s: Measured  # CPU seconds of a transition
+    AP: Measured  # acceptance rate
+    tau: dict  # {(one of ROWS, one of ESTIMATORS): autocorrelation time}
+    mean: dict  # {one of ROWS: mean of the function itself}
 
 
 def column(method):
@@ -93,29 +107,26 @@ def times(experiment, name, data_name):
 
 
 def summaries(found, seconds):
-    """Return {method: estimates} of a data set: its chains, and the times of a transition."""
+    """Return {method: Estimates} of a data set: its chains, and the times of a transition."""
     return {method: estimates(chains, seconds[method]) for method, chains in found.items()}
 
 
 def estimates(chains, seconds):
-    """Put chains of one method together with its times: {quantity: Measured}, and the seconds.
-
-    tau has two estimates, (row, one of ESTIMATORS); (row, "mean") is that of the function itself.
-    """
-    found = {"chains": len(chains), "batches": chains[0]["batches"], "seconds": seconds,
-             "g": Measured(chains[0]["g"]), "s": mean(seconds),
-             "AP": average(Measured(chain["AP"], chain["AP_se"]) for chain in chains)}
+    """Put chains of one method together with its times."""
     # the log of a sum of m chi-squared numbers, each of one degree less than there are batches
     freedom = len(chains) * (chains[0]["batches"] - 1)
     relative = float(polygamma(1, freedom / 2) ** 0.5)
+    tau = {}
     for row in ROWS:
-        tau = np.mean([chain[row]["batch"] for chain in chains])
-        found[row, "batch means"] = Measured(tau, tau * relative)
-        found[row, "initial sequence"] = average(
+        batch = np.mean([chain[row]["batch"] for chain in chains])
+        tau[row, "batch means"] = Measured(batch, batch * relative)
+        tau[row, "initial sequence"] = average(
             Measured(chain[row]["initial"], chain[row]["se"]) for chain in chains)
-        found[row, "mean"] = average(
-            Measured(chain[row]["mean"], chain[row]["mean_se"]) for chain in chains)
-    return found
+    return Estimates(
+        len(chains), chains[0]["batches"], seconds, Measured(chains[0]["g"]), mean(seconds),
+        average(Measured(chain["AP"], chain["AP_se"]) for chain in chains), tau,
+        {row: average(Measured(chain[row]["mean"], chain[row]["mean_se"]) for chain in chains)
+         for row in ROWS})
 
 
 def ratio(found, factor, method, other):
@@ -125,21 +136,22 @@ def ratio(found, factor, method, other):
     one number.
     """
     if factor == "g":
-        return found[method]["g"] / found[other]["g"]
-    return mean(np.divide(found[method]["seconds"], found[other]["seconds"]))
+        return found[method].g / found[other].g
+    return mean(np.divide(found[method].seconds, found[other].seconds))
 
 
 def product(found, measure, method, estimator="initial sequence"):
     """Return a product of the table: tau x g, or tau x s in units of the s of HMC."""
     row, factor = measure.split(" x ")
-    scale = found[method]["g"] if factor == "g" else ratio(found, "s", method, "HMC")
-    return found[method][row, estimator] * scale
+    scale = found[method].g if factor == "g" else ratio(found, "s", method, "HMC")
+    return found[method].tau[row, estimator] * scale
 
 
 def advantage(found, better, worse, measure):
     """Return log(worse / better) of a product."""
     row, factor = measure.split(" x ")
-    worse_tau, better_tau = (found[method][row, "initial sequence"] for method in (worse, better))
+    worse_tau, better_tau = (found[method].tau[row, "initial sequence"]
+                             for method in (worse, better))
     return log(worse_tau) - log(better_tau) + log(ratio(found, factor, worse, better))
 
 
@@ -148,8 +160,9 @@ def distance(p, q, row):
 
     A standard error goes with the root of tau, so that half the relative error of tau is its own.
     """
-    (a, a_se), (b, b_se) = p[row, "mean"], q[row, "mean"]
-    relative = max(x.se / x.value for x in (p[row, "initial sequence"], q[row, "initial sequence"]))
+    (a, a_se), (b, b_se) = p.mean[row], q.mean[row]
+    relative = max(tau.se / tau.value for tau in (found.tau[row, "initial sequence"]
+                                                  for found in (p, q)))
     z = abs(a - b) / np.hypot(a_se, b_se)
     return Measured(z, z * relative / 2)
 
@@ -165,25 +178,25 @@ def claims_about(name, known):
     found += [rate_claim(name, method) for method in ALL]
     found += [tau_claim(name, method, row) for method in ALL for row in ROWS]
     found += [Claim(f"{name}, {method}: (s / g) / (s / g of HMC)", "close to 1",
-                    lambda r, m=method: (ratio(r[name], "s", m, "HMC")
-                                         / ratio(r[name], "g", m, "HMC")), *proportional(),
+                    lambda r, m=method: (ratio(r.problems[name], "s", m, "HMC")
+                                         / ratio(r.problems[name], "g", m, "HMC")), *proportional(),
                     "machine (ratios only): Section 3.3, s is close to proportional to g; accepted"
                     " is the range of the paper's own values over its four problems, with rounding",
                     "printed sentence", budgets=("paper",), printed=1.0) for method in METHODS[1:]]
     found += [Claim(f"{name}: s, HMC / {method}", "order",
-                    lambda r, m=method: ratio(r[name], "s", "HMC", m), 1.0, np.inf,
+                    lambda r, m=method: ratio(r.problems[name], "s", "HMC", m), 1.0, np.inf,
                     "machine (ratios only): the CPU times are substantially lower than those of"
                     " HMC", "order", budgets=("paper",)) for method in METHODS[1:]]
     found += [Claim(printed.sentence(name, *words), "order", lambda r, words=words: smallest(
-                        advantage(r[name], *words[:2], measure) for measure in words[2]),
+                        advantage(r.problems[name], *words[:2], measure) for measure in words[2]),
                     0.0, np.inf, f"{where}; by initial sequences.  Least: in standard errors",
                     "order", budgets=("paper",), theirs=error_of(where), undecided="the error is"
                     " that of the paper's own two numbers, which none of our chains makes smaller"
                     * bool(error_of(where)))
               for about, *words, where in printed.SENTENCES if about == name]
     found += [Claim(f"{name}: mean {what} of two methods, largest difference / s.e.", "theory",
-                    lambda r, row=row: max(distance(r[name][a], r[name][b], row)
-                                           for k, a in enumerate(ALL) for b in ALL[:k]), 0.0, 4.0,
+                    lambda r, row=row: max(distance(p, q, row) for p, q in combinations(
+                        [r.problems[name][method] for method in ALL], 2)), 0.0, 4.0,
                     "all methods sample the same posterior: 4 standard errors", "ours")
               for row, what in ROWS.items()]
     # shorter chains than the paper's cannot see these differences
@@ -201,8 +214,8 @@ def rows_at_once(table, names):
 def rate_claim(name, method):
     """Make the claim that a printed acceptance rate is ours."""
     theirs = number(name, "AP", column(method))
-    return Claim(f"{name}, {method}: AP", f"{theirs:.2f}", lambda r: r[name][method]["AP"],
-                 theirs - 0.005, theirs + 0.005,
+    return Claim(f"{name}, {method}: AP", f"{theirs:.2f}",
+                 lambda r: r.problems[name][method].AP, theirs - 0.005, theirs + 0.005,
                  "rounding; theirs is the error of 50000 acceptances, at most", "printed number",
                  theirs=SE_AP, cell=f"{name}, {column(method)}: AP", printed=theirs)
 
@@ -212,7 +225,7 @@ def tau_claim(name, method, row, estimator="initial sequence"):
     theirs, half = (f(name, row, column(method)) for f in (number, half_unit))
     return Claim(
         f"{name}, {method}: log({row} / {theirs:g}), {estimator}", f"{theirs:g}",
-        lambda r: log(r[name][method][row, estimator] / theirs),
+        lambda r: log(r.problems[name][method].tau[row, estimator] / theirs),
         np.log1p(-half / theirs), np.log1p(half / theirs),
         "rounding; theirs is the error of the log of a chi-squared number of 35 degrees of freedom,"
         " for 36 batches", "printed number", theirs=printed.SE_LOG_TAU, undecided="the error is"
@@ -251,16 +264,16 @@ def laid_out(name, found):
     def per_s(row):  # as printed, over the s of HMC
         return lambda m: f"{number(name, row, m) / number(name, 's', 'HMC'):.3g}"
 
-    def own(key, factor=None):
-        return lambda m: brief(found[m][key] * (found[m][factor] if factor else 1.0))
+    def own(tau, factor=None):
+        return lambda m: brief(found[m].tau[tau] * (getattr(found[m], factor) if factor else 1.0))
 
     rows = [("L", cells["L"].get, lambda m: f"{step(name, column(m))[1]}"),
-            ("g", cells["g"].get, own("g")),
+            ("g", cells["g"].get, lambda m: brief(found[m].g)),
             ("s, ms", lambda m: f"{1e3 * number(name, 's', m):g}",
-             lambda m: brief(found[m]["s"] * 1e3)),
+             lambda m: brief(found[m].s * 1e3)),
             ("s / s of HMC", per_s("s"),
              lambda m: "1" if m == "HMC" else brief(ratio(found, "s", m, "HMC"))),
-            ("AP", cells["AP"].get, own("AP"))]
+            ("AP", cells["AP"].get, lambda m: brief(found[m].AP))]
     for row in ROWS:
         batch, sequence = ((row, estimator) for estimator in ESTIMATORS)
         rows += [(f"{row}, batch means", cells[row].get, own(batch)),
@@ -277,7 +290,7 @@ def laid_out(name, found):
 
 
 def dot_plot(problems, others=()):
-    """Draw the four products of all methods; problems and others: {name: {method: estimates}}."""
+    """Draw the four products of all methods; problems and others: {name: {method: Estimates}}."""
     fig, axes = panels(2, 2, 2.8 + 0.5 * sum(map(len, problems.values())), sharey=True)
     for ax, measure in zip(axes.T.flat, MEASURES, strict=True):
         labels, circles, y = [], [], 0.0

@@ -140,8 +140,7 @@ def paper(author):
         file |= {
             "name": str(path.relative_to(ROOT / "algorithms")),
             "header": page_layout.header(path), "rows": [
-                (file["first"] + k, [html(part) for part in page_layout.parts(row.paper)],
-                 row)
+                (file["first"] + k, list(map(html, page_layout.split_cell(row.paper))), row)
                 for k, row in enumerate(rows[path])],
             "twin": str(twin.relative_to(ROOT / "algorithms")) if twin.exists() else "",
             "operations": page_layout.header(twin) if twin.exists() else "",
@@ -239,11 +238,6 @@ def departure(found, author):
             "ours": html(found.ours), "why": html(found.why),
             "test": (path, name) if not page_layout.label(found) else None,
             "replay": page_layout.replay(author, found)}
-
-
-def internal(text):
-    """List the targets of a page's links, and its anchors."""
-    return (re.findall(r'\b(?:href|src)="?([^" >]+)', text), re.findall(r'\bid="([^"]+)"', text))
 
 
 if __name__ == "__main__":

@@ -38,33 +38,33 @@ MINUTE = 60.0  # s
 
 def draw(names):
     """Draw these exercises, or all, and bring drawn.json up to date."""
-    every = [each for author in PAPERS for each in exercises(author)]
-    if unknown := set(names) - {each.anchor for each in every}:
+    every = [exercise for author in PAPERS for exercise in exercises(author)]
+    if unknown := set(names) - {exercise.anchor for exercise in every}:
         raise SystemExit(f"{min(unknown)} is no exercise: say paquet-1 to wang-12, or nothing")
-    found = json.loads(DRAWN.read_text()) if DRAWN.exists() else {}
+    drawn = json.loads(DRAWN.read_text()) if DRAWN.exists() else {}
     DRAWN.parent.mkdir(exist_ok=True)
     right = {}  # (script, whether of mirrors): how it is without a bug
     with tempfile.TemporaryDirectory() as folder:
         copies = {}
-        for each in (each for each in every if not names or each.anchor in names):
-            of_mirrors = has_twin(each.path)
+        for exercise in (exercise for exercise in every if not names or exercise.anchor in names):
+            of_mirrors = has_twin(exercise.path)
             if of_mirrors not in copies:
                 copies[of_mirrors] = copy_project(Path(folder) / str(of_mirrors), of_mirrors)
-            key = each.script, of_mirrors
-            as_it_is = f"{each.script}{'_mirror' * of_mirrors}.png"
+            key = exercise.script, of_mirrors
+            as_it_is = f"{exercise.script}{'_mirror' * of_mirrors}.png"
             if key not in right:
-                right[key] = without_a_bug(copies[of_mirrors], each.script)
+                right[key] = without_a_bug(copies[of_mirrors], exercise.script)
                 (DRAWN.parent / as_it_is).write_bytes(shrink(right[key]["picture"]))
-            with_it = with_a_bug(copies[of_mirrors], each, right[key])
+            with_it = with_a_bug(copies[of_mirrors], exercise, right[key])
             picture = with_it.pop("picture")
-            path = DRAWN.parent / f"{each.anchor}.png"
+            path = DRAWN.parent / f"{exercise.anchor}.png"
             path.write_bytes(shrink(picture)) if picture else path.unlink(missing_ok=True)
-            found[each.anchor] = {"script": each.script, "as_it_is": as_it_is,
-                                  "patch": digest(each.name), "steady": right[key]["steady"],
+            drawn[exercise.anchor] = {"script": exercise.script, "as_it_is": as_it_is,
+                                  "patch": digest(exercise.name), "steady": right[key]["steady"],
                                   **with_it}
-            DRAWN.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+            DRAWN.write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n")
             same = picture == right[key]["picture"]
-            print(f"{each.anchor}: {consequence(found[each.anchor], same)}", flush=True)
+            print(f"{exercise.anchor}: {consequence(drawn[exercise.anchor], same)}", flush=True)
 
 
 # The copy

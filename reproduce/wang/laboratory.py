@@ -203,12 +203,12 @@ def ground(name, kind=None):
 
 def sentences(number):
     """Say what the numbers show."""
-    def of(row, sampler, star, r, s, target="one"):
+    def value(row, sampler, star, r, s, target="one"):
         return number(row, sampler, target=target, star=star, r=r, s=s)
 
-    saved, evaluated = of(SAVED, CHAIN, GOOD, 12, 1), of(EVALUATED, SLICE, GOOD, 12, 1)
-    gains = [show(of(ESS, CHAIN, kind, 1, 1) / of(ESS, SLICE, kind, 1, 1)) for kind in STARS]
-    both = show(of(ESS_BOTH, CHAIN, GOOD, 1, 1) / of(ESS_BOTH, SLICE, GOOD, 1, 1))
+    saved, evaluated = value(SAVED, CHAIN, GOOD, 12, 1), value(EVALUATED, SLICE, GOOD, 12, 1)
+    gains = [show(value(ESS, CHAIN, kind, 1, 1) / value(ESS, SLICE, kind, 1, 1)) for kind in STARS]
+    both = show(value(ESS_BOTH, CHAIN, GOOD, 1, 1) / value(ESS_BOTH, SLICE, GOOD, 1, 1))
     return [
         f"With r = 12 and s = 1 the {MOVES} moves of the mark need π at as many states, and find"
         f" {saved} of these energies in the cache; {MOVES} sweeps of slice sampling evaluate π"

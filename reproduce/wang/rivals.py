@@ -272,12 +272,12 @@ def log_per_draw(chains, costs):
 
     The standard error is that of the jackknife over chains, whose worst quantity may change.
     """
-    def of(which):
+    def log_cost(which):
         return np.log(sum(price(c["counts"], costs) * c["kept"] for c in which) / draws(which))
 
     k = len(chains)
-    left_out = [of(chains[:j] + chains[j + 1 :]) for j in range(k)] if k > 1 else [np.nan]
-    return Measured(float(of(chains)), float(np.sqrt((k - 1) * np.var(left_out))))
+    left_out = [log_cost(chains[:j] + chains[j + 1 :]) for j in range(k)] if k > 1 else [np.nan]
+    return Measured(float(log_cost(chains)), float(np.sqrt((k - 1) * np.var(left_out))))
 
 
 def r_hat(chains):

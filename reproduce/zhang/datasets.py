@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import expit
 
 from models import validate
-from reproduce.harness.files import DataError, Missing, find
+from reproduce.harness.files import DataError, Missing, find, or_exit
 
 PROGRAMS = ("https://raw.githubusercontent.com/emilemathieu/RiemannHamiltonianMonteCarlo/"
             "2aaa4f93dbfcce03fa247349ffe22a2ef27f3d18/code/authors_code/")
@@ -200,6 +200,23 @@ def load(name):
         raise ValueError(f"name must be one of {[*known, *simulated]} (or of another size, distance"
                          f" or seed), not {name!r}")
     return known[name](fallback=False)
+
+
+class Cases(NamedTuple):
+    """The data sets of several problems."""
+
+    name: str
+    names: dict  # problem -> name of its data set
+    note: str = ""
+
+
+def three_problems(folder):
+    """Return the Cases of German credit, the volatilities and a simulated Cox process, or exit."""
+    found = {"credit": or_exit(german_credit, folder), "volatility": or_exit(volatility, folder),
+             "Cox": simulated_cox(32)}
+    return Cases("; ".join(data.name for data in found.values()),
+                 {name: data.name for name, data in found.items()},
+                 "; ".join(data.note for data in found.values() if data.note))
 
 
 def content_of(name, folder, fallback):

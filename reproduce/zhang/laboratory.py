@@ -166,8 +166,7 @@ def setting(v, factor):
         RATIO: [-np.sum(path_summary(sampler, v, factor)[3]) for sampler in SAMPLERS],
         REACH: [np.ptp(q[:, -1]), alone, np.ptp(path.phi)],
         BORROWED: [np.nan, 0.0, np.abs(block).max()],
-        RATE: [each[0] for each in chains], ESS: [each[1] for each in chains],
-        SQUARE: [each[2] for each in chains]}
+        **dict(zip((RATE, ESS, SQUARE), map(list, zip(*chains, strict=True)), strict=True))}
     return Setting(series, numbers, FRAMES + 1)
 
 
@@ -178,25 +177,26 @@ def grounds():
 
 def sentences(number):
     """Say what the numbers show."""
-    def of(row, sampler, factor, v=0.0):
+    def value(row, sampler, factor, v=0.0):
         return number(row, sampler, v=v, factor=factor)
 
-    best = {sampler: max((of(ESS, sampler, factor), factor) for factor in FACTORS
-                         if abs(of(SQUARE, sampler, factor) - 1) < RIGHT) for sampler in SAMPLERS}
+    best = {sampler: max((value(ESS, sampler, factor), factor) for factor in FACTORS
+                         if abs(value(SQUARE, sampler, factor) - 1) < RIGHT)
+            for sampler in SAMPLERS}
     return [
         "In SSHMC's first trajectory from v = 0, with steps times 1, the block of v borrows"
-        f" up to {show(of(BORROWED, SSHMC, 1.0))} nats from the block of x and gives them back; v"
-        f" ranges over {show(of(REACH, SSHMC, 1.0))}. Within Gibbs nothing can be lent, and v"
-        f" ranges over {show(of(REACH, GIBBS, 1.0))} in the trajectory of its block.",
+        f" up to {show(value(BORROWED, SSHMC, 1.0))} nats from the block of x and gives them back;"
+        f" v ranges over {show(value(REACH, SSHMC, 1.0))}. Within Gibbs nothing can be lent, and v"
+        f" ranges over {show(value(REACH, GIBBS, 1.0))} in the trajectory of its block.",
         f"Where the chain's mean of v² is within {100 * RIGHT:.0f} % of the exact one, the most"
         " effective draws of v for 1000 gradients are " + ", ".join(
-            f"{show(value)} by {sampler} (steps times {factor:g})"
-            for sampler, (value, factor) in best.items())
+            f"{show(largest)} by {sampler} (steps times {factor:g})"
+            for sampler, (largest, factor) in best.items())
         + ". Elsewhere that number misleads: with steps four times as long RMHMC within Gibbs"
-        f" accepts {show(of(RATE, GIBBS, 4.0))} and reports {show(of(ESS, GIBBS, 4.0))}, while its"
-        f" mean of v² is {show(of(SQUARE, GIBBS, 4.0))} times the exact one. HMC's leapfrog is then"
-        f" stable only below v = {show(2 * np.log(2 / (4 * HMC_EPS)))}, and its mean of v² is"
-        f" {show(of(SQUARE, HMC, 4.0))} times the exact one."]
+        f" accepts {show(value(RATE, GIBBS, 4.0))} and reports {show(value(ESS, GIBBS, 4.0))},"
+        f" while its mean of v² is {show(value(SQUARE, GIBBS, 4.0))} times the exact one. HMC's"
+        f" leapfrog is then stable only below v = {show(2 * np.log(2 / (4 * HMC_EPS)))}, and its"
+        f" mean of v² is {show(value(SQUARE, HMC, 4.0))} times the exact one."]
 
 
 def preset(label, v=0.0, factor=1.0):

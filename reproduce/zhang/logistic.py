@@ -224,8 +224,9 @@ def per_unit(a, b, measure, unit):
 
 def scanned_gain(r, other):
     """Scan log(min ESS per second, SSHMC / another), at the least and the most ESS/s of both."""
-    def ends(found):
+    def slowest_and_fastest(found):
         order = sorted(found, key=lambda key: found[key].least.value / np.mean(found[key].seconds))
         return {key: found[key] for key in dict.fromkeys((order[0], order[-1]))}
 
-    return pairs(r, SSHMC, other, lambda x, y: per_unit(x, y, "least", "seconds"), ends)
+    return pairs(r, SSHMC, other, lambda x, y: per_unit(x, y, "least", "seconds"),
+                 slowest_and_fastest)

@@ -115,11 +115,6 @@ def half_unit(table, method, column):
     return 0.5 * 10.0 ** (int(power or 0) - len(mantissa.partition(".")[2]))
 
 
-def seconds(table, method):
-    """Return the printed running time in seconds."""
-    return number(table, method, "time") * {"s": 1, "h": 3600}[TABLES[table].unit]
-
-
 def quote(key):
     """Return a sentence, and where it stands, for the `paper` of a claim."""
     section, words = SENTENCES[key]

@@ -8,12 +8,7 @@ from models.interface import U
 from reproduce.harness.recording import Picture, Replay, Run, contours
 from reproduce.zhang.printed_formulas import PRINTED, as_printed
 
-# the paper's lines, which the tests of the departures put in place of ours as well
-LINE_1 = {"L1": """
-    r_theta = momentum_theta(rng.standard_normal(theta.size), precompute_phi(phi, model), model)
-    r_theta = velocity_theta(r_theta, precompute_phi(phi, model), model)
-    r_phi = momentum_phi(rng.standard_normal(phi.size), precompute_theta(theta, model), model)
-    r_phi = velocity_phi(r_phi, precompute_theta(theta, model), model)"""}
+# the paper's line, which a test of the departures puts in place of ours as well
 THIRD_LEAPFROG = {"L5": """
     H_1 = H1(model, precompute_phi(phi_l, model), r_phi_l)
     theta_l, r_theta_l = leapfrog(theta_l, r_theta_l, H_1, eps / 2)"""}
