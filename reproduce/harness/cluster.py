@@ -60,7 +60,8 @@ def run_tasks(tasks, scheduler, home, code):
         waiting = as_completed(loop=client.loop)
 
         def begin(keys):
-            futures = client.map(by_name(call_in_process.__name__), *zip(*map(tasks.get, keys), strict=True),
+            futures = client.map(by_name(call_in_process.__name__),
+                                 *zip(*map(tasks.get, keys), strict=True),
                                  pure=False, retries=RETRIES)
             running.update(zip(futures, keys, strict=True))
             waiting.update(futures)
