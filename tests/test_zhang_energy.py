@@ -199,4 +199,11 @@ def test_the_table_and_the_figure():
         assert [line.get_ydata()[1] for line in ax.get_lines()] == [moves[name] for name in names]
     points = [line.get_ydata()[0] for line in fig.axes[2].get_lines()]
     assert points == pytest.approx([800, 150, 900, 2.5], rel=1e-12)  # a with, without; b
+    right = fig.axes[2]
+    named = dict(zip(right.get_xticks(), (t.get_text() for t in right.get_xticklabels()),
+                     strict=True))
+    assert [named[line.get_xdata()[0]] for line in right.get_lines()] == [
+        r"$a$, in $\phi$"] * 2 + [r"$b$, in $\theta$"] * 2
+    assert [(line.get_markerfacecolor(), line.get_label().split()[0])
+            for line in right.get_lines()] == [("k", "with"), ("white", "without")] * 2
     plt.close(fig)
