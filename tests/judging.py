@@ -10,26 +10,31 @@ def verdicts(script, result, budget="paper"):
     return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, budget)}
 
 
-def read_table(text, start=""):
-    """Return the rows of the table below the head that begins with `start`: {head: cell} each.
+def read_tables(text):
+    """Return the tables of a report, for each its rows, for each {head: cell}.
 
     The rule below the heads says where columns are; of two columns of one name the second one's
     is the name twice.
     """
-    lines, found = text.splitlines(), []
-    (rule,) = [k for k, line in enumerate(lines) if k and line and not line.strip("- ")
-               and lines[k - 1].strip().startswith(start)][:1]
-    places = [match.span() for match in re.finditer("-+", lines[rule])]
-    heads = []
-    for low, high in places:
-        head = lines[rule - 1][low:high].strip()
-        heads.append(f"{head} {head}" if head in heads else head)
-    for line in lines[rule + 1:]:
-        if not line:
-            break
-        found.append({head: line[low:high].strip()
-                      for head, (low, high) in zip(heads, places, strict=True)})
-    return found
+    lines, tables = text.splitlines(), []
+    for k, rule in enumerate(lines):
+        if not k or not rule or rule.strip("- "):
+            continue
+        heads, rows = {}, []
+        for match in re.finditer("-+", rule):
+            head = lines[k - 1][slice(*match.span())].strip()
+            heads[f"{head} {head}" if head in heads else head] = slice(*match.span())
+        for line in lines[k + 1:]:
+            if not line:
+                break
+            rows.append({head: line[place].strip() for head, place in heads.items()})
+        tables.append(rows)
+    return tables
+
+
+def read_table(text, start=""):
+    """Return the rows of the first table of which the first head begins with `start`."""
+    return next(rows for rows in read_tables(text) if next(iter(rows[0])).startswith(start))
 
 
 def replaced(result, place, value):
