@@ -251,8 +251,9 @@ zhang_table1 0 3: runs of 5000=HMC; acceptance=0.7500 (0.0010); time=40 us; min 
 zhang_table2 0 3: runs of 5000=HMC; acceptance=0.8000 (0.0010); min ESS w=2000 (20); median=3500
     (35); max=4500 (45); ESS v=1500 (15); worst=500.0 (5.0); time=0.10 ms; min ESS/s=3e+03;
     gradients=10
-zhang_table3 0 1: runs of 20000=RMHMC(Gibbs); acceptance=paper; time=183 s; x min=12.1e2; x
-    med=18.4e2; x max=33.5e2; beta=385; sigma=163; phi=411; least/s=0.89
+zhang_table3 0 5: runs of 20000=SSHMC; acceptance=0.7800 (0.0010); time=883.4 s; x min=7840 (78);
+    x med=9890 (99); x max=12070 (121); beta=4434 (44); sigma=1706 (17); phi=1390 (14);
+    squares, least=1390 (14); least/s=1.573 (0.016)
 zhang_table4 0 2: row=SSHMC, unit; acceptance=0.80; time=10.0 ms; min x=780.0 (7.8); med x=3000
     (30); max x=3900 (39); sigma^2=2101 (21); beta=270.0 (2.7); squares=54.6 (5.5); mean log
     sigma^2=0.000 (0.010); draws=5000; diverged=0

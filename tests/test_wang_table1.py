@@ -153,6 +153,7 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     assert text.count("\n") > len(ROWS) + len(table1.OTHER_ROWS) * len(table1.OTHERS)
     for row, found in zip(read_table(text, "#"), result.rows.values(), strict=True):
         first, *rest = found.widths
+        assert row["noise mode"] == f"{sum(found.second):.0f} of 1"
         assert rest == []  # of one data set, the root of the mean square is the width itself
         assert [row["sd sigma"], row["eta"]] == [f"{first[0]:.2f}", f"{first[1]:.2f}"]
         assert row["lengths lengths"] == f"{min(first[2:]):.2f}-{max(first[2:]):.2f}"
