@@ -1,6 +1,7 @@
 """What a script's claims say of a result that a test has made up, and such results changed."""
 
 import copy
+import re
 
 from reproduce.harness.claims import judge
 
@@ -15,6 +16,33 @@ def differing(script, result, change):
     result = copy.deepcopy(result)
     change(result)
     return {what for what, verdict in verdicts(script, result).items() if "differs" in verdict}
+
+
+def read_tables(text):
+    """Return the tables of a report, for each its rows, for each {head: cell}.
+
+    The rule below the heads says where columns are; of two columns of one name the second one's
+    is the name twice.
+    """
+    lines, tables = text.splitlines(), []
+    for k, rule in enumerate(lines):
+        if not k or not rule or rule.strip("- "):
+            continue
+        heads, rows = {}, []
+        for match in re.finditer("-+", rule):
+            head = lines[k - 1][slice(*match.span())].strip()
+            heads[f"{head} {head}" if head in heads else head] = slice(*match.span())
+        for line in lines[k + 1:]:
+            if not line:
+                break
+            rows.append({head: line[place].strip() for head, place in heads.items()})
+        tables.append(rows)
+    return tables
+
+
+def read_table(text, start=""):
+    """Return the rows of the first table of which the first head begins with `start`."""
+    return next(rows for rows in read_tables(text) if next(iter(rows[0])).startswith(start))
 
 
 def replaced(result, place, value):

@@ -167,6 +167,8 @@ def test_the_error_is_that_of_the_chain():
     along, beside = chain(4000, 0.9, rng), log_ratio(rng.standard_normal(4000))
     found, worth = bridge_sampling(along, beside), initial_sequence(along).tau
     assert 5 < found.tau < 30 and 5 < worth < 30  # of x itself (1 + .9) / (1 - .9) = 19
+    _, _, V, *_ = iterate_bridge(along, beside, worth, 1e-10, 10_000)
+    assert found.tau == initial_sequence(V).tau != worth
     same = bridge_sampling(along, beside, tau=worth)
     assert (same.log_Z, same.from_proposal) == (found.log_Z, found.from_proposal)
     assert found.from_target == pytest.approx(same.from_target * found.tau / worth, rel=1e-12)

@@ -6,14 +6,17 @@ import http.server
 import io
 import threading
 from importlib import import_module
+from types import SimpleNamespace
 
 import numpy as np
 import pooch
 import pytest
 from scipy.special import ndtr
 
+from judging import read_table
+from reproduce import data
 from reproduce.harness import files
-from reproduce.harness.files import DataError, or_exit
+from reproduce.harness.files import Data, DataError, or_exit
 from reproduce.harness.run import Settings
 from reproduce.shahbaba import datasets, simulated_classes
 from reproduce.shahbaba.printed import PROBLEMS
@@ -379,3 +382,16 @@ def test_the_simulated_classes_have_the_shape_of_ctg_and_belong_to_the_cases():
 def test_a_name_that_is_none_is_refused(name):
     with pytest.raises(ValueError, match="name must be one of"):
         datasets.load(name)
+
+
+def test_the_command_says_of_each_data_set_whose_it_is_and_its_size(monkeypatch, capsys):
+    def nowhere(folder):
+        raise DataError("nowhere")
+
+    monkeypatch.setattr(data, "SETS", {"shahbaba": [
+        lambda folder: Data("some cases", np.zeros((7, 3)), np.zeros(7)), nowhere]})
+    assert data.main(SimpleNamespace(data=None)) == 2
+    here, missing = read_table(capsys.readouterr().out, "paper")
+    assert (here["data set"], here["size"]) == ("some cases", "7 x 3")
+    assert missing["data set"] == "nowhere" and list(missing.values())[-1] == "missing"
+    assert here["paper"] == missing["paper"] and "Shahbaba" in here["paper"]

@@ -6,8 +6,9 @@ from importlib import import_module
 
 import pytest
 
+from judging import read_tables
 from reproduce.harness.fingerprint import ROOT
-from reproduce.harness.papers import PAPERS, scripts
+from reproduce.harness.papers import PAPERS, module, script, scripts
 from reproduce.harness.tables import (
     BLOCK,
     NUMBERS,
@@ -232,3 +233,89 @@ def test_a_stale_block_is_noticed(author):
         inside = block.start() + len(block[0].splitlines()[0])
         stale = page[:inside] + page[inside:].replace("a", "A", 1)
         assert stale != page and fill_blocks(stale, blocks) == page
+
+
+# The tables of the scripts: a row of what each one's own test has made up, by the heads.
+# "script table row: head=cell; head=cell", numbers from 0; empty cells are left out
+CELLS = """
+zhang_fig1 0 0: method=HMC; time=50; range of v=0.5000 (0.0041); turns of v=12; of U=20.00 (0.16);
+    of K=20.00 (0.16); of H=0.2
+zhang_fig2 0 0: 10 runs of 20000=HMC; atanh phi: mean, sd=2.37256 (0.00010), 0.1500 (0.0015); log
+    sigma: mean, sd=-1.84712 (0.00010), 0.1000 (0.0010); log beta: mean, sd=-0.38578 (0.00010),
+    0.09000 (0.00090); arrival=148.4 (1.5); early distance=0.3679 (0.0037); outside the bins=0 1 2
+zhang_fig3 0 0: run=RMHMC(Gibbs), 32 x 32; draws=600; chains=10; mean log sigma^2=0.500 (0.010);
+    sd=0.500 (0.010); mean log beta=-1.000 (0.020); sd sd=1.000 (0.020); ESS sigma^2=2000 (20);
+    ESS beta=90.00 (0.90); acceptance=0.80
+zhang_table1 0 3: runs of 5000=HMC; acceptance=0.7500 (0.0010); time=40 us; min ESS x=150.0 (1.5);
+    ESS v=20.00 (0.20); ESS v, long=3.000 (0.030); MSE E[v]=1.500 (0.015); MSE E[v^2]=9.000
+    (0.090); MSE Var(v)=5.000 (0.050)
+zhang_table2 0 3: runs of 5000=HMC; acceptance=0.8000 (0.0010); min ESS w=2000 (20); median=3500
+    (35); max=4500 (45); ESS v=1500 (15); worst=500.0 (5.0); time=0.10 ms; min ESS/s=3e+03;
+    gradients=10
+zhang_table3 0 5: runs of 20000=SSHMC; acceptance=0.7800 (0.0010); time=883.4 s; x min=7840 (78);
+    x med=9890 (99); x max=12070 (121); beta=4434 (44); sigma=1706 (17); phi=1390 (14);
+    squares, least=1390 (14); least/s=1.573 (0.016)
+zhang_table4 0 2: row=SSHMC, unit; acceptance=0.80; time=10.0 ms; min x=780.0 (7.8); med x=3000
+    (30); max x=3900 (39); sigma^2=2101 (21); beta=270.0 (2.7); squares=54.6 (5.5); mean log
+    sigma^2=0.000 (0.010); draws=5000; diverged=0
+zhang_errata 0 0: =Z1; number=mean of v; of the paper=0.0000 (0.0030); of ours=0.0000 (0.0030)
+zhang_errata 1 4: table=Table 1; method=SSHMC; ratio=min/s; printed=103.57; of its factors=103.6
+meet 0 4: method=mapping; digits: per 1000 n^3/3=607 (30) *; per CPU second=12.18 (0.61) *;
+    logistic: per 1000 passes=607 (30); per CPU second per CPU second=12.18 (0.61)
+meet 1 0: problem=digits; method=SSHMC; setting=0.5, 1; values=900; squares=800; work=135.3 (6.8);
+    gradients=49.8 (2.5); densities=49.8 (2.5); factorisations=-; second=2.72 (0.14); set-up=50;
+    pilots=160; |z|=0; means=agrees
+shahbaba_multinomial 0 1: data=StatLog; method=normal; f=0.2; M=2; left=0.50; eps=0.25; L=11;
+    g=20; rate=0.80; tau=5.56; squares=6.25; tau x g=403 (20); HMC / own=1.000 (0.071); random /
+    own=1.100 (0.071)
+shahbaba_multinomial 1 0: data=StatLog; method=HMC; 0.4=0.99; 0.45=0.91; 0.5=0.83; 0.55=0.75;
+    0.6=0.67; 0.65=0.59; 0.7=0.50; 0.75=0.42; 0.8=0.34; 0.85=0.26; 0.9=0.18; 0.95=0.10; taken=0.6;
+    gradients=20000
+shahbaba_rivals 0 0: data=Simulated; method=HMC; eps, L=0.5, 1; rate=0.80; gradients=20; values=9;
+    squares=8; worst=2.48 (0.12); per second=7.39 (0.37); set-up=50; pilots=160
+wang_m 0 0: row=1; method=SOD; columns=random; m=9; m / n=0.03; accepted=0.400; evaluations a
+    draw=40.3; its log=3.697 (0.020); luck=0.10
+wang_m 1 0: row=2; m / n=0.50; accepted=0.100 (0.010)
+wang_m 2 0: row=2; approximation=Nystrom, 95%; times as long=2.00 (0.10)
+wang_prediction 0 0: data=1: short, isotropic, n = 300; sets=4; density=-0.73 (0.62); less at the
+    ML=0.01949 (0.00053); in 50%=0.496 0.456 0.496; in 95%=0.946 0.906 0.946; error=0.300 0.300
+    0.300; draws=90; at an edge=0
+wang_steps 0 0: row=1; slice=w = 0.05, limit 3; paper=2.90; time=2.900 (0.087); window=2.9;
+    evaluations=9; SOD time=4.35 (0.13); window window=4.35; evaluations evaluations=3.6; an
+    update=1.00; gain=1.67; paper paper=2.22
+zhang_nuts 0 1: model=funnel; sampler=NUTS, centred; draws=5000; gradients=20; rate=0.80; div.=0;
+    ESS=2500; worst=600; per 1000 gradients=6; per CPU s=6000 (600)
+zhang_nuts 1 0: model=funnel; =v; mean=0.000 (0.020); standard deviation=1.000 (0.030)
+zhang_rivals 0 1: problem=credit; method=SSHMC; draws=5000; work=20; before=123; rate=0.80;
+    div.=0; ESS=2500; worst=600; per 1000 units=6; per CPU s=60 (10)
+zhang_rivals 1 0: problem=credit; method=SSHMC; setting=eps_theta 0.2, eps_phi 0.8, L 6, n_theta
+    2, jitter 0.6
+zhang_rivals 2 0: problem=credit; method=Polya-Gamma Gibbs; =log v; mean=0.0000; reference=0.0000;
+    z=+0.0
+paquet_fig2 0 0: =(a*); method=AISq-RMHMC; B=12; runs=3; log Z=-100.00; s.e.=0.03; eff.=3.0;
+    mean=-100.10; s.d.=0.40; accept=0.800; |dH|=0.100; div.=0; CPU s=1.0
+shahbaba_errata 0 0: problem=Simulated; measure=tau x g; HMC / normal=2.72 z = 10.00 *; HMC /
+    data=2.72 z = 10.00 *; normal / data=0.37 z = -10.00 **
+shahbaba_fig4 0 0: slope=2; data sets=400; information in R_0=0.50 (0.42 to 0.58); curvature of
+    U_1=0.20 (0.20 to 0.20); dU_1 along=0.50 (0.50 to 0.50); dU_1 across=0.20 (0.20 to 0.20);
+    left, beta_1=0.10 (0.10 to 0.10)
+shahbaba_fig1 0 0: method=HMC; step=0.15; lag-1 autocorrelation=-0.5000 (0.0010); tau=0.5000
+    (0.0050); mean jump=2.000 (0.010); acceptance=0.9700 (0.0010); CPU us / state=10.00 (0.10)
+wang_fig1 0 0: pi*=SOD; accepted=0.3000 (0.0041); pi known=0.6075 (0.0048); pi evaluated=0.4; pi*
+    evaluated=7
+wang_fig2 0 0: =variable, w = 1, limit 10: SOD; tau=9.413 (0.093); paper=9.32; lag 1=0.80; lag
+    2=0.64; lag 3=0.51
+wang_fig2 1 0: =variable, w = 1, limit 10; log tau=1.719 (0.014); early lags=0.31405 (0.00047)
+"""
+
+
+@pytest.mark.parametrize("line", CELLS.strip().replace("\n    ", " ").splitlines(),
+                         ids=lambda line: line.split(":")[0])
+def test_each_cell_of_a_report_stands_below_its_head(line):
+    place, _, text = line.partition(": ")
+    name, table, number = place.split()
+    wanted = dict(cell.split("=", 1) for cell in text.split("; "))
+    report = import_module(module(script(name))).table(import_module(f"test_{name}").made_up())
+    row = read_tables(report)[int(table)][int(number)]
+    assert {" ".join(head.split()): " ".join(cell.split())
+            for head, cell in row.items() if cell} == wanted

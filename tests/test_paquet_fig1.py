@@ -10,7 +10,7 @@ import pytest
 from algorithms.generalised_leapfrog import Transition, generalised_leapfrog, metric_factor
 from algorithms.hmc import hmc_step, state_at
 from conftest import Given
-from judging import verdicts
+from judging import read_table, verdicts
 from models.interface import U, grad_U, metric
 from reproduce import paquet_fig1 as script
 from reproduce.harness.claims import Measured
@@ -259,6 +259,12 @@ def test_one_quantity_moves_one_claim(move, wanted, found):
 def test_the_table_shows_what_was_measured():
     result = made_up()._replace(paths={"HMC": script.Path([], [5.0, 4.5]),
                                        "RMHMC": script.Path([], [5.0, 5.25])})
+    key = "HMC", *next(case for case in script.CASES if tuple(case) == (1, 10)), "local"
+    other = result._replace(moves=result.moves | {key: result.moves[key]._replace(eps=0.125)})
+    row = next(row for row in read_table(script.table(other), "spread")
+               if (row["spread"], row["l_max"]) == ("1", "10"))
+    assert (row["eps HMC"], row["eps RMHMC"]) == ("0.125", "0.2")
+    assert row["local"].startswith("1.5") and row["Euclidean"].startswith("2.0")
     line = [line.split() for line in script.table(result).splitlines()
             if line.split()[:2] == ["1", "10"]]
     # ratios, then eps and acceptance of both, then percentages, then metrics a step of 2 x 10

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import read_tables, verdicts
 from reproduce.beyond import paquet_fixed_point as script
 from reproduce.harness.claims import Measured
 from reproduce.harness.run import Settings
@@ -148,6 +148,11 @@ def test_every_part_gets_its_own_results():
     assert back[4:] == [*(f"1e-{f:02}" for f in (1, 2, 3, 4, 5, 6, 8, 10, 20)), "5", "20", "1e-05",
                         "0.2", "9"]
     chain = rows["N", "=", "2", "0.2", "8"]
+    named = next(row for row in read_tables(script.table(result))[-1] if [
+        row[key] for key in ("", "eps", "f_max")] == ["N = 2", "0.2", "8"])
+    assert [named[key].split(" +-")[0] for key in (
+        "% rejected", "diverged", "mean", "variance", "mean, exact")] == [
+        "40.00", "40", "-1.2e+01", "-2.4e+01", "10.2000"]
     assert chain[5:] == ["40.00", "40", "-1.2e+01", "+-", "0e+00", "-2.4e+01", "+-", "0e+00",
                          "10.2000", "+-", "0.7071"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from algorithms.ais import combine
-from judging import verdicts
+from judging import read_tables, verdicts
 from reproduce.beyond import paquet_logz as script
 from reproduce.harness.claims import (
     UNMADE,
@@ -304,6 +304,10 @@ def test_cells_of_the_table_have_two_digits_of_the_error():
     assert counts[1:3] == ["50/60", "20/30"]
     assert next(row for row in rows if row[0] == "tilting")[1:] == [
         "+0.010(20)", "[+0.000(10)]", "[+0.000(10)]", "+0.010(20)"]
+    of_z, of_se = read_tables(script.table(result))[0]
+    for N, truth in result.truth.items():
+        assert of_z[str(N)] == f"{truth.value:.5f}"
+        assert of_se[str(N)] == (f"{truth.se:.5f}" if truth.se else "exact")
     assert "Divergent transitions in all runs of AIS: 4." in script.table(result)
 
 

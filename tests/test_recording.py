@@ -233,6 +233,13 @@ def test_a_tag_is_written_as_variant_reads_it(lines, written):
     assert bool(TAG.match(written)) == bool(lines)
 
 
+def test_a_point_is_drawn_after_the_last_statement_of_its_line():
+    # of four statements the second and the third are of line 2, the third in two lines of the file
+    code = [Line(range(k, k + 1), "x = 1", (), 9) for k in (1, 2, 2, 3)]
+    at = {10: 0, 11: 1, 12: 2, 13: 2, 14: 3}
+    assert [recording.last_statement(at, code, key) for key in ("L1", "L2", "L3")] == [0, 2, 3]
+
+
 def test_nothing_is_recorded_of_compiled_code():
     with pytest.raises(ValueError, match=r"so NUMBA_DISABLE_JIT must be 1.*record\.py"):
         recording.record_run(RUNS[0][1])

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Event
 from types import SimpleNamespace
 
 import numpy as np
@@ -532,3 +533,17 @@ def test_an_interrupted_script_keeps_what_is_finished_and_resumes(tmp_path, jobs
     assert again.stdout.startswith(f"{[*range(8)]} ")
     assert len(calls(tmp_path / "log")) - begun == 8 - len(kept)
     assert kept <= {path.name for path in store.glob("*.json")}
+
+
+def test_a_bar_says_how_many_are_compiled_and_of_how_many_while_that_is_no_less(
+        tmp_path, monkeypatch):
+    said, file, changed = [], tmp_path / "compiled", Event()
+    bar = SimpleNamespace(set_postfix_str=lambda text: (said.append(text), changed.set()))
+    monkeypatch.setattr(harness, "compiled_by", lambda warm: 4)
+    monkeypatch.setattr(harness.sys, "stderr", SimpleNamespace(isatty=lambda: True))
+    with harness.said_of(bar, file, None):
+        for number in (3, 5):
+            changed.clear()
+            file.write_bytes(bytes(number))
+            assert changed.wait(30)
+    assert said == ["compiling: 3 functions of about 4", "compiling: 5 functions"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import read_table, verdicts
 from models.interface import U, grad_U
 from reproduce import shahbaba_fig3 as fig3
 from reproduce.harness.run import Settings
@@ -98,6 +98,10 @@ def test_the_quantities_of_a_data_set_by_another_route():
 def test_the_table_and_the_figure():
     rows = [line.split() for line in fig3.table(made_up()).splitlines()]
     assert ["5", "400", "0.900", "(0.900)", "0.240", "(0.240)", "0.900", "(0.900)"] in rows
+    result = made_up()
+    result["found"][5]["off"] = np.arange(101.0)
+    (row,) = [row for row in read_table(fig3.table(result), "slope") if row["slope"] == "5"]
+    assert row["max |U - U_0|"] == "50.000 (90.000)" and row["dU not explained"] == "0.240 (0.240)"
     fig = fig3.figure(made_up())
     assert [ax.get_xlabel() for ax in fig.axes[::2]] == [r"$\beta_1$", r"$\beta_2$", r"$\alpha$"]
     assert [ax.get_title().split("(")[1] for ax in fig.axes] == ["the paper's panel)"] * 2 + [

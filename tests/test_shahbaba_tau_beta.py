@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from algorithms.ess import initial_sequence
-from judging import verdicts
+from judging import read_table, verdicts
 from models.logistic_regression import chain_log_likelihood
 from reproduce.beyond import shahbaba_tau_beta as script
 from reproduce.harness.claims import Measured
@@ -92,6 +92,10 @@ def test_the_table_and_the_figure_have_every_number():
     rows = [line.split() for line in script.table(result).splitlines()]
     assert ["CTG", "data", "5.0", "5.000", "(0.010)", "11.5", "11.500", "(0.010)", "23.0",
             "(1.1)"] in rows
+    (row,) = [row for row in read_table(script.table(result), "problem")
+              if (row["problem"], row["method"]) == ("CTG", "data")]
+    assert row["ours, beta"] == "11.500 (0.010)" and row["ours, alpha and beta"] == "23.0 (1.1)"
+    assert row["tau: paper"] == "5.0" and row["tau_beta: paper"] == "11.5"
     (ax,) = script.figure(result).axes
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert len(ax.containers) == 24 and labels[8] == "CTG: data"

@@ -72,7 +72,7 @@ def test_lab_is_that_of_the_standard():
                                                        " = 0.2"),
     ("f_max", r"$f_{\mathrm{max}}$"), ("w_0", "$w_{0}$"), ("mean -15", "mean \u221215"),
     ("HMC-like, n-1", "HMC-like, n-1"), ("normal, 0.9 eps", r"normal, 0.9 $\varepsilon$"),
-    ("theta_1", r"$\theta_{1}$"), ("Table 2", "Table 2")])
+    ("w_ij", r"$w_{\mathrm{ij}}$"), ("theta_1", r"$\theta_{1}$"), ("Table 2", "Table 2")])
 def test_symbols_are_set_as_mathematics(text, wanted):
     assert mathematics(text) == wanted
 

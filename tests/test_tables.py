@@ -359,6 +359,8 @@ def test_the_legend_and_the_rows_are_of_what_is_drawn():
         for ax in fig.axes:
             shapes = {each.get_marker(): label for label, each in named.items()
                       if label.startswith(("printed", "ours"))}
+            assert shapes == {"D": "printed factors, $g$ of Section 3.3", "s": "ours, batch means",
+                              "o": "ours, initial sequence"}
             for bars in ax.containers:
                 point = bars.lines[0]
                 label = shapes[point.get_marker()]

@@ -1,6 +1,9 @@
 """models/validate.py: what passes comes back clean, what does not is named."""
 
+import inspect
 from fractions import Fraction
+from importlib import import_module
+from operator import attrgetter
 from timeit import repeat
 from typing import NamedTuple
 
@@ -281,3 +284,26 @@ def test_the_numbers_of_a_float_array_are_not_looked_at_one_by_one():
     ours, one_pass = (min(repeat(call, number=1, repeat=5)) for call in (
         lambda: validate.entries("v", x), lambda: np.isfinite(x).all()))
     assert ours < 5 * one_pass
+
+
+@pytest.mark.parametrize(("module", "name", "wanted"), [
+    ("algorithms.rivals.fitted_walk", "pilot", {"rounds": 4, "scale": 0.1}),
+    ("algorithms.rivals.fitted_walk", "fitted_walk", {"thin": 1}),
+    ("algorithms.rivals.dragging", "check_dragging",
+     {"n_steps": 20, "sweeps": 1, "w": 0.5, "max_widths": 10}),
+    ("algorithms.rivals.bridge_sampling", "bridge_sampling",
+     {"tau": None, "tol": 1e-10, "max_iterations": 10_000}),
+    ("algorithms.map_estimate", "map_estimate", {"q0": None, "tol": 1e-10, "max_iterations": 100}),
+    ("models.gp_nystrom", "GPNystrom.from_model", {"jitter": 1e-10}),
+    ("models.gp_fitc", "GPFITC.from_model", {"jitter": 1e-10}),
+    ("models.gp_variational", "GPVariational.from_model", {"jitter": 1e-10}),
+    ("models.gp_regression", "GPRegression.from_data",
+     {"c": 10.0, "prior_mean": 0.0, "prior_sd": 2.0}),
+    ("models.hierarchical_gp_classification", "HierarchicalGPClassification.from_data",
+     {"prior_mean": (0.0, 0.0), "prior_sd": (2.0, 2.0), "nugget": 1e-6, "mass_phi": None}),
+    ("models.log_gaussian_cox", "LogGaussianCox.from_counts",
+     {"distance": "unit", "mass_phi": None})])
+def test_what_is_not_said_has_the_value_of_the_documentation(module, name, wanted):
+    found = attrgetter(name)(import_module(module))
+    assert {key: each.default for key, each in inspect.signature(found).parameters.items()
+            if each.default is not each.empty} == wanted

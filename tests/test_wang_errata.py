@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import replaced, verdicts
+from judging import read_tables, replaced, verdicts
 from reproduce import wang_errata as errata
 from reproduce.harness.claims import failures, judge
 from reproduce.harness.replicates import Experiment
@@ -243,6 +243,10 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
                 assert verdict == ("known difference" if "as printed" in what else "agrees")
     text = errata.table(result)
     assert all(f"N{k}, " in text for k in (1, 3, 4, 7, 8, 9))
+    first, *_ = result["factors"]
+    row = read_tables(text)[-1][list(errata.PRODUCTS).index(first)]
+    assert row["of its factors"] == f"{result['factors'][first]:.4g}"
+    assert row["printed"] == str(errata.printed_value(*first))
     for e in PITFALLS.values():
         assert found[e.what] == "agrees" and e.says in text
     assert len(errata.figure(result).axes) == 4

@@ -63,6 +63,11 @@ def test_at_the_ends_of_the_grid_and_beyond_it_is_the_regression():
     q = np.array([*truth[:2], -2.0 + 1.5 * edge])
     # not the regression, but within rounding and the polynomial's error, 1e-6 and less here
     assert U(q, fast) != U(q, model) and U(q, fast) == pytest.approx(U(q, model), abs=1e-5, rel=0)
+    # the first and the last interval that have POINTS // 2 points on either side
+    for log_rho in (-2.0 + edge - 0.5 * fast.step, 1.0 - edge + 0.5 * fast.step):
+        q[2] = log_rho
+        assert U(q, fast) != U(q, model)
+        assert U(q, fast) == pytest.approx(U(q, model), abs=1e-5, rel=0)
 
 
 def test_one_length_is_asked_for():

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
-from judging import verdicts
+from judging import read_table, verdicts
 from models.gp_regression import GPRegression, predict
 from models.interface import log_likelihood
 from reproduce.beyond import wang_prediction as script
@@ -248,6 +248,15 @@ def test_what_is_run(budget):
         assert {each["draws"] for each in found} == {wanted}
     seeds = [tuple(task["seed"]) for task in experiment.tasks]
     assert len(set(seeds)) == len(seeds)
+
+
+def test_the_draws_in_the_table_are_the_fewest():
+    result = made_up()
+    key, found = next(iter(result.items()))
+    for k, each in enumerate(found):
+        each["draws"] = 90.0 + k
+    row, *_ = read_table(script.table(result), "data")
+    assert row["draws"] == "90" and len(result[key]) > 1
 
 
 def test_the_table_and_the_figure():

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from judging import differing, verdicts
+from judging import differing, read_table, verdicts
 from reproduce.beyond import wang_r_s as plane
 from reproduce.harness.claims import BUDGETS, Measured, judge
 from reproduce.harness.style import plt
@@ -151,6 +151,9 @@ def test_what_is_run(budget):
 
 def test_the_table_and_the_figure():
     result = made_up()
+    row = read_table(plane.table(result), "row")[1]  # the pairs are (1, 1), (1, 2), ...
+    assert (row["row"], row["unit"], row["r"], row["s"]) == ("1", "random", "1", "2")
+    assert (row["accepted"], row["time"], row["evaluations"]) == ("0.500", "5.00 (0.10)", "2")
     assert "0.693" in plane.table(result) and "0.800 (0.010)" in plane.table(result)
     fig = plane.figure(result)
     assert [ax.get_title() for ax in fig.axes][:2] == ["row 1, random", "row 2, random"]

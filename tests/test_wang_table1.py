@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import read_table, verdicts
 from models.gp_regression import GPRegression
 from models.interface import U, grad_U, log_likelihood
 from reproduce import wang_table1 as table1
@@ -151,6 +151,12 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     assert failures(judge(table1.CLAIMS, result, "smoke")) == []
     text = table1.table(result)
     assert text.count("\n") > len(ROWS) + len(table1.OTHER_ROWS) * len(table1.OTHERS)
+    for row, found in zip(read_table(text, "#"), result.rows.values(), strict=True):
+        first, *rest = found.widths
+        assert row["noise mode"] == f"{sum(found.second):.0f} of 1"
+        assert rest == []  # of one data set, the root of the mean square is the width itself
+        assert [row["sd sigma"], row["eta"]] == [f"{first[0]:.2f}", f"{first[1]:.2f}"]
+        assert row["lengths lengths"] == f"{min(first[2:]):.2f}-{max(first[2:]):.2f}"
     for found in result.rows.values():
         # of two other data sets
         found.noise[1:] = [[3 * x - 1 for x in found.noise[0]], [50.0] * len(table1.NOISE)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import differing, verdicts
+from judging import differing, read_table, verdicts
 from reproduce.beyond import wang_windows as windows
 from reproduce.harness.claims import BUDGETS, Measured, Scan, judge, log
 from reproduce.harness.style import plt
@@ -118,6 +118,12 @@ def test_the_table_and_the_figure():
     row = next(line for line in lines if line.startswith("7    standard"))
     # log(170 / 5) is that of 34, between two windows of 5 e^.15 and 5 e^-.15
     assert row.split()[7:10] == ["4.83", "170.0", "(8.5)"] and "34.00" in row
+    one = result["rows"][7][STANDARD][NARROW] = found(170.0)
+    one["windows"] = list(np.arange(1.0, 102.0))
+    (row,) = [row for row in read_table(windows.table(result), "row") if [row[key] for key in (
+        "row", "method", "slice")] == ["7", STANDARD, NARROW]]
+    assert [row[key] for key in ("window", "nine in ten", "windows")] == ["51", "6 to 96", "101"]
+    result = made_up()
     fig = windows.figure(result)
     labels = [[text.get_text() for text in ax.get_yticklabels()] for ax in fig.axes]
     assert "9 Nystrom" in labels[0] and "9 Nystrom" not in labels[1] and "9 SOD" in labels[1]

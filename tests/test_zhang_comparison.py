@@ -1,5 +1,6 @@
 """What Tables 1 to 4 have in common: the rule by which settings are chosen, and its figure."""
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -120,3 +121,18 @@ def test_pilots_are_drawn_at_their_mean_rate_and_worst_ess_per_cost():
 def test_a_cost_of_what_is_not_counted_is_refused():
     with pytest.raises(KeyError, match="solves"):
         comparison.cost(Counts(1, 1, 1), {"solves": 1.0})
+
+
+def test_a_clock_takes_rows_in_turn_and_each_goes_on_where_it_was(monkeypatch):
+    now, order = [0.0], []
+
+    def advance(row, theta, phi, n):
+        order.append((row, float(theta[0]), float(phi[0])))
+        now[0] += {"a": 8.0, "b": 2.0}[row] * n
+        return SimpleNamespace(theta=np.full((n, 1), theta[0] + 1), phi=np.full((n, 1), phi[0] - 1))
+
+    monkeypatch.setattr(comparison.time, "thread_time", lambda: now[0])
+    found = comparison.clock_in_turn({"a": 0, "b": 0}, 2, 5,
+                                     lambda row: (np.zeros(1), np.zeros(1)), advance)
+    assert found == {"seconds": {"a": [8.0] * 2, "b": [2.0] * 2}}  # the first round is left out
+    assert order == [(row, k, -k) for k in range(3) for row in "ab"]

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import read_table, verdicts
 from reproduce.beyond import zhang_energy as energy
 from reproduce.harness.claims import BUDGETS
 from reproduce.harness.style import plt
@@ -190,6 +190,21 @@ def test_the_table_and_the_figure():
     text = energy.table(result)
     for words in ("range of U + n v / 2", "with ", "without", "2.5"):  # 5 per 2 million gradients
         assert words in text
+    result["starts"] = {key: [float(k)] * 3 for k, key in enumerate(result["starts"], 1)}
+    rows = {row["in nats, or of v"]: row["mean over starts"]
+            for row in read_table(energy.table(result), "in nats")}
+    assert rows == {
+        "range of U": "1", "range of K": "2", "range of U + n v / 2": "3",
+        "range of K - n v / 2": "4", "range of v^2 / 18 + K(r_v), lent": "5", "range of v": "6",
+        "range of log p(v | x) while H_2 moves v": "7", "range of A + log |M| / 2 then": "8",
+        "range of K(r_v)": "9", "range of v, HMC within Gibbs": "10",
+        "range of log p(v | x), HMC within Gibbs": "11"}
+    crossed = read_table(energy.table(result), "auxiliary")
+    assert [list(row.values()) for row in crossed] == [
+        ["with", "0.1", "100", "0.8", "900", "800", "900"],
+        ["without", "0.02", "200", "0.9", "5", "300", "2.5"]]
+    assert list(crossed[0])[1:] == ["eps", "L", "acceptance", "ESS b", "ESS a",
+                                    "ESS b per 10^6 gradients"]
     fig = energy.figure(result)
     assert [ax.get_title() for ax in fig.axes] == [
         "as in (4) and (5)", "$n v / 2$ taken out of both", "crossed funnels"]
@@ -199,4 +214,11 @@ def test_the_table_and_the_figure():
         assert [line.get_ydata()[1] for line in ax.get_lines()] == [moves[name] for name in names]
     points = [line.get_ydata()[0] for line in fig.axes[2].get_lines()]
     assert points == pytest.approx([800, 150, 900, 2.5], rel=1e-12)  # a with, without; b
+    right = fig.axes[2]
+    named = dict(zip(right.get_xticks(), (t.get_text() for t in right.get_xticklabels()),
+                     strict=True))
+    assert [named[line.get_xdata()[0]] for line in right.get_lines()] == [
+        r"$a$, in $\phi$"] * 2 + [r"$b$, in $\theta$"] * 2
+    assert [(line.get_markerfacecolor(), line.get_label().split()[0])
+            for line in right.get_lines()] == [("k", "with"), ("white", "without")] * 2
     plt.close(fig)

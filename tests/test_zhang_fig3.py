@@ -150,6 +150,8 @@ def test_the_panels_stand_as_in_the_paper():
         assert panels[one].images[0].get_clim() == panels[other].images[0].get_clim()
     plt.close(fig)
     assert len(fig3.table(result).splitlines()) == 8
+    shown = fig3.table(result._replace(large=result.large._replace(seconds=[0.012, 0.014])))
+    assert shown.endswith(" 13 ms a transition")
 
 
 def test_the_histograms_are_of_their_method_and_parameter():

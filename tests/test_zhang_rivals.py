@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from judging import read_table
 from models.interface import U
 from models.log_gaussian_cox import LogGaussianCox
 from reproduce.beyond import zhang_rivals as script
@@ -141,6 +142,12 @@ def test_the_table_and_the_figure_have_every_row():
                and " 20 " in line for line in rows)
     assert len([line for line in text.splitlines() if line.endswith("+0.0")]) == 3 * (1 + 3 + 2) + 3
     assert "eps_theta 0.2" in text and "noise 1" in text
+    # one mean of SSHMC 0.1 above the reference's 1, with standard errors of 0.02 each
+    result["found"]["credit", SSHMC] = result["found"]["credit", SSHMC]._replace(
+        mean=result["found"]["credit", SSHMC].mean + 0.1)
+    (row,) = [row for row in read_table(script.table(result).split("Means of the")[1], "problem")
+              if (row["problem"], row["method"], row[""]) == ("credit", SSHMC, HYPER["credit"][0])]
+    assert (row["mean"], row["reference"], row["z"]) == ("0.1000", "0.0000", "+3.5")
     assert len(script.figure(result).axes) == 2
 
 

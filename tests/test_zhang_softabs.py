@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import read_table, verdicts
 from reproduce.beyond import zhang_softabs as softabs
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.style import plt
@@ -139,6 +139,9 @@ def test_the_clock_is_of_a_step():
 def test_the_table_and_the_figure():
     result = made_up()
     assert "0.024" in softabs.table(result) and "2.000 (0.040)" in softabs.table(result)
+    rows = {row["method"]: row for row in read_table(softabs.table(result), "method")}
+    assert rows[SSHMC]["us a step"] == "0.101" and rows[SOFT]["us a step"] == "100"
+    assert rows[SSHMC]["acceptance"] == "0.800 (0.010)" and rows[SSHMC]["steps"] == "200"
     fig = softabs.figure(result)
     labels = [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
     assert labels[0].startswith(SSHMC) and labels[1].startswith(SOFT)
