@@ -243,9 +243,9 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
                 assert verdict == ("known difference" if "as printed" in what else "agrees")
     text = errata.table(result)
     assert all(f"N{k}, " in text for k in (1, 3, 4, 7, 8, 9))
-    first, *_ = result["factors"]
+    first, *_ = result.factors
     row = read_tables(text)[-1][list(errata.PRODUCTS).index(first)]
-    assert row["of its factors"] == f"{result['factors'][first]:.4g}"
+    assert row["of its factors"] == f"{result.factors[first]:.4g}"
     assert row["printed"] == str(errata.printed_value(*first))
     for e in PITFALLS.values():
         assert found[e.what] == "agrees" and e.says in text
