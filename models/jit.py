@@ -68,7 +68,7 @@ def public(check):
                 raise TypeError(f"{function.__name__}() {explain(error, signature, named)}"
                                 ) from None
             try:
-                return compiled(*check(*arguments, **named))
+                return function.compiled(*check(*arguments, **named))
             except MemoryError:
                 raise ValueError(too_large(given)) from None
 

@@ -2,12 +2,13 @@
 
 The paper states 5 and 2 leapfrogs of an ABLA step and no other setting.  Settings are chosen by a
 rule (zhang/comparison.py) from recorded pilot chains, and a printed number is compared with those
-of all settings of a scan whose acceptance rate is in the paper's range (zhang/volatility.py).
-HMC samples all 2003 coordinates together with the identity as mass; all methods have a random step.
+of all settings of a scan whose acceptance rate is in the paper's range (zhang/volatility.py), and
+of the settings of the program that the paper cites for RMHMC.  HMC samples all 2003 coordinates
+together with the identity as mass; all other settings have a random step.
 
 Run     python reproduce/zhang_table3.py [--budget smoke|short|paper] [--data DIR]
-        Paper has ten runs of 20000 draws after 10000 for each row, and two for a setting of the
-        scan; short two runs of 1500.
+        Paper has ten runs of 20000 draws after 10000 for each row and for the program's settings,
+        and two for another setting of the scan; short two runs of 1500.
 Writes  figures/zhang_table3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.hmc import hmc
-from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.rmhmc_within_gibbs import Chain, Counts, rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
 from reproduce.harness.claims import Claim, Declared, brief, log, mean, smallest, text_table
@@ -46,6 +47,12 @@ MINUTES = {"paper": 18, "short": 2, "smoke": 0.5}
 # The paper's settings (Section 5.3): 5 and 2 leapfrogs in an ABLA step; 20000 draws after 10000
 TABLE = "Table 3"
 COLUMNS = ("min", "med", "max", *NAMES)
+
+# "The implementation of RMHMC we used is from [7]": the program of Girolami and Calderhead (2011)
+# draws the numbers of steps uniformly from 1 to these, and has five fixed-point iterations
+PROGRAM = "the program's steps"
+UP_TO = {"eps_theta": 0.1, "eps_phi": 0.5, "L_theta": 50, "L_phi": 6}
+FIVE = {"f_position": 5, "f_momentum": 5, "tol": 0.0, "tol_back": 0.0}
 
 # Our settings; the step sizes and numbers of steps that are tried are in zhang/volatility.py
 TIMED = {"paper": (10, 20), "short": (5, 10), "smoke": (2, 2)}  # rounds, transitions
@@ -90,12 +97,33 @@ def one_chain(method, data, setting, n, burn_in, seed):
     return run_in_numbers(first, chain)
 
 
+def as_the_program(theta, phi, model, n, rng):
+    """Run n transitions of RMHMC within Gibbs with UP_TO and FIVE; return its Chain."""
+    chains = []
+    most = [UP_TO["L_theta"], UP_TO["L_phi"]]
+    for L_theta, L_phi in rng.integers(1, most, (n, 2), endpoint=True):
+        chains.append(rmhmc_within_gibbs(theta, phi, model, UP_TO["eps_theta"], UP_TO["eps_phi"],
+                                         int(L_theta), int(L_phi), 1, rng, **FIVE))
+        theta, phi = chains[-1].theta[-1], chains[-1].phi[-1]
+    *columns, counts = zip(*chains, strict=True)
+    return Chain(*map(np.concatenate, columns), Counts(*np.sum(counts, axis=0)))
+
+
+def one_chain_of_the_program(data, n, burn_in, seed):
+    """Run one chain as the program does: `burn_in` transitions, then n."""
+    rng, cases = np.random.default_rng(seed), load(data)
+    model = StochasticVolatility.from_data(cases.y)
+    first = as_the_program(*start(cases.x.size, rng), model, burn_in, rng)
+    return run_in_numbers(first, as_the_program(first.theta[-1], first.phi[-1], model, n, rng))
+
+
 def clock(data, rows, rounds, n):
     """Time a transition of each row, {name: [method, setting]}, in turn."""
     cases, rng = load(data), np.random.default_rng(0)
     model = StochasticVolatility.from_data(cases.y)
     return comparison.clock_in_turn(
         rows, rounds, n, lambda name: (cases.x, np.array(TRUTH)), lambda name, theta, phi, n:
+        as_the_program(theta, phi, model, n, rng) if rows[name][1] == UP_TO else
         transitions(rows[name][0], theta, phi, model, rows[name][1], n, rng))
 
 
@@ -111,6 +139,11 @@ class Table3(NamedTuple):
 def run(experiment, cases):
     """Choose settings by pilots, run and time the chains of rows and of the scan: a Table3."""
     tried, own, others = volatility.all_runs(experiment, cases.name, pilots, one_chain)
+    n, burn_in = volatility.LENGTH[experiment.budget]
+    others[GIBBS][PROGRAM] = volatility.Runs(GIBBS, UP_TO, experiment.replicates(
+        one_chain_of_the_program, [
+            dict(data=cases.name, n=n, burn_in=burn_in, seed=[experiment.seed, 300, k])
+            for k in range(volatility.CHAINS[experiment.budget])], "chains", comparison.progress))
     keyed = own | {f"{method}, {key}": runs for method in METHODS
                    for key, runs in others[method].items()}
     rounds, n = TIMED[experiment.budget]

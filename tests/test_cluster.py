@@ -375,7 +375,7 @@ def test_workers_are_refused_by_name_for_their_code_or_their_threads():
 def test_a_worker_gives_up_what_nobody_wants_any_more(monkeypatch, change, given_up):
     ended, tasks = Event(), {"k": SimpleNamespace(state="executing")}
     monkeypatch.setattr(cluster, "GLANCE", 0.01)
-    monkeypatch.setattr(cluster.workers, "end", ended.set)
+    monkeypatch.setattr(cluster.workers, "kill_all", ended.set)
     with cluster.watch_client(tasks, "k"):
         change(tasks)
         assert ended.wait(60 if given_up else 0.2) == given_up

@@ -99,7 +99,7 @@ def test_the_table_and_the_figure():
     rows = [line.split() for line in fig3.table(made_up()).splitlines()]
     assert ["5", "400", "0.900", "(0.900)", "0.240", "(0.240)", "0.900", "(0.900)"] in rows
     result = made_up()
-    result["found"][5]["off"] = np.arange(101.0)
+    result.slopes[5] = result.slopes[5]._replace(off=np.arange(101.0))
     (row,) = [row for row in read_table(fig3.table(result), "slope") if row["slope"] == "5"]
     assert row["max |U - U_0|"] == "50.000 (90.000)" and row["dU not explained"] == "0.240 (0.240)"
     fig = fig3.figure(made_up())

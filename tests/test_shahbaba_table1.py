@@ -106,9 +106,10 @@ def test_the_table_and_the_figure_show_the_paper_and_all_data_sets(paper):
     assert ["3", "HMC", "0.100", "(0.010)", "3.00", "(0.10)", "3.00", "(0.10)", "60.0", "(2.0)",
             "60.0", "(2.0)"] in rows
     assert [row[:2] for row in rows[4:]] == [[k, m] for k in ("2011", *"1234") for m in METHODS]
-    result = {key: dict(found) for key, found in paper[1].items()}
-    result["data sets"]["1"] = {m: each | {("tau_beta", "initial sequence"): Measured(7.0, 0.1)}
-                                for m, each in result["data sets"]["1"].items()}
+    changed = {method: found._replace(tau=found.tau | {
+        ("tau_beta", "initial sequence"): Measured(7.0, 0.1)})
+        for method, found in paper[1].data_sets["1"].items()}
+    result = paper[1]._replace(data_sets=paper[1].data_sets | {"1": changed})
     row = next(row for row in read_table(table1.table(result), "seed") if row["seed"] == "1")
     assert [row[key] for key in ("tau", "tau_beta", "tau x g", "tau_beta x g")] == [
         "3.00 (0.10)", "7.00 (0.10)", "60.0 (2.0)", "140.0 (2.0)"]

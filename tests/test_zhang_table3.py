@@ -8,7 +8,7 @@ from reproduce import zhang_table3 as table3
 from reproduce.harness.claims import Measured, judge
 from reproduce.harness.style import plt
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
-from reproduce.zhang.volatility import GRIDS, PARTS, WEIGHTS, Estimates
+from reproduce.zhang.volatility import CHAINS, GRIDS, LENGTH, PARTS, WEIGHTS, Estimates
 
 COLUMNS = table3.COLUMNS
 
@@ -152,6 +152,10 @@ def test_what_is_run(budget, monkeypatch):
         number = setting["L" if "L" in setting else "L_theta"]
         assert found.ess["beta"].value == number  # the run of this setting, see Recorder
     assert result.n == experiment.calls["one_chain"][0]["n"]
+    assert result.scan[GIBBS][table3.PROGRAM].setting == table3.UP_TO
+    runs = experiment.calls["one_chain_of_the_program"]
+    assert [run["seed"] for run in runs] == [[5, 300, k] for k in range(CHAINS[budget])]
+    assert {(run["n"], run["burn_in"]) for run in runs} == {LENGTH[budget]}
 
 
 class Cases:
@@ -171,6 +175,8 @@ class Recorder:
                                  "cost": 1.0} for s in task["settings"]]} for task in tasks]
         if function.__name__ == "clock":
             return [{"seconds": {key: [len(key)] * 2 for key in tasks[0]["rows"]}}]
+        if function.__name__ == "one_chain_of_the_program":
+            tasks = [task | {"method": GIBBS, "setting": table3.UP_TO} for task in tasks]
         return [self.chain(**task) for task in tasks]
 
     @staticmethod
@@ -221,3 +227,25 @@ def test_the_least_counts_squares_where_asked():
     a = table3.advantage(found, made_up_estimates(HMC), "by the lineage", "gradient").value
     assert a == pytest.approx(np.log(1390 / 50 * 162 / 883), rel=1e-12)
     assert set(GRIDS) == set(METHODS)
+
+
+def test_as_the_program_draws_its_numbers_of_steps_and_goes_on_where_it_was(monkeypatch):
+    calls = []
+
+    def transition(theta, phi, model, eps_theta, eps_phi, L_theta, L_phi, n, rng, **solver):
+        calls.append((theta[0], phi[0], eps_theta, eps_phi, L_theta, L_phi, n, solver))
+        return table3.Chain(theta[None] + 1.0, phi[None] + 2.0, np.zeros(1), np.ones((1, 2), bool),
+                            np.zeros((1, 2)), np.zeros((1, 2), bool),
+                            table3.Counts(L_theta, L_phi, 1, 2))
+
+    monkeypatch.setattr(table3, "rmhmc_within_gibbs", transition)
+    chain = table3.as_the_program(np.zeros(3), np.zeros(3), None, 2000, np.random.default_rng(1))
+    x, phi, *eps, L_theta, L_phi, n, solver = zip(*calls, strict=True)
+    assert x == tuple(range(2000)) and phi == tuple(range(0, 4000, 2)) and set(n) == {1}
+    assert eps == [(0.1,) * 2000, (0.5,) * 2000]
+    assert set(L_theta) == set(range(1, 51)) and set(L_phi) == set(range(1, 7))
+    assert all(each == {"f_position": 5, "f_momentum": 5, "tol": 0.0, "tol_back": 0.0}
+               for each in solver)
+    assert chain.theta[-1, 0] == 2000 and chain.phi.shape == (2000, 3)
+    assert chain.counts == (sum(L_theta), sum(L_phi), 2000, 4000)
+    assert chain.accepted.all() and chain.divergences == 0
