@@ -3,6 +3,7 @@ each is declared in one form and has a test that fails for the printed version."
 
 import ast
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -247,6 +248,7 @@ def test_what_is_wrong_is_found(tmp_path, before, after, problem):
 # The departures
 
 
+@cache
 def departing_tests():
     """Map "tests/test_x.py::test_y" of every test with `departs` to the lines that it replaces."""
     found = {}
