@@ -50,6 +50,7 @@ l_max, f_max       l_max, f_max    ()       leapfrog steps per trajectory; fixed
 t_max              t_max           ()       transitions
 lambda, s, t       lam, s, t       (N,)     diagonal of Lambda; roots of it, of (1-beta) Sigma~^-1
 Sigma~^-1          model.tau       (N,)     precisions of EP's sites; 0 where q is the prior
+Sigma = K, mu = 0  model.q_is_prior ()      whether q is the prior (L^Sigma = L^K in Algorithm 4)
 """
 
 from typing import NamedTuple

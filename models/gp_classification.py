@@ -140,7 +140,7 @@ def gp_classification_U(x, model):
     for n in range(x.size):
         log_likelihood += log_Phi(model.y[n] * x[n])
         site += (0.5 * model.tau[n] * x[n] - model.nu[n]) * x[n]
-    log_prior = -0.5 * (x.size * LOG_2_PI + model.log_det_K + f @ f)
+    log_prior = -0.5 * (x.size * LOG_2_PI + model.log_det_K + f @ f)  # log of (1)
     return -(model.beta * log_likelihood + log_prior - (1.0 - model.beta) * site)
 
 

@@ -204,7 +204,7 @@ def solve_columns(E, q, model, B, L):
         L[i, i] += model.jitter * (c2 + amplitude)
     if not factorise(L):
         return False
-    # B = K^(n,m) L^-T, as in (42)
+    # B = K^(n,m) L^-T: B B' is K^ of (42)
     invert_lower(L)
     times_lower_transposed(B, L)
     return True

@@ -327,12 +327,28 @@ def predict(Z, q, model):
             K[i, j] = c2 + amplitude * K[i, j]
     u = model.y.copy()
     triangular_solve(C, u, False)
-    out.mean[:] = K.T @ solve_lower_transposed(C, u)
+    out.mean[:] = K.T @ solve_lower_transposed(C, u)  # (25)
     triangular_solve_matrix(C, K, True)
     for j in range(m):
         explained = 0.0
         for i in range(n):
             explained += K[i, j] * K[i, j]
         out.latent[j] = max(c2 + amplitude - explained, 0.0)
-        out.noisy[j] = out.latent[j] + np.exp(2.0 * q[0])
+        out.noisy[j] = out.latent[j] + np.exp(2.0 * q[0])  # (26)
     return out
+
+
+def predict_over(Z, samples, model):
+    """Return the predictive distribution over draws of the hyperparameters, (27) and (28).
+
+    The mean of the means; the mean of the variances plus the variance of the means.  Arguments as
+    for predict, but samples: (draws, d).  -> Prediction
+    """
+    validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+    model = validate.model("model", model)
+    samples = validate.array("samples", samples, (-1, model.precision.size))
+    found = [predict(Z, q, model) for q in samples]
+    mean, latent, noisy = (np.array(each) for each in zip(*found, strict=True))
+    between = mean.var(axis=0)
+    return Prediction(mean.mean(axis=0), latent.mean(axis=0) + between,
+                      noisy.mean(axis=0) + between)

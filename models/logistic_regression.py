@@ -1,6 +1,6 @@
 r"""Bayesian logistic regression with independent normal priors.
 
-Paper       Shahbaba, Lan, Johnson and Neal (2014), Section 3, equations (7) and (8).
+Paper       Shahbaba, Lan, Johnson and Neal (2014), Sections 2.2 and 3, equations (7) and (8).
 
     U(theta) = sum_j theta_j^2 / (2 sigma_j^2) + sum_i log(1 + exp(-s_i eta_i)),  s_i = 2 y_i - 1
 
@@ -166,7 +166,7 @@ def logistic_pass(theta, model, g, with_gradient):
             margin = s * eta[i]
             total += max(-margin, 0.0)
             product *= 1.0 + e[i]
-            # from here on eta is p - y, the gradient of the case's energy in x_i'theta
+            # from here on eta is p - y, as in (8): the gradient of the case's energy in x_i'theta
             eta[i] = -s * (e[i] if margin > 0.0 else 1.0) / (1.0 + e[i])
         total += math.log(product)
         if with_gradient:

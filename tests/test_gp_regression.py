@@ -8,7 +8,7 @@ from scipy.stats import multivariate_normal, norm
 from differences import differences
 from models import gp_regression, validate
 from models.gp_kernel import fill
-from models.gp_regression import GPRegression, predict
+from models.gp_regression import GPRegression, predict, predict_over
 from models.interface import (
     U,
     U_and_grad_U,
@@ -124,6 +124,20 @@ def test_predictions_are_the_conditional_normal_distribution(n, kind):
     # a difference of numbers of 116
     np.testing.assert_allclose(found.latent, variance, rtol=0, atol=116 * DENSE)
     np.testing.assert_allclose(found.noisy, variance + 0.25, rtol=0, atol=116 * DENSE)
+
+
+def test_predictions_over_draws_are_those_of_the_mixture():
+    # by (27) and (28): mean and variance of a mixture of normals, from its second moment
+    model, q = problem(20, "ard")
+    Z = np.random.default_rng(5).random((4, P))
+    draws = q + 0.3 * np.random.default_rng(6).standard_normal((7, q.size))
+    single = [predict(Z, each, model) for each in draws]
+    mean = np.mean([each.mean for each in single], axis=0)
+    found = predict_over(Z, draws, model)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-13)
+    for field in ("latent", "noisy"):
+        second = np.mean([getattr(each, field) + each.mean**2 for each in single], axis=0)
+        np.testing.assert_allclose(getattr(found, field), second - mean**2, rtol=0, atol=1e-11)
 
 
 def test_variances_that_rounding_makes_negative_count_as_0():
