@@ -249,6 +249,10 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
     assert row["printed"] == str(errata.printed_value(*first))
     for e in PITFALLS.values():
         assert found[e.what] == "agrees" and e.says in text
+    other = errata.table(result._replace(printed=dict.fromkeys(result.printed, 1.5),
+                                         ours=dict.fromkeys(result.ours, 2.5)))
+    rows = next(rows for rows in read_tables(other) if "as printed" in rows[0])
+    assert {(row["as printed"], row["ours"]) for row in rows} == {("1.5", "2.5")}
     assert len(errata.figure(result).axes) == 4
 
 

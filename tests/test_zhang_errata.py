@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from algorithms.zhang_sshmc import sshmc
-from judging import replaced, verdicts
+from judging import read_tables, replaced, verdicts
 from models.funnel import Funnel
 from reproduce import zhang_errata as errata
 from reproduce.harness.claims import Measured, failures, judge
@@ -196,6 +196,14 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
     text = errata.table(result)
     assert all(f"Z{k}" in text for k in range(1, 19) if k != 17)
     assert len(errata.figure(result).axes) == 3
+
+
+def test_the_table_has_the_number_of_the_paper_and_ours_under_their_heads():
+    text = errata.table(made_up()._replace(printed=dict.fromkeys(ERRATA, Measured(1.5)),
+                                           ours=dict.fromkeys(ERRATA, Measured(2.5))))
+    rows = next(rows for rows in read_tables(text) if "of ours" in rows[0])
+    assert {(row["of the paper"], row["of ours"]) for row in rows} == {("1.5", "2.5")}
+    assert len(rows) == len(ERRATA)
 
 
 def test_the_ratios_whose_rounding_does_not_reach_one_are_the_misprints():
