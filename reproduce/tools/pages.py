@@ -13,6 +13,7 @@ import json
 import re
 import sys
 from functools import cache
+from html import escape
 
 from reproduce.harness import claims_html, exercises, laboratory_page, page_layout
 from reproduce.harness.claims import VERDICTS
@@ -196,7 +197,7 @@ def laid_out(section, first):
             return drawn
         stop = ' tabindex="-1"' if row in seen else ""
         seen.add(row)
-        return (f'<a class="s" data-n="{first + row}"{stop}'
+        return (f'<a class="s" data-n="{first + row}"{stop} aria-label="{escape(piece.text)}"'
                 f' href="#n{first + row}">{drawn}</a>')
 
     rows = []
