@@ -629,6 +629,22 @@ def test_efficiencies_are_per_what_was_counted(computed):
     assert found["second"].se == pytest.approx(0.5, rel=1e-12)
 
 
+def test_a_time_that_is_lost_in_noise_leaves_a_row_without_one_and_is_still_drawn():
+    class Noisy(Remembered):
+        """One whose timings, differences of short ones, came out below zero."""
+
+        def replicates(self, function, tasks, unit, warm=None):
+            found = super().replicates(function, tasks, unit, warm)
+            return [{"seconds": {row: [-1e-6] for row in tasks[0]["rows"]}}
+                    ] if "timings" in unit else found
+
+    result = script.run(Noisy(), None)
+    assert all(np.isnan(row["per"]["second"].value) for rows in result.values()
+               for row in rows.values())
+    assert "nan" in script.table(result)
+    plt.close(script.figure(result))
+
+
 MORE = {RMHMC: -1.0, NUTS: 0.5, MAPPING: 1.5}  # log efficiency than the others
 
 

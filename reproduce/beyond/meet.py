@@ -44,7 +44,7 @@ from reproduce.beyond.rivals.moments import (
     scale_log,
     worst,
 )
-from reproduce.harness.claims import Claim, Measured, brief, mean, text_table
+from reproduce.harness.claims import Claim, Measured, brief, log, mean, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import (
     COLOURS,
@@ -142,8 +142,7 @@ def row(chains, h, setting, seconds, pilots):
     found = {unit: log_ess_per_unit(chains, unit, h)
              for unit in ("work", "gradients", "densities", "factorisations")}
     return {"together": combine(chains, h), "setting": setting,
-            "per": found | {"second": efficiency - Measured(math.log(step.value),
-                                                            step.se / step.value)},
+            "per": found | {"second": efficiency - log(step)},
             "set-up": float(np.mean([each["set_up"] for each in chains])), "pilots": pilots}
 
 

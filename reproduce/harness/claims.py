@@ -187,8 +187,13 @@ def average(estimates, weights=None):
 
 
 def log(x):
-    """Return the natural logarithm of a Measured or a positive number."""
+    """Return the natural logarithm of a Measured or a number; nan where that is not positive.
+
+    A time that is the difference of two short ones can be below zero.
+    """
     x = as_measured(x)
+    if not x.value > 0:
+        return Measured(math.nan)
     return Measured(math.log(x.value), x.se / x.value)
 
 
