@@ -11,6 +11,7 @@ from reproduce.harness.papers import PAPERS, TOGETHER, module, scripts
 CORE = sorted((ROOT / "algorithms").glob("*.py"))
 ALGORITHMS = CORE + sorted((ROOT / "algorithms" / "rivals").glob("*.py"))
 MODELS = sorted((ROOT / "models").glob("*.py"))
+SAMPLING = sorted((ROOT / "sampling").glob("*.py"))  # for any model and sampler
 SCRIPTS = scripts()
 TOOLS = sorted((ROOT / "reproduce" / "tools").glob("*.py"))
 COMMANDS = [*SCRIPTS, ROOT / "reproduce" / "all.py", ROOT / "reproduce" / "data.py", *TOOLS]
@@ -22,7 +23,7 @@ SHARED = sorted(path for author in PAPERS
                 for path in (ROOT / "reproduce" / author).glob("*.py")
                 if path.stem != "lesson")  # a notebook's text
 REPRODUCE = COMMANDS + HARNESS + RIVALS + SHARED
-OURS = ("algorithms", "models", "reproduce", "tests")
+OURS = ("algorithms", "models", "reproduce", "sampling", "tests")
 TOWARDS = {"algorithms", "models", "reproduce.harness", "reproduce.beyond.rivals"}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
 STANDARD = {"contextlib", "copy", "ctypes", "difflib", "dis", "functools", "graphlib", "hashlib",
@@ -75,6 +76,11 @@ def test_models_import_nothing_of_ours_but_models(path):
 @pytest.mark.parametrize("path", ALGORITHMS, ids=name)
 def test_algorithms_import_nothing_of_ours_but_algorithms_and_models(path):
     assert folders(path) <= {"algorithms", "algorithms.rivals", "models"}
+
+
+@pytest.mark.parametrize("path", SAMPLING, ids=name)
+def test_what_runs_any_sampler_imports_no_script(path):
+    assert folders(path) <= {"algorithms", "algorithms.rivals", "models", "sampling"}
 
 
 @pytest.mark.parametrize("path", CORE, ids=name)
@@ -253,9 +259,9 @@ def test_no_command_is_longer_than_a_reader_bears(path):
 
 def test_every_file_is_in_one_of_these_folders():
     # so that no rule above is about nothing, and no file is outside of all rules
-    found = {path for folder in ("algorithms", "models", "reproduce")
+    found = {path for folder in ("algorithms", "models", "reproduce", "sampling")
              for path in (ROOT / folder).rglob("*.py") if path.stem != "lesson"}
-    assert found == {*ALGORITHMS, *MODELS, *REPRODUCE}
+    assert found == {*ALGORITHMS, *MODELS, *REPRODUCE, *SAMPLING}
     assert len({path.stem for path in SCRIPTS}) == len(SCRIPTS)  # their results are in one folder
     assert not {path for path in found if path.name == "__init__.py"}
 

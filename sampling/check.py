@@ -1,0 +1,294 @@
+"""Are the functions of a model those of one density?  Each against differences and the others.
+
+    print(check_model(model, q))
+
+A wrong gradient is silent: a sampler that uses it accepts little, or is slow.  Here each function
+that a model registers (models/interface.py) is compared, at q and at two points near it, with
+central differences of the function that it is the derivative of, or with what it must equal.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from models import validate
+from models.interface import (
+    U,
+    U_and_grad_U,
+    U_phi,
+    U_prior,
+    U_theta,
+    add_grad_auxiliary_phi,
+    auxiliary_phi,
+    auxiliary_theta,
+    commit,
+    grad_U,
+    grad_U2,
+    grad_U_phi,
+    grad_U_theta,
+    hessian,
+    hessian_gradient,
+    log_det_phi,
+    log_det_theta,
+    log_likelihood,
+    log_likelihood_of,
+    metric,
+    metric_gradient,
+    metric_gradient_phi,
+    metric_phi,
+    momentum_phi,
+    momentum_theta,
+    precompute_phi,
+    precompute_theta,
+    prepare,
+    sizes,
+    trial,
+    velocity_phi,
+    velocity_theta,
+)
+
+STEPS = (1e-2, 1e-3, 1e-4, 1e-5)  # of differences, relative to an entry of q or to 1
+TOLERANCE = 1e-5  # relative to the largest entry; differences are good to about 1e-9
+
+
+class Row(NamedTuple):
+    """One comparison."""
+
+    function: str
+    compared_with: str
+    where: str  # the entry that is most off
+    found: float  # there
+    expected: float
+    error: float  # relative to the largest entry expected
+    note: str = ""  # what is wrong beside the number
+
+    @property
+    def agrees(self):
+        """Tell whether nothing is wrong."""
+        return not self.note and self.error <= TOLERANCE
+
+
+class Check(NamedTuple):
+    """All comparisons of a model; print it for the table."""
+
+    rows: tuple
+
+    @property
+    def agrees(self):
+        """Tell whether all functions agree."""
+        return all(row.agrees for row in self.rows)
+
+    def __str__(self):
+        """Return the table, what is off marked."""
+        heads = ("function", "compared with", "entry", "found", "expected", "relative error", "")
+        cells = [heads] + [(row.function, row.compared_with, row.where, f"{row.found:.6g}",
+                            f"{row.expected:.6g}", f"{row.error:.1e}",
+                            "agrees" if row.agrees else f"OFF {row.note}".rstrip())
+                           for row in self.rows]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        return "\n".join("  ".join(cell.ljust(width) for cell, width in
+                                   zip(row, widths, strict=True)).rstrip() for row in cells)
+
+
+def check_model(model, q):
+    """Compare all functions that a model registers; return a Check.
+
+    model : NamedTuple      any that implements U, or a hierarchical one
+    q     : (d,) float64    where U is finite; of a hierarchical model theta, then phi
+
+    Nothing is drawn from a generator of the caller.  Raises ValueError, naming the argument, for
+    anything else; TypeError if the model has no U.
+    """
+    model = validate.model("model", model)
+    q = validate.array("q", q, (validate.dimension(model),))
+    rng, found = np.random.default_rng(1), {}
+    near = [q + 0.1 * np.maximum(np.abs(q), 1.0) * rng.standard_normal(q.size) for _ in range(2)]
+    checks = check_blocks if has(model, sizes) else check_plain
+    for k, point in enumerate([q, *near]):
+        for row in checks(point, model, rng):
+            key = row.function, row.compared_with
+            if k and not (np.isfinite(row.expected) and np.isfinite(row.found)):
+                continue  # a point near q may be outside of where the density is
+            if key not in found or badness(row) > badness(found[key]):
+                found[key] = row
+    return Check(tuple(found.values()))
+
+
+def badness(row):
+    """Return a number that grows with what is wrong."""
+    return np.inf if row.note or np.isnan(row.error) else row.error
+
+
+def has(model, function):
+    """Tell whether the class of a model has a function of its own."""
+    return type(model) in function.implementations
+
+
+def compare(function, compared_with, found, expected, note="", scale=1e-300):
+    """Return the Row of two arrays of one shape, or say that the shapes differ.
+
+    scale : what an error is relative to where both arrays are smaller
+    """
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    if found.shape != expected.shape:
+        return Row(function, compared_with, "shape", np.nan, np.nan, np.nan,
+                   f"has shape {found.shape}, not {expected.shape}")
+    gap = np.abs(found - expected)
+    worst = np.unravel_index(np.argmax(np.where(np.isnan(gap), np.inf, gap)), gap.shape)
+    scale = max(np.abs(expected).max(), np.abs(found).max(), scale)
+    return Row(function, compared_with, str(list(map(int, worst))) if worst else "", found[worst],
+               expected[worst], gap[worst] / scale, note)
+
+
+def differences(f, x, derivative):
+    """Return the differences of f along each entry of x that are nearest to `derivative`.
+
+    Of several steps one suits each entry: a small one is lost in rounding, a large one bends.
+    """
+    derivative = np.asarray(derivative, float)
+    best = np.full(derivative.shape, np.nan)
+    if len(derivative) != x.size:
+        return np.full((x.size, *np.shape(f(x))), np.nan)
+    for i in range(x.size):
+        gap = np.inf
+        for step in STEPS:
+            e = np.zeros(x.size)
+            e[i] = step * max(abs(x[i]), 1.0)
+            with np.errstate(all="ignore"):
+                one = (8 * (np.asarray(f(x + e)) - f(x - e)) - f(x + 2 * e) + f(x - 2 * e)
+                       ) / (12 * e[i])
+            off = np.abs(one - derivative[i]).max() if one.shape == derivative[i].shape else np.nan
+            if off < gap:
+                gap, best[i] = off, one
+    return best
+
+
+def untouched(function, q, model):
+    """Return what function(q, model) is, and a note if it writes into q or changes."""
+    given = q.copy()
+    first = function(given, model)
+    if not np.array_equal(given, q):
+        return first, "writes into q"
+    if not np.array_equal(first, function(given, model), equal_nan=True):
+        return first, "is not the same twice"
+    return first, ""
+
+
+def check_plain(q, model, rng):
+    """Yield the rows of a model of one block at q."""
+    energy, note = untouched(U, q, model)
+    if not isinstance(energy, float):
+        yield Row("U", "a number", "", np.nan, np.nan, np.nan,
+                  f"returns {type(energy).__name__}, not a float")
+        return
+    yield Row("U", "a finite number", "", energy, energy, 0.0 if np.isfinite(energy) else np.nan,
+              note)
+    if not np.isfinite(energy):
+        return
+    pairs = ((U, grad_U), (grad_U, hessian), (hessian, hessian_gradient),
+             (metric, metric_gradient))
+    for function, derivative in pairs:
+        if has(model, function) and has(model, derivative):
+            found, note = untouched(derivative, q, model)
+            expected = differences(lambda x, f=function: f(x, model), q, found)
+            yield compare(derivative.__name__, f"differences of {function.__name__}", found,
+                          expected, note)
+    for function in (hessian, metric):
+        if has(model, function):
+            yield from check_symmetric(function.__name__, function(q, model))
+    if has(model, metric):
+        yield check_definite("metric", metric(q, model))
+    if has(model, U_and_grad_U):
+        one, g = U_and_grad_U(q, model)
+        yield compare("U_and_grad_U", "U", one, energy)
+        yield compare("U_and_grad_U", "grad_U", g, grad_U(q, model))
+    if has(model, log_likelihood) and has(model, log_likelihood_of):
+        yield compare("log_likelihood_of", "log_likelihood", log_likelihood_of(energy, q, model),
+                      log_likelihood(q, model))
+    if has(model, trial):
+        yield from check_caches(q, model, rng)
+
+
+def check_symmetric(name, matrix):
+    """Yield the row of a matrix that has to be symmetric."""
+    yield compare(name, "its transpose", matrix, np.transpose(matrix))
+
+
+def check_definite(name, matrix):
+    """Return the row of a matrix that has to be positive definite."""
+    least = np.linalg.eigvalsh(matrix).min()
+    return Row(name, "positive definite", "least eigenvalue", least, abs(least), 0.0,
+               "" if least > 0 else "is not")
+
+
+def check_caches(q, model, rng):
+    """Yield the rows of what is kept where one variable changes at a time."""
+    cache, moved = prepare(q, model), q.copy()
+    yield compare("prepare", "U", cache.U, U(q, model))
+    tried, committed, expected = [], [], []
+    for k in rng.permutation(q.size):
+        moved[k] += 0.1 * max(abs(q[k]), 1.0) * rng.standard_normal()
+        energy = trial(cache, k, moved[k], model)
+        cache = commit(cache, k, moved[k], energy, model)
+        tried.append(energy)
+        committed.append(trial(cache, k, moved[k], model))
+        expected.append(U(moved, model))
+    yield compare("trial", "U", tried, expected)
+    yield compare("commit", "U", committed, expected)
+
+
+def check_blocks(q, model, rng):
+    """Yield the rows of a hierarchical model at q = (theta, phi)."""
+    n, h = sizes(model)
+    theta, phi = q[:n], q[n:]
+    Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
+    gradient = grad_U_phi(Phi, Theta, model)
+    z_theta, z_phi = rng.standard_normal(n), rng.standard_normal(h)
+
+    def likelihood(phi):  # the part of U_theta that may not depend on phi, up to a constant
+        Phi = precompute_phi(phi, model)
+        return U_theta(theta, Phi, model) - U_phi(Phi, Theta, model) + U_prior(phi, model)
+
+    def energy_2(phi):
+        Phi = precompute_phi(phi, model)
+        return U_phi(Phi, Theta, model) + auxiliary_theta(z_theta, Phi, model)
+
+    yield compare("U_theta", "U_phi - U_prior: the rest has no phi", differences(
+        likelihood, phi, np.zeros(h)), np.zeros(h), scale=1 + np.abs(gradient).max())
+    for function, x, energy, found in (
+            (grad_U_theta, theta, lambda x: U_theta(x, Phi, model),
+             grad_U_theta(theta, Phi, model)),
+            (grad_U_phi, phi, lambda x: U_phi(precompute_phi(x, model), Theta, model),
+             gradient),
+            (grad_U2, phi, energy_2, grad_U2(Phi, Theta, z_theta, model)),
+            (add_grad_auxiliary_phi, theta,
+             lambda x: auxiliary_phi(z_phi, precompute_theta(x, model), model),
+             auxiliary_gradient(theta, z_phi, model)),
+            (metric_gradient_phi, phi,
+             lambda x: metric_phi(precompute_phi(x, model), Theta, model),
+             metric_gradient_phi(Phi, Theta, model) if has(model, metric_gradient_phi) else None)):
+        if found is not None and (has(model, function) or function is add_grad_auxiliary_phi):
+            yield compare(function.__name__, "differences of what it is the gradient of", found,
+                          differences(energy, x, found))
+    for block, momentum, velocity, log_det, given, z in (
+            ("theta", momentum_theta, velocity_theta, log_det_theta, Phi, z_theta),
+            ("phi", momentum_phi, velocity_phi, log_det_phi, Theta, z_phi)):
+        L = np.array([momentum(e, given, model) for e in np.eye(z.size)]).T
+        r = momentum(z, given, model)
+        yield compare(f"velocity_{block}", f"the inverse of momentum_{block}",
+                      velocity(r, given, model), np.linalg.solve(L.T, z))
+        yield compare(f"log_det_{block}", f"momentum_{block}", log_det(given, model),
+                      2 * np.linalg.slogdet(L)[1])
+    if has(model, metric_phi):
+        G = metric_phi(Phi, Theta, model)
+        yield from check_symmetric("metric_phi", G)
+        yield check_definite("metric_phi", G)
+    if has(model, U):
+        yield from check_plain(q, model, rng)
+
+
+def auxiliary_gradient(theta, r_phi, model):
+    """Return what add_grad_auxiliary_phi adds: a gradient with respect to theta."""
+    g = np.zeros(theta.size)
+    add_grad_auxiliary_phi(g, theta, r_phi, model)
+    return g

@@ -1,0 +1,313 @@
+"""Several chains of a sampler at once: in processes, with a bar each, stopped at any time.
+
+    found = run(hmc, np.zeros(2), model, eps=0.2, L=40, n=4000, rng=np.random.default_rng(1))
+    print(summary(found))            # sampling/summary.py: can it be believed?
+    data = found.to_arviz()
+
+A chain is run in pieces of about a second, each from the last state of the one before and with its
+random numbers.  That gives the draws of an unbroken run, bit for bit, as the tests say of every
+sampler in PIECEWISE; any other sampler runs each chain as one piece, which a stop loses.  On Linux
+the processes are forks: they have what is compiled already, and every model, also one that a
+notebook or a script defines.  Elsewhere, and with jobs=1, chains take turns in this process.
+"""
+
+import inspect
+import multiprocessing
+import os
+import signal
+import sys
+import time
+import warnings
+from copy import deepcopy
+from multiprocessing.connection import wait
+from typing import NamedTuple
+
+import numpy as np
+from joblib import cpu_count
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
+
+from algorithms.generalised_leapfrog import rmhmc as generalised_rmhmc
+from algorithms.hmc import hmc
+from algorithms.paquet_rmhmc_fast import rmhmc as paquet_rmhmc
+from algorithms.random_walk import random_walk
+from algorithms.rivals.auxiliary_mixture import auxiliary_mixture
+from algorithms.rivals.elliptical_slice import elliptical_slice
+from algorithms.rivals.fitted_walk import fitted_walk
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
+from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc
+from algorithms.zhang_sshmc import sshmc
+from algorithms.zhang_sshmc_fast import sshmc as sshmc_fast
+from models import validate
+
+# whose chains can be continued from their last draw alone, with the same numbers
+PIECEWISE = (hmc, random_walk, paquet_rmhmc, generalised_rmhmc, normal_split_hmc, data_split_hmc,
+             elliptical_slice, fitted_walk, sshmc, sshmc_fast, rmhmc_within_gibbs,
+             auxiliary_mixture)
+SECONDS = 1.0  # of a piece
+LENGTHS = ("n", "t_max")  # what samplers call the number of transitions
+OFTEN = 0.01  # of the transitions diverge: a warning
+
+
+class Chains(NamedTuple):
+    """What `run` gives back."""
+
+    chains: tuple  # the result of the sampler for each chain, all of one length
+    wanted: int  # how many draws each chain was to have: more than it has if it was stopped
+
+    @property
+    def variables(self):
+        """{name: draws, (chains, n, d)}: q, or theta and phi of a hierarchical model."""
+        names = {"samples": "q", "theta": "theta", "phi": "phi"}
+        return {name: self.stacked(field) for field, name in names.items()
+                if hasattr(self.chains[0], field)}
+
+    @property
+    def statistics(self):
+        """{name in ArviZ: (chains, n)} of energies, acceptance, and which trajectories diverged."""
+        names = {"energies": "energy", "accepted": "accepted", "energy_error": "energy_error"}
+        found = {name: self.stacked(field) for field, name in names.items()
+                 if hasattr(self.chains[0], field)}
+        if "energy_error" in found:
+            with np.errstate(invalid="ignore"):
+                found["diverging"] = ~(found["energy_error"] <= 1000)
+        return found
+
+    @property
+    def divergences(self):
+        """How many trajectories of all chains diverged, by the sampler's own count."""
+        return sum(int(getattr(chain, "divergences", 0)) for chain in self.chains)
+
+    def stacked(self, field):
+        """Return a field of all chains, (chains, n, ...)."""
+        return np.stack([getattr(chain, field) for chain in self.chains])
+
+    def to_arviz(self):
+        """Return draws and statistics as ArviZ has them: InferenceData, or a DataTree from 1.0."""
+        import arviz
+
+        groups = {"posterior": self.variables, "sample_stats": self.statistics}
+        if int(arviz.__version__.split(".")[0]) > 0:
+            return arviz.from_dict(groups)
+        return arviz.from_dict(**groups)
+
+
+def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
+    """Run chains of a sampler; return them as Chains.
+
+    Parameters
+    ----------
+    sampler          : function of algorithms/, such as hmc
+    arguments, named : its arguments, as in a call of it.  `rng` is split by rng.spawn(chains), one
+                       for each.  A starting point of shape (chains, d) has one row for each
+    chains           : int >= 1   how many
+    jobs             : int >= 1   processes; default one for each chain, at most one for each core
+    bars             : bool       show, of each chain, transitions, acceptance rate, divergences
+
+    Ctrl-C stops all chains within a second; what each has drawn by then is given back, cut to the
+    length of the shortest.  It is raised again where some chain has no draw yet.
+
+    Raises what the sampler raises for wrong arguments, before anything runs.  RuntimeWarning, once,
+    if a chain has accepted nothing, has not moved, or if more than a hundredth of all trajectories
+    diverged.
+    """
+    chains, given = validate.count("chains", chains), bound(sampler, arguments, named)
+    length = next((name for name in LENGTHS if name in given), None)
+    if length is None or "rng" not in given:
+        raise ValueError(f"sampler must take n and rng, as those of algorithms/, not"
+                         f" {sampler!r:.80}")
+    jobs = min(validate.count("jobs", jobs or min(chains, cpu_count())), chains)
+    rng = validate.generator("rng", given["rng"])
+    calls = [split(given, k, chains) | {"rng": child} for k, child in enumerate(rng.spawn(chains))]
+    wanted = validate.count(length, given[length])
+    for call in calls:  # raises where an argument is wrong, and compiles before there are others
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # of a chain of one transition
+            sampler(**call | {length: 1, "rng": deepcopy(call["rng"])})
+    found = collect(sampler, calls, length, wanted, jobs, bars)
+    warn(found)
+    return found
+
+
+def bound(sampler, arguments, named):
+    """Return {name: argument} of a call; raise TypeError as the sampler does."""
+    try:
+        return dict(inspect.signature(sampler).bind(*arguments, **named).arguments)
+    except TypeError:
+        sampler(*arguments, **named)  # says it better
+        raise
+
+
+def is_start(name):
+    """Tell whether an argument is where the chain starts: q0, x0, theta0, phi0."""
+    return name.endswith("0") and name[:-1].isidentifier()
+
+
+def split(given, k, chains):
+    """Return the arguments of chain k."""
+    return {name: value[k] if is_start(name) and np.ndim(value) == 2 and len(value) == chains
+            else value for name, value in given.items()}
+
+
+def pieces(sampler, call, length, wanted):
+    """Yield the results of pieces of about SECONDS each, or of all at once."""
+    if sampler not in PIECEWISE or call.get("keep") is not None:  # the last state is not kept whole
+        yield sampler(**call)
+        return
+    names = list(inspect.signature(sampler.compiled.py_func).parameters)
+    checked = dict(zip(names, sampler.check(**call), strict=True))
+    size, done = 1, 0
+    while done < wanted:
+        size = min(size, wanted - done)
+        begin = time.monotonic()
+        found = sampler.compiled(*(checked | {length: size}).values())
+        took, done = time.monotonic() - begin, done + size
+        yield found
+        for name in filter(is_start, names):
+            last = found.samples if hasattr(found, "samples") else getattr(found, name[:-1])
+            checked[name] = last[-1].copy()
+        size = max(1, min(4 * size, int(size * SECONDS / max(took, 1e-9))))
+
+
+def in_turn(sampler, calls, length, wanted):
+    """Yield (chain, result of a piece) of chains that take turns, until all have ended."""
+    left = {k: pieces(sampler, call, length, wanted) for k, call in calls.items()}
+    while left:
+        for k in list(left):
+            found = next(left[k], None)
+            if found is None:
+                del left[k]
+            else:
+                yield k, found
+
+
+def work(sampler, calls, length, wanted, end, parent):
+    """Send each piece of some chains, or the exception that ended them: what a process does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all processes: `parent` decides
+    try:
+        with threadpool_limits(1):
+            for item in in_turn(sampler, calls, length, wanted):
+                end.send(item)
+                if os.getppid() != parent:  # it was killed
+                    return
+        end.send(None)
+    except Exception as error:
+        end.send(error)
+
+
+def in_processes(sampler, calls, length, wanted, jobs):
+    """Yield what in_turn does, from processes; they are gone when this generator is closed."""
+    fork, ends, processes = multiprocessing.get_context("fork"), [], []
+    try:
+        for j in range(jobs):
+            ours, theirs = fork.Pipe(duplex=False)
+            process = fork.Process(target=work, daemon=True, args=(
+                sampler, dict(list(calls.items())[j::jobs]), length, wanted, theirs, os.getpid()))
+            with warnings.catch_warnings():  # of threads: those of libraries are idle here
+                warnings.simplefilter("ignore", DeprecationWarning)
+                process.start()
+            theirs.close()
+            ends.append(ours)
+            processes.append(process)
+        while ends:
+            for end in wait(ends):
+                try:
+                    item = end.recv()
+                except EOFError:
+                    raise RuntimeError("a process that ran chains was ended from outside; it may"
+                                       " have needed more memory than there is") from None
+                if isinstance(item, Exception):
+                    raise item
+                if item is None:
+                    ends.remove(end)
+                else:
+                    yield item
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            process.join()
+
+
+def collect(sampler, calls, length, wanted, jobs, bars):
+    """Run all chains with their bars; return them joined, also if Ctrl-C ends them."""
+    calls, parts = dict(enumerate(calls)), [[] for _ in calls]
+    forked = jobs > 1 and sys.platform == "linux"
+    source = (in_processes(sampler, calls, length, wanted, jobs) if forked
+              else in_turn(sampler, calls, length, wanted))
+    shown = [tqdm(total=wanted, desc=f"chain {k}", position=k, disable=not bars, mininterval=0.5)
+             for k in calls]
+    tallies = [Tally() for _ in calls]
+    try:
+        for k, part in source:
+            parts[k].append(part)
+            tallies[k] = tallies[k].after(part)
+            shown[k].set_postfix_str(str(tallies[k]), refresh=False)
+            shown[k].update(size_of(part))
+    except KeyboardInterrupt:
+        if not all(parts):
+            raise
+    finally:
+        source.close()
+        for bar in shown:
+            bar.close()
+    joined = [join(each) for each in parts]
+    least = min(map(size_of, joined))
+    return Chains(tuple(cut(each, size_of(each), least) for each in joined), wanted)
+
+
+class Tally(NamedTuple):
+    """What a bar says of a chain."""
+
+    proposals: int = 0
+    accepted: int = 0
+    divergences: int = 0
+
+    def after(self, part):
+        """Return the tally with one more piece."""
+        accepted = getattr(part, "accepted", np.empty(0))
+        return Tally(self.proposals + accepted.size, self.accepted + int(np.sum(accepted)),
+                     self.divergences + int(getattr(part, "divergences", 0)))
+
+    def __str__(self):
+        """Say the acceptance rate, and divergences if there are any."""
+        rate = f"accepted {self.accepted / self.proposals:.2f}" if self.proposals else ""
+        return rate + f", diverged {self.divergences}" * (self.divergences > 0)
+
+
+def size_of(found):
+    """Return how many draws a result has."""
+    return len(found[0])
+
+
+def join(parts):
+    """Return one result for several pieces: arrays one after the other, counts added."""
+    first = parts[0]
+    if isinstance(first, tuple):
+        return type(first)(*(join(each) for each in zip(*parts, strict=True)))
+    return np.concatenate(parts) if isinstance(first, np.ndarray) else sum(parts)
+
+
+def cut(found, n, least):
+    """Return a result of n draws without those after `least`; counts stay those of all."""
+    if isinstance(found, tuple):
+        return type(found)(*(cut(each, n, least) for each in found))
+    return found[:least] if isinstance(found, np.ndarray) and len(found) == n else found
+
+
+def warn(found):
+    """Say once what the user has to know before anything is believed."""
+    said = []
+    for k, chain in enumerate(found.chains):
+        draws = np.concatenate([draws[k] for draws in found.variables.values()], axis=1)
+        accepted = getattr(chain, "accepted", np.empty(0))
+        if accepted.size >= 10 and not np.any(accepted):
+            said.append(f"chain {k} accepted none of its {accepted.size} proposals: halve the step")
+        elif len(draws) >= 10 and not np.any(np.ptp(draws, axis=0)):
+            said.append(f"chain {k} has not moved from where it started: begin elsewhere")
+    proposals = sum(chain.accepted.size for chain in found.chains if hasattr(chain, "accepted"))
+    if found.divergences > OFTEN * proposals:
+        said.append(f"{found.divergences} of {proposals} trajectories diverged: halve the step, or"
+                    " take coordinates in which no direction is much narrower than the others")
+    if said:
+        warnings.warn("; ".join(said), RuntimeWarning, stacklevel=3)

@@ -1,0 +1,153 @@
+"""Can the draws be believed?  R-hat, effective sample sizes, divergences and E-BFMI in one table.
+
+The rule is that of Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021): rank-normalised split
+R-hat of at most 1.01 and effective sample sizes, of the bulk and of the tails, of at least 100 for
+each chain, for every variable.  R-hat compares chains with each other, so take several.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from algorithms.ess import combined_chains
+
+MOST_RHAT = 1.01
+LEAST_ESS = 100  # effective draws of each chain
+LEAST_E_BFMI = 0.3  # the rule of thumb of Stan's manual
+COLUMNS = ("mean", "sd", "mcse", "ess bulk", "ess tail", "R-hat")
+
+
+class Summary(NamedTuple):
+    """What `summary` found; print it for the table."""
+
+    names: tuple  # of the variables, such as "q[0]"
+    mean: np.ndarray  # (d,)
+    sd: np.ndarray  # (d,)
+    mcse: np.ndarray  # (d,) standard error of the mean, by the effective sample size
+    ess_bulk: np.ndarray  # (d,)
+    ess_tail: np.ndarray  # (d,) the smaller of those of the 5 % and 95 % quantiles
+    rhat: np.ndarray  # (d,)
+    acceptance: np.ndarray  # (chains,) rate of each; nan where nothing is proposed
+    divergences: int
+    e_bfmi: np.ndarray  # (chains,) nan for a sampler without momenta
+    doubts: tuple  # sentences that say why the draws should not be believed; none if they can be
+
+    def __str__(self):
+        """Return the table, with a sentence for each doubt."""
+        width = max(map(len, self.names))
+        lines = [f"{'':{width}}  " + "  ".join(f"{head:>10}" for head in COLUMNS)]
+        lines += [f"{name:{width}}  {mean:10.4g}  {sd:10.4g}  {mcse:10.2g}  {bulk:10.0f}"
+                  f"  {tail:10.0f}  {rhat:10.3f}" for name, mean, sd, mcse, bulk, tail, rhat in zip(
+                      self.names, *self[1:7], strict=True)]
+        lines.append(f"acceptance rates {shown(self.acceptance)}; divergences {self.divergences};"
+                     f" E-BFMI {shown(self.e_bfmi)}")
+        return "\n".join(lines + [f"Do not believe this yet: {doubt}." for doubt in self.doubts])
+
+
+def shown(values):
+    """Return a number for each chain."""
+    return ", ".join("-" if np.isnan(value) else f"{value:.2f}" for value in values)
+
+
+def summary(found):
+    """Return the Summary of what sampling.run.run gave back, with at least 10 draws a chain."""
+    names, columns = [], []
+    for name, draws in found.variables.items():
+        for i in range(draws.shape[2]):
+            names.append(f"{name}[{i}]")
+            columns.append(draws[:, :, i])
+    x = np.array(columns)  # (d, chains, n)
+    m, n = x.shape[1:]
+    if n < 10:
+        raise ValueError(f"found must have at least 10 draws of each chain, not {n}")
+    ess = combined_chains(np.moveaxis(x, 0, 2)).ess
+    sd = x.std(axis=(1, 2), ddof=1)
+    momenta = hasattr(found.chains[0], "energy_error")
+    made = Summary(
+        tuple(names), x.mean(axis=(1, 2)), sd, sd / np.sqrt(ess),
+        np.array([ess_bulk(each) for each in x]), np.array([ess_tail(each) for each in x]),
+        np.array([rhat(each) for each in x]),
+        np.array([np.mean(getattr(chain, "accepted", np.nan)) for chain in found.chains]),
+        found.divergences,
+        np.array([e_bfmi(chain.energies, len(names)) if momenta else np.nan
+                  for chain in found.chains]), ())
+    return made._replace(doubts=tuple(doubts(made, m)))
+
+
+def doubts(made, m):
+    """Yield a sentence for each reason not to believe m chains."""
+    def worst(values, largest):
+        order = np.where(np.isnan(values), np.inf, values if largest else -values)
+        return made.names[np.argmax(order)], values[np.argmax(order)]
+
+    name, value = worst(made.rhat, True)
+    if not value <= MOST_RHAT:
+        yield (f"R-hat of {name} is {value:.3f}, above {MOST_RHAT}: the chains do not agree; run"
+               " longer ones, or find out which of them is elsewhere" if m > 1 else
+               f"R-hat of {name} is {value:.3f}, above {MOST_RHAT}: the halves of the chain do not"
+               " agree; run a longer one")
+    for what, values in (("bulk", made.ess_bulk), ("tail", made.ess_tail)):
+        name, value = worst(values, False)
+        if not value >= LEAST_ESS * m:
+            yield (f"the effective sample size of {name}, {what}, is {value:.0f}, below"
+                   f" {LEAST_ESS * m}; run longer chains")
+    if made.divergences:
+        yield (f"{made.divergences} trajectories diverged; halve the step, or take coordinates in"
+               " which no direction is much narrower than the others")
+    low = np.flatnonzero(made.e_bfmi < LEAST_E_BFMI)
+    if low.size:
+        yield (f"E-BFMI of chain {low[0]} is {made.e_bfmi[low[0]]:.2f}, below {LEAST_E_BFMI}: a new"
+               " momentum changes the energy too little to reach the tails; take other coordinates")
+    if m == 1:
+        yield "one chain has no other to be compared with; run four"
+
+
+def halves(x):
+    """Split each chain, (m, n), into its first and last half, (2 m, n // 2)."""
+    half = x.shape[1] // 2
+    return np.concatenate([x[:, :half], x[:, -half:]])
+
+
+def rank_normalised(x):
+    """Replace draws by normal scores of their ranks in all chains."""
+    rank = rankdata(x, method="average").reshape(x.shape)
+    return ndtri((rank - 3 / 8) / (x.size + 1 / 4))
+
+
+def basic_rhat(x):
+    """Return the square root of the ratio of the variance of all draws to that within chains."""
+    n = x.shape[1]
+    within = x.var(axis=1, ddof=1).mean()
+    between = n * x.mean(axis=1).var(ddof=1)
+    with np.errstate(all="ignore"):  # of chains that have not moved
+        return np.sqrt(((n - 1) / n * within + between / n) / within)
+
+
+def rhat(x):
+    """Return R-hat of draws (m, n): of rank-normalised halves, of location or of scale."""
+    x = halves(x)
+    folded = np.abs(x - np.median(x))
+    return np.fmax(basic_rhat(rank_normalised(x)), basic_rhat(rank_normalised(folded)))
+
+
+def ess_bulk(x):
+    """Return the effective sample size of draws (m, n) in the bulk of the distribution."""
+    return combined_chains(rank_normalised(halves(x))).ess
+
+
+def ess_tail(x):
+    """Return the smaller effective sample size of the shares below the 5 % and 95 % quantiles."""
+    return np.min([combined_chains(halves(x <= np.quantile(x, q)).astype(float)).ess
+                   for q in (0.05, 0.95)])
+
+
+def e_bfmi(energies, d):
+    """Estimate E-BFMI of a chain from potential energies (n,), of d variables with momenta.
+
+    It is the mean square by which a new momentum changes the energy H = U + K, over the variance of
+    H (Betancourt 2016).  The old and the new kinetic energy are half a chi-squared number of d
+    degrees each, independent of each other and of U: so this is d / (Var U + d / 2).
+    """
+    return d / (np.var(energies) + d / 2)

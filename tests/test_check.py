@@ -1,0 +1,162 @@
+"""sampling/check.py: right models agree, and a wrong function is named, with where and how much."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from models.covariance import squared_exponential
+from models.fields import Array
+from models.funnel import Funnel
+from models.gp_classification import GPClassification
+from models.gp_regression import GPRegression
+from models.hierarchical_gp_classification import HierarchicalGPClassification
+from models.hierarchical_logistic import HierarchicalLogistic
+from models.interface import (
+    U,
+    U_and_grad_U,
+    commit,
+    grad_U,
+    hessian,
+    log_likelihood,
+    log_likelihood_of,
+    metric,
+    metric_gradient,
+    prepare,
+    trial,
+)
+from models.log_gaussian_cox import LogGaussianCox
+from models.logistic_regression import LogisticRegression
+from models.multinomial_logistic import MultinomialLogistic
+from models.stochastic_volatility import StochasticVolatility
+from sampling.check import check_model
+
+rng = np.random.default_rng(3)
+X, Y = rng.standard_normal((12, 2)), np.where(rng.random(12) < 0.5, -1.0, 1.0)
+MODELS = {
+    "logistic": (LogisticRegression.from_data(X, Y > 0), 3),
+    "multinomial": (MultinomialLogistic.from_data(X, np.arange(12) % 3, 3), 9),
+    "GP classification": (GPClassification.from_prior(
+        squared_exponential(X, X, 1.0, 1.0) + 1e-4 * np.eye(12), Y), 12),
+    "GP regression": (GPRegression.from_data(X, Y, "ard"), 4),
+    "funnel": (Funnel.from_size(3), 4),
+    "hierarchical logistic": (HierarchicalLogistic.from_data(X, Y, np.arange(12) % 2), 5),
+    "hierarchical GP": (HierarchicalGPClassification.from_data(X, Y), 14),
+    "volatility": (StochasticVolatility.from_data(X[:, 0]), 15),
+    "Cox": (LogGaussianCox.from_counts(np.array([[0, 2], [1, 3]]), 0.5), 6),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_the_project_agree(name):
+    model, d = MODELS[name]
+    found = check_model(model, 0.3 * np.random.default_rng(4).standard_normal(d))
+    assert found.agrees and len(found.rows) >= 2, f"\n{found}"
+
+
+class Bowl(NamedTuple):
+    """Half the square of a q, with whatever is wrong."""
+
+    a: Array("d")
+    slope: float  # the gradient is so many times what it is
+    sign: float  # of its last entry
+    writes: bool
+
+
+@U.register(Bowl)
+def bowl_U(q, model):
+    """Energy."""
+    return (model.a * q) @ q / 2
+
+
+@grad_U.register(Bowl)
+def bowl_grad_U(q, model):
+    """Gradient."""
+    g = model.slope * model.a * q
+    g[-1] *= model.sign
+    if model.writes:
+        q[0] = 0.0
+    return g
+
+
+RIGHT = Bowl(np.array([1.0, 2.0, 3.0]), 1.0, 1.0, False)
+
+
+def off(model, q):
+    """Return the rows that do not agree."""
+    return [row for row in check_model(model, q).rows if not row.agrees]
+
+
+@pytest.mark.parametrize("q", [np.zeros(3), np.array([1.0, -2.0, 0.5])])
+@pytest.mark.parametrize("wrong, error, where", [
+    (dict(sign=-1.0), 2.0, "[2]"), (dict(slope=1.1), 0.1 / 1.1, None),
+    (dict(slope=1.0001), 1e-4, None)])
+def test_a_wrong_gradient_is_named_with_its_entry_and_its_size(q, wrong, error, where):
+    assert not off(RIGHT, q)
+    (row,) = off(RIGHT._replace(**wrong), q)
+    assert (row.function, row.compared_with) == ("grad_U", "differences of U")
+    assert where in (row.where, None)
+    assert abs(row.found - row.expected) > 0.9 * error * abs(row.found) > 0
+    assert 0 < row.error <= 1.01 * error
+    (line,) = [line for line in str(check_model(RIGHT._replace(**wrong), q)).splitlines()
+               if "OFF" in line]
+    assert line.startswith("grad_U") and f"{row.found:.6g}" in line and f"{row.error:.1e}" in line
+
+
+def test_a_gradient_that_writes_into_q_is_named():
+    (row,) = off(RIGHT._replace(writes=True), np.ones(3))
+    assert (row.function, row.note) == ("grad_U", "writes into q")
+
+
+class Wrong(NamedTuple):
+    """A standard normal of which one function is wrong, by its name."""
+
+    which: str
+
+
+U.implementations[Wrong] = lambda q, model: float(q @ q / 2)
+grad_U.implementations[Wrong] = lambda q, model: q.copy()
+hessian.implementations[Wrong] = lambda q, model: np.eye(q.size) * (1 + (model.which == "hessian"))
+metric.implementations[Wrong] = lambda q, model: (
+    np.diag(np.exp(q)) + (model.which == "symmetry") * np.eye(q.size, k=1)
+    - 99 * np.eye(q.size) * (model.which == "definite"))
+metric_gradient.implementations[Wrong] = lambda q, model: np.array(
+    [np.diag(np.exp(q) * e) for e in np.eye(q.size)]) * (1 + (model.which == "metric_gradient"))
+U_and_grad_U.implementations[Wrong] = lambda q, model: (
+    q @ q / 2 + (model.which == "both U"), q + (model.which == "both grad"))
+log_likelihood.implementations[Wrong] = lambda q, model: -q @ q / 4
+log_likelihood_of.implementations[Wrong] = lambda energy, q, model: (
+    q @ q / 4 - energy + (model.which == "log_likelihood_of"))
+prepare.implementations[Wrong] = lambda q, model: _Known(
+    q.copy(), float(q @ q / 2) + (model.which == "prepare"))
+trial.implementations[Wrong] = lambda cache, k, value, model: (
+    cache.U + (value**2 - cache.q[k] ** 2) / 2 + 0.5 * (model.which == "trial") * (k == 1))
+commit.implementations[Wrong] = lambda cache, k, value, energy, model: _Known(
+    np.where(np.arange(cache.q.size) == k, value, cache.q) + (model.which == "commit"), energy)
+
+
+class _Known(NamedTuple):
+    q: np.ndarray
+    U: float
+
+
+def test_what_is_right_everywhere_agrees():
+    assert not off(Wrong(""), np.array([0.3, -0.4]))
+
+
+@pytest.mark.parametrize("which, function", [
+    ("hessian", "hessian"), ("symmetry", "metric"), ("definite", "metric"),
+    ("metric_gradient", "metric_gradient"), ("both U", "U_and_grad_U"),
+    ("both grad", "U_and_grad_U"), ("log_likelihood_of", "log_likelihood_of"),
+    ("prepare", "prepare"), ("trial", "trial"), ("commit", "commit")])
+def test_each_wrong_function_is_named(which, function):
+    assert function in {row.function for row in off(Wrong(which), np.array([0.3, -0.4]))}
+
+
+@pytest.mark.parametrize("q, said", [
+    (np.zeros((2, 2)), "q must have shape"), ([np.nan, 1.0, 0.0], "q must be finite")])
+def test_what_is_no_point_is_refused(q, said):
+    with pytest.raises(ValueError, match=said):
+        check_model(RIGHT, q)
+    with pytest.raises(ValueError, match=r"q must have shape \(4,\)"):
+        check_model(Funnel.from_size(3), np.zeros(3))

@@ -1,0 +1,318 @@
+"""sampling/: chains run in pieces, watched and stopped; what says whether to believe them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from arviz_stats.base import array_stats
+
+from algorithms.hmc import hmc
+from algorithms.slice_sampling import slice_sampling
+from models.gaussian import Gaussian
+from models.interface import GivenTheta, U, grad_U
+from models.jit import ROOT
+from sampling import run as runs
+from sampling.run import Chains, join, run
+from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
+
+MODEL = Gaussian(np.zeros(2), np.eye(2))
+SETTINGS = dict(model=MODEL, eps=0.7, L=3)
+
+
+def generator(seed=1):
+    return np.random.default_rng(seed)
+
+
+def as_called(n, chains=3, starts=None):
+    """Return what calls of hmc give, one for each chain."""
+    return [hmc(np.zeros(2) if starts is None else starts[k], **SETTINGS, n=n, rng=rng)
+            for k, rng in enumerate(generator().spawn(chains))]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("bars", [False, True])
+def test_chains_in_pieces_have_the_draws_of_unbroken_ones(jobs, bars, monkeypatch, capsys):
+    monkeypatch.setattr(runs, "SECONDS", 1e-4)
+    starts = generator(2).standard_normal((3, 2))
+    found = run(hmc, starts, **SETTINGS, n=501, rng=generator(), chains=3, jobs=jobs, bars=bars)
+    for ours, alone in zip(found.chains, as_called(501, starts=starts), strict=True):
+        for field in ("samples", "energies", "accepted", "energy_error"):
+            np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
+        # each piece evaluates the state that it begins with
+        assert ours.counts.gradient - 501 * 3 == ours.counts.density - 501 > 1
+    assert found.wanted == 501
+    rate = np.mean(found.chains[2].accepted)
+    said = capsys.readouterr().err
+    assert ("501/501" in said and f"accepted {rate:.2f}" in said and "chain 2" in said) == bars
+
+
+PIECES = """
+import numpy as np
+import sampling.run as runs
+from test_sampling import calls
+
+runs.SECONDS = 0
+for sampler, arguments in calls():
+    seen = runs.run(sampler, **arguments, rng=np.random.default_rng(1), chains=2, jobs=1,
+                    bars=False)
+    for ours, rng in zip(seen.chains, np.random.default_rng(1).spawn(2)):
+        alone = sampler(**arguments, rng=rng)
+        for field in ("samples", "theta", "phi", "energies", "accepted"):
+            if hasattr(alone, field):
+                np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
+    print(sampler.__module__)
+"""
+
+
+def calls():
+    """Return every sampler whose chains are run in pieces, with arguments, most moves accepted."""
+    from algorithms.map_estimate import map_estimate
+    from algorithms.shahbaba_split_hmc import normal_approximation, split_data
+    from models.funnel import Funnel
+    from models.gp_classification import GPClassification
+    from models.logistic_regression import LogisticRegression
+    from models.stochastic_volatility import StochasticVolatility
+
+    rng = generator(3)
+    X, eye = rng.standard_normal((12, 2)), np.eye(3)
+    logistic = LogisticRegression.from_data(X, rng.random(12) < 0.5)
+    fit = map_estimate(logistic)
+    gp = GPClassification.from_prior(np.eye(3) + 0.5, np.array([1.0, -1.0, 1.0]))
+    volatility = StochasticVolatility.from_data(rng.standard_normal(5))
+    blocks = dict(theta0=np.ones(3), phi0=np.zeros(1), model=Funnel.from_size(3), n=7)
+    steps = dict(eps_theta=0.2, eps_phi=0.2)
+    plain = dict(q0=np.zeros(3), model=logistic, n=7)
+    curved = dict(x0=np.zeros(3), model=gp, l_max=2, eps=0.3, t_max=7)
+    settings = {
+        runs.hmc: plain | dict(eps=0.1, L=2, jitter=0.2),
+        runs.random_walk: plain | dict(scale=0.3, thin=2),
+        runs.fitted_walk: plain | dict(factor=0.3 * eye, thin=2),
+        runs.paquet_rmhmc: curved,
+        runs.generalised_rmhmc: curved | dict(model=GivenTheta(volatility, np.ones(5))),
+        runs.normal_split_hmc: plain | dict(fit=normal_approximation(fit), eps=0.1, L=2),
+        runs.data_split_hmc: plain | dict(split=split_data(logistic, fit.q, 0.5), eps=0.1,
+                                          L=2, M=2),
+        runs.elliptical_slice: dict(x0=np.zeros(3), model=gp, n=7),
+        runs.sshmc: blocks | steps | dict(L=2, jitter=0.1),
+        runs.sshmc_fast: blocks | steps | dict(L=2, jitter=0.1),
+        runs.rmhmc_within_gibbs: blocks | steps | dict(L_theta=2, L_phi=2),
+        runs.auxiliary_mixture: dict(theta0=np.zeros(5), phi0=np.zeros(3), model=volatility, n=7),
+    }
+    assert set(settings) == set(runs.PIECEWISE)
+    return settings.items()
+
+
+def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
+    done = subprocess.run([sys.executable, "-c", PIECES], cwd=ROOT, capture_output=True, text=True,
+                          env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH":
+                                            f"{ROOT}{os.pathsep}{ROOT / 'tests'}"})
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.split()) == len(runs.PIECEWISE)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ctrl_c_gives_back_what_was_drawn_within_a_second(jobs):
+    def stop():
+        time.sleep(1.5)
+        nonlocal begin
+        begin = time.monotonic()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    begin = 0.0
+    threading.Thread(target=stop).start()
+    found = run(hmc, np.zeros(2), **SETTINGS, n=10**8, rng=generator(), chains=2, jobs=jobs,
+                bars=False)
+    assert time.monotonic() - begin < 1
+    drawn = len(found.chains[0].samples)
+    assert 0 < drawn < found.wanted == 10**8
+    for ours, alone in zip(found.chains, as_called(drawn, 2), strict=True):
+        np.testing.assert_array_equal(ours.samples, alone.samples)
+
+
+def test_a_stop_before_the_first_draw_is_raised(monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(runs, "in_turn", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        run(hmc, np.zeros(2), **SETTINGS, n=5, rng=generator(), jobs=1, bars=False)
+
+
+def test_a_process_that_is_killed_is_told_of():
+    def kill():
+        time.sleep(1)
+        children = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())],
+                                  capture_output=True, text=True).stdout
+        own = [line.split()[0] for line in children.splitlines() if "ps -o" not in line]
+        os.kill(int(own[0]), signal.SIGKILL)
+
+    threading.Thread(target=kill).start()
+    with pytest.raises(RuntimeError, match="ended from outside"):
+        run(hmc, np.zeros(2), **SETTINGS, n=10**8, rng=generator(), chains=2, jobs=2, bars=False)
+
+
+def test_what_a_sampler_raises_is_raised_before_anything_runs():
+    with pytest.raises(ValueError, match="eps must be a finite number"):
+        run(hmc, np.zeros(2), MODEL, eps=-1, L=3, n=5, rng=generator())
+    with pytest.raises(TypeError, match="did you mean 'eps'"):
+        run(hmc, np.zeros(2), MODEL, epsilon=1, L=3, n=5, rng=generator())
+    with pytest.raises(ValueError, match="chains must be a whole number"):
+        run(hmc, np.zeros(2), **SETTINGS, n=5, rng=generator(), chains=0)
+    with pytest.raises(ValueError, match="sampler must take n and rng"):
+        run(summary, None)
+
+
+def test_any_other_sampler_is_run_in_one_piece():
+    found = run(slice_sampling, np.zeros(2), MODEL, w=1.0, n=30, rng=generator(), chains=2, jobs=1,
+                bars=False)
+    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
+        alone = slice_sampling(np.zeros(2), MODEL, w=1.0, n=30, rng=rng)
+        np.testing.assert_array_equal(ours.samples, alone.samples)
+        assert str(ours.counts) == str(alone.counts)
+
+
+class Cliff(NamedTuple):
+    """A density that is nowhere but at the start, or flat."""
+
+    height: float
+
+
+@U.register(Cliff)
+def cliff_U(q, model):
+    """A step of this height."""
+    return 0.0 if np.abs(q).max() < 1e-9 else model.height
+
+
+@grad_U.register(Cliff)
+def cliff_grad_U(q, model):
+    """Zero."""
+    return np.zeros(q.size)
+
+
+@pytest.mark.parametrize("height, said", [
+    (50.0, "chain 0 accepted none of its 20 proposals: halve the step; chain 1 accepted none"),
+    (np.inf, "40 of 40 trajectories diverged: halve the step")])
+def test_chains_that_go_nowhere_say_so_once(height, said):
+    with pytest.warns(RuntimeWarning, match=said) as caught:
+        run(hmc, np.zeros(1), Cliff(height), eps=1.0, L=1, n=20, rng=generator(), chains=2, jobs=1,
+            bars=False)
+    assert len(caught) == 1 and caught[0].filename == __file__
+
+
+def test_results_are_joined_field_by_field():
+    parts = as_called(10, 2)
+    whole = join(parts)
+    assert whole.samples.shape == (20, 2) and whole.counts.density == 22
+    np.testing.assert_array_equal(whole.energies[10:], parts[1].energies)
+
+
+def chains_of(draws, **fields):
+    """Make what run gives back of draws (chains, n, d)."""
+    class Result(NamedTuple):
+        samples: np.ndarray
+        energies: np.ndarray
+        accepted: np.ndarray
+        energy_error: np.ndarray
+        divergences: int
+
+    some = [Result(x, np.full(len(x), 2.0) + np.arange(len(x)) % 2, np.arange(len(x)) % 4 > 0,
+                   np.zeros(len(x)), 0)._replace(**fields) for x in draws]
+    return Chains(tuple(some), draws.shape[1])
+
+
+def autoregressive(m, n, rho, rng):
+    x = np.empty((m, n))
+    x[:, 0] = rng.standard_normal(m)
+    for t in range(1, n):
+        x[:, t] = rho * x[:, t - 1] + np.sqrt(1 - rho**2) * rng.standard_normal(m)
+    return x
+
+
+@pytest.mark.parametrize("n", [400, 401])
+@pytest.mark.parametrize("kind", ["slow", "apart", "of two scales", "heavy tails", "ties"])
+def test_diagnostics_are_those_of_arviz(kind, n):
+    x = autoregressive(4, n, 0.9 if kind == "slow" else 0.0, generator(4))
+    x = {"slow": x, "apart": x + np.arange(4)[:, np.newaxis] / 4, "ties": np.round(x),
+         "of two scales": x * np.array([[1.0], [1.0], [1.0], [2.0]]),
+         "heavy tails": np.tan(np.pi * (np.argsort(x, axis=1) + 0.5) / n)}[kind]
+    assert rhat(x) == pytest.approx(array_stats.rhat(x), rel=1e-12)
+    assert ess_bulk(x) == pytest.approx(array_stats.ess(x, method="bulk"), rel=1e-9)
+    assert ess_tail(x) == pytest.approx(array_stats.ess(x, method="tail", prob=(0.05, 0.95)),
+                                        rel=1e-9)
+
+
+def test_e_bfmi_by_potential_energies_is_that_of_the_hamiltonian():
+    # after each refreshed momentum of d = 4 in exact trajectories, and U of 3 times its variance
+    rng, d, n = generator(5), 4, 200_000
+    old, new = (rng.chisquare(d, n) / 2 for _ in range(2))
+    energies = np.sqrt(3) * rng.chisquare(d, n) / 2
+    theirs = np.mean((new - old) ** 2) / np.var(energies + new)  # Stan's, of H
+    assert e_bfmi(energies, d) == pytest.approx(theirs, rel=0.03)
+    assert e_bfmi(energies, d) == pytest.approx(2 / (3 + 1), rel=0.03)
+
+
+def test_a_summary_says_what_to_believe():
+    x = generator(6).standard_normal((4, 1000, 2)) * [1.0, 3.0] + [5.0, 0.0]
+    good = summary(chains_of(x))
+    assert good.names == ("q[0]", "q[1]") and not good.doubts
+    np.testing.assert_allclose(good.mean, [5.0, 0.0], atol=0.2)
+    np.testing.assert_allclose(good.sd, [1.0, 3.0], rtol=0.05)
+    np.testing.assert_allclose(good.mcse, np.array([1.0, 3.0]) / 4000**0.5, rtol=0.1)
+    assert list(good.acceptance) == [0.75] * 4 and good.divergences == 0
+    np.testing.assert_allclose(good.e_bfmi, 2 / (0.25 + 1))
+    lines = str(good).splitlines()
+    assert lines[0].split() == "mean sd mcse ess bulk ess tail R-hat".split()
+    assert lines[2].split()[:3] == ["q[1]", f"{good.mean[1]:.4g}", f"{good.sd[1]:.4g}"]
+    assert lines[3] == ("acceptance rates 0.75, 0.75, 0.75, 0.75; divergences 0; E-BFMI 1.60, 1.60,"
+                        " 1.60, 1.60")
+
+
+@pytest.mark.parametrize("change, said", [
+    (lambda x: x + np.arange(4)[:, np.newaxis, np.newaxis] * [0, 1.0],
+     r"R-hat of q\[1\] is 1\.\d+, above 1.01: the chains do not agree"),
+    (lambda x: x[:, :90], r"q\[\d\], bulk, is \d+, below 400"),
+    (lambda x: x[:1], "one chain has no other to be compared with"),
+    (lambda x: np.repeat(x[:, ::20], 20, axis=1), r"q\[\d\], tail, is \d+, below 400")])
+def test_a_summary_doubts(change, said):
+    x = change(generator(6).standard_normal((4, 2000, 2)))
+    text = str(summary(chains_of(x)))
+    assert any(line.startswith("Do not believe this yet: ") for line in text.splitlines())
+    assert re.search(said, text), text
+
+
+def test_a_summary_counts_divergences_and_low_energy_changes():
+    x = generator(6).standard_normal((4, 1000, 1))
+    made = summary(chains_of(x, divergences=3))
+    assert made.divergences == 12 and made.doubts[0].startswith("12 trajectories diverged")
+    made = summary(chains_of(x, energies=np.linspace(0, 20, 1000)))
+    assert "E-BFMI of chain 0 is 0.03, below 0.3" in made.doubts[0]
+    with pytest.raises(ValueError, match="at least 10 draws of each chain, not 9"):
+        summary(chains_of(x[:, :9]))
+
+
+def test_chains_go_into_arviz_with_their_statistics():
+    pytest.importorskip("arviz", reason="needs the extra `compare`")
+    code = """
+import numpy as np, sys
+sys.path.insert(0, "tests")
+from test_sampling import chains_of
+x = np.random.default_rng(6).standard_normal((3, 50, 2))
+data = chains_of(x, energy_error=np.where(np.arange(50) == 7, np.nan, 0.0)).to_arviz()
+assert data["posterior"]["q"].shape == (3, 50, 2)
+np.testing.assert_array_equal(data["posterior"]["q"].values, x)
+assert data["sample_stats"]["diverging"].values.sum() == 3
+assert bool(data["sample_stats"]["diverging"].values[0, 7])
+"""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], cwd=ROOT,
+                          capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+
