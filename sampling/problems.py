@@ -1,0 +1,407 @@
+"""Six kinds of problems: from a user's data to a model, and from its draws to predictions.
+
+    problem = gp_regression(X, y)                # X: array, list or DataFrame of numbers
+    found = run(slice_sampling, problem.start, problem.model, w=2.0, n=2000, rng=rng)
+    print(problem.predict(found, X_new).mean)
+
+Covariates are standardised by the mean and the deviation of each column, and so is every new case;
+responses of a regression too, which `predict` undoes.  A classifier takes labels of any two values
+and keeps them in `classes`: probabilities are of the second.  `found` is what sampling.run.run
+gives back, with draws of all chains.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq, minimize
+from scipy.special import expit, ndtr
+
+from algorithms.ep_fast import ep
+from models import validate
+from models.covariance import squared_exponential
+from models.gp_regression import GPRegression, predict_over
+from models.hierarchical_gp_classification import HierarchicalGPClassification
+from models.hierarchical_logistic import HierarchicalLogistic
+from models.log_gaussian_cox import LogGaussianCox
+from models.logistic_regression import LogisticRegression
+from models.stochastic_volatility import StochasticVolatility
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)  # of expectations over N(0, 1)
+
+
+class Scale(NamedTuple):
+    """What standardises covariates."""
+
+    mean: np.ndarray  # (p,)
+    sd: np.ndarray  # (p,)
+
+    def __call__(self, X):
+        """Return new cases, (m, p), on the scale of those that the model has."""
+        return (numbers("X", X, self.mean.size) - self.mean) / self.sd
+
+
+def numbers(name, X, p=-1):
+    """Return a table as an (n, p) float64 array; of a DataFrame its numbers."""
+    return validate.array(name, X.to_numpy(float) if hasattr(X, "to_numpy") else X, (-1, p))
+
+
+def scale_of(X):
+    """Return the Scale of a table, or raise ValueError for a column that is constant."""
+    names = list(getattr(X, "columns", range(np.shape(X)[1] if np.ndim(X) == 2 else 0)))
+    X = numbers("X", X)
+    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    if constant.size:
+        raise ValueError(f"X must have no constant column, but column {names[constant[0]]!r} is"
+                         f" {X[0, constant[0]]:g} throughout: leave it out")
+    return Scale(X.mean(axis=0), X.std(axis=0))
+
+
+def two_classes(y, n):
+    """Return (which is of the second class, (n,) bool; the two labels, sorted)."""
+    y = np.asarray(y)
+    if y.shape != (n,):
+        raise ValueError(f"y must have shape ({n},), a label for each row of X, not {y.shape}")
+    classes = np.unique(y)
+    if classes.size != 2:
+        raise ValueError(f"y must have labels of two values, not of {classes.size}:"
+                         f" {classes[:5].tolist()}")
+    return y == classes[1], classes
+
+
+def draws_of(found, name):
+    """Return the draws of a variable of all chains, (draws, d)."""
+    draws = found.variables[name]
+    return draws.reshape(-1, draws.shape[2])
+
+
+class Classes(NamedTuple):
+    """Predicted classes of new cases."""
+
+    probability: np.ndarray  # (m,) of classes[1]
+    classes: np.ndarray  # (2,)
+
+    @property
+    def label(self):
+        """The more probable label of each case, (m,)."""
+        return self.classes[(self.probability > 0.5).astype(int)]
+
+
+# Logistic regression
+
+
+class Logistic(NamedTuple):
+    """Logistic regression; made by logistic_regression.  q is the intercept, then the weights."""
+
+    model: LogisticRegression
+    scale: Scale
+    classes: np.ndarray
+
+    @property
+    def start(self):
+        """Where chains may start."""
+        return np.zeros(self.model.precision.size)
+
+    def predict(self, found, X):
+        """Return the Classes of new cases, (m, p): the mean of the probability over the draws."""
+        q, Z = draws_of(found, "q"), self.scale(X)
+        return Classes(expit(q[:, :1] + q[:, 1:] @ Z.T).mean(axis=0), self.classes)
+
+
+def logistic_regression(X, y, sigma_alpha=5.0, sigma_beta=5.0):
+    """Make a Logistic of cases X, (n, p), with labels y, (n,).
+
+    sigma_alpha, sigma_beta : the prior's deviation of the intercept and of each weight, of
+                              covariates that are standardised
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    scale = scale_of(X)
+    Z = scale(X)
+    second, classes = two_classes(y, len(Z))
+    return Logistic(LogisticRegression.from_data(Z, second, sigma_alpha, sigma_beta), scale,
+                    classes)
+
+
+class GroupedLogistic(NamedTuple):
+    """Logistic regression with weights for each group; made by hierarchical_logistic.
+
+    theta is, group after group, the intercept and the weights; phi is log v, their variance's.
+    """
+
+    model: HierarchicalLogistic
+    scale: Scale
+    classes: np.ndarray
+    groups: np.ndarray  # their labels, sorted
+
+    @property
+    def start(self):
+        """(theta, phi) where chains may start."""
+        return np.zeros(self.model.b.size), np.zeros(1)
+
+    def predict(self, found, X, group):
+        """Return the Classes of new cases, (m, p), each of a group, (m,), that the data had."""
+        Z = self.scale(X)
+        place = np.searchsorted(self.groups, group).clip(0, self.groups.size - 1)
+        strange = np.asarray(group)[self.groups[place] != group]
+        if strange.size:
+            raise ValueError(f"group must be among those of the data, {self.groups[:5].tolist()},"
+                             f" ..., but holds {strange[:5].tolist()}")
+        w = draws_of(found, "theta").reshape(-1, *self.model.b.shape)[:, place]
+        Z = np.column_stack([np.ones(len(Z)), Z])
+        return Classes(expit(np.einsum("tmp,mp->tm", w, Z)).mean(axis=0), self.classes)
+
+
+def hierarchical_logistic(X, y, group, lam=0.01):
+    """Make a GroupedLogistic of cases X, (n, p), with labels y, (n,), and groups, (n,).
+
+    lam : rate of the exponential prior of the weights' variance v; 0.01 as in Zhang and Sutton
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    scale = scale_of(X)
+    Z = scale(X)
+    second, classes = two_classes(y, len(Z))
+    model = HierarchicalLogistic.from_data(np.column_stack([np.ones(len(Z)), Z]),
+                                           np.where(second, 1.0, -1.0), group, lam)
+    return GroupedLogistic(model, scale, classes, np.unique(group))
+
+
+# Gaussian processes
+
+
+class Responses(NamedTuple):
+    """Predicted responses of new cases."""
+
+    mean: np.ndarray  # (m,)
+    sd: np.ndarray  # (m,) of a new response, its noise included
+    sd_latent: np.ndarray  # (m,) of the function, without noise
+
+
+class Regression(NamedTuple):
+    """Gaussian-process regression; made by gp_regression.
+
+    q is log sigma, log eta, log rho_1, ...: noise, amplitude and lengths of standardised data.
+    """
+
+    model: GPRegression
+    scale: Scale
+    response: tuple  # mean and deviation of y
+
+    @property
+    def start(self):
+        """Where chains may start."""
+        return self.model.mean
+
+    def predict(self, found, X, draws=200):
+        """Return the Responses of new cases, (m, p), over `draws` of the draws, evenly spaced."""
+        q = draws_of(found, "q")
+        q = q[np.linspace(0, len(q) - 1, min(draws, len(q))).astype(int)]
+        seen, (mean, sd) = predict_over(self.scale(X), q, self.model), self.response
+        return Responses(mean + sd * seen.mean, sd * np.sqrt(seen.noisy), sd * np.sqrt(seen.latent))
+
+
+def gp_regression(X, y, kind="ard"):
+    """Make a Regression of cases X, (n, p), with responses y, (n,).
+
+    kind : "ard", a length for each covariate, or "isotropic", one for all
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    scale = scale_of(X)
+    Z = scale(X)
+    y = validate.array("y", y, (len(Z),))
+    mean, sd = y.mean(), y.std()
+    if not sd > 0:
+        raise ValueError(f"y must not be constant, but is {y[0]:g} throughout")
+    return Regression(GPRegression.from_data(Z, (y - mean) / sd, kind), scale, (mean, sd))
+
+
+class Fit(NamedTuple):
+    """Expectation propagation with the kernel that has the largest evidence."""
+
+    log_length: float
+    log_amplitude: float
+    log_Z: float  # EP's estimate of the log evidence there
+    K: np.ndarray  # (n, n)
+    ep: tuple  # what algorithms.ep.ep returns
+
+
+class Classifier(NamedTuple):
+    """Gaussian-process classification by a probit likelihood; made by gp_classifier.
+
+    theta is the function at the cases, phi = (log l, log sigma): length and amplitude.
+    """
+
+    model: HierarchicalGPClassification
+    X: np.ndarray  # (n, p) standardised
+    scale: Scale
+    classes: np.ndarray
+
+    @property
+    def start(self):
+        """(theta, phi) where chains may start."""
+        return np.zeros(self.model.y.size), np.zeros(2)
+
+    def kernel(self, phi):
+        """Return K at (log l, log sigma), with the model's nugget."""
+        K = squared_exponential(self.X, self.X, *phi)
+        return K + self.model.nugget * np.exp(2 * phi[1]) * np.eye(len(K))
+
+    def evidence(self, phi):
+        """Return EP's log Z at (log l, log sigma), and its gradient.
+
+        With R = (K + S^-1)^-1 of the sites' precisions S and b = nu - R K nu, the derivative along
+        a parameter is (b'D b - tr(R D)) / 2, D that of K: Rasmussen and Williams (2006), (5.27).
+        """
+        K = self.kernel(phi)
+        fit = ep(K, self.model.y)
+        root = np.sqrt(fit.tau)
+        R = root[:, None] * np.linalg.solve(np.eye(len(K)) + np.outer(root, root) * K,
+                                            np.diag(root))
+        b = fit.nu - R @ (K @ fit.nu)
+        smooth = squared_exponential(self.X, self.X, *phi)
+        derivatives = smooth * self.model.distance * np.exp(-2 * phi[0]), 2 * K
+        return fit.log_Z, np.array([(b @ D @ b - np.sum(R * D)) / 2 for D in derivatives])
+
+    def fit(self):
+        """Return the Fit at the largest evidence, from length 1 and amplitude 1, by L-BFGS."""
+        found = minimize(lambda phi: [-each for each in self.evidence(phi)], np.zeros(2), jac=True,
+                         method="L-BFGS-B", bounds=[(-6.0, 6.0)] * 2)
+        K = self.kernel(found.x)
+        last = ep(K, self.model.y)
+        if not last.converged:
+            raise RuntimeError("EP did not converge at the kernel that was found, log l and log"
+                               f" sigma {found.x}: look for outliers among the rows of X")
+        return Fit(*found.x, last.log_Z, K, last)
+
+    def predict_by_ep(self, fit, X):
+        """Return the Classes of new cases by EP's normal approximation, its kernel as fitted."""
+        phi, root = (fit.log_length, fit.log_amplitude), np.sqrt(fit.ep.tau)
+        k = squared_exponential(self.X, self.scale(X), *phi)
+        B = np.eye(len(root)) + np.outer(root, root) * fit.K
+        b = fit.ep.nu - root * np.linalg.solve(B, root * (fit.K @ fit.ep.nu))
+        variance = np.exp(2 * phi[1]) - np.sum(
+            k * (root[:, None] * np.linalg.solve(B, root[:, None] * k)), axis=0)
+        return Classes(ndtr(k.T @ b / np.sqrt(1 + variance)), self.classes)
+
+    def predict(self, found, X, draws=200):
+        """Return the Classes of new cases over `draws` of the draws of function and kernel."""
+        theta, phi = draws_of(found, "theta"), draws_of(found, "phi")
+        Z, total = self.scale(X), 0.0
+        chosen = np.linspace(0, len(theta) - 1, min(draws, len(theta))).astype(int)
+        for f, (log_length, log_amplitude) in zip(theta[chosen], phi[chosen], strict=True):
+            k = squared_exponential(self.X, Z, log_length, log_amplitude)
+            weights = np.linalg.solve(self.kernel((log_length, log_amplitude)),
+                                      np.column_stack([f, k]))
+            variance = np.exp(2 * log_amplitude) - np.sum(k * weights[:, 1:], axis=0)
+            total = total + ndtr(k.T @ weights[:, 0] / np.sqrt(1 + np.maximum(variance, 0.0)))
+        return Classes(total / chosen.size, self.classes)
+
+
+def gp_classifier(X, y):
+    """Make a Classifier of cases X, (n, p), with labels y, (n,), and normal priors, of mean 0 and
+    deviation 2, of log length and log amplitude.
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    scale = scale_of(X)
+    Z = scale(X)
+    second, classes = two_classes(y, len(Z))
+    model = HierarchicalGPClassification.from_data(Z, np.where(second, 1.0, -1.0))
+    return Classifier(model, Z, scale, classes)
+
+
+# Series and counts
+
+
+class Return(NamedTuple):
+    """The predictive distribution of the next return: a mixture of normal ones of mean 0."""
+
+    deviations: np.ndarray  # (components,)
+    weights: np.ndarray  # (components,), which add up to 1
+
+    @property
+    def sd(self):
+        """Its standard deviation."""
+        return float(np.sqrt(self.weights @ self.deviations**2))
+
+    def probability_below(self, value):
+        """Return the probability of a return of at most `value`."""
+        return float(self.weights @ ndtr(value / self.deviations))
+
+    def quantile(self, share):
+        """Return what a return stays below with probability `share`, in (0, 1)."""
+        share = validate.real("share", share, 0.0, 1.0, open_low=True)
+        far = 40 * self.deviations.max()
+        return float(brentq(lambda value: self.probability_below(value) - share, -far, far,
+                            xtol=1e-12 * far))
+
+
+class Volatility(NamedTuple):
+    """A series of returns of changing volatility; made by volatility.
+
+    theta is x, the log squared volatilities; phi = (log beta, log sigma, atanh phi).
+    """
+
+    model: StochasticVolatility
+
+    @property
+    def start(self):
+        """(theta, phi) where chains may start."""
+        return np.zeros(self.model.log_squares.size), np.array([0.0, -1.0, 1.0])
+
+    def predict(self, found):
+        """Return the Return that follows the series; the last x must have been kept."""
+        last, (log_beta, log_sigma, slope) = draws_of(found, "theta")[:, -1], draws_of(
+            found, "phi").T
+        x = (np.tanh(slope) * last)[:, None] + np.exp(log_sigma)[:, None] * NODES
+        return Return(np.exp(log_beta[:, None] + x / 2).ravel(),
+                      np.tile(WEIGHTS / WEIGHTS.sum() / last.size, last.size))
+
+
+def volatility(returns):
+    """Make a Volatility of returns, (T,), which have mean 0: subtract theirs before.
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    return Volatility(StochasticVolatility.from_data(validate.array("returns", returns, (-1,))))
+
+
+class Field(NamedTuple):
+    """What draws say of each cell, (d, d)."""
+
+    log_intensity: np.ndarray  # mean of the field
+    log_intensity_sd: np.ndarray
+    expected: np.ndarray  # mean of the expected count of a cell
+    expected_sd: np.ndarray
+
+
+class Counts(NamedTuple):
+    """Counts in the cells of a square; made by counts_on_a_grid.  phi = (log sigma^2, log beta)."""
+
+    model: LogGaussianCox
+
+    @property
+    def start(self):
+        """(theta, phi) where chains may start."""
+        return np.full(self.model.counts.size, self.model.mu), np.zeros(2)
+
+    def predict(self, found):
+        """Return the Field of the cells."""
+        x = draws_of(found, "theta")
+        d = self.model.distance.shape[0]
+        expected = self.model.area * np.exp(x)
+        return Field(*(each.reshape(d, d) for values in (x, expected)
+                       for each in (values.mean(axis=0), values.std(axis=0))))
+
+
+def counts_on_a_grid(counts):
+    """Make a Counts of whole numbers, (d, d), not all zero; the field's mean is that which makes
+    the expected sum of the counts theirs where its variance is 1.
+
+    Raises ValueError, naming the argument, for anything else.
+    """
+    counts = numbers("counts", counts)
+    if not counts.sum() > 0:
+        raise ValueError("counts must not be zero throughout")
+    return Counts(LogGaussianCox.from_counts(counts, float(np.log(counts.sum()) - 0.5)))

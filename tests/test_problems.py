@@ -1,0 +1,213 @@
+"""sampling/problems.py: from data to models, and predictions against what is known exactly."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.special import expit, ndtr
+from scipy.stats import norm
+
+from differences import differences
+from models.gp_regression import predict as predict_given
+from sampling import problems
+from sampling.problems import (
+    counts_on_a_grid,
+    gp_classifier,
+    gp_regression,
+    hierarchical_logistic,
+    logistic_regression,
+    volatility,
+)
+from sampling.run import Chains
+
+rng = np.random.default_rng(8)
+X, NEW = rng.standard_normal((9, 2)) * [1.0, 20.0] + [3.0, 500.0], rng.standard_normal((4, 2)) * [
+    1.0, 20.0] + [3.0, 500.0]
+Z, Z_NEW = (X - X.mean(0)) / X.std(0), (NEW - X.mean(0)) / X.std(0)
+NAMES = np.where(np.arange(9) % 3 == 0, "yes", "no")
+
+
+class Draws(NamedTuple):
+    samples: np.ndarray
+
+
+class Blocks(NamedTuple):
+    theta: np.ndarray
+    phi: np.ndarray
+
+
+def found(*blocks):
+    """Make what run gives back of draws (chains, n, d), of q or of theta and phi."""
+    kind = Blocks if len(blocks) == 2 else Draws
+    return Chains(tuple(kind(*each) for each in zip(*blocks, strict=True)), len(blocks[0][0]))
+
+
+class Frame:
+    """What a DataFrame has."""
+
+    columns = ("age", "income")
+
+    def __init__(self, values):
+        self.values = values
+
+    def to_numpy(self, kind):
+        return self.values.astype(kind)
+
+
+def test_logistic_regression_averages_probabilities_of_the_second_label():
+    problem, q = logistic_regression(X, NAMES), rng.standard_normal((2, 5, 3))
+    flat = q.reshape(10, 3)
+    raw = flat[:, 1:] / X.std(0)  # the weights of covariates as they are
+    wanted = expit(flat[:, :1] - raw @ X.mean(0)[:, None] + raw @ NEW.T).mean(0)
+    seen = problem.predict(found(q), NEW)
+    np.testing.assert_allclose(seen.probability, wanted, rtol=1e-10)
+    assert list(seen.label) == [("no", "yes")[int(p > 0.5)] for p in wanted]
+    np.testing.assert_array_equal(problem.model.y, NAMES == "yes")
+    np.testing.assert_allclose(problem.model.X[:, 1:], Z)
+    assert problem.start.shape == (3,)
+
+
+def test_a_data_frame_and_lists_are_taken_as_arrays():
+    q = rng.standard_normal((1, 3, 3))
+    one, two, three = (logistic_regression(x, y) for x, y in (
+        (X, NAMES), (Frame(X), list(NAMES)), (X.tolist(), np.where(NAMES == "yes", 7, -7))))
+    wanted = one.predict(found(q), NEW).probability
+    np.testing.assert_array_equal(two.predict(found(q), Frame(NEW)).probability, wanted)
+    np.testing.assert_array_equal(three.predict(found(q), NEW.tolist()).probability, wanted)
+    assert list(three.classes) == [-7, 7]
+
+
+def test_each_group_has_its_own_weights():
+    group = np.array(["b", "a", "c"] * 3)
+    problem = hierarchical_logistic(X, NAMES, group)
+    theta = rng.standard_normal((2, 4, 9))  # of a, b, c: an intercept and two weights each
+    seen = problem.predict(found(theta, np.zeros((2, 4, 1))), NEW, ["c", "a", "b", "a"])
+    w = theta.reshape(8, 3, 3)[:, [2, 0, 1, 0]]
+    wanted = expit(w[:, :, 0] + (w[:, :, 1:] * Z_NEW).sum(2)).mean(0)
+    np.testing.assert_allclose(seen.probability, wanted, rtol=1e-10)
+    assert problem.model.lam == 0.01 and problem.start[0].shape == (9,)
+    # the model's cases are sorted by group and have the sign of their class
+    order = np.argsort(group, kind="stable")
+    sign = np.where(NAMES == "yes", 1.0, -1.0)[order]
+    np.testing.assert_allclose(problem.model.X[1:].T, sign[:, None] * Z[order])
+    np.testing.assert_allclose(problem.model.X[0], sign)
+    with pytest.raises(ValueError, match="group must be among those of the data"):
+        problem.predict(found(theta, np.zeros((2, 4, 1))), NEW, ["c", "a", "d", "a"])
+
+
+def test_gp_regression_undoes_the_standardisation():
+    y = 100.0 + 10.0 * rng.standard_normal(9)
+    problem, q = gp_regression(X, y), np.array([[[-1.0, 0.2, 0.3, -0.2], [-0.5, 0.0, 0.1, 0.1]]])
+    np.testing.assert_allclose(problem.model.y * y.std() + y.mean(), y)
+    np.testing.assert_allclose(problem.model.XT.T, Z)
+    seen = problem.predict(found(q), NEW)
+    alone = [predict_given(Z_NEW, each, problem.model) for each in q[0]]
+    np.testing.assert_allclose(seen.mean, y.mean() + y.std() * np.mean(
+        [each.mean for each in alone], axis=0))
+    for sd, field in ((seen.sd, "noisy"), (seen.sd_latent, "latent")):
+        variance = np.mean([getattr(each, field) for each in alone], axis=0) + np.var(
+            [each.mean for each in alone], axis=0)
+        np.testing.assert_allclose(sd, y.std() * np.sqrt(variance))
+    many = np.concatenate([q] * 300, axis=1)
+    np.testing.assert_allclose(problem.predict(found(many), NEW, 600).mean, seen.mean)
+    assert gp_regression(X, y, "isotropic").start.shape == (3,)
+
+
+CLASSIFIER = gp_classifier(X, NAMES)
+PHI = np.array([0.2, 0.6])
+
+
+def joint(new):
+    """Return the covariance of the function at the cases, with the nugget, and at a new one."""
+    all_z = np.vstack([Z, new])
+    square = ((all_z[:, None] - all_z) ** 2).sum(2)
+    K = np.exp(2 * PHI[1]) * np.exp(-square / 2 * np.exp(-2 * PHI[0]))
+    return K + np.exp(2 * PHI[1]) * 1e-6 * np.diag([1.0] * 9 + [0.0])
+
+
+def test_evidence_has_its_gradient_and_its_kernel():
+    np.testing.assert_allclose(CLASSIFIER.kernel(PHI), joint(Z_NEW[0])[:9, :9], rtol=1e-12)
+    log_Z, gradient = CLASSIFIER.evidence(PHI)
+    np.testing.assert_allclose(gradient, differences(lambda phi: CLASSIFIER.evidence(phi)[0], PHI),
+                               rtol=1e-5)
+    fit = CLASSIFIER.fit()
+    assert fit.log_Z > log_Z
+    for step in 0.05 * np.vstack([np.eye(2), -np.eye(2)]):
+        moved = np.array([fit.log_length, fit.log_amplitude]) + step
+        assert (np.abs(moved) > 6).any() or CLASSIFIER.evidence(moved)[0] <= fit.log_Z + 1e-6
+    assert fit.log_Z == pytest.approx(fit.ep.log_Z)
+
+
+def test_prediction_by_ep_is_that_of_its_joint_normal_distribution():
+    from algorithms.ep import ep
+
+    K = CLASSIFIER.kernel(PHI)
+    fit = problems.Fit(*PHI, 0.0, K, ep(K, CLASSIFIER.model.y))
+    tau, nu = np.append(fit.ep.tau, 0.0), np.append(fit.ep.nu, 0.0)  # a case that has no label
+    seen = CLASSIFIER.predict_by_ep(fit, NEW)
+    for z, p in zip(Z_NEW, seen.probability, strict=True):
+        Sigma = np.linalg.inv(np.linalg.inv(joint(z)) + np.diag(tau))
+        m, v = (Sigma @ nu)[9], Sigma[9, 9]
+        assert p == pytest.approx(quad(lambda f, m=m, v=v: ndtr(f) * norm.pdf(f, m, v**0.5),
+                                       m - 9 * v**0.5, m + 9 * v**0.5)[0], rel=1e-7)
+    assert list(seen.classes) == ["no", "yes"]
+
+
+def test_prediction_by_draws_integrates_over_the_function_at_new_cases():
+    theta = rng.standard_normal((2, 3, 9)) @ np.linalg.cholesky(CLASSIFIER.kernel(PHI)).T
+    seen = CLASSIFIER.predict(found(theta, np.tile(PHI, (2, 3, 1))), NEW)
+    for z, p in zip(Z_NEW, seen.probability, strict=True):
+        P = np.linalg.inv(joint(z))
+        means = -theta.reshape(6, 9) @ P[9, :9] / P[9, 9]
+        assert p == pytest.approx(ndtr(means / np.sqrt(1 + 1 / P[9, 9])).mean(), rel=1e-6)
+    moved = CLASSIFIER.predict(found(theta, np.tile(PHI + 1, (2, 3, 1))), NEW).probability
+    assert np.abs(moved - seen.probability).max() > 1e-3
+
+
+def test_the_next_return_is_a_mixture_over_draws_and_the_next_volatility():
+    problem = volatility(rng.standard_normal(5))
+    theta, phi = np.zeros((1, 2, 5)), np.array([[[0.3, -1.0, 1.2], [-0.2, -0.5, 0.4]]])
+    theta[0, :, -1] = 0.7, -0.4
+    seen = problem.predict(found(theta, phi))
+
+    def below(value):
+        return np.mean([quad(lambda x, b=b, s=s, a=a, last=last: norm.cdf(
+            value / np.exp(b + x / 2)) * norm.pdf(x, np.tanh(a) * last, np.exp(s)), -9, 9)[0]
+            for (b, s, a), last in zip(phi[0], theta[0, :, -1], strict=True)])
+
+    for value in (-2.0, 0.0, 0.5):
+        assert seen.probability_below(value) == pytest.approx(below(value), rel=1e-8)
+    assert seen.probability_below(seen.quantile(0.01)) == pytest.approx(0.01, rel=1e-9)
+    variance = np.mean([np.exp(2 * b + np.tanh(a) * last + np.exp(2 * s) / 2)
+                        for (b, s, a), last in zip(phi[0], theta[0, :, -1], strict=True)])
+    assert seen.sd == pytest.approx(variance**0.5, rel=1e-9)
+
+
+def test_cells_have_their_intensity():
+    problem = counts_on_a_grid([[0, 2], [1, 5]])
+    x = rng.standard_normal((2, 5, 4))
+    seen = problem.predict(found(x, np.zeros((2, 5, 2))))
+    flat = x.reshape(10, 4)
+    np.testing.assert_allclose(seen.log_intensity, flat.mean(0).reshape(2, 2))
+    np.testing.assert_allclose(seen.log_intensity_sd, flat.std(0).reshape(2, 2))
+    np.testing.assert_allclose(seen.expected, np.exp(flat).mean(0).reshape(2, 2) / 4)
+    np.testing.assert_allclose(seen.expected_sd, np.exp(flat).std(0).reshape(2, 2) / 4)
+    assert 4 * np.exp(problem.model.mu + 0.5) / 4 == pytest.approx(8)
+    np.testing.assert_array_equal(problem.model.counts, [0, 2, 1, 5])
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda: logistic_regression(Frame(np.ones((9, 2)) * [[1, 2]]), NAMES),
+     "no constant column, but column 'age' is 1 throughout"),
+    (lambda: logistic_regression(X, np.arange(9)), r"two values, not of 9: \[0, 1, 2, 3, 4\]"),
+    (lambda: gp_classifier(X, NAMES[:8]), r"y must have shape \(9,\), a label for each row"),
+    (lambda: gp_regression(X, np.ones(9)), "y must not be constant, but is 1 throughout"),
+    (lambda: CLASSIFIER.predict(found(np.zeros((1, 1, 9)), np.zeros((1, 1, 2))), X[:, :1]),
+     r"X must have shape \(n, 2\), not \(9, 1\)"),
+    (lambda: counts_on_a_grid(np.zeros((2, 2))), "counts must not be zero throughout"),
+    (lambda: volatility(np.zeros(3)), "y must not be zero throughout"),
+    (lambda: logistic_regression([["a", "b"]], [1]), "X must")])
+def test_data_that_make_no_model_are_refused(call, said):
+    with pytest.raises(ValueError, match=said):
+        call()
