@@ -17,8 +17,11 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr
 
 from algorithms.ep_fast import ep
+from algorithms.rivals.bridge_sampling import bridge_sampling
+from algorithms.rivals.elliptical_slice import elliptical_slice, log_L
 from models import validate
 from models.covariance import squared_exponential
+from models.gp_classification import GPClassification
 from models.gp_regression import GPRegression, predict_over
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
@@ -273,6 +276,18 @@ class Classifier(NamedTuple):
             raise RuntimeError("EP did not converge at the kernel that was found, log l and log"
                                f" sigma {found.x}: look for outliers among the rows of X")
         return Fit(*found.x, last.log_Z, K, last)
+
+    def check_evidence(self, fit, n, rng):
+        """Return the log evidence of the fitted kernel by bridge sampling: log_Z, standard_error.
+
+        From n draws of the posterior by elliptical slice sampling, after n // 10 more, and n of
+        EP's normal approximation.
+        """
+        annealed = GPClassification.from_ep(fit.K, self.model.y, fit.ep)
+        chain = elliptical_slice(annealed.mu, annealed, n + n // 10, rng)
+        at_q = annealed.mu + rng.standard_normal((n, annealed.mu.size)) @ annealed.L_Sigma.T
+        return bridge_sampling(chain.log_likelihood[n // 10 :],
+                               np.array([log_L(x, annealed) for x in at_q]))
 
     def predict_by_ep(self, fit, X):
         """Return the Classes of new cases by EP's normal approximation, its kernel as fitted."""

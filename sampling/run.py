@@ -44,6 +44,8 @@ from models import validate
 PIECEWISE = (hmc, random_walk, paquet_rmhmc, generalised_rmhmc, normal_split_hmc, data_split_hmc,
              elliptical_slice, fitted_walk, sshmc, sshmc_fast, rmhmc_within_gibbs,
              auxiliary_mixture)
+# whose momenta have the same normal distribution everywhere
+CONSTANT_MASS = (hmc, normal_split_hmc, data_split_hmc)
 SECONDS = 1.0  # of a piece
 LENGTHS = ("n", "t_max")  # what samplers call the number of transitions
 OFTEN = 0.01  # of the transitions diverge: a warning
@@ -54,6 +56,7 @@ class Chains(NamedTuple):
 
     chains: tuple  # the result of the sampler for each chain, all of one length
     wanted: int  # how many draws each chain was to have: more than it has if it was stopped
+    sampler: object  # the function that made them
 
     @property
     def variables(self):
@@ -77,6 +80,14 @@ class Chains(NamedTuple):
     def divergences(self):
         """How many trajectories of all chains diverged, by the sampler's own count."""
         return sum(int(getattr(chain, "divergences", 0)) for chain in self.chains)
+
+    def after(self, n):
+        """Return the Chains without the first n draws of each, while they came from their start."""
+        drawn = size_of(self.chains[0])
+        if not 0 <= validate.count("n", n, 0) < drawn:
+            raise ValueError(f"n must leave some of the {drawn} draws of each chain, not {n}")
+        return Chains(tuple(cut(chain, drawn, slice(n, None)) for chain in self.chains),
+                      self.wanted - n, self.sampler)
 
     def stacked(self, field):
         """Return a field of all chains, (chains, n, ...)."""
@@ -253,7 +264,8 @@ def collect(sampler, calls, length, wanted, jobs, bars):
             bar.close()
     joined = [join(each) for each in parts]
     least = min(map(size_of, joined))
-    return Chains(tuple(cut(each, size_of(each), least) for each in joined), wanted)
+    return Chains(tuple(cut(each, size_of(each), slice(least)) for each in joined), wanted,
+                  sampler)
 
 
 class Tally(NamedTuple):
@@ -288,11 +300,11 @@ def join(parts):
     return np.concatenate(parts) if isinstance(first, np.ndarray) else sum(parts)
 
 
-def cut(found, n, least):
-    """Return a result of n draws without those after `least`; counts stay those of all."""
+def cut(found, n, part):
+    """Return a result of n draws with a slice of them; counts stay those of all."""
     if isinstance(found, tuple):
-        return type(found)(*(cut(each, n, least) for each in found))
-    return found[:least] if isinstance(found, np.ndarray) and len(found) == n else found
+        return type(found)(*(cut(each, n, part) for each in found))
+    return found[part] if isinstance(found, np.ndarray) and len(found) == n else found
 
 
 def warn(found):

@@ -12,10 +12,12 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from algorithms.ess import combined_chains
+from sampling.run import CONSTANT_MASS
 
 MOST_RHAT = 1.01
 LEAST_ESS = 100  # effective draws of each chain
 LEAST_E_BFMI = 0.3  # the rule of thumb of Stan's manual
+MOST_ROWS = 12
 COLUMNS = ("mean", "sd", "mcse", "ess bulk", "ess tail", "R-hat")
 
 
@@ -31,19 +33,36 @@ class Summary(NamedTuple):
     rhat: np.ndarray  # (d,)
     acceptance: np.ndarray  # (chains,) rate of each; nan where nothing is proposed
     divergences: int
-    e_bfmi: np.ndarray  # (chains,) nan for a sampler without momenta
+    e_bfmi: np.ndarray  # (chains,) nan where momenta have no constant mass
     doubts: tuple  # sentences that say why the draws should not be believed; none if they can be
 
     def __str__(self):
         """Return the table, with a sentence for each doubt."""
+        chosen = self.rows()
         width = max(map(len, self.names))
         lines = [f"{'':{width}}  " + "  ".join(f"{head:>10}" for head in COLUMNS)]
         lines += [f"{name:{width}}  {mean:10.4g}  {sd:10.4g}  {mcse:10.2g}  {bulk:10.0f}"
-                  f"  {tail:10.0f}  {rhat:10.3f}" for name, mean, sd, mcse, bulk, tail, rhat in zip(
-                      self.names, *self[1:7], strict=True)]
+                  f"  {tail:10.0f}  {rhat:10.3f}" for name, mean, sd, mcse, bulk, tail, rhat in (
+                      [column[i] for column in self[:7]] for i in chosen)]
+        if len(chosen) < len(self.names):
+            lines.append(f"the others of {len(self.names)} have more effective draws than the"
+                         f" last {MOST_ROWS // 2} of these")
         lines.append(f"acceptance rates {shown(self.acceptance)}; divergences {self.divergences};"
                      f" E-BFMI {shown(self.e_bfmi)}")
         return "\n".join(lines + [f"Do not believe this yet: {doubt}." for doubt in self.doubts])
+
+
+    def rows(self):
+        """Return the places of all variables, or of a few: hyperparameters first, then the worst.
+
+        Those with the fewest effective draws of the bulk are the worst.
+        """
+        if len(self.names) <= MOST_ROWS:
+            return range(len(self.names))
+        first = [i for i, name in enumerate(self.names) if name.startswith("phi")] or [0, 1]
+        first = first[: MOST_ROWS // 2]
+        order = [int(i) for i in np.argsort(self.ess_bulk) if i not in first]
+        return first + sorted(order[: MOST_ROWS // 2])
 
 
 def shown(values):
@@ -64,15 +83,14 @@ def summary(found):
         raise ValueError(f"found must have at least 10 draws of each chain, not {n}")
     ess = combined_chains(np.moveaxis(x, 0, 2)).ess
     sd = x.std(axis=(1, 2), ddof=1)
-    momenta = hasattr(found.chains[0], "energy_error")
     made = Summary(
         tuple(names), x.mean(axis=(1, 2)), sd, sd / np.sqrt(ess),
         np.array([ess_bulk(each) for each in x]), np.array([ess_tail(each) for each in x]),
         np.array([rhat(each) for each in x]),
         np.array([np.mean(getattr(chain, "accepted", np.nan)) for chain in found.chains]),
         found.divergences,
-        np.array([e_bfmi(chain.energies, len(names)) if momenta else np.nan
-                  for chain in found.chains]), ())
+        np.array([e_bfmi(chain.energies, len(names)) if found.sampler in CONSTANT_MASS
+                  else np.nan for chain in found.chains]), ())
     return made._replace(doubts=tuple(doubts(made, m)))
 
 
@@ -147,7 +165,8 @@ def e_bfmi(energies, d):
     """Estimate E-BFMI of a chain from potential energies (n,), of d variables with momenta.
 
     It is the mean square by which a new momentum changes the energy H = U + K, over the variance of
-    H (Betancourt 2016).  The old and the new kinetic energy are half a chi-squared number of d
-    degrees each, independent of each other and of U: so this is d / (Var U + d / 2).
+    H (Betancourt 2016).  Where the mass is constant, the old and the new kinetic energy are half a
+    chi-squared number of d degrees each, independent of each other and of U: so this is
+    d / (Var U + d / 2).
     """
     return d / (np.var(energies) + d / 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.special import expit, ndtr
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 
 from differences import differences
 from models.gp_regression import predict as predict_given
@@ -21,7 +21,8 @@ from sampling.problems import (
 )
 from sampling.run import Chains
 
-rng = np.random.default_rng(8)
+generator = np.random.default_rng
+rng = generator(8)
 X, NEW = rng.standard_normal((9, 2)) * [1.0, 20.0] + [3.0, 500.0], rng.standard_normal((4, 2)) * [
     1.0, 20.0] + [3.0, 500.0]
 Z, Z_NEW = (X - X.mean(0)) / X.std(0), (NEW - X.mean(0)) / X.std(0)
@@ -40,7 +41,8 @@ class Blocks(NamedTuple):
 def found(*blocks):
     """Make what run gives back of draws (chains, n, d), of q or of theta and phi."""
     kind = Blocks if len(blocks) == 2 else Draws
-    return Chains(tuple(kind(*each) for each in zip(*blocks, strict=True)), len(blocks[0][0]))
+    return Chains(tuple(kind(*each) for each in zip(*blocks, strict=True)), len(blocks[0][0]),
+                  None)
 
 
 class Frame:
@@ -137,6 +139,17 @@ def test_evidence_has_its_gradient_and_its_kernel():
         moved = np.array([fit.log_length, fit.log_amplitude]) + step
         assert (np.abs(moved) > 6).any() or CLASSIFIER.evidence(moved)[0] <= fit.log_Z + 1e-6
     assert fit.log_Z == pytest.approx(fit.ep.log_Z)
+
+
+def test_the_evidence_is_checked_by_draws():
+    problem = gp_classifier(X[:3], NAMES[:3])
+    fit = problem.fit()
+    y = problem.model.y
+    exact = np.log(multivariate_normal.cdf(np.zeros(3), cov=np.outer(y, y) * (fit.K + np.eye(3)),
+                                           rng=generator(1)))
+    found = problem.check_evidence(fit, 4000, generator(2))
+    assert found.standard_error < 0.01
+    assert abs(found.log_Z - exact) < 4 * found.standard_error + 1e-4
 
 
 def test_prediction_by_ep_is_that_of_its_joint_normal_distribution():

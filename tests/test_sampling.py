@@ -225,7 +225,7 @@ def chains_of(draws, **fields):
 
     some = [Result(x, np.full(len(x), 2.0) + np.arange(len(x)) % 2, np.arange(len(x)) % 4 > 0,
                    np.zeros(len(x)), 0)._replace(**fields) for x in draws]
-    return Chains(tuple(some), draws.shape[1])
+    return Chains(tuple(some), draws.shape[1], hmc)
 
 
 def autoregressive(m, n, rho, rng):
@@ -273,6 +273,30 @@ def test_a_summary_says_what_to_believe():
     assert lines[2].split()[:3] == ["q[1]", f"{good.mean[1]:.4g}", f"{good.sd[1]:.4g}"]
     assert lines[3] == ("acceptance rates 0.75, 0.75, 0.75, 0.75; divergences 0; E-BFMI 1.60, 1.60,"
                         " 1.60, 1.60")
+
+
+def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
+    class Blocks(NamedTuple):
+        theta: np.ndarray
+        phi: np.ndarray
+
+    x = generator(6).standard_normal((4, 1000, 20))
+    x[:, :, [3, 17]] = np.repeat(x[:, ::4, [3, 17]], 4, axis=1)
+    made = summary(Chains(tuple(Blocks(each[:, :19], each[:, 19:]) for each in x), 1000, None))
+    assert np.isnan(made.e_bfmi).all()
+    shown = [line.split()[0] for line in str(made).splitlines()]
+    assert shown[1] == "phi[0]" and {"theta[3]", "theta[17]"} < set(shown[2:8])
+    assert str(made).splitlines()[8] == ("the others of 20 have more effective draws than the last"
+                                         " 6 of these")
+
+
+def test_the_first_draws_can_be_left_out():
+    x = generator(6).standard_normal((2, 100, 1))
+    late = chains_of(x).after(40)
+    np.testing.assert_array_equal(late.variables["q"], x[:, 40:])
+    assert late.wanted == 60 and late.statistics["accepted"].shape == (2, 60)
+    with pytest.raises(ValueError, match="n must leave some of the 100 draws"):
+        chains_of(x).after(100)
 
 
 @pytest.mark.parametrize("change, said", [
