@@ -188,7 +188,7 @@ def geometric_ladder(B, beta_min):
     to make the first step harmless, beta_min (log p(y|x) - ...) of order 1: about 1e-7 from the
     prior of its data set, 1e-3 from EP's q.
 
-    B : int >= 1        beta_min : in (0, 1), and 1 is allowed for B = 1
+    B : int >= 1        beta_min : float in (0, 1], where 1 is for B = 1
     """
     B = validate.count("B", B)
     beta_min = validate.real("beta_min", beta_min, 0.0, 1.0, open_low=True)

@@ -103,7 +103,7 @@ def second_order(ep, y, order):
 
     ep    : EP             converged, from algorithms.ep.ep or algorithms.ep_fast.ep
     y     : (N,) float64   the labels it was given, -1 or +1
-    order : int            highest cumulant used, 3 to 8; default 4
+    order : int from 3 to 8   highest cumulant used; default 4
 
     Raises ValueError, naming the argument, if ep has not converged or one is not as above.
     """

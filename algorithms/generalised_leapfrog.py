@@ -76,9 +76,9 @@ def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
     ----------
     x, p       : (d,) float64   start; not modified
     model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
-    l_max, eps : int, float     steps >= 1, step size > 0
-    f_max      : int            iterations >= 1 for each of (13) and (14); default 100
-    tol        : float          stop once an iteration changes no entry by more than tol times the
+    l_max, eps : int >= 1, float > 0   steps, step size
+    f_max      : int >= 1       iterations for each of (13) and (14); default 100
+    tol        : float >= 0     stop once an iteration changes no entry by more than tol times the
                                 largest entry; 0: always f_max iterations; default 1e-12
 
     Returns
@@ -412,12 +412,12 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):
     ----------
     x0         : (d,) float64   start; not modified
     model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
-    l_max, eps : int, float     leapfrog steps >= 1 of a trajectory, step size > 0
-    t_max      : int            transitions >= 1
+    l_max, eps : int >= 1, float > 0   leapfrog steps of a trajectory, step size
+    t_max      : int >= 1       transitions
     rng        : Generator      advanced by d normals, then one uniform, in each transition
-    f_max      : int            fixed-point iterations >= 1; default 100
-    tol        : float          tolerance of the fixed points, 0 for always f_max iterations; 1e-12
-    tol_back   : float          tolerance of the run back, 0 for none (half the cost, but then only
+    f_max      : int >= 1       fixed-point iterations; default 100
+    tol        : float >= 0     tolerance of the fixed points, 0 for always f_max iterations; 1e-12
+    tol_back   : float >= 0     tolerance of the run back, 0 for none (half the cost, but then only
                                 small tol makes it exact); default 1e-8
 
     Returns

@@ -281,7 +281,7 @@ def follow(q, energy, cache, model):
 
 def widths(w, max_widths, d):
     """Check both; return w as a (d,) array, of its own, and max_widths."""
-    if isinstance(w, list | tuple | np.ndarray) and np.ndim(w):
+    if isinstance(w, list | tuple | np.ndarray) and np.ndim(validate.regular("w", w)):
         w = validate.array("w", w, (d,)).copy()
         if not (w > 0).all():
             raise ValueError(f"w must be positive, but the smallest is {w.min():g}")

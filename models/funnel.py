@@ -41,8 +41,9 @@ class Funnel(NamedTuple):
 
     @staticmethod
     def from_size(n, mass_phi=None):
-        """Make the funnel of n >= 1 variables x.
+        """Make the funnel of n variables x.
 
+        n        : int >= 1
         mass_phi : float > 0, (1, 1) or None   mass of v; None: n + 1/9, as printed
 
         Raises ValueError for anything else.

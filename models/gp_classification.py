@@ -57,7 +57,7 @@ class GPClassification(NamedTuple):
     def from_prior(cls, K, y, beta=1.0):
         """Anneal from the prior, q = N(0, K).
 
-        K : (N, N) symmetric positive definite    y : (N,) of -1 and +1    beta : in [0, 1]
+        K : (N, N) symmetric positive definite    y : (N,) of -1 and +1    beta : float in [0, 1]
         Raises ValueError, naming the argument, for anything else.
         """
         K, y, beta, L_K = check_prior(K, y, beta)
@@ -69,8 +69,9 @@ class GPClassification(NamedTuple):
     def from_ep(cls, K, y, ep, beta=1.0):
         """Anneal from the Gaussian q that expectation propagation found (algorithms.ep.ep).
 
-        K, y, beta as for from_prior; of `ep` the site parameters tau, nu, (N,), and the flag
-        `converged` are used.  Raises ValueError also if EP did not converge.
+        K, y, beta : as for from_prior
+        ep         : EP, of which the site parameters tau, nu, (N,), and the flag `converged` are
+                     used.  Raises ValueError also if EP did not converge.
         """
         K, y, beta, L_K = check_prior(K, y, beta)
         if not all(hasattr(ep, field) for field in ("converged", "tau", "nu")):

@@ -88,7 +88,7 @@ class HierarchicalLogistic(NamedTuple):
         ----------
         X         : (N, p)      covariates, among them the constant one if an intercept is wanted
         y         : (N,)        classes, -1 or +1
-        group     : (N,)        labels of the groups: numbers or strings
+        group     : (N,) labels   of the groups: numbers or strings
         lam       : float > 0   rate of the exponential prior of v
         mass_phi  : float > 0, (1, 1) or None   mass of log v; None: half the number of weights
         curvature : what B_i is.  "bound": X_i'X_i / 4; "prior": 0, the mass of the prior alone;

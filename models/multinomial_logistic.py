@@ -69,8 +69,8 @@ class MultinomialLogistic(NamedTuple):
         X           : (n, p)    covariates, finite, none constant; the column of ones is added here
         y           : (n,)      classes, whole numbers from 0 to K - 1
         K           : int >= 2  classes
-        sigma_alpha : float > 0 prior standard deviation of each intercept
-        sigma_beta  : float > 0 prior standard deviation of each other coefficient
+        sigma_alpha : float in [1e-150, 1e150]   prior standard deviation of each intercept
+        sigma_beta  : float in [1e-150, 1e150]   prior standard deviation of each coefficient
 
         Raises ValueError, naming the argument, for anything else.
         """

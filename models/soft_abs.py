@@ -59,10 +59,12 @@ class SoftAbs(NamedTuple):
 
     @staticmethod
     def from_model(model, alpha):
-        """Give `model` the SoftAbs metric of hardness alpha > 0.
+        """Give `model` the SoftAbs metric of hardness alpha.
 
-        Raises ValueError for an alpha that is not a positive number, or a model that lacks U,
-        grad_U, hessian or hessian_gradient.
+        model : NamedTuple   with U, grad_U, hessian and hessian_gradient
+        alpha : float > 0
+
+        Raises ValueError, naming the argument, for anything else.
         """
         for wanted in (U, grad_U, hessian, hessian_gradient):
             if type(model) not in wanted.implementations:

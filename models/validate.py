@@ -370,7 +370,8 @@ def indices(name, value, n):
         found = np.atleast_1d(np.asarray(value))
     except ValueError:  # lists of unequal lengths
         found = np.empty((0, 0))
-    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu"):
+    if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or isinstance(
+            value, np.ma.MaskedArray):
         raise ValueError(f"{name} must be a list of whole numbers or None, not {value!r}")
     if found.size and not (0 <= found.min() and found.max() < n):
         raise ValueError(f"{name} must hold indices from 0 to {n - 1}, not {value!r}")

@@ -184,8 +184,8 @@ def delayed_acceptance(q0, model, approximation, factor, n, rng, inner):
     model         : NamedTuple       pi: any model that implements U
     approximation : NamedTuple       pi*: another one, of the same variables
     factor        : (d, d) float64   lower triangular with a positive diagonal: of the covariance of
-                                     a proposal's distance (algorithms/rivals/fitted_walk.py fits
-    one) n             : int >= 1         transitions
+                                     a proposal's distance (fitted_walk.pilot fits one)
+    n             : int >= 1         transitions
     rng           : Generator        advanced as by the steps
     inner         : int >= 1         steps on pi* in a transition; 1, the default, is delayed
                                      acceptance, more the surrogate transition

@@ -159,7 +159,7 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
     n      : int >= 2       transitions in a round
     rng    : Generator      advanced as by rounds of fitted_walk
     rounds : int >= 1       the first has proposals of standard deviation `scale`
-    scale  : float          from 1e-100 to 1e100
+    scale  : float in [1e-100, 1e100]
 
     Raises ValueError, naming the argument, for anything else.
     """
