@@ -75,7 +75,6 @@ from test_bad_input import (
     SMALL,
     VOLATILITY,
     N,
-    blocks,
     draw,
     flat,
     numbers,
@@ -97,6 +96,11 @@ def of_size(function):
     n = {FEW: 5, MANY: 1500}
     return lambda k: function(squared_exponential(*[np.arange(n[k])[:, None] / 9] * 2, 0.0, 0.0)
                               + np.eye(n[k]), np.where(np.arange(n[k]) % 3, 1.0, -1.0), 1e-300)
+
+
+def blocks(n, sampler, *steps):
+    """Call a sampler of two blocks with q = (theta, phi), of n parameters theta."""
+    return lambda q, model: sampler(q[:n], q[n:], model, *steps, rng())
 
 
 # name: what runs it for n transitions

@@ -1,9 +1,6 @@
 """models/validate.py: what passes comes back clean, what does not is named."""
 
-import inspect
 from fractions import Fraction
-from importlib import import_module
-from operator import attrgetter
 from timeit import repeat
 from typing import NamedTuple
 
@@ -59,45 +56,11 @@ def test_symmetry_is_relative_to_the_largest_entry():
             validate.covariance("K", scale * bad)
 
 
-@pytest.mark.parametrize("call", [
-    lambda: validate.real("v", "1"), lambda: validate.real("v", True),
-    lambda: validate.real("v", np.nan), lambda: validate.real("v", np.inf),
-    lambda: validate.real("v", 2, 0, 1), lambda: validate.real("v", -1, 0, 1),
-    lambda: validate.real("v", 0.0, 0.0, open_low=True), lambda: validate.real("v", 1j),
-    lambda: validate.count("v", 0), lambda: validate.count("v", 1.0),
-    lambda: validate.count("v", True), lambda: validate.count("v", "3"),
-    lambda: validate.count("v", 2**31), lambda: validate.count("v", 10**400),
-    lambda: validate.array("v", [1, 2], (3,)), lambda: validate.array("v", [[1]], (-1,)),
-    lambda: validate.real("v", 10**400), lambda: validate.real("v", np.longdouble("1e400")),
-    lambda: validate.array("v", 1.0, (-1,)), lambda: validate.array("v", [1j], (-1,)),
-    lambda: validate.array("v", ["1"], (-1,)), lambda: validate.array("v", [10**400], (-1,)),
-    lambda: validate.array("v", np.array(["2020"], "M8[Y]"), (-1,)),
-    lambda: validate.array("v", ["a"], (-1,)), lambda: validate.array("v", [], (-1,)),
-    lambda: validate.array("v", [[], []], (-1, -1)),
-    lambda: validate.array("v", [np.inf], (-1,)), lambda: validate.array("v", [[1], [1, 2]], (-1,)),
-    lambda: validate.labels("v", [0, 1], 2), lambda: validate.labels("v", [1, -1], 3),
-    lambda: validate.covariance("v", [[1.0, 2.0]]),
-    lambda: validate.covariance("v", [[1.0, 0.5], [0.4, 1.0]]),
-    lambda: validate.mass("v", 0.0, 2), lambda: validate.mass("v", -1, 2),
-    lambda: validate.mass("v", None, 2), lambda: validate.mass("v", True, 2),
-    lambda: validate.mass("v", "1", 2), lambda: validate.mass("v", [1.0, 2.0], 2),
-    lambda: validate.mass("v", np.eye(3), 2), lambda: validate.mass("v", [[1], [2, 3]], 2),
-    lambda: validate.mass("v", [[1.0, 2.0], [2.0, 1.0]], 2),
-    lambda: validate.mass("v", [[1.0, 0.5], [0.4, 1.0]], 2),
-    lambda: validate.indices("v", [0, 3], 3), lambda: validate.indices("v", [-1], 3),
-    lambda: validate.indices("v", [True], 3), lambda: validate.indices("v", [0.0], 3),
-    lambda: validate.indices("v", "0", 3), lambda: validate.indices("v", [[0, 1]], 3),
-    lambda: validate.indices("v", [[0], [1, 2]], 3), lambda: validate.indices("v", [2**70], 3),
-    lambda: validate.generator("v", np.random), lambda: validate.instance("v", 1, str, "")])
-def test_bad_values_are_named(call):
-    with pytest.raises(ValueError, match=r"^v\b"):
-        call()
-
-
 @pytest.mark.parametrize(("call", "message"), [
     (lambda: validate.real("v", 2, 0, 1), "v must be a finite number in [0, 1], not 2"),
     (lambda: validate.real("v", 0.0, 0.0, open_low=True),
      "v must be a finite number in (0, inf), not 0.0"),
+    (lambda: validate.real("v", np.nan), "v must be a finite number in (-inf, inf), not nan"),
     (lambda: validate.real("v", np.inf, high=1e100),
      "v must be a finite number in (-inf, 1e+100], not inf"),
     (lambda: validate.count("v", 2.0, 3), "v must be a whole number of at least 3, not the float"
@@ -139,17 +102,6 @@ def test_messages_say_what_was_wanted_and_what_was_found(call, message):
     with pytest.raises(ValueError) as error:
         call()
     assert str(error.value) == message
-
-
-def test_bounds_are_those_that_hold():
-    with pytest.raises(ValueError, match=r"^eps must be a finite number in \(0, inf\), not 0$"):
-        validate.real("eps", 0, 0.0, open_low=True)
-    with pytest.raises(ValueError, match=r"in \[0, 1\], not 2$"):
-        validate.real("v", 2, 0, 1)
-    with pytest.raises(ValueError, match=r"in \(-inf, inf\), not nan$"):
-        validate.real("v", np.nan)
-    with pytest.raises(ValueError, match=r"^n must be a whole number .* 1, not the float 1000\.0$"):
-        validate.count("n", 1e3)
 
 
 @pytest.mark.parametrize("precision", [np.inf, np.nan])
@@ -284,26 +236,3 @@ def test_the_numbers_of_a_float_array_are_not_looked_at_one_by_one():
     ours, one_pass = (min(repeat(call, number=1, repeat=5)) for call in (
         lambda: validate.entries("v", x), lambda: np.isfinite(x).all()))
     assert ours < 5 * one_pass
-
-
-@pytest.mark.parametrize(("module", "name", "wanted"), [
-    ("algorithms.rivals.fitted_walk", "pilot", {"rounds": 4, "scale": 0.1}),
-    ("algorithms.rivals.fitted_walk", "fitted_walk", {"thin": 1}),
-    ("algorithms.rivals.dragging", "check_dragging",
-     {"n_steps": 20, "sweeps": 1, "w": 0.5, "max_widths": 10}),
-    ("algorithms.rivals.bridge_sampling", "bridge_sampling",
-     {"tau": None, "tol": 1e-10, "max_iterations": 10_000}),
-    ("algorithms.map_estimate", "map_estimate", {"q0": None, "tol": 1e-10, "max_iterations": 100}),
-    ("models.gp_nystrom", "GPNystrom.from_model", {"jitter": 1e-10}),
-    ("models.gp_fitc", "GPFITC.from_model", {"jitter": 1e-10}),
-    ("models.gp_variational", "GPVariational.from_model", {"jitter": 1e-10}),
-    ("models.gp_regression", "GPRegression.from_data",
-     {"c": 10.0, "prior_mean": 0.0, "prior_sd": 2.0}),
-    ("models.hierarchical_gp_classification", "HierarchicalGPClassification.from_data",
-     {"prior_mean": (0.0, 0.0), "prior_sd": (2.0, 2.0), "nugget": 1e-6, "mass_phi": None}),
-    ("models.log_gaussian_cox", "LogGaussianCox.from_counts",
-     {"distance": "unit", "mass_phi": None})])
-def test_what_is_not_said_has_the_value_of_the_documentation(module, name, wanted):
-    found = attrgetter(name)(import_module(module))
-    assert {key: each.default for key, each in inspect.signature(found).parameters.items()
-            if each.default is not each.empty} == wanted
