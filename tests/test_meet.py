@@ -1,14 +1,13 @@
 """The four papers on each other's problems: densities, chains, counts, settings, claims."""
 
-import re
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
+from judging import read_table
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
@@ -170,23 +169,25 @@ def test_the_cases_of_a_subset_count_so_often():
 
 def test_the_digits_are_a_part_of_the_set_and_a_third_of_them_the_subset():
     which = meeting.stage(DIGITS, 30)
-    assert which.model.y.size == 30 and which.subset.y.size == 10 and which.share == 1 / 3
-    np.testing.assert_array_equal(which.subset.distance, which.model.distance[:10, :10])
-    np.testing.assert_array_equal(which.subset.y, which.model.y[:10])
-    assert (np.abs(which.model.y) == 1).all() and 5 < (which.model.y > 0).sum() < 25  # mixed
+    model = which.model
+    assert model.y.size == 30 and which.subset.y.size == 10 and which.share == 1 / 3
+    np.testing.assert_array_equal(which.subset.distance, model.distance[:10, :10])
+    np.testing.assert_array_equal(which.subset.y, model.y[:10])
+    assert (np.abs(model.y) == 1).all() and 5 < (model.y > 0).sum() < 25  # mixed
+    assert which.keep.tolist() == list(range(8))  # of what is recorded no more than eight
+    # the prior is about the distances between them
+    assert model.prior_mean.tolist() == [2.0, 1.0] and model.prior_sd.tolist() == [1.0, 1.0]
+    apart = np.sqrt(model.distance[np.tril_indices(30, -1)])
+    assert abs(np.log(np.median(apart)) - 2.0) < 0.5  # half a deviation
 
 
-def test_the_subset_of_the_logistic_problem_is_that_of_split_hmc():
+def test_the_logistic_problem_is_that_of_split_hmc():
     which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
     assert which.model.X.shape == (3, 100) and which.subset.X.shape == (3, 30)
     assert which.share == pytest.approx(0.3) and which.subset.starts.size == 2
     margin, all_ = (np.abs(which.fit.q_hat @ each.X) for each in (which.subset, which.model))
     # the cases whose classes are the least certain are those of the least |margin|
     np.testing.assert_allclose(np.sort(margin), np.sort(all_)[:30], rtol=1e-13)  # rounding
-
-
-def test_the_logistic_problem_has_its_mode_where_the_normal_approximation_is():
-    which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
     slope = grad_U(np.append(which.fit.q_hat, np.log(25.0)), which.model)  # v = 25
     # what the search for the mode leaves; with the labels the other way round it is some 100
     np.testing.assert_allclose(slope[:-1], 0, rtol=0, atol=1e-5)
@@ -204,13 +205,6 @@ def test_a_data_set_of_split_hmc_has_its_own_share_of_cases(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             meeting.stage.__wrapped__(LOGISTIC, data)
     assert asked == [("Chess", PROBLEMS["Chess"].f), (ILLUSTRATIVE, 0.3)]
-
-
-def test_the_prior_of_the_digits_is_about_the_distances_between_them():
-    model = meeting.stage(DIGITS, 30).model
-    assert model.prior_mean.tolist() == [2.0, 1.0] and model.prior_sd.tolist() == [1.0, 1.0]
-    apart = np.sqrt(model.distance[np.tril_indices(30, -1)])
-    assert abs(np.log(np.median(apart)) - 2.0) < 0.5  # half a deviation
 
 
 @pytest.mark.parametrize(("method", "setting", "n"), [
@@ -274,77 +268,43 @@ def test_the_work_on_the_digits_is_in_factorisations():
     assert found["counts"]["factorisations"] == pytest.approx(20 * 13 + slices, rel=1e-12)
 
 
-def test_what_nuts_takes_is_in_gradients(monkeypatch):
-    monkeypatch.setattr(meeting, "nuts", lambda model, q, draws, *rest, kept: {
-        **{name: np.tile(value, (draws, 1)) + np.random.default_rng(0).standard_normal(
-            (draws, value.size)) for name, value in kept(q).items()},
-        "steps": 70, "warm_up": 35, "divergences": 1})
-    found = meeting.chain(DIGITS, 6, NUTS, None, 20, 10, 9)
-    assert found["counts"] == {"gradients": 70.0, "densities": 70.0, "factorisations": 70.0}
-    assert found["gradients"] == 280 and found["set_up"] == 140 + 31 and found["steps"] == 70
-    assert len(found["mean"]) == 2 + 6
-    found = meeting.chain(LOGISTIC, ILLUSTRATIVE, NUTS, None, 20, 10, 9)
-    assert found["gradients"] == 70 and len(found["mean"]) == 1 + 3
-    assert found["set_up"] == 35
-
-
 def test_the_work_of_mapping_is_that_of_all_cases_and_of_the_subset(monkeypatch):
     seen = []
 
     def made(q, pi, star, *rest, r):
-        seen.append((pi, star, r))
-        return SimpleNamespace(samples=np.zeros((1, q.size)), accepted=np.ones(1),
+        seen.append((q.tolist(), pi, star, *rest, r))
+        return SimpleNamespace(samples=np.zeros((9, q.size)), accepted=np.ones(9),
                                counts=SimpleNamespace(density=7, approximations=[20],
                                                       not_finite=3))
 
     monkeypatch.setattr(meeting, "discretizing_chain", made)
     which = two_cases()
     for all_, weight in ((1, 2.0), (0, 1.0)):
-        found = meeting.run_mapping(DIGITS, which, np.zeros(2), PHI, [2.0, all_, 4], 1, None)
+        found = meeting.run_mapping(DIGITS, which, np.zeros(2), PHI, [2.0, all_, 4], 9, None)
         # an EP of half of the cases is an eighth of the work, of 31 factorisations each
         assert (found.work, found.densities) == (31 * (7 + 20 / 8), 7.0)
-        assert found.phi.shape == (1, 2) and found.theta.shape == (1, 0)
-        pi, star, r = seen.pop()
+        assert found.phi.shape == (9, 2) and found.theta.shape == (9, 0)
+        q, pi, star, *rest = seen.pop()
         assert (pi.weight, pi.corrected, star.weight, star.corrected) == (1.0, True, weight, False)
-        assert r == 4 and found.divergences == 3
+        assert q == PHI.tolist() and rest == [2.0, 9, None, 4] and found.divergences == 3
     which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
-    found = meeting.run_mapping(LOGISTIC, which, np.zeros(3), np.zeros(1), [2.0, 1, 1], 1, None)
+    found = meeting.run_mapping(LOGISTIC, which, np.ones(3), np.zeros(1), [0.5, 1, 1], 9, "rng")
     assert found.work == pytest.approx((7 + 0.3 * 20) / 2, rel=1e-12)
-    assert seen.pop()[1].weight == pytest.approx(1 / 0.3, rel=1e-12)
+    assert found.phi.shape == (9, 1) and found.theta.shape == (9, 3)
+    q, _, star, *rest = seen.pop()
+    assert q == [1.0, 1.0, 1.0, 0.0] and rest == [0.5, 9, "rng", 1]  # w and log v at once
+    assert star.weight == pytest.approx(1 / 0.3, rel=1e-12)
 
 
-def test_the_work_of_surrogate_slices_and_of_rmhmc(monkeypatch):
+def test_the_work_of_surrogate_slices(monkeypatch):
     monkeypatch.setattr(meeting, "surrogate_gp", lambda *given: (
         np.zeros((4, 2)), np.zeros((4, 2)), 10, 5))
     found = meeting.run_surrogate(DIGITS, two_cases(), np.zeros(2), PHI, [1.0, 2], 4, None)
     # a density takes two factors and a product, and each transition a factor
     assert (found.work, found.factorisations, found.densities) == (34.0, 24.0, 15.0)
-    monkeypatch.setattr(meeting, "rmhmc", lambda q, *rest: SimpleNamespace(
-        samples=q[None], accepted=np.ones(1), divergences=1,
-        counts=SimpleNamespace(gradient=2, cholesky=5, thirds=9)))
-
-    def slices(q, model, *rest):
-        assert rest == (0.3, 1, rng)
-        return SimpleNamespace(samples=q[None], counts=SimpleNamespace(density=6))
-
-    monkeypatch.setattr(meeting, "slice_sampling", slices)
-    rng = np.random.default_rng(1)
-    found = meeting.run_rmhmc(DIGITS, two_cases(), np.zeros(2), PHI, [0.3, 2], 2, rng)
-    # K's own factor and those of the slices' densities beside RMHMC's
-    assert (found.work, found.factorisations) == (2 * (1 + 9 + 6), 2 * (1 + 5 + 6))
-    assert (found.gradients, found.densities, found.rate, found.divergences) == (4.0, 12.0, 1.0, 2)
-    monkeypatch.setattr(meeting, "rmhmc_within_gibbs", lambda *given: SimpleNamespace(
-        phi=0, theta=0, accepted=np.ones(1), divergences=0,
-        counts=SimpleNamespace(gradient_theta=10, factor_theta=6)))
-    found = meeting.run_rmhmc(LOGISTIC, meeting.stage(LOGISTIC, ILLUSTRATIVE), np.zeros(3),
-                              np.zeros(1), [0.3, 2], 4, rng)
-    # a metric of p = 3 is p / 2 passes
-    assert (found.work, found.gradients, found.factorisations) == (2.5 * 16, 10.0, 6.0)
 
 
 def test_what_is_not_kept_is_not_recorded(monkeypatch):
-    # of six digits all are kept, of 365 no more than eight
-    assert meeting.stage(DIGITS, 30).keep.tolist() == list(range(8))
     which = meeting.stage(DIGITS, 6)._replace(keep=np.array([1, 3]))
     theta, phi = meeting.start(DIGITS, which, np.random.default_rng(1))
     for method, setting in ((SSHMC, [0.1, 2, 0.2, 3]), (RMHMC, [0.3, 2]), (SURROGATE, [1.0, 2])):
@@ -354,36 +314,51 @@ def test_what_is_not_kept_is_not_recorded(monkeypatch):
     monkeypatch.setattr(meeting, "nuts", lambda model, q, *rest, kept: kept(q) | {
         "steps": 1, "warm_up": 1, "divergences": 0})
     found, _ = meeting.run_nuts(DIGITS, which, theta, phi, 1, 1, np.random.default_rng(2))
-    np.testing.assert_allclose(found.theta, theta[[1, 3]], rtol=0, atol=1e-10)  # x, not z
+    np.testing.assert_allclose(found.theta, theta[[1, 3]], rtol=0, atol=1e-10)
 
 
-def test_steps_are_up_to_a_fifth_shorter_than_the_setting(monkeypatch):
-    rng, steps, asked = np.random.default_rng(1), [], []
+def test_the_steps_and_the_work_of_rmhmc(monkeypatch):
+    rng, steps, n = np.random.default_rng(1), [], 200
 
     def rmhmc(q, given, L, step, n, rng):
         steps.append(step)
-        return SimpleNamespace(samples=q[None], accepted=np.ones(1), divergences=0,
-                               counts=SimpleNamespace(gradient=0, cholesky=0, thirds=0))
+        return SimpleNamespace(samples=q[None], accepted=np.ones(1), divergences=1,
+                               counts=SimpleNamespace(gradient=2, cholesky=5, thirds=9))
 
-    def stopped(*given, **named):
-        asked.append((given, named))
-        raise KeyboardInterrupt
+    def slices(q, model, *rest):
+        assert rest == (0.3, 1, rng)
+        return SimpleNamespace(samples=q[None], counts=SimpleNamespace(density=6))
 
     monkeypatch.setattr(meeting, "rmhmc", rmhmc)
-    monkeypatch.setattr(meeting, "slice_sampling", lambda q, *rest: SimpleNamespace(
-        samples=q[None], counts=SimpleNamespace(density=0)))
-    meeting.run_rmhmc(DIGITS, two_cases(), np.zeros(2), PHI, [0.5, 2], 200, rng)
-    assert 0.4 <= min(steps) < 0.41 and 0.49 < max(steps) <= 0.5  # of 200 uniform ones
-    # of the others the sampler draws them: eps of both blocks, steps of both; and those of SSHMC
-    for name, run, setting, wanted in (
-            ("rmhmc_within_gibbs", meeting.run_rmhmc, [0.5, 2], (0.5, 0.5, 2, 2)),
-            ("sshmc", meeting.run_sshmc, [0.8, 3, 0.2, 4], (0.8, 0.2, 4))):
-        monkeypatch.setattr(meeting, name, stopped)
-        with pytest.raises(KeyboardInterrupt):
-            run(LOGISTIC, two_cases(), np.zeros(2), PHI, setting, 7, rng)
+    monkeypatch.setattr(meeting, "slice_sampling", slices)
+    found = meeting.run_rmhmc(DIGITS, two_cases(), np.zeros(2), PHI, [0.5, 2], n, rng)
+    # up to a fifth shorter than the setting, of 200 uniform ones
+    assert 0.4 <= min(steps) < 0.41 and 0.49 < max(steps) <= 0.5
+    # K's own factor and those of the slices' densities beside RMHMC's
+    assert (found.work, found.factorisations) == (n * (1 + 9 + 6), n * (1 + 5 + 6))
+    assert (found.gradients, found.densities) == (2.0 * n, 6.0 * n)
+    assert (found.rate, found.divergences) == (1.0, n)
+
+
+def test_on_the_logistic_problem_the_samplers_draw_their_steps(monkeypatch):
+    asked = []
+
+    def recorded(*given, **named):
+        asked.append((given, named))
+        return SimpleNamespace(phi=0, theta=0, accepted=np.ones(1), divergences=0,
+                               counts=SimpleNamespace(gradient_theta=10, factor_theta=6,
+                                                      gradient_phi=4))
+
+    # eps of both blocks, steps of both; and those of SSHMC.  A metric of p = 3 is p / 2 passes
+    for name, run, setting, wanted, work in (
+            ("rmhmc_within_gibbs", meeting.run_rmhmc, [0.5, 2], (0.5, 0.5, 2, 2), 2.5 * 16),
+            ("sshmc", meeting.run_sshmc, [0.8, 3, 0.2, 4], (0.8, 0.2, 4), 10 + 8 / 2)):
+        monkeypatch.setattr(meeting, name, recorded)
+        found = run(LOGISTIC, two_cases(), np.zeros(3), PHI, setting, 7, None)
         given, named = asked.pop()
-        assert given[3 : 3 + len(wanted)] == wanted and given[3 + len(wanted)] == 7
+        assert given[3:][: len(wanted) + 1] == (*wanted, 7)
         assert named.get("jitter", given[9:10]) in (0.2, (0.2,))
+        assert (found.work, found.gradients) == (work, 10.0)
 
 
 def test_all_methods_start_at_the_same_place(monkeypatch):
@@ -443,23 +418,35 @@ def test_on_the_digits_the_start_is_a_draw_of_ep_near_the_priors_mean():
     np.testing.assert_allclose(A.T @ A, found.Sigma, rtol=0, atol=1e-3)
 
 
-def test_nuts_is_asked_for_its_draws_and_its_depth_on_its_own_density(monkeypatch):
+def test_nuts_is_asked_on_its_own_density_and_counted_in_gradients(monkeypatch):
     asked = []
 
-    def recorded(model, q, *rest, kept):
-        asked.append((type(model), *rest))
-        return {name: value[None] for name, value in kept(q).items()} | {
-            "steps": 1, "warm_up": 1, "divergences": 0}
+    def recorded(model, q, draws, *rest, kept):
+        asked.append((type(model), draws, *rest))
+        noise = np.random.default_rng(0).standard_normal((draws, q.size))
+        return {name: value + noise[:, : value.size] * 1e-12 for name, value in kept(q).items()} | {
+            "steps": 70, "warm_up": 35, "divergences": 1}
 
     monkeypatch.setattr(meeting, "nuts", recorded)
-    for name, data, kind in ((DIGITS, 6, NonCentredGP), (LOGISTIC, ILLUSTRATIVE,
-                                                         HierarchicalLogistic)):
+    # a gradient on the digits is four factorisations; an EP is 31
+    for name, data, kind, each, before, d in (
+            (DIGITS, 6, NonCentredGP, 4, 31, 2 + 6),
+            (LOGISTIC, ILLUSTRATIVE, HierarchicalLogistic, 1, 0, 1 + 3)):
         which = meeting.stage(name, data)
         theta, phi = meeting.start(name, which, np.random.default_rng(1))
         for depth in ((), (5,)):
-            meeting.run_nuts(name, which, theta, phi, 20, 10, np.random.default_rng(2), *depth)
+            found, _ = meeting.run_nuts(name, which, theta, phi, 20, 10, np.random.default_rng(2),
+                                        *depth)
             seed = int(np.random.default_rng(2).integers(2**31))
             assert asked.pop() == (kind, 20, 10, seed, *(depth or (7,)))
+        # it starts where the others do, and what is kept is x, not z
+        np.testing.assert_allclose(found.theta[0], theta, rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found.phi[0], phi, rtol=0, atol=1e-10)
+        found = meeting.chain(name, data, NUTS, None, 20, 10, 9)
+        assert (found["gradients"], found["set_up"]) == (70 * each, 35 * each + before)
+        assert found["steps"] == 70 and len(found["mean"]) == d
+        assert found["counts"] == {"gradients": 70.0, "densities": 70.0,
+                                   "factorisations": 70.0 * (name == DIGITS)}
 
 
 def test_the_burn_in_is_dropped_of_theta_and_phi(monkeypatch):
@@ -471,38 +458,6 @@ def test_the_burn_in_is_dropped_of_theta_and_phi(monkeypatch):
     assert found["counts"] == {"gradients": 60.0, "densities": 30.0, "factorisations": 15.0}
     assert (found["gradients"], found["set_up"], found["steps"]) == (75.0, 25.0, 30.0)
     assert (found["rate"], found["divergences"]) == (0.7, 3)
-
-
-def test_mapping_takes_its_width_and_its_length(monkeypatch):
-    asked = []
-
-    def made(q, pi, star, *rest, r):
-        asked.append((q.tolist(), *rest, r))
-        return SimpleNamespace(samples=np.zeros((9, q.size)), accepted=np.ones(9),
-                               counts=SimpleNamespace(density=7, approximations=[20],
-                                                      not_finite=0))
-
-    monkeypatch.setattr(meeting, "discretizing_chain", made)
-    which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
-    found = meeting.run_mapping(LOGISTIC, which, np.ones(3), np.zeros(1), [0.5, 0, 4], 9, "rng")
-    assert asked == [([1.0, 1.0, 1.0, 0.0], 0.5, 9, "rng", 4)]  # w and log v at once
-    assert found.phi.shape == (9, 1) and found.theta.shape == (9, 3)
-
-
-def test_nuts_starts_where_the_others_do(monkeypatch):
-    seen = []
-
-    def recorded(model, q, *rest, kept):
-        seen.append(kept(q))
-        return {"phi": q[None, -2:], "theta": q[None, :6], "steps": 1, "warm_up": 1,
-                "divergences": 0}
-
-    monkeypatch.setattr(meeting, "nuts", recorded)
-    which = meeting.stage(DIGITS, 6)
-    theta, phi = meeting.start(DIGITS, which, np.random.default_rng(1))
-    meeting.run_nuts(DIGITS, which, theta, phi, 1, 1, np.random.default_rng(2))
-    np.testing.assert_allclose(seen[0]["theta"], theta, rtol=0, atol=1e-10)
-    np.testing.assert_array_equal(seen[0]["phi"], phi)
 
 
 def test_the_clock_is_of_a_transition_or_of_a_gradient(monkeypatch):
@@ -523,20 +478,12 @@ def test_the_clock_is_of_a_transition_or_of_a_gradient(monkeypatch):
     assert seconds == {"seconds": {SSHMC: [2.0] * 2, NUTS: [0.25] * 2}}
 
 
-def test_all_is_compiled_with_chains_long_enough_to_have_moments(monkeypatch):
+def test_nuts_is_asked_for_before_anything_is_computed(monkeypatch):
     seen = []
     monkeypatch.setattr(meeting, "library", lambda: seen.append(NUTS))
-    monkeypatch.setattr(meeting, "METHODS", {LOGISTIC: (SSHMC,)})
+    monkeypatch.setattr(meeting, "chain", lambda name, data, method, *rest: seen.append(method))
     meeting.warm(LOGISTIC, ILLUSTRATIVE)
-    assert seen == [NUTS]  # it is asked for before anything is computed
-    assert min(n // script.PILOT[budget] for budget, found in script.LENGTH.items()
-               for n in found.values()) >= 5
-
-
-def test_every_method_but_nuts_has_eight_settings():
-    assert set(SETTINGS) == {(name, m) for name in METHODS for m in METHODS[name] if m != NUTS}
-    for tried in SETTINGS.values():
-        assert len(set(map(tuple, tried))) == len(tried) == 8
+    assert seen == [NUTS, *METHODS[LOGISTIC]]
 
 
 # The script
@@ -554,71 +501,46 @@ def one(ess, squares, work, d=3):
 class Remembered:
     """An experiment that computes nothing: the larger a setting, the better the chain."""
 
-    budget, seed = "paper", 3
-
-    def __init__(self):
-        self.tasks = {}
+    def __init__(self, budget, seconds=(0.005, 0.015)):
+        self.budget, self.seed, self.tasks, self.seconds = budget, 3, {}, seconds
 
     def replicates(self, function, tasks, unit, warm=None):
         self.tasks[unit] = tasks
         if "timings" in unit:
-            return [{"seconds": {row: [0.005, 0.015] for row in tasks[0]["rows"]}}]
+            return [{"seconds": {row: list(self.seconds) for row in tasks[0]["rows"]}}]
         return [one(100 * (1 + sum(task["setting"] or [0])), 1e5, 500.0) for task in tasks]
 
 
-@pytest.fixture(scope="module")
-def computed():
-    experiment = Remembered()
-    return experiment, script.run(experiment, None)
-
-
-def test_the_setting_with_the_most_per_work_is_run_again(computed):
-    experiment, result = computed
+@pytest.mark.parametrize("budget", script.LENGTH)
+def test_the_setting_with_the_most_per_work_is_run_again(budget):
+    experiment = Remembered(budget)
+    result, rounds = script.run(experiment, None), script.TIMED[budget]
     for name, methods in METHODS.items():
-        chains = experiment.tasks[f"chains of {name}"]
-        for method in methods:
-            mine = [t for t in chains if t["method"] == method]
-            assert len(mine) == 5 and {t["data"] for t in mine} == {script.DATA["paper"][name]}
-            assert {t["n"] for t in mine} == {script.LENGTH["paper"][name, method]}
-            best = max(SETTINGS[name, method], key=sum) if method != NUTS else None
-            assert all(t["setting"] == best for t in mine)
-            assert result[name][method]["setting"] == best
-            # eight pilots of 500 and 70 before them
-            assert result[name][method]["pilots"] == (0 if method == NUTS else 8 * 570)
-        tried = experiment.tasks[f"pilots of {name}"]
+        lengths = {method: script.LENGTH[budget][name, method] for method in methods}
+        best = {method: max(SETTINGS[name, method], key=sum) if method != NUTS else None
+                for method in methods}
+        tried, chains = (experiment.tasks[f"{what} of {name}"] for what in ("pilots", "chains"))
+        assert {task["data"] for task in tried + chains} == {script.DATA[budget][name]}
+        assert [(t["method"], t["n"], t["setting"], t["burn_in"], t["place"]) for t in chains] == [
+            (method, n, best[method], n // (2 if method == NUTS else 4), [3, 1, k])
+            for method, n in lengths.items() for k in range(script.CHAINS[budget])]
         assert len(tried) == 8 * (len(methods) - 1)
-        assert {str(t["place"]) for t in tried} == {"[3, 0]"}
-        assert [t["place"] for t in chains] == [[3, 1, k] for _ in methods for k in range(5)]
         for t in tried:
-            assert t["n"] == script.LENGTH["paper"][name, t["method"]] // 8
-            assert t["burn_in"] == t["n"] // 2
-        for t in chains:
-            assert t["burn_in"] == t["n"] // (2 if t["method"] == NUTS else 4)
+            assert t["n"] == lengths[t["method"]] // script.PILOT[budget] >= 5
+            assert t["burn_in"] == t["n"] // 2 and t["place"] == [3, 0]
         (clocks,) = experiment.tasks[f"timings of {name}"]
-        assert clocks["rows"] == {m: [result[name][m]["setting"], 10] for m in methods}
+        assert clocks["rounds"] == rounds[0]
+        assert clocks["rows"] == {m: [best[m], rounds[1]] for m in methods}
         seeds = [str(t["seed"]) for t in tried + chains]
         assert len(set(seeds)) == len(seeds)
+        for method in methods:
+            assert result[name][method]["setting"] == best[method]
+            # eight pilots of 500 and 70 before them
+            assert result[name][method]["pilots"] == (0 if method == NUTS else 8 * 570)
 
 
-@pytest.mark.parametrize("budget", ["short", "smoke"])
-def test_a_shorter_run_is_of_its_own_lengths(budget):
-    experiment = Remembered()
-    experiment.budget = budget
-    script.run(experiment, None)
-    for name, methods in METHODS.items():
-        chains, tried = (experiment.tasks[f"{what} of {name}"] for what in ("chains", "pilots"))
-        assert {task["data"] for task in chains + tried} == {script.DATA[budget][name]}
-        length = {method: script.LENGTH[budget][name, method] for method in methods}
-        assert [(task["method"], task["n"]) for task in chains] == [
-            (method, length[method]) for method in methods for _ in range(script.CHAINS[budget])]
-        assert all(t["n"] == length[t["method"]] // script.PILOT[budget] for t in tried)
-        (clocks,) = experiment.tasks[f"timings of {name}"]
-        rounds, n = script.TIMED[budget]
-        assert clocks["rounds"] == rounds and {each for _, each in clocks["rows"].values()} == {n}
-
-
-def test_efficiencies_are_per_what_was_counted(computed):
-    _, result = computed
+def test_efficiencies_are_per_what_was_counted():
+    result = script.run(Remembered("paper"), None)
     ess = 100 * (1 + 0.03 + 24 + 0.5 + 6)  # of each chain
     found = result[DIGITS][SSHMC]["per"]
     for unit, cost in (("work", 500), ("gradients", 250), ("densities", 2000), ("second", 10)):
@@ -630,21 +552,15 @@ def test_efficiencies_are_per_what_was_counted(computed):
 
 
 def test_a_time_that_is_lost_in_noise_leaves_a_row_without_one_and_is_still_drawn():
-    class Noisy(Remembered):
-        """One whose timings, differences of short ones, came out below zero."""
-
-        def replicates(self, function, tasks, unit, warm=None):
-            found = super().replicates(function, tasks, unit, warm)
-            return [{"seconds": {row: [-1e-6] for row in tasks[0]["rows"]}}
-                    ] if "timings" in unit else found
-
-    result = script.run(Noisy(), None)
+    result = script.run(Remembered("paper", [-1e-6]), None)  # a difference of short times
     assert all(np.isnan(row["per"]["second"].value) for rows in result.values()
                for row in rows.values())
     assert "nan" in script.table(result)
     plt.close(script.figure(result))
 
 
+OTHERS = [(name, m) for name in METHODS for m in METHODS[name] if m != NUTS
+          and script.exact(name, m)]
 MORE = {RMHMC: -1.0, NUTS: 0.5, MAPPING: 1.5}  # log efficiency than the others
 
 
@@ -683,13 +599,7 @@ def test_what_is_made_up_agrees():
     assert changed(result) == set()
     assert not any(row["void"] for found in result.values() for row in found.values())
     assert {c.kind for c in script.CLAIMS} == {"ours"}
-
-
-OTHERS = [(name, m) for name in METHODS for m in METHODS[name] if m != NUTS
-          and script.exact(name, m)]
-
-
-def test_no_method_is_judged_against_itself():
+    # no method is judged against itself
     judged = [c.what for c in script.CLAIMS if c.what.endswith("as one")]
     assert judged == [f"{name}, {m}: largest |z| against NUTS, as one" for name, m in OTHERS]
 
@@ -710,17 +620,6 @@ def test_a_row_whose_moments_differ_is_void_and_its_claim_differs(name, method):
             assert ("VOID" in script.table(result)) == void
 
 
-@pytest.mark.parametrize(("field", "se"), [("mean", 0.02), ("sd", 0.03)])
-def test_how_far_a_row_is_off_by_hand(field, se):
-    other = getattr(made_up()[LOGISTIC][SSHMC]["together"], field).copy()
-    other[2] += 3.0 * 2**0.5 * se
-    rows = moved(made_up(), LOGISTIC, SSHMC, **{field: other})[LOGISTIC]
-    # 3 is the largest of eight: four means and four deviations
-    as_rare = norm.isf((1 - (1 - 2 * norm.sf(3.0)) ** 8) / 2)
-    assert rows[SSHMC]["off"].value == pytest.approx(as_rare, rel=1e-9)
-    assert rows[NUTS]["off"].value == 0.0
-
-
 def test_a_row_of_short_chains_cannot_be_told_and_is_not_void():
     few = np.full(4, 5 * 49.0)  # in five chains
     result = moved(made_up(), DIGITS, SURROGATE, ess=few)
@@ -736,44 +635,33 @@ def test_a_row_of_short_chains_cannot_be_told_and_is_not_void():
     assert result[DIGITS][SURROGATE]["void"]
 
 
-def test_ep_is_compared_in_deviations_and_judged_by_itself():
+def test_ep_is_compared_in_deviations_of_the_exact_posterior_and_judged_by_itself():
     what = "digits: EP's posterior, largest shift of log l or log sigma in deviations"
-    result = moved(made_up(), DIGITS, MAPPING, mean=np.array([0.1, -0.5]), sd=np.array([1.0, 2.0]))
-    shift, ratio = script.ep_shifts(result[DIGITS])
-    assert shift[1].value == pytest.approx(-0.5)
-    assert shift[1].se == pytest.approx(0.02 * 2**0.5)
-    assert ratio[1].value == pytest.approx(np.log(2))
-    assert changed(result) == {what} and not result[DIGITS][MAPPING]["void"]
-    assert "-0.500 (0.028)" in script.table(result)
-
-
-def test_the_deviations_are_those_of_the_exact_posterior():
     result = moved(made_up(), DIGITS, NUTS, sd=np.full(4, 2.0))
-    result = moved(result, DIGITS, MAPPING, mean=np.array([0.1, -0.5]), sd=np.array([1.0, 3.0]))
+    result = moved(result, DIGITS, MAPPING, mean=np.array([0.1, -1.0]), sd=np.array([1.0, 3.0]))
     shift, ratio = script.ep_shifts(result[DIGITS])
-    assert [each.value for each in shift] == pytest.approx([0.05, -0.25], rel=1e-12)
-    assert shift[0].se == pytest.approx(0.02 * 2**0.5 / 2, rel=1e-12)
+    assert [each.value for each in shift] == pytest.approx([0.05, -0.5], rel=1e-12)
+    assert shift[1].se == pytest.approx(0.02 * 2**0.5 / 2, rel=1e-12)
     assert [each.value for each in ratio] == pytest.approx(np.log([1 / 2, 3 / 2]), rel=1e-12)
     # relative errors of both deviations
     assert ratio[0].se == pytest.approx(np.hypot(0.03 / 1, 0.03 / 2), rel=1e-12)
     assert ratio[1].se == pytest.approx(np.hypot(0.03 / 3, 0.03 / 2), rel=1e-12)
+    assert what in changed(result) and not result[DIGITS][MAPPING]["void"]
+    assert changed(moved(made_up(), DIGITS, MAPPING, mean=np.array([0.1, -0.5]))) == {what}
+    assert "-0.500 (0.014)" in script.table(result)
 
 
-def test_an_efficiency_that_is_another_changes_its_claims():
-    for name in METHODS:
-        result = made_up()
-        result[name][RMHMC]["per"]["second"] = Measured(2.0, 0.05)
-        assert changed(result) == {c.what for c in script.CLAIMS
-                                   if c.what.startswith(f"{name}: log") and RMHMC in c.what}
-        result = made_up()
-        result[name][NUTS]["per"]["second"] = Measured(-1.0, 0.05)
-        assert changed(result) == {f"{name}: log(ESS per second, {NUTS} / {SSHMC})"}
+@pytest.mark.parametrize(("name", "method", "unit", "log_per", "claims"), [
+    (DIGITS, RMHMC, "second", 2.0, [f"second, {a} / {RMHMC}" for a in (SSHMC, SURROGATE)]),
+    (LOGISTIC, RMHMC, "second", 2.0, [f"second, {SSHMC} / {RMHMC}"]),
+    (DIGITS, NUTS, "second", -1.0, [f"second, {NUTS} / {SSHMC}"]),
+    (LOGISTIC, NUTS, "second", -1.0, [f"second, {NUTS} / {SSHMC}"]),
+    (DIGITS, MAPPING, "work", -5.0, [f"n^3/3 operations, {MAPPING} / {NUTS}"]),
+    (DIGITS, SURROGATE, "second", -1.0, [f"second, {SURROGATE} / {RMHMC}"])])
+def test_an_efficiency_that_is_another_changes_its_claims(name, method, unit, log_per, claims):
     result = made_up()
-    result[DIGITS][MAPPING]["per"]["work"] = Measured(-5.0, 0.05)
-    assert changed(result) == {f"digits: log(ESS per n^3/3 operations, {MAPPING} / {NUTS})"}
-    result = made_up()
-    result[DIGITS][SURROGATE]["per"]["second"] = Measured(-1.0, 0.05)
-    assert changed(result) == {f"digits: log(ESS per second, {SURROGATE} / {RMHMC})"}
+    result[name][method]["per"][unit] = Measured(log_per, 0.05)
+    assert changed(result) == {f"{name}: log(ESS per {each})" for each in claims}
 
 
 def test_the_second_of_two_may_be_too_short_and_the_first_may_not():
@@ -784,21 +672,6 @@ def test_the_second_of_two_may_be_too_short_and_the_first_may_not():
         assert np.isnan(found.value) == silent and (silent or found.value == 1)
 
 
-def test_the_table_and_the_figure_have_every_row():
-    text, fig = script.table(made_up()), script.figure(made_up())
-    lines = [line for line in text.splitlines() if line.startswith((f"{DIGITS} ", LOGISTIC))]
-    assert len(lines) == sum(map(len, METHODS.values()))
-    # e^-3 per gradient, e^1 per second
-    assert lines[0].count("49.8 (2.5)") == 2 and "2.72 (0.14)" in lines[0] and " - " in lines[0]
-    assert text.count("EP's posterior") == 3 and text.count("reference") == 2
-    assert "135.3 (6.8)" in lines[0]  # e^-2 per unit of work
-    # values and squares; then set-up, pilots, |z|
-    assert lines[0].split()[3:6] == ["1", "900", "800"]
-    assert lines[0].split()[-4:] == ["50", "160", "0", "agrees"]
-    assert [line.split()[1] for line in lines if line.endswith("reference")] == [NUTS, NUTS]
-    assert len(fig.axes) == 4
-
-
 def test_the_summary_has_methods_by_problems():
     result = made_up()
     for name, first in ((DIGITS, 0.1), (LOGISTIC, 0.3)):
@@ -807,37 +680,41 @@ def test_the_summary_has_methods_by_problems():
                             "second": Measured(np.log(10 * first + k / 10))}
     result = moved(result, DIGITS, RMHMC, ess=np.full(4, 49.0 * 5))
     result = moved(result, LOGISTIC, MAPPING, mean=np.full(4, 9.0))
-    _, heads, _, *rows = script.summary(result).splitlines()
-    starts = [heads.index(head) for head in re.split(r"  +", heads)[:4]]
-    starts.append(heads.rindex("per CPU second"))
-    cells = {row[:starts[1]].strip(): [row[a:b].strip() for a, b in
-                                       zip(starts[1:], [*starts[2:], None], strict=True)]
-             for row in rows}
-    assert cells == {
-        SSHMC: ["100", "1", "300", "3"],
-        RMHMC: ["110 ?", "1.1 ?", "310", "3.1"],
-        SURROGATE: ["120", "1.2", "", ""],
-        NUTS: ["130", "1.3", "320", "3.2"],
-        MAPPING: ["140 *", "1.4 *", "330 VOID", "3.3 VOID"]}
+    rows = read_table(script.summary(result))
+    assert [*rows[0]] == ["method", "digits: per 1000 n^3/3", "per CPU second",
+                          "logistic: per 1000 passes", "per CPU second per CPU second"]
+    assert [[*row.values()] for row in rows] == [
+        [SSHMC, "100", "1", "300", "3"],
+        [RMHMC, "110 ?", "1.1 ?", "310", "3.1"],
+        [SURROGATE, "120", "1.2", "", ""],
+        [NUTS, "130", "1.3", "320", "3.2"],
+        [MAPPING, "140 *", "1.4 *", "330 VOID", "3.3 VOID"]]
 
 
 def test_each_number_stands_under_its_heading():
-    result, values = made_up(), {"work": 0.1, "gradients": 0.2, "densities": 0.3,
-                                 "factorisations": 0.4, "second": 50.0}
-    result[DIGITS][RMHMC]["per"] = {unit: Measured(np.log(x)) for unit, x in values.items()}
-    lines = [re.split(r"  +", line.strip()) for line in script.table(result).splitlines()]
-    (heads,) = (line for line in lines if line[0] == "problem")
-    (row,) = (line for line in lines if line[:2] == [DIGITS, RMHMC])
-    found = dict(zip(heads, row, strict=True))
-    assert {unit: float(found[unit]) for unit in values} == pytest.approx(
-        {"work": 100, "gradients": 200, "densities": 300, "factorisations": 400, "second": 50})
-    assert [found[head] for head in ("values", "squares", "set-up", "pilots", "means")] == [
-        "899", "799", "50", "160", "agrees"]
+    result = made_up()
+    for unit, x in (("work", 0.1), ("gradients", 0.2), ("densities", 0.3), ("second", 50.0)):
+        result[DIGITS][RMHMC]["per"][unit] = Measured(np.log(x))
+    rows = read_table(script.table(result), "problem")
+    assert [(row["problem"], row["method"]) for row in rows] == [
+        (name, method) for name in METHODS for method in METHODS[name]]
+    assert rows[1] == dict(
+        problem=DIGITS, method=RMHMC, setting="0.5, 2", values="899", squares="799", work="100",
+        gradients="200", densities="300", factorisations="-", second="50", pilots="160",
+        means="agrees") | {"set-up": "50", "|z|": "0"}
+    # e^-2 per unit of work, e^-3 per gradient, e^1 per second, with their standard errors
+    assert [rows[0][unit] for unit in ("work", "gradients", "second")] == [
+        "135.3 (6.8)", "49.8 (2.5)", "2.72 (0.14)"]
+    assert [(row["method"], row["setting"]) for row in rows if row["means"] == "reference"] == [
+        (NUTS, "its own")] * 2
+    assert [row["method"] for row in rows if row["means"] == "EP's posterior of phi"] == [MAPPING]
 
 
 def test_each_point_of_the_figure_is_in_its_place():
-    result = moved(made_up(), DIGITS, SURROGATE, mean=np.full(4, 9.0))
-    fig = script.figure(result)
+    # one does not agree, of another it cannot be told
+    hollow = [(DIGITS, SURROGATE), (LOGISTIC, RMHMC)]
+    result = moved(made_up(), *hollow[0], mean=np.full(4, 9.0))
+    fig = script.figure(moved(result, *hollow[1], ess=np.full(4, 5 * 49.0)))
     for name, left, right in zip(METHODS, fig.axes[::2], fig.axes[1::2], strict=True):
         assert ("n^3/3" in left.get_xlabel()) == (name == DIGITS) != ("passes" in left.get_xlabel())
         assert right.get_xlabel() == "per CPU second"
@@ -845,46 +722,29 @@ def test_each_point_of_the_figure_is_in_its_place():
             for y, (method, bar) in enumerate(zip(METHODS[name], ax.containers, strict=True)):
                 x = middle * np.exp(MORE.get(method, 0.0))
                 point, _, (ends,) = bar.lines
-                np.testing.assert_allclose([point.get_xdata()[0], point.get_ydata()[0]], [x, y],
-                                           rtol=1e-12)
+                np.testing.assert_allclose(point.get_xydata(), [[x, y]], rtol=1e-12)
                 np.testing.assert_allclose(ends.get_segments()[0][:, 0],
                                            x * np.exp([-0.1, 0.1]), rtol=1e-12)
-                hollow = point.get_markerfacecolor() == "none"
-                assert hollow == (method == SURROGATE)  # of the digits alone
+                assert (point.get_markerfacecolor() == "none") == ((name, method) in hollow)
                 kind = (COLOURS[0], "o") if script.exact(name, method) else (COLOURS[1], "s")
                 assert (point.get_color(), point.get_marker()) == kind
         assert [label.get_text() for label in left.get_yticklabels()] == list(METHODS[name])
         assert left.get_title(loc="left") == name
-    plt.close(fig)
-
-
-def test_what_cannot_be_told_is_drawn_hollow_and_the_legend_says_so():
-    result = moved(made_up(), LOGISTIC, RMHMC, ess=np.full(4, 5 * 49.0))
-    fig = script.figure(result)
-    for name, ax in zip(METHODS, fig.axes[::2], strict=True):
-        hollow = [bar.lines[0].get_markerfacecolor() == "none" for bar in ax.containers]
-        assert hollow == [(name, method) == (LOGISTIC, RMHMC) for method in METHODS[name]]
-    exact, other, silent = fig.legends[0].get_lines()
+    lines = [(line.get_color(), line.get_marker(), line.get_markerfacecolor() == "none")
+             for line in fig.legends[0].get_lines()]
+    assert lines == [(COLOURS[0], "o", False), (COLOURS[1], "s", False), (COLOURS[0], "o", True)]
     words = [text.get_text() for text in fig.legends[0].get_texts()]
     assert "EP" in words[1] and "cannot tell" in words[2]
-    for line, mark in ((exact, (COLOURS[0], "o")), (other, (COLOURS[1], "s")),
-                       (silent, (COLOURS[0], "o"))):
-        assert (line.get_color(), line.get_marker()) == mark
-        assert (line.get_markerfacecolor() == "none") == (line is silent)
     plt.close(fig)
 
 
-def test_the_worst_pilot_is_not_picked():
-    pilots = [(one(ess, 1e5, work), [k]) for k, (ess, work) in enumerate(
-        ((200.0, 500.0), (300.0, 500.0), (300.0, 900.0), (np.nan, 1.0)))]
-    assert script.pick(pilots, HYPER[DIGITS]) == [1]
-
-
-def test_a_pilot_that_stands_still_is_not_picked_if_another_does_not():
-    def pilots(*rates):
-        return [(one(ess, 1e5, 500.0) | {"rate": rate}, [k])
-                for k, (ess, rate) in enumerate(zip((200.0, 300.0, 400.0), rates, strict=True))]
-
-    assert script.pick(pilots(0.9, 0.5, 0.499), HYPER[DIGITS]) == [1]
-    assert script.pick(pilots(0.9, 0.9, 0.5), HYPER[DIGITS]) == [2]
-    assert script.pick(pilots(0.3, 0.4, 0.2), HYPER[DIGITS]) == [1]
+@pytest.mark.parametrize(("pilots", "best"), [
+    ([(200, 500, 0.8), (300, 500, 0.8), (300, 900, 0.8), (np.nan, 1, 0.8)], 1),
+    # one that stands still is not picked if another does not
+    ([(200, 500, 0.9), (300, 500, 0.5), (400, 500, 0.499)], 1),
+    ([(200, 500, 0.9), (300, 500, 0.9), (400, 500, 0.5)], 2),
+    ([(200, 500, 0.3), (300, 500, 0.4), (400, 500, 0.2)], 1)])
+def test_the_pilot_with_the_most_per_work_of_those_that_move_is_picked(pilots, best):
+    pairs = [(one(ess, 1e5, work) | {"rate": rate}, [k])
+             for k, (ess, work, rate) in enumerate(pilots)]
+    assert script.pick(pairs, HYPER[DIGITS]) == [best]
