@@ -126,14 +126,16 @@ def test_every_address_is_there_once_and_every_link_leads_somewhere(name, commit
     ids = committed[name].ids()
     assert [each for each, n in Counter(ids).items() if n > 1] == []
     for _, attributes, _ in committed[name].elements:
-        if "href" not in attributes:
-            continue
-        path, _, anchor = attributes["href"].partition("#")
-        if path.endswith(".html") or not path:
-            assert anchor == "" or anchor in committed[path or name].ids(), attributes["href"]
-        else:
-            assert (FIGURES / path).exists(), attributes["href"]
-            assert not anchor or int(anchor.removeprefix("L")) > 0
+        if "href" in attributes:
+            path, _, anchor = attributes["href"].partition("#")
+            if path.endswith(".html") or not path:
+                assert anchor in ["", *committed[path or name].ids()], attributes["href"]
+            else:
+                assert (FIGURES / path).exists(), attributes["href"]
+                assert not anchor or int(anchor.removeprefix("L")) > 0
+        if "hidden" in attributes:  # all else is there without JavaScript
+            assert "js" in attributes.get("class", "").split() or attributes["id"] in (
+                "tip", "dock")
 
 
 def test_every_mirror_is_at_home_on_one_page():
@@ -167,11 +169,12 @@ def test_every_line_of_a_mirror_is_on_its_page_once_with_its_address(section, co
 
 
 @pytest.mark.parametrize("author", PAPERS)
-def test_every_departure_with_a_line_is_at_that_line(author, committed):
-    found = page_layout.departures_on_page(author)
-    assert {where for _, departure, where in found if not departure.lines} <= {None}
-    for path, departure, where in found:
-        if not departure.lines:
+def test_every_departure_is_at_its_line_or_among_those_without_one(author, committed):
+    shown = Counter(e[2].split("paper")[0].strip() for e in
+                    committed[f"{author}.html"].elements if e[0] == "aside")
+    for path, departure, where in page_layout.departures_on_page(author):
+        if where is None:
+            assert not departure.lines and shown[f"≠ {departure.where}"] >= 1
             continue
         elements = of(where, committed)
         first = next(k for k, e in enumerate(elements)
@@ -210,30 +213,21 @@ def test_a_departure_is_placed_at_the_line_below_which_it_stands(file, where, an
 
 
 @pytest.mark.parametrize("author", PAPERS)
-def test_the_other_departures_are_on_the_page_too(author, committed):
-    shown = Counter(e[2].split("paper")[0].strip() for e in
-                    committed[f"{author}.html"].elements if e[0] == "aside")
-    for _, departures in page_layout.departures_without_line(author):
-        for departure in departures:
-            assert shown[f"≠ {departure.where}"] >= 1
-
-
-def test_everything_is_there_without_javascript(committed):
-    for page in committed.values():
-        hidden = [attributes for _, attributes, _ in page.elements if "hidden" in attributes]
-        assert all("js" in each.get("class", "").split() or each.get("id") in ("tip", "dock")
-                   for each in hidden)
-
-
-@pytest.mark.parametrize("author", PAPERS)
-def test_every_claim_is_on_the_page_with_its_verdict(author, committed):
-    page = committed[f"{author}.html"]
-    shown = Counter(attributes["class"].removeprefix("v-") for tag, attributes, _ in page.elements
-                    if tag == "tr" and attributes.get("class", "").startswith("v-"))
+def test_every_script_is_on_the_page_in_the_order_of_the_readme_with_its_claims(author, committed):
+    elements = committed[f"{author}.html"].elements
+    verdicts = Counter(attributes["class"].removeprefix("v-") for tag, attributes, _ in elements
+                       if tag == "tr" and attributes.get("class", "").startswith("v-"))
     stored = [json.loads(path.read_text()) for path in sorted(FIGURES.glob(f"{author}_*.json"))]
-    assert shown == Counter(claim["verdict"].replace(" ", "-")
-                            for record in stored for claim in record["claims"])
-    assert {record["name"] for record in stored} <= set(page.ids())
+    assert verdicts == Counter(claim["verdict"].replace(" ", "-")
+                               for record in stored for claim in record["claims"])
+    named = dict.fromkeys(re.findall(rf"\b{author}_\w+", claims_html.readme(author)))
+    there = {path.stem for path in papers.scripts(author)}
+    shown = [attributes["id"] for tag, attributes, _ in elements
+             if tag == "section" and attributes.get("class") == "script"]
+    assert there == set(shown) and shown == [name for name in named if name in there]
+    for script in claims_html.scripts(author):
+        assert script.minutes.keys() == {"smoke", "short", "paper"}
+        assert script.title and not re.match(rf"{author.capitalize()}\b", script.title)
 
 
 def test_the_index_leads_to_every_algorithm_of_the_papers_and_to_every_script(committed):
@@ -274,31 +268,29 @@ def test_ascii_mathematics_becomes_latex(text, expected):
     assert latex(text) == expected
 
 
-@pytest.mark.parametrize(("text", "symbols"), [
-    ("a state of energy -inf", []), ("Geyer's initial monotone sequence", []),
-    ("log Phi(a)", ["Phi", "a"]), ("-g's", ["g'", "s"]), ("a pi that is infinite", ["pi"]),
-    ("V'V", ["V'", "V"]), ("1/s2", ["s2"]), ("2M", ["M"]), ("see log_evidence", []),
-    ("`divergences` of models/special.py", []), ("grad_z U(z)", ["grad_z", "U", "z"]),
+@pytest.mark.parametrize(("text", "kind", "expected"), [
+    ("a state of energy -inf", "symbol", []), ("Geyer's initial monotone sequence", "symbol", []),
+    ("log Phi(a)", "symbol", ["Phi", "a"]), ("-g's", "symbol", ["g'", "s"]),
+    ("a pi that is infinite", "symbol", ["pi"]), ("V'V", "symbol", ["V'", "V"]),
+    ("1/s2", "symbol", ["s2"]), ("2M", "symbol", ["M"]), ("see log_evidence", "symbol", []),
+    ("`divergences` of models/special.py", "symbol", []),
+    ("grad_z U(z)", "symbol", ["grad_z", "U", "z"]),
+    # keywords are those of the pseudocode, not of its sentences
+    ("for l = 1 to l_max do", "keyword", ["for", "to", "do"]),
+    ("// accept; do nothing", "keyword", []), ("sample initial values for p", "keyword", []),
+    ("if x < 0 then a <- x else b <- x", "keyword", ["if", "then", "else"]),
+    ("otherwise: return x", "keyword", ["return"]),
+    ("compute the function: f", "keyword", []), ("draw h* given s and all else", "keyword", []),
 ])
-def test_what_is_a_symbol_and_what_is_english(text, symbols):
-    assert [piece.text for piece in pieces(text) if piece.kind == "symbol"] == symbols
+def test_what_is_a_symbol_a_keyword_and_what_is_english(text, kind, expected):
+    found = pieces(text, keywords=kind == "keyword")
+    assert [piece.text for piece in found if piece.kind == kind] == expected
 
 
 def test_no_letter_of_the_pseudocode_is_lost():
     for section in SECTIONS:
         for text in section.mirror.pseudocode.values():
             assert "".join(piece.text for piece in pieces(text, keywords=True)) == text
-
-
-@pytest.mark.parametrize(("text", "keywords"), [
-    ("for l = 1 to l_max do", ["for", "to", "do"]), ("// accept; do nothing", []),
-    ("sample initial values for p", []), ("if x < 0 then a <- x else b <- x",
-                                          ["if", "then", "else"]),
-    ("otherwise: return x", ["return"]), ("compute the function: f", []),
-    ("draw h* given s and all else", []),
-])
-def test_keywords_are_those_of_the_pseudocode_not_of_its_sentences(text, keywords):
-    assert [piece.text for piece in pieces(text, True) if piece.kind == "keyword"] == keywords
 
 
 def test_a_symbol_is_mathml_with_its_source_for_a_text_alternative():
@@ -357,48 +349,45 @@ def stored(low, high, *found, **more):
     return known | {"scan": {"settings": [str(k) for k in range(len(found))], "found": list(found)}}
 
 
+def shapes(*claim):
+    """The parts of a claim's drawing: (tag, class, where it is, width)."""
+    return re.findall(r'<(\w+)(?: class="(\w+)")? (?:x|d|cx)="([^"]+)"(?: width="([^"]+)")?',
+                      claims_html.svg(stored(*claim)))
+
+
 def test_a_drawing_puts_numbers_where_they_are():
     # from 0 - 4 (0.5) = -2 to 6, so 88 of 100 for 8 units, after a margin of 6
-    drawn = claims_html.draw_claim(stored(1.0, 6.0, (0.0, 0.5)))
-    np.testing.assert_allclose((drawn.low, drawn.high), (6 + 33, 94))
-    ((middle, one, all_),) = drawn.marks
-    np.testing.assert_allclose([middle, *one, *all_], [28, 22.5, 33.5, 6, 50])
-    assert drawn.open == (False, False)
+    assert shapes(1.0, 6.0, (0.0, 0.5)) == [
+        ("rect", "in", "39", "55"), ("path", "end", "M39 2V12M94 2V12", ""),
+        ("path", "", "M6 7H50", ""), ("path", "se", "M22.5 7H33.5", ""),
+        ("circle", "", "28", "")]
 
 
-def test_a_drawing_of_what_has_no_end_no_error_or_no_value():
-    drawn = claims_html.draw_claim(stored(0.0, math.inf, (2.0, 0.0)))
-    assert (drawn.low, drawn.high, drawn.open) == (6, 100, (False, True))
-    assert drawn.marks == [(94, None, None)]
-    drawn = claims_html.draw_claim(stored(-math.inf, 1.0, (math.nan, math.nan)))
-    assert (drawn.low, drawn.high, drawn.marks) == (0, 50, [])
-    drawn = claims_html.draw_claim(stored(3.0, 3.0, (3.0, 0.0)))  # one point: in the middle
-    assert (drawn.low, drawn.high, drawn.marks) == (50, 50, [(50, None, None)])
-    drawn = claims_html.draw_claim(stored(0.0, 1.0, (0.0, math.nan)))
-    assert drawn.marks == [(6, None, None)]
-    drawn = claims_html.draw_claim(stored(0.0, 4.0, (1.0, 0.0), (math.nan, math.nan), (3.0, 0.0)))
-    np.testing.assert_allclose([mark[0] for mark in drawn.marks], [28, 72])
+@pytest.mark.parametrize(("claim", "ends", "marks"), [
+    ((0.0, math.inf, (2.0, 0.0)), (6, 100, (False, True)), [(94, None, None)]),
+    ((-math.inf, 1.0, (math.nan, math.nan)), (0, 50, (True, False)), []),
+    ((3.0, 3.0, (3.0, 0.0)), (50, 50, (False, False)), [(50, None, None)]),  # in the middle
+    ((0.0, 1.0, (0.0, math.nan)), (6, 94, (False, False)), [(6, None, None)]),
+    ((0.0, 4.0, (1.0, 0.0), (math.nan, math.nan), (3.0, 0.0)), (6, 94, (False, False)),
+     [(28, None, None), (72, None, None)]),
+])
+def test_a_drawing_of_what_has_no_end_no_error_or_no_value(claim, ends, marks):
+    drawn = claims_html.draw_claim(stored(*claim))
+    assert (drawn.low, drawn.high, drawn.open, drawn.marks) == (*ends, marks)
+    band, *others = shapes(*claim)
+    wide = max(ends[1] - ends[0], 1.0)
+    assert band == ("rect", "in", f"{(ends[0] + ends[1] - wide) / 2:g}", f"{wide:g}")
+    lines = "".join(f"M{x} 2V12" for x, is_open in zip(ends, ends[2], strict=False) if not is_open)
+    assert others == [("path", "end", lines, ""),
+                      *(("circle", "", f"{mark[0]}", "") for mark in marks)]
+
+
+def test_the_values_of_a_scan_are_summed_up():
     assert claims_html.spread(stored(0.0, 4.0, (3.0, 0.0), (math.nan, math.nan), (1.0, 0.5))) == (
         "1.00 (s.e. 0.50) to 3: 2 of 3 settings")
     assert claims_html.spread(stored(0.0, 4.0, (3.0, 0.0), (3.0, 0.0))) == "3: 2 settings"
     assert claims_html.spread(stored(0.0, 4.0,
                                      *[(math.nan, math.nan)] * 2)) == "nan: 0 of 2 settings"
-
-
-def test_a_drawings_marks_are_drawn_where_they_are():
-    def shapes(*claim):
-        return re.findall(r'<(\w+)(?: class="(\w+)")? (?:x|d|cx)="([^"]+)"(?: width="([^"]+)")?',
-                          claims_html.svg(stored(*claim)))
-
-    assert shapes(1.0, 6.0, (0.0, 0.5)) == [
-        ("rect", "in", "39", "55"), ("path", "end", "M39 2V12M94 2V12", ""),
-        ("path", "", "M6 7H50", ""), ("path", "se", "M22.5 7H33.5", ""),
-        ("circle", "", "28", "")]
-    assert shapes(0.0, math.inf, (2.0, 0.0)) == [  # an end that is open has no line
-        ("rect", "in", "6", "94"), ("path", "end", "M6 2V12", ""), ("circle", "", "94", "")]
-    assert shapes(3.0, 3.0, (3.0, 0.0))[0] == ("rect", "in", "49.5", "1")
-    assert shapes(-math.inf, math.inf, (1.0, 0.0), (2.0, 0.0)) == [
-        ("rect", "in", "0", "100"), ("circle", "", "6", ""), ("circle", "", "94", "")]
 
 
 def test_a_drawing_shows_a_difference_where_the_verdict_finds_one():
@@ -435,12 +424,6 @@ def test_verdicts_are_counted_by_class_and_those_that_do_not_agree_come_first():
         ("0", "1"), (Measured(1, 0), Measured(2, 0)))
 
 
-def test_what_a_sentence_rests_on_is_not_shown():
-    said = ("A sentence. <!-- rests on a_b: q => value > 0 --> Another.\n"
-            "<!-- rests on a_b.txt: x -->")
-    assert claims_html.RESTS.sub("", said) == "A sentence. Another."
-
-
 def test_a_report_is_shown_without_its_claims():
     table = "a  b\n-  -\n1  2"
     for rest in ("agrees   ours", "known difference       q", "inconclusive           q",
@@ -463,7 +446,8 @@ def test_a_page_is_markdown_with_links_from_where_it_is_shown():
                         ("printed.py", "../reproduce/wang/printed.py"), ("#rivals", "#rivals"),
                         ("https://arxiv.org/../x.png", "https://arxiv.org/../x.png")):
         assert claims_html.from_figures(link, "wang") == there
-    assert "](wang_table2.txt)" in claims_html.readme("wang")
+    readme = claims_html.readme("wang")
+    assert "](wang_table2.txt)" in readme and "rests on" not in readme
 
 
 def test_what_is_written_beside_a_figure_goes_with_its_script():
@@ -474,21 +458,5 @@ def test_what_is_written_beside_a_figure_goes_with_its_script():
         "p_a": "<p>before <em>it</em></p>\n<p>after</p>"}
 
 
-def test_the_scripts_come_in_the_order_of_the_readme(committed):
-    for author in PAPERS:
-        named = dict.fromkeys(re.findall(rf"\b{author}_\w+", claims_html.readme(author)))
-        there = [path.stem for path in papers.scripts(author)]
-        shown = [attributes["id"] for tag, attributes, _ in committed[f"{author}.html"].elements
-                 if tag == "section" and attributes.get("class") == "script"]
-        assert shown == [name for name in named if name in there]
-
-
-def test_every_script_is_on_its_paper_and_says_how_long_it_takes():
-    for author in PAPERS:
-        scripts = claims_html.scripts(author)
-        assert sorted(script.name for script in scripts) == sorted(
-            path.stem for path in papers.scripts(author))
-        for script in scripts:
-            assert script.minutes.keys() == {"smoke", "short", "paper"}
-            assert script.title and not re.match(rf"{author.capitalize()}\b", script.title)
+def test_a_duration_is_in_the_unit_that_fits():
     assert [claims_html.duration(m) for m in (0.2, 5, 90)] == ["12 s", "5 min", "1.5 h"]
