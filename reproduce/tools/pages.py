@@ -14,6 +14,7 @@ import re
 import sys
 from functools import cache
 from html import escape
+from itertools import groupby
 
 from reproduce.harness import claims_html, exercises, laboratory_page, page_layout
 from reproduce.harness.claims import VERDICTS
@@ -44,13 +45,14 @@ def main():
 @cache
 def pages():
     """Return all pages, {name of the file: text}."""
-    found = {f"{author}.html": paper(author) for author in PAPERS}
-    found["laboratory.html"] = laboratories()
-    found["exercises.html"] = lessons()
-    cards = [{"author": author, **card(author)} for author in PAPERS]
-    score = claims_html.score([each for author in PAPERS for each in claims_html.scripts(author)]
-                           + [claims_html.script(TOGETHER)])
-    return {"index.html": render("index.html", cards=cards, score=score), **found}
+    papers = {author: claims_html.scripts(author) for author in PAPERS}
+    every = [each for scripts in papers.values() for each in scripts]
+    every.append(claims_html.script(TOGETHER))
+    return {"index.html": render("index.html", papers=papers, score=claims_html.score(every)),
+            **{f"{author}.html": paper(author) for author in PAPERS},
+            "laboratory.html": render("laboratory.html", laboratories={
+                author: laboratory_page.read(author) for author in PAPERS}),
+            "exercises.html": lessons()}
 
 
 def readmes():
@@ -66,13 +68,12 @@ def render(template, **values):
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"math": html, "script": in_a_script, "slug": slug}
     environment.globals |= {
-        "css": inline("page.css"), "js": inline("page.js"), "step_css": inline("step.css"),
-        "step_js": inline("step.js"), "lab_css": inline("laboratory.css"),
-        "lab_js": inline("laboratory.js"),
-        "verdicts": VERDICTS, "claims_html": claims_html, "page_layout": page_layout, "slug": slug,
-        "told": format_power, "when": declaration_date,
-        "place": lambda path: path.relative_to(ROOT)}
+        "authors": PAPERS, "author": None, "verdicts": VERDICTS, "inline": inline,
+        "claims_html": claims_html, "exercises": exercises, "laboratory_page": laboratory_page,
+        "page_layout": page_layout, "told": format_power, "when": declaration_date,
+        "claims": claims, "place": lambda path: path.relative_to(ROOT)}
     return environment.get_template(template).render(**values)
 
 
@@ -86,41 +87,13 @@ def slug(text):
     return text.replace(" ", "-")
 
 
-# The index
-
-
-def card(author):
-    """Return what the index says of a paper."""
-    heading, introduction = claims_html.introduction(author)
-    sections = [s for s in page_layout.sections(author) if s.own]
-    scripts = claims_html.scripts(author)
-    return {"heading": heading, "introduction": introduction, "sections": sections,
-            "scripts": scripts, "score": claims_html.score(scripts)}
-
-
-# Laboratories, lessons and exercises
-
-
-def laboratories():
-    """Return the page of laboratories."""
-    found = [{"author": author, "heading": claims_html.introduction(author)[0], "kept": kept,
-              "stored": in_a_script(laboratory_page.page_data(kept))}
-             for author in PAPERS for kept in [laboratory_page.read(author)]]
-    return render("laboratory.html", laboratories=found, authors=PAPERS)
-
-
 def lessons():
     """Return the page of lessons and exercises."""
-    papers = [(author, claims_html.introduction(author)[0], exercises.lesson(author),
-               [(each, claims_html.highlight(each.source), exercises.answer(each))
-                for each in exercises.exercises(author)]) for author in PAPERS]
     version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
-    presets = {author: laboratory_page.read(author)["presets"] for author in PAPERS}
     drawn = exercises.read_drawn()
     said = {anchor: exercises.consequence(entry, exercises.looks_the_same(anchor, entry))
             for anchor, entry in drawn.items()}
-    return render("exercises.html", papers=papers, authors=PAPERS, version=version,
-                    presets=presets, drawn=drawn, said=said)
+    return render("exercises.html", version=version, drawn=drawn, said=said)
 
 
 # A paper's page
@@ -128,38 +101,20 @@ def lessons():
 
 def paper(author):
     """Return the page of a paper."""
-    files, rows = [], {}
-    for section in page_layout.sections(author):
-        if not files or files[-1]["path"] != section.path:
-            first = sum(len(each) for each in rows.values())
-            rows[section.path] = page_layout.notation(section.path)
-            files.append({"path": section.path, "first": first, "sections": []})
-        files[-1]["sections"].append(laid_out(section, files[-1]["first"]))
-    for file in files:
-        path = file["path"]
-        twin = path.with_name(f"{path.stem}_fast.py")
-        file |= {
-            "name": str(path.relative_to(ROOT / "algorithms")),
-            "header": page_layout.header(path), "rows": [
-                (file["first"] + k, list(map(html, page_layout.split_cell(row.paper))), row)
-                for k, row in enumerate(rows[path])],
-            "twin": str(twin.relative_to(ROOT / "algorithms")) if twin.exists() else "",
-            "operations": page_layout.header(twin) if twin.exists() else "",
-            "texts": [html(row.meaning) for row in rows[path]]}
-    alone = [(path, [departure(each, author) for each in found])
-             for path, found in page_layout.departures_without_line(author)]
-    scripts, runs = claims_html.scripts(author), stepping_runs(author)
-    heading, introduction = claims_html.introduction(author)
-    return render(
-        "paper.html", author=author, heading=heading, introduction=introduction, files=files,
-        departures=[(path, each, where) for path, each, where
-                    in page_layout.departures_on_page(author)],
-        alone=alone, scripts=scripts, jump=jump(author),
-        findings=claims_html.findings(claims_html.readme(author)),
-        claims={s.name: claims(s.record) for s in scripts if s.record},
-        score=claims_html.score(scripts), authors=PAPERS,
-        runs=list(enumerate(runs)), recorded=in_a_script(runs),
-        elsewhere=sections_elsewhere(author))
+    files, first = [], 0
+    for path, group in groupby(page_layout.sections(author), key=lambda section: section.path):
+        symbols, twin = page_layout.notation(path), path.with_name(f"{path.stem}_fast.py")
+        files.append({
+            "name": path.relative_to(ROOT / "algorithms"), "first": first, "symbols": symbols,
+            "sections": [(section, laid_out(section, first)) for section in group],
+            "header": page_layout.header(path),
+            "twin": twin.relative_to(ROOT / "algorithms") if twin.exists() else "",
+            "operations": page_layout.header(twin) if twin.exists() else ""})
+        first += len(symbols)
+    return render("paper.html", author=author, files=files, jump=jump(author),
+                  scripts=claims_html.scripts(author), runs=stepping_runs(author),
+                  findings=claims_html.findings(claims_html.readme(author)),
+                  elsewhere=sections_elsewhere(author))
 
 
 def jump(author):
@@ -187,7 +142,7 @@ def claims(record):
 
 
 def laid_out(section, first):
-    """Return what the template needs of a mirror; `first` is its file's first row of Notation."""
+    """List the rows of a mirror for the template; `first` is its file's first row of Notation."""
     names, known, seen = page_layout.names(section), page_layout.notation_of_symbols(section), set()
 
     def symbol(piece, drawn, following):
@@ -200,18 +155,13 @@ def laid_out(section, first):
         return (f'<a class="s" data-n="{first + row}"{stop} aria-label="{escape(piece.text)}"'
                 f' href="#n{first + row}">{drawn}</a>')
 
-    rows = []
     concerned = page_layout.departures_by_line(section)
-    for row in page_layout.rows(section):
-        rows.append({
-            "lines": [(k, section.line(k), pseudocode(section.mirror.pseudocode[k], symbol),
-                       page_layout.silent(section.mirror.pseudocode[k]), k in concerned)
-                      for k in row.numbers],
-            "again": [(k, section.line(k)) for k in row.again],
-            "code": [(line.number, *claims_html.code(line, names, first)) for line in row.code],
-            "ours": not row.numbers and not row.again,
-            "departures": [departure(each, section.author) for each in row.departures]})
-    return {"section": section, "summary": page_layout.summary(section), "rows": rows}
+    return [{
+        "lines": [(k, pseudocode(section.mirror.pseudocode[k], symbol), k in concerned)
+                  for k in row.numbers],
+        "again": row.again, "departures": row.departures,
+        "code": [(line.number, *claims_html.code(line, names, first)) for line in row.code],
+        "ours": not row.numbers and not row.again} for row in page_layout.rows(section)]
 
 
 def pseudocode(text, symbol):
@@ -230,15 +180,6 @@ def stepping_runs(author):
 def in_a_script(value):
     """Write a value as JSON that may stand in a script of a page."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-
-
-def departure(found, author):
-    """Return what the template needs of a departure on the page of an author."""
-    path, _, name = found.test.partition("::")
-    return {"where": found.where, "theirs": html(found.theirs),
-            "ours": html(found.ours), "why": html(found.why),
-            "test": (path, name) if not page_layout.label(found) else None,
-            "replay": page_layout.replay(author, found)}
 
 
 if __name__ == "__main__":
