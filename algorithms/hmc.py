@@ -189,7 +189,7 @@ def warn_if_none_accepted(sampler):
 def check_hmc(q0, model, eps, L, n, rng, M=None, jitter=0.0):
     """Check the arguments of hmc; return them with the Cholesky factor in place of M."""
     model = validate.model("model", model, U, grad_U)
-    q0 = validate.state("q0", q0, model)
+    q0 = validate.state("q0", q0, model, gradient=True)
     if M is not None:
         M = validate.covariance("M", M)
         if M.shape[0] != q0.size:

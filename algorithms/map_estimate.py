@@ -127,11 +127,12 @@ def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):
             raise ValueError(f"q0 must be given for a {type(model).__name__}, which has no"
                              " `precision` to tell how many parameters it has")
         q0 = np.zeros(model.precision.shape[0])
-    q0 = validate.state("q0", q0, model)
+    q0 = validate.state("q0", q0, model, gradient=True)
     found = newton(q0, model, validate.real("tol", tol, 0.0, open_low=True),
                    validate.count("max_iterations", max_iterations))
     if not found.converged:
         raise RuntimeError(f"no posterior mode after {found.iterations} Newton steps: the norm of"
                            f" the gradient is {found.gradient_norm:.3g}; try another q0, a larger"
-                           " max_iterations, or a narrower prior")
+                           " max_iterations, or a narrower prior; if none helps, see whether"
+                           " check_model of sampling.check finds grad_U and hessian right")
     return found

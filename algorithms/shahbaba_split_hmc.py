@@ -292,8 +292,9 @@ def follow(R, q_star, p):
 
 def check_common(q0, model, eps, L, n, rng, jitter):
     """Check the arguments that both samplers have."""
-    return (validate.state("q0", q0, model), validate.real("eps", eps, 0.0, open_low=True),
-            validate.count("L", L), validate.count("n", n), validate.generator("rng", rng),
+    return (validate.state("q0", q0, model, gradient=True),
+            validate.real("eps", eps, 0.0, open_low=True), validate.count("L", L),
+            validate.count("n", n), validate.generator("rng", rng),
             validate.real("jitter", jitter, 0.0, 1.0))
 
 

@@ -25,6 +25,8 @@ from models.fields import Array
 from models.jit import Generic, njit
 from models.linalg import log_det, solve_lower, solve_lower_transposed
 
+STEP = 6e-6  # of differences: the cube root of the rounding of a number
+
 
 def dispatch(arg, default=None):
     """Make of an empty function one whose code depends on the class of its argument `arg`."""
@@ -36,9 +38,23 @@ def U(q, model):
     """Potential energy: minus the log density at q, up to a constant.  q: (d,) -> float."""
 
 
-@dispatch(arg=1)
+@njit
+def central_differences(q, model):
+    """Gradient of U by 2 d evaluations of it, with errors of about 1e-11 (1 + U)."""
+    g, x = np.empty(q.size), q.copy()
+    for i in range(q.size):
+        h = STEP * max(1.0, abs(q[i]))
+        x[i] = q[i] + h
+        up = U(x, model)
+        x[i] = q[i] - h
+        g[i] = (up - U(x, model)) / (2.0 * h)
+        x[i] = q[i]
+    return g
+
+
+@dispatch(arg=1, default=central_differences)
 def grad_U(q, model):
-    """Gradient of U at q.  q: (d,) -> (d,)."""
+    """Gradient of U at q.  q: (d,) -> (d,).  A model that has none gets central differences."""
 
 
 @njit

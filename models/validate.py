@@ -4,6 +4,8 @@ Every message says which argument, what it was, and what was expected.
 """
 
 import numbers
+import sys
+import warnings
 from functools import cache, singledispatch
 from typing import get_type_hints
 
@@ -11,8 +13,12 @@ import numpy as np
 
 from models.fields import Field
 from models.interface import GivenPhi, GivenTheta, U, grad_U, sizes
+from models.jit import ROOT
 from models.linalg import cholesky
 
+OURS = tuple(str(ROOT / folder) for folder in ("algorithms", "models"))
+SLOPE_STEPS = (1e-4, 1e-6, 1e-8)  # of differences, relative to an entry or to 1
+differenced = {}  # models without grad_U of which a warning has told
 LARGEST = 2**31 - 1  # of a count: sizes that are products of two of them fit into 64 bits
 
 
@@ -144,6 +150,11 @@ def model(name, value, *needed):
             raise ValueError(f"{name} must have {function.__name__} (models/interface.py), but"
                              f" {kind} has none: write one with"
                              f" @{function.__name__}.register({kind})")
+    if grad_U in needed and type(value) not in grad_U.implementations | differenced:
+        differenced[type(value)] = None
+        kind = class_name(type(value))
+        warn(f"{kind} has no grad_U: each gradient takes 2 d evaluations of U, by central"
+             f" differences; write one with @grad_U.register({kind})")
     found = check_fields(name, value)
     check_values(found, name)
     return found
@@ -282,22 +293,68 @@ def fits(name, value, x0):
     return value
 
 
-def state(name, value, model):
-    """Return `value` as a (d,) float64 array at which U is finite; `model` is checked."""
-    value = array(name, value, (dimension(model),))
-    if dimension(model) == -1 and type(model) in grad_U.implementations:
-        slope = grad_U(value, model)
+def state(name, value, model, gradient=False):
+    """Return `value` as a (d,) float64 array at which U is finite; `model` is checked.
+
+    With `gradient`, warn if grad_U is not that of U.
+    """
+    value, kind = array(name, value, (dimension(model),)), class_name(type(model))
+    energy = unchanged(f"U of {kind}", U, value, model)
+    if not isinstance(energy, numbers.Real):
+        raise ValueError(f"U of {kind} must return a number, not {energy!r:.80}")
+    if not np.isfinite(energy):
+        raise ValueError(f"{name} must be where U is finite, but U there is {energy}")
+    if type(model) in grad_U.implementations and (gradient or dimension(model) == -1):
+        slope = unchanged(f"grad_U of {kind}", grad_U, value, model)
         if not (isinstance(slope, np.ndarray) and slope.dtype == value.dtype
                 and slope.shape == value.shape):
             found = (f"{slope.dtype} of shape {slope.shape}" if isinstance(slope, np.ndarray) else
                      f"a {type(slope).__name__}")
-            raise ValueError(f"{name} has shape {value.shape}, so grad_U of"
-            f" {class_name(type(model))}"
-                             f" must be an array of float64 of that shape there, not {found}")
-    energy = U(value, model)
-    if not np.isfinite(energy):
-        raise ValueError(f"{name} must be where U is finite, but U there is {energy}")
+            raise ValueError(f"{name} has shape {value.shape}, so grad_U of {kind} must be an array"
+                             f" of float64 of that shape there, not {found}")
+        if gradient:
+            warn_of_slope(f"U and grad_U of {kind}", lambda q: U(q, model),
+                          lambda q: grad_U(q, model), value)
     return value
+
+
+def unchanged(what, function, value, model):
+    """Return function(value, model), or raise ValueError if that writes into the array."""
+    given = value.copy()
+    found = function(given, model)
+    if not np.array_equal(given, value):
+        raise ValueError(f"{what} must leave its argument as it is, but writes into it: begin it"
+                         " with q = q.copy()")
+    return found
+
+
+def warn_of_slope(what, energy, gradient, x):
+    """Warn if a gradient is not that of an energy, in one direction near x: two energies, mostly.
+
+    A step that is too long for the difference, or so short that rounding is more than a hundredth
+    of what is compared, cannot tell: then others are tried.
+    """
+    direction = np.cos(np.arange(1.0, x.size + 1) ** 2) * np.maximum(np.abs(x), 1.0)
+    with np.errstate(all="ignore"):
+        g = gradient(x + 0.01 * direction)  # at a mode it would be 0
+        wanted, size = g @ direction, np.abs(g) @ np.abs(direction)
+        for step in SLOPE_STEPS:
+            up, down = (energy(x + (0.01 + sign * step) * direction) for sign in (1, -1))
+            slope, rounding = (up - down) / (2 * step), 1e-15 * (abs(up) + abs(down)) / step
+            size = max(size, abs(slope))
+            if not rounding < 0.01 * size or abs(slope - wanted) <= 1e-3 * size + 10 * rounding:
+                return
+    warn(f"{what} disagree: in a direction near the start the energy changes by {slope:.6g}, but by"
+         f" {wanted:.6g} if the gradient is right; print(check_model(model, q)), of sampling.check,"
+         " to see which entry is wrong")
+
+
+def warn(message):
+    """Warn the caller of whatever function of the project was called."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back and frame.f_code.co_filename.startswith(OURS):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, RuntimeWarning, stacklevel=level)
 
 
 def generator(name, value):

@@ -5,9 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from algorithms.hmc import hmc
+from algorithms.zhang_sshmc import check_blocks
+from models import validate
 from models.covariance import squared_exponential
 from models.fields import Array
 from models.funnel import Funnel
+from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
 from models.gp_regression import GPRegression
 from models.hierarchical_gp_classification import HierarchicalGPClassification
@@ -17,6 +21,8 @@ from models.interface import (
     U_and_grad_U,
     commit,
     grad_U,
+    grad_U2,
+    grad_U_theta,
     hessian,
     log_likelihood,
     log_likelihood_of,
@@ -29,6 +35,7 @@ from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
 from models.multinomial_logistic import MultinomialLogistic
 from models.stochastic_volatility import StochasticVolatility
+from models.validate import warn_of_slope
 from sampling.check import check_model
 
 rng = np.random.default_rng(3)
@@ -106,6 +113,77 @@ def test_a_wrong_gradient_is_named_with_its_entry_and_its_size(q, wrong, error, 
 def test_a_gradient_that_writes_into_q_is_named():
     (row,) = off(RIGHT._replace(writes=True), np.ones(3))
     assert (row.function, row.note) == ("grad_U", "writes into q")
+
+
+@pytest.mark.parametrize("wrong", [dict(sign=-1.0), dict(slope=1.1), dict(slope=0.0)])
+@pytest.mark.parametrize("q", [np.zeros(3), np.array([1.0, -2.0, 0.5])])
+def test_a_sampler_warns_of_a_wrong_gradient(q, wrong):
+    with pytest.warns(RuntimeWarning, match="U and grad_U of Bowl disagree: .*check_model") as said:
+        hmc(q, RIGHT._replace(**wrong), eps=0.1, L=1, n=1, rng=np.random.default_rng(1))
+    assert len(said) == 1 and said[0].filename == __file__
+    hmc(q, RIGHT, eps=0.1, L=1, n=1, rng=np.random.default_rng(1))  # and not of a right one
+
+
+@pytest.mark.parametrize("block", ["theta", "phi"])
+def test_sshmc_warns_of_a_wrong_gradient_of_either_block(block, monkeypatch):
+    model, function = MODELS["funnel"][0], grad_U_theta if block == "theta" else grad_U2
+    right = function.implementations[Funnel]
+    arguments = (np.ones(3), np.zeros(1), model)
+    check_blocks(*arguments, gradient=True)
+    monkeypatch.setitem(function.implementations, Funnel, lambda *given: 1.1 * right(*given))
+    with pytest.warns(RuntimeWarning, match=function.__name__):
+        check_blocks(*arguments, gradient=True)
+
+
+def test_rounding_alone_makes_no_warning():
+    # an energy of 1e15 changes by rounding only, and its gradient cannot be told
+    warn_of_slope("it", lambda x: 1e15 + x @ x / 2, lambda x: 3 * x, np.ones(2))
+    warn_of_slope("it", lambda x: np.inf, lambda x: x, np.ones(2))
+
+
+class Returns(NamedTuple):
+    """A model whose U returns whatever it is told to."""
+
+    what: str
+
+
+U.implementations[Returns] = lambda q, model: {
+    "None": None, "array": q}[model.what]
+
+
+@pytest.mark.parametrize("what, said", [
+    ("None", "U of Returns must return a number, not None"),
+    ("array", r"U of Returns must return a number, not array\(\[1., 1.\]\)")])
+def test_an_energy_that_is_no_number_is_refused_by_name(what, said):
+    with pytest.raises(ValueError, match=said):
+        validate.state("q0", np.ones(2), Returns(what))
+
+
+def test_a_function_that_writes_into_q_is_refused_by_name():
+    with pytest.raises(ValueError, match="grad_U of Bowl must leave its argument as it is"):
+        hmc(np.ones(3), RIGHT._replace(writes=True), 0.1, 1, 1, np.random.default_rng(1))
+
+
+class NoGradient(NamedTuple):
+    """A normal distribution of deviations 1 and 2."""
+
+
+@U.register(NoGradient)
+def no_gradient_U(q, model):
+    """Energy."""
+    return q[0] ** 2 / 2 + q[1] ** 2 / 8
+
+
+def test_a_gradient_that_is_left_out_is_had_by_differences_and_said_once():
+    q = np.array([0.3, -5.0])
+    np.testing.assert_allclose(grad_U(q, NoGradient()), q / [1, 4], rtol=1e-9)
+    with pytest.warns(RuntimeWarning, match="NoGradient has no grad_U: each .* 2 d") as said:
+        chain = hmc(q, NoGradient(), 0.5, 3, 50, np.random.default_rng(1))
+        hmc(q, NoGradient(), 0.5, 3, 1, np.random.default_rng(1))
+    assert len(said) == 1 and said[0].filename == __file__
+    exact = hmc(q, Gaussian(np.zeros(2), np.diag([1.0, 0.25])), 0.5, 3, 50,
+                np.random.default_rng(1))
+    np.testing.assert_allclose(chain.samples, exact.samples, atol=1e-5)
 
 
 class Wrong(NamedTuple):

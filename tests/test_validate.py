@@ -162,8 +162,8 @@ def test_a_class_is_called_as_it_was_written_whatever_number_it_got():
 
         interface.U.register(Again)(lambda q, model: q @ q)
     assert Again.__name__ == "Again_2"
-    with pytest.raises(ValueError, match=r"^m must have grad_U .* Again has none: .*\(Again\)$"):
-        validate.model("m", Again(1.0), interface.grad_U)
+    with pytest.raises(ValueError, match=r"^m must have hessian .* Again has none: .*\(Again\)$"):
+        validate.model("m", Again(1.0), interface.hessian)
     with pytest.raises(ValueError, match=r"^m must be a model, .* not the class Again itself$"):
         validate.model("m", Again)
 
