@@ -8,6 +8,7 @@ import pytest
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
 from judging import read_table
+from made_up_chains import FEW, five, off, one
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
@@ -28,7 +29,7 @@ from reproduce.beyond.rivals.comparison_problems import (
     SURROGATE,
 )
 from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence
-from reproduce.beyond.rivals.moments import ENOUGH, Together, as_one, combine, distance, moments
+from reproduce.beyond.rivals.moments import ENOUGH, as_one, combine, distance, moments
 from reproduce.beyond.rivals.non_centred_gp import NonCentredGP
 from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.beyond.rivals.surrogate_gp import (
@@ -489,15 +490,6 @@ def test_nuts_is_asked_for_before_anything_is_computed(monkeypatch):
 # The script
 
 
-def one(ess, squares, work, d=3):
-    """Make a chain of 1000 draws of variance 1 with these effective sample sizes of all values."""
-    return {"n": 1000, "mean": [0.0] * d, "variance": [1.0] * d,
-            "mean se": [ess**-0.5] * d, "variance se": [(2 / squares) ** 0.5] * d,
-            "spread": [2.0] * d, "gradients": work, "divergences": 0, "deepest": np.nan,
-            "rate": 0.8, "steps": 1000.0, "set_up": 70.0,
-            "counts": {"gradients": 250.0, "densities": 2000.0, "factorisations": 0.0}}
-
-
 class Remembered:
     """An experiment that computes nothing: the larger a setting, the better the chain."""
 
@@ -508,7 +500,9 @@ class Remembered:
         self.tasks[unit] = tasks
         if "timings" in unit:
             return [{"seconds": {row: list(self.seconds) for row in tasks[0]["rows"]}}]
-        return [one(100 * (1 + sum(task["setting"] or [0])), 1e5, 500.0) for task in tasks]
+        counts = {"gradients": 250.0, "densities": 2000.0, "factorisations": 0.0}
+        return [one(100 * (1 + sum(task["setting"] or [0])), 1e5, 500.0, steps=1000.0, set_up=70.0,
+                    counts=counts) for task in tasks]
 
 
 @pytest.mark.parametrize("budget", script.LENGTH)
@@ -571,22 +565,14 @@ def made_up():
         rows = {}
         for k, method in enumerate(methods):
             d = 4 if script.exact(name, method) else 2
-            f = Together(np.zeros(d), np.full(d, 0.02), np.ones(d), np.full(d, 0.03),
-                         np.full(d, 900.0 - k), np.full(d, 800.0 - k), 5000, 5, 1e5, 0, 0.0, 0.8)
             per = Measured(-3.0 + MORE.get(method, 0.0), 0.05)
-            rows[method] = {"together": f, "setting": None if method == NUTS else [0.5, k + 1],
+            rows[method] = {"together": five(d, 900.0 - k, 800.0 - k),
+                            "setting": None if method == NUTS else [0.5, k + 1],
                             "per": {"work": per + 1.0, "gradients": per, "densities": per,
                                     "factorisations": None, "second": per + 4.0},
                             "set-up": 50.0, "pilots": 160.0}
         result[name] = script.add_distances(name, rows)
     return result
-
-
-def moved(result, name, method, **fields):
-    """Return the result with another Together of one row, judged again."""
-    rows = dict(result[name])
-    rows[method] = rows[method] | {"together": rows[method]["together"]._replace(**fields)}
-    return result | {name: script.add_distances(name, rows)}
 
 
 def changed(result):
@@ -604,34 +590,39 @@ def test_what_is_made_up_agrees():
     assert judged == [f"{name}, {m}: largest |z| against NUTS, as one" for name, m in OTHERS]
 
 
+def moved(result, name, method, **fields):
+    """Return the result with another Together of one row, judged again."""
+    rows = dict(result[name])
+    rows[method] = rows[method] | {"together": rows[method]["together"]._replace(**fields)}
+    return result | {name: script.add_distances(name, rows)}
+
+
+@pytest.mark.parametrize("field", ["mean", "sd"])
 @pytest.mark.parametrize(("name", "method"), OTHERS)
-def test_a_row_whose_moments_differ_is_void_and_its_claim_differs(name, method):
+def test_a_row_whose_moments_differ_is_void_and_its_claim_differs(name, method, field):
     what = f"{name}, {method}: largest |z| against NUTS, as one"
     with_row = {c.what for c in script.CLAIMS
                 if c.what.startswith(f"{name}: log") and method in c.what}
-    for field, se in (("mean", 0.02), ("sd", 0.03)):
-        # of eight numbers the largest is above 4.47 as rarely as one is above 4
-        for z, void in ((4.6, True), (4.3, False), (2.6, False)):
-            other = getattr(made_up()[name][method]["together"], field).copy()
-            other[-1] += z * 2**0.5 * se
-            result = moved(made_up(), name, method, **{field: other})
-            assert result[name][method]["void"] == void
-            assert changed(result) == ({what} | with_row if void else {what} if z > 3 else set())
-            assert ("VOID" in script.table(result)) == void
+    # of eight numbers the largest is above 4.47 as rarely as one is above 4
+    for z, void in ((4.6, True), (4.3, False), (2.6, False)):
+        other = getattr(off(five(), field, z), field)
+        result = moved(made_up(), name, method, **{field: other})
+        assert result[name][method]["void"] == void
+        assert changed(result) == ({what} | with_row if void else {what} if z > 3 else set())
+        assert ("VOID" in script.table(result)) == void
 
 
 def test_a_row_of_short_chains_cannot_be_told_and_is_not_void():
-    few = np.full(4, 5 * 49.0)  # in five chains
-    result = moved(made_up(), DIGITS, SURROGATE, ess=few)
+    result = moved(made_up(), DIGITS, SURROGATE, ess=FEW)
     assert not result[DIGITS][SURROGATE]["void"] and "too short" in script.table(result)
     assert changed(result) == {f"{DIGITS}, {SURROGATE}: largest |z| against NUTS, as one",
                                f"digits: log(ESS per second, {SURROGATE} / {RMHMC})"}
     # nor can any if the chains of NUTS are short
-    result = moved(made_up(), LOGISTIC, NUTS, ess=few)
+    result = moved(made_up(), LOGISTIC, NUTS, ess=FEW)
     assert all(np.isnan(row["off"].se) for row in result[LOGISTIC].values())
     assert script.table(result).count("too short") == len(METHODS[LOGISTIC])
     # a quantity that never moved has no z: that is no excuse
-    result = moved(made_up(), DIGITS, SURROGATE, ess=few * np.nan, mean_se=few * np.nan)
+    result = moved(made_up(), DIGITS, SURROGATE, ess=FEW * np.nan, mean_se=FEW * np.nan)
     assert result[DIGITS][SURROGATE]["void"]
 
 
@@ -665,9 +656,8 @@ def test_an_efficiency_that_is_another_changes_its_claims(name, method, unit, lo
 
 
 def test_the_second_of_two_may_be_too_short_and_the_first_may_not():
-    few = {"ess": np.full(4, 5 * ENOUGH - 1.0)}
     for method, silent in ((RMHMC, False), (SSHMC, True)):
-        result = moved(made_up(), DIGITS, method, **few)
+        result = moved(made_up(), DIGITS, method, ess=np.full(4, 5 * ENOUGH - 1.0))
         found = script.log_ess_ratio(result, DIGITS, SSHMC, RMHMC)
         assert np.isnan(found.value) == silent and (silent or found.value == 1)
 
@@ -678,7 +668,7 @@ def test_the_summary_has_methods_by_problems():
         for k, each in enumerate(result[name].values()):
             each["per"] |= {"work": Measured(np.log(first + k / 100)),
                             "second": Measured(np.log(10 * first + k / 10))}
-    result = moved(result, DIGITS, RMHMC, ess=np.full(4, 49.0 * 5))
+    result = moved(result, DIGITS, RMHMC, ess=FEW)
     result = moved(result, LOGISTIC, MAPPING, mean=np.full(4, 9.0))
     rows = read_table(script.summary(result))
     assert [*rows[0]] == ["method", "digits: per 1000 n^3/3", "per CPU second",
@@ -714,7 +704,7 @@ def test_each_point_of_the_figure_is_in_its_place():
     # one does not agree, of another it cannot be told
     hollow = [(DIGITS, SURROGATE), (LOGISTIC, RMHMC)]
     result = moved(made_up(), *hollow[0], mean=np.full(4, 9.0))
-    fig = script.figure(moved(result, *hollow[1], ess=np.full(4, 5 * 49.0)))
+    fig = script.figure(moved(result, *hollow[1], ess=FEW))
     for name, left, right in zip(METHODS, fig.axes[::2], fig.axes[1::2], strict=True):
         assert ("n^3/3" in left.get_xlabel()) == (name == DIGITS) != ("passes" in left.get_xlabel())
         assert right.get_xlabel() == "per CPU second"
@@ -745,6 +735,6 @@ def test_each_point_of_the_figure_is_in_its_place():
     ([(200, 500, 0.9), (300, 500, 0.9), (400, 500, 0.5)], 2),
     ([(200, 500, 0.3), (300, 500, 0.4), (400, 500, 0.2)], 1)])
 def test_the_pilot_with_the_most_per_work_of_those_that_move_is_picked(pilots, best):
-    pairs = [(one(ess, 1e5, work) | {"rate": rate}, [k])
+    pairs = [(one(ess, 1e5, work, rate=rate), [k])
              for k, (ess, work, rate) in enumerate(pilots)]
     assert script.pick(pairs, HYPER[DIGITS]) == [best]

@@ -4,21 +4,19 @@ import numpy as np
 import pytest
 
 from algorithms.shahbaba_split_hmc import split_data
-from judging import verdicts
+from judging import read_table, verdicts
+from made_up_chains import FEW, five, off, one
 from models.interface import U, case_entropy, hessian
 from reproduce.beyond import shahbaba_multinomial as script
-from reproduce.beyond.rivals.moments import Together, as_one, combine, distance
-from reproduce.harness.claims import (
-    UNMADE,
-    Measured,
-)
+from reproduce.beyond.rivals.moments import as_one, combine, distance
+from reproduce.harness.claims import UNMADE, Measured
 from reproduce.harness.files import Data, DataError
 from reproduce.harness.run import Settings
 from reproduce.shahbaba import multinomial
 from reproduce.shahbaba.multinomial import METHODS, SHARES
 
 N, K = 60, 3
-DATA_SPLITS = METHODS[2:]
+ENTROPY, GRADIENT, RANDOM = DATA_SPLITS = METHODS[2:]
 
 
 @pytest.fixture(scope="module")
@@ -96,20 +94,15 @@ def test_frequencies_are_taken_at_the_mode_and_at_draws(small, monkeypatch):
     assert multinomial.frequency(rest, at) > frequencies(rest, at[:1])[0]
 
 
-def test_a_trajectory_is_a_quarter_turn_of_the_slowest_direction(small):
-    _, fit = small
-    lengths = {multinomial.plan("CTG", method)["length"] for method in METHODS}
-    assert len(lengths) == 1
-    # its steps are between 0.8 and 1 of eps, 0.9 on average
-    assert 0.9 * lengths.pop() * fit.w.min() == pytest.approx(np.pi / 2, rel=1e-14)
-
-
-def test_scales_of_steps(small):
+def test_scales_of_steps_and_the_length_of_a_trajectory(small):
     model, fit = small
-    at = multinomial.points("CTG")
-    assert multinomial.plan("CTG", "HMC")["scale"] == pytest.approx(
-        2 / max(frequencies(model, at)), rel=1e-12)
-    assert multinomial.plan("CTG", "normal")["scale"] == pytest.approx(np.pi / fit.w.max())
+    plans = {method: multinomial.plan("CTG", method) for method in METHODS}
+    assert plans["HMC"]["scale"] == pytest.approx(
+        2 / max(frequencies(model, multinomial.points("CTG"))), rel=1e-12)
+    assert plans["normal"]["scale"] == pytest.approx(np.pi / fit.w.max())
+    # a quarter turn of the slowest direction; steps are between 0.8 and 1 of eps, 0.9 on average
+    (length,) = {plan["length"] for plan in plans.values()}
+    assert 0.9 * length * fit.w.min() == pytest.approx(np.pi / 2, rel=1e-14)
 
 
 @pytest.mark.parametrize("method", DATA_SPLITS)
@@ -236,16 +229,20 @@ def test_divergences_of_a_chain_are_counted(small, monkeypatch):
 
 def made_up():
     """Return a result of which every claim is true."""
-    d, found = 4, {}
-    for k, (method, value) in enumerate(zip(METHODS, (7.0, 6.0, 6.2, 6.1, 7.1), strict=True)):
-        f = Together(np.zeros(d), np.full(d, 0.02), np.ones(d), np.full(d, 0.03), np.full(d, 900.0),
-                     np.full(d, 800.0), 5000, 5, 1e5, 0, np.nan, 0.8)
-        found[method] = {
-            "together": f, "log tau x g": Measured(value, 0.05), "tuned": {
-                "setting": [0.2, 2, 0.25, k + 10], "share": 0.6, "left": 0.5, "gradients": 2e4,
-                "rates": np.linspace(0.99, 0.1, 12).tolist()}}
+    found = {method: {
+        "together": five(), "log tau x g": Measured(value, 0.05), "tuned": {
+            "setting": [0.2, 2, 0.25, k + 10], "share": 0.6, "left": 0.5, "gradients": 2e4,
+            "rates": np.linspace(0.99, 0.1, 12).tolist()}}
+        for k, (method, value) in enumerate(zip(METHODS, (7.0, 6.0, 6.2, 6.1, 7.1), strict=True))}
     return {name: {method: dict(each) for method, each in found.items()}
             for name in ("StatLog", "CTG")}
+
+
+def compared(result, name, method):
+    """Return the table's last two cells of a method: what HMC and random cases are of its own."""
+    (row,) = (row for row in read_table(script.table(result), "data")
+              if (row["data"], row["method"]) == (name, method))
+    return row["HMC / own"], row["random / own"]
 
 
 def changed(result, budget="paper"):
@@ -259,47 +256,34 @@ def test_what_is_made_up_agrees():
     assert len(script.CLAIMS) == 8
 
 
-ENTROPY, GRADIENT, RANDOM = DATA_SPLITS
-
-
 @pytest.mark.parametrize("name", ["StatLog", "CTG"])
 def test_an_order_that_nothing_predicts_is_no_claim_and_in_the_table(name):
     result = made_up()
     result[name][GRADIENT] |= {"log tau x g": Measured(9.0, 0.05)}
     assert changed(result) == {}
-    (line,) = [x for x in script.table(result).splitlines()
-               if x.startswith(name) and GRADIENT in x and " 13 " in x]
-    # 7.0 - 9.0 against HMC, 7.1 - 9.0 against random cases
-    assert "-2.000 (0.071)" in line and "-1.900 (0.071)" in line
+    assert compared(result, name, GRADIENT) == ("-2.000 (0.071)", "-1.900 (0.071)")
 
 
-@pytest.mark.parametrize("field, se", [("mean", 0.02), ("sd", 0.03)])
-def test_a_comparison_is_void_where_moments_differ(field, se):
+@pytest.mark.parametrize("field", ["mean", "sd"])
+def test_a_comparison_is_void_where_moments_differ(field):
     # of eight numbers the largest is above 4.47 as rarely as one is above 4
     for z, apart in ((4.6, True), (4.3, False)):
         result = made_up()
-        f = result["CTG"][ENTROPY]["together"]
-        other = getattr(f, field).copy()
-        other[-1] += z * 2**0.5 * se
-        result["CTG"][ENTROPY] |= {"together": f._replace(**{field: other})}
+        result["CTG"][ENTROPY] |= {"together": off(five(), field, z)}
         assert changed(result) == ({
             f"CTG, {ENTROPY}: largest |z| against HMC, as one": "differs"} if apart else {})
-        (line,) = [x for x in script.table(result).splitlines()
-                   if x.startswith("CTG") and ENTROPY in x and " 12 " in x]
-        assert ("void" in line) == apart
-        assert ("0.800 (0.071)" in line) != apart  # HMC's less its own: no error then
+        # HMC's less its own: no error where it is void
+        assert compared(result, "CTG", ENTROPY)[0] == (
+            "0.8 void" if apart else "0.800 (0.071)")
 
 
 @pytest.mark.parametrize("field", ["ess", "ess_squares"])
-def test_nothing_is_said_of_chains_that_are_too_short(field):
-    few = np.array([900, 900, 5 * 49.0, 900])  # in five chains
-    for method in (GRADIENT, RANDOM):
-        result = made_up()
-        f = result["CTG"][method]["together"]
-        result["CTG"][method] |= {"together": f._replace(**{field: few})}
-        assert changed(result) == {f"CTG, {method}: largest |z| against HMC, as one": UNMADE}
-        assert any(x.startswith("CTG") and f"{method} " in x and "too short" in x
-                   for x in script.table(result).splitlines())
+@pytest.mark.parametrize("method", [GRADIENT, RANDOM])
+def test_nothing_is_said_of_chains_that_are_too_short(field, method):
+    result, few = made_up(), np.array([900, 900, FEW[0], 900])
+    result["CTG"][method] |= {"together": five()._replace(**{field: few})}
+    assert changed(result) == {f"CTG, {method}: largest |z| against HMC, as one": UNMADE}
+    assert compared(result, "CTG", method)[0].endswith("too short")
 
 
 # The script
@@ -319,10 +303,7 @@ class Remembered:
         if function.__name__ == "tune":
             return [{"setting": [0.2, 2, 0.1, place]} for place in places]
         # 100 + place effective draws of values, 150 of squares, in 500 gradients
-        return [{"n": 1000, "mean": [0.0] * 3, "variance": [1.0] * 3, "mean se": [
-            (100 + place) ** -0.5] * 3, "variance se": [(2 / 150) ** 0.5] * 3, "spread": [2.0] * 3,
-            "gradients": 500.0, "divergences": 0, "deepest": np.nan, "rate": 0.8}
-            for place in places]
+        return [one(100 + place, 150, 500.0) for place in places]
 
 
 @pytest.mark.parametrize("budget, names, chains", [
@@ -350,25 +331,34 @@ def test_every_method_has_the_same_effort_and_its_own_chains(budget, names, chai
     assert len(set(seeds)) == len(seeds)
 
 
-def test_the_table_and_the_figure_have_every_row():
-    text, fig = script.table(made_up()), script.figure(made_up())
-    lines = [line for line in text.splitlines() if line.startswith(("StatLog", "CTG"))]
-    assert len(lines) == 20
-    hmc, normal = lines[:2]
-    # tau 5000 / 900 and / 800; g = 1e5 / 5000; e^7; and how much better than HMC normal is
-    cells = hmc.split()
-    assert cells[cells.index("5.56") - 2 :][:4] == ["20", "0.80", "5.56", "6.25"]
-    assert "1097" in cells
-    assert "1.000 (0.071)" in normal and "1.100 (0.071)" in normal
-    assert lines[10].split()[-2:] == ["0.6", "20000"] and lines[10].split()[2] == "0.99"
+def test_each_number_stands_under_its_heading():
+    text = script.table(made_up())
+    rows, pilots = (read_table(text[k:], "data") for k in (0, text.index("Pilot chains")))
+    for each in (rows, pilots):
+        assert [(row["data"], row["method"]) for row in each] == [
+            (name, method) for name in ("StatLog", "CTG") for method in METHODS]
+    # tau 5000 / 900 and / 800; g = 1e5 / 5000; e^6; and how much better than HMC normal is
+    assert rows[1] == {"data": "StatLog", "method": "normal", "f": "0.2", "M": "2", "left": "0.50",
+                       "eps": "0.25", "L": "11", "g": "20", "rate": "0.80", "div.": "",
+                       "tau": "5.56", "squares": "6.25", "tau x g": "403 (20)",
+                       "HMC / own": "1.000 (0.071)", "random / own": "1.100 (0.071)"}
+    assert rows[0]["HMC / own"] == rows[4]["random / own"] == ""
+    heads = str(SHARES[0]), str(SHARES[-1]), "taken", "gradients"
+    assert [pilots[0][head] for head in heads] == ["0.99", "0.10", "0.6", "20000"]
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    fig = script.figure(made_up())
     assert [ax.get_title() for ax in fig.axes] == ["StatLog, 6 classes", "CTG, 3 classes"]
     assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == list(METHODS)
-    assert {ax.get_xlabel() for ax in fig.axes} == {r"$\tau \times g$ of the worst coefficient"}
-    assert {ax.get_xscale() for ax in fig.axes} == {"log"}
-    drawn = [c.lines[0].get_xdata()[0] for c in fig.axes[1].containers]
-    np.testing.assert_allclose(np.log(drawn), (7.0, 6.0, 6.2, 6.1, 7.1))
-    (bar,) = fig.axes[0].containers[0].lines[2][0].get_segments()
-    np.testing.assert_allclose(np.log(bar[:, 0]), [6.9, 7.1])
+    for ax in fig.axes:
+        assert (ax.get_xlabel(), ax.get_xscale()) == (
+            r"$\tau \times g$ of the worst coefficient", "log")
+        drawn = [bars.lines[0].get_xydata()[0] for bars in ax.containers]
+        np.testing.assert_allclose(drawn, [(np.exp(x), y) for y, x in enumerate(
+            (7.0, 6.0, 6.2, 6.1, 7.1))])
+        (bar,) = ax.containers[0].lines[2][0].get_segments()
+        np.testing.assert_allclose(np.log(bar[:, 0]), [6.9, 7.1])
 
 
 def test_data_that_are_missing_end_the_script_with_status_2(monkeypatch, capsys):

@@ -1,27 +1,19 @@
 """What a mass matrix does beside split HMC: coordinates, chains, settings, claims."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 from algorithms.map_estimate import map_estimate
 from algorithms.shahbaba_split_hmc import normal_approximation
+from judging import read_table, verdicts
+from made_up_chains import FEW, five, off, one
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, select_cases
 from models.logistic_regression import LogisticRegression
 from reproduce.beyond import shahbaba_rivals as script
 from reproduce.beyond import shahbaba_tau_beta
-from reproduce.beyond.rivals.moments import (
-    Together,
-    as_one,
-    combine,
-    distance,
-    log_efficiency,
-    moments,
-    worst,
-)
-from reproduce.harness.claims import Measured, judge
+from reproduce.beyond.rivals.moments import as_one, combine, distance, log_efficiency
+from reproduce.harness.claims import Measured
 from reproduce.harness.files import Data
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
@@ -225,20 +217,10 @@ def test_the_clock_is_of_a_gradient(small, monkeypatch):
 # Efficiency
 
 
-def one(ess, squares, gradients, d=3):
-    """Make a chain of 1000 draws of variance 1 with these effective sample sizes of all values."""
-    return {"n": 1000, "mean": [0.0] * d, "variance": [1.0] * d,
-            "mean se": [ess**-0.5] * d, "variance se": [(2 / squares) ** 0.5] * d,
-            "spread": [2.0] * d, "gradients": gradients, "divergences": 0, "deepest": np.nan,
-            "rate": 0.8}
-
-
-def test_efficiency_is_the_worst_ess_per_gradient():
-    chains = [one(200.0, 50.0, 400.0), one(200.0, 50.0, 400.0)]
-    value, se = log_efficiency(chains, 3)
-    assert value == pytest.approx(np.log(100 / 800), rel=1e-12)
-    assert se == pytest.approx(0, abs=1e-12)
-    assert log_efficiency([one(30.0, 50.0, 400.0)] * 2, 3)[0] == pytest.approx(np.log(60 / 800))
+@pytest.mark.parametrize(("ess", "squares", "least"), [(200.0, 50.0, 100), (30.0, 50.0, 60)])
+def test_efficiency_is_the_worst_ess_per_gradient_of_values_and_squares(ess, squares, least):
+    found = log_efficiency([one(ess, squares, 400.0)] * 2, 3)
+    assert found == pytest.approx((np.log(least / 800), 0), rel=1e-12, abs=1e-12)
 
 
 def test_the_error_of_an_efficiency_is_that_of_the_chains():
@@ -276,12 +258,10 @@ class Remembered:
             return [{"seconds": {row: [0.01, 0.01] for row in tasks[0]["rows"]} | {
                 "mode": [0.5, 0.5]}}]
         if "NUTS" in unit:
-            return [one(100.0, 80.0, 500.0) | {"warm_up": 70 + 2 * task["low_rank"]}
-                    for task in tasks]
-        return [one(100 * task["setting"][0], 1e3, 500.0) | {
-            "efficiency": task["setting"][0],
-            "rate": 0.5 - 0.01 * (task["name"] == "Chess" and task["setting"][0] == longest(task))}
-            for task in tasks]
+            return [one(100.0, 80.0, 500.0, warm_up=70 + 2 * task["low_rank"]) for task in tasks]
+        return [one(100 * eps, 1e3, 500.0, efficiency=eps,
+                    rate=0.49 if task["name"] == "Chess" and eps == longest(task) else 0.5)
+                for task in tasks for eps in [task["setting"][0]]]
 
 
 def longest(task):
@@ -344,21 +324,27 @@ def test_a_row_has_the_errors_of_its_chains_and_of_its_times():
 
 def made_up():
     """Return a result of which every claim is true."""
-    d, found = 4, {}
+    found, log_per = {}, {"HMC": -6.0, "normal": -5.0, "data": -4.5, rivals.MASS: -3.0,
+                          rivals.SPLITS[0]: -2.5}
     for k, method in enumerate(rivals.ALL):
-        f = Together(np.zeros(d), np.full(d, 0.02), np.ones(d), np.full(d, 0.03), np.full(d, 900.0),
-                     np.full(d, 800.0), 5000, 5, 1e5, 0, 0.0, 0.8)
-        value = {"HMC": -6.0, "normal": -5.0, "data": -4.5, rivals.MASS: -3.0,
-                 rivals.SPLITS[0]: -2.5}.get(method, -3.5)
-        found[method] = {"together": f, "setting": [0.5, k + 1] if method in rivals.OURS else None,
-                         "tries": 160, "per gradient": Measured(value, 0.05),
-                         "per second": Measured(value + 8, 0.05), "set-up": 50.0}
+        value = log_per.get(method, -3.5)
+        found[method] = {"together": five(), "tries": 160, "set-up": 50.0,
+                         "setting": [0.5, k + 1] if method in rivals.OURS else None,
+                         "per gradient": Measured(value, 0.05),
+                         "per second": Measured(value + 8, 0.05)}
     return {name: dict(found) for name in rivals.SETS}
+
+
+def with_row(name, method, **values):
+    """Return the result with other values in a row."""
+    result = made_up()
+    result[name][method] = result[name][method] | values
+    return result
 
 
 def changed(result):
     """Return the claims whose verdict is not that they agree."""
-    return {f.claim.what for f in judge(script.CLAIMS, result, "paper") if f.verdict != "agrees"}
+    return {what for what, verdict in verdicts(script, result).items() if verdict != "agrees"}
 
 
 def test_what_is_made_up_agrees():
@@ -367,20 +353,17 @@ def test_what_is_made_up_agrees():
 
 @pytest.mark.parametrize("name", rivals.SETS)
 def test_an_efficiency_that_is_another_changes_its_claims(name):
-    for method, value, what in (
-            ("HMC", -4.0, {f"{name}: log(ESS per gradient, the better split / HMC), unit masses",
-                           mode_cost(name)}),
-            ("data", -2.5, {f"{name}: log(ESS per gradient, {rivals.MASS} / the better split)"}),
-            ("normal", -2.5, {f"{name}: log(ESS per gradient, {rivals.MASS} / the better split)"}),
-            (rivals.SPLITS[0], 1.0, set()),
-            (rivals.SPLITS[0], -3.5, {f"{name}: log(ESS per gradient, {rivals.SPLITS[0]} /"
-                                      f" {rivals.MASS})"})):
-        result = made_up()
-        result[name][method] = result[name][method] | {"per gradient": Measured(value, 0.05)}
-        assert changed(result) == what
-    result = made_up()
-    result[name]["data"] = result[name]["data"] | {"per second": Measured(5.5, 0.05)}
-    assert changed(result) == {f"{name}: log(ESS per second, {rivals.MASS} / the better split)"}
+    gradient, second = (f"{name}: log(ESS per {unit}, " for unit in ("gradient", "second"))
+    for method, per, value, what in (
+            ("HMC", "per gradient", -4.0, {gradient + "the better split / HMC), unit masses",
+                                           mode_cost(name)}),
+            ("data", "per gradient", -2.5, {gradient + f"{rivals.MASS} / the better split)"}),
+            ("normal", "per gradient", -2.5, {gradient + f"{rivals.MASS} / the better split)"}),
+            (rivals.SPLITS[0], "per gradient", 1.0, set()),
+            (rivals.SPLITS[0], "per gradient", -3.5, {
+                gradient + f"{rivals.SPLITS[0]} / {rivals.MASS})"}),
+            ("data", "per second", 5.5, {second + f"{rivals.MASS} / the better split)"})):
+        assert changed(with_row(name, method, **{per: Measured(value, 0.05)})) == what
 
 
 def mode_cost(name):
@@ -389,63 +372,36 @@ def mode_cost(name):
 
 @pytest.mark.parametrize("name", rivals.SETS)
 def test_a_mode_that_costs_more_is_not_negligible(name):
-    result = made_up()
     # 1000 (e^6 - e^4.5) gradients are saved, with an error of 7 %; one in a hundred is 3134
     saved = 1000 * (np.exp(6) - np.exp(4.5))
-    assert script.map_cost(result, name) == pytest.approx(
+    assert script.map_cost(made_up(), name) == pytest.approx(
         (50 / saved, 50 / saved**2 * 50 * np.hypot(np.exp(6), np.exp(4.5))))
     for cost, wanted in ((3000.0, set()), (5000.0, {mode_cost(name)})):
-        result[name]["data"] = result[name]["data"] | {"set-up": cost}
-        assert changed(result) == wanted
+        assert changed(with_row(name, "data", **{"set-up": cost})) == wanted
 
 
 @pytest.mark.parametrize("name", rivals.SETS)
 @pytest.mark.parametrize("method", [m for m in rivals.ALL if m != rivals.MASS])
 def test_a_moment_that_is_another_changes_its_claim(name, method):
     what = f"{name}, {method}: largest |z| against {rivals.MASS}, as one"
-    for field, se in (("mean", 0.02), ("sd", 0.03)):
-        # of eight numbers the largest is above 4.47 as rarely as one is above 4
-        for z, wanted in ((4.6, {what}), (4.3, set())):
-            result = made_up()
-            f = result[name][method]["together"]
-            other = getattr(f, field).copy()
-            other[-1] += z * 2**0.5 * se
-            result[name][method] = result[name][method] | {"together": f._replace(**{field: other})}
-            assert changed(result) == wanted
-    result = made_up()
-    f = result[name][method]["together"]
-    few = np.full(4, 5 * 49.0)  # in five chains
-    result[name][method] = result[name][method] | {"together": f._replace(ess_squares=few)}
-    assert changed(result) == {what}
+    # of eight numbers the largest is above 4.47 as rarely as one is above 4
+    for other, wanted in ((off(five(), "mean", 4.6), {what}), (off(five(), "mean", 4.3), set()),
+                          (off(five(), "sd", 4.6), {what}), (off(five(), "sd", 4.3), set()),
+                          (five()._replace(ess_squares=FEW), {what})):
+        assert changed(with_row(name, method, together=other)) == wanted
 
 
-def test_the_table_and_the_figure_have_every_row():
-    text = script.table(made_up())
-    lines = [line for line in text.splitlines() if any(line.startswith(n) for n in rivals.SETS)]
-    assert len(lines) == 4 * len(rivals.ALL)
+def test_each_number_stands_under_its_heading():
+    rows = read_table(script.table(made_up()), "data")
+    assert [(row["data"], row["method"]) for row in rows] == [
+        (name, method) for name in rivals.SETS for method in rivals.ALL]
     # 900 and 800 effective draws in 1e5 gradients of 5000 transitions; e^-3 per gradient, e^5 per
-    # second; set-up, and transitions of the pilots
-    assert all(re.search(r" 0\.80 +20 +9 +8 ", line) for line in lines)
-    assert [line.split()[-2:] for line in lines[:6]] == [["50", "160"]] * 6
-    assert text.count(" 49.8 (2.5)") == 4 and text.count(" 148.4 (7.4)") == 4
-    fig = script.figure(made_up())
-    assert len(fig.axes) == 8
-    for ax, middle in ((fig.axes[0], 1000 * np.exp(-3)), (fig.axes[1], np.exp(5))):
-        drawn = [line.get_xdata()[0] for line in ax.lines]
-        assert any(abs(x / middle - 1) < 1e-12 for x in drawn)
-
-
-def test_worst_is_over_values_and_squares():
-    assert worst(combine([one(200.0, 50.0, 1.0)], 3)) == pytest.approx(50)
-    assert worst(combine([one(20.0, 50.0, 1.0)], 3)) == pytest.approx(20)
-
-
-def test_moments_of_one_block(problem):
-    x = np.random.default_rng(3).standard_normal((4000, 2)) * [1, 3]
-    rest = {"gradients": 1.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
-    found = combine([moments(x) | rest], 2)
-    np.testing.assert_allclose(found.mean, x.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(found.sd, x.std(axis=0), rtol=1e-12)
+    # second
+    assert rows[3] == {"data": "Simulated", "method": rivals.MASS, "eps, L": "0.5, 4",
+                       "rate": "0.80", "div.": "", "gradients": "20", "values": "9",
+                       "squares": "8", "worst": "49.8 (2.5)", "per second": "148.4 (7.4)",
+                       "set-up": "50", "pilots": "160"}
+    assert [row["eps, L"] for row in rows[6:8]] == ["its own"] * 2
 
 
 def test_each_point_of_the_figure_is_in_its_place():
@@ -454,34 +410,28 @@ def test_each_point_of_the_figure_is_in_its_place():
         for j, method in enumerate(found):
             found[method] = found[method] | {"per gradient": Measured(k + j / 10, 0.05),
                                              "per second": Measured(5 + k + j / 10, 0.1)}
-    axes = np.reshape(script.figure(result).axes, (4, 2))
+    fig = script.figure(result)
+    # three methods each of the paper, with the mass J and two of NUTS
+    named = [(mark.get_label(), mark.get_color()) for mark in fig.legends[0].legend_handles]
+    assert [label for label, _ in named] == [
+        "unit masses, as in the paper", "mass J, the Hessian at the mode", "mass adapted by NUTS"]
+    axes = np.reshape(fig.axes, (4, 2))
     for k, (name, line) in enumerate(zip(rivals.SETS, axes, strict=True)):
         assert line[0].get_title(loc="left") == name
         assert [label.get_text() for label in line[0].get_yticklabels()] == [*rivals.ALL]
         for ax, scale, se in ((line[0], 1000, 0.05), (line[1], np.exp(5), 0.1)):
+            assert len(ax.containers) == len(rivals.ALL)
             for j, bars in enumerate(ax.containers):
                 point, _, (ends,) = bars.lines
                 x = scale * np.exp(k + j / 10)
                 assert point.get_xydata()[0] == pytest.approx((x, j), rel=1e-12)
                 np.testing.assert_allclose(ends.get_segments()[0][:, 0],
                                            x * np.exp([-2 * se, 2 * se]), rtol=1e-12)
-                # three methods each of the paper, with the mass J and two of NUTS
-                assert point.get_color() == script.COLOURS[j // 3]
+                assert point.get_color() == named[j // 3][1]
+    assert len({colour for _, colour in named}) == 3
     assert axes[-1, 0].get_xlabel().split("\n")[-1] == "per 1000 gradients"
     assert axes[-1, 1].get_xlabel() == "per CPU second"
     assert {ax.get_xscale() for ax in axes.flat} == {"log"}
-    plt.close("all")
-
-
-def test_the_legend_is_of_the_masses():
-    fig = script.figure(made_up())
-    named = {mark.get_label(): mark.get_color() for mark in fig.legends[0].legend_handles}
-    points = dict(zip(rivals.ALL, (bars.lines[0].get_color() for bars in fig.axes[0].containers),
-                      strict=True))
-    words = {"unit masses, as in the paper": METHODS, "mass adapted by NUTS": rivals.ALL[-2:],
-             "mass J, the Hessian at the mode": (rivals.MASS, *rivals.SPLITS)}
-    assert points == {method: named[label] for label, methods in words.items()
-                      for method in methods}
     plt.close("all")
 
 
