@@ -222,9 +222,13 @@ def test_each_comparison_of_the_figure_is_in_its_place():
     for k, key in enumerate(keys):  # z of the text's order: 4, 1, and -2
         result["log"][key] = Measured((0.4, 0.1, -0.2)[k % 3] * (errata.stated_sign(*key) or 1),
                                       0.1)
-    _, below = errata.figure(result).axes
-    blue, orange, red = (errata.COLOURS[k] for k in (0, 1, 4))
+    fig = errata.figure(result)
+    _, below = fig.axes
     labels = [label.get_text() for label in below.get_yticklabels()]
+    named = fig.legends[0].legend_handles
+    assert [mark.get_label() for mark in named] == [
+        *map(errata.mathematics, MEASURES), "the text's order, 2 standard errors or more",
+        "but fewer", "the other order, with $g = L$"]
     for k, (key, bars) in enumerate(zip(keys, below.containers, strict=True)):
         name, better, worse, measure = key
         point, _, (ends,) = bars.lines
@@ -234,27 +238,15 @@ def test_each_comparison_of_the_figure_is_in_its_place():
         assert round(float(point.get_ydata()[0])) == k // 4
         np.testing.assert_allclose(np.log(ends.get_segments()[0][:, 0]), [value - 0.2, value + 0.2],
                                    atol=1e-12)
-        assert point.get_marker() == errata.MARKERS[MEASURES.index(measure)]
-        assert point.get_color() == (blue, orange, red)[k % 3]
-    plt.close("all")
-
-
-def test_the_figure_says_what_it_shows():
-    fig = errata.figure(made_up())
-    _, below = fig.axes
-    named = {mark.get_label(): mark for mark in fig.legends[0].legend_handles}
-    blue, orange, red = (errata.COLOURS[k] for k in (0, 1, 4))
-    assert [(label, mark.get_color()) for label, mark in named.items()][4:] == [
-        ("the text's order, 2 standard errors or more", blue), ("but fewer", orange),
-        ("the other order, with $g = L$", red)]
-    assert [(label, mark.get_marker()) for label, mark in named.items()][:4] == [
-        (errata.mathematics(m), shape) for m, shape in zip(MEASURES, errata.MARKERS, strict=False)]
-    lines = [line for line in below.lines if line.get_color() in ("0.7", "0.8")]
-    upright = [line.get_xdata()[0] for line in lines if line.get_color() == "0.7"]
-    across = [line.get_ydata()[0] for line in lines if line.get_color() == "0.8"]
-    assert upright == [1] and across == [2.5, 5.5, 8.5]  # a ratio of 1; between four problems
-    assert list(below.get_xticks()) == [0.5, 1, 2, 4, 8]
+        assert point.get_marker() == named[MEASURES.index(measure)].get_marker()
+        assert point.get_color() == named[4 + k % 3].get_color()
+    assert len({mark.get_color() for mark in named[4:]}) == 3
+    assert len({mark.get_marker() for mark in named[:4]}) == 4
+    upright, across = ([line for line in below.lines if line.get_color() == grey]
+                       for grey in ("0.7", "0.8"))  # a ratio of 1; between four problems
+    assert [line.get_xdata()[0] for line in upright] == [1]
+    assert [line.get_ydata()[0] for line in across] == [2.5, 5.5, 8.5]
     assert [text.get_text() for text in below.get_xticklabels()] == ["0.5", "1", "2", "4", "8"]
-    assert below.get_xscale() == "log"
+    assert list(below.get_xticks()) == [0.5, 1, 2, 4, 8] and below.get_xscale() == "log"
     assert below.get_xlabel() == "ratio, with 2 standard errors of 36 batches"
     plt.close("all")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import read_table, verdicts
 from models.interface import hessian
 from reproduce.beyond import shahbaba_stability as stability
 from reproduce.harness.claims import BUDGETS, Measured
@@ -37,12 +37,8 @@ def spread(x):
 
 
 def changed(result):
-    before, after = verdicts(stability, made_up()), verdicts(stability, result)
-    return {what for what in before if before[what] != after[what]}
-
-
-def test_what_is_as_the_theory_and_the_text_say_agrees():
-    assert set(verdicts(stability, made_up()).values()) == {"agrees"}
+    """Return the claims whose verdict is not that they agree."""
+    return {what for what, verdict in verdicts(stability, result).items() if verdict != "agrees"}
 
 
 @pytest.mark.parametrize(("key", "value", "what"), [
@@ -55,14 +51,13 @@ def test_a_frequency_that_is_another_changes_its_claim(key, value, what):
     assert changed(made_up() | {key: value}) == {what}
 
 
-def test_a_growth_at_the_mode_changes_its_claim():
-    result = made_up()
-    result["theory"]["normal"]["mode"] = [0.0, 0.0, 2e-5]
-    assert changed(result) == {"normal: growth exponent at the mode, largest over the steps"}
-    for method in ("HMC", "data"):
+def test_only_a_growth_of_the_normal_approximation_at_the_mode_changes_its_claim():
+    for method in stability.PAPER:
         result = made_up()
-        result["theory"][method]["mode"] = [1.0, 1.0, 1.0]
-        assert changed(result) == set()
+        result["theory"][method]["mode"] = [0.0, 0.0, 2e-5]
+        assert changed(result) == (
+            {"normal: growth exponent at the mode, largest over the steps"}
+            if method == "normal" else set())
 
 
 def moved(method, factor, x):
@@ -83,23 +78,20 @@ def rise(method):
 
 @pytest.mark.parametrize("method", stability.PAPER)
 def test_energy_errors_that_are_others_change_their_claims(method):
-    own = {"normal": {"normal: acceptance, 1.4 x the paper's step - 1.1 x"},
-           "HMC": {"HMC: acceptance beyond the limit"}, "data": set()}[method]
+    assert changed(made_up()) == set()
+    past, beyond = ("normal: acceptance, 1.4 x the paper's step - 1.1 x",
+                    "HMC: acceptance beyond the limit")
+    own = {"normal": {past}, "HMC": {beyond}, "data": set()}[method]
     # no error beyond: accepted like the shorter steps, or more
     assert moved(method, stability.FURTHER[method], 0.01) == {drop(method), rise(method)} | own
     # an error of 20 at shorter steps
     assert moved(method, 0.8, 20.0) == {drop(method), rise(method)}
     # no claim is about the paper's step without its jitter
     assert moved(method, 1.0, 0.5) == set()
-
-
-def test_no_acceptance_past_the_resonance_changes_that_claim():
-    assert moved("normal", 1.4, 20.0) == {"normal: acceptance, 1.4 x the paper's step - 1.1 x"}
-
-
-def test_a_rate_beyond_the_limit_may_be_one_in_twenty():
-    assert moved("HMC", 1.4, 3.1) == set()  # exp(-3.1) = 0.045
-    assert moved("HMC", 1.4, 2.8) == {"HMC: acceptance beyond the limit"}  # 0.061
+    if method == "normal":  # nothing is accepted past the resonance
+        assert moved("normal", 1.4, 20.0) == {past}
+    if method == "HMC":  # beyond the limit one in twenty may be: exp(-3.1) = 0.045, 0.061
+        assert moved("HMC", 1.4, 3.1) == set() and moved("HMC", 1.4, 2.8) == {beyond}
 
 
 # Estimates
@@ -188,13 +180,13 @@ def test_trajectories_start_from_the_posterior_with_the_same_momenta(small):
             assert found[k] == float(f"{one.energy_error[0]:.6g}")
 
 
-def test_the_hessian_of_the_parts_is_the_whole(small):
+def test_the_hessians_are_of_the_whole_and_of_its_parts(small):
     model, fit, split = small
     q = fit.q_hat + 0.3
     J, J_0, J_1 = stability.hessians_at(q)
-    assert np.allclose(J, J_0 + J_1, rtol=1e-12, atol=0)  # rounding of 100 terms
-    assert np.allclose(J, hessian(q, model), rtol=0, atol=0)
-    assert np.allclose(J_0, hessian(q, split.R_0), rtol=0, atol=0)
+    np.testing.assert_allclose(J, J_0 + J_1, rtol=1e-12)  # rounding of 100 terms
+    for found, part in ((J, model), (J_0, split.R_0)):
+        np.testing.assert_array_equal(found, hessian(q, part))
 
 
 def test_growth_is_over_a_trajectory(small):
@@ -240,33 +232,32 @@ def test_the_errors_of_a_step_go_to_that_step(small):
         assert result["errors"][task["method"]][task["eps"]].tolist() == wanted
         # trajectories of length 0.3, to half a step
         assert abs(task["eps"] * task["L"] - 0.3) <= task["eps"] / 2 + 1e-12
-    w = np.linalg.eigvalsh(stability.hessians_at(small[1].q_hat)[0])[-1] ** 0.5
-    assert result["w"] == pytest.approx(w, rel=1e-12)
-    w_0 = np.linalg.eigvalsh(stability.hessians_at(small[1].q_hat)[1])[-1] ** 0.5
-    assert result["w_0"] == pytest.approx(w_0, rel=1e-12)
+    hessians = stability.hessians_at(small[1].q_hat)
+    for name, part in zip(("w", "w_0"), hessians, strict=False):
+        assert result[name] == pytest.approx(np.linalg.eigvalsh(part)[-1] ** 0.5, rel=1e-12)
     assert [len(result["theory"][m]["draws"]) for m in stability.PAPER] == [1, 1, 1]
+    # at the paper's budget the seeds are others
+    assert stability.FRESH["paper"] > 0 == stability.FRESH["short"] == stability.FRESH["smoke"]
 
 
-def test_at_the_papers_budget_the_seeds_are_others():
-    seeds = {budget: 1 + stability.FRESH[budget] for budget in BUDGETS}
-    assert seeds["paper"] not in (seeds["short"], seeds["smoke"])
-
-
-def test_the_table_and_the_figure():
-    result = made_up()
-    text = stability.table(result)
+def test_the_table_has_limits_and_rows():
+    text = stability.table(made_up())
     assert "2 / w = 0.02," in text and "pi / w = 0.03142" in text
     assert "from eps = 0.02 (HMC), 0.02 (normal), 0.02 (data)" in text
-    rows = [line.split() for line in text.splitlines()]
     # exp(-0.3), and a mean of 100 numbers of deviation 0.3 x 0.058 x exp(-0.3)
-    assert ["HMC", "0.01500", "*", "0.7409", "(0.0013)", "0.3"] in rows
-    fig = stability.figure(result)
-    assert len(fig.axes) == 9
+    assert read_table(text)[1] == {
+        "method": "HMC", "eps": "0.01500 *", "acceptance (s.e.)": "0.7409 (0.0013)",
+        "median |energy error|": "0.3"}
 
 
 def test_each_line_of_the_figure_is_in_its_place():
     result = made_up() | {"w_0": 50.0}
-    axes = np.reshape(stability.figure(result).axes, (3, 3))
+    errors = np.linspace(1.0, 9.0, 9)
+    errors[0] = np.nan  # 2, ..., 9 and one that is larger: the median is the fifth
+    result["errors"]["data"][stability.times("data", 1.2)] = errors
+    fig = stability.figure(result)
+    axes = np.reshape(fig.axes, (3, 3))
+    colours = {line.get_label(): line.get_color() for line in fig.legends[0].get_lines()}
     # 2 / w; k pi / w; (2 M / w_0) sin(k pi / 2 M), where M = 9 inner steps make k half turns
     k = np.arange(1, 9)
     marks = {"HMC": [0.02], "normal": k * np.pi / 100, "data": 0.36 * np.sin(k * np.pi / 18)}
@@ -279,17 +270,21 @@ def test_each_line_of_the_figure_is_in_its_place():
         np.testing.assert_allclose([end[:, 1] for end in bars.lines[2][0].get_segments()], [
             (m.value - 2 * m.se, m.value + 2 * m.se) for m in rates], rtol=1e-12)
         # quantiles of x times numbers from 0.9 to 1.1, evenly spaced
-        middle = [np.mean(errors) for errors in by_step.values()]
+        middle = [6.0 if np.isnan(errors).any() else np.mean(errors)
+                  for errors in by_step.values()]
         np.testing.assert_allclose(column[1].lines[0].get_ydata(), middle, rtol=1e-12)
+        assert column[1].lines[0].get_color() == colours["rate, 2 standard errors; median"]
         band = column[1].collections[0].get_paths()[0].vertices[:, 1]
-        assert (band.min(), band.max()) == pytest.approx(
-            (0.95 * min(middle), 1.05 * max(middle)), rel=1e-12)
+        assert band.min() == pytest.approx(0.95 * min(middle), rel=1e-12)
+        assert band.max() == pytest.approx(8.0 if 6.0 in middle else 1.05 * max(middle), rel=1e-12)
         *draws, mode = column[2].lines[:3]
         for line, curve in zip([*draws, mode], [*result["theory"][method]["draws"],
                                                 result["theory"][method]["mode"]], strict=True):
             np.testing.assert_array_equal(line.get_xydata(), np.column_stack(
                 [result["theory"][method]["steps"], curve]))
-        assert mode.get_color() == "k"
+        assert draws[0].get_color() == colours["growth at draws of the posterior"]
+        assert mode.get_color() == colours["growth at the mode"] == "k"
+        assert column[2].get_xlim() == stability.RANGES[method]
         for ax in column:
             upright = [line for line in ax.lines if set(line.get_ydata()) == {0, 1}
                        and len({*line.get_xdata()}) == 1]
@@ -297,42 +292,20 @@ def test_each_line_of_the_figure_is_in_its_place():
                              if line.get_linestyle() == style] for style in ("--", "-")}
             assert found["--"] == [paper[method]]
             assert found["-"] == pytest.approx(marks[method], rel=1e-12)
+            assert [line.get_color() for line in upright[:2]] == [
+                colours["the paper's step"], colours["edge or window of instability"]]
     plt.close("all")
 
 
 def test_the_figure_says_what_it_shows():
-    fig = stability.figure(made_up())
-    axes = np.reshape(fig.axes, (3, 3))
+    axes = np.reshape(stability.figure(made_up()).axes, (3, 3))
     assert [ax.get_ylabel().replace("\n", " ") for ax in axes[:, 0]] == [
         "acceptance rate", "|energy error|", "growth exponent over a trajectory, linear theory"]
     assert [ax.get_title() for ax in axes[0]] == [
         "HMC\nlines: $2 / \\omega$", "normal approximation\nlines: $k \\pi / \\omega$",
         "data splitting, M = 9\nlines: $(2 M / \\omega_0) \\sin(k \\pi / 2 M)$"]
-    named = {mark.get_label(): mark for mark in fig.legends[0].legend_handles}
-    for column, method in zip(axes.T, stability.PAPER, strict=True):
-        assert column[2].get_xlim() == stability.RANGES[method]
-        paper, edge, *_ = [line for line in column[2].lines if set(line.get_ydata()) == {0, 1}]
-        draw, mode = column[2].lines[0], column[2].lines[2]  # of two draws and the mode
-        for line, label in ((paper, "the paper's step"), (edge, "edge or window of instability"),
-                            (draw, "growth at draws of the posterior"),
-                            (mode, "growth at the mode"),
-                            (column[1].lines[0], "rate, 2 standard errors; median")):
-            assert line.get_color() == named[label].get_color()
-        assert paper.get_linestyle() == named["the paper's step"].get_linestyle() == "--"
     assert [[ax.get_yscale() for ax in row] for row in axes] == [
         ["linear"] * 3, ["log"] * 3, ["linear"] * 3]
     # a rate has the bounds of a probability in its panel
     assert all(ax.get_ylim()[0] < 0 and 1 < ax.get_ylim()[1] for ax in axes[0])
-    plt.close("all")
-
-
-def test_an_energy_that_is_not_finite_is_the_largest_of_errors():
-    result = made_up()
-    step = stability.times("data", 1.2)
-    errors = np.linspace(1.0, 9.0, 9)
-    errors[0] = np.nan  # 2, ..., 9 and one that is larger: the median is the fifth
-    result["errors"]["data"][step] = errors
-    column = np.reshape(stability.figure(result).axes, (3, 3))[:, 2]
-    shown = dict(column[1].lines[0].get_xydata())
-    assert shown[step] == 6.0
     plt.close("all")
