@@ -2,9 +2,7 @@
 
 import gzip
 import hashlib
-import http.server
 import io
-import threading
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -16,7 +14,7 @@ from scipy.special import ndtr
 from judging import read_table
 from reproduce import data
 from reproduce.harness import files
-from reproduce.harness.files import Data, DataError, or_exit
+from reproduce.harness.files import Data, DataError
 from reproduce.harness.run import Settings
 from reproduce.shahbaba import datasets, simulated_classes
 from reproduce.shahbaba.printed import PROBLEMS
@@ -108,6 +106,7 @@ def test_the_simulated_data_follow_their_description():
     found = datasets.simulated_logistic()
     assert found.name == datasets.SIMULATED + "2011"
     assert found.X.shape == (10_000, 100) and found.y.shape == (10_000,)
+    assert found.X.shape == (PROBLEMS["Simulated"].n, PROBLEMS["Simulated"].p)
     assert found.X.flags.c_contiguous
     assert set(np.unique(found.y)) == {0.0, 1.0}
     r = datasets.R(2011)
@@ -184,22 +183,16 @@ def uci(tmp_path, monkeypatch):
     return folder
 
 
-def test_statlog_is_cotton_crop_against_the_rest_z_scored(uci):
-    cases = np.loadtxt(uci / "sat.trn")
-    found = datasets.statlog(uci)
-    np.testing.assert_array_equal(found.y, np.resize([0, 1, 0, 0, 0, 0], 12))
-    X = cases[:, :36]
-    # rounding of two ways to a sum of 12 terms
+@pytest.mark.parametrize(("make", "name", "end", "y"), [
+    (datasets.statlog, "sat.trn", None, np.resize([0, 1, 0, 0, 0, 0], 12)),  # cotton crop
+    (datasets.ctg, "CTG.xls", ",", np.resize([1, 0, 0], 9))])  # pathologic
+def test_one_class_is_against_the_rest_and_attributes_are_z_scored(uci, make, name, end, y):
+    found, X = make(uci), np.loadtxt(uci / name, delimiter=end)[:, :-1]
+    n = len(X)
+    np.testing.assert_array_equal(found.y, y)
+    # rounding of two ways to a sum of n terms
     np.testing.assert_allclose(
-        found.X, (X - np.mean(X, 0)) / np.sqrt(12 / 11 * np.var(X, 0)), rtol=0, atol=1e-14)
-
-
-def test_ctg_is_pathologic_against_the_rest_z_scored(uci):
-    found = datasets.ctg(uci)
-    np.testing.assert_array_equal(found.y, np.resize([1, 0, 0], 9))
-    X = np.loadtxt(uci / "CTG.xls", delimiter=",")[:, :21]
-    np.testing.assert_allclose(
-        found.X, (X - np.mean(X, 0)) / np.sqrt(9 / 8 * np.var(X, 0)), rtol=0, atol=1e-14)
+        found.X, (X - np.mean(X, 0)) / np.sqrt(n / (n - 1) * np.var(X, 0)), rtol=0, atol=1e-14)
 
 
 def test_chess_numbers_the_values_in_alphabetical_order(uci):
@@ -234,29 +227,6 @@ def test_a_file_may_be_compressed(uci, tmp_path, name):
     np.testing.assert_array_equal(UCI_SETS[name](tmp_path).X, UCI_SETS[name](uci).X)
 
 
-@pytest.mark.parametrize("name", UCI_SETS)
-def test_a_file_of_uci_that_is_damaged_is_refused(uci, tmp_path, name):
-    content = (uci / name).read_bytes()[:-1]
-    for path in (tmp_path / f"{name}.gz", tmp_path / name):
-        path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
-        with pytest.raises(DataError, match="damaged or another file") as error:
-            UCI_SETS[name](tmp_path)
-        for words in (str(path), sha256(content), datasets.UCI_FILES[name][1]):
-            assert words in str(error.value)
-        assert ("(unpacked)" in str(error.value)) == (path.suffix == ".gz")
-
-
-@pytest.mark.parametrize("damage", [
-    lambda packed: packed[:-9], lambda packed: b"plain text",
-    lambda packed: packed[:10] + bytes([255]) * 20 + packed[30:]],
-    ids=["truncated", "not compressed", "overwritten"])
-def test_a_damaged_compressed_file_is_refused(uci, tmp_path, damage):
-    packed = gzip.compress((uci / "sat.trn").read_bytes())
-    (tmp_path / "sat.trn.gz").write_bytes(damage(packed))
-    with pytest.raises(DataError, match=r"sat.trn.gz cannot be read: .+"):
-        datasets.statlog(tmp_path)
-
-
 @pytest.mark.parametrize(("name", "key"), [
     ("sat.trn", "StatLog"), ("CTG.xls", "CTG"), ("kr-vs-kp.data", "Chess")])
 def test_other_counts_are_refused(uci, monkeypatch, name, key):
@@ -265,51 +235,11 @@ def test_other_counts_are_refused(uci, monkeypatch, name, key):
         UCI_SETS[name](uci)
 
 
-@pytest.mark.parametrize("name", UCI_SETS)
-def test_a_file_of_uci_that_is_nowhere_is_one_sentence(uci, tmp_path, name):
-    with pytest.raises(files.Missing) as error:
-        UCI_SETS[name](tmp_path)
-    for words in (name, str(tmp_path), str(tmp_path / "cache"), "http://127.0.0.1:9/",
-                  "--data DIR"):
-        assert words in str(error.value)
-
-
-def test_a_script_without_data_ends_with_one_sentence(uci, monkeypatch, capsys):
-    monkeypatch.setattr(files, "download", None)
-    with pytest.raises(SystemExit) as end:
-        or_exit(datasets.ctg)
-    assert end.value.code == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_a_file_of_uci_is_downloaded_once(uci, loopback, tmp_path, monkeypatch):
-    class Handler(http.server.SimpleHTTPRequestHandler):
-        def __init__(self, *arguments):
-            super().__init__(*arguments, directory=uci)
-
-        def log_message(self, *_):
-            pass
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        monkeypatch.setitem(datasets.UCI_FILES, "sat.trn", (
-            f"http://127.0.0.1:{server.server_port}/sat.trn", datasets.UCI_FILES["sat.trn"][1]))
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        first = datasets.statlog()
-        server.shutdown()
-    assert (tmp_path / "cache" / "mirrormc" / "sat.trn").exists()
-    np.testing.assert_array_equal(datasets.statlog().X, first.X)
-
-
 @pytest.mark.parametrize("name", datasets.SHAPES)
 def test_the_data_sets_have_the_size_that_the_paper_prints(name):
     cases, attributes = datasets.SHAPES[name]
     # the paper's p of StatLog counts the intercept
     assert (cases, attributes + (name == "StatLog")) == (PROBLEMS[name].n, PROBLEMS[name].p)
-
-
-def test_the_simulated_data_have_the_size_that_the_paper_prints():
-    assert datasets.simulated_logistic().X.shape == (PROBLEMS["Simulated"].n,
-                                                     PROBLEMS["Simulated"].p)
 
 
 @pytest.mark.parametrize("name", ["StatLog", "CTG", "Chess", "Chess, standardised"])
@@ -343,20 +273,30 @@ def test_the_spreadsheet_is_read_as_it_is(real):
 # What takes their place
 
 
-@pytest.mark.parametrize("script", ["beyond.meet", "beyond.shahbaba_multinomial",
-                                    "beyond.shahbaba_rivals", "shahbaba_table2"])
-def test_without_the_files_a_smoke_run_has_a_stand_in_and_no_other_run_has(
-        script, uci, monkeypatch, capsys):
+ALL_THREE = "StatLog; CTG; Chess"
+
+
+@pytest.mark.parametrize(("script", "names"), [
+    ("beyond.meet", "optical digits; CTG"),
+    ("beyond.shahbaba_multinomial", "StatLog, 6 classes; CTG, 3 classes"),
+    ("beyond.shahbaba_rivals", f"simulated; {ALL_THREE}"), ("shahbaba_table2", ALL_THREE),
+    ("beyond.shahbaba_tau_beta", f"simulated; {ALL_THREE}")])
+def test_a_script_looks_for_all_its_files_before_anything_else(script, names, uci, monkeypatch,
+                                                               capsys):
+    monkeypatch.setattr(datasets, "COUNTS", {"StatLog": [2] * 6, "CTG": [3] * 3})
+    cases = import_module(f"reproduce.{script}").cases
+    assert cases(Settings("paper", data=uci)) == names
     monkeypatch.setattr(files, "download", None)
-    module = import_module(f"reproduce.{script}")
-    found = module.cases(Settings("smoke"))
+    (uci / "CTG.xls").unlink()  # which all of them need
+    # a smoke run has a stand-in, and no other run has
+    found = cases(Settings("smoke", data=uci))
     assert found.note and isinstance(found, datasets.StandIn)
     for budget in ("short", "paper"):
         with pytest.raises(SystemExit) as end:
-            module.cases(Settings(budget))
+            cases(Settings(budget, data=uci))
         assert end.value.code == 2
-    errors = capsys.readouterr().err.splitlines()
-    assert len(errors) == 3 and all("--data DIR" in line for line in errors)
+    errors = [line for line in capsys.readouterr().err.splitlines() if "looking else" not in line]
+    assert len(errors) == 3 and all("CTG.xls" in line and "--data DIR" in line for line in errors)
 
 
 def test_a_damaged_file_ends_a_smoke_run_too(uci):

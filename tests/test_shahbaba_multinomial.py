@@ -10,8 +10,7 @@ from models.interface import U, case_entropy, hessian
 from reproduce.beyond import shahbaba_multinomial as script
 from reproduce.beyond.rivals.moments import as_one, combine, distance
 from reproduce.harness.claims import UNMADE, Measured
-from reproduce.harness.files import Data, DataError
-from reproduce.harness.run import Settings
+from reproduce.harness.files import Data
 from reproduce.shahbaba import multinomial
 from reproduce.shahbaba.multinomial import METHODS, SHARES
 
@@ -359,16 +358,3 @@ def test_each_point_of_the_figure_is_in_its_place():
             (7.0, 6.0, 6.2, 6.1, 7.1))])
         (bar,) = ax.containers[0].lines[2][0].get_segments()
         np.testing.assert_allclose(np.log(bar[:, 0]), [6.9, 7.1])
-
-
-def test_data_that_are_missing_end_the_script_with_status_2(monkeypatch, capsys):
-    def missing(name, folder):
-        if name == "CTG":
-            raise DataError(f"no CTG.xls in {folder}")
-        return Data("StatLog, 6 classes", None, None)
-
-    monkeypatch.setattr(script, "all_classes", missing)
-    with pytest.raises(SystemExit) as end:
-        script.cases(Settings(data="here"))
-    assert end.value.code == 2
-    assert capsys.readouterr().err == "no CTG.xls in here\n"

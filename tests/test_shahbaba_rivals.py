@@ -11,11 +11,8 @@ from made_up_chains import FEW, five, off, one
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, select_cases
 from models.logistic_regression import LogisticRegression
 from reproduce.beyond import shahbaba_rivals as script
-from reproduce.beyond import shahbaba_tau_beta
 from reproduce.beyond.rivals.moments import as_one, combine, distance, log_efficiency
 from reproduce.harness.claims import Measured
-from reproduce.harness.files import Data
-from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.shahbaba import rivals
 from reproduce.shahbaba.datasets import load
@@ -433,12 +430,3 @@ def test_each_point_of_the_figure_is_in_its_place():
     assert axes[-1, 1].get_xlabel() == "per CPU second"
     assert {ax.get_xscale() for ax in axes.flat} == {"log"}
     plt.close("all")
-
-
-@pytest.mark.parametrize("script", [script, shahbaba_tau_beta])
-def test_all_three_data_sets_are_looked_for_before_anything_else(script, monkeypatch):
-    for name in ("statlog", "ctg", "chess"):
-        monkeypatch.setattr(script.datasets, name,
-                            lambda folder, name=name: Data(f"{name} of {folder}", None, None))
-    assert script.cases(Settings(data="here")) == (
-        "simulated; statlog of here; ctg of here; chess of here")

@@ -3,8 +3,6 @@
 import pytest
 
 from reproduce import shahbaba_table2 as table2
-from reproduce.harness.files import Data, DataError
-from reproduce.harness.run import Settings
 from reproduce.harness.style import mathematics
 from reproduce.shahbaba.chains import ALL, AUTHORS
 from reproduce.shahbaba.printed import METHODS, PROBLEMS, number, sentence
@@ -97,17 +95,3 @@ def test_the_table_and_the_figure_have_a_block_for_each_problem(paper):
     shown = [label.get_text() for label in table2.figure(paper[1]).axes[0].get_yticklabels()]
     assert shown == [mathematics(label) for name in DATA[:3]
                      for label in (f"{name}: HMC", *ALL[1:])]
-
-
-def test_data_that_are_missing_end_the_script_with_status_2(monkeypatch, capsys):
-    def missing(folder):
-        raise DataError(f"no CTG.xls in {folder}")
-
-    got = Data("StatLog", None, None)
-    monkeypatch.setattr(table2, "SETS", {"StatLog": lambda folder: got, "CTG": missing})
-    with pytest.raises(SystemExit) as end:
-        table2.cases(Settings(data="here"))
-    assert end.value.code == 2
-    assert capsys.readouterr().err == "no CTG.xls in here\n"
-    monkeypatch.setattr(table2, "SETS", {"StatLog": lambda folder: got})
-    assert table2.cases(Settings()) == "StatLog"

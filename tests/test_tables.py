@@ -300,80 +300,59 @@ def test_the_table_has_print_and_ours_side_by_side():
     assert cells("tau x s / s of HMC, init. seq.")[1] == "6.200 (0.012)"
 
 
-def test_the_figure_has_every_product():
-    fig = tables.dot_plot({"CTG": made_up()["CTG"]}, [{m: made_up()["CTG"][m] for m in METHODS}])
-    labels = [ax.get_xlabel() for ax in np.reshape(fig.axes, (2, 2)).T.flat]
-    tau, g, s = r"$\tau$ $\times$ ", "$g$", "$s$ / $s$ of HMC"
-    tau_beta = tau.replace(r"\tau", r"\tau_{\beta}")
-    assert labels == [tau + g, tau + s, tau_beta + g, tau_beta + s]
-    assert {ax.get_xscale() for ax in fig.axes} == {"log"}
-    for ax in fig.axes:
-        # three estimates of each of the paper's methods, two of the variant
-        assert len(ax.containers) == 3 * 3 + 2
-
-
 def test_each_point_of_the_figure_is_in_its_place():
-    found, g = made_up()["Chess"], {"HMC": 20, "normal": 9, "data": 11.8}  # not the printed 13
-    found["data"].tau["tau", "batch means"] = Measured(7.0, 1.0)
+    problems, g = {name: made_up()[name] for name in ("CTG", "Chess")}, dict(
+        CTG=[20, 13, 13, 9.8], Chess=[20, 9, 9, 11.8])  # not the printed 13 of Chess
+    problems["Chess"]["data"].tau["tau", "batch means"] = Measured(7.0, 1.0)
     others = {method: made_up()["Chess"][method] for method in METHODS}
     for method in METHODS:
         for row in ROWS:
             others[method].tau[row, "initial sequence"] *= 1.1
-    fig = tables.dot_plot({"Chess": found}, [others])
+    fig = tables.dot_plot(problems, [others])
+    axes = np.reshape(fig.axes, (2, 2)).T.flat
+    tau, s = r"$\tau$ $\times$ ", "$s$ / $s$ of HMC"
+    tau_beta = tau.replace(r"\tau", r"\tau_{\beta}")
+    assert [ax.get_xlabel() for ax in axes] == [tau + "$g$", tau + s, tau_beta + "$g$",
+                                                tau_beta + s]
+    named = [(mark.get_label(), mark.get_marker(), mark.get_color(), mark.get_markerfacecolor())
+             for mark in fig.legends[0].legend_handles]
+    assert [label for label, *_ in named] == [
+        "printed factors, $g$ of Section 3.3", "ours, batch means", "ours, initial sequence",
+        "other data sets", "the same, beyond the axis"]
+    shapes = {marker: colour for _, marker, colour, _ in named[:3]}
+    assert [*shapes] == ["D", "s", "o"] and named[3][3] == "none" and named[4][1] == ">"
+    rows = [(0.7 * (name == "Chess") + k, name, method) for k, (name, method) in enumerate(
+        (name, method) for name in problems for method in ALL)]
+    assert fig.axes[0].get_yticks() == pytest.approx([y for y, *_ in rows])
+    assert [text.get_text() for text in fig.axes[0].get_yticklabels()] == [
+        tables.mathematics(f"{name}: HMC" if method == "HMC" else method)
+        for _, name, method in rows]
     for ax, measure in zip(np.reshape(fig.axes, (2, 2)).T.flat, tables.MEASURES, strict=True):
         row, factor = measure.split(" x ")
         bars = iter(ax.containers)
-        for y, method in enumerate(ALL):
-            wanted = [(tables.product(found, measure, method, estimator), shift, marker)
+        for y, name, method in rows:
+            wanted = [(tables.product(problems[name], measure, method, estimator), shift, marker)
                       for estimator, shift, marker in zip(ESTIMATORS, (0, -0.25), "so",
                                                           strict=True)]
             if method in METHODS:  # the product of the printed factors, with an error of 24 %
-                x = number("Chess", row, method) * (
-                    g[method] if factor == "g" else
-                    number("Chess", "s", method) / number("Chess", "s", "HMC"))
+                x = number(name, row, method) * (
+                    g[name][ALL.index(method)] if factor == "g" else
+                    number(name, "s", method) / number(name, "s", "HMC"))
                 wanted.append((Measured(x, x * printed.SE_LOG_TAU), 0.25, "D"))
             for (value, se), shift, marker in wanted:
                 point, _, (ends,) = next(bars).lines
                 assert point.get_xydata()[0] == pytest.approx((value, y + shift), rel=1e-12)
-                assert point.get_marker() == marker
+                assert (point.get_marker(), point.get_color()) == (marker, shapes[marker])
                 np.testing.assert_allclose(ends.get_segments()[0][:, 0], value * np.exp(
                     [-2 * se / value, 2 * se / value]), rtol=1e-9)
-        circles = {round(line.get_ydata()[0], 9): line.get_xdata()[0] for line in ax.lines
-                   if line.get_markerfacecolor() == "none"}
-        assert circles == pytest.approx({ALL.index(method) - 0.25: tables.product(
-            others, measure, method).value for method in METHODS}, rel=1e-12)
-    plt.close("all")
-
-
-def test_the_legend_and_the_rows_are_of_what_is_drawn():
-    problems = {name: made_up()[name] for name in ("CTG", "Chess")}
-    for others in ((), [{m: problems["CTG"][m] for m in METHODS}]):
-        fig = tables.dot_plot(problems, others)
-        named = {each.get_label(): each for each in fig.legends[0].legend_handles}
-        assert set(named) == {
-            "printed factors, $g$ of Section 3.3", "ours, batch means", "ours, initial sequence",
-            *(["other data sets", "the same, beyond the axis"] * bool(others))}
-        if others:
-            assert named["other data sets"].get_markerfacecolor() == "none"
-            assert named["the same, beyond the axis"].get_marker() == ">"
-        for ax in fig.axes:
-            shapes = {each.get_marker(): label for label, each in named.items()
-                      if label.startswith(("printed", "ours"))}
-            assert shapes == {"D": "printed factors, $g$ of Section 3.3", "s": "ours, batch means",
-                              "o": "ours, initial sequence"}
-            for bars in ax.containers:
-                point = bars.lines[0]
-                label = shapes[point.get_marker()]
-                assert point.get_color() == named[label].get_color()
-        rows = dict(zip(fig.axes[0].get_yticks(), (
-            text.get_text() for text in fig.axes[0].get_yticklabels()), strict=True))
-        # batch means are drawn at the height of their row
-        heights = [bars.lines[0].get_ydata()[0] for bars in fig.axes[0].containers
-                   if bars.lines[0].get_marker() == "s"]
-        assert list(rows) == heights and len(rows) == 8
-        wanted = [f"{name}: HMC" if method == "HMC" else method
-                  for name in problems for method in ALL]
-        assert list(rows.values()) == list(map(tables.mathematics, wanted))
+        assert next(bars, None) is None and ax.get_xscale() == "log"
+        circles = [line.get_xydata()[0] for line in ax.lines
+                   if line.get_markerfacecolor() == "none"]
+        heights = [y - 0.25 for y, _, method in rows if method in METHODS]
+        np.testing.assert_allclose(circles, [
+            (tables.product(others, measure, method).value, y)
+            for y, method in zip(heights, METHODS * 2, strict=True)], rtol=1e-12)
+    assert len(tables.dot_plot(problems).legends[0].legend_handles) == 3
     plt.close("all")
 
 
