@@ -1,6 +1,6 @@
 """What can be tried for Shahbaba, Lan, Johnson and Neal (2014): how long a step may be.
 
-HMC and the two splits on the posterior of an intercept and a coefficient, from one start with one
+HMC and the two splits on the posterior of the recorded runs (steps.py), from one start with one
 momentum, for trajectories of one length; beside them acceptance and energy error over draws of the
 posterior, and where linear theory (algorithms/linear_theory.py) has an error grow.
 """
@@ -12,11 +12,9 @@ import numpy as np
 from algorithms.ess import ess
 from algorithms.hmc import hmc, trajectory
 from algorithms.linear_theory import exponent, q_block
-from algorithms.map_estimate import map_estimate
 from algorithms.shahbaba_split_hmc import exact_flow, follow, normal_approximation, split_data
 from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc, normal_state
 from models.interface import U, grad_U, hessian
-from models.logistic_regression import LogisticRegression
 from reproduce.harness.laboratory_page import (
     Control,
     Laboratory,
@@ -27,9 +25,10 @@ from reproduce.harness.laboratory_page import (
     show,
 )
 from reproduce.harness.recording import contours
+from reproduce.shahbaba import steps
 
 # Our settings
-CASES, SIGMA, FRACTION = 24, 2.0, 0.5  # prior deviation; the share of the cases in R_0
+FRACTION = 0.5  # of the cases in R_0
 TIME = 12.0  # of a trajectory
 EPS = tuple(round(0.1 * k, 1) for k in range(1, 31))
 M = (2, 4, 8)
@@ -38,17 +37,13 @@ EXPAND = 20  # draws at which U is expanded
 GROWS = 0.1  # exponent of growth over a trajectory: by 10 %
 FINE = 5  # step sizes for linear theory to one of EPS
 HMC, NORMAL, DATA = SAMPLERS = ("HMC", "normal split", "data split")
-BOX, LEVELS = (-1.5, 3.5, -0.5, 4.5), (0.5, 1.5, 2.5)
+LEVELS = (0.5, 1.5, 2.5)
 
 
 @cache
 def problem():
     """Return the model, the normal approximation and the split of the data."""
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((CASES, 1))
-    y = x[:, 0] + 2 * rng.standard_normal(CASES) > 0
-    model = LogisticRegression.from_data(x, y, SIGMA, SIGMA)
-    fit = map_estimate(model)
+    model, fit = steps.model(), steps.fit()
     return model, normal_approximation(fit), split_data(model, fit.q, FRACTION)
 
 
@@ -133,12 +128,12 @@ def windows(method, M=0):
     model, fit, split = problem()
     places = [tuple(hessian(q, part) for part in (model, split.R_0, split.R_1))
               for q in draws()[:EXPAND]]
-    steps = np.arange(FINE, FINE * len(EPS) + 1) * EPS[0] / FINE
+    sizes = np.arange(FINE, FINE * len(EPS) + 1) * EPS[0] / FINE
     grows = [np.median([TIME / eps * exponent(q_block(method_of(method), eps, *at, fit, M))
-                        for at in places]) >= GROWS for eps in steps]
+                        for at in places]) >= GROWS for eps in sizes]
     edges = np.flatnonzero(np.diff([False, *grows, False]))
     half = EPS[0] / FINE / 2
-    return np.array([[steps[a] - half, steps[b - 1] + half] for a, b in edges.reshape(-1, 2)])
+    return np.array([[sizes[a] - half, sizes[b - 1] + half] for a, b in edges.reshape(-1, 2)])
 
 
 def method_of(sampler):
@@ -177,7 +172,7 @@ def setting(eps, M):
 
 def ground():
     """Return the contours of the posterior."""
-    return tuple(contours(lambda q: U(q, problem()[0]), BOX, LEVELS))
+    return tuple(contours(lambda q: U(q, problem()[0]), steps.BOX, LEVELS))
 
 
 def sentences(number):
@@ -211,14 +206,15 @@ def preset(label, eps, M=M[1]):
 
 
 LABORATORY = Laboratory(
-    f"The posterior of an intercept and a coefficient of {CASES} cases. All trajectories are"
+    f"The posterior of an intercept and a coefficient of {steps.CASES} cases. All trajectories are"
     f" {TIME:g} long and have no jitter. Above the path from one draw with one momentum; below, the"
     f" acceptance rate over {DRAWS} draws of the posterior against the step size, with bands where"
     " linear theory has an error grow by 10 % over a trajectory, at half of the draws. A gradient"
     " is one of all the data.",
     SAMPLERS,
     (Control("eps", "Step size ε", EPS), Control("M", "Inner steps M of the data split", M)),
-    (*(Panel(name[0].upper() + name[1:], "q₁", "q₂", BOX, ground=ground()) for name in SAMPLERS),
+    (*(Panel(name[0].upper() + name[1:], "q₁", "q₂", steps.BOX, ground=ground())
+       for name in SAMPLERS),
      Panel("Energy along the path", "time", "H less H at the start", (0, TIME, None, None)),
      *(Panel(f"Acceptance, {name}", "ε", "rate", (0, EPS[-1], 0, 1.05)) for name in SAMPLERS),
      Panel("Median |energy error|", "ε", "nats", (0, EPS[-1], 1e-4, 1e4), "y")),
