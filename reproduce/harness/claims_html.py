@@ -77,22 +77,11 @@ def script(name):
 
 def minutes(tree):
     """Return the MINUTES of a script, budget -> minutes."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign):
-            for target, value in pairs(node):
-                if getattr(target, "id", "") == "MINUTES":
-                    if isinstance(value, ast.Dict):
-                        return ast.literal_eval(value)
-                    return dict.fromkeys(*map(ast.literal_eval, value.args))
-    raise ValueError("a script must say MINUTES, {budget: minutes}")
-
-
-def pairs(node):
-    """List the (target, value) of an assignment."""
-    target = node.targets[0]
-    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-        return list(zip(target.elts, node.value.elts, strict=True))
-    return [(target, node.value)]
+    value = next(node.value for node in tree.body if isinstance(node, ast.Assign)
+                 and ast.unparse(node.targets[0]) == "MINUTES")
+    if isinstance(value, ast.Dict):
+        return ast.literal_eval(value)
+    return dict.fromkeys(*map(ast.literal_eval, value.args))
 
 
 def without_claims(text):
@@ -163,11 +152,9 @@ def draw_claim(claim):
     def place(x):
         return MARGIN + (x - least) * scale if scale else 50.0
 
-    marks = []
-    for (value, _), lengths in zip(estimates, errors, strict=True):
-        ends = [(place(value - length), place(value + length)) if 0 < length < math.inf else None
-                for length in lengths]
-        marks.append((place(value), *ends))
+    marks = [(place(m.value), *[(place(m.value - length), place(m.value + length))
+                                if 0 < length < math.inf else None for length in lengths])
+             for m, lengths in zip(estimates, errors, strict=True)]
     return Drawing(place(low) if math.isfinite(low) else 0.0,
                    place(high) if math.isfinite(high) else 100.0,
                    (math.isinf(low), math.isinf(high)), marks)
@@ -242,36 +229,31 @@ def from_figures(link, author):
     return posixpath.relpath(posixpath.join("reproduce", author, link), "figures")
 
 
-def highlight(text):
-    """Return Python code as HTML."""
+def highlight(text, names=None, first=0):
+    """Return Python code as HTML.
+
+    A name that is one of `names`, {name: row of the Notation}, is linked to its row, `first` and
+    the following.
+    """
     from pygments.lexers import PythonLexer
 
-    return "".join(token(str(kind).removeprefix("Token."), escape(value, quote=False)) for
-                   kind, value in PythonLexer(stripnl=False, ensurenl=False).get_tokens(text))
-
-
-def token(kind, html):
-    """Return the HTML of a token of Pygments, marked by its kind if that has a colour."""
-    kept = next((ours for theirs, ours in TOKENS.items() if kind.startswith(theirs)), "")
-    return f"<i class={kept}>{html}</i>" if kept and html.strip() else html
+    tokens = [(str(kind).removeprefix("Token."), value) for kind, value in PythonLexer(
+        stripnl=False, ensurenl=False).get_tokens(text)]
+    found = []
+    for k, (kind, value) in enumerate(tokens):
+        html = escape(value, quote=False)
+        row = (names or {}).get(dotted_name(tokens, k)) if kind.startswith("Name") else None
+        if row is not None:
+            html = f'<span class="s" data-n="{first + row}">{html}</span>'
+        kept = next((ours for theirs, ours in TOKENS.items() if kind.startswith(theirs)), "")
+        found.append(f"<i class={kept}>{html}</i>" if kept and html.strip() else html)
+    return "".join(found)
 
 
 def code(line, names, first):
     """Return the indent of a line of code, in characters, and its HTML, highlighted."""
-    from pygments.lexers import PythonLexer
-
     text = line.text.rstrip()[4:]
-    indent = len(text) - len(text.lstrip())
-    tokens = [(str(kind).removeprefix("Token."), value) for kind, value in PythonLexer(
-        stripnl=False, ensurenl=False).get_tokens(text.lstrip())]
-    found = []
-    for k, (kind, value) in enumerate(tokens):
-        html = escape(value, quote=False)
-        row = names.get(dotted_name(tokens, k)) if kind.startswith("Name") else None
-        if row is not None:
-            html = f'<span class="s" data-n="{first + row}">{html}</span>'
-        found.append(token(kind, html))
-    return indent, "".join(found)
+    return len(text) - len(text.lstrip()), highlight(text.lstrip(), names, first)
 
 
 def dotted_name(tokens, k):
