@@ -162,8 +162,5 @@ def consequence(entry, same):
 
 def looks_the_same(anchor, entry):
     """Tell whether an exercise's picture is that without the bug."""
-    return (
-        entry["ended"] == ""
-        and (DRAWN.parent / f"{anchor}.png").read_bytes()
-        == (DRAWN.parent / entry["as_it_is"]).read_bytes()
-    )
+    with_bug, as_it_is = (DRAWN.parent / name for name in (f"{anchor}.png", entry["as_it_is"]))
+    return entry["ended"] == "" and with_bug.read_bytes() == as_it_is.read_bytes()
