@@ -330,10 +330,12 @@ def test_a_table_of_notation_is_read_by_its_columns(tmp_path):
                     "x, p      x, p     (n,)     position;\n"
                     "                            momentum\n"
                     "theta_min low      ()       of a bracket\n"
+                    "a, b      long name, another  (n,)  too long\n"
                     "          tally             ours\n"
                     'G         \n"""')
     assert page_layout.notation(path) == [
         ("x, p", "x, p", "(n,)", "position; momentum"), ("theta_min", "low", "()", "of a bracket"),
+        ("a, b", "long name, another", "(n,)", "too long"),
         ("", "tally", "", "ours"), ("G", "", "", "")]
 
 

@@ -14,7 +14,6 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from reproduce.harness.mirrors import (
-    LABEL,
     ROOT,
     SILENT,
     Mirror,
@@ -22,6 +21,7 @@ from reproduce.harness.mirrors import (
     departures,
     entry,
     files_with_departures,
+    functions,
     is_from_paper,
     mirrors,
     source,
@@ -71,7 +71,6 @@ class CodeLine(NamedTuple):
 
     number: int
     text: str
-    comment: bool
 
 
 class Symbol(NamedTuple):
@@ -177,15 +176,11 @@ def departures_on_page(author):
 
 @cache
 def targets():
-    """List all departures: (path, Departure, the Section that has its line or None)."""
-    return [(path, departure, target(path, departure)) for path in files_with_departures()
-            for departure in departures(path)]
-
-
-def target(path, departure):
-    """Return the Section that has the line which a departure stands at, or None if it has none."""
-    return next((section for section in every_section()
-                 if section.path == path and departure in section.mirror.departures), None)
+    """List all departures: (path, Departure, the Section whose line it stands at or None)."""
+    return [(path, departure, next((
+        section for section in every_section()
+        if section.path == path and departure in section.mirror.departures), None))
+            for path in files_with_departures() for departure in departures(path)]
 
 
 def departures_by_line(section):
@@ -198,47 +193,40 @@ def departures_by_line(section):
     return found
 
 
-def label(departure):
-    """Tell whether nothing can be computed for a departure."""
-    return departure.test == LABEL
-
-
 # The rows of a mirror
 
 
 def rows(section):
     """List the Rows of a mirror, in the order of its code."""
-    mirror, found, todo = section.mirror, [], dict(section.mirror.pseudocode)
-    concerned, last = departures_by_line(section), None
+    mirror, found, todo = section.mirror, [], list(section.mirror.pseudocode)
+    concerned = departures_by_line(section)
+
+    def add(numbers, again=(), code=()):
+        """Add a Row, and take its lines off the list of what is to be done."""
+        for number in numbers:
+            todo.remove(number)
+        begins = [departure for number in numbers for departure in concerned.get(number, ())
+                  if min(departure.lines) == number]
+        found.append(Row(numbers, again, code, begins))
+
     for tag, group in groupby(mirror.code, key=lambda line: line.tag):
-        lines = list(group)
         while tag and todo and min(todo) < tag.start:  # silent ones
-            found.append(row([min(todo)], [], [], concerned, todo))
-        numbers = [k for k in tag or () if k in todo]
-        again = [k for k in tag or () if k not in todo]
-        code = [each for line in lines for each in with_comments(section.path, line, mirror)]
-        found.append(row(numbers, again, code, concerned, todo))
-        last = tag or last
-    return found + [row([k], [], [], concerned, todo) for k in list(todo)]
+            add([min(todo)])
+        add([k for k in tag if k in todo], [k for k in tag if k not in todo],
+            [each for line in group for each in with_comments(section.path, line)])
+    for number in list(todo):
+        add([number])
+    return found
 
 
-def row(numbers, again, code, concerned, todo):
-    """Make a Row, and take its lines off the list of what is to be done."""
-    for number in numbers:
-        del todo[number]
-    begins = [departure for number in numbers for departure in concerned.get(number, ())
-              if min(departure.lines) == number]
-    return Row(numbers, again, code, begins)
-
-
-def with_comments(path, line, mirror):
+def with_comments(path, line):
     """List a line of code and our comments right above it; what is printed stands beside it."""
     text = lines_of(path)
     first = line.number - 1
     while text[first - 1].lstrip().startswith("#"):
         first -= 1
-    return [CodeLine(k, text[k - 1], True) for k in range(first + 1, line.number)
-            if not is_from_paper(text[k - 1])] + [CodeLine(line.number, line.text, False)]
+    return [CodeLine(k, text[k - 1]) for k in range(first + 1, line.number)
+            if not is_from_paper(text[k - 1])] + [CodeLine(line.number, line.text)]
 
 
 @cache
@@ -254,10 +242,8 @@ def silent(text):
 
 def summary(section):
     """Return the first sentence of a mirror's docstring."""
-    for node in ast.parse(section.path.read_text()).body:
-        if isinstance(node, ast.FunctionDef) and node.name == section.mirror.name:
-            return ast.get_docstring(node).splitlines()[0]
-    raise ValueError(f"{section.path.name} has no function {section.mirror.name}")
+    function = functions(lines_of(section.path))[section.mirror.name]
+    return ast.get_docstring(function).splitlines()[0]
 
 
 # What was recorded
@@ -293,57 +279,45 @@ def replay(author, departure):
 # The header
 
 
+@cache
+def docstring(path):
+    """Return a file's docstring."""
+    return ast.get_docstring(ast.parse(path.read_text()))
+
+
 def header(path):
     """Return a file's docstring without its Departures and Notation."""
-    docstring = ast.get_docstring(ast.parse(path.read_text()))
-    parts = re.split(r"\n(?=[^\n]+\n-{4,}\n)", docstring)
+    parts = re.split(r"\n(?=[^\n]+\n-{4,}\n)", docstring(path))
     kept = [part for part in parts if not re.match(r"(?:Departures|Notation)\n-", part)]
     return "\n".join(kept).strip()
 
 
 @cache
 def notation(path):
-    """List the Symbols of a file's Notation table; none if it has none."""
-    docstring = ast.get_docstring(ast.parse(path.read_text()))
-    section = re.search(r"^Notation\n-+\n(.*\n)((?:.+\n?)*)", docstring, re.MULTILINE)
+    """List the Symbols of a file's Notation table; none if it has none.
+
+    Its cells are parted by two blanks or more; where some are empty, by the columns of its head.
+    """
+    section = re.search(r"^Notation\n-+\n(.*\n)((?:.+\n?)*)", docstring(path), re.MULTILINE)
     if not section:
         return []
-    columns = [found.start() for found in re.finditer(r"\S+", section[1])]
+    columns = [head.start() for head in re.finditer(r"\S+", section[1])]
     found = []
     for line in section[2].splitlines():
-        parts = cells(line, columns)
-        if len(parts) == 1 and parts[0][0] >= columns[-1] - 2 and found:  # goes on
-            found[-1] = found[-1]._replace(meaning=f"{found[-1].meaning} {parts[0][1]}")
-            continue
-        row, column = ["", "", "", ""], -1
-        for start, text in parts:
-            nearest = min(range(column + 1, 4), key=lambda k: abs(columns[k] - start))
-            column = column + 1 if len(parts) == 4 else nearest
-            row[column] = text
-        found.append(Symbol(*row))
+        cells = re.split(" {2,}", line.rstrip())
+        if len(cells) != 4:
+            cells = [line[a:b].strip() for a, b in pairwise([*columns, None])]
+        if any(cells[:3]):
+            found.append(Symbol(*cells))
+        else:  # the row above goes on
+            found[-1] = found[-1]._replace(meaning=f"{found[-1].meaning} {cells[3]}")
     return found
-
-
-def cells(line, columns):
-    """Split a line of a table at two blanks, or at one where a column begins: (start, text)."""
-    found = [(part.start(), part[0]) for part in re.finditer(r"\S+(?: \S+)*", line)]
-    if len(found) == 4:
-        return found
-    starts = {k for k in columns if line[k - 1:k] == " " and line[k:k + 1].strip()}
-    cuts = [*sorted({start for start, _ in found} | starts), len(line)]
-    return [(a, line[a:b].strip()) for a, b in pairwise(cuts)]
 
 
 def split_cell(cell):
     """Split a cell of a Notation table at its commas outside of brackets."""
-    pieces, depth = [""], 0
-    for letter in cell.replace("epsilon", "eps"):
-        depth += (letter in "([{") - (letter in ")]}")
-        if depth == 0 and letter == ",":
-            pieces.append("")
-        else:
-            pieces[-1] += letter
-    return [part.strip() for part in pieces if part.strip()]
+    parts = re.split(r",(?![^(\[{]*[)\]}])", cell.replace("epsilon", "eps"))
+    return [part.strip() for part in parts if part.strip()]
 
 
 def table(section):
@@ -400,7 +374,7 @@ def names(section):
 
 def departures_without_line(author):
     """List the departures of a page that name no line, by file: (path, [Departure])."""
-    return [(path, [departure for _, departure, _ in group])
-            for path, group in ((path, list(group)) for path, group in groupby(
-                ((path, departure, where) for path, departure, where in departures_on_page(author)
-                 if where is None), key=lambda each: each[0]))]
+    alone = [(path, departure) for path, departure, where in departures_on_page(author)
+             if where is None]
+    return [(path, [departure for _, departure in group])
+            for path, group in groupby(alone, key=lambda each: each[0])]
