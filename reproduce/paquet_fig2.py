@@ -23,7 +23,7 @@ from reproduce.harness.claims import Claim, Declared, Measured, brief, mean, tex
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from reproduce.paquet.digits import usps_3v5
-from reproduce.paquet.evidence import bridge_estimate
+from reproduce.paquet.evidence import bridge_estimate, improvement, in_errors
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
 
 NAME, WHAT = "paquet_fig2", "evidence by AIS, HMC and RMHMC"
@@ -134,18 +134,6 @@ AXIS = ("2026-11-20T23:40", "2026-11-21T01:02",  # operations counted, and the f
         "Figure 2: the axis is not time")
 
 
-def improvement(r):
-    """Return how much nearer to the bridge the correction brings EP; the truth may lie between."""
-    truth, se = r.bridge
-    return Measured(abs(r.EP - truth) - abs(r.corrected - truth), 2 * se)
-
-
-def in_errors(r, p):
-    """Return the error of a panel's runs against the bridge, over the standard error of both."""
-    error = r.runs[p].log_Z - r.bridge
-    return error.value / error.se
-
-
 LONGER = ("short", "paper")
 CLAIMS = [
     Claim("(-) highest run - lowest run of (a) to (g)", "outside the figure",
@@ -157,8 +145,8 @@ CLAIMS = [
           "words only; a Bayes factor of less than e is worth no more than a bare mention (Kass and"
           " Raftery 1995)", "printed sentence", budgets=LONGER),
     Claim("|EP - bridge| - |corrected EP - bridge|", '"a second order correction to the EP'
-          ' solution"', improvement, 0.0, np.inf, "a correction brings it nearer to the truth",
-          "order", budgets=LONGER),
+          ' solution"', lambda r: improvement(r.EP, r.corrected, r.bridge), 0.0, np.inf,
+          "a correction brings it nearer to the truth", "order", budgets=LONGER),
     Claim("(c) mean log weight - (d) mean log weight", "q aids AIS",
           lambda r: r.runs["c"].mean - r.runs["d"].mean, 0.0, np.inf,
           'Section 5 and the caption: AIS is "aided" by q, here with a fifth of the temperatures',
@@ -178,10 +166,10 @@ CLAIMS = [
                    " ratio of 8 / N, 0.01; at the printed 12 N^3 it is smaller still.  A time that"
                    " puts (g) last must be that of an implementation, not of the algorithm",
                    *AXIS), ("paper",)),
-    *[Claim(f"({p}) error / s.e., against the bridge", "ours", lambda r, p=p: in_errors(r, p), 0.0,
-            0.0, "AIS is unbiased: standard errors of one normal number.  Of (d) and (f), from the"
-            " prior, too few runs count for theirs to be known", "ours",
-            budgets=("paper",), theirs=1.0)  # short has two or three runs: no standard error
+    *[Claim(f"({p}) error / s.e., against the bridge", "ours", lambda r, p=p: in_errors(
+        r.runs[p].log_Z - r.bridge), 0.0, 0.0, "AIS is unbiased: standard errors of one normal"
+            " number.  Of (d) and (f), from the prior, too few runs count for theirs to be known",
+            "ours", budgets=("paper",), theirs=1.0)  # short has too few runs for a standard error
       for p in FROM_Q],
     Claim("divergences, all runs", "ours", lambda r: sum(a.divergences for a in r.runs.values()),
           0.0, 0.0, "no trajectory leaves the finite numbers", "ours"),

@@ -23,24 +23,19 @@ from reproduce.wang import identities
 from reproduce.wang.errata import ERRATA, FIRST, MISPRINTS, NOTATION, PITFALLS
 from reproduce.wang.printed import (
     COLUMNS,
-    CPU,
     FASTER,
-    LONG,
-    MAPPING,
     METHODS,
     NYSTROM,
+    PRODUCTS,
     RATIOS,
     ROWS,
-    SHARE,
-    SHORT,
-    SOD,
     STANDARD,
     TABLES,
-    TAU,
-    TEMPERED,
-    half_unit,
+    bounds,
     lengths,
+    product_of_factors,
     quote,
+    sentences,
 )
 
 NAME, WHAT = "wang_errata", "what cannot be as printed"
@@ -56,9 +51,6 @@ JITTER = 1e-10  # of models/gp_nystrom.py
 STATES, CORRELATION, STEPS = 7, 0.9, 5
 WRONG = 0.01  # a probability, a correlation, an inverse or a count that is off by this is wrong
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)  # m / n in the figure
-
-
-# The work
 
 
 def numbers(p, m, n, problems, matrices, seed):
@@ -102,33 +94,9 @@ def run(experiment, cases):
                   {key: product_of_factors(*key)[1] for key in PRODUCTS}, sentences(), found)
 
 
-# Tables 2 and 3
-
-
 def printed_value(row, method):
     """Return a number of Table 2 as printed: T_STD of the standard sampler, else a ratio to it."""
     return TABLES[RATIOS][row][COLUMNS[method]]
-
-
-PRODUCTS = [(row, method) for row in ROWS for method in ROWS[row].methods]
-
-
-def bounds(table, row, method):
-    """Return the least number that is rounded to what is printed, that, and the greatest."""
-    value, half = float(TABLES[table][row][COLUMNS[method]]), half_unit(table, row, method)
-    return value - half, value, value + half
-
-
-def product_of_factors(row, method):
-    """Return the least value, the value and the greatest of a number of Table 2 by Table 3."""
-    def product(method):
-        return np.multiply(bounds(CPU, row, method), bounds(TAU, row, method)).tolist()
-
-    low, value, high = product(STANDARD)
-    if method == STANDARD:
-        return low, value, high
-    of_low, of_value, of_high = product(method)
-    return of_low / high, of_value / value, of_high / low
 
 
 def name(row, method):
@@ -144,29 +112,6 @@ def factor_claim(row, method):
                  lambda r: r.factors[row, method], least - (high - value), most + (value - low),
                  "rounding: of the number, of the CPU times and of the autocorrelation times",
                  "paper against itself", MISPRINTS.get((row, method)))
-
-
-def sentences():
-    """Return the numbers of Table 2 of which the text speaks."""
-    gain = {row: 1 / found.ratio[SOD] for row, found in ROWS.items()}
-    shares = {(row, method): ROWS[row].m[method] / ROWS[row].n for row in ROWS
-              for method in MAPPING if method in ROWS[row].m}
-    return {
-        "largest gain": max(gain.values()),
-        "more efficient": sum(g > 1 for g in gain.values()),
-        "grows": sum(gain[row + 5] > gain[row] for row in range(1, 6)),
-        "outside": sum(not SHARE[0] <= share <= SHARE[1] for share in shares.values()),
-        "long": min(shares[row, NYSTROM] for row in ROWS
-                    if ROWS[row].size == LONG and (row, NYSTROM) in shares),
-        "short": sum((row, NYSTROM) in shares for row in ROWS
-                     if ROWS[row].size == SHORT and ROWS[row].p > 1),
-        "tempered": max(ROWS[row].ratio[TEMPERED] / ROWS[row].ratio[method]
-                        for row in (2, 3, 4, 5) for method in MAPPING
-                        if method in ROWS[row].ratio),
-        "Nystrom": ROWS[10].ratio[SOD] / ROWS[10].ratio[NYSTROM]}
-
-
-# The errata
 
 
 def pitfall(key):

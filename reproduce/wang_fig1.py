@@ -37,6 +37,7 @@ CASES = {"paper": None, "short": None, "smoke": 60}  # None: all
 CHAINS = {"paper": 8, "short": 4, "smoke": 2}
 MAPPINGS = {"paper": 250, "short": 60, "smoke": 20}  # in each chain; with pi itself a tenth
 OWN = "pi itself"  # for pi*
+FILLED = {True: dict(color="0.35"), False: dict(color="0.75", mfc="white")}  # where pi is known
 
 
 def one_chain(which, n, mappings, seed):
@@ -166,8 +167,7 @@ CLAIMS = [
 
 def table(r):
     """Lay out what was counted, means over chains."""
-    rows = [[which, *(brief(mean(each)) for each in (c.accepted, c.cached, c.density, c.star))]
-            for which, c in r.chains.items()]
+    rows = [[which, *(brief(mean(each)) for each in c[:4])] for which, c in r.chains.items()]
     return (f"Mappings with r = {MOVES}, s = {STEPS}, R a sweep, on data set {ROW}; for each move"
             " of the mark\n\n" + text_table(rows, ["pi*", "accepted", "pi known", "pi evaluated",
                                                    "pi* evaluated"]))
@@ -186,8 +186,7 @@ def states(ax, d):
     q, known = np.array(d.q)[:, 1:3], [gap is not None for gap in d.gap]
     ax.plot(*q.T, color="0.8", lw=1, zorder=0)
     for k, (place, filled) in enumerate(zip(q, known, strict=True), d.first):
-        ax.plot(*place, "o", ms=6, color="0.35" if filled else "0.75",
-                mfc="0.35" if filled else "white")
+        ax.plot(*place, "o", ms=6, **FILLED[filled])
         ax.annotate(f"$x_{{{k}}}$", place, xytext=(9, 7 if k % 2 else -13),
                     textcoords="offset points")
     for name, place, colour in (("$x$", d.x, COLOURS[0]), ("$x'$", d.x_, COLOURS[4])):
@@ -204,8 +203,7 @@ def realization(ax, d):
     ax.margins(0.06)
     steps = np.arange(d.first, d.first + len(d.q))
     for k, gap in zip(steps, d.gap, strict=True):
-        ax.plot(k, 0, "s", ms=9, color="0.35" if gap is not None else "0.75",
-                mfc="0.35" if gap is not None else "white")
+        ax.plot(k, 0, "s", ms=9, **FILLED[gap is not None])
         if gap is not None:
             ax.text(k, -0.45, mathematics(f"{gap - d.gap[-d.first]:+.1f}"), ha="center")
     arrow = {"arrowstyle": "->", "shrinkA": 7, "shrinkB": 7}

@@ -156,9 +156,8 @@ CLAIMS = [
             0, 2 * ROWS[row].d, f"chi-squared, {ROWS[row].d} degrees of freedom or fewer, where"
             " the data are drawn with these values; at most twice that; mean over sets",
             "ours") for row in ROWS],
-    *[Claim(f"row {row}: |U isotropic - U ARD|, largest", quote("identical"), lambda r,
-            row=row: max(
-        r.rows[row].same), 0, 0, "the same operations", "ours")
+    *[Claim(f"row {row}: |U isotropic - U ARD|, largest", quote("identical"),
+            lambda r, row=row: max(r.rows[row].same), 0, 0, "the same operations", "ours")
       for row in ROWS if ROWS[row].p == 1],
     Claim("row 2: range of log L where eta^2 + sigma^2 is given", "ours: only that sum is"
           " identified", lambda r: mean([np.ptp([0.0, *each]) for each in r.rows[2].noise]), 0,
@@ -171,10 +170,9 @@ CLAIMS = [
             lambda r, row=row: loss(r, row, "less"), -FLAT, FLAT, WHY, "ours", budgets=LONG_ENOUGH)
       for row in UNKNOWN_BELOW],
     Claim("least loss of log L with a tenth of sigma, the other rows", "ours: sigma is identified",
-          lambda r: smallest(loss(r, row, "less") - FLAT for row in ROWS if row not
-                             in UNKNOWN_BELOW)
-          + FLAT, FLAT, np.inf, f"order.  {WHY}.  Least: in standard errors above 2", "ours",
-          budgets=LONG_ENOUGH),
+          lambda r: smallest(loss(r, row, "less") - FLAT for row in ROWS
+                             if row not in UNKNOWN_BELOW) + FLAT, FLAT, np.inf,
+          f"order.  {WHY}.  Least: in standard errors above 2", "ours", budgets=LONG_ENOUGH),
     Claim("row 7: share of data sets with a second mode, all noise", "ours", lambda r: mean(
         r.rows[7].second), 0.5, 1.0, "more than half of them; downhill from where all is"
         " noise, to where sigma > eta", "ours", budgets=("paper",)),

@@ -241,13 +241,14 @@ def test_every_panel_of_the_figure_is_above_hmc_from_the_prior_run_by_run(p):
 
 def test_the_truth_may_lie_between_ep_and_its_correction():
     # |-1 - t| - |1 - t| = 2 t between -1 and 1, so its error is twice that of t
-    result = made_up()._replace(EP=-1.0, corrected=1.0, bridge=Measured(0.3, 0.01))
-    assert script.improvement(result) == pytest.approx((0.6, 0.02), rel=1e-14)
+    found = script.improvement(-1.0, 1.0, Measured(0.3, 0.01))
+    assert found == pytest.approx((0.6, 0.02), rel=1e-14)
 
 
 def test_an_error_counts_the_errors_of_both():
     result = made_up()._replace(bridge=Measured(-100.1, 0.04))  # the panel: -100 (0.03)
-    assert script.in_errors(result, "a") == pytest.approx(2.0, rel=1e-9)
+    (claim,) = [claim for claim in script.CLAIMS if claim.what == Z["a"]]
+    assert claim.ours(result) == pytest.approx(2.0, rel=1e-9)
 
 
 def test_intervals_follow_from_their_reasons():

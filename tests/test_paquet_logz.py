@@ -277,11 +277,6 @@ def test_an_error_counts_the_errors_of_both():
     assert script.in_errors(result, "tilting", 767) == pytest.approx((-1.0, 0.0), rel=1e-9)
 
 
-def test_a_gain_of_the_correction_by_hand():
-    # errors of -0.3 and +0.05; a truth between the two moves both, by twice its own error
-    assert script.gain(made_up(), 40) == pytest.approx((0.25, 0.02), rel=1e-9)
-
-
 def test_intervals_follow_from_their_reasons():
     for claim in script.CLAIMS:
         wanted = ((-1e-10, 1e-10) if claim.what == "EP error, N = 1"  # rounding

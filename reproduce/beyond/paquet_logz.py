@@ -26,7 +26,7 @@ from reproduce.harness.claims import BUDGETS, Claim, Declared, Measured, text_ta
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mathematics, panels
 from reproduce.paquet.digits import digits_3v5, usps_3v5
-from reproduce.paquet.evidence import bridge_estimate
+from reproduce.paquet.evidence import bridge_estimate, improvement
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
 
 NAME, WHAT = "paquet_logz", "log evidence of 1 to 767 digits, the first 365 of them optical"
@@ -170,12 +170,6 @@ def error(r, method, N):
     return r.found[method, N].log_Z - r.truth[N]
 
 
-def gain(r, N):
-    """Return how much nearer to the truth the correction brings EP; it may lie between the two."""
-    plain, corrected = (abs(error(r, name, N).value) for name in ("EP", "EP, order 4"))
-    return Measured(plain - corrected, 2 * r.truth[N].se)
-
-
 def in_errors(r, method, N):
     """Return the error over its standard error, unless that rests on too few effective runs."""
     value, se = error(r, method, N)
@@ -199,7 +193,8 @@ CLAIMS = [
     Claim("EP error, N = 1", "ours", lambda r: error(r, "EP", 1), -1e-10, 1e-10,
           "exact: q matches the moments of the only tilted density; rounding", "ours"),
     *[Claim(f"|EP error| - |error at order 4|, N = {N}", "ours",
-            lambda r, N=N: gain(r, N), 0.0, np.inf, BETTER, "ours",
+            lambda r, N=N: improvement(*(r.found[name, N].log_Z.value for name in (
+                "EP", "EP, order 4")), r.truth[N]), 0.0, np.inf, BETTER, "ours",
             budgets=MADE["AISq-RMHMC", N]) for N in SIZES[1:]],
     *[Claim(f"{method}: error / s.e., N = {N}", "ours",
             lambda r, method=method, N=N: in_errors(r, method, N), 0.0, 0.0, WITHIN, "ours",

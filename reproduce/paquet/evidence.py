@@ -284,6 +284,16 @@ def deviate(difference, freedom):
     return float(np.sign(difference.value) * norm.isf(tail))
 
 
+def in_errors(difference):
+    """Return a difference over its standard error."""
+    return difference.value / difference.se
+
+
+def improvement(EP, corrected, truth):
+    """Return how much nearer to the truth the correction brings EP; it may lie between the two."""
+    return Measured(abs(EP - truth.value) - abs(corrected - truth.value), 2 * truth.se)
+
+
 def is_trusted(method, row):
     """Tell whether an average over runs of this kind is to be trusted, by what they show.
 

@@ -175,6 +175,47 @@ def half_unit(table, number, method):
     return 0.5 * 10.0 ** -len(text.partition(".")[2])
 
 
+def bounds(table, row, method):
+    """Return the least number that is rounded to what is printed, that, and the greatest."""
+    value, half = float(TABLES[table][row][COLUMNS[method]]), half_unit(table, row, method)
+    return value - half, value, value + half
+
+
+PRODUCTS = [(row, method) for row in ROWS for method in ROWS[row].methods]
+
+
+def product_of_factors(row, method):
+    """Return the least value, the value and the greatest of a number of Table 2 by Table 3."""
+    def product(method):
+        return np.multiply(bounds(CPU, row, method), bounds(TAU, row, method)).tolist()
+
+    low, value, high = product(STANDARD)
+    if method == STANDARD:
+        return low, value, high
+    of_low, of_value, of_high = product(method)
+    return of_low / high, of_value / value, of_high / low
+
+
+def sentences():
+    """Return the numbers of Table 2 of which the text speaks."""
+    gain = {row: 1 / found.ratio[SOD] for row, found in ROWS.items()}
+    shares = {(row, method): ROWS[row].m[method] / ROWS[row].n for row in ROWS
+              for method in MAPPING if method in ROWS[row].m}
+    return {
+        "largest gain": max(gain.values()),
+        "more efficient": sum(g > 1 for g in gain.values()),
+        "grows": sum(gain[row + 5] > gain[row] for row in range(1, 6)),
+        "outside": sum(not SHARE[0] <= share <= SHARE[1] for share in shares.values()),
+        "long": min(shares[row, NYSTROM] for row in ROWS
+                    if ROWS[row].size == LONG and (row, NYSTROM) in shares),
+        "short": sum((row, NYSTROM) in shares for row in ROWS
+                     if ROWS[row].size == SHORT and ROWS[row].p > 1),
+        "tempered": max(ROWS[row].ratio[TEMPERED] / ROWS[row].ratio[method]
+                        for row in (2, 3, 4, 5) for method in MAPPING
+                        if method in ROWS[row].ratio),
+        "Nystrom": ROWS[10].ratio[SOD] / ROWS[10].ratio[NYSTROM]}
+
+
 def quote(key):
     """Return a sentence, and where it stands, for the `paper` of a claim."""
     section, words = SENTENCES[key]
