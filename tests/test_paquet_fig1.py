@@ -10,11 +10,10 @@ import pytest
 from algorithms.generalised_leapfrog import Transition, generalised_leapfrog, metric_factor
 from algorithms.hmc import hmc_step, state_at
 from conftest import Given
-from judging import read_table, verdicts
+from judging import verdicts
 from models.interface import U, grad_U, metric
 from reproduce import paquet_fig1 as script
 from reproduce.harness.claims import Measured
-from reproduce.harness.style import plt
 
 LOCAL, EUCLIDEAN, ACCEPTED, ERROR, LOST, IRREVERSIBLE, RETURN, METRICS = range(8)
 
@@ -166,45 +165,6 @@ def test_a_ratio_of_blocks_with_the_same_starts_by_hand():
         (2.5, (7.75 / 3) ** 0.5 / 2), rel=1e-14)
 
 
-class Stored:
-    """In place of an experiment: replicates that say which task they are of."""
-
-    budget, seed = "smoke", 3
-
-    def __init__(self):
-        self.tasks = {}
-
-    def replicates(self, function, tasks, *_, **__):
-        self.tasks[function.__name__] = tasks
-        if function is script.tune:
-            return [{"local": 0.1 + t["spread"] / 100, "Euclidean": 0.2 + t["l_max"] / 100}
-                    for t in tasks]
-        return [{"blocks": np.full((20, 8), t["eps"]) + (t["method"] == "RMHMC")} for t in tasks]
-
-
-def test_every_case_gets_its_own_step_and_its_own_blocks():
-    experiment = Stored()
-    result = script.run(experiment, "a mixture")
-    cases = [(0.4, 10), (0.6, 10), (0.8, 10), (1.0, 10), (1.5, 10), (2.0, 10), (1.0, 3), (1.0, 5),
-             (1.0, 20)]
-    assert len(result.moves) == 2 * 9 * 2
-    for spread, l_max in cases:
-        for method, shift in (("HMC", 0), ("RMHMC", 1)):
-            for name, eps in (("local", 0.1 + spread / 100), ("Euclidean", 0.2 + l_max / 100)):
-                found = result.moves[method, spread, l_max, name]
-                assert found.eps == eps
-                assert (found.blocks == eps + shift).all()
-    assert {tuple(t["seed"]) for t in experiment.tasks["tune"]} == {(3, 0)}
-    assert {tuple(t["seed"]) for t in experiment.tasks["measure"]} == {(3, 1)}
-    z = np.random.default_rng(3).standard_normal(2)
-    first = result.paths["HMC"].x[1]
-    model = script.mixture(1.0)
-    np.testing.assert_allclose(  # rounding
-        first, script.START + 0.11 * (z - 0.11 / 2 * grad_U(script.START, model)), rtol=1e-14)
-    assert len(script.figure(result).axes) == 2
-    plt.close("all")
-
-
 # The claims, on a result that is made up
 
 
@@ -238,11 +198,6 @@ def made_up(short=(), **jumps):
     return script.Result({}, result)
 
 
-def made_up_paths():
-    return {method: script.Path(np.arange(22.0).reshape(11, 2) / 9 + k, [5.0, 4.5])
-            for k, method in enumerate(script.METHODS)}
-
-
 def test_all_claims_agree_where_the_paper_is_right():
     assert set(verdicts(script, made_up()).values()) == {"agrees"}
 
@@ -256,89 +211,9 @@ def test_one_quantity_moves_one_claim(move, wanted, found):
     assert {what: each for what, each in after.items() if each != "agrees"} == {wanted: found}
 
 
-def test_the_table_shows_what_was_measured():
-    result = made_up()._replace(paths={"HMC": script.Path([], [5.0, 4.5]),
-                                       "RMHMC": script.Path([], [5.0, 5.25])})
-    key = "HMC", *next(case for case in script.CASES if tuple(case) == (1, 10)), "local"
-    other = result._replace(moves=result.moves | {key: result.moves[key]._replace(eps=0.125)})
-    row = next(row for row in read_table(script.table(other), "spread")
-               if (row["spread"], row["l_max"]) == ("1", "10"))
-    assert (row["eps HMC"], row["eps RMHMC"]) == ("0.125", "0.2")
-    assert row["local"].startswith("1.5") and row["Euclidean"].startswith("2.0")
-    line = [line.split() for line in script.table(result).splitlines()
-            if line.split()[:2] == ["1", "10"]]
-    # ratios, then eps and acceptance of both, then percentages, then metrics a step of 2 x 10
-    assert [cells[2::3][:2] for cells in line] == [["1.50", "2.00"]]
-    assert line[0][-7:-5] == ["0.2", "0.5"] and line[0][-5] == "0.2"
-    assert float(line[0][-4]) == pytest.approx(0.93, abs=0.005)  # the scatter of the blocks
-    assert float(line[0][-1]) == pytest.approx(0.5 / 20, abs=1e-4)
-    assert script.table(result).splitlines()[-1].endswith("0.2500")
-
-
-def test_intervals_follow_from_their_reasons():
-    assert {c.what: (c.low, c.high, c.kind) for c in script.CLAIMS} == {
-        WHAT: (1, math.inf, "printed sentence"), GROWS: (1, math.inf, "ours")}
-
-
 def test_errors_are_those_of_20_blocks():
     values = np.arange(20.0)
     blocks = np.zeros((20, 8))
     blocks[:, ACCEPTED] = values
     assert script.Moves(0.1, blocks).mean("accepted") == pytest.approx(
         Measured(9.5, math.sqrt(sum((values - 9.5) ** 2) / 19 / 20)), rel=1e-14)  # rounding
-
-
-def test_each_line_of_the_figure_is_in_its_place():
-    paths = made_up_paths()
-    result = made_up()._replace(paths=paths)
-    left, right = script.figure(result).axes
-    drawn = [line.get_xydata() for line in left.lines]
-    wanted = [points for path in paths.values() for points in (path.x, path.x[-1:])]
-    for line, points in zip(drawn, [*wanted, script.START[None]], strict=True):
-        np.testing.assert_array_equal(line, points)
-    assert [line.get_label().split(",")[0] for line in left.lines[:4:2]] == ["HMC", "RMHMC"]
-    (density,) = left.collections
-    grid = np.stack(np.meshgrid(np.linspace(-8, 8, 161), np.linspace(-5, 6, 111)), -1)
-    top = max(-U(q, script.mixture(1.0)) for q in grid.reshape(-1, 2))
-    # that of another grid, half a cell of 0.1 away: 0.05^2 / 2 times a curvature of up to 8
-    np.testing.assert_allclose(density.levels, top - np.array([6, 4.5, 3, 2, 1, 0.3]), rtol=0,
-                               atol=0.02)
-    for level, contour in zip(density.levels, density.get_paths(), strict=True):
-        found = [-U(q, script.mixture(1.0)) for q in contour.vertices[::50]]
-        # straight lines between points of a grid of 0.08
-        np.testing.assert_allclose(found, level, rtol=0, atol=0.05)
-    for name, bars in zip(script.MEASURES, right.containers, strict=True):
-        assert bars.get_label() == {"local": "jumps in the metric $G(x)$",
-                                    "Euclidean": "Euclidean jumps"}[name]
-        points, _, (ends,) = bars.lines
-        found = [script.ratio(result, (spread, 10), name) for spread in script.SPREADS]
-        np.testing.assert_array_equal(points.get_xydata(), np.column_stack(
-            [script.SPREADS, [m.value for m in found]]))
-        np.testing.assert_allclose([end[:, 1] for end in ends.get_segments()], [
-            (m.value - 2 * m.se, m.value + 2 * m.se) for m in found], rtol=1e-12)
-    plt.close("all")
-
-
-def test_the_figure_says_what_it_shows():
-    result, eps = made_up()._replace(paths=made_up_paths()), {"HMC": 0.11, "RMHMC": 0.23}
-    for method in script.METHODS:  # the left panel has the steps that go far in the metric
-        key = method, 1.0, 10, "local"
-        result.moves[key] = result.moves[key]._replace(eps=eps[method])
-    fig = script.figure(result)
-    left, right = fig.axes
-    for k, method in enumerate(script.METHODS):
-        path, end = left.lines[2 * k : 2 * k + 2]
-        assert path.get_label().startswith(rf"{method}, $\varepsilon$ = {eps[method]:.2f} ")
-        assert path.get_color() == end.get_color() == script.COLOURS[k]
-    assert (left.get_title(), left.get_xlabel(), left.get_ylabel()) == (
-        "10 leapfrog steps", "$x_1$", "$x_2$")
-    # as far as HMC, and the distance of the left panel
-    across, upright = right.lines[-2:]
-    assert set(across.get_ydata()) == {1.0} and set(upright.get_xdata()) == {1.0}
-    assert right.get_xlabel().startswith("distance of the components")
-    assert right.get_ylabel() == "expected squared jump, RMHMC / HMC"
-    (legend,) = fig.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        *(line.get_label() for line in (left.lines[0], left.lines[2], left.lines[4])),
-        *(bars.get_label() for bars in right.containers)]
-    plt.close("all")

@@ -251,21 +251,6 @@ def test_an_error_counts_the_errors_of_both():
     assert claim.ours(result) == pytest.approx(2.0, rel=1e-9)
 
 
-def test_intervals_follow_from_their_reasons():
-    wanted = {
-        INSIDE: (-math.inf, 0), "EP - bridge": (-math.log(math.e), math.log(math.e)),
-        BETTER: (0, math.inf), AIDED: (0, math.inf),
-        "(g) acceptance rate": (0.6, 0.9),  # Betancourt, Byrne and Girolami (2014)
-        "(d) seconds / (e) seconds": (0, 1), "(g) seconds / (f) seconds": (1, math.inf),
-        **dict.fromkeys(Z.values(), (0, 0)), "divergences, all runs": (0, 0),
-    }
-    assert {c.what: (c.low, c.high) for c in script.CLAIMS} == wanted
-    assert {c.what for c in script.CLAIMS if c.known} == KNOWN
-    # nobody here has seen the figure: no number of it is claimed to be printed
-    assert {c.kind for c in script.CLAIMS} == {"printed sentence", "order", "ours"}
-    assert {c.what: c.theirs for c in script.CLAIMS if c.theirs} == dict.fromkeys(Z.values(), 1)
-
-
 def test_each_point_of_the_figure_is_in_its_place():
     few = np.array([-120.0, -100.3, -100.2])  # one is below the figure, which reaches to -110
     result = with_panel(made_up(), "f", log_weights=few)

@@ -277,19 +277,6 @@ def test_an_error_counts_the_errors_of_both():
     assert script.in_errors(result, "tilting", 767) == pytest.approx((-1.0, 0.0), rel=1e-9)
 
 
-def test_intervals_follow_from_their_reasons():
-    for claim in script.CLAIMS:
-        wanted = ((-1e-10, 1e-10) if claim.what == "EP error, N = 1"  # rounding
-                  else (0, INF) if claim.what.startswith("|EP error|")  # better
-                  else (0, 0))  # standard errors
-        assert (claim.low, claim.high) == wanted
-        assert bool(claim.known) == (claim.what == KNOWN)
-        assert claim.kind == "ours"
-        assert claim.theirs == (wanted == (0, 0))  # of one normal number
-    assert {c.budgets for c in script.CLAIMS if c.what.endswith(("N = 365", "N = 767"))} == {
-        ("short", "paper")}
-
-
 def test_cells_of_the_table_have_two_digits_of_the_error():
     result = made_up({("AISq-RMHMC", 2): script.Estimate(Measured(-2.0066, 0.0044), 19.6, 30, 4)})
     result.last_step.update(dict.fromkeys(SIZES, 0.5))

@@ -5,7 +5,6 @@ import pytest
 
 from models.gp_nystrom import GPNystrom
 from models.gp_subset import GPSubset
-from reproduce.wang import datasets
 from reproduce.wang.datasets import SIGMA, C, approximation, data, order, posterior, scale_m
 from reproduce.wang.printed import ETA, NYSTROM, SOD, TEMPERED, lengths
 
@@ -84,7 +83,3 @@ def test_sizes_in_proportion():
     assert scale_m(150, 2, 30) == 15 and scale_m((100, 50), 2, 30) == (10, 5)
     assert scale_m(60, 6, 20) == 2  # at least two
     assert scale_m(100, 3, 29) == 10 and scale_m(100, 3, 28) == 9  # the nearest to 9.7 and 9.3
-
-
-def test_the_noise_and_the_constant_are_ours():
-    assert (datasets.SIGMA, datasets.C) == (0.5, 10.0)

@@ -8,10 +8,9 @@ from reproduce import wang_errata as errata
 from reproduce.harness.claims import failures, judge
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
-from reproduce.harness.style import plt
 from reproduce.wang import identities
 from reproduce.wang.errata import ERRATA, MISPRINTS, PITFALLS
-from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.wang.printed import ROWS, SOD, STANDARD
 
 SENTENCES = {"largest gain": 3.9, "more efficient": 10, "grows": 5, "outside": 2, "long": 0.1,
              "short": 0, "tempered": 0.8, "Nystrom": 1.9}
@@ -254,44 +253,3 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
     rows = next(rows for rows in read_tables(other) if "as printed" in rows[0])
     assert {(row["as printed"], row["ours"]) for row in rows} == {("1.5", "2.5")}
     assert len(errata.figure(result).axes) == 4
-
-
-def test_the_figure_shows_which_numbers_are_not_those_of_their_factors():
-    naive = {f"{method}, {side}": [base, base / 2] for base, method in ((0.1, "mapping"),
-             (0.2, "tempered")) for base, side in ((base, "printed"), (base / 1e10, "ours"))}
-    inverses = [(10.0 + k, 0.1 + k) for k in range(5)]
-    result = made_up()._replace(
-        numbers={"inverses": inverses, "naive": naive},
-        factors={key: errata.product_of_factors(*key)[1] for key in errata.PRODUCTS})
-    fig = errata.figure(result)
-    inverse, reverse, factors, gains = fig.axes
-    assert all(list(line.get_xdata()) == [0.02, 0.05, 0.1, 0.2, 0.4]
-               for line in inverse.get_lines())
-    assert {line.get_label(): line.get_ydata()[0] for line in inverse.get_lines()} == {
-        "(37)": 10.0, "(32)": 0.1}
-    assert {line.get_label(): line.get_ydata().tolist() for line in reverse.get_lines()} == {
-        label + end: sorted(naive[f"{method}, {side}"]) for method, label in (
-            ("mapping", "discretizing chain"), ("tempered", "tempered transitions"))
-        for side, end in (("printed", ""), ("ours", ", opposite"))}
-    drawn = factors.get_lines()[: 2 * len(errata.PRODUCTS)]
-    for (row, method), bar, point in zip(errata.PRODUCTS, drawn[::2], drawn[1::2], strict=True):
-        (low, high), (x, y) = bar.get_xdata(), point.get_xydata()[0]
-        assert low < x < high and round(y) == list(ROWS).index(row)
-        assert (low <= 1 <= high) == ((row, method) not in MISPRINTS) == (bar.get_color() == "k")
-        # what is printed over the product of the factors
-        assert x == pytest.approx(float(errata.printed_value(row, method)) / result.factors[
-            row, method], rel=1e-12)
-    # of each method, a gain for each row that has it, with the mark of the legend
-    marks = {text.get_text().split(", ")[-1]: (line.get_marker(), line.get_color())
-             for text, line in zip(fig.legends[0].get_texts(), fig.legends[0].get_lines(),
-                                   strict=True)}
-    for method, line in zip((SOD, NYSTROM, TEMPERED), gains.get_lines(), strict=False):
-        assert line.get_xydata().tolist() == [
-            [row, 1 / found.ratio[method]] for row, found in ROWS.items() if method in found.ratio]
-        assert (line.get_marker(), line.get_color()) == marks[method]
-    for (_, method), point in zip(errata.PRODUCTS, drawn[1::2], strict=True):
-        name = method if method != STANDARD else "$T_{STD}$"
-        assert point.get_marker() == marks[name][0]
-    (band,) = gains.patches  # "two to four times"
-    assert (band.get_y(), band.get_y() + band.get_height()) == (2.0, 4.0)
-    plt.close(fig)

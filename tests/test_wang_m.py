@@ -5,8 +5,7 @@ import pytest
 
 from judging import differing, verdicts
 from reproduce.beyond import wang_m as script
-from reproduce.harness.claims import BUDGETS, Measured, judge
-from reproduce.harness.style import plt
+from reproduce.harness.claims import Measured
 from reproduce.wang import eigen_exact
 from reproduce.wang.long_chains import PIVOTED, RANDOM
 from reproduce.wang.printed import NYSTROM, ROWS, SOD
@@ -106,79 +105,11 @@ def test_what_pivots_gain_has_the_errors_of_the_chains_and_not_the_scatter_over_
     assert found == pytest.approx((0.45, 0.05 / 2**0.5))
 
 
-def test_both_kinds_of_columns_have_as_many_chains():
-    plan = script.plan("paper")
-    for number in script.BOTH_COLUMNS:
-        for columns in (RANDOM, PIVOTED):
-            mine = [(m, luck) for each, method, kind, m, luck in plan
-                    if (each, method, kind) == (number, NYSTROM, columns)]
-            assert len(mine) == 3 * len({m for m, _ in mine}) == len(set(mine))
-
-
 def test_how_many_columns_are_enough_depends_on_what_works():
     result = {"refused": {2: {0.5: Measured(0.3), 0.8: Measured(0.6), 1.0: Measured(0.7)}}}
     found = script.smallest_working_part(result, 2)
     assert found.settings == script.WORKS
     assert [each.value for each in found.found] == [0.5, 0.8, 2.0]  # none, at last
-
-
-class Recorder:
-    """Makes up chains, times and rates, and keeps what was asked for."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 4, {}
-
-    def replicates(self, function, tasks, unit, warm):
-        self.calls.setdefault(function.__name__, []).append(tasks)
-        if function.__name__ == "acceptance":
-            return [{"accepted": [task["m"] / 900] * 10} for task in tasks]
-        if function.__name__ == "eigen_clock":
-            return [{"seconds": {"pi": [1.0, 2.0], "all": [9.0, 18.0], "first m": [
-                float(task["m"])] * 2}} for task in tasks]
-        if function.__name__ == "clock":  # an evaluation with m cases costs m / 1000
-            sizes = [{name: each[-1] for name, each in task["rows"].items()} for task in tasks]
-            return [{"layers": {name: [f"{name.split()[0]} {m}"] for name, m in each.items()},
-                     "seconds": {"scratch": {"pi": [1.0]}, "trial": {"pi": [[1.0]]} | {
-                         f"{name.split()[0]} {m}": [[m / 1000]] for name, m in each.items()}}}
-                    for each in sizes]
-        return [{"tau": [1.0 + task["luck"], 0.1], "windows": [2.0], "accepted": [0.5],
-                 "noise": 0.1, "iterations": 10, "counts": {
-                     "density": 30, "cache_hits": 0, "approximations": [1000]}} for task in tasks]
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_what_is_run(budget):
-    experiment = Recorder(budget)
-    result = script.run(experiment, None)
-    tasks = experiment.calls["long_chain"][0]
-    assert [(t["number"], t["method"], t["columns"], t["m"], t["luck"]) for t in tasks] == (
-        script.plan(budget))
-    assert {t["n"] for t in tasks} == {script.SMALL if budget == "smoke" else None}
-    for number, methods in result["curves"].items():
-        n = script.cases_of(number, budget)
-        for method, kinds in methods.items():
-            assert script.cost_at_paper_m(result, number, method) in kinds[RANDOM].values()
-            if budget != "smoke":
-                assert ROWS[number].m[method] in kinds[RANDOM]
-            for columns, curve in kinds.items():
-                lucks = sum(t["columns"] == columns and (t["number"], t["method"]) == (
-                    number, method) for t in tasks) // len(curve)
-                for m, each in curve.items():
-                    # 3 evaluations of pi and 100 of the approximation
-                    cost = np.mean(np.log(1.0 + np.arange(lucks))) + np.log(3 + 0.1 * m)
-                    assert each["draw"].value == pytest.approx(cost, rel=1e-12) and m <= n
-    for number, parts in result["refused"].items():
-        for part, rate in parts.items():
-            wanted = round(part * script.cases_of(number, budget))
-            assert rate.value == pytest.approx(wanted / 900, rel=1e-12)
-        m = round(0.95 * script.cases_of(number, budget))
-        if number in result["slow"]:
-            assert result["slow"][number].value == pytest.approx(m / 1000, rel=1e-12)
-    for number, found in result["eigen"].items():
-        m = round(script.EIGEN[number] * script.cases_of(number, budget))
-        assert found == {"all": (9.0, 0.0), "first m": (0.75 * m, pytest.approx(0.25 * m))}
-    if budget == "paper":
-        judge(script.CLAIMS, result, budget)
 
 
 def test_what_is_timed_of_eigenvectors_is_the_approximation(monkeypatch):
@@ -194,54 +125,3 @@ def test_what_is_timed_of_eigenvectors_is_the_approximation(monkeypatch):
     # the kernel without its noise: 10^2 + 5^2 on the diagonal
     np.testing.assert_allclose(np.diag(asked["K"]), 125, rtol=1e-12)
     np.testing.assert_array_equal(asked["K"], asked["K"].T)
-
-
-def test_what_is_drawn_is_what_the_legend_says():
-    result = made_up()
-    fig = script.figure(result)
-    (legend,) = fig.legends
-    colours = {text.get_text(): line.get_color() for text, line in zip(
-        legend.get_texts(), legend.get_lines(), strict=True)}
-    for ax, method in zip(fig.axes, script.CURVES, strict=False):
-        lines = [line for line in ax.get_lines() if line.get_markersize() != 9]
-        diamonds = [line for line in ax.get_lines() if line.get_markersize() == 9]
-        numbers = [k for k in result["curves"] if k in script.CURVES[method]]
-        assert [each.get_markeredgecolor() for each in diamonds] == [
-            colours[f"row {k}"] for k in numbers]
-        assert [line.get_color() for line in lines] == [
-            colours[f"row {k}"] for k in numbers for _ in result["curves"][k][method]]
-        (grey,) = (patch for patch in ax.patches)  # the paper's range, 10 to 50 %
-        assert (grey.get_x(), grey.get_x() + grey.get_width()) == pytest.approx((0.1, 0.5))
-    for bar, number in zip(fig.axes[2].containers, script.REFUSED, strict=True):
-        assert bar.lines[0].get_color() == colours[f"row {number}"]
-    plt.close(fig)
-
-
-def test_the_table_and_the_figure():
-    result = made_up()
-    text = script.table(result)
-    assert "40*" in text and "pivoted Cholesky" in text
-    fig = script.figure(result)
-    labels = [each.get_text() for each in fig.legends[0].get_texts()]
-    assert labels[:10] == [f"row {number}" for number in ROWS]
-    curves = [line for line in fig.axes[1].lines if line.get_marker() not in "xD"]
-    assert len(curves) == len(script.CURVES[NYSTROM])
-    for ax, method in zip(fig.axes, script.CURVES, strict=False):
-        lines = iter(ax.get_lines())
-        for number in result["curves"]:
-            for columns, curve in result["curves"][number].get(method, {}).items():
-                line = next(lines)
-                n = ROWS[number].n
-                np.testing.assert_allclose(line.get_xydata(), [
-                    (m / n, np.exp(each["draw"].value)) for m, each in curve.items()], rtol=1e-12)
-                assert (line.get_marker() == "x") == (columns == PIVOTED)
-            if method in result["curves"][number]:
-                diamond, m = next(lines), ROWS[number].m[method]
-                draw = result["curves"][number][method][RANDOM][m]["draw"].value
-                assert diamond.get_marker() == "D"
-                np.testing.assert_allclose(diamond.get_xydata(), [(m / n, np.exp(draw))])
-    for bar, parts in zip(fig.axes[2].containers, result["refused"].values(), strict=True):
-        assert bar.lines[0].get_xydata().tolist() == [[x, rate.value] for x, rate in parts.items()]
-        np.testing.assert_allclose([each[:, 1] for each in bar.lines[2][0].get_segments()], [
-            [rate.value - 0.02, rate.value + 0.02] for rate in parts.values()])  # 2 s.e. of .01
-    plt.close(fig)

@@ -8,13 +8,11 @@ import pytest
 from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
-from judging import read_table, verdicts
+from judging import verdicts
 from models.gp_regression import GPRegression, predict
 from models.interface import log_likelihood
 from reproduce.beyond import wang_prediction as script
-from reproduce.harness.claims import BUDGETS
 from reproduce.harness.files import DataError
-from reproduce.harness.style import plt
 from reproduce.wang import prediction as room
 from reproduce.wang.datasets import C, data
 from reproduce.wang.prediction import LIKELIHOOD, POSTERIOR, TESTS, TRUTH
@@ -219,70 +217,3 @@ def test_what_is_in_no_claim_changes_none():
     denser("ground", 0.1, [50, 100, 200, 400])(result)
     shifted(LIKELIHOOD, 1, -0.2)(result)
     assert set(verdicts(script, result).values()) == {"agrees"}
-
-
-class Recorder:
-    """Makes up scores, and keeps what was asked for."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.tasks = budget, 4, []
-
-    def replicates(self, function, tasks, unit, warm=None):
-        self.tasks += tasks
-        return [{POSTERIOR: scored(task["index"]), LIKELIHOOD: scored(0.0), "draws": task["n"] or 7,
-                 "edge": False} for task in tasks]
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_what_is_run(budget):
-    experiment = Recorder(budget)
-    result = script.run(experiment, None)
-    assert set(result) == {("row", number) for number in script.NUMBERS[budget]} | {
-        ("ground", n) for n in script.POINTS[budget]}
-    for (kind, number), found in result.items():
-        count = (script.SETS[budget][ROWS[number].n] if kind == "row" else script.DRAWN[budget])
-        if budget == "paper":  # what left the two gains undecided
-            count = {("row", 3): 63, ("ground", 25): 128}.get((kind, number), count)
-        assert [each[POSTERIOR]["density"] for each in found] == list(range(count))
-        wanted = number if kind == "ground" else script.SMALL.get(budget, 7)
-        assert {each["draws"] for each in found} == {wanted}
-    seeds = [tuple(task["seed"]) for task in experiment.tasks]
-    assert len(set(seeds)) == len(seeds)
-
-
-def test_the_draws_in_the_table_are_the_fewest():
-    result = made_up()
-    key, found = next(iter(result.items()))
-    for k, each in enumerate(found):
-        each["draws"] = 90.0 + k
-    row, *_ = read_table(script.table(result), "data")
-    assert row["draws"] == "90" and len(result[key]) > 1
-
-
-def test_the_table_and_the_figure():
-    result = made_up()
-    text = script.table(result)
-    assert len(text.splitlines()) == 3 + len(result)
-    assert "ground, n = 25 " in text and "10: long, ard, n = 900" in text
-    fig = script.figure(result)
-    assert len(fig.axes) == 2
-    left, right = fig.axes
-    (gains,), keys = left.containers, list(result)
-    point, _, (ends,) = gains.lines
-    for k, key in enumerate(keys):
-        gain = script.gain(result, key)
-        assert point.get_xydata()[k].tolist() == [gain.value, k] and gain.value > 0
-        np.testing.assert_allclose(ends.get_segments()[k][:, 0], [
-            gain.value - 2 * gain.se, gain.value + 2 * gain.se], rtol=1e-12)
-    covered = {bar.get_label(): bar.lines[0].get_xydata() for bar in right.containers}
-    assert list(covered) == [POSTERIOR, LIKELIHOOD, TRUTH]
-    for name, points in covered.items():
-        mine = [k for k, key in enumerate(keys) if name in result[key][0]]
-        assert np.round(points[:, 1]).tolist() == mine
-        shares = np.array([[each[name]["coverage"][1] for each in result[keys[k]]] for k in mine])
-        np.testing.assert_allclose(points[:, 0], shares.mean(axis=1))
-        (bars,) = (bar for bar in right.containers if bar.get_label() == name)
-        np.testing.assert_allclose(
-            [np.ptp(each[:, 0]) / 2 for each in bars.lines[2][0].get_segments()],
-            2 * shares.std(axis=1, ddof=1) / shares.shape[1] ** 0.5)  # two standard errors
-    plt.close(fig)

@@ -5,12 +5,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from judging import differing, read_table, verdicts
+from judging import differing, verdicts
 from reproduce.beyond import wang_r_s as plane
-from reproduce.harness.claims import BUDGETS, Measured, judge
-from reproduce.harness.style import plt
+from reproduce.harness.claims import Measured
 from reproduce.wang.chains import NARROW, SLICES, WIDE
-from reproduce.wang.printed import SOD
 
 
 def made_up():
@@ -106,72 +104,3 @@ def test_a_mark_that_stays_knows_more():
     assert known_at(1.0, plane.MOST) == pytest.approx(plane.known_part(plane.MOST), rel=1e-12)
     for rate in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
         assert known_at(rate, plane.MOST) > plane.known_part(plane.MOST)
-
-
-class Recorder:
-    """Makes up chains and times, and keeps what was asked for."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 4, {}
-
-    def replicates(self, function, tasks, unit, warm):
-        self.calls[function.__name__] = tasks
-        if function.__name__ == "clock":
-            # a trial of the subset is worth a tenth of one of pi, which from scratch is worth two
-            return [{"layers": {SOD: ["SOD 40"]}, "seconds": {
-                "trial": {"pi": [[1.0]], "SOD 40": [[0.1]]},
-                "scratch": {"pi": [2.0], "SOD 40": [0.2]}}} for _ in tasks]
-        return [{"tau": [task["r"] + task["seed"][2] * 0.1, 0.1], "windows": [2.0], "noise": 0.1,
-                 "accepted": [0.5 + 0.01 * task["seed"][2]], "iterations": 10, "counts": {
-                     "density": 30, "cache_hits": 30 * (task["r"] > 1),
-                     "approximations": [100 * task["s"]]}} for task in tasks]
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_what_is_run(budget):
-    experiment = Recorder(budget)
-    result = plane.run(experiment, None)["rows"]
-    chains, n = plane.CHAINS[budget], plane.SMALL if budget == "smoke" else None
-    for number, unit, name in product(plane.SAMPLED[budget], plane.UNITS, plane.SLICED[budget]):
-        for r, s in product(*plane.PLANE[budget]):
-            mine = [t for t in experiment.calls["long_chain"] if (
-                t["number"], t["unit"], t["w"], t["max_widths"], t["r"], t["s"]) == (
-                number, unit, *SLICES[name], r, s)]
-            assert [t["seed"] for t in mine] == [[4, number, k] for k in range(chains)]
-            assert {t["n"] for t in mine} == {n} and {t["method"] for t in mine} == {SOD}
-            each = result[number][unit][name][r, s]
-            # from scratch but for one update of one variable
-            pi = 3.0 if (unit, r, s) == ("random", 1, 1) else 6.0
-            assert each["cost"] == pytest.approx(pi + s, rel=1e-12)
-            assert each["tau"].value == pytest.approx(r + 0.05 * (chains - 1), rel=1e-12)
-            assert each["hits"].value == (0.5 if r > 1 else 0.0)
-    if budget == "paper":
-        judge(plane.CLAIMS, {"rows": result}, budget)
-
-
-def test_the_table_and_the_figure():
-    result = made_up()
-    row = read_table(plane.table(result), "row")[1]  # the pairs are (1, 1), (1, 2), ...
-    assert (row["row"], row["unit"], row["r"], row["s"]) == ("1", "random", "1", "2")
-    assert (row["accepted"], row["time"], row["evaluations"]) == ("0.500", "5.00 (0.10)", "2")
-    assert "0.693" in plane.table(result) and "0.800 (0.010)" in plane.table(result)
-    fig = plane.figure(result)
-    assert [ax.get_title() for ax in fig.axes][:2] == ["row 1, random", "row 2, random"]
-    assert len(fig.axes[0].lines) == 6
-    plt.close(fig)
-    for number, units in result["rows"].items():
-        for unit, names in units.items():
-            for k, plane_ in enumerate(names.values()):
-                for (r, s), each in plane_.items():
-                    each["tau"] = Measured(number + 10.0 * r + 100 * s)
-                    each["cost"] = 1.0 + k + 3 * (unit == "sweep")
-    fig = plane.figure(result)
-    for ax in fig.axes:
-        number, unit = ax.get_title().removeprefix("row ").split(", ")
-        assert len(ax.get_lines()) == 6
-        for line in ax.get_lines():
-            s, name = line.get_label().removeprefix("s = ").split(", ", 1)
-            cost = 1 + list(SLICES).index(name) + 3 * (unit == "sweep")
-            np.testing.assert_allclose(line.get_xydata(), [
-                (r, cost * (int(number) + 10 * r + 100 * int(s))) for r in (1, 2, 4, 8)])
-    plt.close(fig)

@@ -1,7 +1,6 @@
 """The rivals: what a chain asks for and what that costs, estimates, claims, and what is run."""
 
 import copy
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,8 +8,6 @@ import pytest
 from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
-from algorithms.rivals.delayed_acceptance import delayed_acceptance
-from algorithms.rivals.fitted_walk import pilot
 from judging import verdicts
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
@@ -18,41 +15,27 @@ from models.gp_regression import GPRegression
 from models.gp_spectral import GPSpectral
 from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
-from models.interface import U, log_likelihood
+from models.interface import log_likelihood
 from reproduce.beyond import wang_rivals as script
 from reproduce.beyond.rivals.moments import as_one
-from reproduce.harness.claims import BUDGETS, Measured
-from reproduce.harness.style import plt
+from reproduce.harness.claims import Measured
 from reproduce.wang import rivals as room
-from reproduce.wang.chains import samples
 from reproduce.wang.datasets import order
-from reproduce.wang.long_chains import settings_of, target
-from reproduce.wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.wang.long_chains import target
+from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD
 from reproduce.wang.rivals import (
     DELAYED,
     DRAGGING,
     HMC,
     NUTS,
-    PILOT,
     RIVALS,
-    SCANNED,
-    SURROGATE,
     WALK,
     Run,
     Together,
 )
+from wang_samplers import Asked
 
 N = 14  # cases
-
-
-def test_every_method_has_a_scan_of_the_same_size_and_its_rows():
-    assert {len(each) for each in SCANNED.values()} == {3}
-    assert set(SCANNED) == {*METHODS, *RIVALS} and len({*METHODS, *RIVALS}) == 13
-    for number, row in ROWS.items():
-        mine = room.methods(number)
-        assert mine[: len(row.methods)] == row.methods
-        assert (DRAGGING in mine) == (row.kind == ISOTROPIC)
-        assert set(RIVALS) - {DRAGGING} <= set(mine)
 
 
 def test_all_approximations_have_as_many_cases_as_the_subset():
@@ -69,71 +52,6 @@ def test_all_approximations_have_as_many_cases_as_the_subset():
         np.testing.assert_array_equal(one.index, others)
         np.testing.assert_array_equal(getattr(one, "nystrom", one).whole.y, model.y)
     np.testing.assert_array_equal(room.approximation(3, 1, SOD, N).part.y, model.y[others])
-
-
-@pytest.mark.parametrize("method", [m for m in (*METHODS, *RIVALS) if m != NUTS])
-def test_a_chain_of_each_method_and_what_it_asks_for(method):
-    found = room.run(1, 0, method, SCANNED[method][0], 12, [3], N)
-    model, truth = target(1, 0, N)[1:]
-    assert found.samples.shape == (12, 3)
-    # two columns approximate nothing
-    assert (found.samples != truth).any() or method in script.LOW_RANK
-    for q, value in zip(found.samples, found.log_likelihood, strict=True):
-        # by eigenvalues along a grid, within 1e-4 (wang/spectra.py)
-        assert value == pytest.approx(log_likelihood(q, model), abs=1e-4)
-    rounds, _ = PILOT
-    counts, setup = found.counts, found.setup
-    assert (setup == {}) == (method in METHODS)
-    assert method in METHODS or setup == {"scratch": rounds * 61}  # 5 times 12, and the start
-    if method == STANDARD:
-        assert set(counts) == {"trial"} and counts["trial"] > 12 * 3 * 2
-    elif method in METHODS:
-        assert counts["trial"] == 1 + 12 * 3
-        assert set(counts) == {"trial", *(f"trial {name}" for name in room.layers(1, method, N))}
-        if method == TEMPERED:  # both layers have two cases here, and are counted together
-            assert room.layers(1, method, N) == ["SOD 2"] * 2
-            chain = samples(truth, target(1, 0, N)[0], settings_of(1, 0, method, None, N), method,
-                            12,
-                            np.random.default_rng([3]), "variable", SCANNED[method][0], room.LIMIT)
-            assert counts["trial SOD 2"] == chain.counts.approximations.sum()
-    elif method == WALK:
-        assert counts == {"scratch": 13}
-    elif method == HMC:
-        assert counts == {"gradient": 12 * SCANNED[HMC][0][1] + 1}
-    elif method == DRAGGING:
-        assert counts["decomposition"] == 13
-        assert counts["fast"] > 12 * 2 * (room.N_STEPS - 1)
-    else:
-        inner = 1 if method == DELAYED else SCANNED[method][0]
-        assert counts[f"scratch {SURROGATE.get(method, SOD)}"] == 1 + 12 * inner
-        assert counts["scratch"] <= 13
-
-
-def test_delayed_acceptance_has_the_scanned_factor_and_the_surrogate_the_scanned_steps():
-    fast, _, truth = target(1, 0, N)
-    star = room.approximation(1, 0, SOD, N)
-    for method, setting, scale, inner in ((DELAYED, 0.7, 0.7, 1), ("surrogate", 8, 1.0, 8)):
-        rng = np.random.default_rng([3])
-        first = pilot(truth, fast, 60, rng, PILOT[0])
-        chain = delayed_acceptance(truth, fast, star, scale * first.factor, 12, rng, inner)
-        found = room.run(1, 0, method, setting, 12, [3], N)
-        np.testing.assert_array_equal(found.samples, chain.samples)
-
-
-def test_the_papers_methods_have_the_scanned_width(monkeypatch):
-    asked = []
-
-    def stop(*given):
-        asked.append(given)
-        raise Asked
-
-    monkeypatch.setattr(room, "samples", stop)
-    for method in (STANDARD, TEMPERED):
-        with pytest.raises(Asked):
-            room.run(1, 0, method, 0.5, 12, [3], N)
-        # iterations; a mapping of one variable with this width, stepped out to ten at most
-        given = asked.pop()
-        assert (given[3:5], given[6:]) == ((method, 12), ("variable", 0.5, 10))
 
 
 def test_nuts_runs_on_the_regression_and_its_warm_up_is_set_up(monkeypatch):
@@ -168,16 +86,6 @@ def test_what_is_kept_of_a_chain(monkeypatch):
     assert found["ess"][1] == found["squares"][1] == 1.0
     assert (found["counts"], found["setup"], found["kept"]) == ({"trial": 5}, {"scratch": 2}, 0.9)
     assert found["accepted"] == 0.5
-
-
-@pytest.mark.parametrize("number", [1, 3])
-def test_everything_that_is_counted_has_a_price(number):
-    timed = room.seconds_of(number, 0, 1, 1, N)
-    assert all(len(each) == 1 and each[0] > 0 for each in timed["seconds"].values())
-    for method in room.methods(number):
-        if method != NUTS:
-            found = room.run(number, 0, method, SCANNED[method][0], 3, [3], N)
-            assert {*found.counts, *found.setup} <= timed["seconds"].keys()
 
 
 def test_prices_and_costs_by_hand():
@@ -230,31 +138,6 @@ def test_each_price_is_that_of_its_model(monkeypatch):
     assert kinds[f"trial {NYSTROM} 2"] == ("trial", GPNystrom)
 
 
-def test_the_clocks_divide_by_what_they_did(monkeypatch):
-    ticks = iter(np.arange(100.0) * 6)
-    monkeypatch.setattr(room.time, "thread_time", lambda: next(ticks))
-    assert room.clock_of(lambda *given: None)(None, 3, None) == 2.0
-    fast, _, truth = target(1, 0, N)
-    assert room.trial_seconds(truth, 3, fast) == room.trial_seconds(truth, 3, fast, (0,)) == 2.0
-    # of each variable that is asked for, at values near its own; their mean
-    seen = []
-
-    def trials(cache, k, values, model):
-        seen.append((k, values[0]))
-        took[0] += 3 * (1 + k) ** 2 * (len(values) == 3)
-
-    took = [0]
-    monkeypatch.setattr(room.time, "thread_time", lambda: took[0])
-    monkeypatch.setattr(room, "trials", trials)
-    assert room.trial_seconds(truth, 3, fast) == pytest.approx(14 / 3, rel=1e-12)
-    assert room.trial_seconds(truth, 3, fast, (0, 1)) == pytest.approx(5 / 2, rel=1e-12)
-    assert [k for k, _ in seen[::2]] == [k for k, _ in seen[1::2]] == [0, 1, 2, 0, 1]
-    for k, value in seen[1::2]:
-        assert value == pytest.approx(truth[k] + 0.01, rel=1e-12)
-    monkeypatch.setattr(room, "trial_seconds", lambda *given: given)
-    assert room.fast_seconds("q", 5, "model") == ("q", 100, "model", (0, 1))  # sigma and eta
-
-
 def test_the_round_that_loads_what_is_compiled_is_dropped(monkeypatch):
     ticks = iter(range(1000))
     for name in ("trial_seconds", "fast_seconds"):
@@ -263,10 +146,6 @@ def test_the_round_that_loads_what_is_compiled_is_dropped(monkeypatch):
     found = room.seconds_of(1, 0, 2, 1, N)["seconds"]
     kept = sorted(x for each in found.values() for x in each)
     assert kept == list(range(len(found), 3 * len(found)))
-
-
-class Asked(Exception):
-    """Raised in place of a chain."""
 
 
 @pytest.mark.parametrize(("method", "setting", "wanted"), [
@@ -431,91 +310,6 @@ def test_a_row_in_which_they_do_not_agree_is_void():
     assert text.count("2 VOID") == 1 + len(room.methods(2)) == text.count("VOID")
 
 
-def test_the_table_and_the_figure():
-    result = made_up()
-    text = script.table(result)
-    # the ratio of the best of both, exp(3.5 - 2.5) or where there is none other exp(3.8 - 2.5)
-    assert "2.7" in text and "delayed acceptance 12.2" in text and "delayed acceptance**" in text
-    fig = script.figure(result)
-    assert [ax.get_title() for ax in fig.axes] == ["isotropic lengths", "ard lengths"]
-    plt.close(fig)
-
-
-class Recorder:
-    """Makes up chains, and keeps what was asked for: the second setting is the best."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.tasks = budget, 4, {}
-
-    def replicates(self, function, tasks, unit, warm=None):
-        self.tasks.setdefault(unit, []).extend(tasks)
-        if unit == "timings":
-            return [{"seconds": {"trial": [1.0, 1.0, 4.0], "scratch": [2.0 * task["number"]]}}
-                    for task in tasks]
-        return [chain_of(0.0, squares=90.0 if task["setting"] == SCANNED[task["method"]][1] else 30)
-                for task in tasks]
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_what_is_run(budget):
-    experiment = Recorder(budget)
-    result = script.run(experiment, None)
-    assert tuple(result) == script.NUMBERS[budget]
-    n = script.SMALL.get(budget)
-    scans, chains = experiment.tasks["scans"], experiment.tasks["chains"]
-    for number in result:
-        for method in room.methods(number):
-            mine = [t for t in scans if (t["number"], t["method"]) == (number, method)]
-            assert [t["setting"] for t in mine] == list(SCANNED[method])
-            after = [t for t in chains if (t["number"], t["method"]) == (number, method)]
-            assert len(after) == script.CHAINS[budget][ROWS[number].n]
-            assert {t["setting"] for t in after} == {SCANNED[method][1]}
-            assert {t["n"] for t in (*mine, *after)} == {n}
-            assert all(t["iterations"] >= script.LEAST for t in (*mine, *after))
-            # a scan has a quarter of the work
-            if min(t["iterations"] for t in mine) > script.LEAST:
-                ratio = after[0]["iterations"] / mine[1]["iterations"]
-                assert ratio == pytest.approx(4, rel=0.5 / script.LEAST)
-            seeds = [tuple(t["seed"]) for t in (*mine, *after)]
-            assert len(set(seeds)) == len(seeds) and {s[0] for s in seeds} == {4}
-            assert result[number]["found"][method].setting == SCANNED[method][1]
-            # of as many chains
-            cost = 500 * 0.9 / 90.0
-            assert result[number]["found"][method].log_cost.value == pytest.approx(np.log(cost))
-            assert result[number]["found"][method].setup == 10 * 2.0 * number
-        assert result[number]["unit"] == 1.0
-    assert {t["index"] for tasks in experiment.tasks.values() for t in tasks} == {0}
-    everything = [tuple(t["seed"]) for t in (*scans, *chains)]
-    assert len(set(everything)) == len(everything)
-
-
-def test_at_the_papers_length_there_are_enough_chains():
-    assert script.CHAINS["paper"][300] >= 5 and script.CHAINS["paper"][900] >= 5
-
-
-def test_the_energies_of_the_fast_target_are_those_of_the_regression():
-    fast, model, truth = target(1, 0, N)
-    assert U(truth, fast) == pytest.approx(U(truth, model), abs=1e-4)  # wang/spectra.py
-
-
-def test_how_long_a_chain_is():
-    def iterations(number, method, setting, share=1.0):
-        return script.task("paper", 4, number, method, setting, share, 0)["iterations"]
-
-    assert iterations(1, WALK, 1.0) == 40_000 and iterations(1, WALK, 1.0, 0.25) == 10_000
-    assert iterations(1, HMC, (0.9, 2)) == 1000  # six for a trajectory, and it is not fast
-    assert iterations(3, WALK, 1.0) == 6000 and iterations(6, WALK, 1.0) == 10_000
-    assert iterations(6, NYSTROM, 1.0) == 500 and iterations(10, NUTS, 0.8) == 150
-    assert iterations(10, STANDARD, 1.0) == round(3000 / 38.5)
-    # half an evaluation, twelve, two for each of three variables
-    assert iterations(1, DELAYED, 1.0) == 80_000 and iterations(1, DRAGGING, 1.0) == 3333
-    assert iterations(1, TEMPERED, 1.0) == 6667
-    part = 40 / 300  # of the cases; a subset takes the square of it, columns twice as much
-    assert iterations(1, SOD, 1.0) == round(40_000 / (3 * (1 + 5 * part**2)))
-    assert iterations(1, "surrogate", 8) == round(40_000 / (1 + 8 * part**2))
-    assert iterations(1, "surrogate, FITC", 8) == round(6000 / (1 + 8 * 2 * part))
-
-
 def test_a_gap_is_of_what_says_something():
     r = made_up()
     assert script.gap(r, 5, SOD, WALK) == pytest.approx((0.8, 0.05 * 2**0.5))
@@ -532,44 +326,3 @@ def test_a_gap_is_of_what_says_something():
     assert np.isnan(script.cost({"found": {}}, RIVALS).value)
     r[1]["found"] = {WALK: r[1]["found"][WALK]._replace(r_hat=2.0)}
     assert script.table(r).count("none is trusted") == 2
-
-
-def test_each_column_and_each_point_is_in_its_place():
-    r = made_up()
-    text = script.table(r)
-    line = next(line for line in text.splitlines() if f"{DELAYED}**" in line)
-    # draws, R-hat, set-up, accepted, setting
-    assert line.split()[-5:] == ["100", "1.01", "1000", "0.30", "1.0"]
-    assert any(line.split()[:4] == ["3", "ard", "5", "300"] for line in text.splitlines())
-    # the paper's best, exp(3.5), over the best rival's exp(2.5), 7 % of it, and |z|
-    assert next(line for line in text.splitlines() if line.startswith("1 ")).split()[-4:] == [
-        "2.72", "(0.19)", "48", "2.0"]
-    assert any(line.split()[:4] == ["1", "1.23", "ms", "1.2"] for line in text.splitlines())
-    lines = [re.split(r"  +", line.strip()) for line in text.splitlines()]
-    for first, column, wanted in (
-            ("lengths", "the best rival", f"{DELAYED} 12.2"), ("lengths", "lengths", ISOTROPIC),
-            ("method", "a draw", "81.5"), ("method", "draws", "100"), ("method", "R-hat", "1.01"),
-            ("method", "set-up", "1000"), ("method", "accepted", "0.30"),
-            ("method", "setting", "1.0")):
-        place = next(k for k, line in enumerate(lines) if line[:2] == ["row", first])
-        assert lines[place + 2][lines[place].index(column)] == wanted
-    r[1]["z"] = Measured(4.1)
-    r[1]["found"][WALK] = method_of(0.0, r_hat=1.1)  # not drawn
-    r[2]["found"] = {method: method_of(0.0, r_hat=1.1) for method in r[2]["found"]}
-    fig = script.figure(r)
-    shown = [*METHODS, *RIVALS]
-    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == shown
-    for ax, first in zip(fig.axes, (1, 3), strict=True):
-        rows = [n for n in ROWS if ROWS[n].kind == ROWS[first].kind and n != 2]
-        assert [c.get_label().split(",")[0] for c in ax.containers] == [
-            f"row {number}" for number in rows]
-        points, _, (bars,) = ax.containers[0].lines
-        places = [round(float(y)) for y in points.get_ydata()]
-        at = dict(zip(places, points.get_xdata(), strict=True))
-        assert (shown.index(WALK) in at) == (first != 1)
-        assert at[shown.index(DELAYED)] == pytest.approx(np.exp(2.5))
-        assert at[shown.index(STANDARD)] == pytest.approx(np.exp(4.4))
-        ends = bars.get_segments()[places.index(shown.index(DELAYED))][:, 0]
-        np.testing.assert_allclose(ends, np.exp([2.4, 2.6]), rtol=1e-12)
-        assert ("(void)" in ax.containers[0].get_label()) == (first == 1)
-    plt.close(fig)

@@ -6,8 +6,7 @@ import pytest
 from judging import differing, verdicts
 from reproduce import wang_table3 as table3
 from reproduce.beyond import wang_steps as steps
-from reproduce.harness.claims import BUDGETS, Measured, judge, log
-from reproduce.harness.style import plt
+from reproduce.harness.claims import Measured, log
 from reproduce.wang.chains import NARROW, SLICES, WIDE
 from reproduce.wang.printed import ROWS, SOD, STANDARD
 
@@ -106,81 +105,6 @@ def test_what_the_printed_times_imply():
     assert steps.log_evaluation_ratio(result, 4, NARROW) == pytest.approx(np.log(0.6), rel=1e-12)
 
 
-class Recorder:
-    """Makes up chains and times, and keeps what was asked for."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 4, {}
-
-    def replicates(self, function, tasks, unit, warm):
-        self.calls[function.__name__] = tasks
-        if function.__name__ == "clock":  # the subset's evaluation costs a tenth, and more by row
-            return [{"layers": {SOD: ["SOD 1"]}, "seconds": {
-                "trial": {"pi": [[1.0]], "SOD 1": [[0.1 * task["number"]]]},
-                "scratch": {"pi": [1.0], "SOD 1": [0.1]}}} for task in tasks]
-        return [{"tau": [task["number"] * task["w"] * task["max_widths"], 0.1], "noise": 0.1,
-                 "windows": [2.0, 2.5] * task["windows"], "accepted": [1.0], "iterations": 10,
-                 "counts": {"density": 150 if task["method"] == STANDARD else 30, "cache_hits": 0,
-                            "approximations": [] if task["method"] == STANDARD else [100]}}
-                for task in tasks]
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_what_is_run(budget):
-    experiment = Recorder(budget)
-    result = steps.run(experiment, None)["rows"]
-    assert list(result) == list(steps.ROOM[budget])
-    for number, slices in steps.ROOM[budget].items():
-        windows, chains = steps.length(number, budget)
-        assert list(result[number]) == [steps.name_of(w, limit) for w, limit in slices]
-        for w, limit in slices:
-            each = result[number][steps.name_of(w, limit)]
-            for method in (STANDARD, SOD):
-                mine = [t for t in experiment.calls["long_chain"] if (
-                    t["number"], t["method"], t["w"], t["max_widths"]) == (
-                    number, method, w, limit)]
-                assert [t["seed"] for t in mine] == [[4, number, k] for k in range(chains)]
-                assert {t["windows"] for t in mine} == {windows}
-                assert each[method]["tau"].value == pytest.approx(number * w * limit, rel=1e-12)
-            assert each[STANDARD]["cost"] == 15.0 and each[STANDARD]["updates"] == 15.0
-            assert each[SOD]["cost"] == pytest.approx(3 + number, rel=1e-12)
-    if budget != "smoke":
-        judge(steps.CLAIMS, {"rows": result}, budget)
-
-
 def test_slices_are_named_as_those_of_the_tables():
     assert [steps.name_of(*each) for each in SLICES.values()] == list(SLICES)
     assert all(set(SLICES.values()) <= set(each) for each in steps.ROOM["paper"].values())
-
-
-def test_the_table_and_the_figure():
-    result = made_up()
-    text = steps.table(result)
-    assert "0.46 for row 4 over 2" in text and "15.62" in text
-    fig = steps.figure(result)
-    labels = [label.get_text() for label in fig.legends[0].get_texts()]
-    assert [x for x in labels if x.startswith("row")] == [f"row {k}" for k in result["rows"]]
-    left, right = fig.axes
-    bars, gains = iter(left.containers), iter(right.get_lines())
-    for each in result["rows"].values():
-        for limit, style in zip(steps.LIMITS, ("--", "-"), strict=True):
-            found = {w: each[steps.name_of(w, limit)] for w in steps.W
-                     if steps.name_of(w, limit) in each}
-            point, _, (ends,) = next(bars).lines
-            assert point.get_linestyle() == style
-            tau = np.array([one[STANDARD]["tau"].value for one in found.values()])
-            np.testing.assert_allclose(point.get_xydata(), np.transpose([list(found), tau]))
-            np.testing.assert_allclose([bar[:, 1] for bar in ends.get_segments()],
-                                       np.outer(tau, [0.94, 1.06]))
-            # 1.5 times as many iterations for 0.4 of the cost
-            np.testing.assert_allclose(next(gains).get_xydata(), [(w, 1 / 0.6) for w in found])
-    printed = [line.get_ydata()[0] for line in left.get_lines() if line.get_linestyle() == ":"]
-    assert printed == [ROWS[number].tau[STANDARD] for number in result["rows"]]
-    # the legend says which limit a line is of, and the paper's are dotted; no gain is a gain of 1
-    limits = {int(text.get_text().split()[-1]): (line.get_linestyle(), line.get_marker())
-              for text, line in zip(fig.legends[0].get_texts(), fig.legends[0].legend_handles,
-                                    strict=True) if text.get_text().startswith("limit")}
-    shown = [(bar.lines[0].get_linestyle(), bar.lines[0].get_marker()) for bar in left.containers]
-    assert shown == [limits[limit] for _ in result["rows"] for limit in (3, 10)]
-    assert list(right.get_lines()[-1].get_ydata()) == [1.0, 1.0]
-    plt.close(fig)

@@ -7,8 +7,7 @@ import pytest
 
 from reproduce import wang_table2 as table2
 from reproduce import wang_table3 as table3
-from reproduce.harness.claims import WEAK, Measured, Scan, judge, power
-from reproduce.harness.style import plt
+from reproduce.harness.claims import WEAK, Measured, judge, power
 from reproduce.wang.printed import MAPPING, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.tables import CELLS, COSTS, SETTINGS, Cell
 
@@ -184,76 +183,6 @@ def test_no_claim_on_times_at_the_shorter_budgets(budget):
     assert judge(table2.CLAIMS, made_up(), budget) == []
 
 
-def test_the_table_and_the_figure_show_print_and_ours():
-    result = made_up()
-    text = table2.table(result)
-    for words in ("47.46 s", "SOD 300", "tempered (130, 65)", "0.67", "sweep, w = 0.1, limit 3",
-                  "Table 2: 4 of ten", "; Table 2: 1.85", "The noise of the data, 0.5"):
-        assert words in text
-    for row in result.values():
-        for k, cells in enumerate(row.values()):
-            cells[SOD].gain.update({by: Measured(np.log(2 + k + 4 * j), 0.1)
-                                    for j, by in enumerate(COSTS)})
-    text = table2.table(result)  # a tenth of each of ten: 0.1 / 10^.5
-    assert "geometric, evaluations: 2.000 (0.063), 3.000 (0.095), 4.00 (0.13), 5.00 (0.16);" in text
-    assert "geometric, seconds: 6.00 (0.19), 7.00 (0.22), 8.00 (0.25), 9.00 (0.28);" in text
-    fig = table2.figure(result)
-    assert [ax.get_title() for ax in fig.axes] == [SOD, NYSTROM, TEMPERED]
-    assert len(fig.axes[0].containers) == len(SETTINGS)
-    plt.close(fig)
-
-
-@pytest.mark.parametrize("script", [table2, table3])
-def test_each_number_of_a_scan_is_of_its_own_setting_and_has_an_error(script):
-    before = {c.what: c.ours(made_up()) for c in script.CLAIMS}
-    scans = {what: found for what, found in before.items() if isinstance(found, Scan)
-             and "evaluations of pi in a" not in what}  # one extreme of a count of all rows
-    for place, setting in enumerate(SETTINGS):
-        result, rng = made_up(), np.random.default_rng(1)
-        for row in result.values():
-            for method, cell_ in row[setting].items():
-                row[setting][method] = cell_._replace(
-                    tau=Measured(rng.normal(), 0.3), seconds=rng.random(), accepted=rng.random(),
-                    gain={by: Measured(rng.normal(), 0.3) for by in COSTS})
-        for c in script.CLAIMS:
-            if c.what in scans and len(before[c.what].found) == len(SETTINGS):
-                after = c.ours(result)
-                assert [a != b for a, b in zip(after.found, before[c.what].found, strict=True)] == [
-                    k == place for k in range(len(SETTINGS))], c.what
-                if ": log(tau" in c.what or c.what.startswith("log(mean gain"):
-                    assert after.found[place].se > 0
-            elif c.what in scans and setting.startswith("variable"):  # by the slices alone
-                assert sum(a != b for a, b in zip(c.ours(result).found, scans[c.what].found,
-                                                  strict=True)) == 1, c.what
-
-
-def test_a_claim_by_one_cost_does_not_see_the_other():
-    result, rng = made_up(), np.random.default_rng(1)
-    for row in result.values():
-        for found in row.values():
-            for each in found.values():
-                each.gain["evaluations"] = Measured(rng.normal(), 0.3)
-                for apart in each.apart.values():
-                    apart["evaluations"] = 7.0
-    before = made_up()
-    for c in table2.CLAIMS:
-        assert c.ours(result) == c.ours(before), c.what
-    last = table3.CLAIMS[-1]
-    more(-2, methods=[NYSTROM], cost="seconds")(result := made_up())
-    assert last.ours(result) == last.ours(made_up())
-
-
-@pytest.mark.parametrize("what, change", [
-    (LEAST, more(-3, [2, 3, 4, 5], [TEMPERED], "seconds")),
-    (MOST, more(-3, [2, 3, 4, 5], [TEMPERED], "seconds")),
-    (TEN, more(-0.9, [10], [NYSTROM], "seconds")),
-    (LESS, more(1.0, range(2, 6), MAPPING, "seconds")),
-    (SAVINGS, more(-0.8, range(6, 11), cost="seconds"))])
-def test_a_claim_in_seconds_differs_where_they_do(what, change):
-    change(result := made_up())
-    assert verdicts(result)[what] == "every setting differs"
-
-
 def test_the_errors_of_two_methods_on_one_data_set_are_those_of_their_difference():
     result = made_up()
     for cells in result[10].values():
@@ -274,54 +203,3 @@ def test_the_lists_of_rows_are_what_they_are_called():
     # by the paper's times and t* / t of about 1.5 (m / n)^3 + .02, as layers() has it
     assert table3.IMPOSSIBLE == tuple(number for number, row in ROWS.items() if row.d * (
         row.seconds[SOD] / row.seconds[STANDARD] - layers(number, SOD)[0]) > 1)
-
-
-def test_the_error_of_the_mean_gain_by_hand():
-    squares = [(6 * (row.tau[SOD] + row.tau[STANDARD]) + 4) / 1333 for row in ROWS.values()]
-    rounding = np.mean([0.005 / row.ratio[SOD] for row in ROWS.values()])
-    (c,) = (c for c in table2.CLAIMS if c.what == RATIO)
-    assert (c.low, c.high) == pytest.approx((-rounding, rounding), rel=1e-12)
-    assert c.theirs == pytest.approx(np.mean(squares) ** 0.5 / 10**0.5, rel=1e-12)
-
-
-def test_each_column_of_the_table_is_what_it_is_called():
-    result = made_up()
-    for place, cells in enumerate(result[1].values(), 1):
-        for by, far in zip(COSTS, (0, 10), strict=True):
-            cells[SOD].gain[by] = Measured(-np.log(place + far))
-        cells[SOD] = cells[SOD]._replace(accepted=place / 10)
-        cells[STANDARD] = cells[STANDARD]._replace(
-            tau=Measured(np.log(2.0)), evaluations=50.0 + place, seconds=0.5 * place)
-    with np.errstate(divide="ignore"):  # of gains without errors
-        lines = [line.split() for line in table2.table(result).splitlines()]
-    assert next(line for line in lines if line[:2] == ["SOD", "40"])[2:] == (
-        "0.45 1 2 3 4 11 12 13 14 0.10 0.20 0.30 0.40".split())
-    assert next(line for line in lines if line[:3] == ["1", "short", "isotropic"])[3:17] == (
-        "0.76 s 102 104 106 108 1 s 2 s 3 s 4 s".split())
-
-
-def test_each_point_of_the_figure_is_in_its_place():
-    result = made_up()
-    for row in result.values():
-        for k, found in enumerate(row.values()):
-            for j, cell_ in enumerate(found.values()):
-                cell_.gain.update({COSTS[0]: Measured(np.log(2 + k + 10 * j), 0.1),
-                                   COSTS[1]: Measured(9.0)})
-    fig = table2.figure(result)
-    for ax, method in zip(fig.axes, (SOD, NYSTROM, TEMPERED), strict=True):
-        assert ax.get_title() == method
-        numbers = [number for number in ROWS if method in ROWS[number].methods]
-        places = np.array([ROWS[number].methods.index(method) for number in numbers])
-        for k, (bars, setting) in enumerate(zip(ax.containers, SETTINGS, strict=True)):
-            assert bars.get_label() == setting
-            assert np.round(bars.lines[0].get_xdata()).tolist() == numbers
-            np.testing.assert_allclose(np.float64(bars.lines[0].get_ydata()), 2 + k + 10 * places)
-            ends = [each[:, 1] for each in bars.lines[2][0].get_segments()]
-            np.testing.assert_allclose(ends, np.outer(2 + k + 10 * places, np.exp([-0.2, 0.2])))
-        # the sentence is about subsets: two to four times
-        assert [(band.get_y(), band.get_y() + band.get_height()) for band in ax.patches] == (
-            [(2.0, 4.0)] if method == SOD else [])
-        (star,) = [line for line in ax.get_lines() if line.get_label() == "paper"]
-        assert list(star.get_xdata()) == numbers
-        assert star.get_ydata() == pytest.approx([1 / ROWS[n].ratio[method] for n in numbers])
-    plt.close(fig)

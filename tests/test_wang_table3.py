@@ -7,9 +7,8 @@ import pytest
 
 from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured, judge, power
-from reproduce.harness.style import plt
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
-from reproduce.wang.tables import CELLS, GAINS, MAIN, SETTINGS, update_cost
+from reproduce.wang.tables import CELLS, GAINS, MAIN, update_cost
 from test_wang_table2 import SURE, agreeing, made_up, more
 from test_wang_table2 import verdicts as verdicts_of
 
@@ -148,50 +147,3 @@ def test_what_is_claimed_at_the_shorter_budgets():
     # counts alone at smoke
     assert smoke == {claim("largest |evaluations of pi")}
     assert short == smoke  # seconds of a few iterations say nothing
-
-
-def test_the_table_shows_the_papers_numbers_and_ours():
-    text = table3.table(made_up())
-    for words in ("10 Nystrom", "16.18", "tau", "t* / t", "e by the printed CPU times",
-                  "sweep, w = 0.1, limit 3"):
-        assert words in text
-
-
-def test_each_column_of_the_tables_is_what_it_is_called():
-    result = made_up()
-    for place, cells in enumerate(result[1].values(), 1):
-        cells[SOD] = cells[SOD]._replace(
-            tau=Measured(np.log(place)), seconds=place / 1000, updates=41.0, ratio=[0.05],
-            evaluations=30.0 + place, means={"first": 20.0, "literal": 21.0, "geyer": 22.0},
-            accepted=place / 10)
-        cells[STANDARD] = cells[STANDARD]._replace(updates=60.0 + place)
-    lines = [line.split() for line in table3.table(result).splitlines()]
-    times_, iteration = (line[2:] for line in lines if line[:2] == ["1", SOD])
-    assert times_ == "4.32 1 2 3 4 1 20 21 22 0.10 0.20 0.30 0.40".split()
-    assert iteration == "0.078 1 2 3 4 31 32 33 34 41 0.050".split()
-    # 0.078 / 0.26 - 0.05 is 1 / 4; the standard's own slices are settings 1 and 3
-    assert "1 4 1.333 61 63".split() in lines
-
-
-def test_each_point_of_the_figure_is_in_its_place():
-    result = made_up()
-    for number, row in result.items():
-        for k, cells in enumerate(row.values()):
-            for j, (method, cell) in enumerate(cells.items()):
-                cells[method] = cell._replace(
-                    tau=Measured(np.log(number + 0.1 * k + 20 * (1 + j))))
-    fig = table3.figure(result)
-    for ax, method in zip(fig.axes, METHODS, strict=True):
-        assert ax.get_title() == method
-        numbers = [number for number in ROWS if method in ROWS[number].methods]
-        drawn = {line.get_label(): list(line.get_ydata()) for line in ax.get_lines()}
-        # beside each other, about the number of the data set
-        assert all(np.round(line.get_xdata()).tolist() == numbers for line in ax.get_lines())
-        assert drawn.pop("paper") == [ROWS[number].tau[method] for number in numbers]
-        assert list(drawn) == [s for s in SETTINGS
-                               if method != STANDARD or s.startswith("variable")]
-        for setting, found in drawn.items():
-            assert found == pytest.approx([
-                n + 0.1 * list(SETTINGS).index(setting) + 20 * (1 + ROWS[n].methods.index(method))
-                for n in numbers])
-    plt.close(fig)

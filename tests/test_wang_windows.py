@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 
-from judging import differing, read_table, verdicts
+from judging import differing, verdicts
 from reproduce.beyond import wang_windows as windows
-from reproduce.harness.claims import BUDGETS, Measured, Scan, judge, log
-from reproduce.harness.style import plt
+from reproduce.harness.claims import Measured, Scan, log
 from reproduce.wang.chains import NARROW, SLICES, WIDE
-from reproduce.wang.printed import ROWS, SOD, STANDARD
+from reproduce.wang.printed import SOD, STANDARD
 
 TRUE = {(7, STANDARD): 170.0, (9, SOD): 25.0}  # the rest: 5, as its windows say
 
@@ -76,73 +75,3 @@ def test_what_windows_usually_say():
     # the median of equal numbers of both is between them
     assert windows.log_time_over_window(result, 1, STANDARD, WIDE).value == pytest.approx(np.log(2),
                                                                                           rel=1e-12)
-
-
-class Recorder:
-    """Makes up chains, and keeps what was asked for."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.tasks = budget, 4, None
-
-    def replicates(self, function, tasks, unit, warm):
-        assert function is windows.long_chain
-        self.tasks = tasks
-        return [{"tau": [task["number"] * task["w"] + task["seed"][2] * 0.01, 0.1],
-                 "windows": [2.0] * task["windows"], "noise": 0.1, "accepted": [1.0],
-                 "iterations": 10, "counts": {"density": 30, "cache_hits": 0}} for task in tasks]
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_what_is_run(budget):
-    experiment = Recorder(budget)
-    result = windows.run(experiment, None)["rows"]
-    wanted = windows.plan(budget)
-    assert len(experiment.tasks) == sum(chains for *_, chains, _ in wanted)
-    for number, method, name, each, chains, n in wanted:
-        w, limit = SLICES[name]
-        mine = [t for t in experiment.tasks if (t["number"], t["method"], t["w"]) == (
-            number, method, w)]
-        assert [t["seed"] for t in mine] == [[4, number, k] for k in range(chains)]
-        assert {(t["max_widths"], t["windows"], t["n"], t["index"]) for t in mine} == {
-            (limit, each, n, 0)}
-        assert result[number][method][name]["tau"].value == pytest.approx(
-            number * w + 0.01 * (chains - 1) / 2, rel=1e-12)
-    assert (n is None) == (budget != "smoke")
-    if budget != "smoke":  # the claims that are made have what they need
-        judge(windows.CLAIMS, {"rows": result}, budget)
-
-
-def test_the_table_and_the_figure():
-    result = made_up()
-    lines = windows.table(result).splitlines()
-    row = next(line for line in lines if line.startswith("7    standard"))
-    # log(170 / 5) is that of 34, between two windows of 5 e^.15 and 5 e^-.15
-    assert row.split()[7:10] == ["4.83", "170.0", "(8.5)"] and "34.00" in row
-    one = result["rows"][7][STANDARD][NARROW] = found(170.0)
-    one["windows"] = list(np.arange(1.0, 102.0))
-    (row,) = [row for row in read_table(windows.table(result), "row") if [row[key] for key in (
-        "row", "method", "slice")] == ["7", STANDARD, NARROW]]
-    assert [row[key] for key in ("window", "nine in ten", "windows")] == ["51", "6 to 96", "101"]
-    result = made_up()
-    fig = windows.figure(result)
-    labels = [[text.get_text() for text in ax.get_yticklabels()] for ax in fig.axes]
-    assert "9 Nystrom" in labels[0] and "9 Nystrom" not in labels[1] and "9 SOD" in labels[1]
-    (legend,) = fig.legends
-    colours = {text.get_text().split(",")[0]: line.get_color() for text, line in zip(
-        legend.get_texts(), legend.get_lines(), strict=True)}
-    for ax, name, rows in zip(fig.axes, SLICES, labels, strict=True):
-        assert ax.get_title() == name and len(ax.containers) == len(rows)
-        diamonds = [line for line in ax.get_lines() if line.get_marker() == "D"]
-        clouds = [line for line in ax.get_lines() if line.get_marker() == "."]
-        for k, (label, bar, diamond, cloud) in enumerate(zip(
-                rows, ax.containers, diamonds, clouds, strict=True)):
-            number, method = label.split(" ", 1)
-            tau = TRUE.get((int(number), method), 5.0)
-            point, _, (ends,) = bar.lines
-            assert cloud.get_color() == colours[method]
-            assert point.get_xydata().tolist() == [[tau, k]]
-            np.testing.assert_allclose(ends.get_segments()[0][:, 0], [0.9 * tau, 1.1 * tau])
-            assert diamond.get_xydata().tolist() == [[ROWS[int(number)].tau[method], k]]
-            np.testing.assert_allclose(cloud.get_xdata(), result["rows"][int(number)][method][
-                name]["windows"])
-    plt.close(fig)
