@@ -20,13 +20,13 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import Funnel
-from reproduce.harness.claims import BUDGETS, Claim, Declared, Measured, brief, log, smallest
-from reproduce.harness.claims import table as text_table
+from reproduce.harness.claims import Claim, Measured, brief, log, smallest, text_table
 from reproduce.harness.style import COLOURS, legend_above, panels, row_labels
 from reproduce.zhang import comparison, funnel
-from reproduce.zhang.comparison import acceptance_claims, times_claim
+from reproduce.zhang.comparison import acceptance_claims, full_claim, times_claim
+from reproduce.zhang.errata import HMC_RATE, KNOWN, TIMES
 from reproduce.zhang.estimates import in_blocks
-from reproduce.zhang.funnel import LONG, MASSES, READINGS, SIZE, advantage, exact_draw, rate
+from reproduce.zhang.funnel import LONG, LOW_LEVEL, MASSES, OPEN, READINGS, SIZE, exact_draw, rate
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, quote
 
 NAME, WHAT = "zhang_table1", "three methods on the funnel"
@@ -96,49 +96,37 @@ def clock(rows, rounds, n):
 
 def warm():
     """Compile everything in this process, before others start."""
-    for method, setting in ((HMC, {"eps": 0.1, "L": 2}),
-                            (GIBBS, dict(eps_theta=0.5, eps_phi=0.5, L_theta=2, L_phi=2)),
-                            (SSHMC, dict(eps_theta=0.1, eps_phi=0.2, L=2, n_theta=2, n_phi=1))):
-        one_chain(method, "n + 1/9", setting, pieces=1, n=20, burn_in=1, seed=0)
+    for method, setting in comparison.SMALL.items():
+        one_chain(method, PRINTED, setting, pieces=1, n=20, burn_in=1, seed=0)
 
 
 def run(experiment, cases):
     """Choose settings by pilots, run and time the chains of rows and of the scan: a Table1."""
     budget, seed = experiment.budget, experiment.seed
-    tried = run_pilots(experiment)
-    halves = funnel.sshmc_setting(READINGS["halves"][0], 1, READINGS["halves"][1], **COMPARED)
-    picked = {row: comparison.pick(tried[row])["setting"] if row in METHODS else halves
-              for row in ROWS}
-    chains = MORE.get(budget, {})
-    wanted = {row: (row, picked[row], *chains.get(row, CHAINS[budget])) for row in ROWS} | {
-        f"{row}, {name}": (row, setting, *SCANNED[budget]) for row in METHODS
-        for name, setting in funnel.scan(row, tried[row]).items()}
-    n, burn_in = LENGTH[budget]
-    tasks = {key: [dict(method=method(row), mass=ROWS[row], setting=setting, pieces=pieces, n=n,
-                        burn_in=burn_in, seed=[seed, 100 + k, chain],
-                        cost=funnel.weight(setting) * pieces) for chain in range(chains)]
-             for k, (key, (row, setting, chains, pieces)) in enumerate(wanted.items())}
-    done = comparison.runs_by_setting(experiment, one_chain, tasks, warm)
-    rounds, transitions = TIMED[budget]
-    (times,) = experiment.replicates(clock, [dict(
-        rows={key: [method(row), ROWS[row], setting] for key, (row, setting, *_) in wanted.items()},
-        rounds=rounds, n=transitions)], "timings", warm=warm)
-    found = {key: funnel.estimates(chains, n, wanted[key][1], times["seconds"][key])
-             for key, chains in done.items()}
-    return funnel.Table1(n, tried, {row: found[row] for row in ROWS}, {
-        row: {key.removeprefix(f"{row}, "): found[key] for key in wanted
-              if key not in ROWS and wanted[key][0] == row} for row in METHODS})
-
-
-def run_pilots(experiment):
-    """Return {row: its pilots}; "steps": those of SSHMC with any number of leapfrogs."""
-    budget = experiment.budget
     grids = {row: funnel.grid(row, budget, readings=True) for row in METHODS} | {
         "readings": [funnel.sshmc_setting(n_theta, 1, ratio, **COMPARED)
                      for n_theta, ratio in READINGS.values()], "steps": funnel.grid(SSHMC, budget)}
-    return comparison.tune(experiment, pilots, {
+    tried = comparison.tune(experiment, pilots, {
         row: (dict(method=method(row), mass=PRINTED), settings, PILOT[budget])
         for row, settings in grids.items()}, funnel.weight, warm)
+    picked = {row: comparison.pick(tried[row])["setting"] if row in METHODS else
+              grids["readings"][0] for row in ROWS}
+    more = MORE.get(budget, {})
+    wanted = {row: (method(row), mass, picked[row], *more.get(row, CHAINS[budget]))
+              for row, mass in ROWS.items()} | {
+        f"{row}, {name}": (row, PRINTED, setting, *SCANNED[budget]) for row in METHODS
+        for name, setting in funnel.scan(row, tried[row]).items()}
+    n, burn_in = LENGTH[budget]
+    tasks = {key: [dict(method=name, mass=mass, setting=setting, pieces=pieces, n=n,
+                        burn_in=burn_in, seed=[seed, 100 + k, chain],
+                        cost=funnel.weight(setting) * pieces) for chain in range(chains)]
+             for k, (key, (name, mass, setting, chains, pieces)) in enumerate(wanted.items())}
+    done = comparison.runs_by_setting(experiment, one_chain, tasks, warm)
+    seconds = comparison.time_rows(experiment, clock, {
+        key: list(each[:3]) for key, each in wanted.items()}, TIMED[budget], warm)
+    found = {key: funnel.estimates(chains, n, wanted[key][2], seconds[key])
+             for key, chains in done.items()}
+    return funnel.Table1(n, tried, *comparison.split_scan(found, ROWS))
 
 
 def method(row):
@@ -148,56 +136,35 @@ def method(row):
 
 # The claims
 
-LOW_LEVEL = ("its min ESS/s of x, 1054.33 in 18.92 s, is in the table below that of SSHMC, 3868.79"
-             " in 22.12 s or 37.36 s")
-FIRST = "2026-11-21T23:07"  # the first results at the paper's length
-KNOWN = {HMC: Declared(
-    "the cause is not known: of 50, 200 and 800 leapfrogs only the last two are accepted in the"
-    " paper's range, and those of 800 include a chain that stood still.  A shorter trajectory would"
-    " have a smaller ESS of x; an ESS of v of 10 or of 39 is the estimator's for a chain that has"
-    " not mixed", "2026-11-23T22:00", FIRST, "Table 1: the steps of HMC")}
-HMC_RATE = Declared(
-    "the rate of a run of 5000 scatters by 0.08 between runs, with where v is, so that eight pilot"
-    " chains know it to 0.03 and not to the 0.02 that is allowed; and a rule that takes the largest"
-    " step of those inside takes one whose pilots happened to accept less", "2026-11-24T08:40",
-    "2026-11-24T08:28")
-OPEN = ("SSHMC's time is 22.12 s as printed, or 37.36 s by its ESS/s; numbers of steps are not"
-        " stated")
 ESS_CLAIMS = comparison.ess_claims(TABLE, METHODS, {
-    "min": lambda found: log(found.x), "v": lambda found: log(found.v)}, KNOWN)
+    "min": lambda found: log(found.x), "v": lambda found: log(found.v)}, KNOWN[TABLE])
 MSE = {"E[v]": "mse_mean", "E[v^2]": "mse_square", "Var(v)": "mse_variance"}
 CLAIMS = [
     *ESS_CLAIMS[:3],
-    Claim("the six printed MSE together", "0.6, 0.18; 1.58, 0.72; 0.04, 0.03", funnel.mse_of_six,
-          0.0, 0.0, "the normal deviate, of 1 standard error, of a chi-squared sum: a printed MSE"
-          " is the squared error of one run, ours the mean of many at the settings that the"
-          " rule takes; the second column is E[v^2] by its head.  Runs that hardly mix have"
-          " heavier tails than normal ones", "joint test", budgets=("paper",), theirs=1.0),
+    full_claim("the six printed MSE together", "0.6, 0.18; 1.58, 0.72; 0.04, 0.03",
+               funnel.mse_of_six, 0.0, 0.0, "the normal deviate, of 1 standard error, of a"
+               " chi-squared sum: a printed MSE is the squared error of one run, ours the mean of"
+               " many at the settings that the rule takes; the second column is E[v^2] by its head."
+               "  Runs that hardly mix have heavier tails than normal ones", "joint test",
+               theirs=1.0),
     *ESS_CLAIMS[3:],
-    *[claim._replace(known=HMC_RATE) if claim.what.startswith(f"{HMC}:") else claim
-      for claim in acceptance_claims(METHODS, "xv", 0.02)],
-    times_claim(TABLE, GIBBS, HMC, OPEN, Declared(
-        "the time of a transition goes with its number of leapfrogs, which the paper states for"
-        " neither: in its range of acceptance HMC takes 200 or 800 here and the Gibbs sampler 3 to"
-        " 22, where about 65 would have the printed ratio.  The scan is too narrow to tell more",
-        "2026-11-21T23:20", FIRST)),
+    *acceptance_claims(METHODS, "xv", 0.02, {HMC: HMC_RATE}),
+    times_claim(TABLE, GIBBS, HMC, OPEN, TIMES[TABLE]),
     times_claim(TABLE, SSHMC, HMC, OPEN, times=[22.12, 37.36]),
     times_claim(TABLE, SSHMC, GIBBS, OPEN, times=[22.12, 37.36]),
-    Claim("log(time of a leapfrog, HMC / SSHMC)", quote("faster leapfrog"), funnel.leapfrog_ratio,
-          0.0, np.inf, "order, machine: of compiled code, where H_1's leapfrogs share their"
-          " exponential; the funnel is the paper's example", "order", budgets=("paper",)),
-    *[Claim(f"x: log(min ESS per {unit}, {a} / {b})", quote(key),
-            lambda r, a=a, b=b, per=per: advantage(r, a, b, "x", per), 0.0, np.inf,
-            f"order, by the paper's estimator, per {unit}{note}", "order",
-            budgets=("paper",) if per == "seconds" else BUDGETS)
-      for a, b, key, note in ((GIBBS, HMC, "low level", ""),
-                              (GIBBS, SSHMC, "better low level", f"; {LOW_LEVEL}"))
-      for unit, per in (("second", "seconds"), ("gradient", "passes"))],
-    *[Claim(f"v: least log(ESS per second, SSHMC / another), {which}", quote("outperforms"),
-            lambda r, measure=measure: smallest(advantage(r, SSHMC, other, measure, "seconds")
-                                             for other in (HMC, GIBBS)), 0.0, np.inf,
-            "order: the ESS per second of SSHMC is larger.  Least: in standard errors", "order",
-            budgets=("paper",))
+    full_claim("log(time of a leapfrog, HMC / SSHMC)", quote("faster leapfrog"),
+               funnel.leapfrog_ratio, 0.0, np.inf, "order, machine: of compiled code, where H_1's"
+               " leapfrogs share their exponential; the funnel is the paper's example", "order"),
+    *[make(f"x: log(min ESS per {unit}, {GIBBS} / {other})", quote(key),
+           lambda r, other=other, per=per: funnel.advantage(r, GIBBS, other, "x", per), 0.0, np.inf,
+           f"order, by the paper's estimator, per {unit}{note}", "order")
+      for other, key, note in ((HMC, "low level", ""), (SSHMC, "better low level", LOW_LEVEL))
+      for make, unit, per in ((full_claim, "second", "seconds"), (Claim, "gradient", "passes"))],
+    *[full_claim(f"v: least log(ESS per second, SSHMC / another), {which}", quote("outperforms"),
+                 lambda r, measure=measure: smallest(
+                     funnel.advantage(r, SSHMC, other, measure, "seconds")
+                     for other in (HMC, GIBBS)), 0.0, np.inf, "order: the ESS per second of SSHMC"
+                 " is larger.  Least: in standard errors", "order")
       for which, measure in (("the paper's estimator", "v"), ("long runs", "v_long"))],
     *[Claim(f"least log(MSE of {what}, another / SSHMC)", quote("nearly unbiased"),
             lambda r, name=name: smallest(log(getattr(r.rows[row], name)) - log(
@@ -205,33 +172,32 @@ CLAIMS = [
             "order, over all runs of the paper's length.  Least: in standard errors", "order")
       for what, name in MSE.items()],
     *[Claim(f"{row}: (error of the mean of v / its s.e. by the run's own ESS)^2",
-            quote("biased") if row == GIBBS else "ours: of HMC too", lambda r, row=row:
-            r.rows[row].error, 1.0, np.inf, "1 if the run's ESS is right; its chain has not"
-            " mixed if it is larger.  Started from exact draws, the mean is not biased",
-            "order" if row == GIBBS else "ours") for row in (GIBBS, HMC)],
+            paper, lambda r, row=row: r.rows[row].error, 1.0, np.inf, "1 if the run's ESS is"
+            " right; its chain has not mixed if it is larger.  Started from exact draws, the mean"
+            " is not biased", kind)
+      for row, paper, kind in ((GIBBS, quote("biased"), "order"), (HMC, "ours: of HMC too", "ours"))
+      ],
     Claim("log(worst ESS per gradient, several leapfrogs / one of each)", quote("multiple steps"),
           funnel.multiple_steps, 0.0, np.inf, "order, at equal numbers of gradients: the best of"
           " the pilots with more than one leapfrog for H_1 or H_2, over the best with one of each",
           "order"),
-    Claim("least gap of the acceptance rates of the three readings", quote("same step") + " (it"
-          " has three readings)", lambda r: rate(r, "halves") - max(
-              rate(r, "one each"), rate(r, "two each")),
-          0.2, 1.0, "at eps = 0.2, L = 200: what is in the paper's range by one reading is far from"
-          " it by the others; the rates are known to about 0.02", "ours", budgets=("paper",)),
-    Claim("v: log(ESS, mass n/2 + 1/9 / n + 1/9)", "ours", lambda r: log(
-        r.rows[BETTER].v) - log(r.rows[FIXED].v), 0.0, np.inf,
-        "order, at eps = 0.2 and L = 200: v turns by L eps / (3 m^1/2), 1.33 with the printed mass,"
-        " short of a quarter turn, and 1.88 with the mass that is meant", "ours",
-        budgets=("short", "paper")),
-    *[Claim(f"{row}: log(ESS of v, the paper's estimator / long runs)", "ours", lambda r, row=row:
-            log(r.rows[row].v) - log(r.rows[row].v_long), *ends,
-            "an ESS of ten is none: no run sees what it has not visited" if row != SSHMC else
-            "an ESS of thousands is one: within a factor of two", "ours", budgets=("paper",))
+    full_claim("least gap of the acceptance rates of the three readings", quote("same step")
+               + " (it has three readings)", funnel.gap_of_readings, 0.2, 1.0, "at eps = 0.2, L ="
+               " 200: what is in the paper's range by one reading is far from it by the others; the"
+               " rates are known to about 0.02", "ours"),
+    Claim("v: log(ESS, mass n/2 + 1/9 / n + 1/9)", "ours", lambda r: log(r.rows[BETTER].v) - log(
+        r.rows[FIXED].v), 0.0, np.inf, "order, at eps = 0.2 and L = 200: v turns by L eps /"
+        " (3 m^1/2), 1.33 with the printed mass, short of a quarter turn, and 1.88 with the mass"
+        " that is meant", "ours", budgets=("short", "paper")),
+    *[full_claim(f"{row}: log(ESS of v, the paper's estimator / long runs)", "ours",
+                 lambda r, row=row: log(r.rows[row].v) - log(r.rows[row].v_long), *ends,
+                 "an ESS of ten is none: no run sees what it has not visited" if row != SSHMC else
+                 "an ESS of thousands is one: within a factor of two", "ours")
       for row, ends in ((HMC, (0.0, np.inf)), (GIBBS, (0.0, np.inf)), (SSHMC, (-0.7, 0.7)))],
-    Claim(f"{GIBBS}: ESS of v of {N} draws, long runs", "ours: at most 5.5", lambda r:
-          r.rows[GIBBS].v_long, 0.0, 5000 / 901, "theory, and at most that: with exact draws of"
-        " each block the autocorrelation of v is 1 - 1 / (1 + 9 n / 2), its time 901", "ours",
-        budgets=("paper",)),
+    full_claim(f"{GIBBS}: ESS of v of {N} draws, long runs", "ours: at most 5.5", lambda r:
+               r.rows[GIBBS].v_long, 0.0, 5000 / 901, "theory, and at most that: with exact draws"
+               " of each block the autocorrelation of v is 1 - 1 / (1 + 9 n / 2), its time 901",
+               "ours"),
 ]
 
 
@@ -243,15 +209,12 @@ def table(r):
     rows += [[key, " ".join(map(brief, runs.AP)), f"{1e6 * np.mean(runs.seconds):.0f} us",
               *map(brief, (runs.x, runs.v, runs.v_long, runs.mse_mean, runs.mse_square,
                            runs.mse_variance))]
-             for key, runs in [*r.rows.items(), *(
-                 (f"{row}: {key}", runs) for row in METHODS for key, runs in
-                 r.scan[row].items())]]
-    chosen = "\n".join(f"{row:16} {runs.setting}" for row, runs in r.rows.items())
+             for key, runs in comparison.all_rows(r).items()]
     readings = "; ".join(f"{name}: {rate(r, name):.3f}" for name in READINGS)
     return text_table(rows, [
         f"runs of {r.n}", "acceptance", "time", "min ESS x", "ESS v", "ESS v, long",
         "MSE E[v]", "MSE E[v^2]", "MSE Var(v)"]) + (
-        f"\n\nSettings, by the rule\n{chosen}\n\nAcceptance of the three readings at eps = 0.2,"
+        f"\n\n{comparison.by_the_rule(r, 16)}\n\nAcceptance of the three readings at eps = 0.2,"
         f" L = 200\n{readings}")
 
 

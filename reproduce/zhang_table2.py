@@ -18,12 +18,13 @@ import numpy as np
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
-from reproduce.harness.claims import Claim, Declared, brief, log, text_table
+from reproduce.harness.claims import brief, log, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_above, panels, row_labels
 from reproduce.zhang import comparison, logistic
-from reproduce.zhang.comparison import acceptance_claims, times_claim
+from reproduce.zhang.comparison import acceptance_claims, full_claim, times_claim
 from reproduce.zhang.datasets import german_credit
+from reproduce.zhang.errata import KNOWN, TIMES
 from reproduce.zhang.estimates import Blocks, in_blocks
 from reproduce.zhang.logistic import BOUND, DROPPED, JITTER, MODE, PRIOR, SOLVER, Whole, gain
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, quote
@@ -100,16 +101,18 @@ def clock(data, rows, rounds, n):
 
 def warm(data):
     """Compile everything in this process, before others start."""
-    two = dict(eps_theta=0.1, eps_phi=0.1, L_theta=1, L_phi=1)
-    for method, setting in ((HMC, {"eps": 0.01, "L": 2}), (GIBBS, two), (DROPPED, two), (
-            SSHMC, dict(eps_theta=0.1, eps_phi=0.2, L=2, n_theta=2, n_phi=1))):
+    for method, setting in (comparison.SMALL | {DROPPED: comparison.SMALL[GIBBS]}).items():
         one_run(method, data, MODE, None, setting, n=20, burn_in=1, seed=0)
 
 
 def run(experiment, cases):
     """Choose settings by pilots, run and time the chains of rows and of the scan: a Table2."""
     budget, data = experiment.budget, cases.name
-    tried = run_pilots(experiment, data)
+    tried = comparison.tune(experiment, pilots, {
+        row: (dict(method=method, data=data, mass=mass, largest=largest),
+              logistic.grid(method, mass, budget),
+              (PILOT_GIBBS if method == GIBBS else PILOT)[budget])
+        for row, (method, mass, largest) in ROWS.items()}, logistic.weight, lambda: warm(data))
     wanted = {row: (*ROWS[row], comparison.pick(tried[row])["setting"], RUNS[budget])
               for row in ROWS} | {
         row + ANY: (*ROWS[row], comparison.pick(tried[row], 0, 1)["setting"], RUNS[budget])
@@ -117,135 +120,99 @@ def run(experiment, cases):
         f"{row}: {name}": (*ROWS[row], setting, SCANNED[budget]) for row in METHODS
         for name, setting in logistic.scan(row, tried[row]).items()}
     n, burn_in = LENGTH[budget]
-    tasks = {key: [task(data, *key_of, n, burn_in, [experiment.seed, 100 + k, chain])
+    tasks = {key: [logistic.task(data, *key_of, n, burn_in, [experiment.seed, 100 + k, chain])
                    for chain in range(runs)]
              for k, (key, (*key_of, runs)) in enumerate(wanted.items())}
     runs, n, burn_in = TRAPPED[budget]
-    tasks |= {name: [task(data, GIBBS, BOUND, None, setting, n, burn_in, [experiment.seed, 99, k])
-                     | {"jitter": 0.0} for k in range(runs)]
+    tasks |= {name: [logistic.task(data, GIBBS, BOUND, None, setting, n, burn_in,
+                                   [experiment.seed, 99, k]) | {"jitter": 0.0} for k in range(runs)]
               for name, setting in logistic.TRAP.items()}
     done = comparison.runs_by_setting(experiment, one_run, tasks, lambda: warm(data))
-    rounds, n = TIMED[budget]
-    (times,) = experiment.replicates(clock, [dict(data=data, rows={
-        key: key_of for key, (*key_of, _) in wanted.items()}, rounds=rounds, n=n)], "timings",
-        warm=lambda: warm(data))
-    found = {key: logistic.estimates(done[key], wanted[key][3], times["seconds"][key])
-             for key in wanted}
-    return logistic.Table2(
-        LENGTH[budget][0], tried, {key: found[key] for key in found if ": " not in key},
-        {key: logistic.estimates(done[key], logistic.TRAP[key]) for key in logistic.TRAP},
-        {row: {key.removeprefix(f"{row}: "): found[key] for key in found
-               if key.startswith(f"{row}: ")} for row in METHODS})
-
-
-def task(data, method, mass, largest, setting, n, burn_in, seed):
-    """Return the arguments of one_run, and its cost."""
-    return dict(method=method, data=data, mass=mass, largest=largest, setting=setting, n=n,
-                burn_in=burn_in, seed=seed, cost=logistic.weight(setting) * (n + burn_in))
-
-
-def run_pilots(experiment, data):
-    """Return {row: its pilots}."""
-    budget = experiment.budget
-    return comparison.tune(experiment, pilots, {
-        row: (dict(method=method, data=data, mass=mass, largest=largest),
-              logistic.grid(method, mass, budget),
-              (PILOT_GIBBS if method == GIBBS else PILOT)[budget])
-        for row, (method, mass, largest) in ROWS.items()}, logistic.weight, lambda: warm(data))
+    seconds = comparison.time_rows(experiment, clock, {
+        key: key_of for key, (*key_of, _) in wanted.items()}, TIMED[budget], lambda: warm(data),
+        data=data)
+    found = {key: logistic.estimates(done[key], wanted[key][3], seconds[key]) for key in wanted}
+    rows, scan = comparison.split_scan(found, [key for key in found if ": " not in key], ": ")
+    trap = {key: logistic.estimates(done[key], logistic.TRAP[key]) for key in logistic.TRAP}
+    return logistic.Table2(LENGTH[budget][0], tried, rows, trap, scan)
 
 
 # The claims
 
-FIRST = "2026-11-21T23:27"  # the first results at the paper's length
-KNOWN = {SSHMC: Declared(
-    "the cause is not known: of 2 to 10 ABLA steps none has all four.  With ten of two leapfrogs"
-    " the median, the largest and v are near, but the least ESS of w is three fifths of the printed"
-    " one; how the attributes were coded, and the constant mass of v, are not stated either",
-    "2026-11-23T22:00", FIRST, "Table 2: the steps of SSHMC")}
 OPEN = "the settings are not stated"
 CLAIMS = [
     *comparison.ess_claims(TABLE, METHODS, {
         column: lambda found, column=column: log(getattr(found, column)) for column in ESS},
-        KNOWN, "w, "),
+        KNOWN[TABLE], "w, "),
     *acceptance_claims(METHODS, "wv", 0.02),
     times_claim(TABLE, GIBBS, HMC, OPEN), times_claim(TABLE, SSHMC, HMC, OPEN),
-    times_claim(TABLE, SSHMC, GIBBS, OPEN, Declared(
-        "the time of SSHMC goes with its number of ABLA steps, which the paper does not state; 2 to"
-        " 10 are scanned, and about 60 would have the printed ratio.  The scan is too narrow to"
-        " tell more", "2026-11-21T23:28:33", FIRST)),
-    *[Claim(f"log(min ESS per second, SSHMC / {other})", quote("much higher"),
-            lambda r, other=other: logistic.scanned_gain(r, other), np.log(2), np.inf, "much: more"
-            " than twice; over all w and v by the paper's estimator, each method at the fastest and"
-            " the slowest of its settings of the scan, which the paper does not state",
-            "order", budgets=("paper",)) for other in (HMC, GIBBS)],
-    Claim(f"log(min ESS per second, SSHMC / {GIBBS}){ANY}", quote("outperforms"), lambda r: gain(
-        r, SSHMC + ANY, GIBBS + ANY, "least", "seconds"), 0.0, np.inf, "order: each method at its"
-        " best setting, which for the Gibbs sampler is none of the paper's acceptance rate",
-        "order", budgets=("paper",)),
-    Claim(f"log(worst ESS per gradient, SSHMC / HMC){ANY}", "ours: HMC is not behind", lambda r:
-          gain(r, SSHMC + ANY, HMC + ANY, "worst", "cost"), -np.inf, 0.0, "order: with squares,"
-          " each at its best.  v is known to a fifth here and the funnel is short: a step of HMC"
-          " costs 1 gradient, one of ABLA 3, and HMC's best is 6 to 10 leapfrogs", "ours",
-          budgets=("paper",)),
-    *[Claim(f"{mass}: log(ESS of v per draw, SSHMC / HMC within Gibbs)", quote("larger change"),
-            lambda r, row=row: logistic.advantage(r.rows[row], r.rows[DROPPED], "v"),
-            0.0, np.inf,
-            "order: the masses are X'X/4 + I / v or the like in both, the settings each method's"
-            " own, by the rule; without the auxiliary potentials a Gibbs sampler is left, and no"
-            " trajectory takes it past the limit of exact draws of each block", "order",
-            budgets=("paper",))
+    times_claim(TABLE, SSHMC, GIBBS, OPEN, TIMES[TABLE]),
+    *[full_claim(f"log(min ESS per second, SSHMC / {other})", quote("much higher"),
+                 logistic.scanned_gain(other), np.log(2), np.inf, "much: more than twice; over all"
+                 " w and v by the paper's estimator, each method at the fastest and the slowest of"
+                 " its settings of the scan, which the paper does not state", "order")
+      for other in (HMC, GIBBS)],
+    full_claim(f"log(min ESS per second, SSHMC / {GIBBS}){ANY}", quote("outperforms"),
+               gain(SSHMC + ANY, GIBBS + ANY, "least", "seconds"), 0.0, np.inf, "order: each method"
+               " at its best setting, which for the Gibbs sampler is none of the paper's acceptance"
+               " rate", "order"),
+    full_claim(f"log(worst ESS per gradient, SSHMC / HMC){ANY}", "ours: HMC is not behind",
+               gain(SSHMC + ANY, HMC + ANY, "worst", "cost"), -np.inf, 0.0, "order: with squares,"
+               " each at its best.  v is known to a fifth here and the funnel is short: a step of"
+               " HMC costs 1 gradient, one of ABLA 3, and HMC's best is 6 to 10 leapfrogs", "ours"),
+    *[full_claim(f"{mass}: log(ESS of v per draw, SSHMC / HMC within Gibbs)",
+                 quote("larger change"), gain(row, DROPPED, "v"), 0.0, np.inf, "order: the masses"
+                 " are X'X/4 + I / v or the like in both, the settings each method's own, by the"
+                 " rule; without the auxiliary potentials a Gibbs sampler is left, and no"
+                 " trajectory takes it past the limit of exact draws of each block", "order")
       for mass, row in ((BOUND, SSHMC), (MODE, f"{SSHMC}, {MODE}"))],
-    Claim("X'X/4: log(ESS of v per gradient, SSHMC / HMC within Gibbs)", "ours: not ahead",
-          lambda r: gain(r, SSHMC, DROPPED, "v", "cost"), -np.inf, 0.0, "order: an ABLA step needs"
-          " three gradients of w, and the Gibbs sampler gets to its limit, which is not low here,"
-          " with three leapfrogs", "ours", budgets=("paper",)),
-    Claim("log(worst ESS per gradient, Hessian at the mode / X'X/4)", quote("rough mass"), lambda r:
-          gain(r, f"{SSHMC}, {MODE}", SSHMC, "worst", "cost"), -np.log(2), np.log(4), "usually good"
-          " enough: the bound, which no mode is needed for, is no worse than a fourth of the"
-          " Hessian at the mode", "printed sentence", budgets=("paper",)),
-    Claim("small groups: log(worst ESS per gradient, prior's mass / X'X/4)", quote("prior mass"),
-          lambda r: gain(r, f"small groups, {PRIOR}", "small groups", "worst", "cost"), -np.log(2),
-          np.inf, f"nearly: no less than half; the five groups of 9 to {SMALL} cases alone, which"
-          " are sparse, as the sentence supposes", "printed sentence", budgets=("paper",)),
-    Claim("all groups: log(worst ESS per gradient, prior's mass / X'X/4)", "ours: the sentence"
-          " supposes sparse groups", lambda r: gain(r, f"{SSHMC}, {PRIOR}", SSHMC, "worst", "cost"),
-          -np.inf, 0.0, "order: with v near 0.12 the prior's precision is 8; the likelihood's"
-          " curvature goes up to a quarter of the largest eigenvalue of X'X, over 100 in the groups"
-          " of 181 to 280 cases.  H_1 has frequencies from 1 to 4 and needs more leapfrogs",
-          "ours", budgets=("paper",)),
-    Claim("trap: log(ESS of v, six steps of 0.27 / of 0.5), no jitter", "ours: at the same"
-          " acceptance", lambda r: logistic.advantage(*r.trap.values(), "v"),
-          np.log(5), np.inf, "the time of six steps of 0.5"
-          " is near half a period: w becomes -w, and w'w, all that v sees, stays", "ours",
-          budgets=("paper",)),
-    Claim("trap: acceptance rate of w, six steps of 0.27 - of 0.5", "ours", lambda r: r.trap[
-        "six of 0.27"].AP[0] - r.trap["six of 0.5"].AP[0], -0.1, 0.1, "it shows nothing of that",
-        "ours", budgets=("paper",)),
-    *[Claim(f"mean of log v, {row} - SSHMC, in standard deviations", "ours: one distribution",
-            lambda r, row=row: (r.rows[row].gamma - r.rows[SSHMC].gamma) / r.rows[SSHMC].sd,
-            -0.2, 0.2, "all are right: 4 standard errors of ten runs"
-            " whose ESS are 300", "ours", budgets=("paper",))
+    full_claim("X'X/4: log(ESS of v per gradient, SSHMC / HMC within Gibbs)", "ours: not ahead",
+               gain(SSHMC, DROPPED, "v", "cost"), -np.inf, 0.0, "order: an ABLA step needs three"
+               " gradients of w, and the Gibbs sampler gets to its limit, which is not low here,"
+               " with three leapfrogs", "ours"),
+    full_claim("log(worst ESS per gradient, Hessian at the mode / X'X/4)", quote("rough mass"),
+               gain(f"{SSHMC}, {MODE}", SSHMC, "worst", "cost"), -np.log(2), np.log(4), "usually"
+               " good enough: the bound, which no mode is needed for, is no worse than a fourth of"
+               " the Hessian at the mode", "printed sentence"),
+    full_claim("small groups: log(worst ESS per gradient, prior's mass / X'X/4)",
+               quote("prior mass"), gain(f"small groups, {PRIOR}", "small groups", "worst", "cost"),
+               -np.log(2), np.inf, f"nearly: no less than half; the five groups of 9 to {SMALL}"
+               " cases alone, which are sparse, as the sentence supposes", "printed sentence"),
+    full_claim("all groups: log(worst ESS per gradient, prior's mass / X'X/4)", "ours: the sentence"
+               " supposes sparse groups", gain(f"{SSHMC}, {PRIOR}", SSHMC, "worst", "cost"),
+               -np.inf, 0.0, "order: with v near 0.12 the prior's precision is 8; the likelihood's"
+               " curvature goes up to a quarter of the largest eigenvalue of X'X, over 100 in the"
+               " groups of 181 to 280 cases.  H_1 has frequencies from 1 to 4 and needs more"
+               " leapfrogs", "ours"),
+    full_claim("trap: log(ESS of v, six steps of 0.27 / of 0.5), no jitter", "ours: at the same"
+               " acceptance", lambda r: logistic.per_unit(*r.trap.values(), "v"), np.log(5), np.inf,
+               "the time of six steps of 0.5 is near half a period: w becomes -w, and w'w, all that"
+               " v sees, stays", "ours"),
+    full_claim("trap: acceptance rate of w, six steps of 0.27 - of 0.5", "ours", lambda r:
+               r.trap["six of 0.27"].AP[0] - r.trap["six of 0.5"].AP[0], -0.1, 0.1,
+               "it shows nothing of that", "ours"),
+    *[full_claim(f"mean of log v, {row} - SSHMC, in standard deviations", "ours: one distribution",
+                 lambda r, row=row: (r.rows[row].gamma - r.rows[SSHMC].gamma) / r.rows[SSHMC].sd,
+                 -0.2, 0.2, "all are right: 4 standard errors of ten runs whose ESS are 300",
+                 "ours")
       for row in ROWS if row != SSHMC and not row.startswith("small")],
 ]
 
 
 def table(r):
     """Lay out the table with ours beside it, the settings, and the scan."""
-    rows = [[row, "paper", *(p[c] for c in ("min", "med", "max", "v")), "", p["time"] + " s",
-             p["all/s"], ""] for row, p in TABLES[TABLE].rows.items()]
-    for key, runs in [*r.rows.items(), *r.trap.items(), *(
-            (f"{row}: {key}", runs) for row in METHODS for key, runs in r.scan[row].items())]:
-        seconds = float(np.mean(runs.seconds or np.inf))  # the trap is not timed
+    rows = [[row, "paper", *(p[c] for c in ESS), "", p["time"] + " s", p["all/s"], ""]
+            for row, p in TABLES[TABLE].rows.items()]
+    for key, runs in comparison.all_rows(r, r.trap).items():
+        seconds = np.mean(runs.seconds or np.inf)  # the trap is not timed
         rows.append([key, " ".join(map(brief, runs.AP)), *(
             brief(getattr(runs, name)) for name in (*ESS, "worst")),
-            f"{1e3 * seconds:.2f} ms" * (seconds < np.inf),
-            f"{runs.least.value / seconds / r.n:.3g}" * (seconds < np.inf),
-            f"{runs.cost:.0f}"])
-    chosen = "\n".join(f"{row:22} {runs.setting}" for row, runs in r.rows.items())
+            *((f"{1e3 * seconds:.2f} ms", f"{runs.least.value / seconds / r.n:.3g}")
+              if runs.seconds else ("", "")), f"{runs.cost:.0f}"])
     return text_table(rows, [f"runs of {r.n}", "acceptance", "min ESS w", "median", "max",
                              "ESS v", "worst", "time", "min ESS/s", "gradients"]) + (
         "\n\nWorst: ESS of w, v and their squares, ours.  Time and gradients: of a transition;"
-        f" RMHMC(Gibbs) is timed as the lineage runs it\n\nSettings, by the rule\n{chosen}")
+        f" RMHMC(Gibbs) is timed as the lineage runs it\n\n{comparison.by_the_rule(r, 22)}")
 
 
 def figure(r):
@@ -260,8 +227,7 @@ def figure(r):
                 left.plot([r.n / N * number(TABLE, row, name) for name in names],
                           [k + shift + 0.15] * len(names), "kD-", ms=3, lw=0.5,
                           label="paper" * (k == 0 and len(names) > 1))
-    left.set(xscale="log", xlabel=f"ESS of {r.n}: of the weights $w$,\nleast to largest;"
-             " of $v$")
+    left.set(xscale="log", xlabel=f"ESS of {r.n}: of the weights $w$,\nleast to largest; of $v$")
     row_labels(left, list(r.rows))
     left.set_xticks([250, 500, 1000, 2000, 4000], [250, 500, 1000, 2000, 4000])
     left.minorticks_off()

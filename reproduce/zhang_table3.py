@@ -23,22 +23,26 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import Chain, Counts, rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
-from reproduce.harness.claims import Claim, Declared, brief, log, mean, smallest, text_table
+from reproduce.harness.claims import Claim, brief, log, mean, smallest, text_table
 from reproduce.harness.style import COLOURS, legend_above, panels
 from reproduce.zhang import comparison, datasets, volatility
-from reproduce.zhang.comparison import log_error, pilot_chains, time_ratio
+from reproduce.zhang.comparison import pilot_chains
 from reproduce.zhang.datasets import load
+from reproduce.zhang.errata import KNOWN
 from reproduce.zhang.estimates import in_blocks
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, quote
 from reproduce.zhang.volatility import (
+    COLUMNS,
     EVERY,
     JITTER,
-    NAMES,
     TRUTH,
     WEIGHTS,
-    extremes,
+    advantage,
+    least_square,
     run_in_numbers,
+    speed_claim,
     start,
+    time_claim,
 )
 
 NAME, WHAT = "zhang_table3", "three methods on the stochastic volatility model"
@@ -46,7 +50,6 @@ MINUTES = {"paper": 18, "short": 2, "smoke": 0.5}
 
 # The paper's settings (Section 5.3): 5 and 2 leapfrogs in an ABLA step; 20000 draws after 10000
 TABLE = "Table 3"
-COLUMNS = ("min", "med", "max", *NAMES)
 
 # "The implementation of RMHMC we used is from [7]": the program of Girolami and Calderhead (2011)
 # draws the numbers of steps uniformly from 1 to these, and has five fixed-point iterations
@@ -146,77 +149,24 @@ def run(experiment, cases):
             for k in range(volatility.CHAINS[experiment.budget])], "chains", comparison.progress))
     keyed = own | {f"{method}, {key}": runs for method in METHODS
                    for key, runs in others[method].items()}
-    rounds, n = TIMED[experiment.budget]
-    (times,) = experiment.replicates(clock, [dict(
-        data=cases.name, rows={key: [runs.method, runs.setting] for key, runs in keyed.items()},
-        rounds=rounds, n=n)], "timings")
-    found = {key: volatility.estimates(runs, times["seconds"][key]) for key, runs in keyed.items()}
+    seconds = comparison.time_rows(
+        experiment, clock, {key: [runs.method, runs.setting] for key, runs in keyed.items()},
+        TIMED[experiment.budget], data=cases.name)
+    found = {key: volatility.estimates(runs, seconds[key]) for key, runs in keyed.items()}
     return Table3(volatility.LENGTH[experiment.budget][0], tried,
-                  {method: found[method] for method in METHODS},
-                  {method: {key: found[f"{method}, {key}"] for key in others[method]}
-                   for method in METHODS})
+                  *comparison.split_scan(found, METHODS))
 
 
 # The claims
 
 
-def advantage(a, b, measure, per):
-    """Return log(least ESS per time of one set of estimates / that of another)."""
-    cost = log(a.passes / b.passes) if per == "gradient" else log(time_ratio(a, b))
-    return log(least_ess(a, measure)) - log(least_ess(b, measure)) - cost
-
-
-def least_ess(found, measure):
-    """Return the least ESS of all: "by the lineage", or "squares" of deviations counted too."""
-    worst = found.ess["all"]
-    if measure == "by the lineage":
-        return worst
-    return min([worst, *(found.squares[name] for name in ("min", *NAMES))])
-
-
-def time_claim(row, other, low, high, paper):
-    """Make the claim that the times of two rows are in the paper's proportion."""
-    return Claim(f"time of {row} / {other}", paper,
-                 lambda r: extremes(r.scan, row, other, time_ratio), low / 2, high * 2,
-                 "machine (ratios only): their overhead of a step is not ours, within a factor of"
-                 " two; the numbers of steps are not stated", "printed number",
-                 budgets=("paper",), printed=low)
-
-
-def printed_ratio(row, other):
-    """Return a printed ratio of times."""
-    return number(TABLE, row, "time") / number(TABLE, other, "time")
-
-
-def speed_claim(other):
-    """Make the claim that SSHMC's least ESS per second is so many times another's."""
-    printed = number(TABLE, SSHMC, "all/s") / number(TABLE, other, "all/s")
-    note = quote("two times") if other == GIBBS else f"{printed:.2f}"
-    return Claim(f"log(least ESS/s, {SSHMC} / {other} / {printed:.2f})", note,
-                 lambda r: extremes(r.scan, SSHMC, other, lambda a, b: advantage(
-                     a, b, "by the lineage", "second") - np.log(printed)), -np.log(2), np.log(2),
-                 "machine (ratios only): within a factor of two; theirs is one run of each, the"
-                 " settings are not stated", "printed number", budgets=("paper",),
-                 theirs=log_error(*(min(number(TABLE, row, c) for c in COLUMNS)
-                                           for row in (SSHMC, other))))
-
-
-FIRST = "2026-11-21T22:58"  # the first results at the paper's length
-KNOWN = {SSHMC: Declared(
-    "the cause is not known: with 5 ABLA steps the ESS of sigma and phi are near the printed ones"
-    " and that of beta is a quarter, with 20 the ESS of x are near and those of the hyperparameters"
-    " are 3 to 11 times as large.  The coordinates in which the mass is 1 are not stated",
-    "2026-11-23T22:00", FIRST, "Table 3: the steps of SSHMC")}
 CLAIMS = [
     *comparison.ess_claims(TABLE, METHODS, {
-        column: lambda found, column=column: log(found.ess[column]) for column in COLUMNS}, KNOWN),
+        column: lambda found, column=column: log(found.ess[column]) for column in COLUMNS},
+        KNOWN[TABLE]),
     *comparison.acceptance_claims(METHODS, ("x", "the hyperparameters")),
-    time_claim(GIBBS, HMC, *2 * [printed_ratio(GIBBS, HMC)], f"{printed_ratio(GIBBS, HMC):.2f}"),
-    time_claim(SSHMC, HMC, printed_ratio(SSHMC, HMC), 7.0,
-               f"{printed_ratio(SSHMC, HMC):.2f}, 883 s / 162 s; {quote('7 times')}"),
-    time_claim(SSHMC, GIBBS, *2 * [printed_ratio(SSHMC, GIBBS)],
-               f"{printed_ratio(SSHMC, GIBBS):.2f}"),
-    speed_claim(HMC), speed_claim(GIBBS),
+    time_claim(GIBBS, HMC), time_claim(SSHMC, HMC, 7.0, f", 883 s / 162 s; {quote('7 times')}"),
+    time_claim(SSHMC, GIBBS), speed_claim(HMC), speed_claim(GIBBS),
     *[Claim(f"least log(least ESS per {per}, {SSHMC} / another), {measure}", quote("outperforms"),
             lambda r, measure=measure, per=per: smallest(
                 advantage(r.rows[SSHMC], r.rows[row], measure, per) for row in (HMC, GIBBS)),
@@ -233,12 +183,10 @@ def table(r):
     printed = TABLES[TABLE].rows
     lines = [[row, "paper", printed[row]["time"] + " s", *(printed[row][c] for c in COLUMNS), "",
               printed[row]["all/s"]] for row in METHODS]
-    for key, runs in [*r.rows.items(), *((f"{row}: {key}", runs) for row in METHODS
-                                             for key, runs in r.scan[row].items())]:
+    for key, runs in comparison.all_rows(r).items():
         duration = r.n * mean(runs.seconds)
-        squares = min(runs.squares[name] for name in ("min", *NAMES))
         lines.append([key, " ".join(map(brief, runs.AP)), f"{duration.value:.1f} s",
-                      *(brief(runs.ess[c]) for c in COLUMNS), brief(squares),
+                      *(brief(runs.ess[c]) for c in COLUMNS), brief(least_square(runs)),
                       brief(runs.ess["all"] / duration)])
     chosen = "\n".join(f"{row:16} {runs.setting}, divergences {runs.divergences}"
                        for row, runs in r.rows.items())

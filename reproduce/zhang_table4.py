@@ -21,10 +21,12 @@ import numpy as np
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
-from reproduce.harness.claims import Claim, Declared, Measured, Scan, brief, mean, text_table
+from reproduce.harness.claims import brief, mean, text_table
 from reproduce.harness.style import COLOURS, WIDTH, legend_below, log_bar, plt, row_labels
 from reproduce.zhang import comparison, cox
+from reproduce.zhang.comparison import exponential, full_claim
 from reproduce.zhang.cox import DISTANCES, LINEAGE, LONGER, OWN, WEIGHTS, problem, start
+from reproduce.zhang.errata import KNOWN
 from reproduce.zhang.estimates import in_blocks
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC, TABLES, number, quote
 
@@ -115,18 +117,16 @@ def run(experiment, cases):
     """Choose settings by pilots, run and time the chains of rows and of the scan: a Table4."""
     tried = cox.run_pilots(experiment, pilots, warm)
     rows = cox.rows_of(tried)
-    wanted = rows | (cox.scan_of(tried) | without_jitter(tried)
+    wanted = rows | (cox.scan_of(tried) | cox.without_jitter(tried)
                      if experiment.budget != "smoke" else {})
     found = cox.run_rows(experiment, wanted, one_chain, warm)
-    rounds, n = cox.TIMED[experiment.budget]
-    (times,) = experiment.replicates(clock, [dict(
-        rows={name: [row.method, row.data, row.distance, setting]
-              for name, (row, setting) in wanted.items()}, rounds=rounds, n=n)], "timings",
-        warm=warm)
-    found = {name: each._replace(seconds=times["seconds"][name]) for name, each in found.items()}
+    seconds = comparison.time_rows(experiment, clock, {
+        name: [row.method, row.data, row.distance, setting]
+        for name, (row, setting) in wanted.items()}, cox.TIMED[experiment.budget], warm)
+    found = {name: each._replace(seconds=seconds[name]) for name, each in found.items()}
     n, burn_in = JUMPS[experiment.budget]
-    tasks = [dict(data=OWN, distance=distance, setting=rows[f"{SSHMC}, {distance}"][1],
-                  n=n, burn_in=burn_in, seed=[experiment.seed, 200, j, k])
+    tasks = [dict(data=OWN, distance=distance, setting=rows[f"{SSHMC}, {distance}"][1], n=n,
+                  burn_in=burn_in, seed=[experiment.seed, 200, j, k])
              for j, distance in enumerate(DISTANCES) for k in range(4)]
     done = iter(experiment.replicates(jumps, tasks, "short chains", warm=warm))
     moved = {distance: mean([next(done)["square"] for _ in range(4)]) for distance in DISTANCES}
@@ -135,97 +135,60 @@ def run(experiment, cases):
                   {f"{method}, {distance}": each for (method, distance), each in tried.items()})
 
 
-def without_jitter(tried):
-    """Return the scan's settings in pixels without jitter, {name: (Row, setting)}: as printed."""
-    found = {name: each for name, each in cox.scan_of(tried).items() if each[0].distance == "pixel"}
-    for name, (row, setting) in cox.rows_of(tried, [f"{m}, pixel" for m in METHODS]).items():
-        found[f"{name}, eps_theta = {setting['eps_theta']}"] = row._replace(chains=cox.ONE), setting
-    return {f"{name}, no jitter": (row, setting | {"jitter": 0.0})
-            for name, (row, setting) in found.items()}
-
-
 # The claims
 
 
-def ess_claim(method, column):
-    """Make the claim about a printed ESS, over readings of the paper and what it does not state."""
-    name = f"x, {column}" if column in ("min", "med", "max") else column
-    return comparison.ess_claim(TABLE, method, column, lambda found: found.ess[column], name,
-                                KNOWN.get(method), cox.rows_of_method)
-
-
-def less_six(scan):
-    """Return a scan of logs less log 6."""
-    return Scan(scan.settings, tuple(m - math.log(6) for m in scan.found))
-
-
-FIRST = "2026-11-22T05:30"  # the first results at the paper's length
-KNOWN = dict.fromkeys(METHODS, Declared(
-    "the cause is not known: all runs but two rest on one simulated field of 28 points, drawn with"
-    " the covariance of the unit square, whatever is fitted to it.  The paper's covariance"
-    " on data of its own has not been run", "2026-11-23T22:00", FIRST, "Table 4: the data"))
-ESS_CLAIMS = [ess_claim(row, column) for row in METHODS for column in COLUMNS]
+ESS_CLAIMS = comparison.ess_claims(TABLE, METHODS, {
+    column: lambda found, column=column: found.ess[column] for column in COLUMNS}, KNOWN[TABLE],
+    "x, ", cox.rows_of_method)
 TIMES = number(TABLE, GIBBS, "time") / number(TABLE, SSHMC, "time")
 OPEN = "distances, data and the rival's step sizes are not stated"
 AGAIN = ("to be run again on other data, with other settings and longer: chains on these have a few"
          " effective draws of the hyperparameters")
 CLAIMS = [
-    *[comparison.row_test(row, ESS_CLAIMS)._replace(known=KNOWN.get(row)) for row in METHODS],
     *ESS_CLAIMS,
     *[comparison.acceptance_claim(f"{method}, {distance}", block, lambda r, row=f"{method},"
                                   f" {distance}", k=k: r.rows[row].AP[k])
       for method in METHODS for distance in DISTANCES
       for k, block in enumerate(("x", "phi") if method == GIBBS else ("",))],
-    Claim(f"time of a transition, {GIBBS} / {SSHMC}", f"{TIMES:.3g}", lambda r:
-          comparison.time_ratio(r.rows[f"{GIBBS}, unit"], r.rows[f"{SSHMC}, unit"]), TIMES / 3,
-          TIMES * 3, "machine (ratios only): ten factorisations against a few larger"
-          " operations of the same order, which blocks do not speed up alike; within a factor of 3",
-          "printed number", budgets=("paper",), printed=TIMES),
-    Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs)) - log 6", quote("six times"),
-          lambda r: less_six(cox.pairs(r)), np.log(5.5 / 6), np.log(6.5 / 6), "about six, to a"
-          f" whole number; theirs is of two runs with an ESS of 270 and 46; {OPEN}",
-          "printed sentence", budgets=("paper",), theirs=comparison.log_error(
-              number(TABLE, SSHMC, "beta"), number(TABLE, GIBBS, "beta"))),
-    Claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs))", quote("outperforms"), cox.pairs, 0.0,
-          np.inf, f"order; {OPEN}", "order", budgets=("paper",)),
-    *[Claim(f"{method}: log(ESS, sigma / beta)", f"{number(TABLE, method, 'sigma'):g} against"
-            f" {number(TABLE, method, 'beta'):g}", lambda r, method=method: r.rows[
-                f"{method}, unit"].ess["sigma"] - r.rows[f"{method}, unit"].ess["beta"],
-            0.0, np.inf, "order, on the unit square", "order", budgets=("paper",), undecided=AGAIN)
+    full_claim(f"time of a transition, {GIBBS} / {SSHMC}", f"{TIMES:.3g}", lambda r:
+               comparison.time_ratio(r.rows[f"{GIBBS}, unit"], r.rows[f"{SSHMC}, unit"]), TIMES / 3,
+               TIMES * 3, "machine (ratios only): ten factorisations against a few larger"
+               " operations of the same order, which blocks do not speed up alike; within a factor"
+               " of 3", "printed number", printed=TIMES),
+    full_claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs)) - log 6", quote("six times"),
+               lambda r: cox.pairs(r, math.log(6)), np.log(5.5 / 6), np.log(6.5 / 6), "about six,"
+               f" to a whole number; theirs is of two runs with an ESS of 270 and 46; {OPEN}",
+               "printed sentence", theirs=comparison.log_error(
+                   number(TABLE, SSHMC, "beta"), number(TABLE, GIBBS, "beta"))),
+    full_claim("log(worst ESS per second, SSHMC / RMHMC(Gibbs))", quote("outperforms"), cox.pairs,
+               0.0, np.inf, f"order; {OPEN}", "order"),
+    *[full_claim(f"{method}: log(ESS, sigma / beta)", f"{number(TABLE, method, 'sigma'):g} against"
+                 f" {number(TABLE, method, 'beta'):g}", lambda r, method=method:
+                 r.rows[f"{method}, unit"].ess["sigma"] - r.rows[f"{method}, unit"].ess["beta"],
+                 0.0, np.inf, "order, on the unit square", "order", undecided=AGAIN)
       for method in METHODS],
-    Claim("x: log(min ESS of x, SSHMC / RMHMC(Gibbs))", "7.8e2 against 1e2",
-          lambda r:
-          r.rows[f"{SSHMC}, unit"].ess["min"] - r.rows[f"{GIBBS}, unit"].ess["min"], 0.0, np.inf,
-          "order, on the unit square, for as many transitions",
-          "order", budgets=("paper",), undecided=AGAIN),
-    *[Claim(f"{name}: log(ESS per second, SSHMC / HMC)", quote("HMC on Cox"),
-            lambda r, k=k: cox.slowness(r, k), math.log(10), np.inf, "the paper has no number:"
-            " slower by a power of ten; HMC's ESS by the errors of its runs' means, for its own"
-            " estimate is of phi given an x that hardly moves", "printed sentence",
-            budgets=("paper",), undecided=AGAIN)
+    full_claim("x: log(min ESS of x, SSHMC / RMHMC(Gibbs))", "7.8e2 against 1e2",
+               lambda r: r.rows[f"{SSHMC}, unit"].ess["min"] - r.rows[f"{GIBBS}, unit"].ess["min"],
+               0.0, np.inf, "order, on the unit square, for as many transitions", "order",
+               undecided=AGAIN),
+    *[full_claim(f"{name}: log(ESS per second, SSHMC / HMC)", quote("HMC on Cox"),
+                 lambda r, k=k: cox.slowness(r, k), math.log(10), np.inf, "the paper has no number:"
+                 " slower by a power of ten; HMC's ESS by the errors of its runs' means, for its"
+                 " own estimate is of phi given an x that hardly moves", "printed sentence",
+                 undecided=AGAIN)
       for k, name in enumerate(("sigma", "beta"))],
-    Claim("HMC: log((error of the mean of log beta / its s.e. by the run's own ESS)^2)", "ours",
-          lambda r: cox.credulity(r, 1), 0.0, np.inf, "0 if that ESS is right; the mean of SSHMC's"
-          " runs is taken for the truth", "ours", budgets=("paper",), undecided=AGAIN),
-    Claim(f"beta: log(ESS per second, L = {LONGER} / 10)", "ours", lambda r: cox.advantage(
+    full_claim("HMC: log((error of the mean of log beta / its s.e. by the run's own ESS)^2)",
+               "ours", lambda r: cox.credulity(r, 1), 0.0, np.inf, "0 if that ESS is right; the"
+               " mean of SSHMC's runs is taken for the truth", "ours", undecided=AGAIN),
+    full_claim(f"beta: log(ESS per second, L = {LONGER} / 10)", "ours", lambda r: cox.advantage(
         r, OURS, f"{SSHMC}, unit", "beta"), 0.0, np.inf, "order: beta moves by a random walk whose"
-        " steps grow with the time that H_2 travels", "ours", budgets=("paper",), undecided=AGAIN),
-    Claim("H_1: log(largest stable step, at the mean of phi / 2 deviations up in log sigma^2)",
-          "ours", lambda r: math.log(limits(r)[0] / limits(r)[1]), 0.2, np.inf, "the curvature that"
-          " the likelihood adds grows with sigma^2: a step that is stable at the mean may diverge"
-          " where chains go", "ours", budgets=("paper",)),
+        " steps grow with the time that H_2 travels", "ours", undecided=AGAIN),
+    full_claim("H_1: log(largest stable step, at the mean of phi / 2 deviations up in log sigma^2)",
+               "ours", cox.stiffness, 0.2, np.inf, "the curvature that the likelihood adds grows"
+               " with sigma^2: a step that is stable at the mean may diverge where chains go",
+               "ours"),
 ]
-
-
-def bound(r, distance):
-    """Return the most that the ESS of sigma^2 of SSHMC's row can be on these data."""
-    found = r.rows[f"{SSHMC}, {distance}"]
-    return cox.largest_ess(r.moved[distance], found.sd[0], found.n)
-
-
-def limits(r):
-    """Return the largest stable step for x at the mean of phi, and 2 deviations up."""
-    return [cox.largest_stable(r.rows[f"{SSHMC}, unit"], "unit", above) for above in (0.0, 2.0)]
 
 
 def table(r):
@@ -234,22 +197,19 @@ def table(r):
     rows = [[f"{method}, paper", "", printed[method]["time"] + " h", *(
         f"{number(TABLE, method, column):g}" for column in COLUMNS), *[""] * 4]
         for method in METHODS]
-    for name, runs in [*r.rows.items(), *r.scan.items()]:
-        ess = [Measured(math.exp(m.value), math.exp(m.value) * m.se)
-               for m in (runs.ess[column] for column in COLUMNS)]
+    for name, runs in (r.rows | r.scan).items():
         rows.append([name, " ".join(f"{rate.value:.2f}" for rate in runs.AP),
-                     f"{1e3 * np.mean(runs.seconds):.1f} ms", *map(brief, ess),
-                     brief(cox.squares(runs)), brief(runs.mean[0]), runs.n,
-                     runs.divergences])
-    at_mean, above = limits(r)
-    bounds = ", ".join(f"{distance}: {brief(bound(r, distance))}" for distance in DISTANCES)
-    chosen = "\n".join(f"{name:26} {runs.setting}" for name, runs in r.rows.items())
+                     f"{1e3 * np.mean(runs.seconds):.1f} ms",
+                     *(brief(exponential(runs.ess[column])) for column in COLUMNS),
+                     brief(cox.squares(runs)), brief(runs.mean[0]), runs.n, runs.divergences])
+    at_mean, above = cox.limits(r)
+    bounds = ", ".join(f"{distance}: {brief(cox.bound(r, distance))}" for distance in DISTANCES)
     return (f"Data: {OWN}; the lineage's ESS, geometric means over runs; \"squares\" is the least"
             " ESS of a squared deviation,\nours; a standard error in brackets; the time is of a"
             " transition, in the paper of 5000\n\n" + text_table(rows, [
                 "row", "acceptance", "time", "min x", "med x", "max x", "sigma^2", "beta",
                 "squares", "mean log sigma^2", "draws", "diverged"]) + (
-        f"\n\nSettings, by the rule\n{chosen}\n\nOn the unit square H_1 is stable for eps_theta"
+        f"\n\n{comparison.by_the_rule(r, 26)}\n\nOn the unit square H_1 is stable for eps_theta"
         f" below {at_mean:.3f} at the mean of phi, below {above:.3f} where log sigma^2 is\ntwo"
         " standard deviations above it\nThe most that the ESS of sigma^2 can be, by the mean square"
         f" of its moves: {bounds}"))

@@ -7,6 +7,7 @@ from judging import replaced, verdicts
 from reproduce import zhang_table3 as table3
 from reproduce.harness.claims import Measured, judge
 from reproduce.harness.style import plt
+from reproduce.zhang import volatility
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
 from reproduce.zhang.volatility import CHAINS, GRIDS, LENGTH, PARTS, WEIGHTS, Estimates
 
@@ -222,9 +223,9 @@ def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
 def test_the_least_counts_squares_where_asked():
     found = made_up_estimates(SSHMC)
     found.squares["min"] = Measured(7.0)
-    assert table3.least_ess(found, "by the lineage").value == 1390
-    assert table3.least_ess(found, "squares too").value == 7.0
-    a = table3.advantage(found, made_up_estimates(HMC), "by the lineage", "gradient").value
+    assert volatility.least_ess(found, "by the lineage").value == 1390
+    assert volatility.least_ess(found, "squares too").value == 7.0
+    a = volatility.advantage(found, made_up_estimates(HMC), "by the lineage", "gradient").value
     assert a == pytest.approx(np.log(1390 / 50 * 162 / 883), rel=1e-12)
     assert set(GRIDS) == set(METHODS)
 

@@ -230,7 +230,7 @@ def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
     monkeypatch.setattr(cox, "run_pilots", lambda experiment, *_: {(SSHMC, "unit"): ["pilots"]})
     monkeypatch.setattr(cox, "rows_of", lambda tried: {name: (row, name) for name in ROWS})
     monkeypatch.setattr(cox, "scan_of", lambda tried: {"more": (row, "more")})
-    monkeypatch.setattr(table4, "without_jitter", lambda tried: {})
+    monkeypatch.setattr(cox, "without_jitter", lambda tried: {})
     monkeypatch.setattr(cox, "run_rows", lambda experiment, wanted, *_: {
         name: done.get(name, done[UNIT]) for name in wanted})
     asked = []
@@ -259,7 +259,7 @@ def test_the_settings_in_pixels_are_run_without_jitter():
     tried = {key: [{"setting": {"eps_theta": eps, "eps_phi": 0.1, "jitter": 0.2, "L": 10},
                     "AP": [rate], "ess": {"phi": 10 * eps}, "cost": 1.0}
                    for eps, rate in ((0.1, 0.8), (0.2, 0.8), (0.3, 0.5))] for key in GRIDS}
-    found = table4.without_jitter(tried)
+    found = cox.without_jitter(tried)
     assert sorted(found) == sorted(f"{method}, pixel, eps_theta = {eps}, no jitter"
                                    for method in (SSHMC, GIBBS) for eps in (0.1, 0.2))
     for name, (row, setting) in found.items():

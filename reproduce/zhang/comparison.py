@@ -10,15 +10,30 @@ A printed ESS is the estimate of one run.  The paper's estimator ends its sum at
 six autocorrelation times, so that the log of an ESS has a standard error of (12 / ESS)^1/2.
 """
 
+import math
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Scan, joint, mean
+from reproduce.harness.claims import Claim, Measured, Scan, joint, mean
 from reproduce.harness.style import COLOURS, MARKERS, legend_above
 from reproduce.zhang.estimates import counts_dict, worst
-from reproduce.zhang.printed import ACCEPTANCE, GIBBS, half_unit, number, quote
+from reproduce.zhang.printed import (
+    ACCEPTANCE,
+    GIBBS,
+    HMC,
+    METHODS,
+    SSHMC,
+    half_unit,
+    number,
+    quote,
+)
+
+# a setting of each method, for what only compiles
+SMALL = {HMC: {"eps": 0.01, "L": 2}, GIBBS: dict(eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=2),
+         SSHMC: dict(eps_theta=0.01, eps_phi=0.01, L=2, n_theta=2, n_phi=1)}
 
 # Pilot chains
 
@@ -162,6 +177,36 @@ def clock_in_turn(rows, rounds, n, start, advance):
     return {"seconds": {row: each[1:] for row, each in seconds.items()}}
 
 
+def split_scan(found, rows, between=", "):
+    """Return {row: what was found}, and of the other keys {row: {the key's rest: what was found}}.
+
+    found : {key: estimates}     a key of the scan is a row's name, `between` and what is open
+    """
+    scan = {row: {key.removeprefix(row + between): each for key, each in found.items()
+                  if key not in rows and key.startswith(row + between)} for row in METHODS}
+    return {row: found[row] for row in rows}, scan
+
+
+def all_rows(r, more=()):
+    """Return {what a line of a table is called: estimates}: of rows, of `more`, of the scan."""
+    return r.rows | dict(more) | {f"{row}: {key}": found for row in r.scan
+                     for key, found in r.scan[row].items()}
+
+
+def by_the_rule(r, width):
+    """Return the settings of the rows, a line each."""
+    return "Settings, by the rule\n" + "\n".join(
+        f"{row:{width}} {found.setting}" for row, found in r.rows.items())
+
+
+def time_rows(experiment, clock, rows, timed, warm=None, **more):
+    """Return {row: seconds of a transition, in each round}; timed: rounds, transitions of each."""
+    rounds, n = timed
+    (found,) = experiment.replicates(clock, [dict(rows=rows, rounds=rounds, n=n, **more)],
+                                     "timings", warm=warm)
+    return found["seconds"]
+
+
 def time_ratio(a, b):
     """Return the time of a transition over another's, of the same rounds."""
     return mean(np.divide(a.seconds, b.seconds))
@@ -180,6 +225,14 @@ def pairs(r, row, other, compare, ends=fastest_and_slowest):
 
 
 # Claims
+
+full_claim = partial(Claim, budgets=("paper",))  # only runs of the paper's length can judge it
+
+
+def exponential(x):
+    """Return e^x of a Measured."""
+    return Measured(math.exp(x.value), math.exp(x.value) * x.se)
+
 
 ROUNDING = ("rounding; a row of the table has one setting, and the paper does not state it: its"
             " columns are judged together.  The log of an ESS, whose window is six autocorrelation"
@@ -215,15 +268,16 @@ def ess_claim(table, row, column, measure, name, known=None, settings=settings_o
                  f"{table}, {row}, {column}")
 
 
-def ess_claims(table, rows, measures, known, prefix=""):
+def ess_claims(table, rows, measures, known, prefix="", settings=settings_of_scan):
     """Make the claims about the printed ESS of all rows: a joint test of each row, then each.
 
     measures : {column: function}     (estimates of a setting) -> the log of our ESS, a Measured
     known    : {row: Declared}
     prefix   : str                    of the names of the columns "min", "med" and "max"
+    settings : function               see ess_claim
     """
     each = [ess_claim(table, row, column, measure,
-                      prefix * (column in ("min", "med", "max")) + column, known.get(row))
+                      prefix * (column in ("min", "med", "max")) + column, known.get(row), settings)
             for row in rows for column, measure in measures.items()]
     return [row_test(row, each)._replace(known=known.get(row)) for row in rows] + each
 
@@ -234,19 +288,19 @@ def row_test(row, claims):
         claim for claim in claims if claim.what.startswith(f"{row}: log(ESS of ")])
 
 
-def acceptance_claim(row, block, measure, margin=0.0):
+def acceptance_claim(row, block, measure, margin=0.0, known=None):
     """Make the check that a setting of ours has the paper's acceptance rate in long runs."""
     return Claim(f"{row}: acceptance rate{f' of {block}' if block else ''}", quote("acceptance"),
                  measure, ACCEPTANCE[0] - margin, ACCEPTANCE[1] + margin, "the range of the"
                  " sentence" + ", around which is 0.02 either way" * bool(margin) + ": ours, the"
-                 " rule takes a setting that was inside it in pilot chains", "ours",
-                 budgets=("paper",))
+                 " rule takes a setting that was inside it in pilot chains", "ours", known,
+                 ("paper",))
 
 
-def acceptance_claims(rows, blocks, margin=0.0):
+def acceptance_claims(rows, blocks, margin=0.0, known=None):
     """Make these checks of all rows: of RMHMC within Gibbs, of each of its blocks."""
     return [acceptance_claim(row, block * (row == GIBBS), lambda r, row=row, k=k: r.rows[row].AP[k],
-                             margin)
+                             margin, (known or {}).get(row))
             for row in rows for k, block in enumerate(blocks[: 1 + (row == GIBBS)])]
 
 

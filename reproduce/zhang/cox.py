@@ -28,8 +28,10 @@ from reproduce.harness.claims import Measured, Scan, log, mean
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
 from reproduce.zhang.comparison import (
+    SMALL,
     efficiency,
     excess_rate,
+    exponential,
     pick,
     runs_by_setting,
     time_ratio,
@@ -136,9 +138,7 @@ def run_in_numbers(chain, burn_in, model, distance):
 def warm_up(pilots, one_chain):
     """Compile everything in this process, before others start."""
     small = f"{GRID}3 x 3, unit, seed 1"
-    for method, setting in ((HMC, {"eps": 0.01, "L": 2}),
-                            (GIBBS, dict(eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=1)),
-                            (SSHMC, dict(eps_theta=0.01, eps_phi=0.01, L=2, n_theta=2, n_phi=1))):
+    for method, setting in SMALL.items():
         setting = setting | {"jitter": 0.1}
         pilots(method, small, "unit", [setting], 1, 20, 1, [0])
         one_chain(method, small, "unit", setting, 20, 1, [0])
@@ -210,6 +210,15 @@ def scan_of(tried):
             found[f"{method}, unit, {data.split(', ')[-1]}"] = (
                 Row(method, "unit", ONE, data), setting)
     return found
+
+
+def without_jitter(tried):
+    """Return the scan's settings in pixels without jitter, {name: (Row, setting)}: as printed."""
+    found = {name: each for name, each in scan_of(tried).items() if each[0].distance == "pixel"}
+    for name, (row, setting) in rows_of(tried, [f"{m}, pixel" for m in (SSHMC, GIBBS)]).items():
+        found[f"{name}, eps_theta = {setting['eps_theta']}"] = row._replace(chains=ONE), setting
+    return {f"{name}, no jitter": (row, setting | {"jitter": 0.0})
+            for name, (row, setting) in found.items()}
 
 
 def keeper(experiment):
@@ -354,21 +363,31 @@ def rows_of_method(r, method):
             if name.startswith(f"{method}, ")}
 
 
-def pairs(r):
-    """Scan log(worst ESS per second, SSHMC / its rival) over the rival's settings.
+def pairs(r, printed=0.0):
+    """Scan log(worst ESS per second, SSHMC / its rival) less `printed` over the rival's settings.
 
     SSHMC has the same distances and data, and the step sizes of its row where the rival's differ.
     """
     ours, theirs = rows_of_method(r, SSHMC), rows_of_method(r, GIBBS)
     return Scan(tuple(theirs), tuple(
-        per_second(ours.get(name, ours[name.split(",")[0]])) - per_second(found)
+        per_second(ours.get(name, ours[name.split(",")[0]])) - per_second(found) - printed
         for name, found in theirs.items()))
 
 
 def squares(found):
     """Return the least ESS of squared deviations, of phi and x, as a Measured."""
-    value = min(found.squares.values(), key=lambda m: m.value)
-    return Measured(math.exp(value.value), math.exp(value.value) * value.se)
+    return exponential(min(found.squares.values(), key=lambda m: m.value))
+
+
+def limits(r):
+    """Return the largest stable step for x at the mean of phi, and 2 deviations up."""
+    return [largest_stable(r.rows[f"{SSHMC}, unit"], "unit", above) for above in (0.0, 2.0)]
+
+
+def stiffness(r):
+    """Return the log of the ratio of these two."""
+    at_mean, above = limits(r)
+    return math.log(at_mean / above)
 
 
 def largest_stable(found, distance, above=0.0):
@@ -387,6 +406,12 @@ def largest_stable(found, distance, above=0.0):
         size = np.linalg.norm(w)
         v = w / size
     return 2 / size**0.5
+
+
+def bound(r, distance):
+    """Return the most that the ESS of sigma^2 of SSHMC's row can be on these data."""
+    found = r.rows[f"{SSHMC}, {distance}"]
+    return largest_ess(r.moved[distance], found.sd[0], found.n)
 
 
 def largest_ess(square, deviation, n):

@@ -50,6 +50,12 @@ GIBBS_GRID = {"paper": ((0.3, 0.4, 0.5, 0.6, 0.7), (1, 2, 3, 5, 10, 20),
               "short": ((0.5, 0.6), (2, 3), (1.9, 2.2), (1, 2)),
               "smoke": ((0.5,), (2, 3), (2.2,), (1,))}
 
+# what the paper contradicts itself in, or does not state
+LOW_LEVEL = ("; its min ESS/s of x, 1054.33 in 18.92 s, is in the table below that of SSHMC,"
+             " 3868.79 in 22.12 s or 37.36 s")
+OPEN = ("SSHMC's time is 22.12 s as printed, or 37.36 s by its ESS/s; numbers of steps are not"
+        " stated")
+
 
 def exact_draw(rng, n=SIZE):
     """Draw v and then x; return x (n,) and (v,)."""
@@ -213,6 +219,11 @@ def rate(r, name):
     """Return the acceptance rate of a reading at the steps where all three are compared."""
     (found,) = [p for p in r.tried["readings"] if reading(p["setting"]) == name]
     return found["AP"][0]
+
+
+def gap_of_readings(r):
+    """Return how far the acceptance rate of the first reading is above those of the others."""
+    return rate(r, "halves") - max(rate(r, "one each"), rate(r, "two each"))
 
 
 def mse_deviate(printed, variances):

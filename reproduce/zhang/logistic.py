@@ -141,6 +141,12 @@ def weight(setting):
     return setting.get("L", setting.get("L_theta")) * (2 * setting.get("n_theta", 0) + 1)
 
 
+def task(data, method, mass, largest, setting, n, burn_in, seed):
+    """Return the arguments of one_run, and its cost."""
+    return dict(method=method, data=data, mass=mass, largest=largest, setting=setting, n=n,
+                burn_in=burn_in, seed=seed, cost=weight(setting) * (n + burn_in))
+
+
 def run_in_numbers(chain, burn_in, weights):
     """Return what is kept of a run after `burn_in` transitions, plain numbers.
 
@@ -206,27 +212,22 @@ def estimates(runs, setting, seconds=()):
 # Measures of a result
 
 
-def advantage(a, b, measure):
-    """Return log(a / b) of a measure of two settings."""
-    return log(getattr(a, measure)) - log(getattr(b, measure))
+def gain(row, other, measure, unit="draws"):
+    """Make the measure log(ESS per unit of a row / that of another); see per_unit."""
+    return lambda r: per_unit(r.rows[row], r.rows[other], measure, unit)
 
 
-def gain(r, row, other, measure, unit):
-    """Return log(ESS per unit of a row / that of another); `unit`: "seconds" or "cost"."""
-    return per_unit(r.rows[row], r.rows[other], measure, unit)
+def per_unit(a, b, measure, unit="draws"):
+    """Return log(ESS per unit of a setting / that of another), per "draws", "seconds" or "cost"."""
+    ratio = {"draws": 1.0, "cost": a.cost / b.cost}.get(unit) or time_ratio(a, b)
+    return log(getattr(a, measure)) - log(getattr(b, measure)) - log(ratio)
 
 
-def per_unit(a, b, measure, unit):
-    """Return the same of two settings."""
-    ratio = time_ratio(a, b) if unit == "seconds" else a.cost / b.cost
-    return advantage(a, b, measure) - log(ratio)
-
-
-def scanned_gain(r, other):
-    """Scan log(min ESS per second, SSHMC / another), at the least and the most ESS/s of both."""
+def scanned_gain(other):
+    """Make the scan of log(min ESS per second, SSHMC / another), at the least and most ESS/s."""
     def slowest_and_fastest(found):
         order = sorted(found, key=lambda key: found[key].least.value / np.mean(found[key].seconds))
         return {key: found[key] for key in dict.fromkeys((order[0], order[-1]))}
 
-    return pairs(r, SSHMC, other, lambda x, y: per_unit(x, y, "least", "seconds"),
-                 slowest_and_fastest)
+    return lambda r: pairs(r, SSHMC, other, lambda x, y: per_unit(x, y, "least", "seconds"),
+                           slowest_and_fastest)
