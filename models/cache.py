@@ -2,22 +2,15 @@
 
 Numba's own cache looks at the file that defines a function and at nothing else: what the function
 uses from other files, and the values that it reads there, go stale in silence (numba issue 1833).
-Here machine code lies in a file that is named by a hash of all that it is compiled from:
+Here machine code lies in a file that is named by a hash of all that it is compiled from: the
+bytecode, as loaded, of every function that is reached, and the values that these read (machine code
+holds them and never looks again); of a generic function (models/jit.py), what is registered for the
+classes that occur; types, versions, processor, and how arguments are taken from Python.
 
-    the bytecode of every function that is reached, as the interpreter has loaded it
-    the values of the globals, module attributes, closures and defaults that these functions read:
-        machine code holds them and never looks again
-    of a generic function (models/jit.py), what is registered for the classes that occur
-    the types of the arguments, the versions of Numba, NumPy and Python, and the processor
-    how arguments are taken from Python and results given to it (models/jit.py)
-
-All this is found by following objects, not files.  So it does not matter where a helper lies and
-how it is imported, what else has its name, or whether a file has been edited since it was loaded.
-A file ends with the hash of its content: one that was cut off or damaged is compiled again.
-
-What is not understood here has no hash; nor has what another process cannot find by its name, as
-what __main__ or a notebook defines.  Code that contains it is compiled in each process, and is
-neither written nor read.
+Objects are followed, not files.  So it does not matter where a helper lies, how it is imported, or
+whether a file has been edited since it was loaded.  What is not understood, and what another
+process cannot find by its name, as what a notebook defines, has no hash: code that contains it is
+compiled in each process, and is neither written nor read.
 
 Within a process, a new registration drops the machine code that the old one is part of.  A value
 that changes in another way is seen when something that reads it is compiled; until then machine
@@ -61,11 +54,6 @@ CODE = ("co_code co_exceptiontable co_flags co_argcount co_posonlyargcount co_kw
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...), range, slice)
 MAIN = ("__main__", "__mp_main__")
 LIBRARIES = sys.stdlib_module_names | {"numpy", "numba"}  # of which the version says enough
-NAMED = (  # Numba's types of which the name says all that is not in their classes
-    types.Number, types.Boolean, types.NoneType, types.Array, types.BaseTuple, types.Optional,
-    types.UnionType, types.Omitted, types.Literal, types.UnicodeType,
-    types.NumPyRandomGeneratorType)
-
 # Machine code is linked by names with a number in them, which Numba counts from 1 in each process:
 # the work of one process could be taken for that of another
 FunctionIdentity._unique_ids = iter(lambda: uuid.uuid4().int, None)
@@ -155,7 +143,7 @@ def trace(settings, arguments, function):
     A part is a function, a class, a generic function, a pair of these two for what is registered,
     or a module with the names of those attributes that may be read.
     """
-    start = [repr(settings), *(item for kind in arguments for item in type_parts(kind)), function]
+    start = [repr(settings), *value_parts(arguments), function]
     parts, queue = {}, parts_among(start)
     for part in queue:  # which grows
         if part not in parts:
@@ -207,19 +195,6 @@ def parts_of(part):
         yield from value_parts(generic.implementations.get(kind))
 
 
-def type_parts(kind):
-    """Yield what a Numba type is made of."""
-    yield str(kind) if isinstance(kind, NAMED) else None
-    for value in vars(kind).values():
-        for inner in value if isinstance(value, tuple) else (value,):
-            if isinstance(inner, types.Type):
-                yield from type_parts(inner)
-            elif isinstance(inner, type):
-                yield from value_parts(inner)
-    if isinstance(kind, types.Omitted):
-        yield from value_parts(kind.value)
-
-
 def values_parts(values, wanted, names):
     """Yield what those of the `values` that are wanted are made of, with their names."""
     for name in wanted:
@@ -241,7 +216,9 @@ def value_parts(value, names=()):
         for item in (type(value), *value):
             yield from value_parts(item, names)
     elif isinstance(value, types.Type):
-        yield from type_parts(value)
+        yield None if isinstance(value, types.Callable) else repr(type(value))
+        public = [item for name, item in vars(value).items() if not name.startswith("_")]
+        yield from value_parts((*public, getattr(value, "value", None)))  # of what was omitted
     elif isinstance(value, python.CodeType):
         yield repr([getattr(value, field) for field in CODE])
         yield from value_parts(value.co_consts)

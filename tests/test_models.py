@@ -1,0 +1,356 @@
+"""What every model has to hold, each property written once: derivatives, blocks, masses, refusals.
+
+What the densities, masses and metrics are is tested in the file of each model.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import test_gp_regression
+import test_hierarchical_logistic
+import test_log_gaussian_cox
+import test_stochastic_volatility
+from algorithms.zhang_sshmc import H1, H2
+from differences import differences
+from models import interface, logistic_regression, multinomial_logistic
+from models.covariance import squared_exponential
+from models.funnel import Funnel
+from models.gaussian import Gaussian
+from models.gp_classification import GPClassification
+from models.gp_eigen import GPEigen
+from models.gp_fitc import GPFITC
+from models.gp_nystrom import GPNystrom
+from models.gp_regression import GPRegression
+from models.gp_spectral import GPSpectral
+from models.gp_subset import GPSubset
+from models.gp_variational import GPVariational
+from models.hierarchical_gp_classification import HierarchicalGPClassification
+from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic
+from models.interface import U, grad_U, metric, metric_gradient
+from models.log_gaussian_cox import LogGaussianCox
+from models.logistic_regression import LogisticRegression
+from models.mixture import gaussian_mixture, mixture_draw
+from models.multinomial_logistic import MultinomialLogistic
+from models.soft_abs import SoftAbs
+from models.stochastic_volatility import CHUNK, StochasticVolatility
+
+# of order 4: 1e-12 / 30 times fifth derivatives, that reach 1e5 and go with the values; rounding of
+# values up to 1e4 over 1e-3
+CLOSE = {"rtol": 1e-7, "atol": 1e-7}
+BLOCK = logistic_regression.BLOCK  # of cases; multinomial_logistic.BLOCK is the same
+BLOCKS = [2, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK + 5]
+assert multinomial_logistic.BLOCK == BLOCK
+
+
+def normal(*shape, seed=1):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+SIGNS = np.where(normal(9, seed=2) < 0, -1.0, 1.0)
+K = squared_exponential(normal(9, 2), normal(9, 2), 0.3, 1.0)
+EP = SimpleNamespace(tau=np.abs(normal(9)), nu=normal(9), converged=True)
+
+
+def flat():
+    """Yield the name, the model and a state of models that are no hierarchical ones."""
+    yield "Gaussian", Gaussian(normal(2), np.array([[2.0, 0.6], [0.6, 1.0]])), normal(2, seed=3)
+    for k, d in ((1, 1), (2, 2), (4, 3)):
+        A = normal(k, d, d)
+        mixture = gaussian_mixture(np.arange(1, k + 1) / (k * (k + 1) / 2), 2 * normal(k, d),
+                                   A @ A.swapaxes(1, 2) + 0.2 * np.eye(d))
+        yield f"mixture of {k}", mixture, normal(d, seed=4)
+    for beta in (0.0, 0.3, 1.0):
+        for scale in (1.0, 6.0):
+            x = scale * normal(9, seed=5)
+            yield f"prior, {beta}, {scale}", GPClassification.from_prior(K, SIGNS, beta), x
+            yield f"EP, {beta}, {scale}", GPClassification.from_ep(K, SIGNS, EP, beta), x
+    for n in BLOCKS:
+        y = (normal(n, seed=6) > 0).astype(float)
+        yield f"logistic of {n}", LogisticRegression.from_data(normal(n, 3), y, 2, 0.7), normal(4)
+        y = np.random.default_rng(n).integers(0, 3, n)
+        yield (f"multinomial of {n}", MultinomialLogistic.from_data(normal(n, 2), y, 3, 2.0, 0.7),
+               normal(9))
+    for n, kind, p in ((1, "isotropic", 1), (7, "ard", 3), (70, "isotropic", 3), (70, "ard", 3)):
+        yield f"GP of {n}, {p}, {kind}", *test_gp_regression.problem(n, kind, p)
+    yield "GP subset", GPSubset.from_model(test_gp_regression.problem(20, "ard")[0],
+                                           [11, 3, 0]), test_gp_regression.problem(20, "ard")[1]
+    groups, theta = test_hierarchical_logistic.MODEL, test_hierarchical_logistic.THETA
+    for i in range(4):
+        yield f"group {i}", GroupGivenV(groups, i, 0.7), theta[3 * i : 3 * i + 3]
+    yield "SoftAbs", SoftAbs.from_model(Funnel.from_size(4), 3.0), normal(5)
+
+
+def hierarchical():
+    """Yield the name, the model, theta and phi of hierarchical models."""
+    yield "funnel", Funnel.from_size(4), normal(4), np.array([0.8])
+    yield "funnel, origin", Funnel.from_size(4, 2.5), np.zeros(4), np.array([-np.log(9)])
+    for place, phi in test_stochastic_volatility.PLACES.items():
+        for T in (1, 2, 3, 4, 5, 40, CHUNK + 1):
+            model, x, _ = test_stochastic_volatility.problem(
+                T, phi, **test_stochastic_volatility.PROPER)
+            yield f"volatility of {T}, {place}", model, x, np.array(phi)
+    X, y, group = test_hierarchical_logistic.data()
+    for curvature in ("bound", "prior", test_hierarchical_logistic.CURVED):
+        model = HierarchicalLogistic.from_data(X, y, group, 0.4, curvature=curvature)
+        yield f"groups, {curvature!s:.5}", model, normal(12), np.array([-0.6])
+    for distance in ("unit", "pixel"):
+        for d in (1, 2, 3, 4):
+            model, x, _ = test_log_gaussian_cox.problem(d, distance)
+            yield f"Cox of {d}, {distance}", model, x, test_log_gaussian_cox.PHI
+    for n in (1, 9):
+        model = HierarchicalGPClassification.from_data(
+            normal(n, 3), SIGNS[:n], (0.3, -0.2), (1.5, 0.7), 0.01, 2.5)
+        yield f"GP classification of {n}", model, normal(n, seed=7), np.array([0.4, 0.7])
+
+
+HIERARCHICAL = {name: rest for name, *rest in hierarchical()}
+ALL = ({name: rest for name, *rest in flat()}
+       | {name: (model, np.concatenate(q)) for name, (model, *q) in HIERARCHICAL.items()})
+each = pytest.mark.parametrize("name", ALL)
+each_hierarchical = pytest.mark.parametrize("name", HIERARCHICAL)
+
+
+@each
+def test_derivatives_are_those_of_differences(name):
+    model, q = ALL[name]
+    g = grad_U(q, model)
+    np.testing.assert_allclose(g, differences(lambda q: U(q, model), q), **CLOSE)
+    energy, together = interface.U_and_grad_U(q, model)
+    assert energy == U(q, model)
+    np.testing.assert_array_equal(together, g)
+    for function, derivative in ((grad_U, interface.hessian),
+                                 (interface.hessian, interface.hessian_gradient),
+                                 (metric, metric_gradient)):
+        if type(model) in derivative.implementations:
+            ours = derivative(q, model)
+            np.testing.assert_allclose(ours, differences(lambda q, f=function: f(q, model), q),
+                                       **CLOSE)
+            np.testing.assert_array_equal(ours, ours.swapaxes(-1, -2))
+
+
+@each
+def test_a_strided_state_is_the_same(name):
+    model, q = ALL[name]
+    strided = np.repeat(q, 2)[::2]
+    assert U(strided, model) == U(q, model)
+    np.testing.assert_array_equal(grad_U(strided, model), grad_U(q, model))
+
+
+@each_hierarchical
+def test_the_blocks_are_parts_of_U_and_have_their_gradients(name):
+    model, theta, phi = HIERARCHICAL[name]
+    Phi, Theta = interface.precompute_phi(phi, model), interface.precompute_theta(theta, model)
+    n, h = interface.sizes(model)
+    assert (n, h) == (theta.size, phi.size)
+    whole, q = U(np.concatenate([theta, phi]), model), np.concatenate([theta, phi])
+    assert (interface.U_theta(theta, Phi, model) + interface.U_prior(phi, model)
+            == pytest.approx(whole, rel=1e-12))  # other sums
+    other = phi - 0.3  # U_phi is U but for what does not depend on phi
+    assert (interface.U_phi(interface.precompute_phi(other, model), Theta, model)
+            - interface.U_phi(Phi, Theta, model)
+            == pytest.approx(U(np.concatenate([theta, other]), model) - whole, rel=1e-9))
+    parts = [interface.grad_U_theta(theta, Phi, model), interface.grad_U_phi(Phi, Theta, model)]
+    np.testing.assert_allclose(np.concatenate(parts), grad_U(q, model), rtol=1e-10, atol=1e-10)
+    r_theta, r_phi = normal(n, seed=8), normal(h, seed=9)
+    for block, at, found in (
+            (H1(model, Phi, r_phi), theta, grad_U(theta, H1(model, Phi, r_phi))),
+            (H2(model, Theta, r_theta), phi, interface.grad_U2(Phi, Theta, r_theta, model))):
+        np.testing.assert_allclose(found, differences(lambda z, b=block: U(z, b), at), **CLOSE)
+    if type(model) in interface.metric_phi.implementations:
+        given = interface.GivenTheta(model, theta)
+        np.testing.assert_allclose(
+            interface.metric_gradient_phi(Phi, Theta, model),
+            differences(lambda phi: metric(phi, given), phi), rtol=1e-6, atol=1e-6)
+
+
+@each_hierarchical
+def test_momentum_velocity_and_determinant_are_those_of_one_mass(name):
+    model, theta, phi = HIERARCHICAL[name]
+    Phi, Theta = interface.precompute_phi(phi, model), interface.precompute_theta(theta, model)
+    F = interface.fisher_theta(Phi, model)
+    for momentum, velocity, log_det, cache, size in (
+            (interface.momentum_theta, interface.velocity_theta, interface.log_det_theta, Phi,
+             theta.size),
+            (interface.momentum_phi, interface.velocity_phi, interface.log_det_phi, Theta,
+             phi.size),
+            (interface.fisher_momentum, interface.fisher_velocity, None, F, theta.size)):
+        root = np.array([momentum(e, cache, model) for e in np.eye(size)])
+        inverse = np.array([velocity(e, cache, model) for e in np.eye(size)])
+        # condition numbers up to 1e4, times rounding
+        np.testing.assert_allclose(root.T @ root @ inverse, np.eye(size), rtol=0, atol=1e-10)
+        if log_det:
+            assert log_det(cache, model) == pytest.approx(2 * np.linalg.slogdet(root)[1],
+                                                          abs=1e-9)
+
+
+# Regression and its approximations: one variable at a time
+
+
+def regressions():
+    """Return models and states, and what rounding makes of U: C has a condition of up to 4e5."""
+    whole, q = test_gp_regression.problem(40, "ard")
+    small, index = test_gp_regression.problem(30, "ard")[0], np.array([11, 3, 0, 17, 8, 29, 14])
+    one, q_one = test_gp_regression.problem(30, "isotropic")
+    jitter = 1e-6  # K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
+    return {"whole": (whole, q, 1e-12), "isotropic": (one, q_one, 1e-12),
+            "subset": (GPSubset.from_model(whole, np.arange(0, 40, 3)), q, 1e-12),
+            "Nystrom": (GPNystrom.from_model(small, index, jitter), q, 1e-11),
+            "FITC": (GPFITC.from_model(small, index, jitter), q, 1e-11),
+            "variational": (GPVariational.from_model(small, index, jitter), q, 1e-11),
+            "eigen": (GPEigen.from_model(small, 9), q, 1e-11),
+            "spectral": (GPSpectral.from_model(one), q_one, 1e-10)}
+
+
+REGRESSIONS = regressions()
+each_regression = pytest.mark.parametrize("name", REGRESSIONS)
+
+
+@each_regression
+def test_caches_agree_with_evaluation_from_scratch(name):
+    """Walk about; each trial and each cache must give what U gives, after any jumps back."""
+    (model, q, rel), rng = REGRESSIONS[name], np.random.default_rng(3)
+    q = q.copy()
+    cache = interface.prepare(q, model)
+    line, known, kept = [cache], U(q, model), q.copy()
+    q[:] = 9.0  # a cache has its own copy of the state
+    np.testing.assert_array_equal(cache.q, kept)
+    assert cache.U == pytest.approx(known, rel=rel)
+    for _ in range(100):
+        k = int(rng.integers(q.size))
+        for _ in range(rng.integers(1, 4)):
+            value = kept[k] + 0.7 * rng.standard_normal()
+            before = cache.q.copy()
+            expected = U(interface.replace_variable(cache.q, k, value), model)
+            energy = interface.trial(cache, k, value, model)
+            assert energy == pytest.approx(expected, rel=rel)
+            np.testing.assert_array_equal(cache.q, before)
+        choice = rng.random()
+        if choice < 0.5:
+            cache = interface.commit(cache, k, value, energy, model)
+            line.append(cache)
+        elif choice < 0.75:  # back to any state before, or one of another line
+            cache = line[rng.integers(len(line))]
+        elif choice < 0.85:
+            cache = interface.prepare(cache.q, model)
+        assert cache.U == pytest.approx(U(cache.q, model), rel=rel)
+    assert len(line) > 33  # it did walk
+
+
+@each_regression
+def test_a_commit_evaluates_nothing(name):
+    model, q, _ = REGRESSIONS[name]
+    cache = interface.prepare(q, model)
+    new = interface.commit(cache, 1, 0.7, np.nan, model)
+    assert np.isnan(new.U) and new.q[1] == 0.7 and cache.q[1] == q[1] and cache.U == U(q, model)
+
+
+@each_regression
+@pytest.mark.parametrize("k, value", [(0, np.nan), (0, np.inf), (0, -400.0), (1, 400.0),
+                                      (1, np.nan), (2, np.nan)])
+def test_where_there_is_no_factor_the_energy_is_not_finite_and_the_cache_goes_on(name, k, value):
+    model, q, _ = REGRESSIONS[name]
+    cache = interface.prepare(q, model)
+    found = interface.trial(cache, k, value, model)
+    assert np.isfinite(found) == np.isfinite(U(interface.replace_variable(q, k, value), model))
+    # without noise a factor of rounding is left to some
+    assert value == -400.0 or not np.isfinite(found)
+    # the kernel by another sum, and the jitter
+    assert interface.trial(cache, 1, q[1], model) == pytest.approx(cache.U, rel=1e-8)
+
+
+@each_regression
+def test_the_log_likelihood_of_an_energy_is_without_the_prior(name):
+    model, q, _ = REGRESSIONS[name]
+    whole = getattr(model, "whole", getattr(model, "part", model))
+    assert interface.log_likelihood_of(3.0, q, model) == interface.U_prior(q, whole) - 3.0
+    np.testing.assert_array_equal(model.precision, whole.precision)
+
+
+# Arguments of constructors: each is checked, under its name
+
+
+X, Y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
+REGRESSION = GPRegression.from_data(normal(30, 3), normal(30), "ard")
+MASS = [("mass_phi", 0.0), ("mass_phi", np.eye(4)), ("mass_phi", "1")]
+PRIOR = [("sigma_alpha", 0.0), ("sigma_alpha", np.inf), ("sigma_beta", -1.0), ("sigma_beta", "5")]
+DESIGN = [("X", X[0]), ("X", np.empty((3, 0))), ("X", np.empty((0, 2))),
+          ("X", [[1, 2], [np.nan, 3], [4, 5]]), ("X", [[1, 2], [1, 3], [1, 4]]), ("y", [0, 1])]
+ARGUMENTS = [
+    (Funnel.from_size, {"n": 3}, [("n", 0), ("n", 2.0), ("n", True), ("n", 10**400), *MASS,
+                                  ("mass_phi", [1.0]), ("mass_phi", [[-1.0]])]),
+    (StochasticVolatility.from_data, {"y": [1.0, 2.0]}, [
+        ("y", np.zeros(4)), ("y", []), ("y", [1.0, np.nan]), ("y", [[1.0]]), ("y", "abc"), *MASS,
+        ("beta_shape", -1.0), ("beta_rate", -1.0), ("beta_rate", np.inf)]),
+    (HierarchicalLogistic.from_data,
+     {"X": X, "y": [1, -1, 1], "group": ["a", "b", "b"], "lam": 0.1}, [
+        ("X", X[:, 0]), ("X", X * np.nan), ("X", np.empty((0, 3))), ("X", 1e200 * X), ("X", 1j * X),
+        ("y", [1, -1]), ("y", [0, 1, 1]), ("y", [[1], [1], [1]]),
+        ("group", ["a"]), ("group", None), ("group", [["a"]] * 3), ("group", [np.nan] * 3),
+        ("group", [None] * 3), ("group", [10**30] * 3), ("group", [[1], [2, 3], [1]]),
+        ("group", [1, "a", object()]), ("group", [1j] * 3), ("lam", 0.0), ("lam", "1"), *MASS,
+        ("curvature", "none"), ("curvature", None), ("curvature", np.zeros((2, 3))),
+        ("curvature", 3), ("curvature", np.full((2, 2, 2), np.nan)),
+        ("curvature", -np.array([np.eye(2)] * 2)),
+        ("curvature", np.array([[[1.0, 1.0], [0.0, 1.0]]] * 2))]),
+    (LogGaussianCox.from_counts, {"counts": [[1, 0], [2, 3]], "mu": 0.0}, [
+        ("counts", [[1.5]]), ("counts", [[1, -2], [0, 1]]), ("counts", np.ones((2, 3))),
+        ("counts", np.zeros((0, 0))), ("counts", [[np.nan]]), ("mu", np.inf), ("mu", True),
+        ("distance", "cells"), ("distance", None), ("distance", ["unit"]), *MASS]),
+    (HierarchicalGPClassification.from_data, {"Z": [[0.0], [1.0]], "y": [1.0, -1.0]}, [
+        ("Z", [[np.nan], [1.0]]), ("Z", [1.0, 2.0]), ("Z", [[1e200], [-1e200]]), ("y", [1.0, 0.0]),
+        ("y", [1.0]), ("prior_mean", [1.0]), ("prior_sd", [1.0, 0.0]), ("nugget", -1e-9), *MASS]),
+    (LogisticRegression.from_data, {"X": X, "y": Y}, [
+        *DESIGN, *PRIOR, ("y", [0, 1, 2]), ("y", [-1, 1, 1]), ("y", [0, 1, np.nan])]),
+    (MultinomialLogistic.from_data, {"X": X, "y": Y, "K": 3}, [
+        *DESIGN, *PRIOR, ("y", [0, 1, 3]), ("y", [-1, 1, 1]), ("y", [0, 1, 0.5]), ("K", 1),
+        ("K", 2.5)]),
+    (GPRegression.from_data, {"X": np.ones((3, 2)), "y": np.zeros(3), "kind": "ard"}, [
+        ("X", np.zeros((3, 0))), ("X", np.zeros((0, 2))), ("X", np.zeros(3)), ("y", np.zeros(2)),
+        ("X", [[np.nan, 1]] * 3), ("y", [1, np.inf, 2]), ("kind", "iso"), ("kind", ["ard"]),
+        ("c", -1), ("c", None), ("prior_mean", np.nan), ("prior_mean", [0, 0]), ("prior_sd", 0),
+        ("prior_sd", [1, 1, -2, 1]), ("prior_sd", "2"), ("prior_sd", [[1.0, 2.0], [3.0]])]),
+    *((kind.from_model, {"model": REGRESSION, "index": [0, 1]}, [
+        ("index", []), ("index", [30]), ("index", [-1, 3]), ("index", [1, 2, 1]), ("index", None),
+        ("index", [1.0, 2.0]), ("index", [[1, 2]]), ("model", 3), ("jitter", -1e-10),
+        ("jitter", np.nan)][: 8 if kind is GPSubset else None])
+      for kind in (GPNystrom, GPFITC, GPVariational, GPSubset)),
+    (GPEigen.from_model, {"model": REGRESSION, "m": 2}, [
+        ("m", 0), ("m", 31), ("m", 2.0), ("m", True), ("m", None), ("model", 3)]),
+    (GPSpectral.from_model, {}, [("model", 3), ("model", REGRESSION)]),
+    (squared_exponential, {"X": X, "Z": X, "log_length": 0.0, "log_amplitude": 0.0}, [
+        ("X", X[0]), ("X", X * np.nan), ("X", X[:0]), ("Z", X[:, :1]), ("Z", "digits"),
+        ("log_length", np.inf), ("log_length", -400.0), ("log_amplitude", 360.0),
+        ("log_amplitude", "5.1")]),
+    (GPClassification.from_prior, {"K": K, "y": SIGNS}, [
+        ("y", SIGNS * 2), ("y", (SIGNS + 1) / 2), ("y", SIGNS[:-1]), ("y", SIGNS.reshape(3, 3)),
+        ("K", K[:, :-1]), ("K", K + np.triu(np.ones((9, 9)))), ("K", K - 10 * np.eye(9)),
+        ("K", np.where(K > 2, np.inf, K)), ("K", np.zeros((0, 0))), ("beta", 1.1),
+        ("beta", -1e-9), ("beta", np.nan), ("beta", "1")]),
+    (GPClassification.from_ep, {"K": K, "y": SIGNS, "ep": EP}, [
+        ("y", SIGNS * 2), ("K", K - 10 * np.eye(9)), ("beta", 1.1), ("ep", None)]),
+    (SoftAbs.from_model, {"model": Funnel.from_size(4), "alpha": 1.0}, [
+        ("alpha", 0), ("alpha", np.inf), ("alpha", "1"), ("alpha", 10**400), ("alpha", [1.0]),
+        ("model", None), ("model", (4, 5)), ("model", Funnel)]),
+    (gaussian_mixture, {"weights": [0.5, 0.5], "means": [[0.0], [1.0]],
+                        "covariances": [[[1.0]], [[1.0]]]}, [
+        ("weights", [0.5, 0.4]), ("weights", [0.5, 0.5 + 1e-9]), ("weights", [1.0, 0.0]),
+        ("weights", [1.5, -0.5]), ("weights", [1.0]), ("means", [0.0, 1.0]),
+        ("means", [[0.0], [np.nan]]), ("covariances", [[[1.0]]]),
+        ("covariances", [[[1.0]], [[-1.0]]])]),
+    (mixture_draw, {"model": ALL["mixture of 2"][0], "n": 3, "rng": np.random.default_rng(1)},
+     [("rng", 1), ("n", -1)])]
+REFUSED = [pytest.param(make, good, name, value, id=f"{make.__qualname__}, {name}, {k}")
+           for make, good, bad in ARGUMENTS for k, (name, value) in enumerate(bad)]
+
+
+@pytest.mark.parametrize("make, good", [each[:2] for each in ARGUMENTS if each[1]])
+def test_good_arguments_are_taken(make, good):
+    make(**good)
+
+
+@pytest.mark.parametrize("make, good, name, value", REFUSED)
+def test_a_bad_argument_is_named(make, good, name, value):
+    with pytest.raises(ValueError, match=rf"^{name}\b.*\b(must|is empty|has no|cannot)\b"):
+        make(**(good | {name: value}))
