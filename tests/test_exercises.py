@@ -9,34 +9,27 @@ from reproduce.harness.exercises import CHOSEN, ROOT, Bug, bugs, plant
 from reproduce.harness.papers import PAPERS
 
 ALL = [each for author in PAPERS for each in exercises.exercises(author)]
-LIBRARY = {"paquet": "Paquet", "shahbaba": "Shahbaba", "zhang": "Zhang", "wang": "Wang"}
 
 
 @pytest.mark.parametrize("author", PAPERS)
-def test_a_paper_has_twelve_and_a_lesson(author):
+def test_a_paper_has_twelve_and_a_lesson_in_plain_text(author):
     found = exercises.exercises(author)
     assert [each.anchor for each in found] == [f"{author}-{k}" for k in range(1, 13)]
     assert len(exercises.lesson(author)) == 4
     starts = [int(part.split()[0]) for part in exercises.lesson(author)]
     ends = [int(part.split()[2]) for part in exercises.lesson(author)]
     assert starts == [0, *ends[:-1]] and ends[-1] == 90
-
-
-def test_none_is_asked_twice():
-    assert len({each.name for each in ALL}) == 48
+    assert len({each.name for each in ALL}) == 48  # none is asked twice
+    assert "<" not in CHOSEN.read_text() and "\t" not in CHOSEN.read_text()
 
 
 @pytest.mark.parametrize("each", ALL, ids=lambda each: each.anchor)
-def test_it_is_of_its_paper_and_names_the_test_that_fails(each):
+def test_it_shows_the_function_of_its_paper_with_the_bug_and_names_the_test(each):
     mirror = ROOT / each.path.replace("_fast.py", ".py")  # of which that would be the twin
-    header = ast.get_docstring(ast.parse(mirror.read_text()))
-    assert LIBRARY[each.anchor.split("-")[0]] in header
+    assert each.anchor.split("-")[0].capitalize() in ast.get_docstring(
+        ast.parse(mirror.read_text()))
     assert each.test == bugs()[each.name].test == bugs()[f"{each.name}.harmless"].test
     assert each.why.endswith(".") and len(each.why) > 40
-
-
-@pytest.mark.parametrize("each", ALL, ids=lambda each: each.anchor)
-def test_what_is_shown_is_the_function_with_the_bug(each):
     right = (ROOT / each.path).read_text()
     wrong, changed = plant(right, bugs()[each.name])
     lines = each.source.split("\n")
@@ -97,32 +90,22 @@ def test_a_line_is_of_the_innermost_function_around_it(line, name):
     assert exercises.enclosing_function(ast.parse(NESTED), line).name == name
 
 
-def test_the_words_are_plain_text():
-    assert "<" not in CHOSEN.read_text() and "\t" not in CHOSEN.read_text()
-
-
 # What a figure becomes with it: reproduce/tools/planted.py
 
 
 def test_all_are_drawn_and_nothing_else_is_there():
+    # if this fails, run python reproduce/tools/planted.py with its address, and
+    # reproduce/tools/pages.py
     drawn = exercises.read_drawn()
     assert sorted(drawn) == sorted(each.anchor for each in ALL)
+    for each in ALL:  # this bug, in a script of its paper
+        entry = drawn[each.anchor]
+        assert (entry["script"], entry["patch"]) == (each.script, exercises.digest(each.name))
+        assert each.script.startswith(each.anchor.split("-")[0])
+        assert 0 <= entry["changed"] <= entry["numbers"]
+        assert entry["steady"] or entry["changed"] or entry["ended"]  # or nothing can be said
     wanted = {f"{each.anchor}.png" for each in ALL if not drawn[each.anchor]["ended"]}
     wanted |= {entry["as_it_is"] for entry in drawn.values()} | {exercises.DRAWN.name}
     assert {path.name for path in exercises.DRAWN.parent.iterdir()} == wanted
     assert all(path.stat().st_size < 100_000 for path in exercises.DRAWN.parent.iterdir())
-
-
-@pytest.mark.parametrize("each", ALL, ids=lambda each: each.anchor)
-def test_what_is_drawn_is_this_bug_in_a_script_of_its_paper(each):
-    # if this fails, run python reproduce/tools/planted.py with its address, and
-    # reproduce/tools/pages.py
-    entry = exercises.read_drawn()[each.anchor]
-    assert (entry["script"], entry["patch"]) == (each.script, exercises.digest(each.name))
-    assert each.script.startswith(each.anchor.split("-")[0])
-    assert 0 <= entry["changed"] <= entry["numbers"]
-    assert entry["steady"] or entry["changed"] or entry["ended"]  # or nothing can be said of it
-
-
-def test_most_show():
-    assert sum(not exercises.looks_the_same(*each) for each in exercises.read_drawn().items()) >= 40
+    assert sum(not exercises.looks_the_same(*each) for each in drawn.items()) >= 40  # most show

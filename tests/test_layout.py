@@ -24,7 +24,6 @@ SHARED = sorted(path for author in PAPERS
                 if path.stem != "lesson")  # a notebook's text
 REPRODUCE = COMMANDS + HARNESS + RIVALS + SHARED
 OURS = ("algorithms", "models", "reproduce", "sampling", "tests")
-TOWARDS = {"algorithms", "models", "reproduce.harness", "reproduce.beyond.rivals"}
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
 STANDARD = {"contextlib", "copy", "ctypes", "difflib", "dis", "functools", "graphlib", "hashlib",
             "inspect", "itertools", "math", "numbers", "os", "pathlib", "pickle", "sys", "types",
@@ -37,12 +36,6 @@ def name(path):
 
 def tree(path):
     return ast.parse(path.read_text())
-
-
-def imports(path):
-    """Return the set of the packages that a file imports, and whether any import is relative."""
-    relative = any(isinstance(node, ast.ImportFrom) and node.level for node in ast.walk(tree(path)))
-    return {found.split(".")[0] for found in modules(path)}, relative
 
 
 def folders(path):
@@ -68,48 +61,31 @@ def test_a_script_first_imports_what_answers_ctrl_c(path):
     assert isinstance(first, ast.ImportFrom) and first.module == "reproduce.harness.start"
 
 
-@pytest.mark.parametrize("path", MODELS, ids=name)
-def test_models_import_nothing_of_ours_but_models(path):
-    assert folders(path) <= {"models"}
-
-
-@pytest.mark.parametrize("path", ALGORITHMS, ids=name)
-def test_algorithms_import_nothing_of_ours_but_algorithms_and_models(path):
-    assert folders(path) <= {"algorithms", "algorithms.rivals", "models"}
-
-
-@pytest.mark.parametrize("path", SAMPLING, ids=name)
-def test_what_runs_any_sampler_imports_no_script(path):
-    assert folders(path) <= {"algorithms", "algorithms.rivals", "models", "sampling"}
-
-
-@pytest.mark.parametrize("path", CORE, ids=name)
-def test_no_algorithm_of_the_papers_imports_a_rival(path):
-    assert "algorithms.rivals" not in folders(path)
-
-
-@pytest.mark.parametrize("path", HARNESS, ids=name)
-def test_the_harness_imports_nothing_of_ours_but_itself(path):
-    assert folders(path) <= {"reproduce.harness"}
-
-
-@pytest.mark.parametrize("path", RIVALS, ids=name)
-def test_what_all_papers_share_imports_no_paper(path):
-    # the problems of meet.py are theirs
-    papers = PAPERS if path.stem == "comparison_problems" else ()
-    assert folders(path) <= TOWARDS | {"algorithms.rivals"} | {f"reproduce.{a}" for a in papers}
-
-
-@pytest.mark.parametrize("path", SHARED, ids=name)
-def test_what_the_scripts_of_a_paper_share_imports_no_script_and_no_other_paper(path):
-    assert folders(path) <= TOWARDS | {"algorithms.rivals", module(path.parent)}
-
-
-@pytest.mark.parametrize("path", COMMANDS, ids=name)
-def test_no_command_imports_a_command(path):
+def allowed(path):
+    """Return the folders of the project that a file may import from."""
+    if path in MODELS:
+        return {"models"}
+    if path in ALGORITHMS:  # of which none of the papers' imports a rival
+        rivals = set() if path in CORE else {"algorithms.rivals"}
+        return {"algorithms", "models"} | rivals
+    if path in SAMPLING:
+        return {"algorithms", "algorithms.rivals", "models", "sampling"}
+    if path in HARNESS:
+        return {"reproduce.harness"}
     author = path.stem.split("_")[0]
-    papers = [author] if path in SCRIPTS and author != TOGETHER else PAPERS
-    assert folders(path) <= TOWARDS | {"algorithms.rivals"} | {f"reproduce.{a}" for a in papers}
+    if path in SHARED:
+        papers = [path.parent.name]
+    elif path in RIVALS:  # the problems of meet.py are those of the papers
+        papers = PAPERS if path.stem == "comparison_problems" else []
+    else:  # no command imports a command
+        papers = [author] if path in SCRIPTS and author != TOGETHER else PAPERS
+    return {"algorithms", "algorithms.rivals", "models", "reproduce.harness",
+            "reproduce.beyond.rivals", *(f"reproduce.{paper}" for paper in papers)}
+
+
+@pytest.mark.parametrize("path", ALGORITHMS + MODELS + REPRODUCE + SAMPLING, ids=name)
+def test_the_arrows_between_folders_run_one_way(path):
+    assert folders(path) <= allowed(path)
 
 
 def test_the_arrows_between_files_make_no_circle():
@@ -148,53 +124,26 @@ def test_what_is_ours_is_imported_where_a_fingerprint_sees_it(path):
 
 
 @pytest.mark.parametrize("path", ALGORITHMS + MODELS, ids=name)
-def test_the_library_needs_only_numba_numpy_and_scipy(path):
-    assert imports(path)[0] - {*OURS} <= LIBRARIES | STANDARD
-
-
-@pytest.mark.parametrize("path", ALGORITHMS + MODELS + REPRODUCE, ids=name)
-def test_no_relative_imports(path):
-    assert not imports(path)[1]
-
-
-@pytest.mark.parametrize("path", ALGORITHMS + MODELS, ids=name)
-def test_only_models_jit_calls_numba_njit(path):
-    from_numba = {alias.name for node in ast.walk(tree(path))
-                  if isinstance(node, ast.ImportFrom) and (node.module or "") == "numba"
-                  for alias in node.names}
-    compilers = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil"}
-    if path.name != "jit.py":
-        assert not from_numba & compilers
-        assert not attributes(path) & {f"numba.{compiler}" for compiler in compilers}
-
-
-@pytest.mark.parametrize("path", ALGORITHMS + MODELS, ids=name)
-def test_no_fastmath(path):
+def test_the_library_needs_only_numba_numpy_and_scipy_and_is_compiled_in_one_place(path):
+    libraries = {found.split(".")[0] for found in modules(path)}
+    assert libraries - {*OURS} <= LIBRARIES | STANDARD
     assert "fastmath" not in keywords(path)
-
-
-@pytest.mark.parametrize("path", ALGORITHMS + MODELS, ids=name)
-def test_randomness_comes_from_a_generator(path):
-    allowed = {"np.random.default_rng", "np.random.Generator"}
+    compilers = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil"}
+    compiling = {f"numba.{compiler}" for compiler in compilers}
+    if path.name != "jit.py":
+        assert not (modules(path) | attributes(path)) & compiling
+    # randomness comes from a generator
     used = {a for a in attributes(path) if a.startswith(("np.random.", "numpy.random."))}
-    assert {".".join(a.split(".")[:3]) for a in used} <= allowed
-    assert "random" not in imports(path)[0]
-
-
-@pytest.mark.parametrize(
-    "path", [p for p in ALGORITHMS + MODELS if not p.stem.endswith("_fast")], ids=name)
-def test_every_file_has_its_tests(path):
-    assert (ROOT / "tests" / f"test_{path.stem}.py").is_file()
+    assert {".".join(a.split(".")[:3]) for a in used} <= {"np.random.default_rng",
+                                                          "np.random.Generator"}
+    assert "random" not in libraries
 
 
 @pytest.mark.parametrize("path", ALGORITHMS + MODELS, ids=name)
-def test_every_file_says_what_it_is(path):
-    assert ast.get_docstring(tree(path))
-
-
-@pytest.mark.parametrize("path", [p for p in ALGORITHMS if p.stem.endswith("_fast")], ids=name)
-def test_every_fast_twin_has_its_mirror(path):
-    assert path.with_stem(path.stem.removesuffix("_fast")).is_file()
+def test_every_file_has_its_tests_and_every_fast_twin_its_mirror(path):
+    twin = path.stem.endswith("_fast")
+    other = path.with_stem(path.stem.removesuffix("_fast"))
+    assert (other if twin else ROOT / "tests" / f"test_{path.stem}.py").is_file()
 
 
 PARTS = ["NAME", "MINUTES", "run", "CLAIMS", "table", "figure", "cases"]
@@ -216,39 +165,29 @@ def test_scripts_have_their_parts_in_order(path):
     assert ast.unparse(body[-1]) == "if __name__ == '__main__':\n    main(STUDY)"
 
 
-# what such a script computes; the others have no algorithm of algorithms/ at their heart
-WITHOUT = {"shahbaba_errata"}
+# what a paper has: its figures, its tables, and its errors
+EXHIBITS = [path for path in SCRIPTS if path.parent.name == "reproduce"]
+# what the last of these computes is no algorithm of algorithms/; the others call their paper's
+NO_SAMPLER = {"shahbaba_fig2", "shahbaba_fig3", "wang_errata", "wang_table1", "shahbaba_errata"}
 
 
-@pytest.mark.parametrize("path", [p for p in SCRIPTS if p.stem not in WITHOUT], ids=name)
+@pytest.mark.parametrize("path", [p for p in SCRIPTS if p.stem != "shahbaba_errata"], ids=name)
 def test_the_reader_reaches_the_algorithm_within_80_lines(path):
     author = path.stem.split("_")[0]
     shared = f"reproduce.{author}" if author != TOGETHER else "reproduce.beyond.rivals"
-    called = {}  # what is called in it, of algorithms/ or of the paper's folder, and where
+    sampler = path in EXHIBITS and path.stem not in NO_SAMPLER
     local = {alias.asname or alias.name for node in tree(path).body
              if isinstance(node, ast.ImportFrom) for alias in node.names
-             if node.module.startswith(("algorithms.", shared))}
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Name) and node.id in local and isinstance(node.ctx, ast.Load):
-            called.setdefault(node.id, node.lineno)
-    assert min(called.values()) <= 80
-
-
-# what a paper has: its figures, its tables, and its errors
-EXHIBITS = [path for path in SCRIPTS if path.parent.name == "reproduce"]
-NO_SAMPLER = {"shahbaba_errata", "shahbaba_fig2", "shahbaba_fig3", "wang_errata", "wang_table1"}
-
-
-@pytest.mark.parametrize("path", [p for p in EXHIBITS if p.stem not in NO_SAMPLER], ids=name)
-def test_a_function_of_the_script_calls_the_sampler_within_80_lines(path):
-    algorithms = {alias.asname or alias.name for node in tree(path).body
-                  if isinstance(node, ast.ImportFrom) and node.module.startswith("algorithms.")
-                  for alias in node.names}
-    calls = [node.end_lineno for function in tree(path).body
-             if isinstance(function, ast.FunctionDef) for node in ast.walk(function)
-             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-             and node.func.id in algorithms]
-    assert calls and min(calls) <= 80
+             if node.module.startswith("algorithms." if sampler else ("algorithms.", shared))}
+    if sampler:  # a function of the script calls it
+        used = [node.end_lineno for function in tree(path).body
+                if isinstance(function, ast.FunctionDef) for node in ast.walk(function)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+                and node.func.id in local]
+    else:
+        used = [node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name)
+                and node.id in local and isinstance(node.ctx, ast.Load)]
+    assert used and min(used) <= 80
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=name)
@@ -266,8 +205,8 @@ def test_every_file_is_in_one_of_these_folders():
     assert not {path for path in found if path.name == "__init__.py"}
 
 
-@pytest.mark.parametrize("path", [path for path in ALGORITHMS if not path.stem.endswith("_fast")
-                                  and path.stem != "__init__"], ids=name)
+@pytest.mark.parametrize(
+    "path", [path for path in ALGORITHMS if not path.stem.endswith("_fast")], ids=name)
 def test_a_header_begins_in_words(path):
     # what the algorithm does, why it is valid, when to use it
     title, first = ast.get_docstring(tree(path)).split("\n\n")[:2]

@@ -28,14 +28,10 @@ def test_a_notebook_is_its_script(folder):
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_notebook_is_committed_without_what_it_prints(folder):
+def test_a_notebook_is_committed_without_output_and_leads_to_page_and_exercises(folder):
     code = [cell for cell in notebook(folder)["cells"] if cell["cell_type"] == "code"]
     assert len(code) >= 5
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
-
-
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_a_notebook_says_what_it_is_of_and_leads_to_the_page_and_the_exercises(folder):
     text = "".join(text for kind, text in cells(notebook(folder)) if kind == "markdown")
     for word in ("MIT", "CITATION.cff", f"../../figures/{folder.name}.html", "Plant a bug",
                  "ArviZ", f"../../figures/exercises.html#{folder.name}-1", "Change a setting"):

@@ -53,9 +53,10 @@ def with_line(tmp_path, monkeypatch):
 
 
 def test_a_bug_is_planted_drawn_and_taken_back(with_line):
+    start = os.times().elapsed
     as_it_is, found = with_line("return 100.0")
     assert as_it_is["numbers"] == {"fixed": "1.0", "bad": "200.0", "nothing": "nan"}  # no time
-    assert as_it_is["steady"]
+    assert as_it_is["steady"] and 0 < as_it_is["seconds"] <= os.times().elapsed - start
     assert (found["numbers"], found["changed"], found["ended"]) == (3, 1, "")
     assert Image.open(io.BytesIO(as_it_is["picture"])).getpixel((0, 0)) == (200, 0, 0)
     assert Image.open(io.BytesIO(found["picture"])).getpixel((0, 0)) == (100, 0, 0)
@@ -71,13 +72,10 @@ with open({str(runs)!r}, "a") as runs:
     runs.write("x")
     shade = 50 * runs.tell()
 found = value()"""))
-    assert not with_line("return 1.0")[0]["steady"]
+    as_it_is, found = with_line("return 200.0 + 0.0")
+    assert not as_it_is["steady"]
     assert runs.read_text().startswith("xx")
-
-
-def test_what_nothing_shows_is_said(with_line):
-    found = with_line("return 200.0 + 0.0")[1]
-    assert (found["changed"], found["ended"]) == (0, "")
+    assert (found["changed"], found["ended"]) == (0, "")  # what nothing shows is said
 
 
 @pytest.mark.parametrize("line, ended", [
@@ -101,12 +99,6 @@ def test_a_run_has_so_many_times_the_seconds_that_it_takes_without_a_bug(tmp_pat
                                                     "seconds": 12.0})
     assert given == [60 + 5 * 12]  # and a minute to compile
     assert (found["numbers"], found["changed"]) == (3, 2)  # one that is not there has changed
-
-
-def test_the_seconds_of_a_run_are_those_that_pass(with_line, tmp_path):
-    start = os.times().elapsed
-    as_it_is, _ = with_line("return 200.0")
-    assert 0 < as_it_is["seconds"] <= os.times().elapsed - start
 
 
 @LINUX
@@ -137,17 +129,11 @@ def test_mirrors_stand_in_place_of_their_twins():
 def test_the_copy_has_the_code_and_nothing_that_is_made(tmp_path):
     copy = planted.copy_project(tmp_path / "copy", True)
     assert not any((copy / name).exists() for name in planted.LEFT_OUT)
+    assert [planted.has_twin(f"algorithms/{name}.py") for name in (
+        "zhang_sshmc", "zhang_sshmc_fast", "hmc")] == [True, False, False]
     assert "from algorithms.ep import ep" in (copy / "reproduce/paquet/problem.py").read_text()
     assert (copy / "algorithms/ep.py").read_bytes() == (
         planted.ROOT / "algorithms/ep.py").read_bytes()
-
-
-@pytest.mark.parametrize("path, twin", [
-    ("algorithms/zhang_sshmc.py", True), ("algorithms/zhang_sshmc_fast.py",
-                                          False), ("models/funnel.py", False),
-    ("algorithms/hmc.py", False)])
-def test_a_mirror_with_a_twin_is_known(path, twin):
-    assert planted.has_twin(path) == twin
 
 
 def test_a_picture_is_made_small():
@@ -164,29 +150,22 @@ def test_an_exercise_that_there_is_not_is_refused():
         planted.draw(["paquet-1", "paquet-13"])
 
 
-@pytest.mark.parametrize("changed, same, ended, said", [
-    (2, False, "", "2 of the 9 numbers of x_fig1 change, and its figure"),
-    (1, False, "", "1 of the 9 numbers of x_fig1 changes, and its figure"),
-    (2, True, "", "2 of the 9 numbers of x_fig1 change; its figure does not"),
-    (0, True, "", "None of the 9 numbers of x_fig1 changes, nor does its figure: it does not"
-                  " show this bug"),
-    (0, False, "", "None of the 9 numbers of x_fig1 changes, but its figure does"),
-    (9, False, "does not end", "x_fig1 draws nothing: it does not end")])
-def test_what_becomes_of_it_in_words(changed, same, ended, said):
-    entry = {"script": "x_fig1", "numbers": 9, "changed": changed, "ended": ended, "steady": True}
+@pytest.mark.parametrize("numbers, changed, same, ended, steady, said", [
+    (9, 2, False, "", True, "2 of the 9 numbers of x_fig1 change, and its figure"),
+    (9, 1, False, "", True, "1 of the 9 numbers of x_fig1 changes, and its figure"),
+    (9, 2, True, "", True, "2 of the 9 numbers of x_fig1 change; its figure does not"),
+    (9, 2, False, "", False, "2 of the 9 numbers of x_fig1 change"),  # a figure of times
+    (9, 0, True, "", True, "None of the 9 numbers of x_fig1 changes, nor does its figure: it does"
+                           " not show this bug"),
+    (9, 0, False, "", True, "None of the 9 numbers of x_fig1 changes, but its figure does"),
+    (9, 9, False, "does not end", True, "x_fig1 draws nothing: it does not end"),
+    (0, 0, True, "", True, "x_fig1 claims nothing with so few draws; its figure does not change:"
+                           " it does not show this bug"),
+    (0, 0, False, "", True, "x_fig1 claims nothing with so few draws; its figure changes")])
+def test_what_becomes_of_it_in_words(numbers, changed, same, ended, steady, said):
+    entry = {"script": "x_fig1", "numbers": numbers, "changed": changed, "ended": ended,
+             "steady": steady}
     assert consequence(entry, same) == said
-
-
-def test_a_figure_of_times_tells_nothing():
-    entry = {"script": "x_fig1", "numbers": 9, "changed": 2, "ended": "", "steady": False}
-    assert consequence(entry, False) == "2 of the 9 numbers of x_fig1 change"
-
-
-@pytest.mark.parametrize("same, said", [
-    (True, "its figure does not change: it does not show this bug"), (False, "its figure changes")])
-def test_a_script_without_numbers_has_a_figure(same, said):
-    entry = {"script": "x_fig1", "numbers": 0, "changed": 0, "ended": ""}
-    assert consequence(entry, same) == f"x_fig1 claims nothing with so few draws; {said}"
 
 
 def test_exercises_are_drawn_one_by_one(tmp_path, monkeypatch):

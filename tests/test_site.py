@@ -41,19 +41,15 @@ def test_the_site_has_what_is_committed_and_each_release_in_its_folder(project, 
     assert (site / "figures" / "index.html").read_text() == "new"
     assert (site / "v1.0" / "figures" / "index.html").read_text() == "old"
     assert not (site / "version-of-mine").exists()
+    for start in (site, site / "v1.0"):  # whose addresses lead to their index
+        links = re.findall(r'(?:url=|href=")([^"]+)"', (start / "index.html").read_text())
+        assert len(links) == 2
+        assert all((start / link).exists() for link in links)
 
 
 def test_the_site_is_of_the_commit_that_is_asked_for(project, tmp_path):
     site = laid_out(project, tmp_path, "v1.0")
     assert (site / "figures" / "index.html").read_text() == "old"
-
-
-def test_the_address_of_the_site_and_of_a_release_lead_to_their_index(project, tmp_path):
-    site = laid_out(project, tmp_path)
-    for start in (site, site / "v1.0"):
-        links = re.findall(r'(?:url=|href=")([^"]+)"', (start / "index.html").read_text())
-        assert len(links) == 2
-        assert all((start / link).exists() for link in links)
 
 
 def test_the_workflow_publishes_the_folder_that_it_lays_out():
