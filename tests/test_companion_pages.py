@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from reproduce.harness import claims_html, page_layout, papers
-from reproduce.harness.claims import VERDICTS, Claim, Measured, Scan, count_verdicts, verdict
+from reproduce.harness.claims import VERDICTS, Claim, Measured, verdict
 from reproduce.harness.mirrors import LABEL, ROOT, every_mirror
 from reproduce.harness.papers import PAPERS
 from reproduce.harness.typeset import html, latex, mathml, pieces
@@ -198,20 +198,6 @@ def words(text):
         "beta alpha theta kappa sigma gamma lambda grad sqrt".split())
 
 
-@pytest.mark.parametrize(("file", "where", "anchor"), [
-    ("wang_discretizing_chain.py", "Wang and Neal 2013, Section 3, line 7",
-     "wang_discretizing_chain.whole_chain_step"),
-    ("paquet_rmhmc.py", "Paquet and Fraccaro 2016, Algorithm 4, line 18", "A4"),
-    ("generalised_leapfrog.py",
-     "Paquet and Fraccaro (2016), Algorithm 1, the comment above its loops over f", None),
-    ("zhang_sshmc.py", "Section 4.2", None),
-])
-def test_a_departure_is_placed_at_the_line_below_which_it_stands(file, where, anchor):
-    found = [section and section.anchor for path, departure, section in page_layout.targets()
-             if (path.name, departure.where) == (file, where)]
-    assert set(found) == {anchor}
-
-
 @pytest.mark.parametrize("author", PAPERS)
 def test_every_script_is_on_the_page_in_the_order_of_the_readme_with_its_claims(author, committed):
     elements = committed[f"{author}.html"].elements
@@ -241,7 +227,7 @@ def test_the_index_leads_to_every_algorithm_of_the_papers_and_to_every_script(co
 
 def test_what_a_template_asks_for_and_is_not_given_is_an_error():
     jinja2 = pytest.importorskip("jinja2", reason=NEEDS)
-    with pytest.raises(jinja2.UndefinedError, match="'cards' is undefined"):
+    with pytest.raises(jinja2.UndefinedError, match="'papers' is undefined"):
         pages.render("index.html", score={"checks of ours": dict.fromkeys(VERDICTS, 1)})
 
 
@@ -416,14 +402,9 @@ def test_verdicts_are_counted_by_class_and_those_that_do_not_agree_come_first():
         "printed numbers, each once": {}, "sentences and orders": {"inconclusive": 1},
         "joint tests": {}, "the paper against itself": {},
         "checks of ours": {"agrees": 2, "known difference": 1}}
-    assert all(set(counts) == set(VERDICTS) for counts in found.values())
     assert [c["what"] for c in claims_html.by_verdict({"claims": claims})] == ["3", "1", "0", "2"]
-    assert count_verdicts([]) == "no claim is made"
     assert claims_html.format_ours(claims[0]) == "0"
-    assert claims_html.format_interval(claims[0]) == "[0, 1]"
     assert claims_html.format_interval(claims[0] | {"theirs": 0.25}) == "[0, 1] ± 0.25"
-    assert claims_html.stored_estimate(stored(0, 1, (1, 0), (2, 0))) == Scan(
-        ("0", "1"), (Measured(1, 0), Measured(2, 0)))
 
 
 def test_a_report_is_shown_without_its_claims():

@@ -131,13 +131,10 @@ def test_what_has_not_been_run_is_named_and_when_its_results_come_it_is_not():
     assert "in no count" not in score([FIG, TABLE])
 
 
-def test_what_is_inconclusive_is_shown_with_its_reason():
+def test_what_is_inconclusive_is_shown_with_its_reason_and_markup_is_none():
     one = claim("z", "inconclusive", "order", undecided="a * b are few; 9 times the runs")
     assert verdict_and_reason(one) == "inconclusive: a * b are few; 9 times the runs"
     assert verdict_and_reason(claim("z", "agrees", "order")) == "agrees"
-
-
-def test_markup_in_a_cell_is_no_markup():
     assert escape("pi*_x < |y|") == "pi\\*\\_x \\< \\|y\\|"
     assert markdown(["a", "b"], [["x|y", escape("x|y")]])[-1] == "| x\\|y | x\\|y |"
 

@@ -13,13 +13,12 @@ import pytest
 
 from models.jit import ROOT
 from reproduce.harness import recording
-from reproduce.harness.mirrors import TAG, Line, departures, files_with_departures
+from reproduce.harness.mirrors import departures, files_with_departures
 from reproduce.harness.papers import PAPERS
 from reproduce.tools import record
 
 STEPS = ROOT / "figures" / "steps"
-AUTHORS = [author for author in PAPERS if (STEPS / f"{author}.json").exists()]
-RUNS = [(author, run) for author in AUTHORS
+RUNS = [(author, run) for author in PAPERS
         for run in import_module(f"reproduce.{author}.steps").RUNS]
 IDS = [f"{author}-{run.name}" for author, run in RUNS]
 
@@ -48,10 +47,6 @@ def test_a_recorded_run_ends_where_the_compiled_mirror_does(author, run):
     # sums may run in another order, here and on another processor: 1e-16 of numbers up to 1e3, a
     # hundred times over; what is as large as 3e5 is far from the data
     np.testing.assert_allclose(committed(author)[run.name]["end"], compiled, rtol=1e-10, atol=1e-10)
-
-
-def test_every_paper_has_runs():
-    assert AUTHORS == list(PAPERS)
 
 
 def pieces(stored):
@@ -226,20 +221,6 @@ def test_a_replay_marks_the_lines_of_the_mirror(example):
     assert recording.printed_lines(run, replay) == [[0, [2, 3], lines["L2"]]]
 
 
-@pytest.mark.parametrize(("lines", "written"), [
-    (range(7, 8), "L7"), (range(6, 9), "L6-8"), (range(0), "")])
-def test_a_tag_is_written_as_variant_reads_it(lines, written):
-    assert recording.tag(Line(lines, "x = 1", (), 1)) == written
-    assert bool(TAG.match(written)) == bool(lines)
-
-
-def test_a_point_is_drawn_after_the_last_statement_of_its_line():
-    # of four statements the second and the third are of line 2, the third in two lines of the file
-    code = [Line(range(k, k + 1), "x = 1", (), 9) for k in (1, 2, 2, 3)]
-    at = {10: 0, 11: 1, 12: 2, 13: 2, 14: 3}
-    assert [recording.last_statement(at, code, key) for key in ("L1", "L2", "L3")] == [0, 2, 3]
-
-
 def test_nothing_is_recorded_of_compiled_code():
     with pytest.raises(ValueError, match=r"so NUMBA_DISABLE_JIT must be 1.*record\.py"):
         recording.record_run(RUNS[0][1])
@@ -279,18 +260,15 @@ def test_contours_are_where_the_energy_is():
         assert line[0] == line[-1] and len(line) <= 40  # all the way round, with few points
 
 
-def test_the_command_names_what_it_does_not_know(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["record.py", "nobody"])
-    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    with pytest.raises(SystemExit, match="nobody is no paper: say one of paquet, shahbaba"):
-        record.main()
-
-
-def test_the_command_writes_what_is_recorded(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["record.py", "wang"])
+def test_the_command_writes_what_is_recorded_of_the_papers_that_are_named(
+        tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     monkeypatch.setattr(record, "FIGURES", tmp_path)
     monkeypatch.setattr(record, "runs", lambda author: [{"run": author}, {"run": 2}])
+    monkeypatch.setattr(sys, "argv", ["record.py", "nobody"])
+    with pytest.raises(SystemExit, match="nobody is no paper: say one of paquet, shahbaba"):
+        record.main()
+    monkeypatch.setattr(sys, "argv", ["record.py", "wang"])
     record.main()
     assert {path.relative_to(tmp_path).as_posix(): json.loads(path.read_text())
             for path in tmp_path.rglob("*.json")} == {

@@ -87,15 +87,6 @@ class Outcome(NamedTuple):
     track: list  # [step, point] of the picture
 
 
-class Frame(NamedTuple):
-    """A call that is being recorded."""
-
-    name: str
-    variant: bool  # whether its file is one that `variant` made
-    known: dict  # the locals, as they were
-    at: SimpleNamespace  # .line: the statement that is being executed, or None
-
-
 def record_run(run):
     """Return what is stored of a Run: its record, and those of its replays."""
     if not numba.config.DISABLE_JIT:
@@ -212,7 +203,9 @@ class Recorder:
         self.drawn = {(k, last_statement(self.at[k], self.code[k], key)) for name, key
                       in self.picture.at
                       for k in [self.names.index(name)]}
-        self.steps, self.track, self.frames, self.ended = [], [], [], {}
+        # a frame has .name, .origin (of the lines of a printed version, else None), .known (the
+        # locals, as they were) and .line (the statement that is being executed, or None)
+        self.steps, self.track, self.frames, self.ended, self.origins = [], [], [], {}, {}
         self.table, self.values = {}, {}
 
     def entered(self, frame, event, arg):
@@ -228,8 +221,12 @@ class Recorder:
             self.steps.append([*self.place(above), len(self.frames) - 1, values, 1])
         else:
             self.steps.append([0, 0, -1, values, 1])
-        self.frames.append(Frame(code.co_name, code.co_filename != of, known,
-                                 SimpleNamespace(line=None)))
+        printed = code.co_filename != of
+        if printed and code.co_filename not in self.origins:
+            self.origins[code.co_filename] = in_the_mirror(code.co_filename, of)
+        self.frames.append(SimpleNamespace(
+            name=code.co_name, origin=self.origins[code.co_filename] if printed else None,
+            known=known, line=None))
         return self.went
 
     def went(self, frame, event, arg):
@@ -237,9 +234,9 @@ class Recorder:
         here = self.frames[-1]
         if event == "line":
             line = self.statement(frame, here)
-            if line != here.at.line:  # else it is the same statement's second line
+            if line != here.line:  # else it is the same statement's second line
                 self.finish(frame, here)
-                here.at.line = line
+                here.line = line
         elif event == "return":
             self.finish(frame, here)
             self.ended = self.frames.pop().known
@@ -247,26 +244,23 @@ class Recorder:
 
     def statement(self, frame, here):
         """Return which line of the mirror's code the statement begins that is executed."""
-        number = frame.f_lineno
-        if here.variant:
-            number = in_the_mirror(frame.f_code.co_filename, self.files[here.name][0])[number]
+        number = here.origin[frame.f_lineno] if here.origin else frame.f_lineno
         return self.at[self.names.index(here.name)].get(number)
 
     def place(self, here):
         """Return the numbers of a frame's function and of its line."""
-        return self.names.index(here.name), here.at.line
+        return self.names.index(here.name), here.line
 
     def finish(self, frame, here):
         """Add the step of a statement that has been executed."""
-        if here.at.line is None:
+        if here.line is None:
             return
         function, line = self.place(here)
         now = flat(frame.f_locals)
         values = [part for name, value in now.items()
                   for entry in differences(name, here.known.get(name), value)
                   for part in self.change(*entry)]
-        here.known.clear()
-        here.known.update(now)
+        here.known = now
         self.steps.append([function, line, len(self.frames) - 1, values])
         if (function, line) in self.drawn:
             point = self.picture.point(here.name, frame.f_locals)
@@ -307,20 +301,15 @@ def last_statement(at, code, key):
     return max(k for k in at.values() if tag(code[k]) == key)
 
 
-KNOWN = {}  # what in_the_mirror has found
-
-
 def in_the_mirror(filename, path):
     """Map the lines of a file that `variant` made to those of the mirror's file, from 1."""
-    if filename not in KNOWN or KNOWN[filename][0] is not linecache.cache[filename]:
-        theirs = [line.rstrip("\n") for line in linecache.cache[filename][2]]
-        ours, found = Path(path).read_text().splitlines(), {}
-        matched = SequenceMatcher(None, ours, theirs, autojunk=False)
-        for kind, i, end_i, j, end_j in matched.get_opcodes():
-            for k in range(j, end_j):
-                found[k + 1] = (i + k - j if kind == "equal" else min(i, end_i)) + 1
-        KNOWN[filename] = linecache.cache[filename], found
-    return KNOWN[filename][1]
+    theirs = [line.rstrip("\n") for line in linecache.cache[filename][2]]
+    ours, found = Path(path).read_text().splitlines(), {}
+    matched = SequenceMatcher(None, ours, theirs, autojunk=False)
+    for kind, i, end_i, j, end_j in matched.get_opcodes():
+        for k in range(j, end_j):
+            found[k + 1] = (i + k - j if kind == "equal" else min(i, end_i)) + 1
+    return found
 
 
 # Values

@@ -7,6 +7,7 @@ dL_beta/dx.  Everything else is plain text, in which a browser may break a line.
 import re
 from functools import cache
 from html import escape, unescape
+from itertools import groupby
 from typing import NamedTuple
 
 GREEK = {name: f"\\{name}" for name in (
@@ -32,6 +33,7 @@ ABBREVIATION = re.compile(r"i\.e\.|e\.g\.|\d+[a-c]\b|log_evidence")
 WORD = re.compile(r"[A-Za-z]+")
 ACCENT = re.compile(r"-(hat|check|bar)(?![A-Za-z])")
 SUBSCRIPT = re.compile(r"[A-Za-z0-9]+(?:_[A-Za-z]+)?(?:,[A-Za-z](?![\w(]))?")
+BRACKETS = re.compile(r"\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)|\{[^{}]*\}")
 SUPERSCRIPT = re.compile(r"-?(?:\d+(?:/\d+)?|[A-Za-z]+)")
 SIGN = re.compile(r"//|<-|:=|<=|>=|!=|->|\+-|\.\.\.|[^\w\s]")
 WHOLE = 18  # characters of source up to which a word with symbols is not broken
@@ -142,8 +144,7 @@ def is_english(text, k, end):
     word = text[k:end]
     if word == "a":
         return bool(re.match(r" [a-z][a-z-]+(?![\w(])", text[end:]))
-    return len(word) > 1 and word not in NAMES and bool(re.match(r"'s?\b(?!\w)", text[end:])) and (
-        text[end:end + 2] == "'s")
+    return len(word) > 1 and word not in NAMES and bool(re.match(r"'s\b", text[end:]))
 
 
 def scripts_and_primes(text, k, start=None):
@@ -178,22 +179,10 @@ def scripts_and_primes(text, k, start=None):
 
 def script(text, k, below):
     """Return the content of the script that starts at k, without its brackets, and its end."""
-    if text[k:k + 1] in ("(", "{") and (close := closing_bracket(text, k)):
-        return text[k + 1:close], close + 1
-    if not below and text[k:k + 1] == "*":
-        return "*", k + 1
+    if group := BRACKETS.match(text, k):
+        return group[0][1:-1], group.end()
     found = (SUBSCRIPT if below else SUPERSCRIPT).match(text, k)
     return (found[0], found.end()) if found else None
-
-
-def closing_bracket(text, k):
-    """Return where the bracket that opens at k closes, or None."""
-    depth = 0
-    for j in range(k, len(text)):
-        depth += (text[j] in "({[") - (text[j] in ")}]")
-        if depth == 0:
-            return j
-    return None
 
 
 def latex(text, script=False):
@@ -219,38 +208,32 @@ def html(text, keywords=False, symbol=None):
     `symbol(piece, html, following)`, if given, returns what stands for a symbol whose HTML this is,
     before so much more text.
     """
-    words = [[]]  # of (piece, HTML); white space is a word of its own
-    end = 0
-    for piece in pieces(text, keywords):
-        end += len(piece.text)
-        if piece.kind == "symbol":
-            html = math(piece)
-            html = symbol(piece, html, text[end:]) if symbol else html
-        elif piece.kind == "keyword":
-            html = f"<b>{piece.text}</b>"
-        elif piece.kind == "code":
-            html = f"<code>{escape(piece.text.strip('`'), quote=False)}</code>"
-        else:
-            sign = SIGNS.get(piece.text, piece.text) if piece.kind == "sign" else piece.text
-            html = escape(sign, quote=False)
-        if piece.kind == "space":
-            words += [[(piece, html)], []]
-        else:
-            words[-1].append((piece, html))
-    found = []
-    for word in words:
-        html = "".join(html for _, html in word)
-        whole = len(word) > 1 and any(piece.kind == "symbol" for piece, _ in word) and (
-            sum(len(piece.text) for piece, _ in word) <= WHOLE)
-        found.append(f'<span class="w">{html}</span>' if whole else html)
-    html = re.sub(r"(?<![\w/.^])1/2(?![\w/])", "\u00bd", "".join(found))
-    before, comment, rest = html.partition("//")
-    return f"{before}<i>{comment}{rest}</i>" if comment and keywords else html
+    found, end = [], 0
+    for _, group in groupby(pieces(text, keywords), key=lambda piece: piece.kind == "space"):
+        word, drawn = list(group), ""
+        for piece in word:
+            end += len(piece.text)
+            part = html_of_piece(piece)
+            asked = symbol and piece.kind == "symbol"
+            drawn += symbol(piece, part, text[end:]) if asked else part
+        whole = len(word) > 1 and any(piece.kind == "symbol" for piece in word) and (
+            sum(len(piece.text) for piece in word) <= WHOLE)
+        found.append(f'<span class="w">{drawn}</span>' if whole else drawn)
+    drawn = re.sub(r"(?<![\w/.^])1/2(?![\w/])", "\u00bd", "".join(found))
+    before, comment, rest = drawn.partition("//")
+    return f"{before}<i>{comment}{rest}</i>" if comment and keywords else drawn
 
 
-def math(piece):
-    """Return the MathML of a symbol, with its source for a text alternative."""
-    return f'<math alttext="{escape(piece.text)}">{mathml(piece.latex)}</math>'
+def html_of_piece(piece):
+    """Return the HTML of a Piece: of a symbol MathML, with its source for a text alternative."""
+    if piece.kind == "symbol":
+        return f'<math alttext="{escape(piece.text)}">{mathml(piece.latex)}</math>'
+    if piece.kind == "keyword":
+        return f"<b>{piece.text}</b>"
+    if piece.kind == "code":
+        return f"<code>{escape(piece.text.strip('`'), quote=False)}</code>"
+    sign = SIGNS.get(piece.text, piece.text) if piece.kind == "sign" else piece.text
+    return escape(sign, quote=False)
 
 
 @cache
