@@ -5,12 +5,12 @@ file and the project files that are imported, to the definition of that name: fu
 constants.  What is hashed is the names and the syntax trees of these definitions.  So a label in a
 figure, a new algorithm beside an old one, comments, layout and docstrings leave the hash as it is;
 so do a file that moves, and the version of Python or of a library (the record of a replicate says
-with which it was computed), and what keeps machine code (BLIND).  A check of an argument
-(models/validate.py) gives it back or raises, so it counts as its argument, validate.real("eps",
-eps) as eps; annotations count as nothing.  Nor does what can only end a run or tell of it: an `if`
-of which no branch does more than raise an error, with the names in its condition, the words of an
-error, a warning, @warn_if_none_accepted, check_interrupt(), and how jit.public puts checks in
-front of a function;
+with which it was computed), what keeps machine code, and what finds the bytes that have a checksum
+(BLIND).  A check of an argument (models/validate.py) gives it back or raises, so it counts as its
+argument, validate.real("eps", eps) as eps; annotations count as nothing.  Nor does what can only
+end a run or tell of it: an `if` of which no branch does more than raise an error of Python's own,
+with the names in its condition, the words of any error, a warning, what is printed, a note,
+@warn_if_none_accepted, check_interrupt(), and how jit.public puts checks in front of a function;
 but the arguments of such a check, their defaults, and what it computes of them count.
 
 Generic functions (models/interface.py) hide what they call, so a function that is registered with
@@ -33,9 +33,10 @@ from typing import NamedTuple
 
 from reproduce.harness.papers import ROOT
 
-BLIND = {ROOT / "models" / "cache.py"}  # it stores what is compiled, and changes no number
+BLIND = {ROOT / "models" / "cache.py",  # it stores what is compiled, and changes no number
+         ROOT / "reproduce" / "harness" / "files.py"}  # the checksum is an argument, and counts
 ENTRY = ROOT / "models" / "jit.py", "public"  # its argument, the check, is found beside it
-TELLS = (["warnings", "warn"], ["check_interrupt"],
+TELLS = (["warnings", "warn"], ["print"], ["check_interrupt"],
          ["warn_if_none_accepted"])  # a call, or a decorator
 # of validate, each called with a name and the argument, which it returns
 CHECKS = {"array", "count", "covariance", "fits", "generator", "instance", "labels",
@@ -185,8 +186,9 @@ class Unchecked(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        """Replace a check."""
+        """Replace a check, and leave out a note (of what data were found)."""
         self.generic_visit(node)
+        node.keywords = [each for each in node.keywords if each.arg != "note"]
         names = dotted_names(node.func)
         if len(names) == 1:
             checks = names[0] in self.bare
@@ -207,9 +209,11 @@ class Unchecked(ast.NodeTransformer):
         return node if keeps or not all(map(is_error, node.body + node.orelse)) else None
 
     def visit_Raise(self, node):
-        """Leave out the words of an error."""
-        return ast.Raise(node.exc.func) if is_error(node) and isinstance(
-            node.exc, ast.Call) else node
+        """Leave out the words of an error; one of ours may carry a result."""
+        if isinstance(node.exc, ast.Call) and (
+                is_error(node) or all(map(is_text, node.exc.args))):
+            return ast.Raise(node.exc.func)
+        return node
 
     def visit_Expr(self, node):
         """Leave out a statement that only checks or tells something; not a docstring or a call."""
@@ -229,10 +233,18 @@ class Unchecked(ast.NodeTransformer):
 
 
 def is_error(node):
-    """Tell whether a statement raises an error of Python's own: one of ours may carry a result."""
+    """Tell whether a statement raises an error of Python's own.
+
+    What raises one of ours may choose the data, as a comparison with a checksum does.
+    """
     raised = node.exc if isinstance(node, ast.Raise) else None
     name = dotted_names(raised.func if isinstance(raised, ast.Call) else raised)
     return len(name) == 1 and hasattr(builtins, name[0])
+
+
+def is_text(node):
+    """Tell whether an expression is a string, with or without values in it."""
+    return isinstance(node, ast.JoinedStr) or isinstance(getattr(node, "value", None), str)
 
 
 def assigned_names(node):
