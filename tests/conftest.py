@@ -78,6 +78,21 @@ def loopback():
 
 
 @pytest.fixture
+def figures(tmp_path, monkeypatch):
+    """Let the harness write to a folder of the test; return that of the smoke budget."""
+    from reproduce.harness import replicates
+
+    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
+    return tmp_path / "figures" / "smoke"
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Return the file in which studies.draw leaves a line for every call."""
+    return tmp_path / "log"
+
+
+@pytest.fixture
 def example(request, tmp_path, monkeypatch):
     """Return a module that is the text EXAMPLE of the test's file."""
     (tmp_path / "an_example.py").write_text(request.module.EXAMPLE)

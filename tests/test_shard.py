@@ -12,19 +12,13 @@ import numpy as np
 import pytest
 
 from reproduce.harness import papers, replicates, run, shards
-from reproduce.harness.fingerprint import ROOT, digest
+from reproduce.harness.fingerprint import digest
 from reproduce.harness.run import Settings, main, parse
 from reproduce.harness.shards import AGAIN, Shard, Unfinished, deal
-from studies import NOTHING
+from studies import NOTHING, begun, calls, draw, environment, write_script
 
+pytestmark = pytest.mark.usefixtures("figures")
 SETTINGS = Settings("smoke")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Let the harness write to a folder of the test."""
-    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
-    return tmp_path / "figures" / "smoke"
 
 
 # What is dealt out
@@ -85,24 +79,8 @@ def test_wrong_options_end_with_a_sentence(wrong, capsys):
 # What a shard computes
 
 
-def draw(seed, log):
-    """Leave a line in the file `log` for every call."""
-    with open(log, "a") as file:
-        file.write(f"{seed}\n")
-    return {"x": np.random.default_rng(seed).standard_normal(3)}
-
-
 def tasks(log, seeds=range(12)):
     return [{"seed": seed, "log": str(log), "cost": 1 + seed % 5} for seed in seeds]
-
-
-@pytest.fixture
-def log(tmp_path):
-    return tmp_path / "log"
-
-
-def calls(log):
-    return sorted(map(int, log.read_text().split())) if log.exists() else []
 
 
 def shard_of(number, of, log, **changes):
@@ -138,7 +116,8 @@ def test_a_share_does_not_depend_on_what_is_stored(log, stored):
 def test_the_last_shard_has_all_results_and_so_has_who_collects(log, tmp_path, jobs):
     assert shard_of(1, 2, log, jobs=jobs) is None
     found = shard_of(2, 2, log, jobs=jobs)
-    assert found == replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log))
+    whole = replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log))
+    assert repr(found) == repr(whole)
     assert calls(log) == [*range(12)]  # nothing for who collects
     for each, wanted in zip(found, tasks(tmp_path / "other"), strict=True):
         assert each["x"] == draw(wanted["seed"], wanted["log"])["x"].tolist()  # every bit
@@ -162,18 +141,12 @@ def test_a_task_without_a_cost_counts_as_one(log):
     assert len(calls(log)) == (2 if 0 in calls(log) else 3)
 
 
-def test_who_collects_computes_what_no_shard_has(log):
-    assert shard_of(2, 3, log) is None
-    found = replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log))
-    assert len(found) == 12 and calls(log) == [*range(12)]
-
-
-def test_what_is_damaged_is_computed_again_by_the_shard_whose_share_it_is(log, folder, capsys):
+def test_what_is_damaged_is_computed_again_by_the_shard_whose_share_it_is(log, figures, capsys):
+    store = figures / "replicates" / "x_fig1"
     shard_of(1, 2, log)
-    mine = {path.name for path in (folder / "replicates" / "x_fig1").iterdir()}
+    mine = {*store.iterdir()}
     assert shard_of(2, 2, log) is not None
-    (path, *_) = [path for path in (folder / "replicates" / "x_fig1").iterdir()
-                  if path.name not in mine]
+    path = min({*store.iterdir()} - mine)
     path.write_text("half")
     assert shard_of(1, 2, log) is None  # which is the first's not to repair
     assert len(calls(log)) == 12
@@ -192,7 +165,7 @@ def test_what_is_packed_counts_as_stored(log):
     for path in gone:
         path.unlink()
     done = [shard_of(number, 2, log, budget="paper") for number in (1, 2, 1)]
-    assert done[1] == done[2] == found
+    assert repr(done[1]) == repr(done[2]) == repr(found)
     assert calls(log) == sorted([*range(12), *lost])
     assert len(list(half.folder.iterdir())) == 6  # a shard packs nothing
 
@@ -231,8 +204,8 @@ def ends(monkeypatch, capsys):
     return started
 
 
-def test_a_script_in_stages_needs_a_round_for_each(ends, folder):
-    store = folder / "replicates" / "x_fig7"
+def test_a_script_in_stages_needs_a_round_for_each(ends, figures):
+    store = figures / "replicates" / "x_fig7"
     status, (line, last) = ends("--shard", "1/2")
     assert status == 0 and "shard 1/2" in line
     assert last.startswith("x_fig7, shard 1/2: its share of the starts") and AGAIN in last
@@ -243,10 +216,10 @@ def test_a_script_in_stages_needs_a_round_for_each(ends, folder):
     for number in (1, 2):
         status, (_, last) = ends("--shard", f"{number}/2")
         assert status == 0 and AGAIN not in last and "no other round is needed" in last
-    assert {path.name for path in folder.iterdir()} == {"replicates"}  # no report
+    assert {path.name for path in figures.iterdir()} == {"replicates"}  # no report
     kept = {path: path.stat().st_mtime_ns for path in store.iterdir()}
     status, lines = ends()
-    assert status == 0 and lines[-1] == str(folder / "x_fig7.png")
+    assert status == 0 and lines[-1] == str(figures / "x_fig7.png")
     assert {path: path.stat().st_mtime_ns for path in store.iterdir()} == kept
     assert len(kept) == 8
 
@@ -264,54 +237,33 @@ def test_killed_processes_are_counted_before_the_last_line(ends, monkeypatch):
     assert ends("--shard", "1/2")[1][-2] == "Killed: 1 process that computed chain(1)"
 
 
-SLOW = '''
-"""A script whose replicates take a while."""
-import time
-from pathlib import Path
-import numpy as np
-from reproduce.harness import replicates
-from reproduce.harness.run import Study, main
-from reproduce.harness.style import plt
-replicates.FIGURES = Path(__file__).parent / "figures"
-NAME, WHAT, MINUTES = "slow_fig1", "naps", {"smoke": 0.1}
-
+SLOW = """
 def slow(seed):
-    with open(Path(__file__).parent / "log", "a") as file:
-        file.write(f"{seed}\\n")
+    note(seed)
     time.sleep(0.2)
     return {"x": np.random.default_rng(seed).standard_normal(3)}
 
 def run(experiment, cases):
     return experiment.replicates(slow, [{"seed": k, "cost": 1 + k % 3} for k in range(12)])
-
-CLAIMS = []
-def table(result):
-    return str(result)
-def figure(result):
-    return plt.figure()
-def cases(settings):
-    return "none"
-if __name__ == "__main__":
-    main(Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure))
-'''
-
-
-def environment():
-    return os.environ | {"PYTHONPATH": str(ROOT)}
+"""
 
 
 def test_shards_that_run_at_the_same_time_compute_nothing_twice(tmp_path):
-    (tmp_path / "slow_fig1.py").write_text(SLOW)
-    command = [sys.executable, str(tmp_path / "slow_fig1.py"), "--budget", "smoke", "--jobs"]
+    script = write_script(tmp_path / "slow_fig1.py", SLOW)
+
+    def replicates_begun():
+        return sorted(replicate for replicate, *_ in begun(tmp_path / "log"))
+
+    command = [sys.executable, str(script), "--budget", "smoke", "--jobs"]
     both = [subprocess.Popen([*command, jobs, "--shard", f"{number}/2"], env=environment(),
                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             for number, jobs in ((1, "0"), (2, "1"))]
     said = [process.communicate()[0].splitlines()[-1] for process in both]
     assert [process.returncode for process in both] == [0, 0]
-    assert calls(tmp_path / "log") == [*range(12)]
+    assert replicates_begun() == [*range(12)]
     assert sum(AGAIN in line for line in said) <= 1  # who is last finds all
     done = subprocess.run([*command, "0"], env=environment(), check=True, capture_output=True)
-    assert calls(tmp_path / "log") == [*range(12)]
+    assert replicates_begun() == [*range(12)]
     wanted = [{"x": np.random.default_rng(k).standard_normal(3).tolist()} for k in range(12)]
     assert str(wanted) in done.stdout.decode()  # every bit
 
