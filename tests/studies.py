@@ -24,6 +24,7 @@ from reproduce.harness import replicates
 from reproduce.harness.run import Study, main
 from reproduce.harness.style import plt
 replicates.FIGURES = Path(__file__).parent / "figures"
+table = str
 
 def note(word, log=Path(__file__).parent / "log", more=""):
     with open(log, "a") as file:  # which replicate, the process that computes it, and its parent
@@ -31,8 +32,8 @@ def note(word, log=Path(__file__).parent / "log", more=""):
 {work}
 if __name__ == "__main__":
     minutes = dict.fromkeys(("smoke", "short", "paper"), 0.1)
-    main(Study(Path(__file__).stem, "naps", minutes, __doc__, lambda settings: "none", run, [], str,
-               lambda result: plt.figure()))
+    main(Study(Path(__file__).stem, "naps", minutes, __doc__, lambda settings: "none", run, [],
+               table, lambda result: plt.figure()))
 '''
 
 

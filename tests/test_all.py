@@ -8,21 +8,14 @@ from inspect import signature
 import numpy as np
 import pytest
 
-from reproduce.harness import papers, replicates
+from reproduce.harness import papers
 from reproduce.harness.files import Data, DataError
 from reproduce.harness.run import Settings
 from reproduce.harness.shards import Shard
 from reproduce.harness.workers import PARENT
 
 SETTINGS = Settings("smoke")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Let the harness write to a folder of the test."""
-    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
-    return tmp_path / "figures" / "smoke"
-
+pytestmark = pytest.mark.usefixtures("figures")
 
 FAKE = '''
 import json, sys
@@ -45,27 +38,27 @@ def fakes(folder):
 
 
 @pytest.fixture
-def everything(tmp_path, folder):
+def everything(tmp_path, figures):
     """Return reproduce/all.py and a function that puts a fake script beside others."""
-    folder.mkdir(parents=True)
+    figures.mkdir(parents=True)
     (tmp_path / "scripts").mkdir()
 
     def script(name, status=0, text=FAKE):
-        saved = str(folder / f"{name}.json")
+        saved = str(figures / f"{name}.json")
         (tmp_path / "scripts" / f"{name}.py").write_text(text.format(saved=saved, status=status))
 
     return import_module("reproduce.all"), script
 
 
-def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything, tmp_path, folder):
+def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything, tmp_path, figures):
     every, script = everything
     script("paquet_fig1", 1)
     script("wang_table1")
-    (folder / "shahbaba_fig1.json").write_text('{"claims": 9}')  # of an earlier run
+    (figures / "shahbaba_fig1.json").write_text('{"claims": 9}')  # of an earlier run
     script("shahbaba_fig1", 2, "raise SystemExit({status})")
     settings = Settings("smoke", 2, 5, True, "there")
     assert every.main(settings, fakes(tmp_path / "scripts")) == 1
-    text = (folder / "results.md").read_text()
+    text = (figures / "results.md").read_text()
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")]
             for line in text.splitlines() if line.startswith("| `")]
     # a class after the other; exit status
@@ -79,7 +72,7 @@ def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything,
         "`wang_table1`", "c", "order", "4", "1: 3.00 (s.e. 0.50); 2: 4", "not specified", "-"]]
     assert "| printed numbers, each once | 2 | 2 | 0 | 0 | 0 | 0 | 0 | 0 | 1.2 |" in text
     assert "| sentences and orders | 1 | 0 | 0 | 0 | 1 | 0 | 0 | 0 | - |" in text
-    assert json.loads((folder / "wang_table1.json").read_text())["argv"] == (
+    assert json.loads((figures / "wang_table1.json").read_text())["argv"] == (
         "--budget smoke --jobs 2 --seed 5 --fresh --data there".split())
 
 
@@ -102,12 +95,6 @@ def test_what_is_inconclusive_has_its_reason_beside_the_verdict(everything):
     assert "| `wang_m` | a | order | 3 | 1.0 ± 1.0 | inconclusive: by luck | 2 |" in text
 
 
-def test_all_is_well(everything, tmp_path):
-    every, script = everything
-    script("paquet_fig1")
-    assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 0
-
-
 SHARD = """
 import sys
 print("the first line")
@@ -116,7 +103,7 @@ print("{name}, shard 2/3: " + ({status} or "another round is needed"), *sys.argv
 
 
 def test_a_shard_is_passed_on_and_says_which_scripts_need_another_round(everything, tmp_path,
-                                                                          folder, capsys):
+                                                                          figures, capsys):
     every, script = everything
     script("paquet_fig1", 0, SHARD.replace("{name}", "paquet_fig1"))
     script("wang_table1", "'none'", SHARD.replace("{name}", "wang_table1"))
@@ -128,36 +115,36 @@ def test_a_shard_is_passed_on_and_says_which_scripts_need_another_round(everythi
     script("paquet_fig1", "'none'", SHARD.replace("{name}", "paquet_fig1"))
     assert every.main(settings, fakes(tmp_path / "scripts")) == 0
     assert capsys.readouterr().out.splitlines()[-1] == "shard 2/3: no other round is needed"
-    assert not (folder / "results.md").exists()
+    assert not (figures / "results.md").exists()
 
 
-def test_a_script_is_told_of_the_cluster_and_to_whom_it_belongs(everything, tmp_path, folder):
+def test_a_script_is_told_of_the_cluster_and_to_whom_it_belongs(everything, tmp_path, figures):
     every, script = everything
     script("paquet_fig1", 0, FAKE.replace("json, sys", "json, os, sys").replace(
         "sys.argv[1:]", f"[*sys.argv[-2:], os.environ['{PARENT}']]"))
     settings = SETTINGS._replace(dask="tcp://10.0.0.1:8786")
     assert every.main(settings, fakes(tmp_path / "scripts")) == 0
-    assert json.loads((folder / "paquet_fig1.json").read_text())["argv"] == [
+    assert json.loads((figures / "paquet_fig1.json").read_text())["argv"] == [
         "--dask", "tcp://10.0.0.1:8786", str(os.getpid())]
 
 
 @pytest.mark.parametrize(("status", "text"), [
     (130, FAKE), (0, "import os, signal; os.kill(os.getpid(), signal.SIGINT)")])  # and by Python
-def test_an_interrupted_script_stops_the_others(everything, tmp_path, folder, status, text):
+def test_an_interrupted_script_stops_the_others(everything, tmp_path, figures, status, text):
     every, script = everything
     script("paquet_fig1", status, text)
     script("wang_table1")
     assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 130
-    assert not (folder / "wang_table1.json").exists()
+    assert not (figures / "wang_table1.json").exists()
 
 
-def test_ctrl_c_stops_it_whatever_became_of_the_script(everything, tmp_path, folder, monkeypatch):
+def test_ctrl_c_stops_it_whatever_became_of_the_script(everything, tmp_path, figures, monkeypatch):
     every, script = everything
     monkeypatch.setattr(every, "pressed", [True])
     script("paquet_fig1", 1)
     script("wang_table1")
     assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 130
-    assert not (folder / "wang_table1.json").exists()
+    assert not (figures / "wang_table1.json").exists()
 
 
 def test_the_scripts_of_the_project_are_found():

@@ -7,24 +7,14 @@ import numpy as np
 import pytest
 
 from reproduce.harness import replicates
-from reproduce.harness.claims import (
-    UNMADE,
-    Claim,
-    Measured,
-    Scan,
-)
+from reproduce.harness.claims import UNMADE, Claim, Measured, Scan
 from reproduce.harness.clocks import Retimed, judge_times
 from reproduce.harness.replicates import Missing, kind_of
 from reproduce.harness.run import Settings
 from studies import NOTHING
 
+pytestmark = pytest.mark.usefixtures("figures")
 SETTINGS = Settings("paper")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Let the harness write to a folder of the test."""
-    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
 
 
 def clock(name):

@@ -4,17 +4,14 @@ import gzip
 import hashlib
 import io
 from importlib import import_module
-from types import SimpleNamespace
 
 import numpy as np
 import pooch
 import pytest
 from scipy.special import ndtr
 
-from judging import read_table
-from reproduce import data
 from reproduce.harness import files
-from reproduce.harness.files import Data, DataError
+from reproduce.harness.files import DataError
 from reproduce.harness.run import Settings
 from reproduce.shahbaba import datasets, simulated_classes
 from reproduce.shahbaba.printed import PROBLEMS
@@ -222,9 +219,15 @@ def test_all_classes_are_numbered_in_their_order(uci, monkeypatch):
 
 
 @pytest.mark.parametrize("name", UCI_SETS)
-def test_a_file_may_be_compressed(uci, tmp_path, name):
-    (tmp_path / f"{name}.gz").write_bytes(gzip.compress((uci / name).read_bytes()))
+def test_a_file_may_be_compressed_and_has_its_own_checksum(uci, tmp_path, name):
+    content, path = (uci / name).read_bytes(), tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress(content))
     np.testing.assert_array_equal(UCI_SETS[name](tmp_path).X, UCI_SETS[name](uci).X)
+    path.write_bytes(gzip.compress(content[:-1]))
+    with pytest.raises(DataError, match="damaged or another file") as error:
+        UCI_SETS[name](tmp_path)
+    for words in (str(path), sha256(content[:-1]), *datasets.UCI_FILES[name]):
+        assert words in str(error.value)
 
 
 @pytest.mark.parametrize(("name", "key"), [
@@ -322,16 +325,3 @@ def test_the_simulated_classes_have_the_shape_of_ctg_and_belong_to_the_cases():
 def test_a_name_that_is_none_is_refused(name):
     with pytest.raises(ValueError, match="name must be one of"):
         datasets.load(name)
-
-
-def test_the_command_says_of_each_data_set_whose_it_is_and_its_size(monkeypatch, capsys):
-    def nowhere(folder):
-        raise DataError("nowhere")
-
-    monkeypatch.setattr(data, "SETS", {"shahbaba": [
-        lambda folder: Data("some cases", np.zeros((7, 3)), np.zeros(7)), nowhere]})
-    assert data.main(SimpleNamespace(data=None)) == 2
-    here, missing = read_table(capsys.readouterr().out, "paper")
-    assert (here["data set"], here["size"]) == ("some cases", "7 x 3")
-    assert missing["data set"] == "nowhere" and list(missing.values())[-1] == "missing"
-    assert here["paper"] == missing["paper"] and "Shahbaba" in here["paper"]

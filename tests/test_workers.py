@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from concurrent.futures import Future
 from pathlib import Path
@@ -16,6 +15,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from reproduce.harness import workers
 from reproduce.harness.fingerprint import ROOT
 from reproduce.harness.workers import Killed, run_tasks
+from studies import environment, wait_until
 
 LINUX = pytest.mark.skipif(sys.platform != "linux",
                            reason="needs Linux: elsewhere a worker finishes its task")
@@ -59,14 +59,6 @@ def running(process):
     """Tell whether a process, given by its number, computes; Z is one that is over."""
     stat = Path(f"/proc/{process}/stat")
     return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
-
-
-def wait_until(condition):
-    """Wait, for a minute at most, which no machine needs that is not overloaded."""
-    start = time.monotonic()
-    while not condition():
-        assert time.monotonic() - start < 60
-        time.sleep(0.02)
 
 
 def number_in(file):
@@ -172,10 +164,9 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
 def test_no_process_goes_on_when_its_parent_ends(tmp_path, how):
     files = [tmp_path / "0", tmp_path / "1"]
-    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     with subprocess.Popen([sys.executable, "-c", PARENT, *map(str, files)],
                           stderr=subprocess.DEVNULL,
-                          env=os.environ | {"PYTHONPATH": path}) as parent:
+                          env=environment(ROOT / "tests")) as parent:
         processes = [number_in(file) for file in files]
         assert all(map(running, processes))
         parent.send_signal(how)
@@ -185,17 +176,12 @@ def test_no_process_goes_on_when_its_parent_ends(tmp_path, how):
 
 @LINUX
 def test_a_process_whose_parent_has_ended_before_it_began_ends():
+    code = ("import sys; from reproduce.harness.workers import die_with_parent;"
+            "die_with_parent(int(sys.argv[1]))")
+
     def belonging(parent):
-        return subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                "import sys, reproduce.harness.workers\n"
-                "reproduce.harness.workers.die_with_parent(int(sys.argv[1]))",
-                str(parent),
-            ],
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-        ).returncode
+        return subprocess.run([sys.executable, "-c", code, str(parent)],
+                              env=environment()).returncode
 
     assert belonging(os.getpid()) == 0
     assert belonging(os.getpid() + 1) == 1
