@@ -4,37 +4,22 @@ Run alone on the machine, on one BLAS thread:  python -m pytest -m benchmark -s
 The limit of dense work is the time of its LAPACK and BLAS calls alone, as SciPy ships them.
 """
 
-import subprocess
-import sys
 import time
 
 import numpy as np
 import pytest
 from scipy.linalg import blas, lapack
 
-from algorithms import (
-    ep,
-    ep_fast,
-    paquet_rmhmc,
-    paquet_rmhmc_fast,
-)
-from algorithms import (
-    zhang_sshmc as sshmc,
-)
-from algorithms import (
-    zhang_sshmc_fast as sshmc_fast,
-)
+from algorithms import ep, ep_fast, paquet_rmhmc, paquet_rmhmc_fast
+from algorithms import zhang_sshmc as sshmc
+from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.hmc import hmc
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
-from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import precompute_phi
-from models.interface import sizes as dimensions
-from models.jit import ROOT, njit
+from models.jit import njit
 from models.linalg import identity_plus_scaled
-from models.log_gaussian_cox import LogGaussianCox
-from models.stochastic_volatility import StochasticVolatility
 from reproduce import data
 
 pytestmark = pytest.mark.benchmark
@@ -168,45 +153,6 @@ def test_leapfrogs_of_the_funnel(benchmark):
     benchmark.pedantic(lambda: sshmc_fast.sshmc(*settings, 1000, rng, 4, 1), rounds=3)
 
 
-def test_memory_of_a_process(problem):
-    code = """
-import sys
-sys.path.insert(0, "reproduce")
-import numpy as np
-from reproduce import data
-from algorithms.paquet_rmhmc_fast import rmhmc
-from algorithms.ep_fast import ep
-from models.covariance import squared_exponential
-from models.gp_classification import GPClassification
-cases = data.usps_3v5()
-K = squared_exponential(cases.X, cases.X, 4.85, 5.1)
-model = GPClassification.from_ep(K, cases.y, ep(K, cases.y), 0.5)
-rmhmc(model.mu, model, 10, 0.1, 2, np.random.default_rng(0))
-for line in open("/proc/self/status"):  # ru_maxrss would include the parent's, before exec
-    if line.startswith("VmHWM"):
-        print(int(line.split()[1]) / 1024)
-"""
-    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
-                         check=True)
-    print(f"\npeak memory of a process that loads the data, runs EP and RMHMC: {run.stdout.strip()}"
-          " MiB")
-
-
-@pytest.mark.parametrize("script", sorted(
-    path.name for path in (ROOT / "reproduce").glob("paquet_*.py")))
-def test_second_start_of_a_script(script):
-    command = [sys.executable, f"reproduce/{script}", "--budget", "smoke"]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
-    begin = time.perf_counter()
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL) as process:
-        process.stdout.readline()
-        first = time.perf_counter() - begin
-        process.stdout.read()
-    print(f"\n{script}, second start: first line after {first:.2f} s, all of smoke"
-          f" {time.perf_counter() - begin:.1f} s")
-
-
 def timed(K, y):
     """Median seconds of an RMHMC transition, of EP to 1e-8, and of an HMC transition."""
     model, rng = GPClassification.from_prior(K, y), np.random.default_rng(1)
@@ -230,47 +176,6 @@ def test_growth():
     print(f"\n{cases.name} and test, seconds")
     works = ("RMHMC transition, l_max = 10", "EP to 1e-8", "HMC transition, l_max = 200")
     for name, t in zip(works, np.transpose(times), strict=True):
-        show_growth(name, sizes, t)
-
-
-def show_growth(name, sizes, times):
-    """Print times as two rows of a table, and the exponent of a power law through them."""
-    exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    print(f"| {name} |", " | ".join(f"{size}" for size in sizes), "| exponent |")
-    print("| |", " | ".join(f"{t:.2g}" for t in times), f"| {exponent:.2f} |")
-
-
-def logistic(cases):
-    """Ten groups of 20 weights, with so many cases in all."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((cases, 20))
-    y = np.where(rng.random(cases) < 0.5, -1.0, 1.0)
-    return HierarchicalLogistic.from_data(X, y, np.arange(cases) % 10)
-
-
-def volatilities(T):
-    """A series whose variance does not change."""
-    return StochasticVolatility.from_data(np.random.default_rng(0).standard_normal(T))
-
-
-def cox(d):
-    """A field of few counts."""
-    return LogGaussianCox.from_counts(np.random.default_rng(0).poisson(0.1, (d, d)), 3.9)
-
-
-@pytest.mark.parametrize(("name", "make", "phi", "sizes"), [
-    ("funnel, coordinates", Funnel.from_size, [0.0], (10, 100, 1000, 10_000, 100_000)),
-    ("hierarchical logistic, cases", logistic, [0.0], (100, 1000, 10_000, 100_000)),
-    ("stochastic volatility, T", volatilities, [0.0, np.log(0.15), np.arctanh(0.98)],
-     (100, 1000, 10_000, 100_000, 1_000_000)),
-    ("log-Gaussian Cox, d", cox, np.log([1.91, 1 / 33]), (8, 16, 32, 64))])
-def test_growth_of_the_hierarchical_models(name, make, phi, sizes):
-    def timed(size, steps=10):
-        model, rng = make(size), np.random.default_rng(1)
-        theta = np.zeros(dimensions(model)[0])
-        n = max(1, 20_000 // theta.size)
-        return seconds(lambda: sshmc_fast.sshmc(
-            theta, np.array(phi), model, 1e-3, 1e-3, steps, n, rng, 2, 1), 3) / (n * steps)
-
-    times = [timed(size) for size in sizes]
-    show_growth(f"seconds of an ABLA step, 2 and 1 leapfrogs; {name}", sizes, times)
+        exponent = np.polyfit(np.log(sizes), np.log(t), 1)[0]
+        print(f"| {name} |", " | ".join(map(str, sizes)), "| exponent |")
+        print("| |", " | ".join(f"{seconds:.2g}" for seconds in t), f"| {exponent:.2f} |")

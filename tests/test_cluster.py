@@ -19,38 +19,31 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from reproduce.harness import cluster, replicates
+from reproduce.harness import cluster
 from reproduce.harness.cluster import ClusterError
-from reproduce.harness.fingerprint import ROOT, fingerprint
+from reproduce.harness.fingerprint import fingerprint
 from reproduce.harness.run import main, parse
 from reproduce.harness.workers import Killed
-from studies import NOTHING
+from studies import NOTHING, begun, environment, wait_until, write_script
 
 NEEDS = "needs the extra `cluster`: pip install -e '.[cluster]'"
 NEEDED = pytest.mark.skipif(not find_spec("distributed"), reason=NEEDS)
 
-SCRIPT = '''
-"""Naps, and thoughts that are made of them."""
-import ctypes, os, time
-from pathlib import Path
-import numpy as np
-from reproduce.harness import replicates
-from reproduce.harness.run import Study, main
-from reproduce.harness.style import plt
-replicates.FIGURES = Path(__file__).parent / "figures"
-NAME, WHAT, MINUTES = "naps_fig1", "naps", {"smoke": 0.1}
+
+def on_a_cluster(test):
+    """Mark a test that starts a Dask cluster."""
+    return NEEDED(pytest.mark.cluster(test))
+
+
+WORK = '''
 OFFSET = 0
 compiled = []
-
-def note(log, word):  # which replicate, the process that computes it, and the worker's
-    with open(log, "a") as file:
-        file.write(f"{word} {os.getpid()} {os.getppid()} {len(compiled)}\\n")
 
 def warm():
     compiled.append(True)
 
 def nap(seed, length, log):
-    note(log, seed)
+    note(seed, log, len(compiled))
     if seed == 97:
         raise ArithmeticError("its own error")
     if seed == 98:
@@ -61,7 +54,7 @@ def nap(seed, length, log):
     return {"x": OFFSET + np.random.default_rng(seed).standard_normal(3)}
 
 def thought(seed, x, log):
-    note(log, 100 + seed)
+    note(100 + seed, log)
     return {"x": x * np.random.default_rng(seed).standard_normal(3)}
 
 def run(experiment, cases):
@@ -71,17 +64,8 @@ def run(experiment, cases):
     return experiment.replicates(thought, [
         {"seed": each["seed"], "x": one["x"][0], "log": log}
         for each, one in zip(naps, found)], "thoughts")
-
-CLAIMS = []
-def table(result):
-    return str(result)
-def figure(result):
-    return plt.figure()
-def cases(settings):
-    return "none"
-if __name__ == "__main__":
-    main(Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure))
 '''
+OTHER_WORK = WORK.replace("OFFSET = 0", "OFFSET = 1")
 
 LOCAL_CLUSTER = """
 import sys
@@ -94,28 +78,9 @@ if __name__ == "__main__":
 """
 
 
-def wait_until(condition, seconds=300, process=None):
-    """Wait, for minutes at most: a worker that is killed takes seconds to start again.
-
-    process : that must not end meanwhile
-    """
-    start = time.monotonic()
-    while not condition():
-        assert time.monotonic() - start < seconds
-        assert process is None or process.poll() is None, ended(process)
-        time.sleep(0.1)
-
-
-def environment(*places, **changes):
-    """Return an environment in which imports are found in these places."""
-    return os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))} | changes
-
-
-def script_in(folder, text=SCRIPT):
-    """Write the script into a folder; return the places of imports with it."""
-    folder.mkdir()
-    (folder / "naps_fig1.py").write_text(text)
-    return folder, ROOT
+def script_in(folder, work=WORK):
+    """Write the script into a folder, and return that: a place of imports with it."""
+    return write_script(folder / "naps_fig1.py", work).parent
 
 
 def ended(process):
@@ -128,20 +93,18 @@ class Client:
     """The script, in a folder that no worker sees."""
 
     def __init__(self, folder):
-        self.folder, self.log = folder, folder.with_suffix(".log")
-        self.places = script_in(folder)
+        self.folder, self.log = script_in(folder), folder.with_suffix(".log")
 
     def start(self, *options, naps):
         """Start it in a group of processes of its own; `naps`: pairs of a seed and seconds."""
         return subprocess.Popen(
             [sys.executable, str(self.folder / "naps_fig1.py"), "--budget", "smoke", *options],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-            env=environment(*self.places, NAPS=str(naps), NAPS_LOG=str(self.log)))
+            env=environment(self.folder, NAPS=str(naps), NAPS_LOG=str(self.log)))
 
     def begun(self):
         """Return (replicate, process that computed, its worker) of all that were begun."""
-        lines = self.log.read_text().splitlines() if self.log.exists() else []
-        return [tuple(map(int, line.split()[:3])) for line in lines]
+        return begun(self.log)
 
     def stored(self):
         """Return {replicate: result}; of a thought: 100 more."""
@@ -164,7 +127,7 @@ def local(tmp_path_factory):
         process = subprocess.Popen(
             [sys.executable, "-c", LOCAL_CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=log, text=True, env=environment(
-                *script_in(folder / "workers"),
+                script_in(folder / "workers"),
                 # a worker that is not there again after 15 s is given up else, as if not wanted
                 DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT="1 hour"))
     yield process.stdout.readline().strip()
@@ -204,24 +167,15 @@ def dask(tmp_path):
 # Without a cluster
 
 
-def test_the_option_is_refused_beside_a_shard(capsys):
-    with pytest.raises(SystemExit) as end:
-        parse("", "--dask tcp://10.0.0.1:1 --shard 1/2".split())
-    assert end.value.code == 2 and "not allowed with" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("wrong", ["", " "])
-def test_no_address_is_refused(wrong, capsys):
-    with pytest.raises(SystemExit) as end:
-        parse("", ["--dask", wrong])
-    assert end.value.code == 2 and "is not the address" in capsys.readouterr().err
-
-
-def test_without_the_library_the_extra_is_named(monkeypatch, capsys):
+@pytest.mark.parametrize(("options", "said"), [
+    ("--dask tcp://10.0.0.1:1 --shard 1/2".split(), "not allowed with"),
+    (["--dask", ""], "is not the address"), (["--dask", " "], "is not the address"),
+    (["--dask", "tcp://10.0.0.1:1"], ".[cluster]")])  # without the library
+def test_wrong_options_end_with_a_sentence(options, said, monkeypatch, capsys):
     monkeypatch.setattr("reproduce.harness.run.find_spec", lambda name: None)
     with pytest.raises(SystemExit) as end:
-        parse("", "--dask tcp://10.0.0.1:1".split())
-    assert end.value.code == 2 and ".[cluster]" in capsys.readouterr().err
+        parse("", options)
+    assert end.value.code == 2 and said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("home", [
@@ -233,7 +187,7 @@ def test_a_fingerprint_is_the_same_without_an_import(home):
 @pytest.fixture
 def naps(tmp_path, monkeypatch):
     """Return the file of the script, which this process can import."""
-    monkeypatch.syspath_prepend(script_in(tmp_path / "naps")[0])
+    monkeypatch.syspath_prepend(script_in(tmp_path / "naps"))
     yield tmp_path / "naps" / "naps_fig1.py"
     sys.modules.pop("naps_fig1", None)
     cluster.agree.cache_clear()
@@ -244,9 +198,9 @@ HOME = "naps_fig1", "nap"
 
 def test_a_worker_sees_code_that_has_changed_since_it_looked(naps):
     before = cluster.code_of(*HOME)
-    naps.write_text(SCRIPT.replace("OFFSET = 0", "OFFSET = 1"))
+    write_script(naps, OTHER_WORK)
     assert cluster.code_of(*HOME) != before
-    naps.write_text(SCRIPT)
+    write_script(naps, WORK)
     assert cluster.code_of(*HOME) == before
 
 
@@ -385,10 +339,8 @@ def test_a_worker_gives_up_what_nobody_wants_any_more(monkeypatch, change, given
 
 
 @pytest.fixture
-def ends(monkeypatch, capsys, tmp_path):
+def ends(monkeypatch, capsys, figures):
     """Return a function that runs a script: its exit status, what it prints, and its errors."""
-    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
-
     def started(*options, n=2):
         monkeypatch.setattr(sys, "argv", ["x_fig7.py", "--budget", "smoke", *options])
         script = NOTHING._replace(table=str, run=lambda experiment, _: experiment.replicates(
@@ -404,8 +356,7 @@ def third(seed):
     return {"x": seed / 3}
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 @pytest.mark.parametrize("address", [
     "tcp://127.0.0.1:1", "127.0.0.1:1", "nonsense://x", "tcp://", "tcp://127.0.0.1", "nowhere",
     "tcp://127.0.0.1:port", "tcp://nowhere.invalid:8786", "tls://127.0.0.1:1", "a b"])
@@ -417,8 +368,7 @@ def test_a_scheduler_that_is_not_there_is_a_sentence(address, ends, monkeypatch)
     assert last.startswith(f"--dask {address}: ") and "expected the address of" in last
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_a_scheduler_without_workers_is_a_sentence(ends, monkeypatch):
     from distributed import LocalCluster
 
@@ -430,23 +380,21 @@ def test_a_scheduler_without_workers_is_a_sentence(ends, monkeypatch):
     assert errors.splitlines()[-1].startswith(f"The scheduler at {address} has no workers: start")
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_what_is_stored_asks_no_cluster(ends):
     _, wanted, _ = ends("--jobs", "0")
     status, found, _ = ends("--dask", "tcp://127.0.0.1:1")
     assert status == 0 and found.splitlines()[1:] == wanted.splitlines()[1:]
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_wrong_workers_are_refused_by_name(dask, client, tmp_path):
     _, address = dask("scheduler")
     dask("worker", "--name=changed", "--nthreads=1",
-         places=script_in(tmp_path / "changed", SCRIPT.replace("OFFSET = 0", "OFFSET = 1")))
-    dask("worker", "--name=without", "--nthreads=1", places=(ROOT,))
-    dask("worker", "--name=several", "--nthreads=2", places=client.places)
-    dask("worker", "--name=right", "--nthreads=1", places=client.places)
+         places=[script_in(tmp_path / "changed", OTHER_WORK)])
+    dask("worker", "--name=without", "--nthreads=1", places=[])
+    dask("worker", "--name=several", "--nthreads=2", places=[client.folder])
+    dask("worker", "--name=right", "--nthreads=1", places=[client.folder])
     status, _, errors = ended(client.start("--dask", address, naps=[(1, 0)]))
     assert status == 2 and "Traceback" not in errors
     (said,) = [line for line in errors.splitlines() if line.startswith("Refused")]
@@ -458,15 +406,14 @@ def test_wrong_workers_are_refused_by_name(dask, client, tmp_path):
     assert "right" not in said and client.begun() == []
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_a_wrong_worker_that_comes_late_is_refused_by_name(dask, client, tmp_path):
     _, address = dask("scheduler")
-    early, _ = dask("worker", "--name=early", "--nthreads=1", places=client.places)
+    early, _ = dask("worker", "--name=early", "--nthreads=1", places=[client.folder])
     process = client.start("--dask", address, naps=[(k, 0.3) for k in range(200)])
     wait_until(client.begun, process=process)
     dask("worker", "--name=late", "--nthreads=1",
-         places=script_in(tmp_path / "late", SCRIPT.replace("OFFSET = 0", "OFFSET = 1")))
+         places=[script_in(tmp_path / "late", OTHER_WORK)])
     early.kill()
     status, _, errors = ended(process)
     assert status == 2 and "Traceback" not in errors
@@ -477,11 +424,10 @@ def test_a_wrong_worker_that_comes_late_is_refused_by_name(dask, client, tmp_pat
                for k, found in client.stored().items())
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_a_scheduler_that_goes_away_is_a_sentence_and_what_is_finished_is_kept(dask, client):
     scheduler, address = dask("scheduler")
-    dask("worker", "--nthreads=1", places=client.places)
+    dask("worker", "--nthreads=1", places=[client.folder])
     process = client.start("--dask", address, naps=[(k, 0.5) for k in range(50)])
     wait_until(lambda: len(client.stored()) >= 2, process=process)
     scheduler.kill()
@@ -499,8 +445,7 @@ def test_a_scheduler_that_goes_away_is_a_sentence_and_what_is_finished_is_kept(d
 # On a cluster of two processes
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_workers_that_are_killed_eight_times_cost_no_replicate_and_no_bit(local, client, tmp_path):
     naps = [(k, 0.3) for k in range(60)]
     process = client.start("--dask", local, naps=naps)
@@ -535,8 +480,7 @@ def test_workers_that_are_killed_eight_times_cost_no_replicate_and_no_bit(local,
     assert {k for k, *_ in client.begun()[before:]} == {60, 160}  # all else was stored
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_what_kills_every_worker_is_named_and_the_others_are_kept(local, client):
     naps = [(1, 0), (98, 0), (2, 0), (99, 0), (3, 0), (4, 0)]
     status, _, errors = ended(client.start("--dask", local, naps=naps))
@@ -549,16 +493,14 @@ def test_what_kills_every_worker_is_named_and_the_others_are_kept(local, client)
     assert count[98] == 2 and count[99] == 8  # in two processes, and on twice four workers
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_an_exception_is_shown_as_it_is_on_one_machine(local, client):
     status, _, errors = ended(client.start("--dask", local, naps=[(97, 0)]))
     assert status == 1 and errors.splitlines()[-1] == "ArithmeticError: its own error"
     assert [replicate for replicate, *_ in client.begun()] == [97] * 3  # two retries
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_ctrl_c_ends_at_once_and_leaves_nothing_behind(local, client):
     from distributed import Client as Connection
 
@@ -593,11 +535,10 @@ def alive(process):
     return done.stdout.strip()[:1] not in ("", "Z")
 
 
-@NEEDED
-@pytest.mark.cluster
+@on_a_cluster
 def test_a_worker_lives_and_hands_over_while_compiled_code_runs(dask, client):
     _, address = dask("scheduler", DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="8s")
-    dask("worker", "--nthreads=1", places=client.places)
+    dask("worker", "--nthreads=1", places=[client.folder])
     process = client.start("--dask", address, naps=[(1, 0), (2, 30)])
     wait_until(lambda: len(client.begun()) == 2, process=process)
     wait_until(lambda: 1 in client.stored(), 20)  # well before the second one is finished

@@ -17,17 +17,16 @@ from reproduce.harness.fingerprint import ROOT
 from reproduce.harness.run import Settings, announce, main, parse
 from reproduce.harness.style import plt
 from reproduce.paquet import digits
-from studies import NOTHING
+from studies import NOTHING, environment, write_script
 
 SETTINGS = Settings("smoke")
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """Let the harness write to a folder of the test."""
-    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
+def folder(figures, monkeypatch):
+    """Let the harness write to a folder of the test, and find no data; return that folder."""
     monkeypatch.delenv("PAPERS_DATA", raising=False)
-    return tmp_path / "figures" / "smoke"
+    return figures
 
 
 # The command line
@@ -40,12 +39,8 @@ def test_options():
     assert parse("", given) == Settings("paper", cores, 7, True, str(ROOT))
     assert os.environ["PAPERS_DATA"].split(os.pathsep)[0] == str(ROOT)  # for other processes
     assert parse("", ["--jobs", "0"]).jobs == 0
-
-
-def test_a_folder_of_data_comes_before_those_that_were_known(monkeypatch):
-    monkeypatch.setenv("PAPERS_DATA", "there")
-    parse("", ["--data", str(ROOT)])
-    assert os.environ["PAPERS_DATA"].split(os.pathsep) == [str(ROOT), "there"]
+    parse("", ["--data", str(ROOT / "tests")])  # which comes before those that were known
+    assert os.environ["PAPERS_DATA"].split(os.pathsep) == [str(ROOT / "tests"), str(ROOT), ""]
 
 
 @pytest.mark.parametrize("wrong", [
@@ -58,22 +53,18 @@ def test_wrong_options_end_with_a_sentence(wrong, capsys):
     assert "error: " in capsys.readouterr().err
 
 
-def test_the_first_line_says_what_on_which_data_and_how_long(capsys):
+@pytest.mark.parametrize(("minutes", "said"), [
+    (0.5, "30 s"), (1.4, "84 s"), (1.5, "2 min"), (89, "89 min"), (90, "1.5 h"), (150, "2.5 h")])
+def test_the_first_line_says_what_on_which_data_and_how_long(capsys, minutes, said):
     script = NOTHING._replace(name="x_fig1", what="ten chains",
-                              minutes={"smoke": 0.5, "short": 180})
+                              minutes={"smoke": minutes, "short": minutes})
     announce(script, SETTINGS, Data("digits", None, None, "USPS is not here"))
     announce(script, Settings(jobs=2), "simulated")
     first, second = capsys.readouterr().out.splitlines()
-    for words in ("x_fig1", "smoke", "ten chains", "digits", "USPS is not here", "30 s"):
-        assert words in first
-    assert "simulated" in second and "3.0 h" in second and "2 jobs" in second
-
-
-@pytest.mark.parametrize(("minutes", "said"), [
-    (1.4, "84 s"), (1.5, "2 min"), (5, "5 min"), (89, "89 min"), (90, "1.5 h"), (150, "2.5 h")])
-def test_how_long_is_said_in_the_unit_that_suits(capsys, minutes, said):
-    announce(NOTHING._replace(minutes={"smoke": minutes}), SETTINGS, "z")
-    assert f"; about {said} with 0 job (" in capsys.readouterr().out
+    assert first.startswith("x_fig1, smoke budget: ten chains; data: digits (USPS is not here);"
+                            f" about {said} with 0 job (")
+    assert second.startswith("x_fig1, short budget: ten chains; data: simulated;"
+                             f" about {said} with 2 jobs (")
 
 
 def test_the_first_line_does_not_wait_for_what_it_does_not_need():
@@ -82,10 +73,6 @@ def test_the_first_line_does_not_wait_for_what_it_does_not_need():
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                          env=environment())
     assert run.stdout.strip() == "set()"
-
-
-def environment():
-    return os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 # While it imports
@@ -143,7 +130,13 @@ def script(**changes):
         found = experiment.replicates(number_of_threads, [{"seed": experiment.seed}])
         return {"rate": Measured(0.9, 0.01), "here": number_of_threads(0)["threads"]} | found[0]
 
-    return NOTHING._replace(run=run, table=lambda r: "the table\n", claims=[
+    def cases(settings):
+        return f"made on {number_of_threads(0)['threads']}"
+
+    def table(result):
+        return f"the table, on {number_of_threads(0)['threads']}\n"
+
+    return NOTHING._replace(cases=cases, run=run, table=table, claims=[
         Claim("rate", "0.91", lambda r: r["rate"], 0.85, 0.95, "rounding", "printed number"),
         Claim("threads", "1", lambda r: r["threads"] + r["here"], 2, 2, "all", "ours"),
     ])._replace(**changes)
@@ -164,9 +157,9 @@ def test_a_run_writes_its_report_figure_and_numbers_on_one_thread(monkeypatch, f
     with threadpool_limits(2, "blas"):  # whatever the user has set
         assert ends(monkeypatch, "--budget", "smoke", "--jobs", jobs, "--seed", "3") == 0
     text = (folder / "x_fig7.txt").read_text()
-    assert text.startswith("the table\n\n") and text.endswith("2 agrees\n")
+    assert text.startswith("the table, on 1\n\n") and text.endswith("2 agrees\n")
     out = capsys.readouterr().out
-    assert text in out
+    assert text in out and "data: made on 1;" in out
     assert out.splitlines()[-1] == str(folder / "x_fig7.png")
     assert (folder / "x_fig7.png").read_bytes().startswith(b"\x89PNG")
     assert plt.get_fignums() == before
@@ -224,31 +217,28 @@ def test_what_is_of_other_data_or_recalled_is_not_packed(monkeypatch, folder):
 
 def test_killed_processes_are_counted_before_the_last_line(monkeypatch, capsys):
     monkeypatch.setattr(run, "killed", ["chain(1)", "chain(2)", "chain(1)"])
+    said = ["Killed: 2 processes that computed chain(1)",
+            "Killed: 1 process that computed chain(2)"]
     assert ends(monkeypatch, "--budget", "smoke") == 0
-    assert capsys.readouterr().out.splitlines()[-3:-1] == [
-        "Killed: 2 processes that computed chain(1)", "Killed: 1 process that computed chain(2)"]
+    assert capsys.readouterr().out.splitlines()[-3:-1] == said
+
+    def killing(experiment, cases):
+        raise replicates.Lost("chain(1) is given up")
+
+    assert ends(monkeypatch, "--budget", "smoke", run=killing) == 1
+    assert capsys.readouterr().err.splitlines() == [*said, "chain(1) is given up"]
 
 
 @pytest.mark.parametrize(("error", "status", "said"), [
     (KeyboardInterrupt(), 130, "Interrupted.\n"), (BrokenPipeError(), 141, ""),
-    (run.ClusterError("nobody is there"), 2, "nobody is there\n")])
+    (run.ClusterError("nobody is there"), 2, "nobody is there\n"),
+    (DataError("cases.txt is nowhere"), 2, "cases.txt is nowhere\n")])
 def test_how_a_command_ends_that_is_stopped(capsys, error, status, said):
     def stopped():
         raise error
 
     assert run.exit_status(stopped) == status
     assert capsys.readouterr().err == said
-
-
-def test_what_is_given_up_is_said_and_is_exit_status_1(monkeypatch, capsys):
-    monkeypatch.setattr(run, "killed", ["chain(1)", "chain(1)"])
-
-    def killing(experiment, cases):
-        raise replicates.Lost("chain(1) is given up")
-
-    assert ends(monkeypatch, "--budget", "smoke", run=killing) == 1
-    assert capsys.readouterr().err.splitlines() == [
-        "Killed: 2 processes that computed chain(1)", "chain(1) is given up"]
 
 
 @pytest.mark.filterwarnings(  # NumPy does not close what it cannot read
@@ -267,57 +257,28 @@ def test_a_damaged_data_set_is_a_sentence_and_exit_status_2(monkeypatch, capsys,
     assert "is damaged" in said and "git restore" in said
 
 
-def test_no_data_at_all_is_a_sentence_and_exit_status_2(monkeypatch, capsys):
-    def nowhere(settings):
-        raise DataError("cases.txt is nowhere")
-
-    assert ends(monkeypatch, "--budget", "smoke", cases=nowhere) == 2
-    assert capsys.readouterr().err == "cases.txt is nowhere\n"
-
-
-TINY = '''
-"""A script."""
-from pathlib import Path
-from reproduce.harness import replicates
-from reproduce.harness.run import Study, main
-from reproduce.harness.style import plt
-
-replicates.FIGURES = Path(__file__).parent / "figures"
-NAME, WHAT, MINUTES = "tiny_fig1", "next to nothing", {"smoke": 0.1, "paper": 0.1}
-
+TINY = """
 def third(seed):
     return {"x": seed / 3}
 
 def run(experiment, cases):
     return experiment.replicates(third, [{"seed": k} for k in range(3)])
 
-CLAIMS = []
-
 def table(result):
-    return "\\u00e9 \\u2207"  # letters that not every locale has
-
-def figure(result):
-    return plt.figure()
-
-def cases(settings):
-    return "none"
-
-if __name__ == "__main__":
-    main(Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure))
-'''
+    return chr(0xe9) + " " + chr(0x2207)  # letters that not every locale has
+"""
 
 
 @pytest.fixture
 def tiny(tmp_path):
     """Return a function that starts a script, and the folder it writes to."""
-    (tmp_path / "here").mkdir()
-    (tmp_path / "here" / "tiny_fig1.py").write_text(TINY)
+    script = write_script(tmp_path / "here" / "tiny_fig1.py", TINY)
 
     def start(*options, budget="smoke", before=(), **changes):
-        return subprocess.Popen(
-            [*before, sys.executable, str(tmp_path / "here" / "tiny_fig1.py"), "--budget", budget,
-             *options], **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
-                           "cwd": tmp_path, "env": environment()} | changes)
+        options = [*before, sys.executable, str(script), "--budget", budget, *options]
+        return subprocess.Popen(options, **{
+            "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path,
+            "env": environment()} | changes)
 
     return start, tmp_path / "here" / "figures"
 
@@ -398,42 +359,3 @@ def test_times_of_several_processors_are_not_mixed_without_a_word():
     assert "several kinds of processors: one; another" in run.write_report("", [], Two)
     Two.clocks = ("one",)
     assert "processors" not in run.write_report("", [], Two)
-
-
-UNDER_THREADS = """
-import sys
-import numpy, scipy.linalg  # loaded before anything of ours
-from pathlib import Path
-from reproduce import paquet_fig2 as script
-from reproduce.harness import replicates
-from reproduce.harness.run import main
-from reproduce.paquet.digits import digits_3v5
-replicates.FIGURES = Path("figures").absolute()
-script.usps_3v5, script.CASES["smoke"] = lambda folder: digits_3v5(), None
-for panel in "cdef":  # one that starts at the prior, and one of each kernel, are left
-    del script.METHODS[panel]
-# computed outside of replicates, all digits of it
-study = script.STUDY._replace(
-    claims=[], figure=lambda r: script.panels(1, 1, 2)[0],
-    table=lambda r: str(script.problem.__wrapped__(r.data)[2].mu.tolist()))
-sys.argv = ["paquet_fig2.py", "--budget", "smoke", "--jobs", "0"]
-main(study)
-"""
-
-
-def test_the_number_of_threads_in_the_environment_does_not_change_a_byte(tmp_path):
-    found = []
-    for threads in ("1", "2"):
-        place = tmp_path / threads
-        place.mkdir()
-        done = subprocess.run(
-            [sys.executable, "-c", UNDER_THREADS], cwd=place, capture_output=True, text=True,
-            env=environment() | {"OPENBLAS_NUM_THREADS": threads})
-        assert done.returncode == 0, done.stderr
-        stored = sorted((place / "figures/smoke/replicates/paquet_fig2").iterdir())
-        records = [json.loads(path.read_text()) for path in stored]
-        report = (place / "figures/smoke/paquet_fig2.txt").read_text()
-        found.append((report, [(r["task"], r["result"]) for r in records
-                               if r["function"] != "clock"]))
-    assert len(found[0][1]) == 8
-    assert found[0] == found[1]

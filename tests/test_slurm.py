@@ -11,12 +11,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import Counter
 
 import pytest
 
 from reproduce.harness.fingerprint import ROOT
+from studies import begun, wait_until, write_script
 
 DAEMONS = ("munged", "slurmctld", "slurmd")
 TEMPLATE = ROOT / "reproduce" / "slurm.sh"
@@ -49,14 +49,6 @@ SchedulerParameters=sched_interval=1
 {node} NodeAddr=127.0.0.1 State=UNKNOWN
 PartitionName=all Nodes={host} Default=YES State=UP
 """
-
-
-def wait_until(condition):
-    """Wait, for minutes at most; SLURM itself takes seconds for everything."""
-    start = time.monotonic()
-    while not condition():
-        assert time.monotonic() - start < 300
-        time.sleep(0.2)
 
 
 def free_ports():
@@ -109,58 +101,21 @@ def slurm(tmp_path):
         daemon.wait(60)
 
 
-SCRIPT = '''
-"""Two stages; the second is made of the first one's results."""
-import os, time
-from pathlib import Path
-import numpy as np
-from reproduce.harness import replicates
-from reproduce.harness.run import Study, main
-from reproduce.harness.style import plt
-HERE = Path(__file__).parent
-replicates.FIGURES = HERE / "figures"
-NAME, WHAT, MINUTES = "naps_fig1", "naps", {"smoke": 0.1}
-
+WORK = """
 def nap(seed):
-    with open(HERE / "log", "a") as file:  # which replicate, and the process of its shard
-        file.write(f"{seed} {os.getppid()}\\n")
+    note(seed)
     time.sleep(0.7)
     return {"x": np.random.default_rng(seed).standard_normal(3)}
 
 def thought(seed, x):
-    with open(HERE / "log", "a") as file:
-        file.write(f"{100 + seed} {os.getppid()}\\n")
+    note(100 + seed)
     return {"x": np.random.default_rng(seed).standard_normal(3) * x}
 
 def run(experiment, cases):
     found = experiment.replicates(nap, [{"seed": k, "cost": 1 + k % 2} for k in range(12)], "naps")
     return experiment.replicates(thought, [
         {"seed": k, "x": each["x"][0]} for k, each in enumerate(found)], "thoughts")
-
-CLAIMS = []
-def table(result):
-    return str(result)
-def figure(result):
-    return plt.figure()
-def cases(settings):
-    return "none"
-if __name__ == "__main__":
-    main(Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure))
-'''
-
-
-def script_in(folder):
-    """Write the script; return its path."""
-    folder.mkdir()
-    (folder / "naps_fig1.py").write_text(SCRIPT)
-    return str(folder / "naps_fig1.py")
-
-
-def begun(folder):
-    """Return (replicate, process of the shard) of all that were begun."""
-    log = folder / "log"
-    return [tuple(map(int, line.split())) for line in log.read_text().splitlines()
-            ] if log.exists() else []
+"""
 
 
 def jobs(printed):
@@ -171,11 +126,12 @@ def jobs(printed):
 @NEEDED
 @pytest.mark.cluster
 def test_a_killed_task_is_submitted_again_and_the_results_are_those_of_one_process(slurm, tmp_path):
-    script = script_in(tmp_path / "shards")
+    script = str(write_script(tmp_path / "shards" / "naps_fig1.py", WORK))
+    log = tmp_path / "shards" / "log"
 
     (job,) = jobs(slurm("bash", str(TEMPLATE), "3", "1", script, "--budget", "smoke"))
-    wait_until(lambda: begun(tmp_path / "shards"))
-    lost, shard = begun(tmp_path / "shards")[0]
+    wait_until(lambda: begun(log))
+    lost, _, shard = begun(log)[0]
     os.kill(shard, signal.SIGKILL)
     wait_until(lambda: not slurm("squeue", "-h"))
     states = re.findall(r"ArrayTaskId=(\d).*?JobState=(\w+)", slurm("scontrol", "show", "job", job),
@@ -184,8 +140,7 @@ def test_a_killed_task_is_submitted_again_and_the_results_are_those_of_one_proce
     (number,) = [number for number, state in states if state == "FAILED"]
     said = {k: (tmp_path / f"{job}_{k}.out").read_text() for k in "123"}
     assert all("another round is needed" in text for k, text in said.items() if k != number)
-    kept = begun(tmp_path / "shards")
-    assert Counter(replicate for replicate, _ in kept).most_common(1)[0][1] == 1
+    assert Counter(replicate for replicate, *_ in begun(log)).most_common(1)[0][1] == 1
 
     # that task alone for the stage that lacks its share, then the second stage in a round
     (job,) = jobs(slurm("bash", str(TEMPLATE), "3", "1", script, "--budget", "smoke", ARRAY=number))
@@ -196,12 +151,12 @@ def test_a_killed_task_is_submitted_again_and_the_results_are_those_of_one_proce
     assert len(rounds) == 2
     last = [(tmp_path / f"{rounds[-1]}_{k}.out").read_text().splitlines()[-1] for k in "123"]
     assert all("no other round is needed" in line for line in last)
-    count = Counter(replicate for replicate, _ in begun(tmp_path / "shards"))
+    count = Counter(replicate for replicate, *_ in begun(log))
     assert count == Counter([*range(12), *range(100, 112), lost])  # it alone was begun twice
 
     collected = slurm(sys.executable, script, "--budget", "smoke", "--jobs", "0")
-    assert len(begun(tmp_path / "shards")) == 25  # nothing was left to compute
-    alone = script_in(tmp_path / "alone")
+    assert len(begun(log)) == 25  # nothing was left to compute
+    alone = str(write_script(tmp_path / "alone" / "naps_fig1.py", WORK))
     wanted = slurm(sys.executable, alone, "--budget", "smoke", "--jobs", "0")
     assert collected.splitlines()[2:-1] == wanted.splitlines()[2:-1]  # every bit
     assert collected.splitlines()[2].startswith("[{'x': [")
