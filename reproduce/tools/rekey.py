@@ -92,26 +92,18 @@ def function_of(script, name):
     return next(getattr(place, name) for place in places if hasattr(place, name))
 
 
-def recompute(script, name, record):
+def recompute(script, name, task, result):
     """Compute a replicate again, alone in its process; return where the numbers differ."""
     with threadpool_limits(1, "blas"):
-        return differences(record["result"], json.loads(to_json(
-            function_of(script, name)(**record["task"]))))
+        return differences(result, json.loads(to_json(function_of(script, name)(**task))))
 
 
 OLD = """
 import json, sys
-from importlib import import_module
 from threadpoolctl import threadpool_limits
-sys.path[:0] = sys.argv[1:]
-try:
-    from reproduce.harness.fingerprint import fingerprint
-    from reproduce.harness.replicates import to_json
-    from reproduce.tools.rekey import function_of
-except ImportError:  # before its modules had the names of their folders
-    from harness.fingerprint import fingerprint
-    from harness.replicates import to_json
-    from rekey import function_of
+from reproduce.harness.fingerprint import fingerprint
+from reproduce.harness.replicates import to_json
+from reproduce.tools.rekey import function_of
 for script, name, task in json.load(sys.stdin):
     function = function_of(script, name)
     with threadpool_limits(1, "blas"):
@@ -125,9 +117,9 @@ def results_of_commit(commit, asked):
         archive = subprocess.run(["git", "archive", commit], cwd=papers.ROOT, check=True,
                                  stdout=subprocess.PIPE).stdout
         subprocess.run(["tar", "-x", "-C", folder], input=archive, check=True)
-        done = subprocess.run([sys.executable, "-c", OLD, folder, f"{folder}/reproduce"],
-                              input=to_json(asked), stdout=subprocess.PIPE, text=True, check=True,
-                              cwd=folder, env=os.environ | {"PYTHONPATH": folder})
+        done = subprocess.run([sys.executable, "-c", OLD], input=to_json(asked), text=True,
+                              stdout=subprocess.PIPE, check=True, cwd=folder,
+                              env=os.environ | {"PYTHONPATH": folder})
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -136,43 +128,46 @@ def rekey(scripts, jobs=1, size=SAMPLES, before=None):
 
     before : str or None   a commit whose code computes what today's is compared with
     """
-    stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
-    todo = []  # (script, function, method, one of `size` replicates)
-    for script, records in stored.items():
-        for (name, method), group in sorted(groups(records).items()):
-            code = fingerprint(function_of(script, name))
-            if any(record["code"] != code for record in group):
-                todo += [(script, name, method, record, len(group))
-                         for record in samples(group, size)]
     from joblib import Parallel, delayed, parallel_config
 
+    stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
+    codes = {(script, name): fingerprint(function_of(script, name))
+             for script, records in stored.items()
+             for name in {name for name, _ in groups(records)}}
+    todo = []  # (script, function, method, one of the replicates, how many there are)
+    for script, records in stored.items():
+        for (name, method), group in sorted(groups(records).items()):
+            if any(record["code"] != codes[script, name] for record in group):
+                todo += [(script, name, method, record, len(group))
+                         for record in samples(group, size)]
     # the long ones first, so that no process is left alone with one at the end
     todo.sort(key=lambda one: -one[3]["seconds"])
+    wanted = [record["result"] for *_, record, _ in todo]
     if before:
         old = results_of_commit(before, [(script, name, record["task"])
-                                 for script, name, _, record, _ in todo])
-        for (script, name, _, record, _), (code, result) in zip(todo, old, strict=True):
+                                         for script, name, _, record, _ in todo])
+        for (script, name, _, record, _), (code, _) in zip(todo, old, strict=True):
             if record["code"] != code:
                 raise SystemExit(f"{script}.{name}: what is stored has not the key of the code of"
                                  f" {before}; name the commit whose code computed it")
-            record["result"] = result
+        wanted = [result for _, result in old]
     with parallel_config("loky", initializer=begin, initargs=(os.getpid(),)):
         found = Parallel(jobs, verbose=5 if todo else 0)(
-            delayed(recompute)(script, name, record) for script, name, _, record, _ in todo)
-    stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
+            delayed(recompute)(script, name, record["task"], result)
+            for (script, name, _, record, _), result in zip(todo, wanted, strict=True))
     stale = {one[:2] for one, lines in zip(todo, found, strict=True) if lines}
+    rows, wrong = [], []
+    for (script, name, method, record, n), lines in zip(todo, found, strict=True):
+        rows.append([script, name, method, f"of {n}", "other" if lines else "same",
+                     to_json(record["task"], sort_keys=True)])
+        wrong += [f"{script}, {name}({to_json(record['task'])}): {line}" for line in lines[:3]]
     for script, records in stored.items():
         for record in records:
-            name = record["function"]
-            if record["result"].keys() - TIMES and (script, name) not in stale:
-                record["code"] = fingerprint(function_of(script, name))
+            of = script, record["function"]
+            if record["result"].keys() - TIMES and of not in stale:
+                record["code"] = codes[of]
         write(STORE / f"{script}.json.gz", pack_records(records))
-    rows = sorted([script, name, method, f"of {size}", "other" if lines else "same",
-                   to_json(record["task"], sort_keys=True)]
-                  for (script, name, method, record, size), lines in zip(todo, found, strict=True))
-    return rows, [f"{script}, {name}({to_json(record['task'])}): {line}"
-                  for (script, name, _, record, _), lines in zip(todo, found, strict=True)
-                  for line in lines[:3]]
+    return sorted(rows), wrong
 
 
 def main():
