@@ -11,7 +11,6 @@ import pytest
 from judging import verdicts
 from reproduce import paquet_fig2 as script
 from reproduce.harness.claims import Measured
-from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.paquet.digits import digits_3v5
 
@@ -56,15 +55,6 @@ def test_a_run_starts_where_its_method_says_and_uses_its_kernel(monkeypatch):
             script.one_run("optical digits 3 vs 5", 8, method, 5, 1e-3, 0)
     # q has site precisions, the prior has none
     assert seen == [("AISq" in m, 6, 1e-3, m.split("-")[1], 1) for m in script.METHODS.values()]
-
-
-def test_a_run_reports_its_chain():
-    found = script.one_run("optical digits 3 vs 5", 8, "AISq-HMC", 6, 1e-3, 3)
-    same = script.one_run("optical digits 3 vs 5", 8, "AISq-HMC", 6, 1e-3, 3)
-    assert found == same != script.one_run("optical digits 3 vs 5", 8, "AISq-HMC", 6, 1e-3, 4)
-    assert found.keys() == {"log_weight", "accepted", "divergences", "energy_error"}
-    assert 0 <= 6 * found["accepted"] == round(6 * found["accepted"]) <= 6  # of 6 transitions
-    assert found["energy_error"] > 0
 
 
 def test_a_runs_numbers_by_hand(monkeypatch):
@@ -231,14 +221,6 @@ def test_what_the_bridge_says_moves_all_claims_that_rest_on_it(move, wanted):
     assert {name for name in before if before[name] != after[name]} == wanted
 
 
-@pytest.mark.parametrize("p", "abcdefg")
-def test_every_panel_of_the_figure_is_above_hmc_from_the_prior_run_by_run(p):
-    result = made_up()
-    low = with_panel(result, p, log_weights=np.array([-250.0, -100.0]))
-    before, after = verdicts(script, result), verdicts(script, low)
-    assert {name for name in before if before[name] != after[name]} == {INSIDE}
-
-
 def test_the_truth_may_lie_between_ep_and_its_correction():
     # |-1 - t| - |1 - t| = 2 t between -1 and 1, so its error is twice that of t
     found = script.improvement(-1.0, 1.0, Measured(0.3, 0.01))
@@ -313,8 +295,3 @@ def test_boxes_marks_and_words_of_the_figure_are_in_their_places():
     assert (left.get_xscale(), right.get_xscale(), left.get_yscale()) == ("linear", "log", "linear")
     assert r"N = 767, $\log\ell$ = 4.85, $\log\sigma$ = 5.1;" in fig.get_suptitle()
     plt.close("all")
-
-
-def test_the_digits_are_looked_for_where_the_reader_says(monkeypatch):
-    monkeypatch.setattr(script, "usps_3v5", lambda folder: ("digits of", folder))
-    assert script.cases(Settings(data="here")) == ("digits of", "here")

@@ -6,12 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from judging import read_tables, verdicts
+from judging import verdicts
 from reproduce.beyond import paquet_fixed_point as script
 from reproduce.harness.claims import Measured
-from reproduce.harness.run import Settings
-from reproduce.harness.style import plt
-from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.trajectories import draw, posterior
 
 INF = math.inf
@@ -84,77 +81,6 @@ def test_biases_by_hand():
     assert found.rejected == pytest.approx({1: 0.2, 5: 0.2, 20: 0.2}, rel=1e-12)
     assert found.divergences == {1: 5, 5: 1, 20: 4}
     assert script.biases((1, 5, 20), CHAINS, False).exact == {}
-
-
-class Stored:
-    """In place of an experiment: results that say which task they are of."""
-
-    budget, seed = "smoke", 3
-
-    def __init__(self):
-        self.tasks = {}
-
-    def replicates(self, function, tasks, *_, **__):
-        self.tasks[function] = tasks
-        return [self.result(function, task) for task in tasks]
-
-    def result(self, function, task):
-        f = np.array(task["f_maxes"])
-        k = task["seed"][2] if len(task["seed"]) > 2 else 0
-        pairs = [[-float(i), 0.5] for i in f]
-        if function is script.reversals:  # an error of 10^-(f + k) eps
-            x = task["eps"] * 10.0 ** -(f + 2.0 * k)
-            return {"x": [x], "H": [x], "contraction": [0.1]}
-        if function is script.returns:
-            return {"x": pairs, "H": pairs, "lost": f / 100, "contraction": [task["eps"], 9.0]}
-        if function is script.order:
-            return {"order": pairs}
-        if function is script.volumes:
-            return {"log10": [[v - task["eps"], se] for v, se in pairs]}
-        return {"mean": task["eps"] + f + k, "square": 2.0 * f + k, "rejected": f / 20,
-                "divergences": f}
-
-
-def test_every_part_gets_its_own_results():
-    experiment = Stored()
-    result = script.run(experiment, digits_3v5())
-    for name in ("N = 1", "N = 2"):
-        for eps in (0.05, 0.1, 0.2):
-            back = result.returns[name, eps]
-            assert back.x == back.H == {f: (-f, 0.5) for f in range(1, 21)}
-            assert back.lost[7] == 0.07 and back.contraction == [eps, 9.0]
-            assert result.volume[name, eps] == {
-                f: (-f - eps, 0.5) for f in (1, 2, 3, 4, 5, 6, 8, 10, 20)}
-            exact = result.chains[name, eps].exact
-            assert exact[8] == pytest.approx((eps + 10, 0.5**0.5), rel=1e-12)  # of k = 0, ..., 4
-    for eps in (0.05, 0.1, 0.2):  # of k = 0, 1, 2
-        assert result.returns["digits", eps].x[4] == pytest.approx(
-            (math.log10(eps) - 6, 2 / 3**0.5), rel=1e-12)
-    assert result.chains["digits", 0.1].mean[3] == pytest.approx((-17, 0), abs=1e-12)
-    assert result.order == {f: (-f, 0.5) for f in range(1, 6)}
-    # an iteration is worth a factor of 10 in all of them, and so is c
-    assert result.gain == pytest.approx((0, 0), abs=1e-12)
-    assert result.decay == pytest.approx((1, 0), abs=1e-12)
-    assert result.N == 60 and result.data == "optical digits 3 vs 5"
-    seeds = {(f.__name__, t["name"], t.get("eps"), *t["seed"])
-             for f, tasks in experiment.tasks.items() for t in tasks}
-    assert len(seeds) == sum(map(len, experiment.tasks.values()))
-    assert {t["l_max"] for f, tasks in experiment.tasks.items() for t in tasks
-            if f is not script.chains} == {10}
-    assert len(script.figure(result).axes) == 4
-    plt.close("all")
-    rows = {tuple(line.split()[:5]): line.split() for line in script.table(result).splitlines()}
-    back = rows["N", "=", "2", "0.2", "1e-01"]  # f = 1, ..., 6, 8, 10, 20; lost; H; contraction
-    assert back[4:] == [*(f"1e-{f:02}" for f in (1, 2, 3, 4, 5, 6, 8, 10, 20)), "5", "20", "1e-05",
-                        "0.2", "9"]
-    chain = rows["N", "=", "2", "0.2", "8"]
-    named = next(row for row in read_tables(script.table(result))[-1] if [
-        row[key] for key in ("", "eps", "f_max")] == ["N = 2", "0.2", "8"])
-    assert [named[key].split(" +-")[0] for key in (
-        "% rejected", "diverged", "mean", "variance", "mean, exact")] == [
-        "40.00", "40", "-1.2e+01", "-2.4e+01", "10.2000"]
-    assert chain[5:] == ["40.00", "40", "-1.2e+01", "+-", "0e+00", "-2.4e+01", "+-", "0e+00",
-                         "10.2000", "+-", "0.7071"]
 
 
 # The claims, on a result that is made up
@@ -241,8 +167,3 @@ MOVES = {
 @pytest.mark.parametrize("what", MOVES)
 def test_one_quantity_moves_one_claim(what):
     assert changed(MOVES[what]) == {what: "differs"}
-
-
-def test_the_digits_are_looked_for_where_the_reader_says(monkeypatch):
-    monkeypatch.setattr(script, "usps_3v5", lambda folder: ("digits of", folder))
-    assert script.cases(Settings(data="here")) == ("digits of", "here")

@@ -53,13 +53,6 @@ def test_every_method_finds_the_evidence_of_three_cases(method):
         assert found.bound > found.log_Z.value
 
 
-def test_the_bound_of_one_case_is_its_evidence():
-    # there is nothing to tilt for: each weight is P(u > 0) = 1/2
-    found = script.put_together([script.estimate("tilting", DIGITS, 1, 16, 4, 5)])
-    assert found.bound == pytest.approx(math.log(0.5), rel=1e-12)
-    assert found.log_Z == pytest.approx((math.log(0.5), 0.0), abs=1e-12)
-
-
 def test_every_method_has_its_start_its_ladder_and_its_kernel(monkeypatch):
     seen = {}
 
@@ -302,11 +295,6 @@ def test_the_bound_is_of_a_weight_over_the_mean_weight():
     assert bound == ["1", "1.65", "2.72", "4.48"]  # exp(0), exp(0.5), ...
     (last,) = [row[2:] for row in rows if row[:2] == ["last", "step"]]
     assert last == ["0.12", "0.25", "0.50", "0.75", "1.00", "1.25", "1.50"]
-
-
-def test_effective_runs_are_those_of_the_weights():
-    log_w = np.random.default_rng(1).standard_normal(30)
-    assert script.put_together([{"log_weights": log_w}]).effective == combine(log_w).effective_runs
 
 
 def test_each_point_of_the_figure_is_in_its_place():

@@ -7,6 +7,9 @@ import re
 import numpy as np
 import pytest
 
+from reproduce import paquet_fig2
+from reproduce.beyond import paquet_fixed_point, paquet_rivals
+from reproduce.harness.run import Settings
 from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.problem import KERNELS, LOG_AMPLITUDE, LOG_LENGTH, anneal, problem
 
@@ -63,3 +66,9 @@ def test_annealing_starts_from_q_or_from_the_prior():
     for model in (from_q, from_prior):
         np.testing.assert_array_equal(model.K, K)
         np.testing.assert_array_equal(model.y, y)
+
+
+@pytest.mark.parametrize("script", [paquet_fig2, paquet_fixed_point, paquet_rivals])
+def test_the_digits_are_looked_for_where_the_reader_says(monkeypatch, script):
+    monkeypatch.setattr(script, "usps_3v5", lambda folder: ("digits of", folder))
+    assert script.cases(Settings(data="here")) == ("digits of", "here")

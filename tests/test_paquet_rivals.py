@@ -16,7 +16,6 @@ from models.gp_classification import GPClassification, draw_q, log_ratio
 from reproduce.beyond import paquet_rivals as script
 from reproduce.harness.claims import Measured
 from reproduce.harness.files import Data
-from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
 from reproduce.paquet import evidence
 from reproduce.paquet.digits import digits_3v5
@@ -148,16 +147,6 @@ def test_a_problem_is_of_evenly_spaced_cases_with_its_covariance():
     distance = ((X[:, None] - X) ** 2).sum(-1)
     np.testing.assert_allclose(K, np.exp(2 * 1.0 - distance / 2 / np.exp(2 * 2.0)), rtol=1e-12)
     np.testing.assert_array_equal(labels, y)
-
-
-def test_operations_by_hand():
-    # 10 leapfrog steps of 2 N^3 and 4 / 3 N^3, 200 of 4 N^2; one product of 2 N^2, and .33 more for
-    # the ellipses
-    found = {method: evidence.operations(method, 10) for method in evidence.METHODS}
-    assert found == {"IS from q": 200, "bridge": pytest.approx(266), "AISq-ellipse": 200,
-                     "AIS-ellipse": 200, "AISq-RMHMC": pytest.approx(64_000 / 3),
-                     "AIS-RMHMC": pytest.approx(64_000 / 3),
-                     "AISq-HMC": 80_000, "tilting": 100}
 
 
 def test_operations_of_rmhmc_are_those_that_are_counted():
@@ -316,20 +305,6 @@ class Asked(Stored):
         raise Stop
 
 
-def test_k_is_that_of_the_most_draws(monkeypatch):
-    class Sized(Stored):
-        def replicates(self, function, tasks, *_, **__):
-            found = super().replicates(function, tasks)
-            return found if function is evidence.clock else [
-                each | {"k": [task["size"] / 1e5] * task["runs"]}
-                for task, each in zip(tasks, found, strict=True)]
-
-    monkeypatch.setattr(script, "GRID", {"paper": (8, (2.0,), (1.0,))})
-    monkeypatch.setattr(script, "LADDER", {"paper": (6,)})
-    r = script.run(Sized("paper"), digits_3v5())
-    assert [r.k[key].value for key in r.keys] == pytest.approx([0.6, 0.6], rel=1e-12)
-
-
 def test_the_error_of_ep_is_a_mean_over_one_side_of_the_grid():
     r = made_up(EP={(100, 2.85, 7.1): (Measured(-0.3, 0.03),) * 2,
                     (100, 4.85, 7.1): (Measured(0.5, 0.04),) * 2})
@@ -363,25 +338,6 @@ def test_every_problem_method_and_size_gets_its_own_runs(budget, monkeypatch):
     assert "IS from q" in script.table(r)
 
 
-def test_the_paper_budget_has_what_is_asked():
-    assert script.LADDER["paper"] == (40, 365, 767, 1540) and script.PAPER == (767, 4.85, 5.1)
-    whole = script.methods_of(script.PAPER, "paper")
-    assert whole == script.SCAN  # all methods, all of the scan
-    assert {len(sizes) for sizes in whole.values()} == {3} and script.RUNS["paper"] >= 5
-    grid = script.methods_of((100, 4.85, 7.1), "paper")
-    assert set(whole) - set(grid) == {"AISq-HMC"}  # its step is for the paper's problem
-    beyond = script.methods_of((1540, 4.85, 5.1), "paper")
-    assert set(whole) - set(beyond) == {"AISq-HMC", "AIS-RMHMC", "tilting"}
-    assert {len(sizes) for sizes in beyond.values()} == {2}
-
-
-def test_the_short_budget_leaves_out_what_is_slow_on_the_whole_of_the_papers_data():
-    short = script.methods_of(script.PAPER, "short")
-    assert set(script.METHODS) - set(short) == {"AIS-RMHMC"}
-    assert short == {method: script.SCAN[method][:2] for method in short}
-    assert "AIS-RMHMC" in script.methods_of((365, 4.85, 5.1), "short")
-
-
 @pytest.mark.parametrize(("note", "sizes"), [
     ("", [40, 365, 767, 1540]), ("USPS is not available", [40, 365])])
 def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes, monkeypatch):
@@ -391,23 +347,6 @@ def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes, monkeypat
     found = {tuple(task["problem_key"]) for task in experiment.tasks}
     assert sorted(N for N, *rest in found if rest == [4.85, 5.1] and N != 100) == sizes
     assert sum(N == 100 for N, *_ in found) == 16  # four lengths and four amplitudes
-
-
-def test_slow_runs_are_replicates_of_their_own(monkeypatch):
-    experiment = Asked("paper")
-    monkeypatch.setattr(script, "GRID", {"paper": (8, (2.0,), (1.0,))})
-    with pytest.raises(Stop):
-        script.run(experiment, digits_3v5())
-    slow = [task for task in experiment.tasks
-            if task["method"] == "AISq-RMHMC" and task["problem_key"][0] == 767]
-    assert len(slow) == 3 * script.RUNS["paper"] and {task["runs"] for task in slow} == {1}
-    others = [task for task in experiment.tasks if task["method"] == "bridge"]
-    assert {task["runs"] for task in others} == {script.RUNS["paper"]}
-    references = {task["problem_key"][0]: (task["method"], task["size"], task["runs"])
-                  for task in experiment.tasks if task["seed"][2] == len(evidence.METHODS)}
-    assert references == {8: ("tilting", 4096, 24), 40: ("tilting", 4096, 24),
-                          365: ("tilting", 4096, 24), 767: ("AISq-ellipse", 4000, 24),
-                          1540: ("AISq-ellipse", 4000, 24)}
 
 
 # The claims, on a result that is made up
@@ -527,10 +466,6 @@ def test_a_quantity_that_is_moved_moves_its_own_claim(other, what):
     assert moved == dict.fromkeys(what, "differs")
 
 
-def test_no_claim_but_one_is_a_sentence_of_the_paper():
-    assert [c.kind for c in script.CLAIMS] == ["printed sentence"] + ["ours"] * 7
-
-
 def test_the_largest_of_many_deviates_counts_as_one():
     rows = {(key, "bridge", 1): row("bridge", z=z) for key, z in zip(KEYS, (1, -3, 2, 0, 1),
                                                                      strict=True)}
@@ -552,13 +487,6 @@ def test_where_the_others_break_there_is_a_place_for_it():
     assert script.verdict(made_up(rows), GRID[0], "bridge") == "void"
     unfit = {(GRID[0], "AISq-RMHMC", 1): row("", z=9.0)}
     assert script.log_cost_ratio(made_up(unfit), GRID[0], ["bridge"]).value == INF
-
-
-def test_a_table_says_what_is_not_to_be_trusted():
-    text = script.table(made_up({(script.PAPER, "tilting", 1): row("", spread=1.2)}))
-    (line,) = (line for line in text.splitlines() if line.startswith("tilting"))
-    assert line.endswith("not to be trusted")
-    assert text.count("not to be trusted") == 2  # IS from q's k is .9
 
 
 def test_each_point_of_the_figure_is_in_its_place():
@@ -650,8 +578,3 @@ def test_the_table_shows_what_was_measured():
                    "2.25"],
         "tilting": ["1", "6", "-9.000", "0.100", "0.200", "0.200", "+0.5", "1", "4", "0.00059",
                     "2.00"]}
-
-
-def test_the_digits_are_looked_for_where_the_reader_says(monkeypatch):
-    monkeypatch.setattr(script, "usps_3v5", lambda folder: ("digits of", folder))
-    assert script.cases(Settings(data="here")) == ("digits of", "here")

@@ -11,11 +11,10 @@ from models.gp_regression import GPRegression
 from models.interface import U, prepare
 from reproduce import wang_fig2, wang_table2, wang_table3
 from reproduce.harness.fingerprint import fingerprint
-from reproduce.harness.replicates import to_json
 from reproduce.wang import chains
 from reproduce.wang.chains import clock, costs, evaluations, summary, window
 from reproduce.wang.datasets import problem
-from reproduce.wang.printed import METHODS, NYSTROM, SOD, STANDARD, TEMPERED
+from reproduce.wang.printed import SOD, STANDARD, TEMPERED
 
 chain = wang_table2.chain
 
@@ -54,19 +53,6 @@ def test_a_chain_that_never_moves_is_one_draw():
     assert np.isnan(found["rho"]).all() and found["sd"] == 0
 
 
-def test_a_chain_is_that_of_the_sampler_from_the_truth():
-    found = chain(1, 0, STANDARD, [3, 1], 30, "variable", 0.1, 3, n=20)
-    model, truth, nothing = problem(1, 0, STANDARD, n=20)
-    run = slice_sampling(truth, model, 0.1, 30, np.random.default_rng([3, 1]), 3)
-    assert nothing is None
-    assert found["last"].tolist() == run.samples[-1].tolist()
-    assert found["first"].tolist() == run.samples[0].tolist()
-    assert found["mean"] == run.log_likelihood[10:].mean()
-    assert found["counts"]["density"] == run.counts.density
-    assert found["counts"]["approximations"] == [] and found["iterations"] == 30
-    assert found["accepted"].tolist() == [1, 1, 1]
-
-
 def test_a_mapping_has_the_papers_r_and_s_and_its_rates_are_of_the_whole_run(monkeypatch):
     moved = np.zeros((12, 2, 3), bool)  # iterations, mappings, moves of the mark
     moved[:6, 0], moved[3, 1, 2] = True, True
@@ -85,30 +71,6 @@ def test_a_mapping_has_the_papers_r_and_s_and_its_rates_are_of_the_whole_run(mon
 def test_tables_2_and_3_and_figure_2_have_the_same_chains():
     # each script shows its calls, and finds what another has stored
     assert len({fingerprint(each.chain) for each in (wang_table2, wang_table3, wang_fig2)}) == 1
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_chain_of_the_tables_is_that_of_the_other_scripts(method):
-    model, truth, star = problem(1, 0, method, n=20)
-    run = chains.samples(truth, model, star, method, 9, np.random.default_rng(7), "sweep", 0.1, 3)
-    ours = chain(1, 0, method, 7, 9, "sweep", 0.1, 3, n=20)
-    assert to_json(ours) == to_json(chains.record(run))
-
-
-@pytest.mark.parametrize("unit, mappings", [("variable", 3), ("sweep", 1)])
-def test_a_mapping_evaluates_the_posterior_once(unit, mappings):
-    for method, layers in ((SOD, 1), (TEMPERED, 2)):
-        found = chain(1, 0, method, 0, 20, unit, 1.0, 10, n=20)
-        assert found["counts"]["density"] == 1 + 20 * mappings
-        assert len(found["counts"]["approximations"]) == layers
-        assert found["accepted"].shape == (mappings,)
-
-
-def test_problems_have_the_papers_sizes_in_proportion():
-    assert problem(1, 0, SOD, n=30)[2].index.size == 4  # 40 of 300
-    assert problem(1, 0, SOD, m=11, n=30)[2].index.size == 11
-    assert problem(4, 0, NYSTROM, n=30)[2].index.size == 12  # 120 of 300
-    assert [layer.index.size for layer in problem(1, 0, TEMPERED, n=60)[2]] == [8, 4]
 
 
 TIMED = {"seconds": {
@@ -135,20 +97,6 @@ def test_evaluations_by_hand():
         (120 + 20 + 10) / 10, rel=1e-14)
     alone = {"counts": {"density": 60, "approximations": []}, "iterations": 10}
     assert evaluations(alone, STANDARD, "variable", cost) == 6
-
-
-def test_the_clock_times_every_row_and_every_model():
-    rows = {method: [method, "variable", 1.0, 10, None] for method in METHODS}
-    rows["other"] = [SOD, "sweep", 0.1, 3, 9]
-    found = clock(1, 0, rows, rounds=2, iterations=2, n=30)
-    assert found["layers"] == {STANDARD: [], SOD: ["SOD 4"], NYSTROM: ["Nystrom 3"],
-                               TEMPERED: ["SOD 4", "SOD 2"], "other": ["SOD 9"]}
-    seconds = found["seconds"]
-    models = {"pi", "SOD 4", "SOD 2", "SOD 9", "Nystrom 3"}
-    assert set(seconds["iteration"]) == set(rows) and set(seconds["trial"]) == models
-    assert all(len(each) == 2 and min(each) > 0 for each in seconds["iteration"].values())
-    assert all(np.shape(each) == (3, 2) for each in seconds["trial"].values())
-    assert set(seconds["scratch"]) == models
 
 
 def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatch):
@@ -195,8 +143,3 @@ def test_as_many_evaluations_are_timed_as_are_asked_for():
     assert chains.trials(prepare(truth, model), 1, values, model) == pytest.approx(
         sum(wanted), rel=1e-12)
     assert chains.scratches(truth, 3, model) == pytest.approx(3 * U(truth, model), rel=1e-12)
-
-
-def test_settings():
-    assert chains.SLICES == {"w = 1, limit 10": (1.0, 10), "w = 0.1, limit 3": (0.1, 3)}
-    assert chains.UNITS == ("variable", "sweep") and chains.LAGS == 50

@@ -7,13 +7,12 @@ import pytest
 
 from algorithms.ess import initial_sequence, significant_lags
 from algorithms.slice_sampling import slice_sampling
-from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
 from models.interface import U, U_prior, log_likelihood_of
 from reproduce.harness.claims import Measured
 from reproduce.wang import long_chains as long
 from reproduce.wang.datasets import order, posterior
-from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.wang.printed import NYSTROM, SOD, STANDARD, TEMPERED
 from reproduce.wang.spectra import POINTS, GPSpectra
 
 
@@ -26,16 +25,6 @@ def test_the_density_by_eigenvalues_is_the_regressions(number):
     assert np.abs(visited[:, 2] - truth[2]).max() > 0.1  # between points of the grid
     for q in visited:
         assert abs(U(q, fast) - U(q, model)) < 1e-4
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [6, 7, 9])
-def test_the_density_by_eigenvalues_is_the_regressions_for_900_cases(number):
-    model, truth = posterior(number, 0)
-    fast = long.spectra(number, truth, model)
-    visited = slice_sampling(truth, fast, 1.0, 30, np.random.default_rng(number)).samples
-    for q in visited:
-        assert abs(U(q, fast) - U(q, model)) < 1e-4  # as above
 
 
 def small(n=25, low=-2.0, high=1.0):
@@ -104,14 +93,6 @@ def test_pivots_leave_the_least_of_the_trace_whatever_the_noise(noise):
     if noise == 1.0:
         index = long.settings_of(1, 0, NYSTROM, 4, 20, columns=long.PIVOTED).index
         assert (index == chosen[:4]).all()
-
-
-@pytest.mark.parametrize("number", [1, 2])
-def test_the_grid_is_where_log_rho_may_go(number):
-    fast, _, truth = long.target(number, 0, 20)
-    middle, half = (0.0, 8.0) if number == 2 else (truth[2], 1.5)  # on 2 it may go anywhere
-    assert (fast.low, fast.step) == (middle - half, 0.025)
-    assert len(fast.s) == len(fast.a) == len(fast.b) == round(2 * half / 0.025) + 1
 
 
 def test_a_chain_is_cut_into_the_papers_windows():
@@ -198,11 +179,3 @@ def test_the_cost_is_in_evaluations_of_the_posterior():
     assert long.cost([chain, other], SOD, "variable", timed, "SOD 5") == pytest.approx(4.5)
     chain = {"iterations": 10, "counts": {"density": 20, "approximations": []}}
     assert long.cost([chain], STANDARD, "variable", timed, STANDARD) == 2.0
-
-
-def test_acceptance_in_stretches():
-    found = long.acceptance(1, 0, NYSTROM, 1, 20, m=15, n=15, stretches=4)["accepted"]
-    # with all columns it is the posterior, but for the jitter
-    assert len(found) == 4 and min(found) > 0.99
-    assert isinstance(long.settings_of(1, 0, NYSTROM, 15, 15),
-                      GPNystrom) and ROWS[1].kind == "isotropic"

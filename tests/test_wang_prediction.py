@@ -112,14 +112,6 @@ def test_other_heights_or_none_are_a_sentence_and_status_2(there, monkeypatch, c
 
 
 @pytest.mark.parametrize("number", [1, 0])
-def test_a_comparison_has_everything(number):
-    found = room.compared(number, 0, [1, 2], 60, 5, 12)
-    assert set(found) == {POSTERIOR, LIKELIHOOD, "draws", "edge"} | ({TRUTH} if number else set())
-    assert found["draws"] >= 1 and found["edge"] in (True, False)
-    assert found == room.compared(number, 0, [1, 2], 60, 5, 12)
-
-
-@pytest.mark.parametrize("number", [1, 0])
 def test_what_is_scored_of_a_chain(monkeypatch, number):
     d = ROWS[1].d if number else 4
     best, seen = np.array([-8.0, 4.0, 0.5, 0.0])[:d], {}
@@ -209,11 +201,3 @@ def test_one_quantity_moved_and_no_other_claim_differs(what):
     result = copy.deepcopy(made_up())
     MOVED[what](result)
     assert {name for name, v in verdicts(script, result).items() if v == "differs"} == {what}
-
-
-def test_what_is_in_no_claim_changes_none():
-    result = made_up()
-    denser("row", 0.1, range(6, 11))(result)
-    denser("ground", 0.1, [50, 100, 200, 400])(result)
-    shifted(LIKELIHOOD, 1, -0.2)(result)
-    assert set(verdicts(script, result).values()) == {"agrees"}

@@ -1,4 +1,4 @@
-"""What wang_rivals and wang_fig1 ask of every sampler, by chains of a few transitions."""
+"""What Wang's scripts ask of every sampler, by chains of a few transitions."""
 
 import os
 import subprocess

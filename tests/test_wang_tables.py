@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.claims import Measured
 from reproduce.wang import tables
-from reproduce.wang.chains import SLICES, summary
+from reproduce.wang.chains import summary
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
-from reproduce.wang.tables import COSTS, MAIN, SETTINGS, Cell, estimate, luck, table_rows, tasks
+from reproduce.wang.tables import COSTS, MAIN, SETTINGS, Cell, estimate, luck, table_rows
 
 
 def chain():
@@ -77,56 +77,6 @@ def test_estimates_by_hand():
     # their luck, and ours of two data sets; the error of the mean of two
     assert found.se == pytest.approx((4 * 1.5 + 1.6 / 4) ** 0.5, rel=1e-14)
     assert estimate({0: (1.0, 0.0)}, 2.0) == Measured(1.0, 8**0.5)
-
-
-def test_luck_is_found_where_there_is_any():
-    """Means of data sets that differ by 0.5, each known with an error of 0.3."""
-    rng = np.random.default_rng(2)
-    found = [luck({k: (0.5 * rng.standard_normal() + 0.3 * rng.standard_normal(), 0.09)
-                   for k in range(9)}) ** 2 for _ in range(400)]
-    # the variance is unbiased but for the few that are cut at 0; 4 standard errors of the mean
-    assert abs(np.mean(found) - 0.25) < 4 * np.std(found) / 20
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_what_is_run(budget):
-    for number, row in ROWS.items():
-        found = tasks(budget, 5, number)
-        assert {method for _, method in found} == set(row.methods)
-        every = [task for each in found.values() for task in each]
-        assert len({tuple(task["seed"]) for task in every}) == len(every)
-        for (setting, method), each in found.items():
-            unit, name = SETTINGS[setting]
-            assert method != STANDARD or unit == "variable"
-            for task in each:
-                assert (task["w"], task["max_widths"]) == SLICES[name] and task["unit"] == unit
-                assert task["iterations"] == tables.LENGTH[budget]
-                assert (task["number"], task["method"]) == (number, method)
-                assert task["n"] == (40 if budget == "smoke" else None)
-
-
-def test_how_many_chains_at_the_papers_length():
-    narrow, sweep = "variable, w = 0.1, limit 3", "sweep, w = 1, limit 10"
-
-    def indices(number, setting):
-        return [task["index"] for task in tasks("paper", 1, number)[setting, SOD]]
-
-    # ten chains on one data set and eight further data sets; four, and three further, or one
-    assert indices(3, MAIN) == [0] * 10 + list(range(1, 9))
-    assert indices(7, MAIN) == [0] * 4 + [1, 2, 3] and indices(8, MAIN) == [0] * 4 + [1]
-    assert indices(3, narrow) == [0] * 4 and indices(10, narrow) == [0] * 2
-    assert indices(3, sweep) == indices(8, sweep) == [0] * 2
-    assert tables.LENGTH["paper"] == 2000
-
-
-def test_the_short_data_sets_are_run_first_and_no_two_clocks_at_once():
-    experiment = Recorder("paper")
-    table_rows(experiment, chain)
-    names = [name for name, *_ in experiment.calls]
-    assert names == ["chain"] * 2 + ["clock"] * 10
-    for (_, each, _), n in zip(experiment.calls, (300, 900), strict=False):
-        assert {ROWS[task["number"]].n for task in each} == {n}
-    assert all(len(each) == 1 for name, each, _ in experiment.calls if name == "clock")
 
 
 def test_a_row_by_hand():
@@ -229,11 +179,6 @@ def test_a_cell_is_the_mean_over_its_chains():
     assert (found.updates, found.pi) == (4.0, 2.0)  # of three variables
     assert found.noise == {0: [0.25, 0.125]}
     assert found.logs["seconds"] == {0: pytest.approx(np.log([0.2, 0.4]), rel=1e-12)}
-
-
-def test_means_by_three_estimators_are_over_data_sets():
-    sod = table_rows(Recorder("paper"), chain)[1][MAIN][SOD]
-    assert sod.means["first"] == pytest.approx(6 * (1.45 + sum(range(2, 10))) / 9, rel=1e-14)
 
 
 def test_the_luck_of_the_standard_sampler_is_not_that_of_a_gain():
@@ -367,9 +312,3 @@ def test_rows_that_are_unsure_count_in_part():
     found = tables.expected_rows(r, MAIN, SOD, "seconds")
     assert found == pytest.approx((7, 1), rel=1e-12)  # four halves and five
     assert tables.expected_rows(r, MAIN, SOD, "seconds", 9.0).value == pytest.approx(2.5)
-
-
-def test_sixteen_cells_are_pooled():
-    # one for each data set with a subset, and one for each of the six with Nystrom
-    assert len(tables.POOLED) == 16 and len(tables.GAINS) == 22 and len(tables.CELLS) == 32
-    assert (10, NYSTROM) in tables.POOLED and (1, TEMPERED) not in tables.POOLED

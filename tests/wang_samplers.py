@@ -1,4 +1,4 @@
-"""Chains of a few transitions by the samplers of wang_rivals and wang_fig1, for test_wang_samplers.
+"""Chains of a few transitions by the samplers of Wang's scripts, for test_wang_samplers.py.
 
 With NUMBA_DISABLE_JIT=1: each sampler would otherwise be compiled for each model.
 """
@@ -10,18 +10,20 @@ import pytest
 
 from algorithms.rivals.delayed_acceptance import delayed_acceptance
 from algorithms.rivals.fitted_walk import pilot
+from algorithms.slice_sampling import slice_sampling
 from models.interface import U_prior, log_likelihood
 from reproduce import wang_fig1 as fig1
 from reproduce.beyond import wang_rivals as script
 from reproduce.harness.claims import failures, judge
-from reproduce.harness.replicates import Experiment
+from reproduce.harness.replicates import Experiment, to_json
 from reproduce.harness.run import Settings
 from reproduce.harness.style import plt
+from reproduce.wang import chains, prediction
 from reproduce.wang import rivals as room
-from reproduce.wang.chains import samples
-from reproduce.wang.datasets import posterior
+from reproduce.wang.chains import clock, samples
+from reproduce.wang.datasets import posterior, problem
 from reproduce.wang.long_chains import settings_of, target
-from reproduce.wang.printed import METHODS, SOD, STANDARD, TEMPERED
+from reproduce.wang.printed import METHODS, NYSTROM, SOD, STANDARD, TEMPERED
 from reproduce.wang.rivals import (
     DELAYED,
     DRAGGING,
@@ -33,6 +35,7 @@ from reproduce.wang.rivals import (
     SURROGATE,
     WALK,
 )
+from reproduce.wang_table2 import chain
 
 N = 14  # cases
 
@@ -212,3 +215,57 @@ def test_a_run_of_seconds_counts_and_draws(monkeypatch, tmp_path):
         seen.add(to)
     assert len(fig1.figure(result).axes) == 2
     plt.close("all")
+
+
+def test_a_chain_is_that_of_the_sampler_from_the_truth():
+    found = chain(1, 0, STANDARD, [3, 1], 30, "variable", 0.1, 3, n=20)
+    model, truth, nothing = problem(1, 0, STANDARD, n=20)
+    run = slice_sampling(truth, model, 0.1, 30, np.random.default_rng([3, 1]), 3)
+    assert nothing is None
+    assert found["last"].tolist() == run.samples[-1].tolist()
+    assert found["first"].tolist() == run.samples[0].tolist()
+    assert found["mean"] == run.log_likelihood[10:].mean()
+    assert found["counts"]["density"] == run.counts.density
+    assert found["counts"]["approximations"] == [] and found["iterations"] == 30
+    assert found["accepted"].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_chain_of_the_tables_is_that_of_the_other_scripts(method):
+    model, truth, star = problem(1, 0, method, n=20)
+    run = chains.samples(truth, model, star, method, 9, np.random.default_rng(7), "sweep", 0.1, 3)
+    ours = chain(1, 0, method, 7, 9, "sweep", 0.1, 3, n=20)
+    assert to_json(ours) == to_json(chains.record(run))
+
+
+@pytest.mark.parametrize("unit, mappings", [("variable", 3), ("sweep", 1)])
+def test_a_mapping_evaluates_the_posterior_once(unit, mappings):
+    for method, layers in ((SOD, 1), (TEMPERED, 2)):
+        found = chain(1, 0, method, 0, 20, unit, 1.0, 10, n=20)
+        assert found["counts"]["density"] == 1 + 20 * mappings
+        assert len(found["counts"]["approximations"]) == layers
+        assert found["accepted"].shape == (mappings,)
+
+
+def test_the_clock_times_every_row_and_every_model():
+    rows = {method: [method, "variable", 1.0, 10, None] for method in METHODS}
+    rows["other"] = [SOD, "sweep", 0.1, 3, 9]
+    found = clock(1, 0, rows, rounds=2, iterations=2, n=30)
+    assert found["layers"] == {STANDARD: [], SOD: ["SOD 4"], NYSTROM: ["Nystrom 3"],
+                               TEMPERED: ["SOD 4", "SOD 2"], "other": ["SOD 9"]}
+    seconds = found["seconds"]
+    models = {"pi", "SOD 4", "SOD 2", "SOD 9", "Nystrom 3"}
+    assert set(seconds["iteration"]) == set(rows) and set(seconds["trial"]) == models
+    assert all(len(each) == 2 and min(each) > 0 for each in seconds["iteration"].values())
+    assert all(np.shape(each) == (3, 2) for each in seconds["trial"].values())
+    assert set(seconds["scratch"]) == models
+
+
+@pytest.mark.parametrize("number", [1, 0])
+def test_a_comparison_of_predictions_has_everything(monkeypatch, number):
+    monkeypatch.setattr(prediction, "maximum_likelihood",
+                        lambda model, rng: np.zeros(model.precision.size))
+    found = prediction.compared(number, 0, [1, 2], 20, 5, 12)
+    assert set(found) == {prediction.POSTERIOR, prediction.LIKELIHOOD, "draws", "edge"} | (
+        {prediction.TRUTH} if number else set())
+    assert found["draws"] >= 1 and found == prediction.compared(number, 0, [1, 2], 20, 5, 12)
