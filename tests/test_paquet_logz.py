@@ -36,11 +36,12 @@ def closed_form(N):
 
 
 # temperatures or points, runs, and the least of the effective runs that these seeds have
-AT_THREE = {"AISq-RMHMC": (40, 400, 350), "AISq-HMC": (40, 400, 350), "AIS-HMC": (100, 400, 80),
-            "tilting": (256, 16, 15), "SciPy's cdf": (20_000, 8, 7), "IS from q": (1, 20_000, 5000)}
+# (test_paquet_rivals.py tries what is annealed)
+AT_THREE = {"AISq-HMC": (40, 400, 350), "tilting": (256, 16, 15), "SciPy's cdf": (20_000, 8, 7),
+            "IS from q": (1, 20_000, 5000)}
 
 
-@pytest.mark.parametrize("method", script.METHODS)
+@pytest.mark.parametrize("method", AT_THREE)
 def test_every_method_finds_the_evidence_of_three_cases(method):
     B, runs, effective = AT_THREE[method]
     found = script.put_together([script.estimate(method, DIGITS, 3, B, runs, 5)])

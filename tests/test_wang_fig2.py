@@ -7,10 +7,7 @@ import pytest
 
 from judging import verdicts
 from reproduce import wang_fig2 as fig2
-from reproduce import wang_table2
-from reproduce.harness import replicates
 from reproduce.harness.claims import judge
-from reproduce.harness.run import Settings
 from reproduce.wang.printed import SOD, TEMPERED
 from reproduce.wang.tables import MAIN, SETTINGS
 from reproduce.wang_fig2 import Sampled
@@ -58,30 +55,3 @@ def test_the_first_lags_by_hand():
     geometric = [np.mean([decay ** (lag + shift) for lag in range(1, 11) for shift in (0, 0.01)])
                  for decay in (0.8, 0.3)]
     assert found.value == pytest.approx(geometric[0] - geometric[1], rel=1e-12)
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(replicates, "FIGURES", tmp_path / "figures")
-
-
-def test_the_chains_are_those_of_table_2(folder, monkeypatch):
-    """After table 2 nothing is left to be computed for the figure."""
-    experiment = replicates.Experiment(wang_table2.NAME, Settings("smoke"))
-    asked = []
-
-    def replicates_(self, function, tasks, unit, note=None, warm=None):
-        asked.append([{k: v for k, v in task.items() if k != "cost"} for task in tasks])
-        if function.__name__ == "clock":
-            raise InterruptedError
-        return [None] * len(tasks)
-
-    monkeypatch.setattr(replicates.Experiment, "replicates", replicates_)
-    with pytest.raises(InterruptedError):
-        wang_table2.run(experiment, None)
-    own = [task for each in asked[:-1] for task in each]
-    with pytest.raises(TypeError):  # the replicates are not real
-        fig2.run(replicates.Experiment(fig2.NAME, Settings("smoke")), None)
-    mine = asked[-1]
-    assert len(mine) == 2 * len(SETTINGS) and all(task in own for task in mine)
-    assert {(task["number"], task["index"]) for task in mine} == {(2, 0)}

@@ -131,41 +131,6 @@ def test_the_luck_of_a_row_is_no_less_than_that_of_its_like():
             {1: 0.1, 2: 0.4, 3: 0.9, 6: 5.0}[number] / 2**0.5, rel=1e-12)
 
 
-class Slices(Recorder):
-    """Times and errors that depend on the slices, seconds on what an iteration is as well."""
-
-    def chain(self, number, index, method, seed, iterations, unit, w, **_):
-        run = super().chain(number, index, method, seed, iterations, unit)
-        tau = run["tau"]["first"][0] * {1.0: 1, 0.1: 7}[w]
-        run["tau"]["first"] = [tau, 0.1 * (1 + seed[-1]) * tau]
-        run["counts"]["approximations"] = [
-            k * each for k, each in enumerate(run["counts"]["approximations"], 1)]
-        return run
-
-    def clock(self, number, rows, **_):
-        found = super().clock(number, rows)
-        for name, (_, unit, w, limit, _) in rows.items():
-            found["seconds"]["iteration"][name] = [
-                x * {"variable": 1, "sweep": 100}[unit] * {(1.0, 10): 1, (0.1, 3): 1000}[w, limit]
-                for x in (10, 10, 40)]
-        return found
-
-
-def test_a_cell_has_the_chains_and_the_clock_of_its_own_setting():
-    row = table_rows(Slices("paper"), chain)[1]
-    for setting, (unit, name) in SETTINGS.items():
-        slow = 1 if name == "w = 1, limit 10" else 1000
-        assert row[setting][STANDARD].seconds == 10 * slow
-        assert row[setting][SOD].seconds == 10 * slow * (1 if unit == "variable" else 100)
-    narrow = row["variable, w = 0.1, limit 3"]
-    taus = 3 * 7 * (1 + 0.1 * np.arange(4))
-    assert narrow[STANDARD].logs["tau"] == {0: pytest.approx(np.log(taus), rel=1e-14)}
-    assert narrow[SOD].gain["seconds"].value == pytest.approx(np.log(0.5), rel=1e-12)
-    # errors of 0.1, ..., 0.4: the mean of their squares, and a fourth of that
-    assert narrow[SOD].sets["tau"][0][1] == pytest.approx(0.3 / 16, rel=1e-12)
-    assert row[MAIN][TEMPERED].updates == 4  # of the last layer
-
-
 def test_a_cell_is_the_mean_over_its_chains():
     """Of two chains with different counts and rates; the paper's tables have the means."""
     runs = [(0, {"tau": {name: [tau, 0.5] for name in tables.ESTIMATORS}, "accepted": [rate] * 3,
