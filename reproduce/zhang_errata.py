@@ -21,7 +21,15 @@ from reproduce.harness.errata import number_rows, side_claims
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, WIDTH, plt, row_labels
 from reproduce.zhang.datasets import PURPOSES, attributes, german_credit
-from reproduce.zhang.errata import ERRATA, FOUND, MISPRINTS, NOTATION
+from reproduce.zhang.errata import (
+    ERRATA,
+    FOUND,
+    MISPRINTS,
+    NOTATION,
+    RATIOS,
+    ratio,
+    sentences,
+)
 from reproduce.zhang.identities import (
     cox_masses,
     errors_of_flow,
@@ -30,18 +38,7 @@ from reproduce.zhang.identities import (
     logistic_scores,
     one_step,
 )
-from reproduce.zhang.printed import (
-    FUNNEL,
-    GIBBS,
-    HMC,
-    HYPERPARAMETERS,
-    LOGISTIC,
-    SSHMC,
-    TABLES,
-    half_unit,
-    number,
-    quote,
-)
+from reproduce.zhang.printed import FUNNEL, LOGISTIC, TABLES, half_unit, number, quote
 from reproduce.zhang.printed_formulas import PRINTED, as_printed, third_from_the_start
 
 NAME, WHAT = "zhang_errata", "what cannot be as printed"
@@ -134,31 +131,7 @@ def run(experiment, cases):
                   {key: ratio(*key)[0] for key in RATIOS}, sentences())
 
 
-# The ratios of the tables
-
-
-RATIOS = [(table, method, column) for table, what in TABLES.items() for method in what.rows
-          for column in what.rows[method] if "/" in column]
-
-
-def ratio(table, method, column):
-    """Return the ratio of the printed factors, its least and its greatest value."""
-    columns = {"v/s": ["v"], "min/s": ["min"]}.get(column, ["min", *HYPERPARAMETERS[table]])
-    low, value, high = (min(number(table, method, c) + sign * half_unit(table, method, c)
-                            for c in columns) for sign in (-1, 0, 1))
-    time, half = number(table, method, "time"), half_unit(table, method, "time")
-    return value / time, low / (time + half), high / (time - half)
-
-
-def sentences():
-    """Return the ratios of printed numbers of which the text speaks."""
-    def quotient(table, column, above, below):
-        return number(table, above, column) / number(table, below, column)
-
-    return {"7 times": quotient("Table 3", "time", SSHMC, HMC),
-            "two times": quotient("Table 3", "all/s", SSHMC, GIBBS),
-            "six times": quotient("Table 4", "all/h", SSHMC, GIBBS),
-            "better low level": quotient("Table 1", "min/s", GIBBS, SSHMC)}
+# The claims
 
 
 def ratio_claim(table, method, column):
@@ -173,8 +146,6 @@ def ratio_claim(table, method, column):
                  Declared(MISPRINTS[key][0], FOUND, "", MISPRINTS[key][1]) if key in MISPRINTS
                  else None)
 
-
-# The errata
 
 UCI = "Z17: the file german.data"
 SCORE = Claim("Z10, ours: mean score of gamma", "0", lambda r: r.ours["Z10"], -0.5, 0.5, "that"

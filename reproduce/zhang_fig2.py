@@ -23,26 +23,15 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
-from reproduce.harness.claims import Claim, Measured, average, brief, log, mean, text_table
+from reproduce.harness.claims import Measured, average, brief, log, mean, text_table
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import datasets, volatility
-from reproduce.zhang.comparison import pilot_chains
+from reproduce.zhang.comparison import exponential, full_claim, pilot_chains
 from reproduce.zhang.datasets import load
 from reproduce.zhang.estimates import in_blocks
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, quote
-from reproduce.zhang.volatility import (
-    EDGES,
-    EVERY,
-    JITTER,
-    NAMES,
-    START,
-    TRUTH,
-    WEIGHTS,
-    extremes,
-    run_in_numbers,
-    start,
-)
+from reproduce.zhang.volatility import EVERY, JITTER, NAMES, TRUTH, WEIGHTS, run_in_numbers, start
 
 NAME, WHAT = "zhang_fig2", "hyperparameters of the stochastic volatility model"
 MINUTES = {"paper": 18, "short": 1.5, "smoke": 0.5}
@@ -163,45 +152,39 @@ def distance(counts, reference):
 
 def gap(r, method, name):
     """Return the difference of a posterior mean from SSHMC's in posterior standard deviations."""
-    a, b = (r.rows[m].mean[name] for m in (method, SSHMC))
-    return (a - b) / r.sd[name]
+    return (r.rows[method].mean[name] - r.rows[SSHMC].mean[name]) / r.sd[name]
 
 
 def ratio(r, method, name):
     """Return the log of the ratio of a posterior standard deviation to SSHMC's."""
-    a, b = (r.rows[m].sd[name] for m in (method, SSHMC))
-    return log(a) - log(b)
+    return log(r.rows[method].sd[name]) - log(r.rows[SSHMC].sd[name])
 
 
 def furthest_mean(r, method):
     """Return the mean that is furthest from the truth, in posterior standard deviations."""
-    found = [abs(r.rows[method].mean[name] - truth) / r.sd[name]
-             for name, truth in zip(NAMES, TRUTH, strict=True)]
-    return max(found)
+    return max(abs(r.rows[method].mean[name] - truth) / r.sd[name]
+               for name, truth in zip(NAMES, TRUTH, strict=True))
 
 
 SAME = ("the same histograms, at the resolution of the figure: within a fifth of a posterior"
         " standard deviation")
 CLAIMS = [
-    *[Claim(f"{method} - {SSHMC}: mean of {name} / posterior sd", quote("same histograms"),
-            lambda r, method=method, name=name: gap(r, method, name), -0.2, 0.2,
-            f"{SAME}; means in the coordinates log beta, log sigma, atanh phi",
-            "printed sentence", budgets=("paper",)) for method in (HMC, GIBBS) for name in ORDER],
-    *[Claim(f"log(sd of {name}, {method} / {SSHMC})", quote("same histograms"),
-            lambda r, method=method, name=name: ratio(r, method, name), -0.2, 0.2, SAME,
-            "printed sentence", budgets=("paper",)) for method in (HMC, GIBBS) for name in ORDER],
-    *[Claim(f"{method}: |mean - truth| / posterior sd, the largest",
-            "Figure 2: all three methods produce accurate estimates",
-            lambda r, method=method: furthest_mean(r, method), 0.0, 3.0,
-            "the truth is where a posterior"
-            " has it: within 3 standard deviations", "printed sentence", budgets=("paper",))
+    *[full_claim(f"{method} - {SSHMC}: mean of {name} / posterior sd", quote("same histograms"),
+                 lambda r, method=method, name=name: gap(r, method, name), -0.2, 0.2,
+                 f"{SAME}; means in the coordinates log beta, log sigma, atanh phi",
+                 "printed sentence") for method in (HMC, GIBBS) for name in ORDER],
+    *[full_claim(f"log(sd of {name}, {method} / {SSHMC})", quote("same histograms"),
+                 lambda r, method=method, name=name: ratio(r, method, name), -0.2, 0.2, SAME,
+                 "printed sentence") for method in (HMC, GIBBS) for name in ORDER],
+    *[full_claim(f"{method}: |mean - truth| / posterior sd, the largest",
+                 "Figure 2: all three methods produce accurate estimates",
+                 lambda r, method=method: furthest_mean(r, method), 0.0, 3.0, "the truth is where a"
+                 " posterior has it: within 3 standard deviations", "printed sentence")
       for method in METHODS],
-    *[Claim(f"log({what}, {HMC} / {method})", quote("converge faster"),
-            lambda r, method=method, key=key: extremes(r.scan, HMC, method, lambda a, b:
-                                                       getattr(a, key)
-                                                       - getattr(b, key)),
-            0.0, np.inf, f"order: {why}.  The settings are not stated", "order",
-            budgets=("paper",))
+    *[full_claim(f"log({what}, {HMC} / {method})", quote("converge faster"),
+                 lambda r, method=method, key=key: volatility.extremes(
+                     r.scan, HMC, method, lambda a, b: getattr(a, key) - getattr(b, key)),
+                 0.0, np.inf, f"order: {why}.  The settings are not stated", "order")
       for what, key, why in (
           ("transitions to arrive", "arrival", "from beta = sigma = phi = 0.5, until all are within"
            " 3 posterior standard deviations of the means, to a fifth"),
@@ -226,12 +209,7 @@ def table(r):
                               "log sigma: mean, sd", "log beta: mean, sd", "arrival",
                               "early distance", "outside the bins"]) + (
         "\n\nStart: beta, sigma, phi = " + ", ".join(
-            f"{v:.2g}" for v in (np.exp(START[0]), np.exp(START[1]), np.tanh(START[2]))))
-
-
-def exponential(x):
-    """Return e^x of a Measured."""
-    return Measured(np.exp(x.value), np.exp(x.value) * x.se)
+            f"{v:.2g}" for v in (*np.exp(volatility.START[:2]), np.tanh(volatility.START[2]))))
 
 
 def figure(r):
@@ -240,9 +218,8 @@ def figure(r):
     for ax, name in zip(axes, ORDER, strict=True):
         k = NAMES.index(name)
         for colour, method in zip(COLOURS, METHODS, strict=False):
-            counts = r.rows[method].histogram[k]
-            density = counts / np.diff(EDGES[k]) / r.n
-            ax.stairs(density, EDGES[k], color=colour, label=method, lw=1.3)
+            density = r.rows[method].histogram[k] / np.diff(volatility.EDGES[k]) / r.n
+            ax.stairs(density, volatility.EDGES[k], color=colour, label=method, lw=1.3)
         ax.axvline(VOLATILITY[name], color="k", lw=0.8, ls="--", label="true value")
         ax.set(xlabel=rf"$\{name}$", ylim=(0, None))
         ax.locator_params(axis="x", nbins=5)

@@ -22,9 +22,10 @@ from scipy.stats import gamma
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
-from reproduce.harness.claims import Claim, Measured, average, brief, log, mean, text_table
+from reproduce.harness.claims import brief, text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import comparison, cox
+from reproduce.zhang.comparison import exponential, full_claim
 from reproduce.zhang.cox import EDGES, LINEAGE, OWN, WEIGHTS, problem, start
 from reproduce.zhang.datasets import RANGE, SIGMA2, cox_64, load
 from reproduce.zhang.estimates import in_blocks
@@ -136,40 +137,12 @@ def on_64(experiment, name):
     found = experiment.replicates(one_chain, [dict(
         method=SSHMC, data=name, distance="unit", setting=setting, n=n, burn_in=burn_in,
         seed=[seed, 1, k]) for k in range(CHAINS[budget])], "chains on 64 x 64", warm=warm)
-    rounds, transitions = TIMED[budget]
-    (times,) = experiment.replicates(clock, [dict(
-        rows={SSHMC: [SSHMC, name, "unit", setting]}, rounds=rounds, n=transitions)], "timings",
-        warm=warm)
-    return cox.estimates(found, n, setting, times["seconds"][SSHMC])
+    seconds = comparison.time_rows(
+        experiment, clock, {SSHMC: [SSHMC, name, "unit", setting]}, TIMED[budget], warm)
+    return cox.estimates(found, n, setting, seconds[SSHMC])
 
 
 # The claims
-
-
-def difference(r, k):
-    """Return the difference of the methods' means of log sigma^2 (0) or log beta (1), in sd."""
-    a, b = (r.rows[method] for method in ROWS)
-    return (a.mean[k] - b.mean[k]) / average([a.sd[k], b.sd[k]]).value
-
-
-def wider(r, k):
-    """Return the log of the ratio of the methods' standard deviations."""
-    a, b = (r.rows[method].sd[k] for method in ROWS)
-    return log(a) - log(b)
-
-
-def fields_apart(r):
-    """Return the mean squared difference of the mean fields, in the variance of the mean field."""
-    a, b = (np.array(r.rows[method].field) for method in ROWS)
-    return cox.difference(a, b) / float(np.mean([a.mean(axis=0).var(), b.mean(axis=0).var()]))
-
-
-def in_time(found):
-    """Return the ESS of log beta in MINUTES_64 minutes on one core."""
-    ess = found.ess["beta"]
-    value = math.exp(ess.value)
-    return Measured(value, value * ess.se) / found.n / mean(found.seconds) * (
-        60 * MINUTES_64)
 
 
 SIZE = ("ours: a fifth of a standard deviation, which no eye sees in histograms.  Longer chains on"
@@ -177,23 +150,18 @@ SIZE = ("ours: a fifth of a standard deviation, which no eye sees in histograms.
 AGAIN = ("to be run again with Table 4, on other data and longer: chains on these have a few"
          " effective draws")
 CLAIMS = [
-    *[Claim(f"mean of log {name}, {GIBBS} - {SSHMC}, in standard deviations", quote("consistent"),
-            lambda r, k=k: difference(r, k), -0.2, 0.2, SIZE, "printed sentence",
-            budgets=("paper",),
-            undecided=AGAIN)
-      for k, name in enumerate(TRUTH)],
-    *[Claim(f"log(standard deviation of log {name}, {GIBBS} / {SSHMC})", quote("consistent"),
-            lambda r, k=k: wider(r, k), -0.2, 0.2, SIZE, "printed sentence", budgets=("paper",),
-            undecided=AGAIN)
-      for k, name in enumerate(TRUTH)],
-    Claim("mean squared difference of the mean fields / their variance", quote("consistent"),
-          fields_apart, -0.01, 0.01, "ours: a tenth of the fields' standard deviation, which no eye"
-          " sees in two images; without the noise of the runs", "printed sentence",
-          budgets=("paper",), undecided=AGAIN),
-    Claim(f"64 x 64: ESS of log beta in {MINUTES_64} minutes on one core", "ours",
-          lambda r: in_time(r.large), float(WANTED_64), np.inf, "our target, by the paper's"
-          " estimator; the paper stops at 32 x 32", "ours", budgets=("paper",),
-          undecided=AGAIN),
+    *[full_claim(what, quote("consistent"), lambda r, measure=measure, k=k: measure(r, k),
+                 -0.2, 0.2, SIZE, "printed sentence", undecided=AGAIN)
+      for measure, words in ((cox.means_apart, "mean of log {}, {} - {}, in standard deviations"),
+                             (cox.wider, "log(standard deviation of log {}, {} / {})"))
+      for k, what in enumerate(words.format(name, *ROWS) for name in TRUTH)],
+    full_claim("mean squared difference of the mean fields / their variance", quote("consistent"),
+               cox.fields_apart, -0.01, 0.01, "ours: a tenth of the fields' standard deviation,"
+               " which no eye sees in two images; without the noise of the runs",
+               "printed sentence", undecided=AGAIN),
+    full_claim(f"64 x 64: ESS of log beta in {MINUTES_64} minutes on one core", "ours",
+               lambda r: cox.in_time(r.large, MINUTES_64), float(WANTED_64), np.inf, "our target,"
+               " by the paper's estimator; the paper stops at 32 x 32", "ours", undecided=AGAIN),
 ]
 
 
@@ -212,10 +180,9 @@ def table(r):
 
 def cells(found):
     """Return the numbers of a row."""
-    ess = [Measured(math.exp(m.value), math.exp(m.value) * m.se)
-           for m in (found.ess[name] for name in ("sigma", "beta"))]
     moments = [brief(m) for k in (0, 1) for m in (found.mean[k], found.sd[k])]
-    return [len(found.field), *moments, *map(brief, ess),
+    return [len(found.field), *moments,
+            *(brief(exponential(found.ess[name])) for name in ("sigma", "beta")),
             " ".join(f"{rate.value:.2f}" for rate in found.AP)]
 
 

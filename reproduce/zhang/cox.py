@@ -24,7 +24,7 @@ import numpy as np
 
 from models.interface import precompute_phi, sizes, velocity_theta
 from models.log_gaussian_cox import LogGaussianCox
-from reproduce.harness.claims import Measured, Scan, log, mean
+from reproduce.harness.claims import Measured, Scan, average, log, mean
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
 from reproduce.zhang.comparison import (
@@ -429,3 +429,29 @@ def largest_ess(square, deviation, n):
     """
     ratio = square / (deviation * deviation)
     return n * ratio / (4 - ratio) if ratio.value < 2 else Measured(float(n))
+
+
+# Measures of Figure 3: a result has {method: Estimates}, of two methods, in `rows`
+
+
+def means_apart(r, k):
+    """Return the difference of the methods' means of log sigma^2 (0) or log beta (1), in sd."""
+    a, b = r.rows.values()
+    return (a.mean[k] - b.mean[k]) / average([a.sd[k], b.sd[k]]).value
+
+
+def wider(r, k):
+    """Return the log of the ratio of the methods' standard deviations."""
+    a, b = (found.sd[k] for found in r.rows.values())
+    return log(a) - log(b)
+
+
+def fields_apart(r):
+    """Return the mean squared difference of the mean fields, in the variance of the mean field."""
+    a, b = (np.array(found.field) for found in r.rows.values())
+    return difference(a, b) / float(np.mean([a.mean(axis=0).var(), b.mean(axis=0).var()]))
+
+
+def in_time(found, minutes):
+    """Return the ESS of log beta in so many minutes on one core."""
+    return exponential(found.ess["beta"]) / found.n / mean(found.seconds) * (60 * minutes)

@@ -12,7 +12,16 @@ are wrong in both.
 
 from reproduce.harness.claims import Declared
 from reproduce.harness.errata import Erratum
-from reproduce.zhang.printed import GIBBS, HMC, SSHMC, quote
+from reproduce.zhang.printed import (
+    GIBBS,
+    HMC,
+    HYPERPARAMETERS,
+    SSHMC,
+    TABLES,
+    half_unit,
+    number,
+    quote,
+)
 
 FOUND = "2026-11-21T21:48"  # the first version, with all derivations; it had not been run
 FIRST = "2026-11-21T23:07"  # the first results at the paper's length
@@ -95,6 +104,32 @@ NOTATION = [("Z10", "5.2", "N(w_i | 0, v I) and Exp(v | lambda) behind prod_i pr
             ("Z13", "4.1", "pi = log p(theta, phi | D)", "pi = p(theta, phi | D)"),
             ("Z14", "5.3", "eta ~ (0, sigma^2), phi(sigma)", "N(0, sigma^2), pi(sigma)"),
             ("Z18", "Algorithm 1", "l from 1 to L by eps", "l counts ABLA steps")]
+
+# The ratios of the tables, (table, method, column)
+
+RATIOS = [(table, method, column) for table, what in TABLES.items() for method in what.rows
+          for column in what.rows[method] if "/" in column]
+
+
+def ratio(table, method, column):
+    """Return the ratio of the printed factors, its least and its greatest value."""
+    columns = {"v/s": ["v"], "min/s": ["min"]}.get(column, ["min", *HYPERPARAMETERS[table]])
+    low, value, high = (min(number(table, method, c) + sign * half_unit(table, method, c)
+                            for c in columns) for sign in (-1, 0, 1))
+    time, half = number(table, method, "time"), half_unit(table, method, "time")
+    return value / time, low / (time + half), high / (time - half)
+
+
+def sentences():
+    """Return the ratios of printed numbers of which the text speaks."""
+    def quotient(table, column, above, below):
+        return number(table, above, column) / number(table, below, column)
+
+    return {"7 times": quotient("Table 3", "time", SSHMC, HMC),
+            "two times": quotient("Table 3", "all/s", SSHMC, GIBBS),
+            "six times": quotient("Table 4", "all/h", SSHMC, GIBBS),
+            "better low level": quotient("Table 1", "min/s", GIBBS, SSHMC)}
+
 
 # the ratios of the tables that are not those of their factors
 CUT = "digits that are cut off and not rounded"
