@@ -9,12 +9,9 @@ from differences import differences
 from models.funnel import Funnel
 from models.interface import (
     GivenPhi,
-    GivenTheta,
     U,
     U_phi,
-    U_prior,
     U_theta,
-    grad_U,
     grad_U2,
     log_det_phi,
     log_det_theta,
@@ -22,7 +19,6 @@ from models.interface import (
     momentum_theta,
     precompute_phi,
     precompute_theta,
-    sizes,
     velocity_phi,
     velocity_theta,
 )
@@ -47,22 +43,6 @@ def test_U_is_minus_the_log_density():
 
     assert U(Q, MODEL) - U(OTHER, MODEL) == pytest.approx(
         log_density(OTHER) - log_density(Q), rel=1e-13)
-
-
-def test_its_gradient_against_differences():
-    # h^4 = 1e-12 times derivatives of order 10, and 1e-15 / h
-    np.testing.assert_allclose(grad_U(Q, MODEL), differences(lambda q: U(q, MODEL), Q), rtol=0,
-                               atol=1e-9)
-
-
-def test_the_blocks_are_parts_of_U():
-    assert sizes(MODEL) == (4, 1)
-    assert U_theta(X, PHI, MODEL) + U_prior(V, MODEL) == pytest.approx(U(Q, MODEL), rel=1e-14)
-    for phi in (V, np.array([-2.0])):  # the terms in which they differ do not depend on v
-        assert U_phi(precompute_phi(phi, MODEL), THETA, MODEL) == pytest.approx(
-            U(np.append(X, phi), MODEL), rel=1e-14)
-    np.testing.assert_allclose(grad_U(X, GivenPhi(MODEL, V)), grad_U(Q, MODEL)[:4], rtol=1e-14)
-    np.testing.assert_allclose(grad_U(V, GivenTheta(MODEL, X)), grad_U(Q, MODEL)[4:], rtol=1e-14)
 
 
 def test_what_cancels_in_U2_is_half_the_log_determinant():
@@ -114,16 +94,3 @@ def test_far_away_energies_are_not_finite_and_nothing_is_raised():
         assert not np.isfinite(U_theta(1e10 * X, Phi, MODEL)) or v < 0
         assert not np.isfinite(velocity_theta(X, Phi, MODEL)).all() or v > 0
         assert not np.isfinite(grad_U2(Phi, THETA, X, MODEL)).any()
-
-
-@pytest.mark.parametrize(("n", "mass", "name"), [
-    (0, None, "n"), (-1, None, "n"), (2.0, None, "n"), ("3", None, "n"), (None, None, "n"),
-    (True, None, "n"), (10**400, None, "n"), (np.nan, None, "n"), ([3], None, "n"),
-    (3, 0.0, "mass_phi"), (3, -1.0, "mass_phi"), (3, np.inf, "mass_phi"), (3, np.nan, "mass_phi"),
-    (3, "1", "mass_phi"), (3, [1.0], "mass_phi"), (3, np.eye(2), "mass_phi"),
-    (3, [[-1.0]], "mass_phi"), (3, [[np.nan]], "mass_phi"), (3, [[1j]], "mass_phi"),
-    (3, True, "mass_phi"), (3, 10**400, "mass_phi"), (3, [[1], [2, 3]], "mass_phi"),
-    (3, {}, "mass_phi")])
-def test_bad_arguments_are_named(n, mass, name):
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        Funnel.from_size(n, mass)

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import multivariate_normal
 
 from models.gaussian import Gaussian
-from models.interface import U, grad_U
+from models.interface import U
 
 MODEL = Gaussian(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
 Q = np.array([0.3, -1.1])
@@ -14,10 +14,3 @@ def test_U_is_minus_the_log_density_up_to_a_constant():
     density = multivariate_normal(MODEL.mean, np.linalg.inv(MODEL.precision))
     constant = U(Q, MODEL) + density.logpdf(Q)
     np.testing.assert_allclose(U(-3 * Q, MODEL) + density.logpdf(-3 * Q), constant, rtol=1e-12)
-
-
-def test_gradient_is_that_of_U():
-    h = 1e-5
-    numeric = [(U(Q + h * e, MODEL) - U(Q - h * e, MODEL)) / (2 * h) for e in np.eye(2)]
-    np.testing.assert_allclose(grad_U(Q, MODEL), numeric,
-                               rtol=0, atol=1e-9)  # U quadratic: rounding only

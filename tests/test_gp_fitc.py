@@ -7,7 +7,6 @@ from scipy.stats import multivariate_normal
 from models.gp_fitc import GPFITC
 from models.gp_regression import GPRegression
 from models.interface import U, U_prior, prepare, trial
-from one_variable import likelihood_is_energy_without_prior
 from test_gp_nystrom import INDEX, JITTER, parts
 from test_gp_regression import data, dense_C, problem
 
@@ -31,7 +30,6 @@ def test_it_is_the_dense_formula(m, kind):
     expected = multivariate_normal.logpdf(whole.y, np.zeros(30), approximate)
     # small has a condition of 1e6 at most, and C one of 1e4
     assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=1e-9)
-    likelihood_is_energy_without_prior(model, q, expected, 1e-9)
     assert (model.precision == whole.precision).all()
 
 

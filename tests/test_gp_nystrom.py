@@ -6,21 +6,13 @@ from scipy.stats import multivariate_normal
 
 from departing import departs
 from models import gp_nystrom
-from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
-from models.gp_variational import GPVariational
 from models.interface import U, U_prior, log_likelihood, prepare, trial
-from one_variable import caches_agree, likelihood_is_energy_without_prior
-from test_benchmarks import seconds, show
 from test_gp_regression import data, dense, problem
 
 INDEX = np.array([11, 3, 0, 17, 8, 29, 14])
 JITTER = 1e-6  # where the dense formula, with its inverse of K^(m,m), keeps its digits
-# what is built of the same columns, in the same way
-each_kind = pytest.mark.parametrize("kind", [GPNystrom, GPFITC, GPVariational])
-
-
 def parts(q, index, n=30, jitter=JITTER):
     """Return K^(n,m) and K^(m,m) with its jitter."""
     X = data(n)[0]
@@ -38,7 +30,6 @@ def test_it_is_the_dense_formula(m, kind):
     expected = multivariate_normal.logpdf(whole.y, np.zeros(30), (C + C.T) / 2)
     # small has a condition of 1e6 at most, and C one of 1e4
     assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=1e-9)
-    likelihood_is_energy_without_prior(model, q, expected, 1e-9)
 
 
 @pytest.mark.parametrize("jitter", [1e-6, 1e-7, 1e-8])
@@ -53,14 +44,6 @@ def test_with_all_columns_the_error_is_in_proportion_to_the_jitter(jitter):
     error = U(q, GPNystrom.from_model(whole, np.arange(40), jitter)) - U(q, whole)
     # the slope by sigma^2 is exact to 1e-5, the second order is 1e-4, and rounding of U 1e-13
     assert error == pytest.approx(slope * 125 * jitter, rel=1e-3)
-
-
-@each_kind
-def test_caches_agree_with_evaluation_from_scratch(kind):
-    whole, q = problem(30, "ard")
-    # K^(m,m) + jitter has a condition of 1e6, of which B loses as many digits
-    model = kind.from_model(whole, INDEX, JITTER)
-    caches_agree(model, q, 100 if kind is GPNystrom else 60, np.random.default_rng(3), 1e-11)
 
 
 def test_a_new_sigma_needs_no_new_B():
@@ -83,19 +66,6 @@ def test_a_new_eta_touches_no_kernel():
     expected = U_prior(q, model) - multivariate_normal.logpdf(whole.y, np.zeros(30), C)
     # a jitter of 1e-10 (c^2 + eta^2) in sigma^2 + eta^2
     assert trial(cache, 1, q[1], model) == pytest.approx(expected, rel=1e-8)
-
-
-@pytest.mark.parametrize("k, value", [(0, np.nan), (0, -400.0), (0, np.inf), (1, 400.0),
-                                      (1, np.nan), (2, np.nan)])
-@each_kind
-def test_where_there_is_no_factor_the_energy_is_not_finite_and_the_cache_goes_on(kind, k, value):
-    whole, q = problem(30, "ard")
-    model = kind.from_model(whole, INDEX)
-    cache = prepare(q, model)
-    # FITC's diagonal does without sigma
-    assert np.isfinite(trial(cache, k, value, model)) == (kind is GPFITC and value == -400.0)
-    # the kernel by another sum, as above, with a jitter of 1e-10
-    assert trial(cache, 1, q[1], model) == pytest.approx(cache.U, rel=1e-8)
 
 
 # Departures
@@ -173,37 +143,3 @@ def test_section_5_2_4_without_jitter_there_is_no_factor(jitter):
     whole = GPRegression.from_data(X, np.sin(6 * X[:, 0]), "isotropic")
     model = GPNystrom.from_model(whole, np.arange(0, 60, 2), jitter)
     assert np.isfinite(U(np.log([0.5, 5.0, 2.0]), model))
-
-
-@pytest.mark.parametrize("name, value, message", [
-    ("index", [], "index is empty: at least one case is needed"),
-    ("index", [30], "index must hold indices from 0 to 29, not [30]"),
-    ("index", [1, 2, 1], "index must hold each case at most once, but repeats [1]"),
-    ("jitter", -1e-10, "jitter must be a finite number in [0, 1], not -1e-10"),
-    ("jitter", np.nan, "jitter must be a finite number in [0, 1], not nan"),
-    ("model", 3, "model must be of type GPRegression (from GPRegression.from_data), not int"),
-])
-@each_kind
-def test_bad_arguments_are_named(kind, name, value, message):
-    arguments = {"model": problem(30, "ard")[0], "index": [0, 1], name: value}
-    with pytest.raises(ValueError) as error:
-        kind.from_model(**arguments)
-    assert str(error.value) == message
-
-
-@pytest.mark.benchmark
-@pytest.mark.parametrize("p, kind", [(5, "ard"), (5, "isotropic")])
-def test_an_evaluation_against_that_of_the_posterior(p, kind, benchmark):
-    rng = np.random.default_rng(1)
-    whole = GPRegression.from_data(rng.random((900, p)), 5 * rng.standard_normal(900), kind)
-    model = GPNystrom.from_model(whole, rng.permutation(900)[:90])
-    q = np.log(np.r_[0.5, 5.0, np.full(whole.precision.size - 2, 2.0)])
-    pi = seconds(lambda: U(q, whole), 21)
-    show(f"90 columns of 900, {kind}", seconds(lambda: U(q, model), 51), pi, "the posterior")
-    cache = prepare(q, model)
-    for k, name in ((0, "sigma"), (1, "eta"), (2, "rho_1")):
-        again = iter(q[k] + 1e-3 * np.arange(1000))
-        show(f"after a change of {name}",
-             seconds(lambda k=k, again=again: trial(cache, k, next(again), model), 51), pi,
-             "the posterior")
-    benchmark.pedantic(lambda: U(q, model), rounds=3)

@@ -7,8 +7,7 @@ from scipy.stats import multivariate_normal
 from models import gp_spectral
 from models.gp_regression import GPRegression
 from models.gp_spectral import GPSpectral
-from models.interface import U, U_prior, commit, log_likelihood_of, prepare, trial
-from one_variable import caches_agree, likelihood_is_energy_without_prior
+from models.interface import U, U_prior, commit, prepare, trial
 from test_gp_regression import DENSE, data, dense_C, problem
 
 # eigenvalues have an error of 1e-15 of the largest, 25 n or less, over a noise of .04 or more
@@ -24,7 +23,6 @@ def test_it_is_the_dense_formula(n, c):
     # the dense one loses the digits of c^2 over sigma^2: 1e6 n / .25 times 1e-16
     rel = DENSE if c < 100 else 1e-7
     assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=rel)
-    likelihood_is_energy_without_prior(model, q, expected, rel)
 
 
 def test_it_is_the_regression_wherever_a_chain_may_go():
@@ -35,11 +33,6 @@ def test_it_is_the_regression_wherever_a_chain_may_go():
         there = q + rng.standard_normal(3)
         there[0] = max(there[0], -1.5)
         assert U(there, model) == pytest.approx(U(there, whole), rel=1e-9)  # as above, n = 40
-
-
-def test_caches_agree_with_evaluation_from_scratch():
-    whole, q = problem(20, "isotropic")
-    caches_agree(GPSpectral.from_model(whole), q, 40, np.random.default_rng(3), SPECTRAL)
 
 
 def test_sigma_and_eta_need_no_decomposition():
@@ -65,31 +58,6 @@ def test_an_eigenvalue_that_rounding_makes_negative_counts_as_0():
     cache = prepare(q, model)
     assert cache.memory.s.min() == 0.0
     assert cache.memory.s[-1] == pytest.approx(30, rel=1e-12) and np.isfinite(cache.U)
-
-
-@pytest.mark.parametrize("k, value", [(0, np.nan), (1, np.nan), (2, np.nan), (1, 400.0)])
-def test_where_a_state_is_no_number_the_energy_is_not_finite_and_the_cache_goes_on(k, value):
-    whole, q = problem(15, "isotropic")
-    model = GPSpectral.from_model(whole)
-    cache = prepare(q, model)
-    assert not np.isfinite(trial(cache, k, value, model))
-    assert trial(cache, 1, q[1], model) == pytest.approx(cache.U, rel=1e-13)
-
-
-def test_the_log_likelihood_of_an_energy():
-    whole, q = problem(10, "isotropic")
-    model = GPSpectral.from_model(whole)
-    assert log_likelihood_of(3.0, q, model) == U_prior(q, whole) - 3.0
-    assert (model.precision == whole.precision).all()
-
-
-@pytest.mark.parametrize("model, message", [
-    (3, "model must be of type GPRegression (from GPRegression.from_data), not int"),
-    (problem(10, "ard")[0], "model must have one length, but has 3")])
-def test_a_model_of_another_kind_is_named(model, message):
-    with pytest.raises(ValueError) as error:
-        GPSpectral.from_model(model)
-    assert str(error.value) == message
 
 
 def test_the_decomposition_of_no_number_is_none():

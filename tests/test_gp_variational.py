@@ -8,7 +8,6 @@ from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
 from models.gp_variational import GPVariational
 from models.interface import U, U_prior, log_likelihood
-from one_variable import likelihood_is_energy_without_prior
 from test_gp_nystrom import INDEX, JITTER, parts
 from test_gp_regression import problem
 
@@ -24,7 +23,6 @@ def test_it_is_the_dense_formula(m, kind):
     expected -= (30 * (100 + np.exp(2 * q[1])) - np.trace(Q)) / (2 * 0.25)
     # small has a condition of 1e6 at most, and C one of 1e4
     assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=1e-9)
-    likelihood_is_energy_without_prior(model, q, expected, 1e-9)
     assert (model.index == INDEX[:m]).all() and (model.precision == whole.precision).all()
 
 

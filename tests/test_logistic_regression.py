@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from scipy.special import expit, xlogy
 
-from differences import differences
 from models.interface import (
     U,
     U_and_grad_U,
@@ -21,6 +20,7 @@ from models.logistic_regression import (
     chain_log_likelihood,
     exp_of_minus_abs,
 )
+from models.multinomial_logistic import MultinomialLogistic
 
 P, SIGMA_ALPHA, SIGMA_BETA = 3, 2.0, 0.7
 RNG = np.random.default_rng(0)
@@ -47,15 +47,6 @@ def test_U_is_the_papers(n):
         (xlogy(y, expit(eta)) + xlogy(1 - y, 1 - expit(eta))).sum(), rel=1e-12)
 
 
-@sizes
-def test_gradient_and_hessian(n):
-    model = problem(n)[2]
-    np.testing.assert_allclose(grad_U(THETA, model), differences(lambda q: U(q, model), THETA),
-                               rtol=0, atol=1e-7)  # U is up to 100
-    np.testing.assert_allclose(hessian(THETA, model),
-                               differences(lambda q: grad_U(q, model), THETA), rtol=0, atol=1e-7)
-
-
 @pytest.mark.parametrize("run", [exp_of_minus_abs, exp_of_minus_abs.py_func],
                          ids=["compiled", "interpreted"])
 def test_the_exponential_is_right_to_the_last_bit_but_one(run):
@@ -78,21 +69,6 @@ def test_a_nan_is_never_lost(where):
     energy, g = U_and_grad_U(THETA, model._replace(X=X))
     assert np.isnan(energy) and np.isnan(g).all()
     assert np.isnan(U(THETA, model._replace(X=X)))
-
-
-@sizes
-def test_one_pass_gives_both(n):
-    model = problem(n)[2]
-    energy, g = U_and_grad_U(THETA, model)
-    assert energy == U(THETA, model)
-    np.testing.assert_array_equal(g, grad_U(THETA, model))
-
-
-def test_a_strided_theta_is_the_same():
-    model = problem(40)[2]
-    strided = np.repeat(THETA, 2)[::2]
-    assert U(strided, model) == U(THETA, model)
-    np.testing.assert_array_equal(grad_U(strided, model), grad_U(THETA, model))
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
@@ -142,25 +118,29 @@ def test_entropy_is_largest_at_one_half():
     np.testing.assert_allclose(case_entropy(np.zeros(P + 1), model), np.log(2), rtol=1e-15)
 
 
-def test_a_part_may_have_a_share_of_the_prior():
-    model = problem(40)[2]
-    half = select_cases(model, np.arange(3), 0.5)
-    np.testing.assert_array_equal(half.precision, model.precision / 2)
+def both_kinds(n):
+    """Return a state and a model of two classes, and those of three."""
+    X, _, model = problem(n)
+    three = MultinomialLogistic.from_data(X, np.arange(n) % 3, 3, SIGMA_ALPHA, SIGMA_BETA)
+    return (THETA, model), (np.repeat(THETA, 3), three)
 
 
-def test_parts_add_up_and_one_has_the_prior():
-    model = problem(100)[2]
+@pytest.mark.parametrize("classes", [0, 1], ids=["two classes", "three"])
+def test_parts_add_up_and_each_has_its_share_of_the_prior(classes):
+    theta, model = both_kinds(100)[classes]
     cases = np.arange(0, 100, 3)
     others = np.setdiff1d(np.arange(100), cases)
     zero, one = select_cases(model, cases, 1.0), select_cases(model, others, 0.0)
     assert zero.X.flags.c_contiguous and not np.shares_memory(zero.X, model.X)
-    assert U(THETA, zero) + U(THETA, one) == pytest.approx(U(THETA, model), rel=1e-14)
-    np.testing.assert_allclose(grad_U(THETA, zero) + grad_U(THETA, one), grad_U(THETA, model),
+    assert U(theta, zero) + U(theta, one) == pytest.approx(U(theta, model), rel=1e-14)
+    np.testing.assert_allclose(grad_U(theta, zero) + grad_U(theta, one), grad_U(theta, model),
                                rtol=1e-12)
-    assert U(THETA, one) == pytest.approx(-log_likelihood(THETA, one), rel=1e-15)
+    assert U(theta, one) == pytest.approx(-log_likelihood(theta, one), rel=1e-15)
     empty = select_cases(model, cases[:0], 0.0)
-    assert U(THETA, empty) == 0.0
-    np.testing.assert_array_equal(grad_U(THETA, empty), np.zeros(P + 1))
+    assert U(theta, empty) == 0.0
+    np.testing.assert_array_equal(grad_U(theta, empty), np.zeros(theta.size))
+    half = select_cases(model, cases, 0.5)
+    np.testing.assert_array_equal(half.precision, model.precision / 2)
 
 
 def test_log_likelihood_of_a_chain_comes_from_its_energies():
@@ -173,20 +153,5 @@ def test_log_likelihood_of_a_chain_comes_from_its_energies():
 
 def test_the_default_prior_is_the_papers():
     X, y, _ = problem(40)
-    np.testing.assert_array_equal(LogisticRegression.from_data(X, y).precision, 5.0**-2)
-
-
-GOOD_X, GOOD_Y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
-
-
-@pytest.mark.parametrize("name, value", [
-    ("y", [0, 1, 2]), ("y", [-1, 1, 1]), ("y", [0, 1]), ("y", [0, 1, np.nan]), ("y", "abc"),
-    ("X", GOOD_X[0]), ("X", np.empty((3, 0))), ("X", np.empty((0, 2))),
-    ("X", [[1, 2], [3, np.inf], [4, 5]]), ("X", [[1, 2], [np.nan, 3], [4, 5]]),
-    ("X", [[1, 2], [1, 3], [1, 4]]), ("sigma_alpha", 0.0), ("sigma_alpha", np.inf),
-    ("sigma_beta", -1.0), ("sigma_beta", "5")])
-def test_bad_arguments_are_named(name, value):
-    good = dict(X=GOOD_X, y=GOOD_Y, sigma_alpha=5.0, sigma_beta=5.0)
-    LogisticRegression.from_data(**good)
-    with pytest.raises(ValueError, match=f"^{name} must|^{name} is empty"):
-        LogisticRegression.from_data(**(good | {name: value}))
+    for model in (LogisticRegression.from_data(X, y), MultinomialLogistic.from_data(X, y, 2)):
+        np.testing.assert_array_equal(model.precision, 5.0**-2)
