@@ -23,6 +23,9 @@ import difflib
 import inspect
 import itertools
 import numbers
+import os
+import sys
+import time
 from copy import copy
 from functools import update_wrapper, wraps
 
@@ -30,7 +33,7 @@ import llvmlite.binding
 import numba
 import numpy as np
 from numba import types
-from numba.core import boxing, cgutils, pythonapi
+from numba.core import boxing, cgutils, event, pythonapi
 from numba.core.typing.ctypes_utils import to_ctypes
 from numba.extending import get_cython_function_address, intrinsic
 
@@ -68,7 +71,8 @@ def public(check):
                 raise TypeError(f"{function.__name__}() {explain(error, signature, named)}"
                                 ) from None
             try:
-                return function.compiled(*check(*arguments, **named))
+                with event.install_listener("numba:compile", Telling(function.__name__)):
+                    return function.compiled(*check(*arguments, **named))
             except MemoryError:
                 raise ValueError(too_large(given)) from None
 
@@ -78,6 +82,28 @@ def public(check):
         return function
 
     return decorate
+
+
+class Telling(event.Listener):
+    """Says on stderr that a function is being compiled, once that has taken a second."""
+
+    told = "MIRRORMC_QUIET" not in os.environ  # scripts set it: their progress bars say so
+
+    def __init__(self, name):
+        """Begin to count the functions that are compiled."""
+        self.name, self.number, self.begin, self.said = name, 0, time.monotonic(), False
+        self.end = "\r" if sys.stderr is not None and sys.stderr.isatty() else ""
+
+    def on_start(self, _):
+        """Say so at first, and in a terminal again with each function."""
+        self.number += 1
+        if self.told and time.monotonic() - self.begin > 1 and (self.end or not self.said):
+            self.said = True
+            print(f"compiling {self.name} for these arguments, up to a minute the first time:"
+                  f" {self.number} functions", end=self.end or "\n", file=sys.stderr, flush=True)
+
+    def on_end(self, _):
+        """Nothing: what is inside of it has been counted."""
 
 
 def explain(error, signature, named):

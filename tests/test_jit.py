@@ -4,6 +4,7 @@ Generic functions are tested in test_interface.py, the cache in test_cache.py.
 """
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -136,3 +137,26 @@ def test_blas_runs_on_one_thread_here_and_in_the_processes_that_tests_start():
             "print({p['num_threads'] for p in threadpoolctl.threadpool_info()})")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "{1}"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_what_is_compiled_is_told_after_a_second(quiet):
+    code = """
+import time, numpy as np
+from models import jit
+clock = iter(range(10**6))
+jit.time = type("Clock", (), {"monotonic": staticmethod(lambda: next(clock))})
+inner = jit.njit(lambda x: x + 1)
+@jit.public(lambda x: (x,))
+@jit.njit
+def outer(x):
+    return inner(x)
+print(outer(1.0), outer(2.0))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
+                          check=True, env=os.environ | {"PYTHONPATH": str(ROOT)} | (
+                              {"MIRRORMC_QUIET": "1"} if quiet else {}))
+    assert done.stdout == "2.0 3.0\n"
+    said = ("compiling outer for these arguments, up to a minute the first time: 2 functions\n"
+            * (not quiet))
+    assert done.stderr == said

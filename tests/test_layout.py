@@ -26,7 +26,7 @@ REPRODUCE = COMMANDS + HARNESS + RIVALS + SHARED
 OURS = ("algorithms", "models", "reproduce", "sampling", "tests")
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
 STANDARD = {"contextlib", "copy", "ctypes", "difflib", "dis", "functools", "graphlib", "hashlib",
-            "inspect", "itertools", "math", "numbers", "os", "pathlib", "pickle", "sys", "types",
+            "inspect", "itertools", "math", "numbers", "os", "pathlib", "pickle", "sys", "time", "types",
             "typing", "uuid", "warnings", "weakref"}
 
 
