@@ -180,7 +180,8 @@ def warn_if_none_accepted(sampler):
         n = chain.accepted.size
         if n >= 10 and not chain.accepted.any():
             warnings.warn(f"none of {n} proposals was accepted; the trajectories of"
-                          f" {chain.divergences} diverged", RuntimeWarning, stacklevel=2)
+                          f" {chain.divergences} diverged: take a smaller step, or begin elsewhere",
+                          RuntimeWarning, stacklevel=2)
         return chain
 
     return function

@@ -381,38 +381,39 @@ class Chain(NamedTuple):
         return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
 
 
-def check_blocks(theta, phi, model, gradient=False):
-    """Return theta and phi as arrays that fit the model, at which its energy is finite.
-
-    With `gradient`, warn if the gradient of a block is not that of its energy.
-    """
+def check_blocks(theta, phi, model):
+    """Return theta and phi as arrays that fit the model, at which its energy is finite."""
     n, h = sizes(model)
     theta = validate.array("theta0", theta, (n,)).copy()  # it could be one that is read-only
     phi = validate.array("phi0", phi, (h,)).copy()
     energy = U_theta(theta, precompute_phi(phi, model), model) + U_prior(phi, model)
     if not np.isfinite(energy):
         raise ValueError(f"theta0 and phi0 must be where U is finite, but U there is {energy}")
-    if gradient:
-        Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
-        kind, at_rest = validate.class_name(type(model)), np.zeros(n)
-
-        def energy_2(x):  # U_2 with r_theta = 0, up to what has no phi
-            Phi = precompute_phi(x, model)
-            return U_theta(theta, Phi, model) + U_prior(x, model) + log_det_theta(Phi, model) / 2
-
-        validate.warn_of_slope(f"U_theta and grad_U_theta of {kind}",
-                               lambda x: U_theta(x, Phi, model),
-                               lambda x: grad_U_theta(x, Phi, model), theta)
-        validate.warn_of_slope(f"U_2 and grad_U2 of {kind}", energy_2, lambda x: grad_U2(
-            precompute_phi(x, model), Theta, at_rest, model), phi)
     return theta, phi
+
+
+def warn_of_slopes(theta, phi, model):
+    """Warn if the gradient of a block is not that of its energy."""
+    Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
+    kind, at_rest = validate.class_name(type(model)), np.zeros(theta.size)
+
+    def energy_2(x):  # U_2 with r_theta = 0, up to what has no phi
+        Phi = precompute_phi(x, model)
+        return U_theta(theta, Phi, model) + U_prior(x, model) + log_det_theta(Phi, model) / 2
+
+    validate.warn_of_slope(f"U_theta and grad_U_theta of {kind}",
+                           lambda x: U_theta(x, Phi, model),
+                           lambda x: grad_U_theta(x, Phi, model), theta)
+    validate.warn_of_slope(f"U_2 and grad_U2 of {kind}", energy_2, lambda x: grad_U2(
+        precompute_phi(x, model), Theta, at_rest, model), phi)
 
 
 def check_sshmc(theta0, phi0, model, eps_theta, eps_phi, L, n, rng, n_theta=1, n_phi=1, jitter=0.0,
                 keep=None):
     """Check the arguments of sshmc; `keep` becomes an array of indices."""
     model = validate.model("model", model, *NEEDED)
-    theta0, phi0 = check_blocks(theta0, phi0, model, gradient=True)
+    theta0, phi0 = check_blocks(theta0, phi0, model)
+    warn_of_slopes(theta0, phi0, model)
     return (theta0, phi0, model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
             validate.real("eps_phi", eps_phi, 0.0, open_low=True), validate.count("L", L),
             validate.count("n", n), validate.generator("rng", rng),

@@ -38,6 +38,11 @@ def U(q, model):
     """Potential energy: minus the log density at q, up to a constant.  q: (d,) -> float."""
 
 
+@dispatch(arg=1)
+def grad_U(q, model):
+    """Gradient of U at q.  q: (d,) -> (d,).  A model that has none gets central differences."""
+
+
 @njit
 def central_differences(q, model):
     """Gradient of U by 2 d evaluations of it, with errors of about 1e-11 (1 + U)."""
@@ -52,9 +57,7 @@ def central_differences(q, model):
     return g
 
 
-@dispatch(arg=1, default=central_differences)
-def grad_U(q, model):
-    """Gradient of U at q.  q: (d,) -> (d,).  A model that has none gets central differences."""
+grad_U.default = central_differences  # a sampler warns of what it costs: models/validate.py
 
 
 @njit

@@ -26,8 +26,8 @@ REPRODUCE = COMMANDS + HARNESS + RIVALS + SHARED
 OURS = ("algorithms", "models", "reproduce", "sampling", "tests")
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
 STANDARD = {"contextlib", "copy", "ctypes", "difflib", "dis", "functools", "graphlib", "hashlib",
-            "inspect", "itertools", "math", "numbers", "os", "pathlib", "pickle", "sys", "time", "types",
-            "typing", "uuid", "warnings", "weakref"}
+            "inspect", "itertools", "math", "numbers", "os", "pathlib", "pickle", "sys", "time",
+            "types", "typing", "uuid", "warnings", "weakref"}
 
 
 def name(path):

@@ -36,7 +36,7 @@ from reproduce.harness.papers import ROOT
 BLIND = {ROOT / "models" / "cache.py",  # it stores what is compiled, and changes no number
          ROOT / "reproduce" / "harness" / "files.py"}  # the checksum is an argument, and counts
 ENTRY = ROOT / "models" / "jit.py", "public"  # its argument, the check, is found beside it
-TELLS = (["warnings", "warn"], ["print"], ["check_interrupt"],
+TELLS = (["warnings", "warn"], ["print"], ["check_interrupt"], ["warn_of_slopes"],
          ["warn_if_none_accepted"])  # a call, or a decorator
 # of validate, each called with a name and the argument, which it returns
 CHECKS = {"array", "count", "covariance", "fits", "generator", "instance", "labels",
