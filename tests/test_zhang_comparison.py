@@ -1,16 +1,69 @@
 """What Tables 1 to 4 have in common: the rule by which settings are chosen, and its figure."""
 
-from types import SimpleNamespace
+import inspect
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from algorithms import hmc, rmhmc_within_gibbs, zhang_sshmc_fast
+from reproduce import zhang_table1 as table1
+from reproduce import zhang_table2 as table2
+from reproduce import zhang_table3 as table3
+from reproduce import zhang_table4 as table4
 from reproduce.harness.style import plt
 from reproduce.zhang import comparison, cox, funnel, logistic, volatility
 from reproduce.zhang.comparison import draw_pilots
 from reproduce.zhang.estimates import worst
 from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, SSHMC
+
+TABLES = [(table1, {}, {}), (table2, {"jitter": 0.5}, {
+    "f_position": 100, "f_momentum": 100, "tol": 1e-6, "tol_back": 1e-4}),
+    (table3, {"jitter": 0.3}, {}), (table4, {}, {  # 3 and 10 iterations, no run back
+        "f_position": 3, "f_momentum": 10, "tol": 0.0, "tol_back": 0.0})]
+SAMPLERS = {HMC: "hmc", GIBBS: "rmhmc_within_gibbs", SSHMC: "sshmc",
+            logistic.DROPPED: "rmhmc_within_gibbs"}
+ROOMS = {"hmc": hmc, "rmhmc_within_gibbs": rmhmc_within_gibbs, "sshmc": zhang_sshmc_fast}
+BLOCKS = dict(eps_theta=0.3, eps_phi=0.4, L_theta=5, L_phi=6)
+SETTINGS = {HMC: {"eps": 0.1, "L": 2}, GIBBS: BLOCKS, logistic.DROPPED: BLOCKS,
+            SSHMC: dict(eps_theta=0.3, eps_phi=0.4, L=2, n_theta=7, n_phi=8)}
+
+
+@pytest.mark.parametrize(("room", "jitter", "solver", "method"), [
+    (*table, method) for table in TABLES for method in SAMPLERS
+    if method != logistic.DROPPED or table[0] is table2], ids=lambda x: getattr(x, "NAME", None))
+def test_every_method_gets_its_own_setting_and_the_jitter(
+        room, jitter, solver, method, monkeypatch):
+    # of Figures 2 and 3 too, whose code has the fingerprint of Tables 3 and 4
+    seen = {}
+
+    def recorder(signature):
+        def sampler(*arguments, **named):
+            given = signature.bind(*arguments, **named)
+            given.apply_defaults()
+            seen.update(given.arguments)
+            raise ZeroDivisionError
+        return sampler
+
+    for name in SAMPLERS.values():
+        own = inspect.signature(getattr(ROOMS[name], name))
+        monkeypatch.setattr(room, name, recorder(own) if name == SAMPLERS[method] else None)
+    model = logistic.Whole(*range(6)) if method == logistic.DROPPED else (0, 1, 2, 3, 4, 5)
+    setting = SETTINGS[method] | ({"jitter": 0.2} if room is table4 else {})
+    keep = ["kept"] if room is table3 else []
+    with pytest.raises(ZeroDivisionError):
+        room.transitions(method, np.zeros(2), np.ones(3), (0, 1, 2, 3, 4, 5), setting, 9, "rng",
+                         *keep)
+    wanted = setting | jitter | dict(model=model, n=9, rng="rng")
+    if SAMPLERS[method] == "rmhmc_within_gibbs":
+        wanted |= solver
+    if method == HMC:
+        np.testing.assert_array_equal(seen["q0"], [0, 0, 1, 1, 1])
+    else:
+        wanted |= {"keep": keep[0] if keep else None}
+        np.testing.assert_array_equal(np.append(seen["theta0"], seen["phi0"]), [0, 0, 1, 1, 1])
+    assert {name: seen[name] for name in wanted} == wanted
+    assert type(seen["model"]) is type(model) and seen["jitter"] == wanted.get("jitter", 0.0)
 
 
 class Counts(NamedTuple):
@@ -121,18 +174,3 @@ def test_pilots_are_drawn_at_their_mean_rate_and_worst_ess_per_cost():
 def test_a_cost_of_what_is_not_counted_is_refused():
     with pytest.raises(KeyError, match="solves"):
         comparison.cost(Counts(1, 1, 1), {"solves": 1.0})
-
-
-def test_a_clock_takes_rows_in_turn_and_each_goes_on_where_it_was(monkeypatch):
-    now, order = [0.0], []
-
-    def advance(row, theta, phi, n):
-        order.append((row, float(theta[0]), float(phi[0])))
-        now[0] += {"a": 8.0, "b": 2.0}[row] * n
-        return SimpleNamespace(theta=np.full((n, 1), theta[0] + 1), phi=np.full((n, 1), phi[0] - 1))
-
-    monkeypatch.setattr(comparison.time, "thread_time", lambda: now[0])
-    found = comparison.clock_in_turn({"a": 0, "b": 0}, 2, 5,
-                                     lambda row: (np.zeros(1), np.zeros(1)), advance)
-    assert found == {"seconds": {"a": [8.0] * 2, "b": [2.0] * 2}}  # the first round is left out
-    assert order == [(row, k, -k) for k in range(3) for row in "ab"]

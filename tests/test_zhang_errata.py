@@ -86,15 +86,6 @@ def test_the_faces_of_one_mixture_have_one_cause():
     assert made["Table 1, SSHMC: v/s"].cause == made["Table 1, SSHMC: min/s"].cause != ""
 
 
-def test_what_z6_cancels_in_neither_convention():
-    # log Z(v) = -n v / 2 and |G| = Z^-1: with G the covariance, half of log Z is left; with G the
-    # precision, three halves; the paper's example e^v I has the log determinant n v = -2 log Z
-    log_Z = -0.5
-    for sign, left in ((1, 0.5), (-1, 1.5)):
-        assert log_Z + sign * (-log_Z) / 2 == left * log_Z
-    assert log_Z + 1.0 / 2 == 0
-
-
 def test_a_count_that_is_another_changes_its_claim():
     assert changed("sizes", 0, 8) == {"Z17: smallest group"}
     assert changed("sizes", 2, 284) == {"Z17: largest group"}

@@ -69,11 +69,6 @@ def test_pieces_as_long_as_the_burn_in_count():
     assert found["mean"] == after["mean"][1:]
 
 
-def test_without_a_burn_in_all_pieces_count():
-    found = table1.one_chain(SSHMC, "n/2 + 1/9", SETTINGS[SSHMC], pieces=2, n=8, burn_in=0, seed=1)
-    assert len(found["mean"]) == 2
-
-
 def test_the_mass_is_the_one_that_is_asked_for(monkeypatch):
     seen = []
     monkeypatch.setattr(table1, "transitions", lambda method, theta, phi, model, *_: seen.append(
@@ -104,13 +99,6 @@ def test_a_setting_that_is_never_accepted_is_a_pilot_like_others():
     found = table1.pilots(SSHMC, "n + 1/9", [SETTINGS[SSHMC] | {"eps_theta": 3.0}], chains=2, n=12,
                           burn_in=0, seed=[1])["pilots"][0]
     assert found["AP"] == [0.0]
-
-
-def test_the_clock_times_every_row_in_turn():
-    rows = {"a": [HMC, "n + 1/9", SETTINGS[HMC]], "b": [GIBBS, "n + 1/9", SETTINGS[GIBBS]]}
-    found = table1.clock(rows, rounds=2, n=3)["seconds"]
-    assert list(found) == ["a", "b"]
-    assert all(len(each) == 2 and min(each) > 0 for each in found.values())
 
 
 # Estimates

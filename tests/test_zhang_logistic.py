@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 
 from algorithms.hmc import Counts as HMCCounts
-from algorithms.hmc import hmc
-from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.zhang_sshmc_fast import sshmc
 from models.hierarchical_logistic import information
 from models.interface import grad_U_theta, precompute_phi, velocity_theta
 from reproduce import zhang_table2 as table2
 from reproduce.zhang import logistic
 from reproduce.zhang.datasets import STAND_IN
-from reproduce.zhang.logistic import BOUND, DROPPED, JITTER, MODE, PRIOR, SOLVER, Whole
+from reproduce.zhang.logistic import BOUND, DROPPED, MODE, PRIOR
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 from reproduce.zhang_table2 import one_run, transitions
 
@@ -58,27 +55,6 @@ def test_the_masses():
                                    rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", SETTINGS)
-def test_transitions_are_those_of_the_method(method):
-    theta, phi = logistic.start(MODEL)
-    found = transitions(method, theta, phi, MODEL, SETTINGS[method], 4, np.random.default_rng(1))
-    rng = np.random.default_rng(1)
-    if method == HMC:
-        chain = hmc(np.append(theta, phi), MODEL, 0.1, 3, 4, rng, jitter=JITTER)
-        np.testing.assert_array_equal(np.column_stack([found.theta, found.phi]), chain.samples)
-    elif method == SSHMC:
-        chain = sshmc(theta, phi, MODEL, 0.2, 0.4, 3, 4, rng, 2, 1, JITTER)
-        np.testing.assert_array_equal(found.theta, chain.theta)
-    else:
-        model = Whole(*MODEL) if method == DROPPED else MODEL
-        chain = rmhmc_within_gibbs(theta, phi, model, 0.3, 0.3, 2, 2, 4, rng, JITTER, **SOLVER)
-        np.testing.assert_array_equal(found.theta, chain.theta)
-        assert chain.accepted.shape == (4, 2 if method == DROPPED else 5)
-        np.testing.assert_array_equal(found.accepted[:, 0], chain.accepted[:, :-1].mean(axis=1))
-        np.testing.assert_array_equal(found.accepted[:, 1], chain.accepted[:, -1])
-    assert found.counts == chain.counts
-
-
 @pytest.mark.parametrize("method", [GIBBS, DROPPED])
 def test_the_groups_count_as_one_block(method, monkeypatch):
     accepted = np.array([[1, 0, 1, 1, 0], [0, 0, 1, 0, 1.0]])  # four groups and v
@@ -117,10 +93,3 @@ def test_one_run_is_summed_up():
     assert hmc_run["cost"] == pytest.approx((35 * 3 + 1) / 35)
     pilots = table2.pilots(HMC, DATA, BOUND, 22, [SETTINGS[HMC]], 2, 20, 5, [1])["pilots"]
     assert pilots[0]["setting"] == SETTINGS[HMC] and pilots[0]["cost"] == 2 * (25 * 3 + 1)
-
-
-def test_times_are_of_a_transition_each():
-    found = table2.clock(DATA, {"a": [HMC, BOUND, 22, SETTINGS[HMC]],
-                                  "b": [GIBBS, BOUND, 22, SETTINGS[GIBBS]]}, 3, 4)["seconds"]
-    assert {key: len(each) for key, each in found.items()} == {"a": 3, "b": 3}
-    assert np.mean(found["b"]) > np.mean(found["a"]) > 0

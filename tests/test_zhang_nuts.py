@@ -13,57 +13,20 @@ from models.gaussian import Gaussian
 from reproduce.beyond import zhang_nuts as script
 from reproduce.beyond.rivals import nuts as nutpie
 from reproduce.beyond.rivals.moments import (
-    Together,
     combine,
     distance,
     imprecision,
     moments,
     worst,
 )
-from reproduce.harness.claims import (
-    UNMADE,
-    Measured,
-    judge,
-)
+from reproduce.harness.claims import UNMADE, Measured, judge
 from reproduce.harness.style import plt
 from reproduce.zhang.datasets import Cases
 from reproduce.zhang.non_centred import NonCentred
 from reproduce.zhang.nuts import nuts
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 from reproduce.zhang.references import HYPER
-
-
-def made_up():
-    """Return a result of which every claim is true: all samplers have the same moments."""
-    found = {}
-    for name, sampler in script.RUNS:
-        k = len(HYPER[name]) + 3
-        found[name, sampler] = Together(
-            np.arange(k) * 1.0, np.full(k, 0.02), np.ones(k), np.full(k, 0.03), np.full(k, 2500.0),
-            np.full(k, 600.0), 5000, 4, 1e5, 0, 0.0, 0.8)
-        gradients = {script.NON_CENTRED: 1e3, GIBBS: 1e4}.get(sampler, 1e5)
-        found[name, sampler] = found[name, sampler]._replace(gradients=gradients)
-    seconds = {(name, sampler): Measured(ahead * 10.0, ahead) for name, sampler in script.RUNS
-               for ahead in [0.01 if (sampler == script.NON_CENTRED) == (name == "Cox")
-                             and sampler != HMC else 1.0]}
-    return {"found": found, "seconds": seconds}
-
-
-def level(result):
-    """Return the result with as many gradients and seconds in every row."""
-    return {"found": {key: f._replace(gradients=1e5) for key, f in result["found"].items()},
-            "seconds": dict.fromkeys(script.RUNS, Measured(10.0, 1.0))}
-
-
-def changed(key, field, place, value):
-    """Return the claims whose verdict is another when one number is."""
-    result = made_up()
-    getattr(result["found"][key], field)[place] += value
-    return {f.claim.what for f in judge(script.CLAIMS, result, "paper") if f.verdict != "agrees"}
-
-
-def test_samplers_that_agree_agree():
-    assert {f.verdict for f in judge(script.CLAIMS, made_up(), "paper")} == {"agrees"}
+from test_zhang_compared import changed, level, made_up
 
 
 @pytest.mark.parametrize("name", script.REAL)
@@ -71,60 +34,26 @@ def test_samplers_that_agree_agree():
 def test_a_moment_that_is_another_changes_its_claim(name, sampler):
     for field, se in (("mean", 0.02), ("sd", 0.03)):
         for place in (0, -1):  # a hyperparameter, a parameter
-            for sign in (1, -1):
-                assert changed((name, sampler), field, place, sign * 4.1 * 2**0.5 * se) == {
-                    f"{name}, {sampler}: largest |z| against the reference"}
-                assert changed((name, sampler), field, place, sign * 3.9 * 2**0.5 * se) == set()
-
-
-@pytest.mark.parametrize("name", script.REAL)
-def test_a_reference_that_is_imprecise_changes_its_claim(name):
-    what = {f"{name}: largest standard error of the reference, in standard deviations"}
-    for place in (0, -1):
-        assert changed((name, script.NON_CENTRED), "mean_se", place, 0.031) == what
-        assert changed((name, script.NON_CENTRED), "sd_se", place, 0.021) == what
-        assert changed((name, script.NON_CENTRED), "mean_se", place, 0.029) == set()
-
-
-@pytest.mark.parametrize("claim", script.ORDERS, ids=lambda claim: claim.what)
-def test_a_sampler_that_is_not_ahead_changes_its_claim(claim):
-    result, (name, rest) = made_up(), claim.what.split(": ", 1)
-    better, other = rest.removesuffix(")").split(" per ")[1].split(", ", 1)[1].split(" / ")
-    per = "gradient" if " gradient" in rest else "seconds"
-    for sampler, factor in ((better, 1e4), (other, 1e-4)):
-        result = made_up()
-        if per == "seconds":
-            result["seconds"][name, sampler] = factor * result["seconds"][name, sampler]
-        else:
-            f = result["found"][name, sampler]
-            result["found"][name, sampler] = f._replace(gradients=factor * f.gradients)
-        found = {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
-        assert found[claim.what] == "differs"
-        assert all(f"{name}: log(worst ESS per {per[:6]}" in what.replace("CPU ", "")
-                   for what, verdict in found.items() if verdict != "agrees")
+            for z, wanted in ((4.1, {f"{name}, {sampler}: largest |z| against the reference"}),
+                              (3.9, set())):
+                for step in (z * 2**0.5 * se, -z * 2**0.5 * se):
+                    assert changed(script, (name, sampler), field, place, step) == wanted
 
 
 def test_an_order_has_the_errors_of_both_ess_and_both_clocks():
-    found = script.log_ess_ratio(level(made_up()), "funnel", SSHMC, script.NON_CENTRED,
+    found = script.log_ess_ratio(level(made_up(script)), "funnel", SSHMC, script.NON_CENTRED,
                                  "CPU second")
     # twice 12 / 600, and twice the tenth of the seconds
     assert (found.value, found.se) == pytest.approx((0.0, (2 * 0.02 + 2 * 0.01) ** 0.5))
 
 
 def test_a_quantity_that_never_moved_is_no_agreement():
-    assert changed(("credit", SSHMC), "mean_se", 1, np.nan) == {
+    assert changed(script, ("credit", SSHMC), "mean_se", 1, np.nan) == {
         "credit, SSHMC: largest |z| against the reference"}
 
 
-def test_every_method_is_compared_on_every_real_data_set():
-    made = {claim.what for claim in script.CLAIMS}
-    for name in script.REAL:
-        for sampler in (SSHMC, GIBBS, HMC):
-            assert f"{name}, {sampler}: largest |z| against the reference" in made
-
-
 def test_the_table_and_the_figure_have_every_row():
-    result = level(made_up())
+    result = level(made_up(script))
     text = script.table(result)
     assert len([line for line in text.splitlines() if " 5000 " in line]) == len(script.RUNS)
     # 600 effective draws in 1e5 gradients and 10 seconds
@@ -133,7 +62,7 @@ def test_the_table_and_the_figure_have_every_row():
 
 
 def test_each_point_of_the_figure_is_in_its_panel_and_of_its_sampler():
-    result = made_up()
+    result = made_up(script)
     for k, (key, f) in enumerate(result["found"].items()):
         mean = f.mean + (0.001 * k if key[1] in (SSHMC, GIBBS, HMC) else 0.0)
         result["found"][key] = f._replace(gradients=1e5 * (k + 1), mean=mean)
@@ -262,7 +191,7 @@ def test_moments_have_the_errors_of_their_own_sequences():
 
 
 def test_imprecision_is_in_standard_deviations():
-    f = made_up()["found"]["credit", SSHMC]
+    f = made_up(script)["found"]["credit", SSHMC]
     four = np.full(f.mean.size, 4.0)
     for field in ("mean_se", "sd_se"):
         errors = np.full(f.mean.size, 0.01)
@@ -282,7 +211,7 @@ def test_chains_that_scatter_have_larger_standard_errors():
 
 
 def test_distance_is_the_largest_of_means_and_deviations():
-    a = made_up()["found"]["credit", SSHMC]
+    a = made_up(script)["found"]["credit", SSHMC]
     b = a._replace(mean=a.mean + np.array([0, 0, 0.1, 0]), sd=a.sd - np.array([0, 0.1, 0, 0]))
     assert distance(a, b, 1) == (pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12), 0)
     assert distance(a, b._replace(mean=a.mean), 1)[0] == pytest.approx(0.1 / (2**0.5 * 0.03),
@@ -290,7 +219,7 @@ def test_distance_is_the_largest_of_means_and_deviations():
 
 
 def test_few_effective_draws_cannot_tell():
-    result = made_up()
+    result = made_up(script)
     for field in ("ess", "ess_squares"):
         for place, verdict in ((0, UNMADE), (1, "agrees")):  # log v, a weight
             f = result["found"]["credit", SSHMC]

@@ -10,12 +10,8 @@ from judging import read_table
 from models.interface import U
 from models.log_gaussian_cox import LogGaussianCox
 from reproduce.beyond import zhang_rivals as script
-from reproduce.beyond.rivals.moments import Together, combine, moments
-from reproduce.harness.claims import (
-    UNMADE,
-    Measured,
-    judge,
-)
+from reproduce.beyond.rivals.moments import combine, moments
+from reproduce.harness.claims import UNMADE, Measured, judge
 from reproduce.harness.style import COLOURS, plt
 from reproduce.zhang import rivals as room
 from reproduce.zhang.datasets import Cases
@@ -29,68 +25,19 @@ from reproduce.zhang.rivals import (
     NON_CENTRED,
     POLYA,
     RESCALED,
-    SPECIALIST,
     SURROGATE,
 )
+from test_zhang_compared import changed, level, made_up
 
 NAMES = {"credit": "simulated credit, seed 1", "volatility": "simulated volatility, T = 5, seed 1",
          "Cox": "simulated Cox process, 3 x 3, unit, seed 1"}
-
-
-def made_up():
-    """Return a result of which every claim is true: all methods have the same moments."""
-    found = {}
-    for name, method in script.RUNS:
-        k = len(HYPER[name]) + 3
-        found[name, method] = Together(
-            np.arange(k) * 1.0, np.full(k, 0.02), np.ones(k), np.full(k, 0.03), np.full(k, 2500.0),
-            np.full(k, 600.0), 5000, 4, 1e5, 0, 0.0, 0.8)
-        work = {SSHMC: 1e5}.get(method, 1e3)
-        found[name, method] = found[name, method]._replace(gradients=work)
-    seconds = {(name, method): Measured(10.0, 1.0) * (
-        0.01 if (method == SSHMC) == (name == "volatility") else 1.0)
-        for name, method in script.RUNS}
-    return {"found": found, "seconds": seconds,
-            "before": dict.fromkeys(script.RUNS, 123.0),
-            "setting": {key: settings[0] for key, settings in script.SCAN.items()}}
-
-
-def level(result):
-    """Return the result with as much work and as many seconds in every row."""
-    return result | {"found": {key: f._replace(gradients=1e5)
-                               for key, f in result["found"].items()},
-                     "seconds": dict.fromkeys(script.RUNS, Measured(10.0, 1.0))}
-
-
-@pytest.mark.parametrize("claim", script.ORDERS, ids=lambda claim: claim.what)
-def test_a_method_that_is_not_ahead_changes_its_claim(claim):
-    name, rest = claim.what.split(": ", 1)
-    better, other = rest.removesuffix(")").split(" per ")[1].split(", ", 1)[1].split(" / ")
-    for method, factor in ((better, 1e5), (other, 1e-5)):
-        result = made_up()
-        if "second" in rest:
-            result["seconds"][name, method] = factor * result["seconds"][name, method]
-        else:
-            f = result["found"][name, method]
-            result["found"][name, method] = f._replace(gradients=factor * f.gradients)
-        found = {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
-        assert found[claim.what] == "differs"
-        assert all(what.startswith(f"{name}: log(worst ESS per")
-                   for what, verdict in found.items() if verdict != "agrees")
-
-
-def changed(key, field, place, value):
-    """Return the claims whose verdict is another when one number is."""
-    result = made_up()
-    getattr(result["found"][key], field)[place] += value
-    return {f.claim.what for f in judge(script.CLAIMS, result, "paper") if f.verdict != "agrees"}
 
 
 # The claims
 
 
 def test_methods_that_agree_agree():
-    findings = judge(script.CLAIMS, made_up(), "paper")
+    findings = judge(script.CLAIMS, made_up(script), "paper")
     assert {f.verdict for f in findings} == {"agrees"}
     assert len(findings) == 3 + 10 + len(script.ORDERS)  # three references, ten against them
 
@@ -102,9 +49,9 @@ def test_a_moment_that_is_another_changes_its_claim_and_voids_its_row(name, meth
     what = {f"{name}, {method}: largest |z| against NUTS non-centred"}
     for field, se in (("mean", 0.02), ("sd", 0.03)):
         for place in (0, -1):  # a hyperparameter, a parameter
-            assert changed((name, method), field, place, 4.1 * 2**0.5 * se) == what
-            assert changed((name, method), field, place, -3.9 * 2**0.5 * se) == set()
-    result = made_up()
+            assert changed(script, (name, method), field, place, 4.1 * 2**0.5 * se) == what
+            assert changed(script, (name, method), field, place, -3.9 * 2**0.5 * se) == set()
+    result = made_up(script)
     assert script.lack_of_trust(result, name, method) == ""
     result["found"][name, method].mean[0] += 1.0
     assert script.lack_of_trust(result, name, method) == "void"
@@ -114,16 +61,8 @@ def test_a_moment_that_is_another_changes_its_claim_and_voids_its_row(name, meth
     assert script.lack_of_trust(result, name, NON_CENTRED) == ""
 
 
-@pytest.mark.parametrize("name", script.PROBLEMS)
-def test_a_reference_that_is_imprecise_changes_its_claim(name):
-    what = {f"{name}: largest standard error of the reference, in standard deviations"}
-    assert changed((name, NON_CENTRED), "mean_se", 0, 0.031) == what
-    assert changed((name, NON_CENTRED), "sd_se", -1, 0.021) == what
-    assert changed((name, NON_CENTRED), "mean_se", 0, 0.029) == set()
-
-
 def test_few_effective_draws_cannot_tell():
-    result = made_up()
+    result = made_up(script)
     result["found"]["Cox", CENTRED].ess[0] = 4 * 49
     found = {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
     assert found.pop("Cox, NUTS, centred: largest |z| against NUTS non-centred") == UNMADE
@@ -132,7 +71,7 @@ def test_few_effective_draws_cannot_tell():
 
 
 def test_the_table_and_the_figure_have_every_row():
-    result = level(made_up())
+    result = level(made_up(script))
     text = script.table(result)
     rows = [line for line in text.splitlines() if " 5000 " in line]
     assert len(rows) == len(script.RUNS) == 13
@@ -152,7 +91,7 @@ def test_the_table_and_the_figure_have_every_row():
 
 
 def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
-    result = made_up()
+    result = made_up(script)
     for k, (key, f) in enumerate(result["found"].items()):
         result["found"][key] = f._replace(gradients=1e5 * (k + 1), mean=f.mean.copy())
         result["seconds"][key] = Measured(10.0 + k)
@@ -238,13 +177,6 @@ def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
         assert experiment.rows[", ".join(key)][:4] == [key[0], NAMES[key[0]], key[1], setting]
 
 
-def test_every_method_that_does_not_tune_itself_is_tried_with_four_settings():
-    assert set(script.SCAN) == {(name, method) for name in script.PROBLEMS
-                                for method in (SSHMC, SPECIALIST[name])}
-    for settings in script.SCAN.values():
-        assert len({str(setting) for setting in settings}) == 4
-
-
 def test_the_pick_is_by_the_worst_effective_draws_per_unit():
     rng = np.random.default_rng(1)
     good = rng.standard_normal((400, 3))
@@ -310,12 +242,6 @@ def test_the_rate_is_of_what_is_kept(monkeypatch):
     found = room.chain("volatility", NAMES["volatility"], SSHMC, {}, n=6, burn_in=2, seed=4)
     assert (found["rate"], found["divergences"]) == (pytest.approx(5 / 6, rel=1e-15), 5)
     assert (found["gradients"], found["set_up"]) == (60.0, 20.0)
-
-
-def test_seconds_are_of_a_transition():
-    rows = {"a": ["volatility", NAMES["volatility"], MIXTURE, {"scale": 1.0}, 3]}
-    (times,) = room.clock(rows, 2)["seconds"].values()
-    assert len(times) == 2 and min(times) > 0
 
 
 # The library

@@ -131,11 +131,6 @@ def test_each_method_has_the_steps_of_print(monkeypatch):
     assert asked == [([1.0, 2.0, 3.0], [4.0], 0.1, 0.2, 7, 5, {"n_theta": 2, "n_phi": 1})]
 
 
-def test_the_clock_is_of_a_step():
-    found = softabs.clock(3, 2)["seconds"]
-    assert list(found) == [SSHMC, SOFT] and all(len(each) == 2 for each in found.values())
-
-
 def test_the_table_and_the_figure():
     result = made_up()
     assert "0.024" in softabs.table(result) and "2.000 (0.040)" in softabs.table(result)

@@ -75,28 +75,6 @@ def test_the_bins_of_the_model_are_those_of_the_figure():
         assert edges[0] < truth < edges[-1]
 
 
-def test_every_method_gets_its_own_setting_and_the_jitter(monkeypatch):
-    seen = {}
-
-    def recorder(name):
-        def sampler(*arguments, **named):
-            seen[name] = arguments, named
-            raise ZeroDivisionError
-        return sampler
-
-    for name in ("hmc", "rmhmc_within_gibbs", "sshmc"):
-        monkeypatch.setattr(table3, name, recorder(name))
-    for method in METHODS:
-        with pytest.raises(ZeroDivisionError):
-            table3.transitions(method, np.zeros(2), np.ones(3), "model", SETTINGS[method], 9,
-                                   "rng", "keep")
-    arguments, named = seen["hmc"]
-    np.testing.assert_array_equal(arguments[0], [0, 0, 1, 1, 1])
-    assert arguments[1:] == ("model", 0.05, 3, 9, "rng") and named == {"jitter": 0.3}
-    assert seen["rmhmc_within_gibbs"][0][2:] == ("model", 0.3, 0.5, 2, 1, 9, "rng", 0.3, "keep")
-    assert seen["sshmc"][0][2:] == ("model", 0.1, 0.05, 2, 9, "rng", 2, 1, 0.3, "keep")
-
-
 def test_pilots_start_at_the_truth_and_leave_out_the_burn_in(monkeypatch):
     starts = []
     original = table3.transitions
@@ -115,12 +93,6 @@ def test_pilots_start_at_the_truth_and_leave_out_the_burn_in(monkeypatch):
     assert found["cost"] == 2 * 25 * (11 + 4)
     assert found["setting"] == SETTINGS[SSHMC] and set(found["ess"]) == {
         "theta", "theta squares", "phi", "phi squares"}
-
-
-def test_the_clock_takes_turns_and_leaves_out_the_first_round():
-    found = table3.clock(DATA, {m: [m, SETTINGS[m]] for m in METHODS}, rounds=3, n=4)
-    assert set(found["seconds"]) == set(METHODS)
-    assert all(len(each) == 3 and min(each) > 0 for each in found["seconds"].values())
 
 
 def made_up_run(k):
