@@ -133,19 +133,6 @@ def test_paquet_the_recorded_trajectory_is_that_of_the_compiled_samplers(eps, f_
         assert stored("paquet", "RATE", "HMC", **values) == chain.accepted.mean()
 
 
-def test_paquet_more_iterations_lead_back_closer():
-    room = ROOMS["paquet"]
-    for eps in (0.05, 0.5, 0.75, 1.0):
-        distances = [stored("paquet", "RETURN", "RMHMC", target="posterior", eps=eps, f_max=f_max)
-                     for f_max in room.F_MAX]
-        for fewer, more in zip(distances, distances[2:], strict=False):  # odd and even ones
-            assert more < fewer  # take turns
-        # what is left of the first one shrinks at least as c^16 with a contraction factor c < 1/2
-        assert distances[-1] < max(distances[0] * 2.0**-16, 1e-14)
-        # HMC has nothing to solve: rounding errors of 20 steps
-        assert stored("paquet", "RETURN", "HMC", target="posterior", eps=eps, f_max=1) < 1e-13
-
-
 def test_paquet_the_way_back_of_a_map_that_is_reversible_ends_where_it_began():
     room = ROOMS["paquet"]
 
@@ -375,9 +362,6 @@ def test_zhang_what_one_block_borrows_the_other_lends():
             size = np.maximum(np.abs(one), np.abs(other)) + np.abs(both)
             seen = np.isfinite(one + other + both)
             assert (np.abs(one + other - both)[seen] <= 1e-3 * size[seen] + 1e-9).all(), kind
-    # a small step: what is borrowed is much more than the error of the energy
-    assert stored("zhang", "BORROWED", "SSHMC", v=0.0, factor=0.25) > 20 * abs(
-        stored("zhang", "RATIO", "SSHMC", v=0.0, factor=0.25))
     assert stored("zhang", "BORROWED", room.GIBBS, v=0.0, factor=1.0) == 0
 
 

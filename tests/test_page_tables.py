@@ -13,16 +13,13 @@ from reproduce.harness.tables import (
     BLOCK,
     NUMBERS,
     Script,
-    claims_of_a_paper,
     contents,
     counts,
     escape,
     fill_blocks,
-    joint_tests,
     markdown,
     pages,
     read,
-    row,
     score,
     speed,
     verdict_and_reason,
@@ -80,16 +77,6 @@ def test_a_paper_has_its_classes_of_claims_and_a_row_for_each_script():
         "", "Not yet run, and in no count: `wang_rivals`."]
 
 
-def test_of_many_joint_tests_the_row_counts_the_verdicts_and_folds_the_tests():
-    tests = [claim(f"row {k}", v, "joint test") for k, v in enumerate(
-        ("agrees", "differs", "agrees"))]
-    assert joint_tests(TABLE._replace(claims=[*tests, SCAN])) == (
-        "<details><summary>2 agrees, 1 differs</summary>row 0: agrees<br>row 1: differs<br>"
-        "row 2: agrees</details>")
-    table = claims_of_a_paper([OTHER._replace(claims=tests)])
-    assert "| [`wang_rivals`](../beyond/wang_rivals.py) | others |" in table
-
-
 def test_a_printed_number_counts_once_by_its_worst_verdict():
     def numbers(*verdicts, kind="printed number", cell="Table 1, tau"):
         claims = [claim(str(k), v, kind, cell=cell) for k, v in enumerate(verdicts)]
@@ -105,14 +92,6 @@ def test_a_printed_number_counts_once_by_its_worst_verdict():
     assert found("agrees", "agrees", cell="") == {"agrees": 2}
     assert found("agrees", kind="ours") == {}
     assert counts(numbers("agrees", "agrees", kind="ours"), "checks of ours")["agrees"] == 2
-
-
-def test_known_differences_of_one_cause_are_said_to_be():
-    known = {"why": "w", "derived": "2026-01-01", "seen": "", "cause": "a misprint"}
-    claims = [(FIG, claim(str(k), "known difference", "ours", power=p,
-                          known=known | {"cause": "another"} if k == 3 else known))
-              for k, p in enumerate((1.5, 2.0, 4.0, math.nan))]
-    assert row("x", claims, "checks of ours") == ["x", 4, 0, 0, 0, 0, "4 (2 causes)", 0, 0, "2"]
 
 
 def test_the_tables_of_the_papers_have_as_many_numbers():

@@ -159,14 +159,10 @@ def run(copy, script, patience):
     record, picture = (made / f"{script}.{kind}" for kind in ("json", "png"))
     drawn = picture.exists() and record.exists()
     return {"picture": picture.read_bytes() if drawn else None,
-            "numbers": numbers(json.loads(record.read_text())) if drawn else {},
+            "numbers": {claim["what"]: repr(claim["value"])
+                        for claim in json.loads(record.read_text())["claims"]} if drawn else {},
             "seconds": os.times().elapsed - start,
             "ended": "" if drawn else describe_end(complaint, process.returncode)}
-
-
-def numbers(record):
-    """Return {claim: its number, as text} of a script's record."""
-    return {claim["what"]: repr(claim["value"]) for claim in record["claims"]}
 
 
 def describe_end(complaint, status):
