@@ -21,8 +21,6 @@ PRIMED_BELOW = ("x_k", "Sigma_theta", "S_theta", "L_R_theta", "m_theta")
 SIGNS = {"<-": "\u2190", ":=": "\u2254", "<=": "\u2264", ">=": "\u2265", "!=": "\u2260",
          "->": "\u2192", "+-": "\u00b1", "...": "\u2026", "~": "\u223c", "-": "\u2212",
          "*": "\u2217", "sqrt": "\u221a", "o": "\u2218"}
-LATEX = {"<=": r"\le ", ">=": r"\ge ", "!=": r"\ne ", "->": r"\to ", "...": r"\ldots ", "\\": "/",
-         "{": r"\{", "}": r"\}", "*": r"\ast "}
 OPENING = re.compile(r"(?:end (?:for|if)|for|if|else|return|input|function|repeat|until|while|stop)"
                      r"(?![\w-])")  # keywords that open a line or a part of one
 JOINING = {"to": r" *for\b", "do": r" *for\b", "then": r".*\bif\b", "else": r".*\bif\b"}
@@ -194,7 +192,7 @@ def latex(text, script=False):
         elif piece.kind == "space":
             found += "" if script and re.search(r"[-+=<>,]$", found) else r"\,"
         elif piece.kind == "sign":
-            found += LATEX.get(piece.text, piece.text)
+            found += piece.text
         elif script and re.fullmatch(r"(\w)\1", piece.text):  # nn
             found += piece.text
         else:
