@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.markers import MarkerStyle
 
 from algorithms import paquet_rmhmc
 from algorithms import zhang_sshmc as sshmc
@@ -536,6 +537,9 @@ def test_each_series_of_a_picture_is_in_its_panel_and_has_its_samplers_colour():
     assert path.get_offsets().tolist() == [[3, 31], [4, 32]]
     assert [len(colour) and colour[-1] for colour in path.get_facecolors()] == [1.0, 0.0]
     assert chain.get_offsets().tolist() == [[5, 2], [6, 30]]
+    for dots, marker in ((path, MarkerStyle("^")), (chain, MarkerStyle("o"))):
+        outline = marker.get_path().transformed(marker.get_transform())
+        np.testing.assert_array_equal(dots.get_paths()[0].vertices, outline.vertices)
     assert [(band.get_x(), band.get_x() + band.get_width(), to_hex(band.get_facecolor()).upper())
             for band in right.patches] == [(1, 2, violet), (4, 8, violet)]
     (legend,) = fig.legends
