@@ -1,4 +1,7 @@
-"""Nystrom's approximation: against the dense formula, and what is printed."""
+"""What is built of some columns of the kernel: Nystrom's approximation, FITC and the bound.
+
+Against dense formulas, with all columns, and what is printed.
+"""
 
 import numpy as np
 import pytest
@@ -6,10 +9,12 @@ from scipy.stats import multivariate_normal
 
 from departing import departs
 from models import gp_nystrom
+from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
+from models.gp_variational import GPVariational
 from models.interface import U, U_prior, log_likelihood, prepare, trial
-from test_gp_regression import data, dense, problem
+from test_gp_regression import data, dense, dense_C, problem
 
 INDEX = np.array([11, 3, 0, 17, 8, 29, 14])
 JITTER = 1e-6  # where the dense formula, with its inverse of K^(m,m), keeps its digits
@@ -20,40 +25,96 @@ def parts(q, index, n=30, jitter=JITTER):
     return K, K[index] + jitter * K[index[0], 0] * np.eye(index.size)
 
 
+def nystrom(whole, q, K, small):
+    """Return log N(y | 0, Q + sigma^2 I)."""
+    Q = K @ np.linalg.solve(small, K.T)
+    return multivariate_normal.logpdf(whole.y, np.zeros(30), (Q + Q.T) / 2 + 0.25 * np.eye(30))
+
+
+def fitc(whole, q, K, small):
+    """Return log N(y | 0, C^), where C^ is Q, but with the diagonal of C."""
+    Q, C = K @ np.linalg.solve(small, K.T), dense_C(data(30)[0], q)
+    approximate = (Q + Q.T) / 2 + np.diag(np.diag(C) - np.diag(Q))
+    assert np.abs(approximate - C).max() > 0.01
+    return multivariate_normal.logpdf(whole.y, np.zeros(30), approximate)
+
+
+def bound(whole, q, K, small):
+    """Return that of Nystrom's approximation less trace(K - Q) / (2 sigma^2)."""
+    Q = K @ np.linalg.solve(small, K.T)
+    gap = 30 * (100 + np.exp(2 * q[1])) - np.trace(Q)
+    return nystrom(whole, q, K, small) - gap / (2 * 0.25)
+
+
+@pytest.mark.parametrize("approximation, dense", [(GPNystrom, nystrom), (GPFITC, fitc),
+                                                  (GPVariational, bound)])
 @pytest.mark.parametrize("kind", ["isotropic", "ard"])
 @pytest.mark.parametrize("m", [1, 2, 7])
-def test_it_is_the_dense_formula(m, kind):
+def test_it_is_the_dense_formula(m, kind, approximation, dense):
     whole, q = problem(30, kind)
-    model = GPNystrom.from_model(whole, INDEX[:m], JITTER)
-    K, small = parts(q, INDEX[:m])
-    C = K @ np.linalg.solve(small, K.T) + 0.25 * np.eye(30)
-    expected = multivariate_normal.logpdf(whole.y, np.zeros(30), (C + C.T) / 2)
+    model = approximation.from_model(whole, INDEX[:m], JITTER)
     # small has a condition of 1e6 at most, and C one of 1e4
-    assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=1e-9)
+    assert U_prior(q, model) - U(q, model) == pytest.approx(
+        dense(whole, q, *parts(q, INDEX[:m])), rel=1e-9)
+    np.testing.assert_array_equal(model.index, INDEX[:m])
 
 
 @pytest.mark.parametrize("jitter", [1e-6, 1e-7, 1e-8])
 def test_with_all_columns_the_error_is_in_proportion_to_the_jitter(jitter):
-    # K (K + j I)^-1 K = K - j I + j^2 (K + j I)^-1: to first order a smaller sigma^2
+    # K (K + j I)^-1 K = K - j I + j^2 (K + j I)^-1: to first order a smaller sigma^2; with it
+    # the bound has a gap of n j / (2 sigma^2), and FITC's diagonal gives j back
     rng = np.random.default_rng(1)
     whole = GPRegression.from_data(rng.random((40, 5)), 5 * rng.standard_normal(40), "isotropic")
     q = np.log([0.5, 5.0, 0.1])  # K has no eigenvalue below 20
     less = q.copy()
     less[0] += 1e-5
     slope = (log_likelihood(less, whole) - log_likelihood(q, whole)) / (1e-5 * 2 * 0.25)
-    error = U(q, GPNystrom.from_model(whole, np.arange(40), jitter)) - U(q, whole)
+    error, of_the_bound, of_fitc = (
+        U(q, kind.from_model(whole, np.arange(40), jitter)) - U(q, whole)
+        for kind in (GPNystrom, GPVariational, GPFITC))
     # the slope by sigma^2 is exact to 1e-5, the second order is 1e-4, and rounding of U 1e-13
     assert error == pytest.approx(slope * 125 * jitter, rel=1e-3)
+    assert of_the_bound == pytest.approx((slope + 40 / 0.5) * 125 * jitter, rel=1e-3)
+    # (125 jitter)^2 / 20, over an eigenvalue of 20
+    assert abs(of_fitc) < 1e-9 + 100 * jitter**2 * 125**2 / 400
+
+
+def test_it_is_a_bound_and_grows_with_the_columns():
+    whole, q = problem(30, "ard")
+    rng = np.random.default_rng(1)
+    for _ in range(5):
+        there, order = q + 0.5 * rng.standard_normal(q.size), rng.permutation(30)
+        found = [-U(there, GPVariational.from_model(whole, order[:m])) for m in (1, 4, 9, 20, 30)]
+        assert (np.diff(found) > -1e-7).all()  # the jitter of 1e-10 c^2, over sigma^2 > .01
+        assert found[-1] < -U(there, whole) + 1e-7 and found[0] < found[-1] - 1
+        assert -U(there, GPNystrom.from_model(whole, order[:4])) > found[1]
+
+
+def test_with_one_case_it_is_exact_whatever_the_columns():
+    whole, q = problem(1, "ard")
+    assert U(q, GPFITC.from_model(whole, [0])) == pytest.approx(U(q, whole), rel=1e-8)  # jitter
+
+
+def test_what_rounding_makes_negative_of_the_diagonal_counts_as_0():
+    # of rank 1: one column leaves nothing, to 1e-15 of 1 to 1e3, at a noise of 1e-20
+    model = GPFITC.from_model(GPRegression.from_data(np.zeros((5, 2)), np.ones(5), "ard", 0.7),
+                              [0], 0.0)
+    for log_eta in np.linspace(-1.0, 3.0, 30):
+        assert np.isfinite(U(np.array([np.log(1e-10), log_eta, 0.0, 0.0]), model))
 
 
 def test_a_new_sigma_needs_no_new_B():
     whole, q = problem(30, "ard")
-    model = GPNystrom.from_model(whole, INDEX)
-    cache = prepare(q, model)
-    cache.memory.B[:], cache.memory.G[:], cache.memory.v[:] = 0.0, 0.0, 0.0
-    expected = U_prior(q + np.eye(5)[0], model) - multivariate_normal.logpdf(
-        whole.y, np.zeros(30), np.exp(2 * (q[0] + 1)) * np.eye(30))
-    assert trial(cache, 0, q[0] + 1, model) == pytest.approx(expected, rel=1e-12)  # sums of 30
+    for kind, left in ((GPNystrom, 0.0), (GPFITC, 3.0)):
+        model = kind.from_model(whole, INDEX)
+        cache = prepare(q, model)
+        for name in ("B", "G", "v") if kind is GPNystrom else ("B",):
+            getattr(cache.memory, name)[:] = 0.0
+        if kind is GPFITC:
+            cache.memory.left[:] = left
+        expected = U_prior(q + np.eye(5)[0], model) - multivariate_normal.logpdf(
+            whole.y, np.zeros(30), (left + np.exp(2 * (q[0] + 1))) * np.eye(30))
+        assert trial(cache, 0, q[0] + 1, model) == pytest.approx(expected, rel=1e-12)  # sums of 30
 
 
 def test_a_new_eta_touches_no_kernel():

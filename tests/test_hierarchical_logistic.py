@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import bernoulli, expon, norm
 
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
-from algorithms.zhang_sshmc import hamiltonian, sshmc
+from algorithms.zhang_sshmc import sshmc
 from departing import departs
 from differences import differences
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
@@ -156,13 +156,6 @@ def test_the_default_mass_of_gamma_is_half_the_number_of_weights():
     draws = np.random.default_rng(6).standard_normal((4000, N))
     curvature = np.sum(draws**2, axis=1) / 2
     assert abs(curvature.mean() - N / 2) < 4 * curvature.std() / np.sqrt(4000)
-
-
-def test_the_hamiltonian_has_the_determinant_of_the_mass():
-    r_phi = np.array([0.4])
-    expected = U(Q, MODEL) + R @ np.linalg.solve(dense_mass(PHI[0]), R) / 2 + r_phi @ r_phi / N + (
-        np.linalg.slogdet(dense_mass(PHI[0]))[1] + np.log(N / 2)) / 2
-    assert hamiltonian(THETA, PHI, R, r_phi, MODEL) == pytest.approx(expected, rel=1e-13)
 
 
 # One group

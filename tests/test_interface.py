@@ -20,12 +20,9 @@ from models.interface import (
     grad_U,
     grad_U_phi,
     grad_U_theta,
-    log_det_phi,
     log_det_theta,
-    momentum_phi,
     precompute_phi,
     precompute_theta,
-    velocity_phi,
     velocity_theta,
 )
 from models.jit import njit
@@ -266,20 +263,6 @@ def pair_log_det_theta(Phi, model):
 M = np.array([[2.0, 0.6], [0.6, 1.0]])
 PAIR = Pair(np.linalg.cholesky(M))
 THETA, PHI, R = np.array([1.0, -2.0]), np.array([0.5, 4.0]), np.array([0.3, -0.8])
-
-
-@njit
-def of_phi(r, Theta, model):
-    """Call the generic functions of the mass of phi from compiled code."""
-    return momentum_phi(r, Theta, model), velocity_phi(r, Theta, model), log_det_phi(Theta, model)
-
-
-def test_a_constant_mass_of_phi_is_that_of_the_factor_in_the_model():
-    for function in (of_phi, of_phi.py_func):
-        momentum, velocity, log_det = function(R, PairTheta(THETA), PAIR)
-        np.testing.assert_allclose(momentum, PAIR.L_phi @ R, rtol=1e-15)
-        np.testing.assert_allclose(velocity, np.linalg.solve(M, R), rtol=1e-14)
-        assert log_det == pytest.approx(np.log(2 - 0.36), rel=1e-14)
 
 
 @njit
