@@ -195,9 +195,9 @@ def exactly(T, log_sigma, alpha, r):
             mpmath.diff(lambda v: log_det(g, v), a), w)
 
 
-@pytest.mark.parametrize("T", [1, 2, 5, 12])
-@pytest.mark.parametrize("log_sigma", [3.0, -1.9, -7.0, -60.0])
-@pytest.mark.parametrize("alpha", [0.0, 1e-9, -0.3, 2.3, -5.0, 20.0, -40.0])
+@pytest.mark.parametrize("T", [1, 2, 9])
+@pytest.mark.parametrize("log_sigma", [3.0, -1.9, -60.0])
+@pytest.mark.parametrize("alpha", [0.0, 1e-9, 2.3, -5.0, 20.0, -40.0])
 def test_no_digit_is_lost(T, log_sigma, alpha):
     r = np.arange(1.0, T + 1)
     model = StochasticVolatility.from_data(np.ones(T))
