@@ -153,19 +153,6 @@ def test_a_new_sigma_or_eta_touches_no_kernel(k):
     assert trial(cache, k, q[k], model) == pytest.approx(expected, rel=DENSE)
 
 
-def test_a_new_length_reads_two_numbers_a_pair():
-    model, q = problem(12, "ard")
-    cache = prepare(q, model)
-    trial(cache, 3, 0.2, model)
-    cache.memory.kernel.rest[:] = np.inf  # nothing is near anything
-    cache.memory.kernel.own[np.diag_indices(12)] = 0.0
-    cache.memory.kernel.rest[np.diag_indices(12)] = 0.0
-    q[3] = 0.4
-    C = 100 + (np.exp(2 * q[0]) + np.exp(2 * q[1])) * np.eye(12)
-    expected = U_prior(q, model) - multivariate_normal.logpdf(model.y, np.zeros(12), C)
-    assert trial(cache, 3, 0.4, model) == pytest.approx(expected, rel=DENSE)
-
-
 # Bad input and trouble
 
 

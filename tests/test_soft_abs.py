@@ -1,6 +1,5 @@
-"""models/soft_abs.py: the smooth absolute value, the metric and its derivatives, the sampler."""
+"""models/soft_abs.py: the smooth absolute value, the metric and its derivatives."""
 
-from typing import NamedTuple
 
 import mpmath
 import numpy as np
@@ -13,7 +12,7 @@ from algorithms.generalised_leapfrog import (
 )
 from differences import differences
 from models.funnel import Funnel
-from models.interface import U, grad_U, hessian, hessian_gradient, metric, metric_gradient
+from models.interface import hessian, hessian_gradient, metric, metric_gradient
 from models.soft_abs import (
     Contracted,
     SoftAbs,
@@ -31,39 +30,6 @@ FUNNEL = Funnel.from_size(4)
 BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs
 # three of the eigenvalues are e^v at every point; where x = 0 and e^v = 1/9 all five are
 DEGENERATE = (0.0, 0.0, 0.0, 0.0, -np.log(9))
-
-
-class Quartic(NamedTuple):
-    """U = sum_i q_i^4 / 12 + q'q s / 2, whose Hessian is s I at the origin."""
-
-    s: float
-
-
-@U.register(Quartic)
-def quartic_U(q, model):
-    """U."""
-    return (q**4).sum() / 12 + model.s * (q @ q) / 2
-
-
-@grad_U.register(Quartic)
-def quartic_grad_U(q, model):
-    """Its gradient."""
-    return q**3 / 3 + model.s * q
-
-
-@hessian.register(Quartic)
-def quartic_hessian(q, model):
-    """Its second derivatives."""
-    return np.diag(q**2 + model.s)
-
-
-@hessian_gradient.register(Quartic)
-def quartic_hessian_gradient(q, model):
-    """Its third derivatives."""
-    dH = np.zeros((q.size, q.size, q.size))
-    for i in range(q.size):
-        dH[i, i, i] = 2 * q[i]
-    return dH
 
 
 # z coth z
@@ -131,13 +97,6 @@ def test_metric_is_the_function_of_the_hessian(alpha):
     assert np.linalg.eigvalsh(G)[0] > 0
 
 
-def test_metric_where_the_curvature_is_zero():
-    # lambda coth(alpha lambda) -> 1 / alpha, and its derivative is 0
-    model, origin = SoftAbs.from_model(Quartic(0.0), 5.0), np.zeros(3)
-    np.testing.assert_allclose(metric(origin, model), np.eye(3) / 5, rtol=1e-15)
-    np.testing.assert_array_equal(metric_gradient(origin, model), np.zeros((3, 3, 3)))
-
-
 @pytest.mark.parametrize("alpha", [0.5, 3.0, 1e3])
 @pytest.mark.parametrize("q", [BOTH_WAYS, DEGENERATE, (0.0, 0.0, 0.0, 0.0, 0.3),
                                (1e-9, 0.0, 0.0, 0.0, -np.log(9)), (0.3, 0.3, 0.3, 0.3, -2.0)],
@@ -148,25 +107,6 @@ def test_derivatives_of_the_metric_against_differences(q, alpha):
     # is, against 1 / alpha; rounding / h is 1e-11
     np.testing.assert_allclose(metric_gradient(q, model),
                                differences(lambda x: metric(x, model), q), rtol=0, atol=1e-7)
-
-
-@pytest.mark.parametrize("s", [0.0, 1e-9, -0.2, 1.0])
-def test_derivatives_of_the_metric_where_all_eigenvalues_are_one(s):
-    model = SoftAbs.from_model(Quartic(s), 4.0)
-    for q in (np.zeros(3), np.full(3, 0.6), np.array([0.6, -0.6, 0.1])):
-        np.testing.assert_allclose(metric_gradient(q, model),
-                                   differences(lambda x: metric(x, model), q),
-                                   rtol=0, atol=1e-8)  # h^2 x third derivatives of about 50
-
-
-def test_a_hundred_and_one_dimensions():
-    # directional: the derivative along one direction is that of the metric on the line
-    n, h, rng = 100, 1e-5, np.random.default_rng(1)
-    model = SoftAbs.from_model(Funnel.from_size(n), 1e3)
-    q, way = np.append(rng.standard_normal(n), 0.2), rng.standard_normal(n + 1) / 10
-    along = np.tensordot(way, metric_gradient(q, model), 1)
-    numeric = (metric(q + h * way, model) - metric(q - h * way, model)) / (2 * h)
-    np.testing.assert_allclose(along, numeric, rtol=0, atol=1e-7)  # h^2 x third derivatives of 1e2
 
 
 def test_compiled_equals_interpreted():
