@@ -20,10 +20,9 @@ from algorithms.rivals.elliptical_slice import (
 from conftest import Given
 from departing import departs
 from models.covariance import squared_exponential
-from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
 from models.interface import U
-from normal import exact_draw, normal
+from normal import normal
 
 LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
 X = np.array([[0.0], [0.8], [-1.1]])
@@ -174,64 +173,22 @@ def test_without_a_mean_it_is_zero():
     np.testing.assert_array_equal(first.samples, second.samples)
 
 
-@pytest.mark.parametrize("beyond", [np.inf, np.nan, -np.inf])
-def test_no_chain_goes_where_L_is_not_finite(beyond):
-    chain = elliptical_slice([0.2, -0.1], normal(DATA.y, 0.5, beyond), 300,
-                             np.random.default_rng(2), MEAN, FACTOR)
-    assert chain.samples[:, 0].max() <= 0.5 and chain.samples[:, 0].min() < 0
-    assert np.isfinite(chain.log_likelihood).all() and chain.counts.not_finite > 100
+# The joint distribution of states and data; with a Gaussian of one's own it is in test_samplers.py
 
 
-# The joint distribution of states and data
-
-
-def stays(values, cdfs):
-    for value, cdf in zip(np.array(values).T, cdfs, strict=True):
-        assert kstest(value, cdf).pvalue > LEVEL
-
-
-def of_prior(y):
-    return GPClassification.from_prior(K, y), {}
-
-
-def of_ep(y):
-    return GPClassification.from_ep(K, y, ep(K, y)), {}
-
-
-def of_another(y):
-    # of heavier tails than the posterior, and away from its mean
-    return GPClassification.from_prior(K, y), {"mean": 0.5 * y, "factor": 1.3 * PRIOR.L_K}
-
-
-@pytest.mark.parametrize("made", [of_prior, of_ep, of_another])
-def test_the_joint_distribution_of_functions_and_labels_stays_as_it_is(made):
+def test_the_joint_distribution_of_functions_and_labels_stays_as_it_is():
     # y_n f_n of f_n ~ N(0, k) and P(y_n = 1) = Phi(f_n) has the density 2 N(s; 0, k) Phi(s)
-    models = {y: made(np.array(y)) for y in product((-1.0, 1.0), repeat=3)}
+    models = {y: GPClassification.from_ep(K, np.array(y), ep(K, y))
+              for y in product((-1.0, 1.0), repeat=3)}
     rng, found, root = np.random.default_rng(5), [], np.sqrt(np.diag(K))
     for _ in range(3000):
         f = PRIOR.L_K @ rng.standard_normal(3)
         y = np.where(rng.random(3) < norm.cdf(f), 1.0, -1.0)
-        model, gaussian = models[tuple(y)]
-        f = elliptical_slice(f, model, 2, rng, **gaussian).samples[-1]
+        f = elliptical_slice(f, models[tuple(y)], 2, rng).samples[-1]
         found.append([*np.linalg.solve(PRIOR.L_K, f), *(y * f)])
-    stays(found, [norm.cdf] * 3 + [skewnorm(k, 0.0, k).cdf for k in root])
-
-
-def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is():
-    rng, found = np.random.default_rng(6), []
-    for _ in range(1500):
-        q, y = exact_draw(4, rng)
-        q = elliptical_slice(q, normal(y), 2, rng, factor=np.diag([1.0, 0.6])).samples[-1]
-        found.append([q[0], 2 * q[1], np.exp(q[1] / 2) * np.sum(y - q[0]) / 2])
-    stays(found, [norm.cdf] * 3)
-
-
-def test_a_density_that_is_the_Gaussian_takes_one_evaluation_an_update():
-    P = np.linalg.inv(FACTOR @ FACTOR.T)
-    chain = elliptical_slice(MEAN, Gaussian(MEAN, P), 50, np.random.default_rng(3), MEAN, FACTOR)
-    # log L is 0 but for rounding, and log u below -1e-12 but once in 1e12
-    np.testing.assert_array_equal(chain.evaluations, 1)
-    np.testing.assert_allclose(chain.log_likelihood, 0.0, rtol=0, atol=1e-12)
+    cdfs = [norm.cdf] * 3 + [skewnorm(k, 0.0, k).cdf for k in root]
+    for values, cdf in zip(np.array(found).T, cdfs, strict=True):
+        assert kstest(values, cdf).pvalue > LEVEL
 
 
 GOOD = dict(x0=[0.2, -0.1], model=DATA, n=2, rng=np.random.default_rng(0), mean=MEAN,

@@ -1,11 +1,10 @@
-"""algorithms/slice_sampling.py: lines of the update, caches, the record, the distribution.
+"""algorithms/slice_sampling.py: lines of the update, caches, the record.
 
-That it is exact is shown in test_proofs.py.
+That it is exact is shown in test_proofs.py, and on a density in test_samplers.py.
 """
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, kstest, norm
 
 from algorithms.slice_sampling import (
     Slice,
@@ -21,11 +20,10 @@ from algorithms.slice_sampling import (
 from conftest import Given
 from departing import departs
 from models.interface import U, commit, prepare, trial
-from normal import exact_draw, normal
+from normal import normal
 
 MODEL = normal([0.3, 1.2, -0.4, 0.9])
 Q = np.array([0.2, -0.1])
-LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
 
 
 @departs(is_inside, lambda energy, level: energy < level)
@@ -84,18 +82,6 @@ def test_variables_are_updated_in_sequence_and_counts_are_true():
     assert (counts.density - 1, counts.widths, counts.shrinkages, counts.not_finite) == tuple(tally)
     assert counts.approximations.size == counts.cache_hits == 0
     assert chain.accepted.shape == (20, 2, 1) and chain.accepted.all()
-    for q, energy, log_likelihood in zip(chain.samples, chain.energies, chain.log_likelihood,
-                                         strict=True):
-        assert energy == pytest.approx(U(q, MODEL), abs=1e-12)
-        assert log_likelihood == pytest.approx(
-            norm.logpdf(MODEL.y, q[0], np.exp(-q[1] / 2)).sum() + 2 * np.log(2 * np.pi), abs=1e-12)
-
-
-@pytest.mark.parametrize("beyond", [np.inf, np.nan, -np.inf])
-def test_no_chain_goes_where_the_energy_is_not_finite(beyond):
-    chain = slice_sampling(Q, normal(MODEL.y, 0.5, beyond), 1.0, 300, np.random.default_rng(2))
-    assert chain.samples[:, 0].max() <= 0.5 and chain.samples[:, 0].min() < 0
-    assert np.isfinite(chain.energies).all() and chain.counts.not_finite > 100
 
 
 def test_stepping_out_ends_where_the_density_does_not():
@@ -167,18 +153,6 @@ def test_each_variable_has_a_width_of_its_own(step, at_random):
         states.append(cache.q)
     still, moving = np.ptp(states, axis=0)
     assert 0 < still < 1e-4 and moving > 0.1
-
-
-@pytest.mark.parametrize(("w", "max_widths"), [(0.3, 2), (2.0, 10)])
-def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(w, max_widths):
-    rng, found = np.random.default_rng(5), []
-    for _ in range(1000):
-        q, y = exact_draw(4, rng)
-        q = slice_sampling(q, normal(y), w, 2, rng, max_widths).samples[-1]
-        found.append([q[0], 2 * q[1], norm.ppf(chi2(4).cdf(np.exp(q[1]) * np.sum((y - q[0])**2))),
-                      np.exp(q[1] / 2) * np.sum(y - q[0]) / 2])
-    for values in np.array(found).T:
-        assert kstest(values, norm.cdf).pvalue > LEVEL
 
 
 GOOD = dict(x0=Q, model=MODEL, w=1.0, n=2, rng=np.random.default_rng(0), max_widths=10)
