@@ -305,10 +305,3 @@ def test_bad_arguments_are_named(name, value):
     auxiliary_mixture(**GOOD)
     with pytest.raises(ValueError, match=f"^{name} (must|and)"):
         auxiliary_mixture(**(GOOD | {name: value}))
-
-
-def test_arguments_are_left_as_they_are():
-    x, phi = X.copy(), PHI.copy()
-    auxiliary_mixture(x, phi, MODEL, 3, np.random.default_rng(0))
-    np.testing.assert_array_equal(x, X)
-    np.testing.assert_array_equal(phi, PHI)

@@ -202,10 +202,3 @@ def test_bad_arguments_are_named(name, value):
     surrogate_slice(**GOOD)
     with pytest.raises(ValueError, match=f"^{name} must"):
         surrogate_slice(**(GOOD | {name: value}))
-
-
-def test_arguments_are_left_as_they_are():
-    x, phi = X.copy(), PHI.copy()
-    surrogate_slice(x, phi, MODEL, S, W, 3, np.random.default_rng(0))
-    np.testing.assert_array_equal(x, X)
-    np.testing.assert_array_equal(phi, PHI)
