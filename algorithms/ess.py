@@ -24,6 +24,7 @@ Mirror      initial_sequence_tau, combined_tau, batch_means_tau and significant_
 
 A single chain's autocorrelation time by initial_sequence and by combined_chains differs by what
 lines 4 and 6 of the latter say below: it takes 1 / (n - 1) off the autocorrelation at every lag.
+All estimates raise ValueError if x has another shape, fewer draws or entries that are not finite.
 
 Departures
 ----------
@@ -253,8 +254,6 @@ def autocovariance(x):
     Returns
     -------
     gamma   : as x             lag t in row t, each coordinate by itself
-
-    Raises ValueError if x has another shape, is empty or is not finite.
     """
     return covariances(check_draws(x, ONE_CHAIN, 1))
 
@@ -279,8 +278,6 @@ def initial_sequence(x, monotone=True):
     se = tau sqrt(2 (2 lags - 1) / n) is the error of a sum over a fixed window, many tau wide
     (Madras & Sokal 1988, J. Stat. Phys. 50, 109-186).  On first-order autoregressions it was up
     to 20 % too large for tau >= 1, right at tau = 1/2 and 30 % too small at tau = 1/4.
-
-    Raises ValueError if x has another shape, fewer draws or entries that are not finite.
     """
     if not isinstance(monotone, bool | np.bool_):
         raise ValueError(f"monotone must be True or False, not {monotone!r}")
@@ -311,8 +308,6 @@ def combined_chains(x):
     -------
     CombinedChains(tau, ess), with 1 / log10(m n) <= tau; both nan for a coordinate that has one
     value in all chains.
-
-    Raises ValueError if x has another shape, fewer draws or entries that are not finite.
     Source: Vehtari et al. (2021), Sections 2 and 3.2, as far as the header's departures.
     """
     x = check_draws(x, SEVERAL_CHAINS, 5)
@@ -346,8 +341,6 @@ def batch_means(x):
     whose variance is 2 (k - 1).  S^2 adds less, a relative variance of order tau / n.  k grows
     slowly: 24 % of tau at n = 50000.  With batches not much longer than tau, tau comes out too
     small.
-
-    Raises ValueError if x has another shape, fewer draws or entries that are not finite.
     Source: Shahbaba et al. (2014), Section 3.3.
     """
     x = check_draws(x, ONE_CHAIN, 8)
@@ -378,8 +371,6 @@ def significant_lags(x, literal=False):
     SignificantLags(tau, ess, se, lags), with 1 / log10(n) <= tau; nan, and lags 0, for a coordinate
     that never moves.  se = tau sqrt(2 (2 lags - 1) / n), as for initial_sequence; it means nothing
     for the literal reading.
-
-    Raises ValueError if x has another shape, fewer draws or entries that are not finite.
     Source: Wang and Neal (2013), Section 6.1, equations (43) and (44).
     """
     if not isinstance(literal, bool | np.bool_):
@@ -429,8 +420,6 @@ def lineage_ess(x):
     Returns
     -------
     ess : () or (d,)       in draws, n / tau; nan for a coordinate that never moves
-
-    Raises ValueError if x has another shape, fewer draws or entries that are not finite.
     Source: Girolami and Calderhead (2011), the function CalculateESS of their program.
     """
     x = check_draws(x, ONE_CHAIN, 5)

@@ -81,13 +81,8 @@ def generalised_leapfrog(x, p, model, l_max, eps, f_max, tol):
     tol        : float >= 0     stop once an iteration changes no entry by more than tol times the
                                 largest entry; 0: always f_max iterations; default 1e-12
 
-    Returns
-    -------
-    trajectory : Trajectory     the end point, or where an iteration failed (converged is False)
-
-    Raises
-    ------
-    ValueError  naming the argument that is out of range or does not fit the model
+    Returns a Trajectory: the end point, or where an iteration failed (converged is False).
+    Raises ValueError, naming the argument that is out of range or does not fit the model.
     """
     here = geometry(x, metric_factor(x, model), model)
     in_p = in_x = 0
@@ -173,19 +168,8 @@ def rmhmc_step(x, model, l_max, eps, rng, f_max, tol, tol_back):
 
     Mirror of Paquet and Fraccaro 2016, Section 2, steps 1 and 2, with the momentum of Section 3.
 
-    Parameters
-    ----------
-    x          : (d,) float64   where the chain is; not modified
-    model      : NamedTuple     any model with U, grad_U, metric and metric_gradient
-    l_max, eps : int, float     steps >= 1, step size > 0
-    rng        : Generator      advanced by d normals, then one uniform
-    f_max, tol                  as for generalised_leapfrog
-    tol_back   : float          reject if (x*, -p*) leads back to (x, -p) with a relative error
-                                above this; 0: do not run back
-
-    Returns
-    -------
-    transition : Transition     rejected too when the proposal's energy is inf or nan
+    From x, (d,), which is not modified; the other arguments are those of rmhmc.  rng is advanced
+    by d normals, then one uniform.  Returns a Transition.
     """
     # 1   draw p ~ N(0, G(x))
     L = metric_factor(x, model)
@@ -406,7 +390,7 @@ def check_chain(x0, model, l_max, eps, t_max, rng, f_max=100, tol=1e-12, tol_bac
 @public(check_chain)
 @njit
 def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):
-    """Run t_max transitions of RMHMC from x0.
+    """Run t_max transitions of RMHMC from x0; return a Chain.
 
     Parameters
     ----------
@@ -420,13 +404,7 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):
     tol_back   : float >= 0     tolerance of the run back, 0 for none (half the cost, but then only
                                 small tol makes it exact); default 1e-8
 
-    Returns
-    -------
-    chain      : Chain
-
-    Raises
-    ------
-    ValueError  naming the argument that is out of range or does not fit the model
+    Raises ValueError, naming the argument that is out of range or does not fit the model.
     """
     samples, energies = np.empty((t_max, x0.size)), np.empty(t_max)
     energy_error, return_error = np.empty(t_max), np.empty(t_max)

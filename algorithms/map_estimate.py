@@ -112,14 +112,8 @@ def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):
                                    Newton decrement (g' J^-1 g)^1/2
     max_iterations : int >= 1
 
-    Returns
-    -------
-    MAP, with converged = True
-
-    Raises
-    ------
-    ValueError    naming the argument
-    RuntimeError  if it does not converge; the message has the last norm of the gradient
+    Returns a MAP, with converged = True.  Raises ValueError, naming the argument, or RuntimeError
+    if it does not converge; its message has the last norm of the gradient.
     """
     model = validate.model("model", model, U, grad_U, hessian)
     if q0 is None:

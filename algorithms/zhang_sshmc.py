@@ -320,19 +320,7 @@ def sshmc_general_step(theta, phi, model, eps_theta, eps_phi, L, n_theta, n_phi,
 
     With eps_theta = eps / 2, eps_phi = eps and n_theta = n_phi = 1 it is sshmc_step, draw by draw.
 
-    Parameters
-    ----------
-    theta, phi         : (n,), (h,) float64   where the chain is; not modified
-    model              : NamedTuple           a hierarchical model (models/interface.py)
-    eps_theta, eps_phi : float > 0            step sizes of the leapfrogs for H_1 and for H_2
-    L                  : int >= 1             ABLA steps
-    n_theta, n_phi     : int >= 1             leapfrogs of eps_theta before and after the n_phi
-                                              leapfrogs of eps_phi of an ABLA step
-    rng                : Generator            advanced by n and then h normals, then one uniform
-
-    Returns
-    -------
-    theta, phi, accepted, error   as sshmc_step
+    Settings as for sshmc; rng and what is returned as for sshmc_step.
     """
     r_theta = momentum_theta(rng.standard_normal(theta.size), precompute_phi(phi, model), model)
     r_phi = momentum_phi(rng.standard_normal(phi.size), precompute_theta(theta, model), model)
