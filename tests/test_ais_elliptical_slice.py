@@ -10,10 +10,9 @@ from algorithms.rivals.ais_elliptical_slice import (
     EllipticalSlice,
     ais_elliptical_slice,
 )
-from algorithms.rivals.bridge_sampling import bridge_sampling, importance_sampling
-from algorithms.rivals.elliptical_slice import elliptical_slice, elliptical_update, log_L
+from algorithms.rivals.elliptical_slice import elliptical_update
 from models.covariance import squared_exponential
-from models.gp_classification import GPClassification, draw_q, log_ratio, temper
+from models.gp_classification import GPClassification, log_ratio, temper
 
 N = 4
 X = np.random.default_rng(0).standard_normal((N, 2))
@@ -64,32 +63,6 @@ def test_evidence_of_four_cases(model):
                                             repeats=2).log_weights)
     assert estimate.standard_error < 0.06
     assert abs(estimate.log_Z - EXACT) < 4 * estimate.standard_error
-
-
-def test_weighted_last_states_are_draws_from_the_posterior():
-    found = ais_elliptical_slice(PRIOR, geometric_ladder(10, 0.02), 1500, np.random.default_rng(4))
-    w = np.exp(found.log_weights - found.log_weights.max())
-    w /= w.sum()
-    mean = w @ found.samples
-    se = np.sqrt(w**2 @ (found.samples - mean) ** 2)
-    # importance sampling from EP's Gaussian, which is near: 20000 draws of it are exact enough
-    rng = np.random.default_rng(5)
-    x = np.array([draw_q(FROM_Q, rng) for _ in range(20_000)])
-    v = np.exp([log_ratio(each, FROM_Q) for each in x])
-    exact = v @ x / v.sum()
-    of_exact = np.sqrt((v / v.sum())**2 @ (x - exact)**2)
-    assert (np.abs(mean - exact) < 4 * np.hypot(se, of_exact)).all()
-
-
-def test_bridge_and_importance_sampling_find_the_same_evidence():
-    rng = np.random.default_rng(6)
-    at_q = [log_ratio(draw_q(FROM_Q, rng), FROM_Q) for _ in range(4000)]
-    chain = elliptical_slice(SITES.mu, FROM_Q, 3000, rng)
-    for found in (bridge_sampling(chain.log_likelihood, at_q), importance_sampling(at_q)):
-        assert found.standard_error < 0.02
-        assert abs(found.log_Z - EXACT) < 4 * found.standard_error
-    assert chain.log_likelihood[-1] == pytest.approx(
-        log_L(chain.samples[-1], FROM_Q), abs=1e-12)  # rounding
 
 
 GOOD = dict(model=PRIOR, betas=[0.0, 0.5, 1.0], runs=2, rng=np.random.default_rng(0), repeats=1)

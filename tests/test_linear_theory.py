@@ -47,25 +47,6 @@ def test_the_exponent_is_that_of_the_whole_matrix_of_a_step(method):
         assert linear.exponent(A) == pytest.approx(wanted, abs=1e-6)
 
 
-def test_the_inner_steps_of_no_outer_part_are_leapfrog_steps():
-    J = random_hessians(np.random.default_rng(6))[0]
-    zero = np.zeros_like(J)
-    a = np.linalg.eigvalsh(linear.q_block("HMC", 0.1 / M, J, None, None, None, None))
-    A = linear.q_block("data", 0.1, J, J, zero, None, M)
-    # M steps turn each eigenvalue cos(phi) into cos(M phi); rounding
-    wanted = np.sort(np.cos(M * np.arccos(a)))
-    assert np.allclose(np.sort(np.linalg.eigvals(A).real), wanted, rtol=0, atol=1e-10)
-
-
-def test_at_the_mode_the_normal_approximations_step_is_exact():
-    w2, Z = np.linalg.eigh(random_hessians(np.random.default_rng(7))[0])
-    fit = NormalApproximation(np.zeros(4), np.ascontiguousarray(Z), np.sqrt(w2))
-    for eps in (0.1, 3.0, 50.0):
-        A = linear.q_block("normal", eps, (Z * w2) @ Z.T, None, None, fit, None)
-        # rounding of cos(w eps), w eps of order 100
-        assert np.allclose(A, (Z * np.cos(np.sqrt(w2) * eps)) @ Z.T, rtol=0, atol=1e-12)
-
-
 def test_hmc_is_stable_up_to_2_over_w():
     J = random_hessians(np.random.default_rng(8))[0]
     w = np.linalg.eigvalsh(J)[-1] ** 0.5
@@ -91,20 +72,6 @@ def test_one_half_turn_of_the_inner_steps_is_where_their_product_is_minus_one():
     assert M * theta == pytest.approx(2 * np.pi, rel=1e-12)
     # with many inner steps, and so an exact flow: at k pi / w_0
     assert linear.half_turns(w_0, 3, 10**6) == pytest.approx(3 * np.pi / w_0, rel=1e-11)
-
-
-def test_kicks_resonate_with_half_turns_of_the_inner_steps():
-    w_0, kick = 103.0, 30.0
-
-    def exponent(eps):
-        J_0, J_1 = np.array([[w_0**2]]), np.array([[kick]])
-        return linear.exponent(linear.q_block("data", eps, J_0 + J_1, J_0, J_1, None, M))
-
-    for eps in linear.half_turns(w_0, np.arange(1, 7), M):
-        width = kick / w_0**2  # relative, to first order; a window ends with the half turns
-        assert exponent(eps * (1 - width / 2)) > 1e-4
-        assert exponent(eps * (1 + width / 10)) < 1e-9
-        assert exponent(eps * (1 - width * 1.1)) < 1e-9
 
 
 # HMC of a normal distribution

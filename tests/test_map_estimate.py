@@ -123,13 +123,6 @@ def test_the_line_search_takes_the_first_step_with_enough_descent(backtracking):
         assert backtracking(np.zeros(1), np.ones(1), g, model) == t
 
 
-def test_newton_takes_the_step_of_the_line_search(interpreted):
-    for g, u, t in LINES:
-        found = newton.py_func(np.zeros(1), Line(np.array(u, float), np.array([g])), 1e-10, 1)
-        assert found.q[0] == t
-        assert found.iterations == 1 and not found.converged
-
-
 @pytest.fixture
 def interpreted(monkeypatch):
     """Run newton uncompiled: a type of this file has no business in the cache of algorithms/."""
@@ -142,12 +135,6 @@ def test_a_quadratic_takes_one_step(interpreted):
     found = map_estimate(model, np.zeros(2))
     assert found.iterations == 1
     np.testing.assert_allclose(found.q, model.mean, rtol=1e-14)
-
-
-def test_the_start_is_not_modified():
-    q0 = np.ones(4)
-    map_estimate(MODELS["binary"], q0)
-    np.testing.assert_array_equal(q0, np.ones(4))
 
 
 @each_model
