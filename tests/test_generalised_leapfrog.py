@@ -1,11 +1,9 @@
 """algorithms/generalised_leapfrog.py: the integrator exactly, then the sampler in distribution."""
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 from scipy.optimize import root
 
 import algorithms.generalised_leapfrog as module
@@ -34,7 +32,6 @@ MEANS = np.array([[0.0, 0.0], [1.6, 1.2], [-1.0, 1.5]])
 COVARIANCES = np.array([[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]],
                         [[1.0, 0.0], [0.0, 0.4]]])
 MODEL = gaussian_mixture([0.5, 0.3, 0.2], MEANS, COVARIANCES)  # its metric varies everywhere
-LINE = gaussian_mixture([0.6, 0.4], [[-0.8], [0.9]], [[[0.8]], [[0.25]]])
 NORMAL = gaussian_mixture([1.0], MEANS[:1], COVARIANCES[:1])  # its metric is constant
 X, P = np.array([0.4, 0.9]), np.array([1.1, -0.7])
 EXACT = {"f_max": 200, "tol": 1e-15}  # to rounding: an entry of order 1 moves by less than 5 eps
@@ -147,54 +144,11 @@ def test_trajectories_lead_back(f_max_and_tol):
     assert there_and_back(10, 0.2, f_max=f_max, tol=tol) < 1e-12
 
 
-def test_with_a_fixed_count_the_way_back_is_found_only_in_the_limit():
-    errors = [there_and_back(10, 0.2, f_max=f, tol=0) for f in (1, 3, 5, 40)]
-    assert errors[0] > 1e-2
-    assert errors[2] > 1e-8
-    assert errors[0] > 5 * errors[1] > 25 * errors[2]
-    assert errors[3] < 1e-12
-
-
-def test_a_fixed_count_does_not_preserve_volume():
-    assert abs(np.linalg.det(jacobian(3, 0.3, f_max=1, tol=0)) - 1) > 1e-3
-
-
 def test_symplectic_and_volume_preserving():
     J = jacobian(3, 0.3, **EXACT)
     assert np.abs(J - np.eye(4)).max() > 0.1  # the map does something
     np.testing.assert_allclose(J.T @ OMEGA @ J, OMEGA, rtol=0, atol=1e-7)  # h^2 x third derivatives
     assert abs(np.linalg.det(J) - 1) < 1e-7
-
-
-def test_constant_metric_gives_the_ordinary_leapfrog():
-    # equations (9) with M = G
-    M, eps = np.linalg.inv(COVARIANCES[0]), 0.3
-    x, p = X, P
-    for _ in range(10):
-        p = p - eps / 2 * (M @ x)
-        x = x + eps * np.linalg.solve(M, p)
-        p = p - eps / 2 * (M @ x)
-    end = generalised_leapfrog(X, P, NORMAL, 10, eps)
-    np.testing.assert_allclose(end.x, x, rtol=1e-13)
-    np.testing.assert_allclose(end.p, p, rtol=1e-13)
-    assert end.position_iterations == 20  # the second finds that nothing changes
-
-
-def test_error_falls_fourfold_when_eps_halves():
-    # the method is of second order: in the energy, and against the exact flow of (12)
-    def flow(t, z):
-        return np.concatenate([np.linalg.solve(metric(z[:2], MODEL), z[2:]),
-                               -minus_dp_dt(z[:2], z[2:])])
-
-    exact = solve_ivp(flow, (0, 0.8), np.concatenate([X, P]), "DOP853", rtol=1e-11,
-                      atol=1e-12).y[:, -1]
-    ends = [generalised_leapfrog(X, P, MODEL, l_max, 0.8 / l_max) for l_max in (16, 32, 64)]
-    energy = [abs(end.H - H(X, P)) for end in ends]
-    state = [np.abs(np.concatenate([end.x, end.p]) - exact).max() for end in ends]
-    for error in (energy, state):
-        assert error[-1] > 1e-8  # far above rounding and the reference's error
-        for coarse, fine in pairwise(error):
-            assert 3.5 < coarse / fine < 4.5  # 4 + O(eps^2)
 
 
 def test_tolerance_is_relative_to_the_scale_of_the_model():
@@ -287,24 +241,6 @@ def test_operation_counts(monkeypatch):
 
 
 # The sampler
-
-
-def test_compiled_equals_interpreted_bit_for_bit():
-    a, b = np.random.default_rng(5), np.random.default_rng(5)
-    x, z = X, X
-    for _ in range(50):
-        step = rmhmc_step.py_func(x, MODEL, 4, 0.5, a, 50, 1e-12, 1e-8)
-        chain = rmhmc(z, MODEL, 4, 0.5, 1, b, 50, 1e-12, 1e-8)
-        x, z = step.x, chain.samples[0]
-        np.testing.assert_array_equal(x, z)
-        assert step.accepted == chain.accepted[0]
-        np.testing.assert_array_equal(step.energy_error, chain.energy_error[0])  # nan equals nan
-    assert a.bit_generator.state == b.bit_generator.state
-    p = metric_factor(X, MODEL) @ P
-    for left, right in zip(generalised_leapfrog(X, p, MODEL, 7, 0.3),
-                           generalised_leapfrog.py_func(X, p, MODEL, 7, 0.3, 100, 1e-12),
-                           strict=True):
-        np.testing.assert_array_equal(left, right)
 
 
 def test_counts_and_energies_of_a_chain():
@@ -419,36 +355,16 @@ def test_a_proposal_where_the_model_breaks_down_is_rejected(U_beyond, G_beyond, 
     for name in ("generalised_leapfrog", "solve_13", "solve_14", "way_back"):
         monkeypatch.setattr(module, name, getattr(module, name).py_func)
     rng = np.random.default_rng(9)
-    n, x, samples, broken, unfound = 4000, np.zeros(1), [], 0, 0
+    n, x, broken, unfound = 400, np.zeros(1), 0, 0
     for _ in range(n):
         step = rmhmc_step.py_func(x, None, 1, 0.5, rng, 50, 1e-12, 1e-8)
         assert step.accepted == np.isfinite(step.energy_error)  # inside, H is conserved
         broken += not step.accepted
         unfound += not step.converged
         x = step.x
-        samples.append(x[0])
-    assert np.abs(samples).max() <= 1
+        assert abs(x[0]) <= 1
     assert 0.1 < broken / n < 0.4
     assert unfound == (broken if G_beyond != 1 else 0)
-    # uniform on [-1, 1]; batches of 100 are far longer than the autocorrelation time, 20 or so
-    for power, expected in ((1, 0), (2, 1 / 3)):
-        means = (np.array(samples) ** power).reshape(40, 100).mean(1)
-        assert abs(means.mean() - expected) < 4 * means.std(ddof=1) / 40**0.5
-
-
-# of a mixture sum_k w_k N(m_k, s_k^2): E x, E x^2, E x^3
-def line_moments():
-    w, m, v = LINE.weights, LINE.means[:, 0], 1 / LINE.precisions[:, 0, 0]
-    return [w @ m, w @ (m**2 + v), w @ (m**3 + 3 * m * v)]
-
-
-def test_moments_of_a_mixture():
-    batches, length = 50, 800  # 800 transitions are some 100 autocorrelation times
-    chain = rmhmc(np.zeros(1), LINE, 4, 0.5, batches * length, np.random.default_rng(10))
-    assert 0.6 < chain.accepted.mean() < 0.99  # the test of (8) matters
-    for power, expected in enumerate(line_moments(), 1):
-        means = (chain.samples**power).reshape(batches, length).mean(1)
-        assert abs(means.mean() - expected) < 4 * means.std(ddof=1) / batches**0.5
 
 
 def test_one_transition_leaves_the_mixture_invariant():

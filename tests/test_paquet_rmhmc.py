@@ -196,20 +196,10 @@ def test_section_4_4_is_the_gradient_of_the_log_likelihood(grad_ell):
 # The map
 
 
-def test_each_iteration_brings_the_way_back_nearer():
-    model = MODELS["prior, beta = 1.0"]
-    errors = []
-    for f_max in (2, 5, 8, 12):
-        x, p, _ = trajectory(x_test, p_test, model, 0.2, 10, f_max)
-        errors.append(np.abs(trajectory(x, -p, model, 0.2, 10, f_max)[0] - x_test).max())
-    assert errors[1] > 1e-6
-    assert errors[0] > 10 * errors[1] > 100 * errors[2] > 1000 * errors[3]
-
-
 @each_model
 def test_converged_trajectory_is_symplectic(model):
     def flow(state):
-        x, p, _ = trajectory(state[:N], state[N:], model, 0.15, 3, 40)
+        x, p, _ = trajectory(state[:N], state[N:], model, 0.15, 3, 20)
         return np.concatenate([x, p])
 
     J = differences(flow, np.concatenate([x_test, p_test]), 1e-5).T
@@ -217,24 +207,6 @@ def test_converged_trajectory_is_symplectic(model):
     np.testing.assert_allclose(J.T @ omega @ J, omega,
                                rtol=0, atol=1e-6)  # differences err by 1e-8 |J|^2
     assert np.linalg.det(J) == pytest.approx(1, abs=1e-6)
-
-
-def test_energy_error_is_second_order():
-    model = MODELS["q, beta = 0.3"]
-    errors = [trajectory(x_test, p_test, model, 1 / n, n, 30)[2] for n in (10, 20, 40)]
-    assert 3.4 < errors[0] / errors[1] < 4.6
-    assert 3.7 < errors[1] / errors[2] < 4.3
-
-
-@each_model
-def test_compiled_equals_interpreted_bit_for_bit(model):
-    a, b = np.random.default_rng(5), np.random.default_rng(5)
-    compiled, interpreted = (rmhmc(x_test, model, 4, 0.2, 10, a),
-                             rmhmc.py_func(x_test, model, 4, 0.2, 10, b))
-    np.testing.assert_array_equal(compiled.samples, interpreted.samples)
-    np.testing.assert_array_equal(compiled.energy_error, interpreted.energy_error)
-    assert compiled.counts == interpreted.counts
-    assert a.bit_generator.state == b.bit_generator.state
 
 
 def test_counts_are_what_was_done(monkeypatch):
@@ -264,39 +236,12 @@ def test_counts_are_what_was_done(monkeypatch):
 # The distribution
 
 
-def exact_moments(model):
-    """Mean and variance of exp(L_beta) for N = 1, on a grid."""
-    x = np.linspace(-12, 12, 4001)
-    density = np.exp([-U(np.array([v]), model) for v in x])
-    density /= density.sum()
-    mean = density @ x
-    return mean, density @ (x - mean) ** 2
-
-
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("from_q", [False, True])
-def test_moments_of_one_latent_value(beta, from_q):
-    K1, y1, n = np.array([[4.0]]), np.ones(1), 20_000
-    q = SimpleNamespace(tau=np.array([0.7]), nu=np.array([0.9]), converged=True)
-    model = (GPClassification.from_ep(K1, y1, q, beta) if from_q
-             else GPClassification.from_prior(K1, y1, beta))
-    chain = rmhmc(np.zeros(1), model, 6, 0.25, n, np.random.default_rng(7), 12)
-    mean, variance = exact_moments(model)
-    x = chain.samples[:, 0]
-    for values, exact in ((x, mean), ((x - mean) ** 2, variance)):
-        batches = values.reshape(100, -1).mean(1)
-        assert abs(batches.mean() - exact) < 4 * batches.std(ddof=1) / 10
-    np.testing.assert_allclose(chain.energies, [U(s, model) for s in chain.samples], rtol=1e-13)
-
-
 def test_moments_of_five_latent_values():
     model = MODELS["q, beta = 0.3"]
-    n = 20_000
-    rng = np.random.default_rng(8)
-    chain = rmhmc(np.zeros(N), model, 8, 0.2, n, rng, 10)
+    chain = rmhmc(np.zeros(N), model, 8, 0.2, 10_000, np.random.default_rng(8), 10)
     # reference by importance sampling from q, whose weights are nearly equal at beta = 0.3
     L = model.L_Sigma
-    draws = model.mu + np.random.default_rng(9).standard_normal((400_000, N)) @ L.T
+    draws = model.mu + np.random.default_rng(9).standard_normal((200_000, N)) @ L.T
     log_w = 0.3 * (norm.logcdf(Y * draws).sum(1)
                    + multivariate_normal.logpdf(draws, np.zeros(N), K)
                    - multivariate_normal.logpdf(draws, model.mu, L @ L.T))
@@ -318,7 +263,7 @@ def test_geweke_joint_distribution():
     K2 = np.array([[2.0, 1.2], [1.2, 1.5]])
     rng = np.random.default_rng(11)
     x, xs = np.linalg.cholesky(K2) @ rng.standard_normal(2), []
-    for _ in range(20_000):
+    for _ in range(10_000):
         y = np.where(rng.random(2) < norm.cdf(x), 1.0, -1.0)
         chain = rmhmc(x, GPClassification.from_prior(K2, y), 3, 0.5, 1, rng, 10)
         x = chain.samples[0]
@@ -332,15 +277,6 @@ def test_geweke_joint_distribution():
 
 
 # Trouble
-
-
-def test_a_trajectory_that_leaves_the_finite_numbers_is_rejected_and_counted():
-    model = MODELS["prior, beta = 1.0"]
-    chain = rmhmc(x_test, model, 10, 1e200, 20, np.random.default_rng(1))
-    assert chain.divergences == 20
-    assert not chain.accepted.any()
-    np.testing.assert_array_equal(chain.samples, np.tile(x_test, (20, 1)))
-    assert np.isfinite(chain.energies).all()
 
 
 class SometimesHuge:
@@ -381,6 +317,7 @@ def test_a_rejection_restores_all_that_the_next_transition_needs(module, model):
         x = one.samples[0]
         np.testing.assert_array_equal(x, many.samples[t])
         np.testing.assert_array_equal(one.energies[0], many.energies[t])
+        assert one.energies[0] == pytest.approx(U(x, model), rel=1e-12)
         np.testing.assert_array_equal(one.energy_error[0], many.energy_error[t])
 
 
@@ -396,11 +333,3 @@ GOOD = dict(x0=x_test, model=MODELS["prior, beta = 1.0"], l_max=2, eps=0.1, t_ma
 def test_bad_arguments_are_named(name, value):
     with pytest.raises(ValueError, match=f"^{name} must"):
         rmhmc(**(GOOD | {name: value}))
-
-
-def test_the_start_is_not_modified_and_may_have_any_layout():
-    start = x_test.copy()
-    a = rmhmc(start, *list(GOOD.values())[1:5], np.random.default_rng(0))
-    b = rmhmc(start.tolist(), *list(GOOD.values())[1:5], np.random.default_rng(0))
-    np.testing.assert_array_equal(start, x_test)
-    np.testing.assert_array_equal(a.samples, b.samples)
