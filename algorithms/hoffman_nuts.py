@@ -11,8 +11,8 @@ Paper       M. D. Hoffman and A. Gelman (2014), "The No-U-Turn Sampler: Adaptive
             Lengths in Hamiltonian Monte Carlo", Journal of Machine Learning Research 15, 1593-1623.
 Mirror      leapfrog (Algorithm 1), nuts_step (3), find_reasonable_epsilon (4), hmc_dual_averaging
             (5), build_tree and nuts_dual_averaging (6).
-Own lines   nuts_dual_averaging: the arrays of the Chain are the record of the transitions.
-            hmc_dual_averaging: the same.
+Own lines   find_reasonable_epsilon: the ratio has a name, since it must be made finite.
+            nuts_dual_averaging: the arrays of the Chain are the record of the transitions.
 
 The paper was not at hand.  Its algorithms are restated from what they do; the numbers and the
 wording of the lines are ours, and nothing here speaks of the paper's figures.  A sentence "theirs
@@ -21,7 +21,8 @@ silent" says what the restated line leaves open, and not that the paper's text d
 BuildTree of Algorithm 6 is that of Algorithm 3 with two more results, alpha and n_alpha; here it
 serves both.  In Algorithm 6 the tree of a transition is that of Algorithm 3, and a line says so.
 
-A leapfrog takes two gradients and BuildTree's base case a density, as they are written.
+A leapfrog takes two gradients and BuildTree's base case a density, as they are written.  Machine
+code of a recursion cannot be kept (models/cache.py): each process compiles it anew.
 
 Notation
 --------
@@ -151,7 +152,7 @@ def build_tree(theta, r, log_u, v, j, eps, joint_0, model, rng):
         #     ours    theta' stays
         #     why     a probability has to be a number; the transition moves to no such tree
         #     test    a label
-        chosen = rng.random() * (tree.n + new.n) < new.n
+        chosen = rng.random() < new.n / max(tree.n + new.n, 1)
         theta_ = new.theta if chosen else tree.theta
         # 13  alpha' <- alpha' + alpha'', n_alpha' <- n_alpha' + n_alpha''
         alpha, n_alpha = tree.alpha + new.alpha, tree.n_alpha + new.n_alpha
@@ -336,7 +337,7 @@ def empty_chain(n, d):
 def check_common(q0, model, n, rng, warm_up, target):
     """Check the arguments that both samplers have."""
     model = validate.model("model", model, U, grad_U)
-    q0 = validate.state("q0", q0, model)
+    q0 = validate.state("q0", q0, model, gradient=True)
     n, warm_up = validate.count("n", n), validate.count("warm_up", warm_up, 0)
     if warm_up > n:
         raise ValueError(f"warm_up must be at most n = {n}, not {warm_up}")

@@ -1,4 +1,4 @@
-"""NUTS as it is used today: a sampler without anything to set.  Read algorithms/hoffman_nuts.py first.
+"""NUTS as it is used today, without anything to set.  Read algorithms/hoffman_nuts.py first.
 
     chain = nuts(q0, model, n, rng)
 
@@ -47,6 +47,7 @@ class Diagonal(NamedTuple):
     """The inverse of a diagonal mass."""
 
     variances: np.ndarray  # (d,)
+    fisher: bool  # whether it is learned from gradients too
 
 
 class Dense(NamedTuple):
@@ -66,11 +67,11 @@ def velocity(p, mass):
     """M^-1 p.  p: (d,) -> (d,)."""
 
 
-@dispatch(arg=1)
-def learn(draws, mass):
-    """Return the mass, of the class of `mass`, that the draws of a window suggest; draws: (k, d).
+@dispatch(arg=2)
+def learn(draws, gradients, mass):
+    """Return the mass, of the class of `mass`, that a window of draws and gradients, (k, d), suggests.
 
-    Their variance S has an error of order 1 / k; we take k / (k + 5) S + 5 / (k + 5) 1e-3 I.
+    The variance S of draws is noisy; we take k / (k + 5) S + 5 / (k + 5) 1e-3 I.
     """
 
 
@@ -86,12 +87,24 @@ def diagonal_velocity(p, mass):
     return mass.variances * p
 
 
+@njit
+def variance(x):
+    """Return the variances of the columns of x."""
+    r = x - x.sum(axis=0) / x.shape[0]
+    return (r * r).sum(axis=0) / (x.shape[0] - 1)
+
+
 @learn.register(Diagonal)
-def diagonal_learn(draws, mass):
-    """Take the variances."""
-    k = draws.shape[0]
-    r = draws - draws.sum(axis=0) / k
-    return Diagonal(k / (k + 5.0) * (r * r).sum(axis=0) / (k - 1) + 5e-3 / (k + 5.0))
+def diagonal_learn(draws, gradients, mass):
+    """Take the variances of the draws, or the ratio of standard deviations of draws and gradients.
+
+    The ratio of a variable that does not move is no number; that keeps its mass.
+    """
+    k, of_draws = draws.shape[0], variance(draws)
+    if not mass.fisher:
+        return Diagonal(k / (k + 5.0) * of_draws + 5e-3 / (k + 5.0), False)
+    ratio = np.sqrt(of_draws / variance(gradients))
+    return Diagonal(np.where((ratio > 0) & np.isfinite(ratio), ratio, mass.variances), True)
 
 
 @momentum.register(Dense)
@@ -107,7 +120,7 @@ def dense_velocity(p, mass):
 
 
 @learn.register(Dense)
-def dense_learn(draws, mass):
+def dense_learn(draws, gradients, mass):
     """Take the covariance; the mass stays what it is where that cannot be factorised."""
     k, d = draws.shape
     r = draws - draws.sum(axis=0) / k
@@ -336,13 +349,14 @@ class Chain(NamedTuple):
 def check_nuts(q0, model, n, rng, warm_up=1000, mass="diagonal", target=TARGET, deepest=DEEPEST):
     """Check the arguments of nuts; return them with a mass and the windows of the warm-up."""
     model = validate.model("model", model, U, grad_U)
-    q0 = validate.state("q0", q0, model)
+    q0 = validate.state("q0", q0, model, gradient=True)
     n, rng = validate.count("n", n), validate.generator("rng", rng)
     warm_up = validate.count("warm_up", warm_up, 0)
-    if mass not in ("diagonal", "dense"):
-        raise ValueError(f"mass must be 'diagonal' or 'dense', not {mass!r}")
+    if mass not in ("fisher", "diagonal", "dense"):
+        raise ValueError(f"mass must be 'fisher', 'diagonal' or 'dense', not {mass!r}")
     d = q0.size
-    mass = Diagonal(np.ones(d)) if mass == "diagonal" else Dense(np.eye(d), np.eye(d))
+    mass = Dense(np.eye(d), np.eye(d)) if mass == "dense" else Diagonal(np.ones(d),
+                                                                        mass == "fisher")
     target = validate.real("target", target, 0.0, 1.0, open_low=True)
     deepest = validate.count("deepest", deepest)
     return q0, model, n, rng, warm_up, mass, target, deepest, window_ends(warm_up)
@@ -371,7 +385,8 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
     """
     chain_q, chain_U, chain_H = np.empty((n, q0.size)), np.empty(n), np.empty(n)
     rates, depths, gradients = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
-    divergent, draws, begin = np.empty(n, np.bool_), np.empty((warm_up, q0.size)), ends[0]
+    divergent, begin = np.empty(n, np.bool_), ends[0]
+    draws, slopes = np.empty((warm_up, q0.size)), np.empty((warm_up, q0.size))
     state = state_at(q0, model)
     eps, total = find_step(state, model, 1.0, mass, rng)
     averages = dual_averaging(eps)
@@ -381,10 +396,10 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
         state = found.state
         total += found.gradients
         if t < warm_up:
-            draws[t] = state.q
+            draws[t], slopes[t] = state.q, state.g
             eps, averages = average(averages, found.rate, target)
             if t + 1 in ends[1:]:
-                mass = learn(draws[begin : t + 1], mass)
+                mass = learn(draws[begin : t + 1], slopes[begin : t + 1], mass)
                 begin = t + 1
                 eps, count = find_step(state, model, eps, mass, rng)
                 total += count

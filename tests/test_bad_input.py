@@ -22,6 +22,8 @@ from algorithms import (
     ep_fast,
     generalised_leapfrog,
     hmc,
+    hoffman_nuts,
+    hoffman_nuts_fast,
     paquet_rmhmc,
     paquet_rmhmc_fast,
     random_walk,
@@ -153,6 +155,12 @@ CALLS = {
     "hmc of GPC": by_hmc(numbers(N), GPC),
     "hmc of GPR": by_hmc(numbers(4), REGRESSION),
     "hmc of a block": by_hmc(numbers(3), interface.GivenPhi(FUNNEL, numbers(1))),
+    "nuts": (hoffman_nuts_fast.nuts, dict(q0=numbers(3), model=NORMAL, n=2, warm_up=2,
+                                          mass="dense", target=0.8, deepest=3)),
+    "nuts_dual_averaging": (hoffman_nuts.nuts_dual_averaging, dict(
+        q0=numbers(3), model=NORMAL, n=2, warm_up=1, target=0.65, eps=SMALL, deepest=3)),
+    "hmc_dual_averaging": (hoffman_nuts.hmc_dual_averaging, dict(
+        q0=numbers(3), model=NORMAL, length=0.5, n=2, warm_up=1, target=0.65)),
     "random_walk": (random_walk.random_walk,
                     dict(q0=numbers(3), model=NORMAL, scale=0.5, n=3, thin=1)),
     "fitted_walk": (fitted_walk.fitted_walk,
@@ -788,8 +796,10 @@ LEFT_OUT = dict(
     keep=None, f_position=100, f_momentum=100, ellipses=5, max_sweeps=100, damping=1.0, order=4,
     tau=None, monotone=True, literal=False, mass_phi=None, beta=1.0, c=10.0, prior_mean=0.0,
     prior_sd=2.0, nugget=1e-6, lam=0.01, curvature="bound", distance="unit", sigma_alpha=5.0,
-    sigma_beta=5.0, beta_shape=0.0, beta_rate=0.0)
+    sigma_beta=5.0, beta_shape=0.0, beta_rate=0.0, target=0.65, eps=None, deepest=10,
+    warm_up=1000, mass="diagonal")
 BY_FILE = {
+    "hoffman_nuts_fast": dict(target=0.8),
     "shahbaba_split_hmc_fast": dict(jitter=0.2), "gp_fitc": dict(jitter=1e-10),
     "gp_nystrom": dict(jitter=1e-10), "gp_variational": dict(jitter=1e-10),
     "ep": dict(tol=1e-8), "ep_fast": dict(tol=1e-8), "map_estimate": dict(tol=1e-10),

@@ -23,6 +23,8 @@ from algorithms import (
     ess,
     generalised_leapfrog,
     hmc,
+    hoffman_nuts,
+    hoffman_nuts_fast,
     map_estimate,
     paquet_rmhmc,
     paquet_rmhmc_fast,
@@ -167,6 +169,12 @@ OTHERS = {  # whole algorithms; x is not used
     "mode": lambda p, x, rng: map_estimate.map_estimate(p.logistic),
     "ESS": lambda p, x, rng: (ess.ess(p.series), ess.initial_sequence(p.series[0]),
                               ess.batch_means(p.series[0]), ess.significant_lags(p.series[0])),
+    "NUTS": lambda p, x, rng: hoffman_nuts.nuts_dual_averaging(p.fit.q, p.logistic, 4, rng, 2),
+    "HMC, adaptive": lambda p, x, rng: hoffman_nuts.hmc_dual_averaging(
+        p.fit.q, p.logistic, 0.9, 4, rng, 2),
+    "fast NUTS": lambda p, x, rng: hoffman_nuts_fast.nuts(p.fit.q, p.logistic, 3, rng, 20),
+    "fast NUTS, dense": lambda p, x, rng: hoffman_nuts_fast.nuts(
+        p.fit.q, p.logistic, 3, rng, 20, "dense"),
     "ellipses": lambda p, x, rng: elliptical_slice.elliptical_slice(p.sites.mu, p.gp, 2, rng),
     "slices": lambda p, x, rng: slice_sampling.slice_sampling(np.zeros(2), p.normal, 1.0, 4, rng),
     "auxiliary mixture": lambda p, x, rng: auxiliary_mixture.auxiliary_mixture(

@@ -21,6 +21,8 @@ from algorithms import (
     fixed_flow_hmc,
     generalised_leapfrog,
     hmc,
+    hoffman_nuts,
+    hoffman_nuts_fast,
     paquet_rmhmc,
     paquet_rmhmc_fast,
     random_walk,
@@ -107,6 +109,12 @@ def blocks(n, sampler, *steps):
 RUNS = {
     "hmc": lambda n: hmc.hmc(numbers(3), NORMAL, SMALL, 2, n, rng()),
     "hmc, one trajectory": lambda n: hmc.hmc(numbers(3), NORMAL, SMALL, 100 * n, 1, rng()),
+    "nuts": lambda n: hoffman_nuts_fast.nuts(numbers(3), NORMAL, n, rng(), 2),
+    "nuts, warm-up": lambda n: hoffman_nuts_fast.nuts(numbers(3), NORMAL, 1, rng(), n),
+    "nuts_dual_averaging": lambda n: hoffman_nuts.nuts_dual_averaging(
+        numbers(3), NORMAL, n, rng(), 1),
+    "hmc_dual_averaging": lambda n: hoffman_nuts.hmc_dual_averaging(
+        numbers(3), NORMAL, 0.5, n, rng(), 1),
     "random_walk": lambda n: random_walk.random_walk(numbers(3), NORMAL, 0.5, n, rng()),
     "fitted_walk": lambda n: fitted_walk.fitted_walk(numbers(3), NORMAL, np.eye(3), n, rng()),
     "pilot": lambda n: fitted_walk.pilot(numbers(3), NORMAL, n, rng()),

@@ -1,0 +1,435 @@
+"""NUTS: both samplers balance exactly on an orbit, and have the law of their target.
+
+On an orbit, the points that leapfrogs from one of them reach, everything that is random is a
+direction or a draw among points.  So the matrix of transition probabilities can be enumerated from
+the samplers' own code, run by the interpreter.
+"""
+
+import math
+from types import FunctionType, SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from algorithms import hoffman_nuts as mirror
+from algorithms import hoffman_nuts_fast as twin
+from algorithms.ess import ess
+from algorithms.hmc import state_at
+from departing import departs
+from enumeration import outcomes
+from models.gaussian import Gaussian
+from models.interface import U, grad_U
+from models.logistic_regression import LogisticRegression
+from models.mixture import gaussian_mixture
+
+LEVEL = 1e-5  # of a false alarm, of each test of a distribution
+MIXTURE = gaussian_mixture([0.6, 0.4], [[0.0, 0.0], [1.6, 1.2]],
+                           [[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]]])
+NORMAL = Gaussian(np.zeros(1), np.eye(1))
+X = np.array([[-1.0], [-0.5], [0.1], [0.4], [1.5], [2.0]])
+LOGISTIC = LogisticRegression.from_data(X, [0, 1, 0, 1, 1, 1], 1.5, 2.0)
+UNIT, WIDE = (twin.Diagonal(np.array(each), False) for each in ([1.0, 1.0], [0.5, 2.0]))
+ONE = twin.Diagonal(np.ones(1), False)
+TILTED = np.array([[1.5, 0.4], [0.4, 0.8]])
+MASSES = {"unit": UNIT, "diagonal": WIDE,
+          "dense": twin.Dense(TILTED, np.linalg.cholesky(TILTED))}
+
+
+def interpreted(module):
+    """Return the functions of a module, none of them compiled, which call each other."""
+    own = dict(vars(module))
+    for name, each in vars(module).items():
+        if getattr(each, "py_func", each).__class__ is FunctionType:
+            code = getattr(each, "py_func", each)
+            if code.__module__ == module.__name__:
+                own[name] = FunctionType(code.__code__, own, name, code.__defaults__)
+    return SimpleNamespace(**own)
+
+
+MIRROR, TWIN = interpreted(mirror), interpreted(twin)
+
+
+class Pit(NamedTuple):
+    """A normal density that is infinite beyond q = 1."""
+
+    depth: float
+
+
+@U.register(Pit)
+def pit_U(q, model):
+    """Minus infinity, or a normal's."""
+    return -model.depth if q[0] > 1.0 else q @ q / 2
+
+
+@grad_U.register(Pit)
+def pit_grad_U(q, model):
+    """A normal's."""
+    return q
+
+
+class Flat(NamedTuple):
+    """A density that is the same everywhere."""
+
+    level: float
+
+
+@U.register(Flat)
+def flat_U(q, model):
+    """A number."""
+    return model.level
+
+
+@grad_U.register(Flat)
+def flat_grad_U(q, model):
+    """Nothing."""
+    return 0.0 * q
+
+
+class Scripted(np.random.Generator):
+    """A generator that gives the interpreter the same numbers always."""
+
+    def __init__(self, normal):
+        super().__init__(np.random.PCG64(0))
+        self.normal = np.array(normal)
+
+    def standard_normal(self, size):
+        assert size == self.normal.size
+        return self.normal
+
+    def standard_exponential(self):
+        return 0.0
+
+    def random(self):
+        return 0.0
+
+
+# On an orbit
+
+
+ROWS = np.array([0, 1, 2, 4, 7])  # apart by 1 to 7, as points of a tree of 8 can be
+
+
+def orbit(eps, mass, p):
+    """Return the Points of a trajectory from 7 before (q, p) to 14 after it."""
+    start = TWIN.point_at(state_at(np.array([0.3, -0.4]), MIXTURE), np.array(p), mass)
+    before, after = [start], [start]
+    for _ in range(7):
+        before.append(TWIN.leapfrog(before[-1], -eps, MIXTURE, mass))
+    for _ in range(14):
+        after.append(TWIN.leapfrog(after[-1], eps, MIXTURE, mass))
+    return before[:0:-1] + after
+
+
+def probabilities(points, step):
+    """Return the rows ROWS of the matrix of step(point, rng) -> (q, depth), and all depths."""
+    where, depths = np.array([point.state.q for point in points]), set()
+    P = np.zeros((ROWS.size, len(points)))
+    for row, i in enumerate(ROWS):
+        for (q, depth), probability in outcomes(lambda rng, i=i: step(points[7 + i], rng)):
+            (j,) = np.flatnonzero(np.abs(where - q).max(axis=1) < 1e-8)
+            P[row, j] += probability
+            depths.add(depth)
+    np.testing.assert_allclose(P.sum(axis=1), 1.0, rtol=1e-12)
+    return P, depths
+
+
+def assert_balanced(P, weights):
+    """The flow between any two of the rows is the same in both directions."""
+    flow = weights[7 + ROWS][:, None] * P[:, 7 + ROWS]
+    np.testing.assert_allclose(flow, flow.T, rtol=0, atol=1e-10 * flow.max())
+    assert np.count_nonzero(flow - np.diag(np.diag(flow))) >= 4  # or nothing has been seen
+
+
+@pytest.mark.parametrize(("eps", "mass", "depths"), [
+    (0.25, "unit", {3}), (0.6, "diagonal", {1, 2, 3}), (0.6, "dense", {1, 2, 3}),
+    (1.2, "unit", {1, 2})])
+def test_the_twin_is_reversible_on_an_orbit(eps, mass, depths):
+    points = orbit(eps, MASSES[mass], [0.9, 0.7])
+
+    def step(point, rng):
+        # z such that the momentum is the point's: p = D^-1 z or L^-T z
+        sd = MASSES[mass]
+        z = (sd.factor.T @ point.p if mass == "dense" else point.p * np.sqrt(sd.variances))
+        rng.standard_normal = lambda size: z
+        found = TWIN.nuts_step(point.state, MIXTURE, eps, sd, rng, 3)
+        assert found.gradients >= 2**found.depth - 1
+        return found.state.q, found.depth
+
+    P, seen = probabilities(points, step)
+    assert_balanced(P, np.exp(-np.array([point.H for point in points])))
+    assert seen == depths
+
+
+@pytest.mark.parametrize("eps", [0.25, 0.6, 1.2])
+@pytest.mark.parametrize("below", [0.05, 0.4])
+def test_the_mirror_is_reversible_on_an_orbit_given_the_slice(eps, below):
+    points = orbit(eps, UNIT, [0.9, 0.7])
+    joint = -np.array([point.H for point in points])
+    log_u = joint[7 + ROWS].min() - below
+
+    def step(point, rng):
+        rng.standard_normal = lambda size: point.p
+        rng.standard_exponential = lambda: -point.H - log_u
+        found = MIRROR.nuts_step(point.state.q, MIXTURE, eps, 3, rng)
+        return found.theta, found.depth
+
+    P, _ = probabilities(points, step)
+    assert_balanced(P, np.ones(len(points)))
+    assert not P[:, joint < log_u].any()
+
+
+def tree(p, rho=None, last=None):
+    """Return a tree in one dimension whose ends have momenta p and last, its mass being 1."""
+    first, last = (SimpleNamespace(p=np.array(x), v=np.array(x)) for x in (p, last or p))
+    return SimpleNamespace(first=first, last=last, rho=np.array(first.p + last.p if rho is None
+                                                                else rho))
+
+
+@pytest.mark.parametrize(("a", "b", "goes_on"), [
+    (tree([1.0]), tree([1.0]), True),
+    (tree([1.0]), tree([-2.0]), False),
+    (tree([1.0], [2.0], [1.0]), tree([1.0], [-3.0], [1.0]), False),  # rho of the whole
+    (tree([1.0], [5.0], [1.0]), tree([-1.0], [5.0], [1.0]), False),  # the first point of b
+    (tree([1.0], [5.0], [-1.0]), tree([1.0], [5.0], [1.0]), False),  # the last point of a
+    (tree([1.0], [3.0], [1.0]), tree([1.0], [-2.0], [1.0]), False),  # the last of a, and rho of b
+    (tree([1.0], [-2.0], [1.0]), tree([1.0], [3.0], [1.0]), False)])
+def test_a_turn_is_seen_in_the_whole_and_between_the_halves(a, b, goes_on):
+    assert TWIN.no_turn(a, b) == goes_on
+
+
+# The law
+
+
+def expected(model):
+    """Return the means of q_0, q_1, their squares and their product, by quadrature."""
+    grid = np.linspace(-9.0, 11.0, 201)
+    q = np.array([(a, b) for a in grid for b in grid])
+    w = np.exp(-np.array([U(each, model) for each in q]))
+    return w @ functions(q) / w.sum()
+
+
+def functions(q):
+    return np.column_stack([q, q**2, q[:, 0] * q[:, 1]])
+
+
+@pytest.mark.parametrize("run", [
+    lambda rng: twin.nuts(np.zeros(2), LOGISTIC, 20_000, rng).samples,
+    lambda rng: mirror.nuts_dual_averaging(np.zeros(2), LOGISTIC, 20_500, rng, 500).samples[500:],
+    lambda rng: mirror.hmc_dual_averaging(np.zeros(2), LOGISTIC, 1.2, 20_500, rng,
+                                          500).samples[500:]], ids=["twin", "mirror", "HMC"])
+def test_chains_have_the_means_of_quadrature(run):
+    f = functions(run(np.random.default_rng(1)))
+    effective = ess(f)
+    z = (f.mean(axis=0) - expected(LOGISTIC)) / (f.std(axis=0) / np.sqrt(effective))
+    assert np.abs(z).max() < 4.9  # of five: a false alarm in 2e5
+    assert effective.min() > 2000  # so that a bias of a tenth of a deviation is seen
+
+
+def of_logistic(rng):
+    """Draw q from the prior and classes given it; return q and a chain of the posterior."""
+    q = rng.standard_normal(2) / np.sqrt(LOGISTIC.precision)
+    y = (rng.random(6) < 1 / (1 + np.exp(-LOGISTIC.X @ q))).astype(float)
+    return q, twin.nuts(np.zeros(2), LOGISTIC._replace(y=y), 190, rng, 200)
+
+
+def of_normal(rng):
+    """Draw q from N(0, I) and y from N(A q, I / 4); return q and a chain with a dense mass."""
+    A = np.array([[1.0, 0.5, 0.0], [0.3, -1.0, 2.0]])
+    q = rng.standard_normal(3)
+    y = A @ q + rng.standard_normal(2) / 2
+    precision = np.eye(3) + 4 * A.T @ A
+    mean = np.linalg.solve(precision, 4 * A.T @ y)
+    return q, twin.nuts(np.zeros(3), Gaussian(mean, precision), 190, rng, 200, "dense")
+
+
+@pytest.mark.parametrize("replicate", [of_logistic, of_normal])
+def test_ranks_of_what_the_data_were_drawn_from_are_uniform(replicate):
+    rng, ranks = np.random.default_rng(4), []
+    for _ in range(400):
+        q, chain = replicate(rng)
+        ranks.append((chain.samples[9::10] < q).sum(axis=0))  # 0 to 19
+    for each in np.transpose(ranks):
+        counts = np.bincount(each // 2, minlength=10)  # 40 in each of ten
+        assert chi2(9).sf(((counts - 40) ** 2 / 40).sum()) > LEVEL
+
+
+# Adaptation
+
+
+def test_dual_averaging_is_what_is_computed_by_hand():
+    before = mirror.Averages(math.log(5.0), 0.1, -0.3, 3)
+    eps, after = mirror.average(before, 0.9, 0.8)
+    gap = 0.1 * 13 / 14 - 0.1 / 14  # the fourth transition: 1 / (4 + 10)
+    log_eps = math.log(5.0) - 2 * gap / 0.05
+    assert eps == pytest.approx(math.exp(log_eps), rel=1e-14)
+    # 4^-.75 is 8^-.5
+    log_mean = log_eps / math.sqrt(8) + (1 - 1 / math.sqrt(8)) * -0.3
+    assert after == pytest.approx((math.log(5.0), gap, log_mean, 4), rel=1e-14)
+    assert mirror.dual_averaging(0.5) == pytest.approx((math.log(5.0), 0.0, 0.0, 0))
+
+
+@pytest.mark.parametrize("sd", [1e-3, 0.7, 40.0])
+def test_a_step_is_found_between_two_whose_rates_are_on_both_sides(sd):
+    model = Gaussian(np.zeros(1), np.eye(1) / sd**2)
+    q, p = np.array([0.5 * sd]), np.array([1.2])
+
+    def rate(eps):
+        end, r = MIRROR.leapfrog(q, p, eps, model)
+        return math.exp(MIRROR.log_joint(end, r, model) - MIRROR.log_joint(q, p, model))
+
+    half = MIRROR.find_reasonable_epsilon(q, model, Scripted(p))
+    step, count = TWIN.find_step(state_at(q, model), model, 1.0, ONE, Scripted(p))
+    for found, level in ((half, 0.5), (step, 0.8)):
+        assert math.log2(found) == round(math.log2(found))
+        other = 2 * found if rate(1.0) <= level else found / 2  # the one before
+        assert (rate(found) > level) != (rate(other) > level)
+    assert count == abs(math.log2(step)) + 1
+
+
+@departs(mirror.find_reasonable_epsilon, {  # which has no end
+    "L4": "while a * log_ratio > a * np.log(0.5) and eps < 1e300:"})
+def test_the_search_of_a_step_ends_on_a_flat_density(find):
+    assert 1e149 < find(np.zeros(1), Flat(0.0), Scripted([1.0])) < 1e151
+
+
+def test_the_search_of_the_twin_ends_on_a_flat_density_too():
+    state = state_at(np.zeros(2), Flat(0.0))
+    assert 1e149 < TWIN.find_step(state, Flat(0.0), 1.0, UNIT, Scripted([1.0, 1.0]))[0] < 1e151
+
+
+@pytest.mark.parametrize(("warm_up", "ends"), [
+    (1000, [75, 100, 150, 250, 450, 950]), (150, [75, 100]), (200, [75, 100, 150]),
+    (199, [75, 149]), (100, [15, 90]), (20, [3, 18]), (19, [19]), (0, [0])])
+def test_windows_double_and_the_last_one_is_stretched(warm_up, ends):
+    assert twin.window_ends(warm_up).tolist() == ends
+
+
+def test_a_mass_is_the_variance_of_a_window_and_a_little_of_the_unit():
+    draws = np.array([[0.0, 1.0], [2.0, 5.0], [4.0, 0.0]])
+    S = np.cov(draws.T)
+    expected = 3 / 8 * S + 5 / 8 * 1e-3 * np.eye(2)
+    slopes = np.array([[1.0, 3.0], [-1.0, 3.0], [3.0, 3.0]])
+    assert twin.learn(draws, slopes, UNIT).variances == pytest.approx(np.diag(expected), rel=1e-14)
+    # 2 and 2 are the deviations of the first variable; the second one's gradient never moves
+    fisher = twin.learn(draws, slopes * [2.0, 1.0], WIDE._replace(fisher=True))
+    assert fisher.variances == pytest.approx([0.5, 2.0], rel=1e-14) and fisher.fisher
+    found = twin.learn(draws, slopes, MASSES["dense"])
+    np.testing.assert_allclose(found.covariance, expected, rtol=1e-14)
+    np.testing.assert_allclose(found.factor @ found.factor.T, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("mass", MASSES.values(), ids=MASSES)
+def test_momenta_have_the_covariance_that_makes_velocities_their_gradient(mass):
+    A = np.column_stack([twin.momentum(each, mass) for each in np.eye(2)])
+    W = np.column_stack([twin.velocity(each, mass) for each in np.eye(2)])
+    np.testing.assert_allclose(A @ A.T @ W, np.eye(2), atol=1e-14)
+
+
+def test_a_run_finds_scales_and_step():
+    sd = np.array([0.01, 1.0, 50.0])
+    model = Gaussian(np.zeros(3), np.diag(sd**-2.0))
+    chain = twin.nuts(sd, model, 2000, np.random.default_rng(2), mass="dense")
+    ratio = np.sqrt(np.diag(chain.mass.covariance)) / sd
+    assert 0.8 < ratio.min() and ratio[1:].max() < 1.2
+    assert ratio[0] < 3.2  # 1e-3 * 5 / 505 is a variance of a tenth of its own
+    assert 0.7 < chain.rates.mean() < 0.95
+    assert chain.divergences == 0 and chain.depths.max() <= 3
+    assert chain.gradients.sum() < chain.counts.gradient - 1000
+    change = np.diff(chain.total_energies)
+    about = chain.total_energies - chain.total_energies.mean()
+    assert chain.e_bfmi == pytest.approx((change**2).mean() / (about**2).mean())
+    assert (chain.total_energies > chain.energies).all()
+    U_last = U(chain.samples[-1], model)
+    assert chain.energies[-1] == pytest.approx(U_last, rel=1e-12)
+
+
+# Limits
+
+
+@departs(mirror.nuts_step, {"L5": "while s == 1:"})
+def test_a_tree_is_no_deeper_than_it_may_be(step):
+    found = step(np.array([0.1]), NORMAL, 0.02, 3, np.random.default_rng(0))
+    assert found.depth == 3 and found.leapfrogs == 7
+
+
+def test_a_tree_of_the_twin_is_no_deeper_than_it_may_be():
+    found = TWIN.nuts_step(state_at(np.array([0.1]), NORMAL), NORMAL, 0.02,
+                           ONE, np.random.default_rng(0), 3)
+    assert found.depth == 3 and found.gradients == 7 and not found.divergent
+    assert found.rate == pytest.approx(1.0, abs=1e-3)
+
+
+@departs(mirror.nuts_step, {"L2": """
+    joint_0 = log_joint(theta_0, r_0, model)
+    with np.errstate(divide="ignore"):
+        log_u = np.log((1.0 - rng.random()) * np.exp(joint_0))
+"""})
+def test_the_slice_is_right_where_the_density_underflows(step):
+    # U is 800; the error of H has the sign of the change of q^2, and time runs backwards: one leads
+    # out of the slice, which is at the energy of the start, and the other one into it
+    start = np.array([40.0])
+    assert step(start, NORMAL, 0.01, 1, Scripted([-1.0])).theta == start
+    assert step(start, NORMAL, 0.01, 1, Scripted([1.0])).theta != start
+
+
+@departs(mirror.build_tree, {"L3": """
+    joint = -U(theta_, model) - r_ @ r_ / 2
+    n_ = int(log_u <= joint)
+"""})
+def test_a_point_whose_energy_is_minus_infinity_is_never_drawn(build):
+    found = build(np.array([0.9]), np.array([1.0]), -2.0, 1, 0, 0.5, -0.9, Pit(np.inf),
+                  Scripted([1.0]))
+    assert found.n == found.s == 0 and found.far == 1
+
+
+@pytest.mark.parametrize("depth", [np.inf, np.nan, -np.inf, -1001.0])
+def test_a_divergence_ends_a_trajectory_and_its_points_are_not_drawn(depth):
+    state = state_at(np.array([0.9]), Pit(depth))
+    # time runs forwards where a uniform is 0
+    found = TWIN.nuts_step(state, Pit(depth), 0.5, ONE, Scripted([1.0]))
+    assert found.divergent and found.depth == 0 and found.gradients == 1
+    assert found.state.q == 0.9 and found.rate == 0.0
+    # 999 below the slice is not too far
+    assert not TWIN.nuts_step(state, Pit(-999.0), 0.5, ONE, Scripted([1.0]),
+                              1).divergent
+
+
+@pytest.mark.parametrize("steps", [1e200, 1e3])
+def test_the_mirror_counts_divergences(steps):
+    with np.errstate(all="ignore"):
+        found = MIRROR.nuts_step(np.array([0.9]), NORMAL, steps, 10, np.random.default_rng(1))
+    assert found.divergent and found.theta == 0.9 and found.alpha == 0.0 and found.depth == 1
+
+
+def test_adaptation_of_the_mirror_ends_with_the_warm_up():
+    for chain in (MIRROR.nuts_dual_averaging(np.zeros(1), NORMAL, 40, np.random.default_rng(1), 30,
+                                             0.65, 0.0, 10),
+                  MIRROR.hmc_dual_averaging(np.zeros(1), NORMAL, 2.0, 40,
+                                            np.random.default_rng(1), 30)):
+        assert np.unique(chain.steps[30:]).size == 1 and np.unique(chain.steps[:30]).size == 30
+        averages = mirror.dual_averaging(chain.steps[0])
+        for t in range(30):
+            eps, averages = mirror.average(averages, chain.rates[t], 0.65)
+            assert t == 29 or chain.steps[t + 1] == eps
+        assert chain.steps[30] == math.exp(averages.log_mean)
+    assert chain.leapfrogs.tolist() == np.maximum(1, np.round(2.0 / chain.steps)).tolist()
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda rng: twin.nuts(np.zeros(1), NORMAL, 9, rng, mass="unit"),
+     "mass must be 'fisher', 'diagonal' or 'dense', not 'unit'"),
+    (lambda rng: twin.nuts(np.zeros(1), NORMAL, 9, rng, target=1.1),
+     r"target must be a finite number in \(0, 1\], not 1.1"),
+    (lambda rng: twin.nuts(np.zeros(1), NORMAL, 9, rng, deepest=0), "deepest must be"),
+    (lambda rng: twin.nuts(np.zeros(1), NORMAL, 9, rng, -1), "warm_up must be"),
+    (lambda rng: mirror.nuts_dual_averaging(np.zeros(1), NORMAL, 9, rng, 10),
+     "warm_up must be at most n = 9, not 10"),
+    (lambda rng: mirror.nuts_dual_averaging(np.zeros(1), NORMAL, 9, rng, 1, eps=0.0),
+     "eps must be"),
+    (lambda rng: mirror.hmc_dual_averaging(np.zeros(1), NORMAL, 0.0, 9, rng, 1),
+     "length must be")])
+def test_what_cannot_be_set_so_is_refused(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call(np.random.default_rng(1))
