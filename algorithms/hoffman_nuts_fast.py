@@ -18,9 +18,13 @@ from what it does.  What differs from the mirror:
 3. The recursion is a loop: of 2^j points, the k-th closes as many subtrees as k has trailing ones
    in binary.  They wait on a stack of at most j trees.
 4. A gradient is evaluated once, with its U, and carried: a point takes one.
-5. There is a mass.  It is adapted in windows while the chain warms up (window_ends): its inverse is
-   the variance of the draws of a window, drawn a little towards 1e-3 I (learn).  After each window
-   the step is sought and averaged anew; its target is 0.8.
+5. There is a mass.  It is adapted in windows while the chain warms up (window_ends).  Its inverse
+   is that of Stan, the variance of the draws of a window, drawn a little towards 1e-3 I; or, if
+   nothing is said, that of nutpie: the ratio of the standard deviations of draws and of gradients,
+   which for independent normal variables has no error at all (learn).  After each window the step
+   is sought and averaged anew; its target is 0.8.
+6. Stan leaves 50 transitions after the last window to the step; here it has 150.  From one run to
+   the next the step varies with them, and a little less of it may double a trajectory.
 """
 
 from typing import NamedTuple
@@ -34,7 +38,7 @@ from models.interface import U, U_and_grad_U, dispatch, grad_U
 from models.jit import check_interrupt, njit, public
 from models.linalg import cholesky, solve_lower_transposed
 
-FIRST, WINDOW, LAST = 75, 25, 50  # transitions before the first window, in it, after the last one
+FIRST, WINDOW, LAST = 75, 25, 150  # transitions before the first window, in it, after the last one
 TARGET = 0.8  # acceptance rate
 DIVERGENT = 1000.0  # error of H from which on a trajectory is given up
 DEEPEST = 10  # doublings: up to 1023 gradients a transition
@@ -69,7 +73,9 @@ def velocity(p, mass):
 
 @dispatch(arg=2)
 def learn(draws, gradients, mass):
-    """Return the mass, of the class of `mass`, that a window of draws and gradients, (k, d), suggests.
+    """Return the mass, of the class of `mass`, that a window suggests.
+
+    draws, gradients : (k, d)   its states, and the gradients of U there
 
     The variance S of draws is noisy; we take k / (k + 5) S + 5 / (k + 5) 1e-3 I.
     """
@@ -299,16 +305,16 @@ def find_step(current, model, eps, mass, rng):
 def window_ends(warm_up):
     """List after how many transitions of the warm-up the mass is learned anew.
 
-    The windows follow the first 75 transitions, have 25, 50, 100, ... each, and end 50 before the
+    The windows follow the first 75 transitions, have 25, 50, 100, ... each, and end 150 before the
     warm-up does; the last one is stretched where the next would not fit.  The first number that
-    is returned is where they begin.  A warm-up of less than 150 is divided as 15, 75 and 10 %,
+    is returned is where they begin.  A warm-up of less than 250 is divided as 15, 70 and 15 %,
     with one window; one of less than 20 has none.
     """
     first, size, last = FIRST, WINDOW, LAST
     if warm_up < 20:
         return np.array([warm_up])
     if warm_up < first + size + last:
-        first, last = int(0.15 * warm_up), int(0.1 * warm_up)
+        first, last = int(0.15 * warm_up), int(0.15 * warm_up)
         size = warm_up - first - last
     found = [first]
     while found[-1] < warm_up - last:
@@ -346,7 +352,7 @@ class Chain(NamedTuple):
         return float(np.mean(np.diff(self.total_energies)**2) / np.var(self.total_energies))
 
 
-def check_nuts(q0, model, n, rng, warm_up=1000, mass="diagonal", target=TARGET, deepest=DEEPEST):
+def check_nuts(q0, model, n, rng, warm_up=1000, mass="fisher", target=TARGET, deepest=DEEPEST):
     """Check the arguments of nuts; return them with a mass and the windows of the warm-up."""
     model = validate.model("model", model, U, grad_U)
     q0 = validate.state("q0", q0, model, gradient=True)
@@ -374,9 +380,10 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
     n       : int >= 1                  transitions that are recorded
     rng     : Generator                 advanced
     warm_up : int >= 0                  transitions before them, which are not
-    mass    : "diagonal" or "dense"     what of the inverse mass is learned; dense pays off where
-                                        variables are correlated and d^2 costs no more than a
-                                        gradient
+    mass    : str                       what of the inverse mass is learned: "fisher" or "diagonal",
+                                        its diagonal, with gradients or without; "dense", all of
+                                        it, which pays off where variables are correlated and d^2
+                                        costs no more than a gradient
     target  : float in (0, 1]           acceptance rate of the warm-up; more, such as 0.95, where
                                         trajectories diverge
     deepest : int >= 1                  doublings at most

@@ -797,7 +797,7 @@ LEFT_OUT = dict(
     tau=None, monotone=True, literal=False, mass_phi=None, beta=1.0, c=10.0, prior_mean=0.0,
     prior_sd=2.0, nugget=1e-6, lam=0.01, curvature="bound", distance="unit", sigma_alpha=5.0,
     sigma_beta=5.0, beta_shape=0.0, beta_rate=0.0, target=0.65, eps=None, deepest=10,
-    warm_up=1000, mass="diagonal")
+    warm_up=1000, mass="fisher")
 BY_FILE = {
     "hoffman_nuts_fast": dict(target=0.8),
     "shahbaba_split_hmc_fast": dict(jitter=0.2), "gp_fitc": dict(jitter=1e-10),

@@ -300,8 +300,8 @@ def test_the_search_of_the_twin_ends_on_a_flat_density_too():
 
 
 @pytest.mark.parametrize(("warm_up", "ends"), [
-    (1000, [75, 100, 150, 250, 450, 950]), (150, [75, 100]), (200, [75, 100, 150]),
-    (199, [75, 149]), (100, [15, 90]), (20, [3, 18]), (19, [19]), (0, [0])])
+    (1000, [75, 100, 150, 250, 450, 850]), (250, [75, 100]), (300, [75, 100, 150]),
+    (299, [75, 149]), (100, [15, 85]), (20, [3, 17]), (19, [19]), (0, [0])])
 def test_windows_double_and_the_last_one_is_stretched(warm_up, ends):
     assert twin.window_ends(warm_up).tolist() == ends
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from models.jit import ROOT
-from reproduce.harness.papers import PAPERS, TOGETHER, module, scripts
+from reproduce.harness.papers import PAPERS, module, scripts
 
 CORE = sorted((ROOT / "algorithms").glob("*.py"))
 ALGORITHMS = CORE + sorted((ROOT / "algorithms" / "rivals").glob("*.py"))
@@ -78,7 +78,7 @@ def allowed(path):
     elif path in RIVALS:  # the problems of meet.py are those of the papers
         papers = PAPERS if path.stem == "comparison_problems" else []
     else:  # no command imports a command
-        papers = [author] if path in SCRIPTS and author != TOGETHER else PAPERS
+        papers = [author] if path in SCRIPTS and author in PAPERS else PAPERS
     return {"algorithms", "algorithms.rivals", "models", "reproduce.harness",
             "reproduce.beyond.rivals", *(f"reproduce.{paper}" for paper in papers)}
 
@@ -174,7 +174,7 @@ NO_SAMPLER = {"shahbaba_fig2", "shahbaba_fig3", "wang_errata", "wang_table1", "s
 @pytest.mark.parametrize("path", [p for p in SCRIPTS if p.stem != "shahbaba_errata"], ids=name)
 def test_the_reader_reaches_the_algorithm_within_80_lines(path):
     author = path.stem.split("_")[0]
-    shared = f"reproduce.{author}" if author != TOGETHER else "reproduce.beyond.rivals"
+    shared = f"reproduce.{author}" if author in PAPERS else "reproduce.beyond.rivals"
     sampler = path in EXHIBITS and path.stem not in NO_SAMPLER
     local = {alias.asname or alias.name for node in tree(path).body
              if isinstance(node, ast.ImportFrom) for alias in node.names
