@@ -390,33 +390,49 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    chain_q, chain_U, chain_H = np.empty((n, q0.size)), np.empty(n), np.empty(n)
-    rates, depths, gradients = np.empty(n), np.empty(n, np.int64), np.empty(n, np.int64)
-    divergent, begin = np.empty(n, np.bool_), ends[0]
+    begin = ends[0]
     draws, slopes = np.empty((warm_up, q0.size)), np.empty((warm_up, q0.size))
     state = state_at(q0, model)
     eps, total = find_step(state, model, 1.0, mass, rng)
     averages = dual_averaging(eps)
-    for t in range(warm_up + n):
+    for t in range(warm_up):
         check_interrupt()
         found = nuts_step(state, model, eps, mass, rng, deepest)
         state = found.state
         total += found.gradients
-        if t < warm_up:
-            draws[t], slopes[t] = state.q, state.g
-            eps, averages = average(averages, found.rate, target)
-            if t + 1 in ends[1:]:
-                mass = learn(draws[begin : t + 1], slopes[begin : t + 1], mass)
-                begin = t + 1
-                eps, count = find_step(state, model, eps, mass, rng)
-                total += count
-                averages = dual_averaging(eps)
-            if t + 1 == warm_up:
-                eps = np.exp(averages.log_mean)
-        else:
-            k = t - warm_up
-            chain_q[k], chain_U[k], chain_H[k] = state.q, state.U, found.H
-            rates[k], depths[k], gradients[k] = found.rate, found.depth, found.gradients
-            divergent[k] = found.divergent
-    return Chain(chain_q, chain_U, chain_H, rates, depths, gradients, divergent, eps, mass,
-                 Counts(total + 1, total + 1))
+        draws[t], slopes[t] = state.q, state.g
+        eps, averages = average(averages, found.rate, target)
+        if t + 1 in ends[1:]:
+            mass = learn(draws[begin : t + 1], slopes[begin : t + 1], mass)
+            begin = t + 1
+            eps, count = find_step(state, model, eps, mass, rng)
+            total += count
+            averages = dual_averaging(eps)
+        if t + 1 == warm_up:
+            eps = np.exp(averages.log_mean)
+    return transitions(state, model, n, rng, eps, mass, deepest, total + 1)
+
+
+@njit
+def transitions(state, model, n, rng, eps, mass, deepest, total):
+    """Run n transitions that adapt nothing, after `total` gradients; return a Chain."""
+    chain = Chain(np.empty((n, state.q.size)), np.empty(n), np.empty(n), np.empty(n),
+                  np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_), eps, mass,
+                  Counts(0, 0))
+    for t in range(n):
+        check_interrupt()
+        found = nuts_step(state, model, eps, mass, rng, deepest)
+        state = found.state
+        total += found.gradients
+        chain.samples[t], chain.energies[t], chain.total_energies[t] = state.q, state.U, found.H
+        chain.rates[t], chain.depths[t], chain.gradients[t] = (found.rate, found.depth,
+                                                               found.gradients)
+        chain.divergent[t] = found.divergent
+    return Chain(chain.samples, chain.energies, chain.total_energies, chain.rates, chain.depths,
+                 chain.gradients, chain.divergent, eps, mass, Counts(total, total))
+
+
+def continued(chain, model, n, rng, deepest=DEEPEST):
+    """Return n more transitions of a Chain from its last state, with its step and its mass."""
+    return transitions(state_at(chain.samples[-1].copy(), model), model, n, rng, chain.step,
+                       chain.mass, deepest, 1)

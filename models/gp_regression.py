@@ -131,7 +131,7 @@ class GPCache(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """Means and variances at m new cases, (m,) each: (25) and (26)."""
+    """Means and variances at m new cases, (m,) each: (25) and (26), or (27) and (28)."""
 
     mean: np.ndarray
     latent: np.ndarray  # variance of f
@@ -336,3 +336,19 @@ def predict(Z, q, model):
         out.latent[j] = max(c2 + amplitude - explained, 0.0)
         out.noisy[j] = out.latent[j] + np.exp(2.0 * q[0])  # (26)
     return out
+
+
+def predict_over(Z, samples, model):
+    """Return the predictive distribution over draws of the hyperparameters, (27) and (28).
+
+    The mean of the means; the mean of the variances plus the variance of the means.  Arguments as
+    for predict, but samples: (draws, d).  -> Prediction
+    """
+    validate.instance("model", model, GPRegression, "from GPRegression.from_data")
+    model = validate.model("model", model)
+    samples = validate.array("samples", samples, (-1, model.precision.size))
+    found = [predict(Z, q, model) for q in samples]
+    mean, latent, noisy = (np.array(each) for each in zip(*found, strict=True))
+    between = mean.var(axis=0)
+    return Prediction(mean.mean(axis=0), latent.mean(axis=0) + between,
+                      noisy.mean(axis=0) + between)

@@ -7,7 +7,7 @@
 Covariates are standardised by the mean and the deviation of each column, and so is every new case;
 responses of a regression too, which `predict` undoes.  A classifier takes labels of any two values
 and keeps them in `classes`: probabilities are of the second.  `found` is what sampling.run.run
-gives back, with draws of all chains.
+gives back, with draws of all chains; of a hierarchical model also of NonCentred(problem.model).
 """
 
 from typing import NamedTuple
@@ -25,8 +25,11 @@ from models.gp_classification import GPClassification
 from models.gp_regression import GPRegression, predict_over
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
+from models.interface import precompute_phi, sizes
 from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
+from models.non_centred import theta_of
+from models.non_centred_gp import latent
 from models.stochastic_volatility import StochasticVolatility
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)  # of expectations over N(0, 1)
@@ -75,6 +78,23 @@ def draws_of(found, name):
     """Return the draws of a variable of all chains, (draws, d)."""
     draws = found.variables[name]
     return draws.reshape(-1, draws.shape[2])
+
+
+def blocks_of(found, model):
+    """Return the draws of theta and of phi, (draws, n) and (draws, h).
+
+    Those of q are of NonCentred(model), from which theta follows.
+    """
+    if "theta" in found.variables:
+        return draws_of(found, "theta"), draws_of(found, "phi")
+    q, (n, _) = draws_of(found, "q"), sizes(model)
+    theta_at = theta_of_gp if isinstance(model, HierarchicalGPClassification) else theta_of
+    return np.array([theta_at(each[:n], each[n:], model) for each in q]), q[:, n:]
+
+
+def theta_of_gp(z, phi, model):
+    """Return the function at the cases of a Gaussian-process classifier."""
+    return latent(z, precompute_phi(phi, model))
 
 
 class Classes(NamedTuple):
@@ -149,7 +169,7 @@ class GroupedLogistic(NamedTuple):
         if strange.size:
             raise ValueError(f"group must be among those of the data, {self.groups[:5].tolist()},"
                              f" ..., but holds {strange[:5].tolist()}")
-        w = draws_of(found, "theta").reshape(-1, *self.model.b.shape)[:, place]
+        w = blocks_of(found, self.model)[0].reshape(-1, *self.model.b.shape)[:, place]
         Z = np.column_stack([np.ones(len(Z)), Z])
         return Classes(expit(np.einsum("tmp,mp->tm", w, Z)).mean(axis=0), self.classes)
 
@@ -301,7 +321,7 @@ class Classifier(NamedTuple):
 
     def predict(self, found, X, draws=200):
         """Return the Classes of new cases over `draws` of the draws of function and kernel."""
-        theta, phi = draws_of(found, "theta"), draws_of(found, "phi")
+        theta, phi = blocks_of(found, self.model)
         Z, total = self.scale(X), 0.0
         chosen = np.linspace(0, len(theta) - 1, min(draws, len(theta))).astype(int)
         for f, (log_length, log_amplitude) in zip(theta[chosen], phi[chosen], strict=True):
@@ -367,8 +387,8 @@ class Volatility(NamedTuple):
 
     def predict(self, found):
         """Return the Return that follows the series; the last x must have been kept."""
-        last, (log_beta, log_sigma, slope) = draws_of(found, "theta")[:, -1], draws_of(
-            found, "phi").T
+        theta, phi = blocks_of(found, self.model)
+        last, (log_beta, log_sigma, slope) = theta[:, -1], phi.T
         x = (np.tanh(slope) * last)[:, None] + np.exp(log_sigma)[:, None] * NODES
         return Return(np.exp(log_beta[:, None] + x / 2).ravel(),
                       np.tile(WEIGHTS / WEIGHTS.sum() / last.size, last.size))
@@ -403,7 +423,7 @@ class Counts(NamedTuple):
 
     def predict(self, found):
         """Return the Field of the cells."""
-        x = draws_of(found, "theta")
+        x = blocks_of(found, self.model)[0]
         d = self.model.distance.shape[0]
         expected = self.model.area * np.exp(x)
         return Field(*(each.reshape(d, d) for values in (x, expected)

@@ -29,6 +29,7 @@ from tqdm import tqdm
 
 from algorithms.generalised_leapfrog import rmhmc as generalised_rmhmc
 from algorithms.hmc import hmc
+from algorithms.hoffman_nuts_fast import DEEPEST, continued, nuts
 from algorithms.paquet_rmhmc_fast import rmhmc as paquet_rmhmc
 from algorithms.random_walk import random_walk
 from algorithms.rivals.auxiliary_mixture import auxiliary_mixture
@@ -46,6 +47,7 @@ PIECEWISE = (hmc, random_walk, paquet_rmhmc, generalised_rmhmc, normal_split_hmc
              auxiliary_mixture)
 # whose momenta have the same normal distribution everywhere
 CONSTANT_MASS = (hmc, normal_split_hmc, data_split_hmc)
+ONCE = ("step", "mass")  # fields of a result that say nothing of single draws
 SECONDS = 1.0  # of a piece
 LENGTHS = ("n", "t_max")  # what samplers call the number of transitions
 OFTEN = 0.01  # of the transitions diverge: a warning
@@ -68,9 +70,13 @@ class Chains(NamedTuple):
     @property
     def statistics(self):
         """{name in ArviZ: (chains, n)} of energies, acceptance, and which trajectories diverged."""
-        names = {"energies": "energy", "accepted": "accepted", "energy_error": "energy_error"}
+        names = {"accepted": "accepted", "energy_error": "energy_error", "rates": "acceptance_rate",
+                 "total_energies": "energy", "divergent": "diverging", "depths": "tree_depth",
+                 "gradients": "n_steps"}
         found = {name: self.stacked(field) for field, name in names.items()
                  if hasattr(self.chains[0], field)}
+        if hasattr(self.chains[0], "energies"):
+            found["lp"] = -self.stacked("energies")
         if "energy_error" in found:
             with np.errstate(invalid="ignore"):
                 found["diverging"] = ~(found["energy_error"] <= 1000)
@@ -134,7 +140,8 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     for call in calls:  # raises where an argument is wrong, and compiles before there are others
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of a chain of one transition
-            sampler(**call | {length: 1, "rng": deepcopy(call["rng"])})
+            brief = {length: 1, "rng": deepcopy(call["rng"])}
+            sampler(**call | brief | ({"warm_up": 0} if sampler is nuts else {}))
     found = collect(sampler, calls, length, wanted, jobs, bars)
     warn(found)
     return found
@@ -162,22 +169,36 @@ def split(given, k, chains):
 
 def pieces(sampler, call, length, wanted):
     """Yield the results of pieces of about SECONDS each, or of all at once."""
+    if sampler is nuts:
+        yield (found := sampler(**call | {length: 1}))  # after the warm-up
+        yield from timed(lambda size, last: continued(
+            last, validate.model("model", call["model"]), size, call["rng"],
+            call.get("deepest", DEEPEST)), found, wanted - 1)
+        return
     if sampler not in PIECEWISE or call.get("keep") is not None:  # the last state is not kept whole
         yield sampler(**call)
         return
     names = list(inspect.signature(sampler.compiled.py_func).parameters)
     checked = dict(zip(names, sampler.check(**call), strict=True))
-    size, done = 1, 0
-    while done < wanted:
-        size = min(size, wanted - done)
-        begin = time.monotonic()
-        found = sampler.compiled(*(checked | {length: size}).values())
-        took, done = time.monotonic() - begin, done + size
-        yield found
-        for name in filter(is_start, names):
-            last = found.samples if hasattr(found, "samples") else getattr(found, name[:-1])
-            checked[name] = last[-1].copy()
-        size = max(1, min(4 * size, int(size * SECONDS / max(took, 1e-9))))
+
+    def piece(size, last):
+        for name in filter(is_start, names if last else ()):
+            draws = last.samples if hasattr(last, "samples") else getattr(last, name[:-1])
+            checked[name] = draws[-1].copy()
+        return sampler.compiled(*(checked | {length: size}).values())
+
+    yield from timed(piece, None, wanted)
+
+
+def timed(piece, last, wanted):
+    """Yield piece(size, the last one) until there are `wanted` draws, of about SECONDS each."""
+    size = 1
+    while wanted > 0:
+        size, begin = min(size, wanted), time.monotonic()
+        yield (last := piece(size, last))
+        wanted -= size
+        took = max(time.monotonic() - begin, 1e-9)
+        size = max(1, min(4 * size, int(size * SECONDS / took)))
 
 
 def in_turn(sampler, calls, length, wanted):
@@ -268,17 +289,22 @@ def collect(sampler, calls, length, wanted, jobs, bars):
                   sampler)
 
 
+def rates_of(found):
+    """Return the acceptances, or of NUTS the acceptance rates, of a result; none may be there."""
+    return getattr(found, "accepted", getattr(found, "rates", np.empty(0)))
+
+
 class Tally(NamedTuple):
     """What a bar says of a chain."""
 
     proposals: int = 0
-    accepted: int = 0
+    accepted: float = 0.0
     divergences: int = 0
 
     def after(self, part):
         """Return the tally with one more piece."""
-        accepted = getattr(part, "accepted", np.empty(0))
-        return Tally(self.proposals + accepted.size, self.accepted + int(np.sum(accepted)),
+        accepted = rates_of(part)
+        return Tally(self.proposals + accepted.size, self.accepted + float(np.sum(accepted)),
                      self.divergences + int(getattr(part, "divergences", 0)))
 
     def __str__(self):
@@ -296,14 +322,16 @@ def join(parts):
     """Return one result for several pieces: arrays one after the other, counts added."""
     first = parts[0]
     if isinstance(first, tuple):
-        return type(first)(*(join(each) for each in zip(*parts, strict=True)))
+        return type(first)(*(each[0] if name in ONCE else join(each) for name, each in zip(
+            first._fields, zip(*parts, strict=True), strict=True)))
     return np.concatenate(parts) if isinstance(first, np.ndarray) else sum(parts)
 
 
 def cut(found, n, part):
     """Return a result of n draws with a slice of them; counts stay those of all."""
     if isinstance(found, tuple):
-        return type(found)(*(cut(each, n, part) for each in found))
+        return type(found)(*(each if name in ONCE else cut(each, n, part)
+                             for name, each in zip(found._fields, found, strict=True)))
     return found[part] if isinstance(found, np.ndarray) and len(found) == n else found
 
 
@@ -312,12 +340,12 @@ def warn(found):
     said = []
     for k, chain in enumerate(found.chains):
         draws = np.concatenate([draws[k] for draws in found.variables.values()], axis=1)
-        accepted = getattr(chain, "accepted", np.empty(0))
+        accepted = rates_of(chain)
         if accepted.size >= 10 and not np.any(accepted):
             said.append(f"chain {k} accepted none of its {accepted.size} proposals: halve the step")
         elif len(draws) >= 10 and not np.any(np.ptp(draws, axis=0)):
             said.append(f"chain {k} has not moved from where it started: begin elsewhere")
-    proposals = sum(chain.accepted.size for chain in found.chains if hasattr(chain, "accepted"))
+    proposals = sum(rates_of(chain).size for chain in found.chains)
     if found.divergences > OFTEN * proposals:
         said.append(f"{found.divergences} of {proposals} trajectories diverged: halve the step, or"
                     " take coordinates in which no direction is much narrower than the others")

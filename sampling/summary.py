@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from algorithms.ess import combined_chains
-from sampling.run import CONSTANT_MASS
+from sampling.run import CONSTANT_MASS, rates_of
 
 MOST_RHAT = 1.01
 LEAST_ESS = 100  # effective draws of each chain
@@ -87,10 +87,12 @@ def summary(found):
         tuple(names), x.mean(axis=(1, 2)), sd, sd / np.sqrt(ess),
         np.array([ess_bulk(each) for each in x]), np.array([ess_tail(each) for each in x]),
         np.array([rhat(each) for each in x]),
-        np.array([np.mean(getattr(chain, "accepted", np.nan)) for chain in found.chains]),
+        np.array([rates_of(chain).mean() if rates_of(chain).size else np.nan
+                  for chain in found.chains]),
         found.divergences,
-        np.array([e_bfmi(chain.energies, len(names)) if found.sampler in CONSTANT_MASS
-                  else np.nan for chain in found.chains]), ())
+        np.array([getattr(chain, "e_bfmi", e_bfmi(chain.energies, len(names))
+                          if found.sampler in CONSTANT_MASS else np.nan)
+                  for chain in found.chains]), ())
     return made._replace(doubts=tuple(doubts(made, m)))
 
 

@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal, norm
 
 from differences import differences
 from models import gp_regression
-from models.gp_regression import GPRegression, predict
+from models.gp_regression import GPRegression, predict, predict_over
 from models.interface import (
     U,
     U_and_grad_U,
@@ -204,3 +204,37 @@ def test_the_memory_of_a_cache_is_four_matrices():
     memory = prepare(q, model).memory
     assert sum(each.nbytes for each in (memory.C, *memory.kernel)) < 4.1 * 40 * 40 * 8
     assert isinstance(memory, gp_regression.Memory)
+
+
+def test_predictions_over_draws_are_those_of_the_mixture():
+    # by (27) and (28): mean and variance of a mixture of normals, from its second moment
+    model, q = problem(20, "ard")
+    Z = np.random.default_rng(5).random((4, P))
+    draws = q + 0.3 * np.random.default_rng(6).standard_normal((7, q.size))
+    single = [predict(Z, each, model) for each in draws]
+    mean = np.mean([each.mean for each in single], axis=0)
+    found = predict_over(Z, draws, model)
+    np.testing.assert_allclose(found.mean, mean, rtol=1e-13)
+    for field in ("latent", "noisy"):
+        second = np.mean([getattr(each, field) + each.mean**2 for each in single], axis=0)
+        np.testing.assert_allclose(getattr(found, field), second - mean**2, rtol=0, atol=1e-11)
+
+
+def test_variances_that_rounding_makes_negative_count_as_0():
+    # far from each other and without noise: k'C^-1 k is eta^2 but for its rounding
+    X = 1e3 * np.arange(3.0)[:, None]
+    model = GPRegression.from_data(X, np.ones(3), "isotropic", 0.0)
+    for log_eta in np.linspace(-1.0, 1.0, 30):
+        assert (predict(X, np.array([-50.0, log_eta, 0.0]), model).latent >= 0.0).all()
+
+
+def test_a_prediction_at_a_case_without_noise_is_the_case():
+    model, q = problem(5, "ard")
+    X, y = data(5)
+    q[0] = np.log(1e-4)  # variances of 1e-8 of 116, and the errors of those
+    found = predict(X, q, model)
+    np.testing.assert_allclose(found.mean, y, rtol=0, atol=1e-5)
+    assert (found.latent < 2e-8).all() and (found.latent >= 0).all()
+
+
+# One variable at a time

@@ -14,6 +14,7 @@ from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import U, U_prior, grad_U, precompute_phi
 from models.linalg import log_det
+from models.non_centred_gp import NonCentredGP
 from reproduce.beyond import meet as script
 from reproduce.beyond.rivals import comparison_problems as meeting
 from reproduce.beyond.rivals.comparison_problems import (
@@ -30,7 +31,6 @@ from reproduce.beyond.rivals.comparison_problems import (
 )
 from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence
 from reproduce.beyond.rivals.moments import ENOUGH, as_one, combine, distance, moments
-from reproduce.beyond.rivals.non_centred_gp import NonCentredGP
 from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.beyond.rivals.surrogate_gp import (
     GivenSurrogate,

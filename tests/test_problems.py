@@ -12,6 +12,7 @@ from differences import differences
 from models.gp_regression import predict as predict_given
 from sampling import problems
 from sampling.problems import (
+    blocks_of,
     counts_on_a_grid,
     gp_classifier,
     gp_regression,
@@ -176,6 +177,19 @@ def test_prediction_by_draws_integrates_over_the_function_at_new_cases():
         assert p == pytest.approx(ndtr(means / np.sqrt(1 + 1 / P[9, 9])).mean(), rel=1e-6)
     moved = CLASSIFIER.predict(found(theta, np.tile(PHI + 1, (2, 3, 1))), NEW).probability
     assert np.abs(moved - seen.probability).max() > 1e-3
+
+
+def test_draws_of_a_non_centred_model_are_those_of_theta():
+    problem, z = CLASSIFIER, rng.standard_normal((1, 2, 9))
+    q = np.concatenate([z, np.tile(PHI, (1, 2, 1))], axis=2)
+    theta = z @ np.linalg.cholesky(problem.kernel(PHI)).T
+    np.testing.assert_allclose(problem.predict(found(q), NEW).probability, problem.predict(
+        found(theta, q[:, :, 9:]), NEW).probability, rtol=1e-7)
+    problem, z = volatility(rng.standard_normal(5)), rng.standard_normal((1, 2, 8))
+    theta, phi = blocks_of(found(z), problem.model)
+    np.testing.assert_array_equal(phi, z[0, :, 5:])
+    slope, sigma = np.tanh(phi[:, 2]), np.exp(phi[:, 1])
+    np.testing.assert_allclose(theta[:, 1], slope * theta[:, 0] + sigma * z[0, :, 1])
 
 
 def test_the_next_return_is_a_mixture_over_draws_and_the_next_volatility():

@@ -14,6 +14,7 @@ import pytest
 from arviz_stats.base import array_stats
 
 from algorithms.hmc import hmc
+from algorithms.hoffman_nuts_fast import nuts
 from algorithms.slice_sampling import slice_sampling
 from models.gaussian import Gaussian
 from models.interface import GivenTheta, U, grad_U
@@ -168,6 +169,24 @@ def test_what_a_sampler_raises_is_raised_before_anything_runs():
         run(hmc, np.zeros(2), **SETTINGS, n=5, rng=generator(), chains=0)
     with pytest.raises(ValueError, match="sampler must take n and rng"):
         run(summary, None)
+
+
+def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(monkeypatch):
+    monkeypatch.setattr(runs, "SECONDS", 1e-4)
+    arguments = dict(q0=np.ones(2), model=MODEL, n=60, warm_up=150)
+    found = run(nuts, **arguments, rng=generator(), chains=2, jobs=1, bars=False)
+    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
+        alone = nuts(**arguments, rng=rng)
+        for field in ("samples", "total_energies", "rates", "depths", "gradients", "step"):
+            np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
+        np.testing.assert_array_equal(ours.mass.variances, alone.mass.variances)
+        assert ours.counts.gradient > alone.counts.gradient
+    made = summary(found.after(10))
+    np.testing.assert_allclose(made.acceptance, [c.rates[10:].mean() for c in found.chains])
+    np.testing.assert_allclose(made.e_bfmi, [c.e_bfmi for c in found.after(10).chains])
+    assert found.after(58).chains[0].mass.variances.shape == (2,)
+    assert found.statistics["tree_depth"].shape == (2, 60)
+    np.testing.assert_array_equal(found.statistics["lp"][1], -found.chains[1].energies)
 
 
 def test_any_other_sampler_is_run_in_one_piece():

@@ -10,6 +10,7 @@ import pytest
 from algorithms.ess import initial_sequence
 from models.funnel import Funnel
 from models.gaussian import Gaussian
+from models.non_centred import NonCentred
 from reproduce.beyond import zhang_nuts as script
 from reproduce.beyond.rivals import nuts as nutpie
 from reproduce.beyond.rivals.moments import (
@@ -22,7 +23,6 @@ from reproduce.beyond.rivals.moments import (
 from reproduce.harness.claims import UNMADE, Measured, judge
 from reproduce.harness.style import plt
 from reproduce.zhang.datasets import Cases
-from reproduce.zhang.non_centred import NonCentred
 from reproduce.zhang.nuts import nuts
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 from reproduce.zhang.references import HYPER

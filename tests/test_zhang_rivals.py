@@ -9,13 +9,13 @@ import pytest
 from judging import read_table
 from models.interface import U
 from models.log_gaussian_cox import LogGaussianCox
+from models.non_centred import NonCentred
 from reproduce.beyond import zhang_rivals as script
 from reproduce.beyond.rivals.moments import combine, moments
 from reproduce.harness.claims import UNMADE, Measured, judge
 from reproduce.harness.style import COLOURS, plt
 from reproduce.zhang import rivals as room
 from reproduce.zhang.datasets import Cases
-from reproduce.zhang.non_centred import NonCentred
 from reproduce.zhang.printed import SSHMC
 from reproduce.zhang.references import HYPER, problem
 from reproduce.zhang.rescaled_volatility import Rescaled, rescaled_z

@@ -27,6 +27,7 @@ from models.gaussian import Gaussian
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import sizes
 from models.logistic_regression import LogisticRegression
+from models.non_centred import NonCentred
 from reproduce.beyond.rivals import blackjax_nuts
 from reproduce.beyond.rivals import nuts as nutpie
 from reproduce.beyond.rivals.moments import combine, distance, log_efficiency, moments, scale_log
@@ -35,7 +36,6 @@ from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, mark, panels, plain_log
 from reproduce.shahbaba import datasets as classes
 from reproduce.zhang import datasets as groups
-from reproduce.zhang.non_centred import NonCentred
 
 NAME, WHAT = "nuts", "NUTS beside those of two libraries"
 MINUTES = {"paper": 40, "short": 6, "smoke": 3}

@@ -24,6 +24,7 @@ import numpy as np
 
 from models.interface import precompute_phi, sizes, velocity_theta
 from models.log_gaussian_cox import LogGaussianCox
+from models.non_centred import theta_of
 from reproduce.harness.claims import Measured, Scan, average, log, mean
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
@@ -39,7 +40,6 @@ from reproduce.zhang.comparison import (
 )
 from reproduce.zhang.datasets import GRID, MU, RANGE, SIGMA2, load
 from reproduce.zhang.estimates import summary
-from reproduce.zhang.non_centred import theta_of
 from reproduce.zhang.printed import COX, GIBBS, HMC, SSHMC, TABLES
 
 OWN = f"{GRID}32 x 32, unit, seed 1"

@@ -3,8 +3,8 @@
 import numpy as np
 
 from models.interface import sizes
+from models.non_centred import NonCentred, theta_of
 from reproduce.beyond.rivals import nuts as nutpie
-from reproduce.zhang.non_centred import NonCentred, theta_of
 
 
 def nuts(model, start, draws, tune, seed, keep=None, maxdepth=10):

@@ -17,12 +17,12 @@ from models.funnel import Funnel
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import sizes
 from models.log_gaussian_cox import LogGaussianCox
+from models.non_centred import NonCentred, theta_of
 from models.stochastic_volatility import StochasticVolatility
 from reproduce.beyond.rivals.moments import moments
 from reproduce.beyond.rivals.nuts import library
 from reproduce.zhang.datasets import BETA, MU, PHI, SIGMA, load
 from reproduce.zhang.estimates import in_blocks
-from reproduce.zhang.non_centred import NonCentred, theta_of
 from reproduce.zhang.nuts import nuts
 from reproduce.zhang.printed import HMC, SSHMC
 

@@ -10,7 +10,7 @@ energy
     U(L^-T z, phi) + log|M| / 2
 
 Given phi the entries of z are all of about unit scale, so that HMC with a constant mass will do.
-Where `non_centred.py` takes the scale from the prior alone, this one adds what the data say of it;
+Where `models/non_centred.py` takes the scale from the prior alone, this one adds what the data say;
 SSHMC, with the same M for the mass of x, changes the kinetic energy instead of the coordinates.  Of
 Kleppe's map we take the scale and not its shift, which changes no scale.
 

@@ -23,10 +23,10 @@ from algorithms.rivals.auxiliary_mixture import WIDTHS, auxiliary_mixture
 from algorithms.rivals.polya_gamma_gibbs import polya_gamma_gibbs
 from algorithms.rivals.surrogate_slice import surrogate_slice
 from algorithms.zhang_sshmc_fast import sshmc
+from models.non_centred import NonCentred
 from reproduce.beyond.rivals import nuts as nutpie
 from reproduce.beyond.rivals.moments import combine, moments, worst
 from reproduce.beyond.rivals.nuts import library
-from reproduce.zhang.non_centred import NonCentred
 from reproduce.zhang.nuts import nuts
 from reproduce.zhang.printed import SSHMC
 from reproduce.zhang.references import HYPER, problem, start

@@ -37,9 +37,9 @@ from models.gp_classification import GPClassification
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import GivenTheta, precompute_phi
+from models.non_centred_gp import NonCentredGP, latent
 from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence, covariance
 from reproduce.beyond.rivals.moments import moments
-from reproduce.beyond.rivals.non_centred_gp import NonCentredGP, latent
 from reproduce.beyond.rivals.nuts import library, nuts
 from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.beyond.rivals.surrogate_gp import surrogate_gp

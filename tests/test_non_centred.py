@@ -7,9 +7,9 @@ from models.funnel import Funnel
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import U, grad_U, sizes
 from models.log_gaussian_cox import LogGaussianCox
+from models.non_centred import NonCentred, theta_of
 from models.stochastic_volatility import StochasticVolatility
 from reproduce.zhang.datasets import MU, simulated_cox
-from reproduce.zhang.non_centred import NonCentred, theta_of
 
 RNG = np.random.default_rng(1)
 SERIES = np.array([0.3, -1.2, 0.1, 0.8, -0.4])
