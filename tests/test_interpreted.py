@@ -32,30 +32,14 @@ from algorithms import (
     rmhmc_within_gibbs,
     slice_sampling,
 )
-from algorithms import (
-    shahbaba_split_hmc as split_hmc,
-)
-from algorithms import (
-    shahbaba_split_hmc_fast as split_hmc_fast,
-)
-from algorithms import (
-    wang_discretizing_chain as discretizing_chain,
-)
-from algorithms import (
-    wang_discretizing_chain_fast as discretizing_chain_fast,
-)
-from algorithms import (
-    wang_tempered_transitions as tempered_transitions,
-)
-from algorithms import (
-    wang_tempered_transitions_fast as tempered_transitions_fast,
-)
-from algorithms import (
-    zhang_sshmc as sshmc,
-)
-from algorithms import (
-    zhang_sshmc_fast as sshmc_fast,
-)
+from algorithms import shahbaba_split_hmc as split_hmc
+from algorithms import shahbaba_split_hmc_fast as split_hmc_fast
+from algorithms import wang_discretizing_chain as discretizing_chain
+from algorithms import wang_discretizing_chain_fast as discretizing_chain_fast
+from algorithms import wang_tempered_transitions as tempered_transitions
+from algorithms import wang_tempered_transitions_fast as tempered_transitions_fast
+from algorithms import zhang_sshmc as sshmc
+from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.rivals import (
     ais_elliptical_slice,
     auxiliary_mixture,
@@ -151,8 +135,13 @@ STARTS = dict.fromkeys(CHAINS, lambda p: p.fit.q) | dict.fromkeys(
     for name in ("general RMHMC", "discretizing chain", "tempered transitions", "dragging",
                  "delayed acceptance", "surrogate transition")} | dict.fromkeys(
     [name for name in CHAINS if "SSHMC" in name or "Gibbs" in name],
-    lambda p: np.array([0.4, -0.3, 0.8, 0.2, -0.1]))
-OTHERS = {  # whole algorithms; x is not used
+    lambda p: np.array([0.4, -0.3, 0.8, 0.2, -0.1])) | {
+    "ellipses": lambda p: p.sites.mu,
+    "slices": lambda p: np.zeros(2),
+    "auxiliary mixture": lambda p: np.array([0.0, 0.0, 0.0, 0.0, 0.1, -0.5, 0.8]),
+    "Polya-Gamma": lambda p: np.zeros(5),
+    "surrogate slices": lambda p: np.array([2.0, 2.0, 2.0, 2.0, 0.1, -0.4])}
+OTHERS = {  # whole algorithms; few of them have a start x
     "leapfrog": lambda p, x, rng: generalised_leapfrog.generalised_leapfrog(
         np.zeros(2), np.ones(2), p.mixture, 5, 0.2),
     "AIS, HMC": lambda p, x, rng: ais.ais(p.gp, p.ladder, ais.HMC(0.1, 3), 1, rng),
@@ -175,14 +164,14 @@ OTHERS = {  # whole algorithms; x is not used
     "fast NUTS": lambda p, x, rng: hoffman_nuts_fast.nuts(p.fit.q, p.logistic, 3, rng, 20),
     "fast NUTS, dense": lambda p, x, rng: hoffman_nuts_fast.nuts(
         p.fit.q, p.logistic, 3, rng, 20, "dense"),
-    "ellipses": lambda p, x, rng: elliptical_slice.elliptical_slice(p.sites.mu, p.gp, 2, rng),
-    "slices": lambda p, x, rng: slice_sampling.slice_sampling(np.zeros(2), p.normal, 1.0, 4, rng),
+    "ellipses": lambda p, x, rng: elliptical_slice.elliptical_slice(x, p.gp, 2, rng),
+    "slices": lambda p, x, rng: slice_sampling.slice_sampling(x, p.normal, 1.0, 4, rng),
     "auxiliary mixture": lambda p, x, rng: auxiliary_mixture.auxiliary_mixture(
-        np.zeros(4), np.array([0.1, -0.5, 0.8]), p.volatility, 2, rng),
+        x[:4], x[4:], p.volatility, 2, rng),
     "Polya-Gamma": lambda p, x, rng: polya_gamma_gibbs.polya_gamma_gibbs(
-        np.zeros(4), np.zeros(1), p.grouped, sum_of_gammas, 2, rng),
+        x[:4], x[4:], p.grouped, sum_of_gammas, 2, rng),
     "surrogate slices": lambda p, x, rng: surrogate_slice.surrogate_slice(
-        np.full(4, 2.0), np.array([0.1, -0.4]), p.cox, 0.5, np.ones(2), 2, rng, 2),
+        x[:4], x[4:], p.cox, 0.5, np.ones(2), 2, rng, 2),
     "Split HMC, Algorithm 1": lambda p, x, rng: split_hmc.normal_split_step(
         p.fit.q, p.logistic, split_hmc.normal_approximation(p.fit), 0.9, 3, rng),
     "Split HMC, Algorithm 2": lambda p, x, rng: split_hmc.data_split_step(
@@ -229,9 +218,11 @@ def runs(tmp_path_factory):
     """Return the records of all transitions, compiled and interpreted, and what was called."""
     p, before, compiled, accepted = problems(), {}, {}, {name: [] for name in CHAINS}
     for name, run in (CHAINS | OTHERS).items():
-        x = STARTS[name](p) if name in CHAINS else None
+        x = STARTS[name](p) if name in STARTS else np.zeros(0)
         for k in range(MADE if name in CHAINS else 1):
+            start = x.copy()
             record = run(p, x, np.random.default_rng(k))
+            np.testing.assert_array_equal(x, start, err_msg=f"{name} has changed its start")
             before[name, k], compiled[name, k] = x, flat(record)
             if name in CHAINS:
                 x = last(record)
