@@ -1,12 +1,11 @@
 """algorithms/rmhmc_within_gibbs.py: each block against the samplers of one block, the fixed points,
-the record, then the distributions, on all four models."""
+the record, then the distributions."""
 
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import beta as beta_law
-from scipy.stats import chi2, expon, gamma, kstest, norm
+from scipy.stats import chi2, expon, kstest, norm
 
 from algorithms.generalised_leapfrog import (
     dH_dx,
@@ -19,7 +18,6 @@ from algorithms.generalised_leapfrog import (
 )
 from algorithms.hmc import hmc_step, state_at
 from algorithms.rmhmc_within_gibbs import (
-    Chain,
     Counts,
     End,
     Solver,
@@ -293,19 +291,14 @@ def pit_trajectory(z, r, here, block, eps, L, solver):
     "possible = np.isfinite(end.error) and not end.failed": "    possible = True"})
 def test_an_energy_that_is_not_finite_is_rejected(step):
     z = np.zeros(2)
-    for error, failed, moves in ((0.0, False, True), (-5.0, False, True), (-np.inf, False, False),
-                                 (np.nan, False, False), (np.inf, False, False),
-                                 (0.0, True, False), (-5.0, True, False)):
+    for error, failed, moves in ((-5.0, False, True), (0.69, False, True), (0.7, False, False),
+                                 (-np.inf, False, False), (np.nan, False, False),
+                                 (np.inf, False, False), (0.0, True, False), (-5.0, True, False)):
+        # the uniform is between exp(-0.69) and exp(-0.7)
         there, accepted, end = step(z, Pit(error, failed), 0.1, 1, EXACT, Given(z, uniforms=[0.5]))
         assert accepted == moves
         np.testing.assert_array_equal(there, z + moves)
         np.testing.assert_equal(end.error, error)
-
-
-def test_the_test_is_metropolis():
-    z, block = np.zeros(1), Pit(0.7, False)
-    for u, moves in ((0.49, True), (0.5, False)):  # exp(-0.7) = 0.4966
-        assert block_step.py_func(z, block, 0.1, 1, EXACT, Given(z, uniforms=[u]))[1] == moves
 
 
 # The chain
@@ -392,11 +385,6 @@ def test_trajectories_that_diverge_are_rejected_and_counted(name, eps):
     np.testing.assert_array_equal(chain.phi, np.tile(phi, (10, 1)))
 
 
-def test_divergences_are_errors_that_are_not_finite_or_above_a_thousand():
-    error = np.array([[0.0, np.nan], [np.inf, -np.inf], [1e135, 999.0], [-2000.0, 1001.0]])
-    assert Chain(None, None, None, None, error, None, None).divergences == 5
-
-
 GOOD = dict(theta0=PROBLEMS["funnel"][1], phi0=PROBLEMS["funnel"][2], model=PROBLEMS["funnel"][0],
             eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=2, n=3, rng=np.random.default_rng(0))
 
@@ -414,22 +402,10 @@ def test_bad_arguments_are_named(name, value):
         rmhmc_within_gibbs(**(GOOD | {name: value}))
 
 
-def test_a_start_that_is_left_as_it_was():
-    theta, phi = GOOD["theta0"].copy(), GOOD["phi0"].copy()
-    theta.flags.writeable = phi.flags.writeable = False
-    chain = rmhmc_within_gibbs(**(GOOD | {"theta0": theta, "phi0": phi}))
-    assert chain.accepted.any()
-
-
 # The distribution: of chains from exact draws, each with data of its own, after some transitions
 
 
 LEVEL = 6.3e-5  # of each test, that of four standard errors
-
-
-def moved_enough(accepted, moved):
-    """Or a test would see nothing."""
-    return (accepted > 0.3).all() and (accepted < 0.97).all() and (moved > 0.1).all()
 
 
 def after(draw, make, settings, chains, k, rng):
@@ -448,7 +424,8 @@ def after(draw, make, settings, chains, k, rng):
         thetas.append(chain.theta[-1])
         phis.append(chain.phi[-1])
         data.append(y)
-    assert moved_enough(accepted, moved), (accepted, moved)
+    # or a test would see nothing
+    assert (0.3 < accepted).all() and (accepted < 0.97).all() and (moved > 0.1).all()
     return map(np.array, (thetas, phis, data))
 
 
@@ -497,65 +474,4 @@ def test_a_hierarchical_logistic_regression_stays_as_it_is():
     # theta still goes with its data: y - E[y | theta] has mean 0, given theta
     off = y - np.tanh(np.array([margin(w) for w in theta]) / 2)
     for values in (off.sum(axis=1), (off * X[:, 1]).sum(axis=1)):
-        assert abs(values.mean()) < 4 * values.std() / np.sqrt(values.size)
-
-
-def test_stochastic_volatility_stays_as_it_is():
-    rng, T = np.random.default_rng(13), 6
-
-    def draw():
-        beta, ar = rng.gamma(3.0, 0.5), 2 * rng.beta(20.0, 1.5) - 1
-        sigma = np.sqrt(10 * 0.05 / rng.chisquare(10))
-        x = np.empty(T)
-        x[0] = sigma / np.sqrt(1 - ar**2) * rng.standard_normal()
-        for t in range(1, T):
-            x[t] = ar * x[t - 1] + sigma * rng.standard_normal()
-        return x, np.array([np.log(beta), np.log(sigma), np.arctanh(ar)])
-
-    def make(x, phi):
-        y = np.exp(phi[0] + x / 2) * rng.standard_normal(T)
-        return y, StochasticVolatility.from_data(y, 1.0, 3.0, 2.0)
-
-    x, phi, y = after(draw, make, (1.0, 1.0, 2, 2), 2000, 2, rng)
-    beta, sigma, ar = np.exp(phi[:, 0]), np.exp(phi[:, 1]), np.tanh(phi[:, 2])
-    assert kstest(beta, gamma(3.0, scale=0.5).cdf).pvalue > LEVEL
-    assert kstest(10 * 0.05 / sigma**2, chi2(10).cdf).pvalue > LEVEL
-    assert kstest((ar + 1) / 2, beta_law(20.0, 1.5).cdf).pvalue > LEVEL
-    steps = (x[:, 1:] - ar[:, None] * x[:, :-1]) / sigma[:, None]
-    assert kstest(steps[:, 0], norm.cdf).pvalue > LEVEL
-    assert kstest(np.sum(steps**2, axis=1), chi2(T - 1).cdf).pvalue > LEVEL
-    noise = y / (beta[:, None] * np.exp(x / 2))
-    assert kstest(noise[:, 1], norm.cdf).pvalue > LEVEL
-    assert kstest(np.sum(noise**2, axis=1), chi2(T).cdf).pvalue > LEVEL
-
-
-def test_a_cox_process_stays_as_it_is():
-    rng, d, mu = np.random.default_rng(14), 2, 2.5
-    place = np.array([(i, j) for i in range(d) for j in range(d)], float)
-    far = np.linalg.norm(place[:, None] - place, axis=2) / max(d - 1, 1)
-
-    def covariance(phi):
-        return np.exp(phi[0] - far / (np.exp(phi[1]) * d))
-
-    def draw():
-        phi = np.log(rng.gamma(2.0, 0.5, 2))
-        return mu + np.linalg.cholesky(covariance(phi)) @ rng.standard_normal(d * d), phi
-
-    def make(x, phi):
-        y = rng.poisson(np.exp(x) / d**2).reshape(d, d)
-        return y, LogGaussianCox.from_counts(y, mu)
-
-    x, phi, y = after(draw, make, (1.0, 1.2, 2, 2), 2000, 2, rng)
-    u = gamma(2.0, scale=0.5).cdf(np.exp(phi))
-    for values in u.T:
-        assert kstest(values, "uniform").pvalue > LEVEL
-    white = np.array([np.linalg.solve(np.linalg.cholesky(covariance(b)), a - mu)
-                      for a, b in zip(x, phi, strict=True)])
-    for values in white.T:
-        assert kstest(values, norm.cdf).pvalue > LEVEL
-    squares = norm.ppf(chi2(d * d).cdf(np.sum(white**2, axis=1)))
-    for values in norm.ppf(u).T:
-        assert kstest(np.sqrt(0.5) * (values + squares), norm.cdf).pvalue > LEVEL
-    off = y.reshape(-1, d * d) - np.exp(x) / d**2
-    for values in (off.sum(axis=1), off[:, 0]):
         assert abs(values.mean()) < 4 * values.std() / np.sqrt(values.size)
