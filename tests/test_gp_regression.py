@@ -218,23 +218,3 @@ def test_predictions_over_draws_are_those_of_the_mixture():
     for field in ("latent", "noisy"):
         second = np.mean([getattr(each, field) + each.mean**2 for each in single], axis=0)
         np.testing.assert_allclose(getattr(found, field), second - mean**2, rtol=0, atol=1e-11)
-
-
-def test_variances_that_rounding_makes_negative_count_as_0():
-    # far from each other and without noise: k'C^-1 k is eta^2 but for its rounding
-    X = 1e3 * np.arange(3.0)[:, None]
-    model = GPRegression.from_data(X, np.ones(3), "isotropic", 0.0)
-    for log_eta in np.linspace(-1.0, 1.0, 30):
-        assert (predict(X, np.array([-50.0, log_eta, 0.0]), model).latent >= 0.0).all()
-
-
-def test_a_prediction_at_a_case_without_noise_is_the_case():
-    model, q = problem(5, "ard")
-    X, y = data(5)
-    q[0] = np.log(1e-4)  # variances of 1e-8 of 116, and the errors of those
-    found = predict(X, q, model)
-    np.testing.assert_allclose(found.mean, y, rtol=0, atol=1e-5)
-    assert (found.latent < 2e-8).all() and (found.latent >= 0).all()
-
-
-# One variable at a time
