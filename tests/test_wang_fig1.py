@@ -41,3 +41,21 @@ def test_one_quantity_moved_and_no_other_claim_agrees_less(name):
     result.chains[which] = result.chains[which]._replace(**{quantity: values})
     (what,) = [what for what, verdict in verdicts(fig1, result).items() if verdict != "agrees"]
     assert what.startswith(wanted)
+
+
+def test_counts_are_for_a_move_of_the_mark():
+    class Made:
+        budget, seed = "short", 1
+
+        def replicates(self, function, tasks, *_):
+            return [{"accepted": 48, "cached": 24, "density": 12, "star": 96, "simulated": 30,
+                     "needed": 28, "marked": -3.0, "last": -5.0,
+                     "drawn": dict.fromkeys(fig1.Mapping._fields, task["seed"][1]),
+                     "telling": task["seed"][1] == 2} for task in tasks]
+
+    result = fig1.run(Made(), None)
+    assert result.drawn.first == 2
+    for which, moves in ((SOD, 60 * 8), (OWN, 6 * 8)):  # with pi itself a tenth
+        assert result.chains[which] == fig1.Counts(
+            accepted=[48 / moves] * 4, cached=[24 / moves] * 4, density=[12 / moves] * 4,
+            star=[96 / moves] * 4, idle=[2] * 4, missed=[36 - moves] * 4, gap=[2.0] * 4)
