@@ -9,10 +9,7 @@ own clocks: those of another script, whose replicates it may use too, are that o
 import math
 import random
 
-from reproduce.harness.claims import (
-    UNMADE,
-    judge,
-)
+from reproduce.harness.claims import UNMADE, judge
 from reproduce.harness.replicates import TIMES, Missing, kind_of, to_json
 
 # by which the logs of times are changed, at random: much and often, or an order may stay as it is;

@@ -186,7 +186,7 @@ def call_in_process(function, *arguments):
     with watch_client(worker.state.tasks, worker.get_current_task()):
         try:
             return [found for _, found
-                    in workers.run_tasks(call, {None: (function, *arguments)}, 1)]
+                    in workers.run_tasks(workers.call, {None: (function, *arguments)}, 1)]
         except ClusterError as error:
             raise ClusterError(
                 f"Refused: worker {worker.name} at {worker.address} {error}. What is finished is"
@@ -216,16 +216,6 @@ def watch_client(tasks, key):
 # The process beside it
 
 
-def call(function, *arguments):
-    """Call a function, (module, name)."""
-    return import_function(*function)(*arguments)
-
-
-def import_function(module, name):
-    """Return a function that this process may not have imported."""
-    return getattr(import_module(module), name)
-
-
 @cache
 def agree(home, code):
     """Raise ClusterError if this process has other code than the client, `home` being imported.
@@ -242,7 +232,7 @@ def agree(home, code):
 
 
 @cache
-def compile_once(module, name):
+def compile_once(warm):
     """Let one process of a machine compile, and the others find what it made."""
     with after_the_first():
-        import_function(module, name)()
+        workers.call(warm)

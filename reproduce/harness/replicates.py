@@ -30,7 +30,7 @@ from reproduce.harness import cluster
 from reproduce.harness.fingerprint import digest, fingerprint, read, used_definitions
 from reproduce.harness.papers import ROOT, module
 from reproduce.harness.shards import AGAIN, Unfinished, after_the_first, deal
-from reproduce.harness.workers import Killed, run_tasks
+from reproduce.harness.workers import Killed, call, run_tasks
 
 FIGURES = ROOT / "figures"
 ENTRIES = {"function": str, "task": dict, "code": str, "seconds": float, "machine": dict,
@@ -218,7 +218,7 @@ def warm_up(warm, jobs, bar):
     """
     with TemporaryDirectory() as place, said_of(bar, Path(place, "compiled"), warm):
         if jobs and getattr(warm, "__qualname__", "").isidentifier():
-            for _ in run_tasks(warm_worker, {None: (*address(warm), place)}, 1):
+            for _ in run_tasks(warm_worker, {None: (address(warm), place)}, 1):
                 pass
         else:
             with note_progress(place):
@@ -324,18 +324,17 @@ def for_client(home, code, warm, task):
 
     `home`, `warm`: module and name of the function, and of one to be called before it or None.
     """
-    function = cluster.import_function(*home)
+    function = getattr(import_module(home[0]), home[1])
     cluster.agree(home, code)
     if warm:
-        cluster.compile_once(*warm)
+        cluster.compile_once(warm)
     return make_record(function, code, task)
 
 
-def warm_worker(module, name, place):
+def warm_worker(warm, place):
     """Call a function that this process may not have imported, and note what is compiled."""
-    function = getattr(import_module(module), name)
     with note_progress(place):
-        function()
+        call(warm)
 
 
 def compute(function, code, task, path):

@@ -21,14 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reproduce.harness.claims import (
-    CLASSES,
-    VERDICTS,
-    Declared,
-    Measured,
-    declaration,
-    number,
-)
+from reproduce.harness.claims import CLASSES, VERDICTS, Declared, Measured, declaration, number
 from reproduce.harness.papers import PAPERS, ROOT, TOGETHER
 
 COLUMNS = VERDICTS[::-1]  # what agrees comes first
@@ -126,10 +119,10 @@ def claims_of_a_paper(scripts):
 def joint_tests(script):
     """Say what the joint tests of a script found: of all numbers of a table, or of a row."""
     joint = [claim for claim in script.claims if claim["kind"] == JOINT]
+    listed = [f"{escape(claim['what'])}: {claim['verdict']}" for claim in joint]
     if len(joint) < 3:
-        return "; ".join(f"{escape(claim['what'])}: {claim['verdict']}" for claim in joint)
-    listed = "<br>".join(f"{escape(claim['what'])}: {claim['verdict']}" for claim in joint)
-    return f"<details><summary>{summary(joint)}</summary>{listed}</details>"
+        return "; ".join(listed)
+    return f"<details><summary>{summary(joint)}</summary>{'<br>'.join(listed)}</details>"
 
 
 def verdicts(script):

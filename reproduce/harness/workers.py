@@ -13,6 +13,7 @@ import sys
 from collections import Counter, deque
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from importlib import import_module
 from multiprocessing import resource_tracker
 from threading import current_thread, main_thread
 from typing import NamedTuple
@@ -71,6 +72,12 @@ def run_tasks(function, tasks, jobs):
     except BaseException:  # Ctrl-C above all: the processes would go on
         kill_all()
         raise
+
+
+def call(function, *arguments):
+    """Call a function that this process may not have imported, given by its module and name."""
+    module, name = function
+    return getattr(import_module(module), name)(*arguments)
 
 
 def start_process():
