@@ -29,24 +29,12 @@ from algorithms import (
     rmhmc_within_gibbs,
     slice_sampling,
 )
-from algorithms import (
-    shahbaba_split_hmc as split_hmc,
-)
-from algorithms import (
-    shahbaba_split_hmc_fast as split_hmc_fast,
-)
-from algorithms import (
-    wang_discretizing_chain_fast as discretizing_chain_fast,
-)
-from algorithms import (
-    wang_tempered_transitions_fast as tempered_transitions_fast,
-)
-from algorithms import (
-    zhang_sshmc as sshmc,
-)
-from algorithms import (
-    zhang_sshmc_fast as sshmc_fast,
-)
+from algorithms import shahbaba_split_hmc as split_hmc
+from algorithms import shahbaba_split_hmc_fast as split_hmc_fast
+from algorithms import wang_discretizing_chain_fast as discretizing_chain_fast
+from algorithms import wang_tempered_transitions_fast as tempered_transitions_fast
+from algorithms import zhang_sshmc as sshmc
+from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.ais import HMC, RMHMC, ais, geometric_ladder
 from algorithms.ep import ep
 from algorithms.map_estimate import map_estimate
@@ -179,7 +167,7 @@ def patient(n):
     return found
 
 
-def bombarded(seconds=5.0):
+def bombarded(seconds=2.0):
     """Let a handler raise at every moment of a short call; return how often it did."""
     def run():
         return random_walk.random_walk(numbers(3), NORMAL, 0.5, 40, rng())
@@ -276,7 +264,7 @@ def test_at_no_moment_of_a_call_does_a_signal_end_the_process():
     done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], env=PATHS, text=True,
                           capture_output=True)
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 50
+    assert int(done.stdout) > 20
 
 
 @pytest.fixture
