@@ -9,8 +9,9 @@ In words    HMC needs a number of steps; NUTS finds it.  It follows a trajectory
             algorithms/hoffman_nuts_fast.py: it is what became of this.
 Paper       M. D. Hoffman and A. Gelman (2014), "The No-U-Turn Sampler: Adaptively Setting Path
             Lengths in Hamiltonian Monte Carlo", Journal of Machine Learning Research 15, 1593-1623.
-Mirror      leapfrog (Algorithm 1), nuts_step (3), find_reasonable_epsilon (4), hmc_dual_averaging
-            (5), build_tree and nuts_dual_averaging (6).
+            Here it is a rival of what Zhang and Sutton propose.
+Mirror      leapfrog (Algorithm 1), nuts_step (3), find_reasonable_epsilon (4), average (5, 6),
+            hmc_dual_averaging (5), build_tree and nuts_dual_averaging (6).
 Own lines   find_reasonable_epsilon: the ratio has a name, since it must be made finite.
             nuts_dual_averaging: the arrays of the Chain are the record of the transitions.
 

@@ -184,7 +184,7 @@ def leapfrog(point, eps, model, mass):
 
 
 @njit
-def along(v, w, rho):
+def both_move_on(v, w, rho):
     """Tell whether two velocities are along rho."""
     return v @ rho > 0 and w @ rho > 0
 
@@ -192,9 +192,9 @@ def along(v, w, rho):
 @njit
 def no_turn(a, b):
     """Tell whether a trajectory that consists of the trees a and then b goes on without a turn."""
-    return (along(a.first.v, b.last.v, a.rho + b.rho)
-            and along(a.first.v, b.first.v, a.rho + b.first.p)
-            and along(a.last.v, b.last.v, a.last.p + b.rho))
+    return (both_move_on(a.first.v, b.last.v, a.rho + b.rho)
+            and both_move_on(a.first.v, b.first.v, a.rho + b.first.p)
+            and both_move_on(a.last.v, b.last.v, a.last.p + b.rho))
 
 
 @njit
@@ -432,7 +432,7 @@ def transitions(state, model, n, rng, eps, mass, deepest, total):
                  chain.gradients, chain.divergent, eps, mass, Counts(total, total))
 
 
-def continued(chain, model, n, rng, deepest=DEEPEST):
+def continue_chain(chain, model, n, rng, deepest=DEEPEST):
     """Return n more transitions of a Chain from its last state, with its step and its mass."""
     return transitions(state_at(chain.samples[-1].copy(), model), model, n, rng, chain.step,
                        chain.mass, deepest, 1)

@@ -299,13 +299,13 @@ def state(name, value, model, gradient=False):
     With `gradient`, warn if grad_U is not that of U.
     """
     value, kind = array(name, value, (dimension(model),)), class_name(type(model))
-    energy = unchanged(f"U of {kind}", U, value, model)
+    energy = evaluate(f"U of {kind}", U, value, model)
     if not isinstance(energy, numbers.Real):
         raise ValueError(f"U of {kind} must return a number, not {energy!r:.80}")
     if not np.isfinite(energy):
         raise ValueError(f"{name} must be where U is finite, but U there is {energy}")
     if type(model) in grad_U.implementations and (gradient or dimension(model) == -1):
-        slope = unchanged(f"grad_U of {kind}", grad_U, value, model)
+        slope = evaluate(f"grad_U of {kind}", grad_U, value, model)
         if not (isinstance(slope, np.ndarray) and slope.dtype == value.dtype
                 and slope.shape == value.shape):
             found = (f"{slope.dtype} of shape {slope.shape}" if isinstance(slope, np.ndarray) else
@@ -318,7 +318,7 @@ def state(name, value, model, gradient=False):
     return value
 
 
-def unchanged(what, function, value, model):
+def evaluate(what, function, value, model):
     """Return function(value, model), or raise ValueError if that writes into the array."""
     given = value.copy()
     found = function(given, model)

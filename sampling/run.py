@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from algorithms.generalised_leapfrog import rmhmc as generalised_rmhmc
 from algorithms.hmc import hmc
-from algorithms.hoffman_nuts_fast import DEEPEST, continued, nuts
+from algorithms.hoffman_nuts_fast import DEEPEST, continue_chain, nuts
 from algorithms.paquet_rmhmc_fast import rmhmc as paquet_rmhmc
 from algorithms.random_walk import random_walk
 from algorithms.rivals.auxiliary_mixture import auxiliary_mixture
@@ -171,7 +171,7 @@ def pieces(sampler, call, length, wanted):
     """Yield the results of pieces of about SECONDS each, or of all at once."""
     if sampler is nuts:
         yield (found := sampler(**call | {length: 1}))  # after the warm-up
-        yield from timed(lambda size, last: continued(
+        yield from timed(lambda size, last: continue_chain(
             last, validate.model("model", call["model"]), size, call["rng"],
             call.get("deepest", DEEPEST)), found, wanted - 1)
         return

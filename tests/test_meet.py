@@ -98,22 +98,6 @@ def test_where_ep_does_not_converge_the_energy_is_infinite(gp):
     assert U(np.array([0.3, np.nan]), EPEvidence(gp[0], 1.0, True)) == np.inf
 
 
-def test_the_non_centred_energy_is_that_of_x_less_its_jacobian(gp):
-    model, _ = gp
-    q = np.concatenate([np.random.default_rng(2).standard_normal(5), PHI])
-    L = np.tril(precompute_phi(PHI, model).L)
-    x = np.concatenate([L @ q[:5], PHI])
-    assert U(q, NonCentredGP(model)) == pytest.approx(U(x, model) - log_det(L) / 2, rel=1e-12)
-
-
-def test_the_non_centred_gradient_is_that_of_its_energy(gp):
-    given, h = NonCentredGP(gp[0]), 1e-5
-    q = np.concatenate([np.random.default_rng(2).standard_normal(5), PHI])
-    wanted = [(U(q + h * e, given) - U(q - h * e, given)) / (2 * h) for e in np.eye(7)]
-    # h^2 and rounding over h are both about 1e-10
-    np.testing.assert_allclose(grad_U(q, given), wanted, rtol=0, atol=1e-8)
-
-
 def test_the_surrogate_density_is_the_joint_one_with_its_jacobian(gp):
     model, _ = gp
     rng, noise = np.random.default_rng(3), 0.4

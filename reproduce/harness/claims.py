@@ -193,7 +193,7 @@ def log(x):
     """
     x = as_measured(x)
     if not x.value > 0:
-        return Measured(math.nan)
+        return Measured(math.nan, math.nan)
     return Measured(math.log(x.value), x.se / x.value)
 
 

@@ -153,29 +153,29 @@ FIRSTS = {"Table 1": FIRST, "Table 2": "2026-11-21T23:27", "Table 3": "2026-11-2
           "Table 4": "2026-11-22T05:30"}  # the first results at the paper's length
 
 
-def unexplained(why, table, cause):
+def open_difference(why, table, cause):
     """Declare a difference whose cause is not known."""
     return Declared(f"the cause is not known: {why}", "2026-11-23T22:00", FIRSTS[table],
                     f"{table}: {cause}")
 
 
 KNOWN = {
-    "Table 1": {HMC: unexplained(
+    "Table 1": {HMC: open_difference(
         "of 50, 200 and 800 leapfrogs only the last two are accepted in the paper's range, and"
         " those of 800 include a chain that stood still.  A shorter trajectory would have a smaller"
         " ESS of x; an ESS of v of 10 or of 39 is the estimator's for a chain that has not mixed",
         "Table 1", "the steps of HMC")},
-    "Table 2": {SSHMC: unexplained(
+    "Table 2": {SSHMC: open_difference(
         "of 2 to 10 ABLA steps none has all four.  With ten of two leapfrogs the median, the"
         " largest and v are near, but the least ESS of w is three fifths of the printed one; how"
         " the attributes were coded, and the constant mass of v, are not stated either",
         "Table 2", "the steps of SSHMC")},
-    "Table 3": {SSHMC: unexplained(
+    "Table 3": {SSHMC: open_difference(
         "with 5 ABLA steps the ESS of sigma and phi are near the printed ones and that of beta is a"
         " quarter, with 20 the ESS of x are near and those of the hyperparameters are 3 to 11 times"
         " as large.  The coordinates in which the mass is 1 are not stated",
         "Table 3", "the steps of SSHMC")},
-    "Table 4": dict.fromkeys((SSHMC, GIBBS), unexplained(
+    "Table 4": dict.fromkeys((SSHMC, GIBBS), open_difference(
         "all runs but two rest on one simulated field of 28 points, drawn with the covariance of"
         " the unit square, whatever is fitted to it.  The paper's covariance on data of its own has"
         " not been run", "Table 4", "the data")),
