@@ -39,6 +39,7 @@ from reproduce.zhang import datasets as groups
 
 NAME, WHAT = "nuts", "NUTS beside those of two libraries"
 MINUTES = {"paper": 40, "short": 6, "smoke": 3}
+FAR = 40.0  # a log of an efficiency beyond which there is none to draw
 
 OURS, STAN, NUTPIE, BLACKJAX = "ours", "ours, mass of Stan", "nutpie", "blackjax"
 METHODS = (OURS, STAN, NUTPIE, BLACKJAX)
@@ -208,6 +209,8 @@ def figure(r):
         for place, name in enumerate(r):
             each = r[name][method]
             for ax, m in ((axes[0], each["per"]), (axes[1], log(each["second"]) - each["per"])):
+                if not abs(m.value) < FAR:  # a chain that did not move has no effective draw
+                    continue
                 middle, ends = log_bar(m.value, np.nan_to_num(m.se), 1000)
                 ax.errorbar(place + (k - 1.5) / 8, middle, yerr=ends[:, None], fmt=marker,
                             color=colour)
