@@ -416,8 +416,15 @@ def hmc_dual_averaging(q0, model, length, n, rng, warm_up, target=0.65):
 
     Mirror of Hoffman and Gelman 2014, Algorithm 5.
 
-    length : float > 0   of a trajectory, lambda = eps L; the others are those of
-                         nuts_dual_averaging
+    Parameters
+    ----------
+    q0      : (d,) float64           where the chain starts; not modified
+    model   : NamedTuple             any model that implements U and grad_U
+    length  : float > 0              of a trajectory, lambda = eps L
+    n       : int >= 1               transitions
+    rng     : Generator              advanced
+    warm_up : int from 0 to n        transitions that adapt the step
+    target  : float in (0, 1]        wanted acceptance rate, delta
 
     Raises ValueError, naming the argument, for anything else.
     """

@@ -358,7 +358,7 @@ def check_nuts(q0, model, n, rng, warm_up=1000, mass="fisher", target=TARGET, de
     q0 = validate.state("q0", q0, model, gradient=True)
     n, rng = validate.count("n", n), validate.generator("rng", rng)
     warm_up = validate.count("warm_up", warm_up, 0)
-    if mass not in ("fisher", "diagonal", "dense"):
+    if not (isinstance(mass, str) and mass in ("fisher", "diagonal", "dense")):
         raise ValueError(f"mass must be 'fisher', 'diagonal' or 'dense', not {mass!r}")
     d = q0.size
     mass = Dense(np.eye(d), np.eye(d)) if mass == "dense" else Diagonal(np.ones(d),

@@ -43,7 +43,8 @@ def ran(code, folder):
     path.write_text(code)
     return subprocess.run([sys.executable, str(path)], text=True, stdout=subprocess.PIPE,
                           cwd=folder, check=True, env=os.environ | {
-                              "MPLBACKEND": "Agg", "PYTHONPATH": str(ROOT)}).stdout
+                              "MPLBACKEND": "Agg",
+                              "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}).stdout
 
 
 def test_the_example_of_the_readme_goes_into_arviz(tmp_path):
@@ -64,4 +65,17 @@ found = run(sshmc, np.zeros(5), np.zeros(1), Funnel.from_size(5), 0.3, 0.5, 5, 5
 posterior = found.to_arviz()["posterior"]
 assert posterior["theta"].shape == (4, 50, 5) and posterior["phi"].shape == (4, 50, 1)
 assert (posterior["phi"].sel(chain=2).values == found.chains[2].phi).all()
+""", tmp_path)
+
+
+def test_statistics_go_with_the_draws(tmp_path):
+    ran("""
+import numpy as np
+from test_sampling import chains_of
+
+x = np.random.default_rng(6).standard_normal((3, 50, 2))
+data = chains_of(x, energy_error=np.where(np.arange(50) == 7, np.nan, 0.0)).to_arviz()
+np.testing.assert_array_equal(data["posterior"]["q"].values, x)
+diverging = data["sample_stats"]["diverging"].values
+assert diverging.sum() == 3 and diverging[:, 7].all()
 """, tmp_path)

@@ -153,9 +153,11 @@ def outer(x):
     return inner(x)
 print(outer(1.0), outer(2.0))
 """
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MIRRORMC_QUIET": "1"}
+    if not quiet:
+        del environment["MIRRORMC_QUIET"]
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True,
-                          check=True, env=os.environ | {"PYTHONPATH": str(ROOT)} | (
-                              {"MIRRORMC_QUIET": "1"} if quiet else {}))
+                          check=True, env=environment)
     assert done.stdout == "2.0 3.0\n"
     said = ("compiling outer for these arguments, up to a minute the first time: 2 functions\n"
             * (not quiet))

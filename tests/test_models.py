@@ -132,6 +132,7 @@ def test_derivatives_are_those_of_differences(name):
 
 
 @each
+@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaPerformanceWarning")
 def test_a_strided_state_is_the_same(name):
     model, q = ALL[name]
     strided = np.repeat(q, 2)[::2]
