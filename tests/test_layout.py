@@ -192,9 +192,7 @@ def test_the_reader_reaches_the_algorithm_within_80_lines(path):
 
 @pytest.mark.parametrize("path", COMMANDS, ids=name)
 def test_no_command_is_longer_than_a_reader_bears(path):
-    limit = 320 if path not in EXHIBITS else (
-        250 if path in scripts("zhang") else 260 if path in scripts("paquet") else 290)
-    assert len(path.read_text().splitlines()) <= limit
+    assert len(path.read_text().splitlines()) <= (250 if path in EXHIBITS else 320)
 
 
 def test_every_file_is_in_one_of_these_folders():
