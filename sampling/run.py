@@ -235,8 +235,9 @@ def in_processes(sampler, calls, length, wanted, jobs):
             ours, theirs = fork.Pipe(duplex=False)
             process = fork.Process(target=work, daemon=True, args=(
                 sampler, dict(list(calls.items())[j::jobs]), length, wanted, theirs, os.getpid()))
-            with warnings.catch_warnings():  # of threads: those of libraries are idle here
+            with warnings.catch_warnings():  # of threads, Python's and JAX's: they are idle here
                 warnings.simplefilter("ignore", DeprecationWarning)
+                warnings.simplefilter("ignore", RuntimeWarning)
                 process.start()
             theirs.close()
             ends.append(ours)
