@@ -233,7 +233,7 @@ def in_processes(sampler, calls, length, wanted, jobs):
     try:
         for j in range(jobs):
             ours, theirs = fork.Pipe(duplex=False)
-            process = fork.Process(target=work, daemon=True, args=(
+            process = fork.Process(target=work, daemon=True, name=f"chains {j}", args=(
                 sampler, dict(list(calls.items())[j::jobs]), length, wanted, theirs, os.getpid()))
             with warnings.catch_warnings():  # of threads, Python's and JAX's: they are idle here
                 warnings.simplefilter("ignore", DeprecationWarning)
@@ -246,7 +246,7 @@ def in_processes(sampler, calls, length, wanted, jobs):
             for end in wait(ends):
                 try:
                     item = end.recv()
-                except EOFError:
+                except (EOFError, OSError):  # before a message, or within one
                     raise RuntimeError("a process that ran chains was ended from outside; it may"
                                        " have needed more memory than there is") from None
                 if isinstance(item, Exception):

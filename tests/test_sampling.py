@@ -149,8 +149,11 @@ def test_a_stop_before_the_first_draw_is_raised(monkeypatch):
 
 def test_a_process_that_is_killed_is_told_of():
     def kill():
-        time.sleep(1)
-        os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+        while not (ours := [child for child in multiprocessing.active_children()
+                            if child.name == "chains 1"]):
+            time.sleep(0.05)
+        time.sleep(0.5)
+        os.kill(ours[0].pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
     with pytest.raises(RuntimeError, match="ended from outside"):
