@@ -507,6 +507,8 @@ def wrong(kind, good):
         for value in map(float, outside):
             yield value, f"{'(' if open_low else '['}{low:g}, "
             yield value, f", not {value!r}"
+    elif kind.startswith("bool"):
+        yield from ((value, "must be True or False") for value in (1, None))
     elif kind.startswith("("):
         good = np.asarray(good)
         last = good.astype(float)
@@ -606,11 +608,28 @@ def test_sites_whose_mean_would_overflow_are_refused():
     GPClassification.from_ep(K, SIGNS, found._replace(nu=np.full(N, -1e100)))
 
 
-@pytest.mark.parametrize("start", [np.full(3, 1e200), np.full(3, -1e155)])
-def test_a_start_where_the_energy_overflows_is_refused(start):
-    for name in ("hmc", "random_walk", "fitted_walk"):
-        with pytest.raises(ValueError, match=r"^q0 must be where U is finite, .* inf"):
-            call(name, q0=start)
+STARTS = "q0", "x0", "theta0"  # and phi0, which goes with theta0
+SIZED = *STARTS, "phi0", "w", "M", "mean", "factor", "q", "q_hat", "theta", "tau", "nu"
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_does_not_go_with_the_model_is_refused_by_name(name):
+    arguments = CALLS[name][1]
+    wrong = {argument: np.pad(each, (0, 1), constant_values=1.0)
+             for argument, each in arguments.items()
+             if argument in SIZED and np.ndim(each) and "model" in arguments}
+    wrong |= {"keep": [arguments["theta0"].size]} if "keep" in arguments else {}
+    for argument, value in wrong.items():
+        with pytest.raises(ValueError, match=rf"^({argument}|model) (must|has)"):
+            call(name, **{argument: value})
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_start_where_the_energy_is_not_finite_is_refused(name):
+    for start in {*STARTS} & {*CALLS[name][1]} - {"rng"}:
+        for size in (1e200, -1e200):
+            with pytest.raises(ValueError, match=rf"^{start}( and phi0)? must be where .* finite"):
+                call(name, **{start: np.full(CALLS[name][1][start].size, size)})
 
 
 def short(n):
@@ -624,6 +643,7 @@ def by_groups(**named):
 
 OTHERS = LogisticRegression.from_data(X[::-1], (SIGNS + 1) / 2)
 BEND = np.tile(np.diag([1.0, -0.5]), (3, 1, 1))
+UPPER = np.triu(np.ones((N, N)))
 
 
 def by_split(split, model=LOGISTIC):
@@ -638,7 +658,7 @@ def by_split(split, model=LOGISTIC):
      "x must have shape (n,) or (n, d), not (2, 9, 2)"),
     (lambda: bridge_sampling(short(4), short(9)), "at_target must hold at least 5 draws, not 4"),
     (lambda: bridge_sampling(short(9), [1.0]), "at_proposal must hold at least 2 draws, not 1"),
-    (lambda: geometric_ladder(5, 1.0), "beta_min must be below 1 for a ladder of B = 5 steps"),
+    (lambda: geometric_ladder(2, 1.0), "beta_min must be below 1 for a ladder of B = 2 steps"),
     (lambda: ais(GPC, [0.5, 0.6, 0.7, 1.0], HMC(SMALL, 1), 1, rng()),
      "betas must increase strictly from 0 to 1, as geometric_ladder's do; it starts"
      " [0.5, 0.6, 0.7] and ends [0.6, 0.7, 1.0]"),
@@ -661,6 +681,8 @@ def by_split(split, model=LOGISTIC):
      "slow must be different variables, not [2, 2]"),
     (lambda: dragging.dragging(numbers(3), NORMAL, [2, 0, 1], np.eye(3), 1, rng()),
      "slow must be some of the variables, and not all, but there are 3 of 3"),
+    (lambda: call("elliptical_slice of one's own", factor=None),
+     "mean must come with a factor, the Cholesky factor of its covariance"),
     (lambda: elliptical_slice.elliptical_slice(numbers(3), NORMAL, 1, rng()),
      "factor must be given for a model of type Gaussian, which has no Gaussian of its own"),
     (lambda: ep(np.diag([1.0, -2.0]), [1, 1]), "K must be positive definite, but its Cholesky"
@@ -737,6 +759,8 @@ def by_split(split, model=LOGISTIC):
      "curvature must be positive semidefinite, but has eigenvalue -1e-08"),
     (lambda: by_groups(curvature=BEND * np.array([1.0, 1.0, np.nan])[:, None, None]),
      "curvature must be finite, but 4 of its 12 entries are not"),
+    (lambda: by_groups(curvature=np.tile(UPPER[:2, :2], (3, 1, 1))),
+     "curvature[0] must be symmetric, but differs from its transpose by 1"),
     (lambda: LogGaussianCox.from_counts(np.zeros((2, 3)), 0.0),
      "counts must be square, not of shape (2, 3)"),
     (lambda: LogGaussianCox.from_counts([[1.0, -1.0], [0.5, 2.0]], 0.0),
@@ -758,6 +782,75 @@ def test_messages_say_what_was_wanted_and_what_was_found(call, message):
     with pytest.raises(ValueError) as error:
         call()
     assert str(error.value) == message
+
+
+CASES_OF_NONE = PARTS._replace(R_0=interface.select_cases(LOGISTIC, np.arange(0), 1.0),
+                               R_1=LOGISTIC)
+
+
+# (what CALLS has, the argument that is changed, its value, what is said of it)
+@pytest.mark.parametrize(("name", "argument", "value", "message"), [
+    ("StochasticVolatility", "y", np.zeros(4),
+     "must not be zero throughout: beta has no posterior distribution"),
+    ("StochasticVolatility", "mass_phi", -np.eye(3),
+     "must be positive definite, but its Cholesky factorisation failed"),
+    ("auxiliary_mixture", "model", StochasticVolatility.from_data(np.arange(N)),
+     "must be of a series without zeros, whose logarithms are finite"),
+    ("HierarchicalLogistic", "curvature", "none",
+     "must be one of ('bound', 'prior') or an array, not 'none'"),
+    ("HierarchicalLogistic", "group", [1j] * N,
+     "must be an array of numbers or of strings, not list of complex128"),
+    ("HierarchicalLogistic", "group", [1, "a", object(), 2, 2, 2],
+     "must be an array of numbers or of strings, not list of object"),
+    ("LogGaussianCox", "distance", "cells", "must be 'unit' or 'pixel', not 'cells'"),
+    ("HierarchicalGPClassification", "Z", np.where(np.eye(N, 1), 1e200, 1.0),
+     "must have squares that can be added up, but they overflow"),
+    ("HierarchicalGPClassification", "prior_sd", (1.0, 0.0), "must be > 0, but is [1.0, 0.0]"),
+    ("GPRegression", "kind", "iso", "must be 'isotropic' or 'ard', not 'iso'"),
+    *((name, "index", value, message)
+      for name in ("GPSubset", "GPNystrom", "GPFITC", "GPVariational")
+      for value, message in ((np.arange(0), "is empty: at least one case is needed"),
+                             (None, "must be a list of whole numbers, not None"),
+                             ([-1, 3], "must hold indices from 0 to 5, not [-1, 3]"))),
+    ("SoftAbs", "model", REGRESSION,
+     "must have hessian (models/interface.py), but GPRegression has none"),
+    ("from_prior", "K", K - 10 * np.eye(N), "must be positive definite, but its Cholesky"
+     " factorisation broke down: add a small multiple of the identity to it"),
+    ("from_prior", "K", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
+    ("from_ep", "K", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
+    ("from_ep", "ep", EP_FOUND._replace(converged=False), "has not converged, so its q is no fixed"
+     " point: run it with more max_sweeps, or with damping"),
+    ("orthant", "K", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
+    ("tilting", "C", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
+    ("predict", "Z", numbers(4, 3), "must have shape (n, 2), not (4, 3)"),
+    ("squared_exponential", "Z", numbers(4, 3), "must have shape (n, 2), not (4, 3)"),
+    ("a leapfrog", "p", numbers(3), "must have shape (2,), not (3,)"),
+    ("tilted_run", "mu", numbers(2), "must have shape (6,), not (2,)"),
+    ("hmc", "M", -np.eye(3), "must be positive definite, but its Cholesky factorisation failed"),
+    ("hmc", "M", UPPER[:3, :3], "must be symmetric, but differs from its transpose by 1"),
+    *(("elliptical_slice of one's own", "factor", value,
+       "must be a lower Cholesky factor: 0 above the diagonal, and positive on it")
+      for value in (UPPER[:3, :3], np.diag([1.0, 0.0, 1.0]))),
+    *((name, "factor", value, "must be lower triangular with a positive diagonal, as a Cholesky"
+       " factor is") for name, value in (("fitted_walk", UPPER[:3, :3]),
+                                         ("fitted_walk", np.diag([1.0, 0.0, 1.0])),
+                                         ("delayed_acceptance", UPPER[:4, :4]),
+                                         ("dragging", -np.eye(1)))),
+    ("dragging", "slow", [4], "must hold indices from 0 to 3, not [4]"),
+    ("nuts_dual_averaging", "warm_up", 3, "must be at most n = 2, not 3"),
+    ("nuts", "mass", "unit", "must be 'fisher', 'diagonal' or 'dense', not 'unit'"),
+    ("data_split_hmc", "split", CASES_OF_NONE, "must be made of this model by split_data, but it"
+     " has 0 + 6 cases, and the model has 6"),
+    ("tempered_transitions", "layers", (), "must be a tuple of one model or more, the one nearest"
+     " to the density first, not tuple"),
+    ("ais", "betas", [0.0, 0.5, 0.5, 1.0], "must increase strictly from 0 to 1, as"
+     " geometric_ladder's do; it starts [0.0, 0.5, 0.5] and ends [0.5, 0.5, 1.0]"),
+    ("ais", "betas", [0.0, 0.9], "must increase strictly from 0 to 1, as"
+     " geometric_ladder's do; it starts [0.0, 0.9] and ends [0.0, 0.9]")])
+def test_messages_say_what_an_argument_must_be(name, argument, value, message):
+    with pytest.raises(ValueError) as error:
+        call(name, **{argument: value})
+    assert str(error.value) == f"{argument} {message}"
 
 
 def test_curvatures_that_rounding_makes_negative_count_as_0():
