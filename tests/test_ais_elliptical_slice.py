@@ -63,15 +63,3 @@ def test_evidence_of_four_cases(model):
                                             repeats=2).log_weights)
     assert estimate.standard_error < 0.06
     assert abs(estimate.log_Z - EXACT) < 4 * estimate.standard_error
-
-
-GOOD = dict(model=PRIOR, betas=[0.0, 0.5, 1.0], runs=2, rng=np.random.default_rng(0), repeats=1)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("model", 1), ("betas", [0.0, 0.5]), ("betas", [0.5, 1.0]), ("betas", [0.0, 1.0, 1.0]),
-    ("runs", 0), ("runs", 2.0), ("rng", 1), ("repeats", 0), ("repeats", 1.5)])
-def test_bad_arguments_are_named(name, value):
-    ais_elliptical_slice(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        ais_elliptical_slice(**(GOOD | {name: value}))

@@ -290,18 +290,3 @@ def test_a_draw_that_is_not_finite_is_not_taken():
             X, phi, MODEL, W, 5, np.zeros(4, int), np.random.default_rng(seed))
         assert not accepted and bad == 1
         assert np.isfinite(x).all() and np.isfinite(there).all()
-
-
-GOOD = dict(theta0=X, phi0=PHI, model=MODEL, n=2, rng=np.random.default_rng(0), w=W,
-            max_widths=10, keep=None)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("theta0", X[:3]), ("theta0", np.full(6, np.nan)), ("phi0", [0.0]), ("model", 3),
-    ("model", StochasticVolatility.from_data([0.0, 1.0])), ("n", 0), ("rng", 1), ("w", 0.3),
-    ("w", [0.1, 0.0, 0.1]), ("w", (0.1, -1.0, 0.1)), ("w", (0.1, 0.1)), ("max_widths", 0),
-    ("keep", [6])])
-def test_bad_arguments_are_named(name, value):
-    auxiliary_mixture(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} (must|and)"):
-        auxiliary_mixture(**(GOOD | {name: value}))

@@ -1,5 +1,7 @@
 """rivals/bridge_sampling.py: the equation, known constants, errors against scatter, tails."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from arviz_stats.base import array_stats
@@ -178,23 +180,11 @@ def test_five_draws_from_p_and_two_from_q_are_enough():
     assert importance_sampling([0.7] * 2).log_Z == pytest.approx(0.7)
 
 
-AT_TARGET, AT_PROPOSAL = draws(10, 10, 0)
-GOOD = dict(at_target=AT_TARGET, at_proposal=AT_PROPOSAL, tau=1.0, tol=1e-9, max_iterations=100)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("at_target", [1.0] * 4), ("at_target", [[1.0] * 9]), ("at_target", [np.nan] * 9),
-    ("at_target", [-np.inf] * 9), ("at_target", ["1"] * 9), ("at_target", []),
-    ("at_proposal", [1.0]), ("at_proposal", [np.inf, 1.0]), ("at_proposal", [np.nan, 1.0]),
-    ("at_proposal", [-np.inf, -np.inf]), ("at_proposal", 1.0), ("at_proposal", "12"),
-    ("tau", 0.0), ("tau", np.inf), ("tau", "1"), ("tol", 0.0), ("tol", np.nan),
-    ("max_iterations", 0), ("max_iterations", 1.5)])
-def test_bad_arguments_are_named(name, value):
-    bridge_sampling(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} (must|is empty)"):
-        bridge_sampling(**(GOOD | {name: value}))
-    if name == "at_proposal":
-        with pytest.raises(ValueError, match=f"^{name} (must|is empty)"):
-            importance_sampling(value)
-        with pytest.raises(ValueError, match=r"^log_weights (must|is empty)"):
-            pareto_k(value)
+@pytest.mark.parametrize("value", [[1.0], [np.inf, 1.0], [-np.inf, -np.inf], 1.0, "12"])
+def test_bad_logarithms_are_named(value):
+    for name, function in (("at_proposal", partial(bridge_sampling, np.zeros(9))),
+                           ("at_proposal", importance_sampling), ("log_weights", pareto_k)):
+        with pytest.raises(ValueError, match=f"^{name} must"):
+            function(value)
+    with pytest.raises(ValueError, match=r"^at_target must"):
+        bridge_sampling(np.full(9, -np.inf), np.zeros(9))

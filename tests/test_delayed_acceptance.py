@@ -86,17 +86,3 @@ def test_a_proposal_of_an_energy_that_is_not_finite_is_rejected(step):
             there, asked, accepted = step(here, model, star, L, tally, Given(np.ones(Q.size)))
             assert not accepted and asked == promoted and tally[2] == 1
             np.testing.assert_array_equal(there.q, Q)
-
-
-GOOD = dict(q0=Q, model=MODEL, approximation=STAR, factor=L, n=2, rng=np.random.default_rng(0),
-            inner=1)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("q0", [np.nan, 0.0]), ("approximation", 3), ("approximation", None),
-    ("approximation", normal(MODEL.y, 0.0)), ("factor", np.eye(3)), ("factor", L.T),
-    ("factor", 0.0), ("n", 0), ("n", 1.5), ("rng", 1), ("inner", 0), ("inner", 2**70)])
-def test_bad_arguments_are_named(name, value):
-    delayed_acceptance(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        delayed_acceptance(**(GOOD | {name: value}))

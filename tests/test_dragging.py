@@ -99,18 +99,3 @@ def test_the_cache_is_not_modified():
                              np.zeros(4, int), np.random.default_rng(5))
     assert one_step[0].U == U(one_step[0].q, MODEL)
     np.testing.assert_array_equal(cache.q, before.q)
-
-
-GOOD = dict(q0=Q, model=MODEL, slow=[0], factor=ONE, n=2, rng=np.random.default_rng(0), n_steps=2,
-            sweeps=1, w=1.0, max_widths=5)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("q0", [np.nan, 0.0]), ("slow", [2]), ("slow", []), ("slow", [0, 1]),
-    ("slow", [0, 0]), ("slow", None),
-    ("slow", 0.5), ("factor", np.eye(2)), ("factor", -ONE), ("n", 0), ("rng", 1), ("n_steps", 0),
-    ("sweeps", -1), ("w", 0.0), ("max_widths", 0)])
-def test_bad_arguments_are_named(name, value):
-    dragging(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        dragging(**(GOOD | {name: value}))

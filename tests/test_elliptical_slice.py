@@ -189,32 +189,3 @@ def test_the_joint_distribution_of_functions_and_labels_stays_as_it_is():
     cdfs = [norm.cdf] * 3 + [skewnorm(k, 0.0, k).cdf for k in root]
     for values, cdf in zip(np.array(found).T, cdfs, strict=True):
         assert kstest(values, cdf).pvalue > LEVEL
-
-
-GOOD = dict(x0=[0.2, -0.1], model=DATA, n=2, rng=np.random.default_rng(0), mean=MEAN,
-            factor=FACTOR, thin=1)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("x0", [[0.0, 0.0]]), ("x0", [np.nan, 0.0]), ("x0", []), ("n", 0), ("n", 1.5), ("n", True),
-    ("rng", 1), ("mean", [0.0]), ("mean", [0.0, np.inf]), ("mean", "0"), ("factor", 1.0),
-    ("factor", np.eye(3)), ("factor", FACTOR.T), ("factor", -np.eye(2)),
-    ("factor", [[1.0, 0.0], [0.5, 0.0]]), ("factor", None),
-    ("factor", [[1.0, 0.0], [0.0, np.nan]]), ("thin", 0), ("thin", 2.0)])
-def test_bad_arguments_are_named(name, value):
-    elliptical_slice(**GOOD)
-    named = "mean" if value is None else name  # a mean alone
-    with pytest.raises(ValueError, match=f"^{named} must|^{name} is empty"):
-        elliptical_slice(**(GOOD | {name: value}))
-
-
-def test_a_model_without_a_Gaussian_of_its_own_needs_one():
-    with pytest.raises(ValueError, match=r"^factor must be given for a model of type Normal"):
-        elliptical_slice([0.2, -0.1], DATA, 2, np.random.default_rng(0))
-    with pytest.raises(ValueError, match=r"^x0 must have shape \(3,\), not \(2,\)"):
-        elliptical_slice([0.2, -0.1], PRIOR, 2, np.random.default_rng(0))
-
-
-def test_a_start_of_no_finite_L_is_an_error():
-    with pytest.raises(ValueError, match=r"^x0 must be where log L is finite, but it is nan there"):
-        elliptical_slice([0.2, 0.0], normal(DATA.y, 0.0), 1, np.random.default_rng(0), MEAN, FACTOR)

@@ -145,22 +145,3 @@ def test_labels_of_no_weight_and_of_great_surprise_give_finite_numbers():
         assert q.converged
         for order in ORDERS:
             assert math.isfinite(second_order(q, y, order))
-
-
-# bad input
-
-
-def test_bad_input():
-    K, y, _ = two_factors(4, 1.0, 0)
-    q = ep(K, y)
-    for arguments, message in [
-        ((q, y, 2), "order must be a whole number of at least 3"),
-        ((q, y, 4.0), "order must be a whole number"),
-        ((q, y, MAX_ORDER + 1), "order must be at most 8"),
-        ((q, y[:3]), "y must have shape"),
-        ((q, 0 * y), "y must hold only"),
-        ((tuple(q), y), "ep must be of type EP"),
-        ((ep(K, y, 1e-8, 1), y), "ep must have converged, but had not after 1 sweeps: .*damping"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            second_order(*arguments)

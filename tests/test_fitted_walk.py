@@ -91,30 +91,6 @@ def test_where_nothing_moves_the_pilot_has_the_floor():
     assert found.accepted[0] == 0.0
 
 
-GOOD = dict(q0=Q, model=MODEL, factor=L, n=3, rng=np.random.default_rng(0), thin=2)
-
-
-@pytest.mark.parametrize("name, value", [
-    ("q0", Q.reshape(2, 1)), ("q0", [np.nan, 0.0]), ("q0", []), ("factor", np.eye(3)),
-    ("factor", L.T), ("factor", -L), ("factor", np.zeros((2, 2))), ("factor", 0.3),
-    ("factor", [[np.nan, 0], [0, 1]]), ("n", 0), ("n", 2.0), ("rng", 3), ("thin", 0)])
-def test_bad_arguments_are_named(name, value):
-    fitted_walk(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} must|^{name} is empty"):
-        fitted_walk(**(GOOD | {name: value}))
-
-
-@pytest.mark.parametrize("name, value", [
-    ("q0", [np.inf, 0.0]), ("n", 1), ("rng", None), ("rounds", 0), ("scale", 0.0),
-    ("scale", np.nan), ("scale", 0.9e-100), ("scale", 1.1e100)])
-def test_bad_arguments_of_the_pilot_are_named(name, value):
-    good = dict(q0=Q, model=MODEL, n=5, rng=np.random.default_rng(0), rounds=1, scale=1.0)
-    pilot(**good)
-    pilot(**(good | {"scale": 1e-100}))
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        pilot(**(good | {name: value}))
-
-
 @pytest.mark.parametrize("covariance, message", [
     (np.ones((2, 3)), "square"), ([[1.0, 0.5], [0.2, 1.0]], "symmetric"),
     (-np.eye(2), "positive definite")])

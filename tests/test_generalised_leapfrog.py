@@ -426,38 +426,10 @@ def plane_metric_gradient(q, model):
     return np.zeros((2, 2, 2))
 
 
-@pytest.mark.parametrize(("change", "message"), [
-    ({"x0": np.zeros(3)}, r"x0 must have shape \(2,\), not \(3,\)"),
-    ({"x0": np.zeros(3), "model": Plane(2.0)}, "x0 has 3 entries, which does not fit the model"),
-    ({"x0": np.zeros(1), "model": Plane(2.0)}, "x0 has 1 entries, but the model's"),
-    ({"x0": np.zeros((1, 2))}, "x0 must have shape"),
-    ({"x0": np.array([0, np.nan])}, "x0 must be finite"),
-    ({"l_max": 0}, "l_max must be a whole number of at least 1, not 0"),
-    ({"eps": 0.0}, "eps must be a finite number in"),
-    ({"eps": np.nan}, "eps must be a finite number in"),
-    ({"t_max": -1}, "t_max must be a whole number"),
-    ({"f_max": 0}, "f_max must be a whole number"),
-    ({"tol": -1e-9}, "tol must be a finite number in"),
-    ({"tol_back": np.inf}, "tol_back must be a finite number in"),
-    ({"rng": 3}, r"rng must be a numpy\.random\.Generator"),
-    ({"model": MODEL._replace(means=MEANS * np.nan)}, "model.means must be finite"),
-    ({"model": Plane(-1.0)}, "x0 must be where U is finite and the metric positive definite"),
-])
-def test_bad_input(change, message):
-    good = {"x0": X, "model": MODEL, "l_max": 3, "eps": 0.1, "t_max": 2,
-            "rng": np.random.default_rng(0)}
+@pytest.mark.parametrize(("x0", "slope", "message"), [
+    (np.zeros(3), 2.0, "x0 has 3 entries, which does not fit the model"),
+    (np.zeros(1), 2.0, "x0 has 1 entries, but the model's"),
+    (X, -1.0, "x0 must be where U is finite and the metric positive definite")])
+def test_bad_starts(x0, slope, message):
     with pytest.raises(ValueError, match=message):
-        rmhmc(**(good | change))
-
-
-def test_bad_momentum():
-    with pytest.raises(ValueError, match="p must have shape"):
-        generalised_leapfrog(X, np.zeros(3), MODEL, 1, 0.1)
-
-
-def test_a_model_without_a_metric():
-    class Bare(NamedTuple):
-        a: float
-
-    with pytest.raises(ValueError, match=r"^model must have U .*, but Bare has none"):
-        rmhmc(X, Bare(1.0), 1, 0.1, 1, np.random.default_rng(0))
+        rmhmc(x0, Plane(slope), 3, 0.1, 2, np.random.default_rng(0))

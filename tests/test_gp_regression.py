@@ -156,21 +156,6 @@ def test_a_new_sigma_or_eta_touches_no_kernel(k):
 # Bad input and trouble
 
 
-@pytest.mark.parametrize("name, value, message", [
-    ("Z", np.zeros((2, 4)), "Z must have shape (n, 3), not (2, 4)"),
-    ("Z", np.zeros((0, 3)), "Z must not be empty"),
-    ("q", np.zeros(4), "q must have shape (5,), not (4,)"),
-    ("q", np.full(5, np.nan), "q must be finite"),
-    ("model", None, "model must be of type GPRegression (from GPRegression.from_data)"),
-])
-def test_bad_arguments_of_a_prediction_are_named(name, value, message):
-    model, q = problem(6, "ard")
-    arguments = {"Z": np.zeros((2, 3)), "q": q, "model": model, name: value}
-    with pytest.raises(ValueError) as error:
-        predict(**arguments)
-    assert message in str(error.value)
-
-
 def test_repeated_cases_have_a_likelihood():
     X, y = data(6)
     X, y = np.vstack([X, X, X[:1]]), np.concatenate([y, y + 0.5, y[:1]])

@@ -227,21 +227,3 @@ def test_where_the_covariance_has_no_factor_points_are_rejected_and_the_chain_go
     assert chain.counts.not_finite > 50
     assert np.isfinite(chain.energies).all() and np.isfinite(chain.log_likelihood).all()
     assert np.unique(chain.samples[300:, 0]).size > 10  # after many of these it still moves
-
-
-def test_a_start_without_a_factor_is_named():
-    X = np.random.default_rng(8).random((8, 1)).repeat(2, axis=0)
-    model = GPRegression.from_data(X, X[:, 0], "isotropic", 1.0)
-    star = GPSubset.from_model(model, np.arange(0, 16, 2))
-    low, good = np.array([-20.0, 0.0, -1.0]), np.zeros(3)
-    assert np.isfinite(U(low, star))
-    for sampler in SAMPLERS:
-        with pytest.raises(ValueError, match=r"^x0 must be where U is finite, but .* inf$"):
-            run(sampler, low, model, 5, np.random.default_rng(1))
-    # and one where only the approximation has none
-    broken = GPNystrom.from_model(model, np.arange(16), 0.0)
-    assert not np.isfinite(U(good, broken)) and np.isfinite(U(good, model))
-    with pytest.raises(ValueError, match=r"^approximation must have a finite U at x0"):
-        discretizing_chain(good, model, broken, 1.0, 5, np.random.default_rng(1))
-    with pytest.raises(ValueError, match=r"^layers\[1\] must have a finite U at x0"):
-        tempered_transitions(good, model, (star, broken), 1.0, 5, np.random.default_rng(1))

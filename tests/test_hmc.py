@@ -133,19 +133,6 @@ def test_counts_are_what_was_done(monkeypatch):
     assert counts.gradient == sum(done.values()) == 5 * 7 + 1
 
 
-GOOD = dict(q0=Q, model=MODEL, eps=0.1, L=2, n=3, rng=np.random.default_rng(0), M=MASS)
-
-
-@pytest.mark.parametrize("name, value", [
-    ("q0", Q.reshape(2, 1)), ("q0", [np.nan, 0.0]), ("q0", []), ("eps", 0.0), ("eps", -1.0),
-    ("eps", np.inf), ("L", 0), ("L", 2.5), ("n", 0), ("rng", 3), ("M", MASS[:1]),
-    ("M", np.eye(3)), ("M", -MASS), ("M", MASS + np.eye(2, k=1)), ("jitter", -0.1),
-    ("jitter", 1.5), ("jitter", np.nan)])
-def test_bad_arguments_are_named(name, value):
-    with pytest.raises(ValueError, match=f"^{name} must|^{name} is empty"):
-        hmc(**(GOOD | {name: value}))
-
-
 def test_a_model_without_U_is_a_clear_error():
     with pytest.raises(TypeError, match="U has no implementation for dict"):
         U(Q, {})

@@ -22,19 +22,17 @@ from models.gp_classification import GPClassification
 from models.gp_eigen import GPEigen
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
-from models.gp_regression import GPRegression
 from models.gp_spectral import GPSpectral
 from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic
 from models.interface import U, grad_U, metric, metric_gradient
-from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
-from models.mixture import gaussian_mixture, mixture_draw
+from models.mixture import gaussian_mixture
 from models.multinomial_logistic import MultinomialLogistic
 from models.soft_abs import SoftAbs
-from models.stochastic_volatility import CHUNK, StochasticVolatility
+from models.stochastic_volatility import CHUNK
 
 # of order 4: 1e-12 / 30 times fifth derivatives, that reach 1e5 and go with the values; rounding of
 # values up to 1e4 over 1e-3
@@ -268,117 +266,3 @@ def test_the_log_likelihood_of_an_energy_is_without_the_prior(name):
     whole = getattr(model, "whole", getattr(model, "part", model))
     assert interface.log_likelihood_of(3.0, q, model) == interface.U_prior(q, whole) - 3.0
     np.testing.assert_array_equal(model.precision, whole.precision)
-
-
-# Arguments of constructors: each is checked, under its name
-
-
-X, Y = np.arange(6.0).reshape(3, 2), np.array([0, 1, 1])
-REGRESSION = GPRegression.from_data(normal(30, 3), normal(30), "ard")
-MASS = [("mass_phi", 0.0), ("mass_phi", np.eye(4)), ("mass_phi", "1")]
-PRIOR = [("sigma_alpha", 0.0), ("sigma_alpha", np.inf), ("sigma_beta", -1.0), ("sigma_beta", "5")]
-DESIGN = [("X", X[0]), ("X", np.empty((3, 0))), ("X", np.empty((0, 2))), ("y", [0, 1]),
-          ("X", [[1, 2], [np.nan, 3], [4, 5]]),
-          ("X", [[2, 1], [3, 1], [4, 1]], "no constant column, but column 1 is 1 throughout")]
-ARGUMENTS = [
-    (Funnel.from_size, {"n": 3}, [("n", 0), ("n", 2.0), ("n", True), ("n", 10**400), *MASS,
-                                  ("mass_phi", [1.0]), ("mass_phi", [[-1.0]])]),
-    (StochasticVolatility.from_data, {"y": [1.0, 2.0]}, [
-        ("y", np.zeros(4), "not be zero throughout: beta has no"), ("y", []),
-        ("y", [1.0, np.nan]), ("y", [[1.0]]), ("y", "abc"), *MASS,
-        ("beta_shape", -1.0), ("beta_rate", -1.0), ("beta_rate", np.inf)]),
-    (HierarchicalLogistic.from_data,
-     {"X": X, "y": [1, -1, 1], "group": ["a", "b", "b"], "lam": 0.1}, [
-        ("X", X[:, 0]), ("X", X * np.nan), ("X", np.empty((0, 3))), ("X", 1e200 * X), ("X", 1j * X),
-        ("y", [1, -1]), ("y", [0, 1, 1]), ("y", [[1], [1], [1]]),
-        ("group", ["a"], r"shape (3,), not (1,)"), ("group", None), ("group", [["a"]] * 3),
-        ("group", [np.nan] * 2 + [1.0], "finite, but 2 of its 3 entries are not"),
-        ("group", [None] * 3), ("group", [10**30] * 3), ("group", [[1], [2, 3], [1]]),
-        ("group", [1, "a", object()]),
-        ("group", [1j] * 3, "an array of numbers or of strings, not list of complex128"),
-        ("lam", 0.0), ("lam", "1"), *MASS,
-        ("curvature", "none", "must be one of ('bound', 'prior') or an array, not 'none'"),
-        ("curvature", None), ("curvature", np.zeros((2, 3))),
-        ("curvature", 3), ("curvature", np.full((2, 2, 2), np.nan)),
-        ("curvature", -np.array([np.eye(2)] * 2), "positive semidefinite, but has eigenvalue -1"),
-        ("curvature", np.array([[[1.0, 1.0], [0.0, 1.0]]] * 2))]),
-    (LogGaussianCox.from_counts, {"counts": [[1, 0], [2, 3]], "mu": 0.0}, [
-        ("counts", [[1.5]], "whole numbers >= 0, but hold [1.5]"),
-        ("counts", [[1, -2], [0, 1]], "whole numbers >= 0, but hold [-2.0]"),
-        ("counts", np.ones((2, 3)), "square, not of shape (2, 3)"), ("counts", np.zeros((0, 0))),
-        ("counts", [[np.nan]]), ("mu", np.inf), ("mu", True),
-        ("distance", "cells", "'unit' or 'pixel', not 'cells'"), ("distance", None),
-        ("distance", ["unit"]), *MASS]),
-    (HierarchicalGPClassification.from_data, {"Z": [[0.0], [1.0]], "y": [1.0, -1.0]}, [
-        ("Z", [[np.nan], [1.0]]), ("Z", [1.0, 2.0]), ("y", [1.0, 0.0]),
-        ("Z", [[1e200], [-1e200]], "squares that can be added up, but they overflow"),
-        ("y", [1.0]), ("prior_mean", [1.0]), ("prior_sd", [1.0, 0.0], "> 0, but is [1.0, 0.0]"),
-        ("nugget", -1e-9), *MASS]),
-    (LogisticRegression.from_data, {"X": X, "y": Y}, [
-        *DESIGN, *PRIOR, ("y", [0, 1, 2], "hold only 0 and 1, but holds [2.0]"),
-        ("y", [-1, 1, 1]), ("y", [0, 1, np.nan])]),
-    (MultinomialLogistic.from_data, {"X": X, "y": Y, "K": 3}, [
-        *DESIGN, *PRIOR, ("y", [-1, 1, 1]),
-        ("y", [0, 1, 3], "numbers from 0 to 2, but holds [3.0]"),
-        ("y", [0, 1, 0.5]), ("K", 1),
-        ("K", 2.5)]),
-    (GPRegression.from_data, {"X": np.ones((3, 2)), "y": np.zeros(3), "kind": "ard"}, [
-        ("X", np.zeros((3, 0))), ("X", np.zeros((0, 2))), ("X", np.zeros(3)), ("y", np.zeros(2)),
-        ("X", [[np.nan, 1]] * 3), ("y", [1, np.inf, 2]), ("kind", ["ard"]),
-        ("kind", "iso", "'isotropic' or 'ard', not 'iso'"),
-        ("c", -1), ("c", None), ("prior_mean", np.nan), ("prior_mean", [0, 0]), ("prior_sd", 0),
-        ("prior_sd", [1, 1, -2, 1], "> 0 throughout, but lies in [-2, 1]"), ("prior_sd", "2"),
-        ("prior_sd", [[1.0, 2.0], [3.0]])]),
-    *((kind.from_model, {"model": REGRESSION, "index": [0, 1]}, [
-        ("index", [], "is empty: at least one case is needed"), ("index", [30]), ("index", [-1, 3]),
-        ("index", [4, 3, 4, 3, 3], "each case at most once, but repeats [3, 4]"),
-        ("index", None, "a list of whole numbers, not None"),
-        ("index", [1.0, 2.0]), ("index", [[1, 2]]), ("model", 3), ("jitter", -1e-10),
-        ("jitter", np.nan)][: 8 if kind is GPSubset else None])
-      for kind in (GPNystrom, GPFITC, GPVariational, GPSubset)),
-    (GPEigen.from_model, {"model": REGRESSION, "m": 2}, [
-        ("m", 0), ("m", 31, "at most 30, the number of cases, not 31"), ("m", 2.0), ("m", True),
-        ("m", None), ("model", 3)]),
-    (GPSpectral.from_model, {}, [
-        ("model", 3), ("model", REGRESSION, "must have one length, but has 3")]),
-    (squared_exponential, {"X": X, "Z": X, "log_length": 0.0, "log_amplitude": 0.0}, [
-        ("X", X[0]), ("X", X * np.nan), ("X", X[:0]), ("Z", X[:, :1]), ("Z", "digits"),
-        ("log_length", np.inf), ("log_length", -400.0), ("log_amplitude", 360.0),
-        ("log_amplitude", "5.1")]),
-    (GPClassification.from_prior, {"K": K, "y": SIGNS}, [
-        ("y", SIGNS * 2), ("y", (SIGNS + 1) / 2), ("y", SIGNS[:-1]), ("y", SIGNS.reshape(3, 3)),
-        ("K", K[:, :-1]), ("K", K + np.triu(np.ones((9, 9)))),
-        ("K", K - 10 * np.eye(9), "positive definite, but its Cholesky factorisation broke down"),
-        ("K", np.where(K > 2, np.inf, K)), ("K", np.zeros((0, 0))), ("beta", 1.1),
-        ("beta", -1e-9), ("beta", np.nan), ("beta", "1")]),
-    (GPClassification.from_ep, {"K": K, "y": SIGNS, "ep": EP}, [
-        ("y", SIGNS * 2), ("K", K - 10 * np.eye(9)), ("beta", 1.1), ("ep", None)]),
-    (SoftAbs.from_model, {"model": Funnel.from_size(4), "alpha": 1.0}, [
-        ("alpha", 0), ("alpha", np.inf), ("alpha", "1"), ("alpha", 10**400), ("alpha", [1.0]),
-        ("model", None), ("model", (4, 5)), ("model", Funnel),
-        ("model", REGRESSION,
-         "must have hessian (models/interface.py), but GPRegression has none")]),
-    (gaussian_mixture, {"weights": [0.5, 0.5], "means": [[0.0], [1.0]],
-                        "covariances": [[[1.0]], [[1.0]]]}, [
-        ("weights", [0.5, 0.4], "sum to one, not to 0.9"), ("weights", [0.5, 0.5 + 1e-9]),
-        ("weights", [1.0, 0.0], "positive, but the smallest is 0"), ("weights", [1.5, -0.5]),
-        ("weights", [1.0]), ("means", [0.0, 1.0]),
-        ("means", [[0.0], [np.nan]]), ("covariances", [[[1.0]]]),
-        ("covariances", [[[1.0]], [[-1.0]]], "[1] must be positive definite, but its Cholesky")]),
-    (mixture_draw, {"model": ALL["mixture of 2"][0], "n": 3, "rng": np.random.default_rng(1)},
-     [("rng", 1), ("n", -1)])]
-REFUSED = [pytest.param(make, good, name, value, *message or [""],
-                        id=f"{make.__qualname__}, {name}, {k}")
-           for make, good, bad in ARGUMENTS for k, (name, value, *message) in enumerate(bad)]
-
-
-@pytest.mark.parametrize("make, good", [each[:2] for each in ARGUMENTS if each[1]])
-def test_good_arguments_are_taken(make, good):
-    make(**good)
-
-
-@pytest.mark.parametrize("make, good, name, value, message", REFUSED)
-def test_a_bad_argument_is_named(make, good, name, value, message):
-    with pytest.raises(ValueError, match=rf"^{name}\b.*\b(must|is empty)\b") as error:
-        make(**(good | {name: value}))
-    assert message in str(error.value)

@@ -14,7 +14,6 @@ from algorithms.orthant import (
     hazard,
     ordered_factor,
     orthant,
-    saddle_point,
     tilted_run,
     tilting,
 )
@@ -162,33 +161,3 @@ def test_where_newton_fails_the_bound_is_infinite_and_the_weights_are_right():
 
 C = np.eye(3) + 1.0
 A = ordered_factor(C)
-
-
-@pytest.mark.parametrize(("name", "call"), [
-    ("K", lambda: orthant(C[:2], 8)),
-    ("K", lambda: orthant(C[0], 8)),
-    ("K", lambda: orthant(C + np.triu(C, 1), 8)),
-    ("K", lambda: orthant(C - 2 * np.eye(3), 8)),
-    ("K", lambda: orthant(np.where(C > 1, np.nan, C), 8)),
-    ("K", lambda: orthant(np.zeros((0, 0)), 8)),
-    ("nodes", lambda: orthant(C, 0)),
-    ("nodes", lambda: orthant(C, 8.0)),
-    ("C", lambda: tilting(C[:2])),
-    ("C", lambda: tilting(C + np.triu(C, 1))),
-    ("C", lambda: tilting(np.ones((3, 3)))),
-    ("C", lambda: tilting(-C)),
-    ("C", lambda: ordered_factor(np.where(C > 1, np.inf, C))),
-    ("A", lambda: saddle_point(C)),
-    ("A", lambda: saddle_point(A[:2])),
-    ("A", lambda: saddle_point(A.T)),
-    ("A", lambda: saddle_point(A * np.nan)),
-    ("A", lambda: tilted_run(A + np.eye(3), np.zeros(3), 8, np.random.default_rng(0))),
-    ("mu", lambda: tilted_run(A, np.zeros(2), 8, np.random.default_rng(0))),
-    ("mu", lambda: tilted_run(A, np.full(3, np.nan), 8, np.random.default_rng(0))),
-    ("points", lambda: tilted_run(A, np.zeros(3), 12, np.random.default_rng(0))),
-    ("points", lambda: tilted_run(A, np.zeros(3), 0, np.random.default_rng(0))),
-    ("rng", lambda: tilted_run(A, np.zeros(3), 8, 1)),
-])
-def test_bad_arguments_are_named(name, call):
-    with pytest.raises(ValueError, match=f"^{name} "):
-        call()

@@ -319,17 +319,3 @@ def test_a_rejection_restores_all_that_the_next_transition_needs(module, model):
         np.testing.assert_array_equal(one.energies[0], many.energies[t])
         assert one.energies[0] == pytest.approx(U(x, model), rel=1e-12)
         np.testing.assert_array_equal(one.energy_error[0], many.energy_error[t])
-
-
-GOOD = dict(x0=x_test, model=MODELS["prior, beta = 1.0"], l_max=2, eps=0.1, t_max=3,
-            rng=np.random.default_rng(0), f_max=5)
-
-
-@pytest.mark.parametrize("name, value", [
-    ("x0", x_test[:-1]), ("x0", np.full(N, np.nan)), ("x0", "x"), ("x0", x_test.reshape(-1, 1)),
-    ("model", K), ("l_max", 0), ("l_max", 1.5), ("l_max", True), ("eps", 0.0), ("eps", -0.1),
-    ("eps", np.nan), ("eps", np.inf), ("eps", "0.1"), ("t_max", 0), ("f_max", 0), ("f_max", 2.0),
-    ("rng", 1), ("rng", None)])
-def test_bad_arguments_are_named(name, value):
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        rmhmc(**(GOOD | {name: value}))

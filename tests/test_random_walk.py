@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 
 from algorithms.random_walk import random_walk, random_walk_step
 from departing import departs
@@ -70,15 +69,3 @@ def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(random_walk_s
         q, current_U, accepted, error = random_walk_step(Q, energy, MODEL, 0.1, one)
         assert not accepted and not np.isfinite(error)
         assert q is Q and current_U is energy
-
-
-GOOD = dict(q0=Q, model=MODEL, scale=0.1, n=3, rng=np.random.default_rng(0), thin=2)
-
-
-@pytest.mark.parametrize("name, value", [
-    ("q0", Q.reshape(2, 1)), ("q0", [np.nan, 0.0]), ("q0", []), ("scale", 0.0), ("scale", np.inf),
-    ("n", 0), ("n", 2.0), ("rng", 3), ("thin", 0)])
-def test_bad_arguments_are_named(name, value):
-    random_walk(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} must|^{name} is empty"):
-        random_walk(**(GOOD | {name: value}))

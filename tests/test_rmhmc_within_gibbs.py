@@ -83,7 +83,6 @@ def problems():
 
 
 PROBLEMS = problems()
-each_model = pytest.mark.parametrize(("model", "theta", "phi"), PROBLEMS.values(), ids=PROBLEMS)
 GENERALISED = ("volatility", "cox")  # of phi
 GROUP = GroupGivenV(PROBLEMS["logistic"][0], 0, 0.7)
 W, R = np.array([0.3, -0.8]), np.array([0.9, 1.4])
@@ -383,23 +382,6 @@ def test_trajectories_that_diverge_are_rejected_and_counted(name, eps):
     assert chain.divergences == chain.accepted.size
     np.testing.assert_array_equal(chain.theta, np.tile(theta, (10, 1)))
     np.testing.assert_array_equal(chain.phi, np.tile(phi, (10, 1)))
-
-
-GOOD = dict(theta0=PROBLEMS["funnel"][1], phi0=PROBLEMS["funnel"][2], model=PROBLEMS["funnel"][0],
-            eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=2, n=3, rng=np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("theta0", np.zeros(4)), ("theta0", [np.nan] * 3), ("theta0", None), ("theta0", "abc"),
-    ("phi0", 0.0), ("phi0", [0.0, 0.0]), ("phi0", [np.inf]), ("eps_theta", 0.0),
-    ("eps_theta", "1"), ("eps_phi", -1.0), ("eps_phi", True), ("L_theta", 0), ("L_theta", 1.0),
-    ("L_phi", 0), ("L_phi", None), ("L_phi", 10**30), ("n", 0), ("n", "3"), ("rng", 3),
-    ("rng", np.random), ("jitter", 1.1), ("jitter", None), ("keep", [3]), ("keep", "x"),
-    ("f_position", 0), ("f_position", 2.0), ("f_momentum", 0), ("f_momentum", [1]),
-    ("tol", -1.0), ("tol", np.nan), ("tol_back", -1e-9), ("tol_back", "1")])
-def test_bad_arguments_are_named(name, value):
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        rmhmc_within_gibbs(**(GOOD | {name: value}))
 
 
 # The distribution: of chains from exact draws, each with data of its own, after some transitions

@@ -11,7 +11,7 @@ from scipy.special import expit
 from algorithms import shahbaba_split_hmc as split_hmc
 from algorithms import shahbaba_split_hmc_fast as split_hmc_fast
 from algorithms.hmc import hmc
-from algorithms.map_estimate import map_estimate, newton
+from algorithms.map_estimate import map_estimate
 from algorithms.shahbaba_split_hmc import (
     NormalApproximation,
     data_split_step,
@@ -31,7 +31,7 @@ from algorithms.shahbaba_split_hmc_fast import (
 from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
-from models.interface import U, case_entropy, grad_U, select_cases
+from models.interface import U, case_entropy, grad_U
 from models.jit import njit
 from models.linalg import PLAIN, TRANSPOSED
 from models.logistic_regression import BLOCK, LogisticRegression, dgemv
@@ -419,58 +419,6 @@ def test_both_samplers_have_the_moments_of_a_quadrature_grid():
         batches = five(chain.samples).reshape(200, -1, 5).mean(1)
         error = batches.std(0, ddof=1) / 200**0.5
         assert (np.abs(batches.mean(0) - exact) < 4 * error).all()
-
-
-# Bad input
-
-
-RNG_0 = np.random.default_rng(0)
-NORMAL = dict(q0=FIT.q_hat, model=BINARY, fit=FITS["binary"], eps=0.1, L=2, n=3, rng=RNG_0)
-DATA = dict(q0=FIT.q_hat, model=BINARY, split=SPLIT, eps=0.1, L=2, M=2, n=3, rng=RNG_0)
-COMMON = [("q0", FIT.q_hat.reshape(3, 1)), ("q0", [np.nan, 0.0, 0.0]), ("q0", []),
-          ("q0", np.zeros(4)), ("eps", 0.0), ("eps", -1.0), ("eps", np.nan), ("L", 0), ("L", 2.5),
-          ("n", 0), ("rng", 3), ("jitter", -0.1), ("jitter", 1.5)]
-MULTINOMIAL = MODELS["multinomial"]
-
-
-@pytest.mark.parametrize("name, value", [
-    *COMMON, ("fit", FIT.q_hat), ("fit", FITS["multinomial"]),
-    ("fit", newton(np.zeros(3), BINARY, 1e-10, 1)),
-    ("fit", FITS["binary"]._replace(hessian=-np.eye(3))),
-    ("fit", FITS["binary"]._replace(hessian=np.diag([1.0, 1.0, 0.0])))])
-def test_bad_arguments_of_algorithm_1_are_named(name, value):
-    normal_split_hmc(**NORMAL)
-    with pytest.raises(ValueError, match=rf"^{name}(\.\w+)? (must|is empty)"):
-        normal_split_hmc(**(NORMAL | {name: value}))
-
-
-@pytest.mark.parametrize("name, value", [
-    *COMMON, ("M", 0), ("M", 1.0), ("split", BINARY),
-    ("split", split_data(MULTINOMIAL, FITS["multinomial"].q, 0.4)),
-    ("split", split_data(LogisticRegression.from_data(X[:, :1], Y), np.zeros(2), 0.4)),
-    ("split", SPLIT._replace(R_0=MULTINOMIAL._replace(precision=BINARY.precision))),
-    ("split", split_data(select_cases(BINARY, np.arange(40), 1.0), FIT.q_hat, 0.4)),
-     # of half the cases
-    ("split", SPLIT._replace(R_0=select_cases(BINARY, np.arange(0), 1.0), R_1=BINARY))])
-def test_bad_arguments_of_algorithm_2_are_named(name, value):
-    data_split_hmc(**DATA)
-    with pytest.raises(ValueError, match=rf"^{name}(\.\S+)? must"):
-        data_split_hmc(**(DATA | {name: value}))
-
-
-def test_a_mode_that_was_not_found_says_so():
-    fit = newton(np.zeros(3), BINARY, 1e-10, 1)
-    with pytest.raises(ValueError, match=f"norm of the gradient is {fit.gradient_norm:.3g}$"):
-        normal_split_hmc(**(NORMAL | {"fit": fit}))
-
-
-@pytest.mark.parametrize("name, value", [
-    ("fraction", 0.0), ("fraction", -0.1), ("fraction", 1.1), ("fraction", np.nan),
-    ("fraction", 0.4 / 80), ("q_hat", np.zeros(2)), ("q_hat", [np.nan] * 3)])
-def test_bad_splits_are_named(name, value):
-    good = dict(model=BINARY, q_hat=FIT.q_hat, fraction=0.4)
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        split_data(**(good | {name: value}))
 
 
 # Speed

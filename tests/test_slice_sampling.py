@@ -153,21 +153,3 @@ def test_each_variable_has_a_width_of_its_own(step, at_random):
         states.append(cache.q)
     still, moving = np.ptp(states, axis=0)
     assert 0 < still < 1e-4 and moving > 0.1
-
-
-GOOD = dict(x0=Q, model=MODEL, w=1.0, n=2, rng=np.random.default_rng(0), max_widths=10)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("x0", [[0.0, 0.0]]), ("x0", [np.nan, 0.0]), ("x0", []), ("w", 0.0), ("w", -1.0), ("w", "1"),
-    ("w", [1.0, 0.0]), ("w", [1.0]), ("w", [1.0, np.inf]), ("n", 0), ("n", 1.5), ("rng", 1),
-    ("max_widths", 0), ("max_widths", 2.0), ("max_widths", 2**63), ("w", 1e308)])
-def test_bad_arguments_are_named(name, value):
-    slice_sampling(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} (must|is empty|times)"):
-        slice_sampling(**(GOOD | {name: value}))
-
-
-def test_a_start_of_no_finite_energy_is_an_error():
-    with pytest.raises(ValueError, match=r"^x0 must be where U is finite, but U there is nan"):
-        slice_sampling(Q, normal(MODEL.y, 0.0), 1.0, 1, np.random.default_rng(0))

@@ -188,17 +188,3 @@ def test_counts_are_those_of_the_updates():
     assert chain.counts.factor == 1 + surrogates[0] - 4 * 2
     assert chain.counts.likelihood == surrogates[0] + ellipses[0] + 4
     assert chain.counts.not_finite == surrogates[1] + ellipses[1] > 0
-
-
-GOOD = dict(theta0=X, phi0=PHI, model=MODEL, noise=S, w=W, n=2, rng=np.random.default_rng(0),
-            ellipses=2, keep=None)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("theta0", X[:3]), ("theta0", np.full(9, np.nan)), ("phi0", [0.0]), ("model", 3),
-    ("noise", 0.0), ("noise", np.inf), ("w", 1.0), ("w", [1.0, 0.0]), ("n", 0), ("rng", 1),
-    ("ellipses", 0), ("keep", [9])])
-def test_bad_arguments_are_named(name, value):
-    surrogate_slice(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        surrogate_slice(**(GOOD | {name: value}))

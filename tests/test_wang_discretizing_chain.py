@@ -198,18 +198,3 @@ def test_counts_are_of_the_approximation_too_and_each_of_its_kind():
                                 np.random.default_rng(3), max_widths=1).counts
     assert counts.widths == 0 < counts.shrinkages  # an interval is one width, and no more
     assert counts.not_finite > 20  # of the approximation alone
-
-
-GOOD = dict(x0=Q, model=MODEL, approximation=STAR, w=1.0, n=2, rng=np.random.default_rng(0), r=1,
-            s=1, unit="variable", max_widths=10, marks=False)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("x0", [np.nan, 0.0]), ("approximation", 3), ("approximation", None), ("w", 0.0), ("n", 0),
-    ("approximation", normal(MODEL.y, 0.0)), ("rng", 1), ("r", 0), ("s", 0), ("s", 1.5),
-    ("unit", "all"), ("unit", None), ("unit", np.zeros(2)), ("max_widths", 0), ("marks", 1),
-    ("r", 2**40)])
-def test_bad_arguments_are_named(name, value):
-    discretizing_chain(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} (must|times)"):
-        discretizing_chain(**(GOOD | {name: value}))

@@ -174,22 +174,3 @@ def test_layers_of_several_types_stay_on_the_density():
     for q, energy in zip(chain.samples, chain.energies, strict=True):
         assert energy == pytest.approx(U(q, MODEL), abs=1e-12)  # rounding
     assert 0.1 < chain.accepted.mean() < 1
-
-
-GOOD = dict(x0=Q, model=MODEL, layers=(NEAR, FAR), w=1.0, n=2, rng=np.random.default_rng(0),
-            unit="variable", max_widths=10)
-
-
-@pytest.mark.parametrize(("name", "value"), [
-    ("x0", [np.nan, 0.0]), ("layers", ()), ("layers", NEAR), ("layers", 3), ("w", 0.0), ("n", 0),
-    ("rng", 1), ("unit", "all"), ("max_widths", 0)])
-def test_bad_arguments_are_named(name, value):
-    tempered_transitions(**GOOD)
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        tempered_transitions(**(GOOD | {name: value}))
-
-
-def test_a_layer_that_does_not_fit_is_named():
-    for layers, number in (((3, NEAR), 0), ((NEAR, normal(MODEL.y, 0.0)), 1)):
-        with pytest.raises(ValueError, match=rf"^layers\[{number}\] must"):
-            tempered_transitions(**(GOOD | {"layers": layers}))

@@ -34,7 +34,6 @@ from departing import departs
 from differences import differences
 from models.funnel import Funnel
 from models.interface import (
-    GivenPhi,
     U,
     U_phi,
     U_theta,
@@ -295,8 +294,6 @@ def alone2_velocity(r, H):
     return velocity_phi(r, H.Theta, H.model)
 
 
-
-
 # The departures: each of these tests fails for the printed version
 
 
@@ -545,25 +542,6 @@ def test_divergences_are_errors_that_are_not_finite_or_above_a_thousand(record):
     assert chain.divergences == 5
 
 
-GOOD = dict(theta0=AT[0], phi0=AT[1], model=FUNNEL, eps_theta=0.1, eps_phi=0.1, L=2, n=3,
-            rng=np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("twin", [module, sshmc_fast])
-@pytest.mark.parametrize(("name", "value"), [
-    ("theta0", np.zeros(4)), ("theta0", np.zeros((3, 1))), ("theta0", [np.nan] * 3),
-    ("theta0", None), ("theta0", "abc"), ("phi0", 0.0), ("phi0", [0.0, 0.0]), ("phi0", [np.inf]),
-    ("eps_theta", 0.0), ("eps_theta", -1.0), ("eps_theta", np.nan), ("eps_theta", "1"),
-    ("eps_phi", 0), ("eps_phi", np.inf), ("eps_phi", True), ("L", 0), ("L", 1.0), ("L", 10**30),
-    ("n", 0), ("n", None), ("rng", 3), ("rng", np.random), ("n_theta", 0), ("n_theta", 1.5),
-    ("n_phi", 0), ("n_phi", [1]), ("jitter", -0.1), ("jitter", 1.1), ("jitter", None),
-    ("keep", [3]), ("keep", [-1]), ("keep", [0.5]), ("keep", "x"), ("keep", [[0], [1, 2]]),
-    ("keep", [True])])
-def test_bad_arguments_are_named(twin, name, value):
-    with pytest.raises(ValueError, match=f"^{name} must"):
-        twin.sshmc(**(GOOD | {name: value}))
-
-
 def test_bad_arguments_of_a_path_are_named():
     good = dict(theta=AT[0], phi=AT[1], r_theta=AT[2], r_phi=AT[3], model=FUNNEL, eps_theta=0.1,
                 eps_phi=0.1, L=2)
@@ -571,16 +549,6 @@ def test_bad_arguments_of_a_path_are_named():
                         ("n_theta", 0), ("n_phi", 0.5), ("eps_theta", None)):
         with pytest.raises(ValueError, match=f"^{name} must"):
             abla_path(**(good | {name: value}))
-
-
-def test_a_start_of_infinite_energy_is_refused():
-    with pytest.raises(ValueError, match="theta0 and phi0 must be where U is finite, but U there"):
-        sshmc(**(GOOD | {"phi0": [800.0]}))
-
-
-def test_a_model_of_one_block_is_a_clear_error():
-    with pytest.raises(ValueError, match=r"^model must have sizes .* GivenPhi has none"):
-        sshmc(**(GOOD | {"model": GivenPhi(FUNNEL, AT[1])}))
 
 
 # The distribution: of thousands of chains from exact draws, after some transitions
