@@ -4,12 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from differences import differences
 from models import gp_regression
 from models.gp_regression import GPRegression, predict, predict_over
 from models.interface import (
     U,
-    U_and_grad_U,
     U_prior,
     grad_U,
     log_likelihood,
@@ -76,23 +74,6 @@ def test_the_prior_is_normal_on_the_logs():
     expected = -norm.logpdf(q, mean, sd).sum()
     assert U_prior(q, model) == pytest.approx(expected, rel=1e-14)  # a few sums
     assert U(q, model) + log_likelihood(q, model) == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_default_prior_has_a_standard_deviation_of_2():
-    model, q = problem(4, "isotropic")
-    assert U_prior(q, model) == pytest.approx(-norm.logpdf(q, 0, 2).sum(), rel=1e-14)
-
-
-@pytest.mark.parametrize("n, kind, p", [(1, "isotropic", 1), (7, "ard", 3), (70, "isotropic", 3),
-                                        (70, "ard", 3)])
-def test_the_gradient_is_that_of_differences(n, kind, p):
-    model, q = problem(n, kind, p)
-    # of order 4: the fifth derivative times 1e-12 / 30, and rounding of U over 1e-3
-    expected = differences(lambda q: U(q, model), q)
-    np.testing.assert_allclose(grad_U(q, model), expected, rtol=1e-7, atol=1e-7)
-    energy, gradient = U_and_grad_U(q, model)
-    assert energy == U(q, model)
-    np.testing.assert_array_equal(gradient, grad_U(q, model))
 
 
 def test_equation_30_the_determinant_is_the_product_of_the_squared_diagonal():

@@ -142,11 +142,6 @@ def test_the_mass_against_dense_formulas(curvature, B):
             + np.trace(np.linalg.solve(M, dM)) / 2, abs=1e-12)
 
 
-def test_the_default_rate_of_the_prior_of_v_is_a_hundredth():
-    model = HierarchicalLogistic.from_data(X, Y, GROUP)
-    assert U(Q, MODEL) - U(Q, model) == pytest.approx((LAM - 0.01) * np.exp(Q[-1]), rel=1e-9)
-
-
 def test_the_default_mass_of_gamma_is_half_the_number_of_weights():
     assert log_det_phi(AT_THETA, MODEL) == pytest.approx(np.log(N / 2), rel=1e-14)
     model = HierarchicalLogistic.from_data(X, Y, GROUP, mass_phi=[[9.0]])

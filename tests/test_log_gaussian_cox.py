@@ -160,13 +160,6 @@ def test_section_5_4_as_printed_neighbours_differ_too_much(distance):
 # At the edges
 
 
-def test_a_mass_may_be_a_number_or_a_matrix():
-    M = np.array([[2.0, 0.5], [0.5, 1.0]])
-    for given, expected in ((None, np.eye(2)), (4, 4 * np.eye(2)), (M, M)):
-        L = problem(2, mass_phi=given)[0].L_phi
-        np.testing.assert_allclose(L @ L.T, expected, rtol=0, atol=1e-15)
-
-
 @pytest.mark.parametrize("phi", [[800.0, 0.0], [-800.0, 0.0], [0.0, 800.0], [0.0, -800.0],
                                  [0.0, 40.0]])
 def test_where_there_is_no_factor_the_energy_is_not_finite(phi):

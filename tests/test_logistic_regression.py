@@ -149,9 +149,3 @@ def test_log_likelihood_of_a_chain_comes_from_its_energies():
     energies = np.array([U(q, model) for q in samples])
     np.testing.assert_allclose(chain_log_likelihood(samples, energies, model),
                                [log_likelihood(q, model) for q in samples], rtol=1e-13)
-
-
-def test_the_default_prior_is_the_papers():
-    X, y, _ = problem(40)
-    for model in (LogisticRegression.from_data(X, y), MultinomialLogistic.from_data(X, y, 2)):
-        np.testing.assert_array_equal(model.precision, 5.0**-2)

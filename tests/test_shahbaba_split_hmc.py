@@ -38,7 +38,6 @@ from models.logistic_regression import BLOCK, LogisticRegression, dgemv
 from models.multinomial_logistic import MultinomialLogistic
 from reproduce.shahbaba.steps import matrix_A, printed_R
 from test_benchmarks import show
-from test_hmc import said_by_a_second_process
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 2)) * np.array([2.0, 0.5])
@@ -475,19 +474,3 @@ def test_benchmark_table_1():
     print(f"normal, L = 10      {normal:7.0f}, over 10 gradients {normal / (10 * gradient):.2f}")
     print(f"data, L = 3, M = 9  {data:7.0f}, over HMC's {data / standard:.2f}; g over 20"
           f" {12.6 / 20:.2f}")
-
-
-def test_second_process_compiles_nothing():
-    assert said_by_a_second_process("""
-import numpy as np
-from algorithms.map_estimate import map_estimate, newton
-from algorithms.shahbaba_split_hmc import split_data
-from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc
-from models.logistic_regression import LogisticRegression
-model = LogisticRegression.from_data(np.array([[0.0], [1.0], [2.0]]), [0, 1, 1])
-fit, rng = map_estimate(model), np.random.default_rng(0)
-normal_split_hmc(fit.q, model, fit, 0.1, 2, 3, rng)
-data_split_hmc(fit.q, model, split_data(model, fit.q, 0.4), 0.1, 2, 2, 3, rng)
-for function in (newton, normal_split_hmc.compiled, data_split_hmc.compiled):
-    print(function.stats.cache_hits.total(), function.stats.cache_misses.total())
-""") == ["1", "0"] * 3

@@ -169,25 +169,6 @@ def test_H_1_and_H_2_differ_from_H_by_what_stands_still(model, point):
         H(theta, phi_, r_theta, r_phi_, model) - start, abs=1e-12)
 
 
-@each_model
-def test_gradients_of_both_blocks_against_differences(model, point):
-    theta, phi, r_theta, r_phi = point
-    Phi, Theta, H_1, H_2 = blocks(model, point)
-    # h^4 = 1e-12 times fifth derivatives of up to some 1e3, and 1e-15 / h
-    close = dict(rtol=0, atol=1e-8)
-    expected = differences(lambda x: H(x, phi, r_theta, r_phi, model), theta)
-    np.testing.assert_allclose(grad_U(theta, H_1), expected, **close)
-    # H depends on phi through K_2 only as far as M_phi does, which is not at all
-    expected = differences(lambda x: H(theta, x, r_theta, r_phi, model), phi)
-    np.testing.assert_allclose(grad_U2(Phi, Theta, r_theta, model), expected, **close)
-    np.testing.assert_array_equal(grad_U(phi, H_2), grad_U2(Phi, Theta, r_theta, model))
-    # and those of the kinetic energies
-    np.testing.assert_allclose(velocity(r_theta, H_1),
-                               differences(lambda r: kinetic(r, H_1), r_theta), **close)
-    np.testing.assert_allclose(velocity(r_phi, H_2), differences(lambda r: kinetic(r, H_2), r_phi),
-                               **close)
-
-
 # The integrator
 
 
