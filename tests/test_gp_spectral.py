@@ -10,9 +10,6 @@ from models.gp_spectral import GPSpectral
 from models.interface import U, U_prior, commit, prepare, trial
 from test_gp_regression import DENSE, data, dense_C, problem
 
-# eigenvalues have an error of 1e-15 of the largest, 25 n or less, over a noise of .04 or more
-SPECTRAL = 1e-10
-
 
 @pytest.mark.parametrize("n, c", [(1, 10.0), (2, 0.0), (25, 10.0), (25, 0.0), (25, 1e3)])
 def test_it_is_the_dense_formula(n, c):

@@ -1,7 +1,6 @@
 """beyond/paquet_fixed_point.py: chains share their random numbers, biases are those by hand, and
 each claim is about what it says."""
 
-import math
 
 import numpy as np
 import pytest
@@ -10,9 +9,6 @@ from judging import verdicts
 from reproduce.beyond import paquet_fixed_point as script
 from reproduce.harness.claims import Measured
 from reproduce.paquet.trajectories import draw, posterior
-
-INF = math.inf
-
 
 # The work
 

@@ -20,9 +20,6 @@ from reproduce.paquet.digits import digits_3v5
 from reproduce.paquet.problem import problem
 
 DIGITS = digits_3v5().name
-INF = math.inf
-
-
 # The estimates
 
 
