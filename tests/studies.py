@@ -79,3 +79,16 @@ def draw(seed, log, n=3):
 def calls(log):
     """Return the seeds that were drawn."""
     return sorted(map(int, log.read_text().split())) if log.exists() else []
+
+
+class Recorder:
+    """Stands for an experiment: keeps what is asked for, and returns what `made` makes up."""
+
+    def __init__(self, budget):
+        self.budget, self.seed, self.calls = budget, 5, []
+
+    def replicates(self, function, tasks, unit, note=None, warm=None):
+        self.calls.append((function.__name__, tasks))
+        done = self.made(function, tasks)
+        assert note is None or note(done).startswith("acceptance rate 0.")
+        return done

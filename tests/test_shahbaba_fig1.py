@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import studies
 from algorithms.ess import initial_sequence
 from algorithms.linear_theory import correlation_and_rate
 from judging import read_table, replaced, verdicts
@@ -125,14 +126,10 @@ def test_the_clock_times_each_method_in_turn(monkeypatch):
     assert order == [(m, scale, k) for k in range(3) for m, scale in fig1.METHODS.items()]
 
 
-class Recorder:
-    """Stands for an experiment: made-up chains and times, and what was asked for."""
+class Recorder(studies.Recorder):
+    """Makes up chains and times."""
 
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 5, []
-
-    def replicates(self, function, tasks, unit, note=None, warm=None):
-        self.calls.append((function.__name__, tasks))
+    def made(self, function, tasks):
         if function.__name__ == "clock":
             return [{"seconds": {HMC: [1.0, 2.0], WALK: [2.0, 8.0], LARGE: [5.0, 5.0]}}]
         # (1 or 2 or 3) x 100 for the method, and the chain's number

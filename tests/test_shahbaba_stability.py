@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import studies
 from judging import read_table, verdicts
 from models.interface import hessian
 from reproduce.beyond import shahbaba_stability as stability
@@ -210,14 +211,10 @@ def test_linear_theory_is_at_draws_and_at_the_mode(small, monkeypatch):
             assert value == stability.six_digits(wanted)
 
 
-class Recorder:
-    """Stands for an experiment: computes in this process, and keeps what was asked for."""
+class Recorder(studies.Recorder):
+    """Computes in this process."""
 
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 5, []
-
-    def replicates(self, function, tasks, unit, note=None, warm=None):
-        self.calls.append((function.__name__, tasks))
+    def made(self, function, tasks):
         return [function(**{k: v for k, v in task.items() if k != "cost"}) for task in tasks]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+import studies
 from reproduce import shahbaba_table2 as table2
 from reproduce.harness.style import mathematics
 from reproduce.shahbaba.chains import ALL, AUTHORS
@@ -10,14 +11,10 @@ from reproduce.shahbaba.printed import METHODS, PROBLEMS, number, sentence
 DATA = ("StatLog", "CTG", "Chess", "Chess, standardised")
 
 
-class Recorder:
-    """Stands for an experiment: made-up chains and times, and what was asked for."""
+class Recorder(studies.Recorder):
+    """Makes up chains and times."""
 
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 5, []
-
-    def replicates(self, function, tasks, unit, note=None, warm=None):
-        self.calls.append((function.__name__, tasks))
+    def made(self, function, tasks):
         if function.__name__ == "clock":
             s = 1.0 + DATA.index(tasks[0]["data_name"])
             return [{"seconds": {method: [s + 0.1 * k] * 2 for k, method in enumerate(ALL)}}]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import studies
 from algorithms.ess import initial_sequence
 from judging import read_table, verdicts
 from models.logistic_regression import chain_log_likelihood
@@ -56,26 +57,24 @@ def test_a_chain_has_tau_of_each_sum():
         assert found[what] == pytest.approx([wanted.tau, wanted.se], rel=1e-9)  # another order
 
 
-class Recorder:
-    """Stands for an experiment: a chain whose tau says which it is."""
+class Recorder(studies.Recorder):
+    """Makes up chains whose tau says which they are."""
 
-    budget, seed = "paper", 5
-
-    def replicates(self, function, tasks, unit, warm=None):
-        self.tasks = tasks
+    def made(self, function, tasks):
         return [{what: [100.0 * k + j, 1.0] for j, what in enumerate(script.SUMS)}
                 for k, _ in enumerate(tasks)]
 
 
 def test_every_chain_goes_to_its_problem_and_column():
-    experiment = Recorder()
+    experiment = Recorder("paper")
     result = script.run(experiment, None)
-    assert [(task["data_name"], task["method"]) for task in experiment.tasks] == [
+    ((_, tasks),) = experiment.calls
+    assert [(task["data_name"], task["method"]) for task in tasks] == [
         (data_name, method) for data_name in ("simulated logistic data, seed 2011", "StatLog",
                                               "CTG", "Chess")
         for method in ("HMC", AUTHORS, "data")]
-    assert {task["n"] for task in experiment.tasks} == {10_000}
-    for task, (name, method) in zip(experiment.tasks, ((n, m) for n in PROBLEMS for m in METHODS),
+    assert {task["n"] for task in tasks} == {10_000}
+    for task, (name, method) in zip(tasks, ((n, m) for n in PROBLEMS for m in METHODS),
                                     strict=True):
         assert task["L"] == number(name, "L", method) and task["fraction"] == PROBLEMS[name].f
     k = 0
