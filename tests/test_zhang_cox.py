@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import studies
 from reproduce import zhang_fig3 as fig3
 from reproduce import zhang_table4 as table4
 from reproduce.harness.claims import BUDGETS
@@ -118,14 +119,10 @@ def test_the_rule_makes_the_rows_and_the_scan():
     assert len(scan) == 4 + 4 + 1 + 2
 
 
-class Recorder:
-    """Stands for an experiment."""
+class Recorder(studies.Recorder):
+    """Makes up chains."""
 
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 5, []
-
-    def replicates(self, function, tasks, unit, note=None, warm=None):
-        self.calls.append((function.__name__, tasks))
+    def made(self, function, tasks):
         one = {"AP": 0.8, "divergences": 0, "field": [0.0, 1.0],
                "theta": {key: [1.0, 2.0, 3.0] for key in ("lineage", "ours", "squares")},
                "phi": {key: [1.0, 2.0] for key in ("lineage", "ours", "squares", "mean", "sd",

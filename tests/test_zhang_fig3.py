@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import studies
 from judging import replaced, verdicts
 from reproduce import zhang_fig3 as fig3
 from reproduce.harness.claims import BUDGETS, Measured
@@ -82,14 +83,10 @@ def test_the_ess_in_half_an_hour_by_hand():
     assert fig3.cox.in_time(found, 30).value == pytest.approx(450)
 
 
-class Recorder:
-    """Stands for an experiment: pilots of which the last is the best, and made-up chains."""
+class Recorder(studies.Recorder):
+    """Makes up pilots of which the last is the best, and chains."""
 
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 5, []
-
-    def replicates(self, function, tasks, unit, note=None, warm=None):
-        self.calls.append((function.__name__, tasks))
+    def made(self, function, tasks):
         if function.__name__ == "pilots":
             return [{"pilots": [{"setting": task["settings"][0], "AP": [0.8], "cost": 1.0,
                                  "ess": {"phi": 1.0 + k}}]} for k, task in enumerate(tasks)]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import studies
 from judging import put, replaced, scanned, slower
 from reproduce import zhang_table2 as table2
 from reproduce.harness.claims import BUDGETS, Measured, Scan, judge
@@ -160,14 +161,10 @@ def test_what_depends_on_steps_that_are_not_stated_is_not_specified():
     assert isinstance(found.ours, Scan) and found.verdict == "not specified"
 
 
-class Recorder:
-    """Stands for an experiment: made-up pilots, runs and times, and what was asked for."""
+class Recorder(studies.Recorder):
+    """Makes up pilots, runs and times."""
 
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 5, []
-
-    def replicates(self, function, tasks, unit, note=None, warm=None):
-        self.calls.append((function.__name__, tasks))
+    def made(self, function, tasks):
         return [getattr(self, function.__name__)(**task) for task in tasks]
 
     @staticmethod
