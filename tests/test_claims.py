@@ -356,6 +356,7 @@ def test_what_is_inconclusive_says_why_computing_does_not_tell():
 
     more = "; 4 standard errors take {} times the runs, if the value stays"
     assert said(Measured(0.1, 0.1)) == "the data are few" + more.format(16)  # (4 x .1 / .1)^2
+    assert said(Measured(0.1, 0.1), np.float64(0.0)) == "the data are few" + more.format(16)
     assert said(Measured(-0.3, 0.1)) == "the data are few" + more.format("1.8")
     assert said(Measured(2.3, 0.1), 1.0, "ours") == "the data are few" + more.format("1.8")
     for found, theirs in ((Measured(0.3, 0.1), 0.5), (Measured(1e-9, 0.1), 0.0),

@@ -6,13 +6,13 @@ import re
 import pytest
 
 from models.jit import ROOT
-from reproduce.harness.papers import ALONE, PAPERS, module, script, scripts
+from reproduce.harness.papers import PAPERS, module, scripts
 
 CORE = sorted((ROOT / "algorithms").glob("*.py"))
 ALGORITHMS = CORE + sorted((ROOT / "algorithms" / "rivals").glob("*.py"))
 MODELS = sorted((ROOT / "models").glob("*.py"))
 SAMPLING = sorted((ROOT / "sampling").glob("*.py"))  # for any model and sampler
-SCRIPTS = [*scripts(), script(ALONE)]
+SCRIPTS = scripts()
 TOOLS = sorted((ROOT / "reproduce" / "tools").glob("*.py"))
 COMMANDS = [*SCRIPTS, ROOT / "reproduce" / "all.py", ROOT / "reproduce" / "data.py", *TOOLS]
 HARNESS = sorted((ROOT / "reproduce" / "harness").glob("*.py"))

@@ -38,7 +38,7 @@ from reproduce.shahbaba import datasets as classes
 from reproduce.zhang import datasets as groups
 
 NAME, WHAT = "nuts", "NUTS beside those of two libraries"
-MINUTES = {"paper": 40, "short": 6, "smoke": 3}
+MINUTES = {"paper": 15, "short": 6, "smoke": 3}
 FAR = 40.0  # a log of an efficiency beyond which there is none to draw
 
 OURS, STAN, NUTPIE, BLACKJAX = "ours", "ours, mass of Stan", "nutpie", "blackjax"
@@ -174,7 +174,8 @@ def beside_the_best(r, name):
 CLAIMS = [
     *[Claim(f"{name}: log(worst ESS per gradient, ours / the better of {NUTPIE} and {BLACKJAX})",
             "ours", lambda r, name=name: beside_the_best(r, name), np.log(CLOSE), np.inf,
-            "not more than a tenth below it, at equal length", "ours", budgets=("paper",))
+            "not more than a tenth below it, at equal length", "ours", budgets=("paper",),
+            undecided="the worst variable of eight chains is known to a tenth or less")
       for name in PROBLEMS],
     *[Claim(f"{name}, {method}: largest |z| against {NUTPIE}", "ours",
             lambda r, key=(name, method): Measured(distance(

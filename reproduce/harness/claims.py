@@ -323,7 +323,7 @@ def reason_undecided(claim, ours):
     if not claim.undecided or claim.theirs or isinstance(ours, Scan) or not ours.se > 0:
         return claim.undecided
     nearest = min(abs(ours.value - claim.low), abs(ours.value - claim.high))
-    times = (DIFFER * ours.se / nearest) ** 2 if nearest else math.inf
+    times = float((DIFFER * ours.se / nearest) ** 2) if nearest else math.inf
     return claim.undecided + (f"; {DIFFER} standard errors take {times:.2g} times the runs, if the"
                               " value stays") * (times < 1e4)
 

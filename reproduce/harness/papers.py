@@ -10,7 +10,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (ROOT / "reproduce", ROOT / "reproduce" / "beyond")
 TOGETHER = "meet"  # the study of all papers, which has a page with them
-ALONE = "nuts"  # the study of an algorithm of none; it joins scripts() with its run at paper budget
+ALONE = "nuts"  # the study of an algorithm of none
 
 
 class Paper(NamedTuple):
@@ -29,9 +29,9 @@ PAPERS = {
 
 
 def scripts(author="", folders=FOLDERS):
-    """List the paths of a paper's commands, or of all with TOGETHER, sorted by name."""
+    """List the paths of a paper's commands, or of all with those of none, sorted by name."""
     names = [f"{author}_*.py"] if author else [*(f"{each}_*.py" for each in PAPERS),
-                                               f"{TOGETHER}.py"]
+                                               f"{TOGETHER}.py", f"{ALONE}.py"]
     return sorted((path for folder in folders for name in names for path in folder.glob(name)),
                   key=lambda path: path.name)
 
