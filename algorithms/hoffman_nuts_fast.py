@@ -436,3 +436,51 @@ def continue_chain(chain, model, n, rng, deepest=DEEPEST):
     """Return n more transitions of a Chain from its last state, with its step and its mass."""
     return transitions(state_at(chain.samples[-1].copy(), model), model, n, rng, chain.step,
                        chain.mass, deepest, 1)
+
+
+# The loop of nuts over its warm-up in pieces, with the same numbers: for who watches it
+
+
+class WarmUp(NamedTuple):
+    """Where a warm-up is."""
+
+    state: State
+    eps: float
+    mass: tuple  # Diagonal or Dense
+    averages: tuple
+    draws: np.ndarray  # (warm_up, d), of which t are known
+    slopes: np.ndarray  # (warm_up, d) gradients there
+    begin: int  # of the window
+    t: int  # transitions that were made
+    total: int  # gradients
+
+
+@njit
+def begin_warm_up(q0, model, rng, warm_up, mass, ends):
+    """Return the WarmUp before its first transition."""
+    state = state_at(q0, model)
+    eps, total = find_step(state, model, 1.0, mass, rng)
+    return WarmUp(state, eps, mass, dual_averaging(eps), np.empty((warm_up, q0.size)),
+                  np.empty((warm_up, q0.size)), ends[0], 0, total)
+
+
+@njit
+def continue_warm_up(now, model, n, rng, target, deepest, ends):
+    """Return the WarmUp after n more transitions; its arrays are those of `now`."""
+    state, eps, mass, averages, draws, slopes, begin, first, total = now
+    for t in range(first, first + n):
+        check_interrupt()
+        found = nuts_step(state, model, eps, mass, rng, deepest)
+        state = found.state
+        total += found.gradients
+        draws[t], slopes[t] = state.q, state.g
+        eps, averages = average(averages, found.rate, target)
+        if t + 1 in ends[1:]:
+            mass = learn(draws[begin : t + 1], slopes[begin : t + 1], mass)
+            begin = t + 1
+            eps, count = find_step(state, model, eps, mass, rng)
+            total += count
+            averages = dual_averaging(eps)
+        if t + 1 == draws.shape[0]:
+            eps = np.exp(averages.log_mean)
+    return WarmUp(state, eps, mass, averages, draws, slopes, begin, first + n, total)

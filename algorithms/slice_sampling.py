@@ -337,3 +337,22 @@ def slice_sampling(x0, model, w, n, rng, max_widths):
     counts = Counts(1 + tally[EVALUATIONS], np.zeros(0, np.int64), 0, tally[WIDTHS],
                     tally[SHRINKAGES], tally[NOT_FINITE])
     return Chain(samples, energies, log_likelihood, np.ones((n, d, 1), np.bool_), counts)
+
+
+@njit
+def sweeps(cache, model, move, n, rng, evaluations):
+    """Run n sweeps as slice_sampling does, from a cache; return (Chain, the cache they leave).
+
+    evaluations : int   how many of U have been made before
+    """
+    d = cache.q.size
+    samples, energies, log_likelihood = np.empty((n, d)), np.empty(n), np.empty(n)
+    tally = np.zeros(4, np.int64)
+    for t in range(n):
+        check_interrupt()
+        cache = forward(cache, model, move, tally, rng)
+        samples[t], energies[t] = cache.q, cache.U
+        log_likelihood[t] = log_likelihood_of(cache.U, cache.q, model)
+    counts = Counts(evaluations + tally[EVALUATIONS], np.zeros(0, np.int64), 0, tally[WIDTHS],
+                    tally[SHRINKAGES], tally[NOT_FINITE])
+    return Chain(samples, energies, log_likelihood, np.ones((n, d, 1), np.bool_), counts), cache

@@ -71,7 +71,7 @@ def public(check):
                 raise TypeError(f"{function.__name__}() {explain(error, signature, named)}"
                                 ) from None
             try:
-                with event.install_listener("numba:compile", Telling(function.__name__)):
+                with telling(function.__name__):
                     return function.compiled(*check(*arguments, **named))
             except MemoryError:
                 raise ValueError(too_large(given)) from None
@@ -82,6 +82,11 @@ def public(check):
         return function
 
     return decorate
+
+
+def telling(name):
+    """Return a context in which it is said if `name` is being compiled."""
+    return event.install_listener("numba:compile", Telling(name))
 
 
 class Telling(event.Listener):

@@ -16,7 +16,7 @@ from models.interface import GivenPhi, GivenTheta, U, grad_U, sizes
 from models.jit import ROOT
 from models.linalg import cholesky
 
-OURS = tuple(str(ROOT / folder) for folder in ("algorithms", "models"))
+OURS = tuple(str(ROOT / folder) for folder in ("algorithms", "models", "sampling"))
 SLOPE_STEPS = (1e-4, 1e-6, 1e-8)  # of differences, relative to an entry or to 1
 differenced = {}  # models without grad_U of which a warning has told
 LARGEST = 2**31 - 1  # of a count: sizes that are products of two of them fit into 64 bits

@@ -5,10 +5,11 @@
     data = found.to_arviz()
 
 A chain is run in pieces of about a second, each from the last state of the one before and with its
-random numbers.  That gives the draws of an unbroken run, bit for bit, as the tests say of every
-sampler in PIECEWISE; any other sampler runs each chain as one piece, which a stop loses.  On Linux
-the processes are forks: they have what is compiled already, and every model, also one that a
-notebook or a script defines.  Elsewhere, and with jobs=1, chains take turns in this process.
+random numbers.  That gives the draws of an unbroken run, bit for bit, as the tests say of NUTS and
+its warm-up, of slice sampling and of every sampler in PIECEWISE; any other runs each chain as one
+piece, which a stop loses.  On Linux the processes are forks: they have what is compiled already,
+and every model, also one that a notebook or a script defines.  Elsewhere, and with jobs=1, chains
+take turns in this process.
 """
 
 import inspect
@@ -29,28 +30,49 @@ from tqdm import tqdm
 
 from algorithms.generalised_leapfrog import rmhmc as generalised_rmhmc
 from algorithms.hmc import hmc
-from algorithms.hoffman_nuts_fast import DEEPEST, continue_chain, nuts
+from algorithms.hoffman_nuts_fast import (
+    begin_warm_up,
+    continue_chain,
+    continue_warm_up,
+    nuts,
+    transitions,
+)
 from algorithms.paquet_rmhmc_fast import rmhmc as paquet_rmhmc
 from algorithms.random_walk import random_walk
 from algorithms.rivals.auxiliary_mixture import auxiliary_mixture
 from algorithms.rivals.elliptical_slice import elliptical_slice
 from algorithms.rivals.fitted_walk import fitted_walk
+from algorithms.rivals.surrogate_slice import surrogate_slice
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc
+from algorithms.slice_sampling import Slice, slice_sampling, sweeps
 from algorithms.zhang_sshmc import sshmc
 from algorithms.zhang_sshmc_fast import sshmc as sshmc_fast
 from models import validate
+from models.interface import prepare
+from models.jit import telling
 
 # whose chains can be continued from their last draw alone, with the same numbers
 PIECEWISE = (hmc, random_walk, paquet_rmhmc, generalised_rmhmc, normal_split_hmc, data_split_hmc,
              elliptical_slice, fitted_walk, sshmc, sshmc_fast, rmhmc_within_gibbs,
-             auxiliary_mixture)
+             auxiliary_mixture, surrogate_slice)
 # whose momenta have the same normal distribution everywhere
 CONSTANT_MASS = (hmc, normal_split_hmc, data_split_hmc)
 ONCE = ("step", "mass")  # fields of a result that say nothing of single draws
 SECONDS = 1.0  # of a piece
 LENGTHS = ("n", "t_max")  # what samplers call the number of transitions
 OFTEN = 0.01  # of the transitions diverge: a warning
+
+
+class WarmingUp(NamedTuple):
+    """How far a chain is that has no draw yet."""
+
+    t: int
+    warm_up: int
+
+    def __str__(self):
+        """Say so."""
+        return f"warm-up {self.t} of {self.warm_up}"
 
 
 class Chains(NamedTuple):
@@ -137,11 +159,15 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     rng = validate.generator("rng", given["rng"])
     calls = [split(given, k, chains) | {"rng": child} for k, child in enumerate(rng.spawn(chains))]
     wanted = validate.count(length, given[length])
-    for call in calls:  # raises where an argument is wrong, and compiles before there are others
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of a chain of one transition
-            brief = {length: 1, "rng": deepcopy(call["rng"])}
-            sampler(**call | brief | ({"warm_up": 0} if sampler is nuts else {}))
+    with warnings.catch_warnings():
+        for call in calls:  # raises where an argument is wrong
+            getattr(sampler, "check", dict)(**call)
+            warnings.simplefilter("ignore", RuntimeWarning)  # the first chain has told all
+        brief = {length: 1, "rng": deepcopy(calls[0]["rng"])} | (
+            {"warm_up": 1, "deepest": 1} if sampler is nuts else {})
+        with telling(sampler.__name__):  # compiles before there are other processes
+            for _ in pieces(sampler, calls[0] | brief, length, 1):
+                pass
     found = collect(sampler, calls, length, wanted, jobs, bars)
     warn(found)
     return found
@@ -168,12 +194,13 @@ def split(given, k, chains):
 
 
 def pieces(sampler, call, length, wanted):
-    """Yield the results of pieces of about SECONDS each, or of all at once."""
-    if sampler is nuts:
-        yield (found := sampler(**call | {length: 1}))  # after the warm-up
-        yield from timed(lambda size, last: continue_chain(
-            last, validate.model("model", call["model"]), size, call["rng"],
-            call.get("deepest", DEEPEST)), found, wanted - 1)
+    """Yield the results of pieces of about SECONDS each, or of all at once.
+
+    Before them, a WarmingUp for each piece of a warm-up.
+    """
+    if sampler in (nuts, slice_sampling):
+        each = pieces_of_nuts if sampler is nuts else pieces_of_slices
+        yield from each(*sampler.check(**call))
         return
     if sampler not in PIECEWISE or call.get("keep") is not None:  # the last state is not kept whole
         yield sampler(**call)
@@ -188,6 +215,35 @@ def pieces(sampler, call, length, wanted):
         return sampler.compiled(*(checked | {length: size}).values())
 
     yield from timed(piece, None, wanted)
+
+
+def pieces_of_nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
+    """Yield the pieces of a chain of NUTS, whose arguments are checked."""
+    now = begin_warm_up(q0, model, rng, warm_up, mass, ends)
+    for each in timed(lambda size, last: continue_warm_up(
+            last, model, size, rng, target, deepest, ends), now, warm_up):
+        now = each
+        yield WarmingUp(now.t, warm_up)
+
+    def piece(size, last):
+        if last is None:
+            return transitions(now.state, model, size, rng, now.eps, now.mass, deepest,
+                               now.total + 1)
+        return continue_chain(last, model, size, rng, deepest)
+
+    yield from timed(piece, None, n)
+
+
+def pieces_of_slices(x0, model, w, n, rng, max_widths):
+    """Yield the pieces of a chain of slice sampling, whose arguments are checked."""
+    move = Slice(w, max_widths, np.arange(x0.size), False)
+
+    def piece(size, last):
+        cache, evaluations = (prepare(x0, model), 1) if last is None else (last[1], 0)
+        return sweeps(cache, model, move, size, rng, evaluations)
+
+    for chain, _ in timed(piece, None, n):
+        yield chain
 
 
 def timed(piece, last, wanted):
@@ -206,7 +262,9 @@ def in_turn(sampler, calls, length, wanted):
     left = {k: pieces(sampler, call, length, wanted) for k, call in calls.items()}
     while left:
         for k in list(left):
-            found = next(left[k], None)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # `run` warns
+                found = next(left[k], None)
             if found is None:
                 del left[k]
             else:
@@ -273,6 +331,9 @@ def collect(sampler, calls, length, wanted, jobs, bars):
     tallies = [Tally() for _ in calls]
     try:
         for k, part in source:
+            if isinstance(part, WarmingUp):
+                shown[k].set_postfix_str(str(part))
+                continue
             parts[k].append(part)
             tallies[k] = tallies[k].after(part)
             shown[k].set_postfix_str(str(tallies[k]), refresh=False)

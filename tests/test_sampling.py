@@ -17,6 +17,7 @@ from arviz_stats.base import array_stats
 from algorithms.hmc import hmc
 from algorithms.hoffman_nuts_fast import nuts
 from algorithms.slice_sampling import slice_sampling
+from models import validate
 from models.gaussian import Gaussian
 from models.interface import GivenTheta, U, grad_U
 from models.jit import ROOT
@@ -65,9 +66,10 @@ for sampler, arguments in calls():
                     bars=False)
     for ours, rng in zip(seen.chains, np.random.default_rng(1).spawn(2)):
         alone = sampler(**arguments, rng=rng)
-        for field in ("samples", "theta", "phi", "energies", "accepted"):
+        for field in ("samples", "theta", "phi", "energies", "accepted", "step"):
             if hasattr(alone, field):
                 np.testing.assert_array_equal(getattr(ours, field), getattr(alone, field))
+        assert sampler is not runs.slice_sampling or str(ours.counts) == str(alone.counts)
     print(sampler.__module__)
 """
 
@@ -78,6 +80,8 @@ def calls():
     from algorithms.shahbaba_split_hmc import normal_approximation, split_data
     from models.funnel import Funnel
     from models.gp_classification import GPClassification
+    from models.gp_regression import GPRegression
+    from models.log_gaussian_cox import LogGaussianCox
     from models.logistic_regression import LogisticRegression
     from models.stochastic_volatility import StochasticVolatility
 
@@ -105,8 +109,13 @@ def calls():
         runs.sshmc_fast: blocks | steps | dict(L=2, jitter=0.1),
         runs.rmhmc_within_gibbs: blocks | steps | dict(L_theta=2, L_phi=2),
         runs.auxiliary_mixture: dict(theta0=np.zeros(5), phi0=np.zeros(3), model=volatility, n=7),
+        runs.surrogate_slice: dict(theta0=np.zeros(4), phi0=np.zeros(2), noise=0.5, w=[1.0, 1.0],
+                                   model=LogGaussianCox.from_counts([[0, 2], [1, 3]], 0.5), n=7),
+        runs.slice_sampling: dict(x0=np.zeros(4), w=1.0, n=7, model=GPRegression.from_data(
+            X, rng.standard_normal(12), "ard")),
+        runs.nuts: plain | dict(warm_up=40),
     }
-    assert set(settings) == set(runs.PIECEWISE)
+    assert set(settings) == {*runs.PIECEWISE, runs.nuts, runs.slice_sampling}
     return settings.items()
 
 
@@ -115,11 +124,13 @@ def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
                           env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH":
                                             f"{ROOT}{os.pathsep}{ROOT / 'tests'}"})
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.split()) == len(runs.PIECEWISE)
+    assert len(done.stdout.split()) == len(runs.PIECEWISE) + 2
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_ctrl_c_gives_back_what_was_drawn_within_a_second(jobs):
+@pytest.mark.parametrize("sampler, settings", [
+    (hmc, dict(eps=0.7, L=3)), (nuts, dict(warm_up=30)), (slice_sampling, dict(w=2.0))])
+def test_ctrl_c_gives_back_what_was_drawn_within_a_second(sampler, settings, jobs):
     def stop():
         time.sleep(1.5)
         nonlocal begin
@@ -127,13 +138,15 @@ def test_ctrl_c_gives_back_what_was_drawn_within_a_second(jobs):
         os.kill(os.getpid(), signal.SIGINT)
 
     begin = 0.0
+    run(sampler, np.zeros(2), MODEL, **settings, n=1, rng=generator(), jobs=1)  # compiles
     threading.Thread(target=stop).start()
-    found = run(hmc, np.zeros(2), **SETTINGS, n=10**8, rng=generator(), chains=2, jobs=jobs,
-                bars=False)
+    found = run(sampler, np.zeros(2), MODEL, **settings, n=10**8, rng=generator(), chains=2,
+                jobs=jobs, bars=False)
     assert time.monotonic() - begin < 1
     drawn = len(found.chains[0].samples)
     assert 0 < drawn < found.wanted == 10**8
-    for ours, alone in zip(found.chains, as_called(drawn, 2), strict=True):
+    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
+        alone = sampler(np.zeros(2), MODEL, **settings, n=drawn, rng=rng)
         np.testing.assert_array_equal(ours.samples, alone.samples)
 
 
@@ -171,9 +184,11 @@ def test_what_a_sampler_raises_is_raised_before_anything_runs():
         run(summary, None)
 
 
-def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up():
+def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
     arguments = dict(q0=np.ones(2), model=MODEL, n=60, warm_up=150)
-    found = run(nuts, **arguments, rng=generator(), chains=2, jobs=1, bars=False)
+    found = run(nuts, **arguments, rng=generator(), chains=2, jobs=1)
+    said = capsys.readouterr().err
+    assert "warm-up 150 of 150" in said and "60/60" in said
     for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
         alone = nuts(**arguments, rng=rng)
         for field in ("samples", "total_energies", "rates", "depths", "gradients", "step"):
@@ -188,13 +203,54 @@ def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up():
     np.testing.assert_array_equal(found.statistics["lp"][1], -found.chains[1].energies)
 
 
-def test_any_other_sampler_is_run_in_one_piece():
-    found = run(slice_sampling, np.zeros(2), MODEL, w=1.0, n=30, rng=generator(), chains=2, jobs=1,
-                bars=False)
-    for ours, rng in zip(found.chains, generator().spawn(2), strict=True):
-        alone = slice_sampling(np.zeros(2), MODEL, w=1.0, n=30, rng=rng)
+def test_any_other_sampler_is_run_in_one_piece(monkeypatch):
+    monkeypatch.setattr(runs, "PIECEWISE", ())
+    found = run(hmc, np.zeros(2), **SETTINGS, n=30, rng=generator(), chains=3, jobs=1, bars=False)
+    for ours, alone in zip(found.chains, as_called(30), strict=True):
         np.testing.assert_array_equal(ours.samples, alone.samples)
-        assert str(ours.counts) == str(alone.counts)
+        assert ours.counts == alone.counts
+
+
+class Crooked(NamedTuple):
+    """A normal density whose gradient is so many times what it should be."""
+
+    slope: float
+
+
+@U.register(Crooked)
+def crooked_U(q, model):
+    """Half the square."""
+    return q @ q / 2
+
+
+@grad_U.register(Crooked)
+def crooked_grad_U(q, model):
+    """So many times its gradient."""
+    return model.slope * q
+
+
+class NoGradient(NamedTuple):
+    """A normal density without a gradient."""
+
+
+@U.register(NoGradient)
+def no_gradient_U(q, model):
+    """Half the square."""
+    return q @ q / 2
+
+
+@pytest.mark.parametrize("sampler, settings", [(hmc, dict(eps=0.1, L=2)), (nuts, {})])
+@pytest.mark.parametrize("model, said", [
+    (Crooked(1.1), "U and grad_U of Crooked disagree"),
+    (NoGradient(), "NoGradient has no grad_U")])
+def test_what_all_chains_would_warn_of_is_said_once(sampler, settings, model, said, monkeypatch):
+    monkeypatch.setattr(validate, "differenced", {})
+    with pytest.warns(RuntimeWarning) as caught:
+        found = run(sampler, np.ones(2), model, **settings, n=5, rng=generator(), chains=3, jobs=1,
+                    bars=False)
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert said in str(caught[0].message)
+    assert found.variables["q"].shape == (3, 5, 2)
 
 
 class Cliff(NamedTuple):
