@@ -149,8 +149,7 @@ def check_ep(K, y, tol=1e-8, max_sweeps=100, damping=1.0):
     max_sweeps = validate.count("max_sweeps", max_sweeps)
     damping = validate.real("damping", damping, 0.0, 1.0, open_low=True)
     if not cholesky(K)[1]:
-        raise ValueError("K must be positive definite, but its Cholesky factorisation fails; its"
-                         f" smallest eigenvalue is {np.linalg.eigvalsh(K)[0]:.3g}")
+        raise ValueError(validate.why_no_factor("K", K))
     return K, y, tol, max_sweeps, damping
 
 

@@ -101,8 +101,7 @@ def check_prior(K, y, beta):
     beta = validate.real("beta", beta, 0.0, 1.0)
     L_K, ok = cholesky(K)
     if not ok:
-        raise ValueError("K must be positive definite, but its Cholesky factorisation broke down:"
-                         " add a small multiple of the identity to it")
+        raise ValueError(validate.why_no_factor("K", K))
     return K, y, beta, L_K
 
 

@@ -394,6 +394,16 @@ def covariance(name, value):
     return (value + value.T) / 2 if gap > 0.0 else value
 
 
+def why_no_factor(name, value):
+    """Say of a symmetric matrix without a Cholesky factor what to do: a nugget, if that helps."""
+    least, nugget = np.linalg.eigvalsh(value)[0], 1e-6 * np.diag(value).max()
+    how = (f"add {nugget:.1g} to its diagonal, a millionth of the largest entry there:"
+           f" {name} + {nugget:.1g} * np.eye({len(value)})" if -nugget / 10 < least else
+           "so it is no covariance, by more than rounding: see how it was computed")
+    return (f"{name} must be positive definite, but its Cholesky factorisation fails; its smallest"
+            f" eigenvalue is {least:.3g}: {how}")
+
+
 def square(name, value):
     """Return `value` as a square float64 array."""
     value = array(name, value, (-1, -1))

@@ -686,7 +686,8 @@ def by_split(split, model=LOGISTIC):
     (lambda: elliptical_slice.elliptical_slice(numbers(3), NORMAL, 1, rng()),
      "factor must be given for a model of type Gaussian, which has no Gaussian of its own"),
     (lambda: ep(np.diag([1.0, -2.0]), [1, 1]), "K must be positive definite, but its Cholesky"
-     " factorisation fails; its smallest eigenvalue is -2"),
+     " factorisation fails; its smallest eigenvalue is -2: so it is no covariance, by more than"
+     " rounding: see how it was computed"),
     (lambda: second_order(EP_FOUND, SIGNS, 9), "order must be at most 8, not 9"),
     (lambda: second_order(EP_FOUND._replace(converged=False, sweeps=7), SIGNS),
      "ep must have converged, but had not after 7 sweeps: the formula holds at a fixed point of EP"
@@ -814,8 +815,9 @@ CASES_OF_NONE = PARTS._replace(R_0=interface.select_cases(LOGISTIC, np.arange(0)
                              ([-1, 3], "must hold indices from 0 to 5, not [-1, 3]"))),
     ("SoftAbs", "model", REGRESSION,
      "must have hessian (models/interface.py), but GPRegression has none"),
-    ("from_prior", "K", K - 10 * np.eye(N), "must be positive definite, but its Cholesky"
-     " factorisation broke down: add a small multiple of the identity to it"),
+    ("from_prior", "K", -np.eye(N), "must be positive definite, but its Cholesky"
+     " factorisation fails; its smallest eigenvalue is -1: so it is no covariance, by more than"
+     " rounding: see how it was computed"),
     ("from_prior", "K", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
     ("from_ep", "K", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
     ("from_ep", "ep", EP_FOUND._replace(converged=False), "has not converged, so its q is no fixed"

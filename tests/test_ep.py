@@ -346,3 +346,12 @@ def test_an_infinite_cavity_is_passed_by(mirror):
             third = sweeps(run, 3, *block)
             assert third.converged
             assert third.tau[2] != first.tau[2]
+
+
+@both
+def test_a_kernel_of_repeated_cases_says_what_to_add_to_it(run):
+    X = np.repeat(np.random.default_rng(1).standard_normal((30, 2)), 2, axis=0)
+    K, y = squared_exponential(X, X, 0.0, np.log(20.0)), np.tile([1.0, -1.0], 30)
+    with pytest.raises(ValueError, match=r"add 0\.0004 to its diagonal.*: K \+ 0\.0004 \* np.eye"):
+        run(K, y)
+    assert run(K + 0.0004 * np.eye(60), y).converged
