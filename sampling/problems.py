@@ -4,10 +4,12 @@
     found = run(slice_sampling, problem.start, problem.model, w=2.0, n=2000, rng=rng)
     print(problem.predict(found, X_new).mean)
 
-Covariates are standardised by the mean and the deviation of each column, and so is every new case;
-responses of a regression too, which `predict` undoes.  A classifier takes labels of any two values
-and keeps them in `classes`: probabilities are of the second.  `found` is what sampling.run.run
-gives back, with draws of all chains; of a hierarchical model also of NonCentred(problem.model).
+Covariates are standardised by the mean and the deviation of each column, and so is every new case,
+whose columns are found by their names if both are DataFrames; responses of a regression too, which
+`predict` undoes.  A classifier takes labels of any two values and keeps them in `classes`:
+probabilities are of the second.  `found` is what sampling.run.run gives back, with draws of all
+chains; of a hierarchical model also of NonCentred(problem.model).  `parameters` says what the
+variables are, for sampling.summary.summary(found, problem).
 """
 
 from typing import NamedTuple
@@ -25,7 +27,7 @@ from models.gp_classification import GPClassification
 from models.gp_regression import GPRegression, predict_over
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
-from models.interface import precompute_phi, sizes
+from models.interface import grad_U, log_likelihood, precompute_phi, sizes
 from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
 from models.non_centred import theta_of
@@ -33,6 +35,7 @@ from models.non_centred_gp import latent
 from models.stochastic_volatility import StochasticVolatility
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)  # of expectations over N(0, 1)
+FIRST_KERNELS = ((0.1, 0.5), (0.5, 3.0))  # noise and length that a fit of a regression begins with
 
 
 class Scale(NamedTuple):
@@ -40,34 +43,79 @@ class Scale(NamedTuple):
 
     mean: np.ndarray  # (p,)
     sd: np.ndarray  # (p,)
+    names: tuple  # of the columns of a DataFrame; () for an array
 
     def __call__(self, X):
         """Return new cases, (m, p), on the scale of those that the model has."""
-        return (numbers("X", X, self.mean.size) - self.mean) / self.sd
+        return (validate.array("X", table(X, self.names)[0], (-1, self.mean.size)) - self.mean
+                ) / self.sd
 
 
-def numbers(name, X, p=-1):
-    """Return a table as an (n, p) float64 array; of a DataFrame its numbers."""
-    return validate.array(name, X.to_numpy(float) if hasattr(X, "to_numpy") else X, (-1, p))
+def is_missing(value):
+    """Tell whether a value is None, nan, or what pandas has in their place."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or (
+        isinstance(value, float | np.floating) and value != value)
+
+
+def complete(name, values):
+    """Return values as an array; raise ValueError if some are missing, and say in which rows."""
+    values = np.asarray(validate.regular(name, values))
+    gone = np.array([any(map(is_missing, np.ravel(row))) for row in np.atleast_1d(values)], bool)
+    if gone.any():
+        rows = np.flatnonzero(gone).tolist()
+        raise ValueError(f"{name} must have no missing values, but {len(rows)} of its {len(gone)}"
+                         f" rows have some: {str(rows[:5])[:-1]}{', ...' * (len(rows) > 5)}]; leave"
+                         " these rows out of all arguments, or fill them in")
+    return values
+
+
+def numbers(name, values, shape):
+    """Return real numbers, none of them missing, as a float64 array; -1 in shape: any length."""
+    if not isinstance(values, np.ma.MaskedArray):  # which is refused
+        complete(name, values)
+    return validate.array(name, values, shape)
+
+
+def table(X, names=()):
+    """Return a table as an (n, p) float64 array, and the names of its columns, if it has names.
+
+    names : of the columns that it must have, in whatever order; they are put into this one
+    """
+    found = tuple(getattr(X, "columns", ()))
+    if not found:
+        return numbers("X", X, (-1, -1)), ()
+    if names and sorted(map(str, found)) != sorted(map(str, names)):
+        raise ValueError(
+            f"X must have the columns of the data, {list(names)}, but it lacks"
+            f" {[name for name in names if name not in found]} and has"
+            f" {[name for name in found if name not in names]} beside them")
+    return np.column_stack([numbers(f"X[{name!r}]", X[name], (-1,)) for name in names or found]
+                           ), found
 
 
 def scale_of(X):
-    """Return the Scale of a table, or raise ValueError for a column that is constant."""
-    names = list(getattr(X, "columns", range(np.shape(X)[1] if np.ndim(X) == 2 else 0)))
-    X = numbers("X", X)
+    """Return the Scale of a table, or raise ValueError for one case or a constant column."""
+    X, names = table(X)
+    if len(X) == 1:
+        raise ValueError("X must have two cases or more, not one: a row for each case")
     constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
     if constant.size:
-        raise ValueError(f"X must have no constant column, but column {names[constant[0]]!r} is"
-                         f" {X[0, constant[0]]:g} throughout: leave it out")
-    return Scale(X.mean(axis=0), X.std(axis=0))
+        k = int(constant[0])
+        raise ValueError(f"X must have no constant column, but column {names[k] if names else k!r}"
+                         f" is {X[0, k]:g} throughout: leave it out")
+    return Scale(X.mean(axis=0), X.std(axis=0), names)
 
 
 def two_classes(y, n):
     """Return (which is of the second class, (n,) bool; the two labels, sorted)."""
-    y = np.asarray(y)
+    y = complete("y", y)
     if y.shape != (n,):
         raise ValueError(f"y must have shape ({n},), a label for each row of X, not {y.shape}")
-    classes = np.unique(y)
+    try:
+        classes = np.unique(y)
+    except TypeError:
+        raise ValueError("y must have labels of one kind, such as numbers or strings, not of"
+                         f" {sorted({type(label).__name__ for label in y})}") from None
     if classes.size != 2:
         raise ValueError(f"y must have labels of two values, not of {classes.size}:"
                          f" {classes[:5].tolist()}")
@@ -113,11 +161,12 @@ class Classes(NamedTuple):
 
 
 class Logistic(NamedTuple):
-    """Logistic regression; made by logistic_regression.  q is the intercept, then the weights."""
+    """Logistic regression; made by logistic_regression."""
 
     model: LogisticRegression
     scale: Scale
     classes: np.ndarray
+    parameters = "q is the intercept, then the weights of standardised covariates"
 
     @property
     def start(self):
@@ -146,15 +195,15 @@ def logistic_regression(X, y, sigma_alpha=5.0, sigma_beta=5.0):
 
 
 class GroupedLogistic(NamedTuple):
-    """Logistic regression with weights for each group; made by hierarchical_logistic.
-
-    theta is, group after group, the intercept and the weights; phi is log v, their variance's.
-    """
+    """Logistic regression with weights for each group; made by hierarchical_logistic."""
 
     model: HierarchicalLogistic
     scale: Scale
     classes: np.ndarray
     groups: np.ndarray  # their labels, sorted
+    parameters = ("theta is, group after group, the intercept and the weights of standardised"
+                  " covariates; phi is log v, v their variance; of NonCentred, q is theta / v^0.5,"
+                  " then phi")
 
     @property
     def start(self):
@@ -164,8 +213,9 @@ class GroupedLogistic(NamedTuple):
     def predict(self, found, X, group):
         """Return the Classes of new cases, (m, p), each of a group, (m,), that the data had."""
         Z = self.scale(X)
+        group = complete("group", group)
         place = np.searchsorted(self.groups, group).clip(0, self.groups.size - 1)
-        strange = np.asarray(group)[self.groups[place] != group]
+        strange = group[self.groups[place] != group]
         if strange.size:
             raise ValueError(f"group must be among those of the data, {self.groups[:5].tolist()},"
                              f" ..., but holds {strange[:5].tolist()}")
@@ -184,6 +234,7 @@ def hierarchical_logistic(X, y, group, lam=0.01):
     scale = scale_of(X)
     Z = scale(X)
     second, classes = two_classes(y, len(Z))
+    group = complete("group", group)
     model = HierarchicalLogistic.from_data(np.column_stack([np.ones(len(Z)), Z]),
                                            np.where(second, 1.0, -1.0), group, lam)
     return GroupedLogistic(model, scale, classes, np.unique(group))
@@ -200,25 +251,51 @@ class Responses(NamedTuple):
     sd_latent: np.ndarray  # (m,) of the function, without noise
 
 
-class Regression(NamedTuple):
-    """Gaussian-process regression; made by gp_regression.
+class RegressionFit(NamedTuple):
+    """The parameters of a regression that have the largest evidence; chains may start there."""
 
-    q is log sigma, log eta, log rho_1, ...: noise, amplitude and lengths of standardised data.
-    """
+    q: np.ndarray  # (d,)
+    log_Z: float  # the log evidence there: of the data, given q
+
+
+class Regression(NamedTuple):
+    """Gaussian-process regression; made by gp_regression."""
 
     model: GPRegression
     scale: Scale
     response: tuple  # mean and deviation of y
+    parameters = ("q is log sigma, log eta, log rho_1, ...: noise, amplitude and lengths of"
+                  " standardised covariates and responses")
 
     @property
     def start(self):
         """Where chains may start."""
         return self.model.mean
 
+    def fit(self):
+        """Return the RegressionFit of the largest evidence, by L-BFGS from FIRST_KERNELS."""
+
+        def minus(q):
+            gradient = grad_U(q, self.model) - self.model.precision * (q - self.model.mean)
+            return -log_likelihood(q, self.model), gradient
+
+        h = self.model.mean.size - 2
+        found = [minimize(minus, np.log([noise, 1.0] + [length] * h), jac=True, method="L-BFGS-B",
+                          bounds=[(-6.0, 6.0)] * (2 + h)) for noise, length in FIRST_KERNELS]
+        best = min(found, key=lambda each: each.fun)
+        return RegressionFit(best.x, -best.fun)
+
     def predict(self, found, X, draws=200):
         """Return the Responses of new cases, (m, p), over `draws` of the draws, evenly spaced."""
         q = draws_of(found, "q")
-        q = q[np.linspace(0, len(q) - 1, min(draws, len(q))).astype(int)]
+        return self.responses(q[np.linspace(0, len(q) - 1, min(draws, len(q))).astype(int)], X)
+
+    def predict_by_fit(self, fit, X):
+        """Return the Responses of new cases, (m, p), given the fitted kernel."""
+        return self.responses(fit.q[None], X)
+
+    def responses(self, q, X):
+        """Return the Responses of new cases, (m, p), averaged over q, (draws, d)."""
         seen, (mean, sd) = predict_over(self.scale(X), q, self.model), self.response
         return Responses(mean + sd * seen.mean, sd * np.sqrt(seen.noisy), sd * np.sqrt(seen.latent))
 
@@ -232,7 +309,7 @@ def gp_regression(X, y, kind="ard"):
     """
     scale = scale_of(X)
     Z = scale(X)
-    y = validate.array("y", y, (len(Z),))
+    y = numbers("y", y, (len(Z),))
     mean, sd = y.mean(), y.std()
     if not sd > 0:
         raise ValueError(f"y must not be constant, but is {y[0]:g} throughout")
@@ -250,15 +327,14 @@ class Fit(NamedTuple):
 
 
 class Classifier(NamedTuple):
-    """Gaussian-process classification by a probit likelihood; made by gp_classifier.
-
-    theta is the function at the cases, phi = (log l, log sigma): length and amplitude.
-    """
+    """Gaussian-process classification by a probit likelihood; made by gp_classifier."""
 
     model: HierarchicalGPClassification
     X: np.ndarray  # (n, p) standardised
     scale: Scale
     classes: np.ndarray
+    parameters = ("theta is the function at the cases, phi = (log l, log sigma): length and"
+                  " amplitude, of standardised covariates")
 
     @property
     def start(self):
@@ -373,12 +449,11 @@ class Return(NamedTuple):
 
 
 class Volatility(NamedTuple):
-    """A series of returns of changing volatility; made by volatility.
-
-    theta is x, the log squared volatilities; phi = (log beta, log sigma, atanh phi).
-    """
+    """A series of returns of changing volatility; made by volatility."""
 
     model: StochasticVolatility
+    parameters = ("theta is x, the log squares of volatilities over beta; phi = (log beta, log"
+                  " sigma, atanh phi); returns are not standardised")
 
     @property
     def start(self):
@@ -399,7 +474,10 @@ def volatility(returns):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    return Volatility(StochasticVolatility.from_data(validate.array("returns", returns, (-1,))))
+    returns = numbers("returns", returns, (-1,))
+    if not returns.any():
+        raise ValueError("returns must not be zero throughout: they have no volatility then")
+    return Volatility(StochasticVolatility.from_data(returns))
 
 
 class Field(NamedTuple):
@@ -412,9 +490,11 @@ class Field(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """Counts in the cells of a square; made by counts_on_a_grid.  phi = (log sigma^2, log beta)."""
+    """Counts in the cells of a square; made by counts_on_a_grid."""
 
     model: LogGaussianCox
+    parameters = ("theta is the log intensity of each cell, of a square of area 1; phi = (log"
+                  " sigma^2, log beta), variance and length")
 
     @property
     def start(self):
@@ -436,7 +516,7 @@ def counts_on_a_grid(counts):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    counts = numbers("counts", counts)
+    counts = numbers("counts", counts, (-1, -1))
     if not counts.sum() > 0:
         raise ValueError("counts must not be zero throughout")
     return Counts(LogGaussianCox.from_counts(counts, float(np.log(counts.sum()) - 0.5)))

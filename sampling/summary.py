@@ -35,6 +35,7 @@ class Summary(NamedTuple):
     divergences: int
     e_bfmi: np.ndarray  # (chains,) nan where momenta have no constant mass
     doubts: tuple  # sentences that say why the draws should not be believed; none if they can be
+    parameters: str = ""  # a sentence that says what the variables are
 
     def __str__(self):
         """Return the table, with a sentence for each doubt."""
@@ -49,8 +50,8 @@ class Summary(NamedTuple):
                          f" last {MOST_ROWS // 2} of these")
         lines.append(f"acceptance rates {shown(self.acceptance)}; divergences {self.divergences};"
                      f" E-BFMI {shown(self.e_bfmi)}")
+        lines += [f"{self.parameters}."] * bool(self.parameters)
         return "\n".join(lines + [f"Do not believe this yet: {doubt}." for doubt in self.doubts])
-
 
     def rows(self):
         """Return the places of all variables, or of a few: hyperparameters first, then the worst.
@@ -70,8 +71,11 @@ def shown(values):
     return ", ".join("-" if np.isnan(value) else f"{value:.2f}" for value in values)
 
 
-def summary(found):
-    """Return the Summary of what sampling.run.run gave back, with at least 10 draws a chain."""
+def summary(found, problem=None):
+    """Return the Summary of what sampling.run.run gave back, with at least 10 draws a chain.
+
+    problem : of sampling.problems, which says on which scale its parameters are
+    """
     names, columns = [], []
     for name, draws in found.variables.items():
         for i in range(draws.shape[2]):
@@ -92,7 +96,7 @@ def summary(found):
         found.divergences,
         np.array([getattr(chain, "e_bfmi", e_bfmi(chain.energies, len(names))
                           if found.sampler in CONSTANT_MASS else np.nan)
-                  for chain in found.chains]), ())
+                  for chain in found.chains]), (), getattr(problem, "parameters", ""))
     return made._replace(doubts=tuple(doubts(made, m)))
 
 

@@ -5,11 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.optimize import minimize
 from scipy.special import expit, ndtr
 from scipy.stats import multivariate_normal, norm
 
 from differences import differences
 from models.gp_regression import predict as predict_given
+from models.interface import log_likelihood
 from sampling import problems
 from sampling.problems import (
     blocks_of,
@@ -47,15 +49,14 @@ def found(*blocks):
 
 
 class Frame:
-    """What a DataFrame has."""
+    """What a DataFrame has: columns by their names."""
 
-    columns = ("age", "income")
+    def __init__(self, values, columns=("age", "income")):
+        self.columns = columns
+        self.values = dict(zip(columns, np.transpose(values), strict=True))
 
-    def __init__(self, values):
-        self.values = values
-
-    def to_numpy(self, kind):
-        return self.values.astype(kind)
+    def __getitem__(self, name):
+        return self.values[name]
 
 
 def test_logistic_regression_averages_probabilities_of_the_second_label():
@@ -79,6 +80,39 @@ def test_a_data_frame_and_lists_are_taken_as_arrays():
     np.testing.assert_array_equal(two.predict(found(q), Frame(NEW)).probability, wanted)
     np.testing.assert_array_equal(three.predict(found(q), NEW.tolist()).probability, wanted)
     assert list(three.classes) == [-7, 7]
+
+
+def test_columns_of_new_cases_are_found_by_their_names():
+    q = rng.standard_normal((1, 3, 3))
+    problem = logistic_regression(Frame(X), NAMES)
+    wanted = problem.predict(found(q), Frame(NEW)).probability
+    turned = Frame(NEW[:, ::-1], ("income", "age"))
+    np.testing.assert_array_equal(problem.predict(found(q), turned).probability, wanted)
+    np.testing.assert_array_equal(problem.predict(found(q), NEW).probability, wanted)
+    for columns, said in ((("age", "wage"), r"lacks \['income'\] and has \['wage'\] beside them"),
+                          (("income", "income"), r"lacks \['age'\] and has \[\] beside them")):
+        with pytest.raises(ValueError, match=r"columns of the data, .*'income'\], but it " + said):
+            problem.predict(found(q), Frame(NEW, columns))
+
+
+def test_what_pandas_has_for_a_missing_value_is_refused():
+    pandas = pytest.importorskip("pandas")
+    ages = pandas.array([1, 2, None, 4, 5, 6, 7, 8, None], dtype="Int64")
+    frame = pandas.DataFrame({"age": ages, "income": X[:, 1]})
+    with pytest.raises(ValueError, match=r"X\['age'\] must have .*2 of its 9 .*: \[2, 8\]; leave"):
+        gp_regression(frame, X[:, 0])
+    with pytest.raises(ValueError, match=r"y must have no missing values, but 2 of its 9 rows"):
+        logistic_regression(X, pandas.array(ages > 4, dtype="boolean"))
+    full = gp_regression(frame.fillna(3), X[:, 0])
+    np.testing.assert_allclose(full.scale.mean, [35 / 9 + 4 / 9, X[:, 1].mean()])
+
+
+def test_labels_may_be_true_and_false():
+    one, other = logistic_regression(X, NAMES), logistic_regression(X, NAMES == "yes")
+    np.testing.assert_array_equal(one.model.y, other.model.y)
+    q = rng.standard_normal((1, 3, 3))
+    assert set(other.predict(found(q), NEW).label.tolist()) <= {True, False}
+    assert other.classes.tolist() == [False, True]
 
 
 def test_each_group_has_its_own_weights():
@@ -115,6 +149,28 @@ def test_gp_regression_undoes_the_standardisation():
     many = np.concatenate([q] * 300, axis=1)
     np.testing.assert_allclose(problem.predict(found(many), NEW, 600).mean, seen.mean)
     assert gp_regression(X, y, "isotropic").start.shape == (3,)
+
+
+def test_the_fit_of_a_regression_has_the_largest_evidence():
+    x = generator(3).uniform(0, 10, (60, 2))
+    y = 20 + 5 * np.sin(3 * x[:, 0]) + generator(4).standard_normal(60)
+    problem = gp_regression(x, y)
+    fit, model = problem.fit(), problem.model
+    np.testing.assert_allclose(fit.log_Z, log_likelihood(fit.q, model))
+    free = np.abs(fit.q) < 6  # not at a bound
+    assert free.sum() >= 3
+    slope = differences(lambda q: log_likelihood(q, model), fit.q)
+    np.testing.assert_allclose(slope[free], 0, atol=0.01)
+    assert (np.abs(slope[~free]) < 1).all()
+    assert abs(np.exp(fit.q[0]) * y.std() - 1) < 0.3  # the noise of y
+    assert fit.q[3] > fit.q[2] + 1  # the second covariate does nothing
+    # an ascent from the start of chains, at which all is noise, ends there
+    lost = minimize(lambda q: -log_likelihood(q, model), problem.start, method="L-BFGS-B")
+    assert fit.log_Z > 10 - lost.fun
+    seen, alone = problem.predict_by_fit(fit, x[:5]), predict_given(
+        (x[:5] - x.mean(0)) / x.std(0), fit.q, model)
+    np.testing.assert_allclose(seen.mean, y.mean() + y.std() * alone.mean)
+    np.testing.assert_allclose(seen.sd_latent, y.std() * np.sqrt(alone.latent))
 
 
 CLASSIFIER = gp_classifier(X, NAMES)
@@ -233,7 +289,21 @@ def test_cells_have_their_intensity():
     (lambda: CLASSIFIER.predict(found(np.zeros((1, 1, 9)), np.zeros((1, 1, 2))), X[:, :1]),
      r"X must have shape \(n, 2\), not \(9, 1\)"),
     (lambda: counts_on_a_grid(np.zeros((2, 2))), "counts must not be zero throughout"),
-    (lambda: volatility(np.zeros(3)), "y must not be zero throughout"),
+    (lambda: volatility(np.zeros(3)), "returns must not be zero throughout"),
+    (lambda: volatility([1.0, np.nan]), r"returns must have no missing values, .*: \[1\]; leave"),
+    (lambda: gp_regression(X[:1], [1.0]), "X must have two cases or more, not one"),
+    (lambda: gp_regression(X + np.where(np.arange(9)[:, None] == 2, np.nan, 0), X[:, 0]),
+     r"X must have no missing values, but 1 of its 9 rows have some: \[2\]; leave these rows out"),
+    (lambda: gp_regression(X, np.where(np.arange(9) > 2, np.nan, 1.0)),
+     r"y must have .* but 6 of its 9 rows have some: \[3, 4, 5, 6, 7, \.\.\.\]; leave"),
+    (lambda: logistic_regression(X, ["a", None, "b"] * 3),
+     r"y must have no missing values, but 3 of its 9 rows have some: \[1, 4, 7\]; leave"),
+    (lambda: logistic_regression(X, np.array([1, "a", 1] * 3, object)),
+     r"labels of one kind, such as numbers or strings, not of \['int', 'str'\]"),
+    (lambda: gp_classifier(Frame(np.array([[1, "low"], [2, "high"]], object)), [0, 1]),
+     r"X\['income'\] must be .*text, such as 'low'; write .* such as X\['income'\] == 'low'"),
+    (lambda: hierarchical_logistic(X, NAMES, ["a", "b", None] * 3),
+     "group must have no missing values, but 3 of its 9"),
     (lambda: logistic_regression([["a", "b"]], [1]), "X must")])
 def test_data_that_make_no_model_are_refused(call, said):
     with pytest.raises(ValueError, match=said):

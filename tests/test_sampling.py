@@ -22,6 +22,7 @@ from models.gaussian import Gaussian
 from models.interface import GivenTheta, U, grad_U
 from models.jit import ROOT
 from sampling import run as runs
+from sampling.problems import logistic_regression
 from sampling.run import Chains, join, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
 
@@ -340,6 +341,9 @@ def test_a_summary_says_what_to_believe():
     np.testing.assert_allclose(good.mean, [5.0, 0.0], atol=0.2)
     np.testing.assert_allclose(good.sd, [1.0, 3.0], rtol=0.05)
     np.testing.assert_allclose(good.mcse, np.array([1.0, 3.0]) / 4000**0.5, rtol=0.1)
+    scale = logistic_regression(x[0], x[0, :, 0] > 5)
+    assert str(summary(chains_of(x), scale)) == (
+        f"{good}\nq is the intercept, then the weights of standardised covariates.")
     assert list(good.acceptance) == [0.75] * 4 and good.divergences == 0
     np.testing.assert_allclose(good.e_bfmi, 2 / (0.25 + 1))
     lines = str(good).splitlines()
