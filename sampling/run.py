@@ -62,6 +62,7 @@ ONCE = ("step", "mass")  # fields of a result that say nothing of single draws
 SECONDS = 1.0  # of a piece
 LENGTHS = ("n", "t_max")  # what samplers call the number of transitions
 OFTEN = 0.01  # of the transitions diverge: a warning
+STEPS = ("eps", "eps_theta", "eps_phi", "scale", "factor", "w")  # what samplers call their steps
 
 
 class WarmingUp(NamedTuple):
@@ -107,7 +108,7 @@ class Chains(NamedTuple):
     @property
     def divergences(self):
         """How many trajectories of all chains diverged, by the sampler's own count."""
-        return sum(int(getattr(chain, "divergences", 0)) for chain in self.chains)
+        return sum(map(diverged, self.chains))
 
     def after(self, n):
         """Return the Chains without the first n draws of each, while they came from their start."""
@@ -356,6 +357,24 @@ def rates_of(found):
     return getattr(found, "accepted", getattr(found, "rates", np.empty(0)))
 
 
+def diverged(found):
+    """Return how many trajectories of a result diverged.
+
+    A slice sampler has none: a point without density is outside of the slice, which is no fault.
+    """
+    moves = hasattr(found, "energy_error") or hasattr(found, "divergent")
+    return int(found.divergences) if moves and hasattr(found, "divergences") else 0
+
+
+def remedy(sampler):
+    """Say what makes the moves of a sampler shorter: a step, or what tunes or stands for it."""
+    names = inspect.signature(sampler).parameters
+    if sampler is nuts:
+        return "take target=0.95"
+    steps = " and ".join(name for name in STEPS if name in names)
+    return f"halve {steps}" if steps else "begin elsewhere"
+
+
 class Tally(NamedTuple):
     """What a bar says of a chain."""
 
@@ -367,7 +386,7 @@ class Tally(NamedTuple):
         """Return the tally with one more piece."""
         accepted = rates_of(part)
         return Tally(self.proposals + accepted.size, self.accepted + float(np.sum(accepted)),
-                     self.divergences + int(getattr(part, "divergences", 0)))
+                     self.divergences + diverged(part))
 
     def __str__(self):
         """Say the acceptance rate, and divergences if there are any."""
@@ -399,17 +418,18 @@ def cut(found, n, part):
 
 def warn(found):
     """Say once what the user has to know before anything is believed."""
-    said = []
+    said, shorter = [], remedy(found.sampler)
     for k, chain in enumerate(found.chains):
         draws = np.concatenate([draws[k] for draws in found.variables.values()], axis=1)
         accepted = rates_of(chain)
         if accepted.size >= 10 and not np.any(accepted):
-            said.append(f"chain {k} accepted none of its {accepted.size} proposals: halve the step")
+            said.append(f"chain {k} accepted none of its {accepted.size} proposals: {shorter}")
         elif len(draws) >= 10 and not np.any(np.ptp(draws, axis=0)):
-            said.append(f"chain {k} has not moved from where it started: begin elsewhere")
+            said.append(f"chain {k} has not moved from where it started: {shorter}, or begin where"
+                        " U is finite all around")
     proposals = sum(rates_of(chain).size for chain in found.chains)
     if found.divergences > OFTEN * proposals:
-        said.append(f"{found.divergences} of {proposals} trajectories diverged: halve the step, or"
-                    " take coordinates in which no direction is much narrower than the others")
+        said.append(f"{found.divergences} of {proposals} trajectories diverged: {shorter}, or take"
+                    " coordinates in which no direction is much narrower than the others")
     if said:
         warnings.warn("; ".join(said), RuntimeWarning, stacklevel=3)

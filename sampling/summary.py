@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from algorithms.ess import combined_chains
-from sampling.run import CONSTANT_MASS, rates_of
+from sampling.run import CONSTANT_MASS, rates_of, remedy
 
 MOST_RHAT = 1.01
 LEAST_ESS = 100  # effective draws of each chain
@@ -97,11 +97,11 @@ def summary(found, problem=None):
         np.array([getattr(chain, "e_bfmi", e_bfmi(chain.energies, len(names))
                           if found.sampler in CONSTANT_MASS else np.nan)
                   for chain in found.chains]), (), getattr(problem, "parameters", ""))
-    return made._replace(doubts=tuple(doubts(made, m)))
+    return made._replace(doubts=tuple(doubts(made, m, found.sampler)))
 
 
-def doubts(made, m):
-    """Yield a sentence for each reason not to believe m chains."""
+def doubts(made, m, sampler):
+    """Yield a sentence for each reason not to believe m chains of a sampler."""
     def worst(values, largest):
         order = np.where(np.isnan(values), np.inf, values if largest else -values)
         return made.names[np.argmax(order)], values[np.argmax(order)]
@@ -118,8 +118,8 @@ def doubts(made, m):
             yield (f"the effective sample size of {name}, {what}, is {value:.0f}, below"
                    f" {LEAST_ESS * m}; run longer chains")
     if made.divergences:
-        yield (f"{made.divergences} trajectories diverged; halve the step, or take coordinates in"
-               " which no direction is much narrower than the others")
+        yield (f"{made.divergences} trajectories diverged; {remedy(sampler)}, or take coordinates"
+               " in which no direction is much narrower than the others")
     low = np.flatnonzero(made.e_bfmi < LEAST_E_BFMI)
     if low.size:
         yield (f"E-BFMI of chain {low[0]} is {made.e_bfmi[low[0]]:.2f}, below {LEAST_E_BFMI}: a new"

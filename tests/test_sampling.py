@@ -19,7 +19,7 @@ from algorithms.hoffman_nuts_fast import nuts
 from algorithms.slice_sampling import slice_sampling
 from models import validate
 from models.gaussian import Gaussian
-from models.interface import GivenTheta, U, grad_U
+from models.interface import GivenTheta, U, grad_U, metric, metric_gradient
 from models.jit import ROOT
 from sampling import run as runs
 from sampling.problems import logistic_regression
@@ -263,7 +263,7 @@ class Cliff(NamedTuple):
 @U.register(Cliff)
 def cliff_U(q, model):
     """A step of this height."""
-    return 0.0 if np.abs(q).max() < 1e-9 else model.height
+    return 0.0 if np.abs(q).max() == 0.0 else model.height
 
 
 @grad_U.register(Cliff)
@@ -272,12 +272,35 @@ def cliff_grad_U(q, model):
     return np.zeros(q.size)
 
 
-@pytest.mark.parametrize("height, said", [
-    (50.0, "chain 0 accepted none of its 20 proposals: halve the step; chain 1 accepted none"),
-    (np.inf, "40 of 40 trajectories diverged: halve the step")])
-def test_chains_that_go_nowhere_say_so_once(height, said):
+@metric.register(Cliff)
+def cliff_metric(q, model):
+    """One."""
+    return np.eye(q.size)
+
+
+@metric_gradient.register(Cliff)
+def cliff_metric_gradient(q, model):
+    """Zero."""
+    return np.zeros((q.size, q.size, q.size))
+
+
+HMC, RMHMC = dict(eps=1.0, L=1, n=20), dict(eps=1.0, l_max=1, t_max=20)
+NUTS, SLICE = dict(warm_up=0, n=20), dict(w=1.0, n=20)
+
+
+@pytest.mark.parametrize("sampler, settings, height, said", [
+    (hmc, HMC, 50.0,
+     "chain 0 accepted none of its 20 proposals: halve eps; chain 1 accepted none"),
+    (hmc, HMC, np.inf, "40 of 40 trajectories diverged: halve eps, or take coordinates"),
+    (runs.generalised_rmhmc, RMHMC, 50.0, "chain 1 accepted none of its 20 proposals: halve eps"),
+    (runs.generalised_rmhmc, RMHMC, np.inf, "40 of 40 trajectories diverged: halve eps"),
+    (nuts, NUTS, 50.0, "chain 0 has not moved from where it started: take target=0.95, or begin"),
+    (nuts, NUTS, np.inf, "40 of 40 trajectories diverged: take target=0.95, or take coordinates"),
+    (slice_sampling, SLICE, 50.0, "chain 1 has not moved from where it started: halve w, or begin"),
+    (slice_sampling, SLICE, np.inf, "chain 0 has not moved from where it started: halve w")])
+def test_chains_that_go_nowhere_say_so_once(sampler, settings, height, said):
     with pytest.warns(RuntimeWarning, match=said) as caught:
-        run(hmc, np.zeros(1), Cliff(height), eps=1.0, L=1, n=20, rng=generator(), chains=2, jobs=1,
+        run(sampler, np.zeros(1), Cliff(height), **settings, rng=generator(), chains=2, jobs=1,
             bars=False)
     assert len(caught) == 1 and caught[0].filename == __file__
 
@@ -357,10 +380,13 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
     class Blocks(NamedTuple):
         theta: np.ndarray
         phi: np.ndarray
+        divergences: int  # evaluations that were not finite: a slice sampler has no trajectories
 
     x = generator(6).standard_normal((4, 1000, 20))
     x[:, :, [3, 17]] = np.repeat(x[:, ::4, [3, 17]], 4, axis=1)
-    made = summary(Chains(tuple(Blocks(each[:, :19], each[:, 19:]) for each in x), 1000, None))
+    made = summary(Chains(tuple(Blocks(each[:, :19], each[:, 19:], 7) for each in x), 1000,
+                          slice_sampling))
+    assert made.divergences == 0
     assert np.isnan(made.e_bfmi).all()
     shown = [line.split()[0] for line in str(made).splitlines()]
     assert shown[1] == "phi[0]" and {"theta[3]", "theta[17]"} < set(shown[2:8])
@@ -393,7 +419,10 @@ def test_a_summary_doubts(change, said):
 def test_a_summary_counts_divergences_and_low_energy_changes():
     x = generator(6).standard_normal((4, 1000, 1))
     made = summary(chains_of(x, divergences=3))
-    assert made.divergences == 12 and made.doubts[0].startswith("12 trajectories diverged")
+    assert made.divergences == 12 and made.doubts[0].startswith(
+        "12 trajectories diverged; halve eps, or take")
+    text = str(summary(chains_of(x, divergences=3)._replace(sampler=nuts)))
+    assert "12 trajectories diverged; take target=0.95, or take" in text
     made = summary(chains_of(x, energies=np.linspace(0, 20, 1000)))
     assert "E-BFMI of chain 0 is 0.03, below 0.3" in made.doubts[0]
     with pytest.raises(ValueError, match="at least 10 draws of each chain, not 9"):
