@@ -126,7 +126,14 @@ def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):
                    validate.count("max_iterations", max_iterations))
     if not found.converged:
         raise RuntimeError(f"no posterior mode after {found.iterations} Newton steps: the norm of"
-                           f" the gradient is {found.gradient_norm:.3g}; try another q0, a larger"
-                           " max_iterations, or a narrower prior; if none helps, see whether"
-                           " check_model of sampling.check finds grad_U and hessian right")
+                           f" the gradient is {found.gradient_norm:.3g}; {advice(q0, model)}")
     return found
+
+
+def advice(q0, model):
+    """Say what to do where there is no convergence; a wrong gradient is no fault of the start."""
+    if validate.slope_gap(lambda q: U(q, model), lambda q: grad_U(q, model), q0):
+        return ("grad_U is not the gradient of U: print(check_model(model, q0)), of sampling.check,"
+                " to see which entry is wrong")
+    return ("try another q0, a larger max_iterations, or a narrower prior; if none helps, see"
+            " whether check_model of sampling.check finds hessian right")

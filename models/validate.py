@@ -329,7 +329,16 @@ def evaluate(what, function, value, model):
 
 
 def warn_of_slope(what, energy, gradient, x):
-    """Warn if a gradient is not that of an energy, in one direction near x: two energies, mostly.
+    """Warn if a gradient is not that of an energy, in one direction near x."""
+    gap = slope_gap(energy, gradient, x)
+    if gap:
+        warn(f"{what} disagree: in a direction near the start the energy changes by {gap[0]:.6g},"
+             f" but by {gap[1]:.6g} if the gradient is right; print(check_model(model, q)), of"
+             " sampling.check, to see which entry is wrong")
+
+
+def slope_gap(energy, gradient, x):
+    """Return two slopes, by energies and by the gradient, if they differ: two energies, mostly.
 
     A step that is too long for the difference, or so short that rounding is more than a hundredth
     of what is compared, cannot tell: then others are tried.
@@ -343,10 +352,8 @@ def warn_of_slope(what, energy, gradient, x):
             slope, rounding = (up - down) / (2 * step), 1e-15 * (abs(up) + abs(down)) / step
             size = max(size, abs(slope))
             if not rounding < 0.01 * size or abs(slope - wanted) <= 1e-3 * size + 10 * rounding:
-                return
-    warn(f"{what} disagree: in a direction near the start the energy changes by {slope:.6g}, but by"
-         f" {wanted:.6g} if the gradient is right; print(check_model(model, q)), of sampling.check,"
-         " to see which entry is wrong")
+                return None
+    return slope, wanted
 
 
 def warn(message):
@@ -374,7 +381,10 @@ def instance(name, value, kind, how):
 
 
 def labels(name, value, n):
-    """Return `value` as an (n,) float64 array of -1 and +1."""
+    """Return `value` as an (n,) float64 array of -1 and +1; True is +1, and False -1."""
+    value = entries(name, value)
+    if value.dtype.kind == "b":
+        value = np.where(value, 1.0, -1.0)
     value = array(name, value, (n,))
     kinds = np.unique(value)
     bad = kinds[np.abs(kinds) != 1]

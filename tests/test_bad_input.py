@@ -733,7 +733,7 @@ def by_split(split, model=LOGISTIC):
     (lambda: MultinomialLogistic.from_data(X, ["a", "b", "c"] * 2, 3),
      "y must be an array of real numbers, not list of <U1: it holds text, such as 'a'; write"
      " numbers for it, such as y == 'a'"),
-    (lambda: GPClassification.from_prior(K, SIGNS > 0),
+    (lambda: GPClassification.from_prior(K, (SIGNS > 0) * 1),
      "y must hold only -1 and +1, but holds [0.0]; write np.where(y == 1, 1, -1)"),
     (lambda: call("sshmc", theta0=np.full(3, 1e200)),
      "theta0 and phi0 must be where U is finite, but U there is inf"),

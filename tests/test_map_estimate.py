@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from algorithms import map_estimate as module
-from algorithms.map_estimate import MAP, backtracking, map_estimate, newton
+from algorithms.map_estimate import MAP, advice, backtracking, map_estimate, newton
 from departing import departs
 from models.interface import U, grad_U, hessian
 from models.logistic_regression import LogisticRegression
@@ -135,6 +135,38 @@ def test_a_quadratic_takes_one_step(interpreted):
     found = map_estimate(model, np.zeros(2))
     assert found.iterations == 1
     np.testing.assert_allclose(found.q, model.mean, rtol=1e-14)
+
+
+class Turned(NamedTuple):
+    """Half the square of q, with a gradient of which one entry has the wrong sign."""
+
+
+@U.register(Turned)
+def turned_U(q, model):
+    """Half the square."""
+    return q @ q / 2
+
+
+@grad_U.register(Turned)
+def turned_grad_U(q, model):
+    """Its gradient, but for the last entry."""
+    g = q.copy()
+    g[-1] = -g[-1]
+    return g
+
+
+@hessian.register(Turned)
+def turned_hessian(q, model):
+    """One."""
+    return np.eye(q.size)
+
+
+def test_a_wrong_gradient_is_blamed_and_not_the_start(interpreted):
+    with pytest.warns(RuntimeWarning, match="U and grad_U of Turned disagree"), pytest.raises(
+            RuntimeError, match="grad_U is not the gradient of U: print") as error:
+        map_estimate(Turned(), np.array([1.0, 2.0]))
+    assert "another q0" not in str(error.value)
+    assert "another q0" in advice(np.ones(4), MODELS["separable"])
 
 
 @each_model

@@ -34,6 +34,11 @@ def test_a_mass_becomes_its_cholesky_factor():
     np.testing.assert_array_equal(L, [[2.0, 0.0], [1.0, 2.0]])
 
 
+@pytest.mark.parametrize("given", [[True, False, True], np.array([True, False, True])])
+def test_true_and_false_are_labels(given):
+    np.testing.assert_array_equal(validate.labels("y", given, 3), [1.0, -1.0, 1.0])
+
+
 def test_indices_are_all_or_those_given():
     np.testing.assert_array_equal(validate.indices("keep", None, 3), [0, 1, 2])
     np.testing.assert_array_equal(validate.indices("keep", [2, 0], 3), [2, 0])
