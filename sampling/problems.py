@@ -363,8 +363,9 @@ class Classifier(NamedTuple):
         return fit.log_Z, np.array([(b @ D @ b - np.sum(R * D)) / 2 for D in derivatives])
 
     def fit(self):
-        """Return the Fit at the largest evidence, from length 1 and amplitude 1, by L-BFGS."""
-        found = minimize(lambda phi: [-each for each in self.evidence(phi)], np.zeros(2), jac=True,
+        """Return the Fit at the largest evidence, by L-BFGS from a length like the distances."""
+        begin = np.array([0.5 * np.log(self.X.shape[1]), 0.0])
+        found = minimize(lambda phi: [-each for each in self.evidence(phi)], begin, jac=True,
                          method="L-BFGS-B", bounds=[(-6.0, 6.0)] * 2)
         K = self.kernel(found.x)
         last = ep(K, self.model.y)

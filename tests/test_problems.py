@@ -198,6 +198,15 @@ def test_evidence_has_its_gradient_and_its_kernel():
     assert fit.log_Z == pytest.approx(fit.ep.log_Z)
 
 
+def test_the_fit_of_many_covariates_finds_a_length_like_their_distances():
+    # at length 1 all cases are apart, K is the identity, and its slope is no guide
+    x = generator(5).standard_normal((60, 200)) + 2 * generator(6).standard_normal((60, 1))
+    problem = gp_classifier(x, x.mean(1) > 0)
+    assert np.abs(problem.evidence(np.zeros(2))[1]).max() < 1e-6
+    fit = problem.fit()
+    assert fit.log_Z > 60 * np.log(0.5) + 10 and fit.log_length > 1
+
+
 def test_the_evidence_is_checked_by_draws():
     problem = gp_classifier(X[:3], NAMES[:3])
     fit = problem.fit()

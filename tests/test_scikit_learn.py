@@ -1,4 +1,4 @@
-"""Regression beside scikit-learn's: likelihood, gradient, predictions, and the time of each.
+"""Regression and classification beside scikit-learn's: likelihood, gradient, predictions, time.
 
 Needs the extra `compare`:  pip install -e ".[compare]".  The benchmarks
 alone:  python -m pytest tests/test_scikit_learn.py -m benchmark -s
@@ -9,6 +9,8 @@ import pytest
 
 from models.gp_regression import GPRegression, predict
 from models.interface import grad_U, log_likelihood
+from reproduce.paquet.digits import usps_3v5, usps_3v5_test
+from sampling.problems import gp_classifier
 from test_benchmarks import seconds
 from test_gp_regression import DENSE
 
@@ -58,6 +60,21 @@ def test_likelihood_gradient_and_predictions_are_theirs(kind):
         np.testing.assert_allclose(prediction.mean, mean, rtol=DENSE)
         # a difference of numbers of 116
         np.testing.assert_allclose(getattr(prediction, part), sd**2, rtol=0, atol=116 * DENSE)
+
+
+def test_classification_of_digits_has_a_smaller_log_loss_than_theirs(real):
+    # theirs has Laplace's approximation and the logistic function, ours EP and the probit one
+    train, test = real(usps_3v5, fallback=False), real(usps_3v5_test)
+    some = np.arange(0, 767, 4)
+    seen = np.ptp(train.X[some], axis=0) > 0
+    ours = gp_classifier(train.X[some][:, seen], train.y[some])
+    X = test.X[:, seen]
+    kernel = kernels.ConstantKernel() * kernels.RBF(np.sqrt(seen.sum()), (1e-2, 1e3))
+    other = gaussian_process.GaussianProcessClassifier(kernel).fit(ours.X, train.y[some])
+    probability = other.predict_proba(ours.scale(X))[:, 1]
+    losses = [-np.log(np.where(test.y > 0, p, 1 - p)).mean() for p in (
+        ours.predict_by_ep(ours.fit(), X).probability, probability)]
+    assert losses[0] < losses[1] - 0.05 and losses[0] < 0.15, losses
 
 
 @pytest.mark.benchmark
