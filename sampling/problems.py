@@ -19,6 +19,7 @@ from scipy.optimize import brentq, minimize
 from scipy.special import expit, ndtr
 
 from algorithms.ep_fast import ep
+from algorithms.map_estimate import map_estimate
 from algorithms.rivals.bridge_sampling import bridge_sampling
 from algorithms.rivals.elliptical_slice import elliptical_slice, log_L
 from models import validate
@@ -172,6 +173,10 @@ class Logistic(NamedTuple):
     def start(self):
         """Where chains may start."""
         return np.zeros(self.model.precision.size)
+
+    def fit(self):
+        """Return the mode of the posterior and the Hessian of U there, a MAP."""
+        return map_estimate(self.model)
 
     def predict(self, found, X):
         """Return the Classes of new cases, (m, p): the mean of the probability over the draws."""

@@ -41,6 +41,18 @@ def test_the_python_blocks_run(page, tmp_path):
             assert done.stdout and "Do not believe" not in done.stdout
 
 
+def test_each_recipe_is_short_and_ends_in_a_picture_and_a_summary():
+    _, *recipes = (ROOT / "reproduce" / "RECIPES.md").read_text().split("\n## ")
+    for recipe in recipes:
+        words, *blocks = re.split(r"```python\n(.*?)```", recipe, flags=re.DOTALL)
+        assert "Look at" in words and ("took" in words or "not\nmeasured" in words
+                                       or "not measured" in words)
+        assert all(len(block.splitlines()) <= 15 for block in blocks)
+        *_, picture, last = blocks[-2].splitlines()
+        assert ("run(" in blocks[-2]) == last.startswith("print(summary(found")
+        assert "savefig" in (picture if "run(" in blocks[-2] else last)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_the_files_it_names_exist(page):
     text = page.read_text()
