@@ -179,7 +179,7 @@ def test_wrong_options_end_with_a_sentence(options, said, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("home", [
-    ("reproduce.paquet_fig2", "one_run"), ("reproduce.zhang.cox", "scan_of")])
+    ("reproduce.paquet_fig2", "one_run"), ("reproduce.zhang.cox", "run_scan")])
 def test_a_fingerprint_is_the_same_without_an_import(home):
     assert cluster.code_of(*home) == fingerprint(getattr(import_module(home[0]), home[1]))
 

@@ -8,10 +8,10 @@ import pytest
 import studies
 from reproduce import zhang_fig3 as fig3
 from reproduce import zhang_table4 as table4
-from reproduce.harness.claims import BUDGETS
+from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.fingerprint import fingerprint
 from reproduce.zhang import cox
-from reproduce.zhang.datasets import GRID, MU, load
+from reproduce.zhang.datasets import GRID, MU, load, simulated_cox
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 
 SMALL = f"{GRID}4 x 4, unit, seed 1"
@@ -77,78 +77,217 @@ def test_the_difference_of_fields_is_free_of_noise():
     assert math.isnan(cox.difference(np.zeros((2, 4)), np.ones((2, 4))).se)
 
 
+def test_the_data_sets_are_the_first_with_100_to_160_points():
+    for distance, seeds in cox.SEEDS.items():
+        sums = {seed: simulated_cox(32, seed, distance).y.sum() for seed in range(1, seeds[-1] + 1)}
+        low, high = cox.POINTS
+        assert [seed for seed, points in sums.items() if low <= points <= high] == [*seeds]
+        assert [load(name).y.sum() for name in cox.DATA[distance]] == [sums[s] for s in seeds]
+
+
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize(("method", "distance"), cox.GRIDS)
 def test_grids_have_the_papers_steps(method, distance, budget):
     settings = cox.grid(method, distance, budget)
     assert settings and len({str(each) for each in settings}) == len(settings)
     for each in settings:
+        assert each["jitter"] == 0
         if method == SSHMC:  # "2 leapfrog steps and 1", "10 ABLA steps"
             assert (each["n_theta"], each["n_phi"], each["L"]) == (2, 1, 10)
-        elif method == GIBBS:  # "20 leapfrog steps for x and 1 general leapfrog step"
+        else:  # "20 leapfrog steps for x and 1 general leapfrog step"
             assert (each["L_theta"], each["L_phi"]) == (20, 1)
-    assert budget != "paper" or len(settings) == {SSHMC: 12, GIBBS: 12, HMC: 4}[method]
+    assert budget != "paper" or len(settings) == {SSHMC: 15, GIBBS: 6}[method]
 
 
-def pilots_of(setting, AP, ess):
-    return {"setting": setting, "AP": AP, "ess": {"phi": ess}, "cost": 1.0}
+def chain_of(setting, AP=0.8, ess=100.0, **more):
+    """Return a chain in numbers, whose cost is 1 for SSHMC."""
+    numbers = {key: [ess, ess] for key in ("lineage", "ours", "squares", "mean", "sd", "mean_se")}
+    return {"AP": AP, "n": 10, "divergences": 0, "field": [0.0, 1.0],
+            "counts": {"gradient_theta": 10.0, "factor_theta": 0.0, "gradient": 1.0,
+                       "gradient_phi": 0.0, "factor_phi": 0.0},
+            "theta": {key: [ess, ess, ess] for key in ("lineage", "ours", "squares")},
+            "phi": numbers | {"histogram": [[1, 2], [3]]}} | more
 
 
-def made_up_pilots():
-    """Of each method the second setting is in the range, and the third is better still."""
-    return {key: [pilots_of(setting, [rate], ess) for setting, rate, ess in zip(
-        cox.grid(*key, "paper"), (0.95, 0.8, 0.75, 0.84), (99.0, 1.0, 2.0, 1.5),
-        strict=False)]
-        for key in cox.GRIDS}
+def test_a_pilot_has_the_worst_ess_and_the_cost_by_hand():
+    chain = chain_of({}, ess=7.0)
+    chain["phi"]["squares"] = [5.0, 3.0]
+    chain["theta"]["ours"] = [np.nan, 9.0, 9.0]
+    found = cox.as_pilot({"L": 1}, chain | {"AP": [0.7, 0.8], "counts": {
+        "gradient_theta": 20.0, "factor_theta": 3.0}}, SSHMC)
+    assert found == {"setting": {"L": 1}, "AP": [0.7, 0.8], "cost": 5.0, "ess": {
+        "theta": 0.0, "theta squares": 7.0, "phi": 7.0, "phi squares": 3.0}}
 
 
-def test_the_rule_makes_the_rows_and_the_scan():
-    tried = made_up_pilots()
-    rows, scan = cox.rows_of(tried), cox.scan_of(tried)
-    for name, (row, setting) in rows.items():
-        wanted = cox.grid(row.method, row.distance, "paper")[2]
-        assert setting == (wanted | {"L": 40} if "L = 40" in name else wanted)
-    taken = [setting for _, setting in scan.values()]
-    assert cox.grid(SSHMC, "pixel", "paper")[3] in taken  # the best of another eps_theta
-    assert scan[f"{GIBBS}, unit, the lineage's steps"][1]["eps_phi"] == 0.2
-    assert scan[f"{GIBBS}, unit, seed 3"][0].data.endswith("seed 3")
-    best = cox.grid(GIBBS, "unit", "paper")[2]
-    assert scan[f"{GIBBS}, unit, eps_theta = 0.25, no jitter"][1] == best | {"jitter": 0.0}
-    assert f"{GIBBS}, pixel, eps_theta = 0.3" in scan
-    # one other eps_theta of each method and distance, two without jitter of each on the unit square
-    assert len(scan) == 4 + 4 + 1 + 2
+def tried_of(*kinds):
+    """Return [(setting, its chain)] of (eps_theta, eps_phi, acceptance rate, ESS)."""
+    return [({"eps_theta": a, "eps_phi": b}, chain_of({}, rate, ess)) for a, b, rate, ess in kinds]
+
+
+def test_the_rule_wants_50_effective_draws_and_the_papers_acceptance_rate():
+    few = (0.1, 0.1, 0.8, 49.0)
+    high = (0.2, 0.1, 0.9, 300.0)
+    good, better = (0.3, 0.1, 0.84, 60.0), (0.4, 0.1, 0.71, 61.0)
+    for kinds, wanted in (((few, high, good, better), 0.4), ((few, high, good), 0.3),
+                          ((few, high), 0.2), ((few,), 0.1)):
+        assert cox.taken(tried_of(*kinds), SSHMC)["eps_theta"] == wanted
+    tried = tried_of(few, high)
+    tried[1][1]["phi"]["ours"] = [300.0, 49.0]  # of each hyperparameter
+    assert cox.taken(tried, SSHMC)["eps_theta"] == 0.1
+
+
+def test_the_grid_goes_on_past_the_end_that_is_best():
+    inner = [(a, b, 0.8, 60.0) for a in (0.1, 0.2, 0.3) for b in (1.0, 2.0, 3.0)]
+
+    def beyond(best, more=()):
+        return cox.past(tried_of(*((a, b, rate, 90.0 if (a, b) == best else ess)
+                                   for a, b, rate, ess in [*inner, *more])), SSHMC)
+
+    assert beyond((0.2, 2.0)) == []
+    assert beyond((0.3, 2.0)) == [{"eps_theta": 0.4, "eps_phi": 2.0}]
+    assert beyond((0.1, 3.0)) == [{"eps_theta": 0.05, "eps_phi": 3.0},
+                                  {"eps_theta": 0.1, "eps_phi": 4.0}]
+    assert beyond((0.4, 2.0), [(0.4, 2.0, 0.8, 60.0)]) == [{"eps_theta": 0.5, "eps_phi": 2.0}]
+    assert beyond((0.3, 2.0), [(0.4, 2.0, 0.8, 60.0)]) == []
 
 
 class Recorder(studies.Recorder):
-    """Makes up chains."""
+    """Makes up chains, which are best with the largest steps of the grid."""
 
     def made(self, function, tasks):
-        one = {"AP": 0.8, "divergences": 0, "field": [0.0, 1.0],
-               "theta": {key: [1.0, 2.0, 3.0] for key in ("lineage", "ours", "squares")},
-               "phi": {key: [1.0, 2.0] for key in ("lineage", "ours", "squares", "mean", "sd",
-                                                   "mean_se")} | {"histogram": [[1, 2], [3]]}}
-        return [one for _ in tasks]
+        return [chain_of(task["setting"], ess=1000 * task["setting"].get("eps_theta", 1)
+                         + 100 * task["setting"].get("eps_phi", 1), n=task["n"]) for task in tasks]
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
-def test_a_row_has_the_same_draws_whoever_asks(budget):
-    tried, all_of, two_of = made_up_pilots(), Recorder(budget), Recorder(budget)
-    names = [f"{SSHMC}, unit", f"{GIBBS}, unit"]
-    wanted = cox.rows_of(tried) | cox.scan_of(tried)
-    found = cox.run_rows(all_of, wanted, table4.one_chain, None)
-    some = cox.run_rows(two_of, cox.rows_of(tried, names[::-1]), table4.one_chain, None)
-    assert list(found) == list(wanted) and list(some) == names[::-1]
-    ((_, tasks),), ((_, few),) = all_of.calls, two_of.calls
-    assert all(task in tasks for task in few)
-    seeds = [tuple(task["seed"]) for task in tasks]
+def test_settings_are_scanned_on_the_first_data_set_and_taken_to_all(budget):
+    experiment = Recorder(budget)
+    wanted = {key: [cox.task(experiment, *key, cox.DATA[key[1]][0], setting, cox.SCANNED, (99, 0))
+                    for setting in cox.grid(*key, budget)] for key in cox.GRIDS}
+    found = {key: [(task["setting"], chain) for task, chain in zip(
+        tasks, experiment.made(None, tasks), strict=True)] for key, tasks in wanted.items()}
+    if budget != "paper":  # there it would go on for ever, as the largest steps are the best
+        assert cox.run_scan(experiment, table4.one_chain, None) == found
+        ((_, tasks),) = experiment.calls
+        assert tasks == [task for each in wanted.values() for task in each]
+    best = {key: cox.grid(*key, budget)[-1] for key in cox.GRIDS}
+    experiment.calls.clear()
+    rows = cox.run_rows(experiment, found, table4.one_chain, None)
+    alone = cox.run_alone(experiment, found, table4.one_chain, None)
+    (_, tasks), (_, more) = experiment.calls
+    sets = {"paper": 5, "short": 2, "smoke": 1}[budget]
+    assert [task["data"] for task in tasks] == [
+        name for _, distance in cox.GRIDS for name in cox.DATA[distance][:sets]]
+    assert [task["setting"] for task in tasks] == [best[key] for key in cox.GRIDS
+                                                   for _ in range(sets)]
+    assert [row.setting for row in rows.values()] == [*best.values()]
+    chains = {"paper": 4, "short": 2, "smoke": 1}[budget]
+    assert [task["setting"] for task in more] == (
+        [best[SSHMC, "unit"]] * chains + [cox.HMC_SETTING] * chains)
+    assert {task["data"] for task in more} == {cox.DATA["unit"][0]}
+    seeds = [(task["data"], *task["seed"], task["method"]) for task in [*tasks, *more]]
     assert len(set(seeds)) == len(seeds)
-    chains = {"paper": 10, "short": 2, "smoke": 1}[budget]
-    assert len(found[names[0]].field) == chains and found[names[0]].n == (
-        5000 if budget == "paper" else cox.LENGTH[budget][0])
-    assert found[names[0]].histogram == [[chains, 2 * chains], [3 * chains]]
+    assert rows[f"{SSHMC}, unit"].n == (5000 if budget == "paper" else cox.LENGTH[budget][0])
+    assert alone[HMC].n == cox.HMC_LENGTH[budget][0]
+    assert rows[f"{SSHMC}, unit"].histogram == [[sets, 2 * sets], [3 * sets]]
+    names = cox.scan_of(found)
+    assert len(names) == sum(map(len, found.values()))
+    assert names[f"{GIBBS}, pixel, {cox.steps(best[GIBBS, 'pixel'])}"].setting == best[
+        GIBBS, "pixel"]
 
 
-@pytest.mark.parametrize("name", ["pilots", "one_chain", "clock"])
+def test_a_scan_at_the_papers_length_goes_on_until_the_best_is_inside():
+    class Falling(Recorder):
+        def made(self, function, tasks):  # best at .17 and .05, at any step of the rival
+            return [chain_of({}, ess=200 - 1000 * abs(task["setting"]["eps_theta"] - 0.17)
+                             - 1000 * abs(task["setting"]["eps_phi"] - 0.05)
+                             if task["method"] == SSHMC else 60.0, n=task["n"]) for task in tasks]
+
+    experiment = Falling("paper")
+    found = cox.run_scan(experiment, table4.one_chain, None)
+    tried = [setting for setting, _ in found[SSHMC, "unit"]]
+    assert [(s["eps_theta"], s["eps_phi"]) for s in tried[15:]] == [
+        (0.17, 0.05), (0.14, 0.065), (0.2, 0.05), (0.17, 0.065)][:len(tried) - 15]
+    assert cox.taken(found[SSHMC, "unit"], SSHMC)["eps_theta"] == 0.17
+
+
+def test_what_chains_say_together_is_that_of_independent_normals():
+    rng = np.random.default_rng(5)
+    phi = rng.standard_normal((4, 4000, 2)) * [2.0, 0.5] + [1.0, -3.0]
+    fields = rng.standard_normal((4, 9))
+    found = cox.read_posterior(cox.posterior_of(fields, phi))
+    for k, (middle, sd) in enumerate(((1.0, 2.0), (-3.0, 0.5))):
+        assert abs(found.mean[k].value - middle) < 4 * sd / 16_000**0.5
+        assert found.mean[k].se == pytest.approx(sd / 16_000**0.5, rel=0.1)
+        assert abs(found.sd[k].value - sd) < 4 * sd / 32_000**0.5
+        assert found.sd[k].se == pytest.approx(sd / 32_000**0.5, rel=0.15)
+        inside = np.histogram(phi[..., k], [*cox.EDGES.values()][k])[0]
+        assert found.histogram[k] == inside.tolist()
+    assert found.n == 4000 and found.field == np.round(fields, 3).tolist()
+    assert found.rhat < 1.01 and min(found.bulk, found.tail) > 10_000
+    assert cox.believed(found)
+
+
+def test_what_has_not_converged_is_not_compared():
+    rng = np.random.default_rng(6)
+    phi = rng.standard_normal((4, 500, 2))
+    good = cox.read_posterior(cox.posterior_of(rng.standard_normal((4, 9)), phi))
+    assert cox.believed(good)
+    phi[0, :, 1] += 1.0  # of either hyperparameter
+    bad = cox.read_posterior(cox.posterior_of(rng.standard_normal((4, 9)), phi))
+    assert bad.rhat > 1.01 and not cox.believed(bad)
+    for change in ({"rhat": 1.011}, {"bulk": 399.0}, {"tail": 399.0}):
+        assert not cox.believed(good._replace(**change))
+    assert cox.believed(good._replace(rhat=1.01, bulk=400.0, tail=400.0))
+    for measure in (lambda a, b: cox.means_apart(a, b, 1), lambda a, b: cox.wider(a, b, 0),
+                    cox.fields_apart):
+        assert measure(good, good).se > 0 or measure is cox.fields_apart
+        assert math.isnan(measure(good, bad).se) and not math.isnan(measure(good, bad).value)
+        assert math.isnan(measure(bad, good).se)
+
+
+def test_differences_are_in_standard_deviations_by_hand():
+    rng = np.random.default_rng(8)
+    one = cox.read_posterior(cox.posterior_of(np.ones((4, 4)), rng.standard_normal((4, 500, 2))))
+    a = one._replace(mean=[Measured(1.0, 0.3)] * 2, sd=[Measured(3.0, 0.1), Measured(1.0, 0.1)])
+    b = one._replace(mean=[Measured(0.0, 0.4)] * 2, sd=[Measured(1.0, 0.1), Measured(1.0, 0.1)])
+    assert cox.means_apart(a, b, 0) == pytest.approx((0.5, 0.25))
+    assert cox.wider(a, b, 0).value == pytest.approx(math.log(3))
+
+
+@pytest.mark.parametrize("method", [GIBBS, SSHMC, fig3.NUTS])
+def test_a_posterior_is_that_of_its_chains(method):
+    setting = SETTINGS.get(method, {})
+    found = cox.read_posterior(fig3.posterior(method, SMALL, setting, 12, 5, [[1], [2]])[
+        "posterior"])
+    model, phi = cox.problem(SMALL, "unit")
+    middles, fields = [], []
+    for seed in ([1], [2]):
+        rng = np.random.default_rng(seed)
+        if method == fig3.NUTS:
+            field, draws = cox.run_nuts(model, phi, 12, 5, rng)
+        else:
+            x = cox.start(phi, model, rng)
+            chain = fig3.transitions(method, x, phi, model, setting, 17, rng)
+            field, draws = chain.theta[5:].mean(axis=0), chain.phi[5:]
+        assert draws.shape == (12, 2)
+        fields.append(field)
+        middles.append(draws.mean(axis=0))
+    np.testing.assert_allclose(found.field, fields, rtol=0, atol=5.1e-4)
+    np.testing.assert_allclose([m.value for m in found.mean], np.mean(middles, axis=0), rtol=1e-12)
+
+
+def test_nuts_has_the_field_of_its_draws_in_the_coordinates_of_the_model():
+    model, phi = cox.problem(SMALL, "unit")
+    field, draws = cox.run_nuts(model, phi, 400, 200, np.random.default_rng(1))
+    chain = fig3.transitions(SSHMC, cox.start(phi, model, np.random.default_rng(2)), phi, model,
+                             SETTINGS[SSHMC] | {"L": 10}, 8000, np.random.default_rng(3))
+    # posterior means by another sampler, to about four of their standard errors together
+    np.testing.assert_allclose(field, chain.theta[500:].mean(axis=0), rtol=0, atol=0.8)
+    assert abs(draws[:, 0].mean() - chain.phi[500:, 0].mean()) < 0.4
+
+
+@pytest.mark.parametrize("name", ["one_chain", "clock"])
 def test_figure_3_and_table_4_compute_the_same_replicates(name):
     # so that what one of them has stored serves the other
     assert fingerprint(getattr(fig3, name)) == fingerprint(getattr(table4, name))

@@ -10,27 +10,32 @@ from judging import replaced, verdicts
 from reproduce import zhang_fig3 as fig3
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.style import plt
-from reproduce.zhang.cox import EDGES, Estimates
+from reproduce.zhang import cox, pictures
+from reproduce.zhang.cox import EDGES, Estimates, Posterior
+from reproduce.zhang.datasets import load
 from reproduce.zhang.printed import GIBBS, SSHMC
 
 
-def estimates(seed, d=8, chains=10):
-    """Return estimates of posteriors that all methods share; fields are of variance 1."""
-    rng = np.random.default_rng(seed)
+def fields(seed, chains, d):
+    """Return mean fields of variance 1 that all methods share, with noise."""
     truth = np.resize([1.0, -1.0], d * d)
-    ess = {"sigma": Measured(math.log(2000), 0.01), "beta": Measured(math.log(90), 0.01)}
-    return Estimates(
-        [Measured(0.8, 0.01)], 0, ess, {}, [Measured(0.5, 0.01), Measured(-1.0, 0.02)],
-        [Measured(0.5, 0.01), Measured(1.0, 0.02)],
-        [np.arange(edges.size - 1).tolist() for edges in EDGES.values()],
-        (truth + 0.02 * rng.standard_normal((chains, d * d))).tolist(), [], [], 600, {"L": 20},
-        [0.6, 0.601])
+    noise = np.random.default_rng(seed).standard_normal((chains, d * d))
+    return (truth + 0.02 * noise).tolist()
+
+
+HISTOGRAM = [np.arange(edges.size - 1).tolist() for edges in EDGES.values()]
+MOMENTS = ([Measured(0.5, 0.01), Measured(-1.0, 0.02)], [Measured(0.5, 0.01), Measured(1.0, 0.02)])
+LARGE = Estimates(
+    [Measured(0.8, 0.01)], 0, {"sigma": Measured(math.log(2000), 0.01),
+                               "beta": Measured(math.log(90), 0.01)}, {}, *MOMENTS, HISTOGRAM,
+    fields(4, 2, 4), [], [], 600, {"L": 20}, [0.6, 0.601])
 
 
 def made_up():
     """Return a result with which every claim agrees."""
-    return fig3.Figure3({GIBBS: estimates(1), SSHMC: estimates(2)}, estimates(3, 4, 2),
-                        np.zeros((8, 8)), np.ones((4, 4)))
+    rows = {method: Posterior(5000, *MOMENTS, [900.0, 900.0], 500.0, 600.0, 1.005, HISTOGRAM,
+                              fields(k, 4, 8)) for k, method in enumerate(fig3.ROWS)}
+    return fig3.Figure3(rows, LARGE, np.ones((4, 4)))
 
 
 def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
@@ -51,35 +56,54 @@ def field(method, shift):
         np.array(result.rows[method].field) + np.resize([shift, shift, 0, 0], 64)).tolist())
 
 
-MEAN, SD = ("mean of log {}, RMHMC(Gibbs) - SSHMC, in standard deviations",
-            "log(standard deviation of log {}, RMHMC(Gibbs) / SSHMC)")
+MEAN, SD = ("difference of the means of log {}, in standard deviations",
+            "log(ratio of the standard deviations of log {})")
 FIELD = "mean squared difference of the mean fields / their variance"
 TIME = "64 x 64: ESS of log beta in 30 minutes on one core"
+
+
+def pairs_of(method, what):
+    return [f"{a}, {b}: {what}" for a, b in fig3.PAIRS if method in (a, b)]
+
+
 MOVED = {
     # 0.3 and 0.6 are more than a fifth of standard deviations of 0.5 and 1, by enough errors
-    "mean of sigma^2": (entry(SSHMC, "mean", 0, Measured(0.2, 0.01)), MEAN.format("sigma^2")),
-    "the rival's": (entry(GIBBS, "mean", 0, Measured(0.8, 0.01)), MEAN.format("sigma^2")),
-    "mean of beta": (entry(SSHMC, "mean", 1, Measured(-0.4, 0.02)), MEAN.format("beta")),
-    "sd of sigma^2": (entry(GIBBS, "sd", 0, Measured(0.7, 0.01)), SD.format("sigma^2")),
-    "sd of beta": (entry(SSHMC, "sd", 1, Measured(0.7, 0.01)), SD.format("beta")),
-    "field": (field(SSHMC, 0.3), FIELD), "the rival's field": (field(GIBBS, -0.3), FIELD),
-    "slow": (put("large", "seconds", [6.0, 6.001]), TIME),
-    "bad": (put("large", "ess", "beta", Measured(math.log(5.0), 0.01)), TIME),
-    "short": (put("large", "n", 100_000), TIME),
+    **{f"mean of sigma^2, {method}": (entry(method, "mean", 0, Measured(0.2, 0.01)),
+                                      pairs_of(method, MEAN.format("sigma^2")))
+       for method in fig3.ROWS},
+    "mean of beta": (entry(SSHMC, "mean", 1, Measured(-0.4, 0.02)),
+                     pairs_of(SSHMC, MEAN.format("beta"))),
+    "sd of sigma^2": (entry(GIBBS, "sd", 0, Measured(0.7, 0.01)),
+                      pairs_of(GIBBS, SD.format("sigma^2"))),
+    "sd of beta": (entry(fig3.NUTS, "sd", 1, Measured(0.7, 0.01)),
+                   pairs_of(fig3.NUTS, SD.format("beta"))),
+    **{f"field, {method}": (field(method, 0.3), pairs_of(method, FIELD)) for method in fig3.ROWS},
+    "slow": (put("large", "seconds", [6.0, 6.001]), [TIME]),
+    "bad": (put("large", "ess", "beta", Measured(math.log(5.0), 0.01)), [TIME]),
+    "short": (put("large", "n", 100_000), [TIME]),
 }
 
 
 @pytest.mark.parametrize("name", MOVED)
-def test_what_is_moved_changes_its_claim_and_no_other(name):
+def test_what_is_moved_changes_its_claims_and_no_other(name):
     change, wanted = MOVED[name]
     before, after = verdicts(fig3, made_up()), verdicts(fig3, change(made_up()))
-    assert {what: after[what] for what in before if before[what] != after[what]} == {
-        wanted: "differs"}
+    assert {what: after[what] for what in before if before[what] != after[what]} == dict.fromkeys(
+        wanted, "differs")
+
+
+@pytest.mark.parametrize("method", fig3.ROWS)
+def test_a_method_that_has_not_converged_is_compared_with_none(method):
+    found = verdicts(fig3, put("rows", method, "rhat", 1.02)(made_up()))
+    for what, verdict in found.items():
+        assert (verdict != "agrees") == what.startswith((f"{method}, ", f"{SSHMC}, {method}:",
+                                                         f"{GIBBS}, {method}:")), what
+    assert "differs" not in found.values()
 
 
 def test_the_ess_in_half_an_hour_by_hand():
     # 90 of 600 draws of .6 s: 0.25 a second, 450 in 1800 s
-    found = estimates(1)._replace(seconds=[0.6, 0.6])
+    found = LARGE._replace(seconds=[0.6, 0.6])
     assert fig3.cox.in_time(found, 30).value == pytest.approx(450)
 
 
@@ -114,20 +138,30 @@ def test_the_picked_setting_is_run_on_64_by_64(budget):
                for task in tried)
 
 
-def test_the_runs_are_those_of_table_4(monkeypatch):
-    asked = []
-    monkeypatch.setattr(fig3.cox, "keeper", lambda experiment: "the keeper")
-    monkeypatch.setattr(fig3.cox, "run_pilots", lambda runs, *_: asked.append(runs) or "pilots")
-    monkeypatch.setattr(fig3.cox, "rows_of", lambda tried, names: (tried, names))
-    monkeypatch.setattr(fig3.cox, "run_rows", lambda runs, wanted, *_: asked.append(
-        (runs, wanted)) or {name: name for name in wanted[1]})
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_all_methods_run_on_the_first_data_set_with_the_settings_of_table_4(budget, monkeypatch):
+    class Methods(studies.Recorder):
+        def made(self, function, tasks):
+            values = [7, *([[*pair] for pair in pairs] for pairs in MOMENTS)]
+            return [{"posterior": [*values, *made_up().rows[GIBBS][3:]]} for _ in tasks]
+
+    monkeypatch.setattr(cox, "keeper", lambda experiment: "the keeper")
+    monkeypatch.setattr(cox, "run_scan", lambda runs, *_: {
+        (method, distance): f"{runs}'s {method}, {distance}" for method, distance in cox.GRIDS})
+    monkeypatch.setattr(cox, "taken", lambda tried, method: f"{method} of {tried}")
     monkeypatch.setattr(fig3, "on_64", lambda experiment, name: (experiment, name))
-    cases = type("Cases", (), {"name": "data", "x": "truth"})
-    found = fig3.run("experiment", cases)
-    names = [f"{GIBBS}, unit", f"{SSHMC}, unit"]
-    assert asked == ["the keeper", ("the keeper", ("pilots", names))]
-    assert found.rows == dict(zip((GIBBS, SSHMC), names, strict=True))
-    assert found.large == ("experiment", "data") and found.truth_64 == "truth"
+    experiment = Methods(budget)
+    found = fig3.run(experiment, type("Cases", (), {"name": "data", "x": "truth"}))
+    ((_, tasks),) = experiment.calls
+    assert [task["method"] for task in tasks] == list(found.rows) == [GIBBS, SSHMC, "NUTS"]
+    for task in tasks:
+        method, nuts = task["method"], task["method"] == "NUTS"
+        assert task["data"] == cox.DATA["unit"][0]
+        assert task["setting"] == ({} if nuts else f"{method} of the keeper's {method}, unit")
+        assert (task["n"], task["burn_in"]) == (fig3.WARM_UP if nuts else cox.LENGTH)[budget]
+        assert len({str(seed) for seed in task["seeds"]}) == cox.CHAINS[budget]
+    assert found.rows[SSHMC] == made_up().rows[GIBBS]._replace(n=7)
+    assert (found.large, found.truth_64) == ((experiment, "data"), "truth")
 
 
 def test_the_panels_stand_as_in_the_paper():
@@ -138,23 +172,41 @@ def test_the_panels_stand_as_in_the_paper():
     upper = sorted((ax.get_position().x0, title) for title, ax in panels.items()
                    if title.startswith("("))
     assert [title[:3] for _, title in upper] == ["(a)", "(b)", "(c)", "(d)"]
-    for title, method in (("(a) RMHMC", GIBBS), ("(b) SSHMC", SSHMC)):
+    for title, method in (("(a) RMHMC", GIBBS), ("(b) SSHMC", SSHMC), ("NUTS", fig3.NUTS)):
         np.testing.assert_allclose(panels[title].images[0].get_array().ravel(),
                                    np.mean(result.rows[method].field, axis=0))
     lower = [ax for ax in fig.axes if ax.get_title() in (SSHMC, "true field")]
-    for ax, field in zip(lower, (np.mean(result.large.field, axis=0), np.ones(16)), strict=True):
-        np.testing.assert_allclose(ax.images[0].get_array().ravel(), field)
+    for ax, shown in zip(lower, (np.mean(result.large.field, axis=0), np.ones(16)), strict=True):
+        np.testing.assert_allclose(ax.images[0].get_array().ravel(), shown)
     for one, other in (("(a) RMHMC", "(b) SSHMC"), (SSHMC, "true field")):  # one scale for both
         assert panels[one].images[0].get_clim() == panels[other].images[0].get_clim()
     plt.close(fig)
-    assert len(fig3.table(result).splitlines()) == 8
+    text = fig3.table(result)
+    for method in fig3.ROWS:
+        assert any(line.startswith(f"{method} ") and line.rstrip().endswith("yes")
+                   for line in text.splitlines())
     shown = fig3.table(result._replace(large=result.large._replace(seconds=[0.012, 0.014])))
     assert shown.endswith(" 13 ms a transition")
 
 
+def test_the_data_sets_are_shown_with_their_points():
+    fig, lines = plt.subplots(2, 5)
+    pictures.draw_data(lines)
+    for line, names in zip(lines, cox.DATA.values(), strict=True):
+        for ax, name in zip(line, names, strict=True):
+            data = load(name)
+            assert ax.get_title() == f"{data.y.sum():.0f} points"
+            points = ax.collections[0]
+            for (column, row), size in zip(points.get_offsets(), points.get_sizes(), strict=True):
+                assert size == 2 * data.y[int(row), int(column)] > 0
+            assert len(points.get_offsets()) == np.count_nonzero(data.y)
+            np.testing.assert_array_equal(ax.images[0].get_array(), data.x)
+    plt.close(fig)
+
+
 def test_the_histograms_are_of_their_method_and_parameter():
     result = made_up()
-    for k, place in enumerate((["rows", GIBBS], ["rows", SSHMC], ["large"])):
+    for k, place in enumerate((["rows", GIBBS], ["rows", SSHMC], ["large"], ["rows", "NUTS"])):
         # all of the draws in one bin, another one in each
         result = replaced(result, [*place, "histogram"], [
             [5.0 * (b == 10 * k + j) for b in range(edges.size - 1)]
@@ -165,7 +217,7 @@ def test_the_histograms_are_of_their_method_and_parameter():
         assert ("sigma" in ax.get_title()) != j
         edges = [*EDGES.values()][j]
         upper = ax.get_title().startswith("(")
-        wanted = {GIBBS: j, SSHMC: 10 + j} if upper else {SSHMC: 20 + j}
+        wanted = {GIBBS: j, SSHMC: 10 + j, "NUTS": 30 + j} if upper else {SSHMC: 20 + j}
         assert {patch.get_label(): int(patch.get_data().values.argmax())
                 for patch in ax.patches} == wanted
         for patch in ax.patches:

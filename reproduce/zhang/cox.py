@@ -1,19 +1,19 @@
-"""The log-Gaussian Cox process of Zhang and Sutton (2014), Section 5.4: problem, runs, estimates.
+"""The log-Gaussian Cox process of Zhang and Sutton (2014), Section 5.4: data, runs, estimates.
 
-Table 4 and Figure 3 are of the same runs.  The paper gives 2 and 1 leapfrogs, 10 ABLA steps, unit
-mass of (log sigma^2, log beta), 20 leapfrogs and 1 generalised leapfrog of the rival.  It does not
-give the step sizes, nor the data; and what it prints for the covariance, distances in pixels, is
-not what its source does, the unit square.  So each method is tuned for both, and run on our data;
-scans show how much depends on the rest.  Nor does it say in which coordinates of the
-hyperparameters the mass is 1, and with that for how long H_2 travels: rows of 40 ABLA steps show
-what that may change.
+The paper gives 2 and 1 leapfrogs, 10 ABLA steps, unit mass of (log sigma^2, log beta), 20 leapfrogs
+and 1 generalised leapfrog of the rival.  It does not give the step sizes, nor the data; and what it
+prints for the covariance, distances in pixels, is not what the programs that it cites have, the
+unit square.  So there are two families of data, each drawn and fitted with a covariance of its own.
+Of each there are five sets: those of the first seeds whose counts sum to 100 to 160, since the
+counts of those programs sum to about 126.
 
-All chains start with hyperparameters at their true values, in pixels at those of the same
-covariance, and with x drawn from its prior there.  The programs of the lineage start at x = mu,
-where nothing of the posterior is: given that x, sigma^2 has no lower end, and with larger steps
-than theirs x is rejected again and again while sigma^2 falls.  The rival is run as in those
-programs, with 3 fixed-point iterations of the position and 10 of the momentum, which leave an
-error; Figure 3 is where it would show.
+All settings of a grid are run on the first set for as long as every scanned chain, and one is taken
+by a rule that looks at no printed number.  It is run on all five sets.
+
+Chains start with hyperparameters at their true values, in pixels at those of the same covariance,
+and with x drawn from its prior there.  The programs of the lineage start at x = mu, where nothing
+of the posterior is.  The rival is run as in those programs, with 3 fixed-point iterations of the
+position and 10 of the momentum, which leave an error; Figure 3 is where it would show.
 """
 
 import math
@@ -22,27 +22,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.ess import combined_chains
+from algorithms.hoffman_nuts_fast import nuts
 from models.interface import precompute_phi, sizes, velocity_theta
 from models.log_gaussian_cox import LogGaussianCox
-from models.non_centred import theta_of
+from models.non_centred import NonCentred, theta_of
 from reproduce.harness.claims import Measured, Scan, average, log, mean
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
-from reproduce.zhang.comparison import (
-    SMALL,
-    efficiency,
-    excess_rate,
-    exponential,
-    pick,
-    runs_by_setting,
-    time_ratio,
-    tune,
-)
+from reproduce.zhang.comparison import SMALL, exponential, pick, runs_by_setting
 from reproduce.zhang.datasets import GRID, MU, RANGE, SIGMA2, load
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import COX, GIBBS, HMC, SSHMC, TABLES
+from sampling.summary import LEAST_ESS, MOST_RHAT, ess_bulk, ess_tail, rhat
 
-OWN = f"{GRID}32 x 32, unit, seed 1"
+DISTANCES = ("unit", "pixel")
+POINTS = (100, 160)  # the sum of the counts
+SEEDS = {"unit": (27, 31, 33, 35, 39), "pixel": (2, 3, 4, 5, 6)}  # the first five of each
+DATA = {distance: [f"{GRID}32 x 32, {distance}, seed {seed}" for seed in seeds]
+        for distance, seeds in SEEDS.items()}
+TINY = f"{GRID}3 x 3, unit, seed 1"  # for what only compiles
+
 LINEAGE = dict(f_position=3, f_momentum=10, tol=0.0, tol_back=0.0)
 # in Cholesky factorisations of Sigma; only numbers of operations of one method are compared
 WEIGHTS = {HMC: {"gradient": 5.0}, SSHMC: {"gradient_theta": 0.1, "factor_theta": 1.0},
@@ -52,48 +52,24 @@ EDGES = {"sigma^2": np.linspace(-4, 3, 57), "beta": np.linspace(-6, 3, 73)}  # o
 FEW = 4  # runs: with less, the error of an ESS is that of theory
 
 KEEPER = "zhang_table4"  # the script in whose name the runs are stored
-DISTANCES = ("unit", "pixel")
 N, BURN_IN = TABLES["Table 4"].samples, TABLES["Table 4"].burn_in
 LENGTH = {"paper": (N, BURN_IN), "short": (250, 50), "smoke": (12, 3)}  # of a run; burn-in
-# chains, n, burn-in: the rival's hyperparameters move so slowly that less says nothing of them
-PILOTS = {SSHMC: {"paper": (2, 200, 50), "short": (1, 60, 20), "smoke": (1, 12, 2)},
-          GIBBS: {"paper": (2, 800, 200), "short": (1, 60, 20), "smoke": (1, 12, 2)},
-          HMC: {"paper": (2, 100, 50), "short": (1, 30, 20), "smoke": (1, 6, 2)}}
-JITTER = 0.2  # the paper has none: see zhang/README.md
-LONGER = 40  # ABLA steps, of rows of ours
-HMC_L = 50
-LINEAGES = {"eps_theta": 0.1, "eps_phi": 0.2}  # steps of the rival in the programs of its authors
-OTHERS = [f"{GRID}32 x 32, unit, seed {seed}" for seed in (3,)]  # data sets of the scan
+SCANNED = {"paper": (N // 2, BURN_IN // 2), "short": (60, 20), "smoke": (12, 3)}
+SETS = {"paper": 5, "short": 2, "smoke": 1}  # data sets of a row
+CHAINS = {"paper": 4, "short": 2, "smoke": 1}  # of a method on the first data set alone
+ENOUGH = 50  # effective draws of each hyperparameter: with less a setting is not taken
+HMC_LENGTH = {"paper": (300, 60), "short": (40, 10), "smoke": (12, 3)}
+HMC_SETTING = {"eps": 0.04, "L": 50, "jitter": 0.2}
 TIMED = {"paper": (8, 15), "short": (4, 5), "smoke": (2, 1)}  # rounds, transitions
 
-# step sizes for x and for phi that are tried
+# step sizes for x and for phi that are tried; what is beyond the ends follows from `past`
 GRIDS = {
-    (SSHMC, "unit"): ((0.02, 0.04, 0.06, 0.08), (0.03, 0.035, 0.04)),
-    (SSHMC, "pixel"): ((0.03, 0.06, 0.1, 0.14), (0.03, 0.035, 0.04)),
-    (GIBBS, "unit"): ((0.25, 0.3, 0.35, 0.4), (0.6, 0.9, 1.2)),
-    (GIBBS, "pixel"): ((0.25, 0.3, 0.35, 0.4), (0.6, 0.9, 1.2)),
-    (HMC, "unit"): ((0.01, 0.02, 0.03, 0.04),),
+    (SSHMC, "unit"): ((0.02, 0.05, 0.08, 0.11, 0.14), (0.02, 0.035, 0.05)),
+    (SSHMC, "pixel"): ((0.02, 0.05, 0.08, 0.11, 0.14), (0.02, 0.035, 0.05)),
+    (GIBBS, "unit"): ((0.2, 0.3, 0.4), (0.8, 1.2)),
+    (GIBBS, "pixel"): ((0.2, 0.3, 0.4), (0.8, 1.2)),
 }
-
-
-class Row(NamedTuple):
-    """A row of the table, or a setting of its scan."""
-
-    method: str
-    distance: str
-    chains: dict  # {budget: number}
-    data: str = OWN
-
-
-TEN, FOUR, ONE = ({"paper": n, "short": min(n, 2), "smoke": 1} for n in (10, 4, 1))
-ROWS = {
-    f"{SSHMC}, unit": Row(SSHMC, "unit", TEN), f"{GIBBS}, unit": Row(GIBBS, "unit", TEN),
-    f"{SSHMC}, pixel": Row(SSHMC, "pixel", TEN), f"{GIBBS}, pixel": Row(GIBBS, "pixel", FOUR),
-    f"{SSHMC}, unit, L = {LONGER}": Row(SSHMC, "unit", ONE),
-    f"{SSHMC}, pixel, L = {LONGER}": Row(SSHMC, "pixel", ONE),
-    HMC: Row(HMC, "unit", FOUR | {"short": 1}),
-}
-HMC_LENGTH = {"paper": (300, 60), "short": (40, 10), "smoke": (12, 3)}
+ROWS = {f"{method}, {distance}": (method, distance) for method, distance in GRIDS}
 
 
 def problem(data, distance):
@@ -109,17 +85,14 @@ def start(phi, model, rng):
 
 
 def grid(method, distance, budget):
-    """Return the settings of a method that are tried."""
+    """Return the settings of a method that are tried, none with jitter: the paper has none."""
     sizes = GRIDS[method, distance]
     if budget != "paper":
         sizes = [each[1::2] if budget == "short" else each[1:2] for each in sizes]
-    if method == HMC:
-        return [{"eps": eps, "L": HMC_L if budget != "smoke" else 3, "jitter": JITTER}
-                for (eps,) in product(*sizes)]
     steps = ({"L": COX["L"], "n_theta": COX["n_theta"], "n_phi": COX["n_phi"]}
              if method == SSHMC else
              {"L_theta": COX["gibbs L_theta"], "L_phi": COX["gibbs L_phi"]})
-    return [{"eps_theta": a, "eps_phi": b, "jitter": JITTER} | steps for a, b in product(*sizes)]
+    return [{"eps_theta": a, "eps_phi": b, "jitter": 0.0} | steps for a, b in product(*sizes)]
 
 
 # Runs
@@ -135,22 +108,10 @@ def run_in_numbers(chain, burn_in, model, distance):
         "field": chain.theta[burn_in:].mean(axis=0).round(3).tolist()}
 
 
-def warm_up(pilots, one_chain):
+def warm_up(one_chain):
     """Compile everything in this process, before others start."""
-    small = f"{GRID}3 x 3, unit, seed 1"
     for method, setting in SMALL.items():
-        setting = setting | {"jitter": 0.1}
-        pilots(method, small, "unit", [setting], 1, 20, 1, [0])
-        one_chain(method, small, "unit", setting, 20, 1, [0])
-
-
-def run_pilots(experiment, pilots, warm):
-    """Return {(method, distance): its pilots}."""
-    return tune(experiment, pilots, {
-        (method, distance): (dict(method=method, data=OWN, distance=distance),
-                             grid(method, distance, experiment.budget),
-                             PILOTS[method][experiment.budget])
-        for method, distance in GRIDS}, duration, warm, "settings", 1)
+        one_chain(method, TINY, "unit", setting | {"jitter": 0.1}, 20, 1, [0])
 
 
 def duration(setting):
@@ -160,65 +121,92 @@ def duration(setting):
     return (0.0008 if "n_theta" in setting else 0.003) * setting["L"]
 
 
-def setting_of(name, tried):
-    """Return the setting of a row: by the rule, and what its name says."""
-    row = ROWS[name]
-    setting = pick(tried[row.method, row.distance])["setting"]
-    return setting | {"L": LONGER} if "L = " in name else setting
+def task(experiment, method, distance, data, setting, lengths, place):
+    """Return the arguments of a chain; `place` is behind the experiment's seed."""
+    n, burn_in = lengths[experiment.budget]
+    return dict(method=method, data=data, distance=distance, setting=setting, n=n, burn_in=burn_in,
+                seed=[experiment.seed, *place], cost=(n + burn_in) * duration(setting))
 
 
-def run_rows(experiment, wanted, one_chain, warm):
-    """Return {name: Estimates} of {name: (Row, setting)}."""
-    tasks, place = {}, 100 + len(ROWS)
-    for name, (row, setting) in wanted.items():
-        n, burn_in = (HMC_LENGTH if row.method == HMC else LENGTH)[experiment.budget]
-        if name not in ROWS:
-            place += 1
-        tasks[name] = [dict(
-            method=row.method, data=row.data, distance=row.distance, setting=setting,
-            n=n, burn_in=burn_in,
-            seed=[experiment.seed, 100 + list(ROWS).index(name) if name in ROWS else place, k],
-            cost=(n + burn_in) * duration(setting))
-            for k in range(row.chains[experiment.budget])]
+def run_scan(experiment, one_chain, warm):
+    """Run a chain with each setting on the first data set, and past the ends of the grids.
+
+    Returns {(method, distance): [(setting, its chain)]}.
+    """
+    found = {key: [] for key in GRIDS}
+    wanted = {key: grid(*key, experiment.budget) for key in GRIDS}
+    while any(wanted.values()):
+        done = runs_by_setting(experiment, one_chain, {key: [
+            task(experiment, *key, DATA[key[1]][0], setting, SCANNED, (99, 0))
+            for setting in settings] for key, settings in wanted.items()}, warm)
+        for key, settings in wanted.items():
+            found[key] += zip(settings, done[key], strict=True)
+        wanted = {key: past(found[key], key[0]) if experiment.budget == "paper" else []
+                  for key in GRIDS}
+    return found
+
+
+def past(tried, method):
+    """Return the settings one step beyond the ends of the grid at which the taken one is."""
+    found, settings = taken(tried, method), [setting for setting, _ in tried]
+    beyond = []
+    for name in ("eps_theta", "eps_phi"):
+        values = sorted({setting[name] for setting in settings})
+        if len(values) > 1 and found[name] == values[-1]:
+            beyond.append(found | {name: round(2 * values[-1] - values[-2], 4)})
+        if len(values) > 1 and found[name] == values[0]:
+            beyond.append(found | {name: round(values[0] / 2, 4)})
+    return [setting for setting in beyond if setting not in settings]
+
+
+def taken(tried, method):
+    """Return the setting that the rule takes, of [(setting, its chain)].
+
+    Of those with ENOUGH effective draws of each hyperparameter, if there are any: as `pick` does.
+    """
+    pilots = [as_pilot(setting, chain, method) for setting, chain in tried]
+    enough = [pilot for pilot in pilots if pilot["ess"]["phi"] >= ENOUGH]
+    return pick(enough or pilots)["setting"]
+
+
+def as_pilot(setting, chain, method):
+    """Return what `pick` needs of a chain: its worst ESS, ours, and the cost of its operations."""
+    ess = {block + more: float(np.nan_to_num(np.min(chain[block][key])))
+           for block in ("theta", "phi") for more, key in (("", "ours"), (" squares", "squares"))}
+    return {"setting": setting, "AP": np.atleast_1d(chain["AP"]).tolist(), "ess": ess,
+            "cost": sum(weight * chain["counts"][name] for name, weight in WEIGHTS[method].items())}
+
+
+def scan_of(found):
+    """Return {name: Estimates} of the chains of run_scan."""
+    return {f"{method}, {distance}, {steps(setting)}": estimates([chain], chain["n"], setting)
+            for (method, distance), tried in found.items() for setting, chain in tried}
+
+
+def steps(setting):
+    """Return the step sizes of a setting, in words."""
+    return f"eps = {setting['eps_theta']:g}, {setting['eps_phi']:g}"
+
+
+def run_rows(experiment, found, one_chain, warm):
+    """Return {row: Estimates} of the taken settings, a chain on each data set."""
+    tasks = {name: [task(experiment, *key, data, taken(found[key], key[0]), LENGTH, (100, k))
+                    for k, data in enumerate(DATA[key[1]][: SETS[experiment.budget]])]
+             for name, key in ROWS.items()}
     done = runs_by_setting(experiment, one_chain, tasks, warm)
     return {name: estimates(done[name], each[0]["n"], each[0]["setting"])
             for name, each in tasks.items()}
 
 
-def scan_of(tried):
-    """Return {name: (Row, setting)}: what else the paper may mean.
-
-    Other step sizes inside the paper's range of acceptance, the lineage's for its method, which are
-    above that range, no jitter, and other data.
-    """
-    found = {}
-    for method, distance in product((SSHMC, GIBBS), DISTANCES):
-        row, taken = Row(method, distance, ONE), pick(tried[method, distance])["setting"]
-        inside = [p for p in tried[method, distance] if excess_rate(p) == 0]
-        best = {p["setting"]["eps_theta"]: p["setting"] for p in sorted(inside, key=efficiency)}
-        best = {eps: setting for eps, setting in sorted(best.items()) if setting != taken}
-        found |= {f"{method}, {distance}, eps_theta = {eps}": (row, setting)
-                  for eps, setting in best.items()}
-        if distance == "unit":
-            found |= {f"{method}, unit, eps_theta = {setting['eps_theta']}, no jitter": (
-                row, setting | {"jitter": 0.0}) for setting in [taken, *best.values()]}
-    setting = pick(tried[GIBBS, "unit"])["setting"]
-    found[f"{GIBBS}, unit, the lineage's steps"] = (Row(GIBBS, "unit", ONE), setting | LINEAGES)
-    for data in OTHERS:
-        for method in (SSHMC, GIBBS):
-            setting = pick(tried[method, "unit"])["setting"]
-            found[f"{method}, unit, {data.split(', ')[-1]}"] = (
-                Row(method, "unit", ONE, data), setting)
-    return found
-
-
-def without_jitter(tried):
-    """Return the scan's settings in pixels without jitter, {name: (Row, setting)}: as printed."""
-    found = {name: each for name, each in scan_of(tried).items() if each[0].distance == "pixel"}
-    for name, (row, setting) in rows_of(tried, [f"{m}, pixel" for m in (SSHMC, GIBBS)]).items():
-        found[f"{name}, eps_theta = {setting['eps_theta']}"] = row._replace(chains=ONE), setting
-    return {f"{name}, no jitter": (row, setting | {"jitter": 0.0})
-            for name, (row, setting) in found.items()}
+def run_alone(experiment, found, one_chain, warm):
+    """Return {method: Estimates} of SSHMC and HMC: chains on the first data set alone."""
+    settings = {SSHMC: (taken(found[SSHMC, "unit"], SSHMC), LENGTH), HMC: (HMC_SETTING, HMC_LENGTH)}
+    tasks = {method: [task(experiment, method, "unit", DATA["unit"][0], setting, lengths, (101, k))
+                      for k in range(CHAINS[experiment.budget])]
+             for method, (setting, lengths) in settings.items()}
+    done = runs_by_setting(experiment, one_chain, tasks, warm)
+    return {method: estimates(done[method], each[0]["n"], each[0]["setting"])
+            for method, each in tasks.items()}
 
 
 def keeper(experiment):
@@ -226,11 +214,6 @@ def keeper(experiment):
     return Experiment(KEEPER, Settings(experiment.budget, experiment.jobs, experiment.seed,
                                        recall=experiment.recall, shard=experiment.shard,
                                        dask=experiment.dask))
-
-
-def rows_of(tried, names=tuple(ROWS)):
-    """Return {row: (Row, setting)}, by the rule."""
-    return {name: (ROWS[name], setting_of(name, tried)) for name in names}
 
 
 # Estimates
@@ -310,25 +293,24 @@ def difference(ours, theirs):
     return Measured(unbiased(D), float(np.sqrt((len(D) - 1) * left.var())))
 
 
-# Measures of Table 4: a result has {row: Estimates} in `rows` and {setting: Estimates} in `scan`
+# Measures of Table 4: a result has {row: Estimates} in `rows`, {setting: Estimates} in `scan`, and
+# {method: Estimates} on the first data set in `alone`
+
+
+def ess_of(found, column):
+    """Return the log of the ESS of a column, in as many draws as the paper has."""
+    return found.ess[column] + math.log(N / found.n)
 
 
 def worst(found):
     """Return the log of the least ESS of all parameters, as the paper has "min ESS/h"."""
-    return min((found.ess[name] for name in ("min", "sigma", "beta")), key=lambda m: m.value)
+    return min((ess_of(found, name) for name in ("min", "sigma", "beta")), key=lambda m: m.value)
 
 
 def per_second(found, name=None):
     """Return the log of the worst ESS per second, or of one of COLUMNS."""
-    ess = worst(found) if name is None else found.ess[name]
-    return ess - math.log(found.n) - log(mean(found.seconds))
-
-
-def advantage(r, better, worse, name=None):
-    """Return log(ESS per second of a row / that of another), of the worst or of a column."""
-    a, b = r.rows[better], r.rows[worse]
-    ess = [(worst(x) if name is None else x.ess[name]) - math.log(x.n) for x in (a, b)]
-    return ess[0] - ess[1] - log(time_ratio(a, b))
+    ess = worst(found) if name is None else ess_of(found, name)
+    return ess - math.log(N) - log(mean(found.seconds))
 
 
 def worth(found, truth, k):
@@ -344,15 +326,15 @@ def worth(found, truth, k):
 
 def slowness(r, k):
     """Return log(ESS per second, SSHMC / HMC) of sigma^2 or beta; HMC's ESS by `worth`."""
-    ours, hmc = r.rows[f"{SSHMC}, unit"], r.rows[HMC]
+    ours, hmc = r.alone[SSHMC], r.alone[HMC]
     return (per_second(ours, ("sigma", "beta")[k]) - worth(hmc, ours, k)
             + math.log(hmc.n) + log(mean(hmc.seconds)))
 
 
 def credulity(r, k):
     """Return the mean squared error of HMC's means in units of what its runs report, logged."""
-    errors = np.array(r.rows[HMC].means) - [m.value for m in r.rows[f"{SSHMC}, unit"].mean]
-    squares = (errors / np.array(r.rows[HMC].means_se))[:, k] ** 2
+    errors = np.array(r.alone[HMC].means) - [m.value for m in r.alone[SSHMC].mean]
+    squares = (errors / np.array(r.alone[HMC].means_se))[:, k] ** 2
     return Measured(float(np.log(squares.mean())), (2 / squares.size) ** 0.5)
 
 
@@ -366,11 +348,11 @@ def rows_of_method(r, method):
 def pairs(r, printed=0.0):
     """Scan log(worst ESS per second, SSHMC / its rival) less `printed` over the rival's settings.
 
-    SSHMC has the same distances and data, and the step sizes of its row where the rival's differ.
+    SSHMC has the setting of its row of the same family of data.
     """
     ours, theirs = rows_of_method(r, SSHMC), rows_of_method(r, GIBBS)
     return Scan(tuple(theirs), tuple(
-        per_second(ours.get(name, ours[name.split(",")[0]])) - per_second(found) - printed
+        per_second(ours[name.split(",")[0]]) - per_second(found) - printed
         for name, found in theirs.items()))
 
 
@@ -381,7 +363,7 @@ def squares(found):
 
 def limits(r):
     """Return the largest stable step for x at the mean of phi, and 2 deviations up."""
-    return [largest_stable(r.rows[f"{SSHMC}, unit"], "unit", above) for above in (0.0, 2.0)]
+    return [largest_stable(r.alone[SSHMC], above) for above in (0.0, 2.0)]
 
 
 def stiffness(r):
@@ -390,13 +372,13 @@ def stiffness(r):
     return math.log(at_mean / above)
 
 
-def largest_stable(found, distance, above=0.0):
-    """Return the step size for x at which leapfrogs for H_1 begin to diverge, on our data.
+def largest_stable(found, above=0.0):
+    """Return the step size for x at which leapfrogs for H_1 begin to diverge, on the first data.
 
     It is 2 over the root of the largest eigenvalue of I + Sigma diag(m e^x), with x the mean field
     and log sigma^2 so many standard deviations `above` its mean.
     """
-    model = problem(OWN, distance)[0]
+    model = problem(DATA["unit"][0], "unit")[0]
     phi = np.array([m.value for m in found.mean])
     phi[0] += above * found.sd[0].value
     Phi, weight = precompute_phi(phi, model), model.area * np.exp(np.mean(found.field, axis=0))
@@ -408,48 +390,81 @@ def largest_stable(found, distance, above=0.0):
     return 2 / size**0.5
 
 
-def bound(r, distance):
-    """Return the most that the ESS of sigma^2 of SSHMC's row can be on these data."""
-    found = r.rows[f"{SSHMC}, {distance}"]
-    return largest_ess(r.moved[distance], found.sd[0], found.n)
+# Figure 3: a result has {method: Posterior} in `rows`
 
 
-def largest_ess(square, deviation, n):
-    """Return the most that the ESS of n draws of log sigma^2 can be: of Measured, a Measured.
+class Posterior(NamedTuple):
+    """What several chains of a method say together of log sigma^2 and log beta, and of x."""
 
-    In s = log sigma^2 the potential U2 is (A e^-s + B e^s) / 2 plus the prior's, with A = x'C^-1 x
-    and B = r'C r for a correlation C and the field x less its mean: both are about n.  Its
-    curvature is (A B)^(1/2), so that given x and r, s has a standard deviation of about n^(-1/2).
-    Only as x and r move can it go further.
+    n: int  # draws of a chain
+    mean: list  # Measured
+    sd: list
+    ess: list  # of all draws, for the mean
+    tail: float  # the least effective sample size of a tail, and of the bulk
+    bulk: float
+    rhat: float  # the largest
+    histogram: list
+    field: list  # the mean of x in each chain, (chains, d^2)
 
-    A chain whose steps have this mean square and that posterior deviation v has a first
-    autocorrelation of rho = 1 - square / (2 v^2).  One that is reversible, as HMC with new momenta
-    is, has an autocorrelation time of at least (1 + rho) / (1 - rho).  It is n where the moves are
-    as large as those of independent draws: then nothing is known.
+
+def run_nuts(model, phi, n, burn_in, rng):
+    """Run NUTS in non-centred coordinates; return the mean field and the draws of phi, (n, 2)."""
+    z = rng.standard_normal(model.counts.size)
+    q = nuts(np.append(z, phi), NonCentred(model), n, rng, warm_up=burn_in).samples
+    return sum(theta_of(each[:-2], each[-2:], model) for each in q) / n, q[:, -2:]
+
+
+def posterior_of(fields, phi):
+    """Return what is kept of chains: their mean fields (chains, d^2), and phi (chains, n, 2).
+
+    Plain numbers, in the order of Posterior.
     """
-    ratio = square / (deviation * deviation)
-    return n * ratio / (4 - ratio) if ratio.value < 2 else Measured(float(n))
+    centred = (phi - phi.mean(axis=(0, 1))) ** 2
+    ess, ess_squares = combined_chains(phi).ess, combined_chains(centred).ess
+    sd = phi.std(axis=(0, 1))
+    sd_se = centred.std(axis=(0, 1)) / np.sqrt(ess_squares) / (2 * sd)
+    each = np.moveaxis(phi, 2, 0)  # (2, chains, n)
+    return [phi.shape[1], [[*pair] for pair in zip(phi.mean(axis=(0, 1)), sd / np.sqrt(ess),
+                                                  strict=True)],
+            [[*pair] for pair in zip(sd, sd_se, strict=True)], ess.tolist(),
+            *(float(min(map(which, each))) for which in (ess_tail, ess_bulk)),
+            float(max(map(rhat, each))),
+            [np.histogram(x, edges)[0].tolist() for x, edges in zip(each, EDGES.values(),
+                                                                    strict=True)],
+            np.round(fields, 3).tolist()]
 
 
-# Measures of Figure 3: a result has {method: Estimates}, of two methods, in `rows`
+def read_posterior(values):
+    """Return the Posterior of these numbers."""
+    n, means, sds, *rest = values
+    return Posterior(n, *([Measured(*pair) for pair in pairs] for pairs in (means, sds)), *rest)
 
 
-def means_apart(r, k):
-    """Return the difference of the methods' means of log sigma^2 (0) or log beta (1), in sd."""
-    a, b = r.rows.values()
-    return (a.mean[k] - b.mean[k]) / average([a.sd[k], b.sd[k]]).value
+def believed(found):
+    """Tell whether a Posterior may be compared: the rule of Vehtari et al. (2021)."""
+    return found.rhat <= MOST_RHAT and min(found.bulk, found.tail) >= LEAST_ESS * len(found.field)
 
 
-def wider(r, k):
-    """Return the log of the ratio of the methods' standard deviations."""
-    a, b = (found.sd[k] for found in r.rows.values())
-    return log(a) - log(b)
+def compared(value, *found):
+    """Return a difference, without an error if one of those compared may not be."""
+    return value if all(map(believed, found)) else value._replace(se=math.nan)
 
 
-def fields_apart(r):
+def means_apart(a, b, k):
+    """Return the difference of two means of log sigma^2 (0) or log beta (1), in deviations."""
+    return compared((a.mean[k] - b.mean[k]) / average([a.sd[k], b.sd[k]]).value, a, b)
+
+
+def wider(a, b, k):
+    """Return the log of the ratio of two standard deviations."""
+    return compared(log(a.sd[k]) - log(b.sd[k]), a, b)
+
+
+def fields_apart(a, b):
     """Return the mean squared difference of the mean fields, in the variance of the mean field."""
-    a, b = (np.array(found.field) for found in r.rows.values())
-    return difference(a, b) / float(np.mean([a.mean(axis=0).var(), b.mean(axis=0).var()]))
+    x, y = np.array(a.field), np.array(b.field)
+    return compared(difference(x, y) / float(np.mean([x.mean(axis=0).var(), y.mean(axis=0).var()])),
+                    a, b)
 
 
 def in_time(found, minutes):
