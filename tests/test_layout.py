@@ -79,7 +79,7 @@ def allowed(path):
         papers = PAPERS if path.stem == "comparison_problems" else []
     else:  # no command imports a command
         papers = [author] if path in SCRIPTS and author in PAPERS else PAPERS
-    return {"algorithms", "algorithms.rivals", "models", "reproduce.harness",
+    return {"algorithms", "algorithms.rivals", "models", "sampling", "reproduce.harness",
             "reproduce.beyond.rivals", *(f"reproduce.{paper}" for paper in papers)}
 
 

@@ -184,14 +184,14 @@ def test_the_table_and_the_figure_show_every_row():
         assert ax.get_title() == name
         lines = {line.get_label(): line for line in ax.get_lines()}
         for column, dash, fill in (("sigma", "-", "k"), ("beta", ":", "w")):
-            printed, line = number("Table 4", method, column), lines[rf"${column}$, paper"]
+            printed, line = number("Table 4", method, column), lines[rf"$\{column}$, paper"]
             assert line.get_ydata()[0] == printed and line.get_linestyle() == dash
             # all that is made up is as printed, though it has half as many draws
             (scanned,) = [line for line in ax.get_lines() if line.get_linestyle() == dash
                           and line.get_marker() == "o"]
             np.testing.assert_allclose(scanned.get_xydata(), [[0.1, printed]])
             (bar,) = [bar for bar in ax.containers if bar.get_label() == (
-                rf"${column}$, all data sets")]
+                rf"$\{column}$, all data sets")]
             np.testing.assert_allclose(bar.lines[0].get_xydata(), [[0.1, printed]])
             assert bar.lines[0].get_markerfacecolor() == fill
     plt.close(fig)
