@@ -100,7 +100,8 @@ def run(experiment, cases):
     """Run the scan and the chains of the rows, and time them: a Table4."""
     scanned = cox.run_scan(experiment, one_chain, warm)
     found = {"rows": cox.run_rows(experiment, scanned, one_chain, warm),
-             "scan": cox.scan_of(scanned),
+             "scan": cox.scan_of(scanned) | cox.scan_of(cox.run_between(experiment, one_chain,
+                                                                        warm)),
              "alone": cox.run_alone(experiment, scanned, one_chain, warm)}
     where = {name: (*name.split(", "), "unit")[:2] for rows in found.values() for name in rows}
     seconds = comparison.time_rows(experiment, clock, {

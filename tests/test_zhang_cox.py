@@ -211,6 +211,18 @@ def test_a_scan_at_the_papers_length_goes_on_until_the_best_is_inside():
     assert cox.taken(found[SSHMC, "unit"], SSHMC)["eps_theta"] == 0.17
 
 
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_settings_between_those_of_the_grid_are_run_and_not_seen_by_the_rule(budget):
+    experiment = Recorder(budget)
+    found = cox.run_between(experiment, table4.one_chain, None)
+    assert len(found) == (2 if budget == "paper" else 0)
+    for (method, distance), tried in found.items():
+        inside = [setting for setting, _ in tried]
+        assert method == SSHMC and len(inside) == 4
+        assert not any(setting in cox.grid(SSHMC, distance, budget) for setting in inside)
+        assert {(s["L"], s["n_theta"], s["n_phi"], s["jitter"]) for s in inside} == {(10, 2, 1, 0)}
+
+
 def test_what_chains_say_together_is_that_of_independent_normals():
     rng = np.random.default_rng(5)
     phi = rng.standard_normal((4, 4000, 2)) * [2.0, 0.5] + [1.0, -3.0]

@@ -210,7 +210,10 @@ def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
     result, scan = made_up(), f"{RIVAL_PIXEL}, eps = 0.1, 0.3"
     monkeypatch.setattr(cox, "run_scan", lambda experiment, *_: "scanned")
     monkeypatch.setattr(cox, "run_rows", lambda experiment, scanned, *_: result.rows)
-    monkeypatch.setattr(cox, "scan_of", lambda scanned: result.scan)
+    monkeypatch.setattr(cox, "run_between", lambda experiment, *_: "between")
+    monkeypatch.setattr(cox, "scan_of", lambda which: {
+        name: found for name, found in result.scan.items()
+        if name.startswith(SSHMC) == (which == "scanned")})
     monkeypatch.setattr(cox, "run_alone", lambda experiment, scanned, *_: result.alone)
     experiment = Recorder(budget)
     found = table4.run(experiment, None)
