@@ -152,6 +152,14 @@ def test_the_rival_is_compared_on_its_own_distance():
     assert [m.value for m in scan.found] == pytest.approx([worst, worst - math.log(2)] * 2)
 
 
+def test_a_chain_that_has_hardly_moved_is_no_evidence():
+    name = f"{UNIT}, eps = 0.1, 0.3"
+    for least, judged in ((11.9, False), (12.1, True)):
+        result = of_row("scan", name, "ess", "beta", Measured(math.log(least), 1.0))(made_up())
+        assert ("unit, eps = 0.1, 0.3" in cox.rows_of_method(result, SSHMC)) == judged
+        assert list(cox.rows_of_method(result, SSHMC))[:2] == ["unit", "pixel"]
+
+
 def test_what_hmcs_means_are_worth_by_hand():
     # squared errors of 0.36 and 0.81 around a mean of 0, with a variance of 0.36: 1 / 1.625 draws
     ours, result = estimates(SSHMC, 1.0), made_up()
