@@ -199,7 +199,7 @@ def table(r):
     rows = [[method, found.n, len(found.field), *(
         brief(m) for k in (0, 1) for m in (found.mean[k], found.sd[k])),
         f"{found.bulk:.0f}", f"{found.tail:.0f}", f"{found.rhat:.3f}",
-        "yes" if cox.believed(found) else "no"] for method, found in r.rows.items()]
+        "yes" if cox.is_believed(found) else "no"] for method, found in r.rows.items()]
     large = r.large
     moments = [brief(m) for k in (0, 1) for m in (large.mean[k], large.sd[k])]
     return text_table(rows, [

@@ -239,20 +239,20 @@ def test_what_chains_say_together_is_that_of_independent_normals():
         assert found.histogram[k] == inside.tolist()
     assert found.n == 4000 and found.field == np.round(fields, 3).tolist()
     assert found.rhat < 1.01 and min(found.bulk, found.tail) > 10_000
-    assert cox.believed(found)
+    assert cox.is_believed(found)
 
 
 def test_what_has_not_converged_is_not_compared():
     rng = np.random.default_rng(6)
     phi = rng.standard_normal((4, 500, 2))
     good = cox.read_posterior(cox.posterior_of(rng.standard_normal((4, 9)), phi))
-    assert cox.believed(good)
+    assert cox.is_believed(good)
     phi[0, :, 1] += 1.0  # of either hyperparameter
     bad = cox.read_posterior(cox.posterior_of(rng.standard_normal((4, 9)), phi))
-    assert bad.rhat > 1.01 and not cox.believed(bad)
+    assert bad.rhat > 1.01 and not cox.is_believed(bad)
     for change in ({"rhat": 1.011}, {"bulk": 399.0}, {"tail": 399.0}):
-        assert not cox.believed(good._replace(**change))
-    assert cox.believed(good._replace(rhat=1.01, bulk=400.0, tail=400.0))
+        assert not cox.is_believed(good._replace(**change))
+    assert cox.is_believed(good._replace(rhat=1.01, bulk=400.0, tail=400.0))
     for measure in (lambda a, b: cox.means_apart(a, b, 1), lambda a, b: cox.wider(a, b, 0),
                     cox.fields_apart):
         assert measure(good, good).se > 0 or measure is cox.fields_apart

@@ -465,31 +465,31 @@ def read_posterior(values):
     return Posterior(n, *([Measured(*pair) for pair in pairs] for pairs in (means, sds)), *rest)
 
 
-def believed(found):
+def is_believed(found):
     """Tell whether a Posterior may be compared: the rule of Vehtari et al. (2021)."""
     return found.rhat <= MOST_RHAT and min(found.bulk, found.tail) >= LEAST_ESS * len(found.field)
 
 
-def compared(value, *found):
+def comparison_of(value, *found):
     """Return a difference, without an error if one of those compared may not be."""
-    return value if all(map(believed, found)) else value._replace(se=math.nan)
+    return value if all(map(is_believed, found)) else value._replace(se=math.nan)
 
 
 def means_apart(a, b, k):
     """Return the difference of two means of log sigma^2 (0) or log beta (1), in deviations."""
-    return compared((a.mean[k] - b.mean[k]) / average([a.sd[k], b.sd[k]]).value, a, b)
+    return comparison_of((a.mean[k] - b.mean[k]) / average([a.sd[k], b.sd[k]]).value, a, b)
 
 
 def wider(a, b, k):
     """Return the log of the ratio of two standard deviations."""
-    return compared(log(a.sd[k]) - log(b.sd[k]), a, b)
+    return comparison_of(log(a.sd[k]) - log(b.sd[k]), a, b)
 
 
 def fields_apart(a, b):
     """Return the mean squared difference of the mean fields, in the variance of the mean field."""
     x, y = np.array(a.field), np.array(b.field)
-    return compared(difference(x, y) / float(np.mean([x.mean(axis=0).var(), y.mean(axis=0).var()])),
-                    a, b)
+    variance = float(np.mean([x.mean(axis=0).var(), y.mean(axis=0).var()]))
+    return comparison_of(difference(x, y) / variance, a, b)
 
 
 def in_time(found, minutes):

@@ -177,7 +177,8 @@ KNOWN = {
     "Table 4": dict.fromkeys((SSHMC, GIBBS), open_difference(
         "the counts are not public, and neither the step sizes nor the coordinates of (sigma^2,"
         " beta) in which the mass is 1 are stated.  On our five data sets with the printed"
-        " covariance SSHMC has an ESS of sigma^2 of 23 to 1769", "Table 4", "the data and the settings", "2026-11-25T04:00")),
+        " covariance SSHMC has an ESS of sigma^2 of 23 to 1769", "Table 4", "the data and the"
+        " settings", "2026-11-25T04:00")),
 }
 HMC_RATE = Declared(
     "the rate of a run of 5000 scatters by 0.08 between runs, with where v is, so that eight pilot"
