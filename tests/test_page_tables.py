@@ -219,9 +219,9 @@ zhang_fig1 0 0: method=HMC; time=50; range of v=0.5000 (0.0041); turns of v=12; 
 zhang_fig2 0 0: 10 runs of 20000=HMC; atanh phi: mean, sd=2.37256 (0.00010), 0.1500 (0.0015); log
     sigma: mean, sd=-1.84712 (0.00010), 0.1000 (0.0010); log beta: mean, sd=-0.38578 (0.00010),
     0.09000 (0.00090); arrival=148.4 (1.5); early distance=0.3679 (0.0037); outside the bins=0 1 2
-zhang_fig3 0 0: run=RMHMC(Gibbs), 32 x 32; draws=600; chains=10; mean log sigma^2=0.500 (0.010);
-    sd=0.500 (0.010); mean log beta=-1.000 (0.020); sd sd=1.000 (0.020); ESS sigma^2=2000 (20);
-    ESS beta=90.00 (0.90); acceptance=0.80
+zhang_fig3 0 0: method=RMHMC(Gibbs); draws=5000; chains=4; mean log sigma^2=0.500 (0.010);
+    sd=0.500 (0.010); mean log beta=-1.000 (0.020); sd sd=1.000 (0.020); bulk ESS=600;
+    tail ESS=500; R-hat=1.005; believed=yes
 zhang_table1 0 3: runs of 5000=HMC; acceptance=0.7500 (0.0010); time=40 us; min ESS x=150.0 (1.5);
     ESS v=20.00 (0.20); ESS v, long=3.000 (0.030); MSE E[v]=1.500 (0.015); MSE E[v^2]=9.000
     (0.090); MSE Var(v)=5.000 (0.050)
@@ -232,8 +232,8 @@ zhang_table3 0 5: runs of 20000=SSHMC; acceptance=0.7800 (0.0010); time=883.4 s;
     x med=9890 (99); x max=12070 (121); beta=4434 (44); sigma=1706 (17); phi=1390 (14);
     squares, least=1390 (14); least/s=1.573 (0.016)
 zhang_table4 0 2: row=SSHMC, unit; acceptance=0.80; time=10.0 ms; min x=780.0 (7.8); med x=3000
-    (30); max x=3900 (39); sigma^2=2101 (21); beta=270.0 (2.7); squares=54.6 (5.5); mean log
-    sigma^2=0.000 (0.010); draws=5000; diverged=0
+    (30); max x=3900 (39); sigma^2=2101 (21); beta=270.0 (2.7); squares=54.6 (5.5); draws=5000;
+    chains=2; diverged=0
 zhang_errata 0 0: =Z1; number=mean of v; of the paper=0.0000 (0.0030); of ours=0.0000 (0.0030)
 zhang_errata 1 4: table=Table 1; method=SSHMC; ratio=min/s; printed=103.57; of its factors=103.6
 meet 0 4: method=mapping; digits: per 1000 n^3/3=607 (30) *; per CPU second=12.18 (0.61) *;
