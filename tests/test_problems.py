@@ -96,7 +96,7 @@ def test_columns_of_new_cases_are_found_by_their_names():
 
 
 def test_what_pandas_has_for_a_missing_value_is_refused():
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="pip install pandas, or the extra `compare`")
     ages = pandas.array([1, 2, None, 4, 5, 6, 7, 8, None], dtype="Int64")
     frame = pandas.DataFrame({"age": ages, "income": X[:, 1]})
     with pytest.raises(ValueError, match=r"X\['age'\] must have .*2 of its 9 .*: \[2, 8\]; leave"):
