@@ -2,13 +2,14 @@
 
 Ours, not the paper's.  The paper asks for a better integrator and gives all methods unit masses.
 A reader asks what to use: so here is HMC whose mass is J, the Hessian at the mode, which the normal
-split needs anyway; both splits in the coordinates in which J is the identity; and NUTS (nutpie)
-with a diagonal mass, and with one of low rank added.  All have the same tuning effort: pilot chains
-with 16 settings; of those that accept half of their moves that with the most effective draws per
-gradient is run again.
+split needs anyway; both splits in the coordinates in which J is the identity; and our NUTS with a
+diagonal mass and with a dense one.  All have the same tuning effort: a pilot chain with each of 16
+settings goes on until it has 50 effective draws of its worst coefficient; of those that accept half
+of their moves that with the most effective draws per gradient is run again.  The printed setting is
+among the 16 and is run again too, whatever its pilot says.
 
 Run     python reproduce/beyond/shahbaba_rivals.py [--budget smoke|short|paper]
-        Short has chains of 500 instead of 4000.  To compute takes the extra `nuts`.
+        Short has pilots of 20 effective draws and chains of 75 instead of 500.
 Writes  figures/shahbaba_rivals.png, .txt (table and claims), .json; or in short/, smoke/
 """
 
@@ -19,7 +20,14 @@ from functools import partial
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import ENOUGH, as_one, combine, distance, log_efficiency
+from reproduce.beyond.rivals.moments import (
+    as_one,
+    distance,
+    is_believed,
+    log_efficiency,
+    pool,
+    scale_log,
+)
 from reproduce.harness.claims import Claim, Measured, brief, mean, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import (
@@ -33,112 +41,141 @@ from reproduce.harness.style import (
 )
 from reproduce.shahbaba import datasets
 from reproduce.shahbaba.datasets import StandIn, names
-from reproduce.shahbaba.printed import METHODS
+from reproduce.shahbaba.printed import METHODS, PROBLEMS
 from reproduce.shahbaba.rivals import (
-    ALL,
-    LOW_RANK,
     MASS,
     NUTS,
     OURS,
+    PRINTED,
+    ROWS,
     SETS,
     SPLITS,
-    chain,
     clock,
-    nuts_chain,
+    is_printed,
+    nuts_row,
+    of_row,
+    per_transition,
     pilot,
+    row_of_chains,
     settings,
     warm,
 )
 
 NAME, WHAT = "shahbaba_rivals", "the mass matrix that split HMC does without"
-MINUTES = {"paper": 25, "short": 4, "smoke": 1}
+MINUTES = {"paper": 45, "short": 8, "smoke": 1}
 
 # The paper's settings, n, f, M, eps and L, are with its numbers, in shahbaba/printed.py
 
-# Our settings; those that are tried are in shahbaba/rivals.py
-PILOT = {"paper": 600, "short": 100, "smoke": 10}  # transitions of a pilot chain
+# Our settings, fixed before the first run; those that are tried are in shahbaba/rivals.py
+ENOUGH = {"paper": 50, "short": 20, "smoke": 2}  # effective draws of a pilot
+GIVEN_UP = {"paper": 6e8, "short": 3e7, "smoke": 2e6}  # gradients of a pilot, times cases
 USABLE = 0.5  # of the moves of a pilot are accepted
-LENGTH = {"paper": (4000, 400), "short": (500, 100), "smoke": (30, 10)}  # after how many others
-CHAINS = {"paper": 5, "short": 4, "smoke": 2}
+CHAINS = 4
+WANTED = {"paper": 500, "short": 75, "smoke": 3}  # effective draws of a chain, by its pilot
+LEAST, BURN_IN = 200, 0.1  # transitions; the share of them that comes before, uncounted
+LONGEST = {"paper": 6e9, "short": 2e8, "smoke": 2e6}  # gradients of all chains of a row, x cases
+OF_NUTS = {"paper": (2000, 1000), "short": (300, 300), "smoke": (20, 40)}  # draws, warm-up
 TIMED = {"paper": (6, 20), "short": (3, 10), "smoke": (1, 3)}  # rounds, transitions
 PAPERS, IN_J = METHODS[1:], (MASS, *SPLITS)
 SAVED, NEGLIGIBLE = 1000, 0.01  # effective draws; what is negligible of their cost
-COST = {"Simulated": 4.0, "StatLog": 0.8, "CTG": 0.25, "Chess": 0.5}  # for the progress bar
+ONE = 1e-9  # seconds of a gradient and a case, for the progress bar
 
 
 # The work
 
 
 def run(experiment, cases):
-    """Return {data set: {method: its chains together, its efficiency, setting and times}}."""
+    """Return {data set: {row: its chains together, its efficiency, setting and times}}."""
     budget, seed = experiment.budget, experiment.seed
     start = partial(experiment.replicates, warm=warm)
     wanted = ["Simulated" if isinstance(cases, StandIn) else "CTG"]
     if budget != "smoke":
         wanted = list(SETS)
-    tried = [dict(name=name, method=method, setting=setting, n=PILOT[budget],
-                  seed=[seed, 0, j, k], cost=COST[name] * setting[1] * PILOT[budget])
+    tried = [dict(name=name, method=method, setting=setting, enough=ENOUGH[budget],
+                  most=GIVEN_UP[budget] / PROBLEMS[name].n, seed=[seed, 0, j, k], cost=1.0)
              for name in wanted for j, method in enumerate(OURS)
              for k, setting in enumerate(settings(name, method))]
     pilots = {}
     for task, found in zip(tried, start(pilot, tried, "pilots"), strict=True):
         key = task["name"], task["method"]
-        pilots.setdefault(key, []).append((usable(found), task["setting"]))
-    chosen = {key: max(each)[1] for key, each in pilots.items()}
-    n, burn_in = LENGTH[budget]
-    tasks = [dict(name=name, method=method, setting=setting, n=n, burn_in=burn_in,
-                  seed=[seed, 1, ALL.index(method), k], cost=COST[name] * setting[1] * n)
-             for (name, method), setting in chosen.items() for k in range(CHAINS[budget])]
-    others = [dict(name=name, low_rank=method == LOW_RANK, draws=n, tune=max(2 * burn_in, 20),
-                   seed=[seed, 1, ALL.index(method), k], cost=COST[name] * 20 * n)
-              for name in wanted for method in (NUTS, LOW_RANK) for k in range(CHAINS[budget])]
-    chains = {}
-    for task, found in zip(tasks, start(chain, tasks, "chains"), strict=True):
-        chains.setdefault((task["name"], task["method"]), []).append(found)
-    for task, found in zip(others, start(nuts_chain, others, "chains of NUTS"), strict=True):
-        method = LOW_RANK if task["low_rank"] else NUTS
-        chains.setdefault((task["name"], method), []).append(found)
+        pilots.setdefault(key, []).append((task["setting"], found))
+    chosen = {}  # {(data set, row): (its setting, the efficiency of its pilot)}
+    for (name, method), each in pilots.items():
+        setting, best = max(each, key=lambda pair: usable(pair[1], ENOUGH[budget]))
+        chosen[name, method] = setting, best["efficiency"]
+        for setting, found in each:
+            if method in METHODS and is_printed(name, method, setting):
+                chosen[name, PRINTED[method]] = setting, found["efficiency"]
+    tasks = [dict(name=name, method=of_row(row), setting=setting,
+                  **length(name, of_row(row), setting, efficiency, budget), chains=CHAINS,
+                  seed=[seed, 1, ROWS.index(row)])
+             for (name, row), (setting, efficiency) in chosen.items()]
+    for task in tasks:
+        task["cost"] = ONE * task["n"] * per_transition(task["name"], task["method"],
+                                                        task["setting"]) * PROBLEMS[task["name"]].n
+    n, warm_up = OF_NUTS[budget]
+    others = [dict(name=name, method=method, n=n, warm_up=warm_up, chains=CHAINS,
+                   seed=[seed, 1, ROWS.index(method)], cost=ONE * 20 * n * PROBLEMS[name].n)
+              for name in wanted for method in NUTS]
+    found = dict(zip(chosen, start(row_of_chains, tasks, "chains"), strict=True))
+    found |= dict(zip([(task["name"], task["method"]) for task in others],
+                      start(nuts_row, others, "chains of NUTS"), strict=True))
     result = {}
     for name in wanted:
         rounds, each = TIMED[budget]
-        rows = {method: chosen.get((name, method)) for method in ALL}
+        rows = {row: [of_row(row), chosen[name, row][0] if (name, row) in chosen else None]
+                for row in ROWS}
         (times,) = start(clock, [dict(name=name, rows=rows, rounds=rounds, n=each)],
                          f"timings of {name}")
-        result[name] = {method: row(chains[name, method], rows[method], times["seconds"], method,
-                                    len(pilots.get((name, method), [])) * PILOT[budget])
-                        for method in ALL}
+        result[name] = {row: values(found[name, row], rows[row][1], times["seconds"], row)
+                        for row in ROWS}
     return result
 
 
-def usable(found):
-    """Return whether a pilot is usable, and its worst ESS per gradient, of values and squares.
+def usable(found, enough):
+    """Return what the best pilot has most of: usable, then the worst ESS per gradient.
 
     A step beyond the limit of stability accepts in some places and stands still in others, as a
-    short chain need not notice: one that accepts less than USABLE is taken if there is no other.
+    short chain need not notice: one that accepts less than USABLE is taken if there is no other,
+    and so is one that was given up before it had enough effective draws.
     """
-    return found["rate"] >= USABLE, found["efficiency"]
+    return found["rate"] >= USABLE and found["ess"] >= enough, found["efficiency"]
 
 
-def row(chains, setting, seconds, method, tries):
-    """Put together what is known of a method on a data set."""
-    d = len(chains[0]["mean"])
-    per = mean(seconds[method])
-    efficiency = log_efficiency(chains, d)
-    return {"together": combine(chains, d), "setting": setting, "tries": tries,
+def length(name, method, setting, efficiency, budget):
+    """Return transitions of a chain, {n, burn_in}: for WANTED effective draws, by its pilot."""
+    each = per_transition(name, method, setting)
+    most = LONGEST[budget] / PROBLEMS[name].n / each / CHAINS
+    wanted = WANTED[budget] / (efficiency * each) if efficiency > 0 else most
+    n = max(LEAST, int(min(wanted, most)))
+    return {"n": n, "burn_in": int(BURN_IN * n)}
+
+
+def values(found, setting, seconds, row):
+    """Put together what is known of a row; one that is not believed has errors of nan."""
+    chains, per = found["chains"], mean(seconds[row])
+    efficiency = log_efficiency(chains)
+    if not is_believed(found):
+        efficiency = Measured(efficiency.value, math.nan)
+    half = len(chains) // 2
+    return {"together": pool(chains), "setting": setting, "believed": is_believed(found),
+            **{key: found[key] for key in ("rhat", "bulk", "tail")},
+            "halves": distance(pool(chains[:half]), pool(chains[half:]), None).value,
+            "e_bfmi": min(each["e_bfmi"] for each in chains),
             "per gradient": efficiency,
             "per second": efficiency - Measured(math.log(per.value), per.se / per.value),
             # in gradients: the adaptation of a chain of NUTS, or the mode and its Hessian
             "set-up": float(np.mean([each["warm_up"] for each in chains])) if setting is None
-            else float(np.mean(seconds["mode"]) / per.value) * (method != "HMC")}
+            else float(np.mean(seconds["mode"]) / per.value) * (of_row(row) != "HMC")}
 
 
 # The claims
 
 
-def log_efficiency_ratio(r, name, methods, others, per="per gradient"):
-    """Return log(the most efficient of some methods / that of others)."""
-    best, rest = (max((r[name][method][per] for method in each), key=lambda m: m.value)
-                  for each in (methods, others))
+def log_efficiency_ratio(r, name, rows, others, per="per gradient"):
+    """Return log(the most efficient of some rows / that of others)."""
+    best, rest = (max((r[name][row][per] for row in each), key=lambda m: m.value)
+                  for each in (rows, others))
     return best - rest
 
 
@@ -149,85 +186,108 @@ def map_cost(r, name):
     """
     hmc, split = (max((r[name][method] for method in each), key=lambda row: row["per gradient"])
                   for each in (METHODS[:1], PAPERS))
-    gradients = [Measured(SAVED * math.exp(-value), SAVED * math.exp(-value) * se)
-                 for value, se in (each["per gradient"] for each in (hmc, split))]
-    return split["set-up"] / (gradients[0] - gradients[1])
+    needed = [Measured(SAVED * math.exp(-value), SAVED * math.exp(-value) * se)
+              for value, se in (each["per gradient"] for each in (hmc, split))]
+    return split["set-up"] / (needed[0] - needed[1])
 
 
-def distance_from_reference(r, name, method):
-    """Return how far a method is from HMC, M = J, as one |z|; nan error if it is too short."""
-    a, b = (r[name][each]["together"] for each in (method, MASS))
-    z, se = distance(a, b, a.mean.size)
-    return Measured(as_one(z, 2 * a.mean.size) if np.isfinite(z) else z, se)
+def distance_from_reference(r, name, row):
+    """Return how far a row is from HMC, M = J, as one |z|; nan error if one is not believed."""
+    a, b = r[name][row], r[name][MASS]
+    z = distance(a["together"], b["together"], None).value
+    return Measured(as_one(z, 2 * a["together"].mean.size) if np.isfinite(z) else z,
+                    0.0 if a["believed"] and b["believed"] else math.nan)
+
+
+def halves_apart(r, name):
+    """Return how far the first two chains of a row are from the others, for all rows as one |z|."""
+    found = [each["halves"] for each in r[name].values() if each["believed"]]
+    if not found:
+        return Measured(math.inf, math.nan)
+    d = r[name][MASS]["together"].mean.size
+    return Measured(as_one(max(found), 2 * d * len(found)), 0.0)
 
 
 LONG, ORDER = ("paper",), "order; by the worst component, of values and of squares"
-AGAIN = ("to be run again, with longer pilot chains, by which other settings may be taken: more"
-         " chains of these would decide about the settings")
+CLOSE = ("all chains are as long as the rule of trust asks for, and the two are no further apart"
+         " than their errors")
+ORDERS = (  # what, ours or the paper's, rows that are ahead, of which others, per what, why
+    ("the better split / HMC), as printed", "Split HMC is more efficient",
+     [PRINTED[each] for each in PAPERS], [PRINTED["HMC"]], "gradient",
+     "the paper's comparison, at its settings"),
+    ("the better split / HMC), unit masses", "Split HMC is more efficient", PAPERS, ["HMC"],
+     "gradient", "the paper's comparison, with HMC tuned as much"),
+    (f"{MASS} / the better split)", "ours", [MASS], PAPERS, "gradient",
+     "the mass takes the scales out of the problem, a split some of them"),
+    (f"{MASS} / the better split)", "ours", [MASS], PAPERS, "second", "as per gradient"),
+    (f"{SPLITS[0]} / {MASS})", "ours", SPLITS[:1], [MASS], "gradient",
+     "with the same mass, the paper's split of the normal part"),
+    (f"{MASS} / {SPLITS[1]})", "ours", [MASS], SPLITS[1:], "gradient",
+     "with the same mass, inner steps on part of the data, which count"),
+    (f"{MASS} / NUTS, dense)", "ours", [MASS], ["NUTS, dense"], "gradient",
+     "NUTS goes both ways and has to learn the mass; its warm-up is not counted"),
+    ("NUTS, dense / NUTS, diagonal)", "ours", ["NUTS, dense"], ["NUTS, diagonal"], "gradient",
+     "a dense mass knows the correlations"))
 CLAIMS = [claim for name in SETS for claim in (
-    Claim(f"{name}: log(ESS per gradient, the better split / HMC), unit masses",
-          "Split HMC is more efficient", lambda r,
-          n=name: log_efficiency_ratio(r, n, PAPERS, ("HMC",)), 0.0,
-          np.inf, ORDER + "; the paper's comparison, with HMC tuned as much", "printed sentence",
-          budgets=LONG, undecided=AGAIN),
-    Claim(f"{name}: log(ESS per gradient, {MASS} / the better split)", "ours",
-          lambda r, n=name: log_efficiency_ratio(r, n, (MASS,), PAPERS), 0.0, np.inf, ORDER
-          + ": the mass takes the scales out of the problem, a split some of them", "ours",
-          budgets=LONG, undecided=AGAIN),
-    Claim(f"{name}: log(ESS per second, {MASS} / the better split)", "ours",
-          lambda r, n=name: log_efficiency_ratio(r, n, (MASS,), PAPERS, "per second"), 0.0, np.inf,
-          ORDER, "ours",
-          budgets=LONG, undecided=AGAIN),
-    Claim(f"{name}: log(ESS per gradient, {SPLITS[0]} / {MASS})", "ours",
-          lambda r, n=name: log_efficiency_ratio(r, n, SPLITS[:1], (MASS,)), 0.0, np.inf, ORDER
-          + ": with the same mass, the paper's split of the normal part", "ours", budgets=LONG,
-          undecided=AGAIN),
+    *[Claim(f"{name}: log(ESS per {per}, {what}", paper,
+            lambda r, n=name, a=ahead, b=others, p=per: log_efficiency_ratio(
+                r, n, a, b, f"per {p}"),
+            0.0, np.inf, f"{ORDER}: {why}", "ours" if paper == "ours" else "printed sentence",
+            budgets=LONG, undecided=CLOSE) for what, paper, ahead, others, per, why in ORDERS],
     Claim(f"{name}: cost of the mode / saved by the better split in {SAVED} effective draws",
           "often negligible", lambda r, n=name: map_cost(r, n), 0.0, NEGLIGIBLE,
           "Section 4: the cost of the MAP estimate is often negligible compared to the potential"
           f" improvement.  A word: accepted is at most {NEGLIGIBLE:.0%}; both in gradients, unit"
-          " masses", "printed sentence", budgets=LONG),
-    *[Claim(f"{name}, {method}: largest |z| against {MASS}, as one", "theory",
-            lambda r, n=name, m=method: distance_from_reference(r, n, m), 0.0, 4.0,
-            "means and standard deviations of"
-            " all coefficients: 4 standard errors of one number.  It cannot be told from chains of"
-            f" fewer than {ENOUGH} effective draws each", "ours", budgets=LONG)
-      for method in ALL if method != MASS])]
+          " masses", "printed sentence", budgets=LONG, undecided=CLOSE),
+    *[Claim(f"{name}, {row}: largest |z| against {MASS}, as one", "theory",
+            lambda r, n=name, m=row: distance_from_reference(r, n, m), 0.0, 4.0,
+            "means and standard deviations of all coefficients: 4 standard errors of one number."
+            "  Chains that the rule of trust does not believe are compared with none", "ours",
+            budgets=LONG)
+      for row in ROWS if row != MASS],
+    Claim(f"{name}: largest |z| between two chains and the other two of a row, as one", "theory",
+          lambda r, n=name: halves_apart(r, n), 0.0, 4.0,
+          "the same method against itself, in all rows that are believed: whether errors are as"
+          " large as they are said to be", "ours", budgets=LONG))]
 
 
 def table(r):
-    """Lay out the efficiencies, settings and costs of set-up."""
+    """Lay out the efficiencies, settings, costs of set-up and what the rule of trust sees."""
     rows = []
-    for name, methods in r.items():
-        for method, result in methods.items():
-            f, setting = result["together"], result["setting"]
-            rows.append([name, method, "its own" if setting is None else
-                         f"{setting[0]:.3g}, {setting[1]}",
-                         "" if np.isnan(f.rate) else f"{f.rate:.2f}", f.divergences or "",
-                         f"{f.gradients / f.n:.3g}", *(
-                             f"{1000 * min(ess) / f.gradients:.3g}"
-                             for ess in (f.ess, f.ess_squares)),
-                         *(brief(Measured(scale * math.exp(m.value), scale * math.exp(m.value)
-                                          * m.se)) for scale, m in (
-                             (1000, result["per gradient"]), (1, result["per second"]))),
-                         f"{result['set-up']:.0f}", result["tries"] or ""])
-    return ("Effective draws of the worst coefficient: per 1000 gradients, of its values, of its"
-            " squares, and the\nworst of both with a standard error; per CPU second.  Set-up: the"
-            " mode and its Hessian, or NUTS's adaptation\nof a chain, in gradients; transitions of"
-            " all pilot chains\n\n" + text_table(
-                rows, ["data", "method", "eps, L", "rate", "div.", "gradients", "values", "squares",
-                       "worst", "per second", "set-up", "pilots"]))
+    for name, found in r.items():
+        for row, each in found.items():
+            f, setting = each["together"], each["setting"]
+            rows.append([name, row, "its own" if setting is None else
+                         f"{setting[0]:.3g}, {setting[1]}", f"{f.rate:.2f}", f.divergences or "",
+                         f"{f.gradients:.2g}", f"{each['rhat']:.3f}", f"{each['bulk']:.0f}",
+                         f"{each['tail']:.0f}", f"{each['e_bfmi']:.2f}", f"{each['halves']:.1f}",
+                         *([brief(scale_log(each["per gradient"], 1000)),
+                            brief(scale_log(each["per second"], 1))]
+                           if each["believed"] else ["not believed", ""]),
+                         f"{each['set-up']:.0f}"])
+    return ("Four chains a row.  Worst R-hat and least effective sample sizes, of bulk and tail,"
+            " of all coefficients;\nleast E-BFMI of a chain; largest |z| between two chains and"
+            " the other two.  Effective draws of the worst\ncoefficient, of its values or squares,"
+            " per 1000 gradients and per CPU second, where the row is believed:\nR-hat at most"
+            " 1.01 and effective sample sizes of 400.  Set-up: the mode and its Hessian, or NUTS's"
+            "\nadaptation of a chain, in gradients\n\n" + text_table(
+                rows, ["data", "row", "eps, L", "rate", "div.", "gradients", "R-hat", "bulk",
+                       "tail", "E-BFMI", "halves", "per 1000 gradients", "per second", "set-up"]))
 
 
 def figure(r):
     """Draw the efficiencies per gradient and per second, each data set a row."""
-    fig, axes = panels(len(r), 2, 1.0 + 2.1 * len(r), sharey=True, sharex="col", squeeze=False)
+    fig, axes = panels(len(r), 2, 1.0 + 2.6 * len(r), sharey=True, sharex="col", squeeze=False)
     for (name, found), line in zip(r.items(), axes, strict=True):
         for ax, per, scale in zip(line, ("per gradient", "per second"), (1000, 1), strict=True):
-            for y, (method, each) in enumerate(found.items()):
-                middle, ends = log_bar(*each[per], scale)
-                ax.errorbar(middle, y, xerr=ends[:, None], fmt="o", ms=5,
-                            color=COLOURS[0 if method in METHODS else 1 if method in IN_J else 2])
+            for y, (row, each) in enumerate(found.items()):
+                colour = COLOURS[2 if row in NUTS else int(row in IN_J)]
+                if each["believed"]:
+                    middle, ends = log_bar(*each[per], scale)
+                    ax.errorbar(middle, y, xerr=ends[:, None], fmt="o", ms=5, color=colour)
+                else:
+                    ax.text(0.02, y, "not believed", transform=ax.get_yaxis_transform(),
+                            va="center", fontsize="small", color=colour)
             ax.set(xscale="log")
             ax.grid(axis="x", color="0.9")
         row_labels(line[0], list(found))

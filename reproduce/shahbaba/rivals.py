@@ -5,29 +5,35 @@ the paper's methods are the paper's own times GRID; where the Hessian at the mod
 frequencies are about 1, and they are those of WHITENED.  NUTS finds its own.
 """
 
+import math
 import time
+import warnings
 from functools import cache
 
 import numpy as np
 
 from algorithms.hmc import hmc
+from algorithms.hoffman_nuts_fast import nuts
 from algorithms.map_estimate import map_estimate
-from reproduce.beyond.rivals.moments import combine, moments, worst
-from reproduce.beyond.rivals.nuts import library, nuts
+from reproduce.beyond.rivals.moments import moments, pool, reliability, worst
 from reproduce.shahbaba.chains import JITTER, problem, transitions
 from reproduce.shahbaba.datasets import SIMULATED
-from reproduce.shahbaba.printed import METHODS, PROBLEMS, step
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, gradients, step
 from reproduce.shahbaba.whitened import original, whitened_problem
+from sampling.summary import e_bfmi
 
 SETS = {"Simulated": SIMULATED + "2011", "StatLog": "StatLog", "CTG": "CTG", "Chess": "Chess"}
 MASS = "HMC, M = J"
 SPLITS = ("normal, M = J", "data, M = J")
-NUTS, LOW_RANK = "NUTS, diagonal", "NUTS, low rank"
+NUTS = {"NUTS, diagonal": "fisher", "NUTS, dense": "dense"}  # what of the mass it learns
 OURS = (*METHODS, MASS, *SPLITS)  # with settings
-ALL = (*OURS, NUTS, LOW_RANK)
+PRINTED = {method: f"{method}, as printed" for method in METHODS}
+ROWS = (*METHODS, *PRINTED.values(), MASS, *SPLITS, *NUTS)
 DIGITS = 8  # of a stored moment; its standard error is in the second or third
 GRID = [(a, b) for a in (0.5, 0.75, 1.0, 1.4) for b in (0.35, 0.7, 1.0, 2.0)]
 WHITENED = [(eps, L) for eps in (0.4, 0.7, 1.0, 1.4) for L in (1, 2, 3, 5)]
+FIRST = 500  # transitions of a pilot, before anything is known of it
+KEPT = 10_000  # draws of a chain at most, equally spaced: more say no more of its moments
 
 
 def settings(name, method):
@@ -39,6 +45,24 @@ def settings(name, method):
             for m in sorted({max(1, round(b * L)) for _, b in GRID})]
 
 
+def is_printed(name, method, setting):
+    """Tell whether a setting is that of the tables."""
+    eps, L = step(name, method)
+    return setting[1] == L and math.isclose(setting[0], eps)
+
+
+def of_row(row):
+    """Return the method of a row."""
+    return row.removesuffix(", as printed")
+
+
+def per_transition(name, method, setting):
+    """Return the gradients of a transition, of all the data."""
+    if not method.startswith("data"):
+        return setting[1]
+    return setting[1] * gradients(name, "data") / step(name, "data")[1]
+
+
 @cache
 def whitened_stage(data_name, fraction):
     """Return the model, the normal approximation and the split in whitened coordinates."""
@@ -46,43 +70,97 @@ def whitened_stage(data_name, fraction):
     return whitened_problem(model, fit, fraction)
 
 
-def start(name, rng):
-    """Draw z ~ N(0, I); return it and q = q_hat + C z."""
+def start(name, method, rng):
+    """Draw from the normal approximation: z ~ N(0, I) for a split with M = J, else q_hat + C z."""
     new = whitened_stage(SETS[name], PROBLEMS[name].f)[0]
     z = rng.standard_normal(new.q_hat.size)
-    return z, original(z[None], new)[0]
+    return z if method in SPLITS else original(z[None], new)[0]
 
 
-def run(name, method, setting, q, n, rng):
-    """Run n transitions from z and q, a pair; return the Chain, its draws those of q."""
+def run(name, method, setting, x, n, rng):
+    """Run n transitions from x, which is z for a split with M = J, else q; return the Chain."""
     eps, L = setting
     of = PROBLEMS[name]
     stage = problem(SETS[name], of.f)
     if method in METHODS:
-        return transitions(method, q[1], stage, eps, L, of.M, n, rng)
+        return transitions(method, x, stage, eps, L, of.M, n, rng)
     if method == MASS:
         _, fit, _ = stage
         J = (fit.Z * fit.w**2) @ fit.Z.T
-        return hmc(q[1], stage[0], eps, L, n, rng, (J + J.T) / 2, JITTER)
+        return hmc(x, stage[0], eps, L, n, rng, (J + J.T) / 2, JITTER)
     new = whitened_stage(SETS[name], of.f)
-    chain = transitions(method.split(",")[0], q[0], new, eps, L, of.M, n, rng)
-    return chain._replace(samples=original(chain.samples, new[0]))
+    return transitions(method.split(",")[0], x, new, eps, L, of.M, n, rng)
 
 
-def chain(name, method, setting, n, burn_in, seed):
-    """Run n transitions after burn_in: moments of q, gradients (of all the data), rate."""
+def positions(name, method, samples):
+    """Return draws in the coordinates of q."""
+    if method not in SPLITS:
+        return samples
+    return original(samples, whitened_stage(SETS[name], PROBLEMS[name].f)[0])
+
+
+def pilot(name, method, setting, enough, most, seed):
+    """Run a chain until the worst quantity has enough effective draws, twice as long each time.
+
+    enough : float   effective draws, of the values and of the squares of all coefficients
+    most   : float   gradients after which it is given up
+    """
     rng = np.random.default_rng(seed)
-    found = run(name, method, setting, start(name, rng), burn_in + n, rng)
-    return shorten(moments(found.samples[burn_in:])) | {
-        "gradients": float(found.counts.gradient) * n / (burn_in + n), "deepest": float("nan"),
-        "divergences": int(found.divergences), "rate": float(found.accepted[burn_in:].mean())}
+    x, n, parts, accepted, gradients, least = start(name, method, rng), FIRST, [], [], 0.0, 0.0
+    while least < enough and gradients < most:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of chains that do not move: their pilot says so
+            chain = run(name, method, setting, x, n, rng)
+        parts.append(positions(name, method, chain.samples))
+        accepted.append(chain.accepted)
+        gradients += float(chain.counts.gradient)
+        x, n = chain.samples[-1], sum(map(len, parts))
+        least = worst_ess(np.concatenate(parts), gradients)
+    return {"rate": float(np.concatenate(accepted).mean()), "ess": least, "n": n,
+            "efficiency": least / gradients}
 
 
-def pilot(name, method, setting, n, seed):
-    """Run a chain of n transitions: its rate, and the worst ESS per gradient."""
-    found = chain(name, method, setting, n, 0, seed)
-    return {"rate": found["rate"],
-            "efficiency": worst(combine([found], len(found["mean"]))) / found["gradients"]}
+def worst_ess(q, gradients):
+    """Return the least ESS of draws (n, d), of values and of squares; 0 for what stands still."""
+    with np.errstate(all="ignore"):
+        return worst(pool([moments(thin(q)) | {"gradients": gradients, "divergences": 0,
+                                               "rate": 0.0}]))
+
+
+def row_of_chains(name, method, setting, n, burn_in, chains, seed):
+    """Run chains of n transitions after burn_in: moments of each, and whether to believe them."""
+    found, draws = [], []
+    for child in range(chains):
+        rng = np.random.default_rng([*seed, child])
+        chain = run(name, method, setting, start(name, method, rng), burn_in + n, rng)
+        q = positions(name, method, chain.samples[burn_in:])
+        draws.append(thin(q))
+        found.append(shorten(moments(draws[-1])) | {
+            "gradients": float(chain.counts.gradient) * n / (burn_in + n),
+            "divergences": int(chain.divergences), "rate": float(chain.accepted[burn_in:].mean()),
+            "e_bfmi": e_bfmi(chain.energies[burn_in:], q.shape[1])})
+    return reliability(np.array(draws)) | {"chains": found}
+
+
+def nuts_row(name, method, n, warm_up, chains, seed):
+    """Run chains of NUTS: moments of each, and gradients of its n transitions and its warm-up."""
+    model, _, _ = problem(SETS[name], PROBLEMS[name].f)
+    found, draws = [], []
+    for child in range(chains):
+        rng = np.random.default_rng([*seed, child])
+        chain = nuts(start(name, method, rng), model, n, rng, warm_up, NUTS[method])
+        gradients = float(chain.gradients.sum())
+        draws.append(thin(chain.samples))
+        found.append(shorten(moments(draws[-1])) | {
+            "gradients": gradients, "warm_up": float(chain.counts.gradient) - gradients,
+            "divergences": chain.divergences, "rate": float(chain.rates.mean()),
+            "e_bfmi": chain.e_bfmi})
+    return reliability(np.array(draws)) | {"chains": found}
+
+
+def thin(q):
+    """Return KEPT equally spaced draws at most, the last one among them."""
+    return q[::-1][::-(-len(q) // KEPT)][::-1]
 
 
 def shorten(found):
@@ -91,45 +169,31 @@ def shorten(found):
             for key, value in found.items()}
 
 
-def nuts_chain(name, low_rank, draws, tune, seed):
-    """Run NUTS: moments of q, its gradients, those of its adaptation."""
-    rng = np.random.default_rng(seed)
-    model, _, _ = problem(SETS[name], PROBLEMS[name].f)
-    found = nuts(model, start(name, rng)[1], draws, tune, int(rng.integers(2**31)),
-                 low_rank=low_rank)
-    return shorten(moments(found["q"])) | {
-        "gradients": found["steps"], "warm_up": found["warm_up"], "rate": float("nan"),
-        "divergences": found["divergences"], "deepest": found["deepest"]}
-
-
 def clock(name, rows, rounds, n):
-    """CPU seconds of a gradient of each method in turn, and of the mode and its Hessian.
+    """CPU seconds of a gradient of each row in turn, and of the mode and its Hessian.
 
-    rows : {method: [eps, L] or None}   None: NUTS, n transitions after 2 n
+    rows : {row: [method, [eps, L]]}   or [method, None]: NUTS, n transitions after 2 n
     """
     seconds = {row: [] for row in (*rows, "mode")}
     model, _, _ = problem(SETS[name], PROBLEMS[name].f)
     for k in range(rounds + 1):  # the first one loads what is compiled
-        for method, setting in rows.items():
+        for row, (method, setting) in rows.items():
             rng = np.random.default_rng(k)
-            q = start(name, rng)
-            begin = time.process_time()  # NUTS runs in a thread of its own
-            if setting is None:
-                found = nuts(model, q[1], n, 2 * n, k + 1, maxdepth=6,
-                             low_rank=method == LOW_RANK)
-                done = found["steps"] + found["warm_up"]
-            else:
-                done = run(name, method, setting, q, n, rng).counts.gradient
-            seconds[method].append((time.process_time() - begin) / done)
-        begin = time.process_time()
+            x = start(name, method, rng)
+            begin = time.thread_time()
+            chain = (nuts(x, model, n, rng, 2 * n, NUTS[method]) if setting is None
+                     else run(name, method, setting, x, n, rng))
+            seconds[row].append((time.thread_time() - begin) / chain.counts.gradient)
+        begin = time.thread_time()
         map_estimate(model)
-        seconds["mode"].append(time.process_time() - begin)
+        seconds["mode"].append(time.thread_time() - begin)
     return {"seconds": {row: each[1:] for row, each in seconds.items()}}
 
 
 def warm():
-    """Compile everything in this process, before others start; NUTS must be there."""
-    library()
+    """Compile everything in this process, before others start."""
     for method in OURS:  # the one data set that needs no file
-        chain("Simulated", method, [0.01, 1], 6, 0, 0)
-    nuts_chain("Simulated", False, 6, 6, 0)
+        run("Simulated", method, [0.01, 1], start("Simulated", method, np.random.default_rng(0)),
+            6, np.random.default_rng(0))
+    for method in NUTS:
+        nuts_row("Simulated", method, 12, 20, 1, [0])

@@ -1,7 +1,10 @@
 """Means and standard deviations by several chains together: what samplers must agree on.
 
-Standard errors are those of the effective sample sizes within chains; where chains scatter by more
-than that, in the first h quantities (hyperparameters) or in the others together, by so much more.
+Two rules say which chains may be compared.  That of Vehtari et al. (2021) looks at the draws: see
+reliability, is_believed and pool, whose standard errors are those of the effective sample sizes
+within chains.  The older one, of scripts that have not been run again, has only moments: see
+combine, whose standard errors are larger by as much as the chains scatter more than these, in the
+first h quantities (hyperparameters) or in the others together, and ENOUGH.
 """
 
 from typing import NamedTuple
@@ -11,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from algorithms.ess import initial_sequence
 from reproduce.harness.claims import Measured
+from sampling.summary import LEAST_ESS, MOST_RHAT, ess_bulk, ess_tail, rhat
 
 ENOUGH = 50  # effective draws a chain; one that has not mixed reports ten, as slow as it is
 
@@ -65,6 +69,35 @@ def combine(chains, h):
                     float(of("rate").mean()))
 
 
+def reliability(x):
+    """Return the worst R-hat and the least effective sample sizes of draws (chains, n, d)."""
+    columns = np.moveaxis(x, 2, 0)
+    return {"rhat": float(np.max([rhat(each) for each in columns])),
+            "bulk": float(np.min([ess_bulk(each) for each in columns])),
+            "tail": float(np.min([ess_tail(each) for each in columns]))}
+
+
+def is_believed(found):
+    """Tell whether chains may be compared, by their "chains" and reliability: the rule of 2021."""
+    least = LEAST_ESS * len(found["chains"])
+    return bool(found["rhat"] <= MOST_RHAT and min(found["bulk"], found["tail"]) >= least)
+
+
+def pool(chains):
+    """Put chains together; their errors are those within chains, however the chains scatter."""
+    def of(name):
+        return np.array([chain[name] for chain in chains])
+
+    mean = of("mean").mean(axis=0)
+    variance = (of("variance") + (of("mean") - mean) ** 2).mean(axis=0)
+    mean_se, variance_se = (np.sqrt((of(name) ** 2).sum(axis=0)) / len(chains)
+                            for name in ("mean se", "variance se"))
+    return Together(mean, mean_se, np.sqrt(variance), variance_se / (2 * np.sqrt(variance)),
+                    variance / mean_se**2, of("spread").mean(axis=0) / variance_se**2,
+                    int(of("n").sum()), len(chains), float(of("gradients").sum()),
+                    int(of("divergences").sum()), float("nan"), float(of("rate").mean()))
+
+
 def standard_error(within, values, h):
     """Return the standard errors of the means of (chains, quantities) values."""
     k = len(values)
@@ -100,13 +133,14 @@ def distance(a, b, h):
     # least is nan, and so is z, where a quantity never moved: that is no excuse
 
 
-def log_efficiency(chains, h):
+def log_efficiency(chains, h=None):
     """Return log(the worst ESS per gradient) of several chains, a Measured.
 
+    h : int or None   as combine has it; None for chains that are pooled
     Its standard error is that of the jackknife over chains, whose worst quantity may change.
     """
     def of(which):
-        found = combine(which, h)
+        found = pool(which) if h is None else combine(which, h)
         return np.log(max(worst(found), np.finfo(float).tiny) / found.gradients)
 
     k = len(chains)
