@@ -4,20 +4,24 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from algorithms.ess import ess
+from algorithms.hoffman_nuts_fast import nuts
 from algorithms.map_estimate import map_estimate
 from algorithms.shahbaba_split_hmc import normal_approximation
 from judging import read_table, verdicts
-from made_up_chains import FEW, five, off, one
+from made_up_chains import five, off, one
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, select_cases
 from models.logistic_regression import LogisticRegression
 from reproduce.beyond import shahbaba_rivals as script
-from reproduce.beyond.rivals.moments import as_one, combine, distance, log_efficiency
+from reproduce.beyond.rivals import moments
+from reproduce.beyond.rivals.moments import as_one, distance, log_efficiency, pool
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import plt
 from reproduce.shahbaba import rivals
 from reproduce.shahbaba.datasets import load
-from reproduce.shahbaba.printed import METHODS, PROBLEMS
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, step
 from reproduce.shahbaba.whitened import original, whiten, whitened_problem
+from sampling.summary import ess_bulk, ess_tail, rhat
 
 SMALL = "illustrative data of slope 5, seed 1"
 
@@ -80,60 +84,67 @@ def small(monkeypatch):
 
 
 def test_all_methods_sample_the_same_posterior(small):
-    long = combine([rivals.chain("CTG", rivals.MASS, [0.9, 2], 40_000, 100, 1)], 3)
-    for method in rivals.OURS:
+    def row(method, n, seed):
+        if method in rivals.NUTS:
+            return rivals.nuts_row("CTG", method, n, 300, 4, [seed])
         setting = [0.5, 4] if method in METHODS else [0.9, 2]
-        found = rivals.chain("CTG", method, setting, 10_000, 100, 2)
-        assert found["n"] == 10_000 and found["rate"] > 0.5
-        z, se = distance(combine([found], 3), long, 3)
-        assert as_one(z, 6) < 4 and se == 0
-        # L gradients a transition; data splitting has (f M + 1 - f) L; one more at the start
-        wanted = setting[1] * (2.0 if "data" in method else 1.0)
-        assert found["gradients"] / found["n"] == pytest.approx(wanted, abs=2e-4)
+        return rivals.row_of_chains("CTG", method, setting, n, 100, 4, [seed])
+
+    long = pool(row(rivals.MASS, 9000, 1)["chains"])
+    for method in (*rivals.OURS, *rivals.NUTS):
+        found = row(method, 2500, 2)
+        together = pool(found["chains"])
+        assert together.n == 10_000 and together.chains == 4 and together.rate > 0.5
+        assert moments.is_believed(found)
+        assert as_one(distance(together, long).value, 6) < 4
+        assert all(0.5 < chain["e_bfmi"] < 1.5 for chain in found["chains"])
+        if method in rivals.OURS:
+            # L gradients a transition; data splitting has (f M + 1 - f) L; one more at the start
+            wanted = (4 if method in METHODS else 2) * (2.0 if "data" in method else 1.0)
+            assert together.gradients / together.n == pytest.approx(wanted, abs=1e-3)
+            setting = [None, 4 if method in METHODS else 2]
+            assert rivals.per_transition("CTG", method, setting) == pytest.approx(wanted)
 
 
 def test_the_mass_is_the_hessian_at_the_mode(small, problem, monkeypatch):
     seen, (model, fit) = [], problem
     monkeypatch.setattr(rivals, "hmc", lambda *a: seen.append(a) or None)
-    rivals.run("CTG", rivals.MASS, [0.7, 3], (np.zeros(3), np.ones(3)), 5, None)
+    rivals.run("CTG", rivals.MASS, [0.7, 3], np.ones(3), 5, None)
     q, _, eps, L, n, _, M, jitter = seen[0]
     np.testing.assert_allclose(M, hessian(fit.q_hat, model), rtol=1e-10)
     assert (eps, L, n, jitter) == (0.7, 3, 5, 0.2) and (q == 1).all()
 
 
-def test_every_method_starts_in_its_own_coordinates(small, monkeypatch):
-    seen = []
-
-    class Chain:
-        samples = np.zeros((1, 3))
-
-        def _replace(self, samples):
-            return samples
-
-    monkeypatch.setattr(rivals, "transitions", lambda *arguments: seen.append(arguments) or Chain())
-    z, q = np.array([0.5, -1.0, 2.0]), np.array([7.0, 8.0, 9.0])
+def test_every_method_runs_in_its_own_coordinates(small, problem, monkeypatch):
+    seen, (_, fit) = [], problem
+    monkeypatch.setattr(rivals, "transitions", lambda *arguments: seen.append(arguments))
+    x = np.array([0.5, -1.0, 2.0])
     for method in (*METHODS, *rivals.SPLITS):
-        made = rivals.run("CTG", method, [0.7, 3], (z, q), 5, None)
+        rivals.run("CTG", method, [0.7, 3], x, 5, None)
         name, start, stage, eps, L, M, n, _ = seen[-1]
         assert (name, eps, L, M, n) == (method.split(",")[0], 0.7, 3, 3, 5)
-        np.testing.assert_array_equal(start, q if method in METHODS else z)
+        np.testing.assert_array_equal(start, x)
         if method in rivals.SPLITS:  # z = 0 is the mode, and draws come back as those of q
             np.testing.assert_array_equal(stage[1].q_hat, np.zeros(3))
-            np.testing.assert_array_equal(made[0], stage[0].q_hat)
+            wanted = fit.q_hat + fit.Z @ (x / fit.w)
+        else:
+            wanted = x
+        np.testing.assert_allclose(rivals.positions("CTG", method, x[None])[0], wanted, rtol=1e-14)
 
 
 def test_divergences_of_a_chain_are_counted(small, monkeypatch):
-    whole = rivals.run("CTG", "HMC", [0.3, 4], rivals.start("CTG", np.random.default_rng(1)), 20,
-                       np.random.default_rng(2))
+    of = dict(name="CTG", method="HMC", setting=[0.3, 4])
+    whole = rivals.run(**of, x=np.zeros(3), n=20, rng=np.random.default_rng(2))
     errors = np.append(np.zeros(17), [np.inf, np.nan, np.inf])
     monkeypatch.setattr(rivals, "run", lambda *_: whole._replace(energy_error=errors))
-    assert rivals.chain("CTG", "HMC", [0.3, 4], 20, 0, 1)["divergences"] == 3
+    found = rivals.row_of_chains(**of, n=20, burn_in=0, chains=2, seed=[1])["chains"]
+    assert [chain["divergences"] for chain in found] == [3, 3]
 
 
 def test_chains_start_at_draws_of_the_normal_approximation(small, problem):
     _, fit = problem
-    rng = np.random.default_rng(5)
-    z, q = map(np.array, zip(*[rivals.start("CTG", rng) for _ in range(4000)], strict=True))
+    z, q = (np.array([rivals.start("CTG", method, rng) for _ in range(4000)])
+            for method in (rivals.SPLITS[0], rivals.MASS) for rng in [np.random.default_rng(5)])
     np.testing.assert_allclose((q - fit.q_hat) @ fit.Z * fit.w, z, rtol=0, atol=1e-10)
     covariance = fit.Z @ np.diag(fit.w**-2.0) @ fit.Z.T
     # 4000 draws: a relative error of 1 / sqrt(2000) a variance
@@ -149,74 +160,125 @@ def test_sixteen_settings_with_the_papers_among_them():
             if method in METHODS:
                 L = int(of.rows["L"][method])
                 eps = of.eps * 20 / L  # all have the trajectory of HMC
-                assert any(m == L and abs(e / eps - 1) < 1e-12 for e, m in tried)
+                (one,) = [each for each in tried if rivals.is_printed(name, method, each)]
+                assert one == pytest.approx([eps, L], rel=1e-12)
             else:
                 assert tried[0] == [0.4, 1] and tried[-1] == [1.4, 5]
 
 
-def test_a_pilot_is_the_worst_ess_per_gradient_of_its_chain(small):
-    of = dict(name="CTG", method="HMC", setting=[0.3, 4], seed=3)
-    found, whole = rivals.pilot(n=40, **of), rivals.chain(n=40, burn_in=0, **of)
-    both = combine([whole], len(whole["mean"]))
-    assert found["rate"] == whole["rate"]
-    assert found["efficiency"] == min(*both.ess, *both.ess_squares) / whole["gradients"]
+def test_a_pilot_goes_on_until_it_has_enough(small, monkeypatch):
+    monkeypatch.setattr(rivals, "FIRST", 20)
+    of = dict(name="CTG", method="data, M = J", setting=[0.3, 2], seed=[3])
+    found = rivals.pilot(**of, enough=50, most=1e9)
+    # the same chain in one piece: 20, 20, 40, ... transitions, one more gradient for each piece
+    rng = np.random.default_rng([3])
+    x, parts, rates, gradients = rivals.start("CTG", of["method"], rng), [], [], 0.0
+    while sum(map(len, parts)) < found["n"]:
+        chain = rivals.run("CTG", of["method"], [0.3, 2], x, max(20, sum(map(len, parts))), rng)
+        x, gradients = chain.samples[-1], gradients + float(chain.counts.gradient)
+        parts.append(rivals.positions("CTG", of["method"], chain.samples))
+        rates.append(chain.accepted)
+
+    def least(q):
+        return min(min(ess(q[:, j]), ess((q[:, j] - q[:, j].mean()) ** 2)) for j in range(3))
+
+    whole = np.concatenate(parts)
+    assert len(whole) == found["n"] > 40 and least(whole[: len(whole) // 2]) < 50 <= found["ess"]
+    assert found["ess"] == pytest.approx(least(whole), rel=1e-9)
+    assert found["rate"] == np.concatenate(rates).mean()
+    assert found["efficiency"] == pytest.approx(found["ess"] / gradients, rel=1e-12)
+    # it is given up when it has taken too many gradients, and one that stands still has none
+    assert rivals.pilot(**of, enough=50, most=100)["ess"] < 50
+    still = rivals.pilot(**of | {"setting": [50.0, 2]}, enough=50, most=500)
+    assert (still["rate"], still["ess"], still["efficiency"]) == (0, 0, 0)
 
 
 def test_the_first_transitions_do_not_count(small):
-    found = rivals.chain("CTG", "normal", [0.6, 3], 30, 20, 4)
-    rng = np.random.default_rng(4)
-    q = rivals.start("CTG", rng)
-    whole = rivals.run("CTG", "normal", [0.6, 3], q, 50, rng)
-    assert whole.accepted[:20].mean() != whole.accepted[20:].mean() == found["rate"]
+    of = dict(name="CTG", method="normal", setting=[0.6, 3])
+    first, second = rivals.row_of_chains(**of, n=30, burn_in=20, chains=2, seed=[4])["chains"]
+    assert first["mean"] != second["mean"]  # each has a seed of its own
+    rng = np.random.default_rng([4, 0])
+    whole = rivals.run(**of, x=rivals.start("CTG", "normal", rng), n=50, rng=rng)
+    assert whole.accepted[:20].mean() != whole.accepted[20:].mean() == first["rate"]
     # stored with eight digits
-    np.testing.assert_allclose(found["mean"], whole.samples[20:].mean(0), rtol=1e-7)
-    assert found["gradients"] == pytest.approx(0.6 * whole.counts.gradient, rel=1e-12)
+    np.testing.assert_allclose(first["mean"], whole.samples[20:].mean(0), rtol=1e-7)
+    assert first["gradients"] == pytest.approx(0.6 * whole.counts.gradient, rel=1e-12)
+    assert first["e_bfmi"] == pytest.approx(3 / (np.var(whole.energies[20:]) + 1.5), rel=1e-12)
 
 
-def test_a_chain_of_nuts_has_its_own_gradients_and_those_of_its_adaptation(small, monkeypatch):
-    x = np.random.default_rng(1).standard_normal((40, 3))
-    asked = []
-
-    def nuts(model, start, draws, tune, seed, **options):
-        asked.append((start.tolist(), draws, tune, options))
-        return {"q": x, "steps": 70, "warm_up": 30, "divergences": 2, "deepest": 0.25}
-
-    monkeypatch.setattr(rivals, "nuts", nuts)
-    found = rivals.nuts_chain("CTG", True, 40, 20, 6)
-    q = rivals.start("CTG", np.random.default_rng(6))[1].tolist()
-    assert asked == [(q, 40, 20, {"low_rank": True})]
-    assert [found[key] for key in ("n", "gradients", "warm_up", "divergences", "deepest")] == [
-        40, 70, 30, 2, 0.25]
-    np.testing.assert_allclose(found["mean"], x.mean(0), rtol=1e-7)
-    # its clock counts the gradients of both
-    ticks = iter(np.arange(100.0) * 200)
-    monkeypatch.setattr(rivals.time, "process_time", lambda: next(ticks))
-    rows = {rivals.NUTS: None, rivals.LOW_RANK: None}
-    seconds = rivals.clock("CTG", rows, 1, 5)["seconds"]
-    assert [seconds[row] for row in rows] == [[200 / 100]] * 2
-    assert [options["low_rank"] for *_, options in asked[1:]] == [False, True] * 2
-    assert [each[1:3] for each in asked[1:]] == [(5, 10)] * 4
+def test_a_row_of_nuts_has_its_own_gradients_and_those_of_its_adaptation(small):
+    found = rivals.nuts_row("CTG", "NUTS, dense", 40, 30, 2, [6])["chains"][1]
+    rng = np.random.default_rng([6, 1])
+    model = rivals.problem(SMALL, 0.5)[0]
+    chain = nuts(rivals.start("CTG", "NUTS, dense", rng), model, 40, rng, 30, "dense")
+    assert found["gradients"] == chain.gradients.sum() and found["e_bfmi"] == chain.e_bfmi
+    assert found["gradients"] + found["warm_up"] == chain.counts.gradient
+    assert (found["rate"], found["divergences"]) == (chain.rates.mean(), chain.divergences)
+    np.testing.assert_allclose(found["mean"], chain.samples.mean(0), rtol=1e-7)
 
 
-def test_moments_are_kept_to_eight_digits():
+def test_what_is_kept_of_a_chain(monkeypatch):
+    monkeypatch.setattr(rivals, "KEPT", 4)
+    assert rivals.thin(np.arange(9)).tolist() == [2, 5, 8]  # the last one, and equally spaced
+    assert rivals.thin(np.arange(4)).tolist() == [0, 1, 2, 3]
     assert rivals.shorten({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
         "mean": [0.33333333, -6666666700.0], "n": 7, "rate": 1 / 3}
 
 
 def test_the_clock_is_of_a_gradient(small, monkeypatch):
     ticks = iter(np.arange(100.0) * 6)
-    monkeypatch.setattr(rivals.time, "process_time", lambda: next(ticks))
-    rows = {"HMC": [0.3, 4], rivals.MASS: [0.5, 2]}
+    monkeypatch.setattr(rivals.time, "thread_time", lambda: next(ticks))
+    rows = {"HMC, as printed": ["HMC", [0.3, 4]], rivals.MASS: [rivals.MASS, [0.5, 2]],
+            "NUTS, dense": ["NUTS, dense", None]}
     seconds = rivals.clock("CTG", rows, 2, 5)["seconds"]
-    assert seconds == {"HMC": [6 / 21] * 2, rivals.MASS: [6 / 11] * 2, "mode": [6.0] * 2}
+    of_nuts = []
+    for seed in (1, 2):
+        rng = np.random.default_rng(seed)
+        of_nuts.append(nuts(rivals.start("CTG", "NUTS, dense", rng), rivals.problem(SMALL, 0.5)[0],
+                            5, rng, 10, "dense").counts.gradient)
+    assert seconds == {"HMC, as printed": [6 / 21] * 2, rivals.MASS: [6 / 11] * 2,
+                       "NUTS, dense": [6 / of_nuts[0], 6 / of_nuts[1]], "mode": [6.0] * 2}
+
+
+# The rule of trust
+
+
+def test_chains_are_believed_by_the_worst_of_their_quantities():
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((4, 500, 3))
+    found = moments.reliability(x)
+    assert found["rhat"] == max(rhat(x[:, :, j]) for j in range(3))
+    assert found["bulk"] == min(ess_bulk(x[:, :, j]) for j in range(3))
+    assert found["tail"] == min(ess_tail(x[:, :, j]) for j in range(3))
+    found |= {"chains": [None] * 4}
+    assert moments.is_believed(found)
+    for key, bad in (("rhat", 1.0101), ("bulk", 399.0), ("tail", 399.0), ("rhat", np.nan),
+                     ("bulk", np.nan), ("tail", np.nan)):
+        assert not moments.is_believed(found | {key: bad})
+    assert moments.is_believed(found | {"rhat": 1.01, "bulk": 400.0, "tail": 400.0})
+    x[2, :, 1] += 1  # one chain that is elsewhere in one quantity
+    assert moments.reliability(x)["rhat"] > 1.05
+
+
+def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
+    chains = [one(100.0, 50.0, 10.0) | {"mean": [m] * 3} for m in (-1.0, 1.0)]
+    found = pool(chains)
+    # errors of 1/10 within each; the variance about the common mean is 1 + 1
+    np.testing.assert_allclose(found.mean_se, 0.1 / 2**0.5)
+    np.testing.assert_allclose(found.sd, 2**0.5)
+    np.testing.assert_allclose(found.sd_se, (2 / 50) ** 0.5 / 2**0.5 / (2 * 2**0.5))
+    np.testing.assert_allclose(found.ess, 2 / 0.005)
+    np.testing.assert_allclose(found.ess_squares, 2 / (2 / 50 / 2))
+    assert (found.n, found.chains, found.gradients, found.rate) == (2000, 2, 20.0, 0.8)
 
 
 # Efficiency
 
 
 @pytest.mark.parametrize(("ess", "squares", "least"), [(200.0, 50.0, 100), (30.0, 50.0, 60)])
-def test_efficiency_is_the_worst_ess_per_gradient_of_values_and_squares(ess, squares, least):
-    found = log_efficiency([one(ess, squares, 400.0)] * 2, 3)
+@pytest.mark.parametrize("h", [3, None])
+def test_efficiency_is_the_worst_ess_per_gradient_of_values_and_squares(ess, squares, least, h):
+    found = log_efficiency([one(ess, squares, 400.0)] * 2, h)
     assert found == pytest.approx((np.log(least / 800), 0), rel=1e-12, abs=1e-12)
 
 
@@ -254,11 +316,15 @@ class Remembered:
         if "timings" in unit:
             return [{"seconds": {row: [0.01, 0.01] for row in tasks[0]["rows"]} | {
                 "mode": [0.5, 0.5]}}]
-        if "NUTS" in unit:
-            return [one(100.0, 80.0, 500.0, warm_up=70 + 2 * task["low_rank"]) for task in tasks]
-        return [one(100 * eps, 1e3, 500.0, efficiency=eps,
-                    rate=0.49 if task["name"] == "Chess" and eps == longest(task) else 0.5)
-                for task in tasks for eps in [task["setting"][0]]]
+        if unit == "pilots":
+            return [dict(efficiency=eps, rate=0.49 if worse and task["name"] == "Chess" else 0.5,
+                         ess=49.0 if worse and task["name"] == "CTG" else 50.0, n=500)
+                    for task in tasks for eps in [task["setting"][0]]
+                    for worse in [eps == longest(task)]]
+        return [{"rhat": 1.005, "bulk": 399.0 if task["method"] == "normal" else 400.0,
+                 "tail": 400.0, "chains": [one(100.0 * task.get("setting", [1])[0], 1e3, 500.0,
+                                               e_bfmi=1 - k / 10, warm_up=70) for k in range(4)]}
+                for task in tasks]
 
 
 def longest(task):
@@ -274,68 +340,88 @@ def computed():
 
 def test_the_setting_with_the_most_per_gradient_is_run_again(computed):
     experiment, result = computed
-    chains = experiment.tasks["chains"]
+    for task in experiment.tasks["pilots"]:
+        assert task["enough"] == 50 and task["most"] * PROBLEMS[task["name"]].n == 6e8
     for name in rivals.SETS:
         for method in rivals.OURS:
             steps = sorted({eps for eps, _ in rivals.settings(name, method)})
-            mine = [t for t in chains if (t["name"], t["method"]) == (name, method)]
-            # the longest, but for that which accepts less than half
-            assert len(mine) == 5 and {t["setting"][0] for t in mine} == {
-                steps[-2 if name == "Chess" else -1]}
-            assert result[name][method]["setting"] == mine[0]["setting"]
-            assert result[name][method]["tries"] == 600 * len(rivals.settings(name, method))
-    seeds = [str(t["seed"] + [t["name"]]) for unit in ("pilots", "chains", "chains of NUTS")
-             for t in experiment.tasks[unit]]
+            # the longest, but for that which accepts less than half or has too few draws
+            best = steps[-2 if name in ("Chess", "CTG") else -1]
+            assert result[name][method]["setting"][0] == best
+            if method in METHODS:
+                printed = result[name][rivals.PRINTED[method]]["setting"]
+                assert printed == pytest.approx(list(step(name, method)))
+        for row in rivals.NUTS:
+            assert result[name][row]["setting"] is None
+    tasks = experiment.tasks["chains"] + experiment.tasks["chains of NUTS"]
+    assert len(tasks) == 4 * len(rivals.ROWS)
+    seeds = [str(t["seed"] + [t["name"]]) for t in experiment.tasks["pilots"] + tasks]
     assert len(set(seeds)) == len(seeds)
+
+
+def test_chains_are_as_long_as_their_pilots_ask_for():
+    # 500 effective draws at .01 per gradient and 4 gradients a transition
+    assert script.length("CTG", "HMC", [0.1, 4], 0.01, "paper") == {"n": 12500, "burn_in": 1250}
+    # 2126 cases, .3 * 14 + .7 gradients for each step
+    most = 6e9 / 2126 / (2 * 4.9) / 4
+    for efficiency in (1e-9, 0.0):
+        assert script.length("CTG", "data", [0.1, 2], efficiency, "paper")["n"] == int(most)
+    assert script.length("CTG", "HMC", [0.1, 4], 10.0, "paper")["n"] == 200
 
 
 def test_rows_are_of_their_own_chains(computed):
     _, result = computed
     for name in rivals.SETS:
         found = result[name]
-        for method in rivals.OURS:
-            ess = 100 * found[method]["setting"][0]
-            wanted = np.log(min(ess, 1e3) / 500)
-            assert found[method]["per gradient"].value == pytest.approx(wanted)
+        for row in rivals.ROWS:
+            setting = found[row]["setting"] or [1]
+            wanted = np.log(min(100 * setting[0], 1e3) / 500)
+            assert found[row]["per gradient"].value == pytest.approx(wanted)
             # 0.01 seconds a gradient
-            assert found[method]["per second"].value == pytest.approx(wanted + np.log(100))
-            assert found[method]["set-up"] == pytest.approx(0 if method == "HMC" else 50)
-        assert found[rivals.NUTS]["set-up"] == 70 and found[rivals.LOW_RANK]["set-up"] == 72
-        assert found[rivals.NUTS]["per gradient"].value == pytest.approx(np.log(80 / 500))
+            assert found[row]["per second"].value == pytest.approx(wanted + np.log(100))
+            unbelieved = rivals.of_row(row) == "normal"
+            assert found[row]["believed"] == (not unbelieved)
+            assert np.isnan(found[row]["per gradient"].se) == unbelieved
+            assert found[row]["e_bfmi"] == pytest.approx(0.7)
+            assert found[row]["set-up"] == pytest.approx(
+                0 if rivals.of_row(row) == "HMC" else 70 if row in rivals.NUTS else 50)
 
 
 def test_a_row_has_the_errors_of_its_chains_and_of_its_times():
-    chains = [one(200.0, 50.0, 400.0), one(200.0, 100.0, 400.0)]
-    seconds = {"normal": [0.01, 0.03], "mode": [0.5, 0.7]}
-    found = script.row(chains, [0.1, 2], seconds, "normal", 160)
-    value, se = log_efficiency(chains, 3)
+    chains = [one(200.0, squares, 400.0, e_bfmi=1.0) | {"mean": [shift] * 3}
+              for squares, shift in ((50.0, 0.0), (60.0, 0.0), (70.0, 0.1), (100.0, 0.1))]
+    whole = {"rhat": 1.0, "bulk": 500.0, "tail": 500.0, "chains": chains}
+    found = script.values(whole, [0.1, 2], {"normal": [0.01, 0.03], "mode": [0.5, 0.7]}, "normal")
+    value, se = log_efficiency(chains)
     assert se > 0 and found["per gradient"] == (value, se)
     # 0.02 +- 0.01 seconds a gradient, and 0.6 for the mode
     assert found["per second"] == pytest.approx((value - np.log(0.02), np.hypot(se, 0.5)))
-    assert found["set-up"] == pytest.approx(30) and found["tries"] == 160
-    assert script.row(chains, [0.1, 2], seconds | {"HMC": [1.0, 1.0]}, "HMC", 1)["set-up"] == 0
-    of_nuts = [chain | {"warm_up": 60 + 20 * k} for k, chain in enumerate(chains)]
-    found = script.row(of_nuts, None, seconds | {rivals.NUTS: [1.0, 1.0]}, rivals.NUTS, 0)
-    assert found["set-up"] == 70
+    assert found["set-up"] == pytest.approx(30)
+    # the means of two chains and of the other two, of 400 effective draws each
+    assert found["halves"] == pytest.approx(0.1 / (2 / 400) ** 0.5, rel=1e-9)
+
+
+def believed(**more):
+    """Return a row of which every claim is true."""
+    return {"together": five(), "setting": [0.5, 4], "set-up": 50.0, "believed": True,
+            "rhat": 1.002, "bulk": 900.0, "tail": 800.0, "e_bfmi": 0.9, "halves": 2.0} | more
 
 
 def made_up():
     """Return a result of which every claim is true."""
-    found, log_per = {}, {"HMC": -6.0, "normal": -5.0, "data": -4.5, rivals.MASS: -3.0,
-                          rivals.SPLITS[0]: -2.5}
-    for k, method in enumerate(rivals.ALL):
-        value = log_per.get(method, -3.5)
-        found[method] = {"together": five(), "tries": 160, "set-up": 50.0,
-                         "setting": [0.5, k + 1] if method in rivals.OURS else None,
-                         "per gradient": Measured(value, 0.05),
-                         "per second": Measured(value + 8, 0.05)}
-    return {name: dict(found) for name in rivals.SETS}
+    log_per = {"HMC": -6.0, "normal": -5.0, "data": -4.5, "HMC, as printed": -6.5,
+               "normal, as printed": -5.5, "data, as printed": -5.2, rivals.MASS: -3.0,
+               rivals.SPLITS[0]: -2.5, "NUTS, diagonal": -4.0}
+    return {name: {row: believed(**{
+        "per gradient": Measured(log_per.get(row, -3.5), 0.05),
+        "per second": Measured(log_per.get(row, -3.5) + 8, 0.05)})
+        for row in rivals.ROWS} for name in rivals.SETS}
 
 
-def with_row(name, method, **values):
+def with_row(name, row, **values):
     """Return the result with other values in a row."""
     result = made_up()
-    result[name][method] = result[name][method] | values
+    result[name][row] = result[name][row] | values
     return result
 
 
@@ -351,16 +437,22 @@ def test_what_is_made_up_agrees():
 @pytest.mark.parametrize("name", rivals.SETS)
 def test_an_efficiency_that_is_another_changes_its_claims(name):
     gradient, second = (f"{name}: log(ESS per {unit}, " for unit in ("gradient", "second"))
-    for method, per, value, what in (
+    split, dense = rivals.SPLITS[0], "NUTS, dense"
+    for row, per, value, what in (
             ("HMC", "per gradient", -4.0, {gradient + "the better split / HMC), unit masses",
                                            mode_cost(name)}),
+            ("HMC, as printed", "per gradient", -5.0, {
+                gradient + "the better split / HMC), as printed"}),
             ("data", "per gradient", -2.5, {gradient + f"{rivals.MASS} / the better split)"}),
             ("normal", "per gradient", -2.5, {gradient + f"{rivals.MASS} / the better split)"}),
-            (rivals.SPLITS[0], "per gradient", 1.0, set()),
-            (rivals.SPLITS[0], "per gradient", -3.5, {
-                gradient + f"{rivals.SPLITS[0]} / {rivals.MASS})"}),
+            (split, "per gradient", 1.0, set()),
+            (split, "per gradient", -3.5, {gradient + f"{split} / {rivals.MASS})"}),
+            (rivals.SPLITS[1], "per gradient", -2.8, {
+                gradient + f"{rivals.MASS} / {rivals.SPLITS[1]})"}),
+            (dense, "per gradient", -2.8, {gradient + f"{rivals.MASS} / {dense})"}),
+            (dense, "per gradient", -4.4, {gradient + f"{dense} / NUTS, diagonal)"}),
             ("data", "per second", 5.5, {second + f"{rivals.MASS} / the better split)"})):
-        assert changed(with_row(name, method, **{per: Measured(value, 0.05)})) == what
+        assert changed(with_row(name, row, **{per: Measured(value, 0.05)})) == what
 
 
 def mode_cost(name):
@@ -378,53 +470,71 @@ def test_a_mode_that_costs_more_is_not_negligible(name):
 
 
 @pytest.mark.parametrize("name", rivals.SETS)
-@pytest.mark.parametrize("method", [m for m in rivals.ALL if m != rivals.MASS])
-def test_a_moment_that_is_another_changes_its_claim(name, method):
-    what = f"{name}, {method}: largest |z| against {rivals.MASS}, as one"
+@pytest.mark.parametrize("row", [row for row in rivals.ROWS if row != rivals.MASS])
+def test_a_moment_that_is_another_changes_its_claim(name, row):
+    what = f"{name}, {row}: largest |z| against {rivals.MASS}, as one"
     # of eight numbers the largest is above 4.47 as rarely as one is above 4
-    for other, wanted in ((off(five(), "mean", 4.6), {what}), (off(five(), "mean", 4.3), set()),
-                          (off(five(), "sd", 4.6), {what}), (off(five(), "sd", 4.3), set()),
-                          (five()._replace(ess_squares=FEW), {what})):
-        assert changed(with_row(name, method, together=other)) == wanted
+    for field in ("mean", "sd"):
+        for z, wanted in ((4.6, {what}), (4.3, set())):
+            assert changed(with_row(name, row, together=off(five(), field, z))) == wanted
+    assert changed(with_row(name, row, believed=False)) == {what}
+    assert len(changed(with_row(name, rivals.MASS, believed=False))) == len(rivals.ROWS) - 1
+
+
+@pytest.mark.parametrize("name", rivals.SETS)
+def test_a_method_that_does_not_agree_with_itself_is_told(name):
+    what = f"{name}: largest |z| between two chains and the other two of a row, as one"
+    # of 88 numbers the largest is above 4.95 as rarely as one is above 4
+    assert changed(with_row(name, "data", halves=5.1)) == {what}
+    assert changed(with_row(name, "data", halves=4.8)) == set()
+    other = f"{name}, data: largest |z| against {rivals.MASS}, as one"
+    assert changed(with_row(name, "data", halves=50.0, believed=False)) == {other}
 
 
 def test_each_number_stands_under_its_heading():
-    rows = read_table(script.table(made_up()), "data")
-    assert [(row["data"], row["method"]) for row in rows] == [
-        (name, method) for name in rivals.SETS for method in rivals.ALL]
-    # 900 and 800 effective draws in 1e5 gradients of 5000 transitions; e^-3 per gradient, e^5 per
-    # second
-    assert rows[3] == {"data": "Simulated", "method": rivals.MASS, "eps, L": "0.5, 4",
-                       "rate": "0.80", "div.": "", "gradients": "20", "values": "9",
-                       "squares": "8", "worst": "49.8 (2.5)", "per second": "148.4 (7.4)",
-                       "set-up": "50", "pilots": "160"}
-    assert [row["eps, L"] for row in rows[6:8]] == ["its own"] * 2
+    result = made_up()
+    result["Chess"]["normal"]["believed"] = False
+    result["CTG"]["NUTS, dense"]["setting"] = None
+    rows = {(row["data"], row["row"]): row for row in read_table(script.table(result), "data")}
+    assert list(rows) == [(name, row) for name in rivals.SETS for row in rivals.ROWS]
+    # e^-3 per gradient, e^5 per second
+    assert rows["Simulated", rivals.MASS] == {
+        "data": "Simulated", "row": rivals.MASS, "eps, L": "0.5, 4", "rate": "0.80", "div.": "",
+        "gradients": "1e+05", "R-hat": "1.002", "bulk": "900", "tail": "800", "E-BFMI": "0.90",
+        "halves": "2.0", "per 1000 gradients": "49.8 (2.5)", "per second": "148.4 (7.4)",
+        "set-up": "50"}
+    assert rows["CTG", "NUTS, dense"]["eps, L"] == "its own"
+    assert rows["Chess", "normal"]["per 1000 gradients"] == "not believed"
+    assert rows["Chess", "normal"]["per second"] == ""
 
 
 def test_each_point_of_the_figure_is_in_its_place():
     result = made_up()
     for k, found in enumerate(result.values()):
-        for j, method in enumerate(found):
-            found[method] = found[method] | {"per gradient": Measured(k + j / 10, 0.05),
-                                             "per second": Measured(5 + k + j / 10, 0.1)}
+        for j, row in enumerate(found):
+            found[row] = found[row] | {"per gradient": Measured(k + j / 10, 0.05),
+                                       "per second": Measured(5 + k + j / 10, 0.1)}
+    result["CTG"]["data"]["believed"] = False
     fig = script.figure(result)
-    # three methods each of the paper, with the mass J and two of NUTS
+    # six rows with the masses of the paper, three with J and two of NUTS
     named = [(mark.get_label(), mark.get_color()) for mark in fig.legends[0].legend_handles]
     assert [label for label, _ in named] == [
         "unit masses, as in the paper", "mass J, the Hessian at the mode", "mass adapted by NUTS"]
     axes = np.reshape(fig.axes, (4, 2))
     for k, (name, line) in enumerate(zip(rivals.SETS, axes, strict=True)):
         assert line[0].get_title(loc="left") == name
-        assert [label.get_text() for label in line[0].get_yticklabels()] == [*rivals.ALL]
+        assert [label.get_text() for label in line[0].get_yticklabels()] == [*rivals.ROWS]
+        shown = [j for j, row in enumerate(rivals.ROWS) if (name, row) != ("CTG", "data")]
         for ax, scale, se in ((line[0], 1000, 0.05), (line[1], np.exp(5), 0.1)):
-            assert len(ax.containers) == len(rivals.ALL)
-            for j, bars in enumerate(ax.containers):
+            texts = [(text.get_position()[1], text.get_text()) for text in ax.texts]
+            assert texts == [(2, "not believed")] * (name == "CTG")
+            for j, bars in zip(shown, ax.containers, strict=True):
                 point, _, (ends,) = bars.lines
                 x = scale * np.exp(k + j / 10)
                 assert point.get_xydata()[0] == pytest.approx((x, j), rel=1e-12)
                 np.testing.assert_allclose(ends.get_segments()[0][:, 0],
                                            x * np.exp([-2 * se, 2 * se]), rtol=1e-12)
-                assert point.get_color() == named[j // 3][1]
+                assert point.get_color() == named[(j > 5) + (j > 8)][1]
     assert len({colour for _, colour in named}) == 3
     assert axes[-1, 0].get_xlabel().split("\n")[-1] == "per 1000 gradients"
     assert axes[-1, 1].get_xlabel() == "per CPU second"

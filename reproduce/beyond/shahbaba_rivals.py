@@ -160,7 +160,7 @@ def values(found, setting, seconds, row):
     half = len(chains) // 2
     return {"together": pool(chains), "setting": setting, "believed": is_believed(found),
             **{key: found[key] for key in ("rhat", "bulk", "tail")},
-            "halves": distance(pool(chains[:half]), pool(chains[half:]), None).value,
+            "halves": distance(pool(chains[:half]), pool(chains[half:])).value,
             "e_bfmi": min(each["e_bfmi"] for each in chains),
             "per gradient": efficiency,
             "per second": efficiency - Measured(math.log(per.value), per.se / per.value),
@@ -194,7 +194,7 @@ def map_cost(r, name):
 def distance_from_reference(r, name, row):
     """Return how far a row is from HMC, M = J, as one |z|; nan error if one is not believed."""
     a, b = r[name][row], r[name][MASS]
-    z = distance(a["together"], b["together"], None).value
+    z = distance(a["together"], b["together"]).value
     return Measured(as_one(z, 2 * a["together"].mean.size) if np.isfinite(z) else z,
                     0.0 if a["believed"] and b["believed"] else math.nan)
 

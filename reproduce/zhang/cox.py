@@ -467,7 +467,8 @@ def read_posterior(values):
 
 def is_believed(found):
     """Tell whether a Posterior may be compared: the rule of Vehtari et al. (2021)."""
-    return found.rhat <= MOST_RHAT and min(found.bulk, found.tail) >= LEAST_ESS * len(found.field)
+    least = LEAST_ESS * len(found.field)  # nan, of what never moved, is neither more nor less
+    return found.rhat <= MOST_RHAT and found.bulk >= least and found.tail >= least
 
 
 def comparison_of(value, *found):

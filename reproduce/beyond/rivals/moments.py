@@ -79,8 +79,8 @@ def reliability(x):
 
 def is_believed(found):
     """Tell whether chains may be compared, by their "chains" and reliability: the rule of 2021."""
-    least = LEAST_ESS * len(found["chains"])
-    return bool(found["rhat"] <= MOST_RHAT and min(found["bulk"], found["tail"]) >= least)
+    least = LEAST_ESS * len(found["chains"])  # nan, of what never moved, is neither more nor less
+    return found["rhat"] <= MOST_RHAT and found["bulk"] >= least and found["tail"] >= least
 
 
 def pool(chains):
@@ -120,11 +120,12 @@ def imprecision(found):
     return float(np.max([found.mean_se / found.sd, found.sd_se / found.sd]))
 
 
-def distance(a, b, h):
+def distance(a, b, h=None):
     """Return the largest |z| of the differences of means and of standard deviations, a Measured.
 
     Its standard error is 0, or nan where chains `a` have fewer than ENOUGH effective draws each of
-    one of the h hyperparameters: then they do not know their own errors.
+    one of the h hyperparameters, of all quantities without h: then they do not know their own
+    errors.
     """
     z = [np.abs(a.mean - b.mean) / np.hypot(a.mean_se, b.mean_se),
          np.abs(a.sd - b.sd) / np.hypot(a.sd_se, b.sd_se)]
