@@ -247,8 +247,9 @@ shahbaba_multinomial 0 1: data=StatLog; method=normal; f=0.2; M=2; left=0.50; ep
 shahbaba_multinomial 1 0: data=StatLog; method=HMC; 0.4=0.99; 0.45=0.91; 0.5=0.83; 0.55=0.75;
     0.6=0.67; 0.65=0.59; 0.7=0.50; 0.75=0.42; 0.8=0.34; 0.85=0.26; 0.9=0.18; 0.95=0.10; taken=0.6;
     gradients=20000
-shahbaba_rivals 0 0: data=Simulated; method=HMC; eps, L=0.5, 1; rate=0.80; gradients=20; values=9;
-    squares=8; worst=2.48 (0.12); per second=7.39 (0.37); set-up=50; pilots=160
+shahbaba_rivals 0 6: data=Simulated; row=HMC, M = J; eps, L=0.5, 4; rate=0.80; gradients=1e+05;
+    R-hat=1.002; bulk=900; tail=800; E-BFMI=0.90; halves=2.0; per 1000 gradients=49.8 (2.5); per
+    second=148.4 (7.4); set-up=50
 wang_m 0 0: row=1; method=SOD; columns=random; m=9; m / n=0.03; accepted=0.400; evaluations a
     draw=40.3; its log=3.697 (0.020); luck=0.10
 wang_m 1 0: row=2; m / n=0.50; accepted=0.100 (0.010)
@@ -259,15 +260,13 @@ wang_prediction 0 0: data=1: short, isotropic, n = 300; sets=4; density=-0.73 (0
 wang_steps 0 0: row=1; slice=w = 0.05, limit 3; paper=2.90; time=2.900 (0.087); window=2.9;
     evaluations=9; SOD time=4.35 (0.13); window window=4.35; evaluations evaluations=3.6; an
     update=1.00; gain=1.67; paper paper=2.22
-zhang_nuts 0 1: model=funnel; sampler=NUTS, centred; draws=5000; gradients=0.2; rate=0.80; div.=0;
-    ESS=2500; worst=600; per 1000 gradients=600; per CPU s=60.0 (6.0)
-zhang_nuts 1 0: model=funnel; =v; mean=0.000 (0.020); standard deviation=1.000 (0.030)
-zhang_rivals 0 1: problem=credit; method=SSHMC; draws=5000; work=20; before=123; rate=0.80;
-    div.=0; ESS=2500; worst=600; per 1000 units=6; per CPU s=60 (10)
-zhang_rivals 1 0: problem=credit; method=SSHMC; setting=eps_theta 0.2, eps_phi 0.8, L 6, n_theta
+zhang_rivals 0 11: problem=volatility; method=HMC; draws=5000; work=20; before=1.2e+02; rate=0.80;
+    R-hat=1.004; bulk=812; tail=701; E-BFMI=0.90; per 1000 units=135.3 (6.8); per CPU s=0.1353
+    (0.0068)
+zhang_rivals 1 2: problem=credit; method=SSHMC; setting=eps_theta 0.2, eps_phi 0.8, L 6, n_theta
     2, jitter 0.6
-zhang_rivals 2 0: problem=credit; method=Polya-Gamma Gibbs; =log v; mean=0.0000; reference=0.0000;
-    z=+0.0
+zhang_rivals 2 0: problem=funnel; =v; method=SSHMC; mean=0.000 (0.020); standard
+    deviation=1.000 (0.030)
 paquet_fig2 0 0: =(a*); method=AISq-RMHMC; B=12; runs=3; log Z=-100.00; s.e.=0.03; eff.=3.0;
     mean=-100.10; s.d.=0.40; accept=0.800; |dH|=0.100; div.=0; CPU s=1.0
 shahbaba_errata 0 0: problem=Simulated; measure=tau x g; HMC / normal=2.72 z = 10.00 *; HMC /

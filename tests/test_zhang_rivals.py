@@ -1,118 +1,149 @@
-"""The script that compares rivals on three problems, its chains, and what it makes of them."""
+"""The script that compares rivals on four models, its chains, and what it makes of them."""
 
+import re
 import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from judging import read_table
+from algorithms.hoffman_nuts_fast import nuts
+from judging import read_table, verdicts
+from made_up_chains import five, off, one
 from models.interface import U
 from models.log_gaussian_cox import LogGaussianCox
 from models.non_centred import NonCentred
 from reproduce.beyond import zhang_rivals as script
-from reproduce.beyond.rivals.moments import combine, moments
-from reproduce.harness.claims import UNMADE, Measured, judge
-from reproduce.harness.style import COLOURS, plt
+from reproduce.beyond.rivals.moments import moments, pool, worst
+from reproduce.harness.claims import Measured
+from reproduce.harness.style import plt
 from reproduce.zhang import rivals as room
 from reproduce.zhang.datasets import Cases
-from reproduce.zhang.printed import SSHMC
-from reproduce.zhang.references import HYPER, problem
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 from reproduce.zhang.rescaled_volatility import Rescaled, rescaled_z
 from reproduce.zhang.rivals import (
     CENTRED,
+    HYPER,
     MIXTURE,
     NON_CENTRED,
     POLYA,
     RESCALED,
     SURROGATE,
+    problem,
 )
-from test_zhang_compared import changed, level, made_up
 
-NAMES = {"credit": "simulated credit, seed 1", "volatility": "simulated volatility, T = 5, seed 1",
+NAMES = {"funnel": None, "credit": "simulated credit, seed 1",
+         "volatility": "simulated volatility, T = 5, seed 1",
          "Cox": "simulated Cox process, 3 x 3, unit, seed 1"}
 
 
 # The claims
 
 
-def test_methods_that_agree_agree():
-    findings = judge(script.CLAIMS, made_up(script), "paper")
-    assert {f.verdict for f in findings} == {"agrees"}
-    assert len(findings) == 3 + 10 + len(script.ORDERS)  # three references, ten against them
+def made_up():
+    """Return a result of which every claim is true."""
+    ahead = {  # log efficiencies per unit of work and per second
+        SSHMC: (0.0, 0.5), NON_CENTRED: (3.0, 1.0), GIBBS: (-1.0, -1.0), HMC: (-2.0, -2.0),
+        POLYA: (1.0, 3.0), MIXTURE: (0.0, -0.5), SURROGATE: (0.0, 3.0)}
+    result = {}
+    for name, method in script.RUNS:
+        gradient, second = ahead.get(method, (-3.0, -3.0))
+        if name in ("funnel", "volatility") and method == SSHMC:
+            second = 2.0
+        result[name, method] = {
+            "together": five(), "believed": True, "rhat": 1.004, "bulk": 812.0, "tail": 701.0,
+            "halves": 2.0, "e_bfmi": 0.9 if method == HMC else np.nan, "before": 123.0,
+            "setting": script.SCAN.get((name, method), [{"deepest": 10}])[0],
+            "per gradient": Measured(gradient, 0.05), "per second": Measured(second, 0.05)}
+    return result
 
 
-@pytest.mark.parametrize(("name", "method"), [
-    (name, method) for name in script.PROBLEMS for method in script.METHODS[name]
-    if method != NON_CENTRED])
-def test_a_moment_that_is_another_changes_its_claim_and_voids_its_row(name, method):
-    what = {f"{name}, {method}: largest |z| against NUTS non-centred"}
-    for field, se in (("mean", 0.02), ("sd", 0.03)):
-        for place in (0, -1):  # a hyperparameter, a parameter
-            assert changed(script, (name, method), field, place, 4.1 * 2**0.5 * se) == what
-            assert changed(script, (name, method), field, place, -3.9 * 2**0.5 * se) == set()
-    result = made_up(script)
-    assert script.lack_of_trust(result, name, method) == ""
-    result["found"][name, method].mean[0] += 1.0
-    assert script.lack_of_trust(result, name, method) == "void"
-    assert script.table(result).count(" void") == 1
-    result["found"][name, method].mean[0] = np.nan
-    assert script.lack_of_trust(result, name, method) == "void"
-    assert script.lack_of_trust(result, name, NON_CENTRED) == ""
+def with_row(key, **values):
+    """Return the result with other values in a row."""
+    result = made_up()
+    result[key] = result[key] | values
+    return result
 
 
-def test_few_effective_draws_cannot_tell():
-    result = made_up(script)
-    result["found"]["Cox", CENTRED].ess[0] = 4 * 49
-    found = {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, "paper")}
-    assert found.pop("Cox, NUTS, centred: largest |z| against NUTS non-centred") == UNMADE
-    assert set(found.values()) == {"agrees"}
-    assert script.lack_of_trust(result, "Cox", CENTRED) == "cannot tell"
+def changed(result):
+    """Return the claims whose verdict is not that they agree."""
+    return {what for what, verdict in verdicts(script, result).items() if verdict != "agrees"}
 
 
-def test_the_table_and_the_figure_have_every_row():
-    result = level(made_up(script))
-    text = script.table(result)
-    rows = [line for line in text.splitlines() if " 5000 " in line]
-    assert len(rows) == len(script.RUNS) == 13
-    # 600 effective draws in 1e5 units and 10 seconds, known to a tenth, and to (12 / 600)^1/2;
-    # 5000 draws; 123 units before
-    assert all(line.split().count("6") == 1 and " 60 (10)" in line and " 123 " in line
-               and " 20 " in line for line in rows)
-    assert len([line for line in text.splitlines() if line.endswith("+0.0")]) == 3 * (1 + 3 + 2) + 3
-    assert "eps_theta 0.2" in text and "noise 1" in text
-    # one mean of SSHMC 0.1 above the reference's 1, with standard errors of 0.02 each
-    result["found"]["credit", SSHMC] = result["found"]["credit", SSHMC]._replace(
-        mean=result["found"]["credit", SSHMC].mean + 0.1)
-    (row,) = [row for row in read_table(script.table(result).split("Means of the")[1], "problem")
-              if (row["problem"], row["method"], row[""]) == ("credit", SSHMC, HYPER["credit"][0])]
-    assert (row["mean"], row["reference"], row["z"]) == ("0.1000", "0.0000", "+3.5")
-    assert len(script.figure(result).axes) == 2
+def test_what_is_made_up_agrees():
+    assert changed(made_up()) == set()
+
+
+@pytest.mark.parametrize("claim", script.ORDERS, ids=lambda claim: claim.what)
+def test_a_method_that_is_not_ahead_changes_its_claim(claim):
+    name, unit, better, other = re.fullmatch(
+        r"(\w+): log\(worst ESS per (.+?), (.+) / (.+)\)", claim.what).groups()
+    for method, value in ((better, -9.0), (other, 9.0)):
+        found = changed(with_row((name, method), **{script.PER[unit]: Measured(value, 0.05)}))
+        assert claim.what in found
+        assert all(what.startswith(f"{name}: log(worst ESS per {unit},") for what in found)
+
+
+@pytest.mark.parametrize("key", [key for key in script.RUNS if key[1] != NON_CENTRED])
+def test_a_moment_that_is_another_changes_its_claim(key):
+    what = f"{key[0]}, {key[1]}: largest |z| against {NON_CENTRED}, as one"
+    # of eight numbers the largest is above 4.47 as rarely as one is above 4
+    for field in ("mean", "sd"):
+        for z, wanted in ((4.6, {what}), (-4.3, set())):
+            assert changed(with_row(key, together=off(five(), field, z))) == wanted
+    assert changed(with_row(key, believed=False)) == {what}
+
+
+def test_a_reference_that_is_imprecise_or_not_itself_changes_its_claim():
+    for name in script.REAL:
+        what = f"{name}: largest standard error of the reference, in standard deviations"
+        for field in ("mean_se", "sd_se"):
+            errors = np.array([0.01, 0.01, 0.01, 0.051])
+            together = five()._replace(**{field: errors})
+            assert changed(with_row((name, NON_CENTRED), together=together)) == {what}
+    what = "largest |z| between two chains and the other two of a row, as one"
+    assert changed(with_row(("Cox", SSHMC), halves=5.4)) == {what}
+    assert changed(with_row(("Cox", SSHMC), halves=5.0)) == set()
+
+
+def test_what_is_not_believed_has_no_number():
+    result = made_up()
+    result["credit", HMC]["believed"] = False
+    first, second, third = script.table(result).split("\n\n")[1::2]
+    rows = {(row["problem"], row["method"]): row for row in read_table(first, "problem")}
+    assert list(rows) == list(script.RUNS)
+    assert rows["credit", HMC]["per 1000 units"] == "not believed"
+    assert rows["credit", HMC]["per CPU s"] == rows["credit", SSHMC]["E-BFMI"] == ""
+    settings = read_table(second, "problem")
+    assert [(row["problem"], row["method"]) for row in settings] == [
+        key for key in script.RUNS if key in script.SCAN]
+    hyper = read_table(third, "problem")
+    assert len(hyper) == sum(len(HYPER[name]) for name, _ in script.RUNS) - 1
 
 
 def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
-    result = made_up(script)
-    for k, (key, f) in enumerate(result["found"].items()):
-        result["found"][key] = f._replace(gradients=1e5 * (k + 1), mean=f.mean.copy())
-        result["seconds"][key] = Measured(10.0 + k)
-    result["found"]["credit", CENTRED].ess[0] = 4 * 49  # cannot tell
-    result["found"]["Cox", SSHMC].mean[0] += 1.0  # void
+    result = made_up()
+    for k, each in enumerate(result.values()):
+        each |= {"per gradient": Measured(k / 10, 0.05), "per second": Measured(5 + k / 10, 0.1)}
+    result["Cox", SSHMC]["believed"] = False
     fig = script.figure(result)
-    shown = [(place, k, (name, method)) for place, name in enumerate(script.PROBLEMS)
-             for k, method in enumerate(script.METHODS[name]) if (name, method) != ("Cox", SSHMC)]
-    for ax, amount in zip(fig.axes, (lambda key: result["found"][key].gradients,
-                                     lambda key: result["seconds"][key].value), strict=True):
-        assert ("CPU second" in ax.get_title()) == (ax is fig.axes[1])
-        for line, (place, k, key) in zip(ax.get_lines(), shown, strict=True):
-            draws = 196 if key == ("credit", CENTRED) else 600
-            assert line.get_xdata()[0] == pytest.approx(place + (k - 1.5) / 8, rel=1e-12)
-            assert line.get_ydata()[0] == pytest.approx(draws / amount(key), rel=1e-12)
-            assert line.get_color() == COLOURS[k]
-            assert (line.get_markerfacecolor() == "white") == (draws == 196)
-        assert [label.get_text().split("\n")[0] for label in ax.get_xticklabels()] == list(
-            script.PROBLEMS)
-    labels = [text.get_text() for text in fig.legends[0].get_texts()]
-    assert labels == ["specialist", SSHMC, NON_CENTRED, CENTRED, RESCALED]  # that of the colours
+    legend = fig.legends[0]
+    style_of = {text.get_text(): (line.get_color(), line.get_marker()) for text, line in zip(
+        legend.get_texts(), legend.get_lines(), strict=True)}
+    assert len(set(style_of.values())) == 7
+    for ax, per in zip(fig.axes, ("per gradient", "per second"), strict=True):
+        assert ("CPU second" in ax.get_title()) == (per == "per second")
+        names = [label.get_text().split("\n")[0] for label in ax.get_xticklabels()]
+        assert names == list(HYPER)
+        drawn = {(names[round(float(line.get_xdata()[0]))], line.get_color(), line.get_marker()):
+                 line.get_ydata()[0] for line in ax.get_lines() if line.get_marker() != "None"}
+        wanted = {(name, *style_of[method if method in style_of else "specialist"]):
+                  np.exp(each[per].value) for (name, method), each in result.items()
+                  if each["believed"]}
+        assert drawn == pytest.approx(wanted, rel=1e-12)
+        bars = [line.get_ydata() for line in ax.get_lines() if line.get_marker() == "None"]
+        se = 0.05 if per == "per gradient" else 0.1
+        np.testing.assert_allclose([np.log(high / low) for low, high in bars], 4 * se)
     plt.close(fig)
 
 
@@ -120,73 +151,62 @@ def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
 
 
 class Remembered:
-    """An experiment that computes nothing: the draws of a chain are all about its seed's place."""
+    """An experiment that computes nothing."""
 
-    budget, seed = "paper", 3
+    seed = 3
 
-    def __init__(self):
-        self.tasks, self.pilots, self.rows = {}, {}, None
+    def __init__(self, budget="paper"):
+        self.budget, self.tasks = budget, {}
 
     def replicates(self, function, tasks, unit, warm=None):
+        self.tasks[unit] = tasks
         if unit == "timings":
-            self.rows = tasks[0]["rows"]
-            return [{"seconds": {row: [0.5, 0.5] for row in self.rows}}]
-        store, made = self.pilots if unit == "pilots" else self.tasks, []
-        for task in tasks:
-            key, k = (task["name"], task["method"]), len(HYPER[task["name"]]) + 2
-            store.setdefault(key, []).append(task)
-            draws = task["seed"][1] + np.random.default_rng(task["seed"]).normal(size=(50, k))
-            units = 7.0
-            if unit == "pilots":  # the third setting is the best
-                units = [30.0, 20.0, 10.0, 40.0][len(store[key]) - 1]
-            made.append(record(draws, len(HYPER[task["name"]])) | {
-                "gradients": units, "set_up": 2.0})
-        return made
-
-
-def record(draws, h):
-    """Make of draws what a replicate returns."""
-    return moments(draws[:, :h], draws[:, h:]) | {
-        "gradients": 1.0, "set_up": 0.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
+            return [{"seconds": {row: [0.5, 0.5] for row in tasks[0]["rows"]}}]
+        if unit == "pilots":  # the third setting is the best that has enough draws
+            count, made = {}, []
+            for task in tasks:
+                k = count[task["name"], task["method"]] = count.get(
+                    (task["name"], task["method"]), -1) + 1
+                made.append({"ess": [50.0, 60.0, 55.0, 49.0][k], "gradients": 100.0,
+                             "efficiency": [0.1, 0.2, 0.3, 0.9][k]})
+            return made
+        return [{"rhat": 1.0, "bulk": 500.0, "tail": 500.0, "chains": [
+            one(100.0 + place, 1e4, 7.0, e_bfmi=1.0, set_up=2.0) for _ in range(4)]}
+            for place, task in enumerate(tasks)]
 
 
 def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
     experiment = Remembered()
     result = script.run(experiment, Cases("", NAMES))
-    seeds = [str(task["seed"]) for key in script.RUNS for task in experiment.tasks[key]]
-    assert len(set(seeds)) == len(seeds) == 5 * 13
-    assert not set(seeds) & {str(task["seed"]) for each in experiment.pilots.values()
-                             for task in each}
-    for place, (key, (n, burn_in, pilot, depth)) in enumerate(script.RUNS.items()):
-        tasks, f = experiment.tasks[key], result["found"][key]
-        np.testing.assert_allclose(f.mean, place, rtol=0, atol=0.5)  # of 250 draws
-        assert {task["data_name"] for task in tasks} == {NAMES[key[0]]}
-        assert [(task["n"], task["burn_in"]) for task in tasks] == [(n, burn_in)] * 5
-        if key in script.SCAN:
-            assert len(experiment.pilots[key]) == 4
-            assert [task["setting"] for task in experiment.pilots[key]] == script.SCAN[key]
-            assert {task["n"] for task in experiment.pilots[key]} == {pilot}
-            setting = script.SCAN[key][2]
-            assert result["seconds"][key].value == 0.5 * f.n == 0.5 * 250
-            assert result["before"][key] == 5 * 2 + 100 + 4 * 2
-        else:
-            setting = {"maxdepth": depth}
-            assert result["seconds"][key].value == 0.5 * 35 / (4 if key[0] == "Cox" else 1)
-            assert result["before"][key] == 5 * 2
-        assert all(task["setting"] == setting for task in tasks)
-        assert experiment.rows[", ".join(key)][:4] == [key[0], NAMES[key[0]], key[1], setting]
+    rows, pilots = experiment.tasks["rows"], experiment.tasks["pilots"]
+    seeds = [str(task["seed"]) for task in rows]
+    assert len(set(seeds)) == len(script.RUNS)
+    assert not set(seeds) & {str(task["seed"]) for task in pilots}
+    for place, (key, (n, burn_in, of_pilot)) in enumerate(script.RUNS.items()):
+        tried = [task for task in pilots if (task["name"], task["method"]) == key]
+        assert [task["setting"] for task in tried] == script.SCAN.get(key, [])
+        assert {task["n"] for task in tried} <= {of_pilot}
+        settings = script.SCAN.get(key, [{"deepest": 10}])
+        setting = settings[2] if len(settings) == 4 else settings[0]
+        task = rows[place]
+        assert (task["name"], task["method"], task["data_name"]) == (*key, NAMES[key[0]])
+        assert (task["n"], task["burn_in"], task["chains"]) == (n, burn_in, 4)
+        assert task["setting"] == result[key]["setting"] == setting
+        wanted = np.log((100 + place) * 4 / 28)
+        assert result[key]["per gradient"].value == pytest.approx(wanted)
+        assert result[key]["per second"].value == pytest.approx(wanted - np.log(0.5))
+        assert result[key]["before"] == 4 * 2 + 100 * len(tried)
+        timed = experiment.tasks["timings"][0]["rows"][", ".join(key)]
+        assert timed == [key[0], NAMES[key[0]], key[1], setting, 20]
 
 
-def test_the_pick_is_by_the_worst_effective_draws_per_unit():
-    rng = np.random.default_rng(1)
-    good = rng.standard_normal((400, 3))
-    slow = np.column_stack([good[:, :2], np.repeat(rng.standard_normal(20), 20)])  # a parameter
-    stuck = np.column_stack([good[:, :2], np.zeros(400)])
-    pilots = [record(x, 1) | {"gradients": units}
-              for x, units in ((slow, 10.0), (good, 100.0), (stuck, 1.0), (good, 60.0))]
-    assert room.pick("credit", [0, 1, 2, 3], pilots) == 3
-    with np.errstate(all="ignore"):
-        assert room.efficiency(pilots[2], 1) == 0.0
+def test_shorter_budgets_have_shorter_chains_and_smaller_trees():
+    for budget, lengths, deepest in (("short", (250, 60), 6), ("smoke", (10, 10), 3)):
+        experiment = Remembered(budget)
+        script.run(experiment, Cases("", NAMES))
+        (task,) = [task for task in experiment.tasks["rows"]
+                   if (task["name"], task["method"]) == ("credit", NON_CENTRED)]
+        assert (task["n"], task["burn_in"]) == lengths and task["setting"] == {"deepest": deepest}
 
 
 # The chains
@@ -195,7 +215,9 @@ def test_the_pick_is_by_the_worst_effective_draws_per_unit():
 @pytest.mark.parametrize(("name", "method", "counts", "units"), [
     ("credit", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 7),
     ("volatility", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 12),
+    ("credit", GIBBS, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 12),
     ("Cox", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 3),
+    ("volatility", HMC, dict(gradient=9), 9), ("Cox", NON_CENTRED, dict(gradient=9), 36),
     ("volatility", MIXTURE, dict(mixture=2, draws=1, likelihood=9, conditional=5), 30),
     ("Cox", SURROGATE, dict(factor=4, likelihood=9, ellipses=2), 12),
     ("credit", POLYA, dict(polya_gamma=200, factors=4), 46)])
@@ -220,31 +242,94 @@ SMALL = [("volatility", MIXTURE, {"scale": 2.0}), ("volatility", SSHMC, script.S
 
 @pytest.mark.parametrize(("name", "method", "setting"), SMALL)
 def test_a_chain_is_that_of_the_sampler_after_its_burn_in(name, method, setting):
-    found = room.chain(name, NAMES[name], method, setting, n=6, burn_in=2, seed=4)
-    which, rng = problem(name, NAMES[name]), np.random.default_rng(4)
+    which = problem(name, NAMES[name])
+    draws, found = room.one_chain(name, which, method, setting, 6, 2, np.random.default_rng(4))
+    rng = np.random.default_rng(4)
     _, theta, phi = room.start(which, rng)
-    whole = room.transitions(name, method, which, theta, phi, setting, 8, rng)
-    expected = moments(whole.phi[2:], whole.theta[2:])
-    assert {key: found[key] for key in expected} == expected
+    whole = room.transitions(method, which, theta, phi, setting, 8, rng)
+    np.testing.assert_array_equal(draws, np.hstack([whole.phi[2:], whole.theta[2:]]))
     units = room.work(name, method, whole.counts, which.model)
     assert found["gradients"] == pytest.approx(units * 6 / 8, rel=1e-12)
     assert found["set_up"] == pytest.approx(units * 2 / 8, rel=1e-12)
     assert found["rate"] == whole.accepted[2:].mean()
+    assert np.isnan(found["e_bfmi"])
 
 
-def test_the_rate_is_of_what_is_kept(monkeypatch):
+def test_the_rate_and_the_energies_are_of_what_is_kept(monkeypatch):
     rng = np.random.default_rng(1)
-    record = SimpleNamespace(phi=rng.standard_normal((8, 3)), theta=rng.standard_normal((8, 4)),
-                             accepted=np.array([0, 0, 1, 1, 0, 1, 1, 1.0]), divergences=5)
-    monkeypatch.setattr(room, "transitions", lambda *given: record)
+    samples, energies = rng.standard_normal((8, 8)), rng.standard_normal(8)
+    chain = SimpleNamespace(samples=samples, energies=energies, divergences=5, counts=None,
+                            accepted=np.array([0, 0, 1, 1, 0, 1, 1, 1.0]))
+    monkeypatch.setattr(room, "hmc", lambda *given, **named: chain)
     monkeypatch.setattr(room, "work", lambda *given: 80.0)
-    record.counts = None
-    found = room.chain("volatility", NAMES["volatility"], SSHMC, {}, n=6, burn_in=2, seed=4)
+    draws, found = room.one_chain("volatility", problem("volatility", NAMES["volatility"]), HMC,
+                                  {}, 6, 2, rng)
     assert (found["rate"], found["divergences"]) == (pytest.approx(5 / 6, rel=1e-15), 5)
     assert (found["gradients"], found["set_up"]) == (60.0, 20.0)
+    assert found["e_bfmi"] == pytest.approx(8 / (energies[2:].var() + 4), rel=1e-12)
+    np.testing.assert_array_equal(draws[:, :3], samples[2:, 5:])  # hyperparameters come first
 
 
-# The library
+def test_a_row_has_a_chain_of_each_seed():
+    of = dict(name="volatility", data_name=NAMES["volatility"], method=SSHMC,
+              setting=script.SERIES, n=30)
+    found = room.row_of_chains(**of, burn_in=3, chains=2, seed=[5])
+    which = problem("volatility", NAMES["volatility"])
+    for child, chain in enumerate(found["chains"]):
+        draws, more = room.one_chain("volatility", which, SSHMC, script.SERIES, 30, 3,
+                                     np.random.default_rng([5, child]))
+        np.testing.assert_allclose(chain["mean"], draws.mean(axis=0), rtol=1e-7)
+        assert chain["gradients"] == more["gradients"]
+    assert found["chains"][0]["mean"] != found["chains"][1]["mean"]
+    assert found["rhat"] > 0.9 and found["bulk"] > 0
+    pilot = room.pilot(**of, seed=[5, 1])
+    draws, more = room.one_chain("volatility", which, SSHMC, script.SERIES, 30, 6,
+                                 np.random.default_rng([5, 1]))
+    ess = worst(pool([moments(draws) | more]))
+    assert pilot == pytest.approx({"ess": ess, "efficiency": ess / more["gradients"],
+                                   "gradients": more["gradients"] * 1.2}, rel=1e-9)
+
+
+def test_the_clock_is_of_a_unit_of_work(monkeypatch):
+    ticks = iter(np.arange(100.0) * 6)
+    monkeypatch.setattr(room.time, "thread_time", lambda: next(ticks))
+    monkeypatch.setattr(room, "one_chain", lambda name, which, method, setting, n, burn_in, rng: (
+        None, {"gradients": 2.0 * n, "set_up": 1.0 * burn_in}))
+    rows = {"a": ["funnel", None, SSHMC, {}, 4], "b": ["funnel", None, SSHMC, {}, 1]}
+    assert room.clock(rows, 2) == {"seconds": {"a": [0.5, 0.5], "b": [2.0, 2.0]}}
+
+
+# NUTS and the library
+
+
+@pytest.mark.parametrize("method", [CENTRED, NON_CENTRED, RESCALED])
+def test_nuts_starts_at_one_state_in_the_coordinates_of_its_method(monkeypatch, method):
+    def seen(q, model, n, rng, warm_up, deepest):
+        return SimpleNamespace(samples=np.tile(q, (n, 1)), energies=U(q, model),
+                               asked=(n, warm_up, deepest))
+
+    monkeypatch.setattr(room, "nuts", seen)
+    which = problem("volatility", NAMES["volatility"])
+    z, theta, phi = room.start(which, np.random.default_rng(1))
+    chain, of_theta, of_phi = room.run_nuts(method, which, z, theta, phi, 5, 7, None, 3)
+    np.testing.assert_allclose(of_theta, np.tile(theta[which.keep], (5, 1)), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(of_phi, np.tile(phi, (5, 1)))
+    model, q = {CENTRED: (which.model, theta), NON_CENTRED: (NonCentred(which.model), z),
+                RESCALED: (Rescaled(which.model), rescaled_z(theta, phi))}[method]
+    assert chain.energies == U(np.concatenate([q, phi]), model)
+    assert chain.asked == (5, 7, 3)
+
+
+def test_a_chain_of_nuts_has_its_own_gradients_and_those_of_its_warm_up():
+    which, rng = problem("Cox", NAMES["Cox"]), np.random.default_rng(6)
+    draws, found = room.one_chain("Cox", which, NON_CENTRED, {"deepest": 4}, 20, 30, rng)
+    rng = np.random.default_rng(6)
+    z, _, phi = room.start(which, rng)
+    chain = nuts(np.append(z, phi), NonCentred(which.model), 20, rng, 30, deepest=4)
+    np.testing.assert_array_equal(draws[:, :2], chain.samples[:, -2:])
+    assert found["gradients"] == 4 * chain.gradients.sum()
+    assert found["gradients"] + found["set_up"] == 4 * chain.counts.gradient
+    assert (found["rate"], found["e_bfmi"]) == (chain.rates.mean(), chain.e_bfmi)
 
 
 def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
@@ -274,36 +359,12 @@ def test_the_librarys_draws_are_polya_gamma_variables(m):
         assert abs(values.mean() - exact) < 4 * values.std() / n**0.5
 
 
-@pytest.mark.parametrize("method", [CENTRED, NON_CENTRED, RESCALED])
-def test_nuts_starts_at_one_state_in_the_coordinates_of_its_method(monkeypatch, method):
-    def library(model, start, draws, tune, seed, maxdepth, kept):
-        return {"energy": U(start, model), **kept(start)} | dict(
-            draws=draws, tune=tune, seed=seed, maxdepth=maxdepth)
-
-    monkeypatch.setattr("reproduce.beyond.rivals.nuts.nuts", library)
-    which = problem("volatility", NAMES["volatility"])
-    z, theta, phi = room.start(which, np.random.default_rng(1))
-    found = room.run_nuts(method, which, z, theta, phi, 5, 7, 11, 3)
-    np.testing.assert_allclose(found["theta"], theta[which.keep], rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(found["phi"], phi)
-    model, q = {CENTRED: (which.model, theta), NON_CENTRED: (NonCentred(which.model), z),
-                RESCALED: (Rescaled(which.model), rescaled_z(theta, phi))}[method]
-    assert found["energy"] == U(np.concatenate([q, phi]), model)
-    assert [found[key] for key in ("draws", "tune", "seed", "maxdepth")] == [5, 7, 11, 3]
-
-
 def test_polya_gamma_chains_repeat_themselves():
     pytest.importorskip("polyagamma", reason="needs the extra `rivals`: pip install -e '.[rivals]'")
-    run = dict(name="credit", data_name=NAMES["credit"], method=POLYA, setting={"w": 0.6}, n=5,
-               burn_in=1)
-    one, again, other = (room.chain(**run, seed=seed) for seed in (1, 1, 2))
-    assert one.pop("rate") == again.pop("rate") == 1.0
-    assert np.isnan(one.pop("deepest")) and np.isnan(again.pop("deepest"))
-    assert one == again and one["mean"] != other["mean"]
-    assert one["gradients"] == 5 * 23  # 20 covariates
-
-
-def test_one_chain_together_is_itself():
-    draws = np.random.default_rng(2).standard_normal((100, 4))
-    found = combine([record(draws, 1)], 1)
-    np.testing.assert_allclose(found.mean, draws.mean(axis=0), rtol=0, atol=1e-15)
+    which = problem("credit", NAMES["credit"])
+    (one, of_one), (again, _), (other, _) = (
+        room.one_chain("credit", which, POLYA, {"w": 0.6}, 5, 1, np.random.default_rng(seed))
+        for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, again)
+    assert (one != other).any() and of_one["rate"] == 1.0
+    assert of_one["gradients"] == 5 * 23  # 20 covariates

@@ -20,15 +20,8 @@ from functools import partial
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import (
-    as_one,
-    distance,
-    is_believed,
-    log_efficiency,
-    pool,
-    scale_log,
-)
-from reproduce.harness.claims import Claim, Measured, brief, mean, text_table
+from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of, scale_log
+from reproduce.harness.claims import Claim, Measured, brief, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import (
     COLOURS,
@@ -152,21 +145,12 @@ def length(name, method, setting, efficiency, budget):
 
 
 def values(found, setting, seconds, row):
-    """Put together what is known of a row; one that is not believed has errors of nan."""
-    chains, per = found["chains"], mean(seconds[row])
-    efficiency = log_efficiency(chains)
-    if not is_believed(found):
-        efficiency = Measured(efficiency.value, math.nan)
-    half = len(chains) // 2
-    return {"together": pool(chains), "setting": setting, "believed": is_believed(found),
-            **{key: found[key] for key in ("rhat", "bulk", "tail")},
-            "halves": distance(pool(chains[:half]), pool(chains[half:])).value,
-            "e_bfmi": min(each["e_bfmi"] for each in chains),
-            "per gradient": efficiency,
-            "per second": efficiency - Measured(math.log(per.value), per.se / per.value),
-            # in gradients: the adaptation of a chain of NUTS, or the mode and its Hessian
-            "set-up": float(np.mean([each["warm_up"] for each in chains])) if setting is None
-            else float(np.mean(seconds["mode"]) / per.value) * (of_row(row) != "HMC")}
+    """Put together what is known of a row of chains."""
+    made = row_of(found, seconds[row])
+    # in gradients: the adaptation of a chain of NUTS, or the mode and its Hessian
+    before = (np.mean([each["warm_up"] for each in found["chains"]]) if setting is None
+              else np.mean(seconds["mode"]) / np.mean(seconds[row]) * (of_row(row) != "HMC"))
+    return made | {"setting": setting, "set-up": float(before)}
 
 
 # The claims
@@ -189,23 +173,6 @@ def map_cost(r, name):
     needed = [Measured(SAVED * math.exp(-value), SAVED * math.exp(-value) * se)
               for value, se in (each["per gradient"] for each in (hmc, split))]
     return split["set-up"] / (needed[0] - needed[1])
-
-
-def distance_from_reference(r, name, row):
-    """Return how far a row is from HMC, M = J, as one |z|; nan error if one is not believed."""
-    a, b = r[name][row], r[name][MASS]
-    z = distance(a["together"], b["together"]).value
-    return Measured(as_one(z, 2 * a["together"].mean.size) if np.isfinite(z) else z,
-                    0.0 if a["believed"] and b["believed"] else math.nan)
-
-
-def halves_apart(r, name):
-    """Return how far the first two chains of a row are from the others, for all rows as one |z|."""
-    found = [each["halves"] for each in r[name].values() if each["believed"]]
-    if not found:
-        return Measured(math.inf, math.nan)
-    d = r[name][MASS]["together"].mean.size
-    return Measured(as_one(max(found), 2 * d * len(found)), 0.0)
 
 
 LONG, ORDER = ("paper",), "order; by the worst component, of values and of squares"
@@ -240,13 +207,13 @@ CLAIMS = [claim for name in SETS for claim in (
           f" improvement.  A word: accepted is at most {NEGLIGIBLE:.0%}; both in gradients, unit"
           " masses", "printed sentence", budgets=LONG, undecided=CLOSE),
     *[Claim(f"{name}, {row}: largest |z| against {MASS}, as one", "theory",
-            lambda r, n=name, m=row: distance_from_reference(r, n, m), 0.0, 4.0,
+            lambda r, n=name, m=row: distance_of_rows(r[n][m], r[n][MASS]), 0.0, 4.0,
             "means and standard deviations of all coefficients: 4 standard errors of one number."
             "  Chains that the rule of trust does not believe are compared with none", "ours",
             budgets=LONG)
       for row in ROWS if row != MASS],
     Claim(f"{name}: largest |z| between two chains and the other two of a row, as one", "theory",
-          lambda r, n=name: halves_apart(r, n), 0.0, 4.0,
+          lambda r, n=name: halves_apart(r[n].values()), 0.0, 4.0,
           "the same method against itself, in all rows that are believed: whether errors are as"
           " large as they are said to be", "ours", budgets=LONG))]
 

@@ -210,10 +210,10 @@ class Cases(NamedTuple):
     note: str = ""
 
 
-def three_problems(folder):
-    """Return the Cases of German credit, the volatilities and a simulated Cox process, or exit."""
+def three_problems(folder, cox):
+    """Return the Cases of German credit, the volatilities and a named Cox process, or exit."""
     found = {"credit": or_exit(german_credit, folder), "volatility": or_exit(volatility, folder),
-             "Cox": simulated_cox(32)}
+             "Cox": load(cox)}
     return Cases("; ".join(data.name for data in found.values()),
                  {name: data.name for name, data in found.items()},
                  "; ".join(data.note for data in found.values() if data.note))
