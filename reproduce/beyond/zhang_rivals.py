@@ -139,7 +139,8 @@ def run(experiment, cases):
                      strict=True))
     rounds, n = TIMED[budget]
     (times,) = experiment.replicates(clock, [dict(rounds=rounds, rows={
-        ", ".join(key): [key[0], cases.names[key[0]], key[1], setting[key], n] for key in RUNS})],
+        ", ".join(key): [key[0], cases.names[key[0]], key[1],
+                         setting[key] if key in SCAN else {"deepest": 5}, n] for key in RUNS})],
         "timings", warm=compiled)
     return {key: row_of(found[key], times["seconds"][", ".join(key)]) | {
         "setting": setting[key],
