@@ -274,17 +274,18 @@ def test_which_rivals_are_mappings_and_when_a_set_up_is_paid():
     assert script.break_even_draws(made_up()[script.ONE_SUM]) == "never"
 
 
-def dearer(number, method):
+def dearer(*methods):
     def change(r):
-        r[number]["found"][method] = method_of(0.0, log_cost=9.0)
+        for row in r.values():
+            row["found"] |= {method: method_of(0.0, log_cost=9.0) for method in methods}
 
     return change
 
 
 MOVED = {
-    "row 5: log(cost of a draw, SOD mapping / random walk)": dearer(5, WALK),
-    "row 1: log(cost of a draw, random walk / delayed acceptance)": dearer(1, DELAYED),
-    "row 6: log(cost of a draw, random walk / delayed acceptance)": dearer(6, DELAYED),
+    **{f"mean over data sets: log(cost of a draw without / with), {part}": dearer(*methods)
+       for part, methods in (("R", [WALK]), ("mapping of slices", [SOD]),
+                             ("mapping of the walk", [DELAYED, "surrogate"]))},
     **{f"row {number}: largest |z| of a method's means against the others'":
        (lambda r, number=number: r[number].update(z=Measured(4.1))) for number in ROWS},
 }
@@ -310,15 +311,21 @@ def test_a_row_in_which_they_do_not_agree_is_void():
     assert text.count("2 VOID") == 1 + len(room.methods(2)) == text.count("VOID")
 
 
-def test_a_gap_is_of_what_says_something():
+def test_a_gain_is_of_what_says_something():
     r = made_up()
-    assert script.gap(r, 5, SOD, WALK) == pytest.approx((0.8, 0.05 * 2**0.5))
+    gains = script.gains(r, "mapping of the walk")
+    assert gains[5] == pytest.approx((0.5, 0.05 * 2**0.5)) and len(gains) == 10
+    r[5]["found"][DELAYED] = method_of(0.0, log_cost=1.5)
+    # nine of .5 and one of 1.5
+    assert script.mean_gain(r, "mapping of the walk") == pytest.approx((0.6, 0.1))
+    assert script.gains(r, "R")[5].value == pytest.approx(1.4)
+    assert script.gains(r, "mapping of slices")[5].value == pytest.approx(0.6)
     r[5]["found"][WALK] = method_of(0.0, draws=19.0, log_cost=3.0)
-    assert np.isnan(script.gap(r, 5, SOD, WALK).value)
+    assert 5 not in script.gains(r, "mapping of the walk") and 5 not in script.gains(r, "R")
     assert f"{WALK} (not trusted)" in script.table(r)
     r = made_up()
     r[5]["z"] = Measured(4.1)
-    assert np.isnan(script.gap(r, 5, SOD, WALK).value)
+    assert 5 not in script.gains(r, "R")
     # the cheapest is not the best if it says nothing
     r[1]["found"][DELAYED] = method_of(0.0, draws=19.0, log_cost=2.5)
     assert script.cheapest_method(r[1]["found"], RIVALS) == WALK

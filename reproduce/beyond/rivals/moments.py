@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from algorithms.ess import initial_sequence
 from reproduce.harness.claims import Measured
+from reproduce.harness.claims import mean as mean_of
 from sampling.summary import LEAST_ESS, MOST_RHAT, ess_bulk, ess_tail, rhat
 
 ENOUGH = 50  # effective draws a chain; one that has not mixed reports ten, as slow as it is
@@ -96,6 +97,48 @@ def pool(chains):
                     variance / mean_se**2, of("spread").mean(axis=0) / variance_se**2,
                     int(of("n").sum()), len(chains), float(of("gradients").sum()),
                     int(of("divergences").sum()), float("nan"), float(of("rate").mean()))
+
+
+def shorten(found, digits=8):
+    """Round lists of numbers; a moment's standard error is in its second or third digit."""
+    return {key: [float(f"{x:.{digits}g}") for x in value] if isinstance(value, list) else value
+            for key, value in found.items()}
+
+
+def row_of(found, seconds):
+    """Put together what is known of a row: its chains, whether they are believed, and their costs.
+
+    found   : dict              of a replicate: "chains", and their reliability
+    seconds : (rounds,) float   CPU seconds of what the chains count as "gradients"
+    Efficiencies are logs; those of a row that is not believed have an error of nan.
+    """
+    chains, per = found["chains"], mean_of(seconds)
+    efficiency = log_efficiency(chains)
+    if not is_believed(found):
+        efficiency = Measured(efficiency.value, np.nan)
+    half = len(chains) // 2
+    return {"together": pool(chains), "believed": is_believed(found),
+            **{key: found[key] for key in ("rhat", "bulk", "tail")},
+            "halves": distance(pool(chains[:half]), pool(chains[half:])).value,
+            "e_bfmi": min(each["e_bfmi"] for each in chains), "per gradient": efficiency,
+            "per second": efficiency - Measured(np.log(per.value), per.se / per.value)}
+
+
+def distance_of_rows(a, b):
+    """Return how far two rows are apart, as one |z|; nothing is known if one is not believed."""
+    if not (a["believed"] and b["believed"]):
+        return Measured(np.inf, np.nan)
+    return Measured(as_one(distance(a["together"], b["together"]).value,
+                           2 * a["together"].mean.size), 0.0)
+
+
+def halves_apart(rows):
+    """Return how far two chains of a row are from the other two, for all rows as one |z|."""
+    found = [row for row in rows if row["believed"]]
+    if not found:
+        return Measured(np.inf, np.nan)
+    numbers = sum(2 * row["together"].mean.size for row in found)
+    return Measured(as_one(max(row["halves"] for row in found), numbers), 0.0)
 
 
 def standard_error(within, values, h):

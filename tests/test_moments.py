@@ -1,0 +1,202 @@
+"""What several chains together say, and which of them may be compared."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from algorithms.ess import initial_sequence
+from made_up_chains import five, one
+from reproduce.beyond.rivals.moments import (
+    as_one,
+    combine,
+    distance,
+    distance_of_rows,
+    halves_apart,
+    imprecision,
+    is_believed,
+    log_efficiency,
+    moments,
+    pool,
+    reliability,
+    row_of,
+    shorten,
+    worst,
+)
+from sampling.summary import ess_bulk, ess_tail, rhat
+
+
+def chain(theta, phi):
+    """Make of draws what a replicate returns."""
+    return moments(phi, theta) | {"gradients": 1.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
+
+
+def series(n, k, a, rng):
+    """Draw stationary first-order autoregressions with variance 1, (n, k)."""
+    x = rng.standard_normal((n, k))
+    for t in range(1, n):
+        x[t] = a * x[t - 1] + np.sqrt(1 - a * a) * x[t]
+    return x
+
+
+def test_standard_errors_are_those_of_correlated_draws():
+    rng, n, a, chains = np.random.default_rng(1), 4000, 0.6, 4
+    made = [chain(*np.split(series(n, 40, a, rng), [10], axis=1)) for _ in range(chains)]
+    tau, tau_squares = (1 + a) / (1 - a), (1 + a * a) / (1 - a * a)
+    exact = np.sqrt(tau / (chains * n)), np.sqrt(2 * tau_squares / (chains * n)) / 2
+    for found, most in ((combine(made, 30), 1.4), (pool(made), 1.1)):
+        # an autocorrelation time of 4000 draws is within 10 %; 4 chains may scatter by a third more
+        for mine, truth in zip((found.mean_se, found.sd_se), exact, strict=True):
+            assert 0.9 < np.median(mine) / truth < most
+            assert (np.abs(mine / truth - 1) < 0.7).all()
+        assert (np.abs(found.mean / exact[0]) < 4.5).all()  # 40 of them
+        assert (np.abs((found.sd - 1) / exact[1]) < 4.5).all()
+        np.testing.assert_allclose(found.ess, found.sd**2 / found.mean_se**2, rtol=1e-12)
+        assert 0.5 < worst(found) / (chains * n / tau) < 1.1
+        assert imprecision(found) == pytest.approx(max(found.mean_se.max(), found.sd_se.max()),
+                                                   rel=0.1)
+
+
+def test_moments_have_the_errors_of_their_own_sequences():
+    rng = np.random.default_rng(3)
+    x = 5.0 + 2.0 * series(500, 3, 0.8, rng)
+    found, squares = moments(x[:, :1], x[:, 1:]), (x - x.mean(axis=0)) ** 2
+    for name, values in (("mean", x), ("variance", squares)):
+        ess = initial_sequence(values).ess
+        np.testing.assert_allclose(found[name], values.mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(found[f"{name} se"], values.std(axis=0) / ess**0.5, rtol=1e-12)
+    np.testing.assert_allclose(found["spread"], (squares**2).mean(axis=0) - found["variance"] * (
+        np.array(found["variance"])), rtol=1e-9)
+
+
+def test_imprecision_is_in_standard_deviations():
+    four = np.full(4, 4.0)
+    for field in ("mean_se", "sd_se"):
+        errors = np.full(4, 0.01)
+        errors[1] = 0.4
+        changed = five()._replace(sd=four, mean_se=0 * four, sd_se=0 * four)
+        assert imprecision(changed._replace(**{field: errors})) == 0.1
+
+
+def test_one_chain_together_is_itself():
+    draws = np.random.default_rng(2).standard_normal((100, 4))
+    for found in (combine([chain(draws[:, 1:], draws[:, :1])], 1), pool([chain(draws, draws[:, :0])
+                                                                         ])):
+        np.testing.assert_allclose(np.sort(found.mean), np.sort(draws.mean(axis=0)), atol=1e-15)
+
+
+def test_chains_that_scatter_have_larger_standard_errors_if_they_are_combined():
+    rng = np.random.default_rng(2)
+    apart = [chain(rng.standard_normal((1000, 3)), rng.standard_normal((1000, 1)) + shift)
+             for shift in (-1, 0, 0, 1)]
+    found = combine(apart, 1)
+    assert found.mean_se[0] == pytest.approx(np.sqrt(2 / 3) / 2, rel=0.1)  # of -1, 0, 0 and 1
+    assert (found.mean_se[1:] < 0.04).all()  # the parameters do not
+    assert found.sd[0] == pytest.approx(np.sqrt(1.5), rel=0.1)
+
+
+def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
+    chains = [one(100.0, 50.0, 10.0) | {"mean": [m] * 3} for m in (-1.0, 1.0)]
+    found = pool(chains)
+    # errors of 1/10 within each; the variance about the common mean is 1 + 1
+    np.testing.assert_allclose(found.mean_se, 0.1 / 2**0.5)
+    np.testing.assert_allclose(found.sd, 2**0.5)
+    np.testing.assert_allclose(found.sd_se, (2 / 50) ** 0.5 / 2**0.5 / (2 * 2**0.5))
+    np.testing.assert_allclose(found.ess, 2 / 0.005)
+    np.testing.assert_allclose(found.ess_squares, 2 / (2 / 50 / 2))
+    assert (found.n, found.chains, found.gradients, found.rate) == (2000, 2, 20.0, 0.8)
+
+
+def test_distance_is_the_largest_of_means_and_deviations():
+    a = five()
+    b = a._replace(mean=a.mean + np.array([0, 0, 0.1, 0]), sd=a.sd - np.array([0, 0.1, 0, 0]))
+    assert distance(a, b) == (pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12), 0)
+    assert distance(a, b._replace(mean=a.mean))[0] == pytest.approx(0.1 / (2**0.5 * 0.03),
+                                                                    rel=1e-12)
+    few = a._replace(ess=np.array([900.0, 5 * 49, 900, 900]))
+    assert np.isnan(distance(few, a, 2).se) and distance(few, a, 1).se == 0
+    never_moved = a._replace(mean_se=np.full(4, np.nan))
+    assert np.isnan(distance(never_moved, a).value)
+
+
+# The rule of trust
+
+
+def test_chains_are_believed_by_the_worst_of_their_quantities():
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((4, 500, 3))
+    found = reliability(x)
+    assert found["rhat"] == max(rhat(x[:, :, j]) for j in range(3))
+    assert found["bulk"] == min(ess_bulk(x[:, :, j]) for j in range(3))
+    assert found["tail"] == min(ess_tail(x[:, :, j]) for j in range(3))
+    found |= {"chains": [None] * 4}
+    assert is_believed(found)
+    for key, bad in (("rhat", 1.0101), ("bulk", 399.0), ("tail", 399.0), ("rhat", np.nan),
+                     ("bulk", np.nan), ("tail", np.nan)):
+        assert not is_believed(found | {key: bad})
+    assert is_believed(found | {"rhat": 1.01, "bulk": 400.0, "tail": 400.0})
+    x[2, :, 1] += 1  # one chain that is elsewhere in one quantity
+    assert reliability(x)["rhat"] > 1.05
+
+
+def test_a_row_has_the_errors_of_its_chains_and_of_its_times():
+    chains = [one(200.0, squares, 400.0, e_bfmi=1.0 - shift) | {"mean": [shift] * 3}
+              for squares, shift in ((50.0, 0.0), (60.0, 0.0), (70.0, 0.1), (100.0, 0.1))]
+    found = row_of({"rhat": 1.0, "bulk": 500.0, "tail": 499.0, "chains": chains}, [0.01, 0.03])
+    value, se = log_efficiency(chains)
+    assert se > 0 and found["per gradient"] == (value, se) and found["believed"]
+    # 0.02 +- 0.01 seconds a gradient
+    assert found["per second"] == pytest.approx((value - np.log(0.02), np.hypot(se, 0.5)))
+    # the means of two chains and of the other two, of 400 effective draws each
+    assert found["halves"] == pytest.approx(0.1 / (2 / 400) ** 0.5, rel=1e-9)
+    assert (found["rhat"], found["bulk"], found["tail"], found["e_bfmi"]) == (1.0, 500, 499, 0.9)
+    found = row_of({"rhat": 1.02, "bulk": 500.0, "tail": 499.0, "chains": chains}, [0.01, 0.03])
+    assert not found["believed"] and np.isnan([found["per gradient"].se, found["per second"].se]
+                                              ).all()
+    assert found["per gradient"].value == value
+
+
+def test_rows_are_compared_as_one_number_if_both_are_believed():
+    def row(believed, shift, halves=1.0):
+        return {"together": five()._replace(mean=np.array([shift, 0, 0, 0])),
+                "believed": believed, "halves": halves}
+
+    a, b, unsure = row(True, 0.0), row(True, 0.1, 3.0), row(False, 0.1, 9.0)
+    z = 0.1 / (2**0.5 * 0.02)
+    assert distance_of_rows(a, b) == (pytest.approx(as_one(z, 8)), 0.0)
+    assert np.isnan(distance_of_rows(a, unsure).se) and np.isnan(distance_of_rows(unsure, a).se)
+    assert not np.isnan(distance_of_rows(a, row(False, np.nan)).value)  # no claim is made of it
+    assert halves_apart([a, b, unsure]) == (pytest.approx(as_one(3.0, 16)), 0.0)
+    assert np.isnan(halves_apart([unsure]).se)
+
+
+def test_moments_are_kept_to_eight_digits():
+    assert shorten({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
+        "mean": [0.33333333, -6666666700.0], "n": 7, "rate": 1 / 3}
+
+
+# Efficiency
+
+
+@pytest.mark.parametrize(("ess", "squares", "least"), [(200.0, 50.0, 100), (30.0, 50.0, 60)])
+@pytest.mark.parametrize("h", [3, None])
+def test_efficiency_is_the_worst_ess_per_gradient_of_values_and_squares(ess, squares, least, h):
+    found = log_efficiency([one(ess, squares, 400.0)] * 2, h)
+    assert found == pytest.approx((np.log(least / 800), 0), rel=1e-12, abs=1e-12)
+
+
+def test_the_error_of_an_efficiency_is_that_of_the_chains():
+    # four chains, of which the squared errors of the mean are 1/10, 1/20, 1/30 and 1/40
+    ess = np.array([10.0, 20, 30, 40])
+    value, se = log_efficiency([one(e, 1e9, 100.0) for e in ess], 3)
+    assert value == pytest.approx(np.log(16 / (1 / ess).sum() / 400), rel=1e-12)
+    left = [np.log(9 / (1 / np.delete(ess, j)).sum() / 300) for j in range(4)]
+    assert se == pytest.approx(np.sqrt(3 * np.var(left)), rel=1e-12)
+
+
+def test_the_largest_of_many_is_as_one():
+    assert as_one(2.5, 1) == pytest.approx(2.5, rel=1e-12)
+    assert as_one(-2.5, 1) == pytest.approx(2.5, rel=1e-12)
+    z = 4.3
+    assert 2 * norm.sf(as_one(z, 200)) == pytest.approx(1 - (1 - 2 * norm.sf(z)) ** 200, rel=1e-9)
+    assert as_one(45.0, 10) > 8  # no overflow where the probability is 0
+    assert as_one(0.0, 5) == pytest.approx(0, abs=1e-12)
