@@ -45,8 +45,8 @@ from reproduce.shahbaba.rivals import (
     SPLITS,
     clock,
     is_printed,
+    method_of_row,
     nuts_row,
-    of_row,
     per_transition,
     pilot,
     row_of_chains,
@@ -70,6 +70,11 @@ LONGEST = {"paper": 6e9, "short": 2e8, "smoke": 2e6}  # gradients of all chains 
 OF_NUTS = {"paper": (2000, 1000), "short": (300, 300), "smoke": (20, 40)}  # draws, warm-up
 TIMED = {"paper": (6, 20), "short": (3, 10), "smoke": (1, 3)}  # rounds, transitions
 PAPERS, IN_J = METHODS[1:], (MASS, *SPLITS)
+# decided after the first run, in which the pilot of HMC on Chess took a worse step than the printed
+# one: with unit masses a method has the better of its two settings, the one taken and the printed
+UNIT, UNIT_SPLITS = (("HMC", PRINTED["HMC"]), (*PAPERS, *(PRINTED[each] for each in PAPERS)))
+NOTHING = {"per gradient": Measured(0.0, math.nan), "per second": Measured(0.0, math.nan),
+           "set-up": math.nan}
 SAVED, NEGLIGIBLE = 1000, 0.01  # effective draws; what is negligible of their cost
 ONE = 1e-9  # seconds of a gradient and a case, for the progress bar
 
@@ -99,8 +104,8 @@ def run(experiment, cases):
         for setting, found in each:
             if method in METHODS and is_printed(name, method, setting):
                 chosen[name, PRINTED[method]] = setting, found["efficiency"]
-    tasks = [dict(name=name, method=of_row(row), setting=setting,
-                  **length(name, of_row(row), setting, efficiency, budget), chains=CHAINS,
+    tasks = [dict(name=name, method=method_of_row(row), setting=setting,
+                  **length(name, method_of_row(row), setting, efficiency, budget), chains=CHAINS,
                   seed=[seed, 1, ROWS.index(row)])
              for (name, row), (setting, efficiency) in chosen.items()]
     for task in tasks:
@@ -116,7 +121,7 @@ def run(experiment, cases):
     result = {}
     for name in wanted:
         rounds, each = TIMED[budget]
-        rows = {row: [of_row(row), chosen[name, row][0] if (name, row) in chosen else None]
+        rows = {row: [method_of_row(row), chosen[name, row][0] if (name, row) in chosen else None]
                 for row in ROWS}
         (times,) = start(clock, [dict(name=name, rows=rows, rounds=rounds, n=each)],
                          f"timings of {name}")
@@ -149,18 +154,22 @@ def values(found, setting, seconds, row):
     made = row_of(found, seconds[row])
     # in gradients: the adaptation of a chain of NUTS, or the mode and its Hessian
     before = (np.mean([each["warm_up"] for each in found["chains"]]) if setting is None
-              else np.mean(seconds["mode"]) / np.mean(seconds[row]) * (of_row(row) != "HMC"))
+              else np.mean(seconds["mode"]) / np.mean(seconds[row]) * (method_of_row(row) != "HMC"))
     return made | {"setting": setting, "set-up": float(before)}
 
 
 # The claims
 
 
+def most_efficient(r, name, rows, per="per gradient"):
+    """Return the row with the largest efficiency of those that are believed; nan if none is."""
+    return max((r[name][row] for row in rows if r[name][row]["believed"]),
+               key=lambda row: row[per].value, default=NOTHING)
+
+
 def log_efficiency_ratio(r, name, rows, others, per="per gradient"):
     """Return log(the most efficient of some rows / that of others)."""
-    best, rest = (max((r[name][row][per] for row in each), key=lambda m: m.value)
-                  for each in (rows, others))
-    return best - rest
+    return most_efficient(r, name, rows, per)[per] - most_efficient(r, name, others, per)[per]
 
 
 def map_cost(r, name):
@@ -168,8 +177,7 @@ def map_cost(r, name):
 
     Both are in gradients; unit masses.
     """
-    hmc, split = (max((r[name][method] for method in each), key=lambda row: row["per gradient"])
-                  for each in (METHODS[:1], PAPERS))
+    hmc, split = (most_efficient(r, name, each) for each in (UNIT, UNIT_SPLITS))
     needed = [Measured(SAVED * math.exp(-value), SAVED * math.exp(-value) * se)
               for value, se in (each["per gradient"] for each in (hmc, split))]
     return split["set-up"] / (needed[0] - needed[1])
@@ -182,11 +190,11 @@ ORDERS = (  # what, ours or the paper's, rows that are ahead, of which others, p
     ("the better split / HMC), as printed", "Split HMC is more efficient",
      [PRINTED[each] for each in PAPERS], [PRINTED["HMC"]], "gradient",
      "the paper's comparison, at its settings"),
-    ("the better split / HMC), unit masses", "Split HMC is more efficient", PAPERS, ["HMC"],
+    ("the better split / HMC), unit masses", "Split HMC is more efficient", UNIT_SPLITS, UNIT,
      "gradient", "the paper's comparison, with HMC tuned as much"),
-    (f"{MASS} / the better split)", "ours", [MASS], PAPERS, "gradient",
+    (f"{MASS} / the better split)", "ours", [MASS], UNIT_SPLITS, "gradient",
      "the mass takes the scales out of the problem, a split some of them"),
-    (f"{MASS} / the better split)", "ours", [MASS], PAPERS, "second", "as per gradient"),
+    (f"{MASS} / the better split)", "ours", [MASS], UNIT_SPLITS, "second", "as per gradient"),
     (f"{SPLITS[0]} / {MASS})", "ours", SPLITS[:1], [MASS], "gradient",
      "with the same mass, the paper's split of the normal part"),
     (f"{MASS} / {SPLITS[1]})", "ours", [MASS], SPLITS[1:], "gradient",

@@ -51,7 +51,7 @@ def is_printed(name, method, setting):
     return setting[1] == L and math.isclose(setting[0], eps)
 
 
-def of_row(row):
+def method_of_row(row):
     """Return the method of a row."""
     return row.removesuffix(", as printed")
 

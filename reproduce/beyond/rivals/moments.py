@@ -125,10 +125,11 @@ def row_of(found, seconds):
 
 
 def distance_of_rows(a, b):
-    """Return how far two rows are apart, as one |z|; its error is nan if one is not believed."""
-    z = distance(a["together"], b["together"]).value
-    return Measured(as_one(z, 2 * a["together"].mean.size) if np.isfinite(z) else z,
-                    0.0 if a["believed"] and b["believed"] else np.nan)
+    """Return how far two rows are apart, as one |z|; nothing is known if one is not believed."""
+    if not (a["believed"] and b["believed"]):
+        return Measured(np.inf, np.nan)
+    return Measured(as_one(distance(a["together"], b["together"]).value,
+                           2 * a["together"].mean.size), 0.0)
 
 
 def halves_apart(rows):
