@@ -55,7 +55,7 @@ from reproduce.shahbaba.rivals import (
 )
 
 NAME, WHAT = "shahbaba_rivals", "the mass matrix that split HMC does without"
-MINUTES = {"paper": 45, "short": 8, "smoke": 1}
+MINUTES = {"paper": 60, "short": 8, "smoke": 1}
 
 # The paper's settings, n, f, M, eps and L, are with its numbers, in shahbaba/printed.py
 
