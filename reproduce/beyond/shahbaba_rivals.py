@@ -262,7 +262,7 @@ def figure(r):
                     ax.errorbar(middle, y, xerr=ends[:, None], fmt="o", ms=5, color=colour)
                 else:
                     ax.text(0.02, y, "not believed", transform=ax.get_yaxis_transform(),
-                            va="center", fontsize="small", color=colour)
+                            va="center", color=colour)
             ax.set(xscale="log")
             ax.grid(axis="x", color="0.9")
         row_labels(line[0], list(found))
