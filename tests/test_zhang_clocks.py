@@ -11,7 +11,7 @@ from reproduce import zhang_table2 as table2
 from reproduce import zhang_table3 as table3
 from reproduce import zhang_table4 as table4
 from reproduce.beyond import zhang_softabs as softabs
-from reproduce.zhang import comparison, logistic, references, rivals
+from reproduce.zhang import comparison, logistic
 from reproduce.zhang.datasets import GRID, STAND_IN, simulated_volatility
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
 
@@ -39,7 +39,7 @@ class Watch:
 @pytest.fixture
 def watch(monkeypatch):
     watch = Watch()
-    for room in (comparison, references, rivals, softabs):
+    for room in (comparison, softabs):
         monkeypatch.setattr(room, "time", watch)
     return watch
 
@@ -82,21 +82,3 @@ def test_a_step_is_a_part_of_a_transition(watch, monkeypatch):
     monkeypatch.setattr(softabs, "transition", transition)
     assert softabs.clock(4, 2)["seconds"] == {SSHMC: [3.0] * 2, softabs.SOFT: [4.0] * 2}
     assert made == [(SSHMC, 0.0), (softabs.SOFT, 0.0)] * 3  # v = 0
-
-
-@pytest.mark.parametrize("room", [references, rivals])
-def test_nuts_is_timed_by_the_gradient_warm_up_included(room, watch, monkeypatch):
-    def nuts(*arguments):
-        watch.spend(HMC, 80 + 20)
-        return {"steps": 80, "warm_up": 20}
-
-    def transitions(*arguments):
-        assert arguments[-2] == 7
-        watch.spend(SSHMC, 7)
-
-    monkeypatch.setattr(room, "nuts" if room is references else "run_nuts", nuts)
-    monkeypatch.setattr(room, "transitions", transitions)
-    nuts_row = [True] if room is references else []
-    rows = {"ours": ["volatility", SERIES, SSHMC, {}, 7], "NUTS": [
-        "volatility", SERIES, *(("", True) if nuts_row else (rivals.CENTRED, {})), 7]}
-    assert room.clock(rows, 2) == {"seconds": {"ours": [3.0] * 2, "NUTS": [0.5] * 2}}
