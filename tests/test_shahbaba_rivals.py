@@ -302,6 +302,19 @@ def test_chains_are_as_long_as_their_pilots_ask_for():
     for efficiency in (1e-9, 0.0):
         assert script.length("CTG", "data", [0.1, 2], efficiency, "paper")["n"] == int(most)
     assert script.length("CTG", "HMC", [0.1, 4], 10.0, "paper")["n"] == 200
+    assert script.length("CTG", "HMC", [0.1, 4], 10.0, "smoke")["n"] == 10
+
+
+def test_smoke_tries_two_settings_of_a_method_at_most():
+    experiment = Remembered()
+    experiment.budget = "smoke"
+    script.run(experiment, None)
+    tried = [(task["name"], task["method"], task["setting"])
+             for task in experiment.tasks["pilots"]]
+    assert tried == [("CTG", method, setting) for method in rivals.OURS
+                     for k, setting in enumerate(rivals.settings("CTG", method))
+                     if k == 0 or rivals.is_printed("CTG", method, setting)]
+    assert 6 < len(tried) <= 9
 
 
 def test_rows_are_of_their_own_chains(computed):

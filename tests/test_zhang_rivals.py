@@ -123,6 +123,10 @@ def test_what_is_not_believed_has_no_number():
         key for key in script.RUNS if key in script.SCAN]
     hyper = read_table(third, "problem")
     assert len(hyper) == sum(len(HYPER[name]) for name, _ in script.RUNS) - 1
+    for each in result.values():  # as after a run of a few draws
+        each["believed"] = False
+    assert script.table(result).count("not believed") == len(script.RUNS)
+    plt.close(script.figure(result))
 
 
 def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():

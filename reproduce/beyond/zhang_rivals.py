@@ -230,9 +230,9 @@ def table(r):
         text_table(rows, ["problem", "method", "draws", "work", "before", "rate", "div.", "R-hat",
                           "bulk", "tail", "E-BFMI", "per 1000 units", "per CPU s"]),
         "Settings taken, by the rule:", text_table(settings, ["problem", "method", "setting"]),
-        "Posterior means and standard deviations of the hyperparameters:",
-        text_table(sorted(hyper, key=lambda row: [*HYPER].index(row[0])),
-                   ["problem", "", "method", "mean", "standard deviation"])])
+        *(["Posterior means and standard deviations of the hyperparameters:",
+           text_table(sorted(hyper, key=lambda row: [*HYPER].index(row[0])),
+                      ["problem", "", "method", "mean", "standard deviation"])] if hyper else [])])
 
 
 def figure(r):

@@ -46,7 +46,9 @@ def settings(name, method):
 
 
 def is_printed(name, method, setting):
-    """Tell whether a setting is that of the tables."""
+    """Tell whether a setting is that of the tables, which have none for M = J."""
+    if method not in METHODS:
+        return False
     eps, L = step(name, method)
     return setting[1] == L and math.isclose(setting[0], eps)
 
