@@ -15,6 +15,7 @@ from models.log_gaussian_cox import LogGaussianCox
 from models.non_centred import NonCentred
 from reproduce.beyond import zhang_rivals as script
 from reproduce.beyond.rivals.moments import moments, pool, worst
+from reproduce.beyond.rivals.rows import PER
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import plt
 from reproduce.zhang import rivals as room
@@ -83,7 +84,7 @@ def test_a_method_that_is_not_ahead_changes_its_claim(claim):
     name, unit, better, other = re.fullmatch(
         r"(\w+): log\(worst ESS per (.+?), (.+) / (.+)\)", claim.what).groups()
     for method, value in ((better, -9.0), (other, 9.0)):
-        found = changed(with_row((name, method), **{script.PER[unit]: Measured(value, 0.05)}))
+        found = changed(with_row((name, method), **{PER[unit]: Measured(value, 0.05)}))
         assert claim.what in found
         assert all(what.startswith(f"{name}: log(worst ESS per {unit},") for what in found)
 

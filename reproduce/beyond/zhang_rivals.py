@@ -23,13 +23,8 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import (
-    distance_of_rows,
-    halves_apart,
-    imprecision,
-    row_of,
-    scale_log,
-)
+from reproduce.beyond.rivals.moments import imprecision
+from reproduce.beyond.rivals.rows import agreement, order, run_rows, table_of_rows
 from reproduce.harness.claims import Claim, Measured, brief, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels
 from reproduce.zhang.cox import DATA
@@ -100,8 +95,6 @@ RUNS = {
     ("Cox", SURROGATE): (5000, 500, 1500), ("Cox", SSHMC): (2000, 250, 800),
     ("Cox", NON_CENTRED): (1250, 500, 0),
 }
-ENOUGH = 50  # effective draws of a pilot: with less a setting is taken if none has more
-CHAINS = 4
 SHARE = {"paper": 1.0, "short": 0.1, "smoke": 0.004}  # of the draws
 DEEPEST = {"paper": 10, "short": 6, "smoke": 3}  # doublings of NUTS
 LEAST = {"paper": 0, "short": 30, "smoke": 10}  # draws, and transitions before them
@@ -114,59 +107,17 @@ COST = {"funnel": 1, "credit": 1, "volatility": 4, "Cox": 50}  # about milliseco
 
 def run(experiment, cases):
     """Return {(problem, method): its row}, with its setting and the units of work before."""
-    budget = experiment.budget
-
-    def lengths(key):
-        return [max(round(n * SHARE[budget]), LEAST[budget]) for n in RUNS[key]]
-
-    def task(key, setting, n, **more):
-        return dict(name=key[0], data_name=cases.names[key[0]], method=key[1], setting=setting,
-                    n=n, cost=COST[key[0]] * n * (5 if key[1] in (GIBBS, HMC, CENTRED) else 1),
-                    **more)
-
-    def compiled():
-        warm(cases.names, {key: SCAN[key][0] if key in SCAN else {"deepest": 1} for key in RUNS})
-
-    tasks = [task(key, setting, lengths(key)[2], seed=[experiment.seed, place])
-             for place, (key, settings) in enumerate(SCAN.items(), 100) for setting in settings]
-    done = iter(experiment.replicates(pilot, tasks, "pilots", warm=compiled))
-    pilots = {key: [next(done) for _ in settings] for key, settings in SCAN.items()}
-    setting = {key: pick(SCAN[key], pilots[key]) if key in SCAN else
-               {"deepest": DEEPEST[budget]} for key in RUNS}
-    tasks = [task(key, setting[key], lengths(key)[0], burn_in=lengths(key)[1], chains=CHAINS,
-                  seed=[experiment.seed, place]) for place, key in enumerate(RUNS)]
-    found = dict(zip(RUNS, experiment.replicates(row_of_chains, tasks, "rows", warm=compiled),
-                     strict=True))
-    rounds, n = TIMED[budget]
-    (times,) = experiment.replicates(clock, [dict(rounds=rounds, rows={
-        ", ".join(key): [key[0], cases.names[key[0]], key[1],
-                         setting[key] if key in SCAN else {"deepest": 5}, n] for key in RUNS})],
-        "timings", warm=compiled)
-    return {key: row_of(found[key], times["seconds"][", ".join(key)]) | {
-        "setting": setting[key],
-        "before": sum(each["set_up"] for each in found[key]["chains"])
-        + sum(each["gradients"] for each in pilots.get(key, []))} for key in RUNS}
-
-
-def pick(settings, pilots):
-    """Return the setting whose pilot has the largest efficiency, of those with ENOUGH draws."""
-    return max(zip(settings, pilots, strict=True),
-               key=lambda pair: (pair[1]["ess"] >= ENOUGH, pair[1]["efficiency"]))[0]
+    budget, names = experiment.budget, cases.names
+    return run_rows(
+        experiment, (pilot, row_of_chains, clock),
+        {key: [max(round(n * SHARE[budget]), LEAST[budget]) for n in each]
+         for key, each in RUNS.items()},
+        SCAN, lambda key: dict(name=key[0], data_name=names[key[0]]), {"deepest": DEEPEST[budget]},
+        lambda key: COST[key[0]] * (5 if key[1] in (GIBBS, HMC, CENTRED) else 1), TIMED[budget],
+        lambda: warm(names, {key: SCAN.get(key, [{"deepest": 1}])[0] for key in RUNS}))
 
 
 # The claims
-
-
-PER = {"unit of work": "per gradient", "CPU second": "per second"}
-
-
-def order(name, better, other, per, note="each at the best of four settings by pilots, NUTS as it"
-          " tunes itself"):
-    """Make the claim that a method is ahead of another on a problem."""
-    return Claim(f"{name}: log(worst ESS per {per}, {better} / {other})", "ours",
-                 lambda r: r[name, better][PER[per]] - r[name, other][PER[per]], 0.0, np.inf,
-                 f"order: {note}", "ours", budgets=("paper",),
-                 undecided="both are believed, and no further apart than their errors")
 
 
 REAL = ("credit", "volatility", "Cox")
@@ -191,33 +142,15 @@ CLAIMS = [
             lambda r, name=name: imprecision(r[name, NON_CENTRED]["together"]), 0, 0.05,
             "a twentieth: of means and standard deviations, of hyperparameters and parameters",
             "ours", budgets=("paper",)) for name in REAL],
-    *[Claim(f"{name}, {method}: largest |z| against {NON_CENTRED}, as one", "ours",
-            lambda r, name=name, method=method: distance_of_rows(
-                r[name, method], r[name, NON_CENTRED]), 0, 4,
-            "means and standard deviations of all quantities: 4 standard errors of one number."
-            "  Chains that the rule of trust does not believe are compared with none", "ours",
-            budgets=("paper",)) for name, method in RUNS if method != NON_CENTRED],
-    Claim("largest |z| between two chains and the other two of a row, as one", "ours",
-          lambda r: halves_apart(r.values()), 0, 4, "the same method against itself, in all rows"
-          " that are believed: whether errors are as large as they are said to be", "ours",
-          budgets=("paper",))]
+    *agreement(RUNS, NON_CENTRED)]
 
 
 def table(r):
     """Lay out efficiencies, what they cost before, settings, and the hyperparameters."""
-    rows, hyper = [], []
-    for (name, method), each in r.items():
-        f = each["together"]
-        rows.append([name, method, f.n, f"{f.gradients / f.n:.3g}", f"{each['before']:.2g}",
-                     f"{f.rate:.2f}", f.divergences or "", f"{each['rhat']:.3f}",
-                     f"{each['bulk']:.0f}", f"{each['tail']:.0f}",
-                     "" if np.isnan(each["e_bfmi"]) else f"{each['e_bfmi']:.2f}",
-                     *([brief(scale_log(each["per gradient"], 1000)),
-                        brief(scale_log(each["per second"], 1))]
-                       if each["believed"] else ["not believed", ""])])
-        if each["believed"]:
-            hyper += [[name, what, method, brief(Measured(f.mean[k], f.mean_se[k])),
-                       brief(Measured(f.sd[k], f.sd_se[k]))] for k, what in enumerate(HYPER[name])]
+    hyper = [[name, what, method, brief(Measured(f.mean[k], f.mean_se[k])),
+              brief(Measured(f.sd[k], f.sd_se[k]))] for (name, method), each in r.items()
+             if each["believed"] for f in [each["together"]]
+             for k, what in enumerate(HYPER[name])]
     settings = [[*key, ", ".join(f"{k} {v:g}" for k, v in each["setting"].items())]
                 for key, each in r.items() if key in SCAN]
     return "\n\n".join([
@@ -227,8 +160,7 @@ def table(r):
         " chain.  Effective draws of the worst quantity, of its values\nor squares, per 1000 units"
         " and per CPU second, where the row is believed: R-hat at most 1.01 and\neffective sample"
         " sizes of 400",
-        text_table(rows, ["problem", "method", "draws", "work", "before", "rate", "div.", "R-hat",
-                          "bulk", "tail", "E-BFMI", "per 1000 units", "per CPU s"]),
+        table_of_rows(r),
         "Settings taken, by the rule:", text_table(settings, ["problem", "method", "setting"]),
         *(["Posterior means and standard deviations of the hyperparameters:",
            text_table(sorted(hyper, key=lambda row: [*HYPER].index(row[0])),

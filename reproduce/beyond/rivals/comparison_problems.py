@@ -17,6 +17,12 @@ Mapping, on the digits, samples phi alone, with EP's corrected evidence of all c
 of a third of them for pi*: another posterior than that of the others.  On the logistic problem pi
 is the model, and pi* has the cases of split HMC's U_0 alone.
 
+Work is counted in operations.  On the digits its unit is n^3 / 3 of them, a factorisation: a solve
+of n^3 is three, a gradient of SSHMC 12 / n, one of NUTS four, with the whitened derivative, and an
+EP EP_WORK.  On the other problem it is a pass over the data, a gradient's two products, of which a
+density has one; a metric of p columns is p / 2 of them, and Polya-Gamma Gibbs as zhang/rivals.py
+counts it.
+
 This file alone of the folder knows papers: it takes their data, and one fact of their settings.
 """
 
@@ -28,7 +34,9 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.ep_fast import ep
+from algorithms.hoffman_nuts_fast import nuts
 from algorithms.paquet_rmhmc_fast import rmhmc
+from algorithms.rivals.polya_gamma_gibbs import polya_gamma_gibbs
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
@@ -37,21 +45,22 @@ from models.gp_classification import GPClassification
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import GivenTheta, precompute_phi
+from models.non_centred import NonCentred, theta_of
 from models.non_centred_gp import NonCentredGP, latent
 from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence, covariance
-from reproduce.beyond.rivals.moments import moments
-from reproduce.beyond.rivals.nuts import library, nuts
+from reproduce.beyond.rivals.moments import moments, pool, reliability, shorten, worst
 from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.beyond.rivals.surrogate_gp import surrogate_gp
 from reproduce.paquet.digits import digits_3v5
 from reproduce.shahbaba.chains import problem as split_problem
 from reproduce.shahbaba.printed import PROBLEMS
+from reproduce.zhang.rivals import CENTRED, NON_CENTRED, POLYA, SURROGATE, draw, polya_gamma
+from reproduce.zhang.rivals import work as units
 
 DIGITS, LOGISTIC = "digits", "logistic"
-SSHMC, RMHMC, SURROGATE = "SSHMC", "RMHMC within Gibbs", "surrogate slices"
-NUTS, MAPPING = "NUTS", "mapping"
-METHODS = {DIGITS: (SSHMC, RMHMC, SURROGATE, NUTS, MAPPING),
-           LOGISTIC: (SSHMC, RMHMC, NUTS, MAPPING)}
+SSHMC, RMHMC, MAPPING = "SSHMC", "RMHMC within Gibbs", "mapping"
+METHODS = {DIGITS: (SSHMC, RMHMC, SURROGATE, NON_CENTRED, MAPPING),
+           LOGISTIC: (SSHMC, RMHMC, POLYA, NON_CENTRED, CENTRED, MAPPING)}
 HYPER = {DIGITS: 2, LOGISTIC: 1}
 PRIOR_MEAN, PRIOR_SD = (2.0, 1.0), (1.0, 1.0)  # of log l, log sigma; cases are some 6 apart
 KEPT = 8  # latent values that are recorded
@@ -62,7 +71,7 @@ BRACKET = 1.0  # of surrogate slices
 EP_WORK = 31.0  # n^3 / 3 operations of an EP: 8 sweeps and the end of algorithms/ep_fast.py
 
 
-# Settings, eight for each method; NUTS finds its own
+# Settings, eight for each method, of Polya-Gamma Gibbs four; NUTS finds its own
 
 SETTINGS = {
     # eps of theta, its leapfrogs for one of phi, eps of phi, L; without a factorisation they are
@@ -73,6 +82,8 @@ SETTINGS = {
     # eps and steps of x; eps of both blocks and steps of each
     (DIGITS, RMHMC): [[a, L] for a in (0.15, 0.3, 0.6, 1.0) for L in (2, 6)],
     (LOGISTIC, RMHMC): [[a, L] for a in (0.2, 0.4, 0.6, 0.9) for L in (1, 3)],
+    # width of the slices of log v
+    (LOGISTIC, POLYA): [[w] for w in (0.15, 0.3, 0.6, 1.2)],
     # variance of the surrogate data, ellipses
     (DIGITS, SURROGATE): [[s, m] for s in (1.0, 4.0, 16.0, 64.0) for m in (2, 10)],
     # width of slices, whether the cases of pi* count for all, r
@@ -96,10 +107,7 @@ class Record(NamedTuple):
 
     phi: np.ndarray  # (n, h)
     theta: np.ndarray  # (n, kept), or (n, 0)
-    gradients: float
-    densities: float  # of pi; what was asked of pi* is in `work`
-    factorisations: float  # 0 where EP makes its own
-    work: float  # factorisations or passes over the data, as `work` of each says
+    work: float
     rate: float  # acceptance
     divergences: int
 
@@ -137,58 +145,56 @@ def start(name, which, rng):
 
 
 def run_sshmc(name, which, theta, phi, setting, n, rng):
-    """SSHMC; work is in factorisations, with 4 n^2 operations for a gradient, or in passes.
-
-    A pass is a gradient's two products with the data, of which a density has one.
-    """
+    """SSHMC."""
     eps_theta, n_theta, eps_phi, L = setting
     found = sshmc(theta, phi, which.model, eps_theta, eps_phi, L, n, rng, n_theta, jitter=JITTER,
                   keep=which.keep)
-    c, digits = found.counts, name == DIGITS
-    gradients = float(c.gradient_theta + c.gradient_phi * digits)  # that of log v takes no pass
-    return Record(found.phi, found.theta, gradients, n + 1.0, float(c.factor_theta * digits),
-                  c.factor_theta + 12 * gradients / theta.size if digits
-                  else gradients + (n + 1) / 2,
-                  found.accepted.mean(), found.divergences)
+    c = found.counts
+    work = (c.factor_theta + 12 * (c.gradient_theta + c.gradient_phi) / theta.size
+            if name == DIGITS else c.gradient_theta + (n + 1) / 2)  # log v takes no pass
+    return Record(found.phi, found.theta, work, found.accepted.mean(), found.divergences)
 
 
 def run_rmhmc(name, which, theta, phi, setting, n, rng):
-    """RMHMC within Gibbs: work is in factorisations, a solve of n^3 being three, or passes."""
+    """RMHMC within Gibbs."""
     eps, L = setting
     if name == LOGISTIC:
         found = rmhmc_within_gibbs(theta, phi, which.model, eps, eps, L, L, n, rng, JITTER,
                                    which.keep)
-        c, p = found.counts, theta.size
-        return Record(found.phi, found.theta, float(c.gradient_theta), n + 1.0,
-                      float(c.factor_theta), (1 + p / 2) * (c.gradient_theta + c.factor_theta),
-                      found.accepted.mean(), int(found.divergences))
-    rows, columns, accepted, divergences = np.empty((n, which.keep.size)), np.empty((n, 2)), 0, 0
-    gradients, densities, factors, work = 0.0, 0.0, 0.0, 0.0
+        c = found.counts
+        return Record(found.phi, found.theta, (1 + theta.size / 2) * (
+            c.gradient_theta + c.factor_theta), found.accepted.mean(), int(found.divergences))
+    rows, columns = np.empty((n, which.keep.size)), np.empty((n, 2))
+    work, accepted, divergences = 0.0, 0, 0
     for t in range(n):
         step = eps * rng.uniform(1 - JITTER, 1)
         given = GPClassification.from_prior(covariance(phi, which.model), which.model.y)
         found = rmhmc(theta, given, L, step, 1, rng)
-        theta, c = found.samples[0], found.counts
+        theta = found.samples[0]
         accepted, divergences = accepted + found.accepted[0], divergences + found.divergences
         moved = slice_sampling(phi, GivenTheta(which.model, theta), SLICE, 1, rng)
-        phi, asked = moved.samples[0], moved.counts.density
+        phi = moved.samples[0]
         rows[t], columns[t] = theta[which.keep], phi
-        gradients, densities = gradients + c.gradient, densities + asked
-        factors, work = factors + 1 + c.cholesky + asked, work + 1 + c.thirds + asked
-    return Record(columns, rows, gradients, densities, factors, work, accepted / n, divergences)
+        work += 1 + found.counts.thirds + moved.counts.density
+    return Record(columns, rows, work, accepted / n, divergences)
 
 
 def run_surrogate(name, which, theta, phi, setting, n, rng):
-    """Surrogate slices; work is in factorisations, a product L'L being one."""
+    """Surrogate slices; a density of phi takes two factors and L'L."""
     noise, ellipses = setting
-    rows, columns, asked, points = surrogate_gp(theta, phi, which.model, float(noise), BRACKET, n,
-                                                rng, ellipses)
-    return Record(columns, rows[:, which.keep], 0.0, float(asked + points), 2.0 * asked + n,
-                  3.0 * asked + n, 1.0, 0)
+    rows, columns, asked, _ = surrogate_gp(theta, phi, which.model, float(noise), BRACKET, n, rng,
+                                           ellipses)
+    return Record(columns, rows[:, which.keep], 3.0 * asked + n, 1.0, 0)
+
+
+def run_polya_gamma(name, which, theta, phi, setting, n, rng):
+    """Polya-Gamma Gibbs, interwoven."""
+    found = polya_gamma_gibbs(theta, phi, which.model, draw, n, rng, *setting, keep=which.keep)
+    return Record(found.phi, found.theta, units("credit", POLYA, found.counts, which.model), 1.0, 0)
 
 
 def run_mapping(name, which, theta, phi, setting, n, rng):
-    """Mapping to a discretizing chain; work is in factorisations, of EP, or passes."""
+    """Mapping to a discretizing chain."""
     w, all_, r = setting
     weight = 1 / which.share if all_ else 1.0
     if name == DIGITS:
@@ -200,94 +206,101 @@ def run_mapping(name, which, theta, phi, setting, n, rng):
     found = discretizing_chain(q, pi, star, w, n, rng, r=r)
     asked, stars = found.counts.density, found.counts.approximations[0]
     h = HYPER[name]
-    return Record(found.samples[:, -h:], found.samples[:, :-h], 0.0, float(asked), 0.0,
-                  unit * (asked + cheaper * stars), found.accepted.mean(), found.counts.not_finite)
+    return Record(found.samples[:, -h:], found.samples[:, :-h], unit * (asked + cheaper * stars),
+                  found.accepted.mean(), found.counts.not_finite)
 
 
-RUN = {SSHMC: run_sshmc, RMHMC: run_rmhmc, SURROGATE: run_surrogate, MAPPING: run_mapping}
+RUN = {SSHMC: run_sshmc, RMHMC: run_rmhmc, SURROGATE: run_surrogate, POLYA: run_polya_gamma,
+       MAPPING: run_mapping}
 
 
-def run_nuts(name, which, theta, phi, draws, tune, rng, maxdepth=7):
-    """NUTS, non-centred on the digits; return its Record, and gradients of the adaptation.
-
-    A gradient brings its density with it.  On the digits that is a factorisation and a whitened
-    derivative, of three: four; on the other problem a pass.
-    """
-    h, model, digits = HYPER[name], which.model, name == DIGITS
-
-    def kept(q):
-        x = latent(q[:-h], precompute_phi(q[-h:], model)) if digits else q[:-h]
-        return {"phi": q[-h:].copy(), "theta": x[which.keep].copy()}
-
-    seed, z = int(rng.integers(2**31)), theta
-    if digits:
+def run_nuts(name, which, method, theta, phi, n, warm_up, rng, deepest):
+    """Run NUTS in the coordinates of `method`; return its Chain, and phi and theta, (n, ...)."""
+    h, model, coordinates, z = phi.size, which.model, which.model, theta
+    if name == DIGITS:
+        coordinates = NonCentredGP(model)
         z = np.linalg.solve(np.tril(precompute_phi(phi, model).L), theta)
-    found = nuts(NonCentredGP(model) if digits else model, np.concatenate([z, phi]), draws, tune,
-                 seed, maxdepth, kept=kept)
-    steps = float(found["steps"])
-    return Record(found["phi"], found["theta"], steps, steps, steps * digits,
-                  steps * (4 if digits else 1), float("nan"), found["divergences"]
-                  ), float(found["warm_up"])
+    elif method == NON_CENTRED:
+        coordinates, z = NonCentred(model), theta / np.exp(phi / 2)
+    chain = nuts(np.append(z, phi), coordinates, n, rng, warm_up, deepest=deepest)
+    z, phi = chain.samples[:, :-h], chain.samples[:, -h:]
+    if method == NON_CENTRED:
+        z = np.array([latent(each, precompute_phi(at, model)) if name == DIGITS
+                      else theta_of(each, at, model) for each, at in zip(z, phi, strict=True)])
+    return chain, phi, z[:, which.keep]
 
 
-def chain(name, data, method, setting, n, burn_in, seed, place=0):
-    """Run a chain of n draws after burn_in others; return its moments, and what the n draws took.
+def one_chain(name, which, method, setting, n, burn_in, rng, place):
+    """Run a chain of n draws after burn_in transitions, of any of the methods.
 
-    "gradients" is the work of the n draws, "counts" what was counted apart, "steps" what a clock
-    times: transitions, or gradients of NUTS; "set_up": the work before them, on the digits with the
-    EP by which a start is drawn.  place: the seed of the start, the same for all methods.
+    setting : list or dict   of SETTINGS; of NUTS {"deepest": doublings}
+    place   : Generator      draws the start
+    Returns the draws (n, k), hyperparameters first, and {"gradients": the units of work of the n
+    draws, "set_up" those before them, "rate" of acceptance, "divergences", "e_bfmi"}.
     """
-    which, rng = stage(name, data), np.random.default_rng(seed)
-    theta, phi = start(name, which, np.random.default_rng(place))
-    if method == NUTS:
-        found, before = run_nuts(name, which, theta, phi, n, burn_in, rng)
-        share, first, steps = 1.0, 0, found.gradients
-        set_up = found.work * before / max(found.gradients, 1.0)
-    else:
-        with warnings.catch_warnings(action="ignore"):  # of short chains that never accept
-            found = RUN[method](name, which, theta, phi, setting, burn_in + n, rng)
-        share, first, steps = n / (burn_in + n), burn_in, float(n)
-        set_up = found.work * (1 - share)
-    return moments(found.phi[first:], found.theta[first:]) | {
-        "gradients": found.work * share, "steps": steps,
-        "set_up": set_up + EP_WORK * (name == DIGITS),
-        "counts": {each: getattr(found, each) * share
-                   for each in ("gradients", "densities", "factorisations")},
-        "rate": float(found.rate), "divergences": int(found.divergences), "deepest": float("nan")}
+    (theta, phi), ep_work = start(name, which, place), EP_WORK * (name == DIGITS)
+    if "deepest" in setting:
+        chain, phi, theta = run_nuts(name, which, method, theta, phi, n, burn_in, rng, **setting)
+        unit, gradients = 4.0 if name == DIGITS else 1.0, float(chain.gradients.sum())
+        return np.hstack([phi, theta]), {
+            "gradients": unit * gradients,
+            "set_up": unit * (chain.counts.gradient - gradients) + ep_work,
+            "divergences": chain.divergences, "rate": float(chain.rates.mean()),
+            "e_bfmi": chain.e_bfmi}
+    with warnings.catch_warnings(action="ignore"):  # of short chains that never accept
+        found = RUN[method](name, which, theta, phi, setting, burn_in + n, rng)
+    per = float(found.work) / (burn_in + n)
+    return np.hstack([found.phi[burn_in:], found.theta[burn_in:]]), {
+        "gradients": per * n, "set_up": per * burn_in + ep_work, "rate": float(found.rate),
+        "divergences": int(found.divergences), "e_bfmi": float("nan")}
 
 
-def clock(name, data, rows, rounds):
-    """CPU seconds of a transition of each method in turn, or of a gradient of NUTS.
+def pilot(name, data, method, setting, n, seed):
+    """Run a chain of n draws after n / 5: the worst ESS, that per unit of work, and its work."""
+    draws, found = one_chain(name, stage(name, data), method, setting, n, n // 5,
+                             np.random.default_rng(seed), np.random.default_rng(seed[0]))
+    with np.errstate(all="ignore"):  # of a quantity that never moved
+        ess = worst(pool([moments(draws) | found]))
+    return {"ess": ess, "efficiency": ess / found["gradients"],
+            "gradients": found["gradients"] + found["set_up"]}
 
-    rows : {method: [setting, transitions]}, of NUTS [None, transitions after twice as many]
 
-    NUTS is timed by the difference to four times as many, without what it takes to begin.
+def row_of_chains(name, data, method, setting, n, burn_in, chains, seed):
+    """Run several chains: moments of each (rivals/moments.py), and whether to believe them.
+
+    They start in different places, those of another method in the same ones.
     """
-    seconds, which = {method: [] for method in rows}, stage(name, data)
+    draws, found = [], []
+    for child in range(chains):
+        x, more = one_chain(name, stage(name, data), method, setting, n, burn_in,
+                            np.random.default_rng([*seed, child]),
+                            np.random.default_rng([seed[0], child]))
+        draws.append(x)
+        found.append(shorten(moments(x)) | more)
+    return reliability(np.array(draws)) | {"chains": found}
+
+
+def clock(rows, rounds):
+    """CPU seconds of a unit of work of each row, in turn.
+
+    rows : {row: [problem, data, method, setting, transitions]}
+    """
+    seconds = {row: [] for row in rows}
     for k in range(rounds + 1):  # the first one loads what is compiled
-        for method, (setting, n) in rows.items():
-            rng = np.random.default_rng(k)
-            theta, phi = start(name, which, rng)
-            if method == NUTS:
-                took, done = [], []
-                for draws in (n, 4 * n):
-                    begin = time.process_time()  # NUTS runs in a thread of its own
-                    found, before = run_nuts(name, which, theta, phi, draws, 2 * n,
-                                             np.random.default_rng(k), 5)
-                    took.append(time.process_time() - begin)
-                    done.append(found.gradients + before)
-                seconds[method].append((took[1] - took[0]) / (done[1] - done[0]))
-                continue
-            begin = time.process_time()
-            with warnings.catch_warnings(action="ignore"):
-                RUN[method](name, which, theta, phi, setting, n, rng)
-            seconds[method].append((time.process_time() - begin) / n)
-    return {"seconds": {method: each[1:] for method, each in seconds.items()}}
+        for row, (name, data, method, setting, n) in rows.items():
+            which, rng = stage(name, data), np.random.default_rng(k)
+            begin = time.thread_time()
+            _, found = one_chain(name, which, method, setting, n, n, rng, rng)
+            seconds[row].append((time.thread_time() - begin)
+                                / (found["gradients"] + found["set_up"]))
+    return {"seconds": {row: each[1:] for row, each in seconds.items()}}
 
 
-def warm(name, data):
-    """Compile everything in this process, before others start; NUTS must be there."""
-    library()
-    for method in METHODS[name]:
-        setting = SETTINGS[name, method][0] if method != NUTS else None
-        chain(name, data, method, setting, 6, 6, 0)
+def warm(data):
+    """Compile everything; data: {problem: its data}.  Polya-Gamma variables must be there."""
+    polya_gamma()
+    for name, methods in METHODS.items():
+        for method in methods:
+            setting = SETTINGS.get((name, method), [{"deepest": 1}])[0]
+            one_chain(name, stage(name, data[name]), method, setting, 6, 6,
+                      np.random.default_rng(0), np.random.default_rng(0))

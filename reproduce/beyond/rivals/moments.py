@@ -192,17 +192,6 @@ def log_efficiency(chains, h=None):
     return Measured(float(of(chains)), float(np.sqrt((k - 1) * left_out.var())))
 
 
-def log_ess_per_unit(chains, unit, h):
-    """Return log(worst ESS / what was counted), a Measured; None where nothing was."""
-    counted = [{"work": each["gradients"], "steps": each["steps"], **each["counts"]}[unit]
-               for each in chains]
-    if not sum(counted) > 0:
-        return None
-    with np.errstate(all="ignore"):
-        return log_efficiency([each | {"gradients": cost} for each, cost in
-                               zip(chains, counted, strict=True)], h)
-
-
 def scale_log(m, scale):
     """Return `scale` times a number whose log is m, a Measured."""
     value = float(scale * np.exp(m.value))
