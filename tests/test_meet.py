@@ -574,6 +574,7 @@ def test_each_number_stands_under_its_heading():
     # e^2 per unit of work, e^-2 per second
     assert rows[DIGITS, MAPPING]["per 1000 units"] == "7389 (369)"
     assert rows[DIGITS, MAPPING]["per CPU s"] == "0.1353 (0.0068)"
+    assert (rows[DIGITS, MAPPING]["bulk"], rows[DIGITS, MAPPING]["tail"]) == ("812", "701")
     assert [(row["problem"], row["method"]) for row in read_table(second, "problem")] == [
         key for key in script.RUNS if key in SETTINGS]
 
