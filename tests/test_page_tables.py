@@ -236,11 +236,9 @@ zhang_table4 0 2: row=SSHMC, unit; acceptance=0.80; time=10.0 ms; min x=780.0 (7
     chains=2; diverged=0
 zhang_errata 0 0: =Z1; number=mean of v; of the paper=0.0000 (0.0030); of ours=0.0000 (0.0030)
 zhang_errata 1 4: table=Table 1; method=SSHMC; ratio=min/s; printed=103.57; of its factors=103.6
-meet 0 4: method=mapping; digits: per 1000 n^3/3=607 (30) *; per CPU second=12.18 (0.61) *;
-    logistic: per 1000 passes=607 (30); per CPU second per CPU second=12.18 (0.61)
-meet 1 0: problem=digits; method=SSHMC; setting=0.5, 1; values=900; squares=800; work=135.3 (6.8);
-    gradients=49.8 (2.5); densities=49.8 (2.5); factorisations=-; second=2.72 (0.14); set-up=50;
-    pilots=160; |z|=0; means=agrees
+meet 0 4: problem=digits; method=mapping; draws=5000; work=20; before=1.2e+02; rate=0.80;
+    R-hat=1.004; bulk=812; tail=701; per 1000 units=7389 (369); per CPU s=0.1353 (0.0068)
+meet 1 0: problem=digits; method=SSHMC; setting=0.015, 8, 0.2, 6
 shahbaba_multinomial 0 1: data=StatLog; method=normal; f=0.2; M=2; left=0.50; eps=0.25; L=11;
     g=20; rate=0.80; tau=5.56; squares=6.25; tau x g=403 (20); HMC / own=1.000 (0.071); random /
     own=1.100 (0.071)
