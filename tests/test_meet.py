@@ -489,7 +489,7 @@ def test_every_row_is_on_its_own_data():
     result = script.run(experiment, None)
     assert set(result) == {(name, m) for name, methods in METHODS.items() for m in methods}
     for task in experiment.tasks["pilots"] + experiment.tasks["rows"]:
-        assert task["data"] == {DIGITS: 200, LOGISTIC: "CTG"}[task["name"]]
+        assert task["data"] == {DIGITS: 100, LOGISTIC: "CTG"}[task["name"]]
     for key, row in result.items():
         assert row["setting"] == (max(SETTINGS[key], key=sum) if key in SETTINGS
                                   else {"deepest": 10})

@@ -7,7 +7,8 @@ amplitude are unknown, and logistic regression whose weights have an unknown var
 et al.), by our NUTS, and by a specialist for each, surrogate-data slices or Polya-Gamma Gibbs.
 Each method but NUTS, which tunes itself, has pilot chains with four or eight settings.  A row is
 compared if R-hat and effective sample sizes allow it (rivals/moments.py).
-reproduce/beyond/rivals/comparison_problems.py has the settings, and says what differs.
+reproduce/beyond/rivals/comparison_problems.py has the settings, and says what differs.  The digits
+are 100 of 767, so that chains of each method can be long enough.
 
 Run     python reproduce/beyond/meet.py [--budget smoke|short|paper]
         Short has 50 digits, and shorter chains.  To compute takes the extra `rivals`.
@@ -50,10 +51,10 @@ from reproduce.harness.style import (
 from reproduce.shahbaba.datasets import STAND_IN, StandIn, ctg, names
 
 NAME, WHAT = "meet", "the four papers on each other's problems"
-MINUTES = {"paper": 60, "short": 4, "smoke": 0.5}
+MINUTES = {"paper": 30, "short": 4, "smoke": 0.5}
 
 # Our settings; those that are tried are in rivals/comparison_problems.py
-DATA = {"paper": {DIGITS: 200, LOGISTIC: "CTG"}, "short": {DIGITS: 50, LOGISTIC: "CTG"},
+DATA = {"paper": {DIGITS: 100, LOGISTIC: "CTG"}, "short": {DIGITS: 50, LOGISTIC: "CTG"},
         "smoke": {DIGITS: 20, LOGISTIC: "CTG"}}
 # draws of a chain, transitions before them, draws of a pilot, so many that it has ENOUGH in trials
 RUNS = {
@@ -69,10 +70,9 @@ LEAST = {"paper": 0, "short": 40, "smoke": 10}  # draws, and transitions before 
 DEEPEST = {"paper": 10, "short": 6, "smoke": 3}  # doublings of NUTS
 TIMED = {"paper": (3, 20), "short": (2, 10), "smoke": (1, 4)}  # rounds, transitions
 # about milliseconds of a draw, for the bar
-COST = {(DIGITS, SSHMC): 9, (DIGITS, RMHMC): 20, (DIGITS, SURROGATE): 15,
-        (DIGITS, NON_CENTRED): 130, (DIGITS, MAPPING): 40, (LOGISTIC, NON_CENTRED): 10,
-        (LOGISTIC, CENTRED): 10, (LOGISTIC, RMHMC): 20, (LOGISTIC, POLYA): 5,
-        (LOGISTIC, SSHMC): 2, (LOGISTIC, MAPPING): 4}
+COST = {(DIGITS, SSHMC): 3, (DIGITS, RMHMC): 6, (DIGITS, SURROGATE): 5, (DIGITS, NON_CENTRED): 30,
+        (DIGITS, MAPPING): 8, (LOGISTIC, SSHMC): 2, (LOGISTIC, RMHMC): 20, (LOGISTIC, POLYA): 5,
+        (LOGISTIC, NON_CENTRED): 10, (LOGISTIC, CENTRED): 10, (LOGISTIC, MAPPING): 4}
 
 
 # The work
