@@ -10,9 +10,8 @@ from scipy.stats import norm, t
 
 from algorithms.ais import geometric_ladder
 from algorithms.orthant import orthant
-from algorithms.paquet_rmhmc_fast import rmhmc
 from judging import verdicts
-from models.gp_classification import GPClassification, draw_q, log_ratio
+from models.gp_classification import draw_q, log_ratio
 from reproduce.beyond import paquet_rivals as script
 from reproduce.harness.claims import Measured
 from reproduce.harness.files import Data
@@ -147,23 +146,6 @@ def test_a_problem_is_of_evenly_spaced_cases_with_its_covariance():
     distance = ((X[:, None] - X) ** 2).sum(-1)
     np.testing.assert_allclose(K, np.exp(2 * 1.0 - distance / 2 / np.exp(2 * 2.0)), rtol=1e-12)
     np.testing.assert_array_equal(labels, y)
-
-
-def test_operations_by_hand():
-    # 10 leapfrog steps of 2 N^3 and 4 / 3 N^3, 200 of 4 N^2; one product of 2 N^2, and .33 more for
-    # the ellipses
-    found = {method: evidence.operations(method, 10) for method in evidence.METHODS}
-    assert found == {"IS from q": 200, "bridge": pytest.approx(266), "AISq-ellipse": 200,
-                     "AIS-ellipse": 200, "AISq-RMHMC": pytest.approx(64_000 / 3),
-                     "AIS-RMHMC": pytest.approx(64_000 / 3),
-                     "AISq-HMC": 80_000, "tilting": 100}
-
-
-def test_operations_of_rmhmc_are_those_that_are_counted():
-    kernel = KERNELS["RMHMC"]  # of which a temperature is one transition
-    counts = rmhmc(np.zeros(1), GPClassification.from_prior(np.eye(1), np.ones(1)), kernel.l_max,
-                   kernel.eps, 1, np.random.default_rng(0), kernel.f_max).counts
-    assert evidence.operations("AISq-RMHMC", 10) == pytest.approx(1000 * counts.thirds / 3)
 
 
 def test_the_clock_has_every_method_and_what_it_needs(monkeypatch):
@@ -313,13 +295,6 @@ class Asked(Stored):
     def replicates(self, function, tasks, *_, **__):
         self.tasks = tasks
         raise Stop
-
-
-def test_the_error_of_ep_is_a_mean_over_one_side_of_the_grid():
-    r = made_up(EP={(100, 2.85, 7.1): (Measured(-0.3, 0.03),) * 2,
-                    (100, 4.85, 7.1): (Measured(0.5, 0.04),) * 2})
-    assert script.ep_error(r, -1) == pytest.approx((0.4, 0.025), rel=1e-12)
-    assert script.ep_error(r, 0).value == pytest.approx(0.05, rel=1e-12)
 
 
 def test_every_problem_method_and_size_gets_its_own_runs(monkeypatch):
@@ -473,13 +448,6 @@ def test_a_quantity_that_is_moved_moves_its_own_claim(other, what):
     if "bridge: largest" in str(what):  # no longer to be used there, which is harder than anything
         assert moved.pop(HARDEST) == "not specified"
     assert moved == dict.fromkeys(what, "differs")
-
-
-def test_the_largest_of_many_deviates_counts_as_one():
-    rows = {(key, "bridge", 1): row("bridge", z=z) for key, z in zip(KEYS, (1, -3, 2, 0, 1),
-                                                                     strict=True)}
-    # one normal number is beyond 3 with probability .0027, the largest of five with .01343
-    assert script.worst_z(made_up(rows), "bridge") == pytest.approx(2.4724, abs=1e-3)
 
 
 def test_where_the_others_break_there_is_a_place_for_it():

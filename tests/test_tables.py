@@ -162,28 +162,6 @@ def test_the_error_of_a_printed_tau_is_that_of_36_batches():
         [["HMC"], ["normal", AUTHORS], ["data"]] * 8)
 
 
-def test_joint_tests_have_every_printed_number_once_and_by_the_papers_estimator():
-    joint = [c.what for c in CLAIMS if c.kind == "joint test"]
-    assert len(joint) == len(set(joint)) == 4 * 4 + 2 * 2
-    # all printed tau_beta of Table 2, 1.25 times as large: 9 x (log 1.25 / .24)^2 is 7.5, 1.5
-    # times: 25 of 9, which is rare
-    for factor, wanted in ((1.25, "agrees"), (1.5, "inconclusive"), (1.9, "differs")):
-        result = made_up()
-        for name in ("StatLog", "CTG", "Chess"):
-            for method in ("HMC", AUTHORS, "data"):
-                result[name][method].tau["tau_beta", "initial sequence"] *= factor
-        what = "Table 2: all tau_beta, the flow of the authors' program, initial sequence"
-        assert verdicts(result)[what] == wanted
-
-
-def test_the_proportionality_of_s_is_the_range_of_print():
-    # (s / s of HMC) (20 / g) with the printed numbers as far off as rounding allows: both ends are
-    # of CTG, s = 0.011, 0.008 and 0.005, data splitting and the normal approximation
-    low, high = tables.proportional()
-    assert low == pytest.approx(0.0045 / 0.0115 * 20 / 9.8, rel=1e-12)
-    assert high == pytest.approx(0.0085 / 0.0105 * 20 / 13, rel=1e-12)
-
-
 # Estimates
 
 
@@ -249,20 +227,6 @@ def test_means_are_compared_in_standard_errors():
 
 
 # Tasks
-
-
-def test_a_chain_has_the_printed_settings():
-    for name, problem in PROBLEMS.items():
-        tasks = tables.chain_tasks(name, "some data", ALL, 3, 10, 7)
-        assert len({tuple(task["seed"]) for task in tasks}) == len(tasks) == 12
-        for task in tasks:
-            there = column(task["method"])
-            assert task["L"] == number(name, "L", there)
-            # rounding of a product and a quotient
-            assert task["eps"] * task["L"] == pytest.approx(20 * problem.eps, rel=1e-15)
-            assert task["M"] == (problem.M if there == "data" else 1)
-            assert (task["fraction"], task["n"], task["data_name"]) == (problem.f, 10, "some data")
-            assert task["seed"][0] == 7
 
 
 def test_chains_are_grouped_by_data_set_and_method():
