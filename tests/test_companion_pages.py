@@ -10,11 +10,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from reproduce.harness import claims_html, page_layout
+from reproduce.harness import claims_html, page_layout, papers
 from reproduce.harness.claims import VERDICTS, Claim, Measured, verdict
-from reproduce.harness.mirrors import ROOT, every_mirror
+from reproduce.harness.mirrors import LABEL, ROOT, every_mirror
 from reproduce.harness.papers import PAPERS
-from reproduce.harness.typeset import pieces
+from reproduce.harness.typeset import html, latex, mathml, pieces
 from reproduce.tools import pages
 
 FIGURES = ROOT / "figures"
@@ -169,6 +169,63 @@ def test_every_line_of_a_mirror_is_on_its_page_once_with_its_address(section, co
         assert number in tagged or text.startswith("#")
 
 
+@pytest.mark.parametrize("author", PAPERS)
+def test_every_departure_is_at_its_line_or_among_those_without_one(author, committed):
+    shown = Counter(e[2].split("paper")[0].strip() for e in
+                    committed[f"{author}.html"].elements if e[0] == "aside")
+    for path, departure, where in page_layout.departures_on_page(author):
+        if where is None:
+            assert not departure.lines and shown[f"≠ {departure.where}"] >= 1
+            continue
+        elements = of(where, committed)
+        first = next(k for k, e in enumerate(elements)
+                     if e[1].get("id") == where.line(min(departure.lines)))
+        rest = elements[first + 1:]
+        end = next((k for k, e in enumerate(rest) if e[1].get("class", "").startswith("r")
+                    and e[0] == "div"), len(rest))  # the next row
+        texts = [" ".join(e[2].split()) for e in rest[:end] if e[0] == "aside"]
+        said = [each for each in texts if each.startswith(f"≠ {departure.where} ")
+                and (departure.test == LABEL or departure.test.rpartition("::")[2] in each)
+                and words(departure.why) <= words(each)]
+        assert len(said) == 1
+        for number in departure.lines & where.mirror.pseudocode.keys():
+            (line,) = (e for e in elements if e[1].get("id") == where.line(number))
+            assert "≠" in line[2], (path, departure.where, number)
+
+
+def words(text):
+    """The words of a text that no symbol or sign is part of."""
+    return set(re.findall(r"(?<![\w_'^*~/.-])[a-z]{4,}(?![\w_'^*~/.-])", text)) - set(
+        "beta alpha theta kappa sigma gamma lambda grad sqrt".split())
+
+
+@pytest.mark.parametrize("author", PAPERS)
+def test_every_script_is_on_the_page_in_the_order_of_the_readme_with_its_claims(author, committed):
+    elements = committed[f"{author}.html"].elements
+    verdicts = Counter(attributes["class"].removeprefix("v-") for tag, attributes, _ in elements
+                       if tag == "tr" and attributes.get("class", "").startswith("v-"))
+    stored = [json.loads(path.read_text()) for path in sorted(FIGURES.glob(f"{author}_*.json"))]
+    assert verdicts == Counter(claim["verdict"].replace(" ", "-")
+                               for record in stored for claim in record["claims"])
+    named = dict.fromkeys(re.findall(rf"\b{author}_\w+", claims_html.readme(author)))
+    there = {path.stem for path in papers.scripts(author)}
+    shown = [attributes["id"] for tag, attributes, _ in elements
+             if tag == "section" and attributes.get("class") == "script"]
+    assert there == set(shown) and shown == [name for name in named if name in there]
+    for script in claims_html.scripts(author):
+        assert script.minutes.keys() == {"smoke", "short", "paper"}
+        assert script.title and not re.match(rf"{author.capitalize()}\b", script.title)
+
+
+def test_the_index_leads_to_every_algorithm_of_the_papers_and_to_every_script(committed):
+    links = {attributes.get("href") for _, attributes, _ in committed["index.html"].elements}
+    for section in SECTIONS:
+        assert (f"{section.author}.html#{section.anchor}" in links) == section.own
+    for author in PAPERS:
+        for path in papers.scripts(author):
+            assert f"{author}.html#{path.stem}" in links
+
+
 def test_what_a_template_asks_for_and_is_not_given_is_an_error():
     jinja2 = pytest.importorskip("jinja2", reason=NEEDS)
     with pytest.raises(jinja2.UndefinedError, match="'papers' is undefined"):
@@ -176,6 +233,26 @@ def test_what_a_template_asks_for_and_is_not_given_is_an_error():
 
 
 # Mathematics
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("x_(k-1)", "x_{k-1}"),
+    ("L^Sigma", r"L^{\Sigma}"),
+    ("Sigma~^(-1/2)", r"\tilde{\Sigma}^{-1/2}"),
+    ("dL_beta/dx", r"\partial \mathcal{L}_{\beta}/\partial x"),
+    ("dH/dp'", r"\partial H/\partial p^{\prime }"),
+    ("pi*(x)", r"\pi^{\ast }(x)"),
+    ("x-hat_(i-1)", r"\hat{x}_{i-1}"),
+    ("l_max", r"l_{\mathrm{max}}"),
+    ("current_p'", r"p^{\prime }_{\mathrm{current}}"),
+    ("x_k'", r"x_{k^{\prime }}"),  # not that of r_theta'
+    ("r_theta'", r"r^{\prime }_{\theta}"),
+    ("L_R_theta'", r"L_{R_{\theta^{\prime }}}"),
+    ("sum_(i=0)^(n-1)", r"\sum^{n-1}_{i=0}"),
+    ("(J + E)^-1", r"(J\,+\,E){}^{-1}"),
+])
+def test_ascii_mathematics_becomes_latex(text, expected):
+    assert latex(text) == expected
 
 
 @pytest.mark.parametrize(("text", "kind", "expected"), [
@@ -201,6 +278,52 @@ def test_no_letter_of_the_pseudocode_is_lost():
     for section in SECTIONS:
         for text in section.mirror.pseudocode.values():
             assert "".join(piece.text for piece in pieces(text, keywords=True)) == text
+
+
+def test_a_symbol_is_mathml_with_its_source_for_a_text_alternative():
+    pytest.importorskip("latex2mathml", reason=NEEDS)
+    symbol = '<math alttext="x_0"><msub><mi>x</mi><mrow><mn>0</mn></mrow></msub></math>'
+    assert html("1/2 x_0 <- x_0 <= 1") == f"\u00bd {symbol} \u2190 {symbol} \u2264 1"
+    short = re.sub(r"<math.*?</math>", "s", html("f(x_0), x and (1) f(x_0)+f(x_1)+f(x_2)"))
+    assert short == '<span class="w">s(s),</span> s and (1) s(s)+s(s)+s(s)'  # what is not broken
+    assert html("x // y", keywords=True).endswith("</i>")
+    assert "&lt;" in html("1 < 2")
+    assert mathml("a<b") == "<mi>a</mi><mo>&lt;</mo><mi>b</mi>"
+
+
+def test_a_symbol_is_explained_by_the_row_of_its_own_algorithm():
+    first, _, third, fourth = (s for s in SECTIONS if s.author == "paquet" and s.anchor[0] == "A")
+    rows = page_layout.notation(first.path)
+
+    def row(section, *symbol):
+        number = page_layout.meaning(page_layout.notation_of_symbols(section), *symbol)
+        return None if number is None else rows[number].meaning
+
+    assert row(third, "L").startswith("(Algorithm 3)") and row(fourth, "L").startswith("(Alg")
+    assert row(third, "L") != row(fourth, "L")
+    assert row(first, "L^K") is None  # no power of L
+    assert row(first, "t") is None and row(third, "t") is not None  # a loop's index, a vector
+    assert row(first, "p'") != row(first, "p")
+    assert row(first, "p'", " G^-1 p") == row(first, "p")  # transposed
+    assert row(first, "x_old") == row(first, "x")
+    assert page_layout.names(first)["x_"] == next(
+        k for k, symbol in enumerate(rows) if symbol.here.startswith("x_,"))
+
+
+def test_a_table_of_notation_is_read_by_its_columns(tmp_path):
+    path = tmp_path / "example.py"
+    path.write_text('"""An example.\n\nNotation\n--------\n'
+                    "paper     here     shape    meaning\n"
+                    "x, p      x, p     (n,)     position;\n"
+                    "                            momentum\n"
+                    "theta_min low      ()       of a bracket\n"
+                    "a, b      long name, another  (n,)  too long\n"
+                    "          tally             ours\n"
+                    'G         \n"""')
+    assert page_layout.notation(path) == [
+        ("x, p", "x, p", "(n,)", "position; momentum"), ("theta_min", "low", "()", "of a bracket"),
+        ("a, b", "long name, another", "(n,)", "too long"),
+        ("", "tally", "", "ours"), ("G", "", "", "")]
 
 
 # Claims
@@ -262,6 +385,21 @@ def test_a_drawing_shows_a_difference_where_the_verdict_finds_one():
         assert differs == (judged == "differs")
 
 
+def test_verdicts_are_counted_by_class_and_those_that_do_not_agree_come_first():
+    claims = [stored(0, 1, (0, 0), verdict=each, what=str(k), kind=kind) for k, (each, kind) in
+              enumerate([("agrees", "ours"), ("inconclusive", "order"), ("agrees", "ours"),
+                         ("known difference", "ours")])]
+    found = claims_html.score([claims_html.Script(name, "", "", "", {}, {"claims": some}, "")
+                            for name, some in (("a_b", claims[:3]), ("a_c", claims[3:]))])
+    assert {name: {v: n for v, n in counts.items() if n} for name, counts in found.items()} == {
+        "printed numbers, each once": {}, "sentences and orders": {"inconclusive": 1},
+        "joint tests": {}, "the paper against itself": {},
+        "checks of ours": {"agrees": 2, "known difference": 1}}
+    assert [c["what"] for c in claims_html.by_verdict({"claims": claims})] == ["3", "1", "0", "2"]
+    assert claims_html.format_ours(claims[0]) == "0"
+    assert claims_html.format_interval(claims[0] | {"theirs": 0.25}) == "[0, 1] ± 0.25"
+
+
 def test_a_report_is_shown_without_its_claims():
     for rest in ("agrees   ours", "known difference       q", "No claim is made: x"):
         assert claims_html.without_claims(f"a  b\n-  -\n1  2\n\n{rest}\n more") == (
@@ -269,3 +407,11 @@ def test_a_report_is_shown_without_its_claims():
     for path in sorted(FIGURES.glob("*_*.json")):
         shown = claims_html.without_claims(path.with_suffix(".txt").read_text())
         assert not any(claim["why"] in shown for claim in json.loads(path.read_text())["claims"])
+
+
+@pytest.mark.parametrize(("link", "there"), [
+    ("../beyond/paquet_logz.py", "../reproduce/beyond/paquet_logz.py"), ("#rivals", "#rivals"),
+    ("../../figures/e.txt", "e.txt"), ("printed.py", "../reproduce/wang/printed.py"),
+    ("https://arxiv.org/../x.png", "https://arxiv.org/../x.png")])
+def test_links_of_a_readme_lead_from_where_they_are_shown(link, there):
+    assert claims_html.from_figures(link, "wang") == there

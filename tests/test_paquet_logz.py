@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from algorithms.ais import combine
-from judging import verdicts
+from judging import read_tables, verdicts
 from reproduce.beyond import paquet_logz as script
 from reproduce.harness.claims import (
     UNMADE,
@@ -266,3 +266,95 @@ def test_an_error_counts_the_errors_of_both():
     result.truth[767] = Measured(-767.0, 0.04)
     assert script.error(result, "tilting", 767) == pytest.approx((-0.05, 0.05), rel=1e-9)
     assert script.in_errors(result, "tilting", 767) == pytest.approx((-1.0, 0.0), rel=1e-9)
+
+
+def test_cells_of_the_table_have_two_digits_of_the_error():
+    result = made_up({("AISq-RMHMC", 2): script.Estimate(Measured(-2.0066, 0.0044), 19.6, 30, 4)})
+    result.last_step.update(dict.fromkeys(SIZES, 0.5))
+    rows = [line.split() for line in script.table(result).splitlines() if line]
+    errors, counts = [row for row in rows if row[0] == "AISq-RMHMC"]
+    assert errors[1:3] == ["-0.200(20)", "-0.0066(44)"]
+    assert counts[1:3] == ["50/60", "20/30"]
+    assert next(row for row in rows if row[0] == "tilting")[1:] == [
+        "+0.010(20)", "[+0.000(10)]", "[+0.000(10)]", "+0.010(20)"]
+    of_z, of_se = read_tables(script.table(result))[0]
+    for N, truth in result.truth.items():
+        assert of_z[str(N)] == f"{truth.value:.5f}"
+        assert of_se[str(N)] == (f"{truth.se:.5f}" if truth.se else "exact")
+    assert "Divergent transitions in all runs of AIS: 4." in script.table(result)
+
+
+def test_the_bound_is_of_a_weight_over_the_mean_weight():
+    wide = {("tilting", N): script.Estimate(Measured(-N, 0.02), 50.0, 60, 0, -N + 0.5 * k)
+            for k, N in enumerate((8, 40, 365, 767))}
+    rows = [line.split() for line in script.table(made_up(wide)._replace(last_step=dict(zip(
+        SIZES, (0.125, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5), strict=True)))).splitlines()]
+    (bound,) = [row[1:] for row in rows if row[:1] == ["bound"]]
+    assert bound == ["1", "1.65", "2.72", "4.48"]  # exp(0), exp(0.5), ...
+    (last,) = [row[2:] for row in rows if row[:2] == ["last", "step"]]
+    assert last == ["0.12", "0.25", "0.50", "0.75", "1.00", "1.25", "1.50"]
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    far = {("AIS-HMC", 3): script.Estimate(Measured(-3 + 0.2, 0.02), 50.0, 60)}  # 10 s.e.
+    result = made_up(far)
+    fig = script.figure(result)
+    left, right = fig.axes
+    bars, *approximations = left.containers
+    assert [bar.get_height() for bar in bars] == [0.01 * (N > 8) for N in SIZES]
+    for k, name in enumerate(script.APPROXIMATIONS):  # one line up to 365, one for USPS
+        both = approximations[2 * k : 2 * k + 2]
+        assert {each.get_label() for each in both} == {name}
+        points = np.vstack([each.lines[0].get_xydata() for each in both])
+        assert np.round(points[:, 0]).tolist() == [1, 2, 3, 4, 5, 6]  # not N = 1
+        np.testing.assert_allclose(points[:, 1], [(0.3, 0.1, 0.05)[k]] * 6, rtol=1e-9)
+        ends = [end[:, 1] for each in both for end in each.lines[2][0].get_segments()]
+        np.testing.assert_allclose(np.ptp(ends, axis=1), [2 * 0.01 * (N > 8) for N in SIZES[1:]],
+                                   atol=1e-12)
+    own = [line.get_xydata() for line in left.lines if line.get_label() == "s.e. of AISq-RMHMC"]
+    np.testing.assert_array_equal(np.vstack(own), [(k, 0.02) for k in range(7)])
+    drawn = {line.get_label(): line.get_xydata() for line in right.lines}
+    for method in script.METHODS[:-1]:
+        sizes = [N for N in SIZES if (method, N) in LADDER and (method, N) not in REFERENCES]
+        assert np.round(drawn[method][:, 0]).tolist() == [SIZES.index(N) for N in sizes]
+        errors = [script.error(result, method, N) for N in sizes]
+        np.testing.assert_allclose(drawn[method][:, 1], [
+            np.clip(error.value / error.se, -6, 6) for error in errors], rtol=1e-12)
+    assert sorted(text.get_text() for text in right.texts) == ["10", "\N{MINUS SIGN}10"]
+    plt.close("all")
+
+
+def test_the_figure_says_what_it_shows():
+    result = made_up()._replace(data=dict.fromkeys(SIZES[:-1], "optical") | {767: "USPS"})
+    fig = script.figure(result)
+    left, right = fig.axes
+    shown = {patch.get_label(): patch.get_extents().transformed(right.transData.inverted())
+             for patch in right.patches}
+    assert {name: (box.y0, box.y1) for name, box in shown.items()} == {
+        r"$\pm4$ s.e.": pytest.approx((-4, 4), rel=1e-9),
+        r"$\pm2$ s.e.": pytest.approx((-2, 2), rel=1e-9)}
+    for ax in (left, right):
+        labels = dict(zip(ax.get_xticks(), (t.get_text() for t in ax.get_xticklabels()),
+                          strict=True))
+        assert labels == dict(enumerate([*map(str, SIZES[:-1]), "767\nUSPS"]))
+    (zero,) = [line for line in left.lines if line.get_label().startswith("0 (N = 1")]
+    assert zero.get_xdata()[0] == 0
+    assert (left.get_yscale(), right.get_yscale()) == ("log", "linear")
+    assert left.get_ylabel() == r"|error of $\log Z$| (nats)"
+    assert right.get_ylabel() == "error / standard error"
+    assert left.get_title() == "EP and its second-order correction"
+    assert right.get_title().startswith("the samplers")
+    assert fig.get_suptitle() == ("Evidence of GP classification, optical and USPS; $\\log\\ell$ ="
+                                  " 4.85, $\\log\\sigma$ = 5.1")
+    named = dict(zip((text.get_text() for text in fig.legends[0].get_texts()),
+                     fig.legends[0].legend_handles, strict=True))
+    dots = {line.get_label(): line for line in right.lines if line.get_label() in script.METHODS}
+    assert len({(line.get_marker(), line.get_color()) for line in dots.values()}) == 5
+    for method, line in dots.items():
+        assert (named[method].get_marker(), named[method].get_color()) == (line.get_marker(),
+                                                                           line.get_color())
+    bars = left.containers[0]
+    assert bars.get_label() == "s.e. of the reference" and "s.e. of AISq-RMHMC" in named
+    assert np.allclose(named["s.e. of the reference"].get_facecolor(),
+                       bars[-1].get_facecolor(), rtol=0, atol=1e-12)
+    plt.close("all")

@@ -10,8 +10,9 @@ from scipy.stats import norm, t
 
 from algorithms.ais import geometric_ladder
 from algorithms.orthant import orthant
+from algorithms.paquet_rmhmc_fast import rmhmc
 from judging import verdicts
-from models.gp_classification import draw_q, log_ratio
+from models.gp_classification import GPClassification, draw_q, log_ratio
 from reproduce.beyond import paquet_rivals as script
 from reproduce.harness.claims import Measured
 from reproduce.harness.files import Data
@@ -146,6 +147,23 @@ def test_a_problem_is_of_evenly_spaced_cases_with_its_covariance():
     distance = ((X[:, None] - X) ** 2).sum(-1)
     np.testing.assert_allclose(K, np.exp(2 * 1.0 - distance / 2 / np.exp(2 * 2.0)), rtol=1e-12)
     np.testing.assert_array_equal(labels, y)
+
+
+def test_operations_by_hand():
+    # 10 leapfrog steps of 2 N^3 and 4 / 3 N^3, 200 of 4 N^2; one product of 2 N^2, and .33 more for
+    # the ellipses
+    found = {method: evidence.operations(method, 10) for method in evidence.METHODS}
+    assert found == {"IS from q": 200, "bridge": pytest.approx(266), "AISq-ellipse": 200,
+                     "AIS-ellipse": 200, "AISq-RMHMC": pytest.approx(64_000 / 3),
+                     "AIS-RMHMC": pytest.approx(64_000 / 3),
+                     "AISq-HMC": 80_000, "tilting": 100}
+
+
+def test_operations_of_rmhmc_are_those_that_are_counted():
+    kernel = KERNELS["RMHMC"]  # of which a temperature is one transition
+    counts = rmhmc(np.zeros(1), GPClassification.from_prior(np.eye(1), np.ones(1)), kernel.l_max,
+                   kernel.eps, 1, np.random.default_rng(0), kernel.f_max).counts
+    assert evidence.operations("AISq-RMHMC", 10) == pytest.approx(1000 * counts.thirds / 3)
 
 
 def test_the_clock_has_every_method_and_what_it_needs(monkeypatch):
@@ -295,6 +313,13 @@ class Asked(Stored):
     def replicates(self, function, tasks, *_, **__):
         self.tasks = tasks
         raise Stop
+
+
+def test_the_error_of_ep_is_a_mean_over_one_side_of_the_grid():
+    r = made_up(EP={(100, 2.85, 7.1): (Measured(-0.3, 0.03),) * 2,
+                    (100, 4.85, 7.1): (Measured(0.5, 0.04),) * 2})
+    assert script.ep_error(r, -1) == pytest.approx((0.4, 0.025), rel=1e-12)
+    assert script.ep_error(r, 0).value == pytest.approx(0.05, rel=1e-12)
 
 
 def test_every_problem_method_and_size_gets_its_own_runs(monkeypatch):
@@ -450,6 +475,13 @@ def test_a_quantity_that_is_moved_moves_its_own_claim(other, what):
     assert moved == dict.fromkeys(what, "differs")
 
 
+def test_the_largest_of_many_deviates_counts_as_one():
+    rows = {(key, "bridge", 1): row("bridge", z=z) for key, z in zip(KEYS, (1, -3, 2, 0, 1),
+                                                                     strict=True)}
+    # one normal number is beyond 3 with probability .0027, the largest of five with .01343
+    assert script.worst_z(made_up(rows), "bridge") == pytest.approx(2.4724, abs=1e-3)
+
+
 def test_where_the_others_break_there_is_a_place_for_it():
     rows = {(GRID[0], m, 1): row(m, spread=2.0, own=Measured(0.2, 0.01)) for m in evidence.METHODS
             if m not in ("AISq-RMHMC", "bridge")}
@@ -464,3 +496,94 @@ def test_where_the_others_break_there_is_a_place_for_it():
     assert script.verdict(made_up(rows), GRID[0], "bridge") == "void"
     unfit = {(GRID[0], "AISq-RMHMC", 1): row("", z=9.0)}
     assert script.log_cost_ratio(made_up(unfit), GRID[0], ["bridge"]).value == INF
+
+
+def test_each_point_of_the_figure_is_in_its_place():
+    result = made_up({(script.PAPER, "tilting", 2): row("", error=Measured(0.3, 0.01), spread=2.0),
+                      (GRID[1], "bridge", 1): row("bridge", seconds=Measured(0.5, 0.01))})
+    other = (365, *script.PAPER[1:])
+    result.rows.update({(other, m, 1): row(m, seconds=Measured(3.0, 0.1))
+                        for m in evidence.METHODS})
+    result = result._replace(keys=[other, *KEYS])
+    for k, key in enumerate(result.keys):
+        result.k[key] = Measured(0.1 * (k + 1), 0.02)
+    result.EP[script.PAPER] = Measured(-0.2, 0.01), Measured(0.1, 0.01)
+    result.setup[script.PAPER] = dict(q=7.0, prior=1.0, tilt=1.0)
+    result.EP[other] = result.EP[script.PAPER]
+    fig = script.figure(result)
+    left, middle, right = fig.axes
+    whole, filled = left.lines[:16:2], left.lines[1:16:2]
+    for method, line, dots in zip(evidence.METHODS, whole, filled, strict=True):
+        seconds = WORTH.get(method, 1.0)
+        points = [(seconds, 0.2), *[(seconds, 0.3)] * (method == "tilting")]
+        assert line.get_label() == method and line.get_xydata().tolist() == [*map(list, points)]
+        # one run of tilting, whose logs spread by 2, and k = .9 are not to be trusted
+        assert len(dots.get_xydata()) == (method != "IS from q")
+        assert dots.get_xydata().tolist() == [[seconds, 0.2]] * (method != "IS from q")
+    assert [(line.get_label(), *line.get_xydata()[0]) for line in left.lines[16:]] == [
+        ("EP", 7.0, 0.2), ("corrected EP", 7.0, 0.1)]
+    for method, line in zip(evidence.METHODS, middle.lines, strict=True):  # 4 runs: 0.2^2 / 0.1^2
+        points = [(365, 12.0), (767, 4 * WORTH.get(method, 1.0))] if method != "IS from q" else []
+        np.testing.assert_allclose(line.get_xydata(), np.reshape(points, (-1, 2)), rtol=1e-12)
+    colours = {line.get_label(): (line.get_color(), line.get_marker()) for line in whole}
+    for key, line, text in zip(GRID, right.lines, right.texts, strict=True):
+        assert line.get_xydata().tolist() == [[key[2], key[1]]] and text.xy == (key[2], key[1])
+        assert text.get_text() == f"{0.1 * (result.keys.index(key) + 1):.2f}"
+        if key == GRID[1]:  # the only one that is cheaper than all others
+            assert (line.get_color(), line.get_marker()) == colours["bridge"]
+    plt.close("all")
+
+
+def test_the_figure_says_what_it_shows():
+    cheap = {(GRID[0], "tilting", 1): row("", seconds=Measured(0.1, 0.01)),
+             (GRID[2], "AISq-HMC", 1): row("", seconds=Measured(0.1, 0.01)),
+             **{(GRID[3], m, 1): row(m, z=9.0) for m in evidence.METHODS}}  # void
+    fig = script.figure(made_up(cheap))
+    left, middle, right = fig.axes
+    whole, filled = left.lines[:16:2], left.lines[1:16:2]
+    # the last two methods have the colours of the first two, dashed; a dot of theirs is white
+    how = {line.get_label(): (line.get_marker(), line.get_color(), line.get_linestyle() == "--")
+           for line in whole}
+    assert len({*how.values()}) == len(evidence.METHODS)
+    for line, dots in zip(whole, filled, strict=True):
+        assert (line.get_markerfacecolor(), dots.get_markerfacecolor()) == ("none",
+                                                                           line.get_color())
+        assert dots.get_linestyle() == "None"
+    winners = [(line.get_marker(), line.get_color(), line.get_markerfacecolor() == "white")
+               for line in right.lines]
+    # elsewhere all that are to be trusted cost the same, and the bridge is the first of them
+    assert winners[:3] == [how[m] for m in ("tilting", "bridge", "AISq-HMC")]
+    assert winners[3][0] == "x"
+    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in fig.axes] == [
+        ("CPU seconds of a run", "root mean square error of a run (nats)"),
+        ("N", r"CPU seconds until $\log Z$ is known to 0.1"), (r"$\log\sigma$", r"$\log\ell$")]
+    assert [(ax.get_xscale(), ax.get_yscale()) for ax in fig.axes] == [
+        ("log", "log"), ("log", "log"), ("linear", "linear")]
+    assert fig.get_suptitle() == "Evidence of GP classification, digits"
+    assert [ax.get_title() for ax in fig.axes] == [
+        "N = 767; hollow: not to be trusted", "at the paper's covariance",
+        "N = 100: the cheapest; $k$ of IS"]
+    assert [(x, text.get_text()) for x, text in zip(
+        middle.get_xticks(), middle.get_xticklabels(), strict=True)] == [(767, "767")]
+    plt.close("all")
+
+
+def test_the_table_shows_what_was_measured():
+    here = row("bridge", error=Measured(0.35, 0.01), own=Measured(0.15, 0.01), z=-1.5,
+               seconds=Measured(4.0, 0.1), evaluations=2.25, runs=5)
+    result = made_up({(script.PAPER, "bridge", 1): here})
+    result.EP[script.PAPER] = Measured(-0.25, 0.01), Measured(0.125, 0.01)
+    result.setup[script.PAPER] = dict(q=2.0, prior=3.0, tilt=4.0)
+    result.k[script.PAPER], result.last_step[script.PAPER] = Measured(0.75, 0.02), 0.5
+    lines = [line.split() for line in script.table(result).splitlines()]
+    # costs: 4 s x 0.35^2 / 0.1^2, and 100 s or 1 s x 0.2^2 / 0.1^2; k = .9 is not to be trusted
+    wanted = "767 4.85 5.1 -9.000 0.010 -0.250 +0.125 0.750 (0.020) 0.50".split()
+    costs_ = ["broken", "49", "4", "4", "4e+02", "4", "4", "4"]
+    assert [line for line in lines if line[:1] == ["767"]] == [wanted + costs_]
+    found = {line[0]: line[1:] for line in lines if line and line[0] in ("bridge", "tilting")}
+    # set-up of q and of the tilt; 2.66 and 1 times N^2 operations, in 10^9
+    assert found == {
+        "bridge": ["1", "5", "-9.000", "0.100", "0.350", "0.150", "-1.5", "4", "2", "0.0016",
+                   "2.25"],
+        "tilting": ["1", "6", "-9.000", "0.100", "0.200", "0.200", "+0.5", "1", "4", "0.00059",
+                    "2.00"]}
