@@ -61,7 +61,8 @@ GRIDS = {  # the values of each part of a setting, in the order of PARTS
 # of SSHMC, at the paper's length only: eps_theta, eps_phi, L.  Added after the first results had
 # been seen: with many ABLA steps x had the printed ESS and the hyperparameters far more, with few
 # these had theirs.  So these have more steps, shorter for the hyperparameters and longer for x.
-# Trials of other seeds preceded the first, and its results the second
+# Trials of other seeds preceded the first, and its results the second; a third, 0.12 in its place,
+# was stopped after one run, which was as near
 LONGER = ((0.115, 0.0018, 30), (0.125, 0.0021, 28))
 PARTS = {HMC: ("eps", "L"), GIBBS: ("eps_theta", "L_theta", "eps_phi", "L_phi"),
          SSHMC: ("eps_theta", "eps_phi", "L")}
