@@ -51,7 +51,7 @@ from algorithms import (
 from algorithms.ais import HMC, ais, combine, geometric_ladder
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
-from algorithms.ess import combined_chains, ess, initial_sequence, significant_lags
+from algorithms.ess import combined_chains, ess, initial_sequence
 from algorithms.map_estimate import MAP, map_estimate
 from algorithms.orthant import orthant, tilted_run, tilting
 from algorithms.rivals import (
@@ -881,38 +881,6 @@ def test_masses_that_are_left_out():
                         (FIELD, 1.0)):
         np.testing.assert_allclose(model.L_phi @ model.L_phi.T, mass * np.eye(len(model.L_phi)),
                                    rtol=1e-15)
-
-
-# argument: what it is where it is left out; and the same in some files alone
-LEFT_OUT = dict(
-    M=None, jitter=0.0, thin=1, rounds=4, scale=0.1, q0=None, tol=1e-12, max_iterations=100,
-    f_max=100, tol_back=1e-8, repeats=1, mean=None, factor=None, max_widths=10, r=1, s=1,
-    unit="variable", marks=False, inner=1, n_steps=20, sweeps=1, w=0.5, n_theta=1, n_phi=1,
-    keep=None, f_position=100, f_momentum=100, ellipses=5, max_sweeps=100, damping=1.0, order=4,
-    tau=None, monotone=True, literal=False, mass_phi=None, beta=1.0, c=10.0, prior_mean=0.0,
-    prior_sd=2.0, nugget=1e-6, lam=0.01, curvature="bound", distance="unit", sigma_alpha=5.0,
-    sigma_beta=5.0, beta_shape=0.0, beta_rate=0.0, target=0.65, eps=None, deepest=10,
-    warm_up=1000, mass="fisher")
-BY_FILE = {
-    "hoffman_nuts_fast": dict(target=0.8),
-    "shahbaba_split_hmc_fast": dict(jitter=0.2), "gp_fitc": dict(jitter=1e-10),
-    "gp_nystrom": dict(jitter=1e-10), "gp_variational": dict(jitter=1e-10),
-    "ep": dict(tol=1e-8), "ep_fast": dict(tol=1e-8), "map_estimate": dict(tol=1e-10),
-    "bridge_sampling": dict(tol=1e-10, max_iterations=10_000), "paquet_rmhmc": dict(f_max=5),
-    "paquet_rmhmc_fast": dict(f_max=5), "auxiliary_mixture": dict(w=(0.1, 0.1, 0.3)),
-    "polya_gamma_gibbs": dict(w=0.3),
-    "hierarchical_gp_classification": dict(prior_mean=(0.0, 0.0), prior_sd=(2.0, 2.0))}
-
-
-def test_what_is_left_out_is_as_the_docstrings_have_it():
-    seen = set()
-    for function in [each for each, _ in CALLS.values()] + [sshmc.abla_path, significant_lags]:
-        expected = LEFT_OUT | BY_FILE.get(function.__module__.rpartition(".")[2], {})
-        for name, each in inspect.signature(function).parameters.items():
-            if each.default is not each.empty:
-                assert each.default == expected[name], (function.__qualname__, name)
-                seen.add(name)
-    assert seen == {*LEFT_OUT}
 
 
 def test_a_chain_that_does_not_fit_into_memory_is_refused_by_name():

@@ -265,18 +265,6 @@ def test_a_joint_test_of_a_scan_takes_one_setting_for_all():
     assert found.note == "chi-squared 10.0 of 2; with L = 2" and found.verdict == "inconclusive"
 
 
-def test_joint_tests_of_true_numbers_agree_as_often_as_they_should():
-    rng, n = np.random.default_rng(1), 4000
-    made = [claim(0.0, 0.0, what=str(k), theirs=0.3 + k, ours=lambda r, k=k: Measured(r[k], 0.4))
-            for k in range(5)]
-    spread = np.array([math.hypot(0.4, 0.3 + k) for k in range(5)])
-    test = joint("all", made)
-    deviates = np.array([test.ours(spread * rng.standard_normal(5)).ours.value for _ in range(n)])
-    for at in (1.0, 2.0):  # 4 standard errors of a share
-        share = math.erfc(at / 2**0.5)
-        assert abs(np.mean(deviates > at) - share) < 4 * (share * (1 - share) / n) ** 0.5
-
-
 # Judging
 
 
@@ -423,11 +411,3 @@ def test_a_number_has_the_digits_of_its_error():
     assert claims.number(Measured(0.5, math.nan)) == "0.5 (s.e. nan)"
     assert claims.brief(Measured(1.23456, 0.012)) == "1.235 (0.012)"
     assert claims.brief(Measured(1.23456)) == "1.235"
-
-
-def test_a_table_is_aligned():
-    assert claims.table([["EP", -90.1234567, 3], ["AIS", 5.0, 11]], ["method", "log Z", "n"]) == (
-        "method   log Z   n\n"
-        "------  ------  --\n"
-        "EP      -90.12   3\n"
-        "AIS          5  11")

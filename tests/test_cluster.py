@@ -220,23 +220,13 @@ def test_a_process_computes_with_code_that_is_the_clients_and_that_of_its_files(
 
 
 class Made:
-    """In place of a client: workers of this code and these threads, and an outcome of each call."""
+    """In place of a client: an outcome of each call."""
 
     loop = None
 
-    def __init__(self, codes=("code",), threads=1, **outcomes):
-        self.codes = {f"tcp://{k}": code for k, code in enumerate(codes)}
-        self.threads, self.outcomes = threads, {key: list(each) for key, each in outcomes.items()}
+    def __init__(self, **outcomes):
+        self.outcomes = {key: list(each) for key, each in outcomes.items()}
         self.asked, self.cancelled, self.futures, self.busy = [], [], [], []
-
-    def run(self, function, *home, on_error):
-        return self.codes
-
-    def nthreads(self):
-        return {worker: self.threads if worker == "tcp://1" else 1 for worker in self.codes}
-
-    def scheduler_info(self, n_workers):
-        return {"workers": {worker: {"name": f"number {worker[-1]}"} for worker in self.codes}}
 
     def map(self, function, *columns, pure, retries):
         self.asked.append([key for (key,) in zip(*columns, strict=True)])
@@ -279,6 +269,7 @@ def made(monkeypatch):
 
     def computed(client):
         monkeypatch.setattr(cluster, "connect", lambda scheduler: nullcontext(client))
+        monkeypatch.setattr(cluster, "refuse", lambda *_: None)
         return cluster.run_tasks({key: (key,) for key in "abc"}, "tcp://0", ("x_fig1", "f"), "code")
 
     return computed, distributed.KilledWorker("b", None, 3)
@@ -310,17 +301,6 @@ def test_a_scheduler_that_has_gone_is_told_from_an_error_of_a_replicate():
     future.status = "error"
     with pytest.raises(OSError, match="its own"):
         cluster.outcome(future, "tcp://0")
-
-
-def test_workers_are_refused_by_name_for_their_code_or_their_threads():
-    cluster.refuse(Made(["code"] * 2), ("x_fig1", "f"), "code")
-    client = Made(["code", "code", "another", ModuleNotFoundError("no x_fig1")], threads=2)
-    with pytest.raises(ClusterError) as refused:
-        cluster.refuse(client, ("x_fig1", "f"), "code")
-    assert str(refused.value).partition(". Give")[0] == (
-        "Refused, for x_fig1.f: worker number 1 at tcp://1 has 2 threads, but one process that"
-        " computes; worker number 2 at tcp://2 has other code than this checkout; worker number 3"
-        " at tcp://3 cannot import it (no x_fig1)")
 
 
 @pytest.mark.parametrize(("change", "given_up"), [

@@ -320,17 +320,6 @@ def test_fields_that_other_versions_have_do_not_count():
     assert fingerprint.canonical(mine) != fingerprint.canonical(other)
 
 
-def test_the_replicates_of_figure_2_depend_on_its_algorithms_and_not_on_others():
-    found = {f"{path.stem}.{name}" for path, name in fingerprint.used_definitions(
-        (ROOT / "reproduce" / "paquet_fig2.py", "one_run"))}
-    assert {"ais.ais_run", "paquet_rmhmc_fast.rmhmc", "hmc.hmc_step", "linalg.factorise",
-            "gp_classification.gp_classification_grad_U", "ep_fast.ep", "digits.usps",
-            "digits.SHA256",
-            "ais.rmhmc_transition", "problem.LOG_LENGTH"} <= found
-    assert not {"hmc.hmc", "mixture.mixture_U", "gaussian.gaussian_U", "paquet_fig2.figure",
-                "interface.metric", "files.find"} & found
-
-
 def test_of_an_entry_point_the_check_counts_and_how_it_is_put_in_front_does_not():
     found = {f"{path.stem}.{name}" for path, name in fingerprint.used_definitions(
         (ROOT / "algorithms" / "hmc.py", "hmc"))}

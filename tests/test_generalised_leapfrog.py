@@ -62,19 +62,6 @@ def there_and_back(l_max, eps, **how):
     return max(np.abs(back.x - X).max(), np.abs(back.p + P).max())
 
 
-def jacobian(l_max, eps, h=1e-5, **how):
-    """Central differences of the map (x, p) -> (x, p)."""
-    columns = []
-    for e in np.eye(4):
-        a, b = [generalised_leapfrog(X + s * h * e[:2], P + s * h * e[2:], MODEL, l_max, eps, **how)
-                for s in (1, -1)]
-        columns.append(np.concatenate([a.x - b.x, a.p - b.p]) / (2 * h))
-    return np.array(columns).T
-
-
-OMEGA = np.block([[np.zeros((2, 2)), np.eye(2)], [-np.eye(2), np.zeros((2, 2))]])
-
-
 # The Hamiltonian
 
 
@@ -142,13 +129,6 @@ def test_trajectories_lead_back(f_max_and_tol):
     f_max, tol = f_max_and_tol
     # rounding of some 500 iterations
     assert there_and_back(10, 0.2, f_max=f_max, tol=tol) < 1e-12
-
-
-def test_symplectic_and_volume_preserving():
-    J = jacobian(3, 0.3, **EXACT)
-    assert np.abs(J - np.eye(4)).max() > 0.1  # the map does something
-    np.testing.assert_allclose(J.T @ OMEGA @ J, OMEGA, rtol=0, atol=1e-7)  # h^2 x third derivatives
-    assert abs(np.linalg.det(J) - 1) < 1e-7
 
 
 def test_tolerance_is_relative_to_the_scale_of_the_model():

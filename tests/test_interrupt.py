@@ -11,74 +11,23 @@ import subprocess
 import sys
 import threading
 import time
-from functools import cache
 
 import numpy as np
 import pytest
 
-from algorithms import (
-    ep_fast,
-    fixed_flow_hmc,
-    generalised_leapfrog,
-    hmc,
-    hoffman_nuts,
-    hoffman_nuts_fast,
-    paquet_rmhmc,
-    paquet_rmhmc_fast,
-    random_walk,
-    rmhmc_within_gibbs,
-    slice_sampling,
-)
-from algorithms import shahbaba_split_hmc as split_hmc
-from algorithms import shahbaba_split_hmc_fast as split_hmc_fast
-from algorithms import wang_discretizing_chain_fast as discretizing_chain_fast
-from algorithms import wang_tempered_transitions_fast as tempered_transitions_fast
-from algorithms import zhang_sshmc as sshmc
-from algorithms import zhang_sshmc_fast as sshmc_fast
-from algorithms.ais import HMC, RMHMC, ais, geometric_ladder
+from algorithms import ep_fast
+from algorithms.ais import RMHMC
 from algorithms.ep import ep
-from algorithms.map_estimate import map_estimate
-from algorithms.rivals import (
-    dragging,
-    elliptical_slice,
-    fitted_walk,
-    polya_gamma_gibbs,
-    surrogate_slice,
-)
-from algorithms.rivals.ais_elliptical_slice import ais_elliptical_slice
-from algorithms.rivals.auxiliary_mixture import auxiliary_mixture
-from algorithms.rivals.delayed_acceptance import delayed_acceptance
+from algorithms.fixed_flow_hmc import fixed_flow_hmc
+from algorithms.hmc import Chain, Counts
+from algorithms.random_walk import random_walk
+from algorithms.shahbaba_split_hmc import normal_approximation
 from models.covariance import squared_exponential
-from models.gp_nystrom import GPNystrom
-from models.gp_subset import GPSubset
 from models.jit import ROOT, check_interrupt, njit
-from test_bad_input import (
-    CASES,
-    COX,
-    FUNNEL,
-    GPC,
-    GROUPS,
-    LOGISTIC,
-    MIXTURE,
-    NORMAL,
-    REGRESSION,
-    SMALL,
-    VOLATILITY,
-    N,
-    draw,
-    flat,
-    numbers,
-    rng,
-)
+from test_bad_input import CALLS, FIT, LOGISTIC, NORMAL, SMALL, call, flat, numbers, rng
 
 PATHS = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}
 FEW, MANY = 3, 5_000_000  # transitions; what many of them are to be written into is never touched
-SUBSET, BETAS = GPSubset.from_model(REGRESSION, CASES), geometric_ladder(3, 0.25)
-
-
-@cache
-def fit():
-    return split_hmc.normal_approximation(map_estimate(LOGISTIC))
 
 
 def of_size(function):
@@ -88,62 +37,29 @@ def of_size(function):
                               + np.eye(n[k]), np.where(np.arange(n[k]) % 3, 1.0, -1.0), 1e-300)
 
 
-def blocks(n, sampler, *steps):
-    """Call a sampler of two blocks with q = (theta, phi), of n parameters theta."""
-    return lambda q, model: sampler(q[:n], q[n:], model, *steps, rng())
+COUNTED = "n", "t_max", "runs"  # what test_bad_input.py calls the number of transitions
+
+
+def counted(name):
+    """Return what calls a sampler of test_bad_input.py for n transitions."""
+    (count,) = {*COUNTED} & {*CALLS[name][1]}
+    return lambda n: call(name, **{count: n})
 
 
 # name: what runs it for n transitions
-RUNS = {
-    "hmc": lambda n: hmc.hmc(numbers(3), NORMAL, SMALL, 2, n, rng()),
-    "hmc, one trajectory": lambda n: hmc.hmc(numbers(3), NORMAL, SMALL, 100 * n, 1, rng()),
-    "nuts": lambda n: hoffman_nuts_fast.nuts(numbers(3), NORMAL, n, rng(), 2),
-    "nuts, warm-up": lambda n: hoffman_nuts_fast.nuts(numbers(3), NORMAL, 1, rng(), n),
-    "nuts_dual_averaging": lambda n: hoffman_nuts.nuts_dual_averaging(
-        numbers(3), NORMAL, n, rng(), 1),
-    "hmc_dual_averaging": lambda n: hoffman_nuts.hmc_dual_averaging(
-        numbers(3), NORMAL, 0.5, n, rng(), 1),
-    "random_walk": lambda n: random_walk.random_walk(numbers(3), NORMAL, 0.5, n, rng()),
-    "fitted_walk": lambda n: fitted_walk.fitted_walk(numbers(3), NORMAL, np.eye(3), n, rng()),
-    "pilot": lambda n: fitted_walk.pilot(numbers(3), NORMAL, n, rng()),
-    "map_estimate": lambda n: tuple(map_estimate(LOGISTIC) for _ in range(n)),
-    "normal_split_hmc": lambda n: split_hmc_fast.normal_split_hmc(
-        numbers(3), LOGISTIC, fit(), SMALL, 2, n, rng()),
-    "data_split_hmc": lambda n: split_hmc_fast.data_split_hmc(
-        numbers(3), LOGISTIC, split_hmc.split_data(LOGISTIC, numbers(3), 0.5), SMALL, 2, 2, n,
-        rng()),
-    "fixed_flow_hmc": lambda n: fixed_flow_hmc.fixed_flow_hmc(
-        numbers(3), LOGISTIC, fit(), SMALL, 2, n, rng(), 0.2, 0.9),
-    "generalised_leapfrog": lambda n: generalised_leapfrog.generalised_leapfrog(
-        numbers(2), numbers(2), MIXTURE, n, SMALL),
-    "generalised_leapfrog.rmhmc": lambda n: generalised_leapfrog.rmhmc(
-        numbers(2), MIXTURE, 2, SMALL, n, rng()),
-    "paquet_rmhmc": lambda n: paquet_rmhmc.rmhmc(numbers(N), GPC, 2, SMALL, n, rng()),
-    "paquet_rmhmc_fast": lambda n: paquet_rmhmc_fast.rmhmc(numbers(N), GPC, 2, SMALL, n, rng()),
+RUNS = {name: counted(name) for name, (_, arguments) in CALLS.items() if {*COUNTED} & {*arguments}
+        and " of " not in name and name not in ("soft_abs", "mixture_draw", "from_size")}
+RUNS |= {
+    "hmc, one trajectory": lambda n: call("hmc", L=100 * n, n=1),
+    "nuts, warm-up": lambda n: call("nuts", n=1, warm_up=n),
+    "map_estimate": lambda n: tuple(call("map_estimate") for _ in range(n)),
+    "fixed_flow_hmc": lambda n: fixed_flow_hmc(
+        numbers(3), LOGISTIC, normal_approximation(FIT), SMALL, 2, n, rng(), 0.2, 0.9),
+    "generalised_leapfrog": lambda n: call("generalised_leapfrog", t_max=n, f_max=100),
+    "a leapfrog": lambda n: call("a leapfrog", l_max=n, f_max=100),
+    "ais by RMHMC": lambda n: call("ais", kernel=RMHMC(SMALL, 2, 2), runs=n),
     "ep": of_size(ep),
     "ep_fast": of_size(ep_fast.ep),
-    "ais": lambda n: ais(GPC, BETAS, HMC(SMALL, 2), n, rng()),
-    "ais by RMHMC": lambda n: ais(GPC, BETAS, RMHMC(SMALL, 2, 2), n, rng()),
-    "ais_elliptical_slice": lambda n: ais_elliptical_slice(GPC, BETAS, n, rng()),
-    "elliptical_slice": lambda n: elliptical_slice.elliptical_slice(numbers(N), GPC, n, rng()),
-    "slice_sampling": lambda n: slice_sampling.slice_sampling(
-        numbers(4), REGRESSION, 0.5, n, rng()),
-    "discretizing_chain": lambda n: discretizing_chain_fast.discretizing_chain(
-        numbers(4), REGRESSION, GPNystrom.from_model(REGRESSION, CASES), 0.5, n, rng()),
-    "tempered_transitions": lambda n: tempered_transitions_fast.tempered_transitions(
-        numbers(4), REGRESSION, (SUBSET,), 0.5, n, rng()),
-    "delayed_acceptance": lambda n: delayed_acceptance(
-        numbers(4), REGRESSION, SUBSET, np.eye(4) / 4, n, rng()),
-    "dragging": lambda n: dragging.dragging(numbers(4), REGRESSION, [1], np.eye(1), n, rng()),
-    "sshmc": lambda n: blocks(3, sshmc.sshmc, SMALL, SMALL, 2, n)(numbers(4), FUNNEL),
-    "sshmc_fast": lambda n: blocks(3, sshmc_fast.sshmc, SMALL, SMALL, 2, n)(numbers(4), FUNNEL),
-    "rmhmc_within_gibbs": lambda n: blocks(
-        6, rmhmc_within_gibbs.rmhmc_within_gibbs, SMALL, SMALL, 1, 1, n)(numbers(7), GROUPS),
-    "auxiliary_mixture": lambda n: blocks(N, auxiliary_mixture, n)(numbers(N + 3), VOLATILITY),
-    "polya_gamma_gibbs": lambda n: blocks(
-        6, polya_gamma_gibbs.polya_gamma_gibbs, draw, n)(numbers(7), GROUPS),
-    "surrogate_slice": lambda n: blocks(
-        4, surrogate_slice.surrogate_slice, 0.5, [1.0, 1.0], n)(numbers(6), COX),
 }
 
 
@@ -153,8 +69,8 @@ def deaf(n):
     x = 0.0
     for i in range(n):
         x += np.sin(i)
-    return hmc.Chain(np.full((1, 1), x), np.empty(0), np.empty(0, np.bool_), np.empty(0),
-                     hmc.Counts(n, n))
+    return Chain(np.full((1, 1), x), np.empty(0), np.empty(0, np.bool_), np.empty(0),
+                 Counts(n, n))
 
 
 @njit
@@ -170,7 +86,7 @@ def patient(n):
 def bombarded(seconds=2.0):
     """Let a handler raise at every moment of a short call; return how often it did."""
     def run():
-        return random_walk.random_walk(numbers(3), NORMAL, 0.5, 40, rng())
+        return random_walk(numbers(3), NORMAL, 0.5, 40, rng())
 
     def late(*_):
         if armed:

@@ -12,7 +12,6 @@ from matplotlib.markers import MarkerStyle
 
 from algorithms import paquet_rmhmc
 from algorithms import zhang_sshmc as sshmc
-from algorithms.ess import ess
 from algorithms.hmc import hmc
 from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import Realization, discretizing_chain
@@ -166,46 +165,6 @@ def test_paquet_a_trajectory_that_breaks_down_has_no_distance(there, back):
     assert (there, back) != (11, 11) or found.distance == 1  # of (10, 10) to (9, 10)
 
 
-def wandering(n):
-    """Return (n, 2) states whose signs are random and whose squares hardly change."""
-    rng = np.random.default_rng(6)
-    size = 2 + np.sin(np.arange(n) / 40)
-    return size[:, None] * rng.choice([-1.0, 1.0], (n, 2)) * [1.0, 3.0] + [0.5, 2.0]
-
-
-def worst_of(x):
-    """Return the least ESS of the values and of squares about the mean, which is the squares'."""
-    values, squares = ess(x).min(), ess((x - x.mean(0)) ** 2).min()
-    assert squares < values / 5
-    return squares
-
-
-@pytest.mark.parametrize("sampler", ["HMC", "RMHMC"])
-def test_paquet_the_numbers_of_a_chain_by_hand(sampler, monkeypatch):
-    room, x = ROOMS["paquet"], wandering(1000)
-    chain = SimpleNamespace(samples=x, accepted=np.arange(1000) < 600,
-                            counts=SimpleNamespace(gradient=4000))
-    still = SimpleNamespace(samples=x, accepted=np.zeros(1000), counts=chain.counts)
-    found = []
-    for each in (chain, still):
-        monkeypatch.setattr(room, "hmc", lambda *_, each=each: each)
-        monkeypatch.setattr(room, "general", SimpleNamespace(rmhmc=lambda *_, each=each: each))
-        found.append(room.chain_numbers.__wrapped__(sampler, "modes", 0.5, 3))
-    # two modes at -4.5 and 4.5, of variance 1
-    off = x[:, 0].mean() / 21.25**0.5
-    assert found[0] == pytest.approx((0.6, worst_of(x) / 4, off, x[:, 0].var() / 21.25), rel=1e-12)
-    assert found[1] == pytest.approx((0.0, math.nan, off, 0.0), nan_ok=True)  # says of no ESS
-
-
-def test_paquet_the_exact_mean_is_that_of_the_first_coordinate():
-    at, K = ROOMS["paquet"].target("posterior"), ROOMS["paquet"].K
-    # y = (1, -1): E[x] = K c, c_m = y_m / sqrt(2 pi V) / 2 Z, Z = 1/4 + arcsin(r) / 2 pi
-    V = 1 + K[0, 0]
-    Z = 0.25 + math.asin(-K[0, 1] / V) / (2 * math.pi)
-    assert at.mean == pytest.approx((K[0, 0] - K[0, 1]) / math.sqrt(2 * math.pi * V) / 2 / Z,
-                                    rel=1e-9)
-
-
 @pytest.mark.parametrize("broken", [("x", math.nan), ("p", math.inf), ("H", math.inf)])
 def test_paquet_a_trajectory_ends_before_what_is_not_finite(broken, monkeypatch):
     room, steps = ROOMS["paquet"], iter(range(100))
@@ -231,27 +190,6 @@ def test_paquet_a_trajectory_ends_before_what_is_not_finite(broken, monkeypatch)
 
 
 # Shahbaba
-
-
-def test_shahbaba_rates_and_errors_are_those_of_all_draws(monkeypatch):
-    room, x = ROOMS["shahbaba"], wandering(1000)
-    errors = np.linspace(-1.0, 3.0, room.DRAWS)
-    errors[[0, 50, 51]] = 0.25, np.nan, np.inf
-    each, asked = iter(errors), []
-
-    def transitions(method, q, eps, M, n, rng):
-        asked.append(n)
-        return SimpleNamespace(energy_error=[next(each)] if n == 1 else None, samples=x,
-                               accepted=np.ones(n), counts=SimpleNamespace(gradient=5000.0))
-
-    monkeypatch.setattr(room, "transitions", transitions)
-    first, rate, median, least = room.rates.__wrapped__("HMC", 0.5)
-    assert asked == [1] * 100 + [1000]
-    p = [min(1.0, math.exp(-e)) if math.isfinite(e) else 0.0 for e in errors]
-    assert (first, rate) == (0.25, pytest.approx(sum(p) / 100, rel=1e-12))
-    size = sorted(abs(e) if math.isfinite(e) else math.inf for e in errors)
-    assert median == (size[49] + size[50]) / 2
-    assert least == pytest.approx(worst_of(x) / 5, rel=1e-12)
 
 
 @pytest.mark.parametrize("M", [2, 8])
@@ -352,18 +290,6 @@ def test_zhang_the_first_trajectory_is_that_of_the_compiled_sampler(factor):
     chain = hmc(np.append(x, v), room.model(), room.HMC_EPS * factor, room.HMC_L, 1, room.rng())
     np.testing.assert_allclose(stored("zhang", "RATIO", "HMC", v=0.0, factor=factor),
                                -chain.energy_error[0], **NUMBER)
-
-
-def test_zhang_what_one_block_borrows_the_other_lends():
-    room, kept = ROOMS["zhang"], KEPT["zhang"]
-    for setting in kept["settings"]:
-        for panel, kind in ((4, "block"), (5, "potential")):
-            one, other, both = (array(kept["shapes"][k][4]) for k in setting["series"]
-                                if kept["shapes"][k][0] == panel)
-            size = np.maximum(np.abs(one), np.abs(other)) + np.abs(both)
-            seen = np.isfinite(one + other + both)
-            assert (np.abs(one + other - both)[seen] <= 1e-3 * size[seen] + 1e-9).all(), kind
-    assert stored("zhang", "BORROWED", room.GIBBS, v=0.0, factor=1.0) == 0
 
 
 def test_zhang_all_spend_the_same():

@@ -394,31 +394,6 @@ def out_of(command):
     return said.splitlines()[2]  # what was found, without the folder
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    """Return what the script prints that nobody interrupts, and how long it takes."""
-    command, _ = slow_script(tmp_path_factory.mktemp("undisturbed"))
-    start = time.monotonic()
-    return out_of(command), time.monotonic() - start
-
-
-@pytest.mark.parametrize("seed", [1, *(pytest.param(k, marks=pytest.mark.slow)
-                                       for k in range(2, 12))])
-def test_runs_that_are_killed_at_random_moments_end_as_an_undisturbed_one(tmp_path, undisturbed,
-                                                                            seed):
-    wanted, duration = undisturbed
-    command, store = slow_script(tmp_path)
-    moments = duration * np.random.default_rng(seed).uniform(0.3, 1.0, 3)
-    print(f"seed {seed}: killed after {moments} s")
-    for moment in moments:
-        with subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL) as process:
-            time.sleep(moment)
-            process.kill()
-    assert out_of(command) == wanted
-    assert len(list(store.iterdir())) == 8
-
-
 @pytest.mark.parametrize("jobs", ["0", "2"])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_script_keeps_what_is_finished_and_resumes(tmp_path, jobs, how):

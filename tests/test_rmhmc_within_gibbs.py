@@ -411,23 +411,6 @@ def after(draw, make, settings, chains, k, rng):
     return map(np.array, (thetas, phis, data))
 
 
-@pytest.mark.parametrize(("n", "chains", "settings"), [
-    (2, 5000, (1.2, 1.5, 2, 2)), (100, 1500, (0.7, 1.8, 2, 2))])
-def test_the_funnel_stays_as_it_is(n, chains, settings):
-    rng, model = np.random.default_rng(11), Funnel.from_size(n)
-
-    def draw():
-        v = 3 * rng.standard_normal(1)
-        return np.exp(-v[0] / 2) * rng.standard_normal(n), v
-
-    x, v, _ = after(draw, lambda theta, phi: (0, model), settings, chains, 3, rng)
-    scaled = np.exp(v / 2) * x
-    squares = chi2(n).cdf(np.sum(scaled**2, axis=1))
-    for values in (v[:, 0] / 3, scaled[:, 0], norm.ppf(squares),
-                   np.sqrt(0.5) * (v[:, 0] / 3 + norm.ppf(squares))):
-        assert kstest(values, norm.cdf).pvalue > LEVEL
-
-
 def test_a_hierarchical_logistic_regression_stays_as_it_is():
     rng = np.random.default_rng(12)
     group = np.repeat([0, 1, 2], [4, 1, 3])

@@ -5,7 +5,7 @@ import pytest
 
 from algorithms.shahbaba_split_hmc import split_data
 from judging import read_table, verdicts
-from made_up_chains import FEW, five, off, one
+from made_up_chains import FEW, five, off
 from models.interface import U, case_entropy, hessian
 from reproduce.beyond import shahbaba_multinomial as script
 from reproduce.beyond.rivals.moments import as_one, combine, distance
@@ -286,75 +286,3 @@ def test_nothing_is_said_of_chains_that_are_too_short(field, method):
 
 
 # The script
-
-
-class Remembered:
-    """An experiment that computes nothing: a chain's moments say of which method it is."""
-
-    seed = 3
-
-    def __init__(self, budget):
-        self.budget, self.tasks = budget, {}
-
-    def replicates(self, function, tasks, unit, warm=None):
-        self.tasks[function.__name__] = tasks
-        places = [10 * METHODS.index(task["method"]) + (task["name"] == "CTG") for task in tasks]
-        if function.__name__ == "tune":
-            return [{"setting": [0.2, 2, 0.1, place]} for place in places]
-        # 100 + place effective draws of values, 150 of squares, in 500 gradients
-        return [one(100 + place, 150, 500.0) for place in places]
-
-
-@pytest.mark.parametrize("budget, names, chains", [
-    ("paper", ["StatLog", "CTG"], script.CHAINS["paper"]), ("short", ["CTG"], 2),
-    ("smoke", ["CTG"], 2)])
-def test_every_method_has_the_same_effort_and_its_own_chains(budget, names, chains):
-    experiment = Remembered(budget)
-    result = script.run(experiment, None)
-    assert list(result) == names and all(list(result[name]) == list(METHODS) for name in names)
-    tunes, tasks = experiment.tasks["tune"], experiment.tasks["chain"]
-    assert {task["n"] for task in tunes} == {script.PILOT[budget]} and len(tunes) == 5 * len(names)
-    for name in names:
-        assert {(t["n"], t["burn_in"]) for t in tasks if t["name"] == name} == {
-            script.LENGTH[budget][name]}
-        for k, method in enumerate(METHODS):
-            place = 10 * k + (name == "CTG")
-            mine = [t for t in tasks if (t["name"], t["method"]) == (name, method)]
-            assert len(mine) == chains and all(t["setting"][3] == place for t in mine)
-            found = result[name][method]
-            # tau = n / ESS of the worse, g = 500 / 1000
-            assert found["log tau x g"] == pytest.approx(
-                (np.log(1000 / min(100 + place, 150) / 2), 0), abs=1e-12)
-            assert found["tuned"]["setting"][3] == place
-    seeds = [str([t["name"], *t["seed"]]) for t in tunes + tasks]
-    assert len(set(seeds)) == len(seeds)
-
-
-def test_each_number_stands_under_its_heading():
-    text = script.table(made_up())
-    rows, pilots = (read_table(text[k:], "data") for k in (0, text.index("Pilot chains")))
-    for each in (rows, pilots):
-        assert [(row["data"], row["method"]) for row in each] == [
-            (name, method) for name in ("StatLog", "CTG") for method in METHODS]
-    # tau 5000 / 900 and / 800; g = 1e5 / 5000; e^6; and how much better than HMC normal is
-    assert rows[1] == {"data": "StatLog", "method": "normal", "f": "0.2", "M": "2", "left": "0.50",
-                       "eps": "0.25", "L": "11", "g": "20", "rate": "0.80", "div.": "",
-                       "tau": "5.56", "squares": "6.25", "tau x g": "403 (20)",
-                       "HMC / own": "1.000 (0.071)", "random / own": "1.100 (0.071)"}
-    assert rows[0]["HMC / own"] == rows[4]["random / own"] == ""
-    heads = str(SHARES[0]), str(SHARES[-1]), "taken", "gradients"
-    assert [pilots[0][head] for head in heads] == ["0.99", "0.10", "0.6", "20000"]
-
-
-def test_each_point_of_the_figure_is_in_its_place():
-    fig = script.figure(made_up())
-    assert [ax.get_title() for ax in fig.axes] == ["StatLog, 6 classes", "CTG, 3 classes"]
-    assert [label.get_text() for label in fig.axes[0].get_yticklabels()] == list(METHODS)
-    for ax in fig.axes:
-        assert (ax.get_xlabel(), ax.get_xscale()) == (
-            r"$\tau \times g$ of the worst coefficient", "log")
-        drawn = [bars.lines[0].get_xydata()[0] for bars in ax.containers]
-        np.testing.assert_allclose(drawn, [(np.exp(x), y) for y, x in enumerate(
-            (7.0, 6.0, 6.2, 6.1, 7.1))])
-        (bar,) = ax.containers[0].lines[2][0].get_segments()
-        np.testing.assert_allclose(np.log(bar[:, 0]), [6.9, 7.1])

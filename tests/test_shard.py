@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 import threading
 from importlib import import_module
@@ -15,7 +14,7 @@ from reproduce.harness import papers, replicates, run, shards
 from reproduce.harness.fingerprint import digest
 from reproduce.harness.run import Settings, main, parse
 from reproduce.harness.shards import AGAIN, Shard, Unfinished, deal
-from studies import NOTHING, begun, calls, draw, environment, write_script
+from studies import NOTHING, calls, draw
 
 pytestmark = pytest.mark.usefixtures("figures")
 SETTINGS = Settings("smoke")
@@ -235,37 +234,6 @@ def test_an_error_in_a_shard_is_not_taken_for_the_end_of_a_round(ends):
 def test_killed_processes_are_counted_before_the_last_line(ends, monkeypatch):
     monkeypatch.setattr(run, "killed", ["chain(1)"])
     assert ends("--shard", "1/2")[1][-2] == "Killed: 1 process that computed chain(1)"
-
-
-SLOW = """
-def slow(seed):
-    note(seed)
-    time.sleep(0.2)
-    return {"x": np.random.default_rng(seed).standard_normal(3)}
-
-def run(experiment, cases):
-    return experiment.replicates(slow, [{"seed": k, "cost": 1 + k % 3} for k in range(12)])
-"""
-
-
-def test_shards_that_run_at_the_same_time_compute_nothing_twice(tmp_path):
-    script = write_script(tmp_path / "slow_fig1.py", SLOW)
-
-    def replicates_begun():
-        return sorted(replicate for replicate, *_ in begun(tmp_path / "log"))
-
-    command = [sys.executable, str(script), "--budget", "smoke", "--jobs"]
-    both = [subprocess.Popen([*command, jobs, "--shard", f"{number}/2"], env=environment(),
-                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-            for number, jobs in ((1, "0"), (2, "1"))]
-    said = [process.communicate()[0].splitlines()[-1] for process in both]
-    assert [process.returncode for process in both] == [0, 0]
-    assert replicates_begun() == [*range(12)]
-    assert sum(AGAIN in line for line in said) <= 1  # who is last finds all
-    done = subprocess.run([*command, "0"], env=environment(), check=True, capture_output=True)
-    assert replicates_begun() == [*range(12)]
-    wanted = [{"x": np.random.default_rng(k).standard_normal(3).tolist()} for k in range(12)]
-    assert str(wanted) in done.stdout.decode()  # every bit
 
 
 # The project's own

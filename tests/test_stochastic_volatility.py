@@ -9,8 +9,6 @@ import pytest
 from scipy.linalg import solveh_banded
 from scipy.stats import beta, gamma, invgamma, norm
 
-from algorithms import zhang_sshmc as sshmc
-from algorithms import zhang_sshmc_fast as sshmc_fast
 from departing import departs
 from differences import differences
 from models.interface import (
@@ -326,19 +324,6 @@ def test_masses_and_kinds_of_data():
     assert np.isneginf(model.log_squares[1])
     with pytest.raises(ValueError, match="beta_rate must be"):
         StochasticVolatility.from_data([1.0], beta_shape=1.0)
-
-
-@pytest.mark.parametrize("T", [1, 2])
-def test_twin_equals_mirror_for_the_shortest_series(T):
-    phi = np.array(PLACES["paper"])
-    model, x, _ = problem(T, phi, **PROPER)
-    arguments = (x, phi, model, 0.3, 0.2, 3, 12)
-    a, b = (algorithm.sshmc(*arguments, np.random.default_rng(5), n_theta=3, n_phi=2, jitter=0.2)
-            for algorithm in (sshmc, sshmc_fast))
-    # 12 transitions of 18 + 6 leapfrogs: rounding grows a few times in each
-    for ours, theirs in zip(a[:-1], b[:-1], strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
-    assert 0 < a.accepted.sum()
 
 
 STATISTICS = ["b", "log sigma", "atanh phi", "b^2", "log^2 sigma", "atanh^2 phi", "b log sigma",

@@ -93,3 +93,18 @@ def test_one_run_is_summed_up():
     assert hmc_run["cost"] == pytest.approx((35 * 3 + 1) / 35)
     pilots = table2.pilots(HMC, DATA, BOUND, 22, [SETTINGS[HMC]], 2, 20, 5, [1])["pilots"]
     assert pilots[0]["setting"] == SETTINGS[HMC] and pilots[0]["cost"] == 2 * (25 * 3 + 1)
+
+
+def test_longer_trajectories_are_last_in_the_grid_and_in_the_scan():
+    longer = logistic.longer(SSHMC, "paper")
+    assert longer == [dict(eps_theta=0.45, eps_phi=0.9, L=L, n_theta=n, n_phi=1)
+                      for n in (1, 2) for L in (25, 40, 60)]
+    for row, budget in ((SSHMC, "short"), (f"{SSHMC}, {MODE}", "paper"), (HMC, "paper")):
+        assert logistic.longer(row, budget) == []
+    # the groups of pilots and the seeds of the runs stay those of what was there before
+    before = logistic.grid(SSHMC, BOUND, "paper")
+    assert len(before) % 4 == 0
+    tried = [{"setting": s, "AP": [0.8], "ess": {"v": 1.0}, "cost": 1.0} for s in before + longer]
+    found = logistic.scan(SSHMC, tried)
+    assert list(found)[:-6] == list(logistic.scan(SSHMC, tried[: len(before)]))
+    assert list(found)[-6:] == [f"L {L}, n_theta {n}" for L in (25, 40, 60) for n in (1, 2)]
