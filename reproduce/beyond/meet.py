@@ -115,14 +115,16 @@ def ep_shifts(r):
 # The claims
 
 
+ANOTHER = "of EP's posterior of the hyperparameters, which is another and has no x"
 CLAIMS = [
     *agreement([key for key in RUNS if exact(key)], NON_CENTRED),
     Claim("digits: EP's posterior, largest shift of log l or log sigma in deviations", "ours",
           lambda r: max(map(abs, ep_shifts(r)[0]), key=lambda m: m.value), 0.0, 0.25,
           "a quarter of a posterior deviation: as much as 16 independent draws leave", "ours",
           budgets=("paper",)),
-    order(DIGITS, MAPPING, NON_CENTRED, "unit of work", "of EP's posterior of the hyperparameters,"
-          " which is another and has no x"),
+    order(DIGITS, MAPPING, NON_CENTRED, "unit of work", ANOTHER),
+    order(DIGITS, MAPPING, SSHMC, "unit of work", f"{ANOTHER}.  Added after the run, in which the"
+          " number of NUTS has a large error"),
     *[order(name, NON_CENTRED, SSHMC, "CPU second") for name in METHODS],
     *[order(name, SSHMC, RMHMC, "CPU second", "Zhang and Sutton's statement, on problems of"
             " others") for name in METHODS],
