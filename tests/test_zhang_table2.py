@@ -245,13 +245,19 @@ def test_the_figure_has_every_row():
     printed = [line for line in fig.axes[0].get_lines() if line.get_color() == "k"]
     assert [line.get_xdata().tolist() for line in printed][:2] == [
         [number("Table 2", HMC, c) / 2 for c in COLUMNS[:3]], [number("Table 2", HMC, "v") / 2]]
-    ours = [line for line in fig.axes[0].get_lines() if line.get_color() != "k"]
+    ours = [line for line in fig.axes[0].get_lines() if line.get_marker() == "o"]
+    scan = [line for line in fig.axes[0].get_lines() if line.get_marker() == "|"]
     assert [line.get_label() for line in ours[:2]] == ["$w$, ours", "$v$, ours"]
     for k, found in enumerate(made_up().rows.values()):
         for line, first, names in zip(ours[2 * k : 2 * k + 2], ours, (COLUMNS[:3], ("v",)),
                                       strict=False):
             assert line.get_xdata().tolist() == [getattr(found, name).value for name in names]
             assert line.get_color() == first.get_color() and round(line.get_ydata()[0]) == k
+    for k, row in enumerate(made_up().rows):
+        for line, names in zip(scan[2 * k : 2 * k + 2], (COLUMNS[:3], ("v",)), strict=True):
+            assert line.get_xdata().tolist() == [
+                getattr(each, name).value for each in made_up().scan.get(row, {}).values()
+                for name in names] and {round(y) for y in line.get_ydata()} <= {k}
     plt.close(fig)
 
 
