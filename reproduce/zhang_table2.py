@@ -234,7 +234,7 @@ def figure(r):
     legend_above(left)
     comparison.draw_pilots(right, {row: r.tried[row] for row in ROWS if not row.startswith(
         "small")}, "1000 gradients", 1e3, ncols=2)
-    fig.suptitle(f"Table 2: hierarchical logistic regression, {r.n} draws; ticks: settings of the scan")
+    fig.suptitle(f"Table 2: hierarchical logistic regression, {r.n} draws; ticks: the scan")
     return fig
 
 
