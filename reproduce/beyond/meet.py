@@ -56,7 +56,8 @@ MINUTES = {"paper": 30, "short": 4, "smoke": 0.5}
 # Our settings; those that are tried are in rivals/comparison_problems.py
 DATA = {"paper": {DIGITS: 100, LOGISTIC: "CTG"}, "short": {DIGITS: 50, LOGISTIC: "CTG"},
         "smoke": {DIGITS: 20, LOGISTIC: "CTG"}}
-# draws of a chain, transitions before them, draws of a pilot, so many that it has ENOUGH in trials
+# draws of a chain, transitions before them, draws of a pilot; in the run no pilot of mapping had
+# ENOUGH effective draws, nor one of RMHMC on the digits, and the most efficient was taken
 RUNS = {
     (DIGITS, SSHMC): (40_000, 2000, 8000), (DIGITS, RMHMC): (5000, 500, 1000),
     (DIGITS, SURROGATE): (25_000, 1000, 4000), (DIGITS, NON_CENTRED): (3000, 500, 0),
