@@ -7,8 +7,8 @@ of the settings of the program that the paper cites for RMHMC.  HMC samples all 
 together with the identity as mass; all other settings have a random step.
 
 Run     python reproduce/zhang_table3.py [--budget smoke|short|paper] [--data DIR]
-        Paper has ten runs of 20000 draws after 10000 for each row and for the program's settings,
-        and two for another setting of the scan; short two runs of 1500.
+        Paper has ten runs of 20000 draws after 10000 for each row, for the program's settings
+        and for the scan's last, and two for another setting of the scan; short two runs of 1500.
 Writes  figures/zhang_table3.png, .txt (table and claims), .json; or in short/, smoke/
 """
 

@@ -62,7 +62,8 @@ GRIDS = {  # the values of each part of a setting, in the order of PARTS
 # been seen: with many ABLA steps x had the printed ESS and the hyperparameters far more, with few
 # these had theirs.  So these have more steps, shorter for the hyperparameters and longer for x.
 # Trials of other seeds preceded the first, and its results the second; a third, 0.12 in its place,
-# was stopped after one run, which was as near
+# was stopped after one run, which was as near.  With two runs the last had the printed ESS within
+# their scatter: it has as many runs as a row, which was declared before they were seen
 LONGER = ((0.115, 0.0018, 30), (0.125, 0.0021, 28))
 PARTS = {HMC: ("eps", "L"), GIBBS: ("eps_theta", "L_theta", "eps_phi", "L_phi"),
          SSHMC: ("eps_theta", "eps_phi", "L")}
@@ -161,7 +162,9 @@ def all_runs(experiment, data, pilots, one_chain):
     scans = {method: scan(method, tried[method]) for method in METHODS}
     wanted = [(100 + k, method, setting, CHAINS[budget])
               for k, (method, setting) in enumerate(rows.items())]
-    wanted += [(200 + k, method, setting, SCANNED[budget]) for k, (method, setting) in enumerate(
+    wanted += [(200 + k, method, setting,
+                CHAINS[budget] if setting.get("L") == LONGER[-1][-1] else SCANNED[budget])
+               for k, (method, setting) in enumerate(
         (method, setting) for method in METHODS for setting in scans[method].values())
                if setting != rows[method]]
     n, burn_in = LENGTH[budget]
