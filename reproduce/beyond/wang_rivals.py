@@ -1,34 +1,45 @@
 """Beside Wang and Neal (2013): what others take for a draw of the same hyperparameters.
 
-Ours, not the paper's.  The paper compares its methods with slice sampling alone.  Here stand beside
-them a random walk with a fitted covariance, delayed acceptance with a subset, surrogate transitions
-with four approximations of the same size, HMC and NUTS with the exact gradient, and, where there is
-one length, eigenvalues of the kernel with dragging of sigma and eta.  The cost of an effective draw
-is in evaluations of the posterior, the worst of all quantities and their squares (wang/rivals.py).
-Each method has the best of three settings, by a scan.  Chains that are too short, or have been in
-different places, are not trusted; the others must agree on all means, or the row of the table is
-void.  NUTS takes the extra `nuts`; what is stored is shown without.
+Ours, not the paper's.  The paper's mapping has two parts: a chain R that moves a mark along states
+made beforehand, and an approximation pi* on which R is made.  Both stand side by side here, on five
+data sets of each kind with n = 300: slice sampling, its mapping with a subset, a random walk whose
+covariance a pilot has fitted, and the mapping of this walk.  On the first data set of a kind stand
+beside them Nystrom-Cholesky and tempering, surrogate transitions with four approximations of the
+same size, HMC and our NUTS with the exact gradient, and, where there is one length, eigenvalues of
+the kernel with dragging of sigma and eta.  The kinds with n = 900 are left out, because they would
+take hours.
+
+The cost of an effective draw is in evaluations of the posterior (wang/rivals.py).  Each method has
+the best of three settings, by pilots on the first data set of a kind.  A row of four chains is
+compared if R-hat and effective sample sizes allow it (rivals/moments.py).
 
 Run     python reproduce/beyond/wang_rivals.py [--budget smoke|short|paper]
-        Short has three of the ten data sets, smoke all with 30 cases.
+        Short has three of the five kinds and two data sets, smoke all kinds with 30 cases.
 Writes  figures/wang_rivals.png, .txt (table and claims), .json
 """
 
 from reproduce.harness.start import Study, main
 
+from typing import NamedTuple
+
 import numpy as np
 
-from reproduce.beyond.rivals.moments import scale_log
-from reproduce.beyond.rivals.nuts import library
-from reproduce.harness.claims import Claim, Measured, brief, mean, text_table
+from reproduce.beyond.rivals.moments import (
+    as_one,
+    distance_of_rows,
+    halves_apart,
+    row_of,
+    scale_log,
+)
+from reproduce.beyond.rivals.rows import CHAINS, pick, table_of_rows
+from reproduce.harness.claims import Claim, Measured, average, brief, mean, text_table
 from reproduce.harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
 from reproduce.wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.rivals import (
-    APART,
     ASKS_GRADIENTS,
+    BURN_IN,
     DELAYED,
     DRAGGING,
-    ENOUGH,
     HMC,
     NUTS,
     PILOT,
@@ -36,92 +47,118 @@ from reproduce.wang.rivals import (
     SCANNED,
     SURROGATE,
     WALK,
-    combine,
-    disagreement,
-    is_trusted,
-    log_per_draw,
     methods,
-    operations,
+    pilot_chain,
+    price,
     prices,
-    rival_chain,
+    row_of_chains,
     seconds_of,
 )
 
 NAME, WHAT = "wang_rivals", "rivals of the samplers for a regression's hyperparameters"
-MINUTES = {"paper": 100, "short": 2, "smoke": 0.5}
+MINUTES = {"paper": 60, "short": 2, "smoke": 0.5}
 
 # The paper's settings are with its numbers, in wang/printed.py: m of each method
 
 # Our settings
-NUMBERS = {"paper": tuple(ROWS), "short": (1, 4, 5), "smoke": tuple(ROWS)}
+KINDS = {"paper": (1, 2, 3, 4, 5), "short": (1, 4, 5), "smoke": (1, 2, 3, 4, 5)}
+DATA = {"paper": 5, "short": 2, "smoke": 2}  # data sets of each kind
 SMALL = {"smoke": 30}  # cases, in place of the paper's
-CHAINS = {"paper": {300: 5, 900: 5}, "short": {300: 2}, "smoke": {300: 2, 900: 2}}
-# about how many evaluations of the posterior a chain may take: where it is fast, and elsewhere
-WORK = {"paper": {300: (40_000, 6000), 900: (10_000, 3000)}, "short": {300: (3000, 600)},
-        "smoke": {300: (200, 60), 900: (200, 60)}}
-SCAN = 0.25  # of the work, for each of the three settings
-LEAST = 10  # iterations
+AIM = {"paper": 200, "short": 25, "smoke": 5}  # effective draws of a chain, by its pilot
+# evaluations of the posterior that a chain may take at most, about: where it is fast, and elsewhere
+MOST = {"paper": (200_000, 40_000), "short": (4000, 800), "smoke": (200, 60)}
+SCANNING = {"paper": (30_000, 8000), "short": (2000, 400), "smoke": (100, 40)}  # and a pilot
+LEAST = 20  # iterations
 TIMED = {"paper": (5, 5), "short": (3, 3), "smoke": (1, 1)}  # rounds, evaluations
-ONE_SUM = 2  # the row whose data identify eta^2 + sigma^2 alone
-MAPPINGS = (DELAYED, *SURROGATE)  # the paper's mapping, r = 1 and s = k, with a walk for R
-# what R gives, and what the mapping gives to either R: with which methods, in the place of which
-PARTS = {"R": ((STANDARD,), (WALK,)), "mapping of slices": ((STANDARD,), (SOD,)),
-         "mapping of the walk": ((WALK,), (DELAYED, "surrogate"))}  # both with the subset
 LOW_RANK = [method for method in SURROGATE if SURROGATE[method] != SOD]
+CORE = (STANDARD, SOD, WALK, DELAYED)  # on all data sets
+# what is put in the place of what; of the two mappings with a walk for R the one whose moves are
+# r = s = 1, which the paper finds best for its own
+PARTS = {"walk in place of slices": (STANDARD, WALK), "mapping of slices": (STANDARD, SOD),
+         "mapping of the walk": (WALK, DELAYED)}
+OTHERS = (NYSTROM, TEMPERED, *SURROGATE, HMC, NUTS, DRAGGING)
 
 
 # The work
 
 
+class Rivals(NamedTuple):
+    """What is computed."""
+
+    rows: dict  # {(kind, data set, method): its row, of moments.row_of, with setting and "before"}
+    costs: dict  # {kind: prices}
+    units: dict  # {kind: seconds of an evaluation}
+
+
 def run(experiment, cases):
-    """Return {row: {"found": {method: Together}, "costs": prices, "z", "unit": seconds}}."""
-    budget, result = experiment.budget, {}
-    n, numbers = SMALL.get(budget), NUMBERS[budget]
-    scans = {(number, method): [task(budget, experiment.seed, number, method, setting, SCAN, k)
-                                for k, setting in enumerate(SCANNED[method])]
-             for number in numbers for method in methods(number)}
-    tried = run_chains(experiment, scans, "scans")
-    chosen = {(number, method): SCANNED[method][int(np.argmin(
-        [log_per_draw([each], operations(number, each["counts"].keys(), n)).value
-         for each in found]))] for (number, method), found in tried.items()}
-    chains = {(number, method): [
-        task(budget, experiment.seed, number, method, setting, 1.0, 100 + k)
-        for k in range(CHAINS[budget][ROWS[number].n])]
-        for (number, method), setting in chosen.items()}
-    done = run_chains(experiment, chains, "chains")
+    """Choose settings and lengths by pilots, run the rows and time evaluations: Rivals."""
+    budget, seed = experiment.budget, experiment.seed
+    n, kinds = SMALL.get(budget), KINDS[budget]
+
+    def task(number, method, setting, iterations, place, **more):
+        return dict(number=number, method=method, setting=setting, iterations=iterations, n=n,
+                    seed=[seed, number, [*METHODS, *RIVALS].index(method), place],
+                    cost=iterations * guess(number, method, setting) * (
+                        1 if is_fast(number, method) else 10) * more.get("chains", 1), **more)
+
+    wanted = [(number, index, method) for number in kinds for index in range(DATA[budget])
+              for method in shown(number, index)]
+    settings = {(number, method): SCANNED[method] for number, index, method in wanted
+                if index == 0}
+    done = iter(experiment.replicates(pilot_chain, [
+        task(*key, setting, most(SCANNING[budget], *key, setting), 100 + k)
+        for key, some in settings.items() for k, setting in enumerate(some)], "pilots", warm=warm))
+    pilots = {key: [next(done) for _ in some] for key, some in settings.items()}
+    chosen = {key: pick(some, pilots[key]) for key, some in settings.items()}
+    tasks = []
+    for number, index, method in wanted:
+        setting, key = chosen[number, method], (number, method)
+        found = pilots[key][settings[key].index(setting)]["per iteration"]
+        needed = AIM[budget] / (1 - BURN_IN) / max(found, 1e-9)
+        tasks.append(task(number, method, setting,
+                          max(round(min(needed, most(MOST[budget], *key, setting))), LEAST),
+                          index, index=index, chains=CHAINS))
+    rows = dict(zip(wanted, experiment.replicates(row_of_chains, tasks, "rows", warm=warm),
+                    strict=True))
+    costs, units = {}, {}
     rounds, times = TIMED[budget]
-    for number in numbers:  # one after the other: no two clocks at once
+    for number in kinds:  # one after the other: no two clocks at once
         (timed,) = experiment.replicates(seconds_of, [dict(
             number=number, index=0, rounds=rounds, times=times, n=n)], "timings", warm=warm)
-        costs = prices(timed)
-        found = {method: combine(done[number, method], costs, chosen[number, method])
-                 for method in methods(number)}
-        result[number] = {"found": found, "costs": costs, "z": disagreement(found),
-                          "unit": float(np.median(timed["seconds"]["trial"]))}
-    return result
+        costs[number], units[number] = prices(timed), timed["seconds"]["trial"]
+    return Rivals({(number, index, method): together(
+        found, pilots[number, method], chosen[number, method], costs[number], units[number])
+        for (number, index, method), found in rows.items()}, costs, units)
 
 
-def run_chains(experiment, tasks, unit):
-    """Run {key: tasks of rival_chain}; return {key: what they gave}."""
-    done = iter(experiment.replicates(
-        rival_chain, [each for some in tasks.values() for each in some], unit, warm=warm))
-    return {key: [next(done) for _ in some] for key, some in tasks.items()}
+def together(found, pilots, setting, costs, unit):
+    """Return the row of what four chains and their pilots gave, at these prices."""
+    chains = [each | {"gradients": price(each["counts"], costs)} for each in found["chains"]]
+    return row_of(found | {"chains": chains}, unit) | {
+        "setting": setting,
+        "before": sum(price(each["set_up"], costs) for each in (*chains, *pilots))
+        + sum(price(each["counts"], costs) for each in pilots)}
 
 
-def task(budget, seed, number, method, setting, share, k):
-    """Return a chain's task: as many iterations as its work allows, by a guess of their cost."""
-    row = ROWS[number]
-    fast, slow = WORK[budget][row.n]
-    is_fast = row.kind == ISOTROPIC and method not in (*ASKS_GRADIENTS, *LOW_RANK, NYSTROM)
-    work = share * (fast if is_fast else slow)
-    iterations = max(round(work / guess(row, method, setting)), LEAST)
-    return dict(number=number, index=0, method=method, setting=setting, iterations=iterations,
-                seed=[seed, number, [*METHODS, *RIVALS].index(method), k], n=SMALL.get(budget),
-                cost=work * (1 if is_fast else 10) * (row.n / 300) ** 2)
+def shown(number, index):
+    """Return the methods that are run on a data set."""
+    return methods(number) if index == 0 else CORE
 
 
-def guess(row, method, setting):
+def is_fast(number, method):
+    """Tell whether all that a method asks for is had from eigenvalues (wang/long_chains.py)."""
+    return ROWS[number].kind == ISOTROPIC and method not in (*ASKS_GRADIENTS, *LOW_RANK, NYSTROM)
+
+
+def most(work, number, method, setting):
+    """Return how many iterations take about as many evaluations, fast ones or others."""
+    return max(round(work[0 if is_fast(number, method) else 1] / guess(number, method, setting)),
+               LEAST)
+
+
+def guess(number, method, setting):
     """Return about how many evaluations of the posterior an iteration takes."""
+    row = ROWS[number]
     part = row.m[SOD] / row.n
     return {STANDARD: 5.5 * row.d, SOD: row.d * (1 + 5 * part**2), NYSTROM: 2 * row.d,
             TEMPERED: 2 * row.d, WALK: 1, DELAYED: 0.5, NUTS: 20, DRAGGING: 12,
@@ -131,168 +168,156 @@ def guess(row, method, setting):
 
 def warm():
     """Compile everything in this process, before others start."""
-    library()
     for number, n in ((1, 12), (3, 12)):
         seconds_of(number, 0, 1, 1, n)
         for method in methods(number):
-            rival_chain(number, 0, method, SCANNED[method][0], LEAST, [0], n)
+            pilot_chain(number, method, SCANNED[method][0], LEAST, [0], n)
 
 
 # The claims
 
 
-def disagree(row):
-    """Tell whether the methods of a row do not agree."""
-    return row["z"].value > 4
+def log_cost(row):
+    """Return the log of the evaluations for an effective draw of the worst quantity."""
+    return -row["per gradient"]
 
 
-def log_cost_ratio(r, number):
-    """Return log(cost of a draw of the paper's best method / of the best rival)."""
-    row = r[number]
-    return Measured(np.nan) if disagree(row) else cost(row, METHODS) - cost(row, RIVALS)
+def known(logs):
+    """Return the mean of the logs that are known, with the error of their scatter, a Measured."""
+    values = [each.value for each in logs if not np.isnan(each.se)]
+    return mean(values) if values else Measured(np.nan, np.nan)
 
 
-def gains(r, part):
-    """Return {row: log(cost of a draw before / after)} of one of PARTS, where all are trusted."""
-    found = {number: cost(row, PARTS[part][0]) - cost(row, PARTS[part][1])
-             for number, row in r.items() if not disagree(row)}
-    return {number: gain for number, gain in found.items() if not np.isnan(gain.value)}
+def gain(r, number, before, after):
+    """Return log(cost of a draw of one method / of another), the mean over data sets of a kind."""
+    return known(log_cost(row) - log_cost(r.rows[*key[:2], after])
+                 for key, row in r.rows.items() if (key[0], key[2]) == (number, before))
 
 
-def mean_gain(r, part):
-    """Return the mean of the gains over data sets, whose luck is in its standard error."""
-    return mean([gain.value for gain in gains(r, part).values()])
+def mean_gain(r, before, after):
+    """Return the mean of gain over the kinds of which it is known."""
+    return known(gain(r, number, before, after) for number in r.costs)
 
 
-AGAIN = ("to be run again, on several data sets of each kind: more chains on one would decide about"
-         " that one")
+def ahead_of_others(r, other):
+    """Return log(cost of a draw, `other` / the walk mapped), the mean over first data sets."""
+    return known(log_cost(row) - log_cost(r.rows[*key[:2], DELAYED])
+                 for key, row in r.rows.items() if key[1:] == (0, other))
+
+
+def apart(r, number):
+    """Return how far rows of a kind are from those of the walk on the same data, all as one |z|."""
+    found = [distance_of_rows(row, r.rows[*key[:2], WALK]) for key, row in r.rows.items()
+             if key[0] == number and key[2] != WALK]
+    known = [each.value for each in found if not np.isnan(each.se)]
+    return Measured(as_one(max(known), len(known)), 0.0) if known else Measured(np.inf, np.nan)
+
+
+MORE = "chains of more data sets would decide"
 CLAIMS = [
-    *[Claim(f"row {number}: log(cost of a draw, the paper's best / the best rival)",
-            "ours: a rival takes less", lambda r, number=number: log_cost_ratio(r, number), 0.0,
-            np.inf,
-            "order, set-up apart; on one data set, and the best of nine or ten rivals beside that"
-            " of two to four methods", "ours", budgets=("paper",), undecided=AGAIN)
-      for number in ROWS if number != ONE_SUM],
-    Claim(f"row {ONE_SUM}: log(cost of a draw, the best rival / the paper's best)",
-          "ours: no covariance fits where only a sum is identified",
-          lambda r: -log_cost_ratio(r, ONE_SUM), 0.0, np.inf, "order, as of the others", "ours",
-          budgets=("paper",), undecided=AGAIN),
-    *[Claim(f"row {number}: largest |z| of a method's means against the others'",
-            "ours: they agree", lambda r, number=number: r[number]["z"], 0.0, 4.0,
-            "means of all quantities: the |z| of one normal that is as improbable", "ours",
-            budgets=("short", "paper") if number in NUMBERS["short"] else ("paper",))
-      for number in ROWS],
-    *[Claim(f"mean over data sets: log(cost of a draw without / with), {part}", "ours: it takes"
-            " less", lambda r, part=part: mean_gain(r, part), 0.0, np.inf, "order; derived from"
-            " the runs of the rows, after they had been seen; the standard error is that of the"
-            " scatter over data sets of ten kinds", "ours", budgets=("paper",),
-            undecided="it takes more data sets of each kind") for part in PARTS],
+    *[Claim(f"{number}: mean over data sets: log(cost of a draw without / with), {part}",
+            "ours: it takes less", lambda r, number=number, pair=pair: gain(r, number, *pair), 0.0,
+            np.inf, "order, of the rows that are believed; set-up apart", "ours",
+            budgets=("paper",), undecided=MORE)
+      for part, pair in PARTS.items() for number in KINDS["paper"]],
+    *[Claim(f"mean over kinds: log(cost of a draw without / with), {part}", "ours: it takes less",
+            lambda r, pair=pair: mean_gain(r, *pair), 0.0, np.inf, "order; the standard error is"
+            " that of the scatter over the kinds of data", "ours", budgets=("paper",),
+            undecided=MORE) for part, pair in PARTS.items()],
+    *[Claim(f"mean over kinds: log(cost of a draw, {other} / {DELAYED})", "ours: mapping of the"
+            " walk takes less", lambda r, other=other: ahead_of_others(r, other), 0.0, np.inf,
+            "order, on the first data sets where both are believed; the error is that of the"
+            " scatter", "ours", budgets=("paper",), undecided=MORE) for other in OTHERS],
+    *[Claim(f"{number}: largest |z| against the {WALK}, as one", "ours: they agree",
+            lambda r, number=number: apart(r, number), 0.0, 4.0,
+            "means and standard deviations of all quantities, on all data sets: 4 standard errors"
+            " of one number.  Chains that are not believed are compared with none", "ours",
+            budgets=("paper",)) for number in KINDS["paper"]],
+    Claim("largest |z| between two chains and the other two of a row, as one", "ours",
+          lambda r: halves_apart(r.rows.values()), 0, 4, "the same method against itself, in all"
+          " rows that are believed: whether errors are as large as they are said to be", "ours",
+          budgets=("paper",)),
 ]
 
 
-def cheapest_method(found, among):
-    """Return the method of the least cost."""
-    return min((m for m in found if m in among and is_trusted(found[m])),
-               key=lambda m: found[m].log_cost.value, default=None)
+def paid_after(r, number, method):
+    """Return after how many draws what was before a method's chains is paid, beside slices."""
+    row, slices = (r.rows[number, 0, name] for name in (method, STANDARD))
+    saved = np.exp(log_cost(slices).value) - np.exp(log_cost(row).value)
+    if not (row["believed"] and slices["believed"]):
+        return ""
+    return f"{(row['before'] - slices['before']) / saved:.0f}" if saved > 0 else "never"
 
 
 def table(r):
-    """Lay out the cost of a draw by method and row, and of each chain's set-up."""
-    lines = []
-    for number, row in r.items():
-        chains = row["found"]
-        for method, estimates in chains.items():
-            mark = ("*" if method == cheapest_method(chains, METHODS) else "**" if method
-                    == cheapest_method(chains, RIVALS)
-                    else "" if is_trusted(estimates) else " (not trusted)")
-            lines.append([f"{number}{' VOID' * disagree(row)}", f"{method}{mark}",
-                          f"{np.exp(estimates.log_cost.value):.3g}", brief(estimates.log_cost),
-                          f"{estimates.draws:.0f}", f"{estimates.r_hat:.2f}",
-                          f"{estimates.setup:.0f}", f"{estimates.accepted:.2f}",
-                          str(estimates.setting)])
-    summary = [[f"{number}{' VOID' * disagree(row)}", ROWS[number].kind, ROWS[number].p,
-                ROWS[number].n, *(name_and_cost(row, which) for which in (METHODS, RIVALS)),
-                brief(scale_log(cost(row, METHODS) - cost(row, RIVALS), 1.0)),
-                break_even_draws(row),
-                f"{row['z'].value:.1f}"]
-               for number, row in r.items()]
-    units = [[number, f"{1000 * row['unit']:.3g} ms",
-              *(f"{row['costs'].get(what, np.nan):.3g}" for what in PRICED)]
-             for number, row in r.items()]
-    less = [number for number in r if log_cost_ratio(r, number).value > 0]
-    apart = [[part, *(brief(scale_log(found[number], 1.0)) if number in found else ""
-                      for number in r), brief(scale_log(mean_gain(r, part), 1.0))]
-             for part in PARTS for found in [gains(r, part)]]
+    """Lay out what is gained, the costs of draws and what was before them, and the prices."""
+    gains = [[part, *(factor(gain(r, number, *pair)) for number in r.costs),
+              factor(mean_gain(r, *pair))] for part, pair in PARTS.items()]
+    paid = [[f"{method}, paid after", *(paid_after(r, number, method) for number in r.costs), ""]
+            for method in (WALK, DELAYED)]
+    units = [[number, f"{1000 * np.median(r.units[number]):.3g} ms",
+              *(f"{costs.get(what, np.nan):.3g}" for what in PRICED)]
+             for number, costs in r.costs.items()]
+    settings = [[method, *(str(row["setting"]) if (row := r.rows.get((number, 0, method))) else ""
+                           for number in r.costs)] for method in (*METHODS, *RIVALS)]
     return "\n\n".join([
-        text_table(summary, ["row", "lengths", "p", "n", "the paper's best", "the best rival",
-                             "ratio", "paid after", "|z|"]),
-        f"The best rival takes less in {len(less)} rows; in"
-        f" {sum(cheapest_method(r[number]['found'], RIVALS) in MAPPINGS for number in less)} of"
-        f" them it is the"
-        " paper's mapping with a fitted walk for R.\nIts set-up is paid after so many effective"
-        " draws; the paper's methods have none",
         "What the walk with a fitted covariance gives in the place of slices, and what the paper's"
-        " mapping with a subset\ngives to either: cost of a draw without / with, by data set where"
-        " all are trusted, and the geometric mean",
-        text_table(apart, ["gain by", *(f"row {number}" for number in r), "mean"]),
-        "Evaluations of the posterior for an effective draw (* the paper's best, ** the best"
-        " rival); draws of\nall chains; set-up of a chain; the setting that the scan chose.  Not"
-        f" trusted: fewer than\n{ENOUGH} draws, an R-hat of {APART} or more, or something that"
-        " never moved",
-        text_table(lines, ["row", "method", "a draw", "its log", "draws", "R-hat", "set-up",
-                           "accepted", "setting"]),
+        " mapping with a subset\ngives to either: cost of a draw without / with, geometric means"
+        " over the data sets of a kind where both rows are\nbelieved, and over kinds.  Below: after"
+        " how many effective draws, on the first data set, the pilots and set-up of\nthe four"
+        " chains are paid, beside slice sampling",
+        text_table([*gains, *paid], ["", *(f"kind {number}" for number in r.costs), "mean"]),
+        "Four chains a row; a kind, and a data set of it.  Work is in evaluations of the posterior"
+        " after a change of one\nvariable; before: that of pilots, warm-up and set-up.  A row is"
+        " believed with R-hat at most 1.01 and effective\nsample sizes of 400; then it has its"
+        " effective draws of the worst quantity, of means or variances, per 1000 units\nand per CPU"
+        " second of such evaluations",
+        table_of_rows({(f"{number}, {index}", method): row
+                       for (number, index, method), row in r.rows.items()}),
+        "Settings taken, by the rule",
+        text_table(settings, ["", *(f"kind {number}" for number in r.costs)]),
         "Costs of single evaluations: that of the posterior after a change of one variable, in CPU"
         " time, is 1",
-        text_table(units, ["row", "1 is", *PRICED])])
+        text_table(units, ["kind", "1 is", *PRICED])])
 
 
 PRICED = ("scratch", "gradient", *(f"scratch {which}" for which in SURROGATE.values()),
           "decomposition", "fast")
 
 
-def cost(row, among):
-    """Return the least log cost of a draw, a Measured; nan if nothing is trusted."""
-    method = cheapest_method(row["found"], among)
-    return Measured(np.nan) if method is None else row["found"][method].log_cost
+def factor(m):
+    """Return a factor whose log is m, as a table has it; nothing if it is not known."""
+    return "" if np.isnan(m.value) else brief(scale_log(m, 1.0))
 
 
-def break_even_draws(row):
-    """Return after how many draws the set-up of the best rival is paid; "never" if it is not."""
-    method = cheapest_method(row["found"], RIVALS)
-    saved = np.exp(cost(row, METHODS).value) - np.exp(cost(row, RIVALS).value)
-    if np.isnan(saved):
-        return ""
-    return f"{row['found'][method].setup / saved:.0f}" if saved > 0 else "never"
-
-
-def name_and_cost(row, among):
-    """Return the name of the method of the least cost, and that cost."""
-    method = cheapest_method(row["found"], among)
-    return f"{method} {np.exp(cost(row, among).value):.3g}" if method else "none is trusted"
+def costs_of(r, number, method):
+    """Return the log cost of a draw on average over the believed data sets of a kind, or None."""
+    found = [log_cost(row) for key, row in r.rows.items()
+             if (key[0], key[2]) == (number, method) and row["believed"]]
+    return average(found) if found else None
 
 
 def figure(r):
-    """Draw the cost of a draw by each method that is trusted, a panel for each kind of lengths."""
-    shown = [*METHODS, *RIVALS]
-    fig, axes = panels(1, 2, 2.2 + 0.36 * len(shown), sharey=True)
+    """Draw the cost of a draw by each method that is believed, a panel for each kind of lengths."""
+    rows = [*METHODS, *RIVALS]
+    fig, axes = panels(1, 2, 2.2 + 0.36 * len(rows), sharey=True)
     how = dict(zip(ROWS, styles(len(ROWS), 5), strict=True))
-    for ax, kind in zip(axes, (ISOTROPIC, ARD), strict=True):
-        numbers = [number for number in r if ROWS[number].kind == kind]
+    for ax, lengths in zip(axes, (ISOTROPIC, ARD), strict=True):
+        numbers = [number for number in r.costs if ROWS[number].kind == lengths]
         for k, number in enumerate(numbers):
-            found = r[number]["found"]
-            here = [method for method in shown if method in found and is_trusted(found[method])]
-            if not here:
+            found = {y: m for y, method in enumerate(rows)
+                     if (m := costs_of(r, number, method)) is not None}
+            if not found:
                 continue
-            logs = [found[method].log_cost for method in here]
-            middle, ends = log_bar(*np.nan_to_num(np.transpose(logs)))
-            at = [shown.index(method) + 0.13 * (k - len(numbers) / 2 + 0.5) for method in here]
-            ax.errorbar(middle, at, xerr=ends, label=f"row {number}, n = {ROWS[number].n}"
-                        + " (void)" * disagree(r[number]), **how[number] | {"ls": ""})
+            middle, ends = log_bar(*np.transpose(list(found.values())))
+            at = np.array(list(found)) + 0.11 * (k - len(numbers) / 2 + 0.5)
+            ax.errorbar(middle, at, xerr=ends, label=f"kind {number}",
+                        **how[number] | {"ls": ""})
         ax.axhline(len(METHODS) - 0.5, color="0.7", lw=0.8)
-        ax.set(xscale="log", title=f"{kind} lengths", xlabel="evaluations of the posterior"
+        ax.set(xscale="log", title=f"{lengths} lengths", xlabel="evaluations of the posterior"
                " for a draw (2 s.e.)")
         plain_log(ax.xaxis, (1, 3))
-    row_labels(axes[0], shown)
+    row_labels(axes[0], rows)
     legend_below(fig, *axes)
     fig.suptitle("Above the line the paper's methods; set-up costs are apart "
                  rf"({PILOT[0]} $\times$ {PILOT[1]} evaluations of a pilot; of {NUTS} gradients)")
@@ -301,7 +326,7 @@ def figure(r):
 
 def cases(settings):
     """Say what it runs on."""
-    return "data set 0 of each row, simulated"
+    return f"{DATA[settings.budget]} data sets of each kind, simulated"
 
 
 STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,

@@ -9,8 +9,8 @@ Costs are numbers of evaluations, each weighted by its time over that of the pos
 change of one variable, which is the unit of the other scripts; a setting is chosen by operations,
 which no clock sways.  A gradient brings the density with it, from the same factor.  A pilot that
 fits a covariance, and the warm-up of NUTS, are set-up costs and stand apart.  A draw is an
-effective one of the worst quantity: of all hyperparameters and the log likelihood, values and
-squared distances from the mean.
+effective one of the worst quantity: of all hyperparameters and the log likelihood, means and
+variances.
 """
 
 import time
@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.ess import initial_sequence
 from algorithms.hmc import hmc
+from algorithms.hoffman_nuts_fast import nuts
 from algorithms.rivals.delayed_acceptance import delayed_acceptance
 from algorithms.rivals.dragging import dragging
 from algorithms.rivals.fitted_walk import fitted_walk, pilot
@@ -30,13 +30,12 @@ from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.interface import grad_U, log_likelihood_of, prepare
 from models.jit import njit
-from reproduce.beyond.rivals.moments import as_one
-from reproduce.harness.claims import Measured
+from reproduce.beyond.rivals.moments import moments, pool, reliability, shorten, worst
 from reproduce.wang.chains import samples, scratches, trials
 from reproduce.wang.datasets import order, posterior, scale_m
 from reproduce.wang.long_chains import settings_of, target
-from reproduce.wang.nuts import nuts
 from reproduce.wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from sampling.summary import e_bfmi
 
 WALK, DELAYED, HMC, NUTS, DRAGGING = (
     "random walk", "delayed acceptance", "HMC", "NUTS", "eigenvalues, dragging")
@@ -52,10 +51,9 @@ SCANNED = ({method: (0.5, 1.0, 2.0) for method in METHODS}
 LIMIT = 10  # widths of a slice
 PILOT = (4, 250)  # rounds and transitions of each: a thousand evaluations of pi
 N_STEPS = 40  # of a dragging step
-TUNE = 150  # transitions of NUTS before those that are kept
+WARM_UP = 500  # transitions of NUTS before those that are kept
 ASKS_GRADIENTS = (HMC, NUTS)
-ENOUGH = 20  # effective draws of all chains of a method
-APART = 1.1  # R-hat of chains that have not been in the same places (Gelman and Rubin 1992)
+BURN_IN = 0.1  # of a chain, which starts at the truth
 
 
 def methods(number):
@@ -80,7 +78,9 @@ class Run(NamedTuple):
     log_likelihood: np.ndarray  # (iterations,)
     counts: dict  # {what: how often}; the keys are those of `seconds_of`
     setup: dict
-    accepted: float  # rate; nan if it says nothing
+    accepted: float  # rate
+    energies: np.ndarray  # (iterations,) potential energies, of HMC and NUTS
+    divergences: int
 
 
 def run(number, index, method, setting, iterations, seed, n=None):
@@ -95,13 +95,14 @@ def run(number, index, method, setting, iterations, seed, n=None):
         for name, times in zip(layers(number, method, n), chain.counts.approximations, strict=True):
             # two layers of few cases may have the same size
             counts[f"trial {name}"] = counts.get(f"trial {name}", 0) + int(times)
-        return Run(chain.samples, chain.log_likelihood, counts, {}, float(chain.accepted.mean()))
+        return Run(chain.samples, chain.log_likelihood, counts, {}, float(chain.accepted.mean()),
+                   np.zeros(0), 0)
     if method == NUTS:
-        found = nuts(model, truth, iterations, min(TUNE, iterations),
-                     int(rng.integers(2**31)), setting)
-        x, steps = found["samples"], found["steps"]
-        return Run(x, likelihoods(x, None, model), {"gradient": steps},
-                   {"gradient": found["warm_up"]}, np.nan)
+        chain = nuts(truth, model, iterations, rng, min(WARM_UP, iterations), target=setting)
+        steps = int(chain.gradients.sum())
+        return Run(chain.samples, likelihoods(chain.samples, chain.energies, model),
+                   {"gradient": steps}, {"gradient": int(chain.counts.gradient) - steps},
+                   float(chain.rates.mean()), chain.energies, chain.divergences)
     rounds, each = PILOT
     first = pilot(truth, fast, min(each, 5 * iterations), rng, rounds)
     setup = {"scratch": first.density}
@@ -125,13 +126,12 @@ def run(number, index, method, setting, iterations, seed, n=None):
         counts = {"scratch": chain.counts.density,
                   f"scratch {which}": int(chain.counts.approximations[0])}
     return Run(chain.samples, likelihoods(chain.samples, chain.energies, model), {
-        key: int(value) for key, value in counts.items()}, setup, float(chain.accepted.mean()))
+        key: int(value) for key, value in counts.items()}, setup, float(chain.accepted.mean()),
+        *((chain.energies, chain.divergences) if method == HMC else (np.zeros(0), 0)))
 
 
 def likelihoods(x, energies, model):
-    """Return the log likelihood of states, from their energies if there are any."""
-    if energies is None:
-        energies = [scratches(q, 1, model) for q in x]
+    """Return the log likelihood of states, from their energies."""
     return np.array([log_likelihood_of(U, q, model) for U, q in zip(energies, x, strict=True)])
 
 
@@ -144,26 +144,45 @@ def layers(number, method, n=None):
     return [f"{method} {scale_m(ROWS[number].m[method], number, n)}"]
 
 
-# A replicate, and what is kept of it
+# Replicates, and what is kept of them
 
 
-def rival_chain(number, index, method, setting, iterations, seed, n=None):
-    """Run a chain; return what is kept of it, lists with a number a quantity.
+def draws(number, index, method, setting, iterations, seed, n=None):
+    """Run a chain and drop its BURN_IN; return its draws and what is known of it.
 
-    The quantities are the hyperparameters, then the log likelihood.  The first tenth is dropped.
-
-    mean, variance, ess, squares   of the values, and effective sample sizes of them and of their
-                                   squared distances from the mean; 1 for what never moves
-    counts, setup, accepted, kept  as Run; kept: the share of iterations that is not dropped
+    The draws are those of the hyperparameters, then of the log likelihood: (iterations, d + 1).
+    "counts" are of the rest, "set_up" of what was before; see rivals/moments.py for the others.
     """
     found = run(number, index, method, tuple(setting) if isinstance(setting, list) else setting,
                 iterations, seed, n)
-    x = np.column_stack([found.samples, found.log_likelihood])[iterations // 10 :]
-    ess = initial_sequence(x).ess
-    squares = initial_sequence((x - x.mean(axis=0)) ** 2).ess
-    return {"mean": x.mean(axis=0), "variance": x.var(axis=0), "ess": np.nan_to_num(ess, nan=1.0),
-            "squares": np.nan_to_num(squares, nan=1.0), "counts": found.counts,
-            "setup": found.setup, "accepted": found.accepted, "kept": len(x) / iterations}
+    first = round(BURN_IN * iterations)
+    kept, energies = 1 - first / iterations, found.energies[first:]
+    return np.column_stack([found.samples, found.log_likelihood])[first:], {
+        "counts": {what: kept * times for what, times in found.counts.items()},
+        "set_up": found.setup, "rate": found.accepted, "divergences": found.divergences,
+        "e_bfmi": e_bfmi(energies, found.samples.shape[1]) if energies.size else float("nan")}
+
+
+def pilot_chain(number, method, setting, iterations, seed, n=None):
+    """Run a chain on the first data set of a kind: the worst ESS, and that per operation.
+
+    "per iteration" is that ESS, from which the length of a row's chains follows.
+    """
+    x, found = draws(number, 0, method, setting, iterations, seed, n)
+    work = price(found["counts"], operations(number, found["counts"].keys(), n))
+    with np.errstate(all="ignore"):  # of a quantity that never moved
+        ess = worst(pool([moments(x) | found | {"gradients": work}]))
+    return {"ess": ess, "efficiency": ess / work, "per iteration": ess / len(x),
+            "counts": found["counts"], "set_up": found["set_up"]}
+
+
+def row_of_chains(number, index, method, setting, iterations, chains, seed, n=None):
+    """Run several chains: moments of each (rivals/moments.py), and whether to believe them."""
+    every = [draws(number, index, method, setting, iterations, [*seed, k], n)
+             for k in range(chains)]
+    with np.errstate(all="ignore"):  # of a quantity that never moved
+        return reliability(np.array([x for x, _ in every])) | {
+            "chains": [shorten(moments(x)) | found for x, found in every]}
 
 
 @njit
@@ -260,83 +279,3 @@ def operations(number, names, n=None):
 def price(counts, costs):
     """Return the cost of what was counted."""
     return float(sum(costs[what] * number for what, number in counts.items()))
-
-
-def draws(chains):
-    """Return the effective draws in all chains of the worst quantity, of values or squares."""
-    return float(min(np.sum([c[key] for c in chains], axis=0).min() for key in ("ess", "squares")))
-
-
-def log_per_draw(chains, costs):
-    """Return the log of the cost of an effective draw of the worst quantity, set-up apart.
-
-    The standard error is that of the jackknife over chains, whose worst quantity may change.
-    """
-    def log_cost(which):
-        return np.log(sum(price(c["counts"], costs) * c["kept"] for c in which) / draws(which))
-
-    k = len(chains)
-    left_out = [log_cost(chains[:j] + chains[j + 1 :]) for j in range(k)] if k > 1 else [np.nan]
-    return Measured(float(log_cost(chains)), float(np.sqrt((k - 1) * np.var(left_out))))
-
-
-def r_hat(chains):
-    """Return the largest potential scale reduction of a quantity: sqrt(1 + between / within).
-
-    Without it chains that stay in one mode each would report draws of the mode as of the whole.
-    """
-    between = np.var([c["mean"] for c in chains], axis=0, ddof=1) if len(chains) > 1 else 0.0
-    within = np.mean([c["variance"] for c in chains], axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return float(np.sqrt(1 + between / within).max())
-
-
-class Together(NamedTuple):
-    """What the chains of a method on a data set say."""
-
-    log_cost: Measured  # log of the cost of a draw
-    mean: np.ndarray  # of each quantity
-    se: np.ndarray
-    draws: float  # effective, worst, of all chains
-    r_hat: float  # worst; nan if something never moved
-    setup: float  # cost
-    accepted: float
-    setting: object
-
-
-def combine(chains, costs, setting):
-    """Put the chains of a method together: the standard error is the larger of theirs and scatter.
-
-    With fewer than three chains there is no scatter to speak of.
-    """
-    means = np.array([c["mean"] for c in chains])
-    own = np.array([np.divide(c["variance"], c["ess"]) for c in chains])
-    se = np.sqrt(own.sum(axis=0)) / len(chains)
-    if len(chains) > 2:
-        se = np.maximum(se, means.std(axis=0, ddof=1) / np.sqrt(len(chains)))
-    return Together(
-        log_per_draw(chains, costs), means.mean(axis=0), se, draws(chains), r_hat(chains),
-        float(np.mean([price(c["setup"], costs) for c in chains])),
-        float(np.mean([c["accepted"] for c in chains])), setting)
-
-
-def is_trusted(each):
-    """Tell whether a Together says something: all has moved, ENOUGH draws, and no chain APART."""
-    return each.draws >= ENOUGH and each.r_hat < APART and bool((each.se > 0).all())
-
-
-def disagreement(found):
-    """Return the largest |z| of a method's means against those of all the others, as one number.
-
-    found : {method: Together}.  The others are weighted by their precisions.  What is not trusted
-    is left out.
-    """
-    use = [each for each in found.values() if is_trusted(each)]
-    if len(use) < 2:
-        return Measured(0.0, np.nan)
-    weight = np.array([each.se**-2.0 for each in use])
-    value = np.array([each.mean for each in use])
-    others = weight.sum(axis=0) - weight
-    rest = ((weight * value).sum(axis=0) - weight * value) / others
-    z = np.abs(value - rest) / np.sqrt(1 / weight + 1 / others)
-    return Measured(as_one(z.max(), z.size))
