@@ -63,7 +63,7 @@ GRIDS = {  # the values of each part of a setting, in the order of PARTS
 # these had theirs.  So these have more steps, shorter for the hyperparameters and longer for x.
 # Trials of other seeds preceded the first, and its results the second; a third, 0.12 in its place,
 # was stopped after one run, which was as near.  With two runs the last had the printed ESS within
-# their scatter: it has as many runs as a row, which was declared before they were seen
+# their scatter, so it has as many as a row, which was declared before they were seen
 LONGER = ((0.115, 0.0018, 30), (0.125, 0.0021, 28))
 PARTS = {HMC: ("eps", "L"), GIBBS: ("eps_theta", "L_theta", "eps_phi", "L_phi"),
          SSHMC: ("eps_theta", "eps_phi", "L")}
