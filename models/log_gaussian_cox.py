@@ -105,7 +105,8 @@ class LogGaussianCox(NamedTuple):
         counts = validate.array("counts", counts, (-1, -1))
         d = counts.shape[0]
         if counts.shape != (d, d):
-            raise ValueError(f"counts must be square, not of shape {counts.shape}")
+            raise ValueError(f"counts must be square, not of shape {counts.shape}: take a square"
+                             " part of the grid, or cells of another size")
         bad = counts[(counts < 0) | (counts != np.floor(counts))]
         if bad.size:
             raise ValueError(f"counts must be whole numbers >= 0, but hold {bad[:5].tolist()}")

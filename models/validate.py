@@ -108,12 +108,18 @@ def entries(name, value, kind=None):
 
 def text_in(name, found):
     """Say where there is text in what should be an array of numbers, and what to write instead."""
+    of_numbers = None
     for place, each in np.ndenumerate(np.asarray(found)):
-        if isinstance(each, str) and not numeric(each):
+        if isinstance(each, np.datetime64):
+            return ": write numbers for dates, such as days since the first"
+        if not isinstance(each, str):
+            continue
+        if not numeric(each):
             part = f"{name}[:, {place[1]}]" if len(place) == 2 else name
             return (f": {f'column {place[1]}' if len(place) == 2 else 'it'} holds text, such as"
                     f" {str(each)!r}; write numbers for it, such as {part} == {str(each)!r}")
-    return ""
+        of_numbers = str(each)
+    return f": convert text such as {of_numbers!r} to float" if of_numbers else ""
 
 
 def numeric(text):

@@ -84,12 +84,17 @@ def table(X, names=()):
     """
     found = tuple(getattr(X, "columns", ()))
     if not found:
+        if np.ndim(X) == 1:
+            raise ValueError("X must have a row for each case and a column for each covariate, not"
+                             f" shape {np.shape(X)}: of one covariate make np.reshape(X, (-1, 1))")
         return numbers("X", X, (-1, -1)), ()
     if names and sorted(map(str, found)) != sorted(map(str, names)):
         raise ValueError(
-            f"X must have the columns of the data, {list(names)}, but it lacks"
-            f" {[name for name in names if name not in found]} and has"
-            f" {[name for name in found if name not in names]} beside them")
+            f"X must have the columns of the data, {list(names)}"
+            + "".join(f"; {what} {some}" for what, some in (
+                ("add", [name for name in names if name not in found]),
+                ("leave out", [name for i, name in enumerate(found)
+                               if name not in names or name in found[:i]])) if some))
     return np.column_stack([numbers(f"X[{name!r}]", X[name], (-1,)) for name in names or found]
                            ), found
 
@@ -111,7 +116,8 @@ def two_classes(y, n):
     """Return (which is of the second class, (n,) bool; the two labels, sorted)."""
     y = complete("y", y)
     if y.shape != (n,):
-        raise ValueError(f"y must have shape ({n},), a label for each row of X, not {y.shape}")
+        raise ValueError(f"y must have shape ({n},), a label for each row of X, not {y.shape}"
+                         + ": take its column" * (y.ndim == 2))
     try:
         classes = np.unique(y)
     except TypeError:
@@ -222,8 +228,9 @@ class GroupedLogistic(NamedTuple):
         place = np.searchsorted(self.groups, group).clip(0, self.groups.size - 1)
         strange = group[self.groups[place] != group]
         if strange.size:
-            raise ValueError(f"group must be among those of the data, {self.groups[:5].tolist()},"
-                             f" ..., but holds {strange[:5].tolist()}")
+            raise ValueError("group must be among those of the data, "
+                             f"{self.groups[:5].tolist()}{', ...' * (self.groups.size > 5)}, but"
+                             f" holds {np.unique(strange)[:5].tolist()}")
         w = blocks_of(found, self.model)[0].reshape(-1, *self.model.b.shape)[:, place]
         Z = np.column_stack([np.ones(len(Z)), Z])
         return Classes(expit(np.einsum("tmp,mp->tm", w, Z)).mean(axis=0), self.classes)
@@ -483,6 +490,9 @@ def volatility(returns):
     returns = numbers("returns", returns, (-1,))
     if not returns.any():
         raise ValueError("returns must not be zero throughout: they have no volatility then")
+    if returns.size > 20 and np.ptp(np.sign(returns)) == 0:  # by chance one in 2^20
+        raise ValueError("returns must have mean 0, but all have the same sign: of prices take"
+                         " np.diff(np.log(prices)), and subtract the mean")
     return Volatility(StochasticVolatility.from_data(returns))
 
 

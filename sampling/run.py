@@ -124,8 +124,11 @@ class Chains(NamedTuple):
 
     def to_arviz(self):
         """Return draws and statistics as ArviZ has them: InferenceData, or a DataTree from 1.0."""
-        import arviz
-
+        try:
+            import arviz
+        except ImportError:
+            raise ImportError("to_arviz needs ArviZ, which is not installed: pip install arviz"
+                              ) from None
         groups = {"posterior": self.variables, "sample_stats": self.statistics}
         if int(arviz.__version__.split(".")[0]) > 0:
             return arviz.from_dict(groups)

@@ -106,6 +106,10 @@ def doubts(made, m, sampler):
         order = np.where(np.isnan(values), np.inf, values if largest else -values)
         return made.names[np.argmax(order)], values[np.argmax(order)]
 
+    still = np.flatnonzero(made.acceptance == 0)
+    if still.size:
+        yield f"chain {still[0]} has accepted no proposal; {remedy(sampler)}, and run it again"
+        return
     name, value = worst(made.rhat, True)
     if not value <= MOST_RHAT:
         yield (f"R-hat of {name} is {value:.3f}, above {MOST_RHAT}: the chains do not agree; run"

@@ -730,6 +730,11 @@ def by_split(split, model=LOGISTIC):
     (lambda: LogisticRegression.from_data([[1, "2", "red"], [3, "4", "blue"]] * 3, CASES),
      "X must be an array of real numbers, not list of <U21: column 2 holds text, such as 'red';"
      " write numbers for it, such as X[:, 2] == 'red'"),
+    (lambda: LogisticRegression.from_data(X, ["0", "1"] * 3),
+     "y must be an array of real numbers, not list of <U1: convert text such as '1' to float"),
+    (lambda: LogisticRegression.from_data(X, np.array(["2020-01-01"] * 6, "datetime64[D]")),
+     "y must be an array of real numbers, not ndarray of datetime64[D]: write numbers for dates,"
+     " such as days since the first"),
     (lambda: MultinomialLogistic.from_data(X, ["a", "b", "c"] * 2, 3),
      "y must be an array of real numbers, not list of <U1: it holds text, such as 'a'; write"
      " numbers for it, such as y == 'a'"),
@@ -763,7 +768,8 @@ def by_split(split, model=LOGISTIC):
     (lambda: by_groups(curvature=np.tile(UPPER[:2, :2], (3, 1, 1))),
      "curvature[0] must be symmetric, but differs from its transpose by 1"),
     (lambda: LogGaussianCox.from_counts(np.zeros((2, 3)), 0.0),
-     "counts must be square, not of shape (2, 3)"),
+     "counts must be square, not of shape (2, 3): take a square part of the grid, or cells of"
+     " another size"),
     (lambda: LogGaussianCox.from_counts([[1.0, -1.0], [0.5, 2.0]], 0.0),
      "counts must be whole numbers >= 0, but hold [-1.0, 0.5]"),
     (lambda: LogisticRegression.from_data(X, [0, 1, 2, 3, 1, 2]),

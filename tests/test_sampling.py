@@ -388,6 +388,12 @@ def test_a_summary_doubts(change, said):
     assert re.search(said, text), text
 
 
+def test_a_summary_of_chains_that_never_moved_says_to_shorten_the_step():
+    found = chains_of(np.zeros((4, 100, 2)), accepted=np.zeros(100, bool))
+    assert summary(found).doubts == (
+        "chain 0 has accepted no proposal; halve eps, and run it again",)
+
+
 def test_a_summary_counts_divergences_and_low_energy_changes():
     x = generator(6).standard_normal((4, 1000, 1))
     made = summary(chains_of(x, divergences=3))

@@ -1,11 +1,9 @@
 """The rivals: what a chain asks for and what that costs, estimates, claims, and what is run."""
 
-import copy
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
 from judging import verdicts
@@ -15,24 +13,23 @@ from models.gp_regression import GPRegression
 from models.gp_spectral import GPSpectral
 from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
-from models.interface import log_likelihood
+from models.interface import U, log_likelihood
 from reproduce.beyond import wang_rivals as script
-from reproduce.beyond.rivals.moments import as_one
+from reproduce.beyond.rivals.moments import (
+    Together,
+    as_one,
+    moments,
+    pool,
+    reliability,
+    worst,
+)
 from reproduce.harness.claims import Measured
 from reproduce.wang import rivals as room
 from reproduce.wang.datasets import order
 from reproduce.wang.long_chains import target
-from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD
-from reproduce.wang.rivals import (
-    DELAYED,
-    DRAGGING,
-    HMC,
-    NUTS,
-    RIVALS,
-    WALK,
-    Run,
-    Together,
-)
+from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD
+from reproduce.wang.rivals import DELAYED, DRAGGING, HMC, NUTS, WALK, Run
+from sampling.summary import e_bfmi
 from wang_samplers import Asked
 
 N = 14  # cases
@@ -57,52 +54,67 @@ def test_all_approximations_have_as_many_cases_as_the_subset():
 def test_nuts_runs_on_the_regression_and_its_warm_up_is_set_up(monkeypatch):
     asked = {}
 
-    def nuts(model, start, draws, tune, seed, target_accept):
-        asked.update(model=model, draws=draws, tune=tune, target=target_accept)
-        return {"samples": np.tile(start, (draws, 1)), "steps": 70, "warm_up": 900}
+    def nuts(start, model, n, rng, warm_up, target):
+        asked.update(model=model, n=n, warm_up=warm_up, target=target)
+        return SimpleNamespace(
+            samples=np.tile(start, (n, 1)), energies=np.full(n, U(start, model)), divergences=2,
+            gradients=np.full(n, 5), rates=np.full(n, 0.75), counts=SimpleNamespace(gradient=900))
 
     monkeypatch.setattr(room, "nuts", nuts)
     found = room.run(1, 0, NUTS, 0.9, 12, [3], N)
     _, model, truth = target(1, 0, N)
-    assert asked["model"] is model
-    assert (asked["draws"], asked["tune"], asked["target"]) == (12, 12, 0.9)
-    assert found.counts == {"gradient": 70}
-    assert found.setup == {"gradient": 900} and np.isnan(found.accepted)
+    assert asked == {"model": model, "n": 12, "warm_up": 12, "target": 0.9}
+    assert (found.counts, found.setup) == ({"gradient": 60}, {"gradient": 840})
+    assert (found.accepted, found.divergences) == (0.75, 2)
     assert found.log_likelihood[0] == pytest.approx(log_likelihood(truth, model), rel=1e-12)
+    room.run(1, 0, NUTS, 0.9, 2000, [3], N)
+    assert asked["warm_up"] == 500
+
+
+def made_up_chain(rng, n, energies=()):
+    x = rng.standard_normal((n, 2))
+    return Run(x, rng.standard_normal(n), {"trial": 5 * n, "trial SOD 7": 4}, {"scratch": 2}, 0.5,
+               np.array(energies, float), 3)
 
 
 def test_what_is_kept_of_a_chain(monkeypatch):
-    rng = np.random.default_rng(1)
-    x, log = rng.standard_normal((40, 2)), rng.standard_normal(40)
-    x[:, 1] = 3.0  # never moves
-    monkeypatch.setattr(room, "run", lambda *a: Run(x, log, {"trial": 5}, {"scratch": 2}, 0.5))
-    found = room.rival_chain(1, 0, WALK, 1.0, 40, [0])
-    for place, kept in ((0, x[4:, 0]), (2, log[4:])):
-        assert found["mean"][place] == pytest.approx(kept.mean(), rel=1e-12)
-        assert found["variance"][place] == pytest.approx(kept.var(), rel=1e-12)
-        assert found["ess"][place] == pytest.approx(initial_sequence(kept).ess, rel=1e-9)
-        squares = (kept - kept.mean()) ** 2
-        assert found["squares"][place] == pytest.approx(initial_sequence(squares).ess, rel=1e-9)
-    assert found["ess"][1] == found["squares"][1] == 1.0
-    assert (found["counts"], found["setup"], found["kept"]) == ({"trial": 5}, {"scratch": 2}, 0.9)
-    assert found["accepted"] == 0.5
+    monkeypatch.setattr(room, "run", lambda *given: made_up_chain(
+        np.random.default_rng(given[-2]), given[4], np.arange(given[4])))
+    whole = made_up_chain(np.random.default_rng([0]), 40)
+    x, found = room.draws(1, 0, HMC, 1.0, 40, [0])
+    np.testing.assert_array_equal(x, np.column_stack([whole.samples, whole.log_likelihood])[4:])
+    # those of the last 36 of 40
+    assert found["counts"] == {"trial": 0.9 * 200, "trial SOD 7": pytest.approx(3.6)}
+    assert (found["set_up"], found["rate"], found["divergences"]) == ({"scratch": 2}, 0.5, 3)
+    assert found["e_bfmi"] == pytest.approx(e_bfmi(np.arange(4, 40), 2), rel=1e-12)
+
+    n_eff = [initial_sequence(each).ess for each in (x, (x - x.mean(0)) ** 2)]
+    least = float(np.min(n_eff))
+    pilot = room.pilot_chain(5, WALK, 1.0, 40, [0], 70)  # 7 of 70 cases: a thousandth
+    assert pilot["ess"] == pytest.approx(least, rel=1e-9)
+    assert pilot["efficiency"] == pytest.approx(least / (180 + 3.6 / 1000), rel=1e-9)
+    assert pilot["per iteration"] == pytest.approx(least / 36, rel=1e-9)
+    assert (pilot["counts"], pilot["set_up"]) == (found["counts"], {"scratch": 2})
+
+    row = room.row_of_chains(1, 0, WALK, 1.0, 400, 3, [7])
+    every = np.array([room.draws(1, 0, WALK, 1.0, 400, [7, k])[0] for k in range(3)])
+    assert {key: row[key] for key in ("rhat", "bulk", "tail")} == reliability(every)
+    for chain, x in zip(row["chains"], every, strict=True):
+        np.testing.assert_allclose(chain["mean"], x.mean(0), rtol=1e-6)
+        assert chain["n"] == 360 and chain["counts"]["trial"] == 0.9 * 2000
 
 
-def test_prices_and_costs_by_hand():
+def test_a_pilot_that_never_moved_has_nothing(monkeypatch):
+    monkeypatch.setattr(room, "run", lambda *given: made_up_chain(
+        np.random.default_rng(0), 40)._replace(samples=np.ones((40, 2))))
+    found = room.pilot_chain(1, WALK, 1.0, 40, [0], 20)
+    assert found["ess"] == found["efficiency"] == found["per iteration"] == 0
+
+
+def test_prices_by_hand():
     costs = room.prices({"seconds": {"trial": [2.0, 4.0, 9.0], "scratch": [8.0, 4.0, 8.0]}})
     assert costs == {"trial": 1.0, "scratch": 2.0}
     assert room.price({"trial": 10, "scratch": 3}, costs) == 16.0
-    chain = {"counts": {"trial": 10, "scratch": 3}, "kept": 0.5, "ess": [9.0, 4.0],
-             "squares": [2.0, 8.0]}
-    assert room.log_per_draw([chain], costs).value == pytest.approx(np.log(4.0), rel=1e-12)
-    other = chain | {"squares": [9.0, 4.0], "counts": {"trial": 20, "scratch": 4}}
-    assert room.log_per_draw([other], costs).value == pytest.approx(np.log(3.5), rel=1e-12)
-    # 22 for the second quantity's values, of which there are 4 + 4 draws together
-    both = room.log_per_draw([chain, other], costs)
-    assert both.value == pytest.approx(np.log(22 / 8), rel=1e-12)
-    # left out is the one or the other: twice the deviation of two numbers, over two
-    assert both.se == pytest.approx(abs(np.log(4.0 / 3.5)) / 2, rel=1e-12)
-    assert np.isnan(room.log_per_draw([chain], costs).se)
 
 
 def test_operations_by_hand():
@@ -171,165 +183,156 @@ def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wa
         np.testing.assert_allclose(found[key], value, rtol=1e-12)
 
 
-def chain_of(mean, ess=100.0, squares=50.0, variance=4.0):
-    return {"mean": [mean, 1.0], "variance": [variance, 1.0], "ess": [ess, 2 * ess],
-            "squares": [squares, 2 * squares], "counts": {"trial": 500}, "kept": 0.9,
-            "setup": {"scratch": 10}, "accepted": 0.25}
-
-
-def test_chains_are_put_together():
-    found = room.combine([chain_of(1.0), chain_of(2.0, squares=25.0)], {"trial": 1, "scratch": 2},
-                          "a")
-    assert found.log_cost.value == pytest.approx(np.log(12.0), rel=1e-12)  # 900 for 75
-    assert found.log_cost.se == pytest.approx(np.log(2) / 2, rel=1e-12)
-    np.testing.assert_allclose(found.mean, [1.5, 1.0], rtol=1e-15)
-    np.testing.assert_allclose(found.se, [(0.08**0.5) / 2, 0.01**0.5 / 2], rtol=1e-12)
-    assert (found.draws, found.setup, found.accepted, found.setting) == (75.0, 20.0, 0.25, "a")
-    rates = [chain_of(1.0) | {"accepted": rate} for rate in (0.1, 0.2, 0.6)]
-    assert room.combine(rates, {"trial": 1, "scratch": 2}, "a").accepted == pytest.approx(0.3)
-    assert found.r_hat == pytest.approx((1 + 0.5 / 4) ** 0.5, rel=1e-12)
-    # three of them scatter by more than their own errors
-    found = room.combine([chain_of(m) for m in (1.0, 2.0, 3.0)], {"trial": 1, "scratch": 2}, "a")
-    assert found.se[0] == pytest.approx(1 / 3**0.5, rel=1e-12)
-    assert found.se[1] == pytest.approx((3 * 1 / 200) ** 0.5 / 3, rel=1e-12)
-
-
-def test_chains_that_have_been_in_different_places_say_nothing():
-    costs = {"trial": 1, "scratch": 2}
-    # variance 4 in each; the means' is 0.8 and 0.9: an R-hat of 1.095 and 1.107
-    for between, says in ((0.8, True), (0.9, False)):
-        half = (between / 2) ** 0.5
-        found = room.combine([chain_of(1.0 - half), chain_of(1.0 + half)], costs, "a")
-        assert found.r_hat == pytest.approx((1 + between / 4) ** 0.5, rel=1e-12)
-        assert room.is_trusted(found) == says
-    # the worst quantity's, also if the first agrees
-    other = [chain_of(1.0) | {"mean": [1.0, mean]} for mean in (0.0, 2.0)]
-    assert room.r_hat(other) == pytest.approx((1 + 2 / 1) ** 0.5, rel=1e-12)
-    assert room.r_hat([chain_of(1.0)]) == 1.0
-    # a chain that stands still beside one that moves; and where nothing moves
-    assert room.r_hat([chain_of(0.0), chain_of(2.0, variance=0.0)]) == pytest.approx(2**0.5)
-    assert np.isnan(room.r_hat([chain_of(1.0, variance=0.0)] * 2))
-    assert not room.is_trusted(room.combine([chain_of(1.0, variance=0.0)] * 2, costs, "a"))
-
-
-def method_of(mean, se=0.1, draws=100.0, log_cost=2.0, r_hat=1.01):
-    return Together(Measured(log_cost, 0.05), np.array([mean, 1.0]), np.array([se, 0.1]), draws,
-                    r_hat, 1000.0, 0.3, 1.0)
-
-
-def test_a_mean_that_is_another_is_seen():
-    found = {"a": method_of(0.0), "b": method_of(0.0), "c": method_of(1.0)}
-    # against the two others together: the largest of six
-    z = 1 / (0.01 + 0.005) ** 0.5
-    assert room.disagreement(found).value == pytest.approx(as_one(z, 6), rel=1e-12)
-    # as improbable as that one of six is as large; the digits are lost from 1 - (1 - p)^6
-    assert as_one(z, 6) == pytest.approx(norm.isf((1 - (1 - 2 * norm.sf(z)) ** 6) / 2), rel=1e-3)
-    found["c"] = method_of(9.0, draws=19.0)  # says nothing
-    assert room.disagreement(found).value == 0.0
-    found["c"] = method_of(9.0, draws=20.0)  # twenty are enough
-    assert room.disagreement(found).value > 4
-    found["c"] = method_of(9.0, r_hat=1.1)
-    assert room.disagreement(found).value == 0.0
-    found["c"] = method_of(9.0)._replace(se=np.array([0.1, 0.0]))  # never moved
-    assert room.disagreement(found).value == 0.0
-    assert np.isnan(room.disagreement({"a": method_of(0.0)}).se)
-
-
 # The script
 
 
+def row_of(log_cost, believed=True, mean=0.0):
+    """Make a row of two quantities."""
+    ones = np.ones(2)
+    found = Together(np.array([mean, 1.0]), 0.1 * ones, ones, 0.1 * ones, 100 * ones, 100 * ones,
+                     900, 4, 2e4, 0, np.nan, 0.3)
+    return {"together": found, "believed": believed, "rhat": 1.0, "bulk": 500.0, "tail": 500.0,
+            "halves": 1.0, "e_bfmi": np.nan, "setting": 1.0, "before": 1000.0,
+            "per gradient": Measured(-log_cost, 0.05 if believed else np.nan),
+            "per second": Measured(-log_cost, 0.05 if believed else np.nan)}
+
+
+LOGS = {STANDARD: 4.4, SOD: 3.8, WALK: 3.0, DELAYED: 2.5}
+
+
 def made_up():
-    """Return a result in which delayed acceptance is the best rival but on 2, and all agree."""
-    logs = {STANDARD: 4.4, SOD: 3.8, WALK: 3.0, DELAYED: 2.5}
-    costs = {"scratch": 1.2, "gradient": 3.0}
-    return {number: {"found": {method: method_of(0.0, log_cost=logs.get(method, 3.5) + (
-        3.0 if number == script.ONE_SUM and method in RIVALS else 0.0))
-                               for method in room.methods(number)},
-                     "costs": costs, "z": Measured(2.0), "unit": 0.00123} for number in ROWS}
+    """Return a result in which the mapping of the walk is the best, and all agree.
+
+    From one data set to the next costs differ by .1, .2, ... of each method's place.
+    """
+    kinds = script.KINDS["paper"]
+    return script.Rivals(
+        {(number, index, method): row_of(LOGS.get(method, 3.5) + 0.01 * index * k + 0.01 * number)
+         for number in kinds for index in range(5)
+         for k, method in enumerate(script.shown(number, index))},
+        {number: {"scratch": 1.2, "gradient": 3.0} for number in kinds},
+        {number: [0.001, 0.002, 0.003] for number in kinds})
+
+
+CLAIMED = verdicts(script, made_up())
 
 
 def test_every_claim_agrees_where_it_is_true():
-    assert set(verdicts(script, made_up()).values()) == {"agrees"}
-    assert len(verdicts(script, made_up())) == 23
+    # nobody runs Nystrom-Cholesky on 2 and 3, nor dragging on 3 and 5
+    assert set(CLAIMED.values()) == {"agrees"} and len(CLAIMED) == 15 + 3 + 9 + 5 + 1
 
 
-@pytest.mark.parametrize("number", ROWS)
-def test_who_is_ahead_in_a_row(number):
-    result, other = made_up(), METHODS if number != script.ONE_SUM else RIVALS
-    for method in result[number]["found"]:
-        if method in other:
-            result[number]["found"][method] = method_of(0.0, log_cost=1.0)
-    (what,) = [c.what for c in script.CLAIMS if c.what.startswith(f"row {number}: ") and (
-        "best" in c.what)]
-    assert verdicts(script, result)[what] == "differs"
+def test_a_row_of_chains_at_its_prices():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((4, 900, 2))
+    chains = [moments(each) | {"counts": {"trial": 100, "scratch": 50}, "set_up": {"scratch": k},
+                               "rate": 0.3, "divergences": 0, "e_bfmi": np.nan}
+              for k, each in enumerate(x)]
+    pilots = [{"counts": {"trial": 10}, "set_up": {"scratch": 5}}] * 2
+    costs = {"trial": 1.0, "scratch": 2.0}
+    row = script.together(reliability(x) | {"chains": chains}, pilots, 0.7, costs, [0.1, 0.1])
+    assert row["believed"] and row["setting"] == 0.7
+    assert row["together"].gradients == 4 * 200
+    assert row["before"] == 2 * (0 + 1 + 2 + 3) + 2 * (10 + 2 * 5)
+    found = pool([each | {"gradients": 200} for each in chains])
+    assert row["per gradient"].value == pytest.approx(np.log(worst(found) / 800), rel=1e-12)
+    assert row["per second"].value == pytest.approx(row["per gradient"].value - np.log(0.1))
 
 
-def test_which_rivals_are_mappings_and_when_a_set_up_is_paid():
-    text = script.table(made_up())
-    assert "takes less in 9 rows; in 9 of them it is the" in text
-    row = made_up()[1]
-    row["found"][DELAYED] = row["found"][DELAYED]._replace(setup=1000.0)
-    # from e^3.5 to e^2.5 a draw: 20.9 are saved
-    assert script.break_even_draws(row) == "48"
-    assert script.break_even_draws(made_up()[script.ONE_SUM]) == "never"
-
-
-def dearer(*methods):
-    def change(r):
-        for row in r.values():
-            row["found"] |= {method: method_of(0.0, log_cost=9.0) for method in methods}
-
-    return change
-
-
-MOVED = {
-    **{f"mean over data sets: log(cost of a draw without / with), {part}": dearer(*methods)
-       for part, methods in (("R", [WALK]), ("mapping of slices", [SOD]),
-                             ("mapping of the walk", [DELAYED, "surrogate"]))},
-    **{f"row {number}: largest |z| of a method's means against the others'":
-       (lambda r, number=number: r[number].update(z=Measured(4.1))) for number in ROWS},
-}
-
-
-@pytest.mark.parametrize("what", MOVED)
-def test_one_quantity_moved_and_no_other_claim_differs(what):
-    result = copy.deepcopy(made_up())
-    MOVED[what](result)
-    # of a void row nothing else is said
-    with_row = {c.what for c in script.CLAIMS if "log(" in c.what and "|z|" in what
-                and c.what.split(":")[0] == what.split(":")[0]}
-    assert {name for name, v in verdicts(script, result).items() if v == "differs"} == (
-        {what} | with_row)
-
-
-def test_a_row_in_which_they_do_not_agree_is_void():
-    result = made_up()
-    assert "VOID" not in script.table(result)
-    result[2]["z"] = Measured(4.1)
-    text = script.table(result)
-    # in the summary, and on the line of each method
-    assert text.count("2 VOID") == 1 + len(room.methods(2)) == text.count("VOID")
-
-
-def test_a_gain_is_of_what_says_something():
+@pytest.mark.parametrize(("part", "method"), [
+    ("walk in place of slices", WALK), ("mapping of slices", SOD),
+    ("mapping of the walk", DELAYED)])
+def test_what_a_method_gains(part, method):
     r = made_up()
-    gains = script.gains(r, "mapping of the walk")
-    assert gains[5] == pytest.approx((0.5, 0.05 * 2**0.5)) and len(gains) == 10
-    r[5]["found"][DELAYED] = method_of(0.0, log_cost=1.5)
-    # nine of .5 and one of 1.5
-    assert script.mean_gain(r, "mapping of the walk") == pytest.approx((0.6, 0.1))
-    assert script.gains(r, "R")[5].value == pytest.approx(1.4)
-    assert script.gains(r, "mapping of slices")[5].value == pytest.approx(0.6)
-    r[5]["found"][WALK] = method_of(0.0, draws=19.0, log_cost=3.0)
-    assert 5 not in script.gains(r, "mapping of the walk") and 5 not in script.gains(r, "R")
-    assert f"{WALK} (not trusted)" in script.table(r)
+    for key in r.rows:
+        if key[2] == method:
+            r.rows[key] = row_of(9.0)
+    differ = {what for what, said in verdicts(script, r).items() if said == "differs"}
+    others = {what for what in CLAIMED if what.endswith(f"/ {method})")}
+    after = {what for what in CLAIMED if what.endswith(part)}
+    assert len(after) == 6 and differ == after | others
+
+
+def test_gains_are_means_over_believed_data_sets_with_their_scatter():
     r = made_up()
-    r[5]["z"] = Measured(4.1)
-    assert 5 not in script.gains(r, "R")
-    # the cheapest is not the best if it says nothing
-    r[1]["found"][DELAYED] = method_of(0.0, draws=19.0, log_cost=2.5)
-    assert script.cheapest_method(r[1]["found"], RIVALS) == WALK
-    assert script.cheapest_method({DELAYED: r[1]["found"][DELAYED]}, RIVALS) is None
-    assert np.isnan(script.cost({"found": {}}, RIVALS).value)
-    r[1]["found"] = {WALK: r[1]["found"][WALK]._replace(r_hat=2.0)}
-    assert script.table(r).count("none is trusted") == 2
+    value, se = script.gain(r, 3, WALK, DELAYED)
+    # places 3 and 4 of five in kind 3's first data set, 2 and 3 of the core of the others
+    logs = [0.5 - 0.01 * index for index in range(5)]
+    assert value == pytest.approx(np.mean(logs))
+    assert se == pytest.approx(np.std(logs, ddof=1) / 5**0.5)
+    r.rows[3, 4, DELAYED] = row_of(0.0, believed=False)
+    assert script.gain(r, 3, WALK, DELAYED).value == pytest.approx(np.mean(logs[:4]))
+    for index in range(5):
+        r.rows[3, index, WALK] = row_of(0.0, believed=False)
+    assert np.isnan(script.gain(r, 3, WALK, DELAYED).se)
+    rest = [script.gain(r, number, WALK, DELAYED).value for number in (1, 2, 4, 5)]
+    assert script.mean_gain(r, WALK, DELAYED).value == pytest.approx(np.mean(rest))
+    assert verdicts(script, r)[
+        "3: mean over data sets: log(cost of a draw without / with), mapping of the walk"
+    ] == "no claim"
+
+
+def test_others_are_compared_on_first_data_sets():
+    r = made_up()
+    r.rows[1, 0, HMC] = row_of(7.0)
+    wanted = [7.0 - 2.51] + [1.0 + 0.01 * 0 for _ in range(4)]
+    assert script.ahead_of_others(r, HMC).value == pytest.approx(np.mean(wanted))
+    r.rows[2, 0, DELAYED] = row_of(2.5, believed=False)
+    assert script.ahead_of_others(r, HMC).value == pytest.approx(np.mean(wanted[:4]))
+
+
+def test_a_mean_that_is_another_is_seen_unless_it_is_not_believed():
+    r = made_up()
+    assert script.apart(r, 4).value == 0.0
+    r.rows[4, 2, SOD] = row_of(3.8, mean=1.0)
+    compared = sum(key[0] == 4 and key[2] != WALK for key in r.rows)
+    one = as_one(1 / 0.02**0.5, 4)  # of two means and two deviations
+    assert script.apart(r, 4).value == pytest.approx(as_one(one, compared), rel=1e-9)
+    assert verdicts(script, r)["4: largest |z| against the random walk, as one"] == "differs"
+    r.rows[4, 2, SOD] = row_of(3.8, believed=False, mean=1.0)
+    assert script.apart(r, 4).value == 0.0
+    for index in range(5):
+        r.rows[4, index, WALK] = row_of(3.0, believed=False)
+    assert np.isnan(script.apart(r, 4).se)
+
+
+def test_when_what_was_before_is_paid():
+    r = made_up()
+    assert script.paid_after(r, 1, WALK) == "0"
+    r.rows[1, 0, WALK]["before"] = 3000.0
+    saved = np.exp(4.41) - np.exp(3.01)
+    assert script.paid_after(r, 1, WALK) == f"{2000 / saved:.0f}" == "32"
+    r.rows[1, 0, WALK] = row_of(5.0)
+    assert script.paid_after(r, 1, WALK) == "never"
+    r.rows[1, 0, WALK] = row_of(3.0, believed=False)
+    assert script.paid_after(r, 1, WALK) == ""
+    assert script.table(r).count("not believed") == 1
+
+
+def test_chains_are_as_long_as_their_pilot_says(monkeypatch):
+    asked = []
+
+    class Experiment:
+        budget, seed = "short", 1
+
+        def replicates(self, function, tasks, unit, warm=None):
+            if unit == "pilots":
+                return [{"ess": 60.0, "efficiency": {0.5: 1, 1.0: 3, 2.0: 2}.get(t["setting"], 1),
+                         "per iteration": 0.5 if t["method"] == WALK else 0.0, "counts": {},
+                         "set_up": {}} for t in tasks]
+            if unit == "rows":
+                asked.extend(tasks)
+                return [{"chains": []} for _ in tasks]
+            return [{"seconds": {"trial": [1.0]}}]
+
+    monkeypatch.setattr(script, "together", lambda found, pilots, setting, *rest: setting)
+    result = script.run(Experiment(), None)
+    tasks = {(t["number"], t["index"], t["method"]): t for t in asked}
+    assert {key[:2] for key in tasks} == {(k, i) for k in (1, 4, 5) for i in (0, 1)}
+    assert {m for k, i, m in tasks if i == 1} == set(script.CORE)
+    assert result.rows[5, 1, STANDARD] == 1.0 == tasks[5, 1, STANDARD]["setting"]
+    # 25 effective draws, of which a tenth is dropped; the longest that is allowed without any
+    assert tasks[5, 0, WALK]["iterations"] == round(25 / 0.9 / 0.5)
+    assert tasks[5, 0, STANDARD]["iterations"] == round(800 / (5.5 * ROWS[5].d))
+    assert tasks[4, 0, STANDARD]["iterations"] == round(4000 / (5.5 * 3))
+    assert len({tuple(t["seed"]) for t in asked}) == len(asked)

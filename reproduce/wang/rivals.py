@@ -42,12 +42,12 @@ WALK, DELAYED, HMC, NUTS, DRAGGING = (
 SURROGATE = {"surrogate": SOD, "surrogate, Nystrom": NYSTROM, "surrogate, FITC": "FITC",
              "surrogate, variational": "variational"}  # and which pi*, all of them at SOD's m
 RIVALS = (WALK, DELAYED, *SURROGATE, HMC, NUTS, DRAGGING)
-# the scan: three settings of each method.  Widths of slices; factors of 2.38 / sqrt d; steps on
+# the scan: settings of each method.  Widths of slices; factors of 2.38 / sqrt d; steps on
 # pi* for one of pi; (step size, steps) in units of the pilot's covariance; rates of acceptance
 SCANNED = ({method: (0.5, 1.0, 2.0) for method in METHODS}
            | {WALK: (0.7, 1.0, 1.4), DELAYED: (0.7, 1.0, 1.4), DRAGGING: (1.0, 1.5, 2.5)}
            | {method: (3, 8, 20) for method in SURROGATE}
-           | {HMC: ((0.9, 2), (0.6, 4), (0.8, 6)), NUTS: (0.7, 0.8, 0.9)})
+           | {HMC: ((0.9, 2), (0.6, 4), (0.8, 6)), NUTS: (0.8,)})  # which tunes itself
 LIMIT = 10  # widths of a slice
 PILOT = (4, 250)  # rounds and transitions of each: a thousand evaluations of pi
 N_STEPS = 40  # of a dragging step
