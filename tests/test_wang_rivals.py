@@ -230,7 +230,7 @@ def test_a_row_of_chains_at_its_prices():
               for k, each in enumerate(x)]
     pilots = [{"counts": {"trial": 10}, "set_up": {"scratch": 5}}] * 2
     costs = {"trial": 1.0, "scratch": 2.0}
-    row = script.together(reliability(x) | {"chains": chains}, pilots, 0.7, costs, [0.1, 0.1])
+    row = room.together(reliability(x) | {"chains": chains}, pilots, 0.7, costs, [0.1, 0.1])
     assert row["believed"] and row["setting"] == 0.7
     assert row["together"].gradients == 4 * 200
     assert row["before"] == 2 * (0 + 1 + 2 + 3) + 2 * (10 + 2 * 5)
@@ -310,7 +310,7 @@ def test_when_what_was_before_is_paid():
 
 
 def test_chains_are_as_long_as_their_pilot_says(monkeypatch):
-    asked = []
+    asked, again = [], []
 
     class Experiment:
         budget, seed = "short", 1
@@ -321,8 +321,10 @@ def test_chains_are_as_long_as_their_pilot_says(monkeypatch):
                          "per iteration": 0.5 if t["method"] == WALK else 0.0, "counts": {},
                          "set_up": {}} for t in tasks]
             if unit == "rows":
-                asked.extend(tasks)
-                return [{"chains": []} for _ in tasks]
+                again.extend(tasks) if asked else asked.extend(tasks)
+                return [{"chains": [0] * 4, "rhat": 1.0, "tail": 500.0, "bulk": 200.0 if (
+                    t["number"], t["method"], len(again)) == (4, WALK, 0) else 500.0}
+                    for t in tasks]
             return [{"seconds": {"trial": [1.0]}}]
 
     monkeypatch.setattr(script, "together", lambda found, pilots, setting, *rest: setting)
@@ -335,4 +337,15 @@ def test_chains_are_as_long_as_their_pilot_says(monkeypatch):
     assert tasks[5, 0, WALK]["iterations"] == round(25 / 0.9 / 0.5)
     assert tasks[5, 0, STANDARD]["iterations"] == round(800 / (5.5 * ROWS[5].d))
     assert tasks[4, 0, STANDARD]["iterations"] == round(4000 / (5.5 * 3))
-    assert len({tuple(t["seed"]) for t in asked}) == len(asked)
+    assert len({tuple(t["seed"]) for t in asked + again}) == len(asked + again)
+    # those that lack draws are run anew, as much longer as they lack, and more
+    assert [(t["number"], t["index"], t["method"]) for t in again] == [(4, 0, WALK), (4, 1, WALK)]
+    assert again[0]["iterations"] == round(3.2 * round(25 / 0.9 / 0.5))
+
+
+@pytest.mark.parametrize(("rhat", "bulk", "tail", "times"), [
+    (1.0, 500, 500, 1), (1.02, 500, 500, 2), (1.0, 390, 500, 2), (1.0, 500, 100, 6.4),
+    (1.06, 500, 100, 1), (np.nan, 5, 5, 1)])
+def test_how_much_longer_a_row_has_to_be(rhat, bulk, tail, times):
+    found = {"chains": [0] * 4, "rhat": rhat, "bulk": bulk, "tail": tail}
+    assert room.longer(found) == times

@@ -46,7 +46,7 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
     model, truth = target(1, 0, N)[1:]
     assert found.samples.shape == (12, 3)
     # two columns approximate nothing
-    assert (found.samples != truth).any() or method in script.LOW_RANK
+    assert (found.samples != truth).any() or method in room.LOW_RANK
     for q, value in zip(found.samples, found.log_likelihood, strict=True):
         # by eigenvalues along a grid, within 1e-4 (wang/spectra.py)
         assert value == pytest.approx(log_likelihood(q, model), abs=1e-4)

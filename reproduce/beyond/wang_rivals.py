@@ -28,7 +28,6 @@ from reproduce.beyond.rivals.moments import (
     as_one,
     distance_of_rows,
     halves_apart,
-    row_of,
     scale_log,
 )
 from reproduce.beyond.rivals.rows import CHAINS, pick, table_of_rows
@@ -36,7 +35,6 @@ from reproduce.harness.claims import Claim, Measured, average, brief, mean, text
 from reproduce.harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
 from reproduce.wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.rivals import (
-    ASKS_GRADIENTS,
     BURN_IN,
     DELAYED,
     DRAGGING,
@@ -47,12 +45,15 @@ from reproduce.wang.rivals import (
     SCANNED,
     SURROGATE,
     WALK,
+    guess,
+    is_fast,
+    longer,
     methods,
     pilot_chain,
-    price,
     prices,
     row_of_chains,
     seconds_of,
+    together,
 )
 
 NAME, WHAT = "wang_rivals", "rivals of the samplers for a regression's hyperparameters"
@@ -71,7 +72,6 @@ MOST = {"paper": (200_000, 60_000, 15_000), "short": (4000, 800, 800), "smoke": 
 SCANNING = {"paper": (30_000, 8000, 8000), "short": (2000, 400, 400), "smoke": (100, 40, 40)}
 LEAST = 20  # iterations
 TIMED = {"paper": (5, 5), "short": (3, 3), "smoke": (1, 1)}  # rounds, evaluations
-LOW_RANK = [method for method in SURROGATE if SURROGATE[method] != SOD]
 CORE = (STANDARD, SOD, WALK, DELAYED)  # on all data sets
 # what is put in the place of what; of the two mappings with a walk for R the one whose moves are
 # r = s = 1, which the paper finds best for its own
@@ -111,16 +111,23 @@ def run(experiment, cases):
         for key, some in settings.items() for k, setting in enumerate(some)], "pilots", warm=warm))
     pilots = {key: [next(done) for _ in some] for key, some in settings.items()}
     chosen = {key: pick(some, pilots[key]) for key, some in settings.items()}
-    tasks = []
+    lengths = {}
     for number, index, method in wanted:
         setting, key = chosen[number, method], (number, method)
         found = pilots[key][settings[key].index(setting)]["per iteration"]
         needed = AIM[budget] / (1 - BURN_IN) / max(found, 1e-9)
-        tasks.append(task(number, method, setting,
-                          max(round(min(needed, most(MOST[budget], *key, setting))), LEAST),
-                          index, index=index, chains=CHAINS))
-    rows = dict(zip(wanted, experiment.replicates(row_of_chains, tasks, "rows", warm=warm),
-                    strict=True))
+        lengths[number, index, method] = max(
+            round(min(needed, most(MOST[budget], *key, setting))), LEAST)
+
+    def run_rows(lengths, place):
+        return dict(zip(lengths, experiment.replicates(row_of_chains, [
+            task(number, method, chosen[number, method], n, place + index, index=index,
+                 chains=CHAINS) for (number, index, method), n in lengths.items()],
+            "rows", warm=warm), strict=True))
+
+    rows = run_rows(lengths, 0)
+    rows |= run_rows({key: round(lengths[key] * longer(found)) for key, found in rows.items()
+                      if key[2] in CORE and longer(found) > 1}, 200)
     costs, units = {}, {}
     rounds, times = TIMED[budget]
     for number in kinds:  # one after the other: no two clocks at once
@@ -132,39 +139,15 @@ def run(experiment, cases):
         for (number, index, method), found in rows.items()}, costs, units)
 
 
-def together(found, pilots, setting, costs, unit):
-    """Return the row of what four chains and their pilots gave, at these prices."""
-    chains = [each | {"gradients": price(each["counts"], costs)} for each in found["chains"]]
-    return row_of(found | {"chains": chains}, unit) | {
-        "setting": setting,
-        "before": sum(price(each["set_up"], costs) for each in (*chains, *pilots))
-        + sum(price(each["counts"], costs) for each in pilots)}
-
-
 def shown(number, index):
     """Return the methods that are run on a data set."""
     return methods(number) if index == 0 else CORE
-
-
-def is_fast(number, method):
-    """Tell whether all that a method asks for is had from eigenvalues (wang/long_chains.py)."""
-    return ROWS[number].kind == ISOTROPIC and method not in (*ASKS_GRADIENTS, *LOW_RANK, NYSTROM)
 
 
 def most(work, number, method, setting):
     """Return how many iterations take about as many evaluations as MOST or SCANNING say."""
     place = 0 if is_fast(number, method) else 1 if method in CORE else 2
     return max(round(work[place] / guess(number, method, setting)), LEAST)
-
-
-def guess(number, method, setting):
-    """Return about how many evaluations of the posterior an iteration takes."""
-    row = ROWS[number]
-    part = row.m[SOD] / row.n
-    return {STANDARD: 5.5 * row.d, SOD: row.d * (1 + 5 * part**2), NYSTROM: 2 * row.d,
-            TEMPERED: 2 * row.d, WALK: 1, DELAYED: 0.5, NUTS: 20, DRAGGING: 12,
-            HMC: 3 * setting[1] if method == HMC else 0}.get(
-        method, 1 + (part**2 if method not in LOW_RANK else 2 * part) * np.max(setting))
 
 
 def warm():

@@ -30,18 +30,27 @@ from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.interface import grad_U, log_likelihood_of, prepare
 from models.jit import njit
-from reproduce.beyond.rivals.moments import moments, pool, reliability, shorten, worst
+from reproduce.beyond.rivals.moments import (
+    is_believed,
+    moments,
+    pool,
+    reliability,
+    row_of,
+    shorten,
+    worst,
+)
 from reproduce.wang.chains import samples, scratches, trials
 from reproduce.wang.datasets import order, posterior, scale_m
 from reproduce.wang.long_chains import settings_of, target
 from reproduce.wang.printed import ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
-from sampling.summary import e_bfmi
+from sampling.summary import LEAST_ESS, e_bfmi
 
 WALK, DELAYED, HMC, NUTS, DRAGGING = (
     "random walk", "delayed acceptance", "HMC", "NUTS", "eigenvalues, dragging")
 SURROGATE = {"surrogate": SOD, "surrogate, Nystrom": NYSTROM, "surrogate, FITC": "FITC",
              "surrogate, variational": "variational"}  # and which pi*, all of them at SOD's m
 RIVALS = (WALK, DELAYED, *SURROGATE, HMC, NUTS, DRAGGING)
+LOW_RANK = [method for method in SURROGATE if SURROGATE[method] != SOD]
 # the scan: settings of each method.  Widths of slices; factors of 2.38 / sqrt d; steps on
 # pi* for one of pi; (step size, steps) in units of the pilot's covariance; rates of acceptance
 SCANNED = ({method: (0.5, 1.0, 2.0) for method in METHODS}
@@ -53,6 +62,7 @@ PILOT = (4, 250)  # rounds and transitions of each: a thousand evaluations of pi
 N_STEPS = 40  # of a dragging step
 WARM_UP = 500  # transitions of NUTS before those that are kept
 ASKS_GRADIENTS = (HMC, NUTS)
+NEAR = 1.05  # R-hat of chains that need to be longer, and no more
 BURN_IN = 0.1  # of a chain, which starts at the truth
 
 
@@ -60,6 +70,21 @@ def methods(number):
     """Return the paper's methods of which it shows results, and the rivals that a row can have."""
     return (*ROWS[number].methods, *(name for name in RIVALS if name != DRAGGING
                                      or ROWS[number].kind == ISOTROPIC))
+
+
+def is_fast(number, method):
+    """Tell whether all that a method asks for is had from eigenvalues (wang/long_chains.py)."""
+    return ROWS[number].kind == ISOTROPIC and method not in (*ASKS_GRADIENTS, *LOW_RANK, NYSTROM)
+
+
+def guess(number, method, setting):
+    """Return about how many evaluations of the posterior an iteration takes."""
+    row = ROWS[number]
+    part = row.m[SOD] / row.n
+    return {STANDARD: 5.5 * row.d, SOD: row.d * (1 + 5 * part**2), NYSTROM: 2 * row.d,
+            TEMPERED: 2 * row.d, WALK: 1, DELAYED: 0.5, NUTS: 20, DRAGGING: 12,
+            HMC: 3 * setting[1] if method == HMC else 0}.get(
+        method, 1 + (part**2 if method not in LOW_RANK else 2 * part) * np.max(setting))
 
 
 def approximation(number, index, which, n=None):
@@ -279,3 +304,23 @@ def operations(number, names, n=None):
 def price(counts, costs):
     """Return the cost of what was counted."""
     return float(sum(costs[what] * number for what, number in counts.items()))
+
+
+def longer(found):
+    """Return how many times as long chains must be to be believed; 1 if they are, or are too far.
+
+    This rule was added after the first of these rows had been seen, in which many had just less
+    than the effective draws that it takes: chains that are near each other are run anew.
+    """
+    if is_believed(found) or not found["rhat"] < NEAR:
+        return 1.0
+    return max(2.0, 1.6 * LEAST_ESS * len(found["chains"]) / min(found["bulk"], found["tail"]))
+
+
+def together(found, pilots, setting, costs, unit):
+    """Return the row of what four chains and their pilots gave, at these prices."""
+    chains = [each | {"gradients": price(each["counts"], costs)} for each in found["chains"]]
+    return row_of(found | {"chains": chains}, unit) | {
+        "setting": setting,
+        "before": sum(price(each["set_up"], costs) for each in (*chains, *pilots))
+        + sum(price(each["counts"], costs) for each in pilots)}
