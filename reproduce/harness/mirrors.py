@@ -168,14 +168,10 @@ def departure_of_line(fields, source, path):
     return departure({"where": f"{source}, {words}"} | fields, path)
 
 
-def docstring(path):
-    """Return the docstring of a file, or ""."""
-    return ast.get_docstring(ast.parse(path.read_text())) or ""
-
-
 def entry(path, name):
     """Return the text of the entry `name`, such as Paper, in the docstring of a file, or ""."""
-    found = re.search(rf"^{name} +(\S.*(?:\n  .*)*)", docstring(path), re.MULTILINE)
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    found = re.search(rf"^{name} +(\S.*(?:\n  .*)*)", docstring, re.MULTILINE)
     return found[1] if found else ""
 
 
@@ -185,8 +181,9 @@ def departures(path):
     Raises ValueError if it has none and does not say so: "Departures  none."
     """
     found = [each for mirror in mirrors(path) for each in mirror.departures]
-    none = re.search(r"^Departures +none\.", docstring(path), re.MULTILINE)
-    section = re.search(r"^Departures\n-+\n((?:.*\n)*?)(?:.+\n-+\n|\Z)", docstring(path) + "\n",
+    docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
+    none = re.search(r"^Departures +none\.", docstring, re.MULTILINE)
+    section = re.search(r"^Departures\n-+\n((?:.*\n)*?)(?:.+\n-+\n|\Z)", docstring + "\n",
                         re.MULTILINE)
     if bool(found or section) == bool(none):
         raise ValueError(f"{path.name} must have departures or say 'Departures  none.'")

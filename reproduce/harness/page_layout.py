@@ -18,7 +18,6 @@ from reproduce.harness.mirrors import (
     Mirror,
     algorithms,
     departures,
-    docstring,
     entry,
     files_with_departures,
     functions,
@@ -256,6 +255,12 @@ def replay(author, departure):
 
 
 # The header
+
+
+@cache
+def docstring(path):
+    """Return a file's docstring."""
+    return ast.get_docstring(ast.parse(path.read_text()))
 
 
 def header(path):
