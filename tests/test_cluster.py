@@ -22,9 +22,10 @@ import pytest
 from reproduce.harness import cluster
 from reproduce.harness.cluster import ClusterError
 from reproduce.harness.fingerprint import fingerprint
-from reproduce.harness.run import main, parse
+from reproduce.harness.run import main
 from reproduce.harness.workers import Killed
 from studies import NOTHING, begun, environment, wait_until, write_script
+from test_workers import running
 
 NEEDS = "needs the extra `cluster`: pip install -e '.[cluster]'"
 NEEDED = pytest.mark.skipif(not find_spec("distributed"), reason=NEEDS)
@@ -165,17 +166,6 @@ def dask(tmp_path):
 
 
 # Without a cluster
-
-
-@pytest.mark.parametrize(("options", "said"), [
-    ("--dask tcp://10.0.0.1:1 --shard 1/2".split(), "not allowed with"),
-    (["--dask", ""], "is not the address"), (["--dask", " "], "is not the address"),
-    (["--dask", "tcp://10.0.0.1:1"], ".[cluster]")])  # without the library
-def test_wrong_options_end_with_a_sentence(options, said, monkeypatch, capsys):
-    monkeypatch.setattr("reproduce.harness.run.find_spec", lambda name: None)
-    with pytest.raises(SystemExit) as end:
-        parse("", options)
-    assert end.value.code == 2 and said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("home", [
@@ -502,17 +492,10 @@ def test_ctrl_c_ends_at_once_and_leaves_nothing_behind(local, client):
             lambda dask_scheduler: len(dask_scheduler.tasks)) == 0, 10)
     # no worker goes on with a nap of five minutes, or begins another one
     for _, process, _ in client.begun()[4:]:
-        wait_until(lambda process=process: not alive(process), 30)
+        wait_until(lambda process=process: not running(process), 30)
     assert len(client.begun()) == 6
     status, _, _ = ended(client.start("--dask", local, naps=[(k, 0) for k in range(3)]))
     assert status == 0
-
-
-def alive(process):
-    """Tell whether there is a process of this number."""
-    done = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True,
-                          check=False)
-    return done.stdout.strip()[:1] not in ("", "Z")
 
 
 @on_a_cluster

@@ -309,12 +309,9 @@ def test_a_file_that_moves_keeps_its_key(code):
 
 
 def test_fields_that_other_versions_have_do_not_count():
-    mine, other = (ast.parse('def f(x): return f"{x:.{3}f}"').body[0] for _ in range(2))
+    mine, other = (ast.parse("def f(x): return x").body[0] for _ in range(2))
     other.type_params = []
     other._fields = (*other._fields, "type_params")
-    text = next(n.format_spec for n in ast.walk(other)
-                if isinstance(n, ast.FormattedValue) and n.format_spec)
-    text.values.append(ast.Constant(""))
     assert fingerprint.canonical(mine) == fingerprint.canonical(other)
     other.body[0].value = ast.Constant(None)
     assert fingerprint.canonical(mine) != fingerprint.canonical(other)

@@ -106,11 +106,6 @@ def test_the_tables_of_the_papers_have_as_many_numbers():
                                   for name in ("tau", "seconds", "ratio")) + len(ROWS)
 
 
-def test_what_has_not_been_run_is_named_and_when_its_results_come_it_is_not():
-    assert contents(SCRIPTS, "wang")["claims"]().endswith("in no count: `wang_rivals`.")
-    assert "in no count" not in score([FIG, TABLE])
-
-
 def test_what_is_inconclusive_is_shown_with_its_reason_and_markup_is_none():
     one = claim("z", "inconclusive", "order", undecided="a * b are few; 9 times the runs")
     assert verdict_and_reason(one) == "inconclusive: a * b are few; 9 times the runs"

@@ -35,6 +35,8 @@ def folder(figures, monkeypatch):
 def test_options():
     cores = joblib.cpu_count()
     assert parse("", []) == Settings("short", min(2, cores), 1, False, None)
+    assert parse("", ["--shard", "3/8"]).shard == (3, 8)
+    assert str(parse("", ["--shard", "3/8"]).shard) == "3/8" and parse("", []).shard is None
     given = f"--budget paper --jobs 100000 --seed 7 --fresh --data {ROOT}".split()
     assert parse("", given) == Settings("paper", cores, 7, True, str(ROOT))
     assert os.environ["PAPERS_DATA"].split(os.pathsep)[0] == str(ROOT)  # for other processes
@@ -43,14 +45,21 @@ def test_options():
     assert os.environ["PAPERS_DATA"].split(os.pathsep) == [str(ROOT / "tests"), str(ROOT), ""]
 
 
-@pytest.mark.parametrize("wrong", [
-    "--jobs -1", "--jobs x", "--jobs 1.5", "--seed -1", f"--seed {'9' * 5000}", "--budget long",
-    "--what", "--data nowhere", f"--data {__file__}"])
-def test_wrong_options_end_with_a_sentence(wrong, capsys):
+@pytest.mark.parametrize(("wrong", "said"), [
+    *((wrong, "error: ") for wrong in (
+        "--jobs -1", "--jobs x", "--jobs 1.5", "--seed -1", f"--seed {'9' * 5000}", "--budget long",
+        "--what", "--data nowhere", f"--data {__file__}")),
+    *((f"--shard {wrong}", "--shard") for wrong in (
+        "0/3", "4/3", "3", "3/", "/3", "a/b", "-1/2", "1/2/3", "1.5/2", "1/0", "", "1/9999999999",
+        "1/2 --fresh")),
+    ("--dask tcp://10.0.0.1:1 --shard 1/2", "not allowed with"),
+    ("--dask ", "is not the address"), ("--dask \t", "is not the address"),
+    ("--dask tcp://10.0.0.1:1", ".[cluster]")])  # without the library
+def test_wrong_options_end_with_a_sentence(wrong, said, monkeypatch, capsys):
+    monkeypatch.setattr(run, "find_spec", lambda name: None)
     with pytest.raises(SystemExit) as end:
-        parse("what it does", wrong.split())
-    assert end.value.code == 2
-    assert "error: " in capsys.readouterr().err
+        parse("what it does", wrong.split(" "))
+    assert end.value.code == 2 and said in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("minutes", "said"), [
@@ -198,7 +207,6 @@ def test_the_paper_budget_packs_its_replicates_where_results_are_committed(monke
     assert (folder.parent / "replicates" / "x_fig7.json.gz").exists()
     assert not (folder.parent / "replicates" / "x_fig7").exists()
     assert (folder.parent / "x_fig7.txt").exists()
-    assert ends(monkeypatch, "--budget", "paper", cases=lambda s: Data("a", None, None, "b")) == 0
 
 
 def test_what_is_of_other_data_or_recalled_is_not_packed(monkeypatch, folder):

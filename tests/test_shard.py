@@ -12,7 +12,7 @@ import pytest
 
 from reproduce.harness import papers, replicates, run, shards
 from reproduce.harness.fingerprint import digest
-from reproduce.harness.run import Settings, main, parse
+from reproduce.harness.run import Settings, main
 from reproduce.harness.shards import AGAIN, Shard, Unfinished, deal
 from studies import NOTHING, calls, draw
 
@@ -57,22 +57,6 @@ def test_one_replicate_is_not_always_that_of_the_first_share():
              for seed in range(200)]
     # four standard deviations of a binomial number with 200 and 1/4 are 24
     assert all(26 < taken.count(k) < 74 for k in range(1, 5))
-
-
-def test_options():
-    assert parse("", "--shard 3/8".split()).shard == (3, 8)
-    assert str(parse("", "--shard 3/8".split()).shard) == "3/8"
-    assert parse("", []).shard is None
-
-
-@pytest.mark.parametrize("wrong", [
-    "0/3", "4/3", "3", "3/", "/3", "a/b", "-1/2", "1/2/3", "1.5/2", "1/0", "", "1/9999999999",
-    "1/2 --fresh"])
-def test_wrong_options_end_with_a_sentence(wrong, capsys):
-    with pytest.raises(SystemExit) as end:
-        parse("what it does", ["--shard", *(wrong.split() or [""])])
-    assert end.value.code == 2
-    assert "--shard" in capsys.readouterr().err.splitlines()[-1]
 
 
 # What a shard computes

@@ -89,13 +89,6 @@ def test_a_killed_process_costs_its_task_alone_which_is_tried_again(tmp_path):
     assert len({x[0] for k, x in found if k != 1}) <= 2
 
 
-def test_what_kills_two_processes_is_given_up_and_the_others_are_computed(tmp_path):
-    found = list(run_tasks(one_of, {k: (k, tmp_path, 9) for k in range(4)}, 2))
-    assert [x for k, x in found if k == 1] == [Killed("SIGKILL", 1), Killed("SIGKILL", 2)]
-    assert {k for k, x in found if not isinstance(x, Killed)} == {0, 2, 3}
-    assert len([*tmp_path.iterdir()]) == 2
-
-
 class Pool:
     """In place of a process, which dies when it is asked for 1 for the first time."""
 

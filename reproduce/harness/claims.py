@@ -496,6 +496,12 @@ def format_estimate(value, se):
     return f"{value:{form}}", f"{se:{form}}"
 
 
+def duration(minutes):
+    """Say how long so many minutes are."""
+    return (f"{60 * minutes:.0f} s" if minutes < 1.5 else
+            f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h")
+
+
 def text_table(rows, header):
     """Return a plain text table; numbers are right-aligned, floats have four digits."""
     cells = [[f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in row]

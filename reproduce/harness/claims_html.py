@@ -15,10 +15,9 @@ from html import escape
 from typing import NamedTuple
 
 from reproduce.harness import papers
-from reproduce.harness.claims import CLASSES, DIFFER, VERDICTS, Measured, Scan, interval, number
+from reproduce.harness.claims import CLASSES, DIFFER, VERDICTS, interval, number
 from reproduce.harness.papers import ROOT
-from reproduce.harness.tables import Script as Saved
-from reproduce.harness.tables import counts
+from reproduce.harness.tables import counts, stored_estimate
 
 FIGURES = ROOT / "figures"
 TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
@@ -90,18 +89,12 @@ def without_claims(text):
     return text[:first.start() if first else None].strip("\n")
 
 
-def duration(minutes):
-    """Say how long so many minutes are."""
-    return (f"{60 * minutes:.0f} s" if minutes < 1.5 else
-            f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h")
-
-
 # Claims
 
 
 def score(scripts):
     """Count the claims of Scripts, {class: {verdict: number}}."""
-    saved = [(Saved(script.name, "", None), claim)
+    saved = [(script, claim)
              for script in scripts if script.record for claim in script.record["claims"]]
     return {name: counts(saved, name) for name in CLASSES}
 
@@ -109,14 +102,6 @@ def score(scripts):
 def by_verdict(record):
     """List a record's claims: first what does not agree."""
     return sorted(record["claims"], key=lambda claim: VERDICTS.index(claim["verdict"]))
-
-
-def stored_estimate(claim):
-    """Return what was measured for a stored claim, a Measured or a Scan."""
-    if "scan" not in claim:
-        return Measured(claim["value"], claim["se"])
-    return Scan(tuple(claim["scan"]["settings"]),
-                tuple(Measured(*each) for each in claim["scan"]["found"]))
 
 
 def format_ours(claim):

@@ -10,7 +10,7 @@ import math
 import random
 
 from reproduce.harness.claims import UNMADE, judge
-from reproduce.harness.replicates import TIMES, Missing, kind_of, to_json
+from reproduce.harness.replicates import TIMES, Missing, kind_of, name_of
 
 # by which the logs of times are changed, at random: much and often, or an order may stay as it is;
 # and so little that a script which chooses by times what it computes chooses the same
@@ -23,7 +23,7 @@ class Retimed:
     def __init__(self, experiment, kind, spread, seed):
         """Change the logs of the times of `kind` by so much, each by a number of its own."""
         self.experiment, self.fresh = experiment, False
-        self.used = {replicate_name(r["function"], r["task"]): r for r in experiment.used.values()}
+        self.used = {name_of(r["function"], r["task"]): r for r in experiment.used.values()}
         self.kind, self.spread, self.rng = kind, spread, random.Random(seed)
 
     def __getattr__(self, name):
@@ -37,7 +37,7 @@ class Retimed:
 
     def result(self, function, task):
         """Return the result of one task."""
-        record = self.used.get(replicate_name(function.__name__, task))
+        record = self.used.get(name_of(function.__name__, task))
         if record is None:
             raise Missing(f"{self.name} did not compute {function.__name__}({task})")
         changed = kind_of(record) == self.kind
@@ -51,11 +51,6 @@ class Retimed:
         if isinstance(times, list):
             return [self.change(part) for part in times]
         return times * math.exp(self.rng.gauss(0, self.spread))
-
-
-def replicate_name(function, task):
-    """Return what a replicate is known by within a script, whatever its code."""
-    return function, to_json(task, sort_keys=True)
 
 
 def claims_with_times(study, experiment, findings, cases, kind):

@@ -44,10 +44,8 @@ class Exercise(NamedTuple):
     why: str
     path: str  # of the file, from the root
     function: str
-    first: int  # its line in the file
     source: str  # of the function with the bug
-    changed: tuple  # numbers, in the file with the bug, of the lines that are new
-    right: str  # the lines that they are in the place of
+    right: str  # the lines that the wrong ones are in the place of
     wrong: str
     test: str  # path::name of the one that fails
 
@@ -81,8 +79,8 @@ def exercise(anchor, name, script, why):
                     for text in (bug.right, bug.wrong))
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
-    return Exercise(anchor, name, script, why, bug.path, node.name, first, text, tuple(changed),
-                    right, wrong, bug.test)
+    return Exercise(anchor, name, script, why, bug.path, node.name, text, right, wrong,
+                    bug.test)
 
 
 def plant(source, bug):

@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 from reproduce.harness.mirrors import (
     ROOT,
-    SILENT,
     Mirror,
     algorithms,
     departures,
@@ -62,15 +61,8 @@ class Row(NamedTuple):
 
     numbers: list  # of the lines of pseudocode that stand here
     again: list  # of those that stand further up and have more code here
-    code: list  # of CodeLine
+    code: list  # of Line, our comments among them
     departures: list  # that begin in one of `numbers`
-
-
-class CodeLine(NamedTuple):
-    """A line of a file."""
-
-    number: int
-    text: str
 
 
 class Symbol(NamedTuple):
@@ -123,19 +115,14 @@ def sections(author):
     found = []
     for path in algorithms():
         said = entry(path, "Mirror")
-        for mirror in sorted(mirrors(path), key=lambda m: place(m.name, said)):
+        for mirror in sorted(mirrors(path),
+                             key=lambda m: re.search(rf"\b{m.name}\b", said).start()):
             if home(path) == author:
                 numbered = re.fullmatch(rf"{author.capitalize()}\b[^,]*, Algorithm (\d+)",
                                         mirror.source)
                 anchor = f"A{numbered[1]}" if numbered else f"{path.stem}.{mirror.name}"
                 found.append(Section(path, mirror, author, anchor))
     return sorted(found, key=rank)
-
-
-def place(name, text):
-    """Return where a name first stands in a text, or the end."""
-    found = re.search(rf"\b{name}\b", text)
-    return found.start() if found else len(text)
 
 
 def rank(section):
@@ -145,14 +132,10 @@ def rank(section):
     """
     cited, name = source(section.path), section.author.capitalize()
     first = name in cited.partition("\n")[0]
+    own = any(mirror.source.startswith(name) for mirror in mirrors(section.path))
     number = re.search(r"Section (\d+)", cited)
     return (not first, int(number[1]) if number and first else 0,
-            not own_file(section.path, section.author), name not in cited)
-
-
-def own_file(path, author):
-    """Tell whether a mirror of the file has pseudocode of the paper."""
-    return any(mirror.source.startswith(author.capitalize()) for mirror in mirrors(path))
+            not own, name not in cited)
 
 
 def every_section():
@@ -225,19 +208,14 @@ def with_comments(path, line):
     first = line.number - 1
     while text[first - 1].lstrip().startswith("#"):
         first -= 1
-    return [CodeLine(k, text[k - 1]) for k in range(first + 1, line.number)
-            if not is_from_paper(text[k - 1])] + [CodeLine(line.number, line.text)]
+    return [line._replace(number=k, text=text[k - 1]) for k in range(first + 1, line.number)
+            if not is_from_paper(text[k - 1])] + [line]
 
 
 @cache
 def lines_of(path):
     """Return the lines of a file."""
     return path.read_text().splitlines()
-
-
-def silent(text):
-    """Tell whether a line of pseudocode needs no code."""
-    return bool(SILENT.match(text))
 
 
 def summary(section):
@@ -370,11 +348,3 @@ def names(section):
             if (name := re.match(r"([A-Za-z_][\w.]*)(?=$|[(\[])", part)) and name[1] != "exp":
                 found.setdefault(name[1], number)
     return {name: number for name, number in found.items() if name not in indices(section)}
-
-
-def departures_without_line(author):
-    """List the departures of a page that name no line, by file: (path, [Departure])."""
-    alone = [(path, departure) for path, departure, where in departures_on_page(author)
-             if where is None]
-    return [(path, [departure for _, departure in group])
-            for path, group in groupby(alone, key=lambda each: each[0])]

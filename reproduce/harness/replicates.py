@@ -171,12 +171,12 @@ class Experiment:
     @cached_property
     def keys(self):
         """Return {(name of a function, its task): the key of what is stored of it}."""
-        return {(record["function"], to_json(record["task"], sort_keys=True)): key
+        return {name_of(record["function"], record["task"]): key
                 for key, record in self.packed.items()}
 
     def recalled(self, function, task):
         """Return the stored result of a task, whatever the code that computed it."""
-        wanted = function.__name__, to_json(task, sort_keys=True)
+        wanted = name_of(function.__name__, task)
         if wanted not in self.keys:
             raise Missing(f"{self.folder.with_suffix('.json.gz')} has no {wanted[0]}({wanted[1]})")
         record = self.used[self.keys[wanted]] = self.packed[self.keys[wanted]]
@@ -415,6 +415,11 @@ def sound(record):
             record["machine"].get("processor"), str)
 
 
+def name_of(function, task):
+    """Return what a replicate is known by within a script, whatever its code."""
+    return function, to_json(task, sort_keys=True)
+
+
 def key_of(record):
     """Return the key of a record."""
     return digest(record["code"], to_json(record["task"], sort_keys=True))
@@ -442,7 +447,7 @@ def unpack(path):
 def pack_records(records):
     """Return records as the bytes of a packed file, the same for the same records."""
     lines = [to_json(record) for record in sorted(
-        records, key=lambda r: (r["function"], to_json(r["task"], sort_keys=True)))]
+        records, key=lambda r: name_of(r["function"], r["task"]))]
     return gzip.compress(("[\n" + ",\n".join(lines) + "\n]\n").encode(), mtime=0)
 
 

@@ -23,6 +23,7 @@ from reproduce.harness.claims import (
     UNMADE,
     as_measured,
     count_verdicts,
+    duration,
     failures,
     report,
 )
@@ -206,14 +207,12 @@ def folder(text):
 
 def announce(study, settings, cases):
     """Print a script's first line: what runs, on which data, about how long."""
-    minutes = study.minutes[settings.budget]
-    duration = (f"{60 * minutes:.0f} s" if minutes < 1.5 else
-                f"{minutes:.0f} min" if minutes < 90 else f"{minutes / 60:.1f} h")
     note = getattr(cases, "note", "")
     part = (f", shard {settings.shard}" * bool(settings.shard)
             + f", on the cluster at {settings.dask}" * bool(settings.dask))
     print(f"{study.name}, {settings.budget} budget{part}: {study.what}; data:"
-          f" {getattr(cases, 'name', cases)}{f' ({note})' * bool(note)}; about {duration} with"
+          f" {getattr(cases, 'name', cases)}{f' ({note})' * bool(note)}; about"
+          f" {duration(study.minutes[settings.budget])} with"
           f" {settings.jobs} job{'s' * (settings.jobs > 1)} (the first time, up to a minute more to"
           f" compile); seed {settings.seed}", flush=True)
 

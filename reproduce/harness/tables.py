@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reproduce.harness.claims import CLASSES, VERDICTS, Declared, Measured, declaration, number
+from reproduce.harness.claims import CLASSES, VERDICTS, Measured, Scan, number
 from reproduce.harness.papers import PAPERS, ROOT, TOGETHER
 
 COLUMNS = VERDICTS[::-1]  # what agrees comes first
@@ -108,7 +108,8 @@ def claims_of_a_paper(scripts):
     claims = claims_of(scripts)
     classes = [row(name, claims, name) for name in CLASSES]
     rows = [[f"[`{script.name}`](../{script.folder}{'/' * bool(script.folder)}{script.name}.py)",
-             describe(script), joint_tests(script), verdicts(script),
+             describe(script), joint_tests(script),
+             summary([claim for claim in script.claims if claim["kind"] != JOINT]),
              f"[all](../../figures/{script.name}.txt)"]
             for script in scripts if script.claims is not None]
     return "\n".join([*markdown(["claims", "in all", *HEAD], classes), "",
@@ -123,11 +124,6 @@ def joint_tests(script):
     if len(joint) < 3:
         return "; ".join(listed)
     return f"<details><summary>{summary(joint)}</summary>{'<br>'.join(listed)}</details>"
-
-
-def verdicts(script):
-    """Count a script's other claims by verdict."""
-    return summary([claim for claim in script.claims if claim["kind"] != JOINT])
 
 
 def summary(claims):
@@ -199,17 +195,18 @@ def format_power(claim):
     return f"{claim['power']:.3g}" if np.isfinite(claim["power"]) else "-"
 
 
-def declaration_date(claim):
-    """Say when a difference was declared, and when it was first seen."""
-    return declaration(Declared(**claim["known"]))
-
-
 def format_ours(claim):
     """Format what we measured for a claim."""
-    if "scan" in claim:
-        found = [number(Measured(*m)) for m in claim["scan"]["found"]]
-        return "; ".join(f"{s}: {m}" for s, m in zip(claim["scan"]["settings"], found, strict=True))
-    return number(Measured(claim["value"], claim["se"])).replace(" (s.e. ", " ± ").rstrip(")")
+    found = number(stored_estimate(claim))
+    return found if "scan" in claim else found.replace(" (s.e. ", " ± ").rstrip(")")
+
+
+def stored_estimate(claim):
+    """Return what was measured for a stored claim, a Measured or a Scan."""
+    if "scan" not in claim:
+        return Measured(claim["value"], claim["se"])
+    return Scan(tuple(claim["scan"]["settings"]),
+                tuple(Measured(*each) for each in claim["scan"]["found"]))
 
 
 def speed(text):

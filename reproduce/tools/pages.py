@@ -17,10 +17,11 @@ from html import escape
 from itertools import groupby
 
 from reproduce.harness import claims_html, exercises, laboratory_page, page_layout
-from reproduce.harness.claims import VERDICTS
-from reproduce.harness.mirrors import ROOT, with_departures
+from reproduce.harness.claims import VERDICTS, Declared, declaration, duration
+from reproduce.harness.mirrors import ROOT, SILENT, with_departures
 from reproduce.harness.papers import PAPERS
-from reproduce.harness.tables import TOGETHER, declaration_date, format_power
+from reproduce.harness.run import own_version
+from reproduce.harness.tables import TOGETHER, format_power
 from reproduce.harness.typeset import html
 
 FIGURES = ROOT / "figures"
@@ -68,11 +69,13 @@ def render(template, **values):
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"math": html, "script": in_a_script, "slug": slug}
+    environment.filters |= {"duration": duration, "math": html, "script": in_a_script,
+                            "slug": lambda text: text.replace(" ", "-")}
     environment.globals |= {
         "authors": PAPERS, "author": None, "verdicts": VERDICTS, "inline": inline,
         "claims_html": claims_html, "exercises": exercises, "laboratory_page": laboratory_page,
-        "page_layout": page_layout, "told": format_power, "when": declaration_date,
+        "page_layout": page_layout, "told": format_power,
+        "when": lambda claim: declaration(Declared(**claim["known"])),
         "claims": claims, "place": lambda path: path.relative_to(ROOT)}
     return environment.get_template(template).render(**values)
 
@@ -82,18 +85,12 @@ def inline(name):
     return "\n".join(map(str.strip, (TEMPLATES / name).read_text().splitlines()))
 
 
-def slug(text):
-    """Return a text as the name of a class."""
-    return text.replace(" ", "-")
-
-
 def lessons():
     """Return the page of lessons and exercises."""
-    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)[1]
     drawn = exercises.read_drawn()
     said = {anchor: exercises.consequence(entry, exercises.looks_the_same(anchor, entry))
             for anchor, entry in drawn.items()}
-    return render("exercises.html", version=version, drawn=drawn, said=said)
+    return render("exercises.html", version=own_version(), drawn=drawn, said=said)
 
 
 # A paper's page
@@ -157,8 +154,8 @@ def laid_out(section, first):
 
     concerned = page_layout.departures_by_line(section)
     return [{
-        "lines": [(k, pseudocode(section.mirror.pseudocode[k], symbol), k in concerned)
-                  for k in row.numbers],
+        "lines": [(k, pseudocode(text, symbol), SILENT.match(text), k in concerned)
+                  for k in row.numbers for text in [section.mirror.pseudocode[k]]],
         "again": row.again, "departures": row.departures,
         "code": [(line.number, *claims_html.code(line, names, first)) for line in row.code],
         "ours": not row.numbers and not row.again} for row in page_layout.rows(section)]
