@@ -386,24 +386,10 @@ class Plane(NamedTuple):
     scale: float
 
 
-@U.register(Plane)
-def plane_U(q, model):
-    return model.scale * ((q - np.array([1.0, 2.0])) ** 2).sum()
-
-
-@grad_U.register(Plane)
-def plane_grad_U(q, model):
-    return 2 * model.scale * (q - np.array([1.0, 2.0]))
-
-
-@metric.register(Plane)
-def plane_metric(q, model):
-    return model.scale * np.eye(2)
-
-
-@metric_gradient.register(Plane)
-def plane_metric_gradient(q, model):
-    return np.zeros((2, 2, 2))
+U.register(Plane)(lambda q, model: model.scale * ((q - np.array([1.0, 2.0])) ** 2).sum())
+grad_U.register(Plane)(lambda q, model: 2 * model.scale * (q - np.array([1.0, 2.0])))
+metric.register(Plane)(lambda q, model: model.scale * np.eye(2))
+metric_gradient.register(Plane)(lambda q, model: np.zeros((2, 2, 2)))
 
 
 @pytest.mark.parametrize(("x0", "slope", "message"), [

@@ -271,14 +271,8 @@ class Pit(NamedTuple):
     failed: bool
 
 
-@start_at.register(Pit)
-def pit_at(z, block):
-    return 0.0
-
-
-@momentum.register(Pit)
-def pit_momentum(x, here, block):
-    return x
+start_at.register(Pit)(lambda z, block: 0.0)
+momentum.register(Pit)(lambda x, here, block: x)
 
 
 @trajectory.register(Pit)
