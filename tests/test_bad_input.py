@@ -51,7 +51,15 @@ from algorithms import (
 from algorithms.ais import HMC, ais, combine, geometric_ladder
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
-from algorithms.ess import combined_chains, ess, initial_sequence
+from algorithms.ess import (
+    autocovariance,
+    batch_means,
+    combined_chains,
+    ess,
+    initial_sequence,
+    lineage_ess,
+    significant_lags,
+)
 from algorithms.map_estimate import MAP, map_estimate
 from algorithms.orthant import orthant, tilted_run, tilting
 from algorithms.rivals import (
@@ -231,7 +239,9 @@ CALLS = {
     "combine": (combine, dict(log_weights=numbers(9))),
     "bridge_sampling": (bridge_sampling, dict(at_target=numbers(9), at_proposal=numbers(8),
                                               tau=1.0, tol=1e-9, max_iterations=99)),
-    "initial_sequence": (initial_sequence, dict(x=numbers(9))),
+    **{each.__name__: (each, dict(x=numbers(9)))
+       for each in (autocovariance, initial_sequence, batch_means, ess, lineage_ess)},
+    "significant_lags": (significant_lags, dict(x=numbers(9), literal=False)),
     "combined_chains": (combined_chains, dict(x=numbers(2, 9))),
     "orthant": (orthant, dict(K=K, nodes=2)),
     "tilting": (tilting, dict(C=K)),
@@ -864,11 +874,6 @@ def test_messages_say_what_an_argument_must_be(name, argument, value, message):
 def test_curvatures_that_rounding_makes_negative_count_as_0():
     model = by_groups(curvature=BEND * np.array([1.0, 2e-12]))
     np.testing.assert_array_equal(model.b, np.tile([0.0, 1.0], (3, 1)))
-
-
-def test_a_site_that_rounding_makes_negative_counts_as_0():
-    tau = np.append(np.ones(5), -0.5e-8)
-    assert GPClassification.from_ep(K, SIGNS, EP_FOUND._replace(tau=tau)).tau[-1] == 0.0
 
 
 def test_covariates_whose_products_are_no_numbers_are_refused():
