@@ -17,8 +17,8 @@ from algorithms.slice_sampling import Slice
 from algorithms.wang_discretizing_chain import plan
 from algorithms.wang_tempered_transitions import tempered_transitions_step
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
+from conftest import counted, one
 from coupled import coupled, exact_draw
-from models import linalg
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
@@ -133,27 +133,12 @@ def test_an_energy_of_minus_infinity_is_rejected(monkeypatch):
     np.testing.assert_array_equal(chain.samples, 1.0)
 
 
-def interpreted(monkeypatch, done):
-    """Count the O(N^3) work that the twin does, below its own functions."""
-    module = paquet_rmhmc_fast
-
-    def counting(name, function):
-        def counted(*arguments):
-            done[name] = done.get(name, 0) + 1
-            return function(*arguments)
-
-        monkeypatch.setattr(module, name, counted)
-
-    for name in ("factorise", "invert_lower", "whitened_factor"):
-        counting(name, getattr(linalg, name))
-    for name in ("metric_factor", "geometry", "trajectory"):
-        counting(name, getattr(module, name).py_func)
-
-
 @pytest.mark.parametrize("from_q", [False, True])
 def test_fast_rmhmc_does_six_thirds_of_N_cubed_per_leapfrog_step(monkeypatch, from_q):
-    model, done, l_max, t_max = problem(7, 1.0, 0.4, from_q), {}, 3, 2
-    interpreted(monkeypatch, done)
+    model, l_max, t_max = problem(7, 1.0, 0.4, from_q), 3, 2
+    names = ["factorise", "invert_lower", "whitened_factor", "trajectory"]
+    done = counted(monkeypatch, paquet_rmhmc_fast, ["metric_factor", "geometry", "trajectory"],
+                   dict.fromkeys(names, one))
     chain = paquet_rmhmc_fast.rmhmc.py_func(np.ones(7), model, l_max, 0.1, t_max,
                                             np.random.default_rng(0), 5)
     steps = l_max * t_max
