@@ -672,8 +672,6 @@ def by_split(split, model=LOGISTIC):
     (lambda: ais(GPC, [0.5, 0.6, 0.7, 1.0], HMC(SMALL, 1), 1, rng()),
      "betas must increase strictly from 0 to 1, as geometric_ladder's do; it starts"
      " [0.5, 0.6, 0.7] and ends [0.6, 0.7, 1.0]"),
-    (lambda: hmc.hmc(numbers(3), NORMAL, SMALL, 1, 1, rng(), np.eye(2)),
-     "M must have shape (3, 3) to go with q0, not (2, 2)"),
     (lambda: slice_sampling.slice_sampling(numbers(3), NORMAL, [1.0, -2.0, 3.0], 1, rng()),
      "w must be positive, but the smallest is -2"),
     (lambda: slice_sampling.slice_sampling(numbers(3), NORMAL, [1.0, 5e299, 2.0], 1, rng(), 10),
@@ -750,8 +748,6 @@ def by_split(split, model=LOGISTIC):
      " numbers for it, such as y == 'a'"),
     (lambda: GPClassification.from_prior(K, (SIGNS > 0) * 1),
      "y must hold only -1 and +1, but holds [0.0]; write np.where(y == 1, 1, -1)"),
-    (lambda: call("sshmc", theta0=np.full(3, 1e200)),
-     "theta0 and phi0 must be where U is finite, but U there is inf"),
     (lambda: surrogate_slice.surrogate_slice(numbers(4), numbers(2), COX, 0.5, [1.0, -3.0], 1,
                                              rng()), "w must be positive, but the smallest is -3"),
     (lambda: auxiliary_mixture(numbers(N), numbers(3), VOLATILITY, 1, rng(), [1.0, -3.0, 2.0]),

@@ -1,4 +1,4 @@
-"""algorithms/random_walk.py: a departure; test_fitted_walk.py and test_samplers.py have the rest."""
+"""algorithms/random_walk.py: a departure; test_fitted_walk.py, test_samplers.py have the rest."""
 
 from types import SimpleNamespace
 
