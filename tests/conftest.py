@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import sys
+from functools import partial
 from importlib import import_module
 
 import pytest
@@ -156,3 +157,23 @@ class Given:
 
     def standard_exponential(self):
         return self.exponential
+
+
+def one(*_):
+    """Return the cost of a call that is to be counted, for `counted`."""
+    return 1
+
+
+def counted(monkeypatch, module, interpreted, costs):
+    """Return a dict of the costs of a module's calls; `costs` has functions of their arguments."""
+    done = dict.fromkeys(costs, 0)
+
+    def run(name, function, *arguments):
+        done[name] += costs[name](*arguments)
+        return function(*arguments)
+
+    for name in interpreted:
+        monkeypatch.setattr(module, name, getattr(module, name).py_func)
+    for name in costs:
+        monkeypatch.setattr(module, name, partial(run, name, getattr(module, name)))
+    return done

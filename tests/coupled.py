@@ -11,7 +11,15 @@ from typing import NamedTuple
 import numpy as np
 
 from models import interface
-from models.interface import grad_U_phi
+from models.interface import (
+    grad_U_phi,
+    log_det_phi,
+    log_det_theta,
+    momentum_phi,
+    momentum_theta,
+    velocity_phi,
+    velocity_theta,
+)
 from models.jit import njit
 
 VARIANCES = np.array([1.0, 0.25])  # of phi
@@ -80,9 +88,7 @@ def mass_of_phi(theta):
     return 1 + theta @ theta, np.array([1.0, theta[0]])
 
 
-@interface.sizes.register(Coupled)
-def sizes(model):
-    return model.y.size, 2
+interface.sizes.register(Coupled)(lambda model: (model.y.size, 2))
 
 
 @interface.precompute_phi.register(Coupled)
@@ -109,9 +115,7 @@ def gradient_theta(theta, Phi, model):
     return theta - model.y + Phi.precision * (theta - Phi.phi[0])
 
 
-@interface.U_prior.register(Coupled)
-def U_prior(phi, model):
-    return phi[0]**2 / 2 + 2 * phi[1]**2
+interface.U_prior.register(Coupled)(lambda phi, model: phi[0]**2 / 2 + 2 * phi[1]**2)
 
 
 @interface.U_phi.register(Coupled)
@@ -164,31 +168,9 @@ def grad_U2(Phi, Theta, r_theta, model):
     return g
 
 
-@interface.momentum_theta.register(Coupled)
-def momentum_theta(z, Phi, model):
-    return root_times(Phi.a, Phi.c, model.b, z)
-
-
-@interface.velocity_theta.register(Coupled)
-def velocity_theta(r_theta, Phi, model):
-    return solve(Phi.a, Phi.c, model.b, r_theta)
-
-
-@interface.log_det_theta.register(Coupled)
-def log_det_theta(Phi, model):
-    return log_det(Phi.a, Phi.c, model.b)
-
-
-@interface.momentum_phi.register(Coupled)
-def momentum_phi(z, Theta, model):
-    return root_times(Theta.a, 1.0, Theta.w, z)
-
-
-@interface.velocity_phi.register(Coupled)
-def velocity_phi(r_phi, Theta, model):
-    return solve(Theta.a, 1.0, Theta.w, r_phi)
-
-
-@interface.log_det_phi.register(Coupled)
-def log_det_phi(Theta, model):
-    return log_det(Theta.a, 1.0, Theta.w)
+momentum_theta.register(Coupled)(lambda z, Phi, model: root_times(Phi.a, Phi.c, model.b, z))
+velocity_theta.register(Coupled)(lambda r, Phi, model: solve(Phi.a, Phi.c, model.b, r))
+log_det_theta.register(Coupled)(lambda Phi, model: log_det(Phi.a, Phi.c, model.b))
+momentum_phi.register(Coupled)(lambda z, Theta, model: root_times(Theta.a, 1.0, Theta.w, z))
+velocity_phi.register(Coupled)(lambda r, Theta, model: solve(Theta.a, 1.0, Theta.w, r))
+log_det_phi.register(Coupled)(lambda Theta, model: log_det(Theta.a, 1.0, Theta.w))

@@ -204,13 +204,6 @@ def test_exact_draws_stay_exact():
     assert np.all(moved.std(0) > 0.5 * np.std(before, 0))
 
 
-def test_the_centred_half_moves_location_and_scale_by_itself():
-    # slices of next to no width leave log beta and log sigma where line 8 finds them
-    _, phi, *_ = auxiliary_mixture_step.py_func(X, PHI, MODEL, np.array([1e-12, 1e-12, 0.5]), 1,
-                                                np.zeros(4, int), np.random.default_rng(4))
-    assert (np.abs(phi - PHI) > 1e-3).all()
-
-
 def test_sigma_given_h_and_phi_is_from_its_inverse_gamma():
     # x is not taken and log sigma not sliced, so that sigma is what line 5 draws of it
     x, model, rng = X + 40.0, StochasticVolatility.from_data(Y), np.random.default_rng(8)

@@ -51,7 +51,15 @@ from algorithms import (
 from algorithms.ais import HMC, ais, combine, geometric_ladder
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
-from algorithms.ess import combined_chains, ess, initial_sequence
+from algorithms.ess import (
+    autocovariance,
+    batch_means,
+    combined_chains,
+    ess,
+    initial_sequence,
+    lineage_ess,
+    significant_lags,
+)
 from algorithms.map_estimate import MAP, map_estimate
 from algorithms.orthant import orthant, tilted_run, tilting
 from algorithms.rivals import (
@@ -231,7 +239,9 @@ CALLS = {
     "combine": (combine, dict(log_weights=numbers(9))),
     "bridge_sampling": (bridge_sampling, dict(at_target=numbers(9), at_proposal=numbers(8),
                                               tau=1.0, tol=1e-9, max_iterations=99)),
-    "initial_sequence": (initial_sequence, dict(x=numbers(9))),
+    **{each.__name__: (each, dict(x=numbers(9)))
+       for each in (autocovariance, initial_sequence, batch_means, ess, lineage_ess)},
+    "significant_lags": (significant_lags, dict(x=numbers(9), literal=False)),
     "combined_chains": (combined_chains, dict(x=numbers(2, 9))),
     "orthant": (orthant, dict(K=K, nodes=2)),
     "tilting": (tilting, dict(C=K)),
@@ -662,8 +672,6 @@ def by_split(split, model=LOGISTIC):
     (lambda: ais(GPC, [0.5, 0.6, 0.7, 1.0], HMC(SMALL, 1), 1, rng()),
      "betas must increase strictly from 0 to 1, as geometric_ladder's do; it starts"
      " [0.5, 0.6, 0.7] and ends [0.6, 0.7, 1.0]"),
-    (lambda: hmc.hmc(numbers(3), NORMAL, SMALL, 1, 1, rng(), np.eye(2)),
-     "M must have shape (3, 3) to go with q0, not (2, 2)"),
     (lambda: slice_sampling.slice_sampling(numbers(3), NORMAL, [1.0, -2.0, 3.0], 1, rng()),
      "w must be positive, but the smallest is -2"),
     (lambda: slice_sampling.slice_sampling(numbers(3), NORMAL, [1.0, 5e299, 2.0], 1, rng(), 10),
@@ -740,8 +748,6 @@ def by_split(split, model=LOGISTIC):
      " numbers for it, such as y == 'a'"),
     (lambda: GPClassification.from_prior(K, (SIGNS > 0) * 1),
      "y must hold only -1 and +1, but holds [0.0]; write np.where(y == 1, 1, -1)"),
-    (lambda: call("sshmc", theta0=np.full(3, 1e200)),
-     "theta0 and phi0 must be where U is finite, but U there is inf"),
     (lambda: surrogate_slice.surrogate_slice(numbers(4), numbers(2), COX, 0.5, [1.0, -3.0], 1,
                                              rng()), "w must be positive, but the smallest is -3"),
     (lambda: auxiliary_mixture(numbers(N), numbers(3), VOLATILITY, 1, rng(), [1.0, -3.0, 2.0]),
@@ -864,11 +870,6 @@ def test_messages_say_what_an_argument_must_be(name, argument, value, message):
 def test_curvatures_that_rounding_makes_negative_count_as_0():
     model = by_groups(curvature=BEND * np.array([1.0, 2e-12]))
     np.testing.assert_array_equal(model.b, np.tile([0.0, 1.0], (3, 1)))
-
-
-def test_a_site_that_rounding_makes_negative_counts_as_0():
-    tau = np.append(np.ones(5), -0.5e-8)
-    assert GPClassification.from_ep(K, SIGNS, EP_FOUND._replace(tau=tau)).tau[-1] == 0.0
 
 
 def test_covariates_whose_products_are_no_numbers_are_refused():

@@ -70,15 +70,11 @@ class Bowl(NamedTuple):
     writes: bool
 
 
-@U.register(Bowl)
-def bowl_U(q, model):
-    """Energy."""
-    return (model.a * q) @ q / 2
+U.register(Bowl)(lambda q, model: (model.a * q) @ q / 2)
 
 
 @grad_U.register(Bowl)
 def bowl_grad_U(q, model):
-    """Gradient."""
     g = model.slope * model.a * q
     g[-1] *= model.sign
     if model.writes:
@@ -168,10 +164,7 @@ class NoGradient(NamedTuple):
     """A normal distribution of deviations 1 and 2."""
 
 
-@U.register(NoGradient)
-def no_gradient_U(q, model):
-    """Energy."""
-    return q[0] ** 2 / 2 + q[1] ** 2 / 8
+U.register(NoGradient)(lambda q, model: q[0] ** 2 / 2 + q[1] ** 2 / 8)
 
 
 def test_a_gradient_that_is_left_out_is_had_by_differences_and_said_once():

@@ -41,14 +41,8 @@ class Slope(NamedTuple):
     m: np.ndarray
 
 
-@centre.register(Slope)
-def slope_centre(model):
-    return model.m
-
-
-@log_L.register(Slope)
-def slope_log_L(x, model):
-    return model.slope * x[0]
+centre.register(Slope)(lambda model: model.m)
+log_L.register(Slope)(lambda x, model: model.slope * x[0])
 
 
 # for the interpreter only: compiled code takes no generator such as the one below

@@ -130,20 +130,6 @@ def test_matching_site_reproduces_the_tilted_moments(y, m, s2):
     np.testing.assert_allclose(back, (m, s2), rtol=1e-6)  # divides by 1 - tau v: two digits lost
 
 
-def test_a_weak_site_keeps_its_digits_and_its_sign():
-    # at a >= 10, lambda = a N(a) to 1e-2, and tau = lambda / (1 + s2); the book's difference of
-    # precisions is rounding, of either sign
-    book = []
-    for m in np.linspace(15.0, 30.0, 50):
-        precision = 0.5 + m / 100
-        s2 = 1 / precision
-        a = m / np.sqrt(1 + s2)
-        lam = a * np.exp(-(a**2) / 2) / np.sqrt(2 * np.pi)
-        assert ep.matching_site(1.0, m, s2)[0] == pytest.approx(lam / (1 + s2), rel=1e-2)
-        book.append(1 / (s2 - s2**2 * lam / (1 + s2)) - precision)
-    assert min(book) < 0
-
-
 @departs(ep.ep, {
     "m, s2 = cavity(mu[i], Sigma[i, i], tau[i], nu[i])": """
         precision = 1 / Sigma[i, i] - tau[i]

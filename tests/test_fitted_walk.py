@@ -1,10 +1,11 @@
-"""rivals/fitted_walk.py: each transition exactly, and the pilot by hand."""
+"""rivals/fitted_walk.py and random_walk.py: each transition exactly, and the pilot by hand."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from algorithms.random_walk import random_walk, random_walk_step
 from algorithms.rivals.fitted_walk import fitted_walk, fitted_walk_step, pilot, walk_factor
 from departing import departs
 from models.gaussian import Gaussian
@@ -14,6 +15,9 @@ from rival_proofs import proofs
 MODEL = Gaussian(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
 Q = np.array([0.3, -1.1])
 L = np.array([[0.9, 0.0], [-0.4, 1.3]])
+WALKS = {"random": (random_walk, random_walk_step, 1.2),
+         "fitted": (fitted_walk, fitted_walk_step, L)}
+each_walk = pytest.mark.parametrize(("walk", "step", "scale"), WALKS.values(), ids=WALKS)
 ROUNDING = 1e-13  # some thousand products of probabilities, of 1e-16 each
 
 
@@ -24,35 +28,40 @@ def test_a_transition_leaves_the_density_as_it_is_and_is_reversible(name):
     assert (found["P"] > 0).mean() < 0.7  # it is no draw from the density
 
 
-def test_compiled_transitions_are_the_mirrors_bit_for_bit():
+@each_walk
+def test_compiled_transitions_are_the_mirrors_bit_for_bit(walk, step, scale):
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
-    chain = fitted_walk(Q, MODEL, L, 200, ours)
+    chain = walk(Q, MODEL, scale, 200, ours)
     q, current_U = Q, U(Q, MODEL)
     for t in range(200):
-        q, current_U, accepted, error = fitted_walk_step.py_func(q, current_U, MODEL, L, theirs)
+        q, current_U, accepted, error = step.py_func(q, current_U, MODEL, scale, theirs)
         np.testing.assert_array_equal(chain.samples[t], q)
         assert (chain.energies[t], chain.accepted[t], chain.energy_error[t]) == (
             current_U, accepted, error)
         assert current_U == U(q, MODEL)
-    assert 0 < chain.accepted.sum() < 200
+    assert 0 < chain.accepted.sum() < 200 and chain.divergences == 0
     assert ours.bit_generator.state == theirs.bit_generator.state
 
 
-def test_the_proposals_have_the_covariance_of_the_factor():
+@each_walk
+def test_the_proposals_have_the_covariance_of_the_factor(walk, step, scale):
     flat = Gaussian(np.zeros(2), np.zeros((2, 2)))  # every proposal is accepted
-    chain = fitted_walk(Q, flat, L, 50, np.random.default_rng(2))
-    z = np.random.default_rng(2)
+    chain = walk(Q, flat, scale, 50, np.random.default_rng(2))
+    z, factor = np.random.default_rng(2), L if walk is fitted_walk else scale * np.eye(2)
     for before, after in zip([Q, *chain.samples], chain.samples, strict=False):
-        np.testing.assert_allclose(after - before, L @ z.standard_normal(2), rtol=0, atol=1e-13)
+        np.testing.assert_allclose(after - before, factor @ z.standard_normal(2),
+                                   rtol=0, atol=1e-13)
         z.random()
 
 
-def test_thinning_keeps_every_thin_th_state():
-    whole = fitted_walk(Q, MODEL, L, 60, np.random.default_rng(3))
-    thinned = fitted_walk(Q, MODEL, L, 20, np.random.default_rng(3), thin=3)
+@each_walk
+def test_thinning_keeps_every_thin_th_state(walk, step, scale):
+    whole = walk(Q, MODEL, scale, 60, np.random.default_rng(3))
+    thinned = walk(Q, MODEL, scale, 20, np.random.default_rng(3), thin=3)
     np.testing.assert_array_equal(thinned.samples, whole.samples[2::3])
     np.testing.assert_array_equal(thinned.energies, whole.energies[2::3])
     np.testing.assert_array_equal(thinned.accepted, whole.accepted)
+    np.testing.assert_array_equal(thinned.energy_error, whole.energy_error)
     assert thinned.counts == whole.counts == (61, 0)
 
 

@@ -23,6 +23,7 @@ from algorithms.generalised_leapfrog import (
     stationary,
     way_back,
 )
+from conftest import counted, one
 from departing import departs
 from models.interface import U, grad_U, metric, metric_gradient
 from models.linalg import cholesky, log_det
@@ -200,18 +201,8 @@ def test_a_step_in_which_an_iteration_fails_is_not_counted():
 
 
 def test_operation_counts(monkeypatch):
-    calls = {"geometry": 0, "metric_factor": 0, "dH_dx": 0}
-
-    def counted(name, function):
-        def wrapper(*arguments):
-            calls[name] += 1
-            return function(*arguments)
-        return wrapper
-
-    for name in calls:
-        monkeypatch.setattr(module, name, counted(name, getattr(module, name)))
-    for name in ("solve_13", "solve_14"):
-        monkeypatch.setattr(module, name, getattr(module, name).py_func)
+    calls = counted(monkeypatch, module, ["solve_13", "solve_14"],
+                    dict.fromkeys(["geometry", "metric_factor", "dH_dx"], one))
     end = generalised_leapfrog.py_func(X, P, MODEL, 4, 0.2, 100, 1e-12)
     assert end.steps == 4
     assert calls["geometry"] == 1 + end.steps
@@ -386,24 +377,10 @@ class Plane(NamedTuple):
     scale: float
 
 
-@U.register(Plane)
-def plane_U(q, model):
-    return model.scale * ((q - np.array([1.0, 2.0])) ** 2).sum()
-
-
-@grad_U.register(Plane)
-def plane_grad_U(q, model):
-    return 2 * model.scale * (q - np.array([1.0, 2.0]))
-
-
-@metric.register(Plane)
-def plane_metric(q, model):
-    return model.scale * np.eye(2)
-
-
-@metric_gradient.register(Plane)
-def plane_metric_gradient(q, model):
-    return np.zeros((2, 2, 2))
+U.register(Plane)(lambda q, model: model.scale * ((q - np.array([1.0, 2.0])) ** 2).sum())
+grad_U.register(Plane)(lambda q, model: 2 * model.scale * (q - np.array([1.0, 2.0])))
+metric.register(Plane)(lambda q, model: model.scale * np.eye(2))
+metric_gradient.register(Plane)(lambda q, model: np.zeros((2, 2, 2)))
 
 
 @pytest.mark.parametrize(("x0", "slope", "message"), [

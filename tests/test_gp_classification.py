@@ -69,7 +69,7 @@ def test_beta_is_one_unless_given():
 
 def test_a_precision_that_rounding_left_below_zero_is_taken_as_zero():
     tau = np.where(np.arange(N) == 2, 0.0, EP.tau)
-    ours = GPClassification.from_ep(K, Y, replaced(tau=tau - 1e-9 * (tau == 0)))
+    ours = GPClassification.from_ep(K, Y, replaced(tau=tau - 0.5e-8 * (tau == 0)))
     zero = GPClassification.from_ep(K, Y, replaced(tau=tau))
     np.testing.assert_array_equal(ours.tau, tau)
     np.testing.assert_array_equal(ours.L_Sigma, zero.L_Sigma)

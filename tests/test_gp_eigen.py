@@ -27,12 +27,6 @@ def test_it_is_the_dense_formula(m, kind):
     assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=DENSE)
 
 
-@pytest.mark.parametrize("kind", ["isotropic", "ard"])
-def test_with_all_eigenvectors_it_is_the_posterior(kind):
-    whole, q = problem(70, kind)
-    assert U(q, GPEigen.from_model(whole, 70)) == pytest.approx(U(q, whole), rel=DENSE)
-
-
 def test_eigenvalues_of_rounding_below_zero_do_no_harm():
     # 40 smooth functions at sigma = 1e-7, whose square is 1e-16 of the largest eigenvalue
     X = np.linspace(0, 1, 40)[:, None]

@@ -78,17 +78,6 @@ def test_over_a_whole_chain_the_caches_agree_with_evaluation_from_scratch(unit):
         assert energy == pytest.approx(U(q, model), rel=1e-12)
 
 
-def test_with_all_cases_in_the_approximations_every_move_is_accepted():
-    rng = np.random.default_rng(2)
-    X = rng.random((12, 1))
-    model = GPRegression.from_data(X, drawn(X, START, rng), "isotropic", 10.0, START, 0.5)
-    cases = rng.permutation(12)
-    all_of_it = GPSubset.from_model(model, cases)
-    # energies are off by rounding
-    assert discretizing_chain(START, model, all_of_it, 1.0, 200, rng, 2, 1).accepted.all()
-    assert tempered_transitions(START, model, [all_of_it] * 2, 1.0, 200, rng).accepted.all()
-
-
 # Distributions
 
 

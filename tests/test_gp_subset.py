@@ -31,12 +31,6 @@ def test_the_prior_is_that_of_the_whole():
     assert U(q, GPSubset.from_model(model, INDEX)) == U(q, part)
 
 
-def test_with_all_cases_it_is_the_posterior():
-    whole, q = problem(70, "ard")
-    model = GPSubset.from_model(whole, np.random.default_rng(1).permutation(70))
-    assert U(q, model) == pytest.approx(U(q, whole), rel=DENSE)  # sums in another order
-
-
 def of_the_subset(model):
     return model.part.y
 

@@ -87,11 +87,6 @@ def dense_mass(gamma, B=None):
 # The density
 
 
-def test_U_is_minus_the_log_density():
-    assert U(Q, MODEL) - U(OTHER, MODEL) == pytest.approx(
-        log_density(OTHER) - log_density(Q), rel=1e-12)
-
-
 def test_the_order_of_cases_does_not_count_and_the_groups_are_sorted():
     order = np.random.default_rng(5).permutation(Y.size)
     shuffled = HierarchicalLogistic.from_data(X[order], Y[order], GROUP[order], LAM)

@@ -7,11 +7,12 @@ import sys
 import numpy as np
 import pytest
 
+from algorithms import hmc as module
 from algorithms.hmc import hmc, hmc_step, state_at, trajectory
-from conftest import Given
+from conftest import Given, counted, one
 from departing import departs
 from models.gaussian import Gaussian
-from models.interface import U, U_and_grad_U, grad_U
+from models.interface import U, grad_U
 from models.jit import ROOT
 
 MODEL = Gaussian(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
@@ -114,20 +115,8 @@ def test_divergences_are_the_errors_that_are_not_finite_and_no_other_rejections(
 
 
 def test_counts_are_what_was_done(monkeypatch):
-    done = {"U_and_grad_U": 0, "grad_U": 0}
-
-    def counting(name, function):
-        def counted(*arguments):
-            done[name] += 1
-            return function(*arguments)
-
-        return counted
-
-    used = hmc_step.py_func.__globals__
-    for name, function in (("U_and_grad_U", U_and_grad_U), ("grad_U", grad_U)):
-        monkeypatch.setitem(used, name, counting(name, function))
-    for function in (hmc_step, state_at):
-        monkeypatch.setitem(used, function.__name__, function.py_func)
+    done = counted(monkeypatch, module, ["hmc_step", "state_at"],
+                   {"U_and_grad_U": one, "grad_U": one})
     counts = hmc.py_func(Q, MODEL, 0.1, 7, 5, np.random.default_rng(0)).counts
     assert counts.density == done["U_and_grad_U"] == 5 + 1
     assert counts.gradient == sum(done.values()) == 5 * 7 + 1

@@ -31,16 +31,8 @@ class Slope(NamedTuple):
     b: np.ndarray
 
 
-@U.register(Slope)
-def slope_U(q, model):
-    """Linear."""
-    return q @ model.b
-
-
-@grad_U.register(Slope)
-def slope_grad_U(q, model):
-    """Constant."""
-    return model.b
+U.register(Slope)(lambda q, model: q @ model.b)
+grad_U.register(Slope)(lambda q, model: model.b)
 
 
 @njit
@@ -215,24 +207,10 @@ class PairTheta(NamedTuple):
     theta: np.ndarray
 
 
-@precompute_phi.register(Pair)
-def pair_at_phi(phi, model):
-    return PairPhi(phi)
-
-
-@precompute_theta.register(Pair)
-def pair_at_theta(theta, model):
-    return PairTheta(theta)
-
-
-@U_theta.register(Pair)
-def pair_U_theta(theta, Phi, model):
-    return Phi.phi[0] * (theta @ theta)
-
-
-@grad_U_theta.register(Pair)
-def pair_grad_U_theta(theta, Phi, model):
-    return 2 * Phi.phi[0] * theta
+precompute_phi.register(Pair)(lambda phi, model: PairPhi(phi))
+precompute_theta.register(Pair)(lambda theta, model: PairTheta(theta))
+U_theta.register(Pair)(lambda theta, Phi, model: Phi.phi[0] * (theta @ theta))
+grad_U_theta.register(Pair)(lambda theta, Phi, model: 2 * Phi.phi[0] * theta)
 
 
 @U_phi.register(Pair)

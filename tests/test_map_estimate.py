@@ -35,21 +35,12 @@ class Quadratic(NamedTuple):
 
 @U.register(Quadratic)
 def quadratic_U(q, model):
-    """Half the form."""
     r = q - model.mean
     return 0.5 * (r @ (model.A @ r))
 
 
-@grad_U.register(Quadratic)
-def quadratic_grad_U(q, model):
-    """A r."""
-    return model.A @ (q - model.mean)
-
-
-@hessian.register(Quadratic)
-def quadratic_hessian(q, model):
-    """A."""
-    return model.A.copy()
+grad_U.register(Quadratic)(lambda q, model: model.A @ (q - model.mean))
+hessian.register(Quadratic)(lambda q, model: model.A.copy())
 
 
 @each_model
@@ -84,22 +75,9 @@ class Line(NamedTuple):
     g: np.ndarray  # (1,)
 
 
-@U.register(Line)
-def line_U(q, model):
-    """The value at the last quarter passed."""
-    return model.u[int(4 * q[0])]
-
-
-@grad_U.register(Line)
-def line_grad_U(q, model):
-    """The same everywhere."""
-    return model.g
-
-
-@hessian.register(Line)
-def line_hessian(q, model):
-    """The same everywhere."""
-    return -model.g.reshape(1, 1)
+U.register(Line)(lambda q, model: model.u[int(4 * q[0])])
+grad_U.register(Line)(lambda q, model: model.g)
+hessian.register(Line)(lambda q, model: -model.g.reshape(1, 1))
 
 
 BIG, NAN = 1e6, np.nan
@@ -141,24 +119,17 @@ class Turned(NamedTuple):
     """Half the square of q, with a gradient of which one entry has the wrong sign."""
 
 
-@U.register(Turned)
-def turned_U(q, model):
-    """Half the square."""
-    return q @ q / 2
+U.register(Turned)(lambda q, model: q @ q / 2)
 
 
 @grad_U.register(Turned)
 def turned_grad_U(q, model):
-    """Its gradient, but for the last entry."""
     g = q.copy()
     g[-1] = -g[-1]
     return g
 
 
-@hessian.register(Turned)
-def turned_hessian(q, model):
-    """One."""
-    return np.eye(q.size)
+hessian.register(Turned)(lambda q, model: np.eye(q.size))
 
 
 def test_a_wrong_gradient_is_blamed_and_not_the_start(interpreted):

@@ -3,7 +3,6 @@
 That a chain's counts are what was done is shown beside its algorithm; other calls are counted here.
 """
 
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -21,6 +20,7 @@ from algorithms.slice_sampling import Slice
 from algorithms.wang_discretizing_chain import whole_chain_step
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions import tempered_transitions_step
+from conftest import counted
 from coupled import coupled
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
@@ -45,21 +45,6 @@ def of_one(sampler, *arguments):
     one, two = ([n if each is None else each for each in arguments] for n in (1, 2))
     return np.subtract(sampler(*two, np.random.default_rng(1)).counts,
                        sampler(*one, np.random.default_rng(1)).counts).tolist()
-
-
-def counted(monkeypatch, module, interpreted, costs):
-    """Return a dict of the costs of a module's calls; `costs` has functions of their arguments."""
-    done = dict.fromkeys(costs, 0)
-
-    def run(name, function, *arguments):
-        done[name] += costs[name](*arguments)
-        return function(*arguments)
-
-    for name in interpreted:
-        monkeypatch.setattr(module, name, getattr(module, name).py_func)
-    for name in costs:
-        monkeypatch.setattr(module, name, partial(run, name, getattr(module, name)))
-    return done
 
 
 def test_hmc_and_split_hmc(monkeypatch):

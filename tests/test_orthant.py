@@ -155,9 +155,3 @@ def test_where_newton_fails_the_bound_is_infinite_and_the_weights_are_right():
     A, mu, bound = tilting(np.eye(10) + V @ V.T)
     assert bound == np.inf
     assert np.isfinite(tilted_run(A, mu, 16, np.random.default_rng(0))).all()
-
-
-# Arguments
-
-C = np.eye(3) + 1.0
-A = ordered_factor(C)

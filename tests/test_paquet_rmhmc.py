@@ -10,10 +10,9 @@ from scipy.stats import multivariate_normal, norm
 from algorithms import paquet_rmhmc as rm
 from algorithms import paquet_rmhmc_fast
 from algorithms.paquet_rmhmc import derivatives, hamiltonian_and_gradient, riemann_metric, rmhmc
-from conftest import Given
+from conftest import Given, counted, one
 from departing import departs
 from differences import differences
-from models import linalg
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from models.interface import U, grad_U
@@ -212,20 +211,9 @@ def test_converged_trajectory_is_symplectic(model):
 def test_counts_are_what_was_done(monkeypatch):
     thirds = {"cholesky": 1, "solve_lower_matrix": 3, "gram": 3}
     for model, per_metric in ((MODELS["prior, beta = 1.0"], 7), (MODELS["q, beta = 0.3"], 14)):
-        done = dict.fromkeys([*thirds, "riemann_metric"], 0)
-
-        def counting(name, function, done=done):
-            def counted(*arguments):
-                done[name] += 1
-                return function(*arguments)
-
-            return counted
-
         with monkeypatch.context() as patch:
-            for name in thirds:
-                patch.setattr(rm, name, counting(name, getattr(linalg, name)))
-            patch.setattr(rm, "riemann_metric",
-                          counting("riemann_metric", riemann_metric.py_func))
+            done = counted(patch, rm, ["riemann_metric"],
+                           dict.fromkeys([*thirds, "riemann_metric"], one))
             counts = rmhmc.py_func(x_test, model, 3, 0.1, 2, np.random.default_rng(0), 4).counts
         assert counts.metric == done["riemann_metric"] == 1 + 2 * 3 * 4
         assert counts.cholesky == done["cholesky"]

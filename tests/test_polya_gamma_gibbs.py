@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, expon, kstest, norm
 
 from algorithms.rivals.polya_gamma_gibbs import (
     GivenW,
@@ -16,6 +15,7 @@ from algorithms.rivals.polya_gamma_gibbs import (
 )
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import U, U_phi, precompute_phi, precompute_theta
+from stationary import hierarchical_logistic_stays
 
 TERMS = 60
 
@@ -99,34 +99,8 @@ def tally():
 
 
 def test_exact_draws_stay_exact():
-    # of (gamma, weights, classes) from the joint distribution; 11 tests at 4 standard errors
-    rng, level, chains = np.random.default_rng(21), 6.3e-5, 2000
-    gammas, thetas, ys, moved = [], [], [], 0.0
-    for _ in range(chains):
-        gamma = np.log(rng.exponential(1.0, 1))
-        theta = np.exp(gamma / 2) * rng.standard_normal(6)
-        eta = np.sum(X * theta.reshape(3, 2)[GROUP], axis=1)
-        y = np.where(rng.random(8) < 1 / (1 + np.exp(-eta)), 1.0, -1.0)
-        model = HierarchicalLogistic.from_data(X, y, GROUP, lam=1.0)
-        chain = polya_gamma_gibbs(theta, gamma, model, sum_of_gammas, 2, rng, 1.0)
-        moved += abs(chain.phi[-1, 0] - gamma[0]) / chains
-        gammas.append(chain.phi[-1, 0])
-        thetas.append(chain.theta[-1])
-        ys.append(y)
-    assert moved > 0.3  # or this would see nothing
-    gammas, thetas, ys = map(np.array, (gammas, thetas, ys))
-    scaled = np.exp(-gammas / 2)[:, None] * thetas
-    squares = np.sum(scaled**2, axis=1)
-    assert kstest(np.exp(gammas), expon.cdf).pvalue > level
-    assert kstest(squares, chi2(6).cdf).pvalue > level
-    u, v = norm.ppf(expon.cdf(np.exp(gammas))), norm.ppf(chi2(6).cdf(squares))
-    assert kstest(np.sqrt(0.5) * (u + v), norm.cdf).pvalue > level
-    for values in scaled.T:
-        assert kstest(values, norm.cdf).pvalue > level
-    eta = np.einsum("cj,icj->ic", X, thetas.reshape(-1, 3, 2)[:, GROUP])
-    off = ys - np.tanh(eta / 2)  # of mean 0 given theta
-    for values in (off.sum(axis=1), (off * X[:, 1]).sum(axis=1)):
-        assert abs(values.mean()) < 4 * values.std() / np.sqrt(chains)
+    hierarchical_logistic_stays(lambda theta, gamma, model, rng: polya_gamma_gibbs(
+        theta, gamma, model, sum_of_gammas, 2, rng, 1.0), 2000, 21)
 
 
 def test_the_record_is_true():

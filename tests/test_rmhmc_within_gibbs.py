@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, expon, kstest, norm
 
 from algorithms.generalised_leapfrog import (
     dH_dx,
@@ -49,10 +48,12 @@ from models.interface import (
     momentum_phi,
     precompute_phi,
     precompute_theta,
+    velocity_phi,
 )
 from models.linalg import solve_lower_transposed
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
+from stationary import hierarchical_logistic_stays
 
 EXACT = Solver(100, 100, 1e-12, 1e-8)
 LOOPS = Solver(3, 10, 0.0, 0.0)  # the lineage's
@@ -96,40 +97,36 @@ def root(draw, d):
 # Each block is a sampler of one block
 
 
-@pytest.mark.parametrize("name", ["funnel", "coupled", "volatility", "cox"])
-def test_theta_moves_by_hmc_with_the_metric_of_phi(name):
+def blocks_of_hmc(name):
+    """Yield z, its block, the density given the other block, and both maps of the momentum."""
     model, theta, phi = PROBLEMS[name]
-    F = fisher_theta(precompute_phi(phi, model), model)
-    L_M = root(lambda z: fisher_momentum(z, F, model), theta.size)
-    G = L_M @ L_M.T
-    np.testing.assert_allclose(root(lambda r: fisher_velocity(r, F, model), theta.size),
-                               np.linalg.inv(G), rtol=0, atol=1e-11)  # of a condition below 1e3
-    block, given = block_theta(0, precompute_phi(phi, model), model), GivenPhi(model, phi)
-    z = np.random.default_rng(1).standard_normal(theta.size)
-    for L in (1, 4):
-        ours, accepted, end = block_step.py_func(theta, block, 0.3, L, EXACT, Given(z))
+    Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
+    if name != "logistic":  # in which theta has groups
+        F = fisher_theta(Phi, model)
+        yield (theta, block_theta(0, Phi, model), GivenPhi(model, phi),
+               lambda z: fisher_momentum(z, F, model), lambda r: fisher_velocity(r, F, model))
+    if name not in GENERALISED:
+        yield (phi, block_phi(Theta, model), GivenTheta(model, theta),
+               lambda z: momentum_phi(z, Theta, model), lambda r: velocity_phi(r, Theta, model))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_block_without_a_metric_of_its_own_moves_by_hmc(name):
+    for z, block, given, draw, velocity in blocks_of_hmc(name):
+        L_M = root(draw, z.size)
+        G = L_M @ L_M.T
+        np.testing.assert_allclose(root(velocity, z.size), np.linalg.inv(G),
+                                   rtol=0, atol=1e-11)  # of a condition below 1e3
+        e = np.random.default_rng(1).standard_normal(z.size)
         # the same momentum through another root of G
-        r = np.linalg.solve(np.linalg.cholesky(G), L_M @ z)
-        state, _, error = hmc_step.py_func(state_at(theta, given), given, 0.3, L,
-                                           np.linalg.cholesky(G), Given(r))
-        assert accepted and not end.failed and end.gradients == L
-        np.testing.assert_allclose(ours, state.q, rtol=0, atol=1e-11)  # rounding
-        assert end.error == pytest.approx(error, abs=1e-10)
-
-
-@pytest.mark.parametrize("name", ["funnel", "coupled", "logistic"])
-def test_phi_moves_by_hmc_with_a_constant_metric(name):
-    model, theta, phi = PROBLEMS[name]
-    Theta = precompute_theta(theta, model)
-    L_M = root(lambda z: momentum_phi(z, Theta, model), phi.size)
-    given, z = GivenTheta(model, theta), np.linspace(0.4, 1.0, phi.size)
-    lower = np.linalg.cholesky(L_M @ L_M.T)
-    for L in (1, 4):
-        ours, _, end = block_step.py_func(phi, block_phi(Theta, model), 0.2, L, EXACT, Given(z))
-        state, _, error = hmc_step.py_func(state_at(phi, given), given, 0.2, L, lower,
-                                           Given(np.linalg.solve(lower, L_M @ z)))
-        np.testing.assert_allclose(ours, state.q, rtol=0, atol=1e-12)  # rounding
-        assert end.error == pytest.approx(error, abs=1e-11)
+        lower = np.linalg.cholesky(G)
+        r = np.linalg.solve(lower, L_M @ e)
+        for L in (1, 4):
+            ours, accepted, end = block_step.py_func(z, block, 0.3, L, EXACT, Given(e))
+            state, _, error = hmc_step.py_func(state_at(z, given), given, 0.3, L, lower, Given(r))
+            assert accepted and not end.failed and end.gradients == L
+            np.testing.assert_allclose(ours, state.q, rtol=0, atol=1e-11)  # rounding
+            assert end.error == pytest.approx(error, abs=1e-10)
 
 
 def generalised_blocks():
@@ -271,14 +268,8 @@ class Pit(NamedTuple):
     failed: bool
 
 
-@start_at.register(Pit)
-def pit_at(z, block):
-    return 0.0
-
-
-@momentum.register(Pit)
-def pit_momentum(x, here, block):
-    return x
+start_at.register(Pit)(lambda z, block: 0.0)
+momentum.register(Pit)(lambda x, here, block: x)
 
 
 @trajectory.register(Pit)
@@ -387,56 +378,9 @@ def test_trajectories_that_diverge_are_rejected_and_counted(name, eps):
 # The distribution: of chains from exact draws, each with data of its own, after some transitions
 
 
-LEVEL = 6.3e-5  # of each test, that of four standard errors
-
-
-def after(draw, make, settings, chains, k, rng):
-    """Draw (theta, phi) and then data, run k transitions; return (theta, phi) then, and the data.
-
-    make(theta, phi) gives the data and the model that has them.
-    """
-    thetas, phis, data, accepted, moved = [], [], [], 0.0, 0.0
-    for _ in range(chains):
-        theta, phi = draw()
-        y, model = make(theta, phi)
-        chain = rmhmc_within_gibbs(theta, phi, model, *settings, k, rng, 0.2, tol=1e-10,
-                                   tol_back=1e-6)
-        accepted += chain.accepted.mean(axis=0) / chains
-        moved += np.abs(chain.phi[-1] - phi) / chains
-        thetas.append(chain.theta[-1])
-        phis.append(chain.phi[-1])
-        data.append(y)
-    # or a test would see nothing
-    assert (0.3 < accepted).all() and (accepted < 0.97).all() and (moved > 0.1).all()
-    return map(np.array, (thetas, phis, data))
-
-
 def test_a_hierarchical_logistic_regression_stays_as_it_is():
-    rng = np.random.default_rng(12)
-    group = np.repeat([0, 1, 2], [4, 1, 3])
-    X = np.column_stack([np.ones(8), rng.standard_normal(8)])
-
-    def draw():
-        gamma = np.log(rng.exponential(1.0, 1))
-        return np.exp(gamma / 2) * rng.standard_normal(6), gamma
-
-    def margin(theta):
-        return np.sum(X * theta.reshape(3, 2)[group], axis=1)
-
-    def make(theta, phi):
-        y = np.where(rng.random(8) < 1 / (1 + np.exp(-margin(theta))), 1.0, -1.0)
-        return y, HierarchicalLogistic.from_data(X, y, group, lam=1.0, mass_phi=4.0)
-
-    theta, phi, y = after(draw, make, (1.1, 1.6, 2, 2), 3000, 3, rng)
-    scaled = np.exp(-phi / 2) * theta
-    assert kstest(np.exp(phi[:, 0]), expon.cdf).pvalue > LEVEL
-    for values in scaled.T:
-        assert kstest(values, norm.cdf).pvalue > LEVEL
-    squares = np.sum(scaled**2, axis=1)
-    assert kstest(squares, chi2(6).cdf).pvalue > LEVEL
-    u, v = norm.ppf(expon.cdf(np.exp(phi[:, 0]))), norm.ppf(chi2(6).cdf(squares))
-    assert kstest(np.sqrt(0.5) * (u + v), norm.cdf).pvalue > LEVEL
-    # theta still goes with its data: y - E[y | theta] has mean 0, given theta
-    off = y - np.tanh(np.array([margin(w) for w in theta]) / 2)
-    for values in (off.sum(axis=1), (off * X[:, 1]).sum(axis=1)):
-        assert abs(values.mean()) < 4 * values.std() / np.sqrt(values.size)
+    accepted = hierarchical_logistic_stays(
+        lambda theta, phi, model, rng: rmhmc_within_gibbs(
+            theta, phi, model, 1.1, 1.6, 2, 2, 3, rng, 0.2, tol=1e-10, tol_back=1e-6), 3000, 12)
+    # or a test would see nothing
+    assert (0.3 < accepted).all() and (accepted < 0.97).all()

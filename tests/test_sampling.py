@@ -190,26 +190,15 @@ class Crooked(NamedTuple):
     slope: float
 
 
-@U.register(Crooked)
-def crooked_U(q, model):
-    """Half the square."""
-    return q @ q / 2
-
-
-@grad_U.register(Crooked)
-def crooked_grad_U(q, model):
-    """So many times its gradient."""
-    return model.slope * q
+U.register(Crooked)(lambda q, model: q @ q / 2)
+grad_U.register(Crooked)(lambda q, model: model.slope * q)
 
 
 class NoGradient(NamedTuple):
     """A normal density without a gradient."""
 
 
-@U.register(NoGradient)
-def no_gradient_U(q, model):
-    """Half the square."""
-    return q @ q / 2
+U.register(NoGradient)(lambda q, model: q @ q / 2)
 
 
 @pytest.mark.parametrize("sampler, settings", [(hmc, dict(eps=0.1, L=2)), (nuts, {})])
@@ -232,28 +221,10 @@ class Cliff(NamedTuple):
     height: float
 
 
-@U.register(Cliff)
-def cliff_U(q, model):
-    """A step of this height."""
-    return 0.0 if np.abs(q).max() == 0.0 else model.height
-
-
-@grad_U.register(Cliff)
-def cliff_grad_U(q, model):
-    """Zero."""
-    return np.zeros(q.size)
-
-
-@metric.register(Cliff)
-def cliff_metric(q, model):
-    """One."""
-    return np.eye(q.size)
-
-
-@metric_gradient.register(Cliff)
-def cliff_metric_gradient(q, model):
-    """Zero."""
-    return np.zeros((q.size, q.size, q.size))
+U.register(Cliff)(lambda q, model: 0.0 if np.abs(q).max() == 0.0 else model.height)
+grad_U.register(Cliff)(lambda q, model: np.zeros(q.size))
+metric.register(Cliff)(lambda q, model: np.eye(q.size))
+metric_gradient.register(Cliff)(lambda q, model: np.zeros((q.size, q.size, q.size)))
 
 
 HMC, RMHMC = dict(eps=1.0, L=1, n=20), dict(eps=1.0, l_max=1, t_max=20)

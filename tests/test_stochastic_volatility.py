@@ -118,29 +118,6 @@ def test_the_prior_of_log_beta_is_flat(arguments):
 
 @lengths
 @places
-def test_the_mass_against_dense_matrices(T, phi):
-    model, x, _ = problem(T, phi)
-    Q, slope, M = dense(T, phi)
-    Phi, r = precompute_phi(phi, model), np.random.default_rng(3).standard_normal(T)
-    w = np.linalg.solve(M, r)
-    np.testing.assert_allclose(velocity_theta(r, Phi, model), w, rtol=0, atol=1e-12)
-    assert log_det_theta(Phi, model) == pytest.approx(np.linalg.slogdet(M)[1], rel=1e-12)
-    q, product = np.exp(-2 * phi[1]), 1 / np.cosh(phi[2])**2
-    traces = [np.trace(np.linalg.solve(M, -2 * q * Q)),
-              np.trace(np.linalg.solve(M, q * product * slope))]
-    ours = [derivative_of_log_determinant(Phi.C, Phi.P, T, -2 * q, 0.0),
-            derivative_of_log_determinant(Phi.C, Phi.P, T, 0.0, Phi.C.side * product)]
-    np.testing.assert_allclose(ours, traces, rtol=1e-11, atol=1e-12)  # the dense solve's rounding
-    # the gradient of the kinetic energy of x alone, by dense matrices
-    Theta = precompute_theta(x, model)
-    given = grad_U2(Phi, Theta, r, model) - grad_U_phi(Phi, Theta, model)
-    np.testing.assert_allclose(given, [0.0, q * w @ Q @ w + traces[0] / 2,
-                                       (traces[1] - q * product * w @ slope @ w) / 2],
-                               rtol=1e-10, atol=1e-10)
-
-
-@lengths
-@places
 def test_the_momentum_has_covariance_M(T, phi):
     model = problem(T, phi)[0]
     Phi = precompute_phi(phi, model)

@@ -161,16 +161,6 @@ def test_the_record_is_true():
     assert (np.diff(again.phi, axis=0) != 0).all() and (np.diff(again.theta, axis=0) != 0).all()
 
 
-def test_a_transition_is_two_updates_of_phi_and_then_of_x():
-    ours, theirs = np.random.default_rng(6), np.random.default_rng(6)
-    chain = surrogate_slice(X, PHI, MODEL, S, W, 1, ours, 1)
-    x, here, counted = X, factorise_at(PHI, S, MODEL), tally()
-    for k in (0, 1):
-        x, here = surrogate_update(x, here, k, W[k], S, MODEL, counted, theirs)
-    np.testing.assert_array_equal(chain.phi[0], here.phi)
-    assert chain.counts.factor == 1 + counted[0] - 2  # each proposal's, and the start's once
-
-
 def test_counts_are_those_of_the_updates():
     # a bracket so wide that some proposals have no covariance
     ours, theirs, wide = (*(np.random.default_rng(7) for _ in range(2)), np.array([4e3, 2.0]))

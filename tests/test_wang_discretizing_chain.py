@@ -82,14 +82,6 @@ def test_a_mark_does_not_move_to_an_energy_that_is_not_finite(run):
         np.testing.assert_array_equal(q, Q)
 
 
-def test_nor_does_that_of_the_twin_and_it_is_counted():
-    for beyond in (np.inf, np.nan, -np.inf):
-        here, chain, tally, _ = step(discretizing_chain_step.py_func,
-                                     normal(MODEL.y, 0.205, beyond), 1, 1, 0.2, 0.5)
-        assert not chain.accepted[0] and tally[3] == 1
-        np.testing.assert_array_equal(here.q, Q)
-
-
 def test_the_mark_of_a_whole_chain_moves_along_it_and_does_not_leave_it():
     # five steps, the third is marked: up, up, up (out), down, all but one accepted
     ways = 0.1, 0, 0.1, 0, 0.1, 0.9, 0

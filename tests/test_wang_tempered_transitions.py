@@ -119,13 +119,6 @@ def test_a_flip_to_an_energy_that_is_not_finite_is_rejected(run):
         np.testing.assert_array_equal(q, Q)
 
 
-def test_so_it_is_by_the_twin_and_counted():
-    for beyond in (np.inf, np.nan, -np.inf):
-        here, accepted, tally = step(normal(MODEL.y, 0.21, beyond), (NEAR,), 0.5)
-        assert not accepted and tally[0, 3] == 1
-        np.testing.assert_array_equal(here.q, Q)
-
-
 def test_a_layer_without_a_finite_energy_on_the_way_is_a_rejection():
     for beyond in (np.inf, np.nan, -np.inf):
         # at the first step to the right NEAR is there and the next layer is not

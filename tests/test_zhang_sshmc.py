@@ -245,34 +245,12 @@ class Alone2(NamedTuple):
     r_theta: np.ndarray
 
 
-@U.register(Alone1)
-def alone1_U(theta, H):
-    return U_theta(theta, H.Phi, H.model)
-
-
-@grad_U.register(Alone1)
-def alone1_grad_U(theta, H):
-    return grad_U_theta(theta, H.Phi, H.model)
-
-
-@velocity.register(Alone1)
-def alone1_velocity(r, H):
-    return velocity_theta(r, H.Phi, H.model)
-
-
-@U.register(Alone2)
-def alone2_U(phi, H):
-    return U_phi(precompute_phi(phi, H.model), H.Theta, H.model)
-
-
-@grad_U.register(Alone2)
-def alone2_grad_U(phi, H):
-    return grad_U_phi(precompute_phi(phi, H.model), H.Theta, H.model)
-
-
-@velocity.register(Alone2)
-def alone2_velocity(r, H):
-    return velocity_phi(r, H.Theta, H.model)
+U.register(Alone1)(lambda theta, H: U_theta(theta, H.Phi, H.model))
+grad_U.register(Alone1)(lambda theta, H: grad_U_theta(theta, H.Phi, H.model))
+velocity.register(Alone1)(lambda r, H: velocity_theta(r, H.Phi, H.model))
+U.register(Alone2)(lambda phi, H: U_phi(precompute_phi(phi, H.model), H.Theta, H.model))
+grad_U.register(Alone2)(lambda phi, H: grad_U_phi(precompute_phi(phi, H.model), H.Theta, H.model))
+velocity.register(Alone2)(lambda r, H: velocity_phi(r, H.Theta, H.model))
 
 
 # The departures: each of these tests fails for the printed version
