@@ -30,6 +30,7 @@ from algorithms.shahbaba_split_hmc_fast import (
 )
 from conftest import Given
 from departing import departs
+from models.gaussian import Gaussian
 from models.interface import U, case_entropy, grad_U
 from models.jit import njit
 from models.linalg import PLAIN, TRANSPOSED
@@ -231,6 +232,20 @@ def test_the_twin_rejects_an_error_that_is_not_finite_too(energy, interpreted):
 
 
 # What must hold exactly
+
+
+@pytest.mark.usefixtures("interpreted")
+def test_where_U_1_is_zero_algorithm_1_accepts_always():
+    A = np.array([[2.0, 0.6], [0.6, 1.0]])
+    model = Gaussian(np.array([1.0, -2.0]), A)
+    values, Z = np.linalg.eigh(A)
+    fit = NormalApproximation(model.mean, np.ascontiguousarray(Z), np.sqrt(values))
+    for eps in (0.1, 1.0, 30.0):
+        state, accepted, error = split_hmc_fast.normal_split_step.py_func(
+            normal_state(np.zeros(2), model, fit), model, fit, eps, 10, Given(np.ones(2)))
+        assert accepted and np.abs(state.q).max() > 1e-2
+        # eps times a gradient that is 0 up to rounding, ten times
+        assert abs(error) < 1e-12 * (1 + eps)
 
 
 def runs(rng, n):

@@ -230,7 +230,7 @@ def test_a_row_of_chains_at_its_prices():
               for k, each in enumerate(x)]
     pilots = [{"counts": {"trial": 10}, "set_up": {"scratch": 5}}] * 2
     costs = {"trial": 1.0, "scratch": 2.0}
-    row = room.together(reliability(x) | {"chains": chains}, pilots, 0.7, costs, [0.1, 0.1])
+    row = room.row_at_prices(reliability(x) | {"chains": chains}, pilots, 0.7, costs, [0.1, 0.1])
     assert row["believed"] and row["setting"] == 0.7
     assert row["together"].gradients == 4 * 200
     assert row["before"] == 2 * (0 + 1 + 2 + 3) + 2 * (10 + 2 * 5)
@@ -283,17 +283,17 @@ def test_others_are_compared_on_first_data_sets():
 
 def test_a_mean_that_is_another_is_seen_unless_it_is_not_believed():
     r = made_up()
-    assert script.apart(r, 4).value == 0.0
+    assert script.distance_to_walk(r, 4).value == 0.0
     r.rows[4, 2, SOD] = row_of(3.8, mean=1.0)
     compared = sum(key[0] == 4 and key[2] != WALK for key in r.rows)
     one = as_one(1 / 0.02**0.5, 4)  # of two means and two deviations
-    assert script.apart(r, 4).value == pytest.approx(as_one(one, compared), rel=1e-9)
+    assert script.distance_to_walk(r, 4).value == pytest.approx(as_one(one, compared), rel=1e-9)
     assert verdicts(script, r)["4: largest |z| against the random walk, as one"] == "differs"
     r.rows[4, 2, SOD] = row_of(3.8, believed=False, mean=1.0)
-    assert script.apart(r, 4).value == 0.0
+    assert script.distance_to_walk(r, 4).value == 0.0
     for index in range(5):
         r.rows[4, index, WALK] = row_of(3.0, believed=False)
-    assert np.isnan(script.apart(r, 4).se)
+    assert np.isnan(script.distance_to_walk(r, 4).se)
 
 
 def test_when_what_was_before_is_paid():
@@ -327,7 +327,7 @@ def test_chains_are_as_long_as_their_pilot_says(monkeypatch):
                     for t in tasks]
             return [{"seconds": {"trial": [1.0]}}]
 
-    monkeypatch.setattr(script, "together", lambda found, pilots, setting, *rest: setting)
+    monkeypatch.setattr(script, "row_at_prices", lambda found, pilots, setting, *rest: setting)
     result = script.run(Experiment(), None)
     tasks = {(t["number"], t["index"], t["method"]): t for t in asked}
     assert {key[:2] for key in tasks} == {(k, i) for k in (1, 4, 5) for i in (0, 1)}

@@ -13,7 +13,6 @@ from algorithms.rivals.fitted_walk import pilot
 from algorithms.slice_sampling import slice_sampling
 from models.interface import U_prior, log_likelihood
 from reproduce import wang_fig1 as fig1
-from reproduce.beyond import wang_rivals as script
 from reproduce.harness.claims import failures, judge
 from reproduce.harness.replicates import Experiment, to_json
 from reproduce.harness.run import Settings

@@ -51,9 +51,9 @@ from reproduce.wang.rivals import (
     methods,
     pilot_chain,
     prices,
+    row_at_prices,
     row_of_chains,
     seconds_of,
-    together,
 )
 
 NAME, WHAT = "wang_rivals", "rivals of the samplers for a regression's hyperparameters"
@@ -107,7 +107,7 @@ def run(experiment, cases):
     settings = {(number, method): SCANNED[method] for number, index, method in wanted
                 if index == 0}
     done = iter(experiment.replicates(pilot_chain, [
-        task(*key, setting, most(SCANNING[budget], *key, setting), 100 + k)
+        task(*key, setting, longest_chain(SCANNING[budget], *key, setting), 100 + k)
         for key, some in settings.items() for k, setting in enumerate(some)], "pilots", warm=warm))
     pilots = {key: [next(done) for _ in some] for key, some in settings.items()}
     chosen = {key: pick(some, pilots[key]) for key, some in settings.items()}
@@ -117,7 +117,7 @@ def run(experiment, cases):
         found = pilots[key][settings[key].index(setting)]["per iteration"]
         needed = AIM[budget] / (1 - BURN_IN) / max(found, 1e-9)
         lengths[number, index, method] = max(
-            round(min(needed, most(MOST[budget], *key, setting))), LEAST)
+            round(min(needed, longest_chain(MOST[budget], *key, setting))), LEAST)
 
     def run_rows(lengths, place):
         return dict(zip(lengths, experiment.replicates(row_of_chains, [
@@ -134,7 +134,7 @@ def run(experiment, cases):
         (timed,) = experiment.replicates(seconds_of, [dict(
             number=number, index=0, rounds=rounds, times=times, n=n)], "timings", warm=warm)
         costs[number], units[number] = prices(timed), timed["seconds"]["trial"]
-    return Rivals({(number, index, method): together(
+    return Rivals({(number, index, method): row_at_prices(
         found, pilots[number, method], chosen[number, method], costs[number], units[number])
         for (number, index, method), found in rows.items()}, costs, units)
 
@@ -144,7 +144,7 @@ def shown(number, index):
     return methods(number) if index == 0 else CORE
 
 
-def most(work, number, method, setting):
+def longest_chain(work, number, method, setting):
     """Return how many iterations take about as many evaluations as MOST or SCANNING say."""
     place = 0 if is_fast(number, method) else 1 if method in CORE else 2
     return max(round(work[place] / guess(number, method, setting)), LEAST)
@@ -166,7 +166,7 @@ def log_cost(row):
     return -row["per gradient"]
 
 
-def known(logs):
+def mean_of_known(logs):
     """Return the mean of the logs that are known, with the error of their scatter, a Measured."""
     values = [each.value for each in logs if not np.isnan(each.se)]
     return mean(values) if values else Measured(np.inf, np.nan)
@@ -174,22 +174,22 @@ def known(logs):
 
 def gain(r, number, before, after):
     """Return log(cost of a draw of one method / of another), the mean over data sets of a kind."""
-    return known(log_cost(row) - log_cost(r.rows[*key[:2], after])
-                 for key, row in r.rows.items() if (key[0], key[2]) == (number, before))
+    return mean_of_known(log_cost(row) - log_cost(r.rows[*key[:2], after])
+                         for key, row in r.rows.items() if (key[0], key[2]) == (number, before))
 
 
 def mean_gain(r, before, after):
     """Return the mean of gain over the kinds of which it is known."""
-    return known(gain(r, number, before, after) for number in r.costs)
+    return mean_of_known(gain(r, number, before, after) for number in r.costs)
 
 
 def ahead_of_others(r, other):
     """Return log(cost of a draw, `other` / the walk mapped), the mean over first data sets."""
-    return known(log_cost(row) - log_cost(r.rows[*key[:2], DELAYED])
-                 for key, row in r.rows.items() if key[1:] == (0, other))
+    return mean_of_known(log_cost(row) - log_cost(r.rows[*key[:2], DELAYED])
+                         for key, row in r.rows.items() if key[1:] == (0, other))
 
 
-def apart(r, number):
+def distance_to_walk(r, number):
     """Return how far rows of a kind are from those of the walk on the same data, all as one |z|."""
     found = [distance_of_rows(row, r.rows[*key[:2], WALK]) for key, row in r.rows.items()
              if key[0] == number and key[2] != WALK]
@@ -213,7 +213,7 @@ CLAIMS = [
             "order, on the first data sets where both are believed; the error is that of the"
             " scatter", "ours", budgets=("paper",), undecided=MORE) for other in OTHERS],
     *[Claim(f"{number}: largest |z| against the {WALK}, as one", "ours: they agree",
-            lambda r, number=number: apart(r, number), 0.0, 4.0,
+            lambda r, number=number: distance_to_walk(r, number), 0.0, 4.0,
             "means and standard deviations of all quantities, on all data sets: 4 standard errors"
             " of one number.  Chains that are not believed are compared with none", "ours",
             budgets=("paper",)) for number in KINDS["paper"]],

@@ -317,7 +317,7 @@ def longer(found):
     return max(2.0, 1.6 * LEAST_ESS * len(found["chains"]) / min(found["bulk"], found["tail"]))
 
 
-def together(found, pilots, setting, costs, unit):
+def row_at_prices(found, pilots, setting, costs, unit):
     """Return the row of what four chains and their pilots gave, at these prices."""
     chains = [each | {"gradients": price(each["counts"], costs)} for each in found["chains"]]
     return row_of(found | {"chains": chains}, unit) | {
