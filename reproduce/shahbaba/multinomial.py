@@ -21,10 +21,10 @@ from algorithms.map_estimate import map_estimate
 from algorithms.shahbaba_split_hmc import DataSplit, normal_approximation
 from models.interface import case_entropy, grad_U, hessian, select_cases
 from models.multinomial_logistic import MultinomialLogistic
-from reproduce.beyond.rivals.moments import as_one, distance, moments
-from reproduce.harness.claims import Measured
+from reproduce.beyond.rivals.moments import moments, reliability, shorten
 from reproduce.shahbaba.chains import JITTER, SIGMA, transitions
 from reproduce.shahbaba.datasets import COUNTS, all_classes
+from sampling.summary import e_bfmi
 
 CHOICES = ("entropy", "gradient", "random")  # of R_0
 METHODS = ("HMC", "normal", *(f"data, {choice}" for choice in CHOICES))
@@ -33,7 +33,6 @@ FRACTIONS = tuple(k / 20 for k in range(1, 20))
 INNER = range(1, 16)
 SHARES = tuple(k / 20 for k in range(8, 20))  # of the scale of the step
 RATE = 0.7  # that a pilot chain has to accept; the printed rates of Table 2 are 0.62 to 0.85
-DIGITS = 6  # of a stored moment, whose standard error is more than 1e-4 of it, or of a deviation
 
 
 @cache
@@ -165,36 +164,14 @@ def tune(name, method, n, seed):
             "gradients": float(sum(each.counts.gradient for each in found))}
 
 
-def chain(name, method, setting, n, burn_in, seed):
-    """Run n transitions after burn_in; return moments of q, gradients (of all the data), rate."""
-    found = run(name, method, setting, burn_in + n, seed)
-    kept = {key: [float(f"{x:.{DIGITS}g}") for x in value] if isinstance(value, list) else value
-            for key, value in moments(found.samples[burn_in:]).items()}
-    return kept | {
-        "gradients": float(found.counts.gradient) * n / (burn_in + n), "deepest": float("nan"),
-        "divergences": int(found.divergences), "rate": rate(found.energy_error[burn_in:])}
-
-
-# Comparisons
-
-
-def split_distance(found, a, b):
-    """Return how far two methods are apart, as one |z|; nan error if a chain is too short.
-
-    found : {method: {"together": its chains, "log tau x g": a Measured, ...}}
-    """
-    a, b = found[a]["together"], found[b]["together"]
-    (z, se), (_, other) = distance(a, b, a.mean.size), distance(b, a, a.mean.size)
-    return Measured(as_one(z, 2 * a.mean.size) if np.isfinite(z) else z, se + other)
-
-
-def void(found, a, b):
-    """Say why the comparison of two methods says nothing: "", "void" or "too short"."""
-    z, se = split_distance(found, a, b)
-    return "void" if not z < 4 else "too short" if np.isnan(se) else ""
-
-
-def gain(found, better, worse):
-    """Return log(tau x g of the worse / that of the better); nan error if that says nothing."""
-    value, se = found[worse]["log tau x g"] - found[better]["log tau x g"]
-    return Measured(value, np.nan if void(found, better, worse) else se)
+def row_of_chains(name, method, setting, n, burn_in, chains, seed):
+    """Run chains of n transitions after burn_in: moments of each, and whether to believe them."""
+    draws, found = [], []
+    for child in range(chains):
+        chain = run(name, method, setting, burn_in + n, [*seed, child])
+        draws.append(chain.samples[burn_in:])
+        found.append(shorten(moments(draws[-1])) | {
+            "gradients": float(chain.counts.gradient) * n / (burn_in + n),
+            "divergences": int(chain.divergences), "rate": rate(chain.energy_error[burn_in:]),
+            "e_bfmi": e_bfmi(chain.energies[burn_in:], draws[-1].shape[1])})
+    return reliability(np.array(draws)) | {"chains": found}

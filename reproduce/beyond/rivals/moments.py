@@ -105,11 +105,11 @@ def shorten(found, digits=8):
             for key, value in found.items()}
 
 
-def row_of(found, seconds):
+def row_of(found, seconds=(1.0, 1.0)):
     """Put together what is known of a row: its chains, whether they are believed, and their costs.
 
     found   : dict              of a replicate: "chains", and their reliability
-    seconds : (rounds,) float   CPU seconds of what the chains count as "gradients"
+    seconds : (rounds,) float   CPU seconds of what the chains count as "gradients", if timed
     Efficiencies are logs; those of a row that is not believed have an error of nan.
     """
     chains, per = found["chains"], mean_of(seconds)
