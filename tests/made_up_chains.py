@@ -9,8 +9,7 @@ def one(ess, squares, work, d=3, **more):
     """Make a chain of 1000 draws of variance 1 with these effective sample sizes of all values."""
     return {"n": 1000, "mean": [0.0] * d, "variance": [1.0] * d,
             "mean se": [ess**-0.5] * d, "variance se": [(2 / squares) ** 0.5] * d,
-            "spread": [2.0] * d, "gradients": work, "divergences": 0, "deepest": np.nan,
-            "rate": 0.8} | more
+            "spread": [2.0] * d, "gradients": work, "divergences": 0, "rate": 0.8} | more
 
 
 def five(d=4, ess=900.0, squares=800.0):
@@ -24,6 +23,3 @@ def off(chains, field, z):
     values = getattr(chains, field).copy()
     values[-1] += z * 2**0.5 * getattr(chains, f"{field}_se")[-1]
     return chains._replace(**{field: values})
-
-
-FEW = np.full(4, 5 * 49.0)  # effective draws of five chains that are too short to tell

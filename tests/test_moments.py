@@ -8,7 +8,6 @@ from algorithms.ess import initial_sequence
 from made_up_chains import five, one
 from reproduce.beyond.rivals.moments import (
     as_one,
-    combine,
     distance,
     distance_of_rows,
     halves_apart,
@@ -27,7 +26,7 @@ from sampling.summary import ess_bulk, ess_tail, rhat
 
 def chain(theta, phi):
     """Make of draws what a replicate returns."""
-    return moments(phi, theta) | {"gradients": 1.0, "divergences": 0, "deepest": 0.0, "rate": 0.8}
+    return moments(phi, theta) | {"gradients": 1.0, "divergences": 0, "rate": 0.8}
 
 
 def series(n, k, a, rng):
@@ -43,17 +42,16 @@ def test_standard_errors_are_those_of_correlated_draws():
     made = [chain(*np.split(series(n, 40, a, rng), [10], axis=1)) for _ in range(chains)]
     tau, tau_squares = (1 + a) / (1 - a), (1 + a * a) / (1 - a * a)
     exact = np.sqrt(tau / (chains * n)), np.sqrt(2 * tau_squares / (chains * n)) / 2
-    for found, most in ((combine(made, 30), 1.4), (pool(made), 1.1)):
-        # an autocorrelation time of 4000 draws is within 10 %; 4 chains may scatter by a third more
-        for mine, truth in zip((found.mean_se, found.sd_se), exact, strict=True):
-            assert 0.9 < np.median(mine) / truth < most
-            assert (np.abs(mine / truth - 1) < 0.7).all()
-        assert (np.abs(found.mean / exact[0]) < 4.5).all()  # 40 of them
-        assert (np.abs((found.sd - 1) / exact[1]) < 4.5).all()
-        np.testing.assert_allclose(found.ess, found.sd**2 / found.mean_se**2, rtol=1e-12)
-        assert 0.5 < worst(found) / (chains * n / tau) < 1.1
-        assert imprecision(found) == pytest.approx(max(found.mean_se.max(), found.sd_se.max()),
-                                                   rel=0.1)
+    found = pool(made)
+    # an autocorrelation time of 4000 draws is within 10 %
+    for mine, truth in zip((found.mean_se, found.sd_se), exact, strict=True):
+        assert 0.9 < np.median(mine) / truth < 1.1
+        assert (np.abs(mine / truth - 1) < 0.7).all()
+    assert (np.abs(found.mean / exact[0]) < 4.5).all()  # 40 of them
+    assert (np.abs((found.sd - 1) / exact[1]) < 4.5).all()
+    np.testing.assert_allclose(found.ess, found.sd**2 / found.mean_se**2, rtol=1e-12)
+    assert 0.5 < worst(found) / (chains * n / tau) < 1.1
+    assert imprecision(found) == pytest.approx(max(found.mean_se.max(), found.sd_se.max()), rel=0.1)
 
 
 def test_moments_have_the_errors_of_their_own_sequences():
@@ -79,19 +77,8 @@ def test_imprecision_is_in_standard_deviations():
 
 def test_one_chain_together_is_itself():
     draws = np.random.default_rng(2).standard_normal((100, 4))
-    for found in (combine([chain(draws[:, 1:], draws[:, :1])], 1), pool([chain(draws, draws[:, :0])
-                                                                         ])):
-        np.testing.assert_allclose(np.sort(found.mean), np.sort(draws.mean(axis=0)), atol=1e-15)
-
-
-def test_chains_that_scatter_have_larger_standard_errors_if_they_are_combined():
-    rng = np.random.default_rng(2)
-    apart = [chain(rng.standard_normal((1000, 3)), rng.standard_normal((1000, 1)) + shift)
-             for shift in (-1, 0, 0, 1)]
-    found = combine(apart, 1)
-    assert found.mean_se[0] == pytest.approx(np.sqrt(2 / 3) / 2, rel=0.1)  # of -1, 0, 0 and 1
-    assert (found.mean_se[1:] < 0.04).all()  # the parameters do not
-    assert found.sd[0] == pytest.approx(np.sqrt(1.5), rel=0.1)
+    found = pool([chain(draws[:, 1:], draws[:, :1])])
+    np.testing.assert_allclose(found.mean, draws.mean(axis=0), atol=1e-15)
 
 
 def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
@@ -109,13 +96,10 @@ def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
 def test_distance_is_the_largest_of_means_and_deviations():
     a = five()
     b = a._replace(mean=a.mean + np.array([0, 0, 0.1, 0]), sd=a.sd - np.array([0, 0.1, 0, 0]))
-    assert distance(a, b) == (pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12), 0)
-    assert distance(a, b._replace(mean=a.mean))[0] == pytest.approx(0.1 / (2**0.5 * 0.03),
-                                                                    rel=1e-12)
-    few = a._replace(ess=np.array([900.0, 5 * 49, 900, 900]))
-    assert np.isnan(distance(few, a, 2).se) and distance(few, a, 1).se == 0
+    assert distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12)
+    assert distance(a, b._replace(mean=a.mean)) == pytest.approx(0.1 / (2**0.5 * 0.03), rel=1e-12)
     never_moved = a._replace(mean_se=np.full(4, np.nan))
-    assert np.isnan(distance(never_moved, a).value)
+    assert np.isnan(distance(never_moved, a))
 
 
 # The rule of trust
@@ -178,16 +162,15 @@ def test_moments_are_kept_to_eight_digits():
 
 
 @pytest.mark.parametrize(("ess", "squares", "least"), [(200.0, 50.0, 100), (30.0, 50.0, 60)])
-@pytest.mark.parametrize("h", [3, None])
-def test_efficiency_is_the_worst_ess_per_gradient_of_values_and_squares(ess, squares, least, h):
-    found = log_efficiency([one(ess, squares, 400.0)] * 2, h)
+def test_efficiency_is_the_worst_ess_per_gradient_of_values_and_squares(ess, squares, least):
+    found = log_efficiency([one(ess, squares, 400.0)] * 2)
     assert found == pytest.approx((np.log(least / 800), 0), rel=1e-12, abs=1e-12)
 
 
 def test_the_error_of_an_efficiency_is_that_of_the_chains():
     # four chains, of which the squared errors of the mean are 1/10, 1/20, 1/30 and 1/40
     ess = np.array([10.0, 20, 30, 40])
-    value, se = log_efficiency([one(e, 1e9, 100.0) for e in ess], 3)
+    value, se = log_efficiency([one(e, 1e9, 100.0) for e in ess])
     assert value == pytest.approx(np.log(16 / (1 / ess).sum() / 400), rel=1e-12)
     left = [np.log(9 / (1 / np.delete(ess, j)).sum() / 300) for j in range(4)]
     assert se == pytest.approx(np.sqrt(3 * np.var(left)), rel=1e-12)

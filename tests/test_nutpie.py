@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from models.funnel import Funnel
-from models.gaussian import Gaussian
 from models.non_centred import NonCentred
 from reproduce.beyond.rivals import nuts as nutpie
 from reproduce.beyond.rivals.moments import moments, pool
@@ -28,25 +27,26 @@ def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
 
 
 def test_what_is_asked_of_the_library_and_made_of_its_answer(monkeypatch):
-    asked, draws = {}, np.arange(8.0).reshape(1, 4, 2)
+    asked, draws, energies = {}, np.arange(8.0).reshape(1, 4, 2), np.array([[2.0, 5.0, 1.0, 4.0]])
 
     def sample(compiled, **options):
         asked.update(options)
         return SimpleNamespace(
             posterior={"q": SimpleNamespace(values=draws)},
             sample_stats={"n_steps": np.array([3, 5, 7, 9]), "diverging": np.array([0, 1, 0, 1]),
-                          "maxdepth_reached": np.array([0, 0, 0, 1])},
+                          "energy": energies},
             warmup_sample_stats={"n_steps": np.array([30, 20])})
 
     outer, inner = ModuleType("nutpie"), ModuleType("nutpie.compiled_pyfunc")
     outer.sample, inner.from_pyfunc = sample, lambda *given, **named: "compiled"
     monkeypatch.setitem(sys.modules, "nutpie", outer)
     monkeypatch.setitem(sys.modules, "nutpie.compiled_pyfunc", inner)
-    found = nutpie.nuts(None, np.zeros(2), 4, 2, 5, 7, True)
-    assert [asked[name] for name in ("draws", "tune", "seed", "maxdepth", "target_accept",
-                                     "low_rank_modified_mass_matrix")] == [4, 2, 5, 7, 0.9, True]
+    found = nutpie.nuts(None, np.zeros(2), 4, 2, 5, 0.9)
+    assert [asked[name] for name in ("draws", "tune", "seed", "target_accept")] == [4, 2, 5, 0.9]
     np.testing.assert_array_equal(found.pop("q"), draws[0])
-    assert found == {"steps": 24, "warm_up": 50, "divergences": 2, "deepest": 0.25}
+    # squares of 3, 4 and 3 have the mean 34 / 3; the variance of 2, 5, 1, 4 is 5 / 2
+    assert found == {"steps": 24, "warm_up": 50, "divergences": 2,
+                     "e_bfmi": pytest.approx(34 / 7.5)}
 
 
 @pytest.fixture
@@ -63,31 +63,18 @@ def test_nuts_samples_the_funnel(library, monkeypatch):
     monkeypatch.setattr(nutpie, "grad_U",
                         lambda q, model: calls.append(1) or gradient(q, model))
     model, start = NonCentred(Funnel.from_size(3)), np.array([0.3, -0.2, 0.1, 0.5])
-    found = nutpie.nuts(model, start, 2000, 300, 5, kept=lambda q: {"first": q[:1], "v": q[3:]})
-    assert found["first"].shape == found["v"].shape == (2000, 1)
+    found = nutpie.nuts(model, start, 2000, 300, 5, 0.9)
+    assert found["q"].shape == (2000, 4)
     # a few more before the first transition, to find a step size
     assert 0 <= len(calls) - found["steps"] - found["warm_up"] < 30
-    assert found["divergences"] == found["deepest"] == 0
-    result = of_draws(np.hstack([found["v"], found["first"]]))
+    assert found["divergences"] == 0 and found["e_bfmi"] > 0.5
+    result = of_draws(found["q"][:, [3, 0]])
     assert (np.abs(result.mean / result.mean_se) < 4).all()
     assert (np.abs((result.sd - [3, 1]) / result.sd_se) < 4).all()
 
 
 def test_nuts_repeats_itself(library):
     model, start = Funnel.from_size(3), np.array([0.3, -0.2, 0.1, 0.5])
-    one, again, other = (nutpie.nuts(model, start, 50, 50, seed)["q"] for seed in (1, 1, 2))
+    one, again, other = (nutpie.nuts(model, start, 50, 50, seed, 0.8)["q"] for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
     assert np.abs(one - other).max() > 0.1
-
-
-def test_a_mass_of_low_rank_is_another_mass(library):
-    # three variables that are nearly one: a diagonal mass needs many steps a draw
-    factor = np.array([[10.0, 0, 0], [10, 1, 0], [10, 0, 1]])
-    model = Gaussian(np.array([1.0, 2, 3]), np.linalg.inv(factor @ factor.T))
-    found = [nutpie.nuts(model, np.array([0.5, 0.5, 0.5]), 1500, 600, 5, low_rank=low_rank)
-             for low_rank in (False, True)]
-    assert found[1]["steps"] < 0.5 * found[0]["steps"]
-    for each in found:
-        result = of_draws(each["q"])
-        assert (np.abs((result.mean - [1, 2, 3]) / result.mean_se) < 4).all()
-        assert (np.abs((result.sd - np.sqrt([100, 101, 101])) / result.sd_se) < 4).all()

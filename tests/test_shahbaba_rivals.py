@@ -93,7 +93,7 @@ def test_all_methods_sample_the_same_posterior(small):
         together = pool(found["chains"])
         assert together.n == 10_000 and together.chains == 4 and together.rate > 0.5
         assert is_believed(found)
-        assert as_one(distance(together, long).value, 6) < 4
+        assert as_one(distance(together, long), 6) < 4
         assert all(0.5 < chain["e_bfmi"] < 1.5 for chain in found["chains"])
         if method in rivals.OURS:
             # L gradients a transition; data splitting has (f M + 1 - f) L; one more at the start

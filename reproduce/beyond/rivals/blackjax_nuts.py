@@ -24,12 +24,12 @@ def library():
     return blackjax, jax
 
 
-def sampler(log_density, target=0.8):
+def sampler(log_density, target):
     """Return a function (start, draws, tune, seed) that runs one chain; compiled at its first call.
 
     log_density : function   of a JAX array (d,), written with jax.numpy
 
-    Its result is what nuts of rivals/nuts.py returns, without "deepest".
+    Its result is what nuts of rivals/nuts.py returns.
     """
     blackjax, jax = library()
     step = blackjax.nuts.build_kernel()
@@ -41,7 +41,7 @@ def sampler(log_density, target=0.8):
         state, parameters = carry
         state, info = step(key, state, log_density, **parameters)
         return (state, parameters), (state.position, info.num_integration_steps,
-                                     info.is_divergent)
+                                     info.is_divergent, info.energy)
 
     @jax.jit
     def follow(state, parameters, keys):
@@ -50,8 +50,10 @@ def sampler(log_density, target=0.8):
     def chain(start, draws, tune, seed):
         before, after = jax.random.split(jax.random.key(seed))
         (state, parameters), adapted = warm_up(before, start, num_steps=tune)
-        q, steps, divergent = follow(state, parameters, jax.random.split(after, draws))
+        q, steps, divergent, energies = follow(state, parameters,
+                                               jax.random.split(after, draws))
         return {"q": np.asarray(q), "steps": int(steps.sum()), "divergences": int(divergent.sum()),
-                "warm_up": int(adapted.info.num_integration_steps.sum())}
+                "warm_up": int(adapted.info.num_integration_steps.sum()),
+                "e_bfmi": float(np.mean(np.diff(energies) ** 2) / np.var(energies))}
 
     return chain

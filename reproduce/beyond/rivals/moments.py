@@ -1,10 +1,7 @@
 """Means and standard deviations by several chains together: what samplers must agree on.
 
-Two rules say which chains may be compared.  That of Vehtari et al. (2021) looks at the draws: see
-reliability, is_believed and pool, whose standard errors are those of the effective sample sizes
-within chains.  The older one, of scripts that have not been run again, has only moments: see
-combine, whose standard errors are larger by as much as the chains scatter more than these, in the
-first h quantities (hyperparameters) or in the others together, and ENOUGH.
+The rule of Vehtari et al. (2021) says which chains may be compared: see reliability and is_believed.
+Standard errors are those of the effective sample sizes within chains (pool), however these scatter.
 """
 
 from typing import NamedTuple
@@ -16,8 +13,6 @@ from algorithms.ess import initial_sequence
 from reproduce.harness.claims import Measured
 from reproduce.harness.claims import mean as mean_of
 from sampling.summary import LEAST_ESS, MOST_RHAT, ess_bulk, ess_tail, rhat
-
-ENOUGH = 50  # effective draws a chain; one that has not mixed reports ten, as slow as it is
 
 
 def moments(*blocks):
@@ -52,22 +47,6 @@ class Together(NamedTuple):
     divergences: int
     deepest: float  # NUTS: the share of trajectories that were cut
     rate: float  # acceptance rate
-
-
-def combine(chains, h):
-    """Put chains together, of which the first h quantities are hyperparameters."""
-    def of(name):
-        return np.array([chain[name] for chain in chains])
-
-    mean = of("mean").mean(axis=0)
-    about = of("variance") + (of("mean") - mean) ** 2  # of each chain, about the common mean
-    variance, mean_se = about.mean(axis=0), standard_error(of("mean se"), of("mean"), h)
-    variance_se = standard_error(of("variance se"), about, h)
-    return Together(mean, mean_se, np.sqrt(variance), variance_se / (2 * np.sqrt(variance)),
-                    variance / mean_se**2, of("spread").mean(axis=0) / variance_se**2,
-                    int(of("n").sum()), len(chains), float(of("gradients").sum()),
-                    int(of("divergences").sum()), float(of("deepest").mean()),
-                    float(of("rate").mean()))
 
 
 def reliability(x):
@@ -119,7 +98,7 @@ def row_of(found, seconds=(1.0, 1.0)):
     half = len(chains) // 2
     return {"together": pool(chains), "believed": is_believed(found),
             **{key: found[key] for key in ("rhat", "bulk", "tail")},
-            "halves": distance(pool(chains[:half]), pool(chains[half:])).value,
+            "halves": distance(pool(chains[:half]), pool(chains[half:])),
             "e_bfmi": min(each["e_bfmi"] for each in chains), "per gradient": efficiency,
             "per second": efficiency - Measured(np.log(per.value), per.se / per.value)}
 
@@ -128,7 +107,7 @@ def distance_of_rows(a, b):
     """Return how far two rows are apart, as one |z|; nothing is known if one is not believed."""
     if not (a["believed"] and b["believed"]):
         return Measured(np.inf, np.nan)
-    return Measured(as_one(distance(a["together"], b["together"]).value,
+    return Measured(as_one(distance(a["together"], b["together"]),
                            2 * a["together"].mean.size), 0.0)
 
 
@@ -139,17 +118,6 @@ def halves_apart(rows):
         return Measured(np.inf, np.nan)
     numbers = sum(2 * row["together"].mean.size for row in found)
     return Measured(as_one(max(row["halves"] for row in found), numbers), 0.0)
-
-
-def standard_error(within, values, h):
-    """Return the standard errors of the means of (chains, quantities) values."""
-    k = len(values)
-    inside = np.sqrt((within**2).sum(axis=0)) / k
-    if k > 1:
-        excess = (values.std(axis=0, ddof=1) / np.sqrt(k) / inside) ** 2
-        for block in (slice(h), slice(h, None)) if h < inside.size else (slice(h),):
-            inside[block] *= max(1.0, np.sqrt(excess[block].mean()))
-    return inside
 
 
 def worst(found):
@@ -163,28 +131,22 @@ def imprecision(found):
     return float(np.max([found.mean_se / found.sd, found.sd_se / found.sd]))
 
 
-def distance(a, b, h=None):
-    """Return the largest |z| of the differences of means and of standard deviations, a Measured.
+def distance(a, b):
+    """Return the largest |z| of the differences of means and of standard deviations.
 
-    Its standard error is 0, or nan where chains `a` have fewer than ENOUGH effective draws each of
-    one of the h hyperparameters, of all quantities without h: then they do not know their own
-    errors.
+    It is nan where a quantity of one never moved.
     """
-    z = [np.abs(a.mean - b.mean) / np.hypot(a.mean_se, b.mean_se),
-         np.abs(a.sd - b.sd) / np.hypot(a.sd_se, b.sd_se)]
-    least = min(a.ess[:h].min(), a.ess_squares[:h].min())
-    return Measured(float(np.max(z)), np.nan if least < ENOUGH * a.chains else 0.0)
-    # least is nan, and so is z, where a quantity never moved: that is no excuse
+    return float(np.max([np.abs(a.mean - b.mean) / np.hypot(a.mean_se, b.mean_se),
+                         np.abs(a.sd - b.sd) / np.hypot(a.sd_se, b.sd_se)]))
 
 
-def log_efficiency(chains, h=None):
+def log_efficiency(chains):
     """Return log(the worst ESS per gradient) of several chains, a Measured.
 
-    h : int or None   as combine has it; None for chains that are pooled
     Its standard error is that of the jackknife over chains, whose worst quantity may change.
     """
     def of(which):
-        found = pool(which) if h is None else combine(which, h)
+        found = pool(which)
         return np.log(max(worst(found), np.finfo(float).tiny) / found.gradients)
 
     k = len(chains)

@@ -1,0 +1,120 @@
+"""NUTS beside two libraries: that all have one density, what a row counts, and the claims."""
+
+import numpy as np
+import pytest
+
+from judging import read_table, verdicts
+from made_up_chains import five, off
+from models.interface import U, grad_U
+from reproduce.beyond import nuts as script
+from reproduce.beyond.nuts import BLACKJAX, METHODS, NUTPIE, OURS, PROBLEMS, STAN
+from reproduce.beyond.rivals.moments import moments, reliability
+from reproduce.harness.claims import UNMADE, Measured
+from reproduce.shahbaba import datasets as classes
+from reproduce.zhang import datasets as groups
+
+WITHOUT_DATA = {"logistic": f"{classes.STAND_IN}1", "credit": f"{groups.STAND_IN}1"}
+
+
+@pytest.fixture(scope="module")
+def jax():
+    needs = "needs the extra `compare`: pip install -e '.[compare]'"
+    pytest.importorskip("blackjax", reason=needs)
+    jax = pytest.importorskip("jax", reason=needs)
+    before = jax.config.jax_enable_x64
+    yield jax
+    jax.config.update("jax_enable_x64", before)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_density_of_blackjax_is_that_of_the_model(jax, name):
+    model, log_density, start = script.problem(name, WITHOUT_DATA.get(name, ""))
+    rng = np.random.default_rng(0)
+    a, b = start(rng), start(rng)
+    # normalising constants may differ; sums of up to 2000 terms
+    assert float(log_density(a) - log_density(b)) == pytest.approx(U(b, model) - U(a, model),
+                                                                  rel=1e-10)
+    np.testing.assert_allclose(jax.grad(log_density)(a), -grad_U(a, model), rtol=1e-8, atol=1e-8)
+
+
+def test_a_row_has_the_chains_of_its_method_from_the_same_starts(monkeypatch):
+    seen = []
+
+    def sample(start, draws, tune, seed):
+        seen.append((start, draws, tune, seed))
+        q = np.random.default_rng(seed).standard_normal((draws, 2))
+        return {"q": q, "steps": 70, "warm_up": 30, "divergences": len(seen), "e_bfmi": 0.8}
+
+    monkeypatch.setattr(script, "runners", lambda name, data: (
+        {OURS: sample, NUTPIE: sample}, lambda rng: rng.standard_normal(2)))
+    found = [script.row_of_chains("normal", "", method, 50, 20, 2, [3, 1])
+             for method in (OURS, NUTPIE)]
+    np.testing.assert_array_equal([each[0] for each in seen[:2]], [each[0] for each in seen[2:]])
+    assert len({each[3] for each in seen}) == 2 and {each[1:3] for each in seen} == {(50, 20)}
+    q = np.array([np.random.default_rng(seed).standard_normal((50, 2)) for *_, seed in seen[:2]])
+    assert {key: found[0][key] for key in ("rhat", "bulk", "tail")} == reliability(q)
+    for k, chain in enumerate(found[0]["chains"]):
+        np.testing.assert_allclose(chain["mean"], moments(q[k])["mean"], rtol=1e-7)
+        assert (chain["gradients"], chain["set_up"], chain["divergences"], chain["e_bfmi"]) == (
+            70, 30, k + 1, 0.8)
+
+
+def test_our_chain_counts_gradients_before_and_after_its_warm_up():
+    model, _, start = script.Gaussian(np.zeros(2), np.eye(2)), None, np.ones(2)
+    found = script.our_chain(model, start, 40, 30, 5, "fisher")
+    chain = script.nuts(start, model, 40, np.random.default_rng(5), 30, "fisher")
+    np.testing.assert_array_equal(found["q"], chain.samples)
+    assert found["steps"] == chain.gradients.sum()
+    assert found["steps"] + found["warm_up"] == chain.counts.gradient
+    assert (found["divergences"], found["e_bfmi"]) == (chain.divergences, chain.e_bfmi)
+
+
+# Claims
+
+
+def made_up():
+    """Return a result of which every claim is true."""
+    return {(name, method): {
+        "together": five(), "per gradient": Measured(-3.0, 0.01), "believed": True,
+        "per second": Measured(5.0, 0.02), "rhat": 1.0, "bulk": 900.0, "tail": 900.0,
+        "halves": 1.0, "e_bfmi": 0.9, "set-up": 500.0} for name in PROBLEMS for method in METHODS}
+
+
+def changed(result):
+    """Return the claims that do not agree, and their verdicts."""
+    return {what: v for what, v in verdicts(script, result).items() if v != "agrees"}
+
+
+def test_what_is_made_up_agrees():
+    assert changed(made_up()) == {} and len(script.CLAIMS) == 2 * 4 + 4 * 3 + 1
+
+
+@pytest.mark.parametrize("method", [OURS, STAN])
+@pytest.mark.parametrize("best", [NUTPIE, BLACKJAX])
+def test_a_tenth_below_the_better_library_is_told(method, best):
+    for below, told in ((0.2, True), (0.04, False)):
+        result = made_up()
+        result["credit", best] |= {"per gradient": Measured(-3.0 + below, 0.01)}
+        found = {what: v for what, v in changed(result).items() if what.startswith("credit")
+                 and f", {method} /" in what}
+        assert list(found.values()) == ["differs"] * told
+
+
+def test_rows_are_compared_with_nutpie_if_they_are_believed():
+    result = made_up()
+    result["funnel", STAN] |= {"together": off(five(), "mean", 5.0)}
+    assert changed(result) == {f"funnel, {STAN}: largest |z| against {NUTPIE}, as one": "differs"}
+    result["funnel", STAN] |= {"believed": False, "per gradient": Measured(-3.0, np.nan)}
+    assert set(changed(result).values()) == {UNMADE} and len(changed(result)) == 2
+    (row,) = (row for row in read_table(script.table(result), "problem")
+              if (row["problem"], row["method"]) == ("funnel", STAN))
+    assert row["per 1000 gradients"] == "not believed" and row["CPU ms"] == ""
+
+
+def test_the_table_has_effective_draws_of_1000_gradients_and_milliseconds_of_one():
+    row = read_table(script.table(made_up()), "problem")[0]
+    assert row["per 1000 gradients"] == "49.79 (0.50)"  # exp(-3) thousand times
+    assert row["CPU ms"] == "6.74 (0.13)"  # exp(-5) seconds
+    axes = script.figure(made_up()).axes
+    heights = [bar.lines[0].get_ydata()[0] for ax in axes for bar in ax.containers]
+    np.testing.assert_allclose(heights, [1000 * np.exp(-3)] * 16 + [1000 * np.exp(-5)] * 16)
