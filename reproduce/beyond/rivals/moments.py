@@ -1,7 +1,7 @@
 """Means and standard deviations by several chains together: what samplers must agree on.
 
-The rule of Vehtari et al. (2021) says which chains may be compared: see reliability and is_believed.
-Standard errors are those of the effective sample sizes within chains (pool), however these scatter.
+The rule of Vehtari et al. (2021) says which chains may be compared: see reliability, is_believed.
+Standard errors are those of effective sample sizes within chains (pool), however these scatter.
 """
 
 from typing import NamedTuple
