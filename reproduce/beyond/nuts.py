@@ -40,7 +40,7 @@ from reproduce.shahbaba import datasets as classes
 from reproduce.zhang import datasets as groups
 
 NAME, WHAT = "nuts", "NUTS beside those of two libraries"
-MINUTES = {"paper": 45, "short": 6, "smoke": 3}
+MINUTES = {"paper": 35, "short": 6, "smoke": 3}
 
 OURS, STAN, NUTPIE, BLACKJAX = "ours", "ours, mass of Stan", "nutpie", "blackjax"
 METHODS = (OURS, STAN, NUTPIE, BLACKJAX)
@@ -55,14 +55,16 @@ def our_chain(model, start, draws, tune, seed, mass):
             "divergences": chain.divergences, "e_bfmi": chain.e_bfmi}
 
 
-# Our settings: draws, transitions before them
-RUNS = {"paper": (2000, 1000), "short": (300, 300), "smoke": (30, 30)}
-# chains: with eight of them the errors of the logs were 0.04 to 0.2, those of credit 0.06, where a
-# tenth is to be told.  With so many they should be a half of that or less
-CHAINS = {"paper": {"normal": 16, "logistic": 32, "credit": 64, "funnel": 16},
-          "short": dict.fromkeys(PROBLEMS, 2), "smoke": dict.fromkeys(PROBLEMS, 2)}
-TIMED = {"paper": 5, "short": 2, "smoke": 1}  # rounds
-COST = {"normal": 2.0, "logistic": 50.0, "credit": 12.0, "funnel": 2.0}  # for the progress bar
+# Our settings: chains, draws of each, transitions before them.  Eight chains of 2000 had errors of
+# the logs of 0.04 to 0.2, those of credit 0.06, where a tenth is to be told: hence the lengths
+RUNS = {"paper": {"normal": (8, 4000, 1000), "logistic": (16, 4000, 1000),
+                  "credit": (16, 8000, 1000), "funnel": (8, 4000, 1000)},
+        "short": dict.fromkeys(PROBLEMS, (2, 300, 300)),
+        "smoke": dict.fromkeys(PROBLEMS, (2, 30, 30))}
+DIGITS = 6  # of a stored moment
+# of the clock: rounds, draws, transitions before them
+TIMED = {"paper": (5, 500, 250), "short": (2, 75, 75), "smoke": (1, 30, 30)}
+COST = {"normal": 1.0, "logistic": 30.0, "credit": 8.0, "funnel": 1.0}  # for the progress bar
 TARGET = 0.8
 SD = np.arange(1, 101) / 100
 CLOSE = 0.9  # of the best rival's effective draws per gradient
@@ -121,7 +123,7 @@ def row_of_chains(name, data, method, draws, tune, chains, seed):
         rng = np.random.default_rng([*seed, child])
         one = methods[method](start(rng), draws, tune, int(rng.integers(1, 2**31)))
         positions.append(one["q"])
-        found.append(shorten(moments(one["q"])) | {
+        found.append(shorten(moments(one["q"]), DIGITS) | {
             "gradients": one["steps"], "set_up": one["warm_up"], "rate": float("nan"),
             "divergences": one["divergences"], "e_bfmi": one["e_bfmi"]})
     return reliability(np.array(positions)) | {"chains": found}
@@ -149,16 +151,17 @@ def libraries():
 
 def run(experiment, cases):
     """Return {(problem, method): its row, and the gradients of a chain before its draws}."""
-    draws, tune = RUNS[experiment.budget]
+    rounds, timed, before = TIMED[experiment.budget]
     of = {name: dict(name=name, data=cases.names.get(name, "")) for name in PROBLEMS}
     keys = [(name, method) for name in PROBLEMS for method in METHODS]
     found = dict(zip(keys, experiment.replicates(row_of_chains, [of[name] | dict(
-        method=method, draws=draws, tune=tune, chains=CHAINS[experiment.budget][name],
-        seed=[experiment.seed, PROBLEMS.index(name)], cost=COST[name]) for name, method in keys],
+        method=method, draws=draws, tune=tune, chains=chains, cost=COST[name],
+        seed=[experiment.seed, PROBLEMS.index(name)]) for name, method in keys
+        for chains, draws, tune in [RUNS[experiment.budget][name]]],
         "rows", warm=libraries), strict=True))
     times = dict(zip(PROBLEMS, experiment.replicates(clock, [of[name] | dict(
-        rounds=TIMED[experiment.budget], draws=max(draws // 4, 30), tune=max(tune // 4, 30))
-        for name in PROBLEMS], "timings", warm=libraries), strict=True))
+        rounds=rounds, draws=timed, tune=before) for name in PROBLEMS],
+        "timings", warm=libraries), strict=True))
     return {(name, method): row_of(found[name, method], times[name]["seconds"][method]) | {
         "set-up": np.mean([each["set_up"] for each in found[name, method]["chains"]])}
         for name, method in keys}
