@@ -160,6 +160,7 @@ def test_every_claim_and_its_report_are_what_its_replicates_give(script):
     findings, saved = findings_of(module.NAME), committed(module.NAME)
     assert failures(findings) == []
     ours = json.loads(replicates.to_json(record(module.NAME, findings, experiment)))
+    assert ours.keys() == saved.keys() and ours["name"] == saved["name"]
     assert len(ours["claims"]) == len(saved["claims"]) > 0
     for a, b in zip(ours["claims"], saved["claims"], strict=True):
         (rest, numbers), (wanted, others) = apart(a), apart(b)

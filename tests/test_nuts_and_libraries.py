@@ -54,7 +54,7 @@ def test_a_row_has_the_chains_of_its_method_from_the_same_starts(monkeypatch):
     q = np.array([np.random.default_rng(seed).standard_normal((50, 2)) for *_, seed in seen[:2]])
     assert {key: found[0][key] for key in ("rhat", "bulk", "tail")} == reliability(q)
     for k, chain in enumerate(found[0]["chains"]):
-        np.testing.assert_allclose(chain["mean"], moments(q[k])["mean"], rtol=1e-7)
+        np.testing.assert_allclose(chain["mean"], moments(q[k])["mean"], rtol=1e-5)
         assert (chain["gradients"], chain["set_up"], chain["divergences"], chain["e_bfmi"]) == (
             70, 30, k + 1, 0.8)
 
