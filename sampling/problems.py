@@ -9,7 +9,7 @@ whose columns are found by their names if both are DataFrames; responses of a re
 `predict` undoes.  A classifier takes labels of any two values and keeps them in `classes`:
 probabilities are of the second.  `found` is what sampling.run.run gives back, with draws of all
 chains; of a hierarchical model also of NonCentred(problem.model).  `parameters` says what the
-variables are, for sampling.summary.summary(found, problem).
+variables are, and `labels` names each, for sampling.summary.summary(found, problem).
 """
 
 from typing import NamedTuple
@@ -45,6 +45,11 @@ class Scale(NamedTuple):
     mean: np.ndarray  # (p,)
     sd: np.ndarray  # (p,)
     names: tuple  # of the columns of a DataFrame; () for an array
+
+    @property
+    def labels(self):
+        """What each covariate is called, (p,) str."""
+        return [str(name) for name in self.names] or [f"X[:, {j}]" for j in range(self.mean.size)]
 
     def __call__(self, X):
         """Return new cases, (m, p), on the scale of those that the model has."""
@@ -152,6 +157,11 @@ def theta_of_gp(z, phi, model):
     return latent(z, precompute_phi(phi, model))
 
 
+def labels_of_blocks(theta, phi):
+    """Return {variable: what each is called} of theta and phi, and of q of non-centred ones."""
+    return {"theta": theta, "phi": phi, "q": [""] * len(theta) + phi}
+
+
 class Classes(NamedTuple):
     """Predicted classes of new cases."""
 
@@ -174,6 +184,11 @@ class Logistic(NamedTuple):
     scale: Scale
     classes: np.ndarray
     parameters = "q is the intercept, then the weights of standardised covariates"
+
+    @property
+    def labels(self):
+        """{variable: what each of them is called}."""
+        return {"q": ["intercept", *self.scale.labels]}
 
     @property
     def start(self):
@@ -215,6 +230,12 @@ class GroupedLogistic(NamedTuple):
     parameters = ("theta is, group after group, the intercept and the weights of standardised"
                   " covariates; phi is log v, v their variance; of NonCentred, q is theta / v^0.5,"
                   " then phi")
+
+    @property
+    def labels(self):
+        """{variable: what each of them is called}."""
+        return labels_of_blocks([f"{group}: {name}" for group in self.groups
+                                 for name in ("intercept", *self.scale.labels)], ["log v"])
 
     @property
     def start(self):
@@ -278,6 +299,13 @@ class Regression(NamedTuple):
     response: tuple  # mean and deviation of y
     parameters = ("q is log sigma, log eta, log rho_1, ...: noise, amplitude and lengths of"
                   " standardised covariates and responses")
+
+    @property
+    def labels(self):
+        """{variable: what each of them is called}."""
+        lengths = [f"log rho of {name}" for name in self.scale.labels]
+        return {"q": ["log sigma", "log eta",
+                      *(lengths if self.model.mean.size == 2 + len(lengths) else ["log rho"])]}
 
     @property
     def start(self):
@@ -347,6 +375,11 @@ class Classifier(NamedTuple):
     classes: np.ndarray
     parameters = ("theta is the function at the cases, phi = (log l, log sigma): length and"
                   " amplitude, of standardised covariates")
+
+    @property
+    def labels(self):
+        """{variable: what each of them is called}."""
+        return labels_of_blocks([""] * self.model.y.size, ["log l", "log sigma"])
 
     @property
     def start(self):
@@ -469,6 +502,12 @@ class Volatility(NamedTuple):
                   " sigma, atanh phi); returns are not standardised")
 
     @property
+    def labels(self):
+        """{variable: what each of them is called}."""
+        return labels_of_blocks([""] * self.model.log_squares.size,
+                                ["log beta", "log sigma", "atanh phi"])
+
+    @property
     def start(self):
         """(theta, phi) where chains may start."""
         return np.zeros(self.model.log_squares.size), np.array([0.0, -1.0, 1.0])
@@ -511,6 +550,11 @@ class Counts(NamedTuple):
     model: LogGaussianCox
     parameters = ("theta is the log intensity of each cell, of a square of area 1; phi = (log"
                   " sigma^2, log beta), variance and length")
+
+    @property
+    def labels(self):
+        """{variable: what each of them is called}."""
+        return labels_of_blocks([""] * self.model.counts.size, ["log sigma^2", "log beta"])
 
     @property
     def start(self):

@@ -24,7 +24,7 @@ COLUMNS = ("mean", "sd", "mcse", "ess bulk", "ess tail", "R-hat")
 class Summary(NamedTuple):
     """What `summary` found; print it for the table."""
 
-    names: tuple  # of the variables, such as "q[0]"
+    names: tuple  # of the variables, such as "q[0]", with what the problem calls them
     mean: np.ndarray  # (d,)
     sd: np.ndarray  # (d,)
     mcse: np.ndarray  # (d,) standard error of the mean, by the effective sample size
@@ -56,12 +56,14 @@ class Summary(NamedTuple):
     def rows(self):
         """Return the places of all variables, or of a few: hyperparameters first, then the worst.
 
-        Those with the fewest effective draws of the bulk are the worst.
+        Those with the fewest effective draws of the bulk are the worst.  Of non-centred variables
+        the problem names only the hyperparameters.
         """
         if len(self.names) <= MOST_ROWS:
             return range(len(self.names))
-        first = [i for i, name in enumerate(self.names) if name.startswith("phi")] or [0, 1]
-        first = first[: MOST_ROWS // 2]
+        first = [i for i, name in enumerate(self.names) if name.startswith("phi")] or [
+            i for i, name in enumerate(self.names) if " " in name]
+        first = first[: MOST_ROWS // 2] if 0 < len(first) < len(self.names) else [0, 1]
         order = [int(i) for i in np.argsort(self.ess_bulk) if i not in first]
         return first + sorted(order[: MOST_ROWS // 2])
 
@@ -74,14 +76,12 @@ def shown(values):
 def summary(found, problem=None):
     """Return the Summary of what sampling.run.run gave back, with at least 10 draws a chain.
 
-    problem : of sampling.problems, which says on which scale its parameters are
+    problem : of sampling.problems, which says what its parameters are, and on which scale
+
+    Raises ValueError for draws that cannot be of that problem.
     """
-    names, columns = [], []
-    for name, draws in found.variables.items():
-        for i in range(draws.shape[2]):
-            names.append(f"{name}[{i}]")
-            columns.append(draws[:, :, i])
-    x = np.array(columns)  # (d, chains, n)
+    names = names_of(found, problem)
+    x = np.concatenate([np.moveaxis(draws, 2, 0) for draws in found.variables.values()])
     m, n = x.shape[1:]
     if n < 10:
         raise ValueError(f"found must have at least 10 draws of each chain, not {n}")
@@ -98,6 +98,19 @@ def summary(found, problem=None):
                           if found.sampler in CONSTANT_MASS else np.nan)
                   for chain in found.chains]), (), getattr(problem, "parameters", ""))
     return made._replace(doubts=tuple(doubts(made, m, found.sampler)))
+
+
+def names_of(found, problem):
+    """List the names of all variables, each with what the problem calls it."""
+    names = []
+    for name, draws in found.variables.items():
+        d = draws.shape[2]
+        labels = problem.labels.get(name, ()) if problem is not None else [""] * d
+        if len(labels) != d:
+            raise ValueError(f"problem must be the one that found was drawn for: {name} of found"
+                             f" has {d} variables, and that of problem {len(labels)}")
+        names += [f"{name}[{i}] {label}".rstrip() for i, label in enumerate(labels)]
+    return names
 
 
 def doubts(made, m, sampler):

@@ -95,6 +95,23 @@ def test_columns_of_new_cases_are_found_by_their_names():
             problem.predict(found(q), Frame(NEW, columns))
 
 
+def test_each_variable_of_a_problem_has_the_name_of_its_covariate_or_group():
+    frame, age, income = Frame(X), "age", "income"
+    assert logistic_regression(frame, NAMES).labels == {"q": ["intercept", age, income]}
+    assert gp_regression(frame, X[:, 0]).labels == {
+        "q": ["log sigma", "log eta", "log rho of age", "log rho of income"]}
+    assert gp_regression(X, X[:, 0], "isotropic").labels["q"][2:] == ["log rho"]
+    group = np.where(np.arange(len(X)) % 2, "north", "south")
+    labels = hierarchical_logistic(X, NAMES, group).labels
+    assert labels["theta"][2:4] == ["north: X[:, 1]", "south: intercept"]
+    assert labels["phi"] == labels["q"][6:] == ["log v"] and labels["q"][:6] == [""] * 6
+    for problem in (hierarchical_logistic(X, NAMES, group), gp_classifier(X, NAMES),
+                    volatility(X[:, 0]), counts_on_a_grid([[1, 2], [0, 1]])):
+        theta, phi = problem.start
+        assert {name: len(each) for name, each in problem.labels.items()} == {
+            "theta": theta.size, "phi": phi.size, "q": theta.size + phi.size}
+
+
 def test_what_pandas_has_for_a_missing_value_is_refused():
     pandas = pytest.importorskip("pandas", reason="pip install pandas, or the extra `compare`")
     ages = pandas.array([1, 2, None, 4, 5, 6, 7, 8, None], dtype="Int64")

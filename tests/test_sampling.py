@@ -22,7 +22,7 @@ from models.gaussian import Gaussian
 from models.interface import U, grad_U, metric, metric_gradient
 from models.jit import ROOT
 from sampling import run as runs
-from sampling.problems import logistic_regression
+from sampling.problems import counts_on_a_grid, logistic_regression
 from sampling.run import Chains, join, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
 
@@ -308,8 +308,12 @@ def test_a_summary_says_what_to_believe():
     np.testing.assert_allclose(good.sd, [1.0, 3.0], rtol=0.05)
     np.testing.assert_allclose(good.mcse, np.array([1.0, 3.0]) / 4000**0.5, rtol=0.1)
     scale = logistic_regression(x[0], x[0, :, 0] > 5)
-    assert str(summary(chains_of(x), scale)) == (
-        f"{good}\nq is the intercept, then the weights of standardised covariates.")
+    with pytest.raises(ValueError, match="q of found has 2 variables, and that of problem 3"):
+        summary(chains_of(x), scale)
+    named = str(summary(chains_of(x), logistic_regression(x[0, :, :1], x[0, :, 0] > 5)))
+    assert re.sub("( intercept| X.:, 0.)? +", " ", named) == re.sub(" +", " ", str(good)) + (
+        "\nq is the intercept, then the weights of standardised covariates.")
+    assert named.splitlines()[2].startswith("q[1] X[:, 0] ")
     assert list(good.acceptance) == [0.75] * 4 and good.divergences == 0
     np.testing.assert_allclose(good.e_bfmi, 2 / (0.25 + 1))
     lines = str(good).splitlines()
@@ -335,6 +339,9 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
     assert shown[1] == "phi[0]" and {"theta[3]", "theta[17]"} < set(shown[2:8])
     assert str(made).splitlines()[8] == ("the others of 20 have more effective draws than the last"
                                          " 6 of these")
+    problem = counts_on_a_grid(np.ones((4, 4)))  # q of NonCentred
+    shown = str(summary(chains_of(x[:, :, :18]), problem)).splitlines()
+    assert [line.split("  ")[0] for line in shown[1:3]] == ["q[16] log sigma^2", "q[17] log beta"]
 
 
 def test_the_first_draws_can_be_left_out():
