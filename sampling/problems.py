@@ -114,7 +114,14 @@ def scale_of(X):
         k = int(constant[0])
         raise ValueError(f"X must have no constant column, but column {names[k] if names else k!r}"
                          f" is {X[0, k]:g} throughout: leave it out")
-    return Scale(X.mean(axis=0), X.std(axis=0), names)
+    with np.errstate(over="ignore"):  # of squares
+        sd = X.std(axis=0)
+    strange = np.flatnonzero(~(np.isfinite(sd) & (sd > 0)))
+    if strange.size:
+        k = int(strange[0])
+        raise ValueError(f"X must have no column whose standard deviation is {sd[k]:g}, as that of"
+                         f" column {names[k] if names else k!r} in float64: take other units")
+    return Scale(X.mean(axis=0), sd, names)
 
 
 def two_classes(y, n):
@@ -350,9 +357,12 @@ def gp_regression(X, y, kind="ard"):
     scale = scale_of(X)
     Z = scale(X)
     y = numbers("y", y, (len(Z),))
-    mean, sd = y.mean(), y.std()
+    with np.errstate(over="ignore"):  # of squares
+        mean, sd = y.mean(), y.std()
     if not sd > 0:
         raise ValueError(f"y must not be constant, but is {y[0]:g} throughout")
+    if not np.isfinite(sd):
+        raise ValueError("y must have a finite standard deviation in float64: take other units")
     return Regression(GPRegression.from_data(Z, (y - mean) / sd, kind), scale, (mean, sd))
 
 
