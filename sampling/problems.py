@@ -28,12 +28,13 @@ from models.gp_classification import GPClassification
 from models.gp_regression import GPRegression, predict_over
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
-from models.interface import grad_U, log_likelihood, precompute_phi, sizes
+from models.interface import grad_U, log_likelihood, precompute_phi
 from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
 from models.non_centred import theta_of
 from models.non_centred_gp import latent
 from models.stochastic_volatility import StochasticVolatility
+from sampling.run import variables_of
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)  # of expectations over N(0, 1)
 FIRST_KERNELS = ((0.1, 0.5), (0.5, 3.0))  # noise and length that a fit of a regression begins with
@@ -89,7 +90,7 @@ def table(X, names=()):
     """
     found = tuple(getattr(X, "columns", ()))
     if not found:
-        if np.ndim(X) == 1:
+        if np.ndim(validate.regular("X", X)) == 1:
             raise ValueError("X must have a row for each case and a column for each covariate, not"
                              f" shape {np.shape(X)}: of one covariate make np.reshape(X, (-1, 1))")
         return numbers("X", X, (-1, -1)), ()
@@ -141,20 +142,23 @@ def two_classes(y, n):
     return y == classes[1], classes
 
 
-def draws_of(found, name):
-    """Return the draws of a variable of all chains, (draws, d)."""
-    draws = found.variables[name]
-    return draws.reshape(-1, draws.shape[2])
+def draws_of(found, name, problem):
+    """Return the draws of a variable of all chains, (draws, d), or raise ValueError."""
+    draws, d = variables_of(found).get(name), len(problem.labels[name])
+    if draws is None or draws.shape[2] != d:
+        raise ValueError(f"found must be of this problem, whose {name} has {d} variables, but has "
+                         + (f"no {name}" if draws is None else f"{draws.shape[2]}"))
+    return draws.reshape(-1, d)
 
 
-def blocks_of(found, model):
+def blocks_of(found, problem):
     """Return the draws of theta and of phi, (draws, n) and (draws, h).
 
-    Those of q are of NonCentred(model), from which theta follows.
+    Those of q are of NonCentred(problem.model), from which theta follows.
     """
-    if "theta" in found.variables:
-        return draws_of(found, "theta"), draws_of(found, "phi")
-    q, (n, _) = draws_of(found, "q"), sizes(model)
+    if "theta" in variables_of(found):
+        return draws_of(found, "theta", problem), draws_of(found, "phi", problem)
+    q, model, n = draws_of(found, "q", problem), problem.model, len(problem.labels["theta"])
     theta_at = theta_of_gp if isinstance(model, HierarchicalGPClassification) else theta_of
     return np.array([theta_at(each[:n], each[n:], model) for each in q]), q[:, n:]
 
@@ -208,7 +212,7 @@ class Logistic(NamedTuple):
 
     def predict(self, found, X):
         """Return the Classes of new cases, (m, p): the mean of the probability over the draws."""
-        q, Z = draws_of(found, "q"), self.scale(X)
+        q, Z = draws_of(found, "q", self), self.scale(X)
         return Classes(expit(q[:, :1] + q[:, 1:] @ Z.T).mean(axis=0), self.classes)
 
 
@@ -259,7 +263,7 @@ class GroupedLogistic(NamedTuple):
             raise ValueError("group must be among those of the data, "
                              f"{self.groups[:5].tolist()}{', ...' * (self.groups.size > 5)}, but"
                              f" holds {np.unique(strange)[:5].tolist()}")
-        w = blocks_of(found, self.model)[0].reshape(-1, *self.model.b.shape)[:, place]
+        w = blocks_of(found, self)[0].reshape(-1, *self.model.b.shape)[:, place]
         Z = np.column_stack([np.ones(len(Z)), Z])
         return Classes(expit(np.einsum("tmp,mp->tm", w, Z)).mean(axis=0), self.classes)
 
@@ -334,7 +338,7 @@ class Regression(NamedTuple):
 
     def predict(self, found, X, draws=200):
         """Return the Responses of new cases, (m, p), over `draws` of the draws, evenly spaced."""
-        q = draws_of(found, "q")
+        q = draws_of(found, "q", self)
         return self.responses(q[np.linspace(0, len(q) - 1, min(draws, len(q))).astype(int)], X)
 
     def predict_by_fit(self, fit, X):
@@ -453,7 +457,7 @@ class Classifier(NamedTuple):
 
     def predict(self, found, X, draws=200):
         """Return the Classes of new cases over `draws` of the draws of function and kernel."""
-        theta, phi = blocks_of(found, self.model)
+        theta, phi = blocks_of(found, self)
         Z, total = self.scale(X), 0.0
         chosen = np.linspace(0, len(theta) - 1, min(draws, len(theta))).astype(int)
         for f, (log_length, log_amplitude) in zip(theta[chosen], phi[chosen], strict=True):
@@ -524,7 +528,7 @@ class Volatility(NamedTuple):
 
     def predict(self, found):
         """Return the Return that follows the series; the last x must have been kept."""
-        theta, phi = blocks_of(found, self.model)
+        theta, phi = blocks_of(found, self)
         last, (log_beta, log_sigma, slope) = theta[:, -1], phi.T
         x = (np.tanh(slope) * last)[:, None] + np.exp(log_sigma)[:, None] * NODES
         return Return(np.exp(log_beta[:, None] + x / 2).ravel(),
@@ -573,7 +577,7 @@ class Counts(NamedTuple):
 
     def predict(self, found):
         """Return the Field of the cells."""
-        x = blocks_of(found, self.model)[0]
+        x = blocks_of(found, self)[0]
         d = self.model.distance.shape[0]
         expected = self.model.area * np.exp(x)
         return Field(*(each.reshape(d, d) for values in (x, expected)

@@ -135,6 +135,14 @@ class Chains(NamedTuple):
         return arviz.from_dict(**groups)
 
 
+def variables_of(found):
+    """Return the draws of each variable of Chains; raise ValueError for anything else."""
+    if not isinstance(found, Chains):
+        raise ValueError("found must be the Chains that sampling.run.run gave back, not a"
+                         f" {type(found).__name__}")
+    return found.variables
+
+
 def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     """Run chains of a sampler; return them as Chains.
 
@@ -159,7 +167,7 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     if length is None or "rng" not in given:
         raise ValueError(f"sampler must take n and rng, as those of algorithms/, not"
                          f" {sampler!r:.80}")
-    jobs = min(validate.count("jobs", jobs or min(chains, cpu_count())), chains)
+    jobs = min(cpu_count() if jobs is None else validate.count("jobs", jobs), chains)
     rng = validate.generator("rng", given["rng"])
     calls = [split(given, k, chains) | {"rng": child} for k, child in enumerate(rng.spawn(chains))]
     wanted = validate.count(length, given[length])
@@ -179,6 +187,9 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
 
 def bound(sampler, arguments, named):
     """Return {name: argument} of a call; raise TypeError as the sampler does."""
+    if not callable(sampler):
+        raise ValueError(f"sampler must be a function of algorithms/, such as hmc, not"
+                         f" {sampler!r:.80}")
     try:
         return dict(inspect.signature(sampler).bind(*arguments, **named).arguments)
     except TypeError:
@@ -193,8 +204,8 @@ def is_start(name):
 
 def split(given, k, chains):
     """Return the arguments of chain k."""
-    return {name: value[k] if is_start(name) and np.ndim(value) == 2 and len(value) == chains
-            else value for name, value in given.items()}
+    return {name: value[k] if is_start(name) and np.ndim(validate.regular(name, value)) == 2
+            and len(value) == chains else value for name, value in given.items()}
 
 
 def pieces(sampler, call, length, wanted):

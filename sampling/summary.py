@@ -12,7 +12,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from algorithms.ess import combined_chains
-from sampling.run import CONSTANT_MASS, rates_of, remedy
+from sampling.run import CONSTANT_MASS, rates_of, remedy, variables_of
 
 MOST_RHAT = 1.01
 LEAST_ESS = 100  # effective draws of each chain
@@ -80,8 +80,9 @@ def summary(found, problem=None):
 
     Raises ValueError for draws that cannot be of that problem.
     """
-    names = names_of(found, problem)
-    x = np.concatenate([np.moveaxis(draws, 2, 0) for draws in found.variables.values()])
+    variables = variables_of(found)
+    names = names_of(variables, problem)
+    x = np.concatenate([np.moveaxis(draws, 2, 0) for draws in variables.values()])
     m, n = x.shape[1:]
     if n < 10:
         raise ValueError(f"found must have at least 10 draws of each chain, not {n}")
@@ -100,10 +101,13 @@ def summary(found, problem=None):
     return made._replace(doubts=tuple(doubts(made, m, found.sampler)))
 
 
-def names_of(found, problem):
+def names_of(variables, problem):
     """List the names of all variables, each with what the problem calls it."""
+    if not hasattr(problem, "labels") and problem is not None:
+        raise ValueError("problem must be one of sampling.problems, which knows what its variables"
+                         f" are called, not a {type(problem).__name__}")
     names = []
-    for name, draws in found.variables.items():
+    for name, draws in variables.items():
         d = draws.shape[2]
         labels = problem.labels.get(name, ()) if problem is not None else [""] * d
         if len(labels) != d:

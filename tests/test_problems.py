@@ -268,7 +268,7 @@ def test_draws_of_a_non_centred_model_are_those_of_theta():
     np.testing.assert_allclose(problem.predict(found(q), NEW).probability, problem.predict(
         found(theta, q[:, :, 9:]), NEW).probability, rtol=1e-7)
     problem, z = volatility(rng.standard_normal(5)), rng.standard_normal((1, 2, 8))
-    theta, phi = blocks_of(found(z), problem.model)
+    theta, phi = blocks_of(found(z), problem)
     np.testing.assert_array_equal(phi, z[0, :, 5:])
     slope, sigma = np.tanh(phi[:, 2]), np.exp(phi[:, 1])
     np.testing.assert_allclose(theta[:, 1], slope * theta[:, 0] + sigma * z[0, :, 1])
@@ -320,6 +320,12 @@ def test_cells_have_their_intensity():
     (lambda: gp_regression(X[:, 0], X[:, 0]), r"not shape \(9,\): of one covariate make np\.resh"),
     (lambda: logistic_regression(X, NAMES[:, None]), r"not \(9, 1\): take its column"),
     (lambda: volatility([1.0, np.nan]), r"returns must have no missing values, .*: \[1\]; leave"),
+    (lambda: CLASSIFIER.predict(found(np.zeros((1, 4, 3))), X),
+     "found must be of this problem, whose q has 11 variables, but has 3"),
+    (lambda: gp_regression(X, X[:, 0]).predict(found(np.zeros((1, 4, 9)), np.zeros((1, 4, 2))), X),
+     "whose q has 4 variables, but has no q"),
+    (lambda: volatility(X[:, 0]).predict(X), "that sampling.run.run gave back, not a ndarray"),
+    (lambda: gp_regression([[1, 2], [3]], [1, 2]), "X must be an array .* of unequal lengths"),
     (lambda: gp_regression(X[:1], [1.0]), "X must have two cases or more, not one"),
     (lambda: gp_regression(X * [1.0, 1e200], X[:, 0]), "deviation is inf, as that of column 1"),
     (lambda: gp_regression(X, 1e200 * X[:, 0]), "y must have a finite standard deviation"),

@@ -153,6 +153,10 @@ def test_what_a_sampler_raises_is_raised_before_anything_runs():
         run(hmc, np.zeros(2), MODEL, epsilon=1, L=3, n=5, rng=generator())
     with pytest.raises(ValueError, match="chains must be a whole number"):
         run(hmc, np.zeros(2), **SETTINGS, n=5, rng=generator(), chains=0)
+    for wrong, said in ((dict(sampler=None), "sampler must be a function of algorithms/"),
+                        (dict(jobs=[]), "jobs must be"), (dict(q0=[[1, 2], [3]]), "q0 must be")):
+        with pytest.raises(ValueError, match=said):
+            run(**dict(sampler=hmc, q0=np.zeros(2), n=5, rng=generator()) | SETTINGS | wrong)
     with pytest.raises(ValueError, match="sampler must take n and rng"):
         run(summary, None)
 
@@ -381,5 +385,8 @@ def test_a_summary_counts_divergences_and_low_energy_changes():
     assert "12 trajectories diverged; take target=0.95, or take" in text
     made = summary(chains_of(x, energies=np.linspace(0, 20, 1000)))
     assert "E-BFMI of chain 0 is 0.03, below 0.3" in made.doubts[0]
-    with pytest.raises(ValueError, match="at least 10 draws of each chain, not 9"):
-        summary(chains_of(x[:, :9]))
+    for wrong, said in (((chains_of(x[:, :9]),), "at least 10 draws of each chain, not 9"),
+                        ((x,), "found must be the Chains .* gave back, not a ndarray"),
+                        ((chains_of(x), x), "problem must be one of sampling.problems")):
+        with pytest.raises(ValueError, match=said):
+            summary(*wrong)
