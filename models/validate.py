@@ -10,6 +10,7 @@ from functools import cache, singledispatch
 from typing import get_type_hints
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from models.fields import Field
 from models.interface import GivenPhi, GivenTheta, U, grad_U, sizes
@@ -327,11 +328,22 @@ def state(name, value, model, gradient=False):
 def evaluate(what, function, value, model):
     """Return function(value, model), or raise ValueError if that writes into the array."""
     given = value.copy()
-    found = function(given, model)
+    found = call_compiled(function, given, model)
     if not (given == value).all():  # np.array_equal takes the exception of a signal for a no
         raise ValueError(f"{what} must leave its argument as it is, but writes into it: begin it"
                          " with q = q.copy()")
     return found
+
+
+def call_compiled(function, *arguments):
+    """Return function(*arguments); an error of Numba's gets a note of what can be compiled."""
+    try:
+        return function(*arguments)
+    except NumbaError as error:
+        error.add_note("Numba compiles the functions of a model.  They may have arithmetic, loops,"
+                       " NumPy, math, and functions with @njit, but nothing of SciPy or pandas:"
+                       " replace what it names above")
+        raise
 
 
 def warn_of_slope(what, energy, gradient, x):

@@ -166,7 +166,7 @@ def differences(f, x, derivative):
 def untouched(function, q, model):
     """Return what function(q, model) is, and a note if it writes into q or changes."""
     given = q.copy()
-    first = function(given, model)
+    first = validate.call_compiled(function, given, model)
     if not np.array_equal(given, q):
         return first, "writes into q"
     if not np.array_equal(first, function(given, model), equal_nan=True):

@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
+from scipy.special import gammaln
 
 from algorithms.hmc import hmc
 from algorithms.zhang_sshmc import warn_of_slopes
@@ -158,6 +160,29 @@ def test_an_energy_that_is_no_number_is_refused_by_name(what, said):
 def test_a_function_that_writes_into_q_is_refused_by_name():
     with pytest.raises(ValueError, match="grad_U of Bowl must leave its argument as it is"):
         hmc(np.ones(3), RIGHT._replace(writes=True), 0.1, 1, 1, np.random.default_rng(1))
+
+
+class WithScipy(NamedTuple):
+    """A model that Numba cannot compile."""
+
+    degrees: float
+
+
+@U.register(WithScipy)
+def energy_by_scipy(q, model):
+    return gammaln(model.degrees) + q @ q
+
+
+grad_U.register(WithScipy)(lambda q, model: 2 * q)
+
+
+@pytest.mark.parametrize("call", [
+    lambda model: check_model(model, np.ones(2)),
+    lambda model: hmc(np.ones(2), model, 0.1, 1, 1, np.random.default_rng(1))])
+def test_what_numba_cannot_compile_comes_with_what_it_can(call):
+    with pytest.raises(NumbaError, match="gammaln") as caught:
+        call(WithScipy(3.0))
+    assert "nothing of SciPy" in caught.value.__notes__[0]
 
 
 class NoGradient(NamedTuple):
