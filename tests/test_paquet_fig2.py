@@ -12,7 +12,6 @@ from judging import verdicts
 from reproduce import paquet_fig2 as script
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import plt
-from reproduce.paquet.digits import digits_3v5
 
 # The caption of Figure 2, and what Section 5 says of the kernels
 CAPTION = """
@@ -92,44 +91,6 @@ def test_runs_of_a_panel_are_put_together_by_hand():
     assert (*found.accepted, found.energy_error, found.divergences) == (0.75, 0.25, 0.2, 2)
     assert found.seconds == pytest.approx((10.0, 0.5), rel=1e-14)
     assert found.B == 50 and found.log_weights.tolist() == [0.0, math.log(3)]
-
-
-class Stored:
-    """In place of an experiment: log weights that say which run they are of."""
-
-    budget, seed = "smoke", 7
-
-    def replicates(self, function, tasks, *_, **__):
-        self.tasks = tasks if function is script.one_run else self.tasks
-        if function is script.clock:
-            return [{"seconds": {m: [k + 1.0, k + 1.0] for k, m in enumerate(
-                dict.fromkeys(script.METHODS.values()))}}]
-        return [dict(log_weight=-task["B"] - 0.1 * task["seed"][2], accepted=1.0, divergences=0,
-                     energy_error=0.0) for task in tasks]
-
-
-def test_every_panel_gets_its_own_runs_and_times(monkeypatch):
-    experiment = Stored()
-    monkeypatch.setattr(script, "bridge_estimate", lambda *of: of)
-    result = script.run(experiment, digits_3v5())
-    for k, (p, method) in enumerate(script.METHODS.items()):
-        B = script.TEMPERATURES["smoke"][p]
-        assert result.runs[p].B == B
-        assert result.runs[p].log_weights.tolist() == [-B, -B - 0.1]
-        seconds = {"AISq-RMHMC": 1, "AIS-RMHMC": 2, "AISq-HMC": 3, "AIS-HMC": 4}[method] * B
-        assert result.runs[p].seconds == (seconds, 0.0)
-        tasks = [t for t in experiment.tasks if t["seed"][1] == k]
-        assert [t["seed"] for t in tasks] == [[7, k, 0], [7, k, 1]]
-        start = {"AISq": 1e-3, "AIS": 1e-7}[method.split("-")[0]]
-        assert all((t["method"], t["B"], t["beta_min"], t["cases"]) == (method, B, start, 60)
-                   for t in tasks)
-    assert result.bridge == (experiment, "optical digits 3 vs 5", 60)
-    result = result._replace(bridge=Measured(-5.0, 0.1))
-    assert result.N == 60 and result.data == "optical digits 3 vs 5"
-    assert -1 < result.EP - result.corrected < 0  # of 60 digits: 0.1 to 0.2
-    assert len(script.figure(result).axes) == 2
-    plt.close("all")
-    assert "AISq-HMC" in script.table(result)
 
 
 # The claims, on a result that is made up

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from algorithms.ais import combine
 from judging import read_tables, verdicts
 from reproduce.beyond import paquet_logz as script
 from reproduce.harness.claims import (
@@ -122,47 +121,6 @@ class Stored:
                 dict(log_weights=[-100 * k - N, -100 * k - N - 0.2], divergences=1, bound=7.0)
                 for task in tasks
                 for k, N in [(script.METHODS.index(task["method"]), task["N"])]]
-
-
-def test_every_method_and_size_gets_its_own_runs():
-    experiment = Stored()
-    result = script.run(experiment, digits_3v5())
-    sizes = [1, 2, 3, 8, 40]
-    assert list(result.truth) == sizes
-    for k, method in enumerate(["AISq-RMHMC", "AISq-HMC", "AIS-HMC", "tilting"]):
-        for N in {2: sizes[:4], 3: [8, 40]}.get(k, sizes):
-            assert result.found[method, N].log_Z == pytest.approx(
-                combine([-100 * k - N, -100 * k - N - 0.2])[:2], rel=1e-14)  # rounding
-            assert result.found[method, N].divergences == 1
-    assert result.found["IS from q", 3] == (Measured(-3, 0.5), 9.0, 10, 0, pytest.approx(
-        math.nan, nan_ok=True))
-    assert ("SciPy's cdf", 8) not in result.found  # not at this budget
-    for N in (1, 2, 3):
-        # the three cases are evenly spaced, two are the first and the last
-        exact = closed_form(N) if N != 2 else two_cases()
-        assert result.truth[N] == pytest.approx((exact, 0.0), rel=1e-12)
-    assert result.truth[40] == result.found["tilting", 40].log_Z
-    _, y, q = problem(DIGITS, 8)
-    for name, order in (("EP, order 3", 3), ("EP, order 4", 4)):
-        assert result.found[name, 8].log_Z == (
-            q.log_Z + script.second_order(q, y, order), 0.0)
-    assert result.found["EP", 8].log_Z == (q.log_Z, 0.0)
-    seeds = [tuple(task["seed"]) for task in experiment.tasks]
-    assert len(set(seeds)) == len(seeds)
-    assert all(seed[:3] == (3, script.METHODS.index(task["method"]), task["N"])
-               for seed, task in zip(seeds, experiment.tasks, strict=True))
-    for N in sizes:
-        _, y, q = problem(DIGITS, N)
-        assert result.last_step[N] == script.last_step(y, q)
-    assert len(script.figure(result).axes) == 2
-    plt.close("all")
-
-
-def two_cases():
-    """Return the closed form for the first and the last case."""
-    K, y, _ = problem(DIGITS, 2)
-    C = np.eye(2) + np.outer(y, y) * K
-    return math.log(0.25 + math.asin(C[0, 1] / math.sqrt(C[0, 0] * C[1, 1])) / (2 * math.pi))
 
 
 def test_without_usps_the_ladder_ends_at_365():

@@ -322,31 +322,6 @@ def test_the_error_of_ep_is_a_mean_over_one_side_of_the_grid():
     assert script.ep_error(r, 0).value == pytest.approx(0.05, rel=1e-12)
 
 
-def test_every_problem_method_and_size_gets_its_own_runs(monkeypatch):
-    monkeypatch.setattr(script, "GRID", {"smoke": (8, (2.0,), (1.0, 2.0))})
-    monkeypatch.setattr(script, "LADDER", {"smoke": (6,)})
-    experiment = Stored("smoke")
-    r = script.run(experiment, digits_3v5())
-    assert r.keys == [(6, *script.PAPER[1:]), (8, 2.0, 1.0), (8, 2.0, 2.0)]
-    for (key, method, size), row in r.rows.items():
-        value = -key[0] - evidence.METHODS.index(method) - size / 1e6
-        assert row.log_Z == average(method, [value, value + 0.1])
-        assert row.seconds.value == (1 + evidence.METHODS.index(method)) * size
-        assert row.runs == 2 and row.z != 0.0
-    seeds = [tuple(task["seed"]) for task in experiment.tasks]
-    assert len(set(seeds)) == len(seeds) and all(seed[0] == 3 for seed in seeds)
-    for key in r.keys:
-        q = evidence.problem(DIGITS, *key)[2]
-        first = -key[0] - evidence.METHODS.index("tilting") + 3.0 - 256 / 1e6  # of its own stream
-        truth = average("tilting", [first + 0.1 * k for k in range(4)])
-        assert r.truth[key] == pytest.approx(truth, rel=1e-12)
-        assert r.EP[key][0] == pytest.approx((q.log_Z - truth.value, truth.se), rel=1e-12)
-        assert r.k[key].value == 0.25 and r.setup[key]["q"] == 5.0
-    assert len(script.figure(r).axes) == 3
-    plt.close("all")
-    assert "IS from q" in script.table(r)
-
-
 @pytest.mark.parametrize(("note", "sizes"), [
     ("", [40, 365, 767, 1540]), ("USPS is not available", [40, 365])])
 def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes, monkeypatch):

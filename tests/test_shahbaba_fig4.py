@@ -148,21 +148,6 @@ def test_derivatives_are_of_u_and_its_parts():
         assert values[0] == pytest.approx(grad_U(q, of) @ direction, rel=1e-12)
 
 
-def test_the_run_has_the_papers_own_simulated_data():
-    class Experiment:
-        budget, seed = "smoke", 7
-
-    cases = illustrative(7, 5.0)
-    result = fig4.run(Experiment, cases)
-    assert result.cases is cases
-    assert [len(values.left) for values in result.slopes.values()] == [10, 10, 10]
-    one = fig4.one_data_set(illustrative(9, 10.0))
-    assert [values[2] for values in result.slopes[10.0]] == list(one)
-    # 40 % of 10000 cases whose logits are of deviation 11 or more have nearly all the information
-    share, curvature = result.simulated
-    assert 0.95 < share < 1 and 0 < curvature < 0.05
-
-
 def test_the_table_has_medians_and_tenths():
     (row,) = [row for row in read_table(fig4.table(made_up())) if "10" in row.values()]
     assert [*row.values()] == [

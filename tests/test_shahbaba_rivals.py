@@ -148,21 +148,6 @@ def test_chains_start_at_draws_of_the_normal_approximation(small, problem):
     np.testing.assert_allclose(np.cov(q.T), covariance, rtol=0, atol=0.12 * covariance.max())
 
 
-def test_sixteen_settings_with_the_papers_among_them():
-    for name, of in PROBLEMS.items():
-        for method in rivals.OURS:
-            tried = rivals.settings(name, method)
-            assert len(set(map(tuple, tried))) == len(tried) <= 16
-            assert len(tried) == 16 or method == "data"
-            if method in METHODS:
-                L = int(of.rows["L"][method])
-                eps = of.eps * 20 / L  # all have the trajectory of HMC
-                (one,) = [each for each in tried if rivals.is_printed(name, method, each)]
-                assert one == pytest.approx([eps, L], rel=1e-12)
-            else:
-                assert tried[0] == [0.4, 1] and tried[-1] == [1.4, 5]
-
-
 def test_a_pilot_goes_on_until_it_has_enough(small, monkeypatch):
     monkeypatch.setattr(rivals, "FIRST", 20)
     of = dict(name="CTG", method="data, M = J", setting=[0.3, 2], seed=[3])
@@ -315,24 +300,6 @@ def test_smoke_tries_two_settings_of_a_method_at_most():
                      for k, setting in enumerate(rivals.settings("CTG", method))
                      if k == 0 or rivals.is_printed("CTG", method, setting)]
     assert 6 < len(tried) <= 9
-
-
-def test_rows_are_of_their_own_chains(computed):
-    _, result = computed
-    for name in rivals.SETS:
-        found = result[name]
-        for row in rivals.ROWS:
-            setting = found[row]["setting"] or [1]
-            wanted = np.log(min(100 * setting[0], 1e3) / 500)
-            assert found[row]["per gradient"].value == pytest.approx(wanted)
-            # 0.01 seconds a gradient
-            assert found[row]["per second"].value == pytest.approx(wanted + np.log(100))
-            unbelieved = rivals.method_of_row(row) == "normal"
-            assert found[row]["believed"] == (not unbelieved)
-            assert np.isnan(found[row]["per gradient"].se) == unbelieved
-            assert found[row]["e_bfmi"] == pytest.approx(0.7)
-            assert found[row]["set-up"] == pytest.approx(
-                0 if rivals.method_of_row(row) == "HMC" else 70 if row in rivals.NUTS else 50)
 
 
 def test_a_row_says_what_comes_before_it():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from reproduce import wang_table2 as table2
-from reproduce import wang_table3 as table3
 from reproduce.harness.claims import WEAK, Measured, judge, power
 from reproduce.wang.printed import MAPPING, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.tables import CELLS, COSTS, SETTINGS, Cell
@@ -189,17 +188,3 @@ def test_the_errors_of_two_methods_on_one_data_set_are_those_of_their_difference
         for method in (SOD, NYSTROM):
             cells[method].gain["seconds"] = cells[method].gain["seconds"]._replace(se=5.0)
     assert verdicts(result)[TEN] == "agrees"
-
-
-def test_the_lists_of_rows_are_what_they_are_called():
-    kinds = {number: (row.size, row.kind, row.p) for number, row in ROWS.items()}
-    for small, large in table2.PAIRS:
-        assert kinds[small] == kinds[large] and (ROWS[small].n, ROWS[large].n) == (300, 900)
-    assert sorted(number for pair in table2.PAIRS for number in pair) == list(ROWS)
-    poor = tuple(number for number, row in ROWS.items() if (row.n, row.p) == (300, 5))
-    assert poor == table2.POOR and sorted(poor + table2.SATISFACTORY) == list(ROWS)
-    large = tuple(n for n, row in ROWS.items() if (row.n, row.p, row.size) == (900, 5, "long"))
-    assert large == table3.LARGE
-    # by the paper's times and t* / t of about 1.5 (m / n)^3 + .02, as layers() has it
-    assert table3.IMPOSSIBLE == tuple(number for number, row in ROWS.items() if row.d * (
-        row.seconds[SOD] / row.seconds[STANDARD] - layers(number, SOD)[0]) > 1)

@@ -159,43 +159,6 @@ class Recorder(studies.Recorder):
                          + 100 * task["setting"].get("eps_phi", 1), n=task["n"]) for task in tasks]
 
 
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_settings_are_scanned_on_the_first_data_set_and_taken_to_all(budget):
-    experiment = Recorder(budget)
-    wanted = {key: [cox.task(experiment, *key, cox.DATA[key[1]][0], setting, cox.SCANNED, (99, 0))
-                    for setting in cox.grid(*key, budget)] for key in cox.GRIDS}
-    found = {key: [(task["setting"], chain) for task, chain in zip(
-        tasks, experiment.made(None, tasks), strict=True)] for key, tasks in wanted.items()}
-    if budget != "paper":  # there it would go on for ever, as the largest steps are the best
-        assert cox.run_scan(experiment, table4.one_chain, None) == found
-        ((_, tasks),) = experiment.calls
-        assert tasks == [task for each in wanted.values() for task in each]
-    best = {key: cox.grid(*key, budget)[-1] for key in cox.GRIDS}
-    experiment.calls.clear()
-    rows = cox.run_rows(experiment, found, table4.one_chain, None)
-    alone = cox.run_alone(experiment, found, table4.one_chain, None)
-    (_, tasks), (_, more) = experiment.calls
-    sets = {"paper": 5, "short": 2, "smoke": 1}[budget]
-    assert [task["data"] for task in tasks] == [
-        name for _, distance in cox.GRIDS for name in cox.DATA[distance][:sets]]
-    assert [task["setting"] for task in tasks] == [best[key] for key in cox.GRIDS
-                                                   for _ in range(sets)]
-    assert [row.setting for row in rows.values()] == [*best.values()]
-    chains = {"paper": 4, "short": 2, "smoke": 1}[budget]
-    assert [task["setting"] for task in more] == (
-        [best[SSHMC, "unit"]] * chains + [cox.HMC_SETTING] * chains)
-    assert {task["data"] for task in more} == {cox.DATA["unit"][0]}
-    seeds = [(task["data"], *task["seed"], task["method"]) for task in [*tasks, *more]]
-    assert len(set(seeds)) == len(seeds)
-    assert rows[f"{SSHMC}, unit"].n == (5000 if budget == "paper" else cox.LENGTH[budget][0])
-    assert alone[HMC].n == cox.HMC_LENGTH[budget][0]
-    assert rows[f"{SSHMC}, unit"].histogram == [[sets, 2 * sets], [3 * sets]]
-    names = cox.scan_of(found)
-    assert len(names) == sum(map(len, found.values()))
-    assert names[f"{GIBBS}, pixel, {cox.steps(best[GIBBS, 'pixel'])}"].setting == best[
-        GIBBS, "pixel"]
-
-
 def test_a_scan_at_the_papers_length_goes_on_until_the_best_is_inside():
     class Falling(Recorder):
         def made(self, function, tasks):  # best at .17 and .05, at any step of the rival
@@ -209,20 +172,6 @@ def test_a_scan_at_the_papers_length_goes_on_until_the_best_is_inside():
     assert [(s["eps_theta"], s["eps_phi"]) for s in tried[15:]] == [
         (0.17, 0.05), (0.14, 0.065), (0.2, 0.05), (0.17, 0.065)][:len(tried) - 15]
     assert cox.taken(found[SSHMC, "unit"], SSHMC)["eps_theta"] == 0.17
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_settings_between_those_of_the_grid_are_run_and_not_seen_by_the_rule(budget):
-    experiment = Recorder(budget)
-    found = cox.run_between(experiment, table4.one_chain, None)
-    assert len(found) == (4 if budget == "paper" else 0)
-    for (method, distance), tried in found.items():
-        inside, grid = [setting for setting, _ in tried], cox.grid(method, distance, budget)
-        assert len(inside) == {SSHMC: 4, GIBBS: 2}[method]
-        assert not any(setting in grid for setting in inside)
-        for setting in inside:
-            assert setting.items() - {(name, setting[name]) for name in ("eps_theta", "eps_phi")} \
-                <= grid[0].items()
 
 
 def test_what_chains_say_together_is_that_of_independent_normals():

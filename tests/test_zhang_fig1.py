@@ -74,35 +74,6 @@ def test_the_ratio_is_taken_start_by_start():
     assert found.se == pytest.approx(np.log(2) / 2, rel=1e-12)  # of 0.69 and 0
 
 
-class Recorder:
-    """Computes the first two of the tasks that are asked for."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.tasks = budget, 4, []
-
-    def replicates(self, function, tasks, unit, warm):
-        self.tasks = tasks
-        return [function(**tasks[k % 2] | {"n": 3, "long": 4}) for k in range(len(tasks))]
-
-
-def test_what_is_run():
-    experiment = Recorder("paper")
-    result = fig1.run(experiment, None)
-    assert {(task["n"], task["long"]) for task in experiment.tasks} == {(100, 120)}
-    assert [task["seed"] for task in experiment.tasks] == [[4, k] for k in range(12)]
-    assert list(result.paths) == list(result.ranges) == [HMC, SSHMC, SOFT]
-    starts = {method: path["v"][0] for method, path in result.paths.items()}
-    assert len(set(starts.values())) == 1  # one start for all
-    for method in fig1.SHOWN:
-        first, second, *_ = result.ranges[method].v
-        assert first == np.ptp(result.paths[method]["v"]) != second
-    # as many leapfrogs in x: 250 ABLA steps of 4, and 1000 of HMC, recorded as often
-    assert len(result.paths[HMC]["v"]) == len(result.paths[SSHMC]["v"]) == 251
-    assert result.paths[HMC]["time"][-1] == pytest.approx(20.0, rel=1e-12)
-    assert result.paths[SSHMC]["time"][-1] == pytest.approx(50.0, rel=1e-12)
-    assert result.paths[SOFT]["time"][-1] == pytest.approx(0.8, rel=1e-12)
-
-
 def test_every_path_starts_at_an_exact_draw():
     paths = fig1.from_one_start(4, 2, [3])
     x, v = exact_draw(np.random.default_rng([3]), 4)

@@ -189,37 +189,6 @@ class Data:
     name = "German credit by purpose"
 
 
-def test_at_the_papers_budget_ten_runs_have_its_length():
-    experiment = Recorder("paper")
-    result = table2.run(experiment, Data)
-    names = [name for name, _ in experiment.calls]
-    assert names == ["pilots", "one_run", "clock"]
-    tasks = [t for t in experiment.calls[1][1] if t.get("jitter") is None]
-    assert {(t["n"], t["burn_in"]) for t in tasks} == {(5000, 1000)}
-    assert all(found.runs == 10 for found in result.rows.values())
-    assert set(result.rows) == {*table2.ROWS, *(row + ANY for row in METHODS)}
-    trapped = [t for t in experiment.calls[1][1] if t.get("jitter") == 0.0]
-    assert {t["setting"]["eps_theta"] for t in trapped} == {0.27, 0.5}
-    assert {t["method"] for t in trapped} == {GIBBS}
-    seeds = [tuple(t["seed"]) for t in experiment.calls[1][1]]
-    assert len(set(seeds)) == len(seeds) - 4 and {s[0] for s in seeds} == {5}  # the trap's: shared
-
-
-def test_the_settings_are_those_that_the_rule_takes():
-    result = table2.run(Recorder("paper"), Data)
-    for row, (method, mass, _) in table2.ROWS.items():
-        first, second = logistic.grid(method, mass, "paper")[:2]
-        # inside the paper's range the second of each four is the best, of all the first
-        assert result.rows[row].setting == second
-        if row in METHODS:
-            assert result.rows[row + ANY].setting == first
-    assert result.rows[HMC].v.value == pytest.approx(145.0)  # of seeds 0 to 9
-    assert result.rows[HMC].least.value == pytest.approx(145.0)
-    assert result.rows[WORSE].seconds[0] == pytest.approx(1e-4 * len(WORSE))
-    for row in METHODS:
-        assert all(found.runs == 2 for found in result.scan[row].values())
-
-
 def test_the_gibbs_sampler_takes_six_steps_as_printed():
     for budget in BUDGETS:
         assert all((s["L_theta"], s["L_phi"]) == (6, 6)

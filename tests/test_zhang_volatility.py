@@ -8,13 +8,12 @@ from reproduce import zhang_table3 as table3
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.fingerprint import fingerprint
 from reproduce.zhang import volatility
-from reproduce.zhang.datasets import VOLATILITY, simulated_volatility
+from reproduce.zhang.datasets import simulated_volatility
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
 from reproduce.zhang.volatility import (
     GRIDS,
     Runs,
-    all_runs,
     estimates,
     extremes,
     grid,
@@ -157,65 +156,10 @@ def test_the_scan_of_sshmc_has_the_smallest_and_the_largest_step_of_phi():
         "L = 5, eps_phi = 0.2": setting(2, 0.2, 5)}
 
 
-def test_what_was_added_to_the_grid_is_last_in_it_and_in_the_scan():
-    # so that the groups of pilots and the seeds of the runs stay those of what was there before
-    *before, first, second = grid(SSHMC, "paper")
-    assert first == dict(eps_theta=0.115, eps_phi=0.0018, L=30, n_theta=5, n_phi=2)
-    assert second == dict(eps_theta=0.125, eps_phi=0.0021, L=28, n_theta=5, n_phi=2)
-    assert len(before) % 4 == 0 and all(s["L"] <= 20 for s in before)
-    tried = [pilot(s, 0.8) for s in (*before, first, second)]
-    assert list(scan(SSHMC, tried).values()) == [*scan(SSHMC, tried[:-2]).values(), first, second]
-
-
-class Recorder:
-    """Stands for an experiment: made-up pilots and runs, and what was asked for."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 5, {}
-
-    def replicates(self, function, tasks, unit, note=None, warm=None):
-        self.calls.setdefault(function.__name__, []).extend(tasks)
-        assert warm is not None and all(task["cost"] > 0 for task in tasks)
-        if function.__name__ == "pilots":
-            return [{"pilots": [pilot(s, 0.8, s.get("L", s.get("L_theta")) + sum(s.values()) / 1e3)
-                                for s in task["settings"]]} for task in tasks]
-        done = [{"task": task, "AP": 0.75} for task in tasks]
-        assert note is None or note(done) == "acceptance rate 0.75"
-        return done
-
-
 @pytest.mark.parametrize("name", ["pilots", "one_chain"])
 def test_figure_2_and_table_3_compute_the_same_replicates(name):
     # so that what one of them has stored serves the other
     assert fingerprint(getattr(fig2, name)) == fingerprint(getattr(table3, name))
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_what_is_run(budget):
-    experiment = Recorder(budget)
-    tried, rows, others = all_runs(experiment, VOLATILITY, table3.pilots,
-                                   table3.one_chain)
-    assert {m: [p["setting"] for p in found] for m, found in tried.items()} == {
-        m: grid(m, budget) for m in METHODS}
-    tasks = experiment.calls["one_chain"]
-    assert {(task["n"], task["burn_in"], task["data"]) for task in tasks} == {
-        (*volatility.LENGTH[budget], VOLATILITY)}
-    assert len({tuple(task["seed"]) for task in tasks}) == len(tasks)
-    if budget == "paper":
-        assert volatility.LENGTH[budget] == (20_000, 10_000)
-        assert all(len(found.runs) == 10 for found in rows.values())
-    run = 0
-    for method, found in [*rows.items(), *((m, each) for m, scans in others.items()
-                                           for each in scans.values())]:
-        assert found.method == method
-        for result in found.runs:  # those of this method and setting
-            assert (result["task"]["method"], result["task"]["setting"]) == (method, found.setting)
-        run += len(found.runs) if found is not rows[method] else 0
-    for method in METHODS:  # what is picked is run once
-        assert method == SSHMC or rows[method] in others[method].values()
-        assert [task["setting"] for task in tasks].count(rows[method].setting) == len(
-            rows[method].runs)
-    assert run + sum(len(found.runs) for found in rows.values()) == len(tasks)
 
 
 def test_extremes_are_those_of_all_pairs():
