@@ -320,11 +320,6 @@ def better_mapping(r, number, setting, by="evaluations"):
                key=lambda method: gain(r, number, setting, method, by).value)
 
 
-def factor(log):
-    """Return the exponential of a Measured."""
-    return Measured(np.exp(log.value), np.exp(log.value) * log.se)
-
-
 def mean_gain(r, numbers, setting, method=None, by="evaluations"):
     """Return the mean gain over rows, of a method or of the better mapping."""
     return average([gain(r, number, setting, method or better_mapping(r, number, setting, by), by)

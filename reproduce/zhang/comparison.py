@@ -10,14 +10,13 @@ A printed ESS is the estimate of one run.  The paper's estimator ends its sum at
 six autocorrelation times, so that the log of an ESS has a standard error of (12 / ESS)^1/2.
 """
 
-import math
 import time
 import warnings
 from functools import partial
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, Scan, joint, mean
+from reproduce.harness.claims import Claim, Scan, joint, mean
 from reproduce.harness.style import COLOURS, MARKERS, legend_above
 from reproduce.zhang.estimates import counts_dict, worst
 from reproduce.zhang.printed import (
@@ -227,11 +226,6 @@ def pairs(r, row, other, compare, ends=fastest_and_slowest):
 # Claims
 
 full_claim = partial(Claim, budgets=("paper",))  # only runs of the paper's length can judge it
-
-
-def exponential(x):
-    """Return e^x of a Measured."""
-    return Measured(math.exp(x.value), math.exp(x.value) * x.se)
 
 
 ROUNDING = ("rounding; a row of the table has one setting, and the paper does not state it: its"
