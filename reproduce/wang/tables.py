@@ -377,8 +377,7 @@ def seconds_claim(number, method):
     return Claim(
         f"{number}, {method}: log(time / time of the standard sampler / {share:.3g})",
         f"{share:.3g}", lambda r: scan(lambda setting: np.log(
-            r[number][setting][method].seconds / r[number][setting][STANDARD].seconds
-            / share)),
+            r[number][setting][method].seconds / r[number][setting][STANDARD].seconds / share)),
         -np.log(2) - rounding, np.log(2) + rounding, "machine (ratios only): what an evaluation of"
         " pi* takes, in units of pi, is not ours, within a factor of two; and rounding",
         "printed number", budgets=("paper",), row=f"Table 3, {number}",
