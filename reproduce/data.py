@@ -11,7 +11,7 @@ from reproduce.harness.start import exit_status, parse
 
 import sys
 
-from reproduce.harness.claims import table
+from reproduce.harness.claims import text_table
 from reproduce.harness.files import DataError, refuse_damaged
 from reproduce.harness.papers import PAPERS
 from reproduce.paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
@@ -48,7 +48,7 @@ def main(settings):
                 missing += 1
                 print(f"{function.__name__}: {error}", file=sys.stderr)
                 rows.append([PAPERS[paper].authors, function.__name__, "", "missing"])
-    print(table(rows, ["paper", "data set", "size", ""]))
+    print(text_table(rows, ["paper", "data set", "size", ""]))
     return 2 if missing else 0
 
 

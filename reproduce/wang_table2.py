@@ -19,7 +19,7 @@ import numpy as np
 from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
-from reproduce.harness.claims import Claim, average, brief, smallest, text_table
+from reproduce.harness.claims import Claim, average, brief, exponential, smallest, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
 from reproduce.wang.chains import record
 from reproduce.wang.datasets import SIGMA, C, problem
@@ -30,7 +30,6 @@ from reproduce.wang.tables import (
     SETTINGS,
     better_mapping,
     expected_rows,
-    factor,
     gain,
     gain_claim,
     joint_claims,
@@ -150,7 +149,7 @@ def table(r):
                 values += [f"{np.exp(c.tau.value) * c.seconds:.3g} s" for c in cells]
             else:
                 name, theirs = f"  {method} {printed.m[method]}", f"{printed.ratio[method]:g}"
-                values = [brief(factor(-c.gain[by])) for by in COSTS for c in cells]
+                values = [brief(exponential(-c.gain[by])) for by in COSTS for c in cells]
             lines.append([name, theirs, *values, " ".join(f"{c.accepted:.2f}" for c in cells)])
     heads = [f"{by} {place}" for by in COSTS for place in range(1, 5)]
     names = "\n".join(f"{place}  {setting}" for place, setting in enumerate(SETTINGS, 1))
@@ -160,7 +159,7 @@ def table(r):
         + f"; Table 2: {sum(row.ratio[SOD] <= 0.5 for row in ROWS.values())} of ten"
         for by in COSTS) if set(r) == set(ROWS) else ""
     means = "\n".join(f"Mean gain of SOD over the ten rows, geometric, {by}: " + ", ".join(
-        brief(factor(mean_gain(r, ROWS, setting, SOD, by))) for setting in SETTINGS)
+        brief(exponential(mean_gain(r, ROWS, setting, SOD, by))) for setting in SETTINGS)
         + f"; Table 2: {np.exp(TABLE_MEAN):.2f}" for by in COSTS) if counts else ""
     return text_table(lines, ["T_STD, T / T_STD", "paper", *heads, "acceptance"]) + (
         f"\n\nSettings: what an iteration of a mapping is, and the slices\n{names}\n\n{counts}\n"

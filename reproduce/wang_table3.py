@@ -18,7 +18,7 @@ import numpy as np
 from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
-from reproduce.harness.claims import Claim, Measured, average, brief, text_table
+from reproduce.harness.claims import Claim, Measured, average, brief, exponential, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
 from reproduce.wang.chains import UNITS, record
 from reproduce.wang.datasets import problem
@@ -30,7 +30,6 @@ from reproduce.wang.tables import (
     MAIN,
     OWN_SLICES,
     SETTINGS,
-    factor,
     gain,
     joint_claims,
     scan,
@@ -162,7 +161,8 @@ def table(r):
             main = row[MAIN][method]
             lines.append([f"{number} {method}", ROWS[number].tau[method],
                           *(f"{np.exp(c.tau.value):.3g}" for c in cells),
-                          brief(factor(main.tau)), *(main.means[each] for each in ESTIMATORS),
+                          brief(exponential(main.tau)),
+                          *(main.means[each] for each in ESTIMATORS),
                           " ".join(f"{c.accepted:.2f}" for c in cells)])
             short.append([f"{number} {method}", ROWS[number].seconds[method],
                           *(1e3 * c.seconds for c in cells), *(c.evaluations for c in cells),

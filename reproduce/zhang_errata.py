@@ -21,15 +21,7 @@ from reproduce.harness.errata import number_rows, side_claims
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, WIDTH, plt, row_labels
 from reproduce.zhang.datasets import PURPOSES, attributes, german_credit
-from reproduce.zhang.errata import (
-    ERRATA,
-    FOUND,
-    MISPRINTS,
-    NOTATION,
-    RATIOS,
-    ratio,
-    sentences,
-)
+from reproduce.zhang.errata import ERRATA, FOUND, MISPRINTS, NOTATION, RATIOS, ratio, sentences
 from reproduce.zhang.identities import (
     cox_masses,
     errors_of_flow,

@@ -23,11 +23,11 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from models.stochastic_volatility import StochasticVolatility
-from reproduce.harness.claims import Measured, average, brief, log, mean, text_table
+from reproduce.harness.claims import Measured, average, brief, exponential, log, mean, text_table
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import datasets, volatility
-from reproduce.zhang.comparison import exponential, full_claim, pilot_chains
+from reproduce.zhang.comparison import full_claim, pilot_chains
 from reproduce.zhang.datasets import load
 from reproduce.zhang.estimates import in_blocks
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, quote

@@ -21,10 +21,10 @@ from scipy.stats import gamma
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
-from reproduce.harness.claims import brief, text_table
+from reproduce.harness.claims import brief, exponential, text_table
 from reproduce.harness.style import COLOURS, legend_below, panels
 from reproduce.zhang import comparison, cox, pictures
-from reproduce.zhang.comparison import exponential, full_claim
+from reproduce.zhang.comparison import full_claim
 from reproduce.zhang.cox import DATA, EDGES, LINEAGE, WEIGHTS, problem, start
 from reproduce.zhang.datasets import RANGE, SIGMA2, cox_64
 from reproduce.zhang.estimates import in_blocks

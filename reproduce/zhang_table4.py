@@ -22,10 +22,10 @@ import numpy as np
 from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
-from reproduce.harness.claims import brief, text_table
+from reproduce.harness.claims import brief, exponential, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, panels
 from reproduce.zhang import comparison, cox
-from reproduce.zhang.comparison import exponential, full_claim
+from reproduce.zhang.comparison import full_claim
 from reproduce.zhang.cox import DATA, LINEAGE, problem, start
 from reproduce.zhang.errata import KNOWN
 from reproduce.zhang.estimates import in_blocks

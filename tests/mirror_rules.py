@@ -3,13 +3,18 @@
 import re
 from itertools import groupby, pairwise
 
-from reproduce.harness.mirrors import SILENT, UNTIL
+from reproduce.harness.mirrors import ROOT, SILENT, UNTIL, algorithms, mirrors
 
 LOOP = re.compile(r"\s*(for|while|repeat)\b")
 BLOCK = re.compile(r"\s*(for|while|if)\b.*(do|then)$")
 END = re.compile(r"\s*end (for|while|if)\b")
 ELSE = re.compile(r"\s*else\b")
 ONE_LINE_LOOP = re.compile(r"\s*(for|while)\b.*:\s+\S")
+
+
+def every_mirror():
+    """List the (file, mirror) pairs in algorithms/."""
+    return [(path.relative_to(ROOT), mirror) for path in algorithms() for mirror in mirrors(path)]
 
 
 def visits(mirror):

@@ -10,9 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from mirror_rules import every_mirror
 from reproduce.harness import claims_html, page_layout, papers
 from reproduce.harness.claims import VERDICTS, Claim, Measured, verdict
-from reproduce.harness.mirrors import LABEL, ROOT, every_mirror
+from reproduce.harness.mirrors import LABEL, ROOT
 from reproduce.harness.papers import PAPERS
 from reproduce.harness.typeset import html, latex, mathml, pieces
 from reproduce.tools import pages

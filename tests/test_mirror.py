@@ -11,7 +11,7 @@ import pytest
 from algorithms import hmc, paquet_rmhmc
 from algorithms import shahbaba_split_hmc as split_hmc
 from departing import departs
-from mirror_rules import problems, share_of_ours, visits
+from mirror_rules import every_mirror, problems, share_of_ours, visits
 from models.gaussian import Gaussian
 from models.gp_classification import GPClassification
 from reproduce.harness.mirrors import (
@@ -22,7 +22,6 @@ from reproduce.harness.mirrors import (
     algorithms,
     departures,
     entry,
-    every_mirror,
     files_with_departures,
     mirrors,
     source,

@@ -7,9 +7,9 @@ import textwrap
 
 import pytest
 
+from mirror_rules import every_mirror
 from models.jit import ROOT
 from reproduce.harness.claims_html import RESTS
-from reproduce.harness.mirrors import every_mirror
 
 README = (ROOT / "README.md").read_text()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "reproduce" / "CLUSTER.md",

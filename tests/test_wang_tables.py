@@ -211,12 +211,6 @@ def test_what_an_update_takes_by_the_printed_times():
     assert tables.update_cost(r, 1, "variable") == np.inf
 
 
-def test_the_factor_of_a_log():
-    # rounding of log and exp
-    assert tables.factor(Measured(np.log(4), 0.1)) == pytest.approx((4, 0.4), rel=1e-14)
-    assert tables.factor(-Measured(np.log(2), 0.1)) == pytest.approx((0.5, 0.05), rel=1e-14)
-
-
 def test_z_by_hand():
     # rounding is uniform: a variance of a third of its half width squared
     assert tables.z(Measured(1.0, 0.3), 0.0, 0.4, 0.0) == pytest.approx(2, rel=1e-14)

@@ -140,13 +140,6 @@ def largest(r, key, method):
     return [*rows_of(r.rows, key, method).values()][-1]
 
 
-def grid_quantity(r, end, of):
-    """Return a quantity of the grid's problems whose log sigma is the least (0) or largest (-1)."""
-    grid = [key for key in r.keys if key[0] == 100]
-    amplitude = sorted({key[2] for key in grid})[end]
-    return [of(key) for key in grid if key[2] == amplitude]
-
-
 def worst_z(r, method):
     """Return the largest |z| of all problems and sizes that are to be trusted, as one number's."""
     z = [abs(row.z) for (_, name, _), row in r.rows.items()
@@ -172,8 +165,10 @@ def difficulties(r):
 
 
 def ep_error(r, end):
-    """Return the mean |error| of EP on one side of the grid."""
-    errors = grid_quantity(r, end, lambda key: abs(r.EP[key][0]))
+    """Return the mean |error| of EP where log sigma is the grid's least (0) or largest (-1)."""
+    grid = [key for key in r.keys if key[0] == 100]
+    amplitude = sorted({key[2] for key in grid})[end]
+    errors = [abs(r.EP[key][0]) for key in grid if key[2] == amplitude]
     return sum(errors, Measured(0.0)) / len(errors)
 
 

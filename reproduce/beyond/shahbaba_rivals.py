@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 
 from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of, scale_log
-from reproduce.harness.claims import Claim, Measured, brief, text_table
+from reproduce.harness.claims import Claim, Measured, brief, exponential, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import (
     COLOURS,
@@ -181,8 +181,7 @@ def map_cost(r, name):
     Both are in gradients; unit masses.
     """
     hmc, split = (most_efficient(r, name, each) for each in (UNIT, UNIT_SPLITS))
-    needed = [Measured(SAVED * math.exp(-value), SAVED * math.exp(-value) * se)
-              for value, se in (each["per gradient"] for each in (hmc, split))]
+    needed = [SAVED * exponential(-each["per gradient"]) for each in (hmc, split)]
     return split["set-up"] / (needed[0] - needed[1])
 
 

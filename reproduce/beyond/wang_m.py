@@ -17,12 +17,12 @@ import numpy as np
 
 from reproduce.harness.claims import Claim, Measured, Scan, average, brief, log, mean, text_table
 from reproduce.harness.style import legend_below, mark, panels, plain_log, plt, styles
-from reproduce.wang.chains import clock
 from reproduce.wang.eigen_exact import eigen_times
 from reproduce.wang.long_chains import (
     PIVOTED,
     RANDOM,
     acceptance,
+    clocks,
     combine,
     cost,
     long_chain,
@@ -97,7 +97,8 @@ def run(experiment, cases):
         windows=LONGEST[method] if budget == "paper" else 1,
         seed=[experiment.seed, number, luck], cost=weight(number, method, m))
         for number, method, columns, m, luck in wanted], "chains", warm=warm)
-    timed, (refused, slow) = clocks(experiment, wanted), nystrom_acceptance(experiment)
+    timed = clocks(experiment, clocked_rows(wanted), TIMED[budget], small)
+    refused, slow = nystrom_acceptance(experiment)
     found = {}
     for (number, method, columns, m, _), chain in zip(wanted, done, strict=True):
         one = combine([chain])
@@ -130,17 +131,12 @@ def combine_subsets(lucks):
             "luck": float(np.std([d.value for d in draws], ddof=1)) if len(draws) > 1 else np.nan}
 
 
-def clocks(experiment, wanted):
-    """Return {row: what chains.clock says, with an entry for each method and m}."""
-    rounds, iterations = TIMED[experiment.budget]
-    numbers = sorted({number for number, *_ in wanted})
-    rows = {number: {f"{method} {m}": [method, "variable", 1.0, 10, m]
-                     for other, method, _, m, luck in wanted if other == number}
-            for number in numbers}
-    return dict(zip(numbers, experiment.replicates(clock, [dict(
-        number=number, index=0, rows=rows[number], rounds=rounds, iterations=iterations,
-        n=SMALL if experiment.budget == "smoke" else None) for number in numbers], "timings",
-        warm=warm), strict=True))
+def clocked_rows(wanted):
+    """Return {row: rows of chains.clock, an entry for each method and m}."""
+    rows = {}
+    for number, method, _, m, _ in wanted:
+        rows.setdefault(number, {})[f"{method} {m}"] = [method, "variable", 1.0, 10, m]
+    return rows
 
 
 def nystrom_acceptance(experiment):
@@ -158,12 +154,11 @@ def nystrom_acceptance(experiment):
     for (number, part, _), each in zip(wanted, done, strict=True):
         found.setdefault(number, {})[part] = mean(each["accepted"])
     nearly = {number: round(NEARLY_ALL * cases_of(number, budget)) for number in rows[:3]}
-    timed = experiment.replicates(clock, [dict(
-        number=number, index=0, rows={NYSTROM: [NYSTROM, "variable", 1.0, 10, m]}, rounds=rounds,
-        iterations=1, n=small) for number, m in nearly.items()], "timings", warm=warm)
-    slow = {number: mean(np.divide(*(np.mean(each["seconds"]["trial"][name], axis=0)
+    timed = clocks(experiment, {number: {NYSTROM: [NYSTROM, "variable", 1.0, 10, m]}
+                                for number, m in nearly.items()}, (rounds, 1), small)
+    slow = {number: mean(np.divide(*(np.mean(timed[number]["seconds"]["trial"][name], axis=0)
                                      for name in (f"{NYSTROM} {m}", "pi"))))
-            for (number, m), each in zip(nearly.items(), timed, strict=True)}
+            for number, m in nearly.items()}
     return found, slow
 
 
@@ -235,9 +230,8 @@ CLAIMS = [
             WORKS[0], 1.0, "a good approximation: a quarter of the moves is accepted at least",
             "printed sentence", budgets=("paper",)) for number in (9, 10)],
     *[Claim(f"row {number}, Nystrom: acceptance, pivoted columns less random ones", "ours",
-            lambda r, number=number: pivoting_gain(r, number), 0.0, np.inf,
-            "order, mean over m: pivots"
-            " leave the least of the kernel's trace unexplained", "ours", budgets=("paper",))
+            lambda r, number=number: pivoting_gain(r, number), 0.0, np.inf, "order, mean over m:"
+            " pivots leave the least of the kernel's trace unexplained", "ours", budgets=("paper",))
       for number in BOTH_COLUMNS],
 ]
 

@@ -19,8 +19,8 @@ import numpy as np
 
 from reproduce.harness.claims import Claim, Scan, brief, log, mean, smallest, text_table
 from reproduce.harness.style import legend_below, panels, plain_log, shades
-from reproduce.wang.chains import SLICES, WIDE, clock
-from reproduce.wang.long_chains import combine, cost, long_chain, share_of_hits, warm
+from reproduce.wang.chains import SLICES, WIDE
+from reproduce.wang.long_chains import clocks, combine, cost, long_chain, share_of_hits, warm
 from reproduce.wang.printed import SOD, R, S, quote
 
 NAME, WHAT = "wang_r_s", "moves of the mark, and steps in a move"
@@ -53,11 +53,8 @@ def run(experiment, cases):
                   seed=[experiment.seed, number, chain], cost=s * r**0.6)
              for number, unit, name, (r, s) in wanted for chain in range(CHAINS[budget])]
     done = iter(experiment.replicates(long_chain, tasks, "chains", warm=warm))
-    rounds, iterations = TIMED[budget]
-    timed = dict(zip(SAMPLED[budget], experiment.replicates(clock, [dict(
-        number=number, index=0, rows={SOD: [SOD, "sweep", *SLICES[WIDE], None]}, rounds=rounds,
-        iterations=iterations, n=n) for number in SAMPLED[budget]], "timings", warm=warm),
-        strict=True))
+    rows = {SOD: [SOD, "sweep", *SLICES[WIDE], None]}
+    timed = clocks(experiment, dict.fromkeys(SAMPLED[budget], rows), TIMED[budget], n)
     found = {}
     for number, unit, name, (r, s) in wanted:
         chains = [next(done) for _ in range(CHAINS[budget])]
@@ -106,22 +103,19 @@ THREE = f"rows {', '.join(map(str, SAMPLED['paper']))}"  # a sentence is of all 
 MOST, FEWEST = max(PLANE["paper"][0]), min(PLANE["paper"][1])
 CLAIMS = [
     Claim(f"{THREE}: least log(cost of a draw, other r and s / r = s = 1)", quote("r and s"),
-          lambda r: scan(r, least_log_cost_ratio), 0.0, np.inf,
-          "order: r = s = 1 is the best.  Least: in"
-          " standard errors; the paper says neither what an iteration is nor w", "order",
+          lambda r: scan(r, least_log_cost_ratio), 0.0, np.inf, "order: r = s = 1 is the best."
+          "  Least: in standard errors; the paper says neither what an iteration is nor w", "order",
           budgets=("paper",), undecided="in every setting some other pair is as good as r = s"
           " = 1 within its error of 10 to 60 %; these chains took two hours of one core, and a"
           " difference of a tenth takes 16 to 500 times as many to be told"),
     *[Claim(f"row {number}, {unit}, {WIDE}: share of known energies, r = {MOST}, s = {FEWEST}",
             "ours: at least what a mark that always moves has",
             lambda r, number=number, unit=unit: r["rows"][number][unit][WIDE][MOST, FEWEST]["hits"],
-            known_part(MOST), 1.0,
-            "theory, and at least that: a mark that stays is near where it was",
-            "ours", budgets=("paper",)) for number in SAMPLED["paper"] for unit in UNITS],
+            known_part(MOST), 1.0, "theory, and at least that: a mark that stays is near where it"
+            " was", "ours", budgets=("paper",)) for number in SAMPLED["paper"] for unit in UNITS],
     Claim(f"{THREE}: least rate of acceptance, s = 1 less s = {max(PLANE['paper'][1])}",
-          quote("large jumps"), lambda r: scan(r, acceptance_gain), 0.0, np.inf,
-          "order: with large r and s"
-          " the acceptance rate will be low.  Least: in standard errors", "order",
+          quote("large jumps"), lambda r: scan(r, acceptance_gain), 0.0, np.inf, "order: with large"
+          " r and s the acceptance rate will be low.  Least: in standard errors", "order",
           budgets=("paper",)),
 ]
 

@@ -24,12 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import (
-    as_one,
-    distance_of_rows,
-    halves_apart,
-    scale_log,
-)
+from reproduce.beyond.rivals.moments import as_one, distance_of_rows, halves_apart, scale_log
 from reproduce.beyond.rivals.rows import CHAINS, pick, table_of_rows
 from reproduce.harness.claims import Claim, Measured, average, brief, mean, text_table
 from reproduce.harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles

@@ -14,10 +14,10 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, Scan, brief, log, text_table
+from reproduce.harness.claims import Claim, Scan, brief, log, text_table
 from reproduce.harness.style import legend_below, mark, panels, plain_log, styles
-from reproduce.wang.chains import NARROW, SLICES, WIDE, clock
-from reproduce.wang.long_chains import combine, cost, long_chain, warm
+from reproduce.wang.chains import NARROW, SLICES, WIDE
+from reproduce.wang.long_chains import clocks, combine, cost, long_chain, usual, warm
 from reproduce.wang.printed import ARD, LONG, ROWS, SOD, STANDARD, TAU, quote, shown
 
 NAME, WHAT = "wang_steps", "widths and limits of the slice"
@@ -63,11 +63,8 @@ def run(experiment, cases):
                                cost=windows * (ROWS[number].n / 300) * (
                                    20 if ROWS[number].kind == ARD else 1))
                           for chain in range(chains)]
-    rounds, iterations = TIMED[budget]
     rows = {SOD: [SOD, "variable", *SLICES[WIDE], None]}
-    timed = dict(zip(ROOM[budget], experiment.replicates(clock, [
-        dict(number=number, index=0, rows=rows, rounds=rounds, iterations=iterations, n=n)
-        for number in ROOM[budget]], "timings", warm=warm), strict=True))
+    timed = clocks(experiment, dict.fromkeys(ROOM[budget], rows), TIMED[budget], n)
     done = iter(experiment.replicates(long_chain, tasks, "chains", warm=warm))
     found = {}
     for number, name, method, chains in wanted:
@@ -80,13 +77,6 @@ def run(experiment, cases):
 def name_of(w, limit):
     """Name a slice, as wang/chains.py does."""
     return f"w = {w:g}, limit {limit}"
-
-
-def usual(found):
-    """Return the log of what a window usually says, as Measured."""
-    logs = np.log(found["windows"])
-    se = logs.std(ddof=1) * np.sqrt(np.pi / (2 * logs.size)) if logs.size > 1 else np.nan
-    return Measured(float(np.median(logs)), float(se))
 
 
 def log_ratio_to_table(r, number, name):
@@ -124,10 +114,10 @@ def log_cost_over_least(r, number, name):
     return log_cost_per_draw(r, number, name, STANDARD) - best
 
 
-def log_evaluation_ratio(r, number, name, other=WIDE):
-    """Return log(evaluations an update, of a row / of the row it is paired with)."""
+def log_evaluation_ratio(r, number, name):
+    """Return log(evaluations an update, of a row / of the row it is paired with, WIDE)."""
     return float(np.log(r["rows"][number][name][STANDARD]["updates"]
-                        / r["rows"][PAIRS[number]][other][STANDARD]["updates"]))
+                        / r["rows"][PAIRS[number]][WIDE][STANDARD]["updates"]))
 
 
 def printed_time_ratio(number):
@@ -159,8 +149,7 @@ CLAIMS = [
     *[Claim(f"rows {number} and {PAIRS[number]}, both {WIDE}: log(evaluations an update, ratio)",
             f"ours: about 0, where the printed CPU times have log {printed_time_ratio(number):.2f}",
             lambda r, number=number: log_evaluation_ratio(r, number, WIDE), np.log(0.75),
-            -np.log(0.75),
-            "with one slice for both rows their updates take about as many", "ours",
+            -np.log(0.75), "with one slice for both rows their updates take about as many", "ours",
             budgets=budgets(number)) for number in PAIRS],
     *[Claim(f"rows {number}, {NARROW}, and {PAIRS[number]}, {WIDE}: log(evaluations an update,"
             " ratio)", f"ours: the printed CPU times have log {printed_time_ratio(number):.2f}",

@@ -13,10 +13,10 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, Scan, brief, mean, text_table
+from reproduce.harness.claims import Claim, Scan, brief, mean, text_table
 from reproduce.harness.style import COLOURS, legend_below, mark, panels, plain_log, row_labels
 from reproduce.wang.chains import NARROW, SLICES, WIDE
-from reproduce.wang.long_chains import WINDOW, combine, long_chain, warm
+from reproduce.wang.long_chains import WINDOW, combine, long_chain, usual, warm
 from reproduce.wang.printed import ARD, METHODS, NYSTROM, ROWS, SOD, STANDARD, TAU, TEMPERED, shown
 
 NAME, WHAT = "wang_windows", "windows of 1333 iterations against long chains"
@@ -80,14 +80,6 @@ def run(experiment, cases):
     return {"rows": found}
 
 
-def usual(found):
-    """Return the log of the median of the windows' times, as Measured."""
-    logs = np.log(found["windows"])
-    # of a median of normal numbers: sd (pi / 2n)^(1/2)
-    return Measured(float(np.median(logs)), float(logs.std(ddof=1) * np.sqrt(
-        np.pi / (2 * logs.size))))
-
-
 def log_time_over_window(r, number, method, name):
     """Return log(the chain's time / what a window usually says)."""
     found = r["rows"][number][method][name]
@@ -115,9 +107,8 @@ CLAIMS = [
           " chain goes seldom, and stays long", "ours", budgets=("paper",)),
     *[Claim(f"row {number}, standard, {name}: log(time / a window's)", NO_WORD,
             lambda r, number=number, name=name: log_time_over_window(r, number, STANDARD, name),
-            -np.log(TELLS),
-            np.log(TELLS), "a window of 1333 tells the time within a factor of two, where that is"
-            " well below 1333 and there is one mode", "ours",
+            -np.log(TELLS), np.log(TELLS), "a window of 1333 tells the time within a factor of two,"
+            " where that is well below 1333 and there is one mode", "ours",
             budgets=("short", "paper") if number in SHORT_ROWS else ("paper",))
       for number in PAPER_ROWS if number != TWO_MODES for name in settings(number, STANDARD)],
 ]

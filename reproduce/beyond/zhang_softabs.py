@@ -147,8 +147,7 @@ CLAIMS = [
         " a factor of two", "printed number", STEP, ("paper",), cell="100 times"),
     Claim("log(effective draws a second, SSHMC / SoftAbs / 2.5)", quote("2.5 times"),
           lambda r: log_ess_per_second(r) - np.log(2.5), -np.log(2), np.log(2),
-          "machine (ratios only):"
-          " around, within a factor of two", "printed number", STEP._replace(
+          "machine (ratios only): around, within a factor of two", "printed number", STEP._replace(
               why="a draw takes about as many steps of either, so that the ratio is that of the"
               " times of a step; 2.5 beside 100 would need 40 times as many"), ("paper",),
           cell="2.5 times"),
@@ -160,10 +159,9 @@ CLAIMS = [
           budgets=("paper",), cell="2.5 times"),
     Claim("log(steps for an effective draw of v, SSHMC / SoftAbs)", "ours: about 0; the paper's"
           " factors make log(100 / 2.5) = 3.7", lambda r: log(best_efficiency(r, SOFT)) - log(
-              best_efficiency(r, SSHMC)), -np.log(5), np.log(5),
-              "free of the machine, each at its best number"
-          " of steps: a draw takes about as many of either, within a factor of five", "ours",
-          budgets=("paper",)),
+              best_efficiency(r, SSHMC)), -np.log(5), np.log(5), "free of the machine, each at its"
+          " best number of steps: a draw takes about as many of either, within a factor of five",
+          "ours", budgets=("paper",)),
 ]
 
 

@@ -197,6 +197,11 @@ def log(x):
     return Measured(math.log(x.value), x.se / x.value)
 
 
+def exponential(x):
+    """Return e^x of a Measured."""
+    return Measured(math.exp(x.value), math.exp(x.value) * x.se)
+
+
 def smallest(estimates):
     """Return the estimate with the least value in standard errors."""
     return min(map(as_measured, estimates), key=lambda m: m.value / m.se)
@@ -223,9 +228,8 @@ def joint(what, claims):
                   setting) for k, setting in enumerate(settings)]
         (value, shift), setting = min(tests, key=lambda test: np.nan_to_num(test[0][0], nan=np.inf))
         deviate = norm.isf(chi2.sf(value, len(claims)) / 2)
-        factor = Measured(math.exp(shift.value), math.exp(shift.value) * shift.se)
         return Noted(Measured(float(deviate)), f"chi-squared {value:.1f} of {len(claims)}"
-                     + f"; on average {brief(factor)} times the paper's" * all(
+                     + f"; on average {brief(exponential(shift))} times the paper's" * all(
                          logarithmic(claim.what) for claim in claims)
                      + f"; with {setting}" * bool(setting))
 
@@ -438,8 +442,7 @@ def report(findings):
         blocks.append("\n".join(wrap_text(f"{mark} {why}", "") for why, mark in notes.items()))
     if unmade := [f"{f.claim.what}: {number(f.ours)}" for f in findings if f.verdict == UNMADE]:
         blocks.append(wrap_text(f"{UNMADE} is made of what is not to be trusted, where too little"
-        f" is"
-                             f" known of an error: {'; '.join(unmade)}", ""))
+                                f" is known of an error: {'; '.join(unmade)}", ""))
     blocks += [f"FAILS: {line}" for line in failures(findings)]
     return "\n\n".join([*blocks, count_verdicts(findings)])
 
@@ -513,6 +516,3 @@ def text_table(rows, header):
                        for cell, w, r in zip(row, widths, right, strict=True)).rstrip()
              for row in cells]
     return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
-
-
-table = text_table  # where no other table is in the way

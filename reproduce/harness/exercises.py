@@ -79,8 +79,7 @@ def exercise(anchor, name, script, why):
                     for text in (bug.right, bug.wrong))
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
-    return Exercise(anchor, name, script, why, bug.path, node.name, text, right, wrong,
-                    bug.test)
+    return Exercise(anchor, name, script, why, bug.path, node.name, text, right, wrong, bug.test)
 
 
 def plant(source, bug):
@@ -151,11 +150,9 @@ def consequence(entry, same):
         return f"{changed} of the {numbers} numbers of {script} {change}{figure * entry['steady']}"
     if not numbers:
         return f"{script} claims nothing with so few draws; its figure " + (
-            "does not change: it does not show this bug" if same else "changes"
-        )
+            "does not change: it does not show this bug" if same else "changes")
     return f"None of the {numbers} numbers of {script} changes, " + (
-        "nor does its figure: it does not show this bug" if same else "but its figure does"
-    )
+        "nor does its figure: it does not show this bug" if same else "but its figure does")
 
 
 def looks_the_same(anchor, entry):

@@ -98,8 +98,7 @@ def verify(path, url, checksum, unpack=False):
     found = hashlib.sha256(content).hexdigest()
     if found != checksum:
         raise DataError(f"{path} is damaged or another file: its SHA-256{' (unpacked)' * unpack} is"
-                        f" {found}, expected {checksum};"
-                        f" replace it by {url}, or delete it")
+                        f" {found}, expected {checksum}; replace it by {url}, or delete it")
     return content
 
 

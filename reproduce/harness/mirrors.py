@@ -95,11 +95,6 @@ def files_with_departures():
                                  if "\nDepartures\n-" in path.read_text())
 
 
-def every_mirror():
-    """List the (file, mirror) pairs in algorithms/."""
-    return [(path.relative_to(ROOT), mirror) for path in algorithms() for mirror in mirrors(path)]
-
-
 def mirrors(path):
     """Yield the mirrors in the file `path`."""
     lines = path.read_text().splitlines()

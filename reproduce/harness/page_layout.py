@@ -134,8 +134,7 @@ def rank(section):
     first = name in cited.partition("\n")[0]
     own = any(mirror.source.startswith(name) for mirror in mirrors(section.path))
     number = re.search(r"Section (\d+)", cited)
-    return (not first, int(number[1]) if number and first else 0,
-            not own, name not in cited)
+    return not first, int(number[1]) if number and first else 0, not own, name not in cited
 
 
 def every_section():
@@ -237,8 +236,7 @@ def runs(author):
     path = ROOT / "figures" / "steps" / f"{author}.json"
     found = json.loads(path.read_text()) if path.exists() else []
     known = {f"{each.path.stem}.{each.mirror.name}": each for each in sections(author)}
-    where = {departure.test.rpartition("::")[2]: departure.where
-             for _, departure, _ in targets()}
+    where = {departure.test.rpartition("::")[2]: departure.where for _, departure, _ in targets()}
     for run in found:
         run["functions"] = [[known[name].anchor, [line.number for line in known[name].mirror.code],
                              name.rpartition(".")[2]] for name in run["functions"]]

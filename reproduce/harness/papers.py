@@ -48,6 +48,5 @@ def script(name):
 def module(path):
     """Return the dotted name under which a file is imported."""
     path = Path(path).resolve()
-    return ".".join(
-        path.relative_to(ROOT if path.is_relative_to(ROOT) else path.parent).with_suffix("").parts
-    )
+    folder = ROOT if path.is_relative_to(ROOT) else path.parent
+    return ".".join(path.relative_to(folder).with_suffix("").parts)

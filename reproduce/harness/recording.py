@@ -200,9 +200,9 @@ class Recorder:
         self.code = [lines_of(function) for function in self.functions]
         self.at = [statements(function, code) for function, code in zip(
             self.functions, self.code, strict=True)]
-        self.drawn = {(k, last_statement(self.at[k], self.code[k], key)) for name, key
-                      in self.picture.at
-                      for k in [self.names.index(name)]}
+        # the last statement that has the tag
+        self.drawn = {(k, max(n for n in self.at[k].values() if tag(self.code[k][n]) == key))
+                      for name, key in self.picture.at for k in [self.names.index(name)]}
         # a frame has .name, .origin (of the lines of a printed version, else None), .known (the
         # locals, as they were) and .line (the statement that is being executed, or None)
         self.steps, self.track, self.frames, self.ended, self.origins = [], [], [], {}, {}
@@ -294,11 +294,6 @@ def statements(function, code):
             for number in range(statement.lineno, max(end, statement.lineno) + 1):
                 found[number] = at[statement.lineno]
     return found
-
-
-def last_statement(at, code, key):
-    """Return the last statement of a mirror that has the tag `key`."""
-    return max(k for k in at.values() if tag(code[k]) == key)
 
 
 def in_the_mirror(filename, path):

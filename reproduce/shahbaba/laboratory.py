@@ -37,6 +37,7 @@ EXPAND = 20  # draws at which U is expanded
 GROWS = 0.1  # exponent of growth over a trajectory: by 10 %
 FINE = 5  # step sizes for linear theory to one of EPS
 HMC, NORMAL, DATA = SAMPLERS = ("HMC", "normal split", "data split")
+THEORY = {HMC: "HMC", NORMAL: "normal", DATA: "data"}  # their names in linear theory
 LEVELS = (0.5, 1.5, 2.5)
 
 
@@ -129,16 +130,11 @@ def windows(method, M=0):
     places = [tuple(hessian(q, part) for part in (model, split.R_0, split.R_1))
               for q in draws()[:EXPAND]]
     sizes = np.arange(FINE, FINE * len(EPS) + 1) * EPS[0] / FINE
-    grows = [np.median([TIME / eps * exponent(q_block(method_of(method), eps, *at, fit, M))
+    grows = [np.median([TIME / eps * exponent(q_block(THEORY[method], eps, *at, fit, M))
                         for at in places]) >= GROWS for eps in sizes]
     edges = np.flatnonzero(np.diff([False, *grows, False]))
     half = EPS[0] / FINE / 2
     return np.array([[sizes[a] - half, sizes[b - 1] + half] for a, b in edges.reshape(-1, 2)])
-
-
-def method_of(sampler):
-    """Return the name that linear theory has for a sampler."""
-    return {HMC: "HMC", NORMAL: "normal", DATA: "data"}[sampler]
 
 
 WORST = "largest energy error along it"
@@ -168,11 +164,6 @@ def setting(eps, M):
         for row, value in zip(numbers, (-found[0], np.abs(H).max(), *found[1:]), strict=True):
             numbers[row].append(value)
     return Setting(series, numbers, length(eps) + 1)
-
-
-def ground():
-    """Return the contours of the posterior."""
-    return tuple(contours(lambda q: U(q, problem()[0]), steps.BOX, LEVELS))
 
 
 def sentences(number):
@@ -205,6 +196,7 @@ def preset(label, eps, M=M[1]):
     return Preset(label, dict(eps=eps, M=M))
 
 
+POSTERIOR = tuple(contours(lambda q: U(q, problem()[0]), steps.BOX, LEVELS))
 LABORATORY = Laboratory(
     f"The posterior of an intercept and a coefficient of {steps.CASES} cases. All trajectories are"
     f" {TIME:g} long and have no jitter. Above the path from one draw with one momentum; below, the"
@@ -213,7 +205,7 @@ LABORATORY = Laboratory(
     " is one of all the data.",
     SAMPLERS,
     (Control("eps", "Step size ε", EPS), Control("M", "Inner steps M of the data split", M)),
-    (*(Panel(name[0].upper() + name[1:], "q₁", "q₂", steps.BOX, ground=ground())
+    (*(Panel(name[0].upper() + name[1:], "q₁", "q₂", steps.BOX, ground=POSTERIOR)
        for name in SAMPLERS),
      Panel("Energy along the path", "time", "H less H at the start", (0, TIME, None, None)),
      *(Panel(f"Acceptance, {name}", "ε", "rate", (0, EPS[-1], 0, 1.05)) for name in SAMPLERS),

@@ -230,8 +230,7 @@ def tau_claim(name, method, row, estimator="initial sequence"):
         "rounding; theirs is the error of the log of a chi-squared number of 35 degrees of freedom,"
         " for 36 batches", "printed number", theirs=printed.SE_LOG_TAU, undecided="the error is"
         " nearly all the paper's own, 24 % for one chain by 36 batches: longer chains of ours do"
-        " not help",
-        cell=f"{name}, {column(method)}: {row}")
+        " not help", cell=f"{name}, {column(method)}: {row}")
 
 
 def error_of(where):

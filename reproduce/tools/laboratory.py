@@ -1,7 +1,6 @@
 """Compute what the laboratories show, for every setting of their grids.
 
-Run     python reproduce/tools/laboratory.py [author ...]    five minutes; the compiled samplers do
-it
+Run     python reproduce/tools/laboratory.py [author ...]    five minutes, of compiled samplers
 Writes  figures/laboratory/<author>.json, which reproduce/tools/pages.py puts into the page, and
         figures/laboratory_<author>.png, which is shown where there is no JavaScript
 
@@ -30,16 +29,13 @@ def main():
         with threadpool_limits(1, "blas"):  # other numbers of threads give other bits
             kept = laboratory_page.compute_all(
                 import_module(f"reproduce.{author}.laboratory").LABORATORY,
-                lambda grid, of=author: tqdm(grid, of),
-            )
+                lambda grid, of=author: tqdm(grid, of))
         text = laboratory_page.write_json(kept)
         laboratory_page.path(author).write_text(text)
         drawn = ROOT / "figures" / f"laboratory_{author}.png"
         drawn.write_bytes(png(laboratory_page.picture(kept)))
-        print(
-            f"figures/laboratory/{author}.json: {len(text.encode()) / 1000:.0f} kB;"
-            f" figures/{drawn.name}"
-        )
+        print(f"figures/laboratory/{author}.json: {len(text.encode()) / 1000:.0f} kB;"
+              f" figures/{drawn.name}")
 
 
 if __name__ == "__main__":

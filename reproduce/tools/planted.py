@@ -1,7 +1,6 @@
 """Draw what a figure becomes with the bug of each exercise, beside the figure as it is.
 
-Run     python reproduce/tools/planted.py [exercise ...]    half an hour for all of them, if none is
-named
+Run     python reproduce/tools/planted.py [exercise ...]    half an hour for all, if none is named
 Writes  figures/exercises/<exercise>.png, the figure with the bug; <script>.png and
         <script>_mirror.png beside it, the figure as it is; and figures/exercises/drawn.json, which
         says how many of the script's numbers change; reproduce/tools/pages.py puts them into the

@@ -31,7 +31,7 @@ from types import FunctionType, ModuleType
 from threadpoolctl import threadpool_limits
 
 from reproduce.harness import papers
-from reproduce.harness.claims import table
+from reproduce.harness.claims import text_table
 from reproduce.harness.fingerprint import fingerprint
 from reproduce.harness.replicates import (
     FIGURES,
@@ -189,7 +189,8 @@ def main():
         options.samples, options.before)
     if rows:
         on = machine()
-        text = table(rows, ["script", "function", "method", "replicates", "numbers", "task"])
+        text = text_table(rows, ["script", "function", "method", "replicates", "numbers",
+                                 "task"])
         report = STORE / "rekeyed.md"
         before = report.read_text().removeprefix(HEAD) if report.exists() else ""
         what = f"the code of {options.before}" if options.before else "what is stored"

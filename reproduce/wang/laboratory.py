@@ -203,8 +203,8 @@ def ground(name, kind=None):
 
 def sentences(number):
     """Say what the numbers show."""
-    def value(row, sampler, star, r, s, target="one"):
-        return number(row, sampler, target=target, star=star, r=r, s=s)
+    def value(row, sampler, star, r, s):
+        return number(row, sampler, target="one", star=star, r=r, s=s)
 
     saved, evaluated = value(SAVED, CHAIN, GOOD, 12, 1), value(EVALUATED, SLICE, GOOD, 12, 1)
     gains = [show(value(ESS, CHAIN, kind, 1, 1) / value(ESS, SLICE, kind, 1, 1)) for kind in STARS]
@@ -220,9 +220,9 @@ def sentences(number):
         f" is {both}."]
 
 
-def preset(label, target="one", star=GOOD, r=12, s=1):
+def preset(label, target="one", star=GOOD, r=12):
     """Make a Preset."""
-    return Preset(label, dict(target=target, star=star, r=r, s=s))
+    return Preset(label, dict(target=target, star=star, r=r, s=1))
 
 
 LABORATORY = Laboratory(

@@ -16,7 +16,7 @@ from models.gp_nystrom import GPNystrom
 from models.gp_regression import covariance
 from models.gp_subset import GPSubset
 from reproduce.harness.claims import Measured, average, log, mean
-from reproduce.wang.chains import costs, evaluations, samples
+from reproduce.wang.chains import clock, costs, evaluations, samples
 from reproduce.wang.datasets import SEED, order, posterior, scale_m
 from reproduce.wang.printed import (
     ISOTROPIC,
@@ -151,6 +151,17 @@ def pool(estimates):
     return Measured(own.value, max(own.se, apart) if len(estimates) > 1 else own.se)
 
 
+def usual(found):
+    """Return the log of the median of the windows' times, what a window usually says, as Measured.
+
+    found : what `combine` returned
+    """
+    logs = np.log(found["windows"])
+    # of a median of normal numbers: sd (pi / 2n)^(1/2)
+    se = logs.std(ddof=1) * np.sqrt(np.pi / (2 * logs.size)) if logs.size > 1 else np.nan
+    return Measured(float(np.median(logs)), float(se))
+
+
 def share_of_hits(chains):
     """Return which part of the energies of pi that were needed was there already."""
     hits, density = (sum(c["counts"][key] for c in chains) for key in ("cache_hits", "density"))
@@ -164,6 +175,17 @@ def cost(chains, method, unit, timed, name):
     """
     layers = timed["layers"][name] if method != STANDARD else ()
     return float(np.mean([evaluations(c, method, unit, costs(timed), layers) for c in chains]))
+
+
+def clocks(experiment, rows, timed, n):
+    """Time single evaluations; return {number: what chains.clock says of it}.
+
+    rows : {number: rows of chains.clock}      timed : rounds, iterations
+    """
+    rounds, iterations = timed
+    return dict(zip(rows, experiment.replicates(clock, [dict(
+        number=number, index=0, rows=each, rounds=rounds, iterations=iterations, n=n)
+        for number, each in rows.items()], "timings", warm=warm), strict=True))
 
 
 def warm():

@@ -114,8 +114,7 @@ def run(number, index, method, setting, iterations, seed, n=None):
     rng = np.random.default_rng(seed)
     if method in METHODS:
         chain = samples(truth, fast, settings_of(number, index, method, None, n), method,
-                        iterations,
-                        rng, "variable", setting, LIMIT)
+                        iterations, rng, "variable", setting, LIMIT)
         counts = {"trial": int(chain.counts.density)}
         for name, times in zip(layers(number, method, n), chain.counts.approximations, strict=True):
             # two layers of few cases may have the same size

@@ -40,8 +40,7 @@ class GPSpectra(NamedTuple):
     def from_model(cls, model, low=LOW, high=HIGH, step=STEP):
         """Decompose the kernel of `model`, isotropic, at each point of the grid."""
         if model.precision.size != 3:
-            raise ValueError("model must have one length, but has"
-                             f" {model.precision.size - 2}")
+            raise ValueError(f"model must have one length, but has {model.precision.size - 2}")
         grid = low + step * np.arange(round((high - low) / step) + 1)
         return cls(model, low, step, *decompose_rows(grid, model))
 

@@ -320,11 +320,6 @@ def better_mapping(r, number, setting, by="evaluations"):
                key=lambda method: gain(r, number, setting, method, by).value)
 
 
-def factor(log):
-    """Return the exponential of a Measured."""
-    return Measured(np.exp(log.value), np.exp(log.value) * log.se)
-
-
 def mean_gain(r, numbers, setting, method=None, by="evaluations"):
     """Return the mean gain over rows, of a method or of the better mapping."""
     return average([gain(r, number, setting, method or better_mapping(r, number, setting, by), by)
@@ -382,8 +377,7 @@ def seconds_claim(number, method):
     return Claim(
         f"{number}, {method}: log(time / time of the standard sampler / {share:.3g})",
         f"{share:.3g}", lambda r: scan(lambda setting: np.log(
-            r[number][setting][method].seconds / r[number][setting][STANDARD].seconds
-            / share)),
+            r[number][setting][method].seconds / r[number][setting][STANDARD].seconds / share)),
         -np.log(2) - rounding, np.log(2) + rounding, "machine (ratios only): what an evaluation of"
         " pi* takes, in units of pi, is not ours, within a factor of two; and rounding",
         "printed number", budgets=("paper",), row=f"Table 3, {number}",

@@ -10,26 +10,16 @@ A printed ESS is the estimate of one run.  The paper's estimator ends its sum at
 six autocorrelation times, so that the log of an ESS has a standard error of (12 / ESS)^1/2.
 """
 
-import math
 import time
 import warnings
 from functools import partial
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, Scan, joint, mean
+from reproduce.harness.claims import Claim, Scan, joint, mean
 from reproduce.harness.style import COLOURS, MARKERS, legend_above
 from reproduce.zhang.estimates import counts_dict, worst
-from reproduce.zhang.printed import (
-    ACCEPTANCE,
-    GIBBS,
-    HMC,
-    METHODS,
-    SSHMC,
-    half_unit,
-    number,
-    quote,
-)
+from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, half_unit, number, quote
 
 # a setting of each method, for what only compiles
 SMALL = {HMC: {"eps": 0.01, "L": 2}, GIBBS: dict(eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=2),
@@ -212,26 +202,22 @@ def time_ratio(a, b):
     return mean(np.divide(a.seconds, b.seconds))
 
 
-def fastest_and_slowest(found):
-    """Return {steps: estimates} of the fastest and the slowest of some settings."""
-    order = sorted(found, key=lambda key: np.mean(found[key].seconds))
-    return {key: found[key] for key in dict.fromkeys((order[0], order[-1]))}
+def pairs(r, row, other, compare, measure=lambda found: np.mean(found.seconds)):
+    """Scan a comparison of two methods over their settings at both ends: the rest is between.
 
+    measure : function     (estimates) -> what is least at one end and largest at the other
+    """
+    def ends(found):
+        order = sorted(found, key=lambda key: measure(found[key]))
+        return [(key, found[key]) for key in dict.fromkeys((order[0], order[-1]))]
 
-def pairs(r, row, other, compare, ends=fastest_and_slowest):
-    """Scan a comparison of two methods over their settings at both ends: the rest is between."""
-    return Scan(*zip(*[(f"{a} / {b}", compare(x, y)) for a, x in ends(r.scan[row]).items()
-                       for b, y in ends(r.scan[other]).items()], strict=True))
+    return Scan(*zip(*[(f"{a} / {b}", compare(x, y)) for a, x in ends(r.scan[row])
+                       for b, y in ends(r.scan[other])], strict=True))
 
 
 # Claims
 
 full_claim = partial(Claim, budgets=("paper",))  # only runs of the paper's length can judge it
-
-
-def exponential(x):
-    """Return e^x of a Measured."""
-    return Measured(math.exp(x.value), math.exp(x.value) * x.se)
 
 
 ROUNDING = ("rounding; a row of the table has one setting, and the paper does not state it: its"
@@ -244,17 +230,10 @@ def log_error(*ess):
     return sum(12 / each for each in ess) ** 0.5
 
 
-def settings_of_scan(r, row):
-    """Return {steps: estimates} of a row."""
-    return r.scan[row]
-
-
-def ess_claim(table, row, column, measure, name, known=None, settings=settings_of_scan):
+def ess_claim(table, row, column, measure, name, known, settings):
     """Make the claim that a printed ESS is what the paper's estimator says of our runs.
 
-    measure  : function    of a setting's estimates, the log of our ESS, a Measured
-    name     : str         of the quantity
-    settings : function    (result, row) -> {what the paper does not state: estimates}
+    `name` is that of the quantity; see ess_claims for the others.
     """
     printed, half = number(table, row, column), half_unit(table, row, column)
 
@@ -268,39 +247,33 @@ def ess_claim(table, row, column, measure, name, known=None, settings=settings_o
                  f"{table}, {row}, {column}")
 
 
-def ess_claims(table, rows, measures, known, prefix="", settings=settings_of_scan):
+def ess_claims(table, rows, measures, known, prefix="", settings=lambda r, row: r.scan[row]):
     """Make the claims about the printed ESS of all rows: a joint test of each row, then each.
 
     measures : {column: function}     (estimates of a setting) -> the log of our ESS, a Measured
     known    : {row: Declared}
     prefix   : str                    of the names of the columns "min", "med" and "max"
-    settings : function               see ess_claim
+    settings : function               (result, row) -> {what the paper does not state: estimates}
     """
     each = [ess_claim(table, row, column, measure,
                       prefix * (column in ("min", "med", "max")) + column, known.get(row), settings)
             for row in rows for column, measure in measures.items()]
-    return [row_test(row, each)._replace(known=known.get(row)) for row in rows] + each
-
-
-def row_test(row, claims):
-    """Make the joint test of the printed ESS of a row."""
-    return joint(f"{row}: its printed ESS together", [
-        claim for claim in claims if claim.what.startswith(f"{row}: log(ESS of ")])
-
-
-def acceptance_claim(row, block, measure, margin=0.0, known=None):
-    """Make the check that a setting of ours has the paper's acceptance rate in long runs."""
-    return Claim(f"{row}: acceptance rate{f' of {block}' if block else ''}", quote("acceptance"),
-                 measure, ACCEPTANCE[0] - margin, ACCEPTANCE[1] + margin, "the range of the"
-                 " sentence" + ", around which is 0.02 either way" * bool(margin) + ": ours, the"
-                 " rule takes a setting that was inside it in pilot chains", "ours", known,
-                 ("paper",))
+    return [joint(f"{row}: its printed ESS together", [
+        claim for claim in each if claim.what.startswith(f"{row}: log(ESS of ")])._replace(
+            known=known.get(row)) for row in rows] + each
 
 
 def acceptance_claims(rows, blocks, margin=0.0, known=None):
-    """Make these checks of all rows: of RMHMC within Gibbs, of each of its blocks."""
-    return [acceptance_claim(row, block * (row == GIBBS), lambda r, row=row, k=k: r.rows[row].AP[k],
-                             margin, (known or {}).get(row))
+    """Make the checks that settings of ours have the paper's acceptance rate in long runs.
+
+    Of all rows: of RMHMC within Gibbs, of each of its blocks.
+    """
+    return [Claim(f"{row}: acceptance rate{f' of {block}' * (row == GIBBS)}", quote("acceptance"),
+                  lambda r, row=row, k=k: r.rows[row].AP[k], ACCEPTANCE[0] - margin,
+                  ACCEPTANCE[1] + margin, "the range of the sentence"
+                  + ", around which is 0.02 either way" * bool(margin) + ": ours, the rule takes a"
+                  " setting that was inside it in pilot chains", "ours", (known or {}).get(row),
+                  ("paper",))
             for row in rows for k, block in enumerate(blocks[: 1 + (row == GIBBS)])]
 
 

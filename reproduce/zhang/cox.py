@@ -27,10 +27,10 @@ from algorithms.hoffman_nuts_fast import nuts
 from models.interface import precompute_phi, sizes, velocity_theta
 from models.log_gaussian_cox import LogGaussianCox
 from models.non_centred import NonCentred, theta_of
-from reproduce.harness.claims import Measured, Scan, average, log, mean
+from reproduce.harness.claims import Measured, Scan, average, exponential, log, mean
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
-from reproduce.zhang.comparison import SMALL, exponential, pick, runs_by_setting
+from reproduce.zhang.comparison import SMALL, pick, runs_by_setting
 from reproduce.zhang.datasets import GRID, MU, RANGE, SIGMA2, load
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import COX, GIBBS, HMC, SSHMC, TABLES

@@ -81,23 +81,19 @@ ERRATA = {
     "Z9": erratum("5.4", "no - log |Sigma| / 2", "with it", "mean score of log sigma^2 / n", "0",
                   -0.03, 0.03, "a mean of 200 draws has an error of .006",
                   "\"the log joint probability is given by\" a sum without it: then the density"
-                  " of x"
-                  " has the score a'Sigma a / 2, of mean n / 2.  It cancels in U_2, so that"
+                  " of x has the score a'Sigma a / 2, of mean n / 2.  It cancels in U_2, so that"
                   " programs may never have missed it"),
     "Z11": erratum("4.2", "a step is symplectic", "reversible, of volume 1",
                    "|J'Omega J - Omega|, eps = .3; volume and way back", "0", 0, EXACT,
                    "rounding of differences", "\"Because each leapfrog integrator is symplectic"
-                   " in a"
-                   " subspace of X, they are also symplectic in X\": the other block's energy"
-                   " depends"
-                   " on what moves, but its momentum is not kicked"),
+                   " in a subspace of X, they are also symplectic in X\": the other block's energy"
+                   " depends on what moves, but its momentum is not kicked"),
     "Z12": erratum("4.2", "ABLA does not tend to the flow of H", "Algorithm 1 does",
                    "error at eps = .025 / at .05; with 2 leapfrogs for H_1", "1", 0.9, 1.1,
                    "an error that stays, up to a tenth", "\"ABLA is actually not a discretized"
                    " simulation\" of H: so it is in the sentence's example, \"eps_1 = 2 eps_2\","
-                   " but"
-                   " the three leapfrogs of Algorithm 1 are a symmetric splitting of H: order 2, a"
-                   " ratio of 1/4"),
+                   " but the three leapfrogs of Algorithm 1 are a symmetric splitting of H: order"
+                   " 2, a ratio of 1/4"),
 }
 NOTATION = [("Z10", "5.2", "N(w_i | 0, v I) and Exp(v | lambda) behind prod_i prod_j",
              "outside of what they do not depend on, as in (4); gamma = log v has a Jacobian"),

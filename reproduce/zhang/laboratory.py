@@ -170,11 +170,6 @@ def setting(v, factor):
     return Setting(series, numbers, FRAMES + 1)
 
 
-def grounds():
-    """Return the contours of the density of x_1 and v alone: the funnel of one variable."""
-    return tuple(contours(lambda q: U(q, Funnel.from_size(1)), BOX, LEVELS))
-
-
 def sentences(number):
     """Say what the numbers show."""
     def value(row, sampler, factor, v=0.0):
@@ -204,6 +199,7 @@ def preset(label, v=0.0, factor=1.0):
     return Preset(label, dict(v=v, factor=factor))
 
 
+DENSITY = tuple(contours(lambda q: U(q, Funnel.from_size(1)), BOX, LEVELS))  # of x_1 and v alone
 LABORATORY = Laboratory(
     f"The funnel of {SIZE} variables x and v: v is N(0, 9), x given v N(0, e⁻ᵛ). Each sampler"
     f" spends {SPENT} gradients from the same start. The step sizes are multiplied by one factor:"
@@ -213,7 +209,7 @@ LABORATORY = Laboratory(
     " of v has v² / 18 and its kinetic energy, the block of x all the rest.",
     SAMPLERS,
     (Control("v", "Start at v", STARTS), Control("factor", "Steps times", FACTORS)),
-    (*(Panel(name, "x₁", "v", BOX, ground=grounds()) for name in SAMPLERS),
+    (*(Panel(name, "x₁", "v", BOX, ground=DENSITY) for name in SAMPLERS),
      Panel("v, at the same cost", "gradients", "v", (0, SPENT, -9, 9)),
      Panel("SSHMC: block of v (solid), of x (dashed), their sum (grey)", "time",
            "energy less that at the start"),

@@ -66,9 +66,8 @@ class Whole(NamedTuple):
 
 
 for generic in (interface.sizes, interface.precompute_phi, interface.precompute_theta,
-                interface.U_theta,
-                interface.grad_U_theta, interface.U_prior, interface.U_phi, interface.grad_U_phi,
-                interface.momentum_theta, interface.velocity_theta):
+                interface.U_theta, interface.grad_U_theta, interface.U_prior, interface.U_phi,
+                interface.grad_U_phi, interface.momentum_theta, interface.velocity_theta):
     generic.register(Whole)(generic.implementations[HierarchicalLogistic].py_func)
 
 
@@ -244,9 +243,5 @@ def per_unit(a, b, measure, unit="draws"):
 
 def scanned_gain(other):
     """Make the scan of log(min ESS per second, SSHMC / another), at the least and most ESS/s."""
-    def slowest_and_fastest(found):
-        order = sorted(found, key=lambda key: found[key].least.value / np.mean(found[key].seconds))
-        return {key: found[key] for key in dict.fromkeys((order[0], order[-1]))}
-
     return lambda r: pairs(r, SSHMC, other, lambda x, y: per_unit(x, y, "least", "seconds"),
-                           slowest_and_fastest)
+                           lambda found: found.least.value / np.mean(found.seconds))
