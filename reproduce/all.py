@@ -9,7 +9,7 @@ Run     python reproduce/all.py --shard I/N    the I-th of N shares of every scr
 Writes  no more than these; the last line says whether another round is needed
 
 Run     python reproduce/all.py --tables    1 s; nothing is computed
-Writes  what README.md and the papers' pages show of the results that are in figures/
+Writes  figures/results.md, and what README.md and the papers' pages show of the results in figures/
 """
 
 from reproduce.harness.start import exit_status, parse
@@ -20,13 +20,12 @@ import signal
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from reproduce.harness.claims import CLASSES
 from reproduce.harness.papers import ROOT, scripts
-from reproduce.harness.replicates import figures, processor, write
-from reproduce.harness.run import own_version
+from reproduce.harness.replicates import figures, write
+from reproduce.harness.run import Settings, own_version
 from reproduce.harness.shards import AGAIN
 from reproduce.harness.tables import (
     COLUMNS,
@@ -98,9 +97,9 @@ def results(runs, settings):
               for script, c in made]
     return "\n".join([
         f"# Results, {settings.budget} budget", "",
-        f"mirrormc {own_version()}, seed {settings.seed}, {settings.jobs} job(s), {processor()},"
-        f" {datetime.now(UTC):%Y-%m-%d}. Replicates: the time it took to compute them, in this run"
-        " or earlier ones, summed over processes.", "",
+        f"mirrormc {own_version()}, seed {settings.seed}. Wall time: of a script's last run."
+        " Replicates: the time it took to compute them, in that run or earlier ones, summed over"
+        " processes.", "",
         *markdown(["claims", "in all", *HEAD], [row(name, made, name) for name in CLASSES]), "",
         *markdown(["script", *CLASSES, "wall time", "replicates", "exit status"], rows), "",
         *markdown(["script", "claim", "kind", "paper", "ours", "verdict", "told from a factor of"],
@@ -118,10 +117,19 @@ def duration(seconds):
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
+def saved_runs():
+    """Return the Run of each script that the results of the paper's budget are of."""
+    saved = [figures("paper") / f"{path.stem}.json" for path in scripts()]
+    records = {path.stem: json.loads(path.read_text()) for path in saved if path.exists()}
+    return [Run(name, 0, record.get("seconds", 0.0), record) for name, record in records.items()]
+
+
 def tables(root=ROOT):
     """Write what the pages show of the results that are saved."""
-    for path, text in pages(root, read(scripts(), figures("paper"))).items():
-        changed = text != path.read_text()
+    texts = pages(root, read(scripts(), figures("paper")))
+    texts[figures("paper") / "results.md"] = results(saved_runs(), Settings("paper"))
+    for path, text in texts.items():
+        changed = text != (path.read_text() if path.exists() else "")
         if changed:
             write(path, text)
         print(f"{path.relative_to(root)}: {'written' if changed else 'up to date'}")

@@ -80,7 +80,7 @@ def test_results_say_of_which_run_they_are_and_how_long_it_took(everything):
     every, _ = everything
     run = every.Run("wang_m", 2, 200.0, {"claims": [], "replicate_seconds": 5400.0})
     lines = every.results([run], Settings("short", 3, 7)).splitlines()
-    assert lines[0] == "# Results, short budget" and "seed 7, 3 job(s), " in lines[2]
+    assert lines[0] == "# Results, short budget" and "seed 7. " in lines[2]
     (header,) = [line for line in lines if line.startswith("| script | printed numbers")]
     assert header.endswith(" | checks of ours | wall time | replicates | exit status |")
     assert "| `wang_m` |  |  |  |  |  | 3 min | 90 min | 2 |" in lines

@@ -8,8 +8,10 @@ from inspect import signature
 import pytest
 
 from judging import read_tables
+from reproduce.all import results, saved_runs
 from reproduce.harness.fingerprint import ROOT
 from reproduce.harness.papers import PAPERS, module, script, scripts
+from reproduce.harness.run import Settings
 from reproduce.harness.tables import (
     BLOCK,
     NUMBERS,
@@ -182,7 +184,8 @@ def test_the_command_writes_the_pages_and_says_which(project, monkeypatch, capsy
     for said in ("written", "up to date"):
         assert command.tables(root) is None
         out = capsys.readouterr().out.splitlines()
-        assert len(out) == 5 and out[0] == f"README.md: {said}"
+        assert len(out) == 6 and out[0] == f"README.md: {said}"
+        assert out[5] == f"figures/results.md: {said}"
     assert "wang_m" in (root / "README.md").read_text()
 
 
@@ -192,6 +195,7 @@ SAVED = read(scripts(), ROOT / "figures")
 def test_the_committed_pages_are_up_to_date():
     # if this fails, run python reproduce/all.py --tables
     assert [path for path, text in pages(ROOT, SAVED).items() if path.read_text() != text] == []
+    assert results(saved_runs(), Settings("paper")) == (ROOT / "figures/results.md").read_text()
 
 
 @pytest.mark.parametrize("author", ["", *PAPERS])
@@ -235,8 +239,8 @@ meet 0 4: problem=digits; method=mapping; draws=5000; work=20; before=1.2e+02; r
     R-hat=1.004; bulk=812; tail=701; per 1000 units=7389 (369); per CPU s=0.1353 (0.0068)
 meet 1 0: problem=digits; method=SSHMC; setting=0.015, 8, 0.2, 6
 shahbaba_multinomial 0 1: data=StatLog; method=normal; f=0.2; M=2; left=0.50; eps=0.25; L=11;
-    g=20; rate=0.80; tau=5.56; squares=6.25; tau x g=403 (20); HMC / own=1.000 (0.071); random /
-    own=1.100 (0.071)
+    g=20; rate=0.80; R-hat=1.000; bulk=900; tail=900; E-BFMI=0.90; tau=5.56; squares=6.25;
+    tau x g=403 (20); HMC / own=1.000 (0.071); random / own=1.100 (0.071)
 shahbaba_multinomial 1 0: data=StatLog; method=HMC; 0.4=0.99; 0.45=0.91; 0.5=0.83; 0.55=0.75;
     0.6=0.67; 0.65=0.59; 0.7=0.50; 0.75=0.42; 0.8=0.34; 0.85=0.26; 0.9=0.18; 0.95=0.10; taken=0.6;
     gradients=20000
