@@ -381,7 +381,10 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
     rng     : Generator                 advanced
     warm_up : int >= 0                  transitions before them, which are not
     mass    : str                       what of the inverse mass is learned: "fisher" or "diagonal",
-                                        its diagonal, with gradients or without; "dense", all of
+                                        its diagonal, with gradients or without; the first is
+                                        learned sooner, the second may take longer trajectories
+                                        where variables are correlated, with more effective draws
+                                        per gradient (reproduce/beyond/nuts.py).  "dense", all of
                                         it, which pays off where variables are correlated and d^2
                                         costs no more than a gradient
     target  : float in (0, 1]           acceptance rate of the warm-up; more, such as 0.95, where

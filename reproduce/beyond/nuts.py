@@ -40,7 +40,7 @@ from reproduce.shahbaba import datasets as classes
 from reproduce.zhang import datasets as groups
 
 NAME, WHAT = "nuts", "NUTS beside those of two libraries"
-MINUTES = {"paper": 35, "short": 6, "smoke": 3}
+MINUTES = {"paper": 30, "short": 6, "smoke": 3}
 
 OURS, STAN, NUTPIE, BLACKJAX = "ours", "ours, mass of Stan", "nutpie", "blackjax"
 METHODS = (OURS, STAN, NUTPIE, BLACKJAX)
