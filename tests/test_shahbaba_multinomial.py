@@ -178,7 +178,7 @@ def test_all_methods_sample_the_posterior_and_count_their_gradients(small, long,
     row = row_of(multinomial.row_of_chains("CTG", method, [f, M, 0.12, L], 500, 50, 3, [2]))
     found = row["together"]
     assert found.n == 1500 and found.rate > 0.5 and found.divergences == 0 and row["e_bfmi"] > 0.5
-    assert as_one(distance(found, long["together"]).value, 18) < 4
+    assert as_one(distance(found, long["together"]), 18) < 4
     # one more at the start, of 1600 transitions
     assert found.gradients / 1500 == pytest.approx((f * M + 1 - f) * L, abs=2e-3)
 
