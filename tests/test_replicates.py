@@ -253,14 +253,15 @@ def test_what_another_run_has_removed_meanwhile_is_no_error(tmp_path):
 
 def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(log, figures):
     replicates("draw", SETTINGS, draw, tasks(log, [1]))
-    files = [place / name for place in (figures, figures / "replicates" / "draw")
+    kept = figures / "replicates"
+    files = [place / name for place in (figures, kept, kept / "draw")
              for name in (".old.tmp", ".new.tmp")]
     for file in files:
         file.touch()
-    for file, minutes in zip(files, (70, 50) * 2, strict=True):  # a write may take an hour
+    for file, minutes in zip(files, (70, 50) * 3, strict=True):  # a write may take an hour
         os.utime(file, (0, time.time() - 60 * minutes))
     harness.Experiment("draw", SETTINGS)
-    assert [file.exists() for file in files] == [False, True] * 2
+    assert [file.exists() for file in files] == [False, True] * 3
 
 
 def test_a_file_is_written_though_another_run_has_removed_its_folder(tmp_path):
@@ -317,6 +318,18 @@ def pressed(seed, log):
     if Path(log).exists():
         raise KeyboardInterrupt
     return {}
+
+
+def test_what_fresh_has_computed_takes_the_place_of_what_is_packed(log):
+    first = experiment()
+    first.replicates(draw, tasks(log, [1, 2]))
+    first.pack()
+    experiment(fresh=True).replicates(draw, tasks(log, [1]))  # and then it is stopped
+    again = experiment()
+    again.replicates(draw, tasks(log, [1, 2]))
+    written = {key: record["seconds"] for key, record in again.used.items()}
+    before = {key: record["seconds"] for key, record in first.used.items()}
+    assert sorted(written[key] == before[key] for key in before) == [False, True]
 
 
 def test_of_what_is_packed_that_counts_as_kept_which_was_asked_for(log, capsys):

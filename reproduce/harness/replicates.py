@@ -58,7 +58,7 @@ class Experiment:
         self.jobs, self.fresh, self.recall = settings.jobs, settings.fresh, settings.recall
         self.shard, self.dask = settings.shard, settings.dask
         self.folder = figures(settings.budget) / "replicates" / name
-        sweep(self.folder.parents[1], self.folder)
+        sweep(self.folder.parents[1], self.folder.parent, self.folder)
         self.packed = {} if self.fresh else unpack(self.folder.with_suffix(".json.gz"))
         self.used = {}  # key -> record
 
@@ -94,7 +94,7 @@ class Experiment:
         share = deal(cost, self.shard) if self.shard else every
         todo = {key: each for key, each in every.items() if key in share}
         records = {} if self.fresh else {key: record for key, (_, path) in todo.items()
-                                         if (record := self.packed.get(key) or read_stored(path))}
+                                         if (record := read_stored(path) or self.packed.get(key))}
         # the long ones first, so that no process is left alone with one at the end
         missing = sorted((key for key in todo if key not in records), key=lambda key: -cost[key])
 
@@ -159,7 +159,7 @@ class Experiment:
         found = {}
         if wanted <= there:  # else none need be read, of which there may be very many
             found = {key: record for key in wanted
-                     if (record := self.packed.get(key) or read_stored(every[key][1]))}
+                     if (record := read_stored(every[key][1]) or self.packed.get(key))}
             there = found.keys()
         if missing := len(wanted - there):
             raise Unfinished(
