@@ -129,6 +129,9 @@ def too_large(given):
     if not counts:
         return f"there is not enough memory for {', '.join(given)}"
     name = max(counts, key=given.get)
+    if 8e-9 * given[name] * size < 0.1:  # GB: it is not the result
+        return ("there is not enough memory for what the model computes, such as the covariance of"
+                " all cases: take fewer cases, or an approximation")
     return (f"{name} must be such that the result fits into memory, not {given[name]}: that takes"
             f" at least {8e-9 * given[name] * size:.1f} GB; run pieces, each from the last state of"
             " the one before with the same rng")

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from models import interface
+from models import interface, validate
 from models.funnel import VARIANCE, Funnel
 from models.hierarchical_logistic import (
     HierarchicalLogistic,
@@ -42,6 +42,12 @@ class NonCentred(NamedTuple):
     """A hierarchical model in coordinates (z, phi)."""
 
     model: NamedTuple
+
+
+@validate.dimension.register
+def dimension(given: NonCentred):
+    """As many as the model has."""
+    return sum(interface.sizes(given.model))
 
 
 @dispatch(arg=2)

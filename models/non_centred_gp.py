@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from models import validate
 from models.hierarchical_gp_classification import (
     HierarchicalGPClassification,
     grad_U_prior,
     whiten_matrix,
 )
-from models.interface import U, U_prior, grad_U, precompute_phi
+from models.interface import U, U_prior, grad_U, precompute_phi, sizes
 from models.jit import njit
 from models.linalg import triangular_times
 from models.special import inverse_mills, log_Phi
@@ -23,6 +24,12 @@ class NonCentredGP(NamedTuple):
     """A model of q = (z, log l, log sigma)."""
 
     model: HierarchicalGPClassification
+
+
+@validate.dimension.register
+def dimension(given: NonCentredGP):
+    """As many as the model has."""
+    return sum(sizes(given.model))
 
 
 @njit

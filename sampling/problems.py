@@ -8,8 +8,9 @@ Covariates are standardised by the mean and the deviation of each column, and so
 whose columns are found by their names if both are DataFrames; responses of a regression too, which
 `predict` undoes.  A classifier takes labels of any two values and keeps them in `classes`:
 probabilities are of the second.  `found` is what sampling.run.run gives back, with draws of all
-chains; of a hierarchical model also of NonCentred(problem.model).  `parameters` says what the
-variables are, and `labels` names each, for sampling.summary.summary(found, problem).
+chains; of a hierarchical model also of NonCentred(problem.model), of a Gaussian-process classifier
+of NonCentredGP(problem.model).  `parameters` says what the variables are, and `labels` names each,
+for sampling.summary.summary(found, problem).
 """
 
 from typing import NamedTuple
@@ -66,20 +67,27 @@ def is_missing(value):
 
 def complete(name, values):
     """Return values as an array; raise ValueError if some are missing, and say in which rows."""
-    values = np.asarray(validate.regular(name, values))
-    gone = np.array([any(map(is_missing, np.ravel(row))) for row in np.atleast_1d(values)], bool)
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} must not be a masked array: leave out the rows that are masked,"
+                         " of all arguments, or fill them in")
+    listed = isinstance(validate.regular(name, values), list | tuple)
+    given = np.array(values, object) if listed else np.asarray(values)  # before nan becomes text
+    gone = np.array([any(map(is_missing, np.ravel(row))) for row in np.atleast_1d(given)], bool)
     if gone.any():
         rows = np.flatnonzero(gone).tolist()
         raise ValueError(f"{name} must have no missing values, but {len(rows)} of its {len(gone)}"
                          f" rows have some: {str(rows[:5])[:-1]}{', ...' * (len(rows) > 5)}]; leave"
                          " these rows out of all arguments, or fill them in")
+    values = np.asarray(values)
+    if listed and values.dtype.kind == "U" and not all(isinstance(x, str) for x in given.flat):
+        raise ValueError(f"{name} must hold values of one kind, such as numbers or strings, not of"
+                         f" {sorted({type(x).__name__ for x in given.flat})}")
     return values
 
 
 def numbers(name, values, shape):
     """Return real numbers, none of them missing, as a float64 array; -1 in shape: any length."""
-    if not isinstance(values, np.ma.MaskedArray):  # which is refused
-        complete(name, values)
+    complete(name, values)
     return validate.array(name, values, shape)
 
 
@@ -101,8 +109,11 @@ def table(X, names=()):
                 ("add", [name for name in names if name not in found]),
                 ("leave out", [name for i, name in enumerate(found)
                                if name not in names or name in found[:i]])) if some))
-    return np.column_stack([numbers(f"X[{name!r}]", X[name], (-1,)) for name in names or found]
-                           ), found
+    at = {str(name): name for name in found}
+    if len(at) < len(found):
+        raise ValueError(f"X must have columns of different names, not {list(found)}")
+    return np.column_stack([numbers(f"X[{name!r}]", X[at[str(name)]], (-1,))
+                            for name in names or found]), found
 
 
 def scale_of(X):
@@ -154,7 +165,7 @@ def draws_of(found, name, problem):
 def blocks_of(found, problem):
     """Return the draws of theta and of phi, (draws, n) and (draws, h).
 
-    Those of q are of NonCentred(problem.model), from which theta follows.
+    Those of q are of NonCentred(problem.model), or NonCentredGP, from which theta follows.
     """
     if "theta" in variables_of(found):
         return draws_of(found, "theta", problem), draws_of(found, "phi", problem)
@@ -171,6 +182,11 @@ def theta_of_gp(z, phi, model):
 def labels_of_blocks(theta, phi):
     """Return {variable: what each is called} of theta and phi, and of q of non-centred ones."""
     return {"theta": theta, "phi": phi, "q": [""] * len(theta) + phi}
+
+
+def spaced(n, draws):
+    """Return the places of at most `draws` of n draws, evenly spaced."""
+    return np.linspace(0, n - 1, min(validate.count("draws", draws), n)).astype(int)
 
 
 class Classes(NamedTuple):
@@ -257,6 +273,9 @@ class GroupedLogistic(NamedTuple):
         """Return the Classes of new cases, (m, p), each of a group, (m,), that the data had."""
         Z = self.scale(X)
         group = complete("group", group)
+        if group.shape != (len(Z),):
+            raise ValueError(f"group must have shape ({len(Z)},), a label for each row of X, not"
+                             f" {group.shape}")
         place = np.searchsorted(self.groups, group).clip(0, self.groups.size - 1)
         strange = group[self.groups[place] != group]
         if strange.size:
@@ -321,7 +340,7 @@ class Regression(NamedTuple):
     @property
     def start(self):
         """Where chains may start."""
-        return self.model.mean
+        return self.model.mean.copy()
 
     def fit(self):
         """Return the RegressionFit of the largest evidence, by L-BFGS from FIRST_KERNELS."""
@@ -339,7 +358,7 @@ class Regression(NamedTuple):
     def predict(self, found, X, draws=200):
         """Return the Responses of new cases, (m, p), over `draws` of the draws, evenly spaced."""
         q = draws_of(found, "q", self)
-        return self.responses(q[np.linspace(0, len(q) - 1, min(draws, len(q))).astype(int)], X)
+        return self.responses(q[spaced(len(q), draws)], X)
 
     def predict_by_fit(self, fit, X):
         """Return the Responses of new cases, (m, p), given the fitted kernel."""
@@ -459,7 +478,7 @@ class Classifier(NamedTuple):
         """Return the Classes of new cases over `draws` of the draws of function and kernel."""
         theta, phi = blocks_of(found, self)
         Z, total = self.scale(X), 0.0
-        chosen = np.linspace(0, len(theta) - 1, min(draws, len(theta))).astype(int)
+        chosen = spaced(len(theta), draws)
         for f, (log_length, log_amplitude) in zip(theta[chosen], phi[chosen], strict=True):
             k = squared_exponential(self.X, Z, log_length, log_amplitude)
             weights = np.linalg.solve(self.kernel((log_length, log_amplitude)),
@@ -504,6 +523,9 @@ class Return(NamedTuple):
         """Return what a return stays below with probability `share`, in (0, 1)."""
         share = validate.real("share", share, 0.0, 1.0, open_low=True)
         far = 40 * self.deviations.max()
+        if not self.probability_below(-far) < share < self.probability_below(far):
+            raise ValueError(f"share must be a probability that float64 tells from 0 and 1, not"
+                             f" {share}")
         return float(brentq(lambda value: self.probability_below(value) - share, -far, far,
                             xtol=1e-12 * far))
 
@@ -527,7 +549,7 @@ class Volatility(NamedTuple):
         return np.zeros(self.model.log_squares.size), np.array([0.0, -1.0, 1.0])
 
     def predict(self, found):
-        """Return the Return that follows the series; the last x must have been kept."""
+        """Return the Return that follows the series; all x must have been kept."""
         theta, phi = blocks_of(found, self)
         last, (log_beta, log_sigma, slope) = theta[:, -1], phi.T
         x = (np.tanh(slope) * last)[:, None] + np.exp(log_sigma)[:, None] * NODES
@@ -590,7 +612,9 @@ def counts_on_a_grid(counts):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    counts = numbers("counts", counts, (-1, -1))
-    if not counts.sum() > 0:
+    counts = numbers("counts", counts, (-1, -1)).copy()
+    if not counts.any():
         raise ValueError("counts must not be zero throughout")
+    if (counts < 0).any():
+        raise ValueError(f"counts must not be negative, but the least is {counts.min():g}")
     return Counts(LogGaussianCox.from_counts(counts, float(np.log(counts.sum()) - 0.5)))

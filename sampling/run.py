@@ -12,6 +12,7 @@ and every model, also one that a notebook or a script defines.  Elsewhere, and w
 take turns in this process.
 """
 
+import ctypes
 import inspect
 import multiprocessing
 import os
@@ -58,6 +59,10 @@ PIECEWISE = (hmc, random_walk, paquet_rmhmc, generalised_rmhmc, normal_split_hmc
              auxiliary_mixture, surrogate_slice)
 # whose momenta have the same normal distribution everywhere
 CONSTANT_MASS = (hmc, normal_split_hmc, data_split_hmc)
+WALKS = (random_walk, fitted_walk)  # follow no trajectory, and keep every thin-th state
+EVERY = ("accepted", "energy_error")  # fields of theirs that are of all transitions
+DIVERGENT = 1000.0  # error of H from which on a trajectory diverged, as in Stan
+PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 ONCE = ("step", "mass")  # fields of a result that say nothing of single draws
 SECONDS = 1.0  # of a piece
 LENGTHS = ("n", "t_max")  # what samplers call the number of transitions
@@ -101,14 +106,19 @@ class Chains(NamedTuple):
         if hasattr(self.chains[0], "energies"):
             found["lp"] = -self.stacked("energies")
         if "energy_error" in found:
-            with np.errstate(invalid="ignore"):
-                found["diverging"] = ~(found["energy_error"] <= 1000)
+            found["diverging"] = np.stack([diverging(each, self.sampler) for each in self.chains])
+        if self.sampler in WALKS:  # of several transitions a draw: any, the largest, the rate
+            each = {name: found[name].reshape(*found["lp"].shape, -1) for name in
+                    ("diverging", "energy_error", "accepted")}
+            found |= {"diverging": each["diverging"].any(axis=2),
+                      "energy_error": each["energy_error"].max(axis=2),
+                      "accepted": each["accepted"].mean(axis=2)}
         return found
 
     @property
     def divergences(self):
-        """How many trajectories of all chains diverged, by the sampler's own count."""
-        return sum(map(diverged, self.chains))
+        """How many trajectories of all chains diverged."""
+        return sum(diverged(chain, self.sampler) for chain in self.chains)
 
     def after(self, n):
         """Return the Chains without the first n draws of each, while they came from their start."""
@@ -177,7 +187,8 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
             warnings.simplefilter("ignore", RuntimeWarning)  # the first chain has told all
         brief = {length: 1, "rng": deepcopy(calls[0]["rng"])} | (
             {"warm_up": 1, "deepest": 1} if sampler is nuts else {})
-        with telling(sampler.__name__):  # compiles before there are other processes
+        # compiles before there are other processes
+        with telling(getattr(sampler, "__name__", "the sampler")):
             for _ in pieces(sampler, calls[0] | brief, length, 1):
                 pass
     found = collect(sampler, calls, length, wanted, jobs, bars)
@@ -204,8 +215,14 @@ def is_start(name):
 
 def split(given, k, chains):
     """Return the arguments of chain k."""
-    return {name: value[k] if is_start(name) and np.ndim(validate.regular(name, value)) == 2
-            and len(value) == chains else value for name, value in given.items()}
+    found = dict(given)
+    for name in filter(is_start, given):
+        rows = np.asarray(validate.regular(name, given[name]))
+        if rows.ndim == 2 and len(rows) != chains:
+            raise ValueError(f"{name} must have a row for each of the {chains} chains, or be one"
+                             f" start for all of them, but has shape {rows.shape}")
+        found[name] = rows[k] if rows.ndim == 2 else given[name]
+    return found
 
 
 def pieces(sampler, call, length, wanted):
@@ -289,12 +306,13 @@ def in_turn(sampler, calls, length, wanted):
 def work(sampler, calls, length, wanted, end, parent):
     """Send each piece of some chains, or the exception that ended them: what a process does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal tells all processes: `parent` decides
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # Linux ends it with its parent
+    if os.getppid() != parent:  # that was killed before
+        return
     try:
         with threadpool_limits(1):
             for item in in_turn(sampler, calls, length, wanted):
                 end.send(item)
-                if os.getppid() != parent:  # it was killed
-                    return
         end.send(None)
     except Exception as error:
         end.send(error)
@@ -338,7 +356,8 @@ def in_processes(sampler, calls, length, wanted, jobs):
 def collect(sampler, calls, length, wanted, jobs, bars):
     """Run all chains with their bars; return them joined, also if Ctrl-C ends them."""
     calls, parts = dict(enumerate(calls)), [[] for _ in calls]
-    forked = jobs > 1 and sys.platform == "linux"
+    forked = (jobs > 1 and sys.platform == "linux"
+              and not multiprocessing.current_process().daemon)  # which may have no children
     source = (in_processes(sampler, calls, length, wanted, jobs) if forked
               else in_turn(sampler, calls, length, wanted))
     shown = [tqdm(total=wanted, desc=f"chain {k}", position=k, disable=not bars, mininterval=0.5)
@@ -350,7 +369,7 @@ def collect(sampler, calls, length, wanted, jobs, bars):
                 shown[k].set_postfix_str(str(part))
                 continue
             parts[k].append(part)
-            tallies[k] = tallies[k].after(part)
+            tallies[k] = tallies[k].after(part, sampler)
             shown[k].set_postfix_str(str(tallies[k]), refresh=False)
             shown[k].update(size_of(part))
     except KeyboardInterrupt:
@@ -371,13 +390,20 @@ def rates_of(found):
     return getattr(found, "accepted", getattr(found, "rates", np.empty(0)))
 
 
-def diverged(found):
-    """Return how many trajectories of a result diverged.
+def diverging(found, sampler):
+    """Return which trajectories of a result diverged; of a walk, which energies were not finite.
 
     A slice sampler has none: a point without density is outside of the slice, which is no fault.
     """
-    moves = hasattr(found, "energy_error") or hasattr(found, "divergent")
-    return int(found.divergences) if moves and hasattr(found, "divergences") else 0
+    if hasattr(found, "energy_error"):
+        error = found.energy_error
+        return ~np.isfinite(error) | ((error > DIVERGENT) & (sampler not in WALKS))
+    return getattr(found, "divergent", np.empty(0, bool))
+
+
+def diverged(found, sampler):
+    """Return how many trajectories of a result diverged."""
+    return int(diverging(found, sampler).sum())
 
 
 def remedy(sampler):
@@ -396,11 +422,11 @@ class Tally(NamedTuple):
     accepted: float = 0.0
     divergences: int = 0
 
-    def after(self, part):
+    def after(self, part, sampler):
         """Return the tally with one more piece."""
         accepted = rates_of(part)
         return Tally(self.proposals + accepted.size, self.accepted + float(np.sum(accepted)),
-                     self.divergences + diverged(part))
+                     self.divergences + diverged(part, sampler))
 
     def __str__(self):
         """Say the acceptance rate, and divergences if there are any."""
@@ -425,8 +451,10 @@ def join(parts):
 def cut(found, n, part):
     """Return a result of n draws with a slice of them; counts stay those of all."""
     if isinstance(found, tuple):
-        return type(found)(*(each if name in ONCE else cut(each, n, part)
-                             for name, each in zip(found._fields, found, strict=True)))
+        return type(found)(*(
+            each if name in ONCE else each.reshape(n, -1)[part].ravel()
+            if name in EVERY and each.ndim == 1 else cut(each, n, part)
+            for name, each in zip(found._fields, found, strict=True)))
     return found[part] if isinstance(found, np.ndarray) and len(found) == n else found
 
 

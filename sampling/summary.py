@@ -64,7 +64,8 @@ class Summary(NamedTuple):
         first = [i for i, name in enumerate(self.names) if name.startswith("phi")] or [
             i for i, name in enumerate(self.names) if " " in name]
         first = first[: MOST_ROWS // 2] if 0 < len(first) < len(self.names) else [0, 1]
-        order = [int(i) for i in np.argsort(self.ess_bulk) if i not in first]
+        worst = np.argsort(np.nan_to_num(self.ess_bulk, nan=-1.0))  # nan: it never moved
+        order = [int(i) for i in worst if i not in first]
         return first + sorted(order[: MOST_ROWS // 2])
 
 

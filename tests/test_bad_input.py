@@ -852,7 +852,7 @@ CASES_OF_NONE = PARTS._replace(R_0=interface.select_cases(LOGISTIC, np.arange(0)
                                          ("dragging", -np.eye(1)))),
     ("dragging", "slow", [4], "must hold indices from 0 to 3, not [4]"),
     ("nuts_dual_averaging", "warm_up", 3, "must be at most n = 2, not 3"),
-    ("nuts", "mass", "unit", "must be 'fisher', 'diagonal' or 'dense', not 'unit'"),
+    ("nuts", "mass", "unit", "must be 'diagonal', 'fisher' or 'dense', not 'unit'"),
     ("data_split_hmc", "split", CASES_OF_NONE, "must be made of this model by split_data, but it"
      " has 0 + 6 cases, and the model has 6"),
     ("tempered_transitions", "layers", (), "must be a tuple of one model or more, the one nearest"
@@ -907,6 +907,7 @@ def test_a_chain_that_does_not_fit_into_memory_is_refused_by_name():
         raise ValueError(too_large({"model": GPC, "runs": n}))
     assert "at least 34.4 GB" in too_large({"theta0": numbers(9), "n": n, "keep": [0, 1]})
     assert too_large({"X": X, "q": 1.0}) == "there is not enough memory for X, q"
+    assert "not enough memory for what the model computes" in too_large({"x0": X, "n": 10})
 
 
 @pytest.mark.parametrize("least, message", [

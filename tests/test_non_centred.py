@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from models import validate
 from models.funnel import Funnel
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import U, grad_U, sizes
@@ -52,3 +53,10 @@ def test_the_density_is_that_of_the_model_times_the_jacobian(name):
         found.append(U(np.concatenate([z, near]), NonCentred(model)) - U(q, model)
                      + np.linalg.slogdet(J)[1])
     np.testing.assert_allclose(found, found[0], rtol=0, atol=1e-9)  # rounding / H of J
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_state_has_as_many_variables_as_the_model(name):
+    model, phi = MODELS[name]
+    with pytest.raises(ValueError, match=rf"q must have shape \({sum(sizes(model))},\)"):
+        validate.state("q", phi, NonCentred(model), gradient=True)

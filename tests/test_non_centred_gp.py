@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from models import validate
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.interface import U, grad_U, precompute_phi
 from models.linalg import log_det
@@ -26,3 +27,9 @@ def test_the_non_centred_gradient_is_that_of_its_energy():
     wanted = [(U(q + h * e, given) - U(q - h * e, given)) / (2 * h) for e in np.eye(7)]
     # h^2 and rounding over h are both about 1e-10
     np.testing.assert_allclose(grad_U(q, given), wanted, rtol=0, atol=1e-8)
+
+
+def test_a_state_has_as_many_variables_as_cases_and_hyperparameters():
+    n = MODEL.y.size
+    with pytest.raises(ValueError, match=rf"q must have shape \({n + 2},\)"):
+        validate.state("q", np.full(n, 0.3), NonCentredGP(MODEL))

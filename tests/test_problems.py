@@ -191,6 +191,7 @@ def test_the_fit_of_a_regression_has_the_largest_evidence():
 
 
 CLASSIFIER = gp_classifier(X, NAMES)
+GROUPED = hierarchical_logistic(X, NAMES, NAMES)
 PHI = np.array([0.2, 0.6])
 
 
@@ -306,6 +307,15 @@ def test_cells_have_their_intensity():
     np.testing.assert_array_equal(problem.model.counts, [0, 2, 1, 5])
 
 
+def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
+    counts = np.ones((3, 3))
+    grid, line = counts_on_a_grid(counts), gp_regression(X, X[:, 0])
+    counts += 1.0
+    start = line.start
+    start += 1.0
+    assert (grid.model.counts == 1.0).all() and not line.model.mean.any()
+
+
 @pytest.mark.parametrize("call, said", [
     (lambda: logistic_regression(Frame(np.ones((9, 2)) * [[1, 2]]), NAMES),
      "no constant column, but column 'age' is 1 throughout"),
@@ -342,6 +352,17 @@ def test_cells_have_their_intensity():
      r"X\['income'\] must be .*text, such as 'low'; write .* such as X\['income'\] == 'low'"),
     (lambda: hierarchical_logistic(X, NAMES, ["a", "b", None] * 3),
      "group must have no missing values, but 3 of its 9"),
+    (lambda: logistic_regression(X, ["a", np.nan, "b"] * 3), "y must .* no missing values, but 3"),
+    (lambda: logistic_regression(X, ["1", 1, 2] * 3), r"values of one kind, .* \['int', 'str'\]"),
+    (lambda: logistic_regression(X, np.ma.masked_array(NAMES, NAMES == "no")), "y .* masked array"),
+    (lambda: hierarchical_logistic(X, NAMES, np.ma.masked_array(NAMES)), "group .* masked array"),
+    (lambda: GROUPED.predict(found(np.zeros((1, 1, 6)), np.zeros((1, 1, 1))), X, ["yes"]),
+     r"group must have shape \(9,\), a label for each row of X, not \(1,\)"),
+    (lambda: counts_on_a_grid([[1, -1], [0, 0]]), "not be negative, but the least is -1"),
+    (lambda: logistic_regression(Frame(X, ("age", "age")), NAMES), "columns of different names"),
+    (lambda: CLASSIFIER.predict(found(np.zeros((1, 4, 11))), X, 0), "draws must be"),
+    (lambda: gp_regression(X, X[:, 0]).predict(found(np.zeros((1, 4, 4))), X, 1.5), "draws must"),
+    (lambda: problems.Return(np.ones(1), np.ones(1)).quantile(1.0), "share must be a probability"),
     (lambda: logistic_regression([["a", "b"]], [1]), "X must")])
 def test_data_that_make_no_model_are_refused(call, said):
     with pytest.raises(ValueError, match=said):

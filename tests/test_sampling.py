@@ -8,6 +8,8 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from arviz_stats.base import array_stats
 
 from algorithms.hmc import hmc
 from algorithms.hoffman_nuts_fast import nuts
+from algorithms.random_walk import random_walk
 from algorithms.slice_sampling import slice_sampling
 from models import validate
 from models.gaussian import Gaussian
@@ -25,6 +28,7 @@ from sampling import run as runs
 from sampling.problems import counts_on_a_grid, logistic_regression
 from sampling.run import Chains, join, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
+from studies import environment, wait_until
 
 MODEL = Gaussian(np.zeros(2), np.eye(2))
 SETTINGS = dict(model=MODEL, eps=0.7, L=3)
@@ -144,6 +148,60 @@ def test_a_process_that_is_killed_is_told_of():
     threading.Thread(target=kill).start()
     with pytest.raises(RuntimeError, match="ended from outside"):
         run(hmc, np.zeros(2), **SETTINGS, n=10**8, rng=generator(), chains=2, jobs=2, bars=False)
+
+
+def test_chains_end_with_the_process_that_began_them():
+    code = ("from test_sampling import *\nrun(hmc, np.zeros(900), Gaussian(np.zeros(900),"
+            " np.eye(900)), 0.7, 3, n=10**7, rng=generator(), chains=2, jobs=2, bars=False)")
+    parent = subprocess.Popen([sys.executable, "-c", code], env=environment(ROOT / "tests"))
+    children = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+    wait_until(lambda: len(children.read_text().split()) == 2, process=parent)
+    ours = children.read_text().split()
+    time.sleep(1)  # they are sending what they have drawn
+    parent.kill()
+    parent.wait()
+    try:
+        wait_until(lambda: not any(os.path.exists(f"/proc/{each}") for each in ours), 20)
+    finally:
+        for each in ours:
+            with suppress(ProcessLookupError):
+                os.kill(int(each), signal.SIGKILL)
+
+
+def pool_runs(_):
+    return run(hmc, np.zeros(2), **SETTINGS, n=9, rng=generator(), chains=2, jobs=2, bars=False)
+
+
+def test_a_process_that_may_have_no_children_runs_chains_itself():
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        (found,) = pool.map(pool_runs, [0])
+    np.testing.assert_array_equal(found.chains[1].samples, as_called(9, 2)[1].samples)
+
+
+def test_of_several_transitions_a_draw_all_are_left_out_or_kept():
+    found = run(random_walk, np.zeros(2), MODEL, scale=2.0, n=50, rng=generator(), thin=3, chains=2,
+                jobs=1, bars=False)
+    late = found.after(20)
+    for whole, part in zip(found.chains, late.chains, strict=True):
+        for name, first in (("samples", 20), ("accepted", 60), ("energy_error", 60)):
+            np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[first:])
+    seen, chain = late.statistics, late.chains[1]
+    np.testing.assert_allclose(seen["accepted"][1], chain.accepted.reshape(30, 3).mean(axis=1))
+    np.testing.assert_array_equal(seen["energy_error"][1],
+                                  chain.energy_error.reshape(30, 3).max(axis=1))
+    assert seen["diverging"].shape == (2, 30) and not seen["diverging"].any()
+
+
+def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite_one():
+    x = generator(6).standard_normal((1, 100, 1))
+    error = np.where(np.arange(100) == 7, np.inf, 5000.0)
+    assert chains_of(x, energy_error=error)._replace(sampler=random_walk).divergences == 1
+    assert chains_of(x, energy_error=error).divergences == 100
+
+
+def test_starts_that_are_not_one_for_each_chain_are_refused():
+    with pytest.raises(ValueError, match=r"q0 must have a row for each of the 3 .*\(2, 2\)"):
+        run(hmc, np.zeros((2, 2)), **SETTINGS, n=5, rng=generator(), chains=3)
 
 
 def test_what_a_sampler_raises_is_raised_before_anything_runs():
@@ -266,10 +324,9 @@ def chains_of(draws, **fields):
         energies: np.ndarray
         accepted: np.ndarray
         energy_error: np.ndarray
-        divergences: int
 
     some = [Result(x, np.full(len(x), 2.0) + np.arange(len(x)) % 2, np.arange(len(x)) % 4 > 0,
-                   np.zeros(len(x)), 0)._replace(**fields) for x in draws]
+                   np.zeros(len(x)))._replace(**fields) for x in draws]
     return Chains(tuple(some), draws.shape[1], hmc)
 
 
@@ -335,12 +392,14 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
 
     x = generator(6).standard_normal((4, 1000, 20))
     x[:, :, [3, 17]] = np.repeat(x[:, ::4, [3, 17]], 4, axis=1)
+    x[:, :, 9] = 1.0  # never moved
     made = summary(Chains(tuple(Blocks(each[:, :19], each[:, 19:], 7) for each in x), 1000,
                           slice_sampling))
     assert made.divergences == 0
     assert np.isnan(made.e_bfmi).all()
     shown = [line.split()[0] for line in str(made).splitlines()]
-    assert shown[1] == "phi[0]" and {"theta[3]", "theta[17]"} < set(shown[2:8])
+    assert shown[1] == "phi[0]" and {"theta[3]", "theta[9]", "theta[17]"} < set(
+        shown[2:8])
     assert str(made).splitlines()[8] == ("the others of 20 have more effective draws than the last"
                                          " 6 of these")
     problem = counts_on_a_grid(np.ones((4, 4)))  # q of NonCentred
@@ -378,10 +437,12 @@ def test_a_summary_of_chains_that_never_moved_says_to_shorten_the_step():
 
 def test_a_summary_counts_divergences_and_low_energy_changes():
     x = generator(6).standard_normal((4, 1000, 1))
-    made = summary(chains_of(x, divergences=3))
+    lost = np.where(np.arange(1000) < 3, [1001.0, np.inf, np.nan] * 333 + [0.0], 0.0)
+    made = summary(chains_of(x, energy_error=lost))
     assert made.divergences == 12 and made.doubts[0].startswith(
         "12 trajectories diverged; halve eps, or take")
-    text = str(summary(chains_of(x, divergences=3)._replace(sampler=nuts)))
+    np.testing.assert_array_equal(chains_of(x, energy_error=lost).statistics["diverging"].sum(1), 3)
+    text = str(summary(chains_of(x, energy_error=lost)._replace(sampler=nuts)))
     assert "12 trajectories diverged; take target=0.95, or take" in text
     made = summary(chains_of(x, energies=np.linspace(0, 20, 1000)))
     assert "E-BFMI of chain 0 is 0.03, below 0.3" in made.doubts[0]
