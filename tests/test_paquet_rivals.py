@@ -397,10 +397,9 @@ def test_the_hardest_setting_is_so_in_every_sense(other, found):
     assert changed(**other)[HARDEST] == found
 
 
-@pytest.mark.parametrize(("budget", "N"), [("paper", 767), ("paper", 365), ("short", 767),
-                                           ("smoke", 40)])
-def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(budget, N, monkeypatch):
-    experiment, other = Asked(budget), Stored(budget)
+@pytest.mark.parametrize("N", [767, 365])
+def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(N, monkeypatch):
+    experiment, other = Asked("paper"), Stored("paper")
     with pytest.raises(Stop):
         script.run(experiment, digits_3v5())
     named = []
@@ -412,14 +411,17 @@ def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(budget
     assert task["method"] == "bridge" and task["size"] == max(
         each["size"] for each in experiment.tasks if each["method"] == "bridge")
     assert found == average("bridge", [Stored.value(task) + 0.1 * k
-                                        for k in range(script.RUNS[budget])])
+                                        for k in range(script.RUNS["paper"])])
 
 
-def test_a_bridge_of_another_size_has_draws_of_its_own(monkeypatch):
-    other = Stored("smoke")
+@pytest.mark.parametrize("budget", ["short", "smoke"])
+def test_a_bridge_of_another_size_has_draws_of_its_own_and_fewer(budget, monkeypatch):
+    other = Stored(budget)
     monkeypatch.setattr(evidence, "Experiment", lambda *_: other)
     evidence.bridge_estimate(other, DIGITS, 60)
-    assert other.tasks[0]["problem_key"] == [60, 4.85, 5.1] and other.tasks[0]["seed"][1] == 1
+    (task,) = other.tasks
+    assert task["problem_key"] == [60, 4.85, 5.1] and task["size"] == 5000
+    assert task["seed"][1] == len(evidence.LADDER[budget])
 
 
 AT = "the paper's problem"

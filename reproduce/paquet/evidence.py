@@ -20,8 +20,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
-from scipy.stats import norm, t
+from scipy.special import log_ndtr, logsumexp, ndtri, stdtr
 
 from algorithms.ais import ais, combine, geometric_ladder
 from algorithms.ep_fast import ep
@@ -51,6 +50,7 @@ SCAN = {"IS from q": (2000, 20_000, 60_000), "bridge": (2000, 20_000, 60_000),
         "AISq-ellipse": (100, 1000, 4000), "AIS-ellipse": (1000, 4000, 16_000),
         "AISq-RMHMC": (12, 60, 240), "AIS-RMHMC": (50, 200, 400), "AISq-HMC": (50, 100, 400),
         "tilting": (256, 1024, 4096)}  # sizes of a run
+QUICK = 5000  # draws of a run of `bridge_estimate` at the shorter budgets
 SIZES, RUNS = {"paper": 3, "short": 2, "smoke": 1}, {"paper": 5, "short": 4, "smoke": 2}
 TOLD = 0.1  # nats: costs are CPU seconds until log Z is known to that
 K_MAX, SPREAD, OWN = 0.7, 1.0, 0.3  # beyond these no average is to be trusted: see `is_trusted`
@@ -165,12 +165,13 @@ def task(experiment, data_name, key, place, method, size, runs, stream=None, par
 def bridge_estimate(experiment, data_name, N):
     """Return log Z at the paper's covariance by the longest runs of the bridge, a Measured.
 
-    They are those of the script paquet_rivals, where N is on its ladder.
+    At the paper's budget they are those of the script paquet_rivals, where N is on its ladder.
     """
     budget = experiment.budget
+    size = SCAN["bridge"][-1] if budget == "paper" else QUICK
     (found,) = Experiment(STORE, experiment).replicates(estimate, [task(
         experiment, data_name, (N, LOG_LENGTH, LOG_AMPLITUDE), [*LADDER[budget], N].index(N),
-        "bridge", SCAN["bridge"][SIZES[budget] - 1], RUNS[budget])], "bridges", warm=warm)
+        "bridge", size, RUNS[budget])], "bridges", warm=warm)
     return average("bridge", found["log_Z"])
 
 
@@ -280,8 +281,8 @@ def put_together(method, found, truth, seconds):
 
 def deviate(difference, freedom):
     """Return a difference over its error, of so many degrees of freedom, as a normal deviate."""
-    tail = t.sf(abs(difference.value) / difference.se, freedom)
-    return float(np.sign(difference.value) * norm.isf(tail))
+    tail = stdtr(freedom, -abs(difference.value) / difference.se)
+    return float(-np.sign(difference.value) * ndtri(tail))
 
 
 def in_errors(difference):
