@@ -19,10 +19,10 @@ from what it does.  What differs from the mirror:
    in binary.  They wait on a stack of at most j trees.
 4. A gradient is evaluated once, with its U, and carried: a point takes one.
 5. There is a mass.  It is adapted in windows while the chain warms up (window_ends).  Its inverse
-   is that of Stan, the variance of the draws of a window, drawn a little towards 1e-3 I; or, if
-   nothing is said, that of nutpie: the ratio of the standard deviations of draws and of gradients,
-   which for independent normal variables has no error at all (learn).  After each window the step
-   is sought and averaged anew; its target is 0.8.
+   is that of Stan, the variance of the draws of a window, drawn a little towards 1e-3 I; or that of
+   nutpie: the ratio of the standard deviations of draws and of gradients, which for independent
+   normal variables has no error at all (learn).  After each window the step is sought and averaged
+   anew; its target is 0.8.
 6. Stan leaves 50 transitions after the last window to the step; here it has 150.  From one run to
    the next the step varies with them, and a little less of it may double a trajectory.
 """
@@ -352,14 +352,14 @@ class Chain(NamedTuple):
         return float(np.mean(np.diff(self.total_energies)**2) / np.var(self.total_energies))
 
 
-def check_nuts(q0, model, n, rng, warm_up=1000, mass="fisher", target=TARGET, deepest=DEEPEST):
+def check_nuts(q0, model, n, rng, warm_up=1000, mass="diagonal", target=TARGET, deepest=DEEPEST):
     """Check the arguments of nuts; return them with a mass and the windows of the warm-up."""
     model = validate.model("model", model, U, grad_U)
     q0 = validate.state("q0", q0, model, gradient=True)
     n, rng = validate.count("n", n), validate.generator("rng", rng)
     warm_up = validate.count("warm_up", warm_up, 0)
-    if not (isinstance(mass, str) and mass in ("fisher", "diagonal", "dense")):
-        raise ValueError(f"mass must be 'fisher', 'diagonal' or 'dense', not {mass!r}")
+    if not (isinstance(mass, str) and mass in ("diagonal", "fisher", "dense")):
+        raise ValueError(f"mass must be 'diagonal', 'fisher' or 'dense', not {mass!r}")
     d = q0.size
     mass = Dense(np.eye(d), np.eye(d)) if mass == "dense" else Diagonal(np.ones(d),
                                                                         mass == "fisher")
@@ -380,13 +380,13 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
     n       : int >= 1                  transitions that are recorded
     rng     : Generator                 advanced
     warm_up : int >= 0                  transitions before them, which are not
-    mass    : str                       what of the inverse mass is learned: "fisher" or "diagonal",
-                                        its diagonal, with gradients or without; the first is
-                                        learned sooner, the second may take longer trajectories
-                                        where variables are correlated, with more effective draws
-                                        per gradient (reproduce/beyond/nuts.py).  "dense", all of
-                                        it, which pays off where variables are correlated and d^2
-                                        costs no more than a gradient
+    mass    : str                       what of the inverse mass is learned: "diagonal" or "fisher",
+                                        its diagonal, without gradients or with them; the second is
+                                        learned sooner, but where variables are correlated it may
+                                        have fewer effective draws per gradient
+                                        (reproduce/beyond/nuts.py).  "dense", all of it, which pays
+                                        off where variables are correlated and d^2 costs no more
+                                        than a gradient
     target  : float in (0, 1]           acceptance rate of the warm-up; more, such as 0.95, where
                                         trajectories diverge
     deepest : int >= 1                  doublings at most

@@ -7,7 +7,7 @@ from judging import read_table, verdicts
 from made_up_chains import five, off
 from models.interface import U, grad_U
 from reproduce.beyond import nuts as script
-from reproduce.beyond.nuts import BLACKJAX, METHODS, NUTPIE, OURS, PROBLEMS, STAN
+from reproduce.beyond.nuts import BLACKJAX, FISHER, METHODS, NUTPIE, OURS, PROBLEMS
 from reproduce.beyond.rivals.moments import moments, pool, reliability
 from reproduce.harness.claims import UNMADE, Measured
 from reproduce.shahbaba import datasets as classes
@@ -75,7 +75,7 @@ def test_a_row_has_the_chains_of_its_method_from_the_same_starts(monkeypatch):
 
 def test_our_chain_counts_gradients_before_and_after_its_warm_up():
     model, _, start = script.Gaussian(np.zeros(2), np.eye(2)), None, np.ones(2)
-    found = script.our_chain(model, start, 40, 30, 5, "fisher")
+    found = script.our_chain(model, start, 40, 30, 5, mass="fisher")
     chain = script.nuts(start, model, 40, np.random.default_rng(5), 30, "fisher")
     np.testing.assert_array_equal(found["q"], chain.samples)
     assert found["steps"] == chain.gradients.sum()
@@ -103,7 +103,7 @@ def test_what_is_made_up_agrees():
     assert changed(made_up()) == {} and len(script.CLAIMS) == 2 * 4 + 4 * 3 + 1
 
 
-@pytest.mark.parametrize("method", [OURS, STAN])
+@pytest.mark.parametrize("method", [OURS, FISHER])
 @pytest.mark.parametrize("best", [NUTPIE, BLACKJAX])
 def test_a_tenth_below_the_better_library_is_told(method, best):
     for below, told in ((0.2, True), (0.04, False)):
@@ -116,12 +116,12 @@ def test_a_tenth_below_the_better_library_is_told(method, best):
 
 def test_rows_are_compared_with_nutpie_if_they_are_believed():
     result = made_up()
-    result["funnel", STAN] |= {"together": off(five(), "mean", 5.0)}
-    assert changed(result) == {f"funnel, {STAN}: largest |z| against {NUTPIE}, as one": "differs"}
-    result["funnel", STAN] |= {"believed": False, "per gradient": Measured(-3.0, np.nan)}
+    result["funnel", FISHER] |= {"together": off(five(), "mean", 5.0)}
+    assert changed(result) == {f"funnel, {FISHER}: largest |z| against {NUTPIE}, as one": "differs"}
+    result["funnel", FISHER] |= {"believed": False, "per gradient": Measured(-3.0, np.nan)}
     assert set(changed(result).values()) == {UNMADE} and len(changed(result)) == 2
     (row,) = (row for row in read_table(script.table(result), "problem")
-              if (row["problem"], row["method"]) == ("funnel", STAN))
+              if (row["problem"], row["method"]) == ("funnel", FISHER))
     assert row["per 1000 gradients"] == "not believed" and row["CPU ms"] == ""
 
 

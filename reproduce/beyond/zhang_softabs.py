@@ -148,8 +148,8 @@ CLAIMS = [
     Claim("log(effective draws a second, SSHMC / SoftAbs / 2.5)", quote("2.5 times"),
           lambda r: log_ess_per_second(r) - np.log(2.5), -np.log(2), np.log(2),
           "machine (ratios only): around, within a factor of two", "printed number", STEP._replace(
-              why="a draw takes about as many steps of either, so that the ratio is that of the"
-              " times of a step; 2.5 beside 100 would need 40 times as many"), ("paper",),
+              why="an effective draw of SSHMC takes fewer steps, so that the ratio is above that of"
+              " the times of a step; 2.5 beside 100 would need 40 times as many"), ("paper",),
           cell="2.5 times"),
     Claim("log(time of a step, SoftAbs / ABLA), at least", quote("100 times"), lambda r: log(
         step_ratio(r)), np.log(100), np.inf, "order: faster by a factor of 100 at least", "order",

@@ -25,7 +25,7 @@ from sampling.summary import e_bfmi
 SETS = {"Simulated": SIMULATED + "2011", "StatLog": "StatLog", "CTG": "CTG", "Chess": "Chess"}
 MASS = "HMC, M = J"
 SPLITS = ("normal, M = J", "data, M = J")
-NUTS = {"NUTS, diagonal": "fisher", "NUTS, dense": "dense"}  # what of the mass it learns
+NUTS = {"NUTS, diagonal": "diagonal", "NUTS, dense": "dense"}  # what of the mass it learns
 OURS = (*METHODS, MASS, *SPLITS)  # with settings
 PRINTED = {method: f"{method}, as printed" for method in METHODS}
 ROWS = (*METHODS, *PRINTED.values(), MASS, *SPLITS, *NUTS)
