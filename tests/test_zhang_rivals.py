@@ -49,7 +49,7 @@ def made_up():
     result = {}
     for name, method in script.RUNS:
         gradient, second = ahead.get(method, (-3.0, -3.0))
-        if name in ("funnel", "volatility") and method == SSHMC:
+        if (name, method) == ("volatility", SSHMC):
             second = 2.0
         if (name, method) == ("Cox", SSHMC):
             gradient = 4.0
