@@ -186,6 +186,22 @@ class GroupGivenV(NamedTuple):
     precision: float  # 1 / v
 
 
+@validate.dimension.register
+def dimension(given: GroupGivenV):
+    """The weights of a group."""
+    return given.model.X.shape[0]
+
+
+@validate.check_values.register
+def check_group(given: GroupGivenV, name):
+    """There is such a group, and its weights have a proper prior."""
+    validate.count(f"{name}.i", given.i, 0)
+    if given.i >= len(given.model.b):
+        raise ValueError(f"{name}.i must be less than the number of groups, {len(given.model.b)},"
+                         f" not {given.i}")
+    validate.real(f"{name}.precision", given.precision, 0.0, open_low=True)
+
+
 # The likelihood of the groups first, ..., last - 1, of which theta holds the weights.  BLAS is told
 # the stride of X, so that a group's columns are not copied.
 

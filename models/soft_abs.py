@@ -86,6 +86,13 @@ class Contracted(NamedTuple):
         return Contracted(*SoftAbs.from_model(model, alpha))
 
 
+@validate.dimension.register(SoftAbs)
+@validate.dimension.register(Contracted)
+def dimension(given):
+    """As many as the model has."""
+    return validate.dimension(given.model)
+
+
 @njit
 def soft(z):
     """z coth z, 1 at z = 0."""

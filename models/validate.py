@@ -260,14 +260,14 @@ def number(name, value, kind):
 @singledispatch
 def dimension(model):
     """Return how many parameters U of a model takes, or -1 if it does not say."""
-    if np.ndim(getattr(model, "precision", None)):
-        return model.precision.shape[0]
     if type(model) in sizes.implementations:
         return sum(sizes(model))
-    for field, annotation in annotations(type(model)).items():
-        known = array_of(annotation)
-        if known and "d" in known.shape:
-            return getattr(model, field).shape[known.shape.index("d")]
+    known = {field: array_of(each) for field, each in annotations(type(model)).items()}
+    for field, array in known.items():
+        if array and "d" in array.shape:
+            return getattr(model, field).shape[array.shape.index("d")]
+    if not known.get("precision") and np.ndim(getattr(model, "precision", None)):
+        return model.precision.shape[0]
     return -1
 
 

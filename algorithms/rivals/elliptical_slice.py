@@ -139,6 +139,12 @@ class Relative(NamedTuple):
     factor: Factor("d", "d")
 
 
+@validate.check_values.register
+def check_values(given: Relative, name):
+    """The model has as many variables as the Gaussian."""
+    validate.fits(f"{name}.model", given.model, given.mean)
+
+
 @dispatch(arg=0)
 def centre(model):
     """Return m, (d,), the mean of the Gaussian."""
