@@ -238,11 +238,7 @@ def realization(ax, d):
            " where it is known, and the moves of the mark")
 
 
-def cases(settings):
-    """Say what it runs on."""
-    return f"data set {ROW}, simulated"
-
-
+cases = f"data set {ROW}, simulated"
 STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
               claims=CLAIMS, table=table, figure=figure)
 

@@ -212,11 +212,7 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Say what it runs on."""
-    return "; ".join(name for names in DATA.values() for name in names)
-
-
+cases = "; ".join(name for names in DATA.values() for name in names)
 STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
               claims=CLAIMS, table=table, figure=figure)
 

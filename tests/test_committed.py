@@ -26,7 +26,7 @@ from reproduce.harness.claims import Measured, Scan, failures, judge, report
 from reproduce.harness.clocks import judge_times
 from reproduce.harness.files import Data, DataError
 from reproduce.harness.fingerprint import ROOT, fingerprint
-from reproduce.harness.run import Settings, record, write_report
+from reproduce.harness.run import Settings, cases_of, record, write_report
 from reproduce.harness.style import WIDTH, plt, png
 from reproduce.paquet import digits as paquet_digits
 from reproduce.shahbaba import datasets as shahbaba_datasets
@@ -56,7 +56,7 @@ COMPUTED = {"paquet_fig2": "EP", "paquet_logz": "EP", "paquet_rivals": "EP|diffi
 def there(name):
     """Tell whether the data of a script are on this machine."""
     try:
-        cases = import_module(papers.module(papers.script(name))).cases(RECALL)
+        cases = cases_of(import_module(papers.module(papers.script(name))).cases, RECALL)
         return not getattr(cases, "note", "")
     except (DataError, SystemExit):
         return False

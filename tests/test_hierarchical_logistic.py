@@ -250,12 +250,6 @@ def test_section_5_2_the_fisher_information_of_a_small_group_is_singular(metric)
 # Small data
 
 
-def test_labels_may_be_strings_of_any_kind():
-    for group in (GROUP.astype(object), list(GROUP), np.array([ord(g) for g in GROUP]),
-                  [float(ord(g)) for g in GROUP]):
-        assert U(Q, HierarchicalLogistic.from_data(X, Y, group, LAM)) == U(Q, MODEL)
-
-
 def test_one_case_one_class_and_one_weight_are_sampled():
     rng = np.random.default_rng(0)
     for X_, y, group in (([[1.0]], [1], [7]), ([[1.0, 2.0]] * 3, [-1, -1, -1], ["a", "a", "b"])):

@@ -80,18 +80,6 @@ def test_an_entry_point_says_what_its_caller_has_to_give(name):
         assert re.search(rf"(^|  )[^:\n]*\b{each}\b[^:\n]* : ", told, re.MULTILINE), each
 
 
-@pytest.mark.parametrize("name", ENTRIES)
-def test_a_misspelt_argument_is_answered_with_the_right_name(name):
-    function = ENTRIES[name]
-    last = [*inspect.signature(function).parameters][-1]
-    with pytest.raises(TypeError, match=re.escape(
-            f"{function.__name__}() got an unexpected keyword argument '{last}s'; did you mean"
-            f" '{last}'?")):
-        function(**{f"{last}s": 1})
-    with pytest.raises(TypeError, match=rf"^{function.__name__}\(\) missing a required argument:"):
-        function()
-
-
 def test_a_call_that_does_not_fit_is_told_what_would():
     takes = r"; it takes \(x, times=1\)"
     for wrong, message in (

@@ -71,15 +71,6 @@ def test_a_nan_is_never_lost(where):
     assert np.isnan(U(THETA, model._replace(X=X)))
 
 
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("p", [1, 3])
-def test_the_design_matrix_is_stored_by_rows(p, order):
-    X = np.asarray(np.random.default_rng(0).standard_normal((5, p)), order=order)
-    model = LogisticRegression.from_data(X, np.ones(5))
-    assert model.X.flags.c_contiguous
-    np.testing.assert_array_equal(model.X, np.column_stack([np.ones(5), X]))
-
-
 def test_large_linear_predictors_neither_overflow_nor_lose_digits():
     # eta to 1e5; exp(eta) overflows beyond 709
     X, y, model = problem(200, scale=1e4)

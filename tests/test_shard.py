@@ -12,7 +12,7 @@ import pytest
 
 from reproduce.harness import papers, replicates, run, shards
 from reproduce.harness.fingerprint import digest
-from reproduce.harness.run import Settings, main
+from reproduce.harness.run import Settings, cases_of, main
 from reproduce.harness.shards import AGAIN, Shard, Unfinished, deal
 from studies import NOTHING, calls, draw
 
@@ -228,7 +228,7 @@ def whole(name):
     script = import_module(papers.module(papers.script(name)))
     settings = Settings("smoke", 0)
     experiment = replicates.Experiment(name, settings)
-    script.run(experiment, script.cases(settings))
+    script.run(experiment, cases_of(script.cases, settings))
     return {key: replicates.to_json({k: v for k, v in record["result"].items()
                                      if k not in replicates.TIMES})  # in which NaN is NaN
             for key, record in experiment.used.items()}
@@ -242,7 +242,7 @@ def in_shards(name, of):
         for number in range(1, of + 1):
             settings = Settings("smoke", 0, shard=Shard(number, of))
             try:
-                script.run(replicates.Experiment(name, settings), script.cases(settings))
+                script.run(replicates.Experiment(name, settings), cases_of(script.cases, settings))
             except Unfinished:
                 again += 1
         if not again:

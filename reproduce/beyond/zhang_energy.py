@@ -224,11 +224,7 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Say what it runs on."""
-    return "none: the funnel itself, and two funnels crossed"
-
-
+cases = "none: the funnel itself, and two funnels crossed"
 STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
               claims=CLAIMS, table=table, figure=figure)
 

@@ -58,7 +58,7 @@ class Study(NamedTuple):
     what: str  # it computes, in a few words
     minutes: dict  # budget -> minutes on two cores
     doc: str  # its docstring, which --help shows
-    cases: Callable  # (settings) -> the data it runs on: a Data (harness/files.py) or a text
+    cases: Callable | str  # (settings) -> its data, a Data of harness/files.py; or what it has
     run: Callable  # (experiment, cases) -> the result, whatever that is
     claims: list  # of Claim, each with a function of the result
     table: Callable  # (result) -> text, which may be ""
@@ -74,13 +74,18 @@ def whole_run(study, settings):
     """Run a script; return the exit status."""
     # before anything is computed: other numbers of threads give other bits, and two are slower
     with threadpool_limits(1, "blas"):
-        cases = study.cases(settings)
+        cases = cases_of(study.cases, settings)
         announce(study, settings, cases)
         experiment = Experiment(study.name, settings)
         if settings.shard:
             return share(study, experiment, cases)
         result = study.run(experiment, cases)
         return finish(study, experiment, result, cases)
+
+
+def cases_of(cases, settings):
+    """Return the data that a script runs on, or a text that says what they are."""
+    return cases(settings) if callable(cases) else cases
 
 
 def share(study, experiment, cases):
