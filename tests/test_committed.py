@@ -66,7 +66,8 @@ def there(name):
 def recalled(name):
     """Return a script, its experiment, its result at the paper's run lengths, and its data."""
     script = import_module(papers.module(papers.script(name)))
-    cases, experiment = script.cases(RECALL), replicates.Experiment(script.NAME, RECALL)
+    cases = cases_of(script.cases, RECALL)
+    experiment = replicates.Experiment(script.NAME, RECALL)
     return script, experiment, script.run(experiment, cases), cases
 
 

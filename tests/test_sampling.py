@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -173,7 +174,9 @@ def pool_runs(_):
 
 
 def test_a_process_that_may_have_no_children_runs_chains_itself():
-    with multiprocessing.get_context("fork").Pool(1) as pool:
+    with warnings.catch_warnings(action="ignore"):  # of threads: JAX's are idle here
+        pool = multiprocessing.get_context("fork").Pool(1)
+    with pool:
         (found,) = pool.map(pool_runs, [0])
     np.testing.assert_array_equal(found.chains[1].samples, as_called(9, 2)[1].samples)
 
