@@ -11,9 +11,10 @@ In words    Draws from a distribution that is normalised are taken to the poster
 Paper       R. M. Neal (2001), "Annealed importance sampling", Statistics and Computing 11;
             Paquet and Fraccaro (2016), Sections 1.1 and 5.
 Mirror      ais_run, Neal's procedure with the ladder of Paquet and Fraccaro, whose start they leave
-            open: see geometric_ladder.
-Own lines   ais_run: B and the two arrays are the record of the transitions, for diagnostics; with
-            so few printed lines, two of ours are more than a fifth.
+            open: see geometric_ladder.  Neal counts down from beta_n = 0 to beta_0 = 1; the n of
+            Neal is our B.
+Own lines   ais_run: B and the two arrays are the record of the transitions, for diagnostics; these
+            two lines are more than a fifth of all, the limit of CONTRIBUTING.md.
 
 Departures
 ----------
@@ -28,7 +29,8 @@ Notation
 --------
 paper             here           shape       meaning
 beta_0..beta_B    betas          (B + 1,)    inverse temperatures, 0 to 1
-p_beta, L_beta    at_beta        ()          exp(L_beta) is p_beta times Z(beta); Z(0) = 1
+p_beta, L_beta    temper         ()          exp(L_beta) is p_beta times Z(beta); Z(0) = 1
+L_1 - L_0         log_ratio      ()          the likelihood's logarithm, if q is the prior
 w                 log_weights    (R,)        log of one importance weight per run
 log Z             log_Z          ()          log evidence, log Z(1)
 """
@@ -234,14 +236,15 @@ ais = public(check_ais)(ais)
 
 
 def last_step(y, q):
-    """Return the length of AIS's last step from q at and above which its weights have no variance.
+    """Return the least last step in beta at which AIS from q has weights of infinite variance.
 
     y : (N,)             labels
     q : EP's result      with the mean mu and the sites tau and nu
 
     Along c d, d EP's mean, prior x likelihood^(1 + D) / site^D falls like exp(-c^2 Q / 2) with Q =
     d' K^-1 d - D d' diag(tau) d + (1 + D) (sum of d_n^2 where the label is wrong), D the length of
-    the last step.  Other directions can only make it shorter.  Below 1: so has importance sampling.
+    the last step.  Other directions can only make it shorter.  Importance sampling from q is AIS
+    with one step, 1: where the result is at most 1, its weights have infinite variance too.
     """
     site = q.mu @ (q.tau * q.mu)
     prior = q.mu @ q.nu - site  # K^-1 mu = nu - tau mu

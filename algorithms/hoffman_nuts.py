@@ -21,6 +21,8 @@ silent" says what the restated line leaves open, and not that the paper's text d
 
 BuildTree of Algorithm 6 is that of Algorithm 3 with two more results, alpha and n_alpha; here it
 serves both.  In Algorithm 6 the tree of a transition is that of Algorithm 3, and a line says so.
+Algorithms 5 and 6 are often quoted with the averaged step in an `else`, which leaves transition
+M_adapt + 1 with the last step of the search; here each recorded transition has the averaged one.
 
 A leapfrog takes two gradients and BuildTree's base case a density, as they are written.  Machine
 code of a recursion cannot be kept (models/cache.py): each process compiles it anew.

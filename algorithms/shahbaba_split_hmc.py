@@ -48,7 +48,8 @@ U_0 (Algorithm 1)  U(q, fit)         ()       (q - q-hat)' J (q - q-hat) / 2
 q-hat, J           q_hat, Z, w       (d, d)   posterior mode; Hessian of U there, Z diag(w^2) Z'
 A                                    (2d, 2d) [0 I; -J 0]; R = exp(A eps)
 Gamma, D                             (2d, 2d) eigenvectors of A, and its eigenvalues, +- i w_j
-q*                 q_star            (d,)     q - q-hat
+q*                 q_star            (d,)     (Section 2.1) q - q-hat
+q*, p*             q_, p_            (d,)     (Section 1) the end of a trajectory
 U_0, U_1           split.R_0, R_1             (Algorithm 2) models of the cases in R_0, with the
                                               prior, and of those in R_1, without
 dU_1/dq            grad_U_1(q, ...)  (d,)     (Algorithm 1) gradient of U_1 = U - U_0

@@ -41,7 +41,8 @@ pi, pi*      pi, pi_star                           exp(-U) of each: models
 x, x'        x, states[k]                 (d,)     state, and the next one
 R, R~        step_forward, step_backward           a step and its reverse, of pi*
 x_k          states[k]                    (d,)     state at step k of the chain
-k, k'        k, k_                        ()       the marked step, and where the mark may move
+k, k'        k, k_                        ()       the marked step, and where the mark may move; k
+                                                   is `first` in lines 1 to 3
 r            r                            ()       moves of the mark in one mapping
 s            s                            ()       steps by which the mark moves
 K            K                            ()       length of the chain
@@ -93,7 +94,7 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
     for _ in range(r):
         # 6   propose to move the mark from k to k' = k + s or k - s, with equal probabilities
         #     lines   6 and 7
-        #     theirs  silent about a k' that is no step of the chain
+        #     theirs  k' in {0, ..., K - 1}; silent about what is done where k + s or k - s is not
         #     ours    such a move is rejected
         #     why     the proposal stays symmetric; with an infinite K there is none
         #     test    a label

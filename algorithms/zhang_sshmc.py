@@ -55,7 +55,7 @@ Section 4.1
 Notation
 --------
 paper                here             shape    meaning
-theta, phi           theta, phi       (n,) (h,)  parameters and hyperparameters
+theta, phi           theta, phi       (n,) (h,)  parameters and hyperparameters; the paper's m is h
 r_theta, r_phi       r_theta, r_phi   (n,) (h,)  their momenta
 G_theta, G_phi                                 precisions of the momenta; M = G^-1 is the mass
 H_1, H_2             H_1, H_2                  (6) and (9): what moves, given what does not

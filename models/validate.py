@@ -49,7 +49,7 @@ def count(name, value, low=1):
 
 
 def array(name, value, shape):
-    """Return `value` as a finite float64 array, see `entries`; a -1 in `shape` is any length."""
+    """Return a finite float64 copy of `value`, see `entries`; a -1 in `shape` is any length."""
     value = entries(name, value, np.float64)
     letters = iter("nmkl")
     sizes = [next(letters) if n == -1 else str(n) for n in shape]
@@ -59,7 +59,7 @@ def array(name, value, shape):
         raise ValueError(f"{name} must have shape {wanted}, not {value.shape}")
     if value.size == 0:
         raise ValueError(f"{name} must not be empty, but has shape {value.shape}")
-    return finite(name, value)
+    return finite(name, value).copy()
 
 
 def logarithms(name, value):

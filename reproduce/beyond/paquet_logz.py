@@ -232,7 +232,7 @@ def table(r):
         "Error, estimate - log Z; (12) is the standard error of the last digits, [ ] is the"
         " reference;\nIS from q has infinite variance: its standard error is none",
         text_table(rows([*APPROXIMATIONS, *samplers, *[BRIDGE] * (USPS in sizes)], cell), header),
-        "Effective runs / runs; last step: with one so long, AIS from q has no variance;\n"
+        "Effective runs / runs; last step: with one so long AIS from q has infinite variance;\n"
         "bound: the largest weight that a point of tilting can have, over the mean weight",
         text_table(counts, header),
         f"Divergent transitions in all runs of AIS: {sum(m.divergences for m in found.values())}.\n"

@@ -309,7 +309,9 @@ def longer(found):
     """Return how many times as long chains must be to be believed; 1 if they are, or are too far.
 
     This rule was added after the first of these rows had been seen, in which many had just less
-    than the effective draws that it takes: chains that are near each other are run anew.
+    than the effective draws that it takes: chains that are near each other are run anew.  At first
+    it was for the methods that run on all data sets; now it is for all, so that none is believed
+    because it alone ran longer.
     """
     if is_believed(found) or not found["rhat"] < NEAR:
         return 1.0
