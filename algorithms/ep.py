@@ -21,10 +21,11 @@ tilde tau_i      tau          (N,)     site precisions, >= 0
 tilde nu_i       nu           (N,)     site precision times site mean
 Sigma, mu        Sigma, mu    (N, N)   q = N(mu, Sigma), Sigma = (K^-1 + diag tau)^-1, mu = Sigma nu
 mu_-i, s2_-i     m, s2        ()       cavity: q's marginal without site i
+n                N            ()       cases
 z_i              a            ()       y_i m / sqrt(1 + s2)
 B                L L'         (N, N)   I + S^1/2 K S^1/2, S = diag tau
-hat Z            Phi(a)       ()       normaliser of the tilted density N(f; m, s2) Phi(y_i f)
-hat mu, hat s2   mean, v      ()       its mean and variance
+Z^_i             Phi(a)       ()       normaliser of the tilted density N(f; m, s2) Phi(y_i f)
+mu^_i, s2^_i     mean, v      ()       its mean and variance
 """
 
 from typing import NamedTuple

@@ -10,7 +10,8 @@ Paper       R. M. Neal (2011), "MCMC using Hamiltonian dynamics", Handbook of MC
             Paquet and Fraccaro (2016), Section 2, equations (6) to (9); the baseline of Shahbaba
             et al. (2014), Section 3.3.  Lines 4 to 8 are the leapfrog, equation (3) of Shahbaba et
             al. and (9) of Paquet and Fraccaro, with the half steps between two steps joined.
-Mirror      hmc_step is Neal's Figure 2, with the mass matrix of equation (6), line by line.
+Mirror      hmc_step is Neal's Figure 2, line by line, with the mass matrix M of Paquet and
+            Fraccaro, Section 2.
 
 A transition takes L gradients, and U once, with the last of them.
 

@@ -31,9 +31,10 @@ Departures
 Zhang and Sutton (2014), Sections 3 and 5.2
     theirs  r ~ N(0, G^-1), and "the mass matrix for group i is G_i := I(x, theta)^-1"
     ours    r ~ N(0, G) with G = I(x, theta) + exp(-gamma) I, velocity G^-1 r
-    why     a covariance of I is what they have; I alone is singular where a group has few cases
+    why     with a precision of I^-1 the momentum's covariance is the Fisher information I, as here,
+            where G is that covariance; I alone is singular where a group has few cases
     test    test_section_5_2_the_metric_is_the_covariance_of_the_momentum
-Girolami and Calderhead (2011), Section 9
+Girolami and Calderhead (2011), Sections 8 and 9
     theirs  a fixed number of fixed-point iterations, in their program 3 for the position and 10 for
             the momentum, or 5 and 5
     ours    they end when nothing changes any more (tol; 0 is a fixed count), and every trajectory

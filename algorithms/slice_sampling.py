@@ -29,12 +29,13 @@ Notation
 paper      here                  shape    meaning
 x_0, x_1   cache.q[k], x_1       ()       the variable before and after
 f          exp(-U)               ()       density, as a function of that variable
+U, V       rng.random()          ()       (lines 2, 3 and 9) uniforms; U(x) is the energy
 y          level = -log y        ()       height of the slice
 w          w                     (d,)     width of a step out, in the units of the variable
 m          max_widths            ()       an interval has at most so many widths
 I = (L, R) L, R                  ()       interval
 J, K       J, K                  ()       steps out that are left, to the left and to the right
-R, R~      forward, backward              a step and its reverse
+R, R~      forward, backward              (Wang and Neal) a step and its reverse
            tally                 (4,)     what is counted of one density: see Counts
 """
 

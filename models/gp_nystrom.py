@@ -33,7 +33,7 @@ Wang and Neal (2013), Section 5.2.4
 Wang and Neal (2013), Section 5.2.4, table of operations
     theirs  p m n for K^(n,m), and m^3 for chol(K^(m,m))
     ours    also m^2 n, twice: for K^(n,m) R^-1 and for B'B
-    why     for m < n they are the most of it, and every change but that of sigma needs them
+    why     for p < m < n they are the most of it, and every change but that of sigma needs them
     test    test_section_5_2_4_the_table_of_operations_omits_most_of_them
 Wang and Neal (2013), Section 5.2.4
     theirs  (42) with [K^(m,m)]^-1, and "a small jitter" without its size

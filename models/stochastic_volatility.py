@@ -5,7 +5,7 @@
 
 Source      Zhang and Sutton (2014), Section 5.3; S. Kim, N. Shephard, S. Chib (1998), "Stochastic
             volatility", Review of Economic Studies 65, 361-393; M. Girolami and B. Calderhead
-            (2011), Journal of the Royal Statistical Society B 73, 123-214, Section 9.
+            (2011), Journal of the Royal Statistical Society B 73, 123-214, Section 8.
 
 theta is x, and the hyperparameters are (b, gamma, alpha) = (log beta, log sigma, atanh phi), with
 

@@ -34,7 +34,7 @@ from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, VOLATILITY, quot
 from reproduce.zhang.volatility import EVERY, JITTER, NAMES, TRUTH, WEIGHTS, run_in_numbers, start
 
 NAME, WHAT = "zhang_fig2", "hyperparameters of the stochastic volatility model"
-MINUTES = {"paper": 18, "short": 1.5, "smoke": 0.5}
+MINUTES = {"paper": 80, "short": 1.5, "smoke": 0.5}
 
 # The paper's settings (caption of Figure 2) are with its numbers, in zhang/printed.py
 ORDER = ("phi", "sigma", "beta")  # from left to right

@@ -173,6 +173,8 @@ def table(r):
                      f"{1e3 * np.mean(runs.seconds):.1f} ms",
                      *(brief(exponential(runs.ess[column])) for column in COLUMNS),
                      brief(cox.squares(runs)), runs.n, len(runs.field), runs.divergences])
+    sets = [[name, k + 1, *(f"{ess:.4g}" for ess in each)] for name, runs in r.rows.items()
+            for k, each in enumerate(zip(*(runs.each[column] for column in COLUMNS), strict=True))]
     at_mean, above = cox.limits(r)
     data = "\n".join(f"{distance}: {'; '.join(names)}" for distance, names in DATA.items())
     return (f"Data\n{data}\n\nThe lineage's ESS, geometric means over runs; \"squares\" is the"
@@ -182,6 +184,8 @@ def table(r):
             + text_table(rows, [
                 "row", "acceptance", "time", "min x", "med x", "max x", "sigma^2", "beta",
                 "squares", "draws", "chains", "diverged"])
+            + "\n\nESS on each data set, in the order of the first lines\n"
+            + text_table(sets, ["row", "set", "min x", "med x", "max x", "sigma^2", "beta"])
             + f"\n\n{comparison.by_the_rule(r, 22)}\n\nOn the first data set H_1 is stable for"
             f" eps_theta below {at_mean:.3f} at the mean of phi, below {above:.3f} where\nlog"
             " sigma^2 is two standard deviations above it")

@@ -1,6 +1,7 @@
 """Table 4 of Zhang and Sutton: each claim on results whose truth is known, and what is run."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -26,7 +27,8 @@ def estimates(method, seconds, AP=(0.8,), n=5000, **changed):
         [Measured(0.0, 0.01), Measured(-1.0, 0.01)], [Measured(0.6, 0.01), Measured(0.6, 0.01)],
         [], [[3.9] * 1024] * 2, [[0.6 * x, 0.6 * x - 1.0] for x in (1.0, -1.0, 1.5, -1.5)],
         [[0.06, 0.06]] * 4, n, {"L": 10, "eps_theta": 0.1, "eps_phi": 0.3},
-        [seconds, 1.001 * seconds])
+        [seconds, 1.001 * seconds],
+        {column: [math.exp(each.value), 7.0 * k] for k, (column, each) in enumerate(ess.items())})
 
 
 def made_up():
@@ -187,6 +189,9 @@ def test_the_table_and_the_figure_show_every_row():
     text = table4.table(result)
     for name in [*result.rows, *result.alone, *result.scan, f"{SSHMC}, paper"]:
         assert any(line.startswith(name) for line in text.splitlines())
+    _, sets = text.split("ESS on each data set")
+    assert re.search(rf"^{PIXEL} +1  780 +3000 +3900 +2101 +270 *$", sets, re.MULTILINE)
+    assert re.search(rf"^{PIXEL} +2  0 +7 +14 +21 +28 *$", sets, re.MULTILINE)
     fig = table4.figure(result)
     for ax, (name, (method, _)) in zip(fig.axes, cox.ROWS.items(), strict=True):
         assert ax.get_title() == name

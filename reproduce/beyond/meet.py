@@ -51,7 +51,7 @@ from reproduce.harness.style import (
 from reproduce.shahbaba.datasets import STAND_IN, StandIn, ctg, names
 
 NAME, WHAT = "meet", "the four papers on each other's problems"
-MINUTES = {"paper": 30, "short": 4, "smoke": 0.5}
+MINUTES = {"paper": 50, "short": 4, "smoke": 0.5}
 
 # Our settings; those that are tried are in rivals/comparison_problems.py
 DATA = {"paper": {DIGITS: 100, LOGISTIC: "CTG"}, "short": {DIGITS: 50, LOGISTIC: "CTG"},

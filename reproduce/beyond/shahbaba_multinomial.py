@@ -27,7 +27,7 @@ from reproduce.shahbaba.datasets import COUNTS, StandIn, all_classes, names
 from reproduce.shahbaba.multinomial import METHODS, RATE, SHARES
 
 NAME, WHAT = "shahbaba_multinomial", "both splits with more than two classes"
-MINUTES = {"paper": 60, "short": 1.5, "smoke": 0.3}
+MINUTES = {"paper": 90, "short": 1.5, "smoke": 0.3}
 
 # The paper's settings: prior and jitter are those of Section 3.3; it has no others for this
 

@@ -254,6 +254,7 @@ class Estimates(NamedTuple):
     n: int  # draws of a chain
     setting: dict
     seconds: tuple | list = ()  # of a transition, in each round of the clock
+    each: dict | tuple = ()  # the lineage's ESS of each chain, with the names of `ess`
 
 
 def estimates(chains, n, setting, seconds=()):
@@ -268,17 +269,17 @@ def estimates(chains, n, setting, seconds=()):
                 Measured(values.mean(), np.sqrt(np.mean(se**2) / len(chains)))
                 for values, se in zip(phi[name].T, phi["mean_se"].T, strict=True)]
 
+    each = dict(zip(("min", "med", "max", "sigma", "beta"),
+                    [*theta["lineage"].T, *phi["lineage"].T], strict=True))
     return Estimates(
         [mean(rate) for rate in AP.T], sum(c["divergences"] for c in chains),
-        {name: log_ess(values) for name, values in zip(
-            ("min", "med", "max", "sigma", "beta"), [*theta["lineage"].T, *phi["lineage"].T],
-            strict=True)},
+        {name: log_ess(values) for name, values in each.items()},
         {name: log_ess(values) for name, values in zip(
             ("sigma", "beta", "x"), [*phi["squares"].T, theta["squares"].T[0]], strict=True)},
         moment("mean"), moment("sd"),
         [np.sum([c["phi"]["histogram"][k] for c in chains], axis=0).tolist() for k in (0, 1)],
         [c["field"] for c in chains], phi["mean"].tolist(), [c["phi"]["mean_se"] for c in chains],
-        n, setting, seconds)
+        n, setting, seconds, {name: values.tolist() for name, values in each.items()})
 
 
 def log_ess(values):
