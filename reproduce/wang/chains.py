@@ -11,6 +11,7 @@ once, and of each approximation.
 """
 
 import time
+from statistics import median
 
 import numpy as np
 
@@ -160,9 +161,10 @@ def costs(timed):
     the unit is the posterior after a change of one variable.  Medians over the rounds.
     """
     seconds = timed["seconds"]
-    trial_ = {name: np.mean(np.median(each, axis=1)) for name, each in seconds["trial"].items()}
+    trial_ = {name: np.mean([median(rounds) for rounds in each])
+              for name, each in seconds["trial"].items()}
     return {"trial": {name: each / trial_["pi"] for name, each in trial_.items()},
-            "scratch": {name: np.median(each) / trial_["pi"]
+            "scratch": {name: median(each) / trial_["pi"]
                         for name, each in seconds["scratch"].items()}}
 
 

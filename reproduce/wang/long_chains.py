@@ -173,8 +173,8 @@ def cost(chains, method, unit, timed, name):
 
     timed : what chains.clock returned      name : the row of it with the same approximation
     """
-    layers = timed["layers"][name] if method != STANDARD else ()
-    return float(np.mean([evaluations(c, method, unit, costs(timed), layers) for c in chains]))
+    layers, prices = timed["layers"][name] if method != STANDARD else (), costs(timed)
+    return float(np.mean([evaluations(c, method, unit, prices, layers) for c in chains]))
 
 
 def clocks(experiment, rows, timed, n):
