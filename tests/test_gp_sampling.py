@@ -3,31 +3,18 @@
 The approximations are not nested: they have some cases in common or none, which is as exact.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-from algorithms.ess import initial_sequence
-from algorithms.slice_sampling import (
-    Slice,
-    backward,
-    forward,
-    slice_forward,
-    slice_sampling,
-)
-from algorithms.wang_discretizing_chain_fast import (
-    State,
-    discretizing_chain,
-    discretizing_chain_step,
-)
+from algorithms.slice_sampling import slice_sampling
+from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from models.gp_eigen import GPEigen
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
 from models.gp_subset import GPSubset
-from models.interface import U, U_prior, log_likelihood, prepare
+from models.interface import U, U_prior, log_likelihood
 from test_gp_regression import DENSE, dense_C
 
 LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
@@ -81,42 +68,6 @@ def test_over_a_whole_chain_the_caches_agree_with_evaluation_from_scratch(unit):
 # Distributions
 
 
-class InSequence(NamedTuple):
-    """A Slice that is taken for its own reverse."""
-
-    w: np.ndarray
-    max_widths: int
-    variables: np.ndarray
-    at_random: bool
-
-
-# for the interpreter only
-forward.implementations[InSequence] = backward.implementations[InSequence] = slice_forward.py_func
-
-
-def test_taken_for_its_own_reverse_a_sweep_is_biased():
-    # twelve cases and a subset of five
-    rng = np.random.default_rng(0)
-    X = rng.random((12, 1))
-    y = drawn(X, START, rng)
-    model, (mean, sd) = GPRegression.from_data(X, y, "isotropic"), log_eta_by_quadrature(X, y)
-    star = GPSubset.from_model(model, rng.permutation(12)[:5])
-    for kind in (Slice, InSequence):
-        near, rng = prepare(START, model), np.random.default_rng(0)
-        here = State(START, near.U, near, prepare(START, star))
-        move, log_eta = kind(np.ones(3), 10, np.arange(3), False), np.empty(12000)
-        for t in range(log_eta.size):
-            here, _ = discretizing_chain_step.py_func(here, model, star, move, 1, 1,
-                                                      np.zeros(4, int), np.zeros(4, int), rng)
-            log_eta[t] = here.q[1]
-        error = log_eta.std() / np.sqrt(initial_sequence(log_eta).ess)
-        off = abs(log_eta.mean() - mean)
-        if kind is Slice:
-            assert off < 4 * error < 0.3 * sd
-        else:  # by more than a fifth of the standard deviation
-            assert off - 4 * error > 0.2 * sd
-
-
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(sampler):
     rng, found, accepted = np.random.default_rng(3), [], 0.0
@@ -133,34 +84,6 @@ def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(sampler):
     assert sampler == "slices" or 0.2 < accepted < 0.9  # or this would see nothing
     for values in np.array(found).T:
         assert kstest(values, norm.cdf).pvalue > LEVEL
-
-
-def weights(X, y, axes):
-    """Return the posterior probabilities of a grid of (log sigma, log eta, log rho), by NumPy."""
-    squares, energy = ((X[:, None] - X) ** 2).sum(-1), np.empty([axis.size for axis in axes])
-    sigma2, eta2 = np.exp(2 * axes[0])[:, None, None, None], np.exp(2 * axes[1])[:, None, None]
-    for k, log_rho in enumerate(axes[2]):
-        C = 100 + eta2 * np.exp(-squares * np.exp(-2 * log_rho)) + sigma2 * np.eye(len(y))
-        L = np.linalg.cholesky(C)
-        u = np.linalg.solve(L, np.broadcast_to(y[:, None], (*C.shape[:-1], 1)))
-        energy[:, :, k] = (np.log(np.diagonal(L, axis1=-2, axis2=-1)).sum(-1)
-                           + 0.5 * (u * u).sum((-2, -1)))
-    for axis, values in enumerate(axes):  # and the prior, N(0, 2^2) on each
-        energy += np.expand_dims(values**2 / 8, [k for k in range(3) if k != axis])
-    p = np.exp(energy.min() - energy)
-    return p / p.sum()
-
-
-def log_eta_by_quadrature(X, y):
-    """Return the mean and the standard deviation of log eta, by integrals on a grid."""
-    axes = np.linspace(-9, 6, 56), np.linspace(-9, 7, 60), np.linspace(-9, 9, 60)
-    P = weights(X, y, axes)
-    for k in range(3):
-        edge = P.sum(tuple(j for j in range(3) if j != k))
-        assert max(edge[0], edge[-1]) < 1e-4  # the box is wide enough
-    p = P.sum((0, 2))
-    mean = p @ axes[1]
-    return mean, np.sqrt(p @ (axes[1] - mean) ** 2)
 
 
 # Odd data and trouble
