@@ -78,7 +78,7 @@ def hmc_limit(J):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    J = validate.square("J", J)
+    J = validate.covariance("J", J)
     validate.real("J's largest eigenvalue", np.linalg.eigvalsh(J)[-1], 4.0, 4e6)
     low, high = 0.001, 1.0
     while high - low > 1e-9 * low:
@@ -109,8 +109,11 @@ def correlation_and_rate(covariance, eps, L):
     covariance = validate.covariance("covariance", validate.array("covariance", covariance, (2, 2)))
     validate.real("covariance's least eigenvalue", np.linalg.eigvalsh(covariance)[0], 0.0,
                   open_low=True)
-    eps = validate.real("eps", eps, 0.0, 2.0 * np.linalg.eigvalsh(covariance)[0] ** 0.5,
-                        open_low=True)
+    if covariance[0, 0] != covariance[1, 1]:
+        raise ValueError("covariance must have the same variance twice, not"
+                         f" {np.diag(covariance).tolist()}")
+    limit = 2.0 * np.linalg.eigvalsh(covariance)[0] ** 0.5
+    eps = validate.real("eps", eps, 0.0, np.nextafter(limit, 0.0), open_low=True)
     L = validate.count("L", L)
     z = ndtri(qmc.Sobol(4, seed=0).random_base2(20))
     gain, moved = 0.0, []

@@ -130,6 +130,10 @@ def check_values(model: LogGaussianCox, name):
                          f" has {d} x {d} cells, not {model.counts.shape}")
     if ((model.counts < 0) | (model.counts != np.floor(model.counts))).any():
         raise ValueError(f"{name}.counts must be whole numbers >= 0")
+    wanted = [block.shape for block in empty_blocks(d)]  # compiled code writes into them
+    if any([block.shape for block in part] != wanted for part in (model.memory.B, model.memory.C)):
+        raise ValueError(f"{name}.memory must be that of a {d} x {d} grid: make the model of another"
+                         " grid by LogGaussianCox.from_counts")
 
 
 class CoxPhi(NamedTuple):
