@@ -93,6 +93,13 @@ def dimension(given):
     return validate.dimension(given.model)
 
 
+@validate.check_values.register(SoftAbs)
+@validate.check_values.register(Contracted)
+def check_values(given, name):
+    """The hardness is positive."""
+    validate.real(f"{name}.alpha", given.alpha, 0.0, open_low=True)
+
+
 @njit
 def soft(z):
     """z coth z, 1 at z = 0."""

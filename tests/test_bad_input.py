@@ -588,6 +588,7 @@ def test_the_ends_of_an_interval_are_taken(name):
     (COX._replace(counts=np.arange(3.0)), r"counts must have shape \(4,\), .* not \(3,\)"),
     (COX._replace(counts=np.array([0.0, 1.0, 2.0, 0.5])), r"counts must be whole numbers >= 0"),
     (COX._replace(counts=np.array([0.0, 1.0, 2.0, -1.0])), r"counts must be whole numbers >= 0"),
+    (SoftAbs(FUNNEL, -1.0), r"alpha must be a finite number in \(0, inf\)"),
     (COX._replace(counts=np.zeros(9), distance=np.zeros((3, 3))), "memory must be that of a 3 x 3"),
     (MIXTURE._replace(weights=np.array([0.5, 0.75])), r"weights must sum to one, not to 1.25"),
     (MIXTURE._replace(weights=np.array([0.25, 0.75 + 1e-9])), r"weights must sum to one"),
