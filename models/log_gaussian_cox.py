@@ -132,8 +132,8 @@ def check_values(model: LogGaussianCox, name):
         raise ValueError(f"{name}.counts must be whole numbers >= 0")
     wanted = [block.shape for block in empty_blocks(d)]  # compiled code writes into them
     if any([block.shape for block in part] != wanted for part in (model.memory.B, model.memory.C)):
-        raise ValueError(f"{name}.memory must be that of a {d} x {d} grid: make the model of another"
-                         " grid by LogGaussianCox.from_counts")
+        raise ValueError(f"{name}.memory must be that of a {d} x {d} grid: make the model of"
+                         " another grid by LogGaussianCox.from_counts")
 
 
 class CoxPhi(NamedTuple):
