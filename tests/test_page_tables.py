@@ -137,11 +137,12 @@ def test_a_block_without_its_end_is_refused(page):
 
 
 def test_the_speed_table_is_a_record_of_benchmarks():
-    assert speed("pytest -m benchmark\nA processor\nHMC, n = 9: 0.2 s; 20 passes: 0.1 s;"
-                 " ratio 2.00\n").splitlines() == [
-        "| one thread, A processor | ours | reference | ours / reference |",
-        "| --- | --- | --- | --- |",
-        "| HMC, n = 9 | 0.2 s | 20 passes, 0.1 s | 2.00 |"]
+    assert speed("pytest -m benchmark\n\nOne\nHMC, n = 9: 0.2 s; 20 passes: 0.1 s; ratio 2.00\n"
+                 "EP: 1.0 s; 3 calls: 2.0 s; ratio 0.50\n\n"
+                 "Another\nHMC, n = 9: 0.6 s; 20 passes: 0.2 s; ratio 3.00\n").splitlines() == [
+        "| one thread, seconds | reference | One | Another |", "| --- | --- | --- | --- |",
+        "| HMC, n = 9 | 20 passes | 0.2 / 0.1 = 2.00 | 0.6 / 0.2 = 3.00 |",
+        "| EP | 3 calls | 1.0 / 2.0 = 0.50 |  |"]
 
 
 # Files

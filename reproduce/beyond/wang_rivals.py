@@ -11,7 +11,8 @@ take hours.
 
 The cost of an effective draw is in evaluations of the posterior (wang/rivals.py).  Each method but
 NUTS has the best of three settings, by pilots on the first data set of a kind.  A row of four
-chains is compared if R-hat and effective sample sizes allow it (rivals/moments.py).
+chains is compared if R-hat and effective sample sizes allow it (rivals/moments.py), and if it has
+the moments of quadrature, where there is one length (wang/quadrature.py).
 
 Run     python reproduce/beyond/wang_rivals.py [--budget smoke|short|paper]
         Short has three of the five kinds and two data sets, smoke all kinds with 30 cases.
@@ -28,6 +29,7 @@ from reproduce.beyond.rivals.moments import as_one, distance_of_rows, halves_apa
 from reproduce.beyond.rivals.rows import CHAINS, pick, table_of_rows
 from reproduce.harness.claims import Claim, Measured, average, brief, mean, text_table
 from reproduce.harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
+from reproduce.wang import quadrature
 from reproduce.wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.rivals import (
     BURN_IN,
@@ -129,9 +131,10 @@ def run(experiment, cases):
         (timed,) = experiment.replicates(seconds_of, [dict(
             number=number, index=0, rounds=rounds, times=times, n=n)], "timings", warm=warm)
         costs[number], units[number] = prices(timed), timed["seconds"]["trial"]
-    return Rivals({(number, index, method): row_at_prices(
+    priced = {(number, index, method): row_at_prices(
         found, pilots[number, method], chosen[number, method], costs[number], units[number])
-        for (number, index, method), found in rows.items()}, costs, units)
+        for (number, index, method), found in rows.items()}
+    return Rivals(quadrature.judge_rows(experiment, priced, n), costs, units)
 
 
 def shown(number, index):
@@ -212,6 +215,7 @@ CLAIMS = [
             "means and standard deviations of all quantities, on all data sets: 4 standard errors"
             " of one number.  Chains that are not believed are compared with none", "ours",
             budgets=("paper",)) for number in KINDS["paper"]],
+    *quadrature.claims(),
     Claim("largest |z| between two chains and the other two of a row, as one", "ours",
           lambda r: halves_apart(r.rows.values()), 0, 4, "the same method against itself, in all"
           " rows that are believed: whether errors are as large as they are said to be", "ours",
@@ -253,6 +257,7 @@ def table(r):
         " second of such evaluations",
         table_of_rows({(f"{number}, {index}", method): row
                        for (number, index, method), row in r.rows.items()}),
+        quadrature.table(r.rows),
         "Settings taken, by the rule",
         text_table(settings, ["", *(f"kind {number}" for number in r.costs)]),
         "Costs of single evaluations: that of the posterior after a change of one variable, in CPU"

@@ -210,12 +210,19 @@ def stored_estimate(claim):
 
 
 def speed(text):
-    """Make the table of a record of benchmarks: its command, the processor, then their lines."""
-    _, where, *lines = text.strip().splitlines()
-    rows = [re.fullmatch(r"(.+): (\S+) s; (.+): (\S+) s; ratio (\S+)", line).groups()
-            for line in lines]
-    return "\n".join(markdown([f"one thread, {where}", "ours", "reference", "ours / reference"], [
-        [what, f"{ours} s", f"{of}, {limit} s", ratio] for what, ours, of, limit, ratio in rows]))
+    """Make the table of a record of benchmarks: a command; of each processor its name and lines."""
+    _, *parts = text.strip().split("\n\n")
+    processors, rows = [], {}
+    for part in parts:
+        processor, *lines = part.splitlines()
+        processors.append(processor)
+        for line in lines:
+            what, ours, of, limit, ratio = re.fullmatch(
+                r"(.+): (\S+) s; (.+): (\S+) s; ratio (\S+)", line).groups()
+            rows.setdefault((what, of), {})[processor] = f"{ours} / {limit} = {ratio}"
+    return "\n".join(markdown(["one thread, seconds", "reference", *processors], [
+        [*key, *(found.get(processor, "") for processor in processors)]
+        for key, found in rows.items()]))
 
 
 # Markdown
