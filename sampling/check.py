@@ -147,7 +147,7 @@ def differences(f, x, derivative):
     """
     derivative = np.asarray(derivative, float)
     best = np.full(derivative.shape, np.nan)
-    if len(derivative) != x.size:
+    if derivative.shape[:1] != (x.size,):
         return np.full((x.size, *np.shape(f(x))), np.nan)
     for i in range(x.size):
         gap = np.inf
@@ -216,6 +216,10 @@ def check_symmetric(name, matrix):
 
 def check_definite(name, matrix):
     """Return the row of a matrix that has to be positive definite."""
+    d = len(matrix)
+    if np.shape(matrix) != (d, d):
+        return Row(name, "positive definite", "shape", np.nan, np.nan, np.nan,
+                   f"has shape {np.shape(matrix)}, and is not square")
     least = np.linalg.eigvalsh(matrix).min()
     return Row(name, "positive definite", "least eigenvalue", least, abs(least), 0.0,
                "" if least > 0 else "is not")

@@ -382,7 +382,7 @@ def gp_regression(X, y, kind="ard"):
     y = numbers("y", y, (len(Z),))
     with np.errstate(over="ignore"):  # of squares
         mean, sd = y.mean(), y.std()
-    if not sd > 0:
+    if np.ptp(y) == 0:
         raise ValueError(f"y must not be constant, but is {y[0]:g} throughout")
     if not np.isfinite(sd):
         raise ValueError("y must have a finite standard deviation in float64: take other units")
@@ -516,7 +516,8 @@ class Return(NamedTuple):
         return float(np.sqrt(self.weights @ self.deviations**2))
 
     def probability_below(self, value):
-        """Return the probability of a return of at most `value`."""
+        """Return the probability of a return of at most `value`, a number."""
+        value = validate.real("value", value)
         return float(self.weights @ ndtr(value / self.deviations))
 
     def quantile(self, share):

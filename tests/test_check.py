@@ -108,6 +108,23 @@ def test_a_wrong_gradient_is_named_with_its_entry_and_its_size(q, wrong, error, 
     assert line.startswith("grad_U") and f"{row.found:.6g}" in line and f"{row.error:.1e}" in line
 
 
+class Misshapen(NamedTuple):
+    """A gradient that is a number, and a metric that is not square."""
+
+    a: Array("d")
+
+
+U.register(Misshapen)(lambda q, model: (model.a * q) @ q / 2)
+grad_U.register(Misshapen)(lambda q, model: model.a[0] * q[0])
+metric.register(Misshapen)(lambda q, model: np.ones((2, 3)))
+
+
+def test_arrays_of_another_shape_are_named():
+    assert {(row.function, row.note) for row in off(Misshapen(np.ones(1)), np.ones(1))} == {
+        ("grad_U", "has shape (), not (1,)"), ("metric", "has shape (2, 3), not (3, 2)"),
+        ("metric", "has shape (2, 3), and is not square")}
+
+
 def test_a_gradient_that_writes_into_q_is_named():
     (row,) = off(RIGHT._replace(writes=True), np.ones(3))
     assert (row.function, row.note) == ("grad_U", "writes into q")

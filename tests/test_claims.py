@@ -84,6 +84,11 @@ def test_an_average_by_hand():
 def test_the_least_is_that_in_standard_errors():
     assert smallest([Measured(1.0, 0.1), Measured(5.0, 2.0), Measured(9.0, 0.1)]) == (5.0, 2.0)
     assert smallest([Measured(-3.0, 1.0), Measured(0.1, 1.0), Measured(-4.0, 2.0)]) == (-3.0, 1.0)
+    # what is exact is as far from 0 as can be; of an unknown error it cannot be said
+    assert smallest([Measured(2.0, 0.1), Measured(9.0)]) == (2.0, 0.1)
+    for k in range(2):
+        found = smallest([Measured(2.0, 0.1), Measured(1.0, math.nan)][:: 1 - 2 * k])
+        assert found.value == 1.0 and math.isnan(found.se)
 
 
 # Verdicts

@@ -15,7 +15,7 @@ from reproduce.harness import claims_html, page_layout, papers
 from reproduce.harness.claims import VERDICTS, Claim, Measured, verdict
 from reproduce.harness.mirrors import LABEL, ROOT
 from reproduce.harness.papers import PAPERS
-from reproduce.harness.typeset import html, latex, mathml, pieces
+from reproduce.harness.typeset import SIGNS, html, latex, mathml, pieces
 from reproduce.tools import pages
 
 FIGURES = ROOT / "figures"
@@ -416,3 +416,16 @@ def test_a_report_is_shown_without_its_claims():
     ("https://arxiv.org/../x.png", "https://arxiv.org/../x.png")])
 def test_links_of_a_readme_lead_from_where_they_are_shown(link, there):
     assert claims_html.from_figures(link, "wang") == there
+
+
+def test_signs():
+    assert {sign: html(sign) for sign in SIGNS if sign not in ("sqrt", "o")} == {
+        "<-": "\u2190", ":=": "\u2254", "<=": "\u2264", ">=": "\u2265", "!=": "\u2260",
+        "->": "\u2192", "+-": "\u00b1", "...": "\u2026", "~": "\u223c", "-": "\u2212",
+        "*": "\u2217"}
+
+
+def test_the_spread_says_how_many_settings_have_a_value():
+    claim = {"scan": {"settings": ["a", "b", "c"],
+                      "found": [[1.0, 0.0], [float("nan"), 0.0], [3.0, 0.0]]}}
+    assert claims_html.spread(claim) == "1 to 3: 2 of 3 settings"

@@ -20,3 +20,7 @@ def test_what_rounding_makes_negative_of_the_diagonal_counts_as_0():
                               [0], 0.0)
     for log_eta in np.linspace(-1.0, 3.0, 30):
         assert np.isfinite(U(np.array([np.log(1e-10), log_eta, 0.0, 0.0]), model))
+
+
+def test_the_jitter_is_that_of_the_other_approximations():
+    assert GPFITC.from_model(problem(5, "ard")[0], [0, 2]).jitter == 1e-10

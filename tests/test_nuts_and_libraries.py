@@ -132,3 +132,18 @@ def test_the_table_has_effective_draws_of_1000_gradients_and_milliseconds_of_one
     axes = script.figure(made_up()).axes
     heights = [bar.lines[0].get_ydata()[0] for ax in axes for bar in ax.containers]
     np.testing.assert_allclose(heights, [1000 * np.exp(-3)] * 16 + [1000 * np.exp(-5)] * 16)
+
+
+def test_the_clock_is_of_all_gradients(monkeypatch):
+    ticks = iter(range(0, 600, 6))
+    monkeypatch.setattr(script.time, "process_time", lambda: float(next(ticks)))
+    monkeypatch.setattr(script, "runners", lambda *_: (
+        {"a": lambda *_: {"steps": 2, "warm_up": 1}}, lambda rng: None))
+    assert script.clock("normal", "", 2, 10, 5) == {"seconds": {"a": [2.0, 2.0]}}
+
+
+def test_values_and_squares_have_their_columns():
+    r = made_up()
+    row, found = read_table(script.table(r))[0], next(iter(r.values()))["together"]
+    assert (row["values"], row["squares"]) == (f"{found.ess.min():.0f}",
+                                               f"{found.ess_squares.min():.0f}")

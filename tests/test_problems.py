@@ -1,5 +1,6 @@
 """sampling/problems.py: from data to models, and predictions against what is known exactly."""
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -322,6 +323,9 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: logistic_regression(X, np.arange(9)), r"two values, not of 9: \[0, 1, 2, 3, 4\]"),
     (lambda: gp_classifier(X, NAMES[:8]), r"y must have shape \(9,\), a label for each row"),
     (lambda: gp_regression(X, np.ones(9)), "y must not be constant, but is 1 throughout"),
+    (lambda: gp_regression(np.arange(30.0)[:, None], np.full(30, 0.1)), "y must not be constant"),
+    (lambda: problems.Return(np.ones(2), np.full(2, 0.5)).probability_below([0.0, 1.0]),
+     "value must be a real number"),
     (lambda: CLASSIFIER.predict(found(np.zeros((1, 1, 9)), np.zeros((1, 1, 2))), X[:, :1]),
      r"X must have shape \(n, 2\), not \(9, 1\)"),
     (lambda: counts_on_a_grid(np.zeros((2, 2))), "counts must not be zero throughout"),
@@ -367,3 +371,18 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
 def test_data_that_make_no_model_are_refused(call, said):
     with pytest.raises(ValueError, match=said):
         call()
+
+
+def test_the_check_of_the_evidence_leaves_out_the_first_draws(monkeypatch):
+    problem = problems.gp_classifier(np.arange(6.0)[:, None], np.where(np.arange(6) < 3, "a", "b"))
+    fit = problem.fit()
+    monkeypatch.setattr(problems, "elliptical_slice",
+                        lambda *_: SimpleNamespace(log_likelihood=np.arange(22.0)))
+    monkeypatch.setattr(problems, "bridge_sampling", lambda ours, at_q: (ours, at_q.size))
+    ours, drawn = problem.check_evidence(fit, 20, np.random.default_rng(1))
+    assert ours.tolist() == list(range(2, 22)) and drawn == 20
+
+
+def test_draws_that_predict_are_evenly_spaced():
+    assert problems.spaced(1000, 4).tolist() == [0, 333, 666, 999]
+    assert problems.spaced(3, 4).tolist() == [0, 1, 2]

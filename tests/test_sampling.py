@@ -11,6 +11,7 @@ import time
 import warnings
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -454,3 +455,25 @@ def test_a_summary_counts_divergences_and_low_energy_changes():
                         ((chains_of(x), x), "problem must be one of sampling.problems")):
         with pytest.raises(ValueError, match=said):
             summary(*wrong)
+
+
+def test_more_than_a_hundredth_of_divergences_is_warned_of():
+    x = generator(6).standard_normal((4, 1000, 1))
+    with pytest.warns(RuntimeWarning, match="44 of 4000 trajectories diverged"):
+        runs.warn(chains_of(x, energy_error=np.where(np.arange(1000) < 11, np.inf, 0.0)))
+    runs.warn(chains_of(x, energy_error=np.where(np.arange(1000) < 10, np.inf, 0.0)))
+
+
+def test_a_variable_that_never_moves_is_doubted():
+    x = generator(6).standard_normal((4, 1000, 2))
+    x[:, :, 1] = 3.0
+    assert [doubt[:31] for doubt in summary(chains_of(x)).doubts] == [
+        "R-hat of q[1] is nan, above 1.0", *["the effective sample size of q["] * 2]
+
+
+def test_depths_and_gradients_have_their_own_names():
+    one = SimpleNamespace(samples=np.zeros((3, 1)), rates=np.ones(3), depths=np.array([1, 2, 3]),
+                          gradients=np.array([1, 3, 7]), divergent=np.zeros(3, bool))
+    statistics = Chains((one,), 3, None).statistics
+    assert statistics["tree_depth"].tolist() == [[1, 2, 3]]
+    assert statistics["n_steps"].tolist() == [[1, 3, 7]]

@@ -125,3 +125,12 @@ def test_what_is_timed_of_eigenvectors_is_the_approximation(monkeypatch):
     # the kernel without its noise: 10^2 + 5^2 on the diagonal
     np.testing.assert_allclose(np.diag(asked["K"]), 125, rtol=1e-12)
     np.testing.assert_array_equal(asked["K"], asked["K"].T)
+
+
+def test_the_time_of_the_posterior_is_of_one_evaluation(monkeypatch):
+    ticks = iter(range(0, 600, 10))
+    monkeypatch.setattr(eigen_exact.time, "thread_time", lambda: float(next(ticks)))
+    monkeypatch.setattr(eigen_exact, "scratches", lambda *_: None)
+    monkeypatch.setattr(eigen_exact, "eigh", lambda *_, **__: None)
+    assert eigen_exact.eigen_clock(4, 3, 1, 12)["seconds"] == {
+        "pi": [2.0], "all": [10.0], "first m": [10.0]}

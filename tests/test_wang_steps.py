@@ -1,5 +1,7 @@
 """Widths and limits of the slice: estimates, claims, and what is run."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -108,3 +110,27 @@ def test_what_the_printed_times_imply():
 def test_slices_are_named_as_those_of_the_tables():
     assert [steps.name_of(*each) for each in SLICES.values()] == list(SLICES)
     assert all(set(SLICES.values()) <= set(each) for each in steps.ROOM["paper"].values())
+
+
+class Stop(Exception):
+    """Ends a run whose tasks are known."""
+
+
+def test_no_chain_is_run_twice(monkeypatch):
+    seen = []
+
+    def replicates(function, tasks, *_, **__):
+        seen.extend(map(repr, tasks))
+        raise Stop
+
+    monkeypatch.setattr(steps, "clocks", lambda *_: None)
+    with pytest.raises(Stop):
+        steps.run(SimpleNamespace(budget="paper", seed=1, replicates=replicates), None)
+    assert len(set(seen)) == len(seen)
+
+
+def test_the_legends_lines_are_those_of_the_limits():
+    lines = [bar.lines[0] for bar in steps.figure(made_up()).axes[0].containers
+             if bar.get_label() == "row 2"]
+    short = next(line for line in lines if line.get_linestyle() == "--")  # limit 3
+    assert short.get_ydata()[:2] == pytest.approx([ROWS[2].tau[STANDARD]] * 2)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import read_tables, verdicts
 from models.gp_regression import GPRegression
 from models.interface import U, grad_U, log_likelihood
 from reproduce import wang_table1 as table1
@@ -152,3 +152,11 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     assert len(table1.table(result).splitlines()) > len(ROWS) + len(table1.OTHERS)
     assert len(table1.figure(result).findobj(plt.Axes)) == 12
     plt.close("all")
+
+
+def test_the_table_has_losses_in_their_columns():
+    sets = table1.DataSets(widths=[[1.0, 2.0, 3.0]] * 2, gain=None, other=[[1.0, -1.0, 0.0]] * 2,
+                           worse=[4.0] * 2, noise=[[-30.0]] * 2, less=[-9.0] * 2, same=None)
+    (row,), _ = read_tables(table1.table(
+        table1.Result({1: sets}, {(1, 0.5, 10.0): [1.0, 2.0, 3.0]}, None)))
+    assert (row["all noise"], row["sigma / 10"]) == ("30", "9")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import put, replaced, scanned, slower
+from judging import put, read_table, replaced, scanned, slower
 from reproduce import zhang_table2 as table2
 from reproduce.harness.claims import BUDGETS, Measured, Scan, judge
 from reproduce.harness.style import plt
@@ -235,3 +235,8 @@ def test_estimates_are_means_over_runs():
     found = logistic.estimates(runs, {})
     assert found.v == pytest.approx((115.0, np.std([0, 10, 20, 30], ddof=1) / 2))
     assert found.max.value == 122.0 and found.divergences == 4
+
+
+def test_times_are_milliseconds():
+    rows = {next(iter(row.values())): row for row in read_table(table2.table(made_up()))}
+    assert rows[HMC + ANY]["time"] == "0.10 ms"  # 1e-4 s

@@ -203,8 +203,10 @@ def exponential(x):
 
 
 def smallest(estimates):
-    """Return the estimate with the least value in standard errors."""
-    return min(map(as_measured, estimates), key=lambda m: m.value / m.se)
+    """Return the estimate with the least value in standard errors; one of unknown error if any."""
+    with np.errstate(divide="ignore"):  # of what is exact
+        return min(map(as_measured, estimates), key=lambda m: (
+            -np.inf if np.isnan(m.se) else np.divide(m.value, m.se)))
 
 
 OF_PRINT = ("the errors of the printed numbers are their own: more of our runs do not make them"

@@ -52,7 +52,7 @@ def exact_of(number, n=None):
 
 
 def judge_rows(experiment, rows, n):
-    """Return rows, {(kind, data set, method): row}, those of KINDS beside quadrature: see judge_row."""
+    """Return {(kind, data set, method): row}, first rows of KINDS beside quadrature: judge_row."""
     kinds = [number for number in KINDS if any(key[0] == number for key in rows)]
     exact = dict(zip(kinds, experiment.replicates(
         exact_of, [dict(number=number, n=n) for number in kinds], "quadratures"), strict=True))
