@@ -66,7 +66,7 @@ def lapack_calls(B, factorisations, inverses):
         lapack.dtrtri(L, lower=0)
 
 
-def test_rmhmc_fast_against_its_lapack_calls(problem, start, benchmark):
+def test_rmhmc_fast_against_its_lapack_calls(problem, start):
     x, model = start
     rng = np.random.default_rng(2)
     B = np.asfortranarray(identity_plus_scaled(model.K, np.full(x.size, 0.3)))
@@ -78,10 +78,9 @@ def test_rmhmc_fast_against_its_lapack_calls(problem, start, benchmark):
     limit = seconds(lambda: lapack_calls(B, 5 * L_MAX, L_MAX))
     show(f"RMHMC transition, fast twin, N = {x.size}", seconds(ours) / n, limit,
          "50 dpotrf + 10 dtrtri")
-    benchmark.pedantic(ours, rounds=3)
 
 
-def test_rmhmc_mirror_against_its_lapack_calls(problem, start, benchmark):
+def test_rmhmc_mirror_against_its_lapack_calls(problem, start):
     x, model = start
     rng = np.random.default_rng(2)
     B = np.asfortranarray(identity_plus_scaled(model.K, np.full(x.size, 0.3)))
@@ -98,10 +97,9 @@ def test_rmhmc_mirror_against_its_lapack_calls(problem, start, benchmark):
 
     show(f"RMHMC transition, mirror, N = {x.size}", seconds(ours, 3), seconds(limit, 3),
          "50 x (dpotrf + dtrsm + dsyrk)")
-    benchmark.pedantic(ours, rounds=1)
 
 
-def test_ep(problem, benchmark):
+def test_ep(problem):
     K, y = problem
     result = ep_fast.ep(K, y)
     V = np.asfortranarray(K)
@@ -116,7 +114,6 @@ def test_ep(problem, benchmark):
     show(f"EP to 1e-8, fast twin, N = {y.size}, {result.sweeps} sweeps", ours, seconds(limit, 5),
          "its dsyrk calls")
     show("EP to 1e-8, mirror", seconds(lambda: ep.ep(K, y), 1), ours, "the fast twin")
-    benchmark.pedantic(lambda: ep_fast.ep(K, y), rounds=3)
 
 
 @njit
@@ -135,7 +132,7 @@ def flows(x, r, Phi, r_phi, eps, n, model, times):
         x, r, _ = sshmc_fast.flow_theta(x, r, None, Phi, r_phi, eps, n, model)
 
 
-def test_leapfrogs_of_the_funnel(benchmark):
+def test_leapfrogs_of_the_funnel():
     n, model, rng = 100, Funnel.from_size(100), np.random.default_rng(1)
     x, r = rng.standard_normal((2, n))
     Phi, steps = precompute_phi(np.zeros(1),
@@ -150,7 +147,6 @@ def test_leapfrogs_of_the_funnel(benchmark):
     show("6000 transitions of 200 ABLA steps, 4 and 1 leapfrogs, fast twin", whole[0],
          limit * n * 6000 * 1600, "1600 fused loops each")
     show("the same, mirror", whole[1], whole[0], "the fast twin")
-    benchmark.pedantic(lambda: sshmc_fast.sshmc(*settings, 1000, rng, 4, 1), rounds=3)
 
 
 def timed(K, y):
