@@ -178,8 +178,9 @@ CLAIMS = [
     Claim("squared jump, RMHMC / HMC", '"bigger moves in parameters space"',
           lambda r: scan(r, "Euclidean"), 1.0, np.inf,
           'Section 3: "accepted with high probability", for which the steps of both are chosen.'
-          "  Starts are exact draws, both methods have the same starts and normals, standard error"
-          " from 20 blocks", "printed sentence"),
+          "  Euclidean; the spread of the mixture is not in the paper.  Starts are exact draws,"
+          " both methods have the same starts and normals, standard error from 20 blocks",
+          "printed sentence"),
     Claim("squared jump in the local metric at twice the distance / at 0.4 of it", "ours",
           lambda r: ratio(r, (2.0, L_MAX), "local") / ratio(r, (0.4, L_MAX), "local"), 1.0, np.inf,
           "the advantage is that of a metric that fits, so it grows with the distance of the"
@@ -205,7 +206,8 @@ def table(r):
     return ("Squared jump of RMHMC / HMC, both at the eps (of each method and measure) that moves"
             " furthest\nwith acceptance of 0.9 or more; then eps and acceptance for the local"
             " metric, % of RMHMC's\ntrajectories rejected as not converged and not reversible,"
-            f" metrics per leapfrog step.\n\n{text_table(rows, header)}\n\nTrajectories as in the"
+            " metrics per leapfrog step; spread: distance of the components, 1 in the figure's"
+            f" left panel.\n\n{text_table(rows, header)}\n\nTrajectories as in the"
             " left panel; errors of those that are accepted, and of the one that is shown:\n\n"
             + text_table(left, ["", "|energy error|", "return error", "energy error, shown"]))
 

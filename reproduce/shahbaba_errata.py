@@ -164,15 +164,15 @@ def table(r):
                 cells.append(f"{np.exp(value):5.2f}  z = {value / se:5.2f} {mark}".rstrip())
             rows.append([name, measure, *cells])
     se = 2**0.5 * printed.SE_LOG_TAU
-    needed = (1 + 4 / (np.log(1.5) / 2) ** 2) ** 3  # from se^2 = 2 x 2 / (N^(1/3) - 1)
+    needed = printed.N * (2 * se / np.log(1.5)) ** 6
     return (f"The log of a batch-means tau from {printed.BATCHES} batches has the standard error"
             f" {printed.SE_LOG_TAU:.3f}, that of a ratio {se:.3f}:\nonly a ratio above"
             f" {np.exp(2 * se):.2f} is 2 standard errors from 1.  The error falls with the sixth"
             " root of the\nnumber of iterations: a ratio of 1.5 takes"
             f" {needed:.2g} of them.  (An initial sequence estimate of\ntau = 5 from the same"
             f" {printed.N} draws has an error of about 5 %: algorithms/ess.py.)\n\nRatios of the"
-            " products of the factors, g by its definition; z in standard errors.  * the text"
-            " says\nthat it is above 1, ** that it is below.\n\n" + text_table(
+            " products of the factors, g by its definition; z in standard errors.  * the text,"
+            " or bold\ntype, says that it is above 1, ** that it is below.\n\n" + text_table(
                 rows, ["problem", "measure", *(f"{b} / {a}" for a, b in PAIRS)]))
 
 
@@ -213,7 +213,7 @@ def figure(r):
     below.minorticks_off()
     legend_below(fig, handles=[mark(mathematics(m), "k", shape) for m, shape in shapes.items()] + [
         mark(label, colour) for colour, label in (
-            (blue, "the text's order, 2 standard errors or more"), (orange, "but fewer"),
+            (blue, "the paper's order, 2 standard errors or more"), (orange, "fewer"),
             (red, "the other order, with $g = L$"))], ncols=4)
     return fig
 

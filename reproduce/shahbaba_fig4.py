@@ -149,9 +149,10 @@ def table(r):
     return ("Over the data sets of 100 cases, the median (and the 0.1 and 0.9 quantiles) of: R_0's"
             " share in the\ninformation; the curvature of U_1 in units of that of U; the variation"
             " of dU_1 within 2 standard\ndeviations in units of that of dU, along beta and across"
-            " it; and the share of the mean square of\ndU/dbeta_1 that dU_0/dbeta_1 leaves\n\n"
+            " it; and the share of the mean square of\ndU/dbeta_1 that dU_0/dbeta_1 leaves.  slope:"
+            " the length of the true beta, which the paper does not give\n\n"
             + text_table(rows, ["slope", "data sets", "information in R_0", "curvature of U_1",
-                                "dU_1 along", "dU_1 across", "left, beta_1"]))
+                                "dU_1 along", "dU_1 across", "dU/dbeta_1 left"]))
 
 
 def figure(r):
@@ -164,7 +165,7 @@ def figure(r):
     draw_split(axes[0, 0], r.cases, fit, parts)
     axes[0, 0].set_title("the cases (the paper's panel)")
     t = np.linspace(-REACH, REACH, 121)
-    for ax, j, symbol, whose in ((axes[0, 1], 1, r"\beta_1", "the paper's panel"),
+    for ax, j, symbol, whose in ((axes[0, 1], 1, r"\beta_1", "the paper's panel, and $U_1$"),
                                  (axes[1, 0], 2, r"\beta_2", "ours"),
                                  (axes[1, 1], 0, r"\alpha", "ours")):
         theta_j = fit.q[j] + t / fit.hessian[j, j] ** 0.5

@@ -94,7 +94,8 @@ def table(r):
     blocks = [tables.laid_out(name, found) for name, found in r.problems.items()]
     return ("A standard error in brackets\n\n" + "\n\n".join(blocks)
             + "\n\nChess, standardised as the text's numerical variables are; the authors' program"
-            " does not do it\n\n" + tables.laid_out("Chess", r.standardised))
+            " does not do it;\nits times, s, are those of Chess\n\n"
+            + tables.laid_out("Chess", r.standardised))
 
 
 def figure(r):

@@ -174,7 +174,11 @@ def table(r):
           *(r[number][setting][STANDARD].updates for setting in OWN_SLICES.values())]
          for number in r], ["e by the printed CPU times", *UNITS, *OWN_SLICES])
     return "\n\n".join([
-        "Means over data sets: of logs, and of tau by three estimators (first, literal, Geyer)",
+        "Means over data sets: of logs, and of tau by three estimators: up to the first lag that is"
+        " not significant (first),\nby the paper's words (literal), by Geyer's initial sequence;"
+        " luck: the standard error with the scatter of data sets.\npi: evaluations of the"
+        " posterior; e: those of a slice update; t* / t: time of pi* over that of pi.  By the"
+        " printed\nCPU times, those with pi* over the standard ones are 1 / e + t* / t",
         text_table(lines, ["tau", "paper", *places, "1 (s.e., luck)", "1 first", "1 literal",
                            "1 Geyer", "acceptance"]),
         text_table(short, ["iteration", "paper, s", *(f"{p}, ms" for p in places),
@@ -195,7 +199,8 @@ def figure(r):
                     MARKERS[k], ms=4, color=colour, label=setting)
         ax.plot(numbers, [ROWS[number].tau[method] for number in numbers], "k*", ms=7,
                 label="paper")
-        ax.set(yscale="log", title=method, xticks=list(r))
+        ax.set(yscale="log", title=method + " (a sweep is the same)" * (method == STANDARD),
+               xticks=list(r))
     plain_log(axes[0, 0].yaxis)
     for ax in axes[1]:
         ax.set(xlabel="data set")

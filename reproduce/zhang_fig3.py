@@ -208,8 +208,8 @@ def table(r):
         f"\n\ntrue: log sigma^2 = {math.log(SIGMA2):.3f}, log beta = {math.log(RANGE):.3f}; of the"
         f" prior of beta only {gamma.cdf(RANGE, 2, scale=0.5):.4f} is below the true value"
         f"\n64 x 64, {SSHMC}: {len(large.field)} chains of {large.n}: log sigma^2 {moments[0]}, sd"
-        f" {moments[1]}; log beta {moments[2]}, sd {moments[3]}, ESS"
-        f" {brief(exponential(large.ess['beta']))}; acceptance rate {large.AP[0].value:.2f}"
+        f" {moments[1]}; log beta {moments[2]}, sd {moments[3]}, ESS of a"
+        f" chain {brief(exponential(large.ess['beta']))}; acceptance rate {large.AP[0].value:.2f}"
         f"\n{large.setting}, {1e3 * np.mean(large.seconds):.0f} ms a transition")
 
 

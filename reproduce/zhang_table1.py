@@ -204,16 +204,20 @@ CLAIMS = [
 def table(r):
     """Lay out the table with ours beside it, the settings, and the scan."""
     printed = TABLES[TABLE].rows
-    rows = [[row, "paper", printed[row]["time"] + " s", printed[row]["min"], printed[row]["v"], "",
+    rows = [[row, "paper", *(printed[row][c] for c in ("time", "min", "min/s", "v")), "",
              printed[row]["mse_1"], printed[row]["mse_2"], ""] for row in METHODS]
-    rows += [[key, " ".join(map(brief, runs.AP)), f"{1e6 * np.mean(runs.seconds):.0f} us",
-              *map(brief, (runs.x, runs.v, runs.v_long, runs.mse_mean, runs.mse_square,
-                           runs.mse_variance))]
-             for key, runs in comparison.all_rows(r).items()]
+    for key, runs in comparison.all_rows(r).items():
+        seconds = r.n * np.mean(runs.seconds)
+        rows.append([key, " ".join(map(brief, runs.AP)), f"{seconds:.2g}", brief(runs.x),
+                     f"{runs.x.value / seconds:.3g}", *map(brief, (
+                         runs.v, runs.v_long, runs.mse_mean, runs.mse_square, runs.mse_variance))])
     readings = "; ".join(f"{name}: {rate(r, name):.3f}" for name in READINGS)
     return text_table(rows, [
-        f"runs of {r.n}", "acceptance", "time", "min ESS x", "ESS v", "ESS v, long",
-        "MSE E[v]", "MSE E[v^2]", "MSE Var(v)"]) + (
+        f"runs of {r.n}", "acceptance", "seconds", "min ESS x", "min ESS/s", "ESS v",
+        "ESS v, long", "MSE E[v]", "MSE E[v^2]", "MSE Var(v)"]) + (
+        "\n\nlong: from the scatter of long runs; n/2 + 1/9: the mass of v; RMHMC(Gibbs): leapfrogs"
+        " for x and for v;\nSSHMC: L, and how the same step size is read: two leapfrogs of half of"
+        " it for x in each half of a step\n(halves), one or two of it (one each, two each)"
         f"\n\n{comparison.by_the_rule(r, 16)}\n\nAcceptance of the three readings at eps = 0.2,"
         f" L = 200\n{readings}")
 

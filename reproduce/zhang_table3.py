@@ -209,7 +209,7 @@ def figure(r):
                   color=colour)
     left.plot([], [], "kD", mfc="none", label="paper")
     left.plot([], [], "k_", alpha=0.5, label="scan")
-    left.set(yscale="log", ylabel="ESS by the lineage, per 1000 draws")
+    left.set(yscale="log", ylabel="ESS by the paper's estimator, per 1000 draws")
     left.set_xticks(range(len(COLUMNS)), [f"$x$, {c}" for c in COLUMNS[:3]] + [
         rf"$\{c}$" for c in COLUMNS[3:]])
     legend_above(left)

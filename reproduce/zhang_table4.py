@@ -23,7 +23,7 @@ from algorithms.hmc import hmc
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.zhang_sshmc_fast import sshmc
 from reproduce.harness.claims import brief, exponential, text_table
-from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, panels
+from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, mark, panels
 from reproduce.zhang import comparison, cox
 from reproduce.zhang.comparison import full_claim
 from reproduce.zhang.cox import DATA, LINEAGE, problem, start
@@ -165,25 +165,29 @@ CLAIMS = [
 def table(r):
     """Lay out the table with ours beside it, the settings, and the scan."""
     printed = TABLES[TABLE].rows
-    rows = [[f"{method}, paper", "", printed[method]["time"] + " h", *(
-        f"{number(TABLE, method, column):g}" for column in COLUMNS), *[""] * 4]
-        for method in METHODS]
+    rows = [[f"{method}, paper", "", printed[method]["time"], *(
+        f"{number(TABLE, method, column):g}" for column in COLUMNS), printed[method]["all/h"],
+        *[""] * 4] for method in METHODS]
     for name, runs in (r.rows | r.alone | r.scan).items():
-        rows.append([name, " ".join(f"{rate.value:.2f}" for rate in runs.AP),
-                     f"{1e3 * np.mean(runs.seconds):.1f} ms",
+        hours = cox.N * np.mean(runs.seconds) / 3600
+        rows.append([name, " ".join(f"{rate.value:.2f}" for rate in runs.AP), f"{hours:.3g}",
                      *(brief(exponential(runs.ess[column])) for column in COLUMNS),
+                     f"{math.exp(cox.worst(runs).value) / hours:.3g}",
                      brief(cox.squares(runs)), runs.n, len(runs.field), runs.divergences])
     sets = [[name, k + 1, *(f"{ess:.4g}" for ess in each)] for name, runs in r.rows.items()
             for k, each in enumerate(zip(*(runs.each[column] for column in COLUMNS), strict=True))]
     at_mean, above = cox.limits(r)
     data = "\n".join(f"{distance}: {'; '.join(names)}" for distance, names in DATA.items())
-    return (f"Data\n{data}\n\nThe lineage's ESS, geometric means over runs; \"squares\" is the"
-            " least ESS of a squared deviation,\nours; a standard error in brackets; the time is"
-            " of a transition, in the paper of 5000.  A row with step\nsizes is of a chain on the"
-            " first data set, those above it are of all, or of four chains on that set\n\n"
+    return (f"Data\n{data}\n\nESS by the paper's estimator, geometric means over runs, least/h"
+            " of 1024 x, sigma^2 and beta, an hour; squares:\nthe least ESS of a squared deviation,"
+            " ours; a standard error in brackets; hours: of 5000 transitions.\nunit: distances in"
+            " sides of the square, as in Girolami and Calderhead's program; pixel: in cells, as"
+            " printed.\nA row with step sizes is of a chain on the first data set; SSHMC and HMC"
+            " without a word: of four chains on the\nfirst of unit; the others: of all five.  An"
+            " ESS of 1: stuck\n\n"
             + text_table(rows, [
-                "row", "acceptance", "time", "min x", "med x", "max x", "sigma^2", "beta",
-                "squares", "draws", "chains", "diverged"])
+                "row", "acceptance", "hours", "min x", "med x", "max x", "sigma^2", "beta",
+                "least/h", "squares", "draws", "chains", "diverged"])
             + "\n\nESS on each data set, in the order of the first lines\n"
             + text_table(sets, ["row", "set", "min x", "med x", "max x", "sigma^2", "beta"])
             + f"\n\n{comparison.by_the_rule(r, 22)}\n\nOn the first data set H_1 is stable for"
@@ -204,14 +208,18 @@ def figure(r):
                 ax.plot(*np.transpose([(x, math.exp(y)) for x, y in line]), ls=dash, lw=0.9, ms=3,
                         marker=marker, color=colour,
                         label=rf"$\epsilon_\phi$ = {eps_phi:g}" if column == "sigma" else None)
-            ax.axhline(number(TABLE, method, column), color="k", ls=dash, lw=0.9,
-                       label=rf"$\{column}$, paper")
+            ax.axhline(number(TABLE, method, column), color="k", ls=dash, lw=0.9)
             middle, ends = log_bar(*cox.ess_of(r.rows[name], column))
             ax.errorbar(r.rows[name].setting["eps_theta"], middle, yerr=ends[:, None], fmt="D",
-                        mfc=fill, color="k", ms=4, zorder=3, label=rf"$\{column}$, all data sets")
+                        mfc=fill, color="k", ms=4, zorder=3)
         ax.set(yscale="log", title=name, xlabel=r"$\epsilon_\theta$",
-               ylabel=f"ESS of {cox.N}, the paper's")
-    legend_below(fig, *axes[:, 0])
+               ylabel=f"ESS of {cox.N}, the paper's estimator")
+        ax.legend(loc="lower right")
+    legend_below(fig, handles=[
+        mark(rf"$\{column}$, {what}", colour, shape, line * (not shape), mfc=fill)
+        for what, colour, shape in (("scan", COLOURS[0], ""), ("paper", "k", ""),
+                                    ("all data sets", "k", "D"))
+        for column, line, fill in (("sigma", "-", "k"), ("beta", ":", "w"))], ncols=6)
     fig.suptitle("Table 4: the Cox process; bars are 2 standard errors over data sets")
     return fig
 

@@ -397,7 +397,7 @@ def test_a_report_puts_what_matters_first_and_hides_nothing():
         "[1] rounding", "FAILS: slope: differs")]
     assert places == sorted(places)
     for words in ("1.5110 (s.e. 0.0012)", "paper: 1.5", "accepted [1, inf]", "the theory",
-                  "known: the product is impossible", "b = 1: 0; b = 2: 1.5",
+                  "declared: the product is impossible", "b = 1: 0; b = 2: 1.5",
                   "1 differs, 1 known difference, 1 not specified, 1 inconclusive, 2 agrees"):
         assert words in text
     assert text.count("many words many words") > 1 and text.count("rounding; ") == 1  # a footnote

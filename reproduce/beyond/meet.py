@@ -116,7 +116,6 @@ def ep_shifts(r):
 # The claims
 
 
-SEEN = "what this run shows; before it we expected the opposite"
 ANOTHER = "of EP's posterior of the hyperparameters, which is another and has no x"
 CLAIMS = [
     *agreement([key for key in RUNS if exact(key)], NON_CENTRED),
@@ -128,7 +127,7 @@ CLAIMS = [
     order(DIGITS, MAPPING, SSHMC, "unit of work", f"{ANOTHER}.  Added after the run, in which the"
           " number of NUTS has a large error"),
     order(DIGITS, NON_CENTRED, SSHMC, "CPU second"),
-    *[order(LOGISTIC, other, NON_CENTRED, "CPU second", SEEN) for other in (SSHMC, CENTRED)],
+    *[order(LOGISTIC, other, NON_CENTRED, "CPU second", seen=True) for other in (SSHMC, CENTRED)],
     *[order(name, SSHMC, RMHMC, "CPU second", "Zhang and Sutton's statement, on problems of"
             " others") for name in METHODS],
     order(DIGITS, SSHMC, SURROGATE, "CPU second"),

@@ -285,7 +285,7 @@ def figure(r):
     for ax, title in ((small, "(a) there and back: N = 1, N = 2"),
                       (digits, f"(b) there and back: {r.data}, N = {r.N}")):
         ax.set(title=title, yscale="log", ylim=(1e-17, 3), ylabel="return error (posterior s.d.)")
-    rejected.set(title="(c) rejections", ylabel="% of transitions")
+    rejected.set(title="(c) rejections", ylabel="% of transitions (log above 1)")
     rejected.set_yscale("symlog", linthresh=1)
     rejected.set_ylim(0, 100)
     rejected.set_yticks([0, 0.5, 1, 3, 10, 30, 100], ["0", "0.5", "1", "3", "10", "30", "100"])
@@ -295,7 +295,7 @@ def figure(r):
                xlim=(0.5, MANY + 0.5))
     bias.axhline(TOLERANCE, color="k", lw=0.8)
     bias.set(title=rf"(d) |bias of the mean| against $f_{{\max}}$ = {MANY}", yscale="log",
-             ylim=(1e-11, 3), ylabel="posterior s.d. (bars: 2 s.e.; hollow: within)",
+             ylim=(1e-11, 3), ylabel="posterior s.d. (bars: 2 s.e.; hollow: less than 2)",
              xticks=FEW[:-1], xlim=(0.7, FEW[-2] + 0.3))
     legend_below(fig, handles=[
         *(mark(rf"$\varepsilon$ = {eps}", c, "", "-") for eps, c in colours.items()),

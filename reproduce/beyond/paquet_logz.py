@@ -223,16 +223,20 @@ def table(r):
     header = ["N", *map(str, sizes)]
     truth = [["log Z", *(f"{t.value:.5f}" for t in r.truth.values())],
              ["s.e.", *(f"{t.se:.5f}" if t.se else "exact" for t in r.truth.values())]]
-    counts = [*rows(samplers, lambda m, N: f"{found[m, N].effective:.0f}/{found[m, N].runs}"),
+    counts = [*rows(samplers, lambda m, N: f"{found[m, N].effective:.1f}/{found[m, N].runs}"),
               ["last step", *(f"{r.last_step[N]:.2f}" for N in sizes)],
               ["bound", *rows(["tilting"], lambda m, N: (
                   f"{np.exp(found[m, N].bound - r.truth[N].value):.3g}"))[0][1:]]]
     return "\n\n".join([
-        text_table(truth, header),
+        "; ".join(f"N = {', '.join(str(N) for N in sizes if r.data[N] == name)}: {name}"
+                  for name in dict.fromkeys(r.data.values()))
+        + "\ntilting: the normal integral by exponential tilting; SciPy's cdf: the same by SciPy\n"
+        + text_table(truth, header),
         "Error, estimate - log Z; (12) is the standard error of the last digits, [ ] is the"
         " reference;\nIS from q has infinite variance: its standard error is none",
         text_table(rows([*APPROXIMATIONS, *samplers, *[BRIDGE] * (USPS in sizes)], cell), header),
-        "Effective runs / runs; last step: with one so long AIS from q has infinite variance;\n"
+        "Effective runs / runs; last step: a last step in beta so long, or longer, gives AIS from q"
+        " infinite\nvariance; "
         "bound: the largest weight that a point of tilting can have, over the mean weight",
         text_table(counts, header),
         f"Divergent transitions in all runs of AIS: {sum(m.divergences for m in found.values())}.\n"
@@ -264,18 +268,17 @@ def figure(r):
     for band, shade in ((4, "0.94"), (2, "0.87")):
         right.axhspan(-band, band, color=shade, zorder=0, label=rf"$\pm{band}$ s.e.")
     for k, (name, marker) in enumerate(zip(METHODS[:-1], MARKERS, strict=False)):
-        errors = {at[N] + 0.14 * (k - 2): error(r, name, N) for N in truth
+        errors = {at[N] + 0.14 * (k - 2): in_errors(r, name, N) for N in truth
                   if (name, N) in found and name != REFERENCE.get(N)}
-        z = [e.value / e.se for e in errors.values()]
-        if errors:
-            right.plot([*errors], np.clip(z, -clip, clip), marker, color=COLOURS[k], label=name)
-        for place, value in zip(errors, z, strict=True):
+        for place, (value, unknown) in errors.items():
+            right.plot(place, np.clip(value, -clip, clip), marker, color=COLOURS[k], label=name,
+                       mfc="none" if np.isnan(unknown) else COLOURS[k])
             if abs(value) > clip:
                 right.annotate(mathematics(f"{value:.0f}"), (place, np.sign(value) * clip), (8, 0),
                                textcoords="offset points", va="center")
     right.axhline(0, color="k", lw=0.8)
     right.set(ylim=(-1.2 * clip, 1.2 * clip), ylabel="error / standard error",
-              title="the samplers (a number: beyond the axis)")
+              title="a number: beyond the axis; hollow: too few effective runs")
     for ax in (left, right):
         ax.set_xticks(range(len(at)), [f"{N}\nUSPS" if N == USPS else str(N) for N in at])
         ax.set(xlabel="N, number of cases", xlim=(-0.6, len(at) - 0.4))

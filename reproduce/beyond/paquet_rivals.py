@@ -187,11 +187,12 @@ CLAIMS = [
             theirs=1.0) for method in ("bridge", "AISq-ellipse")],
     Claim("bridge: error / own standard error, the paper's problem", "ours",
           lambda r: largest(r, head(r), "bridge").error / largest(r, head(r), "bridge").own,
-          0.5, 2.0, "a standard error that is off by 2 is of no use", "ours", budgets=("paper",)),
+          0.5, 2.0, "most draws; a standard error that is off by 2 is of no use", "ours",
+          budgets=("paper",)),
     Claim("bridge: largest own standard error", "ours",
           lambda r: max((largest(r, key, "bridge").own for key in r.keys),
                         key=lambda own: own.value), 0.0, evidence.OWN,
-          "beyond .3 q and the posterior hardly overlap", "ours", budgets=("paper",)),
+          "most draws; beyond .3 q and the posterior hardly overlap", "ours", budgets=("paper",)),
     Claim("log(cost of AISq-RMHMC / bridge), the paper's problem", "ours",
           lambda r: log_cost_ratio(r, PAPER, ["bridge"]), 0.0, np.inf,
           "a draw takes 2 N^2 operations, a leapfrog step of RMHMC 2 N^3", "ours",
@@ -230,15 +231,16 @@ def table(r):
              for (place, method, size), row in r.rows.items() if place == key]
     return "\n\n".join([
         f"{r.data}; CPU seconds until log Z is known to {evidence.TOLD}, by the best of each"
-        " method's sizes, without set-up;\nbroken: no size is to be trusted; void: what is does not"
-        " agree with the reference; k: of importance\nsampling, of which more draws are of no use"
-        f" above {evidence.K_MAX}; last step: above 1 its weights have a variance;\nEP,"
+        " method's sizes, without set-up;\nbroken: no size is to be trusted; void: those that are"
+        " do not agree with the reference; k: of IS from\nq, of which more draws are of no use"
+        f" above {evidence.K_MAX}; last step: above 1 its weights have a finite variance;\nEP,"
         " corrected: their errors",
         text_table(problems, ["N", "log l", "log s", "log Z", "s.e.", "EP", "corrected", "k",
                               "last step", *METHODS]),
         f"N = {key[0]}, log l = {key[1]}, log sigma = {key[2]}; error: root mean square of a run;"
-        " own: what it says itself;\nseconds and Gflop of a run, set-up in seconds; evaluations of"
-        " log L for each update of elliptical slices",
+        " own: what it says itself;\nz: log Z less the reference in standard errors, as a normal"
+        " number; seconds and Gflop of a run, set-up\nin seconds; evaluations of log L for each"
+        " update of elliptical slices",
         text_table(sizes, ["method", "size", "runs", "log Z", "s.e.", "error", "own", "z",
                            "seconds", "set-up", "Gflop", "evaluations", ""])])
 
@@ -246,7 +248,7 @@ def table(r):
 def figure(r):
     """Draw errors against seconds, costs against N, and the best method on the grid."""
     fig, (left, middle, right) = panels(1, 3, 4.6)
-    key, how = head(r), dict(zip(METHODS, styles(len(METHODS)), strict=True))
+    key, how = head(r), dict(zip(METHODS, styles(len(METHODS), hollow=False), strict=True))
     for method, style in how.items():
         rows = [(row, is_trusted(method, row)) for row in rows_of(r.rows, key, method).values()]
         left.plot([row.seconds.value for row, _ in rows], [row.error.value for row, _ in rows],

@@ -86,16 +86,18 @@ def table(r):
                        if row["believed"] else ["not believed", "", ""])])
         pilots.append([name, method, *(f"{rate:.2f}" for rate in tuned["rates"]),
                        f"{tuned['share']:g}", f"{tuned['gradients']:.0f}"])
-    return ("Left: the largest frequency of U_1 over that of U.  Worst R-hat and least effective"
-            " sample sizes, of bulk\nand tail; least E-BFMI of a chain.  tau: of the worst"
-            " coefficient, of its values and of squares about the\nmean; tau x g of the worst of"
-            " both, with a standard error; log(tau x g of HMC, of random / its own)\n\n"
+    return ("f: share of the cases in R_0, those of the largest entropy or gradient, or random"
+            " ones; M: inner steps;\nw_1 / w: the largest frequency of U_1 over that of U.  Worst"
+            " R-hat and least effective sample sizes, of bulk\nand tail; least E-BFMI of a chain. "
+            " tau: of the worst coefficient, of its values and of squares about the\nmean; tau x g"
+            " of the worst of both, with a standard error; log(tau x g of HMC, of random / its"
+            " own)\n\n"
             + text_table(
-                rows, ["data", "method", "f", "M", "left", "eps", "L", "g", "rate", "div.",
+                rows, ["data", "method", "f", "M", "w_1 / w", "eps", "L", "g", "rate", "div.",
                        "R-hat", "bulk", "tail", "E-BFMI",
                        "tau", "squares", "tau x g", "HMC / own", "random / own"])
-            + f"\n\nPilot chains: rates by share of the scale; taken is the largest of {RATE} or"
-            " more, made to fall\n\n" + text_table(
+            + f"\n\nPilot chains: rates by share of the scale; taken: the largest whose rate,"
+            f" smoothed to a falling curve,\nis {RATE} or more\n\n" + text_table(
                 pilots, ["data", "method", *map(str, SHARES), "taken", "gradients"]))
 
 
@@ -112,7 +114,7 @@ def figure(r):
             else:
                 ax.text(0.5, y, "not believed", transform=ax.get_yaxis_transform(), ha="center",
                         va="center", color="0.4")
-        ax.set(title=f"{name}, {len(COUNTS[name])} classes", xscale="log",
+        ax.set(title=f"{name}, {len(COUNTS[name])} classes (bars: 2 s.e.)", xscale="log",
                xlabel=r"$\tau \times g$ of the worst coefficient")
         plain_log(ax.xaxis)
         ax.grid(axis="x", color="0.9")

@@ -218,8 +218,9 @@ CLAIMS = [claim for name in SETS for claim in (
           " masses", "printed sentence", budgets=LONG, undecided=CLOSE),
     *[Claim(f"{name}, {row}: largest |z| against {MASS}, as one", "theory",
             lambda r, n=name, m=row: distance_of_rows(r[n][m], r[n][MASS]), 0.0, 4.0,
-            "means and standard deviations of all coefficients: 4 standard errors of one number."
-            "  Chains that the rule of trust does not believe are compared with none", "ours",
+            "means and standard deviations of all coefficients; as one: the probability of the"
+            " largest of so many, as a deviate of one normal number, at most 4.  Chains that the"
+            " rule of trust does not believe are compared with none", "ours",
             budgets=LONG)
       for row in ROWS if row != MASS],
     Claim(f"{name}: largest |z| between two chains and the other two of a row, as one", "theory",

@@ -286,9 +286,10 @@ def figure(r):
                          [2 * rate.se for rate in parts.values()], **how[number])
     for works in WORKS:
         axes[2].axhline(works, color="k", lw=0.6)
-    axes[2].set(xlabel="m / n", ylabel="acceptance rate", title="Nystrom, short lengths, p = 5")
+    axes[2].set(xlabel="m / n", ylabel="acceptance rate (lines: above, it may be said to work)",
+                title="Nystrom, short lengths, p = 5")
     legend_below(fig, handles=[
-        *(plt.Line2D([], [], label=f"row {number}", **style) for number, style in how.items()),
+        *(plt.Line2D([], [], label=f"data set {number}", **style) for number, style in how.items()),
         mark("the paper's m (grey: its range)", "k", "D", ms=9, mfc="none"),
         mark("pivoted columns", "k", "x", ":")], ncols=5)
     return fig

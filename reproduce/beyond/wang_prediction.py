@@ -136,9 +136,12 @@ def table(r):
                      for name in names),
             f"{np.min([scores['draws'] for scores in sets]):.0f}",
             sum(scores["edge"] for scores in sets)])
-    return ("Log predictive density of a case; then the posterior, the maximum likelihood and,"
-            " where it is known, the truth\n") + text_table(
-        lines, ["data", "sets", "density", "less at the ML", *(f"in {x:.0%}" for x in LEVELS),
+    return ("Log predictive density of a case, of the posterior, and less that at the maximum"
+            " likelihood; then three numbers: of\nthe posterior, of the maximum likelihood and,"
+            " where it is known, of the truth: shares of cases in their intervals, and\nroot mean"
+            " square errors; at an edge: data sets whose maximum likelihood is at a bound; ground:"
+            " heights that come\nwith Matplotlib\n") + text_table(
+        lines, ["data", "sets", "density", "posterior - ML", *(f"in {x:.0%}" for x in LEVELS),
                 "error", "draws", "at an edge"])
 
 

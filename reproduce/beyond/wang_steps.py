@@ -188,6 +188,8 @@ def figure(r):
     """Draw the times against w, and the gains."""
     fig, (left, right) = panels(1, 2, 4.2)
     how = dict(zip(ROWS, styles(len(ROWS), 5), strict=True))
+    ranks = {number: k for k, number in enumerate(sorted(
+        ROWS, key=lambda number: ROWS[number].tau[STANDARD]))}
     for number, each in r["rows"].items():
         for limit, line in zip(LIMITS, ("--", "-"), strict=True):
             points = [(w, name_of(w, limit)) for w in W if name_of(w, limit) in each]
@@ -195,10 +197,12 @@ def figure(r):
             tau = [each[name][STANDARD]["tau"] for _, name in points]
             left.errorbar([w for w, _ in points], [m.value for m in tau],
                           [[min(2 * m.se, 0.9 * m.value) for m in tau], [2 * m.se for m in tau]],
-                          label=f"row {number}", **style)
+                          label=f"data set {number}", **style)
             right.plot([w for w, _ in points], [np.exp(gain(r, number, name).value)
                                                 for _, name in points], **style)
         left.axhline(ROWS[number].tau[STANDARD], color=how[number]["color"], lw=0.8, ls=":")
+        left.annotate(number, (1, ROWS[number].tau[STANDARD]), (2 + 7 * (ranks[number] % 2), 0),
+                      xycoords=("axes fraction", "data"), textcoords="offset points", va="center")
     right.axhline(1.0, color="k", lw=0.6)
     left.set(xscale="log", yscale="log", xlabel="w", ylabel="autocorrelation time, standard")
     right.set(xscale="log", yscale="log", xlabel="w", ylabel="gain of SOD, in evaluations")

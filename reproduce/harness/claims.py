@@ -415,6 +415,11 @@ def failures(findings):
         for f in findings if f.claim.known and f.verdict == "agrees"]
 
 
+KEY = ("Accepted: from, to; ± the paper's own standard error.  Paper: what is printed; order: only"
+       " which is larger; ours: our own expectation.  Told: the factor by which a printed number"
+       " could be off before it is said to differ.  nan: too little is known.")
+
+
 def report(findings):
     """Make the text of a report: first what does not agree, in full, then what does, in brief.
 
@@ -424,7 +429,7 @@ def report(findings):
     for kind in VERDICTS[:-1]:
         for claim, ours, found, factor, note, undecided in findings:
             if found == kind:
-                reasons = [claim.why] + [f"known: {claim.known.why}; {declaration(claim.known)}"
+                reasons = [claim.why] + [f"declared: {claim.known.why}; {declaration(claim.known)}"
                                          for _ in range(bool(claim.known))]
                 blocks.append("\n".join(
                     [f"{found:22} {claim.what}",
@@ -446,7 +451,7 @@ def report(findings):
         blocks.append(wrap_text(f"{UNMADE} is made of what is not to be trusted, where too little"
                                 f" is known of an error: {'; '.join(unmade)}", ""))
     blocks += [f"FAILS: {line}" for line in failures(findings)]
-    return "\n\n".join([*blocks, count_verdicts(findings)])
+    return "\n\n".join([*blocks, wrap_text(KEY, "") * bool(findings), count_verdicts(findings)])
 
 
 def count_verdicts(findings):

@@ -68,11 +68,18 @@ def shades(n):
     return [plt.matplotlib.colors.to_hex(c) for c in plt.get_cmap("Blues")(np.linspace(0.4, 1, n))]
 
 
-def styles(n, colours=6):
-    """Return how to draw n curves: after so many colours and markers again, dashed and hollow."""
-    found = [(COLOURS[k % colours], MARKERS[k % colours], k >= colours) for k in range(n)]
-    return [{"color": colour, "marker": marker, "ls": "--" if again else "-",
-             "mfc": "white" if again else colour} for colour, marker, again in found]
+def styles(n, colours=6, hollow=True):
+    """Return how to draw n curves: after so many colours again, dashed, with hollow markers.
+
+    If hollow would mean something else: with filled markers that these colours did not have.
+    """
+    found = []
+    for k in range(n):
+        again, colour = k >= colours, COLOURS[k % colours]
+        found.append({"color": colour, "ls": "--" if again else "-",
+                      "marker": MARKERS[(k + 3 * (again and not hollow)) % colours],
+                      "mfc": "white" if again and hollow else colour})
+    return found
 
 
 def mathematics(text):

@@ -103,7 +103,8 @@ SENTENCES = [(name, *pair, measures, f"Section {where}") for name, pairs, measur
      "3.3.1: an improvement in efficiency too, if a smaller one"),
     ("Simulated", BOTH[1:], MEASURES[2:], "3.3.1: the improvement in efficiency is substantial"),
     ("Simulated", [("data", "normal")], MEASURES[2:],
-     "3.3.1: more substantial for data splitting, mainly because of their values of tau_beta"),
+     "3.3.1: more substantial for data splitting, mainly because of their values of tau_beta;"
+     " it rests on the two printed ones, so their error counts"),
     ("StatLog", BOTH, MEASURES, "3.3.2: Split HMC improves efficiency"),
     ("StatLog", [("data", "normal")], MEASURES,
      "3.3.2: data splitting performs substantially better"),

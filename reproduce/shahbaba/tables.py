@@ -280,7 +280,8 @@ def laid_out(name, found):
                  (f"{row} x s, s, batch means", cells[f"{row} x s"].get, own(batch, "s")),
                  (f"{row}, initial sequence", lambda m: "-", own(sequence)),
                  (f"{row} x g, initial sequence", lambda m: "-", own(sequence, "g")),
-                 (f"{row} x s / s of HMC, init. seq.", per_s(f"{row} x s"),
+                 (f"{row} x s / s of HMC, initial sequence (paper: batch means)",
+                  per_s(f"{row} x s"),
                   lambda m, row=row: brief(product(found, f"{row} x s", m)))]
     return text_table(
         [[label, *(cell for m in found for cell in ("" if m == AUTHORS else theirs(m), ours(m)))]
