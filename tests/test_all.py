@@ -59,6 +59,7 @@ def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything,
     settings = Settings("smoke", 2, 5, True, "there")
     assert every.main(settings, fakes(tmp_path / "scripts")) == 1
     text = (figures / "results.md").read_text()
+    assert text.startswith("# Results, smoke budget\n") and ", seed 5. " in text
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")]
             for line in text.splitlines() if line.startswith("| `")]
     # a class after the other; exit status
@@ -74,25 +75,6 @@ def test_all_scripts_run_and_one_that_fails_does_not_stop_the_others(everything,
     assert "| sentences and orders | 1 | 0 | 0 | 0 | 1 | 0 | 0 | 0 | - |" in text
     assert json.loads((figures / "wang_table1.json").read_text())["argv"] == (
         "--budget smoke --jobs 2 --seed 5 --fresh --data there".split())
-
-
-def test_results_say_of_which_run_they_are_and_how_long_it_took(everything):
-    every, _ = everything
-    run = every.Run("wang_m", 2, 200.0, {"claims": [], "replicate_seconds": 5400.0})
-    lines = every.results([run], Settings("short", 3, 7)).splitlines()
-    assert lines[0] == "# Results, short budget" and "seed 7. " in lines[2]
-    (header,) = [line for line in lines if line.startswith("| script | printed numbers")]
-    assert header.endswith(" | checks of ours | wall time | replicates | exit status |")
-    assert "| `wang_m` |  |  |  |  |  | 3 min | 90 min | 2 |" in lines
-
-
-def test_what_is_inconclusive_has_its_reason_beside_the_verdict(everything):
-    every, _ = everything
-    claim = {"what": "a", "kind": "order", "paper": "3", "value": 1.0, "se": 1.0, "known": None,
-             "verdict": "inconclusive", "power": 2.0, "note": "", "cell": "",
-             "undecided": "by luck"}
-    text = every.results([every.Run("wang_m", 0, 2.0, {"claims": [claim]})], Settings("short"))
-    assert "| `wang_m` | a | order | 3 | 1.0 ± 1.0 | inconclusive: by luck | 2 |" in text
 
 
 SHARD = """
@@ -128,20 +110,14 @@ def test_a_script_is_told_of_the_cluster_and_to_whom_it_belongs(everything, tmp_
         "--dask", "tcp://10.0.0.1:8786", str(os.getpid())]
 
 
-@pytest.mark.parametrize(("status", "text"), [
-    (130, FAKE), (0, "import os, signal; os.kill(os.getpid(), signal.SIGINT)")])  # and by Python
-def test_an_interrupted_script_stops_the_others(everything, tmp_path, figures, status, text):
+@pytest.mark.parametrize(("status", "text", "pressed"), [
+    (130, FAKE, False), (0, "import os, signal; os.kill(os.getpid(), signal.SIGINT)", False),
+    (1, FAKE, True)], ids=["by the harness", "by Python", "whatever became of the script"])
+def test_an_interrupted_script_stops_the_others(everything, tmp_path, figures, monkeypatch, status,
+                                                text, pressed):
     every, script = everything
+    monkeypatch.setattr(every, "pressed", [True] * pressed)
     script("paquet_fig1", status, text)
-    script("wang_table1")
-    assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 130
-    assert not (figures / "wang_table1.json").exists()
-
-
-def test_ctrl_c_stops_it_whatever_became_of_the_script(everything, tmp_path, figures, monkeypatch):
-    every, script = everything
-    monkeypatch.setattr(every, "pressed", [True])
-    script("paquet_fig1", 1)
     script("wang_table1")
     assert every.main(SETTINGS, fakes(tmp_path / "scripts")) == 130
     assert not (figures / "wang_table1.json").exists()

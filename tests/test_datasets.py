@@ -45,11 +45,6 @@ def test_a_normal_is_made_of_two_uniforms():
     np.testing.assert_allclose(place - np.floor(2**27 * high), low, rtol=0, atol=1e-6)
 
 
-def test_the_generator_goes_on_where_it_stopped():
-    r, whole = datasets.R(7), datasets.R(7).uniform(1500)
-    np.testing.assert_array_equal(np.concatenate([r.uniform(624), r.uniform(876)]), whole)
-
-
 def rbinom(p, uniform):
     """Return one number of R's rbinom for n = 1, by its loop over the probabilities."""
     q = max(p, 1 - p)
@@ -119,14 +114,6 @@ def test_the_simulated_data_follow_their_description():
         assert abs(z) < 4
 
 
-def test_another_seed_gives_another_data_set_and_the_same_seed_the_same():
-    first, other = datasets.simulated_logistic(5), datasets.simulated_logistic(6)
-    assert not np.array_equal(first.X, other.X)
-    again = datasets.load(first.name)
-    np.testing.assert_array_equal(again.X, first.X)
-    np.testing.assert_array_equal(again.y, first.y)
-
-
 def test_the_illustrative_data_follow_their_description():
     found = datasets.illustrative(3, 2.5)
     assert found.X.shape == (100, 2) and set(np.unique(found.y)) == {0.0, 1.0}
@@ -136,12 +123,17 @@ def test_the_illustrative_data_follow_their_description():
     p = 1 / (1 + np.exp(-eta))
     for weight in (np.ones(100), eta):
         assert abs(weight @ (found.y - p)) < 4 * np.sqrt(weight**2 @ (p * (1 - p)))
-    again = datasets.load(found.name)
-    np.testing.assert_array_equal(again.X, found.X)
-    np.testing.assert_array_equal(again.y, found.y)
-    assert not np.array_equal(datasets.illustrative(4, 2.5).X, found.X)
     # the slope changes y only
     np.testing.assert_array_equal(datasets.illustrative(3, 9).X, found.X)
+
+
+def test_simulated_data_are_found_again_by_their_name():
+    for made, other in ((datasets.simulated_logistic(5), datasets.simulated_logistic(6)),
+                        (datasets.illustrative(3, 2.5), datasets.illustrative(4, 2.5))):
+        again = datasets.load(made.name)
+        np.testing.assert_array_equal(again.X, made.X)
+        np.testing.assert_array_equal(again.y, made.y)
+        assert not np.array_equal(other.X, made.X)
 
 
 # The data sets of UCI
@@ -230,19 +222,17 @@ def test_a_file_may_be_compressed_and_has_its_own_checksum(uci, tmp_path, name):
         assert words in str(error.value)
 
 
-@pytest.mark.parametrize(("name", "key"), [
-    ("sat.trn", "StatLog"), ("CTG.xls", "CTG"), ("kr-vs-kp.data", "Chess")])
-def test_other_counts_are_refused(uci, monkeypatch, name, key):
+@pytest.mark.parametrize(("make", "key"), zip(UCI_SETS.values(), datasets.SHAPES, strict=True))
+def test_other_counts_are_refused(uci, monkeypatch, make, key):
     monkeypatch.setitem(datasets.POSITIVE, key, 4)
     with pytest.raises(DataError, match=r"cases of class 1, expected .* and 4"):
-        UCI_SETS[name](uci)
+        make(uci)
 
 
-@pytest.mark.parametrize("name", datasets.SHAPES)
-def test_the_data_sets_have_the_size_that_the_paper_prints(name):
-    cases, attributes = datasets.SHAPES[name]
-    # the paper's p of StatLog counts the intercept
-    assert (cases, attributes + (name == "StatLog")) == (PROBLEMS[name].n, PROBLEMS[name].p)
+def test_the_data_sets_have_the_size_that_the_paper_prints():
+    for name, (cases, attributes) in datasets.SHAPES.items():
+        # the paper's p of StatLog counts the intercept
+        assert (cases, attributes + (name == "StatLog")) == (PROBLEMS[name].n, PROBLEMS[name].p)
 
 
 @pytest.mark.parametrize("name", ["StatLog", "CTG", "Chess", "Chess, standardised"])
