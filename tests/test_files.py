@@ -12,7 +12,7 @@ import pooch
 import pytest
 
 from reproduce.harness import files
-from reproduce.harness.files import DataError, Missing, find, or_exit
+from reproduce.harness.files import DataError, Missing, find
 
 NAME, CONTENT = "cases.txt", b"1 2 3\n" * 400
 NOBODY = "http://127.0.0.1:9/" + NAME  # nobody listens there
@@ -190,18 +190,3 @@ def test_a_server_that_accepts_and_says_nothing_is_given_up(monkeypatch):
         monkeypatch.setattr(files, "PROBE", 0.2)
         with pytest.raises(Missing):
             look(url=f"http://127.0.0.1:{silent.getsockname()[1]}/{NAME}")
-
-
-# Scripts
-
-
-def test_a_script_without_data_exits_with_status_2_and_one_sentence(capsys, monkeypatch):
-    monkeypatch.setattr(files, "download", None)
-    with pytest.raises(SystemExit) as end:
-        or_exit(look, None)
-    assert end.value.code == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
-def test_a_script_with_data_gets_them(place):
-    assert or_exit(look, place) == CONTENT

@@ -92,20 +92,14 @@ def test_every_headline_rests_on_a_result_that_holds(page, heading):
 
 
 def test_a_headline_that_no_longer_holds_is_seen(tmp_path):
-    record = {"claims": [
-        {"what": "log(a => b)", "paper": "3", "value": math.log(2.42), "se": 0.1, "power": 1.5,
-         "verdict": "agrees", "note": ""},
-        {"what": "s", "paper": "3", "scan": {"settings": [1, 2], "found": [[1.0, 0.1], [2.0, 0.1]]},
-         "power": 1.5, "verdict": "not specified", "note": ""}]}
-    (tmp_path / "x_y.json").write_text(json.dumps(record))
+    one = {"what": "log(a => b)", "paper": "3", "power": 1.5, "verdict": "agrees", "note": ""}
+    (tmp_path / "x_y.json").write_text(json.dumps({"claims": [
+        one | {"value": math.log(2.42), "se": 0.1},
+        one | {"what": "s", "scan": {"settings": [1, 2], "found": [[1.0, 0.1], [2.0, 0.1]]}}]}))
     (tmp_path / "x_y.txt").write_text("a  b\nHMC  2.4 (0.3)\n")
     for support, wanted in (
             ("x_y: log(a => b) => round(factor, 1) == 2.4 and verdict == 'agrees'", True),
-            ("x_y: log(a => b) => round(factor, 1) == 2.5", False),
-            ("x_y: log(a => b) => value > 4 * se", True),
-            ("x_y: log(a => b) => value < 4 * se", False),
-            ("x_y: s => max(values) == 2 and verdict == 'not specified'", True),
-            ("x_y: s => min(values) == 2", False),
+            ("x_y: log(a => b) => value < 4 * se", False), ("x_y: s => max(values) == 2", True),
             (r"x_y.txt: ^HMC +2\.4 \(0\.3\)", True), (r"x_y.txt: ^HMC +2\.5", False)):
         assert holds(support, tmp_path) == wanted
     with pytest.raises(AssertionError, match="no claim 'z'"):

@@ -16,8 +16,6 @@ from reproduce.wang.chains import clock, summary, window
 from reproduce.wang.datasets import problem
 from reproduce.wang.printed import SOD, STANDARD
 
-chain = wang_table2.chain
-
 
 def test_the_window_is_the_last_two_thirds():
     assert window(np.arange(2000)).tolist() == list(range(667, 2000))  # 1333 of 2000
@@ -53,18 +51,12 @@ def test_a_chain_that_never_moves_is_one_draw():
     assert np.isnan(found["rho"]).all() and found["sd"] == 0
 
 
-def test_a_mapping_has_the_papers_r_and_s_and_its_rates_are_of_the_whole_run(monkeypatch):
+def test_the_rates_are_those_of_each_mapping_in_the_whole_run():
     moved = np.zeros((12, 2, 3), bool)  # iterations, mappings, moves of the mark
     moved[:6, 0], moved[3, 1, 2] = True, True
-
-    def run(x0, model, star, w, n, rng, r, s, unit, max_widths):
-        assert (w, n, r, s, unit, max_widths) == (0.1, 12, 1, 1, "sweep", 3)
-        return SimpleNamespace(
-            accepted=moved, log_likelihood=rng.standard_normal(12), samples=np.zeros((12, 3)),
-            counts=Counts(*range(6)))
-
-    monkeypatch.setattr(wang_table2, "discretizing_chain", run)
-    found = chain(1, 0, SOD, 0, 12, "sweep", 0.1, 3, n=20)
+    found = chains.record(SimpleNamespace(
+        accepted=moved, log_likelihood=np.arange(12.0), samples=np.zeros((12, 3)),
+        counts=Counts(*range(6))))
     assert found["accepted"] == pytest.approx([1 / 2, 1 / 36], rel=1e-14)
 
 

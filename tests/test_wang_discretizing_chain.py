@@ -15,7 +15,7 @@ from algorithms.wang_discretizing_chain_fast import (
     discretizing_chain,
     discretizing_chain_step,
 )
-from algorithms.wang_tempered_transitions_fast import tempered_transitions
+from conftest import Given
 from departing import departs
 from models.interface import Known, U, prepare
 from normal import normal, subset
@@ -45,21 +45,11 @@ def down(cache, model, move, tally, rng):
 forward.implementations[Ladder], backward.implementations[Ladder] = up, down
 
 
-class Uniforms:
-    """In place of a generator: these uniforms."""
-
-    def __init__(self, *uniforms):
-        self.left = list(uniforms)
-
-    def random(self):
-        return self.left.pop(0)
-
-
 def step(run, model, r, s, *uniforms):
     near = prepare(Q, model)
     here = State(Q, near.U, near, prepare(Q, STAR))
     tallies = np.zeros(4, int), np.zeros(4, int)
-    return *run(here, model, STAR, Ladder(0.01), r, s, *tallies, Uniforms(*uniforms)), *tallies
+    return *run(here, model, STAR, Ladder(0.01), r, s, *tallies, Given(uniforms=uniforms)), *tallies
 
 
 def whole(run, model, r, s, K, *uniforms):
@@ -67,7 +57,7 @@ def whole(run, model, r, s, K, *uniforms):
     with pytest.MonkeyPatch.context() as patch:  # compiled code takes no such generator
         for each in (step_forward, step_backward):
             patch.setitem(run.__globals__, each.__name__, each.py_func)
-        return run(Q, model, STAR, Ladder(0.01), r, s, K, Uniforms(*uniforms))
+        return run(Q, model, STAR, Ladder(0.01), r, s, K, Given(uniforms=uniforms))
 
 
 @departs(whole_chain_step, {"L7": """
@@ -80,16 +70,6 @@ def test_a_mark_does_not_move_to_an_energy_that_is_not_finite(run):
     for beyond in (np.inf, np.nan, -np.inf):
         q = whole(run, normal(MODEL.y, 0.205, beyond), 1, 1, 3, 0.4, 0.2, 0.5)
         np.testing.assert_array_equal(q, Q)
-
-
-def test_the_mark_of_a_whole_chain_moves_along_it_and_does_not_leave_it():
-    # five steps, the third is marked: up, up, up (out), down, all but one accepted
-    ways = 0.1, 0, 0.1, 0, 0.1, 0.9, 0
-    q = whole(whole_chain_step.py_func, MODEL, 4, 1, 5, 0.5, *ways)
-    np.testing.assert_allclose(q, Q + 0.01, rtol=0, atol=1e-15)  # rounding
-    # a chain of one step has nowhere to go
-    for way in (0.1, 0.9):
-        np.testing.assert_array_equal(whole(whole_chain_step.py_func, MODEL, 1, 1, 1, 0.5, way), Q)
 
 
 def test_the_mark_goes_forward_and_back_and_pi_is_asked_once_a_step():
@@ -106,20 +86,6 @@ def test_the_mark_goes_forward_and_back_and_pi_is_asked_once_a_step():
         assert chain.U_star[k] == U(chain.q[k], STAR)
         assert not chain.known[k] or chain.U[k] == U(chain.q[k], MODEL)
     assert here.U == U(here.q, MODEL) and here.star.U == U(here.q, STAR)
-
-
-def test_the_mark_stays_where_a_move_is_rejected_and_goes_on_from_there():
-    # a uniform of 1 rejects whatever makes the ratio fall
-    fall = next(k for k in (1, -1) if U(Q + 0.01 * k, MODEL) - U(Q + 0.01 * k, STAR)
-                > U(Q, MODEL) - U(Q, STAR))
-    way = {1: 0.1, -1: 0.9}
-    here, chain, *_ = step(discretizing_chain_step.py_func, MODEL, 3, 1,
-                           way[fall], 1.0, way[-fall], 0.0, way[fall], 0.0)
-    np.testing.assert_array_equal(chain.proposed, [fall, -fall, 0])
-    np.testing.assert_array_equal(chain.accepted, [False, True, True])
-    np.testing.assert_array_equal(chain.steps, [0, -fall, 0])
-    np.testing.assert_array_equal(chain.cached, [False, False, True])
-    np.testing.assert_array_equal(here.q, Q)
 
 
 def test_a_state_inside_of_the_chain_has_its_own_caches():
@@ -163,26 +129,6 @@ def test_the_record_and_its_counts_are_true(unit, r, s):
     bare = discretizing_chain(Q, model, star, 1.0, 30, np.random.default_rng(1), r, s, unit)
     np.testing.assert_array_equal(bare.samples, chain.samples)
     assert bare.marks.samples.shape == (0, mappings, r, 2)
-
-
-@pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
-def test_with_pi_for_its_own_approximation_every_move_is_accepted(unit):
-    chain = discretizing_chain(Q, MODEL, MODEL, 1.0, 50, np.random.default_rng(2), 3, 2, unit)
-    assert chain.accepted.all()
-
-
-def test_two_steps_are_a_tempered_transition_with_the_same_random_numbers():
-    x, moves = np.array([0.3]), 0  # one variable, so that an iteration is one mapping
-    for seed in range(60):
-        ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
-        theirs.random()  # the direction, which makes no difference to a reversible R
-        one = discretizing_chain(x, MODEL, subset(MODEL, 1), 1.0, 1, ours, s=2)
-        other = tempered_transitions(x, MODEL, (subset(MODEL, 1),), 1.0, 1, theirs)
-        np.testing.assert_array_equal(one.samples, other.samples)
-        np.testing.assert_array_equal(one.accepted, other.accepted)
-        assert ours.bit_generator.state == theirs.bit_generator.state
-        x, moves = one.samples[0], moves + one.accepted.sum()
-    assert 0 < moves < 60
 
 
 def test_counts_are_of_the_approximation_too_and_each_of_its_kind():

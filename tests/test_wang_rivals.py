@@ -25,7 +25,6 @@ from reproduce.wang.long_chains import target
 from reproduce.wang.printed import NYSTROM, SOD, STANDARD
 from reproduce.wang.rivals import DRAGGING, HMC, NUTS, WALK, Run
 from sampling.summary import e_bfmi
-from wang_samplers import Asked
 
 N = 14  # cases
 
@@ -149,23 +148,34 @@ def test_the_round_that_loads_what_is_compiled_is_dropped(monkeypatch):
     assert kept == list(range(len(found), 3 * len(found)))
 
 
-@pytest.mark.parametrize(("method", "setting", "wanted"), [
-    # eps, L, M and the jitter; the factor; the slow variable and its factor, and the widths
-    (HMC, (0.9, 2), {2: 0.9, 3: 2, 6: np.diag([1, 1 / 4, 1 / 9]), 7: 0.2}),
-    (WALK, 0.7, {2: 0.7 * np.diag([1.0, 2.0, 3.0])}),
-    (DRAGGING, 1.5, {2: [2], 3: [[1.5 * 2.38 * 3]], "w": [1.0, 2.0, 3.0]})])
-def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wanted):
-    name = {HMC: "hmc", WALK: "fitted_walk", DRAGGING: "dragging"}[method]
+class Asked(Exception):
+    """Raised in place of a chain."""
+
+
+SD = np.diag([1.0, 2.0, 3.0])  # of the pilot
+
+
+@pytest.mark.parametrize(("method", "function", "setting", "wanted"), [
+    # eps, L, M and the jitter; the factor, and steps on pi*; the slow variable and its factor, and
+    # the widths; iterations, and the width and limit of a slice
+    (HMC, "hmc", (0.9, 2), {2: 0.9, 3: 2, 6: np.diag([1, 1 / 4, 1 / 9]), 7: 0.2}),
+    (WALK, "fitted_walk", 0.7, {2: 0.7 * SD}),
+    (DELAYED, "delayed_acceptance", 0.7, {3: 0.7 * SD, 6: 1}),
+    ("surrogate", "delayed_acceptance", 8, {3: SD, 6: 8}),
+    (DRAGGING, "dragging", 1.5, {2: [2], 3: [[1.5 * 2.38 * 3]], "w": [1.0, 2.0, 3.0]}),
+    (STANDARD, "samples", 0.5, {4: 12, 7: 0.5, 8: 10}),
+    (TEMPERED, "samples", 0.5, {4: 12, 7: 0.5, 8: 10})])
+def test_what_a_setting_and_the_pilots_covariance_are_used_for(monkeypatch, method, function,
+                                                               setting, wanted):
     found = {}
 
     def stop(*given, **named):
         found.update(dict(enumerate(given)) | named)
         raise Asked
 
-    sd = np.diag([1.0, 2.0, 3.0])
     monkeypatch.setattr(room, "pilot", lambda *given: SimpleNamespace(
-        covariance=sd**2, factor=sd, density=5))
-    monkeypatch.setattr(room, name, stop)
+        covariance=SD**2, factor=SD, density=5))
+    monkeypatch.setattr(room, function, stop)
     with pytest.raises(Asked):
         room.run(1, 0, method, setting, 12, [3], N)
     for key, value in wanted.items():

@@ -18,6 +18,7 @@ from algorithms.wang_tempered_transitions_fast import (
     stack,
     tempered_transitions,
 )
+from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
 from models.interface import Known, U, prepare
@@ -60,20 +61,12 @@ class Threshold:
         return False
 
 
-class One:
-    def __init__(self, u):
-        self.u = u
-
-    def random(self):
-        return self.u
-
-
 def mirrored(run, model, layers, u):
     """Run the mirror, or its lines of print; return the next state."""
     with pytest.MonkeyPatch.context() as patch:  # compiled code takes no such generator
         for each in (step_forward, step_backward):
             patch.setitem(run.__globals__, each.__name__, each.py_func)
-        return run(Q, (model, *layers), Climb(0.02), One(u))
+        return run(Q, (model, *layers), Climb(0.02), Given(uniforms=(u,)))
 
 
 def step(model, layers, u):
@@ -84,7 +77,7 @@ def step(model, layers, u):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(make_excursion, "implementations", INTERPRETED)
         return *fast.tempered_transitions_step.py_func(here, model, layered, Climb(0.02), tally,
-                                                       One(u)), tally
+                                                       Given(uniforms=(u,))), tally
 
 
 @pytest.mark.parametrize("layers", [(NEAR,), (NEAR, FAR), (NEAR, BELL, FAR)])
@@ -151,19 +144,3 @@ def test_counts_are_of_all_layers_and_each_of_its_kind():
     pi = normal(MODEL.y, 0.5)
     assert tempered_transitions(Q, pi, (NEAR,), 1.0, 100, np.random.default_rng(1)
                                 ).counts.not_finite > 20  # of pi alone
-
-
-@pytest.mark.parametrize("unit", ["variable", "sweep"])
-def test_with_pi_for_every_layer_every_move_is_accepted(unit):
-    layers = (MODEL, MODEL)
-    assert tempered_transitions(Q, MODEL, layers, 1.0, 50, np.random.default_rng(2),
-                                unit).accepted.all()
-
-
-def test_layers_of_several_types_stay_on_the_density():
-    layers = NEAR, BELL, FAR
-    chain = tempered_transitions(Q, MODEL, layers, 1.0, 100, np.random.default_rng(3))
-    assert chain.counts.approximations.shape == (len(layers),)
-    for q, energy in zip(chain.samples, chain.energies, strict=True):
-        assert energy == pytest.approx(U(q, MODEL), abs=1e-12)  # rounding
-    assert 0.1 < chain.accepted.mean() < 1
