@@ -22,8 +22,8 @@ from reproduce.harness.claims import Measured
 from reproduce.wang import rivals as room
 from reproduce.wang.datasets import order
 from reproduce.wang.long_chains import target
-from reproduce.wang.printed import NYSTROM, SOD, STANDARD
-from reproduce.wang.rivals import DRAGGING, HMC, NUTS, WALK, Run
+from reproduce.wang.printed import NYSTROM, SOD, STANDARD, TEMPERED
+from reproduce.wang.rivals import DELAYED, DRAGGING, HMC, NUTS, WALK, Run
 from sampling.summary import e_bfmi
 
 N = 14  # cases
