@@ -76,7 +76,7 @@ def test_a_paper_has_its_classes_of_claims_and_a_row_for_each_script():
 
 
 def test_only_what_stands_between_the_markers_is_written():
-    page = ("a\n<!-- one -->\nstale\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
+    page = (f"a\n<!-- one -->\n{99 * 'stale '}\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
             "<!-- /other -->\n<!-- one -->\n<!-- /one -->\n")
     new = fill_blocks(page, {"one": lambda: "got"})
     assert new == ("a\n<!-- one -->\ngot\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
