@@ -104,7 +104,7 @@ SENTENCES = [(name, *pair, measures, f"Section {where}") for name, pairs, measur
     ("Simulated", BOTH[1:], MEASURES[2:], "3.3.1: the improvement in efficiency is substantial"),
     ("Simulated", [("data", "normal")], MEASURES[2:],
      "3.3.1: more substantial for data splitting, mainly because of their values of tau_beta;"
-     " it rests on the two printed ones, so their error counts"),
+     " it compares two printed ones, so their error counts"),
     ("StatLog", BOTH, MEASURES, "3.3.2: Split HMC improves efficiency"),
     ("StatLog", [("data", "normal")], MEASURES,
      "3.3.2: data splitting performs substantially better"),

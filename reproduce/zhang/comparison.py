@@ -269,7 +269,7 @@ def acceptance_claims(rows, blocks, margin=0.0, known=None):
     Of all rows: of RMHMC within Gibbs, of each of its blocks.
     """
     return [Claim(f"{row}: acceptance rate{f' of {block}' * (row == GIBBS)}",
-                  "ours: by pilots we have the paper's 70-85 %",
+                  "ours: by pilots we have the paper's 70-85%",
                   lambda r, row=row, k=k: r.rows[row].AP[k], ACCEPTANCE[0] - margin,
                   ACCEPTANCE[1] + margin, "the range of the sentence"
                   + ", around which is 0.02 either way" * bool(margin) + ": ours, the rule takes a"
