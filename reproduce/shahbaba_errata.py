@@ -213,7 +213,7 @@ def figure(r):
     below.minorticks_off()
     legend_below(fig, handles=[mark(mathematics(m), "k", shape) for m, shape in shapes.items()] + [
         mark(label, colour) for colour, label in (
-            (blue, "the paper's order, 2 standard errors or more"), (orange, "fewer"),
+            (blue, "the paper's order, 2 standard errors or more"), (orange, "the same, fewer"),
             (red, "the other order, with $g = L$"))], ncols=4)
     return fig
 

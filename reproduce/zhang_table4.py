@@ -214,7 +214,7 @@ def figure(r):
                         mfc=fill, color="k", ms=4, zorder=3)
         ax.set(yscale="log", title=name, xlabel=r"$\epsilon_\theta$",
                ylabel=f"ESS of {cox.N}, the paper's estimator")
-        ax.legend(loc="lower right")
+        ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
     legend_below(fig, handles=[
         mark(rf"$\{column}$, {what}", colour, shape, line * (not shape), mfc=fill)
         for what, colour, shape in (("scan", COLOURS[0], ""), ("paper", "k", ""),
