@@ -164,11 +164,11 @@ def table(r):
                 cells.append(f"{np.exp(value):5.2f}  z = {value / se:5.2f} {mark}".rstrip())
             rows.append([name, measure, *cells])
     se = 2**0.5 * printed.SE_LOG_TAU
-    needed = printed.N * (2 * se / np.log(1.5)) ** 6
+    needed = (1 + 4 / (np.log(1.5) / 2) ** 2) ** 3  # from se^2 = 2 x 2 / (N^(1/3) - 1)
     return (f"The log of a batch-means tau from {printed.BATCHES} batches has the standard error"
             f" {printed.SE_LOG_TAU:.3f}, that of a ratio {se:.3f}:\nonly a ratio above"
-            f" {np.exp(2 * se):.2f} is 2 standard errors from 1.  The error falls with the sixth"
-            " root of the\nnumber of iterations: a ratio of 1.5 takes"
+            f" {np.exp(2 * se):.2f} is 2 standard errors from 1.  The error falls about with the"
+            " sixth root\nof the number of iterations: a ratio of 1.5 takes"
             f" {needed:.2g} of them.  (An initial sequence estimate of\ntau = 5 from the same"
             f" {printed.N} draws has an error of about 5 %: algorithms/ess.py.)\n\nRatios of the"
             " products of the factors, g by its definition; z in standard errors.  * the text,"

@@ -1,13 +1,20 @@
 """reproduce/harness/claims.py: verdicts that follow from numbers, and reports that hide nothing."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 
-from reproduce.harness import claims, replicates
+from reproduce.harness import (
+    claims,
+    replicates,
+)
 from reproduce.harness.claims import (
+    CLASSES,
+    KINDS,
     UNMADE,
+    VERDICTS,
     Claim,
     Declared,
     Measured,
@@ -165,6 +172,18 @@ def test_the_power_is_the_factor_that_would_differ(kind, what, printed, se, thei
     assert power(made, Measured(0.1, se)) == pytest.approx(told, nan_ok=True)
 
 
+def test_a_printed_number_that_is_wrong_by_its_power_differs():
+    # and by a little less does not: ours is where the right number is
+    for made, ours in ((claim(-0.1, 0.1, what="log(a)", theirs=0.04), Measured(0.0, 0.03)),
+                       (claim(3.9, 4.1, printed=4.0, theirs=0.04), Measured(4.0, 0.03))):
+        for share, wanted in ((1.01, "differs"), (0.99, "inconclusive")):
+            factor = 1 + share * (power(made, ours) - 1)
+            shift = math.log(factor) if "log" in made.what else 4 * (factor - 1)
+            for sign in (-1, 1):
+                wrong = made._replace(low=made.low + sign * shift, high=made.high + sign * shift)
+                assert verdict(wrong, ours) == wanted
+
+
 def test_what_could_not_tell_a_factor_of_three_is_too_weak():
     half = math.log(3) - 0.4  # and 4 standard errors
     for kind, wanted in (("printed number", "too weak"), ("printed sentence", "too weak"),
@@ -255,6 +274,19 @@ def test_a_joint_test_of_a_scan_takes_one_setting_for_all():
 # Judging
 
 
+def test_a_claim_measures_itself():
+    found = judge([claim(what="a", ours=lambda r: r["a"]),
+                   claim(what="b", ours=lambda r: r["a"] * 2)], {"a": Measured(0.8, 0.01)}, "short")
+    assert [(f.claim.what, f.ours, f.verdict) for f in found] == [
+        ("a", (0.8, 0.01), "differs"), ("b", (1.6, 0.02), "agrees")]
+    assert all(type(x) is float for f in found for x in f.ours)
+
+
+def test_a_claim_that_cannot_be_measured_is_an_error_and_not_left_out():
+    with pytest.raises(KeyError):
+        judge([claim(ours=lambda r: r["nowhere"])], {"a": 1.0}, "paper")
+
+
 def test_a_claim_is_made_at_its_budgets_and_always_at_paper():
     late = claim()._replace(budgets=("paper",))
     assert judge([late], 1.5, "short") == []
@@ -335,18 +367,46 @@ def test_two_claims_about_one_quantity_are_refused():
 
 
 def test_a_difference_and_a_known_one_that_is_none_fail():
-    found = judge([claim(what="good", why="many words " * 20), claim(2, 3, what="bad"),
+    found = judge([claim(what="good"), claim(2, 3, what="bad"),
                    claim(2, 3, known=KNOWN, what="explained"),
                    claim(known=KNOWN, what="outlived")], 1.5, "paper")
-    wrong = ["bad: differs, and is not declared",
-             "outlived: agrees, though it is declared to differ"]
-    assert failures(found) == wrong
-    # what matters comes first, and what fails is said at the end again
-    text = report(found)
+    assert failures(found) == ["bad: differs, and is not declared",
+                               "outlived: agrees, though it is declared to differ"]
+
+
+# Reports
+
+LONG = "rounding; " + "many words " * 20
+REPORTED = [
+    claim(what="rate", why=LONG, ours=lambda r: Measured(1.511, 0.0012)),
+    claim(what="speed", why=LONG, ours=lambda r: 1.25),
+    claim(1.0, INF, "order", Declared("the product is impossible: 2 x 3 = 6", "2026-01-01"),
+          lambda r: 0.5, "gain"),
+    claim(-1.0, 1.0, "ours", ours=lambda r: Measured(1.3, 0.1), what="bias", why="4 s.e."),
+    claim(1.0, 3.0, "printed number", ours=lambda r: 9.0, what="slope", why="the theory"),
+    claim(what="scan", kind="order",
+          ours=lambda r: Scan(("b = 1", "b = 2"), (Measured(0.0), Measured(1.5)))),
+]
+
+
+def test_a_report_puts_what_matters_first_and_hides_nothing():
+    text = report(judge(REPORTED, None, "paper"))
     places = [text.index(words) for words in (
-        "differs                bad", "known difference       explained", "\ngood ", "outlived ",
-        *(f"FAILS: {line}" for line in wrong), "1 differs, 1 known difference, 2 agrees")]
-    assert places == sorted(places) and max(map(len, text.splitlines())) <= 100
+        "differs                slope", "known difference       gain",
+        "not specified          scan", "inconclusive           bias", "\nrate ", "\nspeed ",
+        "[1] rounding", "FAILS: slope: differs")]
+    assert places == sorted(places)
+    for words in ("1.5110 (s.e. 0.0012)", "paper: 1.5", "accepted [1, inf]", "the theory",
+                  "declared: the product is impossible", "b = 1: 0; b = 2: 1.5",
+                  "1 differs, 1 known difference, 1 not specified, 1 inconclusive, 2 agrees"):
+        assert words in text
+    assert text.count("many words many words") > 1 and text.count("rounding; ") == 1  # a footnote
+    assert max(map(len, text.splitlines())) <= claims.WIDTH
+
+
+def test_every_kind_is_of_one_class():
+    assert sorted(kind for kinds in CLASSES.values() for kind in kinds) == sorted(KINDS)
+    assert all(re.search(rf"^{found}  ", claims.__doc__, re.M) for found in VERDICTS)
 
 
 def test_a_number_has_the_digits_of_its_error():

@@ -14,14 +14,22 @@ from reproduce.harness.papers import PAPERS, module, script, scripts
 from reproduce.harness.run import Settings
 from reproduce.harness.tables import (
     BLOCK,
+    NUMBERS,
     Script,
     contents,
+    counts,
+    escape,
     fill_blocks,
+    markdown,
     pages,
     read,
     score,
     speed,
+    verdict_and_reason,
 )
+from reproduce.shahbaba.printed import PROBLEMS
+from reproduce.wang.printed import ROWS
+from reproduce.zhang.printed import TABLES
 
 
 def claim(what, verdict, kind, value=1.25, se=0.5, **more):
@@ -72,11 +80,47 @@ def test_a_paper_has_its_classes_of_claims_and_a_row_for_each_script():
         "", "Not yet run, and in no count: `wang_rivals`."]
 
 
+def test_a_printed_number_counts_once_by_its_worst_verdict():
+    def numbers(*verdicts, kind="printed number", cell="Table 1, tau"):
+        claims = [claim(str(k), v, kind, cell=cell) for k, v in enumerate(verdicts)]
+        return [(FIG, c) for c in claims[:1]] + [(FIG._replace(name="paquet_z"), c)
+                                                for c in claims[1:]]
+
+    def found(*given, **more):
+        return {v: n for v, n in counts(numbers(*given, **more), NUMBERS).items() if n}
+
+    assert found("agrees", "inconclusive", "too weak") == {"inconclusive": 1}
+    assert found("agrees", "known difference", "every setting differs") == {
+        "every setting differs": 1}
+    assert found("agrees", "agrees", cell="") == {"agrees": 2}
+    assert found("agrees", kind="ours") == {}
+    assert counts(numbers("agrees", "agrees", kind="ours"), "checks of ours")["agrees"] == 2
+
+
+def test_the_tables_of_the_papers_have_as_many_numbers():
+    # of Split HMC all but the settings L; the others' as they are read from print
+    assert PAPERS["shahbaba"].numbers == sum(
+        len(cells) for problem in PROBLEMS.values() for name, cells in problem.rows.items()
+        if name != "L")
+    assert PAPERS["zhang"].numbers == sum(len(cells) for table in TABLES.values()
+                                   for cells in table.rows.values())
+    assert PAPERS["wang"].numbers == sum(len(getattr(each, name)) for each in ROWS.values()
+                                  for name in ("tau", "seconds", "ratio")) + len(ROWS)
+
+
+def test_what_is_inconclusive_is_shown_with_its_reason_and_markup_is_none():
+    one = claim("z", "inconclusive", "order", undecided="a * b are few; 9 times the runs")
+    assert verdict_and_reason(one) == "inconclusive: a * b are few; 9 times the runs"
+    assert verdict_and_reason(claim("z", "agrees", "order")) == "agrees"
+    assert escape("pi*_x < |y|") == "pi\\*\\_x \\< \\|y\\|"
+    assert markdown(["a", "b"], [["x|y", escape("x|y")]])[-1] == "| x\\|y | x\\|y |"
+
+
 # Blocks
 
 
 def test_only_what_stands_between_the_markers_is_written():
-    page = (f"a\n<!-- one -->\n{99 * 'stale '}\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
+    page = ("a\n<!-- one -->\nstale\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
             "<!-- /other -->\n<!-- one -->\n<!-- /one -->\n")
     new = fill_blocks(page, {"one": lambda: "got"})
     assert new == ("a\n<!-- one -->\ngot\n<!-- /one -->\nb\n<!-- other -->\nkept\n"
@@ -149,30 +193,92 @@ def test_the_command_writes_the_pages_and_says_which(project, monkeypatch, capsy
 SAVED = read(scripts(), ROOT / "figures")
 
 
-@pytest.mark.parametrize("author", ["", *PAPERS])
-def test_the_committed_pages_have_their_blocks_and_are_up_to_date(author):
+def test_the_committed_pages_are_up_to_date():
     # if this fails, run python reproduce/all.py --tables
-    page = (ROOT / ("reproduce" * bool(author)) / author / "README.md").read_text()
-    blocks = contents(SAVED, author)
-    assert [block[1] for block in BLOCK.finditer(page) if block[1] in blocks] == list(blocks)
-    assert fill_blocks(page, blocks) == page
-
-
-def test_the_committed_table_of_results_is_up_to_date():
+    assert [path for path, text in pages(ROOT, SAVED).items() if path.read_text() != text] == []
     assert results(saved_runs(), Settings("paper")) == (ROOT / "figures/results.md").read_text()
 
 
-# The tables of scripts that compute something of data which may be nowhere: a row of what each
-# one's own test has made up, by the heads.  Others' reports are recomputed in test_committed.py.
+@pytest.mark.parametrize("author", ["", *PAPERS])
+def test_a_stale_block_is_noticed(author):
+    page = (ROOT / ("reproduce" * bool(author)) / author / "README.md").read_text()
+    blocks = contents(SAVED, author)
+    found = [block for block in BLOCK.finditer(page) if block[1] in blocks]
+    assert [block[1] for block in found] == (["claims"] if author else ["score", "speed"])
+    for block in found:
+        inside = block.start() + len(block[0].splitlines()[0])
+        stale = page[:inside] + page[inside:].replace("a", "A", 1)
+        assert stale != page and fill_blocks(stale, blocks) == page
+
+
+# The tables of the scripts: a row of what each one's own test has made up, by the heads.
 # "script table row: head=cell; head=cell", numbers from 0; empty cells are left out
 CELLS = """
+zhang_fig1 0 0: method=HMC; time=50; range of v=0.5000 (0.0041); turns of v=12; of U=20.00 (0.16);
+    of K=20.00 (0.16); of H=0.2
+zhang_fig2 0 0: 10 runs of 20000=HMC; atanh phi: mean, sd=2.37256 (0.00010), 0.1500 (0.0015); log
+    sigma: mean, sd=-1.84712 (0.00010), 0.1000 (0.0010); log beta: mean, sd=-0.38578 (0.00010),
+    0.09000 (0.00090); arrival=148.4 (1.5); early distance=0.3679 (0.0037); outside the bins=0 1 2
 zhang_fig3 0 0: method=RMHMC(Gibbs); draws=5000; chains=4; mean log sigma^2=0.500 (0.010);
     sd=0.500 (0.010); mean log beta=-1.000 (0.020); sd sd=1.000 (0.020); bulk ESS=600;
     tail ESS=500; R-hat=1.005; believed=yes
+zhang_table1 0 3: runs of 5000=HMC; acceptance=0.7500 (0.0010); seconds=0.2; min ESS x=150.0 (1.5);
+    min ESS/s=750; ESS v=20.00 (0.20); ESS v, long=3.000 (0.030); MSE E[v]=1.500 (0.015);
+    MSE E[v^2]=9.000 (0.090); MSE Var(v)=5.000 (0.050)
+zhang_table2 0 3: runs of 5000=HMC; acceptance=0.8000 (0.0010); min ESS w=2000 (20); median=3500
+    (35); max=4500 (45); ESS v=1500 (15); worst=500.0 (5.0); seconds=0.5; min ESS/s=3e+03;
+    gradients=10
+zhang_table3 0 5: runs of 20000=SSHMC; acceptance=0.7800 (0.0010); time=883.4 s; x min=7840 (78);
+    x med=9890 (99); x max=12070 (121); beta=4434 (44); sigma=1706 (17); phi=1390 (14);
+    squares, least=1390 (14); least/s=1.573 (0.016)
+zhang_table4 0 2: row=SSHMC, unit; acceptance=0.80; hours=0.0139; min x=780.0 (7.8); med x=3000
+    (30); max x=3900 (39); sigma^2=2101 (21); beta=270.0 (2.7); least/h=1.94e+04; squares=54.6
+    (5.5); draws=5000; chains=2; diverged=0
 zhang_errata 0 0: =Z1; number=mean of v; of the paper=0.0000 (0.0030); of ours=0.0000 (0.0030)
 zhang_errata 1 4: table=Table 1; method=SSHMC; ratio=min/s; printed=103.57; of its factors=103.6
+meet 0 4: problem=digits; method=mapping; draws=5000; work=20; before=1.2e+02; rate=0.80;
+    R-hat=1.004; bulk=812; tail=701; per 1000 units=7389 (369); per CPU s=0.1353 (0.0068)
+meet 1 0: problem=digits; method=SSHMC; setting=0.015, 8, 0.2, 6
+shahbaba_multinomial 0 1: data=StatLog; method=normal; f=0.2; M=2; w_1 / w=0.50; eps=0.25; L=11;
+    g=20; rate=0.80; R-hat=1.000; bulk=900; tail=900; E-BFMI=0.90; tau=5.56; squares=6.25;
+    tau x g=403 (20); HMC / own=1.000 (0.071); random / own=1.100 (0.071)
+shahbaba_multinomial 1 0: data=StatLog; method=HMC; 0.4=0.99; 0.45=0.91; 0.5=0.83; 0.55=0.75;
+    0.6=0.67; 0.65=0.59; 0.7=0.50; 0.75=0.42; 0.8=0.34; 0.85=0.26; 0.9=0.18; 0.95=0.10; taken=0.6;
+    gradients=20000
+shahbaba_rivals 0 6: data=Simulated; row=HMC, M = J; eps, L=0.5, 4; rate=0.80; gradients=1e+05;
+    R-hat=1.002; bulk=900; tail=800; E-BFMI=0.90; halves=2.0; per 1000 gradients=49.8 (2.5); per
+    second=148.4 (7.4); set-up=50
+wang_m 0 0: row=1; method=SOD; columns=random; m=9; m / n=0.03; accepted=0.400; evaluations a
+    draw=40.3; its log=3.697 (0.020); luck=0.10
+wang_m 1 0: row=2; m / n=0.50; accepted=0.100 (0.010)
+wang_m 2 0: row=2; approximation=Nystrom, 95%; times as long=2.00 (0.10)
+wang_prediction 0 0: data=1: short, isotropic, n = 300; sets=4; density=-0.73 (0.62); posterior
+    - ML=0.01949 (0.00053); in 50%=0.496 0.456 0.496; in 95%=0.946 0.906 0.946; error=0.300 0.300
+    0.300; draws=90; at an edge=0
+wang_steps 0 0: row=1; slice=w = 0.05, limit 3; paper=2.90; time=2.900 (0.087); window=2.9;
+    evaluations=9; SOD time=4.35 (0.13); window window=4.35; evaluations evaluations=3.6; an
+    update=1.00; gain=1.67; paper paper=2.22
+zhang_rivals 0 11: problem=volatility; method=HMC; draws=5000; work=20; before=1.2e+02; rate=0.80;
+    R-hat=1.004; bulk=812; tail=701; E-BFMI=0.90; per 1000 units=135.3 (6.8); per CPU s=0.1353
+    (0.0068)
+zhang_rivals 1 2: problem=credit; method=SSHMC; setting=eps_theta 0.2, eps_phi 0.8, L 6, n_theta
+    2, jitter 0.6
+zhang_rivals 2 0: problem=funnel; =v; method=SSHMC; mean=0.000 (0.020); standard
+    deviation=1.000 (0.030)
 paquet_fig2 0 0: =(a*); method=AISq-RMHMC; B=12; runs=3; log Z=-100.00; s.e.=0.03; eff.=3.0;
     mean=-100.10; s.d.=0.40; accept=0.800; |dH|=0.100; div.=0; CPU s=1.0
+shahbaba_errata 0 0: problem=Simulated; measure=tau x g; HMC / normal=2.72 z = 10.00 *; HMC /
+    data=2.72 z = 10.00 *; normal / data=0.37 z = -10.00 **
+shahbaba_fig4 0 0: slope=2; data sets=400; information in R_0=0.50 (0.42 to 0.58); curvature of
+    U_1=0.20 (0.20 to 0.20); dU_1 along=0.50 (0.50 to 0.50); dU_1 across=0.20 (0.20 to 0.20);
+    dU/dbeta_1 left=0.10 (0.10 to 0.10)
+shahbaba_fig1 0 0: method=HMC; step=0.15; lag-1 autocorrelation=-0.5000 (0.0010); tau=0.5000
+    (0.0050); mean jump=2.000 (0.010); acceptance=0.9700 (0.0010); CPU us / state=10.00 (0.10)
+wang_fig1 0 0: pi*=SOD; accepted=0.3000 (0.0041); pi known=0.6075 (0.0048); pi evaluated=0.4; pi*
+    evaluated=7
+wang_fig2 0 0: =variable, w = 1, limit 10: SOD; tau=9.413 (0.093); paper=9.32; lag 1=0.80; lag
+    2=0.64; lag 3=0.51
+wang_fig2 1 0: =variable, w = 1, limit 10; log tau=1.719 (0.014); early lags=0.31405 (0.00047)
 """
 
 

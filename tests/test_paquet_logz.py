@@ -232,7 +232,7 @@ def test_cells_of_the_table_have_two_digits_of_the_error():
     rows = [line.split() for line in script.table(result).splitlines() if line]
     errors, counts = [row for row in rows if row[0] == "AISq-RMHMC"]
     assert errors[1:3] == ["-0.200(20)", "-0.0066(44)"]
-    assert counts[1:3] == ["50/60", "20/30"]
+    assert counts[1:3] == ["50.0/60", "19.6/30"]
     assert next(row for row in rows if row[0] == "tilting")[1:] == [
         "+0.010(20)", "[+0.000(10)]", "[+0.000(10)]", "+0.010(20)"]
     of_z, of_se = read_tables(script.table(result))[0]
@@ -254,7 +254,8 @@ def test_the_bound_is_of_a_weight_over_the_mean_weight():
 
 
 def test_each_point_of_the_figure_is_in_its_place():
-    far = {("AIS-HMC", 3): script.Estimate(Measured(-3 + 0.2, 0.02), 50.0, 60)}  # 10 s.e.
+    far = {("AIS-HMC", 3): script.Estimate(Measured(-3 + 0.2, 0.02), 50.0, 60),  # 10 s.e.
+           ("AISq-RMHMC", 767): script.Estimate(Measured(-767, 0.02), 19.6, 30)}
     result = made_up(far)
     fig = script.figure(result)
     left, right = fig.axes
@@ -271,12 +272,16 @@ def test_each_point_of_the_figure_is_in_its_place():
                                    atol=1e-12)
     own = [line.get_xydata() for line in left.lines if line.get_label() == "s.e. of AISq-RMHMC"]
     np.testing.assert_array_equal(np.vstack(own), [(k, 0.02) for k in range(7)])
-    drawn = {line.get_label(): line.get_xydata() for line in right.lines}
+    drawn = {method: [line for line in right.lines if line.get_label() == method]
+             for method in script.METHODS}
     for method in script.METHODS[:-1]:
         sizes = [N for N in SIZES if (method, N) in LADDER and (method, N) not in REFERENCES]
-        assert np.round(drawn[method][:, 0]).tolist() == [SIZES.index(N) for N in sizes]
+        points = np.vstack([line.get_xydata() for line in drawn[method]])
+        assert np.round(points[:, 0]).tolist() == [SIZES.index(N) for N in sizes]
+        assert [line.get_markerfacecolor() == "none" for line in drawn[method]] == [
+            (method, N) == ("AISq-RMHMC", 767) for N in sizes]  # of too few runs
         errors = [script.error(result, method, N) for N in sizes]
-        np.testing.assert_allclose(drawn[method][:, 1], [
+        np.testing.assert_allclose(points[:, 1], [
             np.clip(error.value / error.se, -6, 6) for error in errors], rtol=1e-12)
     assert sorted(text.get_text() for text in right.texts) == ["10", "\N{MINUS SIGN}10"]
     plt.close("all")
@@ -301,7 +306,7 @@ def test_the_figure_says_what_it_shows():
     assert left.get_ylabel() == r"|error of $\log Z$| (nats)"
     assert right.get_ylabel() == "error / standard error"
     assert left.get_title() == "EP and its second-order correction"
-    assert right.get_title().startswith("the samplers")
+    assert right.get_title().endswith("hollow: too few effective runs")
     assert fig.get_suptitle() == ("Evidence of GP classification, optical and USPS; $\\log\\ell$ ="
                                   " 4.85, $\\log\\sigma$ = 5.1")
     named = dict(zip((text.get_text() for text in fig.legends[0].get_texts()),

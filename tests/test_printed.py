@@ -2,7 +2,8 @@
 
 import pytest
 
-from reproduce.shahbaba.printed import METHODS, PROBLEMS
+from reproduce.shahbaba import printed
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, SENTENCES
 
 TABLES = """
                Simulated           StatLog             CTG                 Chess
@@ -44,3 +45,66 @@ def test_the_settings_are_the_papers(name):
     assert [problem.n, problem.p, problem.eps, 100 * problem.f, problem.M] == pytest.approx(
         numbers, rel=1e-15)  # 35 % is not 0.35 x 100 to the last digit
     assert problem.table == ("Table 1" if name == "Simulated" else "Table 2")
+
+
+def test_numbers_and_half_units():
+    assert printed.number("CTG", "tau_beta x s", "data") == 0.064
+    assert printed.half_unit("Simulated", "s", "HMC") == 0.0005
+    assert printed.half_unit("Simulated", "tau", "data") == 0.05  # 3.0, not 3
+    assert printed.half_unit("StatLog", "tau x s", "HMC") == 0.0005  # 0.190
+    assert printed.half_unit("Chess", "tau x g", "HMC") == 0.5
+
+
+def test_g_is_what_the_text_says():
+    # Section 3.3.1: g = 4.2 L with L = 3; Table 2 prints the others, and L for the other methods
+    assert printed.gradients("Simulated", "data") == pytest.approx(4.2 * 3, rel=1e-15)
+    for name in PROBLEMS:
+        assert printed.gradients(name, "HMC") == 20
+        assert abs(printed.gradients(name, "data") - printed.number(name, "g", "data")) < 0.05
+    assert [printed.gradients(name, "normal") for name in PROBLEMS] == [10, 14, 13, 9]
+
+
+def test_all_methods_have_the_trajectory_of_hmc():
+    for name, length in {"Simulated": 0.3, "StatLog": 1.6, "CTG": 1.6, "Chess": 1.8}.items():
+        for method in METHODS:
+            eps, L = printed.step(name, method)
+            assert eps * L == pytest.approx(length, rel=1e-15)  # rounding of two products
+            assert L == printed.number(name, "L", method)
+
+
+def test_the_batches_are_those_of_50000_iterations():
+    assert printed.N == 50_000
+    assert printed.BATCHES**3 <= printed.N < (printed.BATCHES + 1) ** 3
+
+
+# The sentences
+
+
+@pytest.mark.parametrize("words", SENTENCES, ids=lambda words: f"{words[0]}: {words[1]}")
+def test_print_has_the_order_that_the_text_says(words):
+    # in print every comparison comes out as the text has it (Chess with its g of 13)
+    name, better, worse, measures, where = words
+    for measure in measures:
+        assert printed.number(name, measure, better) < printed.number(name, measure, worse)
+    assert where.startswith("Section 3.3.1" if name == "Simulated" else "Section 3.3.2")
+
+
+def test_the_text_compares_every_method_with_hmc_and_names_each_comparison_once():
+    said = [(name, frozenset((better, worse)), measure)
+            for name, better, worse, measures, _ in SENTENCES for measure in measures]
+    assert len(set(said)) == len(said)
+    for name in PROBLEMS:
+        for method in ("normal", "data"):
+            for measure in printed.MEASURES:
+                assert (name, frozenset((method, "HMC")), measure) in said
+    # the two splits, too; of the simulated data's tau only the bold type of Table 1 speaks
+    pairs = [(name, measure) for name, pair, measure in said if pair == {"normal", "data"}]
+    assert set(pairs) == {(name, measure) for name in PROBLEMS for measure in printed.MEASURES}
+
+
+def test_the_names_of_sentences_say_what_is_compared():
+    assert printed.sentence("A", "data", "HMC", ("tau x g",)) == "A: log(HMC / data), tau x g"
+    assert printed.sentence("A", "data", "HMC", ("tau x g", "tau x s")) == (
+        "A: log(HMC / data), least of tau x g, tau x s")
+    assert printed.sentence("A", "data", "HMC", printed.MEASURES) == (
+        "A: log(HMC / data), least of the four products")

@@ -227,8 +227,8 @@ def test_each_comparison_of_the_figure_is_in_its_place():
     labels = [label.get_text() for label in below.get_yticklabels()]
     named = fig.legends[0].legend_handles
     assert [mark.get_label() for mark in named] == [
-        *map(errata.mathematics, MEASURES), "the text's order, 2 standard errors or more",
-        "but fewer", "the other order, with $g = L$"]
+        *map(errata.mathematics, MEASURES), "the paper's order, 2 standard errors or more",
+        "the same, fewer", "the other order, with $g = L$"]
     for k, (key, bars) in enumerate(zip(keys, below.containers, strict=True)):
         name, better, worse, measure = key
         point, _, (ends,) = bars.lines

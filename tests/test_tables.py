@@ -1,21 +1,165 @@
-"""What Tables 1 and 2 of Split HMC share: estimates by hand."""
+"""What Tables 1 and 2 of Split HMC share: estimates by hand, and each claim with its quantity."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from reproduce.harness.claims import Measured
+from judging import replaced
+from reproduce import shahbaba_table1, shahbaba_table2
+from reproduce.harness.claims import Measured, judge
 from reproduce.harness.style import plt
 from reproduce.shahbaba import tables
-from reproduce.shahbaba.printed import SE_LOG_TAU
+from reproduce.shahbaba.chains import ALL, AUTHORS
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, SENTENCES, gradients, number, sentence
+from reproduce.shahbaba.tables import ESTIMATORS, ROWS, column
+
+CLAIMS = shahbaba_table1.CLAIMS + shahbaba_table2.CLAIMS
+CASES = [(name, method) for name in PROBLEMS for method in ALL]
+# with its own g, 9, the normal approximation beats data splitting on Chess
+KNOWN = {sentence("Chess", "data", "normal", ("tau_beta x g",))}
+# the one sentence that rests on two printed tau_beta, whose ratio has an error of 34 %
+UNTOLD = {sentence("Simulated", "data", "normal", ("tau_beta x g", "tau_beta x s"))}
+
+
+def as_printed(name, method):
+    """Return what estimates() would if everything were as printed, but for the g of Chess."""
+    there = column(method)
+    s, taus = number(name, "s", there), {row: number(name, row, there) for row in ROWS}
+    return tables.Estimates(
+        2, 36, [0.999 * s, 1.001 * s], Measured(gradients(name, there)), Measured(s, 0.001 * s),
+        Measured(number(name, "AP", there), 0.001),
+        {(row, estimator): Measured(tau, 0.002 * tau) for row, tau in taus.items()
+         for estimator in ESTIMATORS}, dict.fromkeys(ROWS, Measured(-100.0, 0.1)))
+
+
+def made_up():
+    return {name: {method: as_printed(name, method) for method in ALL} for name in PROBLEMS}
+
+
+def verdicts(problems):
+    return {f.claim.what: f.verdict for f in judge(
+        CLAIMS, shahbaba_table2.Table2(problems, None), "paper")}
+
+
+BEFORE = verdicts(made_up())
+
+
+def changed(name, method, place, change):
+    """Return the claims whose verdict is another when one estimate is."""
+    result = made_up()
+    found = getattr(result[name][method], place[0])
+    for key in place[1:]:
+        found = found[key]
+    after = verdicts(replaced(result, [name, method, *place], change(found)))
+    assert after.keys() == BEFORE.keys()
+    return {what for what in after if after[what] != BEFORE[what]} - UNTOLD
+
+
+def at_once(name, method):
+    return f"{name}, {method}: AP, tau and tau_beta at once, batch means"
+
+
+def orders(name, better=(), worse=(), measure=""):
+    """Name the sentences in which a method is better, or worse, by a measure such as 'tau x'."""
+    found = set()
+    for about, a, b, measures, _ in SENTENCES:
+        if about == name and any(measure in m for m in measures):
+            if a in better or b in worse:
+                found.add(sentence(name, a, b, measures))
+    return found
+
+
+def test_what_is_as_printed_agrees_but_for_what_cannot():
+    assert {what for what, verdict in BEFORE.items() if verdict != "agrees"} == KNOWN | UNTOLD
+    assert {BEFORE[what] for what in KNOWN} == {"known difference"}
+    assert {BEFORE[what] for what in UNTOLD} == {"inconclusive"}
+
+
+def test_a_sentence_that_rests_on_two_printed_tau_needs_twice_their_error():
+    for factor, wanted in ((0.9, "inconclusive"), (0.3, "agrees"), (20.0, "differs")):
+        result = made_up()  # 13.5 x 10 over 7.3 x 12.6 is 1.47, of a log with the error 0.34
+        tau = result["Simulated"]["data"].tau
+        tau["tau_beta", "initial sequence"] *= factor
+        assert {verdicts(result)[what] for what in UNTOLD} == {wanted}
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_rate_that_is_another_changes_its_claim(name, method):
+    # rounding to 0.01; 50000 acceptances of variance 1/4 and tau 2, and ours
+    error = np.hypot((0.25 * 2 / 50_000) ** 0.5, 0.001)
+    for sign in (-1, 1):
+        for errors, wanted in ((1.9, set()), (4.1, {f"{name}, {method}: AP",
+                                                    at_once(name, method)})):
+            assert changed(name, method, ["AP"], lambda m, s=sign, k=errors: (
+                m + s * (0.005 + k * error))) == wanted
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+@pytest.mark.parametrize("row", ROWS)
+def test_a_tau_that_is_another_changes_its_claims_and_the_orders(name, method, row):
+    printed = number(name, row, column(method))
+    own = {f"{name}, {method}: log({row} / {printed:g}), initial sequence"}
+    table = PROBLEMS[name].table
+    if method != "normal":
+        own.add(f"{table}: all {row}, the flow of the authors' program, initial sequence")
+    for factor in (0.2, 5.0):  # theirs is within a factor of 2.65, 4 standard errors
+        def change(m, factor=factor):
+            return m * factor
+
+        assert changed(name, method, ["tau", (row, "batch means")], change) == {
+            at_once(name, method)}
+        lost = orders(name, worse=[method], measure=f"{row} x") if factor < 1 else orders(
+            name, better=[method], measure=f"{row} x")
+        gained = KNOWN & (orders(name, worse=[method]) if factor > 1 else
+                          orders(name, better=[method])) if row == "tau_beta" else set()
+        found = changed(name, method, ["tau", (row, "initial sequence")], change)
+        assert found == own | (lost - KNOWN - UNTOLD) | gained
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_time_that_is_another_changes_the_ratios_and_the_orders(name, method):
+    factor = 0.2 if method == "HMC" else 5.0  # methods differ by less than 4, in print and in g
+    found = changed(name, method, ["seconds"], lambda s: [factor * x for x in s])
+    others = METHODS[1:] if method == "HMC" else [method] if method in METHODS else []
+    wanted = {f"{name}, {m}: (s / g) / (s / g of HMC)" for m in others}
+    wanted |= {f"{name}: s, HMC / {m}" for m in others}
+    wanted |= orders(name, worse=["HMC"], measure="x s") if method == "HMC" else orders(
+        name, better=[method], measure="x s")
+    assert found == wanted - UNTOLD
+
+
+@pytest.mark.parametrize(("name", "method"), CASES)
+def test_a_mean_that_is_another_changes_its_claim(name, method):
+    for row, what in (("tau", "log likelihood"), ("tau_beta", "sum of beta^2")):
+        for shift, wanted in ((0.5, set()), (-0.6, {  # 0.57 is 4 standard errors
+                f"{name}: mean {what} of two methods, largest difference / s.e."})):
+            assert changed(name, method, ["mean", row], lambda m, s=shift: m + s) == wanted
+
+
+# The intervals, a second time
 
 
 def test_the_error_of_a_printed_tau_is_that_of_36_batches():
+    claims = {c.what: c for c in CLAIMS if "initial sequence" in c.what and c.cell}
     rng = np.random.default_rng(4)
     theirs = np.log(rng.standard_normal((20_000, 36)).var(axis=1, ddof=1))  # tau is 1
-    # 4 standard errors of a standard deviation of 20000
-    assert SE_LOG_TAU == pytest.approx(theirs.std(), rel=4 / 40_000**0.5)
+    cells = {}
+    for name, method in CASES:
+        for row in ROWS:
+            printed = float(PROBLEMS[name].rows[row][column(method)])
+            claim = claims.pop(f"{name}, {method}: log({row} / {printed:g}), initial sequence")
+            # 4 standard errors of a standard deviation of 20000
+            assert claim.theirs == pytest.approx(theirs.std(), rel=4 / 40_000**0.5)
+            # all taus are printed to one decimal
+            assert [claim.low, claim.high] == pytest.approx(
+                np.log([1 - 0.05 / printed, 1 + 0.05 / printed]), rel=1e-12)
+            cells.setdefault(claim.cell, []).append(method)
+    assert not claims
+    # a printed number has one cell, whichever flow it is compared with
+    assert len(cells) == 24 and sorted(cells.values()) == sorted(
+        [["HMC"], ["normal", AUTHORS], ["data"]] * 8)
 
 
 # Estimates
@@ -82,7 +226,31 @@ def test_means_are_compared_in_standard_errors():
     assert tables.distance(q, p, "tau") == tables.distance(p, q, "tau")
 
 
+# Tasks
+
+
+def test_chains_are_grouped_by_data_set_and_method():
+    tasks = [dict(data_name=d, method=m) for d in "ab" for m in ("x", "y", "y")]
+    assert tables.group(tasks, range(6)) == {"a": {"x": [0], "y": [1, 2]},
+                                               "b": {"x": [3], "y": [4, 5]}}
+
+
 # The layout
+
+
+def test_the_circles_are_what_other_data_sets_give():
+    found = made_up()["Chess"]
+    others = {method: made_up()["Chess"][method] for method in METHODS}
+    for method, row in product(METHODS, ROWS):
+        others[method].tau[row, "initial sequence"] *= 1.1
+    fig = tables.dot_plot({"Chess": found}, [others])
+    for ax, measure in zip(np.reshape(fig.axes, (2, 2)).T.flat, tables.MEASURES, strict=True):
+        circles = [line.get_xydata()[0] for line in ax.lines
+                   if line.get_markerfacecolor() == "none"]
+        np.testing.assert_allclose(circles, [
+            (tables.product(others, measure, method).value, y - 0.25)
+            for y, method in enumerate(ALL) if method in METHODS], rtol=1e-12)
+    plt.close("all")
 
 
 def test_a_circle_beyond_the_axis_is_a_number_at_its_edge():

@@ -12,9 +12,11 @@ from models.interface import U, prepare
 from reproduce import wang_fig2, wang_table2, wang_table3
 from reproduce.harness.fingerprint import fingerprint
 from reproduce.wang import chains
-from reproduce.wang.chains import clock, summary, window
+from reproduce.wang.chains import clock, costs, evaluations, summary, window
 from reproduce.wang.datasets import problem
-from reproduce.wang.printed import SOD, STANDARD
+from reproduce.wang.printed import SOD, STANDARD, TEMPERED
+
+chain = wang_table2.chain
 
 
 def test_the_window_is_the_last_two_thirds():
@@ -51,18 +53,50 @@ def test_a_chain_that_never_moves_is_one_draw():
     assert np.isnan(found["rho"]).all() and found["sd"] == 0
 
 
-def test_the_rates_are_those_of_each_mapping_in_the_whole_run():
+def test_a_mapping_has_the_papers_r_and_s_and_its_rates_are_of_the_whole_run(monkeypatch):
     moved = np.zeros((12, 2, 3), bool)  # iterations, mappings, moves of the mark
     moved[:6, 0], moved[3, 1, 2] = True, True
-    found = chains.record(SimpleNamespace(
-        accepted=moved, log_likelihood=np.arange(12.0), samples=np.zeros((12, 3)),
-        counts=Counts(*range(6))))
+
+    def run(x0, model, star, w, n, rng, r, s, unit, max_widths):
+        assert (w, n, r, s, unit, max_widths) == (0.1, 12, 1, 1, "sweep", 3)
+        return SimpleNamespace(
+            accepted=moved, log_likelihood=rng.standard_normal(12), samples=np.zeros((12, 3)),
+            counts=Counts(*range(6)))
+
+    monkeypatch.setattr(wang_table2, "discretizing_chain", run)
+    found = chain(1, 0, SOD, 0, 12, "sweep", 0.1, 3, n=20)
     assert found["accepted"] == pytest.approx([1 / 2, 1 / 36], rel=1e-14)
 
 
 def test_tables_2_and_3_and_figure_2_have_the_same_chains():
     # each script shows its calls, and finds what another has stored
     assert len({fingerprint(each.chain) for each in (wang_table2, wang_table3, wang_fig2)}) == 1
+
+
+TIMED = {"seconds": {
+    "trial": {"pi": [[1.0, 1.0, 9.0], [3.0, 3.0, 3.0], [5.0, 5.0, 5.0]],
+              "SOD 40": [[0.3] * 3, [0.3] * 3, [0.9] * 3], "SOD 20": [[0.15] * 3] * 3},
+    "scratch": {"pi": [6.0, 6.0, 60.0], "SOD 40": [1.0] * 3, "SOD 20": [1.0] * 3}}}
+
+
+def test_costs_by_hand():
+    found = costs(TIMED)  # the mean of 1, 3 and 5 is the unit; medians over rounds
+    # rounding of a quotient
+    assert found["trial"] == pytest.approx({"pi": 1, "SOD 40": 1 / 6, "SOD 20": 0.05}, rel=1e-14)
+    assert found["scratch"]["pi"] == pytest.approx(2, rel=1e-14)
+
+
+def test_evaluations_by_hand():
+    cost = costs(TIMED)
+    found = {"counts": {"density": 60, "approximations": [120, 200]}, "iterations": 10}
+    layers = ["SOD 40", "SOD 20"]
+    # rounding of sums
+    assert evaluations(found, TEMPERED, "variable", cost, layers) == pytest.approx(
+        (60 + 20 + 10) / 10, rel=1e-14)
+    assert evaluations(found, TEMPERED, "sweep", cost, layers) == pytest.approx(
+        (120 + 20 + 10) / 10, rel=1e-14)
+    alone = {"counts": {"density": 60, "approximations": []}, "iterations": 10}
+    assert evaluations(alone, STANDARD, "variable", cost) == 6
 
 
 def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatch):
@@ -100,8 +134,12 @@ def test_the_clock_divides_by_what_it_timed_and_drops_the_first_round(monkeypatc
 def test_as_many_evaluations_are_timed_as_are_asked_for():
     model, truth, _ = problem(1, 0, STANDARD, n=20)
     values = np.array([0.1, 0.5, -0.3])
-    wanted = sum(U(np.array([truth[0], value, truth[2]]), model) for value in values)
+    wanted = []
+    for value in values:
+        q = truth.copy()
+        q[1] = value
+        wanted.append(U(q, model))
     # rounding of sums
-    assert chains.trials(prepare(truth, model), 1, values, model) == pytest.approx(wanted,
-                                                                                   rel=1e-12)
+    assert chains.trials(prepare(truth, model), 1, values, model) == pytest.approx(
+        sum(wanted), rel=1e-12)
     assert chains.scratches(truth, 3, model) == pytest.approx(3 * U(truth, model), rel=1e-12)

@@ -153,19 +153,32 @@ def test_each_data_set_has_its_own_columns_and_pivots():
     assert all(sorted(each) == list(range(20)) for each in orders)
 
 
-def test_a_pool_has_the_larger_of_two_errors():
-    # sd 2^(1/2) over 2^(1/2); what scatters less than it should: (0.3^2 + 0.4^2)^(1/2) / 2
-    assert long.pool([Measured(4.0, 0.1), Measured(6.0, 0.1)]) == pytest.approx((5.0, 1.0))
-    assert long.pool([Measured(4.0, 0.3), Measured(4.01, 0.4)]).se == pytest.approx(0.25)
-    assert long.pool([Measured(4.0, 0.1)]) == (4.0, 0.1)
+def test_chains_put_together():
+    chains = [{"tau": [tau, 0.1], "windows": [tau, 2.0], "noise": tau / 10, "accepted": [0.2, 0.4],
+               "iterations": 100, "counts": {"density": 90, "cache_hits": hits}}
+              for tau, hits in ((4.0, 10), (6.0, 50))]
+    found = long.combine(chains)
+    assert found["tau"].value == 5.0 and found["tau"].se == 1.0  # sd 2^(1/2) over 2^(1/2)
+    assert found["log tau"].se == 0.2 and found["windows"] == [4.0, 2.0, 6.0, 2.0]
+    assert found["noise"] == 0.5 and found["accepted"] == pytest.approx(0.3, rel=1e-12)
+    assert found["hits"] == 60 / 240 and found["updates"] == 180 / 200
+    assert long.combine(chains[:1])["tau"] == (4.0, 0.1)
+    # what scatters less than it should has its own error: (0.3^2 + 0.4^2)^(1/2) / 2
+    assert long.pool([Measured(4.0, 0.3), Measured(4.01, 0.4)]).se == pytest.approx(
+        0.25, rel=1e-12)
 
 
-def test_what_windows_usually_say():
-    logs = 1.2 + 0.3 * np.random.default_rng(1).standard_normal((2000, 31))
-    ours = [long.usual({"windows": np.exp(each)}) for each in logs]
-    medians = [each.value for each in ours]
-    # 2000 medians of 31: their mean within 4 of its s.e., 0.3 (pi / 62)^(1/2) / 2000^(1/2); the
-    # asymptotic variance is 1 to 4 % too large for 31
-    assert abs(np.mean(medians) - 1.2) < 4 * 0.0675 / 2000**0.5
-    assert np.mean([each.se for each in ours]) == pytest.approx(np.std(medians), rel=0.1)
-    assert np.isnan(long.usual({"windows": [2.0]}).se)
+def test_the_cost_is_in_evaluations_of_the_posterior():
+    timed = {"layers": {"SOD 5": ["SOD 5"]}, "seconds": {
+        "trial": {"pi": [[2.0], [4.0]], "SOD 5": [[0.5], [0.25]]},
+        "scratch": {"pi": [6.0], "SOD 5": [1.0]}}}
+    chain = {"iterations": 10, "counts": {"density": 20, "approximations": [80]}}
+    # 20 evaluations, and 80 of .375 / 3 each
+    assert long.cost([chain], SOD, "variable", timed, "SOD 5") == pytest.approx(3.0, rel=1e-12)
+    # from scratch each is worth 2
+    assert long.cost([chain], SOD, "sweep", timed, "SOD 5") == pytest.approx(5.0, rel=1e-12)
+    # of several chains the mean
+    other = {"iterations": 10, "counts": {"density": 40, "approximations": [160]}}
+    assert long.cost([chain, other], SOD, "variable", timed, "SOD 5") == pytest.approx(4.5)
+    chain = {"iterations": 10, "counts": {"density": 20, "approximations": []}}
+    assert long.cost([chain], STANDARD, "variable", timed, STANDARD) == 2.0

@@ -1,12 +1,77 @@
-"""The cost of a draw against m: the paper's range, what works, and what is timed."""
+"""The cost of a draw against m: estimates, claims, and what is run."""
 
 import numpy as np
+import pytest
 
+from judging import differing, verdicts
 from reproduce.beyond import wang_m as script
 from reproduce.harness.claims import Measured
 from reproduce.wang import eigen_exact
-from reproduce.wang.long_chains import RANDOM
-from reproduce.wang.printed import SOD
+from reproduce.wang.long_chains import PIVOTED, RANDOM
+from reproduce.wang.printed import NYSTROM, ROWS, SOD
+
+
+def made_up():
+    """Return a result: the best m is a quarter of n, and costs grow by the square of its log."""
+    curves = {}
+    for number, method, columns, m, _ in script.plan("paper"):
+        part = np.log(m / ROWS[number].n / 0.25)
+        curves.setdefault(number, {}).setdefault(method, {}).setdefault(columns, {})[m] = {
+            "draw": Measured(1.0 + 0.6 * part**2, 0.02), "luck": 0.1,
+            "accepted": (rate := 0.6 if columns == PIVOTED else 0.4 + m / 1e5),
+            "rate": Measured(rate, 0.01)}
+    return {"n": {number: row.n for number, row in ROWS.items()}, "curves": curves,
+            "eigen": {number: {"all": Measured(9.0, 0.1), "first m": Measured(4.0, 0.1)}
+                      for number in script.EIGEN},
+            "slow": {number: Measured(2.0, 0.1) for number in script.REFUSED[:3]},
+            "refused": {number: {part: Measured(0.1 if part < 0.95 else 0.9, 0.01)
+                                 for part in script.MANY} for number in script.REFUSED}}
+
+
+def test_every_claim_agrees_where_it_is_true():
+    assert set(verdicts(script, made_up()).values()) == {"agrees"}
+
+
+def cheap_outside(r):
+    for methods in r["curves"].values():
+        if SOD in methods:
+            methods[SOD][RANDOM][max(methods[SOD][RANDOM])]["draw"] = Measured(0.93, 0.01)
+
+
+def small_m_of_the_paper(r):
+    for number, methods in r["curves"].items():
+        if NYSTROM in methods:
+            script.cost_at_paper_m(r, number, NYSTROM)["draw"] = Measured(3.0, 0.02)
+
+
+COST = "log(cost of a draw at the paper's m / the least)"
+MOVED = {
+    "large subsets are better": (cheap_outside, [
+        "SOD: log(cost of a draw, m outside / in 10 to 50 % of n), mean over rows"]),
+    "the paper's m of Nystrom is bad": (small_m_of_the_paper, [
+        f"Nystrom: {COST}, mean over rows"]),
+    "half of the columns do for row 7": (
+        lambda r: r["refused"][7].update({0.5: Measured(0.8, 0.01)}),
+        ["row 7, Nystrom: least m / n that works"]),
+    "Nystrom is fast": (lambda r: r["slow"].update({3: Measured(0.5, 0.01)}), [
+        "row 3, Nystrom of 95 %: time of an evaluation / the posterior's"]),
+    "the first eigenvectors are fast": (
+        lambda r: r["eigen"][9].update({"first m": Measured(0.5, 0.01)}),
+        ["row 9, Eigen-exact: log(least time of an evaluation / the posterior's)"]),
+    "a tenth does not do for row 9": (
+        lambda r: r["curves"][9][NYSTROM][RANDOM][90].update(accepted=0.1),
+        ["row 9, Nystrom of 10 %: acceptance rate"]),
+    "pivots are no better": (
+        lambda r: [each.update(rate=Measured(0.3, 0.01))
+                   for each in r["curves"][4][NYSTROM][PIVOTED].values()],
+        ["row 4, Nystrom: acceptance, pivoted columns less random ones"]),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    assert differing(script, made_up(), change) == set(wanted)
 
 
 def test_the_best_inside_and_outside_of_the_papers_range():
@@ -16,8 +81,28 @@ def test_the_best_inside_and_outside_of_the_papers_range():
     assert script.least_log_cost(result, 4, SOD).value == 1.0
     assert script.least_log_cost(result, 4, SOD, True).value == 2.0
     assert script.least_log_cost(result, 4, SOD, False).value == 1.0
-    del result["curves"][4][SOD][RANDOM][29]
-    assert script.least_log_cost(result, 4, SOD, False).value == 1.5
+    assert script.excess(result, 4, SOD).value == 3.0  # the paper has 150
+    assert script.excess(result, 4, SOD).se == 0.1
+
+
+def test_subsets_of_one_size():
+    lucks = [{"draw": Measured(value, 0.3), "accepted": rate}
+             for value, rate in ((1.0, 0.2), (2.0, 0.3), (3.0, 0.7))]
+    found = script.combine_subsets(lucks)
+    assert found["draw"] == (2.0, pytest.approx(3**-0.5)) and found["luck"] == 1.0
+    assert found["accepted"] == pytest.approx(0.4)
+    # deviations of -.2, -.1 and .3: .14 / 2 / 3
+    assert found["rate"] == pytest.approx((0.4, (0.14 / 6) ** 0.5))
+    one = script.combine_subsets(lucks[:1])
+    assert one["draw"] == (1.0, 0.3) and np.isnan(one["luck"])
+
+
+def test_what_pivots_gain_has_the_errors_of_the_chains_and_not_the_scatter_over_m():
+    kinds = {PIVOTED: {9: {"rate": Measured(0.9, 0.03)}, 30: {"rate": Measured(1.0, 0.04)}},
+             RANDOM: {9: {"rate": Measured(0.1, 0.04)}, 30: {"rate": Measured(0.9, 0.03)},
+                      40: {"rate": Measured(0.95, 0.01)}}}  # the paper's m has random ones alone
+    found = script.pivoting_gain({"curves": {4: {NYSTROM: kinds}}}, 4)
+    assert found == pytest.approx((0.45, 0.05 / 2**0.5))
 
 
 def test_how_many_columns_are_enough_depends_on_what_works():
@@ -28,16 +113,24 @@ def test_how_many_columns_are_enough_depends_on_what_works():
 
 
 def test_what_is_timed_of_eigenvectors_is_the_approximation(monkeypatch):
-    asked, ticks = {}, iter(range(0, 600, 10))
-    monkeypatch.setattr(eigen_exact.time, "thread_time", lambda: float(next(ticks)))
+    asked = {}
     monkeypatch.setattr(eigen_exact, "scratches", lambda q, times, model: asked.update(
         {type(model).__name__: (times, getattr(model, "m", None))}))
     monkeypatch.setattr(eigen_exact, "eigh", lambda K, subset_by_index: asked.update(
         K=K, ends=subset_by_index))
-    # the time of the posterior is of one evaluation, and the first round is dropped
-    assert eigen_exact.eigen_clock(4, 3, 2, 12)["seconds"] == {
-        "pi": [2.0] * 2, "all": [10.0] * 2, "first m": [10.0] * 2}
+    found = eigen_exact.eigen_clock(4, 3, 2, 12)["seconds"]
+    assert {name: len(each) for name, each in found.items()} == {
+        "pi": 2, "all": 2, "first m": 2}
     assert (asked["GPRegression"], asked["GPEigen"], asked["ends"]) == ((5, None), (1, 3), [9, 11])
     # the kernel without its noise: 10^2 + 5^2 on the diagonal
     np.testing.assert_allclose(np.diag(asked["K"]), 125, rtol=1e-12)
     np.testing.assert_array_equal(asked["K"], asked["K"].T)
+
+
+def test_the_time_of_the_posterior_is_of_one_evaluation(monkeypatch):
+    ticks = iter(range(0, 600, 10))
+    monkeypatch.setattr(eigen_exact.time, "thread_time", lambda: float(next(ticks)))
+    monkeypatch.setattr(eigen_exact, "scratches", lambda *_: None)
+    monkeypatch.setattr(eigen_exact, "eigh", lambda *_, **__: None)
+    assert eigen_exact.eigen_clock(4, 3, 1, 12)["seconds"] == {
+        "pi": [2.0], "all": [10.0], "first m": [10.0]}

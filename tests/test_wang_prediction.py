@@ -1,5 +1,6 @@
-"""Predictions: scores by hand, the maximum likelihood by another route, what is scored."""
+"""Predictions: scores by hand, the maximum likelihood by another route, claims, what is run."""
 
+import copy
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
+from judging import verdicts
 from models.gp_regression import GPRegression, predict
 from models.interface import log_likelihood
 from reproduce.beyond import wang_prediction as script
@@ -137,3 +139,65 @@ def test_what_is_scored_of_a_chain(monkeypatch, number):
     assert seen["start"].tolist() == [-3.0, 3.0, 0.5, 0.0][:d] and seen["transitions"] == 5
     best[0] = -7.9
     assert not room.compared(number, 0, [1, 2], 60, 4, 12)["edge"]
+
+
+# The script
+
+
+def scored(density, inside=0.95):
+    return {"density": density, "coverage": [inside - 0.45, inside], "error": 0.3}
+
+
+def made_up():
+    """Return a result in which the posterior is better by .02 +- .002, and covers as it should."""
+    rng = np.random.default_rng(3)
+
+    def one(truth):
+        level = 0.95 + 0.01 * rng.uniform(-1, 1)
+        base = rng.standard_normal()
+        return {POSTERIOR: scored(base + 0.02 + 0.002 * rng.standard_normal(), level),
+                LIKELIHOOD: scored(base, level - 0.04), "draws": 90.0, "edge": False} | (
+                    {TRUTH: scored(base + 0.03, level)} if truth else {})
+
+    return {("row", number): [one(True) for _ in range(4)] for number in ROWS} | {
+        ("ground", n): [one(False) for _ in range(4)] for n in script.POINTS["paper"]}
+
+
+def test_every_claim_agrees_where_it_is_true():
+    assert list(verdicts(script, made_up()).values()) == ["agrees"] * 5
+
+
+def shifted(name, place, by):
+    def change(r):
+        for key, found in r.items():
+            for each in found if key[0] == "row" else ():
+                each[name]["coverage"][place] += by
+
+    return change
+
+
+def denser(kind, by, chosen):
+    def change(r):
+        for key, found in r.items():
+            for each in found if key[0] == kind and key[1] in chosen else ():
+                each[LIKELIHOOD]["density"] += by
+
+    return change
+
+
+MOVED = {
+    "the truth: share of cases in their intervals of 50%": shifted(TRUTH, 0, -0.04),
+    "the truth: share of cases in their intervals of 95%": shifted(TRUTH, 1, 0.04),
+    "posterior: share of cases in their intervals of 95%": shifted(POSTERIOR, 1, -0.04),
+    "n = 300: log density of a case, posterior - maximum likelihood, mean over rows":
+        denser("row", 0.1, range(1, 6)),
+    "ground, fewest points: log density of a case, posterior - maximum likelihood":
+        denser("ground", 0.1, [25]),
+}
+
+
+@pytest.mark.parametrize("what", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(what):
+    result = copy.deepcopy(made_up())
+    MOVED[what](result)
+    assert {name for name, v in verdicts(script, result).items() if v == "differs"} == {what}

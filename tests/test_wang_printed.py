@@ -1,6 +1,23 @@
-"""The printed tables of Wang and Neal, read a second time: by columns."""
+"""The printed tables of Wang and Neal, read a second time: by columns, and from Table 3 alone."""
 
-from reproduce.wang.printed import CPU, METHODS, ROWS, STANDARD, TAU, shown
+import re
+
+import pytest
+
+from reproduce.wang import printed
+from reproduce.wang.printed import (
+    CPU,
+    METHODS,
+    NYSTROM,
+    ROWS,
+    SENTENCES,
+    SOD,
+    STANDARD,
+    TAU,
+    TEMPERED,
+    lengths,
+    quote,
+)
 
 # the columns of Tables 2 and 3 from top to bottom, as the text of the paper has them
 COLUMNS = {
@@ -31,8 +48,8 @@ def column(name):
 def test_every_number_is_the_papers():
     for method, short in zip(METHODS, ("STD", "SOD", "NYS", "TMP"), strict=True):
         for table, head in ((CPU, "CPU"), (TAU, "tau")):
-            assert {n: shown(table, n)[method] for n in ROWS
-                    if method in shown(table, n)} == column(f"{head} {short}")
+            assert {n: t for n in ROWS for k, t in printed.shown(table, n).items()
+                    if k == method} == column(f"{head} {short}")
         for number, row in ROWS.items():
             assert row.seconds.get(method) == number_in(f"CPU {short}", number)
             assert row.tau.get(method) == number_in(f"tau {short}", number)
@@ -56,3 +73,29 @@ def test_the_rows_are_the_ten_data_sets():
         (size, kind, int(p), n) for n in (300, 900) for size, kind, p in kinds]
     assert [row.d for row in ROWS.values()] == [3, 3, 7, 3, 7] * 2
     assert list(ROWS) == [row.number for row in ROWS.values()] == list(range(1, 11))
+
+
+def test_the_second_subset_is_half_the_first():
+    layers = [row.m[TEMPERED] for row in ROWS.values() if TEMPERED in row.methods]
+    assert len(layers) == 6 and all(m_1 == 2 * m_2 for m_1, m_2 in layers)
+    assert all(SOD in row.methods for row in ROWS.values())
+    assert [n for n, row in ROWS.items() if NYSTROM not in row.methods] == [2, 3, 7, 8]
+
+
+def test_lengths():
+    # Table 1
+    assert lengths(1).tolist() == lengths(7).tolist() == [0.1]
+    assert lengths(4).tolist() == [2.0]
+    assert lengths(8) == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5], rel=1e-15)
+    assert lengths(10).tolist() == [2, 4, 6, 8, 10]
+    assert printed.ETA == 5
+
+
+def test_settings_and_sentences():
+    assert (printed.ITERATIONS, printed.R, printed.S) == (2000, 1, 1)
+    assert int(printed.KEPT * printed.ITERATIONS) == 1333
+    assert printed.SHARE == (0.1, 0.5) and printed.FASTER == (2, 4)
+    assert printed.NEARLY_ALL == 0.95
+    for key, (section, words) in SENTENCES.items():
+        assert re.fullmatch(r"3|5\.2\.3|6\.[123]|7", section)
+        assert quote(key) == f"Section {section}: {words}"

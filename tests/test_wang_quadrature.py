@@ -3,11 +3,15 @@
 import numpy as np
 import pytest
 
+from judging import read_table, verdicts
 from models.gp_regression import GPRegression
 from models.interface import U, log_likelihood
+from reproduce.beyond import wang_rivals as script
 from reproduce.beyond.rivals.moments import as_one
 from reproduce.wang import quadrature
-from test_wang_rivals import row_of
+from reproduce.wang.printed import STANDARD
+from reproduce.wang.rivals import NUTS, WALK
+from test_wang_rivals import made_up, row_of
 
 
 def model_of(n, prior_sd=0.5):
@@ -59,3 +63,29 @@ def test_a_row_that_passes_and_is_elsewhere_is_not_believed():
     assert np.isnan(far["per gradient"].se) and np.isnan(far["per second"].se)
     off = quadrature.judge_row(row_of(3.0, believed=False), EXACT)
     assert not off["passes"] and not off["believed"]
+
+
+def test_first_rows_of_kinds_with_one_length_are_judged():
+    class Experiment:
+        def replicates(self, function, tasks, unit):
+            assert function is quadrature.exact_of and [task["n"] for task in tasks] == [30, 30]
+            return [{"mean": [task["number"], 1.0], "sd": [1.0, 1.0]} for task in tasks]
+
+    rows = {(number, index, WALK): row_of(3.0, mean=1.0) for number in (1, 4, 5)
+            for index in range(2)}
+    found = quadrature.judge_rows(Experiment(), rows, 30)
+    assert {key for key, row in found.items() if not row["believed"]} == {(4, 0, WALK)}
+
+
+def test_the_claims_are_of_rows_that_pass():
+    r = made_up()
+    wrong = {"off": 9.0, "believed": False}
+    r.rows[4, 0, STANDARD] |= wrong | {"passes": False}
+    r.rows[2, 0, NUTS] |= wrong
+    r.rows[1, 1, WALK] |= wrong
+    assert set(verdicts(script, r).values()) <= {"agrees", "no claim"}
+    r.rows[2, 0, STANDARD] |= wrong
+    assert verdicts(script, r)["2: largest |z| against quadrature, as one"] == "differs"
+    cells = {row["first data set"]: row for row in read_table(quadrature.table(r.rows), "first")}
+    assert cells[STANDARD] == {"first data set": STANDARD, "kind 1": "0.5", "kind 2": "9",
+                               "kind 4": ""}

@@ -1,12 +1,93 @@
-"""The plane of r and s: how often a mark goes where the posterior is known."""
+"""The plane of r and s: estimates, claims, and what is run."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 
+from judging import differing, verdicts
 from reproduce.beyond import wang_r_s as plane
+from reproduce.harness.claims import Measured
+from reproduce.wang.chains import NARROW, SLICES, WIDE
+
+
+def made_up():
+    """Return a result in which r = s = 1 is the best by a factor of two."""
+    return {"rows": {number: {unit: {name: {
+        pair: {"tau": Measured(5.0, 0.1), "cost": 1.0 if pair == (1, 1) else 2.0, "accepted": 0.5,
+               "rate": Measured(0.5 if pair[1] == 1 else 0.3, 0.01),
+               "hits": Measured(0.0 if pair[0] == 1 else 0.8, 0.01 * (pair[0] > 1))}
+        for pair in product(*plane.PLANE["paper"])} for name in SLICES} for unit in plane.UNITS}
+        for number in plane.SAMPLED["paper"]}}
+
+
+def test_every_claim_agrees_where_it_is_true():
+    assert set(verdicts(plane, made_up()).values()) == {"agrees"}
+
+
+BEST = "rows 1, 2, 4: least log(cost of a draw, other r and s / r = s = 1)"
+
+
+def cheap(r):
+    for names in r["rows"][2].values():
+        for each in names.values():
+            each[4, 2]["cost"] = 0.5
+
+
+MOVED = {
+    "r = 4, s = 2 is better": (
+        cheap, BEST),
+    "nothing is kept": (
+        lambda r: r["rows"][4]["sweep"][WIDE][8, 1].update(hits=Measured(0.1, 0.01)),
+        f"row 4, sweep, {WIDE}: share of known energies, r = 8, s = 1"),
+    "large steps are accepted as often": (
+        lambda r: [each[1, 4].update(rate=Measured(0.7, 0.01)) for names in r["rows"][1].values()
+                   for each in names.values()],
+        "rows 1, 2, 4: least rate of acceptance, s = 1 less s = 4"),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    assert differing(plane, made_up(), change) == {wanted}
+
+
+def test_it_depends_on_the_slice():
+    result = made_up()
+    result["rows"][1]["random"][NARROW][2, 1]["cost"] = 0.2
+    assert verdicts(plane, result)[BEST] == "not specified"
+
+
+def test_of_three_rows_the_least_counts_in_each_setting():
+    result = made_up()
+    for number, gain in ((1, 0.3), (2, 0.1), (4, 0.2)):  # of another pair in each row
+        result["rows"][number]["sweep"][NARROW][number, 2]["tau"] = Measured(5 * gain, 0.1 * gain)
+    (claim,) = [c for c in plane.CLAIMS if c.what == BEST]
+    found = dict(zip(*claim.ours(result), strict=True))
+    assert found[f"sweep, {NARROW}"].value == pytest.approx(np.log(0.2), rel=1e-12)
+    assert found[f"random, {NARROW}"].value == pytest.approx(np.log(2.0), rel=1e-12)
+
+
+def test_the_cost_of_a_draw_and_the_best_of_the_others():
+    each = {(1, 1): {"tau": Measured(4.0, 0.4), "cost": 3.0},
+            (1, 2): {"tau": Measured(6.0, 0.06), "cost": 3.0},
+            (2, 1): {"tau": Measured(4.0, 4.0), "cost": 2.0}}
+    assert plane.log_cost_per_draw(each, (1, 1)).value == pytest.approx(np.log(12), rel=1e-12)
+    assert plane.log_cost_per_draw(each, (1, 1)).se == pytest.approx(0.1, rel=1e-12)
+    # (2, 1) is lower, by 0.4 standard errors of its own
+    assert plane.least_log_cost_ratio(each).value == pytest.approx(np.log(2 / 3), rel=1e-12)
+
+
+def test_what_a_mark_that_always_moves_knows():
+    # of two moves the second goes back half of the time; of three: 8 walks, new steps 3 for two
+    # of them, 2 for four, 1 for two
+    assert plane.known_part(1) == 0.0 and plane.known_part(2) == 0.25
+    assert plane.known_part(3) == pytest.approx(1 - 2 / 3, rel=1e-12)
 
 
 def known_at(rate, r):
-    """Return which part of r proposals go where a mark was that is accepted at that rate."""
+    """Return the same for a mark each of whose moves is accepted at that rate."""
     walks = {(0, 0, 0, 0): 1.0}  # where it is, the ends of what is known, how many were new
     for _ in range(r):
         after = {}
@@ -19,8 +100,7 @@ def known_at(rate, r):
     return 1 - sum(p * new for (*_, new), p in walks.items()) / r
 
 
-def test_a_mark_that_always_moves_knows_least():
-    for r in range(1, plane.MOST + 1):
-        assert known_at(1.0, r) == pytest.approx(plane.known_part(r), rel=1e-12, abs=1e-15)
+def test_a_mark_that_stays_knows_more():
+    assert known_at(1.0, plane.MOST) == pytest.approx(plane.known_part(plane.MOST), rel=1e-12)
     for rate in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
         assert known_at(rate, plane.MOST) > plane.known_part(plane.MOST)

@@ -1,4 +1,4 @@
-"""The rivals: what a chain asks for and what that costs, and what is kept of it."""
+"""The rivals: what a chain asks for and what that costs, estimates, claims, and what is run."""
 
 from types import SimpleNamespace
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from algorithms.ess import initial_sequence
+from judging import verdicts
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
@@ -16,15 +17,20 @@ from models.interface import U, log_likelihood
 from reproduce.beyond import wang_rivals as script
 from reproduce.beyond.rivals.moments import (
     Together,
+    as_one,
+    moments,
+    pool,
     reliability,
+    worst,
 )
 from reproduce.harness.claims import Measured
 from reproduce.wang import rivals as room
 from reproduce.wang.datasets import order
 from reproduce.wang.long_chains import target
-from reproduce.wang.printed import NYSTROM, SOD, STANDARD, TEMPERED
+from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD
 from reproduce.wang.rivals import DELAYED, DRAGGING, HMC, NUTS, WALK, Run
 from sampling.summary import e_bfmi
+from wang_samplers import Asked
 
 N = 14  # cases
 
@@ -105,6 +111,12 @@ def test_a_pilot_that_never_moved_has_nothing(monkeypatch):
     assert found["ess"] == found["efficiency"] == found["per iteration"] == 0
 
 
+def test_prices_by_hand():
+    costs = room.prices({"seconds": {"trial": [2.0, 4.0, 9.0], "scratch": [8.0, 4.0, 8.0]}})
+    assert costs == {"trial": 1.0, "scratch": 2.0}
+    assert room.price({"trial": 10, "scratch": 3}, costs) == 16.0
+
+
 def test_operations_by_hand():
     names = {"trial", "gradient", "trial SOD 60", "trial Nystrom 30", "scratch SOD", "scratch FITC"}
     found = room.operations(5, names)  # 90 of 300
@@ -148,34 +160,23 @@ def test_the_round_that_loads_what_is_compiled_is_dropped(monkeypatch):
     assert kept == list(range(len(found), 3 * len(found)))
 
 
-class Asked(Exception):
-    """Raised in place of a chain."""
-
-
-SD = np.diag([1.0, 2.0, 3.0])  # of the pilot
-
-
-@pytest.mark.parametrize(("method", "function", "setting", "wanted"), [
-    # eps, L, M and the jitter; the factor, and steps on pi*; the slow variable and its factor, and
-    # the widths; iterations, and the width and limit of a slice
-    (HMC, "hmc", (0.9, 2), {2: 0.9, 3: 2, 6: np.diag([1, 1 / 4, 1 / 9]), 7: 0.2}),
-    (WALK, "fitted_walk", 0.7, {2: 0.7 * SD}),
-    (DELAYED, "delayed_acceptance", 0.7, {3: 0.7 * SD, 6: 1}),
-    ("surrogate", "delayed_acceptance", 8, {3: SD, 6: 8}),
-    (DRAGGING, "dragging", 1.5, {2: [2], 3: [[1.5 * 2.38 * 3]], "w": [1.0, 2.0, 3.0]}),
-    (STANDARD, "samples", 0.5, {4: 12, 7: 0.5, 8: 10}),
-    (TEMPERED, "samples", 0.5, {4: 12, 7: 0.5, 8: 10})])
-def test_what_a_setting_and_the_pilots_covariance_are_used_for(monkeypatch, method, function,
-                                                               setting, wanted):
+@pytest.mark.parametrize(("method", "setting", "wanted"), [
+    # eps, L, M and the jitter; the factor; the slow variable and its factor, and the widths
+    (HMC, (0.9, 2), {2: 0.9, 3: 2, 6: np.diag([1, 1 / 4, 1 / 9]), 7: 0.2}),
+    (WALK, 0.7, {2: 0.7 * np.diag([1.0, 2.0, 3.0])}),
+    (DRAGGING, 1.5, {2: [2], 3: [[1.5 * 2.38 * 3]], "w": [1.0, 2.0, 3.0]})])
+def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wanted):
+    name = {HMC: "hmc", WALK: "fitted_walk", DRAGGING: "dragging"}[method]
     found = {}
 
     def stop(*given, **named):
         found.update(dict(enumerate(given)) | named)
         raise Asked
 
+    sd = np.diag([1.0, 2.0, 3.0])
     monkeypatch.setattr(room, "pilot", lambda *given: SimpleNamespace(
-        covariance=SD**2, factor=SD, density=5))
-    monkeypatch.setattr(room, function, stop)
+        covariance=sd**2, factor=sd, density=5))
+    monkeypatch.setattr(room, name, stop)
     with pytest.raises(Asked):
         room.run(1, 0, method, setting, 12, [3], N)
     for key, value in wanted.items():
@@ -197,9 +198,151 @@ def row_of(log_cost, believed=True, mean=0.0):
             "per second": Measured(-log_cost, 0.05 if believed else np.nan)}
 
 
-def test_what_takes_more_for_a_draw_is_never_paid():
-    rows = {(1, 0, STANDARD): row_of(4.4), (1, 0, WALK): row_of(5.0)}
-    assert script.paid_after(script.Rivals(rows, {}, {}), 1, WALK) == "never"
+LOGS = {STANDARD: 4.4, SOD: 3.8, WALK: 3.0, DELAYED: 2.5}
+
+
+def made_up():
+    """Return a result in which the mapping of the walk is the best, and all agree.
+
+    From one data set to the next costs differ by .1, .2, ... of each method's place.
+    """
+    kinds = script.KINDS["paper"]
+    return script.Rivals(
+        {(number, index, method): row_of(LOGS.get(method, 3.5) + 0.01 * index * k + 0.01 * number)
+         for number in kinds for index in range(5)
+         for k, method in enumerate(script.shown(number, index))},
+        {number: {"scratch": 1.2, "gradient": 3.0} for number in kinds},
+        {number: [0.001, 0.002, 0.003] for number in kinds})
+
+
+CLAIMED = verdicts(script, made_up())
+
+
+def test_every_claim_agrees_where_it_is_true():
+    # nobody runs Nystrom-Cholesky on 2 and 3, nor dragging on 3 and 5
+    assert set(CLAIMED.values()) == {"agrees"} and len(CLAIMED) == 15 + 3 + 9 + 5 + 4 + 1
+
+
+def test_a_row_of_chains_at_its_prices():
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((4, 900, 2))
+    chains = [moments(each) | {"counts": {"trial": 100, "scratch": 50}, "set_up": {"scratch": k},
+                               "rate": 0.3, "divergences": 0, "e_bfmi": np.nan}
+              for k, each in enumerate(x)]
+    pilots = [{"counts": {"trial": 10}, "set_up": {"scratch": 5}}] * 2
+    costs = {"trial": 1.0, "scratch": 2.0}
+    row = room.row_at_prices(reliability(x) | {"chains": chains}, pilots, 0.7, costs, [0.1, 0.1])
+    assert row["believed"] and row["setting"] == 0.7
+    assert row["together"].gradients == 4 * 200
+    assert row["before"] == 2 * (0 + 1 + 2 + 3) + 2 * (10 + 2 * 5)
+    found = pool([each | {"gradients": 200} for each in chains])
+    assert row["per gradient"].value == pytest.approx(np.log(worst(found) / 800), rel=1e-12)
+    assert row["per second"].value == pytest.approx(row["per gradient"].value - np.log(0.1))
+
+
+@pytest.mark.parametrize(("part", "method"), [
+    ("walk in place of slices", WALK), ("mapping of slices", SOD),
+    ("mapping of the walk", DELAYED)])
+def test_what_a_method_gains(part, method):
+    r = made_up()
+    for key in r.rows:
+        if key[2] == method:
+            r.rows[key] = row_of(9.0)
+    differ = {what for what, said in verdicts(script, r).items() if said == "differs"}
+    others = {what for what in CLAIMED if what.endswith(f"/ {method})")}
+    after = {what for what in CLAIMED if what.endswith(part)}
+    assert len(after) == 6 and differ == after | others
+
+
+def test_gains_are_means_over_believed_data_sets_with_their_scatter():
+    r = made_up()
+    value, se = script.gain(r, 3, WALK, DELAYED)
+    # places 3 and 4 of five in kind 3's first data set, 2 and 3 of the core of the others
+    logs = [0.5 - 0.01 * index for index in range(5)]
+    assert value == pytest.approx(np.mean(logs))
+    assert se == pytest.approx(np.std(logs, ddof=1) / 5**0.5)
+    r.rows[3, 4, DELAYED] = row_of(0.0, believed=False)
+    assert script.gain(r, 3, WALK, DELAYED).value == pytest.approx(np.mean(logs[:4]))
+    for index in range(5):
+        r.rows[3, index, WALK] = row_of(0.0, believed=False)
+    assert np.isnan(script.gain(r, 3, WALK, DELAYED).se)
+    rest = [script.gain(r, number, WALK, DELAYED).value for number in (1, 2, 4, 5)]
+    assert script.mean_gain(r, WALK, DELAYED).value == pytest.approx(np.mean(rest))
+    assert verdicts(script, r)[
+        "3: mean over data sets: log(cost of a draw without / with), mapping of the walk"
+    ] == "no claim"
+
+
+def test_others_are_compared_on_first_data_sets():
+    r = made_up()
+    r.rows[1, 0, HMC] = row_of(7.0)
+    wanted = [7.0 - 2.51] + [1.0 + 0.01 * 0 for _ in range(4)]
+    assert script.ahead_of_others(r, HMC).value == pytest.approx(np.mean(wanted))
+    r.rows[2, 0, DELAYED] = row_of(2.5, believed=False)
+    assert script.ahead_of_others(r, HMC).value == pytest.approx(np.mean(wanted[:4]))
+
+
+def test_a_mean_that_is_another_is_seen_unless_it_is_not_believed():
+    r = made_up()
+    assert script.distance_to_walk(r, 4).value == 0.0
+    r.rows[4, 2, SOD] = row_of(3.8, mean=1.0)
+    compared = sum(key[0] == 4 and key[2] != WALK for key in r.rows)
+    one = as_one(1 / 0.02**0.5, 4)  # of two means and two deviations
+    assert script.distance_to_walk(r, 4).value == pytest.approx(as_one(one, compared), rel=1e-9)
+    assert verdicts(script, r)["4: largest |z| against the random walk, as one"] == "differs"
+    r.rows[4, 2, SOD] = row_of(3.8, believed=False, mean=1.0)
+    assert script.distance_to_walk(r, 4).value == 0.0
+    for index in range(5):
+        r.rows[4, index, WALK] = row_of(3.0, believed=False)
+    assert np.isnan(script.distance_to_walk(r, 4).se)
+
+
+def test_when_what_was_before_is_paid():
+    r = made_up()
+    assert script.paid_after(r, 1, WALK) == "0"
+    r.rows[1, 0, WALK]["before"] = 3000.0
+    saved = np.exp(4.41) - np.exp(3.01)
+    assert script.paid_after(r, 1, WALK) == f"{2000 / saved:.0f}" == "32"
+    r.rows[1, 0, WALK] = row_of(5.0)
+    assert script.paid_after(r, 1, WALK) == "never"
+    r.rows[1, 0, WALK] = row_of(3.0, believed=False)
+    assert script.paid_after(r, 1, WALK) == ""
+    assert script.table(r).count("not believed\n1, ") == 1
+
+
+def test_chains_are_as_long_as_their_pilot_says(monkeypatch):
+    asked, again = [], []
+
+    class Experiment:
+        budget, seed = "short", 1
+
+        def replicates(self, function, tasks, unit, warm=None):
+            if unit == "pilots":
+                return [{"ess": 60.0, "efficiency": {0.5: 1, 1.0: 3, 2.0: 2}.get(t["setting"], 1),
+                         "per iteration": 0.5 if t["method"] == WALK else 0.0, "counts": {},
+                         "set_up": {}} for t in tasks]
+            if unit == "rows":
+                again.extend(tasks) if asked else asked.extend(tasks)
+                return [{"chains": [0] * 4, "rhat": 1.0, "tail": 500.0, "bulk": 200.0 if (
+                    t["number"], t["method"], len(again)) == (4, WALK, 0) else 500.0}
+                    for t in tasks]
+            return [{"seconds": {"trial": [1.0]}}]
+
+    monkeypatch.setattr(script, "row_at_prices", lambda found, pilots, setting, *rest: setting)
+    monkeypatch.setattr(script.quadrature, "judge_rows", lambda experiment, rows, n: rows)
+    result = script.run(Experiment(), None)
+    tasks = {(t["number"], t["index"], t["method"]): t for t in asked}
+    assert {key[:2] for key in tasks} == {(k, i) for k in (1, 4, 5) for i in (0, 1)}
+    assert {m for k, i, m in tasks if i == 1} == set(script.CORE)
+    assert result.rows[5, 1, STANDARD] == 1.0 == tasks[5, 1, STANDARD]["setting"]
+    # 25 effective draws, of which a tenth is dropped; the longest that is allowed without any
+    assert tasks[5, 0, WALK]["iterations"] == round(25 / 0.9 / 0.5)
+    assert tasks[5, 0, STANDARD]["iterations"] == round(800 / (5.5 * ROWS[5].d))
+    assert tasks[4, 0, STANDARD]["iterations"] == round(4000 / (5.5 * 3))
+    assert len({tuple(t["seed"]) for t in asked + again}) == len(asked + again)
+    # those that lack draws are run anew, as much longer as they lack, and more
+    assert [(t["number"], t["index"], t["method"]) for t in again] == [(4, 0, WALK), (4, 1, WALK)]
+    assert again[0]["iterations"] == round(3.2 * round(25 / 0.9 / 0.5))
 
 
 @pytest.mark.parametrize(("rhat", "bulk", "tail", "times"), [

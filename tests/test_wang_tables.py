@@ -1,19 +1,67 @@
-"""The cells of Tables 2 and 3 of Wang and Neal: estimators by hand, and what is claimed when."""
+"""The cells of Tables 2 and 3 of Wang and Neal: what is run, estimators and intervals by hand."""
 
 import numpy as np
 import pytest
 
-from reproduce import wang_fig2, wang_table2, wang_table3
 from reproduce.harness.claims import Measured
 from reproduce.wang import tables
 from reproduce.wang.chains import summary
-from reproduce.wang.printed import NYSTROM, SOD, STANDARD, TEMPERED
-from reproduce.wang.tables import COSTS, MAIN, SETTINGS, Cell, estimate, luck
+from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
+from reproduce.wang.tables import COSTS, MAIN, SETTINGS, Cell, estimate, luck, table_rows
+
+
+def chain():
+    """Stand for the function of a script; a Recorder does not call it."""
 
 
 def blank(**fields):
     """Return a Cell with nothing in it but these."""
     return Cell(**dict.fromkeys(Cell._fields) | fields)
+
+
+class Recorder:
+    """Stands for an experiment: made-up chains and times, and what was asked for."""
+
+    name = tables.STORE
+
+    def __init__(self, budget, seed=5):
+        self.budget, self.seed, self.jobs, self.fresh, self.recall = budget, seed, 1, False, False
+        self.calls = []
+
+    def replicates(self, function, tasks, unit, note=None, warm=None):
+        assert warm is not None
+        self.calls.append((function.__name__, tasks, unit))
+        if function.__name__ == "clock":
+            return [self.clock(**task) for task in tasks]
+        done = [self.chain(**task) for task in tasks]
+        assert note(done) == "acceptance rate 0.50"
+        return done
+
+    @staticmethod
+    def tau(method, index, seed):
+        return {STANDARD: 3.0, SOD: 6.0, NYSTROM: 4.0, TEMPERED: 2.0}[method] * (
+            1 + index) * (1 + 0.1 * seed[-1])
+
+    def chain(self, number, index, method, seed, iterations, unit, **_):
+        d = ROWS[number].d
+        mappings = d if unit == "variable" else 1
+        tau = self.tau(method, index, seed)
+        layers = {STANDARD: 0, TEMPERED: 2}.get(method, 1)
+        density = iterations * (5 * d if method == STANDARD else mappings)
+        return {"tau": {"first": [tau, 0.1 * tau], "literal": [9.0, 1.0], "geyer": [8.0, 1.0]},
+                "accepted": [1.0 if method == STANDARD else 0.5] * mappings,
+                "counts": {"density": 1 + density, "approximations": [4 * d * iterations] * layers},
+                "iterations": iterations, "last": [0.0] * d}
+
+    def clock(self, number, rows, **_):
+        seconds, layers = {}, {}
+        for name, (method, *_rest) in rows.items():
+            seconds[name] = [{STANDARD: 10.0, SOD: 3.0, NYSTROM: 4.0, TEMPERED: 5.0}[method]] * 3
+            layers[name] = {STANDARD: [], TEMPERED: ["a", "b"]}.get(method, ["a"])
+        trial = {"pi": 2.0, "a": 0.5, "b": 0.25}
+        return {"seconds": {"iteration": seconds, "scratch": {k: [4.0] for k in trial},
+                            "trial": {k: [[v] * 3] * ROWS[number].d for k, v in trial.items()}},
+                "layers": layers}
 
 
 def test_luck_by_hand():
@@ -31,6 +79,46 @@ def test_estimates_by_hand():
     assert estimate({0: (1.0, 0.0)}, 2.0) == Measured(1.0, 8**0.5)
 
 
+def test_a_row_by_hand():
+    row = table_rows(Recorder("paper"), chain)[1]
+    assert list(row) == list(SETTINGS) and set(row[MAIN]) == set(METHODS)
+    standard, sod = row[MAIN][STANDARD], row[MAIN][SOD]
+    # evaluations of an iteration: 15 and 3 of pi (and that of the start); 12 of pi* at a quarter
+    assert standard.evaluations == pytest.approx(15 + 1 / 2000, rel=1e-14)
+    assert sod.evaluations == pytest.approx(3 + 3 + 1 / 2000, rel=1e-14)
+    assert standard.updates == pytest.approx(5, rel=1e-3)  # and that of the start
+    assert sod.updates == 4 and sod.pi == 1 and sod.accepted == 0.5
+    assert row[MAIN][TEMPERED].updates == 2  # in each of the two updates of a layer
+    assert sod.ratio == [0.25] and row[MAIN][TEMPERED].ratio == [0.25, 0.125]
+    assert (sod.means["literal"], sod.means["geyer"], sod.seconds) == (9, 8, 3)
+    # log tau: the mean over data sets, of which the first has ten chains
+    first = np.mean(np.log(6 * (1 + 0.1 * np.arange(10))))
+    taus = [first, *(np.log(6 * (1 + k)) for k in range(1, 9))]
+    assert sod.tau.value == pytest.approx(np.mean(taus), rel=1e-14)
+    # T is three times larger or six in evaluations; the factors of the data sets cancel
+    assert sod.gain["evaluations"].value == pytest.approx(
+        np.log(3 * standard.evaluations / 6 / sod.evaluations), rel=1e-12)
+    assert sod.gain["seconds"].value == pytest.approx(np.log(30 / 18), rel=1e-12)
+    # errors of a tenth in both, of ten chains on one data set and one on eight others
+    assert sod.gain["seconds"].se == pytest.approx(
+        (0.02 * (0.1 + 8)) ** 0.5 / 9, rel=1e-12)
+    sweep = row["sweep, w = 1, limit 10"]
+    assert sweep[STANDARD].tau == estimate(standard.sets["tau"], luck(
+        standard.sets["tau"])) and sweep[SOD].pi == 1
+    # one evaluation of pi from scratch, twice as dear, and twelve of pi*
+    assert sweep[SOD].evaluations == pytest.approx(2 + 3 + 2 / 2000, rel=1e-14)
+
+
+def test_gains_are_of_the_same_data_sets():
+    """With two chains on the first data set the standard's others do not count."""
+    row = table_rows(Recorder("paper"), chain)[1]
+    sets = row["sweep, w = 1, limit 10"][SOD].sets
+    assert list(sets["seconds"]) == [0]
+    standard = np.mean(np.log(3 * (1 + 0.1 * np.arange(10)) * 10))
+    ours = np.mean(np.log(6 * np.array([1.0, 1.1]) * 3))
+    assert sets["seconds"][0][0] == pytest.approx(standard - ours, rel=1e-12)
+
+
 def test_the_luck_of_a_row_is_no_less_than_that_of_its_like():
     rows = {number: {MAIN: {SOD: blank(sets={what: {0: (0.0, 0.0), 1: (2**0.5 * spread, 0.0)}
                                              for what in ("tau", *COSTS)})}}
@@ -43,32 +131,73 @@ def test_the_luck_of_a_row_is_no_less_than_that_of_its_like():
             {1: 0.1, 2: 0.4, 3: 0.9, 6: 5.0}[number] / 2**0.5, rel=1e-12)
 
 
-def test_only_mappings_have_a_rate_of_acceptance():
-    done = [{"accepted": [1.0, 1.0]}, {"accepted": [0.2, 0.4]}, {"accepted": [0.7]}]
-    assert tables.progress(done) == "acceptance rate 0.50" and tables.progress(done[:1]) == ""
+def test_a_cell_is_the_mean_over_its_chains():
+    """Of two chains with different counts and rates; the paper's tables have the means."""
+    runs = [(0, {"tau": {name: [tau, 0.5] for name in tables.ESTIMATORS}, "accepted": [rate] * 3,
+                 "counts": {"density": 1 + density, "approximations": [2 * density]},
+                 "iterations": 10, "last": [0.0] * 3})
+            for tau, rate, density in ((2.0, 0.2, 30), (4.0, 0.6, 90))]
+    cost = {"trial": {"a": 0.5}, "scratch": {"pi": 2.0}}
+    found = tables.table_cell(runs, SOD, "variable", cost, ["a"], 0.1)
+    assert found.accepted == pytest.approx(0.4, rel=1e-12)
+    assert found.evaluations == pytest.approx((31 + 30 + 91 + 90) / 20, rel=1e-12)
+    assert (found.updates, found.pi) == (4.0, 2.0)  # of three variables
+    assert found.noise == {0: [0.25, 0.125]}
+    assert found.logs["seconds"] == {0: pytest.approx(np.log([0.2, 0.4]), rel=1e-12)}
+
+
+def test_the_luck_of_the_standard_sampler_is_not_that_of_a_gain():
+    def sets(x):
+        return blank(sets={what: {0: (0.0, 0.0), 1: (2**0.5 * x, 0.0)}
+                           for what in ("tau", *COSTS)})
+
+    rows = {number: {MAIN: {STANDARD: sets(0.0), SOD: sets(x)}}
+            for number, x in ((1, 0.1), (2, 0.4), (3, 0.9))}
+    cell = tables.comparisons(rows)[1][MAIN][SOD]
+    assert cell.gain["seconds"].se == pytest.approx(0.4 * 1.5**0.5, rel=1e-12)
+    assert cell.tau.se == pytest.approx(0.1 * 1.5**0.5, rel=1e-12)  # the median of both
+
+
+def test_what_two_methods_share_is_not_in_their_difference():
+    """T of both doubles with the data set; their ratio is 2, and in row 3 it scatters by 0.5."""
+    def method(factor, scatter):
+        logs = {by: {0: [np.log(factor)], 1: [np.log(2 * factor) + scatter]} for by in COSTS}
+        return blank(logs=logs, noise={0: [0.3], 1: [0.4]},
+                     sets={what: {0: (0.0, 0.0), 1: (1.0, 0.0)} for what in ("tau", *COSTS)})
+
+    # rows of 900 cases scatter by more, which says nothing of those of 300
+    rows = tables.comparisons({
+        number: {MAIN: {SOD: method(1.0, 0.0), TEMPERED: method(2.0, scatter)}}
+        for number, scatter in ((1, 0.0), (2, 0.0), (3, 0.5 * 2**0.5 + 1.0), (6, 4.0), (7, 4.0),
+                                (8, 4.0), (9, 4.0))})
+    own = (2 * 0.3**2 + 2 * 0.4**2) / 4  # the variance of the mean of two differences
+    luck_of_3 = (0.5 * (0.5 * 2**0.5 + 1) ** 2 - 2 * own) ** 0.5
+    for number, spread in ((1, 0.0), (2, 0.0), (3, luck_of_3)):
+        for one, other in ((SOD, TEMPERED), (TEMPERED, SOD)):
+            for by in COSTS:
+                assert rows[number][MAIN][one].apart[other][by] == pytest.approx(
+                    (1.5 * spread**2 + own) ** 0.5, rel=1e-12)
 
 
 # What is compared
 
 
-def test_a_mapping_that_evaluates_pi_more_or_less_than_once_is_seen():
-    for pi in (0.5, 1.5):
-        row = {STANDARD: blank(pi=5.0), SOD: blank(pi=pi), TEMPERED: blank(pi=1.0)}
-        scan = wang_table3.density_excess({1: dict.fromkeys(SETTINGS, row)})
-        assert [each.value for each in scan.found] == [0.5] * len(SETTINGS)
+def test_one_method_is_ahead_of_another_by_the_difference_of_their_gains():
+    r = {1: {MAIN: {
+        SOD: blank(gain={"seconds": Measured(1.5, 9.0)}, apart={NYSTROM: {"seconds": 0.2}}),
+        NYSTROM: blank(gain={"seconds": Measured(1.0, 9.0)})}}}
+    assert tables.lead(r, 1, MAIN, SOD, NYSTROM, "seconds") == Measured(0.5, 0.2)
+    assert tables.better_mapping(r, 1, MAIN, "seconds") == SOD
 
 
-def test_where_no_columns_are_close_nothing_is_known_of_their_gain():
-    far, near = ({NYSTROM: blank(accepted=rate, gain={"seconds": Measured(0.3, 0.1)})}
-                 for rate in (0.74, 0.75))
-    scan = wang_table3.close_gain({1: dict.fromkeys(SETTINGS, far) | {MAIN: near}})
-    assert scan.found[0] == (0.3, 0.1) and np.isnan([each.value for each in scan.found[1:]]).all()
-
-
-def test_times_of_a_few_iterations_are_claimed_nowhere():
-    claims = wang_table2.CLAIMS + wang_table3.CLAIMS + wang_fig2.CLAIMS
-    assert [claim.what for claim in claims if claim.budgets != ("paper",)] == [
-        "largest |evaluations of pi in a mapping - 1|"]  # a count
+def test_a_joint_test_is_of_one_method_and_of_all_its_rows(monkeypatch):
+    made = []
+    monkeypatch.setattr(tables, "joint", lambda what, claims: made.append((what, claims)))
+    tables.joint_claims(tables.gain_claim, "all", tables.GAINS, "seconds")
+    assert [(what, len(claims)) for what, claims in made] == [
+        (f"{SOD}: all", 10), (f"{NYSTROM}: all", 6), (f"{TEMPERED}: all", 6)]
+    for what, claims in made:
+        assert all(f", {what.split(':')[0]}:" in c.what and "in seconds" in c.why for c in claims)
 
 
 def test_what_an_update_takes_by_the_printed_times():
@@ -93,6 +222,34 @@ def test_z_by_hand():
     assert rounding == pytest.approx(0.005 / 0.45, rel=1e-12)
 
 
+def test_z_of_a_cell_has_its_own_printed_numbers():
+    r = {number: {setting: {} for setting in SETTINGS} for number in ROWS}
+    for number, method in tables.CELLS:
+        for k, setting in enumerate(SETTINGS):
+            r[number][setting][method] = blank(gain={"seconds": Measured(
+                -np.log(ROWS[number].ratio.get(method, 1)) + 0.3, 0.1 + k)})
+    for k, setting in enumerate(SETTINGS):
+        for errors, se in ((None, 0.1 + k), (MAIN, 0.1)):
+            found = dict(zip(tables.POOLED, tables.z_gain(r, setting, "seconds", errors),
+                             strict=True))
+            for cell, taus, ratio in (((4, NYSTROM), 12.88 + 15.62, 0.97),
+                                      ((9, SOD), 8.27 + 9.33, 0.34)):
+                error = (6 * taus + 4) / 1333 + (0.005 / ratio) ** 2 / 3
+                assert found[cell] == pytest.approx(0.3 / (se**2 + error) ** 0.5, rel=1e-12)
+
+
+def test_the_interval_is_rounding_and_the_noise_of_the_printed_run_stands_beside_it():
+    # row 1, SOD: half a unit of the last digits, and the noise of theirs
+    by_hand = {tables.gain_claim: (0.005 / 0.45, (47.32 / 1333) ** 0.5),
+               tables.tau_claim: (0.005 / 4.32, ((6 * 4.32 + 2) / 1333) ** 0.5),
+               tables.seconds_claim: (np.log(2) + 0.0005 / 0.078 + 0.005 / 0.26, 0)}
+    for claim, (width, theirs) in by_hand.items():
+        made = claim(1, SOD)
+        assert (made.low, made.high) == pytest.approx((-width, width), rel=1e-12)
+        assert made.theirs == pytest.approx(theirs, rel=1e-12)
+        assert made.row == ("Table 2, 1" if claim is tables.gain_claim else "Table 3, 1")
+
+
 def test_the_noise_of_a_printed_tau_is_that_of_a_chain():
     """Of runs of 1333 draws of an autoregression: the log of the estimate scatters by as much."""
     rng, phi = np.random.default_rng(4), 0.8
@@ -106,3 +263,11 @@ def test_the_noise_of_a_printed_tau_is_that_of_a_chain():
         logs.append(np.log(summary(x)["tau"]["first"][0]))
     # the window is a rule of thumb: within a quarter, where 150 runs know it to 6 %
     assert 0.75 < np.std(logs) / tables.noise(tau) < 1.25
+
+
+def test_rows_that_are_unsure_count_in_part():
+    r = {number: {MAIN: {SOD: blank(gain={"seconds": Measured(value, 1.0)})}}
+         for number, value in zip(ROWS, [0.0] * 4 + [9.0] * 5 + [-9.0], strict=True)}
+    found = tables.expected_rows(r, MAIN, SOD, "seconds")
+    assert found == pytest.approx((7, 1), rel=1e-12)  # four halves and five
+    assert tables.expected_rows(r, MAIN, SOD, "seconds", 9.0).value == pytest.approx(2.5)

@@ -203,7 +203,7 @@ def test_shorter_budgets_run_the_same_rows():
         for text in (table2.table(result),):
             for row in result.rows:
                 assert row in text
-    assert "378 s" in text and "2266" in text
+    assert "378 " in text and "2266" in text
 
 
 def test_the_figure_has_every_row():
@@ -237,6 +237,6 @@ def test_estimates_are_means_over_runs():
     assert found.max.value == 122.0 and found.divergences == 4
 
 
-def test_times_are_milliseconds():
+def test_times_are_of_a_run():
     rows = {next(iter(row.values())): row for row in read_table(table2.table(made_up()))}
-    assert rows[HMC + ANY]["time"] == "0.10 ms"  # 1e-4 s
+    assert rows[HMC + ANY]["seconds"] == "0.5"  # 5000 times 1e-4

@@ -195,18 +195,23 @@ def test_the_table_and_the_figure_show_every_row():
     fig = table4.figure(result)
     for ax, (name, (method, _)) in zip(fig.axes, cox.ROWS.items(), strict=True):
         assert ax.get_title() == name
-        lines = {line.get_label(): line for line in ax.get_lines()}
         for column, dash, fill in (("sigma", "-", "k"), ("beta", ":", "w")):
-            printed, line = number("Table 4", method, column), lines[rf"$\{column}$, paper"]
-            assert line.get_ydata()[0] == printed and line.get_linestyle() == dash
+            printed = number("Table 4", method, column)
+            (line,) = [line for line in ax.get_lines() if line.get_linestyle() == dash
+                       and line.get_color() == "k" and line.get_marker() == "None"]
+            assert line.get_ydata()[0] == printed
             # all that is made up is as printed, though it has half as many draws
             (scanned,) = [line for line in ax.get_lines() if line.get_linestyle() == dash
                           and line.get_marker() == "o"]
             np.testing.assert_allclose(scanned.get_xydata(), [[0.1, printed]])
-            (bar,) = [bar for bar in ax.containers if bar.get_label() == (
-                rf"$\{column}$, all data sets")]
+            (bar,) = [bar for bar in ax.containers if bar.lines[0].get_markerfacecolor() == fill]
             np.testing.assert_allclose(bar.lines[0].get_xydata(), [[0.1, printed]])
-            assert bar.lines[0].get_markerfacecolor() == fill
+            for what, shown in (("paper", line), ("all data sets", bar.lines[0])):
+                (key,) = [key for key in fig.legends[0].legend_handles
+                          if key.get_label() == rf"$\{column}$, {what}"]
+                assert (key.get_marker() or "None", key.get_markerfacecolor(),
+                        key.get_linestyle()) == (
+                    shown.get_marker(), fill, dash if what == "paper" else "None")
     plt.close(fig)
 
 

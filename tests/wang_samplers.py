@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from algorithms.rivals.delayed_acceptance import delayed_acceptance
+from algorithms.rivals.fitted_walk import pilot
 from algorithms.slice_sampling import slice_sampling
 from models.interface import U_prior, log_likelihood
 from reproduce import wang_fig1 as fig1
@@ -79,6 +81,17 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
         assert counts["scratch"] <= 13
 
 
+def test_delayed_acceptance_has_the_scanned_factor_and_the_surrogate_the_scanned_steps():
+    fast, _, truth = target(1, 0, N)
+    star = room.approximation(1, 0, SOD, N)
+    for method, setting, scale, inner in ((DELAYED, 0.7, 0.7, 1), ("surrogate", 8, 1.0, 8)):
+        rng = np.random.default_rng([3])
+        first = pilot(truth, fast, 60, rng, PILOT[0])
+        chain = delayed_acceptance(truth, fast, star, scale * first.factor, 12, rng, inner)
+        found = room.run(1, 0, method, setting, 12, [3], N)
+        np.testing.assert_array_equal(found.samples, chain.samples)
+
+
 @pytest.mark.parametrize("number", [1, 3])
 def test_everything_that_is_counted_has_a_price(number):
     timed = room.seconds_of(number, 0, 1, 1, N)
@@ -86,6 +99,26 @@ def test_everything_that_is_counted_has_a_price(number):
     for method in room.methods(number):
         found = room.run(number, 0, method, SCANNED[method][0], 3, [3], N)
         assert {*found.counts, *found.setup} <= timed["seconds"].keys()
+
+
+class Asked(Exception):
+    """Raised in place of a chain."""
+
+
+def test_the_papers_methods_have_the_scanned_width(monkeypatch):
+    asked = []
+
+    def stop(*given):
+        asked.append(given)
+        raise Asked
+
+    monkeypatch.setattr(room, "samples", stop)
+    for method in (STANDARD, TEMPERED):
+        with pytest.raises(Asked):
+            room.run(1, 0, method, 0.5, 12, [3], N)
+        # iterations; a mapping of one variable with this width, stepped out to ten at most
+        given = asked.pop()
+        assert (given[3:5], given[6:]) == ((method, 12), ("variable", 0.5, 10))
 
 
 def test_the_clocks_divide_by_what_they_did(monkeypatch):

@@ -1,0 +1,57 @@
+"""Figure 2 of Wang and Neal: each claim on results whose truth is known."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from judging import verdicts
+from reproduce import wang_fig2 as fig2
+from reproduce.harness.claims import judge
+from reproduce.wang.printed import SOD, TEMPERED
+from reproduce.wang.tables import MAIN, SETTINGS
+from reproduce.wang_fig2 import Sampled
+
+
+def made_up():
+    """Return a result with which every claim agrees: the paper's times, known to a hundredth."""
+    return {setting: {method: Sampled(
+        tau=[tau, 1.02 * tau],
+        rho=[[decay ** (lag + shift) for lag in range(51)] for shift in (0, 0.01)])
+        for method, tau, decay in ((SOD, 9.32, 0.8), (TEMPERED, 1.67, 0.3))}
+        for setting in SETTINGS}
+
+
+(NUMBER,) = (claim.what for claim in fig2.CLAIMS)
+
+
+def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
+    assert set(verdicts(fig2, made_up()).values()) == {"agrees"}
+    assert judge(fig2.CLAIMS, made_up(), "short") == []
+
+
+def put(method, what, value):
+    def change(result):
+        for found in result.values():
+            found[method] = found[method]._replace(**{what: value})
+    return change
+
+
+@pytest.mark.parametrize("change, wanted", [
+    (put(TEMPERED, "tau", [15.0, 15.1]), {NUMBER}),
+    (put(TEMPERED, "tau", [0.5, 0.51]), {NUMBER}),
+    (put(SOD, "tau", [1.0, 1.01]), {NUMBER}),
+], ids=["tempered slow", "tempered faster", "mapping fast"])
+def test_one_quantity_moved_and_no_other_claim_differs(change, wanted):
+    result = copy.deepcopy(made_up())
+    change(result)
+    found = verdicts(fig2, result)
+    assert {what for what, v in found.items() if v != "agrees"} == wanted
+    assert {found[what] for what in wanted} <= {"differs", "every setting differs"}
+
+
+def test_the_first_lags_by_hand():
+    found = fig2.level(made_up(), MAIN)
+    geometric = [np.mean([decay ** (lag + shift) for lag in range(1, 11) for shift in (0, 0.01)])
+                 for decay in (0.8, 0.3)]
+    assert found.value == pytest.approx(geometric[0] - geometric[1], rel=1e-12)

@@ -1,0 +1,136 @@
+"""Widths and limits of the slice: estimates, claims, and what is run."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from judging import differing, verdicts
+from reproduce import wang_table3 as table3
+from reproduce.beyond import wang_steps as steps
+from reproduce.harness.claims import Measured, log
+from reproduce.wang.chains import NARROW, SLICES, WIDE
+from reproduce.wang.printed import ROWS, SOD, STANDARD
+
+
+def one(tau, cost, updates=5.0):
+    """Return what is found of a method, with 20 windows of tau, 15 % around."""
+    tau = Measured(tau, 0.03 * tau)
+    return {"tau": tau, "log tau": log(tau), "cost": cost, "updates": updates,
+            "windows": list(tau.value * np.exp(0.15 * np.tile([-1.0, 1.0], 10)))}
+
+
+def made_up(always=False):
+    """Return a result: the paper's time with short steps, 3 otherwise; or the paper's with any."""
+    rows = {}
+    for number, slices in steps.ROOM["paper"].items():
+        for w, limit in slices:
+            short = w <= 0.1 and limit == 3
+            tau = ROWS[number].tau[STANDARD] if short or always else 3.0
+            cost = 9.0 if short or always else 45.0 * tau / ROWS[number].tau[STANDARD]
+            rows.setdefault(number, {})[steps.name_of(w, limit)] = {
+                STANDARD: one(tau, cost, 3.0 if short else 5.0), SOD: one(1.5 * tau, 0.4 * cost)}
+    return {"rows": rows}
+
+
+TUNED = [f"row {number}: log(evaluations for a draw / the least), standard"
+         for number in steps.LONG_ROWS]
+
+
+def test_short_steps_explain_the_paper():
+    found = verdicts(steps, made_up())
+    assert {what for what, v in found.items() if v == "not specified"} <= set(TUNED)
+    assert {v for what, v in found.items() if what not in TUNED} == {"agrees"}
+
+
+def test_where_any_slice_has_the_papers_time_it_is_no_question_of_steps():
+    found = verdicts(steps, made_up(always=True))
+    assert {what for what, v in found.items() if v == "differs"} == {
+        f"row {number}, {WIDE}: log(Table 3 / time), standard" for number in steps.LONG_ROWS}
+
+
+def test_a_printed_time_is_a_claim_of_table_3_alone():
+    assert {c.kind for c in steps.CLAIMS} == {"ours", "order", "printed sentence"}
+    assert not any(c.cell for c in steps.CLAIMS)
+    printed = {c.cell for c in table3.CLAIMS}
+    assert {f"Table 3, {number}, {STANDARD}" for number in steps.LONG_ROWS} <= printed
+
+
+def slow_subset(r):
+    for names in r["rows"][9].values():
+        names[SOD]["cost"] *= 10
+
+
+MOVED = {
+    "the subset of row 9 does not gain": (
+        slow_subset, "row 9: log(evaluations for a draw, standard / SOD)"),
+    "row 4 takes fewer evaluations with one slice": (
+        lambda r: r["rows"][4][WIDE][STANDARD].update(updates=3.0),
+        f"rows 4 and 2, both {WIDE}: log(evaluations an update, ratio)"),
+    "short steps take as many": (
+        lambda r: r["rows"][5][NARROW][STANDARD].update(updates=5.0),
+        f"rows 5, {NARROW}, and 3, {WIDE}: log(evaluations an update, ratio)"),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    assert differing(steps, made_up(), change) == {wanted}
+
+
+def test_the_nearest_of_short_steps_counts():
+    result = made_up()
+    for name, tau in (("w = 0.05, limit 3", 40.0), (NARROW, 10.0)):
+        result["rows"][4][name][STANDARD] = one(tau, 9.0)
+    assert steps.nearest_log(result, 4).value == pytest.approx(np.log(10 / 15.62), rel=1e-9)
+    assert steps.nearest_log(result, 10).value == pytest.approx(0.0, abs=1e-12)  # has w = 0.1 alone
+
+
+def test_the_cost_of_a_draw_the_gain_and_the_best():
+    result = {"rows": {4: {"a": {STANDARD: one(10.0, 6.0), SOD: one(20.0, 1.0)},
+                           "b": {STANDARD: one(5.0, 8.0), SOD: one(5.0, 1.0)}}}}
+    assert steps.log_cost_per_draw(result, 4, "a", STANDARD).value == pytest.approx(np.log(60),
+                                                                                    rel=1e-12)
+    assert steps.gain(result, 4, "a").value == pytest.approx(np.log(3), rel=1e-12)
+    assert steps.log_cost_over_least(result, 4, "a").value == pytest.approx(np.log(1.5), rel=1e-12)
+    assert steps.log_cost_over_least(result, 4, "a").se == pytest.approx(0.03 * 2**0.5, rel=1e-12)
+
+
+def test_what_the_printed_times_imply():
+    assert steps.printed_time_ratio(4) == pytest.approx(0.13 / 0.28, rel=1e-12)
+    assert steps.printed_time_ratio(5) == pytest.approx(0.49 / 0.56, rel=1e-12)
+    for long, short in steps.PAIRS.items():  # an evaluation costs as much
+        assert (ROWS[long].n, ROWS[long].p, ROWS[long].kind) == (
+            ROWS[short].n, ROWS[short].p, ROWS[short].kind)
+    result = made_up()
+    assert steps.log_evaluation_ratio(result, 4, NARROW) == pytest.approx(np.log(0.6), rel=1e-12)
+
+
+def test_slices_are_named_as_those_of_the_tables():
+    assert [steps.name_of(*each) for each in SLICES.values()] == list(SLICES)
+    assert all(set(SLICES.values()) <= set(each) for each in steps.ROOM["paper"].values())
+
+
+class Stop(Exception):
+    """Ends a run whose tasks are known."""
+
+
+def test_no_chain_is_run_twice(monkeypatch):
+    seen = []
+
+    def replicates(function, tasks, *_, **__):
+        seen.extend(map(repr, tasks))
+        raise Stop
+
+    monkeypatch.setattr(steps, "clocks", lambda *_: None)
+    with pytest.raises(Stop):
+        steps.run(SimpleNamespace(budget="paper", seed=1, replicates=replicates), None)
+    assert len(set(seen)) == len(seen)
+
+
+def test_the_legends_lines_are_those_of_the_limits():
+    lines = [bar.lines[0] for bar in steps.figure(made_up()).axes[0].containers
+             if bar.get_label() == "data set 2"]
+    short = next(line for line in lines if line.get_linestyle() == "--")  # limit 3
+    assert short.get_ydata()[:2] == pytest.approx([ROWS[2].tau[STANDARD]] * 2)

@@ -1,0 +1,77 @@
+"""Windows against long chains: estimates, claims, and what is run."""
+
+import numpy as np
+import pytest
+
+from judging import differing, verdicts
+from reproduce.beyond import wang_windows as windows
+from reproduce.harness.claims import Measured, Scan, log
+from reproduce.wang.chains import NARROW, SLICES, WIDE
+from reproduce.wang.printed import SOD, STANDARD
+
+TRUE = {(7, STANDARD): 170.0, (9, SOD): 25.0}  # the rest: 5, as its windows say
+
+
+def found(tau, usual=5.0):
+    """Return 40 windows of 5, 15 % around, of a chain of time tau."""
+    tau = Measured(tau, 0.05 * tau)
+    return {"tau": tau, "log tau": log(tau), "noise": 0.3, "share": Measured(0.3, 0.02),
+            "windows": list(usual * np.exp(0.15 * np.tile([-1.0, 1.0], 20)))}
+
+
+def made_up():
+    rows = {}
+    for number, method, name, *_ in windows.plan("paper"):
+        rows.setdefault(number, {}).setdefault(method, {})[name] = found(
+            TRUE.get((number, method), 5.0))
+    return {"rows": rows}
+
+
+def test_every_claim_agrees_where_it_is_true():
+    assert set(verdicts(windows, made_up()).values()) == {"agrees"}
+
+
+def moved(number, method, name, value):
+    def change(r):
+        r["rows"][number][method][name] = value
+    return change
+
+
+MOVED = {
+    "row 7 has one mode": (lambda r: r["rows"][7][STANDARD].update(
+        {name: found(5.0) for name in SLICES}), "row 7, standard: log(time / a window's)"),
+    "row 9's subset is good": (moved(9, SOD, WIDE, found(5.0)),
+                               "row 9, SOD: log(time / a window's)"),
+    "row 4 is hidden": (moved(4, STANDARD, NARROW, found(50.0)),
+                        f"row 4, standard, {NARROW}: log(time / a window's)"),
+    "row 3 is": (moved(3, STANDARD, WIDE, found(20.0)),
+                 f"row 3, standard, {WIDE}: log(time / a window's)"),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_one_quantity_moved_and_no_other_claim_differs(name):
+    change, wanted = MOVED[name]
+    assert differing(windows, made_up(), change) == {wanted}
+
+
+def test_a_slice_that_hides_and_one_that_tells():
+    result = made_up()
+    result["rows"][7][STANDARD][NARROW] = found(5.0)
+    assert verdicts(windows, result)["row 7, standard: log(time / a window's)"] == "not specified"
+    assert isinstance(windows.scan(result, 7, STANDARD), Scan)
+
+
+def test_what_windows_usually_say():
+    rng = np.random.default_rng(1)
+    logs = 1.2 + 0.3 * rng.standard_normal((2000, 31))
+    ours = [windows.usual({"windows": np.exp(each)}) for each in logs]
+    medians = [each.value for each in ours]
+    # 2000 medians of 31: their mean within 4 of its s.e., 0.3 (pi / 62)^(1/2) / 2000^(1/2); the
+    # asymptotic variance is 1 to 4 % too large for 31
+    assert abs(np.mean(medians) - 1.2) < 4 * 0.0675 / 2000**0.5
+    assert np.mean([each.se for each in ours]) == pytest.approx(np.std(medians), rel=0.1)
+    result = {"rows": {1: {STANDARD: {WIDE: found(10.0)}}}}
+    # the median of equal numbers of both is between them
+    assert windows.log_time_over_window(result, 1, STANDARD, WIDE).value == pytest.approx(np.log(2),
+                                                                                          rel=1e-12)
