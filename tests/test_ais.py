@@ -6,9 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.special import logsumexp
-from scipy.stats import multivariate_normal
 
-from algorithms import ais as module
 from algorithms import hmc, paquet_rmhmc, paquet_rmhmc_fast
 from algorithms.ais import (
     HMC,
@@ -21,6 +19,7 @@ from algorithms.ais import (
     last_step,
 )
 from algorithms.ep_fast import ep
+from algorithms.orthant import orthant
 from departing import departs
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification, draw_q, temper
@@ -35,15 +34,12 @@ Y = np.array([1.0, 1.0, -1.0])
 Q = SimpleNamespace(tau=np.array([0.4, 0.2, 0.5]), nu=0.4 * Y, converged=True)
 PRIOR, FROM_Q = GPClassification.from_prior(K, Y), GPClassification.from_ep(K, Y, Q)
 KERNELS = [HMC(0.3, 5), RMHMC(0.3, 4, 5), RMHMCMirror(0.3, 4, 5)]
-# p(y) is the probability that u > 0 for u ~ N(0, I + diag(y) K diag(y))
-EXACT = np.log(multivariate_normal.cdf(np.zeros(N), cov=np.eye(N) + K * np.outer(Y, Y),
-                                       abseps=1e-10, releps=1e-10))
+EXACT = np.log(orthant(K * np.outer(Y, Y), 1))  # a closed form
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 @pytest.mark.parametrize("model", [PRIOR, FROM_Q], ids=["prior", "q"])
-def test_evidence_of_three_cases(model, kernel):
-    result = ais(model, geometric_ladder(12, 0.02), kernel, 2000, np.random.default_rng(1))
+def test_evidence_of_three_cases(model):
+    result = ais(model, geometric_ladder(12, 0.02), HMC(0.3, 5), 2000, np.random.default_rng(1))
     estimate = combine(result.log_weights)
     assert estimate.standard_error < 0.06
     assert abs(estimate.log_Z - EXACT) < 4 * estimate.standard_error
@@ -72,36 +68,24 @@ def test_weights_are_the_telescoping_sum_of_L(ais_run):
             np.testing.assert_array_equal(x, states[-1][0] + 0.1 * len(states))
 
 
-@pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
-def test_records_are_in_the_order_of_the_ladder(kernel):
-    betas, kernel = geometric_ladder(6, 0.05), kernel._replace(eps=0.9)
-    result = ais(FROM_Q, betas, kernel, 10, np.random.default_rng(4))
-    rng = np.random.default_rng(4)
-    for r in range(10):
-        x = draw_q(FROM_Q, rng)
-        for k, beta in enumerate(betas[1:]):
-            x, accepted, error = module.transition(x, temper(FROM_Q, beta), kernel, rng)
-            assert (result.accepted[r, k], result.energy_error[r, k]) == (accepted, error)
-        np.testing.assert_array_equal(result.samples[r], x)
-    assert 0 < result.accepted.sum() < result.accepted.size
-
-
 @pytest.mark.parametrize("kernel, run", [
     (HMC(0.9, 3), lambda x, model, rng: hmc.hmc(x, model, 0.9, 3, 1, rng)),
     (RMHMC(0.9, 3, 2), lambda x, model, rng: paquet_rmhmc_fast.rmhmc(x, model, 3, 0.9, 1, rng, 2)),
     (RMHMCMirror(0.9, 3, 2), lambda x, model, rng: paquet_rmhmc.rmhmc(x, model, 3, 0.9, 1, rng, 2)),
 ], ids=["HMC", "RMHMC", "RMHMCMirror"])
-def test_a_kernel_is_one_transition_of_its_sampler(kernel, run):
-    x, moves = Y, 0
-    a, b = np.random.default_rng(9), np.random.default_rng(9)
-    for beta in np.linspace(0.1, 1.0, 40):
-        model = temper(FROM_Q, beta)
-        chain = run(x, model, a)
-        x, accepted, error = module.transition(x, model, kernel, b)
-        np.testing.assert_array_equal(x, chain.samples[0])
-        assert (accepted, error) == (chain.accepted[0], chain.energy_error[0])
-        moves += accepted
-    assert 0 < moves < 40
+def test_a_run_makes_one_transition_of_its_sampler_at_each_rung_in_order(kernel, run):
+    betas = geometric_ladder(6, 0.05)
+    result = ais(FROM_Q, betas, kernel, 10, np.random.default_rng(4))
+    rng = np.random.default_rng(4)
+    for r in range(10):
+        x = draw_q(FROM_Q, rng)
+        for k, beta in enumerate(betas[1:]):
+            chain = run(x, temper(FROM_Q, beta), rng)
+            x = chain.samples[0]
+            assert (result.accepted[r, k], result.energy_error[r, k]) == (
+                chain.accepted[0], chain.energy_error[0])
+        np.testing.assert_array_equal(result.samples[r], x)
+    assert 0 < result.accepted.sum() < result.accepted.size
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)

@@ -1,15 +1,11 @@
-"""rivals/ais_elliptical_slice.py: the transition, counts, the evidence where it is known."""
+"""rivals/ais_elliptical_slice.py: the transition, and counts."""
 
 import numpy as np
 import pytest
 
-from algorithms.ais import ais_run, combine, geometric_ladder, transition
+from algorithms.ais import ais_run, geometric_ladder, transition
 from algorithms.ep import ep
-from algorithms.orthant import orthant
-from algorithms.rivals.ais_elliptical_slice import (
-    EllipticalSlice,
-    ais_elliptical_slice,
-)
+from algorithms.rivals.ais_elliptical_slice import EllipticalSlice, ais_elliptical_slice
 from algorithms.rivals.elliptical_slice import elliptical_update
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification, log_ratio, temper
@@ -20,7 +16,6 @@ K = squared_exponential(X, X, 0.3, 1.0)
 Y = np.array([1.0, 1.0, -1.0, 1.0])
 SITES = ep(K, Y)
 PRIOR, FROM_Q = GPClassification.from_prior(K, Y), GPClassification.from_ep(K, Y, SITES)
-EXACT = np.log(orthant(K * np.outer(Y, Y), 16))  # to 1e-6 and better: see there
 BOTH = pytest.mark.parametrize("model", [PRIOR, FROM_Q], ids=["prior", "q"])
 
 
@@ -54,12 +49,3 @@ def test_runs_are_those_of_ais_with_this_kernel(model):
         assert found.log_weights[r] == log_w
         np.testing.assert_array_equal(found.samples[r], x)
     assert found.counts == (used.tally[0], 3 * 5 * 2, 0)
-
-
-@BOTH
-def test_evidence_of_four_cases(model):
-    ladder = geometric_ladder(10, 0.02)
-    estimate = combine(ais_elliptical_slice(model, ladder, 1500, np.random.default_rng(3),
-                                            repeats=2).log_weights)
-    assert estimate.standard_error < 0.06
-    assert abs(estimate.log_Z - EXACT) < 4 * estimate.standard_error

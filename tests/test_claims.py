@@ -417,3 +417,8 @@ def test_a_number_has_the_digits_of_its_error():
     assert claims.number(Measured(0.5, math.nan)) == "0.5 (s.e. nan)"
     assert claims.brief(Measured(1.23456, 0.012)) == "1.235 (0.012)"
     assert claims.brief(Measured(1.23456)) == "1.235"
+
+
+def test_the_log_of_what_is_not_positive_is_unknown():
+    for value in (0.0, -1.0):
+        assert np.isnan(log(Measured(value, 0.1))).all()

@@ -1,11 +1,10 @@
-"""rivals/elliptical_slice.py: the update by hand, the record, then the joint distribution."""
+"""rivals/elliptical_slice.py: the update by hand, and the record; test_samplers.py has more."""
 
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, multivariate_normal, norm, skewnorm
+from scipy.stats import multivariate_normal
 
 from algorithms.ep import ep
 from algorithms.rivals.elliptical_slice import (
@@ -24,7 +23,6 @@ from models.gp_classification import GPClassification
 from models.interface import U
 from normal import normal
 
-LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
 X = np.array([[0.0], [0.8], [-1.1]])
 K = squared_exponential(X, X, 0.0, 1.2)
 Y = np.array([1.0, 1.0, -1.0])
@@ -165,21 +163,3 @@ def test_without_a_mean_it_is_zero():
     first, second = (elliptical_slice(np.zeros(2), DATA, 5, np.random.default_rng(2), mean, FACTOR)
                      for mean in (None, np.zeros(2)))
     np.testing.assert_array_equal(first.samples, second.samples)
-
-
-# The joint distribution of states and data; with a Gaussian of one's own it is in test_samplers.py
-
-
-def test_the_joint_distribution_of_functions_and_labels_stays_as_it_is():
-    # y_n f_n of f_n ~ N(0, k) and P(y_n = 1) = Phi(f_n) has the density 2 N(s; 0, k) Phi(s)
-    models = {y: GPClassification.from_ep(K, np.array(y), ep(K, y))
-              for y in product((-1.0, 1.0), repeat=3)}
-    rng, found, root = np.random.default_rng(5), [], np.sqrt(np.diag(K))
-    for _ in range(3000):
-        f = PRIOR.L_K @ rng.standard_normal(3)
-        y = np.where(rng.random(3) < norm.cdf(f), 1.0, -1.0)
-        f = elliptical_slice(f, models[tuple(y)], 2, rng).samples[-1]
-        found.append([*np.linalg.solve(PRIOR.L_K, f), *(y * f)])
-    cdfs = [norm.cdf] * 3 + [skewnorm(k, 0.0, k).cdf for k in root]
-    for values, cdf in zip(np.array(found).T, cdfs, strict=True):
-        assert kstest(values, cdf).pvalue > LEVEL

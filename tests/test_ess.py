@@ -1,4 +1,4 @@
-"""algorithms/ess.py: definitions, arviz-stats, processes with a known autocorrelation time."""
+"""algorithms/ess.py: definitions, identities, arviz-stats."""
 
 import math
 from fractions import Fraction
@@ -35,19 +35,6 @@ def autoregression(rho, shape, rng):
     z = rng.standard_normal(shape)
     z[..., 1:] *= math.sqrt(1 - rho**2)
     return lfilter([1], [1, -rho], z)
-
-
-def bartlett_se(autocorrelation, lags, n):
-    """Compute the standard error of 1 + 2 sum_{0 < t < lags} r_t for a Gaussian chain of n draws.
-
-    Bartlett's formula: n cov(r_g, r_h) -> sum_{j >= 1} b_jg b_jh,
-    b_jh = rho_{j+h} + rho_{j-h} - 2 rho_j rho_h.
-    """
-    h = np.arange(1, lags)
-    j = np.arange(1, lags + 1000)[:, None]  # the terms beyond are below 0.95^1000
-    rho = autocorrelation
-    b = rho(j + h) + rho(np.abs(j - h)) - 2 * rho(j) * rho(h)
-    return math.sqrt(np.sum((2 * b.sum(axis=1)) ** 2) / n)
 
 
 # Definitions and identities
@@ -208,39 +195,6 @@ def test_combined_chains_equal_arviz_in_the_autocovariance(combined_tau):
 @departs("identity", "bulk")
 def test_combined_chains_neither_split_chains_nor_rank_draws(method):
     equals_arviz(combined_tau, method)
-
-
-# Processes with a known autocorrelation time, to 4 standard errors
-
-
-@pytest.mark.parametrize("monotone", [True, False])
-@pytest.mark.parametrize("rho", AR1)
-def test_autoregression(rho, monotone):
-    n = 200_000
-    x = autoregression(rho, n, np.random.default_rng(9))
-    tau = (1 + rho) / (1 - rho)
-    ours = initial_sequence(x, monotone)
-    se = bartlett_se(lambda t: rho**t if rho else (t == 0.0) * 1.0, ours.lags, n)
-    assert abs(ours.tau - tau) < 4 * se
-    assert se < 0.1 * tau  # so that the line above says something
-    by_batches = batch_means(x)
-    assert abs(by_batches.tau - tau) < 4 * tau * math.sqrt(2 / (58 - 1))  # floor(n^(1/3)) = 58
-    assert by_batches.se == pytest.approx(by_batches.tau * math.sqrt(2 / 57))
-    # chains of the same length, cut from one: the ends cost tau / 20000 of the pairs
-    together = combined_chains(x.reshape(10, -1))
-    assert abs(together.tau - tau) < 4 * se
-    assert together.ess == pytest.approx(n / together.tau, rel=1e-14)
-
-
-@pytest.mark.parametrize(("rho", "low", "high"), [(0.9, 0.95, 1.4), (0.5, 0.95, 1.4),
-                                                  (0.0, 0.95, 1.4), (-0.3, 0.8, 1.2)])
-def test_standard_error_of_the_initial_sequence_is_of_the_right_size(rho, low, high):
-    # mean se over actual spread: somewhat above 1 for tau >= 1, as the window is not wide enough
-    # for the formula; measured 1.15 to 1.2, and 1.0 at rho = -0.3.  400 chains know a spread to
-    # 4 / sqrt(800) = 14 %
-    x = autoregression(rho, (400, 20_000), np.random.default_rng(12))
-    found = initial_sequence(x.T)
-    assert low < found.se.mean() / found.tau.std() < high
 
 
 # Limits, constants and bad input

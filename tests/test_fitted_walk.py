@@ -31,15 +31,16 @@ def test_a_transition_leaves_the_density_as_it_is_and_is_reversible(name):
 @each_walk
 def test_compiled_transitions_are_the_mirrors_bit_for_bit(walk, step, scale):
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
-    chain = walk(Q, MODEL, scale, 200, ours)
+    chain = walk(Q, MODEL, scale, 60, ours, thin=3)  # of which every third is kept
     q, current_U = Q, U(Q, MODEL)
-    for t in range(200):
+    for t in range(180):
         q, current_U, accepted, error = step.py_func(q, current_U, MODEL, scale, theirs)
-        np.testing.assert_array_equal(chain.samples[t], q)
-        assert (chain.energies[t], chain.accepted[t], chain.energy_error[t]) == (
-            current_U, accepted, error)
+        assert (chain.accepted[t], chain.energy_error[t]) == (accepted, error)
         assert current_U == U(q, MODEL)
-    assert 0 < chain.accepted.sum() < 200 and chain.divergences == 0
+        if t % 3 == 2:
+            np.testing.assert_array_equal(chain.samples[t // 3], q)
+            assert chain.energies[t // 3] == current_U
+    assert 0 < chain.accepted.sum() < 180 and chain.divergences == 0 and chain.counts == (181, 0)
     assert ours.bit_generator.state == theirs.bit_generator.state
 
 
@@ -52,17 +53,6 @@ def test_the_proposals_have_the_covariance_of_the_factor(walk, step, scale):
         np.testing.assert_allclose(after - before, factor @ z.standard_normal(2),
                                    rtol=0, atol=1e-13)
         z.random()
-
-
-@each_walk
-def test_thinning_keeps_every_thin_th_state(walk, step, scale):
-    whole = walk(Q, MODEL, scale, 60, np.random.default_rng(3))
-    thinned = walk(Q, MODEL, scale, 20, np.random.default_rng(3), thin=3)
-    np.testing.assert_array_equal(thinned.samples, whole.samples[2::3])
-    np.testing.assert_array_equal(thinned.energies, whole.energies[2::3])
-    np.testing.assert_array_equal(thinned.accepted, whole.accepted)
-    np.testing.assert_array_equal(thinned.energy_error, whole.energy_error)
-    assert thinned.counts == whole.counts == (61, 0)
 
 
 @departs(fitted_walk_step, {"L3": "if rng.random() < np.exp(-error):"})

@@ -65,15 +65,3 @@ def test_the_variant_makes_l_steps_and_its_error_is_that_of_the_last(stage):
         assert error == pytest.approx(wanted, abs=1e-12)  # rounding of energies of order 50
         assert accepted
         np.testing.assert_allclose(state.q, end[:3], rtol=0, atol=1e-13)  # the same, reordered
-
-
-def test_the_variant_accepts_with_the_probability_of_metropolis(stage):
-    model, fit, _ = stage
-    state = normal_state(fit.q_hat, model, fit)
-    rng = np.random.default_rng(2)
-    R = exact_flow(fit, 1.5)
-    taken, error = np.array([fixed_flow_step(state, model, fit, R, 3.0, 5, rng)[1:]
-                             for _ in range(2000)]).T
-    p = np.exp(np.minimum(-error, 0.0))
-    assert 0.02 < p.mean() < 0.9  # neither all nor nothing
-    assert abs(np.sum(taken - p)) < 4 * np.sum(p * (1 - p)) ** 0.5

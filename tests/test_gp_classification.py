@@ -50,17 +50,11 @@ def test_at_beta_changes_beta_alone():
             np.testing.assert_array_equal(getattr(other, field), getattr(model, field))
 
 
-def test_draws_from_q_have_its_moments():
-    n = 20_000
-    rng = np.random.default_rng(4)
+def test_a_draw_from_q_is_its_mean_and_its_factor_times_normals():
     for model in models(1.0):
-        Sigma = model.L_Sigma @ model.L_Sigma.T
-        x = np.array([draw_q(model, rng) for _ in range(n)])
-        error = (x.mean(0) - model.mu) / np.sqrt(np.diag(Sigma) / n)
-        assert np.abs(error).max() < 4
-        # the variance of s_ij is (S_ii S_jj + S_ij^2) / n
-        se = np.sqrt((np.outer(np.diag(Sigma), np.diag(Sigma)) + Sigma**2) / n)
-        assert (np.abs(np.cov(x.T) - Sigma) < 4.5 * se).all()  # 21 comparisons
+        z = np.random.default_rng(4).standard_normal(N)
+        np.testing.assert_allclose(draw_q(model, np.random.default_rng(4)),
+                                   model.mu + model.L_Sigma @ z, rtol=0, atol=1e-14)  # rounding
 
 
 def test_beta_is_one_unless_given():
@@ -73,15 +67,6 @@ def test_a_precision_that_rounding_left_below_zero_is_taken_as_zero():
     zero = GPClassification.from_ep(K, Y, replaced(tau=tau))
     np.testing.assert_array_equal(ours.tau, tau)
     np.testing.assert_array_equal(ours.L_Sigma, zero.L_Sigma)
-
-
-def test_q_of_ep_is_normalised_by_its_sites():
-    model = models(1.0)[1]
-    precision = np.linalg.inv(K) + np.diag(EP.tau)
-    np.testing.assert_allclose(model.L_Sigma @ model.L_Sigma.T @ precision, np.eye(N),
-                               rtol=0, atol=1e-12)
-    np.testing.assert_allclose(precision @ model.mu, EP.nu, rtol=0, atol=1e-11)
-    assert model.log_det_Sigma == pytest.approx(-np.linalg.slogdet(precision)[1], rel=1e-12)
 
 
 def replaced(**fields):

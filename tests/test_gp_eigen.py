@@ -7,7 +7,7 @@ from scipy.stats import multivariate_normal
 from departing import departs
 from models.gp_eigen import GPEigen
 from models.gp_regression import GPRegression
-from models.interface import U, U_prior, prepare, trial
+from models.interface import U, U_prior
 from test_gp_regression import DENSE, data, dense, problem
 
 
@@ -33,17 +33,6 @@ def test_eigenvalues_of_rounding_below_zero_do_no_harm():
     whole = GPRegression.from_data(X, np.sin(X[:, 0]), "isotropic", 1.0)
     q = np.array([np.log(1e-7), 0.0, 1.0])
     assert np.isfinite(U(q, GPEigen.from_model(whole, 40)))
-
-
-def test_a_new_sigma_needs_no_decomposition():
-    whole, q = problem(12, "ard")
-    model = GPEigen.from_model(whole, 12)
-    cache = prepare(q, model)
-    cache.memory.s[:], cache.memory.u[:] = 3.0, 2.0
-    q[0] = 0.7
-    d = 3.0 + np.exp(1.4)
-    expected = 6 * (np.log(2 * np.pi * d) + 4 / d) + U_prior(q, model)
-    assert trial(cache, 0, 0.7, model) == pytest.approx(expected, rel=1e-13)  # sums of 12
 
 
 @departs(np.transpose, lambda B: B)

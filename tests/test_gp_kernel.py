@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from models.gp_kernel import (
-    empty_kernel,
-    empty_row,
-    fill,
-    set_lengths,
-    set_one_length,
-    write_exp,
-)
+from models.gp_kernel import empty_kernel, empty_row, fill, set_lengths, set_one_length, write_exp
 
 N, M, P = 37, 11, 3  # 37 is no multiple of any vector's length
 GROUPS = {"isotropic": np.zeros(P, np.int64), "ard": np.arange(P), "mixed": np.array([0, 1, 0])}

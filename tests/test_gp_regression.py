@@ -1,19 +1,11 @@
-"""Gaussian-process regression against SciPy, differences, and itself from scratch."""
+"""Gaussian-process regression against SciPy; test_models.py has caches and derivatives."""
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, norm
 
-from models import gp_regression
 from models.gp_regression import GPRegression, predict, predict_over
-from models.interface import (
-    U,
-    U_prior,
-    log_likelihood,
-    log_likelihood_of,
-    prepare,
-    trial,
-)
+from models.interface import U, U_prior, log_likelihood, log_likelihood_of
 
 P = 3
 # C has a condition number of 1e5 at most here (100 n against sigma^2 > .04), of which y'C^-1 y
@@ -91,48 +83,6 @@ def test_variances_that_rounding_makes_negative_count_as_0():
     model = GPRegression.from_data(X, np.ones(3), "isotropic", 0.0)
     for log_eta in np.linspace(-1.0, 1.0, 30):
         assert (predict(X, np.array([-50.0, log_eta, 0.0]), model).latent >= 0.0).all()
-
-
-def test_a_prediction_at_a_case_without_noise_is_the_case():
-    model, q = problem(5, "ard")
-    X, y = data(5)
-    q[0] = np.log(1e-4)  # variances of 1e-8 of 116, and the errors of those
-    found = predict(X, q, model)
-    np.testing.assert_allclose(found.mean, y, rtol=0, atol=1e-5)
-    assert (found.latent < 2e-8).all() and (found.latent >= 0).all()
-
-
-# One variable at a time
-
-
-@pytest.mark.parametrize("k", [0, 1])
-def test_a_new_sigma_or_eta_touches_no_kernel(k):
-    # what the memory says is the kernel is taken for it: here the identity
-    model, q = problem(12, "ard")
-    cache = prepare(q, model)
-    cache.memory.kernel.E[:] = np.eye(12)
-    q[k] += 0.3
-    C = 100 + (np.exp(2 * q[0]) + np.exp(2 * q[1])) * np.eye(12)
-    expected = U_prior(q, model) - multivariate_normal.logpdf(model.y, np.zeros(12), C)
-    assert trial(cache, k, q[k], model) == pytest.approx(expected, rel=DENSE)
-
-
-# Bad input and trouble
-
-
-@pytest.mark.parametrize("q", [[-30.0, 2.0, 3.0], [-400.0, 2.0, 0.0], [400.0, 0.0, 0.0],
-                               [0.0, 400.0, 0.0], [np.nan, 0.0, 0.0], [0.0, np.nan, 0.0],
-                               [0.0, 0.0, np.nan], [np.inf, 0.0, 0.0], [0.0, 0.0, -np.inf]])
-def test_where_there_is_no_factor_or_no_prior_the_energy_is_not_finite(q):
-    assert not np.isfinite(U(np.array(q), problem(30, "isotropic", 1)[0]))
-
-
-def test_the_memory_of_a_cache_is_four_matrices():
-    # at n = 5000, 0.8 GB
-    model, q = problem(40, "ard")
-    memory = prepare(q, model).memory
-    assert sum(each.nbytes for each in (memory.C, *memory.kernel)) < 4.1 * 40 * 40 * 8
-    assert isinstance(memory, gp_regression.Memory)
 
 
 def test_predictions_over_draws_are_those_of_the_mixture():

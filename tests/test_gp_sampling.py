@@ -1,25 +1,25 @@
-"""The samplers of Wang and Neal on small regressions: caches, distributions, odd data, trouble.
+"""The samplers of Wang and Neal on small regressions: caches, and trouble.
 
 The approximations are not nested: they have some cases in common or none, which is as exact.
 """
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, kstest, norm
 
 from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from models.gp_eigen import GPEigen
+from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
+from models.gp_spectral import GPSpectral
 from models.gp_subset import GPSubset
-from models.interface import U, U_prior, log_likelihood
-from test_gp_regression import DENSE, dense_C
+from models.gp_variational import GPVariational
+from models.interface import U, log_likelihood, prepare, replace_variable, trial
+from test_gp_regression import dense_C, problem
 
-LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
 SAMPLERS = ["slices", "discretizing", "tempered"]
-START = np.log([0.5, 5.0, 0.3])
 
 
 def run(sampler, x0, model, n, rng, unit="variable", max_widths=10):
@@ -65,64 +65,32 @@ def test_over_a_whole_chain_the_caches_agree_with_evaluation_from_scratch(unit):
         assert energy == pytest.approx(U(q, model), rel=1e-12)
 
 
-# Distributions
+def blind(model):
+    """Return a model whose covariates are no numbers."""
+    return model._replace(**{
+        field: blind(value) if hasattr(value, "_replace") else np.full_like(value, np.nan)
+        for field, value in zip(model._fields, model, strict=True)
+        if hasattr(value, "_replace") or field in ("XT", "ZT")})
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_the_joint_distribution_of_parameters_and_data_stays_as_it_is(sampler):
-    rng, found, accepted = np.random.default_rng(3), [], 0.0
-    X, mean, sd = rng.random((6, 2)), np.log([0.5, 2.0, 0.4, 0.8]), np.array([0.6, 0.5, 0.7, 0.8])
-    model = GPRegression.from_data(X, np.zeros(6), "ard", 1.0, mean, sd)
-    for _ in range(1000):
-        q = mean + sd * rng.standard_normal(4)
-        y = np.linalg.cholesky(dense_C(X, q, 1.0)) @ rng.standard_normal(6)
-        # limits that bind: intervals of at most two widths
-        chain = run(sampler, q, model._replace(y=y), 3, rng, max_widths=2)
-        q, accepted = chain.samples[-1], accepted + chain.accepted.mean() / 1000
-        u = np.linalg.solve(np.linalg.cholesky(dense_C(X, q, 1.0)), y)
-        found.append([*(q - mean) / sd, norm.ppf(chi2(6).cdf(u @ u)), u[0], u[5]])
-    assert sampler == "slices" or 0.2 < accepted < 0.9  # or this would see nothing
-    for values in np.array(found).T:
-        assert kstest(values, norm.cdf).pvalue > LEVEL
+@pytest.mark.parametrize("kind", [GPRegression, GPSubset, GPNystrom, GPFITC, GPVariational, GPEigen,
+                                  GPSpectral])
+def test_a_new_sigma_or_eta_needs_no_covariates(kind):
+    whole, q = problem(20, "isotropic")
+    model = {GPRegression: lambda: whole, GPEigen: lambda: GPEigen.from_model(whole, 6),
+             GPSpectral: lambda: GPSpectral.from_model(whole)}.get(
+        kind, lambda: kind.from_model(whole, np.arange(7)))()
+    cache = prepare(q, model)
+    for k in (1, 0):
+        expected = U(replace_variable(q, k, q[k] + 0.3), model)
+        assert trial(cache, k, q[k] + 0.3, blind(model)) == pytest.approx(expected, rel=1e-10)
+    if kind in (GPNystrom, GPFITC, GPVariational, GPEigen):  # sigma needs no kernel either
+        cache = prepare(q, model)
+        cache.memory.kernel.E[:] = np.nan
+        assert trial(cache, 0, q[0] + 0.3, model) == pytest.approx(expected, rel=1e-12)
 
 
-# Odd data and trouble
-
-
-def odd(n=12):
-    """Cases that are there twice, a covariate that is constant, and a single case."""
-    rng = np.random.default_rng(5)
-    X = rng.random((n, 2))
-    return {"twice": np.vstack([X[: n // 2]] * 2), "constant": X * [1.0, 0.0] + [0.0, 3.7],
-            "one": X[:1]}
-
-
-@pytest.mark.parametrize("X", odd().values(), ids=odd())
-@pytest.mark.parametrize("kind", ["isotropic", "ard"])
-def test_with_all_cases_every_approximation_of_odd_data_is_the_posterior(X, kind):
-    rng, q = np.random.default_rng(6), np.log([0.5, 5.0, 0.3, 0.7])
-    model = GPRegression.from_data(X, drawn(X, q, rng), kind)
-    q, cases = q[: model.precision.size], rng.permutation(len(X))
-    expected = U(q, model)
-    assert expected == pytest.approx(0.5 * len(X) * np.log(2 * np.pi) + U_prior(q, model)
-                                     + 0.5 * np.linalg.slogdet(dense_C(X, q))[1]
-                                     + 0.5 * model.y @ np.linalg.solve(dense_C(X, q), model.y),
-                                     rel=DENSE)
-    assert U(q, GPSubset.from_model(model, cases)) == pytest.approx(expected, rel=DENSE)
-    assert U(q, GPEigen.from_model(model, len(X))) == pytest.approx(expected, rel=DENSE)
-    # a jitter of 1e-10 (c^2 + eta^2) in sigma^2 = .25, as seen by at most 12 cases
-    assert U(q, GPNystrom.from_model(model, cases)) == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("X", odd().values(), ids=odd())
-def test_chains_run_on_odd_data(X, sampler):
-    rng = np.random.default_rng(7)
-    model = GPRegression.from_data(X, drawn(X, START, rng), "isotropic")
-    chain = run(sampler, START, model, 50, rng)
-    assert chain.counts.not_finite == 0 and np.ptp(chain.samples, axis=0).min() > 0.5
-    for q, energy in zip(chain.samples, chain.energies, strict=True):
-        assert energy == pytest.approx(U(q, model), rel=1e-10)  # sigma may be small: C is worse
+# Trouble
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

@@ -8,27 +8,20 @@ from departing import departs
 from models.gp_regression import GPRegression
 from models.gp_subset import GPSubset
 from models.interface import U, grad_U, log_likelihood, prepare
-from test_gp_regression import DENSE, data, dense_C, problem, state
+from test_gp_regression import DENSE, data, dense_C, problem
 
 INDEX = [11, 3, 0, 17, 8]
 
 
 @pytest.mark.parametrize("kind", ["isotropic", "ard"])
 def test_it_is_the_regression_on_those_cases(kind):
-    whole, q = problem(20, kind)
+    prior = {"prior_mean": 1.5, "prior_sd": 0.3}
+    whole, q = problem(20, kind, **prior)
     model, (X, y) = GPSubset.from_model(whole, INDEX), data(20)
-    expected = GPRegression.from_data(X[INDEX], y[INDEX], kind)
+    expected = GPRegression.from_data(X[INDEX], y[INDEX], kind, **prior)
     assert U(q, model) == U(q, expected) == prepare(q, model).U
     np.testing.assert_array_equal(grad_U(q, model), grad_U(q, expected))
     assert log_likelihood(q, model) == log_likelihood(q, expected)
-
-
-def test_the_prior_is_that_of_the_whole():
-    model = GPRegression.from_data(*data(20), "ard", prior_mean=1.5, prior_sd=0.3)
-    q = state(model)
-    X, y = data(20)
-    part = GPRegression.from_data(X[INDEX], y[INDEX], "ard", prior_mean=1.5, prior_sd=0.3)
-    assert U(q, GPSubset.from_model(model, INDEX)) == U(q, part)
 
 
 def of_the_subset(model):

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
 
 from algorithms import hoffman_nuts as mirror
 from algorithms import hoffman_nuts_fast as twin
@@ -24,7 +23,6 @@ from models.interface import U, grad_U
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture
 
-LEVEL = 1e-5  # of a false alarm, of each test of a distribution
 MIXTURE = gaussian_mixture([0.6, 0.4], [[0.0, 0.0], [1.6, 1.2]],
                            [[[1.0, 0.7], [0.7, 1.0]], [[0.6, -0.3], [-0.3, 0.5]]])
 NORMAL = Gaussian(np.zeros(1), np.eye(1))
@@ -211,34 +209,6 @@ def test_chains_have_the_means_of_quadrature(run):
     assert effective.min() > 2000  # so that a bias of a tenth of a deviation is seen
 
 
-def of_logistic(rng):
-    """Draw q from the prior and classes given it; return q and a chain of the posterior."""
-    q = rng.standard_normal(2) / np.sqrt(LOGISTIC.precision)
-    y = (rng.random(6) < 1 / (1 + np.exp(-LOGISTIC.X @ q))).astype(float)
-    return q, twin.nuts(np.zeros(2), LOGISTIC._replace(y=y), 190, rng, 200)
-
-
-def of_normal(rng):
-    """Draw q from N(0, I) and y from N(A q, I / 4); return q and a chain with a dense mass."""
-    A = np.array([[1.0, 0.5, 0.0], [0.3, -1.0, 2.0]])
-    q = rng.standard_normal(3)
-    y = A @ q + rng.standard_normal(2) / 2
-    precision = np.eye(3) + 4 * A.T @ A
-    mean = np.linalg.solve(precision, 4 * A.T @ y)
-    return q, twin.nuts(np.zeros(3), Gaussian(mean, precision), 190, rng, 200, "dense")
-
-
-@pytest.mark.parametrize("replicate", [of_logistic, of_normal])
-def test_ranks_of_what_the_data_were_drawn_from_are_uniform(replicate):
-    rng, ranks = np.random.default_rng(4), []
-    for _ in range(400):
-        q, chain = replicate(rng)
-        ranks.append((chain.samples[9::10] < q).sum(axis=0))  # 0 to 19
-    for each in np.transpose(ranks):
-        counts = np.bincount(each // 2, minlength=10)  # 40 in each of ten
-        assert chi2(9).sf(((counts - 40) ** 2 / 40).sum()) > LEVEL
-
-
 # Adaptation
 
 
@@ -326,6 +296,12 @@ def test_a_run_finds_scales_and_step():
     assert chain.energies[-1] == pytest.approx(U_last, rel=1e-12)
 
 
+def test_a_run_has_the_rate_that_is_wanted_and_trees_as_deep_as_they_may_be():
+    chain = twin.nuts(np.zeros(2), LOGISTIC, 500, np.random.default_rng(3), 300, target=0.95,
+                      deepest=1)
+    assert chain.depths.max() == 1 and 0.92 < chain.rates.mean() < 0.98
+
+
 # Limits
 
 
@@ -382,14 +358,17 @@ def test_the_mirror_counts_divergences(steps):
 
 
 def test_adaptation_of_the_mirror_ends_with_the_warm_up():
-    for chain in (MIRROR.nuts_dual_averaging(np.zeros(1), NORMAL, 40, np.random.default_rng(1), 30,
-                                             0.65, 0.0, 10),
-                  MIRROR.hmc_dual_averaging(np.zeros(1), NORMAL, 2.0, 40,
-                                            np.random.default_rng(1), 30)):
+    for chain, target in (
+            (MIRROR.nuts_dual_averaging(np.zeros(1), NORMAL, 40, np.random.default_rng(1), 30, 0.9,
+                                        0.0, 2), 0.9),
+            (MIRROR.hmc_dual_averaging(np.zeros(1), NORMAL, 2.0, 40, np.random.default_rng(1), 30,
+                                       0.8), 0.8)):
         assert np.unique(chain.steps[30:]).size == 1 and np.unique(chain.steps[:30]).size == 30
         averages = mirror.dual_averaging(chain.steps[0])
         for t in range(30):
-            eps, averages = mirror.average(averages, chain.rates[t], 0.65)
+            eps, averages = mirror.average(averages, chain.rates[t], target)
             assert t == 29 or chain.steps[t + 1] == eps
-        assert chain.steps[30] == math.exp(averages.log_mean)
+        assert chain.steps[30] == math.exp(averages.log_mean) and chain.depths.max() <= 2
     assert chain.leapfrogs.tolist() == np.maximum(1, np.round(2.0 / chain.steps)).tolist()
+    chain = MIRROR.nuts_dual_averaging(np.zeros(1), NORMAL, 3, np.random.default_rng(1), 0, eps=0.7)
+    assert chain.steps.tolist() == [0.7] * 3  # the one that is given

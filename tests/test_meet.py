@@ -616,3 +616,9 @@ def test_each_point_of_the_figure_is_in_its_place():
         (COLOURS[0], "o"), (COLOURS[1], "s")]
     assert "EP" in fig.legends[0].get_texts()[1].get_text()
     plt.close(fig)
+
+
+def test_of_rows_that_are_not_believed_the_shifts_of_ep_have_no_error():
+    result = {(DIGITS, MAPPING): {"together": five(2), "believed": False},
+              (DIGITS, NON_CENTRED): {"together": five(), "believed": True}}
+    assert np.isnan([each.se for part in script.ep_shifts(result) for each in part]).all()

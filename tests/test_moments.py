@@ -183,3 +183,11 @@ def test_the_largest_of_many_is_as_one():
     assert 2 * norm.sf(as_one(z, 200)) == pytest.approx(1 - (1 - 2 * norm.sf(z)) ** 200, rel=1e-9)
     assert as_one(45.0, 10) > 8  # no overflow where the probability is 0
     assert as_one(0.0, 5) == pytest.approx(0, abs=1e-12)
+
+
+def test_what_never_moved_or_is_not_believed_is_compared_with_nothing():
+    assert np.isnan(distance(five()._replace(mean_se=np.full(4, np.nan)), five()))
+    good, bad = ({"together": five(), "believed": each, "halves": 1.0} for each in (True, False))
+    for a, b in ((good, bad), (bad, good)):
+        assert np.isnan(distance_of_rows(a, b).se) and not np.isnan(distance_of_rows(a, b).value)
+    assert np.isnan(halves_apart([bad]).se) and not np.isnan(halves_apart([bad, good]).se)

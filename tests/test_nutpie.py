@@ -13,11 +13,6 @@ from reproduce.beyond.rivals import nuts as nutpie
 from reproduce.beyond.rivals.moments import moments, pool
 
 
-def of_draws(q):
-    """Return the Together of one chain."""
-    return pool([moments(q) | {"gradients": 1.0, "divergences": 0, "rate": 0.8}])
-
-
 def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "nutpie", None)
     with pytest.raises(SystemExit) as exit:
@@ -68,13 +63,7 @@ def test_nuts_samples_the_funnel(library, monkeypatch):
     # a few more before the first transition, to find a step size
     assert 0 <= len(calls) - found["steps"] - found["warm_up"] < 30
     assert found["divergences"] == 0 and found["e_bfmi"] > 0.5
-    result = of_draws(found["q"][:, [3, 0]])
+    result = pool([moments(found["q"][:, [3, 0]])
+                   | {"gradients": 1.0, "divergences": 0, "rate": 0.8}])
     assert (np.abs(result.mean / result.mean_se) < 4).all()
     assert (np.abs((result.sd - [3, 1]) / result.sd_se) < 4).all()
-
-
-def test_nuts_repeats_itself(library):
-    model, start = Funnel.from_size(3), np.array([0.3, -0.2, 0.1, 0.5])
-    one, again, other = (nutpie.nuts(model, start, 50, 50, seed, 0.8)["q"] for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one, again)
-    assert np.abs(one - other).max() > 0.1

@@ -10,13 +10,7 @@ from scipy.special import log_ndtr
 from scipy.stats import norm, qmc
 
 from algorithms.ais import combine
-from algorithms.orthant import (
-    hazard,
-    ordered_factor,
-    orthant,
-    tilted_run,
-    tilting,
-)
+from algorithms.orthant import hazard, ordered_factor, orthant, tilted_run, tilting
 
 
 def two_factors(n, amplitude, seed):
@@ -78,13 +72,6 @@ def test_ordered_factor_describes_the_same_orthant_in_another_order(n):
     order = gaps.argmin(axis=1)
     assert sorted(order) == list(range(n))
     np.testing.assert_allclose(R, given[order][:, order], rtol=0, atol=1e-12)  # rounding, n terms
-
-
-def test_order_takes_the_least_probable_next():
-    v = np.array([1.0, 1.0, 1.0, -1.0, 1.0])  # the fourth disagrees with the others
-    A = ordered_factor(np.eye(5) + 9 * np.outer(v, v))
-    assert A[1, 0] < 0
-    assert A[2, 0] > 0
 
 
 def test_order_goes_by_the_expected_values_of_those_before():

@@ -1,31 +1,20 @@
-"""Regression and classification beside scikit-learn's: likelihood, gradient, predictions, time.
+"""Regression and classification beside scikit-learn's: likelihood, gradient, predictions.
 
-Needs the extra `compare`:  pip install -e ".[compare]".  The benchmarks
-alone:  python -m pytest tests/test_scikit_learn.py -m benchmark -s
+Needs the extra `compare`:  pip install -e ".[compare]".
 """
 
 import numpy as np
 import pytest
 
-from models.gp_regression import GPRegression, predict
+from models.gp_regression import predict
 from models.interface import grad_U, log_likelihood
 from reproduce.paquet.digits import usps_3v5, usps_3v5_test
 from sampling.problems import gp_classifier
-from test_benchmarks import seconds
-from test_gp_regression import DENSE
+from test_gp_regression import DENSE, data, problem
 
 reason = "needs the extra `compare`: pip install -e '.[compare]'"
 gaussian_process = pytest.importorskip("sklearn.gaussian_process", reason=reason)
 kernels = pytest.importorskip("sklearn.gaussian_process.kernels", reason=reason)
-
-
-def problem(n, p, kind):
-    """Return X, y, our model and a state."""
-    rng = np.random.default_rng(1)
-    X = rng.random((n, p))
-    y = 3 * np.sin(4 * X[:, 0]) + 8 + 0.4 * rng.standard_normal(n)
-    model = GPRegression.from_data(X, y, kind)
-    return X, y, model, np.log([0.5, 4.0, 0.6, 0.9, 1.4, 0.7, 1.1])[: model.precision.size]
 
 
 def theirs(X, y, q, noise_of_a_case):
@@ -44,7 +33,7 @@ def theirs(X, y, q, noise_of_a_case):
 
 @pytest.mark.parametrize("kind", ["isotropic", "ard"])
 def test_likelihood_gradient_and_predictions_are_theirs(kind):
-    X, y, model, q = problem(60, 3, kind)
+    (X, y), (model, q) = data(60), problem(60, kind)
     found = theirs(X, y, q, True)
     likelihood, gradient = found.log_marginal_likelihood(found.kernel_.theta, eval_gradient=True)
     assert log_likelihood(q, model) == pytest.approx(likelihood, rel=DENSE)
@@ -75,19 +64,3 @@ def test_classification_of_digits_has_a_smaller_log_loss_than_theirs(real):
     losses = [-np.log(np.where(test.y > 0, p, 1 - p)).mean() for p in (
         ours.predict_by_ep(ours.fit(), X).probability, probability)]
     assert losses[0] < losses[1] - 0.05 and losses[0] < 0.15, losses
-
-
-@pytest.mark.benchmark
-@pytest.mark.parametrize(("p", "kind"), [(1, "isotropic"), (5, "ard")])
-@pytest.mark.parametrize("n", [300, 900])
-def test_time_of_a_likelihood(n, p, kind):
-    X, y, model, q = problem(n, p, kind)
-    regressor = theirs(X, y, q, True)
-    theta = regressor.kernel_.theta
-    ours = seconds(lambda: log_likelihood(q, model), 11)
-    other = seconds(lambda: regressor.log_marginal_likelihood(theta, clone_kernel=False), 11)
-    both = [seconds(lambda: grad_U(q, model), 5),
-            seconds(lambda: regressor.log_marginal_likelihood(theta, True, False), 5)]
-    print(f"\nlog marginal likelihood, n = {n}, p = {p}, {kind}: ours {ours:.4g} s, scikit-learn's"
-          f" {other:.4g} s, {other / ours:.1f} times as long; gradient {both[0]:.4g} s and"
-          f" {both[1]:.4g} s, {both[1] / both[0]:.1f} times")

@@ -109,13 +109,6 @@ def test_derivatives_of_the_metric_against_differences(q, alpha):
                                differences(lambda x: metric(x, model), q), rtol=0, atol=1e-7)
 
 
-def test_compiled_equals_interpreted():
-    q, model = np.array(BOTH_WAYS), SoftAbs.from_model(FUNNEL, 3.0)
-    for function in (metric, metric_gradient):
-        np.testing.assert_allclose(function.choose(SoftAbs).py_func(q, model), function(q, model),
-                                   rtol=0, atol=1e-14)  # NumPy's BLAS against SciPy's
-
-
 def test_where_the_hessian_is_not_finite_so_is_the_metric():
     q, model = np.array([1.0, 0.0, 0.0, 0.0, 800.0]), SoftAbs.from_model(FUNNEL, 3.0)
     assert np.isnan(metric(q, model)).all()

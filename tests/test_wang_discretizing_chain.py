@@ -11,7 +11,9 @@ import pytest
 from algorithms.slice_sampling import backward, forward, step_backward, step_forward
 from algorithms.wang_discretizing_chain import plan, whole_chain_step
 from algorithms.wang_discretizing_chain_fast import (
+    MOST_STEPS,
     State,
+    check_discretizing,
     discretizing_chain,
     discretizing_chain_step,
 )
@@ -95,6 +97,13 @@ def test_a_state_inside_of_the_chain_has_its_own_caches():
     assert here.star.U == U(here.q, STAR) and here.near.U == here.U == U(here.q, MODEL)
     np.testing.assert_array_equal(here.star.q, here.q)
     np.testing.assert_array_equal(here.near.q, here.q)
+
+
+def test_there_is_room_for_a_million_steps_and_no_more():
+    rng = np.random.default_rng(1)
+    check_discretizing(Q, MODEL, STAR, 1.0, 1, rng, 1000, MOST_STEPS // 1000)
+    with pytest.raises(ValueError, match="r times s must be at most 1000000, not 1001000"):
+        check_discretizing(Q, MODEL, STAR, 1.0, 1, rng, 1001, MOST_STEPS // 1000)
 
 
 def test_the_units_of_an_iteration():

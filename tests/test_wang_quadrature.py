@@ -89,3 +89,27 @@ def test_the_claims_are_of_rows_that_pass():
     cells = {row["first data set"]: row for row in read_table(quadrature.table(r.rows), "first")}
     assert cells[STANDARD] == {"first data set": STANDARD, "kind 1": "0.5", "kind 2": "9",
                                "kind 4": ""}
+
+
+def test_the_grids_close_in_on_what_is_narrow(monkeypatch):
+    model, sd = model_of(7), np.array([0.1, 0.9, 0.3])
+    at = np.array([np.log(model.y.std()) + 0.05, 0.2, model.mean[2]])
+
+    def on_grid(model, *axes):
+        x = np.meshgrid(*axes, indexing="ij", sparse=True)
+        P = np.exp(-sum((a - m) ** 2 / s**2 for a, m, s in zip(x, at, sd, strict=True)) / 2)
+        return P / P.sum(), x
+
+    monkeypatch.setattr(quadrature, "on_grid", on_grid)
+    found = quadrature.exact_moments(model, (28, 28, 28))
+    # of the first grid a step is three deviations of t, by which its deviation is off by a sixth
+    np.testing.assert_allclose(found["mean"], at, rtol=0, atol=1e-3)
+    np.testing.assert_allclose(found["sd"], sd, rtol=1e-2)
+
+
+def test_what_passes_is_compared_whether_it_is_believed_or_not():
+    wrong = row_of(3.0) | {"off": 9.0, "believed": False}
+    assert quadrature.distance({(2, 0, STANDARD): wrong, (2, 0, WALK): row_of(3.0)}, 2) == (
+        as_one(9.0, 2), 0.0)
+    others = {(2, 0, NUTS): wrong, (2, 1, WALK): wrong, (2, 0, WALK): wrong | {"passes": False}}
+    assert np.isnan(quadrature.distance(others, 2).se)

@@ -160,3 +160,8 @@ def test_the_table_has_losses_in_their_columns():
     (row,), _ = read_tables(table1.table(
         table1.Result({1: sets}, {(1, 0.5, 10.0): [1.0, 2.0, 3.0]}, None)))
     assert (row["all noise"], row["sigma / 10"]) == ("30", "9")
+
+
+def test_what_is_no_mode_has_no_width(monkeypatch):
+    monkeypatch.setattr(table1, "grad_U", lambda q, model: np.array([4.0, -1.0]) * q)
+    np.testing.assert_allclose(table1.widths(np.ones(2), None), [0.5, np.nan], rtol=1e-9)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from reproduce import wang_table3
 from reproduce.harness.claims import Measured
 from reproduce.wang import tables
 from reproduce.wang.chains import summary
@@ -271,3 +272,17 @@ def test_rows_that_are_unsure_count_in_part():
     found = tables.expected_rows(r, MAIN, SOD, "seconds")
     assert found == pytest.approx((7, 1), rel=1e-12)  # four halves and five
     assert tables.expected_rows(r, MAIN, SOD, "seconds", 9.0).value == pytest.approx(2.5)
+
+
+def test_a_mapping_that_evaluates_pi_more_or_less_than_once_is_seen():
+    for pi in (0.5, 1.5):
+        row = {STANDARD: blank(pi=5.0), SOD: blank(pi=pi), TEMPERED: blank(pi=1.0)}
+        scan = wang_table3.density_excess({1: dict.fromkeys(SETTINGS, row)})
+        assert [each.value for each in scan.found] == [0.5] * len(SETTINGS)
+
+
+def test_where_no_columns_are_close_nothing_is_known_of_their_gain():
+    far, near = ({NYSTROM: blank(accepted=rate, gain={"seconds": Measured(0.3, 0.1)})}
+                 for rate in (0.74, 0.75))
+    scan = wang_table3.close_gain({1: dict.fromkeys(SETTINGS, far) | {MAIN: near}})
+    assert scan.found[0] == (0.3, 0.1) and np.isnan([each.value for each in scan.found[1:]]).all()

@@ -142,5 +142,5 @@ def test_counts_are_of_all_layers_and_each_of_its_kind():
     assert counts.widths == 0 < counts.shrinkages  # an interval is one width, and no more
     assert counts.not_finite > 20  # of the layer alone
     pi = normal(MODEL.y, 0.5)
-    assert tempered_transitions(Q, pi, (NEAR,), 1.0, 100, np.random.default_rng(1)
+    assert tempered_transitions(Q, pi, (NEAR, FAR), 1.0, 100, np.random.default_rng(1)
                                 ).counts.not_finite > 20  # of pi alone

@@ -82,3 +82,15 @@ def test_a_step_is_a_part_of_a_transition(watch, monkeypatch):
     monkeypatch.setattr(softabs, "transition", transition)
     assert softabs.clock(4, 2)["seconds"] == {SSHMC: [3.0] * 2, softabs.SOFT: [4.0] * 2}
     assert made == [(SSHMC, 0.0), (softabs.SOFT, 0.0)] * 3  # v = 0
+
+
+def test_the_program_is_timed_as_it_runs(watch, monkeypatch):
+    def ends(theta, n):
+        return SimpleNamespace(theta=np.tile(theta, (n, 1)), phi=np.zeros((n, 3)))
+
+    monkeypatch.setattr(table3, "as_the_program", lambda theta, phi, model, n, rng: watch.spend(
+        GIBBS, n) or ends(theta, n))
+    monkeypatch.setattr(table3, "transitions", lambda method, theta, phi, model, setting, n, rng:
+                        watch.spend(method, n) or ends(theta, n))
+    rows = {"program": [SSHMC, table3.UP_TO], "other": [SSHMC, {}]}
+    assert table3.clock(SERIES, rows, 2, 5)["seconds"] == {"program": [4.0] * 2, "other": [3.0] * 2}

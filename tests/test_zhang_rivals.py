@@ -15,7 +15,7 @@ from models.log_gaussian_cox import LogGaussianCox
 from models.non_centred import NonCentred
 from reproduce.beyond import zhang_rivals as script
 from reproduce.beyond.rivals.moments import moments, pool, worst
-from reproduce.beyond.rivals.rows import PER
+from reproduce.beyond.rivals.rows import PER, pick
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import plt
 from reproduce.zhang import rivals as room
@@ -379,3 +379,22 @@ def test_polya_gamma_chains_repeat_themselves():
     np.testing.assert_array_equal(one, again)
     assert (one != other).any() and of_one["rate"] == 1.0
     assert of_one["gradients"] == 5 * 23  # 20 covariates
+
+
+def test_the_setting_that_is_taken_is_the_most_efficient_of_those_with_enough_draws():
+    pilots = [{"ess": ess, "efficiency": efficiency} for ess, efficiency in (
+        (50.0, 0.1), (60.0, 0.3), (55.0, 0.2), (49.0, 0.9))]
+    assert pick("abcd", pilots) == "b"
+    assert pick("d", pilots[3:]) == "d"  # none has more
+
+
+def test_without_a_row_that_is_believed_there_are_a_report_and_a_figure():
+    # as after a run of a few draws
+    each = {"together": five(), "believed": False, "rhat": 1.04, "bulk": 81.0, "tail": 70.0,
+            "halves": 2.0, "e_bfmi": np.nan, "before": 123.0, "per gradient": Measured(0.0, 0.05),
+            "per second": Measured(0.0, 0.05)}
+    result = {key: each | {"setting": script.SCAN.get(key, [{}])[0]} for key in script.RUNS}
+    assert script.table(result).count("not believed") == len(script.RUNS)
+    fig = script.figure(result)
+    assert not any(ax.get_lines() for ax in fig.axes)
+    plt.close(fig)

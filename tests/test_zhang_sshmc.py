@@ -47,7 +47,7 @@ from models.interface import (
     velocity_theta,
 )
 from reproduce.zhang.steps import THIRD_LEAPFROG
-from stationary import LEVEL, funnel_stays
+from stationary import LEVEL
 
 N = 3  # variables theta
 
@@ -151,22 +151,6 @@ def test_the_hamiltonian_is_minus_the_log_of_the_joint_density(model, point):
         K, log_det = (getattr(parts_of_H, f"{name}_{block}") for name in ("K", "log_det"))
         assert K == pytest.approx(r @ np.linalg.solve(M, r) / 2, rel=1e-13)
         assert log_det == pytest.approx(np.linalg.slogdet(M)[1] / 2, rel=1e-13)
-
-
-@each_model
-def test_H_1_and_H_2_differ_from_H_by_what_stands_still(model, point):
-    theta, phi, r_theta, r_phi = point
-    _, _, H_1, H_2 = blocks(model, point)
-
-    def total(H, z, r):
-        return U(z, H) + kinetic(r, H)
-
-    theta_, r_theta_, phi_, r_phi_ = theta + 0.2, r_theta - 0.7, phi - 0.3, r_phi + 0.4
-    start = H(*point, model)
-    assert total(H_1, theta_, r_theta_) - total(H_1, theta, r_theta) == pytest.approx(
-        H(theta_, phi, r_theta_, r_phi, model) - start, abs=1e-12)
-    assert total(H_2, phi_, r_phi_) - total(H_2, phi, r_phi) == pytest.approx(
-        H(theta, phi_, r_theta, r_phi_, model) - start, abs=1e-12)
 
 
 # The integrator
@@ -511,20 +495,6 @@ def test_bad_arguments_of_a_path_are_named():
 
 
 # The distribution: of thousands of chains from exact draws, after some transitions
-
-
-@pytest.mark.parametrize(("twin", "n", "chains", "settings"), [
-    (module, 2, 4000, (0.5, 0.8, 3, 3, 1, 1, 0.2)),
-    (sshmc_fast, 100, 2000, (0.25, 0.5, 12, 3, 2, 1, 0.2)),
-])
-def test_the_funnel_stays_as_it_is(twin, n, chains, settings):
-    eps_theta, eps_phi, L, k, *others = settings
-
-    def run(x, v, model, rng):
-        chain = twin.sshmc(x, v, model, eps_theta, eps_phi, L, k, rng, *others)
-        return chain.theta[-1], chain.phi[-1], chain.accepted.mean()
-
-    funnel_stays(run, n, chains)
 
 
 def test_a_model_whose_masses_vary_stays_as_it_is():
