@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from judging import verdicts
+from judging import read_tables, verdicts
 from reproduce import paquet_fig2 as script
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import plt
@@ -119,9 +119,11 @@ def test_the_table_shows_what_was_measured():
         effective=1.6, mean=Measured(-103.5, 0.5), accepted=Measured(0.876, 0.1),
         energy_error=0.123, divergences=4, seconds=Measured(412.34, 9.0))
     text = script.table(result)
-    (cells,) = [line.split() for line in text.splitlines() if line.startswith("(f)")]
-    assert cells == ["(f)", "AIS-RMHMC", "2000", "2", "-101.25", "0.06", "1.6", "-103.50", "0.71",
-                     "0.876", "0.123", "4", "412.3"]
+    (cells,) = [row for row in read_tables(text)[0] if row[""] == "(f)"]
+    assert cells == {"": "(f)", "method": "AIS-RMHMC", "B": "2000", "runs": "2",
+                     "log Z": "-101.25", "s.e.": "0.06", "eff.": "1.6", "mean": "-103.50",
+                     "s.d.": "0.71", "accept": "0.876", "|dH|": "0.123", "div.": "4",
+                     "CPU s": "412.3"}
     assert text.startswith("N = 767; EP -100.300, corrected -100.000, bridge sampling"
                            " -100.020 (0.020);")
 

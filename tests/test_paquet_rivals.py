@@ -11,7 +11,7 @@ from scipy.stats import norm, t
 from algorithms.ais import geometric_ladder
 from algorithms.orthant import orthant
 from algorithms.paquet_rmhmc_fast import rmhmc
-from judging import verdicts
+from judging import read_tables, verdicts
 from models.gp_classification import GPClassification, draw_q, log_ratio
 from reproduce.beyond import paquet_rivals as script
 from reproduce.harness.claims import Measured
@@ -552,15 +552,18 @@ def test_the_table_shows_what_was_measured():
     result.EP[script.PAPER] = Measured(-0.25, 0.01), Measured(0.125, 0.01)
     result.setup[script.PAPER] = dict(q=2.0, prior=3.0, tilt=4.0)
     result.k[script.PAPER], result.last_step[script.PAPER] = Measured(0.75, 0.02), 0.5
-    lines = [line.split() for line in script.table(result).splitlines()]
+    problems, sizes = read_tables(script.table(result))
     # costs: 4 s x 0.35^2 / 0.1^2, and 100 s or 1 s x 0.2^2 / 0.1^2; k = .9 is not to be trusted
-    wanted = "767 4.85 5.1 -9.000 0.010 -0.250 +0.125 0.750 (0.020) 0.50".split()
-    costs_ = ["broken", "49", "4", "4", "4e+02", "4", "4", "4"]
-    assert [line for line in lines if line[:1] == ["767"]] == [wanted + costs_]
-    found = {line[0]: line[1:] for line in lines if line and line[0] in ("bridge", "tilting")}
+    costs = dict.fromkeys(evidence.METHODS, "4") | {
+        "IS from q": "broken", "bridge": "49", "AISq-RMHMC": "4e+02"}
+    assert [each for each in problems if each["N"] == "767"] == [{
+        "N": "767", "log l": "4.85", "log s": "5.1", "log Z": "-9.000", "s.e.": "0.010",
+        "EP": "-0.250", "corrected": "+0.125", "k": "0.750 (0.020)", "last step": "0.50"} | costs]
+    found = {each["method"]: each for each in sizes}
     # set-up of q and of the tilt; 2.66 and 1 times N^2 operations, in 10^9
-    assert found == {
-        "bridge": ["1", "5", "-9.000", "0.100", "0.350", "0.150", "-1.5", "4", "2", "0.0016",
-                   "2.25"],
-        "tilting": ["1", "6", "-9.000", "0.100", "0.200", "0.200", "+0.5", "1", "4", "0.00059",
-                    "2.00"]}
+    assert found["bridge"] == {
+        "method": "bridge", "size": "1", "runs": "5", "log Z": "-9.000", "s.e.": "0.100",
+        "error": "0.350", "own": "0.150", "z": "-1.5", "seconds": "4", "set-up": "2",
+        "Gflop": "0.0016", "evaluations": "2.25", "": ""}
+    assert [found["tilting"][head] for head in ("set-up", "Gflop")] == ["4", "0.00059"]
+    assert found["IS from q"][""] == "not to be trusted"

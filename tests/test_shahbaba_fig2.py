@@ -7,6 +7,7 @@ import pytest
 
 from judging import verdicts
 from reproduce import shahbaba_fig2 as fig2
+from reproduce import shahbaba_fig3, shahbaba_fig4
 from reproduce.harness.files import Data
 from reproduce.harness.run import Settings
 
@@ -48,8 +49,9 @@ def test_the_line_is_that_of_even_odds(monkeypatch):
         assert fig2.run(None, Data("four", X, np.array(y, float))).wrong == wrong
 
 
-def test_the_data_are_100_cases_of_2_covariates_and_follow_the_seed():
-    first, other = (fig2.cases(Settings(seed=seed)) for seed in (1, 2))
+@pytest.mark.parametrize("script", [fig2, shahbaba_fig3, shahbaba_fig4])
+def test_the_data_are_100_cases_of_2_covariates_and_follow_the_seed(script):
+    first, other = (script.cases(Settings(seed=seed)) for seed in (1, 2))
     assert first.X.shape == other.X.shape == (100, 2)  # the caption of Figure 2
     assert not np.array_equal(first.X, other.X)
 

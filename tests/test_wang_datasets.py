@@ -64,6 +64,7 @@ def test_subsets_are_nested_and_random():
     cases = order(2, 0, 30)
     assert sorted(cases) == list(range(30)) and cases.tolist() != list(range(30))
     assert cases.tolist() != order(2, 1, 30).tolist()
+    assert cases[:6].tolist() == [3, 1, 5, 6, 18, 7]  # as the stored chains had them
     subset = approximation(model, SOD, 8, cases)
     assert isinstance(subset, GPSubset) and subset.index.tolist() == cases[:8].tolist()
     columns = approximation(model, NYSTROM, 5, cases)

@@ -92,6 +92,8 @@ def test_the_ground_is_what_it_should_be():
     assert model.y.size == 30 and z.shape == (TESTS, 2) and model.precision.size == 4
     points = {tuple(x) for x in np.r_[model.XT.T, z]}
     assert len(points) == 30 + TESTS
+    # as those of the stored chains
+    np.testing.assert_allclose(402 * model.XT.T[:2], [[19, 23], [294, 327]], rtol=1e-12)
     assert not np.array_equal(room.drawn(30, 3)[0].y, model.y)
 
 
