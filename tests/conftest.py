@@ -8,9 +8,11 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 import threadpoolctl
@@ -18,6 +20,20 @@ import threadpoolctl
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 for scheme in ("http", "https"):
     os.environ[f"{scheme}_proxy"] = "http://127.0.0.1:9"  # nobody listens there
+
+
+FOLDERS = os.pathsep.join(map(str, (Path(__file__).parents[1], Path(__file__).parent)))
+
+
+def python(*arguments, **changes):
+    """Run Python in a process of its own, which finds the project and its tests; return its output.
+
+    changes : of the environment
+    """
+    done = subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": FOLDERS} | changes)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def pytest_xdist_auto_num_workers(config):

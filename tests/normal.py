@@ -50,3 +50,15 @@ def normal_U(q, model):
 @log_likelihood_of.register(Normal)
 def normal_log_likelihood(energy, q, model):
     return q[0] * q[0] / 2 + (2 * q[1] * q[1] if q.size > 1 else 0.0) - energy
+
+
+MODEL, Q = normal([0.3, 1.2, -0.4, 0.9]), np.array([0.2, -0.1])
+NEAR, FAR = subset(MODEL, 3), subset(MODEL, 1)
+# in calls of test_bad_input.py that are compiled: samplers are compiled for this model anyway
+INSTEAD = {
+    "slice_sampling": dict(x0=Q, model=MODEL),
+    "discretizing_chain": dict(x0=Q, model=MODEL, approximation=NEAR),
+    "tempered_transitions": dict(x0=Q, model=MODEL, layers=(NEAR, FAR)),
+    "delayed_acceptance": dict(q0=Q, model=MODEL, approximation=NEAR, factor=np.eye(2)),
+    "dragging": dict(q0=Q, model=MODEL),
+}

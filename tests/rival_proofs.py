@@ -4,9 +4,7 @@
 of normals there are -1, 0 and 1 (enumeration.py): a walk's exactness rests on their symmetry alone.
 """
 
-import os
 import pickle
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -14,18 +12,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from models.jit import ROOT
+from conftest import python
 
 
 @cache
 def proofs():
     """Return the numbers of `main`."""
-    folders = map(str, (ROOT, ROOT / "tests"))
     with TemporaryDirectory() as folder:
-        file = Path(folder, "proofs")
-        subprocess.run([sys.executable, __file__, file], check=True,
-                       env={**os.environ, "NUMBA_DISABLE_JIT": "1",
-                            "PYTHONPATH": os.pathsep.join(folders)})
+        python(__file__, file := Path(folder, "proofs"), NUMBA_DISABLE_JIT="1")
         return pickle.loads(file.read_bytes())
 
 

@@ -3,15 +3,12 @@
 Needs the extra `compare`.  In a process of its own: on import ArviZ 0.23 warns of version 1.
 """
 
-import os
 import re
-import subprocess
-import sys
 from importlib.util import find_spec
 
 import pytest
 
-from models.jit import ROOT
+from conftest import python
 from test_readme import README
 
 pytestmark = pytest.mark.skipif(find_spec("arviz") is None,
@@ -22,6 +19,9 @@ CHECKS = """
 import arviz as az
 import matplotlib.pyplot as plt
 from algorithms.ess import combined_chains
+from algorithms.zhang_sshmc_fast import sshmc
+from models.funnel import Funnel
+from test_sampling import chains_of
 
 posterior = found.to_arviz()["posterior"]
 q = posterior["q"]
@@ -34,48 +34,25 @@ np.testing.assert_allclose(az.rhat(posterior)["q"].values, summary(found).rhat, 
 assert list(az.summary(posterior).index) == ["q[0]", "q[1]"]
 az.plot_trace(posterior)
 assert plt.get_fignums()
-"""
 
-
-def ran(code, folder):
-    """Run a program in a process of its own; return what it prints."""
-    path = folder / "example.py"
-    path.write_text(code)
-    return subprocess.run([sys.executable, str(path)], text=True, stdout=subprocess.PIPE,
-                          cwd=folder, check=True, env=os.environ | {
-                              "MPLBACKEND": "Agg",
-                              "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}).stdout
-
-
-def test_the_example_of_the_readme_goes_into_arviz(tmp_path):
-    assert "to_arviz" in EXAMPLE
-    (tmp_path / "my_model.py").write_text(MODEL)
-    assert "Do not believe" not in ran(EXAMPLE + CHECKS, tmp_path)
-
-
-def test_a_sampler_with_two_blocks_has_two_variables(tmp_path):
-    ran("""
-import numpy as np
-from algorithms.zhang_sshmc_fast import sshmc
-from models.funnel import Funnel
-from sampling.run import run
-
+# a sampler with two blocks has two variables
 found = run(sshmc, np.zeros(5), np.zeros(1), Funnel.from_size(5), 0.3, 0.5, 5, 50,
             np.random.default_rng(1))
 posterior = found.to_arviz()["posterior"]
 assert posterior["theta"].shape == (4, 50, 5) and posterior["phi"].shape == (4, 50, 1)
 assert (posterior["phi"].sel(chain=2).values == found.chains[2].phi).all()
-""", tmp_path)
 
-
-def test_statistics_go_with_the_draws(tmp_path):
-    ran("""
-import numpy as np
-from test_sampling import chains_of
-
+# statistics go with the draws
 x = np.random.default_rng(6).standard_normal((3, 50, 2))
 data = chains_of(x, energy_error=np.where(np.arange(50) == 7, np.nan, 0.0)).to_arviz()
 np.testing.assert_array_equal(data["posterior"]["q"].values, x)
 diverging = data["sample_stats"]["diverging"].values
 assert diverging.sum() == 3 and diverging[:, 7].all()
-""", tmp_path)
+"""
+
+
+def test_the_example_of_the_readme_and_other_chains_go_into_arviz(tmp_path):
+    assert "to_arviz" in EXAMPLE
+    (tmp_path / "my_model.py").write_text(MODEL)
+    (tmp_path / "example.py").write_text(EXAMPLE + CHECKS)
+    assert "Do not believe" not in python(tmp_path / "example.py", MPLBACKEND="Agg")

@@ -8,9 +8,7 @@ as they were, and no result shares memory with them.
 
 import inspect
 import operator
-import os
 import re
-import subprocess
 import sys
 from functools import reduce
 from typing import NamedTuple
@@ -20,6 +18,7 @@ import pytest
 
 from algorithms import (
     ep_fast,
+    ess,
     generalised_leapfrog,
     hmc,
     hoffman_nuts,
@@ -30,36 +29,15 @@ from algorithms import (
     rmhmc_within_gibbs,
     slice_sampling,
 )
-from algorithms import (
-    shahbaba_split_hmc as split_hmc,
-)
-from algorithms import (
-    shahbaba_split_hmc_fast as split_hmc_fast,
-)
-from algorithms import (
-    wang_discretizing_chain_fast as discretizing_chain_fast,
-)
-from algorithms import (
-    wang_tempered_transitions_fast as tempered_transitions_fast,
-)
-from algorithms import (
-    zhang_sshmc as sshmc,
-)
-from algorithms import (
-    zhang_sshmc_fast as sshmc_fast,
-)
+from algorithms import shahbaba_split_hmc as split_hmc
+from algorithms import shahbaba_split_hmc_fast as split_hmc_fast
+from algorithms import wang_discretizing_chain_fast as discretizing_chain_fast
+from algorithms import wang_tempered_transitions_fast as tempered_transitions_fast
+from algorithms import zhang_sshmc as sshmc
+from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.ais import HMC, ais, combine, geometric_ladder
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
-from algorithms.ess import (
-    autocovariance,
-    batch_means,
-    combined_chains,
-    ess,
-    initial_sequence,
-    lineage_ess,
-    significant_lags,
-)
 from algorithms.map_estimate import MAP, map_estimate
 from algorithms.orthant import orthant, tilted_run, tilting
 from algorithms.rivals import (
@@ -73,6 +51,7 @@ from algorithms.rivals.ais_elliptical_slice import ais_elliptical_slice
 from algorithms.rivals.auxiliary_mixture import auxiliary_mixture
 from algorithms.rivals.bridge_sampling import bridge_sampling
 from algorithms.rivals.delayed_acceptance import delayed_acceptance
+from conftest import python
 from models import interface, validate
 from models.covariance import squared_exponential
 from models.funnel import Funnel
@@ -239,10 +218,10 @@ CALLS = {
     "combine": (combine, dict(log_weights=numbers(9))),
     "bridge_sampling": (bridge_sampling, dict(at_target=numbers(9), at_proposal=numbers(8),
                                               tau=1.0, tol=1e-9, max_iterations=99)),
-    **{each.__name__: (each, dict(x=numbers(9)))
-       for each in (autocovariance, initial_sequence, batch_means, ess, lineage_ess)},
-    "significant_lags": (significant_lags, dict(x=numbers(9), literal=False)),
-    "combined_chains": (combined_chains, dict(x=numbers(2, 9))),
+    **{name: (getattr(ess, name), dict(x=numbers(9))) for name in (
+        "autocovariance", "initial_sequence", "batch_means", "ess", "lineage_ess")},
+    "significant_lags": (ess.significant_lags, dict(x=numbers(9), literal=False)),
+    "combined_chains": (ess.combined_chains, dict(x=numbers(2, 9))),
     "orthant": (orthant, dict(K=K, nodes=2)),
     "tilting": (tilting, dict(C=K)),
     "tilted_run": (tilted_run, dict(A=np.tril(K, -1), mu=numbers(N), points=4)),
@@ -250,10 +229,8 @@ CALLS = {
     "from_prior": (GPClassification.from_prior, dict(K=K, y=SIGNS, beta=0.5)),
     "from_ep": (GPClassification.from_ep, dict(K=K, y=SIGNS, ep=EP_FOUND, beta=0.5)),
     "GPEigen": (GPEigen.from_model, dict(model=REGRESSION, m=3)),
-    "GPFITC": (GPFITC.from_model, dict(model=REGRESSION, index=CASES, jitter=1e-9)),
-    "GPNystrom": (GPNystrom.from_model, dict(model=REGRESSION, index=CASES, jitter=1e-9)),
-    "GPVariational": (GPVariational.from_model, dict(model=REGRESSION, index=CASES,
-                                                     jitter=1e-9)),
+    **{kind.__name__: (kind.from_model, dict(model=REGRESSION, index=CASES, jitter=1e-9))
+       for kind in (GPFITC, GPNystrom, GPVariational)},
     "GPSubset": (GPSubset.from_model, dict(model=REGRESSION, index=CASES)),
     "GPRegression": (GPRegression.from_data, dict(
         X=X, y=numbers(N), kind="ard", c=10.0, prior_mean=0.5, prior_sd=numbers(4) + 1.0)),
@@ -277,7 +254,6 @@ CALLS = {
     "StochasticVolatility": (StochasticVolatility.from_data, dict(
         y=numbers(N), mass_phi=np.eye(3), beta_shape=0.0, beta_rate=0.5)),
 }
-
 
 
 def call(name, **change):
@@ -422,6 +398,8 @@ def test_the_right_numbers_in_any_form_are_the_same_to_compiled_code(name, passe
     same(passed_on(name, **in_form(name, np.ndarray.tolist, only_annotated=True)), expected)
     same(passed_on(name, **{argument: each.astype(np.float32) for argument, each
                             in vectors_of(name).items()}), expected)
+    same(passed_on(name, **{argument: np.int64(each) for argument, each
+                            in CALLS[name][1].items() if type(each) is int}), expected)
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -456,8 +434,7 @@ def leave_the_callers_arrays(name):
 def test_the_callers_arrays_stay_and_no_result_shares_memory_with_them():
     # interpreted, since every sampler and model here would have to be compiled for that
     code = "import test_bad_input as t\nfor name in t.CALLS: t.leave_the_callers_arrays(name)"
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {
-        "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)})
+    python("-c", code, NUMBA_DISABLE_JIT="1")
 
 
 # What a docstring says of an argument
@@ -529,13 +506,29 @@ def wrong(kind, good):
             yield last, ""
 
 
+def broken(function, argument, good):
+    """Yield (an array without the structure that a docstring asks for, a part of the answer)."""
+    said = re.search(rf"^ *(\w+, )*{argument}(, \w+)* *: .*", function.__doc__, re.M)
+    if not said or not isinstance(good, np.ndarray) or good.ndim < 2:
+        return
+    above, large = np.triu(np.ones(good.shape), 1), good.shape[-1] > 1
+    if "symmetric positive" in said[0]:
+        yield good + above, "must be symmetric, but differs from its transpose by 1"
+    if "symmetric positive definite" in said[0]:
+        yield -good, "must be positive definite, but its Cholesky factorisation"
+    if "positive diagonal" in said[0] or "Cholesky factor" in said[0]:
+        yield from [(good + above, "lower")] * large
+        yield good * (np.arange(len(good)) > 0), "lower"  # with a zero on the diagonal
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_what_a_docstring_rules_out_is_refused_by_name(name):
     function, arguments = CALLS[name]
     kinds = documented(function)
     assert {*kinds} == {*inspect.signature(function).parameters}
     for argument in {*arguments, "rng"} & {*kinds}:
-        for value, answer in wrong(kinds[argument], arguments.get(argument)):
+        given = arguments.get(argument)
+        for value, answer in (*wrong(kinds[argument], given), *broken(function, argument, given)):
             with pytest.raises(ValueError) as error:
                 call(name, **{argument: value})
             told = str(error.value)
@@ -570,28 +563,21 @@ def test_the_ends_of_an_interval_are_taken(name):
     (GPSpectral(REGRESSION), r"whole must have one length, .* not 2"),
     (GPSubset(GPSubset.from_model(REGRESSION, CASES).part, np.arange(2)),
      r"index must have an entry for each of the 3 cases of model.part, not 2"),
-    (GPNystrom.from_model(REGRESSION, CASES)._replace(index=np.array([0, 2, 6])),
-     r"index must hold numbers from 0 to 5, but holds 6"),
-    (GPNystrom.from_model(REGRESSION, CASES)._replace(index=np.array([0, 2, 4])),
-     r"ZT must be model.whole.XT\[:, model.index\]"),
-    (GPNystrom.from_model(REGRESSION, CASES)._replace(jitter=2.0), r"jitter must be"),
-    (GPFITC.from_model(REGRESSION, CASES)._replace(index=np.array([0, 2, 6])),
-     r"index must hold numbers from 0 to 5, but holds 6"),
-    (GPFITC.from_model(REGRESSION, CASES)._replace(index=np.array([0, 2, 4])),
-     r"ZT must be model.whole.XT\[:, model.index\]"),
-    (GPFITC.from_model(REGRESSION, CASES)._replace(jitter=-1.0), r"jitter must be"),
-    (GROUPS._replace(starts=np.array([0, 4, 2, 6])), r"starts must ascend from 0 .* 6, not"),
-    (GROUPS._replace(starts=np.array([1, 2, 4, 6])), r"starts must ascend"),
-    (GROUPS._replace(starts=np.array([0, 2, 4, 5])), r"starts must ascend"),
+    *((kind.from_model(REGRESSION, CASES)._replace(**change), message)
+      for kind in (GPNystrom, GPFITC) for change, message in (
+          (dict(index=np.array([0, 2, 6])), "index must hold numbers from 0 to 5, but holds 6"),
+          (dict(index=np.array([0, 2, 4])), r"ZT must be model.whole.XT\[:, model.index\]"),
+          (dict(jitter=2.0), "jitter must be"), (dict(jitter=-1.0), "jitter must be"))),
+    *((GROUPS._replace(starts=np.array(starts)), "starts must ascend from 0 .* 6, not")
+      for starts in ([0, 4, 2, 6], [1, 2, 4, 6], [0, 2, 4, 5])),
     (GROUPS._replace(lam=0.0), r"lam must be a finite number in \(0, inf\)"),
     (GROUPS._replace(b=GROUPS.b - 1.0), r"b must be >= 0, but the smallest is -"),
     (COX._replace(counts=np.arange(3.0)), r"counts must have shape \(4,\), .* not \(3,\)"),
-    (COX._replace(counts=np.array([0.0, 1.0, 2.0, 0.5])), r"counts must be whole numbers >= 0"),
-    (COX._replace(counts=np.array([0.0, 1.0, 2.0, -1.0])), r"counts must be whole numbers >= 0"),
+    *((COX._replace(counts=np.array([0.0, 1.0, 2.0, wrong])), r"counts must be whole numbers >= 0")
+      for wrong in (0.5, -1.0)),
     (SoftAbs(FUNNEL, -1.0), r"alpha must be a finite number in \(0, inf\)"),
     (COX._replace(counts=np.zeros(9), distance=np.zeros((3, 3))), "memory must be that of a 3 x 3"),
-    (MIXTURE._replace(weights=np.array([0.5, 0.75])), r"weights must sum to one, not to 1.25"),
-    (MIXTURE._replace(weights=np.array([0.25, 0.75 + 1e-9])), r"weights must sum to one"),
+    (MIXTURE._replace(weights=np.array([0.25, 0.75 + 1e-9])), r"weights must sum to one, not to 1"),
     (MIXTURE._replace(log_normalisers=np.zeros(2)), r"log_normalisers must be log\|2 pi S\| / 2"),
     (MIXTURE._replace(precisions=MIXTURE.precisions * [[-1.0, 1.0], [1.0, 1.0]]),
      r"log_normalisers must be"),
@@ -643,229 +629,159 @@ def test_a_start_where_the_energy_is_not_finite_is_refused(name):
                 call(name, **{start: np.full(CALLS[name][1][start].size, size)})
 
 
-def short(n):
-    return np.arange(n, dtype=float)
+class Crooked(NamedTuple):
+    """A normal density whose gradient is a tenth too long."""
+
+
+interface.U.implementations[Crooked] = lambda q, model: q @ q / 2
+interface.grad_U.implementations[Crooked] = lambda q, model: 1.1 * q
+
+
+@pytest.mark.parametrize("name", [
+    "hmc", "nuts", "nuts_dual_averaging", "hmc_dual_averaging", "normal_split_hmc"])
+def test_of_a_wrong_gradient_it_is_warned(name):
+    with pytest.warns(RuntimeWarning, match="U and grad_U of Crooked disagree"):
+        CALLS[name][0].check(**CALLS[name][1] | dict(model=Crooked(), rng=rng()))
 
 
 def by_groups(**named):
     """Make a logistic regression of three groups of two, with arguments of another value."""
-    return HierarchicalLogistic.from_data(**(dict(X=X, y=SIGNS, group=np.arange(N) // 2) | named))
+    return call("HierarchicalLogistic", **{"curvature": "bound"} | named)
 
 
 OTHERS = LogisticRegression.from_data(X[::-1], (SIGNS + 1) / 2)
 BEND = np.tile(np.diag([1.0, -0.5]), (3, 1, 1))
 UPPER = np.triu(np.ones((N, N)))
+FAR = Gaussian(np.full(4, 1e200), np.eye(4))  # where its energy is not finite
 
 
-def by_split(split, model=LOGISTIC):
-    return split_hmc_fast.data_split_hmc(numbers(3), model, split, SMALL, 1, 1, 1, rng())
+def part(cases):
+    """Return the logistic regression of some cases, without the prior."""
+    return interface.select_cases(LOGISTIC, cases, 0.0)
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda: ess(short(4)), "x must hold at least 5 draws, not 4: shape (4,), expected (n,)"),
-    (lambda: combined_chains(np.zeros((6, 3, 2))),
+# (what CALLS has, the arguments that are changed, how what is said of it begins; ... is anything)
+@pytest.mark.parametrize(("name", "change", "message"), [
+    ("ess", dict(x=np.arange(4.0)), "x must hold at least 5 draws, not 4: shape (4,), ... (n,)"),
+    ("combined_chains", dict(x=np.zeros((6, 3, 2))),
      "x must hold at least 5 draws, not 3: shape (6, 3, 2), expected (m, n, d)"),
-    (lambda: initial_sequence(np.zeros((2, 9, 2))),
-     "x must have shape (n,) or (n, d), not (2, 9, 2)"),
-    (lambda: bridge_sampling(short(4), short(9)), "at_target must hold at least 5 draws, not 4"),
-    (lambda: bridge_sampling(short(9), [1.0]), "at_proposal must hold at least 2 draws, not 1"),
-    (lambda: geometric_ladder(2, 1.0), "beta_min must be below 1 for a ladder of B = 2 steps"),
-    (lambda: ais(GPC, [0.5, 0.6, 0.7, 1.0], HMC(SMALL, 1), 1, rng()),
-     "betas must increase strictly from 0 to 1, as geometric_ladder's do; it starts"
-     " [0.5, 0.6, 0.7] and ends [0.6, 0.7, 1.0]"),
-    (lambda: slice_sampling.slice_sampling(numbers(3), NORMAL, [1.0, -2.0, 3.0], 1, rng()),
-     "w must be positive, but the smallest is -2"),
-    (lambda: slice_sampling.slice_sampling(numbers(3), NORMAL, [1.0, 5e299, 2.0], 1, rng(), 10),
+    ("initial_sequence", dict(x=np.zeros((2, 9, 2))), "x must have ... (n, d), not (2, 9, 2)"),
+    ("bridge_sampling", dict(at_target=[0.0] * 4), "at_target must hold at least 5 ..., not 4"),
+    ("bridge_sampling", dict(at_proposal=[1.0]), "at_proposal must hold at least 2 ..., not 1"),
+    ("geometric_ladder", dict(B=2, beta_min=1.0), "beta_min must be below 1 for a ladder of B = 2"),
+    *(("ais", dict(betas=betas), f"betas must increase strictly from 0 to 1, ... it starts"
+       f" {betas[:3]} and ends {betas[-3:]}")
+      for betas in ([0.5, 0.6, 0.7, 1.0], [0.0, 0.5, 0.5, 1.0], [0.0, 0.9])),
+    *((name, dict(w=[1.0, -3.0, 2.0, 1.0][:d]), "w must be positive, but the smallest is -3")
+      for name, d in (("slice_sampling", 4), ("discretizing_chain", 4), ("tempered_transitions", 4),
+                      ("dragging", 4), ("auxiliary_mixture", 3), ("surrogate_slice", 2))),
+    ("slice_sampling", dict(w=[1.0, 5e299, 2.0, 1.0], max_widths=10),
      "w times max_widths must be at most 1e+300, but is 5 times as long"),
-    (lambda: discretizing_chain_fast.discretizing_chain(numbers(3), NORMAL, NORMAL, 1.0, 1, rng(),
-                                                   2000, 1000),
-     "r times s must be at most 1000000, not 2000000"),
-    (lambda: discretizing_chain_fast.discretizing_chain(
-        numbers(3), NORMAL, Gaussian(np.full(3, 1e200), np.eye(3)), 1.0, 1, rng()),
-     "approximation must have a finite U at x0, but U there is inf"),
-    (lambda: tempered_transitions_fast.tempered_transitions(
-        numbers(3), NORMAL, [NORMAL, Gaussian(np.full(3, 1e200), np.eye(3))], 1.0, 1, rng()),
-     "layers[1] must have a finite U at x0, but U there is inf"),
-    (lambda: dragging.dragging(numbers(3), NORMAL, [2, 2], np.eye(2), 1, rng()),
-     "slow must be different variables, not [2, 2]"),
-    (lambda: dragging.dragging(numbers(3), NORMAL, [2, 0, 1], np.eye(3), 1, rng()),
-     "slow must be some of the variables, and not all, but there are 3 of 3"),
-    (lambda: call("elliptical_slice of one's own", factor=None),
-     "mean must come with a factor, the Cholesky factor of its covariance"),
-    (lambda: elliptical_slice.elliptical_slice(numbers(3), NORMAL, 1, rng()),
-     "factor must be given for a model of type Gaussian, which has no Gaussian of its own"),
-    (lambda: ep(np.diag([1.0, -2.0]), [1, 1]), "K must be positive definite, but its Cholesky"
-     " factorisation fails; its smallest eigenvalue is -2: so it is no covariance, by more than"
-     " rounding: see how it was computed"),
-    (lambda: second_order(EP_FOUND, SIGNS, 9), "order must be at most 8, not 9"),
-    (lambda: second_order(EP_FOUND._replace(converged=False, sweeps=7), SIGNS),
-     "ep must have converged, but had not after 7 sweeps: the formula holds at a fixed point of EP"
-     " only; call ep with more max_sweeps or with damping below 1"),
-    (lambda: orthant(np.diag([1.0, -2.0]), 4),
-     "K must be positive semi-definite, but its smallest eigenvalue is -2"),
-    (lambda: tilting(np.diag([1.0, -2.0])), "C must be positive definite, but its Cholesky"
-     " factorisation fails; its smallest eigenvalue is -2"),
-    (lambda: tilted_run(np.zeros((2, 2)), np.zeros(2), 6, rng()),
-     "points must be a power of 2, for Sobol's balance, not 6"),
-    (lambda: tilted_run(np.triu(np.ones((3, 3))), np.zeros(3), 4, rng()), "A must be square and"
-     " strictly lower triangular, as ordered_factor makes it, not (3, 3) with 6 other elements"),
-    (lambda: split_hmc.normal_approximation(FIT._replace(converged=False)),
-     "fit must be a posterior mode, but the search for it did not converge: the norm of the"
-     " gradient is 0.5"),
-    (lambda: split_hmc.normal_approximation(FIT._replace(hessian=np.diag([3.0, -2.0, 4.0]))),
-     "fit.hessian must be positive definite, but its smallest eigenvalue is -2"),
-    (lambda: split_hmc.normal_approximation(FIT._replace(hessian=np.diag([3.0, 0.0, 4.0]))),
-     "fit.hessian must be positive definite, but its smallest eigenvalue is 0"),
-    (lambda: split_hmc_fast.normal_split_hmc(
-        numbers(3), LOGISTIC, split_hmc.normal_approximation(MAP(np.zeros(2), np.eye(2), 1, True,
-                                                                 0.0)), SMALL, 1, 1, rng()),
+    ("discretizing_chain", dict(r=2000, s=1000), "r times s must be at most 1000000, not 2000000"),
+    ("discretizing_chain", dict(approximation=FAR), "approximation must ... at x0, ... is inf"),
+    ("tempered_transitions", dict(layers=[SUBSET, FAR]), "layers[1] must ... at x0, ... is inf"),
+    ("tempered_transitions", dict(layers=()), "layers must be a tuple of one model or more"),
+    ("dragging", dict(slow=[2, 2], factor=np.eye(2)), "slow must be different ..., not [2, 2]"),
+    ("dragging", dict(slow=[2, 0, 1, 3], factor=np.eye(4)), "slow must be some ... are 4 of 4"),
+    ("dragging", dict(slow=[4]), "slow must hold indices from 0 to 3, not [4]"),
+    ("elliptical_slice of one's own", dict(factor=None), "mean must come with a factor"),
+    ("elliptical_slice of one's own", dict(mean=None, factor=None),
+     "factor must be given for a model of type Gaussian, which has no"),
+    ("ep", dict(K=np.diag([1.0, -2.0]), y=[1, 1]), "K must ... eigenvalue is -2: so it is no"),
+    ("second_order", dict(ep=EP_FOUND._replace(converged=False, sweeps=7)),
+     "ep must have converged, but had not after 7 sweeps"),
+    ("orthant", dict(K=np.diag([1.0, -2.0])), "K must be positive semi-definite, ... is -2"),
+    ("tilted_run", dict(points=6), "points must be a power of 2, ..., not 6"),
+    ("tilted_run", dict(A=np.triu(np.ones((3, 3))), mu=np.zeros(3)),
+     "A must be square and strictly lower triangular, ..., not (3, 3) with 6 other elements"),
+    ("tilted_run", dict(mu=numbers(2)), "mu must have shape (6,), not (2,)"),
+    ("normal_split_hmc", dict(fit=FIT._replace(converged=False)),
+     "fit must be a posterior mode, but ... did not converge: the norm of the gradient is 0.5"),
+    *(("normal_split_hmc", dict(fit=FIT._replace(hessian=np.diag([3.0, least, 4.0]))),
+       f"fit.hessian must be positive definite, but its smallest eigenvalue is {least:.0f}")
+      for least in (-2.0, 0.0)),
+    ("normal_split_hmc", dict(fit=MAP(np.zeros(2), np.eye(2), 1, True, 0.0)),
      "fit must be of the model, of 3 parameters, but it is of 2"),
-    (lambda: split_hmc.split_data(LOGISTIC, numbers(3), 0.05),
-     "fraction must leave a case for R_0, but 0.05 of 6 is none"),
-    (lambda: by_split(PARTS._replace(R_1=interface.select_cases(LOGISTIC, CASES[:2], 0.0))),
-     "split must be made of this model by split_data, but it has 3 + 2 cases, and the model has 6"),
-    (lambda: by_split(split_hmc.split_data(CLASSES, numbers(9), 0.5)),
-     "split must be made of this model by split_data, but its parts are of another: a"
-     " MultinomialLogistic of 9 parameters and a MultinomialLogistic"),
-    (lambda: by_split(PARTS._replace(R_1=None)), "split must be made of this model by split_data,"
-     " but its parts are of another: a LogisticRegression of 3 parameters and a NoneType"),
-    (lambda: by_split(split_hmc.split_data(OTHERS, numbers(3), 0.5)), "split must be made of this"
-     " model by split_data, but the gradients of its parts at q0 do not add up to the model's:"
-     " it is of other data"),
-    (lambda: combine([True, False]), "log_weights must be logarithms, not True and False"),
-    (lambda: LogisticRegression.from_data(X, np.where(SIGNS > 0, "good", "bad")),
-     "y must be an array of real numbers, not ndarray of <U4: it holds text, such as 'bad'; write"
-     " numbers for it, such as y == 'bad'"),
-    (lambda: LogisticRegression.from_data([[1, "2", "red"], [3, "4", "blue"]] * 3, CASES),
-     "X must be an array of real numbers, not list of <U21: column 2 holds text, such as 'red';"
-     " write numbers for it, such as X[:, 2] == 'red'"),
-    (lambda: LogisticRegression.from_data(X, ["0", "1"] * 3),
-     "y must be an array of real numbers, not list of <U1: convert text such as '1' to float"),
-    (lambda: LogisticRegression.from_data(X, np.array(["2020-01-01"] * 6, "datetime64[D]")),
-     "y must be an array of real numbers, not ndarray of datetime64[D]: write numbers for dates,"
-     " such as days since the first"),
-    (lambda: MultinomialLogistic.from_data(X, ["a", "b", "c"] * 2, 3),
-     "y must be an array of real numbers, not list of <U1: it holds text, such as 'a'; write"
-     " numbers for it, such as y == 'a'"),
-    (lambda: GPClassification.from_prior(K, (SIGNS > 0) * 1),
-     "y must hold only -1 and +1, but holds [0.0]; write np.where(y == 1, 1, -1)"),
-    (lambda: surrogate_slice.surrogate_slice(numbers(4), numbers(2), COX, 0.5, [1.0, -3.0], 1,
-                                             rng()), "w must be positive, but the smallest is -3"),
-    (lambda: auxiliary_mixture(numbers(N), numbers(3), VOLATILITY, 1, rng(), [1.0, -3.0, 2.0]),
-     "w must be positive, but the smallest is -3"),
-    (lambda: GPClassification.from_ep(K, SIGNS, EP_FOUND._replace(tau=np.array(
-        [1.0, -3.0, 2.0, 1.0, 1.0, 1.0]))), "ep.tau must be >= 0, but its smallest element is -3"),
-    (lambda: GPClassification.from_ep(K, SIGNS, EP_FOUND._replace(tau=np.append(
-        np.ones(5), -2e-8))), "ep.tau must be >= 0, but its smallest element is -2e-08"),
-    (lambda: GPEigen.from_model(REGRESSION, 7), "m must be at most 6, the number of cases, not 7"),
-    (lambda: GPSpectral.from_model(REGRESSION), "model must have one length, but has 2"),
-    (lambda: GPSubset.from_model(REGRESSION, [3, 1, 3, 0, 0]),
-     "index must hold each case at most once, but repeats [0, 3]"),
-    (lambda: GPRegression.from_data(X, numbers(N), "ard", prior_sd=[1.0, -2.0, 3.0, 1.0]),
-     "prior_sd must be > 0 throughout, but lies in [-2, 3]"),
-    (lambda: by_groups(group=np.zeros(5)), "group must have shape (6,), not (5,)"),
-    (lambda: by_groups(group=[0, 0, np.nan, np.inf, 1, 1]),
-     "group must be finite, but 2 of its 6 entries are not"),
-    (lambda: by_groups(curvature=BEND),
-     "curvature must be positive semidefinite, but has eigenvalue -0.5"),
-    (lambda: by_groups(curvature=BEND * np.array([1.0, 2e-8])),
-     "curvature must be positive semidefinite, but has eigenvalue -1e-08"),
-    (lambda: by_groups(curvature=BEND * np.array([1.0, 1.0, np.nan])[:, None, None]),
-     "curvature must be finite, but 4 of its 12 entries are not"),
-    (lambda: by_groups(curvature=np.tile(UPPER[:2, :2], (3, 1, 1))),
-     "curvature[0] must be symmetric, but differs from its transpose by 1"),
-    (lambda: LogGaussianCox.from_counts(np.zeros((2, 3)), 0.0),
-     "counts must be square, not of shape (2, 3): take a square part of the grid, or cells of"
-     " another size"),
-    (lambda: LogGaussianCox.from_counts([[1.0, -1.0], [0.5, 2.0]], 0.0),
-     "counts must be whole numbers >= 0, but hold [-1.0, 0.5]"),
-    (lambda: LogisticRegression.from_data(X, [0, 1, 2, 3, 1, 2]),
-     "y must hold only 0 and 1, but holds [2.0, 3.0]"),
-    (lambda: LogisticRegression.from_data(np.column_stack([X[:, 0], np.full(N, 2.5)]), np.ones(N)),
-     "X must have no constant column, but column 1 is 2.5 throughout (the intercept is added"
-     " here)"),
-    (lambda: MultinomialLogistic.from_data(X, [0, 1, 2, 3, 0.5, 3], 3),
+    ("split_data", dict(fraction=0.05), "fraction must ..., but 0.05 of 6 is none"),
+    *(("data_split_hmc", dict(split=split), f"split must be made of this model ..., but {why}")
+      for split, why in (
+           (PARTS._replace(R_1=part(CASES[:2])), "it has 3 + 2 cases, and the model has 6"),
+           (PARTS._replace(R_0=part(CASES[:0]), R_1=LOGISTIC), "it has 0 + 6 cases, and the model"),
+           (split_hmc.split_data(CLASSES, numbers(9), 0.5), "its parts are of another: a"
+            " MultinomialLogistic of 9 parameters and a MultinomialLogistic"),
+           (PARTS._replace(R_1=None), "its parts ... of 3 parameters and a NoneType"),
+           (split_hmc.split_data(OTHERS, numbers(3), 0.5), "the gradients of its parts at q0"))),
+    ("combine", dict(log_weights=[True, False]), "log_weights must be logarithms, not True and"),
+    ("LogisticRegression", dict(y=np.where(SIGNS > 0, "good", "bad")),
+     "y must be ..., not ndarray of <U4: it holds text, such as 'bad'; write ... y == 'bad'"),
+    ("LogisticRegression", dict(X=[[1, "2", "red"], [3, "4", "blue"]] * 3), "X must be ..., not"
+     " list of <U21: column 2 holds text, such as 'red'; write ... X[:, 2] == 'red'"),
+    ("LogisticRegression", dict(y=["0", "1"] * 3), "y must be ... text such as '1' to float"),
+    ("LogisticRegression", dict(y=np.array(["2020-01-01"] * 6, "datetime64[D]")),
+     "y must be ..., not ndarray of datetime64[D]: write numbers for dates"),
+    ("LogisticRegression", dict(y=[0, 1, 2, 3, 1, 2]), "y must ... 0 and 1, but holds [2.0, 3.0]"),
+    ("LogisticRegression", dict(X=np.column_stack([X[:, 0], np.full(N, 2.5)])),
+     "X must have no constant column, but column 1 is 2.5 throughout"),
+    ("MultinomialLogistic", dict(y=[0, 1, 2, 3, 0.5, 3], K=3),
      "y must hold only whole numbers from 0 to 2, but holds [0.5, 3.0]"),
-    (lambda: gaussian_mixture([0.5, -0.25, 0.75], numbers(3, 1), np.ones((3, 1, 1))),
-     "weights must be positive, but the smallest is -0.25"),
-    (lambda: gaussian_mixture([0.5, 0.25], numbers(2, 1), np.ones((2, 1, 1))),
-     "weights must sum to one, not to 0.75"),
-    (lambda: gaussian_mixture([0.5, 0.5], numbers(2, 1), [[[1.0]], [[-1.0]]]), "covariances[1] must"
-     " be positive definite, but its Cholesky factorisation breaks down")])
-def test_messages_say_what_was_wanted_and_what_was_found(call, message):
-    with pytest.raises(ValueError) as error:
-        call()
-    assert str(error.value) == message
-
-
-CASES_OF_NONE = PARTS._replace(R_0=interface.select_cases(LOGISTIC, np.arange(0), 1.0),
-                               R_1=LOGISTIC)
-
-
-# (what CALLS has, the argument that is changed, its value, what is said of it)
-@pytest.mark.parametrize(("name", "argument", "value", "message"), [
-    ("StochasticVolatility", "y", np.zeros(4),
-     "must not be zero throughout: beta has no posterior distribution"),
-    ("StochasticVolatility", "mass_phi", -np.eye(3),
-     "must be positive definite, but its Cholesky factorisation failed"),
-    ("auxiliary_mixture", "model", StochasticVolatility.from_data(np.arange(N)),
-     "must be of a series without zeros, whose logarithms are finite"),
-    ("HierarchicalLogistic", "curvature", "none",
-     "must be one of ('bound', 'prior') or an array, not 'none'"),
-    ("HierarchicalLogistic", "group", [1j] * N,
-     "must be an array of numbers or of strings, not list of complex128"),
-    ("HierarchicalLogistic", "group", [1, "a", object(), 2, 2, 2],
-     "must be an array of numbers or of strings, not list of object"),
-    ("LogGaussianCox", "distance", "cells", "must be 'unit' or 'pixel', not 'cells'"),
-    ("HierarchicalGPClassification", "Z", np.where(np.eye(N, 1), 1e200, 1.0),
-     "must have squares that can be added up, but they overflow"),
-    ("HierarchicalGPClassification", "prior_sd", (1.0, 0.0), "must be > 0, but is [1.0, 0.0]"),
-    ("GPRegression", "kind", "iso", "must be 'isotropic' or 'ard', not 'iso'"),
-    *((name, "index", value, message)
+    ("from_prior", dict(y=(SIGNS > 0) * 1),
+     "y must hold only -1 and +1, but holds [0.0]; write np.where(y == 1, 1, -1)"),
+    ("from_ep", dict(K=K + UPPER), "K must be symmetric, but differs from its transpose by 1"),
+    ("from_ep", dict(ep=EP_FOUND._replace(converged=False)), "ep has not converged"),
+    *(("from_ep", dict(ep=EP_FOUND._replace(tau=np.append(np.ones(5), least))),
+       f"ep.tau must be >= 0, but its smallest element is {least:.3g}") for least in (-3.0, -2e-8)),
+    ("GPEigen", dict(m=7), "m must be at most 6, the number of cases, not 7"),
+    ("GPSubset", dict(index=[3, 1, 3, 0, 0]), "index must ... at most once, but repeats [0, 3]"),
+    *((name, dict(index=value), f"index {message}")
       for name in ("GPSubset", "GPNystrom", "GPFITC", "GPVariational")
       for value, message in ((np.arange(0), "is empty: at least one case is needed"),
                              (None, "must be a list of whole numbers, not None"),
                              ([-1, 3], "must hold indices from 0 to 5, not [-1, 3]"))),
-    ("SoftAbs", "model", REGRESSION,
-     "must have hessian (models/interface.py), but GPRegression has none"),
-    ("from_prior", "K", -np.eye(N), "must be positive definite, but its Cholesky"
-     " factorisation fails; its smallest eigenvalue is -1: so it is no covariance, by more than"
-     " rounding: see how it was computed"),
-    ("from_prior", "K", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
-    ("from_ep", "K", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
-    ("from_ep", "ep", EP_FOUND._replace(converged=False), "has not converged, so its q is no fixed"
-     " point: run it with more max_sweeps, or with damping"),
-    ("orthant", "K", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
-    ("tilting", "C", K + UPPER, "must be symmetric, but differs from its transpose by 1"),
-    ("predict", "Z", numbers(4, 3), "must have shape (n, 2), not (4, 3)"),
-    ("squared_exponential", "Z", numbers(4, 3), "must have shape (n, 2), not (4, 3)"),
-    ("a leapfrog", "p", numbers(3), "must have shape (2,), not (3,)"),
-    ("tilted_run", "mu", numbers(2), "must have shape (6,), not (2,)"),
-    ("hmc", "M", -np.eye(3), "must be positive definite, but its Cholesky factorisation failed"),
-    ("hmc", "M", UPPER[:3, :3], "must be symmetric, but differs from its transpose by 1"),
-    *(("elliptical_slice of one's own", "factor", value,
-       "must be a lower Cholesky factor: 0 above the diagonal, and positive on it")
-      for value in (UPPER[:3, :3], np.diag([1.0, 0.0, 1.0]))),
-    *((name, "factor", value, "must be lower triangular with a positive diagonal, as a Cholesky"
-       " factor is") for name, value in (("fitted_walk", UPPER[:3, :3]),
-                                         ("fitted_walk", np.diag([1.0, 0.0, 1.0])),
-                                         ("delayed_acceptance", UPPER[:4, :4]),
-                                         ("dragging", -np.eye(1)))),
-    ("dragging", "slow", [4], "must hold indices from 0 to 3, not [4]"),
-    ("nuts_dual_averaging", "warm_up", 3, "must be at most n = 2, not 3"),
-    ("nuts", "mass", "unit", "must be 'diagonal', 'fisher' or 'dense', not 'unit'"),
-    ("data_split_hmc", "split", CASES_OF_NONE, "must be made of this model by split_data, but it"
-     " has 0 + 6 cases, and the model has 6"),
-    ("tempered_transitions", "layers", (), "must be a tuple of one model or more, the one nearest"
-     " to the density first, not tuple"),
-    ("ais", "betas", [0.0, 0.5, 0.5, 1.0], "must increase strictly from 0 to 1, as"
-     " geometric_ladder's do; it starts [0.0, 0.5, 0.5] and ends [0.5, 0.5, 1.0]"),
-    ("ais", "betas", [0.0, 0.9], "must increase strictly from 0 to 1, as"
-     " geometric_ladder's do; it starts [0.0, 0.9] and ends [0.0, 0.9]")])
-def test_messages_say_what_an_argument_must_be(name, argument, value, message):
-    with pytest.raises(ValueError) as error:
-        call(name, **{argument: value})
-    assert str(error.value) == f"{argument} {message}"
+    ("GPRegression", dict(prior_sd=[1.0, -2.0, 3.0, 1.0]), "prior_sd must be > 0 ... in [-2, 3]"),
+    ("GPRegression", dict(kind="iso"), "kind must be 'isotropic' or 'ard', not 'iso'"),
+    ("SoftAbs", dict(model=REGRESSION), "model must have hessian ..., but GPRegression has none"),
+    ("HierarchicalLogistic", dict(group=np.zeros(5)), "group must have shape (6,), not (5,)"),
+    ("HierarchicalLogistic", dict(group=[0, 0, np.nan, np.inf, 1, 1]),
+     "group must be finite, but 2 of its 6 entries are not"),
+    *(("HierarchicalLogistic", dict(group=[1, strange, 2, 2, 2, 2]),
+       f"group must be an array of numbers or of strings, not list of {kind}")
+      for strange, kind in ((1j, "complex128"), (object(), "object"))),
+    ("HierarchicalLogistic", dict(curvature="none"),
+     "curvature must be one of ('bound', 'prior') or an array, not 'none'"),
+    *(("HierarchicalLogistic", dict(curvature=BEND * np.array([1.0, bend])),
+       f"curvature must be positive semidefinite, but has eigenvalue {-bend / 2:.3g}")
+      for bend in (1.0, 2e-8)),
+    ("HierarchicalLogistic", dict(curvature=BEND * np.array([1.0, 1.0, np.nan])[:, None, None]),
+     "curvature must be finite, but 4 of its 12 entries are not"),
+    ("HierarchicalLogistic", dict(curvature=np.tile(UPPER[:2, :2], (3, 1, 1))),
+     "curvature[0] must be symmetric, but differs from its transpose by 1"),
+    ("HierarchicalGPClassification", dict(Z=np.where(np.eye(N, 1), 1e200, 1.0)),
+     "Z must have squares that can be added up, but they overflow"),
+    ("HierarchicalGPClassification", dict(prior_sd=(1.0, 0.0)), "prior_sd must ... is [1.0, 0.0]"),
+    ("LogGaussianCox", dict(counts=np.zeros((2, 3))), "counts must be square, not of shape (2, 3)"),
+    ("LogGaussianCox", dict(counts=[[1.0, -1.0], [0.5, 2.0]]), "counts must ... hold [-1.0, 0.5]"),
+    ("LogGaussianCox", dict(distance="cells"), "distance must be 'unit' or 'pixel', not 'cells'"),
+    ("StochasticVolatility", dict(y=np.zeros(4)), "y must not be zero throughout"),
+    ("StochasticVolatility", dict(mass_phi=-np.eye(3)), "mass_phi must be positive definite"),
+    ("auxiliary_mixture", dict(model=StochasticVolatility.from_data(np.arange(N))),
+     "model must be of a series without zeros, whose logarithms are finite"),
+    ("gaussian_mixture", dict(weights=[1.25, -0.25]), "weights must be ... smallest is -0.25"),
+    ("gaussian_mixture", dict(weights=[0.5, 0.25]), "weights must sum to one, not to 0.75"),
+    ("gaussian_mixture", dict(covariances=[np.eye(3), -np.eye(3)]),
+     "covariances[1] must be positive definite"),
+    *((name, dict(Z=numbers(4, 3)), "Z must have shape (n, 2), not (4, 3)")
+      for name in ("predict", "squared_exponential")),
+    ("a leapfrog", dict(p=numbers(3)), "p must have shape (2,), not (3,)"),
+    ("nuts_dual_averaging", dict(warm_up=3), "warm_up must be at most n = 2, not 3"),
+    ("nuts", dict(mass="unit"), "mass must be 'diagonal', 'fisher' or 'dense', not 'unit'")])
+def test_messages_say_what_was_wanted_and_what_was_found(name, change, message):
+    with pytest.raises(ValueError, match="^" + re.escape(message).replace(r"\ \.\.\.", ".*")):
+        call(name, **change)
+
+
+def test_a_spectrum_is_of_one_length():
+    with pytest.raises(ValueError, match=r"^model must have one length, but has 2"):
+        GPSpectral.from_model(REGRESSION)
 
 
 def test_curvatures_that_rounding_makes_negative_count_as_0():

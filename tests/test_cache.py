@@ -23,6 +23,7 @@ from numba.core.registry import cpu_target
 
 from models import cache, interface, jit
 from models.jit import ROOT
+from studies import environment
 
 ALGORITHM = """
 from models.interface import U
@@ -76,8 +77,13 @@ class Project:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text)
 
-    def key(self, module="my_model", function="double", edit=lambda: None):
-        """Import all anew, `edit`, and return the key of `function` for a vector and a Model."""
+    def key(self, module="my_model", edit=lambda: None):
+        """Import all anew, `edit`, and return the key of double for a vector and a Model."""
+        (key,) = self.keys(module, edit)
+        return key
+
+    def keys(self, module, edit=lambda: None):
+        """Return the keys of the module's CALLS, (function, argument after a vector), or of one."""
         before = {*sys.modules}
         with pytest.MonkeyPatch.context() as patch:
             patch.syspath_prepend(self.folder)
@@ -85,31 +91,37 @@ class Project:
             patch.setattr(jit, "named", {})
             patch.setattr(interface.U, "implementations", dict(interface.U.implementations))
             try:
-                kind = importlib.import_module(module).Model
-                model = kind(*map(float, range(len(kind._fields))))
-                algorithm = importlib.import_module("algorithm")
+                found = importlib.import_module(module)
+                double = importlib.import_module("algorithm").double
+                calls = getattr(found, "CALLS", None) or [
+                    (double, found.Model(*map(float, range(len(found.Model._fields)))))]
                 edit()
-                arguments = map(numba.typeof, (numpy.ones(1), model))
-                return cache.trace((), (*arguments,), getattr(algorithm, function).py_func)[1]
+                return [cache.trace((), tuple(map(numba.typeof, (numpy.ones(1), argument))),
+                                    function.py_func)[1] for function, argument in calls]
             finally:
                 for name in {*sys.modules} - before:
                     del sys.modules[name]
 
-    def start(self, command, **options):
-        """Start a process without waiting for it."""
+    def count(self, edits, module="my_model"):
+        """Assert that the key stays what it is, and is another one after each edit."""
+        keys = [self.key(module)]
+        assert self.key(module) == keys[0] is not None
+        for name, text in edits:
+            self.write(name, text)
+            keys.append(self.key(module))
+            assert keys[-1] not in {None, *keys[:-1]}, (name, text)
+
+    def printed(self, *command):
+        """Return the lines that a process prints."""
         # Python's own cache would miss an edit within a second that does not change the length
-        return subprocess.Popen(
-            [sys.executable, "-B", *command], text=True, stdout=subprocess.PIPE, **options,
-            cwd=self.folder,
-            env={**os.environ, "NUMBA_CACHE_DIR": str(self.cache),
-                 "PYTHONPATH": os.pathsep.join(map(str, (ROOT, self.folder)))})
+        return subprocess.run(
+            [sys.executable, "-B", *command], text=True, stdout=subprocess.PIPE, cwd=self.folder,
+            check=True, env=environment(self.folder, NUMBA_CACHE_DIR=str(self.cache))
+        ).stdout.splitlines()
 
     def run(self, code=CALL):
         """Return the numbers that `code` prints, how much was loaded and how much compiled."""
-        process = self.start(["-c", code + COUNT])
-        printed, _ = process.communicate()
-        assert process.returncode == 0
-        *numbers, hits, misses = [json.loads(line) for line in printed.splitlines()]
+        *numbers, hits, misses = map(json.loads, self.printed("-c", code + COUNT))
         return numbers, hits, misses
 
 
@@ -124,78 +136,26 @@ def flipped(content):
     return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1:]
 
 
-def test_a_second_start_compiles_nothing_unless_there_was_an_edit_or_damage(project):
-    project.write("my_model.py", MODEL)
-    call = CALL + "print(double(np.ones(1), Model(3, 1)))"  # whole numbers: other machine code
-    assert project.run(call) == ([8.0, 8.0], 0, 4)  # double and energy
-    project.write("my_model.py", "# a comment\n" + MODEL)
-    assert project.run(call) == ([8.0, 8.0], 2, 0)  # double with what it calls
-    project.write("my_model.py", MODEL.replace("1.0", "7.0"))
-    assert project.run(call) == ([20.0, 20.0], 0, 4)
-    for file in project.cache.iterdir():
-        file.write_bytes(flipped(file.read_bytes()))
-    assert project.run(call) == ([20.0, 20.0], 0, 4)
-
-
 def test_an_edit_of_a_model_counts(project):
     project.write("my_model.py", MODEL)
-    keys = {project.key()}
-    assert project.key() in keys  # nothing else does
-    edits = (("] + 1.0", "] + 7.0"), ("] +", "] -"), ("model.scale", "model.other"),
-             ("other: float = 1.0", "third: float = 1.0"))
-    for old, new in edits:
-        project.write("my_model.py", MODEL.replace(old, new))
-        keys.add(project.key())
-    assert len(keys) == 1 + len(edits) and None not in keys
+    project.count(("my_model.py", MODEL.replace(old, new)) for old, new in (
+        ("] + 1.0", "] + 7.0"), ("] +", "] -"), ("model.scale", "model.other"),
+        ("other: float = 1.0", "third: float = 1.0")))
 
 
-HELPERS = """
+EVERYTHING = """
+from pathlib import Path
 from typing import NamedTuple
+import numba
+import numpy as np
+from numba import types
+import numbers_of
 import package.absolute
 from . import inner
 from .sibling import digit
 from .inner import forwarded
 from models.interface import U
-
-class Model(NamedTuple):
-    scale: float
-
-@U.register(Model)
-def energy(q, model):
-    return package.absolute.digit() + 10 * digit() + 100 * forwarded() + 1e3 * inner.last.digit()
-"""
-DIGIT = """
-from models.jit import njit
-
-@njit
-def digit():
-    return {}
-"""
-MODULES = "absolute", "sibling", "inner/origin", "inner/last"
-
-
-def test_an_edit_of_a_helper_takes_effect_however_it_is_imported(project):
-    # a package with relative imports and a sub-package
-    project.write("package/model.py", HELPERS)
-    project.write("package/inner/__init__.py",
-                  "from . import last\nfrom package.inner.origin import digit as forwarded")
-    for name in MODULES:
-        project.write(f"package/{name}.py", DIGIT.format(1))
-    keys = [project.key("package.model")]
-    assert project.key("package.model") == keys[0] is not None
-    for name in MODULES:
-        project.write(f"package/{name}.py", DIGIT.format(2))
-        keys.append(project.key("package.model"))
-        assert keys[-1] not in {None, *keys[:-1]}, name
-
-
-VALUES = """
-from pathlib import Path
-from typing import NamedTuple
-import numpy as np
-import numbers_of
-from models.interface import U
-from models.jit import njit
+from models.jit import external, njit
 
 def read(name):
     return np.array([float(x) for x in Path(__file__).with_name(name).read_text().split()])
@@ -215,11 +175,17 @@ from_closure = closure(int(read("closure")[0]))
 def from_default(x, value=float(read("default")[0])):
     return x + value
 
-FACTOR = read("comprehension")[0]
+FACTOR, NAUGHT = read("comprehension")[0], np.zeros(2)
 
 @njit
 def from_comprehension():
-    return np.array([x * FACTOR for x in (1.0, 2.0)]).sum()
+    return np.array([x * FACTOR for x in (1.0, 2.0)]).sum() / 3
+
+bessel = external("scipy.special.cython_special", "j0", types.double(types.double, types.intc))
+
+@numba.njit(fastmath=False)
+def is_nan(x):  # fastmath takes it that there is none
+    return x != x
 
 class Model(NamedTuple):
     scale: float
@@ -227,29 +193,61 @@ class Model(NamedTuple):
 @U.register(Model)
 def energy(q, model):
     return (SCALAR + 10 * ARRAY[1] + 100 * PAIR[1][0] + 1e3 * numbers_of.attribute
-            + 1e4 * from_closure() + 1e5 * from_default(0.0) + 1e6 * from_comprehension() / 3)
+            + 1e4 * from_closure() + 1e5 * from_default(0.0) + 1e6 * from_comprehension()
+            + 1e7 * package.absolute.digit() + 1e8 * digit() + 1e9 * forwarded()
+            + 1e10 * inner.last.digit() + NAUGHT[0] + 0.25 * bessel(q[0] - 1.0, 0)
+            + (0.5 if is_nan(np.inf - np.inf * q[0]) else 0.0))
 """
-NUMBERS = ("scalar", "array", "pair", "attribute", "closure", "default", "comprehension")
+DIGIT = """
+from models.jit import njit
+
+@njit
+def digit():
+    return {}
+"""
+MODULES = [f"package/{name}.py" for name in ("absolute", "sibling", "inner/origin", "inner/last")]
+NUMBERS = [f"package/{name}" for name in (
+    "scalar", "array", "pair", "attribute", "closure", "default", "comprehension")]
 
 
-def test_an_edit_of_a_data_file_behind_a_value_takes_effect(project):
-    project.write("my_model.py", VALUES)
+@pytest.fixture
+def everything(project):
+    """Return a project with a model that needs helpers, however imported, and values of all kinds.
+
+    It is a package with relative imports and a sub-package.
+    """
+    project.write("package/model.py", EVERYTHING)
+    project.write("package/inner/__init__.py",
+                  "from . import last\nfrom package.inner.origin import digit as forwarded")
     project.write("numbers_of.py", "")
+    for name in MODULES:
+        project.write(name, DIGIT.format(1))
     for name in NUMBERS:
         project.write(name, "1 1")
-    keys = [project.key()]
-    assert project.key() == keys[0] is not None
-    for name in NUMBERS:
-        project.write(name, "2 2" if name != "array" else "1 2")
-        keys.append(project.key())
-        assert keys[-1] not in {None, *keys[:-1]}, name
-    assert project.run()[0] == [2.0 * 2222222]
-    assert project.run() == ([2.0 * 2222222], 1, 0)  # the key is the same in another process
+    return project
+
+
+def test_an_edit_of_a_helper_of_a_data_file_of_a_name_and_of_an_option_counts(everything):
+    edits = [(name, DIGIT.format(2)) for name in MODULES]
+    edits += [(name, "1 2" if name == "package/array" else "2 2") for name in NUMBERS]
+    edits += [("package/model.py", EVERYTHING.replace(old, new)) for old, new in (
+        ("j0", "j1"), ("fastmath=False", "fastmath=True"), ("zeros(2)", "zeros(2, np.int64)"))]
+    everything.count(edits, "package.model")
+
+
+def test_a_second_start_compiles_nothing_unless_there_was_damage(everything):
+    call = CALL.replace("my_model", "package.model")
+    call += "print(double(np.ones(1), Model(3)))"  # a whole number: other machine code
+    first = everything.run(call)
+    assert first[:2] == ([2 * 11111111111.75] * 2, 0)
+    for file in everything.cache.iterdir():
+        file.write_bytes(flipped(file.read_bytes()))
+    assert everything.run(call) == first
+    everything.write("package/model.py", "# a comment\n" + EVERYTHING)
+    assert everything.run(call) == (first[0], 2, 0)  # double with what it calls
 
 
 REGISTERED = """
-from typing import NamedTuple
-import numpy as np
 from models.interface import U
 from models.jit import njit
 from kinds import Inner, Outer
@@ -279,10 +277,9 @@ def optional(q, model):
 def by_default(q, model):
     return size(q, model)
 
-q, inner = np.ones(1), Inner(1.0)
-for value in (direct(q, inner), direct(q, Outer(inner)), in_a_tuple(q, (1, (inner, 2.0))),
-              made_inside(q, 1.0), optional(q, inner), by_default(q, inner)):
-    print(value)
+inner = Inner(1.0)
+CALLS = ((direct, inner), (direct, Outer(inner)), (in_a_tuple, (1, (inner, 2.0))),
+         (made_inside, 1.0), (optional, inner), (by_default, inner))
 """
 KINDS = """
 from typing import NamedTuple
@@ -315,44 +312,15 @@ def size(q, model):
 def test_a_registration_in_another_file_than_the_class_counts_wherever_the_class_occurs(project):
     project.write("kinds.py", KINDS)
     project.write("calls.py", REGISTERED)
-    for factor in (1.0, 3.0):
-        project.write("rules.py", RULES.format(factor))
-        expected = [factor, 10 * factor, factor, factor, factor, factor]
-        assert project.run("import calls")[0] == expected
-    assert project.run("import calls") == (expected, 6, 0)
-
-
-OTHERS = """
-from typing import NamedTuple
-import numba
-import numpy as np
-from numba import types
-from models.interface import U
-from models.jit import external
-
-bessel = external("scipy.special.cython_special", "j0", types.double(types.double, types.intc))
-
-@numba.njit(fastmath=False)
-def is_nan(x):  # fastmath takes it that there is none
-    return x != x
-
-class Model(NamedTuple):
-    scale: float
-
-@U.register(Model)
-def energy(q, model):
-    return bessel(q[0] - 1.0, 0) + (10.0 if is_nan(np.inf - np.inf * q[0]) else 0.0)
-"""
-
-
-def test_the_name_of_a_function_of_scipy_and_the_options_of_a_helper_count(project):
-    keys = set()
-    for bessel in ("j0", "j1"):
-        for options in ("fastmath=False", "fastmath=True"):
-            project.write("my_model.py", OTHERS.replace("j0", bessel).replace(
-                "fastmath=False", options))
-            keys.add(project.key())
-    assert len(keys) == 4 and None not in keys
+    project.write("rules.py", RULES.format(1.0))
+    before = project.keys("calls")
+    project.write("rules.py", RULES.format(3.0))
+    after = project.keys("calls")
+    for old, new in zip(before, after, strict=True):
+        assert old != new and None not in (old, new)
+    project.write("calls.py", REGISTERED.replace("10.0 *", "20.0 *"))
+    assert [old != new for old, new in zip(after, project.keys("calls"), strict=True)] == [
+        False, True, False, False, False, False]  # of the class Outer
 
 
 SCRIPT = MODEL + """
@@ -369,12 +337,11 @@ print(double(np.ones(1), Model(3.0)), scale_of(Model(3.0)), own(1.0))
 
 
 def test_a_model_of_main_or_of_a_notebook_runs_and_is_never_written(project):
-    project.write("script.py", SCRIPT)
-    # a cell is code without a file, of a name that changes
+    # a cell is code without a file, of a name that changes; what it defines is defined anew
     cell = f"exec(compile({SCRIPT!r}, '<ipython-input-1-ab>', 'exec'))"
-    for command in (["script.py"], ["-c", cell]):
-        assert project.start(command).communicate()[0] == "8.0 3.0 1.5\n"
-        assert not project.cache.exists()
+    project.write("script.py", SCRIPT + cell)
+    assert project.printed("script.py") == ["8.0 3.0 1.5"] * 2
+    assert not project.cache.exists()
 
 
 CHANGED = """

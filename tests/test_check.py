@@ -1,5 +1,7 @@
 """sampling/check.py: right models agree, and a wrong function is named, with where and how much."""
 
+import itertools
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -9,57 +11,22 @@ from scipy.special import gammaln
 
 from algorithms.hmc import hmc
 from algorithms.zhang_sshmc import warn_of_slopes
-from models import validate
-from models.covariance import squared_exponential
+from coupled import Coupled, coupled
+from models import interface, validate
 from models.fields import Array
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from models.gp_classification import GPClassification
-from models.gp_regression import GPRegression
-from models.hierarchical_gp_classification import HierarchicalGPClassification
-from models.hierarchical_logistic import HierarchicalLogistic
-from models.interface import (
-    U,
-    U_and_grad_U,
-    commit,
-    grad_U,
-    grad_U2,
-    grad_U_theta,
-    hessian,
-    log_likelihood,
-    log_likelihood_of,
-    metric,
-    metric_gradient,
-    prepare,
-    trial,
-)
-from models.log_gaussian_cox import LogGaussianCox
-from models.logistic_regression import LogisticRegression
-from models.multinomial_logistic import MultinomialLogistic
-from models.stochastic_volatility import StochasticVolatility
-from models.validate import warn_of_slope
 from sampling.check import check_model
-
-rng = np.random.default_rng(3)
-X, Y = rng.standard_normal((12, 2)), np.where(rng.random(12) < 0.5, -1.0, 1.0)
-MODELS = {
-    "logistic": (LogisticRegression.from_data(X, Y > 0), 3),
-    "multinomial": (MultinomialLogistic.from_data(X, np.arange(12) % 3, 3), 9),
-    "GP classification": (GPClassification.from_prior(
-        squared_exponential(X, X, 1.0, 1.0) + 1e-4 * np.eye(12), Y), 12),
-    "GP regression": (GPRegression.from_data(X, Y, "ard"), 4),
-    "funnel": (Funnel.from_size(3), 4),
-    "hierarchical logistic": (HierarchicalLogistic.from_data(X, Y, np.arange(12) % 2), 5),
-    "hierarchical GP": (HierarchicalGPClassification.from_data(X, Y), 14),
-    "volatility": (StochasticVolatility.from_data(X[:, 0]), 15),
-    "Cox": (LogGaussianCox.from_counts(np.array([[0, 2], [1, 3]]), 0.5), 6),
-}
+from test_models import ALL
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", [
+    "mixture of 2", "prior, 0.3, 1.0", "logistic of 2", "multinomial of 2", "GP of 7, 3, ard",
+    "funnel", "groups, bound", "GP classification of 9", "volatility of 5, paper", "Cox of 2, unit",
+    "non-centred funnel"])
 def test_models_of_the_project_agree(name):
-    model, d = MODELS[name]
-    found = check_model(model, 0.3 * np.random.default_rng(4).standard_normal(d))
+    model, q = ALL[name]
+    found = check_model(model, 0.3 * np.random.default_rng(4).standard_normal(q.size))
     assert found.agrees and len(found.rows) >= 2, f"\n{found}"
 
 
@@ -72,10 +39,10 @@ class Bowl(NamedTuple):
     writes: bool
 
 
-U.register(Bowl)(lambda q, model: (model.a * q) @ q / 2)
+interface.U.register(Bowl)(lambda q, model: (model.a * q) @ q / 2)
 
 
-@grad_U.register(Bowl)
+@interface.grad_U.register(Bowl)
 def bowl_grad_U(q, model):
     g = model.slope * model.a * q
     g[-1] *= model.sign
@@ -114,9 +81,9 @@ class Misshapen(NamedTuple):
     a: Array("d")
 
 
-U.register(Misshapen)(lambda q, model: (model.a * q) @ q / 2)
-grad_U.register(Misshapen)(lambda q, model: model.a[0] * q[0])
-metric.register(Misshapen)(lambda q, model: np.ones((2, 3)))
+interface.U.register(Misshapen)(lambda q, model: (model.a * q) @ q / 2)
+interface.grad_U.register(Misshapen)(lambda q, model: model.a[0] * q[0])
+interface.metric.register(Misshapen)(lambda q, model: np.ones((2, 3)))
 
 
 def test_arrays_of_another_shape_are_named():
@@ -141,7 +108,8 @@ def test_a_sampler_warns_of_a_wrong_gradient(q, wrong):
 
 @pytest.mark.parametrize("block", ["theta", "phi"])
 def test_sshmc_warns_of_a_wrong_gradient_of_either_block(block, monkeypatch):
-    model, function = MODELS["funnel"][0], grad_U_theta if block == "theta" else grad_U2
+    model = Funnel.from_size(3)
+    function = interface.grad_U_theta if block == "theta" else interface.grad_U2
     right = function.implementations[Funnel]
     arguments = (np.ones(3), np.zeros(1), model)
     warn_of_slopes(*arguments)
@@ -152,26 +120,31 @@ def test_sshmc_warns_of_a_wrong_gradient_of_either_block(block, monkeypatch):
 
 def test_rounding_alone_makes_no_warning():
     # an energy of 1e15 changes by rounding only, and its gradient cannot be told
-    warn_of_slope("it", lambda x: 1e15 + x @ x / 2, lambda x: 3 * x, np.ones(2))
-    warn_of_slope("it", lambda x: np.inf, lambda x: x, np.ones(2))
+    validate.warn_of_slope("it", lambda x: 1e15 + x @ x / 2, lambda x: 3 * x, np.ones(2))
+    validate.warn_of_slope("it", lambda x: np.inf, lambda x: x, np.ones(2))
 
 
 class Returns(NamedTuple):
     """A model whose U returns whatever it is told to."""
 
-    what: str
+    what: object
 
 
-U.implementations[Returns] = lambda q, model: {
-    "None": None, "array": q}[model.what]
+interface.U.implementations[Returns] = lambda q, model: model.what
 
 
-@pytest.mark.parametrize("what, said", [
-    ("None", "U of Returns must return a number, not None"),
-    ("array", r"U of Returns must return a number, not array\(\[1., 1.\]\)")])
-def test_an_energy_that_is_no_number_is_refused_by_name(what, said):
-    with pytest.raises(ValueError, match=said):
+@pytest.mark.parametrize("what", [None, np.ones(2)])
+def test_an_energy_that_is_no_number_is_refused_by_name(what):
+    said = f"U of Returns must return a number, not {what!r}"
+    with pytest.raises(ValueError, match=re.escape(said)):
         validate.state("q0", np.ones(2), Returns(what))
+
+
+@pytest.mark.parametrize("what, compared_with, note", [
+    (np.ones(2), "a number", "returns ndarray, not a float"), (np.inf, "a finite number", "")])
+def test_an_energy_that_is_no_finite_number_is_named(what, compared_with, note):
+    (row,) = off(Returns(what), np.ones(2))
+    assert (row.function, row.compared_with, row.note) == ("U", compared_with, note)
 
 
 def test_a_function_that_writes_into_q_is_refused_by_name():
@@ -185,12 +158,12 @@ class WithScipy(NamedTuple):
     degrees: float
 
 
-@U.register(WithScipy)
+@interface.U.register(WithScipy)
 def energy_by_scipy(q, model):
     return gammaln(model.degrees) + q @ q
 
 
-grad_U.register(WithScipy)(lambda q, model: 2 * q)
+interface.grad_U.register(WithScipy)(lambda q, model: 2 * q)
 
 
 @pytest.mark.parametrize("call", [
@@ -203,22 +176,28 @@ def test_what_numba_cannot_compile_comes_with_what_it_can(call):
 
 
 class NoGradient(NamedTuple):
-    """A normal distribution of deviations 1 and 2."""
+    """A normal distribution of two variables that depend on each other."""
 
 
-U.register(NoGradient)(lambda q, model: q[0] ** 2 / 2 + q[1] ** 2 / 8)
+interface.U.register(NoGradient)(lambda q, model: (4 * q[0] ** 2 + 2 * q[0] * q[1] + q[1] ** 2) / 8)
+
+
+PRECISION = np.array([[1.0, 0.25], [0.25, 0.25]])
 
 
 def test_a_gradient_that_is_left_out_is_had_by_differences_and_said_once():
     q = np.array([0.3, -5.0])
-    np.testing.assert_allclose(grad_U(q, NoGradient()), q / [1, 4], rtol=1e-9)
+    np.testing.assert_allclose(interface.grad_U(q, NoGradient()), PRECISION @ q, rtol=1e-9)
     with pytest.warns(RuntimeWarning, match="NoGradient has no grad_U: each .* 2 d") as said:
         chain = hmc(q, NoGradient(), 0.5, 3, 50, np.random.default_rng(1))
         hmc(q, NoGradient(), 0.5, 3, 1, np.random.default_rng(1))
     assert len(said) == 1 and said[0].filename == __file__
-    exact = hmc(q, Gaussian(np.zeros(2), np.diag([1.0, 0.25])), 0.5, 3, 50,
+    exact = hmc(q, Gaussian(np.zeros(2), PRECISION), 0.5, 3, 50,
                 np.random.default_rng(1))
     np.testing.assert_allclose(chain.samples, exact.samples, atol=1e-5)
+
+
+CALLS = itertools.count()
 
 
 class Wrong(NamedTuple):
@@ -227,24 +206,26 @@ class Wrong(NamedTuple):
     which: str
 
 
-U.implementations[Wrong] = lambda q, model: float(q @ q / 2)
-grad_U.implementations[Wrong] = lambda q, model: q.copy()
-hessian.implementations[Wrong] = lambda q, model: np.eye(q.size) * (1 + (model.which == "hessian"))
-metric.implementations[Wrong] = lambda q, model: (
+interface.U.implementations[Wrong] = lambda q, model: float(q @ q / 2)
+interface.grad_U.implementations[Wrong] = lambda q, model: (
+    q + (model.which == "unsteady") * next(CALLS))
+interface.hessian.implementations[Wrong] = lambda q, model: (
+    np.eye(q.size) * (1 + (model.which == "hessian")))
+interface.metric.implementations[Wrong] = lambda q, model: (
     np.diag(np.exp(q)) + (model.which == "symmetry") * np.eye(q.size, k=1)
     - 99 * np.eye(q.size) * (model.which == "definite"))
-metric_gradient.implementations[Wrong] = lambda q, model: np.array(
+interface.metric_gradient.implementations[Wrong] = lambda q, model: np.array(
     [np.diag(np.exp(q) * e) for e in np.eye(q.size)]) * (1 + (model.which == "metric_gradient"))
-U_and_grad_U.implementations[Wrong] = lambda q, model: (
+interface.U_and_grad_U.implementations[Wrong] = lambda q, model: (
     q @ q / 2 + (model.which == "both U"), q + (model.which == "both grad"))
-log_likelihood.implementations[Wrong] = lambda q, model: -q @ q / 4
-log_likelihood_of.implementations[Wrong] = lambda energy, q, model: (
+interface.log_likelihood.implementations[Wrong] = lambda q, model: -q @ q / 4
+interface.log_likelihood_of.implementations[Wrong] = lambda energy, q, model: (
     q @ q / 4 - energy + (model.which == "log_likelihood_of"))
-prepare.implementations[Wrong] = lambda q, model: _Known(
+interface.prepare.implementations[Wrong] = lambda q, model: _Known(
     q.copy(), float(q @ q / 2) + (model.which == "prepare"))
-trial.implementations[Wrong] = lambda cache, k, value, model: (
+interface.trial.implementations[Wrong] = lambda cache, k, value, model: (
     cache.U + (value**2 - cache.q[k] ** 2) / 2 + 0.5 * (model.which == "trial") * (k == 1))
-commit.implementations[Wrong] = lambda cache, k, value, energy, model: _Known(
+interface.commit.implementations[Wrong] = lambda cache, k, value, energy, model: _Known(
     np.where(np.arange(cache.q.size) == k, value, cache.q) + (model.which == "commit"), energy)
 
 
@@ -253,17 +234,40 @@ class _Known(NamedTuple):
     U: float
 
 
+def test_a_gradient_that_is_another_each_time_is_named():
+    assert "is not the same twice" in {row.note for row in off(Wrong("unsteady"), np.ones(2))}
+
+
 def test_what_is_right_everywhere_agrees():
     assert not off(Wrong(""), np.array([0.3, -0.4]))
 
 
-@pytest.mark.parametrize("which, function", [
-    ("hessian", "hessian"), ("symmetry", "metric"), ("definite", "metric"),
-    ("metric_gradient", "metric_gradient"), ("both U", "U_and_grad_U"),
-    ("both grad", "U_and_grad_U"), ("log_likelihood_of", "log_likelihood_of"),
-    ("prepare", "prepare"), ("trial", "trial"), ("commit", "commit")])
-def test_each_wrong_function_is_named(which, function):
+@pytest.mark.parametrize("which", [
+    "hessian", "symmetry", "definite", "metric_gradient", "both U", "both grad",
+    "log_likelihood_of", "prepare", "trial", "commit"])
+def test_each_wrong_function_is_named(which):
+    function = {"symmetry": "metric", "definite": "metric", "both U": "U_and_grad_U",
+                "both grad": "U_and_grad_U"}.get(which, which)
     assert function in {row.function for row in off(Wrong(which), np.array([0.3, -0.4]))}
+
+
+@pytest.mark.parametrize("function", [
+    "U_theta", "grad_U_theta", "grad_U_phi", "grad_U2", "add_grad_auxiliary_phi", "velocity_theta",
+    "log_det_theta", "velocity_phi", "log_det_phi"])
+def test_each_wrong_function_of_a_hierarchical_model_is_named(function, monkeypatch):
+    model, q = coupled([0.4, -1.0, 2.0]), np.array([0.3, -0.4, 0.8, 0.5, -0.2])
+    assert not off(model, q)
+    implementations = getattr(interface, function).implementations
+    right = implementations[Coupled]
+
+    def wrong(first, *others):
+        if function != "add_grad_auxiliary_phi":
+            return 1.1 * right(first, *others)
+        first += 0.1  # in place
+        return right(first, *others)
+
+    monkeypatch.setitem(implementations, Coupled, wrong)
+    assert function in {row.function for row in off(model, q)}
 
 
 @pytest.mark.parametrize("q, said", [

@@ -25,9 +25,3 @@ def test_does_not_cancel_far_from_the_origin():
     # coordinates near 1e6 are rounded to 6e-11, so a distance d < 4.2 changes by up to 2e-10, and
     # the exponent d^2 / (2 e^0.8) by up to 4e-10
     np.testing.assert_allclose(shifted, squared_exponential(X, Z, 0.4, 0.7), rtol=4e-10)
-
-
-def test_other_layouts_and_types_are_converted():
-    K = squared_exponential(X, X, 0.4, 0.7)
-    other = squared_exponential(np.asfortranarray(X), X.tolist(), 0.4, 0.7)
-    np.testing.assert_array_equal(other, K)

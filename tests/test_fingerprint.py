@@ -266,23 +266,25 @@ def test_what_is_computed_counts(code, change):
     assert code(*change) != code()
 
 
-@pytest.mark.parametrize("change, counts", [
-    (("float(value)", "float(value) + 0.0"), False), (("value ** 0.5", "value ** 0.25"), True),
-    (("real(name, value)\n", "real(name, 2 * value)\n"), True),
-    (("    value = real(name, value)\n", ""), False)])
-def test_of_the_checks_that_compute_what_they_compute_counts(code, change, counts):
-    assert (code(validate=change) != code()) == counts
-
-
-@pytest.mark.parametrize("change, counts", [
-    (("x + 1", "x + 2"), True), (("STEP = 1", "STEP = 2"), True), (("v * 2", "v"), True),
-    (("return 3 * x", "return 4 * x"), True),  # registered for a type that is used
-    (("return 5 * x", "return 6 * x"), False),  # registered for one that is not
-    (("Second)(used_double)", "Second)(unused_double)"), False),
-    (("Second)(used_double)", "Used)(unused_double)"), True),
-    (("A library", "The library"), False), (("return x\n", "return -x\n"), False)])
-def test_what_it_uses_of_the_project_counts_and_nothing_else(code, change, counts):
-    assert (code(library=change) != code()) == counts
+@pytest.mark.parametrize("file, change, counts", [
+    # of a check that computes, what it computes
+    ("validate", ("float(value)", "float(value) + 0.0"), False),
+    ("validate", ("value ** 0.5", "value ** 0.25"), True),
+    ("validate", ("real(name, value)\n", "real(name, 2 * value)\n"), True),
+    ("validate", ("    value = real(name, value)\n", ""), False),
+    ("library", ("x + 1", "x + 2"), True), ("library", ("STEP = 1", "STEP = 2"), True),
+    ("library", ("v * 2", "v"), True),
+    # registered for a type that is used, and for one that is not
+    ("library", ("return 3 * x", "return 4 * x"), True),
+    ("library", ("return 5 * x", "return 6 * x"), False),
+    ("library", ("Second)(used_double)", "Second)(unused_double)"), False),
+    ("library", ("Second)(used_double)", "Used)(unused_double)"), True),
+    ("library", ("A library", "The library"), False),
+    ("library", ("return x\n", "return -x\n"), False),
+    # what hands a name on
+    ("deepest", ("x * 11", "x * 12"), True), ("deepest", ("rooms.origin", "rooms.deep"), True)])
+def test_what_it_uses_of_the_project_counts_and_nothing_else(code, file, change, counts):
+    assert (code(**{file: change}) != code()) == counts
 
 
 @pytest.mark.parametrize("room", ["deep", "deeper", "another", "origin"])
@@ -291,11 +293,6 @@ def test_what_it_uses_of_a_file_in_a_folder_counts_however_it_is_imported(code, 
     assert code(**{room: (f"{factor} * np", "9 * np")}) != code()
     assert code(**{room: ("np.abs", "np.sqrt")}) != code()
     assert code(**{room: (f"return {factor}\n", "return 9\n")}) == code()  # not used
-
-
-def test_what_a_name_is_handed_on_from_counts(code):
-    assert code(deepest=("x * 11", "x * 12")) != code()
-    assert code(deepest=("rooms.origin", "rooms.deep")) != code()
 
 
 def test_the_variable_of_a_comprehension_is_no_definition(code):

@@ -22,13 +22,6 @@ def test_a_share_has_an_error_also_at_0_and_1():
     assert illustration.share(np.full(98, False)) == pytest.approx((0.0, se))
 
 
-def test_a_share_of_many_has_the_binomial_error():
-    rng = np.random.default_rng(1)
-    shares = np.array([illustration.share(rng.random(400) < 0.3) for _ in range(2000)])
-    # 4 standard errors of a standard deviation of 2000 numbers
-    assert shares[:, 0].std() == pytest.approx(shares[:, 1].mean(), rel=4 / (2 * 2000) ** 0.5)
-
-
 def test_the_fit_is_the_mode_with_priors_of_standard_deviation_5():
     cases = illustrative(3, 5.0)
     model, fit = illustration.fit_cases(cases)

@@ -7,21 +7,9 @@ import numba
 import numpy as np
 import pytest
 
+from models.funnel import Funnel
 from models.gaussian import Gaussian
-from models.interface import (
-    GivenPhi,
-    GivenTheta,
-    U,
-    U_and_grad_U,
-    U_phi,
-    U_theta,
-    dispatch,
-    grad_U,
-    grad_U_phi,
-    grad_U_theta,
-    precompute_phi,
-    precompute_theta,
-)
+from models.interface import GivenPhi, GivenTheta, U, U_and_grad_U, grad_U
 from models.jit import njit
 
 
@@ -65,22 +53,6 @@ def test_what_a_model_does_not_have_together_comes_one_after_the_other():
             energy, g = function(Q, model)
             assert energy == U(Q, model)
             np.testing.assert_array_equal(g, grad_U(Q, model))
-
-
-def test_a_model_that_has_them_together_is_asked_for_them_together():
-    @dispatch(arg=1, default=both)
-    def together(q, model):
-        """A generic function with a default."""
-
-    @together.register(Slope)
-    def slope_together(q, model):
-        return -1.0, q
-
-    assert together(Q, Slope(Q))[0] == -1.0
-    assert together(Q, Gaussian(np.zeros(2), np.eye(2)))[0] == 2.5
-    compiled = numba.njit(lambda q, model: together(q, model))
-    assert compiled(Q, Slope(Q))[0] == -1.0
-    assert compiled(Q, Gaussian(np.zeros(2), np.eye(2)))[0] == 2.5
 
 
 def test_a_type_without_implementation_is_a_clear_error_compiled_or_not():
@@ -148,9 +120,10 @@ def test_an_implementation_takes_effect_where_there_was_the_default():
     def again_both(q, model):
         return 3.0, -q
 
-    energy, g = both(Q, Again(Q))
-    assert energy == 3.0
-    np.testing.assert_array_equal(g, -Q)
+    for function in (U_and_grad_U, both):
+        energy, g = function(Q, Again(Q))
+        assert energy == 3.0
+        np.testing.assert_array_equal(g, -Q)
 
 
 def same_name(value):
@@ -178,63 +151,15 @@ def test_a_generic_function_is_sent_to_other_processes_as_a_name():
     assert pickle.loads(pickle.dumps(U)) is U
 
 
-def test_any_argument_may_decide():
-    @dispatch(arg=0)
-    def size(thing, factor):
-        """Nothing yet."""
-
-    @size.register(Slope)
-    def slope_size(thing, factor):
-        return factor * thing.b.size
-
-    assert size(Slope(Q), 3) == 6
-
-
-# Hierarchical models
-
-
-class Pair(NamedTuple):
-    """A hierarchical model with what has no default; the mass of phi is constant."""
-
-    L_phi: np.ndarray
-
-
-class PairPhi(NamedTuple):
-    phi: np.ndarray
-
-
-class PairTheta(NamedTuple):
-    theta: np.ndarray
-
-
-precompute_phi.register(Pair)(lambda phi, model: PairPhi(phi))
-precompute_theta.register(Pair)(lambda theta, model: PairTheta(theta))
-U_theta.register(Pair)(lambda theta, Phi, model: Phi.phi[0] * (theta @ theta))
-grad_U_theta.register(Pair)(lambda theta, Phi, model: 2 * Phi.phi[0] * theta)
-
-
-@U_phi.register(Pair)
-def pair_U_phi(Phi, Theta, model):
-    return Phi.phi[0] * (Theta.theta @ Theta.theta) + Phi.phi @ Phi.phi
-
-
-@grad_U_phi.register(Pair)
-def pair_grad_U_phi(Phi, Theta, model):
-    g = 2 * Phi.phi
-    g[0] += Theta.theta @ Theta.theta
-    return g
-
-
-PAIR = Pair(np.eye(2))
-THETA, PHI = np.array([1.0, -2.0]), np.array([0.5, 4.0])
-
-
-def test_each_block_given_the_other_is_a_model_for_any_sampler():
-    given = {"phi": (THETA, GivenPhi(PAIR, PHI), 2.5, THETA),
-             "theta": (PHI, GivenTheta(PAIR, THETA), 2.5 + 16.25, [1.0 + 5.0, 8.0])}
-    for z, model, energy, g in given.values():
-        assert U(z, model) == energy and twice(z, model) == twice.py_func(z, model) == 2 * energy
-        np.testing.assert_array_equal(grad_U(z, model), g)
-        for found in (both(z, model), both.py_func(z, model)):
-            assert found[0] == energy
-            np.testing.assert_array_equal(found[1], g)
+@pytest.mark.parametrize("block", [slice(2), slice(2, 3)], ids=["theta", "phi"])
+def test_each_block_given_the_other_is_a_model_for_any_sampler(block):
+    q, other, model = np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.4, -0.2]), Funnel.from_size(2)
+    given = GivenPhi(model, q[2:]) if block.stop == 2 else GivenTheta(model, q[:2])
+    moved = q.copy()
+    moved[block] = other[block]
+    change = U(moved[block], given) - U(q[block], given)  # of U, but for a constant
+    assert change == pytest.approx(U(moved, model) - U(q, model), rel=1e-12)
+    assert twice(q[block], given) == twice.py_func(q[block], given) == 2 * U(q[block], given)
+    for found in (U_and_grad_U(q[block], given), both(q[block], given)):
+        assert found[0] == U(q[block], given)
+        np.testing.assert_allclose(found[1], grad_U(q, model)[block], rtol=1e-14)

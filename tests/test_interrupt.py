@@ -22,11 +22,12 @@ from algorithms.fixed_flow_hmc import fixed_flow_hmc
 from algorithms.hmc import Chain, Counts
 from algorithms.random_walk import random_walk
 from algorithms.shahbaba_split_hmc import normal_approximation
+from conftest import FOLDERS, python
 from models.covariance import squared_exponential
-from models.jit import ROOT, check_interrupt, njit
+from models.jit import check_interrupt, njit
+from normal import INSTEAD
 from test_bad_input import CALLS, FIT, LOGISTIC, NORMAL, SMALL, call, flat, numbers, rng
 
-PATHS = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests")))}
 FEW, MANY = 3, 5_000_000  # transitions; what many of them are to be written into is never touched
 
 
@@ -43,7 +44,7 @@ COUNTED = "n", "t_max", "runs"  # what test_bad_input.py calls the number of tra
 def counted(name):
     """Return what calls a sampler of test_bad_input.py for n transitions."""
     (count,) = {*COUNTED} & {*CALLS[name][1]}
-    return lambda n: call(name, **{count: n})
+    return lambda n: call(name, **INSTEAD.get(name, {}) | {count: n})
 
 
 # name: what runs it for n transitions
@@ -132,7 +133,7 @@ class Process:
         """Start it; it lives until the tests of this file end."""
         self.process = subprocess.Popen(
             [sys.executable, "-X", "faulthandler", __file__], stdin=subprocess.PIPE, text=True,
-            stdout=subprocess.PIPE, env=PATHS)
+            stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": FOLDERS})
         self.said = queue.Queue()
         threading.Thread(target=lambda: [*map(self.said.put, self.process.stdout), self.said.put(
             f"dead, status {self.process.wait()}")], daemon=True).start()
@@ -154,8 +155,7 @@ class Process:
 
 @pytest.fixture(scope="module")
 def process():
-    found = Process()
-    yield found
+    yield (found := Process())
     found.process.stdin.close()
     found.said.get(timeout=60)  # that it has ended, after which nothing reads its output
     found.process.stdout.close()
@@ -177,10 +177,7 @@ def test_a_signal_that_no_loop_asks_for_waits_until_the_result_is_there(process)
 def test_at_no_moment_of_a_call_does_a_signal_end_the_process():
     # neither where Numba takes the arguments from Python, nor where it gives it the result
     code = "import test_interrupt; print(test_interrupt.bombarded())"
-    done = subprocess.run([sys.executable, "-X", "faulthandler", "-c", code], env=PATHS, text=True,
-                          capture_output=True)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 20
+    assert int(python("-X", "faulthandler", "-c", code)) > 20
 
 
 @pytest.fixture
@@ -230,7 +227,7 @@ def test_in_a_notebook_the_cell_is_interrupted_and_the_kernel_lives():
     pytest.importorskip("ipykernel", reason=needs)
     jupyter = pytest.importorskip("jupyter_client.manager", reason=needs)
     manager, client = jupyter.start_new_kernel(
-        kernel_name="python3", env=os.environ | {"PYTHONPATH": str(ROOT)})
+        kernel_name="python3", env=os.environ | {"PYTHONPATH": FOLDERS})
 
     def cell(code):
         reply = client.execute(code, user_expressions={"x": "x"}, reply=True, timeout=300)

@@ -31,12 +31,9 @@ from algorithms.ess import initial_sequence
 from algorithms.hmc import hmc
 from algorithms.paquet_rmhmc_fast import rmhmc
 from algorithms.random_walk import random_walk
-from algorithms.slice_sampling import slice_sampling
 from models.covariance import squared_exponential
 from models.funnel import Funnel
 from models.gp_classification import GPClassification
-from models.gp_regression import GPRegression
-from models.interface import U, grad_U
 from models.stochastic_volatility import StochasticVolatility
 
 draw = np.random.default_rng
@@ -44,7 +41,6 @@ X, noise = draw(1).uniform(0, 2, (60, 2)), draw(2).standard_normal(60)
 y = np.where(np.sin(2 * X[:, 0]) + noise > 0, 1.0, -1.0)
 K = squared_exponential(X, X, -2.0, 0.0)
 q = ep(K, y)
-regression = GPRegression.from_data(X, np.sin(X[:, 0]) + 0.5 * noise, "ard", c=1.0)
 volatility = StochasticVolatility.from_data(0.5 * draw(3).standard_normal(30))
 x = np.concatenate([np.zeros(30), [-1.0, -2.0, 2.0]])
 walk = random_walk(x, volatility, 0.02, 400, draw(4))
@@ -56,10 +52,6 @@ found = {
         "ESS of it": initial_sequence(walk.samples[:, :3])},
     "to rounding": {
         "EP": [q.log_Z, *q.mu],
-        "U, regression": U(np.zeros(4), regression),
-        "gradient, regression": grad_U(np.zeros(4), regression),
-        "slice sampling, regression": slice_sampling(
-            np.zeros(4), regression, 1.0, 3, draw(6)).samples,
         "HMC, funnel": hmc(np.full(61, 0.1), Funnel.from_size(60), 0.05, 10, 20, draw(7)).energies,
         "RMHMC": rmhmc(q.mu, GPClassification.from_ep(K, y, q), 3, 0.1, 3, draw(8)).samples}}
 kernels = {pool["architecture"] for pool in threadpool_info() if pool["user_api"] == "blas"}

@@ -173,20 +173,13 @@ NO_SAMPLER = {"shahbaba_fig2", "shahbaba_fig3", "wang_errata", "wang_table1", "s
 
 @pytest.mark.parametrize("path", [p for p in SCRIPTS if p.stem != "shahbaba_errata"], ids=name)
 def test_the_reader_reaches_the_algorithm_within_80_lines(path):
-    author = path.stem.split("_")[0]
-    shared = f"reproduce.{author}" if author in PAPERS else "reproduce.beyond.rivals"
-    sampler = path in EXHIBITS and path.stem not in NO_SAMPLER
+    shared = ("reproduce.beyond.rivals", *(f"reproduce.{author}" for author in PAPERS))
+    ours = ("algorithms.", *shared * (path not in EXHIBITS or path.stem in NO_SAMPLER))
     local = {alias.asname or alias.name for node in tree(path).body
-             if isinstance(node, ast.ImportFrom) for alias in node.names
-             if node.module.startswith("algorithms." if sampler else ("algorithms.", shared))}
-    if sampler:  # a function of the script calls it
-        used = [node.end_lineno for function in tree(path).body
-                if isinstance(function, ast.FunctionDef) for node in ast.walk(function)
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-                and node.func.id in local]
-    else:
-        used = [node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name)
-                and node.id in local and isinstance(node.ctx, ast.Load)]
+             if isinstance(node, ast.ImportFrom) and node.module.startswith(ours)
+             for alias in node.names}
+    used = [node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name)
+            and node.id in local and isinstance(node.ctx, ast.Load)]
     assert used and min(used) <= 80
 
 

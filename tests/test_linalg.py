@@ -5,7 +5,7 @@ import pytest
 
 from models import linalg
 
-SIZES = [1, 2, 5, linalg.BLOCK - 1, linalg.BLOCK, linalg.BLOCK + 1, 2 * linalg.BLOCK + 1, 300]
+SIZES = [1, 5, linalg.BLOCK, linalg.BLOCK + 1, 2 * linalg.BLOCK + 1, 300]
 
 
 def positive_definite(n):
@@ -35,20 +35,15 @@ def test_factorise_touches_only_the_lower_triangle(n):
     assert np.isnan(work[np.triu_indices(n, 1)]).all()
 
 
-@pytest.mark.parametrize("n, where", [(1, 0), (5, 0), (5, 4), (150, 0), (150, 70), (150, 149)])
+@pytest.mark.parametrize("n, i, j", [(1, 0, 0), (5, 0, 0), (150, 0, 0), (150, 70, 70),
+                                     (150, 149, 149), (150, 149, 3)])
 @pytest.mark.parametrize("bad", [-1.0, 0.0, np.nan, np.inf, -np.inf])
-def test_what_has_no_factor_is_not_ok_and_nan(n, where, bad):
+def test_what_has_no_factor_is_not_ok_and_nan(n, i, j, bad):
     A = positive_definite(n)
-    A[where, where] = bad
+    A[i, j] = A[j, i] = bad if i == j else np.nan
     L, ok = linalg.cholesky(A)
     assert not ok
     assert np.isnan(L).all()
-
-
-def test_nan_off_the_diagonal_is_not_ok():
-    A = positive_definite(150)
-    A[149, 3] = A[3, 149] = np.nan
-    assert not linalg.cholesky(A)[1]
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -1,12 +1,14 @@
 """What every model has to hold, each property written once: derivatives, blocks, masses, refusals.
 
-What the densities, masses and metrics are is tested in the file of each model.
+What the densities, masses and metrics are is tested in the file of each model; those of a Gaussian
+and of non-centred coordinates, here.
 """
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 
 import test_gp_regression
 import test_hierarchical_logistic
@@ -14,6 +16,7 @@ import test_log_gaussian_cox
 import test_stochastic_volatility
 from algorithms.rivals.elliptical_slice import Relative, log_L
 from algorithms.zhang_sshmc import H1, H2
+from conftest import python
 from differences import differences
 from models import interface, logistic_regression, multinomial_logistic, validate
 from models.covariance import squared_exponential
@@ -32,6 +35,8 @@ from models.interface import U, grad_U, metric, metric_gradient
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture
 from models.multinomial_logistic import MultinomialLogistic
+from models.non_centred import NonCentred, theta_of
+from models.non_centred_gp import NonCentredGP, latent
 from models.soft_abs import SoftAbs
 from models.stochastic_volatility import CHUNK
 
@@ -100,13 +105,27 @@ def hierarchical():
             yield f"Cox of {d}, {distance}", model, x, test_log_gaussian_cox.PHI
     for n in (1, 9):
         model = HierarchicalGPClassification.from_data(
-            normal(n, 3), SIGNS[:n], (0.3, -0.2), (1.5, 0.7), 0.01, 2.5)
+            normal(n, 3), SIGNS[:n], (0.3, -0.2), (1.5, 0.7), 0.01, [[2.5, 0.5], [0.5, 1.5]])
         yield f"GP classification of {n}", model, normal(n, seed=7), np.array([0.4, 0.7])
 
 
+def non_centred():
+    """Yield the name, the model, the state, and a function of (z, phi) that returns theta."""
+    for name in ("funnel", "groups, bound", "volatility of 1, paper", "volatility of 5, paper",
+                 "volatility of 5, negative", "Cox of 3, pixel", "Cox of 4, unit"):
+        model, theta, phi = HIERARCHICAL[name]
+        yield (f"non-centred {name}", NonCentred(model), np.append(normal(theta.size), phi),
+               lambda z, phi, model=model: theta_of(z, phi, model))
+    model, theta, phi = HIERARCHICAL["GP classification of 9"]
+    yield ("non-centred GP classification", NonCentredGP(model), np.append(normal(9), phi),
+           lambda z, phi, model=model: latent(z, interface.precompute_phi(phi, model)))
+
+
 HIERARCHICAL = {name: rest for name, *rest in hierarchical()}
+INDEPENDENT = {name: rest for name, *rest in non_centred()}
 ALL = ({name: rest for name, *rest in flat()}
-       | {name: (model, np.concatenate(q)) for name, (model, *q) in HIERARCHICAL.items()})
+       | {name: (model, np.concatenate(q)) for name, (model, *q) in HIERARCHICAL.items()}
+       | {name: (model, q) for name, (model, q, _) in INDEPENDENT.items()})
 each = pytest.mark.parametrize("name", ALL)
 each_hierarchical = pytest.mark.parametrize("name", HIERARCHICAL)
 
@@ -132,9 +151,10 @@ def test_derivatives_are_those_of_differences(name):
     model, q = ALL[name]
     g = grad_U(q, model)
     np.testing.assert_allclose(g, differences(lambda q: U(q, model), q), **CLOSE)
-    energy, together = interface.U_and_grad_U(q, model)
-    assert energy == U(q, model)
-    np.testing.assert_array_equal(together, g)
+    if type(model) in interface.U_and_grad_U.implementations:  # the default: test_interface.py
+        energy, together = interface.U_and_grad_U(q, model)
+        assert energy == U(q, model)
+        np.testing.assert_array_equal(together, g)
     for function, derivative in ((grad_U, interface.hessian),
                                  (interface.hessian, interface.hessian_gradient),
                                  (metric, metric_gradient)):
@@ -146,13 +166,37 @@ def test_derivatives_are_those_of_differences(name):
             np.testing.assert_array_equal(matrix, matrix.T)
 
 
-@each
-@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaPerformanceWarning")
-def test_a_strided_state_is_the_same(name):
-    model, q = ALL[name]
-    strided = np.repeat(q, 2)[::2]
-    assert U(strided, model) == U(q, model)
-    np.testing.assert_array_equal(grad_U(strided, model), grad_U(q, model))
+def strided_states_are_the_same():
+    for model, q in {type(model): (model, q) for model, q in ALL.values()}.values():
+        strided = np.repeat(q, 2)[::2]
+        for function in (U, grad_U):  # NumPy adds what is strided in another order
+            np.testing.assert_allclose(function(strided, model), function(q, model), rtol=1e-12,
+                                       atol=1e-14, err_msg=type(model).__name__)
+
+
+def test_a_strided_state_is_the_same():
+    # interpreted: for other strides everything would have to be compiled again
+    python("-c", "import test_models as t; t.strided_states_are_the_same()", NUMBA_DISABLE_JIT="1")
+
+
+def test_the_energy_of_a_gaussian_is_minus_its_log_density_up_to_a_constant():
+    model, q = ALL["Gaussian"]
+    density = multivariate_normal(model.mean, np.linalg.inv(model.precision))
+    constant = U(q, model) + density.logpdf(q)
+    assert U(-3 * q, model) + density.logpdf(-3 * q) == pytest.approx(constant, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+def test_the_density_in_non_centred_coordinates_is_that_of_theta_times_the_jacobian(name):
+    given, q, theta_at = INDEPENDENT[name]
+    n, found = interface.sizes(given.model)[0], []
+    for seed in range(3):
+        q = q + 0.3 * normal(q.size, seed=seed)
+        z, phi = q[:n], q[n:]
+        J = differences(lambda z, phi=phi: theta_at(z, phi), z)  # exact: theta is linear in z
+        found.append(U(q, given) - U(np.append(theta_at(z, phi), phi), given.model)
+                     + np.linalg.slogdet(J)[1])
+    np.testing.assert_allclose(found, found[0], rtol=0, atol=1e-9)  # rounding / 1e-3 of J
 
 
 @each_hierarchical

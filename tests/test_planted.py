@@ -9,6 +9,7 @@ from PIL import Image
 
 from reproduce.harness import exercises
 from reproduce.harness.exercises import consequence
+from reproduce.harness.papers import PAPERS
 from reproduce.tools import planted
 from test_workers import LINUX, running, wait_until
 
@@ -27,8 +28,6 @@ claims = [{"what": "fixed", "value": 1.0}, {"what": "bad", "value": found},
 Image.new("RGB", (1296, 648), (int(found), 0, 0)).save(made / "x_fig1.png")
 raise SystemExit(1)  # a claim differs, and the figure is there
 """
-def bug(line):
-    return exercises.Bug("bug", "algorithms/a.py", "", "return 200.0", line, "tests/test_a.py::t")
 
 
 @pytest.fixture
@@ -39,79 +38,62 @@ def with_line(tmp_path, monkeypatch):
     right = tmp_path / "algorithms" / "a.py"
     right.write_text("def value():\n    return 200.0\n")
     (tmp_path / "reproduce" / "x_fig1.py").write_text(SCRIPT)
-    monkeypatch.setattr(planted, "MINUTE", 3.0)
     exercise = SimpleNamespace(name="bug", path="algorithms/a.py", script="x_fig1")
 
-    def run(line):
-        monkeypatch.setattr(planted, "bugs", lambda: {"bug": bug(line)})
-        as_it_is = planted.without_a_bug(tmp_path, "x_fig1")
-        found = planted.with_a_bug(tmp_path, exercise, as_it_is | {"seconds": 0.0})
+    def run(line, numbers, seconds=0.0):
+        monkeypatch.setattr(planted, "bugs", lambda: {"bug": exercises.Bug(
+            "bug", "algorithms/a.py", "", "return 200.0", line, "tests/test_a.py::t")})
+        found = planted.with_a_bug(tmp_path, exercise, {"numbers": numbers, "seconds": seconds})
         assert right.read_text() == "def value():\n    return 200.0\n"
-        return as_it_is, found
+        return found
 
     return run
 
 
-def test_a_bug_is_planted_drawn_and_taken_back(with_line):
+def test_a_bug_is_planted_drawn_and_taken_back(with_line, tmp_path):
     start = os.times().elapsed
-    as_it_is, found = with_line("return 100.0")
+    as_it_is = planted.without_a_bug(tmp_path, "x_fig1")
     assert as_it_is["numbers"] == {"fixed": "1.0", "bad": "200.0", "nothing": "nan"}  # no time
     assert as_it_is["steady"] and 0 < as_it_is["seconds"] <= os.times().elapsed - start
+    found = with_line("return 100.0", as_it_is["numbers"])
     assert (found["numbers"], found["changed"], found["ended"]) == (3, 1, "")
     assert Image.open(io.BytesIO(as_it_is["picture"])).getpixel((0, 0)) == (200, 0, 0)
     assert Image.open(io.BytesIO(found["picture"])).getpixel((0, 0)) == (100, 0, 0)
 
 
-def test_a_figure_with_times_in_it_is_known(with_line, tmp_path):
-    # what each run draws is another number for certain: how many there were
-    runs = tmp_path / "runs"
-    runs.touch()
-    script = tmp_path / "reproduce" / "x_fig1.py"
-    script.write_text(SCRIPT.replace("int(found)", "shade").replace("found = value()", f"""
-with open({str(runs)!r}, "a") as runs:
-    runs.write("x")
-    shade = 50 * runs.tell()
-found = value()"""))
-    as_it_is, found = with_line("return 200.0 + 0.0")
-    assert not as_it_is["steady"]
-    assert runs.read_text().startswith("xx")
-    assert (found["changed"], found["ended"]) == (0, "")  # what nothing shows is said
+def test_a_figure_with_times_in_it_is_known_and_a_script_that_fails_stops_everything(monkeypatch):
+    run = {"picture": b"first", "numbers": {"a": "1", "b": "2"}, "seconds": 1.0, "ended": ""}
+    runs = [run, run | {"picture": b"another", "numbers": {"b": "2"}}, run,
+            run | {"picture": None, "ended": "ends with: OSError: no data"}]
+    monkeypatch.setattr(planted, "run", lambda *_: runs.pop(0))
+    assert planted.without_a_bug(None, "x_fig1") == {
+        "picture": b"first", "seconds": 1.0, "numbers": {"b": "2"}, "steady": False}
+    with pytest.raises(SystemExit, match="x_fig1 as it is ends with: OSError: no data"):
+        planted.without_a_bug(None, "x_fig1")
 
 
+@LINUX
 @pytest.mark.parametrize("line, ended", [
     ("raise ValueError('it overflows')", "ends with: ValueError: it overflows"),
     ("import os; os._exit(7)", "ends with status 7"),
     ("while True: pass", "does not end")])
-def test_a_run_that_draws_nothing_says_why(with_line, line, ended):
-    found = with_line(line)[1]
+def test_a_run_that_draws_nothing_says_why_and_what_it_has_started_ends(with_line, tmp_path,
+                                                                        monkeypatch, line, ended):
+    monkeypatch.setattr(planted, "MINUTE", 2.0)
+    found = with_line("import subprocess as s<br>with open('pid', 'w') as file:<br>"
+                      "    file.write(str(s.Popen(['sleep', '300'], stderr=s.DEVNULL).pid))<br>"
+                      + line, {})
     assert (found["picture"], found["ended"]) == (None, ended)
-
-
-def test_a_run_has_so_many_times_the_seconds_that_it_takes_without_a_bug(tmp_path, monkeypatch):
-    (tmp_path / "algorithms").mkdir()
-    (tmp_path / "algorithms" / "a.py").write_text("def value():\n    return 200.0\n")
-    given = []
-    monkeypatch.setattr(planted, "bugs", lambda: {"bug": bug("return 1.0")})
-    monkeypatch.setattr(planted, "run", lambda copy, script, patience: given.append(patience) or {
-        "picture": b"", "numbers": {"a": "1", "c": "3"}, "seconds": 0.0, "ended": ""})
-    exercise = SimpleNamespace(name="bug", path="algorithms/a.py", script="x_fig1")
-    found = planted.with_a_bug(tmp_path, exercise, {"numbers": {"a": "1", "b": "2", "c": "4"},
-                                                    "seconds": 12.0})
-    assert given == [60 + 5 * 12]  # and a minute to compile
-    assert (found["numbers"], found["changed"]) == (3, 2)  # one that is not there has changed
-
-
-@LINUX
-def test_what_a_run_has_started_ends_with_it(with_line, tmp_path):
-    with_line("import subprocess as s; open('pid', 'w').write(str(s.Popen(['sleep', '300'],"
-              " stderr=s.DEVNULL).pid)); return 1.0")
     wait_until(lambda: not running(int((tmp_path / "pid").read_text())))
 
 
-def test_a_script_that_fails_as_it_is_stops_everything(with_line, tmp_path):
-    (tmp_path / "reproduce" / "x_fig1.py").write_text("raise OSError('no data')")
-    with pytest.raises(SystemExit, match="x_fig1 as it is ends with: OSError: no data"):
-        with_line("return 1.0")
+def test_a_run_has_so_many_times_the_seconds_that_it_takes_without_a_bug(with_line, monkeypatch):
+    given = []
+    monkeypatch.setattr(planted, "run", lambda copy, script, patience: given.append(patience) or {
+        "picture": b"", "numbers": {"a": "1", "c": "3"}, "seconds": 0.0, "ended": ""})
+    found = with_line("return 1.0", {"a": "1", "b": "2", "c": "4"}, 12.0)
+    assert given == [60 + 5 * 12]  # and a minute to compile
+    assert (found["numbers"], found["changed"]) == (3, 2)  # one that is not there has changed
 
 
 def test_mirrors_stand_in_place_of_their_twins():
@@ -145,7 +127,14 @@ def test_a_picture_is_made_small():
     assert found.convert("RGB").getpixel((404, 204)) == (204, 121, 167)
 
 
-def test_an_exercise_that_there_is_not_is_refused():
+@pytest.fixture(scope="module")
+def every():
+    """Return the exercises of each paper; it takes seconds to read them."""
+    return {author: exercises.exercises(author) for author in PAPERS}
+
+
+def test_an_exercise_that_there_is_not_is_refused(monkeypatch, every):
+    monkeypatch.setattr(planted, "exercises", every.get)
     with pytest.raises(SystemExit, match="paquet-13 is no exercise"):
         planted.draw(["paquet-1", "paquet-13"])
 
@@ -168,7 +157,8 @@ def test_what_becomes_of_it_in_words(numbers, changed, same, ended, steady, said
     assert consequence(entry, same) == said
 
 
-def test_exercises_are_drawn_one_by_one(tmp_path, monkeypatch):
+def test_exercises_are_drawn_one_by_one(tmp_path, monkeypatch, every):
+    monkeypatch.setattr(planted, "exercises", every.get)
     monkeypatch.setattr(planted, "DRAWN", tmp_path / "exercises" / "drawn.json")
     monkeypatch.setattr(planted, "copy_project", lambda folder, of_mirrors: of_mirrors)
     picture = io.BytesIO()
@@ -188,7 +178,7 @@ def test_exercises_are_drawn_one_by_one(tmp_path, monkeypatch):
     planted.draw(["paquet-9"])
     monkeypatch.setattr(exercises, "DRAWN", planted.DRAWN)
     found = exercises.read_drawn()
-    first = next(each for each in exercises.exercises("paquet") if each.anchor == "paquet-1")
+    first = every["paquet"][0]
     assert list(found) == ["paquet-1", "paquet-2", "paquet-9"]
     assert found["paquet-1"] == {"script": first.script, "as_it_is": f"{first.script}_mirror.png",
                                  "patch": exercises.digest(first.name), "steady": True, "ended": "",

@@ -71,6 +71,9 @@ def test_logistic_regression_averages_probabilities_of_the_second_label():
     np.testing.assert_array_equal(problem.model.y, NAMES == "yes")
     np.testing.assert_allclose(problem.model.X[:, 1:], Z)
     assert problem.start.shape == (3,)
+    for given, deviations in (((), [5, 5, 5]), ((2.0, 0.5), [2, 0.5, 0.5])):
+        prior = logistic_regression(X, NAMES, *given).model.precision
+        np.testing.assert_allclose(prior**-0.5, deviations)
 
 
 def test_a_data_frame_and_lists_are_taken_as_arrays():
@@ -305,6 +308,7 @@ def test_cells_have_their_intensity():
     np.testing.assert_allclose(seen.expected, np.exp(flat).mean(0).reshape(2, 2) / 4)
     np.testing.assert_allclose(seen.expected_sd, np.exp(flat).std(0).reshape(2, 2) / 4)
     assert 4 * np.exp(problem.model.mu + 0.5) / 4 == pytest.approx(8)
+    assert (problem.start[0] == problem.model.mu).all()
     np.testing.assert_array_equal(problem.model.counts, [0, 2, 1, 5])
 
 
@@ -378,9 +382,13 @@ def test_the_check_of_the_evidence_leaves_out_the_first_draws(monkeypatch):
     fit = problem.fit()
     monkeypatch.setattr(problems, "elliptical_slice",
                         lambda *_: SimpleNamespace(log_likelihood=np.arange(22.0)))
-    monkeypatch.setattr(problems, "bridge_sampling", lambda ours, at_q: (ours, at_q.size))
-    ours, drawn = problem.check_evidence(fit, 20, np.random.default_rng(1))
-    assert ours.tolist() == list(range(2, 22)) and drawn == 20
+    monkeypatch.setattr(problems, "log_L", lambda x, model: x)
+    monkeypatch.setattr(problems, "bridge_sampling", lambda ours, at_q: (ours, at_q - fit.ep.mu))
+    ours, off = problem.check_evidence(
+        fit, 20, SimpleNamespace(standard_normal=lambda shape: np.eye(*shape)))
+    assert ours.tolist() == list(range(2, 22)) and off.shape == (20, 6)
+    Sigma = fit.K - fit.K @ np.linalg.solve(fit.K + np.diag(1 / fit.ep.tau), fit.K)
+    np.testing.assert_allclose(off.T @ off, Sigma, rtol=1e-6)  # the draws are of EP's covariance
 
 
 def test_draws_that_predict_are_evenly_spaced():

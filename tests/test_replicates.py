@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from reproduce.harness import replicates as harness
 from reproduce.harness import workers
 from reproduce.harness.run import Settings
-from studies import begun, calls, draw, environment, write_script
+from studies import begun, calls, draw, environment, wait_until, write_script
 
 pytestmark = pytest.mark.usefixtures("figures")
 SETTINGS = Settings("smoke")
@@ -28,13 +28,11 @@ SETTINGS = Settings("smoke")
 # Replicates
 
 
-def threads(seed):
+def where(seed):
+    """Say how many threads BLAS has in this process, and whether that is deaf to Ctrl-C."""
     return {"threads": max(pool["num_threads"] for pool in threadpool_info()
-                           if pool["user_api"] == "blas")}  # others load OpenMP as well
-
-
-def deaf(seed):
-    return {"deaf": signal.getsignal(signal.SIGINT) == signal.SIG_IGN}
+                           if pool["user_api"] == "blas"),  # others load OpenMP as well
+            "deaf": signal.getsignal(signal.SIGINT) == signal.SIG_IGN}
 
 
 def fail(seed):
@@ -90,30 +88,28 @@ def test_fresh_another_name_another_task_and_other_code_compute_again(log, monke
     assert calls(log) == [1] * 5
 
 
-def changed(*names, by=None):
-    """Return a function that changes an entry of a record, or removes it."""
-    def change(text):
+def changed(change):
+    """Return a function that changes the record in a file."""
+    def damage(text):
         record = json.loads(text)
-        *outer, last = names
-        place = record
-        for name in outer:
-            place = place[name]
-        place.pop(last)
-        if by:
-            place[last] = by(json.loads(text)["result"])
+        change(record)
         return json.dumps(record)
-    return change
+    return damage
 
 
-@pytest.mark.parametrize("damage", [
-    lambda text: text[: len(text) // 2], lambda text: "", lambda text: "[1, 2]",
-    lambda text: "{}", lambda text: "\xff",
-    *(changed(name) for name in harness.ENTRIES), changed("machine", "processor"),
-    changed("result", "x"), changed("result", "x", by=lambda result: result["x"][:-1]),
-    changed("result", "x", by=lambda result: 1.5), changed("result", by=lambda result: [1.5]),
-    changed("seconds", by=lambda result: "long"), changed("task", "seed", by=lambda result: 77)],
-    ids=["half", "empty", "list", "no entry", "bytes", *harness.ENTRIES, "processor", "no x",
-         "x too short", "x a number", "result a list", "seconds a word", "another task"])
+DAMAGE = {
+    "half": lambda text: text[: len(text) // 2], "empty": lambda text: "",
+    "list": lambda text: "[1, 2]", "no entry": lambda text: "{}", "bytes": lambda text: "\xff",
+    **{name: changed(lambda record, name=name: record.pop(name)) for name in harness.ENTRIES},
+    "processor": changed(lambda record: record["machine"].pop("processor")),
+    "no x": changed(lambda record: record["result"].pop("x")),
+    "x too short": changed(lambda record: record["result"]["x"].pop()),
+    "result a list": changed(lambda record: record.update(result=[1.5])),
+    "seconds a word": changed(lambda record: record.update(seconds="long")),
+    "another task": changed(lambda record: record["task"].update(seed=77))}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_replicate_counts_as_missing(log, figures, capsys, damage):
     first = replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))
     path = sorted((figures / "replicates" / "draw").iterdir())[0]
@@ -138,25 +134,21 @@ def test_a_stored_replicate_says_what_it_is(log, figures):
     assert 0.05 <= seconds <= time.perf_counter() - start
 
 
-def test_warm_is_called_once_and_only_if_there_is_something_to_do(log):
-    count = []
-    for _ in range(2):
-        replicates("draw", SETTINGS, draw, tasks(log), warm=lambda: count.append(1))
-    assert len(count) == 1
-
-
 def here_or_there():
-    """Leave a file that names the process."""
-    Path(os.environ["WARMED"], str(os.getpid())).touch()
+    """Leave a line that names the process."""
+    with open(os.environ["WARMED"], "a") as file:
+        file.write(f"{os.getpid()}\n")
 
 
 @pytest.mark.parametrize("jobs", [0, 1])
-def test_warm_is_called_where_replicates_are_computed(tmp_path, log, monkeypatch, jobs):
+def test_warm_is_called_once_where_replicates_are_computed_if_one_is(tmp_path, log, monkeypatch,
+                                                                    jobs):
     workers.kill_all()  # those that are there have another environment
-    monkeypatch.setenv("WARMED", str(tmp_path))
-    replicates("draw", SETTINGS._replace(jobs=jobs), draw, tasks(log, [1]), warm=here_or_there)
-    (name,) = [path.name for path in tmp_path.iterdir() if path.name.isdecimal()]
-    assert (int(name) == os.getpid()) == (jobs == 0)
+    monkeypatch.setenv("WARMED", str(tmp_path / "warmed"))
+    for _ in range(2):
+        replicates("draw", SETTINGS._replace(jobs=jobs), draw, tasks(log), warm=here_or_there)
+    (process,) = (tmp_path / "warmed").read_text().splitlines()
+    assert (int(process) == os.getpid()) == (jobs == 0)
     workers.kill_all()
 
 
@@ -174,17 +166,11 @@ def test_the_bar_counts_by_cost_from_what_is_stored_to_all_and_shows_the_note(lo
 
 
 @pytest.mark.parametrize("jobs", [0, 2])
-def test_linear_algebra_has_one_thread(jobs):
+def test_linear_algebra_has_one_thread_and_ctrl_c_is_for_the_parent_alone(jobs):
     with threadpool_limits(2):  # whatever the user has set
-        found = replicates("threads", SETTINGS._replace(jobs=jobs), threads,
+        found = replicates("where", SETTINGS._replace(jobs=jobs), where,
                            [{"seed": 1}, {"seed": 2}])
-    assert [r["threads"] for r in found] == [1, 1]
-
-
-@pytest.mark.parametrize("jobs", [0, 1, 2])
-def test_ctrl_c_is_for_the_parent_alone(jobs):
-    found = replicates("deaf", SETTINGS._replace(jobs=jobs), deaf, [{"seed": 1}, {"seed": 2}])
-    assert [r["deaf"] for r in found] == [jobs > 0] * 2
+    assert found == [{"threads": 1, "deaf": jobs > 0}] * 2
 
 
 @pytest.mark.parametrize("jobs", [0, 2])
@@ -223,7 +209,8 @@ def test_what_is_no_number_is_refused():
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
-    path, link = tmp_path / "file", tmp_path / "link"
+    # in a folder that another run has removed
+    path, link = tmp_path / "new" / "file", tmp_path / "new" / "link"
     harness.write(path, "older")
     os.link(path, link)
     harness.write(path, "old")
@@ -232,7 +219,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         harness.write(path, "new")
     assert path.read_text() == "old"
-    assert {*tmp_path.iterdir()} == {path, link}
+    assert {*path.parent.iterdir()} == {path, link}
 
 
 def test_a_file_is_on_the_disk_before_it_has_its_name_and_two_writers_share_none(tmp_path,
@@ -247,10 +234,6 @@ def test_a_file_is_on_the_disk_before_it_has_its_name_and_two_writers_share_none
     assert steps[1] != steps[3]
 
 
-def test_what_another_run_has_removed_meanwhile_is_no_error(tmp_path):
-    harness.sweep(SimpleNamespace(glob=lambda pattern: [tmp_path / ".gone.tmp"]))
-
-
 def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(log, figures):
     replicates("draw", SETTINGS, draw, tasks(log, [1]))
     kept = figures / "replicates"
@@ -262,11 +245,8 @@ def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(l
         os.utime(file, (0, time.time() - 60 * minutes))
     harness.Experiment("draw", SETTINGS)
     assert [file.exists() for file in files] == [False, True] * 3
-
-
-def test_a_file_is_written_though_another_run_has_removed_its_folder(tmp_path):
-    harness.write(tmp_path / "new" / "file", "text")
-    assert (tmp_path / "new" / "file").read_text() == "text"
+    # what another run has removed meanwhile is no error
+    harness.sweep(SimpleNamespace(glob=lambda pattern: [kept / ".gone.tmp"]))
 
 
 # Packed
@@ -308,8 +288,8 @@ def test_recall_finds_a_replicate_by_its_task_whatever_its_code_and_computes_non
     assert recall.seconds == first.seconds  # a report says so, and on which processors
     with pytest.raises(harness.Missing, match="seed"):
         recall.replicates(draw, tasks(log, [3]))
-    with pytest.raises(harness.Missing, match="deaf"):
-        recall.replicates(deaf, [{"seed": 1}])
+    with pytest.raises(harness.Missing, match="where"):
+        recall.replicates(where, [{"seed": 1}])
     assert calls(log) == [1, 1, 2]
 
 
@@ -353,8 +333,7 @@ def repacked(change):
     (lambda b: b[:20] + bytes([255]) * 20 + b[40:], 2), (lambda b: gzip.compress(b"\xff"), 2),
     (repacked(lambda records: {"records": records}), 2),
     (repacked(lambda records: [records[0], 1]), 1),
-    *((repacked(lambda records, name=name: [records[0], {
-        k: v for k, v in records[1].items() if k != name}]), 1) for name in harness.ENTRIES)])
+    (repacked(lambda records: [records[0], records[1] | {"seconds": "long"}]), 1)])
 def test_what_is_damaged_in_a_pack_counts_as_missing(log, capsys, damage, lost):
     first = experiment()
     first.replicates(draw, tasks(log, [1, 2]))
@@ -390,46 +369,46 @@ def slow(seed):
     return {"seed": seed, "x": np.random.default_rng(seed).standard_normal(3)}
 
 def run(experiment, cases):
-    return experiment.replicates(slow, [{"seed": k} for k in range(8)])
+    return experiment.replicates(slow, [{"seed": k} for k in range(20)])
 """
 
 
-def slow_script(folder):
-    """Return a script's command, and where it stores its replicates."""
-    return ([sys.executable, str(write_script(folder / "slow_fig1.py", SLOW))],
-            folder / "figures" / "short" / "replicates" / "slow_fig1")
+def test_a_script_that_is_stopped_again_and_again_keeps_what_is_finished(tmp_path):
+    script, log = str(write_script(tmp_path / "slow_fig1.py", SLOW)), tmp_path / "log"
+    store = tmp_path / "figures" / "short" / "replicates" / "slow_fig1"
 
+    def start(jobs):
+        return subprocess.Popen([sys.executable, script, "--jobs", jobs], start_new_session=True,
+                                env=environment(), text=True, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE)
 
-def out_of(command):
-    """Run a command to its end and return what it prints."""
-    said = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300,
-                          env=environment()).stdout
-    return said.splitlines()[2]  # what was found, without the folder
+    def kept():
+        return {path.name for path in store.glob("*.json")}
 
-
-@pytest.mark.parametrize("jobs", ["0", "2"])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_script_keeps_what_is_finished_and_resumes(tmp_path, jobs, how):
-    command, store = slow_script(tmp_path)
-    command += ["--jobs", jobs]
-    with subprocess.Popen(command, start_new_session=True, env=environment(), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        while len(list(store.glob("*.json"))) < 2:
-            assert process.poll() is None
-            time.sleep(0.02)
-        os.killpg(process.pid, how)  # as a terminal does on Ctrl-C
-        _, errors = process.communicate(timeout=60)
-    kept = {path.name for path in store.glob("*.json")}
-    if how == signal.SIGINT:
-        assert process.returncode == 130
-        assert f"{len(kept)} of 8 replicates are kept; run the same command" in errors
-        assert "Traceback" not in errors
-    before = len(begun(tmp_path / "log"))
-    assert 2 <= len(kept) < 8
-    assert before - len(kept) <= max(int(jobs), 1)  # at most one lost in each process
-    assert [each["seed"] for each in ast.literal_eval(out_of(command))] == [*range(8)]
-    assert len(begun(tmp_path / "log")) - before == 8 - len(kept)
-    assert kept <= {path.name for path in store.glob("*.json")}
+    before = set()
+    for how, jobs in ((signal.SIGKILL, "2"), (signal.SIGINT, "0"), (signal.SIGINT, "2"),
+                      (signal.SIGKILL, "0")):
+        begun_before = len(begun(log))
+        with start(jobs) as process:
+            wait_until(lambda old=before: len(kept()) >= len(old) + 2, process=process)
+            os.killpg(process.pid, how)  # as a terminal does on Ctrl-C
+            _, errors = process.communicate(timeout=60)
+        after = kept()
+        if how == signal.SIGINT:
+            assert process.returncode == 130
+            assert f"{len(after)} of 20 replicates are kept; run the same command" in errors
+            assert "Traceback" not in errors
+        assert before < after and len(after) < 20
+        # at most one is lost in each process, and none that was finished is computed again
+        lost = len(begun(log)) - begun_before - len(after - before)
+        assert 0 <= lost <= max(int(jobs), 1)
+        before = after
+    begun_before = len(begun(log))
+    with start("2") as process:
+        out, _ = process.communicate(timeout=300)
+    assert process.returncode == 0
+    assert [each["seed"] for each in ast.literal_eval(out.splitlines()[2])] == [*range(20)]
+    assert len(begun(log)) - begun_before == 20 - len(before) and before < kept()
 
 
 def test_a_bar_says_how_many_are_compiled_and_of_how_many_while_that_is_no_less(

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from conftest import python
 from reproduce.harness import replicates, run
 from reproduce.harness.claims import Claim, Declared, Measured
 from reproduce.harness.files import Data, DataError
@@ -68,8 +70,9 @@ def test_the_first_line_says_what_on_which_data_and_how_long(capsys, minutes, sa
     script = NOTHING._replace(name="x_fig1", what="ten chains",
                               minutes={"smoke": minutes, "short": minutes})
     announce(script, SETTINGS, Data("digits", None, None, "USPS is not here"))
-    announce(script, Settings(jobs=2), "simulated")
+    announce(script, Settings(jobs=2, seed=7), "simulated")
     first, second = capsys.readouterr().out.splitlines()
+    assert first.endswith("; seed 1") and second.endswith("; seed 7")
     assert first.startswith("x_fig1, smoke budget: ten chains; data: digits (USPS is not here);"
                             f" about {said} with 0 job (")
     assert second.startswith("x_fig1, short budget: ten chains; data: simulated;"
@@ -79,30 +82,21 @@ def test_the_first_line_says_what_on_which_data_and_how_long(capsys, minutes, sa
 def test_the_first_line_does_not_wait_for_what_it_does_not_need():
     code = ("import sys, reproduce.harness.run, reproduce.harness.files;"
             "print({'joblib', 'pooch', 'requests', 'matplotlib'} & {*sys.modules})")
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
-                         env=environment())
-    assert run.stdout.strip() == "set()"
+    assert python("-c", code).strip() == "set()"
 
 
 # While it imports
 
-def beginning(then):
-    """Run a script that does no more than to import what it starts with, and `then`."""
-    return subprocess.run([sys.executable, "-c",
+@pytest.mark.parametrize(("then", "status", "said"), [
+    ("raise KeyboardInterrupt", 130, "Interrupted\\.\n"),  # a word and no traceback
+    ("import os; os.close(2); raise KeyboardInterrupt", 130, ""),
+    ("raise LookupError('nothing here')", 1, "Traceback.*LookupError: nothing here\n")])
+def test_how_a_script_ends_that_is_stopped_before_it_is_ready(then, status, said):
+    done = subprocess.run([sys.executable, "-c",
                            f"from reproduce.harness.start import main\n{then}"],
                           capture_output=True, text=True, env=environment())
-
-
-def test_ctrl_c_before_a_script_is_ready_is_a_word_and_no_traceback():
-    done = beginning("raise KeyboardInterrupt")
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
-    assert beginning("import os; os.close(2); raise KeyboardInterrupt").returncode == 130
-
-
-def test_any_other_error_has_its_traceback():
-    done = beginning("raise LookupError('nothing here')")
-    assert done.returncode == 1
-    assert done.stderr.startswith("Traceback") and "LookupError: nothing here" in done.stderr
+    assert (done.returncode, done.stdout) == (status, "")
+    assert re.fullmatch(said, done.stderr, re.DOTALL)
 
 
 HOMELESS = """
@@ -240,7 +234,10 @@ def test_killed_processes_are_counted_before_the_last_line(monkeypatch, capsys):
 @pytest.mark.parametrize(("error", "status", "said"), [
     (KeyboardInterrupt(), 130, "Interrupted.\n"), (BrokenPipeError(), 141, ""),
     (run.ClusterError("nobody is there"), 2, "nobody is there\n"),
-    (DataError("cases.txt is nowhere"), 2, "cases.txt is nowhere\n")])
+    (DataError("cases.txt is nowhere"), 2, "cases.txt is nowhere\n"),
+    (NotADirectoryError(20, "Not a directory", "figures"), 2,
+     "figures cannot be read or written: Not a directory. What is finished is kept: make that"
+     " possible, and run the same command again.\n")])
 def test_how_a_command_ends_that_is_stopped(capsys, error, status, said):
     def stopped():
         raise error
@@ -310,14 +307,6 @@ def test_a_full_disk_is_a_sentence_and_exit_status_2(tiny, jobs):
     assert not [path for path in folder.rglob("*") if path.is_file()]
 
 
-def test_a_file_in_the_place_of_the_folder_is_a_sentence_and_exit_status_2(tiny):
-    start, folder = tiny
-    folder.write_text("a file")
-    status, (said,) = ended(start())
-    assert status == 2
-    assert said.startswith(str(folder)) and "cannot be read or written" in said
-
-
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux, which has /dev/full")
 def test_an_output_that_cannot_be_written_is_a_sentence_and_exit_status_2(tiny):
     start, _ = tiny
@@ -349,15 +338,6 @@ def test_a_poor_environment_does_no_harm(tiny, tmp_path):
     assert "\u00e9 \u2207" in (folder / "smoke" / "tiny_fig1.txt").read_text("utf-8")
     closed = start("--jobs", "0", before=["sh", "-c", '"$@" >&- 2>&-', "sh"])
     assert closed.communicate() == ("", "") and closed.returncode == 0
-
-
-def test_two_runs_at_the_same_time_do_not_disturb_each_other(tiny):
-    start, folder = tiny
-    both = [start(budget="paper") for _ in range(2)]
-    assert [process.communicate() and process.returncode for process in both] == [0, 0]
-    pack = replicates.unpack(folder / "replicates" / "tiny_fig1.json.gz")
-    assert sorted(record["result"]["x"] for record in pack.values()) == [0, 1 / 3, 2 / 3]
-    assert not list(folder.rglob("*.tmp"))
 
 
 def test_times_of_several_processors_are_not_mixed_without_a_word():

@@ -16,11 +16,9 @@ from algorithms.slice_sampling import slice_sampling
 from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from models.interface import U
-from normal import exact_draw, normal, subset
+from normal import MODEL, Q, exact_draw, normal, subset
 from stationary import LEVEL
 
-MODEL = normal([0.3, 1.2, -0.4, 0.9])
-Q = np.array([0.2, -0.1])
 L = np.array([[0.5, 0.0], [-0.2, 0.4]])
 ONE = np.array([[1.0]])
 

@@ -22,13 +22,14 @@ from algorithms.hmc import hmc
 from algorithms.hoffman_nuts_fast import nuts
 from algorithms.random_walk import random_walk
 from algorithms.slice_sampling import slice_sampling
+from conftest import python
 from models import validate
 from models.gaussian import Gaussian
-from models.interface import U, grad_U, metric, metric_gradient
+from models.interface import U, grad_U
 from models.jit import ROOT
 from sampling import run as runs
 from sampling.problems import counts_on_a_grid, logistic_regression
-from sampling.run import Chains, join, run
+from sampling.run import Chains, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
 from studies import environment, wait_until
 
@@ -99,16 +100,13 @@ def calls():
 
 
 def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
-    done = subprocess.run([sys.executable, "-c", PIECES], cwd=ROOT, capture_output=True, text=True,
-                          env=os.environ | {"NUMBA_DISABLE_JIT": "1", "PYTHONPATH":
-                                            f"{ROOT}{os.pathsep}{ROOT / 'tests'}"})
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.split()) == len(runs.PIECEWISE) + 2
+    done = python("-c", PIECES, NUMBA_DISABLE_JIT="1")
+    assert len(done.split()) == len(runs.PIECEWISE) + 2
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("sampler, settings", [
-    (hmc, dict(eps=0.7, L=3)), (nuts, dict(warm_up=30)), (slice_sampling, dict(w=2.0))])
+@pytest.mark.parametrize("sampler, jobs, settings", [
+    (hmc, 1, dict(eps=0.7, L=3)), (hmc, 2, dict(eps=0.7, L=3)), (nuts, 1, dict(warm_up=30)),
+    (slice_sampling, 2, dict(w=2.0))])
 def test_ctrl_c_gives_back_what_was_drawn_within_a_second(sampler, settings, jobs):
     def stop():
         time.sleep(1.5)
@@ -194,6 +192,9 @@ def test_of_several_transitions_a_draw_all_are_left_out_or_kept():
     np.testing.assert_array_equal(seen["energy_error"][1],
                                   chain.energy_error.reshape(30, 3).max(axis=1))
     assert seen["diverging"].shape == (2, 30) and not seen["diverging"].any()
+    assert late.wanted == 30 and late.variables["q"].shape == (2, 30, 2)
+    with pytest.raises(ValueError, match="n must leave some of the 50 draws"):
+        found.after(50)
 
 
 def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite_one():
@@ -201,26 +202,19 @@ def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite
     error = np.where(np.arange(100) == 7, np.inf, 5000.0)
     assert chains_of(x, energy_error=error)._replace(sampler=random_walk).divergences == 1
     assert chains_of(x, energy_error=error).divergences == 100
+    assert chains_of(x, energy_error=-np.abs(error)).divergences == 1  # downhill is none
 
 
-def test_starts_that_are_not_one_for_each_chain_are_refused():
-    with pytest.raises(ValueError, match=r"q0 must have a row for each of the 3 .*\(2, 2\)"):
-        run(hmc, np.zeros((2, 2)), **SETTINGS, n=5, rng=generator(), chains=3)
-
-
-def test_what_a_sampler_raises_is_raised_before_anything_runs():
-    with pytest.raises(ValueError, match="eps must be a finite number"):
-        run(hmc, np.zeros(2), MODEL, eps=-1, L=3, n=5, rng=generator())
-    with pytest.raises(TypeError, match="did you mean 'eps'"):
-        run(hmc, np.zeros(2), MODEL, epsilon=1, L=3, n=5, rng=generator())
-    with pytest.raises(ValueError, match="chains must be a whole number"):
-        run(hmc, np.zeros(2), **SETTINGS, n=5, rng=generator(), chains=0)
-    for wrong, said in ((dict(sampler=None), "sampler must be a function of algorithms/"),
-                        (dict(jobs=[]), "jobs must be"), (dict(q0=[[1, 2], [3]]), "q0 must be")):
-        with pytest.raises(ValueError, match=said):
-            run(**dict(sampler=hmc, q0=np.zeros(2), n=5, rng=generator()) | SETTINGS | wrong)
-    with pytest.raises(ValueError, match="sampler must take n and rng"):
-        run(summary, None)
+@pytest.mark.parametrize("wrong, said", [
+    (dict(q0=np.zeros((2, 2)), chains=3), r"q0 must have a row for each of the 3 .*\(2, 2\)"),
+    (dict(q0=[[1, 2], [3]]), "q0 must be"), (dict(eps=-1), "eps must be a finite number"),
+    (dict(epsilon=1), "did you mean 'eps'"), (dict(chains=0), "chains must be a whole number"),
+    (dict(jobs=[]), "jobs must be"), (dict(sampler=None), "sampler must be a function of algori"),
+    (dict(sampler=lambda **named: None), "sampler must take n and rng")])
+def test_what_is_wrong_is_raised_before_anything_runs(wrong, said, monkeypatch):
+    monkeypatch.setattr(runs, "pieces", None)
+    with pytest.raises((ValueError, TypeError), match=said):
+        run(**dict(sampler=hmc, q0=np.zeros(2), n=5, rng=generator()) | SETTINGS | wrong)
 
 
 def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
@@ -256,69 +250,55 @@ class Crooked(NamedTuple):
     slope: float
 
 
-U.register(Crooked)(lambda q, model: q @ q / 2)
-grad_U.register(Crooked)(lambda q, model: model.slope * q)
-
-
 class NoGradient(NamedTuple):
     """A normal density without a gradient."""
 
 
-U.register(NoGradient)(lambda q, model: q @ q / 2)
+grad_U.implementations[Crooked] = lambda q, model: model.slope * q
+for kind in (Crooked, NoGradient):
+    U.implementations[kind] = lambda q, model: q @ q / 2
 
 
-@pytest.mark.parametrize("sampler, settings", [(hmc, dict(eps=0.1, L=2)), (nuts, {})])
 @pytest.mark.parametrize("model, said", [
     (Crooked(1.1), "U and grad_U of Crooked disagree"),
     (NoGradient(), "NoGradient has no grad_U")])
-def test_what_all_chains_would_warn_of_is_said_once(sampler, settings, model, said, monkeypatch):
+def test_what_all_chains_would_warn_of_is_said_once(model, said, monkeypatch):
     monkeypatch.setattr(validate, "differenced", {})
+    monkeypatch.setattr(runs, "pieces", lambda *_: iter(as_called(5, 1)))  # none of this model
     with pytest.warns(RuntimeWarning) as caught:
-        found = run(sampler, np.ones(2), model, **settings, n=5, rng=generator(), chains=3, jobs=1,
+        found = run(hmc, np.ones(2), model, eps=0.1, L=2, n=5, rng=generator(), chains=3, jobs=1,
                     bars=False)
     assert len(caught) == 1 and caught[0].filename == __file__
     assert said in str(caught[0].message)
     assert found.variables["q"].shape == (3, 5, 2)
 
 
-class Cliff(NamedTuple):
-    """A density that is nowhere but at the start, or flat."""
-
-    height: float
-
-
-U.register(Cliff)(lambda q, model: 0.0 if np.abs(q).max() == 0.0 else model.height)
-grad_U.register(Cliff)(lambda q, model: np.zeros(q.size))
-metric.register(Cliff)(lambda q, model: np.eye(q.size))
-metric_gradient.register(Cliff)(lambda q, model: np.zeros((q.size, q.size, q.size)))
+STILL = dict(accepted=np.zeros(20, bool), energy_error=np.full(20, 50.0))
+LOST = STILL | dict(energy_error=np.full(20, np.inf))
+SLOW = dict(rates=np.full(20, 1e-22), divergent=np.zeros(20, bool))
 
 
-HMC, RMHMC = dict(eps=1.0, L=1, n=20), dict(eps=1.0, l_max=1, t_max=20)
-NUTS, SLICE = dict(warm_up=0, n=20), dict(w=1.0, n=20)
-
-
-@pytest.mark.parametrize("sampler, settings, height, said", [
-    (hmc, HMC, 50.0,
-     "chain 0 accepted none of its 20 proposals: halve eps; chain 1 accepted none"),
-    (hmc, HMC, np.inf, "40 of 40 trajectories diverged: halve eps, or take coordinates"),
-    (runs.generalised_rmhmc, RMHMC, 50.0, "chain 1 accepted none of its 20 proposals: halve eps"),
-    (runs.generalised_rmhmc, RMHMC, np.inf, "40 of 40 trajectories diverged: halve eps"),
-    (nuts, NUTS, 50.0, "chain 0 has not moved from where it started: take target=0.95, or begin"),
-    (nuts, NUTS, np.inf, "40 of 40 trajectories diverged: take target=0.95, or take coordinates"),
-    (slice_sampling, SLICE, 50.0, "chain 1 has not moved from where it started: halve w, or begin"),
-    (slice_sampling, SLICE, np.inf, "chain 0 has not moved from where it started: halve w")])
-def test_chains_that_go_nowhere_say_so_once(sampler, settings, height, said):
+@pytest.mark.parametrize("sampler, fields, said", [
+    (hmc, STILL, "chain 0 accepted none of its 20 proposals: halve eps; chain 1 accepted none"),
+    (hmc, LOST, "40 of 40 trajectories diverged: halve eps, or take coordinates"),
+    (runs.generalised_rmhmc, STILL, "chain 1 accepted none of its 20 proposals: halve eps"),
+    (runs.generalised_rmhmc, LOST, "40 of 40 trajectories diverged: halve eps"),
+    (nuts, SLOW, "chain 0 has not moved from where it started: take target=0.95, or begin"),
+    (nuts, SLOW | dict(divergent=np.ones(20, bool)),
+     "40 of 40 trajectories diverged: take target=0.95, or take coordinates"),
+    (slice_sampling, {}, "chain 1 has not moved from where it started: halve w, or begin")])
+def test_chains_that_go_nowhere_say_so(sampler, fields, said):
+    chain = SimpleNamespace(samples=np.zeros((20, 1)), **fields)
     with pytest.warns(RuntimeWarning, match=said) as caught:
-        run(sampler, np.zeros(1), Cliff(height), **settings, rng=generator(), chains=2, jobs=1,
+        runs.warn(Chains((chain, chain), 20, sampler))
+    assert len(caught) == 1
+
+
+def test_a_run_that_goes_nowhere_says_so_once():
+    with pytest.warns(RuntimeWarning, match="chain 1 accepted none of its 20 proposals") as caught:
+        run(hmc, np.ones(2), MODEL, eps=500.0, L=1, n=20, rng=generator(), chains=2, jobs=1,
             bars=False)
     assert len(caught) == 1 and caught[0].filename == __file__
-
-
-def test_results_are_joined_field_by_field():
-    parts = as_called(10, 2)
-    whole = join(parts)
-    assert whole.samples.shape == (20, 2) and whole.counts.density == 22
-    np.testing.assert_array_equal(whole.energies[10:], parts[1].energies)
 
 
 def chains_of(draws, **fields):
@@ -409,15 +389,6 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
     problem = counts_on_a_grid(np.ones((4, 4)))  # q of NonCentred
     shown = str(summary(chains_of(x[:, :, :18]), problem)).splitlines()
     assert [line.split("  ")[0] for line in shown[1:3]] == ["q[16] log sigma^2", "q[17] log beta"]
-
-
-def test_the_first_draws_can_be_left_out():
-    x = generator(6).standard_normal((2, 100, 1))
-    late = chains_of(x).after(40)
-    np.testing.assert_array_equal(late.variables["q"], x[:, 40:])
-    assert late.wanted == 60 and late.statistics["accepted"].shape == (2, 60)
-    with pytest.raises(ValueError, match="n must leave some of the 100 draws"):
-        chains_of(x).after(100)
 
 
 @pytest.mark.parametrize("change, said", [
