@@ -50,6 +50,13 @@ def dimension(given: NonCentred):
     return sum(interface.sizes(given.model))
 
 
+@validate.check_values.register
+def check_values(given: NonCentred, name):
+    """The model is one of the four, or another for which these functions are registered."""
+    validate.implements(f"{name}.model", given.model, interface.sizes, U_prior, theta_of,
+                        energy_of_data)
+
+
 @dispatch(arg=2)
 def theta_of(z, phi, model):
     """Return T(z, phi), (n,)."""

@@ -96,7 +96,8 @@ def dimension(given):
 @validate.check_values.register(SoftAbs)
 @validate.check_values.register(Contracted)
 def check_values(given, name):
-    """The hardness is positive."""
+    """The model has the functions that are needed, and the hardness is positive."""
+    validate.implements(f"{name}.model", given.model, U, grad_U, hessian, hessian_gradient)
     validate.real(f"{name}.alpha", given.alpha, 0.0, open_low=True)
 
 

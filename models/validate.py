@@ -3,30 +3,44 @@
 Every message says which argument, what it was, and what was expected.
 """
 
+import inspect
 import numbers
 import sys
 import warnings
 from functools import cache, singledispatch
-from typing import get_type_hints
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
+from numba import typeof
 from numba.core.errors import NumbaError
 
 from models.fields import Field
-from models.interface import GivenPhi, GivenTheta, U, grad_U, sizes
+from models.interface import (
+    GivenPhi,
+    GivenTheta,
+    U,
+    U_phi,
+    U_theta,
+    grad_U,
+    precompute_phi,
+    precompute_theta,
+    sizes,
+)
 from models.jit import ROOT
 from models.linalg import cholesky
 
 OURS = tuple(str(ROOT / folder) for folder in ("algorithms", "models", "sampling"))
 SLOPE_STEPS = (1e-4, 1e-6, 1e-8)  # of differences, relative to an entry or to 1
 differenced = {}  # models without grad_U of which a warning has told
+rehearsed = {}  # functions of models, with shapes, that found all that they looked for
+NO_NUMBER = bool, np.timedelta64  # though Python takes them for whole numbers
 LARGEST = 2**31 - 1  # of a count: sizes that are products of two of them fit into 64 bits
 
 
 def real(name, value, low=-np.inf, high=np.inf, open_low=False):
     """Return `value` as a finite float with low <= value <= high (low < value if open_low)."""
-    if not isinstance(value, numbers.Real) or isinstance(value, bool):
-        raise ValueError(f"{name} must be a real number, not {value!r}")
+    if not isinstance(value, numbers.Real) or isinstance(value, NO_NUMBER):
+        raise ValueError(f"{name} must be a real number, not {value!r:.80}")
     try:
         number = float(value)
     except OverflowError:  # of a whole number or a fraction of any size
@@ -40,9 +54,10 @@ def real(name, value, low=-np.inf, high=np.inf, open_low=False):
 
 def count(name, value, low=1):
     """Return `value` as an int from `low` to LARGEST."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < low:
+    if not isinstance(value, numbers.Integral) or isinstance(value, NO_NUMBER) or value < low:
         kind = "the float " * isinstance(value, float)  # 1e3 looks whole
-        raise ValueError(f"{name} must be a whole number of at least {low}, not {kind}{value!r}")
+        raise ValueError(f"{name} must be a whole number of at least {low}, not"
+                         f" {kind}{value!r:.80}")
     if value > LARGEST:
         raise ValueError(f"{name} must be a whole number of at most {LARGEST}, not {value!r}")
     return int(value)
@@ -100,8 +115,9 @@ def entries(name, value, kind=None):
     except (TypeError, ValueError, OverflowError):
         masked = "masked " * isinstance(value, np.ma.MaskedArray)
         of = f" of {found.dtype}" if np.ndim(found) else ""
-        raise ValueError(f"{name} must be an array of real numbers, not"
-                         f" {masked}{type(value).__name__}{of}{text_in(name, found)}") from None
+        sparse = f": give {name}.toarray()" * hasattr(value, "toarray")
+        raise ValueError(f"{name} must be an array of real numbers, not {masked}"
+                         f"{type(value).__name__}{of}{sparse or text_in(name, found)}") from None
     if kind is np.int64 and not (same == found).all():
         raise ValueError(f"{name} must hold whole numbers below 2^63")
     return same
@@ -150,13 +166,7 @@ def model(name, value, *needed):
                  value if value is None else class_name(type(value)))
         raise ValueError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
                          f" {found}")
-    for function in needed:
-        if getattr(function, "default", function) is None and (
-                type(value) not in function.implementations):
-            kind = class_name(type(value))
-            raise ValueError(f"{name} must have {function.__name__} (models/interface.py), but"
-                             f" {kind} has none: write one with"
-                             f" @{function.__name__}.register({kind})")
+    implements(name, value, *needed)
     if grad_U in needed and type(value) not in grad_U.implementations | differenced:
         differenced[type(value)] = None
         kind = class_name(type(value))
@@ -165,6 +175,17 @@ def model(name, value, *needed):
     found = check_fields(name, value)
     check_values(found, name)
     return found
+
+
+def implements(name, value, *needed):
+    """Raise ValueError if the class of a model lacks one of these functions."""
+    for function in needed:
+        if getattr(function, "default", function) is None and (
+                type(value) not in function.implementations):
+            kind = class_name(type(value))
+            raise ValueError(f"{name} must have {function.__name__} (models/interface.py), but"
+                             f" {kind} has none: write one with"
+                             f" @{function.__name__}.register({kind})")
 
 
 def class_name(kind):
@@ -184,8 +205,11 @@ def check_values(model, name):
 
 @cache
 def annotations(kind):
-    """Return {field: its annotation} of a class."""
-    return get_type_hints(kind, include_extras=True)
+    """Return {field: its annotation} of a class; {} if one names what only a function knows."""
+    try:
+        return get_type_hints(kind, include_extras=True)
+    except NameError:
+        return {}
 
 
 def array_of(annotation):
@@ -216,11 +240,18 @@ def check_field(name, value, annotation, lengths):
         return number(name, value, annotation)
     if annotation is np.ndarray or isinstance(value, np.ndarray):
         return entries(name, value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
+    if isinstance(annotation, type) and hasattr(annotation, "_fields"):
+        return model(name, instance(name, value, annotation, "as its annotation says"))
+    if annotation is NamedTuple or (isinstance(value, tuple) and hasattr(value, "_fields")):
         return model(name, value)
     if isinstance(value, tuple):
         found = tuple(check_field(f"{name}[{i}]", each, None, {}) for i, each in enumerate(value))
         return value if identical(found, value) else found
+    try:
+        typeof(value)
+    except ValueError:
+        raise ValueError(f"{name} must be what compiled code takes, such as a number, an array,"
+                         f" text, or a tuple of these, not {value!r:.80}") from None
     return value
 
 
@@ -286,9 +317,12 @@ def dimension_given_theta(given: GivenTheta):
 @check_values.register(GivenPhi)
 @check_values.register(GivenTheta)
 def check_values_of_a_block(given, name):
-    """The other block has as many variables as the model says."""
+    """The model has such blocks, and the other one has as many variables as it says."""
+    of_phi = isinstance(given, GivenPhi)
+    implements(f"{name}.model", given.model, sizes, precompute_phi,
+               *([U_theta] if of_phi else [precompute_theta, U_phi]))
     n, h = sizes(given.model)
-    field, length = ("phi", h) if isinstance(given, GivenPhi) else ("theta", n)
+    field, length = ("phi", h) if of_phi else ("theta", n)
     array(f"{name}.{field}", getattr(given, field), (length,))
 
 
@@ -306,8 +340,10 @@ def state(name, value, model, gradient=False):
     With `gradient`, warn if grad_U is not that of U.
     """
     value, kind = array(name, value, (dimension(model),)), class_name(type(model))
+    if dimension(model) == -1:
+        rehearse(name, value, model, U, grad_U)
     energy = evaluate(f"U of {kind}", U, value, model)
-    if not isinstance(energy, numbers.Real):
+    if not isinstance(energy, numbers.Real) or isinstance(energy, bool):
         raise ValueError(f"U of {kind} must return a number, not {energy!r:.80}")
     if not np.isfinite(energy):
         raise ValueError(f"{name} must be where U is finite, but U there is {energy}")
@@ -325,6 +361,34 @@ def state(name, value, model, gradient=False):
     return value
 
 
+def rehearse(name, value, model, *functions):
+    """Raise ValueError if one that the class of a model has fails at `value`, not compiled.
+
+    Compiled code does not look whether an array has the entry that it reads or writes: of an array
+    that is too short it takes what else is in memory.  Once for each function, and shapes.
+    """
+    for function in functions:
+        made = function.implementations.get(type(model))
+        shapes = made, value.shape, *(np.shape(each) for each in model
+                                      if isinstance(each, np.ndarray))
+        if made is None or shapes in rehearsed:
+            continue
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+                getattr(made, "py_func", made)(value.copy(), model)
+        except (IndexError, ValueError) as error:
+            last = error.__traceback__
+            while last.tb_next:
+                last = last.tb_next
+            raise ValueError(
+                f"{name} has shape {value.shape}, but there {function.__name__} of"
+                f" {class_name(type(model))} fails: {error}, in line {last.tb_lineno} of"
+                f" {last.tb_frame.f_code.co_filename}") from None
+        except Exception:  # what is compiled may do without, or says it better
+            continue
+        rehearsed[shapes] = None
+
+
 def evaluate(what, function, value, model):
     """Return function(value, model), or raise ValueError if that writes into the array."""
     given = value.copy()
@@ -337,6 +401,14 @@ def evaluate(what, function, value, model):
 
 def call_compiled(function, *arguments):
     """Return function(*arguments); an error of Numba's gets a note of what can be compiled."""
+    made = getattr(function, "implementations", {}).get(type(arguments[-1]))
+    taken = inspect.signature(getattr(made, "py_func", made or function))
+    try:
+        taken.bind(*arguments)
+    except TypeError:
+        raise ValueError(f"{function.__name__} of {class_name(type(arguments[-1]))} must be a"
+                         f" function of {inspect.signature(function)}, but takes {taken}"
+                         ) from None
     try:
         return function(*arguments)
     except NumbaError as error:
@@ -467,7 +539,7 @@ def indices(name, value, n):
         found = np.empty((0, 0))
     if found.ndim != 1 or (found.size and found.dtype.kind not in "iu") or isinstance(
             value, np.ma.MaskedArray):
-        raise ValueError(f"{name} must be a list of whole numbers or None, not {value!r}")
+        raise ValueError(f"{name} must be a list of whole numbers or None, not {value!r:.80}")
     if found.size and not (0 <= found.min() and found.max() < n):
         raise ValueError(f"{name} must hold indices from 0 to {n - 1}, not {value!r}")
     return found.astype(np.int64)

@@ -71,6 +71,8 @@ from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
 from models.mixture import gaussian_mixture, mixture_draw
 from models.multinomial_logistic import MultinomialLogistic
+from models.non_centred import NonCentred
+from models.non_centred_gp import NonCentredGP
 from models.soft_abs import SoftAbs
 from models.stochastic_volatility import StochasticVolatility
 from models.validate import LARGEST, annotations, array_of
@@ -463,8 +465,8 @@ class Other(NamedTuple):
 
 JUNK = ["1", "text", b"1", 1j, 10**400, [10**400], {}, {"a": 1}, set(), object(), ..., [None],
         ["a"], [1.0, [1.0, 2.0]], np.array(["1"]), np.array([1j]), np.array(["2020"], "M8[Y]"),
-        np.ma.ones(2), np.full((2, 2, 2), np.nan), np.nan, np.inf, -np.inf, np.longdouble("1e400"),
-        Other()]
+        np.ma.ones(2), np.timedelta64(3), np.full((2, 2, 2), np.nan), np.nan, np.inf, -np.inf,
+        np.longdouble("1e400"), Other()]
 
 
 def interval(kind):
@@ -581,6 +583,14 @@ def test_the_ends_of_an_interval_are_taken(name):
     (MIXTURE._replace(log_normalisers=np.zeros(2)), r"log_normalisers must be log\|2 pi S\| / 2"),
     (MIXTURE._replace(precisions=MIXTURE.precisions * [[-1.0, 1.0], [1.0, 1.0]]),
      r"log_normalisers must be"),
+    (GPEigen(NORMAL, 2), r"whole must be of type GPRegression .*, not Gaussian"),
+    (GPVariational(REGRESSION), r"nystrom must be of type GPNystrom .*, not GPRegression"),
+    (NonCentredGP(FUNNEL), r"model must be of type HierarchicalGPClassification .*, not Funnel"),
+    (SoftAbs(None, 1.0), r"model must be a model, .* not None"),
+    (SoftAbs(REGRESSION, 1.0), r"model must have hessian .* GPRegression has none"),
+    (NonCentred(NORMAL), r"model must have sizes .* Gaussian has none"),
+    (NonCentred(FIELD), r"model must have theta_of .* HierarchicalGPClassification has none"),
+    (interface.GivenPhi(NORMAL, np.zeros(1)), r"model must have sizes .* Gaussian has none"),
     (interface.GivenPhi(FUNNEL, np.zeros(2)), r"phi must have shape \(1,\), not \(2,\)"),
     (interface.GivenTheta(FUNNEL, np.zeros(2)), r"theta must have shape \(3,\), not \(2,\)")])
 def test_what_annotations_cannot_say_is_refused_by_name(model, message):

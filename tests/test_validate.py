@@ -120,7 +120,8 @@ def test_a_model_of_ones_own_is_made_ready_for_compiled_code():
 @pytest.mark.parametrize("change", [
     {"a": None}, {"a": np.array(["x"])}, {"scale": "1"}, {"scale": True}, {"scale": np.ones(2)},
     {"order": 1.5}, {"order": 2**63}, {"order": -(2**63) - 1}, {"flag": 1},
-    {"blocks": (np.ma.ones(2),)}, {"inner": Own("x")}])
+    {"blocks": (np.ma.ones(2),)}, {"inner": Own("x")}, {"label": {}}, {"label": len},
+    {"label": 10**30}, {"blocks": (range(2),)}])
 def test_what_compiled_code_cannot_take_is_named(change):
     (name,) = change
     with pytest.raises(ValueError, match=rf"^m\.{name}\b"):
@@ -165,6 +166,68 @@ def test_a_start_of_another_length_than_the_gradient_is_refused():
         with pytest.raises(ValueError, match=r"^v has shape \(2,\), so grad_U of Sloped must be an"
                                              f" array .* not {found}$"):
             validate.state("v", [1, 2], Sloped(gradient))
+
+
+def test_an_annotation_that_only_a_function_knows_is_none():
+    class Local(NamedTuple):
+        a: "Unknown"  # noqa: F821
+
+    assert validate.model("m", Local([1.0])).a == [1.0]
+
+
+class Loops(NamedTuple):
+    """A model of one's own that asks for as many variables as it has data."""
+
+    data: np.ndarray
+
+
+class LoopsOfGradient(NamedTuple):
+    """The same, but for U."""
+
+    data: np.ndarray
+
+
+@interface.U.register(Loops)
+def loops_U(q, model):
+    """A sum over the data."""
+    total = 0.0
+    for i in range(model.data.size):
+        total += (q[i] - model.data[i]) ** 2
+    return total
+
+
+@interface.grad_U.register(LoopsOfGradient)
+def loops_gradient(q, model):
+    """The gradient, an entry after the other."""
+    g = np.empty(q.size)
+    for i in range(model.data.size):
+        g[i] = model.data[i]
+    return g
+
+
+interface.U.register(LoopsOfGradient)(flat_U)
+
+
+@pytest.mark.parametrize("kind", [Loops, LoopsOfGradient])
+def test_compiled_code_is_not_run_where_it_would_leave_an_array(kind):
+    model = kind(np.ones(3))
+    assert validate.state("v", np.ones(3), model).size == 3
+    with pytest.raises(ValueError, match=r"^v has shape \(2,\), but there \w+ of Loops\w* fails:"
+                                         r" index 2 is out of bounds .* in line \d+ of .*test"):
+        validate.state("v", np.ones(2), model)
+
+
+class Short(NamedTuple):
+    """A model of one's own whose U forgets the model."""
+
+
+interface.U.register(Short)(lambda q: q @ q)
+
+
+def test_a_function_of_other_arguments_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"^U of Short must be a function of \(q, model\), but"
+                                         r" takes \(q\)$"):
+        validate.state("v", np.ones(2), Short())
 
 
 def test_the_number_of_variables_is_what_a_model_says():
