@@ -408,7 +408,7 @@ def nuts_dual_averaging(q0, model, n, rng, warm_up, target=0.65, eps=0.0, deepes
 def check_hmc(q0, model, length, n, rng, warm_up, target=0.65):
     """Check the arguments of hmc_dual_averaging."""
     q0, model, *others = check_common(q0, model, n, rng, warm_up, target)
-    return q0, model, validate.real("length", length, 0.0, open_low=True), *others
+    return q0, model, validate.real("length", length, 0.0, 1e9, open_low=True), *others
 
 
 @public(check_hmc)
@@ -422,7 +422,7 @@ def hmc_dual_averaging(q0, model, length, n, rng, warm_up, target=0.65):
     ----------
     q0      : (d,) float64           where the chain starts; not modified
     model   : NamedTuple             any model that implements U and grad_U
-    length  : float > 0              of a trajectory, lambda = eps L
+    length  : float in (0, 1e9]      of a trajectory, lambda = eps L
     n       : int >= 1               transitions
     rng     : Generator              advanced
     warm_up : int from 0 to n        transitions that adapt the step
