@@ -16,6 +16,7 @@ import ctypes
 import inspect
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
@@ -66,6 +67,7 @@ PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
 ONCE = ("step", "mass")  # fields of a result that say nothing of single draws
 SECONDS = 1.0  # of a piece
 LENGTHS = ("n", "t_max")  # what samplers call the number of transitions
+MOST_CHAINS = 10_000  # each has a Generator and a bar before any begins
 OFTEN = 0.01  # of the transitions diverge: a warning
 STEPS = ("eps", "eps_theta", "eps_phi", "scale", "factor", "w")  # what samplers call their steps
 
@@ -161,7 +163,7 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     sampler          : function of algorithms/, such as hmc
     arguments, named : its arguments, as in a call of it.  `rng` is split by rng.spawn(chains), one
                        for each.  A starting point of shape (chains, d) has one row for each
-    chains           : int >= 1   how many
+    chains           : int >= 1   how many, at most 10000
     jobs             : int >= 1   processes; default one for each chain, at most one for each core
     bars             : bool       show, of each chain, transitions, acceptance rate, divergences
 
@@ -172,7 +174,12 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     if a chain has accepted nothing, has not moved, or if more than a hundredth of all trajectories
     diverged.
     """
-    chains, given = validate.count("chains", chains), bound(sampler, arguments, named)
+    chains = validate.count("chains", chains)
+    if chains > MOST_CHAINS:
+        raise ValueError(f"chains must be at most {MOST_CHAINS}, not {chains}")
+    if not isinstance(bars, bool | np.bool_):
+        raise ValueError(f"bars must be True or False, not {bars!r:.80}")
+    given = bound(sampler, arguments, named)
     length = next((name for name in LENGTHS if name in given), None)
     if length is None or "rng" not in given:
         raise ValueError(f"sampler must take n and rng, as those of algorithms/, not"
@@ -189,8 +196,8 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
             {"warm_up": 1, "deepest": 1} if sampler is nuts else {})
         # compiles before there are other processes
         with telling(getattr(sampler, "__name__", "the sampler")):
-            for _ in pieces(sampler, calls[0] | brief, length, 1):
-                pass
+            for part in pieces(sampler, calls[0] | brief, length, 1):
+                check_draws(part, sampler)
     found = collect(sampler, calls, length, wanted, jobs, bars)
     warn(found)
     return found
@@ -202,10 +209,24 @@ def bound(sampler, arguments, named):
         raise ValueError(f"sampler must be a function of algorithms/, such as hmc, not"
                          f" {sampler!r:.80}")
     try:
-        return dict(inspect.signature(sampler).bind(*arguments, **named).arguments)
+        signature = inspect.signature(sampler)
+    except ValueError:  # of what is written in C
+        raise ValueError(f"sampler must be a function of algorithms/, such as hmc, not"
+                         f" {sampler!r:.80}") from None
+    try:
+        return dict(signature.bind(*arguments, **named).arguments)
     except TypeError:
         sampler(*arguments, **named)  # says it better
         raise
+
+
+def check_draws(part, sampler):
+    """Raise ValueError if a sampler returns no draws."""
+    drawn = hasattr(part, "samples") or (hasattr(part, "theta") and hasattr(part, "phi"))
+    if not isinstance(part, WarmingUp) and not (isinstance(part, tuple) and drawn):
+        raise ValueError("sampler must return a NamedTuple with draws, `samples` or `theta` and"
+                         " `phi`, as those of algorithms/ do, but"
+                         f" {getattr(sampler, '__name__', 'it')} returns a {type(part).__name__}")
 
 
 def is_start(name):
@@ -315,6 +336,10 @@ def work(sampler, calls, length, wanted, end, parent):
                 end.send(item)
         end.send(None)
     except Exception as error:
+        try:
+            pickle.loads(pickle.dumps(error))
+        except Exception:  # of a class of the caller's that cannot be sent
+            error = RuntimeError(f"{type(error).__name__}: {error}")
         end.send(error)
 
 

@@ -27,6 +27,7 @@ from models import validate
 from models.gaussian import Gaussian
 from models.interface import U, grad_U
 from models.jit import ROOT
+from models.mixture import gaussian_mixture, mixture_draw
 from sampling import run as runs
 from sampling.problems import counts_on_a_grid, logistic_regression
 from sampling.run import Chains, run
@@ -150,6 +151,24 @@ def test_a_process_that_is_killed_is_told_of():
         run(hmc, np.zeros(2), **SETTINGS, n=10**8, rng=generator(), chains=2, jobs=2, bars=False)
 
 
+class Odd(Exception):
+    """An error that another process cannot make again."""
+
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+def odd(n, rng):
+    if multiprocessing.parent_process():
+        raise Odd("no more draws", 2)
+    return as_called(n, 1)[0]
+
+
+def test_an_error_that_cannot_be_sent_is_told_of():
+    with pytest.raises(RuntimeError, match=r"^Odd: no more draws$"):
+        run(odd, n=3, rng=generator(), chains=2, jobs=2, bars=False)
+
+
 def test_chains_end_with_the_process_that_began_them():
     code = ("from test_sampling import *\nrun(hmc, np.zeros(900), Gaussian(np.zeros(900),"
             " np.eye(900)), 0.7, 3, n=10**7, rng=generator(), chains=2, jobs=2, bars=False)")
@@ -210,11 +229,20 @@ def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite
     (dict(q0=[[1, 2], [3]]), "q0 must be"), (dict(eps=-1), "eps must be a finite number"),
     (dict(epsilon=1), "did you mean 'eps'"), (dict(chains=0), "chains must be a whole number"),
     (dict(jobs=[]), "jobs must be"), (dict(sampler=None), "sampler must be a function of algori"),
+    (dict(sampler=dict), "sampler must be a function of algorithms/"),
+    (dict(chains=10**9), "chains must be at most 10000"),
+    (dict(bars="no"), "bars must be True or False, not 'no'"),
     (dict(sampler=lambda **named: None), "sampler must take n and rng")])
 def test_what_is_wrong_is_raised_before_anything_runs(wrong, said, monkeypatch):
     monkeypatch.setattr(runs, "pieces", None)
     with pytest.raises((ValueError, TypeError), match=said):
         run(**dict(sampler=hmc, q0=np.zeros(2), n=5, rng=generator()) | SETTINGS | wrong)
+
+
+def test_a_function_that_returns_no_draws_is_refused():
+    mixture = gaussian_mixture([1.0], [[0.0]], [[[1.0]]])
+    with pytest.raises(ValueError, match=r"draws, .* but mixture_draw returns a ndarray"):
+        run(mixture_draw, mixture, n=9, rng=generator())
 
 
 def test_nuts_goes_on_with_the_step_and_the_mass_of_its_warm_up(capsys):
