@@ -67,6 +67,8 @@ def is_missing(value):
 
 def complete(name, values):
     """Return values as an array; raise ValueError if some are missing, and say in which rows."""
+    if values is None:
+        raise ValueError(f"{name} must be an array or a list, not None")
     if isinstance(values, np.ma.MaskedArray):
         raise ValueError(f"{name} must not be a masked array: leave out the rows that are masked,"
                          " of all arguments, or fill them in")
@@ -276,12 +278,15 @@ class GroupedLogistic(NamedTuple):
         if group.shape != (len(Z),):
             raise ValueError(f"group must have shape ({len(Z)},), a label for each row of X, not"
                              f" {group.shape}")
-        place = np.searchsorted(self.groups, group).clip(0, self.groups.size - 1)
-        strange = group[self.groups[place] != group]
+        try:
+            place = np.searchsorted(self.groups, group).clip(0, self.groups.size - 1)
+            strange = np.unique(group[self.groups[place] != group])
+        except TypeError:  # labels of a kind that has no order with these
+            strange = group
         if strange.size:
             raise ValueError("group must be among those of the data, "
                              f"{self.groups[:5].tolist()}{', ...' * (self.groups.size > 5)}, but"
-                             f" holds {np.unique(strange)[:5].tolist()}")
+                             f" holds {strange[:5].tolist()}")
         w = blocks_of(found, self)[0].reshape(-1, *self.model.b.shape)[:, place]
         Z = np.column_stack([np.ones(len(Z)), Z])
         return Classes(expit(np.einsum("tmp,mp->tm", w, Z)).mean(axis=0), self.classes)
@@ -362,7 +367,8 @@ class Regression(NamedTuple):
 
     def predict_by_fit(self, fit, X):
         """Return the Responses of new cases, (m, p), given the fitted kernel."""
-        return self.responses(fit.q[None], X)
+        validate.instance("fit", fit, RegressionFit, "from fit() of this problem")
+        return self.responses(validate.array("fit.q", fit.q, self.model.mean.shape)[None], X)
 
     def responses(self, q, X):
         """Return the Responses of new cases, (m, p), averaged over q, (draws, d)."""
@@ -384,8 +390,9 @@ def gp_regression(X, y, kind="ard"):
         mean, sd = y.mean(), y.std()
     if np.ptp(y) == 0:
         raise ValueError(f"y must not be constant, but is {y[0]:g} throughout")
-    if not np.isfinite(sd):
-        raise ValueError("y must have a finite standard deviation in float64: take other units")
+    if not 0 < sd < np.inf:
+        raise ValueError(f"y must have a finite standard deviation above 0, not {sd:g} as in"
+                         " float64: take other units")
     return Regression(GPRegression.from_data(Z, (y - mean) / sd, kind), scale, (mean, sd))
 
 
@@ -421,6 +428,7 @@ class Classifier(NamedTuple):
 
     def kernel(self, phi):
         """Return K at (log l, log sigma), with the model's nugget."""
+        phi = validate.array("phi", phi, (2,))
         K = squared_exponential(self.X, self.X, *phi)
         return K + self.model.nugget * np.exp(2 * phi[1]) * np.eye(len(K))
 
@@ -452,12 +460,22 @@ class Classifier(NamedTuple):
                                f" sigma {found.x}: look for outliers among the rows of X")
         return Fit(*found.x, last.log_Z, K, last)
 
+    def check_fit(self, fit):
+        """Raise ValueError for what fit() of this problem does not return."""
+        validate.instance("fit", fit, Fit, "from fit() of this problem")
+        n = self.model.y.size
+        if np.shape(fit.K) != (n, n) or np.shape(getattr(fit.ep, "tau", None)) != (n,):
+            raise ValueError(f"fit must be of this problem, of {n} cases, but its K has shape"
+                             f" {np.shape(fit.K)}")
+
     def check_evidence(self, fit, n, rng):
         """Return the log evidence of the fitted kernel by bridge sampling: log_Z, standard_error.
 
-        From n draws of the posterior by elliptical slice sampling, after n // 10 more, and n of
-        EP's normal approximation.
+        From n >= 5 draws of the posterior by elliptical slice sampling, after n // 10 more, and n
+        of EP's normal approximation.
         """
+        self.check_fit(fit)
+        n = validate.count("n", n, 5)
         annealed = GPClassification.from_ep(fit.K, self.model.y, fit.ep)
         chain = elliptical_slice(annealed.mu, annealed, n + n // 10, rng)
         at_q = annealed.mu + rng.standard_normal((n, annealed.mu.size)) @ annealed.L_Sigma.T
@@ -466,6 +484,7 @@ class Classifier(NamedTuple):
 
     def predict_by_ep(self, fit, X):
         """Return the Classes of new cases by EP's normal approximation, its kernel as fitted."""
+        self.check_fit(fit)
         phi, root = (fit.log_length, fit.log_amplitude), np.sqrt(fit.ep.tau)
         k = squared_exponential(self.X, self.scale(X), *phi)
         B = np.eye(len(root)) + np.outer(root, root) * fit.K
@@ -618,4 +637,5 @@ def counts_on_a_grid(counts):
         raise ValueError("counts must not be zero throughout")
     if (counts < 0).any():
         raise ValueError(f"counts must not be negative, but the least is {counts.min():g}")
+    validate.real("counts at their largest", counts.max(), 0.0, 1e100)  # their sum is a number
     return Counts(LogGaussianCox.from_counts(counts, float(np.log(counts.sum()) - 0.5)))

@@ -371,7 +371,20 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: CLASSIFIER.predict(found(np.zeros((1, 4, 11))), X, 0), "draws must be"),
     (lambda: gp_regression(X, X[:, 0]).predict(found(np.zeros((1, 4, 4))), X, 1.5), "draws must"),
     (lambda: problems.Return(np.ones(1), np.ones(1)).quantile(1.0), "share must be a probability"),
-    (lambda: logistic_regression([["a", "b"]], [1]), "X must")])
+    (lambda: logistic_regression([["a", "b"]], [1]), "X must"),
+    (lambda: logistic_regression(X, None), "y must be an array or a list, not None"),
+    (lambda: gp_regression(X, 1e-300 * X[:, 0]), "y must have a finite standard deviation above 0"),
+    (lambda: counts_on_a_grid([[1e308, 1e308], [0, 0]]), "counts at their largest must be"),
+    (lambda: GROUPED.predict(found(np.zeros((1, 1, 6)), np.zeros((1, 1, 1))), X,
+                             [object()] * 9), "group must be among those of the data"),
+    (lambda: CLASSIFIER.kernel(1.0), r"phi must have shape \(2,\), not \(\)"),
+    (lambda: CLASSIFIER.check_evidence(None, 9, rng), "fit must be of type Fit .* not NoneType"),
+    (lambda: CLASSIFIER.predict_by_ep(gp_classifier(X[:5], NAMES[:5]).fit(), X),
+     r"fit must be of this problem, of 9 cases, but its K has shape \(5, 5\)"),
+    (lambda: CLASSIFIER.check_evidence(CLASSIFIER.fit(), 1.5, rng), "n must be a whole number"),
+    (lambda: gp_regression(X, X[:, 0]).predict_by_fit(None, X), "fit must be of type Regression"),
+    (lambda: gp_regression(X, X[:, 0]).predict_by_fit(problems.RegressionFit(np.zeros(3), 0.0), X),
+     r"fit.q must have shape \(4,\), not \(3,\)")])
 def test_data_that_make_no_model_are_refused(call, said):
     with pytest.raises(ValueError, match=said):
         call()
