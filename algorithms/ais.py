@@ -190,9 +190,11 @@ def geometric_ladder(B, beta_min):
     to make the first step harmless, beta_min (log p(y|x) - ...) of order 1: about 1e-7 from the
     prior of its data set, 1e-3 from EP's q.
 
-    B : int >= 1        beta_min : float in (0, 1], where 1 is for B = 1
+    B : int from 1 to 1000000   beta_min : float in (0, 1], where 1 is for B = 1
     """
     B = validate.count("B", B)
+    if B > 10**6:
+        raise ValueError(f"B must be at most 1000000, not {B}")
     beta_min = validate.real("beta_min", beta_min, 0.0, 1.0, open_low=True)
     if B > 1 and beta_min == 1.0:
         raise ValueError(f"beta_min must be below 1 for a ladder of B = {B} steps")

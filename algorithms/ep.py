@@ -33,6 +33,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
+from models.fields import Array
 from models.jit import check_interrupt, njit, public
 from models.linalg import cholesky, log_det, solve_lower_matrix
 from models.special import curvature, log_Phi
@@ -134,10 +135,10 @@ class EP(NamedTuple):
     """The Gaussian q = N(mu, Sigma) that EP ends with, and its log evidence."""
 
     log_Z: float  # EP's approximation of log p(y)
-    mu: np.ndarray  # (N,)
-    Sigma: np.ndarray  # (N, N), (K^-1 + diag tau)^-1
-    tau: np.ndarray  # (N,) site precisions, >= 0
-    nu: np.ndarray  # (N,) site precisions times site means; mu = Sigma nu
+    mu: Array("N")
+    Sigma: Array("N", "N")  # (K^-1 + diag tau)^-1
+    tau: Array("N")  # site precisions, >= 0
+    nu: Array("N")  # site precisions times site means; mu = Sigma nu
     sweeps: int  # sweeps over all sites that were made
     converged: bool  # did the last one change log_Z by less than tol, with every site updated?
 

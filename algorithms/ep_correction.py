@@ -83,6 +83,9 @@ COEFFICIENTS = polynomials(MAX_ORDER)
 def check_second_order(ep, y, order=4):
     """Check the arguments of second_order."""
     ep = validate.instance("ep", ep, EP, "what algorithms.ep.ep returns")
+    ep = validate.model("ep", ep)
+    if not (np.diag(ep.Sigma) > 0.0).all():
+        raise ValueError("ep.Sigma must have a positive diagonal, of variances")
     y = validate.labels("y", y, ep.tau.size)
     order = validate.count("order", order, 3)
     if order > MAX_ORDER:

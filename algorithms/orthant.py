@@ -81,13 +81,15 @@ def orthant(K, nodes):
 
     K     : (n, n)     symmetric positive semi-definite; any covariance C that is positive definite
                        is I + K after a division by its smallest eigenvalue, which changes no sign
-    nodes : int >= 1   of each of the n // 2 - 1 nested quadratures: 16 give log P to 1e-6 at n = 8
-                       and elements of K up to 3e4.  n <= 3 needs none
+    nodes : int from 1 to 100   of each of the n // 2 - 1 nested quadratures: 16 give log P to 1e-6
+                       at n = 8 and elements of K up to 3e4.  n <= 3 needs none
 
     Returns a float.  n! / 2^(n/2) nodes^(n/2 - 1) evaluations of an arcsin, for even n: 10^7 for
     n = 8, 10^10 for n = 10.  Raises ValueError, naming the argument, for anything else.
     """
     K, nodes = validate.covariance("K", K), validate.count("nodes", nodes)
+    if nodes > 100:
+        raise ValueError(f"nodes must be at most 100, not {nodes}")
     validate.real("K's largest size", np.abs(K).max(), 0.0, 1e100)
     least = np.linalg.eigvalsh(K)[0]
     if least < -1e-10 * np.abs(K).max():  # rounding of whatever computed it
@@ -230,6 +232,7 @@ def tilted_run(A, mu, points, rng):
     """
     A = strictly_lower(A)
     mu, points = validate.array("mu", mu, (len(A),)), validate.count("points", points)
+    validate.real("mu's largest size", np.abs(mu).max(), 0.0, 1e100)  # its square is a number
     if points & (points - 1):
         raise ValueError(f"points must be a power of 2, for Sobol's balance, not {points}")
     n = len(A)

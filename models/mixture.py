@@ -82,9 +82,10 @@ def check_values(model: GaussianMixture, name):
     if abs(model.weights.sum() - 1) > 1e-12:  # rounding of a sum, no more
         raise ValueError(f"{name}.weights must sum to one, not to {model.weights.sum():.15g}")
     d = model.means.shape[1]
-    signs, log_dets = np.linalg.slogdet(model.precisions)
-    wanted = (d * math.log(2 * math.pi) - log_dets) / 2
-    if (signs <= 0).any() or not np.allclose(model.log_normalisers, wanted, 1e-6, 1e-6):
+    if not (np.linalg.eigvalsh(model.precisions) > 0).all():
+        raise ValueError(f"{name}.precisions must be positive definite")
+    wanted = (d * math.log(2 * math.pi) - np.linalg.slogdet(model.precisions)[1]) / 2
+    if not np.allclose(model.log_normalisers, wanted, 1e-6, 1e-6):
         raise ValueError(f"{name}.log_normalisers must be log|2 pi S| / 2 of the precisions S^-1,"
                          f" {wanted[:3].tolist()}, not {model.log_normalisers[:3].tolist()}")
 

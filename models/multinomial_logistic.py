@@ -68,7 +68,7 @@ class MultinomialLogistic(NamedTuple):
         ----------
         X           : (n, p)    covariates, finite, none constant; the column of ones is added here
         y           : (n,)      classes, whole numbers from 0 to K - 1
-        K           : int >= 2  classes
+        K           : int from 2 to 1000000   classes
         sigma_alpha : float in [1e-150, 1e150]   prior standard deviation of each intercept
         sigma_beta  : float in [1e-150, 1e150]   prior standard deviation of each coefficient
 
@@ -77,6 +77,8 @@ class MultinomialLogistic(NamedTuple):
         X = design("X", X)
         y = validate.array("y", y, (X.shape[0],))
         K = validate.count("K", K, 2)
+        if K > 10**6:
+            raise ValueError(f"K must be at most 1000000, not {K}")
         bad = np.unique(y[(y < 0) | (y >= K) | (y != np.floor(y))])
         if bad.size:
             raise ValueError(f"y must hold only whole numbers from 0 to {K - 1}, but holds"

@@ -582,7 +582,8 @@ def test_the_ends_of_an_interval_are_taken(name):
     (MIXTURE._replace(weights=np.array([0.25, 0.75 + 1e-9])), r"weights must sum to one, not to 1"),
     (MIXTURE._replace(log_normalisers=np.zeros(2)), r"log_normalisers must be log\|2 pi S\| / 2"),
     (MIXTURE._replace(precisions=MIXTURE.precisions * [[-1.0, 1.0], [1.0, 1.0]]),
-     r"log_normalisers must be"),
+     r"precisions must be positive definite"),
+    (MIXTURE._replace(precisions=-MIXTURE.precisions), r"precisions must be positive definite"),
     (GPEigen(NORMAL, 2), r"whole must be of type GPRegression .*, not Gaussian"),
     (GPVariational(REGRESSION), r"nystrom must be of type GPNystrom .*, not GPRegression"),
     (NonCentredGP(FUNNEL), r"model must be of type HierarchicalGPClassification .*, not Funnel"),
@@ -837,9 +838,31 @@ def test_a_chain_that_does_not_fit_into_memory_is_refused_by_name():
     assert "not enough memory for what the model computes" in too_large({"x0": X, "n": 10})
 
 
+@pytest.mark.parametrize("wrong", [
+    lambda m: np.ones(m.size - 1), lambda m: np.ones((m.size, 1)), lambda m: None,
+    lambda m: np.ones(m.size, complex)])
+def test_draws_of_another_kind_are_refused_later_too(wrong):
+    def late(m, rng):
+        return wrong(m) if m.size > 2 else np.ones(m.size)
+
+    with pytest.raises(ValueError, match=r"^what draw returns must"):
+        polya_gamma_gibbs.polya_gamma_gibbs(numbers(6), numbers(1), GROUPS, late, 2, rng())
+
+
+@pytest.mark.parametrize("field", ["mu", "Sigma", "tau", "nu"])
+def test_the_fields_of_what_ep_returns_are_converted_or_refused(field):
+    wanted, value = second_order(EP_FOUND, SIGNS), getattr(EP_FOUND, field)
+    assert second_order(EP_FOUND._replace(**{field: value.tolist()}), SIGNS) == wanted
+    for wrong in (None, value[:-1], np.nan * value, "text"):
+        with pytest.raises(ValueError, match=r"^ep\.\w+ must"):
+            second_order(EP_FOUND._replace(**{field: wrong}), SIGNS)
+    with pytest.raises(ValueError, match=r"^ep.Sigma must have a positive diagonal"):
+        second_order(EP_FOUND._replace(Sigma=0 * EP_FOUND.Sigma), SIGNS)
+
+
 @pytest.mark.parametrize("least, message", [
     (1, "draw must be a function of .* positive, finite numbers as m has"),
-    (3, "draw must return positive, finite numbers, but in transition 1 theta became nan by them")])
+    (3, "what draw returns must be finite, but 6 of its 6 entries are not")])
 def test_draws_that_are_infinite_are_refused_at_first_and_later(least, message):
     def endless(m, rng):
         return np.full(m.size, np.inf if m.size >= least else 1.0)

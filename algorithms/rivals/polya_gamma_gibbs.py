@@ -80,6 +80,8 @@ def polya_gamma_step(theta, phi, model, draw, w, max_widths, tally, rng):
     """
     # 1   omega_c | beta ~ PG(1, x_c'beta), for each case c
     omega = draw(margins(theta, model, 0, model.starts.size - 1)[: model.X.shape[1]], rng)
+    # ours: compiled code would read beyond the end of fewer
+    omega = validate.array("what draw returns", omega, (model.X.shape[1],))
     # 2   beta | y, omega ~ N(m, V),  V = (X' Omega X + B^-1)^-1,  m = V (X' kappa + B^-1 b)
     theta = draw_weights(omega, phi[0], model, rng)
     # 3   draw gamma given beta
