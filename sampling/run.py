@@ -238,7 +238,7 @@ def split(given, k, chains):
     """Return the arguments of chain k."""
     found = dict(given)
     for name in filter(is_start, given):
-        rows = np.asarray(validate.regular(name, given[name]))
+        rows = validate.entries(name, validate.regular(name, given[name]))
         if rows.ndim == 2 and len(rows) != chains:
             raise ValueError(f"{name} must have a row for each of the {chains} chains, or be one"
                              f" start for all of them, but has shape {rows.shape}")

@@ -230,6 +230,7 @@ def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite
     (dict(epsilon=1), "did you mean 'eps'"), (dict(chains=0), "chains must be a whole number"),
     (dict(jobs=[]), "jobs must be"), (dict(sampler=None), "sampler must be a function of algori"),
     (dict(sampler=dict), "sampler must be a function of algorithms/"),
+    (dict(q0=np.ma.zeros((3, 2)), chains=3), "^q0 must be an array of real numbers, not masked"),
     (dict(chains=10**9), "chains must be at most 10000"),
     (dict(bars="no"), "bars must be True or False, not 'no'"),
     (dict(sampler=lambda **named: None), "sampler must take n and rng")])

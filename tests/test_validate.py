@@ -205,7 +205,7 @@ def loops_gradient(q, model):
     return g
 
 
-interface.U.register(LoopsOfGradient)(flat_U)
+interface.U.register(LoopsOfGradient)(lambda q, model: 0.0)
 
 
 @pytest.mark.parametrize("kind", [Loops, LoopsOfGradient])
