@@ -141,7 +141,8 @@ def test_an_energy_that_is_no_number_is_refused_by_name(what):
 
 
 @pytest.mark.parametrize("what, compared_with, note", [
-    (np.ones(2), "a number", "returns ndarray, not a float"), (np.inf, "a finite number", "")])
+    (np.ones(2), "a number", "returns ndarray, not a float"), (np.inf, "a finite number", ""),
+    (None, "a number", "returns NoneType, not a float")])
 def test_an_energy_that_is_no_finite_number_is_named(what, compared_with, note):
     (row,) = off(Returns(what), np.ones(2))
     assert (row.function, row.compared_with, row.note) == ("U", compared_with, note)
