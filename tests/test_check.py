@@ -214,7 +214,8 @@ interface.hessian.implementations[Wrong] = lambda q, model: (
     np.eye(q.size) * (1 + (model.which == "hessian")))
 interface.metric.implementations[Wrong] = lambda q, model: (
     np.diag(np.exp(q)) + (model.which == "symmetry") * np.eye(q.size, k=1)
-    - 99 * np.eye(q.size) * (model.which == "definite"))
+    - 99 * np.eye(q.size) * (model.which == "definite")
+    - (model.which == "singular") * np.diag(np.exp(q) * (np.arange(q.size) == 0)))
 interface.metric_gradient.implementations[Wrong] = lambda q, model: np.array(
     [np.diag(np.exp(q) * e) for e in np.eye(q.size)]) * (1 + (model.which == "metric_gradient"))
 interface.U_and_grad_U.implementations[Wrong] = lambda q, model: (
@@ -227,7 +228,7 @@ interface.prepare.implementations[Wrong] = lambda q, model: _Known(
 interface.trial.implementations[Wrong] = lambda cache, k, value, model: (
     cache.U + (value**2 - cache.q[k] ** 2) / 2 + 0.5 * (model.which == "trial") * (k == 1))
 interface.commit.implementations[Wrong] = lambda cache, k, value, energy, model: _Known(
-    np.where(np.arange(cache.q.size) == k, value, cache.q) + (model.which == "commit"), energy)
+    np.where((np.arange(cache.q.size) == k) & (model.which != "commit"), value, cache.q), energy)
 
 
 class _Known(NamedTuple):
@@ -244,11 +245,11 @@ def test_what_is_right_everywhere_agrees():
 
 
 @pytest.mark.parametrize("which", [
-    "hessian", "symmetry", "definite", "metric_gradient", "both U", "both grad",
+    "hessian", "symmetry", "definite", "singular", "metric_gradient", "both U", "both grad",
     "log_likelihood_of", "prepare", "trial", "commit"])
 def test_each_wrong_function_is_named(which):
-    function = {"symmetry": "metric", "definite": "metric", "both U": "U_and_grad_U",
-                "both grad": "U_and_grad_U"}.get(which, which)
+    function = {"symmetry": "metric", "definite": "metric", "singular": "metric",
+                "both U": "U_and_grad_U", "both grad": "U_and_grad_U"}.get(which, which)
     assert function in {row.function for row in off(Wrong(which), np.array([0.3, -0.4]))}
 
 
