@@ -143,7 +143,10 @@ def test_the_library_needs_only_numba_numpy_and_scipy_and_is_compiled_in_one_pla
 def test_every_file_has_its_tests_and_every_fast_twin_its_mirror(path):
     twin = path.stem.endswith("_fast")
     other = path.with_stem(path.stem.removesuffix("_fast"))
-    assert (other if twin else ROOT / "tests" / f"test_{path.stem}.py").is_file()
+    tests = [ROOT / "tests" / f"test_{each}.py" for each in ("models", "validate")]
+    assert (other if twin else ROOT / "tests" / f"test_{path.stem}.py").is_file() or any(
+        re.search(rf"^from models(\.| import .*\b){path.stem}\b", each.read_text(), re.M)
+        for each in tests)
 
 
 PARTS = ["NAME", "MINUTES", "run", "CLAIMS", "table", "figure", "cases"]

@@ -162,7 +162,7 @@ def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
     fig = fig4.figure(made_up())
     first, *others = fig.axes
     titles = [ax.get_title() for ax in fig.axes]
-    assert all("(the paper's panel)" in title for title in titles[:2])
+    assert all("(the paper's panel" in title for title in titles[:2])
     assert titles[2:] == [r"along $\beta_2$ (ours)", r"along $\alpha$ (ours)"]
     assert "$R_0$, 30 cases" in [text.get_text() for text in fig.legends[0].get_texts()]
     eta = np.abs(model.X @ fit.q)

@@ -19,6 +19,7 @@ from algorithms.slice_sampling import (
 )
 from conftest import Given
 from departing import departs
+from models import validate
 from models.interface import U, commit, prepare, trial
 from normal import normal
 
@@ -69,6 +70,8 @@ def test_shrinkage_by_hand():
 def test_variables_are_updated_in_sequence_and_counts_are_true():
     model = normal([0.3, 1.2, -0.4, 0.9])
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
+    validate.state("x0", Q, model)  # which evaluates more than once the first time
+    model.calls[0] = 0
     chain = slice_sampling(Q, model, [0.5, 1.5], 20, ours, max_widths=3)
     assert chain.counts.density == model.calls[0] - 1  # one for the check of x0
     cache, tally = prepare(Q, MODEL), np.zeros(4, int)

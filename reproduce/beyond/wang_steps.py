@@ -201,7 +201,7 @@ def figure(r):
             right.plot([w for w, _ in points], [np.exp(gain(r, number, name).value)
                                                 for _, name in points], **style)
         left.axhline(ROWS[number].tau[STANDARD], color=how[number]["color"], lw=0.8, ls=":")
-        left.annotate(number, (1, ROWS[number].tau[STANDARD]), (2 + 11 * (ranks[number] % 2), 0),
+        left.annotate(number, (1, ROWS[number].tau[STANDARD]), (2 + 16 * (ranks[number] % 2), 0),
                       xycoords=("axes fraction", "data"), textcoords="offset points", va="center")
     right.axhline(1.0, color="k", lw=0.6)
     left.set(xscale="log", yscale="log", xlabel="w", ylabel="autocorrelation time, standard")
