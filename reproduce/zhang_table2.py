@@ -233,7 +233,7 @@ def figure(r):
     left.minorticks_off()
     legend_above(left)
     comparison.draw_pilots(right, {row: r.tried[row] for row in ROWS if not row.startswith(
-        "small")}, "1000 gradients", 1e3, ncols=2)
+        "small")}, "1000 gradients", 1e3)
     fig.suptitle(f"Table 2: hierarchical logistic regression, {r.n} draws; ticks: the scan")
     return fig
 

@@ -1,5 +1,6 @@
 """models/validate.py and fields.py: what passes comes back clean, what does not is named."""
 
+import math
 from fractions import Fraction
 from timeit import repeat
 from typing import NamedTuple
@@ -7,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from algorithms.hmc import hmc
 from models import fields, interface, validate
 from models.funnel import Funnel
 from models.gaussian import Gaussian
@@ -206,6 +208,24 @@ def loops_gradient(q, model):
 
 
 interface.U.register(LoopsOfGradient)(lambda q, model: 0.0)
+
+
+class Cautious(NamedTuple):
+    """A standard normal with a logarithm that is -inf, and for Python an error."""
+
+
+interface.grad_U.register(Cautious)(lambda q, model: 1.0 * q)
+
+
+@interface.U.register(Cautious)
+def cautious_U(q, model):
+    """The energy."""
+    return q @ q / 2 + 1.0 / math.log(q[0] - q[0])
+
+
+def test_an_error_that_compiled_code_does_not_have_is_none():
+    chain = hmc(np.ones(2), Cautious(), 0.1, 3, 9, np.random.default_rng(1))
+    assert np.isfinite(chain.samples).all()
 
 
 @pytest.mark.parametrize("kind", [Loops, LoopsOfGradient])

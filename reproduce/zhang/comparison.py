@@ -118,7 +118,7 @@ def scan_settings(tried, name):
     return dict(sorted(best.items()))
 
 
-def draw_pilots(ax, tried, work, scale=1.0, ncols=3):
+def draw_pilots(ax, tried, work, scale=1.0):
     """Draw the worst ESS per unit of work against the acceptance rate; grey where the paper has it.
 
     tried: {row: its pilots}; work: what scale units of a pilot's cost are.
@@ -130,7 +130,7 @@ def draw_pilots(ax, tried, work, scale=1.0, ncols=3):
     ax.axvspan(*ACCEPTANCE, color="0.9", zorder=-1, label="the paper's 70-85 %")
     ax.set(yscale="log", xlabel="acceptance rate of the pilots (mean over blocks)",
            ylabel=f"worst ESS per {work}")
-    legend_above(ax, ncols)
+    legend_above(ax, 2)
 
 
 # Runs
