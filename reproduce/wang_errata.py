@@ -204,7 +204,7 @@ def figure(r):
     factors.set(xlabel="printed / by the printed factors",
                 title="N7: Table 2 against Table 3 (in colour: beyond rounding)")
     gains.axhspan(2, 4, color="0.9", zorder=0)
-    gains.text(10.4, 3.95, "\"can be two to four times\"", ha="right", va="top", color="0.4")
+    gains.text(5.6, 3.95, "\"can be two to four times\"", ha="right", va="top", color="0.4")
     for method, colour in zip(METHODS[1:], COLOURS, strict=False):
         gains.plot(*zip(*[(row, 1 / found.ratio[method]) for row, found in ROWS.items()
                           if method in found.ratio], strict=True), shapes[method], color=colour)

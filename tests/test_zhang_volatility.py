@@ -1,18 +1,25 @@
-"""Chains on the stochastic volatility model, for Table 3 and Figure 2, and how fast they converge.
-
-What is made of them is recomputed from stored results in test_committed.py.
-"""
+"""Chains on the stochastic volatility model and their estimates; the settings that are tried."""
 
 import numpy as np
 import pytest
 
 from reproduce import zhang_fig2 as fig2
 from reproduce import zhang_table3 as table3
+from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.fingerprint import fingerprint
 from reproduce.zhang import volatility
 from reproduce.zhang.datasets import simulated_volatility
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
-from reproduce.zhang.volatility import scan
+from reproduce.zhang.volatility import (
+    GRIDS,
+    Runs,
+    estimates,
+    extremes,
+    grid,
+    scan,
+    weight,
+)
 
 SETTINGS = {HMC: {"eps": 0.05, "L": 3},
             GIBBS: dict(eps_theta=0.3, eps_phi=0.5, L_theta=2, L_phi=1),
@@ -87,7 +94,41 @@ def test_pilots_start_at_the_truth_and_leave_out_the_burn_in(monkeypatch):
         "theta", "theta squares", "phi", "phi squares"}
 
 
+def made_up_run(k):
+    values = {"lineage": [10.0 + k, 20.0, 30.0], "ours": [11.0, 21.0, 31.0],
+              "squares": [5.0, 6.0, 7.0]}
+    return {"n": 100, "AP": [0.7 + 0.1 * k, 0.8], "divergences": k,
+            "counts": {"gradient_theta": 300.0, "factor_phi": 600.0, "factor_theta": 9.0},
+            "theta": values, "phi": {name: [4.0, 5.0 + k, 6.0] for name in (*values, "mean", "sd")},
+            "worst": 3.0 + k}
+
+
+def test_estimates_put_runs_together():
+    found = estimates(Runs(GIBBS, {"L": 3}, [made_up_run(0), made_up_run(1)]), [0.5])
+    assert [m.value for m in found.AP] == pytest.approx([0.75, 0.8], rel=1e-15)
+    assert found.ess["min"] == pytest.approx((10.5, 0.5), rel=1e-12)
+    assert found.ess["sigma"] == pytest.approx((5.5, 0.5), rel=1e-12)
+    assert found.ess["all"] == pytest.approx((3.5, 0.5), rel=1e-12)
+    assert found.squares["med"] == (6.0, 0.0) and found.squares["phi"] == (6.0, 0.0)
+    assert found.mean["phi"] == (6.0, 0.0) and found.sd["beta"] == (4.0, 0.0)
+    assert (found.divergences, found.setting, found.seconds) == (1, {"L": 3}, [0.5])
+    assert found.passes == pytest.approx(3 + 2, rel=1e-15)  # a factor of phi counts a third
+    single = estimates(Runs(HMC, {}, [made_up_run(0) | {"AP": 0.7, "counts": {"gradient": 50.0}}]))
+    assert [m.value for m in single.AP] == [0.7] and single.passes == 0.5
+
+
 # Settings
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_the_grids_are_products_with_the_papers_leapfrogs(budget):
+    for method in METHODS:
+        found = grid(method, budget)
+        more = 2 if (method, budget) == (SSHMC, "paper") else 0
+        assert len(found) == more + np.prod([len(values) for values in GRIDS[method][budget]])
+        assert len({tuple(s.items()) for s in found}) == len(found)
+        assert all(weight(s) > 0 for s in found)
+    assert all((s["n_theta"], s["n_phi"]) == (5, 2) for s in grid(SSHMC, budget))
 
 
 def pilot(setting, rate, worst=1.0):
@@ -115,47 +156,17 @@ def test_the_scan_of_sshmc_has_the_smallest_and_the_largest_step_of_phi():
         "L = 5, eps_phi = 0.2": setting(2, 0.2, 5)}
 
 
-# The program
+@pytest.mark.parametrize("name", ["pilots", "one_chain"])
+def test_figure_2_and_table_3_compute_the_same_replicates(name):
+    # so that what one of them has stored serves the other
+    assert fingerprint(getattr(fig2, name)) == fingerprint(getattr(table3, name))
 
 
-def test_as_the_program_draws_its_numbers_of_steps_and_goes_on_where_it_was(monkeypatch):
-    calls = []
-
-    def transition(theta, phi, model, eps_theta, eps_phi, L_theta, L_phi, n, rng, **solver):
-        calls.append((theta[0], phi[0], eps_theta, eps_phi, L_theta, L_phi, n, solver))
-        return table3.Chain(theta[None] + 1.0, phi[None] + 2.0, np.zeros(1), np.ones((1, 2), bool),
-                            np.zeros((1, 2)), np.zeros((1, 2), bool),
-                            table3.Counts(L_theta, L_phi, 1, 2))
-
-    monkeypatch.setattr(table3, "rmhmc_within_gibbs", transition)
-    chain = table3.as_the_program(np.zeros(3), np.zeros(3), None, 2000, np.random.default_rng(1))
-    x, phi, *eps, L_theta, L_phi, n, solver = zip(*calls, strict=True)
-    assert x == tuple(range(2000)) and phi == tuple(range(0, 4000, 2)) and set(n) == {1}
-    assert eps == [(0.1,) * 2000, (0.5,) * 2000]
-    assert set(L_theta) == set(range(1, 51)) and set(L_phi) == set(range(1, 7))
-    assert all(each == {"f_position": 5, "f_momentum": 5, "tol": 0.0, "tol_back": 0.0}
-               for each in solver)
-    assert chain.theta[-1, 0] == 2000 and chain.phi.shape == (2000, 3)
-    assert chain.counts == (sum(L_theta), sum(L_phi), 2000, 4000)
-    assert chain.accepted.all() and chain.divergences == 0
-
-
-# How fast they converge
-
-
-def test_arrival_is_the_first_time_that_all_three_are_near():
-    times = np.array([1, 2, 4, 8, 16])
-    far, near = [9.0, 0.0, 0.0], [0.9, -0.9, 0.9]
-    for states, wanted in (([far, near, far, near, near], 2), ([far, far, far, near, far], 8),
-                           ([near] * 5, 1), ([far] * 5, 16)):
-        burn_in = {"times": times.tolist(), "phi": states}
-        assert fig2.arrival(burn_in, [0.0] * 3, [0.31] * 3) == wanted
-    assert fig2.arrival(burn_in, [9.0, 0.0, 0.0], [0.31] * 3) == 1
-
-
-def test_distance_is_the_total_variation():
-    whole = np.array([[2, 2], [1, 3], [4, 0]])
-    assert fig2.distance(7 * whole, whole) == 0
-    # half the sum of absolute differences: 1/2, 1/4 and 1
-    assert fig2.distance([[4, 0], [2, 2], [0, 4]], whole) == pytest.approx(1.75 / 3, rel=1e-15)
-    assert fig2.distance([[0, 0], [1, 3], [4, 0]], whole) == pytest.approx(0.5 / 3, rel=1e-15)
+def test_extremes_are_those_of_all_pairs():
+    found = {HMC: {"a": 1.0, "b": 5.0, "c": 3.0}, SSHMC: {"d": 2.0, "e": 4.0}}
+    ours = extremes(found, HMC, SSHMC, lambda x, y: Measured(x - y, 0.1))
+    assert ours.settings == ("a / e", "b / d")
+    assert ours.found == (Measured(-3.0, 0.1), Measured(3.0, 0.1))
+    single = extremes({HMC: {"a": 1.0}}, HMC, HMC, lambda x, y: Measured(x - y))
+    assert single == (("a / a",), (Measured(0.0),))
+    assert Runs("m", {}, []).runs == []
