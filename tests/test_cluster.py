@@ -275,6 +275,19 @@ def test_what_was_killed_with_its_workers_is_tried_once_more_by_itself(made):
     assert client.busy == [0, 0, 0]  # nothing else was running when one was tried again
 
 
+def test_workers_of_other_code_or_of_two_threads_are_refused():
+    def client(code="ours", threads=1):
+        return SimpleNamespace(
+            run=lambda *_, **__: {"w": code}, nthreads=lambda: {"w": threads},
+            scheduler_info=lambda **_: {"workers": {"w": {"name": "its name"}}})
+
+    cluster.refuse(client(), ["m", "f"], "ours")
+    for wrong, fault in ((dict(threads=2), "has 2 threads"), (dict(code="theirs"), "other code"),
+                         (dict(code=ImportError("m")), r"cannot import it \(m\)")):
+        with pytest.raises(ClusterError, match=f"for m.f: worker its name at w .*{fault}"):
+            cluster.refuse(client(**wrong), ["m", "f"], "ours")
+
+
 def test_who_stops_leaves_nothing_on_the_cluster(made):
     client = Made(a=[[1]], b=[[2]], c=[[3]])
     found = made[0](client)

@@ -2,8 +2,8 @@
 
 import json
 import math
+import re
 from importlib import import_module
-from inspect import signature
 
 import pytest
 
@@ -23,6 +23,7 @@ from reproduce.harness.tables import (
     markdown,
     pages,
     read,
+    row,
     score,
     speed,
     verdict_and_reason,
@@ -95,6 +96,14 @@ def test_a_printed_number_counts_once_by_its_worst_verdict():
     assert found("agrees", "agrees", cell="") == {"agrees": 2}
     assert found("agrees", kind="ours") == {}
     assert counts(numbers("agrees", "agrees", kind="ours"), "checks of ours")["agrees"] == 2
+
+
+def test_known_differences_of_one_cause_count_once_as_causes():
+    def known(what, cause):
+        return FIG, claim(what, "known difference", "order", known={"cause": cause})
+
+    causes = [known("a", "the mass"), known("b", "the mass"), known("c", ""), known("d", "")]
+    assert row("", causes, "sentences and orders")[6] == "4 (3 causes)"
 
 
 def test_the_tables_of_the_papers_have_as_many_numbers():
@@ -211,7 +220,8 @@ def test_a_stale_block_is_noticed(author):
         assert stale != page and fill_blocks(stale, blocks) == page
 
 
-# The tables of the scripts: a row of what each one's own test has made up, by the heads.
+# The tables of the scripts: a row of what each one's own test has made up, by the heads; where
+# that has equal numbers in two columns it has `shown` too.
 # "script table row: head=cell; head=cell", numbers from 0; empty cells are left out
 CELLS = """
 zhang_fig1 0 0: method=HMC; time=50; range of v=0.5000 (0.0041); turns of v=12; of U=20.00 (0.16);
@@ -255,6 +265,18 @@ wang_m 2 0: row=2; approximation=Nystrom, 95%; times as long=2.00 (0.10)
 wang_prediction 0 0: data=1: short, isotropic, n = 300; sets=4; density=-0.73 (0.62); posterior
     - ML=0.01949 (0.00053); in 50%=0.496 0.456 0.496; in 95%=0.946 0.906 0.946; error=0.300 0.300
     0.300; draws=90; at an edge=0
+wang_r_s 0 1: row=1; unit=random; slice=w = 1, limit 10; r=1; s=2; accepted=0.500; known=0;
+    time=5.00 (0.10); evaluations=2; log(cost / r = s = 1)=0.693 (0.028)
+wang_table2 0 1: T_STD, T / T_STD=SOD 40; paper=0.45; evaluations 1=1.000 (0.010); evaluations
+    2=2.000 (0.020); evaluations 3=3.000 (0.030); evaluations 4=4.000 (0.040); seconds 1=10.00
+    (0.10); seconds 2=20.00 (0.20); seconds 3=30.00 (0.30); seconds 4=40.00 (0.40);
+    acceptance=0.10 0.20 0.30 0.40
+wang_table3 0 0: tau=1 standard; paper=2.9; 1=1; 2=2; 3=3; 4=4; 1 (s.e., luck)=1.00 (0.10); 1
+    first=2; 1 literal=3; 1 Geyer=4; acceptance=0.10 0.20 0.30 0.40
+wang_table3 1 1: iteration=1 SOD; paper, s=0.078; 1, ms=20; 2, ms=40; 3, ms=60; 4, ms=80; 1,
+    pi=31; 2, pi=32; 3, pi=33; 4, pi=34; e=4.5; t* / t=0.024
+wang_windows 0 2: row=1; method=SOD; slice=w = 1, limit 10; paper=4.32; time=5.00 (0.25);
+    window=5.06; nine in ten=4.3 to 5.81; windows=40; time / window=1.00; sigma > eta=0.300
 wang_steps 0 0: row=1; slice=w = 0.05, limit 3; paper=2.90; time=2.900 (0.087); window=2.9;
     evaluations=9; SOD time=4.35 (0.13); window window=4.35; evaluations evaluations=3.6; an
     update=1.00; gain=1.67; paper paper=2.22
@@ -265,8 +287,21 @@ zhang_rivals 1 2: problem=credit; method=SSHMC; setting=eps_theta 0.2, eps_phi 0
     2, jitter 0.6
 zhang_rivals 2 0: problem=funnel; =v; method=SSHMC; mean=0.000 (0.020); standard
     deviation=1.000 (0.030)
+paquet_fig1 0 5: spread=1; l_max=10; local=1.50 +- 0.00; Euclidean=2.00 +- 0.00; eps HMC=0.2;
+    accept=0.5; eps RMHMC=0.3; accept accept=0.93; % n.c.=2; % n.r.=1; metrics=1.5
+paquet_fig1 1 1: =RMHMC; |energy error|=0.50002 (0.00079); return error=7.000 (0.011); energy
+    error, shown=0.5000
+paquet_fixed_point 0 8: =digits; eps=0.2; f=1=1e-01; f=2=1e-02; f=3=1e-03; f=4=1e-04; f=5=1e-05;
+    f=6=1e-06; f=8=1e-08; f=10=1e-10; f=20=1e-20; lost, f=5=25; f=20 f=20=100; H, f=5=1e-04;
+    c=0.7; max=0.8
+paquet_fixed_point 1 0: =N = 1; eps=0.05; f=1=1e-01; f=2=1e-02; f=3=1e-03; f=4=1e-04; f=5=1e-05;
+    f=6=1e-06; f=8=1e-08; f=10=1e-10; f=20=1e-20
+paquet_fixed_point 2 4: =N = 1; eps=0.05; f_max=5; % rejected=25.00; diverged=6; mean=1.0e-03 +-
+    1e-04; variance=2.0e-03 +- 2e-04; mean, exact=0.0030 +- 0.0003
 paquet_fig2 0 0: =(a*); method=AISq-RMHMC; B=12; runs=3; log Z=-100.00; s.e.=0.03; eff.=3.0;
     mean=-100.10; s.d.=0.40; accept=0.800; |dH|=0.100; div.=0; CPU s=1.0
+shahbaba_tau_beta 0 1: problem=Simulated; method=normal; tau: paper=3.2; ours=1.000 (0.010);
+    tau_beta: paper=13.5; ours, beta=2.000 (0.010); ours, alpha and beta=3.000 (0.010)
 shahbaba_errata 0 0: problem=Simulated; measure=tau x g; HMC / normal=2.72 z = 10.00 *; HMC /
     data=2.72 z = 10.00 *; normal / data=0.37 z = -10.00 **
 shahbaba_fig4 0 0: slope=2; data sets=400; information in R_0=0.50 (0.42 to 0.58); curvature of
@@ -287,9 +322,11 @@ wang_fig2 1 0: =variable, w = 1, limit 10; log tau=1.719 (0.014); early lags=0.3
 def test_each_cell_of_a_report_stands_below_its_head(line):
     place, _, text = line.partition(": ")
     name, table, number = place.split()
-    wanted = dict(cell.split("=", 1) for cell in text.split("; "))
+    # a head, =, a cell; an = between spaces is a part of either
+    wanted = dict(re.fullmatch(r"(.*)(?<! )=(?! )(.*)", each).groups()
+                  for each in text.split("; "))
     study, tests = import_module(module(script(name))), import_module(f"test_{name}")
-    report = study.table(tests.made_up(*[study] * len(signature(tests.made_up).parameters)))
+    report = study.table(getattr(tests, "shown", tests.made_up)())
     row = read_tables(report)[int(table)][int(number)]
     assert {" ".join(head.split()): " ".join(cell.split())
             for head, cell in row.items() if cell} == wanted

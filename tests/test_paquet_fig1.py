@@ -14,6 +14,7 @@ from judging import verdicts
 from models.interface import U, grad_U, metric
 from reproduce import paquet_fig1 as script
 from reproduce.harness.claims import Measured
+from reproduce.harness.style import plt
 
 LOCAL, EUCLIDEAN, ACCEPTED, ERROR, LOST, IRREVERSIBLE, RETURN, METRICS = range(8)
 
@@ -172,7 +173,8 @@ def moves(method, **columns):
     """Return Moves whose blocks scatter by 1 % about the given means."""
     blocks = np.ones((20, 8)) * [columns.get(c.replace(" ", "_"), 0.5) for c in script.COLUMNS]
     phase = 0.0 if method == "HMC" else 1.0  # the ratio has an error too
-    return script.Moves(0.2, blocks * (1 + 0.01 * np.sin(np.arange(20) + phase))[:, None])
+    return script.Moves(0.2 + 0.1 * phase,
+                        blocks * (1 + 0.01 * np.sin(np.arange(20) + phase))[:, None])
 
 
 WHAT = "squared jump, RMHMC / HMC"
@@ -196,6 +198,27 @@ def made_up(short=(), **jumps):
                 if name == "Euclidean" else 0.1,
                 accepted=jumps["accepted"] if name == "local" else 0.1)
     return script.Result({}, result)
+
+
+def shown():
+    """Return it with another number in each column of the table."""
+    result, (rmhmc, hmc) = made_up(), [("RMHMC", 1.0, 10, "local"), ("HMC", 1.0, 10, "local")]
+    result.moves[hmc] = moves("HMC", local=1.0)
+    result.moves[rmhmc] = moves("HMC", local=1.5, accepted=0.93, not_converged=0.02,
+                                not_reversible=0.01, metrics=30, return_error=7)._replace(eps=0.3)
+    result.moves["RMHMC", 1.0, 10, "Euclidean"] = moves("HMC", Euclidean=2.0)
+    return result._replace(paths={
+        "HMC": script.Path(np.zeros((2, 2)), np.array([1.0, 1.25])),
+        "RMHMC": script.Path(np.ones((2, 2)), np.array([1.0, 1.5]))})
+
+
+def test_each_curve_has_the_label_of_its_measure():
+    fig = script.figure(shown())
+    found = {curve.get_label(): curve.lines[0].get_ydata()[list(script.SPREADS).index(1.0)]
+             for curve in fig.axes[1].containers}
+    assert found == {"jumps in the metric $G(x)$": pytest.approx(1.5),
+                     "Euclidean jumps": pytest.approx(2.0)}
+    plt.close("all")
 
 
 def test_all_claims_agree_where_the_paper_is_right():

@@ -80,6 +80,16 @@ def test_the_clock_measures_every_method_in_each_round(monkeypatch):
     assert calls == [*lasts] * 4
 
 
+def test_every_run_has_random_numbers_of_its_own():
+    given = []
+    experiment = SimpleNamespace(budget="paper", seed=1, replicates=lambda function, tasks, *_: (
+        given.extend(tasks), [{"seconds": None}])[1])
+    with pytest.raises(StopIteration):  # nothing is computed
+        script.run(experiment, SimpleNamespace(name="digits"))
+    assert len({tuple(task["seed"]) for task in given[:-1]}) == len(given) - 1 == sum(
+        script.RUNS["paper"].values())
+
+
 def test_runs_of_a_panel_are_put_together_by_hand():
     runs = [dict(log_weight=math.log(w), accepted=a, divergences=d, energy_error=e)
             for w, a, d, e in ((1.0, 1.0, 0, 0.1), (3.0, 0.5, 2, 0.3))]

@@ -8,6 +8,7 @@ import pytest
 from judging import verdicts
 from reproduce.beyond import paquet_fixed_point as script
 from reproduce.harness.claims import Measured
+from reproduce.harness.style import plt
 from reproduce.paquet.trajectories import draw, posterior
 
 # The work
@@ -100,6 +101,30 @@ def made_up():
     result.chains["digits", 0.1].mean[1] = Measured(-0.6, 0.05)
     result.chains["N = 1", 0.2].exact[5] = Measured(-0.05, 0.003)
     return result
+
+
+def shown():
+    """Return it with another number in each column of the tables."""
+    result, f_maxes = made_up(), range(1, 21)
+    power = {f: Measured(-float(f), 0.1) for f in f_maxes}
+    for key in result.returns:
+        result.returns[key] = script.Return(
+            power, {f: Measured(1.0 - f, 0.1) for f in f_maxes},
+            {f: f**2 / 100 if f < 11 else 1.0 for f in f_maxes}, [0.7, 0.8])
+        result.volume[key] = {f: power[f] for f in script.SOME}
+        mean, variance, exact = (
+            {f: Measured(k / 1e3, k / 1e4) for f in script.FEW} for k in (1, 2, 3))
+        result.chains[key] = script.Bias(mean, variance, exact, {f: f / 20 for f in script.FEW},
+                                         {f: f + 1 for f in script.FEW})
+    return result
+
+
+def test_rejections_are_drawn_in_per_cent():
+    curves = script.figure(shown()).axes[2].lines
+    assert all(list(curve.get_ydata()) == [100 * f / 20 for f in curve.get_xdata()]
+               for curve in curves if len(curve.get_xdata()) == len(script.FEW))
+    assert sum(len(curve.get_xdata()) == len(script.FEW) for curve in curves) == 9
+    plt.close("all")
 
 
 KNOWN = {"log10 reversibility error, digits": ("returns", "digits"),

@@ -9,7 +9,7 @@ from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured, judge, power
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.tables import CELLS, GAINS, MAIN, update_cost
-from test_wang_table2 import SURE, agreeing, made_up, more
+from test_wang_table2 import SURE, agreeing, made_up, more, shown  # noqa: F401
 from test_wang_table2 import verdicts as verdicts_of
 
 

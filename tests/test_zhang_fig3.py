@@ -107,6 +107,12 @@ def test_the_ess_in_half_an_hour_by_hand():
     assert fig3.cox.in_time(found, 30).value == pytest.approx(450)
 
 
+def test_the_share_of_the_prior_below_the_true_value():
+    # Gamma(2, rate 2): 1 - (1 + 2 b) exp(-2 b) at b = 1 / 33
+    wanted = 1 - (1 + 2 / 33) * math.exp(-2 / 33)
+    assert f"only {wanted:.4f} is below the true value" in fig3.table(made_up())
+
+
 class Recorder(studies.Recorder):
     """Makes up pilots of which the last is the best, and chains."""
 
