@@ -19,7 +19,16 @@ from reproduce.harness.claims import Claim, smallest, text_table
 from reproduce.harness.files import Data
 from reproduce.harness.style import legend_below, panels
 from reproduce.shahbaba.datasets import illustrative
-from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fit_cases, share
+from reproduce.shahbaba.illustration import (
+    POINTS,
+    REACH,
+    SLOPE,
+    WITHIN,
+    by_slope,
+    fit_cases,
+    gradients,
+    share,
+)
 
 NAME, WHAT = "shahbaba_fig3", "U and its normal approximation"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
@@ -68,9 +77,9 @@ def one_data_set(cases, rng):
             rest.append(np.mean((derivative - derivative_0) ** 2) / np.mean(derivative**2))
     root = np.linalg.inv(np.linalg.cholesky(fit.hessian))  # root' root is the covariance
     draws = fit.q + rng.standard_normal((DRAWS, fit.q.size)) @ root
-    curved = [[np.linalg.norm(H - part, 2) for part in (0.0, fit.hessian)]
-              for H in (hessian(q, model) for q in draws)]
-    of_U, of_U_1 = np.mean(curved, axis=0)
+    curved = np.array([hessian(q, model) for q in draws])
+    of_U, of_U_1 = (np.mean(np.linalg.norm(curved - part, 2, axis=(1, 2)))
+                    for part in (0.0, fit.hessian))
     return Approximation(np.max(np.abs(grad_U(fit.q, model)) * sd),
                          np.max(np.abs(np.array(second) - 1)), max(off), max(rest), of_U_1 / of_U)
 
@@ -84,8 +93,7 @@ def profile(model, fit, j, t):
     steps = t / J_jj**0.5
     points = fit.q + steps[:, None] * np.eye(fit.q.size)[j]
     energy = np.array([U(q, model) for q in points]) - U(fit.q, model)
-    slope = np.array([grad_U(q, model)[j] for q in points])
-    return energy, t**2 / 2, slope, J_jj * steps
+    return energy, t**2 / 2, gradients(points, model)[:, j], J_jj * steps
 
 
 def largest(r, name):

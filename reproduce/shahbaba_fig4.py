@@ -15,12 +15,21 @@ from typing import NamedTuple
 import numpy as np
 
 from algorithms.shahbaba_split_hmc import split_data
-from models.interface import grad_U, hessian
+from models.interface import hessian
 from reproduce.harness.claims import Claim, Scan, mean, text_table
 from reproduce.harness.files import Data
 from reproduce.harness.style import legend_below, panels
 from reproduce.shahbaba.datasets import illustrative, simulated_logistic
-from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, by_slope, fit_cases, share
+from reproduce.shahbaba.illustration import (
+    POINTS,
+    REACH,
+    SLOPE,
+    WITHIN,
+    by_slope,
+    fit_cases,
+    gradients,
+    share,
+)
 
 NAME, WHAT = "shahbaba_fig4", "splitting the data"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
@@ -93,8 +102,7 @@ def one_data_set(cases):
 def derivatives(model, fit, parts, direction, t):
     """Return the derivatives of U, U_0 and U_1 along a unit vector, t s.d. from the mode."""
     points = fit.q + (t / (direction @ fit.hessian @ direction) ** 0.5)[:, None] * direction
-    return [np.array([grad_U(q, m) @ direction for q in points])
-            for m in (model, parts.R_0, parts.R_1)]
+    return [gradients(points, m) @ direction for m in (model, parts.R_0, parts.R_1)]
 
 
 def information(fit, parts):

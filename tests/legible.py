@@ -19,9 +19,12 @@ TOUCH = 1.0  # pixels by which boxes of texts may overlap: they are rounded up t
 GAP = 3.0  # pixels between two words of a line: less, and 240 and 1200 are 2401200
 
 
-def faults(fig):
-    """Return what is wrong with a figure as a list of sentences; empty if all can be read."""
-    texts, legends = drawn(fig)
+def faults(fig, draw=None):
+    """Return what is wrong with a figure as a list of sentences; empty if all can be read.
+
+    draw : a function that draws it, where it is to be drawn once only
+    """
+    texts, legends = drawn(fig, draw or fig.canvas.draw)
     boxes = [(words(text), box) for text, box in texts]
     scale = min(fig.bbox.width, SHOWN) / fig.bbox.width * fig.dpi / 96
     found = [f"{words(text)!r} has {text.get_fontsize() * scale:.1f} points"
@@ -42,7 +45,7 @@ def faults(fig):
     return found
 
 
-def drawn(fig):
+def drawn(fig, draw):
     """Draw a figure; return its texts with their boxes, and its legends."""
     fig.set_dpi(plt.rcParams["savefig.dpi"])
     texts, original = {}, Text.draw
@@ -53,7 +56,7 @@ def drawn(fig):
         return original(text, renderer, *rest)
 
     with mock.patch.object(Text, "draw", record):
-        fig.canvas.draw()
+        draw()
     return [*texts.items()], fig.findobj(Legend)
 
 

@@ -7,6 +7,8 @@ of three slopes.
 import numpy as np
 
 from algorithms.map_estimate import map_estimate
+from models.interface import grad_U
+from models.jit import njit
 from models.logistic_regression import LogisticRegression
 from reproduce.harness.claims import Measured
 from reproduce.shahbaba.datasets import illustrative
@@ -27,6 +29,15 @@ def fit_cases(cases):
     """Return the model of the cases and its MAP estimate."""
     model = LogisticRegression.from_data(cases.X, cases.y, SIGMA, SIGMA)
     return model, map_estimate(model)
+
+
+@njit
+def gradients(points, model):
+    """Return grad_U at each of the points, (n, p)."""
+    found = np.empty_like(points)
+    for k in range(len(points)):
+        found[k] = grad_U(points[k], model)
+    return found
 
 
 def by_slope(measure, experiment):
