@@ -134,7 +134,7 @@ def run(experiment, cases):
     """Return the Result."""
     seed, budget = experiment.seed, experiment.budget
     big, small = DIGITS_SIZES[budget], SMALL_SIZES[budget]
-    n, f_max, starts = posterior(cases.name, big["cases"]).sd.size, big["f_max"], small["starts"]
+    n, f_max, starts = big["cases"] or cases.y.size, big["f_max"], small["starts"]
     digits = dict(name=cases.name, cases=big["cases"])
     keys = [(name, eps) for name in SMALL for eps in STEPS]
     todo = [dict(name=name, l_max=L_MAX, eps=eps) for name, eps in keys]
