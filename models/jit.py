@@ -179,6 +179,8 @@ class Generic:
 
     def __call__(self, *arguments):
         """Call what is registered for the class of the argument."""
+        if self.fault(arguments):
+            raise ValueError(self.fault(arguments))
         return self.choose(type(arguments[self.on]))(*arguments)
 
     def __reduce__(self):
@@ -198,6 +200,9 @@ class Generic:
         return self.choose(class_of(arguments[self.on])).get_overload(arguments)
 
     nopython_signatures, is_compiling = (), False
+
+
+Generic.fault = lambda self, arguments: ""  # until models/validate.py, which needs it, is imported
 
 
 def class_of(numba_type):

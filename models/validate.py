@@ -26,7 +26,7 @@ from models.interface import (
     precompute_theta,
     sizes,
 )
-from models.jit import ROOT
+from models.jit import ROOT, Generic
 from models.linalg import cholesky
 
 OURS = tuple(str(ROOT / folder) for folder in ("algorithms", "models", "sampling"))
@@ -293,13 +293,18 @@ def dimension(model):
     """Return how many parameters U of a model takes, or -1 if it does not say."""
     if type(model) in sizes.implementations:
         return sum(sizes(model))
-    known = {field: array_of(each) for field, each in annotations(type(model)).items()}
-    for field, array in known.items():
-        if array and "d" in array.shape:
-            return getattr(model, field).shape[array.shape.index("d")]
-    if not known.get("precision") and np.ndim(getattr(model, "precision", None)):
-        return model.precision.shape[0]
-    return -1
+    field, axis = field_of_length(type(model))
+    shape = np.shape(getattr(model, field, 0.0))
+    return shape[axis] if len(shape) > axis else -1
+
+
+@cache
+def field_of_length(kind):
+    """Return a field of a class of models, and the axis along which it has d entries."""
+    known = {field: array_of(each) for field, each in annotations(kind).items()}
+    return next(((field, array.shape.index("d")) for field, array in known.items()
+                 if array and "d" in array.shape),
+                ("" if known.get("precision") else "precision", 0))
 
 
 @dimension.register
@@ -324,6 +329,37 @@ def check_values_of_a_block(given, name):
     n, h = sizes(given.model)
     field, length = ("phi", h) if of_phi else ("theta", n)
     array(f"{name}.{field}", getattr(given, field), (length,))
+
+
+@cache
+def state_among(generic):
+    """Return the arguments of a generic function, and which of them is a state: (place, name)."""
+    names = list(inspect.signature(generic).parameters)
+    return names, next(((k, name) for k, name in enumerate(names)
+                        if name in ("q", "theta", "phi")), (None, None))
+
+
+def fault_of_call(generic, arguments):
+    """Return what is wrong with the arguments of a call from Python, as U(q, model), or ""."""
+    names, (place, name) = state_among(generic)
+    if len(arguments) != len(names):
+        return (f"{generic.__name__} must be called as {generic.__name__}({', '.join(names)}), not"
+                f" with {len(arguments)} of them")
+    if place is None:
+        return ""
+    value, model = arguments[place], arguments[generic.on]
+    if name == "q":
+        d = dimension(model)
+    else:
+        d = (sizes(model) if type(model) in sizes.implementations else (-1, -1))[name == "phi"]
+    if isinstance(value, np.ndarray) and value.ndim == 1 and d in (-1, value.size):
+        return ""
+    found = f"of shape {value.shape}" if isinstance(value, np.ndarray) else f"{value!r:.80}"
+    return (f"{name} of {generic.__name__} must be an array of shape ({'d' if d == -1 else d},),"
+            f" not {found}")
+
+
+Generic.fault = fault_of_call
 
 
 def fits(name, value, x0):

@@ -263,6 +263,24 @@ def test_the_number_of_variables_is_what_a_model_says():
                 validate.fits("v", model, np.zeros(d + 1))
 
 
+def test_a_call_from_python_with_another_state_is_refused():
+    # compiled code would read beyond the end of the array
+    funnel, U = Funnel.from_size(3), interface.U
+    Phi = interface.precompute_phi(np.zeros(1), funnel)
+    for call, said in (
+            (lambda: U(np.zeros(3), funnel), r"^q of U must be .* \(4,\), not of shape \(3,\)$"),
+            (lambda: interface.grad_U([0.0] * 4, funnel), r"^q of grad_U must .* \(4,\), not \[0"),
+            (lambda: U(np.zeros((4, 1)), funnel), r"^q of U .* not of shape \(4, 1\)$"),
+            (lambda: interface.U_theta(np.zeros(4), Phi, funnel), r"^theta of U_theta .* \(3,\)"),
+            (lambda: interface.precompute_phi(np.zeros(3), funnel), r"^phi of .* \(1,\), not of"),
+            (lambda: U(np.zeros(4)), r"^U must be called as U\(q, model\), not with 1 of them$")):
+        with pytest.raises(ValueError, match=said):
+            call()
+    with pytest.raises(TypeError, match="^U has no implementation for int"):
+        U(np.zeros(4), 5)
+    assert U(np.zeros(4), funnel) == U.choose(Funnel)(np.zeros(4), funnel)
+
+
 def test_logarithms_may_be_minus_infinite_and_no_more():
     np.testing.assert_array_equal(validate.logarithms("v", [0, -np.inf]), [0.0, -np.inf])
     for bad in ([np.inf], [np.nan], [], [[0.0]], ["a"], None, [[1.0], [1.0, 2.0]]):
