@@ -58,9 +58,9 @@ def ep(K, y, tol, max_sweeps, damping):
 
     Returns
     -------
-    ep         : EP               as it stands after the last sweep, if converged is False: raise
-                                  max_sweeps or lower damping.  log_Z is then nan if L does not
-                                  exist or the log of a negative number would be needed
+    ep         : EP               as it is after the last sweep.  If `converged` is False, raise
+                                  max_sweeps or lower damping; log_Z may then be nan, where L does
+                                  not exist or the log of a negative number would be needed
 
     Raises ValueError, naming the argument, if one is not as above.
     """

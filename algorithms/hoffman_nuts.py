@@ -21,11 +21,11 @@ silent" says what the restated line leaves open, and not that the paper's text d
 
 BuildTree of Algorithm 6 is that of Algorithm 3 with two more results, alpha and n_alpha; here it
 serves both.  In Algorithm 6 the tree of a transition is that of Algorithm 3, and a line says so.
-Algorithms 5 and 6 are often quoted with the averaged step in an `else`, which leaves transition
-M_adapt + 1 with the last step of the search; here each recorded transition has the averaged one.
+Algorithms 5 and 6 are often quoted with the averaged step in an `else`, so that transition
+M_adapt + 1 still has the last step of the search; here the averaged step begins with that one.
 
-A leapfrog takes two gradients and BuildTree's base case a density, as they are written.  Machine
-code of a recursion cannot be kept (models/cache.py): each process compiles it anew.
+A leapfrog evaluates two gradients, and each new point evaluates U, as the lines say.  Machine code
+of a recursion cannot be kept (models/cache.py): each process compiles it anew.
 
 Notation
 --------
@@ -40,8 +40,10 @@ n, s               n, s              ()       points in the slice; 1 as long as 
 Delta_max          DELTA_MAX         ()       how far below the slice a point ends the tree
 alpha, n_alpha     alpha, n_alpha    ()       sum of acceptance probabilities, and of how many
 delta, lambda      target, length    ()       wanted acceptance rate; HMC's trajectory length
-mu, gamma, t_0,    log 10 eps_0, ...          of dual averaging: where log eps is drawn to, how
-kappa                                         weakly, and how long the first steps count
+mu, gamma          log 10 eps_0, ...          of dual averaging: what log eps is drawn to, and how
+                                              strongly
+t_0, kappa         T_0, KAPPA                 how much the first errors are damped, and how fast
+                                              eps-bar forgets the first steps
 H-bar, eps-bar     gap, log_mean     ()       average of delta - alpha / n_alpha, of log eps
 """
 

@@ -9,22 +9,23 @@ from what it does.  What differs from the mirror:
 
 1. There is no slice.  A point of the trajectory is drawn with probability proportional to
    exp(-H) (multinomial), which uses every point.  Between the trajectory and what a doubling adds
-   to it, the draw is biased to what is new: it is taken with probability min(1, w' / w), w' and w
-   being the sums of exp(-H) over both.  This is reversible too, and moves further.
+   to it, the draw is biased to what is new: it is taken with probability min(1, w' / w), where
+   w' is the sum of exp(-H) over what is new, and w over what there was.  This is reversible too,
+   and moves further.
 2. A trajectory turns where the velocity at one of its ends is not along rho, the sum of its
    momenta, which is for every mass what theta+ - theta- is for a mass of 1.  That is asked of each
    two halves that are joined, and of each half with the nearest point of the other one: so a
    trajectory that comes back to itself in the middle is found too.
-3. The recursion is a loop: of 2^j points, the k-th closes as many subtrees as k has trailing ones
-   in binary.  They wait on a stack of at most j trees.
+3. The recursion is a loop: of 2^j points, counted from 0, point k closes as many subtrees as k has
+   trailing ones in binary.  They wait on a stack of at most j trees.
 4. A gradient is evaluated once, with its U, and carried: a point takes one.
 5. There is a mass.  It is adapted in windows while the chain warms up (window_ends).  Its inverse
    is that of Stan, the variance of the draws of a window, drawn a little towards 1e-3 I; or that of
    nutpie: the ratio of the standard deviations of draws and of gradients, which for independent
    normal variables has no error at all (learn).  After each window the step is sought and averaged
    anew; its target is 0.8.
-6. Stan leaves 50 transitions after the last window to the step; here it has 150.  From one run to
-   the next the step varies with them, and a little less of it may double a trajectory.
+6. Stan leaves 50 transitions after the last window to the step; here it has 150.  With only 50
+   the step varies from run to run, and a step that is a little smaller may double a trajectory.
 """
 
 from typing import NamedTuple
@@ -73,11 +74,12 @@ def velocity(p, mass):
 
 @dispatch(arg=2)
 def learn(draws, gradients, mass):
-    """Return the mass, of the class of `mass`, that a window suggests.
+    """Return the inverse mass, of the class of `mass`, that a window suggests.
 
     draws, gradients : (k, d)   its states, and the gradients of U there
 
-    The variance S of draws is noisy; we take k / (k + 5) S + 5 / (k + 5) 1e-3 I.
+    The variance S of draws is noisy; we take k / (k + 5) S + 5 / (k + 5) 1e-3 I.  The ratio of
+    nutpie ("fisher") is taken as it is.
     """
 
 
@@ -343,7 +345,7 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many trajectories were given up because H had changed by more than 1000."""
+        """How many trajectories ended where H was not finite, or had risen by more than 1000."""
         return int(self.divergent.sum())
 
     @property

@@ -20,10 +20,10 @@ Sections 4.1 and 4.3.2
     why     Sigma~ is the covariance of the sites
     test    test_the_precision_of_q_is_that_of_the_prior_plus_the_sites
 Section 4.3
-    theirs  "the cases where q(x) = p(x)" and not
-    ours    q(x) = prior(x) and not; Section 4.3.1: "If q is equal to the prior"
+    theirs  two cases, whether q(x) = p(x) or not
+    ours    whether q(x) is the prior or not, as in Section 4.3.1: "If q is equal to the prior"
     why     p(x) is what is sampled
-    test    a label
+    test    none: nothing to compute
 Section 4.4
     theirs  the first derivative, "given in Line 9" of Algorithm 4: N(y x) / Phi(y x)
     ours    y N(y x) / Phi(y x), as line 9 has it
@@ -196,7 +196,7 @@ def hamiltonian_and_gradient(L_beta, dL_dx, G_inv, log_det_G, dg, p):
     #     theirs  the comment: H is "equation (12)"
     #     ours    equation (11)
     #     why     (12) are Hamilton's equations
-    #     test    a label
+    #     test    none: nothing to compute
     H = p @ (G_inv @ p) / 2 + log_det_G / 2 - L_beta
     # 4   w := G^-1 p
     w = G_inv @ p
@@ -364,7 +364,7 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many proposals were rejected because their H was not finite."""
+        """How many proposals had an H that was not finite; `run` counts a rise by 1000 too."""
         return int(np.sum(~np.isfinite(self.energy_error)))
 
 

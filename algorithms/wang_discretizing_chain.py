@@ -26,11 +26,12 @@ Equation (11)
     theirs  R(x_{k'+1} | x')
     ours    R(x_{k'+1} | x_k')
     why     x' is x_k'
-    test    a label
+    test    none: nothing to compute
 Section 6.2
     theirs  R updates the parameters in sequence; which steps make an iteration is not said
-    ours    `unit` says it: one mapping for each variable, or one with a sweep for R and, as its
-            reverse R~ of Section 3, the sweep in the opposite sequence
+    ours    `unit` says it: one mapping for each variable; or one with a sweep for R and, as its
+            reverse R~ of Section 3, the sweep in the opposite sequence; or as many mappings as
+            there are variables, each of which updates a variable at random
     why     a sweep is not its own reverse: with the same sequence pi would not be left invariant
     test    test_proofs.py::test_the_naive_reverse_is_biased
 
@@ -118,7 +119,11 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
 
 
 def plan(unit, d):
-    """Return the variables of each mapping of an iteration, (mappings, any), and at_random."""
+    """Return the variables of each mapping of an iteration, (mappings, of each), and at_random.
+
+    unit : "variable", a mapping for each of the d variables; "sweep", one for all of them in turn;
+           "random", d mappings, each step of which updates one of all, drawn at random
+    """
     validate.instance("unit", unit, str, "'variable', 'sweep' or 'random'")
     everything = np.arange(d)
     if unit == "variable":

@@ -14,9 +14,10 @@ Paper       C. Wang and R. M. Neal (2013), "MCMC Methods for Gaussian Process Mo
 Mirror      tempered_transitions_step, the list of Section 4, "Generate x-hat_1 from x using
             T-hat_1; ...", as a loop up and a loop down.  The numbers of its lines are ours.
 
-pi_1 is the approximation that is nearest to pi; the others follow as they become cheaper.  Layers
-whose data are not nested in each other are as exact.  With one layer and k updates of a reversible
-R it is a mapping to a discretizing chain with r = 1 and s = 2 k (end of Section 4).
+pi_1 is the approximation that is nearest to pi; the others follow as they become cheaper.  They are
+the layers.  pi stays invariant even if their subsets of the data are not nested.  With one layer
+and k updates of a reversible R it is a mapping to a discretizing chain with r = 1 and s = 2 k (end
+of Section 4).
 
 Departures
 ----------

@@ -25,7 +25,7 @@ Equations (5), (7) and (10)
     theirs  + log |G| / 2, with G the precision of r
     ours    - log |G| / 2, which is + log |M| / 2
     why     "G_theta and G_phi are the precision matrices" (4.1) and K is -log N(r; 0, G^-1); the
-            printed sign, which is right for a covariance G, samples v around 9 n for the funnel
+            printed sign, which is right for a covariance G, gives v of the funnel mean 9 n
     test    test_equation_5_the_sign_of_the_log_determinant
 Section 4.2
     theirs  "Because each leapfrog integrator is symplectic in a subspace of X, they are also
@@ -50,7 +50,7 @@ Section 4.1
     theirs  pi(theta, phi) = log p(theta, phi | D)
     ours    pi(theta, phi) = p(theta, phi | D)
     why     U is -log pi
-    test    a label
+    test    none: nothing to compute
 
 Notation
 --------
@@ -135,7 +135,7 @@ def sshmc_step(theta, phi, model, eps, L, rng):
     #     theirs  an index l that goes from 1 to L and is advanced by eps
     #     ours    l counts ABLA steps
     #     why     (L eps) is their end
-    #     test    a label
+    #     test    none: nothing to compute
     for _l in range(L):
         check_interrupt()
         # 3   (theta^(l+eps/2), r_theta^(l+eps/2)) <- leapfrog(theta^(l), r_theta^(l), H_1, eps/2)
@@ -303,7 +303,9 @@ def hamiltonian(theta, phi, r_theta, r_phi, model):
 def abla_step(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, n_theta, n_phi):
     """Take one step of the alternating block-wise leapfrog algorithm, lines 3 to 5 of sshmc_step.
 
-    The arguments are those of sshmc_general_step; H_1 and H_2 are given what stands still.
+    theta, r_theta : (n,)        phi, r_phi : (h,)        the rest as for sshmc
+
+    H_1 and H_2 are given what stands still.
     """
     H_1 = H1(model, precompute_phi(phi, model), r_phi)
     theta_, r_theta_ = leapfrog(theta, r_theta, H_1, eps_theta, n_theta)
@@ -464,7 +466,7 @@ def abla_path(theta, phi, r_theta, r_phi, model, eps_theta, eps_phi, L, n_theta=
     the log determinant cancels a term of U, such as n v / 2 of the funnel.
 
     Parameters as for sshmc, with momenta r_theta (n,) and r_phi (h,); nothing is drawn.
-    Raises ValueError, naming the argument, for anything else.
+    Raises ValueError, naming the argument (theta0 and phi0 are theta and phi), for anything else.
     """
     model = validate.model("model", model, *NEEDED)
     theta, phi = check_blocks(theta, phi, model)

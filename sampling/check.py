@@ -2,9 +2,10 @@
 
     print(check_model(model, q))
 
-A wrong gradient is silent: a sampler that uses it accepts little, or is slow.  Here each function
-that a model registers (models/interface.py) is compared, at q and at two points near it, with
-central differences of the function that it is the derivative of, or with what it must equal.
+A sampler looks at a gradient in one direction only; with a wrong one it accepts little, or is slow.
+Here the functions that a model registers (models/interface.py) are compared, at q and at two points
+near it, with central differences of what they are derivatives of, or with what they must equal.
+Not compared are case_entropy, select_cases and the fisher_ functions.
 """
 
 from typing import NamedTuple
@@ -91,7 +92,7 @@ class Check(NamedTuple):
 
 
 def check_model(model, q):
-    """Compare all functions that a model registers; return a Check.
+    """Compare the functions that a model registers; return a Check.
 
     model : NamedTuple      any that implements U, or a hierarchical one
     q     : (d,) float64    where U is finite; of a hierarchical model theta, then phi

@@ -1,7 +1,7 @@
 """Six kinds of problems: from a user's data to a model, and from its draws to predictions.
 
     problem = gp_regression(X, y)                # X: array, list or DataFrame of numbers
-    found = run(slice_sampling, problem.start, problem.model, w=2.0, n=2000, rng=rng)
+    found = run(slice_sampling, problem.fit().q, problem.model, w=2.0, n=2000, rng=rng)
     print(problem.predict(found, X_new).mean)
 
 Covariates are standardised by the mean and the deviation of each column, and so is every new case,
@@ -237,8 +237,8 @@ class Logistic(NamedTuple):
 def logistic_regression(X, y, sigma_alpha=5.0, sigma_beta=5.0):
     """Make a Logistic of cases X, (n, p), with labels y, (n,).
 
-    sigma_alpha, sigma_beta : the prior's deviation of the intercept and of each weight, of
-                              covariates that are standardised
+    sigma_alpha, sigma_beta : float > 0   the prior's deviation of the intercept and of each weight,
+                                          of covariates that are standardised
 
     Raises ValueError, naming the argument, for anything else.
     """
@@ -295,7 +295,8 @@ class GroupedLogistic(NamedTuple):
 def hierarchical_logistic(X, y, group, lam=0.01):
     """Make a GroupedLogistic of cases X, (n, p), with labels y, (n,), and groups, (n,).
 
-    lam : rate of the exponential prior of the weights' variance v; 0.01 as in Zhang and Sutton
+    lam : float > 0   rate of the exponential prior of the weights' variance v; 0.01 as in Zhang and
+                      Sutton
 
     Raises ValueError, naming the argument, for anything else.
     """
@@ -381,6 +382,8 @@ def gp_regression(X, y, kind="ard"):
 
     kind : "ard", a length for each covariate, or "isotropic", one for all
 
+    The prior of the logarithm of each hyperparameter is N(0, 2^2), for data that are standardised.
+
     Raises ValueError, naming the argument, for anything else.
     """
     scale = scale_of(X)
@@ -449,7 +452,10 @@ class Classifier(NamedTuple):
         return fit.log_Z, np.array([(b @ D @ b - np.sum(R * D)) / 2 for D in derivatives])
 
     def fit(self):
-        """Return the Fit at the largest evidence, by L-BFGS from a length like the distances."""
+        """Return the Fit at the largest evidence, by L-BFGS from a length like the distances.
+
+        Raises RuntimeError if EP does not converge there.
+        """
         begin = np.array([0.5 * np.log(self.X.shape[1]), 0.0])
         found = minimize(lambda phi: [-each for each in self.evidence(phi)], begin, jac=True,
                          method="L-BFGS-B", bounds=[(-6.0, 6.0)] * 2)

@@ -6,10 +6,10 @@
 
 A chain is run in pieces of about a second, each from the last state of the one before and with its
 random numbers.  That gives the draws of an unbroken run, bit for bit, as the tests say of NUTS and
-its warm-up, of slice sampling and of every sampler in PIECEWISE; any other runs each chain as one
-piece, which a stop loses.  On Linux the processes are forks: they have what is compiled already,
-and every model, also one that a notebook or a script defines.  Elsewhere, and with jobs=1, chains
-take turns in this process.
+its warm-up, of slice sampling and of every sampler in PIECEWISE; any other, and one with `keep`,
+runs each chain as one piece, which a stop loses.  On Linux the processes are forks: they have what
+is compiled already, and every model, also one that a notebook or a script defines.  Elsewhere, and
+with jobs=1, chains take turns in this process.
 """
 
 import ctypes
@@ -99,7 +99,10 @@ class Chains(NamedTuple):
 
     @property
     def statistics(self):
-        """{name in ArviZ: (chains, n)} of energies, acceptance, and which trajectories diverged."""
+        """{name in ArviZ: (chains, n)} of energies, acceptance, and which trajectories diverged.
+
+        "accepted" of slices and of mappings is (chains, n, mappings, moves).
+        """
         names = {"accepted": "accepted", "energy_error": "energy_error", "rates": "acceptance_rate",
                  "total_energies": "energy", "divergent": "diverging", "depths": "tree_depth",
                  "gradients": "n_steps"}

@@ -1,8 +1,9 @@
 """Can the draws be believed?  R-hat, effective sample sizes, divergences and E-BFMI in one table.
 
 The rule is that of Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021): rank-normalised split
-R-hat of at most 1.01 and effective sample sizes, of the bulk and of the tails, of at least 100 for
-each chain, for every variable.  R-hat compares chains with each other, so take several.
+R-hat of at most 1.01 and effective sample sizes, of the bulk and of the tails, of at least 100
+times the number of chains, for every variable.  R-hat compares chains with each other, so take
+several.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from algorithms.ess import combined_chains
 from sampling.run import CONSTANT_MASS, rates_of, remedy, variables_of
 
 MOST_RHAT = 1.01
-LEAST_ESS = 100  # effective draws of each chain
+LEAST_ESS = 100  # effective draws, times the number of chains
 LEAST_E_BFMI = 0.3  # the rule of thumb of Stan's manual
 MOST_ROWS = 12
 COLUMNS = ("mean", "sd", "mcse", "ess bulk", "ess tail", "R-hat")

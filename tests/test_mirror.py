@@ -52,7 +52,7 @@ Section 3
     theirs  eight
     ours    nine
     why     ten
-    test    a label
+    test    none: nothing to compute
 
 Notation
 --------
@@ -92,7 +92,7 @@ def step(x, rng):
     #     theirs  a
     #     ours    b
     #     why     c
-    #     test    a label
+    #     test    none: nothing to compute
     y = z = x
     # 8   while x > 0:  x <- x - 1
     while x > 0:

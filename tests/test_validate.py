@@ -276,7 +276,7 @@ def test_a_call_from_python_with_another_state_is_refused():
             (lambda: U(np.zeros(4)), r"^U must be called as U\(q, model\), not with 1 of them$")):
         with pytest.raises(ValueError, match=said):
             call()
-    with pytest.raises(TypeError, match="^U has no implementation for int"):
+    with pytest.raises(TypeError, match=r"^U has no implementation for int"):
         U(np.zeros(4), 5)
     assert U(np.zeros(4), funnel) == U.choose(Funnel)(np.zeros(4), funnel)
 
