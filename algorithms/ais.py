@@ -23,7 +23,7 @@ Section 5, labels (c*), (f*), (g*), (j), (k*), (l)
     ours    those of the caption of Figure 2: (a) to (c) and (e) AISq-RMHMC, (d) and (f) AIS-RMHMC,
             (g) AISq-HMC
     why     the figure has no panels (j), (k) and (l)
-    test    none: nothing to compute
+    test    a label
 
 Notation
 --------

@@ -156,7 +156,7 @@ def build_tree(theta, r, log_u, v, j, eps, joint_0, model, rng):
         #     theirs  silent about 0 / 0, where no point is in the slice
         #     ours    theta' stays
         #     why     a probability has to be a number; the transition moves to no such tree
-        #     test    none: nothing to compute
+        #     test    a label
         chosen = rng.random() < new.n / max(tree.n + new.n, 1)
         theta_ = new.theta if chosen else tree.theta
         # 13  alpha' <- alpha' + alpha'', n_alpha' <- n_alpha' + n_alpha''

@@ -23,7 +23,7 @@ Section 4.3
     theirs  two cases, whether q(x) = p(x) or not
     ours    whether q(x) is the prior or not, as in Section 4.3.1: "If q is equal to the prior"
     why     p(x) is what is sampled
-    test    none: nothing to compute
+    test    a label
 Section 4.4
     theirs  the first derivative, "given in Line 9" of Algorithm 4: N(y x) / Phi(y x)
     ours    y N(y x) / Phi(y x), as line 9 has it
@@ -196,7 +196,7 @@ def hamiltonian_and_gradient(L_beta, dL_dx, G_inv, log_det_G, dg, p):
     #     theirs  the comment: H is "equation (12)"
     #     ours    equation (11)
     #     why     (12) are Hamilton's equations
-    #     test    none: nothing to compute
+    #     test    a label
     H = p @ (G_inv @ p) / 2 + log_det_G / 2 - L_beta
     # 4   w := G^-1 p
     w = G_inv @ p

@@ -26,7 +26,7 @@ Section 2
     theirs  "dynamics H_k" is implemented exactly; it is symmetric if H_i = H_(K-i+1)
     ours    of every H_i, i = 1, ..., k; H_i = H_(k-i+1)
     why     k is the number of terms, K the kinetic energy
-    test    none: nothing to compute
+    test    a label
 Section 2.1, after equation (5)
     theirs  H_2 = U_0(p) + K(p)
     ours    H_2 = U_0(q) + K(p)

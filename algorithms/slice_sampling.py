@@ -74,7 +74,7 @@ def slice_update(cache, k, model, w, max_widths, tally, rng):
     #     theirs  y uniform below f(x_0), and y < f(x)
     #     ours    its energy -log y = U(x_0) + e with e standard exponential, and U(x) < -log y
     #     why     f over- and underflows; Section 4 of the paper recommends it
-    #     test    none: nothing to compute
+    #     test    a label
     level = cache.U + rng.standard_exponential()
     # 2   U ~ Uniform(0, 1);  L <- x_0 - w U;  R <- L + w
     L = x_0 - w * rng.random()

@@ -26,7 +26,7 @@ Equation (11)
     theirs  R(x_{k'+1} | x')
     ours    R(x_{k'+1} | x_k')
     why     x' is x_k'
-    test    none: nothing to compute
+    test    a label
 Section 6.2
     theirs  R updates the parameters in sequence; which steps make an iteration is not said
     ours    `unit` says it: one mapping for each variable; or one with a sweep for R and, as its
@@ -98,7 +98,7 @@ def whole_chain_step(x, pi, pi_star, move, r, s, K, rng):
         #     theirs  k' in {0, ..., K - 1}; silent about what is done where k + s or k - s is not
         #     ours    such a move is rejected
         #     why     the proposal stays symmetric; with an infinite K there is none
-        #     test    none: nothing to compute
+        #     test    a label
         k_ = k + s if rng.random() < 0.5 else k - s
         # 7   k <- k' with probability min(1, [pi(x_k') / pi*(x_k')] / [pi(x_k) / pi*(x_k)]);
         #         the ratio is (13)

@@ -50,7 +50,7 @@ Section 4.1
     theirs  pi(theta, phi) = log p(theta, phi | D)
     ours    pi(theta, phi) = p(theta, phi | D)
     why     U is -log pi
-    test    none: nothing to compute
+    test    a label
 
 Notation
 --------
@@ -135,7 +135,7 @@ def sshmc_step(theta, phi, model, eps, L, rng):
     #     theirs  an index l that goes from 1 to L and is advanced by eps
     #     ours    l counts ABLA steps
     #     why     (L eps) is their end
-    #     test    none: nothing to compute
+    #     test    a label
     for _l in range(L):
         check_interrupt()
         # 3   (theta^(l+eps/2), r_theta^(l+eps/2)) <- leapfrog(theta^(l), r_theta^(l), H_1, eps/2)

@@ -39,7 +39,7 @@ Zhang and Sutton (2014), Section 5.4
     theirs  the hyperparameter is sigma, with true value 1.9
     ours    it is sigma^2, with true value 1.91
     why     Girolami and Calderhead's value; their coordinate is log sigma^2
-    test    none: nothing to compute
+    test    a label
 """
 
 from typing import NamedTuple

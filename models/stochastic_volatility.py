@@ -54,7 +54,7 @@ Zhang and Sutton (2014), Section 5.3
     theirs  eta_t ~ (0, sigma^2), and pi(beta) pi(phi) phi(sigma)
     ours    N(0, sigma^2), and pi(sigma)
     why     misprints
-    test    none: nothing to compute
+    test    a label
 Girolami and Calderhead's program
     theirs  beta ~ Exp(1)
     ours    p(beta) ~ 1 / beta, as printed in both papers; Exp(1) is beta_shape = beta_rate = 1

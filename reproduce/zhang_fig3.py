@@ -33,7 +33,7 @@ from reproduce.zhang.printed import COX as SETTINGS
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC, quote
 
 NAME, WHAT = "zhang_fig3", "posteriors of two Cox processes"
-MINUTES = {"paper": 30, "short": 2.5, "smoke": 1}
+MINUTES = {"paper": 90, "short": 2.5, "smoke": 1}
 
 # The paper's settings (Section 5.4, caption of Figure 3)
 TRUTH = {"sigma^2": SIGMA2, "beta": RANGE}  # printed as 1.9 and 0.03

@@ -52,7 +52,7 @@ Section 3
     theirs  eight
     ours    nine
     why     ten
-    test    none: nothing to compute
+    test    a label
 
 Notation
 --------
@@ -92,7 +92,7 @@ def step(x, rng):
     #     theirs  a
     #     ours    b
     #     why     c
-    #     test    none: nothing to compute
+    #     test    a label
     y = z = x
     # 8   while x > 0:  x <- x - 1
     while x > 0:

@@ -29,7 +29,7 @@ Kim, Shephard and Chib (1998), Section 3.1
     theirs  log(y_t^2 + c), with a small c
     ours    log y_t^2, and a series without zeros
     why     c would be a bias, however small, that no test of w takes away
-    test    none: nothing to compute
+    test    a label
 
 Notation
 --------
@@ -126,7 +126,7 @@ def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
     #             gamma
     #     why     the model's priors allow it: given sums of squares an energy is some ten
     #             operations
-    #     test    none: nothing to compute
+    #     test    a label
     C = coefficients(np.array([0.0, 0.0, here.q[0]]))
     rate = (NU * TAU2 + quadratic(S, C)[0]) / 2.0
     sigma = np.sqrt(rate / rng.standard_gamma((x.size + NU) / 2.0))
@@ -145,7 +145,7 @@ def auxiliary_mixture_step(x, phi, model, w, max_widths, tally, rng):
     #     ours    a slice update of each, with the density of y itself
     #     why     sigma^2 has an inverse chi^2 prior, not a gamma; and no s, so no error to test
     #             away
-    #     test    none: nothing to compute
+    #     test    a label
     given = GivenZ(z, z.sum(), model)
     there = prepare(np.array([mu / 2.0, np.log(sigma)]), given)
     tally[EVALUATIONS] += 1

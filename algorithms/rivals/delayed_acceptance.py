@@ -77,7 +77,7 @@ def delayed_acceptance_step(here, model, approximation, factor, tally, rng):
     #     theirs  pi*_x may be another approximation at every state x
     #     ours    there is one, pi*
     #     why     a subset of the data is; then the ratio of line 5 is that of pi / pi*
-    #     test    none: nothing to compute
+    #     test    a label
     error = U_y - U_star - (here.U - here.U_star)
     # 6   return y with probability rho(x, y), else x
     #     lines   2 and 6
@@ -117,7 +117,7 @@ def surrogate_transition_step(here, model, approximation, factor, inner, tally, 
     #     theirs  the ratio is computed where y_k is
     #     ours    where y_k is x, it is accepted and pi is not asked
     #     why     the ratio is 1
-    #     test    none: nothing to compute
+    #     test    a label
     U_y = evaluate(y, model, DENSITY, tally)
     # 5   return y_k with probability min(1, [pi(y_k) / pi*(y_k)] / [pi(x) / pi*(x)]), else x
     error = U_y - U_star - (here.U - here.U_star)

@@ -83,7 +83,7 @@ def dragging_step(cache, model, slow, factor, fast, w, n_steps, tally, rng):
         #     ours    a Metropolis step of one fast variable, drawn with equal probabilities
         #     why     one variable at a time is what a cache makes cheap; drawn, because a sequence
         #             of reversible steps is not reversible
-        #     test    none: nothing to compute
+        #     test    a label
         k = fast[int(fast.size * rng.random())]
         value = low.q[k] + w[k] * rng.standard_normal(1)[0]
         E_low = evaluate(low, k, value, model, tally)

@@ -182,7 +182,7 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
         #             change it
         #     why     a chain that changes it is no Markov chain; what a pilot costs is counted
         #             apart
-        #     test    none: nothing to compute
+        #     test    a label
         x = chain.samples - mean
         S = x.T @ x / (n - 1) + FLOOR * np.eye(q.size)
         # ours

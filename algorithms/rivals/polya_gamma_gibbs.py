@@ -29,7 +29,7 @@ Polson, Scott and Windle (2013), Section 3.1
     theirs  a normal prior with given mean and covariance
     ours    N(0, v I) for each group, v ~ Exp(lam), and gamma = log v by slice updates
     why     the model's; v given the weights is a generalised inverse Gaussian variable
-    test    none: nothing to compute
+    test    a label
 
 Notation
 --------

@@ -23,7 +23,7 @@ Murray and Adams (2010), Section 3.1
     theirs  S_theta is diagonal, of each datum's own noise
     ours    S = s I, the same for all cells and whatever the hyperparameters are
     why     Sigma + S then keeps the blocks of models/square_grid.py: a 43rd of the operations
-    test    none: nothing to compute
+    test    a label
 
 Notation
 --------
@@ -129,7 +129,7 @@ def surrogate_update(x, here, k, w, noise, model, tally, rng):
         #     theirs  the mean of f is 0
         #     ours    it is mu: f and g are x - mu and its surrogate
         #     why     the model's
-        #     test    none: nothing to compute
+        #     test    a label
         #     theirs  silent about a product that is infinite or not a number
         #     ours    such a proposal is outside of the slice, and counted in `counts.not_finite`
         #     why     a covariance that cannot be factorised has no density; it would end, or be
