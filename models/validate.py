@@ -11,7 +11,7 @@ from functools import cache, singledispatch
 from typing import NamedTuple, get_type_hints
 
 import numpy as np
-from numba import typeof
+from numba import config, typeof
 from numba.core.errors import NumbaError
 
 from models.fields import Field
@@ -359,7 +359,8 @@ def fault_of_call(generic, arguments):
             f" not {found}")
 
 
-Generic.fault = fault_of_call
+if not config.DISABLE_JIT:  # code that is not compiled finds the end of an array itself
+    Generic.fault = fault_of_call
 
 
 def fits(name, value, x0):

@@ -118,7 +118,7 @@ def of_chains():
     P = (move.P[0] + move.reverse[0]) / 2 * np.minimum(1, ratio)
     P[np.diag_indices(7)] += 1 - P.sum(axis=1)
     metropolis = np.abs(P - lazily(model, star, move, 1, 1)).max()
-    model, star = lattices(3, 1, 5)
+    model, star = lattices(3, 1, 4)
     move = sweeps([star])
     for r, s in ((1, 1), (1, 2), (2, 1)):
         P = [wholly(model, star, move, r, s, K) for K in range(1, 2 * r * s + 2)]
@@ -132,7 +132,7 @@ def of_chains():
 def of_layers():
     """Tempered transitions with one, two and three layers."""
     exact, biased = {}, {}
-    for n, m in ((1, 7), (2, 7), (3, 5)):
+    for n, m in ((1, 7), (2, 7), (3, 4)):
         model, *layers = lattices(0, n, m)
         move = sweeps(layers)
         exact[n] = off(model, up_and_down(model, layers, move))
