@@ -22,7 +22,7 @@ Section 5, labels (c*), (f*), (g*), (j), (k*), (l)
     theirs  the labels of the methods in the text
     ours    those of the caption of Figure 2: (a) to (c) and (e) AISq-RMHMC, (d) and (f) AIS-RMHMC,
             (g) AISq-HMC
-    why     the figure has no panels (j), (k) and (l)
+    why     the caption has no (j), (k) and (l)
     test    a label
 
 Notation
@@ -112,14 +112,14 @@ def ais(model, betas, kernel, runs, rng):
 
 
 class HMC(NamedTuple):
-    """Transition kernel: one transition of algorithms.hmc with unit masses."""
+    """Transition kernel: one of algorithms.hmc with unit masses.  eps > 0, l_max >= 1."""
 
     eps: float
     l_max: int
 
 
 class RMHMC(NamedTuple):
-    """Transition kernel: one transition of algorithms.paquet_rmhmc_fast."""
+    """Transition kernel: one of algorithms.paquet_rmhmc_fast.  eps > 0; l_max, f_max >= 1."""
 
     eps: float
     l_max: int
@@ -186,11 +186,13 @@ class Estimate(NamedTuple):
 def geometric_ladder(B, beta_min):
     """Return (B + 1,) inverse temperatures: 0, then B values from beta_min to 1 in equal ratios.
 
-    The paper says "a geometric progression over B values" and not where it starts.  beta_min has
-    to make the first step harmless, beta_min (log p(y|x) - ...) of order 1: about 1e-7 from the
-    prior of its data set, 1e-3 from EP's q.
+    The paper says "a geometric progression over B=400 beta-values" and not where it starts.
+    beta_min has to make the first step harmless, beta_min (L_1 - L_0) of order 1: about 1e-7 from
+    the prior of its data set, 1e-3 from EP's q.
 
     B : int from 1 to 1000000   beta_min : float in (0, 1], where 1 is for B = 1
+
+    Raises ValueError, naming the argument, for anything else.
     """
     B = validate.count("B", B)
     if B > 10**6:

@@ -7,7 +7,7 @@ In words    EP's approximation is the first term of a series, and this is the ne
             how far EP may be off.
 Paper       M. Opper, U. Paquet and O. Winther (2013), Perturbative corrections for approximate
             inference in Gaussian latent variable models, JMLR 14, 2857-2898; used by Paquet and
-            Fraccaro (2016), Section 5, as "EP with its second-order correction".
+            Fraccaro (2016), Section 5, as "a second-order corrected estimate".
 Mirror      none: a formula, not an algorithm.  It is derived here again.
 Departures  none.
 

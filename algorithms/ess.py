@@ -32,7 +32,8 @@ All four estimates of tau
     theirs  no limit (Geyer; Shahbaba et al.; Wang and Neal)
     ours    at least 1 / log10(N), N the draws in all, as in Vehtari et al.: ESS <= N log10(N)
     why     noise can carry the estimate for an antithetic chain to 0 and below.  The limit binds
-            for tau < 0.2 at N = 10^5; below N = 10 it exceeds 1 and says nothing
+            for tau < 0.2 at N = 10^5; below N = 10 it exceeds 1, and raises
+            tau even of independent draws
     test    test_antithetic_chains_stop_at_the_limit
 Vehtari et al. (2021), Section 3
     theirs  chains are split in halves, draws replaced by their ranks
@@ -112,7 +113,7 @@ def combined_tau(gamma, means):
 
     Mirror of Vehtari et al. 2021, Sections 2 and 3.2, as in Stan and ArviZ.
 
-    Line 5 stops two lags or three before the end, as ArviZ does, so that line 6 has its lag.
+    Line 5 leaves out the last three lags, or four if n is even, as ArviZ does: line 6 has its lag.
 
     Parameters
     ----------
@@ -357,7 +358,7 @@ def batch_means(x):
 
 
 def significant_lags(x, literal=False):
-    """Estimate a chain's autocorrelation time by the sum up to the last significant lag.
+    """Estimate a chain's autocorrelation time by the sum up to where lags cease to be significant.
 
     Parameters
     ----------
@@ -435,7 +436,7 @@ def lineage_ess(x):
 
 
 def cube_root(n):
-    """Return the largest whole number whose cube is at most n: floor(64 ** (1/3)) is 3, not 4."""
+    """Return the largest whole number whose cube is at most n: 4 of 64, for which floor gives 3."""
     root = round(n ** (1 / 3))
     return root - (root**3 > n)
 

@@ -3,17 +3,18 @@
 In words    Newton's method goes to the mode of a posterior by steps that solve a system with the
             Hessian of U, and takes a part of a step where the whole of it does not lower U enough.
             It is valid because a step is downhill wherever the Hessian is positive definite, the
-            search lets no step raise U, and a convex U has one minimum.  Use it for a normal
-            approximation of a log-concave posterior, its mode and inverse Hessian, which some
-            samplers ask for.
-Paper       J. Nocedal and S. J. Wright (2006), Numerical Optimization, Algorithms 3.1 and 3.2: a
-            "fast method such as Newton-Raphson iteration", Shahbaba et al. (2014), Section 2.1.
+            search lets no step raise U but by rounding, and a convex U has one minimum.  Use it for
+            a normal approximation of a log-concave posterior, its mode and inverse Hessian, which
+            some samplers ask for.
+Paper       J. Nocedal and S. J. Wright (2006), Numerical Optimization, Algorithms 3.1 and 3.2: of
+            the "fast methods such as Newton-Raphson iteration" of Shahbaba et al. (2014), Section
+            2.1.
 Mirror      newton is Algorithm 3.2 and backtracking Algorithm 3.1, both of Nocedal and Wright; the
             numbers of the lines are ours.  They leave open when to stop: newton does at a small
             decrement.
 
-The authors of Split HMC minimise by Nelder-Mead, at most 500 evaluations in up to 101 dimensions,
-which does not find the mode.
+The program of these authors, logisticHMC.R, minimises by Nelder-Mead, with at most 500 evaluations
+in up to 101 dimensions.
 
 Notation
 --------

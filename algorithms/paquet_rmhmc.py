@@ -118,7 +118,7 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
         # 11  for l = 1 to l_max do
         for _l in range(l_max):
             # 12  // the loops f = 1, ..., f_max are a time-reversible volume-preserving integrator
-            #     theirs  the comment: the loops, f_max = 5, "are a time-reversible volume
+            #     theirs  the comment: the loops "are a time-reversible volume
             #             preserving" integrator
             #     ours    the same loops, f_max an argument
             #     why     both hold only in the limit f_max -> infinity;
@@ -297,7 +297,7 @@ def derivatives(x, model):
     # 8   dell/dx(not I) := -z - 1/z + 2/z^3, element-wise over z_(not I)
     #     lines   6 to 8
     #     theirs  two regimes, joined at z = -15
-    #     ours    one function: models/special.py
+    #     ours    one function, joined at z = -6 to rounding: models/special.py
     #     why     they differ there by 8e-7 of dL/dx, and so does the gradient from that of line 5
     #     test    test_lines_6_to_8_are_one_function
     dell_dx = exp_r_of(z)

@@ -550,7 +550,7 @@ class Chain(NamedTuple):
 
     @property
     def divergences(self):
-        """How many proposals' H was not finite, not found, or larger by over 1000."""
+        """How many proposals' H was not finite, as where no solution was found, or rose by 1000."""
         return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
 
 

@@ -45,7 +45,8 @@ q, p               q, p              (d,)     position and momentum; K(p) = p'p 
 epsilon            eps               ()       step size, the same for all steps of a trajectory
 L, M               L, M              ()       steps; inner steps in each
 U_0 (Algorithm 1)  U(q, fit)         ()       (q - q-hat)' J (q - q-hat) / 2
-q-hat, J           q_hat, Z, w       (d, d)   posterior mode; Hessian of U there, Z diag(w^2) Z'
+q-hat              q_hat             (d,)     posterior mode
+J                  Z, w              (d, d)   Hessian of U there, Z diag(w^2) Z' with w (d,)
 A                                    (2d, 2d) [0 I; -J 0]; R = exp(A eps)
 Gamma, D                             (2d, 2d) eigenvectors of A, and its eigenvalues, +- i w_j
 q*                 q_star            (d,)     (Section 2.1) q - q-hat

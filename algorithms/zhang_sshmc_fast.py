@@ -1,7 +1,7 @@
 """The same chain as algorithms/zhang_sshmc.py, faster.  Read that file first.
 
-Same arguments, same draws, same Chain: tests/test_twins.py compares the two transition by
-transition.  What differs, for every model:
+Same arguments, same draws, same Chain but for its counts: tests/test_twins.py compares the two
+transition by transition.  What differs, for every model:
 
 1. Half kicks are joined.  The leapfrogs of one block are one flow, whose gradient at the end of a
    leapfrog serves the beginning of the next; and since phi and r_phi stand still from the last
@@ -26,8 +26,9 @@ A model may have flows of its own (flow_theta, flow_phi, carry):
    one loop over the coordinates per leapfrog, in place, where the mirror makes nine arrays.  The
    gradient of U_2 needs only x'x and r_x'r_x, two sums per ABLA step, and is a number, as v and its
    momentum are.
-5. StochasticVolatility: kicks and drifts are in place, and no gradient is kept: x takes the
-   velocity in while M w = r is being solved, and r the gradient while that is computed.
+5. StochasticVolatility: kicks and drifts are in place, and no gradient is kept: a drift solves
+   M w = r in memory that is kept and adds w to x, and a kick adds the gradient to r while that is
+   computed.
 6. LogGaussianCox: a = Sigma^-1 (x - mu) is carried.  The mass is Sigma^-1, so a drift is
        x <- x + eps Sigma r,   a <- a + eps r
    and only a new phi takes a pair of triangular solves, by L and L', where the mirror takes one for
@@ -276,7 +277,10 @@ def trajectory(state, r_theta, r_phi, model, eps_theta, eps_phi, L, n_theta, n_p
 
 @njit
 def sshmc_step(state, model, eps_theta, eps_phi, L, n_theta, n_phi, rng):
-    """One transition from a State; draws and result as sshmc_general_step of the mirror."""
+    """One transition from a State, with the draws of sshmc_general_step of the mirror.
+
+    Returns (the next State, accepted, energy error).
+    """
     n, h = sizes(model)
     z_theta, z_phi = rng.standard_normal(n), rng.standard_normal(h)
     K = (z_theta @ z_theta + z_phi @ z_phi) / 2

@@ -123,7 +123,7 @@ def log_ratio(x, model):
     """L_1(x) - L_0(x), whatever the model's beta; O(N).
 
     K^-1 cancels: log p(y|x) - 1/2 x'K^-1 x + 1/2 (x - mu)'Sigma^-1 (x - mu) + constants is
-    sum [log Phi(y_n x_n) + tau_n x_n^2 / 2 - nu_n x_n] + mu'nu / 2 + 1/2 log|Sigma| / |K|.
+    sum [log Phi(y_n x_n) + tau_n x_n^2 / 2 - nu_n x_n] + (mu'nu + log|Sigma| - log|K|) / 2.
     """
     total = 0.5 * (model.mu @ model.nu + model.log_det_Sigma - model.log_det_K)
     for n in range(x.size):

@@ -21,8 +21,8 @@ With m = n it is the posterior.
 Departures
 ----------
 Wang and Neal (2013), (36)
-    theirs  d^-1 I - B (...)^-1 B
-    ours    d^-1 I - B (...)^-1 B'
+    theirs  d^-1 I - d^-1 B (...)^-1 B
+    ours    d^-1 I - d^-1 B (...)^-1 B'
     why     (35) before it and (37) after it have B'; there is also a bracket too many
     test    test_equation_36_lacks_a_transpose
 """

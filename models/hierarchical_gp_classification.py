@@ -3,8 +3,8 @@
     P(y_n | x_n) = Phi(y_n x_n),   x ~ N(0, K),   log l, log sigma ~ normal
     K = sigma^2 (exp(-|z - z'|^2 / (2 l^2)) + nugget I)
 
-Source      Paquet and Fraccaro (2016), Sections 1.1 and 5, who fix l and sigma on a grid; as two
-            blocks, Zhang and Sutton (2014), Sections 4 and 5.4.
+Source      Paquet and Fraccaro (2016), Sections 1.1 and 5, who fix log l = 4.85 and log
+            sigma = 5.1; as two blocks, Zhang and Sutton (2014), Sections 4 and 5.4.
 
 theta is x and phi = (log l, log sigma).  M_x(phi) = K^-1: its log determinant cancels that of the
 density in U_2, so that H_2 needs no trace.  M_phi is constant, by default I.  With a = K^-1 x and

@@ -328,7 +328,8 @@ def identity(Phi, model):
 def fisher_theta(Phi, model):
     """Return the factor of a metric for theta that does not depend on theta: F, a NamedTuple.
 
-    It is the Fisher information given phi, in expectation over theta too where it depends on it.
+    It is the Fisher information given phi, in expectation over theta too where it depends on it, or
+    an approximation of that.
     The default is M_theta, factored in Phi.
     """
 

@@ -4,14 +4,14 @@
 
 error_model="numpy"    1 / 0 is inf, as in NumPy: a bad proposal has energy inf and is rejected
 fastmath off           compiled and interpreted code give the same floating-point numbers
-models/cache.py        only the first run compiles, and what is run is what is written
+models/cache.py        only the first run compiles; machine code of another source is not used
 
 `public` puts the checks of arguments, which raise ValueError, in front of a compiled function.
 `Generic` is a function whose code depends on the class of an argument (models/interface.py).
 `external` is a function of SciPy that is written in C or Fortran.
 
-What these three make are Python functions with an attribute _numba_type_, which is what compiled
-code takes them for.
+What these three make can be called from Python and has an attribute _numba_type_, which is what
+compiled code takes them for.
 
 `check_interrupt` in a loop lets Ctrl-C, or another signal, end compiled code.
 

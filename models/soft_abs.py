@@ -12,17 +12,18 @@ G is positive definite wherever U is twice differentiable: lambda coth(alpha lam
 SoftAbs.from_model(model, alpha) is a model for algorithms/generalised_leapfrog.py.  It takes
 O(d^3) operations for the metric and 8 d^4 for its derivatives, the definition written out.
 
-Contracted.from_model(model, alpha) is the same metric for use.  The gradient of H by q_n has the
-derivatives dG_n = Q (J o Q' T_n Q) Q' in two places only, T_n = dH / dq_n, and in both they can be
-contracted first: with w = G^-1 p, u = Q' w and f_i = f(lambda_i),
+Contracted.from_model(model, alpha) is the same metric for use.  The gradient of the Hamiltonian by
+q_n has the derivatives dG_n = Q (J o Q' T_n Q) Q' in two places only, T_n being the derivative of
+the Hessian by q_n, and in both they can be contracted first: with w = G^-1 p, u = Q' w and f_i =
+f(lambda_i),
 
     tr(G^-1 dG_n) = sum_i J_ii (Q' T_n Q)_ii / f_i           = < T_n, Q diag(J_ii / f_i) Q' >
     w' dG_n w     = sum_ij u_i u_j J_ij (Q' T_n Q)_ij        = < T_n, Q (J o u u') Q' >
 
-where < A, B > is the sum of A_ij B_ij.  So one matrix serves all n: of_determinant and of_square
-take two products of d x d matrices each, 4 d^3 operations, and `contract` 2 d^3, where the
-derivatives take 4 products for each of d directions, 8 d^4.  At d = 101 that is 8 d^4 / 6 d^3, 135
-times less for a gradient; what is left is mostly the eigenvectors' 9 d^3 or so.
+where < A, B > is the sum of A_ij B_ij.  So one matrix serves all n: determinant_factor
+takes one product of d x d matrices, 2 d^3 operations, square_factor two, and `contract` 2 d^3,
+where the derivatives take 4 products for each of d directions, 8 d^4.  At d = 101 the second line
+takes 8 d^4 / 6 d^3, 135 times less; what is left is mostly the eigenvectors' 9 d^3 or so.
 
 Notation
 --------
@@ -153,7 +154,7 @@ def soft_abs_metric(q, model):
 
 @metric_gradient.register(SoftAbs)
 def soft_abs_metric_gradient(q, model):
-    """Q (J o Q' (dH / dq_i) Q) Q' for each i; nan where the Hessian is not finite."""
+    """Q (J o Q' T_i Q) Q' for each i; nan where the Hessian is not finite."""
     d = q.size
     values, Q, _ = eigh(hessian(q, model.model))
     J = np.empty((d, d))

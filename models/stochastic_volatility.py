@@ -212,7 +212,7 @@ def scratch():
 def exponentials(x, start, shift, model, z, e, power, bits):
     """Write exp(log_squares - x - shift) of the chunk at `start` into e; return how many.
 
-    For y_t = 0 it is 3e-308 rather than 0.  Beyond the end of x, so are up to BLOCK - 1 more.
+    For y_t = 0 it is 3e-308 rather than 0.  So are up to BLOCK - 1 entries after the end of x.
     """
     size = min(CHUNK, x.size - start)
     data, part = model.log_squares[start : start + size], x[start : start + size]

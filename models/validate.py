@@ -465,10 +465,10 @@ def warn_of_slope(what, energy, gradient, x):
 
 
 def slope_gap(energy, gradient, x):
-    """Return two slopes, by energies and by the gradient, if they differ: two energies, mostly.
+    """Return two slopes, by energies and by the gradient, if they differ with all SLOPE_STEPS.
 
-    A step that is too long for the difference, or so short that rounding is more than a hundredth
-    of what is compared, cannot tell: then others are tried.
+    None if they agree with one of them, or as soon as rounding is more than a hundredth of what is
+    compared.  Mostly the first step agrees, and two energies are all that it takes.
     """
     direction = np.cos(np.arange(1.0, x.size + 1) ** 2) * np.maximum(np.abs(x), 1.0)
     with np.errstate(all="ignore"):

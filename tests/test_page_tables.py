@@ -248,7 +248,7 @@ zhang_errata 0 0: =Z1; number=mean of v; of the paper=0.0000 (0.0030); of ours=0
 zhang_errata 1 4: table=Table 1; method=SSHMC; ratio=min/s; printed=103.57; of its factors=103.6
 meet 0 4: problem=digits; method=mapping; draws=5000; work=20; before=1.2e+02; rate=0.80;
     R-hat=1.004; bulk=812; tail=701; per 1000 units=7389 (369); per CPU s=0.1353 (0.0068)
-meet 1 0: problem=digits; method=SSHMC; setting=0.015, 8, 0.2, 6
+meet 1 0: problem=digits; method=SSHMC; setting=eps_theta 0.015, n_theta 8, eps_phi 0.2, L 6
 shahbaba_multinomial 0 1: data=StatLog; method=normal; f=0.2; M=2; w_1 / w=0.50; eps=0.25; L=11;
     g=20; rate=0.80; R-hat=1.000; bulk=900; tail=900; E-BFMI=0.90; tau=5.56; squares=6.25;
     tau x g=403 (20); HMC / own=1.000 (0.071); random / own=1.100 (0.071)

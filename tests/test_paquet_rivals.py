@@ -150,13 +150,13 @@ def test_a_problem_is_of_evenly_spaced_cases_with_its_covariance():
 
 
 def test_operations_by_hand():
-    # 10 leapfrog steps of 2 N^3 and 4 / 3 N^3, 200 of 4 N^2; one product of 2 N^2, and .33 more for
+    # 10 leapfrog steps of 2 N^3 and 4 / 3 N^3, 200 of 2 N^2; one product of 2 N^2, and .33 more for
     # the ellipses
     found = {method: evidence.operations(method, 10) for method in evidence.METHODS}
     assert found == {"IS from q": 200, "bridge": pytest.approx(266), "AISq-ellipse": 200,
                      "AIS-ellipse": 200, "AISq-RMHMC": pytest.approx(64_000 / 3),
                      "AIS-RMHMC": pytest.approx(64_000 / 3),
-                     "AISq-HMC": 80_000, "tilting": 100}
+                     "AISq-HMC": 40_000, "tilting": 100}
 
 
 def test_operations_of_rmhmc_are_those_that_are_counted():

@@ -10,8 +10,8 @@ Papers      R. M. Neal (2001), "Annealed importance sampling", Statistics and Co
 Mirror      none: algorithms/ais.py has the runs, elliptical_slice.py the transition.
 Departures  none.
 
-p_beta is q times the beta-th power of the ratio L_1 / L_0 (models/gp_classification.py), so that q
-is the Gaussian whose ellipses serve at every temperature: near beta = 0 the first point is taken,
+p_beta is q times exp(beta (L_1 - L_0)), with logs L (models/gp_classification.py), so that q is the
+Gaussian whose ellipses serve at every temperature: near beta = 0 the first point is taken,
 always.  A transition has no step size, takes O(N^2) once and O(N) for each point, and no gradient.
 """
 

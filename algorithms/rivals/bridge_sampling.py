@@ -95,7 +95,8 @@ def iterate_bridge(at_target, at_proposal, tau, tol, max_iterations):
         # 5   B <- mean over the draws from p_1 of 1 / (s_1 l + s_2 r)
         #     lines   4 and 5
         #     theirs  means of l / (s_1 l + s_2 r) and of 1 / (s_1 l + s_2 r)
-        #     ours    r / l in place of l in both, by logs: W and V above, up to r
+        #     ours    the means of 1 / (s_1 + s_2 r / l) and 1 / (s_1 l / r + s_2), W and V by logs;
+        #             the second is r B, so line 6 is r <- r A / (r B)
         #     why     l is exp of hundreds; it over- and underflows
         #     test    test_ratios_of_any_size
         V = -np.logaddexp(np.log(s_1) + at_target - log_r, np.log(s_2))

@@ -114,8 +114,8 @@ def surrogate_transition_step(here, model, approximation, factor, inner, tally, 
         return here, False, False
     # 4   compute pi(y_k)
     #     lines   3 and 4
-    #     theirs  the ratio is computed where y_k is
-    #     ours    where y_k is x, it is accepted and pi is not asked
+    #     theirs  the ratio is computed also where y_k = x
+    #     ours    x is returned, counted as not accepted, and pi is not asked
     #     why     the ratio is 1
     #     test    a label
     U_y = evaluate(y, model, DENSITY, tally)

@@ -186,7 +186,7 @@ def polya_gamma_gibbs(theta0, phi0, model, draw, n, rng, w=WIDTH, max_widths=10,
 
     Parameters
     ----------
-    theta0, phi0 : (n,), (1,) float64     where the chain starts; not modified
+    theta0, phi0 : (d,), (1,) float64     where the weights and phi start; not modified
     model        : HierarchicalLogistic
     draw         : callable               draw(m, rng) returns a draw of PG(1, m_c) for each of the
                                           N entries of m, an array of positive numbers

@@ -294,7 +294,7 @@ def surrogate_slice(theta0, phi0, model, noise, w, n, rng, ellipses, keep):
 
     Parameters
     ----------
-    theta0, phi0 : (n,), (2,) float64   where the chain starts; not modified
+    theta0, phi0 : (N,), (2,) float64   where the field x and phi start; not modified
     model        : LogGaussianCox
     noise        : float > 0            variance of the surrogate data, such as the inverse of the
                                         mean of m e^x over the cells

@@ -36,7 +36,7 @@ from reproduce.beyond.rivals.comparison_problems import (
     row_of_chains,
     warm,
 )
-from reproduce.beyond.rivals.rows import agreement, order, run_rows, table_of_rows
+from reproduce.beyond.rivals.rows import TAKEN, agreement, order, run_rows, table_of_rows
 from reproduce.harness.claims import Claim, Measured, brief, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import (
@@ -56,6 +56,8 @@ MINUTES = {"paper": 50, "short": 4, "smoke": 0.5}
 # Our settings; those that are tried are in rivals/comparison_problems.py
 DATA = {"paper": {DIGITS: 100, LOGISTIC: "CTG"}, "short": {DIGITS: 50, LOGISTIC: "CTG"},
         "smoke": {DIGITS: 20, LOGISTIC: "CTG"}}
+NAMES = {SSHMC: ("eps_theta", "n_theta", "eps_phi", "L"), RMHMC: ("eps", "L"), POLYA: ("w",),
+         SURROGATE: ("noise", "ellipses"), MAPPING: ("w", "sweep", "r")}  # of a setting
 # draws of a chain, transitions before them, draws of a pilot; in the run no pilot of mapping had
 # ENOUGH effective draws, nor one of RMHMC on the digits, and the most efficient was taken
 RUNS = {
@@ -138,18 +140,19 @@ CLAIMS = [
 def table(r):
     """Lay out the rows, their settings, and how far EP's posterior is off."""
     shift, ratio = ep_shifts(r)
-    settings = [[*key, ", ".join(f"{x:.3g}" for x in each["setting"])]
-                for key, each in r.items() if key in SETTINGS]
+    settings = [[*key, ", ".join(f"{name} {x:.3g}" for name, x in zip(
+        NAMES[key[1]], each["setting"], strict=False))] for key, each in r.items()
+        if key in SETTINGS]
     return "\n\n".join([
         "Four chains a row.  A unit of work is n^3 / 3 operations on the digits, and a pass over"
-        " the data on the\nlogistic problem; before: units of pilots, warm-up and burn-in.  Worst"
-        " R-hat and least effective sample\nsizes, of bulk and tail; least E-BFMI of a chain."
-        "  Effective draws of the worst quantity, of its values\nor squares, per 1000 units and"
-        " per CPU second, where the row is believed: R-hat at most 1.01 and\neffective sample"
-        " sizes of 400.  Mapping on the digits is of EP's posterior of log l and log sigma alone;"
-        "\nthe others are judged by x of eight cases too",
+        " the data on the\nlogistic problem; work: of a draw; before: of pilots, warm-up and"
+        " burn-in.  Worst R-hat and least\neffective sample sizes, of bulk and tail; least E-BFMI"
+        " of a chain.  Effective draws of the worst quantity,\nof its values or squares, per 1000"
+        " units and per CPU second, where the row is believed: R-hat at most 1.01\nand effective"
+        " sample sizes of 400.  Mapping on the digits is of EP's posterior of log l and log sigma"
+        "\nalone; the others are judged by x of eight cases too",
         table_of_rows(r),
-        "Settings taken, by the rule:", text_table(settings, ["problem", "method", "setting"]),
+        TAKEN, text_table(settings, ["problem", "method", "setting"]),
         "EP's posterior of log l, log sigma: shifts in deviations " + ", ".join(map(brief, shift))
         + "; log ratios of deviations " + ", ".join(map(brief, ratio))])
 

@@ -182,8 +182,8 @@ CLAIMS = [
             lambda r, key=(name, method): beside_the_best(r, *key), np.log(CLOSE), np.inf,
             "not more than a tenth below it, at equal length" + after, "ours", budgets=("paper",),
             undecided="more chains would know the worst variable better")
-      for method, after in ((OURS, ".  Added after a run in which the next one, the default then,"
-                                   " fell behind on the logistic model"), (FISHER, ""))
+      for method, after in ((OURS, ".  Added after a run in which the mass of nutpie, then the"
+                                   " default, fell behind on the logistic model"), (FISHER, ""))
       for name in PROBLEMS],
     *agreement([(name, method) for name in PROBLEMS for method in METHODS], NUTPIE),
 ]
@@ -201,9 +201,9 @@ def table(r):
                      *([brief(scale_log(each["per gradient"], 1000)),
                         brief(scale_log(-each["per second"], 1000))]
                        if each["believed"] else ["not believed", ""])])
-    return ("Before: gradients of a chain in its adaptation.  Worst R-hat and least effective"
-            " sample sizes, of bulk and\ntail; least E-BFMI of a chain.  Effective draws of the"
-            " worst variable, of values and of squares, in all\nchains; of both per 1000"
+    return ("Gradients: of a draw; before: of a chain in its adaptation.  Worst R-hat and least"
+            " effective sample sizes,\nof bulk and tail; least E-BFMI of a chain.  Effective draws"
+            " of the worst variable, of values and of squares,\nin all chains; of both per 1000"
             " gradients; CPU milliseconds for one\n\n"
             + text_table(rows, ["problem", "method", "draws", "gradients", "before", "div.",
                                 "R-hat", "bulk", "tail", "E-BFMI", "values", "squares",

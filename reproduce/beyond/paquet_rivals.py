@@ -232,9 +232,9 @@ def table(r):
     return "\n\n".join([
         f"{r.data}; CPU seconds until log Z is known to {evidence.TOLD}, by the best of each"
         " method's sizes, without set-up;\nbroken: no size is to be trusted; void: those that are"
-        " do not agree with the reference; k: of IS from\nq, of which more draws are of no use"
-        f" above {evidence.K_MAX}; last step: above 1 its weights have a finite variance;\nEP,"
-        " corrected: their errors",
+        " do not agree with the reference; k: tail\nindex of the weights of IS from q, not to"
+        f" be trusted above {evidence.K_MAX}; last step: of AIS from q, above 1 its\nweights have a"
+        " finite variance; EP, corrected: their errors; an empty cell: not run",
         text_table(problems, ["N", "log l", "log s", "log Z", "s.e.", "EP", "corrected", "k",
                               "last step", *METHODS]),
         f"N = {key[0]}, log l = {key[1]}, log sigma = {key[2]}; error: root mean square of a run;"

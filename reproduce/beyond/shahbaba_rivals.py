@@ -243,10 +243,12 @@ def table(r):
                             brief(scale_log(each["per second"], 1))]
                            if each["believed"] else ["not believed", ""]),
                          f"{each['set-up']:.0f}"])
-    return ("Four chains a row.  Worst R-hat and least effective sample sizes, of bulk and tail,"
-            " of all coefficients;\nleast E-BFMI of a chain; largest |z| between two chains and"
-            " the other two.  Effective draws of the worst\ncoefficient, of its values or squares,"
-            " per 1000 gradients and per CPU second, where the row is believed:\nR-hat at most"
+    return ("Four chains a row; normal, data: the splits; M = J: the mass is the Hessian at the"
+            " mode.  Gradients: of all\nchains.  Worst R-hat and least effective sample sizes, of"
+            " bulk and tail, of all coefficients; least E-BFMI of a\nchain; halves: largest |z|"
+            " between two chains and the other two.  Effective draws of the worst coefficient,\nof"
+            " its values or squares, per 1000 gradients and per CPU second, where the row is"
+            " believed: R-hat at most"
             " 1.01 and effective sample sizes of 400.  Set-up: the mode and its Hessian, or NUTS's"
             "\nadaptation of a chain, in gradients\n\n" + text_table(
                 rows, ["data", "row", "eps, L", "rate", "div.", "gradients", "R-hat", "bulk",

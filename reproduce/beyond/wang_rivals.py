@@ -1,7 +1,7 @@
 """Beside Wang and Neal (2013): what others take for a draw of the same hyperparameters.
 
-Ours, not the paper's.  The paper's mapping has two parts: a chain R that moves a mark along states
-made beforehand, and an approximation pi* on which R is made.  Both stand side by side here, on five
+Ours, not the paper's.  The paper's mapping has two parts: a chain R, along whose states a mark
+moves, and an approximation pi* that R leaves invariant.  Both stand side by side here, on five
 data sets of each kind with n = 300: slice sampling, its mapping with a subset, a random walk whose
 covariance a pilot has fitted, and the mapping of this walk.  On the first data set of a kind stand
 beside them Nystrom-Cholesky and tempering, surrogate transitions with four approximations of the
@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reproduce.beyond.rivals.moments import as_one, distance_of_rows, halves_apart, scale_log
-from reproduce.beyond.rivals.rows import CHAINS, pick, table_of_rows
+from reproduce.beyond.rivals.rows import CHAINS, TAKEN, pick, table_of_rows
 from reproduce.harness.claims import Claim, Measured, average, brief, mean, text_table
 from reproduce.harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
 from reproduce.wang import quadrature
@@ -250,15 +250,15 @@ def table(r):
         " how many effective draws, on the first data set, the pilots and set-up of\nthe four"
         " chains are paid, beside slice sampling",
         text_table([*gains, *paid], ["", *(f"kind {number}" for number in r.costs), "mean"]),
-        "Four chains a row; a kind, and a data set of it.  Work is in evaluations of the posterior"
-        " after a change of one\nvariable; before: that of pilots, warm-up and set-up.  A row is"
-        " believed with R-hat at most 1.01 and effective\nsample sizes of 400; then it has its"
-        " effective draws of the worst quantity, of means or variances, per 1000 units\nand per CPU"
-        " second of such evaluations",
+        "Four chains a row; a kind, and a data set of it.  Work, of a draw, is in evaluations of"
+        " the posterior after a\nchange of one variable; before: that of pilots, warm-up and"
+        " set-up.  A row is believed with R-hat at most 1.01\nand effective sample sizes of 400;"
+        " then it has its effective draws of the worst quantity, of means or\nvariances, per 1000"
+        " units and per CPU second of such evaluations",
         table_of_rows({(f"{number}, {index}", method): row
                        for (number, index, method), row in r.rows.items()}),
         quadrature.table(r.rows),
-        "Settings taken, by the rule",
+        TAKEN,
         text_table(settings, ["", *(f"kind {number}" for number in r.costs)]),
         "Costs of single evaluations: that of the posterior after a change of one variable, in CPU"
         " time, is 1",

@@ -24,7 +24,7 @@ from reproduce.harness.start import Study, main
 import numpy as np
 
 from reproduce.beyond.rivals.moments import imprecision
-from reproduce.beyond.rivals.rows import agreement, order, run_rows, table_of_rows
+from reproduce.beyond.rivals.rows import TAKEN, agreement, order, run_rows, table_of_rows
 from reproduce.harness.claims import Claim, Measured, brief, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels
 from reproduce.zhang.cox import DATA
@@ -155,13 +155,13 @@ def table(r):
                 for key, each in r.items() if key in SCAN]
     return "\n\n".join([
         "Four chains a row.  A unit of work is a pass over the data, on the Cox process a"
-        " factorisation, on the\nfunnel a gradient; before: units of pilots, warm-up and burn-in."
-        "  Worst R-hat and least effective sample\nsizes, of bulk and tail; least E-BFMI of a"
-        " chain.  Effective draws of the worst quantity, of its values\nor squares, per 1000 units"
-        " and per CPU second, where the row is believed: R-hat at most 1.01 and\neffective sample"
-        " sizes of 400",
+        " factorisation, on the\nfunnel a gradient; work: of a draw; before: of pilots, warm-up and"
+        " burn-in.  Worst R-hat and least\neffective sample sizes, of bulk and tail; least E-BFMI"
+        " of a chain.  Effective draws of the worst quantity,\nof its values or squares, per 1000"
+        " units and per CPU second, where the row is believed: R-hat at most\n1.01 and effective"
+        " sample sizes of 400",
         table_of_rows(r),
-        "Settings taken, by the rule:", text_table(settings, ["problem", "method", "setting"]),
+        TAKEN, text_table(settings, ["problem", "method", "setting"]),
         *(["Posterior means and standard deviations of the hyperparameters:",
            text_table(sorted(hyper, key=lambda row: [*HYPER].index(row[0])),
                       ["problem", "", "method", "mean", "standard deviation"])] if hyper else [])])

@@ -178,14 +178,14 @@ def bridge_estimate(experiment, data_name, N):
 def operations(method, N):
     """Return the floating-point operations of a temperature, a draw or a point, to leading order.
 
-    The product of a factor and a vector takes 2 N^2, as does a pair of triangular solves; HMC's
-    gradient 4 N^2, and RMHMC's fast twin 2 N^3 a leapfrog step, 4 / 3 N^3 a temperature beside
+    The product of a factor and a vector takes 2 N^2, as does a pair of triangular solves, which is
+    HMC's gradient; RMHMC's fast twin 2 N^3 a leapfrog step, 4 / 3 N^3 a temperature beside
     (tests/test_operation_counts.py).
     """
     kernel = method.split("-")[-1]
     if kernel in KERNELS:
         steps = KERNELS[kernel].l_max
-        return (2 * steps + 4 / 3) * N**3 if kernel == "RMHMC" else 4 * steps * N**2
+        return (2 * steps + 4 / 3) * N**3 if kernel == "RMHMC" else 2 * steps * N**2
     return {"tilting": 1, "bridge": 2 + 2 * SHARE * (1 + WARM_UP)}.get(method, 2) * N**2
 
 

@@ -12,6 +12,8 @@ from reproduce.harness.claims import Claim, brief, text_table
 
 CHAINS = 4
 ENOUGH = 50  # effective draws of a pilot: with less a setting is taken if none has more
+TAKEN = (f"Settings taken: the most efficient of those whose pilots had {ENOUGH} effective draws,"
+         " or of all if none had")
 SMALL_TREES = {"deepest": 5}  # NUTS under the clock: a gradient is as expensive in small trees
 PER = {"unit of work": "per gradient", "CPU second": "per second"}
 
