@@ -117,7 +117,7 @@ def table(r):
                 for lag in (1, 2, 3))] for setting in SETTINGS for method in METHODS]
     ahead = [[setting, brief(ratio(r, setting)), brief(level(r, setting))] for setting in SETTINGS]
     return (f"One realisation of data set {NUMBER}, of which Table 3 has means over nine with the"
-            " first setting; standard errors of the chains alone\n\n") + text_table(
+            " first\nsetting; standard errors of the chains alone\n\n") + text_table(
                 lines, ["", "tau", "paper", "lag 1", "lag 2", "lag 3"]) + (
         f"\n\nThe mapping less tempered transitions: log of tau, and mean autocorrelation at lags 1"
         f" to {EARLY}\n{quote('Figure 2')}\n\n") + text_table(ahead, ["", "log tau", "early lags"])

@@ -248,7 +248,7 @@ def table(r):
             " bulk and tail, of all coefficients; least E-BFMI of a\nchain; halves: largest |z|"
             " between two chains and the other two.  Effective draws of the worst coefficient,\nof"
             " its values or squares, per 1000 gradients and per CPU second, where the row is"
-            " believed: R-hat at most"
+            " believed:\nR-hat at most"
             " 1.01 and effective sample sizes of 400.  Set-up: the mode and its Hessian, or NUTS's"
             "\nadaptation of a chain, in gradients\n\n" + text_table(
                 rows, ["data", "row", "eps, L", "rate", "div.", "gradients", "R-hat", "bulk",
