@@ -20,10 +20,10 @@ f(lambda_i),
     tr(G^-1 dG_n) = sum_i J_ii (Q' T_n Q)_ii / f_i           = < T_n, Q diag(J_ii / f_i) Q' >
     w' dG_n w     = sum_ij u_i u_j J_ij (Q' T_n Q)_ij        = < T_n, Q (J o u u') Q' >
 
-where < A, B > is the sum of A_ij B_ij.  So one matrix serves all n: determinant_factor
-takes one product of d x d matrices, 2 d^3 operations, square_factor two, and `contract` 2 d^3,
-where the derivatives take 4 products for each of d directions, 8 d^4.  At d = 101 the second line
-takes 8 d^4 / 6 d^3, 135 times less; what is left is mostly the eigenvectors' 9 d^3 or so.
+where < A, B > is the sum of A_ij B_ij.  So one matrix serves all n: determinant_factor takes
+one product of d x d matrices, 2 d^3 operations, square_factor two, and `contract` 2 d^3, where the
+derivatives take 4 products for each of d directions, 8 d^4.  At d = 101 the second line takes
+8 d^4 / 6 d^3, 135 times less; what is left is mostly the eigenvectors' 9 d^3 or so.
 
 Notation
 --------

@@ -13,8 +13,8 @@ Mirror      elliptical_update, line by line.
 
 What is sampled is a Gaussian N(m, S) times a factor L.  In the paper they are the prior and the
 likelihood.  But any density pi is N(m, S) times L = pi / N(m, S); the nearer N(m, S) is to pi, the
-flatter is L, and the longer is a step.  A Gaussian of lighter tails
-than pi, for which L is not bounded, leaves a chain stuck for long where L is large.
+flatter is L, and the longer is a step.  A Gaussian of lighter tails than pi,
+for which L is not bounded, leaves a chain stuck for long where L is large.
 
 The type of `model` decides what N(m, S) and L are: centre(model), normal_draw(model, rng) and
 log_L(x, model).  There are two types here:
