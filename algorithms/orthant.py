@@ -56,8 +56,8 @@ psi(x*, mu*) bound     ()         no log weight is larger
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # which loads its parts when they are used: scipy.stats takes a second
 from scipy.special import log_ndtr, ndtri_exp
-from scipy.stats import qmc
 
 from models import validate
 from models.linalg import cholesky
@@ -236,7 +236,7 @@ def tilted_run(A, mu, points, rng):
     if points & (points - 1):
         raise ValueError(f"points must be a power of 2, for Sobol's balance, not {points}")
     n = len(A)
-    u = np.clip(qmc.Sobol(n, seed=validate.generator("rng", rng)).random(points),
+    u = np.clip(scipy.stats.qmc.Sobol(n, seed=validate.generator("rng", rng)).random(points),
                 SMALLEST, 1 - SMALLEST)
     z, log_w = np.zeros((n, points)), np.zeros(points)
     for k in range(n):

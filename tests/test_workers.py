@@ -81,6 +81,20 @@ def test_a_process_begins_with_one_thread_of_each_library():
         names, "1")
 
 
+def test_processes_that_start_meanwhile_have_imported_a_module_before_their_tasks():
+    # json.tool: nothing else of ours imports it
+    workers.start_meanwhile(2, "json.tool")
+    assert len(workers.pools) == 2
+    seen = run_tasks(imported, {k: ("json.tool", k) for k in range(2)}, 2)
+    assert sorted(key for key, found in seen if found) == [0, 1]
+    workers.start_meanwhile(2, "json.tool")  # they are there
+    assert len(workers.pools) == 2
+
+
+def imported(module, _):
+    return module in sys.modules
+
+
 def test_a_killed_process_costs_its_task_alone_which_is_tried_again(tmp_path):
     found = list(run_tasks(one_of, {k: (k, tmp_path, 1) for k in range(6)}, 2))
     assert [(k, x) for k, x in found if isinstance(x, Killed)] == [(1, Killed("SIGKILL", 1))]

@@ -30,7 +30,7 @@ from reproduce.harness import cluster
 from reproduce.harness.fingerprint import digest, fingerprint, read, used_definitions
 from reproduce.harness.papers import ROOT, module
 from reproduce.harness.shards import AGAIN, Unfinished, after_the_first, deal
-from reproduce.harness.workers import Killed, call, run_tasks
+from reproduce.harness.workers import Killed, call, run_tasks, start_meanwhile
 
 FIGURES = ROOT / "figures"
 ENTRIES = {"function": str, "task": dict, "code": str, "seconds": float, "machine": dict,
@@ -115,7 +115,7 @@ class Experiment:
                 if missing and warm and not self.dask:
                     bar.set_postfix_str("compiling, unless that was done before")
                     with after_the_first() if self.shard else nullcontext():
-                        warm_up(warm, self.jobs, bar)
+                        warm_up(warm, min(self.jobs, len(missing)), bar)
                     bar.unpause()  # the remaining time is estimated without it
                 bar.set_postfix_str(words())
                 jobs = min(self.jobs, len(missing))
@@ -218,6 +218,7 @@ def warm_up(warm, jobs, bar):
     """
     with TemporaryDirectory() as place, said_of(bar, Path(place, "compiled"), warm):
         if jobs and getattr(warm, "__qualname__", "").isidentifier():
+            start_meanwhile(jobs, address(warm)[0])
             for _ in run_tasks(warm_worker, {None: (address(warm), place)}, 1):
                 pass
         else:

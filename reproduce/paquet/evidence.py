@@ -171,7 +171,7 @@ def bridge_estimate(experiment, data_name, N):
     size = SCAN["bridge"][-1] if budget == "paper" else QUICK
     (found,) = Experiment(STORE, experiment).replicates(estimate, [task(
         experiment, data_name, (N, LOG_LENGTH, LOG_AMPLITUDE), [*LADDER[budget], N].index(N),
-        "bridge", size, RUNS[budget])], "bridges", warm=warm)
+        "bridge", size, RUNS[budget])], "bridges", warm=warm_bridge)
     return average("bridge", found["log_Z"])
 
 
@@ -231,9 +231,14 @@ def set_up_of(method):
     return "tilt" if method == "tilting" else "q" if method in FROM_Q else "prior"
 
 
-def warm():
+def warm_bridge():
+    """Compile what bridge sampling needs."""
+    warm(["bridge"])
+
+
+def warm(methods=METHODS):
     """Compile everything in this process, before others start."""
-    for method in METHODS:
+    for method in methods:
         estimate(method, digits_3v5().name, (8, 2.0, 1.0), 20 if method in ("IS from q", "bridge")
                  else 4, 1, 0)
 
