@@ -44,11 +44,18 @@ def pytest_xdist_auto_num_workers(config):
 
 
 COLLECTED = pytest.StashKey()
+# first, so that no process is left alone with one of them at the end
+LONG = {f"test_{name}.py" for name in ("pages_in_a_browser", "readme", "committed", "wang_samplers",
+                                       "interrupt", "cache", "lessons", "arviz")}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Mark what needs real data; note the tests of whole files, before -m and -k leave some out."""
+    """Put long files first; mark what needs real data; note the tests of whole files.
+
+    Before -m and -k leave some out.
+    """
+    items.sort(key=lambda item: item.path.name not in LONG)
     for item in items:
         if "real" in item.fixturenames:
             item.add_marker("data")
