@@ -313,6 +313,7 @@ def test_an_infinite_cavity_is_passed_by(mirror):
         visits.clear()
         return run(K, y, 1e300, number, 1.0, *block)  # any change of log Z is small enough
 
+    sweeps(mirror, 1)  # which compiles what calls the right one
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(mirror.__globals__, "cavity", cavity)
         patch.setattr(ep_fast, "cavity", cavity)
