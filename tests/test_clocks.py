@@ -45,6 +45,7 @@ CLAIMS = [
     claim("two of the same kind", lambda r: np.mean([r["ratio"]["a"], r["ratio"]["c"]])),
     claim("how many are more than 1", lambda r: sum(x > 1 for x in r["ratio"].values()), 3, 3),
     claim("a scan", lambda r: Scan("ab", tuple(Measured(r["ratio"][name]) for name in "ab"))),
+    claim("right whatever they are", lambda r: r["ratio"]["a"] + r["ratio"]["b"], 0, np.inf),
     claim("no times", lambda r: r["ess"], 90, 110),
     claim("wrong, and of two", lambda r: r["ratio"]["a"] + r["ratio"]["b"])]
 SCRIPT = NOTHING._replace(claims=CLAIMS, run=run)
@@ -66,7 +67,7 @@ NEW, OLD, VIRTUAL = ("EPYC", "SkylakeX"), ("Xeon", "Haswell"), ("EPYC", "Haswell
 
 def test_with_one_kind_of_processor_every_claim_is_judged():
     findings = judge_times(SCRIPT, *experiment([NEW] * 3), None)
-    assert [f.verdict for f in findings] == ["agrees"] * 7 + ["differs"]
+    assert [f.verdict for f in findings] == ["agrees"] * 8 + ["differs"]
     assert {f.claim.why for f in findings} == {"made up"}
 
 
@@ -78,7 +79,8 @@ def test_a_claim_that_takes_times_of_two_kinds_is_not_judged_and_no_other(other)
     assert {f.claim.what: f.verdict for f in findings} == {
         "one data set": "agrees", "another data set": "agrees", "two data sets": "inconclusive",
         "two of the same kind": "agrees", "how many are more than 1": "inconclusive",
-        "a scan": "inconclusive", "no times": "agrees", "wrong, and of two": "inconclusive"}
+        "a scan": "inconclusive", "right whatever they are": "inconclusive", "no times": "agrees",
+        "wrong, and of two": "inconclusive"}
     for finding in findings:
         assert ("several kinds of processors" in finding.claim.why) == (
             finding.verdict == "inconclusive")
@@ -160,6 +162,6 @@ def test_a_run_of_two_kinds_says_so_and_does_not_fail(monkeypatch, capsys):
     assert "Not judged: the times are of several kinds" in out
     record = json.loads((replicates.FIGURES / "x_fig1.json").read_text())
     assert record["clocks"] == ["EPYC (SkylakeX)", "Xeon (Haswell)"]
-    assert record["verdicts"] == "4 inconclusive, 4 agrees"
+    assert record["verdicts"] == "5 inconclusive, 4 agrees"
     one, result = experiment([NEW] * 3)
     assert finish(parts, one, result, SimpleNamespace()) == 1

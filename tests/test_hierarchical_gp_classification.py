@@ -33,6 +33,12 @@ def test_the_density_is_that_of_its_parts():
     assert interface.U(q, MODEL) == pytest.approx(dense - constants, rel=1e-12)
 
 
+def test_the_default_prior_is_of_two_around_nought():
+    model, phi = HierarchicalGPClassification.from_data(Z, Y), np.array([2.0, 0.0])
+    for each in (phi, phi[::-1].copy()):  # one standard deviation away
+        assert interface.U_prior(each, model) - interface.U_prior(0 * phi, model) == 0.5
+
+
 def test_U2_needs_no_determinant():
     K, Theta = K_of(PHI), interface.precompute_theta(X, MODEL)
     wanted = (X @ np.linalg.solve(K, X) + R @ K @ R) / 2 + interface.U_prior(PHI, MODEL)

@@ -257,6 +257,16 @@ def test_windows_double_and_the_last_one_is_stretched(warm_up, ends):
     assert twin.window_ends(warm_up).tolist() == ends
 
 
+def test_the_average_of_the_steps_begins_anew_with_each_mass():
+    ends = twin.window_ends(20)
+    now = twin.begin_warm_up(np.zeros(1), NORMAL, np.random.default_rng(1), 20,
+                             twin.Diagonal(np.ones(1), False), ends)
+    for n in ends[1:]:
+        now = twin.continue_warm_up(now, NORMAL, n - now.t, np.random.default_rng(n), 0.8, 5,
+                                    ends)
+        assert now.averages == twin.dual_averaging(now.eps)
+
+
 def test_a_mass_is_the_variance_of_a_window_and_a_little_of_the_unit():
     draws = np.array([[0.0, 1.0], [2.0, 5.0], [4.0, 0.0]])
     S = np.cov(draws.T)

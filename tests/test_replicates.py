@@ -117,6 +117,10 @@ def test_a_damaged_replicate_counts_as_missing(log, figures, capsys, damage):
     assert repr(replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))) == repr(first)
     assert len(calls(log)) == 3
     assert f"{path} is damaged" in capsys.readouterr().err
+    # a file that has the name of another's
+    one, other = sorted((figures / "replicates" / "draw").iterdir())
+    one.write_bytes(other.read_bytes())
+    assert repr(replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))) == repr(first)
     assert json.loads(path.read_text())["task"]["seed"] in (1, 2)
 
 

@@ -222,6 +222,10 @@ def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite
     assert chains_of(x, energy_error=error)._replace(sampler=random_walk).divergences == 1
     assert chains_of(x, energy_error=error).divergences == 100
     assert chains_of(x, energy_error=-np.abs(error)).divergences == 1  # downhill is none
+    # of two transitions a draw one is enough
+    twice = chains_of(x, energy_error=np.where(np.arange(200) == 7, np.inf, 0.0),
+                      accepted=np.ones(200))._replace(sampler=random_walk)
+    assert twice.statistics["diverging"][0].nonzero()[0].tolist() == [3]
 
 
 @pytest.mark.parametrize("wrong, said", [

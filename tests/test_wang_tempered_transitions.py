@@ -12,8 +12,12 @@ from algorithms import wang_tempered_transitions_fast as fast
 from algorithms.slice_sampling import backward, forward, step_backward, step_forward
 from algorithms.wang_tempered_transitions import tempered_transitions_step
 from algorithms.wang_tempered_transitions_fast import (
+    Layers,
+    NoLayer,
     State,
+    Trip,
     make_excursion,
+    near_after,
     near_all,
     stack,
     tempered_transitions,
@@ -103,6 +107,14 @@ def test_the_ratio_is_equation_15(layers):
     np.testing.assert_allclose(here.q, down[0], rtol=0, atol=1e-15)
     assert here.U == U(here.q, MODEL) == here.near.U
     assert here.layers.cache.U == U(here.q, layers[0])  # of the nearest layer, not evaluated again
+
+
+def test_a_cache_that_is_brought_near_has_the_variables_and_no_energy():
+    left, back, e = prepare(Q, NEAR), prepare(Q + 1.0, NEAR), np.array([1.0, 0.0])
+    for q, known in ((Q, True), (Q + 1.0, True), (Q + e, False), (Q + 0.3 * e, False)):
+        cache = near_after(q, Trip(left, back, NoLayer(0.0)), Layers(NEAR, NoLayer(0.0))).cache
+        np.testing.assert_array_equal(cache.q, q)
+        assert cache.U == U(q, NEAR) if known else np.isnan(cache.U)
 
 
 @departs(tempered_transitions_step, {"L8": "flipped = rng.random() < np.exp(-error)"})
