@@ -33,7 +33,7 @@ import numpy as np
 
 from models import validate
 from models.interface import U, grad_U, hessian
-from models.jit import njit
+from models.jit import njit, tells
 from models.linalg import cholesky, solve_lower, solve_lower_transposed
 
 DESCENT = 1e-4  # the fraction of the expected fall of U that a step has to bring about
@@ -101,6 +101,7 @@ def backtracking(q, s, slope, model):
     return t
 
 
+@tells
 def map_estimate(model, q0=None, tol=1e-10, max_iterations=100):
     """Return the posterior mode and the Hessian of U there.
 

@@ -89,6 +89,16 @@ def telling(name):
     return event.install_listener("numba:compile", Telling(name))
 
 
+def tells(function):
+    """Let a function that is not compiled itself say if something is, while it runs."""
+    @wraps(function)
+    def telling_of_it(*arguments, **named):
+        with telling(function.__name__):
+            return function(*arguments, **named)
+
+    return telling_of_it
+
+
 class Telling(event.Listener):
     """Says on stderr that a function is being compiled, once that has taken a second."""
 

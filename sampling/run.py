@@ -61,6 +61,7 @@ PIECEWISE = (hmc, random_walk, paquet_rmhmc, generalised_rmhmc, normal_split_hmc
 # whose momenta have the same normal distribution everywhere
 CONSTANT_MASS = (hmc, normal_split_hmc, data_split_hmc)
 WALKS = (random_walk, fitted_walk)  # follow no trajectory, and keep every thin-th state
+DRAWS = {"samples": "q", "theta": "theta", "phi": "phi"}  # fields, and what ArviZ calls them
 EVERY = ("accepted", "energy_error")  # fields of theirs that are of all transitions
 DIVERGENT = 1000.0  # error of H from which on a trajectory diverged, as in Stan
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
@@ -93,8 +94,7 @@ class Chains(NamedTuple):
     @property
     def variables(self):
         """{name: draws, (chains, n, d)}: q, or theta and phi of a hierarchical model."""
-        names = {"samples": "q", "theta": "theta", "phi": "phi"}
-        return {name: self.stacked(field) for field, name in names.items()
+        return {name: self.stacked(field) for field, name in DRAWS.items()
                 if hasattr(self.chains[0], field)}
 
     @property
@@ -191,16 +191,15 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     rng = validate.generator("rng", given["rng"])
     calls = [split(given, k, chains) | {"rng": child} for k, child in enumerate(rng.spawn(chains))]
     wanted = validate.count(length, given[length])
-    with warnings.catch_warnings():
+    brief = {length: 1, "rng": deepcopy(calls[0]["rng"])} | {
+        name: 1 for name in ("warm_up", "deepest") if name in inspect.signature(sampler).parameters}
+    with warnings.catch_warnings(), telling(getattr(sampler, "__name__", "the sampler")):
         for call in calls:  # raises where an argument is wrong
             getattr(sampler, "check", dict)(**call)
             warnings.simplefilter("ignore", RuntimeWarning)  # the first chain has told all
-        brief = {length: 1, "rng": deepcopy(calls[0]["rng"])} | (
-            {"warm_up": 1, "deepest": 1} if sampler is nuts else {})
         # compiles before there are other processes
-        with telling(getattr(sampler, "__name__", "the sampler")):
-            for part in pieces(sampler, calls[0] | brief, length, 1):
-                check_draws(part, sampler)
+        for part in pieces(sampler, calls[0] | brief, length, 1):
+            check_draws(part, sampler)
     found = collect(sampler, calls, length, wanted, jobs, bars)
     warn(found)
     return found
@@ -486,15 +485,20 @@ def cut(found, n, part):
     return found[part] if isinstance(found, np.ndarray) and len(found) == n else found
 
 
+def has_moved(draws):
+    """Tell whether draws (n, d) are not all the same; mostly the last is another than the first."""
+    return (draws[-1] != draws[0]).any() or (draws != draws[0]).any()
+
+
 def warn(found):
     """Say once what the user has to know before anything is believed."""
     said, shorter = [], remedy(found.sampler)
     for k, chain in enumerate(found.chains):
-        draws = np.concatenate([draws[k] for draws in found.variables.values()], axis=1)
+        draws = [getattr(chain, field) for field in DRAWS if hasattr(chain, field)]
         accepted = rates_of(chain)
         if accepted.size >= 10 and not np.any(accepted):
             said.append(f"chain {k} accepted none of its {accepted.size} proposals: {shorter}")
-        elif len(draws) >= 10 and not np.any(np.ptp(draws, axis=0)):
+        elif len(draws[0]) >= 10 and not any(map(has_moved, draws)):
             said.append(f"chain {k} has not moved from where it started: {shorter}, or begin where"
                         " U is finite all around")
     proposals = sum(rates_of(chain).size for chain in found.chains)

@@ -239,7 +239,7 @@ def imported(path, monkeypatch):
     ("a large {seed}", "too large"), ('        print(f"a large {seed}")\n', ""),
     ("not {seed}", "not that"), ("is well", "ends"),
     ("    pass\n\n\ndef warn_if_none_accepted", "    return 1\n\n\ndef warn_if_none_accepted"),
-    ("@warn_if_none_accepted\n", ""),
+    ("@warn_if_none_accepted\n", ""), ("warn_if_none_accepted", "tells"),
     ("    return function", "    return print")])
 def test_labels_checks_words_and_annotations_count_as_nothing(code, change):
     assert code(*change) == code()

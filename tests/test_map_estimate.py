@@ -1,5 +1,6 @@
 """algorithms/map_estimate.py: the mode by another route, hard starts, and failure."""
 
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.special import expit
 from algorithms import map_estimate as module
 from algorithms.map_estimate import MAP, advice, backtracking, map_estimate, newton
 from departing import departs
+from models import jit
 from models.interface import U, grad_U, hessian
 from models.logistic_regression import LogisticRegression
 from models.multinomial_logistic import MultinomialLogistic
@@ -24,6 +26,13 @@ MODELS = {"binary": LogisticRegression.from_data(X, Y),
           "one class only": LogisticRegression.from_data(X, np.ones(60)),
           "multinomial": MultinomialLogistic.from_data(X, RNG.integers(0, 4, 60), 4)}
 each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+
+
+def test_what_is_compiled_for_it_is_told(monkeypatch):
+    heard = []
+    monkeypatch.setattr(jit, "telling", lambda name: heard.append(name) or nullcontext())
+    map_estimate(MODELS["binary"])
+    assert heard == ["map_estimate"]
 
 
 class Quadratic(NamedTuple):

@@ -19,6 +19,7 @@ import pytest
 from arviz_stats.base import array_stats
 
 from algorithms.hmc import hmc
+from algorithms.hoffman_nuts import nuts_dual_averaging
 from algorithms.hoffman_nuts_fast import nuts
 from algorithms.random_walk import random_walk
 from algorithms.slice_sampling import slice_sampling
@@ -103,6 +104,16 @@ def calls():
 def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
     done = python("-c", PIECES, NUMBA_DISABLE_JIT="1")
     assert len(done.split()) == len(runs.PIECEWISE) + 2
+
+
+@pytest.mark.filterwarnings("ignore:.*trajectories diverged")
+def test_a_sampler_with_a_warm_up_in_its_draws_is_run_as_it_is():
+    # which is compiled by a chain of one draw, with no longer a warm-up
+    arguments = dict(q0=np.zeros(2), model=MODEL, n=40, warm_up=30)
+    found = run(nuts_dual_averaging, **arguments, rng=generator(), jobs=1, bars=False)
+    (child,) = generator().spawn(1)
+    np.testing.assert_array_equal(found.chains[0].samples, nuts_dual_averaging(
+        **arguments, rng=child).samples)
 
 
 @pytest.mark.parametrize("sampler, jobs, settings", [
@@ -214,6 +225,12 @@ def test_of_several_transitions_a_draw_all_are_left_out_or_kept():
     assert late.wanted == 30 and late.variables["q"].shape == (2, 30, 2)
     with pytest.raises(ValueError, match="n must leave some of the 50 draws"):
         found.after(50)
+
+
+def test_a_chain_that_came_back_has_moved():
+    assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 1.0]]))
+    assert runs.has_moved(np.array([[0.0, 1.0], [0.0, 2.0]]))
+    assert not runs.has_moved(np.ones((3, 2)))
 
 
 def test_a_walk_to_where_u_is_large_is_no_divergence_and_to_where_it_is_infinite_one():

@@ -10,8 +10,8 @@ with which it was computed), what keeps machine code, and what finds the bytes t
 argument, validate.real("eps", eps) as eps; annotations count as nothing.  Nor does what can only
 end a run or tell of it: an `if` of which no branch does more than raise an error of Python's own,
 with the names in its condition, the words of any error, a warning, what is printed, a note,
-@warn_if_none_accepted, check_interrupt(), and how jit.public puts checks in front of a function;
-but the arguments of such a check, their defaults, and what it computes of them count.
+@warn_if_none_accepted, @tells, check_interrupt(), and how jit.public puts checks in front of a
+function; but the arguments of such a check, their defaults, and what it computes of them count.
 
 Generic functions (models/interface.py) hide what they call, so a function that is registered with
 a decorator, as in @U.register(Gaussian), counts if all that its decorators name is used.  So does
@@ -37,7 +37,7 @@ BLIND = {ROOT / "models" / "cache.py",  # it stores what is compiled, and change
          ROOT / "reproduce" / "harness" / "files.py"}  # the checksum is an argument, and counts
 ENTRY = ROOT / "models" / "jit.py", "public"  # its argument, the check, is found beside it
 TELLS = (["warnings", "warn"], ["print"], ["check_interrupt"], ["warn_of_slopes"],
-         ["warn_if_none_accepted"])  # a call, or a decorator
+         ["warn_if_none_accepted"], ["tells"])  # a call, or a decorator
 # of validate, each called with a name and the argument, which it returns
 CHECKS = {"array", "count", "covariance", "fits", "generator", "instance", "labels",
           "logarithms", "model", "models", "real", "regular", "square", "state"}
