@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from algorithms import hoffman_nuts as mirror
 from algorithms import hoffman_nuts_fast as twin
@@ -255,6 +256,35 @@ def test_the_search_of_a_step_ends_on_a_flat_density(find):
     (299, [75, 149]), (100, [15, 85]), (20, [3, 17]), (19, [19]), (0, [0])])
 def test_windows_double_and_the_last_one_is_stretched(warm_up, ends):
     assert twin.window_ends(warm_up).tolist() == ends
+
+
+def of_logistic(rng):
+    """Draw q from the prior and classes given it; return q and a chain of the posterior."""
+    q = rng.standard_normal(2) / np.sqrt(LOGISTIC.precision)
+    y = (rng.random(6) < 1 / (1 + np.exp(-LOGISTIC.X @ q))).astype(float)
+    return q, twin.nuts(np.zeros(2), LOGISTIC._replace(y=y), 190, rng, 200)
+
+
+def of_normal(rng):
+    """Draw q from N(0, I) and y from N(A q, I / 4); return q and a chain with a dense mass."""
+    A = np.array([[1.0, 0.5, 0.0], [0.3, -1.0, 2.0]])
+    q = rng.standard_normal(3)
+    y = A @ q + rng.standard_normal(2) / 2
+    precision = np.eye(3) + 4 * A.T @ A
+    mean = np.linalg.solve(precision, 4 * A.T @ y)
+    return q, twin.nuts(np.zeros(3), Gaussian(mean, precision), 190, rng, 200, "dense")
+
+
+@pytest.mark.parametrize("replicate", [of_logistic, of_normal])
+def test_what_the_data_were_drawn_from_has_every_rank_among_the_draws_as_often(replicate):
+    # simulation-based calibration of the whole call, its warm-up included
+    rng, ranks = np.random.default_rng(4), []
+    for _ in range(400):
+        q, chain = replicate(rng)
+        ranks.append((chain.samples[9::10] < q).sum(axis=0))  # 0 to 19
+    for each in np.transpose(ranks):
+        counts = np.bincount(each // 2, minlength=10)  # 40 in each of ten
+        assert chi2(9).sf(((counts - 40) ** 2 / 40).sum()) > 1e-5  # of a false alarm
 
 
 def test_the_average_of_the_steps_begins_anew_with_each_mass():
