@@ -50,6 +50,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.hmc import warn_if_none_accepted
 from models import validate
 from models.interface import U, dispatch, grad_U, metric, metric_gradient
 from models.jit import check_interrupt, njit, public
@@ -387,6 +388,7 @@ def check_chain(x0, model, l_max, eps, t_max, rng, f_max=100, tol=1e-12, tol_bac
             validate.real("tol", tol, 0), validate.real("tol_back", tol_back, 0))
 
 
+@warn_if_none_accepted
 @public(check_chain)
 @njit
 def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):

@@ -180,8 +180,10 @@ def warn_if_none_accepted(sampler):
         chain = sampler(*arguments, **named)
         n = chain.accepted.size
         if n >= 10 and not chain.accepted.any():
-            warnings.warn(f"none of {n} proposals was accepted; the trajectories of"
-                          f" {chain.divergences} diverged: take a smaller step, or begin elsewhere",
+            warnings.warn(f"none of {n} proposals was accepted"
+                          + f"; the trajectories of {chain.divergences} diverged"
+                          * (chain.divergences > 0)
+                          + ": take a smaller step, or begin elsewhere",
                           RuntimeWarning, stacklevel=2)
         return chain
 

@@ -23,7 +23,7 @@ U          U(q, model)  ()       potential energy, minus the log density up to a
 
 import numpy as np
 
-from algorithms.hmc import Chain, Counts
+from algorithms.hmc import Chain, Counts, warn_if_none_accepted
 from models import validate
 from models.interface import U
 from models.jit import check_interrupt, njit, public
@@ -73,6 +73,7 @@ def check_random_walk(q0, model, scale, n, rng, thin=1):
             validate.generator("rng", rng), validate.count("thin", thin))
 
 
+@warn_if_none_accepted
 @public(check_random_walk)
 @njit
 def random_walk(q0, model, scale, n, rng, thin=1):

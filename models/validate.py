@@ -248,6 +248,8 @@ def check_field(name, value, annotation, lengths):
         found = tuple(check_field(f"{name}[{i}]", each, None, {}) for i, each in enumerate(value))
         return value if identical(found, value) else found
     try:
+        if isinstance(value, list) and len(set(map(type, value))) > 1:  # Numba reads the first's
+            raise ValueError
         typeof(value)
     except ValueError:
         raise ValueError(f"{name} must be what compiled code takes, such as a number, an array,"
@@ -450,7 +452,8 @@ def call_compiled(function, *arguments):
         return function(*arguments)
     except NumbaError as error:
         error.add_note("Numba compiles the functions of a model.  They may have arithmetic, loops,"
-                       " NumPy, math, and functions with @njit, but nothing of SciPy or pandas:"
+                       " NumPy, math, and functions with @njit, but nothing of SciPy or pandas,"
+                       " and no product of whole numbers with floats (A @ q: let A be of floats):"
                        " replace what it names above")
         raise
 

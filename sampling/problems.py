@@ -13,6 +13,7 @@ of NonCentredGP(problem.model).  `parameters` says what the variables are, and `
 for sampling.summary.summary(found, problem).
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -38,7 +39,10 @@ from models.stochastic_volatility import StochasticVolatility
 from sampling.run import variables_of
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)  # of expectations over N(0, 1)
-FIRST_KERNELS = ((0.1, 0.5), (0.5, 3.0))  # noise and length that a fit of a regression begins with
+# noise and length, log length and log amplitude that fits begin with: from one length alone they
+# often end where all is noise
+FIRST_KERNELS = (0.1, 0.5), (0.5, 3.0), (0.1, 0.15), (0.1, 0.05)
+FIRST_PHI = (0.0, 0.0), (-1.0, 1.0), (-2.0, 1.0), (-3.0, 1.0), (-4.0, 1.0)
 
 
 class Scale(NamedTuple):
@@ -321,10 +325,10 @@ class Responses(NamedTuple):
 
 
 class RegressionFit(NamedTuple):
-    """The parameters of a regression that have the largest evidence; chains may start there."""
+    """The parameters of the largest evidence that was found; chains may start there."""
 
     q: np.ndarray  # (d,)
-    log_Z: float  # the log evidence there: of the data, given q
+    log_Z: float  # the log evidence there: of the standardised responses, given q
 
 
 class Regression(NamedTuple):
@@ -349,7 +353,7 @@ class Regression(NamedTuple):
         return self.model.mean.copy()
 
     def fit(self):
-        """Return the RegressionFit of the largest evidence, by L-BFGS from FIRST_KERNELS."""
+        """Return the RegressionFit of the largest evidence that L-BFGS finds from FIRST_KERNELS."""
 
         def minus(q):
             gradient = grad_U(q, self.model) - self.model.precision * (q - self.model.mean)
@@ -400,13 +404,14 @@ def gp_regression(X, y, kind="ard"):
 
 
 class Fit(NamedTuple):
-    """Expectation propagation with the kernel that has the largest evidence."""
+    """Expectation propagation with the kernel of the largest evidence that was found."""
 
     log_length: float
     log_amplitude: float
     log_Z: float  # EP's estimate of the log evidence there
     K: np.ndarray  # (n, n)
     ep: tuple  # what algorithms.ep.ep returns
+    y: np.ndarray  # (n,) the labels -1 and +1 that it is of
 
 
 class Classifier(NamedTuple):
@@ -452,11 +457,13 @@ class Classifier(NamedTuple):
         return fit.log_Z, np.array([(b @ D @ b - np.sum(R * D)) / 2 for D in derivatives])
 
     def fit(self):
-        """Return the Fit at the largest evidence, by L-BFGS from a length like the distances.
+        """Return the Fit at the largest evidence that L-BFGS finds from the best of FIRST_PHI.
 
-        Raises RuntimeError if EP does not converge there.
+        The first length is like the distances of the cases, the others are shorter.  Raises
+        RuntimeError if EP does not converge there.
         """
-        begin = np.array([0.5 * np.log(self.X.shape[1]), 0.0])
+        first = np.array(FIRST_PHI) + np.array([0.5 * np.log(self.X.shape[1]), 0.0])
+        begin = max(first, key=lambda phi: ep(self.kernel(phi), self.model.y).log_Z)
         found = minimize(lambda phi: [-each for each in self.evidence(phi)], begin, jac=True,
                          method="L-BFGS-B", bounds=[(-6.0, 6.0)] * 2)
         K = self.kernel(found.x)
@@ -464,7 +471,7 @@ class Classifier(NamedTuple):
         if not last.converged:
             raise RuntimeError("EP did not converge at the kernel that was found, log l and log"
                                f" sigma {found.x}: look for outliers among the rows of X")
-        return Fit(*found.x, last.log_Z, K, last)
+        return Fit(*found.x, last.log_Z, K, last, self.model.y)
 
     def check_fit(self, fit):
         """Raise ValueError for what fit() of this problem does not return."""
@@ -473,6 +480,9 @@ class Classifier(NamedTuple):
         if np.shape(fit.K) != (n, n) or np.shape(getattr(fit.ep, "tau", None)) != (n,):
             raise ValueError(f"fit must be of this problem, of {n} cases, but its K has shape"
                              f" {np.shape(fit.K)}")
+        if not (np.array_equal(fit.y, self.model.y)
+                and np.allclose(fit.K, self.kernel((fit.log_length, fit.log_amplitude)))):
+            raise ValueError("fit must be of this problem, but it is of other cases or labels")
 
     def check_evidence(self, fit, n, rng):
         """Return the log evidence of the fitted kernel by bridge sampling: log_Z, standard_error.
@@ -485,8 +495,12 @@ class Classifier(NamedTuple):
         annealed = GPClassification.from_ep(fit.K, self.model.y, fit.ep)
         chain = elliptical_slice(annealed.mu, annealed, n + n // 10, rng)
         at_q = annealed.mu + rng.standard_normal((n, annealed.mu.size)) @ annealed.L_Sigma.T
-        return bridge_sampling(chain.log_likelihood[n // 10 :],
-                               np.array([log_L(x, annealed) for x in at_q]))
+        found = bridge_sampling(chain.log_likelihood[n // 10 :],
+                                np.array([log_L(x, annealed) for x in at_q]))
+        if not found.converged:
+            warnings.warn("bridge sampling has not converged: do not believe its log_Z, and take a"
+                          " larger n", RuntimeWarning, stacklevel=2)
+        return found
 
     def predict_by_ep(self, fit, X):
         """Return the Classes of new cases by EP's normal approximation, its kernel as fitted."""

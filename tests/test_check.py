@@ -86,6 +86,21 @@ interface.grad_U.register(Misshapen)(lambda q, model: model.a[0] * q[0])
 interface.metric.register(Misshapen)(lambda q, model: np.ones((2, 3)))
 
 
+class Listed(NamedTuple):
+    """A gradient that samplers refuse."""
+
+    a: float
+
+
+interface.U.register(Listed)(lambda q, model: model.a * (q @ q) / 2)
+interface.grad_U.register(Listed)(lambda q, model: [model.a * q[0], model.a * q[1]])
+
+
+def test_a_gradient_that_samplers_refuse_is_named():
+    (row,) = off(Listed(1.0), np.ones(2))
+    assert (row.function, row.note) == ("grad_U", "returns a list of float64")
+
+
 def test_arrays_of_another_shape_are_named():
     assert {(row.function, row.note) for row in off(Misshapen(np.ones(1)), np.ones(1))} == {
         ("grad_U", "has shape (), not (1,)"), ("metric", "has shape (2, 3), not (3, 2)"),

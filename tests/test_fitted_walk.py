@@ -85,7 +85,8 @@ def test_the_pilot_by_hand():
 
 
 def test_where_nothing_moves_the_pilot_has_the_floor():
-    found = pilot(Q, MODEL, 5, np.random.default_rng(0), rounds=1, scale=1e100)
+    with pytest.warns(RuntimeWarning, match="the last round of the pilot accepted 0.00%"):
+        found = pilot(Q, MODEL, 5, np.random.default_rng(0), rounds=1, scale=1e100)
     np.testing.assert_array_equal(found.covariance, 1e-6 * np.eye(2))
     assert found.accepted[0] == 0.0
 

@@ -252,7 +252,8 @@ def test_counts_of_a_chain_that_is_not_run_back():
 
 
 def test_huge_eps_is_rejected_and_counted():
-    chain = rmhmc(X, MODEL, 3, 50.0, 100, np.random.default_rng(7))
+    with pytest.warns(RuntimeWarning, match="the trajectories of 100 diverged: take a smaller"):
+        chain = rmhmc(X, MODEL, 3, 50.0, 100, np.random.default_rng(7))
     assert not chain.accepted.any()
     assert chain.divergences == np.count_nonzero(~np.isfinite(chain.energy_error))
     assert 90 < chain.divergences <= 100
@@ -262,7 +263,8 @@ def test_huge_eps_is_rejected_and_counted():
 
 def test_trajectories_that_do_not_lead_back_are_rejected_and_counted():
     # one iteration is not reversible by 1e-3 or more: nothing passes 1e-8, most passes 1e3
-    strict = rmhmc(X, MODEL, 4, 0.3, 100, np.random.default_rng(8), 1, 0)
+    with pytest.warns(RuntimeWarning, match="none of 100 proposals was accepted: take a smaller"):
+        strict = rmhmc(X, MODEL, 4, 0.3, 100, np.random.default_rng(8), 1, 0)
     assert strict.not_reversible.all()
     assert not strict.accepted.any()
     assert np.median(strict.return_error) > 1e-3

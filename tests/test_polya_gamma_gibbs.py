@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from algorithms.rivals import polya_gamma_gibbs as module
 from algorithms.rivals.polya_gamma_gibbs import (
     GivenW,
     GivenZ,
@@ -14,7 +15,7 @@ from algorithms.rivals.polya_gamma_gibbs import (
     sums_over_cases,
 )
 from models.hierarchical_logistic import HierarchicalLogistic
-from models.interface import U, U_phi, precompute_phi, precompute_theta
+from models.interface import U, U_phi, precompute_phi, precompute_theta, prepare
 from stationary import hierarchical_logistic_stays
 
 TERMS = 60
@@ -82,6 +83,19 @@ def test_the_non_centred_half_leaves_where_the_centred_one_is_stuck():
     gammas = [polya_gamma_step(1e-6 * THETA, np.array([-27.0]), MODEL, sum_of_gammas, 1.0, 100,
                                tally(), np.random.default_rng(seed))[1][0] for seed in range(40)]
     assert np.median(gammas) > -20.0
+
+
+def test_the_second_update_of_gamma_begins_where_the_first_ended(monkeypatch):
+    starts = []
+
+    def moved(cache, k, given, *others):
+        starts.append(cache.q[0])
+        return prepare(cache.q + 1.0, given)
+
+    monkeypatch.setattr(module, "slice_update", moved)
+    phi = polya_gamma_step(THETA, PHI, MODEL, sum_of_gammas, 1.0, 5, tally(),
+                           np.random.default_rng(2))[1]
+    assert starts == [0.4, 1.4] and phi.tolist() == [2.4]
 
 
 def tally():

@@ -236,15 +236,37 @@ def test_the_evidence_is_checked_by_draws():
     exact = np.log(multivariate_normal.cdf(np.zeros(3), cov=np.outer(y, y) * (fit.K + np.eye(3)),
                                            rng=generator(1)))
     found = problem.check_evidence(fit, 4000, generator(2))
-    assert found.standard_error < 0.01
+    assert found.standard_error < 0.02
     assert abs(found.log_Z - exact) < 4 * found.standard_error + 1e-4
+
+
+@pytest.mark.parametrize("frequency", [1, 4, 12])
+def test_a_fit_finds_short_lengths_too(frequency):
+    # from one length it ends where all is noise, of log Z = 100 log(1/2) and about -145
+    x = np.linspace(0, 10, 100)[:, None]
+    wave = np.sin(frequency * x[:, 0]) + 0.1 * generator(3).standard_normal(100)
+    problem = gp_classifier(x, wave > 0)
+    fit = problem.fit()
+    assert fit.log_Z > -65 and -4 < fit.log_length < 0
+    right = (problem.predict_by_ep(fit, x).probability > 0.5) == (wave > 0)
+    assert right.mean() > 0.9
+    problem = gp_regression(x, wave)
+    fit = problem.fit()
+    assert fit.log_Z > -110 and np.exp(fit.q[0]) < 0.2
+    assert np.abs(problem.predict_by_fit(fit, x).mean - np.sin(frequency * x[:, 0])).max() < 0.4
+
+
+def test_a_bridge_that_has_not_converged_is_not_believed(monkeypatch):
+    monkeypatch.setattr(problems, "bridge_sampling", lambda *_: SimpleNamespace(converged=False))
+    with pytest.warns(RuntimeWarning, match="bridge sampling has not converged"):
+        CLASSIFIER.check_evidence(CLASSIFIER.fit(), 5, generator(1))
 
 
 def test_prediction_by_ep_is_that_of_its_joint_normal_distribution():
     from algorithms.ep import ep
 
     K = CLASSIFIER.kernel(PHI)
-    fit = problems.Fit(*PHI, 0.0, K, ep(K, CLASSIFIER.model.y))
+    fit = problems.Fit(*PHI, 0.0, K, ep(K, CLASSIFIER.model.y), CLASSIFIER.model.y)
     tau, nu = np.append(fit.ep.tau, 0.0), np.append(fit.ep.nu, 0.0)  # a case that has no label
     seen = CLASSIFIER.predict_by_ep(fit, NEW)
     for z, p in zip(Z_NEW, seen.probability, strict=True):
@@ -381,6 +403,10 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: CLASSIFIER.check_evidence(None, 9, rng), "fit must be of type Fit .* not NoneType"),
     (lambda: CLASSIFIER.predict_by_ep(gp_classifier(X[:5], NAMES[:5]).fit(), X),
      r"fit must be of this problem, of 9 cases, but its K has shape \(5, 5\)"),
+    (lambda: gp_classifier(X, NAMES[::-1]).predict_by_ep(CLASSIFIER.fit(), X),
+     "fit must be of this problem, but it is of other cases or labels"),
+    (lambda: gp_classifier(2 * X**2, NAMES).predict_by_ep(CLASSIFIER.fit(), X),
+     "fit must be of this problem, but it is of other cases or labels"),
     (lambda: CLASSIFIER.check_evidence(CLASSIFIER.fit(), 1.5, rng), "n must be a whole number"),
     (lambda: gp_regression(X, X[:, 0]).predict_by_fit(None, X), "fit must be of type Regression"),
     (lambda: gp_regression(X, X[:, 0]).predict_by_fit(problems.RegressionFit(np.zeros(3), 0.0), X),
@@ -396,9 +422,11 @@ def test_the_check_of_the_evidence_leaves_out_the_first_draws(monkeypatch):
     monkeypatch.setattr(problems, "elliptical_slice",
                         lambda *_: SimpleNamespace(log_likelihood=np.arange(22.0)))
     monkeypatch.setattr(problems, "log_L", lambda x, model: x)
-    monkeypatch.setattr(problems, "bridge_sampling", lambda ours, at_q: (ours, at_q - fit.ep.mu))
-    ours, off = problem.check_evidence(
+    monkeypatch.setattr(problems, "bridge_sampling", lambda ours, at_q: SimpleNamespace(
+        ours=ours, off=at_q - fit.ep.mu, converged=True))
+    found = problem.check_evidence(
         fit, 20, SimpleNamespace(standard_normal=lambda shape: np.eye(*shape)))
+    ours, off = found.ours, found.off
     assert ours.tolist() == list(range(2, 22)) and off.shape == (20, 6)
     Sigma = fit.K - fit.K @ np.linalg.solve(fit.K + np.diag(1 / fit.ep.tau), fit.K)
     np.testing.assert_allclose(off.T @ off, Sigma, rtol=1e-6)  # the draws are of EP's covariance

@@ -175,6 +175,8 @@ def test_an_annotation_that_only_a_function_knows_is_none():
         a: "Unknown"  # noqa: F821
 
     assert validate.model("m", Local([1.0])).a == [1.0]
+    with pytest.raises(ValueError, match="a must be what compiled code takes"):
+        validate.model("m", Local([1.0, 2]))
 
 
 class Loops(NamedTuple):

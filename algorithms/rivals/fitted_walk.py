@@ -31,6 +31,7 @@ s_d        2.38^2 / d   ()       what the covariance is multiplied by
 U          U(q, model)  ()       potential energy, minus the log density up to a constant
 """
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -43,6 +44,7 @@ from models.linalg import cholesky
 
 FLOOR = 1e-6  # a variance; eps of Haario et al., for a pilot in which nothing moves
 OPTIMAL = 2.38**2
+LEAST = 0.01  # acceptance rate
 
 
 @njit
@@ -161,7 +163,10 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
     rounds : int >= 1       the first has proposals of standard deviation `scale`
     scale  : float in [1e-100, 1e100]
 
-    Raises ValueError, naming the argument, for anything else.
+    The density's standard deviations should be well above 1e-3, the root of eps in the covariance.
+
+    Raises ValueError, naming the argument, for anything else, and warns if the last round
+    accepts less than a hundredth of its proposals.
     """
     q, n, rng, rounds, scale = check_pilot(q0, model, n, rng, rounds, scale)
     accepted, density = np.empty(rounds), 0
@@ -187,6 +192,10 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
         S = x.T @ x / (n - 1) + FLOOR * np.eye(q.size)
         # ours
         accepted[k], density = chain.accepted.mean(), density + chain.counts.density
+    if accepted[-1] < LEAST:
+        warnings.warn(f"the last round of the pilot accepted {accepted[-1]:.2%}: take more rounds,"
+                      " or units in which standard deviations are about 1; far below"
+                      f" {FLOOR**0.5:g} none can be fitted", RuntimeWarning, stacklevel=2)
     return Pilot(q, S, walk_factor(S), accepted, density)
 
 
