@@ -407,6 +407,7 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max, tol, tol_back):
                                 small tol makes it exact); default 1e-8
 
     Raises ValueError, naming the argument that is out of range or does not fit the model.
+    Warns if it accepts none of ten proposals or more.
     """
     samples, energies = np.empty((t_max, x0.size)), np.empty(t_max)
     energy_error, return_error = np.empty(t_max), np.empty(t_max)

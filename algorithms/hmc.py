@@ -181,8 +181,7 @@ def warn_if_none_accepted(sampler):
         n = chain.accepted.size
         if n >= 10 and not chain.accepted.any():
             warnings.warn(f"none of {n} proposals was accepted"
-                          + f"; the trajectories of {chain.divergences} diverged"
-                          * (chain.divergences > 0)
+                          + f"; {chain.divergences} of them diverged" * (chain.divergences > 0)
                           + ": take a smaller step, or begin elsewhere",
                           RuntimeWarning, stacklevel=2)
         return chain

@@ -90,7 +90,7 @@ def telling(name):
 
 
 def tells(function):
-    """Let a function that is not compiled itself say if something is, while it runs."""
+    """Return a function that is not compiled itself, and says if something is while it runs."""
     @wraps(function)
     def telling_of_it(*arguments, **named):
         with telling(function.__name__):

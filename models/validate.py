@@ -248,7 +248,7 @@ def check_field(name, value, annotation, lengths):
         found = tuple(check_field(f"{name}[{i}]", each, None, {}) for i, each in enumerate(value))
         return value if identical(found, value) else found
     try:
-        if isinstance(value, list) and len(set(map(type, value))) > 1:  # Numba reads the first's
+        if isinstance(value, list) and len(set(map(typeof, value))) > 1:  # Numba refuses it, later
             raise ValueError
         typeof(value)
     except ValueError:

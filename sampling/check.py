@@ -196,7 +196,8 @@ def check_plain(q, model, rng):
             found, note = untouched(derivative, q, model)
             if isinstance(found, list) or np.asarray(found).dtype != np.float64:
                 yield Row(derivative.__name__, "an array of float64", "", np.nan, np.nan, np.nan,
-                          f"returns a {type(found).__name__} of {np.asarray(found).dtype}")
+                          f"returns {type(found).__name__} of {np.asarray(found).dtype}"
+                          + f", and {note}" * bool(note))
                 continue
             expected = differences(lambda x, f=function: f(x, model), q, found)
             yield compare(derivative.__name__, f"differences of {function.__name__}", found,

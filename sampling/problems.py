@@ -39,8 +39,8 @@ from models.stochastic_volatility import StochasticVolatility
 from sampling.run import variables_of
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)  # of expectations over N(0, 1)
-# noise and length, log length and log amplitude that fits begin with: from one length alone they
-# often end where all is noise
+# FIRST_KERNELS: noise and length; FIRST_PHI: log length less that of the root of p, log amplitude.
+# Fits begin with several, because from one length they often end where all is noise
 FIRST_KERNELS = (0.1, 0.5), (0.5, 3.0), (0.1, 0.15), (0.1, 0.05)
 FIRST_PHI = (0.0, 0.0), (-1.0, 1.0), (-2.0, 1.0), (-3.0, 1.0), (-4.0, 1.0)
 
@@ -463,7 +463,12 @@ class Classifier(NamedTuple):
         RuntimeError if EP does not converge there.
         """
         first = np.array(FIRST_PHI) + np.array([0.5 * np.log(self.X.shape[1]), 0.0])
-        begin = max(first, key=lambda phi: ep(self.kernel(phi), self.model.y).log_Z)
+
+        def by_evidence(phi):
+            at = ep(self.kernel(phi), self.model.y)
+            return at.converged, at.log_Z
+
+        begin = max(first, key=by_evidence)
         found = minimize(lambda phi: [-each for each in self.evidence(phi)], begin, jac=True,
                          method="L-BFGS-B", bounds=[(-6.0, 6.0)] * 2)
         K = self.kernel(found.x)

@@ -486,7 +486,8 @@ def cut(found, n, part):
 
 
 def has_moved(draws):
-    """Tell whether draws (n, d) are not all the same; mostly the last is another than the first."""
+    """Tell whether draws (n, d) are not all the same."""
+    # mostly the last is another than the first, which saves the look at all
     return (draws[-1] != draws[0]).any() or (draws != draws[0]).any()
 
 

@@ -51,9 +51,9 @@ LONG = {f"test_{name}.py" for name in ("pages_in_a_browser", "readme", "committe
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
-    """Put long files first; mark what needs real data; note the tests of whole files.
+    """Put long files first, mark what needs real data, and note the tests of whole files.
 
-    Before -m and -k leave some out.
+    This comes before -m and -k, which leave some out.
     """
     items.sort(key=lambda item: item.path.name not in LONG)
     for item in items:

@@ -92,13 +92,23 @@ class Listed(NamedTuple):
     a: float
 
 
-interface.U.register(Listed)(lambda q, model: model.a * (q @ q) / 2)
+class Narrow(NamedTuple):
+    """Another one."""
+
+    a: float
+
+
+for kind in (Listed, Narrow):
+    interface.U.register(kind)(lambda q, model: model.a * (q @ q) / 2)
 interface.grad_U.register(Listed)(lambda q, model: [model.a * q[0], model.a * q[1]])
+interface.grad_U.register(Narrow)(lambda q, model: (model.a * q).astype(np.float32))
 
 
-def test_a_gradient_that_samplers_refuse_is_named():
-    (row,) = off(Listed(1.0), np.ones(2))
-    assert (row.function, row.note) == ("grad_U", "returns a list of float64")
+@pytest.mark.parametrize("kind, said", [
+    (Listed, "list of float64"), (Narrow, "ndarray of float32")])
+def test_a_gradient_that_samplers_refuse_is_named(kind, said):
+    (row,) = off(kind(1.0), np.ones(2))
+    assert (row.function, row.note) == ("grad_U", f"returns {said}")
 
 
 def test_arrays_of_another_shape_are_named():

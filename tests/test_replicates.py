@@ -117,11 +117,16 @@ def test_a_damaged_replicate_counts_as_missing(log, figures, capsys, damage):
     assert repr(replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))) == repr(first)
     assert len(calls(log)) == 3
     assert f"{path} is damaged" in capsys.readouterr().err
-    # a file that has the name of another's
+    assert json.loads(path.read_text())["task"]["seed"] in (1, 2)
+
+
+def test_a_file_that_has_the_name_of_another_counts_as_missing(log, figures):
+    first = replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))
     one, other = sorted((figures / "replicates" / "draw").iterdir())
+    before = json.loads(one.read_text())["task"]
     one.write_bytes(other.read_bytes())
     assert repr(replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))) == repr(first)
-    assert json.loads(path.read_text())["task"]["seed"] in (1, 2)
+    assert len(calls(log)) == 3 and json.loads(one.read_text())["task"] == before
 
 
 def test_a_stored_replicate_says_what_it_is(log, figures):

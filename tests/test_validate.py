@@ -177,6 +177,10 @@ def test_an_annotation_that_only_a_function_knows_is_none():
     assert validate.model("m", Local([1.0])).a == [1.0]
     with pytest.raises(ValueError, match="a must be what compiled code takes"):
         validate.model("m", Local([1.0, 2]))
+    with pytest.raises(ValueError, match="a must be what compiled code takes"):
+        validate.model("m", Local([np.zeros(2), np.arange(2)]))
+    mixed = [1.0, np.float64(2.0)]
+    assert validate.model("m", Local(mixed)).a == mixed
 
 
 class Loops(NamedTuple):

@@ -467,8 +467,8 @@ def test_counts_are_what_was_done(twin):
 @pytest.mark.parametrize(("eps", "size"), [(1e200, "none"), (1e20, "huge"), (20.0, "finite")])
 def test_trajectories_that_diverge_are_rejected_and_counted(twin, eps, size):
     theta, phi, *_ = AT
-    with pytest.warns(RuntimeWarning, match=r"none of 10 proposals was accepted; the traj"
-                                            r"ectories of 10 diverged"):
+    with pytest.warns(RuntimeWarning, match="none of 10 proposals was accepted; 10 of"
+                                            " them diverged"):
         chain = twin.sshmc(theta, phi, FUNNEL, eps, 1e-200, 1, 10, np.random.default_rng(0))
     assert chain.divergences == 10
     finite = np.isfinite(chain.energy_error)

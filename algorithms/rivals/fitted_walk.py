@@ -44,7 +44,7 @@ from models.linalg import cholesky
 
 FLOOR = 1e-6  # a variance; eps of Haario et al., for a pilot in which nothing moves
 OPTIMAL = 2.38**2
-LEAST = 0.01  # acceptance rate
+LEAST = 0.01  # acceptance rate of the last round of a pilot: below it there is a warning
 
 
 @njit
@@ -194,8 +194,8 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
         accepted[k], density = chain.accepted.mean(), density + chain.counts.density
     if accepted[-1] < LEAST:
         warnings.warn(f"the last round of the pilot accepted {accepted[-1]:.2%}: take more rounds,"
-                      " or units in which standard deviations are about 1; far below"
-                      f" {FLOOR**0.5:g} none can be fitted", RuntimeWarning, stacklevel=2)
+                      " or units in which standard deviations are about 1; one far below"
+                      f" {FLOOR**0.5:g} cannot be fitted", RuntimeWarning, stacklevel=2)
     return Pilot(q, S, walk_factor(S), accepted, density)
 
 

@@ -67,8 +67,10 @@ class Study(NamedTuple):
 
 def main(study):
     """Run a script, and exit: with status 1 if a claim fails, 2 without data."""
-    status = exit_status(whole_run, study, parse(study.doc))
-    kill_all()  # they are idle, and would take half a second to end by themselves
+    try:
+        status = exit_status(whole_run, study, parse(study.doc))
+    finally:
+        kill_all()  # Python would wait for them: half a second if idle, longer while they import
     raise SystemExit(status)
 
 

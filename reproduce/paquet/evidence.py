@@ -237,7 +237,7 @@ def warm_bridge():
 
 
 def warm(methods=METHODS):
-    """Compile everything in this process, before others start."""
+    """Compile what `methods` need in this process, before others start."""
     for method in methods:
         estimate(method, digits_3v5().name, (8, 2.0, 1.0), 20 if method in ("IS from q", "bridge")
                  else 4, 1, 0)
