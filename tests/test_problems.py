@@ -256,6 +256,20 @@ def test_a_fit_finds_short_lengths_too(frequency):
     assert np.abs(problem.predict_by_fit(fit, x).mean - np.sin(frequency * x[:, 0])).max() < 0.4
 
 
+def test_a_fit_begins_at_the_best_evidence_of_an_ep_that_has_converged(monkeypatch):
+    found = iter([(False, 9.0), (True, -3.0), (True, -2.0), (True, -4.0), (False, 0.0)])
+    monkeypatch.setattr(problems, "ep", lambda K, y: SimpleNamespace(
+        **dict(zip(("converged", "log_Z"), next(found), strict=True))))
+
+    def stopped(minus, begin, **named):
+        raise KeyboardInterrupt(*begin)
+
+    monkeypatch.setattr(problems, "minimize", stopped)
+    with pytest.raises(KeyboardInterrupt) as begin:
+        CLASSIFIER.fit()
+    assert begin.value.args == (0.5 * np.log(CLASSIFIER.X.shape[1]) - 2.0, 1.0)
+
+
 def test_a_bridge_that_has_not_converged_is_not_believed(monkeypatch):
     monkeypatch.setattr(problems, "bridge_sampling", lambda *_: SimpleNamespace(converged=False))
     with pytest.warns(RuntimeWarning, match="bridge sampling has not converged"):

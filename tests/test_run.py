@@ -347,3 +347,14 @@ def test_times_of_several_processors_are_not_mixed_without_a_word():
     assert "several kinds of processors: one; another" in run.write_report("", [], Two)
     Two.clocks = ("one",)
     assert "processors" not in run.write_report("", [], Two)
+
+
+@pytest.mark.parametrize("end", [lambda: 1, lambda: sys.exit(130)])  # a claim fails; Ctrl-C
+def test_no_process_is_left_to_be_waited_for(end, monkeypatch):
+    left = []
+    monkeypatch.setattr(run, "parse", lambda doc: Settings())
+    monkeypatch.setattr(run, "exit_status", lambda *_: end())
+    monkeypatch.setattr(run, "kill_all", lambda: left.append("killed"))
+    with pytest.raises(SystemExit) as ended:
+        main(NOTHING)
+    assert left == ["killed"] and ended.value.code in (1, 130)
