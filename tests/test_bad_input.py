@@ -465,7 +465,7 @@ class Other(NamedTuple):
 
 JUNK = ["1", "text", b"1", 1j, 10**400, [10**400], {}, {"a": 1}, set(), object(), ..., [None],
         ["a"], [1.0, [1.0, 2.0]], np.array(["1"]), np.array([1j]), np.array(["2020"], "M8[Y]"),
-        np.ma.ones(2), np.timedelta64(3), np.full((2, 2, 2), np.nan), np.nan, np.inf, -np.inf,
+        np.ma.ones(2), np.timedelta64(3, "s"), np.full((2, 2, 2), np.nan), np.nan, np.inf, -np.inf,
         np.longdouble("1e400"), Other()]
 
 
