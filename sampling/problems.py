@@ -27,7 +27,7 @@ from algorithms.rivals.elliptical_slice import elliptical_slice, log_L
 from models import validate
 from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
-from models.gp_regression import GPRegression, predict_over
+from models.gp_regression import KINDS, GPRegression, predict_over
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import grad_U, log_likelihood, precompute_phi
@@ -418,11 +418,12 @@ class Classifier(NamedTuple):
     """Gaussian-process classification by a probit likelihood; made by gp_classifier."""
 
     model: HierarchicalGPClassification
-    X: np.ndarray  # (n, p) standardised
-    scale: Scale
+    X: np.ndarray  # (n, p) standardised, and divided by `lengths`
+    scale: Scale  # does both
     classes: np.ndarray
+    lengths: np.ndarray  # (p,) of each covariate, relative to the shortest
     parameters = ("theta is the function at the cases, phi = (log l, log sigma): length and"
-                  " amplitude, of standardised covariates")
+                  " amplitude, of standardised covariates divided by `lengths`")
 
     @property
     def labels(self):
@@ -443,18 +444,12 @@ class Classifier(NamedTuple):
     def evidence(self, phi):
         """Return EP's log Z at (log l, log sigma), and its gradient.
 
-        With R = (K + S^-1)^-1 of the sites' precisions S and b = nu - R K nu, the derivative along
-        a parameter is (b'D b - tr(R D)) / 2, D that of K: Rasmussen and Williams (2006), (5.27).
         """
         K = self.kernel(phi)
-        fit = ep(K, self.model.y)
-        root = np.sqrt(fit.tau)
-        R = root[:, None] * np.linalg.solve(np.eye(len(K)) + np.outer(root, root) * K,
-                                            np.diag(root))
-        b = fit.nu - R @ (K @ fit.nu)
+        log_Z, W = evidence_and_slope(K, self.model.y)
         smooth = squared_exponential(self.X, self.X, *phi)
         derivatives = smooth * self.model.distance * np.exp(-2 * phi[0]), 2 * K
-        return fit.log_Z, np.array([(b @ D @ b - np.sum(R * D)) / 2 for D in derivatives])
+        return log_Z, np.array([np.sum(W * D) for D in derivatives])
 
     def fit(self):
         """Return the Fit at the largest evidence that L-BFGS finds from the best of FIRST_PHI.
@@ -532,17 +527,60 @@ class Classifier(NamedTuple):
         return Classes(total / chosen.size, self.classes)
 
 
-def gp_classifier(X, y):
+def evidence_and_slope(K, y):
+    """Return EP's log Z of labels y, (n,), and W, (n, n): its derivative along D of K is sum(W D).
+
+    With R = (K + S^-1)^-1 of the sites' precisions S and b = nu - R K nu, that is
+    (b'D b - tr(R D)) / 2: Rasmussen and Williams (2006), (5.27).
+    """
+    fit = ep(K, y)
+    root = np.sqrt(fit.tau)
+    R = root[:, None] * np.linalg.solve(np.eye(len(K)) + np.outer(root, root) * K, np.diag(root))
+    b = fit.nu - R @ (K @ fit.nu)
+    return fit.log_Z, (np.outer(b, b) - R) / 2
+
+
+def relative_lengths(problem):
+    """Return the length of each covariate of a Classifier, (p,), relative to the shortest.
+
+    Of the largest evidence that L-BFGS finds from one length for all.
+    """
+    fit, p = problem.fit(), problem.X.shape[1]
+
+    def minus(x):
+        of = problem._replace(X=problem.X / np.exp(x[:p]))
+        K = of.kernel((0.0, x[p]))
+        log_Z, W = evidence_and_slope(K, problem.model.y)
+        smooth = W * squared_exponential(of.X, of.X, 0.0, x[p])
+        along = [np.sum(smooth * (z[:, None] - z)**2) for z in of.X.T]
+        return -log_Z, -np.array([*along, 2 * np.sum(W * K)])
+
+    found = minimize(minus, [fit.log_length] * p + [fit.log_amplitude], jac=True,
+                     method="L-BFGS-B", bounds=[(-6.0, 6.0)] * (p + 1)).x[:p]
+    return np.exp(found - found.min())
+
+
+def gp_classifier(X, y, kind="isotropic"):
     """Make a Classifier of cases X, (n, p), with labels y, (n,), and normal priors, of mean 0 and
     deviation 2, of log length and log amplitude.
 
+    kind : "isotropic", one length for all standardised covariates, or "ard": EP's evidence chooses
+           the ratios of their lengths first, which are fixed then, in `lengths`
+
     Raises ValueError, naming the argument, for anything else.
     """
+    if not (isinstance(kind, str) and kind in KINDS):
+        raise ValueError(f"kind must be 'isotropic' or 'ard', not {kind!r:.80}")
     scale = scale_of(X)
     Z = scale(X)
     second, classes = two_classes(y, len(Z))
-    model = HierarchicalGPClassification.from_data(Z, np.where(second, 1.0, -1.0))
-    return Classifier(model, Z, scale, classes)
+    y, ones = np.where(second, 1.0, -1.0), np.ones(Z.shape[1])
+    problem = Classifier(HierarchicalGPClassification.from_data(Z, y), Z, scale, classes, ones)
+    if kind == "isotropic":
+        return problem
+    lengths = relative_lengths(problem)
+    model = HierarchicalGPClassification.from_data(Z / lengths, y)
+    return Classifier(model, Z / lengths, scale._replace(sd=scale.sd * lengths), classes, lengths)
 
 
 # Series and counts

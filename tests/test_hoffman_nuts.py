@@ -407,8 +407,9 @@ def test_adaptation_of_the_mirror_ends_with_the_warm_up():
         averages = mirror.dual_averaging(chain.steps[0])
         for t in range(30):
             eps, averages = mirror.average(averages, chain.rates[t], target)
-            assert t == 29 or chain.steps[t + 1] == eps
-        assert chain.steps[30] == math.exp(averages.log_mean) and chain.depths.max() <= 2
+            assert t == 29 or chain.steps[t + 1] == pytest.approx(eps, rel=1e-12)
+        assert chain.steps[30] == pytest.approx(math.exp(averages.log_mean), rel=1e-12)
+        assert chain.depths.max() <= 2
     assert chain.leapfrogs.tolist() == np.maximum(1, np.round(2.0 / chain.steps)).tolist()
     chain = MIRROR.nuts_dual_averaging(np.zeros(1), NORMAL, 3, np.random.default_rng(1), 0, eps=0.7)
     assert chain.steps.tolist() == [0.7] * 3  # the one that is given

@@ -229,6 +229,32 @@ def test_the_fit_of_many_covariates_finds_a_length_like_their_distances():
     assert fit.log_Z > 60 * np.log(0.5) + 10 and fit.log_length > 1
 
 
+def test_the_slope_of_the_evidence_is_that_along_each_direction_of_the_kernel():
+    A = np.random.default_rng(8).standard_normal((9, 9))
+    K, D, y = CLASSIFIER.kernel(PHI), A + A.T, CLASSIFIER.model.y
+    log_Z, W = problems.evidence_and_slope(K, y)
+    assert log_Z == CLASSIFIER.evidence(PHI)[0]
+    along = differences(lambda t: problems.evidence_and_slope(K + t[0] * D, y)[0], np.zeros(1))
+    np.testing.assert_allclose(np.sum(W * D), along[0], rtol=1e-5)
+
+
+def test_lengths_of_their_own_find_the_covariate_that_matters():
+    x, new = (generator(seed).standard_normal((80, 3)) * [1.0, 50.0, 0.1] for seed in (3, 4))
+    y = np.sin(3 * x[:, 1] / 50) > 0
+    one, own = gp_classifier(x, y), gp_classifier(x, y, "ard")
+    assert own.lengths[1] == 1 and own.lengths[[0, 2]].min() > 20 and (one.lengths == 1).all()
+    fit = own.fit()
+    assert fit.log_Z > one.fit().log_Z + 10
+    right = (own.predict_by_ep(fit, new).probability > 0.5) == (np.sin(3 * new[:, 1] / 50) > 0)
+    assert right.mean() > 0.9
+    # the function at the cases themselves has the kernel of X divided by the lengths
+    scaled = (x - x.mean(0)) / x.std(0) / own.lengths
+    np.testing.assert_allclose(own.X, scaled, rtol=1e-12)
+    squares = ((scaled[:, None] - scaled)**2).sum(2)
+    np.testing.assert_allclose(own.model.distance, squares, atol=1e-9)
+    assert gp_classifier(x[:, 1:2], x[:, 1] > 0, "ard").lengths == [1.0]
+
+
 def test_the_evidence_is_checked_by_draws():
     problem = gp_classifier(X[:3], NAMES[:3])
     fit = problem.fit()
@@ -361,6 +387,7 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: logistic_regression(Frame(np.ones((9, 2)) * [[1, 2]]), NAMES),
      "no constant column, but column 'age' is 1 throughout"),
     (lambda: logistic_regression(X, np.arange(9)), r"two values, not of 9: \[0, 1, 2, 3, 4\]"),
+    (lambda: gp_classifier(X, NAMES, "ARD"), "kind must be 'isotropic' or 'ard', not 'ARD'"),
     (lambda: gp_classifier(X, NAMES[:8]), r"y must have shape \(9,\), a label for each row"),
     (lambda: gp_regression(X, np.ones(9)), "y must not be constant, but is 1 throughout"),
     (lambda: gp_regression(np.arange(30.0)[:, None], np.full(30, 0.1)), "y must not be constant"),
