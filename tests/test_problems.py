@@ -250,9 +250,24 @@ def test_lengths_of_their_own_find_the_covariate_that_matters():
     # the function at the cases themselves has the kernel of X divided by the lengths
     scaled = (x - x.mean(0)) / x.std(0) / own.lengths
     np.testing.assert_allclose(own.X, scaled, rtol=1e-12)
+    np.testing.assert_allclose(own.scale(x), scaled, rtol=1e-12)
     squares = ((scaled[:, None] - scaled)**2).sum(2)
     np.testing.assert_allclose(own.model.distance, squares, atol=1e-9)
     assert gp_classifier(x[:, 1:2], x[:, 1] > 0, "ard").lengths == [1.0]
+
+
+def test_no_other_ratio_of_the_lengths_has_more_evidence():
+    x = generator(5).standard_normal((60, 2))
+    y = np.sin(2 * x[:, 0]) + np.sin(x[:, 1]) + 0.3 * generator(6).standard_normal(60) > 0
+    own = gp_classifier(x, y, "ard")
+    phi = np.array(own.fit()[:2])
+
+    def log_Z(x):
+        moved = own._replace(X=own.X * np.exp(x))
+        return problems.evidence_and_slope(moved.kernel(phi), own.model.y)[0]
+
+    assert 1.2 < own.lengths[1] < 20 and np.abs(phi).max() < 6
+    np.testing.assert_allclose(differences(log_Z, np.zeros(2)), 0.0, atol=0.02)
 
 
 def test_the_evidence_is_checked_by_draws():
