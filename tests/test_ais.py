@@ -151,3 +151,13 @@ def test_second_moment_of_the_weights_grows_along_the_ray(N):
     inverse = np.linalg.inv(K)
     for step, sign in ((0.9 * length, 1), (1.1 * length, -1)):
         assert sign * (q.mu @ inverse @ q.mu - step * q.mu @ (q.tau * q.mu)) > 0
+
+
+def test_a_case_on_the_wrong_side_shortens_the_last_step():
+    K = np.full((3, 3), 0.9) + 0.1 * np.eye(3)  # all cases are much alike, and one label is another
+    y = np.array([1.0, 1.0, -1.0])
+    q = ep(K, y)
+    assert (y * q.mu > 0).tolist() == [True, True, False]
+    D = last_step(y, q)  # where the exponent along the mean is 0
+    prior, sites = q.mu @ np.linalg.solve(K, q.mu), q.mu @ (q.tau * q.mu)
+    assert prior - D * sites + (1 + D) * q.mu[2] ** 2 == pytest.approx(0.0, abs=1e-9 * prior)

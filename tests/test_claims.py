@@ -422,3 +422,12 @@ def test_a_number_has_the_digits_of_its_error():
 def test_the_log_of_what_is_not_positive_is_unknown():
     for value in (0.0, -1.0):
         assert np.isnan(log(Measured(value, 0.1))).all()
+
+
+def test_a_column_of_a_table_stands_to_the_right_if_all_of_it_are_numbers():
+    rows = [[1, "a", 12.34567, 5], [10, "bcd", 4.0, "-"]]
+    text = claims.text_table(rows, ["n", "", "x", "m or -"])
+    assert text.splitlines() == [" n           x  m or -",
+                                 "--  ---  -----  ------",
+                                 " 1  a    12.35  5",
+                                 "10  bcd      4  -"]

@@ -177,7 +177,9 @@ def tree(p, rho=None, last=None):
     (tree([1.0], [5.0], [1.0]), tree([-1.0], [5.0], [1.0]), False),  # the first point of b
     (tree([1.0], [5.0], [-1.0]), tree([1.0], [5.0], [1.0]), False),  # the last point of a
     (tree([1.0], [3.0], [1.0]), tree([1.0], [-2.0], [1.0]), False),  # the last of a, and rho of b
-    (tree([1.0], [-2.0], [1.0]), tree([1.0], [3.0], [1.0]), False)])
+    (tree([1.0], [-2.0], [1.0]), tree([1.0], [3.0], [1.0]), False),
+    (tree([1.0], [-2.0], [1.0]), tree([1.0], [5.0], [5.0]), False),  # the first of b, not its last
+    (tree([5.0], [5.0], [1.0]), tree([1.0], [-2.0], [1.0]), False)])  # the last of a, not its first
 def test_a_turn_is_seen_in_the_whole_and_between_the_halves(a, b, goes_on):
     assert TWIN.no_turn(a, b) == goes_on
 

@@ -101,6 +101,7 @@ def test_mirrors_stand_in_place_of_their_twins():
             "from algorithms.ep_fast import ep\n"
             "from algorithms.zhang_sshmc_fast import sshmc\n"
             "from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, travel\n"
+            "from algorithms.paquet_rmhmc_fast import rmhmc, travel\n"  # which has one of the two
             "from algorithms.hmc import hmc\n")
     lines = planted.mirrors_for_twins(text).splitlines()
     assert lines[:3] == ["from algorithms.ais import HMC, RMHMCMirror as RMHMC",

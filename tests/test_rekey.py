@@ -122,6 +122,13 @@ def test_the_command_says_what_differs_and_fails_then(tmp_path, monkeypatch, cap
     assert text.index("another") < text.index("chain  ") and text.endswith("```\n")
 
 
+def test_of_equal_settings_the_cheapest_is_a_sample():
+    records = [{"seconds": seconds, "task": {"n": n, "seed": seed}} for n, seed, seconds in (
+        (1, 0, 3.0), (2, 0, 9.0), (1, 1, 2.0), (2, 1, 8.0), (1, 2, 1.0))]
+    found = [(each["task"]["n"], each["seconds"]) for each in rekey.samples(records, 4)]
+    assert found == [(1, 1.0), (2, 8.0), (1, 2.0), (1, 3.0)]
+
+
 @pytest.mark.parametrize(("old", "new", "where"), [
     ({"a": 1.0}, {"a": 1.0}, []), ({"a": [1.0, math.nan]}, {"a": [1.0, math.nan]}, []),
     ({"a": 1.0, "seconds": 2.0}, {"a": 1.0, "seconds": 3.0}, []),

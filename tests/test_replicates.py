@@ -331,6 +331,17 @@ def test_of_what_is_packed_that_counts_as_kept_which_was_asked_for(log, capsys):
     assert "1 of 2 replicates are kept" in capsys.readouterr().err
 
 
+def test_what_is_packed_and_in_a_file_of_its_own_is_kept_once(log, capsys):
+    first = experiment()
+    first.replicates(pressed, tasks(log, [1, 2]))
+    first.pack()
+    experiment(fresh=True).replicates(pressed, tasks(log, [1]))  # and then it is stopped
+    log.touch()
+    with pytest.raises(SystemExit):
+        experiment().replicates(pressed, tasks(log, [1, 2, 4]))
+    assert "2 of 3 replicates are kept" in capsys.readouterr().err
+
+
 def repacked(change):
     """Return a function that changes the list of records in a packed file."""
     return lambda packed: gzip.compress(json.dumps(change(json.loads(

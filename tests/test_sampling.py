@@ -344,6 +344,16 @@ def test_chains_that_go_nowhere_say_so(sampler, fields, said):
     assert len(caught) == 1
 
 
+@pytest.mark.parametrize(("proposals", "warned"), [(9, 0), (10, 1)])
+def test_ten_proposals_of_which_none_was_accepted_are_enough(proposals, warned):
+    chain = SimpleNamespace(samples=np.arange(float(proposals))[:, None],
+                            accepted=np.zeros(proposals, bool), energy_error=np.ones(proposals))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        runs.warn(Chains((chain,), proposals, hmc))
+    assert len(caught) == warned
+
+
 def test_a_run_that_goes_nowhere_says_so_once():
     with pytest.warns(RuntimeWarning, match="chain 1 accepted none of its 20 proposals") as caught:
         run(hmc, np.ones(2), MODEL, eps=500.0, L=1, n=20, rng=generator(), chains=2, jobs=1,

@@ -227,6 +227,16 @@ def test_means_are_compared_in_standard_errors():
     assert tables.distance(q, p, "tau") == tables.distance(p, q, "tau")
 
 
+def test_proportional_is_what_two_rounded_times_can_be(monkeypatch):
+    seconds = {"HMC": 5.0, "normal": 2.0, "data": 3.0}
+    monkeypatch.setattr(tables, "PROBLEMS", ["one"])
+    monkeypatch.setattr(tables, "number", lambda name, row, method: seconds[method])
+    monkeypatch.setattr(tables, "half_unit", lambda name, row, method: 0.5)
+    monkeypatch.setattr(tables, "gradients", lambda name, method: {"HMC": 20.0}.get(method, 10.0))
+    # g is half that of HMC: s may be 1.5 / 5.5 of its s, up to 3.5 / 4.5
+    assert tables.proportional() == pytest.approx((2 * 1.5 / 5.5, 2 * 3.5 / 4.5))
+
+
 # Tasks
 
 
