@@ -379,9 +379,19 @@ def way_back(x, p, end, model, l_max, eps, f_max, tol, tol_back):
             end.position_iterations + back.position_iterations)
 
 
+def warn_of_slopes(x0, model):
+    """Warn if derivatives are not those of the energy and of the metric."""
+    kind = validate.class_name(type(model))
+    validate.warn_of_slope(f"U and grad_U of {kind}", lambda x: U(x, model),
+                           lambda x: grad_U(x, model), x0)
+    validate.warn_of_metric(f"metric and metric_gradient of {kind}", lambda x: metric(x, model),
+                            lambda x: metric_gradient(x, model), x0)
+
+
 def check_chain(x0, model, l_max, eps, t_max, rng, f_max=100, tol=1e-12, tol_back=1e-8):
     """Check the arguments of rmhmc."""
     model = validate.model("model", model, U, grad_U, metric, metric_gradient)
+    warn_of_slopes(check_start("x0", x0, model), model)
     return (check_start("x0", x0, model), model, validate.count("l_max", l_max),
             validate.real("eps", eps, 0, open_low=True), validate.count("t_max", t_max),
             validate.generator("rng", rng), validate.count("f_max", f_max),

@@ -554,12 +554,26 @@ class Chain(NamedTuple):
         return int(np.sum(~np.isfinite(self.energy_error) | (self.energy_error > 1000)))
 
 
+def warn_of_slopes(theta, phi, model):
+    """Warn if derivatives with respect to phi are not those of the energy and of the metric."""
+    Theta, kind = precompute_theta(theta, model), validate.class_name(type(model))
+
+    def at(function):
+        return lambda x: function(precompute_phi(x, model), Theta, model)
+
+    validate.warn_of_slope(f"U_phi and grad_U_phi of {kind}", at(U_phi), at(grad_U_phi), phi)
+    if type(model) in metric_gradient_phi.implementations:
+        validate.warn_of_metric(f"metric_phi and metric_gradient_phi of {kind}", at(metric_phi),
+                                at(metric_gradient_phi), phi)
+
+
 def check_rmhmc_within_gibbs(theta0, phi0, model, eps_theta, eps_phi, L_theta, L_phi, n, rng,
                              jitter=0.0, keep=None, f_position=100, f_momentum=100, tol=1e-12,
                              tol_back=1e-8):
     """Check the arguments of rmhmc_within_gibbs; `keep` becomes an array of indices."""
     model = validate.model("model", model, *NEEDED)
     theta0, phi0 = check_blocks(theta0, phi0, model)
+    warn_of_slopes(theta0, phi0, model)
     return (theta0, phi0, model, validate.real("eps_theta", eps_theta, 0.0, open_low=True),
             validate.real("eps_phi", eps_phi, 0.0, open_low=True),
             validate.count("L_theta", L_theta), validate.count("L_phi", L_phi),

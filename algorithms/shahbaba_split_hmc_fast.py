@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import Chain, draw_step
+from algorithms.hmc import Chain, draw_step, warn_if_none_accepted
 from algorithms.shahbaba_split_hmc import check_data, check_normal, exact_flow, follow
 from models.interface import U, U_and_grad_U, grad_U
 from models.jit import check_interrupt, njit, public
@@ -142,6 +142,7 @@ def empty_chain(n, d, counts):
     return Chain(np.empty((n, d)), np.empty(n), np.empty(n, np.bool_), np.empty(n), counts)
 
 
+@warn_if_none_accepted
 @public(check_normal)
 @njit
 def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
@@ -172,6 +173,7 @@ def normal_split_hmc(q0, model, fit, eps, L, n, rng, jitter=0.2):
     return chain
 
 
+@warn_if_none_accepted
 @public(check_data)
 @njit
 def data_split_hmc(q0, model, split, eps, L, M, n, rng, jitter=0.2):

@@ -7,6 +7,7 @@ import inspect
 import numbers
 import sys
 import warnings
+from decimal import Decimal
 from functools import cache, singledispatch
 from typing import NamedTuple, get_type_hints
 
@@ -129,6 +130,10 @@ def text_in(name, found):
     for place, each in np.ndenumerate(np.asarray(found)):
         if isinstance(each, np.datetime64):
             return ": write numbers for dates, such as days since the first"
+        if isinstance(each, np.timedelta64):
+            return f": divide it by a unit, {name} / np.timedelta64(1, 'D')"
+        if isinstance(each, Decimal):
+            return ": convert it by .astype(float)"
         if not isinstance(each, str):
             continue
         if not numeric(each):
@@ -166,6 +171,12 @@ def model(name, value, *needed):
                  value if value is None else class_name(type(value)))
         raise ValueError(f"{name} must be a model, a NamedTuple such as those of models/ are, not"
                          f" {found}")
+    inside = getattr(value, "model", None)  # of a problem of sampling.problems
+    missing = [each for each in needed if getattr(each, "default", 0) is None
+               and type(value) not in each.implementations]
+    if missing and all(type(inside) in each.implementations for each in missing):
+        raise ValueError(f"{name} must be a model, not the {class_name(type(value))} that has"
+                         " one: give its .model")
     implements(name, value, *needed)
     if grad_U in needed and type(value) not in grad_U.implementations | differenced:
         differenced[type(value)] = None
@@ -350,6 +361,9 @@ def fault_of_call(generic, arguments):
     if place is None:
         return ""
     value, model = arguments[place], arguments[generic.on]
+    if isinstance(value, np.ndarray) and value.dtype != np.float64:  # BLAS would read other bytes
+        return (f"{name} of {generic.__name__} must be an array of float64, not of {value.dtype}:"
+                f" give np.asarray({name}, float)")
     if name == "q":
         d = dimension(model)
     else:
@@ -394,6 +408,10 @@ def state(name, value, model, gradient=False):
                      f"a {type(slope).__name__}")
             raise ValueError(f"{name} has shape {value.shape}, so grad_U of {kind} must be an array"
                              f" of float64 of that shape there, not {found}")
+        if gradient and not np.isfinite(slope).all():
+            raise ValueError(f"{name} must be where grad_U of {kind} is finite, but"
+                             f" {np.count_nonzero(~np.isfinite(slope))} of its {slope.size} entries"
+                             " there are not: mend grad_U, or begin elsewhere")
         if gradient:
             warn_of_slope(f"U and grad_U of {kind}", lambda q: U(q, model),
                           lambda q: grad_U(q, model), value)
@@ -462,9 +480,19 @@ def warn_of_slope(what, energy, gradient, x):
     """Warn if a gradient is not that of an energy, in one direction near x."""
     gap = slope_gap(energy, gradient, x)
     if gap:
-        warn(f"{what} disagree: in a direction near the start the energy changes by {gap[0]:.6g},"
-             f" but by {gap[1]:.6g} if the gradient is right; print(check_model(model, q)), of"
+        warn(f"{what} disagree: in a direction near the start the first changes by {gap[0]:.6g},"
+             f" but by {gap[1]:.6g} if the second is right; print(check_model(model, q)), of"
              " sampling.check, to see which entry is wrong")
+
+
+def warn_of_metric(what, metric, gradient, x):
+    """Warn if a metric's derivatives, (d, d, d), are not its own, in one direction near x.
+
+    RMHMC with wrong ones keeps no volume: it accepts, and samples another density.
+    """
+    S = np.cos(np.add.outer(np.arange(x.size), np.arange(x.size)))  # the sum of S G is a number
+    warn_of_slope(what, lambda x: float(np.sum(S * metric(x))),
+                  lambda x: np.tensordot(gradient(x), S), x)
 
 
 def slope_gap(energy, gradient, x):

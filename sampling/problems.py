@@ -36,7 +36,7 @@ from models.logistic_regression import LogisticRegression
 from models.non_centred import theta_of
 from models.non_centred_gp import latent
 from models.stochastic_volatility import StochasticVolatility
-from sampling.run import variables_of
+from sampling.run import check_model_of, variables_of
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)  # of expectations over N(0, 1)
 # FIRST_KERNELS: noise and length; FIRST_PHI: log length less that of the root of p, log amplitude.
@@ -159,23 +159,37 @@ def two_classes(y, n):
     return y == classes[1], classes
 
 
+def check_order(X, **others):
+    """Raise ValueError if pandas has the rows of X in another order than those of an array."""
+    for name, values in others.items():
+        first, second = getattr(X, "index", None), getattr(values, "index", None)
+        if hasattr(first, "equals") and hasattr(second, "equals") and not first.equals(second) and (
+                sorted(map(str, first)) == sorted(map(str, second))):
+            raise ValueError(f"{name} must have its rows in the order of those of X, but their"
+                             f" indices differ: give {name}.loc[X.index]")
+
+
 def draws_of(found, name, problem):
     """Return the draws of a variable of all chains, (draws, d), or raise ValueError."""
     draws, d = variables_of(found).get(name), len(problem.labels[name])
     if draws is None or draws.shape[2] != d:
         raise ValueError(f"found must be of this problem, whose {name} has {d} variables, but has "
                          + (f"no {name}" if draws is None else f"{draws.shape[2]}"))
+    check_model_of(found, problem)
     return draws.reshape(-1, d)
 
 
 def blocks_of(found, problem):
     """Return the draws of theta and of phi, (draws, n) and (draws, h).
 
-    Those of q are of NonCentred(problem.model), or NonCentredGP, from which theta follows.
+    Those of q are of problem.model itself, or of NonCentred(problem.model) or NonCentredGP, from
+    which theta follows.
     """
     if "theta" in variables_of(found):
         return draws_of(found, "theta", problem), draws_of(found, "phi", problem)
     q, model, n = draws_of(found, "q", problem), problem.model, len(problem.labels["theta"])
+    if type(found.model) is type(model):
+        return q[:, :n], q[:, n:]
     theta_at = theta_of_gp if isinstance(model, HierarchicalGPClassification) else theta_of
     return np.array([theta_at(each[:n], each[n:], model) for each in q]), q[:, n:]
 
@@ -248,6 +262,7 @@ def logistic_regression(X, y, sigma_alpha=5.0, sigma_beta=5.0):
     """
     scale = scale_of(X)
     Z = scale(X)
+    check_order(X, y=y)
     second, classes = two_classes(y, len(Z))
     return Logistic(LogisticRegression.from_data(Z, second, sigma_alpha, sigma_beta), scale,
                     classes)
@@ -306,11 +321,17 @@ def hierarchical_logistic(X, y, group, lam=0.01):
     """
     scale = scale_of(X)
     Z = scale(X)
+    check_order(X, y=y, group=group)
     second, classes = two_classes(y, len(Z))
     group = complete("group", group)
-    model = HierarchicalLogistic.from_data(np.column_stack([np.ones(len(Z)), Z]),
-                                           np.where(second, 1.0, -1.0), group, lam)
-    return GroupedLogistic(model, scale, classes, np.unique(group))
+    try:  # of any kind that has an order
+        groups, numbers_of = np.unique(group, return_inverse=True)
+    except TypeError:
+        raise ValueError("group must have labels of one kind, such as numbers or strings, not of"
+                         f" {sorted({type(label).__name__ for label in group.flat})}") from None
+    model = HierarchicalLogistic.from_data(np.column_stack([np.ones(len(Z)), Z]), np.where(
+        second, 1.0, -1.0), numbers_of.reshape(group.shape), lam)
+    return GroupedLogistic(model, scale, classes, groups)
 
 
 # Gaussian processes
@@ -373,11 +394,18 @@ class Regression(NamedTuple):
     def predict_by_fit(self, fit, X):
         """Return the Responses of new cases, (m, p), given the fitted kernel."""
         validate.instance("fit", fit, RegressionFit, "from fit() of this problem")
-        return self.responses(validate.array("fit.q", fit.q, self.model.mean.shape)[None], X)
+        q = validate.array("fit.q", fit.q, self.model.mean.shape)
+        if not np.isclose(log_likelihood(q, self.model), fit.log_Z, rtol=1e-6, atol=1e-6):
+            raise ValueError("fit must be of this problem, but its log_Z is of other data")
+        return self.responses(q[None], X)
 
     def responses(self, q, X):
         """Return the Responses of new cases, (m, p), averaged over q, (draws, d)."""
         seen, (mean, sd) = predict_over(self.scale(X), q, self.model), self.response
+        if not np.isfinite(seen.mean).all():
+            raise ValueError("found must have draws whose covariance of the responses is positive"
+                             " definite, but some have none in float64: the responses have hardly"
+                             " any noise; leave out cases that are near others")
         return Responses(mean + sd * seen.mean, sd * np.sqrt(seen.noisy), sd * np.sqrt(seen.latent))
 
 
@@ -392,6 +420,7 @@ def gp_regression(X, y, kind="ard"):
     """
     scale = scale_of(X)
     Z = scale(X)
+    check_order(X, y=y)
     y = numbers("y", y, (len(Z),))
     with np.errstate(over="ignore"):  # of squares
         mean, sd = y.mean(), y.std()
@@ -573,6 +602,7 @@ def gp_classifier(X, y, kind="isotropic"):
         raise ValueError(f"kind must be 'isotropic' or 'ard', not {kind!r:.80}")
     scale = scale_of(X)
     Z = scale(X)
+    check_order(X, y=y)
     second, classes = two_classes(y, len(Z))
     y, ones = np.where(second, 1.0, -1.0), np.ones(Z.shape[1])
     problem = Classifier(HierarchicalGPClassification.from_data(Z, y), Z, scale, classes, ones)
@@ -629,7 +659,8 @@ class Volatility(NamedTuple):
     @property
     def start(self):
         """(theta, phi) where chains may start."""
-        return np.zeros(self.model.log_squares.size), np.array([0.0, -1.0, 1.0])
+        rms = (self.model.level + np.log(np.exp(self.model.log_squares).mean())) / 2
+        return np.zeros(self.model.log_squares.size), np.array([rms, -1.0, 1.0])
 
     def predict(self, found):
         """Return the Return that follows the series; all x must have been kept."""
@@ -651,6 +682,11 @@ def volatility(returns):
     if returns.size > 20 and np.ptp(np.sign(returns)) == 0:  # by chance one in 2^20
         raise ValueError("returns must have mean 0, but all have the same sign: of prices take"
                          " np.diff(np.log(prices)), and subtract the mean")
+    error = returns.std() / returns.size**0.5
+    if abs(returns.mean()) > 5 * error:
+        warnings.warn(f"returns must have mean 0, but theirs is {returns.mean():.3g}, more than"
+                      f" five times its standard error, {error:.2g}: subtract it", RuntimeWarning,
+                      stacklevel=2)
     return Volatility(StochasticVolatility.from_data(returns))
 
 
@@ -695,6 +731,11 @@ def counts_on_a_grid(counts):
 
     Raises ValueError, naming the argument, for anything else.
     """
+    counts = validate.entries("counts", validate.regular("counts", counts), np.float64).copy()
+    if np.isnan(counts).any():
+        raise ValueError(f"counts must have no missing values, but {np.isnan(counts).sum()} cells"
+                         " have none: this model has no cells that were not observed, so take a"
+                         " square in which each was, or larger cells")
     counts = numbers("counts", counts, (-1, -1)).copy()
     if not counts.any():
         raise ValueError("counts must not be zero throughout")

@@ -13,6 +13,7 @@ with jobs=1, chains take turns in this process.
 """
 
 import ctypes
+import difflib
 import inspect
 import multiprocessing
 import os
@@ -61,6 +62,7 @@ PIECEWISE = (hmc, random_walk, paquet_rmhmc, generalised_rmhmc, normal_split_hmc
 # whose momenta have the same normal distribution everywhere
 CONSTANT_MASS = (hmc, normal_split_hmc, data_split_hmc)
 WALKS = (random_walk, fitted_walk)  # follow no trajectory, and keep every thin-th state
+SEVERAL = (*WALKS, rmhmc_within_gibbs)  # of whose transitions several may lead to a draw
 DRAWS = {"samples": "q", "theta": "theta", "phi": "phi"}  # fields, and what ArviZ calls them
 EVERY = ("accepted", "energy_error")  # fields of theirs that are of all transitions
 DIVERGENT = 1000.0  # error of H from which on a trajectory diverged, as in Stan
@@ -70,6 +72,8 @@ SECONDS = 1.0  # of a piece
 LENGTHS = ("n", "t_max")  # what samplers call the number of transitions
 MOST_CHAINS = 10_000  # each has a Generator and a bar before any begins
 OFTEN = 0.01  # of the transitions diverge: a warning
+OTHER_COORDINATES = ("take coordinates in which no direction is much narrower than the others, such"
+                     " as z with theta = mu + tau z in the place of theta")
 STEPS = ("eps", "eps_theta", "eps_phi", "scale", "factor", "w")  # what samplers call their steps
 
 
@@ -90,6 +94,7 @@ class Chains(NamedTuple):
     chains: tuple  # the result of the sampler for each chain, all of one length
     wanted: int  # how many draws each chain was to have: more than it has if it was stopped
     sampler: object  # the function that made them
+    model: object = None  # that it took; None if it is not known
 
     @property
     def variables(self):
@@ -112,7 +117,7 @@ class Chains(NamedTuple):
             found["lp"] = -self.stacked("energies")
         if "energy_error" in found:
             found["diverging"] = np.stack([diverging(each, self.sampler) for each in self.chains])
-        if self.sampler in WALKS:  # of several transitions a draw: any, the largest, the rate
+        if self.sampler in SEVERAL:  # of several transitions a draw: any, the largest, the rate
             each = {name: found[name].reshape(*found["lp"].shape, -1) for name in
                     ("diverging", "energy_error", "accepted")}
             found |= {"diverging": each["diverging"].any(axis=2),
@@ -131,7 +136,7 @@ class Chains(NamedTuple):
         if not 0 <= validate.count("n", n, 0) < drawn:
             raise ValueError(f"n must leave some of the {drawn} draws of each chain, not {n}")
         return Chains(tuple(cut(chain, drawn, slice(n, None)) for chain in self.chains),
-                      self.wanted - n, self.sampler)
+                      self.wanted - n, self.sampler, self.model)
 
     def stacked(self, field):
         """Return a field of all chains, (chains, n, ...)."""
@@ -156,6 +161,22 @@ def variables_of(found):
         raise ValueError("found must be the Chains that sampling.run.run gave back, not a"
                          f" {type(found).__name__}")
     return found.variables
+
+
+def check_model_of(found, problem):
+    """Raise ValueError if Chains are neither of the model of a problem nor of one that has it."""
+    if found.model is None or same(found.model, problem.model) or same(
+            getattr(found.model, "model", None), problem.model):
+        return
+    raise ValueError("found must be of this problem, but its model has other data or another prior:"
+                     " give the problem whose model was sampled, or problem._replace(model=...)")
+
+
+def same(one, other):
+    """Tell whether two models, or what is in them, are equal."""
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return type(one) is type(other) and all(map(same, one, other))
+    return np.array_equal(one, other)
 
 
 def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
@@ -189,7 +210,12 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
                          f" {sampler!r:.80}")
     jobs = min(cpu_count() if jobs is None else validate.count("jobs", jobs), chains)
     rng = validate.generator("rng", given["rng"])
-    calls = [split(given, k, chains) | {"rng": child} for k, child in enumerate(rng.spawn(chains))]
+    try:
+        children = rng.spawn(chains)
+    except TypeError:  # its seed has no children
+        raise ValueError("rng must be one that can spawn others, such as"
+                         " numpy.random.default_rng(1)") from None
+    calls = [split(given, k, chains) | {"rng": child} for k, child in enumerate(children)]
     wanted = validate.count(length, given[length])
     brief = {length: 1, "rng": deepcopy(calls[0]["rng"])} | {
         name: 1 for name in ("warm_up", "deepest") if name in inspect.signature(sampler).parameters}
@@ -200,7 +226,7 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
         # compiles before there are other processes
         for part in pieces(sampler, calls[0] | brief, length, 1):
             check_draws(part, sampler)
-    found = collect(sampler, calls, length, wanted, jobs, bars)
+    found = collect(sampler, calls, length, wanted, jobs, bars)._replace(model=given.get("model"))
     warn(found)
     return found
 
@@ -218,6 +244,11 @@ def bound(sampler, arguments, named):
     try:
         return dict(signature.bind(*arguments, **named).arguments)
     except TypeError:
+        for name in named:
+            if not difflib.get_close_matches(name, signature.parameters, 1, 0.6):
+                raise TypeError(f"run() got an unexpected keyword argument {name!r}; it takes"
+                                " chains, jobs and bars, and what the sampler takes,"
+                                f" {signature}") from None
         sampler(*arguments, **named)  # says it better
         raise
 
@@ -229,6 +260,11 @@ def check_draws(part, sampler):
         raise ValueError("sampler must return a NamedTuple with draws, `samples` or `theta` and"
                          " `phi`, as those of algorithms/ do, but"
                          f" {getattr(sampler, '__name__', 'it')} returns a {type(part).__name__}")
+    for name in filter(lambda field: hasattr(part, field), DRAWS):
+        draws = getattr(part, name)
+        if not (isinstance(draws, np.ndarray) and draws.ndim == 2 and draws.dtype == float):
+            raise ValueError(f"sampler must return {name} as an array of floats of shape (n, d),"
+                             f" not {type(draws).__name__} of shape {np.shape(draws)}")
 
 
 def is_start(name):
@@ -436,8 +472,8 @@ def diverged(found, sampler):
 def remedy(sampler):
     """Say what makes the moves of a sampler shorter: a step, or what tunes or stands for it."""
     names = inspect.signature(sampler).parameters
-    if sampler is nuts:
-        return "take target=0.95"
+    if "target" in names:
+        return "take a larger target, such as 0.95 or 0.99"
     steps = " and ".join(name for name in STEPS if name in names)
     return f"halve {steps}" if steps else "begin elsewhere"
 
@@ -504,7 +540,7 @@ def warn(found):
                         " U is finite all around")
     proposals = sum(rates_of(chain).size for chain in found.chains)
     if found.divergences > OFTEN * proposals:
-        said.append(f"{found.divergences} of {proposals} trajectories diverged: {shorter}, or take"
-                    " coordinates in which no direction is much narrower than the others")
+        said.append(f"{found.divergences} of {proposals} trajectories diverged: {shorter}, or"
+                    f" {OTHER_COORDINATES}")
     if said:
         warnings.warn("; ".join(said), RuntimeWarning, stacklevel=3)

@@ -13,7 +13,14 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from algorithms.ess import combined_chains
-from sampling.run import CONSTANT_MASS, rates_of, remedy, variables_of
+from sampling.run import (
+    CONSTANT_MASS,
+    OTHER_COORDINATES,
+    check_model_of,
+    rates_of,
+    remedy,
+    variables_of,
+)
 
 MOST_RHAT = 1.01
 LEAST_ESS = 100  # effective draws, times the number of chains
@@ -83,7 +90,7 @@ def summary(found, problem=None):
     Raises ValueError for draws that cannot be of that problem.
     """
     variables = variables_of(found)
-    names = names_of(variables, problem)
+    names = names_of(found, problem)
     x = np.concatenate([np.moveaxis(draws, 2, 0) for draws in variables.values()])
     m, n = x.shape[1:]
     if n < 10:
@@ -103,20 +110,31 @@ def summary(found, problem=None):
     return made._replace(doubts=tuple(doubts(made, m, found.sampler)))
 
 
-def names_of(variables, problem):
+def names_of(found, problem):
     """List the names of all variables, each with what the problem calls it."""
     if not hasattr(problem, "labels") and problem is not None:
         raise ValueError("problem must be one of sampling.problems, which knows what its variables"
                          f" are called, not a {type(problem).__name__}")
     names = []
-    for name, draws in variables.items():
+    for name, draws in found.variables.items():
         d = draws.shape[2]
-        labels = problem.labels.get(name, ()) if problem is not None else [""] * d
+        labels = labels_of(name, found, problem) if problem is not None else [""] * d
         if len(labels) != d:
             raise ValueError(f"problem must be the one that found was drawn for: {name} of found"
-                             f" has {d} variables, and that of problem {len(labels)}")
+                             f" has {d} variables, and that of problem {len(labels)}"
+                             + "; leave `keep` out of the call of run" * (name == "theta"))
         names += [f"{name}[{i}] {label}".rstrip() for i, label in enumerate(labels)]
+    if problem is not None:
+        check_model_of(found, problem)
     return names
+
+
+def labels_of(name, found, problem):
+    """Return what a problem calls the variables: q of a hierarchical model is theta and phi."""
+    known = problem.labels
+    if name == "q" and "phi" in known and type(found.model) is type(problem.model):
+        return known["theta"] + known["phi"]
+    return known.get(name, ())
 
 
 def doubts(made, m, sampler):
@@ -131,9 +149,9 @@ def doubts(made, m, sampler):
         return
     name, value = worst(made.rhat, True)
     if not value <= MOST_RHAT:
-        yield (f"R-hat of {name} is {value:.3f}, above {MOST_RHAT}: the chains do not agree; run"
+        yield (f"R-hat of {name} is {value:.4f}, above {MOST_RHAT}: the chains do not agree; run"
                " longer ones, or find out which of them is elsewhere" if m > 1 else
-               f"R-hat of {name} is {value:.3f}, above {MOST_RHAT}: the halves of the chain do not"
+               f"R-hat of {name} is {value:.4f}, above {MOST_RHAT}: the halves of the chain do not"
                " agree; run a longer one")
     for what, values in (("bulk", made.ess_bulk), ("tail", made.ess_tail)):
         name, value = worst(values, False)
@@ -141,11 +159,12 @@ def doubts(made, m, sampler):
             yield (f"the effective sample size of {name}, {what}, is {value:.0f}, below"
                    f" {LEAST_ESS * m}; run longer chains")
     if made.divergences:
-        yield (f"{made.divergences} trajectories diverged; {remedy(sampler)}, or take coordinates"
-               " in which no direction is much narrower than the others")
+        trajectories = "trajectory" if made.divergences == 1 else "trajectories"
+        yield (f"{made.divergences} {trajectories} diverged; {remedy(sampler)}, or"
+               f" {OTHER_COORDINATES}")
     low = np.flatnonzero(made.e_bfmi < LEAST_E_BFMI)
     if low.size:
-        yield (f"E-BFMI of chain {low[0]} is {made.e_bfmi[low[0]]:.2f}, below {LEAST_E_BFMI}: a new"
+        yield (f"E-BFMI of chain {low[0]} is {made.e_bfmi[low[0]]:.3f}, below {LEAST_E_BFMI}: a new"
                " momentum changes the energy too little to reach the tails; take other coordinates")
     if m == 1:
         yield "one chain has no other to be compared with; run four"

@@ -538,6 +538,7 @@ def test_what_a_docstring_rules_out_is_refused_by_name(name):
             assert re.search(rf"\b{argument}\b", told) and answer in told, value
 
 
+@pytest.mark.filterwarnings("ignore:the last round of the pilot accepted 100")
 @pytest.mark.parametrize("name", CALLS)
 def test_the_ends_of_an_interval_are_taken(name):
     function, arguments = CALLS[name]

@@ -174,3 +174,15 @@ def test_bad_logarithms_are_named(value):
             function(value)
     with pytest.raises(ValueError, match=r"^at_target must"):
         bridge_sampling(np.full(9, -np.inf), np.zeros(9))
+
+
+def test_arrays_that_are_exchanged_are_refused():
+    rng = np.random.default_rng(1)
+
+    def ratio(x):  # p of log Z = 1.6, and q = N(0, 1.5^2)
+        return np.log(5) - (x - 1)**2 / 2 + x * x / 4.5 + np.log(1.5)
+
+    of_p, of_q = ratio(rng.normal(1, 1, 1000)), ratio(rng.normal(0, 1.5, 1000))
+    assert abs(bridge_sampling(of_p, of_q, tau=1.0).log_Z - np.log(5)) < 0.1
+    with pytest.raises(ValueError, match="they seem to be exchanged"):
+        bridge_sampling(of_q, of_p, tau=1.0)

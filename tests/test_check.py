@@ -304,3 +304,17 @@ def test_what_is_no_point_is_refused(q, said):
         check_model(RIGHT, q)
     with pytest.raises(ValueError, match=r"q must have shape \(4,\)"):
         check_model(Funnel.from_size(3), np.zeros(3))
+
+
+def test_a_tuple_in_the_place_of_a_number_or_of_an_array_is_named():
+    class Pair(NamedTuple):
+        s: float
+
+    class Slopes(NamedTuple):
+        s: float
+
+    interface.U.register(Pair)(lambda q, model: (q @ q / 2, q))
+    interface.U.register(Slopes)(lambda q, model: q @ q / 2)
+    interface.grad_U.register(Slopes)(lambda q, model: (q[0], q[1]))
+    assert "returns tuple, not a float" in str(check_model(Pair(1.0), np.ones(2)))
+    assert "returns tuple of float64" in str(check_model(Slopes(1.0), np.ones(2)))

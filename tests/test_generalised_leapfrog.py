@@ -332,3 +332,31 @@ metric_gradient.register(Plane)(lambda q, model: np.zeros((2, 2, 2)))
 def test_bad_starts(x0, slope, message):
     with pytest.raises(ValueError, match=message):
         rmhmc(x0, Plane(slope), 3, 0.1, 2, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("slope", "factor", "said"), [
+    (1.0, 1.0, None), (1.0, 0.0, "metric and metric_gradient of Bent"), (1.0, 1.1, "metric and"),
+    (1.1, 1.0, "U and grad_U of Bent")])
+def test_derivatives_that_are_wrong_are_warned_of(slope, factor, said):
+    # with a wrong derivative of the metric the chain accepts, and samples another density
+    class Bent(NamedTuple):
+        slope: float
+        factor: float
+
+    U.register(Bent)(lambda q, model: q @ q / 2)
+    grad_U.register(Bent)(lambda q, model: model.slope * q)
+    metric.register(Bent)(lambda q, model: np.diag(1 + q * q))
+
+    @metric_gradient.register(Bent)
+    def derivatives(q, model):
+        found = np.zeros((q.size, q.size, q.size))
+        for i in range(q.size):
+            found[i, i, i] = 2 * model.factor * q[i]
+        return found
+
+    arguments = np.full(2, 0.5), Bent(slope, factor), 3, 0.1, 2, np.random.default_rng(1)
+    if said is None:
+        rmhmc(*arguments)
+        return
+    with pytest.warns(RuntimeWarning, match=f"{said}.* disagree"):
+        rmhmc(*arguments)

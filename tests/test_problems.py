@@ -13,6 +13,7 @@ from scipy.stats import multivariate_normal, norm
 from differences import differences
 from models.gp_regression import predict as predict_given
 from models.interface import log_likelihood
+from models.non_centred import NonCentred
 from sampling import problems
 from sampling.problems import (
     blocks_of,
@@ -24,6 +25,7 @@ from sampling.problems import (
     volatility,
 )
 from sampling.run import Chains
+from sampling.summary import names_of
 
 generator = np.random.default_rng
 rng = generator(8)
@@ -110,7 +112,7 @@ def test_each_variable_of_a_problem_has_the_name_of_its_covariate_or_group():
     assert labels["theta"][2:4] == ["north: X[:, 1]", "south: intercept"]
     assert labels["phi"] == labels["q"][6:] == ["log v"] and labels["q"][:6] == [""] * 6
     for problem in (hierarchical_logistic(X, NAMES, group), gp_classifier(X, NAMES),
-                    volatility(X[:, 0]), counts_on_a_grid([[1, 2], [0, 1]])):
+                    volatility(X[:, 0] - X[:, 0].mean()), counts_on_a_grid([[1, 2], [0, 1]])):
         theta, phi = problem.start
         assert {name: len(each) for name, each in problem.labels.items()} == {
             "theta": theta.size, "phi": phi.size, "q": theta.size + phi.size}
@@ -402,6 +404,7 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: logistic_regression(Frame(np.ones((9, 2)) * [[1, 2]]), NAMES),
      "no constant column, but column 'age' is 1 throughout"),
     (lambda: logistic_regression(X, np.arange(9)), r"two values, not of 9: \[0, 1, 2, 3, 4\]"),
+    (lambda: counts_on_a_grid([[1, np.nan], [2, 3]]), "1 cells have none: .* or larger cells"),
     (lambda: gp_classifier(X, NAMES, "ARD"), "kind must be 'isotropic' or 'ard', not 'ARD'"),
     (lambda: gp_classifier(X, NAMES[:8]), r"y must have shape \(9,\), a label for each row"),
     (lambda: gp_regression(X, np.ones(9)), "y must not be constant, but is 1 throughout"),
@@ -420,7 +423,7 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
      "found must be of this problem, whose q has 11 variables, but has 3"),
     (lambda: gp_regression(X, X[:, 0]).predict(found(np.zeros((1, 4, 9)), np.zeros((1, 4, 2))), X),
      "whose q has 4 variables, but has no q"),
-    (lambda: volatility(X[:, 0]).predict(X), "that sampling.run.run gave back, not a ndarray"),
+    (lambda: volatility([1.0, -1.0]).predict(X), "that sampling.run.run gave back, not a ndarray"),
     (lambda: gp_regression([[1, 2], [3]], [1, 2]), "X must be an array .* of unequal lengths"),
     (lambda: gp_regression(X[:1], [1.0]), "X must have two cases or more, not one"),
     (lambda: gp_regression(X * [1.0, 1e200], X[:, 0]), "deviation is inf, as that of column 1"),
@@ -491,3 +494,67 @@ def test_the_check_of_the_evidence_leaves_out_the_first_draws(monkeypatch):
 def test_draws_that_predict_are_evenly_spaced():
     assert problems.spaced(1000, 4).tolist() == [0, 333, 666, 999]
     assert problems.spaced(3, 4).tolist() == [0, 1, 2]
+
+
+def test_draws_of_the_model_itself_are_theta_and_phi_and_those_of_another_are_refused():
+    q = np.random.default_rng(3).standard_normal((1, 5, 7))
+    itself = found(q)._replace(model=GROUPED.model)
+    blocks = found(q[:, :, :6], q[:, :, 6:])
+    for draws in (itself, blocks):
+        np.testing.assert_allclose(GROUPED.predict(draws, X, NAMES).probability,
+                                   GROUPED.predict(blocks, X, NAMES).probability)
+    other = GROUPED.predict(found(q)._replace(model=NonCentred(GROUPED.model)), X, NAMES)
+    assert np.abs(other.probability - GROUPED.predict(blocks, X, NAMES).probability).max() > 0.01
+    names = names_of(itself, GROUPED)
+    assert names[0].startswith("q[0] ") and names[0].endswith("intercept")
+    assert names_of(found(q)._replace(model=NonCentred(GROUPED.model)), GROUPED)[0] == "q[0]"
+    stranger = hierarchical_logistic(X, NAMES, NAMES, lam=3.0)
+    for draws in (itself, found(q)._replace(model=NonCentred(GROUPED.model))):
+        for call in (lambda d=draws: stranger.predict(d, X, NAMES),
+                     lambda d=draws: names_of(d, stranger)):
+            with pytest.raises(ValueError, match="found must be of this problem, but its model"):
+                call()
+
+
+def test_groups_are_of_any_kind_that_has_an_order():
+    group = np.arange(9) % 3
+    plain = hierarchical_logistic(X, NAMES, group)
+    days = np.array(["2020-01-01", "2020-01-02", "2020-02-01"], "M8[D]")
+    for labels in (group.astype(object), days[group], group + 0.5):
+        made = hierarchical_logistic(X, NAMES, labels)
+        np.testing.assert_array_equal(made.model.X, plain.model.X)
+        assert made.groups.tolist() == np.unique(labels).tolist()
+
+
+def test_returns_begin_at_their_own_size_and_are_warned_of_where_their_mean_is_not_0():
+    returns = 1000 * np.array([1.0, -1.0, 2.0, -2.0])
+    for each in (returns, np.append(returns, 0.0)):  # a zero has no logarithm
+        assert volatility(each).start[1][0] == pytest.approx(np.log(each.std()))
+    rng = np.random.default_rng(1)
+    with pytest.warns(RuntimeWarning, match=r"must have mean 0, but .* more than five"):
+        volatility(1 + rng.standard_normal(100))
+
+
+def test_rows_of_pandas_in_another_order_are_refused():
+    pandas = pytest.importorskip("pandas", reason="pip install pandas, or the extra `compare`")
+    index = [3, 1, 2, 0, 4, 5, 6, 7, 8]
+    frame, y = pandas.DataFrame(X, index=index), pandas.Series(NAMES, index=index)
+    logistic_regression(frame, y)
+    logistic_regression(frame, y.reset_index(drop=True).set_axis(list("abcdefghi")))
+    for call in (lambda: logistic_regression(frame, y.sort_index()),
+                 lambda: gp_classifier(frame, y.sort_index()),
+                 lambda: hierarchical_logistic(frame, y, y.sort_index()),
+                 lambda: gp_regression(frame, pandas.Series(X[:, 0], index=index).sort_index())):
+        with pytest.raises(ValueError, match=r"(y|group) must have its rows in the order .*loc\[X"):
+            call()
+
+
+def test_draws_without_a_covariance_predict_nothing():
+    x = np.linspace(0, 1, 40)[:, None]
+    regression = gp_regression(x, np.sin(5 * x[:, 0]))
+    with pytest.raises(ValueError, match="the responses have hardly any noise"):
+        regression.predict(found(np.array([[[-40.0, 0.0, 0.0]]])), X[:, :1])
+    fit = regression.fit()
+    other = gp_regression(x, np.cos(9 * x[:, 0]))
+    with pytest.raises(ValueError, match="fit must be of this problem, but its log_Z"):
+        other.predict_by_fit(fit, X[:, :1])

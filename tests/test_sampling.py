@@ -22,9 +22,11 @@ from algorithms.hmc import hmc
 from algorithms.hoffman_nuts import nuts_dual_averaging
 from algorithms.hoffman_nuts_fast import nuts
 from algorithms.random_walk import random_walk
+from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.slice_sampling import slice_sampling
 from conftest import python
 from models import validate
+from models.funnel import Funnel
 from models.gaussian import Gaussian
 from models.interface import U, grad_U
 from models.jit import ROOT
@@ -333,9 +335,9 @@ SLOW = dict(rates=np.full(20, 1e-22), divergent=np.zeros(20, bool))
     (hmc, LOST, "40 of 40 trajectories diverged: halve eps, or take coordinates"),
     (runs.generalised_rmhmc, STILL, "chain 1 accepted none of its 20 proposals: halve eps"),
     (runs.generalised_rmhmc, LOST, "40 of 40 trajectories diverged: halve eps"),
-    (nuts, SLOW, "chain 0 has not moved from where it started: take target=0.95, or begin"),
+    (nuts, SLOW, "chain 0 has not moved from where it started: take a larger target.* or begin"),
     (nuts, SLOW | dict(divergent=np.ones(20, bool)),
-     "40 of 40 trajectories diverged: take target=0.95, or take coordinates"),
+     "40 of 40 trajectories diverged: take a larger target, .*, or take coordinates"),
     (slice_sampling, {}, "chain 1 has not moved from where it started: halve w, or begin")])
 def test_chains_that_go_nowhere_say_so(sampler, fields, said):
     chain = SimpleNamespace(samples=np.zeros((20, 1)), **fields)
@@ -478,9 +480,9 @@ def test_a_summary_counts_divergences_and_low_energy_changes():
         "12 trajectories diverged; halve eps, or take")
     np.testing.assert_array_equal(chains_of(x, energy_error=lost).statistics["diverging"].sum(1), 3)
     text = str(summary(chains_of(x, energy_error=lost)._replace(sampler=nuts)))
-    assert "12 trajectories diverged; take target=0.95, or take" in text
+    assert "12 trajectories diverged; take a larger target, such as 0.95 or 0.99, or take" in text
     made = summary(chains_of(x, energies=np.linspace(0, 20, 1000)))
-    assert "E-BFMI of chain 0 is 0.03, below 0.3" in made.doubts[0]
+    assert "E-BFMI of chain 0 is 0.029, below 0.3" in made.doubts[0]
     for wrong, said in (((chains_of(x[:, :9]),), "at least 10 draws of each chain, not 9"),
                         ((x,), "found must be the Chains .* gave back, not a ndarray"),
                         ((chains_of(x), x), "problem must be one of sampling.problems")):
@@ -508,3 +510,47 @@ def test_depths_and_gradients_have_their_own_names():
     statistics = Chains((one,), 3, None).statistics
     assert statistics["tree_depth"].tolist() == [[1, 2, 3]]
     assert statistics["n_steps"].tolist() == [[1, 3, 7]]
+
+
+def test_a_keyword_that_neither_takes_says_what_run_takes():
+    normal = Gaussian(np.zeros(2), np.eye(2))
+    with pytest.raises(TypeError, match=r"run\(\) got .* 'cores'; it takes chains, jobs and bars"):
+        run(hmc, np.zeros(2), normal, 0.5, 5, 30, generator(), cores=4)
+    with pytest.raises(TypeError, match=r"hmc\(\) got .* 'epss'; did you mean 'eps'"):
+        run(hmc, np.zeros(2), normal, epss=0.5, L=5, n=30, rng=generator())
+    with pytest.raises(ValueError, match="rng must be one that can spawn others"):
+        run(hmc, np.zeros(2), normal, 0.5, 5, 30,
+            np.random.Generator(np.random.RandomState(3)._bit_generator))
+
+
+class Draws(NamedTuple):
+    """What a sampler of one's own returns."""
+
+    samples: object
+
+
+@pytest.mark.parametrize("samples", [np.ones(5), [[1.0]], np.ones((5, 2), int)])
+def test_draws_of_another_form_are_refused(samples):
+    def mine(q0, n, rng):
+        """Return them."""
+        return Draws(samples)
+
+    with pytest.raises(ValueError, match=r"must return samples as an array of floats of shape"):
+        run(mine, 0.0, n=5, rng=generator(), bars=False, jobs=1)
+
+
+def test_blocks_that_are_accepted_one_by_one_have_one_statistic_a_draw():
+    found = run(rmhmc_within_gibbs, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.3, 0.3, 3, 3,
+                n=20, rng=generator(), chains=2, bars=False, jobs=1)
+    each = found.chains[1]
+    for name in ("diverging", "energy_error", "accepted"):
+        assert found.statistics[name].shape == (2, 20)
+    np.testing.assert_allclose(found.statistics["energy_error"][1], each.energy_error.max(axis=1))
+    np.testing.assert_allclose(found.statistics["accepted"][1], each.accepted.mean(axis=1))
+    assert runs.same(found.model, Funnel.from_size(3)) and found.after(3).model is found.model
+
+
+def test_one_divergence_is_one_trajectory():
+    lost = np.where(np.arange(1000) < 1, np.inf, 0.0)
+    x = generator(6).standard_normal((1, 1000, 1))
+    assert "1 trajectory diverged; halve eps" in str(summary(chains_of(x, energy_error=lost)))

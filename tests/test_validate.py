@@ -1,6 +1,7 @@
 """models/validate.py and fields.py: what passes comes back clean, what does not is named."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 from timeit import repeat
 from typing import NamedTuple
@@ -367,3 +368,46 @@ def test_an_annotation_takes_what_it_says_and_nothing_else(annotation, good, bad
     for a in bad:
         with pytest.raises(ValueError, match=rf"^m\.a must {must}"):
             validate.model("m", One(np.array(a)))
+
+
+def test_a_gradient_that_is_not_finite_at_the_start_is_refused():
+    class Rooted(NamedTuple):
+        s: float
+
+    interface.U.register(Rooted)(lambda q, model: q @ q / 2)
+    interface.grad_U.register(Rooted)(lambda q, model: q * np.sqrt(-model.s))
+    with pytest.raises(ValueError, match="q0 must be where grad_U of Rooted is finite, but 2 of"):
+        hmc(np.ones(2), Rooted(1.0), 0.1, 3, 5, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.int64, ">f8", complex, object])
+def test_a_state_of_another_kind_is_refused_where_compiled_code_would_read_other_bytes(kind):
+    model, q = Gaussian(np.zeros(2), np.eye(2)), np.array([1.0, 2.0])
+    assert interface.U(q, model) == 2.5 and interface.U(np.ones(4)[::2], model) == 1.0
+    with pytest.raises(ValueError, match=r"q of (U|grad_U) must be an array of float64, not of"):
+        interface.U(q.astype(kind), model)
+    with pytest.raises(ValueError, match=r"give np.asarray\(q, float\)"):
+        interface.grad_U(q.astype(kind), model)
+
+
+def test_a_problem_in_the_place_of_its_model_is_named():
+    class Problem(NamedTuple):
+        model: NamedTuple
+
+    problem = Problem(Gaussian(np.zeros(2), np.eye(2)))
+    with pytest.raises(ValueError, match=r"model must be a model, not the Problem .* its \.model"):
+        hmc(np.zeros(2), problem, 0.1, 3, 5, np.random.default_rng(1))
+
+
+def test_a_precision_that_is_not_positive_definite_is_refused():
+    for precision in ([[1.0, 2.0], [2.0, 1.0]], np.zeros((2, 2))):
+        with pytest.raises(ValueError, match=r"model\.precision must be positive definite"):
+            hmc(np.zeros(2), Gaussian(np.zeros(2), np.array(precision)), 0.1, 3, 5,
+                np.random.default_rng(1))
+
+
+def test_what_to_do_with_decimals_and_differences_of_time_is_said():
+    for value, said in (([Decimal(1)], r"\.astype\(float\)"),
+                        (np.array([1, 2], "m8[D]"), r"x / np\.timedelta64\(1, 'D'\)")):
+        with pytest.raises(ValueError, match=said):
+            validate.array("x", value, (-1,))

@@ -36,7 +36,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import Chain, Counts
+from algorithms.hmc import Chain, Counts, warn_if_none_accepted
 from models import validate
 from models.interface import U
 from models.jit import check_interrupt, njit, public
@@ -44,7 +44,7 @@ from models.linalg import cholesky
 
 FLOOR = 1e-6  # a variance; eps of Haario et al., for a pilot in which nothing moves
 OPTIMAL = 2.38**2
-LEAST = 0.01  # acceptance rate of the last round of a pilot: below it there is a warning
+LEAST, MOST = 0.01, 0.9  # acceptance rate of a pilot's last round: outside there is a warning
 
 
 @njit
@@ -110,6 +110,7 @@ def check_fitted_walk(q0, model, factor, n, rng, thin=1):
             validate.generator("rng", rng), validate.count("thin", thin))
 
 
+@warn_if_none_accepted
 @public(check_fitted_walk)
 @njit
 def fitted_walk(q0, model, factor, n, rng, thin=1):
@@ -165,8 +166,8 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
 
     The density's standard deviations should be well above 1e-3, the root of eps in the covariance.
 
-    Raises ValueError, naming the argument, for anything else, and warns if the last round
-    accepts less than a hundredth of its proposals.
+    Raises ValueError, naming the argument, for anything else, and warns if the last round accepts
+    less than a hundredth of its proposals, or more than nine tenths.
     """
     q, n, rng, rounds, scale = check_pilot(q0, model, n, rng, rounds, scale)
     accepted, density = np.empty(rounds), 0
@@ -196,6 +197,10 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
         warnings.warn(f"the last round of the pilot accepted {accepted[-1]:.2%}: take more rounds,"
                       " or units in which standard deviations are about 1; one far below"
                       f" {FLOOR**0.5:g} cannot be fitted", RuntimeWarning, stacklevel=2)
+    if accepted[-1] > MOST:
+        warnings.warn(f"the last round of the pilot accepted {accepted[-1]:.2%}: it does not know"
+                      " yet how wide the density is; take more rounds, a larger scale, or units in"
+                      " which standard deviations are about 1", RuntimeWarning, stacklevel=2)
     return Pilot(q, S, walk_factor(S), accepted, density)
 
 
