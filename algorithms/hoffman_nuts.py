@@ -16,8 +16,8 @@ Own lines   find_reasonable_epsilon: the ratio has a name, since it must be made
             nuts_dual_averaging: the arrays of the Chain are the record of the transitions.
 
 The paper was not at hand.  Its algorithms are restated from what they do; the numbers and the
-wording of the lines are ours, and nothing here speaks of the paper's figures.  A sentence "theirs
-silent" says what the restated line leaves open, and not that the paper's text does so elsewhere.
+wording of the lines are ours, and nothing here speaks of the paper's figures.  "Theirs silent"
+says what our restated line leaves open; the paper's text may say it elsewhere.
 
 BuildTree of Algorithm 6 is that of Algorithm 3 with two more results, alpha and n_alpha; here it
 serves both.  In Algorithm 6 the tree of a transition is that of Algorithm 3, and a line says so.
