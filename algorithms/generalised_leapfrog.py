@@ -354,6 +354,7 @@ def check_start(name, x, model):
                          f" metric_gradient there have shapes {found}")
     if not np.isfinite(U(x, model)) or not np.isfinite(metric_factor(x, model)).all():
         raise ValueError(f"{name} must be where U is finite and the metric positive definite")
+    warn_of_slopes(x, model)
     return x
 
 
@@ -391,7 +392,6 @@ def warn_of_slopes(x0, model):
 def check_chain(x0, model, l_max, eps, t_max, rng, f_max=100, tol=1e-12, tol_back=1e-8):
     """Check the arguments of rmhmc."""
     model = validate.model("model", model, U, grad_U, metric, metric_gradient)
-    warn_of_slopes(check_start("x0", x0, model), model)
     return (check_start("x0", x0, model), model, validate.count("l_max", l_max),
             validate.real("eps", eps, 0, open_low=True), validate.count("t_max", t_max),
             validate.generator("rng", rng), validate.count("f_max", f_max),

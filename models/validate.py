@@ -133,7 +133,7 @@ def text_in(name, found):
         if isinstance(each, np.timedelta64):
             return f": divide it by a unit, {name} / np.timedelta64(1, 'D')"
         if isinstance(each, Decimal):
-            return ": convert it by .astype(float)"
+            return f": give np.asarray({name}, float)"
         if not isinstance(each, str):
             continue
         if not numeric(each):
@@ -174,7 +174,8 @@ def model(name, value, *needed):
     inside = getattr(value, "model", None)  # of a problem of sampling.problems
     missing = [each for each in needed if getattr(each, "default", 0) is None
                and type(value) not in each.implementations]
-    if missing and all(type(inside) in each.implementations for each in missing):
+    if missing and hasattr(value, "labels") and all(
+            type(inside) in each.implementations for each in missing):
         raise ValueError(f"{name} must be a model, not the {class_name(type(value))} that has"
                          " one: give its .model")
     implements(name, value, *needed)
@@ -476,10 +477,13 @@ def call_compiled(function, *arguments):
         raise
 
 
-def warn_of_slope(what, energy, gradient, x):
-    """Warn if a gradient is not that of an energy, in one direction near x."""
+def warn_of_slope(what, energy, gradient, x, least=0.0):
+    """Warn if a gradient is not that of an energy, in one direction near x.
+
+    least : slopes of at most that are taken for rounding
+    """
     gap = slope_gap(energy, gradient, x)
-    if gap:
+    if gap and max(map(abs, gap)) > least:
         warn(f"{what} disagree: in a direction near the start the first changes by {gap[0]:.6g},"
              f" but by {gap[1]:.6g} if the second is right; print(check_model(model, q)), of"
              " sampling.check, to see which entry is wrong")
@@ -492,7 +496,7 @@ def warn_of_metric(what, metric, gradient, x):
     """
     S = np.cos(np.add.outer(np.arange(x.size), np.arange(x.size)))  # the sum of S G is a number
     warn_of_slope(what, lambda x: float(np.sum(S * metric(x))),
-                  lambda x: np.tensordot(gradient(x), S), x)
+                  lambda x: np.tensordot(gradient(x), S), x, 1e-3 * np.abs(metric(x)).max())
 
 
 def slope_gap(energy, gradient, x):

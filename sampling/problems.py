@@ -33,8 +33,8 @@ from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import grad_U, log_likelihood, precompute_phi
 from models.log_gaussian_cox import LogGaussianCox
 from models.logistic_regression import LogisticRegression
-from models.non_centred import theta_of
-from models.non_centred_gp import latent
+from models.non_centred import NonCentred, theta_of
+from models.non_centred_gp import NonCentredGP, latent
 from models.stochastic_volatility import StochasticVolatility
 from sampling.run import check_model_of, variables_of
 
@@ -162,11 +162,14 @@ def two_classes(y, n):
 def check_order(X, **others):
     """Raise ValueError if pandas has the rows of X in another order than those of an array."""
     for name, values in others.items():
-        first, second = getattr(X, "index", None), getattr(values, "index", None)
-        if hasattr(first, "equals") and hasattr(second, "equals") and not first.equals(second) and (
-                sorted(map(str, first)) == sorted(map(str, second))):
-            raise ValueError(f"{name} must have its rows in the order of those of X, but their"
-                             f" indices differ: give {name}.loc[X.index]")
+        both = getattr(X, "index", None), getattr(values, "index", None)
+        if not all(hasattr(index, "equals") for index in both):
+            continue
+        first, second = ([str(label) for label in index] for index in both)
+        if first != second and sorted(first) == sorted(second):
+            raise ValueError(f"{name} must have its rows in the order of those of X, but the index"
+                             f" has another: give {name}.loc[X.index] if it tells which rows belong"
+                             f" together, or {name}.to_numpy() if they are in order already")
 
 
 def draws_of(found, name, problem):
@@ -188,7 +191,7 @@ def blocks_of(found, problem):
     if "theta" in variables_of(found):
         return draws_of(found, "theta", problem), draws_of(found, "phi", problem)
     q, model, n = draws_of(found, "q", problem), problem.model, len(problem.labels["theta"])
-    if type(found.model) is type(model):
+    if not isinstance(found.model, NonCentred | NonCentredGP | None):
         return q[:, :n], q[:, n:]
     theta_at = theta_of_gp if isinstance(model, HierarchicalGPClassification) else theta_of
     return np.array([theta_at(each[:n], each[n:], model) for each in q]), q[:, n:]
@@ -293,6 +296,7 @@ class GroupedLogistic(NamedTuple):
     def predict(self, found, X, group):
         """Return the Classes of new cases, (m, p), each of a group, (m,), that the data had."""
         Z = self.scale(X)
+        check_order(X, group=group)
         group = complete("group", group)
         if group.shape != (len(Z),):
             raise ValueError(f"group must have shape ({len(Z)},), a label for each row of X, not"
@@ -397,15 +401,15 @@ class Regression(NamedTuple):
         q = validate.array("fit.q", fit.q, self.model.mean.shape)
         if not np.isclose(log_likelihood(q, self.model), fit.log_Z, rtol=1e-6, atol=1e-6):
             raise ValueError("fit must be of this problem, but its log_Z is of other data")
-        return self.responses(q[None], X)
+        return self.responses(q[None], X, "fit")
 
-    def responses(self, q, X):
-        """Return the Responses of new cases, (m, p), averaged over q, (draws, d)."""
+    def responses(self, q, X, name="found"):
+        """Return the Responses of new cases, (m, p), averaged over q, (draws, d), of `name`."""
         seen, (mean, sd) = predict_over(self.scale(X), q, self.model), self.response
         if not np.isfinite(seen.mean).all():
-            raise ValueError("found must have draws whose covariance of the responses is positive"
-                             " definite, but some have none in float64: the responses have hardly"
-                             " any noise; leave out cases that are near others")
+            raise ValueError(f"{name} must have parameters whose covariance of the responses is"
+                             " positive definite, but some have none in float64: the responses have"
+                             " hardly any noise; leave out cases that are near others")
         return Responses(mean + sd * seen.mean, sd * np.sqrt(seen.noisy), sd * np.sqrt(seen.latent))
 
 
@@ -471,9 +475,7 @@ class Classifier(NamedTuple):
         return K + self.model.nugget * np.exp(2 * phi[1]) * np.eye(len(K))
 
     def evidence(self, phi):
-        """Return EP's log Z at (log l, log sigma), and its gradient.
-
-        """
+        """Return EP's log Z at (log l, log sigma), and its gradient."""
         K = self.kernel(phi)
         log_Z, W = evidence_and_slope(K, self.model.y)
         smooth = squared_exponential(self.X, self.X, *phi)
@@ -572,7 +574,8 @@ def evidence_and_slope(K, y):
 def relative_lengths(problem):
     """Return the length of each covariate of a Classifier, (p,), relative to the shortest.
 
-    Of the largest evidence that L-BFGS finds from one length for all.
+    Of the largest evidence that L-BFGS finds from one length for all: that of the fit, or the
+    distances of cases, since the fit may be where all is noise, which has no slope.
     """
     fit, p = problem.fit(), problem.X.shape[1]
 
@@ -584,9 +587,11 @@ def relative_lengths(problem):
         along = [np.sum(smooth * (z[:, None] - z)**2) for z in of.X.T]
         return -log_Z, -np.array([*along, 2 * np.sum(W * K)])
 
-    found = minimize(minus, [fit.log_length] * p + [fit.log_amplitude], jac=True,
-                     method="L-BFGS-B", bounds=[(-6.0, 6.0)] * (p + 1)).x[:p]
-    return np.exp(found - found.min())
+    starts = (fit.log_length, fit.log_amplitude), (0.5 * np.log(p), 0.0)
+    found = [minimize(minus, [length] * p + [amplitude], jac=True, method="L-BFGS-B",
+                      bounds=[(-6.0, 6.0)] * (p + 1)) for length, amplitude in starts]
+    logs = min(found, key=lambda each: each.fun).x[:p]
+    return np.exp(logs - logs.min())
 
 
 def gp_classifier(X, y, kind="isotropic"):
@@ -682,11 +687,10 @@ def volatility(returns):
     if returns.size > 20 and np.ptp(np.sign(returns)) == 0:  # by chance one in 2^20
         raise ValueError("returns must have mean 0, but all have the same sign: of prices take"
                          " np.diff(np.log(prices)), and subtract the mean")
-    error = returns.std() / returns.size**0.5
-    if abs(returns.mean()) > 5 * error:
-        warnings.warn(f"returns must have mean 0, but theirs is {returns.mean():.3g}, more than"
-                      f" five times its standard error, {error:.2g}: subtract it", RuntimeWarning,
-                      stacklevel=2)
+    unit = returns / np.abs(returns).max()  # whose squares are numbers
+    if returns.size > 20 and abs(unit.mean()) > 5 * unit.std() / unit.size**0.5:
+        warnings.warn(f"returns must have mean 0, but theirs, {returns.mean():.3g}, is more than"
+                      " five times its standard error: subtract it", RuntimeWarning, stacklevel=2)
     return Volatility(StochasticVolatility.from_data(returns))
 
 
@@ -731,11 +735,12 @@ def counts_on_a_grid(counts):
 
     Raises ValueError, naming the argument, for anything else.
     """
-    counts = validate.entries("counts", validate.regular("counts", counts), np.float64).copy()
-    if np.isnan(counts).any():
-        raise ValueError(f"counts must have no missing values, but {np.isnan(counts).sum()} cells"
-                         " have none: this model has no cells that were not observed, so take a"
-                         " square in which each was, or larger cells")
+    if not isinstance(counts, np.ma.MaskedArray):
+        each = np.array(validate.regular("counts", counts), object).flat
+        if missing := sum(map(is_missing, each)):
+            raise ValueError(f"counts must have no missing values, but {missing} cells have none:"
+                             " this model has no cells that were not observed, so take a square in"
+                             " which each was, or larger cells")
     counts = numbers("counts", counts, (-1, -1)).copy()
     if not counts.any():
         raise ValueError("counts must not be zero throughout")

@@ -54,6 +54,9 @@ from algorithms.zhang_sshmc_fast import sshmc as sshmc_fast
 from models import validate
 from models.interface import prepare
 from models.jit import telling
+from models.non_centred import NonCentred
+from models.non_centred_gp import NonCentredGP
+from models.soft_abs import Contracted, SoftAbs
 
 # whose chains can be continued from their last draw alone, with the same numbers
 PIECEWISE = (hmc, random_walk, paquet_rmhmc, generalised_rmhmc, normal_split_hmc, data_split_hmc,
@@ -95,6 +98,14 @@ class Chains(NamedTuple):
     wanted: int  # how many draws each chain was to have: more than it has if it was stopped
     sampler: object  # the function that made them
     model: object = None  # that it took; None if it is not known
+
+    def __reduce__(self):
+        """Pickle without a model of a class that only a function or a notebook's cell knows."""
+        try:
+            pickle.dumps(self.model)
+        except (AttributeError, TypeError, pickle.PicklingError):
+            return Chains, self[:3]
+        return Chains, tuple(self)
 
     @property
     def variables(self):
@@ -165,18 +176,25 @@ def variables_of(found):
 
 def check_model_of(found, problem):
     """Raise ValueError if Chains are neither of the model of a problem nor of one that has it."""
-    if found.model is None or same(found.model, problem.model) or same(
-            getattr(found.model, "model", None), problem.model):
-        return
-    raise ValueError("found must be of this problem, but its model has other data or another prior:"
-                     " give the problem whose model was sampled, or problem._replace(model=...)")
+    model = found.model
+    if isinstance(model, NonCentred | NonCentredGP | SoftAbs | Contracted):
+        model = model.model
+    if model is not None and not same(model, problem.model):
+        raise ValueError("found must be of this problem, but its model has other data, another"
+                         " prior or other coordinates: give the problem whose model was sampled, or"
+                         " problem._replace(model=...)")
 
 
 def same(one, other):
-    """Tell whether two models, or what is in them, are equal."""
+    """Tell whether two models, or what is in them, are equal, but for memory that is written to."""
+    if one is other:
+        return True
     if isinstance(one, tuple) and isinstance(other, tuple):
-        return type(one) is type(other) and all(map(same, one, other))
-    return np.array_equal(one, other)
+        return type(one) is type(other) and len(one) == len(other) and all(
+            field == "memory" or same(*each) for field, *each in zip(
+                getattr(one, "_fields", [""] * len(one)), one, other, strict=True))
+    floats = np.asarray(one).dtype.kind == np.asarray(other).dtype.kind == "f"
+    return np.array_equal(one, other, equal_nan=floats)
 
 
 def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
@@ -231,8 +249,11 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
     return found
 
 
-def bound(sampler, arguments, named):
-    """Return {name: argument} of a call; raise TypeError as the sampler does."""
+def bound(sampler, arguments, named, caller="run", own="chains, jobs and bars"):
+    """Return {name: argument} of a call; raise TypeError as the sampler does.
+
+    `caller` takes the arguments `own` beside those of the sampler.
+    """
     if not callable(sampler):
         raise ValueError(f"sampler must be a function of algorithms/, such as hmc, not"
                          f" {sampler!r:.80}")
@@ -246,9 +267,8 @@ def bound(sampler, arguments, named):
     except TypeError:
         for name in named:
             if not difflib.get_close_matches(name, signature.parameters, 1, 0.6):
-                raise TypeError(f"run() got an unexpected keyword argument {name!r}; it takes"
-                                " chains, jobs and bars, and what the sampler takes,"
-                                f" {signature}") from None
+                raise TypeError(f"{caller}() got an unexpected keyword argument {name!r}; it takes"
+                                f" {own}, and what the sampler takes, {signature}") from None
         sampler(*arguments, **named)  # says it better
         raise
 
@@ -262,9 +282,10 @@ def check_draws(part, sampler):
                          f" {getattr(sampler, '__name__', 'it')} returns a {type(part).__name__}")
     for name in filter(lambda field: hasattr(part, field), DRAWS):
         draws = getattr(part, name)
-        if not (isinstance(draws, np.ndarray) and draws.ndim == 2 and draws.dtype == float):
+        if not (isinstance(draws, np.ndarray) and draws.ndim == 2 and draws.dtype.kind == "f"):
             raise ValueError(f"sampler must return {name} as an array of floats of shape (n, d),"
-                             f" not {type(draws).__name__} of shape {np.shape(draws)}")
+                             f" not {type(draws).__name__} of {np.asarray(draws).dtype} and shape"
+                             f" {np.shape(draws)}")
 
 
 def is_start(name):

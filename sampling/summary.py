@@ -13,6 +13,8 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from algorithms.ess import combined_chains
+from models.non_centred import NonCentred
+from models.non_centred_gp import NonCentredGP
 from sampling.run import (
     CONSTANT_MASS,
     OTHER_COORDINATES,
@@ -132,7 +134,8 @@ def names_of(found, problem):
 def labels_of(name, found, problem):
     """Return what a problem calls the variables: q of a hierarchical model is theta and phi."""
     known = problem.labels
-    if name == "q" and "phi" in known and type(found.model) is type(problem.model):
+    if name == "q" and "phi" in known and not isinstance(found.model,
+                                                         NonCentred | NonCentredGP | None):
         return known["theta"] + known["phi"]
     return known.get(name, ())
 

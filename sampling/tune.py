@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from models import validate
-from sampling.run import DRAWS, LENGTHS, bound, is_start
+from sampling.run import DRAWS, LENGTHS, bound
 
+STARTS = ("q0", "x0", "theta0", "phi0")  # and where chains begin
 STEPS = ("eps", "eps_theta", "eps_phi")  # what samplers along a trajectory call their steps
 ROUNDS = 15  # changes of the steps in a stage
 SIZE = 20  # transitions between two changes
@@ -54,9 +55,7 @@ def tune(sampler, *arguments, target=0.8, **named):
     Raises what the sampler raises for wrong arguments; ValueError for one that has no such steps.
     RuntimeWarning if the rate at the end is more than .15 from the target.
     """
-    target = validate.real("target", target, 0.0, 1.0, open_low=True)
-    if target == 1:
-        raise ValueError("target must be a finite number in (0, 1), not 1: no step has it")
+    target = validate.real("target", target, 0.0, np.nextafter(1.0, 0.0), open_low=True)
     parameters = getattr(inspect.signature(sampler), "parameters", {}) if callable(sampler) else {}
     names = [name for name in STEPS if name in parameters]
     length = next((name for name in LENGTHS if name in parameters), None)
@@ -67,20 +66,21 @@ def tune(sampler, *arguments, target=0.8, **named):
                          " algorithms.rivals.fitted_walk.pilot")
     for name in {length, "keep"} & set(named):
         raise ValueError(f"{name} must be left out: a pilot has its own")
-    given = bound(sampler, arguments, named | {length: SIZE})
+    given = bound(sampler, arguments, named | {length: SIZE}, "tune", "target")
     getattr(sampler, "check", dict)(**given)
     alone = [([name], ROUNDS, np.sqrt(target)) for name in names] if len(names) > 1 else []
+    starts = [name for name in given if name in STARTS]
     for moving, rounds, rate in [*alone, (names, ROUNDS * len(names), target)]:
-        given, reached = stage(sampler, given, names, moving, rounds, rate)
+        given, reached = stage(sampler, given, starts, names, moving, rounds, rate)
     if abs(reached - target) > FAR:
         warnings.warn(f"the pilot accepts {reached:.2f}, not {target:g}, at its last steps: begin"
                       " where the density is high, or run tune again from its start and steps",
                       RuntimeWarning, stacklevel=2)
     return Tuned({name: given[name] for name in names},
-                 tuple(given[name] for name in parameters if is_start(name)), reached)
+                 tuple(given[name] for name in starts), reached)
 
 
-def stage(sampler, given, names, moving, rounds, target):
+def stage(sampler, given, starts, names, moving, rounds, target):
     """Fit a common factor of the steps in `moving`, while those of the others stand still.
 
     Returns the arguments with the new steps and the last state, and the mean rate of the last half.
@@ -93,7 +93,10 @@ def stage(sampler, given, names, moving, rounds, target):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # of a round that accepts nothing
             chain = sampler(**given)
-        given = given | {name: drawn(chain, name)[-1].copy() for name in filter(is_start, given)}
+        if not hasattr(chain, "energy_error"):
+            raise ValueError("sampler must return energy_error, H at the end of each trajectory"
+                             f" minus H at its start, but its {type(chain).__name__} has none")
+        given = given | {name: drawn(chain, name)[-1].copy() for name in starts}
         rates.append(acceptance(chain.energy_error))
         crossed += k > 0 and (rates[k] > target) != (rates[k - 1] > target)
         log_factor += (GAIN / (1 + crossed / 2) * (rates[k] - target) if crossed

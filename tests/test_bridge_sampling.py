@@ -186,3 +186,13 @@ def test_arrays_that_are_exchanged_are_refused():
     assert abs(bridge_sampling(of_p, of_q, tau=1.0).log_Z - np.log(5)) < 0.1
     with pytest.raises(ValueError, match="they seem to be exchanged"):
         bridge_sampling(of_q, of_p, tau=1.0)
+
+
+def test_a_chain_that_is_short_for_its_autocorrelation_is_not_taken_for_exchanged():
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        x = np.zeros(400)
+        for t in range(1, x.size):
+            x[t] = 0.99 * x[t - 1] + rng.standard_normal() * (1 - 0.99**2) ** 0.5
+        bridge_sampling(0.1 * x, 0.1 * rng.standard_normal(400))
+    bridge_sampling(np.full(20, -0.1), 0.01 * rng.standard_normal(999))  # nor one that stands still

@@ -25,9 +25,9 @@ SHARED = sorted(path for author in PAPERS
 REPRODUCE = COMMANDS + HARNESS + RIVALS + SHARED
 OURS = ("algorithms", "models", "reproduce", "sampling", "tests")
 LIBRARIES = {"numba", "llvmlite", "numpy", "scipy"}
-STANDARD = {"contextlib", "copy", "ctypes", "difflib", "dis", "functools", "graphlib", "hashlib",
-            "inspect", "itertools", "math", "numbers", "os", "pathlib", "pickle", "sys", "time",
-            "types", "typing", "uuid", "warnings", "weakref"}
+STANDARD = {"contextlib", "copy", "ctypes", "decimal", "difflib", "dis", "functools", "graphlib",
+            "hashlib", "inspect", "itertools", "math", "numbers", "os", "pathlib", "pickle", "sys",
+            "time", "types", "typing", "uuid", "warnings", "weakref"}
 
 
 def name(path):

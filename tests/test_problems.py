@@ -256,6 +256,9 @@ def test_lengths_of_their_own_find_the_covariate_that_matters():
     squares = ((scaled[:, None] - scaled)**2).sum(2)
     np.testing.assert_allclose(own.model.distance, squares, atol=1e-9)
     assert gp_classifier(x[:, 1:2], x[:, 1] > 0, "ard").lengths == [1.0]
+    # where one length for all finds nothing but noise
+    x = generator(1).standard_normal((30, 100))
+    assert gp_classifier(x, x[:, 0] > 0, "ard").fit().log_Z > 30 * np.log(0.5) + 10
 
 
 def test_no_other_ratio_of_the_lengths_has_more_evidence():
@@ -404,7 +407,8 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: logistic_regression(Frame(np.ones((9, 2)) * [[1, 2]]), NAMES),
      "no constant column, but column 'age' is 1 throughout"),
     (lambda: logistic_regression(X, np.arange(9)), r"two values, not of 9: \[0, 1, 2, 3, 4\]"),
-    (lambda: counts_on_a_grid([[1, np.nan], [2, 3]]), "1 cells have none: .* or larger cells"),
+    (lambda: counts_on_a_grid([[1, np.nan], [2, None]]), "2 cells have none: .* or larger cells"),
+    (lambda: counts_on_a_grid(np.ma.ones((2, 2))), "counts must not be a masked array"),
     (lambda: gp_classifier(X, NAMES, "ARD"), "kind must be 'isotropic' or 'ard', not 'ARD'"),
     (lambda: gp_classifier(X, NAMES[:8]), r"y must have shape \(9,\), a label for each row"),
     (lambda: gp_regression(X, np.ones(9)), "y must not be constant, but is 1 throughout"),
@@ -533,6 +537,8 @@ def test_returns_begin_at_their_own_size_and_are_warned_of_where_their_mean_is_n
     rng = np.random.default_rng(1)
     with pytest.warns(RuntimeWarning, match=r"must have mean 0, but .* more than five"):
         volatility(1 + rng.standard_normal(100))
+    for few in ([0.01], [1e-200, -1e-200, 1e-199], [1e200, -1e200, 1e199]):
+        volatility(few)
 
 
 def test_rows_of_pandas_in_another_order_are_refused():
@@ -547,6 +553,8 @@ def test_rows_of_pandas_in_another_order_are_refused():
                  lambda: gp_regression(frame, pandas.Series(X[:, 0], index=index).sort_index())):
         with pytest.raises(ValueError, match=r"(y|group) must have its rows in the order .*loc\[X"):
             call()
+    named = frame.set_axis(list("012345678"))  # the same order
+    logistic_regression(named, pandas.Series(NAMES, index=range(9)))
 
 
 def test_draws_without_a_covariance_predict_nothing():

@@ -112,7 +112,7 @@ def test_a_target_that_no_step_has_is_warned_of():
     (lambda: tune(7), "sampler must have eps, or eps_theta and eps_phi.* not be 7"),
     (lambda: tune(exact, np.zeros(1), 1.0, n=5, rng=None), "n must be left out"),
     (lambda: tune(sshmc, keep=[0]), "keep must be left out"),
-    (lambda: tune(exact, np.zeros(1), 1.0, rng=None, target=1.0), r"target must .*\(0, 1\)"),
+    (lambda: tune(exact, np.zeros(1), 1.0, rng=None, target=1.0), r"target must .*, not 1.0"),
     (lambda: tune(exact, np.zeros(1), 1.0, rng=None, target=0), "target must"),
     (lambda: tune(hmc, np.zeros(10), NORMAL, eps=0.0, L=2, rng=np.random.default_rng(1)),
      "eps must be a finite number"),
@@ -126,3 +126,21 @@ def test_a_wrong_argument_is_named(call, said):
 def test_a_step_that_is_missing_is_named():
     with pytest.raises(TypeError, match="eps"):
         tune(hmc, np.zeros(10), NORMAL, L=2, rng=np.random.default_rng(1))
+
+
+def test_a_sampler_of_ones_own_is_tuned_or_refused_with_a_reason():
+    def heated(q0, eps, n, rng, temp0=1.0):
+        """Accept with a probability that another argument ending in 0 decides."""
+        return Drawn(np.tile(q0, (n, 1)), np.full(n, eps * temp0))
+
+    tuned = tune(heated, np.zeros(1), 1.0, rng=None, temp0=2.0)
+    assert abs(np.exp(-2 * tuned.steps["eps"]) - 0.8) < 0.02 and len(tuned.start) == 1
+
+    def silent(q0, eps, n, rng):
+        """Tell no error."""
+        return (np.tile(q0, (n, 1)),)
+
+    with pytest.raises(ValueError, match="sampler must return energy_error"):
+        tune(silent, np.zeros(1), 1.0, rng=None)
+    with pytest.raises(TypeError, match=r"tune\(\) got .* 'chains'; it takes target, and what"):
+        tune(hmc, np.zeros(10), NORMAL, eps=0.1, L=2, rng=np.random.default_rng(1), chains=4)

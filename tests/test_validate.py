@@ -393,6 +393,7 @@ def test_a_state_of_another_kind_is_refused_where_compiled_code_would_read_other
 def test_a_problem_in_the_place_of_its_model_is_named():
     class Problem(NamedTuple):
         model: NamedTuple
+        labels = ()
 
     problem = Problem(Gaussian(np.zeros(2), np.eye(2)))
     with pytest.raises(ValueError, match=r"model must be a model, not the Problem .* its \.model"):
@@ -407,7 +408,20 @@ def test_a_precision_that_is_not_positive_definite_is_refused():
 
 
 def test_what_to_do_with_decimals_and_differences_of_time_is_said():
-    for value, said in (([Decimal(1)], r"\.astype\(float\)"),
+    for value, said in (([Decimal(1)], r"give np\.asarray\(x, float\)"),
                         (np.array([1, 2], "m8[D]"), r"x / np\.timedelta64\(1, 'D'\)")):
         with pytest.raises(ValueError, match=said):
             validate.array("x", value, (-1,))
+
+
+def test_a_metric_whose_derivative_is_lost_in_rounding_is_not_warned_of():
+    # far from 0 a logistic model with covariates of thousands is certain of every case
+    x = np.random.default_rng(1).standard_normal((60, 9))
+    X = np.column_stack([np.ones(60), 2000 + 10 * x])
+
+    def p(q):
+        return 1 / (1 + np.exp(-np.clip(X @ q, -700, 700)))
+
+    validate.warn_of_metric("m", lambda q: (X.T * (p(q) * (1 - p(q)))) @ X + 0.04 * np.eye(10),
+                            lambda q: np.einsum("ni,nj,nk,n->ijk", X, X, X,
+                                                p(q) * (1 - p(q)) * (1 - 2 * p(q))), np.zeros(10))

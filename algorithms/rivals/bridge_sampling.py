@@ -153,13 +153,16 @@ def bridge_sampling(at_target, at_proposal, tau=None, tol=1e-10, max_iterations=
     at_proposal = log_ratios("at_proposal", at_proposal)
     tol = validate.real("tol", tol, 0.0, open_low=True)
     max_iterations = validate.count("max_iterations", max_iterations)
+    worth = time_of(at_target) if tau is None else validate.real("tau", tau, 0.0, open_low=True)
     # Jensen: log Z is at most the mean of log p* - log q over p, and at least that over q
-    if np.isfinite(at_proposal).all() and at_proposal.mean() - at_target.mean() > 10 * (
-            at_target.std() / at_target.size**0.5 + at_proposal.std() / at_proposal.size**0.5):
+    if np.isfinite(at_proposal).all() and np.ptp(at_target) > 0 and (
+            at_proposal.mean() - at_target.mean() > 10 * (
+                at_target.std() * (worth / at_target.size)**0.5
+                + at_proposal.std() / at_proposal.size**0.5)):
         raise ValueError("at_target must be at draws from p, and at_proposal at draws from q; they"
                          f" seem to be exchanged: the mean of the first, {at_target.mean():.6g}, is"
-                         f" below that of the second, {at_proposal.mean():.6g}")
-    worth = time_of(at_target) if tau is None else validate.real("tau", tau, 0.0, open_low=True)
+                         f" below that of the second, {at_proposal.mean():.6g}; or the chain of the"
+                         " first is far too short")
     log_Z, W, V, iterations, converged = iterate_bridge(at_target, at_proposal, worth, tol,
                                                   max_iterations)
     if tau is None:

@@ -197,7 +197,7 @@ def pilot(q0, model, n, rng, rounds=4, scale=0.1):
         warnings.warn(f"the last round of the pilot accepted {accepted[-1]:.2%}: take more rounds,"
                       " or units in which standard deviations are about 1; one far below"
                       f" {FLOOR**0.5:g} cannot be fitted", RuntimeWarning, stacklevel=2)
-    if accepted[-1] > MOST:
+    if accepted[-1] > MOST and rounds > 1:
         warnings.warn(f"the last round of the pilot accepted {accepted[-1]:.2%}: it does not know"
                       " yet how wide the density is; take more rounds, a larger scale, or units in"
                       " which standard deviations are about 1", RuntimeWarning, stacklevel=2)
