@@ -145,7 +145,9 @@ def run(copy, script, patience):
     start = os.times().elapsed
     process = subprocess.Popen(
         command, cwd=copy, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        start_new_session=True, env=os.environ | {"PYTHONPATH": str(copy)})  # not what is installed
+        start_new_session=True, env=os.environ | {
+            "PYTHONPATH": str(copy),  # not what is installed
+            "PYTHONDONTWRITEBYTECODE": "1"})  # which knows a line only by its length and its second
     try:
         complaint = process.communicate(timeout=patience)[1]
     except subprocess.TimeoutExpired:
