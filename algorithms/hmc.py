@@ -173,17 +173,21 @@ def draw_step(eps, jitter, rng):
 
 
 def warn_if_none_accepted(sampler):
-    """Make an entry point that returns a Chain of ten proposals or more warn if all failed."""
+    """Make an entry point that returns a chain of ten proposals or more warn if all failed."""
 
     @wraps(sampler)
     def function(*arguments, **named):
         chain = sampler(*arguments, **named)
-        n = chain.accepted.size
-        if n >= 10 and not chain.accepted.any():
+        if hasattr(chain, "accepted"):
+            n, moved, remedy = chain.accepted.size, chain.accepted.any(), "a smaller step"
+        else:  # NUTS, which has no step and nearly always moves
+            n, moved = len(chain.samples), np.ptp(chain.samples, axis=0).any()
+            remedy = "a larger target, such as 0.95"
+        diverged = getattr(chain, "divergences", 0)
+        if n >= 10 and not moved:
             warnings.warn(f"none of {n} proposals was accepted"
-                          + f"; {chain.divergences} of them diverged" * (chain.divergences > 0)
-                          + ": take a smaller step, or begin elsewhere",
-                          RuntimeWarning, stacklevel=2)
+                          + f"; {diverged} of them diverged" * (diverged > 0)
+                          + f": take {remedy}, or begin elsewhere", RuntimeWarning, stacklevel=2)
         return chain
 
     return function

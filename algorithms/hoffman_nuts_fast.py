@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from algorithms.hmc import Counts, State, state_at
+from algorithms.hmc import Counts, State, state_at, warn_if_none_accepted
 from algorithms.hoffman_nuts import LARGEST, SMALLEST, average, dual_averaging
 from models import validate
 from models.interface import U, U_and_grad_U, dispatch, grad_U
@@ -370,6 +370,7 @@ def check_nuts(q0, model, n, rng, warm_up=1000, mass="diagonal", target=TARGET, 
     return q0, model, n, rng, warm_up, mass, target, deepest, window_ends(warm_up)
 
 
+@warn_if_none_accepted
 @public(check_nuts)
 @njit
 def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
@@ -393,7 +394,8 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
                                         trajectories diverge
     deepest : int >= 1                  doublings at most
 
-    Raises ValueError, naming the argument, for anything else.
+    Raises ValueError, naming the argument, for anything else.  RuntimeWarning if n is at least ten
+    and the chain stands where the warm-up left it.
     """
     begin = ends[0]
     draws, slopes = np.empty((warm_up, q0.size)), np.empty((warm_up, q0.size))

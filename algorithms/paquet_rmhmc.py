@@ -57,6 +57,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.hmc import warn_if_none_accepted
 from models import validate
 from models.gp_classification import LOG_2_PI, GPClassification
 from models.jit import njit, public
@@ -341,7 +342,7 @@ def check_rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
             validate.generator("rng", rng), validate.count("f_max", f_max))
 
 
-rmhmc = public(check_rmhmc)(rmhmc)
+rmhmc = warn_if_none_accepted(public(check_rmhmc)(rmhmc))
 
 
 class Counts(NamedTuple):

@@ -38,6 +38,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.hmc import warn_if_none_accepted
 from algorithms.paquet_rmhmc import Chain, Counts, check_rmhmc
 from models.gp_classification import LOG_2_PI
 from models.jit import check_interrupt, njit, public
@@ -161,6 +162,7 @@ def trajectory(at, p, model, l_max, eps, f_max, L, work, path):
     return at, p, H_old, H
 
 
+@warn_if_none_accepted
 @public(check_rmhmc)
 @njit
 def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):

@@ -86,3 +86,8 @@ def test_a_proposal_of_an_energy_that_is_not_finite_is_rejected(step):
             there, asked, accepted = step(here, model, star, L, tally, Given(np.ones(Q.size)))
             assert not accepted and asked == promoted and tally[2] == 1
             np.testing.assert_array_equal(there.q, Q)
+
+
+def test_steps_that_are_too_large_are_warned_of():
+    with pytest.warns(RuntimeWarning, match="none of 10 proposals was accepted: take a smaller"):
+        delayed_acceptance(Q, MODEL, STAR, 1e6 * L, 10, np.random.default_rng(1))

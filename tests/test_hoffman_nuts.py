@@ -70,6 +70,16 @@ U.register(Flat)(lambda q, model: model.level)
 grad_U.register(Flat)(lambda q, model: 0.0 * q)
 
 
+class Spike(NamedTuple):
+    """A density that is nothing but where the chain starts."""
+
+    at: float
+
+
+U.register(Spike)(lambda q, model: 0.0 if (q == model.at).all() else np.inf)
+grad_U.register(Spike)(lambda q, model: 0.0 * q)
+
+
 class Scripted(np.random.Generator):
     """A generator that gives the interpreter the same numbers always."""
 
@@ -415,3 +425,9 @@ def test_adaptation_of_the_mirror_ends_with_the_warm_up():
     assert chain.leapfrogs.tolist() == np.maximum(1, np.round(2.0 / chain.steps)).tolist()
     chain = MIRROR.nuts_dual_averaging(np.zeros(1), NORMAL, 3, np.random.default_rng(1), 0, eps=0.7)
     assert chain.steps.tolist() == [0.7] * 3  # the one that is given
+
+
+def test_a_chain_that_stands_is_warned_of():
+    with pytest.warns(RuntimeWarning, match="none of 10 .*; 10 of them diverged: take a larger ta"):
+        twin.nuts(np.zeros(1), Spike(0.0), 10, np.random.default_rng(1), warm_up=0)
+    twin.nuts(np.zeros(1), NORMAL, 10, np.random.default_rng(1), warm_up=0)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from algorithms.paquet_rmhmc import riemann_metric
+from algorithms.paquet_rmhmc import rmhmc as mirror
 from algorithms.paquet_rmhmc_fast import contraction, draw_momentum, metric_factor, rmhmc, travel
 from conftest import Given
 from models.linalg import solve_lower_transposed, whitened_factor
@@ -71,3 +72,10 @@ def test_contraction_of_a_trajectory_that_left_the_finite_numbers_is_nan():
     at = posterior("N = 2")
     assert np.isnan(contraction(np.array([np.nan, 0]), np.ones(2), at.model, 0.1))
     assert np.isnan(contraction(np.ones(2), np.array([0, np.inf]), at.model, 0.1))
+
+
+@pytest.mark.parametrize("sampler", [rmhmc, mirror])
+def test_steps_that_are_too_large_are_warned_of(sampler):
+    at = posterior("N = 2")
+    with pytest.warns(RuntimeWarning, match="none of 10 proposals was accepted.*: take a smaller"):
+        sampler(draw(at, np.random.default_rng(2)), at.model, 5, 1e6, 10, np.random.default_rng(1))

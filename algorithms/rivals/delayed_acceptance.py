@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from algorithms.hmc import warn_if_none_accepted
 from algorithms.rivals.fitted_walk import fitted_walk_step, lower_factor
 from algorithms.slice_sampling import start
 from algorithms.wang_discretizing_chain import check_layer
@@ -173,6 +174,7 @@ def check_delayed(q0, model, approximation, factor, n, rng, inner=1):
             validate.count("n", n), validate.generator("rng", rng), validate.count("inner", inner))
 
 
+@warn_if_none_accepted
 @public(check_delayed)
 @njit
 def delayed_acceptance(q0, model, approximation, factor, n, rng, inner):
