@@ -106,16 +106,26 @@ class Telling(event.Listener):
 
     def __init__(self, name):
         """Begin to count the functions that are compiled."""
-        self.name, self.number, self.begin, self.said = name, 0, time.monotonic(), False
+        self.name, self.begin, self.said = name, time.monotonic(), False
+        self.compiled, self.parts = set(), set()
         self.end = "\r" if sys.stderr is not None and sys.stderr.isatty() else ""
 
-    def on_start(self, _):
-        """Say so at first, and in a terminal again with each function."""
-        self.number += 1
+    def on_start(self, happening):
+        """Say so at first, and in a terminal again with each function.
+
+        Numba's own functions are not counted.  Of those that the compiled ones reach, some may be
+        there already, from the cache or from a call before.
+        """
+        dispatcher = happening.data["dispatcher"]
+        if dispatcher in cache.dispatchers:
+            self.compiled.add(dispatcher.py_func)
+            self.parts |= dispatcher._cache.parts
         if self.told and time.monotonic() - self.begin > 1 and (self.end or not self.said):
             self.said = True
+            reached = self.parts & {each.py_func for each in cache.dispatchers}
             print(f"compiling {self.name} for these arguments, up to a minute the first time:"
-                  f" {self.number} functions", end=self.end or "\n", file=sys.stderr, flush=True)
+                  f" {len(self.compiled)} of at most {len(reached)} functions",
+                  end=self.end or "\n", file=sys.stderr, flush=True)
 
     def on_end(self, _):
         """Nothing: what is inside of it has been counted."""
