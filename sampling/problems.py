@@ -204,7 +204,8 @@ def theta_of_gp(z, phi, model):
 
 def labels_of_blocks(theta, phi):
     """Return {variable: what each is called} of theta and phi, and of q of non-centred ones."""
-    return {"theta": theta, "phi": phi, "q": [""] * len(theta) + phi}
+    return {"theta": theta, "phi": phi,
+            "q": [f"z of {name}" * bool(name) for name in theta] + phi}
 
 
 def spaced(n, draws):

@@ -46,6 +46,7 @@ class Summary(NamedTuple):
     e_bfmi: np.ndarray  # (chains,) nan where momenta have no constant mass
     doubts: tuple  # sentences that say why the draws should not be believed; none if they can be
     parameters: str = ""  # a sentence that says what the variables are
+    first: tuple = ()  # places of the hyperparameters, which are shown first
 
     def __str__(self):
         """Return the table, with a sentence for each doubt."""
@@ -66,14 +67,11 @@ class Summary(NamedTuple):
     def rows(self):
         """Return the places of all variables, or of a few: hyperparameters first, then the worst.
 
-        Those with the fewest effective draws of the bulk are the worst.  Of non-centred variables
-        the problem names only the hyperparameters.
+        Those with the fewest effective draws of the bulk are the worst.
         """
         if len(self.names) <= MOST_ROWS:
             return range(len(self.names))
-        first = [i for i, name in enumerate(self.names) if name.startswith("phi")] or [
-            i for i, name in enumerate(self.names) if " " in name]
-        first = first[: MOST_ROWS // 2] if 0 < len(first) < len(self.names) else [0, 1]
+        first = list(self.first[: MOST_ROWS // 2]) or [0, 1]
         worst = np.argsort(np.nan_to_num(self.ess_bulk, nan=-1.0))  # nan: it never moved
         order = [int(i) for i in worst if i not in first]
         return first + sorted(order[: MOST_ROWS // 2])
@@ -92,7 +90,7 @@ def summary(found, problem=None):
     Raises ValueError for draws that cannot be of that problem.
     """
     variables = variables_of(found)
-    names = names_of(found, problem)
+    names, hyperparameters = names_of(found, problem), getattr(problem, "labels", {}).get("phi", ())
     x = np.concatenate([np.moveaxis(draws, 2, 0) for draws in variables.values()])
     m, n = x.shape[1:]
     if n < 10:
@@ -108,7 +106,9 @@ def summary(found, problem=None):
         found.divergences,
         np.array([getattr(chain, "e_bfmi", e_bfmi(chain.energies, len(names))
                           if found.sampler in CONSTANT_MASS else np.nan)
-                  for chain in found.chains]), (), getattr(problem, "parameters", ""))
+                  for chain in found.chains]), (), getattr(problem, "parameters", ""),
+        tuple(i for i, name in enumerate(names)
+              if name.startswith("phi") or name.partition(" ")[2] in hyperparameters))
     return made._replace(doubts=tuple(doubts(made, m, found.sampler)))
 
 

@@ -110,7 +110,8 @@ def test_each_variable_of_a_problem_has_the_name_of_its_covariate_or_group():
     group = np.where(np.arange(len(X)) % 2, "north", "south")
     labels = hierarchical_logistic(X, NAMES, group).labels
     assert labels["theta"][2:4] == ["north: X[:, 1]", "south: intercept"]
-    assert labels["phi"] == labels["q"][6:] == ["log v"] and labels["q"][:6] == [""] * 6
+    assert labels["phi"] == labels["q"][6:] == ["log v"]
+    assert labels["q"][:6] == [f"z of {each}" for each in labels["theta"]]
     for problem in (hierarchical_logistic(X, NAMES, group), gp_classifier(X, NAMES),
                     volatility(X[:, 0] - X[:, 0].mean()), counts_on_a_grid([[1, 2], [0, 1]])):
         theta, phi = problem.start
@@ -511,7 +512,8 @@ def test_draws_of_the_model_itself_are_theta_and_phi_and_those_of_another_are_re
     assert np.abs(other.probability - GROUPED.predict(blocks, X, NAMES).probability).max() > 0.01
     names = names_of(itself, GROUPED)
     assert names[0].startswith("q[0] ") and names[0].endswith("intercept")
-    assert names_of(found(q)._replace(model=NonCentred(GROUPED.model)), GROUPED)[0] == "q[0]"
+    assert names_of(found(q)._replace(model=NonCentred(GROUPED.model)), GROUPED)[0].startswith(
+        "q[0] z of ")
     stranger = hierarchical_logistic(X, NAMES, NAMES, lam=3.0)
     for draws in (itself, found(q)._replace(model=NonCentred(GROUPED.model))):
         for call in (lambda d=draws: stranger.predict(d, X, NAMES),

@@ -34,7 +34,7 @@ from models.jit import ROOT
 from models.mixture import gaussian_mixture, mixture_draw
 from models.non_centred import NonCentred
 from sampling import run as runs
-from sampling.problems import counts_on_a_grid, logistic_regression
+from sampling.problems import counts_on_a_grid, hierarchical_logistic, logistic_regression
 from sampling.run import Chains, run
 from sampling.summary import e_bfmi, ess_bulk, ess_tail, rhat, summary
 from studies import environment, wait_until
@@ -454,6 +454,9 @@ def test_a_summary_of_many_shows_hyperparameters_and_the_worst_of_the_others():
     problem = counts_on_a_grid(np.ones((4, 4)))  # q of NonCentred
     shown = str(summary(chains_of(x[:, :, :18]), problem)).splitlines()
     assert [line.split("  ")[0] for line in shown[1:3]] == ["q[16] log sigma^2", "q[17] log beta"]
+    problem = hierarchical_logistic(np.eye(18), np.arange(18) % 2, np.zeros(18))  # all have names
+    centred = chains_of(x[:, :, :20])._replace(model=problem.model)
+    assert str(summary(centred, problem)).splitlines()[1].startswith("q[19] log v")
 
 
 @pytest.mark.parametrize("change, said", [
