@@ -2,13 +2,35 @@
 
 import copy
 import re
+from types import SimpleNamespace
 
-from reproduce.harness.claims import judge
+import numpy as np
+
+from reproduce.harness.claims import Measured, judge
 
 
 def verdicts(script, result, budget="paper"):
     """Return {what a claim is about: its verdict}, of the claims that are made at this budget."""
     return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, budget)}
+
+
+def check_moves(script, result, moved, weak=()):
+    """Assert that claims agree, and that each change of a result makes its own differ and no other.
+
+    moved : {name: (function of a result, which claims then differ)}; all claims are in one of them
+    weak  : which claims are too weak, where they do not differ
+
+    As if no difference were known: it is the intervals that are tried.
+    """
+    script = SimpleNamespace(CLAIMS=[claim._replace(known=None) for claim in script.CLAIMS])
+    before, found = verdicts(script, result), {}
+    assert before == dict.fromkeys(before, "agrees") | dict.fromkeys(weak, "too weak")
+    assert set(before) == {what for _, claims in moved.values() for what in claims}
+    for name, (change, _) in moved.items():
+        after = verdicts(script, change(result))
+        found[name] = {what for what in after if after[what] not in ("agrees", "too weak")}
+        assert {after[what] for what in found[name]} <= {"differs", "every setting differs"}, name
+    assert found == {name: set(claims) for name, (_, claims) in moved.items()}
 
 
 def differing(script, result, change):
@@ -57,9 +79,25 @@ def replaced(result, place, value):
     return items
 
 
-def put(place, value):
-    """Make a function that puts a value at a place of a result."""
-    return lambda result: replaced(result, place, value)
+def known(value):
+    """Return an estimate with an error of a hundredth."""
+    return Measured(value, 0.01 * abs(value))
+
+
+def put(*place):
+    """Make a function that puts the last of these at the place in a result that the others are."""
+    return lambda result: replaced(result, place[:-1], place[-1])
+
+
+def multiplied(factor, *place):
+    """Make a function that multiplies the number or numbers at a place of a result."""
+    def change(result):
+        value = result
+        for key in place:
+            value = value[key] if isinstance(value, dict) else getattr(value, key)
+        return replaced(result, place, (factor * np.array(value)).tolist())
+
+    return change
 
 
 def scanned(row, **values):

@@ -1,20 +1,26 @@
-"""What Tables 1 to 4 have in common: the rule by which settings are chosen, and its figure."""
+"""What Tables 1 to 4 have in common: the choice of settings, its figure, and the clocks."""
 
 import inspect
-from typing import NamedTuple
+from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from algorithms import hmc, rmhmc_within_gibbs, zhang_sshmc_fast
+from algorithms.zhang_sshmc import Counts
+from reproduce import zhang_fig2 as fig2
+from reproduce import zhang_fig3 as fig3
 from reproduce import zhang_table1 as table1
 from reproduce import zhang_table2 as table2
 from reproduce import zhang_table3 as table3
 from reproduce import zhang_table4 as table4
+from reproduce.beyond import zhang_softabs as softabs
+from reproduce.harness.fingerprint import fingerprint
 from reproduce.harness.style import plt
-from reproduce.zhang import comparison, cox, funnel, logistic, volatility
-from reproduce.zhang.comparison import draw_pilots
-from reproduce.zhang.estimates import worst
+from reproduce.zhang import comparison, logistic
+from reproduce.zhang.datasets import GRID, STAND_IN, simulated_volatility
+from reproduce.zhang.estimates import Blocks, worst
 from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, SSHMC
 
 TABLES = [(table1, {}, {}), (table2, {"jitter": 0.5}, {
@@ -66,19 +72,6 @@ def test_every_method_gets_its_own_setting_and_the_jitter(
     assert type(seen["model"]) is type(model) and seen["jitter"] == wanted.get("jitter", 0.0)
 
 
-class Counts(NamedTuple):
-    gradient_theta: int
-    gradient_phi: int
-    factor: int
-
-
-class Chain(NamedTuple):
-    theta: np.ndarray
-    phi: np.ndarray
-    accepted: np.ndarray
-    counts: Counts
-
-
 def made(name, AP, ess, cost=1.0):
     kinds = ("theta", "theta squares", "phi", "phi squares")
     return {"setting": name, "AP": AP, "ess": dict(zip(kinds, ess, strict=True)), "cost": cost}
@@ -88,44 +81,15 @@ def test_the_rule_is_the_worst_ess_per_cost_in_the_papers_range():
     pilots = [made("cheap", [0.8], [100, 100, 90, 100], 2.0),
               made("bad squares", [0.8], [500, 500, 500, 40], 1.0),
               made("dear", [0.8], [500, 500, 500, 500], 12.0),
-              made("rejects", [0.69], [900] * 4, 1.0), made("creeps", [0.86], [900] * 4, 1.0)]
+              made("rejects", [0.69], [900] * 4, 1.0), made("creeps", [0.86], [900] * 4, 1.0),
+              made("still", [0.8], [0.0] * 4, 1e-9)]
     assert comparison.pick(pilots)["setting"] == "cheap"  # 45 against 40 and 41.7
     assert comparison.pick(pilots, 0.6, 0.9)["setting"] == "rejects"
     assert comparison.pick([made("ends", list(ACCEPTANCE), [1] * 4)])["setting"] == "ends"
-
-
-def test_every_block_must_be_in_the_range():
+    # every block must be in the range
     pilots = [made("both", [0.75, 0.84], [10] * 4), made("one", [0.75, 0.95], [99] * 4)]
     assert comparison.pick(pilots)["setting"] == "both"
-    assert comparison.excess_rate(pilots[1]) == pytest.approx(0.10, abs=1e-12)  # rounding
-    assert comparison.excess_rate(made("", [0.5, 0.8], [1] * 4)) == pytest.approx(0.20, abs=1e-12)
-
-
-class Operations(NamedTuple):
-    gradient: int = 10
-    gradient_theta: int = 20
-    factor_theta: int = 30
-    gradient_phi: int = 40
-    factor_phi: int = 60
-
-
-@pytest.mark.parametrize(("room", "costs"), [
-    # a pass over the coordinates of x each
-    (funnel, {HMC: 10, GIBBS: 20 + 40, SSHMC: 20 + 40}),
-    # gradients of all cases; those of group by group take 1.3 or 1.4, those of v next to nothing
-    (logistic, {HMC: 10, SSHMC: 1.3 * 20 + 0.2 * 40, logistic.DROPPED: 1.3 * 20 + 0.05 * 40,
-                GIBBS: 1.4 * (20 + 30) + 0.05 * 40}),
-    # passes over x; three factors are a leapfrog of the hyperparameters
-    (volatility, {HMC: 10, GIBBS: 20 + 60 / 3, SSHMC: 20 + 40}),
-    # factorisations: of a gradient of all 5, of one for x a tenth, or a fifth beside two of its own
-    (cox, {HMC: 50, SSHMC: 0.1 * 20 + 30, GIBBS: 0.2 * 20 + 2 * 30 + 5 * 40 + 4 * 60})],
-    ids=lambda x: getattr(x, "__name__", ""))
-def test_the_costs_of_each_model_by_hand(room, costs):
-    assert {method: comparison.cost(Operations(), weights) for method, weights in
-            room.WEIGHTS.items()} == pytest.approx(costs, rel=1e-12)
-
-
-def test_without_a_setting_in_the_range_it_is_one_of_the_nearest():
+    # without a setting in the range it is one of the nearest
     pilots = [made("far", [0.30], [99] * 4), made("near", [0.60], [10] * 4),
               made("nearly", [0.585], [20] * 4), made("not quite", [0.57], [50] * 4)]
     assert comparison.pick(pilots)["setting"] == "nearly"
@@ -133,33 +97,22 @@ def test_without_a_setting_in_the_range_it_is_one_of_the_nearest():
         comparison.pick([])
 
 
-def test_a_chain_that_never_moved_is_never_taken():
-    pilots = [made("still", [0.8], [0.0] * 4), made("moves", [0.8], [0.1] * 4, 1e9)]
-    assert comparison.pick(pilots)["setting"] == "moves"
-
-
-def test_a_pilot_by_hand():
+@pytest.mark.parametrize("blocks", [(), (2,)], ids=["one rate", "a rate of each block"])
+def test_a_pilot_by_hand(blocks):
     rng = np.random.default_rng(2)
-    chains = [Chain(rng.normal(size=(50, 2)), rng.normal(size=(50, 1)), rng.random(50) < 0.5,
-                    Counts(10, 3, k)) for k in (1, 2)]
+    chains = [Blocks(rng.normal(size=(50, 2)), rng.normal(size=(50, 1)),
+                     rng.random((50, *blocks)) < 0.5, 0, Counts(10, 3, k, k)) for k in (1, 2)]
     found = comparison.pilot({"eps": 0.1}, chains, {"gradient_theta": 1.0, "gradient_phi": 0.5}, 10)
     assert found["setting"] == {"eps": 0.1} and found["ess"] == worst(chains, 10)
     assert found["cost"] == 2 * (10 + 1.5)  # of both chains, the factors are free
     # rounding of two ways to a mean
-    assert found["AP"] == pytest.approx([np.mean([c.accepted[10:] for c in chains])], abs=1e-15)
-    assert comparison.efficiency(found) == min(found["ess"].values()) / found["cost"]
-
-
-def test_a_pilot_of_blocks_has_the_rate_of_each():
-    rng = np.random.default_rng(3)
-    accepted = np.column_stack([np.ones(50, bool), np.arange(50) % 2 == 0])
-    chain = Chain(rng.normal(size=(50, 2)), rng.normal(size=(50, 1)), accepted, Counts(1, 1, 1))
-    assert comparison.pilot({}, [chain, chain], {"factor": 2.0})["AP"] == [1.0, 0.5]
+    rates = np.mean([c.accepted[10:] for c in chains], axis=(0, 1))
+    assert found["AP"] == pytest.approx(np.atleast_1d(rates), abs=1e-15)
 
 
 def test_pilots_are_drawn_at_their_mean_rate_and_worst_ess_per_cost():
     fig, ax = plt.subplots()
-    draw_pilots(ax, {"one": [made("", [0.6, 0.8], [4, 3, 2, 9], 5.0)],
+    comparison.draw_pilots(ax, {"one": [made("", [0.6, 0.8], [4, 3, 2, 9], 5.0)],
                      "two": [made("", [0.9], [9, 9, 9, 7], 2.0), made("", [0.1], [1] * 4)]},
                 "1000 gradients", 1e3)
     found = {line.get_label(): line.get_xydata().tolist() for line in ax.get_lines()}
@@ -171,6 +124,86 @@ def test_pilots_are_drawn_at_their_mean_rate_and_worst_ess_per_cost():
     plt.close(fig)
 
 
-def test_a_cost_of_what_is_not_counted_is_refused():
-    with pytest.raises(KeyError, match="solves"):
-        comparison.cost(Counts(1, 1, 1), {"solves": 1.0})
+@pytest.mark.parametrize("table", [table1, table2, table3, table4], ids=lambda table: table.NAME)
+def test_no_printed_number_is_judged_by_a_shorter_run(table):
+    assert {claim.budgets for claim in table.CLAIMS if claim.kind == "printed number"} == {
+        ("paper",)}
+
+
+@pytest.mark.parametrize(("figure", "table", "name"), [
+    (fig2, table3, "pilots"), (fig2, table3, "one_chain"), (fig3, table4, "one_chain"),
+    (fig3, table4, "clock")])
+def test_a_figure_and_its_table_compute_the_same_replicates(figure, table, name):
+    # so that what one of them has stored serves the other
+    assert fingerprint(getattr(figure, name)) == fingerprint(getattr(table, name))
+
+
+CREDIT, COX, SERIES = f"{STAND_IN}1", f"{GRID}4 x 4, unit, seed 1", simulated_volatility(12).name
+SECONDS = {HMC: 0.5, GIBBS: 4.0, SSHMC: 3.0}  # of a transition
+FIRST = 1000.0  # and of whatever is compiled, once for each method
+
+
+@pytest.fixture
+def watch(monkeypatch):
+    """Return what spends time of a made-up clock on so many transitions of a method."""
+    now, seen = [0.0], []
+
+    def spend(method, times):
+        now[0] += SECONDS[method] * times + FIRST * (method not in seen)
+        seen.append(method)
+
+    for room in (comparison, softabs):
+        monkeypatch.setattr(room, "time", SimpleNamespace(thread_time=lambda: now[0]))
+    return spend
+
+
+ROWS = {table1: lambda row: [row, "n + 1/9", {}], table2: lambda row: [row, logistic.BOUND, 22, {}],
+        table3: lambda row: [row, {}], table4: lambda row: [row, COX, "unit", {}]}
+DATA = {table2: [CREDIT], table3: [SERIES]}
+
+
+@pytest.mark.parametrize("room", ROWS, ids=lambda room: room.NAME)
+def test_each_chain_goes_on_where_its_last_round_ended(room, watch, monkeypatch):
+    starts = {row: [] for row in SECONDS}
+
+    def transitions(method, theta, phi, model, setting, n, rng, **more):
+        # as the programs of the lineage run it, which take five iterations
+        assert more == ({"solver": logistic.LINEAGE} if room is table2 else {})
+        watch(method, n)
+        starts[method].append((theta.copy(), phi.copy()))
+        return SimpleNamespace(theta=theta + 1.0 + np.arange(n)[:, None],
+                               phi=phi - 1.0 - np.arange(n)[:, None])
+
+    monkeypatch.setattr(room, "transitions", transitions)
+    rows = {row: ROWS[room](row) for row in SECONDS}
+    assert room.clock(*DATA.get(room, []), rows, 3, 5) == {
+        "seconds": {row: [s] * 3 for row, s in SECONDS.items()}}
+    for each in starts.values():
+        assert len(each) == 4 and np.any(each[0][0])  # no chain begins where all is zero
+        for (theta, phi), (after, then) in pairwise(each):
+            np.testing.assert_allclose(after, theta + 5.0, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(then, phi - 5.0, rtol=0, atol=1e-12)
+
+
+def test_a_step_is_a_part_of_a_transition(watch, monkeypatch):
+    made = []
+
+    def transition(method, q, model, L, n, rng):
+        watch(SSHMC if method == SSHMC else GIBBS, L * n)
+        made.append((method, q[-1]))
+
+    monkeypatch.setattr(softabs, "transition", transition)
+    assert softabs.clock(4, 2)["seconds"] == {SSHMC: [3.0] * 2, softabs.SOFT: [4.0] * 2}
+    assert made == [(SSHMC, 0.0), (softabs.SOFT, 0.0)] * 3  # v = 0
+
+
+def test_the_program_is_timed_as_it_runs(watch, monkeypatch):
+    def ends(theta, n):
+        return SimpleNamespace(theta=np.tile(theta, (n, 1)), phi=np.zeros((n, 3)))
+
+    monkeypatch.setattr(table3, "as_the_program", lambda theta, phi, model, n, rng: watch(
+        GIBBS, n) or ends(theta, n))
+    monkeypatch.setattr(table3, "transitions", lambda method, theta, phi, model, setting, n, rng:
+                        watch(method, n) or ends(theta, n))
+    rows = {"program": [SSHMC, table3.UP_TO], "other": [SSHMC, {}]}
+    assert table3.clock(SERIES, rows, 2, 5)["seconds"] == {"program": [4.0] * 2, "other": [3.0] * 2}

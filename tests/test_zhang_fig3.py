@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import studies
-from judging import replaced, verdicts
+from judging import check_moves, put, replaced
 from reproduce import zhang_fig3 as fig3
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.style import plt
@@ -32,23 +32,9 @@ LARGE = Estimates(
 
 
 def made_up():
-    """Return a result with which every claim agrees."""
     rows = {method: Posterior(5000, *MOMENTS, [900.0, 900.0], 500.0, 600.0, 1.005, HISTOGRAM,
                               fields(k, 4, 8)) for k, method in enumerate(fig3.ROWS)}
     return fig3.Figure3(rows, LARGE, np.ones((4, 4)))
-
-
-def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(fig3, made_up()).values()) == {"agrees"}
-
-
-def put(*place):
-    """Make a function that puts the last of these at the place that the others are."""
-    return lambda result: replaced(result, place[:-1], place[-1])
-
-
-def entry(method, key, k, value):
-    return put("rows", method, key, k, value)
 
 
 def field(method, shift):
@@ -68,15 +54,11 @@ def pairs_of(method, what):
 
 MOVED = {
     # 0.3 and 0.6 are more than a fifth of standard deviations of 0.5 and 1, by enough errors
-    **{f"mean of sigma^2, {method}": (entry(method, "mean", 0, Measured(0.2, 0.01)),
-                                      pairs_of(method, MEAN.format("sigma^2")))
-       for method in fig3.ROWS},
-    "mean of beta": (entry(SSHMC, "mean", 1, Measured(-0.4, 0.02)),
-                     pairs_of(SSHMC, MEAN.format("beta"))),
-    "sd of sigma^2": (entry(GIBBS, "sd", 0, Measured(0.7, 0.01)),
-                      pairs_of(GIBBS, SD.format("sigma^2"))),
-    "sd of beta": (entry(fig3.NUTS, "sd", 1, Measured(0.7, 0.01)),
-                   pairs_of(fig3.NUTS, SD.format("beta"))),
+    **{f"{key} of {name}, {method}": (put("rows", method, key, k, Measured(*value)),
+                                      pairs_of(method, what.format(name)))
+       for method in fig3.ROWS for what, key, k, name, *value in (
+           (MEAN, "mean", 0, "sigma^2", 0.2, 0.01), (MEAN, "mean", 1, "beta", -0.4, 0.02),
+           (SD, "sd", 0, "sigma^2", 0.7, 0.01), (SD, "sd", 1, "beta", 0.7, 0.01))},
     **{f"field, {method}": (field(method, 0.3), pairs_of(method, FIELD)) for method in fig3.ROWS},
     "slow": (put("large", "seconds", [6.0, 6.001]), [TIME]),
     "bad": (put("large", "ess", "beta", Measured(math.log(5.0), 0.01)), [TIME]),
@@ -84,27 +66,8 @@ MOVED = {
 }
 
 
-@pytest.mark.parametrize("name", MOVED)
-def test_what_is_moved_changes_its_claims_and_no_other(name):
-    change, wanted = MOVED[name]
-    before, after = verdicts(fig3, made_up()), verdicts(fig3, change(made_up()))
-    assert {what: after[what] for what in before if before[what] != after[what]} == dict.fromkeys(
-        wanted, "differs")
-
-
-@pytest.mark.parametrize("method", fig3.ROWS)
-def test_a_method_that_has_not_converged_is_compared_with_none(method):
-    found = verdicts(fig3, put("rows", method, "rhat", 1.02)(made_up()))
-    for what, verdict in found.items():
-        assert (verdict != "agrees") == what.startswith((f"{method}, ", f"{SSHMC}, {method}:",
-                                                         f"{GIBBS}, {method}:")), what
-    assert "differs" not in found.values()
-
-
-def test_the_ess_in_half_an_hour_by_hand():
-    # 90 of 600 draws of .6 s: 0.25 a second, 450 in 1800 s
-    found = LARGE._replace(seconds=[0.6, 0.6])
-    assert fig3.cox.in_time(found, 30).value == pytest.approx(450)
+def test_one_quantity_moved_and_no_other_claim_differs():
+    check_moves(fig3, made_up(), MOVED)
 
 
 def test_the_share_of_the_prior_below_the_true_value():
@@ -139,9 +102,6 @@ def test_the_picked_setting_is_run_on_64_by_64(budget):
     assert all(task["setting"] == found.setting for task in chains)
     assert timed["rows"] == {SSHMC: [SSHMC, "data", "unit", found.setting]}
     assert (found.n, found.seconds) == (fig3.LENGTH[budget][0], [1.0, 2.0])
-    # Section 5.4: 2 leapfrogs and 1
-    assert all(task["settings"][0] | {"n_theta": 2, "n_phi": 1} == task["settings"][0]
-               for task in tried)
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -187,10 +147,6 @@ def test_the_panels_stand_as_in_the_paper():
     for one, other in (("(a) RMHMC", "(b) SSHMC"), (SSHMC, "true field")):  # one scale for both
         assert panels[one].images[0].get_clim() == panels[other].images[0].get_clim()
     plt.close(fig)
-    text = fig3.table(result)
-    for method in fig3.ROWS:
-        assert any(line.startswith(f"{method} ") and line.rstrip().endswith("yes")
-                   for line in text.splitlines())
     shown = fig3.table(result._replace(large=result.large._replace(seconds=[0.012, 0.014])))
     assert shown.endswith(" 13 ms a transition")
 

@@ -1,34 +1,35 @@
-"""Table 3 of Zhang and Sutton: each claim on results whose truth is known."""
+"""Table 3 of Zhang and Sutton: chains on the volatilities, their estimates, and each claim."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from judging import replaced, verdicts
+import studies
+from judging import check_moves, known, multiplied, put, slower
 from reproduce import zhang_table3 as table3
-from reproduce.harness.claims import Measured, judge
+from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.style import plt
 from reproduce.zhang import volatility
+from reproduce.zhang.datasets import simulated_volatility
+from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, number
-from reproduce.zhang.volatility import CHAINS, GRIDS, LENGTH, PARTS, WEIGHTS, Estimates
+from reproduce.zhang.volatility import Estimates, Runs, estimates
+from zhang_claims import printed_ess, rates, time, whole
 
 COLUMNS = table3.COLUMNS
-
-
-def known(value):
-    return Measured(value, 0.01 * value)
 
 
 def made_up_estimates(method, factor=1.0):
     """Return estimates as printed, the ESS times a factor."""
     ess = {c: known(factor * number("Table 3", method, c)) for c in COLUMNS}
     ess["all"] = min(ess.values())
-    time = number("Table 3", method, "time") / 20_000
+    seconds = number("Table 3", method, "time") / 20_000
     return Estimates([Measured(0.78, 0.001)] * (1 + (method == GIBBS)), 0, ess, dict(ess), {}, {},
-                     1e5 * time, {"L": 7}, [time, time * 1.001])
+                     1e5 * seconds, {"L": 7}, [seconds, seconds * 1.001])
 
 
 def made_up():
-    """Return a result with which every claim agrees."""
     pilots = [{"setting": {"L": 7}, "AP": [0.8], "ess": {"phi": 1.0}, "cost": 1.0}]
     return table3.Table3(
         20_000, dict.fromkeys(METHODS, pilots),
@@ -37,51 +38,15 @@ def made_up():
          for method in METHODS})
 
 
-def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    found = verdicts(table3, made_up())
-    # and every claim is moved by something below
-    assert {what for _, claims in MOVED.values() for what in claims} == set(found)
-    assert set(found.values()) == {"agrees", "too weak"}
-    assert {what for what, verdict in found.items() if verdict == "too weak"} == {
-        *SPEED.values(), *(f"{HMC}: log(ESS of {c} / {number('Table 3', HMC, c):g})"
-                           for c in ("min", "beta", "sigma", "phi"))}
-
-
-def rate(row, k, value):
-    return lambda result: replaced(result, ["rows", row, "AP", k], Measured(value, 0.001))
-
-
-def in_scan(row, change):
-    """Make a function that changes all settings of a scan."""
-    return lambda result: result._replace(scan=result.scan | {row: {
-        key: change(found) for key, found in result.scan[row].items()}})
-
-
 def scanned(row, column, factor):
-    return in_scan(row, lambda found: found._replace(ess=found.ess | {
-        column: known(factor * found.ess[column].value)}))
-
-
-def times(factor):
-    return lambda found: found._replace(seconds=[factor * s for s in found.seconds])
-
-
-def slower(row, factor):
-    return in_scan(row, times(factor))
-
-
-def put(row, *place, value):
-    return lambda result: replaced(result, ["rows", row, *place], value)
+    """Make a function that multiplies an ESS of all settings of a scan."""
+    return lambda result: result._replace(scan=result.scan | {row: {
+        key: found._replace(ess=found.ess | {column: known(factor * found.ess[column].value)})
+        for key, found in result.scan[row].items()}})
 
 
 def order(per, measure):
     return f"least log(least ESS per {per}, SSHMC / another), {measure}"
-
-
-def whole(row):
-    """All claims on a row of the table, which are judged together."""
-    return [f"{row}: its printed ESS together", *(
-        f"{row}: log(ESS of {c} / {number('Table 3', row, c):g})" for c in COLUMNS)]
 
 
 EVERY = [order(per, measure) for measure in ("by the lineage", "squares too")
@@ -89,59 +54,56 @@ EVERY = [order(per, measure) for measure in ("by the lineage", "squares too")
 SPEED = {row: f"log(least ESS/s, SSHMC / {row} / {value})"
          for row, value in ((HMC, "5.06"), (GIBBS, "1.76"))}
 MOVED = {
-    "HMC accepts too much": (rate(HMC, 0, 0.9), [f"{HMC}: acceptance rate"]),
-    "Gibbs in x": (rate(GIBBS, 0, 0.6), [f"{GIBBS}: acceptance rate of x"]),
-    "Gibbs in phi": (rate(GIBBS, 1, 0.95), [f"{GIBBS}: acceptance rate of the hyperparameters"]),
-    "SSHMC": (rate(SSHMC, 0, 0.65), [f"{SSHMC}: acceptance rate"]),
-    **{f"ESS of {column}, {row}": (scanned(row, column, 30.0), whole(row))
+    **rates("x", "the hyperparameters"),
+    **{f"ESS of {column}, {row}": (scanned(row, column, 30.0), whole("Table 3", row, COLUMNS))
        for row in METHODS for column in COLUMNS},
     "the least of SSHMC": (scanned(SSHMC, "all", 300.0), list(SPEED.values())),
     "the least of HMC": (scanned(HMC, "all", 0.01), [SPEED[HMC]]),
     "the least of Gibbs": (scanned(GIBBS, "all", 0.01), [SPEED[GIBBS]]),
     # factors of two and more; the ESS per second have errors of a factor of ten
-    "HMC takes longer": (slower(HMC, 2.5), [f"time of {GIBBS} / {HMC}", f"time of {SSHMC} / {HMC}"]
-                         ),
-    "SSHMC takes longer": (slower(SSHMC, 2.8), [f"time of {SSHMC} / {HMC}",
-                                                f"time of {SSHMC} / {GIBBS}"]),
-    "Gibbs takes longer": (slower(GIBBS, 3.0), [f"time of {GIBBS} / {HMC}",
-                                                f"time of {SSHMC} / {GIBBS}"]),
-    "SSHMC is bad": (put(SSHMC, "ess", "all", value=known(5.0)), EVERY),
-    "SSHMC is bad in squares": (put(SSHMC, "squares", "phi", value=known(5.0)), EVERY[2:]),
-    "SSHMC is slow": (lambda r: replaced(r, ["rows", SSHMC], times(90.0)(r.rows[SSHMC])),
-                      [EVERY[0], EVERY[2]]),
-    "SSHMC needs many gradients": (put(SSHMC, "passes", value=1e6), [EVERY[1], EVERY[3]]),
-    "Gibbs is good": (put(GIBBS, "ess", "all", value=known(9000.0)), EVERY[:2]),
+    "HMC takes longer": (slower(HMC, 2.5), [time(GIBBS, HMC), time(SSHMC, HMC)]),
+    "SSHMC takes longer": (slower(SSHMC, 2.8), [time(SSHMC, HMC), time(SSHMC, GIBBS)]),
+    "Gibbs takes longer": (slower(GIBBS, 3.0), [time(GIBBS, HMC), time(SSHMC, GIBBS)]),
+    "SSHMC is bad": (put("rows", SSHMC, "ess", "all", known(5.0)), EVERY),
+    "SSHMC is bad in squares": (put("rows", SSHMC, "squares", "phi", known(5.0)), EVERY[2:]),
+    "SSHMC is slow": (multiplied(90.0, "rows", SSHMC, "seconds"), [EVERY[0], EVERY[2]]),
+    "SSHMC needs many gradients": (put("rows", SSHMC, "passes", 1e6), [EVERY[1], EVERY[3]]),
+    "Gibbs is good": (put("rows", GIBBS, "ess", "all", known(9000.0)), EVERY[:2]),
 }
+WEAK = [*SPEED.values(), *(printed_ess("Table 3", HMC, c) for c in ("min", "beta", "sigma", "phi"))]
 
 
-@pytest.mark.parametrize("name", MOVED)
-def test_one_quantity_moved_and_no_other_claim_differs(name):
-    change, wanted = MOVED[name]
-    found = verdicts(table3, change(made_up()))
-    assert {what for what, verdict in found.items()
-            if verdict not in ("agrees", "too weak")} == set(wanted)
-    assert {found[what] for what in wanted} <= {"differs", "every setting differs"}
+def test_one_quantity_moved_and_no_other_claim_differs():
+    check_moves(table3, made_up(), MOVED, WEAK)
 
 
-def test_what_depends_on_the_settings_is_not_determined():
-    result = replaced(made_up(), ["scan", HMC, "L = 2"], made_up_estimates(HMC, 100.0))
-    found = verdicts(table3, result)
-    # the row agrees, for one setting has all of it; a ratio of two methods' settings is not a row
-    assert {found[what] for what in whole(HMC)} == {"agrees", "too weak"}
-    assert found[SPEED[HMC]] == "too weak"
+class Recorder(studies.Recorder):
+    """What is found says of which setting it is."""
 
+    def made(self, function, tasks):
+        if function is table3.pilots:
+            return [{"pilots": [{"setting": s, "AP": [0.8], "ess": {"phi": 1 + sum(s.values())},
+                                 "cost": 1.0} for s in task["settings"]]} for task in tasks]
+        if function is table3.clock:
+            return [{"seconds": {key: [len(key)] * 2 for key in tasks[0]["rows"]}}]
+        program = {"method": GIBBS, "setting": table3.UP_TO}
+        return [self.chain(**program | task) for task in tasks]
 
-def test_shorter_budgets_make_no_claim_on_printed_numbers():
-    assert verdicts(table3, made_up(), "smoke") == {}
-    made = judge(table3.CLAIMS, made_up(), "short")
-    assert {f.claim.kind for f in made} == {"order", "ours"}
+    @staticmethod
+    def chain(method, setting, n, **_):
+        number = float(setting[next(part for part in volatility.PARTS[method] if part[0] == "L")])
+        triple = dict.fromkeys(("lineage", "ours", "squares", "mean", "sd"), [number] * 3)
+        return {"n": n, "AP": [0.8] * (1 + (method == GIBBS)), "divergences": 0, "theta": triple,
+                "phi": triple, "worst": number,
+                "counts": dict.fromkeys(volatility.WEIGHTS[method], 1.0)}
 
 
 @pytest.mark.parametrize("budget", ["smoke", "paper"])
-def test_what_is_run(budget, monkeypatch):
+def test_what_is_run(budget):
     experiment = Recorder(budget)
-    result = table3.run(experiment, Cases)
-    timed = experiment.calls["clock"][0]["rows"]
+    result = table3.run(experiment, SimpleNamespace(name="series"))
+    calls = dict(experiment.calls)
+    (timed,) = [task["rows"] for task in calls["clock"]]
     assert list(timed)[:3] == list(METHODS)
     assert len(timed) == 3 + sum(map(len, result.scan.values()))
     for key, (method, setting) in timed.items():
@@ -149,60 +111,19 @@ def test_what_is_run(budget, monkeypatch):
         assert found.setting == setting and found.seconds == [len(key)] * 2
         number = setting["L" if "L" in setting else "L_theta"]
         assert found.ess["beta"].value == number  # the run of this setting, see Recorder
-    assert result.n == experiment.calls["one_chain"][0]["n"]
+    assert result.n == calls["one_chain"][0]["n"]
     assert result.scan[GIBBS][table3.PROGRAM].setting == table3.UP_TO
-    runs = experiment.calls["one_chain_of_the_program"]
-    assert [run["seed"] for run in runs] == [[5, 300, k] for k in range(CHAINS[budget])]
-    assert {(run["n"], run["burn_in"]) for run in runs} == {LENGTH[budget]}
-
-
-class Cases:
-    name = "stochastic volatility, T = 2000"
-
-
-class Recorder:
-    """Stands for an experiment: what is found says of which setting it is."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 5, {}
-
-    def replicates(self, function, tasks, unit, note=None, warm=None):
-        self.calls.setdefault(function.__name__, []).extend(tasks)
-        if function.__name__ == "pilots":
-            return [{"pilots": [{"setting": s, "AP": [0.8], "ess": {"phi": 1 + sum(s.values())},
-                                 "cost": 1.0} for s in task["settings"]]} for task in tasks]
-        if function.__name__ == "clock":
-            return [{"seconds": {key: [len(key)] * 2 for key in tasks[0]["rows"]}}]
-        if function.__name__ == "one_chain_of_the_program":
-            tasks = [task | {"method": GIBBS, "setting": table3.UP_TO} for task in tasks]
-        return [self.chain(**task) for task in tasks]
-
-    @staticmethod
-    def chain(method, setting, n, **_):
-        number = float(setting[next(part for part in PARTS[method] if part[0] == "L")])
-        triple = {"lineage": [number] * 3, "ours": [number] * 3, "squares": [number] * 3,
-                  "mean": [0.0] * 3, "sd": [1.0] * 3}
-        return {"n": n, "AP": [0.8] * (1 + (method == GIBBS)), "divergences": 0, "theta": triple,
-                "phi": triple, "worst": number, "counts": dict.fromkeys(WEIGHTS[method], 1.0)}
-
-
-def test_the_table_and_the_figure_show_print_and_ours():
-    result = made_up()
-    text = table3.table(result)
-    for words in ("120.7e2", "0.31", "883 s", "4434 (44)", "SSHMC: L = 2", "RMHMC(Gibbs)"):
-        assert words in text
-    fig = table3.figure(result)
-    left, right = fig.axes
-    assert [t.get_text() for t in left.get_xticklabels()] == [
-        "$x$, min", "$x$, med", "$x$, max", r"$\beta$", r"$\sigma$", r"$\phi$"]
-    assert {t.get_text() for t in left.get_legend().get_texts()} == {*METHODS, "paper", "scan"}
-    assert len(right.get_lines()) == 3
-    plt.close(fig)
+    runs = calls["one_chain_of_the_program"]
+    assert [run["seed"] for run in runs] == [[5, 300, k] for k in range(volatility.CHAINS[budget])]
+    assert {(run["n"], run["burn_in"]) for run in runs} == {volatility.LENGTH[budget]}
 
 
 def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
     result = made_up()._replace(n=10_000)  # print has 20 000
     left = table3.figure(result).axes[0]
+    assert [t.get_text() for t in left.get_xticklabels()] == [
+        "$x$, min", "$x$, med", "$x$, max", r"$\beta$", r"$\sigma$", r"$\phi$"]
+    assert {t.get_text() for t in left.get_legend().get_texts()} == {*METHODS, "paper", "scan"}
     diamonds = [line for line in left.get_lines() if line.get_marker() == "D"]
     for bars, line, method in zip(left.containers, diamonds, METHODS, strict=False):
         printed = np.array([number("Table 3", method, c) for c in COLUMNS])
@@ -224,7 +145,6 @@ def test_the_least_counts_squares_where_asked():
     assert volatility.least_ess(found, "squares too").value == 7.0
     a = volatility.advantage(found, made_up_estimates(HMC), "by the lineage", "gradient").value
     assert a == pytest.approx(np.log(1390 / 50 * 162 / 883), rel=1e-12)
-    assert set(GRIDS) == set(METHODS)
 
 
 def test_as_the_program_draws_its_numbers_of_steps_and_goes_on_where_it_was(monkeypatch):
@@ -247,3 +167,124 @@ def test_as_the_program_draws_its_numbers_of_steps_and_goes_on_where_it_was(monk
     assert chain.theta[-1, 0] == 2000 and chain.phi.shape == (2000, 3)
     assert chain.counts == (sum(L_theta), sum(L_phi), 2000, 4000)
     assert chain.accepted.all() and chain.divergences == 0
+
+
+SETTINGS = {HMC: {"eps": 0.05, "L": 3},
+            GIBBS: dict(eps_theta=0.3, eps_phi=0.5, L_theta=2, L_phi=1),
+            SSHMC: dict(eps_theta=0.1, eps_phi=0.05, L=2, n_theta=2, n_phi=1)}
+DATA = simulated_volatility(12).name
+
+
+def test_the_start_is_a_draw_given_the_hyperparameters():
+    x, phi = volatility.start(20, np.random.default_rng(1))
+    np.testing.assert_allclose([np.exp(phi[0]), np.exp(phi[1]), np.tanh(phi[2])], 0.5, rtol=1e-15)
+    z = np.random.default_rng(1).standard_normal(20)
+    # x_1 has the variance 1/4 / (1 - 1/4)
+    np.testing.assert_allclose(x, [z[0] / 3**0.5, *(x[:-1] / 2 + z[1:] / 2)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_is_its_burn_in_and_what_follows(method):
+    found = table3.one_chain(method, DATA, SETTINGS[method], n=80, burn_in=30, seed=[1, 2])
+    rng, cases = np.random.default_rng([1, 2]), table3.load(DATA)
+    model = table3.StochasticVolatility.from_data(cases.y)
+    first = table3.transitions(method, *volatility.start(12, rng), model, SETTINGS[method], 30,
+                                   rng)
+    chain = table3.transitions(method, first.theta[-1], first.phi[-1], model, SETTINGS[method],
+                                   80, rng)
+    assert chain.theta.shape == (80, 12)
+    wanted = summary(chain, 0, volatility.BINS)
+    assert {key: found[key] for key in wanted if key != "divergences"} == {
+        key: value for key, value in wanted.items() if key != "divergences"}
+    assert found["divergences"] == first.divergences + chain.divergences
+    times = found["burn_in"]["times"]
+    assert (times[0], times[-1]) == (1, 30)
+    np.testing.assert_array_equal(found["burn_in"]["phi"], first.phi[times - 1])
+    assert found["worst"] == min(wanted["theta"]["lineage"][0], *wanted["phi"]["lineage"])
+    # a twentieth of 80 draws
+    assert np.sum(found["early"], axis=1).max() <= 4
+    inside = [np.sum((x[:4] >= e[0]) & (x[:4] <= e[-1]))
+              for x, e in zip(chain.phi.T, volatility.BINS, strict=True)]
+    assert np.sum(found["early"], axis=1).tolist() == inside
+
+
+def test_the_bins_of_the_model_are_those_of_the_figure():
+    for edges, inner, back in zip(volatility.EDGES, volatility.BINS, (np.exp, np.exp, np.tanh),
+                                  strict=True):
+        np.testing.assert_allclose(back(inner), edges, rtol=1e-13)  # rounding of there and back
+    for truth, edges in zip((0.65, 0.15, 0.98), volatility.EDGES, strict=True):
+        assert edges[0] < truth < edges[-1]
+
+
+def test_pilots_start_at_the_truth(monkeypatch):
+    starts, real = [], table3.transitions
+    monkeypatch.setattr(table3, "transitions", lambda method, theta, phi, *rest: starts.append(
+        (theta, phi)) or real(method, theta, phi, *rest))
+    table3.pilots(SSHMC, DATA, [SETTINGS[SSHMC]], chains=2, n=20, burn_in=5, seed=[3])
+    for theta, phi in starts:
+        np.testing.assert_array_equal(theta, simulated_volatility(12).x)
+        np.testing.assert_allclose(phi, [np.log(0.65), np.log(0.15), np.arctanh(0.98)], rtol=1e-15)
+
+
+def made_up_run(k):
+    values = {"lineage": [10.0 + k, 20.0, 30.0], "ours": [11.0, 21.0, 31.0],
+              "squares": [5.0, 6.0, 7.0]}
+    return {"n": 100, "AP": [0.7 + 0.1 * k, 0.8], "divergences": k,
+            "counts": {"gradient_theta": 300.0, "factor_phi": 600.0, "factor_theta": 9.0},
+            "theta": values, "phi": {name: [4.0, 5.0 + k, 6.0] for name in (*values, "mean", "sd")},
+            "worst": 3.0 + k}
+
+
+def test_estimates_put_runs_together():
+    found = estimates(Runs(GIBBS, {"L": 3}, [made_up_run(0), made_up_run(1)]), [0.5])
+    assert [m.value for m in found.AP] == pytest.approx([0.75, 0.8], rel=1e-15)
+    assert found.ess["min"] == pytest.approx((10.5, 0.5), rel=1e-12)
+    assert found.ess["sigma"] == pytest.approx((5.5, 0.5), rel=1e-12)
+    assert found.ess["all"] == pytest.approx((3.5, 0.5), rel=1e-12)
+    assert found.squares["med"] == (6.0, 0.0) and found.squares["phi"] == (6.0, 0.0)
+    assert found.mean["phi"] == (6.0, 0.0) and found.sd["beta"] == (4.0, 0.0)
+    assert (found.divergences, found.setting, found.seconds) == (1, {"L": 3}, [0.5])
+    assert found.passes == pytest.approx(3 + 2, rel=1e-15)  # a factor of phi counts a third
+    single = estimates(Runs(HMC, {}, [made_up_run(0) | {"AP": 0.7, "counts": {"gradient": 50.0}}]))
+    assert [m.value for m in single.AP] == [0.7] and single.passes == 0.5
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+def test_sshmc_takes_the_papers_leapfrogs(budget):
+    assert {(s["n_theta"], s["n_phi"]) for s in volatility.grid(SSHMC, budget)} == {(5, 2)}
+
+
+def pilot(setting, rate, worst=1.0):
+    return {"setting": setting, "AP": [rate], "ess": {"phi": worst}, "cost": 1.0}
+
+
+def test_the_scan_has_the_best_of_each_number_of_steps_that_is_in_the_range():
+    tried = [pilot({"eps": eps, "L": L}, rate, worst) for eps, L, rate, worst in (
+        (2, 10, 0.75, 2.0), (1, 10, 0.8, 1.0), (3, 10, 0.5, 9.0), (1, 20, 0.8, 1.0),
+        (1, 30, 0.95, 9.0))]
+    assert volatility.scan(HMC, tried) == {
+        "L = 10": {"eps": 2, "L": 10}, "L = 20": {"eps": 1, "L": 20}}
+    # none: what the rule picks
+    assert volatility.scan(HMC, tried[2:3]) == {"L = 10": {"eps": 3, "L": 10}}
+
+
+def test_the_scan_of_sshmc_has_the_smallest_and_the_largest_step_of_phi():
+    def setting(eps_theta, eps_phi, L):
+        return dict(eps_theta=eps_theta, eps_phi=eps_phi, L=L, n_theta=5, n_phi=2)
+
+    tried = [pilot(setting(1, eps_phi, L), 0.8) for eps_phi in (0.1, 0.2, 0.3) for L in (1, 2)]
+    tried += [pilot(setting(2, 0.2, 5), 0.8), pilot(setting(3, 0.1, 1), 0.8, 7.0),
+              pilot(setting(1, 0.4, 1), 0.6)]
+    assert volatility.scan(SSHMC, tried) == {
+        "L = 1, eps_phi = 0.1": setting(3, 0.1, 1), "L = 1, eps_phi = 0.3": setting(1, 0.3, 1),
+        "L = 2, eps_phi = 0.1": setting(1, 0.1, 2), "L = 2, eps_phi = 0.3": setting(1, 0.3, 2),
+        "L = 5, eps_phi = 0.2": setting(2, 0.2, 5)}
+
+
+def test_extremes_are_those_of_all_pairs():
+    found = {HMC: {"a": 1.0, "b": 5.0, "c": 3.0}, SSHMC: {"d": 2.0, "e": 4.0}}
+    ours = volatility.extremes(found, HMC, SSHMC, lambda x, y: Measured(x - y, 0.1))
+    assert ours.settings == ("a / e", "b / d")
+    assert ours.found == (Measured(-3.0, 0.1), Measured(3.0, 0.1))
+    single = volatility.extremes({HMC: {"a": 1.0}}, HMC, HMC, lambda x, y: Measured(x - y))
+    assert single == (("a / a",), (Measured(0.0),))
