@@ -1,17 +1,23 @@
-"""What the blocks lend each other: claims on results whose truth is known, and what is run."""
-
-import copy
+"""What the blocks lend each other: claims, what is run, block energies, and funnels crossed."""
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
-from algorithms.ess import combined_chains
-from judging import read_table, verdicts
+import studies
+from algorithms.zhang_sshmc import abla_path
+from judging import check_moves, multiplied, read_table
+from models import interface
+from models.funnel import Funnel
 from reproduce.beyond import zhang_energy as energy
 from reproduce.harness.claims import BUDGETS
 from reproduce.harness.style import plt
-from reproduce.zhang.coupled_funnels import Crossed
+from reproduce.zhang import energy_exchange as lent
+from reproduce.zhang.coupled_funnels import Crossed, exact_draw
+from sampling.check import check_model
 
+N = 4
+FUNNEL = Funnel.from_size(N)
 OWN = "log(range of log p(v | x), SSHMC / range of K(r_v))"
 REACH = "log(range of log p(v | x), SSHMC / HMC within Gibbs)"
 SPAN = "log(range of v, SSHMC / HMC within Gibbs)"
@@ -23,7 +29,6 @@ MORE = "log(that gain of b / the gain of a)"
 
 
 def made_up():
-    """Return a result with which every claim agrees."""
     values = {"U": 200.0, "K": 200.0, "U without": 15.0, "K without": 15.0, "lent": 1.0, "v": 4.0,
               "reach": 16.0, "paid": 16.0, "own": 1.5, "v alone": 0.4, "U alone": 1.4}
     spread = np.array([0.98, 1.0, 1.02])
@@ -35,39 +40,21 @@ def made_up():
                      0.0: {"eps": 0.02, "L": 200, "AP": 0.9, "b": 5.0, "a": 300.0, "cost": 2e6}}}
 
 
-def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    found = verdicts(energy, made_up())
-    # and every claim is moved by something below
-    assert {what for *_, claims in MOVED.values() for what in claims} == set(found)
-    assert set(found.values()) == {"agrees"}
-
-
 MOVED = {
-    "K(r_v) pays all": ("own", 10.0, [OWN]),
-    "the reach is that of Gibbs": ("reach", 0.03, [OWN, REACH]),
-    "Gibbs reaches as far": ("U alone", 20.0, [REACH]),
-    "Gibbs goes as far": ("v alone", 20.0, [SPAN]),
-    "the blocks lend much": ("lent", 80.0, [LENT]),
-    "n v / 2 is nothing": ("U without", 10.0, [WITHOUT]),
-    "b gains nothing": ((1.0, "b"), 0.0005, [GAIN, MORE]),
-    "exact flows do not keep H": ("exact", 1e6, [EXACT]),
-    "a gains as much": ((0.0, "a"), 0.002, [MORE]),
+    "K(r_v) pays all": (multiplied(10.0, "starts", "own"), [OWN]),
+    "the reach is that of Gibbs": (multiplied(0.03, "starts", "reach"), [OWN, REACH]),
+    "Gibbs reaches as far": (multiplied(20.0, "starts", "U alone"), [REACH]),
+    "Gibbs goes as far": (multiplied(20.0, "starts", "v alone"), [SPAN]),
+    "the blocks lend much": (multiplied(80.0, "starts", "lent"), [LENT]),
+    "n v / 2 is nothing": (multiplied(10.0, "starts", "U without"), [WITHOUT]),
+    "b gains nothing": (multiplied(0.0005, "best", 1.0, "b"), [GAIN, MORE]),
+    "exact flows do not keep H": (multiplied(1e6, "exact"), [EXACT]),
+    "a gains as much": (multiplied(0.002, "best", 0.0, "a"), [MORE]),
 }
 
 
-@pytest.mark.parametrize("name", MOVED)
-def test_one_quantity_moved_and_no_other_claim_differs(name):
-    key, factor, wanted = MOVED[name]
-    result = copy.deepcopy(made_up())
-    if isinstance(key, tuple):
-        result["best"][key[0]][key[1]] *= factor
-    elif key == "exact":
-        result[key] *= factor
-    else:
-        result["starts"][key] = [factor * value for value in result["starts"][key]]
-    made = verdicts(energy, result)
-    assert {what for what, verdict in made.items() if verdict != "agrees"} == set(wanted)
-    assert {made[what] for what in wanted} == {"differs"}
+def test_one_quantity_moved_and_no_other_claim_differs():
+    check_moves(energy, made_up(), MOVED)
 
 
 def test_h_is_kept_by_exact_flows_alone(monkeypatch):
@@ -87,14 +74,8 @@ def test_per_gradient_means_divided_by_the_cost():
     assert energy.log_ess_gain(result, "b").value == pytest.approx(wanted, rel=1e-12)
 
 
-class Recorder:
-    """Makes up starts and settings, and keeps what was asked for."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 4, {}
-
-    def replicates(self, function, tasks, unit, warm):
-        self.calls[function.__name__] = tasks
+class Recorder(studies.Recorder):
+    def made(self, function, tasks):
         if function.__name__ == "one_start":
             return [{"U": task["seed"][1], "path": task["seed"]} for task in tasks]
         # the cheaper the better, but for what never moves
@@ -106,69 +87,58 @@ class Recorder:
 def test_what_is_run(budget):
     experiment = Recorder(budget)
     result = energy.run(experiment, None)
-    starts = [task["seed"][1] for task in experiment.calls["one_start"]]
-    assert result["starts"] == {"U": starts} and result["path"] == [4, 0]
-    assert starts == list(range(energy.STARTS[budget]))
-    shares = [task["share"] for task in experiment.calls["crossed_funnels"]]
-    grid = [(task["eps"], task["L"]) for task in experiment.calls["crossed_funnels"]]
+    (_, starts), (_, crossed) = experiment.calls
+    numbers = list(range(energy.STARTS[budget]))
+    assert [task["seed"] for task in starts] == [[5, k] for k in numbers]
+    assert result["starts"] == {"U": numbers} and result["path"] == [5, 0]
+    grid = [(task["eps"], task["L"]) for task in crossed]
     half = len(grid) // 2
-    assert shares == [1.0] * half + [0.0] * half and grid[:half] == grid[half:]
+    assert [task["share"] for task in crossed] == [1.0] * half + [0.0] * half
+    assert grid[:half] == grid[half:]
     if budget == "paper":
         assert {found["L"] for found in result["best"].values()} == {100}
-        assert {task["n"] for tasks in experiment.calls.values() for task in tasks} == {100}
-
-
-def test_a_start_is_the_same_for_both_methods():
-    found = energy.one_start(3, [7, 1])
-    assert set(found) == {"U", "K", "U without", "K without", "lent", "v", "reach", "paid", "own",
-                          "path", "v alone", "U alone"}
-    assert found["v"] == np.ptp(found["path"]["v"]) and len(found["path"]["v"]) == energy.L + 1
-    assert found["v alone"] > 0 and found["U alone"] > 0
+        assert {task["n"] for task in starts + crossed} == {100}
 
 
 def test_momenta_are_draws_given_v_and_both_methods_take_as_many_leapfrogs(monkeypatch):
     asked = []
-    real = energy.within_gibbs
-    monkeypatch.setattr(energy, "within_gibbs", lambda *given: asked.append(given) or real(*given))
-    path = energy.one_start(3, [7, 1])["path"]
+    monkeypatch.setattr(energy, "within_gibbs", lambda *given: asked.append(given) or {
+        "v": 3.0, "U": 7.0})
+    found = energy.one_start(3, [7, 1])
+    assert (found["v alone"], found["U alone"]) == (3.0, 7.0)
+    assert len(found["path"]["v"]) == energy.L + 1
     rng = np.random.default_rng([7, 1])
     x, v = energy.exact_draw(rng, 3)
     z, z_v = rng.standard_normal(3), rng.standard_normal(1)
     # whatever the masses, half the squares of as many normals
     constant = 0.5 * np.log(3 + 1 / 9)  # the log determinant of the mass of v
-    assert path["K without"][0] - constant == pytest.approx((z @ z + z_v @ z_v) / 2, rel=1e-12)
+    assert found["path"]["K without"][0] - constant == pytest.approx(
+        (z @ z + z_v @ z_v) / 2, rel=1e-12)
     ((theta, phi, r_phi, _, eps, L),) = asked
     assert (theta.tolist(), phi.tolist(), eps, L) == (x.tolist(), v.tolist(), 0.2, 200)
     assert r_phi == pytest.approx(z_v * (3 + 1 / 9) ** 0.5, rel=1e-12)
 
 
-def test_the_worst_of_each_entry_is_of_its_own_squares(monkeypatch):
-    ess = {"theta": 4.0, "theta squares": 3.0, "phi": 2.0, "phi squares": 1.0}
-    monkeypatch.setattr(energy, "worst", lambda records, burn_in: ess)
-    for _ in range(2):
-        found = energy.crossed_funnels(1.0, 3, 0.1, 2, chains=1, length=5, burn_in=0, seed=[3])
-        assert found["b"] == min(ess["theta"], ess["theta squares"])
-        assert found["a"] == min(ess["phi"], ess["phi squares"])
-        ess |= {"theta": 1.0, "phi": 0.5}
-
-
 def test_the_crossed_funnels_by_their_records(monkeypatch):
-    """The worst ESS of b is that of b and of b^2, b the last entry of theta, a of phi."""
-    records = []
-    real = energy.sshmc
+    runs, asked, real = [], [], energy.sshmc
 
     def kept(theta, phi, model, *rest, **named):
         assert isinstance(model, Crossed) and model.share == 0.0 and named == {"keep": [3]}
-        records.append(real(theta, phi, model, *rest, **named))
-        return records[-1]
+        runs.append(real(theta, phi, model, *rest, **named))
+        return runs[-1]
 
+    ess = {"theta": 4.0, "theta squares": 3.0, "phi": 2.0, "phi squares": 1.0}
     monkeypatch.setattr(energy, "sshmc", kept)
-    found = energy.crossed_funnels(0.0, 3, 0.1, 4, chains=2, length=30, burn_in=5, seed=[3])
-    b, a = (np.array([getattr(r, block)[5:, -1] for r in records]) for block in ("theta", "phi"))
-    assert not np.array_equal(*b)  # each chain its own start
-
-    for x, least in ((b, found["b"]), (a, found["a"])):
-        assert least == min(combined_chains(x).ess, combined_chains((x - x.mean()) ** 2).ess)
+    monkeypatch.setattr(energy, "worst", lambda *given: asked.append(given) or ess)
+    for b, a in ((3.0, 1.0), (1.0, 0.5)):
+        found = energy.crossed_funnels(0.0, 3, 0.1, 4, chains=2, length=30, burn_in=5, seed=[3])
+        assert (found["b"], found["a"]) == (b, a)
+        ess |= {"theta": 1.0, "phi": 0.5}
+    records, burn_in = asked[0]
+    for record, run in zip(records, runs, strict=False):  # b is the last of theta, a of phi
+        np.testing.assert_array_equal(record.theta, run.theta)
+        np.testing.assert_array_equal(record.phi, run.phi[:, -1:])
+    assert burn_in == 5 and not np.array_equal(*[run.theta for run in runs[:2]])  # its own start
     # rounding of a mean of means
     assert found["AP"] == pytest.approx(np.mean([r.accepted[5:] for r in records]), rel=1e-15)
     # 3 L + 1 and 2 L gradients in each of 35 transitions of 2 chains
@@ -179,9 +149,6 @@ def test_the_table_and_the_figure():
     result = made_up()
     moves = {name: float(k) for k, name in enumerate(result["path"], 1)}  # from another start each
     result["path"] = {name: [5.0 * k, 6.0 * k, 7.0 * k] for name, k in moves.items()}
-    text = energy.table(result)
-    for words in ("range of U + n v / 2", "with ", "without", "2.5"):  # 5 per 2 million gradients
-        assert words in text
     result["starts"] = {key: [float(k)] * 3 for k, key in enumerate(result["starts"], 1)}
     rows = {row["in nats, or of v"]: row["mean over starts"]
             for row in read_table(energy.table(result), "in nats")}
@@ -206,11 +173,109 @@ def test_the_table_and_the_figure():
         assert [line.get_ydata()[1] for line in ax.get_lines()] == [moves[name] for name in names]
     points = [line.get_ydata()[0] for line in fig.axes[2].get_lines()]
     assert points == pytest.approx([800, 150, 900, 2.5], rel=1e-12)  # a with, without; b
-    right = fig.axes[2]
-    named = dict(zip(right.get_xticks(), (t.get_text() for t in right.get_xticklabels()),
-                     strict=True))
-    assert [named[line.get_xdata()[0]] for line in right.get_lines()] == [
-        r"$a$, in $\phi$"] * 2 + [r"$b$, in $\theta$"] * 2
     assert [(line.get_markerfacecolor(), line.get_label().split()[0])
-            for line in right.get_lines()] == [("k", "with"), ("white", "without")] * 2
+            for line in fig.axes[2].get_lines()] == [("k", "with"), ("white", "without")] * 2
     plt.close(fig)
+
+
+def test_energies_by_hand():
+    x, r = np.random.default_rng(3).normal(size=(2, N))
+    path = abla_path(x, np.array([0.4]), r, np.array([3.0]), FUNNEL, 0.1, 0.2, 7, 2, 1)
+    found = lent.block_energies(path, FUNNEL, 0.1, 2)
+    v, x, r, r_v = path.phi[:, 0], path.theta, path.r_theta, path.r_phi[:, 0]
+    X, R = np.exp(v) * np.sum(x * x, 1) / 2, np.exp(-v) * np.sum(r * r, 1) / 2
+    own = r_v**2 / 2 / (N + 1 / 9)
+    wanted = {"U": X - N * v / 2 + v**2 / 18, "U without": X + v**2 / 18, "v": v,
+              "K without": R + own, "K": R + own + N * v / 2, "lent": v**2 / 18 + own}
+    constant = np.log(N + 1 / 9) / 2  # log |M_v| / 2
+    for name, values in wanted.items():
+        shown = found["path"][name] - constant * name.startswith("K")
+        np.testing.assert_allclose(shown, values, rtol=0, atol=1e-13)  # rounding
+        assert found["totals"][name] == pytest.approx(np.ptp(values), rel=1e-12)
+    assert found["totals"]["own"] == pytest.approx(np.ptp(own), rel=1e-12)
+    # H_2 moves v between the flows of H_1, which turn (x, r) by leapfrogs of 0.1
+    changes = []
+    for k in range(7):
+        y, s, precision = x[k], r[k], np.exp(v[k])
+        for _ in range(2):
+            s = s - 0.05 * precision * y
+            y = y + 0.1 / precision * s
+            s = s - 0.05 * precision * y
+        changes.append([sum(sign * value for sign, value in (
+            (1, f(v[k + 1])), (-1, f(v[k])))) for f in (
+            lambda w, y=y: np.exp(w) * (y @ y) / 2 - N * w / 2 + w * w / 18,
+            lambda w, s=s: np.exp(-w) * (s @ s) / 2 + N * w / 2)])
+    reach, paid = np.vstack([[0, 0], np.cumsum(changes, axis=0)]).T
+    assert found["totals"]["reach"] == pytest.approx(np.ptp(reach), rel=1e-12)
+    assert found["totals"]["paid"] == pytest.approx(np.ptp(paid), rel=1e-12)
+
+
+def test_within_gibbs_the_kinetic_energy_pays_alone():
+    x, v, r = np.array([1.3, -0.4, 0.6, 0.2]), np.array([0.5]), np.array([4.0])
+    found = lent.within_gibbs(x, v, r, FUNNEL, 1e-3, 4000)
+    w, p, energies, places, own = v[0], r[0], [], [], []
+    s = x @ x
+    for step in range(4001):
+        energies.append(np.exp(w) * s / 2 - N * w / 2 + w * w / 18)
+        places.append(w)
+        own.append(p * p / 2 / (N + 1 / 9))
+        if step < 4000:
+            p -= 5e-4 * (np.exp(w) * s / 2 - N / 2 + w / 9)
+            w += 1e-3 * p / (N + 1 / 9)
+            p -= 5e-4 * (np.exp(w) * s / 2 - N / 2 + w / 9)
+    assert found["v"] == pytest.approx(np.ptp(places), rel=1e-9)  # rounding of 4000 steps
+    assert found["U"] == pytest.approx(np.ptp(energies), rel=1e-9)
+    assert found["U"] == pytest.approx(np.ptp(own), rel=1e-4)  # conserved, to order eps^2
+
+
+RNG = np.random.default_rng(1)
+THETA, PHI = RNG.normal(size=(2, N + 1))
+
+
+@pytest.fixture(params=[1.0, 0.0, 0.6], ids=["with", "without", "some"])
+def model(request):
+    return Crossed.from_size(N, request.param)
+
+
+def test_the_density_is_that_of_two_funnels(model):
+    def log_density(theta, phi):
+        (x, b), (y, a) = (theta[:-1], theta[-1]), (phi[:-1], phi[-1])
+        return (norm.logpdf([a, b], 0, 3).sum() + norm.logpdf(x, 0, np.exp(-a / 2)).sum()
+                + norm.logpdf(y, 0, np.exp(-b / 2)).sum())
+
+    places = RNG.normal(size=(5, 2, N + 1))
+    gaps = [interface.U(np.concatenate(place), model) + log_density(*place) for place in places]
+    np.testing.assert_allclose(gaps, gaps[0], rtol=0, atol=1e-12)  # rounding of terms of 10
+
+
+def test_all_functions_are_of_one_density_and_of_the_masses(model):
+    found = check_model(model, np.append(THETA, PHI))
+    assert found.agrees, found
+    Phi, Theta = interface.precompute_phi(PHI, model), interface.precompute_theta(THETA, model)
+    m = N / 2 + 1 / 9  # the masses, written down from the docstring
+    for mass, root in (
+            (np.append(np.full(N, np.exp(PHI[-1])), m),
+             interface.momentum_theta(np.ones(N + 1), Phi, model)),
+            (np.append(np.full(N, np.exp(model.share * THETA[-1])), m),
+             interface.momentum_phi(np.ones(N + 1), Theta, model))):
+        np.testing.assert_allclose(root, mass**0.5, rtol=1e-14, atol=0)
+    # what does not depend on phi is not in U_phi: -n b / 2 + b^2 / 18
+    b = THETA[-1]
+    rest = interface.U(np.append(THETA, PHI), model) - interface.U_phi(Phi, Theta, model)
+    assert rest == pytest.approx(-N * b / 2 + b * b / 18, rel=1e-12)
+
+
+def test_exact_draws_have_the_density():
+    theta, phi = exact_draw(N, np.random.default_rng(2))
+    z = np.random.default_rng(2).standard_normal(2 + 2 * N)
+    a, b = 3 * z[:2]  # of variance 9; x has the variance e^-a, and y has e^-b
+    np.testing.assert_allclose(theta, [*np.exp(-a / 2) * z[2 : 2 + N], b], rtol=1e-14)
+    np.testing.assert_allclose(phi, [*np.exp(-b / 2) * z[2 + N :], a], rtol=1e-14)
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    ((0,), "n must be a whole number of at least 1"), ((2, 1.5), "share must be"),
+    ((2, None), "share must be a real number")])
+def test_bad_sizes_and_shares_are_refused(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        Crossed.from_size(*arguments)

@@ -1,19 +1,23 @@
-"""Figure 1 of Zhang and Sutton: measures, claims, and what is drawn."""
+"""Figure 1 of Zhang and Sutton: trajectories on the funnel, claims, and what is drawn."""
 
 import numpy as np
 import pytest
 
-from judging import replaced, verdicts
+from algorithms.zhang_sshmc import abla_path
+from judging import check_moves, multiplied
+from models.funnel import Funnel
+from models.interface import U, grad_U, hessian
 from reproduce import zhang_fig1 as fig1
 from reproduce.harness.style import plt
 from reproduce.zhang.funnel import exact_draw
 from reproduce.zhang.printed import HMC, SSHMC
 
-SOFT = fig1.SOFT
+SOFT, N = fig1.SOFT, 4
+FUNNEL = Funnel.from_size(N)
+Q, Z = np.random.default_rng(3).normal(size=(2, N + 1))
 
 
 def made_up():
-    """Return a result with which every claim agrees."""
     def ranges(v, U, turns):
         spread = np.array([0.98, 1.0, 1.02, 1.0])
         return fig1.Ranges(
@@ -26,43 +30,29 @@ def made_up():
         SOFT: ranges(3.0, 150.0, 2.0)})
 
 
-def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    found = verdicts(fig1, made_up())
-    # and every claim is moved by something below
-    assert {what for *_, claims in MOVED.values() for what in claims} == set(found)
-    assert set(found.values()) == {"agrees"}
+def times(factor, method, quantity):
+    return multiplied(factor, "ranges", method, quantity)
 
 
 MOVED = {
-    "HMC does not oscillate": (HMC, "turns", 0.01, ["HMC: turns of v on its way"]),
-    "HMC's region is not narrow": (HMC, "v", 5.0, [
+    "HMC does not oscillate": (times(0.01, HMC, "turns"), ["HMC: turns of v on its way"]),
+    "HMC's region is not narrow": (times(5.0, HMC, "v"), [
         "HMC: range of v / standard deviation of v"]),
-    "HMC goes as far": (HMC, "v", 10.0, ["HMC: range of v / standard deviation of v",
-                                         "log(range of v, SSHMC / HMC)"]),
-    "HMC's potential varies as widely": (HMC, "U", 8.0, ["log(range of U, SSHMC / HMC)"]),
-    "HMC's kinetic energy varies as widely": (HMC, "K", 8.0, ["log(range of K, SSHMC / HMC)"]),
-    "SoftAbs varies less": (SOFT, "U", 0.3, ["log(range of U, SSHMC / SoftAbs)"]),
-    "SoftAbs varies more": (SOFT, "U", 4.0, ["log(range of U, SSHMC / SoftAbs)"]),
-    "SoftAbs goes further": (SOFT, "v", 4.0, ["log(range of v, SSHMC / SoftAbs)"]),
-    **{f"{method} loses energy": (method, "H", 20.0, [
+    "HMC goes as far": (times(10.0, HMC, "v"), ["HMC: range of v / standard deviation of v",
+                                                "log(range of v, SSHMC / HMC)"]),
+    "HMC's potential varies as widely": (times(8.0, HMC, "U"), ["log(range of U, SSHMC / HMC)"]),
+    "HMC's kinetic energy varies as widely": (times(8.0, HMC, "K"), [
+        "log(range of K, SSHMC / HMC)"]),
+    "SoftAbs varies less": (times(0.3, SOFT, "U"), ["log(range of U, SSHMC / SoftAbs)"]),
+    "SoftAbs varies more": (times(4.0, SOFT, "U"), ["log(range of U, SSHMC / SoftAbs)"]),
+    "SoftAbs goes further": (times(4.0, SOFT, "v"), ["log(range of v, SSHMC / SoftAbs)"]),
+    **{f"{method} loses energy": (times(20.0, method, "H"), [
         f"{method}: log(range of H / range of U)"]) for method in fig1.SHOWN},
 }
 
 
-@pytest.mark.parametrize("name", MOVED)
-def test_one_quantity_moved_and_no_other_claim_differs(name):
-    method, quantity, factor, wanted = MOVED[name]
-    values = [factor * value for value in getattr(made_up().ranges[method], quantity)]
-    made = verdicts(fig1, replaced(made_up(), ["ranges", method, quantity], values))
-    assert {what for what, verdict in made.items() if verdict != "agrees"} == set(wanted)
-    assert {made[what] for what in wanted} == {"differs"}
-
-
-def test_measures_by_hand():
-    path = {"v": [0.0, 2.0, 1.0, 1.5, 3.0], "U": [5.0, 1.0, 2.0, 2.0, 2.0],
-            "K": [1.0, 5.0, 4.5, 4.0, 4.0], "time": [0.0, 1.0, 2.0, 3.0, 4.0]}
-    # v goes up, down, up, up: two turns; H is 6, 6, 6.5, 6, 6
-    assert fig1.measures(path) == fig1.Ranges(v=3.0, U=4.0, K=4.0, H=0.5, turns=2.0, time=4.0)
+def test_one_quantity_moved_and_no_other_claim_differs():
+    check_moves(fig1, made_up(), MOVED)
 
 
 def test_the_ratio_is_taken_start_by_start():
@@ -74,18 +64,8 @@ def test_the_ratio_is_taken_start_by_start():
     assert found.se == pytest.approx(np.log(2) / 2, rel=1e-12)  # of 0.69 and 0
 
 
-def test_every_path_starts_at_an_exact_draw():
-    paths = fig1.from_one_start(4, 2, [3])
-    x, v = exact_draw(np.random.default_rng([3]), 4)
-    for path in paths.values():
-        assert (path["x"][0], path["v"][0]) == (x[0], v[0])
-
-
-def test_the_table_and_the_figure_have_a_method_each():
-    result = made_up()
-    text = fig1.table(result)
-    assert "means over 4 starts" in text and "200.0 (1.6)" in text  # spread 2 / sqrt(4), ranges
-    fig = fig1.figure(result)
+def test_the_figure_has_a_method_a_column():
+    fig = fig1.figure(made_up())
     axes = np.array(fig.axes).reshape(2, 3)
     assert [ax.get_title() for ax in axes[0]] == list(fig1.SHOWN)
     assert [line.get_label() for line in axes[0, 0].get_lines()] == [
@@ -100,3 +80,68 @@ def test_the_table_and_the_figure_have_a_method_each():
     assert axes[1, 0].get_xlabel() == "$v$" and axes[1, 0].get_ylabel() == "$x_1$"
     assert len({ax.get_ylim() for ax in axes[0]}) == 1
     plt.close(fig)
+
+
+def test_hmc_takes_leapfrogs_and_records_one_of_every():
+    path = fig1.hmc_path(Q, Z, FUNNEL, 0.01, 12, every=4)
+    q, p, points = Q, Z, [(Q, Z)]
+    for step in range(1, 13):
+        p = p - 0.005 * grad_U(q, FUNNEL)
+        q = q + 0.01 * p
+        p = p - 0.005 * grad_U(q, FUNNEL)
+        if step % 4 == 0:
+            points.append((q, p))
+    wanted = {"time": [0, 0.04, 0.08, 0.12], "v": [q[-1] for q, _ in points],
+              "x": [q[0] for q, _ in points], "U": [U(q, FUNNEL) for q, _ in points],
+              "K": [p @ p / 2 for _, p in points], "log": [0] * 4}
+    for name, values in wanted.items():
+        np.testing.assert_allclose(path[name], values, rtol=0, atol=1e-13)  # rounding
+
+
+def test_sshmc_is_the_path_of_abla():
+    path = fig1.sshmc_path(Q, Z, FUNNEL, 0.1, 0.2, 5, 2, 1)
+    v = Q[-1]
+    wanted = abla_path(Q[:N], Q[N:], np.exp(v / 2) * Z[:N], (N + 1 / 9) ** 0.5 * Z[N:], FUNNEL, 0.1,
+                       0.2, 5, 2, 1)
+    np.testing.assert_array_equal(path["v"], wanted.phi[:, 0])
+    np.testing.assert_array_equal(path["x"], wanted.theta[:, 0])
+    np.testing.assert_array_equal(path["U"], wanted.energy.U)
+    # half the log determinant of e^v I
+    np.testing.assert_allclose(path["log"], N * path["v"] / 2, rtol=1e-14, atol=0)
+    np.testing.assert_allclose(path["U"] + path["K"], wanted.energy.H, rtol=1e-14, atol=0)
+    np.testing.assert_allclose(path["time"], [0, 0.2, 0.4, 0.6, 0.8, 1.0], rtol=0, atol=1e-15)
+
+
+def test_the_generalised_leapfrog_starts_at_the_start_and_conserves_its_energy():
+    gaps = []
+    for eps, L in ((0.1, 10), (0.05, 20)):
+        path = fig1.soft_abs_path(Q, Z, FUNNEL, 1.0, eps, L, every=2)
+        assert path["v"][0] == Q[-1] and path["x"][0] == Q[0] and path["U"][0] == U(Q, FUNNEL)
+        assert path["time"][-1] == pytest.approx(1.0, rel=1e-15) and len(path["v"]) == L // 2 + 1
+        gaps.append(np.ptp(path["U"] + path["K"]))
+    assert gaps[1] < 0.02 and 3 < gaps[0] / gaps[1] < 5  # of second order: 4, nearly
+    # p = root of G times z, so that K = z'z / 2 + log |G| / 2; G: eigenvalues l coth(alpha l)
+    values = np.linalg.eigvalsh(hessian(Q, FUNNEL))
+    G = values / np.tanh(values)
+    assert path["K"][0] == pytest.approx(Z @ Z / 2 + np.log(G).sum() / 2, rel=1e-10)  # eigenvalues
+
+
+def test_a_step_that_has_no_solution_ends_the_path():
+    path = fig1.soft_abs_path(Q, 30 * Z, FUNNEL, 1.0, 2.0, 6, every=2)
+    assert 1 <= len(path["v"]) < 4 and np.isfinite(path["U"]).all()
+
+
+def test_every_path_starts_at_an_exact_draw_and_has_its_own_steps():
+    found = fig1.from_one_start(4, 2, [3])
+    x, v = exact_draw(np.random.default_rng([3]), 4)
+    # 1000 leapfrogs of 0.02, 250 steps of 0.2, 2 of 0.2
+    for path, time in zip(found.values(), (20.0, 50.0, 0.4), strict=True):
+        assert (path["x"][0], path["v"][0]) == (x[0], v[0])
+        assert path["time"][-1] == pytest.approx(time, rel=1e-12)
+
+
+def test_measures_by_hand():
+    path = {"v": [0.0, 2.0, 1.0, 1.5, 3.0], "U": [5.0, 1.0, 2.0, 2.0, 2.0],
+            "K": [1.0, 5.0, 4.5, 4.0, 4.0], "time": [0.0, 1.0, 2.0, 3.0, 4.0]}
+    # v goes up, down, up, up: two turns; H is 6, 6, 6.5, 6, 6
+    assert fig1.measures(path) == fig1.Ranges(v=3.0, U=4.0, K=4.0, H=0.5, turns=2.0, time=4.0)
