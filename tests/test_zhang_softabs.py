@@ -1,11 +1,10 @@
 """An ABLA step against a generalised leapfrog: estimates, claims, and what is run."""
 
-import copy
-
 import numpy as np
 import pytest
 
-from judging import read_table, verdicts
+import studies
+from judging import read_table, replaced, verdicts
 from reproduce.beyond import zhang_softabs as softabs
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.style import plt
@@ -29,33 +28,27 @@ def test_what_was_explained_after_it_was_seen_differs():
     assert {what for what, v in found.items() if v == "differs"} == {
         claim.what for claim in softabs.CLAIMS if claim.known}
     assert set(found.values()) == {"differs", "agrees"}
-
-
-def test_with_the_papers_ratios_of_times_there_are_no_such_differences():
     # 100 times as long, and SSHMC takes 40 steps for one of the other
     result = made_up(130.0, draws=40.0)
     assert verdicts(softabs, result) == {claim.what: "agrees" for claim in softabs.CLAIMS} | {
-        "log(steps for an effective draw of v, SSHMC / SoftAbs)": "differs"}
+        STEPS: "differs"}
 
 
+TIME, SPEED = ("log(time of a step, SoftAbs / ABLA), at least",
+               "log(effective draws a second, SSHMC / SoftAbs), at least")
+STEPS = "log(steps for an effective draw of v, SSHMC / SoftAbs)"
+LITTLE = {L: {"AP": Measured(0.8, 0.01), "draws": Measured(1e-6, 1e-8)} for L in (100, 200)}
 MOVED = {
-    "steps are no slower": (lambda r: r["seconds"].update({SOFT: [5e-6, 5e-6]}), [
-        "log(time of a step, SoftAbs / ABLA), at least"]),
-    "SSHMC's draws are worth little": (lambda r: [each.update(draws=Measured(1e-6, 1e-8))
-                                                  for each in r["found"][SSHMC].values()], [
-        "log(effective draws a second, SSHMC / SoftAbs), at least",
-        "log(steps for an effective draw of v, SSHMC / SoftAbs)"]),
-    "the other's are worth more": (lambda r: r["found"][SOFT][12].update(
-        draws=Measured(0.5, 0.01)), ["log(steps for an effective draw of v, SSHMC / SoftAbs)"]),
+    "steps are no slower": (["seconds", SOFT], [5e-6, 5e-6], [TIME]),
+    "SSHMC's draws are worth little": (["found", SSHMC], LITTLE, [SPEED, STEPS]),
+    "the other's are worth more": (["found", SOFT, 12, "draws"], Measured(0.5, 0.01), [STEPS]),
 }
 
 
 @pytest.mark.parametrize("name", MOVED)
 def test_one_quantity_moved_and_no_other_claim_differs(name):
-    change, wanted = MOVED[name]
-    result = copy.deepcopy(made_up(3e5))
-    change(result)
-    found = verdicts(softabs, result)
+    *change, wanted = MOVED[name]
+    found = verdicts(softabs, replaced(made_up(3e5), *change))
     assert {what for what in found if found[what] == "differs"} - {
         claim.what for claim in softabs.CLAIMS if claim.known} == set(wanted)
 
@@ -80,15 +73,9 @@ def test_effective_draws_of_an_autoregression():
     assert found["AP"].value == 0.75
 
 
-class Recorder:
-    """Makes up groups of starts, and keeps what was asked for."""
-
-    def __init__(self, budget):
-        self.budget, self.seed, self.calls = budget, 4, {}
-
-    def replicates(self, function, tasks, unit, warm):
-        self.calls[function.__name__] = tasks
-        if function.__name__ == "clock":
+class Recorder(studies.Recorder):
+    def made(self, function, tasks):
+        if function is softabs.clock:
             return [{"seconds": {method: [1.0] for method in softabs.STEPS}}]
         return [{"pairs": [[0.0, 0.1 * task["L"] ** 0.5, 1.0]] * len(task["seeds"])}
                 for task in tasks]
@@ -98,17 +85,17 @@ class Recorder:
 def test_what_is_run(budget):
     experiment = Recorder(budget)
     result = softabs.run(experiment, None)
+    (_, tasks), _ = experiment.calls
     for method, steps in softabs.STEPS.items():
         assert list(result["found"][method]) == list(steps)
         for L in steps:
-            seeds = [seed for task in experiment.calls["from_exact_draws"]
+            seeds = [seed for task in tasks
                      if (task["method"], task["L"]) == (method, L) for seed in task["seeds"]]
-            assert seeds == [[4, k] for k in range(softabs.STARTS[budget][method])]
+            assert seeds == [[5, k] for k in range(softabs.STARTS[budget][method])]
             half = 0.01 * L / 18
             assert result["found"][method][L]["draws"].value == pytest.approx(
                 half / (2 - half), rel=1e-12)
-    assert {task["n"] for task in experiment.calls["from_exact_draws"]} == {
-        softabs.SIZE[budget]}
+    assert {task["n"] for task in tasks} == {softabs.SIZE[budget]}
 
 
 @pytest.mark.parametrize("method", softabs.STEPS)
@@ -133,9 +120,9 @@ def test_each_method_has_the_steps_of_print(monkeypatch):
 
 def test_the_table_and_the_figure():
     result = made_up()
-    assert "0.024" in softabs.table(result) and "2.000 (0.040)" in softabs.table(result)
     rows = {row["method"]: row for row in read_table(softabs.table(result), "method")}
     assert rows[SSHMC]["us a step"] == "0.101" and rows[SOFT]["us a step"] == "100"
+    assert rows[SOFT]["draws per 1000 steps"] == "2.000 (0.040)"
     assert rows[SSHMC]["acceptance"] == "0.800 (0.010)" and rows[SSHMC]["steps"] == "200"
     fig = softabs.figure(result)
     labels = [text.get_text() for text in fig.axes[0].get_legend().get_texts()]
