@@ -1,48 +1,39 @@
-"""The script that compares rivals on four models, its chains, and what it makes of them."""
+"""The script that compares rivals on four models, its chains, and coordinates of one of them."""
 
 import re
 import sys
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import studies
 from algorithms.hoffman_nuts_fast import nuts
-from judging import read_table, verdicts
+from differences import differences
+from judging import put, read_table, verdicts
 from made_up_chains import five, off, one
-from models.interface import U
+from models.interface import U, grad_U
 from models.log_gaussian_cox import LogGaussianCox
 from models.non_centred import NonCentred
+from models.stochastic_volatility import StochasticVolatility
 from reproduce.beyond import zhang_rivals as script
 from reproduce.beyond.rivals.moments import moments, pool, worst
-from reproduce.beyond.rivals.rows import PER, pick
+from reproduce.beyond.rivals.rows import PER
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import plt
 from reproduce.zhang import rivals as room
 from reproduce.zhang.datasets import Cases
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
-from reproduce.zhang.rescaled_volatility import Rescaled, rescaled_z
-from reproduce.zhang.rivals import (
-    CENTRED,
-    HYPER,
-    MIXTURE,
-    NON_CENTRED,
-    POLYA,
-    RESCALED,
-    SURROGATE,
-    problem,
-)
+from reproduce.zhang.rescaled_volatility import Rescaled, rescaled_x, rescaled_z
+from reproduce.zhang.rivals import CENTRED, HYPER, MIXTURE, NON_CENTRED, POLYA, RESCALED, SURROGATE
 
 NAMES = {"funnel": None, "credit": "simulated credit, seed 1",
          "volatility": "simulated volatility, T = 5, seed 1",
          "Cox": "simulated Cox process, 3 x 3, unit, seed 1"}
 
 
-# The claims
-
-
 def made_up():
-    """Return a result of which every claim is true."""
     ahead = {  # log efficiencies per unit of work and per second
         SSHMC: (0.0, 0.5), NON_CENTRED: (3.0, 1.0), GIBBS: (-1.0, -1.0), HMC: (-2.0, -2.0),
         POLYA: (1.0, 3.0), MIXTURE: (0.0, -0.5), SURROGATE: (0.0, 3.0)}
@@ -63,20 +54,10 @@ def made_up():
     return result
 
 
-def with_row(key, **values):
-    """Return the result with other values in a row."""
-    result = made_up()
-    result[key] = result[key] | values
-    return result
-
-
-def changed(result):
-    """Return the claims whose verdict is not that they agree."""
-    return {what for what, verdict in verdicts(script, result).items() if verdict != "agrees"}
-
-
-def test_what_is_made_up_agrees():
-    assert changed(made_up()) == set()
+def changed(*place):
+    """Return the claims that do not agree if the last of these is at the place of the others."""
+    found = verdicts(script, put(*place)(made_up()))
+    return {what for what, verdict in found.items() if verdict != "agrees"}
 
 
 @pytest.mark.parametrize("claim", script.ORDERS, ids=lambda claim: claim.what)
@@ -84,7 +65,7 @@ def test_a_method_that_is_not_ahead_changes_its_claim(claim):
     name, unit, better, other = re.fullmatch(
         r"(\w+): log\(worst ESS per (.+?), (.+) / (.+)\)", claim.what).groups()
     for method, value in ((better, -9.0), (other, 9.0)):
-        found = changed(with_row((name, method), **{PER[unit]: Measured(value, 0.05)}))
+        found = changed((name, method), PER[unit], Measured(value, 0.05))
         assert claim.what in found
         assert all(what.startswith(f"{name}: log(worst ESS per {unit},") for what in found)
 
@@ -95,33 +76,30 @@ def test_a_moment_that_is_another_changes_its_claim(key):
     # of eight numbers the largest is above 4.47 as rarely as one is above 4
     for field in ("mean", "sd"):
         for z, wanted in ((4.6, {what}), (-4.3, set())):
-            assert changed(with_row(key, together=off(five(), field, z))) == wanted
-    assert changed(with_row(key, believed=False)) == {what}
+            assert changed(key, "together", off(five(), field, z)) == wanted
+    assert changed(key, "believed", False) == {what}
 
 
 def test_a_reference_that_is_imprecise_or_not_itself_changes_its_claim():
+    assert set(verdicts(script, made_up()).values()) == {"agrees"}
     for name in script.REAL:
         what = f"{name}: largest standard error of the reference, in standard deviations"
         for field in ("mean_se", "sd_se"):
-            errors = np.array([0.01, 0.01, 0.01, 0.051])
-            together = five()._replace(**{field: errors})
-            assert changed(with_row((name, NON_CENTRED), together=together)) == {what}
+            together = five()._replace(**{field: np.array([0.01, 0.01, 0.01, 0.051])})
+            assert changed((name, NON_CENTRED), "together", together) == {what}
     what = "largest |z| between two chains and the other two of a row, as one"
-    assert changed(with_row(("Cox", SSHMC), halves=5.4)) == {what}
-    assert changed(with_row(("Cox", SSHMC), halves=5.0)) == set()
+    assert changed(("Cox", SSHMC), "halves", 5.4) == {what}
+    assert changed(("Cox", SSHMC), "halves", 5.0) == set()
 
 
 def test_what_is_not_believed_has_no_number():
     result = made_up()
     result["credit", HMC]["believed"] = False
-    first, second, third = script.table(result).split("\n\n")[1::2]
+    first, _, third = script.table(result).split("\n\n")[1::2]
     rows = {(row["problem"], row["method"]): row for row in read_table(first, "problem")}
     assert list(rows) == list(script.RUNS)
     assert rows["credit", HMC]["per 1000 units"] == "not believed"
     assert rows["credit", HMC]["per CPU s"] == rows["credit", SSHMC]["E-BFMI"] == ""
-    settings = read_table(second, "problem")
-    assert [(row["problem"], row["method"]) for row in settings] == [
-        key for key in script.RUNS if key in script.SCAN]
     hyper = read_table(third, "problem")
     assert len(hyper) == sum(len(HYPER[name]) for name, _ in script.RUNS) - 1
     for each in result.values():  # as after a run of a few draws
@@ -156,38 +134,26 @@ def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
     plt.close(fig)
 
 
-# The work
+class Recorder(studies.Recorder):
+    """Makes up pilots, of which the third is the best that has enough draws, rows and times."""
 
-
-class Remembered:
-    """An experiment that computes nothing."""
-
-    seed = 3
-
-    def __init__(self, budget="paper"):
-        self.budget, self.tasks = budget, {}
-
-    def replicates(self, function, tasks, unit, warm=None):
-        self.tasks[unit] = tasks
-        if unit == "timings":
+    def made(self, function, tasks):
+        if function is room.clock:
             return [{"seconds": {row: [0.5, 0.5] for row in tasks[0]["rows"]}}]
-        if unit == "pilots":  # the third setting is the best that has enough draws
-            count, made = {}, []
-            for task in tasks:
-                k = count[task["name"], task["method"]] = count.get(
-                    (task["name"], task["method"]), -1) + 1
-                made.append({"ess": [50.0, 60.0, 55.0, 49.0][k], "gradients": 100.0,
-                             "efficiency": [0.1, 0.2, 0.3, 0.9][k]})
-            return made
+        if function is room.pilot:
+            places = [script.SCAN[task["name"], task["method"]].index(task["setting"])
+                      for task in tasks]
+            return [{"ess": [50.0, 60.0, 55.0, 49.0][k], "gradients": 100.0,
+                     "efficiency": [0.1, 0.2, 0.3, 0.9][k]} for k in places]
         return [{"rhat": 1.0, "bulk": 500.0, "tail": 500.0, "chains": [
             one(100.0 + place, 1e4, 7.0, e_bfmi=1.0, set_up=2.0) for _ in range(4)]}
             for place, task in enumerate(tasks)]
 
 
 def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
-    experiment = Remembered()
+    experiment = Recorder("paper")
     result = script.run(experiment, Cases("", NAMES))
-    rows, pilots = experiment.tasks["rows"], experiment.tasks["pilots"]
+    (_, pilots), (_, rows), (_, (timing,)) = experiment.calls
     seeds = [str(task["seed"]) for task in rows]
     assert len(set(seeds)) == len(script.RUNS)
     assert not set(seeds) & {str(task["seed"]) for task in pilots}
@@ -205,32 +171,16 @@ def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
         assert result[key]["per gradient"].value == pytest.approx(wanted)
         assert result[key]["per second"].value == pytest.approx(wanted - np.log(0.5))
         assert result[key]["before"] == 4 * 2 + 100 * len(tried)
-        timed = experiment.tasks["timings"][0]["rows"][", ".join(key)]
+        timed = timing["rows"][", ".join(key)]
         if key not in script.SCAN:  # gradients are as expensive in small trees
             setting = {"deepest": 5}
         assert timed == [key[0], NAMES[key[0]], key[1], setting, 20]
 
 
-def test_shorter_budgets_have_shorter_chains_and_smaller_trees():
-    for budget, lengths, deepest in (("short", (250, 60), 6), ("smoke", (10, 10), 3)):
-        experiment = Remembered(budget)
-        script.run(experiment, Cases("", NAMES))
-        (task,) = [task for task in experiment.tasks["rows"]
-                   if (task["name"], task["method"]) == ("credit", NON_CENTRED)]
-        assert (task["n"], task["burn_in"]) == lengths and task["setting"] == {"deepest": deepest}
-
-
-# The chains
-
-
 @pytest.mark.parametrize(("name", "method", "counts", "units"), [
-    ("credit", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 7),
     ("volatility", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 12),
-    ("credit", GIBBS, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 12),
     ("Cox", SSHMC, dict(gradient_theta=7, gradient_phi=5, factor_theta=3), 3),
     ("volatility", HMC, dict(gradient=9), 9), ("Cox", NON_CENTRED, dict(gradient=9), 36),
-    ("volatility", MIXTURE, dict(mixture=2, draws=1, likelihood=9, conditional=5), 30),
-    ("Cox", SURROGATE, dict(factor=4, likelihood=9, ellipses=2), 12),
     ("credit", POLYA, dict(polya_gamma=200, factors=4), 46)])
 def test_work_is_counted_in_units(name, method, counts, units):
     class Counts(SimpleNamespace):
@@ -253,7 +203,7 @@ SMALL = [("volatility", MIXTURE, {"scale": 2.0}), ("volatility", SSHMC, script.S
 
 @pytest.mark.parametrize(("name", "method", "setting"), SMALL)
 def test_a_chain_is_that_of_the_sampler_after_its_burn_in(name, method, setting):
-    which = problem(name, NAMES[name])
+    which = room.problem(name, NAMES[name])
     draws, found = room.one_chain(name, which, method, setting, 6, 2, np.random.default_rng(4))
     rng = np.random.default_rng(4)
     _, theta, phi = room.start(which, rng)
@@ -273,8 +223,8 @@ def test_the_rate_and_the_energies_are_of_what_is_kept(monkeypatch):
                             accepted=np.array([0, 0, 1, 1, 0, 1, 1, 1.0]))
     monkeypatch.setattr(room, "hmc", lambda *given, **named: chain)
     monkeypatch.setattr(room, "work", lambda *given: 80.0)
-    draws, found = room.one_chain("volatility", problem("volatility", NAMES["volatility"]), HMC,
-                                  {}, 6, 2, rng)
+    which = room.problem("volatility", NAMES["volatility"])
+    draws, found = room.one_chain("volatility", which, HMC, {}, 6, 2, rng)
     assert (found["rate"], found["divergences"]) == (pytest.approx(5 / 6, rel=1e-15), 5)
     assert (found["gradients"], found["set_up"]) == (60.0, 20.0)
     assert found["e_bfmi"] == pytest.approx(8 / (energies[2:].var() + 4), rel=1e-12)
@@ -285,7 +235,7 @@ def test_a_row_has_a_chain_of_each_seed():
     of = dict(name="volatility", data_name=NAMES["volatility"], method=SSHMC,
               setting=script.SERIES, n=30)
     found = room.row_of_chains(**of, burn_in=3, chains=2, seed=[5])
-    which = problem("volatility", NAMES["volatility"])
+    which = room.problem("volatility", NAMES["volatility"])
     for child, chain in enumerate(found["chains"]):
         draws, more = room.one_chain("volatility", which, SSHMC, script.SERIES, 30, 3,
                                      np.random.default_rng([5, child]))
@@ -310,9 +260,6 @@ def test_the_clock_is_of_a_unit_of_work(monkeypatch):
     assert room.clock(rows, 2) == {"seconds": {"a": [0.5, 0.5], "b": [2.0, 2.0]}}
 
 
-# NUTS and the library
-
-
 @pytest.mark.parametrize("method", [CENTRED, NON_CENTRED, RESCALED])
 def test_nuts_starts_at_one_state_in_the_coordinates_of_its_method(monkeypatch, method):
     def seen(q, model, n, rng, warm_up, deepest):
@@ -320,7 +267,7 @@ def test_nuts_starts_at_one_state_in_the_coordinates_of_its_method(monkeypatch, 
                                asked=(n, warm_up, deepest))
 
     monkeypatch.setattr(room, "nuts", seen)
-    which = problem("volatility", NAMES["volatility"])
+    which = room.problem("volatility", NAMES["volatility"])
     z, theta, phi = room.start(which, np.random.default_rng(1))
     chain, of_theta, of_phi = room.run_nuts(method, which, z, theta, phi, 5, 7, None, 3)
     np.testing.assert_allclose(of_theta, np.tile(theta[which.keep], (5, 1)), rtol=0, atol=1e-12)
@@ -332,7 +279,7 @@ def test_nuts_starts_at_one_state_in_the_coordinates_of_its_method(monkeypatch, 
 
 
 def test_a_chain_of_nuts_has_its_own_gradients_and_those_of_its_warm_up():
-    which, rng = problem("Cox", NAMES["Cox"]), np.random.default_rng(6)
+    which, rng = room.problem("Cox", NAMES["Cox"]), np.random.default_rng(6)
     draws, found = room.one_chain("Cox", which, NON_CENTRED, {"deepest": 4}, 20, 30, rng)
     rng = np.random.default_rng(6)
     z, _, phi = room.start(which, rng)
@@ -351,28 +298,12 @@ def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
     assert 'pip install -e ".[rivals]"' in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("m", [0.0, 1.0, -4.0])
-def test_the_librarys_draws_are_polya_gamma_variables(m):
+def test_the_librarys_draws_have_the_mean_of_polya_gamma_variables_and_chains_repeat_themselves():
     pytest.importorskip("polyagamma", reason="needs the extra `rivals`: pip install -e '.[rivals]'")
-    n, size = 40_000, abs(m) + 1e-6
-    omega = room.draw(np.full(n, m), np.random.default_rng(1))
-    assert omega.shape == (n,) and (omega > 0).all()
-    # mean, variance and Laplace transform (Polson, Scott and Windle 2013, Section 2), 4 standard
-    # errors each; that of the variance by the fourth moment
-    mean = np.tanh(size / 2) / (2 * size)
-    variance = (np.sinh(size) - size) / (4 * size**3 * np.cosh(size / 2)**2) if m else 1 / 24
-    assert abs(omega.mean() - mean) < 4 * (variance / n)**0.5
-    squares = (omega - mean)**2
-    assert abs(squares.mean() - variance) < 4 * squares.std() / n**0.5
-    for t in (0.5, 3.0):
-        values = np.exp(-t * omega)
-        exact = np.cosh(m / 2) / np.cosh(np.sqrt(t / 2 + m * m / 4))
-        assert abs(values.mean() - exact) < 4 * values.std() / n**0.5
-
-
-def test_polya_gamma_chains_repeat_themselves():
-    pytest.importorskip("polyagamma", reason="needs the extra `rivals`: pip install -e '.[rivals]'")
-    which = problem("credit", NAMES["credit"])
+    omega = room.draw(np.full(40_000, -4.0), np.random.default_rng(1))
+    # Polson, Scott and Windle 2013, Section 2; 4 standard errors
+    assert abs(omega.mean() - np.tanh(2.0) / 8) < 4 * omega.std() / 200
+    which = room.problem("credit", NAMES["credit"])
     (one, of_one), (again, _), (other, _) = (
         room.one_chain("credit", which, POLYA, {"w": 0.6}, 5, 1, np.random.default_rng(seed))
         for seed in (1, 1, 2))
@@ -381,20 +312,42 @@ def test_polya_gamma_chains_repeat_themselves():
     assert of_one["gradients"] == 5 * 23  # 20 covariates
 
 
-def test_the_setting_that_is_taken_is_the_most_efficient_of_those_with_enough_draws():
-    pilots = [{"ess": ess, "efficiency": efficiency} for ess, efficiency in (
-        (50.0, 0.1), (60.0, 0.3), (55.0, 0.2), (49.0, 0.9))]
-    assert pick("abcd", pilots) == "b"
-    assert pick("d", pilots[3:]) == "d"  # none has more
+RNG = np.random.default_rng(1)
+PLACES = ([-0.4, -1.9, 2.0], [0.1, -0.5, -0.7], [0.2, 0.3, 0.0], [-0.4, -3.0, 4.0])
+each = pytest.mark.parametrize(("n", "phi"), [*product([2, 3, 7, 40], PLACES)])
 
 
-def test_without_a_row_that_is_believed_there_are_a_report_and_a_figure():
-    # as after a run of a few draws
-    each = {"together": five(), "believed": False, "rhat": 1.04, "bulk": 81.0, "tail": 70.0,
-            "halves": 2.0, "e_bfmi": np.nan, "before": 123.0, "per gradient": Measured(0.0, 0.05),
-            "per second": Measured(0.0, 0.05)}
-    result = {key: each | {"setting": script.SCAN.get(key, [{}])[0]} for key in script.RUNS}
-    assert script.table(result).count("not believed") == len(script.RUNS)
-    fig = script.figure(result)
-    assert not any(ax.get_lines() for ax in fig.axes)
-    plt.close(fig)
+def dense(n, phi):
+    """Return the lower factor of Q / sigma^2 + I / 2."""
+    ar = np.tanh(phi[2])
+    Q = np.diag(np.concatenate([[1.0], np.full(n - 2, 1 + ar * ar), [1.0]]))
+    Q -= ar * (np.eye(n, k=1) + np.eye(n, k=-1))
+    return np.linalg.cholesky(Q * np.exp(-2 * phi[1]) + np.eye(n) / 2)
+
+
+@each
+def test_the_map_is_that_of_the_dense_factor_and_its_inverse(n, phi):
+    z, L = RNG.standard_normal(n), dense(n, phi)
+    x = rescaled_x(z, np.array(phi))
+    # M has a condition number of 1e6 at most
+    np.testing.assert_allclose(x, np.linalg.solve(L.T, z), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(rescaled_z(x, np.array(phi)), z, rtol=0, atol=1e-10)
+
+
+@each
+def test_the_density_is_that_of_the_model_times_the_jacobian(n, phi):
+    model, z, L = StochasticVolatility.from_data(RNG.standard_normal(n)), RNG.standard_normal(n), (
+        dense(n, phi))
+    x = np.linalg.solve(L.T, z)
+    expected = U(np.append(x, phi), model) + np.log(np.diag(L)).sum()
+    assert U(np.append(z, phi), Rescaled(model)) == pytest.approx(expected, rel=1e-11)
+
+
+@each
+def test_gradient_against_differences(n, phi):
+    model = Rescaled(StochasticVolatility.from_data(RNG.standard_normal(n)))
+    q = np.append(RNG.standard_normal(n), phi)
+    numeric = differences(lambda q: U(q, model), q)
+    # h^4 / 30 = 3e-14 times fifth derivatives, and rounding of 1e-13 U
+    np.testing.assert_allclose(grad_U(q, model), numeric, rtol=0, atol=1e-9 * np.abs(
+        numeric).max())
