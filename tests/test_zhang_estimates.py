@@ -1,38 +1,17 @@
 """What is kept of a run: every estimate by hand at a small case, and where it goes."""
 
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from algorithms.ess import combined_chains, initial_sequence
+from algorithms.zhang_sshmc import Counts
 from reproduce.zhang import estimates
 
 
-class Counts(NamedTuple):
-    gradient_theta: int
-    factor: int
-
-
-class Chain(NamedTuple):
-    theta: np.ndarray
-    phi: np.ndarray
-    accepted: np.ndarray
-    divergences: int
-    counts: Counts
-
-
 def tau(x):
-    """Geyer's initial monotone sequence, lag by lag: the autocorrelation time."""
-    n, x = len(x), x - np.mean(x)
-    rho = [np.sum(x[: n - t] * x[t:]) / np.sum(x * x) for t in range(n)]
-    total, last = 0.0, np.inf
-    for j in range(n // 2):
-        last = min(last, rho[2 * j] + rho[2 * j + 1])
-        if last <= 0:
-            break
-        total += last
-    return -1 + 2 * total
+    return initial_sequence(x[:, None]).tau[0]
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +20,20 @@ def chain():
     theta = rng.normal(size=(120, 3)).cumsum(0) * [0.1, 1.0, 3.0] + rng.normal(size=(120, 3))
     phi = rng.normal(size=(120, 2))
     phi[:, 1] -= 0.2 * np.roll(phi[:, 1], 1)  # moves back and forth
-    return Chain(theta, phi, rng.random(120) < 0.8, 2, Counts(7, 9))
+    return estimates.Blocks(theta, phi, rng.random(120) < 0.8, 2, Counts(7, 9, 11, 0))
 
 
 def test_a_summary_by_hand(chain):
     found = estimates.summary(chain, 20)
     theta, phi, n = chain.theta[20:], chain.phi[20:], 100
     ess = [n / tau(x) for x in theta.T]
-    assert found["n"] == n and found["counts"] == {"gradient_theta": 7.0, "factor": 9.0}
+    assert found["n"] == n and found["counts"] == {
+        "gradient_theta": 7.0, "gradient_phi": 9.0, "factor_theta": 11.0, "factor_phi": 0.0}
     assert found["AP"] == np.mean(chain.accepted[20:]) and found["divergences"] == 2
+    blocks = np.column_stack([np.arange(120) % 2 == 0, np.arange(120) % 4 == 0])
+    assert estimates.summary(chain._replace(accepted=blocks), 20)["AP"] == [0.5, 0.25]
 
-    def close(ours, wanted):  # sums of 100 products, by FFT and one by one: rounding
+    def close(ours, wanted):  # rounding
         np.testing.assert_allclose(ours, wanted, rtol=1e-10, atol=0)
 
     close(found["theta"]["ours"], [min(ess), sorted(ess)[1], max(ess)])
@@ -90,20 +72,9 @@ def test_what_never_moved_has_no_ess(chain):
     assert np.isnan(estimates.summary(one, 20)["theta"]["lineage"]).all()
 
 
-def test_the_acceptance_of_each_block_is_its_own(chain):
-    blocks = np.column_stack([np.arange(120) % 2 == 0, np.arange(120) % 4 == 0])
-    assert estimates.summary(chain._replace(accepted=blocks), 20)["AP"] == [0.5, 0.25]
-
-
 def test_a_joint_record_in_blocks():
-    class Joint(NamedTuple):
-        samples: np.ndarray
-        accepted: np.ndarray
-        divergences: int
-        counts: Counts
-
     q = np.arange(20.0).reshape(4, 5)
-    joint = Joint(q, np.ones(4, bool), 3, Counts(1, 2))
+    joint = SimpleNamespace(samples=q, accepted=np.ones(4, bool), divergences=3, counts=(1, 2))
     found = estimates.in_blocks(joint, 3)
     np.testing.assert_array_equal(found.theta, q[:, :3])
     np.testing.assert_array_equal(found.phi, q[:, 3:])
@@ -123,7 +94,5 @@ def test_the_worst_ess_is_that_of_all_chains_together(chain):
     theta = np.array([chain.theta[20:], other.theta[20:]])
     assert found["theta"] == combined_chains(theta).ess.min()
     assert found["theta squares"] == combined_chains((theta - theta.mean((0, 1))) ** 2).ess.min()
-
-
-def test_the_worst_ess_of_what_never_moved_is_0(chain):
+    # 0 for what never moved
     assert estimates.worst([chain._replace(phi=np.ones((120, 2)))])["phi"] == 0
