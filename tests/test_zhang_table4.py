@@ -223,6 +223,40 @@ def test_a_run_puts_times_and_estimates_together(budget, monkeypatch):
             for name, each in getattr(result, kind).items()}
 
 
+def test_which_chains_are_run(monkeypatch):
+    asked = {}
+
+    def runs_by_setting(experiment, one_chain, tasks, warm):
+        asked.update(tasks)
+        return {key: [(key, each["data"]) for each in some] for key, some in tasks.items()}
+
+    monkeypatch.setattr(cox, "runs_by_setting", runs_by_setting)
+    monkeypatch.setattr(cox, "estimates", lambda *given: given)
+    monkeypatch.setattr(cox, "taken", lambda tried, method: tried | {"of": method})
+    scanned = {key: {"eps_theta": k, "L": 1} for k, key in enumerate(cox.ROWS.values())}
+    experiment = SimpleNamespace(budget="paper", seed=5)
+    rows = cox.run_rows(experiment, scanned, None, None)
+    for name, (method, distance) in cox.ROWS.items():
+        setting = scanned[method, distance] | {"of": method}
+        assert rows[name] == ([(name, data) for data in cox.DATA[distance]], 5000, setting)
+        assert [(each["method"], each["distance"], each["burn_in"], each["seed"])
+                for each in asked[name]] == [(method, distance, 1000, [5, 100, k])
+                                             for k in range(5)]
+    alone = cox.run_alone(experiment, scanned, None, None)
+    first = cox.DATA["unit"][0]
+    assert alone == {SSHMC: ([(SSHMC, first)] * 4, 5000, scanned[SSHMC, "unit"] | {"of": SSHMC}),
+                     HMC: ([(HMC, first)] * 4, 300, cox.HMC_SETTING)}
+    assert [each["seed"] for each in asked[HMC]] == [[5, 101, k] for k in range(4)]
+    assert {(each["distance"], each["burn_in"]) for each in asked[HMC]} == {("unit", 60)}
+    between = cox.run_between(experiment, None, None)
+    assert {key: [(setting["eps_theta"], setting["eps_phi"], chain) for setting, chain in tried]
+            for key, tried in between.items()} == {key: [
+                (theta, phi, (key, cox.DATA[key[1]][0])) for theta in sizes[0] for phi in sizes[1]]
+                for key, sizes in cox.BETWEEN.items()}
+    assert {(each["n"], each["burn_in"]) for key in between for each in asked[key]} == {(2500, 500)}
+    assert cox.run_between(SimpleNamespace(budget="short"), None, None) == {}
+
+
 SMALL = f"{GRID}4 x 4, unit, seed 1"
 SETTINGS = {HMC: {"eps": 0.05, "L": 3, "jitter": 0.2},
             GIBBS: dict(eps_theta=0.3, eps_phi=0.5, L_theta=3, L_phi=1, jitter=0.2),
