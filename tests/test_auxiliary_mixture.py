@@ -23,11 +23,8 @@ from algorithms.rivals.auxiliary_mixture import (
 from departing import departs
 from models.interface import U, U_prior, U_theta, precompute_phi
 from models.stochastic_volatility import (
-    NU,
-    TAU2,
     StochasticVolatility,
     coefficients,
-    quadratic,
     squares,
 )
 from test_stochastic_volatility import PLACES, PROPER, STATISTICS, dense, draw, statistics
@@ -50,15 +47,6 @@ def shares(xi):
 
 
 # The mixture
-
-
-def test_the_table_is_that_of_omori_chib_shephard_and_nakajima():
-    # their Table 1, read a second time
-    np.testing.assert_array_equal(np.column_stack([P, M, V2]), [
-        [0.00609, 1.92677, 0.11265], [0.04775, 1.34744, 0.17788], [0.13057, 0.73504, 0.26768],
-        [0.20674, 0.02266, 0.40611], [0.22715, -0.85173, 0.62699], [0.18842, -1.97278, 0.98583],
-        [0.12047, -3.46788, 1.57469], [0.05591, -5.55246, 2.54498], [0.01575, -8.68384, 4.16591],
-        [0.00115, -14.65000, 7.33342]])
 
 
 def test_the_weight_is_the_ratio_of_the_densities():
@@ -190,20 +178,6 @@ def test_exact_draws_stay_exact():
     assert np.all(np.abs(z) < 4), dict(zip(STATISTICS, z, strict=True))
     assert np.mean(accepted) > 0.9  # of five observations
     assert np.all(moved.std(0) > 0.5 * np.std(before, 0))
-
-
-def test_sigma_given_h_and_phi_is_from_its_inverse_gamma():
-    # x is not taken and log sigma not sliced, so that sigma is what line 5 draws of it
-    x, model, rng = X + 40.0, StochasticVolatility.from_data(Y), np.random.default_rng(8)
-    found = []
-    for _ in range(2000):
-        _, phi, accepted, *_ = auxiliary_mixture_step(
-            x, PHI, model, np.array([1e-13, 1e-13, 0.5]), 5, np.zeros(4, int), rng)
-        C = coefficients(np.array([0.0, 0.0, phi[2]]))
-        found.append((NU * TAU2 + quadratic(squares(x), C)[0]) / 2 / np.exp(2 * phi[1]))
-        assert not accepted
-    shape = (x.size + NU) / 2
-    assert np.mean(found) == pytest.approx(shape, abs=4 * (shape / 2000) ** 0.5)
 
 
 def test_a_move_of_the_location_given_h_leaves_h():

@@ -5,7 +5,7 @@ import pytest
 
 from algorithms.fixed_flow_hmc import fixed_flow_hmc, fixed_flow_step
 from algorithms.shahbaba_split_hmc import exact_flow, follow
-from algorithms.shahbaba_split_hmc_fast import normal_split_hmc, normal_state
+from algorithms.shahbaba_split_hmc_fast import normal_state
 from models.interface import U
 from reproduce.shahbaba import chains
 
@@ -13,17 +13,6 @@ from reproduce.shahbaba import chains
 @pytest.fixture(scope="module")
 def stage():
     return chains.problem("illustrative data of slope 5, seed 1", 0.4)
-
-
-def test_with_the_whole_step_and_no_jitter_the_variant_is_algorithm_1(stage):
-    model, fit, _ = stage
-    q0 = fit.q_hat + 0.1
-    ours = normal_split_hmc(q0, model, fit, 0.3, 5, 50, np.random.default_rng(1), 0.0)
-    variant = fixed_flow_hmc(q0, model, fit, 0.3, 5, 50, np.random.default_rng(1), 0.0, 1.0)
-    assert np.array_equal(ours.samples, variant.samples)
-    assert np.array_equal(ours.energy_error, variant.energy_error)
-    assert np.array_equal(ours.accepted, variant.accepted)
-    assert np.array_equal(ours.energies, variant.energies)
 
 
 def test_a_chain_has_one_flow_and_a_step_drawn_for_each_transition(stage):

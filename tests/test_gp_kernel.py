@@ -78,18 +78,6 @@ def test_one_length_at_a_time_is_the_same_as_all_anew(group, lower):
             np.testing.assert_array_equal(part(kernel.E), part(anew))
 
 
-def test_one_length_needs_two_numbers_a_pair():
-    # with the rest put to 0, only the length's own part is left
-    XT, group, lengths = cases(N), GROUPS["ard"], LENGTHS.copy()
-    kernel = empty_kernel(N, N, 3)
-    set_one_length(kernel, 1, lengths, group, XT, XT, True)
-    kernel.rest[:] = 0.0
-    lengths[1] = 0.3
-    set_one_length(kernel, 1, lengths, group, XT, XT, True)
-    alone = dense(lengths[1:2], np.zeros(1, int), XT[1:2], XT[1:2])
-    np.testing.assert_allclose(np.tril(kernel.E), np.tril(alone), **EXACT)
-
-
 @pytest.mark.parametrize("length, off_diagonal", [(-800.0, 0.0), (800.0, 1.0), (np.inf, 1.0),
                                                   (-np.inf, 0.0), (np.nan, np.nan)])
 def test_lengths_beyond_all_bounds(length, off_diagonal):

@@ -1,7 +1,5 @@
-"""What is built of some columns of the kernel: Nystrom's approximation, FITC and the bound.
-
-Against dense formulas, with all columns, and what is printed.
-"""
+"""What is built of some columns of the kernel, Nystrom's approximation, FITC and the bound, and the
+spectral form: against dense formulas, with all columns, and what is printed."""
 
 import numpy as np
 import pytest
@@ -12,9 +10,10 @@ from models import gp_nystrom
 from models.gp_fitc import GPFITC
 from models.gp_nystrom import GPNystrom
 from models.gp_regression import GPRegression
+from models.gp_spectral import GPSpectral
 from models.gp_variational import GPVariational
 from models.interface import U, U_prior, log_likelihood, prepare
-from test_gp_regression import data, dense, dense_C, problem
+from test_gp_regression import DENSE, data, dense, dense_C, problem
 
 INDEX = np.array([11, 3, 0, 17, 8, 29, 14])
 JITTER = 1e-6  # where the dense formula, with its inverse of K^(m,m), keeps its digits
@@ -79,6 +78,41 @@ def test_with_all_columns_the_error_is_in_proportion_to_the_jitter(jitter):
     assert of_the_bound == pytest.approx((slope + 40 / 0.5) * 125 * jitter, rel=1e-3)
     # (125 jitter)^2 / 20, over an eigenvalue of 20
     assert abs(of_fitc) < 1e-9 + 100 * jitter**2 * 125**2 / 400
+
+
+def test_what_rounding_makes_negative_counts_as_0():
+    # of rank 1: one column leaves nothing, to 1e-15 of 1 to 1e3, at a noise of 1e-20
+    fitc = GPFITC.from_model(GPRegression.from_data(np.zeros((5, 2)), np.ones(5), "ard", 0.7),
+                             [0], 0.0)
+    for log_eta in np.linspace(-1.0, 3.0, 30):
+        assert np.isfinite(U(np.array([np.log(1e-10), log_eta, 0.0, 0.0]), fitc))
+    whole = GPRegression.from_data(np.zeros((30, 2)), np.ones(30), "isotropic")  # E of rank 1
+    cache = prepare(np.log([1e-9, 3.0, 1.0]), GPSpectral.from_model(whole))
+    assert cache.memory.s.min() == 0.0
+    assert cache.memory.s[-1] == pytest.approx(30, rel=1e-12) and np.isfinite(cache.U)
+
+
+def test_the_bound_is_one_and_grows_with_the_columns():
+    whole, q = problem(30, "ard")
+    found = [-U(q, GPVariational.from_model(whole, np.arange(m))) for m in (1, 4, 9, 20, 30)]
+    assert (np.diff(found) > -1e-7).all() and found[-1] < -U(q, whole) + 1e-7  # the jitter
+
+
+def test_the_jitter_is_the_same_for_all_approximations():
+    whole, _ = problem(5, "ard")
+    for kind in (GPFITC, GPNystrom, GPVariational):
+        model = kind.from_model(whole, [0, 2])
+        assert getattr(model, "nystrom", model).jitter == 1e-10
+
+
+@pytest.mark.parametrize("n, c", [(1, 10.0), (2, 0.0), (25, 10.0), (25, 0.0), (25, 1e3)])
+def test_the_spectral_form_is_the_dense_formula(n, c):
+    whole, q = problem(n, "isotropic", c=c)
+    model, (X, y) = GPSpectral.from_model(whole), data(n)
+    expected = multivariate_normal.logpdf(y, np.zeros(n), dense_C(X, q) - 100 + c**2)
+    # the dense one loses the digits of c^2 over sigma^2: 1e6 n / .25 times 1e-16
+    rel = DENSE if c < 100 else 1e-7
+    assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=rel)
 
 
 # Departures

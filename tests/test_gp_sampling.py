@@ -91,19 +91,3 @@ def test_a_new_sigma_or_eta_needs_no_covariates(kind):
 
 
 # Trouble
-
-
-@pytest.mark.parametrize("sampler", SAMPLERS)
-def test_where_the_covariance_has_no_factor_points_are_rejected_and_the_chain_goes_on(sampler):
-    # every case is there twice, with the same response, and sigma^2 is about the rounding of C:
-    # pi has no factor where the approximations, in which no case is there twice, still have one
-    rng = np.random.default_rng(8)
-    X = rng.random((8, 1)).repeat(2, axis=0)
-    y = np.sin(6 * X[:, 0])
-    model = GPRegression.from_data(X, y, "isotropic", 1.0, [-17.0, 0.0, -1.0], [2.0, 0.3, 0.3])
-    start = np.array([-14.0, 0.0, -1.0])
-    assert not np.isfinite(U(start - [6.0, 0.0, 0.0], model))
-    chain = run(sampler, start, model, 600, rng)
-    assert chain.counts.not_finite > 50
-    assert np.isfinite(chain.energies).all() and np.isfinite(chain.log_likelihood).all()
-    assert np.unique(chain.samples[300:, 0]).size > 10  # after many of these it still moves

@@ -5,7 +5,6 @@ import pytest
 from scipy.stats import gamma, multivariate_normal, poisson
 
 from algorithms.zhang_sshmc import H2
-from algorithms.zhang_sshmc_fast import sshmc
 from departing import departs
 from models import log_gaussian_cox
 from models.interface import (
@@ -158,15 +157,6 @@ def test_where_there_is_no_factor_the_energy_is_not_finite(phi):
     phi = np.array(phi)
     assert not np.isfinite(U(np.append(x, phi), model))
     assert not np.isfinite(U(phi, H2(model, precompute_theta(x, model), r)))
-
-
-@pytest.mark.parametrize("eps", [(1e5, 0.1), (0.1, 1e4)])
-def test_proposals_that_leave_the_numbers_are_rejected_and_counted(eps):
-    model, x, _ = problem(3)
-    chain = sshmc(x, PHI, model, *eps, 5, 4, np.random.default_rng(1))
-    assert not chain.accepted.any() and chain.divergences == 4
-    np.testing.assert_array_equal(chain.theta, np.tile(x, (4, 1)))
-    np.testing.assert_array_equal(chain.phi, np.tile(PHI, (4, 1)))
 
 
 # Exact draws from the joint distribution, for the tests of samplers

@@ -1,11 +1,11 @@
 """algorithms/paquet_rmhmc.py: each formula against differences, the paper's misprints failing,
-the map's reversibility and volume, then the distribution it samples."""
+the map's reversibility and volume, and the record."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal, norm
+from scipy.stats import norm
 
 from algorithms import paquet_rmhmc as rm
 from algorithms import paquet_rmhmc_fast
@@ -92,42 +92,46 @@ def test_line_7_draws_the_momentum_from_its_distribution(rmhmc):
 
 
 def trajectory(x, p, model, eps, l_max, f_max):
-    """Lines 11 to 29 from (x, p): return where they end, x and p, and the energy error."""
+    """Lines 11 to 29 from (x, p): return where they end, x and p."""
     z = np.linalg.cholesky(riemann_metric(x, model)[2]).T @ p  # line 7 turns z into p
     chain, momenta = spied(rmhmc.py_func, x, model, l_max, eps, 1, Given(z), f_max)
-    return chain.samples[0], momenta[-1], chain.energy_error[0]
+    H = [hamiltonian_and_gradient(*riemann_metric(z, model), r)[0]
+         for z, r in ((x, p), (chain.samples[0], momenta[-1]))]
+    assert chain.energy_error[0] == pytest.approx(H[1] - H[0], abs=1e-11)  # rounding
+    return chain.samples[0], momenta[-1]
 
 
 @departs(30, 5)
 def test_trajectories_lead_back(f_max):
     for model in MODELS.values():
-        x, p, _ = trajectory(x_test, p_test, model, 0.1, 10, f_max)
+        x, p = trajectory(x_test, p_test, model, 0.1, 10, f_max)
         assert np.abs(x - x_test).max() > 0.1  # it moved
-        back, minus_p, _ = trajectory(x, -p, model, 0.1, 10, f_max)
+        back, minus_p = trajectory(x, -p, model, 0.1, 10, f_max)
         # rounding of the loops, of some 600 evaluations
         np.testing.assert_allclose(back, x_test, rtol=0, atol=1e-9)
         np.testing.assert_allclose(minus_p, -p_test, rtol=0, atol=1e-9)
 
 
-def ends_at(rmhmc, energy):
+def ends_at(rmhmc, energy, u=0.0):
     """One transition of a version of rmhmc, or of the twin, that ends where H is `energy`."""
     evaluate, seen = rmhmc.__globals__["hamiltonian_and_gradient"], []
 
     def trap(*of):
         H, dH_dx = evaluate(*of)
         seen.append(H)
-        return (H if len(seen) == 1 else energy), dH_dx
+        return (0.0 if len(seen) == 1 else energy), dH_dx
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(rmhmc.__globals__, "hamiltonian_and_gradient", trap)
-        return rmhmc(x_test, MODELS["q, beta = 0.3"], 2, 0.1, 1, Given(np.ones(N)))
+        return rmhmc(x_test, MODELS["q, beta = 0.3"], 2, 0.1, 1, Given(np.ones(N), uniforms=[u]))
 
 
 @departs(rmhmc, {"L30": "if rng.random() < np.exp(H_old - H):"})
 def test_line_30_rejects_an_energy_that_is_not_finite(rmhmc):
     fast = variant(paquet_rmhmc_fast.hamiltonian_and_gradient, {}, within=paquet_rmhmc_fast.rmhmc)
     for run in (rmhmc, fast):  # both interpreted
-        assert ends_at(run, -1.0).accepted[0]
+        for u, taken in ((0.999 * np.exp(-0.3), True), (1.001 * np.exp(-0.3), False)):
+            assert ends_at(run, 0.3, u).accepted[0] == taken
         for energy in (np.inf, -np.inf, np.nan):
             chain = ends_at(run, energy)
             assert not chain.accepted[0] and chain.divergences == 1
@@ -198,8 +202,7 @@ def test_section_4_4_is_the_gradient_of_the_log_likelihood(grad_ell):
 @each_model
 def test_converged_trajectory_is_symplectic(model):
     def flow(state):
-        x, p, _ = trajectory(state[:N], state[N:], model, 0.15, 3, 20)
-        return np.concatenate([x, p])
+        return np.concatenate(trajectory(state[:N], state[N:], model, 0.15, 3, 20))
 
     J = differences(flow, np.concatenate([x_test, p_test]), 1e-5).T
     omega = np.block([[np.zeros((N, N)), np.eye(N)], [-np.eye(N), np.zeros((N, N))]])
@@ -219,49 +222,6 @@ def test_counts_are_what_was_done(monkeypatch):
         assert counts.cholesky == done["cholesky"]
         assert counts.thirds == sum(thirds[name] * done[name] for name in thirds)
         assert counts.thirds == per_metric * counts.metric + 2
-
-
-# The distribution
-
-
-def test_moments_of_five_latent_values():
-    model = MODELS["q, beta = 0.3"]
-    chain = rmhmc(np.zeros(N), model, 8, 0.2, 10_000, np.random.default_rng(8), 10)
-    # reference by importance sampling from q, whose weights are nearly equal at beta = 0.3
-    L = model.L_Sigma
-    draws = model.mu + np.random.default_rng(9).standard_normal((200_000, N)) @ L.T
-    log_w = 0.3 * (norm.logcdf(Y * draws).sum(1)
-                   + multivariate_normal.logpdf(draws, np.zeros(N), K)
-                   - multivariate_normal.logpdf(draws, model.mu, L @ L.T))
-    w = np.exp(log_w - log_w.max())
-    w /= w.sum()
-    mean = w @ draws
-    reference_se = np.sqrt((w**2) @ (draws - mean) ** 2)
-    batches = chain.samples.reshape(100, -1, N).mean(1)
-    se = np.hypot(batches.std(0, ddof=1) / 10, reference_se)
-    assert (np.abs(batches.mean(0) - mean) < 4 * se).all()
-
-
-def test_geweke_joint_distribution():
-    """Successive-conditional simulation of (x, y) has the prior's moments in x (Geweke 2004).
-
-    y_n given x_n is +1 with probability Phi(x_n); x moves by RMHMC given y.  A sampler that is off
-    in any part (Hessian, sign, Jacobian, acceptance) leaves x with another distribution.
-    """
-    K2 = np.array([[2.0, 1.2], [1.2, 1.5]])
-    rng = np.random.default_rng(11)
-    x, xs = np.linalg.cholesky(K2) @ rng.standard_normal(2), []
-    for _ in range(10_000):
-        y = np.where(rng.random(2) < norm.cdf(x), 1.0, -1.0)
-        chain = rmhmc(x, GPClassification.from_prior(K2, y), 3, 0.5, 1, rng, 10)
-        x = chain.samples[0]
-        xs.append(x)
-    xs = np.array(xs)
-    for values, exact in ((xs[:, 0], 0), (xs[:, 1], 0), (xs[:, 0] ** 2, 2.0),
-                          (xs[:, 1] ** 2, 1.5), (xs[:, 0] * xs[:, 1], 1.2),
-                          (xs[:, 0] ** 4, 12.0)):
-        batches = values.reshape(100, -1).mean(1)
-        assert abs(batches.mean() - exact) < 4 * batches.std(ddof=1) / 10
 
 
 # Trouble

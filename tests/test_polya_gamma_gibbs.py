@@ -1,4 +1,4 @@
-"""algorithms/rivals/polya_gamma_gibbs.py: each conditional density, then the distribution."""
+"""algorithms/rivals/polya_gamma_gibbs.py: each conditional density, and their order."""
 
 from types import SimpleNamespace
 
@@ -16,7 +16,6 @@ from algorithms.rivals.polya_gamma_gibbs import (
 )
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import U, U_phi, precompute_phi, precompute_theta, prepare
-from stationary import hierarchical_logistic_stays
 
 TERMS = 60
 
@@ -85,26 +84,33 @@ def test_the_non_centred_half_leaves_where_the_centred_one_is_stuck():
     assert np.median(gammas) > -20.0
 
 
-def test_the_second_update_of_gamma_begins_where_the_first_ended(monkeypatch):
-    starts = []
+def test_each_draw_is_given_what_was_drawn_before(monkeypatch):
+    asked, drawn = [], []
 
     def moved(cache, k, given, *others):
-        starts.append(cache.q[0])
+        asked.append((cache.q[0], given))
         return prepare(cache.q + 1.0, given)
 
+    def weights(omega, gamma, *others):
+        drawn.extend((omega, gamma))
+        return 2.0 * THETA
+
     monkeypatch.setattr(module, "slice_update", moved)
-    phi = polya_gamma_step(THETA, PHI, MODEL, sum_of_gammas, 1.0, 5, tally(),
-                           np.random.default_rng(2))[1]
-    assert starts == [0.4, 1.4] and phi.tolist() == [2.4]
+    monkeypatch.setattr(module, "draw_weights", weights)
+    theta, phi = polya_gamma_step(THETA, PHI, MODEL, lambda m, rng: np.exp(-m), 1.0, 5, tally(),
+                                  np.random.default_rng(2))
+    np.testing.assert_allclose(drawn[0], np.exp(-MARGIN), rtol=1e-13)  # rounding
+    z = np.exp(-1.4 / 2) * 2.0 * THETA
+    expected = [(0.4, GivenW(4 * THETA @ THETA, 6, 0.7)),
+                (1.4, GivenZ(*sums_over_cases(z, drawn[0], MODEL), 0.7))]
+    for (start, given), (wanted, density) in zip(asked, expected, strict=True):
+        assert start == wanted and given == pytest.approx(density, rel=1e-13)
+    assert drawn[1] == 0.4 and phi.tolist() == [2.4]
+    np.testing.assert_allclose(theta, np.exp(0.5) * 2.0 * THETA, rtol=1e-13)
 
 
 def tally():
     return np.zeros(4, int)
-
-
-def test_exact_draws_stay_exact():
-    hierarchical_logistic_stays(lambda theta, gamma, model, rng: polya_gamma_gibbs(
-        theta, gamma, model, sum_of_gammas, 2, rng, 1.0), 2000, 21)
 
 
 def test_the_record_is_true():

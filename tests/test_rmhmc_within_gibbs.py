@@ -1,5 +1,5 @@
 """algorithms/rmhmc_within_gibbs.py: each block against the samplers of one block, the fixed points,
-the record, then the distributions."""
+and the record."""
 
 from typing import NamedTuple
 
@@ -53,7 +53,6 @@ from models.interface import (
 from models.linalg import solve_lower_transposed
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
-from stationary import hierarchical_logistic_stays
 
 EXACT = Solver(100, 100, 1e-12, 1e-8)
 LOOPS = Solver(3, 10, 0.0, 0.0)  # the lineage's
@@ -347,39 +346,11 @@ def test_counts_are_what_was_done():
     assert counts == Counts(3 * 9 * n, 3 * n, 3 * (1 + 8 * f_x) * n, n)
 
 
-@pytest.mark.parametrize("name", ["logistic", *GENERALISED])
-def test_what_is_not_solved_or_does_not_lead_back_is_rejected_and_marked(name):
-    model, theta, phi = PROBLEMS[name]
-    run = (theta, phi, model, *RUN[name], 30)
-    block = 0 if name == "logistic" else -1
-    for settings in (dict(f_position=2), dict(f_momentum=1),
-                     dict(f_position=2, f_momentum=2, tol=0.0, tol_back=1e-12)):
-        chain = rmhmc_within_gibbs(*run, np.random.default_rng(5), **settings)
-        assert chain.failed[:, block].all()
-        assert not chain.accepted[chain.failed].any()
-        found = np.isfinite(chain.energy_error[:, block])
-        assert found.all() if "tol" in settings else not found.any()
-    chain = rmhmc_within_gibbs(*run, np.random.default_rng(5))
-    assert not chain.failed.any() and chain.accepted[:, block].any()
-
-
 @pytest.mark.parametrize("name", ["funnel", "logistic"])
-@pytest.mark.parametrize("eps", [1e8, 1e200])
-def test_trajectories_that_diverge_are_rejected_and_counted(name, eps):
-    model, theta, phi = PROBLEMS[name]
+def test_trajectories_that_diverge_are_rejected_and_counted(name):
+    (model, theta, phi), eps = PROBLEMS[name], 1e200
     with pytest.warns(RuntimeWarning, match="none of .* proposals was accepted"):
         chain = rmhmc_within_gibbs(theta, phi, model, eps, eps, 3, 3, 10, np.random.default_rng(0))
     assert chain.divergences == chain.accepted.size
     np.testing.assert_array_equal(chain.theta, np.tile(theta, (10, 1)))
     np.testing.assert_array_equal(chain.phi, np.tile(phi, (10, 1)))
-
-
-# The distribution: of chains from exact draws, each with data of its own, after some transitions
-
-
-def test_a_hierarchical_logistic_regression_stays_as_it_is():
-    accepted = hierarchical_logistic_stays(
-        lambda theta, phi, model, rng: rmhmc_within_gibbs(
-            theta, phi, model, 1.1, 1.6, 2, 2, 3, rng, 0.2, tol=1e-10, tol_back=1e-6), 1500, 12)
-    # or a test would see nothing
-    assert (0.3 < accepted).all() and (accepted < 0.97).all()

@@ -17,10 +17,10 @@ from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from models.interface import U
 from normal import MODEL, Q, exact_draw, normal, subset
-from stationary import LEVEL
 
 L = np.array([[0.5, 0.0], [-0.2, 0.4]])
 ONE = np.array([[1.0]])
+LEVEL = 6.3e-5  # of each Kolmogorov-Smirnov test: that of four standard errors
 
 ALONE = {  # n transitions, a few of which mix
     "random walk": lambda q, model, star, n, rng: random_walk(q, model, 0.5, n, rng, thin=4),

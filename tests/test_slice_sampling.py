@@ -20,7 +20,7 @@ from algorithms.slice_sampling import (
 from conftest import Given
 from departing import departs
 from models import validate
-from models.interface import U, commit, prepare, trial
+from models.interface import U, prepare
 from normal import normal
 
 MODEL = normal([0.3, 1.2, -0.4, 0.9])
@@ -93,16 +93,6 @@ def test_stepping_out_ends_where_the_density_does_not():
     assert chain.counts.widths == 6 * 2 * 50
 
 
-def test_caches_are_values():
-    here = prepare(Q, MODEL)
-    assert trial(here, 1, 0.7, MODEL) == U(np.array([Q[0], 0.7]), MODEL)
-    there = commit(here, 1, 0.7, 5.0, MODEL)
-    np.testing.assert_array_equal(here.q, Q)
-    np.testing.assert_array_equal(there.q, [Q[0], 0.7])
-    assert there.U == 5.0 and here.U == U(Q, MODEL)
-    assert Q[1] == -0.1 and here.q is not Q
-
-
 @pytest.mark.parametrize("other", [Q, [0.2, 0.4], [0.3, 0.4]])
 def test_what_is_reached_from_near_is_what_is_there(other):
     other, here, tally = np.array(other), prepare(Q, MODEL), np.zeros(4, int)
@@ -132,17 +122,6 @@ def test_what_differs_in_three_variables_is_left_where_it_is():
         q = np.zeros(3)
 
     assert follow.py_func(np.ones(3), 7.0, Three, MODEL) is Three
-
-
-def test_one_at_random_updates_one():
-    moved = np.zeros(2, int)
-    start = prepare(Q, MODEL)
-    rng, move = np.random.default_rng(3), Slice(np.ones(2), 3, np.arange(2), True)
-    for _ in range(400):
-        there = forward(start, MODEL, move, np.zeros(4, int), rng)
-        moved += there.q != Q
-    assert moved.sum() == 400
-    assert abs(moved[0] - 200) < 4 * 10  # four standard errors
 
 
 @pytest.mark.parametrize("at_random", [False, True])

@@ -12,17 +12,12 @@ from algorithms.generalised_leapfrog import (
 )
 from differences import differences
 from models.funnel import Funnel
-from models.interface import hessian, hessian_gradient, metric, metric_gradient
+from models.interface import hessian, metric, metric_gradient
 from models.soft_abs import (
-    Contracted,
     SoftAbs,
-    contract,
-    determinant_factor,
     divided_difference,
     slope,
     soft,
-    spectrum,
-    square_factor,
 )
 from reproduce.zhang.contracted import SpectralGeometry, contract_soft_abs
 
@@ -116,22 +111,6 @@ def test_where_the_hessian_is_not_finite_so_is_the_metric():
 
 
 # Contracted
-
-
-@pytest.mark.parametrize("alpha", [0.5, 30.0])
-@pytest.mark.parametrize("q", [BOTH_WAYS, DEGENERATE, (0.3, 0.3, 0.3, 0.3, -2.0)])
-def test_contracted_first_or_last_the_products_are_the_same(q, alpha):
-    q, w = np.array(q), np.array([0.3, -1.2, 0.8, 0.1, -0.5])
-    model, third = Contracted.from_model(FUNNEL, alpha), hessian_gradient(np.array(q), FUNNEL)
-    values, Q, J = spectrum(q, model)
-    dG, G = metric_gradient(q, model), metric(q, model)
-    # rounding of the inverse of a metric whose least eigenvalue is 1 / alpha
-    np.testing.assert_allclose(contract(third, determinant_factor(values, Q, J)),
-                               [np.trace(np.linalg.solve(G, each)) for each in dG],
-                               rtol=0, atol=1e-13 * alpha)
-    np.testing.assert_allclose(contract(third, square_factor(Q, J, w)),
-                               [w @ each @ w for each in dG],
-                               rtol=0, atol=1e-13)
 
 
 def test_trajectories_are_the_same_contracted():

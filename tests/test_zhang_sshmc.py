@@ -1,25 +1,24 @@
 """algorithms/zhang_sshmc.py: both Hamiltonians, the integrator exactly, the paper's misprints
-failing, the record and the distributions; on the funnel and on a model both of whose masses vary.
+failing, and the record; on the funnel and on a model both of whose masses vary.
 """
 
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.stats import kstest, multivariate_normal, norm
+from scipy.stats import multivariate_normal
 
 import algorithms.zhang_sshmc as module
 from algorithms import rmhmc_within_gibbs
 from algorithms import zhang_sshmc_fast as sshmc_fast
 from algorithms.zhang_sshmc import H1, H2, abla_step, hamiltonian, leapfrog, sshmc_step
 from conftest import Given
-from coupled import VARIANCES, coupled, exact_draw
+from coupled import coupled, exact_draw
 from departing import departs
 from differences import differences
 from models import interface
 from models.funnel import Funnel
 from models.interface import U, grad_U, precompute_phi, precompute_theta
 from reproduce.zhang.steps import THIRD_LEAPFROG
-from stationary import LEVEL
 
 N = 3  # variables theta
 
