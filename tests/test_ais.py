@@ -142,17 +142,6 @@ def test_one_case_has_the_last_step_of_a_half_normal():
     assert ep(K, y).log_Z == pytest.approx(math.log(0.5), abs=1e-12)
 
 
-@pytest.mark.parametrize("N", [2, 3, 8, 40])
-def test_second_moment_of_the_weights_grows_along_the_ray(N):
-    K, y, q = problem(digits_3v5().name, N)
-    assert (y * q.mu > 0).all()
-    length = last_step(y, q)
-    assert 0 < length < 1
-    inverse = np.linalg.inv(K)
-    for step, sign in ((0.9 * length, 1), (1.1 * length, -1)):
-        assert sign * (q.mu @ inverse @ q.mu - step * q.mu @ (q.tau * q.mu)) > 0
-
-
 def test_a_case_on_the_wrong_side_shortens_the_last_step():
     K = np.full((3, 3), 0.9) + 0.1 * np.eye(3)  # all cases are much alike, and one label is another
     y = np.array([1.0, 1.0, -1.0])

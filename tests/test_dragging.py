@@ -8,11 +8,9 @@ from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
 from models.interface import prepare
-from normal import normal
+from normal import MODEL, Q, normal
 from rival_proofs import proofs
 
-MODEL = normal([0.3, 1.2, -0.4, 0.9])
-Q = np.array([0.2, -0.1])
 ONE = np.array([[0.8]])
 ROUNDING = 1e-13  # some thousand products of probabilities, of 1e-16 each
 

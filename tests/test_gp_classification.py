@@ -41,24 +41,11 @@ def test_log_ratio_is_the_difference_of_L():
         assert log_ratio(x, model) == pytest.approx(difference, rel=1e-12)
 
 
-def test_at_beta_changes_beta_alone():
-    model = models(0.4)[1]
-    other = temper(model, 0.9)
-    assert other.beta == 0.9
-    for field in GPClassification._fields:
-        if field != "beta":
-            np.testing.assert_array_equal(getattr(other, field), getattr(model, field))
-
-
 def test_a_draw_from_q_is_its_mean_and_its_factor_times_normals():
     for model in models(1.0):
         z = np.random.default_rng(4).standard_normal(N)
         np.testing.assert_allclose(draw_q(model, np.random.default_rng(4)),
                                    model.mu + model.L_Sigma @ z, rtol=0, atol=1e-14)  # rounding
-
-
-def test_beta_is_one_unless_given():
-    assert GPClassification.from_prior(K, Y).beta == GPClassification.from_ep(K, Y, EP).beta == 1.0
 
 
 def test_a_precision_that_rounding_left_below_zero_is_taken_as_zero():

@@ -157,23 +157,3 @@ def test_where_there_is_no_factor_the_energy_is_not_finite(phi):
     phi = np.array(phi)
     assert not np.isfinite(U(np.append(x, phi), model))
     assert not np.isfinite(U(phi, H2(model, precompute_theta(x, model), r)))
-
-
-# Exact draws from the joint distribution, for the tests of samplers
-
-
-def joint_draw(d, distance, rng):
-    """Draw sigma^2 and beta, the field and the counts: a model, x and phi."""
-    phi = np.log(rng.gamma(2.0, 0.5, 2))
-    root = np.linalg.cholesky(dense(d, phi, distance)[0])
-    mu = np.log(6.0) + 2 * np.log(d)  # six counts a cell
-    x = mu + root @ rng.standard_normal(d * d)
-    counts = rng.poisson(np.exp(x) / d**2).reshape(d, d)
-    return LogGaussianCox.from_counts(counts, mu, distance), x, phi
-
-
-def features(x, phi, model):
-    """Return what is compared: moments of phi and x, and what they have to do with the counts."""
-    z = x - model.mu
-    return [*phi, *phi**2, phi[0] * phi[1], z.mean(), z @ z, z[0] * z[1], z @ z * phi[0],
-            z[0] * z[1] * phi[1], z @ np.log(model.counts + 1.0), model.counts.max() * phi[0]]

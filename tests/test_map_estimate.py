@@ -117,13 +117,6 @@ def interpreted(monkeypatch):
         monkeypatch.setattr(module, name, getattr(module, name).py_func)
 
 
-def test_a_quadratic_takes_one_step(interpreted):
-    model = Quadratic(np.array([1.0, -2.0]), np.array([[2.0, 0.6], [0.6, 1.0]]))
-    found = map_estimate(model, np.zeros(2))
-    assert found.iterations == 1
-    np.testing.assert_allclose(found.q, model.mean, rtol=1e-14)
-
-
 class Turned(NamedTuple):
     """Half the square of q, with a gradient of which one entry has the wrong sign."""
 

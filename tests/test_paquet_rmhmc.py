@@ -37,8 +37,6 @@ def test_L_beta_and_its_gradient(model):
     L_beta, dL_dx = derivatives(x_test, model)
     assert L_beta == pytest.approx(-U(x_test, model), rel=1e-13)
     np.testing.assert_allclose(dL_dx, -grad_U(x_test, model), rtol=1e-11)
-    numeric = differences(lambda x: derivatives(x, model)[0], x_test)
-    np.testing.assert_allclose(dL_dx, numeric, rtol=0, atol=1e-8)
 
 
 @each_model

@@ -21,10 +21,7 @@ from conftest import Given
 from departing import departs
 from models import validate
 from models.interface import U, prepare
-from normal import normal
-
-MODEL = normal([0.3, 1.2, -0.4, 0.9])
-Q = np.array([0.2, -0.1])
+from normal import MODEL, Q, normal
 
 
 @departs(is_inside, lambda energy, level: energy < level)

@@ -48,14 +48,6 @@ def test_the_change_of_coordinates_is_orthogonal_and_has_its_inverse(d):
     np.testing.assert_allclose(back, Q, rtol=0, atol=EXACT)
 
 
-@pytest.mark.parametrize("d", SIZES)
-def test_a_covariance_is_its_blocks_and_nothing_else(d):
-    c, S = covariance(d)
-    Q = change(d)
-    np.testing.assert_allclose(whole(blocks_of(c), False), Q @ S @ Q.T, rtol=0,
-                               atol=EXACT)
-
-
 def test_the_blocks_of_32_by_32_have_the_sizes_of_the_table():
     blocks = blocks_of(covariance(32)[0])
     assert [len(block) for block in blocks] == [136, 120, 136, 120, 256]
@@ -78,34 +70,3 @@ def test_factor_solves_products_and_determinants_are_those_of_the_matrix(d):
         np.testing.assert_allclose(u, A @ (Q @ x), rtol=0, atol=1e-10)
         square_grid.factor_solve(L, u, transpose)
         np.testing.assert_allclose(u, Q @ x, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("d", SIZES)
-def test_products_traces_and_whitened_blocks(d):
-    c, S = covariance(d)
-    T = covariance(d, 1.0)[1]
-    Q, other, L = change(d), blocks_of(covariance(d, 1.0)[0]), blocks_of(c)
-    x = np.random.default_rng(d).standard_normal(d * d)
-    product = square_grid.blocks_times(L, Q @ x)
-    np.testing.assert_allclose(product, Q @ (S @ x), rtol=0, atol=EXACT)
-    np.testing.assert_allclose(square_grid.trace_blocks(L), np.trace(S), rtol=0, atol=EXACT)
-    assert square_grid.factorise_blocks(L)
-    square_grid.whiten_blocks(L, other)
-    root = whole(L, True)
-    expected = np.linalg.solve(root, np.linalg.solve(root, Q @ T @ Q.T).T)
-    np.testing.assert_allclose(whole(other, False), expected, rtol=0, atol=1e-10)
-    assert all((block == block.T).all() for block in other)
-    a, b = blocks_of(c), blocks_of(covariance(d, 1.0)[0])
-    complete = [tuple(np.tril(block) + np.tril(block, -1).T for block in each) for each in (a, b)]
-    np.testing.assert_allclose(square_grid.product_blocks(*complete), np.trace(S @ T), rtol=1e-13)
-    np.testing.assert_allclose(square_grid.cube_blocks(complete[0]), np.trace(S @ S @ S),
-                               rtol=1e-13)
-
-
-@pytest.mark.parametrize("bad", [np.nan, -1.0, np.inf])
-def test_blocks_without_a_factor_are_nan(bad):
-    c = covariance(4)[0]
-    c[0, 0] = bad  # the variance
-    L = blocks_of(c)
-    assert not square_grid.factorise_blocks(L)
-    assert all(np.isnan(block).all() for block in L)

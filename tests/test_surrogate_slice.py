@@ -1,4 +1,4 @@
-"""rivals/surrogate_slice.py: the map by dense matrices, the bracket, then the distribution."""
+"""rivals/surrogate_slice.py: the map by dense matrices, the height and the bracket."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from departing import departs
 from models.interface import U, U_prior
 from models.log_gaussian_cox import LogGaussianCox
 from models.square_grid import from_blocks, to_blocks
-from test_log_gaussian_cox import dense, features, joint_draw
+from test_log_gaussian_cox import dense
 
 D, S, MU = 3, 0.7, 2.0
 PHI = np.array([0.3, -0.6])
@@ -72,14 +72,21 @@ def test_the_product_is_that_of_line_5():
 def test_x_moves_with_phi_at_the_same_eta():
     z, here = RNG.standard_normal(D * D), factorise_at(PHI, S, MODEL)
     g = to_blocks(X - MU, D) + np.sqrt(S) * z
-    # a height far below, so that the first proposal is taken: log beta + 2 (.75 - .25)
-    x, there = surrogate_update.py_func(X, here, 1, 2.0, S, MODEL, tally(),
-                                        Given(z, uniforms=[0.25, 1e-300, 0.75]))
-    assert there.phi[0] == PHI[0] and there.phi[1] == pytest.approx(PHI[1] + 1.0, abs=1e-12)
+
+    def update(u):  # the first proposal is log beta + 2 (.25 - .75)
+        rng = Given(z, uniforms=[0.75, u, 0.25])
+        return *surrogate_update.py_func(X, here, 1, 2.0, S, MODEL, tally(), rng), rng.drawn
+
+    x, there, _ = update(1e-300)  # a height far below
+    assert there.phi[0] == PHI[0] and there.phi[1] == pytest.approx(PHI[1] - 1.0, abs=1e-12)
     eta = whiten(to_blocks(X - MU, D), mean_given(g, S, here), here)
     np.testing.assert_allclose(whiten(to_blocks(x - MU, D), mean_given(g, S, there), there), eta,
                                rtol=0, atol=1e-11)  # rounding
     assert np.abs(x - X).max() > 0.01
+    product = [log_product(at, g, mean_given(g, S, of), S, of, MODEL, tally())
+               for at, of in ((x, there), (X, here))]
+    u = np.exp(product[0] - product[1])
+    assert u < 0.9 and update(0.999 * u)[2] == 3 < update(1.001 * u)[2]
 
 
 @departs(surrogate_update, {"L7": """
@@ -104,25 +111,6 @@ def test_a_proposal_of_no_finite_density_is_outside(update):
                       Given(np.zeros(D * D), uniforms=[0.5, 0.5, 0.999, 0.500001 / 0.999]))
     assert np.isfinite(x).all() and np.isfinite(there.phi).all() and abs(there.phi[0]) < 2.0
     assert counted[1] == 1
-
-
-# The distribution
-
-
-def test_exact_draws_from_the_joint_distribution_stay_exact():
-    # As in test_log_gaussian_cox.py: 12 differences, of 4 standard errors each.
-    # Little noise, wide brackets and a single ellipse: x has to follow phi in line 8 itself.
-    rng, n = np.random.default_rng(5), 3000
-    before, after = [], []
-    for _ in range(n):
-        model, x, phi = joint_draw(2, "pixel", rng)
-        chain = surrogate_slice(x, phi, model, 0.1, 4 * W, 2, rng, 1)
-        before.append(features(x, phi, model))
-        after.append(features(chain.theta[-1], chain.phi[-1], model))
-    difference = np.array(after) - before
-    z = difference.mean(axis=0) / (difference.std(axis=0) / n**0.5)
-    assert np.abs(z).max() < 4
-    assert (difference.std(axis=0) > 0.3 * np.std(before, axis=0))[:2].all()  # phi has moved
 
 
 # The record, and bad input

@@ -20,11 +20,8 @@ from algorithms.wang_discretizing_chain_fast import (
 from conftest import Given
 from departing import departs
 from models.interface import Known, U, prepare
-from normal import normal, subset
-
-MODEL = normal([0.3, 1.2, -0.4, 0.9])
-STAR = subset(MODEL, 3)
-Q = np.array([0.2, -0.1])
+from normal import MODEL, Q, normal, subset
+from normal import NEAR as STAR
 
 
 class Ladder(NamedTuple):

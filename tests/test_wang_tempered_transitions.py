@@ -26,12 +26,9 @@ from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
 from models.interface import Known, U, prepare
-from normal import normal, subset
+from normal import FAR, MODEL, NEAR, Q, normal, subset
 
-MODEL = normal([0.3, 1.2, -0.4, 0.9])
-NEAR, FAR = subset(MODEL, 3), subset(MODEL, 1)
 BELL = Gaussian(np.array([0.4, 0.1]), np.array([[3.0, 0.2], [0.2, 3.0]]))
-Q = np.array([0.2, -0.1])
 
 
 class Climb(NamedTuple):
