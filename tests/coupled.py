@@ -11,15 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from models import interface
-from models.interface import (
-    grad_U_phi,
-    log_det_phi,
-    log_det_theta,
-    momentum_phi,
-    momentum_theta,
-    velocity_phi,
-    velocity_theta,
-)
+from models.interface import grad_U_phi, log_det_phi, log_det_theta, momentum_phi, momentum_theta
 from models.jit import njit
 
 VARIANCES = np.array([1.0, 0.25])  # of phi
@@ -169,8 +161,8 @@ def grad_U2(Phi, Theta, r_theta, model):
 
 
 momentum_theta.register(Coupled)(lambda z, Phi, model: root_times(Phi.a, Phi.c, model.b, z))
-velocity_theta.register(Coupled)(lambda r, Phi, model: solve(Phi.a, Phi.c, model.b, r))
+interface.velocity_theta.register(Coupled)(lambda r, Phi, model: solve(Phi.a, Phi.c, model.b, r))
 log_det_theta.register(Coupled)(lambda Phi, model: log_det(Phi.a, Phi.c, model.b))
 momentum_phi.register(Coupled)(lambda z, Theta, model: root_times(Theta.a, 1.0, Theta.w, z))
-velocity_phi.register(Coupled)(lambda r, Theta, model: solve(Theta.a, 1.0, Theta.w, r))
+interface.velocity_phi.register(Coupled)(lambda r, Theta, model: solve(Theta.a, 1.0, Theta.w, r))
 log_det_phi.register(Coupled)(lambda Theta, model: log_det(Theta.a, 1.0, Theta.w))

@@ -137,9 +137,6 @@ class Level(NamedTuple):
         return self.uniform < math.exp(min(self.energy - other, 700.0))
 
 
-# A model of finitely many states, and steps on it
-
-
 class Lattice(NamedTuple):
     """A density on whole numbers, or pairs of them; zero elsewhere."""
 

@@ -7,17 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from algorithms import ais as annealed
 from algorithms import hmc, paquet_rmhmc, paquet_rmhmc_fast
-from algorithms.ais import (
-    HMC,
-    RMHMC,
-    RMHMCMirror,
-    ais,
-    ais_run,
-    combine,
-    geometric_ladder,
-    last_step,
-)
+from algorithms.ais import HMC, RMHMC, RMHMCMirror, ais, ais_run, combine, geometric_ladder
 from algorithms.ep_fast import ep
 from algorithms.orthant import orthant
 from departing import departs
@@ -131,14 +123,11 @@ def test_bad_kernels_are_named(name, kernel):
         ais(PRIOR, geometric_ladder(3, 0.1), kernel, 2, np.random.default_rng(0))
 
 
-# The tails of importance sampling from q
-
-
 def test_one_case_has_the_last_step_of_a_half_normal():
     K, y, q = problem(digits_3v5().name, 1)
     # the posterior is nearly half a normal: variance K (1 - 2 / pi), so that tau K = 2 / (pi - 2)
-    assert last_step(y, q) == pytest.approx((math.pi - 2) / 2, abs=2e-3)  # K is 27000
-    assert last_step(y, q) == pytest.approx(1 / (K[0, 0] * q.tau[0]), rel=1e-6)
+    assert annealed.last_step(y, q) == pytest.approx((math.pi - 2) / 2, abs=2e-3)  # K is 27000
+    assert annealed.last_step(y, q) == pytest.approx(1 / (K[0, 0] * q.tau[0]), rel=1e-6)
     assert ep(K, y).log_Z == pytest.approx(math.log(0.5), abs=1e-12)
 
 
@@ -147,6 +136,6 @@ def test_a_case_on_the_wrong_side_shortens_the_last_step():
     y = np.array([1.0, 1.0, -1.0])
     q = ep(K, y)
     assert (y * q.mu > 0).tolist() == [True, True, False]
-    D = last_step(y, q)  # where the exponent along the mean is 0
+    D = annealed.last_step(y, q)  # where the exponent along the mean is 0
     prior, sites = q.mu @ np.linalg.solve(K, q.mu), q.mu @ (q.tau * q.mu)
     assert prior - D * sites + (1 + D) * q.mu[2] ** 2 == pytest.approx(0.0, abs=1e-9 * prior)

@@ -7,26 +7,11 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import chi2, norm
 
-from algorithms.rivals.auxiliary_mixture import (
-    V2,
-    GivenX,
-    GivenZ,
-    M,
-    P,
-    auxiliary_mixture,
-    auxiliary_mixture_step,
-    draw_x,
-    indicators,
-    log_weight,
-    sums_by_Q,
-)
+from algorithms.rivals import auxiliary_mixture as mixture
+from algorithms.rivals.auxiliary_mixture import V2, GivenZ, M, P, auxiliary_mixture_step, log_weight
 from departing import departs
 from models.interface import U, U_prior, U_theta, precompute_phi
-from models.stochastic_volatility import (
-    StochasticVolatility,
-    coefficients,
-    squares,
-)
+from models.stochastic_volatility import StochasticVolatility, coefficients, squares
 from test_stochastic_volatility import PLACES, PROPER, STATISTICS, dense, draw, statistics
 
 W = np.array([0.3, 0.3, 0.5])
@@ -46,14 +31,11 @@ def shares(xi):
     return P * norm.pdf(np.asarray(xi)[:, None], M, np.sqrt(V2))
 
 
-# The mixture
-
-
 def test_the_weight_is_the_ratio_of_the_densities():
     expected = (log_exact(XI) - np.log(shares(XI).sum(axis=1))).sum()
     # rounding of logs of order ten
     assert log_weight(X, PHI[0], MODEL) == pytest.approx(expected, abs=1e-11)
-    assert indicators(X, PHI[0], MODEL, np.random.default_rng(0))[1] == pytest.approx(
+    assert mixture.indicators(X, PHI[0], MODEL, np.random.default_rng(0))[1] == pytest.approx(
         expected, abs=1e-11)
 
 
@@ -72,7 +54,7 @@ def test_indicators_have_their_conditional_probabilities():
     rng, n = np.random.default_rng(2), 4000
     found = np.zeros((X.size, P.size))
     for _ in range(n):
-        found[np.arange(X.size), indicators(X, PHI[0], MODEL, rng)[0]] += 1 / n
+        found[np.arange(X.size), mixture.indicators(X, PHI[0], MODEL, rng)[0]] += 1 / n
     p = shares(XI) / shares(XI).sum(axis=1, keepdims=True)
     # 4.5 standard errors, of 60 frequencies; two counts more where hardly any is expected
     assert (np.abs(found - p) < 4.5 * np.sqrt(p * (1 - p) / n) + 2 / n).all()
@@ -86,8 +68,8 @@ def test_x_given_indicators_is_normal(T, place):
     s = rng.integers(10, size=T)
 
     def drawn(z):
-        return draw_x.py_func(s, phi, StochasticVolatility.from_data(y),
-                              SimpleNamespace(standard_normal=lambda n: z))
+        return mixture.draw_x.py_func(s, phi, StochasticVolatility.from_data(y),
+                                      SimpleNamespace(standard_normal=lambda n: z))
 
     A = np.exp(-2 * phi[1]) * dense(T, phi)[0] + np.diag(1 / V2[s])
     mean = np.linalg.solve(A, (np.log(y**2) - 2 * phi[0] - M[s]) / V2[s])
@@ -112,12 +94,9 @@ def test_a_draw_is_taken_by_the_ratio_of_the_exact_density_to_the_mixture(step):
         assert not step(x, PHI, model, W, 5, np.zeros(4, int), np.random.default_rng(seed))[2]
 
 
-# The hyperparameters given x, and given x / sigma
-
-
 @pytest.mark.parametrize("T", [1, 2, 6])
 def test_atanh_phi_given_x_has_sigma_integrated_out(T):
-    x, given = X[:T], GivenX(squares(X[:T]), T)
+    x, given = X[:T], mixture.GivenX(squares(X[:T]), T)
     model = StochasticVolatility.from_data(Y[:T], **PROPER)
 
     def marginal(alpha):
@@ -150,11 +129,8 @@ def test_log_beta_and_log_sigma_given_z_have_the_density_of_the_posterior():
 def test_sums_by_Q_are_those_of_the_matrix(T, place):
     phi, h = np.array(PLACES[place]), np.linspace(-1, 2, T)
     Q = dense(T, phi)[0]
-    np.testing.assert_allclose(sums_by_Q(h, coefficients(phi)),
+    np.testing.assert_allclose(mixture.sums_by_Q(h, coefficients(phi)),
                                (Q.sum(), Q.sum(axis=0) @ h), rtol=0, atol=1e-12)  # rounding
-
-
-# The distribution
 
 
 def test_exact_draws_stay_exact():
@@ -169,7 +145,8 @@ def test_exact_draws_stay_exact():
                         np.log(0.5 / rng.chisquare(10)) / 2,
                         np.arctanh(2 * rng.beta(20.0, 1.5) - 1)])
         x, y = draw(5, phi, rng)
-        chain = auxiliary_mixture(x, phi, StochasticVolatility.from_data(y, **PROPER), 2, rng, W)
+        model = StochasticVolatility.from_data(y, **PROPER)
+        chain = mixture.auxiliary_mixture(x, phi, model, 2, rng, W)
         before.append(statistics(x, phi, y))
         after.append(statistics(chain.theta[-1], chain.phi[-1], y))
         accepted.append(chain.accepted.mean())
@@ -201,16 +178,13 @@ def test_each_slice_has_the_width_of_its_variable(monkeypatch):
     auxiliary_mixture_step.py_func(X, PHI, MODEL, np.array([0.1, 0.2, 0.4]), 7, np.zeros(4, int),
                                    np.random.default_rng(6))
     # atanh phi, which is alone, and then log beta and log sigma
-    assert asked == [(GivenX, 0, 0.4, 7), (GivenZ, 0, 0.1, 7), (GivenZ, 1, 0.2, 7)]
-
-
-# The record, and bad input
+    assert asked == [(mixture.GivenX, 0, 0.4, 7), (GivenZ, 0, 0.1, 7), (GivenZ, 1, 0.2, 7)]
 
 
 def test_the_record_is_that_of_its_steps():
     # exp overflows where log sigma is thousands away: some energies are not finite
     ours, theirs, wide = *(np.random.default_rng(6) for _ in range(2)), np.array([0.3, 5e3, 0.5])
-    chain = auxiliary_mixture(X, PHI, MODEL, 12, ours, wide, 1, keep=[0, 3])
+    chain = mixture.auxiliary_mixture(X, PHI, MODEL, 12, ours, wide, 1, keep=[0, 3])
     x, phi, tally, conditional, others = X, PHI, np.zeros(4, int), 0, 0
     for t in range(12):
         x, phi, accepted, evaluations, bad = auxiliary_mixture_step(x, phi, MODEL, wide, 1, tally,

@@ -9,12 +9,8 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
-from algorithms.rivals.bridge_sampling import (
-    bridge_sampling,
-    importance_sampling,
-    iterate_bridge,
-    pareto_k,
-)
+from algorithms.rivals import bridge_sampling as bridge
+from algorithms.rivals.bridge_sampling import bridge_sampling, iterate_bridge, pareto_k
 from departing import departs
 
 LOG_C = 3.7  # p* is exp(LOG_C) N(.8, .7^2), and q is N(0, 1)
@@ -37,9 +33,6 @@ def chain(n, rho, rng):
     for t in range(1, n):
         x[t] = rho * x[t - 1] + np.sqrt(1 - rho**2) * rng.standard_normal()
     return log_ratio(0.8 + 0.7 * x)
-
-
-# The equation
 
 
 def test_the_equation_is_solved():
@@ -99,7 +92,7 @@ def test_ratios_of_any_size(iterate_bridge):
 
 def test_importance_sampling_is_the_limit_without_draws_from_p():
     at_target, at_proposal = draws(50, 400, 4)
-    alone = importance_sampling(at_proposal)
+    alone = bridge.importance_sampling(at_proposal)
     limit = bridge_sampling(at_target, at_proposal, tau=1e9)
     # W is r / l times 1 + (s_1 / s_2) l / r, with s_1 / s_2 = 50 / 4e11 and l / r below 100
     assert limit.log_Z == pytest.approx(alone.log_Z, abs=1e-7)
@@ -115,7 +108,7 @@ def test_draws_of_q_where_p_is_zero_count():
     # half of q's draws have weight 0: half of the constant
     at_target, at_proposal = draws(2000, 2000, 5)
     halved = np.concatenate([at_proposal, np.full(2000, -np.inf)])
-    whole, half = importance_sampling(at_proposal), importance_sampling(halved)
+    whole, half = bridge.importance_sampling(at_proposal), bridge.importance_sampling(halved)
     assert half.log_Z == pytest.approx(whole.log_Z - np.log(2), rel=1e-12)
     assert half.effective == pytest.approx(whole.effective, rel=1e-12)
     found = bridge_sampling(at_target, halved, tau=1.0)
@@ -139,9 +132,6 @@ def test_an_iteration_that_has_not_converged_says_so():
     assert (found.iterations, found.converged) == (2, False)
 
 
-# Tails
-
-
 @pytest.mark.parametrize("n", [30, 300, 5000])  # of five draws some of its versions take no shape
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
 def test_the_shape_is_that_of_arviz(n, scale):
@@ -163,13 +153,13 @@ def test_five_draws_from_p_and_two_from_q_are_enough():
     # with all ratios the same that is Z, whatever their number
     found = bridge_sampling([0.7] * 5, [0.7] * 2)
     assert found.log_Z == pytest.approx(0.7) and found.converged
-    assert importance_sampling([0.7] * 2).log_Z == pytest.approx(0.7)
+    assert bridge.importance_sampling([0.7] * 2).log_Z == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize("value", [[1.0], [np.inf, 1.0], [-np.inf, -np.inf], 1.0, "12"])
 def test_bad_logarithms_are_named(value):
     for name, function in (("at_proposal", partial(bridge_sampling, np.zeros(9))),
-                           ("at_proposal", importance_sampling), ("log_weights", pareto_k)):
+                           ("at_proposal", bridge.importance_sampling), ("log_weights", pareto_k)):
         with pytest.raises(ValueError, match=f"^{name} must"):
             function(value)
     with pytest.raises(ValueError, match=r"^at_target must"):

@@ -21,9 +21,6 @@ def stage():
     return chains.problem(DATA, 0.4)
 
 
-# The settings that all experiments share
-
-
 def test_the_settings_are_those_of_section_3_3(stage):
     model, _, split = stage
     # normal priors of standard deviation 5 for alpha and beta_j
@@ -44,9 +41,6 @@ def test_the_step_is_drawn_from_0_8_eps_to_eps(stage):
         np.testing.assert_allclose(moved, 1e-4 * fraction * p, rtol=0, atol=1e-6)
 
 
-# The authors' variant
-
-
 def test_the_variants_flow_lasts_0_9_eps_whatever_the_step(stage):
     model, fit, _ = stage
     ours = chains.transitions(chains.AUTHORS, fit.q_hat, stage, 0.3, 5, 1, 50,
@@ -58,9 +52,6 @@ def test_the_variants_flow_lasts_0_9_eps_whatever_the_step(stage):
         state, _, error = fixed_flow_step(state, model, fit, R, eps, 5, rng)
         assert error == ours.energy_error[k]
         np.testing.assert_array_equal(state.q, ours.samples[k])
-
-
-# A replicate
 
 
 @pytest.mark.parametrize("method", chains.ALL)
@@ -99,9 +90,6 @@ def test_methods_are_told_apart(stage):
 def test_a_chain_that_accepts_all_has_a_rate_without_error():
     result = table1.one_chain(DATA, "HMC", 1e-9, 1, 1, 0.4, 10, 1)  # stays at the mode
     assert (result["AP"], result["AP_se"]) == (1.0, 0.0)
-
-
-# The clock
 
 
 def test_the_clock_times_each_method_in_turn(monkeypatch):

@@ -61,9 +61,6 @@ def test_near_the_exact_evidence_of_two_and_three_cases(run, N, seed):
     assert run(K, y).log_Z == pytest.approx(math.log(orthant(np.outer(y, y) * K, 1)), abs=0.01)
 
 
-# identities of the fixed point
-
-
 @both
 @pytest.mark.parametrize("log_amplitude", [-1.0, 0.5, 4.0])
 def test_tilted_moments_are_the_marginal_ones(run, log_amplitude):
@@ -131,9 +128,6 @@ def test_weak_sites_keep_their_digits(ep):
     np.testing.assert_allclose(q.tau[180:] * (1 + s2), a * norm.pdf(a), rtol=1e-2)
 
 
-# the twin
-
-
 @pytest.mark.parametrize(("N", "log_amplitude"), [(5, 0.5), (48, 0.5), (130, 0.5), (100, 4.0)])
 def test_fast_equals_mirror_after_every_sweep(N, log_amplitude):
     K, y = problem(N, log_amplitude)
@@ -173,9 +167,6 @@ def test_a_carried_state_that_has_drifted_does_not_count_as_converged(monkeypatc
     np.testing.assert_allclose(q.Sigma, expected, rtol=0, atol=1e-11)  # what is returned is rebuilt
 
 
-# real data
-
-
 def test_the_twins_agree_on_the_embedded_digits():
     digits = data.digits_3v5()
     K = squared_exponential(digits.X, digits.X, *PAPER)
@@ -194,9 +185,6 @@ def test_the_digits_of_usps(real):
     for (log_length, log_amplitude), log_Z, half_a_unit in PUBLISHED:
         K = squared_exponential(digits.X, digits.X, log_length, log_amplitude)
         assert ep_fast.ep(K, digits.y).log_Z == pytest.approx(log_Z, abs=half_a_unit)
-
-
-# trouble
 
 
 @both

@@ -7,14 +7,9 @@ import numpy as np
 import pytest
 from scipy.special import log_ndtr
 
+from algorithms import ep_correction as correction
 from algorithms.ep import cavity, ep
-from algorithms.ep_correction import (
-    BEHIND,
-    MAX_ORDER,
-    log_Phi_derivatives,
-    polynomials,
-    second_order,
-)
+from algorithms.ep_correction import BEHIND, MAX_ORDER, log_Phi_derivatives, second_order
 from models.special import probit
 
 ORDERS = range(3, MAX_ORDER + 1)
@@ -44,9 +39,6 @@ def converged(K, y):
     return ep(K, y, 1e-300, 100)._replace(converged=True)
 
 
-# psi
-
-
 @pytest.mark.parametrize("a", [-300, -40, -6, -2.2, BEHIND - 1e-9, BEHIND, -0.4, 0.7, 2, 9])
 def test_derivatives_of_log_Phi(a):
     psi = log_Phi_derivatives(float(a), MAX_ORDER)
@@ -59,14 +51,11 @@ def test_derivatives_of_log_Phi(a):
 
 
 def test_polynomials_are_the_printed_ones():
-    C = polynomials(4)
+    C = correction.polynomials(4)
     third = {(2, 1): 1, (0, 1): -1, (1, 2): 3, (0, 3): 2}  # h (a^2 - 1 + 3 a h + 2 h^2)
     fourth = {(3, 1): -1, (1, 1): 3, (2, 2): -7, (0, 2): 4, (1, 3): -12, (0, 4): -6}
     for ell, printed in ((3, third), (4, fourth)):
         assert {(i, j): C[ell, i, j] for i, j in zip(*np.nonzero(C[ell]), strict=True)} == printed
-
-
-# the formula
 
 
 def test_sum_is_the_printed_formula():

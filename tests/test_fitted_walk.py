@@ -65,9 +65,6 @@ def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(fitted_walk_s
         assert q is Q and current_U is energy
 
 
-# The pilot
-
-
 def test_the_pilot_by_hand():
     rng = np.random.default_rng(4)
     found = pilot(Q, MODEL, 30, np.random.default_rng(4), rounds=3, scale=0.7)

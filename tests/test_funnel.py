@@ -5,16 +5,9 @@ import pytest
 from scipy.stats import norm
 
 from departing import departs
+from models import interface
 from models.funnel import Funnel
-from models.interface import (
-    GivenPhi,
-    U,
-    momentum_phi,
-    momentum_theta,
-    precompute_phi,
-    precompute_theta,
-    velocity_theta,
-)
+from models.interface import GivenPhi, U, momentum_phi, momentum_theta, precompute_phi
 
 MODEL = Funnel.from_size(4)
 Q = np.array([0.3, -1.2, 0.7, 0.1, 0.8])
@@ -42,11 +35,12 @@ def test_masses():
     root = np.column_stack([momentum_theta(e, PHI, MODEL) for e in np.eye(4)])
     np.testing.assert_allclose(root @ root.T, hessian_of_x(V[0]), rtol=0, atol=1e-14)
     for mass, expected in ((None, 4 + 1 / 9), (2.5, 2.5), ([[3.0]], 3.0)):
-        momentum = momentum_phi(np.ones(1), precompute_theta(X, MODEL), Funnel.from_size(4, mass))
+        Theta, model = interface.precompute_theta(X, MODEL), Funnel.from_size(4, mass)
+        momentum = momentum_phi(np.ones(1), Theta, model)
         assert momentum[0] ** 2 == pytest.approx(expected, rel=1e-15)
 
 
-@departs(lambda Phi, r: velocity_theta(r, Phi, MODEL), lambda Phi, r: Phi.precision * r)
+@departs(lambda Phi, r: interface.velocity_theta(r, Phi, MODEL), lambda Phi, r: Phi.precision * r)
 def test_section_5_1_the_mass_of_x_is_its_hessian(velocity):
     # printed: the precision of the momentum
     for v in (-1.0, 0.8):

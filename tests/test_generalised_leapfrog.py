@@ -7,19 +7,7 @@ import pytest
 from scipy.optimize import root
 
 import algorithms.generalised_leapfrog as module
-from algorithms.generalised_leapfrog import (
-    dH_dp,
-    dH_dx,
-    generalised_leapfrog,
-    geometry,
-    hamiltonian,
-    metric_factor,
-    relative_error,
-    rmhmc,
-    rmhmc_step,
-    stationary,
-    way_back,
-)
+from algorithms.generalised_leapfrog import generalised_leapfrog, rmhmc, rmhmc_step, stationary
 from conftest import counted, one
 from departing import departs
 from models.interface import U, grad_U, metric, metric_gradient
@@ -35,7 +23,7 @@ EXACT = {"f_max": 200, "tol": 1e-15}  # to rounding: an entry of order 1 moves b
 
 
 def at(x, model=MODEL):
-    return geometry(x, metric_factor(x, model), model)
+    return module.geometry(x, module.metric_factor(x, model), model)
 
 
 def H(x, p, model=MODEL):
@@ -51,26 +39,20 @@ def minus_dp_dt(x, p, model=MODEL):
                                         for D in metric_gradient(x, model)])
 
 
-# The Hamiltonian
-
-
 def test_hamiltonian_is_equation_11():
     for x in np.random.default_rng(0).uniform(-3, 3, (20, 2)):
-        assert hamiltonian(at(x), P) == pytest.approx(H(x, P), rel=1e-13)
+        assert module.hamiltonian(at(x), P) == pytest.approx(H(x, P), rel=1e-13)
 
 
 def test_gradients_of_the_hamiltonian_against_differences():
     h = 1e-5
     for x in np.random.default_rng(1).uniform(-2, 2, (20, 2)):
         numeric = [(H(x + h * e, P) - H(x - h * e, P)) / (2 * h) for e in np.eye(2)]
-        np.testing.assert_allclose(dH_dx(at(x), P), numeric,
+        np.testing.assert_allclose(module.dH_dx(at(x), P), numeric,
                                    rtol=0, atol=1e-7)  # h^2 x third derivatives
         numeric = [(H(x, P + h * e) - H(x, P - h * e)) / (2 * h) for e in np.eye(2)]
-        np.testing.assert_allclose(dH_dp(at(x).L, P), numeric,
+        np.testing.assert_allclose(module.dH_dp(at(x).L, P), numeric,
                                    rtol=0, atol=1e-9)  # quadratic: rounding
-
-
-# The integrator
 
 
 def test_step_solves_equations_13_to_15():
@@ -155,8 +137,8 @@ def test_equations_13_and_14_are_solved_to_the_scale_of_their_starts(monkeypatch
 
 def test_the_error_of_a_return_is_relative_to_both_ends():
     a, exact, other = np.array([1.0, 2.5]), np.array([1.0, 2.0]), np.array([0.0, -4.0])
-    assert relative_error(a, exact, other) == 0.5 / 4
-    assert relative_error(a, other, exact) == 6.5 / 4
+    assert module.relative_error(a, exact, other) == 0.5 / 4
+    assert module.relative_error(a, other, exact) == 6.5 / 4
 
 
 def test_a_fixed_point_that_is_not_found_is_flagged():
@@ -195,9 +177,6 @@ def test_operation_counts(monkeypatch):
     assert 2 * 4 < end.position_iterations < 20 * 4
 
 
-# The sampler
-
-
 def test_counts_and_energies_of_a_chain():
     rng, again = np.random.default_rng(6), np.random.default_rng(6)
     n = 200
@@ -206,7 +185,7 @@ def test_counts_and_energies_of_a_chain():
     steps = iterations = starts = 0
     x = X
     for t in range(n):  # the same chain by hand, in which every trajectory is integrated anew
-        p = metric_factor(x, MODEL) @ again.standard_normal(2)
+        p = module.metric_factor(x, MODEL) @ again.standard_normal(2)
         end = generalised_leapfrog(x, p, MODEL, 4, 0.6)
         runs = [end]
         if end.converged:
@@ -261,7 +240,7 @@ def test_a_way_back_that_is_not_found_is_a_rejection(monkeypatch):
         return ends[-1]._replace(converged=len(ends) == 1)
 
     monkeypatch.setattr(module, "generalised_leapfrog", one_way)
-    monkeypatch.setattr(module, "way_back", way_back.py_func)
+    monkeypatch.setattr(module, "way_back", module.way_back.py_func)
     step = rmhmc_step.py_func(X, NORMAL, 3, 0.1, np.random.default_rng(0), 100, 1e-12, 1e-8)
     assert (step.accepted, step.converged, step.reversible) == (False, True, False)
     assert step.return_error == np.inf
@@ -281,14 +260,11 @@ def test_a_proposal_of_energy_minus_infinity_is_rejected(rmhmc_step):
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(rmhmc_step.__globals__, "generalised_leapfrog", trap)
             # it cannot be compiled while the trap is there
-            patch.setitem(rmhmc_step.__globals__, "way_back", way_back.py_func)
+            patch.setitem(rmhmc_step.__globals__, "way_back", module.way_back.py_func)
             step = rmhmc_step(X, NORMAL, 3, 0.1, np.random.default_rng(0), 100, 1e-12, 0.0)
         assert step.converged and step.reversible and not np.isfinite(step.energy_error)
         assert not step.accepted
         np.testing.assert_array_equal(step.x, X)
-
-
-# Bad input
 
 
 class Plane(NamedTuple):

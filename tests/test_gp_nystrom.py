@@ -115,9 +115,6 @@ def test_the_spectral_form_is_the_dense_formula(n, c):
     assert U_prior(q, model) - U(q, model) == pytest.approx(expected, rel=rel)
 
 
-# Departures
-
-
 def by_equation_37(q, model):
     """Return U with (40) and (41) put into (37) and (38) as if they were orthonormal."""
     n, m, d, y = 30, model.index.size, np.exp(2 * q[0]), model.whole.y

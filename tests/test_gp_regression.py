@@ -59,9 +59,6 @@ def test_the_prior_is_normal_on_the_logs():
     assert U(q, model) + log_likelihood(q, model) == pytest.approx(expected, abs=1e-12)
 
 
-# Prediction
-
-
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n", [1, 70])
 def test_predictions_are_the_conditional_normal_distribution(n, kind):

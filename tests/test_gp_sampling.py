@@ -39,9 +39,6 @@ def drawn(X, q, rng):
     return np.linalg.cholesky(dense_C(X, q)) @ rng.standard_normal(len(X))
 
 
-# Caches
-
-
 @pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
 def test_over_a_whole_chain_the_caches_agree_with_evaluation_from_scratch(unit):
     # the mark jumps back and forth, and most excursions are undone

@@ -63,9 +63,6 @@ def test_the_metric_is_the_fisher_information_and_the_prior():
     np.testing.assert_allclose(interface.metric_phi(Phi, Theta, MODEL), wanted, rtol=1e-7)
 
 
-# Trouble
-
-
 def test_no_factor_is_no_energy():
     twice = HierarchicalGPClassification.from_data([[1.0], [1.0]], [1.0, -1.0], nugget=0.0)
     Phi = interface.precompute_phi(np.zeros(2), twice)  # K is all ones, exactly

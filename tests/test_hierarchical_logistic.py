@@ -9,20 +9,9 @@ from scipy.stats import bernoulli, expon, norm
 
 from departing import departs
 from differences import differences
+from models import interface
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
-from models.interface import (
-    U,
-    U_prior,
-    U_theta,
-    grad_U,
-    grad_U_theta,
-    log_det_phi,
-    metric,
-    momentum_phi,
-    momentum_theta,
-    precompute_phi,
-    precompute_theta,
-)
+from models.interface import U, U_prior, U_theta, grad_U, grad_U_theta, metric, precompute_phi
 
 LAM = 0.4
 SIZES = {"b": 40, "a": 1, "d": 7, "c": 35}  # more and fewer than a block of cases
@@ -45,7 +34,7 @@ THETA = np.random.default_rng(1).standard_normal(N)
 PHI = np.array([-0.6])
 Q = np.append(THETA, PHI)
 OTHER = np.append(np.random.default_rng(2).standard_normal(N), 0.9)
-AT_PHI, AT_THETA = precompute_phi(PHI, MODEL), precompute_theta(THETA, MODEL)
+AT_PHI, AT_THETA = precompute_phi(PHI, MODEL), interface.precompute_theta(THETA, MODEL)
 
 
 def by_group(theta):
@@ -76,9 +65,6 @@ def dense_mass(gamma, B=None):
     return M
 
 
-# The density
-
-
 def test_the_order_of_cases_does_not_count_and_the_groups_are_sorted():
     order = np.random.default_rng(5).permutation(Y.size)
     shuffled = HierarchicalLogistic.from_data(X[order], Y[order], GROUP[order], LAM)
@@ -103,9 +89,6 @@ def test_margins_of_any_size_neither_overflow_nor_lose_digits():
         assert not np.isfinite(U_theta(np.array([w]), precompute_phi(np.zeros(1), one), one))
 
 
-# The masses
-
-
 CURVED = np.array([np.diag([i, 1.0, 2.0]) + 0.3 * i * np.ones((3, 3)) for i in range(4)])
 
 
@@ -115,18 +98,15 @@ def test_the_mass_against_dense_formulas(curvature, B):
     model = HierarchicalLogistic.from_data(X, Y, GROUP, LAM, curvature=curvature)
     for gamma in (-0.6, 2.0):
         Phi, M = precompute_phi(np.array([gamma]), model), dense_mass(gamma, B)
-        root = np.column_stack([momentum_theta(e, Phi, model) for e in np.eye(N)])
+        root = np.column_stack([interface.momentum_theta(e, Phi, model) for e in np.eye(N)])
         # eigenvectors are orthogonal to rounding of entries of 10
         np.testing.assert_allclose(root @ root.T, M, rtol=0, atol=1e-13)
 
 
 def test_the_default_mass_of_gamma_is_half_the_number_of_weights():
-    assert log_det_phi(AT_THETA, MODEL) == pytest.approx(np.log(N / 2), rel=1e-14)
+    assert interface.log_det_phi(AT_THETA, MODEL) == pytest.approx(np.log(N / 2), rel=1e-14)
     model = HierarchicalLogistic.from_data(X, Y, GROUP, mass_phi=[[9.0]])
-    assert momentum_phi(np.ones(1), AT_THETA, model)[0] == 3.0
-
-
-# One group
+    assert interface.momentum_phi(np.ones(1), AT_THETA, model)[0] == 3.0
 
 
 @pytest.mark.parametrize("i", range(4))
@@ -147,9 +127,6 @@ def test_the_groups_together_are_all_of_theta():
     np.testing.assert_allclose(
         np.concatenate([grad_U(w, given) for w, given in zip(parts, groups, strict=True)]),
         grad_U_theta(THETA, AT_PHI, MODEL), rtol=0, atol=1e-13)  # rounding
-
-
-# The departures: each of these tests fails for the printed version
 
 
 def printed(q):
@@ -187,9 +164,9 @@ def test_section_5_2_the_prior_of_gamma_is_the_exponential_of_v(log_prior):
 
 def masses(gamma):
     """As it should be, from the model."""
-    M = [np.column_stack([momentum_theta(e, precompute_phi(np.array([gamma]), MODEL), MODEL)
-                          for e in np.eye(N)])]
-    return (M[0] @ M[0].T).reshape(4, P, 4, P)[range(4), :, range(4)]
+    Phi = precompute_phi(np.array([gamma]), MODEL)
+    root = np.column_stack([interface.momentum_theta(e, Phi, MODEL) for e in np.eye(N)])
+    return (root @ root.T).reshape(4, P, 4, P)[range(4), :, range(4)]
 
 
 def printed_masses(gamma):

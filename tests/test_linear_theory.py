@@ -74,9 +74,6 @@ def test_one_half_turn_of_the_inner_steps_is_where_their_product_is_minus_one():
     assert linear.half_turns(w_0, 3, 10**6) == pytest.approx(3 * np.pi / w_0, rel=1e-11)
 
 
-# HMC of a normal distribution
-
-
 def leapfrog(q, p, inverse, steps):
     """Make leapfrog steps of size 0.15 from q and p, (n, 2), by the definition."""
     p = p - 0.075 * q @ inverse

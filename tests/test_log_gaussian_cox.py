@@ -6,20 +6,8 @@ from scipy.stats import gamma, multivariate_normal, poisson
 
 from algorithms.zhang_sshmc import H2
 from departing import departs
-from models import log_gaussian_cox
-from models.interface import (
-    U,
-    U_prior,
-    U_theta,
-    fisher_momentum,
-    fisher_theta,
-    grad_U_phi,
-    metric_gradient_phi,
-    metric_phi,
-    precompute_phi,
-    precompute_theta,
-    velocity_theta,
-)
+from models import interface, log_gaussian_cox
+from models.interface import U, U_prior, U_theta, metric_phi, precompute_phi, precompute_theta
 from models.log_gaussian_cox import LogGaussianCox
 
 SIZES = [1, 2, 3, 4, 5, 8]
@@ -73,8 +61,8 @@ def test_the_metric_of_x_adds_the_lineages_information(d):
     model = problem(d)[0]
     M = (np.linalg.inv(dense(d, PHI)[0])
          + np.eye(d * d) * np.exp(MU + np.exp(PHI[0])) / d**2)
-    F = fisher_theta(precompute_phi(PHI, model), model)
-    root = np.array([fisher_momentum(e, F, model) for e in np.eye(d * d)])
+    F = interface.fisher_theta(precompute_phi(PHI, model), model)
+    root = np.array([interface.fisher_momentum(e, F, model) for e in np.eye(d * d)])
     np.testing.assert_allclose(root.T @ root, M, rtol=0, atol=DENSE)
 
 
@@ -102,16 +90,14 @@ def test_what_is_remembered_is_what_is_computed_anew():
     model, x, _ = problem(3)
     phis = PHI + rng.standard_normal((20, 2))
     for k in rng.integers(0, 20, 400) // rng.integers(1, 20, 400):
-        for f in rng.permutation([metric_phi, metric_gradient_phi, grad_U_phi])[:2]:
+        functions = metric_phi, interface.metric_gradient_phi, interface.grad_U_phi
+        for f in rng.permutation(functions)[:2]:
             found, anew = (f(precompute_phi(phis[k], each), precompute_theta(x, each), each)
                            for each in (model, problem(3)[0]))
             np.testing.assert_array_equal(found, anew)
 
 
-# Departures
-
-
-@departs(velocity_theta, lambda r, Phi, model: log_gaussian_cox.from_blocks(
+@departs(interface.velocity_theta, lambda r, Phi, model: log_gaussian_cox.from_blocks(
     log_gaussian_cox.solve(log_gaussian_cox.to_blocks(r, 3), Phi), 3))
 def test_section_5_4_the_mass_of_x_is_the_inverse_covariance(velocity):
     # the mass is to be the Hessian of -log p(x | phi): then x'' = -M^-1 Sigma^-1 (x - mu) has one
@@ -145,9 +131,6 @@ def test_section_5_4_as_printed_neighbours_differ_too_much(distance):
     model = LogGaussianCox.from_counts(np.zeros((64, 64)), 0.0, distance)
     semivariance = 1.91 * (1 - np.exp(-33 * model.distance[0, 1]))
     assert semivariance == pytest.approx(0.0161, abs=0.001)  # 8000 differences: 1.6 % or more
-
-
-# At the edges
 
 
 @pytest.mark.parametrize("phi", [[800.0, 0.0], [-800.0, 0.0], [0.0, 800.0], [0.0, -800.0],

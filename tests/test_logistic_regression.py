@@ -5,21 +5,10 @@ import numpy as np
 import pytest
 from scipy.special import expit, xlogy
 
-from models.interface import (
-    U,
-    U_and_grad_U,
-    case_entropy,
-    grad_U,
-    hessian,
-    log_likelihood,
-    select_cases,
-)
-from models.logistic_regression import (
-    BLOCK,
-    LogisticRegression,
-    chain_log_likelihood,
-    exp_of_minus_abs,
-)
+from models import interface
+from models import logistic_regression as logistic
+from models.interface import U, U_and_grad_U, case_entropy, grad_U, log_likelihood, select_cases
+from models.logistic_regression import BLOCK, LogisticRegression, exp_of_minus_abs
 from models.multinomial_logistic import MultinomialLogistic
 
 P, SIGMA_ALPHA, SIGMA_BETA = 3, 2.0, 0.7
@@ -87,7 +76,7 @@ def test_large_linear_predictors_neither_overflow_nor_lose_digits():
         expected = model.precision * theta - model.X.T @ (s * expit(-s * eta))
         # sums of 200 terms of up to 4e4
         np.testing.assert_allclose(grad_U(theta, model), expected, rtol=0, atol=1e-8)
-        assert np.isfinite(hessian(theta, model)).all()
+        assert np.isfinite(interface.hessian(theta, model)).all()
     assert (case_entropy(1e5 * THETA, model) >= 0).all()
 
 
@@ -138,5 +127,5 @@ def test_log_likelihood_of_a_chain_comes_from_its_energies():
     model = problem(100)[2]
     samples = np.random.default_rng(2).standard_normal((5, P + 1))
     energies = np.array([U(q, model) for q in samples])
-    np.testing.assert_allclose(chain_log_likelihood(samples, energies, model),
+    np.testing.assert_allclose(logistic.chain_log_likelihood(samples, energies, model),
                                [log_likelihood(q, model) for q in samples], rtol=1e-13)

@@ -246,9 +246,6 @@ def test_momentum_velocity_and_determinant_are_those_of_one_mass(name):
                                                           abs=1e-9)
 
 
-# Regression and its approximations: one variable at a time
-
-
 def regressions():
     """Return models and states, and what rounding makes of U: C has a condition of up to 4e5."""
     whole, q = test_gp_regression.problem(40, "ard")

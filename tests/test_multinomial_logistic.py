@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from models.interface import (
-    U,
-    case_entropy,
-    grad_U,
-    hessian,
-    log_likelihood,
-)
+from models.interface import U, case_entropy, grad_U, hessian, log_likelihood
 from models.logistic_regression import LogisticRegression
 from models.multinomial_logistic import BLOCK, MultinomialLogistic
 

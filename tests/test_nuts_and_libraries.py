@@ -83,9 +83,6 @@ def test_our_chain_counts_gradients_before_and_after_its_warm_up():
     assert (found["divergences"], found["e_bfmi"]) == (chain.divergences, chain.e_bfmi)
 
 
-# Claims
-
-
 def made_up():
     """Return a result of which every claim is true."""
     return {(name, method): {

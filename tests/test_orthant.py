@@ -29,9 +29,6 @@ def correlations(C):
     return C / np.sqrt(np.outer(np.diag(C), np.diag(C)))
 
 
-# The exact values
-
-
 def test_one_two_and_three_variables_have_closed_forms():
     assert orthant(np.array([[27_000.0]]), 1) == 0.5
     K = np.array([[3.0, 1.5, -0.7], [1.5, 2.0, 0.4], [-0.7, 0.4, 1.0]])
@@ -55,9 +52,6 @@ def test_a_singular_matrix_is_positive_semi_definite():
     V = np.random.default_rng(2).standard_normal((4, 1)) * 1e3  # eigenvalues of -1e-10 by rounding
     assert np.linalg.eigvalsh(V @ V.T)[0] < 0
     assert 0 < orthant(V @ V.T, 8) < 1
-
-
-# Tilting
 
 
 @pytest.mark.parametrize("n", [1, 3, 5, 30])

@@ -63,9 +63,6 @@ def test_gradient_of_the_hamiltonian(model):
     assert value == pytest.approx(p_test @ G_inv @ p_test / 2 + log_det_G / 2 - L_beta, rel=1e-13)
 
 
-# The departures: each of these tests fails for the printed version
-
-
 def spied(run, *arguments):
     """Run a version of rmhmc; return its Chain, and the momenta of which it evaluated H."""
     momenta = []
@@ -194,9 +191,6 @@ def test_section_4_4_is_the_gradient_of_the_log_likelihood(grad_ell):
                                grad_ell(x_test), rtol=0, atol=1e-12)  # so the code has it, rounded
 
 
-# The map
-
-
 @each_model
 def test_converged_trajectory_is_symplectic(model):
     def flow(state):
@@ -220,9 +214,6 @@ def test_counts_are_what_was_done(monkeypatch):
         assert counts.cholesky == done["cholesky"]
         assert counts.thirds == sum(thirds[name] * done[name] for name in thirds)
         assert counts.thirds == per_metric * counts.metric + 2
-
-
-# Trouble
 
 
 class SometimesHuge:

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from algorithms.rivals import polya_gamma_gibbs as module
-from algorithms.rivals.polya_gamma_gibbs import (
-    GivenW,
-    GivenZ,
-    draw_weights,
-    polya_gamma_gibbs,
-    polya_gamma_step,
-    sums_over_cases,
-)
+from algorithms.rivals.polya_gamma_gibbs import GivenW, GivenZ, polya_gamma_gibbs, polya_gamma_step
 from models.hierarchical_logistic import HierarchicalLogistic
 from models.interface import U, U_phi, precompute_phi, precompute_theta, prepare
 
@@ -45,8 +38,8 @@ MARGIN = Y * (X * THETA.reshape(3, 2)[GROUP]).sum(axis=1)
 def test_the_weights_given_omega_are_normal():
     def drawn(z):
         left = list(z.reshape(3, 2))
-        return draw_weights.py_func(OMEGA, PHI[0], MODEL,
-                                    SimpleNamespace(standard_normal=lambda p: left.pop(0)))
+        return module.draw_weights.py_func(OMEGA, PHI[0], MODEL,
+                                           SimpleNamespace(standard_normal=lambda p: left.pop(0)))
 
     D = np.zeros((8, 6))
     for c, g in enumerate(GROUP):
@@ -69,7 +62,7 @@ def test_gamma_given_the_weights_has_the_density_of_the_posterior():
 
 def test_gamma_given_z_and_omega_has_the_density_of_the_posterior():
     z = np.exp(-PHI[0] / 2) * THETA
-    given = GivenZ(*sums_over_cases(z, OMEGA, MODEL), MODEL.lam)
+    given = GivenZ(*module.sums_over_cases(z, OMEGA, MODEL), MODEL.lam)
     for gamma in (-2.0, 0.0, 1.3):
         m = np.exp((gamma - PHI[0]) / 2) * MARGIN
         # the prior of z has no gamma in it
@@ -102,7 +95,7 @@ def test_each_draw_is_given_what_was_drawn_before(monkeypatch):
     np.testing.assert_allclose(drawn[0], np.exp(-MARGIN), rtol=1e-13)  # rounding
     z = np.exp(-1.4 / 2) * 2.0 * THETA
     expected = [(0.4, GivenW(4 * THETA @ THETA, 6, 0.7)),
-                (1.4, GivenZ(*sums_over_cases(z, drawn[0], MODEL), 0.7))]
+                (1.4, GivenZ(*module.sums_over_cases(z, drawn[0], MODEL), 0.7))]
     for (start, given), (wanted, density) in zip(asked, expected, strict=True):
         assert start == wanted and given == pytest.approx(density, rel=1e-13)
     assert drawn[1] == 0.4 and phi.tolist() == [2.4]

@@ -6,50 +6,18 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from algorithms.generalised_leapfrog import (
-    dH_dx,
-    dH_dx_of_tensors,
-    generalised_leapfrog,
-    geometry,
-    geometry_of_tensors,
-    metric_factor,
-    rmhmc_step,
-)
+from algorithms import generalised_leapfrog as leapfrog
+from algorithms import rmhmc_within_gibbs as gibbs
+from algorithms.generalised_leapfrog import dH_dx, dH_dx_of_tensors, geometry, metric_factor
 from algorithms.hmc import hmc_step, state_at
-from algorithms.rmhmc_within_gibbs import (
-    Counts,
-    End,
-    Solver,
-    Walk,
-    block_phi,
-    block_step,
-    block_theta,
-    momentum,
-    parts,
-    rmhmc_within_gibbs,
-    rmhmc_within_gibbs_step,
-    run_and_return,
-    start_at,
-    trajectory,
-    walk,
-)
+from algorithms.rmhmc_within_gibbs import Counts, Solver, Walk, block_step, rmhmc_within_gibbs, walk
 from conftest import Given
 from coupled import coupled, exact_draw
 from departing import departs
+from models import interface
 from models.funnel import Funnel
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
-from models.interface import (
-    GivenPhi,
-    GivenTheta,
-    U,
-    fisher_momentum,
-    fisher_theta,
-    fisher_velocity,
-    momentum_phi,
-    precompute_phi,
-    precompute_theta,
-    velocity_phi,
-)
+from models.interface import GivenPhi, GivenTheta, U, fisher_theta, precompute_phi, precompute_theta
 from models.linalg import solve_lower_transposed
 from models.log_gaussian_cox import LogGaussianCox
 from models.stochastic_volatility import StochasticVolatility
@@ -93,20 +61,19 @@ def root(draw, d):
     return np.column_stack([draw(e) for e in np.eye(d)])
 
 
-# Each block is a sampler of one block
-
-
 def blocks_of_hmc(name):
     """Yield z, its block, the density given the other block, and both maps of the momentum."""
     model, theta, phi = PROBLEMS[name]
     Phi, Theta = precompute_phi(phi, model), precompute_theta(theta, model)
     if name != "logistic":  # in which theta has groups
         F = fisher_theta(Phi, model)
-        yield (theta, block_theta(0, Phi, model), GivenPhi(model, phi),
-               lambda z: fisher_momentum(z, F, model), lambda r: fisher_velocity(r, F, model))
+        yield (theta, gibbs.block_theta(0, Phi, model), GivenPhi(model, phi),
+               lambda z: interface.fisher_momentum(z, F, model),
+               lambda r: interface.fisher_velocity(r, F, model))
     if name not in GENERALISED:
-        yield (phi, block_phi(Theta, model), GivenTheta(model, theta),
-               lambda z: momentum_phi(z, Theta, model), lambda r: velocity_phi(r, Theta, model))
+        yield (phi, gibbs.block_phi(Theta, model), GivenTheta(model, theta),
+               lambda z: interface.momentum_phi(z, Theta, model),
+               lambda r: interface.velocity_phi(r, Theta, model))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -133,8 +100,8 @@ def generalised_blocks():
     found = {"group": (W, GROUP, GROUP)}
     for name in GENERALISED:
         model, theta, phi = PROBLEMS[name]
-        found[name] = phi, block_phi(precompute_theta(theta, model), model), GivenTheta(model,
-                                                                                        theta)
+        block = gibbs.block_phi(precompute_theta(theta, model), model)
+        found[name] = phi, block, GivenTheta(model, theta)
     return found
 
 
@@ -148,7 +115,7 @@ def test_a_block_with_a_metric_of_its_own_moves_by_rmhmc(z, block, given):
     for _ in range(5):
         ours, theirs = np.random.default_rng(seed), np.random.default_rng(seed)
         there, accepted, end = block_step(z, block, eps, L, EXACT, ours)
-        step = rmhmc_step(z, given, L, eps, theirs, 100, 1e-12, 1e-8)
+        step = leapfrog.rmhmc_step(z, given, L, eps, theirs, 100, 1e-12, 1e-8)
         assert accepted == step.accepted
         assert end.failed == (not (step.converged and step.reversible))
         assert ours.bit_generator.state == theirs.bit_generator.state
@@ -164,7 +131,7 @@ def test_two_limits_are_one_where_they_are_equal(z, block, given):
     r = here.L @ np.linspace(-0.5, 1.0, z.size)
     for solver in (Solver(5, 5, 0.0, 0.0), EXACT):
         ours = walk(z, r, here, block, 0.3, 3, solver)
-        theirs = generalised_leapfrog(z, r, given, 3, 0.3, solver.f_position, solver.tol)
+        theirs = leapfrog.generalised_leapfrog(z, r, given, 3, 0.3, solver.f_position, solver.tol)
         np.testing.assert_allclose(ours.z, theirs.x, rtol=0, atol=1e-12)  # rounding
         np.testing.assert_allclose(ours.r, theirs.p, rtol=1e-11, atol=1e-11)
         assert ours.factors == theirs.position_iterations
@@ -189,16 +156,16 @@ def test_the_way_back_errs_in_the_position_and_in_the_momentum(in_z, in_r, monke
     z, r = np.array([1.0, -2.0]), np.array([0.5, 4.0])
     ways = iter([Walk(z, r, None, True, 3, 5), Walk(z * (1 + in_z), -r * (1 + in_r), None, True, 3,
                                                     6)])
-    monkeypatch.setitem(run_and_return.py_func.__globals__, "walk", lambda *_: next(ways))
-    monkeypatch.setitem(run_and_return.py_func.__globals__, "hamiltonian", lambda here, r: 0.0)
-    end = run_and_return.py_func(z, r, None, None, 0.1, 3, Solver(9, 9, 1e-12, 1e-3))
+    monkeypatch.setattr(gibbs, "walk", lambda *_: next(ways))
+    monkeypatch.setattr(gibbs, "hamiltonian", lambda here, r: 0.0)
+    end = gibbs.run_and_return.py_func(z, r, None, None, 0.1, 3, Solver(9, 9, 1e-12, 1e-3))
     assert end.failed == (in_z + in_r > 1e-3)
     assert (end.gradients, end.factors) == (6, 11)
 
 
 def test_a_groups_geometry_is_that_of_the_tensor():
     ours = geometry(W, metric_factor(W, GROUP), GROUP)
-    theirs = geometry_of_tensors(W, metric_factor(W, GROUP), GROUP)
+    theirs = leapfrog.geometry_of_tensors(W, metric_factor(W, GROUP), GROUP)
     assert ours.U == theirs.U and ours.log_det_G == theirs.log_det_G
     # rounding of sums of terms of order 1
     np.testing.assert_allclose(ours.drift, theirs.drift, rtol=0, atol=1e-14)
@@ -208,17 +175,16 @@ def test_a_groups_geometry_is_that_of_the_tensor():
 def test_the_groups_move_one_after_the_other_and_then_phi_given_them():
     model, theta, phi = PROBLEMS["logistic"]
     ours, theirs = np.random.default_rng(8), np.random.default_rng(8)
-    step = rmhmc_within_gibbs_step(theta, phi, model, 0.4, 0.3, 3, 2, EXACT, ours)
+    step = gibbs.rmhmc_within_gibbs_step(theta, phi, model, 0.4, 0.3, 3, 2, EXACT, ours)
     moved, found = theta.copy(), []
-    assert parts(model) == 3
+    assert gibbs.parts(model) == 3
     for i in range(3):
         given = GroupGivenV(model, i, np.exp(-phi[0]))
         w = moved[2 * i : 2 * i + 2]
         w[:], accepted, end = block_step(w, given, 0.4, 3, EXACT, theirs)
         found.append((accepted, end.error, end.failed))
-    phi_, accepted, end = block_step(phi, block_phi(precompute_theta(moved, model), model), 0.3, 2,
-                                     EXACT,
-                                     theirs)
+    given = gibbs.block_phi(precompute_theta(moved, model), model)
+    phi_, accepted, end = block_step(phi, given, 0.3, 2, EXACT, theirs)
     found.append((accepted, end.error, end.failed))
     np.testing.assert_array_equal(step.theta, moved)
     np.testing.assert_array_equal(step.phi, phi_)
@@ -227,22 +193,19 @@ def test_the_groups_move_one_after_the_other_and_then_phi_given_them():
     assert not np.array_equal(moved, theta) and not np.array_equal(phi_, phi)
 
 
-# The departures: each of these tests fails for the printed version
-
-
 def precision(x, here, block):
     """A root of G^-1 times x."""
     return solve_lower_transposed(here.L, x)
 
 
-@departs(momentum, precision)
+@departs(gibbs.momentum, precision)
 def test_section_5_2_the_metric_is_the_covariance_of_the_momentum(draw):
     model, theta, phi = PROBLEMS["logistic"]
     Fisher = information(theta, model)
     assert np.linalg.matrix_rank(Fisher[1]) == 1  # of one case: singular
     for i in range(3):
-        block = block_theta(i, precompute_phi(phi, model), model)
-        here = start_at(theta[2 * i : 2 * i + 2], block)
+        block = gibbs.block_theta(i, precompute_phi(phi, model), model)
+        here = gibbs.start_at(theta[2 * i : 2 * i + 2], block)
         L = np.column_stack([draw(e, here, block) for e in np.eye(2)])
         np.testing.assert_allclose(L @ L.T, Fisher[i] + np.exp(-phi[0]) * np.eye(2),
                                    rtol=0, atol=1e-14)  # rounding
@@ -267,13 +230,13 @@ class Pit(NamedTuple):
     failed: bool
 
 
-start_at.register(Pit)(lambda z, block: 0.0)
-momentum.register(Pit)(lambda x, here, block: x)
+gibbs.start_at.register(Pit)(lambda z, block: 0.0)
+gibbs.momentum.register(Pit)(lambda x, here, block: x)
 
 
-@trajectory.register(Pit)
+@gibbs.trajectory.register(Pit)
 def pit_trajectory(z, r, here, block, eps, L, solver):
-    return End(z + 1.0, block.error, block.failed, 0, 0)
+    return gibbs.End(z + 1.0, block.error, block.failed, 0, 0)
 
 
 @departs(block_step, {
@@ -290,9 +253,6 @@ def test_an_energy_that_is_not_finite_is_rejected(step):
         np.testing.assert_equal(end.error, error)
 
 
-# The chain
-
-
 RUN = {"funnel": (0.9, 1.0, 2, 3), "coupled": (0.9, 1.0, 2, 3), "logistic": (0.9, 1.2, 3, 2),
        "volatility": (0.7, 0.8, 3, 2), "cox": (0.8, 0.8, 2, 2)}
 
@@ -307,8 +267,8 @@ def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(name, jitt
     total = np.zeros(4, int)
     for t in range(n):
         factor = 1 - jitter * theirs.random() if jitter else 1.0
-        step = rmhmc_within_gibbs_step(theta, phi, model, factor * eps_theta, factor * eps_phi,
-                                       L_theta, L_phi, EXACT, theirs)
+        step = gibbs.rmhmc_within_gibbs_step(theta, phi, model, factor * eps_theta,
+                                             factor * eps_phi, L_theta, L_phi, EXACT, theirs)
         theta, phi = step.theta, step.phi
         np.testing.assert_array_equal(chain.theta[t], theta[[2, 0]])
         np.testing.assert_array_equal(chain.phi[t], phi)
@@ -323,7 +283,7 @@ def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(name, jitt
     assert ours.bit_generator.state == theirs.bit_generator.state
     assert chain.counts == tuple(total)
     assert chain.theta.shape == (n, 2) and d > 2
-    assert chain.accepted.shape == (n, parts(model) + 1)
+    assert chain.accepted.shape == (n, gibbs.parts(model) + 1)
     assert (chain.accepted.any(axis=0) & ~chain.accepted.all(axis=0)).all()  # all do both
 
 

@@ -10,22 +10,8 @@ from algorithms import shahbaba_split_hmc as split_hmc
 from algorithms import shahbaba_split_hmc_fast as split_hmc_fast
 from algorithms.hmc import hmc
 from algorithms.map_estimate import map_estimate
-from algorithms.shahbaba_split_hmc import (
-    NormalApproximation,
-    data_split_step,
-    exact_flow,
-    follow,
-    metropolis,
-    normal_approximation,
-    normal_split_step,
-    split_data,
-)
-from algorithms.shahbaba_split_hmc_fast import (
-    DataState,
-    data_split_hmc,
-    normal_split_hmc,
-    normal_state,
-)
+from algorithms.shahbaba_split_hmc import exact_flow, follow, metropolis, normal_approximation
+from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc, normal_state
 from conftest import Given, counted, one
 from departing import departs
 from models.interface import U, case_entropy, grad_U
@@ -44,7 +30,7 @@ MODELS = {"binary": BINARY,
           "multinomial": MultinomialLogistic.from_data(X, RNG.integers(0, 3, 80), 3, 1.0, 2.0)}
 FITS = {name: map_estimate(model) for name, model in MODELS.items()}
 FIT = normal_approximation(FITS["binary"])
-SPLIT = split_data(BINARY, FIT.q_hat, 0.4)
+SPLIT = split_hmc.split_data(BINARY, FIT.q_hat, 0.4)
 each_model = pytest.mark.parametrize("name", MODELS)
 EPS = 0.37
 
@@ -76,11 +62,8 @@ def fit_of(d, low, high):
     """An approximation in d dimensions with frequencies from low to high, turned at random."""
     rng = np.random.default_rng(d)
     Z, _ = np.linalg.qr(rng.standard_normal((d, d)))
-    return NormalApproximation(rng.standard_normal(d), np.ascontiguousarray(Z),
-                               np.geomspace(low, high, d))
-
-
-# The integrators by hand: the flow by matrices, and a gradient anew for every half step
+    return split_hmc.NormalApproximation(rng.standard_normal(d), np.ascontiguousarray(Z),
+                                         np.geomspace(low, high, d))
 
 
 def algorithm_1(q, p, model, fit, eps, L):
@@ -112,11 +95,11 @@ def algorithm_2(q, p, split, eps, L, M):
 def integrators(name):
     """Both on a model: by hand (q, p) -> (q, p), the mirror and the twin (q, p) -> as they do."""
     model, fit = MODELS[name], normal_approximation(FITS[name])
-    split, whole = (split_data(model, fit.q_hat, fraction) for fraction in (0.4, 1.0))
+    split, whole = (split_hmc.split_data(model, fit.q_hat, fraction) for fraction in (0.4, 1.0))
     eps = 0.2
 
     def normal(q, p):
-        return normal_split_step.py_func(q, model, fit, eps, 4, Given(p))
+        return split_hmc.normal_split_step.py_func(q, model, fit, eps, 4, Given(p))
 
     def normal_twin(q, p):
         here = normal_state(q, model, fit)
@@ -124,10 +107,11 @@ def integrators(name):
 
     def data(split):
         def mirror(q, p):
-            return data_split_step.py_func(q, model, split, eps, 3, 4, Given(p))
+            return split_hmc.data_split_step.py_func(q, model, split, eps, 3, 4, Given(p))
 
         def twin(q, p):
-            here = DataState(q, U(q, model), grad_U(q, split.R_0), grad_U(q, split.R_1))
+            here = split_hmc_fast.DataState(q, U(q, model), grad_U(q, split.R_0),
+                                            grad_U(q, split.R_1))
             return split_hmc_fast.data_split_step.py_func(here, model, split, eps, 3, 4, Given(p))
 
         return lambda q, p: algorithm_2(q, p, split, eps, 3, 4), mirror, twin
@@ -163,9 +147,6 @@ def test_the_proposal_is_that_of_the_algorithm_by_hand(name, algorithm):
     else:
         np.testing.assert_allclose(state.g_0 + state.g_1, grad_U(state.q, model),
                                    rtol=0, atol=1e-12)
-
-
-# The departures: each of these tests fails for the printed version
 
 
 @departs(flow_matrix, printed_R)
@@ -228,9 +209,6 @@ def test_the_twin_rejects_an_error_that_is_not_finite_too(energy, interpreted):
     assert found[0] is here and not found[1] and not np.isfinite(found[2])
 
 
-# What must hold exactly
-
-
 @pytest.mark.usefixtures("interpreted")
 def test_a_proposal_is_taken_with_probability_exp_of_minus_its_error():
     # H at the end of the trajectory is larger by .3: q is the mode, and its kinetic energy is 0
@@ -251,8 +229,8 @@ def runs(rng, n):
 def test_the_twins_chains_are_the_mirrors_transitions_to_the_last_bit():
     ours, theirs = np.random.default_rng(2), np.random.default_rng(2)
     for chain, eps, transition, *settings in zip(
-            runs(ours, 50), (0.9, 0.75), (normal_split_step, data_split_step), (FIT, SPLIT),
-            ((3,), (2, 3)), strict=True):
+            runs(ours, 50), (0.9, 0.75), (split_hmc.normal_split_step, split_hmc.data_split_step),
+            (FIT, SPLIT), ((3,), (2, 3)), strict=True):
         q, (fit, steps) = FIT.q_hat, settings
         for t in range(50):
             step = eps - 0.2 * eps * theirs.random()
@@ -292,14 +270,11 @@ def test_divergences_are_the_errors_that_are_not_finite_and_no_other_rejections(
         assert not chain.accepted[~finite].any()
 
 
-# The split of the data
-
-
 @each_model
 @pytest.mark.parametrize("fraction", [1 / 80, 0.3, 0.4, 0.996, 1.0])
 def test_R_0_has_the_least_certain_cases(name, fraction):
     model, q_hat = MODELS[name], FITS[name].q
-    split = split_data(model, q_hat, fraction)
+    split = split_hmc.split_data(model, q_hat, fraction)
     n_0 = round(80 * fraction)
     assert split.cases.size == split.R_0.y.size == n_0
     assert split.fraction == n_0 / 80
@@ -316,11 +291,6 @@ def test_R_0_has_the_least_certain_cases(name, fraction):
         assert half.X.flags.c_contiguous
     np.testing.assert_array_equal(split.R_0.precision, model.precision)
     np.testing.assert_array_equal(split.R_1.precision, 0)
-
-
-
-
-# Speed
 
 
 @njit

@@ -6,17 +6,8 @@ That it is exact is shown in test_proofs.py, and on a density in test_samplers.p
 import numpy as np
 import pytest
 
-from algorithms.slice_sampling import (
-    Slice,
-    backward,
-    energy_at,
-    follow,
-    forward,
-    is_inside,
-    slice_sampling,
-    slice_update,
-    visit,
-)
+from algorithms import slice_sampling as slices
+from algorithms.slice_sampling import Slice, energy_at, follow, is_inside, slice_update, visit
 from conftest import Given
 from departing import departs
 from models import validate
@@ -69,7 +60,7 @@ def test_variables_are_updated_in_sequence_and_counts_are_true():
     ours, theirs = np.random.default_rng(1), np.random.default_rng(1)
     validate.state("x0", Q, model)  # which evaluates more than once the first time
     model.calls[0] = 0
-    chain = slice_sampling(Q, model, [0.5, 1.5], 20, ours, max_widths=3)
+    chain = slices.slice_sampling(Q, model, [0.5, 1.5], 20, ours, max_widths=3)
     assert chain.counts.density == model.calls[0] - 1  # one for the check of x0
     cache, tally = prepare(Q, MODEL), np.zeros(4, int)
     for t in range(20):
@@ -86,7 +77,7 @@ def test_variables_are_updated_in_sequence_and_counts_are_true():
 
 def test_stepping_out_ends_where_the_density_does_not():
     # as good as flat for a thousand millionth: six of seven widths are steps out
-    chain = slice_sampling(Q, MODEL, 1e-9, 50, np.random.default_rng(4), max_widths=7)
+    chain = slices.slice_sampling(Q, MODEL, 1e-9, 50, np.random.default_rng(4), max_widths=7)
     assert chain.counts.widths == 6 * 2 * 50
 
 
@@ -122,7 +113,7 @@ def test_what_differs_in_three_variables_is_left_where_it_is():
 
 
 @pytest.mark.parametrize("at_random", [False, True])
-@pytest.mark.parametrize("step", [forward, backward])
+@pytest.mark.parametrize("step", [slices.forward, slices.backward])
 def test_each_variable_has_a_width_of_its_own(step, at_random):
     # an interval of one width: 60 steps go no further than 60 widths
     move = Slice(np.array([1e-6, 0.5]), 1, np.arange(2), at_random)

@@ -13,21 +13,13 @@ from algorithms.generalised_leapfrog import (
 from differences import differences
 from models.funnel import Funnel
 from models.interface import hessian, metric, metric_gradient
-from models.soft_abs import (
-    SoftAbs,
-    divided_difference,
-    slope,
-    soft,
-)
+from models.soft_abs import SoftAbs, divided_difference, slope, soft
 from reproduce.zhang.contracted import SpectralGeometry, contract_soft_abs
 
 FUNNEL = Funnel.from_size(4)
 BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs
 # three of the eigenvalues are e^v at every point; where x = 0 and e^v = 1/9 all five are
 DEGENERATE = (0.0, 0.0, 0.0, 0.0, -np.log(9))
-
-
-# z coth z
 
 
 Z = [0.0, 1e-300, 1e-8, 0.0099, 0.0101, 0.3, 1.0, 4.0, 18.0, 25.0, 1e6, 1e300]
@@ -76,9 +68,6 @@ def test_the_confluent_limit_is_the_slope():
         assert divided_difference(z, z) == slope(z)
 
 
-# The metric
-
-
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 30.0, 1e6, 1e300])
 def test_metric_is_the_function_of_the_hessian(alpha):
     q = np.array(BOTH_WAYS)
@@ -108,9 +97,6 @@ def test_where_the_hessian_is_not_finite_so_is_the_metric():
     q, model = np.array([1.0, 0.0, 0.0, 0.0, 800.0]), SoftAbs.from_model(FUNNEL, 3.0)
     assert np.isnan(metric(q, model)).all()
     assert np.isnan(metric_gradient(q, model)).all()
-
-
-# Contracted
 
 
 def test_trajectories_are_the_same_contracted():

@@ -11,29 +11,10 @@ from scipy.stats import beta, gamma, invgamma, norm
 
 from departing import departs
 from differences import differences
-from models.interface import (
-    GivenTheta,
-    U,
-    U_prior,
-    U_theta,
-    grad_U,
-    grad_U2,
-    grad_U_phi,
-    grad_U_theta,
-    log_det_theta,
-    metric,
-    momentum_theta,
-    precompute_phi,
-    precompute_theta,
-    velocity_theta,
-)
-from models.stochastic_volatility import (
-    CHUNK,
-    StochasticVolatility,
-    VolatilityTheta,
-    derivative_of_log_determinant,
-    squares,
-)
+from models import interface
+from models import stochastic_volatility as volatility
+from models.interface import U, grad_U, grad_U_phi, precompute_phi, precompute_theta, velocity_theta
+from models.stochastic_volatility import CHUNK, StochasticVolatility, derivative_of_log_determinant
 
 mpmath.mp.dps = 60
 PROPER = {"beta_shape": 3.0, "beta_rate": 4.0}
@@ -104,7 +85,7 @@ def test_the_density_is_the_papers(T):
 @departs((), (None, 1.0, 1.0))  # what from_data is given besides y: nothing, or Exp(1)
 def test_the_prior_of_log_beta_is_flat(arguments):
     model = StochasticVolatility.from_data([1.0], *arguments)
-    assert len({U_prior(np.array([b, -1.0, 1.0]), model) for b in (-1.0, 0.0, 2.0)}) == 1
+    assert len({interface.U_prior(np.array([b, -1.0, 1.0]), model) for b in (-1.0, 0.0, 2.0)}) == 1
 
 
 @lengths
@@ -112,7 +93,7 @@ def test_the_prior_of_log_beta_is_flat(arguments):
 def test_the_momentum_has_covariance_M(T, phi):
     model = problem(T, phi)[0]
     Phi = precompute_phi(phi, model)
-    L = np.array([momentum_theta(e, Phi, model) for e in np.eye(T)]).T
+    L = np.array([interface.momentum_theta(e, Phi, model) for e in np.eye(T)]).T
     M = dense(T, phi)[2]
     np.testing.assert_allclose(L @ L.T, M, rtol=0, atol=1e-14 * np.abs(M).max())
 
@@ -132,7 +113,7 @@ def test_long_series_by_a_banded_solver(T, sigma, ar):
     np.testing.assert_allclose(velocity_theta(r, Phi, model), w, rtol=1e-15 * (100 + 8 / sigma**2))
     pivots = 1 / Phi.inverse  # here all are computed, there in closed form
     total = (np.log(pivots).sum() + np.log(pivots[: T - 1 - T // 2]).sum() + np.log(Phi.middle))
-    assert log_det_theta(Phi, model) == pytest.approx(total, rel=1e-13)
+    assert interface.log_det_theta(Phi, model) == pytest.approx(total, rel=1e-13)
 
 
 def exactly(T, log_sigma, alpha, r):
@@ -171,7 +152,7 @@ def test_no_digit_is_lost(T, log_sigma, alpha):
     C, P = Phi.C, Phi.P
     value, by_sigma, by_alpha, w = exactly(T, log_sigma, alpha, r)
     # exp(-2 log sigma) itself keeps 1e-16 times log sigma
-    assert log_det_theta(Phi, model) == pytest.approx(float(value), rel=1e-14, abs=1e-14)
+    assert interface.log_det_theta(Phi, model) == pytest.approx(float(value), rel=1e-14, abs=1e-14)
     assert derivative_of_log_determinant(C, P, T, -2 * C.precision, 0.0) == pytest.approx(
         float(by_sigma), rel=1e-13, abs=1e-13)
     assert derivative_of_log_determinant(C, P, T, 0.0, C.side * C.product) == pytest.approx(
@@ -195,7 +176,7 @@ def test_the_quadratic_form_close_to_a_random_walk(alpha):
         mpmath.exp(-t) for t in v) / 2
     Phi, Theta = precompute_phi(phi, model), precompute_theta(x, model)
     if alpha > 0:  # at x = -1e5 the likelihood is 0
-        assert U_theta(x, Phi, model) == pytest.approx(float(energy), rel=1e-9)
+        assert interface.U_theta(x, Phi, model) == pytest.approx(float(energy), rel=1e-9)
     g = grad_U_phi(Phi, Theta, model)
     assert g[1] == pytest.approx(float(4 - q * form + 10 - 0.5 * q), rel=1e-9)
     slope = ar + q * (1 - ar**2) * by_ar / 2 - (20 * (1 - ar) - 1.5 * (1 + ar))
@@ -207,9 +188,9 @@ def test_a_zero_observation_has_its_likelihood():
     model = StochasticVolatility.from_data([0.0, 1.0])
     phi = np.array([0.3, 0.0, 0.0])
     Phi = precompute_phi(phi, model)
-    at = [U_theta(np.array([x, 0.0]), Phi, model) for x in (0.0, -800.0)]
+    at = [interface.U_theta(np.array([x, 0.0]), Phi, model) for x in (0.0, -800.0)]
     assert at[1] - at[0] == pytest.approx(-400.0 + 800.0**2 / 2, rel=1e-14)
-    assert grad_U_theta(np.array([-800.0, 0.0]), Phi, model)[0] == 0.5 - 800.0
+    assert interface.grad_U_theta(np.array([-800.0, 0.0]), Phi, model)[0] == 0.5 - 800.0
 
 
 @pytest.mark.parametrize("scale", [1e-160, 1e-3, 1e200])
@@ -234,8 +215,9 @@ def test_far_out_there_is_a_number_or_nan_and_no_exception(phi):
     x = np.zeros(5)
     energy = U(np.concatenate([x, phi]), model)
     Phi = precompute_phi(phi, model)
-    for values in (velocity_theta(x + 1, Phi, model), momentum_theta(x + 1, Phi, model),
-                   grad_U2(Phi, precompute_theta(x, model), x, model), log_det_theta(Phi, model)):
+    for values in (velocity_theta(x + 1, Phi, model), interface.momentum_theta(x + 1, Phi, model),
+                   interface.grad_U2(Phi, precompute_theta(x, model), x, model),
+                   interface.log_det_theta(Phi, model)):
         assert np.size(values)
     assert not np.isfinite(energy) or energy > 1e3
 
@@ -255,8 +237,8 @@ def hessian_of_x(y):
     """Matrix of second derivatives of -log p(x | y, hyperparameters) at x."""
     x, phi = np.array([0.4, -1.0, 0.7, 0.1]), np.array(PLACES["negative"])
     model = StochasticVolatility.from_data(y(x, np.exp(phi[0])))
-    return differences(lambda v: grad_U_theta(v, precompute_phi(phi, model), model), x), dense(4,
-                                                                                            phi)[2]
+    Phi = precompute_phi(phi, model)
+    return differences(lambda v: interface.grad_U_theta(v, Phi, model), x), dense(4, phi)[2]
 
 
 # y_t^2 at its mean, and data of some other size
@@ -274,12 +256,13 @@ def test_the_metric_of_the_hyperparameters_is_fishers(T, phi):
     K = np.exp(2 * phi[1]) * np.linalg.inv(dense(T, phi)[0])  # covariance of x
     first, last, body = K[0, 0], K[-1, -1], np.trace(K) - K[-1, -1]
     around, cross = body + np.trace(K) - first, 2 * np.trace(K, 1)
-    S = squares(np.zeros(T))._replace(first=first, last=last, body=body, rises=around - cross,
-                                      sums=around + cross)
-    mean = VolatilityTheta(np.zeros(T), T * np.exp(2 * phi[0]), S)
-    given = GivenTheta(model, np.zeros(T))
+    S = volatility.squares(np.zeros(T))._replace(first=first, last=last, body=body,
+                                                 rises=around - cross, sums=around + cross)
+    mean = volatility.VolatilityTheta(np.zeros(T), T * np.exp(2 * phi[0]), S)
+    given = interface.GivenTheta(model, np.zeros(T))
     H = differences(lambda p: grad_U_phi(precompute_phi(p, model), mean, model), phi)
-    np.testing.assert_allclose(metric(phi, given), H, rtol=1e-8, atol=1e-8 * T)  # differences
+    # differences
+    np.testing.assert_allclose(interface.metric(phi, given), H, rtol=1e-8, atol=1e-8 * T)
 
 
 def test_the_mass_and_the_prior_that_are_given():

@@ -4,20 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal, poisson
 
+from algorithms.rivals import surrogate_slice as surrogate
 from algorithms.rivals.elliptical_slice import elliptical_update
-from algorithms.rivals.surrogate_slice import (
-    Field,
-    factorise_at,
-    field_log_L,
-    log_likelihood,
-    log_marginal,
-    log_product,
-    mean_given,
-    surrogate_slice,
-    surrogate_update,
-    unwhiten,
-    whiten,
-)
+from algorithms.rivals.surrogate_slice import factorise_at, mean_given, surrogate_update, whiten
 from conftest import Given
 from departing import departs
 from models.interface import U, U_prior
@@ -47,13 +36,13 @@ def test_the_parts_are_those_of_dense_matrices():
     # rounding, with condition numbers of a few hundreds
     np.testing.assert_allclose(from_blocks(m, D), R @ G / S, rtol=0, atol=1e-12)
     eta = whiten(u, m, here)
-    np.testing.assert_allclose(unwhiten(eta, m, here), u, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(surrogate.unwhiten(eta, m, here), u, rtol=0, atol=1e-12)
     v = X - MU - R @ G / S
     assert eta @ eta == pytest.approx(v @ np.linalg.solve(R, v), abs=1e-10)
     values, exact = [], []
     for phi in (PHI, np.array([-1.0, 0.2])):
         there = factorise_at(phi, S, MODEL)
-        values.append(log_marginal(g, mean_given(g, S, there), S, there))
+        values.append(surrogate.log_marginal(g, mean_given(g, S, there), S, there))
         exact.append(multivariate_normal(
             np.zeros(D * D), dense(D, phi)[0] + S * np.eye(D * D)).logpdf(G))
     assert values[0] - values[1] == pytest.approx(exact[0] - exact[1], abs=1e-11)
@@ -62,10 +51,11 @@ def test_the_parts_are_those_of_dense_matrices():
 def test_the_product_is_that_of_line_5():
     here, g = factorise_at(PHI, S, MODEL), to_blocks(G, D)
     m, counted = mean_given(g, S, here), tally()
-    found = [log_product(x, g, m, S, here, MODEL, counted) for x in (X, X + 0.3)]
+    found = [surrogate.log_product(x, g, m, S, here, MODEL, counted) for x in (X, X + 0.3)]
     expected = [poisson.logpmf(COUNTS.ravel(), np.exp(x) / D**2).sum() for x in (X, X + 0.3)]
     assert found[0] - found[1] == pytest.approx(expected[0] - expected[1], abs=1e-11)
-    assert found[0] == log_likelihood(X, MODEL) + log_marginal(g, m, S, here) - U_prior(PHI, MODEL)
+    assert found[0] == (surrogate.log_likelihood(X, MODEL)
+                        + surrogate.log_marginal(g, m, S, here) - U_prior(PHI, MODEL))
     np.testing.assert_array_equal(counted, [2, 0])
 
 
@@ -83,7 +73,7 @@ def test_x_moves_with_phi_at_the_same_eta():
     np.testing.assert_allclose(whiten(to_blocks(x - MU, D), mean_given(g, S, there), there), eta,
                                rtol=0, atol=1e-11)  # rounding
     assert np.abs(x - X).max() > 0.01
-    product = [log_product(at, g, mean_given(g, S, of), S, of, MODEL, tally())
+    product = [surrogate.log_product(at, g, mean_given(g, S, of), S, of, MODEL, tally())
                for at, of in ((x, there), (X, here))]
     u = np.exp(product[0] - product[1])
     assert u < 0.9 and update(0.999 * u)[2] == 3 < update(1.001 * u)[2]
@@ -113,19 +103,16 @@ def test_a_proposal_of_no_finite_density_is_outside(update):
     assert counted[1] == 1
 
 
-# The record, and bad input
-
-
 def test_the_record_is_that_of_its_updates():
     # a bracket so wide that some proposals have no covariance
     ours, theirs, wide = (*(np.random.default_rng(7) for _ in range(2)), np.array([4e3, 2.0]))
-    chain = surrogate_slice(X, PHI, MODEL, S, wide, 4, ours, 3, [0, 4])
+    chain = surrogate.surrogate_slice(X, PHI, MODEL, S, wide, 4, ours, 3, [0, 4])
     x, here, surrogates, ellipses = X, factorise_at(PHI, S, MODEL), tally(), tally()
     for t in range(4):
         for k in (0, 1):
             x, here = surrogate_update(x, here, k, wide[k], S, MODEL, surrogates, theirs)
-        field = Field(MODEL, here.L)
-        value = field_log_L(x, field)
+        field = surrogate.Field(MODEL, here.L)
+        value = surrogate.field_log_L(x, field)
         for _ in range(3):
             x, value = elliptical_update(x, value, field, ellipses, theirs)
         np.testing.assert_array_equal(chain.theta[t], x[[0, 4]])

@@ -1,6 +1,7 @@
 """Each *_fast.py makes the same transitions as its mirror, from the same state and generator.
 
-EP's twin is compared sweep by sweep in test_ep.py.
+EP's twin is compared sweep by sweep in test_ep.py, and the discretizing chain's is its mirror's
+limit: see test_proofs.py.
 """
 
 from types import SimpleNamespace
@@ -122,9 +123,6 @@ def test_fast_rmhmc_does_six_thirds_of_N_cubed_per_leapfrog_step(monkeypatch, fr
     assert mirror.counts.thirds == (14 if from_q else 7) * (1 + 5 * steps) + t_max
 
 
-# Semi-separable HMC
-
-
 def hierarchical():
     """Models with a start each, and step sizes at which some proposals are rejected."""
     rng = np.random.default_rng(4)
@@ -185,9 +183,6 @@ def test_a_whole_run_of_sshmc_is_the_same_with_rejections_between(name, mirror):
         np.testing.assert_allclose(getattr(fast, field), getattr(slow, field),
                                    rtol=1e-7, atol=1e-7)  # 60 transitions amplify
     assert fast.divergences == slow.divergences
-
-
-# Tempered transitions; the discretizing chain's twin is its mirror's limit: see test_proofs.py
 
 
 def by_the_mirror(run, x, pi, w, rng, unit):

@@ -303,9 +303,6 @@ def test_the_numbers_of_a_float_array_are_not_looked_at_one_by_one():
     assert ours < 5 * one_pass
 
 
-# Annotations: models/fields.py
-
-
 class Two(NamedTuple):
     """Arrays whose lengths depend on each other."""
 

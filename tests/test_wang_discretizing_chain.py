@@ -8,15 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from algorithms import wang_discretizing_chain_fast as fast
 from algorithms.slice_sampling import backward, forward, step_backward, step_forward
 from algorithms.wang_discretizing_chain import plan, whole_chain_step
-from algorithms.wang_discretizing_chain_fast import (
-    MOST_STEPS,
-    State,
-    check_discretizing,
-    discretizing_chain,
-    discretizing_chain_step,
-)
+from algorithms.wang_discretizing_chain_fast import MOST_STEPS, State, discretizing_chain
 from conftest import Given
 from departing import departs
 from models.interface import Known, U, prepare
@@ -73,7 +68,7 @@ def test_a_mark_does_not_move_to_an_energy_that_is_not_finite(run):
 
 def test_the_mark_goes_forward_and_back_and_pi_is_asked_once_a_step():
     # up, up, down, down, down: steps 2, 4, 2, 0, -2, all accepted
-    here, chain, tally, _ = step(discretizing_chain_step.py_func, MODEL, 5, 2,
+    here, chain, tally, _ = step(fast.discretizing_chain_step.py_func, MODEL, 5, 2,
                                  0.1, 0, 0.1, 0, 0.9, 0, 0.9, 0, 0.9, 0)
     np.testing.assert_array_equal(chain.steps, [2, 4, 2, 0, -2])
     np.testing.assert_array_equal(chain.steps, chain.proposed)
@@ -88,7 +83,7 @@ def test_the_mark_goes_forward_and_back_and_pi_is_asked_once_a_step():
 
 
 def test_a_state_inside_of_the_chain_has_its_own_caches():
-    here, chain, *_ = step(discretizing_chain_step.py_func, MODEL, 3, 1,
+    here, chain, *_ = step(fast.discretizing_chain_step.py_func, MODEL, 3, 1,
                            0.1, 0, 0.1, 0, 0.9, 0)
     assert chain.steps[-1] == 1 and chain.ends[1] == 2
     assert here.star.U == U(here.q, STAR) and here.near.U == here.U == U(here.q, MODEL)
@@ -98,9 +93,9 @@ def test_a_state_inside_of_the_chain_has_its_own_caches():
 
 def test_there_is_room_for_a_million_steps_and_no_more():
     rng = np.random.default_rng(1)
-    check_discretizing(Q, MODEL, STAR, 1.0, 1, rng, 1000, MOST_STEPS // 1000)
+    fast.check_discretizing(Q, MODEL, STAR, 1.0, 1, rng, 1000, MOST_STEPS // 1000)
     with pytest.raises(ValueError, match="r times s must be at most 1000000, not 1001000"):
-        check_discretizing(Q, MODEL, STAR, 1.0, 1, rng, 1001, MOST_STEPS // 1000)
+        fast.check_discretizing(Q, MODEL, STAR, 1.0, 1, rng, 1001, MOST_STEPS // 1000)
 
 
 def test_the_units_of_an_iteration():

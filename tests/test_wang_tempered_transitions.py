@@ -11,17 +11,7 @@ import pytest
 from algorithms import wang_tempered_transitions_fast as fast
 from algorithms.slice_sampling import backward, forward, step_backward, step_forward
 from algorithms.wang_tempered_transitions import tempered_transitions_step
-from algorithms.wang_tempered_transitions_fast import (
-    Layers,
-    NoLayer,
-    State,
-    Trip,
-    make_excursion,
-    near_after,
-    near_all,
-    stack,
-    tempered_transitions,
-)
+from algorithms.wang_tempered_transitions_fast import NoLayer, make_excursion, tempered_transitions
 from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
@@ -72,8 +62,8 @@ def mirrored(run, model, layers, u):
 
 def step(model, layers, u):
     """Run the twin."""
-    layered, near = stack(layers), prepare(Q, model)
-    here = State(Q, near.U, near, near_all(Q, layered))
+    layered, near = fast.stack(layers), prepare(Q, model)
+    here = fast.State(Q, near.U, near, fast.near_all(Q, layered))
     tally = np.zeros((1 + len(layers), 4), int)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(make_excursion, "implementations", INTERPRETED)
@@ -109,7 +99,8 @@ def test_the_ratio_is_equation_15(layers):
 def test_a_cache_that_is_brought_near_has_the_variables_and_no_energy():
     left, back, e = prepare(Q, NEAR), prepare(Q + 1.0, NEAR), np.array([1.0, 0.0])
     for q, known in ((Q, True), (Q + 1.0, True), (Q + e, False), (Q + 0.3 * e, False)):
-        cache = near_after(q, Trip(left, back, NoLayer(0.0)), Layers(NEAR, NoLayer(0.0))).cache
+        trip, layers = fast.Trip(left, back, NoLayer(0.0)), fast.Layers(NEAR, NoLayer(0.0))
+        cache = fast.near_after(q, trip, layers).cache
         np.testing.assert_array_equal(cache.q, q)
         assert cache.U == U(q, NEAR) if known else np.isnan(cache.U)
 
