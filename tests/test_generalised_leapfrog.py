@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from scipy.optimize import root
 
 import algorithms.generalised_leapfrog as module
 from algorithms.generalised_leapfrog import generalised_leapfrog, rmhmc, rmhmc_step, stationary
@@ -53,23 +52,6 @@ def test_gradients_of_the_hamiltonian_against_differences():
         numeric = [(H(x, P + h * e) - H(x, P - h * e)) / (2 * h) for e in np.eye(2)]
         np.testing.assert_allclose(module.dH_dp(at(x).L, P), numeric,
                                    rtol=0, atol=1e-9)  # quadratic: rounding
-
-
-def test_step_solves_equations_13_to_15():
-    eps = 0.3
-
-    def equations(unknown):
-        p_half, x_new = unknown.reshape(2, 2)
-        velocities = (np.linalg.solve(metric(x, MODEL), p_half) for x in (X, x_new))
-        return np.concatenate([p_half - P + eps / 2 * minus_dp_dt(X, p_half),
-                               x_new - X - eps / 2 * sum(velocities)])
-
-    p_half, x_new = root(equations, np.concatenate([P, X]), tol=1e-13).x.reshape(2, 2)
-    step = generalised_leapfrog(X, P, MODEL, 1, eps, **EXACT)
-    np.testing.assert_allclose(step.x, x_new, rtol=0, atol=1e-11)  # the root finder's own error
-    np.testing.assert_allclose(step.p, p_half - eps / 2 * minus_dp_dt(x_new, p_half),
-                               rtol=0, atol=1e-11)
-    assert step.H == pytest.approx(H(step.x, step.p), rel=1e-13)
 
 
 def test_fixed_count_is_the_loops_of_algorithm_1():

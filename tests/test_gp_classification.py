@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from models.covariance import squared_exponential
-from models.gp_classification import GPClassification, draw_q, log_ratio, temper
+from models.gp_classification import GPClassification, draw_q
 from models.interface import U
 
 N = 6
@@ -32,13 +32,6 @@ def test_U_is_minus_L_beta_with_every_constant(beta, which):
     joint = norm.logcdf(Y * x).sum() + multivariate_normal.logpdf(x, np.zeros(N), K)
     q = multivariate_normal.logpdf(x, mu, Sigma)
     assert U(x, model) == pytest.approx(-beta * joint - (1 - beta) * q, rel=1e-11)
-
-
-def test_log_ratio_is_the_difference_of_L():
-    x = 3 * RNG.standard_normal(N)
-    for model in models(0.4):
-        difference = U(x, temper(model, 0.0)) - U(x, temper(model, 1.0))
-        assert log_ratio(x, model) == pytest.approx(difference, rel=1e-12)
 
 
 def test_a_draw_from_q_is_its_mean_and_its_factor_times_normals():

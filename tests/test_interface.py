@@ -88,6 +88,14 @@ def test_another_implementation_takes_effect_at_the_next_call():
         assert U(Q, Again(Q)) == value
         assert twice(Q, Again(Q)) == 2 * value
         assert twice(Q, Slope(Q)) == 10.0
+    # in the place of the default too
+    grad_U.register(Again)(lambda q, model: q)
+    np.testing.assert_array_equal(both(Q, Again(Q))[1], Q)
+    U_and_grad_U.register(Again)(lambda q, model: (3.0, -q))
+    for function in (U_and_grad_U, both):
+        energy, g = function(Q, Again(Q))
+        assert energy == 3.0
+        np.testing.assert_array_equal(g, -Q)
 
 
 def test_an_implementation_that_does_not_compile_can_be_mended():
@@ -107,27 +115,6 @@ def test_an_implementation_that_does_not_compile_can_be_mended():
         return model.b[0]
 
     assert twice(Q, Mended(Q)) == 2.0
-
-
-def test_an_implementation_takes_effect_where_there_was_the_default():
-    @U.register(Again)
-    def again_U(q, model):
-        return 1.0
-
-    @grad_U.register(Again)
-    def again_grad_U(q, model):
-        return q
-
-    np.testing.assert_array_equal(both(Q, Again(Q))[1], Q)
-
-    @U_and_grad_U.register(Again)
-    def again_both(q, model):
-        return 3.0, -q
-
-    for function in (U_and_grad_U, both):
-        energy, g = function(Q, Again(Q))
-        assert energy == 3.0
-        np.testing.assert_array_equal(g, -Q)
 
 
 def same_name(value):

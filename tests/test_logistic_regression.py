@@ -89,15 +89,6 @@ def test_the_gradient_keeps_its_digits_where_1_minus_p_is_tiny(label):
     np.testing.assert_allclose(g, [np.exp(-50.0) * (-1 if label else 1)], rtol=1e-14)
 
 
-def test_entropy_is_largest_at_one_half():
-    X, _, model = problem(100)
-    p = expit(THETA[0] + X @ THETA[1:])
-    entropy = case_entropy(THETA, model)
-    np.testing.assert_allclose(entropy, -xlogy(p, p) - xlogy(1 - p, 1 - p), rtol=1e-10)
-    np.testing.assert_array_equal(np.argsort(entropy), np.argsort(-np.abs(p - 0.5)))
-    np.testing.assert_allclose(case_entropy(np.zeros(P + 1), model), np.log(2), rtol=1e-15)
-
-
 def both_kinds(n):
     """Return a state and a model of two classes, and those of three."""
     X, _, model = problem(n)

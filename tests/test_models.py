@@ -219,6 +219,12 @@ def test_the_blocks_are_parts_of_U_and_have_their_gradients(name):
             (H1(model, Phi, r_phi), theta, grad_U(theta, H1(model, Phi, r_phi))),
             (H2(model, Theta, r_theta), phi, interface.grad_U2(Phi, Theta, r_theta, model))):
         np.testing.assert_allclose(found, differences(lambda z, b=block: U(z, b), at), **CLOSE)
+    at_other = interface.precompute_phi(other, model)
+    change = [U(each, H2(model, Theta, r_theta)) - interface.U_phi(at, Theta, model)
+              - r_theta @ interface.velocity_theta(r_theta, at, model) / 2
+              - interface.log_det_theta(at, model) / 2 for each, at in (
+                  (phi, Phi), (other, at_other))]
+    assert change[0] == pytest.approx(change[1], rel=1e-9, abs=1e-9)
     if type(model) in interface.metric_phi.implementations:
         given = interface.GivenTheta(model, theta)
         np.testing.assert_allclose(
