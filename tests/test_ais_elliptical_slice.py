@@ -4,18 +4,11 @@ import numpy as np
 import pytest
 
 from algorithms.ais import ais_run, geometric_ladder, transition
-from algorithms.ep import ep
 from algorithms.rivals.ais_elliptical_slice import EllipticalSlice, ais_elliptical_slice
 from algorithms.rivals.elliptical_slice import elliptical_update
-from models.covariance import squared_exponential
-from models.gp_classification import GPClassification, log_ratio, temper
+from models.gp_classification import log_ratio, temper
+from test_ais import FROM_Q, PRIOR, Y
 
-N = 4
-X = np.random.default_rng(0).standard_normal((N, 2))
-K = squared_exponential(X, X, 0.3, 1.0)
-Y = np.array([1.0, 1.0, -1.0, 1.0])
-SITES = ep(K, Y)
-PRIOR, FROM_Q = GPClassification.from_prior(K, Y), GPClassification.from_ep(K, Y, SITES)
 BOTH = pytest.mark.parametrize("model", [PRIOR, FROM_Q], ids=["prior", "q"])
 
 

@@ -12,6 +12,7 @@ from algorithms.ess import initial_sequence
 from algorithms.rivals import bridge_sampling as bridge
 from algorithms.rivals.bridge_sampling import bridge_sampling, iterate_bridge, pareto_k
 from departing import departs
+from test_ess import autoregression
 
 LOG_C = 3.7  # p* is exp(LOG_C) N(.8, .7^2), and q is N(0, 1)
 P, Q = norm(0.8, 0.7), norm()
@@ -24,15 +25,6 @@ def log_ratio(x):
 def draws(n_1, n_2, seed):
     rng = np.random.default_rng(seed)
     return log_ratio(P.rvs(n_1, random_state=rng)), log_ratio(Q.rvs(n_2, random_state=rng))
-
-
-def chain(n, rho, rng):
-    """Return log l along a first-order autoregression of which p is the stationary law."""
-    x = np.empty(n)
-    x[0] = rng.standard_normal()
-    for t in range(1, n):
-        x[t] = rho * x[t - 1] + np.sqrt(1 - rho**2) * rng.standard_normal()
-    return log_ratio(0.8 + 0.7 * x)
 
 
 def test_the_equation_is_solved():
@@ -117,7 +109,9 @@ def test_draws_of_q_where_p_is_zero_count():
 
 def test_the_error_is_that_of_the_chain():
     rng = np.random.default_rng(8)
-    along, beside = chain(4000, 0.9, rng), log_ratio(rng.standard_normal(4000))
+    # along an autoregression of which p is the stationary law
+    along = log_ratio(0.8 + 0.7 * autoregression(0.9, 4000, rng))
+    beside = log_ratio(rng.standard_normal(4000))
     found, worth = bridge_sampling(along, beside), initial_sequence(along).tau
     assert 5 < found.tau < 30 and 5 < worth < 30  # of x itself (1 + .9) / (1 - .9) = 19
     _, _, V, *_ = iterate_bridge(along, beside, worth, 1e-10, 10_000)
@@ -181,8 +175,6 @@ def test_arrays_that_are_exchanged_are_refused():
 def test_a_chain_that_is_short_for_its_autocorrelation_is_not_taken_for_exchanged():
     rng = np.random.default_rng(1)
     for _ in range(50):
-        x = np.zeros(400)
-        for t in range(1, x.size):
-            x[t] = 0.99 * x[t - 1] + rng.standard_normal() * (1 - 0.99**2) ** 0.5
+        x = autoregression(0.99, 400, rng)
         bridge_sampling(0.1 * x, 0.1 * rng.standard_normal(400))
     bridge_sampling(np.full(20, -0.1), 0.01 * rng.standard_normal(999))  # nor one that stands still

@@ -6,22 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from algorithms.ep import ep
 from algorithms.rivals import elliptical_slice as ellipses
 from algorithms.rivals.elliptical_slice import Relative, centre, elliptical_update, is_inside, log_L
 from conftest import Given
 from departing import departs
-from models.covariance import squared_exponential
-from models.gp_classification import GPClassification
 from models.interface import U
 from normal import MODEL as DATA
 from normal import Q, normal
+from test_ais import FROM_Q, PRIOR
 
-X = np.array([[0.0], [0.8], [-1.1]])
-K = squared_exponential(X, X, 0.0, 1.2)
-Y = np.array([1.0, 1.0, -1.0])
-PRIOR = GPClassification.from_prior(K, Y)
-FROM_Q = GPClassification.from_ep(K, Y, ep(K, Y))
 MEAN, FACTOR = np.array([0.4, -1.0]), np.array([[1.5, 0.0], [-0.6, 0.7]])
 
 

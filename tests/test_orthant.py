@@ -14,15 +14,20 @@ from algorithms.orthant import hazard, ordered_factor, orthant, tilted_run, tilt
 
 
 def two_factors(n, amplitude, seed):
-    """V V', V (n, 2), and log P(u > 0) for u ~ N(0, I + V V').
-
-    Given the two factors the u are independent; the trapezoidal rule is exact to rounding.
-    """
+    """V V', V (n, 2), and log P(u > 0) for u ~ N(0, I + V V')."""
     V = amplitude * np.random.default_rng(seed).standard_normal((n, 2))
+    return V @ V.T, log_probability(V)
+
+
+def log_probability(V):
+    """log E_z prod_n Phi(v_n'z), z ~ N(0, I), of V (n, 2).
+
+    The trapezoidal rule is exact to rounding for a smooth integrand that ends at nine deviations.
+    """
     z = np.linspace(-9, 9, 721)
     weight = np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
     log_p = sum(log_ndtr(v[0] * z[:, None] + v[1] * z) for v in V)
-    return V @ V.T, math.log(weight @ np.exp(log_p) @ weight)
+    return math.log(weight @ np.exp(log_p) @ weight)
 
 
 def correlations(C):

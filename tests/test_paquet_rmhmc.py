@@ -13,23 +13,17 @@ from algorithms.paquet_rmhmc import derivatives, hamiltonian_and_gradient, riema
 from conftest import Given, counted, one
 from departing import departs
 from differences import differences
-from models.covariance import squared_exponential
 from models.gp_classification import GPClassification
 from models.interface import U, grad_U
 from reproduce.harness.mirrors import variant
 from reproduce.paquet.steps import LINE_18, LINES_6_TO_9
+from test_gp_classification import EP, K, N, Y
 
-N = 5
-RNG = np.random.default_rng(0)
-X = RNG.standard_normal((N, 2))
-K = squared_exponential(X, X, 0.3, 1.0)
-Y = np.array([1.0, -1.0, -1.0, 1.0, 1.0])
-EP = SimpleNamespace(tau=RNG.random(N), nu=RNG.standard_normal(N), converged=True)
 MODELS = {f"{q}, beta = {beta}": model for beta in (0.0, 0.3, 1.0) for q, model in (
     ("prior", GPClassification.from_prior(K, Y, beta)),
     ("q", GPClassification.from_ep(K, Y, EP, beta)))}
 each_model = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
-x_test, p_test = 2 * RNG.standard_normal(N), RNG.standard_normal(N)
+x_test, p_test = np.random.default_rng(1).standard_normal((2, N)) * [[2.0], [1.0]]
 
 
 @each_model
@@ -137,7 +131,7 @@ def test_line_30_rejects_an_energy_that_is_not_finite(rmhmc):
 @departs(riemann_metric, LINES_6_TO_9)
 def test_lines_6_to_9_keep_their_digits_far_from_the_data(riemann_metric):
     # samples from the paper's prior reach |z| = 400, where Phi underflows
-    x = 400 * Y * np.array([1, -1, 1, -1, 1])
+    x = 400 * Y * np.array([1, -1, 1, -1, 1, -1])
     for model in MODELS.values():
         L_beta, dL_dx, G_inv, log_det_G, dg = riemann_metric(x, model)
         assert np.isfinite([L_beta, log_det_G]).all()

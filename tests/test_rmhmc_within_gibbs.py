@@ -12,15 +12,12 @@ from algorithms.generalised_leapfrog import dH_dx, dH_dx_of_tensors, geometry, m
 from algorithms.hmc import hmc_step, state_at
 from algorithms.rmhmc_within_gibbs import Counts, Solver, Walk, block_step, rmhmc_within_gibbs, walk
 from conftest import Given
-from coupled import coupled, exact_draw
 from departing import departs
 from models import interface
-from models.funnel import Funnel
 from models.hierarchical_logistic import GroupGivenV, HierarchicalLogistic, information
 from models.interface import GivenPhi, GivenTheta, U, fisher_theta, precompute_phi, precompute_theta
 from models.linalg import solve_lower_transposed
-from models.log_gaussian_cox import LogGaussianCox
-from models.stochastic_volatility import StochasticVolatility
+from test_twins import hierarchical
 
 EXACT = Solver(100, 100, 1e-12, 1e-8)
 LOOPS = Solver(3, 10, 0.0, 0.0)  # the lineage's
@@ -35,23 +32,9 @@ def logistic(rng, sizes=(6, 1, 4), p=2, gamma=0.3):
     return HierarchicalLogistic.from_data(X, y, group, lam=1.0), w.ravel(), np.array([gamma])
 
 
-def problems():
-    rng = np.random.default_rng(4)
-    x = rng.standard_normal(5)
-    theta, phi, y = exact_draw(3, rng)
-    return {
-        "funnel": (Funnel.from_size(3), rng.standard_normal(3), np.array([0.4])),
-        "coupled": (coupled(y), theta, phi),
-        "logistic": logistic(rng),
-        "volatility": (StochasticVolatility.from_data(0.7 * np.exp(x / 2), 1.0, 1.0, 1.0), x,
-                       np.array([-0.3, -1.0, 0.8])),
-        "cox": (LogGaussianCox.from_counts(rng.poisson(3.0, (3, 3)), 3.0),
-                3.0 + rng.standard_normal(9), np.array([0.2, -1.0])),
-    }
-
-
-PROBLEMS = problems()
-GENERALISED = ("volatility", "cox")  # of phi
+PROBLEMS = {name: found[:3] for name, found in hierarchical().items() if name != "funnel, 100"} | {
+    "logistic": logistic(np.random.default_rng(4))}
+GENERALISED = ("volatility", "Cox process")  # of phi
 GROUP = GroupGivenV(PROBLEMS["logistic"][0], 0, 0.7)
 W, R = np.array([0.3, -0.8]), np.array([0.9, 1.4])
 
@@ -253,8 +236,8 @@ def test_an_energy_that_is_not_finite_is_rejected(step):
         np.testing.assert_equal(end.error, error)
 
 
-RUN = {"funnel": (0.9, 1.0, 2, 3), "coupled": (0.9, 1.0, 2, 3), "logistic": (0.9, 1.2, 3, 2),
-       "volatility": (0.7, 0.8, 3, 2), "cox": (0.8, 0.8, 2, 2)}
+RUN = {"funnel": (0.9, 1.6, 2, 3), "coupled": (0.9, 1.0, 2, 3), "logistic": (0.9, 1.2, 3, 2),
+       "volatility": (0.7, 0.8, 3, 2), "Cox process": (0.8, 0.8, 2, 2)}
 
 
 @pytest.mark.parametrize(("name", "jitter"), [*((name, 0.3) for name in PROBLEMS), ("funnel", 0.0)])

@@ -104,23 +104,19 @@ def test_the_path_solves_the_equations_of_the_generalised_leapfrog(from_q):
 
 
 @pytest.mark.parametrize("from_q", [False, True])
-def test_fast_rmhmc_does_six_thirds_of_N_cubed_per_leapfrog_step(monkeypatch, from_q):
+def test_counts_of_rmhmc_fast_are_what_was_done(monkeypatch, from_q):
+    # how many that is: test_operation_counts.py
     model, l_max, t_max = problem(7, 1.0, 0.4, from_q), 3, 2
     names = ["factorise", "invert_lower", "whitened_factor", "trajectory"]
     done = counted(monkeypatch, paquet_rmhmc_fast, ["metric_factor", "geometry", "trajectory"],
                    dict.fromkeys(names, one))
     chain = paquet_rmhmc_fast.rmhmc.py_func(np.ones(7), model, l_max, 0.1, t_max,
                                             np.random.default_rng(0), 5)
-    steps = l_max * t_max
-    assert done["factorise"] == chain.counts.metric == 1 + 5 * steps
-    assert done["invert_lower"] == chain.counts.gradient == 1 + steps
-    assert done["whitened_factor"] == done["trajectory"] == t_max
+    assert done["factorise"] == chain.counts.metric
+    assert done["invert_lower"] == chain.counts.gradient
     thirds = done["factorise"] + done["invert_lower"] + 2 * done["whitened_factor"]
-    assert chain.counts.thirds == thirds == 6 * steps + 2 + 2 * t_max
+    assert chain.counts.thirds == thirds and done["trajectory"] == t_max
     assert chain.counts.cholesky == done["factorise"] + done["whitened_factor"]
-    # the mirror: 7 per iteration, 14 with q
-    mirror = paquet_rmhmc.rmhmc(np.ones(7), model, l_max, 0.1, t_max, np.random.default_rng(0))
-    assert mirror.counts.thirds == (14 if from_q else 7) * (1 + 5 * steps) + t_max
 
 
 def hierarchical():

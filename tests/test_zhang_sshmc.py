@@ -359,6 +359,7 @@ def test_counts_are_what_was_done(twin):
     model.calls[:] = 0
     counts = twin.sshmc.compiled(theta, phi, model, 0.1, 0.1, 4, 5, np.random.default_rng(0), 2, 3,
                                  0.0, np.arange(N)).counts
+    # how many that is: test_operation_counts.py
     assert [counts.factor_theta, counts.factor_phi, counts.gradient_theta,
             counts.gradient_phi] == model.calls.tolist()
 
