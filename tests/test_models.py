@@ -166,6 +166,20 @@ def test_derivatives_are_those_of_differences(name):
             np.testing.assert_array_equal(matrix, matrix.T)
 
 
+@each
+def test_far_out_an_energy_is_large_or_no_number_and_a_nan_is_never_lost(name):
+    model, q = ALL[name]
+    for far in (np.full(q.size, 800.0), 800.0 * (-1.0) ** np.arange(q.size)):
+        for state in (far, -far):
+            energy = U(state, model)
+            assert not np.isfinite(energy) or energy > 1e3
+            assert grad_U(state, model).shape == q.shape  # and no exception
+    for k in {0, q.size // 2, q.size - 1}:
+        state = q.copy()
+        state[k] = np.nan
+        assert np.isnan(U(state, model)) and np.isnan(grad_U(state, model)[k])
+
+
 def strided_states_are_the_same():
     for model, q in {type(model): (model, q) for model, q in ALL.values()}.values():
         strided = np.repeat(q, 2)[::2]
@@ -248,8 +262,12 @@ def test_momentum_velocity_and_determinant_are_those_of_one_mass(name):
         # condition numbers up to 1e4, times rounding
         np.testing.assert_allclose(root.T @ root @ inverse, np.eye(size), rtol=0, atol=1e-10)
         if log_det:
-            assert log_det(cache, model) == pytest.approx(2 * np.linalg.slogdet(root)[1],
-                                                          abs=1e-9)
+            assert log_det(cache, model) == pytest.approx(2 * np.linalg.slogdet(root)[1], abs=1e-9)
+    for far in (-800.0, 800.0):  # no exception
+        Phi = interface.precompute_phi(np.full(phi.size, far), model)
+        assert interface.velocity_theta(theta, Phi, model).shape == theta.shape
+        assert np.ndim(interface.log_det_theta(Phi, model)) == 0
+        assert not np.isfinite(energy := U(phi + far, H2(model, Theta, theta))) or energy > 1e3
 
 
 def regressions():

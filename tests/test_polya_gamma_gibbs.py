@@ -118,11 +118,3 @@ def test_the_record_is_true():
     assert ours.bit_generator.state == theirs.bit_generator.state
     assert chain.counts == (12 * 8, 12 * 3, counted[0], 0) and counted[0] >= 4 * 12
     assert chain.accepted.all() and chain.accepted.shape == (12,) and chain.divergences == 0
-
-
-@pytest.mark.parametrize("draw", [
-    lambda m, rng: 1.0, lambda m, rng: -np.ones(m.size), lambda m, rng: np.full(m.size, np.nan),
-    lambda m, rng: np.arange(m.size)])
-def test_draws_of_another_kind_are_refused(draw):
-    with pytest.raises(ValueError, match=r"^draw must"):
-        polya_gamma_gibbs(THETA, PHI, MODEL, draw, 2, np.random.default_rng(0))

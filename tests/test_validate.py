@@ -30,12 +30,6 @@ def test_good_values_come_back_clean():
     assert validate.instance("m", 1, int, "") == 1
 
 
-def test_a_mass_becomes_its_cholesky_factor():
-    np.testing.assert_array_equal(validate.mass("M", 4, 2), 2 * np.eye(2))
-    L = validate.mass("M", [[4.0, 2.0], [2.0, 5.0]], 2)
-    np.testing.assert_array_equal(L, [[2.0, 0.0], [1.0, 2.0]])
-
-
 def test_true_and_false_are_labels():
     for given in ([True, False, True], np.array([True, False, True])):
         np.testing.assert_array_equal(validate.labels("y", given, 3), [1.0, -1.0, 1.0])
