@@ -1,18 +1,18 @@
-"""algorithms/rivals/auxiliary_mixture.py: the mixture, each conditional, then the distribution."""
+"""algorithms/rivals/auxiliary_mixture.py: the mixture, each conditional, and their order."""
 
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import chi2, norm
+from scipy.stats import chi2, gamma, norm
 
 from algorithms.rivals import auxiliary_mixture as mixture
 from algorithms.rivals.auxiliary_mixture import V2, GivenZ, M, P, auxiliary_mixture_step, log_weight
 from departing import departs
-from models.interface import U, U_prior, U_theta, precompute_phi
-from models.stochastic_volatility import StochasticVolatility, coefficients, squares
-from test_stochastic_volatility import PLACES, PROPER, STATISTICS, dense, draw, statistics
+from models.interface import U, U_prior, U_theta, precompute_phi, prepare
+from models.stochastic_volatility import NU, TAU2, StochasticVolatility, coefficients, squares
+from test_stochastic_volatility import PLACES, PROPER, dense, draw
 
 W = np.array([0.3, 0.3, 0.5])
 PHI = np.array(PLACES["negative"])
@@ -117,10 +117,10 @@ def test_log_beta_and_log_sigma_given_z_have_the_density_of_the_posterior():
     z = X / np.exp(PHI[1])
     given = GivenZ(z, z.sum(), MODEL)
     ours, theirs = [], []
-    for b, gamma in ((0.4, 0.2), (-0.3, 0.2), (0.1, -1.0), (0.9, 1.1)):
-        q = np.concatenate([np.exp(gamma) * z, [b, gamma, PHI[2]]])
-        ours.append(U(np.array([b, gamma]), given))
-        theirs.append(U(q, MODEL) - gamma * z.size)  # dx = sigma^T dz
+    for b, log_sigma in ((0.4, 0.2), (-0.3, 0.2), (0.1, -1.0), (0.9, 1.1)):
+        q = np.concatenate([np.exp(log_sigma) * z, [b, log_sigma, PHI[2]]])
+        ours.append(U(np.array([b, log_sigma]), given))
+        theirs.append(U(q, MODEL) - log_sigma * z.size)  # dx = sigma^T dz
     np.testing.assert_allclose(np.diff(ours), np.diff(theirs), rtol=0, atol=1e-11)  # rounding
 
 
@@ -133,52 +133,44 @@ def test_sums_by_Q_are_those_of_the_matrix(T, place):
                                (Q.sum(), Q.sum(axis=0) @ h), rtol=0, atol=1e-12)  # rounding
 
 
-def test_exact_draws_stay_exact():
-    """Geweke's joint test with independent replicates, 4 standard errors, 12 statistics.
+@pytest.mark.parametrize("x_moves", [True, False])
+@pytest.mark.parametrize("mu_moves", [True, False])
+def test_a_step_is_its_draws_in_turn(x_moves, mu_moves, monkeypatch):
+    asked, proposal, alpha = [], X + 0.2, PHI[2] + 0.1
 
-    As in test_stochastic_volatility.py: no mean may move by a transition.
-    """
-    rng = np.random.default_rng(7)
-    before, after, accepted = [], [], []
-    for _ in range(3000):
-        phi = np.array([np.log(rng.gamma(PROPER["beta_shape"]) / PROPER["beta_rate"]),
-                        np.log(0.5 / rng.chisquare(10)) / 2,
-                        np.arctanh(2 * rng.beta(20.0, 1.5) - 1)])
-        x, y = draw(5, phi, rng)
-        model = StochasticVolatility.from_data(y, **PROPER)
-        chain = mixture.auxiliary_mixture(x, phi, model, 2, rng, W)
-        before.append(statistics(x, phi, y))
-        after.append(statistics(chain.theta[-1], chain.phi[-1], y))
-        accepted.append(chain.accepted.mean())
-    moved = np.array(after) - before
-    z = moved.mean(0) / (moved.std(0) / np.sqrt(len(moved)))
-    assert np.all(np.abs(z) < 4), dict(zip(STATISTICS, z, strict=True))
-    assert np.mean(accepted) > 0.9  # of five observations
-    assert np.all(moved.std(0) > 0.5 * np.std(before, 0))
+    def moved(cache, k, given, w, max_widths, tally, rng):
+        asked.append((cache.q, k, given, w, max_widths))
+        return prepare(cache.q + 0.1 * np.eye(cache.q.size)[k], given)
 
-
-def test_a_move_of_the_location_given_h_leaves_h():
-    # slices of next to no width leave x / sigma and beta, and no x as far as this one is drawn
-    x, model = X + 40.0, StochasticVolatility.from_data(Y)
-    new, phi, accepted, *_ = auxiliary_mixture_step.py_func(
-        x, PHI, model, np.full(3, 1e-13), 1, np.zeros(4, int), np.random.default_rng(5))
-    assert not accepted and phi[0] > PHI[0] + 5  # the mean of h is far from where it was
-    # 1e-13 of x, which may be 40 still
-    np.testing.assert_allclose(new + 2 * phi[0], x + 2 * PHI[0], rtol=0, atol=1e-10)
-
-
-def test_each_slice_has_the_width_of_its_variable(monkeypatch):
-    asked = []
-
-    def seen(cache, k, model, w, max_widths, tally, rng):
-        asked.append((type(model), k, w, max_widths))
-        return cache
-
-    monkeypatch.setitem(auxiliary_mixture_step.py_func.__globals__, "slice_update", seen)
-    auxiliary_mixture_step.py_func(X, PHI, MODEL, np.array([0.1, 0.2, 0.4]), 7, np.zeros(4, int),
-                                   np.random.default_rng(6))
-    # atanh phi, which is alone, and then log beta and log sigma
-    assert asked == [(mixture.GivenX, 0, 0.4, 7), (GivenZ, 0, 0.1, 7), (GivenZ, 1, 0.2, 7)]
+    monkeypatch.setattr(mixture, "slice_update", moved)
+    monkeypatch.setattr(mixture, "indicators", lambda *_: (None, 0.0))
+    monkeypatch.setattr(mixture, "draw_x", lambda *_: proposal)
+    monkeypatch.setattr(mixture, "log_weight", lambda *_: -0.3)
+    x, Q = proposal if x_moves else X, dense(6, np.array([0.0, 0.0, alpha]))[0]
+    sigma = np.sqrt((NU * TAU2 + x @ Q @ x) / 2 / 1.7)
+    new = Q.sum(axis=0) @ (x + 2 * PHI[0]) / Q.sum() + sigma / np.sqrt(Q.sum()) * 0.6
+    b = np.array([PHI[0], new / 2])
+    ratio = np.exp(np.diff(gamma.logpdf(np.exp(b), 3.0, scale=1 / 4) + b)[0])
+    assert ratio < 0.9
+    uniforms = iter([np.exp(-0.3) * (0.999 if x_moves else 1.001),
+                     ratio * (0.999 if mu_moves else 1.001)])
+    rng = SimpleNamespace(random=lambda: next(uniforms), standard_normal=lambda: 0.6,
+                          standard_gamma=lambda shape: 1.7 * shape / 8)  # (T + 10) / 2
+    there, phi, accepted, *_ = auxiliary_mixture_step.py_func(
+        X, PHI, MODEL, np.array([0.1, 0.2, 0.4]), 7, np.zeros(4, int), rng)
+    b = b[int(mu_moves)]
+    z = (x + 2 * (PHI[0] - b)) / sigma
+    assert accepted == x_moves
+    S, last = mixture.GivenX(squares(x), 6), GivenZ(z, z.sum(), MODEL)
+    for found, wanted in zip(asked, (
+            ([PHI[2]], 0, S, 0.4, 7), ([b, np.log(sigma)], 0, last, 0.1, 7),
+            ([b + 0.1, np.log(sigma)], 1, last, 0.2, 7)), strict=True):
+        np.testing.assert_allclose(found[0], wanted[0], rtol=1e-12)
+        assert type(found[2]) is type(wanted[2])
+        np.testing.assert_allclose(U(found[0], found[2]), U(found[0], wanted[2]), rtol=1e-12)
+        assert found[1::2] == wanted[1::2] and found[4] == wanted[4]
+    np.testing.assert_allclose(phi, [b + 0.1, np.log(sigma) + 0.1, alpha], rtol=1e-12)
+    np.testing.assert_allclose(there, np.exp(phi[1]) * z, rtol=1e-12)
 
 
 def test_the_record_is_that_of_its_steps():

@@ -57,10 +57,15 @@ def test_the_proposals_have_the_covariance_of_the_factor(walk, step, scale):
 
 @departs(fitted_walk_step, {"L3": "if rng.random() < np.exp(-error):"})
 def test_an_error_that_is_not_finite_is_rejected_whatever_its_sign(fitted_walk_step):
+    rejects_what_is_not_finite(fitted_walk_step, L)
+
+
+def rejects_what_is_not_finite(step, scale):
+    """Assert it of a step of either walk, which takes a proposal of a finite energy."""
     one = SimpleNamespace(standard_normal=np.ones, random=lambda: 0.0)
-    assert fitted_walk_step(Q, U(Q, MODEL), MODEL, L, one)[2]
+    assert step(Q, U(Q, MODEL), MODEL, scale, one)[2]
     for energy in (np.inf, -np.inf, np.nan):
-        q, current_U, accepted, error = fitted_walk_step(Q, energy, MODEL, L, one)
+        q, current_U, accepted, error = step(Q, energy, MODEL, scale, one)
         assert not accepted and not np.isfinite(error)
         assert q is Q and current_U is energy
 

@@ -241,18 +241,3 @@ def test_the_mass_of_phi_is_the_one_that_is_given():
     M = np.diag([1.0, 2.0, 3.0]) + 0.1
     model = StochasticVolatility.from_data([1.0], mass_phi=M)
     np.testing.assert_allclose(model.L_phi @ model.L_phi.T, M, rtol=1e-14)
-
-
-STATISTICS = ["b", "log sigma", "atanh phi", "b^2", "log^2 sigma", "atanh^2 phi", "b log sigma",
-              "log sigma atanh phi", "mean of x", "likelihood", "x'Qx", "x_1 x_2"]
-
-
-def statistics(x, phi, y):
-    """Functions of the joint state whose moments exist, of every part of the model."""
-    b, g, a = phi
-    q, ar = np.exp(-2 * g), np.tanh(a)
-    d = x[1:] - ar * x[:-1]
-    spread = np.exp(g) * np.cosh(a)  # the standard deviation of x_t
-    return np.array([b, g, a, b * b, g * g, a * a, b * g, g * a, x.mean() / spread,
-                     np.sum(y**2 * np.exp(-x)) * np.exp(-2 * b),
-                     q * ((1 - ar**2) * x[0]**2 + d @ d), x[0] * x[1] / spread**2])
