@@ -16,10 +16,10 @@ from conftest import python
 
 
 @cache
-def proofs():
-    """Return the numbers of `main`."""
+def proofs(script=__file__):
+    """Return what a script writes in a process that compiles nothing; of this one, of `main`."""
     with TemporaryDirectory() as folder:
-        python(__file__, file := Path(folder, "proofs"), NUMBA_DISABLE_JIT="1")
+        python(script, file := Path(folder, "proofs"), NUMBA_DISABLE_JIT="1")
         return pickle.loads(file.read_bytes())
 
 

@@ -3,34 +3,18 @@
 tests/proofs.py runs the code of the samplers with a generator that enumerates (enumeration.py).
 """
 
-import os
-import pickle
-import subprocess
-import sys
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from functools import partial
 
 import numpy as np
 import pytest
 
 from departing import departs
 from models.jit import ROOT
+from rival_proofs import proofs as written_by
 
 ROUNDING = 1e-13  # some thousand products of probabilities, of 1e-16 each
 SEEN = 1e-4  # a bias that is none of rounding
-
-
-@cache
-def proofs():
-    """Return the numbers of proofs.py, from a process in which nothing is compiled."""
-    folders = map(str, (ROOT, ROOT / "tests"))
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "proofs")
-        subprocess.run([sys.executable, ROOT / "tests" / "proofs.py", file], check=True,
-                       env={**os.environ, "NUMBA_DISABLE_JIT": "1",
-                            "PYTHONPATH": os.pathsep.join(folders)})
-        return pickle.loads(file.read_bytes())
+proofs = partial(written_by, ROOT / "tests" / "proofs.py")
 
 
 def test_a_slice_update_is_reversible_whatever_its_widths_and_their_limit():
