@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import gamma, multivariate_normal, poisson
 
+from algorithms.zhang_sshmc import H2
 from departing import departs
 from models import interface, log_gaussian_cox
-from models.interface import U_prior, U_theta, metric_phi, precompute_phi, precompute_theta
+from models.interface import U, U_prior, U_theta, metric_phi, precompute_phi, precompute_theta
 from models.log_gaussian_cox import LogGaussianCox
 
 SIZES = [1, 2, 3, 4, 5, 8]
@@ -130,3 +131,12 @@ def test_section_5_4_as_printed_neighbours_differ_too_much(distance):
     model = LogGaussianCox.from_counts(np.zeros((64, 64)), 0.0, distance)
     semivariance = 1.91 * (1 - np.exp(-33 * model.distance[0, 1]))
     assert semivariance == pytest.approx(0.0161, abs=0.001)  # 8000 differences: 1.6 % or more
+
+
+@pytest.mark.parametrize("phi", [[800.0, 0.0], [-800.0, 0.0], [0.0, 800.0], [0.0, -800.0],
+                                 [0.0, 40.0]])
+def test_where_there_is_no_factor_the_energy_is_not_finite(phi):
+    model, x, r = problem(3)
+    phi = np.array(phi)
+    assert not np.isfinite(U(np.append(x, phi), model))
+    assert not np.isfinite(U(phi, H2(model, precompute_theta(x, model), r)))

@@ -131,7 +131,10 @@ def test_rows_are_compared_with_nutpie_if_they_are_believed():
     assert row["per 1000 gradients"] == "not believed" and row["CPU ms"] == ""
 
 
-def test_the_figure_has_effective_draws_of_1000_gradients_and_milliseconds_of_one():
+def test_rows_and_bars_are_effective_draws_of_1000_gradients_and_milliseconds_of_one():
+    row = read_table(script.table(made_up()), "problem")[0]
+    assert row["per 1000 gradients"] == "49.79 (0.50)"  # exp(-3) thousand times
+    assert row["CPU ms"] == "6.74 (0.13)"  # exp(-5) seconds
     axes = script.figure(made_up()).axes
     heights = [bar.lines[0].get_ydata()[0] for ax in axes for bar in ax.containers]
     np.testing.assert_allclose(heights, [1000 * np.exp(-3)] * 16 + [
