@@ -85,16 +85,13 @@ def test_divergences_are_counted_and_the_run_goes_on(kernel):
     result = ais(PRIOR, geometric_ladder(4, 0.1), kernel._replace(eps=1e200), 3,
                  np.random.default_rng(6))
     np.testing.assert_array_equal(result.divergences, 4)
-    assert np.isfinite(result.log_weights).all()
-    assert not result.accepted.any()
+    assert np.isfinite(result.log_weights).all() and not result.accepted.any()
 
 
 @pytest.mark.parametrize("B, beta_min", [(1, 1.0), (2, 0.3), (12, 1e-3), (2000, 1e-7)])
 def test_geometric_ladder(B, beta_min):
     betas = geometric_ladder(B, beta_min)
-    assert betas.shape == (B + 1,)
-    assert betas[0] == 0.0
-    assert betas[-1] == 1.0
+    assert betas.shape == (B + 1,) and betas[0] == 0.0 and betas[-1] == 1.0
     assert (np.diff(betas) > 0).all()
     if B > 1:
         assert betas[1] == pytest.approx(beta_min, rel=1e-12)

@@ -38,8 +38,7 @@ def test_the_equation_is_solved():
     root = brentq(unequal, 0, 10, xtol=1e-13)
     found = bridge_sampling(at_target, at_proposal, tau=1.0)
     # the iteration stops at steps below 1e-10, and each is at most .9 of the one before
-    assert found.log_Z == pytest.approx(root, abs=1e-9)
-    assert found.converged and found.iterations > 3
+    assert found.log_Z == pytest.approx(root, abs=1e-9) and found.converged and found.iterations > 3
     early = bridge_sampling(at_target, at_proposal, tau=1.0, max_iterations=2)
     assert (early.iterations, early.converged) == (2, False)
 
@@ -135,8 +134,7 @@ def test_the_shape_is_that_of_arviz(n, scale):
 
 def test_too_few_weights_have_no_shape():
     assert np.isnan(pareto_k(np.arange(24.0)))  # a tail of four
-    assert not np.isnan(pareto_k(np.arange(25.0)))
-    assert np.isnan(pareto_k(np.zeros(1000)))
+    assert not np.isnan(pareto_k(np.arange(25.0))) and np.isnan(pareto_k(np.zeros(1000)))
     assert np.isnan(pareto_k([*np.full(1000, -np.inf), 0.0]))
 
 

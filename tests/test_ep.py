@@ -171,9 +171,7 @@ def test_the_twins_agree_on_the_embedded_digits():
     digits = data.digits_3v5()
     K = squared_exponential(digits.X, digits.X, *PAPER)
     slow, fast = ep.ep(K, digits.y), ep_fast.ep(K, digits.y)
-    assert slow.converged
-    assert fast.converged
-    assert fast.sweeps == slow.sweeps
+    assert slow.converged and fast.converged and fast.sweeps == slow.sweeps
     # rounding: see ep_fast.py; largest difference measured 5e-10
     for theirs, ours in zip(slow[:5], fast[:5], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=5e-9)
@@ -202,8 +200,7 @@ def test_tolerance_is_on_log_Z_and_too_few_sweeps_are_flagged(run):
 @both
 def test_one_sweep_is_never_enough(run):
     q = run([[1.0]], [1.0], 1.0)  # |log Z| = 0.69 is below tol, but has not been compared yet
-    assert q.sweeps == 2
-    assert q.converged
+    assert q.sweeps == 2 and q.converged
 
 
 @departs(ep.ep, {
@@ -224,9 +221,7 @@ def test_extreme_amplitudes_stay_finite(run, log_amplitude):
     K, y = problem(30, log_amplitude)
     y[::3] *= -1
     q = run(K, y, 1e-4)
-    assert q.converged
-    assert all(np.isfinite(v).all() for v in q)
-    assert q.log_Z < 0
+    assert q.converged and all(np.isfinite(v).all() for v in q) and q.log_Z < 0
 
 
 @pytest.mark.parametrize("module", [ep, ep_fast], ids=["mirror", "fast"])
@@ -264,8 +259,7 @@ def test_an_infinite_cavity_is_passed_by(mirror):
             assert (np.delete(second.tau, 2) != np.delete(first.tau, 2)).all()
             assert not second.converged
             third = sweeps(run, 3, *block)
-            assert third.converged
-            assert third.tau[2] != first.tau[2]
+            assert third.converged and third.tau[2] != first.tau[2]
 
 
 @both

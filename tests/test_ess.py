@@ -175,8 +175,7 @@ def test_antithetic_chains_stop_at_the_limit(limited):
                   autoregression(-0.99, n, np.random.default_rng(13))):
             for found in (initial_sequence(x), ess.batch_means(x), ess.combined_chains(x[None]),
                           ess.significant_lags(x)):
-                assert found.tau == 1 / np.log10(n)
-                assert found.ess == n / found.tau
+                assert found.tau == 1 / np.log10(n) and found.ess == n / found.tau
     # and above it they are believed
     x = autoregression(-0.2, 20_000, np.random.default_rng(14))
     assert 0.6 < initial_sequence(x).tau < 0.75  # 2/3 and 4 standard errors of 0.02

@@ -66,8 +66,7 @@ def rejects_what_is_not_finite(step, scale):
     assert step(Q, U(Q, MODEL), MODEL, scale, one)[2]
     for energy in (np.inf, -np.inf, np.nan):
         q, current_U, accepted, error = step(Q, energy, MODEL, scale, one)
-        assert not accepted and not np.isfinite(error)
-        assert q is Q and current_U is energy
+        assert not accepted and not np.isfinite(error) and q is Q and current_U is energy
 
 
 def test_the_pilot_by_hand():

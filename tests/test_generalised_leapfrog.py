@@ -99,8 +99,7 @@ def test_tolerance_is_relative_to_the_scale_of_the_model():
 
 def test_the_scale_of_the_tolerance_includes_the_start():
     near, zero, start = np.array([1e-13, 0.0]), np.zeros(2), np.array([0.0, 1.0])
-    assert stationary(near, zero, start, 1e-12)
-    assert stationary(near + start, start, zero, 1e-12)
+    assert stationary(near, zero, start, 1e-12) and stationary(near + start, start, zero, 1e-12)
     assert not stationary(near, zero, zero, 1e-12)
     for bad in (np.nan, np.inf):
         assert not stationary(np.array([bad, 0.0]), zero, start, 1e-12)
@@ -128,32 +127,27 @@ def test_a_fixed_point_that_is_not_found_is_flagged():
     assert found.converged
     for how in ({"eps": 0.3, "f_max": 2}, {"eps": 30.0}, {"eps": 1e200, "tol": 0.0}):
         end = generalised_leapfrog(X, P, MODEL, 3, **how)
-        assert not end.converged
-        assert np.isnan(end.H)
-        assert end.steps < 3
+        assert not end.converged and np.isnan(end.H) and end.steps < 3
 
 
 def test_a_fixed_count_that_ends_where_there_is_no_metric_is_flagged():
     # at the mode p stands still and is finite; the next x is so far off that U and G are nan
     end = generalised_leapfrog(np.zeros(2), P, NORMAL, 1, 1e200, 1, 0.0)
-    assert not end.converged
-    assert end.steps == 0
+    assert not end.converged and end.steps == 0
 
 
 def test_a_step_in_which_an_iteration_fails_is_not_counted():
     # from the mode of a normal p stands still at once, and then x moves
     for start, position_iterations in ((X, 0), (np.zeros(2), 1)):
         end = generalised_leapfrog(start, P, NORMAL, 3, 0.3, f_max=1)
-        assert not end.converged
-        assert end[4:] == (0, 1, position_iterations)
+        assert not end.converged and end[4:] == (0, 1, position_iterations)
 
 
 def test_operation_counts(monkeypatch):
     calls = counted(monkeypatch, module, ["solve_13", "solve_14"],
                     dict.fromkeys(["geometry", "metric_factor", "dH_dx"], one))
     end = generalised_leapfrog.py_func(X, P, MODEL, 4, 0.2, 100, 1e-12)
-    assert end.steps == 4
-    assert calls["geometry"] == 1 + end.steps
+    assert end.steps == 4 and calls["geometry"] == 1 + end.steps
     assert calls["metric_factor"] == 1 + end.position_iterations
     assert calls["dH_dx"] == end.momentum_iterations + end.steps
     assert 2 * 4 < end.position_iterations < 20 * 4
@@ -204,8 +198,7 @@ def test_trajectories_that_do_not_lead_back_are_rejected_and_counted():
     # one iteration is not reversible by 1e-3 or more: nothing passes 1e-8, most passes 1e3
     with pytest.warns(RuntimeWarning, match="none of 100 proposals was accepted: take a smaller"):
         strict = rmhmc(X, MODEL, 4, 0.3, 100, np.random.default_rng(8), 1, 0)
-    assert strict.not_reversible.all()
-    assert not strict.accepted.any()
+    assert strict.not_reversible.all() and not strict.accepted.any()
     assert np.median(strict.return_error) > 1e-3
     loose = rmhmc(X, MODEL, 4, 0.3, 100, np.random.default_rng(8), 1, 0, 1e3)
     assert loose.accepted.mean() > 0.5

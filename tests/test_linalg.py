@@ -39,8 +39,7 @@ def test_what_has_no_factor_is_not_ok_and_nan(n, i, j, bad):
     A = positive_definite(n)
     A[i, j] = A[j, i] = bad if i == j else np.nan
     L, ok = linalg.cholesky(A)
-    assert not ok
-    assert np.isnan(L).all()
+    assert not ok and np.isnan(L).all()
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -122,9 +121,7 @@ def test_eigenvalues_and_vectors(n):
     A = positive_definite(n) - 0.5 * np.eye(n)  # of both signs
     work = np.tril(A) + np.triu(np.full((n, n), 0.3), 1)  # above the diagonal nothing is read
     values, Q, ok = linalg.eigh(work)
-    assert ok
-    assert Q.flags.c_contiguous
-    assert (np.diff(values) >= 0).all()
+    assert ok and Q.flags.c_contiguous and (np.diff(values) >= 0).all()
     np.testing.assert_allclose(Q.T @ Q, np.eye(n), rtol=0, atol=1e-13)
     np.testing.assert_allclose((Q * values) @ Q.T, A, rtol=0, atol=1e-13)
 
@@ -134,5 +131,4 @@ def test_what_is_not_finite_has_no_eigenvalues(bad):
     A = positive_definite(5)
     A[3, 1] = bad
     values, Q, ok = linalg.eigh(A)
-    assert not ok
-    assert np.isnan(values).all() and np.isnan(Q).all()
+    assert not ok and np.isnan(values).all() and np.isnan(Q).all()

@@ -7,7 +7,7 @@ from scipy.special import expit, xlogy
 
 from models import interface
 from models import logistic_regression as logistic
-from models.interface import U, U_and_grad_U, case_entropy, grad_U, log_likelihood, select_cases
+from models.interface import U, case_entropy, grad_U, log_likelihood, select_cases
 from models.logistic_regression import BLOCK, LogisticRegression, exp_of_minus_abs
 from models.multinomial_logistic import MultinomialLogistic
 
@@ -48,16 +48,6 @@ def test_the_exponential_is_right_to_the_last_bit_but_one(run):
         np.testing.assert_allclose(e, exact, rtol=2.3e-16)  # one unit in the last place
     run(far, e, power, power.view(np.int64))
     assert (e[:-8] == e[0]).all() and 0 < e[0] < 4e-308 and np.isnan(e[-8:]).all()
-
-
-@pytest.mark.parametrize("where", [0, BLOCK - 1, BLOCK + 2])
-def test_a_nan_is_never_lost(where):
-    model = problem(BLOCK + 5)[2]
-    X = model.X.copy()
-    X[where, 1] = np.nan
-    energy, g = U_and_grad_U(THETA, model._replace(X=X))
-    assert np.isnan(energy) and np.isnan(g).all()
-    assert np.isnan(U(THETA, model._replace(X=X)))
 
 
 def test_large_linear_predictors_neither_overflow_nor_lose_digits():

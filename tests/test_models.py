@@ -226,6 +226,13 @@ def test_the_blocks_are_parts_of_U_and_have_their_gradients(name):
     assert (interface.U_phi(interface.precompute_phi(other, model), Theta, model)
             - interface.U_phi(Phi, Theta, model)
             == pytest.approx(U(np.concatenate([theta, other]), model) - whole, rel=1e-9))
+    for given, block in ((interface.GivenPhi(model, phi), slice(n)),
+                         (interface.GivenTheta(model, theta), slice(n, None))):
+        at, moved = q[block], q.copy()  # each block given the other is a model for any sampler
+        moved[block] -= 0.3
+        assert U(moved[block], given) - U(at, given) == pytest.approx(U(moved, model) - whole,
+                                                                      rel=1e-9, abs=1e-9)
+        np.testing.assert_allclose(grad_U(at, given), grad_U(q, model)[block], rtol=1e-9, atol=1e-9)
     parts = [interface.grad_U_theta(theta, Phi, model), interface.grad_U_phi(Phi, Theta, model)]
     np.testing.assert_allclose(np.concatenate(parts), grad_U(q, model), rtol=1e-10, atol=1e-10)
     r_theta, r_phi = normal(n, seed=8), normal(h, seed=9)

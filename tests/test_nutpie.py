@@ -17,8 +17,7 @@ def test_without_the_library_there_is_a_sentence(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "nutpie", None)
     with pytest.raises(SystemExit) as exit:
         nutpie.library()
-    assert exit.value.code == 2
-    assert 'pip install -e ".[nuts]"' in capsys.readouterr().err
+    assert exit.value.code == 2 and 'pip install -e ".[nuts]"' in capsys.readouterr().err
 
 
 def test_what_is_asked_of_the_library_and_made_of_its_answer(monkeypatch):

@@ -142,8 +142,7 @@ def test_the_way_back_errs_in_the_position_and_in_the_momentum(in_z, in_r, monke
     monkeypatch.setattr(gibbs, "walk", lambda *_: next(ways))
     monkeypatch.setattr(gibbs, "hamiltonian", lambda here, r: 0.0)
     end = gibbs.run_and_return.py_func(z, r, None, None, 0.1, 3, Solver(9, 9, 1e-12, 1e-3))
-    assert end.failed == (in_z + in_r > 1e-3)
-    assert (end.gradients, end.factors) == (6, 11)
+    assert end.failed == (in_z + in_r > 1e-3) and (end.gradients, end.factors) == (6, 11)
 
 
 def test_a_groups_geometry_is_that_of_the_tensor():
@@ -263,8 +262,7 @@ def test_a_chain_is_its_transitions_drawn_in_the_order_that_is_stated(name, jitt
             apart = energy - chain.energies[0]  # a constant
         assert chain.energies[t] - energy == pytest.approx(-apart, abs=1e-9)  # rounding
         total += step.counts
-    assert ours.bit_generator.state == theirs.bit_generator.state
-    assert chain.counts == tuple(total)
+    assert ours.bit_generator.state == theirs.bit_generator.state and chain.counts == tuple(total)
     assert chain.theta.shape == (n, 2) and d > 2
     assert chain.accepted.shape == (n, gibbs.parts(model) + 1)
     assert (chain.accepted.any(axis=0) & ~chain.accepted.all(axis=0)).all()  # all do both

@@ -265,8 +265,7 @@ def test_R_0_has_the_least_certain_cases(name, fraction):
     model, q_hat = MODELS[name], FITS[name].q
     split = split_hmc.split_data(model, q_hat, fraction)
     n_0 = round(80 * fraction)
-    assert split.cases.size == split.R_0.y.size == n_0
-    assert split.fraction == n_0 / 80
+    assert split.cases.size == split.R_0.y.size == n_0 and split.fraction == n_0 / 80
     others = np.setdiff1d(np.arange(80), split.cases)
     assert split.R_1.y.size == others.size == 80 - n_0
     entropy = case_entropy(q_hat, model)

@@ -87,8 +87,7 @@ def test_what_is_reached_from_near_is_what_is_there(other):
     assert energy_at.py_func(other, here, MODEL, tally) == U(other, MODEL)
     there = visit.py_func(other, here, MODEL, tally)
     np.testing.assert_array_equal(there.q, other)
-    assert there.U == U(other, MODEL)
-    assert tally[0] == 1 + (tuple(other) != tuple(Q))
+    assert there.U == U(other, MODEL) and tally[0] == 1 + (tuple(other) != tuple(Q))
     unknown = here._replace(U=np.nan)  # on the way: the energy is not known
     assert visit.py_func(other, unknown, MODEL, tally).U == U(other, MODEL)
     moved = follow.py_func(other, 7.0, here, MODEL)

@@ -22,12 +22,10 @@ def test_good_values_come_back_clean():
     assert validate.count("n", np.int64(3)) == validate.count("n", np.uint8(3)) == 3
     assert validate.count("n", 2**31 - 1) == 2**31 - 1
     value = validate.array("x", np.asfortranarray(np.arange(6).reshape(2, 3)), (-1, 3))
-    assert value.dtype == np.float64
-    assert value.flags.c_contiguous
+    assert value.dtype == np.float64 and value.flags.c_contiguous
     np.testing.assert_array_equal(validate.labels("y", [1, -1], 2), [1.0, -1.0])
     rng = np.random.default_rng(1)
-    assert validate.generator("rng", rng) is rng
-    assert validate.instance("m", 1, int, "") == 1
+    assert validate.generator("rng", rng) is rng and validate.instance("m", 1, int, "") == 1
 
 
 def test_true_and_false_are_labels():
