@@ -22,24 +22,12 @@ import sys
 import time
 from typing import NamedTuple
 
-from reproduce.harness.claims import CLASSES
+from reproduce.harness import tables as pages
+from reproduce.harness.claims import CLASSES, duration
 from reproduce.harness.papers import ROOT, scripts
 from reproduce.harness.replicates import figures, write
 from reproduce.harness.run import Settings, own_version
 from reproduce.harness.shards import AGAIN
-from reproduce.harness.tables import (
-    COLUMNS,
-    HEAD,
-    Script,
-    counts,
-    format_ours,
-    format_power,
-    markdown,
-    pages,
-    read,
-    row,
-    verdict_and_reason,
-)
 from reproduce.harness.workers import PARENT
 
 INTERRUPTED = (130, -signal.SIGINT)  # exit statuses: by the harness, by Python
@@ -86,35 +74,31 @@ def modification_time(path):
 
 def results(runs, settings):
     """Make the text of results.md: claims by class, then a row per script, then one per claim."""
-    made = [(Script(r.script, "", None), claim) for r in runs
+    made = [(pages.Script(r.script, "", None), claim) for r in runs
             for claim in r.record.get("claims", [])]
     rows = [[f"`{r.script}`", *(brief([one for one in made if one[0].name == r.script], name)
-                                for name in CLASSES), duration(r.seconds),
-             duration(r.record.get("replicate_seconds", 0)), r.status] for r in runs]
+                                for name in CLASSES), duration(r.seconds / 60),
+             duration(r.record.get("replicate_seconds", 0) / 60), r.status] for r in runs]
     claims = [[f"`{script.name}`", c["what"], c["kind"], c["paper"],
-               format_ours(c) + f"; {c['note']}" * bool(c["note"]), verdict_and_reason(c),
-               format_power(c)]
+               pages.format_ours(c) + f"; {c['note']}" * bool(c["note"]),
+               pages.verdict_and_reason(c), pages.format_power(c)]
               for script, c in made]
     return "\n".join([
         f"# Results, {settings.budget} budget", "",
         f"mirrormc {own_version()}, seed {settings.seed}. Wall time: of a script's last run."
         " Replicates: the time it took to compute them, in that run or earlier ones, summed over"
         " processes.", "",
-        *markdown(["claims", "in all", *HEAD], [row(name, made, name) for name in CLASSES]), "",
-        *markdown(["script", *CLASSES, "wall time", "replicates", "exit status"], rows), "",
-        *markdown(["script", "claim", "kind", "paper", "ours", "verdict", "told from a factor of"],
-                  claims), ""])
+        *pages.markdown(["claims", "in all", *pages.HEAD],
+                        [pages.row(name, made, name) for name in CLASSES]), "",
+        *pages.markdown(["script", *CLASSES, "wall time", "replicates", "exit status"], rows), "",
+        *pages.markdown(["script", "claim", "kind", "paper", "ours", "verdict",
+                         "told from a factor of"], claims), ""])
 
 
 def brief(claims, name):
     """Say how many claims of a class there are of each verdict."""
-    found = counts(claims, name)
-    return ", ".join(f"{verdict} {found[verdict]}" for verdict in COLUMNS if found[verdict])
-
-
-def duration(seconds):
-    """Format a duration."""
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+    found = pages.counts(claims, name)
+    return ", ".join(f"{verdict} {found[verdict]}" for verdict in pages.COLUMNS if found[verdict])
 
 
 def saved_runs():
@@ -126,7 +110,7 @@ def saved_runs():
 
 def tables(root=ROOT):
     """Write what the pages show of the results that are saved."""
-    texts = pages(root, read(scripts(), figures("paper")))
+    texts = pages.pages(root, pages.read(scripts(), figures("paper")))
     texts[figures("paper") / "results.md"] = results(saved_runs(), Settings("paper"))
     for path, text in texts.items():
         changed = text != (path.read_text() if path.exists() else "")

@@ -9,6 +9,7 @@ from which it goes into the cache.  The scripts find them in the same way: nobod
 
 from reproduce.harness.start import exit_status, parse
 
+import inspect
 import sys
 
 from reproduce.harness.claims import text_table
@@ -23,15 +24,13 @@ SETS = {
     "shahbaba": [simulated_logistic, statlog, ctg, chess],
     "zhang": [german_credit, volatility, simulated_cox, cox_64],
 }
-EMBEDDED = (digits_3v5, simulated_logistic, simulated_cox)  # these need no file
-REPLACED = (usps_3v5, german_credit, volatility, cox_64)  # by others, if the file is nowhere
 
 
 def fetch(function, folder):
     """Return the data set; DataError if it is nowhere, without anything in its place."""
-    if function in EMBEDDED:
-        return function()
-    return function(folder, fallback=False) if function in REPLACED else function(folder)
+    options = {"folder": folder, "fallback": False}
+    return function(**{name: options[name] for name in options.keys()
+                       & inspect.signature(function).parameters.keys()})
 
 
 def main(settings):

@@ -3,7 +3,6 @@
 import json
 import os
 from importlib import import_module
-from inspect import signature
 
 import numpy as np
 import pytest
@@ -123,53 +122,26 @@ def test_an_interrupted_script_stops_the_others(everything, tmp_path, figures, m
     assert not (figures / "wang_table1.json").exists()
 
 
-def test_the_scripts_of_the_project_are_found():
-    every = import_module("reproduce.all")
-    names = {path.stem for path in every.scripts()}
-    assert {"paquet_fig2", "shahbaba_table1", "meet"} <= names
-    assert not names & {"all", "data", "mirror", "rekey"}
-
-
 # The data sets
 
 
 def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, capsys):
     command = import_module("reproduce.data")
 
-    def there(folder=None):
+    def there(folder=None, fallback=True):
+        assert (folder, fallback) == ("here", False)  # nothing takes its place
         return Data("cases", np.zeros((3, 2)), np.zeros(3))
 
-    def nowhere(folder=None):
+    def nowhere(seed=1):  # which needs no folder
+        assert seed == 1
         raise DataError("lost.gz is nowhere")
 
     monkeypatch.setattr(command, "SETS", {"wang": [there]})
-    assert command.main(SETTINGS) == 0
+    assert command.main(SETTINGS._replace(data="here")) == 0
     header, _, row = capsys.readouterr().out.splitlines()
     assert header.split() == ["paper", "data", "set", "size"]
     assert row.split() == ["Wang", "&", "Neal", "cases", "3", "x", "2", "as", "it", "should", "be"]
     monkeypatch.setattr(command, "SETS", {"wang": [nowhere, there]})
-    assert command.main(SETTINGS) == 2
+    assert command.main(SETTINGS._replace(data="here")) == 2
     out, err = capsys.readouterr()
     assert "missing" in out and "cases" in out and err == "nowhere: lost.gz is nowhere\n"
-
-
-def test_every_data_set_is_fetched_once_and_is_of_its_paper():
-    found = [(paper, each) for paper, functions in import_module("reproduce.data").SETS.items()
-             for each in functions]
-    assert len({each for _, each in found}) == len(found) == 11
-    for paper, each in found:  # the paper's folder has its name
-        assert each.__module__.split(".")[1] == paper
-
-
-def test_nothing_takes_the_place_of_a_data_set_there(monkeypatch):
-    command = import_module("reproduce.data")
-
-    def replaced(folder, fallback=True):
-        return folder, fallback
-
-    monkeypatch.setattr(command, "REPLACED", (*command.REPLACED, replaced))
-    assert command.fetch(replaced, "here") == ("here", False)
-    # those that have something to take their place
-    having = {function for functions in command.SETS.values() for function in functions
-              if "fallback" in signature(function).parameters}
-    assert having == set(command.REPLACED) - {replaced}

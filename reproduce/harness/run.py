@@ -18,15 +18,7 @@ from typing import NamedTuple
 
 from threadpoolctl import threadpool_limits
 
-from reproduce.harness.claims import (
-    BUDGETS,
-    UNMADE,
-    as_measured,
-    count_verdicts,
-    duration,
-    failures,
-    report,
-)
+from reproduce.harness import claims
 from reproduce.harness.clocks import judge_times
 from reproduce.harness.cluster import ClusterError
 from reproduce.harness.files import DataError, refuse_damaged
@@ -138,7 +130,7 @@ def parse(doc, argv=None):
     begin()
     parser = argparse.ArgumentParser(
         description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--budget", choices=BUDGETS, default="short",
+    parser.add_argument("--budget", choices=claims.BUDGETS, default="short",
                         help="seconds; about two minutes (the default); the paper's run lengths")
     parser.add_argument("--jobs", type=whole_number(0), default=2, metavar="J",
                         help="parallel processes (default 2, at most the number of cores; 0: all in"
@@ -221,7 +213,7 @@ def announce(study, settings, cases):
             + f", on the cluster at {settings.dask}" * bool(settings.dask))
     print(f"{study.name}, {settings.budget} budget{part}: {study.what}; data:"
           f" {getattr(cases, 'name', cases)}{f' ({note})' * bool(note)}; about"
-          f" {duration(study.minutes[settings.budget])} with"
+          f" {claims.duration(study.minutes[settings.budget])} with"
           f" {settings.jobs} job{'s' * (settings.jobs > 1)} (the first time, up to a minute more to"
           f" compile); seed {settings.seed}", flush=True)
 
@@ -248,7 +240,7 @@ def finish(study, experiment, result, cases):
         experiment.pack()
     # last: nobody may be there to read it
     print(f"\n{text}\n\n{report_killed()}{folder / name}.png", flush=True)
-    return int(bool(failures(findings)))
+    return int(bool(claims.failures(findings)))
 
 
 def report_killed():
@@ -263,25 +255,26 @@ def write_report(table, findings, experiment, note=""):
     if len(experiment.clocks) > 1:
         parts.append("Times were measured on several kinds of processors:"
                      f" {'; '.join(experiment.clocks)}")
-    parts.append(f"No claim is made: {note}" if note else report(findings))
+    parts.append(f"No claim is made: {note}" if note else claims.report(findings))
     return "\n\n".join(parts)
 
 
 def record(name, findings, experiment):
     """Return what a script saves as JSON: its claims, and where they come from."""
-    claims, unmade = [], [f.claim.what for f in findings if f.verdict == UNMADE]
+    entries, unmade = [], [f.claim.what for f in findings if f.verdict == claims.UNMADE]
     for claim, ours, found, factor, note, undecided in findings:
-        if found == UNMADE:
+        if found == claims.UNMADE:
             continue
         entry = {k: v for k, v in claim._asdict().items()
                  if k not in ("ours", "budgets", "undecided")}
         entry["known"] = claim.known._asdict() if claim.known else None
-        scan = {"scan": ours._asdict()} if hasattr(ours, "found") else as_measured(ours)._asdict()
-        claims.append(entry | scan | {"verdict": found, "power": factor, "note": note}
+        scan = ({"scan": ours._asdict()} if hasattr(ours, "found")
+                else claims.as_measured(ours)._asdict())
+        entries.append(entry | scan | {"verdict": found, "power": factor, "note": note}
                       | ({"undecided": undecided} if found == "inconclusive" else {}))
     return {
         "name": name, "budget": experiment.budget, "seed": experiment.seed,
-        "jobs": experiment.jobs, "verdicts": count_verdicts(findings), "claims": claims,
+        "jobs": experiment.jobs, "verdicts": claims.count_verdicts(findings), "claims": entries,
         **({"unmade": unmade} if unmade else {}),
         "replicate_seconds": experiment.seconds, "clocks": experiment.clocks,
         "version": own_version(), **machine(),

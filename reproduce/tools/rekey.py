@@ -30,23 +30,15 @@ from types import FunctionType, ModuleType
 
 from threadpoolctl import threadpool_limits
 
-from reproduce.harness import papers
+from reproduce.harness import papers, replicates
 from reproduce.harness.claims import text_table
 from reproduce.harness.fingerprint import fingerprint
-from reproduce.harness.replicates import (
-    FIGURES,
-    TIMES,
-    machine,
-    pack_records,
-    to_json,
-    unpack,
-    write,
-)
+from reproduce.harness.replicates import TIMES, to_json
 from reproduce.harness.run import whole_number
 from reproduce.harness.workers import begin
 
 SAMPLES = 3  # of every script, function and method
-STORE = FIGURES / "replicates"
+STORE = replicates.FIGURES / "replicates"
 HEAD = "# Replicates computed again\n"  # of the report
 
 
@@ -130,7 +122,8 @@ def rekey(scripts, jobs=1, size=SAMPLES, before=None):
     """
     from joblib import Parallel, delayed, parallel_config
 
-    stored = {script: list(unpack(STORE / f"{script}.json.gz").values()) for script in scripts}
+    stored = {script: list(replicates.unpack(STORE / f"{script}.json.gz").values())
+              for script in scripts}
     codes = {(script, name): fingerprint(function_of(script, name))
              for script, records in stored.items()
              for name in {name for name, _ in groups(records)}}
@@ -166,7 +159,7 @@ def rekey(scripts, jobs=1, size=SAMPLES, before=None):
             of = script, record["function"]
             if record["result"].keys() - TIMES and of not in stale:
                 record["code"] = codes[of]
-        write(STORE / f"{script}.json.gz", pack_records(records))
+        replicates.write(STORE / f"{script}.json.gz", replicates.pack_records(records))
     return sorted(rows), wrong
 
 
@@ -180,23 +173,21 @@ def main():
                         help=f"default {SAMPLES}")
     parser.add_argument("--before", metavar="COMMIT",
                         help="compare with this commit's code (default: with what is stored)")
-    parser.add_argument("--data", metavar="DIR", help="a folder that holds the data files")
     options = parser.parse_args()
-    if options.data:
-        os.environ["PAPERS_DATA"] = options.data
     rows, wrong = rekey(options.scripts or sorted(
         path.name.split(".")[0] for path in STORE.glob("*.json.gz")), options.jobs,
         options.samples, options.before)
     if rows:
-        on = machine()
+        on = replicates.machine()
         text = text_table(rows, ["script", "function", "method", "replicates", "numbers",
                                  "task"])
         report = STORE / "rekeyed.md"
         before = report.read_text().removeprefix(HEAD) if report.exists() else ""
         what = f"the code of {options.before}" if options.before else "what is stored"
-        write(report, f"{HEAD}\n## {date.today()}\n\n{on['processor']}, kernels of {on['blas']};"
-              f" every number but times, bit for bit, against {what}\n\n```text\n{text}\n```\n"
-              f"{before}")
+        replicates.write(
+            report, f"{HEAD}\n## {date.today()}\n\n{on['processor']}, kernels of {on['blas']};"
+            f" every number but times, bit for bit, against {what}\n\n```text\n{text}\n```\n"
+            f"{before}")
         print(text)
     print(*wrong, sep="\n", file=sys.stderr)
     return int(bool(wrong))
