@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from threading import Event
 from types import SimpleNamespace
 
 import numpy as np
@@ -65,6 +64,8 @@ def test_results_are_exact_in_order_and_the_same_for_all_numbers_of_jobs(log, tm
     parallel = replicates("draw", SETTINGS._replace(jobs=3, fresh=True), draw, tasks(log))
     assert repr(parallel) == repr(serial)
     assert calls(log) == sorted([*range(6)] * 2)
+    with pytest.raises(TypeError, match="cannot be stored as JSON"):
+        harness.to_json({"result": object()})
 
 
 def test_stored_replicates_are_not_computed_again(log):
@@ -90,7 +91,7 @@ def test_fresh_another_name_another_task_and_other_code_compute_again(log, monke
 
 def changed(change):
     """Return a function that changes the record in a file."""
-    def damage(text):
+    def damage(text, _):
         record = json.loads(text)
         change(record)
         return json.dumps(record)
@@ -98,35 +99,27 @@ def changed(change):
 
 
 DAMAGE = {
-    "half": lambda text: text[: len(text) // 2], "empty": lambda text: "",
-    "list": lambda text: "[1, 2]", "no entry": lambda text: "{}", "bytes": lambda text: "\xff",
+    "half": lambda text, _: text[: len(text) // 2], "empty": lambda text, _: "",
+    "list": lambda text, _: "[1, 2]", "bytes": lambda text, _: "\xff",
     **{name: changed(lambda record, name=name: record.pop(name)) for name in harness.ENTRIES},
     "processor": changed(lambda record: record["machine"].pop("processor")),
     "no x": changed(lambda record: record["result"].pop("x")),
     "x too short": changed(lambda record: record["result"]["x"].pop()),
     "result a list": changed(lambda record: record.update(result=[1.5])),
     "seconds a word": changed(lambda record: record.update(seconds="long")),
-    "another task": changed(lambda record: record["task"].update(seed=77))}
+    "another task": changed(lambda record: record["task"].update(seed=77)),
+    "another's name": lambda text, other: other}
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_replicate_counts_as_missing(log, figures, capsys, damage):
     first = replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))
-    path = sorted((figures / "replicates" / "draw").iterdir())[0]
-    path.write_text(damage(path.read_text()), encoding="latin-1")
+    path, other = sorted((figures / "replicates" / "draw").iterdir())
+    path.write_text(damage(path.read_text(), other.read_text()), encoding="latin-1")
     assert repr(replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))) == repr(first)
     assert len(calls(log)) == 3
     assert f"{path} is damaged" in capsys.readouterr().err
-    assert json.loads(path.read_text())["task"]["seed"] in (1, 2)
-
-
-def test_a_file_that_has_the_name_of_another_counts_as_missing(log, figures):
-    first = replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))
-    one, other = sorted((figures / "replicates" / "draw").iterdir())
-    before = json.loads(one.read_text())["task"]
-    one.write_bytes(other.read_bytes())
-    assert repr(replicates("draw", SETTINGS, draw, tasks(log, [1, 2]))) == repr(first)
-    assert len(calls(log)) == 3 and json.loads(one.read_text())["task"] == before
+    assert harness.key_of(json.loads(path.read_text())) == path.stem
 
 
 def test_a_stored_replicate_says_what_it_is(log, figures):
@@ -212,35 +205,23 @@ def test_what_kills_its_process_twice_is_named_and_the_others_are_kept(tmp_path,
     assert capsys.readouterr().err.count(f"{name}: its process was killed (SIGKILL)") == 2
 
 
-def test_what_is_no_number_is_refused():
-    with pytest.raises(TypeError, match="cannot be stored as JSON"):
-        harness.to_json({"result": object()})
-
-
 def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
     # in a folder that another run has removed
     path, link = tmp_path / "new" / "file", tmp_path / "new" / "link"
+    synced, growing, replace = [], [], os.replace
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+    monkeypatch.setattr(os, "replace", lambda *two: growing.append(two[0]) or replace(*two))
     harness.write(path, "older")
     os.link(path, link)
     harness.write(path, "old")
     assert link.read_text() == "older"  # a reader who has the file open keeps it
+    assert synced == [5, 3]  # all of it, before it has its name
+    assert growing[0] != growing[1]  # two writers share no file
     monkeypatch.setattr(os, "fsync", lambda _: 1 / 0)  # the disk is full, say
     with pytest.raises(ZeroDivisionError):
         harness.write(path, "new")
     assert path.read_text() == "old"
     assert {*path.parent.iterdir()} == {path, link}
-
-
-def test_a_file_is_on_the_disk_before_it_has_its_name_and_two_writers_share_none(tmp_path,
-                                                                                  monkeypatch):
-    steps, replace = [], os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: steps.append(os.fstat(file).st_size))
-    monkeypatch.setattr(os, "replace", lambda here, there: steps.append(here) or replace(
-        here, there))
-    for _ in range(2):
-        harness.write(tmp_path / "file", "text")
-    assert steps[::2] == [4, 4]  # all of it: nothing was left in Python's own memory
-    assert steps[1] != steps[3]
 
 
 def test_what_a_killed_process_left_is_removed_but_not_what_another_is_writing(log, figures):
@@ -309,33 +290,15 @@ def pressed(seed, log):
     return {}
 
 
-def test_what_fresh_has_computed_takes_the_place_of_what_is_packed(log):
-    first = experiment()
-    first.replicates(draw, tasks(log, [1, 2]))
-    first.pack()
-    experiment(fresh=True).replicates(draw, tasks(log, [1]))  # and then it is stopped
-    again = experiment()
-    again.replicates(draw, tasks(log, [1, 2]))
-    written = {key: record["seconds"] for key, record in again.used.items()}
-    before = {key: record["seconds"] for key, record in first.used.items()}
-    assert sorted(written[key] == before[key] for key in before) == [False, True]
-
-
-def test_of_what_is_packed_that_counts_as_kept_which_was_asked_for(log, capsys):
+def test_what_fresh_has_computed_takes_the_place_of_what_is_packed(log, capsys):
     first = experiment()
     first.replicates(pressed, tasks(log, [1, 2, 3]))
     first.pack()
-    log.touch()
-    with pytest.raises(SystemExit):
-        experiment().replicates(pressed, tasks(log, [1, 4]))
-    assert "1 of 2 replicates are kept" in capsys.readouterr().err
-
-
-def test_what_is_packed_and_in_a_file_of_its_own_is_kept_once(log, capsys):
-    first = experiment()
-    first.replicates(pressed, tasks(log, [1, 2]))
-    first.pack()
     experiment(fresh=True).replicates(pressed, tasks(log, [1]))  # and then it is stopped
+    again = experiment()
+    again.replicates(pressed, tasks(log, [1, 2]))
+    assert sorted(record["seconds"] == first.used[key]["seconds"]
+                  for key, record in again.used.items()) == [False, True]
     log.touch()
     with pytest.raises(SystemExit):
         experiment().replicates(pressed, tasks(log, [1, 2, 4]))
@@ -362,22 +325,6 @@ def test_what_is_damaged_in_a_pack_counts_as_missing(log, capsys, damage, lost):
     experiment().replicates(draw, tasks(log, [1, 2]))
     assert len(calls(log)) == 2 + lost
     assert "is damaged" in capsys.readouterr().err
-
-
-def clock(seed):
-    return {"seconds": [1.0, 2.0]}
-
-
-def test_the_processors_of_times_are_known_and_those_of_other_numbers_do_not_matter(log):
-    one = experiment()
-    one.replicates(draw, tasks(log, [1]))
-    assert one.clocks == []
-    one.replicates(clock, [{"seed": 1}])
-    here = f"{harness.processor()} ({harness.machine()['blas']})"
-    assert one.clocks == [here]
-    next(r for r in one.used.values() if r["function"] == "clock")["machine"] = harness.UNKNOWN
-    one.replicates(clock, [{"seed": 2}])
-    assert one.clocks == sorted([here, "unknown (unknown)"])
 
 
 # Interrupted
@@ -429,17 +376,3 @@ def test_a_script_that_is_stopped_again_and_again_keeps_what_is_finished(tmp_pat
     assert process.returncode == 0
     assert [each["seed"] for each in ast.literal_eval(out.splitlines()[2])] == [*range(20)]
     assert len(begun(log)) - begun_before == 20 - len(before) and before < kept()
-
-
-def test_a_bar_says_how_many_are_compiled_and_of_how_many_while_that_is_no_less(
-        tmp_path, monkeypatch):
-    said, file, changed = [], tmp_path / "compiled", Event()
-    bar = SimpleNamespace(set_postfix_str=lambda text: (said.append(text), changed.set()))
-    monkeypatch.setattr(harness, "compiled_by", lambda warm: 4)
-    monkeypatch.setattr(harness.sys, "stderr", SimpleNamespace(isatty=lambda: True))
-    with harness.said_of(bar, file, None):
-        for number in (3, 5):
-            changed.clear()
-            file.write_bytes(bytes(number))
-            assert changed.wait(30)
-    assert said == ["compiling: 3 functions of about 4", "compiling: 5 functions"]

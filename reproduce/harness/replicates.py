@@ -6,7 +6,6 @@ of other code is never reused.  When the paper budget is through, all that its r
 packed into one compressed file, <figures>/replicates/<name>.json.gz, which is committed.
 """
 
-import ast
 import gzip
 import inspect
 import json
@@ -16,21 +15,19 @@ import sys
 import time
 import uuid
 import zlib
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, nullcontext, suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from threading import Event, Thread
 
 import numpy as np
 
 from reproduce.harness import cluster
-from reproduce.harness.fingerprint import digest, fingerprint, read, used_definitions
+from reproduce.harness.fingerprint import digest, fingerprint
 from reproduce.harness.papers import ROOT, module
 from reproduce.harness.shards import AGAIN, Unfinished, after_the_first, deal
-from reproduce.harness.workers import Killed, call, run_tasks, start_meanwhile
+from reproduce.harness.workers import Killed, call, run_tasks
 
 FIGURES = ROOT / "figures"
 ENTRIES = {"function": str, "task": dict, "code": str, "seconds": float, "machine": dict,
@@ -115,7 +112,7 @@ class Experiment:
                 if missing and warm and not self.dask:
                     bar.set_postfix_str("compiling, unless that was done before")
                     with after_the_first() if self.shard else nullcontext():
-                        warm_up(warm, min(self.jobs, len(missing)), bar)
+                        warm_up(warm, self.jobs)
                     bar.unpause()  # the remaining time is estimated without it
                 bar.set_postfix_str(words())
                 jobs = min(self.jobs, len(missing))
@@ -210,75 +207,16 @@ def figures(budget):
     return folder
 
 
-def warm_up(warm, jobs, bar):
+def warm_up(warm, jobs):
     """Call warm() where replicates are computed, so that Ctrl-C need not wait for the compiler.
 
-    That is this process if `jobs` is 0, or if no other finds the function by its name.  The
-    progress bar says how many functions have been compiled by then, and of about how many.
+    That is this process if `jobs` is 0, or if no other finds the function by its name.
     """
-    with TemporaryDirectory() as place, said_of(bar, Path(place, "compiled"), warm):
-        if jobs and getattr(warm, "__qualname__", "").isidentifier():
-            start_meanwhile(jobs, address(warm)[0])
-            for _ in run_tasks(warm_worker, {None: (address(warm), place)}, 1):
-                pass
-        else:
-            with note_progress(place):
-                warm()
-
-
-@contextmanager
-def note_progress(place):
-    """Let the file `compiled` there grow by a byte with each function of ours that is compiled."""
-    from numba.core import event
-
-    class Ended(event.Listener):
-        """What is told of each function."""
-
-        def on_start(self, _):
-            """Do nothing."""
-
-        def on_end(self, ended):
-            """Count the functions that are not Numba's own."""
-            function = ended.data["dispatcher"].py_func
-            if not function.__module__.startswith("numba."):
-                with suppress(OSError), open(Path(place, "compiled"), "ab") as file:
-                    file.write(b".")
-
-    with event.install_listener("numba:compile", Ended()):
-        yield
-
-
-@contextmanager
-def said_of(bar, file, warm):
-    """Say on a progress bar, again and again, how many functions have been compiled."""
-    done, about = Event(), compiled_by(warm)
-    every = 0.5 if sys.stderr.isatty() else 10  # s
-
-    def watch():
-        said = 0
-        while not done.wait(every):
-            number = file.stat().st_size if file.exists() else 0
-            if number > said:
-                said = number
-                bar.set_postfix_str(f"compiling: {number} functions" + (
-                    f" of about {about}" * (number <= about)))
-
-    thread = Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-
-
-def compiled_by(function):
-    """Return about how many functions are compiled when `function` is called."""
-    function = inspect.unwrap(getattr(function, "func", function))  # of a partial
-    found = used_definitions((Path(inspect.getsourcefile(function)).resolve(), function.__name__))
-    return sum(any(word in ast.dump(maker) for word in ("'njit'", "'register'"))
-               for path, name in found for node in read(path).definitions[name]
-               for maker in getattr(node, "decorator_list", []))
+    if jobs and by_name(warm):
+        for _ in run_tasks(call, {None: (by_name(warm),)}, 1):
+            pass
+    else:
+        warm()
 
 
 def compute_replicates(function, code, todo, jobs):
@@ -295,10 +233,9 @@ def compute_replicates(function, code, todo, jobs):
 
 
 def remote(function, code, todo, scheduler, warm):
-    """Compute replicates as `computed` does, on a Dask cluster, and store them here."""
+    """Compute replicates as `compute_replicates` does, on a Dask cluster, and store them here."""
     home = address(function)
-    compiling = address(warm) if getattr(warm, "__qualname__", "").isidentifier() else None
-    tasks = {key: (address(for_client), home, code, compiling, task)
+    tasks = {key: (address(for_client), home, code, by_name(warm), task)
              for key, (task, _) in todo.items()}
     with closing(cluster.run_tasks(tasks, scheduler, home, code)) as work:
         for key, record in work:
@@ -313,6 +250,11 @@ def address(function):
     if name == "__main__":  # import the script there: pickling its functions fails on a @cache
         name = module(Path(inspect.getsourcefile(inspect.unwrap(function))))
     return name, function.__name__
+
+
+def by_name(function):
+    """Return the address of a function, or None if it has no name of its own."""
+    return address(function) if getattr(function, "__qualname__", "").isidentifier() else None
 
 
 def in_worker(module, name, *rest):
@@ -330,12 +272,6 @@ def for_client(home, code, warm, task):
     if warm:
         cluster.compile_once(warm)
     return make_record(function, code, task)
-
-
-def warm_worker(warm, place):
-    """Call a function that this process may not have imported, and note what is compiled."""
-    with note_progress(place):
-        call(warm)
 
 
 def compute(function, code, task, path):

@@ -19,7 +19,7 @@ def uncaught(kind, error, traceback):
 
 
 sys.excepthook = uncaught
-os.environ["MIRRORMC_QUIET"] = "1"  # a progress bar says what is compiled, not models/jit.py
+os.environ["MIRRORMC_QUIET"] = "1"  # models/jit.py: what it says would break a progress bar
 
 from reproduce.harness.run import Study, exit_status, main, parse  # noqa: E402  what follows may be interrupted
 

@@ -89,13 +89,6 @@ def start_process():
     return pools[-1]
 
 
-def start_meanwhile(jobs, module):
-    """Let `jobs` processes start and import a module, while this one does something else."""
-    while len(pools) < jobs:
-        with block_interrupt():
-            start_process().submit(import_module, module)
-
-
 def begin(parent):
     """Let this process leave Ctrl-C to `parent`, and belong to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
