@@ -6,11 +6,9 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from reproduce.harness import workers
 from reproduce.harness.fingerprint import ROOT
@@ -81,52 +79,15 @@ def test_a_process_begins_with_one_thread_of_each_library():
         names, "1")
 
 
-def test_processes_that_start_meanwhile_have_imported_a_module_before_their_tasks():
-    # json.tool: nothing else of ours imports it
-    workers.start_meanwhile(2, "json.tool")
-    assert len(workers.pools) == 2
-    seen = run_tasks(imported, {k: ("json.tool", k) for k in range(2)}, 2)
-    assert sorted(key for key, found in seen if found) == [0, 1]
-    workers.start_meanwhile(2, "json.tool")  # they are there
-    assert len(workers.pools) == 2
-
-
-def imported(module, _):
-    return module in sys.modules
-
-
-def test_a_killed_process_costs_its_task_alone_which_is_tried_again(tmp_path):
-    found = list(run_tasks(one_of, {k: (k, tmp_path, 1) for k in range(6)}, 2))
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_killed_process_costs_its_task_alone_which_is_tried_again_last(tmp_path, jobs):
+    found = list(run_tasks(one_of, {k: (k, tmp_path, 1) for k in range(6)}, jobs))
     assert [(k, x) for k, x in found if isinstance(x, Killed)] == [(1, Killed("SIGKILL", 1))]
-    assert Counter(k for k, _ in found) == Counter({0: 1, 1: 2, 2: 1, 3: 1, 4: 1, 5: 1})
+    keys = [k for k, _ in found]
+    assert keys == [*range(6), 1] if jobs == 1 else Counter(keys) == Counter([*range(6), 1])
     assert dict(found)[1] == 1
     # the process of the other five was not ended with it: two, if the new one took some of them
     assert len({x[0] for k, x in found if k != 1}) <= 2
-
-
-class Pool:
-    """In place of a process, which dies when it is asked for 1 for the first time."""
-
-    asked = ()
-
-    def submit(self, function, k):
-        future, Pool.asked = Future(), (*Pool.asked, k)
-        if k == 1 and Pool.asked.count(1) == 1:
-            future.set_exception(TerminatedWorkerError("SIGKILL"))
-        else:
-            future.set_result(k)
-        return future
-
-    def shutdown(self, kill_workers):
-        """There is nobody."""
-
-
-def test_what_is_tried_again_comes_after_all_others(monkeypatch):
-    # by then there may be more memory
-    monkeypatch.setattr(Pool, "asked", ())
-    monkeypatch.setattr(workers, "start_process", lambda: workers.pools.append(Pool()) or (
-        workers.pools[-1]))
-    assert [k for k, _ in run_tasks(abs, {k: (k,) for k in range(4)}, 1)] == [0, 1, 2, 3, 1]
 
 
 def test_a_process_that_is_killed_while_it_has_nothing_to_do_is_replaced():
