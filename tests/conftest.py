@@ -111,6 +111,20 @@ def figures(tmp_path, monkeypatch):
 
 
 @pytest.fixture
+def ends(monkeypatch, capsys, figures):
+    """Return a function that runs a study: its exit status, what it prints, and its errors."""
+    from reproduce.harness.run import main
+
+    def started(study, *options):
+        monkeypatch.setattr(sys, "argv", ["x_fig7.py", "--budget", "smoke", *options])
+        with pytest.raises(SystemExit) as end:
+            main(study)
+        return end.value.code, *capsys.readouterr()
+
+    return started
+
+
+@pytest.fixture
 def log(tmp_path):
     """Return the file in which studies.draw leaves a line for every call."""
     return tmp_path / "log"

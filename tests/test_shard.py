@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import threading
+from collections import Counter
 from importlib import import_module
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 
 from reproduce.harness import papers, replicates, run, shards
 from reproduce.harness.fingerprint import digest
-from reproduce.harness.run import Settings, cases_of, main
+from reproduce.harness.run import Settings, cases_of
 from reproduce.harness.shards import AGAIN, Shard, Unfinished, deal
 from studies import NOTHING, calls, draw
 
@@ -56,38 +57,31 @@ def test_one_replicate_is_not_always_that_of_the_first_share():
 
 def tasks(log, seeds=range(12)):
     """Return tasks of cost 1 to 5; that of 1 is not said."""
-    return [{"seed": seed, "log": str(log)} | {"cost": 1 + seed % 5} if seed % 5 else
-            {"seed": seed, "log": str(log)} for seed in seeds]
+    return [{"seed": seed, "log": str(log)} | ({"cost": 1 + seed % 5} if seed % 5 else {})
+            for seed in seeds]
 
 
-def shard_of(number, of, log, **changes):
+def shard_of(number, of, log, name="x_fig1", **changes):
     """Compute a share; return the results, or None if others are missing."""
     settings = SETTINGS._replace(shard=Shard(number, of), **changes)
-    experiment = replicates.Experiment("x_fig1", settings)
+    experiment = replicates.Experiment(name, settings)
     try:
         return experiment.replicates(draw, tasks(log))
     except Unfinished:
         return None
 
 
-def seeds_of(number, of, log):
-    """Return the seeds that a shard computes if nothing is stored."""
-    found = {digest(replicates.fingerprint(draw), replicates.to_json(
-        {"seed": task["seed"], "log": task["log"]}, sort_keys=True)): task for task in tasks(log)}
-    share = deal({key: float(1 + task["seed"] % 5) for key, task in found.items()},
-                 Shard(number, of))
-    return sorted(found[key]["seed"] for key in share)
+def test_a_share_does_not_depend_on_what_is_stored(log):
+    def computed(number, name):
+        before = Counter(calls(log))
+        shard_of(number, 3, log, name)
+        return sorted((Counter(calls(log)) - before).elements())
 
-
-@pytest.mark.parametrize("stored", [range(0, 12, 2), []])
-def test_a_share_does_not_depend_on_what_is_stored(log, stored):
-    replicates.Experiment("x_fig1", SETTINGS).replicates(draw, tasks(log, stored))
-    for number in (3, 1, 2):
-        before = calls(log)
-        shard_of(number, 3, log)
-        new = [seed for seed in calls(log) if seed not in before]
-        assert new == [seed for seed in seeds_of(number, 3, log) if seed not in stored]
+    shares = {number: computed(number, "x_fig1") for number in (3, 1, 2)}
     assert calls(log) == [*range(12)]
+    replicates.Experiment("x_fig2", SETTINGS).replicates(draw, tasks(log, range(0, 12, 2)))
+    for number in (2, 3, 1):
+        assert computed(number, "x_fig2") == [seed for seed in shares[number] if seed % 2]
 
 
 @pytest.mark.parametrize("jobs", [0, 2])
@@ -102,12 +96,13 @@ def test_the_last_shard_has_all_results_and_so_has_who_collects(log, tmp_path, j
 
 
 def test_a_shard_says_how_many_are_its_own_and_how_many_are_missing(log, capsys):
-    own = len(seeds_of(1, 3, log))
     experiment = replicates.Experiment("x_fig1", SETTINGS._replace(shard=Shard(1, 3)))
-    with pytest.raises(Unfinished, match=rf"its share of the chains is stored, {own} of 12, and"
-                       rf" {12 - own} of other shards are not"):
+    with pytest.raises(Unfinished) as said:
         experiment.replicates(draw, tasks(log), unit="chains")
+    own = len(calls(log))
     assert 0 < own < 6 and f"{own}/{own} chains" in capsys.readouterr().err  # the bar
+    assert (f"its share of the chains is stored, {own} of 12, and {12 - own} of other shards are"
+            " not") in str(said.value)
 
 
 def test_what_is_damaged_is_computed_again_by_the_shard_whose_share_it_is(log, figures, capsys):
@@ -160,35 +155,26 @@ def script(**changes):
     return NOTHING._replace(run=run, table=str)._replace(**changes)
 
 
-@pytest.fixture
-def ends(monkeypatch, capsys):
-    """Return a function that runs the script: its exit status, and the lines that it prints."""
-    def started(*options, **changes):
-        monkeypatch.setattr(sys, "argv", ["x_fig7.py", "--budget", "smoke", "--jobs", "0",
-                                          *options])
-        with pytest.raises(SystemExit) as end:
-            main(script(**changes))
-        return end.value.code, capsys.readouterr().out.splitlines()
-
-    return started
-
-
 def test_a_script_in_stages_needs_a_round_for_each(ends, figures):
     store = figures / "replicates" / "x_fig7"
-    status, (line, last) = ends("--shard", "1/2")
-    assert status == 0 and "shard 1/2" in line
+    def lines_of(*options):
+        status, printed, _ = ends(script(), "--jobs", "0", *options)
+        assert status == 0
+        return printed.splitlines()
+
+    line, last = lines_of("--shard", "1/2")
+    assert "shard 1/2" in line
     assert last.startswith("x_fig7, shard 1/2: its share of the starts") and AGAIN in last
     assert len(list(store.iterdir())) == 2
-    last = ends("--shard", "2/2")[1][-1]  # it goes on: the first stage is complete
+    last = lines_of("--shard", "2/2")[-1]  # it goes on: the first stage is complete
     assert "its share of the chains is stored, 2 of 4, and 2 of other" in last and AGAIN in last
     assert len(list(store.iterdir())) == 6
     for number in (1, 2):
-        status, (_, last) = ends("--shard", f"{number}/2")
-        assert status == 0 and AGAIN not in last and "no other round is needed" in last
+        _, last = lines_of("--shard", f"{number}/2")
+        assert AGAIN not in last and "no other round is needed" in last
     assert {path.name for path in figures.iterdir()} == {"replicates"}  # no report
     kept = {path: path.stat().st_mtime_ns for path in store.iterdir()}
-    status, lines = ends()
-    assert status == 0 and lines[-1] == str(figures / "x_fig7.png")
+    assert lines_of()[-1] == str(figures / "x_fig7.png")
     assert {path: path.stat().st_mtime_ns for path in store.iterdir()} == kept
     assert len(kept) == 8
 
@@ -198,37 +184,41 @@ def test_an_error_in_a_shard_is_not_taken_for_the_end_of_a_round(ends):
         raise ArithmeticError("the script's own error")
 
     with pytest.raises(ArithmeticError, match="own error"):
-        ends("--shard", "1/2", run=failing)
+        ends(script(run=failing), "--shard", "1/2")
 
 
 def test_killed_processes_are_counted_before_the_last_line(ends, monkeypatch):
     monkeypatch.setattr(run, "killed", ["chain(1)"])
-    assert ends("--shard", "1/2")[1][-2] == "Killed: 1 process that computed chain(1)"
+    _, printed, _ = ends(script(), "--jobs", "0", "--shard", "1/2")
+    assert printed.splitlines()[-2] == "Killed: 1 process that computed chain(1)"
 
 
 # The project's own
 
 
-def whole(name):
-    """Run a script at the smoke budget; return what it stored, {key: JSON}, times left out."""
+def run_script(name, shard=None):
+    """Run a script at the smoke budget, or a shard of it; return the experiment."""
     script = import_module(papers.module(papers.script(name)))
-    settings = Settings("smoke", 0)
+    settings = SETTINGS._replace(shard=shard)
     experiment = replicates.Experiment(name, settings)
     script.run(experiment, cases_of(script.cases, settings))
+    return experiment
+
+
+def whole(name):
+    """Run a script; return what it stored, {key: JSON}, times left out."""
     return {key: replicates.to_json({k: v for k, v in record["result"].items()
                                      if k not in replicates.TIMES})  # in which NaN is NaN
-            for key, record in experiment.used.items()}
+            for key, record in run_script(name).used.items()}
 
 
 def in_shards(name, of):
     """Run a script's shards, in rounds until no other is needed."""
-    script = import_module(papers.module(papers.script(name)))
     for _ in range(8):
         again = 0
         for number in range(1, of + 1):
-            settings = Settings("smoke", 0, shard=Shard(number, of))
             try:
-                script.run(replicates.Experiment(name, settings), cases_of(script.cases, settings))
+                run_script(name, Shard(number, of))
             except Unfinished:
                 again += 1
         if not again:
