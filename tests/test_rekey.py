@@ -49,10 +49,7 @@ def test_what_is_computed_again_is_of_every_method_and_of_different_settings(sto
     assert [row[5] for row in rows[:3]] == [  # both settings, and the cheaper one again
         '{"method": "HMC", "n": 1, "seed": 0}', '{"method": "HMC", "n": 1, "seed": 1}',
         '{"method": "HMC", "n": 2, "seed": 0}']
-
-
-def test_all_replicates_of_a_function_get_its_key_and_times_do_not(store):
-    rekey.rekey([NAME])
+    # all get the key, and times do not
     assert {(r["function"], r["code"]) for r in store()} == {
         ("chain", fingerprint(chain)), ("clock", "old")}
     assert rekey.rekey([NAME]) == ([], [])  # nothing is left to do
