@@ -92,6 +92,14 @@ def real(monkeypatch):
 
 
 @pytest.fixture
+def nowhere(tmp_path, monkeypatch):
+    """Let there be an empty cache of data, no network, and no folder that is named elsewhere."""
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / "cache" / name)
+    monkeypatch.setenv("no_proxy", "*")  # the servers of tests are on this machine
+    monkeypatch.delenv("PAPERS_DATA", raising=False)
+
+
+@pytest.fixture
 def loopback():
     """Skip where a process cannot reach itself, as in `unshare -rn`."""
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -6,7 +6,6 @@ import io
 from importlib import import_module
 
 import numpy as np
-import pooch
 import pytest
 from scipy.special import ndtr
 
@@ -142,7 +141,7 @@ UCI_SETS = {"sat.trn": datasets.statlog, "CTG.xls": datasets.ctg, "kr-vs-kp.data
 
 
 @pytest.fixture
-def uci(tmp_path, monkeypatch):
+def uci(tmp_path, nowhere, monkeypatch):
     """Make three small files in the format of UCI's, the only ones; return their folder.
 
     The spreadsheet is plain text here.
@@ -166,9 +165,6 @@ def uci(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets, "SHAPES",
                         {"StatLog": (12, 36), "CTG": (9, 21), "Chess": (10, 36)})
     monkeypatch.setattr(datasets, "POSITIVE", {"StatLog": 2, "CTG": 3, "Chess": 5})
-    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.delenv("PAPERS_DATA", raising=False)
     return folder
 
 

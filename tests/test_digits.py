@@ -5,18 +5,11 @@ import hashlib
 import io
 
 import numpy as np
-import pooch
 import pytest
 
-from reproduce.harness.files import DataError, find, or_exit
+from reproduce.harness.files import DataError, find
 from reproduce.paquet import digits
-from reproduce.paquet.digits import (
-    digits_3v5,
-    park_miller,
-    threes_and_fives,
-    usps_3v5,
-    usps_3v5_test,
-)
+from reproduce.paquet.digits import digits_3v5, usps_3v5, usps_3v5_test
 
 HALF = 4649
 REBUILT = ("usps_3v5_from_zip.npz", None, "",
@@ -41,8 +34,8 @@ def original(tmp_path_factory):
 
 
 @pytest.fixture
-def place(original, tmp_path, monkeypatch):
-    """Let `original` be the data set, with an empty cache and no network; return its folder."""
+def place(original, nowhere, monkeypatch):
+    """Let `original` be the data set; return its folder."""
     folder, cases = original
     digit = cases[order(), 0]
     monkeypatch.setattr(digits, "SHA256", {
@@ -52,9 +45,6 @@ def place(original, tmp_path, monkeypatch):
         part: tuple(int((half == d).sum()) for d in (3, 5))
         for part, half in (("training", digit[:HALF]), ("test", digit[HALF:]))})
     monkeypatch.setattr(digits, "SITE", "http://127.0.0.1:9/")  # nobody listens there
-    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.delenv("PAPERS_DATA", raising=False)
     digits.usps.cache_clear()
     yield folder
     digits.usps.cache_clear()
@@ -70,7 +60,7 @@ def order():
 
 
 def test_the_generator_passes_the_check_of_its_authors():
-    assert park_miller(1, 10_000)[-1] == 1043618065  # Park and Miller (1988), page 1195
+    assert digits.park_miller(1, 10_000)[-1] == 1043618065  # Park and Miller (1988), page 1195
 
 
 @pytest.mark.parametrize(("function", "half"), [
@@ -96,15 +86,12 @@ def test_a_caller_who_changes_his_arrays_changes_nobody_elses(place):
     assert np.isfinite(usps_3v5(place).X).all()
 
 
-def test_labels_in_another_order_are_refused(place, monkeypatch):
-    monkeypatch.setattr(digits, "SHA256_LABELS", sha256(b"3535"))
-    with pytest.raises(DataError, match="not in the order"):
-        usps_3v5(place)
-
-
-def test_another_number_of_cases_is_refused(place, monkeypatch):
-    monkeypatch.setattr(digits, "COUNTS", {"training": (406, 361)})
-    with pytest.raises(DataError, match=r"threes and .* fives, expected"):
+@pytest.mark.parametrize(("name", "other", "said"), [
+    ("SHA256_LABELS", sha256(b"3535"), "not in the order"),
+    ("COUNTS", {"training": (406, 361)}, r"threes and .* fives, expected")])
+def test_other_labels_or_another_number_of_cases_are_refused(place, monkeypatch, name, other, said):
+    monkeypatch.setattr(digits, name, other)
+    with pytest.raises(DataError, match=said):
         usps_3v5(place)
 
 
@@ -136,11 +123,14 @@ def test_the_embedded_digits():
 # What takes its place
 
 
-def test_without_the_files_the_embedded_digits_take_over_and_say_so(place, capsys):
+def test_without_the_files_the_embedded_digits_take_over_and_say_so(place, tmp_path, capsys):
     found = usps_3v5()
     np.testing.assert_array_equal(found.X, digits_3v5().X)
     assert found.note == "USPS 3 vs 5 is not available: embedded optical digits"
     assert "--data DIR" in capsys.readouterr().err
+    (tmp_path / "zip.train.gz").write_bytes(b"not the data")
+    with pytest.raises(DataError, match="damaged"):  # whose place nothing takes
+        usps_3v5(tmp_path)
 
 
 def test_without_fallback_the_reader_learns_what_is_missing(place, tmp_path):
@@ -150,17 +140,9 @@ def test_without_fallback_the_reader_learns_what_is_missing(place, tmp_path):
         usps_3v5_test(tmp_path / "mine")
 
 
-def test_a_damaged_file_ends_a_script_and_nothing_takes_its_place(place, tmp_path, capsys):
-    (tmp_path / "zip.train.gz").write_bytes(b"not the data")
-    with pytest.raises(SystemExit) as end:
-        or_exit(usps_3v5, tmp_path)
-    assert end.value.code == 2
-    assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 def test_a_data_set_is_found_again_by_its_name(place, monkeypatch):
     monkeypatch.setenv("PAPERS_DATA", str(place))
     for function in (usps_3v5, usps_3v5_test, digits_3v5):
-        np.testing.assert_array_equal(threes_and_fives(function().name).X, function().X)
+        np.testing.assert_array_equal(digits.threes_and_fives(function().name).X, function().X)
     with pytest.raises(KeyError):
-        threes_and_fives("USPS")
+        digits.threes_and_fives("USPS")

@@ -6,27 +6,13 @@ from scipy.stats import norm
 
 from algorithms.ess import initial_sequence
 from made_up_chains import five, one
-from reproduce.beyond.rivals.moments import (
-    as_one,
-    distance,
-    distance_of_rows,
-    halves_apart,
-    imprecision,
-    is_believed,
-    log_efficiency,
-    moments,
-    pool,
-    reliability,
-    row_of,
-    shorten,
-    worst,
-)
+from reproduce.beyond.rivals import moments as rule
 from sampling.summary import ess_bulk, ess_tail, rhat
 
 
 def chain(theta, phi):
     """Make of draws what a replicate returns."""
-    return moments(phi, theta) | {"gradients": 1.0, "divergences": 0, "rate": 0.8}
+    return rule.moments(phi, theta) | {"gradients": 1.0, "divergences": 0, "rate": 0.8}
 
 
 def series(n, k, a, rng):
@@ -42,7 +28,7 @@ def test_standard_errors_are_those_of_correlated_draws():
     made = [chain(*np.split(series(n, 40, a, rng), [10], axis=1)) for _ in range(chains)]
     tau, tau_squares = (1 + a) / (1 - a), (1 + a * a) / (1 - a * a)
     exact = np.sqrt(tau / (chains * n)), np.sqrt(2 * tau_squares / (chains * n)) / 2
-    found = pool(made)
+    found = rule.pool(made)
     # an autocorrelation time of 4000 draws is within 10 %
     for mine, truth in zip((found.mean_se, found.sd_se), exact, strict=True):
         assert 0.9 < np.median(mine) / truth < 1.1
@@ -50,14 +36,15 @@ def test_standard_errors_are_those_of_correlated_draws():
     assert (np.abs(found.mean / exact[0]) < 4.5).all()  # 40 of them
     assert (np.abs((found.sd - 1) / exact[1]) < 4.5).all()
     np.testing.assert_allclose(found.ess, found.sd**2 / found.mean_se**2, rtol=1e-12)
-    assert 0.5 < worst(found) / (chains * n / tau) < 1.1
-    assert imprecision(found) == pytest.approx(max(found.mean_se.max(), found.sd_se.max()), rel=0.1)
+    assert 0.5 < rule.worst(found) / (chains * n / tau) < 1.1
+    largest = max(found.mean_se.max(), found.sd_se.max())
+    assert rule.imprecision(found) == pytest.approx(largest, rel=0.1)
 
 
 def test_moments_have_the_errors_of_their_own_sequences():
     rng = np.random.default_rng(3)
     x = 5.0 + 2.0 * series(500, 3, 0.8, rng)
-    found, squares = moments(x[:, :1], x[:, 1:]), (x - x.mean(axis=0)) ** 2
+    found, squares = rule.moments(x[:, :1], x[:, 1:]), (x - x.mean(axis=0)) ** 2
     for name, values in (("mean", x), ("variance", squares)):
         ess = initial_sequence(values).ess
         np.testing.assert_allclose(found[name], values.mean(axis=0), rtol=1e-12)
@@ -72,18 +59,12 @@ def test_imprecision_is_in_standard_deviations():
         errors = np.full(4, 0.01)
         errors[1] = 0.4
         changed = five()._replace(sd=four, mean_se=0 * four, sd_se=0 * four)
-        assert imprecision(changed._replace(**{field: errors})) == 0.1
-
-
-def test_one_chain_together_is_itself():
-    draws = np.random.default_rng(2).standard_normal((100, 4))
-    found = pool([chain(draws[:, 1:], draws[:, :1])])
-    np.testing.assert_allclose(found.mean, draws.mean(axis=0), atol=1e-15)
+        assert rule.imprecision(changed._replace(**{field: errors})) == 0.1
 
 
 def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
     chains = [one(100.0, 50.0, 10.0) | {"mean": [m] * 3} for m in (-1.0, 1.0)]
-    found = pool(chains)
+    found = rule.pool(chains)
     # errors of 1/10 within each; the variance about the common mean is 1 + 1
     np.testing.assert_allclose(found.mean_se, 0.1 / 2**0.5)
     np.testing.assert_allclose(found.sd, 2**0.5)
@@ -96,10 +77,11 @@ def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
 def test_distance_is_the_largest_of_means_and_deviations():
     a = five()
     b = a._replace(mean=a.mean + np.array([0, 0, 0.1, 0]), sd=a.sd - np.array([0, 0.1, 0, 0]))
-    assert distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12)
-    assert distance(a, b._replace(mean=a.mean)) == pytest.approx(0.1 / (2**0.5 * 0.03), rel=1e-12)
+    assert rule.distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12)
+    b = b._replace(mean=a.mean)
+    assert rule.distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.03), rel=1e-12)
     never_moved = a._replace(mean_se=np.full(4, np.nan))
-    assert np.isnan(distance(never_moved, a))
+    assert np.isnan(rule.distance(never_moved, a))
 
 
 # The rule of trust
@@ -108,32 +90,33 @@ def test_distance_is_the_largest_of_means_and_deviations():
 def test_chains_are_believed_by_the_worst_of_their_quantities():
     rng = np.random.default_rng(1)
     x = rng.standard_normal((4, 500, 3))
-    found = reliability(x)
+    found = rule.reliability(x)
     assert found["rhat"] == max(rhat(x[:, :, j]) for j in range(3))
     assert found["bulk"] == min(ess_bulk(x[:, :, j]) for j in range(3))
     assert found["tail"] == min(ess_tail(x[:, :, j]) for j in range(3))
     found |= {"chains": [None] * 4}
-    assert is_believed(found)
+    assert rule.is_believed(found)
     for key, bad in (("rhat", 1.0101), ("bulk", 399.0), ("tail", 399.0), ("rhat", np.nan),
                      ("bulk", np.nan), ("tail", np.nan)):
-        assert not is_believed(found | {key: bad})
-    assert is_believed(found | {"rhat": 1.01, "bulk": 400.0, "tail": 400.0})
+        assert not rule.is_believed(found | {key: bad})
+    assert rule.is_believed(found | {"rhat": 1.01, "bulk": 400.0, "tail": 400.0})
     x[2, :, 1] += 1  # one chain that is elsewhere in one quantity
-    assert reliability(x)["rhat"] > 1.05
+    assert rule.reliability(x)["rhat"] > 1.05
 
 
 def test_a_row_has_the_errors_of_its_chains_and_of_its_times():
     chains = [one(200.0, squares, 400.0, e_bfmi=1.0 - shift) | {"mean": [shift] * 3}
               for squares, shift in ((50.0, 0.0), (60.0, 0.0), (70.0, 0.1), (100.0, 0.1))]
-    found = row_of({"rhat": 1.0, "bulk": 500.0, "tail": 499.0, "chains": chains}, [0.01, 0.03])
-    value, se = log_efficiency(chains)
+    together = {"rhat": 1.0, "bulk": 500.0, "tail": 499.0, "chains": chains}
+    found = rule.row_of(together, [0.01, 0.03])
+    value, se = rule.log_efficiency(chains)
     assert se > 0 and found["per gradient"] == (value, se) and found["believed"]
     # 0.02 +- 0.01 seconds a gradient
     assert found["per second"] == pytest.approx((value - np.log(0.02), np.hypot(se, 0.5)))
     # the means of two chains and of the other two, of 400 effective draws each
     assert found["halves"] == pytest.approx(0.1 / (2 / 400) ** 0.5, rel=1e-9)
     assert (found["rhat"], found["bulk"], found["tail"], found["e_bfmi"]) == (1.0, 500, 499, 0.9)
-    found = row_of({"rhat": 1.02, "bulk": 500.0, "tail": 499.0, "chains": chains}, [0.01, 0.03])
+    found = rule.row_of(together | {"rhat": 1.02}, [0.01, 0.03])
     assert not found["believed"] and np.isnan([found["per gradient"].se, found["per second"].se]
                                               ).all()
     assert found["per gradient"].value == value
@@ -146,15 +129,17 @@ def test_rows_are_compared_as_one_number_if_both_are_believed():
 
     a, b, unsure = row(True, 0.0), row(True, 0.1, 3.0), row(False, 0.1, 9.0)
     z = 0.1 / (2**0.5 * 0.02)
-    assert distance_of_rows(a, b) == (pytest.approx(as_one(z, 8)), 0.0)
-    assert np.isnan(distance_of_rows(a, unsure).se) and np.isnan(distance_of_rows(unsure, a).se)
-    assert not np.isnan(distance_of_rows(a, row(False, np.nan)).value)  # no claim is made of it
-    assert halves_apart([a, b, unsure]) == (pytest.approx(as_one(3.0, 16)), 0.0)
-    assert np.isnan(halves_apart([unsure]).se)
+    assert rule.distance_of_rows(a, b) == (pytest.approx(rule.as_one(z, 8)), 0.0)
+    for pair in ((a, unsure), (unsure, a)):
+        assert np.isnan(rule.distance_of_rows(*pair).se)
+    # a number, of which no claim is made
+    assert not np.isnan(rule.distance_of_rows(a, row(False, np.nan)).value)
+    assert rule.halves_apart([a, b, unsure]) == (pytest.approx(rule.as_one(3.0, 16)), 0.0)
+    assert np.isnan(rule.halves_apart([unsure]).se)
 
 
 def test_moments_are_kept_to_eight_digits():
-    assert shorten({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
+    assert rule.shorten({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
         "mean": [0.33333333, -6666666700.0], "n": 7, "rate": 1 / 3}
 
 
@@ -163,31 +148,24 @@ def test_moments_are_kept_to_eight_digits():
 
 @pytest.mark.parametrize(("ess", "squares", "least"), [(200.0, 50.0, 100), (30.0, 50.0, 60)])
 def test_efficiency_is_the_worst_ess_per_gradient_of_values_and_squares(ess, squares, least):
-    found = log_efficiency([one(ess, squares, 400.0)] * 2)
+    found = rule.log_efficiency([one(ess, squares, 400.0)] * 2)
     assert found == pytest.approx((np.log(least / 800), 0), rel=1e-12, abs=1e-12)
 
 
 def test_the_error_of_an_efficiency_is_that_of_the_chains():
     # four chains, of which the squared errors of the mean are 1/10, 1/20, 1/30 and 1/40
     ess = np.array([10.0, 20, 30, 40])
-    value, se = log_efficiency([one(e, 1e9, 100.0) for e in ess])
+    value, se = rule.log_efficiency([one(e, 1e9, 100.0) for e in ess])
     assert value == pytest.approx(np.log(16 / (1 / ess).sum() / 400), rel=1e-12)
     left = [np.log(9 / (1 / np.delete(ess, j)).sum() / 300) for j in range(4)]
     assert se == pytest.approx(np.sqrt(3 * np.var(left)), rel=1e-12)
 
 
 def test_the_largest_of_many_is_as_one():
-    assert as_one(2.5, 1) == pytest.approx(2.5, rel=1e-12)
-    assert as_one(-2.5, 1) == pytest.approx(2.5, rel=1e-12)
+    assert rule.as_one(2.5, 1) == pytest.approx(2.5, rel=1e-12)
+    assert rule.as_one(-2.5, 1) == pytest.approx(2.5, rel=1e-12)
     z = 4.3
-    assert 2 * norm.sf(as_one(z, 200)) == pytest.approx(1 - (1 - 2 * norm.sf(z)) ** 200, rel=1e-9)
-    assert as_one(45.0, 10) > 8  # no overflow where the probability is 0
-    assert as_one(0.0, 5) == pytest.approx(0, abs=1e-12)
-
-
-def test_what_never_moved_or_is_not_believed_is_compared_with_nothing():
-    assert np.isnan(distance(five()._replace(mean_se=np.full(4, np.nan)), five()))
-    good, bad = ({"together": five(), "believed": each, "halves": 1.0} for each in (True, False))
-    for a, b in ((good, bad), (bad, good)):
-        assert np.isnan(distance_of_rows(a, b).se) and not np.isnan(distance_of_rows(a, b).value)
-    assert np.isnan(halves_apart([bad]).se) and not np.isnan(halves_apart([bad, good]).se)
+    of_all = 1 - (1 - 2 * norm.sf(z)) ** 200
+    assert 2 * norm.sf(rule.as_one(z, 200)) == pytest.approx(of_all, rel=1e-9)
+    assert rule.as_one(45.0, 10) > 8  # no overflow where the probability is 0
+    assert rule.as_one(0.0, 5) == pytest.approx(0, abs=1e-12)
