@@ -31,14 +31,6 @@ from reproduce.harness.style import WIDTH, plt, png
 from reproduce.paquet import digits as paquet_digits
 from reproduce.shahbaba import datasets as shahbaba_datasets
 from reproduce.zhang import datasets as zhang_datasets
-from reproduce.zhang.datasets import (
-    COX,
-    GERMAN,
-    VOLATILITY,
-    simulated_cox,
-    simulated_credit,
-    simulated_volatility,
-)
 
 FIGURES = ROOT / "figures"
 SCRIPTS = [path.stem for path in papers.scripts()]
@@ -106,9 +98,10 @@ def digits(part, folder):
     return Data(f"USPS 3 vs 5, {part}", X, y)
 
 
-OTHERS = {"german_credit": simulated_credit()._replace(name=GERMAN),
-          "volatility": simulated_volatility()._replace(name=VOLATILITY),
-          "cox_64": simulated_cox(4)._replace(name=COX)}
+OTHERS = {"german_credit": zhang_datasets.simulated_credit()._replace(name=zhang_datasets.GERMAN),
+          "volatility": zhang_datasets.simulated_volatility()._replace(
+              name=zhang_datasets.VOLATILITY),
+          "cox_64": zhang_datasets.simulated_cox(4)._replace(name=zhang_datasets.COX)}
 
 
 @pytest.fixture(params=[pytest.param(name, marks=[pytest.mark.data] * (name in COMPUTED))

@@ -24,14 +24,11 @@ from numpy import log1p as gain
 from rooms import another
 from rooms.deepest import handed_on, last
 
-
 def check_interrupt():
     pass
 
-
 def warn_if_none_accepted(function):
     return function
-
 
 SCALE = 2.0  # ours
 TITLE = "a figure"
@@ -39,15 +36,12 @@ A, B = 1, 2
 RATE: float = 0.5
 TABLE = [row for row in range(3)]
 
-
 def inner(x):
     """Docstring."""
     return helper(x) * SCALE + library.twice(library.Used(x)) + RATE + sum(TABLE)
 
-
 class Told(Exception):
     pass
-
 
 @warn_if_none_accepted
 def check(seed, eps, times=1):
@@ -71,17 +65,14 @@ def check(seed, eps, times=1):
     tell(note="all is well")
     return seed, validate.count("eps", eps), validate.mass("M", eps)
 
-
 def tell(note):
     pass
-
 
 def run(seed):
     """Docstring."""
     check(seed, 1.0)
     return {"x": inner(seed) + A, "y": rooms.deep.f(1) + renamed.f(2) + another.f(3) + last(4),
             "z": gain(np.float64(3)) + handed_on(1)}
-
 
 def figure(found):
     row = 7
@@ -91,48 +82,37 @@ LIBRARY = '''
 """A library."""
 STEP = 1
 
-
 class Used:
     pass
 
-
 class Unused:
     pass
-
 
 class Generic:
     def register(self, kind):
         return lambda function: function
 
-
 double = Generic()
-
 
 @double.register(Used)
 def used_double(x):
     return 3 * x
 
-
 @double.register(Unused)
 def unused_double(x):
     return 5 * x
 
-
 class Second:
     pass
 
-
 shared = double.register(Second)(used_double)
-
 
 def twice(x):
     v = double(x)
     return v * 2
 
-
 def helper(x):
     return x + 1 + STEP
-
 
 def other(x):
     return x
@@ -141,10 +121,8 @@ ROOM = '''
 """A file in a folder."""
 import numpy as np
 
-
 def f(x):
     return {factor} * np.abs(x)
-
 
 def unused(x):
     return {factor}
@@ -152,14 +130,11 @@ def unused(x):
 VALIDATE = '''
 """Checks."""
 
-
 def real(name, value, low=0.0):
     return float(value)
 
-
 def count(name, value):
     return value
-
 
 def mass(name, value):
     value = real(name, value)
@@ -167,7 +142,6 @@ def mass(name, value):
 '''
 DEEPEST = '''
 from rooms.origin import f as handed_on  # a re-export
-
 
 def last(x):
     return x * 11
@@ -221,7 +195,7 @@ def imported(path, monkeypatch):
     ("return TITLE", "return 2 * TITLE"),
     ("A script", "Another script"),
     ("Docstring", "More words"),
-    ("\n\n\ndef inner", "\n\ndef inner"),
+    ("\n\ndef inner", "\n\n\ndef inner"),
     ("import numpy as np\n", "import numpy as np\nimport math\n"),
     # a check of an argument counts as the argument, and an annotation as nothing
     ('    eps = validate.real("eps", eps, 0.0)\n', ""), ('"eps", eps, 0.0', '"eps", eps, 2.0'),
@@ -238,7 +212,7 @@ def imported(path, monkeypatch):
     ('"twice too large"', 'f"{eps}"'), ("        check_interrupt()\n", ""),
     ("a large {seed}", "too large"), ('        print(f"a large {seed}")\n', ""),
     ("not {seed}", "not that"), ("is well", "ends"),
-    ("    pass\n\n\ndef warn_if_none_accepted", "    return 1\n\n\ndef warn_if_none_accepted"),
+    ("    pass\n\ndef warn_if_none_accepted", "    return 1\n\ndef warn_if_none_accepted"),
     ("@warn_if_none_accepted\n", ""), ("warn_if_none_accepted", "tells"),
     ("    return function", "    return print")])
 def test_labels_checks_words_and_annotations_count_as_nothing(code, change):
