@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 
@@ -65,17 +65,6 @@ def run(experiment, cases):
 '''
 OTHER_WORK = WORK.replace("OFFSET = 0", "OFFSET = 1")
 
-LOCAL_CLUSTER = """
-import sys
-from distributed import LocalCluster
-if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True,
-                      dashboard_address=":0") as cluster:
-        print(cluster.scheduler_address, flush=True)
-        sys.stdin.read()
-"""
-
-
 def script_in(folder, work=WORK):
     """Write the script into a folder, and return that: a place of imports with it."""
     return write_script(folder / "naps_fig1.py", work).parent
@@ -117,49 +106,46 @@ def client(tmp_path):
     return Client(tmp_path / "client")
 
 
-@pytest.fixture(scope="module")
-def local(tmp_path_factory):
-    """Return the address of a LocalCluster of two processes that have the script."""
-    folder = tmp_path_factory.mktemp("local")
-    with open(folder / "log", "w") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-c", LOCAL_CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=log, text=True, env=environment(
-                script_in(folder / "workers"),
-                # a worker that is not there again after 15 s is given up else, as if not wanted
-                DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT="1 hour"))
-    yield process.stdout.readline().strip()
-    process.communicate("", timeout=120)
+@contextmanager
+def starting(folder):
+    """Give a function that starts `dask scheduler` or `dask worker`, and waits for it."""
+    from distributed import Client as Connection
+
+    file, started, processes = folder / "scheduler.json", [], []
+
+    def start(kind, *options, number=1, places=(), **changes):
+        options += (f"--scheduler-file={file}", *(
+            ["--host=127.0.0.1", "--dashboard-address=:0", "--port=0"] if kind == "scheduler" else
+            [f"--nworkers={number}", "--nanny" if number > 1 else "--no-nanny"]))
+        processes.append(subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.dask_{kind}", *options], cwd=folder,
+            stderr=subprocess.DEVNULL, env=environment(*places, **changes)))
+        wait_until(file.exists)
+        if kind == "worker":
+            started.extend([kind] * number)
+            with Connection(scheduler_file=str(file), set_as_default=False) as there:
+                there.wait_for_workers(len(started))
+        return processes[-1], json.loads(file.read_text())["address"]
+
+    yield start
+    for process in reversed(processes):
+        process.kill()
+        process.wait()
 
 
 @pytest.fixture
 def dask(tmp_path):
-    """Return a function that starts `dask scheduler` or `dask worker`, and waits for it."""
-    from distributed import Client as Connection
+    with starting(tmp_path) as start:
+        yield start
 
-    started = []
 
-    def start(*words, places=(), **changes):
-        file = str(tmp_path / "scheduler.json")
-        kind, *options = words
-        options += [f"--scheduler-file={file}", *(
-            ["--host=127.0.0.1", "--dashboard-address=:0", "--port=0"] if kind == "scheduler" else
-            ["--no-nanny"])]
-        process = subprocess.Popen([sys.executable, "-m", f"distributed.cli.dask_{kind}", *options],
-                                   stderr=subprocess.DEVNULL, cwd=tmp_path,
-                                   env=environment(*places, **changes))
-        if kind == "scheduler":
-            wait_until((tmp_path / "scheduler.json").exists)
-        else:
-            with Connection(scheduler_file=file, set_as_default=False) as there:
-                there.wait_for_workers(1 + sum(name == "worker" for name, _ in started))
-        started.append((kind, process))
-        return process, json.loads((tmp_path / "scheduler.json").read_text())["address"]
-
-    yield start
-    for _, process in reversed(started):
-        process.kill()
-        process.wait()
+@pytest.fixture(scope="module")
+def local(tmp_path_factory):
+    """Return the address of a cluster of two workers, which are there again when killed."""
+    folder = tmp_path_factory.mktemp("local")
+    with starting(folder) as start:
+        start("scheduler")
+        yield start("worker", "--nthreads=1", number=2, places=[script_in(folder / "workers")])[1]
 
 
 # Without a cluster

@@ -90,8 +90,7 @@ class Experiment:
         cost = {key: float(task.get("cost", 1)) for key, task in zip(keys, tasks, strict=True)}
         share = deal(cost, self.shard) if self.shard else every
         todo = {key: each for key, each in every.items() if key in share}
-        records = {} if self.fresh else {key: record for key, (_, path) in todo.items()
-                                         if (record := read_stored(path) or self.packed.get(key))}
+        records = {} if self.fresh else self.stored(todo)
         # the long ones first, so that no process is left alone with one at the end
         missing = sorted((key for key in todo if key not in records), key=lambda key: -cost[key])
 
@@ -131,10 +130,8 @@ class Experiment:
                         bar.set_postfix_str(words(), refresh=False)
                         bar.update(min(cost[key], bar.total - bar.n))  # a sum in another order
         except KeyboardInterrupt:
-            kept = len(self.packed.keys() & todo.keys()) + sum(
-                path.exists() for key, (_, path) in todo.items() if key not in self.packed)
-            print(f"Interrupted: {kept} of {len(todo)} {unit} are kept; run the same command"
-                  f"{' without --fresh' * self.fresh} to resume.", file=sys.stderr)
+            print(f"Interrupted: {len(self.stored(todo))} of {len(todo)} {unit} are kept; run the"
+                  f" same command{' without --fresh' * self.fresh} to resume.", file=sys.stderr)
             raise SystemExit(130) from None
         if lost:
             raise Lost("Given up, because each has killed more than one process (out of memory, or"
@@ -142,28 +139,21 @@ class Experiment:
                        f" {len(todo)} {unit} are kept; run the same command with fewer --jobs, or"
                        " on a machine with more memory, to compute what is missing.")
         if self.shard:
-            records |= self.of_others(every, todo, unit)
+            others = {key: each for key, each in every.items() if key not in share}
+            found = self.stored(others)
+            records |= found
+            if missing := len(others) - len(found):
+                raise Unfinished(
+                    f"its share of the {unit} is stored, {len(share)} of {len(every)}, and"
+                    f" {missing} of other shards are not: {AGAIN}, unless these are being computed"
+                    " and the script has no further stage")
         self.used |= {key: records[key] for key in keys}
         return [records[key]["result"] for key in keys]
 
-    def of_others(self, every, share, unit):
-        """Return {key: record} of what other shards have computed; Unfinished if one is missing.
-
-        `every`, `share`: {key: (task, path)} of all replicates, and of this shard's own.
-        """
-        there = self.packed.keys() | {path.stem for path in self.folder.glob("*.json")}
-        wanted = every.keys() - share.keys()
-        found = {}
-        if wanted <= there:  # else none need be read, of which there may be very many
-            found = {key: record for key in wanted
-                     if (record := read_stored(every[key][1]) or self.packed.get(key))}
-            there = found.keys()
-        if missing := len(wanted - there):
-            raise Unfinished(
-                f"its share of the {unit} is stored, {len(share)} of {len(every)}, and {missing} of"
-                f" other shards are not: {AGAIN}, unless these are being computed and the script"
-                " has no further stage")
-        return found
+    def stored(self, wanted):
+        """Return {key: record} of those of `wanted`, {key: (task, path)}, that are stored."""
+        return {key: record for key, (_, path) in wanted.items()
+                if (record := read_stored(path) or self.packed.get(key))}
 
     @cached_property
     def keys(self):
