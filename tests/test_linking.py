@@ -86,8 +86,3 @@ def test_a_cache_of_numba_does_not_write_what_is_linked():
 
     assert other(2.0) + 3.0 == pytest.approx(caller(2.0), rel=1e-12)
     assert library(other).has_dynamic_globals and not library(short).has_dynamic_globals
-
-
-def test_nothing_is_compiled_as_an_entry_for_c():
-    assert not [name for name in (*library(caller).symbols, *library(long).symbols)
-                if name.startswith("cfunc.")]
