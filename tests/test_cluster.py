@@ -13,6 +13,8 @@ from collections import Counter
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
+from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -207,9 +209,6 @@ class Made:
         self.futures += new
         return new
 
-    def cancel(self, futures, force):
-        assert futures == []
-
 
 class MadeFuture:
     status = "finished"
@@ -253,6 +252,17 @@ def test_an_error_of_a_replicate_is_not_taken_for_a_scheduler_that_has_gone():
     future.status = "error"
     with pytest.raises(OSError, match="its own"):
         cluster.outcome(future, "tcp://0")
+
+
+@pytest.mark.parametrize(("tasks", "given_up"), [
+    ({"k": SimpleNamespace(state="executing")}, False), ({}, True),
+    ({"k": SimpleNamespace(state="cancelled")}, True)])
+def test_a_worker_gives_up_what_nobody_wants_any_more(monkeypatch, tasks, given_up):
+    ended = Event()
+    monkeypatch.setattr(cluster, "GLANCE", 0.01)
+    monkeypatch.setattr(cluster.workers, "kill_all", ended.set)
+    with cluster.watch_client(tasks, "k"):
+        assert ended.wait(60 if given_up else 0.2) == given_up
 
 
 # What cannot be done is said in a sentence

@@ -66,28 +66,27 @@ def run_tasks(tasks, scheduler, home, code):
             running.update(zip(futures, keys, strict=True))
             waiting.update(futures)
 
-        try:
-            begin(list(tasks))
-            for future in waiting:
-                key = running.pop(future)
-                results = outcome(future, scheduler)
-                del future  # what is finished shall not stay on the cluster
-                if results is None:
-                    deaths[key] += 1
-                    suspects.extend([key] * (deaths[key] == 1))
-                    results = [Killed("unknown", deaths[key])]
-                for result in results:
-                    yield key, result
-                if suspects and not running:
-                    begin([suspects.popleft()])
-        finally:
-            with suppress(Exception):  # the scheduler may be what has gone
-                client.cancel(list(running), force=True)
+        begin(list(tasks))
+        for future in waiting:
+            key = running.pop(future)
+            results = outcome(future, scheduler)
+            del future  # what is finished shall not stay on the cluster
+            if results is None:
+                deaths[key] += 1
+                suspects.extend([key] * (deaths[key] == 1))
+                results = [Killed("unknown", deaths[key])]
+            for result in results:
+                yield key, result
+            if suspects and not running:
+                begin([suspects.popleft()])
 
 
 @contextmanager
 def connect(scheduler):
-    """Give a client of the scheduler at this address, which has a worker."""
+    """Give a client of the scheduler at this address, which has a worker.
+
+    When it is closed, the scheduler drops what it had asked for.
+    """
     from distributed import Client
     from distributed.comm import resolve_address
 
