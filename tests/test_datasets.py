@@ -7,7 +7,6 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from reproduce.harness import files
 from reproduce.harness.files import DataError
@@ -36,12 +35,6 @@ def test_the_uniforms_and_normals_are_those_of_r():
         rtol=0, atol=5e-9)
     np.testing.assert_allclose(datasets.R(1).normal(3), [-0.6264538, 0.1836433, -0.8356286],
                                rtol=0, atol=5e-8)
-
-
-def test_a_normal_is_made_of_two_uniforms():
-    z, (high, low) = datasets.R(5).normal(1000), datasets.R(5).uniform(2000).reshape(1000, 2).T
-    place = 2**27 * ndtr(z)  # the rounding of Phi, 1e-16, is 2e-8 here
-    np.testing.assert_allclose(place - np.floor(2**27 * high), low, rtol=0, atol=1e-6)
 
 
 def rbinom(p, uniform):
@@ -212,10 +205,8 @@ def test_a_file_may_be_compressed_and_has_its_own_checksum(uci, tmp_path, name):
     path.write_bytes(gzip.compress(content))
     np.testing.assert_array_equal(UCI_SETS[name](tmp_path).X, UCI_SETS[name](uci).X)
     path.write_bytes(gzip.compress(content[:-1]))
-    with pytest.raises(DataError, match="damaged or another file") as error:
+    with pytest.raises(DataError, match=f"expected {datasets.UCI_FILES[name][1]}"):
         UCI_SETS[name](tmp_path)
-    for words in (str(path), sha256(content[:-1]), *datasets.UCI_FILES[name]):
-        assert words in str(error.value)
 
 
 @pytest.mark.parametrize("key", datasets.SHAPES)
