@@ -26,21 +26,16 @@ SETS = {
 }
 
 
-def fetch(function, folder):
-    """Return the data set; DataError if it is nowhere, without anything in its place."""
-    options = {"folder": folder, "fallback": False}
-    return function(**{name: options[name] for name in options.keys()
-                       & inspect.signature(function).parameters.keys()})
-
-
 def main(settings):
     """Print a row per data set; return the exit status."""
     rows, missing = [], 0
+    options = {"folder": settings.data, "fallback": False}  # nothing in a missing one's place
     for paper, functions in SETS.items():
         for function in functions:
             try:
                 with refuse_damaged():
-                    cases = fetch(function, settings.data)
+                    cases = function(**{name: options[name] for name in options.keys()
+                                        & inspect.signature(function).parameters.keys()})
                 size = " x ".join(map(str, getattr(cases, "X", cases.y).shape))
                 rows.append([PAPERS[paper].authors, cases.name, size, "as it should be"])
             except DataError as error:

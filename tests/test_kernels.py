@@ -6,15 +6,12 @@ two roundings, and sums in another order).
 """
 
 import json
-import os
 import platform
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
-from models.jit import ROOT
+from conftest import python
 
 KERNELS = ("Haswell", "Sandybridge")
 # Rounding is 10^-16, a matrix whose condition number is CONDITION makes 10^-12 of it, and so does
@@ -66,11 +63,8 @@ def both():
         pytest.skip("needs a processor of x86-64, for the kernels of Haswell and Sandybridge")
     found = []
     for kernels in KERNELS:
-        done = subprocess.run(
-            [sys.executable, "-c", RUNS], capture_output=True, text=True, check=True, env=os.environ
-            | {"OPENBLAS_CORETYPE": kernels, "OPENBLAS_NUM_THREADS": "1",
-               "PYTHONPATH": str(ROOT)})
-        names, results = json.loads(done.stdout.splitlines()[-1])
+        printed = python("-c", RUNS, OPENBLAS_CORETYPE=kernels)
+        names, results = json.loads(printed.splitlines()[-1])
         if names != [kernels]:
             pytest.skip(f"needs an OpenBLAS with the kernels of {kernels}, not {names}: pip install"
                         " numpy")
