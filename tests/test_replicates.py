@@ -2,6 +2,7 @@
 
 import ast
 import gzip
+import itertools
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from models import jit
 from reproduce.harness import replicates as harness
 from reproduce.harness import workers
 from reproduce.harness.run import Settings
@@ -150,6 +152,15 @@ def test_warm_is_called_once_where_replicates_are_computed_if_one_is(tmp_path, l
     (process,) = (tmp_path / "warmed").read_text().splitlines()
     assert (int(process) == os.getpid()) == (jobs == 0)
     workers.kill_all()
+
+
+def test_what_is_compiled_before_replicates_are_computed_is_told(log, monkeypatch, capsys):
+    monkeypatch.setattr(jit.Telling, "told", False)  # as in scripts, while replicates are computed
+    monkeypatch.setattr(jit, "time", SimpleNamespace(monotonic=itertools.count().__next__))
+    inner = jit.njit(lambda x: x + 1.5)
+    outer = jit.njit(lambda x: inner(x))
+    replicates("draw", SETTINGS, draw, tasks(log), warm=lambda: outer(1.0))
+    assert "compiling draw for these arguments, up to a minute" in capsys.readouterr().err
 
 
 def test_the_bar_counts_by_cost_from_what_is_stored_to_all_and_shows_the_note(log, capsys):

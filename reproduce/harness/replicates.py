@@ -109,7 +109,7 @@ class Experiment:
                 if missing and warm and not self.dask:
                     bar.set_postfix_str("compiling, unless that was done before")
                     with after_the_first() if self.shard else nullcontext():
-                        warm_up(warm, self.jobs)
+                        warm_up(warm, self.jobs, function.__name__)
                     bar.unpause()  # the remaining time is estimated without it
                 bar.set_postfix_str(words())
                 jobs = min(self.jobs, len(missing))
@@ -195,16 +195,26 @@ def figures(budget):
     return folder
 
 
-def warm_up(warm, jobs):
+def warm_up(warm, jobs, name):
     """Call warm() where replicates are computed, so that Ctrl-C need not wait for the compiler.
 
     That is this process if `jobs` is 0, or if no other finds the function by its name.
     """
     if jobs and by_name(warm):
-        for _ in run_tasks(call, {None: (by_name(warm),)}, 1):
+        for _ in run_tasks(call_telling, {None: (name, call, by_name(warm))}, 1):
             pass
     else:
-        warm()
+        call_telling(name, warm)
+
+
+def call_telling(name, function, *arguments):
+    """Call a function that compiles what `name` needs; say how much, if that takes a second."""
+    from numba.core import event
+
+    told = import_module("models.jit").Telling(name)  # not imported for commands without numbers
+    told.told = True
+    with event.install_listener("numba:compile", told):
+        function(*arguments)
 
 
 def compute_replicates(function, code, todo, jobs):

@@ -19,7 +19,7 @@ def uncaught(kind, error, traceback):
 
 
 sys.excepthook = uncaught
-os.environ["MIRRORMC_QUIET"] = "1"  # models/jit.py: what it says would break a progress bar
+os.environ["MIRRORMC_QUIET"] = "1"  # harness/replicates.py says what is compiled
 
 from reproduce.harness.run import Study, exit_status, main, parse  # noqa: E402  what follows may be interrupted
 
