@@ -155,6 +155,7 @@ def test_warm_is_called_once_where_replicates_are_computed_if_one_is(tmp_path, l
 
 
 def test_what_is_compiled_before_replicates_are_computed_is_told(log, monkeypatch, capsys):
+    monkeypatch.setattr(jit.cache, "read", lambda file: None)  # or there is nothing to compile
     monkeypatch.setattr(jit.Telling, "told", False)  # as in scripts, while replicates are computed
     monkeypatch.setattr(jit, "time", SimpleNamespace(monotonic=itertools.count().__next__))
     inner = jit.njit(lambda x: x + 1.5)
