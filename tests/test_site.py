@@ -31,13 +31,10 @@ def project(tmp_path):
     return folder
 
 
-def laid_out(project, where, *words):
-    subprocess.run([project / ".ci" / "site", "site", *words], cwd=where, check=True)
-    return where / "site"
-
-
-def test_the_site_has_what_is_committed_and_each_release_in_its_folder(project, tmp_path):
-    site = laid_out(project, tmp_path)
+def test_the_site_has_what_is_committed_and_each_release_in_its_folder(project):
+    command = [project / ".ci" / "site", "site"]
+    subprocess.run(command, cwd=project.parent, check=True)
+    site = project.parent / "site"
     assert (site / "figures" / "index.html").read_text() == "new"
     assert (site / "v1.0" / "figures" / "index.html").read_text() == "old"
     assert not (site / "version-of-mine").exists()
@@ -45,10 +42,8 @@ def test_the_site_has_what_is_committed_and_each_release_in_its_folder(project, 
         links = re.findall(r'(?:url=|href=")([^"]+)"', (start / "index.html").read_text())
         assert len(links) == 2
         assert all((start / link).exists() for link in links)
-
-
-def test_the_site_is_of_the_commit_that_is_asked_for(project, tmp_path):
-    site = laid_out(project, tmp_path, "v1.0")
+    shutil.rmtree(site)  # and of the commit that is asked for
+    subprocess.run([*command, "v1.0"], cwd=project.parent, check=True)
     assert (site / "figures" / "index.html").read_text() == "old"
 
 

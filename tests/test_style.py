@@ -116,20 +116,10 @@ def test_after_so_many_colours_curves_are_dashed_and_their_markers_hollow():
     assert [each["color"] for each in style.styles(6)] == [*COLOURS]
 
 
-def plotted():
-    """Return a figure that can be read, and its axes."""
-    fig, axes = panels(1, 2, 3)
-    for ax in axes:
-        ax.plot([0, 1], [0, 1], label="a line")
-        ax.set(xlabel=r"$\varepsilon$", title="a title")
-    return fig, axes
-
-
 FAULTS = {
     "small": (lambda fig, ax: ax.set_xlabel("steps", fontsize=8), "has 8.0 points"),
     "wide": (lambda fig, ax: fig.set_size_inches(2 * style.WIDTH, 3), "has 4.5 points"),
-    "ASCII": (lambda fig, ax: ax.set_title("eps = 0.1"), "is ASCII"),
-    "a product": (lambda fig, ax: ax.set_title("tau x g"), "is ASCII"),
+    "ASCII": (lambda fig, ax: ax.set_title("tau x g"), "is ASCII"),
     "an index": (lambda fig, ax: ax.set_title("f_max"), "is ASCII"),
     "a hyphen": (lambda fig, ax: ax.annotate("-15", (0.7, 0.2)), "is ASCII"),
     "ticks": (lambda fig, ax: ax.set_xticks(np.linspace(0, 1, 40)), "overlap"),
@@ -141,33 +131,21 @@ FAULTS = {
     "a neighbour": (lambda fig, ax: ax.text(1.2, 0.9, "a note").set_in_layout(False),
                     "is in another panel"),
     "a legend": (lambda fig, ax: ax.legend(loc="upper right"), "hides"),
+    "over bars": (lambda fig, ax: (ax.errorbar([0.9], [0.1], [0.05], fmt="none"),
+                                   ax.legend(loc="lower right")), "hides"),
+    "over a histogram": (lambda fig, ax: (ax.stairs([0.1], [0.8, 0.95]),
+                                          ax.legend(loc="lower right")), "hides"),
 }
 
 
-def test_a_figure_without_a_fault():
-    fig, _ = plotted()
-    assert faults(fig) == []
-    plt.close(fig)
-
-
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_seen(name):
-    fig, axes = plotted()
+def test_a_fault_is_seen_and_only_where_it_is(name):
+    fig, axes = panels(1, 2, 3)
+    for ax in axes:
+        ax.plot([0, 1], [0, 1], label="a line")
+        ax.set(xlabel=r"$\varepsilon$", title="a title")
+    assert faults(fig) == []
     change, wanted = FAULTS[name]
     change(fig, axes[0])
     assert any(wanted in fault for fault in faults(fig))
     plt.close(fig)
-
-
-def test_a_legend_hides_bars_and_histograms_too():
-    for draw in (lambda ax: ax.errorbar([0.9], [0.9], [0.1], fmt="none"),
-                 lambda ax: ax.stairs([0.2, 0.9], [0, 0.5, 1])):
-        fig, ax = panels(1, 1, 3)
-        draw(ax)
-        ax.plot([], label="empty")
-        ax.set(xlim=(0, 1), ylim=(0, 1))
-        ax.legend(loc="upper right")
-        assert any("hides" in fault for fault in faults(fig))
-        ax.legend(loc="upper left")
-        assert faults(fig) == []
-        plt.close(fig)

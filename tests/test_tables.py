@@ -139,9 +139,6 @@ def test_a_mean_that_is_another_changes_its_claim(name, method):
             assert changed(name, method, ["mean", row], lambda m, s=shift: m + s) == wanted
 
 
-# The intervals, a second time
-
-
 def test_the_error_of_a_printed_tau_is_that_of_36_batches():
     claims = {c.what: c for c in CLAIMS if "initial sequence" in c.what and c.cell}
     rng = np.random.default_rng(4)
@@ -161,9 +158,6 @@ def test_the_error_of_a_printed_tau_is_that_of_36_batches():
     # a printed number has one cell, whichever flow it is compared with
     assert len(cells) == 24 and sorted(cells.values()) == sorted(
         [["HMC"], ["normal", AUTHORS], ["data"]] * 8)
-
-
-# Estimates
 
 
 def chain(tau, batches=37, rate=0.7):
@@ -237,16 +231,10 @@ def test_proportional_is_what_two_rounded_times_can_be(monkeypatch):
     assert tables.proportional() == pytest.approx((2 * 1.5 / 5.5, 2 * 3.5 / 4.5))
 
 
-# Tasks
-
-
 def test_chains_are_grouped_by_data_set_and_method():
     tasks = [dict(data_name=d, method=m) for d in "ab" for m in ("x", "y", "y")]
     assert tables.group(tasks, range(6)) == {"a": {"x": [0], "y": [1, 2]},
                                                "b": {"x": [3], "y": [4, 5]}}
-
-
-# The layout
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "Chess"])  # its own g is 9
