@@ -16,25 +16,24 @@ ALL = [each for author in PAPERS for each in exercises.exercises(author)]
 def test_a_paper_has_twelve_and_a_lesson_in_plain_text(author):
     found = exercises.exercises(author)
     assert [each.anchor for each in found] == [f"{author}-{k}" for k in range(1, 13)]
-    assert len(exercises.lesson(author)) == 4
-    starts = [int(part.split()[0]) for part in exercises.lesson(author)]
-    ends = [int(part.split()[2]) for part in exercises.lesson(author)]
-    assert starts == [0, *ends[:-1]] and ends[-1] == 90
-    assert len({each.name for each in ALL}) == 48  # none is asked twice
+    starts, _, ends, *_ = zip(*map(str.split, exercises.lesson(author)), strict=False)
+    assert [*map(int, ends)] == [*map(int, starts[1:]), 90] and starts[0] == "0"
+    assert len({each.bug.name for each in ALL}) == 48  # none is asked twice
     assert "<" not in CHOSEN.read_text() and "\t" not in CHOSEN.read_text()
 
 
 @pytest.mark.parametrize("each", ALL, ids=lambda each: each.anchor)
 def test_it_shows_the_function_of_its_paper_with_the_bug_and_names_the_test(each):
-    mirror = ROOT / each.path.replace("_fast.py", ".py")  # of which that would be the twin
+    mirror = ROOT / each.bug.path.replace("_fast.py", ".py")  # of which that would be the twin
     assert each.anchor.split("-")[0].capitalize() in ast.get_docstring(
         ast.parse(mirror.read_text()))
-    assert each.test == BUGS[each.name].test == BUGS[f"{each.name}.harmless"].test
+    assert each.bug.test == BUGS[f"{each.bug.name}.harmless"].test
     assert each.why.endswith(".") and len(each.why) > 40
-    right = (ROOT / each.path).read_text()
-    assert f"{each.source}\n" in plant(right, BUGS[each.name])[0]
+    right = (ROOT / each.bug.path).read_text()
+    assert f"{each.source}\n" in plant(right, each.bug)[0]
     assert f"{each.source}\n" not in right and f"def {each.function}(" in each.source
-    assert each.wrong in each.source and set(each.right.split("\n")) <= set(right.split("\n"))
+    for text, source in ((each.bug.wrong, each.source), (each.bug.right, right)):
+        assert {each.indent + line for line in text.split("<br>")} <= {*source.split("\n")}
 
 
 SOURCE = """
@@ -71,20 +70,10 @@ def test_a_bug_of_which_the_place_is_not_clear_is_refused(function, right):
         plant(SOURCE, Bug("bug", "file.py", function, right, "c = 3", "t::t"))
 
 
-NESTED = """
-def outer():
-    def inner():
-        return 1
-    return inner
-"""
-
-
-@pytest.mark.parametrize(("line", "name"), [(2, "outer"), (3, "inner"), (4, "inner"), (5, "outer")])
-def test_a_line_is_of_the_innermost_function_around_it(line, name):
-    assert exercises.enclosing_function(ast.parse(NESTED), line).name == name
-
-
-# What a figure becomes with it: reproduce/tools/planted.py
+def test_a_line_is_of_the_innermost_function_around_it():
+    tree = ast.parse("def outer():\n    def inner():\n        return 1\n    return inner\n")
+    assert [exercises.enclosing_function(tree, line).name for line in (1, 2, 3, 4)] == [
+        "outer", "inner", "inner", "outer"]
 
 
 def test_all_are_drawn_and_nothing_else_is_there():
@@ -94,7 +83,7 @@ def test_all_are_drawn_and_nothing_else_is_there():
     assert sorted(drawn) == sorted(each.anchor for each in ALL)
     for each in ALL:  # this bug, in a script of its paper
         entry = drawn[each.anchor]
-        assert (entry["script"], entry["patch"]) == (each.script, exercises.digest(each.name))
+        assert (entry["script"], entry["patch"]) == (each.script, exercises.digest(each.bug))
         assert each.script.startswith(each.anchor.split("-")[0])
         assert 0 <= entry["changed"] <= entry["numbers"]
         assert entry["steady"] or entry["changed"] or entry["ended"]  # or nothing can be said

@@ -6,7 +6,6 @@ writes are left out: the page shows the same of its own.
 """
 
 import ast
-import json
 import math
 import posixpath
 import re
@@ -15,9 +14,9 @@ from html import escape
 from typing import NamedTuple
 
 from reproduce.harness import papers
-from reproduce.harness.claims import CLASSES, DIFFER, VERDICTS, interval, number
+from reproduce.harness.claims import CLASSES, DIFFER, VERDICTS, number
 from reproduce.harness.papers import ROOT
-from reproduce.harness.tables import counts, stored_estimate
+from reproduce.harness.tables import claims_of, counts, read, stored_estimate
 
 FIGURES = ROOT / "figures"
 TOKENS = {"Keyword": "k", "Name.Builtin": "b", "Literal.Number": "d", "Literal.String": "t",
@@ -36,7 +35,7 @@ class Script(NamedTuple):
     title: str  # the first line of its docstring, without the paper's name
     about: str  # the paragraphs of its docstring before "Run"
     minutes: dict  # budget -> minutes
-    record: dict | None  # its JSON; None if it has not been run at the paper's length
+    claims: list | None  # as its JSON has them; None if it has not been run at the paper's length
     table: str  # its text without the claims
 
 
@@ -64,14 +63,13 @@ def script(name):
     tree = ast.parse(file.read_text())
     first, _, rest = ast.get_docstring(tree).partition("\n")
     about = re.split(r"^Run ", rest, maxsplit=1, flags=re.MULTILINE)[0].strip()
-    path = FIGURES / f"{name}.json"
-    record = json.loads(path.read_text()) if path.exists() else None
-    table = without_claims((FIGURES / f"{name}.txt").read_text()) if record else ""
+    (saved,) = read([file], FIGURES)
+    report = (FIGURES / f"{name}.txt").read_text() if saved.claims is not None else ""
     title = first.removesuffix(".")
     if ours := re.match(r"(?:[A-Z][\w.]*|et al\.|and|,| )+\(\d{4}\)[,:] ", title):
         title = title[ours.end():]
     return Script(name, str(file.relative_to(ROOT)), title[0].upper() + title[1:], about,
-                  minutes(tree), record, table)
+                  minutes(tree), saved.claims, without_claims(report))
 
 
 def minutes(tree):
@@ -94,19 +92,7 @@ def without_claims(text):
 
 def score(scripts):
     """Count the claims of Scripts, {class: {verdict: number}}."""
-    saved = [(script, claim)
-             for script in scripts if script.record for claim in script.record["claims"]]
-    return {name: counts(saved, name) for name in CLASSES}
-
-
-def by_verdict(record):
-    """List a record's claims: first what does not agree."""
-    return sorted(record["claims"], key=lambda claim: VERDICTS.index(claim["verdict"]))
-
-
-def format_ours(claim):
-    """Format what was measured for a stored claim."""
-    return number(stored_estimate(claim))
+    return {name: counts(claims_of(scripts), name) for name in CLASSES}
 
 
 def spread(claim):
@@ -116,11 +102,6 @@ def spread(claim):
     total = len(stored_estimate(claim).found)
     of = f"{total}" if len(each) == total else f"{len(each)} of {total}"
     return f"{' to '.join(ends) or 'nan'}: {of} settings"
-
-
-def format_interval(claim):
-    """Format the accepted interval of a stored claim, and the paper's own standard error."""
-    return interval(claim["low"], claim["high"], claim["theirs"])
 
 
 def draw_claim(claim):

@@ -39,15 +39,12 @@ class Exercise(NamedTuple):
     """A function that is wrong in one place."""
 
     anchor: str  # its address on the page
-    name: str  # of the bug
+    bug: Bug
     script: str  # whose figure shows it, or does not
     why: str
-    path: str  # of the file, from the root
     function: str
     source: str  # of the function with the bug
-    right: str  # the lines that the wrong ones are in the place of
-    wrong: str
-    test: str  # path::name of the one that fails
+    indent: str  # of the wrong lines
 
 
 def exercises(author):
@@ -75,11 +72,9 @@ def exercise(anchor, name, script, why):
     source, changed = plant((ROOT / bug.path).read_text(), bug)
     node = enclosing_function(ast.parse(source), changed[0])
     indent = source.splitlines()[changed[0] - 1].partition(bug.wrong.split("<br>")[0])[0]
-    right, wrong = ("\n".join(indent + line for line in text.split("<br>"))
-                    for text in (bug.right, bug.wrong))
     first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
     text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
-    return Exercise(anchor, name, script, why, bug.path, node.name, text, right, wrong, bug.test)
+    return Exercise(anchor, bug, script, why, node.name, text, indent)
 
 
 def plant(source, bug):
@@ -121,16 +116,15 @@ def enclosing_function(tree, line):
 
 def answer(exercise):
     """Return the wrong and the right lines of an exercise as HTML."""
-    return "\n".join(f"{sign} {highlight(line.rstrip())}" for sign, text in (
-        ("-", exercise.wrong), ("+", exercise.right)) for line in text.split("\n"))
+    return "\n".join(f"{sign} {highlight((exercise.indent + line).rstrip())}" for sign, text in (
+        ("-", exercise.bug.wrong), ("+", exercise.bug.right)) for line in text.split("<br>"))
 
 
 # What a figure becomes
 
 
-def digest(name):
+def digest(bug):
     """Return what tells whether a planted bug is still the one that was drawn."""
-    bug = bugs()[name]
     return sha256(repr((bug.right, bug.wrong)).encode()).hexdigest()[:12]
 
 

@@ -13,19 +13,8 @@ from functools import cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
-from reproduce.harness.mirrors import (
-    ROOT,
-    Mirror,
-    algorithms,
-    departures,
-    entry,
-    files_with_departures,
-    functions,
-    is_from_paper,
-    mirrors,
-    source,
-)
-from reproduce.harness.papers import PAPERS, scripts
+from reproduce.harness import mirrors
+from reproduce.harness.papers import PAPERS, ROOT, scripts
 
 # what follows a prime that transposes
 TRANSPOSED = re.compile(r" ?[A-Za-z](?:[\^_' )]|$)| ?(?:diag|Sigma|Omega|kappa|beta)\b")
@@ -35,7 +24,7 @@ class Section(NamedTuple):
     """A mirror on its page."""
 
     path: object  # of its file
-    mirror: Mirror
+    mirror: mirrors.Mirror
     author: str  # whose page it is
     anchor: str
 
@@ -87,22 +76,16 @@ class Symbol(NamedTuple):
 @cache
 def home(path):
     """Return the author on whose page the mirrors of a file are."""
-    named = re.search("|".join(map(str.capitalize, PAPERS)), source(path))
+    named = re.search("|".join(map(str.capitalize, PAPERS)), mirrors.source(path))
     if named:
         return named[0].lower()
+    imported = re.compile(rf"\balgorithms(?:\.[a-z.]*| import .*\b){path.stem}\b")
     for author in PAPERS:
-        if re.search(rf"\balgorithms(?:\.[a-z.]*| import .*\b){path.stem}\b",
-                     commands_text(author)):
+        code = [*scripts(author), *(ROOT / "reproduce" / author).glob("*.py")]
+        if any(imported.search(file.read_text()) for file in code):
             return author
     raise ValueError(f"{path.name} must name one of the papers under Paper, or be imported by a"
                      " command of one, to have a page")
-
-
-@cache
-def commands_text(author):
-    """Return all code of a paper's commands and of its folder."""
-    return "\n".join(path.read_text() for path in sorted(
-        [*scripts(author), *(ROOT / "reproduce" / author).glob("*.py")]))
 
 
 @cache
@@ -113,9 +96,9 @@ def sections(author):
     entry Mirror names them.
     """
     found = []
-    for path in algorithms():
-        said = entry(path, "Mirror")
-        for mirror in sorted(mirrors(path),
+    for path in mirrors.algorithms():
+        said = mirrors.entry(path, "Mirror")
+        for mirror in sorted(mirrors.mirrors(path),
                              key=lambda m: re.search(rf"\b{m.name}\b", said).start()):
             if home(path) == author:
                 numbered = re.fullmatch(rf"{author.capitalize()}\b[^,]*, Algorithm (\d+)",
@@ -130,9 +113,9 @@ def rank(section):
 
     Then come other files with pseudocode of the paper, then what it needs or is compared to.
     """
-    cited, name = source(section.path), section.author.capitalize()
+    cited, name = mirrors.source(section.path), section.author.capitalize()
     first = name in cited.partition("\n")[0]
-    own = any(mirror.source.startswith(name) for mirror in mirrors(section.path))
+    own = any(mirror.source.startswith(name) for mirror in mirrors.mirrors(section.path))
     number = re.search(r"Section (\d+)", cited)
     return not first, int(number[1]) if number and first else 0, not own, name not in cited
 
@@ -152,7 +135,7 @@ def departures_on_page(author):
     one whose line they concern, which may be on another page.
     """
     return [(path, departure, where) for path, departure, where in targets()
-            if author.capitalize() in source(path)
+            if author.capitalize() in mirrors.source(path)
             or ("algorithms" in path.parts and home(path) == author)]
 
 
@@ -162,7 +145,7 @@ def targets():
     return [(path, departure, next((
         section for section in every_section()
         if section.path == path and departure in section.mirror.departures), None))
-            for path in files_with_departures() for departure in departures(path)]
+            for path in mirrors.files_with_departures() for departure in mirrors.departures(path)]
 
 
 def departures_by_line(section):
@@ -208,7 +191,7 @@ def with_comments(path, line):
     while text[first - 1].lstrip().startswith("#"):
         first -= 1
     return [line._replace(number=k, text=text[k - 1]) for k in range(first + 1, line.number)
-            if not is_from_paper(text[k - 1])] + [line]
+            if not mirrors.is_from_paper(text[k - 1])] + [line]
 
 
 @cache
@@ -219,7 +202,7 @@ def lines_of(path):
 
 def summary(section):
     """Return the first sentence of a mirror's docstring."""
-    function = functions(lines_of(section.path))[section.mirror.name]
+    function = mirrors.functions(lines_of(section.path))[section.mirror.name]
     return ast.get_docstring(function).splitlines()[0]
 
 
@@ -255,7 +238,6 @@ def replay(author, departure):
 # The header
 
 
-@cache
 def docstring(path):
     """Return a file's docstring."""
     return ast.get_docstring(ast.parse(path.read_text()))

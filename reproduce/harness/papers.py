@@ -45,6 +45,13 @@ def script(name):
                      f" {', '.join(path.stem for path in scripts())}")
 
 
+def choose_papers(arguments):
+    """List the papers that a command is asked for, or all; it ends if one of them is none."""
+    if unknown := [author for author in arguments if author not in PAPERS]:
+        raise SystemExit(f"{unknown[0]} is no paper: say one of {', '.join(PAPERS)}, or nothing")
+    return arguments or list(PAPERS)
+
+
 def module(path):
     """Return the dotted name under which a file is imported."""
     path = Path(path).resolve()

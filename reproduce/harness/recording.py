@@ -194,7 +194,6 @@ class Recorder:
         """Begin with no step."""
         self.names, self.picture = names(run), run.picture
         self.functions = [run.mirror, *run.into]
-        self.addresses = [f"{source(each).stem}.{each.__name__}" for each in self.functions]
         self.files = {function.__name__: (str(source(function)), function.__module__)
                       for function in self.functions}
         self.code = [lines_of(function) for function in self.functions]
@@ -203,8 +202,8 @@ class Recorder:
         # the last statement that has the tag
         self.drawn = {(k, max(n for n in self.at[k].values() if tag(self.code[k][n]) == key))
                       for name, key in self.picture.at for k in [self.names.index(name)]}
-        # a frame has .name, .origin (of the lines of a printed version, else None), .known (the
-        # locals, as they were) and .line (the statement that is being executed, or None)
+        # a frame has .function (its number), .origin (of the lines of a printed version, or None),
+        # .known (the locals, as they were) and .line (the statement that is executed, or None)
         self.steps, self.track, self.frames, self.ended, self.origins = [], [], [], {}, {}
         self.table, self.values = {}, {}
 
@@ -218,14 +217,13 @@ class Recorder:
         values = [part for name, value in known.items() for part in self.change(name, value)]
         if self.frames:
             above = self.frames[-1]
-            self.steps.append([*self.place(above), len(self.frames) - 1, values, 1])
+            self.steps.append([above.function, above.line, len(self.frames) - 1, values, 1])
         else:
             self.steps.append([0, 0, -1, values, 1])
-        printed = code.co_filename != of
-        if printed and code.co_filename not in self.origins:
+        if code.co_filename not in (of, *self.origins):
             self.origins[code.co_filename] = in_the_mirror(code.co_filename, of)
         self.frames.append(SimpleNamespace(
-            name=code.co_name, origin=self.origins[code.co_filename] if printed else None,
+            function=self.names.index(code.co_name), origin=self.origins.get(code.co_filename),
             known=known, line=None))
         return self.went
 
@@ -245,17 +243,13 @@ class Recorder:
     def statement(self, frame, here):
         """Return which line of the mirror's code the statement begins that is executed."""
         number = here.origin[frame.f_lineno] if here.origin else frame.f_lineno
-        return self.at[self.names.index(here.name)].get(number)
-
-    def place(self, here):
-        """Return the numbers of a frame's function and of its line."""
-        return self.names.index(here.name), here.line
+        return self.at[here.function].get(number)
 
     def finish(self, frame, here):
         """Add the step of a statement that has been executed."""
         if here.line is None:
             return
-        function, line = self.place(here)
+        function, line = here.function, here.line
         now = flat(frame.f_locals)
         values = [part for name, value in now.items()
                   for entry in differences(name, here.known.get(name), value)
@@ -263,7 +257,7 @@ class Recorder:
         here.known = now
         self.steps.append([function, line, len(self.frames) - 1, values])
         if (function, line) in self.drawn:
-            point = self.picture.point(here.name, frame.f_locals)
+            point = self.picture.point(self.names[function], frame.f_locals)
             if point is not None:
                 self.track.append([len(self.steps) - 1, round_for_storage(point)])
 
@@ -277,7 +271,8 @@ class Recorder:
 
     def stored(self):
         """Return what is stored."""
-        return {"functions": self.addresses, "names": list(self.table),
+        addresses = [f"{source(each).stem}.{each.__name__}" for each in self.functions]
+        return {"functions": addresses, "names": list(self.table),
                 "values": [value for _, value in self.values.values()], "steps": self.steps,
                 "track": self.track}
 

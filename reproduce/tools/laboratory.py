@@ -14,18 +14,13 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from reproduce.harness import laboratory_page
-from reproduce.harness.mirrors import ROOT
-from reproduce.harness.papers import PAPERS
+from reproduce.harness.papers import ROOT, choose_papers
 from reproduce.harness.style import png
 
 
 def main():
     """Compute the laboratories of the named papers, or all."""
-    unknown = [author for author in sys.argv[1:] if author not in PAPERS]
-    if unknown:
-        raise SystemExit(f"{unknown[0]} is no paper: say one of {', '.join(PAPERS)}, or nothing")
-    laboratory_page.FOLDER.mkdir(exist_ok=True)
-    for author in sys.argv[1:] or PAPERS:
+    for author in choose_papers(sys.argv[1:]):
         with threadpool_limits(1, "blas"):  # other numbers of threads give other bits
             kept = laboratory_page.compute_all(
                 import_module(f"reproduce.{author}.laboratory").LABORATORY,

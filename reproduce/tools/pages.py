@@ -16,12 +16,11 @@ from functools import cache
 from html import escape
 from itertools import groupby
 
-from reproduce.harness import claims_html, exercises, laboratory_page, page_layout
-from reproduce.harness.claims import VERDICTS, Declared, declaration, duration
-from reproduce.harness.mirrors import ROOT, SILENT, with_departures
-from reproduce.harness.papers import PAPERS
+from reproduce.harness import claims_html, exercises, laboratory_page, mirrors, page_layout
+from reproduce.harness.claims import VERDICTS, Declared, declaration, duration, interval, number
+from reproduce.harness.papers import PAPERS, ROOT
 from reproduce.harness.run import own_version
-from reproduce.harness.tables import TOGETHER, format_power
+from reproduce.harness.tables import TOGETHER, format_power, stored_estimate
 from reproduce.harness.typeset import html
 
 FIGURES = ROOT / "figures"
@@ -49,16 +48,19 @@ def pages():
     papers = {author: claims_html.scripts(author) for author in PAPERS}
     every = [each for scripts in papers.values() for each in scripts]
     every.append(claims_html.script(TOGETHER))
+    drawn = exercises.read_drawn()
     return {"index.html": render("index.html", papers=papers, score=claims_html.score(every)),
             **{f"{author}.html": paper(author) for author in PAPERS},
             "laboratory.html": render("laboratory.html", laboratories={
                 author: laboratory_page.read(author) for author in PAPERS}),
-            "exercises.html": lessons()}
+            "exercises.html": render("exercises.html", version=own_version(), drawn=drawn, said={
+                anchor: exercises.consequence(entry, exercises.looks_the_same(anchor, entry))
+                for anchor, entry in drawn.items()})}
 
 
 def readmes():
     """Return, for each paper's README.md, its path and its text with the table as it is now."""
-    return {path: with_departures(path.read_text(), path.parent.name)
+    return {path: mirrors.with_departures(path.read_text(), path.parent.name)
             for path in sorted((ROOT / "reproduce").glob("*/README.md"))}
 
 
@@ -69,12 +71,17 @@ def render(template, **values):
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined,
         autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"duration": duration, "math": html, "script": in_a_script,
-                            "slug": lambda text: text.replace(" ", "-")}
+    environment.filters |= {
+        "duration": duration, "math": html, "slug": lambda text: text.replace(" ", "-"),
+        # as JSON that may stand in a script of a page
+        "script": lambda value: json.dumps(value, separators=(",", ":"), allow_nan=False).replace(
+            "<", "\\u003c")}
     environment.globals |= {
         "authors": PAPERS, "author": None, "verdicts": VERDICTS, "inline": inline,
         "claims_html": claims_html, "exercises": exercises, "laboratory_page": laboratory_page,
         "page_layout": page_layout, "told": format_power,
+        "ours": lambda claim: number(stored_estimate(claim)),
+        "accepted": lambda claim: interval(claim["low"], claim["high"], claim["theirs"]),
         "when": lambda claim: declaration(Declared(**claim["known"])),
         "claims": claims, "place": lambda path: path.relative_to(ROOT)}
     return environment.get_template(template).render(**values)
@@ -83,14 +90,6 @@ def render(template, **values):
 def inline(name):
     """Return a style sheet or a script as it stands in a page: without its indentation."""
     return "\n".join(map(str.strip, (TEMPLATES / name).read_text().splitlines()))
-
-
-def lessons():
-    """Return the page of lessons and exercises."""
-    drawn = exercises.read_drawn()
-    said = {anchor: exercises.consequence(entry, exercises.looks_the_same(anchor, entry))
-            for anchor, entry in drawn.items()}
-    return render("exercises.html", version=own_version(), drawn=drawn, said=said)
 
 
 # A paper's page
@@ -108,33 +107,28 @@ def paper(author):
             "twin": twin.relative_to(ROOT / "algorithms") if twin.exists() else "",
             "operations": page_layout.header(twin) if twin.exists() else ""})
         first += len(symbols)
-    return render("paper.html", author=author, files=files, jump=jump(author),
-                  scripts=claims_html.scripts(author), runs=stepping_runs(author),
-                  findings=claims_html.findings(claims_html.readme(author)),
-                  elsewhere=sections_elsewhere(author))
-
-
-def jump(author):
-    """List the Sections that a page's bar leads to: its numbered algorithms, or else its own."""
     own = [section for section in page_layout.sections(author) if section.own]
-    return [section for section in own if re.fullmatch(r"A\d+", section.anchor)] or own
+    runs = [run | {"about": html(run["about"]), "replays": [
+        replay | {"says": html(replay["says"])} for replay in run["replays"]]}
+        for run in page_layout.runs(author)]
+    elsewhere = [section for section in page_layout.every_section() if section.author != author
+                 and author.capitalize() in mirrors.source(section.path)]
+    # the bar leads to the numbered algorithms, or else to all that are its own
+    jump = [section for section in own if re.fullmatch(r"A\d+", section.anchor)] or own
+    return render("paper.html", author=author, files=files, jump=jump, runs=runs,
+                  scripts=claims_html.scripts(author), elsewhere=elsewhere,
+                  findings=claims_html.findings(claims_html.readme(author)))
 
 
-def sections_elsewhere(author):
-    """List the Sections of other pages whose files name this paper."""
-    return [section for section in page_layout.every_section() if section.author != author
-            and author.capitalize() in page_layout.source(section.path)]
-
-
-def claims(record):
-    """List a script's claims, those that do not agree first, with the numbers of their reasons.
+def claims(script):
+    """List a Script's claims, those that do not agree first, with the numbers of their reasons.
 
     Returns them and the reasons, each once.  Checks of ours are not drawn.
     """
     reasons = {}
     found = [(claim, reasons.setdefault(claim["why"], len(reasons) + 1),
               claims_html.svg(claim) if claim["kind"] != "ours" else "")
-             for claim in claims_html.by_verdict(record)]
+             for claim in sorted(script.claims, key=lambda claim: VERDICTS.index(claim["verdict"]))]
     return found, list(reasons)
 
 
@@ -154,7 +148,7 @@ def laid_out(section, first):
 
     concerned = page_layout.departures_by_line(section)
     return [{
-        "lines": [(k, pseudocode(text, symbol), SILENT.match(text), k in concerned)
+        "lines": [(k, pseudocode(text, symbol), mirrors.SILENT.match(text), k in concerned)
                   for k in row.numbers for text in [section.mirror.pseudocode[k]]],
         "again": row.again, "departures": row.departures,
         "code": [(line.number, *claims_html.code(line, names, first)) for line in row.code],
@@ -165,18 +159,6 @@ def pseudocode(text, symbol):
     """Return the indent of a line of pseudocode, in steps of four, and its HTML."""
     line = " ".join(part.strip() for part in text.split("\n"))
     return (len(text) - len(text.lstrip())) / 4, html(line, keywords=True, symbol=symbol)
-
-
-def stepping_runs(author):
-    """List the runs that a page steps through, with their sentences typeset."""
-    return [run | {"about": html(run["about"]), "replays": [
-        replay | {"says": html(replay["says"])} for replay in run["replays"]]}
-        for run in page_layout.runs(author)]
-
-
-def in_a_script(value):
-    """Write a value as JSON that may stand in a script of a page."""
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from reproduce.harness.exercises import DRAWN, bugs, consequence, digest, exercises, plant
+from reproduce.harness.exercises import DRAWN, consequence, digest, exercises, plant
 from reproduce.harness.papers import PAPERS, ROOT
 
 LEFT_OUT = (".git", ".venv", ".numba_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "build",
@@ -46,7 +46,8 @@ def draw(names):
     with tempfile.TemporaryDirectory() as folder:
         copies = {}
         for exercise in (exercise for exercise in every if not names or exercise.anchor in names):
-            of_mirrors = has_twin(exercise.path)
+            twin = exercise.bug.path.replace(".py", "_fast.py")
+            of_mirrors = (ROOT / twin).exists()
             if of_mirrors not in copies:
                 copies[of_mirrors] = copy_project(Path(folder) / str(of_mirrors), of_mirrors)
             key = exercise.script, of_mirrors
@@ -59,7 +60,7 @@ def draw(names):
             path = DRAWN.parent / f"{exercise.anchor}.png"
             path.write_bytes(shrink(picture)) if picture else path.unlink(missing_ok=True)
             drawn[exercise.anchor] = {"script": exercise.script, "as_it_is": as_it_is,
-                                  "patch": digest(exercise.name), "steady": right[key]["steady"],
+                                  "patch": digest(exercise.bug), "steady": right[key]["steady"],
                                   **with_it}
             DRAWN.write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n")
             same = picture == right[key]["picture"]
@@ -67,11 +68,6 @@ def draw(names):
 
 
 # The copy
-
-
-def has_twin(path):
-    """Tell whether a file is a mirror that has a fast twin."""
-    return (ROOT / path.replace(".py", "_fast.py")).exists()
 
 
 def copy_project(folder, of_mirrors):
@@ -120,9 +116,9 @@ def without_a_bug(copy, script):
 
 def with_a_bug(copy, exercise, right):
     """Plant the bug of an exercise, run its script, and take it back."""
-    path = copy / exercise.path
+    path = copy / exercise.bug.path
     before = path.read_text()
-    path.write_text(plant(before, bugs()[exercise.name])[0])
+    path.write_text(plant(before, exercise.bug)[0])
     try:
         wrong = run(copy, exercise.script, MINUTE + PATIENCE * right["seconds"])
     finally:

@@ -14,11 +14,8 @@ from importlib import import_module
 
 import numba
 
-from reproduce.harness.mirrors import ROOT
-from reproduce.harness.papers import PAPERS
+from reproduce.harness.papers import ROOT, choose_papers
 from reproduce.harness.recording import record_run
-
-FIGURES = ROOT / "figures"
 
 
 def main():
@@ -27,12 +24,8 @@ def main():
         again = subprocess.run([sys.executable, *sys.argv], check=False,
                                env={**os.environ, "NUMBA_DISABLE_JIT": "1"})
         sys.exit(again.returncode)
-    unknown = [author for author in sys.argv[1:] if author not in PAPERS]
-    if unknown:
-        raise SystemExit(f"{unknown[0]} is no paper: say one of {', '.join(PAPERS)}, or nothing")
-    for author in sys.argv[1:] or PAPERS:
-        path, text = FIGURES / "steps" / f"{author}.json", write_json(runs(author))
-        path.parent.mkdir(exist_ok=True)
+    for author in choose_papers(sys.argv[1:]):
+        path, text = ROOT / "figures" / "steps" / f"{author}.json", write_json(runs(author))
         path.write_text(text)
         print(f"figures/steps/{author}.json: {len(text) / 1000:.0f} kB", flush=True)
 
