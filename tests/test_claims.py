@@ -1,52 +1,22 @@
 """reproduce/harness/claims.py: verdicts that follow from numbers, and reports that hide nothing."""
 
 import math
-import re
 
 import numpy as np
 import pytest
 
-from reproduce.harness import (
-    claims,
-    replicates,
-)
-from reproduce.harness.claims import (
-    CLASSES,
-    KINDS,
-    UNMADE,
-    VERDICTS,
-    Claim,
-    Declared,
-    Measured,
-    Scan,
-    average,
-    count_verdicts,
-    exponential,
-    failures,
-    joint,
-    judge,
-    log,
-    mean,
-    power,
-    report,
-    smallest,
-    verdict,
-)
+from reproduce.harness import claims, replicates
+from reproduce.harness.claims import Declared, Measured, Scan, failures, judge, report, verdict
 from reproduce.harness.run import Settings, record
 
 INF = math.inf
-
-
 KNOWN = Declared("a misprint", "2026-01-01", "2026-01-02")
 AFTER = Declared("a guess", "2026-01-02T10:00", "2026-01-02T09:59")
 
 
 def claim(low=1.0, high=2.0, kind="printed number", known=None, ours=lambda r: r, what="x", why="w",
           **more):
-    return Claim(what, "1.5", ours, low, high, why, kind, known, **more)
-
-
-# Numbers with standard errors
+    return claims.Claim(what, "1.5", ours, low, high, why, kind, known, **more)
 
 
 def test_arithmetic_carries_the_error_of_independent_estimates():
@@ -55,43 +25,39 @@ def test_arithmetic_carries_the_error_of_independent_estimates():
     a, b = Measured(3.0, 0.03), Measured(-2.0, 0.01)
     x, y = (m.value + m.se * rng.standard_normal(200_000) for m in (a, b))
     for ours, theirs in ((a + b, x + y), (a - b, x - y), (a * b, x * y), (a / b, x / y),
-                         (-a, -x), (abs(b), abs(y)), (log(a), np.log(x)), (1.0 / a, 1.0 / x),
+                         (-a, -x), (abs(b), abs(y)), (claims.log(a), np.log(x)), (1.0 / a, 1.0 / x),
                          (5.0 - a, 5.0 - x), (2.0 * a, 2.0 * x), (a / 2.0, x / 2.0),
-                         (7.0 + b, 7.0 + y), (exponential(b), np.exp(y))):
+                         (7.0 + b, 7.0 + y), (claims.exponential(b), np.exp(y))):
         # 200000 draws know a deviation to 0.16 %, 4 of these; curvature shifts by 0.01 deviations
         assert ours.se == pytest.approx(theirs.std(), rel=0.01)
         assert abs(ours.value - theirs.mean()) < 4 * ours.se / 200_000**0.5 + 0.02 * ours.se
-
-
-def test_a_zero_can_be_divided_and_multiplied():
+    assert np.isnan([claims.log(Measured(value, 0.1)) for value in (0.0, -1.0)]).all()
     assert Measured(0.0, 0.5) / Measured(2.0, 0.1) == (0.0, 0.25)
     assert Measured(0.0, 0.5) * Measured(2.0, 0.1) == (0.0, 1.0)
 
 
 def test_a_mean_of_draws_by_hand():
-    assert mean([1.0, 2.0, 6.0]) == pytest.approx((3.0, (7 / 3) ** 0.5))  # s^2 = 14 / 2
-    value, se = mean(np.array([[1.0, 0.0], [3.0, 0.0]]))
+    assert claims.mean([1.0, 2.0, 6.0]) == pytest.approx((3.0, (7 / 3) ** 0.5))  # s^2 = 14 / 2
+    value, se = claims.mean(np.array([[1.0, 0.0], [3.0, 0.0]]))
     assert value.tolist() == [2.0, 0.0] and se.tolist() == [1.0, 0.0]
-    assert math.isnan(mean([4.0]).se)
+    assert math.isnan(claims.mean([4.0]).se)
 
 
 def test_an_average_by_hand():
     two = [Measured(1.0, 0.3), Measured(3.0, 0.4)]
-    assert average(two) == pytest.approx((2.0, 0.25))
-    assert average(two, [3, 1]) == pytest.approx((1.5, (0.225**2 + 0.1**2) ** 0.5))
+    assert claims.average(two) == pytest.approx((2.0, 0.25))
+    assert claims.average(two, [3, 1]) == pytest.approx((1.5, (0.225**2 + 0.1**2) ** 0.5))
 
 
 def test_the_least_is_that_in_standard_errors():
-    assert smallest([Measured(1.0, 0.1), Measured(5.0, 2.0), Measured(9.0, 0.1)]) == (5.0, 2.0)
-    assert smallest([Measured(-3.0, 1.0), Measured(0.1, 1.0), Measured(-4.0, 2.0)]) == (-3.0, 1.0)
+    least = claims.smallest
+    assert least([Measured(1.0, 0.1), Measured(5.0, 2.0), Measured(9.0, 0.1)]) == (5.0, 2.0)
+    assert least([Measured(-3.0, 1.0), Measured(0.1, 1.0), Measured(-4.0, 2.0)]) == (-3.0, 1.0)
     # what is exact is as far from 0 as can be; of an unknown error it cannot be said
-    assert smallest([Measured(2.0, 0.1), Measured(9.0)]) == (2.0, 0.1)
+    assert least([Measured(2.0, 0.1), Measured(9.0)]) == (2.0, 0.1)
     for k in range(2):
-        found = smallest([Measured(2.0, 0.1), Measured(1.0, math.nan)][:: 1 - 2 * k])
+        found = least([Measured(2.0, 0.1), Measured(1.0, math.nan)][:: 1 - 2 * k])
         assert found.value == 1.0 and math.isnan(found.se)
-
-
-# Verdicts
 
 
 @pytest.mark.parametrize(("low", "high", "kind", "value", "se", "theirs", "wanted"), [
@@ -101,7 +67,6 @@ def test_the_least_is_that_in_standard_errors():
     (1, 2, "printed number", 2.0001, 0.0, 0.0, "differs"),
     (1, 2, "printed number", 2.19, 0.1, 0.0, "agrees"),
     (1, 2, "printed number", 2.21, 0.1, 0.0, "inconclusive"),
-    (1, 2, "printed number", 2.39, 0.1, 0.0, "inconclusive"),
     (1, 2, "printed number", 2.41, 0.1, 0.0, "differs"),
     (1, 2, "printed number", 2.99, 0.3, 0.4, "agrees"),
     (1, 2, "printed number", 3.01, 0.3, 0.4, "inconclusive"),
@@ -109,33 +74,22 @@ def test_the_least_is_that_in_standard_errors():
     (1, 2, "printed number", -0.01, 0.3, 0.4, "inconclusive"),
     (1, 2, "printed number", 3.99, 0.4, 0.3, "inconclusive"),
     (1, 2, "printed number", 4.01, 0.4, 0.3, "differs"),
-    (1, 2, "printed number", 4.01, 0.0, 0.5, "differs"),
-    (1, 2, "ours", 0.61, 0.1, 0.0, "inconclusive"),
-    (1, 2, "ours", 0.59, 0.1, 0.0, "differs"),
     (1, 2, "ours", 1.5, 0.49, 0.0, "agrees"),
     (1, 2, "ours", 1.5, 0.51, 0.0, "too weak"),  # inside by luck
-    (1, 2, "ours", 2.5, 0.51, 0.0, "too weak"),
-    (3, 3, "ours", 3, 0.0, 0.0, "agrees"),
     # an order: above 0
     (0, INF, "order", 0.21, 0.1, 0.0, "agrees"),
     (0, INF, "order", 0.19, 0.1, 0.0, "inconclusive"),
-    (0, INF, "order", 1.01, 0.3, 0.4, "agrees"),
-    (0, INF, "order", 0.99, 0.3, 0.4, "inconclusive"),
     (0, INF, "order", -0.39, 0.1, 0.0, "inconclusive"),
     (0, INF, "order", -0.41, 0.1, 0.0, "differs"),
     (0, INF, "order", 0.0, 0.0, 0.0, "agrees"),
     (-INF, 5, "printed sentence", 4.9, 0.1, 0.0, "inconclusive"),
     (0, 1, "order", 0.9, 0.1, 0.0, "inconclusive"),
     (0, 1, "printed sentence", 0.9, 0.1, 0.0, "agrees"),
-    (-INF, INF, "ours", 3, 1.0, 0.0, "agrees"),
     # trouble
     (1, 2, "printed number", math.nan, 0.0, 0.0, "differs"),
-    (1, 2, "printed number", math.nan, 1.0, 1.0, "differs"),
     (1, 2, "printed number", math.inf, 1.0, 1.0, "differs"),
-    (0, INF, "order", -INF, 0.0, 0.0, "differs"),
     (1, 2, "printed number", 1.5, math.nan, 0.0, "inconclusive"),
     (1, 2, "printed number", 9.0, math.inf, 0.0, "too weak"),
-    (1, 2, "printed number", 9.0, math.nan, 1.0, "inconclusive"),
 ])
 def test_verdicts(low, high, kind, value, se, theirs, wanted):
     assert verdict(claim(low, high, kind, theirs=theirs), Measured(value, se)) == wanted
@@ -147,15 +101,14 @@ def test_verdicts(low, high, kind, value, se, theirs, wanted):
 def test_a_declaration_comes_before_the_run_or_says_that_it_did_not():
     assert KNOWN.before and not AFTER.before and Declared("a sum", "2026-01-02").before
     assert not Declared("at once", "2026-01-02T10:00", "2026-01-02T10:00").before
-    (late,) = judge([claim(3, 4, known=AFTER)], 1.5, "paper")
-    (early,) = judge([claim(3, 4, known=KNOWN)], 1.5, "paper")
-    assert (late.verdict, late.note) == ("differs", "declared after the run")
-    assert (early.verdict, early.note) == ("known difference", "")
-    assert failures([late, early]) == []  # both are declared
-    assert "a guess; declared 2026-01-02T10:00, after the first run (2026-01-02T09:59)" in (
-        " ".join(report([late]).split()))
-    assert "a misprint; derived 2026-01-01, before the first run (2026-01-02)" in (
-        " ".join(report([early]).split()))
+    for known, wanted, note, said in (
+            (AFTER, "differs", "declared after the run",
+             "a guess; declared 2026-01-02T10:00, after the first run (2026-01-02T09:59)"),
+            (KNOWN, "known difference", "",
+             "a misprint; derived 2026-01-01, before the first run (2026-01-02)")):
+        (found,) = judge([claim(3, 4, known=known)], 1.5, "paper")
+        assert (found.verdict, found.note, failures([found])) == (wanted, note, [])
+        assert said in " ".join(report([found]).split())
 
 
 @pytest.mark.parametrize(("kind", "what", "printed", "se", "theirs", "told"), [
@@ -169,19 +122,7 @@ def test_a_declaration_comes_before_the_run_or_says_that_it_did_not():
 def test_the_power_is_the_factor_that_would_differ(kind, what, printed, se, theirs, told):
     made = claim(-0.5, INF if kind == "order" else 0.5, kind, what=what, printed=printed,
                  theirs=theirs)
-    assert power(made, Measured(0.1, se)) == pytest.approx(told, nan_ok=True)
-
-
-def test_a_printed_number_that_is_wrong_by_its_power_differs():
-    # and by a little less does not: ours is where the right number is
-    for made, ours in ((claim(-0.1, 0.1, what="log(a)", theirs=0.04), Measured(0.0, 0.03)),
-                       (claim(3.9, 4.1, printed=4.0, theirs=0.04), Measured(4.0, 0.03))):
-        for share, wanted in ((1.01, "differs"), (0.99, "inconclusive")):
-            factor = 1 + share * (power(made, ours) - 1)
-            shift = math.log(factor) if "log" in made.what else 4 * (factor - 1)
-            for sign in (-1, 1):
-                wrong = made._replace(low=made.low + sign * shift, high=made.high + sign * shift)
-                assert verdict(wrong, ours) == wanted
+    assert claims.power(made, Measured(0.1, se)) == pytest.approx(told, nan_ok=True)
 
 
 def test_what_could_not_tell_a_factor_of_three_is_too_weak():
@@ -196,11 +137,6 @@ def test_what_could_not_tell_a_factor_of_three_is_too_weak():
     assert verdict(order, Measured(1.0, 0.28)) == "too weak"
     assert verdict(order, Measured(1.0, 0.27)) == "agrees"
     assert verdict(order, Measured(1.13, 0.28)) == "agrees"  # by more than 4 standard errors
-
-
-def test_a_negative_standard_error_is_refused():
-    with pytest.raises(ValueError, match="standard error of 'x'"):
-        verdict(claim(), Measured(1.0, -1.0))
 
 
 @pytest.mark.parametrize(("kind", "values", "wanted"), [
@@ -250,13 +186,13 @@ def test_a_joint_test_is_of_a_chi_squared_number():
     made = [claim(-0.0, 0.0, what="log(a)", theirs=0.06, ours=lambda r: Measured(0.3, 0.08)),
             claim(0.0, 0.0, what="log(b)", theirs=0.03, ours=lambda r: Measured(-0.2, 0.04)),
             claim(-0.5, 0.5, what="log(c)", ours=lambda r: Measured(0.0))]
-    (found,) = judge([joint("all", made)], None, "paper")
+    (found,) = judge([claims.joint("all", made)], None, "paper")
     assert found.verdict == "differs" and found.note.startswith("chi-squared 25.0 of 3; on")
     # P(chi^2_3 > 25) = erfc(12.5^.5) + (50 / pi)^.5 exp(-12.5)
     tail = math.erfc(12.5**0.5) + (50 / math.pi) ** 0.5 * math.exp(-12.5)
     assert math.erfc(found.ours.value / 2**0.5) == pytest.approx(tail, rel=1e-9)
     assert "on average 0.907 (0.040) times the paper's" in found.note  # (30 - 80) / 512 = -.0977
-    (linear,) = judge([joint("all", [made[2]._replace(what="c")])], None, "paper")
+    (linear,) = judge([claims.joint("all", [made[2]._replace(what="c")])], None, "paper")
     assert (linear.verdict, linear.ours.value) == ("agrees", 0.0)
     assert linear.note == "chi-squared 0.0 of 1"
 
@@ -267,11 +203,8 @@ def test_a_joint_test_of_a_scan_takes_one_setting_for_all():
 
     made = [claim(0.0, 0.0, what="a", ours=column(0.0, 3.0, math.nan)),
             claim(0.0, 0.0, what="b", ours=column(4.0, 1.0, 0.0))]
-    (found,) = judge([joint("all", made)], None, "paper")
+    (found,) = judge([claims.joint("all", made)], None, "paper")
     assert found.note == "chi-squared 10.0 of 2; with L = 2" and found.verdict == "inconclusive"
-
-
-# Judging
 
 
 def test_a_claim_measures_itself():
@@ -280,14 +213,11 @@ def test_a_claim_measures_itself():
     assert [(f.claim.what, f.ours, f.verdict) for f in found] == [
         ("a", (0.8, 0.01), "differs"), ("b", (1.6, 0.02), "agrees")]
     assert all(type(x) is float for f in found for x in f.ours)
-
-
-def test_a_claim_that_cannot_be_measured_is_an_error_and_not_left_out():
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError):  # and is not left out
         judge([claim(ours=lambda r: r["nowhere"])], {"a": 1.0}, "paper")
 
 
-def test_a_claim_is_made_at_its_budgets_and_always_at_paper():
+def test_a_claim_is_made_at_its_budgets_and_one_that_makes_no_sense_is_refused():
     late = claim()._replace(budgets=("paper",))
     assert judge([late], 1.5, "short") == []
     assert len(judge([late], 1.5, "paper")) == 1
@@ -295,6 +225,10 @@ def test_a_claim_is_made_at_its_budgets_and_always_at_paper():
         judge([claim()._replace(budgets=("short",))], 1.5, "short")
     with pytest.raises(ValueError, match="rumour"):
         judge([claim(kind="rumour")], 1.5, "paper")
+    with pytest.raises(ValueError, match="same quantity"):
+        judge([claim(), claim(3, 4)], 1.5, "paper")
+    with pytest.raises(ValueError, match="standard error of 'x'"):
+        verdict(claim(), Measured(1.0, -1.0))
 
 
 @pytest.mark.parametrize(("found", "smoke"), [
@@ -308,17 +242,14 @@ def test_an_estimate_of_a_smoke_run_does_not_fail(found, smoke):
     for budget in ("short", "paper"):
         fails = "every setting differs" if isinstance(found, Scan) else "differs"
         assert judge([made], None, budget)[0].verdict == smoke.replace("inconclusive", fails)
-    outlived = claim(1, 2, known=KNOWN)._replace(ours=lambda result: Measured(1.5, 0.1))
-    assert judge([outlived], None, "smoke")[0].verdict == "inconclusive"
-    assert failures(judge([outlived], None, "short"))
 
 
 @pytest.mark.parametrize(("kind", "found", "wanted"), [
-    ("ours", Measured(1.5, math.nan), UNMADE), ("ours", Measured(9.0, math.nan), UNMADE),
+    ("ours", Measured(1.5, math.nan), "no claim"), ("ours", Measured(9.0, math.nan), "no claim"),
     ("ours", Measured(math.nan, math.nan), "differs"), ("ours", Measured(1.5, 0.1), "agrees"),
     ("printed number", Measured(1.5, math.nan), "inconclusive"),
     ("order", Measured(1.5, math.nan), "inconclusive"),
-    ("ours", Scan((1, 2), (Measured(1.5, math.nan), Measured(9.0, math.nan))), UNMADE),
+    ("ours", Scan((1, 2), (Measured(1.5, math.nan), Measured(9.0, math.nan))), "no claim"),
     ("ours", Scan((1, 2), (Measured(9.0, 0.1), Measured(9.0, math.nan))), "not specified")])
 def test_a_check_of_ours_whose_error_is_not_known_is_no_claim(kind, found, wanted, tmp_path,
                                                               monkeypatch):
@@ -327,14 +258,15 @@ def test_a_check_of_ours_whose_error_is_not_known_is_no_claim(kind, found, wante
                       claim(what="good")], 1.5, "paper")
     assert [f.verdict for f in findings] == [wanted, "agrees"]
     saved = record("x_fig7", findings, replicates.Experiment("x_fig7", Settings("smoke")))
-    unmade = wanted == UNMADE
+    unmade = wanted == "no claim"
     assert [c["what"] for c in saved["claims"]] == ["chains that hardly move"] * (not unmade) + [
         "good"]
     assert saved.get("unmade", []) == ["chains that hardly move"] * unmade
     text = " ".join(report(findings).split())
     assert ("no claim is made of what is not to be trusted" in text) == unmade
     assert "chains that hardly move" in text  # and not hidden
-    assert saved["verdicts"] == count_verdicts(findings) and UNMADE not in count_verdicts(findings)
+    assert saved["verdicts"] == claims.count_verdicts(findings)
+    assert "no claim" not in saved["verdicts"]
     assert bool(failures(findings)) == (wanted == "differs")
 
 
@@ -348,11 +280,9 @@ def test_what_is_inconclusive_says_why_computing_does_not_tell():
             finding.undecided)
         return finding.undecided
 
-    more = "; 4 standard errors take {} times the runs, if the value stays"
-    assert said(Measured(0.1, 0.1)) == "the data are few" + more.format(16)  # (4 x .1 / .1)^2
-    assert said(Measured(0.1, 0.1), np.float64(0.0)) == "the data are few" + more.format(16)
-    assert said(Measured(-0.3, 0.1)) == "the data are few" + more.format("1.8")
-    assert said(Measured(2.3, 0.1), 1.0, "ours") == "the data are few" + more.format("1.8")
+    more = "the data are few; 4 standard errors take {} times the runs, if the value stays"
+    assert said(Measured(0.1, 0.1), np.float64(0.0)) == more.format(16)  # (4 x .1 / .1)^2
+    assert said(Measured(-0.3, 0.1)) == said(Measured(2.3, 0.1), 1.0, "ours") == more.format("1.8")
     for found, theirs in ((Measured(0.3, 0.1), 0.5), (Measured(1e-9, 0.1), 0.0),
                           (Measured(0.0, 0.1), 0.0), (Measured(0.3, math.nan), 0.0),
                           (Scan((1, 2), (Measured(0.1, 0.1),) * 2), 0.0)):
@@ -361,17 +291,16 @@ def test_what_is_inconclusive_says_why_computing_does_not_tell():
     assert said(Measured(0.1, 0.1), why="") == ""
 
 
-def test_two_claims_about_one_quantity_are_refused():
-    with pytest.raises(ValueError, match="same quantity"):
-        judge([claim(), claim(3, 4)], 1.5, "paper")
-
-
 def test_a_difference_and_a_known_one_that_is_none_fail():
-    found = judge([claim(what="good"), claim(2, 3, what="bad"),
-                   claim(2, 3, known=KNOWN, what="explained"),
-                   claim(known=KNOWN, what="outlived")], 1.5, "paper")
-    assert failures(found) == ["bad: differs, and is not declared",
-                               "outlived: agrees, though it is declared to differ"]
+    def outlived(result):
+        return Measured(1.5, 0.1)
+
+    made = [claim(what="good"), claim(2, 3, what="bad"),
+            claim(2, 3, known=KNOWN, what="explained"),
+            claim(known=KNOWN, what="outlived", ours=outlived)]
+    assert failures(judge(made, 1.5, "paper")) == [
+        "bad: differs, and is not declared", "outlived: agrees, though it is declared to differ"]
+    assert judge(made, 1.5, "smoke")[-1].verdict == "inconclusive"
 
 
 # Reports
@@ -405,8 +334,7 @@ def test_a_report_puts_what_matters_first_and_hides_nothing():
 
 
 def test_every_kind_is_of_one_class():
-    assert sorted(kind for kinds in CLASSES.values() for kind in kinds) == sorted(KINDS)
-    assert all(re.search(rf"^{found}  ", claims.__doc__, re.M) for found in VERDICTS)
+    assert sorted(sum(claims.CLASSES.values(), ())) == sorted(claims.KINDS)
 
 
 def test_a_number_has_the_digits_of_its_error():
@@ -417,11 +345,6 @@ def test_a_number_has_the_digits_of_its_error():
     assert claims.number(Measured(0.5, math.nan)) == "0.5 (s.e. nan)"
     assert claims.brief(Measured(1.23456, 0.012)) == "1.235 (0.012)"
     assert claims.brief(Measured(1.23456)) == claims.brief(Measured(1.23456, math.inf)) == "1.235"
-
-
-def test_the_log_of_what_is_not_positive_is_unknown():
-    for value in (0.0, -1.0):
-        assert np.isnan(log(Measured(value, 0.1))).all()
 
 
 def test_a_column_of_a_table_stands_to_the_right_if_all_of_it_are_numbers():
