@@ -87,9 +87,6 @@ def without_claims(text):
     return text[:first.start() if first else None].strip("\n")
 
 
-# Claims
-
-
 def score(scripts):
     """Count the claims of Scripts, {class: {verdict: number}}."""
     return {name: counts(claims_of(scripts), name) for name in CLASSES}

@@ -286,9 +286,6 @@ def callers(name, definitions):
         reached |= more
 
 
-# Tables
-
-
 def table_of_departures(author):
     """Return the Markdown table of the departures from the paper whose first author this is.
 

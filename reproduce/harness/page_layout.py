@@ -70,9 +70,6 @@ class Symbol(NamedTuple):
         return found and found[1]
 
 
-# Where a mirror is at home
-
-
 @cache
 def home(path):
     """Return the author on whose page the mirrors of a file are."""
@@ -125,9 +122,6 @@ def every_section():
     return [section for author in PAPERS for section in sections(author)]
 
 
-# Where a departure stands
-
-
 def departures_on_page(author):
     """Return the departures of a page: (path, Departure, Section or None) for each.
 
@@ -156,9 +150,6 @@ def departures_by_line(section):
             for line in sorted(departure.lines):
                 found.setdefault(line, []).append(departure)
     return found
-
-
-# The rows of a mirror
 
 
 def rows(section):
@@ -206,9 +197,6 @@ def summary(section):
     return ast.get_docstring(function).splitlines()[0]
 
 
-# What was recorded
-
-
 @cache
 def runs(author):
     """List the runs that the page of an author steps through, for its script.
@@ -233,9 +221,6 @@ def replay(author, departure):
     test = departure.test.rpartition("::")[2]
     return next(((k, j) for k, run in enumerate(runs(author))
                  for j, each in enumerate(run["replays"]) if each["test"] == test), None)
-
-
-# The header
 
 
 def docstring(path):

@@ -161,9 +161,6 @@ def ground(picture):
     return [[[float(f"{x:.3g}") for x in point] for point in line] for line in lines]
 
 
-# Recording
-
-
 def record(run, function, call):
     """Run `function` in place of the run's mirror; return what is stored of it, and its Outcome."""
     recorder = Recorder(run)
@@ -369,9 +366,6 @@ def round_for_storage(value):
         value = float(f"{value:.6g}")
         return value if np.isfinite(value) else str(value)
     return value.item() if isinstance(value, np.generic) else value
-
-
-# Grounds
 
 
 def contours(energy, box, levels, points=60):

@@ -91,9 +91,6 @@ def author_of(script):
     return author if author in PAPERS else TOGETHER
 
 
-# The score
-
-
 def score(scripts):
     """Count the printed numbers of each paper by verdict."""
     claims = claims_of(scripts)
@@ -223,9 +220,6 @@ def speed(text):
     return "\n".join(markdown(["one thread, seconds", "reference", *processors], [
         [*key, *(found.get(processor, "") for processor in processors)]
         for key, found in rows.items()]))
-
-
-# Markdown
 
 
 def markdown(header, rows):

@@ -92,9 +92,6 @@ def inline(name):
     return "\n".join(map(str.strip, (TEMPLATES / name).read_text().splitlines()))
 
 
-# A paper's page
-
-
 def paper(author):
     """Return the page of a paper."""
     files, first = [], 0

@@ -67,9 +67,6 @@ def draw(names):
             print(f"{exercise.anchor}: {consequence(drawn[exercise.anchor], same)}", flush=True)
 
 
-# The copy
-
-
 def copy_project(folder, of_mirrors):
     """Copy the project without what is made; its scripts take the mirrors if `of_mirrors`."""
     shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*LEFT_OUT))
@@ -94,9 +91,6 @@ def mirrors_for_twins(text):
     text = re.sub(r"^from algorithms\.(\w+)_fast import ([\w, ]+)$", mirror, text, flags=re.M)
     return re.sub(r"^(from algorithms\.ais import .*)\bRMHMC\b", r"\1RMHMCMirror as RMHMC", text,
                   flags=re.M)
-
-
-# Runs
 
 
 def without_a_bug(copy, script):
