@@ -50,9 +50,6 @@ DRAWS = {"paper": 4000, "short": 1000, "smoke": 200}
 STEPS, TIME = (0.2, 0.1, 0.05, 0.025), 1.0  # eps and length of trajectories for n = 3
 
 
-# The work
-
-
 def run_chain(key, name, length, seed):
     """Run a chain on the funnel: `name` is "ours", or an erratum's key as printed."""
     eps_theta, eps_phi, n_theta, L = SETTINGS[key]
@@ -121,9 +118,6 @@ def run(experiment, cases):
                   np.unique(cases.group, return_counts=True)[1],
                   None if cases.note else attributes(),
                   {key: ratio(*key)[0] for key in RATIOS}, sentences())
-
-
-# The claims
 
 
 def ratio_claim(table, method, column):
@@ -217,8 +211,7 @@ def cases(settings):
     return or_exit(german_credit, settings.data)
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

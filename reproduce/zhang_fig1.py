@@ -49,9 +49,6 @@ LONG = {"paper": 120, "short": 60, "smoke": 10}  # generalised leapfrogs
 SHOWN = (HMC, SSHMC, SOFT)
 
 
-# The work
-
-
 def from_one_start(n, long, seed):
     """Return the path of each method from a start and normals for its momentum.
 
@@ -234,8 +231,7 @@ def figure(r):
 
 
 cases = "none: the funnel itself"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

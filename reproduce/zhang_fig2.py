@@ -44,15 +44,8 @@ ROWS = "zhang_table3"  # the script whose runs they are
 NEAR = 3.0  # posterior standard deviations
 
 
-# The work
-
-
 def transitions(method, theta, phi, model, setting, n, rng, keep=None):
-    """Run n transitions of a method from (theta, phi); return a record with theta and phi.
-
-    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
-                     eps_theta, eps_phi, L, n_theta, n_phi
-    """
+    """Run n transitions of a method from (theta, phi); return a record with theta and phi."""
     if method == HMC:
         chain = hmc(np.append(theta, phi), model, setting["eps"], setting["L"], n, rng,
                     jitter=JITTER)
@@ -147,9 +140,6 @@ def distance(counts, reference):
     return np.abs(p - q).sum(axis=1).mean() / 2
 
 
-# The claims
-
-
 def gap(r, method, name):
     """Return the difference of a posterior mean from SSHMC's in posterior standard deviations."""
     return (r.rows[method].mean[name] - r.rows[SSHMC].mean[name]) / r.sd[name]
@@ -235,8 +225,7 @@ def cases(settings):
     return datasets.volatility(settings.data)
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

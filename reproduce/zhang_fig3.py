@@ -52,15 +52,8 @@ TIMED = {"paper": (5, 2), "short": (3, 1), "smoke": (2, 1)}  # rounds, transitio
 MINUTES_64, WANTED_64 = 30, 50  # our target: an ESS of log beta of so much in so many minutes
 
 
-# The work
-
-
 def transitions(method, x, phi, model, setting, n, rng):
-    """Run n transitions of a method from (x, phi); return a record with theta and phi.
-
-    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
-                     eps_theta, eps_phi, L, n_theta, n_phi; and jitter
-    """
+    """Run n transitions of a method from (x, phi); return a record with theta and phi."""
     with warnings.catch_warnings(action="ignore"):  # some settings of a pilot are never accepted
         if method == HMC:
             return in_blocks(hmc(np.append(x, phi), model, setting["eps"], setting["L"], n, rng,
@@ -168,9 +161,6 @@ def on_64(experiment, name):
     return cox.estimates(found, n, setting, seconds[SSHMC])
 
 
-# The claims
-
-
 SIZE = ("ours: a fifth of a standard deviation, which no eye sees in histograms.  No error is given"
         " where a method's R-hat is above 1.01, or an effective sample size below 100 a chain")
 LONGER = "a method has few effective draws in its chains, and only longer ones would tell"
@@ -243,8 +233,7 @@ def cases(settings):
     return cox_64(settings.data)
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -49,15 +49,8 @@ LENGTH = {"paper": (N, BURN_IN), "short": (1000, 200), "smoke": (20, 5)}  # of a
 TIMED = {"paper": (10, 300), "short": (5, 50), "smoke": (2, 5)}  # rounds, transitions
 
 
-# The work
-
-
 def transitions(method, theta, phi, model, setting, n, rng):
-    """Run n transitions of a method from (theta, phi); return a record with theta and phi.
-
-    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
-                     eps_theta, eps_phi, L, n_theta, n_phi
-    """
+    """Run n transitions of a method from (theta, phi); return a record with theta and phi."""
     if method == HMC:
         chain = hmc(np.append(theta, phi), model, setting["eps"], setting["L"], n, rng)
         return in_blocks(chain, theta.size)
@@ -133,8 +126,6 @@ def method(row):
     """Return the method of a row."""
     return row if row in (HMC, GIBBS) else SSHMC
 
-
-# The claims
 
 ESS_CLAIMS = comparison.ess_claims(TABLE, METHODS, {
     "min": lambda found: log(found.x), "v": lambda found: log(found.v)}, KNOWN[TABLE])
@@ -243,8 +234,7 @@ def figure(r):
 
 
 cases = "none: the funnel itself"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

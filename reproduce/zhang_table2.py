@@ -49,9 +49,6 @@ TRAPPED = {"paper": (4, 1500, 100), "short": (1, 200, 20), "smoke": (1, 5, 1)}  
 TIMED = {"paper": (10, 50), "short": (5, 10), "smoke": (2, 2)}  # rounds, transitions
 
 
-# The work
-
-
 def transitions(method, theta, phi, model, setting, n, rng, jitter=JITTER, solver=SOLVER):
     """Run n transitions of a method from (theta, phi); return a record with theta and phi.
 
@@ -133,8 +130,6 @@ def run(experiment, cases):
     trap = {key: logistic.estimates(done[key], logistic.TRAP[key]) for key in logistic.TRAP}
     return logistic.Table2(LENGTH[budget][0], tried, rows, trap, scan)
 
-
-# The claims
 
 OPEN = "the settings are not stated"
 CLAIMS = [
@@ -243,8 +238,7 @@ def cases(settings):
     return or_exit(german_credit, settings.data)
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

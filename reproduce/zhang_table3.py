@@ -60,15 +60,8 @@ FIVE = {"f_position": 5, "f_momentum": 5, "tol": 0.0, "tol_back": 0.0}
 TIMED = {"paper": (10, 20), "short": (5, 10), "smoke": (2, 2)}  # rounds, transitions
 
 
-# The work
-
-
 def transitions(method, theta, phi, model, setting, n, rng, keep=None):
-    """Run n transitions of a method from (theta, phi); return a record with theta and phi.
-
-    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
-                     eps_theta, eps_phi, L, n_theta, n_phi
-    """
+    """Run n transitions of a method from (theta, phi); return a record with theta and phi."""
     if method == HMC:
         chain = hmc(np.append(theta, phi), model, setting["eps"], setting["L"], n, rng,
                     jitter=JITTER)
@@ -156,9 +149,6 @@ def run(experiment, cases):
                   *comparison.split_scan(found, METHODS))
 
 
-# The claims
-
-
 CLAIMS = [
     *comparison.ess_claims(TABLE, METHODS, {
         column: lambda found, column=column: log(found.ess[column]) for column in COLUMNS},
@@ -223,8 +213,7 @@ def cases(settings):
     return datasets.volatility(settings.data)
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

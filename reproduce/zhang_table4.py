@@ -42,15 +42,8 @@ COLUMNS = ("min", "med", "max", "sigma", "beta")
 METHODS = (SSHMC, GIBBS)
 
 
-# The work
-
-
 def transitions(method, x, phi, model, setting, n, rng):
-    """Run n transitions of a method from (x, phi); return a record with theta and phi.
-
-    setting : dict   HMC: eps, L; RMHMC within Gibbs: eps_theta, eps_phi, L_theta, L_phi; SSHMC:
-                     eps_theta, eps_phi, L, n_theta, n_phi; and jitter
-    """
+    """Run n transitions of a method from (x, phi); return a record with theta and phi."""
     with warnings.catch_warnings(action="ignore"):  # some settings of a pilot are never accepted
         if method == HMC:
             return in_blocks(hmc(np.append(x, phi), model, setting["eps"], setting["L"], n, rng,
@@ -110,9 +103,6 @@ def run(experiment, cases):
         cox.TIMED[experiment.budget], warm)
     return Table4(**{kind: {name: each._replace(seconds=seconds[name])
                             for name, each in rows.items()} for kind, rows in found.items()})
-
-
-# The claims
 
 
 TIMES = number(TABLE, GIBBS, "time") / number(TABLE, SSHMC, "time")
@@ -225,8 +215,7 @@ def figure(r):
 
 
 cases = "; ".join(name for names in DATA.values() for name in names)
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -51,9 +51,6 @@ CHAINS = {"paper": (8, 1000, 100), "short": (4, 300, 50), "smoke": (2, 20, 2)}  
 WEIGHTS = {"gradient_theta": 1.0, "gradient_phi": 1.0}
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return the energies of all starts, the path of the first, and the crossed funnels' ESS."""
     budget, seed = experiment.budget, experiment.seed
@@ -225,8 +222,7 @@ def figure(r):
 
 
 cases = "none: the funnel itself, and two funnels crossed"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -102,9 +102,6 @@ TIMED = {"paper": (3, 20), "short": (2, 10), "smoke": (1, 5)}  # rounds, transit
 COST = {"funnel": 1, "credit": 1, "volatility": 4, "Cox": 50}  # about milliseconds, for the bar
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return {(problem, method): its row}, with its setting and the units of work before."""
     budget, names = experiment.budget, cases.names
@@ -115,9 +112,6 @@ def run(experiment, cases):
         SCAN, lambda key: dict(name=key[0], data_name=names[key[0]]), {"deepest": DEEPEST[budget]},
         lambda key: COST[key[0]] * (5 if key[1] in (GIBBS, HMC, CENTRED) else 1), TIMED[budget],
         lambda: warm(names, {key: SCAN.get(key, [{"deepest": 1}])[0] for key in RUNS}))
-
-
-# The claims
 
 
 REAL = ("credit", "volatility", "Cox")
@@ -196,8 +190,7 @@ def cases(settings):
     return found._replace(names={"funnel": None} | found.names)
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -46,9 +46,6 @@ STARTS = {"paper": {SSHMC: 1000, SOFT: 80}, "short": {SSHMC: 200, SOFT: 6},
 TIMED = {"paper": 10, "short": 5, "smoke": 2}  # rounds
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return {method: {steps: effective draws of a transition, acceptance}}, and the times."""
     n, starts = SIZE[experiment.budget], STARTS[experiment.budget]
@@ -193,8 +190,7 @@ def figure(r):
 
 
 cases = "none: the funnel itself"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)
