@@ -168,15 +168,10 @@ def ratio(r, case, name):
     return Measured(value, mean(a - value * b).se / b.mean())
 
 
-def scan(r, name):
-    """Return `ratio` for each mixture and l_max, which the paper does not state."""
-    return Scan(tuple(f"spread {spread}, l_max {l_max}" for spread, l_max in CASES),
-                tuple(ratio(r, case, name) for case in CASES))
-
-
 CLAIMS = [
     Claim("squared jump, RMHMC / HMC", '"bigger moves in parameters space"',
-          lambda r: scan(r, "Euclidean"), 1.0, np.inf,
+          lambda r: Scan(tuple(f"spread {spread}, l_max {l_max}" for spread, l_max in CASES),
+                         tuple(ratio(r, case, "Euclidean") for case in CASES)), 1.0, np.inf,
           'Section 3: "accepted with high probability", for which the steps of both are chosen.'
           "  Euclidean; the spread of the mixture is not in the paper.  Starts are exact draws,"
           " both methods have the same starts and normals, standard error from 20 blocks",

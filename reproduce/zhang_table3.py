@@ -30,19 +30,7 @@ from reproduce.zhang.comparison import pilot_chains
 from reproduce.zhang.datasets import load
 from reproduce.zhang.estimates import in_blocks
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, number, quote
-from reproduce.zhang.volatility import (
-    COLUMNS,
-    EVERY,
-    JITTER,
-    TRUTH,
-    WEIGHTS,
-    advantage,
-    least_square,
-    run_in_numbers,
-    speed_claim,
-    start,
-    time_claim,
-)
+from reproduce.zhang.volatility import COLUMNS, EVERY, JITTER, TRUTH, WEIGHTS, run_in_numbers, start
 
 NAME, WHAT = "zhang_table3", "three methods on the stochastic volatility model"
 MINUTES = {"paper": 80, "short": 2, "smoke": 0.5}
@@ -154,11 +142,13 @@ CLAIMS = [
         column: lambda found, column=column: log(found.ess[column]) for column in COLUMNS},
         {}),
     *comparison.acceptance_claims(METHODS, ("x", "the hyperparameters")),
-    time_claim(GIBBS, HMC), time_claim(SSHMC, HMC, 7.0, f", 883 s / 162 s; {quote('7 times')}"),
-    time_claim(SSHMC, GIBBS), speed_claim(HMC), speed_claim(GIBBS),
+    volatility.time_claim(GIBBS, HMC),
+    volatility.time_claim(SSHMC, HMC, 7.0, f", 883 s / 162 s; {quote('7 times')}"),
+    volatility.time_claim(SSHMC, GIBBS), *map(volatility.speed_claim, (HMC, GIBBS)),
     *[Claim(f"least log(least ESS per {per}, {SSHMC} / another), {measure}", quote("outperforms"),
             lambda r, measure=measure, per=per: smallest(
-                advantage(r.rows[SSHMC], r.rows[row], measure, per) for row in (HMC, GIBBS)),
+                volatility.advantage(r.rows[SSHMC], r.rows[row], measure, per)
+                for row in (HMC, GIBBS)),
             0.0, np.inf, "order, of the least ESS of all, of the settings that the rule takes;"
             " squares: of (x - mean)^2 too, ours.  Least: in standard errors",
             "order" if measure == "by the lineage" else "ours",
@@ -175,7 +165,7 @@ def table(r):
     for key, runs in comparison.all_rows(r).items():
         duration = r.n * mean(runs.seconds)
         lines.append([key, " ".join(map(brief, runs.AP)), f"{duration.value:.1f} s",
-                      *(brief(runs.ess[c]) for c in COLUMNS), brief(least_square(runs)),
+                      *(brief(runs.ess[c]) for c in COLUMNS), brief(volatility.least_square(runs)),
                       brief(runs.ess["all"] / duration)])
     chosen = "\n".join(f"{row:16} {runs.setting}, divergences {runs.divergences}"
                        for row, runs in r.rows.items())

@@ -27,22 +27,11 @@ from reproduce.beyond.rivals.moments import imprecision
 from reproduce.beyond.rivals.rows import TAKEN, agreement, order, run_rows, table_of_rows
 from reproduce.harness.claims import Claim, Measured, brief, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels
+from reproduce.zhang import rivals
 from reproduce.zhang.cox import DATA
 from reproduce.zhang.datasets import three_problems
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
-from reproduce.zhang.rivals import (
-    CENTRED,
-    HYPER,
-    MIXTURE,
-    NON_CENTRED,
-    POLYA,
-    RESCALED,
-    SURROGATE,
-    clock,
-    pilot,
-    row_of_chains,
-    warm,
-)
+from reproduce.zhang.rivals import CENTRED, HYPER, MIXTURE, NON_CENTRED, POLYA, RESCALED, SURROGATE
 
 NAME, WHAT = "zhang_rivals", "the rivals of SSHMC on its four models"
 MINUTES = {"paper": 60, "short": 5, "smoke": 2}
@@ -106,12 +95,12 @@ def run(experiment, cases):
     """Return {(problem, method): its row}, with its setting and the units of work before."""
     budget, names = experiment.budget, cases.names
     return run_rows(
-        experiment, (pilot, row_of_chains, clock),
+        experiment, (rivals.pilot, rivals.row_of_chains, rivals.clock),
         {key: [max(round(n * SHARE[budget]), LEAST[budget]) for n in each]
          for key, each in RUNS.items()},
         SCAN, lambda key: dict(name=key[0], data_name=names[key[0]]), {"deepest": DEEPEST[budget]},
         lambda key: COST[key[0]] * (5 if key[1] in (GIBBS, HMC, CENTRED) else 1), TIMED[budget],
-        lambda: warm(names, {key: SCAN.get(key, [{"deepest": 1}])[0] for key in RUNS}))
+        lambda: rivals.warm(names, {key: SCAN.get(key, [{"deepest": 1}])[0] for key in RUNS}))
 
 
 REAL = ("credit", "volatility", "Cox")

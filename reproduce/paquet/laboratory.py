@@ -21,15 +21,8 @@ from models.gp_classification import GPClassification
 from models.interface import U, grad_U
 from models.linalg import cholesky, solve_lower_transposed
 from models.mixture import gaussian_mixture
-from reproduce.harness.laboratory_page import (
-    Control,
-    Laboratory,
-    Panel,
-    Preset,
-    Series,
-    Setting,
-    show,
-)
+from reproduce.harness import laboratory_page
+from reproduce.harness.laboratory_page import Control, Laboratory, Panel, Preset, Series, show
 from reproduce.harness.recording import contours
 from reproduce.paquet.trajectories import exact_moments
 
@@ -195,7 +188,7 @@ def setting(target, eps, f_max):
         RETURN: [trip.distance for trip in trips],
         GRADIENTS: [L_MAX, L_MAX * f_max],
         **dict(zip((RATE, ESS, OFF, SPREAD), map(list, zip(*chains, strict=True)), strict=True))}
-    return Setting(series, numbers, 2 * L_MAX + 1)
+    return laboratory_page.Setting(series, numbers, 2 * L_MAX + 1)
 
 
 @cache

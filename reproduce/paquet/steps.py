@@ -44,42 +44,6 @@ def from_prior():
     return GPClassification.from_prior(*problem(2))
 
 
-def transition(mirror):
-    """Make one transition of Algorithm 1."""
-    return mirror(np.array([1.6, 0.4]), halfway_model(), 3, 0.6, 1, np.random.default_rng(4), 5)
-
-
-def annealing(mirror):
-    """Make one run of AIS."""
-    return mirror(from_prior(), geometric_ladder(5, 1e-2), RMHMCMirror(0.7, 2, 3),
-                  np.random.default_rng(2))
-
-
-def far_metric(mirror):
-    """Evaluate the metric where both labels are wrong by 400."""
-    return mirror(np.array([-400.0, 400.0]), from_prior())
-
-
-def sites(mirror):
-    """Make two sweeps of EP."""
-    return mirror(*problem(3), 1e-8, 2, 1.0)
-
-
-def transition_state(name, here):
-    """Return x, p and H where a leapfrog step of Algorithm 1 ends."""
-    return [*here["x"], here["H"]]
-
-
-def ladder_state(name, here):
-    """Return the state after a transition, and the weight."""
-    return [*here["x"], here["log_w"]]
-
-
-def site_state(name, here):
-    """Return which site was updated, and mean and standard deviation of each marginal."""
-    return [here["i"], *here["mu"], *np.sqrt(np.diag(here["Sigma"]))]
-
-
 def change(outcome):
     """Return by how much H changes along a transition."""
     return outcome.result.energy_error[0]
@@ -88,23 +52,31 @@ def change(outcome):
 RUNS = [
     Run("A1", "One transition of three leapfrog steps for two cases with the labels +1 and -1,"
         " halfway between EP's Gaussian and the posterior (beta = 0.5).",
-        rmhmc, (hamiltonian_and_gradient, riemann_metric, derivatives), transition,
-        Picture("plane", (("rmhmc", "L8"), ("rmhmc", "L28")), transition_state, ("x_1", "x_2", "H"),
+        rmhmc, (hamiltonian_and_gradient, riemann_metric, derivatives), lambda mirror: mirror(
+            np.array([1.6, 0.4]), halfway_model(), 3, 0.6, 1, np.random.default_rng(4), 5),
+        Picture("plane", (("rmhmc", "L8"), ("rmhmc", "L28")),
+                lambda name, here: [*here["x"], here["H"]], ("x_1", "x_2", "H"),
                 lambda: contours(lambda x: U(x, halfway_model()), BOX, LEVELS)),
         (Replay("test_line_18_is_the_gradient_of_line_17", lambda ours, theirs: (
             f"With the printed sign dL_beta/dx is not the gradient of L_beta: H changes by"
             f" {change(theirs):.3g} along the trajectory, by {change(ours):.2g} with ours."),
             derivatives, LINE_18),)),
     Run("A3", "The metric where both labels are wrong by 400, as at samples from the paper's"
-        " prior.", riemann_metric, (), far_metric, replays=
-        (Replay("test_lines_6_to_9_keep_their_digits_far_from_the_data", lambda ours, theirs: (
+        " prior.", riemann_metric, (), lambda mirror: mirror(
+            np.array([-400.0, 400.0]), from_prior()), replays=(
+        Replay("test_lines_6_to_9_keep_their_digits_far_from_the_data", lambda ours, theirs: (
             f"The printed differences keep no digit: dg_1 is {theirs.result[4][0]:.3g} for"
             f" {ours.result[4][0]:.3g}."), riemann_metric, LINES_6_TO_9),)),
     Run("ais.ais_run", "One run from the prior to the posterior of two cases, over five"
-        " temperatures, with a transition of Algorithm 1 at each.", ais_run, (rmhmc,), annealing,
-        Picture("plane", (("ais_run", "L2"), ("ais_run", "L5")), ladder_state,
-                ("x_1", "x_2", "log w"),
+        " temperatures, with a transition of Algorithm 1 at each.", ais_run, (rmhmc,),
+        lambda mirror: mirror(from_prior(), geometric_ladder(5, 1e-2), RMHMCMirror(0.7, 2, 3),
+                              np.random.default_rng(2)),
+        Picture("plane", (("ais_run", "L2"), ("ais_run", "L5")),
+                lambda name, here: [*here["x"], here["log_w"]], ("x_1", "x_2", "log w"),
                 lambda: contours(lambda x: U(x, from_prior()), BOX, LEVELS))),
-    Run("ep.ep", "Two sweeps over three cases with the labels +1, -1 and +1.", ep, (), sites,
-        Picture("sites", (("ep", "L11"), ("ep", "L15")), site_state, ("n", "f_n", ""))),
+    Run("ep.ep", "Two sweeps over three cases with the labels +1, -1 and +1.", ep, (),
+        lambda mirror: mirror(*problem(3), 1e-8, 2, 1.0),
+        Picture("sites", (("ep", "L11"), ("ep", "L15")),  # the site, then its marginals
+                lambda name, here: [here["i"], *here["mu"], *np.sqrt(np.diag(here["Sigma"]))],
+                ("n", "f_n", ""))),
 ]

@@ -63,12 +63,9 @@ HMC_SETTING = {"eps": 0.04, "L": 50, "jitter": 0.2}
 TIMED = {"paper": (8, 15), "short": (4, 5), "smoke": (2, 1)}  # rounds, transitions
 
 # step sizes for x and for phi that are tried; what is beyond the ends follows from `past`
-GRIDS = {
-    (SSHMC, "unit"): ((0.02, 0.05, 0.08, 0.11, 0.14), (0.02, 0.035, 0.05)),
-    (SSHMC, "pixel"): ((0.02, 0.05, 0.08, 0.11, 0.14), (0.02, 0.035, 0.05)),
-    (GIBBS, "unit"): ((0.2, 0.3, 0.4), (0.8, 1.2)),
-    (GIBBS, "pixel"): ((0.2, 0.3, 0.4), (0.8, 1.2)),
-}
+GRIDS = {(method, distance): sizes for method, sizes in (
+    (SSHMC, ((0.02, 0.05, 0.08, 0.11, 0.14), (0.02, 0.035, 0.05))),
+    (GIBBS, ((0.2, 0.3, 0.4), (0.8, 1.2)))) for distance in DISTANCES}
 # tried after the first results, in which the acceptance rate of SSHMC falls from 0.8 to 0 between
 # two sizes of the grid, and so does the ESS of x of its rival; the rule does not see them
 BETWEEN = {(method, distance): sizes for method, sizes in (
@@ -198,13 +195,9 @@ def as_pilot(setting, chain, method):
 
 def scan_of(found):
     """Return {name: Estimates} of the chains of run_scan."""
-    return {f"{method}, {distance}, {steps(setting)}": estimates([chain], chain["n"], setting)
+    return {f"{method}, {distance}, eps = {setting['eps_theta']:g}, {setting['eps_phi']:g}":
+            estimates([chain], chain["n"], setting)
             for (method, distance), tried in found.items() for setting, chain in tried}
-
-
-def steps(setting):
-    """Return the step sizes of a setting, in words."""
-    return f"eps = {setting['eps_theta']:g}, {setting['eps_phi']:g}"
 
 
 def run_rows(experiment, found, one_chain, warm):
@@ -382,20 +375,9 @@ def pairs(r, printed=0.0):
         for name, found in theirs.items()))
 
 
-def squares(found):
-    """Return the least ESS of squared deviations, of phi and x, as a Measured."""
-    return exponential(min(found.squares.values(), key=lambda m: m.value))
-
-
 def limits(r):
     """Return the largest stable step for x at the mean of phi, and 2 deviations up."""
     return [largest_stable(r.alone[SSHMC], above) for above in (0.0, 2.0)]
-
-
-def stiffness(r):
-    """Return the log of the ratio of these two."""
-    at_mean, above = limits(r)
-    return math.log(at_mean / above)
 
 
 def largest_stable(found, above=0.0):

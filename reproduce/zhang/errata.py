@@ -12,16 +12,8 @@ are wrong in both.
 
 from reproduce.harness.claims import Declared
 from reproduce.harness.errata import Erratum
-from reproduce.zhang.printed import (
-    GIBBS,
-    HMC,
-    HYPERPARAMETERS,
-    SSHMC,
-    TABLES,
-    half_unit,
-    number,
-    quote,
-)
+from reproduce.zhang import printed
+from reproduce.zhang.printed import GIBBS, HMC, SSHMC, half_unit, number, quote
 
 FOUND = "2026-11-21T21:48"  # the first version, with all derivations; it had not been run
 FIRST = "2026-11-21T23:07"  # the first results at the paper's length
@@ -104,13 +96,13 @@ NOTATION = [("Z10", "5.2", "N(w_i | 0, v I) and Exp(v | lambda) behind prod_i pr
 
 # The ratios of the tables, (table, method, column)
 
-RATIOS = [(table, method, column) for table, what in TABLES.items() for method in what.rows
+RATIOS = [(table, method, column) for table, what in printed.TABLES.items() for method in what.rows
           for column in what.rows[method] if "/" in column]
 
 
 def ratio(table, method, column):
     """Return the ratio of the printed factors, its least and its greatest value."""
-    columns = {"v/s": ["v"], "min/s": ["min"]}.get(column, ["min", *HYPERPARAMETERS[table]])
+    columns = {"v/s": ["v"], "min/s": ["min"]}.get(column, ["min", *printed.HYPERPARAMETERS[table]])
     low, value, high = (min(number(table, method, c) + sign * half_unit(table, method, c)
                             for c in columns) for sign in (-1, 0, 1))
     time, half = number(table, method, "time"), half_unit(table, method, "time")

@@ -221,11 +221,6 @@ def rate(r, name):
     return found["AP"][0]
 
 
-def gap_of_readings(r):
-    """Return how far the acceptance rate of the first reading is above those of the others."""
-    return rate(r, "halves") - max(rate(r, "one each"), rate(r, "two each"))
-
-
 def mse_deviate(printed, variances):
     """Return the normal deviate of printed squared errors, given our mean squared errors.
 

@@ -16,15 +16,8 @@ from algorithms.zhang_sshmc import abla_path
 from algorithms.zhang_sshmc_fast import sshmc
 from models.funnel import VARIANCE, Funnel
 from models.interface import U
-from reproduce.harness.laboratory_page import (
-    Control,
-    Laboratory,
-    Panel,
-    Preset,
-    Series,
-    Setting,
-    show,
-)
+from reproduce.harness import laboratory_page
+from reproduce.harness.laboratory_page import Control, Laboratory, Panel, Preset, Series, show
 from reproduce.harness.recording import contours
 from reproduce.zhang.energy_exchange import within_gibbs
 from reproduce.zhang.funnel import exact_draw
@@ -167,7 +160,7 @@ def setting(v, factor):
         REACH: [np.ptp(q[:, -1]), alone, np.ptp(path.phi)],
         BORROWED: [np.nan, 0.0, np.abs(block).max()],
         **dict(zip((RATE, ESS, SQUARE), map(list, zip(*chains, strict=True)), strict=True))}
-    return Setting(series, numbers, FRAMES + 1)
+    return laboratory_page.Setting(series, numbers, FRAMES + 1)
 
 
 def sentences(number):

@@ -13,16 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from reproduce.harness.claims import Scan, log, mean
-from reproduce.zhang.comparison import (
-    SMALL,
-    full_claim,
-    log_error,
-    pick,
-    runs_by_setting,
-    scan_settings,
-    time_ratio,
-    tune,
-)
+from reproduce.zhang import comparison
+from reproduce.zhang.comparison import full_claim, log_error, scan_settings, time_ratio
 from reproduce.zhang.datasets import BETA, PHI, SIGMA, simulated_volatility
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC, TABLES, VOLATILITY, number, quote
@@ -151,14 +143,14 @@ def all_runs(experiment, data, pilots, one_chain):
     def warm():
         """Compile everything in this process, before others start."""
         small = simulated_volatility(5).name
-        for method, setting in SMALL.items():
+        for method, setting in comparison.SMALL.items():
             one_chain(method, small, setting, n=20, burn_in=2, seed=0)
 
     budget = experiment.budget
-    tried = tune(experiment, pilots, {
+    tried = comparison.tune(experiment, pilots, {
         method: (dict(method=method, data=data), grid(method, budget), PILOT[budget])
         for method in METHODS}, weight, warm)
-    rows = {method: pick(tried[method])["setting"] for method in METHODS}
+    rows = {method: comparison.pick(tried[method])["setting"] for method in METHODS}
     scans = {method: scan(method, tried[method]) for method in METHODS}
     wanted = [(100 + k, method, setting, CHAINS[budget])
               for k, (method, setting) in enumerate(rows.items())]
@@ -168,7 +160,7 @@ def all_runs(experiment, data, pilots, one_chain):
         (method, setting) for method in METHODS for setting in scans[method].values())
                if setting != rows[method]]
     n, burn_in = LENGTH[budget]
-    done = runs_by_setting(experiment, one_chain, {place: [
+    done = comparison.runs_by_setting(experiment, one_chain, {place: [
         dict(method=method, data=data, setting=setting, n=n, burn_in=burn_in,
              seed=[experiment.seed, place, chain], cost=weight(setting) * (n + burn_in) + 40 * n)
         for chain in range(chains)] for place, method, setting, chains in wanted}, warm)
