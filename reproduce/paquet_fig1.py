@@ -127,10 +127,7 @@ class Result(NamedTuple):
 
 
 def run(experiment, cases):
-    """Return the Result: step sizes are chosen in a pilot run, and measured with other draws.
-
-    HMC and RMHMC have the same seed, hence the same starts and normals.
-    """
+    """Return the Result: step sizes are chosen in a pilot run, and measured with other draws."""
     seed, budget = experiment.seed, experiment.budget
     todo = [dict(method=method, spread=spread, l_max=l_max)
             for spread, l_max in CASES for method in METHODS]

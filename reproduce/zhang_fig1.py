@@ -149,9 +149,9 @@ class Result(NamedTuple):
 def run(experiment, cases):
     """Return the Result."""
     n, long = SIZE[experiment.budget], LONG[experiment.budget]
-    tasks = [dict(n=n, long=long, seed=[experiment.seed, k]) for k in range(STARTS[
-        experiment.budget])]
-    done = experiment.replicates(from_one_start, tasks, "starts", warm=warm)
+    done = experiment.replicates(from_one_start, [
+        dict(n=n, long=long, seed=[experiment.seed, k])
+        for k in range(STARTS[experiment.budget])], "starts", warm=warm)
     return Result(n, done[0], {method: Ranges(*map(list, zip(
         *(measures(paths[method]) for paths in done), strict=True))) for method in SHOWN})
 
@@ -178,12 +178,9 @@ CLAIMS = [
     Claim("HMC: range of v / standard deviation of v", quote("oscillation"), lambda r: mean(
         np.array(r.ranges[HMC].v) / VARIANCE**0.5), 0.0, 0.5, "a narrow region: at most half"
         " a standard deviation; mean over starts", "printed sentence", budgets=LONG_ENOUGH),
-    Claim("log(range of U, SSHMC / HMC)", quote("wider energy"), lambda r: ratio(
-        r, "U", SSHMC, HMC), FACTOR, np.inf, "order: much wider, by a factor of two at least; mean"
-        " over starts", "order", budgets=LONG_ENOUGH),
-    Claim("log(range of K, SSHMC / HMC)", quote("wider energy"), lambda r: ratio(
-        r, "K", SSHMC, HMC), FACTOR, np.inf, "order: much wider, by a factor of two at least; mean"
-        " over starts", "order", budgets=LONG_ENOUGH),
+    *[Claim(f"log(range of {name}, SSHMC / HMC)", quote("wider energy"), lambda r, name=name: ratio(
+        r, name, SSHMC, HMC), FACTOR, np.inf, "order: much wider, by a factor of two at least; mean"
+        " over starts", "order", budgets=LONG_ENOUGH) for name in "UK"],
     Claim("log(range of v, SSHMC / HMC)", quote("larger range"), lambda r: ratio(
         r, "v", SSHMC, HMC), 0.0, np.inf, "order; mean over starts", "order", budgets=LONG_ENOUGH),
     *[Claim(f"log(range of {name}, SSHMC / SoftAbs)", quote("similar to SoftAbs"),

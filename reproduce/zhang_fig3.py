@@ -101,10 +101,7 @@ def warm():
 
 
 def posterior(method, data, setting, n, burn_in, seeds):
-    """Run a chain of n draws after `burn_in` with each seed; return what they say, plain numbers.
-
-    setting : dict   of `transitions`; empty for NUTS, which adapts itself
-    """
+    """Run a chain of n draws after `burn_in` with each seed; return what they say together."""
     model, phi = problem(data, "unit")
     fields, draws = [], []
     for seed in seeds:

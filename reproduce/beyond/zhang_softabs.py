@@ -49,12 +49,11 @@ TIMED = {"paper": 10, "short": 5, "smoke": 2}  # rounds
 def run(experiment, cases):
     """Return {method: {steps: effective draws of a transition, acceptance}}, and the times."""
     n, starts = SIZE[experiment.budget], STARTS[experiment.budget]
-    tasks = [dict(method=method, n=n, L=L, seeds=[[experiment.seed, k] for k in some],
+    tasks = [dict(method=method, n=n, L=L, seeds=[[experiment.seed, int(k)] for k in some],
                   cost=L * len(some) * (1.0 if method == SOFT else 1e-4))
              for method, each in STEPS.items() for L in each
              for some in np.array_split(range(starts[method]), 4 if method == SSHMC else 8)
              if len(some)]
-    tasks = [task | {"seeds": [[a, int(b)] for a, b in task["seeds"]]} for task in tasks]
     done = experiment.replicates(from_exact_draws, tasks, "groups of starts", warm=warm)
     (times,) = experiment.replicates(
         clock, [dict(n=n, rounds=TIMED[experiment.budget])], "timings", warm=warm)

@@ -38,12 +38,8 @@ COUNTS = {"training": (406, 361), "test": (418, 355)}  # threes, fives
 def usps_3v5(folder=None, fallback=True):
     """Return the 767 training cases, with 256 pixels.
 
-    Parameters
-    ----------
     folder   : str or Path   the first place to look for the two files
     fallback : bool          give digits_3v5() with a note if they are nowhere; else DataError
-
-    A file with the wrong checksum raises DataError in any case.
     """
     try:
         return resample("training", folder)

@@ -260,12 +260,7 @@ def average(method, log_Z):
 
 
 def put_together(method, found, truth, seconds):
-    """Return the Row of some runs.
-
-    method  : str        one of METHODS
-    found   : dict       of lists, (R,) each, R >= 2: "log_Z", "se", "k", "evaluations"
-    truth   : Measured   the reference, of other runs
-    seconds : Measured   of a run
+    """Return the Row of some runs, of which `estimate` has told; truth: by other runs.
 
     The mean square error of a run is its variance and the square of its bias, of which that part is
     taken off that the two errors of the difference explain.

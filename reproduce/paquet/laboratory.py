@@ -112,10 +112,7 @@ class RoundTrip(NamedTuple):
 
 
 def there_and_back(steps, x, p):
-    """Follow a trajectory, turn the momentum, and follow it back.
-
-    steps : of (x, p) -> positions, energies and the last momentum
-    """
+    """Follow a trajectory, turn the momentum, and follow it back."""
     xs, H, p_end = steps(x, p)
     if len(xs) <= L_MAX:
         return RoundTrip(xs, H - H[:1], np.nan, np.nan)
@@ -221,11 +218,6 @@ def sentences(number):
         f" {far[2]} deviations, because the chain stays in the mode where it began."]
 
 
-def preset(label, target=POSTERIOR, eps=0.75, f_max=PRINTED):
-    """Make a Preset."""
-    return Preset(label, dict(target=target, eps=eps, f_max=f_max))
-
-
 LABORATORY = Laboratory(
     f"{L_MAX} leapfrog steps from one start with the same two normals, then the momentum is turned"
     " and the trajectory followed back (dashed). In RMHMC the half step of the momentum and the"
@@ -242,7 +234,8 @@ LABORATORY = Laboratory(
      Panel("Distance to the start after the way back", "f_max", "distance",
            (1, 16, LEAST, 100.0), "xy")),
     "Leapfrog steps, there and back", (RATIO, RETURN, ESS), setting,
-    (preset("As printed: five iterations"), preset("One iteration", f_max=1),
-     preset("Step too large", eps=2.0), preset("Step too small", eps=0.05),
-     preset("Separated modes", MODES, 0.5, 16)),
+    tuple(Preset(label, dict(target=target, eps=eps, f_max=f)) for label, target, eps, f in (
+        ("As printed: five iterations", POSTERIOR, 0.75, PRINTED),
+        ("One iteration", POSTERIOR, 0.75, 1), ("Step too large", POSTERIOR, 2.0, PRINTED),
+        ("Step too small", POSTERIOR, 0.05, PRINTED), ("Separated modes", MODES, 0.5, 16))),
     sentences)

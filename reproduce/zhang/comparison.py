@@ -29,14 +29,10 @@ SMALL = {HMC: {"eps": 0.01, "L": 2}, GIBBS: dict(eps_theta=0.1, eps_phi=0.1, L_t
 
 
 def pilot(setting, chains, weights, burn_in=0):
-    """Return what `pick` needs of a setting's pilot chains, plain numbers.
+    """Return what `pick` needs of a setting's pilot chains, records of equal lengths.
 
-    setting : dict         what the chains were run with, handed on
-    chains  : list         records, of equal lengths
     weights : {str: float} cost of each operation that the records count; others cost nothing
     burn_in : int          transitions left out of the rate and of the ESS; their cost is in
-
-    "AP" is a list: the acceptance rate, averaged over the chains, of each block.
     """
     rates = [chain.accepted[burn_in:].mean(axis=0) for chain in chains]
     AP = sum(rates) / len(rates)
@@ -51,10 +47,7 @@ def cost(counts, weights):
 
 
 def pilot_chains(settings, chains, seed, weights, burn_in, chain):
-    """Run pilot chains with each of `settings`, all with the same draws.
-
-    chain : function     (setting, rng) -> the record of one chain
-    """
+    """Run pilot chains, chain(setting, rng), with each of `settings`, all with the same draws."""
     found = []
     for setting in settings:
         with warnings.catch_warnings(action="ignore"):  # some settings are never accepted
@@ -119,10 +112,7 @@ def scan_settings(tried, name):
 
 
 def draw_pilots(ax, tried, work, scale=1.0):
-    """Draw the worst ESS per unit of work against the acceptance rate; grey where the paper has it.
-
-    tried: {row: its pilots}; work: what scale units of a pilot's cost are.
-    """
+    """Draw the worst ESS per `work`, `scale` units of cost, against the acceptance rate."""
     for (row, pilots), colour, marker in zip(tried.items(), COLOURS, MARKERS, strict=False):
         ax.plot([np.mean(p["AP"]) for p in pilots],
                 [scale * min(p["ess"].values()) / p["cost"] for p in pilots], marker, ms=3,
@@ -231,10 +221,7 @@ def log_error(*ess):
 
 
 def ess_claim(table, row, column, measure, name, known, settings):
-    """Make the claim that a printed ESS is what the paper's estimator says of our runs.
-
-    `name` is that of the quantity; see ess_claims for the others.
-    """
+    """Make the claim that a printed ESS is what the paper's estimator says of our runs."""
     printed, half = number(table, row, column), half_unit(table, row, column)
 
     def relative(result):
@@ -264,10 +251,7 @@ def ess_claims(table, rows, measures, known, prefix="", settings=lambda r, row: 
 
 
 def acceptance_claims(rows, blocks, margin=0.0, known=None):
-    """Make the checks that settings of ours have the paper's acceptance rate in long runs.
-
-    Of all rows: of RMHMC within Gibbs, of each of its blocks.
-    """
+    """Make the checks that settings of ours have the paper's acceptance rate in long runs."""
     return [Claim(f"{row}: acceptance rate{f' of {block}' * (row == GIBBS)}",
                   "ours: by pilots we have the paper's 70-85%",
                   lambda r, row=row, k=k: r.rows[row].AP[k], ACCEPTANCE[0] - margin,

@@ -132,10 +132,7 @@ def task(experiment, method, distance, data, setting, lengths, place):
 
 
 def run_scan(experiment, one_chain, warm):
-    """Run the settings of the grids, and those past their ends while the best is there.
-
-    Returns {(method, distance): [(setting, its chain)]}.
-    """
+    """Run the grids and past their ends: {(method, distance): [(setting, its chain)]}."""
     found = {key: [] for key in GRIDS}
     wanted = {key: grid(*key, experiment.budget) for key in GRIDS}
     while any(wanted.values()):
@@ -423,10 +420,7 @@ def run_nuts(model, phi, n, burn_in, rng):
 
 
 def posterior_of(fields, phi):
-    """Return what is kept of chains: their mean fields (chains, d^2), and phi (chains, n, 2).
-
-    Plain numbers, in the order of Posterior.
-    """
+    """Return the numbers of a Posterior: of mean fields (chains, d^2) and phi (chains, n, 2)."""
     centred = (phi - phi.mean(axis=(0, 1))) ** 2
     ess, ess_squares = combined_chains(phi).ess, combined_chains(centred).ess
     sd = phi.std(axis=(0, 1))

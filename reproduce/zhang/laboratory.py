@@ -187,11 +187,6 @@ def sentences(number):
         f" mean of v² is {show(value(SQUARE, HMC, 4.0))} times the exact one."]
 
 
-def preset(label, v=0.0, factor=1.0):
-    """Make a Preset."""
-    return Preset(label, dict(v=v, factor=factor))
-
-
 DENSITY = tuple(contours(lambda q: U(q, Funnel.from_size(1)), BOX, LEVELS))  # of x_1 and v alone
 LABORATORY = Laboratory(
     f"The funnel of {SIZE} variables x and v: v is N(0, 9), x given v N(0, e⁻ᵛ). Each sampler"
@@ -209,7 +204,8 @@ LABORATORY = Laboratory(
      Panel("HMC: potential (solid), kinetic (dashed), their sum (grey)", "time",
            "energy less that at the start")),
     "Cost spent, in 50ths", (RATIO, ESS, SQUARE), setting,
-    (preset("From the middle"), preset("Into the neck from the mouth", v=-4.0),
-     preset("Out of the neck", v=4.0), preset("Steps too large", factor=4.0),
-     preset("Steps too small", factor=0.25)),
+    tuple(Preset(label, dict(v=v, factor=factor)) for label, v, factor in (
+        ("From the middle", 0.0, 1.0), ("Into the neck from the mouth", -4.0, 1.0),
+        ("Out of the neck", 4.0, 1.0), ("Steps too large", 0.0, 4.0),
+        ("Steps too small", 0.0, 0.25))),
     sentences)

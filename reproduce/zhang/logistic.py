@@ -18,7 +18,7 @@ from models import interface
 from models.hierarchical_logistic import HierarchicalLogistic, information
 from models.interface import grad_U_theta, precompute_phi
 from reproduce.harness.claims import Measured, log, mean
-from reproduce.zhang.comparison import cost, pairs, scan_settings, time_ratio
+from reproduce.zhang.comparison import cost, scan_settings, time_ratio
 from reproduce.zhang.datasets import load
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import GIBBS, HMC, LOGISTIC, SSHMC
@@ -239,9 +239,3 @@ def per_unit(a, b, measure, unit="draws"):
     """Return log(ESS per unit of a setting / that of another), per "draws", "seconds" or "cost"."""
     ratio = {"draws": 1.0, "cost": a.cost / b.cost}.get(unit) or time_ratio(a, b)
     return log(getattr(a, measure)) - log(getattr(b, measure)) - log(ratio)
-
-
-def scanned_gain(other):
-    """Make the scan of log(min ESS per second, SSHMC / another), at the least and most ESS/s."""
-    return lambda r: pairs(r, SSHMC, other, lambda x, y: per_unit(x, y, "least", "seconds"),
-                           lambda found: found.least.value / np.mean(found.seconds))

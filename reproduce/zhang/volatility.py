@@ -141,7 +141,6 @@ def all_runs(experiment, data, pilots, one_chain):
     Where a setting of the scan is that of the row, it is not run again.
     """
     def warm():
-        """Compile everything in this process, before others start."""
         small = simulated_volatility(5).name
         for method, setting in comparison.SMALL.items():
             one_chain(method, small, setting, n=20, burn_in=2, seed=0)
@@ -216,10 +215,7 @@ def by_name(rows):
 
 
 def extremes(found, row, other, measure):
-    """Scan a measure of two methods' settings, all with all: the least and the largest.
-
-    found : {method: {what is open: estimates}}     measure : of two estimates, a Measured
-    """
+    """Scan a measure of two methods' settings, all with all: the least and the largest."""
     every = sorted((measure(x, y).value, f"{a} / {b}", measure(x, y))
                    for a, x in found[row].items() for b, y in found[other].items())
     ends = dict.fromkeys((every[0], every[-1]))
