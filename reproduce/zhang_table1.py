@@ -147,13 +147,14 @@ CLAIMS = [
                funnel.leapfrog_ratio, 0.0, np.inf, "order, machine: of compiled code, where H_1's"
                " leapfrogs share their exponential; the funnel is the paper's example", "order"),
     *[make(f"x: log(min ESS per {unit}, {GIBBS} / {other})", quote(key),
-           lambda r, other=other, per=per: funnel.advantage(r, GIBBS, other, "x", per), 0.0, np.inf,
+           lambda r, other=other, per=per: comparison.advantage(
+               r.rows[GIBBS], r.rows[other], "x", per), 0.0, np.inf,
            f"order, by the paper's estimator, per {unit}{note}", "order")
       for other, key, note in ((HMC, "low level", ""), (SSHMC, "better low level", LOW_LEVEL))
       for make, unit, per in ((full_claim, "second", "seconds"), (Claim, "gradient", "passes"))],
     *[full_claim(f"v: least log(ESS per second, SSHMC / another), {which}", quote("outperforms"),
                  lambda r, measure=measure: smallest(
-                     funnel.advantage(r, SSHMC, other, measure, "seconds")
+                     comparison.advantage(r.rows[SSHMC], r.rows[other], measure, "seconds")
                      for other in (HMC, GIBBS)), 0.0, np.inf, "order: the ESS per second of SSHMC"
                  " is larger.  Least: in standard errors", "order")
       for which, measure in (("the paper's estimator", "v"), ("long runs", "v_long"))],

@@ -20,7 +20,7 @@ from reproduce.harness.claims import brief, log, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_above, panels, row_labels
 from reproduce.zhang import comparison, logistic
-from reproduce.zhang.comparison import acceptance_claims, full_claim, times_claim
+from reproduce.zhang.comparison import acceptance_claims, advantage, full_claim, times_claim
 from reproduce.zhang.datasets import german_credit
 from reproduce.zhang.estimates import Blocks, in_blocks
 from reproduce.zhang.logistic import BOUND, DROPPED, JITTER, MODE, PRIOR, SOLVER, Whole, gain
@@ -138,7 +138,7 @@ CLAIMS = [
     *[times_claim(TABLE, a, b, OPEN) for a, b in ((GIBBS, HMC), (SSHMC, HMC), (SSHMC, GIBBS))],
     *[full_claim(f"log(min ESS per second, SSHMC / {other})", quote("much higher"),
                  lambda r, other=other: comparison.pairs(
-                     r, SSHMC, other, lambda x, y: logistic.per_unit(x, y, "least", "seconds"),
+                     r, SSHMC, other, lambda x, y: advantage(x, y, "least", "seconds"),
                      lambda found: found.least.value / np.mean(found.seconds)),
                  np.log(2), np.inf, "much: more than twice; over all"
                  " w and v by the paper's estimator, each method at the fastest and the slowest of"
@@ -177,7 +177,7 @@ CLAIMS = [
                " groups of 181 to 280 cases.  H_1 has frequencies from 1 to 4 and needs more"
                " leapfrogs", "ours"),
     full_claim("trap: log(ESS of v, six steps of 0.27 / of 0.5), no jitter", "ours: at the same"
-               " acceptance", lambda r: logistic.per_unit(*r.trap.values(), "v"), np.log(5), np.inf,
+               " acceptance", lambda r: advantage(*r.trap.values(), "v"), np.log(5), np.inf,
                "the time of six steps of 0.5 is near half a period: w becomes -w, and w'w, all that"
                " v sees, stays", "ours"),
     full_claim("trap: acceptance rate of w, six steps of 0.27 - of 0.5", "ours", lambda r:

@@ -15,6 +15,7 @@ from reproduce.harness.start import Study, main
 
 import math
 import warnings
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -76,11 +77,6 @@ def clock(rows, rounds, n):
         rows[name][0], x, phi, problems[name][0], rows[name][3], n, rng))
 
 
-def warm():
-    """Compile everything in this process, before others start."""
-    cox.warm_up(one_chain)
-
-
 class Table4(NamedTuple):
     """What is computed."""
 
@@ -91,6 +87,7 @@ class Table4(NamedTuple):
 
 def run(experiment, cases):
     """Run the scan and the chains of the rows, and time them: a Table4."""
+    warm = partial(cox.warm_up, one_chain)
     scanned = cox.run_scan(experiment, one_chain, warm)
     found = {"rows": cox.run_rows(experiment, scanned, one_chain, warm),
              "scan": cox.scan_of(scanned) | cox.scan_of(cox.run_between(experiment, one_chain,

@@ -80,16 +80,16 @@ def run(experiment, cases):
     keys += [(N, a, b) for a in lengths for b in amplitudes if (N, a, b) not in keys]
     tasks = []
     for place, key in enumerate(keys):
-        wanted = [(place, *reference(key, budget), len(METHODS), REFERENCE[budget], 1)]
+        wanted = [(*reference(key, budget), len(METHODS), REFERENCE[budget], 1)]
         for method, sizes in methods_of(key, budget).items():
             parts = runs if "RMHMC" in method and key[0] > 365 else 1  # a replicate for each run
-            wanted += [(place, method, size, METHODS.index(method), runs // parts, parts)
+            wanted += [(method, size, METHODS.index(method), runs // parts, parts)
                        for size in sizes]
         tasks += [evidence.task(
             experiment, cases.name, key, place, method, size, each, stream, part) | {
                 "cost": 1e-3 + each * size * COST.get(method.split("-")[-1], 1e-9)
                 * key[0] ** (3 if "RMHMC" in method else 2)}
-                  for place, method, size, stream, each, parts in wanted for part in range(parts)]
+                  for method, size, stream, each, parts in wanted for part in range(parts)]
     done = experiment.replicates(evidence.estimate, tasks, "runs", warm=evidence.warm)
     (times,) = experiment.replicates(evidence.clock, [dict(
         data_name=cases.name, plans=[[list(key), list(methods_of(key, budget))] for key in keys],
@@ -159,7 +159,7 @@ def difficulties(r):
     found = []
     for sense in senses.values():
         here, *others = [sense(key) for key in sorted(grid, key=lambda key: key[1:] != PAPER[1:])]
-        most = max(others, key=lambda other: other.value)
+        most = max(others)
         found.append(log(here / most) if np.isfinite(most.value) else Measured(-np.inf))
     return Scan(tuple(senses), tuple(found))
 
@@ -190,8 +190,7 @@ CLAIMS = [
           0.5, 2.0, "most draws; a standard error that is off by 2 is of no use", "ours",
           budgets=("paper",)),
     Claim("bridge: largest own standard error", "ours",
-          lambda r: max((largest(r, key, "bridge").own for key in r.keys),
-                        key=lambda own: own.value), 0.0, evidence.OWN,
+          lambda r: max(largest(r, key, "bridge").own for key in r.keys), 0.0, evidence.OWN,
           "most draws; beyond .3 q and the posterior hardly overlap", "ours", budgets=("paper",)),
     Claim("log(cost of AISq-RMHMC / bridge), the paper's problem", "ours",
           lambda r: log_cost_ratio(r, PAPER, ["bridge"]), 0.0, np.inf,

@@ -48,29 +48,22 @@ CREDIT_GIBBS = dict(eps_theta=0.3, eps_phi=0.27, L_theta=6, L_phi=6, jitter=0.2)
 SERIES_GIBBS = dict(eps_theta=0.1, eps_phi=0.5, L_theta=50, L_phi=6, jitter=0.2)
 CREDIT_HMC = dict(eps=0.09, L=20, jitter=0.2)
 SERIES_HMC = dict(eps=0.02, L=100, jitter=0.2)
-SCAN = {
+SCAN = {key: [first | change for change in ({}, *changes)] for key, (first, *changes) in {
     ("funnel", SSHMC): [FUNNEL],
-    ("credit", SSHMC): [CREDIT, CREDIT | {"L": 3}, CREDIT | {"L": 12},
-                        CREDIT | {"eps_theta": 0.14, "eps_phi": 0.56}],
-    ("credit", GIBBS): [CREDIT_GIBBS, CREDIT_GIBBS | {"L_theta": 3},
-                        CREDIT_GIBBS | {"L_theta": 3, "L_phi": 3},
-                        CREDIT_GIBBS | {"eps_theta": 0.21, "eps_phi": 0.19}],
-    ("credit", HMC): [CREDIT_HMC, CREDIT_HMC | {"L": 10}, CREDIT_HMC | {"L": 40},
-                      CREDIT_HMC | {"eps": 0.063}],
+    ("credit", SSHMC): [CREDIT, {"L": 3}, {"L": 12}, {"eps_theta": 0.14, "eps_phi": 0.56}],
+    ("credit", GIBBS): [CREDIT_GIBBS, {"L_theta": 3}, {"L_theta": 3, "L_phi": 3},
+                        {"eps_theta": 0.21, "eps_phi": 0.19}],
+    ("credit", HMC): [CREDIT_HMC, {"L": 10}, {"L": 40}, {"eps": 0.063}],
     ("credit", POLYA): [{"w": w} for w in (0.15, 0.3, 0.6, 1.2)],
-    ("volatility", SSHMC): [SERIES, SERIES | {"L": 10}, SERIES | {"L": 40},
-                            SERIES | {"eps_theta": 0.04, "eps_phi": 0.008}],
-    ("volatility", GIBBS): [SERIES_GIBBS, SERIES_GIBBS | {"L_theta": 25},
-                            SERIES_GIBBS | {"L_phi": 12},
-                            SERIES_GIBBS | {"eps_theta": 0.14, "eps_phi": 0.7}],
-    ("volatility", HMC): [SERIES_HMC, SERIES_HMC | {"L": 50}, SERIES_HMC | {"L": 200},
-                          SERIES_HMC | {"eps": 0.014}],
+    ("volatility", SSHMC): [SERIES, {"L": 10}, {"L": 40}, {"eps_theta": 0.04, "eps_phi": 0.008}],
+    ("volatility", GIBBS): [SERIES_GIBBS, {"L_theta": 25}, {"L_phi": 12},
+                            {"eps_theta": 0.14, "eps_phi": 0.7}],
+    ("volatility", HMC): [SERIES_HMC, {"L": 50}, {"L": 200}, {"eps": 0.014}],
     ("volatility", MIXTURE): [{"scale": scale} for scale in (0.5, 1.0, 2.0, 4.0)],
-    ("Cox", SSHMC): [GRID, GRID | {"L": 20}, GRID | {"L": 80},
-                     GRID | {"eps_theta": 0.035, "eps_phi": 0.02}],
+    ("Cox", SSHMC): [GRID, {"L": 20}, {"L": 80}, {"eps_theta": 0.035, "eps_phi": 0.02}],
     ("Cox", SURROGATE): [{"noise": noise, "w": 2.0, "ellipses": ellipses}
                          for noise, ellipses in ((1.0, 5), (0.3, 5), (3.0, 5), (1.0, 20))],
-}
+}.items()}
 # draws of a chain, transitions before them, draws of a pilot, so many that it has ENOUGH in trials
 RUNS = {
     ("funnel", SSHMC): (2000, 100, 100), ("funnel", NON_CENTRED): (2000, 500, 0),

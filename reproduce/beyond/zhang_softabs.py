@@ -121,8 +121,7 @@ def step_ratio(r):
 
 def best_efficiency(r, method):
     """Return the most effective draws a step, over the numbers of steps."""
-    return max((found["draws"] / L for L, found in r["found"][method].items()),
-               key=lambda m: m.value)
+    return max(found["draws"] / L for L, found in r["found"][method].items())
 
 
 def log_ess_per_second(r):

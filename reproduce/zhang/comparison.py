@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Scan, joint, mean
+from reproduce.harness.claims import Claim, Scan, joint, log, mean
 from reproduce.harness.style import COLOURS, MARKERS, legend_above
 from reproduce.zhang.estimates import counts_dict, worst
 from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, half_unit, number
@@ -24,8 +24,6 @@ from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, half
 # a setting of each method, for what only compiles
 SMALL = {HMC: {"eps": 0.01, "L": 2}, GIBBS: dict(eps_theta=0.1, eps_phi=0.1, L_theta=2, L_phi=2),
          SSHMC: dict(eps_theta=0.01, eps_phi=0.01, L=2, n_theta=2, n_phi=1)}
-
-# Pilot chains
 
 
 def pilot(setting, chains, weights, burn_in=0):
@@ -123,9 +121,6 @@ def draw_pilots(ax, tried, work, scale=1.0):
     legend_above(ax, 2)
 
 
-# Runs
-
-
 def runs_by_setting(experiment, function, tasks, warm):
     """Run the tasks of {name: its tasks}; return {name: its results}."""
     done = iter(experiment.replicates(function, [task for each in tasks.values() for task in each],
@@ -192,6 +187,13 @@ def time_ratio(a, b):
     return mean(np.divide(a.seconds, b.seconds))
 
 
+def advantage(a, b, measure, per="draws"):
+    """Return log(ESS of a setting / of another), per draw, second or what a field counts."""
+    cost = 1.0 if per == "draws" else time_ratio(a, b) if per == "seconds" else (
+        getattr(a, per) / getattr(b, per))
+    return log(getattr(a, measure)) - log(getattr(b, measure)) - log(cost)
+
+
 def pairs(r, row, other, compare, measure=lambda found: np.mean(found.seconds)):
     """Scan a comparison of two methods over their settings at both ends: the rest is between.
 
@@ -204,8 +206,6 @@ def pairs(r, row, other, compare, measure=lambda found: np.mean(found.seconds)):
     return Scan(*zip(*[(f"{a} / {b}", compare(x, y)) for a, x in ends(r.scan[row])
                        for b, y in ends(r.scan[other])], strict=True))
 
-
-# Claims
 
 full_claim = partial(Claim, budgets=("paper",))  # only runs of the paper's length can judge it
 
@@ -220,20 +220,6 @@ def log_error(*ess):
     return sum(12 / each for each in ess) ** 0.5
 
 
-def ess_claim(table, row, column, measure, name, known, settings):
-    """Make the claim that a printed ESS is what the paper's estimator says of our runs."""
-    printed, half = number(table, row, column), half_unit(table, row, column)
-
-    def relative(result):
-        found = settings(result, row)
-        return Scan(tuple(found), tuple(measure(each) - np.log(printed) for each in found.values()))
-
-    return Claim(f"{row}: log(ESS of {name} / {printed:g})", f"{printed:g}", relative,
-                 np.log1p(-half / printed), np.log1p(half / printed), ROUNDING, "printed number",
-                 known, ("paper",), log_error(printed), f"{table}, {row}",
-                 f"{table}, {row}, {column}")
-
-
 def ess_claims(table, rows, measures, known, prefix="", settings=lambda r, row: r.scan[row]):
     """Make the claims about the printed ESS of all rows: a joint test of each row, then each.
 
@@ -242,12 +228,23 @@ def ess_claims(table, rows, measures, known, prefix="", settings=lambda r, row: 
     prefix   : str                    of the names of the columns "min", "med" and "max"
     settings : function               (result, row) -> {what the paper does not state: estimates}
     """
-    each = [ess_claim(table, row, column, measure,
-                      prefix * (column in ("min", "med", "max")) + column, known.get(row), settings)
-            for row in rows for column, measure in measures.items()]
-    return [joint(f"{row}: its printed ESS together", [
-        claim for claim in each if claim.what.startswith(f"{row}: log(ESS of ")])._replace(
-            known=known.get(row)) for row in rows] + each
+    def claim(row, column, measure):
+        printed, half = number(table, row, column), half_unit(table, row, column)
+        name = prefix * (column in ("min", "med", "max")) + column
+
+        def relative(result):
+            found = settings(result, row)
+            return Scan(tuple(found), tuple(
+                measure(each) - np.log(printed) for each in found.values()))
+
+        return Claim(f"{row}: log(ESS of {name} / {printed:g})", f"{printed:g}", relative,
+                     np.log1p(-half / printed), np.log1p(half / printed), ROUNDING,
+                     "printed number", known.get(row), ("paper",), log_error(printed),
+                     f"{table}, {row}", f"{table}, {row}, {column}")
+
+    each = {row: [claim(row, *column) for column in measures.items()] for row in rows}
+    return [*(joint(f"{row}: its printed ESS together", each[row])._replace(known=known.get(row))
+              for row in rows), *(one for row in rows for one in each[row])]
 
 
 def acceptance_claims(rows, blocks, margin=0.0, known=None):

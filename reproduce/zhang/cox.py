@@ -1,11 +1,9 @@
 """The log-Gaussian Cox process of Zhang and Sutton (2014), Section 5.4: data, runs, estimates.
 
 The paper gives 2 and 1 leapfrogs, 10 ABLA steps, unit mass of (log sigma^2, log beta), 20 leapfrogs
-and 1 generalised leapfrog of the rival.  It does not give the step sizes, nor the data; and what it
-prints for the covariance, distances in pixels, is not what the programs that it cites have, the
-unit square.  So there are two families of data, each drawn and fitted with a covariance of its own.
-Of each there are five sets: those of the first seeds whose counts sum to 100 to 160, since the
-counts of those programs sum to about 126.
+and 1 generalised leapfrog of the rival, and no step sizes.  Of the two families of data, with the
+printed covariance and with that of the programs which it cites (zhang_table4.py), there are five
+sets each: those of the first seeds whose counts sum to 100 to 160, since theirs sum to about 126.
 
 All settings of a grid are run on the first set for as long as every scanned chain, and one is taken
 by a rule that looks at no printed number.  It is run on all five sets.
@@ -98,9 +96,6 @@ def grid(method, distance, budget, grids=GRIDS):
     return [{"eps_theta": a, "eps_phi": b, "jitter": 0.0} | steps for a, b in product(*sizes)]
 
 
-# Runs
-
-
 def run_in_numbers(chain, burn_in, model, distance):
     """Return the summary of a run, with "field", the mean of x, (d^2,) to 3 digits.
 
@@ -117,18 +112,12 @@ def warm_up(one_chain):
         one_chain(method, TINY, "unit", setting | {"jitter": 0.1}, 20, 1, [0])
 
 
-def duration(setting):
-    """Return about how long a transition takes, for the progress bar."""
-    if "L_theta" in setting:
-        return 0.018
-    return (0.0008 if "n_theta" in setting else 0.003) * setting["L"]
-
-
 def task(experiment, method, distance, data, setting, lengths, place):
     """Return the arguments of a chain; `place` is behind the experiment's seed."""
     n, burn_in = lengths[experiment.budget]
+    seconds = {HMC: 0.003, SSHMC: 0.0008, GIBBS: 0.018}[method] * setting.get("L", 1)  # about
     return dict(method=method, data=data, distance=distance, setting=setting, n=n, burn_in=burn_in,
-                seed=[experiment.seed, *place], cost=(n + burn_in) * duration(setting))
+                seed=[experiment.seed, *place], cost=(n + burn_in) * seconds)
 
 
 def run_scan(experiment, one_chain, warm):
@@ -225,9 +214,6 @@ def keeper(experiment):
                                        dask=experiment.dask))
 
 
-# Estimates
-
-
 class Estimates(NamedTuple):
     """What the chains of one setting say, the chains being independent."""
 
@@ -314,7 +300,7 @@ def ess_of(found, column):
 
 def worst(found):
     """Return the log of the least ESS of all parameters, as the paper has "min ESS/h"."""
-    return min((ess_of(found, name) for name in ("min", "sigma", "beta")), key=lambda m: m.value)
+    return min(ess_of(found, name) for name in ("min", "sigma", "beta"))
 
 
 def per_second(found, name=None):

@@ -193,16 +193,6 @@ def long_run_ess(means, k=LONG):
     return VARIANCE / k / mean([m.mean() for m in squares])
 
 
-# Measures of a result
-
-
-def advantage(r, better, worse, measure, per):
-    """Return log(ESS per time of a row / that of another); `per` is "seconds" or "passes"."""
-    a, b = r.rows[better], r.rows[worse]
-    cost = log(a.passes / b.passes) if per == "passes" else log(time_ratio(a, b))
-    return log(getattr(a, measure)) - log(getattr(b, measure)) - cost
-
-
 def multiple_steps(r):
     """Return log(ESS per gradient, any number of leapfrogs / one leapfrog of each), by pilots."""
     def best(kind):

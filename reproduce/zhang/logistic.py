@@ -17,8 +17,8 @@ import numpy as np
 from models import interface
 from models.hierarchical_logistic import HierarchicalLogistic, information
 from models.interface import grad_U_theta, precompute_phi
-from reproduce.harness.claims import Measured, log, mean
-from reproduce.zhang.comparison import cost, scan_settings, time_ratio
+from reproduce.harness.claims import Measured, mean
+from reproduce.zhang.comparison import advantage, cost, scan_settings
 from reproduce.zhang.datasets import load
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.printed import GIBBS, HMC, LOGISTIC, SSHMC
@@ -227,15 +227,6 @@ def estimates(runs, setting, seconds=()):
         over_runs(r["gamma"][1] for r in runs).value, setting, seconds)
 
 
-# Measures of a result
-
-
 def gain(row, other, measure, unit="draws"):
-    """Make the measure log(ESS per unit of a row / that of another); see per_unit."""
-    return lambda r: per_unit(r.rows[row], r.rows[other], measure, unit)
-
-
-def per_unit(a, b, measure, unit="draws"):
-    """Return log(ESS per unit of a setting / that of another), per "draws", "seconds" or "cost"."""
-    ratio = {"draws": 1.0, "cost": a.cost / b.cost}.get(unit) or time_ratio(a, b)
-    return log(getattr(a, measure)) - log(getattr(b, measure)) - log(ratio)
+    """Make the measure log(ESS per unit of a row / that of another); see `advantage`."""
+    return lambda r: advantage(r.rows[row], r.rows[other], measure, unit)

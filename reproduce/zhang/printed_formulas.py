@@ -48,12 +48,6 @@ class FunnelAsPrintedPhi(NamedTuple):
     mass: float  # e^(k v)
 
 
-@interface.U.register(FunnelAsPrinted)
-def U(q, model):
-    """The funnel's."""
-    return interface.U(q, model.inner)
-
-
 @interface.grad_U.register(FunnelAsPrinted)
 def grad_U(q, model):
     """The funnel's."""
@@ -95,12 +89,6 @@ def grad_U_theta(theta, Phi, model):
 def U_prior(phi, model):
     """The funnel's."""
     return interface.U_prior(phi, model.inner)
-
-
-@interface.U_phi.register(FunnelAsPrinted)
-def U_phi(Phi, Theta, model):
-    """The funnel's."""
-    return interface.U_phi(Phi.inner, Theta, model.inner)
 
 
 @interface.grad_U2.register(FunnelAsPrinted)

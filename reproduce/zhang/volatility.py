@@ -1,10 +1,8 @@
 """The stochastic volatility model of Zhang and Sutton (2014), Section 5.3: settings and runs.
 
-Table 3 and Figure 2 are of the same runs.  The paper states 5 leapfrogs for x and 2 for the
-hyperparameters in an ABLA step, and nothing else: neither step sizes nor numbers of steps, for none
-of the methods.  It does not say where its chains start.  Girolami and Calderhead's programs start
-at x = y and beta = sigma = phi = 0.5, from where most settings never move; ours start at these
-hyperparameters with x drawn given them.
+Table 3 and Figure 2 are of the same runs.  The paper does not say where its chains start.  Girolami
+and Calderhead's programs start at x = y and beta = sigma = phi = 0.5, from where most settings
+never move; ours start at these hyperparameters with x drawn given them.
 """
 
 from itertools import product
@@ -108,9 +106,6 @@ def scan(method, tried):
     return {key: kept[key] for key in sorted(kept, key=places.get)}
 
 
-# Runs
-
-
 def run_in_numbers(first, chain):
     """Return what is kept of a run, from its burn-in and what follows: the summary of the latter.
 
@@ -170,9 +165,6 @@ def all_runs(experiment, data, pilots, one_chain):
                  for key, setting in each.items()} for method, each in scans.items()}
 
 
-# Estimates
-
-
 class Estimates(NamedTuple):
     """What the runs of one setting say, a Measured each, the runs being independent."""
 
@@ -220,9 +212,6 @@ def extremes(found, row, other, measure):
                    for a, x in found[row].items() for b, y in found[other].items())
     ends = dict.fromkeys((every[0], every[-1]))
     return Scan(*zip(*[(key, value) for _, key, value in ends], strict=True))
-
-
-# Claims about Table 3
 
 
 def least_square(found):
