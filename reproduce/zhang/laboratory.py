@@ -137,28 +137,24 @@ def setting(v, factor):
         born = np.ceil(spent / SPENT * FRAMES).astype(int)
         series += [Series(k, "path", k, xs, vs, born), Series(3, "trace", k, spent, vs, born)]
     path, r_v = first_trajectory(v, factor)
-    H = path.energy.H - path.energy.H[0]
     block = path.phi[:, 0] ** 2 / (2 * VARIANCE) + path.energy.K_phi
-    block = block - block[0]
-    time = SSHMC_EPS * factor * np.arange(H.size)
-    series += [Series(4, "line", 2, time, block), Series(4, "line", 2, time, H - block,
-                                                         dashed=True),
-               Series(4, "line", -1, time, H)]
     x, phi = start(v)
     z = rng().standard_normal(SIZE + 1)
     with np.errstate(all="ignore"):
-        q, H_own = trajectory(np.append(x, phi), z, model(), HMC_EPS * factor, HMC_L)
+        q, H = trajectory(np.append(x, phi), z, model(), HMC_EPS * factor, HMC_L)
     potential = np.array([U(each, model()) for each in q])
-    time = HMC_EPS * factor * np.arange(len(q))
-    series += [Series(5, "line", 0, time, potential - potential[0]),
-               Series(5, "line", 0, time, H_own - potential - (H_own - potential)[0], dashed=True),
-               Series(5, "line", -1, time, H_own - H_own[0])]
+    for panel, colour, eps, whole, part in ((4, 2, SSHMC_EPS, path.energy.H, block),
+                                            (5, 0, HMC_EPS, H, potential)):
+        time, whole, part = eps * factor * np.arange(part.size), whole - whole[0], part - part[0]
+        series += [Series(panel, "line", colour, time, part),
+                   Series(panel, "line", colour, time, whole - part, dashed=True),
+                   Series(panel, "line", -1, time, whole)]
     chains = [numbers_of(sampler, factor) for sampler in SAMPLERS]
     alone = within_gibbs(x, phi, r_v, model(), GIBBS_EPS[1] * factor, GIBBS_L[1])["v"]
     numbers = {
         RATIO: [-np.sum(path_summary(sampler, v, factor)[3]) for sampler in SAMPLERS],
         REACH: [np.ptp(q[:, -1]), alone, np.ptp(path.phi)],
-        BORROWED: [np.nan, 0.0, np.abs(block).max()],
+        BORROWED: [np.nan, 0.0, np.abs(block - block[0]).max()],
         **dict(zip((RATE, ESS, SQUARE), map(list, zip(*chains, strict=True)), strict=True))}
     return laboratory_page.Setting(series, numbers, FRAMES + 1)
 
