@@ -163,8 +163,7 @@ CLAIMS = [
 def table(r):
     """Lay out the errata, and the ratios."""
     words = [(key, e.where, e.theirs, e.ours) for key, e in ERRATA.items()] + NOTATION
-    ratios = [[*key, TABLES[key[0]].rows[key[1]][key[2]], f"{r.ratios[key]:.4g}"]
-              for key in RATIOS]
+    ratios = [[*key, TABLES[key[0]].rows[key[1]][key[2]], f"{r.ratios[key]:.4g}"] for key in RATIOS]
     return "\n\n".join([
         "\n".join(f"{key:4} {where}: {theirs}; right is {ours}"
                   for key, where, theirs, ours in words),

@@ -230,8 +230,7 @@ def figure(r):
     left.set(xscale="log", xlabel=f"effective draws of $v$ in {r.n}")
     row_labels(left, list(ROWS))
     legend_above(left)
-    comparison.draw_pilots(right, {row: r.tried[row] for row in METHODS}, "million gradients",
-                           1e6)
+    comparison.draw_pilots(right, {row: r.tried[row] for row in METHODS}, "million gradients", 1e6)
     fig.suptitle("Table 1: the funnel of 100 + 1 dimensions; bars are 2 standard errors")
     return fig
 

@@ -163,6 +163,10 @@ def run(experiment, cases):
         return [found for task, found in zip(tasks[function], done[function], strict=True)
                 if (task["name"], task["eps"]) == (name, eps)]
 
+    def label_summary(f_maxes, found):
+        return Return(by_f(f_maxes, found["x"]), by_f(f_maxes, found["H"]),
+                      dict(zip(f_maxes, found["lost"], strict=True)), found["contraction"])
+
     return Result(
         {key: label_summary(ALL, *results_of(returns, *key)) for key in keys}
         | {("digits", eps): label_summary(
@@ -172,12 +176,6 @@ def run(experiment, cases):
         | {("digits", EPS): biases(big["chain_f_max"], results_of(chains, cases.name, EPS), False)},
         by_f(ORDERS, done[order][0]["order"]), n, cases.name,
         **trajectories.convergence(f_max, results_of(reversals, cases.name, EPS)))
-
-
-def label_summary(f_maxes, found):
-    """Return the Return of a summary(), whose lists are in the order of f_maxes."""
-    return Return(by_f(f_maxes, found["x"]), by_f(f_maxes, found["H"]),
-                  dict(zip(f_maxes, found["lost"], strict=True)), found["contraction"])
 
 
 def bias(r, name, f_max=F_MAX, eps=EPS):

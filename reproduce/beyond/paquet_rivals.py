@@ -148,10 +148,7 @@ def worst_z(r, method):
 
 
 def difficulties(r):
-    """Return log(difficulty at the paper's covariance / the largest elsewhere), a Scan.
-
-    Of the grid with few cases, in three senses of the word.
-    """
+    """Return log(difficulty at the paper's covariance / the largest elsewhere on the grid)."""
     grid = [key for key in r.keys if key[0] == GRID["paper"][0]]
     senses = {"|EP error|": lambda key: abs(r.EP[key][0])} | {
         f"cost of {method}": lambda key, method=method: best(r.rows, key, method)
@@ -259,8 +256,7 @@ def figure(r):
                   and place[0] != 100 and (found := best(r.rows, place, method))]
         middle.plot(*zip(*ladder, strict=True) if ladder else ([], []), **style)
     for error, marker, label in zip(r.EP[key], "*+", ("EP", "corrected EP"), strict=True):
-        left.plot(r.setup[key]["q"], abs(error.value), marker, color="k", ms=8, ls="",
-                  label=label)
+        left.plot(r.setup[key]["q"], abs(error.value), marker, color="k", ms=8, ls="", label=label)
     left.set(xscale="log", yscale="log", xlabel="CPU seconds of a run",
              ylabel="root mean square error of a run (nats)",
              title=f"N = {key[0]}; hollow: not to be trusted")

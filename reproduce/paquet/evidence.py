@@ -131,8 +131,7 @@ def one_run(method, data_name, problem_key, size, rng):
         at_proposal = log_ratios_of_q(annealed, size, rng)
         alone = importance_sampling(at_proposal)
         if method == "IS from q":
-            return nothing | {"log_Z": alone.log_Z, "se": alone.standard_error,
-                              "k": alone.pareto_k}
+            return nothing | {"log_Z": alone.log_Z, "se": alone.standard_error, "k": alone.pareto_k}
         draws = round(SHARE * size)
         before = round(WARM_UP * draws)
         chain = elliptical_slice(annealed.mu, annealed, before + draws, rng)

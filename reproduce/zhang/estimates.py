@@ -24,10 +24,7 @@ class Blocks(NamedTuple):
 
 
 def in_blocks(chain, n_theta, keep=None):
-    """Return the record of hmc, whose states are (theta, phi) together, as a Blocks.
-
-    keep : (kept,) int or None   which entries of theta are kept; None: all
-    """
+    """Return the record of hmc, of states (theta, phi), as a Blocks with theta[keep], or all."""
     theta = chain.samples[:, :n_theta]
     return Blocks(theta if keep is None else theta[:, keep], chain.samples[:, n_theta:],
                   chain.accepted, chain.divergences, chain.counts)

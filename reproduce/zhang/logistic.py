@@ -139,8 +139,7 @@ def steps(method, setting):
     """Say what a setting has that the paper does not state, but for step sizes of SSHMC and HMC."""
     if method == GIBBS:
         return f"eps {setting['eps_theta']:g} and {setting['eps_phi']:g}"
-    return f"L {setting['L']}" + (
-        f", n_theta {setting['n_theta']}" if "n_theta" in setting else "")
+    return f"L {setting['L']}" + (f", n_theta {setting['n_theta']}" if "n_theta" in setting else "")
 
 
 def scan(method, tried):

@@ -122,6 +122,5 @@ def grad_U(q, rescaled):
             bar_p *= (1.0 - share) * (1.0 - share)
     # c, s - 1/2 and p_1 - 1/2 are f, (1 - f)^2 and 1 - f, times 1 / sigma^2; f = |tanh alpha|
     g[n + 1] -= 2.0 * (bar_c * c + bar_s * (P.s - 0.5) + bar_first * (P.first - 0.5))
-    g[n + 2] += (C.side * C.product * C.precision
-                 * (bar_c - 2.0 * C.gap * bar_s - bar_first))
+    g[n + 2] += (C.side * C.product * C.precision * (bar_c - 2.0 * C.gap * bar_s - bar_first))
     return g

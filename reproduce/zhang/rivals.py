@@ -230,5 +230,4 @@ def warm(names, settings):
     """Compile everything; names: {problem: data}, settings: {(problem, method): setting}."""
     polya_gamma()
     for (name, method), setting in settings.items():
-        one_chain(name, problem(name, names[name]), method, setting, 6, 6,
-                  np.random.default_rng(0))
+        one_chain(name, problem(name, names[name]), method, setting, 6, 6, np.random.default_rng(0))
