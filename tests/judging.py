@@ -40,6 +40,11 @@ def differing(script, result, change):
     return {what for what, verdict in verdicts(script, result).items() if "differs" in verdict}
 
 
+def disagreeing(script, result):
+    """Return what claims are about that do not agree at the paper's budget."""
+    return {what for what, verdict in verdicts(script, result).items() if verdict != "agrees"}
+
+
 def read_tables(text):
     """Return the tables of a report, for each its rows, for each {head: cell}.
 

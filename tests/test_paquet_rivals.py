@@ -32,8 +32,6 @@ def exact():
     return math.log(orthant(np.outer(y, y) * K, 1))
 
 
-# A run of a method
-
 ONE_RUN = {"IS from q": 4000, "bridge": 1000, "AISq-ellipse": 20, "AIS-ellipse": 30,
            "AISq-RMHMC": 8, "AIS-RMHMC": 40, "AISq-HMC": 3, "tilting": 64}
 MANY = {"AISq-ellipse": 150, "AIS-ellipse": 150, "AISq-RMHMC": 25, "AIS-RMHMC": 80, "AISq-HMC": 25}
@@ -166,46 +164,34 @@ def test_operations_of_rmhmc_are_those_that_are_counted():
     assert evidence.operations("AISq-RMHMC", 10) == pytest.approx(1000 * counts.thirds / 3)
 
 
-def test_the_clock_has_every_method_and_what_it_needs(monkeypatch):
-    sizes = []
-    monkeypatch.setattr(evidence, "estimate", lambda method, *rest: sizes.append((method, rest[2])))
-    plans = [[list(THREE), ["IS from q", "tilting"]], [[4, 2.0, 1.0], ["bridge"]]]
-    found = evidence.clock(DIGITS, plans, 2)["seconds"]
-    assert {name: len(values) for name, values in found["unit"].items()} == {
-        f"{THREE}, IS from q": 2, f"{THREE}, tilting": 2, "(4, 2.0, 1.0), bridge": 2}
-    assert set(found["setup"]) == {f"{THREE}, q", f"{THREE}, prior", f"{THREE}, tilt",
-                                   "(4, 2.0, 1.0), q", "(4, 2.0, 1.0), prior"}
-    assert sizes == [("IS from q", 1000), ("tilting", 256)] * 3 + [("bridge", 1000)] * 3
-    assert [evidence.set_up_of(m) for m in ("tilting", "bridge", "AIS-RMHMC")] == ["tilt", "q",
-                                                                                 "prior"]
-
-
-def test_the_set_up_is_of_what_a_start_needs(monkeypatch):
-    now = [0.0]
+def test_the_clock_is_of_a_unit_of_each_method_and_of_what_its_start_needs(monkeypatch):
+    now, asked = [0.0], []
 
     def takes(seconds):
-        def prepare(*arguments):
+        def spend(*arguments):
             now[0] += seconds
 
-        return prepare
+        return spend
+
+    def estimate(method, *rest):
+        asked.append((method, rest[2]))
+        now[0] += 512.0
 
     monkeypatch.setattr(evidence, "GPClassification", SimpleNamespace(
         from_ep=takes(20.0), from_prior=takes(3.0)))
-    for name, seconds in (("ep", 100.0), ("tilting", 7.0), ("estimate", 1000.0)):
-        monkeypatch.setattr(evidence, name, takes(seconds))
+    for name, stand_in in (("ep", takes(100.0)), ("tilting", takes(7.0)), ("estimate", estimate)):
+        monkeypatch.setattr(evidence, name, stand_in)
     monkeypatch.setattr(evidence.time, "thread_time", lambda: now[0])
-    found = evidence.clock(DIGITS, [[list(THREE), ["tilting", "bridge"]]], 1)["seconds"]
-    assert found["setup"] == {f"{THREE}, q": 120.0, f"{THREE}, prior": 3.0, f"{THREE}, tilt": 7.0}
-    assert found["unit"][f"{THREE}, bridge"] == [1.0]
-
-
-def test_a_time_is_that_of_a_unit(monkeypatch):
-    monkeypatch.setattr(evidence, "cpu_seconds", lambda function: 512.0)
-    found = evidence.clock(DIGITS, [[list(THREE), ["tilting", "AISq-RMHMC"]]], 1)["seconds"]["unit"]
-    assert found == {f"{THREE}, tilting": [2.0], f"{THREE}, AISq-RMHMC": [128.0]}
-
-
-# What runs amount to
+    four = (4, 2.0, 1.0)
+    found = evidence.clock(DIGITS, [[list(THREE), ["tilting", "AISq-RMHMC"]],
+                                    [list(four), ["bridge"]]], 2)["seconds"]
+    assert found["setup"] == {f"{key}, {what}": seconds for key in (THREE, four) for what, seconds
+                              in (("q", 120.0), ("prior", 3.0))} | {f"{THREE}, tilt": 7.0}
+    assert found["unit"] == {f"{THREE}, tilting": [2.0] * 2, f"{THREE}, AISq-RMHMC": [128.0] * 2,
+                             f"{four}, bridge": [0.512] * 2}
+    assert asked == [("tilting", 256), ("AISq-RMHMC", 4)] * 3 + [("bridge", 1000)] * 3
+    assert [evidence.set_up_of(m) for m in ("tilting", "bridge", "AIS-RMHMC")] == ["tilt", "q",
+                                                                                 "prior"]
 
 
 def made(log_Z, truth=0.0, se=0.0, **other):
@@ -273,9 +259,6 @@ def test_costs_by_hand_and_the_least_of_them():
     assert evidence.rows_of(rows, "a", "bridge") == {1: row, 2: cheap}
 
 
-# The script
-
-
 class Stored:
     """In place of an experiment: values that say which method and size they are of."""
 
@@ -303,16 +286,13 @@ class Stored:
                 - task["size"] / 1e6 + 3.0 * is_reference)
 
 
-class Stop(Exception):
-    """What Asked raises."""
-
-
-class Asked(Stored):
-    """Remembers what it was first asked for, and computes nothing."""
-
-    def replicates(self, function, tasks, *_, **__):
-        self.tasks = tasks
-        raise Stop
+def asked(cases):
+    """Return the tasks that the script first asks for, and compute nothing."""
+    tasks = []
+    with pytest.raises(ZeroDivisionError):
+        script.run(SimpleNamespace(budget="paper", seed=3, replicates=lambda _, given, *__, **more:
+                                   tasks.extend(given) or 1 / 0), cases)
+    return tasks
 
 
 def test_the_error_of_ep_is_a_mean_over_one_side_of_the_grid():
@@ -324,16 +304,11 @@ def test_the_error_of_ep_is_a_mean_over_one_side_of_the_grid():
 
 @pytest.mark.parametrize(("note", "sizes"), [
     ("", [40, 365, 767, 1540]), ("USPS is not available", [40, 365])])
-def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes, monkeypatch):
-    experiment = Asked("paper")
-    with pytest.raises(Stop):
-        script.run(experiment, digits_3v5()._replace(note=note))
-    found = {tuple(task["problem_key"]) for task in experiment.tasks}
+def test_where_there_are_365_digits_the_ladder_ends_there(note, sizes):
+    found = {tuple(task["problem_key"]) for task in asked(digits_3v5()._replace(note=note))}
     assert sorted(N for N, *rest in found if rest == [4.85, 5.1] and N != 100) == sizes
     assert sum(N == 100 for N, *_ in found) == 16  # four lengths and four amplitudes
 
-
-# The claims, on a result that is made up
 
 GRID = [(100, a, b) for a in (2.85, 4.85) for b in (1.1, 7.1)]
 KEYS = [script.PAPER, *GRID]
@@ -399,17 +374,14 @@ def test_the_hardest_setting_is_so_in_every_sense(other, found):
 
 @pytest.mark.parametrize("N", [767, 365])
 def test_the_bridge_that_other_scripts_ask_for_is_the_longest_of_this_one(N, monkeypatch):
-    experiment, other = Asked("paper"), Stored("paper")
-    with pytest.raises(Stop):
-        script.run(experiment, digits_3v5())
-    named = []
+    tasks, other, named = asked(digits_3v5()), Stored("paper"), []
     monkeypatch.setattr(evidence, "Experiment", lambda name, _: named.append(name) or other)
     found = evidence.bridge_estimate(other, DIGITS, N)
     (task,) = other.tasks
     assert named == [script.NAME]
-    assert task in [{k: v for k, v in each.items() if k != "cost"} for each in experiment.tasks]
+    assert task in [{k: v for k, v in each.items() if k != "cost"} for each in tasks]
     assert task["method"] == "bridge" and task["size"] == max(
-        each["size"] for each in experiment.tasks if each["method"] == "bridge")
+        each["size"] for each in tasks if each["method"] == "bridge")
     assert found == average("bridge", [Stored.value(task) + 0.1 * k
                                         for k in range(script.RUNS["paper"])])
 
@@ -477,7 +449,8 @@ def test_where_the_others_break_there_is_a_place_for_it():
 
 def test_each_point_of_the_figure_is_in_its_place():
     result = made_up({(script.PAPER, "tilting", 2): row("", error=Measured(0.3, 0.01), spread=2.0),
-                      (GRID[1], "bridge", 1): row("bridge", seconds=Measured(0.5, 0.01))})
+                      (GRID[1], "bridge", 1): row("bridge", seconds=Measured(0.5, 0.01)),
+                      **{(GRID[3], m, 1): row(m, z=9.0) for m in evidence.METHODS}})
     other = (365, *script.PAPER[1:])
     result.rows.update({(other, m, 1): row(m, seconds=Measured(3.0, 0.1))
                         for m in evidence.METHODS})
@@ -495,53 +468,20 @@ def test_each_point_of_the_figure_is_in_its_place():
         points = [(seconds, 0.2), *[(seconds, 0.3)] * (method == "tilting")]
         assert line.get_label() == method and line.get_xydata().tolist() == [*map(list, points)]
         # one run of tilting, whose logs spread by 2, and k = .9 are not to be trusted
-        assert len(dots.get_xydata()) == (method != "IS from q")
         assert dots.get_xydata().tolist() == [[seconds, 0.2]] * (method != "IS from q")
     assert [(line.get_label(), *line.get_xydata()[0]) for line in left.lines[16:]] == [
         ("EP", 7.0, 0.2), ("corrected EP", 7.0, 0.1)]
     for method, line in zip(evidence.METHODS, middle.lines, strict=True):  # 4 runs: 0.2^2 / 0.1^2
         points = [(365, 12.0), (767, 4 * WORTH.get(method, 1.0))] if method != "IS from q" else []
         np.testing.assert_allclose(line.get_xydata(), np.reshape(points, (-1, 2)), rtol=1e-12)
-    colours = {line.get_label(): (line.get_color(), line.get_marker()) for line in whole}
+    assert len({(line.get_marker(), line.get_color()) for line in whole}) == len(whole)
+    how = {line.get_label(): (line.get_color(), line.get_marker()) for line in whole}
     for key, line, text in zip(GRID, right.lines, right.texts, strict=True):
         assert line.get_xydata().tolist() == [[key[2], key[1]]] and text.xy == (key[2], key[1])
         assert text.get_text() == f"{0.1 * (result.keys.index(key) + 1):.2f}"
-        if key == GRID[1]:  # the only one that is cheaper than all others
-            assert (line.get_color(), line.get_marker()) == colours["bridge"]
-    plt.close("all")
-
-
-def test_the_figure_says_what_it_shows():
-    cheap = {(GRID[0], "tilting", 1): row("", seconds=Measured(0.1, 0.01)),
-             (GRID[2], "AISq-HMC", 1): row("", seconds=Measured(0.1, 0.01)),
-             **{(GRID[3], m, 1): row(m, z=9.0) for m in evidence.METHODS}}  # void
-    fig = script.figure(made_up(cheap))
-    left, middle, right = fig.axes
-    whole, filled = left.lines[:16:2], left.lines[1:16:2]
-    # the last two methods have the colours of the first two, dashed, and other markers; that a
-    # marker is hollow says that it is not to be trusted, and nothing else
-    how = {line.get_label(): (line.get_marker(), line.get_color()) for line in whole}
-    assert len({*how.values()}) == len(evidence.METHODS)
-    for line, dots in zip(whole, filled, strict=True):
-        assert (line.get_markerfacecolor(), dots.get_markerfacecolor()) == ("none",
-                                                                           line.get_color())
-        assert dots.get_linestyle() == "None"
-    winners = [(line.get_marker(), line.get_color()) for line in right.lines]
-    assert all(line.get_markerfacecolor() == line.get_color() for line in right.lines[:3])
-    # elsewhere all that are to be trusted cost the same, and the bridge is the first of them
-    assert winners[:3] == [how[m] for m in ("tilting", "bridge", "AISq-HMC")]
-    assert winners[3][0] == "x"
-    assert [(ax.get_xlabel(), ax.get_ylabel()) for ax in fig.axes] == [
-        ("CPU seconds of a run", "root mean square error of a run (nats)"),
-        ("N", r"CPU seconds until $\log Z$ is known to 0.1"), (r"$\log\sigma$", r"$\log\ell$")]
-    assert [(ax.get_xscale(), ax.get_yscale()) for ax in fig.axes] == [
-        ("log", "log"), ("log", "log"), ("linear", "linear")]
-    assert fig.get_suptitle() == "Evidence of GP classification, digits"
-    assert [ax.get_title() for ax in fig.axes] == [
-        "N = 767; hollow: not to be trusted", "at the paper's covariance",
-        "N = 100: the cheapest; $k$ of IS"]
-    assert [(x, text.get_text()) for x, text in zip(
-        middle.get_xticks(), middle.get_xticklabels(), strict=True)] == [(767, "767")]
+    # the bridge is cheaper than all others; elsewhere it is the first of equals, or all is void
+    assert {(line.get_color(), line.get_marker()) for line in right.lines[:3]} == {how["bridge"]}
+    assert right.lines[3].get_marker() == "x"
     plt.close("all")
 
 

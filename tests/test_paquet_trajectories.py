@@ -7,41 +7,23 @@ import numpy as np
 import pytest
 
 from reproduce.harness.claims import Measured
-from reproduce.paquet import trajectories
+from reproduce.paquet import trajectories as paths
 from reproduce.paquet.digits import digits_3v5
-from reproduce.paquet.trajectories import (
-    SMALL,
-    contraction,
-    convergence,
-    draw,
-    draw_momentum,
-    log_error,
-    order,
-    posterior,
-    returns,
-    reversals,
-    summary,
-    travel,
-    volumes,
-)
 
 DIGITS = digits_3v5().name
 
 
-# The posteriors
-
-
 def test_the_small_problems_are_as_described():
-    K, y = SMALL["N = 2"]
+    K, y = paths.SMALL["N = 2"]
     assert y[0] == -y[1]  # different labels
     assert K[0, 1] / math.sqrt(K[0, 0] * K[1, 1]) == pytest.approx(0.9, rel=1e-15)  # rounding
-    assert SMALL["N = 1"][0] == K[0, 0]
+    assert paths.SMALL["N = 1"][0] == K[0, 0]
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", paths.SMALL)
 def test_exact_moments_are_those_of_the_closed_form(name):
     # E[x] = K c, c_m = y_m N(0; 0, 1 + K_mm) P(the other label | x_m's) / Z: by parts under N(0, K)
-    at = posterior(name)
+    at = paths.posterior(name)
     K, y = at.model.K, at.model.y
     V = 1 + np.diag(K)
     if y.size == 1:
@@ -56,18 +38,18 @@ def test_exact_moments_are_those_of_the_closed_form(name):
                                              rel=1e-12)
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", paths.SMALL)
 def test_draws_for_the_small_problems_are_from_the_posterior(name):
-    at, rng, n = posterior(name), np.random.default_rng(3), 20_000
-    z = np.array([at.weights @ draw(at, rng) for _ in range(n)])
+    at, rng, n = paths.posterior(name), np.random.default_rng(3), 20_000
+    z = np.array([at.weights @ paths.draw(at, rng) for _ in range(n)])
     z = (z - at.mean) / at.deviation
     assert abs(z.mean()) < 4 / n**0.5
     assert abs((z**2).mean() - 1) < 4 * (z**2).std() / n**0.5
 
 
 def test_draws_on_the_digits_are_from_the_gaussian_of_ep():
-    at, rng, n = posterior(DIGITS, 5), np.random.default_rng(4), 4000
-    z = np.array([draw(at, rng) for _ in range(n)]) - at.q.mu
+    at, rng, n = paths.posterior(DIGITS, 5), np.random.default_rng(4), 4000
+    z = np.array([paths.draw(at, rng) for _ in range(n)]) - at.q.mu
     scale = np.sqrt(np.outer(at.sd, at.sd) ** 2 + at.q.Sigma**2) / n**0.5  # of a covariance
     assert (np.abs(z.T @ z / n - at.q.Sigma) < 4.5 * scale).all()  # one of 15 in 10^4
     assert (np.abs(z.mean(0)) < 4.5 * at.sd / n**0.5).all()
@@ -76,46 +58,40 @@ def test_draws_on_the_digits_are_from_the_gaussian_of_ep():
     assert at.deviation**2 == pytest.approx(at.weights @ at.q.Sigma @ at.weights, rel=1e-12)
 
 
-# Trajectories
-
-
 def test_a_reversal_by_hand():
-    found = reversals("N = 2", None, 3, 0.2, (2, 4), 2, 7)
-    at, rng = posterior("N = 2"), np.random.default_rng(7)
+    found = paths.reversals("N = 2", None, 3, 0.2, (2, 4), 2, 7)
+    at, rng = paths.posterior("N = 2"), np.random.default_rng(7)
     for k in range(2):
-        x = draw(at, rng)
-        p = draw_momentum(x, at.model, rng)
+        x = paths.draw(at, rng)
+        p = paths.draw_momentum(x, at.model, rng)
         for j, f_max in enumerate((2, 4)):
-            there, halves, p_there, H = travel(x, p, at.model, 3, 0.2, f_max)
-            back, _, _, H_back = travel(there[2], -p_there, at.model, 3, 0.2, f_max)
+            there, halves, p_there, H = paths.travel(x, p, at.model, 3, 0.2, f_max)
+            back, _, _, H_back = paths.travel(there[2], -p_there, at.model, 3, 0.2, f_max)
             assert found["x"][k][j] == max(abs(back[2] - x) / at.sd)
             assert found["H"][k][j] == abs(H_back[1] - H[0])
         places = [(x, 0), (there[0], 0), (there[0], 1), (there[1], 1), (there[1], 2), (there[2], 2)]
         assert found["contraction"][k] == max(
-            contraction(place, halves[step], at.model, 0.2) for place, step in places)
+            paths.contraction(place, halves[step], at.model, 0.2) for place, step in places)
 
 
 def test_a_converged_trajectory_returns_and_keeps_volume_and_one_of_five_iterations_does_not():
-    error = np.array(reversals("N = 2", None, 10, 0.1, (5, 40), 20, 5)["x"])
+    error = np.array(paths.reversals("N = 2", None, 10, 0.1, (5, 40), 20, 5)["x"])
     assert (error[:, 1] < 1e-10).all()  # rounding, 10 steps there and back
     assert np.median(error[:, 0]) > 1e-9
-    few, five, many = volumes("N = 2", 10, 0.1, (1, 5, 40), 10, 5)["log10"]
+    few, five, many = paths.volumes("N = 2", 10, 0.1, (1, 5, 40), 10, 5)["log10"]
     assert many.value < -8  # of the differences
     assert few.value > -2 > five.value > -8
 
 
 def test_order_is_that_of_the_derivation():
-    found = order("N = 1", 4, (0.01, 0.02), (1, 2, 3), 40, 2)["order"]
+    found = paths.order("N = 1", 4, (0.01, 0.02), (1, 2, 3), 40, 2)["order"]
     # f + 1 for odd f, f + 2 for even f; the next order is eps of it, a tenth at the largest c
     assert [round(m.value) for m in found] == [2, 4, 4]
 
 
-# Means of logarithms
-
-
 def test_lost_trajectories_count_as_one_deviation():
     errors = np.array([np.nan, np.inf, 1e30, 1.0, 1e-3, 0.0])
-    np.testing.assert_allclose(log_error(errors), [0, 0, 0, 0, -3, -17], rtol=1e-15)
+    np.testing.assert_allclose(paths.log_error(errors), [0, 0, 0, 0, -3, -17], rtol=1e-15)
 
 
 HALF = [  # two calls of reversals(), for f_max = 3, 4, 5, 6, 10
@@ -127,19 +103,19 @@ HALF = [  # two calls of reversals(), for f_max = 3, 4, 5, 6, 10
 
 
 def test_a_summary_by_hand():
-    found = summary(HALF)
+    found = paths.summary(HALF)
     # -2, -4, -1; -3, -7, 0; ...: their means, and standard deviations over sqrt(3)
     assert found["x"][0] == pytest.approx((-7 / 3, (7 / 3 / 3) ** 0.5), rel=1e-12)
     assert found["x"][1] == pytest.approx((-10 / 3, (37 / 3 / 3) ** 0.5), rel=1e-12)
     assert found["H"][0] == pytest.approx((-3, (4 / 3) ** 0.5), rel=1e-12)
     np.testing.assert_array_equal(found["lost"], [0, 1 / 3, 1 / 3, 0, 1 / 3])
     assert found["contraction"] == [0.2, 0.3]  # of the two that return
-    lost = summary([{"x": [[1e-3, 9.0]], "H": [[0.0, 0.0]], "contraction": [0.5]}] * 2)
+    lost = paths.summary([{"x": [[1e-3, 9.0]], "H": [[0.0, 0.0]], "contraction": [0.5]}] * 2)
     assert lost["contraction"] == []
 
 
 def test_convergence_by_hand():
-    found = convergence((3, 4, 5, 6, 10), HALF)
+    found = paths.convergence((3, 4, 5, 6, 10), HALF)
     # gains by 4 of 1, 3, -1 and by 5 of 2, 0, 0: differences -1, 3, -1
     assert found["gain"] == pytest.approx((1 / 3, (16 / 3 / 3) ** 0.5), rel=1e-12)
     # of the two that return: log10 of the decay is -0.5 and -1, of c -1 and log10(0.3)
@@ -147,7 +123,7 @@ def test_convergence_by_hand():
     log10 = Measured((a + b) / 2, abs(a - b) / 2)
     assert found["decay"] == pytest.approx(
         (10**log10.value, 10**log10.value * math.log(10) * log10.se), rel=1e-12)
-    assert math.isnan(convergence((3, 4, 5, 6, 10), HALF[:1] * 1)["decay"].se)  # of one
+    assert math.isnan(paths.convergence((3, 4, 5, 6, 10), HALF[:1] * 1)["decay"].se)  # of one
 
 
 def test_a_decay_is_of_trajectories_that_return_with_both_numbers_of_iterations():
@@ -156,45 +132,45 @@ def test_a_decay_is_of_trajectories_that_return_with_both_numbers_of_iterations(
                  "contraction": [c for _, c in rows]}]
 
     two = [([1e-2, 1e-3, 1e-4, 1e-5, 1e-9], 0.1), ([1e-2, 1e-3, 1e-4, 1e-5, 1e-11], 0.1)]
-    wanted = convergence((3, 4, 5, 6, 10), some(*two))["decay"]
+    wanted = paths.convergence((3, 4, 5, 6, 10), some(*two))["decay"]
     # log10 of the decay is -1 and -1.5, of c -1
     assert wanted.value == pytest.approx(10**-0.25, rel=1e-12)
     for lost in (([1e-2, 1e-3, 1e-4, 3.0, 1e-9], 0.1), ([1e-2, 1e-3, 1e-4, 1e-5, 3.0], 0.1),
                  ([1e-2, 1e-3, 1e-4, 1e-5, 1e-9], math.nan)):
-        assert convergence((3, 4, 5, 6, 10), some(*two, lost))["decay"] == wanted
+        assert paths.convergence((3, 4, 5, 6, 10), some(*two, lost))["decay"] == wanted
 
 
 def test_order_and_volume_are_means_of_columns(monkeypatch):
     errors = {0.1: [[1e-6, 1e-8], [1e-4, 1e-6]], 0.2: [[1e-5, 1e-4], [1e-4, 1e-3]]}
-    monkeypatch.setattr(trajectories, "reversals",
+    monkeypatch.setattr(paths, "reversals",
                         lambda name, cases, l_max, eps, *_: {"x": errors[eps]})
     # differences of 1, 0 and of 4, 3 in log10, for a step of log10(2)
-    found = order("N = 1", 5, (0.1, 0.2), (1, 2), 2, 0)["order"]
+    found = paths.order("N = 1", 5, (0.1, 0.2), (1, 2), 2, 0)["order"]
     two = math.log10(2)
     assert found == [pytest.approx((0.5 / two, 0.5 / two), rel=1e-12),
                      pytest.approx((3.5 / two, 0.5 / two), rel=1e-12)]
 
 
 def test_returns_are_those_of_all_starts():
-    found = returns("N = 1", 3, 0.1, (2, 5), 6, 1)
-    assert found["x"] == summary([reversals("N = 1", None, 3, 0.1, (2, 5), 6, 1)])["x"]
+    found = paths.returns("N = 1", 3, 0.1, (2, 5), 6, 1)
+    assert found["x"] == paths.summary([paths.reversals("N = 1", None, 3, 0.1, (2, 5), 6, 1)])["x"]
     assert len(found["lost"]) == 2
 
 
 def test_a_volume_by_hand():
     # one start: the determinant of the map of a trajectory, by one-sided differences
-    at, rng = posterior("N = 1"), np.random.default_rng(8)
-    x = draw(at, rng)
-    p = draw_momentum(x, at.model, rng)
+    at, rng = paths.posterior("N = 1"), np.random.default_rng(8)
+    x = paths.draw(at, rng)
+    p = paths.draw_momentum(x, at.model, rng)
 
     def flow(x, p):
-        xs, _, p, _ = travel(np.array([x]), np.array([p]), at.model, 4, 0.5, 1)
+        xs, _, p, _ = paths.travel(np.array([x]), np.array([p]), at.model, 4, 0.5, 1)
         return xs[-1][0], p[0]
 
     h, here = 1e-6, flow(x[0], p[0])
     (xx, px), (xp, pp) = flow(x[0] + h, p[0]), flow(x[0], p[0] + h)
     J = [[(xx - here[0]) / h, (xp - here[0]) / h], [(px - here[1]) / h, (pp - here[1]) / h]]
-    ((value, _),) = volumes("N = 1", 4, 0.5, (1,), 1, 8)["log10"]
+    ((value, _),) = paths.volumes("N = 1", 4, 0.5, (1,), 1, 8)["log10"]
     assert value > -3  # so that one-sided differences, which err by about h, know it to 1 %
     assert value == pytest.approx(math.log10(abs(math.log(np.linalg.det(J)))), abs=0.01)
 
@@ -206,10 +182,10 @@ def test_the_differences_of_a_volume_are_small_beside_each_deviation(monkeypatch
         seen.append(np.concatenate([x, p]))
         return x[None], None, p, None
 
-    monkeypatch.setattr(trajectories, "travel", travel)
-    found = volumes("N = 2", 10, 0.1, (1,), 2, 4)["log10"]
+    monkeypatch.setattr(paths, "travel", travel)
+    found = paths.volumes("N = 2", 10, 0.1, (1,), 2, 4)["log10"]
     assert found[0].value < -9  # its determinant is 1, but for rounding over 3e-6
-    sd = posterior("N = 2").sd
+    sd = paths.posterior("N = 2").sd
     steps = np.subtract(seen[::2], seen[1::2]) / 2
     # momenta have the inverse deviations of positions; rounding of states of size 10
     np.testing.assert_allclose(steps, np.tile(np.diag(3e-6 * np.append(sd, 1 / sd)), (2, 1)),

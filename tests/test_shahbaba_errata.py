@@ -98,9 +98,6 @@ def test_the_abstracts_claim_is_about_the_mean_of_four_problems():
         assert verdicts(errata, result)[what] == "agrees"
 
 
-# The intervals, a second time
-
-
 def ends(text):
     """Return what a printed number may have been before it was rounded."""
     half = Decimal(1).scaleb(Decimal(text).as_tuple().exponent) / 2
@@ -133,9 +130,6 @@ def test_the_other_intervals():
             # ratios of times are above 1, logs and differences above 0
             assert (claim.low, claim.high) == (1.0 if claim.what.split(": ")[1].startswith("s")
                                                else 0.0, np.inf)
-
-
-# The estimates
 
 
 def test_a_product_of_printed_factors_and_its_ends():
@@ -175,9 +169,6 @@ def test_what_the_text_says_of_a_comparison():
     assert errata.stated_sign("Chess", "data", "normal", "tau x g") == -1
     assert errata.stated_sign("Simulated", "data", "normal", "tau x g") == -1  # bold type
     assert errata.stated_sign("CTG", "HMC", "data", "tau x s") == -1
-
-
-# The paper's numbers themselves
 
 
 def test_the_misprints_are_known_and_there_are_no_others():

@@ -14,9 +14,6 @@ from reproduce.harness.style import plt
 HMC, WALK, LARGE = fig1.METHODS
 
 
-# Each claim with its quantity
-
-
 def made_up():
     """Return a result of which every claim is true."""
     def method(lag_1, tau, jump, rate):
@@ -80,9 +77,6 @@ def test_the_intervals():
     assert low * high == pytest.approx(1) and high / low == pytest.approx(10)
     assert [claims[what] for what in (LAG, RATE)] == [(0, 1)] * 2
     assert [claims[what] for what in (TAU, STEPS, JUMP)] == [(1, np.inf)] * 3
-
-
-# What is run, and its numbers
 
 
 def test_the_settings_are_those_of_section_1():

@@ -81,9 +81,6 @@ def test_the_intervals_and_the_fractions():
     assert (fig4.FRACTION, fig4.FRACTION_SIMULATED) == (0.3, 0.4)  # Sections 3.2 and 3.3.1
 
 
-# Estimates
-
-
 def test_the_quantities_of_a_data_set_by_another_route():
     cases = illustrative(3, 5.0)
     found = fig4.one_data_set(cases)

@@ -36,9 +36,6 @@ def small():
         cache.cache_clear()
 
 
-# R_0
-
-
 def test_by_entropy_it_is_the_split_of_the_algorithm(small):
     model, fit = small
     ours, theirs = multinomial.split("CTG", "entropy", 0.3), split_data(model, fit.q_hat, 0.3)
@@ -73,9 +70,6 @@ def test_scores(small):
     assert len(set(random)) == N and (random == multinomial.score(model, None, "random")).all()
     # independent of the entropies: |r| below 4 / sqrt(60)
     assert abs(np.corrcoef(random, case_entropy(fit.q_hat, model))[0, 1]) < 0.52
-
-
-# Settings
 
 
 def frequencies(model, at):
@@ -164,9 +158,6 @@ def test_a_rate_is_the_mean_probability_of_acceptance():
     assert multinomial.rate(errors) == pytest.approx(2.5 / 6, rel=1e-15)
 
 
-# Chains
-
-
 @pytest.fixture(scope="module")
 def long(small):
     return row_of(multinomial.row_of_chains("CTG", "HMC", [0.0, 1, 0.12, 60], 1000, 100, 4, [1]))
@@ -226,9 +217,6 @@ def test_divergences_of_a_chain_are_counted(small, monkeypatch):
     monkeypatch.setattr(multinomial, "run", lambda *_: whole._replace(energy_error=errors))
     (found,) = multinomial.row_of_chains("CTG", "normal", [0, 1, 0.3, 2], 20, 0, 1, [5])["chains"]
     assert found["divergences"] == 3
-
-
-# Claims
 
 
 def made_up():

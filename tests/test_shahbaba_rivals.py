@@ -30,9 +30,6 @@ def problem():
     return model, normal_approximation(map_estimate(model))
 
 
-# Coordinates
-
-
 def test_the_hessian_at_the_mode_is_the_identity(problem):
     model, fit = problem
     C = whiten(model, fit).C
@@ -65,9 +62,6 @@ def test_the_parts_of_a_split_add_up(problem):
     assert U(z, select_cases(new, cases, 0.0)) == U(original(z[None], new)[0],
                                                     select_cases(model, cases, 0.0))
     assert U(z, normal) == pytest.approx(z @ z / 2, rel=1e-14)
-
-
-# Chains
 
 
 @pytest.fixture
@@ -218,9 +212,6 @@ def test_the_clock_is_of_a_gradient(small, monkeypatch):
                             5, rng, 10, "dense").counts.gradient)
     assert seconds == {"HMC, as printed": [6 / 21] * 2, rivals.MASS: [6 / 11] * 2,
                        "NUTS, dense": [6 / of_nuts[0], 6 / of_nuts[1]], "mode": [6.0] * 2}
-
-
-# The script
 
 
 class Remembered:

@@ -15,9 +15,6 @@ from reproduce.shahbaba.printed import PROBLEMS, step
 DATA = "illustrative data of slope 5, seed 1"
 
 
-# Each claim with its quantity
-
-
 def made_up():
     """Return a result of which every claim is true, with w = 100 and w_0 = 100."""
     rates = {0.8: np.full(100, 0.1), 1.0: np.full(100, 0.3), "beyond": np.full(100, 9.0)}
@@ -95,9 +92,6 @@ def test_energy_errors_that_are_others_change_their_claims(method):
         assert moved("HMC", 1.4, 3.1) == set() and moved("HMC", 1.4, 2.8) == {beyond}
 
 
-# Estimates
-
-
 def test_energies_that_are_not_finite_are_not_accepted():
     rate = stability.acceptance(np.array([np.inf, np.nan, -1.0, 0.0, np.log(2)]))
     p = [0, 0, 1, 1, 0.5]
@@ -134,9 +128,6 @@ def test_six_digits():
     assert stability.six_digits(1234567.0) == 1234570.0
     assert stability.six_digits(-1.2345678e-9) == -1.23457e-9
     assert stability.six_digits(np.inf) == np.inf and np.isnan(stability.six_digits(np.nan))
-
-
-# What is run
 
 
 def test_the_settings_are_those_of_table_1():

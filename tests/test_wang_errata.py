@@ -108,9 +108,6 @@ def test_the_sentences_are_of_the_numbers_they_are_about():
     assert found["tempered"] == pytest.approx(0.69 / 0.81, rel=1e-12)
 
 
-# What is run
-
-
 def test_a_nonreversible_sweep_and_its_reverse_leave_the_density_invariant():
     pi, star = identities.problem(7, 1)
     first, second = identities.updates(star)

@@ -143,9 +143,6 @@ def test_what_is_scored_of_a_chain(monkeypatch, number):
     assert not room.compared(number, 0, [1, 2], 60, 4, 12)["edge"]
 
 
-# The script
-
-
 def scored(density, inside=0.95):
     return {"density": density, "coverage": [inside - 0.45, inside], "error": 0.3}
 

@@ -183,9 +183,6 @@ def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wa
         np.testing.assert_allclose(found[key], value, rtol=1e-12)
 
 
-# The script
-
-
 def row_of(log_cost, believed=True, mean=0.0):
     """Make a row of two quantities."""
     ones = np.ones(2)

@@ -63,9 +63,6 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     assert what.startswith(wanted)
 
 
-# What is found of one data set
-
-
 @pytest.mark.parametrize("number", [1, 3])
 def test_a_mode_and_the_widths_there(number):
     model, q = table1.posterior(number, 0, 40)

@@ -180,9 +180,6 @@ def test_what_two_methods_share_is_not_in_their_difference():
                     (1.5 * spread**2 + own) ** 0.5, rel=1e-12)
 
 
-# What is compared
-
-
 def test_one_method_is_ahead_of_another_by_the_difference_of_their_gains():
     r = {1: {MAIN: {
         SOD: blank(gain={"seconds": Measured(1.5, 9.0)}, apart={NYSTROM: {"seconds": 0.2}}),
