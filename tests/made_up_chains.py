@@ -12,6 +12,12 @@ def one(ess, squares, work, d=3, **more):
             "spread": [2.0] * d, "gradients": work, "divergences": 0, "rate": 0.8} | more
 
 
+def of_table(rate):
+    """Make what a replicate of the tables of Split HMC returns, of a chain with this rate."""
+    row = {"batch": 3.0, "initial": 3.0, "se": 0.1, "mean": 1.0, "mean_se": 0.1}
+    return {"g": 20.0, "AP": rate, "AP_se": 0.01, "batches": 36, "tau": row, "tau_beta": row}
+
+
 def five(d=4, ess=900.0, squares=800.0):
     """Make five chains of 1000 draws, of d quantities of mean 0 and variance 1."""
     return Together(np.zeros(d), np.full(d, 0.02), np.ones(d), np.full(d, 0.03), np.full(d, ess),

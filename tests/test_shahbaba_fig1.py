@@ -5,8 +5,7 @@ import pytest
 
 import studies
 from algorithms.ess import initial_sequence
-from algorithms.linear_theory import correlation_and_rate
-from judging import read_table, replaced, verdicts
+from judging import disagreeing, read_table, replaced
 from reproduce import shahbaba_fig1 as fig1
 from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.harness.style import plt
@@ -25,12 +24,6 @@ def made_up():
     return fig1.Result({HMC: method(-0.5, 0.5, 2.0, 0.97), WALK: method(0.9, 20.0, 0.5, 0.8),
                         LARGE: method(0.4, 2.0, 1.3, 0.2)}, Measured(1.3, 0.1), (-0.5, 0.97), 10,
                        {m: np.arange(60.0).reshape(30, 2) for m in (HMC, WALK)})
-
-
-def changed(method, name, value):
-    """Return the claims that do not agree where one number is another."""
-    result = replaced(made_up(), [*(["methods", method] if method else []), name, "value"], value)
-    return {what for what, verdict in verdicts(fig1, result).items() if verdict != "agrees"}
 
 
 LAG = "random walk lag-1 autocorrelation - |HMC's|"
@@ -59,24 +52,8 @@ TIME = "CPU time per state, random walk / HMC"
       for m in fig1.METHODS for value in (0.85, 1.05)],
 ])
 def test_what_is_another_changes_its_claim(method, key, value, wanted):
-    assert changed(method, key, value) == wanted
-
-
-def test_the_intervals():
-    claims = {c.what: (c.low, c.high) for c in fig1.CLAIMS}
-    # fractions of -0.522 + 0.472, of 1 - 0.966, of the target's deviation 1 and variance 1
-    assert claims["HMC lag-1 autocorrelation - theory"] == pytest.approx((-0.05 / 5, 0.05 / 5))
-    _, rate = correlation_and_rate(fig1.COVARIANCE, fig1.EPS, fig1.L)
-    low, high = claims["HMC acceptance rate - theory"]
-    assert -low == high == pytest.approx((1 - rate) / 6, rel=0.15)  # "a sixth"
-    for method in fig1.METHODS:
-        assert claims[f"{method}: mean of q_1"] == pytest.approx((3 - 1 / 20, 3 + 1 / 20))
-        assert claims[f"{method}: covariance of q_1 and q_2"] == pytest.approx(
-            (0.95 - 1 / 20, 0.95 + 1 / 20))
-    low, high = claims[TIME]
-    assert low * high == pytest.approx(1) and high / low == pytest.approx(10)
-    assert [claims[what] for what in (LAG, RATE)] == [(0, 1)] * 2
-    assert [claims[what] for what in (TAU, STEPS, JUMP)] == [(1, np.inf)] * 3
+    place = [*(["methods", method] if method else []), key, "value"]
+    assert disagreeing(fig1, replaced(made_up(), place, value)) == wanted
 
 
 def test_the_settings_are_those_of_section_1():
@@ -100,11 +77,8 @@ def test_a_chains_numbers_are_those_of_its_states(method, scale):
     assert found["jump"] == pytest.approx(np.mean(jumps), rel=1e-12)
     assert found["covariance"] == pytest.approx(np.mean((q[:, 0] - 3) * (q[:, 1] - 3)), rel=1e-12)
     assert found["rate"] == fig1.sample(method, scale, 2000, 4).accepted.mean()
-
-
-def test_short_chains_lose_a_fifth():
-    q = fig1.sample("HMC", 0.0, 50, 4).samples
-    assert fig1.one_chain("HMC", 0.0, 50, 4)["mean"] == q[10:, 0].mean()
+    short = fig1.sample(method, scale, 50, 4).samples  # of which the warm-up is a fifth
+    assert fig1.one_chain(method, scale, 50, 4)["mean"] == short[10:, 0].mean()
 
 
 def test_the_clock_times_each_method_in_turn(monkeypatch):
@@ -155,21 +129,16 @@ def test_every_chain_goes_to_its_method(budget):
         np.testing.assert_array_equal(result.shown[method], longer[:30])
 
 
-def test_each_number_stands_under_its_heading():
-    rows = {row[head]: row for row in read_table(fig1.table(made_up()))
-            for head in [next(iter(row))]}
-    assert [*rows["random walk"].values()] == [
-        "random walk", "0.15", "0.9000 (0.0010)", "20.00 (0.20)", "0.500 (0.010)",
-        "0.8000 (0.0010)", "10.00 (0.10)"]
-    assert [each for each in rows["HMC, theory"].values() if each] == [
-        "HMC, theory", "0.15", "-0.5000", "0.9700"]
+def test_the_theory_has_a_row_of_its_own():
+    (row,) = [row for row in read_table(fig1.table(made_up())) if "HMC, theory" in row.values()]
+    assert [each for each in row.values() if each] == ["HMC, theory", "0.15", "-0.5000", "0.9700"]
 
 
 def test_both_panels_have_their_states_over_the_same_density():
     result = made_up()
     result.shown[WALK] *= -1
     fig = fig1.figure(result)
-    for ax, method in zip(fig.axes, (HMC, WALK), strict=True):
+    for ax, method, title in zip(fig.axes, (HMC, WALK), ("Hamiltonian", "Random"), strict=True):
         *ellipses, states, start = (line.get_xydata() for line in ax.lines)
         for radius, ellipse in zip((1, 2, 3), ellipses, strict=True):  # in standard deviations
             apart = ellipse - [3, 3]
@@ -177,11 +146,5 @@ def test_both_panels_have_their_states_over_the_same_density():
             np.testing.assert_allclose(squared, radius**2, rtol=1e-9)
         np.testing.assert_array_equal(states[1:], result.shown[method])
         assert states[0].tolist() == start[0].tolist() == [0, 0]
-    assert [ax.get_title() for ax in fig.axes] == [
-        "Hamiltonian Monte Carlo, 20 leapfrog steps", "Random walk Metropolis, every 20th state"]
-    assert [ax.get_xlabel() for ax in fig.axes] == ["$q_1$"] * 2
-    assert fig.axes[0].get_ylabel() == "$q_2$"
-    labels = ["1, 2 and 3 standard deviations", "the first 30 states", "start"]
-    assert [line.get_label() for line in fig.axes[0].lines[2:]] == labels
-    assert [text.get_text() for text in fig.legends[0].get_texts()] == labels
+        assert ax.get_title().startswith(title)
     plt.close("all")

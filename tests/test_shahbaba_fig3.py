@@ -45,11 +45,6 @@ def test_what_is_so_in_most_data_sets_agrees():
         assert set(verdicts(fig3, each).values()) == {"agrees"}
 
 
-def test_the_intervals():
-    assert [(c.low, c.high) for c in fig3.CLAIMS] == [
-        (0, 1e-8), (0, 1e-6), *[(0.5, np.inf)] * 3]
-
-
 def test_a_profile_is_along_one_coordinate_in_standard_deviations():
     model, fit = fit_cases(illustrative(1, 5.0))
     t = np.array([-2.0, 0.0, 1.5])
@@ -95,7 +90,6 @@ def test_the_table_has_medians_and_nine_tenths():
     result.slopes[5] = result.slopes[5]._replace(off=np.arange(101.0))
     (row,) = [row for row in read_table(fig3.table(result), "slope") if row["slope"] == "5"]
     assert [*row.values()] == ["5", "101", "50.000 (90.000)", "0.240 (0.240)", "0.900 (0.900)"]
-    assert row["max |U - U_0|"] == "50.000 (90.000)" and row["dU left"] == "0.240 (0.240)"
     assert fig3.cases(Settings(seed=1)).name == made_up().cases.name
 
 
@@ -105,9 +99,6 @@ def test_every_panel_has_u_and_its_approximation_along_its_own_coordinate():
     axes = np.reshape(fig3.figure(fig3.Result(cases, {})).axes, (3, 2))
     for row, j in zip(axes, (1, 2, 0), strict=True):
         symbol = {1: r"\beta_1", 2: r"\beta_2", 0: r"\alpha"}[j]
-        assert [ax.get_ylabel() for ax in row] == [
-            r"$U - U(\hat q)$", rf"$\partial U/\partial {symbol}$"]
-        assert {ax.get_xlabel() for ax in row} == {f"${symbol}$"}
         whose = "the paper's panel" if j == 1 else "ours"
         assert {ax.get_title() for ax in row} == {f"along ${symbol}$ ({whose})"}
         J = fit.hessian[j, j]
@@ -116,8 +107,6 @@ def test_every_panel_has_u_and_its_approximation_along_its_own_coordinate():
                 (row[1], lambda q, j=j: grad_U(q, model)[j], lambda d, J=J: J * d)):
             whole, normal, mode = ax.lines
             assert (whole.get_linestyle(), normal.get_linestyle()) == ("-", "--")
-            assert [line.get_label() for line in ax.lines] == [
-                "$U$", "$U_0$, its normal approximation at the mode", "the mode"]
             assert set(mode.get_xdata()) == {fit.q[j]}
             for end in (0, -1):  # three conditional deviations either side
                 shift = (-3, 3)[end] / J**0.5

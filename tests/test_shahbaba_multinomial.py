@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from algorithms.shahbaba_split_hmc import split_data
-from judging import read_table, verdicts
+from judging import disagreeing, read_table, verdicts
 from made_up_chains import five, off
 from models.interface import U, case_entropy, hessian
 from reproduce.beyond import shahbaba_multinomial as script
@@ -118,14 +118,6 @@ def test_f_and_M_have_the_fewest_gradients_for_a_trajectory(small, method):
     assert plan["left"] == pytest.approx(w_1 / max(frequencies(model, at)), rel=1e-9)
 
 
-def test_a_setting_has_the_longest_step_that_divides_the_trajectory():
-    of = {"f": 0.2, "M": 3, "scale": 0.5, "length": 4.0}
-    for share in SHARES:
-        f, M, eps, L = multinomial.setting(of, share)
-        assert (f, M) == (0.2, 3) and eps * L == pytest.approx(4.0, rel=1e-15)
-        assert eps <= share * 0.5 * (1 + 1e-15) and 4.0 / (L - 1) > share * 0.5
-
-
 @pytest.mark.parametrize("rates, taken", [
     ([0.9, 0.8, 0.75, 0.2], 2), ([0.9, 0.8, 0.1, 0.75, 0.2], 1), ([0.9, 0.69, 0.71, 0.2], 2),
     ([0.6, 0.5, 0.1], 0), ([1.0, 1.0, 0.7], 2), ([0.2, 0.9, 0.9, 0.0], 0)])
@@ -146,16 +138,14 @@ def test_a_pilot_chain_for_each_share(monkeypatch):
     monkeypatch.setattr(multinomial, "run", run)
     monkeypatch.setattr(multinomial, "plan", lambda name, method: plan)
     found = multinomial.tune("CTG", "normal", 7, [3, 0, 1])
-    assert [each[2] for each in seen] == [multinomial.setting(plan, share) for share in SHARES]
+    for share, (_, _, (f, M, eps, L), *_) in zip(SHARES, seen, strict=True):
+        # the longest step that divides the trajectory
+        assert (f, M) == (0.2, 3) and eps * L == pytest.approx(4.0, rel=1e-15)
+        assert eps <= share * 0.5 * (1 + 1e-15) and 4.0 / (L - 1) > share * 0.5
     assert {each[:2] + each[3:4] for each in seen} == {("CTG", "normal", 7)}
     assert {each[4] for each in seen} == {(3, 0, 1, k) for k in range(12)}
     assert found == {"setting": seen[3][2], "share": SHARES[3], "left": 0.4,
                      "rates": pytest.approx([1.0] * 4 + [np.exp(-9.0)] * 8), "gradients": 780.0}
-
-
-def test_a_rate_is_the_mean_probability_of_acceptance():
-    errors = np.array([-2.0, 0.0, np.log(2), np.nan, np.inf, -np.inf])
-    assert multinomial.rate(errors) == pytest.approx(2.5 / 6, rel=1e-15)
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +164,7 @@ def test_all_methods_sample_the_posterior_and_count_their_gradients(small, long,
     assert found.gradients / 1500 == pytest.approx((f * M + 1 - f) * L, abs=2e-3)
 
 
-def test_a_row_has_chains_of_their_own_without_their_first_transitions(small):
+def test_a_row_has_chains_of_their_own_without_their_first_transitions(small, monkeypatch):
     found = multinomial.row_of_chains("CTG", "normal", [0, 1, 0.3, 2], 30, 20, 2, [5])
     whole = [multinomial.run("CTG", "normal", [0, 1, 0.3, 2], 50, [5, k]) for k in range(2)]
     for each, chain in zip(found["chains"], whole, strict=True):
@@ -184,6 +174,11 @@ def test_a_row_has_chains_of_their_own_without_their_first_transitions(small):
         assert each["e_bfmi"] == e_bfmi(chain.energies[20:], 9)
     draws = np.array([chain.samples[20:] for chain in whole])
     assert {key: found[key] for key in ("rhat", "bulk", "tail")} == reliability(draws)
+    errors = np.append(np.zeros(45), [np.inf, np.nan, -np.inf, np.log(2), -2.0])
+    chain = whole[0]._replace(energy_error=errors)
+    monkeypatch.setattr(multinomial, "run", lambda *_: chain)
+    (found,) = multinomial.row_of_chains("CTG", "normal", [0, 1, 0.3, 2], 20, 30, 1, [5])["chains"]
+    assert (found["divergences"], found["rate"]) == (3, pytest.approx(16.5 / 20, rel=1e-15))
 
 
 def test_chains_start_at_draws_of_the_normal_approximation(small):
@@ -211,14 +206,6 @@ def test_a_chain_starts_at_the_first_draw_of_its_generator(small, monkeypatch):
     assert stage[2].cases.size == 15
 
 
-def test_divergences_of_a_chain_are_counted(small, monkeypatch):
-    whole = multinomial.run("CTG", "normal", [0, 1, 0.3, 2], 20, [5])
-    errors = np.append(np.zeros(17), [np.inf, np.nan, np.inf])
-    monkeypatch.setattr(multinomial, "run", lambda *_: whole._replace(energy_error=errors))
-    (found,) = multinomial.row_of_chains("CTG", "normal", [0, 1, 0.3, 2], 20, 0, 1, [5])["chains"]
-    assert found["divergences"] == 3
-
-
 def made_up():
     """Return a result of which every claim is true."""
     return {(name, method): {
@@ -230,28 +217,20 @@ def made_up():
         for k, (method, value) in enumerate(zip(METHODS, (7.0, 6.0, 6.2, 6.1, 7.1), strict=True))}
 
 
+AGAINST = "largest |z| against HMC, as one"
+
+
 def row(result, name, method):
-    """Return a method's row of the table."""
     (found,) = (row for row in read_table(script.table(result), "data")
                 if (row["data"], row["method"]) == (name, method))
     return found
-
-
-def changed(result):
-    """Return the claims that do not agree, and their verdicts."""
-    return {what: v for what, v in verdicts(script, result, "paper").items() if v != "agrees"}
-
-
-def test_what_is_made_up_agrees():
-    assert changed(made_up()) == {}
-    assert len(script.CLAIMS) == 9
 
 
 @pytest.mark.parametrize("name", ["StatLog", "CTG"])
 def test_an_order_that_nothing_predicts_is_no_claim_and_in_the_table(name):
     result = made_up()
     result[name, GRADIENT] |= {"per gradient": Measured(-9.0, 0.05)}
-    assert changed(result) == {}
+    assert disagreeing(script, result) == set() and len(script.CLAIMS) == 9
     found = row(result, name, GRADIENT)
     assert (found["HMC / own"], found["random / own"]) == ("-2.000 (0.071)", "-1.900 (0.071)")
     assert found["tau x g"] == "8103 (405)"  # exp(9), and its error of 5 %
@@ -262,18 +241,14 @@ def test_methods_whose_moments_differ_are_told():
     # of eight numbers the largest is above 4.47 as rarely as one is above 4
     for z, apart in ((4.6, True), (4.3, False)):
         result["CTG", ENTROPY] |= {"together": off(five(), "sd", z)}
-        assert changed(result) == ({
-            f"CTG, {ENTROPY}: largest |z| against HMC, as one": "differs"} if apart else {})
+        assert disagreeing(script, result) == ({f"CTG, {ENTROPY}: {AGAINST}"} if apart else set())
 
 
 def test_nothing_is_said_of_chains_that_are_not_believed():
-    result = made_up()
+    result, what = made_up(), f"CTG, {RANDOM}: {AGAINST}"
     result["CTG", RANDOM] |= {"believed": False}
-    assert changed(result) == {f"CTG, {RANDOM}: largest |z| against HMC, as one": UNMADE}
+    assert disagreeing(script, result) == {what} and verdicts(script, result)[what] == UNMADE
     found = row(result, "CTG", RANDOM)
     assert found["tau x g"] == "not believed" and found["HMC / own"] == ""
     shown = [text.get_text() for ax in script.figure(result).axes for text in ax.texts]
     assert shown == ["not believed"]
-
-
-# The script

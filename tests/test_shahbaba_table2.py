@@ -3,6 +3,7 @@
 import pytest
 
 import studies
+from made_up_chains import of_table
 from reproduce import shahbaba_table2 as table2
 from reproduce.harness.style import mathematics
 from reproduce.shahbaba.chains import ALL, AUTHORS
@@ -18,14 +19,9 @@ class Recorder(studies.Recorder):
         if function.__name__ == "clock":
             s = 1.0 + DATA.index(tasks[0]["data_name"])
             return [{"seconds": {method: [s + 0.1 * k] * 2 for k, method in enumerate(ALL)}}]
-        return [self.chain(**task) for task in tasks]
-
-    @staticmethod
-    def chain(data_name, method, seed, **_):
-        """Return a chain whose rate says which it is."""
-        rate = 0.1 + 0.02 * ALL.index(method) + 0.2 * DATA.index(data_name) + 0.01 * seed[2]
-        row = {"batch": 3.0, "initial": 3.0, "se": 0.1, "mean": 1.0, "mean_se": 0.1}
-        return {"g": 20.0, "AP": rate, "AP_se": 0.01, "batches": 36, "tau": row, "tau_beta": row}
+        # a rate says which chain it is
+        return [of_table(0.1 + 0.02 * ALL.index(task["method"]) + 0.01 * task["seed"][2]
+                         + 0.2 * DATA.index(task["data_name"])) for task in tasks]
 
 
 @pytest.fixture(scope="module")

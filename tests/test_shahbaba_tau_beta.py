@@ -5,7 +5,7 @@ import pytest
 
 import studies
 from algorithms.ess import initial_sequence
-from judging import read_table, verdicts
+from judging import verdicts
 from models.logistic_regression import chain_log_likelihood
 from reproduce.beyond import shahbaba_tau_beta as script
 from reproduce.harness.claims import Measured
@@ -30,10 +30,6 @@ def shown():
     for k, what in enumerate(script.SUMS, 1):
         result["Simulated"]["normal"][what] = Measured(k, 0.01)
     return result
-
-
-def test_what_is_as_printed_agrees():
-    assert set(verdicts(script, made_up()).values()) == {"agrees"}
 
 
 @pytest.mark.parametrize("what", script.SUMS)
@@ -85,24 +81,14 @@ def test_every_chain_goes_to_its_problem_and_column():
     for task, (name, method) in zip(tasks, ((n, m) for n in PROBLEMS for m in METHODS),
                                     strict=True):
         assert task["L"] == number(name, "L", method) and task["fraction"] == PROBLEMS[name].f
-    k = 0
-    for name in PROBLEMS:
-        for method in METHODS:
-            assert result[name][method] == {what: (100.0 * k + j, 1.0)
-                                            for j, what in enumerate(script.SUMS)}
-            k += 1
+    chains = [result[name][method] for name in PROBLEMS for method in METHODS]
+    assert chains == [{what: (100.0 * k + j, 1.0) for j, what in enumerate(script.SUMS)}
+                      for k in range(12)]
 
 
-def test_the_table_and_the_figure_have_every_number():
+def test_the_figure_has_every_number():
     result = made_up()
     result["CTG"]["data"]["tau_beta, alpha too"] = Measured(23.0, 1.15)
-    rows = [line.split() for line in script.table(result).splitlines()]
-    assert ["CTG", "data", "5.0", "5.000", "(0.010)", "11.5", "11.500", "(0.010)", "23.0",
-            "(1.1)"] in rows
-    (row,) = [row for row in read_table(script.table(result), "problem")
-              if (row["problem"], row["method"]) == ("CTG", "data")]
-    assert row["ours, beta"] == "11.500 (0.010)" and row["ours, alpha and beta"] == "23.0 (1.1)"
-    assert row["tau: paper"] == "5.0" and row["tau_beta: paper"] == "11.5"
     (ax,) = script.figure(result).axes
     labels = [label.get_text() for label in ax.get_yticklabels()]
     assert len(ax.containers) == 24 and labels[8] == "CTG: data"
