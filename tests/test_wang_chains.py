@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from algorithms.ess import initial_sequence, significant_lags
 from algorithms.slice_sampling import Counts
@@ -26,10 +27,7 @@ def test_the_window_is_the_last_two_thirds():
 
 def test_summary_by_hand():
     """Sum the autocorrelations up to the first one that is not significant."""
-    rng = np.random.default_rng(1)
-    x = np.zeros(3000)
-    for t in range(1, x.size):
-        x[t] = 0.8 * x[t - 1] + rng.standard_normal()
+    x = lfilter([1.0], [1.0, -0.8], np.random.default_rng(1).standard_normal(3000))
     found, last = summary(x), x[1000:]
     centred = last - last.mean()
     rho = np.array([centred[: 2000 - k] @ centred[k:] for k in range(51)]) / (centred @ centred)
@@ -45,9 +43,7 @@ def test_summary_by_hand():
                        ("geyer", initial_sequence(last))):
         assert found["tau"][name] == [each.tau, each.se]
     assert len({tau for tau, _ in found["tau"].values()}) == len(found["tau"]) == 3
-
-
-def test_a_chain_that_never_moves_is_one_draw():
+    # a chain that never moves is one draw
     found = summary(np.full(30, -3.0))
     assert found["tau"]["first"] == found["tau"]["geyer"] == [20.0, 20.0]
     assert np.isnan(found["rho"]).all() and found["sd"] == 0

@@ -2,6 +2,7 @@
 
 import copy
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -100,12 +101,7 @@ def test_the_ground_is_what_it_should_be():
 @pytest.mark.parametrize("there", [
     {"elevation": np.zeros((2, 2))}, {"heights": np.zeros(2)}, OSError("nowhere")])
 def test_other_heights_or_none_are_a_sentence_and_status_2(there, monkeypatch, capsys):
-    def sample(name):
-        if isinstance(there, Exception):
-            raise there
-        return there
-
-    monkeypatch.setattr("matplotlib.cbook.get_sample_data", sample)
+    monkeypatch.setattr("matplotlib.cbook.get_sample_data", Mock(side_effect=[there] * 2))
     with pytest.raises(DataError, match="jacksboro_fault_dem"):
         room.heights()
     with pytest.raises(SystemExit) as end:
@@ -162,10 +158,6 @@ def made_up():
         ("ground", n): [one(False) for _ in range(4)] for n in script.POINTS["paper"]}
 
 
-def test_every_claim_agrees_where_it_is_true():
-    assert list(verdicts(script, made_up()).values()) == ["agrees"] * 5
-
-
 def shifted(name, place, by):
     def change(r):
         for key, found in r.items():
@@ -199,4 +191,5 @@ MOVED = {
 def test_one_quantity_moved_and_no_other_claim_differs(what):
     result = copy.deepcopy(made_up())
     MOVED[what](result)
-    assert {name for name, v in verdicts(script, result).items() if v == "differs"} == {what}
+    found = verdicts(script, result)
+    assert found.pop(what) == "differs" and set(found.values()) == {"agrees"} and len(found) == 4

@@ -5,19 +5,7 @@ import re
 import pytest
 
 from reproduce.wang import printed
-from reproduce.wang.printed import (
-    CPU,
-    METHODS,
-    NYSTROM,
-    ROWS,
-    SENTENCES,
-    SOD,
-    STANDARD,
-    TAU,
-    TEMPERED,
-    lengths,
-    quote,
-)
+from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, lengths
 
 # the columns of Tables 2 and 3 from top to bottom, as the text of the paper has them
 COLUMNS = {
@@ -47,7 +35,7 @@ def column(name):
 
 def test_every_number_is_the_papers():
     for method, short in zip(METHODS, ("STD", "SOD", "NYS", "TMP"), strict=True):
-        for table, head in ((CPU, "CPU"), (TAU, "tau")):
+        for table, head in ((printed.CPU, "CPU"), (printed.TAU, "tau")):
             assert {n: t for n in ROWS for k, t in printed.shown(table, n).items()
                     if k == method} == column(f"{head} {short}")
         for number, row in ROWS.items():
@@ -96,6 +84,6 @@ def test_settings_and_sentences():
     assert int(printed.KEPT * printed.ITERATIONS) == 1333
     assert printed.SHARE == (0.1, 0.5) and printed.FASTER == (2, 4)
     assert printed.NEARLY_ALL == 0.95
-    for key, (section, words) in SENTENCES.items():
+    for key, (section, words) in printed.SENTENCES.items():
         assert re.fullmatch(r"3|5\.2\.3|6\.[123]|7", section)
-        assert quote(key) == f"Section {section}: {words}"
+        assert printed.quote(key) == f"Section {section}: {words}"

@@ -15,14 +15,7 @@ from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.interface import U, log_likelihood
 from reproduce.beyond import wang_rivals as script
-from reproduce.beyond.rivals.moments import (
-    Together,
-    as_one,
-    moments,
-    pool,
-    reliability,
-    worst,
-)
+from reproduce.beyond.rivals.moments import Together, as_one, moments, pool, reliability, worst
 from reproduce.harness.claims import Measured
 from reproduce.wang import rivals as room
 from reproduce.wang.datasets import order
@@ -30,7 +23,6 @@ from reproduce.wang.long_chains import target
 from reproduce.wang.printed import NYSTROM, ROWS, SOD, STANDARD
 from reproduce.wang.rivals import DELAYED, DRAGGING, HMC, NUTS, WALK, Run
 from sampling.summary import e_bfmi
-from wang_samplers import Asked
 
 N = 14  # cases
 
@@ -71,16 +63,15 @@ def test_nuts_runs_on_the_regression_and_its_warm_up_is_set_up(monkeypatch):
     assert asked["warm_up"] == 500
 
 
-def made_up_chain(rng, n, energies=()):
-    x = rng.standard_normal((n, 2))
-    return Run(x, rng.standard_normal(n), {"trial": 5 * n, "trial SOD 7": 4}, {"scratch": 2}, 0.5,
-               np.array(energies, float), 3)
+def made_up_chain(number, index, method, setting, n, seed, n_cases):
+    rng = np.random.default_rng(seed)
+    return Run(rng.standard_normal((n, 2)), rng.standard_normal(n),
+               {"trial": 5 * n, "trial SOD 7": 4}, {"scratch": 2}, 0.5, np.arange(float(n)), 3)
 
 
 def test_what_is_kept_of_a_chain(monkeypatch):
-    monkeypatch.setattr(room, "run", lambda *given: made_up_chain(
-        np.random.default_rng(given[-2]), given[4], np.arange(given[4])))
-    whole = made_up_chain(np.random.default_rng([0]), 40)
+    monkeypatch.setattr(room, "run", made_up_chain)
+    whole = made_up_chain(1, 0, HMC, 1.0, 40, [0], None)
     x, found = room.draws(1, 0, HMC, 1.0, 40, [0])
     np.testing.assert_array_equal(x, np.column_stack([whole.samples, whole.log_likelihood])[4:])
     # those of the last 36 of 40
@@ -95,6 +86,11 @@ def test_what_is_kept_of_a_chain(monkeypatch):
     assert pilot["efficiency"] == pytest.approx(least / (180 + 3.6 / 1000), rel=1e-9)
     assert pilot["per iteration"] == pytest.approx(least / 36, rel=1e-9)
     assert (pilot["counts"], pilot["set_up"]) == (found["counts"], {"scratch": 2})
+    still = whole._replace(samples=np.ones((40, 2)))
+    with monkeypatch.context() as patch:
+        patch.setattr(room, "run", lambda *given: still)
+        none = room.pilot_chain(1, WALK, 1.0, 40, [0], 20)
+    assert none["ess"] == none["efficiency"] == none["per iteration"] == 0
 
     row = room.row_of_chains(1, 0, WALK, 1.0, 400, 3, [7])
     every = np.array([room.draws(1, 0, WALK, 1.0, 400, [7, k])[0] for k in range(3)])
@@ -102,13 +98,6 @@ def test_what_is_kept_of_a_chain(monkeypatch):
     for chain, x in zip(row["chains"], every, strict=True):
         np.testing.assert_allclose(chain["mean"], x.mean(0), rtol=1e-6)
         assert chain["n"] == 360 and chain["counts"]["trial"] == 0.9 * 2000
-
-
-def test_a_pilot_that_never_moved_has_nothing(monkeypatch):
-    monkeypatch.setattr(room, "run", lambda *given: made_up_chain(
-        np.random.default_rng(0), 40)._replace(samples=np.ones((40, 2))))
-    found = room.pilot_chain(1, WALK, 1.0, 40, [0], 20)
-    assert found["ess"] == found["efficiency"] == found["per iteration"] == 0
 
 
 def test_prices_by_hand():
@@ -129,13 +118,19 @@ def test_operations_by_hand():
 
 
 def test_each_price_is_that_of_its_model(monkeypatch):
-    # each clock gives what it is asked to time, and the model
-    monkeypatch.setattr(room, "clock_of", lambda function: lambda q, times,
-                        model: (function, model))
-    monkeypatch.setattr(room, "trial_seconds", lambda q, times, model: ("trial", model))
-    monkeypatch.setattr(room, "fast_seconds", lambda q, times, model: ("fast", model))
+    # each clock gives what it is asked to time, the model, and when
+    ticks = iter(range(1000))
+
+    def stand_in(what):
+        return lambda q, times, model: (what, model, next(ticks))
+
+    monkeypatch.setattr(room, "clock_of", stand_in)
+    for what in ("trial", "fast"):
+        monkeypatch.setattr(room, f"{what}_seconds", stand_in(what))
     found = room.seconds_of(1, 0, 2, 1, N)["seconds"]
-    assert {len(each) for each in found.values()} == {2}
+    # two rounds, and one before them that loads what is compiled
+    assert sorted(when for each in found.values() for _, _, when in each) == list(
+        range(len(found), 3 * len(found)))
     kinds = {name: (each[0][0], type(each[0][1])) for name, each in found.items()}
     assert kinds["trial"] == ("trial", GPRegression)
     assert kinds["scratch"] == (room.scratches, GPRegression)
@@ -150,16 +145,6 @@ def test_each_price_is_that_of_its_model(monkeypatch):
     assert kinds[f"trial {NYSTROM} 2"] == ("trial", GPNystrom)
 
 
-def test_the_round_that_loads_what_is_compiled_is_dropped(monkeypatch):
-    ticks = iter(range(1000))
-    for name in ("trial_seconds", "fast_seconds"):
-        monkeypatch.setattr(room, name, lambda *given: next(ticks))
-    monkeypatch.setattr(room, "clock_of", lambda function: lambda *given: next(ticks))
-    found = room.seconds_of(1, 0, 2, 1, N)["seconds"]
-    kept = sorted(x for each in found.values() for x in each)
-    assert kept == list(range(len(found), 3 * len(found)))
-
-
 @pytest.mark.parametrize(("method", "setting", "wanted"), [
     # eps, L, M and the jitter; the factor; the slow variable and its factor, and the widths
     (HMC, (0.9, 2), {2: 0.9, 3: 2, 6: np.diag([1, 1 / 4, 1 / 9]), 7: 0.2}),
@@ -168,16 +153,12 @@ def test_the_round_that_loads_what_is_compiled_is_dropped(monkeypatch):
 def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wanted):
     name = {HMC: "hmc", WALK: "fitted_walk", DRAGGING: "dragging"}[method]
     found = {}
-
-    def stop(*given, **named):
-        found.update(dict(enumerate(given)) | named)
-        raise Asked
-
     sd = np.diag([1.0, 2.0, 3.0])
     monkeypatch.setattr(room, "pilot", lambda *given: SimpleNamespace(
         covariance=sd**2, factor=sd, density=5))
-    monkeypatch.setattr(room, name, stop)
-    with pytest.raises(Asked):
+    monkeypatch.setattr(room, name, lambda *given, **named: found.update(
+        dict(enumerate(given)) | named))
+    with pytest.raises(AttributeError):  # of no chain
         room.run(1, 0, method, setting, 12, [3], N)
     for key, value in wanted.items():
         np.testing.assert_allclose(found[key], value, rtol=1e-12)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from reproduce import wang_table3
 from reproduce.harness.claims import Measured
@@ -65,18 +66,14 @@ class Recorder:
                 "layers": layers}
 
 
-def test_luck_by_hand():
+def test_luck_and_estimates_by_hand():
     # variance of the means 1, 3 is 2; that of their errors 0.5 and 1.1 is taken off
-    assert luck({0: (1.0, 0.5), 1: (3.0, 1.1)}) == pytest.approx((2 - 0.8) ** 0.5, rel=1e-14)
+    sets = {0: (1.0, 0.5), 1: (3.0, 1.1)}
+    assert luck(sets) == pytest.approx((2 - 0.8) ** 0.5, rel=1e-14)
     assert luck({0: (1.0, 5.0), 1: (3.0, 5.0)}) == 0
     assert np.isnan(luck({0: (1.0, 0.5)}))
-
-
-def test_estimates_by_hand():
-    found = estimate({0: (1.0, 0.5), 1: (3.0, 1.1)}, 2.0)
-    assert found.value == 2
     # their luck, and ours of two data sets; the error of the mean of two
-    assert found.se == pytest.approx((4 * 1.5 + 1.6 / 4) ** 0.5, rel=1e-14)
+    assert estimate(sets, 2.0) == (2, pytest.approx((4 * 1.5 + 1.6 / 4) ** 0.5, rel=1e-14))
     assert estimate({0: (1.0, 0.0)}, 2.0) == Measured(1.0, 8**0.5)
 
 
@@ -120,16 +117,26 @@ def test_gains_are_of_the_same_data_sets():
     assert sets["seconds"][0][0] == pytest.approx(standard - ours, rel=1e-12)
 
 
+def scattered(spread):
+    """Return a Cell whose two data sets scatter by so much."""
+    return blank(sets={what: {0: (0.0, 0.0), 1: (2**0.5 * spread, 0.0)}
+                       for what in ("tau", *COSTS)})
+
+
 def test_the_luck_of_a_row_is_no_less_than_that_of_its_like():
-    rows = {number: {MAIN: {SOD: blank(sets={what: {0: (0.0, 0.0), 1: (2**0.5 * spread, 0.0)}
-                                             for what in ("tau", *COSTS)})}}
-            for number, spread in ((1, 0.1), (2, 0.4), (3, 0.9), (6, 5.0))}
-    found = tables.comparisons(rows)
-    for number, spread in ((1, 0.4), (2, 0.4), (3, 0.9), (6, 5.0)):
+    spreads = {1: 0.1, 2: 0.4, 3: 0.9, 6: 5.0}
+    found = tables.comparisons({number: {MAIN: {SOD: scattered(x)}}
+                                for number, x in spreads.items()})
+    for number, spread in (spreads | {1: 0.4}).items():
         # rounding of a root; two data sets of ours, one of theirs
         assert found[number][MAIN][SOD].tau.se == pytest.approx(spread * 1.5**0.5, rel=1e-12)
         assert found[number][MAIN][SOD].gain["seconds"].value == pytest.approx(
-            {1: 0.1, 2: 0.4, 3: 0.9, 6: 5.0}[number] / 2**0.5, rel=1e-12)
+            spreads[number] / 2**0.5, rel=1e-12)
+    # the luck of the standard sampler is not that of a gain
+    cell = tables.comparisons({number: {MAIN: {STANDARD: scattered(0.0), SOD: scattered(x)}}
+                               for number, x in spreads.items() if number < 6})[1][MAIN][SOD]
+    assert cell.gain["seconds"].se == pytest.approx(0.4 * 1.5**0.5, rel=1e-12)
+    assert cell.tau.se == pytest.approx(0.1 * 1.5**0.5, rel=1e-12)  # the median of both
 
 
 def test_a_cell_is_the_mean_over_its_chains():
@@ -145,18 +152,6 @@ def test_a_cell_is_the_mean_over_its_chains():
     assert (found.updates, found.pi) == (4.0, 2.0)  # of three variables
     assert found.noise == {0: [0.25, 0.125]}
     assert found.logs["seconds"] == {0: pytest.approx(np.log([0.2, 0.4]), rel=1e-12)}
-
-
-def test_the_luck_of_the_standard_sampler_is_not_that_of_a_gain():
-    def sets(x):
-        return blank(sets={what: {0: (0.0, 0.0), 1: (2**0.5 * x, 0.0)}
-                           for what in ("tau", *COSTS)})
-
-    rows = {number: {MAIN: {STANDARD: sets(0.0), SOD: sets(x)}}
-            for number, x in ((1, 0.1), (2, 0.4), (3, 0.9))}
-    cell = tables.comparisons(rows)[1][MAIN][SOD]
-    assert cell.gain["seconds"].se == pytest.approx(0.4 * 1.5**0.5, rel=1e-12)
-    assert cell.tau.se == pytest.approx(0.1 * 1.5**0.5, rel=1e-12)  # the median of both
 
 
 def test_what_two_methods_share_is_not_in_their_difference():
@@ -250,17 +245,10 @@ def test_the_interval_is_rounding_and_the_noise_of_the_printed_run_stands_beside
 
 def test_the_noise_of_a_printed_tau_is_that_of_a_chain():
     """Of runs of 1333 draws of an autoregression: the log of the estimate scatters by as much."""
-    rng, phi = np.random.default_rng(4), 0.8
-    tau = (1 + phi) / (1 - phi)
-    logs = []
-    for _ in range(150):
-        x = np.zeros(2000)
-        steps = rng.standard_normal(2000)
-        for t in range(1, 2000):
-            x[t] = phi * x[t - 1] + steps[t]
-        logs.append(np.log(summary(x)["tau"]["first"][0]))
+    x = lfilter([1.0], [1.0, -0.8], np.random.default_rng(4).standard_normal((150, 2000)))
+    logs = [np.log(summary(each)["tau"]["first"][0]) for each in x]
     # the window is a rule of thumb: within a quarter, where 150 runs know it to 6 %
-    assert 0.75 < np.std(logs) / tables.noise(tau) < 1.25
+    assert 0.75 < np.std(logs) / tables.noise(1.8 / 0.2) < 1.25
 
 
 def test_rows_that_are_unsure_count_in_part():

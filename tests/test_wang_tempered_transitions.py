@@ -11,14 +11,17 @@ import pytest
 from algorithms import wang_tempered_transitions_fast as fast
 from algorithms.slice_sampling import backward, forward, step_backward, step_forward
 from algorithms.wang_tempered_transitions import tempered_transitions_step
-from algorithms.wang_tempered_transitions_fast import NoLayer, make_excursion, tempered_transitions
+from algorithms.wang_tempered_transitions_fast import make_excursion, tempered_transitions
 from conftest import Given
 from departing import departs
 from models.gaussian import Gaussian
 from models.interface import Known, U, prepare
-from normal import FAR, MODEL, NEAR, Q, normal, subset
+from normal import normal, subset
 
+MODEL = normal([0.3, 1.2, -0.4, 0.9])
+NEAR, FAR = subset(MODEL, 3), subset(MODEL, 1)
 BELL = Gaussian(np.array([0.4, 0.1]), np.array([[3.0, 0.2], [0.2, 3.0]]))
+Q = np.array([0.2, -0.1])
 
 
 class Climb(NamedTuple):
@@ -99,8 +102,8 @@ def test_the_ratio_is_equation_15(layers):
 def test_a_cache_that_is_brought_near_has_the_variables_and_no_energy():
     left, back, e = prepare(Q, NEAR), prepare(Q + 1.0, NEAR), np.array([1.0, 0.0])
     for q, known in ((Q, True), (Q + 1.0, True), (Q + e, False), (Q + 0.3 * e, False)):
-        trip, layers = fast.Trip(left, back, NoLayer(0.0)), fast.Layers(NEAR, NoLayer(0.0))
-        cache = fast.near_after(q, trip, layers).cache
+        cache = fast.near_after(q, fast.Trip(left, back, fast.NoLayer(0.0)),
+                                fast.Layers(NEAR, fast.NoLayer(0.0))).cache
         np.testing.assert_array_equal(cache.q, q)
         assert cache.U == U(q, NEAR) if known else np.isnan(cache.U)
 

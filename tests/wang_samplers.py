@@ -23,23 +23,13 @@ from reproduce.wang.chains import clock, samples
 from reproduce.wang.datasets import posterior, problem
 from reproduce.wang.long_chains import settings_of, target
 from reproduce.wang.printed import METHODS, NYSTROM, SOD, STANDARD, TEMPERED
-from reproduce.wang.rivals import (
-    DELAYED,
-    DRAGGING,
-    HMC,
-    NUTS,
-    PILOT,
-    RIVALS,
-    SCANNED,
-    SURROGATE,
-    WALK,
-)
+from reproduce.wang.rivals import DELAYED, DRAGGING, HMC, NUTS, SCANNED, WALK
 from reproduce.wang_table2 import chain
 
 N = 14  # cases
 
 
-@pytest.mark.parametrize("method", (*METHODS, *RIVALS))
+@pytest.mark.parametrize("method", (*METHODS, *room.RIVALS))
 def test_a_chain_of_each_method_and_what_it_asks_for(method):
     found = room.run(1, 0, method, SCANNED[method][0], 12, [3], N)
     model, truth = target(1, 0, N)[1:]
@@ -49,7 +39,7 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
     for q, value in zip(found.samples, found.log_likelihood, strict=True):
         # by eigenvalues along a grid, within 1e-4 (wang/spectra.py)
         assert value == pytest.approx(log_likelihood(q, model), abs=1e-4)
-    rounds, _ = PILOT
+    rounds, _ = room.PILOT
     counts, setup = found.counts, found.setup
     assert (setup == {}) == (method in METHODS)
     if method == NUTS:
@@ -64,8 +54,8 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
         assert set(counts) == {"trial", *(f"trial {name}" for name in room.layers(1, method, N))}
         if method == TEMPERED:  # both layers have two cases here, and are counted together
             assert room.layers(1, method, N) == ["SOD 2"] * 2
-            chain = samples(truth, target(1, 0, N)[0], settings_of(1, 0, method, None, N), method,
-                            12,
+            layers = settings_of(1, 0, method, None, N)
+            chain = samples(truth, target(1, 0, N)[0], layers, method, 12,
                             np.random.default_rng([3]), "variable", SCANNED[method][0], room.LIMIT)
             assert counts["trial SOD 2"] == chain.counts.approximations.sum()
     elif method == WALK:
@@ -77,7 +67,7 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
         assert counts["fast"] > 12 * 2 * (room.N_STEPS - 1)
     else:
         inner = 1 if method == DELAYED else SCANNED[method][0]
-        assert counts[f"scratch {SURROGATE.get(method, SOD)}"] == 1 + 12 * inner
+        assert counts[f"scratch {room.SURROGATE.get(method, SOD)}"] == 1 + 12 * inner
         assert counts["scratch"] <= 13
 
 
@@ -86,7 +76,7 @@ def test_delayed_acceptance_has_the_scanned_factor_and_the_surrogate_the_scanned
     star = room.approximation(1, 0, SOD, N)
     for method, setting, scale, inner in ((DELAYED, 0.7, 0.7, 1), ("surrogate", 8, 1.0, 8)):
         rng = np.random.default_rng([3])
-        first = pilot(truth, fast, 60, rng, PILOT[0])
+        first = pilot(truth, fast, 60, rng, room.PILOT[0])
         chain = delayed_acceptance(truth, fast, star, scale * first.factor, 12, rng, inner)
         found = room.run(1, 0, method, setting, 12, [3], N)
         np.testing.assert_array_equal(found.samples, chain.samples)
@@ -101,20 +91,11 @@ def test_everything_that_is_counted_has_a_price(number):
         assert {*found.counts, *found.setup} <= timed["seconds"].keys()
 
 
-class Asked(Exception):
-    """Raised in place of a chain."""
-
-
 def test_the_papers_methods_have_the_scanned_width(monkeypatch):
     asked = []
-
-    def stop(*given):
-        asked.append(given)
-        raise Asked
-
-    monkeypatch.setattr(room, "samples", stop)
+    monkeypatch.setattr(room, "samples", lambda *given: asked.append(given))
     for method in (STANDARD, TEMPERED):
-        with pytest.raises(Asked):
+        with pytest.raises(AttributeError):  # of no chain
             room.run(1, 0, method, 0.5, 12, [3], N)
         # iterations; a mapping of one variable with this width, stepped out to ten at most
         given = asked.pop()
@@ -227,9 +208,7 @@ def test_a_chain_is_that_of_the_sampler_from_the_truth():
     assert found["last"].tolist() == run.samples[-1].tolist()
     assert found["first"].tolist() == run.samples[0].tolist()
     assert found["mean"] == run.log_likelihood[10:].mean()
-    assert found["counts"]["density"] == run.counts.density
-    assert found["counts"]["approximations"] == [] and found["iterations"] == 30
-    assert found["accepted"].tolist() == [1, 1, 1]
+    assert found["counts"]["density"] == run.counts.density and found["iterations"] == 30
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -240,34 +219,20 @@ def test_a_chain_of_the_tables_is_that_of_the_other_scripts(method):
     assert to_json(ours) == to_json(chains.record(run))
 
 
-@pytest.mark.parametrize("unit, mappings", [("variable", 3), ("sweep", 1)])
-def test_a_mapping_evaluates_the_posterior_once(unit, mappings):
-    for method, layers in ((SOD, 1), (TEMPERED, 2)):
-        found = chain(1, 0, method, 0, 20, unit, 1.0, 10, n=20)
-        assert found["counts"]["density"] == 1 + 20 * mappings
-        assert len(found["counts"]["approximations"]) == layers
-        assert found["accepted"].shape == (mappings,)
-
-
 def test_the_clock_times_every_row_and_every_model():
     rows = {method: [method, "variable", 1.0, 10, None] for method in METHODS}
     rows["other"] = [SOD, "sweep", 0.1, 3, 9]
     found = clock(1, 0, rows, rounds=2, iterations=2, n=30)
     assert found["layers"] == {STANDARD: [], SOD: ["SOD 4"], NYSTROM: ["Nystrom 3"],
                                TEMPERED: ["SOD 4", "SOD 2"], "other": ["SOD 9"]}
-    seconds = found["seconds"]
-    models = {"pi", "SOD 4", "SOD 2", "SOD 9", "Nystrom 3"}
-    assert set(seconds["iteration"]) == set(rows) and set(seconds["trial"]) == models
-    assert all(len(each) == 2 and min(each) > 0 for each in seconds["iteration"].values())
-    assert all(np.shape(each) == (3, 2) for each in seconds["trial"].values())
-    assert set(seconds["scratch"]) == models
+    seconds, models = found["seconds"], {"pi", "SOD 4", "SOD 2", "SOD 9", "Nystrom 3"}
+    assert set(seconds["iteration"]) == set(rows)
+    assert set(seconds["trial"]) == set(seconds["scratch"]) == models
 
 
 @pytest.mark.parametrize("number", [1, 0])
-def test_a_comparison_of_predictions_has_everything(monkeypatch, number):
+def test_a_comparison_of_predictions_is_made_of_a_real_chain(monkeypatch, number):
     monkeypatch.setattr(prediction, "maximum_likelihood",
                         lambda model, rng: np.zeros(model.precision.size))
     found = prediction.compared(number, 0, [1, 2], 20, 5, 12)
-    assert set(found) == {prediction.POSTERIOR, prediction.LIKELIHOOD, "draws", "edge"} | (
-        {prediction.TRUTH} if number else set())
-    assert found["draws"] >= 1 and found == prediction.compared(number, 0, [1, 2], 20, 5, 12)
+    assert (prediction.TRUTH in found) == (number == 1) and found["draws"] >= 1
