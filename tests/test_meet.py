@@ -9,7 +9,8 @@ import pytest
 
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
-from judging import disagreeing, read_table, verdicts
+from conftest import Given
+from judging import disagreeing, read_table
 from made_up_chains import five, off, one
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
@@ -80,18 +81,6 @@ def test_the_evidence_is_that_of_ep_and_the_prior_is_counted_once(gp):
             U_prior(PHI, model) - weight * log_Z, rel=0, abs=1e-5)
 
 
-@pytest.mark.parametrize("same", [1, -1])
-def test_the_corrected_evidence_of_two_cases_is_nearly_exact(same):
-    model = HierarchicalGPClassification.from_data(
-        np.array([[0.0], [1.0]]), np.array([1.0, same]), nugget=NUGGET)
-    plain, corrected = (U_prior(PHI, model) - U(PHI, EPEvidence(model, 1.0, c))
-                        - log_evidence_of_two(PHI, same) for c in (False, True))
-    # EP's own error is some 1e-3 for two cases; the correction is there to make it less
-    assert abs(plain) < 1e-2 and abs(corrected) <= abs(plain)
-    # where EP does not converge
-    assert U(np.array([0.3, np.nan]), EPEvidence(model, 1.0, True)) == np.inf
-
-
 def test_the_surrogate_density_is_the_joint_one_with_its_jacobian(gp):
     model, _ = gp
     rng, noise = np.random.default_rng(3), 0.4
@@ -154,10 +143,9 @@ def test_the_digits_are_a_part_of_the_set_and_a_third_of_them_the_subset():
     np.testing.assert_array_equal(which.subset.y, model.y[:10])
     assert (np.abs(model.y) == 1).all() and 5 < (model.y > 0).sum() < 25  # mixed
     assert which.keep.tolist() == list(range(8))  # of what is recorded no more than eight
-    # the prior is about the distances between them
-    assert model.prior_mean.tolist() == [2.0, 1.0] and model.prior_sd.tolist() == [1.0, 1.0]
+    # the prior is about the distances between them, within half a deviation
     apart = np.sqrt(model.distance[np.tril_indices(30, -1)])
-    assert abs(np.log(np.median(apart)) - 2.0) < 0.5  # half a deviation
+    assert abs(np.log(np.median(apart)) - model.prior_mean[0]) < 0.5
 
 
 def test_the_logistic_problem_is_that_of_split_hmc():
@@ -241,14 +229,11 @@ def test_all_methods_sample_the_same_posterior_of_the_logistic_problem(
     assert as_one(distance(found, by_sshmc), 8) < 4 and worst(found) > 100
 
 
-def test_the_work_on_the_logistic_problem_is_in_passes():
+def test_work_is_in_passes_or_in_factorisations():
     _, found = small(LOGISTIC, SSHMC, [0.8, 1, 0.8, 4], 30, 10, 8)
     # 3 L + 1 gradients a transition, n_theta being 1; a density, and that of the start, are halves
     assert found["gradients"] == pytest.approx(13 * 30 + 41 * 30 / 80, rel=1e-12)
     assert found["set_up"] == pytest.approx(found["gradients"] / 3, rel=1e-12)
-
-
-def test_the_work_on_the_digits_is_in_factorisations():
     _, found = small(DIGITS, SSHMC, [0.1, 2, 0.2, 3], 30, 10, 8)
     # L factorisations a transition, (2 n_theta + 1) L + 1 and 2 L gradients of 4 n^2 operations,
     # which are 12 / n of n^3 / 3
@@ -364,25 +349,13 @@ def test_chains_start_in_the_same_places_for_all_methods(monkeypatch):
     assert pilot["gradients"] == 3.0 and pilot["efficiency"] == pilot["ess"] / 2
 
 
-def normals(*vectors):
-    """Stand for a generator: give these vectors in turn."""
-    rest = iter(vectors)
-
-    def standard_normal(n):
-        z = next(rest)
-        assert len(z) == n
-        return np.array(z, float)
-
-    return SimpleNamespace(standard_normal=standard_normal)
-
-
 def test_the_start_is_a_draw_of_the_normal_approximation():
     which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
-    middle, phi = meeting.start(LOGISTIC, which, normals(np.zeros(3)))
+    middle, phi = meeting.start(LOGISTIC, which, Given(np.zeros(3)))
     np.testing.assert_allclose(middle, which.fit.q_hat, rtol=1e-12)
     A = []
     for e in np.eye(3):
-        w, phi = meeting.start(LOGISTIC, which, normals(e))
+        w, phi = meeting.start(LOGISTIC, which, Given(e))
         A.append(w - middle)
         assert phi.tolist() == [pytest.approx(np.log((w @ w) / 3), rel=1e-12)]  # log v
     X = which.model.X
@@ -393,13 +366,13 @@ def test_the_start_is_a_draw_of_the_normal_approximation():
 
 
 def test_on_the_digits_the_start_is_a_draw_of_ep_near_the_priors_mean():
-    which = meeting.stage(DIGITS, 6)
-    middle, phi = meeting.start(DIGITS, which, normals([1.0, -2.0], np.zeros(6)))
+    which, z = meeting.stage(DIGITS, 6), np.array([1.0, -2.0])
+    middle, phi = meeting.start(DIGITS, which, Given(z, np.zeros(6)))
     np.testing.assert_allclose(phi, [2.0 + 0.3, 1.0 - 0.6], rtol=1e-14)
     K = np.exp(2 * phi[1]) * (np.exp(-which.model.distance / (2 * np.exp(2 * phi[0])))
                               + which.model.nugget * np.eye(6))
     found = ep(K, which.model.y, tol=1e-10)
-    A = np.array([meeting.start(DIGITS, which, normals([1.0, -2.0], e))[0] - middle
+    A = np.array([meeting.start(DIGITS, which, Given(z, e))[0] - middle
                   for e in np.eye(6)])
     # EP ends where log Z has settled to 1e-6
     np.testing.assert_allclose(middle, found.mu, rtol=0, atol=1e-3)
@@ -446,15 +419,6 @@ def test_the_clock_is_of_a_unit_of_work(monkeypatch):
         None, {"gradients": 2.0 * given[4], "set_up": 1.0 * given[5]}))
     rows = {"a": [DIGITS, 6, SSHMC, [], 4], "b": [DIGITS, 6, RMHMC, [], 1]}
     assert meeting.clock(rows, 2) == {"seconds": {"a": [0.5, 0.5], "b": [2.0, 2.0]}}
-
-
-def test_the_library_is_asked_for_before_anything_is_computed(monkeypatch):
-    seen = []
-    monkeypatch.setattr(meeting, "polya_gamma", lambda: seen.append("library"))
-    monkeypatch.setattr(meeting, "one_chain", lambda name, which, method, *rest: seen.append(
-        (name, method)))
-    meeting.warm({DIGITS: 6, LOGISTIC: ILLUSTRATIVE})
-    assert seen == ["library", *script.RUNS]
 
 
 class Remembered:
@@ -506,14 +470,6 @@ def made_up():
 
 
 changed = partial(disagreeing, script)
-
-
-def test_what_is_made_up_agrees():
-    assert changed(made_up()) == set()
-    # no method is judged against itself, nor one of another posterior
-    judged = {what for what in verdicts(script, made_up()) if what.endswith("as one")}
-    assert len(judged) == len(script.RUNS) - 2 - 1 + 1  # and one of all halves
-    assert not any(MAPPING in what for what in judged if what.startswith(DIGITS))
 
 
 @pytest.mark.parametrize("claim", [c for c in script.CLAIMS if "worst ESS" in c.what],

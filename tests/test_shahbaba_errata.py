@@ -107,26 +107,6 @@ def test_a_product_may_differ_by_what_rounding_took_away(key):
     assert claim.paper == rows[measure][method] and claim.printed == float(claim.paper)
 
 
-def test_the_other_intervals():
-    for claim in errata.CLAIMS:
-        if claim.what.endswith(": g"):
-            assert claim.high - claim.low == pytest.approx(0.1, rel=1e-12)  # one decimal is printed
-        elif np.isnan(claim.printed):
-            # ratios of times are above 1, logs and differences above 0
-            assert (claim.low, claim.high) == (1.0 if claim.what.split(": ")[1].startswith("s")
-                                               else 0.0, np.inf)
-
-
-def test_a_product_of_printed_factors_and_its_ends():
-    # StatLog, HMC: 5.6 x 0.033, from 5.55 x 0.0325 to 5.65 x 0.0335
-    assert errata.product("StatLog", "HMC", "tau x s") == pytest.approx(
-        (0.1848, 0.180375, 0.189275), rel=1e-12)
-    # g is a count: CTG, data: 5.0 x 9.8, from 4.95 x 9.8 to 5.05 x 9.8
-    assert errata.product("CTG", "data", "tau x g") == pytest.approx((49, 48.51, 49.49), rel=1e-12)
-    # g = L: Chess, normal: 18.9 x 9
-    assert errata.product("Chess", "normal", "tau_beta x g")[0] == pytest.approx(170.1, rel=1e-12)
-
-
 def test_a_ratio_of_times_has_the_error_of_two_roundings():
     draws = np.random.default_rng(1).uniform(-0.0005, 0.0005, (2, 100_000))
     sample = (0.011 + draws[0]) / (0.005 + draws[1])  # CTG, data: 10 % of rounding
@@ -147,13 +127,6 @@ def test_the_log_of_a_ratio_by_hand():
     rounding = (0.05**2 / 6.2**2 + 0.05**2 / 5.0**2
                 + 0.0005**2 / 0.011**2 + 0.0005**2 / 0.005**2) / 3
     assert se == pytest.approx((2 * printed.SE_LOG_TAU**2 + rounding) ** 0.5, rel=1e-12)
-
-
-def test_what_the_text_says_of_a_comparison():
-    assert errata.stated_sign("Chess", "data", "normal", "tau_beta x g") == 1
-    assert errata.stated_sign("Chess", "data", "normal", "tau x g") == -1
-    assert errata.stated_sign("Simulated", "data", "normal", "tau x g") == -1  # bold type
-    assert errata.stated_sign("CTG", "HMC", "data", "tau x s") == -1
 
 
 def test_the_misprints_are_known_and_there_are_no_others():

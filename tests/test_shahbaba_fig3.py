@@ -45,21 +45,6 @@ def test_what_is_so_in_most_data_sets_agrees():
         assert set(verdicts(fig3, each).values()) == {"agrees"}
 
 
-def test_a_profile_is_along_one_coordinate_in_standard_deviations():
-    model, fit = fit_cases(illustrative(1, 5.0))
-    t = np.array([-2.0, 0.0, 1.5])
-    for j in range(3):
-        sd = fit.hessian[j, j] ** -0.5  # conditional on the other coordinates
-        energy, energy_0, slope, slope_0 = fig3.profile(model, fit, j, t)
-        for k, shift in enumerate(t * sd):
-            q = fit.q.copy()
-            q[j] += shift
-            assert energy[k] == pytest.approx(U(q, model) - U(fit.q, model), abs=1e-12)
-            assert slope[k] == pytest.approx(grad_U(q, model)[j], abs=1e-12)
-            assert energy_0[k] == pytest.approx(fit.hessian[j, j] * shift**2 / 2)
-            assert slope_0[k] == pytest.approx(fit.hessian[j, j] * shift)
-
-
 def test_the_quantities_of_a_data_set_by_another_route():
     cases = illustrative(2, 5.0)
     found = fig3.one_data_set(cases, np.random.default_rng(4))

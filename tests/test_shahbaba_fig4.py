@@ -130,15 +130,6 @@ def test_what_the_parts_leave_of_a_sum_is_relative_to_the_first(monkeypatch):
     assert (found.along, found.across) == (0.25, 0.5)
 
 
-def test_derivatives_are_of_u_and_its_parts():
-    model, fit, parts = fig4.split(illustrative(3, 5.0), 0.3)
-    direction = np.array([0.6, 0.0, 0.8])
-    found = fig4.derivatives(model, fit, parts, direction, np.array([1.5]))
-    q = fit.q + 1.5 / np.sqrt(direction @ fit.hessian @ direction) * direction
-    for values, of in zip(found, (model, parts.R_0, parts.R_1), strict=True):
-        assert values[0] == pytest.approx(grad_U(q, of) @ direction, rel=1e-12)
-
-
 def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
     cases = made_up().cases
     model, fit, parts = fig4.split(cases, 0.3)

@@ -6,7 +6,7 @@ import studies
 from judging import read_table
 from made_up_chains import of_table
 from reproduce import shahbaba_table1 as table1
-from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.claims import Measured
 from reproduce.harness.style import plt
 from reproduce.shahbaba.chains import ALL, AUTHORS
 from reproduce.shahbaba.printed import METHODS
@@ -68,25 +68,6 @@ def test_every_chain_goes_to_its_data_set_and_method(paper):
             assert other.AP.value == pytest.approx(
                 0.1 + 0.02 * ALL.index(method) + 1e-4 * seed)
             assert other.s.value == 1.0 + ALL.index(method)  # those of the paper's data
-
-
-def test_shorter_budgets_run_the_same():
-    for budget in BUDGETS:
-        experiment = Recorder(budget)
-        result = table1.run(experiment, None)
-        assert {task["n"] for _, tasks in experiment.calls[:1] for task in tasks} == {
-            table1.LENGTH[budget], table1.LENGTH_OTHERS[budget]}
-        assert set(result.problems["Simulated"]) == set(ALL)
-
-
-def test_the_differences_that_are_known():
-    known = {claim.what: claim.known for claim in table1.CLAIMS if claim.known}
-    assert set(known) == {"Simulated, normal: AP",
-                          "Simulated, normal: AP, tau and tau_beta at once, batch means"}
-    assert all(each.before for each in known.values())
-    assert len({each.cause for each in known.values()}) == 1
-    # chains too short to see a difference must not be said to disprove it
-    assert all(claim.budgets == ("paper",) for claim in table1.CLAIMS if claim.known)
 
 
 def test_the_table_and_the_figure_show_the_paper_and_all_data_sets(paper):

@@ -7,7 +7,7 @@ from made_up_chains import of_table
 from reproduce import shahbaba_table2 as table2
 from reproduce.harness.style import mathematics
 from reproduce.shahbaba.chains import ALL, AUTHORS
-from reproduce.shahbaba.printed import METHODS, PROBLEMS, number, sentence
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, number
 
 DATA = ("StatLog", "CTG", "Chess", "Chess, standardised")
 
@@ -66,16 +66,6 @@ def test_every_chain_goes_to_its_data_set_and_method(paper):
             assert found.AP.value == pytest.approx(0.1 + 0.02 * j + 0.2 * k + mean)
             # the standardised data take as long as the others
             assert found.s.value == pytest.approx(1.0 + min(k, 2) + 0.1 * j)
-
-
-def test_the_differences_that_are_known():
-    known = {claim.what: claim.known for claim in table2.CLAIMS if claim.known}
-    order = sentence("Chess", "data", "normal", ("tau_beta x g",))
-    assert set(known) - {order} == {
-        "StatLog, normal: AP", "StatLog, normal: AP, tau and tau_beta at once, batch means",
-        "Chess, normal: AP"}
-    assert all(each.before for each in known.values())
-    assert known[order].cause == "Chess: g = 13"
 
 
 def test_the_table_and_the_figure_have_a_block_for_each_problem(paper):

@@ -74,11 +74,6 @@ def test_subsets_are_nested_and_random():
     assert far.index.tolist() == cases[:5].tolist()
 
 
-def test_another_method_is_refused():
-    with pytest.raises(ValueError, match=r"method must be one of .*, not 'PIC'"):
-        approximation(posterior(1, 0, 5)[0], "PIC", 2, order(1, 0, 5))
-
-
 def test_sizes_in_proportion():
     assert scale_m(40, 1) == 40 and scale_m((40, 20), 1) == (40, 20)
     assert scale_m(150, 2, 30) == 15 and scale_m((100, 50), 2, 30) == (10, 5)

@@ -21,10 +21,6 @@ def made_up():
                          idle=[0] * 4, missed=[0] * 4, gap=[0.0] * 4)})
 
 
-def test_every_claim_agrees_with_a_result_that_is_as_the_paper_says():
-    assert set(verdicts(fig1, made_up()).values()) == {"agrees"}
-
-
 MOVED = {
     "an evaluation twice": (SOD, "missed", [0, 1, 0, 0], "moves - evaluations of pi - cache"),
     "an evaluation forgotten": (SOD, "missed", [0, 0, -1, 0], "moves - evaluations of pi - cache"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from judging import differing, verdicts
+from judging import disagreeing
 from reproduce.beyond import wang_m as script
 from reproduce.harness.claims import Measured
 from reproduce.wang import eigen_exact
@@ -28,10 +28,6 @@ def made_up():
                                  for part in script.MANY} for number in script.REFUSED}}
 
 
-def test_every_claim_agrees_where_it_is_true():
-    assert set(verdicts(script, made_up()).values()) == {"agrees"}
-
-
 def cheap_outside(r):
     for methods in r["curves"].values():
         if SOD in methods:
@@ -47,7 +43,8 @@ def small_m_of_the_paper(r):
 COST = "log(cost of a draw at the paper's m / the least)"
 MOVED = {
     "large subsets are better": (cheap_outside, [
-        "SOD: log(cost of a draw, m outside / in 10 to 50 % of n), mean over rows"]),
+        "SOD: log(cost of a draw, m outside / in 10 to 50 % of n), mean over rows",
+        f"SOD: {COST}, mean over rows"]),
     "the paper's m of Nystrom is bad": (small_m_of_the_paper, [
         f"Nystrom: {COST}, mean over rows"]),
     "half of the columns do for row 7": (
@@ -70,8 +67,9 @@ MOVED = {
 
 @pytest.mark.parametrize("name", MOVED)
 def test_one_quantity_moved_and_no_other_claim_differs(name):
-    change, wanted = MOVED[name]
-    assert differing(script, made_up(), change) == set(wanted)
+    (change, wanted), result = MOVED[name], made_up()
+    change(result)
+    assert disagreeing(script, result) == set(wanted)
 
 
 def test_the_best_inside_and_outside_of_the_papers_range():

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from judging import differing, verdicts
+from judging import disagreeing, verdicts
 from reproduce.beyond import wang_r_s as plane
 from reproduce.harness.claims import Measured
 from reproduce.wang.chains import NARROW, SLICES, WIDE
@@ -19,10 +19,6 @@ def made_up():
                "hits": Measured(0.0 if pair[0] == 1 else 0.8, 0.01 * (pair[0] > 1))}
         for pair in product(*plane.PLANE["paper"])} for name in SLICES} for unit in plane.UNITS}
         for number in plane.SAMPLED["paper"]}}
-
-
-def test_every_claim_agrees_where_it_is_true():
-    assert set(verdicts(plane, made_up()).values()) == {"agrees"}
 
 
 BEST = "rows 1, 2, 4: least log(cost of a draw, other r and s / r = s = 1)"
@@ -49,8 +45,9 @@ MOVED = {
 
 @pytest.mark.parametrize("name", MOVED)
 def test_one_quantity_moved_and_no_other_claim_differs(name):
-    change, wanted = MOVED[name]
-    assert differing(plane, made_up(), change) == {wanted}
+    (change, wanted), result = MOVED[name], made_up()
+    change(result)
+    assert disagreeing(plane, result) == {wanted}
 
 
 def test_it_depends_on_the_slice():

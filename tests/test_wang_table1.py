@@ -34,10 +34,6 @@ def made_up():
     return table1.Result({row: sets(row) for row in ROWS}, None, None)
 
 
-def test_every_claim_agrees_with_a_result_that_is_as_it_should_be():
-    assert set(verdicts(table1, made_up()).values()) == {"agrees"}
-
-
 MOVED = {
     **{f"{row} is not what is printed": (row, "gain", [1.2 * ROWS[row].d + x for x in (0, 0.1, 0)],
                                          f"row {row}: 2 (U at the printed values") for row in ROWS},

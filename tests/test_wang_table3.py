@@ -36,13 +36,6 @@ def times(number, methods, what, factor):
     return change
 
 
-def everywhere(change, *rest):
-    def all_rows(result):
-        for number in result:
-            change(number, *rest)(result)
-    return all_rows
-
-
 def claim(start):
     (what,) = [c.what for c in table3.CLAIMS if c.what.startswith(start)]
     return what
@@ -109,7 +102,8 @@ def test_a_printed_time_that_is_wrong_by_its_power_differs(number, method, way):
 
 def test_the_joint_test_tells_what_no_cell_does():
     result = made_up()
-    everywhere(times, [STANDARD], "tau", 1.4)(result)
+    for number in result:
+        times(number, [STANDARD], "tau", 1.4)(result)
     found = verdicts(result)
     assert found[claim(JOINT[STANDARD])] == "differs"
     assert "every setting differs" not in {found[claim(f"{number}, standard: log(tau")]
