@@ -1,0 +1,127 @@
+"""Tables 1 and 2 of Split HMC: what is run, and where it goes.  Claims are in test_tables.py."""
+
+import pytest
+
+import studies
+from judging import read_table
+from made_up_chains import of_table
+from reproduce import shahbaba_table1 as table1
+from reproduce import shahbaba_table2 as table2
+from reproduce.harness.claims import Measured
+from reproduce.harness.style import mathematics, plt
+from reproduce.shahbaba.chains import ALL, AUTHORS
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, number
+
+SEEDS = ("2011", "1", "2", "3", "4")
+SETS = ("StatLog", "CTG", "Chess", "Chess, standardised")
+
+
+class Recorder(studies.Recorder):
+    """Makes up chains whose rates say which they are, and times that say which data they are of."""
+
+    def made(self, function, tasks):
+        place = [SETS.index(name) if name in SETS else 0.001 * int(name.split()[-1])
+                 for name in (task["data_name"] for task in tasks)]
+        if function.__name__ == "clock":
+            return [{"seconds": {method: [1.0 + place[0] + 0.1 * k] * 2
+                                 for k, method in enumerate(ALL)}}]
+        return [of_table(0.1 + 0.02 * ALL.index(task["method"]) + 0.01 * task["seed"][2] + 0.2 * k)
+                for k, task in zip(place, tasks, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def first():
+    experiment = Recorder("paper")
+    return experiment, table1.run(experiment, None)
+
+
+@pytest.fixture(scope="module")
+def second():
+    experiment = Recorder("paper")
+    return experiment, table2.run(experiment, None)
+
+
+def test_at_the_papers_budget_all_chains_have_its_length(first, second):
+    (function, tasks), clock = first[0].calls
+    assert (function, clock[0]) == ("one_chain", "clock")  # afterwards and alone
+    assert {task["n"] for task in tasks} == {50_000} and {t["seed"][0] for t in tasks} == {5}
+    wanted = [(seed, m) for seed in SEEDS for m in (ALL if seed == "2011" else METHODS)
+              for _ in range(2 if seed == "2011" else 1)]
+    assert [(task["data_name"], task["method"]) for task in tasks] == [
+        (f"simulated logistic data, seed {seed}", method) for seed, method in wanted]
+    (task,) = clock[1]
+    assert task["data_name"] == table1.OWN and list(task["settings"]) == list(ALL)
+    # Table 1: L, and steps that make trajectories of length 0.3, to rounding
+    assert {m: L for m, (_, L, _) in task["settings"].items()} == {
+        "HMC": 20, "normal": 10, AUTHORS: 10, "data": 3}
+    assert [eps * L for eps, L, _ in task["settings"].values()] == pytest.approx([0.3] * 4)
+    assert task["settings"]["data"][2] == 9 and task["fraction"] == 0.4
+
+    (function, tasks), *clocks = second[0].calls
+    assert function == "one_chain" and {task["n"] for task in tasks} == {50_000}
+    wanted = [(name, m) for name in SETS[:3] for m in ALL for _ in range(3)]
+    assert [(t["data_name"], t["method"]) for t in tasks] == wanted + [(SETS[3], m)
+                                                                       for m in METHODS]
+    # the standardised data with the settings of Chess
+    for task in tasks:
+        name = task["data_name"].split(",")[0]
+        there = "normal" if task["method"] == AUTHORS else task["method"]
+        assert task["L"] == number(name, "L", there)
+        assert task["fraction"] == PROBLEMS[name].f
+    assert {task["seed"][0] for task in tasks} == {1005}  # not those of the short budget
+    assert [(function, [task["data_name"] for task in tasks]) for function, tasks in clocks] == [
+        ("clock", [name]) for name in SETS[:3]]
+    for (_, (task,)), name in zip(clocks, SETS[:3], strict=True):
+        assert task["fraction"] == PROBLEMS[name].f
+        assert task["settings"]["data"][1:] == [number(name, "L", "data"), PROBLEMS[name].M]
+
+
+def test_every_chain_goes_to_its_data_set_and_method(first, second):
+    assert first[1].problems["Simulated"] is first[1].data_sets["2011"]
+    others = second[1].problems | {SETS[3]: second[1].standardised}
+    for sets, names, chains, places in ((first[1].data_sets, SEEDS, (2, 1, 1, 1, 1),
+                                         [0.001 * int(seed) for seed in SEEDS]),
+                                        (others, SETS, (3, 3, 3, 1), range(4))):
+        assert list(sets) == list(names)
+        for name, m, place in zip(names, chains, places, strict=True):
+            assert list(sets[name]) == list(ALL if m > 1 else METHODS)
+            # those that have a chain alone take as long as the paper's, or as Chess
+            timed = place if m > 1 else 2 if names is SETS else 2.011
+            for method, found in sets[name].items():
+                k = ALL.index(method)
+                assert found.AP.value == pytest.approx(
+                    0.1 + 0.02 * k + 0.2 * place + 0.005 * (m - 1))
+                assert found.chains == m and found.s.value == pytest.approx(1.0 + timed + 0.1 * k)
+
+
+def test_table_1_and_its_figure_show_the_paper_and_all_data_sets(first):
+    # tau by initial sequences is the seed's number, times g; that of 2011 is 3
+    data_sets = {seed: {method: found._replace(tau=found.tau | {
+        ("tau", "initial sequence"): Measured(int(seed), 0.1),
+        ("tau_beta", "initial sequence"): Measured(7.0, 0.1)}) for method, found in each.items()}
+        if seed != "2011" else each for seed, each in first[1].data_sets.items()}
+    result = first[1]._replace(data_sets=data_sets)
+    text = table1.table(result)
+    assert "chains x batches: 2 x 36, 2 x 36, 2 x 36, 2 x 36" in text
+    rows = read_table(text, "seed")
+    assert [row["seed"] for row in rows if row["seed"]] == ["2011"] * 3 + [*"111222333444"]
+    row = next(row for row in rows if row["seed"] == "4")
+    assert [row[key] for key in ("tau", "tau_beta", "tau x g", "tau_beta x g")] == [
+        "4.00 (0.10)", "7.00 (0.10)", "80.0 (2.0)", "140.0 (2.0)"]
+    # the other four data sets have a circle for each of the paper's methods, and no more
+    circles = [line.get_xdata()[0] for line in table1.figure(result).axes[0].lines
+               if line.get_markerfacecolor() == "none"]  # tau x g, where g is 20
+    assert sorted(circles) == pytest.approx(sorted([20.0, 40.0, 60.0, 80.0] * 3))
+    plt.close("all")
+
+
+def test_table_2_and_its_figure_have_a_block_for_each_problem(second):
+    text = table2.table(second[1])
+    heads = [line.split("  ")[0] for line in text.splitlines() if "HMC: ours" in line]
+    assert heads == ["StatLog", "CTG", "Chess", "Chess"]
+    rates = [float(line.split()[2]) for line in text.splitlines() if line.startswith("AP ")]
+    assert rates == [0.11, 0.31, 0.51, 0.7]  # of HMC: each block has its own data
+    shown = [label.get_text() for label in table2.figure(second[1]).axes[0].get_yticklabels()]
+    assert shown == [mathematics(label) for name in SETS[:3]
+                     for label in (f"{name}: HMC", *ALL[1:])]
+    plt.close("all")
