@@ -17,16 +17,13 @@ from reproduce.harness.style import plt
 LOCAL, EUCLIDEAN, ACCEPTED, ERROR, LOST, IRREVERSIBLE, RETURN, METRICS = range(8)
 
 
-def test_settings_are_those_of_the_text():
+def test_the_settings_and_the_mixture_are_those_of_the_text():
     # Section 3: a mixture of three Gaussians; Section 5: l_max = 10
     assert script.mixture(1.0).means.shape == (3, 2)
     assert script.L_MAX == 10 and script.PAPER == (1.0, 10)
     # ours: twelve step sizes, each a factor (1 / 0.08)^(1/11) above the last
     np.testing.assert_allclose(script.GRID[1:] / script.GRID[:-1], 12.5 ** (1 / 11), rtol=1e-12)
     assert script.GRID.shape == (12,) and script.GRID[0] == pytest.approx(0.08, rel=1e-12)
-
-
-def test_the_mixture_is_pulled_apart_by_the_factor():
     near, far = script.mixture(0.5), script.mixture(2.0)
     np.testing.assert_array_equal(4 * near.means, far.means)
     np.testing.assert_array_equal(near.precisions, far.precisions)

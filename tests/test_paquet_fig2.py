@@ -20,7 +20,7 @@ CAPTION = """
 (g) AISq-HMC using B = 400"""
 
 
-def test_panels_are_those_of_the_caption():
+def test_panels_and_settings_are_those_of_the_paper():
     printed = re.findall(r"\((.)\) (AISq?-R?M?HMC) using B = (\d+)", CAPTION)
     assert len(printed) == 7
     assert [(p, script.METHODS[p], str(script.B[p])) for p in "abcdefg"] == printed
@@ -29,9 +29,6 @@ def test_panels_are_those_of_the_caption():
     assert script.TEMPERATURES["paper"] == script.B
     starred = {p: label for p, label in script.LABELS.items() if "*" in label}
     assert starred == {p: f"({p}*)" for p, method, _ in printed if method.startswith("AISq")}
-
-
-def test_the_settings_that_the_script_names_are_those_that_are_shared():
     # test_paquet_problem.py holds the shared ones against the text of the paper
     said = [float(number) for number in re.findall(r" = (\d+(?:\.\d+)?)", script.__doc__)]
     RMHMC, HMC = script.KERNELS["RMHMC"], script.KERNELS["HMC"]

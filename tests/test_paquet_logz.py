@@ -65,16 +65,13 @@ def test_steps_of_hmc_are_stable_in_q(N):
     assert script.HMC_EPS[N] < 2 * np.linalg.eigvalsh(problem(DIGITS, N)[2].Sigma)[0] ** 0.5
 
 
-def test_replicates_are_put_together_by_hand():
+def test_replicates_and_points_are_put_together_by_hand():
     found = script.put_together([{"log_weights": [0.0], "divergences": 2},
                                  {"log_weights": [math.log(3)], "divergences": 1}])
     # weights 1 and 3: mean 2, standard deviation sqrt(2), standard error 1; 16 / 10 effective runs
     assert found.log_Z == pytest.approx((math.log(2), 0.5), rel=1e-14)  # rounding
     assert found.effective == pytest.approx(1.6, rel=1e-14)
     assert (found.runs, found.divergences) == (2, 3)
-
-
-def test_points_of_importance_sampling_are_summarised_as_runs_are():
     # the same points, whose weights are not kept
     summary = script.estimate("IS from q", DIGITS, 2, 1, 500, 3)
     assert summary.keys() == {"log_Z", "standard_error", "effective_runs", "runs"}
@@ -96,18 +93,10 @@ def test_without_usps_the_ladder_ends_at_365():
 
 
 def test_usps_is_asked_for_where_it_is_a_step_of_the_ladder(monkeypatch):
-    asked = []
-
-    def usps(folder):
-        asked.append(folder)
-        return digits_3v5()._replace(name="USPS", note="")
-
-    monkeypatch.setattr(script, "usps_3v5", usps)
-    found = [script.cases(Settings(budget, data="here")) for budget in ("paper", "short", "smoke")]
-    assert asked == ["here", "here"]
-    assert [(each.name, each.note) for each in found] == [("USPS", "")] * 2 + [(DIGITS, "")]
-    monkeypatch.setattr(script, "usps_3v5", lambda _: digits_3v5()._replace(note="embedded"))
-    assert script.cases(Settings("paper")).note == "embedded, so no N = 767"
+    monkeypatch.setattr(script, "usps_3v5", lambda folder: digits_3v5()._replace(note=folder))
+    notes = [script.cases(Settings(budget, data="here")).note
+             for budget in ("paper", "short", "smoke")]
+    assert notes == ["here, so no N = 767"] * 2 + [""]
 
 
 SIZES = [1, 2, 3, 8, 40, 365, 767]

@@ -120,7 +120,15 @@ def test_a_bridge_is_from_those_draws_and_a_chain_after_its_warm_up(monkeypatch)
     np.testing.assert_array_equal(asked["proposal"], same)
 
 
-def test_cases_are_of_one_half_or_of_both(monkeypatch):
+def test_cases_are_evenly_spaced_and_of_one_half_or_of_both(monkeypatch):
+    X, y = evidence.digits(DIGITS, 3)
+    whole = digits_3v5()
+    np.testing.assert_array_equal(X, whole.X[[0, 182, 364]])
+    np.testing.assert_array_equal(y, whole.y[[0, 182, 364]])
+    K, labels, _ = evidence.problem(DIGITS, *THREE)
+    distance = ((X[:, None] - X) ** 2).sum(-1)
+    np.testing.assert_allclose(K, np.exp(2 * 1.0 - distance / 2 / np.exp(2 * 2.0)), rtol=1e-12)
+    np.testing.assert_array_equal(labels, y)
     def half(label, name):
         return lambda *_, **__: Data(name, np.full((770, 2), label), np.full(770, label))
 
@@ -134,17 +142,6 @@ def test_cases_are_of_one_half_or_of_both(monkeypatch):
     evidence.digits.cache_clear()
     with pytest.raises(ValueError, match=r"^N must be at most 365 for optical"):
         evidence.digits(DIGITS, 366)
-
-
-def test_a_problem_is_of_evenly_spaced_cases_with_its_covariance():
-    X, y = evidence.digits(DIGITS, 3)
-    whole = digits_3v5()
-    np.testing.assert_array_equal(X, whole.X[[0, 182, 364]])
-    np.testing.assert_array_equal(y, whole.y[[0, 182, 364]])
-    K, labels, _ = evidence.problem(DIGITS, *THREE)
-    distance = ((X[:, None] - X) ** 2).sum(-1)
-    np.testing.assert_allclose(K, np.exp(2 * 1.0 - distance / 2 / np.exp(2 * 2.0)), rtol=1e-12)
-    np.testing.assert_array_equal(labels, y)
 
 
 def test_operations_by_hand():
@@ -195,7 +192,7 @@ def made(log_Z, truth=0.0, se=0.0, **other):
     return put_together("bridge", found, Measured(truth, se), Measured(3.0, 0.1))
 
 
-def test_rows_by_hand():
+def test_rows_and_averages_by_hand():
     row = made([1.0, 3.0, 1.0, 3.0], truth=1.0, se=0.5)
     # mean 2, variance 4/3; bias 1, of which (4/3) / 4 + 1/4 are noise
     assert row.log_Z == pytest.approx((2.0, (1 / 3) ** 0.5), rel=1e-12)
@@ -209,9 +206,6 @@ def test_rows_by_hand():
     assert made([1.0, 3.0], truth=9.0).z < 0
     # a bias that is no larger than its noise is none
     assert made([1.0, 3.0, 1.0, 3.0], truth=2.1).error.value == pytest.approx((4 / 3) ** 0.5)
-
-
-def test_weights_are_averaged_and_bridges_their_logs():
     assert average("bridge", [0.0, 2.0]) == pytest.approx((1.0, 1.0), rel=1e-12)
     for method in evidence.METHODS:
         if method != "bridge":
@@ -284,11 +278,15 @@ def asked(cases):
     return tasks
 
 
-def test_the_error_of_ep_is_a_mean_over_one_side_of_the_grid():
+def test_the_error_of_ep_and_the_largest_of_many_deviates():
     r = made_up(EP={(100, 2.85, 7.1): (Measured(-0.3, 0.03),) * 2,
                     (100, 4.85, 7.1): (Measured(0.5, 0.04),) * 2})
     assert script.ep_error(r, -1) == pytest.approx((0.4, 0.025), rel=1e-12)
     assert script.ep_error(r, 0).value == pytest.approx(0.05, rel=1e-12)
+    rows = {(key, "bridge", 1): row("bridge", z=z) for key, z in zip(KEYS, (1, -3, 2, 0, 1),
+                                                                     strict=True)}
+    # one normal number is beyond 3 with probability .0027, the largest of five with .01343
+    assert script.worst_z(made_up(rows), "bridge") == pytest.approx(2.4724, abs=1e-3)
 
 
 @pytest.mark.parametrize(("note", "sizes"), [
@@ -411,13 +409,6 @@ def test_a_quantity_that_is_moved_moves_its_own_claim(other, what):
     if "bridge: largest" in str(what):  # no longer to be used there, which is harder than anything
         assert moved.pop(HARDEST) == "not specified"
     assert moved == dict.fromkeys(what, "differs")
-
-
-def test_the_largest_of_many_deviates_counts_as_one():
-    rows = {(key, "bridge", 1): row("bridge", z=z) for key, z in zip(KEYS, (1, -3, 2, 0, 1),
-                                                                     strict=True)}
-    # one normal number is beyond 3 with probability .0027, the largest of five with .01343
-    assert script.worst_z(made_up(rows), "bridge") == pytest.approx(2.4724, abs=1e-3)
 
 
 def test_where_the_others_break_there_is_a_place_for_it():

@@ -83,17 +83,6 @@ def test_a_converged_trajectory_returns_and_keeps_volume_and_one_of_five_iterati
     assert few.value > -2 > five.value > -8
 
 
-def test_order_is_that_of_the_derivation():
-    found = paths.order("N = 1", 4, (0.01, 0.02), (1, 2, 3), 40, 2)["order"]
-    # f + 1 for odd f, f + 2 for even f; the next order is eps of it, a tenth at the largest c
-    assert [round(m.value) for m in found] == [2, 4, 4]
-
-
-def test_lost_trajectories_count_as_one_deviation():
-    errors = np.array([np.nan, np.inf, 1e30, 1.0, 1e-3, 0.0])
-    np.testing.assert_allclose(paths.log_error(errors), [0, 0, 0, 0, -3, -17], rtol=1e-15)
-
-
 HALF = [  # two calls of reversals(), for f_max = 3, 4, 5, 6, 10
     {"x": [[1e-2, 1e-3, 1e-5, 1e-6, 1e-8]], "H": [[1e-1, 1e-2, 1e-2, 1e-2, 1e-9]],
      "contraction": [0.1]},
@@ -102,7 +91,7 @@ HALF = [  # two calls of reversals(), for f_max = 3, 4, 5, 6, 10
      "contraction": [0.3, 0.9]}]
 
 
-def test_a_summary_by_hand():
+def test_means_of_logarithms_by_hand():
     found = paths.summary(HALF)
     # -2, -4, -1; -3, -7, 0; ...: their means, and standard deviations over sqrt(3)
     assert found["x"][0] == pytest.approx((-7 / 3, (7 / 3 / 3) ** 0.5), rel=1e-12)
@@ -112,6 +101,8 @@ def test_a_summary_by_hand():
     assert found["contraction"] == [0.2, 0.3]  # of the two that return
     lost = paths.summary([{"x": [[1e-3, 9.0]], "H": [[0.0, 0.0]], "contraction": [0.5]}] * 2)
     assert lost["contraction"] == []
+    errors = np.array([np.nan, np.inf, 1e30, 1.0, 1e-3, 0.0])
+    np.testing.assert_allclose(paths.log_error(errors), [0, 0, 0, 0, -3, -17], rtol=1e-15)
 
 
 def test_convergence_by_hand():
@@ -151,10 +142,13 @@ def test_order_and_volume_are_means_of_columns(monkeypatch):
                      pytest.approx((3.5 / two, 0.5 / two), rel=1e-12)]
 
 
-def test_returns_are_those_of_all_starts():
+def test_what_is_returned_is_of_all_starts():
     found = paths.returns("N = 1", 3, 0.1, (2, 5), 6, 1)
     assert found["x"] == paths.summary([paths.reversals("N = 1", None, 3, 0.1, (2, 5), 6, 1)])["x"]
     assert len(found["lost"]) == 2
+    found = paths.order("N = 1", 4, (0.01, 0.02), (1, 2, 3), 40, 2)["order"]
+    # f + 1 for odd f, f + 2 for even f; the next order is eps of it, a tenth at the largest c
+    assert [round(m.value) for m in found] == [2, 4, 4]
 
 
 def test_a_volume_by_hand():

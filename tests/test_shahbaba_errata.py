@@ -54,16 +54,13 @@ def test_a_g_that_is_another_changes_its_claim(key):
         assert changed("g", key, made_up()["g"][key] + shift) == {f"{key[0]}, {key[1]}: g"}
 
 
-def test_times_that_are_others_change_their_claims():
+def test_times_that_are_others_change_their_claims_and_the_least_counts():
     for method in METHODS[1:]:
         assert changed("s", ("Simulated", method), Measured(0.9, 0.01)) == {
             "Simulated: s, HMC / either split, least"}
     for name in PROBLEMS:  # 20 / 9.8 = 2.04 is the largest ratio of g
         assert changed("s", (name, "data"), Measured(2.5, 0.01)) == {
             "Four problems: s / g, data splitting / HMC, least"}
-
-
-def test_the_least_ratio_of_times_is_the_one_that_is_furthest_below_in_errors():
     result = made_up()
     result["g"] = dict.fromkeys(result["g"], 10.0)  # as many of all, so that s alone counts
     result["s"] = dict.fromkeys(result["s"], Measured(0.8, 0.01))
@@ -107,16 +104,13 @@ def test_a_product_may_differ_by_what_rounding_took_away(key):
     assert claim.paper == rows[measure][method] and claim.printed == float(claim.paper)
 
 
-def test_a_ratio_of_times_has_the_error_of_two_roundings():
+def test_ratios_and_their_errors_by_hand():
     draws = np.random.default_rng(1).uniform(-0.0005, 0.0005, (2, 100_000))
     sample = (0.011 + draws[0]) / (0.005 + draws[1])  # CTG, data: 10 % of rounding
     value, se = errata.run(None, None)["s"]["CTG", "data"]
     assert value == pytest.approx(2.2, rel=1e-12)
     # the second order of an error of 6 %, and 4 / sqrt(2 n) for the sample's own
     assert se == pytest.approx(sample.std(), rel=0.02)
-
-
-def test_the_log_of_a_ratio_by_hand():
     # Chess, data against normal: g = L = 9, not the printed 13
     value, se = errata.log_ratio("Chess", "data", "normal", "tau_beta x g")
     assert value == pytest.approx(np.log(18.9 * 9 / (19.0 * 11.8)), rel=1e-12)

@@ -36,16 +36,7 @@ def small():
         cache.cache_clear()
 
 
-def test_by_entropy_it_is_the_split_of_the_algorithm(small):
-    model, fit = small
-    ours, theirs = multinomial.split("CTG", "entropy", 0.3), split_data(model, fit.q_hat, 0.3)
-    np.testing.assert_array_equal(ours.cases, theirs.cases)
-    assert ours.fraction == theirs.fraction == 0.3
-    for q in (fit.q_hat, np.ones(fit.w.size)):
-        assert U(q, ours.R_0) == U(q, theirs.R_0) and U(q, ours.R_1) == U(q, theirs.R_1)
-
-
-def test_R_0_has_the_cases_of_the_largest_scores(small):
+def test_R_0_has_the_cases_of_the_largest_scores_and_by_entropy_is_the_algorithms(small):
     model, fit = small
     scores = np.random.default_rng(1).permutation(N)
     parts = multinomial.split_by(model, scores, 0.25)
@@ -55,6 +46,12 @@ def test_R_0_has_the_cases_of_the_largest_scores(small):
     assert U(fit.q_hat, parts.R_0) + U(fit.q_hat, parts.R_1) == pytest.approx(
         U(fit.q_hat, model), rel=1e-14)
     assert (parts.R_1.precision == 0).all() and (parts.R_0.precision == model.precision).all()
+    model, fit = small
+    ours, theirs = multinomial.split("CTG", "entropy", 0.3), split_data(model, fit.q_hat, 0.3)
+    np.testing.assert_array_equal(ours.cases, theirs.cases)
+    assert ours.fraction == theirs.fraction == 0.3
+    for q in (fit.q_hat, np.ones(fit.w.size)):
+        assert U(q, ours.R_0) == U(q, theirs.R_0) and U(q, ours.R_1) == U(q, theirs.R_1)
 
 
 def test_scores(small):
@@ -76,7 +73,7 @@ def frequencies(model, at):
     return [np.sqrt(np.linalg.eigvalsh(hessian(q, model)).max()) for q in at]
 
 
-def test_frequencies_are_taken_at_the_mode_and_at_draws(small, monkeypatch):
+def test_frequencies_scales_of_steps_and_the_length_of_a_trajectory(small, monkeypatch):
     model, fit = small
     at = multinomial.points("CTG")
     assert len(at) == 5 and (at[0] == fit.q_hat).all()
@@ -86,9 +83,6 @@ def test_frequencies_are_taken_at_the_mode_and_at_draws(small, monkeypatch):
     # the cases of R_1 are certain at the mode
     rest = multinomial.split("CTG", "entropy", 0.8).R_1
     assert multinomial.frequency(rest, at) > frequencies(rest, at[:1])[0]
-
-
-def test_scales_of_steps_and_the_length_of_a_trajectory(small):
     model, fit = small
     plans = {method: multinomial.plan("CTG", method) for method in METHODS}
     assert plans["HMC"]["scale"] == pytest.approx(
@@ -181,7 +175,7 @@ def test_a_row_has_chains_of_their_own_without_their_first_transitions(small, mo
     assert (found["divergences"], found["rate"]) == (3, pytest.approx(16.5 / 20, rel=1e-15))
 
 
-def test_chains_start_at_draws_of_the_normal_approximation(small):
+def test_chains_start_at_the_first_draw_which_is_of_the_normal_approximation(small, monkeypatch):
     _, fit = small
     rng = np.random.default_rng(0)
     q = np.array([multinomial.draw(fit, rng) for _ in range(4000)])
@@ -189,9 +183,6 @@ def test_chains_start_at_draws_of_the_normal_approximation(small):
     # 45 variances and covariances of 4000: 4.5 standard errors of at most sqrt(2 / 4000)
     np.testing.assert_allclose(np.cov(z.T), np.eye(9), rtol=0, atol=0.1)
     assert np.abs(z.mean(0)).max() < 0.07
-
-
-def test_a_chain_starts_at_the_first_draw_of_its_generator(small, monkeypatch):
     model, fit = small
     seen = []
     monkeypatch.setattr(multinomial, "transitions", lambda *arguments: seen.append(arguments))

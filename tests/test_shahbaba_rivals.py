@@ -32,14 +32,7 @@ def problem():
     return model, normal_approximation(map_estimate(model))
 
 
-def test_the_hessian_at_the_mode_is_the_identity(problem):
-    model, fit = problem
-    C = whiten(model, fit).C
-    # the Hessian is that of the mode to rounding
-    np.testing.assert_allclose(C.T @ hessian(fit.q_hat, model) @ C, np.eye(3), rtol=0, atol=1e-12)
-
-
-def test_energies_and_gradients_are_those_of_q(problem):
+def test_whitened_energies_gradients_and_hessians_are_those_of_q(problem):
     model, fit = problem
     new, z, h = whiten(model, fit), np.array([0.5, -1.0, 2.0]), 1e-5
     q = original(z[None], new)[0]
@@ -52,9 +45,10 @@ def test_energies_and_gradients_are_those_of_q(problem):
     np.testing.assert_array_equal(grad_U(z, new), g)
     assert energy == U(z, new)
     np.testing.assert_array_equal(case_entropy(z, new), case_entropy(q, model))
-
-
-def test_the_parts_of_a_split_add_up(problem):
+    model, fit = problem
+    C = whiten(model, fit).C
+    # the Hessian is that of the mode to rounding
+    np.testing.assert_allclose(C.T @ hessian(fit.q_hat, model) @ C, np.eye(3), rtol=0, atol=1e-12)
     model, fit = problem
     new, normal, split = whitened_problem(model, fit, 0.3)
     z = np.array([0.5, -1.0, 2.0])
@@ -99,16 +93,13 @@ def test_all_methods_sample_the_same_posterior(small):
             assert rivals.per_transition("CTG", method, setting) == pytest.approx(wanted)
 
 
-def test_the_mass_is_the_hessian_at_the_mode(small, problem, monkeypatch):
+def test_every_method_runs_in_its_own_coordinates_and_with_its_mass(small, problem, monkeypatch):
     seen, (model, fit) = [], problem
     monkeypatch.setattr(rivals, "hmc", lambda *a: seen.append(a) or None)
     rivals.run("CTG", rivals.MASS, [0.7, 3], np.ones(3), 5, None)
     q, _, eps, L, n, _, M, jitter = seen[0]
     np.testing.assert_allclose(M, hessian(fit.q_hat, model), rtol=1e-10)
     assert (eps, L, n, jitter) == (0.7, 3, 5, 0.2) and (q == 1).all()
-
-
-def test_every_method_runs_in_its_own_coordinates(small, problem, monkeypatch):
     seen, (_, fit) = [], problem
     monkeypatch.setattr(rivals, "transitions", lambda *arguments: seen.append(arguments))
     x = np.array([0.5, -1.0, 2.0])

@@ -38,11 +38,15 @@ def test_the_covariates_are_uniform():
     assert np.abs(X.var(axis=0) - 1 / 12).max() < 4 * (1 / 180 / 500) ** 0.5
 
 
-def test_the_truth_is_that_of_table_1():
+def test_the_truth_is_that_of_table_1_and_the_prior_the_default():
     for number, expected in ((1, [0.5, 5, 0.1]), (3, [0.5, 5, 0.1, 0.2, 0.3, 0.4, 0.5]),
                              (4, [0.5, 5, 2.0]), (10, [0.5, 5, 2, 4, 6, 8, 10])):
         # rounding of exp(log)
         assert np.exp(data(number, 0, 4)[2]) == pytest.approx(expected, rel=1e-14)
+    model, q = posterior(3, 0, 12)
+    assert model.c2 == C**2 and model.group.tolist() == [0, 1, 2, 3, 4]
+    assert model.mean.tolist() == [0] * 7 and model.precision.tolist() == [0.25] * 7
+    assert q.shape == (7,) and posterior(4, 0, 12)[0].group.tolist() == [0] * 5
 
 
 def test_data_sets_differ_and_are_the_same_again():
@@ -52,14 +56,7 @@ def test_data_sets_differ_and_are_the_same_again():
     assert data(1, 0)[0].shape == (300, 1) and data(2, 1)[0].shape == (300, 5)
 
 
-def test_the_posterior_has_the_default_prior():
-    model, q = posterior(3, 0, 12)
-    assert model.c2 == C**2 and model.group.tolist() == [0, 1, 2, 3, 4]
-    assert model.mean.tolist() == [0] * 7 and model.precision.tolist() == [0.25] * 7
-    assert q.shape == (7,) and posterior(4, 0, 12)[0].group.tolist() == [0] * 5
-
-
-def test_subsets_are_nested_and_random():
+def test_subsets_are_nested_and_random_and_their_sizes_in_proportion():
     model, _ = posterior(2, 0, 30)
     cases = order(2, 0, 30)
     assert sorted(cases) == list(range(30)) and cases.tolist() != list(range(30))
@@ -72,9 +69,6 @@ def test_subsets_are_nested_and_random():
     near, far = approximation(model, TEMPERED, (10, 5), cases)
     assert near.index.tolist() == cases[:10].tolist()  # the larger is nearest to pi
     assert far.index.tolist() == cases[:5].tolist()
-
-
-def test_sizes_in_proportion():
     assert scale_m(40, 1) == 40 and scale_m((40, 20), 1) == (40, 20)
     assert scale_m(150, 2, 30) == 15 and scale_m((100, 50), 2, 30) == (10, 5)
     assert scale_m(60, 6, 20) == 2  # at least two

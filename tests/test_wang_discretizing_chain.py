@@ -82,9 +82,6 @@ def test_the_mark_goes_forward_and_back_and_pi_is_asked_once_a_step():
         assert chain.U_star[k] == U(chain.q[k], STAR)
         assert not chain.known[k] or chain.U[k] == U(chain.q[k], MODEL)
     assert here.U == U(here.q, MODEL) and here.star.U == U(here.q, STAR)
-
-
-def test_a_state_inside_of_the_chain_has_its_own_caches():
     here, chain, *_ = step(fast.discretizing_chain_step.py_func, MODEL, 3, 1,
                            0.1, 0, 0.1, 0, 0.9, 0)
     assert chain.steps[-1] == 1 and chain.ends[1] == 2

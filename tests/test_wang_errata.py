@@ -83,7 +83,7 @@ def test_the_misprints_of_table_2_are_known_and_there_are_no_others():
     assert {found[what] for what in known} == {"known difference"}
 
 
-def test_a_number_of_table_2_may_differ_by_what_rounding_took_away():
+def test_table_2_by_hand_and_the_numbers_that_sentences_are_about():
     # row 1: .26 x 2.90 from .255 x 2.895 to .265 x 2.905, printed as .76
     assert errata.product_of_factors(1, STANDARD) == pytest.approx((0.255 * 2.895, 0.26 * 2.9,
                                                             0.265 * 2.905), rel=1e-12)
@@ -93,9 +93,6 @@ def test_a_number_of_table_2_may_differ_by_what_rounding_took_away():
     (claim,) = [c for c in errata.CLAIMS if c.what == "Table 2, row 1: T / T_STD, SOD"]
     assert claim.low == pytest.approx(0.445 - (high - value), rel=1e-12)
     assert claim.high == pytest.approx(0.455 + (value - low), rel=1e-12)
-
-
-def test_the_sentences_are_of_the_numbers_they_are_about():
     found = errata.sentences()
     assert found["largest gain"] == pytest.approx(1 / 0.27, rel=1e-12)
     assert [row for row in ROWS if 1 / ROWS[row].ratio[SOD] >= 2] == [1, 6, 8, 9]
@@ -104,7 +101,17 @@ def test_the_sentences_are_of_the_numbers_they_are_about():
     assert found["tempered"] == pytest.approx(0.69 / 0.81, rel=1e-12)
 
 
-def test_a_nonreversible_sweep_and_its_reverse_leave_the_density_invariant():
+def test_identities_on_the_line_of_a_nonreversible_sweep_and_of_acceptance():
+    pi, star = identities.problem(5, 2)
+    first, second = identities.updates(pi)
+    Q = first @ second
+    np.testing.assert_allclose(identities.metropolis_matrix(Q, pi, pi), Q, rtol=0,
+                               atol=1e-15)  # rounding
+    # with another pi* and a reversible proposal: detailed balance
+    P = identities.metropolis_matrix(identities.updates(star)[0], pi, star)
+    flow = pi[:, None] * P
+    np.testing.assert_allclose(flow, flow.T, rtol=0, atol=1e-15)
+    assert np.abs(P - np.diag(np.diag(P))).max() > 0.01
     pi, star = identities.problem(7, 1)
     first, second = identities.updates(star)
     for P in (first @ second, second @ first, identities.metropolis_matrix(first, pi, pi)):
@@ -116,20 +123,7 @@ def test_a_nonreversible_sweep_and_its_reverse_leave_the_density_invariant():
     np.testing.assert_allclose(flow, back.T, rtol=0, atol=1e-16)
 
 
-def test_acceptance_with_pi_itself_is_certain():
-    pi, star = identities.problem(5, 2)
-    first, second = identities.updates(pi)
-    Q = first @ second
-    np.testing.assert_allclose(identities.metropolis_matrix(Q, pi, pi), Q, rtol=0,
-                               atol=1e-15)  # rounding
-    # with another pi* and a reversible proposal: detailed balance
-    P = identities.metropolis_matrix(identities.updates(star)[0], pi, star)
-    flow = pi[:, None] * P
-    np.testing.assert_allclose(flow, flow.T, rtol=0, atol=1e-15)
-    assert np.abs(P - np.diag(np.diag(P))).max() > 0.01
-
-
-def test_the_operations_are_those_of_the_dense_formulas():
+def test_operations_and_pivots_are_those_of_dense_formulas_and_cholesky():
     # leading terms exactly: products of two numbers, one for each, of triangles half
     p, m, n = 3, 6, 20
     done = identities.operations(p, m, n, 1)
@@ -138,9 +132,6 @@ def test_the_operations_are_those_of_the_dense_formulas():
     assert done["B'B"] == n * m * (m + 1) / 2
     assert done["chol(K^(m,m))"] == sum((m - k) * k + m - k - 1 for k in range(m))
     assert done["chol(I + B'B / d)"] == m * m + done["chol(K^(m,m))"]
-
-
-def test_pivots_are_those_of_cholesky():
     A = np.array([[4.0, 2, 0], [2, 3, 1], [0, 1, 0.4]])
     assert not identities.all_pivots_positive(A)  # its determinant is -.8
     assert identities.all_pivots_positive(A + 0.2 * np.eye(3))

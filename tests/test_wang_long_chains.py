@@ -35,7 +35,7 @@ def small(n=25, low=-2.0, high=1.0):
     return model, GPSpectra.from_model(model, low, high), truth
 
 
-def test_at_a_point_of_the_grid_there_is_no_polynomial():
+def test_the_density_on_the_grid_between_its_points_and_beyond_it():
     model, fast, truth = small()
     for log_rho in (-1.5, -1.0, 0.5):
         for sigma, eta in ((-0.7, 1.6), (0.9, -2.0), (-3.0, 0.3)):
@@ -44,9 +44,6 @@ def test_at_a_point_of_the_grid_there_is_no_polynomial():
             assert U(q, fast) == pytest.approx(U(q, model), rel=1e-8)
     assert U_prior(truth, fast) == U_prior(truth, model)
     assert log_likelihood_of(U(truth, fast), truth, fast) == U_prior(truth, model) - U(truth, fast)
-
-
-def test_at_the_ends_of_the_grid_and_beyond_it_is_the_regression():
     model, fast, truth = small()
     edge = POINTS // 2 * fast.step
     for log_rho in (-9.0, -2.0, -2.0 + 0.75 * edge, 1.0 - 0.75 * edge, 1.0, 30.0):
@@ -60,14 +57,11 @@ def test_at_the_ends_of_the_grid_and_beyond_it_is_the_regression():
         q[2] = log_rho
         assert U(q, fast) != U(q, model)
         assert U(q, fast) == pytest.approx(U(q, model), abs=1e-5, rel=0)
-
-
-def test_one_length_is_asked_for():
     with pytest.raises(ValueError, match="one length"):
         GPSpectra.from_model(posterior(3, 0, 10)[0])
 
 
-def test_what_stands_beside_the_target():
+def test_what_stands_beside_the_target_is_of_its_own_data_set():
     _, model, _ = long.target(1, 0, 20)
     chosen = order(1, 0, 20)
     assert long.settings_of(1, 0, STANDARD) is None
@@ -80,6 +74,16 @@ def test_what_stands_beside_the_target():
     lucky = long.settings_of(1, 0, SOD, 6, 20, luck=1).whole.y
     assert set(lucky) != set(model.y[chosen[:6]]) and set(lucky) <= set(model.y)
     assert isinstance(long.target(3, 0, 12)[0], GPRegression)
+    for index in (0, 1):
+        model, truth = posterior(1, index, 20)
+        assert (long.settings_of(1, index, SOD, 6, 20).whole.y
+                == model.y[order(1, index, 20)[:6]]).all()
+        chosen = long.cases(1, index, 20, long.PIVOTED)
+        assert chosen.tolist() == long.pivots(model, truth).tolist()
+    orders = [long.cases(number, index, 20, luck=luck).tolist()
+              for number in (1, 2) for index in (0, 1) for luck in (0, 1, 2)]
+    assert len(set(map(tuple, orders))) == 12
+    assert all(sorted(each) == list(range(20)) for each in orders)
 
 
 @pytest.mark.parametrize("noise", [1.0, 100.0])
@@ -140,20 +144,7 @@ def test_each_stretch_has_its_own_rate(monkeypatch):
     assert long.acceptance(1, 0, SOD, 1, 20, m=5, n=15, stretches=2)["accepted"] == [0.5, 1.0]
 
 
-def test_each_data_set_has_its_own_columns_and_pivots():
-    for index in (0, 1):
-        model, truth = posterior(1, index, 20)
-        assert (long.settings_of(1, index, SOD, 6, 20).whole.y
-                == model.y[order(1, index, 20)[:6]]).all()
-        chosen = long.cases(1, index, 20, long.PIVOTED)
-        assert chosen.tolist() == long.pivots(model, truth).tolist()
-    orders = [long.cases(number, index, 20, luck=luck).tolist()
-              for number in (1, 2) for index in (0, 1) for luck in (0, 1, 2)]
-    assert len(set(map(tuple, orders))) == 12
-    assert all(sorted(each) == list(range(20)) for each in orders)
-
-
-def test_chains_put_together():
+def test_chains_put_together_and_their_cost():
     chains = [{"tau": [tau, 0.1], "windows": [tau, 2.0], "noise": tau / 10, "accepted": [0.2, 0.4],
                "iterations": 100, "counts": {"density": 90, "cache_hits": hits}}
               for tau, hits in ((4.0, 10), (6.0, 50))]
@@ -166,9 +157,6 @@ def test_chains_put_together():
     # what scatters less than it should has its own error: (0.3^2 + 0.4^2)^(1/2) / 2
     assert long.pool([Measured(4.0, 0.3), Measured(4.01, 0.4)]).se == pytest.approx(
         0.25, rel=1e-12)
-
-
-def test_the_cost_is_in_evaluations_of_the_posterior():
     timed = {"layers": {"SOD 5": ["SOD 5"]}, "seconds": {
         "trial": {"pi": [[2.0], [4.0]], "SOD 5": [[0.5], [0.25]]},
         "scratch": {"pi": [6.0], "SOD 5": [1.0]}}}

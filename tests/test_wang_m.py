@@ -72,7 +72,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     assert disagreeing(script, result) == set(wanted)
 
 
-def test_the_best_inside_and_outside_of_the_papers_range():
+def test_the_least_cost_pivots_and_columns_by_hand():
     draws = {29: 1.0, 30: 3.0, 60: 2.0, 150: 4.0, 151: 1.5}
     result = {"n": {4: 300}, "curves": {4: {SOD: {RANDOM: {
         m: {"draw": Measured(value, 0.1)} for m, value in draws.items()}}}}}
@@ -81,9 +81,6 @@ def test_the_best_inside_and_outside_of_the_papers_range():
     assert script.least_log_cost(result, 4, SOD, False).value == 1.0
     assert script.excess(result, 4, SOD).value == 3.0  # the paper has 150
     assert script.excess(result, 4, SOD).se == 0.1
-
-
-def test_subsets_of_one_size():
     lucks = [{"draw": Measured(value, 0.3), "accepted": rate}
              for value, rate in ((1.0, 0.2), (2.0, 0.3), (3.0, 0.7))]
     found = script.combine_subsets(lucks)
@@ -93,17 +90,11 @@ def test_subsets_of_one_size():
     assert found["rate"] == pytest.approx((0.4, (0.14 / 6) ** 0.5))
     one = script.combine_subsets(lucks[:1])
     assert one["draw"] == (1.0, 0.3) and np.isnan(one["luck"])
-
-
-def test_what_pivots_gain_has_the_errors_of_the_chains_and_not_the_scatter_over_m():
     kinds = {PIVOTED: {9: {"rate": Measured(0.9, 0.03)}, 30: {"rate": Measured(1.0, 0.04)}},
              RANDOM: {9: {"rate": Measured(0.1, 0.04)}, 30: {"rate": Measured(0.9, 0.03)},
                       40: {"rate": Measured(0.95, 0.01)}}}  # the paper's m has random ones alone
     found = script.pivoting_gain({"curves": {4: {NYSTROM: kinds}}}, 4)
     assert found == pytest.approx((0.45, 0.05 / 2**0.5))
-
-
-def test_how_many_columns_are_enough_depends_on_what_works():
     result = {"refused": {2: {0.5: Measured(0.3), 0.8: Measured(0.6), 1.0: Measured(0.7)}}}
     found = script.smallest_working_part(result, 2)
     assert found.settings == script.WORKS

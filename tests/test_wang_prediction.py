@@ -25,7 +25,7 @@ DRAWS = np.log([[0.3, 1.0, 0.4], [0.5, 2.0, 0.7]])
 Z, Y = np.array([[0.15], [0.5], [1.4]]), np.array([2.5, 2.1, 3.0])
 
 
-def test_the_score_of_a_mixture_by_hand():
+def test_the_score_of_a_mixture_and_the_ends_of_intervals_by_hand():
     found = room.score(Z, Y, DRAWS, MODEL)
     each = [predict(Z, q, MODEL) for q in DRAWS]
     densities = np.mean([norm.pdf(Y, p.mean, p.noisy**0.5) for p in each], axis=0)
@@ -35,9 +35,6 @@ def test_the_score_of_a_mixture_by_hand():
     below = np.mean([norm.cdf(Y, p.mean, p.noisy**0.5) for p in each], axis=0)
     assert found["coverage"] == [np.mean((below >= low) & (below <= 1 - low))
                                  for low in (0.25, 0.025)]
-
-
-def test_intervals_have_their_ends():
     p = predict(Z, DRAWS[0], MODEL)
     for factor, inside in ((0.67, [1, 1]), (0.68, [0, 1]), (1.95, [0, 1]), (1.97, [0, 0])):
         for sign in (-1, 1):
@@ -45,7 +42,7 @@ def test_intervals_have_their_ends():
             assert room.score(Z, y, DRAWS[:1], MODEL)["coverage"] == inside
 
 
-def test_the_maximum_likelihood_is_one():
+def test_the_maximum_likelihood_is_the_highest_of_several_searches(monkeypatch):
     rng = np.random.default_rng(1)
     best = room.maximum_likelihood(MODEL, rng)
     top = log_likelihood(best, MODEL)
@@ -53,9 +50,6 @@ def test_the_maximum_likelihood_is_one():
     for _ in range(30):
         there = np.clip(best + rng.choice([0.01, 0.3, 2.0]) * rng.standard_normal(3), -8, 8)
         assert log_likelihood(there, MODEL) <= top + 1e-6  # the search's own tolerance
-
-
-def test_of_several_searches_the_highest_likelihood_counts(monkeypatch):
     heights, starts = iter((3.0, 2.0, 4.0, 1.0, 5.0)), []
 
     def search(function, start, bounds, **_):

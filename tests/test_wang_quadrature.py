@@ -44,9 +44,6 @@ def test_the_moments_are_those_of_a_sum_over_a_box_of_the_hyperparameters():
     found = quadrature.exact_moments(model)
     np.testing.assert_allclose(found["mean"], mean, rtol=0, atol=1e-4)
     np.testing.assert_allclose(found["sd"], np.sqrt(p @ (x - mean) ** 2), rtol=1e-3)
-
-
-def test_a_posterior_beyond_the_grid_is_refused():
     with pytest.raises(ValueError, match="model must have a posterior within the grid"):
         quadrature.exact_moments(model_of(2, 30.0))
 

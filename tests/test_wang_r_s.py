@@ -50,13 +50,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     assert disagreeing(plane, result) == {wanted}
 
 
-def test_it_depends_on_the_slice():
-    result = made_up()
-    result["rows"][1]["random"][NARROW][2, 1]["cost"] = 0.2
-    assert verdicts(plane, result)[BEST] == "not specified"
-
-
-def test_of_three_rows_the_least_counts_in_each_setting():
+def test_a_scan_of_slices_has_the_least_of_three_rows():
     result = made_up()
     for number, gain in ((1, 0.3), (2, 0.1), (4, 0.2)):  # of another pair in each row
         result["rows"][number]["sweep"][NARROW][number, 2]["tau"] = Measured(5 * gain, 0.1 * gain)
@@ -64,6 +58,9 @@ def test_of_three_rows_the_least_counts_in_each_setting():
     found = dict(zip(*claim.ours(result), strict=True))
     assert found[f"sweep, {NARROW}"].value == pytest.approx(np.log(0.2), rel=1e-12)
     assert found[f"random, {NARROW}"].value == pytest.approx(np.log(2.0), rel=1e-12)
+    result = made_up()
+    result["rows"][1]["random"][NARROW][2, 1]["cost"] = 0.2
+    assert verdicts(plane, result)[BEST] == "not specified"
 
 
 def test_the_cost_of_a_draw_and_the_best_of_the_others():
@@ -76,11 +73,14 @@ def test_the_cost_of_a_draw_and_the_best_of_the_others():
     assert plane.least_log_cost_ratio(each).value == pytest.approx(np.log(2 / 3), rel=1e-12)
 
 
-def test_what_a_mark_that_always_moves_knows():
+def test_what_a_mark_knows_by_enumeration():
     # of two moves the second goes back half of the time; of three: 8 walks, new steps 3 for two
     # of them, 2 for four, 1 for two
     assert plane.known_part(1) == 0.0 and plane.known_part(2) == 0.25
     assert plane.known_part(3) == pytest.approx(1 - 2 / 3, rel=1e-12)
+    assert known_at(1.0, plane.MOST) == pytest.approx(plane.known_part(plane.MOST), rel=1e-12)
+    for rate in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
+        assert known_at(rate, plane.MOST) > plane.known_part(plane.MOST)
 
 
 def known_at(rate, r):
@@ -95,9 +95,3 @@ def known_at(rate, r):
                     after[place, *rest] = after.get((place, *rest), 0.0) + p * share / 2
         walks = after
     return 1 - sum(p * new for (*_, new), p in walks.items()) / r
-
-
-def test_a_mark_that_stays_knows_more():
-    assert known_at(1.0, plane.MOST) == pytest.approx(plane.known_part(plane.MOST), rel=1e-12)
-    for rate in (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99):
-        assert known_at(rate, plane.MOST) > plane.known_part(plane.MOST)

@@ -100,13 +100,10 @@ def test_what_is_kept_of_a_chain(monkeypatch):
         assert chain["n"] == 360 and chain["counts"]["trial"] == 0.9 * 2000
 
 
-def test_prices_by_hand():
+def test_prices_and_operations_by_hand():
     costs = room.prices({"seconds": {"trial": [2.0, 4.0, 9.0], "scratch": [8.0, 4.0, 8.0]}})
     assert costs == {"trial": 1.0, "scratch": 2.0}
     assert room.price({"trial": 10, "scratch": 3}, costs) == 16.0
-
-
-def test_operations_by_hand():
     names = {"trial", "gradient", "trial SOD 60", "trial Nystrom 30", "scratch SOD", "scratch FITC"}
     found = room.operations(5, names)  # 90 of 300
     assert found["trial"] == found["scratch"] == 1.0 and found["fast"] == pytest.approx(3 / 9e4)
@@ -232,7 +229,7 @@ def test_what_a_method_gains(part, method):
     assert len(after) == 6 and differ == after | others
 
 
-def test_gains_are_means_over_believed_data_sets_with_their_scatter():
+def test_gains_are_means_over_believed_data_sets_or_over_the_first_ones():
     r = made_up()
     value, se = script.gain(r, 3, WALK, DELAYED)
     # places 3 and 4 of five in kind 3's first data set, 2 and 3 of the core of the others
@@ -249,9 +246,6 @@ def test_gains_are_means_over_believed_data_sets_with_their_scatter():
     assert verdicts(script, r)[
         "3: mean over data sets: log(cost of a draw without / with), mapping of the walk"
     ] == "no claim"
-
-
-def test_others_are_compared_on_first_data_sets():
     r = made_up()
     r.rows[1, 0, HMC] = row_of(7.0)
     wanted = [7.0 - 2.51] + [1.0 + 0.01 * 0 for _ in range(4)]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from judging import differing, verdicts
-from reproduce import wang_table3 as table3
 from reproduce.beyond import wang_steps as steps
 from reproduce.harness.claims import Measured, log
 from reproduce.wang.chains import NARROW, WIDE
@@ -37,23 +36,13 @@ TUNED = [f"row {number}: log(evaluations for a draw / the least), standard"
          for number in steps.LONG_ROWS]
 
 
-def test_short_steps_explain_the_paper():
+def test_short_steps_explain_the_paper_unless_any_slice_has_its_time():
     found = verdicts(steps, made_up())
     assert {what for what, v in found.items() if v == "not specified"} <= set(TUNED)
     assert {v for what, v in found.items() if what not in TUNED} == {"agrees"}
-
-
-def test_where_any_slice_has_the_papers_time_it_is_no_question_of_steps():
     found = verdicts(steps, made_up(always=True))
     assert {what for what, v in found.items() if v == "differs"} == {
         f"row {number}, {WIDE}: log(Table 3 / time), standard" for number in steps.LONG_ROWS}
-
-
-def test_a_printed_time_is_a_claim_of_table_3_alone():
-    assert {c.kind for c in steps.CLAIMS} == {"ours", "order", "printed sentence"}
-    assert not any(c.cell for c in steps.CLAIMS)
-    printed = {c.cell for c in table3.CLAIMS}
-    assert {f"Table 3, {number}, {STANDARD}" for number in steps.LONG_ROWS} <= printed
 
 
 def slow_subset(r):
@@ -79,15 +68,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     assert differing(steps, made_up(), change) == {wanted}
 
 
-def test_the_nearest_of_short_steps_counts():
-    result = made_up()
-    for name, tau in (("w = 0.05, limit 3", 40.0), (NARROW, 10.0)):
-        result["rows"][4][name][STANDARD] = one(tau, 9.0)
-    assert steps.nearest_log(result, 4).value == pytest.approx(np.log(10 / 15.62), rel=1e-9)
-    assert steps.nearest_log(result, 10).value == pytest.approx(0.0, abs=1e-12)  # has w = 0.1 alone
-
-
-def test_the_cost_of_a_draw_the_gain_and_the_best():
+def test_costs_gains_and_times_by_hand():
     result = {"rows": {4: {"a": {STANDARD: one(10.0, 6.0), SOD: one(20.0, 1.0)},
                            "b": {STANDARD: one(5.0, 8.0), SOD: one(5.0, 1.0)}}}}
     assert steps.log_cost_per_draw(result, 4, "a", STANDARD).value == pytest.approx(np.log(60),
@@ -95,9 +76,11 @@ def test_the_cost_of_a_draw_the_gain_and_the_best():
     assert steps.gain(result, 4, "a").value == pytest.approx(np.log(3), rel=1e-12)
     assert steps.log_cost_over_least(result, 4, "a").value == pytest.approx(np.log(1.5), rel=1e-12)
     assert steps.log_cost_over_least(result, 4, "a").se == pytest.approx(0.03 * 2**0.5, rel=1e-12)
-
-
-def test_what_the_printed_times_imply():
+    result = made_up()
+    for name, tau in (("w = 0.05, limit 3", 40.0), (NARROW, 10.0)):
+        result["rows"][4][name][STANDARD] = one(tau, 9.0)
+    assert steps.nearest_log(result, 4).value == pytest.approx(np.log(10 / 15.62), rel=1e-9)
+    assert steps.nearest_log(result, 10).value == pytest.approx(0.0, abs=1e-12)  # has w = 0.1 alone
     assert steps.printed_time_ratio(4) == pytest.approx(0.13 / 0.28, rel=1e-12)
     assert steps.printed_time_ratio(5) == pytest.approx(0.49 / 0.56, rel=1e-12)
     for long, short in steps.PAIRS.items():  # an evaluation costs as much

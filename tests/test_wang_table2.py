@@ -183,11 +183,3 @@ def test_an_order_must_hold_in_every_setting():
     for by in COSTS:
         result[10]["sweep, w = 1, limit 10"][NYSTROM].gain[by] = Measured(-9.0, SURE)
     assert verdicts(result)[TEN] == "not specified"
-
-
-def test_what_is_not_known_well_is_too_weak():
-    result = made_up()
-    for cells in result[6].values():
-        cells[SOD].gain["seconds"] = Measured(cells[SOD].gain["seconds"].value, 2.0)
-    assert agreeing(table2)[cell(6, SOD)] == "agrees"
-    assert verdicts(result)[cell(6, SOD)] == "too weak"

@@ -175,15 +175,12 @@ def test_what_two_methods_share_is_not_in_their_difference():
                     (1.5 * spread**2 + own) ** 0.5, rel=1e-12)
 
 
-def test_one_method_is_ahead_of_another_by_the_difference_of_their_gains():
+def test_leads_and_joint_tests(monkeypatch):
     r = {1: {MAIN: {
         SOD: blank(gain={"seconds": Measured(1.5, 9.0)}, apart={NYSTROM: {"seconds": 0.2}}),
         NYSTROM: blank(gain={"seconds": Measured(1.0, 9.0)})}}}
     assert tables.lead(r, 1, MAIN, SOD, NYSTROM, "seconds") == Measured(0.5, 0.2)
     assert tables.better_mapping(r, 1, MAIN, "seconds") == SOD
-
-
-def test_a_joint_test_is_of_one_method_and_of_all_its_rows(monkeypatch):
     made = []
     monkeypatch.setattr(tables, "joint", lambda what, claims: made.append((what, claims)))
     tables.joint_claims(tables.gain_claim, "all", tables.GAINS, "seconds")
@@ -204,7 +201,7 @@ def test_what_an_update_takes_by_the_printed_times():
     assert tables.update_cost(r, 1, "variable") == np.inf
 
 
-def test_z_by_hand():
+def test_z_and_intervals_by_hand():
     # rounding is uniform: a variance of a third of its half width squared
     assert tables.z(Measured(1.0, 0.3), 0.0, 0.4, 0.0) == pytest.approx(2, rel=1e-14)
     assert tables.z(Measured(1.0, 0.0), 0.0, 0.0, 3**0.5) == pytest.approx(1, rel=1e-14)
@@ -213,6 +210,15 @@ def test_z_by_hand():
     assert value == pytest.approx(-np.log(0.45), rel=1e-14)
     assert error == pytest.approx((47.32 / 1333) ** 0.5, rel=1e-12)  # 6 x 7.22 + 4
     assert rounding == pytest.approx(0.005 / 0.45, rel=1e-12)
+    # row 1, SOD: half a unit of the last digits, and the noise of theirs
+    by_hand = {tables.gain_claim: (0.005 / 0.45, (47.32 / 1333) ** 0.5),
+               tables.tau_claim: (0.005 / 4.32, ((6 * 4.32 + 2) / 1333) ** 0.5),
+               tables.seconds_claim: (np.log(2) + 0.0005 / 0.078 + 0.005 / 0.26, 0)}
+    for claim, (width, theirs) in by_hand.items():
+        made = claim(1, SOD)
+        assert (made.low, made.high) == pytest.approx((-width, width), rel=1e-12)
+        assert made.theirs == pytest.approx(theirs, rel=1e-12)
+        assert made.row == ("Table 2, 1" if claim is tables.gain_claim else "Table 3, 1")
 
 
 def test_z_of_a_cell_has_its_own_printed_numbers():
@@ -231,18 +237,6 @@ def test_z_of_a_cell_has_its_own_printed_numbers():
                 assert found[cell] == pytest.approx(0.3 / (se**2 + error) ** 0.5, rel=1e-12)
 
 
-def test_the_interval_is_rounding_and_the_noise_of_the_printed_run_stands_beside_it():
-    # row 1, SOD: half a unit of the last digits, and the noise of theirs
-    by_hand = {tables.gain_claim: (0.005 / 0.45, (47.32 / 1333) ** 0.5),
-               tables.tau_claim: (0.005 / 4.32, ((6 * 4.32 + 2) / 1333) ** 0.5),
-               tables.seconds_claim: (np.log(2) + 0.0005 / 0.078 + 0.005 / 0.26, 0)}
-    for claim, (width, theirs) in by_hand.items():
-        made = claim(1, SOD)
-        assert (made.low, made.high) == pytest.approx((-width, width), rel=1e-12)
-        assert made.theirs == pytest.approx(theirs, rel=1e-12)
-        assert made.row == ("Table 2, 1" if claim is tables.gain_claim else "Table 3, 1")
-
-
 def test_the_noise_of_a_printed_tau_is_that_of_a_chain():
     """Of runs of 1333 draws of an autoregression: the log of the estimate scatters by as much."""
     x = lfilter([1.0], [1.0, -0.8], np.random.default_rng(4).standard_normal((150, 2000)))
@@ -251,22 +245,16 @@ def test_the_noise_of_a_printed_tau_is_that_of_a_chain():
     assert 0.75 < np.std(logs) / tables.noise(1.8 / 0.2) < 1.25
 
 
-def test_rows_that_are_unsure_count_in_part():
+def test_rows_evaluations_and_gains_of_the_claims():
+    for pi in (0.5, 1.5):
+        row = {STANDARD: blank(pi=5.0), SOD: blank(pi=pi), TEMPERED: blank(pi=1.0)}
+        scan = wang_table3.density_excess({1: dict.fromkeys(SETTINGS, row)})
+        assert [each.value for each in scan.found] == [0.5] * len(SETTINGS)
     r = {number: {MAIN: {SOD: blank(gain={"seconds": Measured(value, 1.0)})}}
          for number, value in zip(ROWS, [0.0] * 4 + [9.0] * 5 + [-9.0], strict=True)}
     found = tables.expected_rows(r, MAIN, SOD, "seconds")
     assert found == pytest.approx((7, 1), rel=1e-12)  # four halves and five
     assert tables.expected_rows(r, MAIN, SOD, "seconds", 9.0).value == pytest.approx(2.5)
-
-
-def test_a_mapping_that_evaluates_pi_more_or_less_than_once_is_seen():
-    for pi in (0.5, 1.5):
-        row = {STANDARD: blank(pi=5.0), SOD: blank(pi=pi), TEMPERED: blank(pi=1.0)}
-        scan = wang_table3.density_excess({1: dict.fromkeys(SETTINGS, row)})
-        assert [each.value for each in scan.found] == [0.5] * len(SETTINGS)
-
-
-def test_where_no_columns_are_close_nothing_is_known_of_their_gain():
     far, near = ({NYSTROM: blank(accepted=rate, gain={"seconds": Measured(0.3, 0.1)})}
                  for rate in (0.74, 0.75))
     scan = wang_table3.close_gain({1: dict.fromkeys(SETTINGS, far) | {MAIN: near}})
