@@ -129,7 +129,7 @@ def test_the_cases_of_a_subset_count_so_often():
     assert U(q, subset._replace(weight=1.0)) == U(q, subset.model)
 
 
-def test_the_digits_are_a_part_of_the_set_and_a_third_of_them_the_subset():
+def test_problems_are_parts_of_the_papers_with_a_subset_each(monkeypatch):
     which = meeting.stage(DIGITS, 30)
     model = which.model
     assert model.y.size == 30 and which.subset.y.size == 10 and which.share == 1 / 3
@@ -140,9 +140,6 @@ def test_the_digits_are_a_part_of_the_set_and_a_third_of_them_the_subset():
     # the prior is about the distances between them, within half a deviation
     apart = np.sqrt(model.distance[np.tril_indices(30, -1)])
     assert abs(np.log(np.median(apart)) - model.prior_mean[0]) < 0.5
-
-
-def test_the_logistic_problem_is_that_of_split_hmc():
     which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
     assert which.model.X.shape == (3, 100) and which.subset.X.shape == (3, 30)
     assert which.share == pytest.approx(0.3) and which.subset.starts.size == 2
@@ -152,9 +149,6 @@ def test_the_logistic_problem_is_that_of_split_hmc():
     slope = grad_U(np.append(which.fit.q_hat, np.log(25.0)), which.model)  # v = 25
     # what the search for the mode leaves; with the labels the other way round it is some 100
     np.testing.assert_allclose(slope[:-1], 0, rtol=0, atol=1e-5)
-
-
-def test_a_data_set_of_split_hmc_has_its_own_share_of_cases(monkeypatch):
     asked = []
     monkeypatch.setattr(meeting, "split_problem", lambda *given: asked.append(given))
     with pytest.raises(TypeError):  # of nothing to unpack
@@ -187,8 +181,7 @@ def test_the_posterior_of_two_cases_is_that_of_their_evidence(method, setting, n
     assert (np.abs(ours["mean"] - mean) < 4 * np.array(ours["mean se"])).all()
     assert (np.abs(ours["variance"] - variance) < 4 * np.array(ours["variance se"])).all()
     if method != MAPPING:  # of x and phi together: by parts, the mean of the gradient is 0
-        slopes = moments(np.array([grad_U(q, which.model) for q in np.hstack((
-            theta, phi))]))
+        slopes = moments(np.array([grad_U(q, which.model) for q in np.hstack((theta, phi))]))
         assert (np.abs(slopes["mean"]) < 4 * np.array(slopes["mean se"])).all()
 
 
@@ -223,7 +216,7 @@ def test_all_methods_sample_the_same_posterior_of_the_logistic_problem(
     assert as_one(distance(found, by_sshmc), 8) < 4 and worst(found) > 100
 
 
-def test_work_is_in_passes_or_in_factorisations():
+def test_work_is_in_passes_or_in_factorisations(monkeypatch):
     _, found = small(LOGISTIC, SSHMC, [0.8, 1, 0.8, 4], 30, 10, 8)
     # 3 L + 1 gradients a transition, n_theta being 1; a density, and that of the start, are halves
     assert found["gradients"] == pytest.approx(13 * 30 + 41 * 30 / 80, rel=1e-12)
@@ -233,6 +226,15 @@ def test_work_is_in_passes_or_in_factorisations():
     # which are 12 / n of n^3 / 3
     assert found["gradients"] == pytest.approx(121 * 30 / 40 + 2 * 22 * 30, rel=1e-12)
     assert found["set_up"] == pytest.approx(found["gradients"] / 3 + 31, rel=1e-12)  # and EP
+    monkeypatch.setattr(meeting, "surrogate_gp", lambda *given: (
+        np.zeros((4, 2)), np.zeros((4, 2)), 10, 5))
+    found = meeting.run_surrogate(DIGITS, two_cases(), np.zeros(2), PHI, [1.0, 2], 4, None)
+    assert found.work == 34.0  # a density takes two factors and a product, each transition a factor
+    monkeypatch.setattr(meeting, "polya_gamma_gibbs", lambda *given, **named: SimpleNamespace(
+        phi=0, theta=0, counts=SimpleNamespace(polya_gamma=200), asked=given[4:]))
+    which = SimpleNamespace(model=SimpleNamespace(X=np.zeros((20, 100))), keep=None)
+    found = meeting.run_polya_gamma(LOGISTIC, which, None, None, [0.6], 2, None)
+    assert found.work == 46.0  # of two sweeps over 100 cases: 20 covariates, and three passes
 
 
 def test_the_work_of_mapping_is_that_of_all_cases_and_of_the_subset(monkeypatch):
@@ -263,28 +265,15 @@ def test_the_work_of_mapping_is_that_of_all_cases_and_of_the_subset(monkeypatch)
     assert star.weight == pytest.approx(1 / 0.3, rel=1e-12)
 
 
-def test_the_work_of_the_specialists(monkeypatch):
-    monkeypatch.setattr(meeting, "surrogate_gp", lambda *given: (
-        np.zeros((4, 2)), np.zeros((4, 2)), 10, 5))
-    found = meeting.run_surrogate(DIGITS, two_cases(), np.zeros(2), PHI, [1.0, 2], 4, None)
-    assert found.work == 34.0  # a density takes two factors and a product, each transition a factor
-    monkeypatch.setattr(meeting, "polya_gamma_gibbs", lambda *given, **named: SimpleNamespace(
-        phi=0, theta=0, counts=SimpleNamespace(polya_gamma=200), asked=given[4:]))
-    which = SimpleNamespace(model=SimpleNamespace(X=np.zeros((20, 100))), keep=None)
-    found = meeting.run_polya_gamma(LOGISTIC, which, None, None, [0.6], 2, None)
-    assert found.work == 46.0  # of two sweeps over 100 cases: 20 covariates, and three passes
-
-
 def test_what_is_not_kept_is_not_recorded():
     which = meeting.stage(DIGITS, 6)._replace(keep=np.array([1, 3]))
     theta, phi = meeting.start(DIGITS, which, np.random.default_rng(1))
     for method, setting in ((SSHMC, [0.1, 2, 0.2, 3]), (RMHMC, [0.3, 2]), (SURROGATE, [1.0, 2])):
-        found = meeting.RUN[method](DIGITS, which, theta, phi, setting, 4,
-                                    np.random.default_rng(2))
+        found = meeting.RUN[method](DIGITS, which, theta, phi, setting, 4, np.random.default_rng(2))
         assert found.theta.shape == found.phi.shape == (4, 2)
 
 
-def test_the_steps_and_the_work_of_rmhmc(monkeypatch):
+def test_samplers_draw_their_steps_and_are_counted(monkeypatch):
     rng, steps, n = np.random.default_rng(1), [], 200
 
     def rmhmc(q, given, L, step, n, rng):
@@ -303,9 +292,6 @@ def test_the_steps_and_the_work_of_rmhmc(monkeypatch):
     assert 0.4 <= min(steps) < 0.41 and 0.49 < max(steps) <= 0.5
     # K's own factor and those of the slices' densities beside RMHMC's
     assert (found.work, found.rate, found.divergences) == (n * (1 + 9 + 6), 1.0, n)
-
-
-def test_on_the_logistic_problem_the_samplers_draw_their_steps(monkeypatch):
     asked = []
 
     def recorded(*given, **named):
@@ -343,7 +329,7 @@ def test_chains_start_in_the_same_places_for_all_methods(monkeypatch):
     assert pilot["gradients"] == 3.0 and pilot["efficiency"] == pilot["ess"] / 2
 
 
-def test_the_start_is_a_draw_of_the_normal_approximation():
+def test_the_start_is_a_draw_of_a_normal_approximation():
     which = meeting.stage(LOGISTIC, ILLUSTRATIVE)
     middle, phi = meeting.start(LOGISTIC, which, Given(np.zeros(3)))
     np.testing.assert_allclose(middle, which.fit.q_hat, rtol=1e-12)
@@ -357,17 +343,13 @@ def test_the_start_is_a_draw_of_the_normal_approximation():
     H = (X * p * (1 - p)) @ X.T + np.eye(3) / 25  # v = 25
     # where the search for the mode ends
     np.testing.assert_allclose(np.transpose(A) @ A, np.linalg.inv(H), rtol=1e-6, atol=1e-9)
-
-
-def test_on_the_digits_the_start_is_a_draw_of_ep_near_the_priors_mean():
     which, z = meeting.stage(DIGITS, 6), np.array([1.0, -2.0])
     middle, phi = meeting.start(DIGITS, which, Given(z, np.zeros(6)))
     np.testing.assert_allclose(phi, [2.0 + 0.3, 1.0 - 0.6], rtol=1e-14)
     K = np.exp(2 * phi[1]) * (np.exp(-which.model.distance / (2 * np.exp(2 * phi[0])))
                               + which.model.nugget * np.eye(6))
     found = ep(K, which.model.y, tol=1e-10)
-    A = np.array([meeting.start(DIGITS, which, Given(z, e))[0] - middle
-                  for e in np.eye(6)])
+    A = np.array([meeting.start(DIGITS, which, Given(z, e))[0] - middle for e in np.eye(6)])
     # EP ends where log Z has settled to 1e-6
     np.testing.assert_allclose(middle, found.mu, rtol=0, atol=1e-3)
     np.testing.assert_allclose(A.T @ A, found.Sigma, rtol=0, atol=1e-3)
@@ -416,8 +398,6 @@ def test_the_clock_is_of_a_unit_of_work(monkeypatch):
 
 
 class Remembered:
-    """An experiment that computes nothing."""
-
     budget, seed = "paper", 3
 
     def __init__(self):
@@ -450,7 +430,6 @@ AHEAD = {MAPPING: (2.0, -2.0), NON_CENTRED: (0.0, 2.0), SSHMC: (0.0, 1.0)}
 
 
 def made_up():
-    """Return a result of which every claim is true."""
     result = {}
     for key in script.RUNS:
         gradient, second = AHEAD.get(key[1], (-1.0, -1.0))

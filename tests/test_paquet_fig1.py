@@ -1,7 +1,6 @@
 """reproduce/paquet_fig1.py: its estimators are those by hand, and each claim is about what it
 says."""
 
-import inspect
 
 import numpy as np
 import pytest
@@ -82,16 +81,6 @@ def test_what_is_rejected_does_not_move_and_its_errors_do_not_count(monkeypatch)
         assert row[ACCEPTED:].tolist() == [0, 0, not converged, not reversible, 0, 7]
 
 
-def test_fixed_points_are_solved_closer_than_the_way_back_is_checked(monkeypatch):
-    seen, called = [], inspect.signature(script.rmhmc_step.py_func)
-    monkeypatch.setattr(script, "rmhmc_step", lambda *arguments: seen.append(
-        called.bind(*arguments).arguments) or transition(np.zeros(2), False))
-    script.transitions("RMHMC", script.mixture(1.0), 3, 0.25, 5, 1)
-    (given,) = seen
-    assert [given[name] for name in ("l_max", "eps", "f_max", "tol", "tol_back")] == [
-        3, 0.25, 100, 1e-10, 1e-6]
-
-
 def test_both_methods_have_the_same_starts_and_normals(monkeypatch):
     drawn = []
     monkeypatch.setattr(script, "hmc_step", lambda at, *rest: drawn.append(at.q) or (at, True, 0.0))
@@ -103,11 +92,10 @@ def test_both_methods_have_the_same_starts_and_normals(monkeypatch):
 
 
 def transition(x, accepted, converged=True, reversible=True):
-    """Return a transition of RMHMC that ends at x."""
     return Transition(x, accepted, 0.5, converged, 1e-9, reversible, 4, 7)
 
 
-def test_the_step_that_moves_furthest_is_chosen_among_those_accepted(monkeypatch):
+def test_the_step_that_moves_furthest_and_means_of_blocks(monkeypatch):
     local = [1, 2, 3, 9, 5, 6, 7, 8, 3, 9, 9, 9]
     euclidean = [1, 2, 3, 9, 8, 7, 6, 5, 4, 9, 9, 9]
     accepted = [1, 1, 1, 0.8999, 0.9, 0.9, 0.9, 0.9, 0.9, 0.5, 0.5, 0.5]
@@ -121,9 +109,6 @@ def test_the_step_that_moves_furthest_is_chosen_among_those_accepted(monkeypatch
     monkeypatch.setattr(script, "transitions", transitions)
     found = script.tune("HMC", 1.0, 10, 0, 2)
     assert found == {"local": script.GRID[7], "Euclidean": script.GRID[4]}
-
-
-def test_blocks_are_means_of_consecutive_transitions(monkeypatch):
     rows = np.arange(script.BLOCKS * 3 * 8.0).reshape(-1, 8)
     monkeypatch.setattr(script, "transitions", lambda *arguments: rows[: arguments[-1]])
     blocks = script.measure("HMC", 1.0, 10, 0.1, 0, 3)["blocks"]
@@ -190,7 +175,6 @@ def made_up(short=(), **jumps):
 
 
 def shown():
-    """Return it with another number in each column of the table."""
     result, (rmhmc, hmc) = made_up(), [("RMHMC", 1.0, 10, "local"), ("HMC", 1.0, 10, "local")]
     result.moves[hmc] = moves("HMC", local=1.0)
     result.moves[rmhmc] = moves("HMC", local=1.5, accepted=0.93, not_converged=0.02,

@@ -164,13 +164,10 @@ def test_what_the_bridge_says_moves_all_claims_that_rest_on_it(move, wanted):
     assert {name for name in before if before[name] != after[name]} == wanted
 
 
-def test_the_truth_may_lie_between_ep_and_its_correction():
+def test_errors_count_those_of_ep_and_of_the_bridge():
     # |-1 - t| - |1 - t| = 2 t between -1 and 1, so its error is twice that of t
     found = script.improvement(-1.0, 1.0, Measured(0.3, 0.01))
     assert found == pytest.approx((0.6, 0.02), rel=1e-14)
-
-
-def test_an_error_counts_the_errors_of_both():
     result = made_up()._replace(bridge=Measured(-100.1, 0.04))  # the panel: -100 (0.03)
     (claim,) = [claim for claim in script.CLAIMS if claim.what == Z["a"]]
     assert claim.ours(result) == pytest.approx(2.0, rel=1e-9)

@@ -18,13 +18,10 @@ def test_settings_are_those_of_the_paper():
     assert script.ORDERS == {f: f + 1 + (f % 2 == 0) for f in range(1, 6)}
 
 
-def test_chains_share_their_random_numbers():
+def test_chains_share_their_random_numbers_and_measure_in_posterior_deviations():
     mean = script.chains("N = 1", None, 0.05, (20, 5, 20), 200, 6)["mean"]
     assert mean[0] == mean[2] != mean[1]
     assert abs(mean[1] - mean[0]) < 1e-3  # the mean itself has an s.e. of 0.2
-
-
-def test_chains_measure_in_posterior_deviations():
     found = [script.chains("N = 2", None, 0.2, (12,), 600, [7, k]) for k in range(16)]
     for column, exact in (("mean", 0.0), ("square", 1.0)):
         values = np.array([run[column][0] for run in found])
@@ -96,7 +93,6 @@ def made_up():
 
 
 def shown():
-    """Return it with another number in each column of the tables."""
     result, f_maxes = made_up(), range(1, 21)
     power = {f: Measured(-float(f), 0.1) for f in f_maxes}
     for key in result.returns:
@@ -130,7 +126,6 @@ def test_all_claims_agree_but_those_about_line_12():
 
 
 def changed(move):
-    """Return the claims whose verdict a `move` of the result changes, and the new verdicts."""
     before, after = verdicts(script, made_up()), verdicts(script, move(made_up()))
     return {what: after[what] for what in before if before[what] != after[what]}
 

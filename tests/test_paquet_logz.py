@@ -81,7 +81,11 @@ def test_replicates_and_points_are_put_together_by_hand():
     assert found[:3] == wanted[:3]
 
 
-def test_without_usps_the_ladder_ends_at_365():
+def test_usps_is_asked_for_where_it_is_a_step_of_the_ladder_which_else_ends_at_365(monkeypatch):
+    monkeypatch.setattr(script, "usps_3v5", lambda folder: digits_3v5()._replace(note=folder))
+    notes = [script.cases(Settings(budget, data="here")).note
+             for budget in ("paper", "short", "smoke")]
+    assert notes == ["here, so no N = 767"] * 2 + [""]
     def replicates(function, tasks, *_, **__):
         return [dict(log_Z=-1.0, standard_error=0.5, effective_runs=9.0, runs=10)
                 if task["method"] == "IS from q" else dict(log_weights=[-1.0, -1.2])
@@ -90,13 +94,6 @@ def test_without_usps_the_ladder_ends_at_365():
     result = script.run(SimpleNamespace(budget="short", seed=3, replicates=replicates),
                         digits_3v5()._replace(note="USPS is not available"))
     assert list(result.truth) == [1, 2, 3, 8, 40, 365]
-
-
-def test_usps_is_asked_for_where_it_is_a_step_of_the_ladder(monkeypatch):
-    monkeypatch.setattr(script, "usps_3v5", lambda folder: digits_3v5()._replace(note=folder))
-    notes = [script.cases(Settings(budget, data="here")).note
-             for budget in ("paper", "short", "smoke")]
-    assert notes == ["here, so no N = 767"] * 2 + [""]
 
 
 SIZES = [1, 2, 3, 8, 40, 365, 767]
@@ -120,7 +117,6 @@ def made_up(found=()):
 
 
 def changed(result):
-    """Return the claims whose verdicts are not those of made_up(), and the new verdicts."""
     before, after = verdicts(script, made_up()), verdicts(script, result)
     return {what: after[what] for what in before if before[what] != after[what]}
 
@@ -165,16 +161,13 @@ def test_a_claim_that_rests_on_too_few_runs_cannot_be_told(method, effective, fe
     assert changed(result) == ({f"{method}: error / s.e., N = 8": UNMADE} if few else {})
 
 
-def test_a_reference_with_too_few_runs_leaves_all_samplers_untold():
-    result = made_up({("tilting", 365): script.Estimate(Measured(-365, 0.01), 4.0, 60)})
-    assert changed(result) == {"AISq-RMHMC: error / s.e., N = 365": UNMADE}
-
-
-def test_an_error_counts_the_errors_of_both():
+def test_an_error_counts_the_errors_of_both_unless_the_reference_has_few_runs():
     result = made_up({("tilting", 767): script.Estimate(Measured(-767.05, 0.03), 50.0, 60)})
     result.truth[767] = Measured(-767.0, 0.04)
     assert script.error(result, "tilting", 767) == pytest.approx((-0.05, 0.05), rel=1e-9)
     assert script.in_errors(result, "tilting", 767) == pytest.approx((-1.0, 0.0), rel=1e-9)
+    result = made_up({("tilting", 365): script.Estimate(Measured(-365, 0.01), 4.0, 60)})
+    assert changed(result) == {"AISq-RMHMC: error / s.e., N = 365": UNMADE}
 
 
 def test_cells_of_the_table():

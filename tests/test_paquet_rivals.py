@@ -336,7 +336,6 @@ def judged(**other):
 
 
 def changed(**other):
-    """Return the claims whose verdicts are not those where all are right, and the new verdicts."""
     before, after = judged(), judged(**other)
     return {what: after[what] for what in before if before[what] != after[what]}
 

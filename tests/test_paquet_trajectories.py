@@ -105,7 +105,7 @@ def test_means_of_logarithms_by_hand():
     np.testing.assert_allclose(paths.log_error(errors), [0, 0, 0, 0, -3, -17], rtol=1e-15)
 
 
-def test_convergence_by_hand():
+def test_convergence_by_hand_is_of_trajectories_that_return():
     found = paths.convergence((3, 4, 5, 6, 10), HALF)
     # gains by 4 of 1, 3, -1 and by 5 of 2, 0, 0: differences -1, 3, -1
     assert found["gain"] == pytest.approx((1 / 3, (16 / 3 / 3) ** 0.5), rel=1e-12)
@@ -115,9 +115,6 @@ def test_convergence_by_hand():
     assert found["decay"] == pytest.approx(
         (10**log10.value, 10**log10.value * math.log(10) * log10.se), rel=1e-12)
     assert math.isnan(paths.convergence((3, 4, 5, 6, 10), HALF[:1] * 1)["decay"].se)  # of one
-
-
-def test_a_decay_is_of_trajectories_that_return_with_both_numbers_of_iterations():
     def some(*rows):  # x for f_max = 3, 4, 5, 6, 10, and the contraction
         return [{"x": [x for x, _ in rows], "H": [x for x, _ in rows],
                  "contraction": [c for _, c in rows]}]
@@ -131,24 +128,20 @@ def test_a_decay_is_of_trajectories_that_return_with_both_numbers_of_iterations(
         assert paths.convergence((3, 4, 5, 6, 10), some(*two, lost))["decay"] == wanted
 
 
-def test_order_and_volume_are_means_of_columns(monkeypatch):
-    errors = {0.1: [[1e-6, 1e-8], [1e-4, 1e-6]], 0.2: [[1e-5, 1e-4], [1e-4, 1e-3]]}
-    monkeypatch.setattr(paths, "reversals",
-                        lambda name, cases, l_max, eps, *_: {"x": errors[eps]})
-    # differences of 1, 0 and of 4, 3 in log10, for a step of log10(2)
-    found = paths.order("N = 1", 5, (0.1, 0.2), (1, 2), 2, 0)["order"]
-    two = math.log10(2)
-    assert found == [pytest.approx((0.5 / two, 0.5 / two), rel=1e-12),
-                     pytest.approx((3.5 / two, 0.5 / two), rel=1e-12)]
-
-
-def test_what_is_returned_is_of_all_starts():
+def test_order_and_volume_are_means_of_all_starts(monkeypatch):
     found = paths.returns("N = 1", 3, 0.1, (2, 5), 6, 1)
     assert found["x"] == paths.summary([paths.reversals("N = 1", None, 3, 0.1, (2, 5), 6, 1)])["x"]
     assert len(found["lost"]) == 2
     found = paths.order("N = 1", 4, (0.01, 0.02), (1, 2, 3), 40, 2)["order"]
     # f + 1 for odd f, f + 2 for even f; the next order is eps of it, a tenth at the largest c
     assert [round(m.value) for m in found] == [2, 4, 4]
+    errors = {0.1: [[1e-6, 1e-8], [1e-4, 1e-6]], 0.2: [[1e-5, 1e-4], [1e-4, 1e-3]]}
+    monkeypatch.setattr(paths, "reversals", lambda name, cases, l_max, eps, *_: {"x": errors[eps]})
+    # differences of 1, 0 and of 4, 3 in log10, for a step of log10(2)
+    found = paths.order("N = 1", 5, (0.1, 0.2), (1, 2), 2, 0)["order"]
+    two = math.log10(2)
+    assert found == [pytest.approx((0.5 / two, 0.5 / two), rel=1e-12),
+                     pytest.approx((3.5 / two, 0.5 / two), rel=1e-12)]
 
 
 def test_a_volume_by_hand():
@@ -167,20 +160,3 @@ def test_a_volume_by_hand():
     ((value, _),) = paths.volumes("N = 1", 4, 0.5, (1,), 1, 8)["log10"]
     assert value > -3  # so that one-sided differences, which err by about h, know it to 1 %
     assert value == pytest.approx(math.log10(abs(math.log(np.linalg.det(J)))), abs=0.01)
-
-
-def test_the_differences_of_a_volume_are_small_beside_each_deviation(monkeypatch):
-    seen = []
-
-    def travel(x, p, *_):  # a map that moves nothing
-        seen.append(np.concatenate([x, p]))
-        return x[None], None, p, None
-
-    monkeypatch.setattr(paths, "travel", travel)
-    found = paths.volumes("N = 2", 10, 0.1, (1,), 2, 4)["log10"]
-    assert found[0].value < -9  # its determinant is 1, but for rounding over 3e-6
-    sd = paths.posterior("N = 2").sd
-    steps = np.subtract(seen[::2], seen[1::2]) / 2
-    # momenta have the inverse deviations of positions; rounding of states of size 10
-    np.testing.assert_allclose(steps, np.tile(np.diag(3e-6 * np.append(sd, 1 / sd)), (2, 1)),
-                               rtol=0, atol=1e-14)

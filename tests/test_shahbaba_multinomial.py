@@ -198,7 +198,6 @@ def test_chains_start_at_the_first_draw_which_is_of_the_normal_approximation(sma
 
 
 def made_up():
-    """Return a result of which every claim is true."""
     return {(name, method): {
         "together": five(), "per gradient": Measured(-value, 0.05), "believed": True,
         "rhat": 1.0, "bulk": 900.0, "tail": 900.0, "halves": 1.0, "e_bfmi": 0.9, "tuned": {
@@ -227,15 +226,12 @@ def test_an_order_that_nothing_predicts_is_no_claim_and_in_the_table(name):
     assert found["tau x g"] == "8103 (405)"  # exp(9), and its error of 5 %
 
 
-def test_methods_whose_moments_differ_are_told():
+def test_what_differs_or_is_not_believed_is_told():
     result = made_up()
     # of eight numbers the largest is above 4.47 as rarely as one is above 4
     for z, apart in ((4.6, True), (4.3, False)):
         result["CTG", ENTROPY] |= {"together": off(five(), "sd", z)}
         assert disagreeing(script, result) == ({f"CTG, {ENTROPY}: {AGAINST}"} if apart else set())
-
-
-def test_nothing_is_said_of_chains_that_are_not_believed():
     result, what = made_up(), f"CTG, {RANDOM}: {AGAINST}"
     result["CTG", RANDOM] |= {"believed": False}
     assert disagreeing(script, result) == {what} and verdicts(script, result)[what] == UNMADE

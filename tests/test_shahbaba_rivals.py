@@ -153,7 +153,7 @@ def test_a_pilot_goes_on_until_it_has_enough(small, monkeypatch):
     assert (still["rate"], still["ess"], still["efficiency"]) == (0, 0, 0)
 
 
-def test_the_first_transitions_do_not_count(small, monkeypatch):
+def test_what_is_kept_of_a_chain_is_without_its_first_transitions(small, monkeypatch):
     of = dict(name="CTG", method="normal", setting=[0.6, 3])
     first, second = rivals.row_of_chains(**of, n=30, burn_in=20, chains=2, seed=[4])["chains"]
     assert first["mean"] != second["mean"]  # each has a seed of its own
@@ -168,6 +168,9 @@ def test_the_first_transitions_do_not_count(small, monkeypatch):
     monkeypatch.setattr(rivals, "run", lambda *_: whole._replace(energy_error=errors))
     (diverged,) = rivals.row_of_chains(**of, n=20, burn_in=0, chains=1, seed=[1])["chains"]
     assert diverged["divergences"] == 3
+    monkeypatch.setattr(rivals, "KEPT", 4)
+    assert rivals.thin(np.arange(9)).tolist() == [2, 5, 8]  # the last one, and equally spaced
+    assert rivals.thin(np.arange(4)).tolist() == [0, 1, 2, 3]
 
 
 def test_a_row_of_nuts_has_its_own_gradients_and_those_of_its_adaptation(small):
@@ -179,12 +182,6 @@ def test_a_row_of_nuts_has_its_own_gradients_and_those_of_its_adaptation(small):
     assert found["gradients"] + found["warm_up"] == chain.counts.gradient
     assert (found["rate"], found["divergences"]) == (chain.rates.mean(), chain.divergences)
     np.testing.assert_allclose(found["mean"], chain.samples.mean(0), rtol=1e-7)
-
-
-def test_what_is_kept_of_a_chain(monkeypatch):
-    monkeypatch.setattr(rivals, "KEPT", 4)
-    assert rivals.thin(np.arange(9)).tolist() == [2, 5, 8]  # the last one, and equally spaced
-    assert rivals.thin(np.arange(4)).tolist() == [0, 1, 2, 3]
 
 
 def test_the_clock_is_of_a_gradient(small, monkeypatch):
@@ -257,7 +254,7 @@ def test_the_setting_with_the_most_per_gradient_is_run_again(computed):
     assert len(set(seeds)) == len(seeds)
 
 
-def test_chains_are_as_long_as_their_pilots_ask_for():
+def test_chains_are_as_long_as_their_pilots_ask_for_and_a_row_says_what_was_before():
     # 500 effective draws at .01 per gradient and 4 gradients a transition
     assert script.length("CTG", "HMC", [0.1, 4], 0.01, "paper") == {"n": 12500, "burn_in": 1250}
     # 2126 cases, .3 * 14 + .7 gradients for each step
@@ -266,9 +263,6 @@ def test_chains_are_as_long_as_their_pilots_ask_for():
         assert script.length("CTG", "data", [0.1, 2], efficiency, "paper")["n"] == int(most)
     assert script.length("CTG", "HMC", [0.1, 4], 10.0, "paper")["n"] == 200
     assert script.length("CTG", "HMC", [0.1, 4], 10.0, "smoke")["n"] == 10
-
-
-def test_a_row_says_what_comes_before_it():
     whole = {"rhat": 1.0, "bulk": 500.0, "tail": 500.0, "chains": [
         one(200.0, 50.0, 400.0, e_bfmi=1.0, warm_up=60 + 20 * k) for k in range(4)]}
     seconds = {row: [0.01, 0.03] for row in rivals.ROWS} | {"mode": [0.5, 0.7]}
@@ -279,7 +273,6 @@ def test_a_row_says_what_comes_before_it():
 
 
 def made_up():
-    """Return a result of which every claim is true."""
     log_per = {"HMC": -6.0, "normal": -5.0, "data": -4.5, "HMC, as printed": -6.5,
                "normal, as printed": -5.5, "data, as printed": -5.2, rivals.MASS: -3.0,
                rivals.SPLITS[0]: -2.5, "NUTS, diagonal": -4.0}

@@ -120,7 +120,7 @@ def small(monkeypatch):
     stability.starts.cache_clear()
 
 
-def test_trajectories_start_from_the_posterior_with_the_same_momenta(small):
+def test_trajectories_and_linear_theory_are_at_draws_of_the_posterior(small, monkeypatch):
     starts = stability.starts(45, 3)
     chain = chains.transitions("data", small[1].q_hat, small, 0.1, 3, 9, 50 + 450,
                                np.random.default_rng(3))
@@ -132,6 +132,15 @@ def test_trajectories_start_from_the_posterior_with_the_same_momenta(small):
         for k in range(first, min(first + 20, 45)):
             one = chains.transitions("normal", starts[k], small, 0.7, 4, 9, 1, rng, jitter=0.0)
             assert found[k] == float(f"{one.energy_error[0]:.6g}")
+    monkeypatch.setitem(stability.RANGES, "HMC", (1.0, 3.0))  # about the limit of this problem
+    found = stability.linear_theory("HMC", 3, 2, 5, 3)
+    assert found["steps"].tolist() == [1.0, 2.0, 3.0]
+    assert len({curve[-1] for curve in (*found["draws"], found["mode"])}) == 3
+    places = [*stability.starts(5, 3)[:2], small[1].q_hat]
+    for curve, q in zip([*found["draws"], found["mode"]], places, strict=True):
+        for eps, value in zip(found["steps"], curve, strict=True):
+            wanted = stability.growth("HMC", eps, stability.hessians_at(q))
+            assert value == stability.six_digits(wanted)
 
 
 def test_hessians_are_of_the_whole_and_its_parts_and_growth_is_over_a_trajectory(small):
@@ -147,18 +156,6 @@ def test_hessians_are_of_the_whole_and_its_parts_and_growth_is_over_a_trajectory
         assert stability.exponent(block) > 0.01
         assert stability.growth(method, eps, (J, J_0, J_1)) == pytest.approx(
             0.3 / eps * stability.exponent(block), rel=1e-12)
-
-
-def test_linear_theory_is_at_draws_and_at_the_mode(small, monkeypatch):
-    monkeypatch.setitem(stability.RANGES, "HMC", (1.0, 3.0))  # about the limit of this problem
-    found = stability.linear_theory("HMC", 3, 2, 5, 3)
-    assert found["steps"].tolist() == [1.0, 2.0, 3.0]
-    assert len({curve[-1] for curve in (*found["draws"], found["mode"])}) == 3
-    places = [*stability.starts(5, 3)[:2], small[1].q_hat]
-    for curve, q in zip([*found["draws"], found["mode"]], places, strict=True):
-        for eps, value in zip(found["steps"], curve, strict=True):
-            wanted = stability.growth("HMC", eps, stability.hessians_at(q))
-            assert value == stability.six_digits(wanted)
 
 
 class Recorder(studies.Recorder):
@@ -216,8 +213,7 @@ def test_each_line_of_the_figure_is_in_its_place():
         np.testing.assert_allclose([end[:, 1] for end in bars.lines[2][0].get_segments()], [
             (m.value - 2 * m.se, m.value + 2 * m.se) for m in rates], rtol=1e-12)
         # quantiles of x times numbers from 0.9 to 1.1, evenly spaced
-        middle = [6.0 if np.isnan(errors).any() else np.mean(errors)
-                  for errors in by_step.values()]
+        middle = [6.0 if np.isnan(errors).any() else np.mean(errors) for errors in by_step.values()]
         np.testing.assert_allclose(column[1].lines[0].get_ydata(), middle, rtol=1e-12)
         band = column[1].collections[0].get_paths()[0].vertices[:, 1]
         assert band.min() == pytest.approx(0.95 * min(middle), rel=1e-12)

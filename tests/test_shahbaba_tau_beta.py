@@ -25,7 +25,6 @@ def made_up():
 
 
 def shown():
-    """Return it with another number in each column of the table."""
     result = made_up()
     for k, what in enumerate(script.SUMS, 1):
         result["Simulated"]["normal"][what] = Measured(k, 0.01)

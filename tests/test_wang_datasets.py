@@ -31,14 +31,7 @@ def test_the_responses_have_the_covariance_of_table_1(number):
     assert abs(np.mean(white[:, 0] ** 2) - 1) < 4 * (2 / 40) ** 0.5
 
 
-def test_the_covariates_are_uniform():
-    X = np.concatenate([data(2, index, 100)[0] for index in range(5)])
-    assert X.shape == (500, 5) and X.min() >= 0 and X.max() <= 1
-    assert np.abs(X.mean(axis=0) - 0.5).max() < 4 / (12 * 500) ** 0.5  # 4 standard errors
-    assert np.abs(X.var(axis=0) - 1 / 12).max() < 4 * (1 / 180 / 500) ** 0.5
-
-
-def test_the_truth_is_that_of_table_1_and_the_prior_the_default():
+def test_data_sets_are_those_of_table_1_and_differ():
     for number, expected in ((1, [0.5, 5, 0.1]), (3, [0.5, 5, 0.1, 0.2, 0.3, 0.4, 0.5]),
                              (4, [0.5, 5, 2.0]), (10, [0.5, 5, 2, 4, 6, 8, 10])):
         # rounding of exp(log)
@@ -47,13 +40,14 @@ def test_the_truth_is_that_of_table_1_and_the_prior_the_default():
     assert model.c2 == C**2 and model.group.tolist() == [0, 1, 2, 3, 4]
     assert model.mean.tolist() == [0] * 7 and model.precision.tolist() == [0.25] * 7
     assert q.shape == (7,) and posterior(4, 0, 12)[0].group.tolist() == [0] * 5
-
-
-def test_data_sets_differ_and_are_the_same_again():
     X, y, _ = data(4, 2, 9)
     assert np.array_equal(y, data(4, 2, 9)[1])
     assert not np.array_equal(X, data(4, 3, 9)[0]) and not np.array_equal(X, data(9, 2, 9)[0])
     assert data(1, 0)[0].shape == (300, 1) and data(2, 1)[0].shape == (300, 5)
+    X = np.concatenate([data(2, index, 100)[0] for index in range(5)])
+    assert X.shape == (500, 5) and X.min() >= 0 and X.max() <= 1
+    assert np.abs(X.mean(axis=0) - 0.5).max() < 4 / (12 * 500) ** 0.5  # 4 standard errors
+    assert np.abs(X.var(axis=0) - 1 / 12).max() < 4 * (1 / 180 / 500) ** 0.5
 
 
 def test_subsets_are_nested_and_random_and_their_sizes_in_proportion():

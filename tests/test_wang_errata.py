@@ -27,7 +27,6 @@ def made_up():
 
 
 def changed(part, key, value):
-    """Return the claims whose verdict is another when one number is."""
     result = replaced(made_up(), [part, key], value)
     return {what for what, verdict in verdicts(errata, result).items() if verdict != "agrees"}
 

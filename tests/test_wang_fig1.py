@@ -12,7 +12,6 @@ OWN = fig1.OWN
 
 
 def made_up():
-    """Return a result with which every claim agrees."""
     return fig1.Result(None, {
         SOD: fig1.Counts(accepted=[0.3, 0.31, 0.29, 0.3], cached=[0.6, 0.61, 0.62, 0.6],
                          density=[0.4] * 4, star=[7.0] * 4, idle=[0] * 4, missed=[0] * 4,

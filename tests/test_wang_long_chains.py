@@ -91,8 +91,7 @@ def test_pivots_leave_the_least_of_the_trace_whatever_the_noise(noise):
     _, model, truth = long.target(1, 0, 20)
     x, chosen = model.XT[0], long.pivots(model, np.add(truth, [np.log(noise), 0, 0]))
     assert sorted(chosen) == list(range(20))
-    K = model.c2 + np.exp(2 * truth[1]) * np.exp(
-        -((x[:, None] - x) ** 2) / np.exp(2 * truth[2]))
+    K = model.c2 + np.exp(2 * truth[1]) * np.exp(-((x[:, None] - x) ** 2) / np.exp(2 * truth[2]))
     for taken in (1, 2, 3):  # each pivot is the case with the largest variance given those before
         S = chosen[:taken]
         left = np.diag(K - K[:, S] @ np.linalg.solve(K[np.ix_(S, S)], K[S]))
@@ -155,8 +154,7 @@ def test_chains_put_together_and_their_cost():
     assert found["hits"] == 60 / 240 and found["updates"] == 180 / 200
     assert long.combine(chains[:1])["tau"] == (4.0, 0.1)
     # what scatters less than it should has its own error: (0.3^2 + 0.4^2)^(1/2) / 2
-    assert long.pool([Measured(4.0, 0.3), Measured(4.01, 0.4)]).se == pytest.approx(
-        0.25, rel=1e-12)
+    assert long.pool([Measured(4.0, 0.3), Measured(4.01, 0.4)]).se == pytest.approx(0.25, rel=1e-12)
     timed = {"layers": {"SOD 5": ["SOD 5"]}, "seconds": {
         "trial": {"pi": [[2.0], [4.0]], "SOD 5": [[0.5], [0.25]]},
         "scratch": {"pi": [6.0], "SOD 5": [1.0]}}}

@@ -101,22 +101,18 @@ def test_the_least_cost_pivots_and_columns_by_hand():
     assert [each.value for each in found.found] == [0.5, 0.8, 2.0]  # none, at last
 
 
-def test_what_is_timed_of_eigenvectors_is_the_approximation(monkeypatch):
+def test_times_are_of_one_evaluation_by_the_approximation(monkeypatch):
     asked = {}
     monkeypatch.setattr(eigen_exact, "scratches", lambda q, times, model: asked.update(
         {type(model).__name__: (times, getattr(model, "m", None))}))
     monkeypatch.setattr(eigen_exact, "eigh", lambda K, subset_by_index: asked.update(
         K=K, ends=subset_by_index))
     found = eigen_exact.eigen_clock(4, 3, 2, 12)["seconds"]
-    assert {name: len(each) for name, each in found.items()} == {
-        "pi": 2, "all": 2, "first m": 2}
+    assert {name: len(each) for name, each in found.items()} == {"pi": 2, "all": 2, "first m": 2}
     assert (asked["GPRegression"], asked["GPEigen"], asked["ends"]) == ((5, None), (1, 3), [9, 11])
     # the kernel without its noise: 10^2 + 5^2 on the diagonal
     np.testing.assert_allclose(np.diag(asked["K"]), 125, rtol=1e-12)
     np.testing.assert_array_equal(asked["K"], asked["K"].T)
-
-
-def test_the_time_of_the_posterior_is_of_one_evaluation(monkeypatch):
     ticks = iter(range(0, 600, 10))
     monkeypatch.setattr(eigen_exact.time, "thread_time", lambda: float(next(ticks)))
     monkeypatch.setattr(eigen_exact, "scratches", lambda *_: None)

@@ -64,18 +64,7 @@ def test_the_maximum_likelihood_is_the_highest_of_several_searches(monkeypatch):
     assert len({tuple(start) for start in starts}) == 5
 
 
-def test_simulated_cases_are_of_one_draw_and_none_is_in_both():
-    model, z, y, truth = room.simulate(3, 1, 12)
-    X, whole, q = data(3, 1, 12 + TESTS)
-    np.testing.assert_array_equal(model.XT.T, X[:12])
-    np.testing.assert_array_equal(np.r_[model.y, y], whole)
-    np.testing.assert_array_equal(z, X[12:])
-    np.testing.assert_array_equal(truth, q)
-    assert model.precision.size == ROWS[3].d and model.c2 == C**2
-    assert room.simulate(1, 0)[0].y.size == 300
-
-
-def test_the_ground_is_what_it_should_be():
+def test_simulated_cases_and_the_ground_are_what_they_should_be():
     ground = room.heights()
     assert ground.X.shape == (344 * 403, 2) and ground.X.min() == 0 and ground.X.max() == 1
     assert ground.X[:, 1].max() == pytest.approx(343 / 402, rel=1e-12)
@@ -90,6 +79,14 @@ def test_the_ground_is_what_it_should_be():
     # as those of the stored chains
     np.testing.assert_allclose(402 * model.XT.T[:2], [[19, 23], [294, 327]], rtol=1e-12)
     assert not np.array_equal(room.drawn(30, 3)[0].y, model.y)
+    model, z, y, truth = room.simulate(3, 1, 12)
+    X, whole, q = data(3, 1, 12 + TESTS)
+    np.testing.assert_array_equal(model.XT.T, X[:12])
+    np.testing.assert_array_equal(np.r_[model.y, y], whole)
+    np.testing.assert_array_equal(z, X[12:])
+    np.testing.assert_array_equal(truth, q)
+    assert model.precision.size == ROWS[3].d and model.c2 == C**2
+    assert room.simulate(1, 0)[0].y.size == 300
 
 
 @pytest.mark.parametrize("there", [

@@ -51,7 +51,7 @@ def test_the_moments_are_those_of_a_sum_over_a_box_of_the_hyperparameters():
 EXACT = {"mean": [0.0, 1.0], "sd": [2.0, 1.0]}
 
 
-def test_a_row_that_passes_and_is_elsewhere_is_not_believed():
+def test_rows_that_pass_and_are_elsewhere_are_not_believed():
     near = quadrature.judge_row(row_of(3.0), EXACT | {"sd": [1.0, 1.0]})
     assert near["believed"] and near["passes"] and near["off"] == pytest.approx(as_one(0.0, 4))
     far = quadrature.judge_row(row_of(3.0, mean=0.2), EXACT)  # its deviation is 10 errors away
@@ -60,9 +60,6 @@ def test_a_row_that_passes_and_is_elsewhere_is_not_believed():
     assert np.isnan(far["per gradient"].se) and np.isnan(far["per second"].se)
     off = quadrature.judge_row(row_of(3.0, believed=False), EXACT)
     assert not off["passes"] and not off["believed"]
-
-
-def test_first_rows_of_kinds_with_one_length_are_judged():
     class Experiment:
         def replicates(self, function, tasks, unit):
             assert function is quadrature.exact_of and [task["n"] for task in tasks] == [30, 30]
@@ -72,20 +69,6 @@ def test_first_rows_of_kinds_with_one_length_are_judged():
             for index in range(2)}
     found = quadrature.judge_rows(Experiment(), rows, 30)
     assert {key for key, row in found.items() if not row["believed"]} == {(4, 0, WALK)}
-
-
-def test_the_claims_are_of_rows_that_pass():
-    r = made_up()
-    wrong = {"off": 9.0, "believed": False}
-    r.rows[4, 0, STANDARD] |= wrong | {"passes": False}
-    r.rows[2, 0, NUTS] |= wrong
-    r.rows[1, 1, WALK] |= wrong
-    assert set(verdicts(script, r).values()) <= {"agrees", "no claim"}
-    r.rows[2, 0, STANDARD] |= wrong
-    assert verdicts(script, r)["2: largest |z| against quadrature, as one"] == "differs"
-    cells = {row["first data set"]: row for row in read_table(quadrature.table(r.rows), "first")}
-    assert cells[STANDARD] == {"first data set": STANDARD, "kind 1": "0.5", "kind 2": "9",
-                               "kind 4": ""}
 
 
 def test_the_grids_close_in_on_what_is_narrow(monkeypatch):
@@ -104,9 +87,20 @@ def test_the_grids_close_in_on_what_is_narrow(monkeypatch):
     np.testing.assert_allclose(found["sd"], sd, rtol=1e-2)
 
 
-def test_what_passes_is_compared_whether_it_is_believed_or_not():
+def test_what_passes_is_compared_and_claimed_whether_it_is_believed_or_not():
     wrong = row_of(3.0) | {"off": 9.0, "believed": False}
     assert quadrature.distance({(2, 0, STANDARD): wrong, (2, 0, WALK): row_of(3.0)}, 2) == (
         as_one(9.0, 2), 0.0)
     others = {(2, 0, NUTS): wrong, (2, 1, WALK): wrong, (2, 0, WALK): wrong | {"passes": False}}
     assert np.isnan(quadrature.distance(others, 2).se)
+    r = made_up()
+    wrong = {"off": 9.0, "believed": False}
+    r.rows[4, 0, STANDARD] |= wrong | {"passes": False}
+    r.rows[2, 0, NUTS] |= wrong
+    r.rows[1, 1, WALK] |= wrong
+    assert set(verdicts(script, r).values()) <= {"agrees", "no claim"}
+    r.rows[2, 0, STANDARD] |= wrong
+    assert verdicts(script, r)["2: largest |z| against quadrature, as one"] == "differs"
+    cells = {row["first data set"]: row for row in read_table(quadrature.table(r.rows), "first")}
+    assert cells[STANDARD] == {"first data set": STANDARD, "kind 1": "0.5", "kind 2": "9",
+                               "kind 4": ""}

@@ -50,7 +50,7 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     assert disagreeing(plane, result) == {wanted}
 
 
-def test_a_scan_of_slices_has_the_least_of_three_rows():
+def test_a_scan_of_slices_has_the_least_cost_of_three_rows():
     result = made_up()
     for number, gain in ((1, 0.3), (2, 0.1), (4, 0.2)):  # of another pair in each row
         result["rows"][number]["sweep"][NARROW][number, 2]["tau"] = Measured(5 * gain, 0.1 * gain)
@@ -61,9 +61,6 @@ def test_a_scan_of_slices_has_the_least_of_three_rows():
     result = made_up()
     result["rows"][1]["random"][NARROW][2, 1]["cost"] = 0.2
     assert verdicts(plane, result)[BEST] == "not specified"
-
-
-def test_the_cost_of_a_draw_and_the_best_of_the_others():
     each = {(1, 1): {"tau": Measured(4.0, 0.4), "cost": 3.0},
             (1, 2): {"tau": Measured(6.0, 0.06), "cost": 3.0},
             (2, 1): {"tau": Measured(4.0, 4.0), "cost": 2.0}}

@@ -162,7 +162,6 @@ def test_what_the_pilots_covariance_is_used_for(monkeypatch, method, setting, wa
 
 
 def row_of(log_cost, believed=True, mean=0.0):
-    """Make a row of two quantities."""
     ones = np.ones(2)
     found = Together(np.array([mean, 1.0]), 0.1 * ones, ones, 0.1 * ones, 100 * ones, 100 * ones,
                      900, 4, 2e4, 0, np.nan, 0.3)

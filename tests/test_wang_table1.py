@@ -21,7 +21,6 @@ NOISY = [1.0, -1.0, 0.0]  # sigma > eta
 
 
 def made_up():
-    """Return a result with which every claim agrees."""
     def sets(row):
         found = ROWS[row]
         lost = 0.5 if row == 2 else 30.0
@@ -74,7 +73,15 @@ def test_a_mode_and_the_widths_there(number):
         assert bend > 0.99 * H[k]  # differences, of 1e-3
 
 
-def test_the_standard_settings_are_the_rooms_and_others_have_the_same_normals():
+def test_data_sets_of_other_settings_and_along_the_line_of_a_sum():
+    _, q = table1.posterior(4, 0, 10)
+    for share in (0.01, 0.5, 0.99):
+        s2, e2 = np.exp(2 * table1.with_noise(q, share)[:2])
+        assert s2 + e2 == pytest.approx(25.25, rel=1e-12)
+        assert s2 / (s2 + e2) == pytest.approx(share, rel=1e-12)
+    np.testing.assert_array_equal(table1.with_noise(q, 0.3)[2:], q[2:])
+    s2, e2 = np.exp(2 * table1.all_noise(q)[:2])
+    assert s2 / (s2 + e2) == pytest.approx(0.995, rel=1e-12)
     model, q = table1.posterior(2, 1, 30)
     room, truth = posterior(2, 1, 30)
     np.testing.assert_array_equal(model.y, room.y)
@@ -87,17 +94,6 @@ def test_the_standard_settings_are_the_rooms_and_others_have_the_same_normals():
     wide, same = table1.posterior(2, 1, 30, c=100.0)
     assert wide.c2 == 1e4 and np.array_equal(same, q)
     assert 8 < wide.y.mean() / model.y.mean() < 12 or abs(wide.y.mean()) > 3 * abs(model.y.mean())
-
-
-def test_along_the_line_the_sum_of_variances_is_kept():
-    _, q = table1.posterior(4, 0, 10)
-    for share in (0.01, 0.5, 0.99):
-        s2, e2 = np.exp(2 * table1.with_noise(q, share)[:2])
-        assert s2 + e2 == pytest.approx(25.25, rel=1e-12)
-        assert s2 / (s2 + e2) == pytest.approx(share, rel=1e-12)
-    np.testing.assert_array_equal(table1.with_noise(q, 0.3)[2:], q[2:])
-    s2, e2 = np.exp(2 * table1.all_noise(q)[:2])
-    assert s2 / (s2 + e2) == pytest.approx(0.995, rel=1e-12)
 
 
 def test_what_is_found_of_one_data_set():
@@ -147,14 +143,11 @@ def test_a_run_of_seconds(monkeypatch, tmp_path):
     plt.close("all")
 
 
-def test_the_table_has_losses_in_their_columns():
+def test_what_is_no_mode_has_no_width_and_losses_are_in_their_columns(monkeypatch):
+    monkeypatch.setattr(table1, "grad_U", lambda q, model: np.array([4.0, -1.0]) * q)
+    np.testing.assert_allclose(table1.widths(np.ones(2), None), [0.5, np.nan], rtol=1e-9)
     sets = table1.DataSets(widths=[[1.0, 2.0, 3.0]] * 2, gain=None, other=[[1.0, -1.0, 0.0]] * 2,
                            worse=[4.0] * 2, noise=[[-30.0]] * 2, less=[-9.0] * 2, same=None)
     (row,), _ = read_tables(table1.table(
         table1.Result({1: sets}, {(1, 0.5, 10.0): [1.0, 2.0, 3.0]}, None)))
     assert (row["all noise"], row["sigma / 10"]) == ("30", "9")
-
-
-def test_what_is_no_mode_has_no_width(monkeypatch):
-    monkeypatch.setattr(table1, "grad_U", lambda q, model: np.array([4.0, -1.0]) * q)
-    np.testing.assert_allclose(table1.widths(np.ones(2), None), [0.5, np.nan], rtol=1e-9)

@@ -98,8 +98,7 @@ def test_a_row_by_hand():
         np.log(3 * standard.evaluations / 6 / sod.evaluations), rel=1e-12)
     assert sod.gain["seconds"].value == pytest.approx(np.log(30 / 18), rel=1e-12)
     # errors of a tenth in both, of ten chains on one data set and one on eight others
-    assert sod.gain["seconds"].se == pytest.approx(
-        (0.02 * (0.1 + 8)) ** 0.5 / 9, rel=1e-12)
+    assert sod.gain["seconds"].se == pytest.approx((0.02 * (0.1 + 8)) ** 0.5 / 9, rel=1e-12)
     sweep = row["sweep, w = 1, limit 10"]
     assert sweep[STANDARD].tau == estimate(standard.sets["tau"], luck(
         standard.sets["tau"])) and sweep[SOD].pi == 1
@@ -175,7 +174,15 @@ def test_what_two_methods_share_is_not_in_their_difference():
                     (1.5 * spread**2 + own) ** 0.5, rel=1e-12)
 
 
-def test_leads_and_joint_tests(monkeypatch):
+def test_leads_joint_tests_and_updates(monkeypatch):
+    # row 1: 0.078 / 0.26 = 0.3 = 1 / e + t* / t
+    r = {1: {MAIN: {SOD: blank(ratio=[0.05]), TEMPERED: blank(ratio=[0.05, 0.02])}}}
+    assert tables.update_cost(r, 1, "variable") == pytest.approx(4, rel=1e-12)
+    assert tables.update_cost(r, 1, "sweep") == pytest.approx(4 / 3, rel=1e-12)
+    # 0.15 / 0.26 - 2 (0.05 + 0.02) is 1 / e by tempered transitions
+    assert tables.tempered_share(r, 1) == pytest.approx(4 * (0.15 / 0.26 - 0.14), rel=1e-12)
+    r[1][MAIN][SOD] = blank(ratio=[0.4])
+    assert tables.update_cost(r, 1, "variable") == np.inf
     r = {1: {MAIN: {
         SOD: blank(gain={"seconds": Measured(1.5, 9.0)}, apart={NYSTROM: {"seconds": 0.2}}),
         NYSTROM: blank(gain={"seconds": Measured(1.0, 9.0)})}}}
@@ -188,17 +195,6 @@ def test_leads_and_joint_tests(monkeypatch):
         (f"{SOD}: all", 10), (f"{NYSTROM}: all", 6), (f"{TEMPERED}: all", 6)]
     for what, claims in made:
         assert all(f", {what.split(':')[0]}:" in c.what and "in seconds" in c.why for c in claims)
-
-
-def test_what_an_update_takes_by_the_printed_times():
-    # row 1: 0.078 / 0.26 = 0.3 = 1 / e + t* / t
-    r = {1: {MAIN: {SOD: blank(ratio=[0.05]), TEMPERED: blank(ratio=[0.05, 0.02])}}}
-    assert tables.update_cost(r, 1, "variable") == pytest.approx(4, rel=1e-12)
-    assert tables.update_cost(r, 1, "sweep") == pytest.approx(4 / 3, rel=1e-12)
-    # 0.15 / 0.26 - 2 (0.05 + 0.02) is 1 / e by tempered transitions
-    assert tables.tempered_share(r, 1) == pytest.approx(4 * (0.15 / 0.26 - 0.14), rel=1e-12)
-    r[1][MAIN][SOD] = blank(ratio=[0.4])
-    assert tables.update_cost(r, 1, "variable") == np.inf
 
 
 def test_z_and_intervals_by_hand():

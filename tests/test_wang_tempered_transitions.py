@@ -64,7 +64,6 @@ def mirrored(run, model, layers, u):
 
 
 def step(model, layers, u):
-    """Run the twin."""
     layered, near = fast.stack(layers), prepare(Q, model)
     here = fast.State(Q, near.U, near, fast.near_all(Q, layered))
     tally = np.zeros((1 + len(layers), 4), int)

@@ -52,13 +52,6 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
     assert disagreeing(windows, result) == {wanted}
 
 
-def test_a_slice_that_hides_and_one_that_tells():
-    result = made_up()
-    result["rows"][7][STANDARD][NARROW] = found(5.0)
-    assert verdicts(windows, result)["row 7, standard: log(time / a window's)"] == "not specified"
-    assert isinstance(windows.scan(result, 7, STANDARD), Scan)
-
-
 def test_what_windows_usually_say():
     rng = np.random.default_rng(1)
     logs = 1.2 + 0.3 * rng.standard_normal((2000, 31))
@@ -72,3 +65,7 @@ def test_what_windows_usually_say():
     # the median of equal numbers of both is between them
     assert windows.log_time_over_window(result, 1, STANDARD, WIDE).value == pytest.approx(np.log(2),
                                                                                           rel=1e-12)
+    result = made_up()
+    result["rows"][7][STANDARD][NARROW] = found(5.0)
+    assert verdicts(windows, result)["row 7, standard: log(time / a window's)"] == "not specified"
+    assert isinstance(windows.scan(result, 7, STANDARD), Scan)

@@ -71,7 +71,7 @@ def test_a_chain_of_each_method_and_what_it_asks_for(method):
         assert counts["scratch"] <= 13
 
 
-def test_delayed_acceptance_has_the_scanned_factor_and_the_surrogate_the_scanned_steps():
+def test_methods_have_the_scanned_width_factor_and_steps(monkeypatch):
     fast, _, truth = target(1, 0, N)
     star = room.approximation(1, 0, SOD, N)
     for method, setting, scale, inner in ((DELAYED, 0.7, 0.7, 1), ("surrogate", 8, 1.0, 8)):
@@ -80,6 +80,14 @@ def test_delayed_acceptance_has_the_scanned_factor_and_the_surrogate_the_scanned
         chain = delayed_acceptance(truth, fast, star, scale * first.factor, 12, rng, inner)
         found = room.run(1, 0, method, setting, 12, [3], N)
         np.testing.assert_array_equal(found.samples, chain.samples)
+    asked = []
+    monkeypatch.setattr(room, "samples", lambda *given: asked.append(given))
+    for method in (STANDARD, TEMPERED):
+        with pytest.raises(AttributeError):  # of no chain
+            room.run(1, 0, method, 0.5, 12, [3], N)
+        # iterations; a mapping of one variable with this width, stepped out to ten at most
+        given = asked.pop()
+        assert (given[3:5], given[6:]) == ((method, 12), ("variable", 0.5, 10))
 
 
 @pytest.mark.parametrize("number", [1, 3])
@@ -89,17 +97,6 @@ def test_everything_that_is_counted_has_a_price(number):
     for method in room.methods(number):
         found = room.run(number, 0, method, SCANNED[method][0], 3, [3], N)
         assert {*found.counts, *found.setup} <= timed["seconds"].keys()
-
-
-def test_the_papers_methods_have_the_scanned_width(monkeypatch):
-    asked = []
-    monkeypatch.setattr(room, "samples", lambda *given: asked.append(given))
-    for method in (STANDARD, TEMPERED):
-        with pytest.raises(AttributeError):  # of no chain
-            room.run(1, 0, method, 0.5, 12, [3], N)
-        # iterations; a mapping of one variable with this width, stepped out to ten at most
-        given = asked.pop()
-        assert (given[3:5], given[6:]) == ((method, 12), ("variable", 0.5, 10))
 
 
 def test_the_clocks_divide_by_what_they_did(monkeypatch):
@@ -182,20 +179,11 @@ def test_a_run_of_seconds_counts_and_draws(monkeypatch, tmp_path):
     result = fig1.run(Experiment(fig1.NAME, Settings("smoke")), None)
     assert failures(judge(fig1.CLAIMS, result, "smoke")) == []
     drawn = result.drawn
-    # what is drawn is a mapping: its mark moves as was accepted, and x' is where it ends
-    mark = 0
-    for to, now, accepted in zip(drawn.proposed, drawn.steps, drawn.accepted,
-                                 strict=True):
-        assert abs(to - mark) == fig1.STEPS and now == (to if accepted else mark)
-        mark = now
-    np.testing.assert_array_equal(drawn.q[mark - drawn.first], drawn.x_)
+    # what is drawn is a mapping: x' is where its mark ends, and known is what was proposed
+    np.testing.assert_array_equal(drawn.q[drawn.steps[-1] - drawn.first], drawn.x_)
     np.testing.assert_array_equal(drawn.q[-drawn.first], drawn.x)
     known = {k for k, gap in enumerate(drawn.gap, drawn.first) if gap is not None}
     assert known == {0, *drawn.proposed}
-    seen = {0}
-    for to, cached in zip(drawn.proposed, drawn.cached, strict=True):
-        assert cached == (to in seen)
-        seen.add(to)
     assert len(fig1.figure(result).axes) == 2
     plt.close("all")
 
