@@ -208,9 +208,6 @@ def test_each_point_of_the_figure_is_in_its_place():
         points = np.vstack([each.lines[0].get_xydata() for each in both])
         assert np.round(points[:, 0]).tolist() == [1, 2, 3, 4, 5, 6]  # not N = 1
         np.testing.assert_allclose(points[:, 1], [(0.3, 0.1, 0.05)[k]] * 6, rtol=1e-9)
-        ends = [end[:, 1] for each in both for end in each.lines[2][0].get_segments()]
-        np.testing.assert_allclose(np.ptp(ends, axis=1), [2 * 0.01 * (N > 8) for N in SIZES[1:]],
-                                   atol=1e-12)
     own = [line.get_xydata() for line in left.lines if line.get_label() == "s.e. of AISq-RMHMC"]
     np.testing.assert_array_equal(np.vstack(own), [(k, 0.02) for k in range(7)])
     drawn = {method: [line for line in right.lines if line.get_label() == method]

@@ -1,7 +1,5 @@
 """Figure 2 of Wang and Neal: each claim on results whose truth is known."""
 
-import copy
-
 import numpy as np
 import pytest
 
@@ -43,7 +41,7 @@ def put(method, what, value):
     (put(SOD, "tau", [1.0, 1.01]), {NUMBER}),
 ], ids=["tempered slow", "tempered faster", "mapping fast"])
 def test_one_quantity_moved_and_no_other_claim_differs(change, wanted):
-    result = copy.deepcopy(made_up())
+    result = made_up()
     change(result)
     found = verdicts(fig2, result)
     assert {what for what, v in found.items() if v != "agrees"} == wanted

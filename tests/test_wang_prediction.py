@@ -1,6 +1,5 @@
 """Predictions: scores by hand, the maximum likelihood by another route, claims, what is run."""
 
-import copy
 from types import SimpleNamespace
 from unittest.mock import Mock
 
@@ -180,7 +179,7 @@ MOVED = {
 
 @pytest.mark.parametrize("what", MOVED)
 def test_one_quantity_moved_and_no_other_claim_differs(what):
-    result = copy.deepcopy(made_up())
+    result = made_up()
     MOVED[what](result)
     found = verdicts(script, result)
     assert found.pop(what) == "differs" and set(found.values()) == {"agrees"} and len(found) == 4

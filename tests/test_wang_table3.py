@@ -1,12 +1,10 @@
 """Table 3 of Wang and Neal: each claim on results whose truth is known."""
 
-import copy
-
 import numpy as np
 import pytest
 
 from reproduce import wang_table3 as table3
-from reproduce.harness.claims import Measured, judge, power
+from reproduce.harness.claims import Measured, judge
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.tables import CELLS, GAINS, MAIN, update_cost
 from test_wang_table2 import SURE, agreeing, made_up, more, shown  # noqa: F401
@@ -80,24 +78,12 @@ MOVED = {
 @pytest.mark.parametrize("name", MOVED)
 def test_one_quantity_moved_and_no_other_claim_differs(name):
     change, wanted = MOVED[name]
-    result = copy.deepcopy(made_up())
+    result = made_up()
     change(result)
     found = verdicts(result)
     expected = agreeing(table3)
     assert {what for what, v in found.items() if v != expected[what]} == {claim(w) for w in wanted}
     assert {found[claim(w)] for w in wanted} <= {"differs", "every setting differs"}
-
-
-@pytest.mark.parametrize("number, method", CELLS)
-@pytest.mark.parametrize("way", [-1, 1])
-def test_a_printed_time_that_is_wrong_by_its_power_differs(number, method, way):
-    (one,) = [c for c in table3.CLAIMS if c.what == claim(f"{number}, {method}: log(tau")]
-    told = 1.01 * power(one, Measured(0.0, SURE))
-    half = 0.05 * (-1) ** CELLS.index((number, method))  # where made_up() has it
-    for factor, verdict in ((told, "every setting differs"), (1.0, agreeing(table3)[one.what])):
-        result = made_up()
-        times(number, [method], "tau", factor**way * np.exp(-half))(result)
-        assert verdicts(result)[one.what] == verdict
 
 
 def test_the_joint_test_tells_what_no_cell_does():
