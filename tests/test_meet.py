@@ -20,21 +20,10 @@ from models.linalg import log_det
 from models.non_centred import NonCentred
 from models.non_centred_gp import NonCentredGP
 from reproduce.beyond import meet as script
+from reproduce.beyond.meet import RMHMC, SETTINGS, SSHMC
 from reproduce.beyond.rivals import comparison_problems as meeting
 from reproduce.beyond.rivals import surrogate_gp as surrogate
-from reproduce.beyond.rivals.comparison_problems import (
-    CENTRED,
-    DIGITS,
-    LOGISTIC,
-    MAPPING,
-    METHODS,
-    NON_CENTRED,
-    POLYA,
-    RMHMC,
-    SETTINGS,
-    SSHMC,
-    SURROGATE,
-)
+from reproduce.beyond.rivals.comparison_problems import DIGITS, LOGISTIC, MAPPING, METHODS
 from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence
 from reproduce.beyond.rivals.moments import as_one, distance, moments, pool, worst
 from reproduce.beyond.rivals.rows import PER
@@ -42,6 +31,7 @@ from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import COLOURS, plt
 from reproduce.shahbaba.printed import PROBLEMS
+from reproduce.zhang.rivals import CENTRED, NON_CENTRED, POLYA, SURROGATE
 
 NUGGET = 1e-6
 PHI = np.array([0.4, 0.7])

@@ -1,5 +1,6 @@
-"""beyond/paquet_fixed_point.py: chains share their random numbers, biases are those by hand, and
-each claim is about what it says."""
+"""beyond/paquet_fixed_point.py and paquet/trajectories.py: biases and errors by hand, claims."""
+
+import math
 
 import numpy as np
 import pytest
@@ -8,14 +9,10 @@ from judging import put, verdicts
 from reproduce.beyond import paquet_fixed_point as script
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import plt
-from reproduce.paquet.trajectories import draw, posterior
+from reproduce.paquet import trajectories as paths
+from reproduce.paquet.digits import digits_3v5
 
-
-def test_settings_are_those_of_the_paper():
-    # Section 5: eps = 0.1, l_max = 10; Algorithm 1: say, f_max = 5; Figure 2 (f): B = 2000
-    assert (script.EPS, script.L_MAX, script.F_MAX, script.LONGEST) == (0.1, 10, 5, 2000)
-    # the derivation: f + 1 for odd f, f + 2 for even f
-    assert script.ORDERS == {f: f + 1 + (f % 2 == 0) for f in range(1, 6)}
+DIGITS = digits_3v5().name
 
 
 def test_chains_share_their_random_numbers_and_measure_in_posterior_deviations():
@@ -38,12 +35,12 @@ def test_a_chain_by_hand(monkeypatch):
     calls = []
     monkeypatch.setattr(script, "rmhmc", lambda *arguments: calls.append(arguments) or Chain)
     found = script.chains("N = 2", None, 0.2, (1, 5), 10, 4)
-    at, rng = posterior("N = 2", None), np.random.default_rng(4)
+    at, rng = paths.posterior("N = 2", None), np.random.default_rng(4)
     z = (Chain.samples[1:] @ at.weights - at.mean) / at.deviation  # a tenth is left out
     assert found["mean"] == [z.mean()] * 2 and found["square"] == [(z**2).mean()] * 2
     assert found["rejected"] == pytest.approx([0.3, 0.3], rel=1e-15)
     assert found["divergences"] == [3, 3]
-    start = draw(at, rng)
+    start = paths.draw(at, rng)
     # both go on from the same numbers, and not from those that made the start once more
     states = [each.bit_generator.state["state"] for *_, each, _ in calls]
     assert states[0] == states[1] != np.random.default_rng(4).bit_generator.state["state"]
@@ -58,7 +55,7 @@ CHAINS = [{"mean": [1.0, 0.3, 0.2], "square": [2.0, 1.5, 1.0], "rejected": [0.1,
            "divergences": [5, 0, 2]}]
 
 
-def test_biases_by_hand():
+def test_settings_of_the_paper_and_biases_by_hand():
     found = script.biases((1, 5, 20), CHAINS, True)
     # against the last column: 0.8, 0.5; 0.1, 0.6; the s.e. of two is half their difference
     assert found.mean == {1: pytest.approx((0.65, 0.15), rel=1e-12),
@@ -70,6 +67,10 @@ def test_biases_by_hand():
     assert found.rejected == pytest.approx({1: 0.2, 5: 0.2, 20: 0.2}, rel=1e-12)
     assert found.divergences == {1: 5, 5: 1, 20: 4}
     assert script.biases((1, 5, 20), CHAINS, False).exact == {}
+    # Section 5: eps = 0.1, l_max = 10; Algorithm 1: say, f_max = 5; Figure 2 (f): B = 2000
+    assert (script.EPS, script.L_MAX, script.F_MAX, script.LONGEST) == (0.1, 10, 5, 2000)
+    # the derivation: f + 1 for odd f, f + 2 for even f
+    assert script.ORDERS == {f: f + 1 + (f % 2 == 0) for f in range(1, 6)}
 
 
 def made_up():
@@ -161,3 +162,152 @@ MOVES = {
 @pytest.mark.parametrize("what", MOVES)
 def test_one_quantity_moves_one_claim(what):
     assert changed(MOVES[what]) == {what: "differs"}
+
+
+def test_the_small_problems_are_as_described():
+    K, y = paths.SMALL["N = 2"]
+    assert y[0] == -y[1]  # different labels
+    assert K[0, 1] / math.sqrt(K[0, 0] * K[1, 1]) == pytest.approx(0.9, rel=1e-15)  # rounding
+    assert paths.SMALL["N = 1"][0] == K[0, 0]
+
+
+@pytest.mark.parametrize("name", paths.SMALL)
+def test_exact_moments_are_those_of_the_closed_form(name):
+    # E[x] = K c, c_m = y_m N(0; 0, 1 + K_mm) P(the other label | x_m's) / Z: by parts under N(0, K)
+    at = paths.posterior(name)
+    K, y = at.model.K, at.model.y
+    V = 1 + np.diag(K)
+    if y.size == 1:
+        Z, others = 0.5, 1.0
+    else:
+        r = y[0] * y[1] * K[0, 1] / np.sqrt(V[0] * V[1])
+        Z, others = 0.25 + np.arcsin(r) / (2 * np.pi), 0.5
+    mean = K @ (y / np.sqrt(2 * np.pi * V) * others / Z)
+    assert at.mean == pytest.approx(at.weights @ mean, rel=1e-12)  # the rule is exact to rounding
+    if y.size == 1:  # E[x^2] = K: by symmetry the label does not change it
+        assert at.deviation == pytest.approx(at.weights[0] * np.sqrt(K[0, 0] - mean[0] ** 2),
+                                             rel=1e-12)
+
+
+@pytest.mark.parametrize("name", paths.SMALL)
+def test_draws_for_the_small_problems_are_from_the_posterior(name):
+    at, rng, n = paths.posterior(name), np.random.default_rng(3), 20_000
+    z = np.array([at.weights @ paths.draw(at, rng) for _ in range(n)])
+    z = (z - at.mean) / at.deviation
+    assert abs(z.mean()) < 4 / n**0.5
+    assert abs((z**2).mean() - 1) < 4 * (z**2).std() / n**0.5
+
+
+def test_draws_on_the_digits_are_from_the_gaussian_of_ep():
+    at, rng, n = paths.posterior(DIGITS, 5), np.random.default_rng(4), 4000
+    z = np.array([paths.draw(at, rng) for _ in range(n)]) - at.q.mu
+    scale = np.sqrt(np.outer(at.sd, at.sd) ** 2 + at.q.Sigma**2) / n**0.5  # of a covariance
+    assert (np.abs(z.T @ z / n - at.q.Sigma) < 4.5 * scale).all()  # one of 15 in 10^4
+    assert (np.abs(z.mean(0)) < 4.5 * at.sd / n**0.5).all()
+    assert at.weights @ at.sd == pytest.approx(at.model.y.mean(), rel=1e-12)  # y_n x_n / sd_n / N
+    assert at.mean == pytest.approx(at.weights @ at.q.mu, rel=1e-12)
+    assert at.deviation**2 == pytest.approx(at.weights @ at.q.Sigma @ at.weights, rel=1e-12)
+
+
+def test_a_reversal_by_hand():
+    found = paths.reversals("N = 2", None, 3, 0.2, (2, 4), 2, 7)
+    at, rng = paths.posterior("N = 2"), np.random.default_rng(7)
+    for k in range(2):
+        x = paths.draw(at, rng)
+        p = paths.draw_momentum(x, at.model, rng)
+        for j, f_max in enumerate((2, 4)):
+            there, halves, p_there, H = paths.travel(x, p, at.model, 3, 0.2, f_max)
+            back, _, _, H_back = paths.travel(there[2], -p_there, at.model, 3, 0.2, f_max)
+            assert found["x"][k][j] == max(abs(back[2] - x) / at.sd)
+            assert found["H"][k][j] == abs(H_back[1] - H[0])
+        places = [(x, 0), (there[0], 0), (there[0], 1), (there[1], 1), (there[1], 2), (there[2], 2)]
+        assert found["contraction"][k] == max(
+            paths.contraction(place, halves[step], at.model, 0.2) for place, step in places)
+
+
+def test_a_converged_trajectory_returns_and_keeps_volume_and_one_of_five_iterations_does_not():
+    error = np.array(paths.reversals("N = 2", None, 10, 0.1, (5, 40), 20, 5)["x"])
+    assert (error[:, 1] < 1e-10).all()  # rounding, 10 steps there and back
+    assert np.median(error[:, 0]) > 1e-9
+    few, five, many = paths.volumes("N = 2", 10, 0.1, (1, 5, 40), 10, 5)["log10"]
+    assert many.value < -8  # of the differences
+    assert few.value > -2 > five.value > -8
+
+
+HALF = [  # two calls of reversals(), for f_max = 3, 4, 5, 6, 10
+    {"x": [[1e-2, 1e-3, 1e-5, 1e-6, 1e-8]], "H": [[1e-1, 1e-2, 1e-2, 1e-2, 1e-9]],
+     "contraction": [0.1]},
+    {"x": [[1e-4, 1e-7, 1e-7, 1e-8, 1e-12], [1e-1, 2.0, np.nan, 1e-1, 5.0]],
+     "H": [[1e-3, 1e-6, 1e-2, 1e-2, 1e-9], [1e-5, 1e-4, np.inf, 1e-2, 1.0]],
+     "contraction": [0.3, 0.9]}]
+
+
+def test_means_of_logarithms_by_hand():
+    found = paths.summary(HALF)
+    # -2, -4, -1; -3, -7, 0; ...: their means, and standard deviations over sqrt(3)
+    assert found["x"][0] == pytest.approx((-7 / 3, (7 / 3 / 3) ** 0.5), rel=1e-12)
+    assert found["x"][1] == pytest.approx((-10 / 3, (37 / 3 / 3) ** 0.5), rel=1e-12)
+    assert found["H"][0] == pytest.approx((-3, (4 / 3) ** 0.5), rel=1e-12)
+    np.testing.assert_array_equal(found["lost"], [0, 1 / 3, 1 / 3, 0, 1 / 3])
+    assert found["contraction"] == [0.2, 0.3]  # of the two that return
+    lost = paths.summary([{"x": [[1e-3, 9.0]], "H": [[0.0, 0.0]], "contraction": [0.5]}] * 2)
+    assert lost["contraction"] == []
+    errors = np.array([np.nan, np.inf, 1e30, 1.0, 1e-3, 0.0])
+    np.testing.assert_allclose(paths.log_error(errors), [0, 0, 0, 0, -3, -17], rtol=1e-15)
+
+
+def test_convergence_by_hand_is_of_trajectories_that_return():
+    found = paths.convergence((3, 4, 5, 6, 10), HALF)
+    # gains by 4 of 1, 3, -1 and by 5 of 2, 0, 0: differences -1, 3, -1
+    assert found["gain"] == pytest.approx((1 / 3, (16 / 3 / 3) ** 0.5), rel=1e-12)
+    # of the two that return: log10 of the decay is -0.5 and -1, of c -1 and log10(0.3)
+    a, b = 0.5, -1 - math.log10(0.3)
+    log10 = Measured((a + b) / 2, abs(a - b) / 2)
+    assert found["decay"] == pytest.approx(
+        (10**log10.value, 10**log10.value * math.log(10) * log10.se), rel=1e-12)
+    assert math.isnan(paths.convergence((3, 4, 5, 6, 10), HALF[:1] * 1)["decay"].se)  # of one
+    def some(*rows):  # x for f_max = 3, 4, 5, 6, 10, and the contraction
+        return [{"x": [x for x, _ in rows], "H": [x for x, _ in rows],
+                 "contraction": [c for _, c in rows]}]
+
+    two = [([1e-2, 1e-3, 1e-4, 1e-5, 1e-9], 0.1), ([1e-2, 1e-3, 1e-4, 1e-5, 1e-11], 0.1)]
+    wanted = paths.convergence((3, 4, 5, 6, 10), some(*two))["decay"]
+    # log10 of the decay is -1 and -1.5, of c -1
+    assert wanted.value == pytest.approx(10**-0.25, rel=1e-12)
+    for lost in (([1e-2, 1e-3, 1e-4, 3.0, 1e-9], 0.1), ([1e-2, 1e-3, 1e-4, 1e-5, 3.0], 0.1),
+                 ([1e-2, 1e-3, 1e-4, 1e-5, 1e-9], math.nan)):
+        assert paths.convergence((3, 4, 5, 6, 10), some(*two, lost))["decay"] == wanted
+
+
+def test_order_and_volume_are_means_of_all_starts(monkeypatch):
+    found = paths.returns("N = 1", 3, 0.1, (2, 5), 6, 1)
+    assert found["x"] == paths.summary([paths.reversals("N = 1", None, 3, 0.1, (2, 5), 6, 1)])["x"]
+    assert len(found["lost"]) == 2
+    found = paths.order("N = 1", 4, (0.01, 0.02), (1, 2, 3), 40, 2)["order"]
+    # f + 1 for odd f, f + 2 for even f; the next order is eps of it, a tenth at the largest c
+    assert [round(m.value) for m in found] == [2, 4, 4]
+    errors = {0.1: [[1e-6, 1e-8], [1e-4, 1e-6]], 0.2: [[1e-5, 1e-4], [1e-4, 1e-3]]}
+    monkeypatch.setattr(paths, "reversals", lambda name, cases, l_max, eps, *_: {"x": errors[eps]})
+    # differences of 1, 0 and of 4, 3 in log10, for a step of log10(2)
+    found = paths.order("N = 1", 5, (0.1, 0.2), (1, 2), 2, 0)["order"]
+    two = math.log10(2)
+    assert found == [pytest.approx((0.5 / two, 0.5 / two), rel=1e-12),
+                     pytest.approx((3.5 / two, 0.5 / two), rel=1e-12)]
+
+
+def test_a_volume_by_hand():
+    # one start: the determinant of the map of a trajectory, by one-sided differences
+    at, rng = paths.posterior("N = 1"), np.random.default_rng(8)
+    x = paths.draw(at, rng)
+    p = paths.draw_momentum(x, at.model, rng)
+
+    def flow(x, p):
+        xs, _, p, _ = paths.travel(np.array([x]), np.array([p]), at.model, 4, 0.5, 1)
+        return xs[-1][0], p[0]
+
+    h, here = 1e-6, flow(x[0], p[0])
+    (xx, px), (xp, pp) = flow(x[0] + h, p[0]), flow(x[0], p[0] + h)
+    J = [[(xx - here[0]) / h, (xp - here[0]) / h], [(px - here[1]) / h, (pp - here[1]) / h]]
+    ((value, _),) = paths.volumes("N = 1", 4, 0.5, (1,), 1, 8)["log10"]
+    assert value > -3  # so that one-sided differences, which err by about h, know it to 1 %
+    assert value == pytest.approx(math.log10(abs(math.log(np.linalg.det(J)))), abs=0.01)

@@ -49,23 +49,18 @@ def test_covariance_is_that_of_the_paper():
             math.exp(2 * 5.1) * math.exp(-distance / 2 / math.exp(2 * 4.85)), rel=1e-12)
 
 
-@pytest.mark.parametrize(("N", "kept"), [(1, [0]), (2, [0, 364]), (3, [0, 182, 364]),
-                                         (5, [0, 91, 182, 273, 364])])
-def test_fewer_cases_are_evenly_spaced(N, kept):
-    K, y, q = problem(DIGITS, N)
-    np.testing.assert_array_equal(K, problem(DIGITS)[0][np.ix_(kept, kept)])
-    np.testing.assert_array_equal(y, problem(DIGITS)[1][kept])
-    assert q.mu.size == N
-
-
-def test_annealing_starts_from_q_or_from_the_prior():
-    K, y, q = problem(DIGITS, 5)
-    from_q, from_prior = anneal(DIGITS, 5, True), anneal(DIGITS, 5, False)
-    np.testing.assert_array_equal(from_q.tau, q.tau)
-    np.testing.assert_array_equal(from_prior.tau, 0)
-    for model in (from_q, from_prior):
-        np.testing.assert_array_equal(model.K, K)
-        np.testing.assert_array_equal(model.y, y)
+def test_fewer_cases_are_evenly_spaced_and_anneal_from_q_or_from_the_prior():
+    whole, labels, _ = problem(DIGITS)
+    for kept in ([0], [0, 364], [0, 182, 364], [0, 91, 182, 273, 364]):
+        N = len(kept)
+        K, y, q = problem(DIGITS, N)
+        np.testing.assert_array_equal(K, whole[np.ix_(kept, kept)])
+        np.testing.assert_array_equal(y, labels[kept])
+        for from_q in (True, False):
+            model = anneal(DIGITS, N, from_q)
+            np.testing.assert_array_equal(model.tau, q.tau if from_q else np.zeros(N))
+            np.testing.assert_array_equal(model.K, K)
+            np.testing.assert_array_equal(model.y, y)
 
 
 @pytest.mark.parametrize("script", [paquet_fig2, paquet_fixed_point, paquet_rivals])

@@ -20,13 +20,10 @@ from reproduce.wang.printed import SOD, STANDARD, TEMPERED
 chain = wang_table2.chain
 
 
-def test_the_window_is_the_last_two_thirds():
+def test_a_summary_of_the_last_two_thirds_by_hand():
     assert window(np.arange(2000)).tolist() == list(range(667, 2000))  # 1333 of 2000
     assert window(np.arange(9)).tolist() == [3, 4, 5, 6, 7, 8]
-
-
-def test_summary_by_hand():
-    """Sum the autocorrelations up to the first one that is not significant."""
+    # autocorrelations are summed up to the first one that is not significant
     x = lfilter([1.0], [1.0, -0.8], np.random.default_rng(1).standard_normal(3000))
     found, last = summary(x), x[1000:]
     centred = last - last.mean()

@@ -90,14 +90,6 @@ def test_the_mark_goes_forward_and_back_and_pi_is_asked_once_a_step():
     np.testing.assert_array_equal(here.near.q, here.q)
 
 
-def test_the_units_of_an_iteration():
-    for unit, variables in (("variable", [[0], [1], [2]]), ("sweep", [[0, 1, 2]]),
-                            ("random", [[0, 1, 2]] * 3)):
-        found, at_random = plan(unit, 3)
-        np.testing.assert_array_equal(found, variables)
-        assert at_random == (unit == "random")
-
-
 @pytest.mark.parametrize("unit", ["variable", "sweep", "random"])
 @pytest.mark.parametrize(("r", "s"), [(1, 1), (3, 2)])
 def test_the_record_and_its_counts_are_true(unit, r, s):
@@ -124,8 +116,13 @@ def test_the_record_and_its_counts_are_true(unit, r, s):
     assert bare.marks.samples.shape == (0, mappings, r, 2)
 
 
-def test_counts_are_of_the_approximation_too_and_each_of_its_kind():
+def test_counts_are_of_the_approximation_too_and_units_of_an_iteration():
     counts = fast.discretizing_chain(Q, MODEL, normal(MODEL.y[:3], 0.5), 1.0, 100,
                                 np.random.default_rng(3), max_widths=1).counts
     assert counts.widths == 0 < counts.shrinkages  # an interval is one width, and no more
     assert counts.not_finite > 20  # of the approximation alone
+    for unit, variables in (("variable", [[0], [1], [2]]), ("sweep", [[0, 1, 2]]),
+                            ("random", [[0, 1, 2]] * 3)):
+        found, at_random = plan(unit, 3)
+        np.testing.assert_array_equal(found, variables)
+        assert at_random == (unit == "random")

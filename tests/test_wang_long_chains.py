@@ -112,7 +112,7 @@ def test_a_chain_is_cut_into_the_papers_windows():
     assert found["iterations"] == 3333 and found["counts"]["density"] == run.counts.density
 
 
-def test_what_is_asked_of_a_mapping_and_a_chain_that_never_moves(monkeypatch):
+def test_what_is_asked_of_mappings_and_of_chains_that_never_move(monkeypatch):
     asked = []
 
     def samples(x0, model, star, method, iterations, rng, *settings):
@@ -135,9 +135,6 @@ def test_what_is_asked_of_a_mapping_and_a_chain_that_never_moves(monkeypatch):
     assert found["accepted"] == pytest.approx([0.25, 0.0])
     rates = long.acceptance(1, 0, SOD, 1, 40, m=5, n=15, stretches=2)["accepted"]
     assert asked[1][1:] == (40, ("variable", 1.0, 10)) and rates == [0.125, 0.125]
-
-
-def test_each_stretch_has_its_own_rate(monkeypatch):
     accepted = np.repeat([0, 1, 1, 1], 5)[:, None, None] > 0
     monkeypatch.setattr(long, "samples", lambda *given: SimpleNamespace(accepted=accepted))
     assert long.acceptance(1, 0, SOD, 1, 20, m=5, n=15, stretches=2)["accepted"] == [0.5, 1.0]
