@@ -11,7 +11,7 @@ from algorithms.ep import ep
 from algorithms.ep_correction import second_order
 from conftest import Given
 from judging import disagreeing, read_table
-from made_up_chains import five, off, one
+from made_up_chains import five, off
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
 from models.hierarchical_logistic import HierarchicalLogistic
@@ -26,7 +26,7 @@ from reproduce.beyond.rivals import surrogate_gp as surrogate
 from reproduce.beyond.rivals.comparison_problems import DIGITS, LOGISTIC, MAPPING, METHODS
 from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence
 from reproduce.beyond.rivals.moments import as_one, distance, moments, pool, worst
-from reproduce.beyond.rivals.rows import PER
+from reproduce.beyond.rivals.rows import PER, pick
 from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import COLOURS, plt
@@ -387,33 +387,14 @@ def test_the_clock_is_of_a_unit_of_work(monkeypatch):
     assert meeting.clock(rows, 2) == {"seconds": {"a": [0.5, 0.5], "b": [2.0, 2.0]}}
 
 
-class Remembered:
-    budget, seed = "paper", 3
-
-    def __init__(self):
-        self.tasks = {}
-
-    def replicates(self, function, tasks, unit, warm=None):
-        self.tasks[unit] = tasks
-        if unit == "timings":
-            return [{"seconds": {row: [0.5, 0.5] for row in tasks[0]["rows"]}}]
-        if unit == "pilots":
-            return [{"ess": 60.0, "gradients": 100.0, "efficiency": sum(task["setting"])}
-                    for task in tasks]
-        return [{"rhat": 1.0, "bulk": 500.0, "tail": 500.0, "chains": [
-            one(100.0, 1e4, 7.0, e_bfmi=1.0, set_up=2.0) for _ in range(4)]} for _ in tasks]
-
-
-def test_every_row_is_on_its_own_data():
-    experiment = Remembered()
-    result = script.run(experiment, None)
-    assert set(result) == {(name, m) for name, methods in METHODS.items() for m in methods}
-    for task in experiment.tasks["pilots"] + experiment.tasks["rows"]:
-        assert task["data"] == {DIGITS: 100, LOGISTIC: "CTG"}[task["name"]]
-    for key, row in result.items():
-        assert row["setting"] == (max(SETTINGS[key], key=sum) if key in SETTINGS
-                                  else {"deepest": 10})
-    assert len(experiment.tasks["pilots"]) == 8 * 7 + 4
+def test_every_row_is_on_its_own_data(monkeypatch):
+    monkeypatch.setattr(script, "run_rows", lambda *given: given)
+    _, _, runs, settings, arguments, nuts, *_ = script.run(SimpleNamespace(budget="paper"), None)
+    assert set(runs) == {(name, m) for name, methods in METHODS.items() for m in methods}
+    assert all(arguments(key) == {"name": key[0], "data": {DIGITS: 100, LOGISTIC: "CTG"}[key[0]]}
+               for key in runs)
+    assert settings is SETTINGS and nuts == {"deepest": 10}
+    assert pick("ab", [{"ess": 60.0, "efficiency": x} for x in (1.0, 2.0)]) == "b"
 
 
 AHEAD = {MAPPING: (2.0, -2.0), NON_CENTRED: (0.0, 2.0), SSHMC: (0.0, 1.0)}
