@@ -69,6 +69,8 @@ def test_the_evidence_is_that_of_ep_and_the_prior_is_counted_once(gp):
         # it ends where log Z has settled to 1e-6
         assert U(PHI, EPEvidence(model, weight, corrected)) == pytest.approx(
             U_prior(PHI, model) - weight * log_Z, rel=0, abs=1e-5)
+    # where EP does not converge
+    assert U(np.array([0.3, np.nan]), EPEvidence(model, 1.0, True)) == np.inf
 
 
 def test_the_surrogate_density_is_the_joint_one_with_its_jacobian(gp):
