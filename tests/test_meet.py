@@ -263,6 +263,9 @@ def test_what_is_not_kept_is_not_recorded():
     for method, setting in ((SSHMC, [0.1, 2, 0.2, 3]), (RMHMC, [0.3, 2]), (SURROGATE, [1.0, 2])):
         found = meeting.RUN[method](DIGITS, which, theta, phi, setting, 4, np.random.default_rng(2))
         assert found.theta.shape == found.phi.shape == (4, 2)
+    _, _, kept = meeting.run_nuts(DIGITS, which, NON_CENTRED, theta, phi, 4, 20,
+                                  np.random.default_rng(2), 2)
+    assert kept.shape == (4, 2)
 
 
 def test_samplers_draw_their_steps_and_are_counted(monkeypatch):
