@@ -2,6 +2,8 @@
 says."""
 
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -79,6 +81,16 @@ def test_what_is_rejected_does_not_move_and_its_errors_do_not_count(monkeypatch)
         monkeypatch.setattr(script, "rmhmc_step", lambda *_, step=step: step)
         row = script.transitions("RMHMC", script.mixture(1.0), 2, 0.1, 5, 1)[0]
         assert row[ACCEPTED:].tolist() == [0, 0, not converged, not reversible, 0, 7]
+
+
+def test_fixed_points_are_solved_closer_than_the_way_back_is_checked(monkeypatch):
+    seen, called = [], inspect.signature(script.rmhmc_step.py_func)
+    monkeypatch.setattr(script, "rmhmc_step", lambda *arguments: seen.append(
+        called.bind(*arguments).arguments) or transition(np.zeros(2), False))
+    script.transitions("RMHMC", script.mixture(1.0), 3, 0.25, 5, 1)
+    (given,) = seen
+    assert [given[name] for name in ("l_max", "eps", "f_max", "tol", "tol_back")] == [
+        3, 0.25, 100, 1e-10, 1e-6]
 
 
 def test_both_methods_have_the_same_starts_and_normals(monkeypatch):

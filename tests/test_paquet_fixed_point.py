@@ -311,3 +311,20 @@ def test_a_volume_by_hand():
     ((value, _),) = paths.volumes("N = 1", 4, 0.5, (1,), 1, 8)["log10"]
     assert value > -3  # so that one-sided differences, which err by about h, know it to 1 %
     assert value == pytest.approx(math.log10(abs(math.log(np.linalg.det(J)))), abs=0.01)
+
+
+def test_the_differences_of_a_volume_are_small_beside_each_deviation(monkeypatch):
+    seen = []
+
+    def travel(x, p, *_):  # a map that moves nothing
+        seen.append(np.concatenate([x, p]))
+        return x[None], None, p, None
+
+    monkeypatch.setattr(paths, "travel", travel)
+    found = paths.volumes("N = 2", 10, 0.1, (1,), 2, 4)["log10"]
+    assert found[0].value < -9  # its determinant is 1, but for rounding over 3e-6
+    sd = paths.posterior("N = 2").sd
+    steps = np.subtract(seen[::2], seen[1::2]) / 2
+    # momenta have the inverse deviations of positions; rounding of states of size 10
+    np.testing.assert_allclose(steps, np.tile(np.diag(3e-6 * np.append(sd, 1 / sd)), (2, 1)),
+                               rtol=0, atol=1e-14)
