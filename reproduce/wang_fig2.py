@@ -39,9 +39,6 @@ TITLES = {SOD: "mapping to a discretizing chain", TEMPERED: "tempered transition
 EARLY = 10  # lags: about the length of the left plot's decay
 
 
-# The work
-
-
 def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
     """Run a method on a data set of a row, from the truth; return what is stored of it."""
     model, truth, star = problem(number, index, method, n=n)
@@ -76,9 +73,6 @@ def run(experiment, cases):
         result[setting][method] = Sampled([run["rho"] for run in runs],
                                           [run["tau"]["first"][0] for run in runs])
     return result
-
-
-# The claims
 
 
 def ratio(r, setting):
@@ -141,8 +135,7 @@ def figure(r):
 
 
 cases = f"number {NUMBER}, simulated"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -52,9 +52,6 @@ POOR = (2, 3, 4, 5)
 # such widths, or 0.1 and three; an iteration has a mapping for each variable, or one for a sweep
 
 
-# The work
-
-
 def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
     """Run a method on a data set of a row, from the truth; return what is stored of it."""
     model, truth, star = problem(number, index, method, n=n)
@@ -71,9 +68,6 @@ def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
 def run(experiment, cases):
     """Return {number: {setting: {method: Cell}}}, of Table 2 and of Table 3."""
     return table_rows(experiment, chain)
-
-
-# The claims
 
 
 def least_lead(r, setting, by, numbers=POOR):
@@ -191,8 +185,7 @@ def figure(r):
 
 
 cases = "ten kinds, simulated"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -53,9 +53,6 @@ CLOSE, FEW = 0.75, 0.15  # rate of acceptance of a good pi*; m / n of a small on
 INSTEAD = (3, 5)  # where those of tempered transitions fit "sweep"
 
 
-# The work
-
-
 def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
     """Run a method on a data set of a row, from the truth; return what is stored of it."""
     model, truth, star = problem(number, index, method, n=n)
@@ -72,9 +69,6 @@ def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
 def run(experiment, cases):
     """Return {number: {setting: {method: Cell}}}, of Table 2 and of Table 3."""
     return table_rows(experiment, chain)
-
-
-# The claims
 
 
 def overhead(r):
@@ -212,8 +206,7 @@ def figure(r):
 
 
 cases = "ten kinds, simulated"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

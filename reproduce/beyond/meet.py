@@ -78,9 +78,6 @@ COST = {(DIGITS, SSHMC): 3, (DIGITS, RMHMC): 6, (DIGITS, SURROGATE): 5, (DIGITS,
         (LOGISTIC, NON_CENTRED): 10, (LOGISTIC, CENTRED): 10, (LOGISTIC, MAPPING): 4}
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return {(problem, method): its row}, with its setting and the units of work before."""
     budget = experiment.budget
@@ -113,9 +110,6 @@ def ep_shifts(r):
     ratio = [Measured(np.log(ours.sd[k] / b.sd[k]), unknown + np.hypot(
         ours.sd_se[k] / ours.sd[k], b.sd_se[k] / b.sd[k])) for k in range(2)]
     return shift, ratio
-
-
-# The claims
 
 
 ANOTHER = "of EP's posterior of the hyperparameters, which is another and has no x"
@@ -191,8 +185,7 @@ def cases(settings):
     return or_exit(names, settings, f"optical digits; {STAND_IN}1", "optical digits", ctg)
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

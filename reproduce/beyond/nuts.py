@@ -71,9 +71,6 @@ CLOSE = 0.9  # of the best rival's effective draws per gradient
 SIGMA = 5.0  # of the weights of `logistic`
 
 
-# The work
-
-
 def problem(name, data):
     """Return the model, its log density for JAX, and a function of rng that draws a start."""
     _, jax = blackjax_nuts.library()
@@ -167,9 +164,6 @@ def run(experiment, cases):
         for name, method in keys}
 
 
-# The claims
-
-
 def beside_the_best(r, name, method, per):
     """Return log(worst ESS per gradient or second, a method of ours / the better library)."""
     best = max((r[name, of][per] for of in (NUTPIE, BLACKJAX)), key=lambda m: m.value)
@@ -246,8 +240,7 @@ def cases(settings):
                         "; ".join(each for each in (credit.note, note) if each))
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

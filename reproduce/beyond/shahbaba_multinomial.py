@@ -41,9 +41,6 @@ LENGTH = {
 COST = {"StatLog": 5.0, "CTG": 1.0}  # for the progress bar
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return {(data set, method): its row, and how it was tuned}."""
     budget, seed = experiment.budget, experiment.seed
@@ -61,8 +58,6 @@ def run(experiment, cases):
     return {key: row_of(found) | {"tuned": of} for key, of, found in zip(
         keys, tuned, start(room.row_of_chains, tasks, "rows"), strict=True)}
 
-
-# The claims
 
 RANDOM = METHODS[-1]
 CLAIMS = agreement([(name, method) for name in COUNTS for method in METHODS], "HMC")
@@ -128,8 +123,7 @@ def cases(settings):
                    *(partial(all_classes, name) for name in COUNTS))
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -81,9 +81,6 @@ SAVED, NEGLIGIBLE = 1000, 0.01  # effective draws; what is negligible of their c
 ONE = 1e-9  # seconds of a gradient and a case, for the progress bar
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return {data set: {row: its chains together, its efficiency, setting and times}}."""
     budget, seed = experiment.budget, experiment.seed
@@ -159,9 +156,6 @@ def values(found, setting, seconds, row):
     before = (np.mean([each["warm_up"] for each in found["chains"]]) if setting is None
               else np.mean(seconds["mode"]) / np.mean(seconds[row]) * (method_of_row(row) != "HMC"))
     return made | {"setting": setting, "set-up": float(before)}
-
-
-# The claims
 
 
 def most_efficient(r, name, rows, per="per gradient"):
@@ -288,8 +282,7 @@ def cases(settings):
                    datasets.chess)
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -55,9 +55,6 @@ EIGEN = {4: 0.1, 9: 0.1}  # m / n by rows, one of each n, of the approximation b
 TIMED = {"paper": (3, 2), "short": (3, 2), "smoke": (1, 2)}  # rounds, iterations
 
 
-# The work
-
-
 def sizes(number, method, budget, n):
     """Return the m of a row and method, the paper's among them."""
     row = ROWS[number]
@@ -160,9 +157,6 @@ def nystrom_acceptance(experiment):
                                      for name in (f"{NYSTROM} {m}", "pi"))))
             for number, m in nearly.items()}
     return found, slow
-
-
-# The claims
 
 
 def least_log_cost(r, number, method, inside=None):
@@ -296,8 +290,7 @@ def figure(r):
 
 
 cases = "data set 0 of each row, simulated"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -38,9 +38,6 @@ POINTS = {"paper": (25, 50, 100, 200, 400), "short": (25, 100), "smoke": (12,)} 
 DRAWN = {"paper": 10, "short": 4, "smoke": 2}  # draws of points
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return {("row", number) or ("ground", n): what `compared` gave, a list}."""
     budget, n = experiment.budget, SMALL.get(experiment.budget)
@@ -67,9 +64,6 @@ def warm():
     """Compile everything in this process, before others start."""
     for number in (1, 3, 0):
         compared(number, 0, 1, 10, 2, 10)
-
-
-# What it gives
 
 
 def gain(r, key):
@@ -172,8 +166,7 @@ def cases(settings):
     return or_exit(heights).name + "; as the ten data sets, simulated"
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

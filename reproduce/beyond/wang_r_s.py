@@ -40,9 +40,6 @@ SMALL = 15  # cases, at the smoke budget
 TIMED = {"paper": (5, 5), "short": (3, 3), "smoke": (1, 2)}  # rounds, iterations
 
 
-# The work
-
-
 def run(experiment, cases):
     """Return {row: {unit: {slice: {(r, s): what together says, with its cost}}}}."""
     budget = experiment.budget
@@ -96,8 +93,6 @@ def known_part(r):
     steps = np.cumsum(list(product((-1, 1), repeat=r)), axis=1)
     return 1 - np.mean([len(set(walk) | {0}) - 1 for walk in steps.tolist()]) / r
 
-
-# The claims
 
 THREE = f"rows {', '.join(map(str, SAMPLED['paper']))}"  # a sentence is of all rows at once
 MOST, FEWEST = max(PLANE["paper"][0]), min(PLANE["paper"][1])
@@ -155,8 +150,7 @@ def figure(r):
 
 
 cases = "data set 0 of each row, simulated"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -77,9 +77,6 @@ PARTS = {"walk in place of slices": (STANDARD, WALK), "mapping of slices": (STAN
 OTHERS = (NYSTROM, TEMPERED, *SURROGATE, HMC, NUTS, DRAGGING)
 
 
-# The work
-
-
 class Rivals(NamedTuple):
     """What is computed."""
 
@@ -154,9 +151,6 @@ def warm():
         seconds_of(number, 0, 1, 1, n)
         for method in methods(number):
             pilot_chain(number, method, SCANNED[method][0], LEAST, [0], n)
-
-
-# The claims
 
 
 def log_cost(row):
@@ -313,8 +307,7 @@ def cases(settings):
     return f"{DATA[settings.budget]} data sets of each kind, simulated"
 
 
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

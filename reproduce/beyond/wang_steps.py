@@ -39,9 +39,6 @@ PAIRS = {4: 2, 5: 3}  # rows of long lengths: short ones whose evaluation costs 
 TOLD = 1.5  # a single window tells the time within this factor (wang_windows.py)
 
 
-# The work
-
-
 def length(number, budget):
     """Return the windows of a chain, and how many chains."""
     if budget == "paper" and ROWS[number].kind == ARD:
@@ -124,8 +121,6 @@ def printed_time_ratio(number):
     """Return that ratio as the printed CPU times have it."""
     return ROWS[number].seconds[STANDARD] / ROWS[PAIRS[number]].seconds[STANDARD]
 
-
-# The claims
 
 LONG_ROWS = tuple(number for number, row in ROWS.items() if row.size == LONG)
 SILENT = "the paper has neither w nor the limit"
@@ -215,8 +210,7 @@ def figure(r):
 
 
 cases = "data set 0 of each row, simulated"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)

@@ -36,9 +36,6 @@ HIDES, TELLS = 1.5, 2.0  # factors: a window hides more, or tells within
 WORK = {STANDARD: 1.0, SOD: 1.0, TEMPERED: 2.0, NYSTROM: 20.0}  # for the progress bar
 
 
-# The work
-
-
 def settings(number, method):
     """Return which slices a method of a row is run with."""
     both = ROWS[number].kind != ARD and method in (STANDARD, SOD)
@@ -91,8 +88,6 @@ def scan(r, number, method):
     names = tuple(r["rows"][number][method])
     return Scan(names, tuple(log_time_over_window(r, number, method, name) for name in names))
 
-
-# The claims
 
 NO_WORD = "ours: the paper has one window of each, and no word of longer chains"
 CLAIMS = [
@@ -157,8 +152,7 @@ def figure(r):
 
 
 cases = "data set 0 of each row, simulated"
-STUDY = Study(name=NAME, what=WHAT, minutes=MINUTES, doc=__doc__, cases=cases, run=run,
-              claims=CLAIMS, table=table, figure=figure)
+STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
     main(STUDY)
