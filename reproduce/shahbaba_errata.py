@@ -17,27 +17,11 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
+from reproduce.harness import style
 from reproduce.harness.claims import Claim, Measured, average, log, smallest, text_table
-from reproduce.harness.style import (
-    COLOURS,
-    MARKERS,
-    legend_below,
-    log_bar,
-    mark,
-    mathematics,
-    panels,
-    row_labels,
-)
+from reproduce.harness.style import COLOURS, MARKERS, log_bar, mark, mathematics, panels
 from reproduce.shahbaba import printed
-from reproduce.shahbaba.printed import (
-    MEASURES,
-    METHODS,
-    MISPRINTS,
-    PROBLEMS,
-    gradients,
-    half_unit,
-    number,
-)
+from reproduce.shahbaba.printed import MEASURES, METHODS, PROBLEMS, gradients, half_unit, number
 
 NAME, WHAT = "shahbaba_errata", "the tables against themselves"
 MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.03)
@@ -105,7 +89,7 @@ def product_claim(name, method, measure):
         lambda r: r["product"][name, method, measure],
         theirs - half - (high - value), theirs + half + (value - low),
         f"{PROBLEMS[name].table}, rounding: of the product, and of the factors tau and s",
-        ITSELF, MISPRINTS.get((name, method, measure)), printed=theirs)
+        ITSELF, printed.MISPRINTS.get((name, method, measure)), printed=theirs)
 
 
 def longer(r, name):
@@ -121,7 +105,7 @@ CLAIMS = [
             lambda r, key=(name, method): r["g"][key],
             number(name, "g", method) - 0.05, number(name, "g", method) + 0.05,
             "rounding; by Section 3.3, g is L, or (f M + 1 - f) L for data splitting",
-            ITSELF, MISPRINTS.get((name, method, "g")), printed=number(name, "g", method))
+            ITSELF, printed.MISPRINTS.get((name, method, "g")), printed=number(name, "g", method))
       for name, problem in PROBLEMS.items() for method in METHODS],
     Claim("Simulated: s, HMC / either split, least", "order", lambda r: smallest(
               r["s"]["Simulated", method] - 1.0 for method in METHODS[1:]) + 1.0, 1.0, np.inf,
@@ -131,13 +115,13 @@ CLAIMS = [
           lambda r: smallest(longer(r, name) for name in PROBLEMS) + 1.0, 1.0, np.inf,
           "Section 3.3: s is close to proportional to g, except for slightly larger than expected"
           " times for data splitting; the standard error is that of rounding (least: in standard"
-          " errors)", ITSELF, MISPRINTS["Simulated", "s"]),
+          " errors)", ITSELF, printed.MISPRINTS["Simulated", "s"]),
     Claim("Chess: tau_beta x g, normal - data, products of the factors with g = L", "246 - 224",
           lambda r: (r["product"]["Chess", "normal", "tau_beta x g"]
                      - r["product"]["Chess", "data", "tau_beta x g"]),
           0.0, np.inf, "Section 3.3.2: the latter performs better in terms of tau_beta x g; the"
           " order of the two numbers, whatever their errors", ITSELF,
-          MISPRINTS["Chess", "data", "normal"]),
+          printed.MISPRINTS["Chess", "data", "normal"]),
     *[Claim(f"Four problems: mean log(HMC / {method}), least of the four products", "order",
             lambda r, method=method: smallest(
                 average(r["log"][name, method, "HMC", m] for name in PROBLEMS) for m in MEASURES),
@@ -203,7 +187,7 @@ def figure(r):
                                fmt=shapes[measure],
                                color=blue if z >= 2 else orange if z >= 0 else red)
             labels.append(f"{name}: {worse} / {better}")
-    row_labels(below, labels)
+    style.row_labels(below, labels)
     for end in range(len(PAIRS), len(labels), len(PAIRS)):
         below.axhline(end - 0.5, color="0.8", lw=0.8)
     below.axvline(1, color="0.7", lw=1, zorder=0)
@@ -211,10 +195,11 @@ def figure(r):
               title="which comparisons the run length supports")
     below.set_xticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
     below.minorticks_off()
-    legend_below(fig, handles=[mark(mathematics(m), "k", shape) for m, shape in shapes.items()] + [
-        mark(label, colour) for colour, label in (
+    style.legend_below(fig, ncols=4, handles=[
+        *(mark(mathematics(m), "k", shape) for m, shape in shapes.items()),
+        *(mark(label, colour) for colour, label in (
             (blue, "the paper's order, 2 standard errors or more"), (orange, "the same, fewer"),
-            (red, "the other order, with $g = L$"))], ncols=4)
+            (red, "the other order, with $g = L$")))])
     return fig
 
 

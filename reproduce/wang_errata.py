@@ -19,24 +19,9 @@ import numpy as np
 from reproduce.harness.claims import Claim, text_table
 from reproduce.harness.errata import number_rows, side_claims
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, mark, panels, row_labels
-from reproduce.wang import identities
+from reproduce.wang import identities, printed
 from reproduce.wang.errata import ERRATA, MISPRINTS, NOTATION, PITFALLS
-from reproduce.wang.printed import (
-    COLUMNS,
-    FASTER,
-    METHODS,
-    NYSTROM,
-    PRODUCTS,
-    RATIOS,
-    ROWS,
-    STANDARD,
-    TABLES,
-    bounds,
-    lengths,
-    product_of_factors,
-    quote,
-    sentences,
-)
+from reproduce.wang.printed import NYSTROM, PRODUCTS, ROWS, lengths, product_of_factors, sentences
 
 NAME, WHAT = "wang_errata", "what cannot be as printed"
 MINUTES = {"paper": 0.5, "short": 0.3, "smoke": 0.1}
@@ -96,17 +81,17 @@ def run(experiment, cases):
 
 def printed_value(row, method):
     """Return a number of Table 2 as printed: T_STD of the standard sampler, else a ratio to it."""
-    return TABLES[RATIOS][row][COLUMNS[method]]
+    return printed.TABLES[printed.RATIOS][row][printed.COLUMNS[method]]
 
 
 def name(row, method):
     """Name a number of Table 2."""
-    return f"row {row}: T_STD" if method == STANDARD else f"row {row}: T / T_STD, {method}"
+    return f"row {row}: T_STD" if method == printed.STANDARD else f"row {row}: T / T_STD, {method}"
 
 
 def factor_claim(row, method):
     """Make the claim that a number of Table 2 is that of Table 3, as far as rounding says."""
-    least, _, most = bounds(RATIOS, row, method)
+    least, _, most = printed.bounds(printed.RATIOS, row, method)
     low, value, high = product_of_factors(row, method)
     return Claim(f"Table 2, {name(row, method)}", printed_value(row, method),
                  lambda r: r.factors[row, method], least - (high - value), most + (value - low),
@@ -131,10 +116,10 @@ CLAIMS = [
           "printed sentence"),
     *[factor_claim(*key) for key in PRODUCTS],
     *[Claim(f"Table 2: {what}", paper, lambda r, key=key: r.sentences[key], low, high,
-            quote(which), "paper against itself", known)
+            printed.quote(which), "paper against itself", known)
       for key, which, what, paper, low, high, known in (
         ("largest gain", "two to four", "largest T_STD / T_SOD", "two to four, depending on the"
-         " problem", FASTER[1] - 0.5, FASTER[1] + 0.5, None),
+         " problem", printed.FASTER[1] - 0.5, printed.FASTER[1] + 0.5, None),
         ("more efficient", "almost always", "rows in which SOD gains", "almost all of 10", 9, 10,
          None),
         ("grows", "savings", "pairs of rows in which SOD gains more with n = 900", "most of 5", 3,
@@ -185,18 +170,18 @@ def figure(r):
                 " not orthonormal")
     for k, (method, label) in enumerate((("mapping", "discretizing chain"),
                                          ("tempered", "tempered transitions"))):
-        printed, ours = (r.numbers["naive"][f"{method}, {side}"] for side in ("printed", "ours"))
-        naive.semilogy(np.sort(printed), color=COLOURS[k], label=label)
-        naive.semilogy(np.sort(np.maximum(ours, 1e-18)), "--", color=COLOURS[k],
+        same, opposite = (r.numbers["naive"][f"{method}, {of}"] for of in ("printed", "ours"))
+        naive.semilogy(np.sort(same), color=COLOURS[k], label=label)
+        naive.semilogy(np.sort(np.maximum(opposite, 1e-18)), "--", color=COLOURS[k],
                        label=f"{label}, opposite")
     naive.set(xlabel=f"problem of {STATES} states, sorted", ylabel=r"largest $|\pi P - \pi|$",
               title="A sweep is not its own reverse")
-    shapes = dict(zip(METHODS, "D" + MARKERS[:2] + "^", strict=True))
+    shapes = dict(zip(printed.METHODS, "D" + MARKERS[:2] + "^", strict=True))
     for row, method in PRODUCTS:
         low, _, high = product_of_factors(row, method)
-        least, value, most = bounds(RATIOS, row, method)
+        least, value, most = printed.bounds(printed.RATIOS, row, method)
         colour = COLOURS[4] if (row, method) in MISPRINTS else "k"
-        y = list(ROWS).index(row) + 0.2 * (METHODS.index(method) - 1.5)
+        y = list(ROWS).index(row) + 0.2 * (printed.METHODS.index(method) - 1.5)
         factors.plot((least / high, most / low), (y, y), color=colour, lw=1)
         factors.plot(value / r.factors[row, method], y, shapes[method], color=colour)
     factors.axvline(1, color="0.7", lw=1, zorder=0)
@@ -205,7 +190,7 @@ def figure(r):
                 title="N7: Table 2 against Table 3 (in colour: beyond rounding)")
     gains.axhspan(2, 4, color="0.9", zorder=0)
     gains.text(5.6, 3.95, "\"can be two to four times\"", ha="right", va="top", color="0.4")
-    for method, colour in zip(METHODS[1:], COLOURS, strict=False):
+    for method, colour in zip(printed.METHODS[1:], COLOURS, strict=False):
         gains.plot(*zip(*[(row, 1 / found.ratio[method]) for row, found in ROWS.items()
                           if method in found.ratio], strict=True), shapes[method], color=colour)
     gains.axhline(1, color="0.7", lw=1, zorder=0)
@@ -217,9 +202,9 @@ def figure(r):
     for ax in (inverse, naive):
         ax.legend(loc="center")
     legend_below(fig, handles=[
-        mark(r"$T_{STD}$" if method == STANDARD else rf"$T\, / \,T_{{STD}}$, {method}", colour,
-             shapes[method])
-        for method, colour in zip(METHODS, ("k", *COLOURS), strict=False)])
+        mark(r"$T_{STD}$" if method == printed.STANDARD else rf"$T\, / \,T_{{STD}}$, {method}",
+             colour, shapes[method])
+        for method, colour in zip(printed.METHODS, ("k", *COLOURS), strict=False)])
     return fig
 
 

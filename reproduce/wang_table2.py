@@ -21,24 +21,11 @@ from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from reproduce.harness.claims import Claim, average, brief, exponential, smallest, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, panels, plain_log
+from reproduce.wang import tables
 from reproduce.wang.chains import record
 from reproduce.wang.datasets import SIGMA, C, problem
 from reproduce.wang.printed import FASTER, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, quote
-from reproduce.wang.tables import (
-    COSTS,
-    GAINS,
-    SETTINGS,
-    better_mapping,
-    expected_rows,
-    gain,
-    gain_claim,
-    joint_claims,
-    lead,
-    mean_gain,
-    printed_gain,
-    scan,
-    table_rows,
-)
+from reproduce.wang.tables import GAINS, SETTINGS, better_mapping, expected_rows, gain, mean_gain
 
 NAME, WHAT = "wang_table2", "autocorrelation time times cost, ten data sets"
 MINUTES = {"paper": 240, "short": 2, "smoke": 1}
@@ -67,18 +54,18 @@ def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
 
 def run(experiment, cases):
     """Return {number: {setting: {method: Cell}}}, of Table 2 and of Table 3."""
-    return table_rows(experiment, chain)
+    return tables.table_rows(experiment, chain)
 
 
 def least_lead(r, setting, by, numbers=POOR):
     """Return the least gain of tempered transitions over the better mapping."""
-    return smallest(lead(r, number, setting, TEMPERED, better_mapping(r, number, setting, by), by)
-                 for number in numbers)
+    return smallest(tables.lead(r, number, setting, TEMPERED, better_mapping(
+        r, number, setting, by), by) for number in numbers)
 
 
 def sentence(what, key, measure, low, high, why, kind="order"):
     """Make the claim of a sentence, by the paper's cost: measure(r, setting, by)."""
-    return Claim(f"{what}, {PRICE}", quote(key), lambda r: scan(
+    return Claim(f"{what}, {PRICE}", quote(key), lambda r: tables.scan(
         lambda setting: measure(r, setting, PRICE)), low, high, why, kind, budgets=("paper",),
         undecided=LUCK)
 
@@ -89,18 +76,18 @@ LUCK = ("in every setting the error is the luck of the data sets, a few of each 
         " still be four")
 LOG_FASTER = np.log(FASTER)
 # the paper's own mean of the gains with a subset, and its error
-VALUES, ERRORS, ROUNDING = np.transpose([printed_gain(number, SOD) for number in ROWS])
+VALUES, ERRORS, ROUNDING = np.transpose([tables.printed_gain(number, SOD) for number in ROWS])
 TABLE_MEAN, TABLE_ERROR = VALUES.mean(), float(np.linalg.norm(ERRORS)) / len(ROWS)
 CLAIMS = [
-    *joint_claims(gain_claim, f"the gains of Table 2 at once, {PRICE}", GAINS, PRICE),
+    *tables.joint_claims(tables.gain_claim, f"the gains of Table 2 at once, {PRICE}", GAINS, PRICE),
     Claim(f"log(mean gain of SOD over the ten rows / the paper's), {PRICE}", "Table 2: the mean"
-          f" factor is {np.exp(TABLE_MEAN):.2f}", lambda r: scan(
+          f" factor is {np.exp(TABLE_MEAN):.2f}", lambda r: tables.scan(
               lambda setting: mean_gain(r, ROWS, setting, SOD, PRICE) - TABLE_MEAN),
           -ROUNDING.mean(), ROUNDING.mean(), "rounding.  Theirs is of two runs in each row, as of"
           " the cells.  Means are geometric", "joint test", budgets=("paper",),
           theirs=TABLE_ERROR),
     # an order of two of these that no sentence states is no claim beside them
-    *[gain_claim(*cell, PRICE) for cell in GAINS],
+    *[tables.gain_claim(*cell, PRICE) for cell in GAINS],
     sentence("largest log gain of SOD", "two to four", lambda r, setting, by: max(
         (gain(r, number, setting, SOD, by) for number in ROWS), key=lambda g: g.value),
         *LOG_FASTER, "what is possible: depending on the problem, it can be",
@@ -116,7 +103,7 @@ CLAIMS = [
         [gain(r, large, setting, SOD, by) - gain(r, small, setting, SOD, by)
          for small, large in PAIRS]), 0.0, np.inf, "order, over the five kinds of data"),
     sentence("10: log(T, SOD / Nystrom)", "substantially", lambda r, setting, by:
-             lead(r, 10, setting, NYSTROM, SOD, by), 0.0, np.inf,
+             tables.lead(r, 10, setting, NYSTROM, SOD, by), 0.0, np.inf,
              "order: substantially has no number, Table 2 has 2.0; of the other such data set,"
              " number 8, it has no result of Nystrom"),
     sentence("mean log gain of the better mapping, the other six / 2 to 5", "less satisfactory",
@@ -143,18 +130,18 @@ def table(r):
                 values += [f"{np.exp(c.tau.value) * c.seconds:.3g} s" for c in cells]
             else:
                 name, theirs = f"  {method} {printed.m[method]}", f"{printed.ratio[method]:g}"
-                values = [brief(exponential(-c.gain[by])) for by in COSTS for c in cells]
+                values = [brief(exponential(-c.gain[by])) for by in tables.COSTS for c in cells]
             lines.append([name, theirs, *values, " ".join(f"{c.accepted:.2f}" for c in cells)])
-    heads = [f"{by} {place}" for by in COSTS for place in range(1, 5)]
+    heads = [f"{by} {place}" for by in tables.COSTS for place in range(1, 5)]
     names = "\n".join(f"{place}  {setting}" for place, setting in enumerate(SETTINGS, 1))
     counts = "\n".join(
         f"Rows in which SOD gains 2 or more, {by}: " + ", ".join(
             brief(expected_rows(r, setting, SOD, by, np.log(2))) for setting in SETTINGS)
         + f"; Table 2: {sum(row.ratio[SOD] <= 0.5 for row in ROWS.values())} of ten"
-        for by in COSTS) if set(r) == set(ROWS) else ""
+        for by in tables.COSTS) if set(r) == set(ROWS) else ""
     means = "\n".join(f"Mean gain of SOD over the ten rows, geometric, {by}: " + ", ".join(
         brief(exponential(mean_gain(r, ROWS, setting, SOD, by))) for setting in SETTINGS)
-        + f"; Table 2: {np.exp(TABLE_MEAN):.2f}" for by in COSTS) if counts else ""
+        + f"; Table 2: {np.exp(TABLE_MEAN):.2f}" for by in tables.COSTS) if counts else ""
     return text_table(lines, ["T_STD, T / T_STD", "paper", *heads, "acceptance"]) + (
         f"\n\nSettings: what an iteration of a mapping is, and the slices\n{names}\n\n{counts}\n"
         f"{means}\n\nT_STD is in evaluations and in seconds.  The noise of the data, {SIGMA}, and"

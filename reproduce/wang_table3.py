@@ -20,26 +20,11 @@ from algorithms.wang_discretizing_chain_fast import discretizing_chain
 from algorithms.wang_tempered_transitions_fast import tempered_transitions
 from reproduce.harness.claims import Claim, Measured, average, brief, exponential, text_table
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, panels, plain_log
+from reproduce.wang import tables
 from reproduce.wang.chains import UNITS, record
 from reproduce.wang.datasets import problem
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, quote
-from reproduce.wang.tables import (
-    CELLS,
-    ESTIMATORS,
-    GAINS,
-    MAIN,
-    OWN_SLICES,
-    SETTINGS,
-    gain,
-    joint_claims,
-    scan,
-    seconds_claim,
-    table_rows,
-    tau_claim,
-    tempered_share,
-    update_cost,
-    z_gain,
-)
+from reproduce.wang.tables import MAIN, OWN_SLICES, SETTINGS, gain, scan, tau_claim, update_cost
 
 NAME, WHAT = "wang_table3", "times of an iteration and autocorrelation times, ten data sets"
 MINUTES = {"paper": 240, "short": 2, "smoke": 1}
@@ -68,7 +53,7 @@ def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):
 
 def run(experiment, cases):
     """Return {number: {setting: {method: Cell}}}, of Table 2 and of Table 3."""
-    return table_rows(experiment, chain)
+    return tables.table_rows(experiment, chain)
 
 
 def overhead(r):
@@ -101,9 +86,9 @@ def few_columns_gain(r):
 
 
 CLAIMS = [
-    *joint_claims(tau_claim, "the autocorrelation times of Table 3 at once", CELLS),
-    *[tau_claim(*cell) for cell in CELLS],
-    *[seconds_claim(*cell) for cell in GAINS],
+    *tables.joint_claims(tau_claim, "the autocorrelation times of Table 3 at once", tables.CELLS),
+    *[tau_claim(*cell) for cell in tables.CELLS],
+    *[tables.seconds_claim(*cell) for cell in tables.GAINS],
     Claim("largest |evaluations of pi in a mapping - 1|", quote("once"), density_excess, 0.0, 0.0,
           "a count, that of the start left out", "ours"),
     *[Claim(f"log(gain of Nystrom), {what}, seconds", quote(key), measure, low, np.inf, why,
@@ -134,15 +119,16 @@ CLAIMS = [
           " more or less, as t* / t is ours", "ours", budgets=("paper",)),
     *[Claim(f"{number}: 1 / e by tempered transitions / by SOD, the printed times and 'variable'",
             "ours: far below 1, they do not fit 'variable'",
-            lambda r, number=number: tempered_share(r, number), -np.inf, 0.67,
+            lambda r, number=number: tables.tempered_share(r, number), -np.inf, 0.67,
             "CPU_TMP / CPU_STD = 1 / e + 2 (t_1 + t_2) / t should have the same e, within half",
             "ours", budgets=("paper",)) for number in INSTEAD],
     Claim("sum of z^2 of the gains of the mappings, 'sweep' - 'variable'", "ours: the paper has"
           " 'variable'", lambda r: scan(lambda setting: float(
-              np.sum(np.square(z_gain(r, setting.replace(*UNITS), "evaluations")))
-              - np.sum(np.square(z_gain(r, setting, "evaluations", setting.replace(*UNITS))))),
-              OWN_SLICES), 0.0, np.inf, "order, over the 16 cells, with either slice; the errors of"
-          " both are those of 'sweep', which has fewer data sets", "ours", budgets=("paper",)),
+              np.sum(np.square(tables.z_gain(r, setting.replace(*UNITS), "evaluations")))
+              - np.sum(np.square(tables.z_gain(
+                  r, setting, "evaluations", setting.replace(*UNITS))))), OWN_SLICES), 0.0, np.inf,
+          "order, over the 16 cells, with either slice; the errors of both are those of 'sweep',"
+          " which has fewer data sets", "ours", budgets=("paper",)),
 ]
 
 
@@ -156,7 +142,7 @@ def table(r):
             lines.append([f"{number} {method}", ROWS[number].tau[method],
                           *(f"{np.exp(c.tau.value):.3g}" for c in cells),
                           brief(exponential(main.tau)),
-                          *(main.means[each] for each in ESTIMATORS),
+                          *(main.means[each] for each in tables.ESTIMATORS),
                           " ".join(f"{c.accepted:.2f}" for c in cells)])
             short.append([f"{number} {method}", ROWS[number].seconds[method],
                           *(1e3 * c.seconds for c in cells), *(c.evaluations for c in cells),

@@ -37,17 +37,10 @@ from reproduce.beyond.rivals.comparison_problems import (
     warm,
 )
 from reproduce.beyond.rivals.rows import TAKEN, agreement, order, run_rows, table_of_rows
+from reproduce.harness import style
 from reproduce.harness.claims import Claim, Measured, brief, text_table
 from reproduce.harness.files import or_exit
-from reproduce.harness.style import (
-    COLOURS,
-    legend_below,
-    log_bar,
-    mark,
-    panels,
-    plain_log,
-    row_labels,
-)
+from reproduce.harness.style import COLOURS, log_bar, mark, panels, plain_log, row_labels
 from reproduce.shahbaba.datasets import STAND_IN, StandIn, ctg, names
 
 NAME, WHAT = "meet", "the four papers on each other's problems"
@@ -174,7 +167,7 @@ def figure(r):
                            + (r"times $n^3/3$ operations" if name == DIGITS
                               else "passes over the data"))
         line[1].set_xlabel("per CPU second")
-    legend_below(fig, handles=[
+    style.legend_below(fig, handles=[
         mark("the model's posterior", COLOURS[0]),
         mark(r"EP's approximation of it, of $\ell$ and $\sigma$ alone", COLOURS[1], "s")])
     return fig

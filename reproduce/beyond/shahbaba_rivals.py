@@ -22,38 +22,14 @@ from functools import partial
 import numpy as np
 
 from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of, scale_log
+from reproduce.harness import style
 from reproduce.harness.claims import Claim, Measured, brief, exponential, text_table
 from reproduce.harness.files import or_exit
-from reproduce.harness.style import (
-    COLOURS,
-    legend_below,
-    log_bar,
-    mark,
-    panels,
-    plain_log,
-    row_labels,
-)
-from reproduce.shahbaba import datasets
+from reproduce.harness.style import COLOURS, log_bar, mark, panels, plain_log, row_labels
+from reproduce.shahbaba import datasets, rivals
 from reproduce.shahbaba.datasets import StandIn, names
 from reproduce.shahbaba.printed import METHODS, PROBLEMS
-from reproduce.shahbaba.rivals import (
-    MASS,
-    NUTS,
-    OURS,
-    PRINTED,
-    ROWS,
-    SETS,
-    SPLITS,
-    clock,
-    is_printed,
-    method_of_row,
-    nuts_row,
-    per_transition,
-    pilot,
-    row_of_chains,
-    settings,
-    warm,
-)
+from reproduce.shahbaba.rivals import MASS, NUTS, OURS, PRINTED, ROWS, SETS, SPLITS, method_of_row
 
 NAME, WHAT = "shahbaba_rivals", "the mass matrix that split HMC does without"
 MINUTES = {"paper": 60, "short": 8, "smoke": 2}
@@ -84,17 +60,17 @@ ONE = 1e-9  # seconds of a gradient and a case, for the progress bar
 def run(experiment, cases):
     """Return {data set: {row: its chains together, its efficiency, setting and times}}."""
     budget, seed = experiment.budget, experiment.seed
-    start = partial(experiment.replicates, warm=warm)
+    start = partial(experiment.replicates, warm=rivals.warm)
     wanted = ["Simulated" if isinstance(cases, StandIn) else "CTG"]
     if budget != "smoke":
         wanted = list(SETS)
     tried = [dict(name=name, method=method, setting=setting, enough=ENOUGH[budget],
                   most=GIVEN_UP[budget] / PROBLEMS[name].n, seed=[seed, 0, j, k], cost=1.0)
              for name in wanted for j, method in enumerate(OURS)
-             for k, setting in enumerate(settings(name, method))
-             if budget != "smoke" or k == 0 or is_printed(name, method, setting)]
+             for k, setting in enumerate(rivals.settings(name, method))
+             if budget != "smoke" or k == 0 or rivals.is_printed(name, method, setting)]
     pilots = {}
-    for task, found in zip(tried, start(pilot, tried, "pilots"), strict=True):
+    for task, found in zip(tried, start(rivals.pilot, tried, "pilots"), strict=True):
         key = task["name"], task["method"]
         pilots.setdefault(key, []).append((task["setting"], found))
     chosen = {}  # {(data set, row): (its setting, the efficiency of its pilot)}
@@ -102,28 +78,28 @@ def run(experiment, cases):
         setting, best = max(each, key=lambda pair: usable(pair[1], ENOUGH[budget]))
         chosen[name, method] = setting, best["efficiency"]
         for setting, found in each:
-            if is_printed(name, method, setting):
+            if rivals.is_printed(name, method, setting):
                 chosen[name, PRINTED[method]] = setting, found["efficiency"]
     tasks = [dict(name=name, method=method_of_row(row), setting=setting,
                   **length(name, method_of_row(row), setting, efficiency, budget), chains=CHAINS,
                   seed=[seed, 1, ROWS.index(row)])
              for (name, row), (setting, efficiency) in chosen.items()]
     for task in tasks:
-        task["cost"] = ONE * task["n"] * per_transition(task["name"], task["method"],
+        task["cost"] = ONE * task["n"] * rivals.per_transition(task["name"], task["method"],
                                                         task["setting"]) * PROBLEMS[task["name"]].n
     n, warm_up = OF_NUTS[budget]
     others = [dict(name=name, method=method, n=n, warm_up=warm_up, chains=CHAINS,
                    seed=[seed, 1, ROWS.index(method)], cost=ONE * 20 * n * PROBLEMS[name].n)
               for name in wanted for method in NUTS]
-    found = dict(zip(chosen, start(row_of_chains, tasks, "chains"), strict=True))
+    found = dict(zip(chosen, start(rivals.row_of_chains, tasks, "chains"), strict=True))
     found |= dict(zip([(task["name"], task["method"]) for task in others],
-                      start(nuts_row, others, "chains of NUTS"), strict=True))
+                      start(rivals.nuts_row, others, "chains of NUTS"), strict=True))
     result = {}
     for name in wanted:
         rounds, each = TIMED[budget]
         rows = {row: [method_of_row(row), chosen[name, row][0] if (name, row) in chosen else None]
                 for row in ROWS}
-        (times,) = start(clock, [dict(name=name, rows=rows, rounds=rounds, n=each)],
+        (times,) = start(rivals.clock, [dict(name=name, rows=rows, rounds=rounds, n=each)],
                          f"timings of {name}")
         result[name] = {row: values(found[name, row], rows[row][1], times["seconds"], row)
                         for row in ROWS}
@@ -142,7 +118,7 @@ def usable(found, enough):
 
 def length(name, method, setting, efficiency, budget):
     """Return transitions of a chain, {n, burn_in}: for WANTED effective draws, by its pilot."""
-    each = per_transition(name, method, setting)
+    each = rivals.per_transition(name, method, setting)
     most = LONGEST[budget] / PROBLEMS[name].n / each / CHAINS
     wanted = WANTED[budget] / (efficiency * each) if efficiency > 0 else most
     n = max(LEAST[budget], int(min(wanted, most)))
@@ -270,7 +246,7 @@ def figure(r):
                                     "per CPU second"), strict=True):
         ax.set_xlabel(label)
         plain_log(ax.xaxis)
-    legend_below(fig, handles=[mark(label, COLOURS[k]) for k, label in enumerate((
+    style.legend_below(fig, handles=[mark(label, COLOURS[k]) for k, label in enumerate((
         "unit masses, as in the paper", "mass J, the Hessian at the mode",
         "mass adapted by NUTS"))])
     return fig

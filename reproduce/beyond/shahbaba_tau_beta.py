@@ -17,18 +17,10 @@ import numpy as np
 
 from algorithms.ess import initial_sequence
 from models.logistic_regression import chain_log_likelihood
+from reproduce.harness import style
 from reproduce.harness.claims import Claim, Measured, brief, joint, log, text_table
 from reproduce.harness.files import or_exit
-from reproduce.harness.style import (
-    COLOURS,
-    legend_below,
-    log_bar,
-    mark,
-    mathematics,
-    panels,
-    plain_log,
-    row_labels,
-)
+from reproduce.harness.style import COLOURS, log_bar, mark, mathematics, panels, plain_log
 from reproduce.shahbaba import datasets, tables
 from reproduce.shahbaba.chains import AUTHORS, problem, transitions, warm
 from reproduce.shahbaba.datasets import STAND_IN, StandIn, names
@@ -110,12 +102,12 @@ def figure(r):
             middle, ends = log_bar(value, np.hypot(se, SE_LOG_TAU))
             ax.errorbar(middle, y + 0.3 * (k - 0.5), xerr=ends[:, None], fmt="os"[k],
                         color=COLOURS[k], ms=4, lw=1)
-    row_labels(ax, [f"{name}: {method}" for name, method in cells])
+    style.row_labels(ax, [f"{name}: {method}" for name, method in cells])
     ax.axvline(1, color="0.7", lw=1, zorder=0)
     ax.set(xscale="log", xlabel=mathematics("tau_beta") + ", ours / the paper's",
            title="bars are 2 standard errors, theirs and ours")
     plain_log(ax.xaxis)
-    legend_below(fig, handles=[
+    style.legend_below(fig, handles=[
         mark("the sum of squares of " + mathematics(SUMS[what]), COLOURS[k], "os"[k])
         for k, what in enumerate(list(SUMS)[1:])])
     return fig

@@ -17,18 +17,9 @@ import numpy as np
 
 from reproduce.harness.claims import Claim, Measured, Scan, average, brief, log, mean, text_table
 from reproduce.harness.style import legend_below, mark, panels, plain_log, plt, styles
+from reproduce.wang import long_chains
 from reproduce.wang.eigen_exact import eigen_times
-from reproduce.wang.long_chains import (
-    PIVOTED,
-    RANDOM,
-    acceptance,
-    clocks,
-    combine,
-    cost,
-    long_chain,
-    pool,
-    warm,
-)
+from reproduce.wang.long_chains import PIVOTED, RANDOM, clocks, combine, cost, long_chain, warm
 from reproduce.wang.printed import ARD, ISOTROPIC, NEARLY_ALL, NYSTROM, ROWS, SHARE, SOD, quote
 
 NAME, WHAT = "wang_m", "cost of an effective draw against m"
@@ -122,7 +113,7 @@ def weight(number, method, m):
 def combine_subsets(lucks):
     """Put the subsets of one size together."""
     draws = [one["draw"] for one in lucks]
-    return {"draw": pool(draws),
+    return {"draw": long_chains.pool(draws),
             "accepted": float(np.mean([one["accepted"] for one in lucks])),
             "rate": mean([one["accepted"] for one in lucks]),
             "luck": float(np.std([d.value for d in draws], ddof=1)) if len(draws) > 1 else np.nan}
@@ -143,7 +134,7 @@ def nystrom_acceptance(experiment):
     small = SMALL if budget == "smoke" else None
     wanted = [(number, part, round(part * cases_of(number, budget))) for number in rows
               for part in (MANY if budget == "paper" else MANY[::3])]
-    done = experiment.replicates(acceptance, [dict(
+    done = experiment.replicates(long_chains.acceptance, [dict(
         number=number, index=0, method=NYSTROM, m=m, n=small, seed=[experiment.seed, number],
         iterations=ITERATIONS[ROWS[number].n] if budget == "paper" else 20,
         cost=weight(number, NYSTROM, m)) for number, _, m in wanted], "acceptance rates", warm=warm)

@@ -29,28 +29,18 @@ from reproduce.beyond.rivals.moments import as_one, distance_of_rows, halves_apa
 from reproduce.beyond.rivals.rows import CHAINS, TAKEN, pick, table_of_rows
 from reproduce.harness.claims import Claim, Measured, average, brief, mean, text_table
 from reproduce.harness.style import legend_below, log_bar, panels, plain_log, row_labels, styles
-from reproduce.wang import quadrature
+from reproduce.wang import quadrature, rivals
 from reproduce.wang.printed import ARD, ISOTROPIC, METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.rivals import (
-    BURN_IN,
     DELAYED,
     DRAGGING,
     HMC,
     NUTS,
-    PILOT,
     RIVALS,
     SCANNED,
     SURROGATE,
     WALK,
-    guess,
-    is_fast,
-    longer,
-    methods,
-    pilot_chain,
-    prices,
     row_at_prices,
-    row_of_chains,
-    seconds_of,
 )
 
 NAME, WHAT = "wang_rivals", "rivals of the samplers for a regression's hyperparameters"
@@ -93,14 +83,15 @@ def run(experiment, cases):
     def task(number, method, setting, iterations, place, **more):
         return dict(number=number, method=method, setting=setting, iterations=iterations, n=n,
                     seed=[seed, number, [*METHODS, *RIVALS].index(method), place],
-                    cost=iterations * guess(number, method, setting) * (
-                        1 if is_fast(number, method) else 10) * more.get("chains", 1), **more)
+                    cost=iterations * rivals.guess(number, method, setting) * (
+                        1 if rivals.is_fast(number, method) else 10)
+                    * more.get("chains", 1), **more)
 
     wanted = [(number, index, method) for number in kinds for index in range(DATA[budget])
               for method in shown(number, index)]
     settings = {(number, method): SCANNED[method] for number, index, method in wanted
                 if index == 0}
-    done = iter(experiment.replicates(pilot_chain, [
+    done = iter(experiment.replicates(rivals.pilot_chain, [
         task(*key, setting, longest_chain(SCANNING[budget], *key, setting), 100 + k)
         for key, some in settings.items() for k, setting in enumerate(some)], "pilots", warm=warm))
     pilots = {key: [next(done) for _ in some] for key, some in settings.items()}
@@ -109,25 +100,25 @@ def run(experiment, cases):
     for number, index, method in wanted:
         setting, key = chosen[number, method], (number, method)
         found = pilots[key][settings[key].index(setting)]["per iteration"]
-        needed = AIM[budget] / (1 - BURN_IN) / max(found, 1e-9)
+        needed = AIM[budget] / (1 - rivals.BURN_IN) / max(found, 1e-9)
         lengths[number, index, method] = max(
             round(min(needed, longest_chain(MOST[budget], *key, setting))), LEAST)
 
     def run_rows(lengths, place):
-        return dict(zip(lengths, experiment.replicates(row_of_chains, [
+        return dict(zip(lengths, experiment.replicates(rivals.row_of_chains, [
             task(number, method, chosen[number, method], n, place + index, index=index,
                  chains=CHAINS) for (number, index, method), n in lengths.items()],
             "rows", warm=warm), strict=True))
 
     rows = run_rows(lengths, 0)
-    rows |= run_rows({key: round(lengths[key] * longer(found)) for key, found in rows.items()
-                      if longer(found) > 1}, 200)
+    rows |= run_rows({key: round(lengths[key] * rivals.longer(found)) for key, found in rows.items()
+                      if rivals.longer(found) > 1}, 200)
     costs, units = {}, {}
     rounds, times = TIMED[budget]
     for number in kinds:  # one after the other: no two clocks at once
-        (timed,) = experiment.replicates(seconds_of, [dict(
+        (timed,) = experiment.replicates(rivals.seconds_of, [dict(
             number=number, index=0, rounds=rounds, times=times, n=n)], "timings", warm=warm)
-        costs[number], units[number] = prices(timed), timed["seconds"]["trial"]
+        costs[number], units[number] = rivals.prices(timed), timed["seconds"]["trial"]
     priced = {(number, index, method): row_at_prices(
         found, pilots[number, method], chosen[number, method], costs[number], units[number])
         for (number, index, method), found in rows.items()}
@@ -136,21 +127,21 @@ def run(experiment, cases):
 
 def shown(number, index):
     """Return the methods that are run on a data set."""
-    return methods(number) if index == 0 else CORE
+    return rivals.methods(number) if index == 0 else CORE
 
 
 def longest_chain(work, number, method, setting):
     """Return how many iterations take about as many evaluations as MOST or SCANNING say."""
-    place = 0 if is_fast(number, method) else 1 if method in CORE else 2
-    return max(round(work[place] / guess(number, method, setting)), LEAST)
+    place = 0 if rivals.is_fast(number, method) else 1 if method in CORE else 2
+    return max(round(work[place] / rivals.guess(number, method, setting)), LEAST)
 
 
 def warm():
     """Compile everything in this process, before others start."""
     for number, n in ((1, 12), (3, 12)):
-        seconds_of(number, 0, 1, 1, n)
-        for method in methods(number):
-            pilot_chain(number, method, SCANNED[method][0], LEAST, [0], n)
+        rivals.seconds_of(number, 0, 1, 1, n)
+        for method in rivals.methods(number):
+            rivals.pilot_chain(number, method, SCANNED[method][0], LEAST, [0], n)
 
 
 def log_cost(row):
@@ -297,8 +288,9 @@ def figure(r):
         plain_log(ax.xaxis, (1, 3))
     row_labels(axes[0], rows)
     legend_below(fig, *axes)
+    rounds, each = rivals.PILOT
     fig.suptitle("Above the line the paper's methods; set-up costs are apart "
-                 rf"({PILOT[0]} $\times$ {PILOT[1]} evaluations of a pilot; of {NUTS} gradients)")
+                 rf"({rounds} $\times$ {each} evaluations of a pilot; of {NUTS} gradients)")
     return fig
 
 

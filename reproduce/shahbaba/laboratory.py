@@ -15,15 +15,8 @@ from algorithms.linear_theory import exponent, q_block
 from algorithms.shahbaba_split_hmc import exact_flow, follow, normal_approximation, split_data
 from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc, normal_state
 from models.interface import U, grad_U, hessian
-from reproduce.harness.laboratory_page import (
-    Control,
-    Laboratory,
-    Panel,
-    Preset,
-    Series,
-    Setting,
-    show,
-)
+from reproduce.harness import laboratory_page as page
+from reproduce.harness.laboratory_page import Control, Panel, Series, Setting, show
 from reproduce.harness.recording import contours
 from reproduce.shahbaba import steps
 
@@ -193,11 +186,11 @@ def sentences(number):
 
 def preset(label, eps, M=M[1]):
     """Make a Preset."""
-    return Preset(label, dict(eps=eps, M=M))
+    return page.Preset(label, dict(eps=eps, M=M))
 
 
 POSTERIOR = tuple(contours(lambda q: U(q, problem()[0]), steps.BOX, LEVELS))
-LABORATORY = Laboratory(
+LABORATORY = page.Laboratory(
     f"The posterior of an intercept and a coefficient of {steps.CASES} cases. All trajectories are"
     f" {TIME:g} long and have no jitter. Above the path from one draw with one momentum; below, the"
     f" acceptance rate over {DRAWS} draws of the posterior against the step size, with bands where"

@@ -5,14 +5,8 @@ from functools import cache
 import numpy as np
 from scipy.linalg import expm
 
+from algorithms import shahbaba_split_hmc as split_hmc
 from algorithms.map_estimate import map_estimate
-from algorithms.shahbaba_split_hmc import (
-    data_split_step,
-    metropolis,
-    normal_approximation,
-    normal_split_step,
-    split_data,
-)
 from models.interface import U
 from models.logistic_regression import LogisticRegression
 from reproduce.harness.recording import Picture, Replay, Run, contours
@@ -62,13 +56,13 @@ def fit():
 
 def normal_split(mirror):
     """Make one transition of Algorithm 1."""
-    normal = normal_approximation(fit())
+    normal = split_hmc.normal_approximation(fit())
     return mirror(START, model(), normal, 0.7, 6, np.random.default_rng(0))
 
 
 def data_split(mirror):
     """Make one transition of Algorithm 2."""
-    split = split_data(model(), fit().q, 0.5)
+    split = split_hmc.split_data(model(), fit().q, 0.5)
     return mirror(START, model(), split, 0.7, 6, 3, np.random.default_rng(0))
 
 
@@ -93,11 +87,11 @@ def plane(at):
 
 RUNS = [
     Run("A1", f"One transition of six steps for the intercept and the coefficient of {CASES}"
-        " cases.", normal_split_step, (metropolis,), normal_split,
+        " cases.", split_hmc.normal_split_step, (split_hmc.metropolis,), normal_split,
         plane((("normal_split_step", "L2"), ("normal_split_step", "L9"))),
-        (Replay("test_line_1_is_the_flow", fails, normal_split_step, LINES_1_AND_7,
+        (Replay("test_line_1_is_the_flow", fails, split_hmc.normal_split_step, LINES_1_AND_7,
                 {"printed_R": printed_R}),)),
     Run("A2", f"One transition of six steps with three inner ones each; half of the {CASES} cases"
-        " are in R_0.", data_split_step, (metropolis,), data_split,
+        " are in R_0.", split_hmc.data_split_step, (split_hmc.metropolis,), data_split,
         plane((("data_split_step", "L1"), ("data_split_step", "L9")))),
 ]

@@ -15,30 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import polygamma
 
-from reproduce.harness.claims import (
-    Claim,
-    Declared,
-    Measured,
-    average,
-    brief,
-    joint,
-    log,
-    mean,
-    smallest,
-    text_table,
-)
+from reproduce.harness import claims
+from reproduce.harness.claims import Claim, Measured, average, brief, joint, log, mean, smallest
 from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from reproduce.shahbaba import printed
 from reproduce.shahbaba.chains import ALL, AUTHORS, clock, warm
-from reproduce.shahbaba.printed import (
-    MEASURES,
-    METHODS,
-    PROBLEMS,
-    gradients,
-    half_unit,
-    number,
-    step,
-)
+from reproduce.shahbaba.printed import MEASURES, METHODS, PROBLEMS, gradients, half_unit, number
 
 # Our settings
 TIMED = {"paper": (10, 100), "short": (5, 20), "smoke": (2, 5)}  # rounds, transitions in each
@@ -47,7 +29,7 @@ SE_AP = (0.25 * 2 / printed.N) ** 0.5  # at most: the acceptances have a tau of 
 ROWS = {"tau": "log likelihood", "tau_beta": "sum of beta^2"}  # of which these are the times
 ESTIMATORS = ("batch means", "initial sequence")
 
-FLOW = Declared(
+FLOW = claims.Declared(
     "the authors' program follows the flow of U_0 for 0.9 eps in every step, whatever the random"
     " step of its kicks; with that variant we find the printed rate (see its claim)",
     printed.DERIVED, cause="the flow of U_0 lasts 0.9 eps")
@@ -75,7 +57,7 @@ def chain_tasks(name, data_name, methods, chains, n, seed, per_gradient=1.0):
     """List the arguments of one_chain for some chains of each method on a data set."""
     tasks = []
     for method in methods:
-        eps, L = step(name, column(method))
+        eps, L = printed.step(name, column(method))
         tasks += [dict(data_name=data_name, method=method, eps=eps, L=L,
                        M=PROBLEMS[name].M if method == "data" else 1, fraction=PROBLEMS[name].f,
                        n=n, seed=[seed, ALL.index(method), chain],
@@ -99,7 +81,7 @@ def group(tasks, done):
 def times(experiment, name, data_name):
     """Return {method: CPU seconds of a transition in each round}, measured alone."""
     rounds, n = TIMED[experiment.budget]
-    settings = {method: [*step(name, column(method)), PROBLEMS[name].M] for method in ALL}
+    settings = {method: [*printed.step(name, column(method)), PROBLEMS[name].M] for method in ALL}
     task = dict(data_name=data_name, fraction=PROBLEMS[name].f, settings=settings, rounds=rounds,
                 n=n)
     (found,) = experiment.replicates(clock, [task], "timings", warm=warm)
@@ -266,7 +248,7 @@ def laid_out(name, found):
     def own(tau, factor=None):
         return lambda m: brief(found[m].tau[tau] * (getattr(found[m], factor) if factor else 1.0))
 
-    rows = [("L", cells["L"].get, lambda m: f"{step(name, column(m))[1]}"),
+    rows = [("L", cells["L"].get, lambda m: f"{printed.step(name, column(m))[1]}"),
             ("g", cells["g"].get, lambda m: brief(found[m].g)),
             ("s, ms", lambda m: f"{1e3 * number(name, 's', m):g}",
              lambda m: brief(found[m].s * 1e3)),
@@ -283,7 +265,7 @@ def laid_out(name, found):
                  (f"{row} x s / s of HMC, initial sequence (paper: batch means)",
                   per_s(f"{row} x s"),
                   lambda m, row=row: brief(product(found, f"{row} x s", m)))]
-    return text_table(
+    return claims.text_table(
         [[label, *(cell for m in found for cell in ("" if m == AUTHORS else theirs(m), ours(m)))]
          for label, theirs, ours in rows],
         [name, *(cell for m in found for cell in ("" if m == AUTHORS else "paper", f"{m}: ours"))])

@@ -9,24 +9,13 @@ from functools import cache
 
 import numpy as np
 
+from algorithms import wang_discretizing_chain_fast as mapping
 from algorithms.ess import ess
 from algorithms.slice_sampling import EVALUATIONS, Slice, slice_sampling
-from algorithms.wang_discretizing_chain_fast import (
-    State,
-    discretizing_chain,
-    discretizing_chain_step,
-)
 from models.interface import U, prepare
 from models.mixture import gaussian_mixture
-from reproduce.harness.laboratory_page import (
-    Control,
-    Laboratory,
-    Panel,
-    Preset,
-    Series,
-    Setting,
-    show,
-)
+from reproduce.harness import laboratory_page as page
+from reproduce.harness.laboratory_page import Control, Panel, Series, Setting, show
 from reproduce.harness.recording import contours
 
 # Our settings
@@ -88,10 +77,10 @@ def mappings(name, kind, r, s):
     move, rng = Slice(np.full(2, WIDTH), MOST, np.arange(2), False), np.random.default_rng(SEED)
     tally, star_tally, chains = np.zeros(4, np.int64), np.zeros(4, np.int64), []
     near = prepare(start(name), model)
-    here = State(start(name), near.U, near, prepare(start(name), approximation))
+    here = mapping.State(start(name), near.U, near, prepare(start(name), approximation))
     for _ in range(MOVES // r):
-        here, chain = discretizing_chain_step(here, model, approximation, move, r, s, tally,
-                                              star_tally, rng)
+        here, chain = mapping.discretizing_chain_step(
+            here, model, approximation, move, r, s, tally, star_tally, rng)
         chains.append(chain)
     return chains, 1 + tally[EVALUATIONS], 1 + star_tally[EVALUATIONS], here.q
 
@@ -140,8 +129,9 @@ def long_run(name, kind, r, s):
     if kind is None:
         chain = slice_sampling(start(name), target(name), WIDTH, SWEEPS, rng, MOST)
     else:
-        chain = discretizing_chain(start(name), target(name), star(name, kind), WIDTH, N // r, rng,
-                                   r=r, s=s, unit="sweep", max_widths=MOST)
+        chain = mapping.discretizing_chain(
+            start(name), target(name), star(name, kind), WIDTH, N // r, rng, r=r, s=s,
+            unit="sweep", max_widths=MOST)
     x = chain.samples
     least = (min(ess(x).min(), ess((x - x.mean(0)) ** 2).min()) if chain.accepted.any()
              else np.nan)
@@ -222,10 +212,10 @@ def sentences(number):
 
 def preset(label, target="one", star=GOOD, r=12):
     """Make a Preset."""
-    return Preset(label, dict(target=target, star=star, r=r, s=1))
+    return page.Preset(label, dict(target=target, star=star, r=r, s=1))
 
 
-LABORATORY = Laboratory(
+LABORATORY = page.Laboratory(
     "π is a mixture of two normal distributions, π* one normal distribution: with the moments of π"
     " (good), with a quarter of their covariance (narrow), or 1.5 deviations off (displaced, dashed"
     " contours). R is a sweep of slice updates. A hollow dot was simulated with π* alone, at a"

@@ -21,32 +21,20 @@ from scipy.stats import norm
 
 from reproduce.harness.claims import Claim, Measured, Scan, as_measured, average, joint
 from reproduce.harness.replicates import Experiment
+from reproduce.wang import printed
 from reproduce.wang.chains import SLICES, UNITS, WIDE, clock, costs, evaluations, warm
-from reproduce.wang.printed import (
-    CPU,
-    ITERATIONS,
-    KEPT,
-    MAPPING,
-    METHODS,
-    RATIOS,
-    ROWS,
-    SOD,
-    STANDARD,
-    TAU,
-    TEMPERED,
-    half_unit,
-)
+from reproduce.wang.printed import MAPPING, METHODS, ROWS, SOD, STANDARD, TAU, TEMPERED, half_unit
 
 STORE = "wang_table2"  # whose replicates they are
 SETTINGS = {f"{unit}, {name}": (unit, name) for name in SLICES for unit in UNITS}
 MAIN = f"{UNITS[0]}, {WIDE}"
 SMALL = {"smoke": 40}  # cases at that budget, in place of the paper's
-LENGTH = {"paper": ITERATIONS, "short": 300, "smoke": 15}
+LENGTH = {"paper": printed.ITERATIONS, "short": 300, "smoke": 15}
 NUMBERS = {"paper": tuple(ROWS), "short": (1, 2, 3, 4, 5), "smoke": tuple(ROWS)}
 TIMED = {"paper": (10, 10), "short": (3, 5), "smoke": (2, 2)}  # rounds, iterations
 COSTS = ("evaluations", "seconds")
 ESTIMATORS = ("first", "literal", "geyer")  # of an autocorrelation time
-WINDOW = int(KEPT * ITERATIONS)
+WINDOW = int(printed.KEPT * printed.ITERATIONS)
 CELLS = [(number, method) for number, row in ROWS.items() for method in row.methods]
 GAINS = [(number, method) for number, method in CELLS if method != STANDARD]
 POOLED = [(number, method) for number, method in GAINS if method in MAPPING]
@@ -304,7 +292,7 @@ def printed_gain(number, method):
     row = ROWS[number]
     ratio = row.ratio[method]
     return (-np.log(ratio), noise(row.tau[method], row.tau[STANDARD]),
-            half_unit(RATIOS, number, method) / ratio)
+            half_unit(printed.RATIOS, number, method) / ratio)
 
 
 def lead(r, number, setting, one, other, by):
@@ -372,7 +360,7 @@ def printed_share(number, method):
 def seconds_claim(number, method):
     """Make the claim that the printed times of an iteration are in our proportion."""
     share = printed_share(number, method)
-    rounding = sum(half_unit(CPU, number, each) / ROWS[number].seconds[each]
+    rounding = sum(half_unit(printed.CPU, number, each) / ROWS[number].seconds[each]
                    for each in (method, STANDARD))
     return Claim(
         f"{number}, {method}: log(time / time of the standard sampler / {share:.3g})",
