@@ -26,9 +26,7 @@ from reproduce.shahbaba.printed import MEASURES, METHODS, PROBLEMS, gradients, h
 NAME, WHAT = "shahbaba_errata", "the tables against themselves"
 MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.03)
 
-# The paper's settings are its numbers, in shahbaba/printed.py
-
-# Our settings
+# Our settings; the paper's are its numbers, in shahbaba/printed.py
 PAIRS = (("normal", "HMC"), ("data", "HMC"), ("data", "normal"))  # better, worse
 PRODUCTS = [(name, method, measure) for name in PROBLEMS for measure in MEASURES
             for method in METHODS]

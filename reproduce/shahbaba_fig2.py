@@ -15,8 +15,8 @@ import numpy as np
 from reproduce.harness.claims import Claim
 from reproduce.harness.files import Data
 from reproduce.harness.style import legend_below, panels
-from reproduce.shahbaba.datasets import illustrative
-from reproduce.shahbaba.illustration import SLOPE, fit_cases
+from reproduce.shahbaba import illustration
+from reproduce.shahbaba.illustration import fit_cases
 
 NAME, WHAT = "shahbaba_fig2", "a classification problem"
 MINUTES = dict.fromkeys(("paper", "short", "smoke"), 0.05)
@@ -72,11 +72,7 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Return the illustrative data."""
-    return illustrative(settings.seed, SLOPE)
-
-
+cases = illustration.cases
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

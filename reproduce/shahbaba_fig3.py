@@ -18,17 +18,8 @@ from models.interface import U, grad_U, hessian
 from reproduce.harness.claims import Claim, smallest, text_table
 from reproduce.harness.files import Data
 from reproduce.harness.style import legend_below, panels
-from reproduce.shahbaba.datasets import illustrative
-from reproduce.shahbaba.illustration import (
-    POINTS,
-    REACH,
-    SLOPE,
-    WITHIN,
-    by_slope,
-    fit_cases,
-    gradients,
-    share,
-)
+from reproduce.shahbaba import illustration
+from reproduce.shahbaba.illustration import POINTS, REACH, WITHIN, fit_cases, gradients, share
 
 NAME, WHAT = "shahbaba_fig3", "U and its normal approximation"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
@@ -59,7 +50,7 @@ class Result(NamedTuple):
 
 def run(experiment, cases):
     """Return the Result."""
-    return Result(cases, by_slope(one_data_set, experiment))
+    return Result(cases, illustration.by_slope(one_data_set, experiment))
 
 
 def one_data_set(cases, rng):
@@ -162,11 +153,7 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Return the illustrative data of the figure."""
-    return illustrative(settings.seed, SLOPE)
-
-
+cases = illustration.cases
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

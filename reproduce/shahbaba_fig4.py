@@ -19,17 +19,9 @@ from models.interface import hessian
 from reproduce.harness.claims import Claim, Scan, mean, text_table
 from reproduce.harness.files import Data
 from reproduce.harness.style import legend_below, panels
-from reproduce.shahbaba.datasets import illustrative, simulated_logistic
-from reproduce.shahbaba.illustration import (
-    POINTS,
-    REACH,
-    SLOPE,
-    WITHIN,
-    by_slope,
-    fit_cases,
-    gradients,
-    share,
-)
+from reproduce.shahbaba import illustration
+from reproduce.shahbaba.datasets import simulated_logistic
+from reproduce.shahbaba.illustration import POINTS, REACH, WITHIN, fit_cases, gradients, share
 
 NAME, WHAT = "shahbaba_fig4", "splitting the data"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
@@ -66,7 +58,7 @@ class Result(NamedTuple):
 
 def run(experiment, cases):
     """Return the Result."""
-    return Result(cases, by_slope(lambda cases, _: one_data_set(cases), experiment),
+    return Result(cases, illustration.by_slope(lambda cases, _: one_data_set(cases), experiment),
                   information(*split(simulated_logistic(), FRACTION_SIMULATED)[1:]))
 
 
@@ -209,11 +201,7 @@ def draw_split(ax, cases, fit, parts):
            ylim=(low[1], high[1]))
 
 
-def cases(settings):
-    """Return the illustrative data of the figure."""
-    return illustrative(settings.seed, SLOPE)
-
-
+cases = illustration.cases
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

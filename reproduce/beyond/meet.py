@@ -19,32 +19,20 @@ from reproduce.harness.start import Study, main
 
 import numpy as np
 
-from reproduce.beyond.rivals.comparison_problems import (
-    CENTRED,
-    DIGITS,
-    LOGISTIC,
-    MAPPING,
-    METHODS,
-    NON_CENTRED,
-    POLYA,
-    RMHMC,
-    SETTINGS,
-    SSHMC,
-    SURROGATE,
-    clock,
-    pilot,
-    row_of_chains,
-    warm,
-)
-from reproduce.beyond.rivals.rows import TAKEN, agreement, order, run_rows, table_of_rows
-from reproduce.harness import style
+from reproduce.beyond.rivals import comparison_problems as problems
+from reproduce.beyond.rivals import rows
+from reproduce.beyond.rivals.comparison_problems import DIGITS, LOGISTIC, METHODS, SETTINGS
+from reproduce.beyond.rivals.rows import TAKEN, agreement, draw_efficiency, order
 from reproduce.harness.claims import Claim, Measured, brief, text_table
 from reproduce.harness.files import or_exit
-from reproduce.harness.style import COLOURS, log_bar, mark, panels, plain_log, row_labels
+from reproduce.harness.style import COLOURS, legend_below, mark, panels, plain_log, row_labels
 from reproduce.shahbaba.datasets import STAND_IN, StandIn, ctg, names
 
 NAME, WHAT = "meet", "the four papers on each other's problems"
 MINUTES = {"paper": 50, "short": 4, "smoke": 0.5}
+
+SSHMC, RMHMC, SURROGATE, NON_CENTRED, MAPPING = METHODS[DIGITS]
+POLYA, CENTRED = problems.POLYA, problems.CENTRED
 
 # Our settings; those that are tried are in rivals/comparison_problems.py
 DATA = {"paper": {DIGITS: 100, LOGISTIC: "CTG"}, "short": {DIGITS: 50, LOGISTIC: "CTG"},
@@ -75,12 +63,12 @@ def run(experiment, cases):
     """Return {(problem, method): its row}, with its setting and the units of work before."""
     budget = experiment.budget
     data = DATA[budget] | ({LOGISTIC: STAND_IN + "1"} if isinstance(cases, StandIn) else {})
-    return run_rows(
-        experiment, (pilot, row_of_chains, clock),
+    return rows.run_rows(
+        experiment, (problems.pilot, problems.row_of_chains, problems.clock),
         {key: [max(round(n * SHARE[budget]), LEAST[budget]) for n in each]
          for key, each in RUNS.items()},
         SETTINGS, lambda key: dict(name=key[0], data=data[key[0]]), {"deepest": DEEPEST[budget]},
-        COST.get, TIMED[budget], lambda: warm(data))
+        COST.get, TIMED[budget], lambda: problems.warm(data))
 
 
 def exact(key):
@@ -94,9 +82,9 @@ def ep_shifts(r):
     Each is [(log l, log sigma)] of Measured, shifts in posterior deviations; the errors are nan if
     a row is not believed.
     """
-    rows = [r[DIGITS, method] for method in (MAPPING, NON_CENTRED)]
-    ours, b = (row["together"] for row in rows)
-    unknown = 0.0 if all(row["believed"] for row in rows) else np.nan
+    pair = [r[DIGITS, method] for method in (MAPPING, NON_CENTRED)]
+    ours, b = (row["together"] for row in pair)
+    unknown = 0.0 if all(row["believed"] for row in pair) else np.nan
     shift = [Measured((ours.mean[k] - b.mean[k]) / b.sd[k],
                       np.hypot(ours.mean_se[k], b.mean_se[k]) / b.sd[k] + unknown)
              for k in range(2)]
@@ -138,7 +126,7 @@ def table(r):
         " units and per CPU second, where the row is believed: R-hat at most 1.01\nand effective"
         " sample sizes of 400.  Mapping on the digits is of EP's posterior of log l and log sigma"
         "\nalone; the others are judged by x of eight cases too",
-        table_of_rows(r),
+        rows.table_of_rows(r),
         TAKEN, text_table(settings, ["problem", "method", "setting"]),
         "EP's posterior of log l, log sigma: shifts in deviations " + ", ".join(map(brief, shift))
         + "; log ratios of deviations " + ", ".join(map(brief, ratio))])
@@ -151,13 +139,8 @@ def figure(r):
         for ax, per, scale in zip(line, ("per gradient", "per second"), (1000, 1), strict=True):
             for y, method in enumerate(methods):
                 each, model = r[name, method], exact((name, method))
-                if each["believed"]:
-                    middle, ends = log_bar(*each[per], scale)
-                    ax.errorbar(middle, y, xerr=ends[:, None], fmt="o" if model else "s", ms=6,
+                draw_efficiency(ax, y, each, each[per], scale, fmt="o" if model else "s", ms=6,
                                 color=COLOURS[0 if model else 1])
-                else:
-                    ax.text(0.5, y, "not believed", transform=ax.get_yaxis_transform(),
-                            ha="center", va="center", color="0.4")
             ax.set(xscale="log")
             ax.grid(axis="x", color="0.9")
             plain_log(ax.xaxis)
@@ -167,7 +150,7 @@ def figure(r):
                            + (r"times $n^3/3$ operations" if name == DIGITS
                               else "passes over the data"))
         line[1].set_xlabel("per CPU second")
-    style.legend_below(fig, handles=[
+    legend_below(fig, handles=[
         mark("the model's posterior", COLOURS[0]),
         mark(r"EP's approximation of it, of $\ell$ and $\sigma$ alone", COLOURS[1], "s")])
     return fig

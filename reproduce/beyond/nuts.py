@@ -32,7 +32,7 @@ from models.non_centred import NonCentred
 from reproduce.beyond.rivals import blackjax_nuts
 from reproduce.beyond.rivals import nuts as nutpie
 from reproduce.beyond.rivals.moments import moments, reliability, row_of, scale_log, shorten
-from reproduce.beyond.rivals.rows import agreement
+from reproduce.beyond.rivals.rows import agreement, trust
 from reproduce.harness.claims import Claim, brief, text_table
 from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, MARKERS, legend_below, log_bar, mark, panels, plain_log
@@ -192,8 +192,7 @@ def table(r):
     for (name, method), each in r.items():
         f = each["together"]
         rows.append([name, method, f.n, f"{f.gradients / f.n:.3g}", f"{each['set-up']:.0f}",
-                     f.divergences, f"{each['rhat']:.3f}", f"{each['bulk']:.0f}",
-                     f"{each['tail']:.0f}", f"{each['e_bfmi']:.2f}",
+                     f.divergences, *trust(each),
                      f"{f.ess.min():.0f}", f"{f.ess_squares.min():.0f}",
                      *([brief(scale_log(each["per gradient"], 1000)),
                         brief(scale_log(-each["per second"], 1000))]

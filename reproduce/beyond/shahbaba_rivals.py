@@ -21,11 +21,19 @@ from functools import partial
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of, scale_log
-from reproduce.harness import style
-from reproduce.harness.claims import Claim, Measured, brief, exponential, text_table
+from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of
+from reproduce.beyond.rivals.rows import efficiencies, trust
+from reproduce.harness.claims import Claim, Measured, exponential, text_table
 from reproduce.harness.files import or_exit
-from reproduce.harness.style import COLOURS, log_bar, mark, panels, plain_log, row_labels
+from reproduce.harness.style import (
+    COLOURS,
+    legend_below,
+    log_bar,
+    mark,
+    panels,
+    plain_log,
+    row_labels,
+)
 from reproduce.shahbaba import datasets, rivals
 from reproduce.shahbaba.datasets import StandIn, names
 from reproduce.shahbaba.printed import METHODS, PROBLEMS
@@ -34,9 +42,8 @@ from reproduce.shahbaba.rivals import MASS, NUTS, OURS, PRINTED, ROWS, SETS, SPL
 NAME, WHAT = "shahbaba_rivals", "the mass matrix that split HMC does without"
 MINUTES = {"paper": 60, "short": 8, "smoke": 2}
 
-# The paper's settings, n, f, M, eps and L, are with its numbers, in shahbaba/printed.py
-
-# Our settings, fixed before the first run; those that are tried are in shahbaba/rivals.py
+# Our settings, fixed before the first run; those that are tried are in shahbaba/rivals.py, and the
+# paper's, n, f, M, eps and L, with its numbers in shahbaba/printed.py
 ENOUGH = {"paper": 50, "short": 20, "smoke": 2}  # effective draws of a pilot
 GIVEN_UP = {"paper": 6e8, "short": 3e7, "smoke": 2e6}  # gradients of a pilot, times cases
 USABLE = 0.5  # of the moves of a pilot are accepted
@@ -207,12 +214,8 @@ def table(r):
             f, setting = each["together"], each["setting"]
             rows.append([name, row, "its own" if setting is None else
                          f"{setting[0]:.3g}, {setting[1]}", f"{f.rate:.2f}", f.divergences or "",
-                         f"{f.gradients:.2g}", f"{each['rhat']:.3f}", f"{each['bulk']:.0f}",
-                         f"{each['tail']:.0f}", f"{each['e_bfmi']:.2f}", f"{each['halves']:.1f}",
-                         *([brief(scale_log(each["per gradient"], 1000)),
-                            brief(scale_log(each["per second"], 1))]
-                           if each["believed"] else ["not believed", ""]),
-                         f"{each['set-up']:.0f}"])
+                         f"{f.gradients:.2g}", *trust(each), f"{each['halves']:.1f}",
+                         *efficiencies(each), f"{each['set-up']:.0f}"])
     return ("Four chains a row; normal, data: the splits; M = J: the mass is the Hessian at the"
             " mode.  Gradients: of all\nchains.  Worst R-hat and least effective sample sizes, of"
             " bulk and tail, of all coefficients; least E-BFMI of a\nchain; halves: largest |z|"
@@ -246,7 +249,7 @@ def figure(r):
                                     "per CPU second"), strict=True):
         ax.set_xlabel(label)
         plain_log(ax.xaxis)
-    style.legend_below(fig, handles=[mark(label, COLOURS[k]) for k, label in enumerate((
+    legend_below(fig, handles=[mark(label, COLOURS[k]) for k, label in enumerate((
         "unit masses, as in the paper", "mass J, the Hessian at the mode",
         "mass adapted by NUTS"))])
     return fig

@@ -23,9 +23,7 @@ from reproduce.wang.printed import ROWS
 NAME, WHAT = "wang_prediction", "predictions over the posterior and at the maximum likelihood"
 MINUTES = {"paper": 25, "short": 2, "smoke": 0.4}
 
-# The paper's settings: the ten data sets, in wang/printed.py
-
-# Our settings
+# Our settings; the paper's are the ten data sets, in wang/printed.py
 NUMBERS = {"paper": tuple(ROWS), "short": (1, 2, 3, 4, 5), "smoke": (1, 5)}
 SETS = {"paper": {300: 10, 900: 4}, "short": {300: 2}, "smoke": {300: 2, 900: 2}}
 # more of row 3, which has nearly all of the error of the mean over rows, and of the fewest points:

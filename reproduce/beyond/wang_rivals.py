@@ -46,9 +46,7 @@ from reproduce.wang.rivals import (
 NAME, WHAT = "wang_rivals", "rivals of the samplers for a regression's hyperparameters"
 MINUTES = {"paper": 60, "short": 2, "smoke": 0.5}
 
-# The paper's settings are with its numbers, in wang/printed.py: m of each method
-
-# Our settings
+# Our settings; the paper's are with its numbers, in wang/printed.py: m of each method
 KINDS = {"paper": (1, 2, 3, 4, 5), "short": (1, 4, 5), "smoke": (1, 2, 3, 4, 5)}
 DATA = {"paper": 5, "short": 2, "smoke": 2}  # data sets of each kind
 SMALL = {"smoke": 30}  # cases, in place of the paper's

@@ -22,9 +22,7 @@ from reproduce.wang.printed import ARD, METHODS, NYSTROM, ROWS, SOD, STANDARD, T
 NAME, WHAT = "wang_windows", "windows of 1333 iterations against long chains"
 MINUTES = {"paper": 20, "short": 1.5, "smoke": 0.3}
 
-# The paper's settings (Section 6.1): what wang/printed.py has
-
-# Our settings.  Rows 8 and 10, of 900 cases and ARD, would take days
+# Our settings; the paper's are in wang/printed.py.  Rows 8 and 10, n = 900 and ARD, take days
 PAPER_ROWS, SHORT_ROWS, SMOKE_ROWS = (1, 2, 3, 4, 5, 6, 7, 9), (1, 2, 4), (1, 9)
 TWO_MODES, FAR_APART = 7, 9  # rows: of two modes; of a subset whose posterior lies elsewhere
 WINDOWS = {STANDARD: 30, SOD: 30, TEMPERED: 20, NYSTROM: 6}  # of a chain

@@ -25,6 +25,11 @@ WITHIN = 2.0  # the same, for the claims: about 95 % of the probability
 POINTS = 41
 
 
+def cases(settings):
+    """Return the illustrative data of the figures."""
+    return illustrative(settings.seed, SLOPE)
+
+
 def fit_cases(cases):
     """Return the model of the cases and its MAP estimate."""
     model = LogisticRegression.from_data(cases.X, cases.y, SIGMA, SIGMA)

@@ -9,6 +9,7 @@ import numpy as np
 
 from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of, scale_log
 from reproduce.harness.claims import Claim, brief, text_table
+from reproduce.harness.style import log_bar
 
 CHAINS = 4
 ENOUGH = 50  # effective draws of a pilot: with less a setting is taken if none has more
@@ -98,11 +99,28 @@ def table_of_rows(r):
     for (name, method), each in r.items():
         f = each["together"]
         rows.append([name, method, f.n, f"{f.gradients / f.n:.3g}", f"{each['before']:.2g}",
-                     f"{f.rate:.2f}", f.divergences or "", f"{each['rhat']:.3f}",
-                     f"{each['bulk']:.0f}", f"{each['tail']:.0f}",
-                     "" if np.isnan(each["e_bfmi"]) else f"{each['e_bfmi']:.2f}",
-                     *([brief(scale_log(each["per gradient"], 1000)),
-                        brief(scale_log(each["per second"], 1))]
-                       if each["believed"] else ["not believed", ""])])
+                     f"{f.rate:.2f}", f.divergences or "", *trust(each), *efficiencies(each)])
     return text_table(rows, ["problem", "method", "draws", "work", "before", "rate", "div.",
                              "R-hat", "bulk", "tail", "E-BFMI", "per 1000 units", "per CPU s"])
+
+
+def trust(row):
+    """Return the cells of a row with its worst R-hat, least bulk and tail ESS, and E-BFMI."""
+    return [f"{row['rhat']:.3f}", f"{row['bulk']:.0f}", f"{row['tail']:.0f}",
+            "" if np.isnan(row["e_bfmi"]) else f"{row['e_bfmi']:.2f}"]
+
+
+def efficiencies(row):
+    """Return the cells of a row with its effective draws per 1000 units and per second."""
+    return ([brief(scale_log(row["per gradient"], 1000)), brief(scale_log(row["per second"], 1))]
+            if row["believed"] else ["not believed", ""])
+
+
+def draw_efficiency(ax, y, row, log_value, scale=1.0, **how):
+    """Draw the value of a row with 2 standard errors, or in words that it is not believed."""
+    if row["believed"]:
+        middle, ends = log_bar(*log_value, scale)
+        ax.errorbar(middle, y, xerr=ends[:, None], **how)
+    else:
+        ax.text(0.5, y, "not believed", transform=ax.get_yaxis_transform(), ha="center",
+                va="center", color="0.4")
