@@ -23,17 +23,10 @@ import numpy as np
 
 from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of
 from reproduce.beyond.rivals.rows import efficiencies, trust
+from reproduce.harness import style
 from reproduce.harness.claims import Claim, Measured, exponential, text_table
 from reproduce.harness.files import or_exit
-from reproduce.harness.style import (
-    COLOURS,
-    legend_below,
-    log_bar,
-    mark,
-    panels,
-    plain_log,
-    row_labels,
-)
+from reproduce.harness.style import COLOURS, log_bar, mark, panels, plain_log, row_labels
 from reproduce.shahbaba import datasets, rivals
 from reproduce.shahbaba.datasets import StandIn, names
 from reproduce.shahbaba.printed import METHODS, PROBLEMS
@@ -249,7 +242,7 @@ def figure(r):
                                     "per CPU second"), strict=True):
         ax.set_xlabel(label)
         plain_log(ax.xaxis)
-    legend_below(fig, handles=[mark(label, COLOURS[k]) for k, label in enumerate((
+    style.legend_below(fig, handles=[mark(label, COLOURS[k]) for k, label in enumerate((
         "unit masses, as in the paper", "mass J, the Hessian at the mode",
         "mass adapted by NUTS"))])
     return fig

@@ -85,7 +85,10 @@ def run(experiment, cases):
         windows=LONGEST[method] if budget == "paper" else 1,
         seed=[experiment.seed, number, luck], cost=weight(number, method, m))
         for number, method, columns, m, luck in wanted], "chains", warm=warm)
-    timed = clocks(experiment, clocked_rows(wanted), TIMED[budget], small)
+    rows = {}  # of chains.clock
+    for number, method, _, m, _ in wanted:
+        rows.setdefault(number, {})[f"{method} {m}"] = [method, "variable", 1.0, 10, m]
+    timed = clocks(experiment, rows, TIMED[budget], small)
     refused, slow = nystrom_acceptance(experiment)
     found = {}
     for (number, method, columns, m, _), chain in zip(wanted, done, strict=True):
@@ -117,14 +120,6 @@ def combine_subsets(lucks):
             "accepted": float(np.mean([one["accepted"] for one in lucks])),
             "rate": mean([one["accepted"] for one in lucks]),
             "luck": float(np.std([d.value for d in draws], ddof=1)) if len(draws) > 1 else np.nan}
-
-
-def clocked_rows(wanted):
-    """Return {row: rows of chains.clock, an entry for each method and m}."""
-    rows = {}
-    for number, method, _, m, _ in wanted:
-        rows.setdefault(number, {})[f"{method} {m}"] = [method, "variable", 1.0, 10, m]
-    return rows
 
 
 def nystrom_acceptance(experiment):

@@ -83,11 +83,6 @@ def scan(r, measure):
     return Scan(tuple(found), tuple(found.values()))
 
 
-def acceptance_gain(plane):
-    """Return how much less of the moves are accepted with the largest s."""
-    return plane[CHOSEN]["rate"] - plane[1, max(s for _, s in plane)]["rate"]
-
-
 def known_part(r):
     """Return which part of r proposals of the mark go where it was, if every one is accepted."""
     steps = np.cumsum(list(product((-1, 1), repeat=r)), axis=1)
@@ -109,9 +104,9 @@ CLAIMS = [
             known_part(MOST), 1.0, "theory, and at least that: a mark that stays is near where it"
             " was", "ours", budgets=("paper",)) for number in SAMPLED["paper"] for unit in UNITS],
     Claim(f"{THREE}: least rate of acceptance, s = 1 less s = {max(PLANE['paper'][1])}",
-          quote("large jumps"), lambda r: scan(r, acceptance_gain), 0.0, np.inf, "order: with large"
-          " r and s the acceptance rate will be low.  Least: in standard errors", "order",
-          budgets=("paper",)),
+          quote("large jumps"), lambda r: scan(r, lambda plane: plane[CHOSEN]["rate"] - plane[
+              1, max(s for _, s in plane)]["rate"]), 0.0, np.inf, "order: with large r and s the"
+          " acceptance rate will be low.  Least: in standard errors", "order", budgets=("paper",)),
 ]
 
 

@@ -39,26 +39,20 @@ PAIRS = {4: 2, 5: 3}  # rows of long lengths: short ones whose evaluation costs 
 TOLD = 1.5  # a single window tells the time within this factor (wang_windows.py)
 
 
-def length(number, budget):
-    """Return the windows of a chain, and how many chains."""
-    if budget == "paper" and ROWS[number].kind == ARD:
-        return WINDOWS_ARD[ROWS[number].n], CHAINS if ROWS[number].n == 300 else 1
-    return WINDOWS[budget], CHAINS
-
-
 def run(experiment, cases):
     """Return {row: {slice: {method: what together says, with its cost}}}."""
     budget, wanted, tasks = experiment.budget, [], []
     n = SMALL if budget == "smoke" else None
     for number, slices in ROOM[budget].items():
-        windows, chains = length(number, budget)
+        row, windows, chains = ROWS[number], WINDOWS[budget], CHAINS
+        if budget == "paper" and row.kind == ARD:
+            windows, chains = WINDOWS_ARD[row.n], CHAINS if row.n == 300 else 1
         for w, limit in slices:
             for method in (STANDARD, SOD):
                 wanted.append((number, name_of(w, limit), method, chains))
                 tasks += [dict(number=number, index=0, method=method, windows=windows, w=w,
                                max_widths=limit, n=n, seed=[experiment.seed, number, chain],
-                               cost=windows * (ROWS[number].n / 300) * (
-                                   20 if ROWS[number].kind == ARD else 1))
+                               cost=windows * row.n / 300 * (20 if row.kind == ARD else 1))
                           for chain in range(chains)]
     rows = {SOD: [SOD, "variable", *SLICES[WIDE], None]}
     timed = clocks(experiment, dict.fromkeys(ROOM[budget], rows), TIMED[budget], n)

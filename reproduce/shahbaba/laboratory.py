@@ -13,12 +13,12 @@ from algorithms.ess import ess
 from algorithms.hmc import hmc, trajectory
 from algorithms.linear_theory import exponent, q_block
 from algorithms.shahbaba_split_hmc import exact_flow, follow, normal_approximation, split_data
-from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc, normal_state
+from algorithms.shahbaba_split_hmc_fast import normal_state
 from models.interface import U, grad_U, hessian
 from reproduce.harness import laboratory_page as page
 from reproduce.harness.laboratory_page import Control, Panel, Series, Setting, show
 from reproduce.harness.recording import contours
-from reproduce.shahbaba import steps
+from reproduce.shahbaba import chains, steps
 
 # Our settings
 FRACTION = 0.5  # of the cases in R_0
@@ -56,13 +56,8 @@ def length(eps):
 
 def transitions(method, q, eps, M, n, rng):
     """Run n transitions of a method from q, without jitter."""
-    model, fit, split = problem()
     with np.errstate(all="ignore"):
-        if method == HMC:
-            return hmc(q, model, eps, length(eps), n, rng)
-        if method == NORMAL:
-            return normal_split_hmc(q, model, fit, eps, length(eps), n, rng, 0.0)
-        return data_split_hmc(q, model, split, eps, length(eps), M, n, rng, 0.0)
+        return chains.transitions(THEORY[method], q, problem(), eps, length(eps), M, n, rng, 0.0)
 
 
 @cache

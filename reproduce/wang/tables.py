@@ -66,19 +66,15 @@ def tasks(budget, seed, number):
             if method == STANDARD and unit != UNITS[0]:
                 continue
             w, max_widths = SLICES[name]
+            share = 10 if method == STANDARD else 4 if unit == UNITS[0] else 2
             indices = data_sets(budget, number, unit, name)
             found[setting, method] = [dict(
                 number=number, index=index, method=method, iterations=LENGTH[budget], unit=unit,
                 w=w, max_widths=max_widths, n=SMALL.get(budget),
                 seed=[seed, number, METHODS.index(method), place, index, indices[:k].count(index)],
-                cost=weight(row, method, unit)) for k, index in enumerate(indices)]
+                cost=share * row.d * (18 if row.n == 900 else 1))
+                for k, index in enumerate(indices)]
     return found
-
-
-def weight(row, method, unit):
-    """Return about how long an iteration takes, a whole number, for the progress bar."""
-    share = 10 if method == STANDARD else 4 if unit == UNITS[0] else 2
-    return share * row.d * (18 if row.n == 900 else 1)
 
 
 def table_rows(experiment, chain):
