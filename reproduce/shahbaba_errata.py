@@ -1,13 +1,12 @@
 """Shahbaba, Lan, Johnson and Neal (2014): do Tables 1 and 2 agree with themselves?
 
 Not a figure of the paper.  Three checks of its printed numbers, without any data: every product of
-the two tables against its factors, with the g of Section 3.3, whatever the digits that rounding
-took away; every printed g against that definition; and every comparison of two methods against the
-error of an autocorrelation time that is estimated from 36 batches.
+the two tables against its factors, whatever the digits that rounding took away; every printed g
+against its definition; and every comparison of two methods against the error of an autocorrelation
+time that is estimated from 36 batches.
 
 That a printed estimate is below another is no claim: their ratio has an error of 40 %, which no
-computing of ours makes smaller.  All orders are in the table, those that the errors support and the
-others, and a sentence of the paper is one claim, over all its rows and columns.
+computing of ours makes smaller.  All orders are in the table.
 
 Run     python reproduce/shahbaba_errata.py    the options change nothing
 Writes  figures/shahbaba_errata.png, .txt (comparisons and claims), .json

@@ -58,10 +58,7 @@ def table(r):
 
 
 def figure(r):
-    """Draw the cases as the paper does: white circles for one class, black squares for the other.
-
-    Which is which the paper does not say; circles are class 0 here.
-    """
+    """Draw the cases as the paper does; which class has its white circles it does not say."""
     fig, ax = panels(1, 1, 5.2)
     for label, marker, face in ((0, "o", "white"), (1, "s", "black")):
         ax.plot(*r.cases.X[r.cases.y == label].T, marker, mfc=face, mec="black", ms=6,

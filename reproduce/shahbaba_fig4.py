@@ -156,10 +156,7 @@ def table(r):
 
 
 def figure(r):
-    """Draw the paper's two panels, the split with its region shaded and the derivatives.
-
-    Below, the derivatives along the other coordinates, which the paper does not show.
-    """
+    """Draw the paper's two panels, and below the derivatives along the other coordinates."""
     model, fit, parts = split(r.cases, FRACTION)
     fig, axes = panels(2, 2, 7.4, height_ratios=[1.5, 1])
     draw_split(axes[0, 0], r.cases, fit, parts)

@@ -1,9 +1,8 @@
 """Wang and Neal (2013): what cannot be as printed, and what must be read closely.
 
-Not a figure of the paper.  Three errata, N1, N3 and N7: where the paper can be run as printed it
-is, and a number shows that it is wrong and ours is right.  Then what the paper says and a reader
-may pass over, with what comes of that; Table 2 against the factors in Table 3, whatever the digits
-that rounding took away (N7); and what the text says of the two tables against the tables.
+Not a figure of the paper.  The errata N1 and N3, each with a number as printed and as ours; what
+comes of passing over what the paper says; Table 2 against the factors in Table 3, whatever the
+digits that rounding took away (N7); and what the text says of the two tables against the tables.
 
 Run     python reproduce/wang_errata.py [--budget smoke|short|paper]
         Short and smoke take fewer and smaller problems.

@@ -34,8 +34,7 @@ NUMBER = 2
 METHODS = (SOD, TEMPERED)  # left and right
 TITLES = {SOD: "mapping to a discretizing chain", TEMPERED: "tempered transitions"}
 
-# Ours, the same for Tables 2 and 3 and Figure 2 (wang/tables.py): a slice is 1 wide, at most ten
-# such widths, or 0.1 and three; an iteration has a mapping for each variable, or one for a sweep
+# Our settings are in wang/tables.py, the same for Tables 2 and 3 and Figure 2
 EARLY = 10  # lags: about the length of the left plot's decay
 
 

@@ -3,9 +3,8 @@
 All methods on the ten data sets, 2000 iterations from the truth, of which the last two thirds are
 used.  The paper has one chain on one data set of each kind.  Ours has several of both, and their
 scatter is what the paper's numbers are judged by.  The paper states neither the slices' width and
-limit nor what an iteration of a mapping is: there are four settings.  A cost is counted in seconds,
-as the paper's table is, by which all claims are; and in evaluations of the posterior, those of an
-approximation weighted by what they take, which the table has beside it.
+limit nor what an iteration of a mapping is: there are four settings.  A cost is in seconds, by
+which all claims are, and in evaluations of the posterior, which the table has beside it.
 
 Run     python reproduce/wang_table2.py [--budget smoke|short|paper]
         Short has 300 iterations on data sets 1 to 5; smoke 15, of 40 cases instead of 300 and 900.
@@ -35,8 +34,7 @@ PAIRS = ((1, 6), (2, 7), (3, 8), (4, 9), (5, 10))  # the same with 300 and 900 c
 SATISFACTORY = (1, 6, 7, 8, 9, 10)  # Section 6.3: those that are not 300 cases with p = 5
 POOR = (2, 3, 4, 5)
 
-# Ours, the same for Tables 2 and 3 and Figure 2 (wang/tables.py): a slice is 1 wide, at most ten
-# such widths, or 0.1 and three; an iteration has a mapping for each variable, or one for a sweep
+# Our settings are in wang/tables.py, the same for Tables 2 and 3 and Figure 2
 
 
 def chain(number, index, method, seed, iterations, unit, w, max_widths, n=None):

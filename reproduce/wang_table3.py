@@ -1,7 +1,6 @@
 """Wang and Neal (2013), Table 3: CPU time of an iteration and autocorrelation time, ten data sets.
 
-The chains are those of Table 2, with which they are stored.  An autocorrelation time is that of the
-log likelihood in the last two thirds of 2000 iterations, summed up to the first lag that is not
+The chains are those of Table 2.  An autocorrelation time is summed up to the first lag that is not
 significant; the literal reading of the paper's cut-off and Geyer's estimate stand beside it.
 Seconds are ours; what is compared is their proportion, and what it says of the question what an
 iteration of a mapping is.
@@ -30,8 +29,7 @@ NAME, WHAT = "wang_table3", "times of an iteration and autocorrelation times, te
 MINUTES = {"paper": 240, "short": 2, "smoke": 1}
 
 # The paper's settings (Sections 6.1 and 6.2): 2000 iterations, r = s = 1, and the m of Table 2
-# Ours, the same for Tables 2 and 3 and Figure 2 (wang/tables.py): a slice is 1 wide, at most ten
-# such widths, or 0.1 and three; an iteration has a mapping for each variable, or one for a sweep
+# Our settings are in wang/tables.py, the same for Tables 2 and 3 and Figure 2
 LARGE = (9, 10)  # n = 900, p = 5, long length scales
 IMPOSSIBLE = (3, 4, 5, 8, 9, 10)  # with "sweep", by the printed CPU times
 CLOSE, FEW = 0.75, 0.15  # rate of acceptance of a good pi*; m / n of a small one

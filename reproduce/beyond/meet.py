@@ -6,9 +6,8 @@ amplitude are unknown, and logistic regression whose weights have an unknown var
 (Wang and Neal), whose approximation on the second problem is split HMC's choice of cases (Shahbaba
 et al.), by our NUTS, and by a specialist for each, surrogate-data slices or Polya-Gamma Gibbs.
 Each method but NUTS, which tunes itself, has pilot chains with four or eight settings.  A row is
-compared if R-hat and effective sample sizes allow it (rivals/moments.py).
-reproduce/beyond/rivals/comparison_problems.py has the settings, and says what differs.  The digits
-are 100 of 767, so that chains of each method can be long enough.
+compared if rivals/moments.py believes it; rivals/comparison_problems.py has the settings, and says
+what differs.  The digits are 100 of 767, so that chains of each method can be long enough.
 
 Run     python reproduce/beyond/meet.py [--budget smoke|short|paper]
         Short has 50 digits, and shorter chains.  To compute takes the extra `rivals`.

@@ -2,9 +2,8 @@
 
 Ours, not a paper's.  algorithms/hoffman_nuts_fast.py, as it is when nothing is said, and the same
 with the mass of nutpie; nutpie, and blackjax, which follows Stan.  All have as many transitions
-before and after adaptation, the same target of 0.8 and the same starts, and are judged by what a
-gradient buys: the least effective sample size of the values and the squares of all variables.  A
-row is compared if R-hat and effective sample sizes allow it (rivals/moments.py).
+before and after adaptation, the same target and the same starts, and are judged by what a gradient
+buys the worst variable.  A row is compared if rivals/moments.py believes it.
 
 normal      100 independent variables with standard deviations 0.01, 0.02, ..., 1
 logistic    logistic regression on CTG, of Split HMC

@@ -2,10 +2,9 @@
 
 Ours: the paper says how both splits extend, and leaves the best way of choosing R_0 to future
 research.  Here they run on all classes of StatLog (6) and CTG (3), R_0 chosen by entropy, by the
-largest gradient norm, and at random.  Every method has the same trajectory length and the same
-tuning effort: f, M and a scale of the step by linear theory, then the largest of twelve shares
-of the scale with which a pilot chain accepts enough (shahbaba/multinomial.py).  Which of them needs
-the fewest gradients nothing predicts: that is no claim, and the table has it with its errors.
+largest gradient norm, and at random, with the same trajectory length and the same tuning effort
+(shahbaba/multinomial.py).  Which of them needs the fewest gradients nothing predicts: that is no
+claim, and the table has it with its errors.
 
 Run     python reproduce/beyond/shahbaba_multinomial.py [--budget smoke|short|paper]
         Short and smoke have CTG alone, fewer and shorter chains.

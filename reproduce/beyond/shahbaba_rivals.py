@@ -3,10 +3,8 @@
 Ours, not the paper's.  The paper asks for a better integrator and gives all methods unit masses.
 A reader asks what to use: so here is HMC whose mass is J, the Hessian at the mode, which the normal
 split needs anyway; both splits in the coordinates in which J is the identity; and our NUTS with a
-diagonal mass and with a dense one.  All have the same tuning effort: a pilot chain with each of 16
-settings goes on until it has 50 effective draws of its worst coefficient; of those that accept half
-of their moves that with the most effective draws per gradient is run again.  The printed setting is
-among the 16 and is run again too, whatever its pilot says.
+diagonal mass and with a dense one.  All have the same tuning effort, pilot chains with 16 settings,
+of which the best is run again, and the printed one whatever its pilot says.
 
 Run     python reproduce/beyond/shahbaba_rivals.py [--budget smoke|short|paper]
         Short has pilots of 20 effective draws and chains of 75 instead of 500; smoke has two
@@ -146,10 +144,7 @@ def log_efficiency_ratio(r, name, rows, others, per="per gradient"):
 
 
 def map_cost(r, name):
-    """Return the cost of the mode over what the better split saves in SAVED effective draws.
-
-    Both are in gradients; unit masses.
-    """
+    """Return the cost of the mode over what the better split saves in SAVED draws, in gradients."""
     hmc, split = (most_efficient(r, name, each) for each in (UNIT, UNIT_SPLITS))
     needed = [SAVED * exponential(-each["per gradient"]) for each in (hmc, split)]
     return split["set-up"] / (needed[0] - needed[1])

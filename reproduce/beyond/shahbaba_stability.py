@@ -1,10 +1,9 @@
 """Shahbaba, Lan, Johnson and Neal (2014): where the three integrators become unstable.
 
 Not a figure of the paper, but what its Section 3.3 describes in words: beyond a certain step size
-the error of the Hamiltonian grows rapidly with L, and proposals are rejected with very high
-probability; this limits Split HMC to steps at which it accepts more often than HMC.  On Table 1's
-problem, the paper's own data set: acceptance rate and energy error against the step size, without
-jitter, for trajectories of length 0.3; and beside them linear theory (algorithms/linear_theory.py).
+the error of the Hamiltonian grows rapidly, and proposals are rejected.  On Table 1's problem:
+acceptance rate and energy error against the step size, without jitter, for trajectories of length
+0.3; and beside them linear theory (algorithms/linear_theory.py).
 
 Run     python reproduce/beyond/shahbaba_stability.py [--budget smoke|short|paper]
         The budgets differ in the number of trajectories and of step sizes.

@@ -1,10 +1,9 @@
 """Wang and Neal (2013), Section 6.2: how many cases m a subset or Nystrom-Cholesky should have.
 
 Not a figure of the paper.  The cost of an effective draw against m, in evaluations of the
-posterior, with the paper's m marked; several subsets of each size, by luck; columns of
-Nystrom-Cholesky as a pivoted Cholesky factor takes them, instead of random ones; and how often its
-moves are accepted from half of the columns to all where lengths are short and p = 5.  At last what
-the approximation takes that the paper set aside, by exact eigenvectors.
+posterior; several subsets of each size; columns of Nystrom-Cholesky as a pivoted Cholesky factor
+takes them, instead of random ones; how often its moves are accepted from half of the columns to all
+where lengths are short and p = 5; and what an evaluation takes by exact eigenvectors.
 
 Run     python reproduce/beyond/wang_m.py [--budget smoke|short|paper]
         Paper has up to ten m and three subsets of each for seven rows; short has row 1.

@@ -10,9 +10,8 @@ the kernel with dragging of sigma and eta.  The kinds with n = 900 are left out,
 take hours.
 
 The cost of an effective draw is in evaluations of the posterior (wang/rivals.py).  Each method but
-NUTS has the best of three settings, by pilots on the first data set of a kind.  A row of four
-chains is compared if R-hat and effective sample sizes allow it (rivals/moments.py), and if it has
-the moments of quadrature, where there is one length (wang/quadrature.py).
+NUTS has the best of three settings, by pilots on the first data set of a kind.  A row is compared
+if rivals/moments.py and, where there is one length, quadrature (wang/quadrature.py) believe it.
 
 Run     python reproduce/beyond/wang_rivals.py [--budget smoke|short|paper]
         Short has three of the five kinds and two data sets, smoke all kinds with 30 cases.

@@ -119,10 +119,7 @@ def setting(of, share):
 
 
 def run(name, method, setting, n, seed):
-    """Run n transitions from a draw of the normal approximation; return the Chain.
-
-    setting : [f, M, eps, L]
-    """
+    """Run n transitions from a draw of the normal approximation; return the Chain."""
     f, M, eps, L = setting
     model, fit = posterior(name)
     parts = split(name, method.split(", ")[1], f) if "data" in method else None

@@ -4,9 +4,8 @@ tau by batch means, the paper's estimator, has a standard error of 24 % for one 
 initial monotone sequence of the same chain has 3 to 8 %, and so it is what we compare methods and
 single numbers by.  The joint test of a column is by the paper's estimator.
 What the text says of the normal approximation is judged once, with the flow of U_0 as it is
-printed; the authors' variant is in the table.
-s is a time on this machine, of compiled code: only ratios are compared.  The products follow from
-their factors; shahbaba_errata.py checks the printed ones against theirs.
+printed; the authors' variant is in the table.  s is a time on this machine: only ratios are
+compared.  shahbaba_errata.py checks the printed products against their factors.
 """
 
 from itertools import combinations
@@ -216,10 +215,7 @@ def tau_claim(name, method, row, estimator="initial sequence"):
 
 
 def error_of(where):
-    """Return the standard error of the paper's log ratio of two tau, where a sentence rests on it.
-
-    Other sentences say of two methods which is better, and our chains tell whether it is.
-    """
+    """Return the error of the paper's log ratio of two tau, where a sentence rests on it."""
     return 2**0.5 * printed.SE_LOG_TAU * ("because of their values of tau_beta" in where)
 
 
@@ -314,11 +310,7 @@ def open_circles(ax, points):
 
 
 def dots(ax, name, measure, found, method, y):
-    """Draw a product of a method: printed, batch means, initial sequence, with 2 standard errors.
-
-    The printed one is the product of the printed tau with the printed s, or with the g of its
-    definition: some of the printed products are others (shahbaba_errata.py).
-    """
+    """Draw a product of a method: of printed factors, and of ours, with 2 standard errors."""
     row, factor = measure.split(" x ")
     points = [(product(found, measure, method, estimator), shift, marker, colour)
               for estimator, shift, marker, colour in zip(ESTIMATORS, (0.0, -0.25), "so", COLOURS,

@@ -153,12 +153,10 @@ def size(model):
 
 
 def costs(timed):
-    """Return the cost of an evaluation of each model in units of the posterior's.
-
-    timed : what `clock` returned
+    """Return the cost of an evaluation of each model by what `clock` returned, medians of rounds.
 
     {"trial": {model: after a change of one variable, mean over the variables}, "scratch": {...}};
-    the unit is the posterior after a change of one variable.  Medians over the rounds.
+    the unit is the posterior after a change of one variable.
     """
     seconds = timed["seconds"]
     trial_ = {name: np.mean([median(rounds) for rounds in each])

@@ -24,9 +24,7 @@ def truth(number):
 
 
 def data(number, index, n=None):
-    """Simulate data set `index` of a row of the tables.
-
-    n : int or None   cases; None: as many as the paper has
+    """Simulate data set `index` of a row of the tables, of n cases or as many as the paper has.
 
     Returns X (n, p), y (n,) and the truth (d,).
     """
@@ -74,10 +72,7 @@ def scale_m(m, number, n=None):
 
 
 def problem(number, index, method, m=None, n=None):
-    """Return the posterior, the truth, and what the method takes beside it (None: nothing).
-
-    m : None: the paper's, in proportion to n
-    """
+    """Return the posterior, the truth, and what the method takes beside it; m None: the paper's."""
     model, truth = posterior(number, index, n)
     if method == STANDARD:
         return model, truth, None

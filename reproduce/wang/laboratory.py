@@ -121,10 +121,7 @@ def picture_of(chains, r):
 
 @cache
 def long_run(name, kind, r, s):
-    """Return acceptance rate, least ESS for 1000 evaluations of pi, and mean of x_1; pi* if any.
-
-    kind : str or None   None: slice sampling
-    """
+    """Return acceptance rate, least ESS for 1000 evaluations of pi and for those of pi and pi*."""
     rng = np.random.default_rng([SEED, 1])
     if kind is None:
         chain = slice_sampling(start(name), target(name), WIDTH, SWEEPS, rng, MOST)

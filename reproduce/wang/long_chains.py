@@ -152,10 +152,7 @@ def pool(estimates):
 
 
 def usual(found):
-    """Return the log of the median of the windows' times, what a window usually says, as Measured.
-
-    found : what `combine` returned
-    """
+    """Return the log of the median of the windows' times, of what `combine` returned, Measured."""
     logs = np.log(found["windows"])
     # of a median of normal numbers: sd (pi / 2n)^(1/2)
     se = logs.std(ddof=1) * np.sqrt(np.pi / (2 * logs.size)) if logs.size > 1 else np.nan

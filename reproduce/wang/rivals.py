@@ -1,9 +1,7 @@
 """Chains of rivals on Wang and Neal's data sets, what they ask for, and what that costs.
 
-All start from the truth, as the paper's do.  Where there is one length, the posterior and subsets
-of the data are those of wang/spectra.py (wang/long_chains.py), a hundred times as fast and within
-1e-4: what is compared is counted, not timed.  HMC and NUTS ask for gradients, and have the
-regression.
+All start from the truth, as the paper's do.  Densities are those of wang/long_chains.py: what is
+compared is counted, not timed.  HMC and NUTS ask for gradients, and have the regression.
 
 Costs are numbers of evaluations, each weighted by its time over that of the posterior after a
 change of one variable, which is the unit of the other scripts; a setting is chosen by operations,

@@ -8,9 +8,6 @@ The paper's numbers are those of one chain on one data set.  So the standard err
 are means of logs over data sets, includes how much data sets differ (`luck`): that of theirs, and
 of ours.  How far a time that is estimated from one chain of theirs is off, `noise`, is another
 matter: it goes into the intervals of the claims.
-
-What the paper depends on and does not state is scanned: a Scan has a number for each of SETTINGS.
-A row of a table, which is a data set, has one of them for all of its columns.
 """
 
 from itertools import permutations
@@ -78,10 +75,7 @@ def tasks(budget, seed, number):
 
 
 def table_rows(experiment, chain):
-    """Run all that both tables need; return {number: {setting: {method: Cell}}}.
-
-    chain : callable   the script's, which runs one chain
-    """
+    """Run all that both tables need, by a script's `chain`: {number: {setting: {method: Cell}}}."""
     store = experiment if experiment.name == STORE else Experiment(STORE, experiment)
     budget, runs = store.budget, {}
     for n in (300, 900):  # the short ones first: they are worth most for their time
@@ -248,8 +242,7 @@ def comparisons(rows):
 def usual_luck(sets):
     """Return the luck of each of {(number, ...): data sets}.
 
-    It is not below the median of the rows of the same size: of two data sets it may be small by
-    chance.
+    It is not below the median of the rows of the same size: of two data sets it may be small.
     """
     own = {key: luck(each) for key, each in sets.items()}
     return {key: max(value, np.median([each for other, each in own.items()

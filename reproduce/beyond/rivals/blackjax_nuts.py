@@ -27,9 +27,7 @@ def library():
 def sampler(log_density, target):
     """Return a function (start, draws, tune, seed) that runs one chain; compiled at its first call.
 
-    log_density : function   of a JAX array (d,), written with jax.numpy
-
-    Its result is what nuts of rivals/nuts.py returns.
+    log_density is of a JAX array (d,); the result is what nuts of rivals/nuts.py returns.
     """
     blackjax, jax = library()
     step = blackjax.nuts.build_kernel()

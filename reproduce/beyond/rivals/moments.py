@@ -19,7 +19,6 @@ def moments(*blocks):
     """Return what is kept of a chain, lists with a number a quantity.
 
     blocks : (n, k) float64 each   draws; the hyperparameters come first, if there are any
-
     mean, variance; "mean se", "variance se": their standard errors, by the effective sample sizes;
     "spread": the variance of (x - mean)^2
     """
