@@ -19,10 +19,9 @@ import numpy as np
 from algorithms.fixed_flow_hmc import fixed_flow_hmc
 from algorithms.hmc import hmc
 from algorithms.shahbaba_split_hmc_fast import data_split_hmc, normal_split_hmc
-from reproduce.harness.files import or_exit
 from reproduce.shahbaba import tables
 from reproduce.shahbaba.chains import ALL, AUTHORS, JITTER, SHARE, problem, summarise, warm
-from reproduce.shahbaba.datasets import STAND_IN, StandIn, chess, ctg, names, statlog
+from reproduce.shahbaba.datasets import STAND_IN, StandIn, chess, ctg, finder, statlog
 from reproduce.shahbaba.printed import METHODS, MISPRINTS, N, sentence
 
 NAME, WHAT = "shahbaba_table2", "three methods on three real data sets"
@@ -105,11 +104,7 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Find the three data sets before anything else."""
-    return or_exit(names, settings, f"{STAND_IN}0 to 3", *SETS.values())
-
-
+cases = finder(f"{STAND_IN}0 to 3", *SETS.values())
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

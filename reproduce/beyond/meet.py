@@ -23,9 +23,8 @@ from reproduce.beyond.rivals import rows
 from reproduce.beyond.rivals.comparison_problems import DIGITS, LOGISTIC, METHODS, SETTINGS
 from reproduce.beyond.rivals.rows import TAKEN, agreement, draw_efficiency, order
 from reproduce.harness.claims import Claim, Measured, brief, text_table
-from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, legend_below, mark, panels, plain_log, row_labels
-from reproduce.shahbaba.datasets import STAND_IN, StandIn, ctg, names
+from reproduce.shahbaba.datasets import STAND_IN, StandIn, ctg, finder
 
 NAME, WHAT = "meet", "the four papers on each other's problems"
 MINUTES = {"paper": 50, "short": 4, "smoke": 0.5}
@@ -155,11 +154,7 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Find the data sets before anything else; the digits are embedded."""
-    return or_exit(names, settings, f"optical digits; {STAND_IN}1", "optical digits", ctg)
-
-
+cases = finder(f"optical digits; {STAND_IN}1", "optical digits", ctg)  # the digits are embedded
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

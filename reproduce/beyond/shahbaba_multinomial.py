@@ -19,10 +19,9 @@ from functools import partial
 from reproduce.beyond.rivals.moments import row_of
 from reproduce.beyond.rivals.rows import CHAINS, agreement, draw_efficiency, trust
 from reproduce.harness.claims import Measured, brief, text_table
-from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, panels, plain_log, row_labels
 from reproduce.shahbaba import multinomial, simulated_classes
-from reproduce.shahbaba.datasets import COUNTS, StandIn, all_classes, names
+from reproduce.shahbaba.datasets import COUNTS, StandIn, all_classes, finder
 from reproduce.shahbaba.multinomial import METHODS, RATE, SHARES
 
 NAME, WHAT = "shahbaba_multinomial", "both splits with more than two classes"
@@ -108,12 +107,7 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Find both data sets before anything else."""
-    return or_exit(names, settings, simulated_classes.NAME,
-                   *(partial(all_classes, name) for name in COUNTS))
-
-
+cases = finder(simulated_classes.NAME, *(partial(all_classes, name) for name in COUNTS))
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

@@ -23,10 +23,9 @@ from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_
 from reproduce.beyond.rivals.rows import efficiencies, trust
 from reproduce.harness import style
 from reproduce.harness.claims import Claim, Measured, exponential, text_table
-from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, log_bar, mark, panels, plain_log, row_labels
-from reproduce.shahbaba import datasets, rivals
-from reproduce.shahbaba.datasets import StandIn, names
+from reproduce.shahbaba import rivals
+from reproduce.shahbaba.datasets import StandIn, chess, ctg, finder, statlog
 from reproduce.shahbaba.printed import METHODS, PROBLEMS
 from reproduce.shahbaba.rivals import MASS, NUTS, OURS, PRINTED, ROWS, SETS, SPLITS, method_of_row
 
@@ -243,12 +242,7 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Find the three data sets of Table 2 before anything else."""
-    return or_exit(names, settings, SETS["Simulated"], "simulated", datasets.statlog, datasets.ctg,
-                   datasets.chess)
-
-
+cases = finder(SETS["Simulated"], "simulated", statlog, ctg, chess)
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

@@ -19,11 +19,10 @@ from algorithms.ess import initial_sequence
 from models.logistic_regression import chain_log_likelihood
 from reproduce.harness import style
 from reproduce.harness.claims import Claim, Measured, brief, joint, log, text_table
-from reproduce.harness.files import or_exit
 from reproduce.harness.style import COLOURS, log_bar, mark, mathematics, panels, plain_log
 from reproduce.shahbaba import datasets, tables
 from reproduce.shahbaba.chains import AUTHORS, problem, transitions, warm
-from reproduce.shahbaba.datasets import STAND_IN, StandIn, names
+from reproduce.shahbaba.datasets import STAND_IN, StandIn
 from reproduce.shahbaba.printed import METHODS, PROBLEMS, SE_LOG_TAU, half_unit, number
 
 NAME, WHAT = "shahbaba_tau_beta", "is alpha in the sum of squares?"
@@ -113,12 +112,8 @@ def figure(r):
     return fig
 
 
-def cases(settings):
-    """Find the three data sets of Table 2 before anything else."""
-    return or_exit(names, settings, f"simulated; {STAND_IN}0 to 3", "simulated", datasets.statlog,
-                   datasets.ctg, datasets.chess)
-
-
+cases = datasets.finder(f"simulated; {STAND_IN}0 to 3", "simulated", datasets.statlog,
+                        datasets.ctg, datasets.chess)
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":
