@@ -98,8 +98,8 @@ def run(experiment, cases):
     return {"n": {number: cases_of(number, budget) for number in found},
             "refused": refused, "slow": slow, "eigen": eigen_times(
                 experiment, {number: round(part * cases_of(number, budget))
-                             for number, part in EIGEN.items()}, TIMED[budget][0],
-                SMALL if budget == "smoke" else None), "curves": {
+                             for number, part in EIGEN.items()}, TIMED[budget][0], small),
+            "curves": {
                 number: {method: {columns: {m: combine_subsets(each) for m, each in curve.items()}
                                   for columns, curve in kinds.items()}
                          for method, kinds in methods.items()}

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import polygamma
 
-from reproduce.harness import claims
+from reproduce.harness import claims, style
 from reproduce.harness.claims import Claim, Measured, average, brief, joint, log, mean, smallest
 from reproduce.harness.style import COLOURS, legend_below, mark, mathematics, panels, plain_log
 from reproduce.shahbaba import printed
@@ -321,5 +321,5 @@ def dots(ax, name, measure, found, method, y):
             number(name, "s", method) / number(name, "s", "HMC"))
         points.append((Measured(x, x * printed.SE_LOG_TAU), 0.25, "D", "k"))
     for (value, se), shift, marker, colour in points:
-        low, high = value * (1 - np.exp(-2 * se / value)), value * (np.exp(2 * se / value) - 1)
-        ax.errorbar(value, y + shift, xerr=[[low], [high]], fmt=marker, color=colour, ms=3.5, lw=1)
+        _, ends = style.log_bar(np.log(value), se / value)
+        ax.errorbar(value, y + shift, xerr=ends[:, None], fmt=marker, color=colour, ms=3.5, lw=1)

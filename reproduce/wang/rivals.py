@@ -28,15 +28,8 @@ from models.gp_subset import GPSubset
 from models.gp_variational import GPVariational
 from models.interface import grad_U, log_likelihood_of, prepare
 from models.jit import njit
-from reproduce.beyond.rivals.moments import (
-    is_believed,
-    moments,
-    pool,
-    reliability,
-    row_of,
-    shorten,
-    worst,
-)
+from reproduce.beyond.rivals import moments as together
+from reproduce.beyond.rivals.moments import moments, pool, reliability, shorten, worst
 from reproduce.wang.chains import samples, scratches, trials
 from reproduce.wang.datasets import order, posterior, scale_m
 from reproduce.wang.long_chains import settings_of, target
@@ -311,7 +304,7 @@ def longer(found):
     it was for the methods that run on all data sets; now it is for all, so that none is believed
     because it alone ran longer.
     """
-    if is_believed(found) or not found["rhat"] < NEAR:
+    if together.is_believed(found) or not found["rhat"] < NEAR:
         return 1.0
     return max(2.0, 1.6 * LEAST_ESS * len(found["chains"]) / min(found["bulk"], found["tail"]))
 
@@ -319,7 +312,7 @@ def longer(found):
 def row_at_prices(found, pilots, setting, costs, unit):
     """Return the row of what four chains and their pilots gave, at these prices."""
     chains = [each | {"gradients": price(each["counts"], costs)} for each in found["chains"]]
-    return row_of(found | {"chains": chains}, unit) | {
+    return together.row_of(found | {"chains": chains}, unit) | {
         "setting": setting,
         "before": sum(price(each["set_up"], costs) for each in (*chains, *pilots))
         + sum(price(each["counts"], costs) for each in pilots)}

@@ -13,9 +13,8 @@ its mirror: the metric follows x, which that of algorithms/rmhmc_within_gibbs.py
 model that registers no block of its own.  phi given x takes slice updates.  On the logistic problem
 it is algorithms/rmhmc_within_gibbs.py, whose metric of w is the Fisher information at w.
 
-Mapping, on the digits, samples phi alone, with EP's corrected evidence of all cases for pi and EP's
-of a third of them for pi*: another posterior than that of the others.  On the logistic problem pi
-is the model, and pi* has the cases of split HMC's U_0 alone.
+Mapping, on the digits, samples phi alone, with EP's corrected evidence for pi: another posterior
+than that of the others.  On the logistic problem pi is the model, and pi* has the cases of U_0.
 
 Work is counted in operations.  On the digits its unit is n^3 / 3 of them, a factorisation: a solve
 of n^3 is three, a gradient of SSHMC 12 / n, one of NUTS four, with the whitened derivative, and an
