@@ -179,11 +179,6 @@ def sentences(number):
         + "."]
 
 
-def preset(label, eps, M=M[1]):
-    """Make a Preset."""
-    return page.Preset(label, dict(eps=eps, M=M))
-
-
 POSTERIOR = tuple(contours(lambda q: U(q, problem()[0]), steps.BOX, LEVELS))
 LABORATORY = page.Laboratory(
     f"The posterior of an intercept and a coefficient of {steps.CASES} cases. All trajectories are"
@@ -199,7 +194,7 @@ LABORATORY = page.Laboratory(
      *(Panel(f"Acceptance, {name}", "ε", "rate", (0, EPS[-1], 0, 1.05)) for name in SAMPLERS),
      Panel("Median |energy error|", "ε", "nats", (0, EPS[-1], 1e-4, 1e4), "y")),
     "Steps", (RATIO, RATE, ESS), setting,
-    (preset("A good step for HMC", 0.5), preset("Step too small", 0.1),
-     preset("Step too large for HMC", 1.2), preset("In the resonance of the normal split", 1.8),
-     preset("Past the resonance", 2.5)),
+    tuple(page.Preset(label, dict(eps=eps, M=M[1])) for label, eps in (
+        ("A good step for HMC", 0.5), ("Step too small", 0.1), ("Step too large for HMC", 1.2),
+        ("In the resonance of the normal split", 1.8), ("Past the resonance", 2.5))),
     sentences)

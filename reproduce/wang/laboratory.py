@@ -207,11 +207,6 @@ def sentences(number):
         f" is {both}."]
 
 
-def preset(label, target="one", star=GOOD, r=12):
-    """Make a Preset."""
-    return page.Preset(label, dict(target=target, star=star, r=r, s=1))
-
-
 LABORATORY = page.Laboratory(
     "π is a mixture of two normal distributions, π* one normal distribution: with the moments of π"
     " (good), with a quarter of their covariance (narrow), or 1.5 deviations off (displaced, dashed"
@@ -229,7 +224,9 @@ LABORATORY = page.Laboratory(
      Panel("Evaluations of π so far", "sweeps, or moves of the mark", "evaluations",
            (0, MOVES, 1, 1000), "y")),
     "Sweeps, or moves of the mark", (RATIO, EVALUATED, SAVED), setting,
-    (preset("A good π*"), preset("One move in a chain: r = s = 1", r=1),
-     preset("π* too narrow", star=NARROW), preset("π* displaced", star=DISPLACED),
-     preset("Separated modes", "apart")),
+    tuple(page.Preset(label, dict(target=target, star=star, r=r, s=1))
+          for label, target, star, r in (
+        ("A good π*", "one", GOOD, 12), ("One move in a chain: r = s = 1", "one", GOOD, 1),
+        ("π* too narrow", "one", NARROW, 12), ("π* displaced", "one", DISPLACED, 12),
+        ("Separated modes", "apart", GOOD, 12))),
     sentences)
