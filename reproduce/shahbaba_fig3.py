@@ -19,7 +19,8 @@ from reproduce.harness.claims import Claim, smallest, text_table
 from reproduce.harness.files import Data
 from reproduce.harness.style import legend_below, panels
 from reproduce.shahbaba import illustration
-from reproduce.shahbaba.illustration import POINTS, REACH, WITHIN, fit_cases, gradients, share
+from reproduce.shahbaba.datasets import illustrative
+from reproduce.shahbaba.illustration import POINTS, REACH, SLOPE, WITHIN, fit_cases, gradients
 
 NAME, WHAT = "shahbaba_fig3", "U and its normal approximation"
 MINUTES = {"paper": 0.25, "short": 0.1, "smoke": 0.05}
@@ -94,7 +95,7 @@ def largest(r, name):
 
 def least_share(r, name, below):
     """Return in which share of the data sets something is below a bound, at the worst slope."""
-    return smallest(share(getattr(sets, name) < below) for sets in r.slopes.values())
+    return smallest(illustration.share(getattr(sets, name) < below) for sets in r.slopes.values())
 
 
 USUALLY = ("words only: in more than half of the data sets, for either coefficient, whatever the"
@@ -153,7 +154,11 @@ def figure(r):
     return fig
 
 
-cases = illustration.cases
+def cases(settings):
+    """Return the illustrative data of the figure."""
+    return illustrative(settings.seed, SLOPE)
+
+
 STUDY = Study(NAME, WHAT, MINUTES, __doc__, cases, run, CLAIMS, table, figure)
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from reproduce.wang import tables
 from reproduce.wang.chains import record
 from reproduce.wang.datasets import SIGMA, C, problem
 from reproduce.wang.printed import FASTER, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, quote
-from reproduce.wang.tables import GAINS, SETTINGS, better_mapping, expected_rows, gain, mean_gain
+from reproduce.wang.tables import SETTINGS, better_mapping, expected_rows, gain, lead, mean_gain
 
 NAME, WHAT = "wang_table2", "autocorrelation time times cost, ten data sets"
 MINUTES = {"paper": 240, "short": 2, "smoke": 1}
@@ -57,7 +57,7 @@ def run(experiment, cases):
 
 def least_lead(r, setting, by, numbers=POOR):
     """Return the least gain of tempered transitions over the better mapping."""
-    return smallest(tables.lead(r, number, setting, TEMPERED, better_mapping(
+    return smallest(lead(r, number, setting, TEMPERED, better_mapping(
         r, number, setting, by), by) for number in numbers)
 
 
@@ -77,7 +77,8 @@ LOG_FASTER = np.log(FASTER)
 VALUES, ERRORS, ROUNDING = np.transpose([tables.printed_gain(number, SOD) for number in ROWS])
 TABLE_MEAN, TABLE_ERROR = VALUES.mean(), float(np.linalg.norm(ERRORS)) / len(ROWS)
 CLAIMS = [
-    *tables.joint_claims(tables.gain_claim, f"the gains of Table 2 at once, {PRICE}", GAINS, PRICE),
+    *tables.joint_claims(tables.gain_claim, f"the gains of Table 2 at once, {PRICE}",
+                         tables.GAINS, PRICE),
     Claim(f"log(mean gain of SOD over the ten rows / the paper's), {PRICE}", "Table 2: the mean"
           f" factor is {np.exp(TABLE_MEAN):.2f}", lambda r: tables.scan(
               lambda setting: mean_gain(r, ROWS, setting, SOD, PRICE) - TABLE_MEAN),
@@ -85,7 +86,7 @@ CLAIMS = [
           " the cells.  Means are geometric", "joint test", budgets=("paper",),
           theirs=TABLE_ERROR),
     # an order of two of these that no sentence states is no claim beside them
-    *[tables.gain_claim(*cell, PRICE) for cell in GAINS],
+    *[tables.gain_claim(*cell, PRICE) for cell in tables.GAINS],
     sentence("largest log gain of SOD", "two to four", lambda r, setting, by: max(
         (gain(r, number, setting, SOD, by) for number in ROWS), key=lambda g: g.value),
         *LOG_FASTER, "what is possible: depending on the problem, it can be",
@@ -101,7 +102,7 @@ CLAIMS = [
         [gain(r, large, setting, SOD, by) - gain(r, small, setting, SOD, by)
          for small, large in PAIRS]), 0.0, np.inf, "order, over the five kinds of data"),
     sentence("10: log(T, SOD / Nystrom)", "substantially", lambda r, setting, by:
-             tables.lead(r, 10, setting, NYSTROM, SOD, by), 0.0, np.inf,
+             lead(r, 10, setting, NYSTROM, SOD, by), 0.0, np.inf,
              "order: substantially has no number, Table 2 has 2.0; of the other such data set,"
              " number 8, it has no result of Nystrom"),
     sentence("mean log gain of the better mapping, the other six / 2 to 5", "less satisfactory",

@@ -23,7 +23,7 @@ from reproduce.wang import tables
 from reproduce.wang.chains import UNITS, record
 from reproduce.wang.datasets import problem
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED, R, S, quote
-from reproduce.wang.tables import MAIN, OWN_SLICES, SETTINGS, gain, scan, tau_claim, update_cost
+from reproduce.wang.tables import ESTIMATORS, MAIN, OWN_SLICES, SETTINGS, gain, scan, update_cost
 
 NAME, WHAT = "wang_table3", "times of an iteration and autocorrelation times, ten data sets"
 MINUTES = {"paper": 240, "short": 2, "smoke": 1}
@@ -84,8 +84,9 @@ def few_columns_gain(r):
 
 
 CLAIMS = [
-    *tables.joint_claims(tau_claim, "the autocorrelation times of Table 3 at once", tables.CELLS),
-    *[tau_claim(*cell) for cell in tables.CELLS],
+    *tables.joint_claims(tables.tau_claim, "the autocorrelation times of Table 3 at once",
+                         tables.CELLS),
+    *[tables.tau_claim(*cell) for cell in tables.CELLS],
     *[tables.seconds_claim(*cell) for cell in tables.GAINS],
     Claim("largest |evaluations of pi in a mapping - 1|", quote("once"), density_excess, 0.0, 0.0,
           "a count, that of the start left out", "ours"),
@@ -140,7 +141,7 @@ def table(r):
             lines.append([f"{number} {method}", ROWS[number].tau[method],
                           *(f"{np.exp(c.tau.value):.3g}" for c in cells),
                           brief(exponential(main.tau)),
-                          *(main.means[each] for each in tables.ESTIMATORS),
+                          *(main.means[each] for each in ESTIMATORS),
                           " ".join(f"{c.accepted:.2f}" for c in cells)])
             short.append([f"{number} {method}", ROWS[number].seconds[method],
                           *(1e3 * c.seconds for c in cells), *(c.evaluations for c in cells),

@@ -80,9 +80,9 @@ def ep_shifts(r):
     Each is [(log l, log sigma)] of Measured, shifts in posterior deviations; the errors are nan if
     a row is not believed.
     """
-    pair = [r[DIGITS, method] for method in (MAPPING, NON_CENTRED)]
-    ours, b = (row["together"] for row in pair)
-    unknown = 0.0 if all(row["believed"] for row in pair) else np.nan
+    rows = [r[DIGITS, method] for method in (MAPPING, NON_CENTRED)]
+    ours, b = (row["together"] for row in rows)
+    unknown = 0.0 if all(row["believed"] for row in rows) else np.nan
     shift = [Measured((ours.mean[k] - b.mean[k]) / b.sd[k],
                       np.hypot(ours.mean_se[k], b.mean_se[k]) / b.sd[k] + unknown)
              for k in range(2)]

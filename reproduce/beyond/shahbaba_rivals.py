@@ -19,10 +19,10 @@ from functools import partial
 
 import numpy as np
 
-from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of
-from reproduce.beyond.rivals.rows import efficiencies, trust
+from reproduce.beyond.rivals.moments import distance_of_rows, halves_apart, row_of, scale_log
+from reproduce.beyond.rivals.rows import trust
 from reproduce.harness import style
-from reproduce.harness.claims import Claim, Measured, exponential, text_table
+from reproduce.harness.claims import Claim, Measured, brief, exponential, text_table
 from reproduce.harness.style import COLOURS, log_bar, mark, panels, plain_log, row_labels
 from reproduce.shahbaba import rivals
 from reproduce.shahbaba.datasets import StandIn, chess, ctg, finder, statlog
@@ -202,7 +202,10 @@ def table(r):
             rows.append([name, row, "its own" if setting is None else
                          f"{setting[0]:.3g}, {setting[1]}", f"{f.rate:.2f}", f.divergences or "",
                          f"{f.gradients:.2g}", *trust(each), f"{each['halves']:.1f}",
-                         *efficiencies(each), f"{each['set-up']:.0f}"])
+                         *([brief(scale_log(each["per gradient"], 1000)),
+                            brief(scale_log(each["per second"], 1))]
+                           if each["believed"] else ["not believed", ""]),
+                         f"{each['set-up']:.0f}"])
     return ("Four chains a row; normal, data: the splits; M = J: the mass is the Hessian at the"
             " mode.  Gradients: of all\nchains.  Worst R-hat and least effective sample sizes, of"
             " bulk and tail, of all coefficients; least E-BFMI of a\nchain; halves: largest |z|"

@@ -99,7 +99,10 @@ def table_of_rows(r):
     for (name, method), each in r.items():
         f = each["together"]
         rows.append([name, method, f.n, f"{f.gradients / f.n:.3g}", f"{each['before']:.2g}",
-                     f"{f.rate:.2f}", f.divergences or "", *trust(each), *efficiencies(each)])
+                     f"{f.rate:.2f}", f.divergences or "", *trust(each),
+                     *([brief(scale_log(each["per gradient"], 1000)),
+                        brief(scale_log(each["per second"], 1))]
+                       if each["believed"] else ["not believed", ""])])
     return text_table(rows, ["problem", "method", "draws", "work", "before", "rate", "div.",
                              "R-hat", "bulk", "tail", "E-BFMI", "per 1000 units", "per CPU s"])
 
@@ -108,12 +111,6 @@ def trust(row):
     """Return the cells of a row with its worst R-hat, least bulk and tail ESS, and E-BFMI."""
     return [f"{row['rhat']:.3f}", f"{row['bulk']:.0f}", f"{row['tail']:.0f}",
             "" if np.isnan(row["e_bfmi"]) else f"{row['e_bfmi']:.2f}"]
-
-
-def efficiencies(row):
-    """Return the cells of a row with its effective draws per 1000 units and per second."""
-    return ([brief(scale_log(row["per gradient"], 1000)), brief(scale_log(row["per second"], 1))]
-            if row["believed"] else ["not believed", ""])
 
 
 def draw_efficiency(ax, y, row, log_value, scale=1.0, **how):
