@@ -29,6 +29,7 @@ from reproduce.wang_table2 import chain
 N = 14  # cases
 
 
+@pytest.mark.filterwarnings("ignore:none of 12 proposals")  # so few transitions
 @pytest.mark.parametrize("method", (*METHODS, *room.RIVALS))
 def test_a_chain_of_each_method_and_what_it_asks_for(method):
     found = room.run(1, 0, method, SCANNED[method][0], 12, [3], N)
