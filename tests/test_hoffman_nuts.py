@@ -174,14 +174,16 @@ def test_the_mirror_is_reversible_on_an_orbit_given_the_slice(eps, below):
 
 
 def tree(p, rho=None, last=None):
-    """Return a tree in one dimension whose ends have momenta p and last, its mass being 1."""
-    first, last = (SimpleNamespace(p=np.array(x), v=np.array(x)) for x in (p, last or p))
+    """Return a tree in one dimension whose ends have momenta p and last, its mass being 4."""
+    first, last = (SimpleNamespace(p=np.array(x), v=np.array(x) / 4) for x in (p, last or p))
     return SimpleNamespace(first=first, last=last, rho=np.array(first.p + last.p if rho is None
                                                                 else rho))
 
 
 @pytest.mark.parametrize(("a", "b", "goes_on"), [
     (tree([1.0]), tree([1.0]), True),
+    (tree([1.0], [6.0], [5.0]), tree([1.0], [-3.0], [1.0]), True),  # a momentum, not a velocity
+    (tree([1.0], [-3.0], [1.0]), tree([5.0], [6.0], [1.0]), True),
     (tree([1.0]), tree([-2.0]), False),
     (tree([1.0], [2.0], [1.0]), tree([1.0], [-3.0], [1.0]), False),  # rho of the whole
     (tree([1.0], [5.0], [1.0]), tree([-1.0], [5.0], [1.0]), False),  # the first point of b
