@@ -16,7 +16,7 @@ from models import interface, validate
 from models.fields import Array
 from models.funnel import Funnel
 from models.gaussian import Gaussian
-from sampling.check import check_model
+from sampling.check import check_model, compare
 from test_models import ALL
 
 
@@ -318,3 +318,8 @@ def test_a_tuple_in_the_place_of_a_number_or_of_an_array_is_named():
     interface.grad_U.register(Slopes)(lambda q, model: (q[0], q[1]))
     assert "returns tuple, not a float" in str(check_model(Pair(1.0), np.ones(2)))
     assert "returns tuple of float64" in str(check_model(Slopes(1.0), np.ones(2)))
+
+
+def test_an_entry_that_is_no_number_is_the_worst():
+    row = compare("grad_U", "U", [1.0, np.nan, 7.0], [1.0, 2.0, 3.0])
+    assert row.where == "[1]" and np.isnan([row.found, row.error]).all()
