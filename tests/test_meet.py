@@ -393,7 +393,7 @@ def test_the_clock_is_of_a_unit_of_work(monkeypatch):
 
 
 def test_every_row_is_on_its_own_data(monkeypatch):
-    monkeypatch.setattr(script, "run_rows", lambda *given: given)
+    monkeypatch.setattr(script.rows, "run_rows", lambda *given: given)
     _, _, runs, settings, arguments, nuts, *_ = script.run(SimpleNamespace(budget="paper"), None)
     assert set(runs) == {(name, m) for name, methods in METHODS.items() for m in methods}
     assert all(arguments(key) == {"name": key[0], "data": {DIGITS: 100, LOGISTIC: "CTG"}[key[0]]}

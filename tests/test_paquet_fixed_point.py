@@ -135,27 +135,27 @@ def changed(move):
 def test_reversible_trajectories_would_agree(what):
     part, name = KNOWN[what]
     path = [part, (name, 0.1), *["x"] * (part == "returns"), 5]
-    assert changed(put(path, Measured(-14.0, 0.1))) == {what: "agrees"}
+    assert changed(put(*path, Measured(-14.0, 0.1))) == {what: "agrees"}
 
 
 BIAS = Measured(0.03, 0.001)
 MOVES = {
     **{f"order in eps of the reversibility error, N = 2, f_max = {f}":
-       put(["order", f], Measured(f + 1.5 + (f % 2 == 0) + 0.3, 0.05)) for f in range(1, 6)},
+       put("order", f, Measured(f + 1.5 + (f % 2 == 0) + 0.3, 0.05)) for f in range(1, 6)},
     "gain in log10 by iteration 4 - gain by iteration 5, digits":
-        put(["gain"], Measured(-0.5, 0.1)),
-    "decay per iteration / contraction factor c, digits": put(["decay"], Measured(0.3, 0.01)),
-    "bias of the mean, N = 1, f_max = 5": put(["chains", ("N = 1", 0.1), "exact", 5], BIAS),
-    "bias of the mean, N = 2, f_max = 5": put(["chains", ("N = 2", 0.1), "exact", 5], BIAS),
-    "bias of the mean, digits, f_max = 5": put(["chains", ("digits", 0.1), "mean", 5], BIAS),
+        put("gain", Measured(-0.5, 0.1)),
+    "decay per iteration / contraction factor c, digits": put("decay", Measured(0.3, 0.01)),
+    "bias of the mean, N = 1, f_max = 5": put("chains", ("N = 1", 0.1), "exact", 5, BIAS),
+    "bias of the mean, N = 2, f_max = 5": put("chains", ("N = 2", 0.1), "exact", 5, BIAS),
+    "bias of the mean, digits, f_max = 5": put("chains", ("digits", 0.1), "mean", 5, BIAS),
     "|bias of the mean|, digits, f_max = 1":
-        put(["chains", ("digits", 0.1), "mean", 1], Measured(-0.01, 0.001)),
+        put("chains", ("digits", 0.1), "mean", 1, Measured(-0.01, 0.001)),
     "bias of the mean, N = 1, eps = 0.05, f_max = 20":
-        put(["chains", ("N = 1", 0.05), "exact", 20], BIAS),
+        put("chains", ("N = 1", 0.05), "exact", 20, BIAS),
     "bias of the mean, N = 2, eps = 0.05, f_max = 20":
-        put(["chains", ("N = 2", 0.05), "exact", 20], BIAS),
+        put("chains", ("N = 2", 0.05), "exact", 20, BIAS),
     "|bias of the mean|, N = 1, eps = 0.2, f_max = 5":
-        put(["chains", ("N = 1", 0.2), "exact", 5], Measured(-0.01, 0.001)),
+        put("chains", ("N = 1", 0.2), "exact", 5, Measured(-0.01, 0.001)),
 }
 
 
