@@ -292,6 +292,28 @@ def test_a_replicate_has_the_field_and_histograms_without_the_burn_in(distance):
     assert found["phi"]["histogram"][1] == counts.tolist() and counts.sum() == 30
 
 
+def test_estimates_of_chains_by_hand():
+    def chain(k):
+        phi = {"lineage": [100.0, 50.0], "squares": [80.0, 40.0], "mean": [0.1 * k, 1.0],
+               "sd": [1.0, 2.0 + k], "mean_se": [0.3, 0.4], "histogram": [[1, k], [k, 2]]}
+        theta = {"lineage": [10.0 + k, 20.0, 30.0], "squares": [5.0, 9.0]}
+        return {"AP": 0.5 + 0.1 * k, "phi": phi, "theta": theta, "divergences": k, "field": [k]}
+
+    two, four = (cox.estimates([chain(k) for k in range(m)], 7, {"L": 1}) for m in (2, 4))
+    # of few chains the error is what each says of itself, of more their scatter
+    assert two.mean == [pytest.approx((0.05, 0.3 / 2**0.5)), pytest.approx((1.0, 0.4 / 2**0.5))]
+    assert two.sd[1] == pytest.approx((2.5, 0.4 / 2**0.5))
+    assert four.mean[0] == pytest.approx((0.15, np.std([0, 0.1, 0.2, 0.3], ddof=1) / 2))
+    assert four.AP == [pytest.approx((0.65, np.std([0, 0.1, 0.2, 0.3], ddof=1) / 2))]
+    assert (four.divergences, four.histogram, four.field) == (6, [[4, 6], [6, 8]], [[0], [1], [2],
+                                                                                    [3]])
+    assert four.means[3] == pytest.approx([0.3, 1.0]) and four.means_se == [[0.3, 0.4]] * 4
+    assert {name: each.value for name, each in two.squares.items()} == pytest.approx(
+        {"sigma": np.log(80.0), "beta": np.log(40.0), "x": np.log(5.0)})
+    assert two.ess["sigma"].value == pytest.approx(np.log(100.0))
+    assert two.each["min"] == [10.0, 11.0] and two.each["beta"] == [50.0, 50.0]
+
+
 def test_an_ess_of_few_runs_has_the_error_of_theory():
     m = cox.log_ess([100.0, 400.0])
     assert m.value == pytest.approx(math.log(200)) and m.se == pytest.approx((12 / 400) ** 0.5)
