@@ -36,7 +36,7 @@ from models.logistic_regression import LogisticRegression
 from models.non_centred import NonCentred, theta_of
 from models.non_centred_gp import NonCentredGP, latent
 from models.stochastic_volatility import StochasticVolatility
-from sampling.run import check_model_of, variables_of
+from sampling.run import check_model_of, run, same, variables_of
 
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)  # of expectations over N(0, 1)
 # FIRST_KERNELS: noise and length; FIRST_PHI: log length less that of the root of p, log amplitude.
@@ -448,6 +448,11 @@ class Fit(NamedTuple):
     y: np.ndarray  # (n,) the labels -1 and +1 that it is of
 
 
+def by_ep(model, n, rng):
+    """Return n draws of EP's normal approximation, (n, cases)."""
+    return model.mu + rng.standard_normal((n, model.mu.size)) @ model.L_Sigma.T
+
+
 class Classifier(NamedTuple):
     """Gaussian-process classification by a probit likelihood; made by gp_classifier."""
 
@@ -516,23 +521,37 @@ class Classifier(NamedTuple):
                 and np.allclose(fit.K, self.kernel((fit.log_length, fit.log_amplitude)))):
             raise ValueError("fit must be of this problem, but it is of other cases or labels")
 
-    def check_evidence(self, fit, n, rng):
+    def posterior(self, fit):
+        """Return the model of the function at the cases whose kernel is the fitted one."""
+        self.check_fit(fit)
+        return GPClassification.from_ep(fit.K, self.model.y, fit.ep)
+
+    def draws(self, fit, n, rng, **named):
+        """Return the Chains of `run`, by elliptical slices, of the function with the fitted kernel.
+
+        They start at draws of EP's normal approximation.  `named` is chains, jobs and bars.
+        """
+        model = self.posterior(fit)
+        chains = validate.count("chains", named.get("chains", 4))
+        start = by_ep(model, chains, validate.generator("rng", rng))
+        return run(elliptical_slice, start, model, n, rng, **named)
+
+    def check_evidence(self, fit, found, rng):
         """Return the log evidence of the fitted kernel by bridge sampling: log_Z, standard_error.
 
-        From n >= 5 draws of the posterior by elliptical slice sampling, after n // 10 more, and n
-        of EP's normal approximation.
+        found : what draws() returned, chains of 5 draws or more together; as many are drawn from
+                EP's normal approximation
         """
-        self.check_fit(fit)
-        n = validate.count("n", n, 5)
-        annealed = GPClassification.from_ep(fit.K, self.model.y, fit.ep)
-        chain = elliptical_slice(annealed.mu, annealed, n + n // 10, rng)
-        at_q = annealed.mu + rng.standard_normal((n, annealed.mu.size)) @ annealed.L_Sigma.T
-        found = bridge_sampling(chain.log_likelihood[n // 10 :],
-                                np.array([log_L(x, annealed) for x in at_q]))
-        if not found.converged:
+        model = self.posterior(fit)
+        if variables_of(found).keys() != {"q"} or not same(found.model, model):
+            raise ValueError("found must be what draws() of this problem returned for this fit")
+        at_target = found.stacked("log_likelihood").ravel()
+        at_q = by_ep(model, at_target.size, validate.generator("rng", rng))
+        bridge = bridge_sampling(at_target, np.array([log_L(x, model) for x in at_q]))
+        if not bridge.converged:
             warnings.warn("bridge sampling has not converged: do not believe its log_Z, and take a"
                           " larger n", RuntimeWarning, stacklevel=2)
-        return found
+        return bridge
 
     def predict_by_ep(self, fit, X):
         """Return the Classes of new cases by EP's normal approximation, its kernel as fitted."""

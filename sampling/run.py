@@ -189,7 +189,7 @@ def same(one, other):
     """Tell whether two models, or what is in them, are equal, but for memory that is written to."""
     if one is other:
         return True
-    if isinstance(one, tuple) and isinstance(other, tuple):
+    if isinstance(one, tuple) or isinstance(other, tuple):
         return type(one) is type(other) and len(one) == len(other) and all(
             field == "memory" or same(*each) for field, *each in zip(
                 getattr(one, "_fields", [""] * len(one)), one, other, strict=True))

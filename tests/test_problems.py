@@ -282,7 +282,8 @@ def test_the_evidence_is_checked_by_draws():
     y = problem.model.y
     exact = np.log(multivariate_normal.cdf(np.zeros(3), cov=np.outer(y, y) * (fit.K + np.eye(3)),
                                            rng=generator(1)))
-    found = problem.check_evidence(fit, 4000, generator(2))
+    rng = generator(2)
+    found = problem.check_evidence(fit, problem.draws(fit, 1000, rng, jobs=1, bars=False), rng)
     assert found.standard_error < 0.02
     assert abs(found.log_Z - exact) < 4 * found.standard_error + 1e-4
 
@@ -319,8 +320,10 @@ def test_a_fit_begins_at_the_best_evidence_of_an_ep_that_has_converged(monkeypat
 
 def test_a_bridge_that_has_not_converged_is_not_believed(monkeypatch):
     monkeypatch.setattr(problems, "bridge_sampling", lambda *_: SimpleNamespace(converged=False))
+    fit = CLASSIFIER.fit()
+    found = CLASSIFIER.draws(fit, 5, generator(1), chains=1, bars=False)
     with pytest.warns(RuntimeWarning, match="bridge sampling has not converged"):
-        CLASSIFIER.check_evidence(CLASSIFIER.fit(), 5, generator(1))
+        CLASSIFIER.check_evidence(fit, found, generator(1))
 
 
 def test_prediction_by_ep_is_that_of_its_joint_normal_distribution():
@@ -464,14 +467,18 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: GROUPED.predict(found(np.zeros((1, 1, 6)), np.zeros((1, 1, 1))), X,
                              [object()] * 9), "group must be among those of the data"),
     (lambda: CLASSIFIER.kernel(1.0), r"phi must have shape \(2,\), not \(\)"),
-    (lambda: CLASSIFIER.check_evidence(None, 9, rng), "fit must be of type Fit .* not NoneType"),
+    (lambda: CLASSIFIER.draws(None, 9, rng), "fit must be of type Fit .* not NoneType"),
+    (lambda: CLASSIFIER.draws(CLASSIFIER.fit(), 9, rng, chains=0), "chains must be a whole number"),
+    (lambda: CLASSIFIER.check_evidence(CLASSIFIER.fit(), 9, rng), "found must be the Chains that"),
+    (lambda: CLASSIFIER.check_evidence(CLASSIFIER.fit(), found(np.zeros((1, 9, 9))), rng),
+     "found must be what draws.. of this problem returned for this fit"),
     (lambda: CLASSIFIER.predict_by_ep(gp_classifier(X[:5], NAMES[:5]).fit(), X),
      r"fit must be of this problem, of 9 cases, but its K has shape \(5, 5\)"),
     (lambda: gp_classifier(X, NAMES[::-1]).predict_by_ep(CLASSIFIER.fit(), X),
      "fit must be of this problem, but it is of other cases or labels"),
     (lambda: gp_classifier(2 * X**2, NAMES).predict_by_ep(CLASSIFIER.fit(), X),
      "fit must be of this problem, but it is of other cases or labels"),
-    (lambda: CLASSIFIER.check_evidence(CLASSIFIER.fit(), 1.5, rng), "n must be a whole number"),
+    (lambda: CLASSIFIER.draws(CLASSIFIER.fit(), 1.5, rng), "n must be a whole number"),
     (lambda: gp_regression(X, X[:, 0]).predict_by_fit(None, X), "fit must be of type Regression"),
     (lambda: gp_regression(X, X[:, 0]).predict_by_fit(problems.RegressionFit(np.zeros(3), 0.0), X),
      r"fit.q must have shape \(4,\), not \(3,\)")])
@@ -480,20 +487,26 @@ def test_data_that_make_no_model_are_refused(call, said):
         call()
 
 
-def test_the_check_of_the_evidence_leaves_out_the_first_draws(monkeypatch):
+def test_the_evidence_is_checked_by_all_chains_and_as_many_draws_of_ep(monkeypatch):
     problem = problems.gp_classifier(np.arange(6.0)[:, None], np.where(np.arange(6) < 3, "a", "b"))
     fit = problem.fit()
-    monkeypatch.setattr(problems, "elliptical_slice",
-                        lambda *_: SimpleNamespace(log_likelihood=np.arange(22.0)))
+    found = problem.draws(fit, 10, generator(1), chains=2, bars=False)
     monkeypatch.setattr(problems, "log_L", lambda x, model: x)
     monkeypatch.setattr(problems, "bridge_sampling", lambda ours, at_q: SimpleNamespace(
-        ours=ours, off=at_q - fit.ep.mu, converged=True))
-    found = problem.check_evidence(
-        fit, 20, SimpleNamespace(standard_normal=lambda shape: np.eye(*shape)))
-    ours, off = found.ours, found.off
-    assert ours.tolist() == list(range(2, 22)) and off.shape == (20, 6)
+        ours=ours, at_q=at_q, converged=True))
+    bridge = problem.check_evidence(fit, found, generator(2))
+    assert bridge.ours.tolist() == [value for chain in found.chains
+                                    for value in chain.log_likelihood]
+    assert bridge.at_q.shape == (20, 6)
+
+
+def test_draws_of_ep_have_its_mean_and_covariance():
+    problem = problems.gp_classifier(np.arange(6.0)[:, None], np.where(np.arange(6) < 3, "a", "b"))
+    fit = problem.fit()
+    off = problems.by_ep(problem.posterior(fit), 6, SimpleNamespace(
+        standard_normal=lambda shape: np.eye(*shape))) - fit.ep.mu
     Sigma = fit.K - fit.K @ np.linalg.solve(fit.K + np.diag(1 / fit.ep.tau), fit.K)
-    np.testing.assert_allclose(off.T @ off, Sigma, rtol=1e-6)  # the draws are of EP's covariance
+    np.testing.assert_allclose(off.T @ off, Sigma, rtol=1e-6)
 
 
 def test_draws_that_predict_are_evenly_spaced():
