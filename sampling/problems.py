@@ -536,6 +536,12 @@ class Classifier(NamedTuple):
         start = by_ep(model, chains, validate.generator("rng", rng))
         return run(elliptical_slice, start, model, n, rng, **named)
 
+    def given(self, fit, found):
+        """Return Chains if they are what draws() returned for this fit, or raise ValueError."""
+        if variables_of(found).keys() != {"q"} or not same(found.model, self.posterior(fit)):
+            raise ValueError("found must be what draws() of this problem returned for this fit")
+        return found
+
     def check_evidence(self, fit, found, rng):
         """Return the log evidence of the fitted kernel by bridge sampling: log_Z, standard_error.
 
@@ -543,9 +549,7 @@ class Classifier(NamedTuple):
                 EP's normal approximation
         """
         model = self.posterior(fit)
-        if variables_of(found).keys() != {"q"} or not same(found.model, model):
-            raise ValueError("found must be what draws() of this problem returned for this fit")
-        at_target = found.stacked("log_likelihood").ravel()
+        at_target = self.given(fit, found).stacked("log_likelihood").ravel()
         at_q = by_ep(model, at_target.size, validate.generator("rng", rng))
         bridge = bridge_sampling(at_target, np.array([log_L(x, model) for x in at_q]))
         if not bridge.converged:
@@ -564,9 +568,18 @@ class Classifier(NamedTuple):
             k * (root[:, None] * np.linalg.solve(B, root[:, None] * k)), axis=0)
         return Classes(ndtr(k.T @ b / np.sqrt(1 + variance)), self.classes)
 
-    def predict(self, found, X, draws=200):
-        """Return the Classes of new cases over `draws` of the draws of function and kernel."""
-        theta, phi = blocks_of(found, self)
+    def predict(self, found, X, draws=200, fit=None):
+        """Return the Classes of new cases over `draws` of the draws of function and kernel.
+
+        fit : if found is what draws() returned for it, which has its kernel
+        """
+        if fit is not None:
+            theta = np.concatenate(self.given(fit, found).variables["q"])
+            phi = np.tile([fit.log_length, fit.log_amplitude], (len(theta), 1))
+        elif isinstance(getattr(found, "model", None), GPClassification):
+            raise ValueError("fit must be given with what draws() returned for it")
+        else:
+            theta, phi = blocks_of(found, self)
         Z, total = self.scale(X), 0.0
         chosen = spaced(len(theta), draws)
         for f, (log_length, log_amplitude) in zip(theta[chosen], phi[chosen], strict=True):

@@ -500,6 +500,20 @@ def test_the_evidence_is_checked_by_all_chains_and_as_many_draws_of_ep(monkeypat
     assert bridge.at_q.shape == (20, 6)
 
 
+def test_draws_with_the_fitted_kernel_predict_as_ep_does_nearly():
+    fit = CLASSIFIER.fit()
+    found = CLASSIFIER.draws(fit, 1000, generator(3), jobs=1, bars=False)
+    averaged = CLASSIFIER.predict(found, NEW, 4000, fit)
+    # EP's own error, and that of 4000 draws
+    np.testing.assert_allclose(averaged.probability, CLASSIFIER.predict_by_ep(fit, NEW).probability,
+                               rtol=0, atol=0.02)
+    with pytest.raises(ValueError, match=r"^fit must be given with what draws\(\) returned for it"):
+        CLASSIFIER.predict(found, NEW)
+    other = gp_classifier(2 * X**2, NAMES)
+    with pytest.raises(ValueError, match=r"^found must be what draws\(\) of this problem"):
+        other.predict(found, NEW, fit=other.fit())
+
+
 def test_draws_of_ep_have_its_mean_and_covariance():
     problem = problems.gp_classifier(np.arange(6.0)[:, None], np.where(np.arange(6) < 3, "a", "b"))
     fit = problem.fit()
