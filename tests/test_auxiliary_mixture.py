@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.special import digamma
 from scipy.stats import chi2, gamma, norm
 
 from algorithms.rivals import auxiliary_mixture as mixture
@@ -29,6 +30,16 @@ def log_exact(xi):
 def shares(xi):
     """Densities of the components at each xi, (n, 10)."""
     return P * norm.pdf(np.asarray(xi)[:, None], M, np.sqrt(V2))
+
+
+def test_the_mixture_is_close_to_the_log_of_a_chi_squared():
+    # the sum and two moments of ten normals, and half the integral of |difference|: of digits that
+    # are exchanged in the table three in four are seen
+    xi, mean = np.linspace(-60.0, 10.0, 70_001), P @ M
+    assert P.sum() == pytest.approx(1, abs=1e-12)
+    assert mean == pytest.approx(digamma(0.5) + np.log(2), abs=1e-4)
+    assert P @ (V2 + M**2) - mean**2 == pytest.approx(np.pi**2 / 2, abs=1.2e-3)
+    assert np.abs(shares(xi).sum(axis=1) - np.exp(log_exact(xi))).sum() * 1e-3 / 2 < 9.1e-4
 
 
 def test_the_weight_is_the_ratio_of_the_densities():

@@ -740,6 +740,8 @@ def part(cases):
      "y must hold only -1 and +1, but holds [0.0]; write np.where(y == 1, 1, -1)"),
     ("from_ep", dict(K=K + UPPER), "K must be symmetric, but differs from its transpose by 1"),
     ("from_ep", dict(ep=EP_FOUND._replace(converged=False)), "ep has not converged"),
+    *(("from_ep", dict(ep=EP_FOUND._replace(**{field: np.ones(5)})),
+       f"ep.{field} must have shape (6,), not (5,)") for field in ("tau", "nu")),
     *(("from_ep", dict(ep=EP_FOUND._replace(tau=np.append(np.ones(5), least))),
        f"ep.tau must be >= 0, but its smallest element is {least:.3g}") for least in (-3.0, -2e-8)),
     ("GPEigen", dict(m=7), "m must be at most 6, the number of cases, not 7"),
@@ -775,6 +777,7 @@ def part(cases):
     ("LogGaussianCox", dict(distance="cells"), "distance must be 'unit' or 'pixel', not 'cells'"),
     ("StochasticVolatility", dict(y=np.zeros(4)), "y must not be zero throughout"),
     ("StochasticVolatility", dict(mass_phi=-np.eye(3)), "mass_phi must be positive definite"),
+    ("StochasticVolatility", dict(beta_shape=1.0, beta_rate=0.0), "beta_rate must be a finite"),
     ("auxiliary_mixture", dict(model=StochasticVolatility.from_data(np.arange(N))),
      "model must be of a series without zeros, whose logarithms are finite"),
     ("gaussian_mixture", dict(weights=[1.25, -0.25]), "weights must be ... smallest is -0.25"),
@@ -848,6 +851,13 @@ def test_draws_of_another_kind_are_refused_later_too(wrong):
 
     with pytest.raises(ValueError, match=r"^what draw returns must"):
         polya_gamma_gibbs.polya_gamma_gibbs(numbers(6), numbers(1), GROUPS, late, 2, rng())
+
+
+@pytest.mark.parametrize("draw", [
+    lambda m, rng: 1.0 + m[:1], lambda m, rng: -1.0 - m, lambda m, rng: m])
+def test_draws_of_another_kind_are_refused_at_first(draw):
+    with pytest.raises(ValueError, match=r"^draw must be a function of"):
+        polya_gamma_gibbs.polya_gamma_gibbs(numbers(6), numbers(1), GROUPS, draw, 2, rng())
 
 
 @pytest.mark.parametrize("field", ["mu", "Sigma", "tau", "nu"])

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from models.gp_regression import GPRegression, predict, predict_over
-from models.interface import U, U_prior, log_likelihood, log_likelihood_of
+from models.interface import U, U_prior, log_likelihood, log_likelihood_of, prepare
 
 P = 3
 # C has a condition number of 1e5 at most here (100 n against sigma^2 > .04), of which y'C^-1 y
@@ -94,3 +94,11 @@ def test_predictions_over_draws_are_those_of_the_mixture():
     for field in ("latent", "noisy"):
         second = np.mean([getattr(each, field) + each.mean**2 for each in single], axis=0)
         np.testing.assert_allclose(getattr(found, field), second - mean**2, rtol=0, atol=1e-11)
+
+
+def test_without_a_factor_U_is_infinite():
+    # every case is there twice, and the noise is below the rounding of C
+    model = GPRegression.from_data(np.arange(8.0).repeat(2)[:, None], np.ones(16), "isotropic", 1.0)
+    for log_rho in np.linspace(-1.0, 1.0, 9):
+        q = np.array([-20.0, 0.0, log_rho])
+        assert U(q, model) == prepare(q, model).U == np.inf

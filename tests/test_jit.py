@@ -59,6 +59,7 @@ def entry_points():
 
 
 ENTRIES = entry_points()
+assert ENTRIES
 
 
 @pytest.mark.parametrize("name", ENTRIES)

@@ -134,15 +134,18 @@ def test_a_step_that_is_not_solved_is_not_counted_but_its_factors_are():
         assert (end.found, end.gradients, end.factors) == (False, 0, factors)
 
 
-@pytest.mark.parametrize(("in_z", "in_r"), [(0.0, 0.0), (0.003, 0.0), (0.0, 0.003), (7e-4, 7e-4)])
-def test_the_way_back_errs_in_the_position_and_in_the_momentum(in_z, in_r, monkeypatch):
+@pytest.mark.parametrize(("in_z", "in_r", "found"), [
+    (0.0, 0.0, True), (0.0, 0.0, False), (0.003, 0.0, True), (0.0, 0.003, True),
+    (7e-4, 7e-4, True)])
+def test_the_way_back_errs_in_the_position_and_in_the_momentum(in_z, in_r, found, monkeypatch):
     z, r = np.array([1.0, -2.0]), np.array([0.5, 4.0])
-    ways = iter([Walk(z, r, None, True, 3, 5), Walk(z * (1 + in_z), -r * (1 + in_r), None, True, 3,
-                                                    6)])
+    ways = iter([Walk(z, r, None, True, 3, 5),
+                 Walk(z * (1 + in_z), -r * (1 + in_r), None, found, 3, 6)])
     monkeypatch.setattr(gibbs, "walk", lambda *_: next(ways))
     monkeypatch.setattr(gibbs, "hamiltonian", lambda here, r: 0.0)
     end = gibbs.run_and_return.py_func(z, r, None, None, 0.1, 3, Solver(9, 9, 1e-12, 1e-3))
-    assert end.failed == (in_z + in_r > 1e-3) and (end.gradients, end.factors) == (6, 11)
+    assert end.failed == (in_z + in_r > 1e-3 or not found)
+    assert (end.gradients, end.factors) == (6, 11)
 
 
 def test_a_groups_geometry_is_that_of_the_tensor():
@@ -285,6 +288,16 @@ def test_counts_are_what_was_done():
     assert counts == Counts(3 * 5 * n, 3 * n, 3 * (1 + 4 * f_x) * n, n)
     counts = rmhmc_within_gibbs(*run, 0.0, 1e9).counts  # and back
     assert counts == Counts(3 * 9 * n, 3 * n, 3 * (1 + 8 * f_x) * n, n)
+
+
+@pytest.mark.parametrize("name", ["logistic", *GENERALISED])
+def test_what_does_not_lead_back_is_rejected_and_marked(name):
+    model, theta, phi = PROBLEMS[name]
+    chain = rmhmc_within_gibbs(theta, phi, model, *RUN[name], 10, np.random.default_rng(5),
+                               f_position=2, f_momentum=2, tol=0.0, tol_back=1e-12)
+    blocks = chain.failed.all(axis=0)
+    assert blocks.tolist() == ([True] * 3 + [False] if name == "logistic" else [False, True])
+    assert not chain.accepted[chain.failed].any() and np.isfinite(chain.energy_error).all()
 
 
 @pytest.mark.parametrize("name", ["funnel", "logistic"])

@@ -70,3 +70,10 @@ def test_factor_solves_products_and_determinants_are_those_of_the_matrix(d):
         np.testing.assert_allclose(u, A @ (Q @ x), rtol=0, atol=1e-10)
         square_grid.factor_solve(L, u, transpose)
         np.testing.assert_allclose(u, Q @ x, rtol=0, atol=1e-10)
+
+
+def test_blocks_without_a_factor_are_nan():
+    L = blocks_of(covariance(4)[0])
+    L[4][-1, -1] = -1.0  # the last block alone has none
+    assert not square_grid.factorise_blocks(L)
+    assert all(np.isnan(block).all() for block in L)

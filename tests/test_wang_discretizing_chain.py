@@ -126,3 +126,7 @@ def test_counts_are_of_the_approximation_too_and_units_of_an_iteration():
         found, at_random = plan(unit, 3)
         np.testing.assert_array_equal(found, variables)
         assert at_random == (unit == "random")
+
+
+def test_there_is_room_for_a_million_steps():
+    fast.check_discretizing(Q, MODEL, STAR, 1.0, 1, np.random.default_rng(1), 1000, 1000)
