@@ -122,6 +122,11 @@ def record_path(q, step, potential, kinetic):
             "K": kinetic, "log": np.zeros(len(q))}
 
 
+def warm():
+    """Compile everything in this process, before others start."""
+    from_one_start(3, 2, [0])
+
+
 class Ranges(NamedTuple):
     """What the claims are on, of a path; or a list of each, for several starts."""
 
@@ -146,8 +151,7 @@ def run(experiment, cases):
     n, long = SIZE[experiment.budget], LONG[experiment.budget]
     done = experiment.replicates(from_one_start, [
         dict(n=n, long=long, seed=[experiment.seed, k])
-        for k in range(STARTS[experiment.budget])], "starts",
-        warm=lambda: from_one_start(3, 2, [0]))
+        for k in range(STARTS[experiment.budget])], "starts", warm=warm)
     return Result(n, done[0], {method: Ranges(*map(list, zip(
         *(measures(paths[method]) for paths in done), strict=True))) for method in SHOWN})
 

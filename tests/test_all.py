@@ -145,3 +145,10 @@ def test_all_data_sets_are_fetched_and_a_missing_one_is_status_2(monkeypatch, ca
     assert command.main(SETTINGS._replace(data="here")) == 2
     out, err = capsys.readouterr()
     assert "missing" in out and "cases" in out and err == "nowhere: lost.gz is nowhere\n"
+
+
+def test_every_data_set_is_fetched_once_and_is_of_its_paper():
+    found = [(paper, each) for paper, functions in import_module("reproduce.data").SETS.items()
+             for each in functions]
+    assert len({each for _, each in found}) == len(found) == 11
+    assert all(each.__module__.split(".")[1] == paper for paper, each in found)

@@ -1,6 +1,8 @@
 """The lessons and exercises: each shows a bug that is planted, in a file of its paper."""
 
 import ast
+import re
+from html import unescape
 
 import pytest
 
@@ -34,6 +36,9 @@ def test_it_shows_the_function_of_its_paper_with_the_bug_and_names_the_test(each
     assert f"{each.source}\n" not in right and f"def {each.function}(" in each.source
     for text, source in ((each.bug.wrong, each.source), (each.bug.right, right)):
         assert {each.indent + line for line in text.split("<br>")} <= {*source.split("\n")}
+    shown = unescape(re.sub("<[^>]+>", "", exercises.answer(each))).split("\n")
+    assert shown == [f"{sign} {(each.indent + line).rstrip()}" for sign, text in (
+        ("-", each.bug.wrong), ("+", each.bug.right)) for line in text.split("<br>")]
 
 
 SOURCE = """

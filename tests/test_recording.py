@@ -241,3 +241,25 @@ def test_the_command_writes_what_is_recorded_of_the_papers_that_are_named(tmp_pa
     record.main()
     assert {path.name: json.loads(path.read_text()) for path in tmp_path.rglob("*.json")} == {
         "wang.json": [{"run": "wang"}, {"run": 2}]}
+
+
+@pytest.mark.parametrize(("author", "run"), RUNS, ids=IDS)
+def test_the_last_value_of_each_local_is_the_last_that_was_recorded(author, run, again):
+    # so that no change was missed: each number of the result is that of a local, or of its last
+    # digit, in the last state of what was built up step by step
+    found = again[author][run.name]
+    built = {}
+    for function, _, _, changes, *_ in found["steps"]:
+        built |= {(function, found["names"][k]): found["values"][v]
+                  for k, v in zip(changes[::2], changes[1::2], strict=True)}
+    numbers = np.array([x for value in built.values()
+                        for x in recording.numbers(flattened(value))])
+    for number in found["end"]:
+        if np.isfinite(number) and not float(number).is_integer():  # those are counts
+            assert np.nanmin(np.abs(numbers - number)) <= 1e-5 * abs(number), (number, run.name)
+
+
+def flattened(value):
+    """The numbers of a stored value, a shape apart."""
+    value = value["ends"] if isinstance(value, dict) else value
+    return tuple(map(flattened, value)) if isinstance(value, list) else float(value)

@@ -318,7 +318,7 @@ def test_what_fresh_has_computed_takes_the_place_of_what_is_packed(log, capsys):
 @pytest.mark.parametrize("damage", [
     lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b"x" * 9,
     lambda b: b[:20] + bytes([255]) * 20 + b[40:], lambda b: gzip.compress(b"\xff"),
-    lambda b: gzip.compress(b"[1]")])
+    lambda b: gzip.compress(b"[1]"), lambda b: gzip.compress(b"[{}]")])
 def test_what_is_in_a_damaged_pack_counts_as_missing(log, capsys, damage):
     first = experiment()
     first.replicates(draw, tasks(log, [1, 2]))

@@ -10,7 +10,7 @@ from reproduce import shahbaba_table2 as table2
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import mathematics, plt
 from reproduce.shahbaba.chains import ALL, AUTHORS
-from reproduce.shahbaba.printed import METHODS, PROBLEMS, number
+from reproduce.shahbaba.printed import METHODS, PROBLEMS, number, sentence
 
 SEEDS = ("2011", "1", "2", "3", "4")
 SETS = ("StatLog", "CTG", "Chess", "Chess, standardised")
@@ -125,3 +125,17 @@ def test_table_2_and_its_figure_have_a_block_for_each_problem(second):
     assert shown == [mathematics(label) for name in SETS[:3]
                      for label in (f"{name}: HMC", *ALL[1:])]
     plt.close("all")
+
+
+def test_the_differences_that_are_known_and_no_other():
+    own, others = ({claim.what: claim.known for claim in table.CLAIMS if claim.known}
+                   for table in (table1, table2))
+    order = sentence("Chess", "data", "normal", ("tau_beta x g",))
+    at_once = ": AP, tau and tau_beta at once, batch means"
+    assert set(own) == {"Simulated, normal: AP", f"Simulated, normal{at_once}"}
+    assert set(others) == {order, "StatLog, normal: AP", f"StatLog, normal{at_once}",
+                           "Chess, normal: AP"}
+    assert all(each.before for each in (*own.values(), *others.values()))
+    assert others[order].cause == "Chess: g = 13"
+    # chains too short to see a difference must not be said to disprove it
+    assert all(claim.budgets == ("paper",) for claim in table1.CLAIMS if claim.known)

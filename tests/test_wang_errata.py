@@ -169,3 +169,10 @@ def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
         assert found[e.what] == "agrees" and e.says in text
     assert len(errata.figure(result).axes) == 4
     plt.close("all")
+
+
+def test_a_gibbs_sweep_of_a_pair():
+    found = identities.gibbs(0.9)
+    assert found["x1 x2'"] == pytest.approx(0.9**3, rel=1e-12)  # rho E[x_1 x_1'] = rho^2 E[x_1 x_2]
+    assert found["x2 x1'"] == pytest.approx(0.9, rel=1e-12)
+    assert (found["printed"], found["ours"]) == (pytest.approx(0.171, rel=1e-12), 0)

@@ -3,6 +3,7 @@
 import inspect
 from itertools import pairwise
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from reproduce import zhang_table4 as table4
 from reproduce.beyond import zhang_softabs as softabs
 from reproduce.harness.fingerprint import fingerprint
 from reproduce.harness.style import plt
-from reproduce.zhang import comparison, logistic
+from reproduce.zhang import comparison, cox, funnel, logistic, volatility
 from reproduce.zhang.datasets import GRID, STAND_IN, simulated_volatility
 from reproduce.zhang.estimates import Blocks, worst
 from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, SSHMC
@@ -207,3 +208,26 @@ def test_the_program_is_timed_as_it_runs(watch, monkeypatch):
                         watch(method, n) or ends(theta, n))
     rows = {"program": [SSHMC, table3.UP_TO], "other": [SSHMC, {}]}
     assert table3.clock(SERIES, rows, 2, 5)["seconds"] == {"program": [4.0] * 2, "other": [3.0] * 2}
+
+
+class Operations(NamedTuple):
+    gradient: int = 10
+    gradient_theta: int = 20
+    factor_theta: int = 30
+    gradient_phi: int = 40
+    factor_phi: int = 60
+
+
+@pytest.mark.parametrize(("room", "costs"), [
+    # a pass over the coordinates of x each
+    (funnel, {HMC: 10, GIBBS: 20 + 40, SSHMC: 20 + 40}),
+    # gradients of all cases; those of group by group take 1.3 or 1.4, those of v next to nothing
+    (logistic, {HMC: 10, SSHMC: 1.3 * 20 + 0.2 * 40, logistic.DROPPED: 1.3 * 20 + 0.05 * 40,
+                GIBBS: 1.4 * (20 + 30) + 0.05 * 40}),
+    # passes over x; three factors are a leapfrog of the hyperparameters
+    (volatility, {HMC: 10, GIBBS: 20 + 60 / 3, SSHMC: 20 + 40}),
+    # factorisations: of a gradient of all 5, of one for x a tenth, or a fifth beside two of its own
+    (cox, {HMC: 50, SSHMC: 0.1 * 20 + 30, GIBBS: 0.2 * 20 + 2 * 30 + 5 * 40 + 4 * 60})])
+def test_the_costs_of_each_model_by_hand(room, costs):
+    assert {method: comparison.cost(Operations(), weights) for method, weights in
+            room.WEIGHTS.items()} == pytest.approx(costs, rel=1e-12)

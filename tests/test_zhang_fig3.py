@@ -102,6 +102,9 @@ def test_the_picked_setting_is_run_on_64_by_64(budget):
     assert all(task["setting"] == found.setting for task in chains)
     assert timed["rows"] == {SSHMC: [SSHMC, "data", "unit", found.setting]}
     assert (found.n, found.seconds) == (fig3.LENGTH[budget][0], [1.0, 2.0])
+    # Section 5.4: 2 leapfrogs and 1
+    assert all(task["settings"][0] | {"n_theta": 2, "n_phi": 1} == task["settings"][0]
+               for task in tried)
 
 
 @pytest.mark.parametrize("budget", BUDGETS)

@@ -184,6 +184,9 @@ def test_what_is_run(budget):
     *_, (_, chains), (_, (timing,)) = experiment.calls
     assert {(task["n"], task["burn_in"]) for task in chains} == {(n, burn_in)}
     assert len({tuple(task["seed"]) for task in chains}) == len(chains)
+    if budget == "paper":  # at least ten independent runs of a row; of HMC twenty
+        assert (n, burn_in) == (5000, 1000)
+        assert sum(task["pieces"] == table1.CHAINS[budget][1] for task in chains) == 4 * 10 + 20
     for k, row in enumerate(table1.ROWS):
         tried = result.tried[row] if row in METHODS else result.tried["readings"][:1]
         assert result.rows[row].setting in [p["setting"] for p in tried]
@@ -387,3 +390,11 @@ def test_all_readings_are_tried(budget):
     readings = grid(SSHMC, budget, readings=True)
     assert {reading(s) for s in readings} == set(READINGS)
     assert all(s in grid(SSHMC, budget) for s in readings)
+
+
+def test_the_readings_are_compared_where_it_says():
+    result = table1.run(Recorder("smoke"), None)
+    assert [(p["setting"]["eps_phi"], p["setting"]["L"]) for p in result.tried["readings"]] == [
+        (0.2, 200)] * 3
+    for row in (FIXED, BETTER):
+        assert reading(result.rows[row].setting) == "halves"

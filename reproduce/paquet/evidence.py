@@ -170,7 +170,7 @@ def bridge_estimate(experiment, data_name, N):
     size = SCAN["bridge"][-1] if budget == "paper" else QUICK
     (found,) = Experiment(STORE, experiment).replicates(estimate, [task(
         experiment, data_name, (N, LOG_LENGTH, LOG_AMPLITUDE), [*LADDER[budget], N].index(N),
-        "bridge", size, RUNS[budget])], "bridges", warm=lambda: warm(["bridge"]))
+        "bridge", size, RUNS[budget])], "bridges", warm=warm_bridge)
     return average("bridge", found["log_Z"])
 
 
@@ -228,6 +228,11 @@ def cpu_seconds(function):
 def set_up_of(method):
     """Return which set-up a method needs."""
     return "tilt" if method == "tilting" else "q" if method in FROM_Q else "prior"
+
+
+def warm_bridge():
+    """Compile what bridge sampling needs."""
+    warm(["bridge"])
 
 
 def warm(methods=METHODS):
