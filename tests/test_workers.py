@@ -139,7 +139,7 @@ def test_no_process_goes_on_when_its_parent_ends(tmp_path, how):
         assert all(map(running, processes))
         parent.send_signal(how)
         parent.wait(60)
-    wait_until(lambda: not any(map(running, processes)))
+    wait_until(lambda: not any(map(running, processes)), 60)
 
 
 @LINUX
