@@ -289,13 +289,10 @@ def test_a_scheduler_that_is_not_there_is_a_sentence(address, ends, monkeypatch)
 
 
 @on_a_cluster
-def test_a_scheduler_without_workers_is_a_sentence(ends, monkeypatch):
-    from distributed import LocalCluster
-
+def test_a_scheduler_without_workers_is_a_sentence(dask, ends, monkeypatch):
     monkeypatch.setattr(cluster, "PATIENCE", 1.0)
-    with LocalCluster(n_workers=0, processes=False, dashboard_address=":0") as empty:
-        address = empty.scheduler_address
-        status, _, errors = ends(STUDY, "--dask", address)
+    _, address = dask("scheduler")
+    status, _, errors = ends(STUDY, "--dask", address)
     assert status == 2 and "Traceback" not in errors
     assert errors.splitlines()[-1].startswith(f"The scheduler at {address} has no workers: start")
 
