@@ -196,7 +196,7 @@ def test_an_error_in_a_replicate_is_shown_and_the_others_are_kept(jobs, figures)
 def fatal(seed, calls):
     """Kill the process in which seed 1 is computed; leave a file for each call."""
     (Path(calls) / f"{seed}-{os.getpid()}").touch()
-    if seed == 1:
+    if seed == 1 and len(list(Path(calls).glob("1-*"))) < 5:  # it may be tried twice
         os.kill(os.getpid(), signal.SIGKILL)
     return {}
 

@@ -98,7 +98,7 @@ def test_rates_medians_and_growth_by_hand():
     # where they are not even: (100 - 36) / 2
     x = np.exp(np.arange(16.0) ** 2)
     assert stability.log_median(x) == pytest.approx((56.5, 32.0))
-    theory = {"steps": [1.0, 2.0, 3.0], "draws": [[0.0, 0.0, 0.2], [0.0, 0.2, 0.2],
+    theory = {"steps": [1.0, 2.0, 3.0], "draws": [[0.0, 0.0, 0.2], [0.9, 0.2, 0.2],
                                                   [0.0, 0.3, 0.0]]}
     assert stability.first_growth(theory) == 2.0
     assert np.isnan(stability.first_growth(theory | {"draws": [[0.0, 0.0, 0.09]]}))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import studies
 from judging import disagreeing
 from reproduce.beyond import wang_m as script
 from reproduce.harness.claims import Measured
@@ -99,6 +100,38 @@ def test_the_least_cost_pivots_and_columns_by_hand():
     found = script.smallest_working_part(result, 2)
     assert found.settings == script.WORKS
     assert [each.value for each in found.found] == [0.5, 0.8, 2.0]  # none, at last
+
+
+class Recorder(studies.Recorder):
+    """A move is accepted as often as there are columns, in thousandths."""
+
+    def made(self, function, tasks):
+        return [{"accepted": [task["m"] / 1000] * 2} for task in tasks]
+
+
+def test_nystrom_of_nearly_all_columns_is_timed_against_the_posterior(monkeypatch):
+    times = {"pi": [[2.0, 2.0], [4.0, 2.0]], "Nystrom 285": [[9.0, 4.0], [9.0, 4.0]],
+             "Nystrom 855": [[6.0, 2.0], [6.0, 2.0]]}  # a column is a round: of (3, 2) for pi
+    monkeypatch.setattr(script, "clocks", lambda experiment, rows, timed, n: {
+        number: {"seconds": {"trial": {name: times[name] for name in ("pi", *(
+            f"{method} {m}" for method, _, _, _, m in each.values()))}}}
+        for number, each in rows.items()})
+    refused, slow = script.nystrom_acceptance(Recorder("paper"))
+    assert slow == {2: (2.5, 0.5), 3: (2.5, 0.5), 7: (1.5, 0.5)}
+    n = {2: 300, 3: 300, 7: 900, 8: 900}
+    for number, rates in refused.items():
+        assert {part: rate.value for part, rate in rates.items()} == {
+            part: pytest.approx(part * n[number] / 1000) for part in script.MANY}
+
+
+def test_eigenvectors_are_timed_against_the_posterior_in_each_round():
+    class Timed(studies.Recorder):
+        def made(self, function, tasks):
+            return [{"seconds": {"pi": [2.0, 4.0], "all": [6.0, 4.0], "first m": [9.0, 10.0]}}
+                    for _ in tasks]
+
+    assert eigen_exact.eigen_times(Timed("paper"), {4: 30}, 2) == {
+        4: {"all": (2.0, 1.0), "first m": (3.5, 1.0)}}
 
 
 def test_times_are_of_one_evaluation_by_the_approximation(monkeypatch):

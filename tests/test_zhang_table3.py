@@ -112,6 +112,12 @@ def test_what_is_run(budget):
         number = setting["L" if "L" in setting else "L_theta"]
         assert found.ess["beta"].value == number  # the run of this setting, see Recorder
     assert result.n == calls["one_chain"][0]["n"]
+    for k, method in enumerate(METHODS):  # a seed of its own for each chain of a row
+        assert [task["seed"] for task in calls["one_chain"] if task["seed"][1] == 100 + k] == [
+            [5, 100 + k, chain] for chain in range(volatility.CHAINS[budget])]
+        assert {task["method"] for task in calls["one_chain"] if task["seed"][1] == 100 + k} == {
+            method}
+    assert len({str(task["seed"]) for task in calls["one_chain"]}) == len(calls["one_chain"])
     assert result.scan[GIBBS][table3.PROGRAM].setting == table3.UP_TO
     runs = calls["one_chain_of_the_program"]
     assert [run["seed"] for run in runs] == [[5, 300, k] for k in range(volatility.CHAINS[budget])]
