@@ -103,6 +103,7 @@ class Telling(event.Listener):
     """Says on stderr that a function is being compiled, once that has taken a second."""
 
     told = "MIRRORMC_QUIET" not in os.environ  # scripts set it: their progress bars say so
+    before = ""  # what is written
 
     def __init__(self, name):
         """Begin to count the functions that are compiled."""
@@ -123,7 +124,7 @@ class Telling(event.Listener):
         if self.told and time.monotonic() - self.begin > 1 and (self.end or not self.said):
             self.said = True
             reached = self.parts & {each.py_func for each in cache.dispatchers}
-            print(f"compiling {self.name} for these arguments, up to a minute the first time:"
+            print(f"{self.before}compiling {self.name} for these arguments, up to a minute the first time:"
                   f" {len(self.compiled)} of at most {len(reached)} functions",
                   end=self.end or "\n", file=sys.stderr, flush=True)
 

@@ -161,7 +161,7 @@ def test_what_is_compiled_before_replicates_are_computed_is_told(log, monkeypatc
     inner = jit.njit(lambda x: x + 1.5)
     outer = jit.njit(lambda x: inner(x))
     replicates("draw", SETTINGS, draw, tasks(log), warm=lambda: outer(1.0))
-    assert "compiling draw for these arguments, up to a minute" in capsys.readouterr().err
+    assert "\ncompiling draw for these arguments, up to a minute" in capsys.readouterr().err
 
 
 def test_the_bar_counts_by_cost_from_what_is_stored_to_all_and_shows_the_note(log, capsys):

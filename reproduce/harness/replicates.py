@@ -212,7 +212,7 @@ def call_telling(name, function, *arguments):
     from numba.core import event
 
     told = import_module("models.jit").Telling(name)  # not imported for commands without numbers
-    told.told = True
+    told.told, told.before = True, "" if told.end else "\n"  # after a progress bar
     with event.install_listener("numba:compile", told):
         function(*arguments)
 
