@@ -173,7 +173,7 @@ def draw_step(eps, jitter, rng):
 
 
 def warn_if_none_accepted(sampler):
-    """Make an entry point that returns a chain of ten proposals or more warn if all failed."""
+    """Make an entry point warn if all of ten proposals or more failed, or NUTS diverges often."""
 
     @wraps(sampler)
     def function(*arguments, **named):
@@ -188,6 +188,9 @@ def warn_if_none_accepted(sampler):
             warnings.warn(f"none of {n} proposals was accepted"
                           + f"; {diverged} of them diverged" * (diverged > 0)
                           + f": take {remedy}, or begin elsewhere", RuntimeWarning, stacklevel=2)
+        elif diverged > 0.01 * n and not hasattr(chain, "accepted"):
+            warnings.warn(f"{diverged} of {n} trajectories diverged: take {remedy}, or other"
+                          " coordinates", RuntimeWarning, stacklevel=2)
         return chain
 
     return function

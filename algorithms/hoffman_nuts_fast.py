@@ -395,7 +395,8 @@ def nuts(q0, model, n, rng, warm_up, mass, target, deepest, ends):
     deepest : int >= 1                  doublings at most
 
     Raises ValueError, naming the argument, for anything else.  RuntimeWarning if n is at least ten
-    and the chain stands where the warm-up left it.
+    and the chain stands where the warm-up left it, or if more than one trajectory in a hundred
+    diverged.
     """
     begin = ends[0]
     draws, slopes = np.empty((warm_up, q0.size)), np.empty((warm_up, q0.size))

@@ -124,8 +124,8 @@ class Telling(event.Listener):
         if self.told and time.monotonic() - self.begin > 1 and (self.end or not self.said):
             self.said = True
             reached = self.parts & {each.py_func for each in cache.dispatchers}
-            print(f"{self.before}compiling {self.name} for these arguments, up to a minute the first time:"
-                  f" {len(self.compiled)} of at most {len(reached)} functions",
+            print(f"{self.before}compiling {self.name} for these arguments, up to a minute the"
+                  f" first time: {len(self.compiled)} of at most {len(reached)} functions",
                   end=self.end or "\n", file=sys.stderr, flush=True)
 
     def on_end(self, _):

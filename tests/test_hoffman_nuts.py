@@ -71,12 +71,13 @@ grad_U.register(Flat)(lambda q, model: 0.0 * q)
 
 
 class Spike(NamedTuple):
-    """A density that is nothing but where the chain starts."""
+    """A density that is nothing but where the chain starts, or so far around it."""
 
     at: float
+    around: float = 0.0
 
 
-U.register(Spike)(lambda q, model: 0.0 if (q == model.at).all() else np.inf)
+U.register(Spike)(lambda q, model: 0.0 if (np.abs(q - model.at) <= model.around).all() else np.inf)
 grad_U.register(Spike)(lambda q, model: 0.0 * q)
 
 
@@ -432,4 +433,6 @@ def test_adaptation_of_the_mirror_ends_with_the_warm_up():
 def test_a_chain_that_stands_is_warned_of():
     with pytest.warns(RuntimeWarning, match="none of 10 .*; 10 of them diverged: take a larger ta"):
         twin.nuts(np.zeros(1), Spike(0.0), 10, np.random.default_rng(1), warm_up=0)
+    with pytest.warns(RuntimeWarning, match="of 10 trajectories diverged: take a larger target, "):
+        twin.nuts(np.zeros(1), Spike(0.0, 9.0), 10, np.random.default_rng(1), warm_up=0)
     twin.nuts(np.zeros(1), NORMAL, 10, np.random.default_rng(1), warm_up=0)
