@@ -2,7 +2,7 @@
 
 In words    Split HMC whose exact flow always lasts the same time, while the steps of the rest of
             the energy are drawn anew for each trajectory. Each transition composes reversible maps
-            that keep volume, so the Metropolis test makes the chain exact as before. It is here
+            that preserve volume, so the Metropolis test makes the chain exact as before. It is here
             because the program of the paper's authors has it so, and their printed numbers are
             those of this chain; for a problem of your own use split HMC as it is.
 Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Hamiltonian Monte

@@ -2,7 +2,7 @@
 
 In words    It is Hamiltonian Monte Carlo with a mass matrix that changes with the position, as the
             curvature of the density does: each step solves two equations by iterating them.  It is
-            valid because the solved steps can be run backwards and keep volume, which is checked by
+            valid because the solved steps lead back and preserve volume, which is checked by
             running each trajectory back, and a Metropolis test makes up for the error of finite
             steps.  Use it for densities of a few dozen variables whose scales differ from place to
             place; it takes the derivatives of the mass matrix, and a factorisation for every

@@ -2,7 +2,7 @@
 
 In words    The variable gets a random velocity and glides over the landscape of minus the log
             density for a number of small steps; where it ends is the proposal.  It is valid because
-            the steps can be run backwards and keep volume, so that a Metropolis test with the
+            the steps can be run backwards and preserve volume, so that a Metropolis test with the
             change of the total energy is all that is needed to make up for the error of finite
             steps.  Use it for smooth densities of many continuous variables whose gradient can be
             computed, with a mass matrix if their scales differ.

@@ -6,7 +6,7 @@ In words    HMC needs a number of steps; NUTS finds it.  It follows a trajectory
             below the density.  It is valid because every one of these points would have led to the
             same trajectory with the same probability.  The step size is found while the chain warms
             up, by an average that drives the acceptance rate to what is wanted.  Use the twin,
-            algorithms/hoffman_nuts_fast.py: it is what became of this.
+            algorithms/hoffman_nuts_fast.py, which is NUTS as it is today.
 Paper       M. D. Hoffman and A. Gelman (2014), "The No-U-Turn Sampler: Adaptively Setting Path
             Lengths in Hamiltonian Monte Carlo", Journal of Machine Learning Research 15, 1593-1623.
             Here it is a rival of what Zhang and Sutton propose.

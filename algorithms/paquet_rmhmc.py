@@ -76,7 +76,8 @@ from models.special import probit
 
 @njit
 def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
-    r"""Run t_max transitions of RMHMC, which leave exp(L_beta) invariant as f_max -> infinity.
+    r"""Run t_max transitions of RMHMC, which leave exp(L_beta) invariant as f_max -> infinity,
+    where the fixed-point iterations converge.
 
     Mirror of Paquet and Fraccaro 2016, Algorithm 1.
 
@@ -120,9 +121,9 @@ def rmhmc(x0, model, l_max, eps, t_max, rng, f_max=5):
         for _l in range(l_max):
             # 12  // the loops f = 1, ..., f_max are a time-reversible volume-preserving integrator
             #     theirs  the comment: the loops "are a time-reversible volume
-            #             preserving" integrator
+            #             preserving" integrator, "to ensure a correct MCMC algorithm"
             #     ours    the same loops, f_max an argument
-            #     why     both hold only in the limit f_max -> infinity;
+            #     why     this holds only as f_max -> infinity, where the iterations converge;
             #             reproduce/beyond/paquet_fixed_point.py measures what f_max = 5 leaves
             #     test    test_trajectories_lead_back
             # 13  for f = 1 to f_max do
@@ -230,7 +231,7 @@ def riemann_metric(x, model):
     #     lines   6, 7 and 9
     #     theirs  exp{r} by subtraction of logarithms, then differences of its powers
     #     ours    the same functions from a continued fraction: `curvature` of models/special.py
-    #     why     for z << 0 the differences keep no digit: at z = -400 dg is -4e-4 for -3e-8
+    #     why     for z << 0 the differences keep no digit: at z = -400 dg is -4e-4, not -3e-8
     #     test    test_lines_6_to_9_keep_their_digits_far_from_the_data
     dg = y * kappa_of(z)
     # 10  dg := beta dg
@@ -299,7 +300,7 @@ def derivatives(x, model):
     #     lines   6 to 8
     #     theirs  two regimes, joined at z = -15
     #     ours    one function, joined at z = -6 to rounding: models/special.py
-    #     why     they differ there by 8e-7 of dL/dx, and so does the gradient from that of line 5
+    #     why     they differ there by 8e-7 of dL/dx, which then is not the gradient of line 5
     #     test    test_lines_6_to_8_are_one_function
     dell_dx = exp_r_of(z)
     # 9   dell/dx := y o dell/dx

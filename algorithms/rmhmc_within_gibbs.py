@@ -39,7 +39,7 @@ Girolami and Calderhead (2011), Sections 8 and 9
             the momentum, or 5 and 5
     ours    they end when nothing changes any more (tol; 0 is a fixed count), and every trajectory
             is run back; it is rejected where that does not lead to its start
-    why     the integrator is reversible and keeps volume only in the limit of many iterations
+    why     the integrator is reversible and preserves volume only in the limit of many iterations
     test    test_a_fixed_count_of_iterations_does_not_lead_back
 Zhang and Sutton (2014), Section 3
     theirs  silent about an energy that is infinite or not a number

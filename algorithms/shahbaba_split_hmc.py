@@ -2,7 +2,7 @@ r"""Split Hamiltonian Monte Carlo: with a partial analytic solution, and with sp
 
 In words    Split HMC divides the potential energy into a part that is cheap or can be solved
             exactly and a small rest, and follows the rest with fewer gradients. Each part's motion
-            is reversible and keeps volume, and so does their symmetric composition, so that the
+            is reversible and preserves volume, and so does their symmetric composition, so that the
             usual Metropolis test makes the chain exact. Use it where the posterior is close to a
             normal distribution, or where a minority of the cases determines most of the gradient.
 Paper       B. Shahbaba, S. Lan, W. O. Johnson and R. M. Neal (2014), "Split Hamiltonian Monte

@@ -3,7 +3,7 @@
 In words    Parameters and hyperparameters are given momenta together. Each of the two blocks moves
             by leapfrog steps of the joint Hamiltonian while the other block stands still, in turn,
             and the state after L such rounds is the proposal. It is valid because each round is
-            reversible and keeps volume, and one Metropolis test with the joint Hamiltonian corrects
+            reversible and preserves volume; one Metropolis test with the joint Hamiltonian corrects
             the error of the steps. Use it for hierarchical models in which a few hyperparameters
             set the scale of many parameters, so that Gibbs sampling moves slowly and no single step
             size suits HMC.
@@ -42,8 +42,8 @@ Section 4.2
 Section 4.3
     theirs  if the last two terms of (7) and (10) "are omitted from SSHMC and the Hamiltonians", "we
             obtain HMC within Gibbs"
-    ours    its leapfrogs are those of HMC within Gibbs, which draws momenta and tests block by
-            block besides
+    ours    only the leapfrogs are those of HMC within Gibbs, which draws momenta and tests for
+            each block
     why     neither block then keeps H: however small the step, Algorithm 1 would reject
     test    test_section_4_3_without_the_auxiliary_potentials
 Section 4.1
@@ -163,6 +163,7 @@ def sshmc_step(theta, phi, model, eps, L, rng):
              - hamiltonian(theta, phi, r_theta, r_phi, model))
     if u < min(1.0, np.exp(-error)) and np.isfinite(error):
         # 9   (theta', phi', r_theta', r_phi') <- (theta^(L eps), phi^(L eps), ...)
+        # ours: line 13 does not return the momenta
         theta_, phi_, accepted = theta_l, phi_l, True
     # 10  else
     else:

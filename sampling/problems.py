@@ -4,12 +4,12 @@
     found = run(slice_sampling, problem.fit().q, problem.model, w=2.0, n=2000, rng=rng)
     print(problem.predict(found, X_new).mean)
 
-Covariates are standardised by the mean and the deviation of each column, and so is every new case,
+Covariates are standardised by mean and standard deviation of each column, and so is every new case,
 whose columns are found by their names if both are DataFrames; responses of a regression too, which
 `predict` undoes.  A classifier takes labels of any two values and keeps them in `classes`:
 probabilities are of the second.  `found` is what sampling.run.run gives back, with draws of all
-chains; of a hierarchical model also of NonCentred(problem.model), of a Gaussian-process classifier
-of NonCentredGP(problem.model).  `parameters` says what the variables are, and `labels` names each,
+chains; they may be of NonCentred(problem.model), and of a Gaussian-process classifier of
+NonCentredGP(problem.model).  `parameters` says what the variables are, and `labels` names each,
 for sampling.summary.summary(found, problem).
 """
 
@@ -259,8 +259,8 @@ class Logistic(NamedTuple):
 def logistic_regression(X, y, sigma_alpha=5.0, sigma_beta=5.0):
     """Make a Logistic of cases X, (n, p), with labels y, (n,).
 
-    sigma_alpha, sigma_beta : float > 0   the prior's deviation of the intercept and of each weight,
-                                          of covariates that are standardised
+    sigma_alpha, sigma_beta : float > 0   the prior's standard deviations, of the intercept and of
+                                          each weight, of covariates that are standardised
 
     Raises ValueError, naming the argument, for anything else.
     """
@@ -569,7 +569,7 @@ class Classifier(NamedTuple):
         return Classes(ndtr(k.T @ b / np.sqrt(1 + variance)), self.classes)
 
     def predict(self, found, X, draws=200, fit=None):
-        """Return the Classes of new cases over `draws` of the draws of function and kernel.
+        """Return the Classes of new cases, averaged over `draws` functions and kernels.
 
         fit : if found is what draws() returned for it, which has its kernel
         """
@@ -592,10 +592,10 @@ class Classifier(NamedTuple):
 
 
 def evidence_and_slope(K, y):
-    """Return EP's log Z of labels y, (n,), and W, (n, n): its derivative along D of K is sum(W D).
+    """Return EP's log Z of labels y, (n,), and W, (n, n): dK changes it by the sum of W * dK.
 
     With R = (K + S^-1)^-1 of the sites' precisions S and b = nu - R K nu, that is
-    (b'D b - tr(R D)) / 2: Rasmussen and Williams (2006), (5.27).
+    (b'dK b - tr(R dK)) / 2: Rasmussen and Williams (2006), (5.27).
     """
     fit = ep(K, y)
     root = np.sqrt(fit.tau)
@@ -607,8 +607,8 @@ def evidence_and_slope(K, y):
 def relative_lengths(problem):
     """Return the length of each covariate of a Classifier, (p,), relative to the shortest.
 
-    Of the largest evidence that L-BFGS finds from one length for all: that of the fit, or the
-    distances of cases, since the fit may be where all is noise, which has no slope.
+    They maximise EP's evidence, by L-BFGS from two starts with equal lengths: those of the fit, and
+    the cases' typical distance, since at the fit all may be noise, where the gradient is 0.
     """
     fit, p = problem.fit(), problem.X.shape[1]
 
@@ -629,7 +629,7 @@ def relative_lengths(problem):
 
 def gp_classifier(X, y, kind="isotropic"):
     """Make a Classifier of cases X, (n, p), with labels y, (n,), and normal priors, of mean 0 and
-    deviation 2, of log length and log amplitude.
+    standard deviation 2, of log length and log amplitude.
 
     kind : "isotropic", one length for all standardised covariates, or "ard": EP's evidence chooses
            the ratios of their lengths first, which are fixed then, in `lengths`
@@ -685,8 +685,8 @@ class Volatility(NamedTuple):
     """A series of returns of changing volatility; made by volatility."""
 
     model: StochasticVolatility
-    parameters = ("theta is x, the log squares of volatilities over beta; phi = (log beta, log"
-                  " sigma, atanh phi); returns are not standardised")
+    parameters = ("theta is x = 2 log(volatility / beta); phi = (log beta, log sigma, atanh phi);"
+                  " returns are not standardised")
 
     @property
     def labels(self):
@@ -763,8 +763,9 @@ class Counts(NamedTuple):
 
 
 def counts_on_a_grid(counts):
-    """Make a Counts of whole numbers, (d, d), not all zero; the field's mean is that which makes
-    the expected sum of the counts theirs where its variance is 1.
+    """Make a Counts of whole numbers, (d, d), not all zero.
+
+    The field's mean makes the expected total the observed one if its variance is 1.
 
     Raises ValueError, naming the argument, for anything else.
     """

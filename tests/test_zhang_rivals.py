@@ -143,11 +143,19 @@ class Recorder(studies.Recorder):
         if function is room.pilot:
             places = [script.SCAN[task["name"], task["method"]].index(task["setting"])
                       for task in tasks]
-            return [{"ess": [50.0, 60.0, 55.0, 49.0][k], "gradients": 100.0,
-                     "efficiency": [0.1, 0.2, 0.3, 0.9][k]} for k in places]
+            return [{"ess": [50.0, 60.0, 55.0, 49.0, *[1.0] * 4][k], "gradients": 100.0,
+                     "efficiency": [0.1, 0.2, 0.3, 0.9, *[2.0] * 4][k]} for k in places]
         return [{"rhat": 1.0, "bulk": 500.0, "tail": 500.0, "chains": [
             one(100.0 + place, 1e4, 7.0, e_bfmi=1.0, set_up=2.0) for _ in range(4)]}
             for place, task in enumerate(tasks)]
+
+
+def test_steps_of_each_method_are_as_random_as_those_of_the_others():
+    spreads = {key: {setting.get("jitter") for setting in each}
+               for key, each in script.SCAN.items()}
+    assert all(each == ({0.2, 0.6} if method in (SSHMC, GIBBS, HMC) else {None})
+               for (_, method), each in spreads.items())
+    assert {len(each) for each in script.SCAN.values()} == {4, 8}
 
 
 def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
@@ -162,7 +170,7 @@ def test_every_row_gets_its_own_chains_with_the_setting_that_was_picked():
         assert [task["setting"] for task in tried] == script.SCAN.get(key, [])
         assert {task["n"] for task in tried} <= {of_pilot}
         settings = script.SCAN.get(key, [{"deepest": 10}])
-        setting = settings[2] if len(settings) == 4 else settings[0]
+        setting = settings[2] if key in script.SCAN else settings[0]
         task = rows[place]
         assert (task["name"], task["method"], task["data_name"]) == (*key, NAMES[key[0]])
         assert (task["n"], task["burn_in"], task["chains"]) == (n, burn_in, 4)

@@ -15,8 +15,8 @@ A departure stands below the printed line that it concerns: by five spaces, `the
 and `test`, and before them `lines` if it concerns several.  One that concerns no line of a mirror
 is a block of the section `Departures` in the file's docstring: a line that says where, and below
 it, by four spaces, the same fields, their texts in the thirteenth column.  The test is a name in
-the algorithm's own test file, another file's `test_x.py::test_y`, or `a label` where nothing can be
-computed.
+the algorithm's own test file, another file's `test_x.py::test_y`, or `a label` where there is
+none, mostly because nothing can be computed.
 """
 
 import ast
