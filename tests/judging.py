@@ -14,22 +14,27 @@ def verdicts(script, result, budget="paper"):
     return {f.claim.what: f.verdict for f in judge(script.CLAIMS, result, budget)}
 
 
-def check_moves(script, result, moved, weak=()):
+def check_moves(script, result, moved, weak=(), silent=()):
     """Assert that claims agree, and that each change of a result makes its own differ and no other.
 
     moved : {name: (function of a result, which claims then differ)}; all claims are in one of them
     weak  : which claims are too weak, where they do not differ
+    silent: which are then inconclusive, as a joint test of those is
 
     As if no difference were known: it is the intervals that are tried.
     """
     script = SimpleNamespace(CLAIMS=[claim._replace(known=None) for claim in script.CLAIMS])
     before, found = verdicts(script, result), {}
-    assert before == dict.fromkeys(before, "agrees") | dict.fromkeys(weak, "too weak")
+    expected = dict.fromkeys(before, "agrees") | dict.fromkeys(weak, "too weak") | dict.fromkeys(
+        silent, "inconclusive")
+    assert before == expected
     assert set(before) == {what for _, claims in moved.values() for what in claims}
     for name, (change, _) in moved.items():
         after = verdicts(script, change(result))
-        found[name] = {what for what in after if after[what] not in ("agrees", "too weak")}
-        assert {after[what] for what in found[name]} <= {"differs", "every setting differs"}, name
+        found[name] = {what for what in after
+                       if after[what] not in ("agrees", "too weak", expected[what])}
+        assert {after[what] for what in found[name]} <= {
+            "differs", "every setting differs", "not specified"}, name
     assert found == {name: set(claims) for name, (_, claims) in moved.items()}
 
 

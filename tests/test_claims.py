@@ -148,7 +148,7 @@ def test_what_could_not_tell_a_factor_of_three_is_too_weak():
     ("printed sentence", (1.2, 1.8), "agrees"), ("printed sentence", (0.5, 1.5), "not specified"),
     ("ours", (0.5, 0.7), "every setting differs"), ("ours", (0.5, math.nan, 0.7),
                                                     "every setting differs"),
-    ("printed number", (2.5, math.nan), "every setting differs"),  # nan is no side
+    ("printed number", (2.5, math.nan), "not specified"),  # one setting cannot stand for all
     ("printed number", (2.003, 2.0021), "inconclusive"), ("ours", (2.003, 1.5), "not specified"),
     ("printed sentence", (1.5, math.nan), "agrees"), ("printed number", (math.nan,), "differs")])
 def test_a_scan_of_one_number(kind, values, wanted):
@@ -167,7 +167,7 @@ def test_a_scan_of_one_number(kind, values, wanted):
     ([(1.5, 9.0), (9.0, 1.5)], ["every setting differs"] * 2, ""),
     ([(1.5, 2.003), (9.0, 1.5)], ["not specified"] * 2, ""),
     ([(1.5, 1.5), (9.0, 1.5)], ["agrees"] * 2, "with L = 2"),
-    ([(1.5, math.nan), (9.0, 1.5)], ["every setting differs"] * 2, "left out, nan: L = 2"),
+    ([(1.5, math.nan), (9.0, 1.5)], ["not specified"] * 2, "left out, nan: L = 2"),
     ([(1.5, math.nan), (1.5, 9.0)], ["agrees"] * 2, "with L = 1; left out, nan: L = 2")])
 def test_a_row_of_a_table_is_judged_together(columns, wanted, note):
     result = [Scan(("L = 1", "L = 2"), tuple(Measured(v, 0.001) for v in column))
@@ -195,6 +195,26 @@ def test_a_joint_test_is_of_a_chi_squared_number():
     (linear,) = judge([claims.joint("all", [made[2]._replace(what="c")])], None, "paper")
     assert (linear.verdict, linear.ours.value) == ("agrees", 0.0)
     assert linear.note == "chi-squared 0.0 of 1"
+
+
+def test_a_joint_test_of_columns_that_depend_on_each_other_is_of_the_largest():
+    made = [claim(-0.0, 0.0, what="log(a)", theirs=0.06, ours=lambda r: Measured(0.15, 0.08)),
+            claim(0.0, 0.0, what="log(b)", theirs=0.03, ours=lambda r: Measured(-0.1, 0.04))]
+    (found,) = judge([claims.joint("all", made, independent=False)], None, "paper")
+    assert found.verdict == "agrees" and found.note.startswith("largest 2.0 of 2; on")
+    # P(|z| > 2) = erfc(2^.5), at most twice that of two
+    assert math.erfc(found.ours.value / 2**0.5) == pytest.approx(2 * math.erfc(2**0.5), rel=1e-9)
+    # weights of 1 and 4: (.15 - .4) / 5, and as if both errors were one: (.1 + 4 x .05) / 5
+    assert f"on average {math.exp(-0.05):.3f} (0.057) times the paper's" in found.note
+    wide = [each._replace(theirs=0.5) for each in made]  # no number alone could be seen to differ
+    (found,) = judge([claims.joint("all", wide, independent=False)], None, "paper")
+    assert found.verdict == "inconclusive"
+    far = [each._replace(ours=lambda r: Measured(9.0, 0.1)) for each in wide]
+    (found,) = judge([claims.joint("all", far, independent=False)], None, "paper")
+    assert found.verdict == "differs"
+    lost = [made[0], made[1]._replace(ours=lambda r: Measured(math.nan))]
+    (found,) = judge([claims.joint("all", lost, independent=False)], None, "paper")
+    assert found.verdict == "differs" and math.isnan(found.ours.value)
 
 
 def test_a_joint_test_of_a_scan_takes_one_setting_for_all():

@@ -117,6 +117,10 @@ def test_each_variable_of_a_problem_has_the_name_of_its_covariate_or_group():
         theta, phi = problem.start
         assert {name: len(each) for name, each in problem.labels.items()} == {
             "theta": theta.size, "phi": phi.size, "q": theta.size + phi.size}
+        # in the order of the problem's own words on phi
+        said = problem.parameters.replace(",", " ").replace("(", " ").replace(")", " ")
+        places = [said.index(each) for each in problem.labels["phi"]]
+        assert places == sorted(places)
 
 
 def test_what_pandas_has_for_a_missing_value_is_refused():
@@ -579,6 +583,7 @@ def test_rows_of_pandas_in_another_order_are_refused():
     for call in (lambda: logistic_regression(frame, y.sort_index()),
                  lambda: gp_classifier(frame, y.sort_index()),
                  lambda: hierarchical_logistic(frame, y, y.sort_index()),
+                 lambda: hierarchical_logistic(frame, y, y).predict(None, frame, y.sort_index()),
                  lambda: gp_regression(frame, pandas.Series(X[:, 0], index=index).sort_index())):
         with pytest.raises(ValueError, match=r"(y|group) must have its rows in the order .*loc\[X"):
             call()

@@ -38,6 +38,9 @@ def test_indices_are_all_or_those_given():
     np.testing.assert_array_equal(validate.indices("keep", [2, 0], 3), [2, 0])
     np.testing.assert_array_equal(validate.indices("keep", 1, 3), [1])
     assert validate.indices("keep", [], 3).shape == (0,)
+    validate.cases("index", np.array([2, 0]), 3)
+    with pytest.raises(ValueError, match="index must hold numbers from 0 to 2, but holds 3"):
+        validate.cases("index", np.array([3, 0]), 3)
 
 
 def test_a_covariance_becomes_symmetric_to_the_last_bit_and_only_rounding_is_forgiven():

@@ -129,8 +129,8 @@ def test_what_is_scored_of_a_chain(monkeypatch, number):
     assert not room.compared(number, 0, [1, 2], 60, 4, 12)["edge"]
 
 
-def scored(density, inside=0.95):
-    return {"density": density, "coverage": [inside - 0.45, inside], "error": 0.3}
+def scored(density, inside=0.95, error=0.3):
+    return {"density": density, "coverage": [inside - 0.45, inside], "error": error}
 
 
 def made_up():
@@ -141,7 +141,7 @@ def made_up():
         level = 0.95 + 0.01 * rng.uniform(-1, 1)
         base = rng.standard_normal()
         return {POSTERIOR: scored(base + 0.02 + 0.002 * rng.standard_normal(), level),
-                LIKELIHOOD: scored(base, level - 0.04), "draws": 90.0, "edge": False} | (
+                LIKELIHOOD: scored(base, level - 0.04, 0.4), "draws": 90.0, "edge": False} | (
                     {TRUTH: scored(base + 0.03, level)} if truth else {})
 
     return {("row", number): [one(True) for _ in range(4)] for number in ROWS} | {

@@ -5,6 +5,7 @@ import pytest
 
 from reproduce import wang_table3 as table3
 from reproduce.harness.claims import Measured, judge
+from reproduce.harness.style import plt
 from reproduce.wang.printed import METHODS, NYSTROM, ROWS, SOD, STANDARD, TEMPERED
 from reproduce.wang.tables import CELLS, GAINS, MAIN, update_cost
 from test_wang_table2 import SURE, agreeing, made_up, more, shown  # noqa: F401
@@ -118,6 +119,17 @@ def test_an_order_must_hold_in_every_setting():
         if NYSTROM in cells[MAIN]:
             cells[MAIN][NYSTROM].gain["seconds"] = Measured(-9.0, SURE)
     assert {verdicts(result)[claim(each)] for each in (CLOSE, NICELY)} == {"not specified"}
+
+
+def test_the_figure_has_autocorrelation_times_and_not_their_logs():
+    fig = table3.figure(made_up())
+    for ax in fig.axes:
+        (stars,) = [line for line in ax.get_lines() if line.get_label() == "paper"]
+        others = [line for line in ax.get_lines() if line is not stars]
+        assert others
+        for line in others:  # as made up: what the paper has, to a twentieth
+            np.testing.assert_allclose(line.get_ydata(), stars.get_ydata(), rtol=0.1)
+    plt.close(fig)
 
 
 def test_what_is_claimed_at_the_shorter_budgets():

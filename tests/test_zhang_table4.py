@@ -17,7 +17,7 @@ from reproduce.harness.style import plt
 from reproduce.zhang import cox
 from reproduce.zhang.datasets import GRID, MU, load, simulated_cox
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC, number
-from zhang_claims import printed_ess, whole
+from zhang_claims import printed_ess, runs, whole
 
 UNIT, PIXEL, RIVAL, RIVAL_PIXEL = cox.ROWS
 
@@ -33,7 +33,7 @@ def estimates(method, seconds, AP=(0.8,), n=5000, **changed):
         [], [[3.9] * 1024] * 2, [[0.6 * x, 0.6 * x - 1.0] for x in (1.0, -1.0, 1.5, -1.5)],
         [[0.06, 0.06]] * 4, n, {"L": 10, "eps_theta": 0.1, "eps_phi": 0.3},
         [seconds, 1.001 * seconds],
-        {column: [math.exp(each.value), 7.0 * k] for k, (column, each) in enumerate(ess.items())})
+        {column: runs(math.exp(each.value)) for column, each in ess.items()})
 
 
 def made_up():
@@ -62,7 +62,8 @@ def everywhere(method, change):
 
 def ess(method, column, factor):
     return everywhere(method, lambda found: found._replace(
-        ess=found.ess | {column: found.ess[column] + math.log(factor)}))
+        ess=found.ess | {column: found.ess[column] + math.log(factor)},
+        each=found.each | {column: [factor * one for one in found.each[column]]}))
 
 
 def slower(method, factor):
@@ -167,7 +168,8 @@ def test_the_largest_stable_step_by_a_dense_matrix():
 def test_the_table_and_the_figure_show_every_row():
     result = made_up()
     sets = [" ".join(row.values()) for row in read_tables(table4.table(result))[1]]
-    assert {f"{PIXEL} 1 780 3000 3900 2101 270", f"{PIXEL} 2 0 7 14 21 28"} < set(sets)
+    assert {f"{PIXEL} 1 772.2 2970 3861 2080 267.3", f"{PIXEL} 2 787.8 3030 3939 2122 272.7"} < set(
+        sets)
     fig = table4.figure(result)
     for ax, (name, (method, _)) in zip(fig.axes, cox.ROWS.items(), strict=True):
         assert ax.get_title() == name

@@ -22,6 +22,19 @@ def time(row, other):
     return f"time of {row} / {other}"
 
 
+def runs(value):
+    """Return the ESS of ten runs that scatter by a hundredth about a value."""
+    return [0.99 * value, 1.01 * value] * 5
+
+
+def rerun(row, column, factor):
+    """Make a function that multiplies an ESS of all runs of a scan."""
+    return lambda result: result._replace(scan=result.scan | {row: {
+        key: found._replace(each=found.each | {
+            column: [factor * ess for ess in found.each[column]]})
+        for key, found in result.scan[row].items()}})
+
+
 def rates(*blocks):
     """Return changes for check_moves: every acceptance rate below and above the paper's range."""
     return {f"{value} of {block}, {row}": (

@@ -213,42 +213,53 @@ OF_PRINT = ("the errors of the printed numbers are their own: more of our runs d
             " smaller")
 
 
-def joint(what, claims):
+def joint(what, claims, independent=True):
     """Return the claim that all of `claims`, numbers of one table and method, agree together.
 
-    Of independent numbers the squares of (ours - theirs) / error add up to a chi-squared number.
-    What is judged is its probability, as the normal deviate that is exceeded as rarely, either
-    way.  Where they are Scans, which have the same settings, it is that of the best setting.
+    Of independent numbers the squares of (ours - theirs) / error add up to a chi-squared number; of
+    others, such as the columns of one run, the probability of the largest is at most the sum of
+    theirs (Bonferroni).  What is judged is the probability, as the normal deviate that is exceeded
+    as rarely, either way.  Where they are Scans, which have the same settings, it is that of the
+    best setting.  If most numbers of one run are too weak to differ, they do not agree.
     """
 
     def ours(result):
-        from scipy.stats import chi2, norm  # here, since that takes a second
-
         found = [measurement(claim, result)[0] for claim in claims]
         settings = found[0].settings if isinstance(found[0], Scan) else ("",)
-        tests = [(chi_squared(claims, [m.found[k] if isinstance(m, Scan) else m for m in found]),
-                  setting) for k, setting in enumerate(settings)]
-        (value, shift), setting = min(tests, key=lambda test: np.nan_to_num(test[0][0], nan=np.inf))
-        deviate = norm.isf(chi2.sf(value, len(claims)) / 2)
-        return Noted(Measured(float(deviate)), f"chi-squared {value:.1f} of {len(claims)}"
+        columns = [[m.found[k] if isinstance(m, Scan) else m for m in found]
+                   for k in range(len(settings))]
+        tests = [together(claims, each, independent) for each in columns]
+        best = min(range(len(tests)), key=lambda k: np.nan_to_num(tests[k][0], nan=np.inf))
+        (deviate, shift, note), setting = tests[best], settings[best]
+        silent = (not independent and deviate < DIFFER  # and hardly one could be seen to differ
+                  and sum(map(weak, claims, columns[best])) > len(claims) / 2)
+        return Noted(Measured(deviate, math.nan if silent else 0.0), note
                      + f"; on average {brief(exponential(shift))} times the paper's" * all(
                          logarithmic(claim.what) for claim in claims)
                      + f"; with {setting}" * bool(setting))
 
     return Claim(what, "all of these numbers at once", ours, 0.0, 0.0,
-                 "the normal deviate of a chi-squared probability, of 1 standard error; the errors"
-                 " of both sides in quadrature, and rounding, which is uniform", "joint test",
-                 budgets=("paper",), theirs=1.0, undecided=OF_PRINT)
+                 ("the normal deviate of a chi-squared probability" if independent else "the normal"
+                  " deviate of the largest of so many, whose columns need not be independent")
+                 + ", of 1 standard error; the errors of both sides in quadrature, and rounding,"
+                 " which is uniform", "joint test", budgets=("paper",), theirs=1.0,
+                 undecided=OF_PRINT)
 
 
-def chi_squared(claims, found):
-    """Return the sum of squares of (ours - theirs) / error, and the weighted mean difference."""
+def together(claims, found, independent=True):
+    """Return the deviate of all (ours - theirs) / error, the weighted mean difference, a note."""
+    from scipy.stats import chi2, norm  # here, since that takes a second
+
     away = np.array([m.value - (c.low + c.high) / 2 for c, m in zip(claims, found, strict=True)])
     error = np.array([math.hypot(m.se, c.theirs, (c.high - c.low) / 12**0.5)
                       for c, m in zip(claims, found, strict=True)])
-    weight = error**-2 / np.sum(error**-2)
-    return float(np.sum((away / error) ** 2)), Measured(
-        float(weight @ away), float(np.sum(error**-2) ** -0.5))
+    weight, z, k = error**-2 / np.sum(error**-2), np.abs(away / error), len(claims)
+    if independent:
+        value, p, se = np.sum(z**2), chi2.sf(np.sum(z**2), k), np.sum(error**-2) ** -0.5
+    else:  # at most, if all errors are one
+        value, p, se = z.max(), np.minimum(1.0, 2 * k * norm.sf(z.max())), weight @ error
+    return float(norm.isf(p / 2)), Measured(float(weight @ away), float(se)), (
+        f"chi-squared {value:.1f} of {k}" if independent else f"largest {value:.1f} of {k}")
 
 
 def judge(claims, result, budget):
@@ -367,7 +378,8 @@ def judge_scan(claim, ours, row):
     """Judge a Scan with all columns of its row; return verdict, the Measured it rests on, a note.
 
     A row has one setting.  It agrees if one scanned setting has all its numbers; an order or a
-    sentence must hold in every setting.  Settings in which something is nan are left out.
+    sentence must hold in every setting.  Settings in which something is nan are left out; if a
+    single one is left, it cannot be said that every setting differs.
     """
     alone = len(row) == 1
     usable = [k for k in range(len(ours.settings))
@@ -387,7 +399,8 @@ def judge_scan(claim, ours, row):
         return (verdict(claim, ours.found[best]), ours.found[best],
                 "; ".join(filter(None, (named, note))))
     sides = {ours.found[k].value > claim.high for k in usable}
-    if all("differs" in columns[k] for k in usable) and not (alone and len(sides) > 1):
+    if (all("differs" in columns[k] for k in usable) and len(usable) > 1
+            and not (alone and len(sides) > 1)):
         known = claim.known and claim.known.before
         return ("known difference" if known else "every setting differs"), ours.found[best], note
     unsure = alone and all(columns[k] == ["inconclusive"] for k in usable)

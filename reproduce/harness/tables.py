@@ -159,8 +159,9 @@ def counts(claims, name):
 def row(label, claims, name):
     """Make a row of the score: the claims of a class; and how many causes known differences have.
 
-    The last entry is the median over its claims of the factor by which a printed value would have
-    to be wrong to be noticed.
+    Of what agrees it says how much are ratios of times, which have a wide tolerance.  The last
+    entry is the median over its claims of the factor by which a printed value would have to be
+    wrong to be noticed.
     """
     found = counts(claims, name)
     ours = [claim for _, claim in claims if claim["kind"] in CLASSES[name]]
@@ -169,6 +170,8 @@ def row(label, claims, name):
     cells = [f"{found[verdict]} ({causes} cause{'s' * (causes > 1)})"
              if verdict == "known difference" and 0 < causes < found[verdict] else found[verdict]
              for verdict in COLUMNS]
+    times = counts([one for one in claims if one[1]["why"].startswith("machine")], name)["agrees"]
+    cells[0] = f"{cells[0]} ({times} of times)" if times else cells[0]
     told = [claim["power"] for claim in ours if np.isfinite(claim["power"])]
     return [label, sum(found.values()), *cells, f"{median(told):.2g}" if told else "-"]
 

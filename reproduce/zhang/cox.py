@@ -347,6 +347,11 @@ def rows_of_method(r, method):
             if name.startswith(f"{method}, ")}
 
 
+def on_all_sets(r, method, name, found):
+    """Return the row of a setting's distances: its runs are of data sets drawn anew, as theirs."""
+    return r.rows[f"{method}, {name.split(', ')[0]}"]
+
+
 def pairs(r, printed=0.0):
     """Scan log(worst ESS per second, SSHMC / its rival) less `printed` over the rival's settings.
 

@@ -1,6 +1,6 @@
 """The errata of Zhang and Sutton (2014): what is printed, what is right, and how to tell.
 
-zhang_errata.py measures.  At the end is what is known of the differences from Tables 1 and 4.
+zhang_errata.py measures.  At the end is what is known of a rate of Table 1.
 
 The paper has two conventions.  Sections 3 and 4.1 define G as the precision of the momentum ("where
 G_theta and G_phi are the precision matrices of r_theta and r_phi"), and so do (5) to (11) but for
@@ -134,40 +134,8 @@ MISPRINTS = {  # what is behind it, and the cause that several have
     ("Table 2", "SSHMC", "all/s"): ("2266 / 385.82 = 5.873; 5.83 would take 388.7 s", ""),
     ("Table 4", "RMHMC(Gibbs)", "all/h"): ("46 / 2.64 = 17.4; 16 would take 2.9 h", "Z16"),
 }
-
-# what is known of numbers of Tables 1 and 4 that are not ours: of the ESS of a row, of a rate of
-# acceptance, and of a ratio of times
-
-FIRSTS = {"Table 1": FIRST, "Table 4": "2026-11-25T03:46"}  # first results at the paper's length
-
-
-def open_difference(why, table, cause, derived="2026-11-23T22:00"):
-    """Declare a difference whose cause is not known."""
-    return Declared(f"cause unknown: {why}", derived, FIRSTS[table], f"{table}: {cause}")
-
-
-KNOWN = {
-    "Table 1": {HMC: open_difference(
-        "of 50, 200 and 800 leapfrogs only the last two were in the paper's range in pilots (.88"
-        " and .67 in the runs), and those of 800 include a chain that stood still.  A shorter"
-        " trajectory would have a smaller ESS of x; an ESS of v of 10 or of 39 is the estimator's"
-        " for a chain that has not mixed",
-        "Table 1", "the steps of HMC")},
-    "Table 4": dict.fromkeys((SSHMC, GIBBS), open_difference(
-        "the counts are not public, and neither the step sizes nor the coordinates of (sigma^2,"
-        " beta) in which the mass is 1 are stated.  On our five data sets with the printed"
-        " covariance SSHMC has an ESS of sigma^2 of 23 to 1769", "Table 4", "the data and the"
-        " settings", "2026-11-25T04:00")),
-}
 HMC_RATE = Declared(
     "the rate of a run of 5000 scatters by 0.08 between runs, with where v is, so that eight pilot"
     " chains know it to 0.03 and not to the 0.02 that is allowed; and a rule that takes the largest"
     " step of those inside takes one whose pilots happened to accept less", "2026-11-24T08:40",
     "2026-11-24T08:28")
-TIMES = {
-    "Table 1": Declared(
-        "the time of a transition goes with its number of leapfrogs, which the paper states for"
-        " neither: in its range of acceptance HMC takes 200 or 800 here and the Gibbs sampler 3 to"
-        " 22, where about 65 would have the printed ratio.  The scan is too narrow to tell more",
-        "2026-11-21T23:20", FIRSTS["Table 1"]),
-}

@@ -155,6 +155,7 @@ class Estimates(NamedTuple):
     error: Measured  # mean squared error of the mean of v over the square of the reported s.e.
     passes: float  # over the coordinates, gradients, for a transition
     setting: dict  # what the chains were run with
+    each: dict  # {"min", "v": the ESS of x and v of each run}
     seconds: list  # of a transition, in each round of the clock
 
 
@@ -176,13 +177,15 @@ def estimates(chains, n, setting, seconds):
     AP = np.mean([np.mean(c["AP"], axis=0) for c in chains], axis=0)
     gradients = sum(sum(v for k, v in c["counts"].items() if k.startswith("gradient"))
                     for c in chains)
+    each = {column: np.concatenate([c[name] for c in chains])
+            for column, name in (("min", "x"), ("v", "v"))}
     return Estimates(
         [mean([np.mean(c["AP"], axis=0).flat[k] for c in chains]) for k in range(AP.size)],
         sum(sum(c["divergences"]) for c in chains), mean_power("x"), mean_power("v"),
         long_run_ess([np.array(c["mean"]) for c in chains]), mean_power("mean", 2),
         mean_power("square", 2, VARIANCE), mean_power("variance", 2, VARIANCE),
         mean([np.mean((np.array(c["mean"]) / c["se"]) ** 2) for c in chains]),
-        gradients / sum(len(c["mean"]) for c in chains) / n, setting, seconds)
+        gradients / len(each["v"]) / n, setting, each, seconds)
 
 
 def long_run_ess(means, k=LONG):

@@ -199,6 +199,7 @@ class Estimates(NamedTuple):
     gamma: Measured  # mean of log v
     sd: float  # standard deviation of log v
     setting: dict  # what the chains were run with
+    each: dict  # the ESS of each run by the paper's estimator: {"min", "med", "max", "v"}
     seconds: tuple | list = ()  # of a transition, in each round of the clock; none: not timed
 
 
@@ -217,13 +218,14 @@ def estimates(runs, setting, seconds=()):
     def over_runs(values):
         return mean(list(values))
 
+    each = dict(zip(("min", "med", "max", "v"), zip(*((*r["w"], r["v"]) for r in runs),
+                                                    strict=True), strict=True))
     return Estimates(
         [over_runs(r["AP"][k] for r in runs) for k in range(len(runs[0]["AP"]))],
-        sum(r["divergences"] for r in runs), len(runs),
-        *(over_runs(r["w"][k] for r in runs) for k in range(3)), over_runs(r["v"] for r in runs),
+        sum(r["divergences"] for r in runs), len(runs), *map(mean, each.values()),
         over_runs(min(r["w"][0], r["v"]) for r in runs), over_runs(r["worst"] for r in runs),
         over_runs(r["cost"] for r in runs).value, over_runs(r["gamma"][0] for r in runs),
-        over_runs(r["gamma"][1] for r in runs).value, setting, seconds)
+        over_runs(r["gamma"][1] for r in runs).value, setting, each, seconds)
 
 
 def gain(row, other, measure, unit="draws"):
