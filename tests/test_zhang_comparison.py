@@ -236,14 +236,14 @@ def test_the_costs_of_each_model_by_hand(room, costs):
 def test_a_printed_ess_is_of_a_run_that_scatters_as_ours():
     e = np.e
     # logs of 1 and 5, whose standard deviation is 8^.5; 12 / e^3 in theory, which the claim has
-    found = comparison.of_a_run([e, e**5], e**3)
+    found = comparison.ratio_to_a_run([e, e**5], e**3)
     theory = 12 / e**3
     assert found.value == pytest.approx(0.0, abs=1e-12)
     assert found.se == pytest.approx((8 / 2 + 8 - theory) ** 0.5, rel=1e-12)
     # runs that scatter less than theory says have its error, all of it in the claim's
-    found = comparison.of_a_run([e, e * 1.001, e, e * 1.001], 100.0)
+    found = comparison.ratio_to_a_run([e, e * 1.001, e, e * 1.001], 100.0)
     assert found.se == pytest.approx(0.12**0.5 / 2, rel=1e-12)
     # a single run of ours, and others that scatter as one in the paper's place would
-    found = comparison.of_a_run([e**2], 100.0, [e, e**5])
+    found = comparison.ratio_to_a_run([e**2], 100.0, [e, e**5])
     assert found == (pytest.approx(2 - np.log(100)), pytest.approx((16 - 0.12) ** 0.5))
-    assert np.isnan(comparison.of_a_run([e, np.nan], 100.0)).all()  # one that never moved
+    assert np.isnan(comparison.ratio_to_a_run([e, np.nan], 100.0)).all()  # one that never moved

@@ -135,18 +135,18 @@ def log_ess_per_second(r):
 THEIRS = ("their programs and the tolerance",)
 
 
-def of_programs(measure, printed):
+def ratio_of_programs(measure, printed):
     """Make the measure log(ours / printed) of what depends on programs that we do not know."""
     return lambda r: Scan(THEIRS, (measure(r) - np.log(printed),))
 
 
 CLAIMS = [
     Claim("log(time of a step, SoftAbs / ABLA / 100)", quote("100 times"),
-          of_programs(lambda r: log(step_ratio(r)), 100), -np.log(2), np.log(2),
+          ratio_of_programs(lambda r: log(step_ratio(r)), 100), -np.log(2), np.log(2),
           "machine (ratios only): about, within a factor of two", "printed number",
           budgets=("paper",), cell="100 times"),
     Claim("log(effective draws a second, SSHMC / SoftAbs / 2.5)", quote("2.5 times"),
-          of_programs(log_ess_per_second, 2.5), -np.log(2), np.log(2),
+          ratio_of_programs(log_ess_per_second, 2.5), -np.log(2), np.log(2),
           "machine (ratios only): around, within a factor of two", "printed number",
           budgets=("paper",), cell="2.5 times"),
     Claim("log(time of a step, SoftAbs / ABLA), at least", "ours: 100 at least", lambda r: log(

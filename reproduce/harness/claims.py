@@ -228,7 +228,7 @@ def joint(what, claims, independent=True):
         settings = found[0].settings if isinstance(found[0], Scan) else ("",)
         columns = [[m.found[k] if isinstance(m, Scan) else m for m in found]
                    for k in range(len(settings))]
-        tests = [together(claims, each, independent) for each in columns]
+        tests = [joint_deviate(claims, each, independent) for each in columns]
         best = min(range(len(tests)), key=lambda k: np.nan_to_num(tests[k][0], nan=np.inf))
         (deviate, shift, note), setting = tests[best], settings[best]
         silent = (not independent and deviate < DIFFER  # and hardly one could be seen to differ
@@ -246,7 +246,7 @@ def joint(what, claims, independent=True):
                  undecided=OF_PRINT)
 
 
-def together(claims, found, independent=True):
+def joint_deviate(claims, found, independent=True):
     """Return the deviate of all (ours - theirs) / error, the weighted mean difference, a note."""
     from scipy.stats import chi2, norm  # here, since that takes a second
 

@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, Scan, joint, log, mean, together
+from reproduce.harness.claims import Claim, Measured, Scan, joint, log, mean, joint_deviate
 from reproduce.harness.style import COLOURS, MARKERS, legend_above
 from reproduce.zhang.estimates import counts_dict, worst
 from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, half_unit, number
@@ -224,7 +224,7 @@ def log_error(*ess):
     return sum(12 / each for each in ess) ** 0.5
 
 
-def of_a_run(runs, printed, like=None):
+def ratio_to_a_run(runs, printed, like=None):
     """Return the mean of log(ESS of our runs / a printed one), of one run, as Measured.
 
     like : list     ESS of runs that scatter as a printed one does, if others than ours
@@ -256,7 +256,7 @@ def ess_claims(table, rows, columns, prefix="", settings=lambda r, row: r.scan[r
         def relative(result):
             found = settings(result, row)
             return Scan(tuple(found), tuple(
-                of_a_run(each.each[column], printed * draws(each),
+                ratio_to_a_run(each.each[column], printed * draws(each),
                          alike(result, row, setting, each).each[column])
                 for setting, each in found.items()))
 
@@ -282,14 +282,14 @@ def acceptance_claims(rows, blocks, margin=0.0, known=None):
             for row in rows for k, block in enumerate(blocks[: 1 + (row == GIBBS)])]
 
 
-def nearest(r, row, ess):
+def nearest_setting(r, row, ess):
     """Return (name, estimates) of the setting of a row whose ESS are nearest to the printed ones.
 
     ess : list     claims of ess_claims
     """
     claims = [claim for claim in ess if claim.row.endswith(f", {row}")]
     scans = [claim.ours(r) for claim in claims]
-    best = min(range(len(r.scan[row])), key=lambda k: np.nan_to_num(together(
+    best = min(range(len(r.scan[row])), key=lambda k: np.nan_to_num(joint_deviate(
         claims, [scan.found[k] for scan in scans], independent=False)[0], nan=np.inf))
     return list(r.scan[row].items())[best]
 
@@ -303,7 +303,7 @@ def times_claim(table, row, other, why, ess, times=None):
     theirs = sorted(t / number(table, other, "time") for t in times or [number(table, row, "time")])
 
     def ours(r):
-        (a, x), (b, y) = nearest(r, row, ess), nearest(r, other, ess)
+        (a, x), (b, y) = nearest_setting(r, row, ess), nearest_setting(r, other, ess)
         return Scan((f"{a} / {b}",), (time_ratio(x, y),))
 
     return Claim(f"time of {row} / {other}", " or ".join(f"{t:.2f}" for t in theirs), ours,
