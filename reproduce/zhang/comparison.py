@@ -19,7 +19,7 @@ from functools import partial
 
 import numpy as np
 
-from reproduce.harness.claims import Claim, Measured, Scan, joint, log, mean, joint_deviate
+from reproduce.harness.claims import Claim, Measured, Scan, joint, joint_deviate, log, mean
 from reproduce.harness.style import COLOURS, MARKERS, legend_above
 from reproduce.zhang.estimates import counts_dict, worst
 from reproduce.zhang.printed import ACCEPTANCE, GIBBS, HMC, METHODS, SSHMC, half_unit, number
