@@ -108,7 +108,7 @@ class StochasticVolatility(NamedTuple):
         ----------
         y          : (T,)         finite, not all zero: there is no posterior then.  One zero among
                                   others makes it improper too, through the tail of sigma (the mean
-                                  of exp(-x_t / 2) is infinite there), which no chain ever meets
+                                  of exp(-x_t / 2) is infinite there), which chains meet if many are
         mass_phi   : float > 0, (3, 3) or None   mass of the hyperparameters; None: the identity
         beta_shape, beta_rate : float >= 0   p(beta) ~ beta^(shape - 1) exp(-rate beta); 0 and 0 are
                                   1 / beta, as printed, 1 and 1 are Exp(1), and it is proper if

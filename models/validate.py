@@ -12,7 +12,7 @@ from functools import cache, singledispatch
 from typing import NamedTuple, get_type_hints
 
 import numpy as np
-from numba import config, typeof
+from numba import config, typeof, types
 from numba.core.errors import NumbaError
 
 from models.fields import Field
@@ -394,9 +394,12 @@ def state(name, value, model, gradient=False):
     With `gradient`, warn if grad_U is not that of U.
     """
     value, kind = array(name, value, (dimension(model),)), class_name(type(model))
-    if dimension(model) == -1:
-        rehearse(name, value, model, U, grad_U)
+    rehearse(name, value, model, U, grad_U)
     energy = evaluate(f"U of {kind}", U, value, model)
+    compiled = getattr(U.implementations.get(type(model)), "nopython_signatures", ())
+    if any(isinstance(each.return_type, types.Optional) for each in compiled):
+        raise ValueError(f"U of {kind} must return a number in every case, but in some it returns"
+                         " None: look for an `if` without a return")
     if not isinstance(energy, numbers.Real) or isinstance(energy, bool):
         raise ValueError(f"U of {kind} must return a number, not {energy!r:.80}")
     if not np.isfinite(energy):
@@ -423,12 +426,14 @@ def rehearse(name, value, model, *functions):
     """Raise ValueError if one that the class of a model has fails at `value`, not compiled.
 
     Compiled code does not look whether an array has the entry that it reads or writes: of an array
-    that is too short it takes what else is in memory.  Once for each function, and shapes.
+    that is too short it takes what else is in memory.  Once for each function, shapes and whole
+    numbers, which may be indices; the models of this project check theirs.
     """
+    if type(model).__module__.startswith("models."):
+        return
     for function in functions:
         made = function.implementations.get(type(model))
-        shapes = made, value.shape, *(np.shape(each) for each in model
-                                      if isinstance(each, np.ndarray))
+        shapes = made, value.shape, outline(model)
         if made is None or shapes in rehearsed:
             continue
         try:
@@ -445,6 +450,15 @@ def rehearse(name, value, model, *functions):
         except Exception:  # compiled, log(0) is -inf, and other errors are raised
             continue
         rehearsed[shapes] = None
+
+
+def outline(value):
+    """Return what decides which entries are read: shapes, and whole numbers, of a model's parts."""
+    if isinstance(value, tuple):
+        return tuple(map(outline, value))
+    if isinstance(value, np.ndarray):
+        return value.shape, value.tobytes() if value.dtype.kind in "iub" else value.dtype.kind
+    return value if isinstance(value, int | np.integer | str) else type(value)
 
 
 def evaluate(what, function, value, model):

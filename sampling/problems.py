@@ -43,6 +43,8 @@ NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(32)  # of expectations over 
 # Fits begin with several, because from one length they often end where all is noise
 FIRST_KERNELS = (0.1, 0.5), (0.5, 3.0), (0.1, 0.15), (0.1, 0.05)
 FIRST_PHI = (0.0, 0.0), (-1.0, 1.0), (-2.0, 1.0), (-3.0, 1.0), (-4.0, 1.0)
+ROUNDING = 1e-14  # of what is constant but for that, relative to its largest entry
+PIECE = 2_000_000  # numbers in memory at once, where predictions are averaged over draws
 
 
 class Scale(NamedTuple):
@@ -65,15 +67,20 @@ class Scale(NamedTuple):
 
 def is_missing(value):
     """Tell whether a value is None, nan, or what pandas has in their place."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (
-        isinstance(value, float | np.floating) and value != value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(value != value)  # nan and NaT of any kind
+    except (ArithmeticError, TypeError, ValueError):
+        return False
 
 
 def complete(name, values):
     """Return values as an array; raise ValueError if some are missing, and say in which rows."""
     if values is None:
         raise ValueError(f"{name} must be an array or a list, not None")
-    if isinstance(values, np.ma.MaskedArray):
+    rows = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(row, np.ma.MaskedArray) for row in rows):
         raise ValueError(f"{name} must not be a masked array: leave out the rows that are masked,"
                          " of all arguments, or fill them in")
     listed = isinstance(validate.regular(name, values), list | tuple)
@@ -127,7 +134,7 @@ def scale_of(X):
     X, names = table(X)
     if len(X) == 1:
         raise ValueError("X must have two cases or more, not one: a row for each case")
-    constant = np.flatnonzero(np.ptp(X, axis=0) == 0)
+    constant = np.flatnonzero(np.ptp(X, axis=0) <= ROUNDING * np.abs(X).max(axis=0))
     if constant.size:
         k = int(constant[0])
         raise ValueError(f"X must have no constant column, but column {names[k] if names else k!r}"
@@ -170,6 +177,16 @@ def check_order(X, **others):
             raise ValueError(f"{name} must have its rows in the order of those of X, but the index"
                              f" has another: give {name}.loc[X.index] if it tells which rows belong"
                              f" together, or {name}.to_numpy() if they are in order already")
+
+
+def average_in_pieces(function, size, *cases):
+    """Return the means over draws of function(*cases), (draws, m), of few cases at once.
+
+    size : how many numbers a case takes
+    """
+    step = max(1, PIECE // size)
+    return np.concatenate([function(*(each[k : k + step] for each in cases)).mean(axis=0)
+                           for k in range(0, len(cases[0]), step)])
 
 
 def draws_of(found, name, problem):
@@ -253,7 +270,8 @@ class Logistic(NamedTuple):
     def predict(self, found, X):
         """Return the Classes of new cases, (m, p): the mean of the probability over the draws."""
         q, Z = draws_of(found, "q", self), self.scale(X)
-        return Classes(expit(q[:, :1] + q[:, 1:] @ Z.T).mean(axis=0), self.classes)
+        return Classes(average_in_pieces(
+            lambda Z: expit(q[:, :1] + q[:, 1:] @ Z.T), len(q), Z), self.classes)
 
 
 def logistic_regression(X, y, sigma_alpha=5.0, sigma_beta=5.0):
@@ -311,9 +329,11 @@ class GroupedLogistic(NamedTuple):
             raise ValueError("group must be among those of the data, "
                              f"{self.groups[:5].tolist()}{', ...' * (self.groups.size > 5)}, but"
                              f" holds {strange[:5].tolist()}")
-        w = blocks_of(found, self)[0].reshape(-1, *self.model.b.shape)[:, place]
+        w = blocks_of(found, self)[0].reshape(-1, *self.model.b.shape)
         Z = np.column_stack([np.ones(len(Z)), Z])
-        return Classes(expit(np.einsum("tmp,mp->tm", w, Z)).mean(axis=0), self.classes)
+        return Classes(average_in_pieces(
+            lambda place, Z: expit(np.einsum("tmp,mp->tm", w[:, place], Z)),
+            len(w) * Z.shape[1], place, Z), self.classes)
 
 
 def hierarchical_logistic(X, y, group, lam=0.01):
@@ -429,7 +449,7 @@ def gp_regression(X, y, kind="ard"):
     y = numbers("y", y, (len(Z),))
     with np.errstate(over="ignore"):  # of squares
         mean, sd = y.mean(), y.std()
-    if np.ptp(y) == 0:
+    if np.ptp(y) <= ROUNDING * np.abs(y).max():
         raise ValueError(f"y must not be constant, but is {y[0]:g} throughout")
     if not 0 < sd < np.inf:
         raise ValueError(f"y must have a finite standard deviation above 0, not {sd:g} as in"
@@ -489,26 +509,20 @@ class Classifier(NamedTuple):
         return log_Z, np.array([np.sum(W * D) for D in derivatives])
 
     def fit(self):
-        """Return the Fit at the largest evidence that L-BFGS finds from the best of FIRST_PHI.
+        """Return the Fit at the largest evidence that L-BFGS finds from any of FIRST_PHI.
 
         The first length is like the distances of the cases, the others are shorter.  Raises
         RuntimeError if EP does not converge there.
         """
         first = np.array(FIRST_PHI) + np.array([0.5 * np.log(self.X.shape[1]), 0.0])
-
-        def by_evidence(phi):
-            at = ep(self.kernel(phi), self.model.y)
-            return at.converged, at.log_Z
-
-        begin = max(first, key=by_evidence)
-        found = minimize(lambda phi: [-each for each in self.evidence(phi)], begin, jac=True,
-                         method="L-BFGS-B", bounds=[(-6.0, 6.0)] * 2)
-        K = self.kernel(found.x)
-        last = ep(K, self.model.y)
+        ends = [minimize(lambda phi: [-each for each in self.evidence(phi)], begin, jac=True,
+                         method="L-BFGS-B", bounds=[(-6.0, 6.0)] * 2).x for begin in first]
+        fits = [(phi, K, ep(K, self.model.y)) for phi in ends for K in [self.kernel(phi)]]
+        phi, K, last = max(fits, key=lambda fit: (fit[2].converged, fit[2].log_Z))
         if not last.converged:
             raise RuntimeError("EP did not converge at the kernel that was found, log l and log"
-                               f" sigma {found.x}: look for outliers among the rows of X")
-        return Fit(*found.x, last.log_Z, K, last, self.model.y)
+                               f" sigma {phi}: look for outliers among the rows of X")
+        return Fit(*phi, last.log_Z, K, last, self.model.y)
 
     def check_fit(self, fit):
         """Raise ValueError for what fit() of this problem does not return."""
@@ -715,11 +729,17 @@ def volatility(returns):
     Raises ValueError, naming the argument, for anything else.
     """
     returns = numbers("returns", returns, (-1,))
+    zeros = np.count_nonzero(returns == 0)
     if not returns.any():
         raise ValueError("returns must not be zero throughout: they have no volatility then")
     if returns.size > 20 and np.ptp(np.sign(returns)) == 0:  # by chance one in 2^20
         raise ValueError("returns must have mean 0, but all have the same sign: of prices take"
                          " np.diff(np.log(prices)), and subtract the mean")
+    if zeros:
+        warnings.warn(f"returns must not be zero, but {zeros} of {returns.size}"
+                      f" {'is' if zeros == 1 else 'are'}, so that the posterior has no finite"
+                      " integral and chains may run away: leave them out, or take finer prices",
+                      RuntimeWarning, stacklevel=2)
     unit = returns / np.abs(returns).max()  # whose squares are numbers
     if returns.size > 20 and abs(unit.mean()) > 5 * unit.std() / unit.size**0.5:
         warnings.warn(f"returns must have mean 0, but theirs, {returns.mean():.3g}, is more than"

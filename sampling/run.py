@@ -100,12 +100,13 @@ class Chains(NamedTuple):
     model: object = None  # that it took; None if it is not known
 
     def __reduce__(self):
-        """Pickle without a model of a class that only a function or a notebook's cell knows."""
+        """Pickle without a model of a class that only this script, cell or function knows."""
         try:
             pickle.dumps(self.model)
         except (AttributeError, TypeError, pickle.PicklingError):
             return Chains, self[:3]
-        return Chains, tuple(self)
+        here = type(self.model).__module__ == "__main__"  # which is another one elsewhere
+        return Chains, self[:3] if here else tuple(self)
 
     @property
     def variables(self):
@@ -235,6 +236,9 @@ def run(sampler, *arguments, chains=4, jobs=None, bars=True, **named):
                          " numpy.random.default_rng(1)") from None
     calls = [split(given, k, chains) | {"rng": child} for k, child in enumerate(children)]
     wanted = validate.count(length, given[length])
+    if (np.diff(np.ravel(validate.regular("keep", given.get("keep", ())))) <= 0).any():
+        raise ValueError("keep must hold different indices in increasing order, by which the draws"
+                         f" are told apart, not {given['keep']!r:.80}: take np.unique of it")
     brief = {length: 1, "rng": deepcopy(calls[0]["rng"])} | {
         name: 1 for name in ("warm_up", "deepest") if name in inspect.signature(sampler).parameters}
     with warnings.catch_warnings(), telling(getattr(sampler, "__name__", "the sampler")):
@@ -557,8 +561,10 @@ def warn(found):
         if accepted.size >= 10 and not np.any(accepted):
             said.append(f"chain {k} accepted none of its {accepted.size} proposals: {shorter}")
         elif len(draws[0]) >= 10 and not any(map(has_moved, draws)):
-            said.append(f"chain {k} has not moved from where it started: {shorter}, or begin where"
-                        " U is finite all around")
+            small = accepted.dtype == bool and np.any(accepted)
+            said.append(f"chain {k} has not moved from where it started: " + (
+                "its steps are too small, so take larger ones" if small else
+                f"{shorter}, or begin where U is finite all around"))
     proposals = sum(rates_of(chain).size for chain in found.chains)
     if found.divergences > OFTEN * proposals:
         said.append(f"{found.divergences} of {proposals} trajectories diverged: {shorter}, or"

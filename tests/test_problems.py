@@ -1,5 +1,6 @@
 """sampling/problems.py: from data to models, and predictions against what is known exactly."""
 
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import NamedTuple
 
@@ -308,18 +309,14 @@ def test_a_fit_finds_short_lengths_too(frequency):
     assert np.abs(problem.predict_by_fit(fit, x).mean - np.sin(frequency * x[:, 0])).max() < 0.4
 
 
-def test_a_fit_begins_at_the_best_evidence_of_an_ep_that_has_converged(monkeypatch):
+def test_a_fit_is_the_best_evidence_of_an_ep_that_has_converged(monkeypatch):
     found = iter([(False, 9.0), (True, -3.0), (True, -2.0), (True, -4.0), (False, 0.0)])
     monkeypatch.setattr(problems, "ep", lambda K, y: SimpleNamespace(
         **dict(zip(("converged", "log_Z"), next(found), strict=True))))
-
-    def stopped(minus, begin, **named):
-        raise KeyboardInterrupt(*begin)
-
-    monkeypatch.setattr(problems, "minimize", stopped)
-    with pytest.raises(KeyboardInterrupt) as begin:
-        CLASSIFIER.fit()
-    assert begin.value.args == (0.5 * np.log(CLASSIFIER.X.shape[1]) - 2.0, 1.0)
+    monkeypatch.setattr(problems, "minimize", lambda minus, begin, **_: SimpleNamespace(x=begin))
+    fit = CLASSIFIER.fit()
+    assert (fit.log_length, fit.log_amplitude) == (0.5 * np.log(CLASSIFIER.X.shape[1]) - 2.0, 1.0)
+    assert fit.log_Z == -2.0
 
 
 def test_a_bridge_that_has_not_converged_is_not_believed(monkeypatch):
@@ -457,6 +454,13 @@ def test_a_model_shares_no_memory_with_the_data_and_with_a_start():
     (lambda: logistic_regression(X, ["1", 1, 2] * 3), r"values of one kind, .* \['int', 'str'\]"),
     (lambda: logistic_regression(X, np.ma.masked_array(NAMES, NAMES == "no")), "y .* masked array"),
     (lambda: hierarchical_logistic(X, NAMES, np.ma.masked_array(NAMES)), "group .* masked array"),
+    (lambda: logistic_regression([*X[:-1], np.ma.masked_array(X[8])], NAMES), "X .* masked array"),
+    (lambda: hierarchical_logistic(X, NAMES, np.array(["2020-01-01", *["NaT"] * 8], "M8[D]")),
+     "group must have no missing values, but 8 of its 9 rows"),
+    (lambda: logistic_regression(X, [1j, complex("nan")] * 4 + [1j]), "y must have no missing"),
+    (lambda: gp_regression(X, [Decimal("nan"), *range(8)]), "y must have no missing values"),
+    (lambda: logistic_regression(np.c_[X, [0.1 + 0.2, *[0.3] * 8]], NAMES), "no constant column"),
+    (lambda: gp_regression(X, [0.1 + 0.2, *[0.3] * 8]), "y must not be constant"),
     (lambda: GROUPED.predict(found(np.zeros((1, 1, 6)), np.zeros((1, 1, 1))), X, ["yes"]),
      r"group must have shape \(9,\), a label for each row of X, not \(1,\)"),
     (lambda: counts_on_a_grid([[1, -1], [0, 0]]), "not be negative, but the least is -1"),
@@ -565,8 +569,10 @@ def test_groups_are_of_any_kind_that_has_an_order():
 
 def test_returns_begin_at_their_own_size_and_are_warned_of_where_their_mean_is_not_0():
     returns = 1000 * np.array([1.0, -1.0, 2.0, -2.0])
-    for each in (returns, np.append(returns, 0.0)):  # a zero has no logarithm
-        assert volatility(each).start[1][0] == pytest.approx(np.log(each.std()))
+    assert volatility(returns).start[1][0] == pytest.approx(np.log(returns.std()))
+    with pytest.warns(RuntimeWarning, match="returns must not be zero, but 1 of .* is"):
+        found = volatility(np.append(returns, 0.0))  # a zero has no logarithm
+    assert found.start[1][0] == pytest.approx(np.log(np.append(returns, 0.0).std()))
     rng = np.random.default_rng(1)
     with pytest.warns(RuntimeWarning, match=r"must have mean 0, but .* more than five"):
         volatility(1 + rng.standard_normal(100))
@@ -600,3 +606,24 @@ def test_draws_without_a_covariance_predict_nothing():
     other = gp_regression(x, np.cos(9 * x[:, 0]))
     with pytest.raises(ValueError, match="fit must be of this problem, but its log_Z"):
         other.predict_by_fit(fit, X[:, :1])
+
+
+def test_predictions_take_few_cases_at_once_and_are_those_of_all(monkeypatch):
+    q = np.random.default_rng(5).standard_normal((1, 40, 3))
+    theta, phi = (np.random.default_rng(k).standard_normal((1, 40, n)) for k, n in ((6, 6), (7, 1)))
+    calls = (lambda: logistic_regression(X, NAMES).predict(found(q), X),
+             lambda: GROUPED.predict(found(theta, phi), X, NAMES))
+    wanted = [call().probability for call in calls]
+    seen = []
+    monkeypatch.setattr(problems, "expit", lambda x: seen.append(x.size) or 1 / (1 + np.exp(-x)))
+    monkeypatch.setattr(problems, "PIECE", 40 * 3 * 2)
+    for call, probability in zip(calls, wanted, strict=True):
+        np.testing.assert_allclose(call().probability, probability, rtol=1e-12)
+    assert max(seen) <= 40 * 3 * 2 and sum(seen) == 2 * 40 * 9
+
+
+def test_the_fit_is_the_best_of_all_starts():
+    rng = np.random.default_rng(4)
+    cases, labels = rng.standard_normal((80, 2)), rng.random(80) < 0.6
+    problem = gp_classifier(cases, labels)  # from the best start alone log Z would be -55.43
+    assert problem.fit().log_Z > problem.evidence((-0.67, -0.42))[0] - 1e-3

@@ -25,6 +25,7 @@ from algorithms.hoffman_nuts_fast import nuts
 from algorithms.random_walk import random_walk
 from algorithms.rmhmc_within_gibbs import rmhmc_within_gibbs
 from algorithms.slice_sampling import slice_sampling
+from algorithms.zhang_sshmc_fast import sshmc
 from conftest import python
 from models import validate
 from models.funnel import Funnel
@@ -103,6 +104,13 @@ def calls():
     settings[runs.generalised_rmhmc]["f_max"] = 100  # enough for its equations
     assert set(settings) == {*runs.PIECEWISE, runs.nuts, runs.slice_sampling}
     return settings.items()
+
+
+@pytest.mark.parametrize("keep", [[1, 0], [0, 0]])
+def test_variables_that_are_kept_are_in_their_order(keep):
+    with pytest.raises(ValueError, match="keep must hold different indices in increasing order"):
+        run(sshmc, np.zeros(3), np.zeros(1), Funnel.from_size(3), 0.1, 0.1, 2, 9,
+            np.random.default_rng(1), keep=keep)
 
 
 def test_every_sampler_that_is_run_in_pieces_can_be_continued_exactly():
@@ -341,6 +349,7 @@ SLOW = dict(rates=np.full(20, 1e-22), divergent=np.zeros(20, bool))
     (nuts, SLOW, "chain 0 has not moved from where it started: take a larger target.* or begin"),
     (nuts, SLOW | dict(divergent=np.ones(20, bool)),
      "40 of 40 trajectories diverged: take a larger target, .*, or take coordinates"),
+    (hmc, STILL | dict(accepted=np.ones(20, bool)), "chain 0 has not .*: its steps are too small"),
     (slice_sampling, {}, "chain 1 has not moved from where it started: halve w, or begin")])
 def test_chains_that_go_nowhere_say_so(sampler, fields, said):
     chain = SimpleNamespace(samples=np.zeros((20, 1)), **fields)
@@ -562,13 +571,17 @@ def test_one_divergence_is_one_trajectory():
     assert "1 trajectory diverged; halve eps" in str(summary(chains_of(x, energy_error=lost)))
 
 
-def test_chains_are_pickled_without_a_model_that_cannot_be():
+def test_chains_are_pickled_without_a_model_that_cannot_be(monkeypatch):
     class Own(NamedTuple):
         a: float
 
     found = Chains(tuple(map(Draws, generator(6).standard_normal((2, 20, 1)))), 20, hmc)
     assert pickle.loads(pickle.dumps(found._replace(model=Own(1.0)))).model is None
     normal = Gaussian(np.zeros(2), np.eye(2))
+    with monkeypatch.context() as patch:  # of a script: another module where the file is read
+        patch.setattr(Gaussian, "__module__", "__main__")
+        patch.setattr(sys.modules["__main__"], "Gaussian", Gaussian, raising=False)
+        assert pickle.loads(pickle.dumps(found._replace(model=normal))).model is None
     copy = pickle.loads(pickle.dumps(found._replace(model=normal)))
     assert runs.same(copy.model, normal) and copy.wanted == found.wanted
     np.testing.assert_array_equal(copy.variables["q"], found.variables["q"])

@@ -221,6 +221,48 @@ def test_compiled_code_is_not_run_where_it_would_leave_an_array(model):
         validate.state("v", np.ones(2), model)
 
 
+class Groups(NamedTuple):
+    """A model of one's own of as many groups as q has entries, or of one given by its number."""
+
+    group: np.ndarray
+    y: fields.Array("d")
+    inner: tuple = (0,)
+
+
+@interface.U.register(Groups)
+def groups_U(q, model):
+    """The energy."""
+    total = q[model.inner[0]] ** 2
+    for i in model.group:
+        total += (q[i] - 1.0) ** 2
+    return total
+
+
+def test_whole_numbers_that_changed_are_looked_at_again():
+    y = np.zeros(2)
+    for group, inner in (([0, 1, 1], (0,)), ([1, 0, 1], (1,))):
+        validate.state("v", y, Groups(np.array(group), y, inner))
+    for group, inner in (([1, 2, 2], (0,)), ([0, 1, 10**9], (0,)), ([0, 1, 1], (2,))):
+        with pytest.raises(ValueError, match=r"U of Groups fails: index .* is out of bounds"):
+            validate.state("v", y, Groups(np.array(group), y, inner))
+
+
+class Forgets(NamedTuple):
+    """A model of one's own whose U forgets to return something in one case."""
+
+
+@interface.U.register(Forgets)
+def forgetful_U(q, model):
+    """The energy."""
+    if q[0] < 1.5:
+        return q @ q / 2
+
+
+def test_an_energy_that_is_missing_in_some_case_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"^U of Forgets must return a number in every case"):
+        validate.state("v", np.ones(2), Forgets())
+
+
 class Short(NamedTuple):
     """A model of one's own whose U forgets the model."""
 
