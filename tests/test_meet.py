@@ -29,7 +29,7 @@ from reproduce.beyond.rivals.moments import as_one, distance, moments, pool, wor
 from reproduce.beyond.rivals.rows import PER, pick
 from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.harness.claims import Measured
-from reproduce.harness.style import COLOURS, plt
+from reproduce.harness.style import COLOURS
 from reproduce.shahbaba.printed import PROBLEMS
 from reproduce.zhang.rivals import CENTRED, NON_CENTRED, POLYA, SURROGATE
 
@@ -489,4 +489,3 @@ def test_each_point_of_the_figure_is_in_its_place():
         assert [label.get_text() for label in left.get_yticklabels()] == list(METHODS[name])
     assert [(line.get_color(), line.get_marker()) for line in fig.legends[0].get_lines()] == [
         (COLOURS[0], "o"), (COLOURS[1], "s")]
-    plt.close(fig)

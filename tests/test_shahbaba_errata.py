@@ -10,7 +10,6 @@ import pytest
 from judging import disagreeing, verdicts
 from reproduce import shahbaba_errata as errata
 from reproduce.harness.claims import Measured, failures, judge
-from reproduce.harness.style import plt
 from reproduce.shahbaba import printed
 from reproduce.shahbaba.printed import MEASURES, METHODS, PROBLEMS
 
@@ -147,7 +146,6 @@ def test_misprints_and_comparisons_are_known_and_shown():
     noted = [cells[k, 2] for k in range(1, 6) if "not 13" in cells[k, 2]]
     assert noted == [r"18.9 $\times$ 9 (not 13) = 170"]
     assert len(below.containers) == 48
-    plt.close("all")
 
 
 def test_each_comparison_of_the_figure_is_in_its_place():
@@ -170,4 +168,3 @@ def test_each_comparison_of_the_figure_is_in_its_place():
         assert round(float(point.get_ydata()[0])) == k // 4
         assert point.get_marker() == named[MEASURES.index(measure)].get_marker()
         assert point.get_color() == named[4 + k % 3].get_color()
-    plt.close("all")

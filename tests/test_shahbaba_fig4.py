@@ -6,7 +6,6 @@ import pytest
 from judging import verdicts
 from models.interface import grad_U
 from reproduce import shahbaba_fig4 as fig4
-from reproduce.harness.style import plt
 from reproduce.shahbaba.datasets import illustrative
 from reproduce.shahbaba.illustration import SLOPES
 
@@ -158,4 +157,3 @@ def test_the_region_of_R_0_and_the_derivatives_are_in_their_places():
             for curve, of in zip(curves, (model, parts.R_0, parts.R_1), strict=True):
                 assert curve.get_xdata()[end] == pytest.approx(q[j], rel=1e-12)
                 assert curve.get_ydata()[end] == pytest.approx(grad_U(q, of)[j], rel=1e-9)
-    plt.close("all")

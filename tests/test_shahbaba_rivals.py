@@ -16,7 +16,6 @@ from models.logistic_regression import LogisticRegression
 from reproduce.beyond import shahbaba_rivals as script
 from reproduce.beyond.rivals.moments import as_one, distance, is_believed, pool
 from reproduce.harness.claims import Measured
-from reproduce.harness.style import plt
 from reproduce.shahbaba import rivals
 from reproduce.shahbaba.datasets import load
 from reproduce.shahbaba.printed import METHODS, PROBLEMS, step
@@ -397,4 +396,3 @@ def test_each_point_of_the_figure_is_in_its_place():
                 point, x = bars.lines[0], scale * np.exp(k + j / 10)
                 assert point.get_xydata()[0] == pytest.approx((x, j), rel=1e-12)
                 assert point.get_color() == colours[(j > 5) + (j > 8)]
-    plt.close("all")

@@ -9,7 +9,6 @@ import studies
 from judging import disagreeing, read_table
 from models.interface import hessian
 from reproduce.beyond import shahbaba_stability as stability
-from reproduce.harness.style import plt
 from reproduce.shahbaba import chains
 from reproduce.shahbaba.printed import PROBLEMS, step
 
@@ -226,4 +225,3 @@ def test_each_line_of_the_figure_is_in_its_place():
                              if line.get_linestyle() == style] for style in ("--", "-")}
             assert found["--"] == [paper[method]]
             assert found["-"] == pytest.approx(marks[method], rel=1e-12)
-    plt.close("all")

@@ -11,7 +11,6 @@ from models import interface
 from models.funnel import Funnel
 from reproduce.beyond import zhang_energy as energy
 from reproduce.harness.claims import BUDGETS
-from reproduce.harness.style import plt
 from reproduce.zhang import energy_exchange as lent
 from reproduce.zhang.coupled_funnels import Crossed, exact_draw
 from sampling.check import check_model
@@ -175,7 +174,6 @@ def test_the_table_and_the_figure():
     assert points == pytest.approx([800, 150, 900, 2.5], rel=1e-12)  # a with, without; b
     assert [(line.get_markerfacecolor(), line.get_label().split()[0])
             for line in fig.axes[2].get_lines()] == [("k", "with"), ("white", "without")] * 2
-    plt.close(fig)
 
 
 def test_energies_by_hand():

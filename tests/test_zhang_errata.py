@@ -12,7 +12,6 @@ from reproduce import zhang_errata as errata
 from reproduce.harness.claims import Measured, failures, judge
 from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
-from reproduce.harness.style import plt
 from reproduce.zhang import identities
 from reproduce.zhang.datasets import simulated_credit
 from reproduce.zhang.errata import CONVENTION, ERRATA, MISPRINTS, THIRD
@@ -176,7 +175,6 @@ def test_the_ratios_whose_rounding_does_not_reach_one_are_the_misprints():
         (low, high), (x, y) = bar.get_xdata(), dot.get_xydata()[0]
         assert low < x < high and y == k == bar.get_ydata()[0]
         assert (low <= 1 <= high) == (key not in MISPRINTS) == (dot.get_marker() == "o")
-    plt.close(fig)
 
 
 def test_the_faces_of_one_mixture_have_one_cause():

@@ -7,7 +7,6 @@ from judging import check_moves, replaced, verdicts
 from reproduce import zhang_fig2 as fig2
 from reproduce.harness.claims import Measured
 from reproduce.harness.run import Settings
-from reproduce.harness.style import plt
 from reproduce.zhang.datasets import Cases
 from reproduce.zhang.printed import GIBBS, HMC, METHODS, SSHMC
 from reproduce.zhang.volatility import EDGES, NAMES, TRUTH, Runs
@@ -155,4 +154,3 @@ def test_the_figure_is_in_the_papers_order_and_of_each_method():
         (true,) = [line for line in ax.get_lines() if line.get_label() == "true value"]
         assert true.get_xdata()[0] == {"phi": 0.98, "sigma": 0.15, "beta": 0.65}[name]
     assert {t.get_text() for t in fig.legends[0].get_texts()} == {*METHODS, "true value"}
-    plt.close(fig)

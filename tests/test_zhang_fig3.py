@@ -149,13 +149,12 @@ def test_the_panels_stand_as_in_the_paper():
         np.testing.assert_allclose(ax.images[0].get_array().ravel(), shown)
     for one, other in (("(a) RMHMC", "(b) SSHMC"), (SSHMC, "true field")):  # one scale for both
         assert panels[one].images[0].get_clim() == panels[other].images[0].get_clim()
-    plt.close(fig)
     shown = fig3.table(result._replace(large=result.large._replace(seconds=[0.012, 0.014])))
     assert shown.endswith(" 13 ms a transition")
 
 
 def test_the_data_sets_are_shown_with_their_points():
-    fig, lines = plt.subplots(2, 5)
+    _, lines = plt.subplots(2, 5)
     pictures.draw_data(lines)
     for line, names in zip(lines, cox.DATA.values(), strict=True):
         for ax, name in zip(line, names, strict=True):
@@ -166,7 +165,6 @@ def test_the_data_sets_are_shown_with_their_points():
                 assert size == 2 * data.y[int(row), int(column)] > 0
             assert len(points.get_offsets()) == np.count_nonzero(data.y)
             np.testing.assert_array_equal(ax.images[0].get_array(), data.x)
-    plt.close(fig)
 
 
 def test_the_histograms_are_of_their_method_and_parameter():
@@ -193,4 +191,3 @@ def test_the_histograms_are_of_their_method_and_parameter():
         assert true.get_xdata()[0] == [*fig3.TRUTH.values()][j]
     assert len({patch.get_facecolor() for ax in fig.axes for patch in ax.patches
                 if patch.get_label() == SSHMC}) == 1
-    plt.close(fig)

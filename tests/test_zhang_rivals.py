@@ -21,7 +21,6 @@ from reproduce.beyond import zhang_rivals as script
 from reproduce.beyond.rivals.moments import moments, pool, worst
 from reproduce.beyond.rivals.rows import PER
 from reproduce.harness.claims import Measured
-from reproduce.harness.style import plt
 from reproduce.zhang import rivals as room
 from reproduce.zhang.datasets import Cases
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC
@@ -105,7 +104,6 @@ def test_what_is_not_believed_has_no_number():
     for each in result.values():  # as after a run of a few draws
         each["believed"] = False
     assert script.table(result).count("not believed") == len(script.RUNS)
-    plt.close(script.figure(result))
 
 
 def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
@@ -131,7 +129,6 @@ def test_each_point_of_the_figure_is_in_its_panel_and_of_its_method():
         bars = [line.get_ydata() for line in ax.get_lines() if line.get_marker() == "None"]
         se = 0.05 if per == "per gradient" else 0.1
         np.testing.assert_allclose([np.log(high / low) for low, high in bars], 4 * se)
-    plt.close(fig)
 
 
 class Recorder(studies.Recorder):

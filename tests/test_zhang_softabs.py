@@ -7,7 +7,6 @@ import studies
 from judging import read_table, replaced, verdicts
 from reproduce.beyond import zhang_softabs as softabs
 from reproduce.harness.claims import BUDGETS, Measured
-from reproduce.harness.style import plt
 from reproduce.zhang.printed import SSHMC
 
 SOFT = softabs.SOFT
@@ -136,4 +135,3 @@ def test_the_table_and_the_figure():
         assert point.get_ydata() == pytest.approx(draws, rel=1e-12)  # per 1000 steps
         np.testing.assert_allclose([each[:, 1] for each in ends.get_segments()],
                                    np.outer(draws, [0.96, 1.04]), rtol=1e-12)
-    plt.close(fig)

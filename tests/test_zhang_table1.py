@@ -8,7 +8,6 @@ import studies
 from judging import check_moves, known, put, replaced, scanned, slower, verdicts
 from reproduce import zhang_table1 as table1
 from reproduce.harness.claims import BUDGETS, Measured, Scan, mean
-from reproduce.harness.style import plt
 from reproduce.zhang import funnel
 from reproduce.zhang.estimates import summary
 from reproduce.zhang.funnel import READINGS, grid, mse_deviate, reading, sshmc_setting, steps
@@ -230,7 +229,6 @@ def test_the_report_and_the_figure_show_print_and_ours():
         if bar.get_label() != "paper" and point.get_marker() != "D":
             reach = ends.get_segments()[0][:, 0]
             assert reach == pytest.approx([0.98 * value, 1.02 * value])  # 2 standard errors
-    plt.close(fig)
 
 
 SETTINGS = {HMC: {"eps": 0.03, "L": 3},

@@ -12,7 +12,6 @@ from models.hierarchical_logistic import information
 from models.interface import grad_U_theta, precompute_phi, velocity_theta
 from reproduce import zhang_table2 as table2
 from reproduce.harness.claims import BUDGETS, Measured, Scan, judge
-from reproduce.harness.style import plt
 from reproduce.zhang import logistic
 from reproduce.zhang.datasets import STAND_IN
 from reproduce.zhang.logistic import BOUND, DROPPED, MODE, PRIOR
@@ -175,7 +174,6 @@ def test_the_figure_has_every_row():
             assert line.get_xdata().tolist() == [
                 getattr(each, name).value for each in made_up().scan.get(row, {}).values()
                 for name in names] and {round(y) for y in line.get_ydata()} <= {k}
-    plt.close(fig)
 
 
 def test_estimates_are_means_over_runs():

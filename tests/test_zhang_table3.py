@@ -9,7 +9,6 @@ import studies
 from judging import check_moves, known, multiplied, put, slower
 from reproduce import zhang_table3 as table3
 from reproduce.harness.claims import BUDGETS, Measured
-from reproduce.harness.style import plt
 from reproduce.zhang import volatility
 from reproduce.zhang.datasets import simulated_volatility
 from reproduce.zhang.estimates import summary
@@ -135,7 +134,6 @@ def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
                                    np.outer(printed / 10, [0.98, 1.02]), rtol=1e-12)
     scan = [line for line in left.get_lines() if line.get_marker() == "_" and line.get_alpha()]
     np.testing.assert_allclose(scan[0].get_ydata(), 1.01 * diamonds[0].get_ydata() * 2, rtol=1e-12)
-    plt.close(left.figure)
 
 
 def test_the_least_counts_squares_where_asked():

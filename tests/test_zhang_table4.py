@@ -13,7 +13,6 @@ from models.non_centred import NonCentred, theta_of
 from reproduce import zhang_fig3 as fig3
 from reproduce import zhang_table4 as table4
 from reproduce.harness.claims import BUDGETS, Measured, Scan
-from reproduce.harness.style import plt
 from reproduce.zhang import cox
 from reproduce.zhang.datasets import GRID, MU, load, simulated_cox
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC, number
@@ -188,7 +187,6 @@ def test_the_table_and_the_figure_show_every_row():
                 assert (key.get_marker() or "None", key.get_markerfacecolor(),
                         key.get_linestyle()) == (
                     shown.get_marker(), fill, dash if what == "paper" else "None")
-    plt.close(fig)
 
 
 class Recorder(studies.Recorder):
