@@ -1,6 +1,5 @@
 """algorithms/hmc.py: the trajectory by hand, the test of its end, and the record."""
 
-
 import numpy as np
 import pytest
 

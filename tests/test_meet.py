@@ -1,6 +1,5 @@
 """The four papers on each other's problems: densities, chains, counts, settings, claims."""
 
-import re
 from functools import partial
 from types import SimpleNamespace
 
@@ -10,7 +9,7 @@ import pytest
 from algorithms.ep import ep
 from algorithms.ep_correction import second_order
 from conftest import Given
-from judging import disagreeing, read_table
+from judging import disagreeing
 from made_up_chains import five, off
 from models.covariance import squared_exponential
 from models.hierarchical_gp_classification import HierarchicalGPClassification
@@ -26,7 +25,7 @@ from reproduce.beyond.rivals import surrogate_gp as surrogate
 from reproduce.beyond.rivals.comparison_problems import DIGITS, LOGISTIC, MAPPING, METHODS
 from reproduce.beyond.rivals.ep_marginal_likelihood import EPEvidence
 from reproduce.beyond.rivals.moments import as_one, distance, moments, pool, worst
-from reproduce.beyond.rivals.rows import PER, pick
+from reproduce.beyond.rivals.rows import pick
 from reproduce.beyond.rivals.subset_logistic import SubsetLogistic
 from reproduce.harness.claims import Measured
 from reproduce.harness.style import COLOURS
@@ -383,15 +382,6 @@ def test_the_burn_in_is_dropped_of_theta_and_phi(monkeypatch):
     assert (found["rate"], found["divergences"]) == (0.7, 3)
 
 
-def test_the_clock_is_of_a_unit_of_work(monkeypatch):
-    ticks = iter(np.arange(100.0) * 6)
-    monkeypatch.setattr(meeting.time, "thread_time", lambda: next(ticks))
-    monkeypatch.setattr(meeting, "one_chain", lambda *given: (
-        None, {"gradients": 2.0 * given[4], "set_up": 1.0 * given[5]}))
-    rows = {"a": [DIGITS, 6, SSHMC, [], 4], "b": [DIGITS, 6, RMHMC, [], 1]}
-    assert meeting.clock(rows, 2) == {"seconds": {"a": [0.5, 0.5], "b": [2.0, 2.0]}}
-
-
 def test_every_row_is_on_its_own_data(monkeypatch):
     monkeypatch.setattr(script.rows, "run_rows", lambda *given: given)
     _, _, runs, settings, arguments, nuts, *_ = script.run(SimpleNamespace(budget="paper"), None)
@@ -421,17 +411,6 @@ def made_up():
 changed = partial(disagreeing, script)
 
 
-@pytest.mark.parametrize("claim", [c for c in script.CLAIMS if "worst ESS" in c.what],
-                         ids=lambda claim: claim.what)
-def test_a_method_that_is_not_ahead_changes_its_claim(claim):
-    name, unit, better, other = re.fullmatch(
-        r"(\w+): log\(worst ESS per (.+?), (.+) / (.+)\)", claim.what).groups()
-    for method, value in ((better, -9.0), (other, 9.0)):
-        result = made_up()
-        result[name, method][PER[unit]] = Measured(value, 0.05)
-        assert claim.what in changed(result)
-
-
 @pytest.mark.parametrize("key", [key for key in script.RUNS
                                  if key[1] != NON_CENTRED and script.exact(key)])
 def test_a_moment_that_is_another_changes_its_claim(key):
@@ -458,16 +437,6 @@ def test_ep_is_compared_in_deviations_of_the_exact_posterior_and_judged_by_itsel
         row["believed"] = False
         assert np.isnan([each.se for part in script.ep_shifts(result) for each in part]).all()
         row["believed"] = True
-
-
-def test_what_is_not_believed_has_no_number():
-    # test_page_tables.py has the cells of a row that is
-    result = made_up()
-    result[DIGITS, RMHMC]["believed"] = False
-    rows = {(row["problem"], row["method"]): row for row in read_table(script.table(result), "pro")}
-    assert list(rows) == list(script.RUNS)
-    assert rows[DIGITS, RMHMC]["per 1000 units"] == "not believed"
-    assert rows[DIGITS, RMHMC]["per CPU s"] == ""
 
 
 def test_each_point_of_the_figure_is_in_its_place():

@@ -1,15 +1,10 @@
 """models/soft_abs.py: the smooth absolute value, the metric and its derivatives."""
 
-
 import mpmath
 import numpy as np
 import pytest
 
-from algorithms.generalised_leapfrog import (
-    generalised_leapfrog,
-    geometry,
-    metric_factor,
-)
+from algorithms.generalised_leapfrog import generalised_leapfrog, geometry, metric_factor
 from differences import differences
 from models.funnel import Funnel
 from models.interface import hessian, metric, metric_gradient
@@ -20,8 +15,6 @@ FUNNEL = Funnel.from_size(4)
 BOTH_WAYS = (0.7, -0.4, 0.3, 1.1, 0.6)  # a determinant below 0: eigenvalues of both signs
 # three of the eigenvalues are e^v at every point; where x = 0 and e^v = 1/9 all five are
 DEGENERATE = (0.0, 0.0, 0.0, 0.0, -np.log(9))
-
-
 Z = [0.0, 1e-300, 1e-8, 0.0099, 0.0101, 0.3, 1.0, 4.0, 18.0, 25.0, 1e6, 1e300]
 
 

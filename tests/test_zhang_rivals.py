@@ -18,6 +18,7 @@ from models.log_gaussian_cox import LogGaussianCox
 from models.non_centred import NonCentred
 from models.stochastic_volatility import StochasticVolatility
 from reproduce.beyond import zhang_rivals as script
+from reproduce.beyond.rivals import comparison_problems
 from reproduce.beyond.rivals.moments import moments, pool, worst
 from reproduce.beyond.rivals.rows import PER
 from reproduce.harness.claims import Measured
@@ -248,13 +249,15 @@ def test_a_row_has_a_chain_of_each_seed():
                                    "gradients": more["gradients"] * 1.2}, rel=1e-9)
 
 
-def test_the_clock_is_of_a_unit_of_work(monkeypatch):
+@pytest.mark.parametrize(("where", "row"), [
+    (room, ["funnel", None, SSHMC, {}]), (comparison_problems, ["digits", 6, SSHMC, []])])
+def test_the_clock_is_of_a_unit_of_work(where, row, monkeypatch):
     ticks = iter(np.arange(100.0) * 6)
-    monkeypatch.setattr(room.time, "thread_time", lambda: next(ticks))
-    monkeypatch.setattr(room, "one_chain", lambda name, which, method, setting, n, burn_in, rng: (
+    monkeypatch.setattr(where.time, "thread_time", lambda: next(ticks))
+    monkeypatch.setattr(where, "one_chain", lambda name, which, method, setting, n, burn_in, *_: (
         None, {"gradients": 2.0 * n, "set_up": 1.0 * burn_in}))
-    rows = {"a": ["funnel", None, SSHMC, {}, 4], "b": ["funnel", None, SSHMC, {}, 1]}
-    assert room.clock(rows, 2) == {"seconds": {"a": [0.5, 0.5], "b": [2.0, 2.0]}}
+    assert where.clock({"a": [*row, 4], "b": [*row, 1]}, 2) == {
+        "seconds": {"a": [0.5, 0.5], "b": [2.0, 2.0]}}
 
 
 @pytest.mark.parametrize("method", [CENTRED, NON_CENTRED, RESCALED])
