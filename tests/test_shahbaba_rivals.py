@@ -1,7 +1,5 @@
 """What a mass matrix does beside split HMC: coordinates, chains, settings, claims."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,7 @@ from algorithms.ess import ess
 from algorithms.hoffman_nuts_fast import nuts
 from algorithms.map_estimate import map_estimate
 from algorithms.shahbaba_split_hmc import normal_approximation
-from judging import disagreeing, read_table
+from judging import check_moves, disagreeing, read_table, replaced
 from made_up_chains import five, off, one
 from models.interface import U, U_and_grad_U, case_entropy, grad_U, hessian, select_cases
 from models.logistic_regression import LogisticRegression
@@ -283,60 +281,58 @@ def made_up():
         for row in rivals.ROWS} for name in rivals.SETS}
 
 
-changed = partial(disagreeing, script)
-
-
 def with_row(name, row, **values):
-    result = made_up()
-    result[name][row] = result[name][row] | values
-    return result
+    """Make a function that gives a row other values."""
+    return lambda result: replaced(result, [name, row], result[name][row] | values)
 
 
-@pytest.mark.parametrize("name", rivals.SETS)
-def test_an_efficiency_that_is_another_changes_its_claims(name):
-    gradient, second = (f"{name}: log(ESS per {unit}, " for unit in ("gradient", "second"))
-    split, dense = rivals.SPLITS[0], "NUTS, dense"
-    for row, per, value, what in (
-            ("HMC", "per gradient", -4.0, {gradient + "the better split / HMC), unit masses",
-                                           mode_cost(name)}),
-            ("HMC, as printed", "per gradient", -5.0, {
-                gradient + "the better split / HMC), as printed"}),
-            ("data", "per gradient", -2.5, {gradient + f"{rivals.MASS} / the better split)"}),
-            ("normal", "per gradient", -2.5, {gradient + f"{rivals.MASS} / the better split)"}),
-            (split, "per gradient", 1.0, set()),
-            (split, "per gradient", -3.5, {gradient + f"{split} / {rivals.MASS})"}),
-            (rivals.SPLITS[1], "per gradient", -2.8, {
-                gradient + f"{rivals.MASS} / {rivals.SPLITS[1]})"}),
-            (dense, "per gradient", -2.8, {gradient + f"{rivals.MASS} / {dense})"}),
-            (dense, "per gradient", -4.4, {gradient + f"{dense} / NUTS, diagonal)"}),
-            ("data", "per second", 5.5, {second + f"{rivals.MASS} / the better split)"})):
-        assert changed(with_row(name, row, **{per: Measured(value, 0.05)})) == what
-
-
-def mode_cost(name):
-    return f"{name}: cost of the mode / saved by the better split in 1000 effective draws"
-
-
-@pytest.mark.parametrize("name", rivals.SETS)
-def test_a_mode_that_costs_more_is_not_negligible(name):
+SPLIT, DENSE = rivals.SPLITS[0], "NUTS, dense"
+BY_MASS = f"log(ESS per gradient, {rivals.MASS} / "
+COST = "cost of the mode / saved by the better split in 1000 effective draws"
+AGAINST = f"largest |z| against {rivals.MASS}, as one"
+HALVES = "largest |z| between two chains and the other two of a row, as one"
+ROWS = [row for row in rivals.ROWS if row != rivals.MASS]
+MOVED = {f"{name}, {row}: {key} {value}": (with_row(name, row, **{key: value}),
+                                           [f"{name}: {what}" for what in wanted])
+         for name in rivals.SETS for row, key, value, *wanted in (
+    *[(row, "per gradient", Measured(value, 0.05), *wanted) for row, value, *wanted in (
+        ("HMC", -4.0, "log(ESS per gradient, the better split / HMC), unit masses", COST),
+        ("HMC, as printed", -4.8, "log(ESS per gradient, the better split / HMC), as printed"),
+        ("data", -2.5, BY_MASS + "the better split)"),
+        ("normal", -2.5, BY_MASS + "the better split)"),
+        (SPLIT, 1.0), (SPLIT, -3.5, f"log(ESS per gradient, {SPLIT} / {rivals.MASS})"),
+        (rivals.SPLITS[1], -2.5, f"{BY_MASS}{rivals.SPLITS[1]})"),
+        (DENSE, -2.5, BY_MASS + "NUTS, dense)"),
+        (DENSE, -4.4, "log(ESS per gradient, NUTS, dense / NUTS, diagonal)"))],
+    ("data", "per second", Measured(5.5, 0.05),
+     f"log(ESS per second, {rivals.MASS} / the better split)"),
     # 1000 (e^6 - e^4.5) gradients are saved, with an error of 7 %; one in a hundred is 3134
+    ("data", "set-up", 3000.0), ("data", "set-up", 5000.0, COST),
+    # of 88 numbers the largest is above 4.95 as rarely as one is above 4
+    ("data", "halves", 4.8), ("data", "halves", 5.1, HALVES))}
+# of eight numbers the largest is above 4.47 as rarely as one is above 4
+MOVED |= {f"{name}, {row}: {field} off by {z}": (
+    with_row(name, row, together=off(five(), field, z)), [f"{name}, {row}: {AGAINST}"] * (z > 4.5))
+    for name in rivals.SETS for row in ROWS for field in ("mean", "sd") for z in (4.3, 4.6)}
+
+
+def test_one_quantity_moved_and_no_other_claim_differs():
+    check_moves(script, made_up(), MOVED)
+
+
+def test_the_cost_of_the_mode_by_hand():
     saved = 1000 * (np.exp(6) - np.exp(4.5))
-    assert script.map_cost(made_up(), name) == pytest.approx(
+    assert script.map_cost(made_up(), "CTG") == pytest.approx(
         (50 / saved, 50 / saved**2 * 50 * np.hypot(np.exp(6), np.exp(4.5))))
-    for cost, wanted in ((3000.0, set()), (5000.0, {mode_cost(name)})):
-        assert changed(with_row(name, "data", **{"set-up": cost})) == wanted
 
 
-@pytest.mark.parametrize("name", rivals.SETS)
-@pytest.mark.parametrize("row", [row for row in rivals.ROWS if row != rivals.MASS])
-def test_a_moment_that_is_another_changes_its_claim(name, row):
-    what = f"{name}, {row}: largest |z| against {rivals.MASS}, as one"
-    # of eight numbers the largest is above 4.47 as rarely as one is above 4
-    for field in ("mean", "sd"):
-        for z, wanted in ((4.6, {what}), (4.3, set())):
-            assert changed(with_row(name, row, together=off(five(), field, z))) == wanted
-    assert what in changed(with_row(name, row, believed=False))
-    assert what in changed(with_row(name, rivals.MASS, believed=False))
+def test_what_is_not_believed_is_compared_with_none():
+    for row in ROWS:  # nor are its halves
+        result = with_row("CTG", row, halves=50.0, believed=False)(made_up())
+        assert f"CTG, {row}: {AGAINST}" in disagreeing(script, result)
+        assert f"CTG: {HALVES}" not in disagreeing(script, result)
+    result = with_row("CTG", rivals.MASS, believed=False)(made_up())
+    assert {f"CTG, {row}: {AGAINST}" for row in ROWS} <= disagreeing(script, result)
 
 
 def test_the_better_of_two_settings_counts_if_it_is_believed():
@@ -351,16 +347,6 @@ def test_the_better_of_two_settings_counts_if_it_is_believed():
         result[row]["believed"] = False
     assert np.isnan(script.log_efficiency_ratio({"CTG": result}, "CTG", script.UNIT_SPLITS,
                                                 script.UNIT).se)
-
-
-@pytest.mark.parametrize("name", rivals.SETS)
-def test_a_method_that_does_not_agree_with_itself_is_told(name):
-    what = f"{name}: largest |z| between two chains and the other two of a row, as one"
-    # of 88 numbers the largest is above 4.95 as rarely as one is above 4
-    assert changed(with_row(name, "data", halves=5.1)) == {what}
-    assert changed(with_row(name, "data", halves=4.8)) == set()
-    other = f"{name}, data: largest |z| against {rivals.MASS}, as one"
-    assert changed(with_row(name, "data", halves=50.0, believed=False)) == {other}
 
 
 def test_what_is_not_believed_has_no_number():
