@@ -127,16 +127,6 @@ def test_lineage_ess_by_hand():
     assert ess.lineage_ess([0.0, 0, 0, 0, -1, 2, -1, 2, -2]) == 9
 
 
-def test_lineage_ess_of_columns():
-    rng = np.random.default_rng(7)
-    x = np.stack([autoregression(rho, 400, rng) for rho in [*AR1, -0.95]], axis=1)
-    found = ess.lineage_ess(x)
-    np.testing.assert_allclose(found, np.minimum(400, initial_sequence(x).ess), rtol=1e-14)
-    assert ess.lineage_ess(x[:, 0]) == found[0] and np.ndim(ess.lineage_ess(x[:, 0])) == 0
-    x[:, 1] = 2.0
-    np.testing.assert_array_equal(np.isnan(ess.lineage_ess(x)), np.arange(7) == 1)
-
-
 def equals_arviz(combined_tau, method="identity"):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ess, "combined_tau", combined_tau)

@@ -42,13 +42,10 @@ def test_whitened_energies_gradients_and_hessians_are_those_of_q(problem):
     np.testing.assert_array_equal(grad_U(z, new), g)
     assert energy == U(z, new)
     np.testing.assert_array_equal(case_entropy(z, new), case_entropy(q, model))
-    model, fit = problem
     C = whiten(model, fit).C
     # the Hessian is that of the mode to rounding
     np.testing.assert_allclose(C.T @ hessian(fit.q_hat, model) @ C, np.eye(3), rtol=0, atol=1e-12)
-    model, fit = problem
     new, normal, split = whitened_problem(model, fit, 0.3)
-    z = np.array([0.5, -1.0, 2.0])
     assert U(z, split.R_0) + U(z, split.R_1) == pytest.approx(U(z, new), rel=1e-14)
     cases = split.cases
     np.testing.assert_array_equal(cases, np.sort(np.argsort(-case_entropy(fit.q_hat, model))[:30]))
@@ -97,7 +94,6 @@ def test_every_method_runs_in_its_own_coordinates_and_with_its_mass(small, probl
     q, _, eps, L, n, _, M, jitter = seen[0]
     np.testing.assert_allclose(M, hessian(fit.q_hat, model), rtol=1e-10)
     assert (eps, L, n, jitter) == (0.7, 3, 5, 0.2) and (q == 1).all()
-    seen, (_, fit) = [], problem
     monkeypatch.setattr(rivals, "transitions", lambda *arguments: seen.append(arguments))
     x = np.array([0.5, -1.0, 2.0])
     for method in (*METHODS, *rivals.SPLITS):

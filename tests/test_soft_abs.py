@@ -56,11 +56,6 @@ def test_divided_differences_near_and_far(b, gap):
     assert divided_difference(b, a) == pytest.approx(difference, rel=0, abs=1e-11)
 
 
-def test_the_confluent_limit_is_the_slope():
-    for z in (0.0, 1e-3, 0.7, -2.0, 1e6):
-        assert divided_difference(z, z) == slope(z)
-
-
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 30.0, 1e6, 1e300])
 def test_metric_is_the_function_of_the_hessian(alpha):
     q = np.array(BOTH_WAYS)

@@ -14,7 +14,7 @@ from reproduce.harness.replicates import Experiment
 from reproduce.harness.run import Settings
 from reproduce.zhang import identities
 from reproduce.zhang.datasets import simulated_credit
-from reproduce.zhang.errata import CONVENTION, ERRATA, MISPRINTS, THIRD
+from reproduce.zhang.errata import ERRATA, MISPRINTS
 from reproduce.zhang.printed import number
 from reproduce.zhang.printed_formulas import PRINTED, as_printed, third_from_the_start
 
@@ -175,12 +175,3 @@ def test_the_ratios_whose_rounding_does_not_reach_one_are_the_misprints():
         (low, high), (x, y) = bar.get_xdata(), dot.get_xydata()[0]
         assert low < x < high and y == k == bar.get_ydata()[0]
         assert (low <= 1 <= high) == (key not in MISPRINTS) == (dot.get_marker() == "o")
-
-
-def test_the_faces_of_one_mixture_have_one_cause():
-    causes = {key: e.known.cause for key, e in ERRATA.items()}
-    assert [key for key in causes if causes[key] == CONVENTION] == ["Z1", "Z2", "Z4", "Z4'", "Z8"]
-    assert causes["Z3"] == causes["Z3'"] == THIRD
-    made = {c.what: c.known for c in errata.CLAIMS if c.known}
-    assert made["Z8, as printed: condition of mass^-1 prior Hessian, 8 x 8"].cause == CONVENTION
-    assert made["Table 1, SSHMC: v/s"].cause == made["Table 1, SSHMC: min/s"].cause != ""
