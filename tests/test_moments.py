@@ -74,16 +74,6 @@ def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
     assert (found.n, found.chains, found.gradients, found.rate) == (2000, 2, 20.0, 0.8)
 
 
-def test_distance_is_the_largest_of_means_and_deviations():
-    a = five()
-    b = a._replace(mean=a.mean + np.array([0, 0, 0.1, 0]), sd=a.sd - np.array([0, 0.1, 0, 0]))
-    assert rule.distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.02), rel=1e-12)
-    b = b._replace(mean=a.mean)
-    assert rule.distance(a, b) == pytest.approx(0.1 / (2**0.5 * 0.03), rel=1e-12)
-    never_moved = a._replace(mean_se=np.full(4, np.nan))
-    assert np.isnan(rule.distance(never_moved, a))
-
-
 # The rule of trust
 
 
@@ -132,6 +122,8 @@ def test_rows_are_compared_as_one_number_if_both_are_believed():
     assert rule.distance_of_rows(a, b) == (pytest.approx(rule.as_one(z, 8)), 0.0)
     for pair in ((a, unsure), (unsure, a)):
         assert np.isnan(rule.distance_of_rows(*pair).se)
+    never_moved = five()._replace(mean_se=np.full(4, np.nan))
+    assert np.isnan(rule.distance(never_moved, five()))
     # a number, of which no claim is made
     assert not np.isnan(rule.distance_of_rows(a, row(False, np.nan)).value)
     assert rule.halves_apart([a, b, unsure]) == (pytest.approx(rule.as_one(3.0, 16)), 0.0)
