@@ -4,7 +4,6 @@ import hashlib
 import io
 
 import numpy as np
-import pooch
 import pytest
 import scipy.io
 
@@ -36,7 +35,7 @@ def german(rng):
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(tmp_path, monkeypatch, nowhere):
     """Make three small files in the formats of the originals, the only ones; return the folder."""
     folder, rng = tmp_path / "given", np.random.default_rng(3)
     folder.mkdir()
@@ -50,9 +49,6 @@ def place(tmp_path, monkeypatch):
                hashlib.sha256((folder / name).read_bytes()).hexdigest()) for name in LOADERS})
     monkeypatch.setattr(datasets, "PURPOSES", {0: 4, 10: 8})
     monkeypatch.setattr(datasets, "GOOD", 9)
-    monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / "cache" / name)
-    monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.delenv("PAPERS_DATA", raising=False)
     return folder
 
 

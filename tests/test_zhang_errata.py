@@ -135,8 +135,7 @@ def test_numbers_of_the_identities():
     assert np.shape(scores["Z10"]) == np.shape(scores["joint"]) == (3,)
 
 
-def test_a_run_of_seconds_finds_every_erratum(monkeypatch, tmp_path):
-    monkeypatch.setattr("reproduce.harness.replicates.figures", lambda budget: tmp_path)
+def test_a_run_of_seconds_finds_every_erratum(figures):
     data = simulated_credit()._replace(note="no attributes")
     result = errata.run(Experiment(errata.NAME, Settings("smoke")), data)
     assert result.attributes is None
