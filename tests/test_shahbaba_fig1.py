@@ -93,8 +93,6 @@ def test_the_clock_times_each_method_in_turn(monkeypatch):
 
 
 class Recorder(studies.Recorder):
-    """Makes up chains and times."""
-
     def made(self, function, tasks):
         if function.__name__ == "clock":
             return [{"seconds": {HMC: [1.0, 2.0], WALK: [2.0, 8.0], LARGE: [5.0, 5.0]}}]

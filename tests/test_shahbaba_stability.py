@@ -144,8 +144,6 @@ def test_hessians_are_of_the_whole_and_its_parts_and_growth_is_over_a_trajectory
 
 
 class Recorder(studies.Recorder):
-    """Computes in this process."""
-
     def made(self, function, tasks):
         return [function(**{k: v for k, v in task.items() if k != "cost"}) for task in tasks]
 

@@ -8,7 +8,7 @@ import pytest
 
 import studies
 from conftest import Given
-from judging import check_moves, put, read_tables, verdicts
+from judging import check_moves, put, read_tables
 from models.non_centred import NonCentred, theta_of
 from reproduce import zhang_fig3 as fig3
 from reproduce import zhang_table4 as table4
@@ -112,13 +112,6 @@ MOVED = {
 def test_one_quantity_moved_and_no_other_claim_differs():
     # an ESS below 159 cannot tell a factor of three, nor can the means of four runs
     check_moves(table4, made_up(), MOVED, [claim(GIBBS, "min"), claim(GIBBS, "beta")])
-
-
-def test_a_row_has_one_setting_and_an_order_all():
-    result = put("rows", PIXEL, "ess", "sigma", Measured(3.0, 0.01))(made_up())
-    assert verdicts(table4, result)[claim(SSHMC, "sigma")] == "agrees"  # the unit square has it
-    result = put("scan", f"{RIVAL}, eps = 0.1, 0.3", "seconds", [1e-6, 1e-6])(result)
-    assert verdicts(table4, result)[AHEAD] == "not specified"
 
 
 def test_the_rival_is_compared_on_its_own_distance():
