@@ -52,13 +52,6 @@ def test_one_quantity_moved_and_no_other_claim_differs(name):
         claim.what for claim in softabs.CLAIMS if claim.known} == set(wanted)
 
 
-def test_the_best_number_of_steps_counts():
-    result = made_up()
-    assert softabs.best_efficiency(result, SSHMC).value == pytest.approx(0.4 / 200, rel=1e-12)
-    assert softabs.best_efficiency(result, SOFT).value == pytest.approx(0.024 / 12, rel=1e-12)
-    assert softabs.log_ess_per_second(result).value == pytest.approx(np.log(1000), rel=1e-12)
-
-
 def test_effective_draws_of_an_autoregression():
     rng, rho = np.random.default_rng(4), 0.8
     v = 3 * rng.standard_normal(20_000)
