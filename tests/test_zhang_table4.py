@@ -12,7 +12,7 @@ from judging import check_moves, put, read_tables
 from models.non_centred import NonCentred, theta_of
 from reproduce import zhang_fig3 as fig3
 from reproduce import zhang_table4 as table4
-from reproduce.harness.claims import BUDGETS, Measured, Scan
+from reproduce.harness.claims import BUDGETS, Measured
 from reproduce.zhang import cox
 from reproduce.zhang.datasets import GRID, MU, load, simulated_cox
 from reproduce.zhang.printed import GIBBS, HMC, SSHMC, number
@@ -118,7 +118,6 @@ def test_the_rival_is_compared_on_its_own_distance():
     result = made_up()
     (found,) = [c.ours for c in table4.CLAIMS if c.what == AHEAD]
     scan = found(result)
-    assert isinstance(scan, Scan)
     assert scan.settings == ("unit", "pixel", "unit, eps = 0.1, 0.3", "pixel, eps = 0.1, 0.3")
     worst = math.log(number("Table 4", SSHMC, "beta") / number("Table 4", GIBBS, "beta"))
     assert [m.value for m in scan.found] == pytest.approx([worst] * 4)
