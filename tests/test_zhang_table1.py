@@ -181,6 +181,9 @@ def test_what_is_run(budget):
         assert result.rows[row].v.value == pytest.approx(np.mean(values))
         assert result.rows[row].seconds == [1.0 + k] * 2
     assert set(result.scan) == set(METHODS)
+    assert [(p["setting"]["eps_phi"], p["setting"]["L"]) for p in result.tried["readings"]] == [
+        (0.2, 200)] * 3
+    assert {reading(result.rows[row].setting) for row in (FIXED, BETTER)} == {"halves"}
     assert {p["setting"]["n_phi"] for p in result.tried["steps"]} == {1, 2}
     assert {p["setting"]["n_phi"] for p in result.tried[SSHMC]} == {1}
     timed = timing["rows"]
@@ -359,11 +362,3 @@ def test_the_three_readings_of_the_same_step():
         tried = grid(SSHMC, budget, readings=True)
         assert {reading(s) for s in tried} == set(READINGS)
         assert all(s in grid(SSHMC, budget) for s in tried)
-
-
-def test_the_readings_are_compared_where_it_says():
-    result = table1.run(Recorder("smoke"), None)
-    assert [(p["setting"]["eps_phi"], p["setting"]["L"]) for p in result.tried["readings"]] == [
-        (0.2, 200)] * 3
-    for row in (FIXED, BETTER):
-        assert reading(result.rows[row].setting) == "halves"

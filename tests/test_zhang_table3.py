@@ -8,7 +8,7 @@ import pytest
 import studies
 from judging import check_moves, known, multiplied, put, slower
 from reproduce import zhang_table3 as table3
-from reproduce.harness.claims import BUDGETS, Measured
+from reproduce.harness.claims import Measured
 from reproduce.zhang import volatility
 from reproduce.zhang.datasets import simulated_volatility
 from reproduce.zhang.estimates import summary
@@ -116,6 +116,7 @@ def test_what_is_run(budget):
     runs = calls["one_chain_of_the_program"]
     assert [run["seed"] for run in runs] == [[5, 300, k] for k in range(volatility.CHAINS[budget])]
     assert {(run["n"], run["burn_in"]) for run in runs} == {volatility.LENGTH[budget]}
+    assert {(s["n_theta"], s["n_phi"]) for s in volatility.grid(SSHMC, budget)} == {(5, 2)}
 
 
 def test_each_point_of_the_figure_is_per_1000_draws_of_its_own_run():
@@ -236,11 +237,6 @@ def test_estimates_put_runs_together():
     assert found.passes == pytest.approx(3 + 2, rel=1e-15)  # a factor of phi counts a third
     single = estimates(Runs(HMC, {}, [made_up_run(0) | {"AP": 0.7, "counts": {"gradient": 50.0}}]))
     assert [m.value for m in single.AP] == [0.7] and single.passes == 0.5
-
-
-@pytest.mark.parametrize("budget", BUDGETS)
-def test_sshmc_takes_the_papers_leapfrogs(budget):
-    assert {(s["n_theta"], s["n_phi"]) for s in volatility.grid(SSHMC, budget)} == {(5, 2)}
 
 
 def pilot(setting, rate, worst=1.0):
