@@ -74,9 +74,6 @@ def test_errors_of_pooled_chains_are_not_enlarged_by_their_scatter():
     assert (found.n, found.chains, found.gradients, found.rate) == (2000, 2, 20.0, 0.8)
 
 
-# The rule of trust
-
-
 def test_chains_are_believed_by_the_worst_of_their_quantities():
     rng = np.random.default_rng(1)
     x = rng.standard_normal((4, 500, 3))
@@ -133,9 +130,6 @@ def test_rows_are_compared_as_one_number_if_both_are_believed():
 def test_moments_are_kept_to_eight_digits():
     assert rule.shorten({"mean": [1 / 3, -2e10 / 3], "n": 7, "rate": 1 / 3}) == {
         "mean": [0.33333333, -6666666700.0], "n": 7, "rate": 1 / 3}
-
-
-# Efficiency
 
 
 @pytest.mark.parametrize(("ess", "squares", "least"), [(200.0, 50.0, 100), (30.0, 50.0, 60)])

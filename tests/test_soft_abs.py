@@ -71,8 +71,7 @@ def test_metric_is_the_function_of_the_hessian(alpha):
 
 @pytest.mark.parametrize("alpha", [0.5, 3.0, 1e3])
 @pytest.mark.parametrize("q", [BOTH_WAYS, DEGENERATE, (0.0, 0.0, 0.0, 0.0, 0.3),
-                               (1e-9, 0.0, 0.0, 0.0, -np.log(9)), (0.3, 0.3, 0.3, 0.3, -2.0)],
-                         ids=["both ways", "degenerate", "two values", "nearly", "small"])
+                               (1e-9, 0.0, 0.0, 0.0, -np.log(9)), (0.3, 0.3, 0.3, 0.3, -2.0)])
 def test_derivatives_of_the_metric_against_differences(q, alpha):
     q, model = np.array(q), SoftAbs.from_model(FUNNEL, alpha)
     # h^2 times third derivatives of G, which grow with alpha^2 where an eigenvalue is near 0: none
