@@ -10,35 +10,12 @@ from reproduce.beyond.rivals import moments as rule
 from sampling.summary import ess_bulk, ess_tail, rhat
 
 
-def chain(theta, phi):
-    """Make of draws what a replicate returns."""
-    return rule.moments(phi, theta) | {"gradients": 1.0, "divergences": 0, "rate": 0.8}
-
-
 def series(n, k, a, rng):
     """Draw stationary first-order autoregressions with variance 1, (n, k)."""
     x = rng.standard_normal((n, k))
     for t in range(1, n):
         x[t] = a * x[t - 1] + np.sqrt(1 - a * a) * x[t]
     return x
-
-
-def test_standard_errors_are_those_of_correlated_draws():
-    rng, n, a, chains = np.random.default_rng(1), 4000, 0.6, 4
-    made = [chain(*np.split(series(n, 40, a, rng), [10], axis=1)) for _ in range(chains)]
-    tau, tau_squares = (1 + a) / (1 - a), (1 + a * a) / (1 - a * a)
-    exact = np.sqrt(tau / (chains * n)), np.sqrt(2 * tau_squares / (chains * n)) / 2
-    found = rule.pool(made)
-    # an autocorrelation time of 4000 draws is within 10 %
-    for mine, truth in zip((found.mean_se, found.sd_se), exact, strict=True):
-        assert 0.9 < np.median(mine) / truth < 1.1
-        assert (np.abs(mine / truth - 1) < 0.7).all()
-    assert (np.abs(found.mean / exact[0]) < 4.5).all()  # 40 of them
-    assert (np.abs((found.sd - 1) / exact[1]) < 4.5).all()
-    np.testing.assert_allclose(found.ess, found.sd**2 / found.mean_se**2, rtol=1e-12)
-    assert 0.5 < rule.worst(found) / (chains * n / tau) < 1.1
-    largest = max(found.mean_se.max(), found.sd_se.max())
-    assert rule.imprecision(found) == pytest.approx(largest, rel=0.1)
 
 
 def test_moments_have_the_errors_of_their_own_sequences():

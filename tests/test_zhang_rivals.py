@@ -303,9 +303,6 @@ def test_the_librarys_draws_have_the_mean_of_polya_gamma_variables_and_chains_re
     omega = room.draw(np.full(40_000, -4.0), np.random.default_rng(1))
     # Polson, Scott and Windle 2013, Section 2; 4 standard errors
     assert abs(omega.mean() - np.tanh(2.0) / 8) < 4 * omega.std() / 200
-    squares = (omega - np.tanh(2.0) / 8) ** 2
-    variance = (np.sinh(4.0) - 4.0) / (4 * 4.0**3 * np.cosh(2.0) ** 2)
-    assert abs(squares.mean() - variance) < 4 * squares.std() / 200
     which = room.problem("credit", NAMES["credit"])
     (one, of_one), (again, _), (other, _) = (
         room.one_chain("credit", which, POLYA, {"w": 0.6}, 5, 1, np.random.default_rng(seed))
